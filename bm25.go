@@ -1,0 +1,138 @@
+package mcphybrid
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// The parameters of BM25: the values of the published reference, which are
+// also Lucene's, see
+// https://lucene.apache.org/core/10_0_0/core/org/apache/lucene/search/similarities/BM25Similarity.html.
+const (
+	DefaultK1 = 1.2
+	DefaultB  = 0.75
+)
+
+// BM25Options are the parameters of a [BM25Index]. Zero is a meaningful value
+// of both, so that a nil *BM25Options, not a zero one, means the defaults.
+type BM25Options struct {
+	// K1 sets how soon more occurrences of a term in a document stop adding to
+	// its score; with 0 only presence counts. It must not be negative.
+	K1 float64
+
+	// B sets how much long documents are held back, from 0, not at all, to 1,
+	// in full proportion to their length.
+	B float64
+}
+
+// A BM25Index ranks a fixed list of documents against queries by BM25. It
+// knows documents only by their number in that list. It must not be changed
+// after [NewBM25Index] and may be used concurrently.
+//
+// For the documents {create issue} {list issue issue} it holds
+//
+//	postings["create"] = {doc 0, tf 1}
+//	postings["issue"]  = {doc 0, tf 1} {doc 1, tf 2}
+type BM25Index struct {
+	k1       float64
+	norm     []float64            // by document; k1*(1 - b + b*length/average length)
+	postings map[string][]posting // by term; ascending doc, never empty
+}
+
+type posting struct {
+	doc int32 // 0 <= doc < len(norm)
+	tf  int32 // occurrences of the term in doc, >= 1
+}
+
+// A Match is one document found by [BM25Index.Search].
+type Match struct {
+	Doc   int     // the document's number, from 0
+	Score float64 // above 0, without an upper bound, comparable within one Search
+}
+
+// NewBM25Index returns an index of docs. If opts is nil, [DefaultK1] and
+// [DefaultB] are used. It panics if a parameter is out of its range.
+func NewBM25Index(docs []string, opts *BM25Options) *BM25Index {
+	p := BM25Options{K1: DefaultK1, B: DefaultB}
+	if opts != nil {
+		p = *opts
+	}
+	p.validate()
+	x := &BM25Index{
+		k1:       p.K1,
+		norm:     make([]float64, len(docs)),
+		postings: make(map[string][]posting),
+	}
+	total := 0
+	for i, text := range docs {
+		terms := tokenize(text)
+		total += len(terms)
+		x.norm[i] = float64(len(terms))
+		for _, term := range terms {
+			ps := x.postings[term]
+			if n := len(ps); n > 0 && ps[n-1].doc == int32(i) {
+				ps[n-1].tf++
+				continue
+			}
+			x.postings[term] = append(ps, posting{doc: int32(i), tf: 1})
+		}
+	}
+	// Without a single term the average is 0, but then no document matches
+	// either and no norm is read.
+	average := float64(total) / float64(max(len(docs), 1))
+	for i, length := range x.norm {
+		x.norm[i] = p.K1 * (1 - p.B + p.B*length/average)
+	}
+	return x
+}
+
+// validate panics if a parameter is out of its range.
+func (p BM25Options) validate() {
+	if !(p.K1 >= 0) || math.IsInf(p.K1, 0) {
+		panic(fmt.Sprintf("mcphybrid: BM25Options.K1 is %v, must be 0 or more", p.K1))
+	}
+	if !(p.B >= 0 && p.B <= 1) {
+		panic(fmt.Sprintf("mcphybrid: BM25Options.B is %v, must be within [0, 1]", p.B))
+	}
+}
+
+// Len returns the number of documents.
+func (x *BM25Index) Len() int { return len(x.norm) }
+
+// Search returns the documents that share a term with query, best first;
+// documents of equal score are in the order of their numbers. It returns at
+// most n of them, and nil if none matches or n <= 0. If keep is not nil,
+// documents for which it returns false are passed over before n is applied.
+//
+// A document scores, summed over the terms of query as often as they occur
+// there,
+//
+//	idf * tf*(k1+1) / (tf + k1*(1 - b + b*dl/avgdl))
+//	idf = ln((N - df + 0.5)/(df + 0.5) + 1)
+//
+// The cost is proportional to the postings of the query's terms.
+func (x *BM25Index) Search(query string, n int, keep func(doc int) bool) []Match {
+	if n <= 0 {
+		return nil
+	}
+	scores := make([]float64, len(x.norm))
+	for _, term := range tokenize(query) {
+		ps := x.postings[term]
+		df := float64(len(ps))
+		idf := math.Log((float64(len(x.norm))-df+0.5)/(df+0.5) + 1)
+		for _, p := range ps {
+			tf := float64(p.tf)
+			scores[p.doc] += idf * tf * (x.k1 + 1) / (tf + x.norm[p.doc])
+		}
+	}
+	var matches []Match
+	for doc, score := range scores {
+		if score > 0 && (keep == nil || keep(doc)) {
+			matches = append(matches, Match{doc, score})
+		}
+	}
+	slices.SortStableFunc(matches, func(a, b Match) int { return cmp.Compare(b.Score, a.Score) })
+	return matches[:min(n, len(matches))]
+}
