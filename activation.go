@@ -1,0 +1,89 @@
+package mcphybrid
+
+import "slices"
+
+// ActivateTools makes the tools of the given registered names callable, in
+// this order, and returns the names of those that now are: deferred ones are
+// activated, and with a registry are registered there by then; active and
+// inline ones already were. Names that the session does not know are left out.
+func (s *Session) ActivateTools(names []string) []string {
+	var callable []string
+	for _, t := range s.activate(names) {
+		callable = append(callable, t.name)
+	}
+	return callable
+}
+
+// ActivateToolIfDeferred makes one tool callable and reports whether it is.
+func (s *Session) ActivateToolIfDeferred(name string) bool {
+	return len(s.activate([]string{name})) == 1
+}
+
+// activate is the one way by which tools become active, in three phases: it
+// collects what is to be done, does it without any lock held, since a registry
+// may have a lock of its own and call back, and then publishes it. What has
+// left the catalog meanwhile does not stay registered, and what has come into
+// its place is registered instead.
+func (s *Session) activate(names []string) []*BridgeTool {
+	// Phase 1: collect.
+	v := s.view()
+	var tools, begun []*BridgeTool
+	asked := make(map[string]bool, len(names))
+	for _, name := range names {
+		e, ok := v.lookup(name)
+		if !ok || asked[name] {
+			continue
+		}
+		asked[name] = true
+		tools = append(tools, e.tool)
+	}
+
+	// Phase 2: register.
+	registered := tools[:0]
+	for _, t := range tools {
+		e := v.byName[t.name]
+		offered := e.inline || v.isActive(t.name)
+		switch {
+		case s.registrar == nil || offered && s.registrar.holds(t):
+		case s.registrar.begin(t):
+			begun = append(begun, t)
+		default:
+			continue // the registry failed
+		}
+		registered = append(registered, t)
+	}
+
+	// Phase 3: publish.
+	callable := s.publish(registered)
+	for _, t := range begun {
+		s.registrar.finish(t)
+	}
+	if len(begun) > 0 {
+		s.registrar.sync() // the groups
+	}
+	return callable
+}
+
+// publish appends to the active tools those that are deferred, by the newest
+// catalog, and returns those that it has at all.
+func (s *Session) publish(tools []*BridgeTool) []*BridgeTool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.viewLocked()
+	active := slices.Clip(v.active) // so that append copies
+	var callable []*BridgeTool
+	for _, t := range tools {
+		e, ok := v.byName[t.name]
+		if !ok {
+			continue
+		}
+		if !e.inline && !v.isActive(t.name) {
+			active = append(active, e.tool)
+		}
+		callable = append(callable, e.tool)
+	}
+	if !s.closed {
+		s.active = active
+	}
+	return callable
+}

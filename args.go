@@ -1,0 +1,132 @@
+package mcphybrid
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// parseArguments returns the arguments of a call as a JSON object. Providers'
+// clients give them in several shapes, and all are taken: a string, []byte or
+// json.RawMessage that holds JSON, nil or empty for no arguments, or any
+// value that marshals to a JSON object, such as a map[string]any.
+func parseArguments(args any) (json.RawMessage, error) {
+	var raw json.RawMessage
+	switch a := args.(type) {
+	case nil:
+	case json.RawMessage:
+		raw = a
+	case []byte:
+		raw = a
+	case string:
+		raw = json.RawMessage(a)
+	default:
+		var err error
+		if raw, err = json.Marshal(a); err != nil {
+			return nil, err
+		}
+	}
+	raw = bytes.TrimSpace(raw)
+	if isNull(raw) {
+		return json.RawMessage("{}"), nil
+	}
+	if raw[0] != '{' {
+		return nil, errors.New("the arguments are not a JSON object")
+	}
+	if !json.Valid(raw) {
+		var v any
+		return nil, fmt.Errorf("the arguments are not valid JSON: %w", describeJSONError(raw, json.Unmarshal(raw, &v)))
+	}
+	return raw, nil
+}
+
+// noNullParameters returns the parameters of an input schema for which a null
+// provably means "not given": they are optional and their schema refuses null.
+// Models often fill in every optional parameter; servers then refuse the call.
+// In doubt, as with a $ref, a parameter is left out of the list.
+func noNullParameters(schema json.RawMessage) []string {
+	var in struct {
+		Properties json.RawMessage `json:"properties"`
+		Required   []string        `json:"required"`
+	}
+	if json.Unmarshal(schema, &in) != nil || isNull(in.Properties) {
+		return nil
+	}
+	properties, err := objectMembers(in.Properties)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, p := range properties {
+		if !slices.Contains(in.Required, p.name) && refusesNull(p.value) {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// refusesNull reports whether null is certainly not valid against a schema.
+func refusesNull(schema json.RawMessage) bool {
+	var s struct {
+		Type  json.RawMessage   `json:"type"`
+		Enum  []json.RawMessage `json:"enum"`
+		Const json.RawMessage   `json:"const"`
+		AnyOf []json.RawMessage `json:"anyOf"`
+		OneOf []json.RawMessage `json:"oneOf"`
+		// OpenAPI's word for a type that also takes null.
+		Nullable bool `json:"nullable"`
+	}
+	if json.Unmarshal(schema, &s) != nil || s.Nullable {
+		return false
+	}
+	var one string
+	var several []string
+	switch {
+	case json.Unmarshal(s.Type, &one) == nil && one != "":
+		return one != "null"
+	case json.Unmarshal(s.Type, &several) == nil && len(several) > 0:
+		return !slices.Contains(several, "null")
+	case len(s.Enum) > 0:
+		return !slices.ContainsFunc(s.Enum, isNull)
+	case len(s.Const) > 0:
+		return !isNull(s.Const)
+	case len(s.AnyOf) > 0:
+		return !slices.ContainsFunc(s.AnyOf, func(o json.RawMessage) bool { return !refusesNull(o) })
+	case len(s.OneOf) > 0:
+		return !slices.ContainsFunc(s.OneOf, func(o json.RawMessage) bool { return !refusesNull(o) })
+	}
+	return false
+}
+
+// dropNulls returns args without the members of the given names that are
+// null. All else keeps its bytes: numbers their digits, members their order.
+func dropNulls(args json.RawMessage, names []string) json.RawMessage {
+	if len(names) == 0 || !bytes.Contains(args, []byte("null")) {
+		return args
+	}
+	members, err := objectMembers(args)
+	if err != nil {
+		return args // the server will say what is wrong
+	}
+	kept := slices.DeleteFunc(slices.Clone(members), func(m member) bool {
+		return isNull(m.value) && slices.Contains(names, m.name)
+	})
+	if len(kept) == len(members) {
+		return args
+	}
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range kept {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, _ := json.Marshal(m.name) // a string always marshals
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(m.value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}

@@ -1,0 +1,191 @@
+package mcphybrid
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// A Tool is something that the model can call. Its dynamic type must be
+// comparable, such as a pointer.
+type Tool interface {
+	// Name is what the model calls it by.
+	Name() string
+
+	// Description is for the model, in full.
+	Description() string
+
+	// InputSchema is the JSON Schema of the arguments, a JSON object. It is
+	// shared and must not be changed.
+	InputSchema() json.RawMessage
+
+	// Call runs the tool. args is a JSON object; empty means one without
+	// members.
+	Call(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
+}
+
+// A BridgeTool is one tool of an MCP server as a callable Go value. It is
+// immutable and may be used concurrently. Two of them are the same tool if
+// their names are equal; a [Registry] may be given several copies of one.
+type BridgeTool struct {
+	name string // registered
+	def  *definition
+}
+
+// A definition is one tool as its server described it, checked but not
+// changed. All strings but server are the server's, so not to be trusted.
+type definition struct {
+	server      string
+	name        string // the server's own
+	registered  string // the name it has unless another tool took it before
+	title       string
+	description string
+	input       json.RawMessage // a JSON object, compact
+	output      json.RawMessage // nil if there is none
+	annotations mcp.ToolAnnotation
+	raw         json.RawMessage // the whole element of the tools/list result
+	noNull      []string        // the optional parameters that can't be null
+
+	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
+}
+
+// Name returns the registered name: unique in the Manager, safe for every
+// provider.
+func (t *BridgeTool) Name() string { return t.name }
+
+// OriginalName returns the name that the tool has at its server.
+func (t *BridgeTool) OriginalName() string { return t.def.name }
+
+// Server returns the name of the tool's server in its [ServerConfig].
+func (t *BridgeTool) Server() string { return t.def.server }
+
+// Title returns the name for people, or "" if the server gave none.
+func (t *BridgeTool) Title() string { return t.def.title }
+
+// Description returns the server's description as it sent it. Its lines,
+// length and content are not to be trusted.
+func (t *BridgeTool) Description() string { return t.def.description }
+
+// InputSchema returns the JSON Schema of the arguments with every keyword
+// that the server sent, in compact form. It is shared and must not be changed.
+func (t *BridgeTool) InputSchema() json.RawMessage { return t.def.input }
+
+// OutputSchema returns the JSON Schema of the structured content, or nil if
+// the server gave none. It is shared and must not be changed.
+func (t *BridgeTool) OutputSchema() json.RawMessage { return t.def.output }
+
+// Annotations returns the server's hints about the tool's behaviour.
+func (t *BridgeTool) Annotations() mcp.ToolAnnotation { return t.def.annotations }
+
+// Raw returns the tool's element of the tools/list result, byte for byte. It
+// is shared and must not be changed.
+func (t *BridgeTool) Raw() json.RawMessage { return t.def.raw }
+
+// Call runs the tool at its server, within the server's call timeout. A null
+// for an optional parameter that can't be null is left out; nothing else in
+// args is changed. An error means that the server gave no result; a result
+// with IsError is the tool's own and comes without an error.
+func (t *BridgeTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	result, err := t.def.call(ctx, dropNulls(args, t.def.noNull))
+	if err != nil {
+		return nil, fmt.Errorf("mcphybrid: tool %q of server %q: %w", t.def.name, t.def.server, err)
+	}
+	return result, nil
+}
+
+// fresh returns a copy of t, which a registry can tell from t.
+func (t *BridgeTool) fresh() Tool {
+	c := *t
+	return &c
+}
+
+// parseDefinition checks one element of a tools/list result. Only what makes
+// a tool unusable is an error: no name, or an input schema that is not an
+// object. A tool without an input schema takes no arguments.
+func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definition, error) {
+	if len(raw) > maxBytes {
+		return nil, fmt.Errorf("the definition has %d bytes, more than the limit of %d", len(raw), maxBytes)
+	}
+	var in struct {
+		Name        string          `json:"name"`
+		Title       json.RawMessage `json:"title"`
+		Description string          `json:"description"`
+		Input       json.RawMessage `json:"inputSchema"`
+		Output      json.RawMessage `json:"outputSchema"`
+		Annotations json.RawMessage `json:"annotations"`
+	}
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return nil, describeJSONError(raw, err)
+	}
+	if in.Name == "" {
+		return nil, errors.New("the name is missing")
+	}
+	if isNull(in.Input) {
+		in.Input = json.RawMessage(`{"type":"object"}`)
+	}
+	if in.Input[0] != '{' {
+		return nil, fmt.Errorf("the inputSchema of %q is not a JSON object", in.Name)
+	}
+	d := &definition{
+		server:      server,
+		name:        in.Name,
+		description: in.Description,
+		input:       compact(in.Input),
+		raw:         raw,
+		noNull:      noNullParameters(in.Input),
+	}
+	if !isNull(in.Output) && in.Output[0] == '{' {
+		d.output = compact(in.Output)
+	}
+	// A hint of the wrong type is no hint.
+	_ = json.Unmarshal(in.Title, &d.title)
+	_ = json.Unmarshal(in.Annotations, &d.annotations)
+	return d, nil
+}
+
+// parseDefinitions checks the elements of a tools/list result. It returns the
+// usable tools that access permits, in their order, and an error for each of
+// the others that is malformed or repeats a name.
+func parseDefinitions(server, prefix string, elements []json.RawMessage, access Access, maxBytes int) (defs []*definition, problems []error) {
+	seen := make(map[string]bool)
+	for i, raw := range elements {
+		d, err := parseDefinition(server, raw, maxBytes)
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("mcphybrid: server %q: tool %d: %w", server, i, err))
+		case !access.permits(d.name):
+		case seen[d.name]:
+			problems = append(problems, fmt.Errorf("mcphybrid: server %q: tool %d: another tool is named %q too; the first is kept", server, i, d.name))
+		default:
+			seen[d.name] = true
+			d.registered = registeredName(server, prefix, d.name)
+			defs = append(defs, d)
+		}
+	}
+	return defs, problems
+}
+
+func isNull(raw json.RawMessage) bool {
+	return len(raw) == 0 || string(raw) == "null"
+}
+
+// compact returns the JSON value raw without insignificant space, as valid
+// UTF-8, with its members in their order.
+func compact(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw // never: raw came out of a decoder
+	}
+	if !utf8.Valid(b.Bytes()) {
+		return bytes.ToValidUTF8(b.Bytes(), []byte("\ufffd"))
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,356 @@
+package mcphybrid
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
+)
+
+// A ServerConfig describes one MCP server. Exactly one of Command, URL and
+// InProcess says how it is reached.
+type ServerConfig struct {
+	// Name identifies the server among all of a Manager's; it must not be
+	// empty. The registered names of its tools are made from it.
+	Name string
+
+	// Command is the program of a server that is run as a child process and
+	// spoken to over its standard input and output, with Args, in Dir (this
+	// process's directory if empty). The child's environment is Env and, of
+	// this process's, only a few variables without which programs do not run:
+	// PATH, HOME, LANG and the like.
+	Command string
+	Args    []string
+	Env     map[string]string
+	Dir     string
+
+	// URL is the address of a server that speaks streamable HTTP. Headers are
+	// sent with each request.
+	URL     string
+	Headers map[string]string
+
+	// InProcess is a server in this process. It is not shut down with the
+	// Manager.
+	InProcess *mcpserver.MCPServer
+
+	// Disabled keeps the server out of the Manager.
+	Disabled bool
+
+	// Tools says which of the server's tools to take, by their own names. The
+	// others do not exist for the Manager.
+	Tools Access
+
+	// Prefix replaces the server's name in the registered names of its tools.
+	Prefix string
+
+	// StartTimeout bounds starting the server and listing its tools,
+	// CallTimeout each call. If zero, those of the [Options] hold.
+	StartTimeout time.Duration
+	CallTimeout  time.Duration
+}
+
+// A Config is what [LoadConfig] read: the servers, in the order of the file.
+type Config struct {
+	Servers []ServerConfig
+}
+
+// maxConfigBytes bounds a configuration file; a real one has a few kilobytes.
+const maxConfigBytes = 4 << 20
+
+// LoadConfig reads the JSON file with an "mcpServers" object that MCP clients
+// use. The servers keep the order of the file. A server has either
+//
+//	"command", "args", "env", "cwd"   for a child process, or
+//	"url", "headers"                  for streamable HTTP, and
+//
+//	"disabled"      true to leave it out
+//	"tools"         {"allow": […], "deny": […]}: names or patterns, see [Access]
+//	"prefix"        see [ServerConfig.Prefix]
+//	"timeout"       to start and list, "20s" or a number of milliseconds
+//	"callTimeout"   for each call, likewise
+//
+// Other keys are other clients' and are ignored. In strings, ${VAR} stands
+// for that environment variable, and ${VAR:-text} for it or, where it is
+// unset, for text; nothing else is taken from the environment.
+//
+// The error joins one for each problem, naming the file and the server. The
+// Config is never nil and holds the servers without a problem.
+func LoadConfig(path string) (*Config, error) {
+	cfg, err := readConfig(path)
+	if err != nil {
+		return cfg, fmt.Errorf("mcphybrid: %s: %w", path, err)
+	}
+	return cfg, nil
+}
+
+func readConfig(path string) (*Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return &Config{}, errors.Unwrap(err) // the path is already named
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	if err != nil {
+		return &Config{}, err
+	}
+	return parseConfig(data, os.LookupEnv)
+}
+
+// parseConfig is [LoadConfig] for bytes, with the environment given.
+func parseConfig(data []byte, lookup func(string) (string, bool)) (*Config, error) {
+	cfg := &Config{}
+	if len(data) > maxConfigBytes {
+		return cfg, fmt.Errorf("larger than %d bytes", maxConfigBytes)
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	var file struct {
+		Servers json.RawMessage `json:"mcpServers"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return cfg, describeJSONError(data, err)
+	}
+	if file.Servers == nil {
+		return cfg, errors.New(`no "mcpServers" object`)
+	}
+	members, err := objectMembers(file.Servers)
+	if err != nil {
+		return cfg, fmt.Errorf(`"mcpServers": %w`, err)
+	}
+	var problems []error
+	seen := make(map[string]bool)
+	for _, m := range members {
+		sc, err := parseServer(m.name, m.value, lookup)
+		if err == nil && seen[m.name] {
+			err = errors.New("is defined twice")
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("server %q: %w", m.name, err))
+			continue
+		}
+		seen[m.name] = true
+		cfg.Servers = append(cfg.Servers, sc)
+	}
+	return cfg, errors.Join(problems...)
+}
+
+func parseServer(name string, data []byte, lookup func(string) (string, bool)) (ServerConfig, error) {
+	var in struct {
+		Type        string            `json:"type"`
+		Command     string            `json:"command"`
+		Args        []string          `json:"args"`
+		Env         map[string]string `json:"env"`
+		Dir         string            `json:"cwd"`
+		URL         string            `json:"url"`
+		Headers     map[string]string `json:"headers"`
+		Disabled    bool              `json:"disabled"`
+		Tools       Access            `json:"tools"`
+		Prefix      string            `json:"prefix"`
+		Timeout     timeout           `json:"timeout"`
+		CallTimeout timeout           `json:"callTimeout"`
+	}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return ServerConfig{}, describeJSONError(data, err)
+	}
+	sc := ServerConfig{
+		Name: name, Command: in.Command, Args: in.Args, Env: in.Env, Dir: in.Dir,
+		URL: in.URL, Headers: in.Headers, Disabled: in.Disabled, Tools: in.Tools, Prefix: in.Prefix,
+		StartTimeout: time.Duration(in.Timeout), CallTimeout: time.Duration(in.CallTimeout),
+	}
+	if sc.Disabled {
+		return sc, nil // what is not used need not be complete
+	}
+	switch in.Type {
+	case "", "stdio", "http", "streamable-http", "streamableHttp", "streamable_http":
+	default:
+		return sc, fmt.Errorf("type %q is not supported: want stdio or http", in.Type)
+	}
+	if (in.Type == "stdio" && in.URL != "") || (in.Type != "stdio" && in.Type != "" && in.Command != "") {
+		return sc, fmt.Errorf("type %q does not go with what else is given", in.Type)
+	}
+	if err := sc.expand(lookup); err != nil {
+		return sc, err
+	}
+	return sc, sc.validate()
+}
+
+// expand replaces ${VAR} in every string that is handed to the server.
+func (sc *ServerConfig) expand(lookup func(string) (string, bool)) error {
+	var missing []string
+	expand := func(s *string) {
+		*s = variable.ReplaceAllStringFunc(*s, func(ref string) string {
+			m := variable.FindStringSubmatch(ref)
+			if value, ok := lookup(m[1]); ok {
+				return value
+			}
+			if m[2] == "" {
+				missing = append(missing, m[1])
+			}
+			return strings.TrimPrefix(m[2], ":-")
+		})
+	}
+	expandMap := func(values map[string]string) {
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			v := values[key]
+			expand(&v)
+			values[key] = v
+		}
+	}
+	expand(&sc.Command)
+	for i := range sc.Args {
+		expand(&sc.Args[i])
+	}
+	expandMap(sc.Env)
+	expand(&sc.Dir)
+	expand(&sc.URL)
+	expandMap(sc.Headers)
+	if missing != nil {
+		return fmt.Errorf("environment variables not set: %s", strings.Join(slices.Compact(missing), ", "))
+	}
+	return nil
+}
+
+// variable matches ${VAR} and ${VAR:-text}; its groups are VAR and ":-text".
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+
+// validate returns every problem of sc, joined, without the server's name.
+func (sc *ServerConfig) validate() error {
+	var problems []error
+	problem := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf(format, args...))
+	}
+	if sc.Name == "" {
+		problem("the name is empty")
+	}
+	ways := 0
+	for _, given := range []bool{sc.Command != "", sc.URL != "", sc.InProcess != nil} {
+		if given {
+			ways++
+		}
+	}
+	if ways != 1 {
+		problem("want exactly one of command and url")
+	}
+	if sc.URL != "" {
+		// Parse's error would repeat the URL, which may hold a secret.
+		if u, err := url.Parse(sc.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			problem("the url is not an http or https URL")
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(sc.Env)) {
+		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(sc.Env[key], 0) {
+			problem("the environment variable %q can't be set", key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(sc.Headers)) {
+		if !headerName.MatchString(key) || strings.ContainsAny(sc.Headers[key], "\r\n\x00") {
+			problem("the header %q is malformed", key)
+		}
+	}
+	if err := sc.Tools.validate(); err != nil {
+		problem("tools: %w", err)
+	}
+	if sc.StartTimeout < 0 || sc.CallTimeout < 0 {
+		problem("a timeout is negative")
+	}
+	return errors.Join(problems...)
+}
+
+// headerName matches a token of RFC 9110, section 5.6.2.
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
+// A timeout is a duration in a configuration file.
+type timeout time.Duration
+
+// minTimeout is the least number of milliseconds taken as a timeout. A smaller
+// one was most likely meant in seconds, as some clients read it.
+const minTimeout = 100
+
+func (t *timeout) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return fmt.Errorf(`timeout %q: want a positive duration such as "20s"`, text)
+		}
+		*t = timeout(d)
+		return nil
+	}
+	var ms int64
+	if err := json.Unmarshal(data, &ms); err != nil {
+		return fmt.Errorf(`timeout %s: want a duration such as "20s", or milliseconds`, data)
+	}
+	if ms < minTimeout || ms > int64(24*time.Hour/time.Millisecond) {
+		return fmt.Errorf(`timeout %d: a number means milliseconds, from %d up to a day; or write "%ds"`, ms, minTimeout, ms)
+	}
+	*t = timeout(time.Duration(ms) * time.Millisecond)
+	return nil
+}
+
+// A member is one name and value of a JSON object.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// objectMembers returns the members of a JSON object in their order,
+// repeated names included.
+func objectMembers(data []byte) ([]member, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if t, err := dec.Token(); err != nil {
+		return nil, err
+	} else if t != json.Delim('{') {
+		return nil, errors.New("is not a JSON object")
+	}
+	var members []member
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		m := member{name: name.(string)} // within an object, a name comes first
+		if err := dec.Decode(&m.value); err != nil {
+			return nil, err
+		}
+		members = append(members, m)
+	}
+	return members, nil
+}
+
+// describeJSONError adds to err where in data it is.
+func describeJSONError(data []byte, err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		before := data[:min(int(syntax.Offset), len(data))]
+		line := bytes.Count(before, []byte("\n")) + 1
+		return fmt.Errorf("line %d, column %d: %w", line, len(before)-bytes.LastIndexByte(before, '\n')-1, err)
+	case errors.As(err, &kind) && kind.Field != "":
+		return fmt.Errorf("%q is a JSON %s, want %s", kind.Field, kind.Value, jsonKind(kind.Type.String()))
+	case errors.As(err, &kind):
+		return fmt.Errorf("is a JSON %s, want an object", kind.Value)
+	}
+	return err
+}
+
+func jsonKind(goType string) string {
+	switch {
+	case goType == "bool":
+		return "true or false"
+	case strings.HasPrefix(goType, "[]"):
+		return "a list of strings"
+	case goType == "string":
+		return "a string"
+	}
+	return "an object"
+}

@@ -1,0 +1,195 @@
+// Inspect shows what a model would get from the MCP servers of a
+// configuration file: which of their tools are inline and which deferred, and
+// what that saves; and tries a search or a call.
+//
+//	go run ./examples/inspect -config mcp.json [-json] [-query Q] [-call NAME -args JSON]
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "inspect:", err)
+		}
+		stop()
+		os.Exit(1)
+	}
+}
+
+// A report is the answer; its JSON form is a contract.
+type report struct {
+	Servers  []serverReport      `json:"servers"`
+	Inline   []string            `json:"inline"`
+	Deferred []string            `json:"deferred"`
+	Tokens   tokenReport         `json:"tokens"`
+	Hits     []hitReport         `json:"hits"`
+	Result   *mcp.CallToolResult `json:"result"`
+	Problems []string            `json:"problems"`
+}
+
+type serverReport struct {
+	Name  string          `json:"name"`
+	State mcphybrid.State `json:"state"`
+	Tools int             `json:"tools"`
+	Error string          `json:"error"`
+}
+
+type tokenReport struct {
+	All      int `json:"all"`
+	Inline   int `json:"inline"`
+	Sections int `json:"sections"`
+}
+
+type hitReport struct {
+	Name   string  `json:"name"`
+	Server string  `json:"server"`
+	Score  float64 `json:"score"`
+}
+
+func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
+	flags := flag.NewFlagSet("inspect", flag.ContinueOnError)
+	config := flags.String("config", "mcp.json", "the `file` with the mcpServers")
+	asJSON := flags.Bool("json", false, "print JSON")
+	query := flags.String("query", "", "search the deferred tools")
+	call := flags.String("call", "", "call the tool of this registered `name`")
+	arguments := flags.String("args", "{}", "the arguments of the call, as `JSON`")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+
+	cfg, err := mcphybrid.LoadConfig(*config)
+	if err != nil {
+		if len(cfg.Servers) == 0 {
+			return err
+		}
+		fmt.Fprintln(stderr, err) // the other servers work
+	}
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: cfg.Servers})
+	defer mgr.Close()
+
+	show := newProgress(stderr, mgr.Servers)
+	_ = mgr.Start(ctx) // each server's error is in the report
+	show.stop()
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+
+	r := newReport(mgr)
+	for _, h := range search(mgr, *query) {
+		r.Hits = append(r.Hits, hitReport{h.Tool.Name(), h.Tool.Server(), h.Score})
+	}
+	if *call != "" {
+		r.Result, err = mgr.Call(ctx, *call, *arguments)
+		if err != nil {
+			fmt.Fprintln(stderr, err) // the result says it too
+		}
+	}
+	if *asJSON {
+		enc := json.NewEncoder(stdout)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		return enc.Encode(r)
+	}
+	return r.print(stdout)
+}
+
+func search(mgr *mcphybrid.Manager, query string) []mcphybrid.Hit {
+	if query == "" {
+		return nil
+	}
+	return mgr.Search(query, 0)
+}
+
+func newReport(mgr *mcphybrid.Manager) report {
+	r := report{
+		Servers: []serverReport{}, Inline: []string{}, Deferred: []string{},
+		Hits: []hitReport{}, Problems: []string{},
+	}
+	for _, s := range mgr.Servers() {
+		row := serverReport{Name: s.Name, State: s.State, Tools: s.Tools}
+		if s.Err != nil {
+			row.Error = s.Err.Error()
+		}
+		r.Servers = append(r.Servers, row)
+	}
+	for _, t := range mgr.InlineTools() {
+		r.Inline = append(r.Inline, t.Name())
+	}
+	for _, t := range mgr.DeferredTools() {
+		r.Deferred = append(r.Deferred, t.Name())
+	}
+	tokens := mgr.Stats().Tokens
+	r.Tokens = tokenReport{tokens.All, tokens.Inline, tokens.Sections}
+	for _, p := range mgr.Problems() {
+		r.Problems = append(r.Problems, p.Error())
+	}
+	return r
+}
+
+// print writes the report for people.
+func (r report) print(w io.Writer) error {
+	p := &printer{w: w}
+	for _, s := range r.Servers {
+		p.line("%-20s %-10s %4d tools  %s", s.Name, s.State, s.Tools, s.Error)
+	}
+	for _, problem := range r.Problems {
+		p.line("%s", problem)
+	}
+	p.line("\n%d inline, %d deferred", len(r.Inline), len(r.Deferred))
+	p.line("about %d tokens for all definitions; %d for the inline ones, %d for the prompt sections",
+		r.Tokens.All, r.Tokens.Inline, r.Tokens.Sections)
+	p.line("\ninline:")
+	for _, name := range r.Inline {
+		p.line("  %s", name)
+	}
+	if len(r.Deferred) > 0 {
+		p.line("\ndeferred:")
+	}
+	for _, name := range r.Deferred {
+		p.line("  %s", name)
+	}
+	if len(r.Hits) > 0 {
+		p.line("\nfound:")
+	}
+	for _, h := range r.Hits {
+		p.line("  %6.3f  %s (%s)", h.Score, h.Name, h.Server)
+	}
+	if r.Result != nil {
+		p.line("\nresult:")
+		for _, c := range r.Result.Content {
+			p.line("%s", mcp.GetTextFromContent(c))
+		}
+	}
+	return p.err
+}
+
+// A printer writes lines and keeps the first error.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if _, err := fmt.Fprintf(p.w, format+"\n", args...); p.err == nil {
+		p.err = err
+	}
+}

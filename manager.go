@@ -1,0 +1,362 @@
+package mcphybrid
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
+)
+
+var (
+	// ErrClosed means that the Manager was closed.
+	ErrClosed = errors.New("the manager is closed")
+
+	// ErrDuplicate means that a server of that name is there already.
+	ErrDuplicate = errors.New("the name is taken")
+)
+
+// session makes a Session's methods the Manager's: it is its own default
+// session.
+type session = Session
+
+// A Manager holds what all conversations share: the servers and the catalog of
+// their tools. It is also a [Session], for hosts that need only one. Its
+// methods may be called concurrently. Those that read work on one version of
+// the catalog from start to end and never wait for a writer.
+type Manager struct {
+	*session
+
+	opts Options // fixed at creation
+
+	life context.Context // ends with Close
+	end  context.CancelFunc
+
+	mu       sync.Mutex     // serializes writers
+	sources  []*source      // in registration order
+	attached []*Session     // with a registry
+	starting sync.WaitGroup // servers that are being started
+	closing  sync.Once
+
+	cur atomic.Pointer[catalog] // never nil; stored with mu held
+}
+
+// noTools is the catalog without tools.
+var noTools = &catalog{index: NewBM25Index(nil, nil)}
+
+// NewManager returns a Manager of the servers in opts, none of which is
+// started. Options may be nil. It panics if a number or a pattern in opts is
+// out of its range; what is wrong with a server, [Manager.Start] reports.
+func NewManager(opts *Options) *Manager {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	o.setDefaults()
+	m := &Manager{opts: o}
+	m.life, m.end = context.WithCancel(context.Background())
+	m.cur.Store(noTools)
+	for _, cfg := range o.Servers {
+		if !cfg.Disabled {
+			m.sources = append(m.sources, m.newSource(cfg))
+		}
+	}
+	m.session = m.NewSession(&SessionOptions{Registry: o.Registry})
+	return m
+}
+
+// newSource returns the place of a server; what is wrong with cfg, the
+// server's start reports.
+func (m *Manager) newSource(cfg ServerConfig) *source {
+	invalid := cfg.validate()
+	if invalid == nil && m.find(cfg.Name) >= 0 {
+		invalid = ErrDuplicate
+	}
+	l := limits{
+		startTimeout: m.opts.StartTimeout, callTimeout: m.opts.CallTimeout,
+		maxMessage: m.opts.MaxMessage, maxDefinition: m.opts.MaxDefinition, maxTools: m.opts.MaxTools,
+	}
+	return &source{name: cfg.Name, server: newServer(cfg, invalid, l, m.opts.Logger)}
+}
+
+// find returns the index in m.sources of the one of that name, or -1.
+func (m *Manager) find(name string) int {
+	return slices.IndexFunc(m.sources, func(s *source) bool { return s.name == name })
+}
+
+// Start connects the servers of the [Options] that have not been started, all
+// at once and each within its start timeout, and returns when each is ready or
+// has failed. The tools of a server are in the catalog as soon as it is ready.
+//
+// The error joins one for each server that failed, naming it; the others work.
+// ctx bounds the start only: the servers run until [Manager.Close].
+func (m *Manager) Start(ctx context.Context) error {
+	m.mu.Lock()
+	if m.life.Err() != nil {
+		m.mu.Unlock()
+		return fmt.Errorf("mcphybrid: %w", ErrClosed)
+	}
+	var waiting []*source
+	for _, src := range m.sources {
+		if src.server != nil && !src.begun {
+			src.begun = true
+			waiting = append(waiting, src)
+		}
+	}
+	m.starting.Add(len(waiting))
+	m.mu.Unlock()
+
+	errs := make([]error, len(waiting))
+	var wg sync.WaitGroup
+	for i, src := range waiting {
+		wg.Go(func() {
+			defer m.starting.Done()
+			errs[i] = m.connect(ctx, src)
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// connect starts the server of src and puts its tools into the catalog.
+func (m *Manager) connect(ctx context.Context, src *source) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(m.life, cancel)()
+	defs, problems, err := src.server.start(ctx)
+	if err == nil {
+		err = m.change(func() error {
+			if !slices.Contains(m.sources, src) {
+				return errors.New("it was removed while it started")
+			}
+			src.defs, src.problems = defs, problems
+			return nil
+		})
+	}
+	if err != nil {
+		src.server.close()
+		return fmt.Errorf("mcphybrid: server %q: %w", src.name, err)
+	}
+	return nil
+}
+
+// change makes one change to the sources and publishes the catalog that
+// follows from it, or nothing if there is an error.
+func (m *Manager) change(f func() error) error {
+	m.mu.Lock()
+	if m.life.Err() != nil {
+		m.mu.Unlock()
+		return ErrClosed
+	}
+	if err := f(); err != nil {
+		m.mu.Unlock()
+		return err
+	}
+	prev := m.cur.Load()
+	c := newCatalog(prev, m.sources, &m.opts)
+	m.cur.Store(c)
+	attached := slices.Clone(m.attached)
+	m.mu.Unlock()
+
+	for _, err := range c.problems {
+		if !slices.ContainsFunc(prev.problems, func(old error) bool { return old.Error() == err.Error() }) {
+			m.opts.Logger.Warn(err.Error())
+		}
+	}
+	for _, s := range attached {
+		s.registrar.sync()
+	}
+	return nil
+}
+
+// AddServer connects one more server, last in registration order, and puts its
+// tools into the catalog in one step. On an error, nothing is added; it is
+// [ErrDuplicate] if there is a server of that name. A disabled server is not
+// added. ctx bounds the start only.
+func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
+	if cfg.Disabled {
+		return nil
+	}
+	m.mu.Lock()
+	if m.life.Err() != nil {
+		m.mu.Unlock()
+		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, ErrClosed)
+	}
+	src := m.newSource(cfg)
+	src.begun = true
+	m.sources = append(m.sources, src)
+	m.starting.Add(1)
+	m.mu.Unlock()
+
+	defer m.starting.Done()
+	err := m.connect(ctx, src)
+	if err != nil {
+		m.remove(src)
+	}
+	return err
+}
+
+// RemoveServer takes the server of that name, or the tools added under it, out
+// of the catalog in one step and closes the connection; calls that run end
+// with an error. It reports whether there was one.
+func (m *Manager) RemoveServer(name string) bool {
+	m.mu.Lock()
+	i := m.find(name)
+	if i < 0 {
+		m.mu.Unlock()
+		return false
+	}
+	src := m.sources[i]
+	m.mu.Unlock()
+	return m.remove(src)
+}
+
+func (m *Manager) remove(src *source) bool {
+	err := m.change(func() error {
+		i := slices.Index(m.sources, src)
+		if i < 0 {
+			return errors.New("it was removed")
+		}
+		m.sources = slices.Delete(m.sources, i, i+1)
+		return nil
+	})
+	if err == nil && src.server != nil {
+		src.server.close()
+	}
+	return err == nil
+}
+
+// AddTools adds tools that need no connection: their handlers are called in
+// this process, within [Options.CallTimeout]. They stand under name as a
+// server's tools do, in the order given, last in registration order; more
+// tools may be added under the same name later. A tool without a handler can
+// be found but not called. On an error, nothing is added; it is [ErrDuplicate]
+// if name is a connected server's.
+func (m *Manager) AddTools(name string, tools ...mcpserver.ServerTool) error {
+	err := m.addTools(name, tools)
+	if err != nil {
+		return fmt.Errorf("mcphybrid: tools of %q: %w", name, err)
+	}
+	return nil
+}
+
+func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
+	if name == "" {
+		return errors.New("the name is empty")
+	}
+	var defs []*definition
+	var problems []error
+	for i, t := range tools {
+		d, err := m.localDefinition(name, t)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("tool %d: %w", i, err))
+			continue
+		}
+		defs = append(defs, d)
+	}
+	if problems != nil {
+		return errors.Join(problems...)
+	}
+	return m.change(func() error {
+		i := m.find(name)
+		if i < 0 {
+			i = len(m.sources)
+			m.sources = append(m.sources, &source{name: name})
+		}
+		src := m.sources[i]
+		if src.server != nil {
+			return ErrDuplicate
+		}
+		all := slices.Concat(src.defs, defs)
+		names := make(map[string]bool, len(all))
+		for _, d := range all {
+			if names[d.name] {
+				return fmt.Errorf("tool %q: %w", d.name, ErrDuplicate)
+			}
+			names[d.name] = true
+		}
+		src.defs = all
+		return nil
+	})
+}
+
+func (m *Manager) localDefinition(server string, t mcpserver.ServerTool) (*definition, error) {
+	raw, err := json.Marshal(t.Tool)
+	if err != nil {
+		return nil, err
+	}
+	d, err := parseDefinition(server, raw, m.opts.MaxDefinition)
+	if err != nil {
+		return nil, err
+	}
+	d.registered = registeredName(server, "", d.name)
+	d.call = callHandler(t.Handler, d.name, m.opts.CallTimeout)
+	return d, nil
+}
+
+// Servers returns how each server is, in registration order.
+func (m *Manager) Servers() []ServerStatus {
+	m.mu.Lock()
+	sources := slices.Clone(m.sources)
+	m.mu.Unlock()
+	var list []ServerStatus
+	for _, src := range sources {
+		if src.server != nil {
+			list = append(list, src.server.snapshot())
+		}
+	}
+	return list
+}
+
+// Problems returns what was wrong with tools and could be lived with, in
+// registration order: definitions that could not be used, and each
+// [CollisionError].
+func (m *Manager) Problems() []error {
+	return slices.Clone(m.cur.Load().problems)
+}
+
+// Close ends all servers and leaves nothing behind: no process, no goroutine,
+// no tool or group in a registry. Sessions are empty from then on. Calls that
+// run end with an error. Close must not be called by a registry's method.
+func (m *Manager) Close() error {
+	m.closing.Do(func() {
+		m.mu.Lock()
+		m.end()
+		sources, attached := m.sources, m.attached
+		m.sources, m.attached = nil, nil
+		m.cur.Store(&catalog{version: m.cur.Load().version + 1, index: noTools.index})
+		m.mu.Unlock()
+
+		for _, s := range attached {
+			s.registrar.close()
+		}
+		var wg sync.WaitGroup
+		for _, src := range sources {
+			if src.server != nil {
+				wg.Go(src.server.close)
+			}
+		}
+		wg.Wait()
+		m.starting.Wait()
+	})
+	return nil
+}
+
+// attach keeps the registry of s in step from now on.
+func (m *Manager) attach(s *Session) {
+	m.mu.Lock()
+	m.attached = append(m.attached, s)
+	m.mu.Unlock()
+	s.registrar.open(s.ActivateToolIfDeferred)
+}
+
+func (m *Manager) detach(s *Session) {
+	m.mu.Lock()
+	m.attached = slices.DeleteFunc(m.attached, func(other *Session) bool { return other == s })
+	m.mu.Unlock()
+	s.registrar.close()
+}

@@ -1,0 +1,145 @@
+package mcphybrid
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+)
+
+// The defaults of [Options].
+const (
+	// DefaultMaxInline is where the published reference design stops to put
+	// tools in front of the model. Models choose worse among more than 30 to
+	// 50 tools.
+	DefaultMaxInline = 40
+
+	// DefaultMaxDescription is enough for the first sentence or two, about 50
+	// tokens; half of all published tools have descriptions no longer.
+	DefaultMaxDescription = 200
+
+	// DefaultSearchResults is what published tool searches return: 3 to 5.
+	DefaultSearchResults = 5
+
+	// DefaultSearchLimit keeps a model from activating everything at once.
+	DefaultSearchLimit = 20
+
+	// DefaultStartTimeout leaves room: 27 published servers took 0.06 to 1.7
+	// seconds to start and list their tools.
+	DefaultStartTimeout = 20 * time.Second
+
+	// DefaultCallTimeout is long for a person who waits.
+	DefaultCallTimeout = 60 * time.Second
+
+	// DefaultMaxMessage is 16 times the longest tools/list result of 27
+	// published servers.
+	DefaultMaxMessage = 16 << 20
+
+	// DefaultMaxDefinition is five times the longest of 866 published tools.
+	DefaultMaxDefinition = 256 << 10
+
+	// DefaultMaxTools is 50 times what the largest published server has.
+	DefaultMaxTools = 10_000
+)
+
+// Options configure a [Manager]. The zero value is the default configuration.
+type Options struct {
+	// Servers are connected by [Manager.Start]. Their order is the
+	// registration order, whichever connects first.
+	Servers []ServerConfig
+
+	// MaxInline is the largest number of tools that are all inline; of more,
+	// pins aside, the first MaxInline are.
+	//
+	// If zero, defaults to [DefaultMaxInline]. If negative, all are deferred.
+	MaxInline int
+
+	// Pins are the tools that are inline in any case, by registered name or a
+	// pattern of it as in [Access].
+	Pins []string
+
+	// Access says, by registered name, which tools there are for any session.
+	// If it denies [SearchToolName], no tool is deferred.
+	Access Access
+
+	// BM25 are the parameters of the ranker. If nil, the defaults.
+	BM25 *BM25Options
+
+	// SearchResults is how many tools a search returns if the model does not
+	// ask for a number, SearchLimit how many it returns at most.
+	//
+	// If zero, they default to [DefaultSearchResults] and [DefaultSearchLimit].
+	SearchResults int
+	SearchLimit   int
+
+	// MaxDescription is the number of characters of a tool's description in
+	// the prompt section and in search results. If zero, defaults to
+	// [DefaultMaxDescription]. If negative, there are no descriptions there.
+	MaxDescription int
+
+	// Registry is kept in step with the Manager's own session. If nil, it is
+	// a new [ToolRegistry].
+	Registry Registry
+
+	// StartTimeout and CallTimeout hold for servers that have none of their
+	// own. If zero, they default to [DefaultStartTimeout] and
+	// [DefaultCallTimeout].
+	StartTimeout time.Duration
+	CallTimeout  time.Duration
+
+	// What a server may send: MaxMessage bytes in a message, a tool's result
+	// for one; MaxDefinition bytes in a tool's definition; MaxTools tools. If
+	// zero, they default to [DefaultMaxMessage], [DefaultMaxDefinition] and
+	// [DefaultMaxTools].
+	MaxMessage    int
+	MaxDefinition int
+	MaxTools      int
+
+	// Logger is told of problems that no caller is. If nil, no one is.
+	Logger *slog.Logger
+}
+
+func (o *Options) setDefaults() {
+	number := func(name string, n *int, standard int) {
+		if *n == 0 {
+			*n = standard
+		}
+		if *n < 0 {
+			panic(fmt.Sprintf("mcphybrid: Options.%s is %d, must not be negative", name, *n))
+		}
+	}
+	period := func(name string, d *time.Duration, standard time.Duration) {
+		if *d == 0 {
+			*d = standard
+		}
+		if *d < 0 {
+			panic(fmt.Sprintf("mcphybrid: Options.%s is %v, must not be negative", name, *d))
+		}
+	}
+	o.MaxInline = max(cmp.Or(o.MaxInline, DefaultMaxInline), 0)
+	o.MaxDescription = max(cmp.Or(o.MaxDescription, DefaultMaxDescription), 0)
+	number("SearchResults", &o.SearchResults, DefaultSearchResults)
+	number("SearchLimit", &o.SearchLimit, max(DefaultSearchLimit, o.SearchResults))
+	number("MaxMessage", &o.MaxMessage, DefaultMaxMessage)
+	number("MaxDefinition", &o.MaxDefinition, DefaultMaxDefinition)
+	number("MaxTools", &o.MaxTools, DefaultMaxTools)
+	period("StartTimeout", &o.StartTimeout, DefaultStartTimeout)
+	period("CallTimeout", &o.CallTimeout, DefaultCallTimeout)
+	if err := errors.Join(validatePatterns(o.Pins), o.Access.validate()); err != nil {
+		panic("mcphybrid: Options.Pins or Access: " + err.Error())
+	}
+	if o.BM25 != nil {
+		o.BM25.validate()
+		p := *o.BM25
+		o.BM25 = &p
+	}
+	if o.Registry == nil {
+		o.Registry = NewRegistry()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.clone()
+}

@@ -1,0 +1,18 @@
+//go:build unix
+
+package mcphybrid
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup makes cmd the leader of a new process group, so that it and all
+// that it starts can be ended together.
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+}
+
+func terminateGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+
+func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -1,0 +1,207 @@
+package mcphybrid
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// The transports of mcp-go, each with the same guard around its requests. The
+// concrete type is embedded because mcp-go's client looks for optional methods
+// of its transport.
+type (
+	stdioTransport struct {
+		*transport.Stdio
+		guard
+	}
+	httpTransport struct {
+		*transport.StreamableHTTP
+		guard
+	}
+	inProcessTransport struct {
+		*transport.InProcessTransport
+		guard
+	}
+)
+
+func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	return t.send(ctx, r, t.Stdio.SendRequest)
+}
+
+func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	return t.send(ctx, r, t.StreamableHTTP.SendRequest)
+}
+
+func (t inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	return t.send(ctx, r, t.InProcessTransport.SendRequest)
+}
+
+// A guard makes a transport's requests end when their context does, whatever
+// the server is doing, and keeps the bytes of tools/list results.
+type guard struct {
+	maxMessage int // bytes of a result
+}
+
+type sendFunc func(context.Context, transport.JSONRPCRequest) (*transport.JSONRPCResponse, error)
+
+func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFunc) (*transport.JSONRPCResponse, error) {
+	response, err := detached(ctx, func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
+	if err != nil || response == nil || response.Error != nil {
+		return response, err
+	}
+	if n := len(response.Result); n > g.maxMessage {
+		return nil, tooLarge(g.maxMessage)
+	}
+	if l, ok := ctx.Value(listingKey{}).(*listing); ok && r.Method == string(mcp.MethodToolsList) {
+		result, err := l.take(response.Result)
+		if err != nil {
+			return nil, err
+		}
+		c := *response
+		c.Result = result
+		return &c, nil
+	}
+	return response, nil
+}
+
+// detached returns what f does, or ctx's error as soon as ctx ends. What f
+// returns after that is dropped: a write to a child that does not read, or a
+// handler in this process, may not heed ctx. f's goroutine then lives until
+// the connection is closed or the handler returns. A panic in f is an error.
+func detached[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		var a answer
+		defer func() {
+			if p := recover(); p != nil {
+				a.err = fmt.Errorf("panic: %v", p)
+			}
+			done <- a
+		}()
+		a.value, a.err = f()
+	}()
+	select {
+	case a := <-done:
+		return a.value, a.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+func tooLarge(limit int) error {
+	return fmt.Errorf("a message has more bytes than the limit of %d", limit)
+}
+
+// A listing collects the elements of tools/list results, page by page, before
+// mcp-go decodes them: its types lose most keywords of a schema, and one
+// element that they can't hold fails the whole list.
+type listing struct {
+	maxTools int
+	elements []json.RawMessage
+	decoded  []string // by element: its name if mcp-go was given it, else ""
+}
+
+type listingKey struct{}
+
+// take keeps the tools of one result and returns the result with only those
+// that mcp-go can decode.
+func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
+	var page map[string]json.RawMessage
+	if err := json.Unmarshal(result, &page); err != nil {
+		return nil, fmt.Errorf("tools/list result: %w", describeJSONError(result, err))
+	}
+	var tools []json.RawMessage
+	if err := json.Unmarshal(page["tools"], &tools); err != nil {
+		return nil, fmt.Errorf(`tools/list result: "tools" is not a list`)
+	}
+	if len(l.elements)+len(tools) > l.maxTools {
+		return nil, fmt.Errorf("it lists more tools than the limit of %d", l.maxTools)
+	}
+	decodable := []json.RawMessage{}
+	for _, raw := range tools {
+		var t mcp.Tool
+		name := ""
+		if json.Unmarshal(raw, &t) == nil {
+			decodable = append(decodable, raw)
+			name = t.Name
+		}
+		l.elements = append(l.elements, raw)
+		l.decoded = append(l.decoded, name)
+	}
+	page["tools"], _ = json.Marshal(decodable) // raw values always marshal
+	return json.Marshal(page)
+}
+
+// limitedHTTP bounds what a server can send in one message over HTTP.
+type limitedHTTP struct {
+	base       *http.Transport
+	maxMessage int
+}
+
+func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodDelete {
+		// The end of a session, sent on Close: a server that hangs must not
+		// hold that up. Its answer has no body that anyone reads.
+		ctx, cancel := context.WithTimeout(r.Context(), termGrace)
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
+	resp, err := t.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	resp.Body = &limitedBody{
+		ReadCloser: resp.Body,
+		max:        t.maxMessage,
+		left:       t.maxMessage,
+		lines:      kind == "text/event-stream",
+	}
+	return resp, nil
+}
+
+// A limitedBody fails once a message has more than max bytes: the whole body,
+// or a line of an event stream, which may itself go on for ever.
+type limitedBody struct {
+	io.ReadCloser
+	max, left int
+	lines     bool
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.left -= n
+	if b.left < 0 {
+		return 0, tooLarge(b.max)
+	}
+	if b.lines {
+		if i := bytes.LastIndexByte(p[:n], '\n'); i >= 0 {
+			b.left = b.max - (n - i - 1)
+		}
+	}
+	return n, err
+}
+
+// sameHost refuses a redirect to another host: the headers of a server's
+// configuration, secrets among them, are for that server.
+func sameHost(r *http.Request, via []*http.Request) error {
+	if r.URL.Host != via[0].URL.Host || via[0].URL.Scheme == "https" && r.URL.Scheme != "https" {
+		return fmt.Errorf("refused a redirect to host %q", r.URL.Host)
+	}
+	if len(via) >= 10 {
+		return fmt.Errorf("stopped after %d redirects", len(via))
+	}
+	return nil
+}
