@@ -1,15 +1,9 @@
 package mcphybrid
 
-import (
-	"fmt"
-	"path"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Access says by name which tools may be used. Each entry is a name or a
-// pattern as in [path.Match]: * stands for any run of characters, ? for one,
-// [a-z] for one of a set; a slash is a character like any other. The zero
+// pattern, in which * stands for any run of characters and ? for one. The zero
 // value permits every tool.
 type Access struct {
 	// Allow, if not empty, lists the only tools that may be used.
@@ -27,38 +21,37 @@ func (a Access) permits(name string) bool {
 // empty reports whether a permits everything.
 func (a Access) empty() bool { return len(a.Allow) == 0 && len(a.Deny) == 0 }
 
-// validate returns an error that names the first malformed pattern.
-func (a Access) validate() error {
-	if err := validatePatterns(a.Allow); err != nil {
-		return fmt.Errorf("allow: %w", err)
-	}
-	if err := validatePatterns(a.Deny); err != nil {
-		return fmt.Errorf("deny: %w", err)
-	}
-	return nil
-}
-
 func (a Access) clone() Access {
 	return Access{Allow: slices.Clone(a.Allow), Deny: slices.Clone(a.Deny)}
 }
 
-func validatePatterns(patterns []string) error {
-	for _, p := range patterns {
-		if _, err := path.Match(p, ""); err != nil {
-			return fmt.Errorf("malformed pattern %q", p)
+func matchAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return match([]rune(p), []rune(name)) })
+}
+
+// match reports whether pattern stands for name. It is not path.Match, for
+// which a slash is no ordinary character: a deny rule "*" must not let a tool
+// named "a/b" pass.
+func match(pattern, name []rune) bool {
+	p, n := 0, 0
+	star, from := -1, 0 // the last * seen, and where in name the rest was last tried
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, from = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			p++
+			n++
+		case star >= 0: // let the * stand for one more
+			from++
+			p, n = star+1, from
+		default:
+			return false
 		}
 	}
-	return nil
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
 }
-
-func matchAny(patterns []string, name string) bool {
-	name = slashless.Replace(name)
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		ok, _ := path.Match(slashless.Replace(p), name) // the patterns were validated
-		return ok
-	})
-}
-
-// slashless takes the special meaning from the slash: a deny rule "*" must
-// not let a tool named "a/b" pass.
-var slashless = strings.NewReplacer("/", "\x00")

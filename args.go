@@ -85,9 +85,9 @@ func refusesNull(schema json.RawMessage) bool {
 	var several []string
 	switch {
 	case json.Unmarshal(s.Type, &one) == nil && one != "":
-		return one != "null"
+		return isType(one)
 	case json.Unmarshal(s.Type, &several) == nil && len(several) > 0:
-		return !slices.Contains(several, "null")
+		return !slices.ContainsFunc(several, func(t string) bool { return !isType(t) })
 	case len(s.Enum) > 0:
 		return !slices.ContainsFunc(s.Enum, isNull)
 	case len(s.Const) > 0:
@@ -122,11 +122,19 @@ func dropNulls(args json.RawMessage, names []string) json.RawMessage {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		name, _ := json.Marshal(m.name) // a string always marshals
-		b.Write(name)
+		b.Write(m.written)
 		b.WriteByte(':')
 		b.Write(m.value)
 	}
 	b.WriteByte('}')
 	return b.Bytes()
+}
+
+// isType reports whether t is a type of JSON Schema that null is not of.
+func isType(t string) bool {
+	switch t {
+	case "string", "number", "integer", "boolean", "object", "array":
+		return true
+	}
+	return false
 }

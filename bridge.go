@@ -147,7 +147,9 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 	}
 	// A hint of the wrong type is no hint.
 	_ = json.Unmarshal(in.Title, &d.title)
-	_ = json.Unmarshal(in.Annotations, &d.annotations)
+	if json.Unmarshal(in.Annotations, &d.annotations) != nil {
+		d.annotations = mcp.ToolAnnotation{} // not a half-read one, whose hints would say false
+	}
 	return d, nil
 }
 

@@ -19,7 +19,7 @@ var (
 	// ErrBadArguments means that the arguments are not a JSON object.
 	ErrBadArguments = errors.New("bad arguments")
 
-	// ErrServerDown means that the tool's server is not connected.
+	// ErrServerDown means that the tool's server can't be reached.
 	ErrServerDown = errors.New("the server is down")
 )
 

@@ -101,7 +101,7 @@ func readConfig(path string) (*Config, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
 	if err != nil {
-		return &Config{}, err
+		return &Config{}, errors.Unwrap(err)
 	}
 	return parseConfig(data, os.LookupEnv)
 }
@@ -145,26 +145,36 @@ func parseConfig(data []byte, lookup func(string) (string, bool)) (*Config, erro
 
 func parseServer(name string, data []byte, lookup func(string) (string, bool)) (ServerConfig, error) {
 	var in struct {
-		Type        string            `json:"type"`
-		Command     string            `json:"command"`
-		Args        []string          `json:"args"`
-		Env         map[string]string `json:"env"`
-		Dir         string            `json:"cwd"`
-		URL         string            `json:"url"`
-		Headers     map[string]string `json:"headers"`
-		Disabled    bool              `json:"disabled"`
-		Tools       Access            `json:"tools"`
-		Prefix      string            `json:"prefix"`
-		Timeout     timeout           `json:"timeout"`
-		CallTimeout timeout           `json:"callTimeout"`
+		Type     string            `json:"type"`
+		Command  string            `json:"command"`
+		Args     []string          `json:"args"`
+		Env      map[string]string `json:"env"`
+		Dir      string            `json:"cwd"`
+		URL      string            `json:"url"`
+		Headers  map[string]string `json:"headers"`
+		Disabled bool              `json:"disabled"`
+		Tools    struct {
+			Allow []string `json:"allow"`
+			Deny  []string `json:"deny"`
+		} `json:"tools"`
+		Prefix      string          `json:"prefix"`
+		Timeout     json.RawMessage `json:"timeout"`
+		CallTimeout json.RawMessage `json:"callTimeout"`
 	}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return ServerConfig{}, describeJSONError(data, err)
 	}
+	var start, call timeout
+	if err := start.UnmarshalJSON(in.Timeout); err != nil {
+		return ServerConfig{}, fmt.Errorf(`"timeout": %w`, err)
+	}
+	if err := call.UnmarshalJSON(in.CallTimeout); err != nil {
+		return ServerConfig{}, fmt.Errorf(`"callTimeout": %w`, err)
+	}
 	sc := ServerConfig{
 		Name: name, Command: in.Command, Args: in.Args, Env: in.Env, Dir: in.Dir,
-		URL: in.URL, Headers: in.Headers, Disabled: in.Disabled, Tools: in.Tools, Prefix: in.Prefix,
-		StartTimeout: time.Duration(in.Timeout), CallTimeout: time.Duration(in.CallTimeout),
+		URL: in.URL, Headers: in.Headers, Disabled: in.Disabled, Tools: Access(in.Tools), Prefix: in.Prefix,
+		StartTimeout: time.Duration(start), CallTimeout: time.Duration(call),
 	}
 	if sc.Disabled {
 		return sc, nil // what is not used need not be complete
@@ -192,7 +202,7 @@ func (sc *ServerConfig) expand(lookup func(string) (string, bool)) error {
 			if value, ok := lookup(m[1]); ok {
 				return value
 			}
-			if m[2] == "" {
+			if m[2] == "" && !slices.Contains(missing, m[1]) {
 				missing = append(missing, m[1])
 			}
 			return strings.TrimPrefix(m[2], ":-")
@@ -214,7 +224,7 @@ func (sc *ServerConfig) expand(lookup func(string) (string, bool)) error {
 	expand(&sc.URL)
 	expandMap(sc.Headers)
 	if missing != nil {
-		return fmt.Errorf("environment variables not set: %s", strings.Join(slices.Compact(missing), ", "))
+		return fmt.Errorf("environment variables not set: %s", strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -256,9 +266,6 @@ func (sc *ServerConfig) validate() error {
 			problem("the header %q is malformed", key)
 		}
 	}
-	if err := sc.Tools.validate(); err != nil {
-		problem("tools: %w", err)
-	}
 	if sc.StartTimeout < 0 || sc.CallTimeout < 0 {
 		problem("a timeout is negative")
 	}
@@ -276,6 +283,9 @@ type timeout time.Duration
 const minTimeout = 100
 
 func (t *timeout) UnmarshalJSON(data []byte) error {
+	if isNull(data) {
+		return nil // as if it were not there
+	}
 	var text string
 	if json.Unmarshal(data, &text) == nil {
 		d, err := time.ParseDuration(text)
@@ -290,7 +300,11 @@ func (t *timeout) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf(`timeout %s: want a duration such as "20s", or milliseconds`, data)
 	}
 	if ms < minTimeout || ms > int64(24*time.Hour/time.Millisecond) {
-		return fmt.Errorf(`timeout %d: a number means milliseconds, from %d up to a day; or write "%ds"`, ms, minTimeout, ms)
+		hint := ""
+		if 0 < ms && ms < minTimeout {
+			hint = fmt.Sprintf(`; or write "%ds"`, ms)
+		}
+		return fmt.Errorf(`timeout %d: a number means milliseconds, from %d up to a day%s`, ms, minTimeout, hint)
 	}
 	*t = timeout(time.Duration(ms) * time.Millisecond)
 	return nil
@@ -298,8 +312,9 @@ func (t *timeout) UnmarshalJSON(data []byte) error {
 
 // A member is one name and value of a JSON object.
 type member struct {
-	name  string
-	value json.RawMessage
+	name    string
+	written []byte // the name as it stands in the JSON text
+	value   json.RawMessage
 }
 
 // objectMembers returns the members of a JSON object in their order,
@@ -313,15 +328,23 @@ func objectMembers(data []byte) ([]member, error) {
 	}
 	var members []member
 	for dec.More() {
+		start := dec.InputOffset()
 		name, err := dec.Token()
 		if err != nil {
 			return nil, err
 		}
 		m := member{name: name.(string)} // within an object, a name comes first
+		m.written = bytes.TrimLeft(data[start:dec.InputOffset()], ", \t\r\n")
 		if err := dec.Decode(&m.value); err != nil {
 			return nil, err
 		}
 		members = append(members, m)
+	}
+	if _, err := dec.Token(); err != nil { // the closing brace
+		return nil, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("is followed by something")
 	}
 	return members, nil
 }
@@ -332,9 +355,9 @@ func describeJSONError(data []byte, err error) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		before := data[:min(int(syntax.Offset), len(data))]
+		before := data[:min(max(int(syntax.Offset)-1, 0), len(data))]
 		line := bytes.Count(before, []byte("\n")) + 1
-		return fmt.Errorf("line %d, column %d: %w", line, len(before)-bytes.LastIndexByte(before, '\n')-1, err)
+		return fmt.Errorf("line %d, column %d: %w", line, len(before)-bytes.LastIndexByte(before, '\n'), err)
 	case errors.As(err, &kind) && kind.Field != "":
 		return fmt.Errorf("%q is a JSON %s, want %s", kind.Field, kind.Value, jsonKind(kind.Type.String()))
 	case errors.As(err, &kind):
@@ -351,6 +374,8 @@ func jsonKind(goType string) string {
 		return "a list of strings"
 	case goType == "string":
 		return "a string"
+	case goType == "float64":
+		return "a number"
 	}
 	return "an object"
 }

@@ -49,8 +49,8 @@ type Manager struct {
 var noTools = &catalog{index: NewBM25Index(nil, nil)}
 
 // NewManager returns a Manager of the servers in opts, none of which is
-// started. Options may be nil. It panics if a number or a pattern in opts is
-// out of its range; what is wrong with a server, [Manager.Start] reports.
+// started. Options may be nil. It panics if a number in opts is out of its
+// range; what is wrong with a server, [Manager.Start] reports.
 func NewManager(opts *Options) *Manager {
 	var o Options
 	if opts != nil {

@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -127,9 +126,6 @@ func (o *Options) setDefaults() {
 	number("MaxTools", &o.MaxTools, DefaultMaxTools)
 	period("StartTimeout", &o.StartTimeout, DefaultStartTimeout)
 	period("CallTimeout", &o.CallTimeout, DefaultCallTimeout)
-	if err := errors.Join(validatePatterns(o.Pins), o.Access.validate()); err != nil {
-		panic("mcphybrid: Options.Pins or Access: " + err.Error())
-	}
 	if o.BM25 != nil {
 		o.BM25.validate()
 		p := *o.BM25

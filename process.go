@@ -166,6 +166,8 @@ func (p *process) waitExit(d time.Duration) bool {
 	}
 }
 
+var errUnread = fmt.Errorf("it has not read its input for %v", writeTimeout)
+
 // Write writes to the child's standard input. If the child leaves it unread
 // for too long, the message is broken off and the child is of no more use.
 func (p *process) Write(b []byte) (int, error) {
@@ -173,7 +175,7 @@ func (p *process) Write(b []byte) (int, error) {
 	n, err := p.in.Write(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		killGroup(p.cmd)
-		err = fmt.Errorf("it did not read its input for %v: %w", writeTimeout, err)
+		err = errUnread
 	}
 	return n, err
 }
@@ -248,7 +250,8 @@ func (f *frameReader) Read(p []byte) (int, error) {
 // [io.EOF]: the connection is over.
 func (f *frameReader) next() error {
 	const edge = 256 // bytes at either end of a dropped line that may name its id
-	var line, last []byte
+	var line []byte  // the line; once it is too long, its first bytes
+	var last []byte  // its last bytes, once it is too long
 	size := 0
 	for {
 		chunk, err := f.r.ReadSlice('\n')
@@ -256,8 +259,10 @@ func (f *frameReader) next() error {
 		if size <= f.max {
 			line = append(line, chunk...)
 		} else {
-			if last == nil {
-				last = line[max(0, len(line)-edge):len(line):len(line)]
+			if size-len(chunk) <= f.max {
+				last = slices.Clone(line[max(0, len(line)-edge):])
+				line = append(line, chunk[:min(edge, len(chunk))]...)
+				line = line[:min(edge, len(line))]
 			}
 			last = append(last, chunk...)
 			last = last[max(0, len(last)-edge):]
@@ -267,7 +272,7 @@ func (f *frameReader) next() error {
 			f.line = line
 			return nil
 		case err == nil:
-			f.line = oversizeResponse(line[:min(edge, len(line))], last, f.max)
+			f.line = oversizeResponse(line, last, f.max)
 			return nil
 		case err != bufio.ErrBufferFull:
 			return io.EOF

@@ -210,5 +210,5 @@ func isInvisible(r rune) bool {
 	case r == '\u034f', r == '\u115f', r == '\u1160', r == '\u2800', r == '\u3164', r == '\uffa0':
 		return true // grapheme joiner, Hangul fillers, braille blank
 	}
-	return unicode.Is(unicode.Co, r) || unicode.Is(unicode.Noncharacter_Code_Point, r)
+	return unicode.In(r, unicode.Co, unicode.Noncharacter_Code_Point, unicode.Other_Default_Ignorable_Code_Point)
 }

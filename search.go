@@ -124,6 +124,9 @@ func parseSearchArguments(args json.RawMessage, standard int) (query string, n i
 		Query      *string  `json:"query"`
 		MaxResults *float64 `json:"max_results"`
 	}
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
 	if err := json.Unmarshal(args, &in); err != nil {
 		return "", 0, describeJSONError(args, err)
 	}

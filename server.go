@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -165,7 +164,7 @@ func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (*
 		r.Params.Name = tool
 		r.Params.Arguments = args
 		result, err := c.client.CallTool(ctx, r)
-		if errors.Is(err, transport.ErrTransportClosed) {
+		if isLost(err) {
 			err = fmt.Errorf("%w: %w", ErrServerDown, err)
 		}
 		return result, err
@@ -276,7 +275,7 @@ func (c *conn) list(ctx context.Context, maxTools int) (elements []json.RawMessa
 
 // explain adds to err how the server's process ended, if that is why.
 func (c *conn) explain(err error) error {
-	if c.process == nil || !errors.Is(err, transport.ErrTransportClosed) && !errors.Is(err, syscall.EPIPE) {
+	if c.process == nil || !isLost(err) {
 		return err
 	}
 	// The pipes close a moment before the process is reaped.

@@ -35,15 +35,12 @@ type SessionOptions struct {
 }
 
 // NewSession returns a session in which nothing is active yet. Options may be
-// nil. It panics if a pattern is malformed. A session with a registry should
-// be closed when the conversation is over; one without need not be.
+// nil. A session with a registry should be closed when the conversation is
+// over; one without need not be.
 func (m *Manager) NewSession(opts *SessionOptions) *Session {
 	var o SessionOptions
 	if opts != nil {
 		o = *opts
-	}
-	if err := o.Access.validate(); err != nil {
-		panic("mcphybrid: SessionOptions.Access: " + err.Error())
 	}
 	s := &Session{m: m, access: o.Access.clone()}
 	s.searchTool = &searchTool{s}

@@ -4,10 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
+	"net/url"
+	"os"
+	"syscall"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -36,7 +41,13 @@ func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequ
 }
 
 func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	return t.send(ctx, r, t.StreamableHTTP.SendRequest)
+	response, err := t.send(ctx, r, t.StreamableHTTP.SendRequest)
+	// The URL, which this kind of error repeats, may hold a secret.
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	return response, err
 }
 
 func (t inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
@@ -204,4 +215,17 @@ func sameHost(r *http.Request, via []*http.Request) error {
 		return fmt.Errorf("stopped after %d redirects", len(via))
 	}
 	return nil
+}
+
+// isLost reports whether err means that there is no connection to the server,
+// or none any more.
+func isLost(err error) bool {
+	var network *net.OpError
+	return errors.Is(err, transport.ErrTransportClosed) ||
+		errors.Is(err, transport.ErrSessionTerminated) ||
+		errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, os.ErrClosed) ||
+		errors.Is(err, errUnread) ||
+		errors.Is(err, io.EOF) ||
+		errors.As(err, &network)
 }

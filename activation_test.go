@@ -1,0 +1,257 @@
+package mcphybrid
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A lockingRegistry is a host's registry at its most trying: it does all its
+// work under a lock of its own, calls the Manager back both with the lock held
+// and from within Register, and sometimes panics.
+type lockingRegistry struct {
+	mu    sync.Mutex
+	tools *ToolRegistry
+	m     *Manager // or nil while it is being made
+
+	registered    []string // in the order of the calls
+	afterRegister func(name string)
+	panicOn       string
+}
+
+func (r *lockingRegistry) Register(t Tool) {
+	r.mu.Lock()
+	if r.m != nil {
+		r.m.IsSearchMode()
+		r.m.PromptSections(PromptFull)
+		r.m.Search("thing", 3)
+	}
+	if t.Name() == r.panicOn {
+		r.mu.Unlock()
+		panic("registry full")
+	}
+	r.tools.Register(t)
+	r.registered = append(r.registered, t.Name())
+	r.mu.Unlock()
+	if r.afterRegister != nil {
+		r.afterRegister(t.Name())
+	}
+}
+
+func (r *lockingRegistry) Unregister(t Tool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.m != nil {
+		r.m.ActiveTools()
+	}
+	r.tools.Unregister(t)
+}
+
+func (r *lockingRegistry) Get(name string) (Tool, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tools.Get(name)
+}
+
+func (r *lockingRegistry) RegisterToolGroup(group string, names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.m != nil {
+		r.m.InlineTools()
+	}
+	r.tools.RegisterToolGroup(group, names)
+}
+
+func (r *lockingRegistry) SetDeferredActivator(f func(string) bool) { r.tools.SetDeferredActivator(f) }
+
+func newLockingManager(t *testing.T, opts Options) (*Manager, *lockingRegistry) {
+	r := &lockingRegistry{tools: NewRegistry()}
+	opts.Registry = r
+	m, _ := newTestManager(t, &opts)
+	r.mu.Lock()
+	r.m = m
+	r.mu.Unlock()
+	t.Cleanup(func() { assert.NoError(t, checkRegistry(m.session, r.tools)) })
+	return m, r
+}
+
+func TestSpecA13ActivationRegistersBeforeItReports(t *testing.T) {
+	m, r := newLockingManager(t, Options{MaxInline: 2, Servers: []ServerConfig{inProcess("a", 6)}})
+	r.mu.Lock()
+	r.registered = nil
+	r.mu.Unlock()
+	got := m.ActivateTools([]string{"mcp_a__tool_004", "mcp_a__tool_000", "nope", "mcp_a__tool_003", "mcp_a__tool_004"})
+	assert.Equal(t, []string{"mcp_a__tool_004", "mcp_a__tool_000", "mcp_a__tool_003"}, got)
+	assert.Equal(t, []string{"mcp_a__tool_004", "mcp_a__tool_003"}, r.registered, "each once")
+	assert.Equal(t, []string{"mcp_a__tool_004", "mcp_a__tool_003"}, toolNames(m.ActiveTools()))
+	assert.Equal(t, []string{"mcp_a__tool_002", "mcp_a__tool_005"}, toolNames(m.DeferredTools()))
+}
+
+// Register calls back and activates another tool: no lock of ours is held.
+func TestSpecA13ActivationFromWithinRegister(t *testing.T) {
+	m, r := newLockingManager(t, Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 12)}})
+	r.afterRegister = func(name string) {
+		var i int
+		_, _ = fmt.Sscanf(name, "mcp_a__tool_%d", &i)
+		m.ActivateToolIfDeferred(fmt.Sprintf("mcp_a__tool_%03d", i+1))
+		assert.True(t, m.ActivateToolIfDeferred("mcp_a__tool_000"), "inline")
+	}
+	assert.True(t, m.ActivateToolIfDeferred("mcp_a__tool_001"))
+	assert.Len(t, m.ActiveTools(), 11)
+	assert.Empty(t, m.DeferredTools())
+}
+
+func TestRegistryPanicCostsOneActivation(t *testing.T) {
+	m, r := newLockingManager(t, Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 5)}})
+	r.panicOn = "mcp_a__tool_002"
+	assert.Equal(t, []string{"mcp_a__tool_001", "mcp_a__tool_003"},
+		m.ActivateTools([]string{"mcp_a__tool_001", "mcp_a__tool_002", "mcp_a__tool_003"}))
+	_, err := m.Call(t.Context(), "mcp_a__tool_002", nil)
+	assert.ErrorIs(t, err, ErrUnknownTool)
+	r.panicOn = ""
+	_, err = m.Call(t.Context(), "mcp_a__tool_002", nil)
+	assert.NoError(t, err)
+}
+
+// Of many goroutines that activate the same few tools, each is told the truth,
+// and in the end each tool is active once.
+func TestSpecA13ConcurrentActivation(t *testing.T) {
+	for round := range 20 {
+		m, r := newLockingManager(t, Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 9)}})
+		var wg sync.WaitGroup
+		var told atomic.Int64
+		for g := range 16 {
+			wg.Go(func() {
+				for i := range 8 {
+					name := fmt.Sprintf("mcp_a__tool_%03d", 1+(g+i)%8)
+					if !m.ActivateToolIfDeferred(name) {
+						continue
+					}
+					told.Add(1)
+					if _, ok := r.Get(name); !ok {
+						t.Errorf("round %d: told that %s is active, but it is not registered", round, name)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		assert.EqualValues(t, 16*8, told.Load())
+		assert.Len(t, m.ActiveTools(), 8)
+	}
+}
+
+// A tool stays active when servers come and go, if it still exists; what was
+// removed and added again is new.
+func TestActiveToolsFollowTheCatalog(t *testing.T) {
+	m, r := newTestManager(t, &Options{MaxInline: 3, Servers: []ServerConfig{inProcess("a", 3), inProcess("b", 3)}})
+	s := m.NewSession(nil)
+	unread := m.NewSession(nil) // is not looked at in between
+	for _, s := range []*Session{m.session, s, unread} {
+		s.ActivateTools([]string{"mcp_b__tool_001", "mcp_b__tool_000"})
+	}
+	require.NoError(t, m.AddServer(t.Context(), inProcess("c", 2)))
+	assert.Equal(t, []string{"mcp_b__tool_001", "mcp_b__tool_000"}, toolNames(s.ActiveTools()))
+
+	// With a gone, everything of b is inline, and c deferred.
+	require.True(t, m.RemoveServer("a"))
+	assert.Empty(t, s.ActiveTools())
+	assert.Equal(t, []string{"mcp_b__tool_000", "mcp_b__tool_001", "mcp_b__tool_002"}, toolNames(s.InlineTools()))
+	assert.NoError(t, check(m, s, unread))
+	assert.NoError(t, checkRegistry(m.session, r))
+
+	s.ActivateTools([]string{"mcp_c__tool_001"})
+	unread.ActivateTools([]string{"mcp_c__tool_000"})
+	require.True(t, m.RemoveServer("c"))
+	assert.Empty(t, s.ActiveTools())
+	require.NoError(t, m.AddServer(t.Context(), inProcess("c", 2)))
+	assert.Empty(t, s.ActiveTools())
+	assert.Empty(t, unread.ActiveTools(), "whether or not the session was looked at meanwhile")
+	assert.NoError(t, check(m, s, unread))
+}
+
+// Tools of a new server that take a name while it is being activated: the
+// caller gets what is there now.
+func TestActivationRacesWithReplacement(t *testing.T) {
+	m, r := newLockingManager(t, Options{MaxInline: -1, Servers: []ServerConfig{inProcess("a", 2)}})
+	var replaced atomic.Bool
+	r.afterRegister = func(string) {
+		if replaced.CompareAndSwap(false, true) {
+			m.RemoveServer("a")
+			assert.NoError(t, m.AddServer(context.Background(), serving("a", echoTool("tool_001", "new"))))
+		}
+	}
+	assert.Equal(t, []string{"mcp_a__tool_001"}, m.ActivateTools([]string{"mcp_a__tool_000", "mcp_a__tool_001"}))
+	tool, ok := r.Get("mcp_a__tool_001")
+	require.True(t, ok)
+	assert.Equal(t, "new", tool.Description())
+	_, err := tool.Call(t.Context(), nil)
+	assert.NoError(t, err)
+	_, ok = r.Get("mcp_a__tool_000")
+	assert.False(t, ok)
+}
+
+func TestSpecA14RegistryActivatesLazily(t *testing.T) {
+	m, r := newTestManager(t, &Options{MaxInline: 1, Access: Access{Deny: []string{"mcp_a__tool_003"}}, Servers: []ServerConfig{
+		func() ServerConfig { c := inProcess("a", 6); c.Tools.Deny = []string{"tool_004"}; return c }(),
+	}})
+	_, ok := r.Get("mcp_a__tool_002")
+	require.False(t, ok)
+	result, err := r.Execute(t.Context(), "mcp_a__tool_002", json.RawMessage(`{"text":"x"}`))
+	require.NoError(t, err)
+	assert.Equal(t, `tool_002 {"text":"x"}`, resultText(t, result))
+	assert.Equal(t, []string{"mcp_a__tool_002"}, toolNames(m.ActiveTools()))
+
+	// Never past an allow or deny list, of the Manager or of the server.
+	for _, name := range []string{"mcp_a__tool_003", "mcp_a__tool_004", "mcp_a__nope", ""} {
+		assert.False(t, r.TryActivateDeferred(name), name)
+		_, err := r.Execute(t.Context(), name, nil)
+		assert.ErrorIs(t, err, ErrUnknownTool, name)
+	}
+	assert.Len(t, m.ActiveTools(), 1)
+}
+
+func TestSpecA14SessionRules(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: 2, Servers: []ServerConfig{inProcess("a", 6), inProcess("b", 2)}})
+	reg := NewRegistry()
+	s := m.NewSession(&SessionOptions{Registry: reg, Access: Access{Allow: []string{"mcp_a__*"}, Deny: []string{"*_001", "*_004"}}})
+	assert.Equal(t, []string{"mcp_a__tool_000"}, toolNames(s.InlineTools()))
+	assert.Equal(t, []string{"mcp_a__tool_002", "mcp_a__tool_003", "mcp_a__tool_005"}, toolNames(s.DeferredTools()))
+	assert.True(t, s.IsSearchMode())
+	for _, h := range s.Search("thing tool does", 20) {
+		assert.Contains(t, toolNames(s.DeferredTools()), h.Tool.Name())
+	}
+	for _, name := range []string{"mcp_a__tool_001", "mcp_a__tool_004", "mcp_b__tool_000"} {
+		_, err := s.Call(t.Context(), name, nil)
+		assert.ErrorIs(t, err, ErrUnknownTool, name)
+		assert.False(t, s.ActivateToolIfDeferred(name))
+		assert.False(t, reg.TryActivateDeferred(name))
+		_, ok := reg.Get(name)
+		assert.False(t, ok)
+		assert.NotContains(t, s.PromptSections(PromptFull), name)
+	}
+	assert.NotContains(t, s.SearchSection(), "b (")
+	assert.Empty(t, m.ActiveTools(), "a refused call activates nothing, anywhere")
+	assert.True(t, s.ActivateToolIfDeferred("mcp_a__tool_005"))
+	assert.NoError(t, check(m, s))
+	assert.NoError(t, checkRegistry(s, reg))
+
+	silent := m.NewSession(&SessionOptions{Access: Access{Deny: []string{SearchToolName}}})
+	assert.False(t, silent.IsSearchMode())
+	assert.Nil(t, silent.SearchTool())
+	assert.Empty(t, silent.SearchSection())
+	_, err := silent.Call(t.Context(), SearchToolName, `{"query":"thing"}`)
+	assert.ErrorIs(t, err, ErrUnknownTool)
+
+	s.Close()
+	assert.Empty(t, reg.List())
+	assert.Empty(t, reg.groups)
+	assert.Empty(t, s.Tools())
+	assert.Empty(t, s.ActivateTools([]string{"mcp_a__tool_002"}))
+	assert.Empty(t, reg.List())
+}

@@ -1,0 +1,583 @@
+package mcphybrid
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// environment returns a lookup function for NAME=value pairs.
+func environment(pairs ...string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for _, p := range pairs {
+			if key, value, _ := strings.Cut(p, "="); key == name {
+				return value, true
+			}
+		}
+		return "", false
+	}
+}
+
+// parseOne parses a file whose only server, s, has the given members.
+func parseOne(members string, env ...string) (*Config, error) {
+	return parseConfig([]byte(`{"mcpServers": {"s": {`+members+`}}}`), environment(env...))
+}
+
+func serverNames(cfg *Config) []string {
+	var names []string
+	for _, sc := range cfg.Servers {
+		names = append(names, sc.Name)
+	}
+	return names
+}
+
+func TestConfigKeepsTheOrderOfTheFile(t *testing.T) {
+	want := []string{"zeta", "alpha", "10", "9", "mike", "Beta", "beta", "文件", "_x", "delta", "a b", "-"}
+	var members []string
+	for _, name := range want {
+		members = append(members, fmt.Sprintf("%q: {%q: %q}", name, "command", "run-"+name))
+	}
+	data := []byte(`{"mcpServers": {` + strings.Join(members, ", ") + `}}`)
+	for range 20 {
+		cfg, err := parseConfig(data, environment())
+		require.NoError(t, err)
+		require.Equal(t, want, serverNames(cfg))
+		for _, sc := range cfg.Servers {
+			require.Equal(t, "run-"+sc.Name, sc.Command)
+		}
+	}
+}
+
+func TestConfigEveryKey(t *testing.T) {
+	cfg, err := parseConfig([]byte(`{
+		"otherClientsKey": [1, {"a": null}],
+		"mcpServers": {
+			"child": {
+				"type": "stdio",
+				"command": "npx",
+				"args": ["-y", "server", ""],
+				"env": {"TOKEN": "t", "EMPTY": ""},
+				"cwd": "/srv",
+				"disabled": false,
+				"tools": {"allow": ["get_*", "list"], "deny": ["get_secret"]},
+				"prefix": "ops",
+				"timeout": "20s",
+				"callTimeout": 30000,
+				"autoApprove": ["x"], "description": 7
+			},
+			"web": {
+				"type": "http",
+				"url": "https://example.com/mcp?x=1",
+				"headers": {"Authorization": "Bearer t", "X-Empty": ""}
+			},
+			"off": {"disabled": true},
+			"plain": {"command": "run"}
+		}
+	}`), environment())
+	require.NoError(t, err)
+	assert.Equal(t, []ServerConfig{
+		{
+			Name:         "child",
+			Command:      "npx",
+			Args:         []string{"-y", "server", ""},
+			Env:          map[string]string{"TOKEN": "t", "EMPTY": ""},
+			Dir:          "/srv",
+			Tools:        Access{Allow: []string{"get_*", "list"}, Deny: []string{"get_secret"}},
+			Prefix:       "ops",
+			StartTimeout: 20 * time.Second,
+			CallTimeout:  30 * time.Second,
+		},
+		{
+			Name:    "web",
+			URL:     "https://example.com/mcp?x=1",
+			Headers: map[string]string{"Authorization": "Bearer t", "X-Empty": ""},
+		},
+		{Name: "off", Disabled: true},
+		{Name: "plain", Command: "run"},
+	}, cfg.Servers)
+}
+
+func TestConfigTypes(t *testing.T) {
+	tests := []struct {
+		members string
+		want    string // in the error; "" if there is none
+	}{
+		{`"type": "stdio", "command": "run"`, ""},
+		{`"type": "http", "url": "http://localhost:80/mcp"`, ""},
+		{`"type": "streamable-http", "url": "http://localhost"`, ""},
+		{`"type": "streamableHttp", "url": "http://localhost"`, ""},
+		{`"type": "streamable_http", "url": "http://localhost"`, ""},
+		{`"type": "", "url": "http://localhost"`, ""},
+		{`"type": "sse", "url": "http://localhost"`, `type "sse" is not supported`},
+		{`"type": "STDIO", "command": "run"`, `type "STDIO" is not supported`},
+		{`"type": "stdio", "url": "http://localhost"`, `type "stdio" does not go with`},
+		{`"type": "http", "command": "run"`, `type "http" does not go with`},
+		{`"command": "run", "url": "http://localhost"`, "want exactly one of command and url"},
+		{`"type": "stdio"`, "want exactly one of command and url"},
+		{`"type": "http"`, "want exactly one of command and url"},
+		{``, "want exactly one of command and url"},
+		{`"command": "", "url": ""`, "want exactly one of command and url"},
+	}
+	for _, test := range tests {
+		t.Run(test.members, func(t *testing.T) {
+			cfg, err := parseOne(test.members)
+			require.NotNil(t, cfg)
+			if test.want == "" {
+				require.NoError(t, err)
+				assert.Equal(t, []string{"s"}, serverNames(cfg))
+				return
+			}
+			require.ErrorContains(t, err, `server "s": `)
+			require.ErrorContains(t, err, test.want)
+			assert.Empty(t, cfg.Servers)
+		})
+	}
+}
+
+func TestConfigVariables(t *testing.T) {
+	cfg, err := parseOne(`
+		"command": "${HOME}/bin/${NAME:-x}",
+		"args": ["${A}${B}", "${UNSET:-a default}", "${UNSET:-}", "${EMPTY:-not used}", "a${A}b${UNSET:-c}d"],
+		"env": {"KEY": "${SECRET}", "PLAIN": "plain"},
+		"cwd": "${HOME}"`,
+		"HOME=/home/me", "NAME=tool", "A=1", "B=2", "EMPTY=", "SECRET=${A}")
+	require.NoError(t, err)
+	assert.Equal(t, []ServerConfig{{
+		Name:    "s",
+		Command: "/home/me/bin/tool",
+		Args:    []string{"12", "a default", "", "", "a1bcd"},
+		Env:     map[string]string{"KEY": "${A}", "PLAIN": "plain"}, // a value is not expanded again
+		Dir:     "/home/me",
+	}}, cfg.Servers)
+
+	cfg, err = parseOne(`"url": "https://${HOST}/mcp", "headers": {"Authorization": "Bearer ${SECRET}"}`, "HOST=example.com", "SECRET=t")
+	require.NoError(t, err)
+	assert.Equal(t, "https://example.com/mcp", cfg.Servers[0].URL)
+	assert.Equal(t, map[string]string{"Authorization": "Bearer t"}, cfg.Servers[0].Headers)
+}
+
+func TestConfigNothingElseIsAVariable(t *testing.T) {
+	for _, text := range []string{"$A", "$A}", "$A$A", "%A%", "$$A", "$(A)", "${}", "${1A}", "${A", "${A-x}", "${A:x}", "${A B}", "{A}", "$ {A}", "~", "`A`", "*"} {
+		cfg, err := parseOne(fmt.Sprintf(`"command": "run", "args": [%q]`, text), "A=changed")
+		require.NoError(t, err, text)
+		assert.Equal(t, []string{text}, cfg.Servers[0].Args)
+	}
+}
+
+func TestConfigMissingVariables(t *testing.T) {
+	cfg, err := parseConfig([]byte(`{"mcpServers": {
+		"first": {"command": "${A}", "args": ["${B}", "${SET}", "${A}"], "env": {"Z": "${E}", "Y": "${D:-d}"}, "cwd": "${C}"},
+		"fine": {"command": "run"},
+		"second": {"url": "https://${HOST}", "headers": {"X": "${H}"}},
+		"off": {"disabled": true, "command": "${OFF}"}
+	}}`), environment("SET=x"))
+	require.EqualError(t, err, "server \"first\": environment variables not set: A, B, E, C\n"+
+		"server \"second\": environment variables not set: HOST, H")
+	assert.Equal(t, []string{"fine", "off"}, serverNames(cfg))
+}
+
+func TestConfigOneBadServerCostsNoOther(t *testing.T) {
+	bad := map[string]string{
+		"a wrong kind":     `{"command": 5}`,
+		"not an object":    `"run"`,
+		"a list":           `["run"]`,
+		"null":             `null`,
+		"nothing":          `{}`,
+		"a timeout":        `{"command": "run", "timeout": 5}`,
+		"a variable":       `{"command": "${UNSET}"}`,
+		"an url":           `{"url": "ftp://x"}`,
+		"a header":         `{"url": "http://x", "headers": {"a b": "c"}}`,
+		"an env":           `{"command": "run", "env": {"A=B": "c"}}`,
+		"quotes \" \n etc": `{}`,
+	}
+	for name, value := range bad {
+		t.Run(name, func(t *testing.T) {
+			cfg, err := parseConfig(fmt.Appendf(nil, `{"mcpServers": {"before": {"command": "a"}, %q: %s, "after": {"command": "b"}}}`, name, value), environment())
+			require.ErrorContains(t, err, fmt.Sprintf("server %q: ", name))
+			assert.NotContains(t, err.Error(), "before")
+			assert.NotContains(t, err.Error(), "after")
+			assert.Equal(t, []string{"before", "after"}, serverNames(cfg))
+		})
+	}
+}
+
+func TestConfigAllProblemsOfAServer(t *testing.T) {
+	_, err := parseOne(`"env": {"": "x", "A": "a\u0000b"}, "headers": {"a:b": "x", "C": "c\r\nd"}`)
+	for _, want := range []string{
+		"want exactly one of command and url", `the environment variable "" can't be set`, `the environment variable "A" can't be set`,
+		`the header "a:b" is malformed`, `the header "C" is malformed`,
+	} {
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+func TestConfigNames(t *testing.T) {
+	cfg, err := parseConfig([]byte(`{"mcpServers": {"a": {"command": "first"}, "b": {"command": "b"}, "a": {"command": "second"}, "a": {"disabled": true}}}`), environment())
+	require.EqualError(t, err, "server \"a\": is defined twice\nserver \"a\": is defined twice")
+	assert.Equal(t, []string{"a", "b"}, serverNames(cfg))
+	assert.Equal(t, "first", cfg.Servers[0].Command)
+
+	cfg, err = parseConfig([]byte(`{"mcpServers": {"": {"command": "run"}}}`), environment())
+	require.EqualError(t, err, `server "": the name is empty`)
+	assert.Empty(t, cfg.Servers)
+}
+
+func TestConfigBadURL(t *testing.T) {
+	for _, url := range []string{"secret", "secret.example.com/mcp", "ftp://secret", "http://", "http:secret", "https:///secret", "http://secret:x y/", "://secret", "http://se cret/", "http://[secret", "http://h/%zzsecret", "file:///secret", "\x7fhttp://secret"} {
+		cfg, err := parseOne(fmt.Sprintf(`"url": "${URL}"`), "URL="+url)
+		require.EqualError(t, err, `server "s": the url is not an http or https URL`, "url %q", url)
+		assert.Empty(t, cfg.Servers)
+	}
+	for _, url := range []string{"http://localhost", "https://user:secret@example.com:8443/mcp?key=1", "HTTP://EXAMPLE.COM", "http://[::1]:80/"} {
+		_, err := parseOne(fmt.Sprintf(`"url": %q`, url))
+		assert.NoError(t, err, "url %q", url)
+	}
+}
+
+func TestConfigSecretsAreNotInErrors(t *testing.T) {
+	for _, members := range []string{
+		`"url": "http://h", "headers": {"Authorization": "${TOKEN}\n"}`,
+		`"url": "http://h", "headers": {"bad name": "${TOKEN}"}`,
+		`"url": "http://${TOKEN}:x/"`,
+		`"command": "${TOKEN}", "url": "http://${TOKEN}"`,
+		`"command": "run", "env": {"A": "${TOKEN}\u0000"}`,
+		`"command": "run", "env": {"A=": "${TOKEN}"}`,
+		`"command": "run", "args": ["${TOKEN}", "${UNSET}"]`,
+	} {
+		_, err := parseOne(members, "TOKEN=hunter2")
+		require.Error(t, err, members)
+		assert.NotContains(t, err.Error(), "hunter2", members)
+	}
+	for _, members := range []string{
+		`"headers": "hunter2"`, `"headers": ["hunter2"]`, `"headers": {"Authorization": ["hunter2"]}`, `"env": "hunter2"`, `"args": "hunter2"`, `"url": ["hunter2"]`,
+	} {
+		_, err := parseOne(members)
+		require.Error(t, err, members)
+		assert.NotContains(t, err.Error(), "hunter2", members)
+	}
+}
+
+func TestConfigHeaderAndEnvValues(t *testing.T) {
+	for _, c := range []string{"\r", "\n", "\x00"} {
+		_, err := parseOne(`"url": "http://h", "headers": {"X": "${V}"}`, "V=a"+c+"b")
+		assert.ErrorContains(t, err, `the header "X" is malformed`, "%q", c)
+	}
+	_, err := parseOne(`"command": "run", "env": {"X": "${V}"}`, "V=a\x00b")
+	assert.ErrorContains(t, err, `the environment variable "X" can't be set`)
+	_, err = parseOne(`"command": "run", "env": {"X": "${V}"}`, "V=a\r\nb=c")
+	assert.NoError(t, err)
+}
+
+func TestConfigHeaderAndEnvNames(t *testing.T) {
+	for _, name := range []string{"Authorization", "x-api_key", "X.1", "!#$%&'*+.^_`|~"} {
+		_, err := parseOne(fmt.Sprintf(`"url": "http://h", "headers": {%q: "v"}`, name))
+		assert.NoError(t, err, "header %q", name)
+	}
+	for _, name := range []string{"", " ", "a b", "a:", "a\n", "é", "a\"", "a(b)", "a/b", "a\x7f"} {
+		_, err := parseOne(fmt.Sprintf(`"url": "http://h", "headers": {%s: "v"}`, jsonString(t, name)))
+		assert.ErrorContains(t, err, fmt.Sprintf("the header %q is malformed", name))
+	}
+	for _, name := range []string{"A", "a.b", "A B", "文", "1"} {
+		_, err := parseOne(fmt.Sprintf(`"command": "run", "env": {%q: "v"}`, name))
+		assert.NoError(t, err, "variable %q", name)
+	}
+	for _, name := range []string{"", "A=B", "=", "A\x00B"} {
+		_, err := parseOne(fmt.Sprintf(`"command": "run", "env": {%s: "v"}`, jsonString(t, name)))
+		assert.ErrorContains(t, err, fmt.Sprintf("the environment variable %q can't be set", name))
+	}
+}
+
+// jsonString returns s as a JSON string.
+func jsonString(t *testing.T, s string) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		if r < ' ' || r == '"' || r == '\\' {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+func TestConfigTimeouts(t *testing.T) {
+	tests := []struct {
+		value string
+		want  time.Duration
+		err   string
+	}{
+		{`"20s"`, 20 * time.Second, ""},
+		{`"1m30s"`, 90 * time.Second, ""},
+		{`"5ms"`, 5 * time.Millisecond, ""},
+		{`30000`, 30 * time.Second, ""},
+		{`100`, 100 * time.Millisecond, ""},
+		{`86400000`, 24 * time.Hour, ""},
+		{`null`, 0, ""}, // as if it were not there, like every other key
+		{`5`, 0, `a number means milliseconds, from 100 up to a day; or write "5s"`},
+		{`99`, 0, `or write "99s"`},
+		{`0`, 0, `a number means milliseconds`},
+		{`-1`, 0, `a number means milliseconds`},
+		{`86400001`, 0, `up to a day`},
+		{`1e300`, 0, `want a duration such as "20s", or milliseconds`},
+		{`9223372036854775807`, 0, `up to a day`},
+		{`9223372036854775808`, 0, `or milliseconds`},
+		{`30000.5`, 0, `or milliseconds`},
+		{`"x"`, 0, `"x": want a positive duration such as "20s"`},
+		{`""`, 0, `"": want a positive duration`},
+		{`"20"`, 0, `"20": want a positive duration`},
+		{`"0s"`, 0, `"0s": want a positive duration`},
+		{`"-5s"`, 0, `"-5s": want a positive duration`},
+		{`"9999999999h"`, 0, `want a positive duration`},
+		{`true`, 0, `want a duration such as "20s", or milliseconds`},
+		{`{}`, 0, `want a duration`},
+		{`["20s"]`, 0, `want a duration`},
+	}
+	for _, test := range tests {
+		t.Run(test.value, func(t *testing.T) {
+			for _, key := range []string{"timeout", "callTimeout"} {
+				cfg, err := parseOne(fmt.Sprintf(`"command": "run", %q: %s`, key, test.value))
+				if test.err != "" {
+					assert.ErrorContains(t, err, test.err)
+					assert.ErrorContains(t, err, `server "s": `)
+					assert.Empty(t, cfg.Servers)
+					continue
+				}
+				if !assert.NoError(t, err) {
+					continue
+				}
+				if key == "timeout" {
+					assert.Equal(t, test.want, cfg.Servers[0].StartTimeout)
+				} else {
+					assert.Equal(t, test.want, cfg.Servers[0].CallTimeout)
+				}
+			}
+		})
+	}
+}
+
+// The hint of a timeout that is refused must not be refused itself.
+func TestConfigTimeoutHint(t *testing.T) {
+	for _, value := range []string{"1", "99", "0", "-1", "86400001"} {
+		_, err := parseOne(`"command": "run", "timeout": ` + value)
+		require.Error(t, err)
+		if _, hint, ok := strings.Cut(err.Error(), "or write "); ok {
+			_, err = parseOne(`"command": "run", "timeout": ` + hint)
+			assert.NoError(t, err, "timeout %s", value)
+		}
+	}
+}
+
+func TestConfigWrongKinds(t *testing.T) {
+	tests := []struct {
+		members string
+		want    string
+	}{
+		{`"type": 1`, `"type" is a JSON number, want a string`},
+		{`"command": ["run"]`, `"command" is a JSON array, want a string`},
+		{`"args": "-y"`, `"args" is a JSON string, want a list of strings`},
+		{`"env": ["A=B"]`, `"env" is a JSON array, want an object`},
+		{`"cwd": {}`, `"cwd" is a JSON object, want a string`},
+		{`"url": true`, `"url" is a JSON bool, want a string`},
+		{`"headers": "X: y"`, `"headers" is a JSON string, want an object`},
+		{`"disabled": "yes"`, `"disabled" is a JSON string, want true or false`},
+		{`"tools": ["a"]`, `"tools" is a JSON array, want an object`},
+		{`"tools": {"allow": "a"}`, `"tools.allow" is a JSON string, want a list of strings`},
+		{`"tools": {"deny": {}}`, `"tools.deny" is a JSON object, want a list of strings`},
+		{`"prefix": 7`, `"prefix" is a JSON number, want a string`},
+		{`"args": ["-p", 80]`, `args`},
+		{`"env": {"PORT": 80}`, `env`},
+		{`"headers": {"X": 1}`, `headers`},
+		{`"tools": {"allow": [1]}`, `tools.allow`},
+		{`"timeout": true`, `timeout`},
+		{`"callTimeout": true`, `callTimeout`},
+	}
+	for _, test := range tests {
+		t.Run(test.members, func(t *testing.T) {
+			cfg, err := parseOne(`"command": "run", ` + test.members)
+			require.ErrorContains(t, err, `server "s": `)
+			assert.ErrorContains(t, err, test.want)
+			assert.NotContains(t, err.Error(), "Go ")
+			assert.Empty(t, cfg.Servers)
+		})
+	}
+}
+
+func TestConfigSyntaxErrors(t *testing.T) {
+	tests := []struct {
+		name, data, want string
+	}{
+		{"first character", `x`, "line 1, column 1: "},
+		{"a missing colon", `{"mcpServers" {}}`, "line 1, column 15: "},
+		{"a trailing comma", "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"b\"},\n  }\n}", "line 4, column 3: "},
+		{"in a server", "{\"mcpServers\": {\n\"a\": {\"command\": 'b'}}}", "line 2, column 18: "},
+		{"a comment", "{\n// none\n}", "line 2, column 1: "},
+		{"behind the end", "{\"mcpServers\": {}}\n}", "line 2, column 1: "},
+		{"behind a BOM", "\ufeff{,", "line 1, column 2: "},
+		{"a line break in a string", "{\"a\nb\": 1}", "line 1, column 4: "},
+		{"cut off", `{"mcpServers": {`, "unexpected end"},
+		{"empty", ``, "unexpected end"},
+		{"UTF-16", "\xff\xfe{\x00}\x00", "line 1, column 1: "},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			cfg, err := parseConfig([]byte(test.data), environment())
+			require.ErrorContains(t, err, test.want)
+			require.NotNil(t, cfg)
+			assert.Empty(t, cfg.Servers)
+		})
+	}
+}
+
+func TestConfigShapeOfTheFile(t *testing.T) {
+	tests := []struct {
+		name, data, want string
+	}{
+		{"BOM", "\ufeff" + `{"mcpServers": {}}`, ""},
+		{"white space", " \r\n\t{\"mcpServers\": {}}\n\n", ""},
+		{"no servers", `{"mcpServers": {}}`, ""},
+		{"an array", `[]`, "is a JSON array, want an object"},
+		{"a string", `"x"`, "is a JSON string, want an object"},
+		{"null", `null`, `no "mcpServers" object`},
+		{"no mcpServers", `{"servers": {}}`, `no "mcpServers" object`},
+		{"mcpServers is null", `{"mcpServers": null}`, `"mcpServers": is not a JSON object`},
+		{"mcpServers is an array", `{"mcpServers": [{"name": "a"}]}`, `"mcpServers": is not a JSON object`},
+		{"mcpServers is a string", `{"mcpServers": "a"}`, `"mcpServers": is not a JSON object`},
+		{"too large", strings.Repeat(" ", maxConfigBytes-1) + "{}", "larger than 4194304 bytes"},
+		{"nested too deep", strings.Repeat("[", 20_000), "exceeded max depth"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			cfg, err := parseConfig([]byte(test.data), environment())
+			require.NotNil(t, cfg)
+			assert.Empty(t, cfg.Servers)
+			if test.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+func TestLoadConfig(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, data string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
+		return path
+	}
+	t.Setenv("MCPHYBRID_TEST_TOKEN", "t0k")
+
+	cfg, err := LoadConfig(write("good.json", `{"mcpServers": {"b": {"command": "run", "args": ["${MCPHYBRID_TEST_TOKEN}"]}, "a": {"url": "http://h"}}}`))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"b", "a"}, serverNames(cfg))
+	assert.Equal(t, []string{"t0k"}, cfg.Servers[0].Args)
+
+	path := write("bad.json", `{"mcpServers": {"b": {"command": "run"}, "a": {}, "c": {"command": "${MCPHYBRID_TEST_UNSET}"}}}`)
+	cfg, err = LoadConfig(path)
+	require.EqualError(t, err, "mcphybrid: "+path+": server \"a\": want exactly one of command and url\n"+
+		"server \"c\": environment variables not set: MCPHYBRID_TEST_UNSET")
+	assert.Equal(t, []string{"b"}, serverNames(cfg))
+
+	path = filepath.Join(dir, "missing.json")
+	cfg, err = LoadConfig(path)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	assert.Equal(t, 1, strings.Count(err.Error(), path), err)
+	require.NotNil(t, cfg)
+	assert.Empty(t, cfg.Servers)
+
+	path = write("large.json", `{"mcpServers": {"a": {"command": "run"}}}`+strings.Repeat(" ", maxConfigBytes))
+	cfg, err = LoadConfig(path)
+	require.EqualError(t, err, "mcphybrid: "+path+": larger than 4194304 bytes")
+	require.NotNil(t, cfg)
+	assert.Empty(t, cfg.Servers)
+
+	cfg, err = LoadConfig(dir)
+	require.ErrorContains(t, err, "is a directory")
+	assert.Equal(t, 1, strings.Count(err.Error(), dir), err)
+	require.NotNil(t, cfg)
+}
+
+func FuzzParseConfig(f *testing.F) {
+	for _, seed := range []string{
+		``, `{}`, `null`, `{"mcpServers": {}}`, `{"mcpServers": null}`, "\ufeff{\"mcpServers\": {\"a\": {\"command\": \"b\"}}}",
+		`{"mcpServers": {"a": {"command": "${SET} ${UNSET:-x}", "args": ["$A"], "env": {"A": "${UNSET}"}}}}`,
+		`{"mcpServers": {"a": {"url": "http://h", "headers": {"a b": "c"}, "timeout": 5}, "b": {"url": "x"}, "a": {"disabled": true}}}`,
+		`{"mcpServers": {"\ud800\n": {"type": "sse"}, "": {"command": "x"}, "d": {"tools": {"allow": ["["]}, "callTimeout": "-1s"}}}`,
+		`{"mcpServers": {"a": [], "b": 1, "c": null, "d": {"args": 1}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		cfg, err := parseConfig(data, environment("SET=a b", "EMPTY="))
+		require.NotNil(t, cfg)
+		seen := make(map[string]bool)
+		for _, sc := range cfg.Servers {
+			if !sc.Disabled {
+				require.NoError(t, sc.validate())
+			}
+			require.False(t, seen[sc.Name], "server %q is there twice", sc.Name)
+			seen[sc.Name] = true
+		}
+		members := membersOfServers(data)
+		if members == nil {
+			require.Empty(t, cfg.Servers)
+			return
+		}
+		var problems []error
+		if err != nil {
+			problems = err.(interface{ Unwrap() []error }).Unwrap()
+		}
+		require.Equal(t, len(members), len(cfg.Servers)+len(problems))
+		for _, problem := range problems {
+			named := false
+			for _, m := range members {
+				named = named || strings.HasPrefix(problem.Error(), fmt.Sprintf("server %q: ", m))
+			}
+			require.True(t, named, "no server is named in %q", problem)
+		}
+	})
+}
+
+// membersOfServers returns the names in the mcpServers object, repeated ones
+// included, or nil if data is not a file that has one.
+func membersOfServers(data []byte) []string {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	var file map[string]json.RawMessage
+	if len(data) > maxConfigBytes || json.Unmarshal(data, &file) != nil {
+		return nil
+	}
+	var servers json.RawMessage
+	for key, value := range file {
+		if key != "mcpServers" && strings.EqualFold(key, "mcpServers") {
+			return nil // which of them is meant is encoding/json's affair
+		}
+		if key == "mcpServers" {
+			servers = value
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader(servers))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	names := []string{}
+	for dec.More() {
+		name, _ := dec.Token()
+		names = append(names, name.(string))
+		var value json.RawMessage
+		_ = dec.Decode(&value)
+	}
+	return names
+}

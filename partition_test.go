@@ -1,0 +1,103 @@
+package mcphybrid
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestPartition(t *testing.T) {
+	// A tool is a letter; those in upper case are pinned.
+	tests := []struct {
+		name             string
+		tools            string
+		limit            int
+		inline, deferred string
+	}{
+		{"no tools", "", 3, "", ""},
+		{"below the limit", "ab", 3, "ab", ""},
+		{"at the limit", "abc", 3, "abc", ""},
+		{"at the limit with pins", "aBC", 3, "aBC", ""},
+		{"one over the limit", "abcd", 3, "abc", "d"},
+		{"far over the limit", "abcdefgh", 3, "abc", "defgh"},
+		{"a pin at the end displaces the last other", "abcD", 3, "abD", "c"},
+		{"a pin at the start", "Abcd", 3, "Abc", "d"},
+		{"pins in the middle", "abCdEf", 3, "aCE", "bdf"},
+		{"as many pins as the limit", "aBCDe", 3, "BCD", "ae"},
+		{"more pins than the limit", "aBCDEf", 3, "BCDE", "af"},
+		{"only pins", "ABCDE", 3, "ABCDE", ""},
+		{"limit 0", "abc", 0, "", "abc"},
+		{"limit 0 with a pin", "aBc", 0, "B", "ac"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var tools []*BridgeTool
+			for _, r := range test.tools {
+				tools = append(tools, &BridgeTool{name: string(r)})
+			}
+			names := func(tools []*BridgeTool) string {
+				var b strings.Builder
+				for _, tool := range tools {
+					b.WriteString(tool.name)
+				}
+				return b.String()
+			}
+			inline, deferred := partition(tools, test.limit, func(tool *BridgeTool) bool {
+				return tool.name == strings.ToUpper(tool.name)
+			})
+			assert.Equal(t, test.inline, names(inline), "inline")
+			assert.Equal(t, test.deferred, names(deferred), "deferred")
+			assert.Equal(t, test.tools, names(tools), "the list given")
+		})
+	}
+}
+
+func TestPartitionProperties(t *testing.T) {
+	for seed := range uint64(2000) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		tools := make([]*BridgeTool, rnd.IntN(60))
+		place := make(map[*BridgeTool]int)
+		pins := make(map[*BridgeTool]bool)
+		share := rnd.Float64()
+		for i := range tools {
+			tools[i] = &BridgeTool{name: fmt.Sprintf("tool%d", i)}
+			place[tools[i]] = i
+			if rnd.Float64() < share*share {
+				pins[tools[i]] = true
+			}
+		}
+		limit := rnd.IntN(50)
+		inline, deferred := partition(tools, limit, func(tool *BridgeTool) bool { return pins[tool] })
+
+		if len(tools) <= limit {
+			require.Equal(t, tools, inline, "seed %d", seed)
+			require.Empty(t, deferred, "seed %d", seed)
+			continue
+		}
+		require.Len(t, inline, max(limit, len(pins)), "seed %d", seed)
+		require.Len(t, deferred, len(tools)-len(inline), "seed %d", seed)
+		seen := make(map[*BridgeTool]bool)
+		for _, list := range [][]*BridgeTool{inline, deferred} {
+			for i, tool := range list {
+				require.False(t, seen[tool], "seed %d: %s is there twice", seed, tool.name)
+				seen[tool] = true
+				require.True(t, i == 0 || place[list[i-1]] < place[tool], "seed %d: %s is out of order", seed, tool.name)
+			}
+		}
+		require.Len(t, seen, len(tools), "seed %d", seed)
+		lastFree := -1 // of the inline tools that are not pinned
+		for _, tool := range inline {
+			if !pins[tool] {
+				lastFree = place[tool]
+			}
+		}
+		for _, tool := range deferred {
+			require.False(t, pins[tool], "seed %d: %s is pinned", seed, tool.name)
+			require.Greater(t, place[tool], lastFree, "seed %d: %s should be inline before a later one", seed, tool.name)
+		}
+	}
+}
