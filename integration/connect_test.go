@@ -1,0 +1,170 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// toolCounts are how many tools the pinned servers list to a client that
+// offers no capabilities of its own.
+var toolCounts = map[string]int{
+	"filesystem": 14, "everything": 13, "everything-http": 13, "memory": 9, "grafana": 81,
+}
+
+func TestConnect(t *testing.T) {
+	servers := fiveServers(t)
+	mgr := startManager(t, servers...)
+
+	var order []string // "server tool" of all tools
+	for i, s := range servers {
+		tools := listRaw(t, s)
+		assert.Len(t, tools, toolCounts[s.name], s.name)
+		for _, raw := range tools {
+			order = append(order, s.name+" "+field(t, raw, "name"))
+		}
+		status := mgr.Servers()[i]
+		assert.Equal(t, s.name, status.Name)
+		assert.Equal(t, mcphybrid.StateReady, status.State, s.name)
+		assert.NoError(t, status.Err, s.name)
+		assert.Equal(t, toolCounts[s.name], status.Tools, s.name)
+	}
+	assert.Len(t, mgr.Servers(), len(servers))
+	assert.Empty(t, mgr.Problems())
+
+	inline, deferred := mgr.InlineTools(), mgr.DeferredTools()
+	assert.Len(t, inline, 40)
+	assert.Len(t, deferred, 90)
+	assert.Empty(t, mgr.ActiveTools())
+	var got []string
+	for _, tool := range slices.Concat(inline, deferred) {
+		got = append(got, tool.Server()+" "+tool.OriginalName())
+		assert.Equal(t, "mcp_"+strings.ReplaceAll(tool.Server(), "-", "_")+"__"+tool.OriginalName(), tool.Name())
+	}
+	assert.Equal(t, order, got, "file order, then the servers' own")
+
+	// The model gets the inline tools and the search tool, and may call what
+	// it gets.
+	require.Len(t, mgr.Tools(), 41)
+	assert.Equal(t, mcphybrid.SearchToolName, mgr.Tools()[40].Name())
+}
+
+// Whoever connects first: Managers of one file give the model the same bytes.
+func TestConnectIsReproducible(t *testing.T) {
+	path := writeConfig(t, fiveServers(t)...)
+	var first string
+	for i := range 3 {
+		mgr := loadManager(t, path)
+		require.NoError(t, mgr.Start(t.Context()))
+		got := everyByte(mgr)
+		if i == 0 {
+			first = got
+			assert.Equal(t, 130, strings.Count(got, `"inputSchema"`))
+		}
+		require.Equal(t, first, got, "Manager %d", i)
+		require.NoError(t, mgr.Close())
+	}
+}
+
+// everyByte returns all that a model or a host may get from mgr before it
+// calls anything.
+func everyByte(mgr *mcphybrid.Manager) string {
+	var b strings.Builder
+	for kind, tools := range [][]*mcphybrid.BridgeTool{mgr.InlineTools(), mgr.DeferredTools()} {
+		for _, t := range tools {
+			fmt.Fprintf(&b, "%d %s %s %s %q\n%s\n%s\n%s\n",
+				kind, t.Name(), t.Server(), t.OriginalName(), t.Description(), t.InputSchema(), t.OutputSchema(), t.Raw())
+		}
+	}
+	for _, t := range mgr.Tools() {
+		fmt.Fprintf(&b, "%s %q\n%s\n", t.Name(), t.Description(), t.InputSchema())
+	}
+	b.WriteString(mgr.PromptSections(mcphybrid.PromptFull))
+	return b.String()
+}
+
+// What servers send is what there is: mcp-go's own types would lose $schema,
+// oneOf and others.
+func TestSchemasAreRaw(t *testing.T) {
+	servers := fiveServers(t)
+	mgr := startManager(t, servers...)
+	tools := slices.Concat(mgr.InlineTools(), mgr.DeferredTools())
+
+	keywords := make(map[string]int) // how many schemas have them, at the top
+	nested := 0                      // schemas with a oneOf, at any depth
+	for _, s := range servers {
+		for _, raw := range listRaw(t, s) {
+			tool := tools[0]
+			tools = tools[1:]
+			require.Equal(t, field(t, raw, "name"), tool.OriginalName())
+			assert.Equal(t, string(raw), string(tool.Raw()), tool.Name())
+			assert.Equal(t, field(t, raw, "description"), tool.Description(), tool.Name())
+			assert.Equal(t, compact(t, raw, "inputSchema"), string(tool.InputSchema()), tool.Name())
+			assert.Equal(t, compact(t, raw, "outputSchema"), string(tool.OutputSchema()), tool.Name())
+
+			var schema map[string]json.RawMessage
+			require.NoError(t, json.Unmarshal(tool.InputSchema(), &schema), tool.Name())
+			for keyword := range schema {
+				keywords[keyword]++
+			}
+			if bytes.Contains(tool.InputSchema(), []byte(`"oneOf"`)) {
+				nested++
+			}
+		}
+	}
+	assert.Empty(t, tools)
+
+	// Counts of the pinned servers, so that the above compares something.
+	assert.Equal(t, map[string]int{
+		"$schema": 49, "type": 130, "properties": 130, "required": 112, "additionalProperties": 81,
+	}, keywords)
+	assert.Positive(t, nested)
+}
+
+// field returns a string member of a JSON object.
+func field(t *testing.T, object json.RawMessage, name string) string {
+	t.Helper()
+	var s string
+	require.NoError(t, json.Unmarshal(member(t, object, name), &s))
+	return s
+}
+
+// compact returns a member of a JSON object without white space, or "".
+func compact(t *testing.T, object json.RawMessage, name string) string {
+	t.Helper()
+	value := member(t, object, name)
+	if value == nil {
+		return ""
+	}
+	var b bytes.Buffer
+	require.NoError(t, json.Compact(&b, value))
+	return b.String()
+}
+
+func member(t *testing.T, object json.RawMessage, name string) json.RawMessage {
+	t.Helper()
+	var members map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(object, &members))
+	return members[name]
+}
+
+// What listens does so on 127.0.0.1, which server-everything has to be made to.
+func TestListensOnLoopbackOnly(t *testing.T) {
+	servers := fiveServers(t)
+	startManager(t, servers...)
+	var want []string
+	for _, s := range servers {
+		if s.URL != "" {
+			want = append(want, strings.TrimSuffix(strings.TrimPrefix(s.URL, "http://"), "/mcp"))
+		}
+	}
+	require.Len(t, want, 1)
+	assert.Equal(t, want, listeners())
+}

@@ -1,0 +1,166 @@
+package integration
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// grafanaPackage is the one server that is not from npm. Those are pinned, with
+// all they depend on, by servers/package-lock.json.
+const grafanaPackage = "github.com/grafana/mcp-grafana/cmd/mcp-grafana@v1.6.3"
+
+// cacheVariable names the directory to install into, .cache if it is not set.
+const cacheVariable = "MCPHYBRID_INTEGRATION_CACHE"
+
+// installTimeout bounds each installation. With empty caches on two slow cores,
+// building mcp-grafana takes four minutes.
+const installTimeout = 8 * time.Minute
+
+// runDir is a directory of this run alone. All paths that the servers are
+// given lie in it, as TMPDIR does, so that a process of this run can be told
+// by its command line or environment, whoever its parent is.
+var runDir string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if err := setUp(); err != nil {
+		fmt.Fprintln(os.Stderr, "integration:", err)
+		return 1
+	}
+	defer os.RemoveAll(runDir)
+	code := m.Run()
+	if left := processes(); len(left) > 0 {
+		fmt.Fprintln(os.Stderr, "integration: processes are left:", left)
+		return 1
+	}
+	return code
+}
+
+// setUp installs what is missing and makes runDir:
+//
+//	npm      the installed npm packages (a link)
+//	grafana  the installed mcp-grafana (a link)
+//	…        the tests' temporary directories
+func setUp() error {
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("these tests read /proc: they run on Linux, not on %s", runtime.GOOS)
+	}
+	npm, grafana, err := install()
+	if err != nil {
+		return err
+	}
+	if runDir, err = os.MkdirTemp("", "mcphybrid-integration-"); err != nil {
+		return err
+	}
+	if err := os.Setenv("TMPDIR", runDir); err != nil {
+		return err
+	}
+	if err := os.Symlink(npm, filepath.Join(runDir, "npm")); err != nil {
+		return err
+	}
+	return os.Symlink(grafana, filepath.Join(runDir, "grafana"))
+}
+
+// install returns the directories of the installed servers.
+func install() (npm, grafana string, err error) {
+	for _, program := range []string{"node", "npm", "go"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "", "", fmt.Errorf("these tests install and run published servers and need node (20 or newer), npm and go: %w", err)
+		}
+	}
+	cache := os.Getenv(cacheVariable)
+	if cache == "" {
+		cache = ".cache"
+	}
+	if cache, err = filepath.Abs(cache); err != nil {
+		return "", "", err
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", "", err
+	}
+	unlock, err := lock(filepath.Join(cache, "lock"))
+	if err != nil {
+		return "", "", err
+	}
+	defer unlock()
+
+	files := make(map[string][]byte)
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		if files[name], err = os.ReadFile(filepath.Join("servers", name)); err != nil {
+			return "", "", err
+		}
+	}
+	npm, err = ensure(cache, "npm", string(files["package.json"])+string(files["package-lock.json"]), func(dir string) error {
+		for name, data := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+				return err
+			}
+		}
+		return command(dir, nil, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	})
+	if err != nil {
+		return "", "", err
+	}
+	grafana, err = ensure(cache, "grafana", grafanaPackage, func(dir string) error {
+		return command(dir, []string{"GOBIN=" + dir}, "go", "install", grafanaPackage)
+	})
+	return npm, grafana, err
+}
+
+// ensure returns the directory in cache for what key stands for, after calling
+// fill with it if it has not been filled yet. The stamp in it is written last.
+func ensure(cache, name, key string, fill func(dir string) error) (dir string, err error) {
+	sum := sha256.Sum256([]byte(key))
+	hash := hex.EncodeToString(sum[:])
+	dir = filepath.Join(cache, name+"-"+hash[:12])
+	stamp := filepath.Join(dir, "stamp")
+	if have, err := os.ReadFile(stamp); err == nil && string(have) == hash {
+		return dir, nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", err
+	}
+	if err := fill(dir); err != nil {
+		return "", err
+	}
+	return dir, os.WriteFile(stamp, []byte(hash), 0o644)
+}
+
+// lock waits until no other process installs into the same cache.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return func() { f.Close() }, nil
+}
+
+func command(dir string, env []string, name string, args ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	cmd.WaitDelay = time.Second
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", cmd, err, out)
+	}
+	return nil
+}
