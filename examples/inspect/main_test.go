@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain runs the tests, or the server that they start as a child.
+func TestMain(m *testing.M) {
+	if os.Getenv("TEST_SERVER") == "" {
+		os.Exit(m.Run())
+	}
+	s := server.NewMCPServer("child", "1")
+	for i := range 50 {
+		s.AddTool(mcp.NewTool(fmt.Sprintf("tool_%02d", i), mcp.WithDescription(fmt.Sprintf("Cooks dish %d", i)), mcp.WithString("text")),
+			func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return mcp.NewToolResultText("cooked " + r.GetString("text", "nothing")), nil
+			})
+	}
+	_ = server.ServeStdio(s)
+}
+
+// inspect runs the command and returns what it printed.
+func inspect(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := os.Create(filepath.Join(dir, "out"))
+	require.NoError(t, err)
+	defer out.Close()
+	errs, err := os.Create(filepath.Join(dir, "err"))
+	require.NoError(t, err)
+	defer errs.Close()
+	err = run(t.Context(), args, out, errs)
+	printed, readErr := os.ReadFile(out.Name())
+	require.NoError(t, readErr)
+	complained, readErr := os.ReadFile(errs.Name())
+	require.NoError(t, readErr)
+	return string(printed), string(complained), err
+}
+
+func writeConfig(t *testing.T, more string) string {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	config := fmt.Sprintf(`{"mcpServers": {"kitchen": {"command": %q, "env": {"TEST_SERVER": "1"}}%s}}`, self, more)
+	require.NoError(t, os.WriteFile(path, []byte(config), 0o600))
+	return path
+}
+
+func TestInspectJSON(t *testing.T) {
+	config := writeConfig(t, `, "gone": {"command": "no-such-program-anywhere"}`)
+	args := []string{"-config", config, "-json", "-query", "dish 47", "-call", "mcp_kitchen__tool_45", "-args", `{"text": "soup"}`}
+	stdout, stderr, err := inspect(t, args...)
+	require.NoError(t, err)
+	assert.Empty(t, stderr, "nothing but the answer when piped")
+	var r struct {
+		Servers []struct {
+			Name, State, Error string
+			Tools              int
+		}
+		Inline, Deferred []string
+		Tokens           struct{ All, Inline, Sections int }
+		Hits             []struct {
+			Name, Server string
+			Score        float64
+		}
+		Result struct {
+			Content []struct{ Text string }
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	require.Len(t, r.Servers, 2)
+	assert.Equal(t, "kitchen ready 50 ", fmt.Sprintf("%s %s %d %s", r.Servers[0].Name, r.Servers[0].State, r.Servers[0].Tools, r.Servers[0].Error))
+	assert.Equal(t, "gone down", r.Servers[1].Name+" "+r.Servers[1].State)
+	assert.Contains(t, r.Servers[1].Error, "executable file not found")
+	assert.Len(t, r.Inline, 40)
+	assert.Len(t, r.Deferred, 10)
+	assert.Greater(t, r.Tokens.All, r.Tokens.Inline)
+	assert.Positive(t, r.Tokens.Sections)
+	require.NotEmpty(t, r.Hits)
+	assert.Equal(t, "mcp_kitchen__tool_47", r.Hits[0].Name)
+	assert.Equal(t, "cooked soup", r.Result.Content[0].Text)
+
+	again, _, err := inspect(t, args...)
+	require.NoError(t, err)
+	assert.Equal(t, stdout, again)
+}
+
+func TestInspectText(t *testing.T) {
+	stdout, stderr, err := inspect(t, "-config", writeConfig(t, ""), "-query", "dish 41", "-call", "mcp_kitchen__nope")
+	require.NoError(t, err)
+	assert.Contains(t, stdout, "kitchen              ready        50 tools")
+	assert.Contains(t, stdout, "40 inline, 10 deferred")
+	assert.Contains(t, stdout, "mcp_kitchen__tool_41 (kitchen)")
+	assert.Contains(t, stdout, `There is no tool named "mcp_kitchen__nope"`)
+	assert.Contains(t, stderr, "unknown tool")
+}
+
+func TestInspectRefusals(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-config", "nowhere.json"}, "nowhere.json: no such file"},
+		{[]string{"-config", writeConfig(t, ""), "more"}, `unexpected argument "more"`},
+	} {
+		stdout, _, err := inspect(t, test.args...)
+		assert.ErrorContains(t, err, test.want)
+		assert.Empty(t, stdout)
+	}
+	stdout, stderr, err := inspect(t, "-config", writeConfig(t, `, "bad": {"command": "x", "timeout": 5}`), "-json")
+	require.NoError(t, err, "the other servers work")
+	assert.Contains(t, stderr, `server "bad"`)
+	assert.Contains(t, stdout, "mcp_kitchen__tool_00")
+}
+
+func TestDraw(t *testing.T) {
+	now := time.Unix(100, 0)
+	text, lines := draw([]mcphybrid.ServerStatus{
+		{Name: "a", State: mcphybrid.StateConnecting, Since: now.Add(-1500 * time.Millisecond)},
+		{Name: "b", State: mcphybrid.StateReady, Took: 250 * time.Millisecond, Tools: 7},
+		{Name: "c", State: mcphybrid.StateDown, Took: 2 * time.Second, Err: fmt.Errorf("no\nluck, and a reason that goes on for longer than a line of a terminal is")},
+	}, now)
+	assert.Equal(t, 3, lines)
+	assert.Equal(t, "\x1b[2K… a                      1.50s  connecting\n"+
+		"\x1b[2K✓ b                      0.25s  ready, 7 tools\n"+
+		"\x1b[2K✗ c                      2.00s  failed: no luck, and a reason that goes on for…\n", text)
+}

@@ -1,0 +1,129 @@
+// Quickstart shows the whole of mcphybrid, offline and without keys: seven
+// real MCP servers in this process, with 150 tools that do something; what the
+// model is shown of them; how it finds and calls the others.
+//
+//	go run ./examples/quickstart
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid"
+)
+
+func main() {
+	log.SetFlags(0)
+	dir, err := os.MkdirTemp("", "quickstart")
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = show(context.Background(), os.Stdout, dir)
+	if rmErr := os.RemoveAll(dir); err == nil {
+		err = rmErr
+	}
+	if err != nil {
+		log.Fatal("quickstart: ", err)
+	}
+}
+
+func show(ctx context.Context, w io.Writer, dir string) error {
+	// The order of the servers decides whose tools are inline.
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: []mcphybrid.ServerConfig{
+		{Name: "files", InProcess: filesServer(dir)},
+		{Name: "issues", InProcess: issuesServer()},
+		{Name: "math", InProcess: mathServer()},
+		{Name: "text", InProcess: textServer()},
+		{Name: "clock", InProcess: clockServer(time.Now)},
+		{Name: "units", InProcess: unitsServer()},
+		{Name: "notes", InProcess: notesServer()},
+	}})
+	defer mgr.Close()
+	if err := mgr.Start(ctx); err != nil {
+		return err
+	}
+
+	heading(w, "Servers")
+	for _, s := range mgr.Servers() {
+		fmt.Fprintf(w, "%-8s %3d tools, %s\n", s.Name, s.Tools, s.State)
+	}
+
+	sess := mgr.NewSession(nil)
+	st := sess.Stats()
+	heading(w, "Partition")
+	fmt.Fprintf(w, "%d tools: %d inline, %d deferred\n", st.Tools, st.Inline, st.Deferred)
+
+	heading(w, "What is appended to the system prompt (a part)")
+	fmt.Fprintln(w, firstLines(sess.InlineSection(), 9))
+	fmt.Fprintln(w, firstLines(sess.SearchSection(), 20))
+
+	// From here on it is the model that calls; we play its part.
+	c := conversation{w, sess}
+	heading(w, "The model uses an inline tool")
+	c.call(ctx, "mcp_files__write_file", map[string]any{"path": "prices.csv", "content": "item,price\ntea,3\ncoffee,4\n"})
+
+	heading(w, "The model searches for a tool that it does not see, and calls what it finds")
+	c.call(ctx, mcphybrid.SearchToolName, map[string]any{"query": "convert csv spreadsheet to json", "max_results": 2})
+	c.call(ctx, "mcp_text__csv_to_json", map[string]any{"csv": "item,price\ntea,3\ncoffee,4\n"})
+
+	heading(w, "The model calls a deferred tool by name, without a search")
+	c.call(ctx, "mcp_math__solve_linear_system", map[string]any{"matrix": [][]int{{2, 1}, {1, 3}}, "constants": []int{5, 10}})
+
+	heading(w, "Nothing that was sent to the model has changed; what is active was appended")
+	tools := sess.Tools()
+	for i, t := range tools {
+		if i < 2 || i >= st.Inline {
+			fmt.Fprintf(w, "%3d  %s\n", i+1, t.Name())
+		} else if i == 2 {
+			fmt.Fprintln(w, "     …")
+		}
+	}
+
+	st = sess.Stats()
+	sent := st.Tokens.Inline + st.Tokens.Active + st.Tokens.Sections
+	heading(w, "Tokens, estimated")
+	fmt.Fprintf(w, "all %d definitions                  %6d\n", st.Tools, st.Tokens.All)
+	fmt.Fprintf(w, "sent: inline and search tool          %6d\n", st.Tokens.Inline)
+	fmt.Fprintf(w, "      %d active tools                  %6d\n", st.Active, st.Tokens.Active)
+	fmt.Fprintf(w, "      prompt sections                 %6d\n", st.Tokens.Sections)
+	fmt.Fprintf(w, "saved in each request                 %6d  (%d %%)\n", st.Tokens.All-sent, 100*(st.Tokens.All-sent)/st.Tokens.All)
+	return nil
+}
+
+// A conversation prints what a model calls in a session and what it gets.
+type conversation struct {
+	w    io.Writer
+	sess *mcphybrid.Session
+}
+
+func (c conversation) call(ctx context.Context, name string, args map[string]any) {
+	text, _ := json.Marshal(args) // maps of plain values always marshal
+	fmt.Fprintf(c.w, "→ %s %s\n", name, text)
+	result, err := c.sess.Call(ctx, name, args)
+	if err != nil {
+		fmt.Fprintln(c.w, "! ", err) // for the host; the result is for the model
+	}
+	for _, content := range result.Content {
+		fmt.Fprintln(c.w, "←", mcp.GetTextFromContent(content))
+	}
+}
+
+func heading(w io.Writer, text string) {
+	fmt.Fprintf(w, "\n── %s %s\n", text, strings.Repeat("─", max(0, 74-len(text))))
+}
+
+// firstLines returns the first lines of text.
+func firstLines(text string, lines int) string {
+	all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if len(all) > lines {
+		all = append(all[:lines], fmt.Sprintf("… (%d more lines)", len(all)-lines))
+	}
+	return strings.Join(all, "\n")
+}
