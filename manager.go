@@ -25,9 +25,12 @@ var (
 type session = Session
 
 // A Manager holds what all conversations share: the servers and the catalog of
-// their tools. It is also a [Session], for hosts that need only one. Its
-// methods may be called concurrently. Those that read work on one version of
-// the catalog from start to end and never wait for a writer.
+// their tools. It is also its own default session, for hosts that need only
+// one, and has all the methods of a [Session]: Tools, PromptSections, Search,
+// ActivateTools, Call and so on. Only its Close ends everything.
+//
+// Its methods may be called concurrently. Those that read work on one version
+// of the catalog from start to end and never wait for a writer.
 type Manager struct {
 	*session
 

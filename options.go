@@ -43,6 +43,14 @@ const (
 	DefaultMaxTools = 10_000
 )
 
+// A Ranker names a way to rank deferred tools.
+type Ranker string
+
+// RankerClassic is BM25 over the server's name, the tool's own name and its
+// description, with the terms and the formula of the published reference
+// design: see [BM25Index].
+const RankerClassic Ranker = "classic"
+
 // Options configure a [Manager]. The zero value is the default configuration.
 type Options struct {
 	// Servers are connected by [Manager.Start]. Their order is the
@@ -63,7 +71,10 @@ type Options struct {
 	// If it denies [SearchToolName], no tool is deferred.
 	Access Access
 
-	// BM25 are the parameters of the ranker. If nil, the defaults.
+	// Ranker says how deferred tools are ranked. If empty, [RankerClassic].
+	Ranker Ranker
+
+	// BM25 are the parameters of [RankerClassic]. If nil, the defaults.
 	BM25 *BM25Options
 
 	// SearchResults is how many tools a search returns if the model does not
@@ -126,6 +137,9 @@ func (o *Options) setDefaults() {
 	number("MaxTools", &o.MaxTools, DefaultMaxTools)
 	period("StartTimeout", &o.StartTimeout, DefaultStartTimeout)
 	period("CallTimeout", &o.CallTimeout, DefaultCallTimeout)
+	if o.Ranker = cmp.Or(o.Ranker, RankerClassic); o.Ranker != RankerClassic {
+		panic(fmt.Sprintf("mcphybrid: Options.Ranker is %q, must be %q", o.Ranker, RankerClassic))
+	}
 	if o.BM25 != nil {
 		o.BM25.validate()
 		p := *o.BM25

@@ -277,7 +277,7 @@ func TestSpecA16ConstantsAreOptions(t *testing.T) {
 
 	for name, opts := range map[string]Options{
 		"SearchResults": {SearchResults: -1}, "SearchLimit": {SearchLimit: -1}, "CallTimeout": {CallTimeout: -1},
-		"B": {BM25: &BM25Options{B: 2}},
+		"B": {BM25: &BM25Options{B: 2}}, "Ranker": {Ranker: "best"},
 	} {
 		func() {
 			defer func() { assert.Contains(t, recover(), name) }()
