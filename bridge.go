@@ -1,12 +1,10 @@
 package mcphybrid
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -173,21 +171,4 @@ func parseDefinitions(server, prefix string, elements []json.RawMessage, access 
 		}
 	}
 	return defs, problems
-}
-
-func isNull(raw json.RawMessage) bool {
-	return len(raw) == 0 || string(raw) == "null"
-}
-
-// compact returns the JSON value raw without insignificant space, as valid
-// UTF-8, with its members in their order.
-func compact(raw json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return raw // never: raw came out of a decoder
-	}
-	if !utf8.Valid(b.Bytes()) {
-		return bytes.ToValidUTF8(b.Bytes(), []byte("\ufffd"))
-	}
-	return b.Bytes()
 }

@@ -2,25 +2,9 @@ package mcphybrid
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	mcpserver "github.com/mark3labs/mcp-go/server"
-)
-
-// Why a call did not get a result from a tool.
-var (
-	// ErrUnknownTool means that the session has no tool of that name.
-	ErrUnknownTool = errors.New("unknown tool")
-
-	// ErrBadArguments means that the arguments are not a JSON object.
-	ErrBadArguments = errors.New("bad arguments")
-
-	// ErrServerDown means that the tool's server can't be reached.
-	ErrServerDown = errors.New("the server is down")
 )
 
 // Call runs what the model called: the search tool, or a tool by its
@@ -63,29 +47,4 @@ func (s *Session) resolve(name string) (Tool, error) {
 		return tools[0], nil
 	}
 	return nil, fmt.Errorf("mcphybrid: %w: %q", ErrUnknownTool, name)
-}
-
-// callHandler runs a tool that has no connection, within the timeout. A panic
-// of the handler is an error of this call.
-func callHandler(handler mcpserver.ToolHandlerFunc, name string, timeout time.Duration) func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
-	return func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
-		return withTimeout(ctx, timeout, func(ctx context.Context) (*mcp.CallToolResult, error) {
-			var r mcp.CallToolRequest
-			r.Params.Name = name
-			r.Params.RawArguments = args
-			if err := json.Unmarshal(args, &r.Params.Arguments); err != nil {
-				return nil, err
-			}
-			if handler == nil {
-				return nil, errors.New("it has no handler")
-			}
-			return detached(ctx, func() (*mcp.CallToolResult, error) {
-				result, err := handler(ctx, r)
-				if err == nil && result == nil {
-					err = errors.New("the handler returned no result")
-				}
-				return result, err
-			})
-		})
-	}
 }

@@ -66,7 +66,9 @@ func startGrandchild(session bool) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "TEST_SERVER=stubborn")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // keeps the pipes open
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
+	if session {
+		ownSession(cmd)
+	}
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}

@@ -233,7 +233,7 @@ func TestConfigNames(t *testing.T) {
 
 func TestConfigBadURL(t *testing.T) {
 	for _, url := range []string{"secret", "secret.example.com/mcp", "ftp://secret", "http://", "http:secret", "https:///secret", "http://secret:x y/", "://secret", "http://se cret/", "http://[secret", "http://h/%zzsecret", "file:///secret", "\x7fhttp://secret"} {
-		cfg, err := parseOne(fmt.Sprintf(`"url": "${URL}"`), "URL="+url)
+		cfg, err := parseOne(`"url": "${URL}"`, "URL="+url)
 		require.EqualError(t, err, `server "s": the url is not an http or https URL`, "url %q", url)
 		assert.Empty(t, cfg.Servers)
 	}

@@ -2,22 +2,11 @@ package mcphybrid
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	mcpserver "github.com/mark3labs/mcp-go/server"
-)
-
-var (
-	// ErrClosed means that the Manager was closed.
-	ErrClosed = errors.New("the manager is closed")
-
-	// ErrDuplicate means that a server of that name is there already.
-	ErrDuplicate = errors.New("the name is taken")
 )
 
 // session makes a Session's methods the Manager's: it is its own default
@@ -231,74 +220,6 @@ func (m *Manager) remove(src *source) bool {
 		src.server.close()
 	}
 	return err == nil
-}
-
-// AddTools adds tools that need no connection: their handlers are called in
-// this process, within [Options.CallTimeout]. They stand under name as a
-// server's tools do, in the order given, last in registration order; more
-// tools may be added under the same name later. A tool without a handler can
-// be found but not called. On an error, nothing is added; it is [ErrDuplicate]
-// if name is a connected server's.
-func (m *Manager) AddTools(name string, tools ...mcpserver.ServerTool) error {
-	err := m.addTools(name, tools)
-	if err != nil {
-		return fmt.Errorf("mcphybrid: tools of %q: %w", name, err)
-	}
-	return nil
-}
-
-func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
-	if name == "" {
-		return errors.New("the name is empty")
-	}
-	var defs []*definition
-	var problems []error
-	for i, t := range tools {
-		d, err := m.localDefinition(name, t)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("tool %d: %w", i, err))
-			continue
-		}
-		defs = append(defs, d)
-	}
-	if problems != nil {
-		return errors.Join(problems...)
-	}
-	return m.change(func() error {
-		i := m.find(name)
-		if i < 0 {
-			i = len(m.sources)
-			m.sources = append(m.sources, &source{name: name})
-		}
-		src := m.sources[i]
-		if src.server != nil {
-			return ErrDuplicate
-		}
-		all := slices.Concat(src.defs, defs)
-		names := make(map[string]bool, len(all))
-		for _, d := range all {
-			if names[d.name] {
-				return fmt.Errorf("tool %q: %w", d.name, ErrDuplicate)
-			}
-			names[d.name] = true
-		}
-		src.defs = all
-		return nil
-	})
-}
-
-func (m *Manager) localDefinition(server string, t mcpserver.ServerTool) (*definition, error) {
-	raw, err := json.Marshal(t.Tool)
-	if err != nil {
-		return nil, err
-	}
-	d, err := parseDefinition(server, raw, m.opts.MaxDefinition)
-	if err != nil {
-		return nil, err
-	}
-	d.registered = registeredName(server, "", d.name)
-	d.call = callHandler(t.Handler, d.name, m.opts.CallTimeout)
-	return d, nil
 }
 
 // Servers returns how each server is, in registration order.

@@ -1,15 +1,12 @@
 package mcphybrid
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -220,85 +217,4 @@ func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return cleanLine(string(t.buf), stderrTail)
-}
-
-// A frameReader reads lines, one message each, from a child. A message of
-// more than max bytes is not passed on; in its place comes an error response
-// to the same request, so that only that request fails.
-type frameReader struct {
-	r    *bufio.Reader
-	max  int
-	line []byte // the rest of the current line
-}
-
-func newFrameReader(r io.Reader, maxMessage int) *frameReader {
-	return &frameReader{r: bufio.NewReaderSize(r, 64<<10), max: maxMessage}
-}
-
-func (f *frameReader) Read(p []byte) (int, error) {
-	if len(f.line) == 0 {
-		if err := f.next(); err != nil {
-			return 0, err
-		}
-	}
-	n := copy(p, f.line)
-	f.line = f.line[n:]
-	return n, nil
-}
-
-// next reads a line. Any end of the stream, and half a line at the end, is
-// [io.EOF]: the connection is over.
-func (f *frameReader) next() error {
-	const edge = 256 // bytes at either end of a dropped line that may name its id
-	var line []byte  // the line; once it is too long, its first bytes
-	var last []byte  // its last bytes, once it is too long
-	size := 0
-	for {
-		chunk, err := f.r.ReadSlice('\n')
-		size += len(chunk)
-		if size <= f.max {
-			line = append(line, chunk...)
-		} else {
-			if size-len(chunk) <= f.max {
-				last = slices.Clone(line[max(0, len(line)-edge):])
-				line = append(line, chunk[:min(edge, len(chunk))]...)
-				line = line[:min(edge, len(line))]
-			}
-			last = append(last, chunk...)
-			last = last[max(0, len(last)-edge):]
-		}
-		switch {
-		case err == nil && size <= f.max:
-			f.line = line
-			return nil
-		case err == nil:
-			f.line = oversizeResponse(line, last, f.max)
-			return nil
-		case err != bufio.ErrBufferFull:
-			return io.EOF
-		}
-	}
-}
-
-// The id of a JSON-RPC message, where peers put it: first or last, next to
-// "jsonrpc". mcp-go numbers its requests.
-var (
-	firstID = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*([0-9]+)\s*,`)
-	lastID  = regexp.MustCompile(`[,{]\s*"id"\s*:\s*([0-9]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$`)
-)
-
-// oversizeResponse returns the line that stands in for one too long, of which
-// the first and the last bytes are given: an error response if the id of the
-// request can be seen there, else an empty line.
-func oversizeResponse(first, last []byte, limit int) []byte {
-	m := firstID.FindSubmatch(first)
-	if m == nil {
-		m = lastID.FindSubmatch(last)
-	}
-	if m == nil {
-		return []byte("\n")
-	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%q}}`, m[1], tooLarge(limit).Error())
-	return append(b.Bytes(), '\n')
 }

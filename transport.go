@@ -1,13 +1,11 @@
 package mcphybrid
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -111,10 +109,6 @@ func detached[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-func tooLarge(limit int) error {
-	return fmt.Errorf("a message has more bytes than the limit of %d", limit)
-}
-
 // A listing collects the elements of tools/list results, page by page, before
 // mcp-go decodes them: its types lose most keywords of a schema, and one
 // element that they can't hold fails the whole list.
@@ -153,56 +147,6 @@ func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
 	}
 	page["tools"], _ = json.Marshal(decodable) // raw values always marshal
 	return json.Marshal(page)
-}
-
-// limitedHTTP bounds what a server can send in one message over HTTP.
-type limitedHTTP struct {
-	base       *http.Transport
-	maxMessage int
-}
-
-func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodDelete {
-		// The end of a session, sent on Close: a server that hangs must not
-		// hold that up. Its answer has no body that anyone reads.
-		ctx, cancel := context.WithTimeout(r.Context(), termGrace)
-		defer cancel()
-		r = r.WithContext(ctx)
-	}
-	resp, err := t.base.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	resp.Body = &limitedBody{
-		ReadCloser: resp.Body,
-		max:        t.maxMessage,
-		left:       t.maxMessage,
-		lines:      kind == "text/event-stream",
-	}
-	return resp, nil
-}
-
-// A limitedBody fails once a message has more than max bytes: the whole body,
-// or a line of an event stream, which may itself go on for ever.
-type limitedBody struct {
-	io.ReadCloser
-	max, left int
-	lines     bool
-}
-
-func (b *limitedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.left -= n
-	if b.left < 0 {
-		return 0, tooLarge(b.max)
-	}
-	if b.lines {
-		if i := bytes.LastIndexByte(p[:n], '\n'); i >= 0 {
-			b.left = b.max - (n - i - 1)
-		}
-	}
-	return n, err
 }
 
 // sameHost refuses a redirect to another host: the headers of a server's

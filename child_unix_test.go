@@ -1,0 +1,10 @@
+//go:build unix
+
+package mcphybrid
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+func ownSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
