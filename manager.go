@@ -273,9 +273,14 @@ func (m *Manager) Close() error {
 // attach keeps the registry of s in step from now on.
 func (m *Manager) attach(s *Session) {
 	m.mu.Lock()
-	m.attached = append(m.attached, s)
+	closed := m.life.Err() != nil
+	if !closed {
+		m.attached = append(m.attached, s)
+	}
 	m.mu.Unlock()
-	s.registrar.open(s.ActivateToolIfDeferred)
+	if !closed {
+		s.registrar.open(s.ActivateToolIfDeferred)
+	}
 }
 
 func (m *Manager) detach(s *Session) {
