@@ -27,63 +27,54 @@ func (s *Session) ActivateToolIfDeferred(name string) bool {
 func (s *Session) activate(names []string) []*BridgeTool {
 	// Phase 1: collect.
 	v := s.view()
-	var tools, begun []*BridgeTool
+	var tools []*BridgeTool
 	asked := make(map[string]bool, len(names))
 	for _, name := range names {
-		e, ok := v.lookup(name)
-		if !ok || asked[name] {
-			continue
+		if e, ok := v.lookup(name); ok && !asked[name] {
+			asked[name] = true
+			tools = append(tools, e.tool)
 		}
-		asked[name] = true
-		tools = append(tools, e.tool)
+	}
+	if s.registrar == nil {
+		callable, _ := s.publish(tools)
+		return callable
 	}
 
-	// Phase 2: register.
-	registered := tools[:0]
-	for _, t := range tools {
-		e := v.byName[t.name]
-		offered := e.inline || v.isActive(t.name)
-		switch {
-		case s.registrar == nil || offered && s.registrar.holds(t):
-		case s.registrar.begin(t):
-			begun = append(begun, t)
-		default:
-			continue // the registry failed
-		}
-		registered = append(registered, t)
-	}
+	// Phase 2: register. What is offered already is kept from being removed.
+	tools = slices.DeleteFunc(tools, func(t *BridgeTool) bool { return !s.registrar.begin(t) })
 
 	// Phase 3: publish.
-	callable := s.publish(registered)
-	for _, t := range begun {
+	callable, changed := s.publish(tools)
+	for _, t := range tools {
 		s.registrar.finish(t)
 	}
-	if len(begun) > 0 {
+	if changed {
 		s.registrar.sync() // the groups
 	}
 	return callable
 }
 
 // publish appends to the active tools those that are deferred, by the newest
-// catalog, and returns those that it has at all.
-func (s *Session) publish(tools []*BridgeTool) []*BridgeTool {
+// catalog, and returns those that it has at all, and whether any was appended.
+func (s *Session) publish(tools []*BridgeTool) (callable []*BridgeTool, changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.viewLocked()
+	isActive := v.activeSet()
 	active := slices.Clip(v.active) // so that append copies
-	var callable []*BridgeTool
 	for _, t := range tools {
 		e, ok := v.byName[t.name]
 		if !ok {
 			continue
 		}
-		if !e.inline && !v.isActive(t.name) {
+		if !e.inline && !isActive[e.tool] {
 			active = append(active, e.tool)
+			changed = true
 		}
 		callable = append(callable, e.tool)
 	}
-	if !s.closed {
+	if changed {
 		s.active = active
 	}
-	return callable
+	return callable, changed
 }

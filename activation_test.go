@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,6 +24,7 @@ type lockingRegistry struct {
 	registered    []string // in the order of the calls
 	afterRegister func(name string)
 	panicOn       string
+	panicGroups   bool
 }
 
 func (r *lockingRegistry) Register(t Tool) {
@@ -64,6 +66,9 @@ func (r *lockingRegistry) RegisterToolGroup(group string, names []string) {
 	defer r.mu.Unlock()
 	if r.m != nil {
 		r.m.InlineTools()
+	}
+	if r.panicGroups {
+		panic("no groups today")
 	}
 	r.tools.RegisterToolGroup(group, names)
 }
@@ -117,6 +122,66 @@ func TestRegistryPanicCostsOneActivation(t *testing.T) {
 	r.panicOn = ""
 	_, err = m.Call(t.Context(), "mcp_a__tool_002", nil)
 	assert.NoError(t, err)
+}
+
+// Register calls back for the tool that it has just stored.
+func TestActivationOfTheSameToolFromWithinRegister(t *testing.T) {
+	m, r := newLockingManager(t, Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 3)}})
+	r.afterRegister = func(name string) { assert.True(t, m.ActivateToolIfDeferred(name)) }
+	assert.True(t, m.ActivateToolIfDeferred("mcp_a__tool_002"))
+	assert.Equal(t, []string{"mcp_a__tool_002"}, toolNames(m.ActiveTools()))
+}
+
+// A registry that stores a tool, or a group, and then panics.
+func TestRegistryPanicsAfterStoring(t *testing.T) {
+	m, r := newLockingManager(t, Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 3)}})
+	r.afterRegister = func(string) { panic("too late") }
+	assert.False(t, m.ActivateToolIfDeferred("mcp_a__tool_002"))
+	_, ok := r.Get("mcp_a__tool_002")
+	assert.False(t, ok)
+	r.afterRegister = nil
+
+	r.panicGroups = true
+	assert.True(t, m.ActivateToolIfDeferred("mcp_a__tool_001"))
+	assert.NotContains(t, r.tools.ToolGroup(GroupAll), "mcp_a__tool_001")
+	r.panicGroups = false
+	assert.True(t, m.ActivateToolIfDeferred("mcp_a__tool_002"))
+	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_001", "mcp_a__tool_002"}, r.tools.ToolGroup(GroupAll))
+}
+
+// Two goroutines activate one tool that a third takes away and brings back
+// all the time.
+func TestActivationRacesWithRemoval(t *testing.T) {
+	m, r := newTestManager(t, &Options{MaxInline: -1})
+	require.NoError(t, m.AddTools("a", echoTool("x", "X")))
+	ctx, cancel := context.WithTimeout(context.Background(), *stress/2)
+	defer cancel()
+	var wg sync.WaitGroup
+	var checked atomic.Int64
+	for range 4 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				before := m.cur.Load()
+				if !m.ActivateToolIfDeferred("mcp_a__x") {
+					continue
+				}
+				_, ok := r.Get("mcp_a__x")
+				if m.cur.Load() == before {
+					checked.Add(1)
+					assert.True(t, ok, "told to be active, and not registered")
+				}
+			}
+		})
+	}
+	for ctx.Err() == nil {
+		m.RemoveServer("a")
+		assert.NoError(t, m.AddTools("a", echoTool("x", "X")))
+		for range 1000 {
+			runtime.Gosched()
+		}
+	}
+	wg.Wait()
+	assert.Positive(t, checked.Load())
 }
 
 // Of many goroutines that activate the same few tools, each is told the truth,

@@ -58,17 +58,29 @@ func noNullParameters(schema json.RawMessage) []string {
 	if err != nil {
 		return nil
 	}
+	required := make(map[string]bool, len(in.Required))
+	for _, name := range in.Required {
+		required[name] = true
+	}
 	var names []string
 	for _, p := range properties {
-		if !slices.Contains(in.Required, p.name) && refusesNull(p.value) {
+		if !required[p.name] && refusesNull(p.value, maxSchemaDepth) {
 			names = append(names, p.name)
 		}
 	}
 	return names
 }
 
-// refusesNull reports whether null is certainly not valid against a schema.
-func refusesNull(schema json.RawMessage) bool {
+// maxSchemaDepth is how deep alternatives within alternatives are looked at:
+// each level reads the rest again.
+const maxSchemaDepth = 4
+
+// refusesNull reports whether null is certainly not valid against a schema, as
+// far as can be seen within depth levels.
+func refusesNull(schema json.RawMessage, depth int) bool {
+	if depth == 0 {
+		return false
+	}
 	var s struct {
 		Type  json.RawMessage   `json:"type"`
 		Enum  []json.RawMessage `json:"enum"`
@@ -93,9 +105,9 @@ func refusesNull(schema json.RawMessage) bool {
 	case len(s.Const) > 0:
 		return !isNull(s.Const)
 	case len(s.AnyOf) > 0:
-		return !slices.ContainsFunc(s.AnyOf, func(o json.RawMessage) bool { return !refusesNull(o) })
+		return !slices.ContainsFunc(s.AnyOf, func(o json.RawMessage) bool { return !refusesNull(o, depth-1) })
 	case len(s.OneOf) > 0:
-		return !slices.ContainsFunc(s.OneOf, func(o json.RawMessage) bool { return !refusesNull(o) })
+		return !slices.ContainsFunc(s.OneOf, func(o json.RawMessage) bool { return !refusesNull(o, depth-1) })
 	}
 	return false
 }

@@ -110,7 +110,7 @@ func (t *BridgeTool) fresh() Tool {
 // object. A tool without an input schema takes no arguments.
 func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definition, error) {
 	if len(raw) > maxBytes {
-		return nil, fmt.Errorf("the definition has %d bytes, more than the limit of %d", len(raw), maxBytes)
+		return nil, definitionTooLarge(len(raw), maxBytes)
 	}
 	var in struct {
 		Name        string          `json:"name"`
@@ -130,7 +130,7 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 		in.Input = json.RawMessage(`{"type":"object"}`)
 	}
 	if in.Input[0] != '{' {
-		return nil, fmt.Errorf("the inputSchema of %q is not a JSON object", in.Name)
+		return nil, fmt.Errorf("the inputSchema of %q is not a JSON object", cleanLine(in.Name, maxNameLength))
 	}
 	d := &definition{
 		server:      server,
@@ -152,23 +152,30 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 }
 
 // parseDefinitions checks the elements of a tools/list result. It returns the
-// usable tools that access permits, in their order, and an error for each of
-// the others that is malformed or repeats a name.
-func parseDefinitions(server, prefix string, elements []json.RawMessage, access Access, maxBytes int) (defs []*definition, problems []error) {
+// usable tools that the configuration takes, in their order, and an error for
+// each of the others that is malformed or repeats a name.
+func parseDefinitions(ctx context.Context, cfg ServerConfig, elements []element, maxBytes int) (defs []*definition, problems []error, err error) {
 	seen := make(map[string]bool)
-	for i, raw := range elements {
-		d, err := parseDefinition(server, raw, maxBytes)
+	for i, e := range elements {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		var d *definition
+		err := e.problem
+		if err == nil {
+			d, err = parseDefinition(cfg.Name, e.raw, maxBytes)
+		}
+		if err == nil && seen[d.name] {
+			err = fmt.Errorf("another tool is named %q too; the first is kept", cleanLine(d.name, maxNameLength))
+		}
 		switch {
 		case err != nil:
-			problems = append(problems, fmt.Errorf("mcphybrid: server %q: tool %d: %w", server, i, err))
-		case !access.permits(d.name):
-		case seen[d.name]:
-			problems = append(problems, fmt.Errorf("mcphybrid: server %q: tool %d: another tool is named %q too; the first is kept", server, i, d.name))
-		default:
+			problems = append(problems, bounded(fmt.Errorf("mcphybrid: server %q: tool %d: %w", cfg.Name, i, err)))
+		case cfg.Tools.permits(d.name):
 			seen[d.name] = true
-			d.registered = registeredName(server, prefix, d.name)
+			d.registered = registeredName(cfg.Name, cfg.Prefix, d.name)
 			defs = append(defs, d)
 		}
 	}
-	return defs, problems
+	return defs, problems, nil
 }

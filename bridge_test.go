@@ -129,6 +129,18 @@ func TestParseDefinitionLimit(t *testing.T) {
 	require.EqualError(t, err, fmt.Sprintf("the definition has %d bytes, more than the limit of %d", len(raw), len(raw)-1))
 }
 
+// parseAll is parseDefinitions for elements that were only read.
+func parseAll(t *testing.T, cfg ServerConfig, raw []json.RawMessage, maxBytes int) ([]*definition, []error) {
+	t.Helper()
+	var elements []element
+	for _, r := range raw {
+		elements = append(elements, element{raw: r})
+	}
+	defs, problems, err := parseDefinitions(t.Context(), cfg, elements, maxBytes)
+	require.NoError(t, err)
+	return defs, problems
+}
+
 func TestParseDefinitions(t *testing.T) {
 	const tooLarge = 200
 	elements := []json.RawMessage{
@@ -145,7 +157,7 @@ func TestParseDefinitions(t *testing.T) {
 		json.RawMessage(`{"name":"alpha","inputSchema":[]}`),
 		json.RawMessage(`{"name":"alpha"}`),
 	}
-	defs, problems := parseDefinitions("my-server", "", elements, Access{Deny: []string{"secret"}}, tooLarge)
+	defs, problems := parseAll(t, ServerConfig{Name: "my-server", Tools: Access{Deny: []string{"secret"}}}, elements, tooLarge)
 
 	var got []string
 	for _, d := range defs {
@@ -172,23 +184,23 @@ func TestParseDefinitions(t *testing.T) {
 		`mcphybrid: server "my-server": tool 10: the inputSchema of "alpha" is not a JSON object`,
 	}, got)
 
-	defs, problems = parseDefinitions("s", "ops", elements[:1], Access{}, tooLarge)
+	defs, problems = parseAll(t, ServerConfig{Name: "s", Prefix: "ops"}, elements[:1], tooLarge)
 	require.Len(t, defs, 1)
 	assert.Empty(t, problems)
 	assert.Equal(t, "mcp_ops__zeta", defs[0].registered)
 
-	defs, problems = parseDefinitions("s", "", elements[:1], Access{Allow: []string{"other"}}, tooLarge)
+	defs, problems = parseAll(t, ServerConfig{Name: "s", Tools: Access{Allow: []string{"other"}}}, elements[:1], tooLarge)
 	assert.Empty(t, defs)
 	assert.Empty(t, problems)
 
-	defs, problems = parseDefinitions("s", "", nil, Access{}, tooLarge)
+	defs, problems = parseAll(t, ServerConfig{Name: "s"}, nil, tooLarge)
 	assert.Empty(t, defs)
 	assert.Empty(t, problems)
 }
 
 func TestBridgeToolAccessors(t *testing.T) {
 	raw := json.RawMessage(`{"name":"a b","title":"A","description":"d","inputSchema":{"type":"object"},"outputSchema":{"x":1},"annotations":{"idempotentHint":true}}`)
-	defs, problems := parseDefinitions("s-1", "", []json.RawMessage{raw}, Access{}, 1<<20)
+	defs, problems := parseAll(t, ServerConfig{Name: "s-1"}, []json.RawMessage{raw}, 1<<20)
 	require.Empty(t, problems)
 	tool := &BridgeTool{name: defs[0].registered, def: defs[0]}
 	assert.Equal(t, registeredName("s-1", "", "a b"), tool.Name())

@@ -104,6 +104,11 @@ func childServer() *mcpserver.MCPServer {
 		<-ctx.Done()
 		return "", ctx.Err()
 	})
+	add("mute", func(context.Context, mcp.CallToolRequest) (string, error) {
+		signal.Ignore(syscall.SIGTERM)
+		os.Stdout.Close()
+		select {}
+	})
 	return s
 }
 

@@ -232,6 +232,12 @@ func (sc *ServerConfig) expand(lookup func(string) (string, bool)) error {
 // variable matches ${VAR} and ${VAR:-text}; its groups are VAR and ":-text".
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 
+// clone returns a copy that shares nothing that can be changed.
+func (sc ServerConfig) clone() ServerConfig {
+	sc.Args, sc.Env, sc.Headers, sc.Tools = slices.Clone(sc.Args), maps.Clone(sc.Env), maps.Clone(sc.Headers), sc.Tools.clone()
+	return sc
+}
+
 // validate returns every problem of sc, joined, without the server's name.
 func (sc *ServerConfig) validate() error {
 	var problems []error

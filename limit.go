@@ -19,17 +19,22 @@ func tooLarge(limit int) error {
 	return fmt.Errorf("a message has more bytes than the limit of %d", limit)
 }
 
+func definitionTooLarge(size, limit int) error {
+	return fmt.Errorf("the definition has %d bytes, more than the limit of %d", size, limit)
+}
+
 // A frameReader reads lines, one message each, from a child. A message of
 // more than max bytes is not passed on; in its place comes an error response
 // to the same request, so that only that request fails.
 type frameReader struct {
 	r    *bufio.Reader
 	max  int
+	end  func() // called at the end of the stream
 	line []byte // the rest of the current line
 }
 
-func newFrameReader(r io.Reader, maxMessage int) *frameReader {
-	return &frameReader{r: bufio.NewReaderSize(r, 64<<10), max: maxMessage}
+func newFrameReader(r io.Reader, maxMessage int, end func()) *frameReader {
+	return &frameReader{r: bufio.NewReaderSize(r, 64<<10), max: maxMessage, end: end}
 }
 
 func (f *frameReader) Read(p []byte) (int, error) {
@@ -72,6 +77,7 @@ func (f *frameReader) next() error {
 			f.line = oversizeResponse(line, last, f.max)
 			return nil
 		case err != bufio.ErrBufferFull:
+			f.end()
 			return io.EOF
 		}
 	}
@@ -123,28 +129,35 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		ReadCloser: resp.Body,
 		max:        t.maxMessage,
 		left:       t.maxMessage,
-		lines:      kind == "text/event-stream",
+		events:     kind == "text/event-stream",
 	}
 	return resp, nil
 }
 
 // A limitedBody fails once a message has more than max bytes: the whole body,
-// or a line of an event stream, which may itself go on for ever.
+// or an event of a stream, which may itself go on for ever.
 type limitedBody struct {
 	io.ReadCloser
 	max, left int
-	lines     bool
+	events    bool
+	inLine    bool // since the last line break, something came
 }
 
 func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.left -= n
-	if b.left < 0 {
-		return 0, tooLarge(b.max)
-	}
-	if b.lines {
-		if i := bytes.LastIndexByte(p[:n], '\n'); i >= 0 {
-			b.left = b.max - (n - i - 1)
+	for _, c := range p[:n] {
+		b.left--
+		switch {
+		case !b.events:
+		case c == '\n' && !b.inLine: // an empty line ends an event
+			b.left = b.max
+		case c == '\n':
+			b.inLine = false
+		case c != '\r':
+			b.inLine = true
+		}
+		if b.left < 0 {
+			return 0, tooLarge(b.max)
 		}
 	}
 	return n, err

@@ -18,8 +18,9 @@ type session = Session
 // one, and has all the methods of a [Session]: Tools, PromptSections, Search,
 // ActivateTools, Call and so on. Only its Close ends everything.
 //
-// Its methods may be called concurrently. Those that read work on one version
-// of the catalog from start to end and never wait for a writer.
+// Its methods may be called concurrently. Those of a session that only read
+// work on one version of the catalog from start to end and never wait for a
+// writer.
 type Manager struct {
 	*session
 
@@ -64,6 +65,7 @@ func NewManager(opts *Options) *Manager {
 // newSource returns the place of a server; what is wrong with cfg, the
 // server's start reports.
 func (m *Manager) newSource(cfg ServerConfig) *source {
+	cfg = cfg.clone()
 	invalid := cfg.validate()
 	if invalid == nil && m.find(cfg.Name) >= 0 {
 		invalid = ErrDuplicate
@@ -154,9 +156,13 @@ func (m *Manager) change(f func() error) error {
 	attached := slices.Clone(m.attached)
 	m.mu.Unlock()
 
+	known := make(map[string]bool, len(prev.problems))
+	for _, err := range prev.problems {
+		known[err.Error()] = true
+	}
 	for _, err := range c.problems {
-		if !slices.ContainsFunc(prev.problems, func(old error) bool { return old.Error() == err.Error() }) {
-			m.opts.Logger.Warn(err.Error())
+		if text := err.Error(); !known[text] {
+			m.opts.Logger.Warn(text)
 		}
 	}
 	for _, s := range attached {
@@ -178,6 +184,10 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 		m.mu.Unlock()
 		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, ErrClosed)
 	}
+	if m.find(cfg.Name) >= 0 {
+		m.mu.Unlock()
+		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, ErrDuplicate)
+	}
 	src := m.newSource(cfg)
 	src.begun = true
 	m.sources = append(m.sources, src)
@@ -186,8 +196,10 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 
 	defer m.starting.Done()
 	err := m.connect(ctx, src)
-	if err != nil {
-		m.remove(src)
+	if err != nil { // its tools were never published
+		m.mu.Lock()
+		m.sources = slices.DeleteFunc(m.sources, func(other *source) bool { return other == src })
+		m.mu.Unlock()
 	}
 	return err
 }
@@ -245,7 +257,10 @@ func (m *Manager) Problems() []error {
 
 // Close ends all servers and leaves nothing behind: no process, no goroutine,
 // no tool or group in a registry. Sessions are empty from then on. Calls that
-// run end with an error. Close must not be called by a registry's method.
+// run end with an error. Close must not be called by a registry's method, nor
+// with a lock held that a registry needs. (Of processes that a server's child
+// started, it finds on Linux those that kept its environment, elsewhere those
+// that stayed in its process group.)
 func (m *Manager) Close() error {
 	m.closing.Do(func() {
 		m.mu.Lock()
@@ -280,6 +295,9 @@ func (m *Manager) attach(s *Session) {
 	m.mu.Unlock()
 	if !closed {
 		s.registrar.open(s.ActivateToolIfDeferred)
+	}
+	if !closed && m.life.Err() != nil { // Close came in between
+		s.registrar.close()
 	}
 }
 

@@ -151,6 +151,16 @@ func (p *process) stop(grace time.Duration) {
 	p.out.Close()
 }
 
+// expectExit ends a child that has closed its standard output, and so can't
+// serve any more, unless it ends by itself.
+func (p *process) expectExit() {
+	go func() {
+		if !p.waitExit(termGrace) {
+			killGroup(p.cmd)
+		}
+	}()
+}
+
 // waitExit waits for the child's end and reports whether it came within d.
 func (p *process) waitExit(d time.Duration) bool {
 	t := time.NewTimer(d)

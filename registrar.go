@@ -25,23 +25,25 @@ type registrar struct {
 	log     *slog.Logger
 
 	mu      sync.Mutex
-	held    map[string][]registration // by name: all that the registry may hold
-	pending map[string]int            // by name: activations that register and have not published
-	syncing bool                      // a goroutine is in sync
-	again   bool                      // there is something new for it
-	idle    sync.Cond                 // signals that no goroutine is in sync
-	groups  map[string][]string       // as published; only the one in sync uses it
+	held    map[string][]*registration // by name: all that the registry may hold
+	pending map[string]int             // by name: activations that register and have not published
+	begun   uint64                     // activations that ever began
+	syncing bool                       // a goroutine is in sync
+	again   bool                       // there is something new for it
+	idle    sync.Cond                  // signals that no goroutine is in sync
+	groups  map[string][]string        // as published; only the one in sync uses it
 }
 
 // A registration is one copy of a tool that a registry was given.
 type registration struct {
 	of   Tool
 	copy Tool
+	done bool // Register has returned; guarded by the registrar's mu
 }
 
 // An offer is what belongs in a registry.
 type offer struct {
-	names  []string // of the tools, in the order in which they are registered
+	tools  []Tool // in the order in which they are registered
 	groups map[string][]string
 }
 
@@ -49,7 +51,7 @@ type offer struct {
 func newRegistrar(reg Registry, log *slog.Logger) *registrar {
 	r := &registrar{
 		reg: reg, log: log,
-		held: make(map[string][]registration), pending: make(map[string]int),
+		held: make(map[string][]*registration), pending: make(map[string]int),
 	}
 	r.idle.L = &r.mu
 	return r
@@ -73,20 +75,38 @@ func (r *registrar) close() {
 	r.mu.Unlock()
 }
 
-// begin registers t, which is about to be offered, and reports whether the
-// registry holds it now. If so, finish must follow, once t is offered or will
-// not be.
+// begin sees to it that t, which is about to be offered or already is, is
+// registered until finish, and reports whether it is. If so, finish must
+// follow.
 func (r *registrar) begin(t Tool) bool {
 	r.mu.Lock()
 	r.pending[t.Name()]++
+	r.begun++
+	regs := slices.Clone(r.held[t.Name()])
+	held := slices.ContainsFunc(regs, func(g *registration) bool { return g.of == t && g.done })
 	r.mu.Unlock()
-	if r.register(t) {
+	if held || r.inside(regs, t) || r.register(t) {
 		return true
 	}
 	r.finish(t)
 	return false
 }
 
+// inside reports whether the registry has stored one of regs while its
+// Register has not returned: begin is called back from there, perhaps.
+func (r *registrar) inside(regs []*registration, t Tool) bool {
+	if !slices.ContainsFunc(regs, func(g *registration) bool { return g.of == t }) {
+		return false
+	}
+	found := false
+	_ = r.safely(func() {
+		stored, ok := r.reg.Get(t.Name())
+		found = ok && slices.ContainsFunc(regs, func(g *registration) bool { return g.of == t && g.copy == stored })
+	})
+	return found
+}
+
+// finish ends what begin began, once t is offered or will not be.
 func (r *registrar) finish(t Tool) {
 	r.mu.Lock()
 	if r.pending[t.Name()]--; r.pending[t.Name()] == 0 {
@@ -96,28 +116,38 @@ func (r *registrar) finish(t Tool) {
 	r.settle(t.Name(), t)
 }
 
-// holds reports whether t is registered.
-func (r *registrar) holds(t Tool) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return holds(r.held[t.Name()], t)
-}
-
-func holds(regs []registration, t Tool) bool {
-	return slices.ContainsFunc(regs, func(g registration) bool { return g.of == t })
+// holdsLocked reports whether t is registered or about to be: whoever is at it
+// sees to the rest.
+func (r *registrar) holdsLocked(t Tool) bool {
+	return slices.ContainsFunc(r.held[t.Name()], func(g *registration) bool { return g.of == t })
 }
 
 // register registers a copy of t and reports whether that went well.
 func (r *registrar) register(t Tool) bool {
-	c := t.(interface{ fresh() Tool }).fresh()
-	if err := r.safely(func() { r.reg.Register(c) }); err != nil {
-		_ = r.safely(func() { r.reg.Unregister(c) })
-		return false
-	}
+	name := t.Name()
+	g := &registration{of: t, copy: t.(interface{ fresh() Tool }).fresh()}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.held[t.Name()] = append(r.held[t.Name()], registration{t, c})
-	return true
+	r.held[name] = append(r.held[name], g)
+	r.mu.Unlock()
+	err := r.safely(func() { r.reg.Register(g.copy) })
+	r.mu.Lock()
+	if err == nil {
+		g.done = true
+		r.mu.Unlock()
+		return true
+	}
+	// It may have replaced what was there before, or not.
+	regs := r.held[name]
+	delete(r.held, name)
+	r.mu.Unlock()
+	r.unregister(regs)
+	return false
+}
+
+func (r *registrar) unregister(regs []*registration) {
+	for _, g := range regs {
+		_ = r.safely(func() { r.reg.Unregister(g.copy) })
+	}
 }
 
 // settle makes the registry hold under name what the session offers under it.
@@ -125,41 +155,40 @@ func (r *registrar) register(t Tool) bool {
 // have replaced something newer.
 func (r *registrar) settle(name string, last Tool) {
 	for {
+		r.mu.Lock()
+		begun, pending := r.begun, r.pending[name] > 0
+		r.mu.Unlock()
 		want := r.offered(name)
-		if want == nil && r.isPending(name) {
+		if want == nil && pending {
 			// Whoever activates it was told, or will be, that the registry has
 			// it: what stands there must be right, but must not go.
 			want = r.known(name)
 		}
 		r.mu.Lock()
-		regs := r.held[name]
-		if want == nil {
+		switch {
+		case want == nil && r.begun != begun:
+			// An activation of it may have begun, and even finished, since.
+			r.mu.Unlock()
+		case want == nil:
+			regs := r.held[name]
 			delete(r.held, name)
 			r.mu.Unlock()
 			if len(regs) == 0 {
 				return
 			}
-			for _, g := range regs {
-				_ = r.safely(func() { r.reg.Unregister(g.copy) })
-			}
+			r.unregister(regs)
 			last = nil
-			continue
-		}
-		r.mu.Unlock()
-		if holds(regs, want) && (last == nil || last == want) {
+		case r.holdsLocked(want) && (last == nil || last == want):
+			r.mu.Unlock()
 			return
+		default:
+			r.mu.Unlock()
+			if !r.register(want) {
+				return
+			}
+			last = want
 		}
-		if !r.register(want) {
-			return
-		}
-		last = want
 	}
-}
-
-func (r *registrar) isPending(name string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.pending[name] > 0
 }
 
 // sync brings the whole registry in step. If another goroutine is at it, or
@@ -175,10 +204,9 @@ func (r *registrar) sync() {
 	r.syncing = true
 	for r.again {
 		r.again = false
-		held := slices.Sorted(maps.Keys(r.held))
 		r.mu.Unlock()
 		o := r.offer()
-		for _, name := range append(o.names, held...) {
+		for _, name := range r.unsettled(o.tools) {
 			r.settle(name, nil)
 		}
 		r.publishGroups(o.groups)
@@ -189,16 +217,43 @@ func (r *registrar) sync() {
 	r.mu.Unlock()
 }
 
+// unsettled returns the names of those of tools that are not registered, in
+// their order, and of all else that is.
+func (r *registrar) unsettled(tools []Tool) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var names []string
+	offered := make(map[string]bool, len(tools))
+	for _, t := range tools {
+		offered[t.Name()] = true
+		if !r.holdsLocked(t) {
+			names = append(names, t.Name())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.held)) {
+		if !offered[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // publishGroups tells the registry of the groups that have changed.
 func (r *registrar) publishGroups(groups map[string][]string) {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(groups)), maps.Keys(r.groups))
 	slices.Sort(names)
+	published := make(map[string][]string)
 	for _, name := range slices.Compact(names) {
-		if !slices.Equal(groups[name], r.groups[name]) {
-			_ = r.safely(func() { r.reg.RegisterToolGroup(name, slices.Clone(groups[name])) })
+		members := groups[name]
+		if !slices.Equal(members, r.groups[name]) &&
+			r.safely(func() { r.reg.RegisterToolGroup(name, slices.Clone(members)) }) != nil {
+			members = r.groups[name] // to be told again
+		}
+		if len(members) > 0 {
+			published[name] = members
 		}
 	}
-	r.groups = groups
+	r.groups = published
 }
 
 // safely calls a method of the host's registry.

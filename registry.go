@@ -23,8 +23,8 @@ const (
 //
 // Its methods are called concurrently, and never with a lock held that a
 // method of this package waits for: they may use a lock of their own and call
-// back. (One thing can't work: Register must have stored a tool before it
-// calls back to activate the same one.) A panic in a method costs that call.
+// back, but not Close. (Register must have stored a tool before it calls back to
+// activate the same one.) A panic in a method costs that call.
 type Registry interface {
 	// Register makes t callable under its name, in place of what was.
 	Register(t Tool)

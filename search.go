@@ -35,10 +35,7 @@ func (s *Session) Search(query string, n int) []Hit {
 	if n <= 0 {
 		n = s.m.opts.SearchResults
 	}
-	active := make(map[*BridgeTool]bool, len(v.active))
-	for _, t := range v.active {
-		active[t] = true
-	}
+	active := v.activeSet()
 	matches := v.index.Search(query, min(n, s.m.opts.SearchLimit), func(doc int) bool {
 		t := v.deferred[doc]
 		return !active[t] && v.sees(t)

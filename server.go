@@ -52,10 +52,12 @@ type server struct {
 	limits  limits
 	log     *slog.Logger
 
-	mu     sync.Mutex
-	status ServerStatus
-	conn   *conn // nil unless ready
-	closed bool
+	mu      sync.Mutex
+	status  ServerStatus
+	conn    *conn // nil unless ready
+	closed  bool
+	abort   context.CancelFunc // ends start, if it runs; or nil
+	started sync.WaitGroup     // done when start has returned
 }
 
 func newServer(cfg ServerConfig, invalid error, l limits, log *slog.Logger) *server {
@@ -76,49 +78,39 @@ func newServer(cfg ServerConfig, invalid error, l limits, log *slog.Logger) *ser
 // for each that is not. It is called once.
 func (s *server) start(ctx context.Context) (defs []*definition, problems []error, err error) {
 	begun := time.Now()
-	s.setState(StateConnecting, nil)
 	ctx, cancel := context.WithTimeout(ctx, s.limits.startTimeout)
 	defer cancel()
-	var c *conn
-	if err = s.invalid; err == nil {
-		c, err = dial(&s.cfg, s.limits.maxMessage, s.log)
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, nil, ErrClosed
 	}
-	if err == nil {
-		var elements []json.RawMessage
-		elements, problems, err = c.list(ctx, s.limits.maxTools)
-		for i := range problems {
-			problems[i] = fmt.Errorf("mcphybrid: server %q: %w", s.cfg.Name, problems[i])
-		}
-		if err == nil {
-			var malformed []error
-			defs, malformed = parseDefinitions(s.cfg.Name, s.cfg.Prefix, elements, s.cfg.Tools, s.limits.maxDefinition)
-			problems = append(problems, malformed...)
-		} else {
-			err = c.explain(err)
-			c.close(0)
-		}
-	}
+	s.abort = cancel
+	s.started.Add(1)
+	s.mu.Unlock()
+	defer s.started.Done()
+
+	s.setState(StateConnecting, nil)
+	c, defs, problems, err := s.connect(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("no answer within %v: %w", s.limits.startTimeout, err)
 	}
-	for _, d := range defs {
-		d.call = func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
-			return s.call(ctx, d.name, args)
-		}
-	}
+	err = bounded(err)
 
 	s.mu.Lock()
 	s.status.Took = time.Since(begun)
 	s.status.Tools = len(defs)
 	if err == nil && s.closed {
 		err = ErrClosed
-		defer c.close(0)
 	}
 	if err == nil {
 		s.conn = c
 	}
 	s.mu.Unlock()
 	if err != nil {
+		if c != nil {
+			c.close(0)
+		}
 		s.setState(StateDown, err)
 		return nil, nil, err
 	}
@@ -131,6 +123,28 @@ func (s *server) start(ctx context.Context) (defs []*definition, problems []erro
 		}()
 	}
 	return defs, problems, nil
+}
+
+// connect makes the connection and reads the tools. The connection may be
+// there even if there is an error.
+func (s *server) connect(ctx context.Context) (c *conn, defs []*definition, problems []error, err error) {
+	if s.invalid != nil {
+		return nil, nil, nil, s.invalid
+	}
+	if c, err = dial(&s.cfg, s.limits.maxMessage, s.log); err != nil {
+		return nil, nil, nil, err
+	}
+	elements, err := c.list(ctx, s.limits)
+	if err != nil {
+		return c, nil, nil, c.explain(err)
+	}
+	defs, problems, err = parseDefinitions(ctx, s.cfg, elements, s.limits.maxDefinition)
+	for _, d := range defs {
+		d.call = func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
+			return s.call(ctx, d.name, args)
+		}
+	}
+	return c, defs, problems, err
 }
 
 func (s *server) setState(state State, err error) {
@@ -167,7 +181,7 @@ func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (*
 		if isLost(err) {
 			err = fmt.Errorf("%w: %w", ErrServerDown, err)
 		}
-		return result, err
+		return result, bounded(err)
 	})
 }
 
@@ -186,12 +200,17 @@ func withTimeout(ctx context.Context, d time.Duration, f func(context.Context) (
 	return result, err
 }
 
-// close ends the connection. It returns when nothing of it is left.
+// close ends the connection, or the start that is to make one. It returns when
+// nothing of it is left.
 func (s *server) close() {
 	s.mu.Lock()
 	c := s.conn
 	s.conn, s.closed = nil, true
+	if s.abort != nil {
+		s.abort()
+	}
 	s.mu.Unlock()
+	s.started.Wait()
 	s.setState(StateDown, ErrClosed)
 	if c != nil {
 		c.close(exitGrace)
@@ -215,7 +234,7 @@ func dial(cfg *ServerConfig, maxMessage int, log *slog.Logger) (*conn, error) {
 		t := transport.NewInProcessTransport(cfg.InProcess)
 		return &conn{client: client.NewClient(inProcessTransport{t, g})}, nil
 	case cfg.URL != "":
-		base := http.DefaultTransport.(*http.Transport).Clone()
+		base := ownTransport()
 		t, err := transport.NewStreamableHTTP(cfg.URL,
 			transport.WithHTTPBasicClient(&http.Client{
 				Transport:     &limitedHTTP{base: base, maxMessage: maxMessage},
@@ -233,44 +252,52 @@ func dial(cfg *ServerConfig, maxMessage int, log *slog.Logger) (*conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		t := transport.NewIO(newFrameReader(p.out, maxMessage), p, nil)
+		t := transport.NewIO(newFrameReader(p.out, maxMessage, p.expectExit), p, nil)
 		return &conn{client: client.NewClient(stdioTransport{t, g}), process: p}, nil
 	}
 }
 
+// ownTransport returns an HTTP transport that shares no connection with others,
+// so that closing a server closes its connections.
+func ownTransport() *http.Transport {
+	if t, ok := http.DefaultTransport.(*http.Transport); ok {
+		return t.Clone()
+	}
+	// The host has put something else there.
+	return &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+}
+
 // list initializes the connection and returns the elements of the server's
-// tools/list result, as many pages as it has, and an error for each element
-// that the protocol tells a client to leave out.
-func (c *conn) list(ctx context.Context, maxTools int) (elements []json.RawMessage, problems []error, err error) {
+// tools/list result, as many pages as it has.
+func (c *conn) list(ctx context.Context, limits limits) ([]element, error) {
 	// mcp-go ties a child to this context; ours has its own end.
 	if err := c.client.Start(context.WithoutCancel(ctx)); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var hello mcp.InitializeRequest
 	hello.Params.ClientInfo = mcp.Implementation{Name: "mcphybrid", Version: version()}
 	if _, err := c.client.Initialize(ctx, hello); err != nil {
-		return nil, nil, fmt.Errorf("initialize: %w", err)
+		return nil, fmt.Errorf("initialize: %w", err)
 	}
-	l := &listing{maxTools: maxTools}
+	l := &listing{limits: limits}
 	result, err := c.client.ListTools(context.WithValue(ctx, listingKey{}, l), mcp.ListToolsRequest{})
 	if errors.Is(err, mcp.ErrMethodNotFound) {
-		return nil, nil, nil // a server without tools
+		return nil, nil // a server without tools
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("tools/list: %w", err)
+		return nil, fmt.Errorf("tools/list: %w", err)
 	}
+	// The protocol tells a client to leave some out, which mcp-go has done.
 	accepted := make(map[string]bool, len(result.Tools))
 	for _, t := range result.Tools {
 		accepted[t.Name] = true
 	}
-	for i, raw := range l.elements {
-		if name := l.decoded[i]; name != "" && !accepted[name] {
-			problems = append(problems, fmt.Errorf("tool %d: the x-mcp-header annotations of %q are invalid", i, name))
-			continue
+	for i, e := range l.elements {
+		if e.decoded != "" && !accepted[e.decoded] {
+			l.elements[i].problem = fmt.Errorf("the x-mcp-header annotations of %q are invalid", cleanLine(e.decoded, maxNameLength))
 		}
-		elements = append(elements, raw)
 	}
-	return elements, problems, nil
+	return l.elements, nil
 }
 
 // explain adds to err how the server's process ended, if that is why.

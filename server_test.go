@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -20,8 +24,8 @@ import (
 
 func TestChildServer(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{child(t, "child", "noisy")}})
-	// Three pages of two.
-	assert.Equal(t, []string{"mcp_child__big", "mcp_child__env", "mcp_child__exit", "mcp_child__fail", "mcp_child__hang"},
+	// Several pages of two.
+	assert.Equal(t, []string{"mcp_child__big", "mcp_child__env", "mcp_child__exit", "mcp_child__fail", "mcp_child__hang", "mcp_child__mute"},
 		toolNames(m.InlineTools()))
 
 	t.Setenv("MY_SECRET", "s3cret")
@@ -214,6 +218,138 @@ func TestHTTPServer(t *testing.T) {
 	}
 }
 
+// An event of a stream counts as one message, however many lines it has.
+func TestLimitedBody(t *testing.T) {
+	for _, test := range []struct {
+		name, body string
+		events, ok bool
+	}{
+		{"a body within the limit", strings.Repeat("x", 100), false, true},
+		{"a body over it", strings.Repeat("x\n\n", 34), false, false},
+		{"many events within it", strings.Repeat("data: xxxx\n\n", 50), true, true},
+		{"many with carriage returns", strings.Repeat("data: xxxx\r\n\r\n", 50), true, true},
+		{"an event of many lines over it", strings.Repeat("data: xxxx\n", 50), true, false},
+		{"a long line", strings.Repeat("x", 101), true, false},
+	} {
+		b := &limitedBody{ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(test.body))), max: 100, left: 100, events: test.events}
+		got, err := io.ReadAll(b)
+		if test.ok {
+			assert.NoError(t, err, test.name)
+			assert.Equal(t, test.body, string(got))
+		} else {
+			assert.ErrorContains(t, err, "more bytes than the limit of 100", test.name)
+		}
+	}
+}
+
+// What a server lists is bounded in all: tools, pages, cursors, bytes.
+func TestListingIsBounded(t *testing.T) {
+	l := limits{maxTools: 3, maxDefinition: 100, maxMessage: 50}
+	tool := `{"name":"` + strings.Repeat("x", 70) + `"}`
+	for _, test := range []struct {
+		name  string
+		pages []string
+		want  string
+	}{
+		{"few", []string{`{"tools":[{"name":"a"}],"nextCursor":"1"}`, `{"tools":[{"name":"b"}]}`}, ""},
+		{"tools", []string{`{"tools":[{},{}]}`, `{"tools":[{},{}]}`}, "it lists more tools than the limit of 3"},
+		{"pages", slices.Repeat([]string{`{"tools":[],"nextCursor":"1"}`}, 4), "it lists more tools than the limit of 3"},
+		{"cursor", []string{`{"tools":[],"nextCursor":"` + strings.Repeat("x", maxCursor) + `"}`}, "the cursor of a page has more bytes"},
+		{"bytes", []string{`{"tools":[` + tool + `,` + tool + `,` + tool + `]}`}, "its tools have more bytes than the limit of 200"},
+	} {
+		listing := &listing{limits: l}
+		var err error
+		for _, page := range test.pages {
+			if _, err = listing.take(json.RawMessage(page)); err != nil {
+				break
+			}
+		}
+		if test.want == "" {
+			assert.NoError(t, err)
+			continue
+		}
+		assert.ErrorContains(t, err, test.want, test.name)
+	}
+}
+
+// A schema of alternatives within alternatives costs time in proportion to its
+// size, not to its square.
+func TestDeepSchemaIsCheap(t *testing.T) {
+	deep := `{"name":"a","inputSchema":{"properties":{"p":` + strings.Repeat(`{"anyOf":[`, 4000) +
+		`{"type":"string","description":"` + strings.Repeat("x", 100_000) + `"}` + strings.Repeat(`]}`, 4000) + `}}}`
+	begun := time.Now()
+	d, err := parseDefinition("s", json.RawMessage(deep), len(deep))
+	require.NoError(t, err)
+	assert.Empty(t, d.noNull)
+	assert.Less(t, time.Since(begun), 2*time.Second)
+}
+
+// A host may have put its own transport into net/http.
+func TestForeignDefaultTransport(t *testing.T) {
+	standard := http.DefaultTransport
+	defer func() { http.DefaultTransport = standard }()
+	http.DefaultTransport = struct{ http.RoundTripper }{standard}
+	m := NewManager(&Options{Servers: []ServerConfig{{Name: "web", URL: "http://127.0.0.1:1/"}}})
+	defer m.Close()
+	assert.ErrorContains(t, m.Start(t.Context()), "connection refused")
+}
+
+// An error shows neither a secret of the URL nor a page of text.
+func TestHTTPErrorsAreClean(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"page": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprint(w, strings.Repeat("<p>sorry</p>\n", 100_000))
+		},
+		"hang up": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"hang up after initialize": func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if !strings.Contains(string(body), `"initialize"`) {
+				if strings.Contains(string(body), "server/discover") {
+					w.WriteHeader(http.StatusBadRequest)
+					return
+				}
+				panic(http.ErrAbortHandler)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}`)
+		},
+	} {
+		web := httptest.NewUnstartedServer(handler)
+		web.Config.ErrorLog = log.New(io.Discard, "", 0)
+		web.Start()
+		m := NewManager(&Options{Servers: []ServerConfig{{Name: "web", URL: web.URL + "/mcp?key=SECRET"}}})
+		err := m.Start(t.Context())
+		require.Error(t, err, name)
+		assert.NotContains(t, err.Error(), "SECRET", name)
+		assert.Less(t, len(err.Error()), 3*maxErrorText, name)
+		assert.NoError(t, m.Close())
+		web.Close()
+	}
+}
+
+// A child that can't answer any more is ended, so that its state is known.
+func TestChildClosesItsOutput(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{child(t, "mute", "plain")}})
+	_, err := m.Call(t.Context(), "mcp_mute__mute", nil)
+	assert.ErrorIs(t, err, ErrServerDown)
+	require.Eventually(t, func() bool { return m.Servers()[0].State == StateDown }, 10*time.Second, time.Millisecond)
+	assert.Empty(t, children(os.Getpid()))
+}
+
+// Removing a server that is still starting ends the start.
+func TestRemoveServerDuringStart(t *testing.T) {
+	m := NewManager(&Options{Servers: []ServerConfig{child(t, "slow", "silent")}})
+	defer m.Close()
+	started := make(chan error)
+	go func() { started <- m.Start(context.Background()) }()
+	require.Eventually(t, func() bool { return len(children(os.Getpid())) == 1 }, 10*time.Second, time.Millisecond)
+	assert.True(t, m.RemoveServer("slow"))
+	assert.Empty(t, children(os.Getpid()))
+	assert.ErrorContains(t, <-started, `server "slow"`)
+	assert.NoError(t, m.AddServer(t.Context(), inProcess("slow", 1)))
+}
+
 // The headers of a configuration are for its server, not for where that may
 // redirect to.
 func TestHTTPRedirectToAnotherHost(t *testing.T) {
@@ -347,7 +483,7 @@ func TestFrameReader(t *testing.T) {
 			`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"a message has more bytes than the limit of 1000"}}` + "\n"},
 		{"just within it", `{"id":1,"r":"` + long[:1000-16] + "\"}\n", `{"id":1,"r":"` + long[:1000-16] + "\"}\n"},
 	} {
-		f := newFrameReader(strings.NewReader(test.in), 1000)
+		f := newFrameReader(strings.NewReader(test.in), 1000, func() {})
 		var got strings.Builder
 		_, err := fmt.Fprint(&got, readAll(f))
 		require.NoError(t, err)

@@ -26,7 +26,9 @@ type Session struct {
 type SessionOptions struct {
 	// Access says, by registered name, which of the Manager's tools the
 	// session may use. To the session the others do not exist. It can't
-	// give back what the Manager's own [Options] take away.
+	// give back what the Manager's own [Options] take away, nor does it move
+	// a tool: what is deferred in the Manager is so in each session, and if
+	// the session denies [SearchToolName], can only be called by name.
 	Access Access
 
 	// Registry, if not nil, is kept in step with the session: see [Registry].
@@ -53,7 +55,9 @@ func (m *Manager) NewSession(opts *SessionOptions) *Session {
 }
 
 // Close empties the session for good. A registry that it had is left without
-// its tools and groups. Close does not wait for tools that run.
+// its tools and groups. Close does not wait for tools that run. Since it waits
+// for the registry, it must not be called by a method of the registry, nor
+// with a lock held that the registry needs.
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.closed, s.active = true, nil
@@ -117,6 +121,15 @@ func (v view) isActive(name string) bool {
 	return slices.ContainsFunc(v.active, func(t *BridgeTool) bool { return t.name == name })
 }
 
+// activeSet returns the active tools as a set.
+func (v view) activeSet() map[*BridgeTool]bool {
+	set := make(map[*BridgeTool]bool, len(v.active))
+	for _, t := range v.active {
+		set[t] = true
+	}
+	return set
+}
+
 // filter returns those of tools that the session may use, in a new slice.
 func (v view) filter(tools []*BridgeTool) []*BridgeTool {
 	if v.access.empty() {
@@ -155,7 +168,8 @@ func (s *Session) InlineTools() []*BridgeTool {
 // registration order. Active ones are not among them.
 func (s *Session) DeferredTools() []*BridgeTool {
 	v := s.view()
-	return slices.DeleteFunc(v.filter(v.deferred), func(t *BridgeTool) bool { return v.isActive(t.name) })
+	active := v.activeSet()
+	return slices.DeleteFunc(v.filter(v.deferred), func(t *BridgeTool) bool { return active[t] })
 }
 
 // ActiveTools returns the tools that were deferred and have been activated in
@@ -180,9 +194,8 @@ func (s *Session) SearchTool() Tool {
 // Tools returns what belongs in the tool list of the next request to the
 // model: the inline tools, in search mode the search tool, and the active
 // tools. Activation only appends to it.
-func (s *Session) Tools() []Tool { return s.tools(s.view()) }
-
-func (s *Session) tools(v view) []Tool {
+func (s *Session) Tools() []Tool {
+	v := s.view()
 	var list []Tool
 	for _, t := range v.filter(v.inline) {
 		list = append(list, t)
@@ -198,10 +211,8 @@ func (s *Session) tools(v view) []Tool {
 
 // offer returns what belongs in the session's registry.
 func (s *Session) offer() offer {
-	v := s.view()
-	o := offer{groups: make(map[string][]string)}
-	for _, t := range s.tools(v) {
-		o.names = append(o.names, t.Name())
+	o := offer{tools: s.Tools(), groups: make(map[string][]string)}
+	for _, t := range o.tools {
 		if b, ok := t.(*BridgeTool); ok {
 			o.groups[GroupAll] = append(o.groups[GroupAll], b.name)
 			o.groups[GroupServer+b.def.server] = append(o.groups[GroupServer+b.def.server], b.name)

@@ -52,15 +52,15 @@ func TestSpecA2RegistrationOrder(t *testing.T) {
 			for i := range 20 {
 				want = append(want, fmt.Sprintf("mcp_m__tool_%03d", i))
 			}
-			want = slices.Concat([]string{"mcp_zz__big", "mcp_zz__env", "mcp_zz__exit", "mcp_zz__fail", "mcp_zz__hang"}, want)
-			for i := range 15 {
+			want = slices.Concat([]string{"mcp_zz__big", "mcp_zz__env", "mcp_zz__exit", "mcp_zz__fail", "mcp_zz__hang", "mcp_zz__mute"}, want)
+			for i := range 14 {
 				want = append(want, fmt.Sprintf("mcp_a__tool_%03d", i))
 			}
 		}
 		assert.Equal(t, want, toolNames(m.InlineTools()))
-		require.Len(t, m.DeferredTools(), 25)
-		assert.Equal(t, "mcp_a__tool_015", m.DeferredTools()[0].Name())
-		assert.Equal(t, "mcp_k__tool_019", m.DeferredTools()[24].Name())
+		require.Len(t, m.DeferredTools(), 26)
+		assert.Equal(t, "mcp_a__tool_014", m.DeferredTools()[0].Name())
+		assert.Equal(t, "mcp_k__tool_019", m.DeferredTools()[25].Name())
 	}
 }
 

@@ -25,6 +25,7 @@ func (s *Session) Stats() Stats {
 	v := s.view()
 	var st Stats
 	servers := make(map[string]bool)
+	active := v.activeSet()
 	for _, t := range v.tools {
 		if !v.sees(t) {
 			continue
@@ -37,7 +38,7 @@ func (s *Session) Stats() Stats {
 		case v.byName[t.name].inline:
 			st.Inline++
 			st.Tokens.Inline += tokens
-		case v.isActive(t.name):
+		case active[t]:
 			st.Active++
 			st.Tokens.Active += tokens
 		default:

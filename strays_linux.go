@@ -6,13 +6,16 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // killStrays kills the processes whose environment has the mark: those that a
 // child has started and that have left its process group.
 func killStrays(mark string) {
-	// One that is killed may just have started another.
-	for found := true; found; {
+	// One that is killed may just have started another, and takes a moment to
+	// be gone; one that the kernel can't end is left.
+	deadline := time.Now().Add(termGrace)
+	for found := true; found && time.Now().Before(deadline); {
 		found = false
 		environs, _ := filepath.Glob("/proc/[0-9]*/environ")
 		for _, path := range environs {
@@ -24,6 +27,9 @@ func killStrays(mark string) {
 			if err == nil && pid != os.Getpid() && syscall.Kill(pid, syscall.SIGKILL) == nil {
 				found = true
 			}
+		}
+		if found {
+			time.Sleep(time.Millisecond)
 		}
 	}
 }

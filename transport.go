@@ -40,12 +40,20 @@ func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequ
 
 func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	response, err := t.send(ctx, r, t.StreamableHTTP.SendRequest)
-	// The URL, which this kind of error repeats, may hold a secret.
+	return response, withoutURL(err)
+}
+
+func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
+	return withoutURL(t.StreamableHTTP.SendNotification(ctx, n))
+}
+
+// withoutURL takes from err the URL of the request, which may hold a secret.
+func withoutURL(err error) error {
 	var request *url.Error
 	if errors.As(err, &request) {
-		err = request.Err
+		return request.Err
 	}
-	return response, err
+	return err
 }
 
 func (t inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
@@ -113,12 +121,23 @@ func detached[T any](ctx context.Context, f func() (T, error)) (T, error) {
 // mcp-go decodes them: its types lose most keywords of a schema, and one
 // element that they can't hold fails the whole list.
 type listing struct {
-	maxTools int
-	elements []json.RawMessage
-	decoded  []string // by element: its name if mcp-go was given it, else ""
+	limits   limits
+	elements []element
+	pages    int
+	bytes    int // of all elements
+}
+
+// An element is one of a tools/list result.
+type element struct {
+	raw     json.RawMessage
+	decoded string // its name, if mcp-go was given it
+	problem error  // why it can't be used, or nil
 }
 
 type listingKey struct{}
+
+// maxCursor bounds what leads to the next page, in bytes: all are remembered.
+const maxCursor = 4 << 10
 
 // take keeps the tools of one result and returns the result with only those
 // that mcp-go can decode.
@@ -129,25 +148,39 @@ func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
 	}
 	var tools []json.RawMessage
 	if err := json.Unmarshal(page["tools"], &tools); err != nil {
-		return nil, fmt.Errorf(`tools/list result: "tools" is not a list`)
+		return nil, errors.New(`tools/list result: "tools" is not a list`)
 	}
-	if len(l.elements)+len(tools) > l.maxTools {
-		return nil, fmt.Errorf("it lists more tools than the limit of %d", l.maxTools)
+	// A page may be empty, but they must come to an end.
+	if l.pages++; len(l.elements)+len(tools) > l.limits.maxTools || l.pages > l.limits.maxTools {
+		return nil, fmt.Errorf("it lists more tools than the limit of %d", l.limits.maxTools)
+	}
+	if len(page["nextCursor"]) > maxCursor {
+		return nil, fmt.Errorf("the cursor of a page has more bytes than the limit of %d", maxCursor)
 	}
 	decodable := []json.RawMessage{}
 	for _, raw := range tools {
+		if len(raw) > l.limits.maxDefinition {
+			l.elements = append(l.elements, element{problem: definitionTooLarge(len(raw), l.limits.maxDefinition)})
+			continue
+		}
+		if l.bytes += len(raw); l.bytes > maxListing*l.limits.maxMessage {
+			return nil, fmt.Errorf("its tools have more bytes than the limit of %d", maxListing*l.limits.maxMessage)
+		}
+		e := element{raw: raw}
 		var t mcp.Tool
-		name := ""
 		if json.Unmarshal(raw, &t) == nil {
 			decodable = append(decodable, raw)
-			name = t.Name
+			e.decoded = t.Name
 		}
-		l.elements = append(l.elements, raw)
-		l.decoded = append(l.decoded, name)
+		l.elements = append(l.elements, e)
 	}
 	page["tools"], _ = json.Marshal(decodable) // raw values always marshal
 	return json.Marshal(page)
 }
+
+// maxListing is how many messages of the greatest size the tools of a server
+// may fill.
+const maxListing = 4
 
 // sameHost refuses a redirect to another host: the headers of a server's
 // configuration, secrets among them, are for that server.
