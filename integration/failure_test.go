@@ -1,7 +1,11 @@
 package integration
 
 import (
+	"net/url"
 	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -88,6 +92,103 @@ func TestKilledServer(t *testing.T) {
 	result, err := mgr.Call(t.Context(), "mcp_grafana__list_datasources", nil)
 	require.NoError(t, err)
 	assert.True(t, result.IsError)
+}
+
+// A call finds its server dead in more ways than one: as it writes, as it waits
+// and before either. They are all the same to the host and to the model.
+func TestKilledUnderLoad(t *testing.T) {
+	const rounds, callers, refusals = 20, 16, 5
+	const tool = "mcp_grafana__list_datasources"
+	for round := range rounds {
+		t.Run(strconv.Itoa(round), func(t *testing.T) {
+			mgr := startManager(t, grafana())
+			victim := child(t, "mcp-grafana")
+			var answered atomic.Int64
+			var wg sync.WaitGroup
+			for range callers {
+				wg.Go(func() {
+					for refused := 0; refused < refusals; {
+						result, err := mgr.Call(t.Context(), tool, nil)
+						if err == nil && refused == 0 {
+							answered.Add(1)
+							continue
+						}
+						refused++
+						assertDown(t, tool, result, err)
+					}
+				})
+			}
+			assert.Eventually(t, func() bool { return answered.Load() >= int64(callers+round) }, 10*time.Second, time.Millisecond)
+			assert.NoError(t, syscall.Kill(victim.pid, syscall.SIGKILL))
+			wg.Wait()
+		})
+	}
+}
+
+// A server over HTTP has no process whose end would tell: its calls do.
+func TestKilledHTTPServer(t *testing.T) {
+	const tool = "mcp_everything_http__echo"
+	victim, kill := startEverythingHTTP(t)
+	mgr := startManager(t, victim, everything(), memory(filepath.Join(t.TempDir(), "memory.jsonl")))
+	assert.Equal(t, "Echo: here", call(t, mgr, tool, `{"message": "here"}`))
+	kill()
+	for range 3 {
+		result, err := mgr.Call(t.Context(), tool, `{"message": "here"}`)
+		assertDown(t, tool, result, err)
+		assert.ErrorContains(t, err, `"everything-http"`)
+		assert.Equal(t, "Echo: here", call(t, mgr, "mcp_everything__echo", `{"message": "here"}`))
+		call(t, mgr, "mcp_memory__read_graph", nil)
+	}
+}
+
+// assertDown checks what a call of tool gave, whose server is down.
+func assertDown(t *testing.T, tool string, result *mcp.CallToolResult, err error) {
+	t.Helper()
+	assert.ErrorIs(t, err, mcphybrid.ErrServerDown)
+	assert.True(t, result.IsError)
+	assert.Equal(t, tool+" can't be called now: its server is down. Go on without it.", text(result))
+}
+
+// Keys are handed out as parts of URLs. Those stay out of what goes wrong.
+func TestSecretInURL(t *testing.T) {
+	const query = "?apiKey=5ecret"
+	check := func(t *testing.T, mgr *mcphybrid.Manager, err error, texts ...string) {
+		t.Helper()
+		assert.ErrorContains(t, err, `"everything-http"`)
+		assert.NotErrorAs(t, err, new(*url.Error)) // it has the URL in a field
+		texts = append(texts, err.Error(), everyByte(mgr))
+		for _, s := range mgr.Servers() {
+			if s.Err != nil {
+				texts = append(texts, s.Err.Error())
+			}
+		}
+		for _, text := range texts {
+			assert.NotContains(t, text, "5ecret")
+			assert.NotContains(t, text, "apiKey")
+		}
+	}
+
+	t.Run("start", func(t *testing.T) {
+		mgr := newManager(t, server{name: "everything-http", URL: "http://127.0.0.1:1/mcp" + query}) // nothing listens there
+		err := mgr.Start(t.Context())
+		require.Error(t, err)
+		assert.ErrorContains(t, err, "connection refused")
+		require.Error(t, mgr.Servers()[0].Err)
+		check(t, mgr, err)
+	})
+
+	t.Run("call", func(t *testing.T) {
+		const tool = "mcp_everything_http__echo"
+		victim, kill := startEverythingHTTP(t)
+		victim.URL += query
+		mgr := startManager(t, victim)
+		assert.Equal(t, "Echo: here", call(t, mgr, tool, `{"message": "here"}`))
+		kill()
+		result, err := mgr.Call(t.Context(), tool, `{"message": "here"}`)
+		require.Error(t, err)
+		assert.True(t, result.IsError)
+		check(t, mgr, err, text(result))
+	})
 }
 
 // Close leaves no process and no goroutine, nor anything in the registry, even

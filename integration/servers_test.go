@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,6 +71,14 @@ func grafana() server {
 // port of 127.0.0.1 and, thanks to loopbackScript, of no other address.
 func everythingHTTP(t *testing.T) server {
 	t.Helper()
+	s, _ := startEverythingHTTP(t)
+	return s
+}
+
+// startEverythingHTTP returns the server of everythingHTTP with what kills it
+// before that and returns when it is gone.
+func startEverythingHTTP(t *testing.T) (s server, kill func()) {
+	t.Helper()
 	loader, err := filepath.Abs(filepath.Join("servers", loopbackScript))
 	require.NoError(t, err)
 	cmd := exec.Command("node", "--require", loader, script("everything"), "streamableHttp")
@@ -87,15 +96,16 @@ func everythingHTTP(t *testing.T) server {
 	err = cmd.Start()
 	portOut.Close()
 	require.NoError(t, err)
-	t.Cleanup(func() {
+	kill = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
 	})
+	t.Cleanup(kill)
 
 	require.NoError(t, port.SetReadDeadline(time.Now().Add(20*time.Second)))
 	number, err := bufio.NewReader(port).ReadString('\n')
 	require.NoError(t, err, "server-everything does not listen: %s", read(log.Name()))
-	return server{name: "everything-http", URL: "http://127.0.0.1:" + strings.TrimSpace(number) + "/mcp"}
+	return server{name: "everything-http", URL: "http://127.0.0.1:" + strings.TrimSpace(number) + "/mcp"}, kill
 }
 
 // fiveServers are all, in an order that is neither that of their names nor
