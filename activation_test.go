@@ -25,9 +25,14 @@ type lockingRegistry struct {
 	afterRegister func(name string)
 	panicOn       string
 	panicGroups   bool
+	calls         atomic.Int64
 }
 
 func (r *lockingRegistry) Register(t Tool) {
+	// Let calls reach the lock in another order than they were made.
+	for range r.calls.Add(1) * 7 % 64 {
+		runtime.Gosched()
+	}
 	r.mu.Lock()
 	if r.m != nil {
 		r.m.IsSearchMode()

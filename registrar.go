@@ -133,14 +133,24 @@ func (r *registrar) register(t Tool) bool {
 	r.mu.Lock()
 	if err == nil {
 		g.done = true
+		if !slices.Contains(r.held[name], g) {
+			// It was given up before it was there, and is to be again.
+			r.held[name] = append(r.held[name], g)
+		}
 		r.mu.Unlock()
 		return true
 	}
-	// It may have replaced what was there before, or not.
-	regs := r.held[name]
-	delete(r.held, name)
+	// It may have replaced what was there before, or not: all of that goes.
+	var gone []*registration
+	r.held[name] = slices.DeleteFunc(slices.Clone(r.held[name]), func(other *registration) bool {
+		if other == g || other.done {
+			gone = append(gone, other)
+			return true
+		}
+		return false
+	})
 	r.mu.Unlock()
-	r.unregister(regs)
+	r.unregister(gone)
 	return false
 }
 
