@@ -120,13 +120,16 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer cancel()
 		r = r.WithContext(ctx)
 	}
+	failed, _ := r.Context().Value(failureKey{}).(*failure)
 	resp, err := t.base.RoundTrip(r)
 	if err != nil {
+		failed.note(err)
 		return nil, err
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	resp.Body = &limitedBody{
 		ReadCloser: resp.Body,
+		failed:     failed,
 		max:        t.maxMessage,
 		left:       t.maxMessage,
 		events:     kind == "text/event-stream",
@@ -138,6 +141,7 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 // or an event of a stream, which may itself go on for ever.
 type limitedBody struct {
 	io.ReadCloser
+	failed    *failure
 	max, left int
 	events    bool
 	inLine    bool // since the last line break, something came
@@ -145,6 +149,9 @@ type limitedBody struct {
 
 func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		b.failed.note(err)
+	}
 	for _, c := range p[:n] {
 		b.left--
 		switch {

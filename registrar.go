@@ -79,30 +79,37 @@ func (r *registrar) close() {
 // registered until finish, and reports whether it is. If so, finish must
 // follow.
 func (r *registrar) begin(t Tool) bool {
+	held := false
+	var underway []Tool
 	r.mu.Lock()
 	r.pending[t.Name()]++
 	r.begun++
-	regs := slices.Clone(r.held[t.Name()])
-	held := slices.ContainsFunc(regs, func(g *registration) bool { return g.of == t && g.done })
+	for _, g := range r.held[t.Name()] {
+		switch {
+		case g.of != t:
+		case g.done:
+			held = true
+		default:
+			underway = append(underway, g.copy)
+		}
+	}
 	r.mu.Unlock()
-	if held || r.inside(regs, t) || r.register(t) {
+	if held || r.stored(t.Name(), underway) || r.register(t) {
 		return true
 	}
 	r.finish(t)
 	return false
 }
 
-// inside reports whether the registry has stored one of regs while its
-// Register has not returned: begin is called back from there, perhaps.
-func (r *registrar) inside(regs []*registration, t Tool) bool {
-	if !slices.ContainsFunc(regs, func(g *registration) bool { return g.of == t }) {
-		return false
+// stored reports whether the registry has stored one of copies, whose Register
+// has not returned: perhaps it is from there that begin is called back.
+func (r *registrar) stored(name string, copies []Tool) (found bool) {
+	if len(copies) > 0 {
+		_ = r.safely(func() {
+			t, ok := r.reg.Get(name)
+			found = ok && slices.Contains(copies, t)
+		})
 	}
-	found := false
-	_ = r.safely(func() {
-		stored, ok := r.reg.Get(t.Name())
-		found = ok && slices.ContainsFunc(regs, func(g *registration) bool { return g.of == t && g.copy == stored })
-	})
 	return found
 }
 
@@ -124,34 +131,43 @@ func (r *registrar) holdsLocked(t Tool) bool {
 
 // register registers a copy of t and reports whether that went well.
 func (r *registrar) register(t Tool) bool {
-	name := t.Name()
 	g := &registration{of: t, copy: t.(interface{ fresh() Tool }).fresh()}
 	r.mu.Lock()
-	r.held[name] = append(r.held[name], g)
+	r.held[t.Name()] = append(r.held[t.Name()], g)
 	r.mu.Unlock()
 	err := r.safely(func() { r.reg.Register(g.copy) })
 	r.mu.Lock()
-	if err == nil {
-		g.done = true
-		if !slices.Contains(r.held[name], g) {
-			// It was given up before it was there, and is to be again.
-			r.held[name] = append(r.held[name], g)
-		}
-		r.mu.Unlock()
-		return true
-	}
-	// It may have replaced what was there before, or not: all of that goes.
-	var gone []*registration
-	r.held[name] = slices.DeleteFunc(slices.Clone(r.held[name]), func(other *registration) bool {
-		if other == g || other.done {
-			gone = append(gone, other)
-			return true
-		}
-		return false
-	})
+	g.done = true
 	r.mu.Unlock()
-	r.unregister(gone)
-	return false
+	if err != nil {
+		// It may have replaced what was there before, or not: all of it goes.
+		r.unregister(r.take(t.Name()))
+	}
+	return err == nil
+}
+
+// take returns what was registered under name and forgets it, but for what is
+// under way: to unregister that could be too early, or, when it has just
+// replaced something newer, too late. Whoever is at it settles the name next.
+func (r *registrar) take(name string) (regs []*registration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.takeLocked(name)
+}
+
+func (r *registrar) takeLocked(name string) (regs []*registration) {
+	var underway []*registration
+	for _, g := range r.held[name] {
+		if g.done {
+			regs = append(regs, g)
+		} else {
+			underway = append(underway, g)
+		}
+	}
+	if r.held[name] = underway; underway == nil {
+		delete(r.held, name)
+	}
+	return regs
 }
 
 func (r *registrar) unregister(regs []*registration) {
@@ -180,8 +196,7 @@ func (r *registrar) settle(name string, last Tool) {
 			// An activation of it may have begun, and even finished, since.
 			r.mu.Unlock()
 		case want == nil:
-			regs := r.held[name]
-			delete(r.held, name)
+			regs := r.takeLocked(name)
 			r.mu.Unlock()
 			if len(regs) == 0 {
 				return

@@ -241,7 +241,7 @@ func dial(cfg *ServerConfig, maxMessage int, log *slog.Logger) (*conn, error) {
 				CheckRedirect: sameHost,
 			}),
 			transport.WithHTTPHeaders(cfg.Headers),
-			transport.WithHTTPLogger(log),
+			transport.WithHTTPLogger(slog.New(withoutURLs{log.Handler()})),
 		)
 		if err != nil {
 			return nil, err

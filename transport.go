@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -39,8 +39,16 @@ func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequ
 }
 
 func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	response, err := t.send(ctx, r, t.StreamableHTTP.SendRequest)
-	return response, withoutURL(err)
+	var failed failure
+	response, err := t.send(context.WithValue(ctx, failureKey{}, &failed), r, t.StreamableHTTP.SendRequest)
+	if err == nil {
+		return response, nil
+	}
+	// What mcp-go makes of a stream that breaks off does not say that it did.
+	if cause := failed.err.Load(); cause != nil {
+		return nil, fmt.Errorf("%w: %w", errBroken, *cause)
+	}
+	return nil, withoutURL(err)
 }
 
 func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
@@ -54,6 +62,29 @@ func withoutURL(err error) error {
 		return request.Err
 	}
 	return err
+}
+
+// A withoutURLs takes URLs from the errors that mcp-go logs.
+type withoutURLs struct{ slog.Handler }
+
+func (h withoutURLs) Handle(ctx context.Context, r slog.Record) error {
+	c := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		if err, ok := a.Value.Any().(error); ok {
+			a.Value = slog.AnyValue(withoutURL(err))
+		}
+		c.AddAttrs(a)
+		return true
+	})
+	return h.Handler.Handle(ctx, c)
+}
+
+func (h withoutURLs) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return withoutURLs{h.Handler.WithAttrs(attrs)}
+}
+
+func (h withoutURLs) WithGroup(name string) slog.Handler {
+	return withoutURLs{h.Handler.WithGroup(name)}
 }
 
 func (t inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
@@ -194,15 +225,27 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// A failure is how the connection of a request failed, before or within the
+// answer.
+type failure struct{ err atomic.Pointer[error] }
+
+type failureKey struct{}
+
+var errBroken = errors.New("the connection failed")
+
+func (f *failure) note(err error) {
+	if f != nil { // nil if nobody asks
+		f.err.Store(&err)
+	}
+}
+
 // isLost reports whether err means that there is no connection to the server,
 // or none any more.
 func isLost(err error) bool {
-	var network *net.OpError
 	return errors.Is(err, transport.ErrTransportClosed) ||
 		errors.Is(err, transport.ErrSessionTerminated) ||
 		errors.Is(err, syscall.EPIPE) ||
 		errors.Is(err, os.ErrClosed) ||
 		errors.Is(err, errUnread) ||
-		errors.Is(err, io.EOF) ||
-		errors.As(err, &network)
+		errors.Is(err, errBroken)
 }

@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"bytes"
+	"log/slog"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -131,7 +133,17 @@ func TestKilledHTTPServer(t *testing.T) {
 	victim, kill := startEverythingHTTP(t)
 	mgr := startManager(t, victim, everything(), memory(filepath.Join(t.TempDir(), "memory.jsonl")))
 	assert.Equal(t, "Echo: here", call(t, mgr, tool, `{"message": "here"}`))
+
+	// Its answer is a stream, which has begun before the first step is done.
+	const slow = "mcp_everything_http__trigger-long-running-operation"
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		result, err := mgr.Call(t.Context(), slow, `{"duration": 600, "steps": 600}`)
+		assertDown(t, slow, result, err)
+	})
+	time.Sleep(1500 * time.Millisecond)
 	kill()
+	wg.Wait()
 	for range 3 {
 		result, err := mgr.Call(t.Context(), tool, `{"message": "here"}`)
 		assertDown(t, tool, result, err)
@@ -188,6 +200,21 @@ func TestSecretInURL(t *testing.T) {
 		require.Error(t, err)
 		assert.True(t, result.IsError)
 		check(t, mgr, err, text(result))
+	})
+
+	t.Run("log", func(t *testing.T) {
+		victim, kill := startEverythingHTTP(t)
+		victim.URL += query
+		cfg, err := mcphybrid.LoadConfig(writeConfig(t, victim))
+		require.NoError(t, err)
+		var log bytes.Buffer
+		mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: cfg.Servers, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		require.NoError(t, mgr.Start(t.Context()))
+		kill()
+		require.NoError(t, mgr.Close()) // it can't end its session there
+		assert.Contains(t, log.String(), "close request")
+		assert.NotContains(t, log.String(), "5ecret")
+		assert.NotContains(t, log.String(), "apiKey")
 	})
 }
 
