@@ -79,31 +79,28 @@ func (r *registrar) close() {
 // registered until finish, and reports whether it is. If so, finish must
 // follow.
 func (r *registrar) begin(t Tool) bool {
-	held := false
-	var underway []Tool
+	var copies []Tool
 	r.mu.Lock()
 	r.pending[t.Name()]++
 	r.begun++
 	for _, g := range r.held[t.Name()] {
-		switch {
-		case g.of != t:
-		case g.done:
-			held = true
-		default:
-			underway = append(underway, g.copy)
+		if g.of == t {
+			copies = append(copies, g.copy)
 		}
 	}
 	r.mu.Unlock()
-	if held || r.stored(t.Name(), underway) || r.register(t) {
+	if r.stores(t.Name(), copies) || r.register(t) {
 		return true
 	}
 	r.finish(t)
 	return false
 }
 
-// stored reports whether the registry has stored one of copies, whose Register
-// has not returned: perhaps it is from there that begin is called back.
-func (r *registrar) stored(name string, copies []Tool) (found bool) {
+// stores reports whether the registry has one of copies. That they were
+// registered does not tell: what was registered later, and is gone again, may
+// have replaced them. One whose Register has not returned may be there too:
+// perhaps it is from there that we are called.
+func (r *registrar) stores(name string, copies []Tool) (found bool) {
 	if len(copies) > 0 {
 		_ = r.safely(func() {
 			t, ok := r.reg.Get(name)
@@ -202,7 +199,7 @@ func (r *registrar) settle(name string, last Tool) {
 				return
 			}
 			r.unregister(regs)
-			last = nil
+			last = regs[0].copy // if something is wanted by now, it may have replaced that
 		case r.holdsLocked(want) && (last == nil || last == want):
 			r.mu.Unlock()
 			return
