@@ -199,7 +199,7 @@ func (r *registrar) settle(name string, last Tool) {
 				return
 			}
 			r.unregister(regs)
-			last = regs[0].copy // if something is wanted by now, it may have replaced that
+			last = regs[0].copy // which may have stood where something newer belongs
 		case r.holdsLocked(want) && (last == nil || last == want):
 			r.mu.Unlock()
 			return
