@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -292,6 +293,33 @@ func TestForeignDefaultTransport(t *testing.T) {
 	m := NewManager(&Options{Servers: []ServerConfig{{Name: "web", URL: "http://127.0.0.1:1/"}}})
 	defer m.Close()
 	assert.ErrorContains(t, m.Start(t.Context()), "connection refused")
+}
+
+// A connection that ends within an answer is lost like any other.
+func TestHTTPAnswerBreaksOff(t *testing.T) {
+	s := mcpserver.NewMCPServer("web", "1")
+	s.AddTools(echoTool("echo", "Echoes"))
+	handler := mcpserver.NewStreamableHTTPServer(s)
+	for _, kind := range []string{"text/event-stream", "application/json"} {
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if !strings.Contains(string(body), `"tools/call"`) {
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				handler.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", kind)
+			fmt.Fprint(w, "{")
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}))
+		m := NewManager(&Options{Servers: []ServerConfig{{Name: "web", URL: web.URL + "/mcp"}}})
+		require.NoError(t, m.Start(t.Context()))
+		_, err := m.Call(t.Context(), "mcp_web__echo", nil)
+		assert.ErrorIs(t, err, ErrServerDown, kind)
+		assert.NoError(t, m.Close())
+		web.Close()
+	}
 }
 
 // An error shows neither a secret of the URL nor a page of text.
