@@ -135,23 +135,20 @@ func (r *registrar) register(t Tool) bool {
 	err := r.safely(func() { r.reg.Register(g.copy) })
 	r.mu.Lock()
 	g.done = true
-	r.mu.Unlock()
+	var gone []*registration
 	if err != nil {
 		// It may have replaced what was there before, or not: all of it goes.
-		r.unregister(r.take(t.Name()))
+		gone = r.takeLocked(t.Name())
 	}
+	r.mu.Unlock()
+	r.unregister(gone)
 	return err == nil
 }
 
-// take returns what was registered under name and forgets it, but for what is
-// under way: to unregister that could be too early, or, when it has just
-// replaced something newer, too late. Whoever is at it settles the name next.
-func (r *registrar) take(name string) (regs []*registration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.takeLocked(name)
-}
-
+// takeLocked returns what was registered under name and forgets it, but for
+// what is under way: to unregister that could be too early, or, when it has
+// just replaced something newer, too late. Whoever is at it settles the name
+// next.
 func (r *registrar) takeLocked(name string) (regs []*registration) {
 	var underway []*registration
 	for _, g := range r.held[name] {

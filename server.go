@@ -188,10 +188,10 @@ func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (*
 // withTimeout calls f with a context that ends after d, and says so in the
 // error if it was that.
 func withTimeout(ctx context.Context, d time.Duration, f func(context.Context) (*mcp.CallToolResult, error)) (*mcp.CallToolResult, error) {
-	bounded, cancel := context.WithTimeout(ctx, d)
+	inner, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
-	result, err := f(bounded)
-	if err != nil && bounded.Err() != nil {
+	result, err := f(inner)
+	if err != nil && inner.Err() != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
