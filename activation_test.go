@@ -37,7 +37,7 @@ func (r *lockingRegistry) Register(t Tool) {
 	if r.m != nil {
 		r.m.IsSearchMode()
 		r.m.PromptSections(PromptFull)
-		r.m.Search("thing", 3)
+		r.m.Search("chore", 3)
 	}
 	if t.Name() == r.panicOn {
 		r.mu.Unlock()
@@ -293,7 +293,7 @@ func TestSpecA14SessionRules(t *testing.T) {
 	assert.Equal(t, []string{"mcp_a__tool_000"}, toolNames(s.InlineTools()))
 	assert.Equal(t, []string{"mcp_a__tool_002", "mcp_a__tool_003", "mcp_a__tool_005"}, toolNames(s.DeferredTools()))
 	assert.True(t, s.IsSearchMode())
-	for _, h := range s.Search("thing tool does", 20) {
+	for _, h := range s.Search("chore tool", 20) {
 		assert.Contains(t, toolNames(s.DeferredTools()), h.Tool.Name())
 	}
 	for _, name := range []string{"mcp_a__tool_001", "mcp_a__tool_004", "mcp_b__tool_000"} {
@@ -315,7 +315,7 @@ func TestSpecA14SessionRules(t *testing.T) {
 	assert.False(t, silent.IsSearchMode())
 	assert.Nil(t, silent.SearchTool())
 	assert.Empty(t, silent.SearchSection())
-	_, err := silent.Call(t.Context(), SearchToolName, `{"query":"thing"}`)
+	_, err := silent.Call(t.Context(), SearchToolName, `{"query":"chore"}`)
 	assert.ErrorIs(t, err, ErrUnknownTool)
 
 	s.Close()

@@ -37,11 +37,11 @@ type BM25Options struct {
 //	postings["issue"]  = {doc 0, tf 1} {doc 1, tf 2}
 type BM25Index struct {
 	k1       float64
-	norm     []float64            // by document; k1*(1 - b + b*length/average length)
-	postings map[string][]posting // by term; ascending doc, never empty
+	norm     []float64                // by document; k1*(1 - b + b*length/average length)
+	postings map[string][]bm25Posting // by term; ascending doc, never empty
 }
 
-type posting struct {
+type bm25Posting struct {
 	doc int32 // 0 <= doc < len(norm)
 	tf  int32 // occurrences of the term in doc, >= 1
 }
@@ -63,7 +63,7 @@ func NewBM25Index(docs []string, opts *BM25Options) *BM25Index {
 	x := &BM25Index{
 		k1:       p.K1,
 		norm:     make([]float64, len(docs)),
-		postings: make(map[string][]posting),
+		postings: make(map[string][]bm25Posting),
 	}
 	total := 0
 	for i, text := range docs {
@@ -76,7 +76,7 @@ func NewBM25Index(docs []string, opts *BM25Options) *BM25Index {
 				ps[n-1].tf++
 				continue
 			}
-			x.postings[term] = append(ps, posting{doc: int32(i), tf: 1})
+			x.postings[term] = append(ps, bm25Posting{doc: int32(i), tf: 1})
 		}
 	}
 	// Without a single term the average is 0, but then no document matches

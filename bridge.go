@@ -48,6 +48,7 @@ type definition struct {
 	annotations mcp.ToolAnnotation
 	raw         json.RawMessage // the whole element of the tools/list result
 	noNull      []string        // the optional parameters that can't be null
+	document    Document        // what it is found by
 
 	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
 }
@@ -148,6 +149,7 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 	if json.Unmarshal(in.Annotations, &d.annotations) != nil {
 		d.annotations = mcp.ToolAnnotation{} // not a half-read one, whose hints would say false
 	}
+	d.document = Document{Server: d.server, Name: d.name, Title: d.title, Description: d.description, InputSchema: d.input}
 	return d, nil
 }
 

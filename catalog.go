@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"fmt"
 	"strings"
+	"sync"
 )
 
 // A catalog is one version of everything known: which tools there are, which
@@ -15,8 +16,17 @@ type catalog struct {
 	inline   []*BridgeTool // in registration order
 	deferred []*BridgeTool // in registration order; element i is document i of index
 	byName   map[string]entry
-	index    *BM25Index
+	index    retriever
 	problems []error // in registration order
+
+	originals func() map[string][]int // by a tool's own name: documents, ascending
+}
+
+// A retriever ranks documents, which it knows by their number, against
+// queries: see [BM25Index.Search].
+type retriever interface {
+	Search(query string, n int, keep func(doc int) bool) []Match
+	Len() int
 }
 
 // An entry is where a tool stands in a catalog.
@@ -59,13 +69,37 @@ func newCatalog(prev *catalog, sources []*source, opts *Options) *catalog {
 	for _, t := range c.inline {
 		c.byName[t.name] = entry{t, true}
 	}
-	docs := make([]string, len(c.deferred))
-	for i, t := range c.deferred {
+	for _, t := range c.deferred {
 		c.byName[t.name] = entry{t, false}
-		docs[i] = document(t.def)
 	}
-	c.index = NewBM25Index(docs, opts.BM25)
+	c.index = newRetriever(prev.index, c.deferred, opts)
+	c.originals = sync.OnceValue(func() map[string][]int {
+		byName := make(map[string][]int, len(c.deferred))
+		for i, t := range c.deferred {
+			byName[t.def.name] = append(byName[t.def.name], i)
+		}
+		return byName
+	})
 	return c
+}
+
+// newRetriever returns the retriever of tools that follows prev.
+func newRetriever(prev retriever, tools []*BridgeTool, opts *Options) retriever {
+	if opts.Ranker == RankerClassic {
+		texts := make([]string, len(tools))
+		for i, t := range tools {
+			texts[i] = strings.Join([]string{t.def.server, t.def.name, t.def.description}, " ")
+		}
+		return NewBM25Index(texts, opts.BM25)
+	}
+	docs := make([]*Document, len(tools))
+	for i, t := range tools {
+		docs[i] = &t.def.document
+	}
+	if x, ok := prev.(*Index); ok {
+		return x.With(docs)
+	}
+	return NewIndex(docs, &IndexOptions{Ranker: opts.Ranker, Lexicon: opts.Lexicon})
 }
 
 // add gives d its name. The tool that comes first in registration order has
@@ -92,11 +126,6 @@ func (c *catalog) add(prev *catalog, d *definition, access Access) {
 	}
 	c.tools = append(c.tools, t)
 	c.byName[name] = entry{tool: t}
-}
-
-// document returns the text by which a tool is found.
-func document(d *definition) string {
-	return strings.Join([]string{d.server, d.name, d.description}, " ")
 }
 
 // A CollisionError reports two tools that would have the same registered name.

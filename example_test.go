@@ -63,8 +63,8 @@ func ExampleSession_Search() {
 		fmt.Printf("%s %.2f\n", hit.Tool.Name(), hit.Score)
 	}
 	// Output:
-	// mcp_weather__weather_in_Oslo 1.24
-	// mcp_weather__weather_in_Quito 0.29
+	// mcp_weather__weather_in_Oslo 1.80
+	// mcp_weather__weather_in_Quito 0.31
 }
 
 func ExampleSession_ActivateTools() {

@@ -102,18 +102,27 @@ func checkView(v view) error {
 			return fmt.Errorf("%s is two tools", t.name)
 		}
 	}
-	docs := make([]string, len(v.deferred))
-	for i, t := range v.deferred {
-		docs[i] = document(t.def)
-	}
-	if len(docs) > 0 && v.index.Len() > 0 {
-		p := BM25Options{K1: v.index.k1, B: DefaultB}
-		if !reflect.DeepEqual(v.index.postings, NewBM25Index(docs, &p).postings) {
-			return fmt.Errorf("the index is not that of the %d deferred tools", len(docs))
+	switch x := v.index.(type) {
+	case *Index:
+		for i, t := range v.deferred {
+			if x.docs[i] != &t.def.document {
+				return fmt.Errorf("document %d is not that of %s", i, t.name)
+			}
+		}
+		if err := checkIndex(x); err != nil {
+			return err
+		}
+	case *BM25Index:
+		var texts []string
+		for _, t := range v.deferred {
+			texts = append(texts, t.def.server+" "+t.def.name+" "+t.def.description)
+		}
+		if len(texts) > 0 && x.Len() > 0 && !reflect.DeepEqual(x.postings, NewBM25Index(texts, nil).postings) {
+			return fmt.Errorf("the index is not that of the %d deferred tools", len(texts))
 		}
 	}
-	if v.index.Len() != len(docs) {
-		return fmt.Errorf("the index has %d documents for %d deferred tools", v.index.Len(), len(docs))
+	if v.index.Len() != len(v.deferred) {
+		return fmt.Errorf("the index has %d documents for %d deferred tools", v.index.Len(), len(v.deferred))
 	}
 	return nil
 }
@@ -182,7 +191,7 @@ func inProcess(name string, n int) ServerConfig {
 	s := mcpserver.NewMCPServer(name, "1")
 	for i := range n {
 		tool := fmt.Sprintf("tool_%03d", i)
-		s.AddTools(echoTool(tool, fmt.Sprintf("Does thing %d for %s", i, name)))
+		s.AddTools(echoTool(tool, fmt.Sprintf("Does chore %d for %s", i, name)))
 	}
 	return ServerConfig{Name: name, InProcess: s}
 }

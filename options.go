@@ -46,10 +46,21 @@ const (
 // A Ranker names a way to rank deferred tools.
 type Ranker string
 
-// RankerClassic is BM25 over the server's name, the tool's own name and its
-// description, with the terms and the formula of the published reference
-// design: see [BM25Index].
-const RankerClassic Ranker = "classic"
+const (
+	// RankerDefault is [RankerLexical], followed by a closer look at the best.
+	RankerDefault Ranker = "default"
+
+	// RankerLexical is BM25F over all that is known of a tool, its parameters
+	// included, in one pass: see [Index].
+	RankerLexical Ranker = "lexical"
+
+	// RankerClassic is BM25 over the server's name, the tool's own name and
+	// its description, with the terms and the formula of the published
+	// reference design: see [BM25Index].
+	RankerClassic Ranker = "classic"
+)
+
+var rankers = []Ranker{RankerDefault, RankerLexical, RankerClassic}
 
 // Options configure a [Manager]. The zero value is the default configuration.
 type Options struct {
@@ -71,8 +82,12 @@ type Options struct {
 	// If it denies [SearchToolName], no tool is deferred.
 	Access Access
 
-	// Ranker says how deferred tools are ranked. If empty, [RankerClassic].
+	// Ranker says how deferred tools are ranked. If empty, [RankerDefault].
 	Ranker Ranker
+
+	// Lexicon is what [RankerDefault] and [RankerLexical] know of words. If
+	// nil, [DefaultLexicon].
+	Lexicon *Lexicon
 
 	// BM25 are the parameters of [RankerClassic]. If nil, the defaults.
 	BM25 *BM25Options
@@ -83,6 +98,10 @@ type Options struct {
 	// If zero, they default to [DefaultSearchResults] and [DefaultSearchLimit].
 	SearchResults int
 	SearchLimit   int
+
+	// ServerLimit is the largest number of tools of one server in the answer
+	// to a search. If zero, there is no such limit.
+	ServerLimit int
 
 	// MaxDescription is the number of characters of a tool's description in
 	// the prompt section and in search results. If zero, defaults to
@@ -132,13 +151,15 @@ func (o *Options) setDefaults() {
 	o.MaxDescription = max(cmp.Or(o.MaxDescription, DefaultMaxDescription), 0)
 	number("SearchResults", &o.SearchResults, DefaultSearchResults)
 	number("SearchLimit", &o.SearchLimit, max(DefaultSearchLimit, o.SearchResults))
+	number("ServerLimit", &o.ServerLimit, 0)
 	number("MaxMessage", &o.MaxMessage, DefaultMaxMessage)
 	number("MaxDefinition", &o.MaxDefinition, DefaultMaxDefinition)
 	number("MaxTools", &o.MaxTools, DefaultMaxTools)
 	period("StartTimeout", &o.StartTimeout, DefaultStartTimeout)
 	period("CallTimeout", &o.CallTimeout, DefaultCallTimeout)
-	if o.Ranker = cmp.Or(o.Ranker, RankerClassic); o.Ranker != RankerClassic {
-		panic(fmt.Sprintf("mcphybrid: Options.Ranker is %q, must be %q", o.Ranker, RankerClassic))
+	o.Ranker = cmp.Or(o.Ranker, RankerDefault)
+	if !slices.Contains(rankers, o.Ranker) {
+		panic(fmt.Sprintf("mcphybrid: Options.Ranker is %q, must be one of %q", o.Ranker, rankers))
 	}
 	if o.BM25 != nil {
 		o.BM25.validate()

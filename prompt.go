@@ -53,6 +53,19 @@ const (
 	textNothingFound = "No further tool matches. Go on with the tools you have, or search again with other keywords."
 )
 
+// textFound says what to do with the tools that a search found, and with those
+// of callable, which it named although they can be called anyway.
+func textFound(found int, callable []string) string {
+	text := textActivated
+	if found == 0 {
+		text = textNothingFound
+	}
+	if len(callable) > 0 {
+		text = "You have " + strings.Join(callable, ", ") + " already: call it by this name. " + text
+	}
+	return text
+}
+
 func textBadSearch(err error) string {
 	return fmt.Sprintf(`%s was not run: %v. Call it with {"query": "a few keywords"}.`, SearchToolName, err)
 }

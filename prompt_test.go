@@ -31,7 +31,7 @@ func TestPromptGolden(t *testing.T) {
 	section("search tool", m.SearchTool().Description())
 	section("its schema", string(m.SearchTool().InputSchema()))
 	for _, search := range [][2]string{
-		{"found", `{"query":"thing 1 slack","max_results":2}`},
+		{"found", `{"query":"chore 1 slack","max_results":2}`},
 		{"nothing found", `{"query":"zebra"}`},
 		{"no query", `{}`},
 	} {

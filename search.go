@@ -2,12 +2,15 @@ package mcphybrid
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -21,8 +24,27 @@ const maxQueryBytes = 4 << 10
 
 // A Hit is one tool found by [Session.Search].
 type Hit struct {
-	Tool  *BridgeTool
-	Score float64 // above 0, comparable only with others of the same search
+	Tool *BridgeTool
+
+	// Score is comparable only with others of the same search, and not above
+	// that of the hit before.
+	Score float64
+}
+
+// SearchOptions narrow a search. The zero value is a search with the
+// [Options] of the [Manager].
+type SearchOptions struct {
+	// Limit is the largest number of hits, within [Options.SearchLimit]. If
+	// zero or negative, [Options.SearchResults].
+	Limit int
+
+	// Servers, if not empty, are those whose tools are considered, by name or
+	// a pattern of it as in [Access].
+	Servers []string
+
+	// ServerLimit is the largest number of hits from one server. If zero,
+	// [Options.ServerLimit]. If negative, there is none.
+	ServerLimit int
 }
 
 // Search returns the deferred tools that best match query, best first; tools
@@ -30,22 +52,121 @@ type Hit struct {
 // use and has not active are considered. It returns at most n of them, at most
 // [Options.SearchLimit], and nil if none matches; with n <= 0 it returns up to
 // [Options.SearchResults]. Search activates nothing.
+//
+// A tool whose name, registered or its own, is the query comes first, and
+// so does one whose name is a word of the query, if it is an identifier such as
+// create_issue. The query "select:a,b" returns just the tools of these names,
+// in this order.
 func (s *Session) Search(query string, n int) []Hit {
-	v := s.view()
-	if n <= 0 {
-		n = s.m.opts.SearchResults
-	}
-	active := v.activeSet()
-	matches := v.index.Search(query, min(n, s.m.opts.SearchLimit), func(doc int) bool {
-		t := v.deferred[doc]
-		return !active[t] && v.sees(t)
-	})
-	var hits []Hit
-	for _, m := range matches {
-		hits = append(hits, Hit{v.deferred[m.Doc], m.Score})
-	}
-	return hits
+	return s.SearchWith(query, SearchOptions{Limit: n})
 }
+
+// SearchWith is like [Session.Search] with opts.
+func (s *Session) SearchWith(query string, opts SearchOptions) []Hit {
+	return s.view().search(query, opts, &s.m.opts)
+}
+
+func (v view) search(query string, opts SearchOptions, standard *Options) []Hit {
+	n := opts.Limit
+	if n <= 0 {
+		n = standard.SearchResults
+	}
+	n = min(n, standard.SearchLimit)
+	perServer := cmp.Or(opts.ServerLimit, standard.ServerLimit)
+	active := v.activeSet()
+	keep := func(doc int) bool {
+		t := v.deferred[doc]
+		return !active[t] && v.sees(t) && (len(opts.Servers) == 0 || matchAny(opts.Servers, t.def.server))
+	}
+	named, only := v.named(query)
+	named = slices.DeleteFunc(named, func(doc int) bool { return !keep(doc) })
+	var hits []Hit
+	for _, doc := range named[:min(n, len(named))] {
+		hits = append(hits, Hit{Tool: v.deferred[doc]})
+	}
+	if only {
+		return hits
+	}
+	// The limit per server is not known to the index: it is asked for more
+	// until there are enough.
+	for want := n; ; want *= 4 {
+		matches := v.index.Search(query, want, keep)
+		ranked := hits
+		from := make(map[string]int)
+		for _, m := range matches {
+			t := v.deferred[m.Doc]
+			if slices.Contains(named, m.Doc) {
+				continue
+			}
+			if from[t.def.server]++; perServer > 0 && from[t.def.server] > perServer {
+				continue
+			}
+			ranked = append(ranked, Hit{t, m.Score})
+		}
+		if len(ranked) >= n || len(matches) < want {
+			for i := range hits { // as good as the best
+				ranked[i].Score = 1
+				if len(matches) > 0 {
+					ranked[i].Score = matches[0].Score
+				}
+			}
+			return ranked[:min(n, len(ranked))]
+		}
+	}
+}
+
+// named returns the documents that query names, each once: in the order of the
+// query, and of equal names in their own. only is set if it asks for no others.
+func (c *catalog) named(query string) (docs []int, only bool) {
+	names, only := namesIn(query)
+	for _, name := range names {
+		found := c.originals()[name]
+		if e, ok := c.byName[name]; ok && !e.inline {
+			found = []int{slices.Index(c.deferred, e.tool)}
+		}
+		for _, doc := range found {
+			if !slices.Contains(docs, doc) {
+				docs = append(docs, doc)
+			}
+		}
+	}
+	return docs, only
+}
+
+// namesIn returns what may be the name of a tool in query. only is set if
+// it has nothing else.
+func namesIn(query string) (names []string, only bool) {
+	query = strings.TrimSpace(query)
+	split := func(r rune) bool { return r == ',' || r == '`' || r == '"' || r == '\'' || unicode.IsSpace(r) }
+	if len(query) > len(selectPrefix) && strings.EqualFold(query[:len(selectPrefix)], selectPrefix) {
+		return strings.FieldsFunc(query[len(selectPrefix):], split), true
+	}
+	words := strings.FieldsFunc(query, split)
+	if len(words) == 1 {
+		return words, false
+	}
+	for _, w := range words {
+		if isIdentifier(w) {
+			names = append(names, w)
+		}
+	}
+	return names, false
+}
+
+const selectPrefix = "select:"
+
+// isIdentifier reports whether no ordinary text has the word w.
+func isIdentifier(w string) bool {
+	for i := 1; i < len(w)-1; i++ {
+		if strings.IndexByte("_-./:", w[i]) >= 0 || isLower(w[i-1]) && isUpper(w[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
 // A searchTool is the meta tool of one session.
 type searchTool struct {
@@ -69,7 +190,8 @@ func (t *searchTool) Call(_ context.Context, args json.RawMessage) (*mcp.CallToo
 	if err != nil {
 		return mcp.NewToolResultError(textBadSearch(err)), nil
 	}
-	hits := t.s.Search(query, max(n, 1))
+	v := t.s.view()
+	hits := v.search(query, SearchOptions{Limit: max(n, 1)}, &t.s.m.opts)
 	names := make([]string, len(hits))
 	for i, h := range hits {
 		names[i] = h.Tool.name
@@ -84,11 +206,21 @@ func (t *searchTool) Call(_ context.Context, args json.RawMessage) (*mcp.CallToo
 			Description:  cleanLine(f.def.description, t.s.m.opts.MaxDescription),
 		}
 	}
-	answer.Message = textNothingFound
-	if len(found) > 0 {
-		answer.Message = textActivated
-	}
+	answer.Message = textFound(len(found), v.callable(query))
 	return mcp.NewToolResultText(answer.String()), nil
+}
+
+// callable returns the registered names of the tools that query names and
+// that need no search: the inline and the active ones.
+func (v view) callable(query string) []string {
+	names, _ := namesIn(query)
+	var callable []string
+	for _, t := range slices.Concat(v.inline, v.active) {
+		if v.sees(t) && (slices.Contains(names, t.name) || slices.Contains(names, t.def.name)) {
+			callable = append(callable, t.name)
+		}
+	}
+	return callable
 }
 
 // A searchAnswer is what the model gets from a search.

@@ -27,7 +27,7 @@ func TestSpecA1UpToTheThresholdEverythingIsInline(t *testing.T) {
 	assert.False(t, ok)
 	_, err := m.Call(t.Context(), SearchToolName, `{"query":"x"}`)
 	assert.ErrorIs(t, err, ErrUnknownTool)
-	assert.Nil(t, m.Search("thing", 5))
+	assert.Nil(t, m.Search("chore", 5))
 
 	require.NoError(t, m.AddTools("c", echoTool("one", "One more")))
 	assert.Len(t, m.InlineTools(), 40)
@@ -130,17 +130,17 @@ func TestSpecA6IndexFollowsTheDeferredSet(t *testing.T) {
 
 func TestSpecA7ResultsPerSearch(t *testing.T) {
 	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 60)}})
-	assert.Len(t, m.Search("thing", 0), 5)
-	assert.Len(t, m.Search("thing", 3), 3)
-	assert.Len(t, m.Search("thing", 10_000), 20)
+	assert.Len(t, m.Search("chore", 0), 5)
+	assert.Len(t, m.Search("chore", 3), 3)
+	assert.Len(t, m.Search("chore", 10_000), 20)
 	for arguments, want := range map[string]int{
-		`{"query":"thing"}`:                     5,
-		`{"query":"thing","max_results":null}`:  5,
-		`{"query":"thing","max_results":2}`:     2,
-		`{"query":"thing","max_results":-7}`:    1,
-		`{"query":"thing","max_results":0}`:     1,
-		`{"query":"thing","max_results":10000}`: 20,
-		`{"query":"thing","max_results":1e300}`: 20,
+		`{"query":"chore"}`:                     5,
+		`{"query":"chore","max_results":null}`:  5,
+		`{"query":"chore","max_results":2}`:     2,
+		`{"query":"chore","max_results":-7}`:    1,
+		`{"query":"chore","max_results":0}`:     1,
+		`{"query":"chore","max_results":10000}`: 20,
+		`{"query":"chore","max_results":1e300}`: 20,
 	} {
 		s := m.NewSession(nil)
 		_, err := s.Call(t.Context(), SearchToolName, arguments)
@@ -259,13 +259,13 @@ func TestSpecA16ConstantsAreOptions(t *testing.T) {
 		[]any{DefaultMaxInline, DefaultMaxDescription, DefaultSearchResults, DefaultK1, DefaultB, DefaultStartTimeout, DefaultCallTimeout})
 	m, _ := newTestManager(t, &Options{
 		MaxInline: 2, MaxDescription: 6, SearchResults: 3, SearchLimit: 4, BM25: &BM25Options{K1: 0, B: 0},
-		Pins: []string{"mcp_a__tool_007", "*_008"}, Servers: []ServerConfig{inProcess("a", 10)},
+		Ranker: RankerClassic, Pins: []string{"mcp_a__tool_007", "*_008"}, Servers: []ServerConfig{inProcess("a", 10)},
 	})
 	assert.Equal(t, []string{"mcp_a__tool_007", "mcp_a__tool_008"}, toolNames(m.InlineTools()))
 	assert.Contains(t, m.InlineSection(), "- mcp_a__tool_007: Does…\n")
-	hits := m.Search("thing thing", 0)
+	hits := m.Search("chore chore", 0)
 	require.Len(t, hits, 3)
-	assert.Len(t, m.Search("thing", 99), 4)
+	assert.Len(t, m.Search("chore", 99), 4)
 	for _, h := range hits {
 		// With k1 and b 0, only the idf is left: ln(0.5/8.5 + 1), twice.
 		assert.InDelta(t, 2*0.05715841383994864, h.Score, 1e-9)
@@ -293,7 +293,7 @@ func TestSpecF1EqualCatalogsGiveEqualBytes(t *testing.T) {
 		for _, tool := range m.Tools() {
 			fmt.Fprintln(&b, tool.Name(), tool.Description(), string(tool.InputSchema()))
 		}
-		for _, h := range m.Search("thing does 7", 20) {
+		for _, h := range m.Search("chore 7", 20) {
 			fmt.Fprintln(&b, h.Tool.Name(), h.Score)
 		}
 		return b.String() + m.PromptSections(PromptFull)

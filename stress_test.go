@@ -37,11 +37,11 @@ func TestStress(t *testing.T) {
 				name := fmt.Sprintf("mcp_s%d__tool_%03d", random.IntN(4), random.IntN(15))
 				switch random.IntN(7) {
 				case 0:
-					for _, h := range s.Search("thing does "+name, 5) {
+					for _, h := range s.Search("chore tool "+name, 5) {
 						assert.True(t, s.access.permits(h.Tool.Name()))
 					}
 				case 1:
-					_, err := s.Call(context.Background(), SearchToolName, `{"query":"thing 7"}`)
+					_, err := s.Call(context.Background(), SearchToolName, `{"query":"chore 7"}`)
 					if err != nil {
 						assert.ErrorIs(t, err, ErrUnknownTool)
 					}

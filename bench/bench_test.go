@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const ownCorpus = "../testdata/corpus"
+
+func testLoad(t *testing.T, tools int) *load {
+	t.Helper()
+	corpora, err := readCorpora(ownCorpus)
+	require.NoError(t, err)
+	p, err := newPool(corpora, 1)
+	require.NoError(t, err)
+	l, err := newLoad(corpora, p, tools, true)
+	require.NoError(t, err)
+	return l
+}
+
+// TestEngines lets each engine have a turn, which checks that tools are found
+// by their names, and that each change is seen.
+func TestEngines(t *testing.T) {
+	l := testLoad(t, 400)
+	for _, spec := range engines {
+		t.Run(spec.name, func(t *testing.T) {
+			r, err := l.measure(spec.make())
+			require.NoError(t, err)
+			assert.Equal(t, 400, r.Tools)
+			assert.GreaterOrEqual(t, r.Changes, 3)
+			for _, f := range figures {
+				if f.key != "recall@5" && f.key != "allocs" {
+					assert.Positive(t, *f.of(&r), f.key)
+				}
+			}
+			assert.GreaterOrEqual(t, r.QueryP99, r.QueryP50)
+			assert.GreaterOrEqual(t, r.BuildMS, r.IndexMS)
+		})
+	}
+}
+
+// TestScanIsClassic: two ways to compute one formula, before and after changes.
+func TestScanIsClassic(t *testing.T) {
+	l := testLoad(t, 400)
+	tools, err := decodeAll(l.lines)
+	require.NoError(t, err)
+	scan, classic := newEngine("scan"), newEngine("classic")
+	same := func() {
+		t.Helper()
+		for _, query := range l.queries {
+			got, err := scan.search(nil, query, k)
+			require.NoError(t, err)
+			want, err := classic.search(nil, query, k)
+			require.NoError(t, err)
+			require.Equal(t, len(want), len(got), query)
+			for i := range want {
+				require.Equal(t, want[i].Doc, got[i].Doc, query)
+				require.InDelta(t, want[i].Score, got[i].Score, 1e-9, query)
+			}
+		}
+	}
+	for _, e := range []engine{scan, classic} {
+		require.NoError(t, e.build(tools))
+	}
+	same()
+	for _, e := range []engine{scan, classic} {
+		for i, c := range l.changes {
+			require.NoError(t, e.add(len(tools)+i, c.added))
+			require.NoError(t, e.replace(c.replaced, c.put))
+			require.NoError(t, e.remove(c.removed))
+		}
+	}
+	same()
+}
+
+func TestPoolIsDeterministic(t *testing.T) {
+	corpora, err := readCorpora(ownCorpus)
+	require.NoError(t, err)
+	lines := func(seed uint64, n int) [][]byte {
+		p, err := newPool(corpora, seed)
+		require.NoError(t, err)
+		lines, err := p.lines(n)
+		require.NoError(t, err)
+		require.Len(t, lines, n)
+		return lines
+	}
+	long := lines(1, 3000)
+	assert.Equal(t, long, lines(1, 3000))
+	assert.Equal(t, long[:1000], lines(1, 1000), "a shorter list is the beginning of a longer one")
+	assert.NotEqual(t, long, lines(2, 3000))
+
+	draw := func(seed uint64) []string { return drawQueries(corpora, 500, rand.New(rand.NewPCG(seed, 1))) }
+	assert.Equal(t, draw(1), draw(1))
+	assert.NotEqual(t, draw(1), draw(2))
+}
+
+// TestVariants: lists that are longer than the pool go on having new words,
+// and are still tools.
+func TestVariants(t *testing.T) {
+	l := testLoad(t, 4000)
+	tools, err := decodeAll(l.lines)
+	require.NoError(t, err)
+	vocabulary := func(tools []*tool) int {
+		known := make(map[string]bool)
+		for _, t := range tools {
+			for _, term := range terms(t.Description) {
+				known[term] = true
+			}
+		}
+		return len(known)
+	}
+	pooled, half, all := vocabulary(tools[:308]), vocabulary(tools[:2000]), vocabulary(tools)
+	t.Logf("distinct terms: %d, %d, %d", pooled, half, all)
+	assert.Greater(t, half, pooled*5/4)
+	assert.Greater(t, all, half*5/4)
+
+	ids := make(map[string]bool)
+	for _, tool := range tools {
+		ids[tool.ID] = true
+		assert.NotEmpty(t, tool.Name)
+		if len(tool.InputSchema) > 0 {
+			names, _ := parameters(tool.InputSchema)
+			before, _ := parameters(tools[slices.Index(tools, tool)%308].InputSchema)
+			assert.True(t, json.Valid(tool.InputSchema))
+			assert.Equal(t, before, names, "parameters keep their names")
+		}
+	}
+	assert.Len(t, ids, 4000)
+}
+
+func TestPercentile(t *testing.T) {
+	for _, test := range []struct {
+		values []float64
+		p      int
+		want   float64
+	}{
+		{nil, 50, 0},
+		{[]float64{7}, 50, 7},
+		{[]float64{7}, 99, 7},
+		{[]float64{3, 1, 2}, 50, 2},
+		{[]float64{4, 3, 1, 2}, 50, 2},
+		{[]float64{4, 3, 1, 2}, 99, 4},
+		{[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 90, 9},
+		{[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 100, 10},
+	} {
+		assert.Equal(t, test.want, percentile(slices.Clone(test.values), test.p), "%v, %d", test.values, test.p)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0", 0.01234: "0.0123", 0.5: "0.500", 1.234: "1.23", 12.34: "12.3", 123.4: "123",
+		999.9: "1,000", 1234.5: "1,234", 1234567: "1,234,567", 40: "40", -1234: "-1,234",
+	} {
+		assert.Equal(t, want, number(x), "%v", x)
+	}
+}
+
+func TestWords(t *testing.T) {
+	assert.Equal(t, "create Issue v2 get URL", words("createIssue_v2 getURL"))
+	assert.Equal(t, `"create" OR "issue"`, expression("the createIssue, create_issue"))
+	assert.Equal(t, `"天" OR "气" OR "api"`, expression("天气API"))
+	assert.Empty(t, expression("the"))
+	names, descriptions := parameters(json.RawMessage(
+		`{"properties": {"b": {"items": {"properties": {"c": {"description": "inner"}}}}, "a": {"description": "outer"}}}`))
+	assert.Equal(t, "a b c", names)
+	assert.Equal(t, "outer inner", descriptions)
+}
+
+// TestRun: everything that is written, and the names in the JSON that others
+// read.
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	var out bytes.Buffer
+	require.NoError(t, run([]string{
+		"-short", "-sizes", "20,30", "-json", filepath.Join(dir, "r.json"),
+		"-svg", filepath.Join(dir, "plots"), "-markdown", filepath.Join(dir, "page", "B.md"),
+	}, &out, io.Discard))
+	assert.Contains(t, out.String(), "30 tools:")
+
+	data, err := os.ReadFile(filepath.Join(dir, "r.json"))
+	require.NoError(t, err)
+	var res struct {
+		Machine map[string]any
+		Rows    []map[string]any
+	}
+	require.NoError(t, json.Unmarshal(data, &res))
+	assert.NotEmpty(t, res.Machine["cpu"])
+	require.Len(t, res.Rows, 2*len(engines))
+	for i, r := range res.Rows {
+		assert.Equal(t, engines[i%len(engines)].name, r["engine"])
+		for _, key := range []string{"tools", "build_ms", "add_us", "remove_us", "query_us_p50", "query_us_p99", "allocs", "bytes_per_tool", "recall@5"} {
+			assert.IsType(t, 0.0, r[key], key)
+		}
+		for _, f := range figures {
+			assert.Contains(t, r, f.key)
+		}
+	}
+
+	page, err := os.ReadFile(filepath.Join(dir, "page", "B.md"))
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "(../plots/quality.svg)")
+	for _, name := range []string{"quality.svg", "cost.svg"} {
+		svg, err := os.ReadFile(filepath.Join(dir, "plots", name))
+		require.NoError(t, err)
+		assert.NoError(t, xml.Unmarshal(svg, new(struct{})), name)
+		assert.NotContains(t, string(svg), "NaN")
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-engines", "bleve,lucene"}, `no engine "lucene"`},
+		{[]string{"-sizes", "40,x"}, `"x" in -sizes`},
+		{[]string{"-corpus", t.TempDir()}, "no tools.jsonl"},
+		{[]string{"more"}, `unexpected argument "more"`},
+	} {
+		assert.ErrorContains(t, run(test.args, io.Discard, io.Discard), test.want)
+	}
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/mcphybrid/mcphybrid"
+)
+
+// ranked is this project's indexes. They are of a list of documents and know
+// these by their place in it; a change makes the index of another list. Lists
+// that were handed out are left as they are.
+type ranked struct {
+	index   func(docs []*mcphybrid.Document) finder
+	docs    []*mcphybrid.Document
+	numbers []int // by place; ascending
+
+	finder
+}
+
+type finder interface {
+	AppendSearch(dst []mcphybrid.Match, query string, n int, keep func(doc int) bool) []mcphybrid.Match
+}
+
+// newRanked returns an engine of an index that makes the next from itself.
+func newRanked(ranker mcphybrid.Ranker) engine {
+	var x *mcphybrid.Index
+	return &ranked{index: func(docs []*mcphybrid.Document) finder {
+		if x == nil {
+			x = mcphybrid.NewIndex(docs, &mcphybrid.IndexOptions{Ranker: ranker})
+		} else {
+			x = x.With(docs)
+		}
+		return x
+	}}
+}
+
+// newClassic returns an engine of the index by the published formula, which is
+// built anew for every list.
+func newClassic() engine {
+	return &ranked{index: func(docs []*mcphybrid.Document) finder {
+		texts := make([]string, len(docs))
+		for i, d := range docs {
+			texts[i] = text(d)
+		}
+		return classic{mcphybrid.NewBM25Index(texts, nil)}
+	}}
+}
+
+type classic struct{ *mcphybrid.BM25Index }
+
+func (x classic) AppendSearch(dst []mcphybrid.Match, query string, n int, keep func(doc int) bool) []mcphybrid.Match {
+	return append(dst, x.Search(query, n, keep)...)
+}
+
+func (e *ranked) set(docs []*mcphybrid.Document) error {
+	e.docs, e.finder = docs, e.index(docs)
+	return nil
+}
+
+func (e *ranked) build(tools []*tool) error {
+	docs := make([]*mcphybrid.Document, len(tools))
+	e.numbers = make([]int, len(tools))
+	for i, t := range tools {
+		docs[i], e.numbers[i] = &t.Document, i
+	}
+	return e.set(docs)
+}
+
+func (e *ranked) add(number int, t *tool) error {
+	e.numbers = append(e.numbers, number)
+	return e.set(append(slices.Clip(e.docs), &t.Document))
+}
+
+func (e *ranked) replace(number int, t *tool) error {
+	place, _ := slices.BinarySearch(e.numbers, number)
+	docs := slices.Clone(e.docs)
+	docs[place] = &t.Document
+	return e.set(docs)
+}
+
+func (e *ranked) remove(number int) error {
+	place, _ := slices.BinarySearch(e.numbers, number)
+	e.numbers = slices.Delete(e.numbers, place, place+1)
+	return e.set(slices.Delete(slices.Clone(e.docs), place, place+1))
+}
+
+func (e *ranked) search(dst []mcphybrid.Match, query string, k int) ([]mcphybrid.Match, error) {
+	n := len(dst)
+	dst = e.AppendSearch(dst, query, k, nil)
+	for i := range dst[n:] {
+		dst[n+i].Doc = e.numbers[dst[n+i].Doc]
+	}
+	return dst, nil
+}
+
+func (e *ranked) outside() (int, error) { return 0, nil }
+func (e *ranked) close() error          { return nil }

@@ -1,0 +1,74 @@
+package mcphybrid
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+)
+
+// A dictionary numbers terms from 0 in the order they were added. It only
+// grows. One goroutine at a time may add; any may look up meanwhile, through
+// a view taken before.
+type dictionary struct {
+	dictionaryView
+}
+
+// A dictionaryView is a dictionary as it was when the view was taken. What is
+// added later is not seen.
+//
+// The slots are an open-addressing hash table shared with the dictionary and
+// with later views: an entry never moves within a table, and a table that has
+// become too small is replaced, not changed. A view skips what is newer than
+// itself.
+type dictionaryView struct {
+	seed  maphash.Seed
+	slots []atomic.Uint32 // number of a term + 1, 0 if free; len is a power of 2
+	terms []string        // by number
+}
+
+func newDictionary() *dictionary {
+	return &dictionary{dictionaryView: dictionaryView{
+		seed:  maphash.MakeSeed(),
+		slots: make([]atomic.Uint32, 1<<10),
+	}}
+}
+
+// lookup returns the number of term.
+func (v *dictionaryView) lookup(term []byte) (uint32, bool) {
+	mask := uint64(len(v.slots) - 1)
+	for i := maphash.Bytes(v.seed, term) & mask; ; i = (i + 1) & mask {
+		n := v.slots[i].Load()
+		if n == 0 {
+			return 0, false
+		}
+		if n := n - 1; int(n) < len(v.terms) && v.terms[n] == string(term) {
+			return n, true
+		}
+	}
+}
+
+// add returns the number of term, which it has from now on.
+func (d *dictionary) add(term []byte) uint32 {
+	if n, ok := d.lookup(term); ok {
+		return n
+	}
+	if 2*(len(d.terms)+1) > len(d.slots) {
+		old := d.terms
+		d.slots = make([]atomic.Uint32, 2*len(d.slots))
+		for n, t := range old {
+			d.insert(maphash.String(d.seed, t), uint32(n))
+		}
+	}
+	n := uint32(len(d.terms))
+	d.terms = append(d.terms, string(term))
+	d.insert(maphash.Bytes(d.seed, term), n)
+	return n
+}
+
+func (d *dictionary) insert(hash uint64, n uint32) {
+	mask := uint64(len(d.slots) - 1)
+	i := hash & mask
+	for d.slots[i].Load() != 0 {
+		i = (i + 1) & mask
+	}
+	d.slots[i].Store(n + 1)
+}

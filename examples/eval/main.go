@@ -1,0 +1,155 @@
+// Eval measures how well search finds tools, on a corpus of tools and of
+// queries that are labelled with the tools that answer them.
+//
+//	go run ./examples/eval -tools T.jsonl -queries Q.jsonl [-ranker R] [-json] [-misses N]
+//
+// A file has one JSON object per line, which may have more members:
+//
+//	{"id": …, "server": …, "name": …, "description": …, "input_schema": {…}}
+//	{"id": …, "query": …, "relevant": [ids of tools]}
+//
+// There is a corpus to start with in testdata/corpus; one of your own says more.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+)
+
+var rankers = []string{"default", "lexical", "classic"}
+
+const depth = 10 // results of a query that are looked at
+
+func main() {
+	log.SetFlags(0)
+	if err := run(os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		log.Fatal("eval: ", err)
+	}
+}
+
+func run(args []string, stdout io.Writer) error {
+	flags := flag.NewFlagSet("eval", flag.ContinueOnError)
+	toolsFile := flags.String("tools", "", "the `file` with the tools")
+	queriesFile := flags.String("queries", "", "the `file` with the queries")
+	ranker := flags.String("ranker", rankers[0], "how tools are ranked: "+strings.Join(rankers, ", "))
+	asJSON := flags.Bool("json", false, "print JSON")
+	misses := flags.Int("misses", 0, "without -json: show the first `N` queries with recall@5 below 1")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	switch {
+	case *toolsFile == "" || *queriesFile == "" || flags.NArg() > 0:
+		return errors.New("-tools and -queries are needed, and no other arguments")
+	case !slices.Contains(rankers, *ranker):
+		return fmt.Errorf("there is no ranker %q; there are %s", *ranker, strings.Join(rankers, ", "))
+	}
+	tools, queries, err := readCorpus(*toolsFile, *queriesFile)
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	s, err := newSubject(tools, mcphybrid.Ranker(*ranker))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	s.Search(queries[0].Query, depth)
+	build := time.Since(begun)
+	answers, times := s.ask(queries)
+	f, missed := newFigures(queries, answers)
+	f.Ranker, f.Tools = *ranker, len(tools)
+	f.BuildMS, f.QueryUSP50, f.QueryUSP99 = build.Seconds()*1e3, percentile(times, 50), percentile(times, 99)
+	if *asJSON {
+		return json.NewEncoder(stdout).Encode(f)
+	}
+	report := f.table()
+	for _, i := range missed[:max(0, min(*misses, len(missed)))] {
+		report += s.miss(queries[i])
+	}
+	_, err = io.WriteString(stdout, report)
+	return err
+}
+
+// A subject is a Manager with the tools of a corpus, all deferred.
+type subject struct {
+	*mcphybrid.Manager
+	ids map[[2]string]string // by server and name
+}
+
+// newSubject adds tools as a host would, server by server in the order of the file.
+func newSubject(tools []tool, ranker mcphybrid.Ranker) (*subject, error) {
+	s := &subject{mcphybrid.NewManager(&mcphybrid.Options{
+		MaxInline:     -1,
+		Ranker:        ranker,
+		SearchLimit:   max(depth, len(tools)), // all, for the rank of a miss
+		MaxDefinition: 1 << 30,
+	}), make(map[[2]string]string)}
+	var servers []string
+	of := make(map[string][]mcpserver.ServerTool)
+	for _, t := range tools {
+		if of[t.Server] == nil {
+			servers = append(servers, t.Server)
+		}
+		of[t.Server] = append(of[t.Server], mcpserver.ServerTool{Tool: mcp.NewToolWithRawSchema(t.Name, t.Description, t.InputSchema)})
+		s.ids[[2]string{t.Server, t.Name}] = t.ID
+	}
+	for _, name := range servers {
+		if err := s.AddTools(name, of[name]...); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// find returns the ids of the n best tools, best first, and the time it took.
+func (s *subject) find(query string, n int) (ids []string, took time.Duration) {
+	begun := time.Now()
+	hits := s.Search(query, n)
+	took = time.Since(begun)
+	for _, h := range hits {
+		ids = append(ids, s.ids[[2]string{h.Tool.Server(), h.Tool.OriginalName()}])
+	}
+	return ids, took
+}
+
+// ask returns what each query finds, and the times of all searches in
+// ascending order. It asks five times over, or until a second is over.
+func (s *subject) ask(queries []query) (answers [][]string, times []time.Duration) {
+	begun := time.Now()
+	for pass := 0; pass == 0 || pass < 5 && time.Since(begun) < time.Second; pass++ {
+		for _, q := range queries {
+			ids, took := s.find(q.Query, depth)
+			answers, times = append(answers, ids), append(times, took)
+		}
+	}
+	slices.Sort(times)
+	return answers[:len(queries)], times
+}
+
+// miss returns, for people, the rank of each relevant tool among all, and the
+// first 5 that were found.
+func (s *subject) miss(q query) string {
+	text := fmt.Sprintf("\n%s: %s\n", q.ID, q.Query)
+	all, _ := s.find(q.Query, len(s.ids))
+	for _, id := range q.Relevant {
+		rank := "not found"
+		if at := slices.Index(all, id); at >= 0 {
+			rank = fmt.Sprintf("rank %d", at+1)
+		}
+		text += fmt.Sprintf("  relevant: %s, %s\n", id, rank)
+	}
+	return text + "  found: " + strings.Join(all[:min(5, len(all))], ", ") + "\n"
+}

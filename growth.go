@@ -1,0 +1,243 @@
+package mcphybrid
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sync"
+)
+
+// A growth makes the indexes that come from each other. It owns what they
+// share: only the newest of them may be appended to.
+type growth struct {
+	ranker  Ranker
+	lexicon *compiledLexicon
+
+	mu         sync.Mutex
+	newest     *Index
+	generation uint64
+	terms      *dictionary
+	groups     *dictionary
+	numbers    map[signature]uint32
+
+	// Scratch space.
+	analyzer analyzer
+	text     []byte
+	found    []foundTerm // in the document being read
+	at       []uint32    // by term: where it is in found, plus 1, or 0
+}
+
+// A foundTerm is a term of a document that is being read, and how often it
+// occurs in each field.
+type foundTerm struct {
+	term uint32
+	tf   [fields]uint16
+}
+
+func newGrowth(ranker Ranker, l *compiledLexicon) *growth {
+	g := &growth{ranker: ranker, lexicon: l}
+	g.clear()
+	return g
+}
+
+// clear forgets all terms but the lexicon's, which have the first numbers.
+func (g *growth) clear() {
+	g.terms, g.groups = newDictionary(), newDictionary()
+	for _, term := range g.lexicon.terms {
+		g.terms.add([]byte(term))
+	}
+	g.numbers = make(map[signature]uint32)
+}
+
+// index returns the first index of g.
+func (g *growth) index(docs []*Document) *Index {
+	g.newest = &Index{growth: g, first: []uint32{0}}
+	return g.next(docs)
+}
+
+// next returns the index of docs that follows the newest.
+func (g *growth) next(docs []*Document) *Index {
+	g.generation++
+	x := *g.newest
+	old := x.docs
+	x.docs = slices.Clone(docs)
+	x.heads.pages = slices.Clone(x.heads.pages)
+	x.vocabulary.lists.pages = slices.Clone(x.vocabulary.lists.pages)
+	x.positions = slices.Clone(x.positions)
+
+	begin := 0
+	for begin < len(old) && begin < len(docs) && old[begin] == docs[begin] {
+		begin++
+	}
+	end := 0 // counted from the end
+	for end < len(old)-begin && end < len(docs)-begin && old[len(old)-1-end] == docs[len(docs)-1-end] {
+		end++
+	}
+	kept := make(map[*Document][]uint32) // slots of the old documents between
+	for i := begin; i < len(old)-end; i++ {
+		kept[old[i]] = append(kept[old[i]], x.slots[i])
+	}
+	slots := make([]uint32, 0, len(docs))
+	slots = append(slots, x.slots[:begin]...)
+	for _, d := range docs[begin : len(docs)-end] {
+		if same := kept[d]; len(same) > 0 {
+			slots = append(slots, same[0])
+			kept[d] = same[1:]
+			continue
+		}
+		slots = append(slots, g.read(&x, d))
+	}
+	slots = append(slots, x.slots[len(old)-end:]...)
+	for _, left := range kept {
+		for _, slot := range left {
+			g.remove(&x, slot)
+		}
+	}
+	x.slots = slots
+	for i, slot := range slots {
+		x.positions[slot] = int32(i)
+	}
+	if dead := len(x.positions) - len(docs); dead > len(docs)+minDead {
+		x = *g.compact(&x)
+	}
+	x.heads.grow(len(g.terms.terms), g.generation)
+	g.group(&x.vocabulary, x.vocabulary.len())
+	g.weigh(&x)
+	g.newest = &x
+	return &x
+}
+
+// minDead is how many removed documents don't matter.
+const minDead = 256
+
+// weigh computes what signatures are worth, where that is not known.
+func (g *growth) weigh(x *Index) {
+	averages := x.averages
+	for f, total := range x.lengths {
+		x.averages[f] = average(f, total, len(x.docs))
+	}
+	if x.averages != averages {
+		x.worth = make([]uint32, 0, len(x.signatures)+len(x.signatures)/8)
+	}
+	for i := len(x.worth); i < len(x.signatures); i++ {
+		x.worth = append(x.worth, x.signatures[i].worthAt(&x.averages))
+	}
+}
+
+// read appends d to x and returns its slot. It has no position yet.
+func (g *growth) read(x *Index, d *Document) uint32 {
+	var lengths [fields]uint16
+	for field, text := range [...]string{inServer: d.Server, inName: d.Name, inTitle: d.Title, inDescription: d.Description, inHints: d.Hints} {
+		g.text = append(g.text[:0], text...)
+		g.count(field, &lengths, g.text)
+	}
+	walkSchema(d.InputSchema,
+		func(name []byte) { g.count(inParameters, &lengths, name) },
+		func(text []byte) { g.count(inTexts, &lengths, text) })
+	slices.SortFunc(g.found, func(a, b foundTerm) int { return cmp.Compare(a.term, b.term) })
+	for i := range g.found {
+		t := &g.found[i]
+		g.at[t.term] = 0
+		var s signature
+		for f, tf := range t.tf {
+			if tf > 0 {
+				s[f].tf, s[f].length = tf, lengths[f]
+			}
+		}
+		x.occurrences = append(x.occurrences, occurrence{t.term, g.number(x, s)})
+	}
+	g.found = g.found[:0]
+	return g.post(x)
+}
+
+// number returns the number of a signature, which it has from now on.
+func (g *growth) number(x *Index, s signature) uint32 {
+	n, ok := g.numbers[s]
+	if !ok {
+		n = uint32(len(x.signatures))
+		x.signatures = append(x.signatures, s)
+		g.numbers[s] = n
+	}
+	return n
+}
+
+// count adds the terms of text, which is in field, to the document being read.
+func (g *growth) count(field int, lengths *[fields]uint16, text []byte) {
+	a := &g.analyzer
+	a.reset()
+	a.add(text)
+	for i := range a.terms {
+		if lengths[field] == math.MaxUint16 {
+			return
+		}
+		term := g.terms.add(a.term(i))
+		if g.lexicon.stops(term) {
+			continue
+		}
+		lengths[field]++
+		for int(term) >= len(g.at) {
+			g.at = append(g.at, 0)
+		}
+		if g.at[term] == 0 {
+			g.found = append(g.found, foundTerm{term: term})
+			g.at[term] = uint32(len(g.found))
+		}
+		g.found[g.at[term]-1].tf[field]++
+	}
+}
+
+// post appends the document whose occurrences stand at the end of x to the
+// postings of its terms, and returns its slot.
+func (g *growth) post(x *Index) uint32 {
+	slot := uint32(len(x.positions))
+	x.positions = append(x.positions, -1)
+	x.first = append(x.first, uint32(len(x.occurrences)))
+	x.heads.grow(len(g.terms.terms), g.generation)
+	g.tally(x, slot, 1)
+	for _, o := range x.occurrencesOf(slot) {
+		h := x.heads.change(o.term, g.generation)
+		h.postings = append(h.postings, posting{slot, o.signature})
+	}
+	return slot
+}
+
+// remove takes the document of slot out of what is counted, and its position.
+func (g *growth) remove(x *Index, slot uint32) {
+	x.positions[slot] = -1
+	g.tally(x, slot, -1)
+}
+
+// tally counts the document of slot in, or with -1 out.
+func (g *growth) tally(x *Index, slot uint32, n int) {
+	var lengths [fields]uint16
+	for _, o := range x.occurrencesOf(slot) {
+		s := &x.signatures[o.signature]
+		h := x.heads.change(o.term, g.generation)
+		h.df += int32(n)
+		for f := range s {
+			lengths[f] = max(lengths[f], s[f].length) // a field that has terms is in the signature of each
+		}
+	}
+	for f, length := range lengths {
+		x.lengths[f] += uint64(n) * uint64(length) // wraps around to a subtraction
+	}
+}
+
+// compact returns x without what removed documents left behind. It reads no
+// document again.
+func (g *growth) compact(x *Index) *Index {
+	terms, signatures := g.terms.terms, x.signatures
+	g.clear()
+	y := &Index{growth: g, first: []uint32{0}, docs: x.docs}
+	for i, slot := range x.slots {
+		begin := len(y.occurrences)
+		for _, o := range x.occurrencesOf(slot) {
+			term := g.terms.add([]byte(terms[o.term]))
+			y.occurrences = append(y.occurrences, occurrence{term, g.number(y, signatures[o.signature])})
+		}
+		slices.SortFunc(y.occurrences[begin:], func(a, b occurrence) int { return cmp.Compare(a.term, b.term) })
+		y.slots = append(y.slots, g.post(y))
+		y.positions[i] = int32(i)
+	}
+	return y
+}

@@ -1,0 +1,204 @@
+package mcphybrid
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// A Document is what an [Index] knows of a tool. Any part may be empty. It
+// must not be changed once it is in an index.
+type Document struct {
+	Server      string
+	Name        string
+	Title       string
+	Description string
+	InputSchema json.RawMessage // JSON Schema of the arguments
+	Hints       string          // further words to find it by
+}
+
+// IndexOptions configure an [Index]. The zero value is the default
+// configuration.
+type IndexOptions struct {
+	// Ranker is [RankerDefault] or [RankerLexical]. If empty, [RankerDefault].
+	Ranker Ranker
+
+	// Lexicon is what is known of words. If nil, [DefaultLexicon].
+	Lexicon *Lexicon
+}
+
+// An Index ranks a list of documents against queries. It knows a document by
+// its position in the list. It is immutable and may be used concurrently.
+//
+// Inside, each document has a slot and each term a number, in the order in
+// which they came. Of each term there is a list of postings, and of each
+// document a list of occurrences, the same facts the other way round. How often
+// a term occurs in which fields, and how long these are, is its signature
+// there; as few of these are distinct, what an occurrence is worth at the
+// average lengths is computed once per signature. Of the documents {server
+// "git", name "create_issue"} and {server "git", name "list_issues"} there are
+//
+//	terms        0 git, 1 creat, 2 issu, 3 list
+//	signatures   0 once of 1 in server, 1 once of 2 in name
+//	postings     git {slot 0, signature 0} {1, 0}; creat {0, 1}; issu {0, 1} {1, 1}; …
+//	occurrences  slot 0: {git, 0} {creat, 1} {issu, 1}; slot 1: …
+//
+// Indexes that come from each other by [Index.With] share all of this: what is
+// new is appended behind what the older ones see, and a document that is
+// removed only loses its position. No answer depends on slots and numbers, so
+// that after any history it is that of a new index, to the bit.
+type Index struct {
+	growth *growth
+
+	docs      []*Document // by position
+	slots     []uint32    // by position
+	positions []int32     // by slot; -1 if it was removed
+
+	vocabulary  vocabulary
+	heads       paged[head]  // by term
+	occurrences []occurrence // by slot, ascending terms within
+	first       []uint32     // by slot, and one more: where its occurrences begin
+	signatures  []signature
+
+	lengths  [fields]uint64  // of all documents together, in terms
+	averages [fields]float64 // see average
+	worth    []uint32        // by signature, at averages
+}
+
+// The fields of a document.
+const (
+	inServer = iota
+	inName
+	inTitle
+	inDescription
+	inParameters // their names
+	inTexts      // the descriptions of parameters, and the strings they may be
+	inHints
+	fields
+)
+
+// A posting is one document in which a term occurs.
+type posting struct {
+	slot      uint32
+	signature uint32
+}
+
+// An occurrence is one term of a document.
+type occurrence struct {
+	term      uint32
+	signature uint32
+}
+
+// A signature says, by field, how often a term occurs there and how many terms
+// the field has. Where tf is 0, length is too.
+type signature [fields]struct{ tf, length uint16 }
+
+// A head is what is known of one term.
+type head struct {
+	postings []posting // ascending slot; removed documents are still there
+	df       int32     // documents with it; if 0, it is as good as unknown
+}
+
+func (x *Index) occurrencesOf(slot uint32) []occurrence {
+	return x.occurrences[x.first[slot]:x.first[slot+1]]
+}
+
+// Len returns the number of documents.
+func (x *Index) Len() int { return len(x.docs) }
+
+// NewIndex returns an index of docs.
+func NewIndex(docs []*Document, opts *IndexOptions) *Index {
+	var o IndexOptions
+	if opts != nil {
+		o = *opts
+	}
+	if o.Ranker == "" {
+		o.Ranker = RankerDefault
+	}
+	if o.Ranker != RankerDefault && o.Ranker != RankerLexical {
+		panic(fmt.Sprintf("mcphybrid: IndexOptions.Ranker is %q, must be %q or %q", o.Ranker, RankerDefault, RankerLexical))
+	}
+	l := compileDefault()
+	if o.Lexicon != nil {
+		l = compile(o.Lexicon)
+	}
+	return newGrowth(o.Ranker, l).index(docs)
+}
+
+// With returns an index of docs that equals a new one. Documents that x has
+// too, by their pointers, are not read again: what is changed between their
+// common beginning and their common end decides the cost, besides a small part
+// per document. x stays as it is. If With was called on x before, it is as
+// slow as [NewIndex].
+func (x *Index) With(docs []*Document) *Index {
+	g := x.growth
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.newest != x {
+		return newGrowth(g.ranker, g.lexicon).index(docs)
+	}
+	return g.next(docs)
+}
+
+// The weights of the fields. A long field counts less, to the degree b; of
+// those that are prose, by the logarithm of its length, as otherwise the few
+// long-winded tools of a large catalogue decide what average means.
+var fieldWeights = [fields]struct {
+	weight, b float64
+	prose     bool
+}{
+	inServer:      {1, 0.75, false},
+	inName:        {3, 0.75, false},
+	inTitle:       {1, 0.75, false},
+	inDescription: {1, 0.75, true},
+	inParameters:  {0.6, 0.75, true},
+	inTexts:       {0.5, 0.75, true},
+	inHints:       {1, 0.75, true},
+}
+
+// unit is 1 as a fixed-point number. Scores are integers, as a sum of
+// those is the same in any order.
+const unit = 1 << 16
+
+// worthAt returns what an occurrence adds to a score, before the weight of its
+// term: BM25's saturated term frequency, of all fields together, as in BM25F
+// (Robertson, Zaragoza and Taylor, "Simple BM25 extension to multiple weighted
+// fields", 2004). It is below (k1 + 1) * unit.
+func (s *signature) worthAt(averages *[fields]float64) uint32 {
+	tf := 0.0
+	for f := range s {
+		if s[f].tf > 0 {
+			w := &fieldWeights[f]
+			tf += w.weight * float64(s[f].tf) / (1 - w.b + w.b*scale(w.prose, float64(s[f].length))/averages[f])
+		}
+	}
+	return uint32(math.Round(unit * tf * (DefaultK1 + 1) / (tf + DefaultK1)))
+}
+
+func scale(prose bool, length float64) float64 {
+	if prose {
+		return math.Log1p(length)
+	}
+	return length
+}
+
+// average returns the average length of a field on its scale. It is rounded to
+// 6 bits, less than 1 %, so that it changes with one document in some
+// hundreds and not with each.
+func average(field int, total uint64, docs int) float64 {
+	if total == 0 {
+		return 1 // no document has it, so none is measured by it
+	}
+	mantissa, exponent := math.Frexp(scale(fieldWeights[field].prose, float64(total)/float64(docs)))
+	return math.Ldexp(math.Round(mantissa*64)/64, exponent)
+}
+
+// idf returns the inverse document frequency of a term, 0 if no document has
+// it.
+func (x *Index) idf(term uint32) float64 {
+	df := float64(x.heads.at(term).df)
+	if df == 0 {
+		return 0
+	}
+	return math.Log1p((float64(len(x.docs)) - df + 0.5) / (df + 0.5))
+}

@@ -1,0 +1,214 @@
+package mcphybrid
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:embed lexicon.txt
+var lexiconText string
+
+// A Lexicon is what a ranker knows of words. Words are compared as terms:
+// without case, accents and English endings. Of a word that is several terms,
+// the last one counts.
+type Lexicon struct {
+	// Stop are words without content: neither indexed nor searched for.
+	Stop []string
+
+	// Generic are words that fit nearly any tool, such as "get". They count
+	// less in a query.
+	Generic []string
+
+	// Synonyms are groups of words. A query with one of them finds the others
+	// too, with less weight.
+	Synonyms [][]string
+
+	// Hints lead from words in a query to words that a tool for it may have,
+	// and not back.
+	Hints []Hint
+
+	// Translations are like Synonyms on the From side, and like Hints in
+	// both directions between the sides.
+	Translations []Hint
+}
+
+// A Hint says that a query with any word of From may want tools with those of
+// To.
+type Hint struct {
+	From, To []string
+}
+
+// DefaultLexicon returns the lexicon that is used if none is given, for a host
+// that wants to change it.
+func DefaultLexicon() *Lexicon {
+	l, err := ParseLexicon(lexiconText)
+	if err != nil {
+		panic(err) // there is a test for it
+	}
+	return l
+}
+
+// ParseLexicon reads a lexicon from text. It has the sections [stop] and
+// [generic], of words; [synonyms], with a group per line; [hints], with lines
+// such as "xlsx csv > spreadsheet table"; and [translations], such as
+// "天气 气象 = weather". Lines that begin with # are comments. An error names the
+// line.
+func ParseLexicon(text string) (*Lexicon, error) {
+	l := new(Lexicon)
+	section := ""
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		var err error
+		switch {
+		case line[0] == '[':
+			section = line
+			if !slices.Contains([]string{"[stop]", "[generic]", "[synonyms]", "[hints]", "[translations]"}, section) {
+				err = fmt.Errorf("there is no section %s", section)
+			}
+		case section == "[stop]":
+			l.Stop = append(l.Stop, strings.Fields(line)...)
+		case section == "[generic]":
+			l.Generic = append(l.Generic, strings.Fields(line)...)
+		case section == "[synonyms]":
+			l.Synonyms = append(l.Synonyms, strings.Fields(line))
+		case section == "[hints]":
+			l.Hints, err = appendHint(l.Hints, line, ">")
+		case section == "[translations]":
+			l.Translations, err = appendHint(l.Translations, line, "=")
+		default:
+			err = fmt.Errorf("%q stands before the first section", line)
+		}
+		if err != nil {
+			return nil, bounded(fmt.Errorf("mcphybrid: lexicon, line %d: %w", i+1, err))
+		}
+	}
+	return l, nil
+}
+
+func appendHint(list []Hint, line, sign string) ([]Hint, error) {
+	from, to, _ := strings.Cut(line, sign)
+	h := Hint{strings.Fields(from), strings.Fields(to)}
+	if len(h.From) == 0 || len(h.To) == 0 || strings.Contains(to, sign) {
+		return nil, fmt.Errorf("%q is not words, %q and words", line, sign)
+	}
+	return append(list, h), nil
+}
+
+// What a way to find a term of a query counts, compared with the term itself.
+const (
+	synonymWeight  = 0.35
+	hintWeight     = 0.6
+	relativeWeight = 0.5 // see familyPrefix
+	slipWeight     = 0.9 // see Index.correct
+)
+
+// What a term of a query counts, compared with others.
+const (
+	genericWeight   = 0.65
+	characterWeight = 0.5 // one character of a script without spaces: seldom a word
+)
+
+// A compiledLexicon is a Lexicon over terms, which it numbers from 0.
+type compiledLexicon struct {
+	terms   []string
+	numbers map[string]uint32
+	class   []class       // by term
+	others  [][]expansion // by term; ascending terms
+}
+
+type class uint8
+
+const (
+	content class = iota
+	generic
+	stop
+)
+
+// An expansion is a term that may stand for another.
+type expansion struct {
+	term   uint32
+	weight float64
+}
+
+var compileDefault = sync.OnceValue(func() *compiledLexicon { return compile(DefaultLexicon()) })
+
+func compile(l *Lexicon) *compiledLexicon {
+	c := &compiledLexicon{numbers: make(map[string]uint32)}
+	classify := func(words []string, class class) {
+		for _, n := range c.add(words) {
+			c.class[n] = class
+		}
+	}
+	relate := func(from, to []string, weight float64) {
+		for _, f := range c.add(from) {
+			for _, t := range c.add(to) {
+				c.relate(f, t, weight)
+			}
+		}
+	}
+	classify(l.Generic, generic)
+	classify(l.Stop, stop)
+	for _, group := range l.Synonyms {
+		relate(group, group, synonymWeight)
+	}
+	for _, h := range l.Hints {
+		relate(h.From, h.To, hintWeight)
+	}
+	for _, t := range l.Translations {
+		relate(t.From, t.From, synonymWeight)
+		relate(t.From, t.To, hintWeight)
+		relate(t.To, t.From, hintWeight)
+	}
+	for _, others := range c.others {
+		slices.SortFunc(others, func(a, b expansion) int { return int(a.term) - int(b.term) })
+	}
+	return c
+}
+
+// add returns the numbers of words, which they have from now on. Words without
+// a term are left out.
+func (c *compiledLexicon) add(words []string) (numbers []uint32) {
+	var a analyzer
+	for _, w := range words {
+		a.reset()
+		a.add([]byte(w))
+		if len(a.terms) == 0 {
+			continue
+		}
+		term := string(a.term(len(a.terms) - 1))
+		n, ok := c.numbers[term]
+		if !ok {
+			n = uint32(len(c.terms))
+			c.numbers[term] = n
+			c.terms = append(c.terms, term)
+			c.class = append(c.class, content)
+			c.others = append(c.others, nil)
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+func (c *compiledLexicon) relate(from, to uint32, weight float64) {
+	if from == to {
+		return
+	}
+	for i := range c.others[from] {
+		if e := &c.others[from][i]; e.term == to {
+			e.weight = max(e.weight, weight)
+			return
+		}
+	}
+	c.others[from] = append(c.others[from], expansion{to, weight})
+}
+
+// has reports whether the lexicon has term.
+func (c *compiledLexicon) has(term uint32) bool { return int(term) < len(c.terms) }
+
+func (c *compiledLexicon) stops(term uint32) bool { return c.has(term) && c.class[term] == stop }

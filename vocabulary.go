@@ -1,0 +1,165 @@
+package mcphybrid
+
+import (
+	"math"
+	"math/bits"
+)
+
+// A vocabulary is the terms of an index, by number, and for ASCII words the
+// groups in which a similar word is looked for: those of one family, which
+// begin with the same five letters, such as "authentic" and "authoriz"; and
+// those of one first letter and length, of which a word may be a slip.
+type vocabulary struct {
+	terms  dictionaryView
+	groups dictionaryView // a family's letters, or a first letter and a length
+	lists  paged[[]similar]
+}
+
+func (v *vocabulary) len() int { return len(v.terms.terms) }
+
+// text returns the term of a number.
+func (v *vocabulary) text(term uint32) string { return v.terms.terms[term] }
+
+// A similar is a term in a group.
+type similar struct {
+	term    uint32
+	letters uint32 // the set of its letters
+}
+
+const (
+	familyPrefix = 5 // letters
+	familySpread = 5 // the most by which relatives differ in length
+
+	// Words of this many bytes are corrected: in shorter ones one letter makes
+	// another word, and longer ones are no words.
+	minSpelled = 5
+	maxSpelled = 24
+)
+
+// family returns the name of a term's group of relatives, or nil.
+func family(term []byte) []byte {
+	if len(term) < familyPrefix {
+		return nil
+	}
+	for _, c := range term[:familyPrefix] {
+		if !isLower(c) {
+			return nil
+		}
+	}
+	return term[:familyPrefix]
+}
+
+// spelling returns the name of the group of terms of a first letter and a
+// length.
+func spelling(first byte, length int) [2]byte { return [2]byte{first, byte(length)} }
+
+func letters(term []byte) (set uint32) {
+	for _, c := range term {
+		set |= 1 << (c & 31)
+	}
+	return set
+}
+
+// group puts the terms from number begin on into their groups.
+func (g *growth) group(v *vocabulary, begin int) {
+	var term []byte
+	for n := begin; n < len(g.terms.terms); n++ {
+		term = append(term[:0], g.terms.terms[n]...)
+		m := similar{uint32(n), letters(term)}
+		if name := family(term); name != nil {
+			g.join(v, name, m)
+		}
+		if len(term) >= minSpelled-1 && len(term) <= maxSpelled+1 && isLower(term[0]) {
+			name := spelling(term[0], len(term))
+			g.join(v, name[:], m)
+		}
+	}
+	v.groups = g.groups.dictionaryView
+	v.terms = g.terms.dictionaryView
+}
+
+func (g *growth) join(v *vocabulary, name []byte, m similar) {
+	n := g.groups.add(name)
+	v.lists.grow(int(n)+1, g.generation)
+	list := v.lists.change(n, g.generation)
+	*list = append(*list, m)
+}
+
+func (v *vocabulary) members(name []byte) []similar {
+	if n, ok := v.groups.lookup(name); ok {
+		return *v.lists.at(n)
+	}
+	return nil
+}
+
+// A slip is a way to misspell a word, the likelier the less.
+type slip int
+
+const (
+	swapped slip = iota + 1 // two neighbours
+	edited                  // a letter left out, put in or replaced
+)
+
+// slipOf returns how word may be a slip of term, or 0. Their lengths differ by
+// at most 1. The first letter is right, but for being swapped.
+func slipOf(word []byte, term string) slip {
+	n := min(len(word), len(term))
+	i := 0
+	for i < n && word[i] == term[i] {
+		i++
+	}
+	switch {
+	case len(word) == len(term) && i+1 < n && word[i] == term[i+1] && word[i+1] == term[i] && string(word[i+2:]) == term[i+2:]:
+		return swapped
+	case i == 0:
+	case len(word) == len(term) && i < n && string(word[i+1:]) == term[i+1:],
+		len(word) > len(term) && string(word[i+1:]) == term[i:],
+		len(word) < len(term) && string(word[i:]) == term[i+1:]:
+		return edited
+	}
+	return 0
+}
+
+// correct returns the known term that word, or what is left of it as stem, is
+// most likely a slip of: one of swapped neighbours before other slips, then
+// the term of more documents, stop words before all, then the first in
+// the order of strings.
+func (x *Index) correct(word, stem []byte) (term uint32, ok bool) {
+	var best slip
+	var count int32
+	for _, w := range [][]byte{word, stem} {
+		if len(w) < minSpelled-1 || len(w) > maxSpelled || !isLower(w[0]) {
+			continue
+		}
+		set := letters(w)
+		for length := len(w) - 1; length <= len(w)+2; length++ {
+			name := spelling(w[0], length)
+			if length == len(w)+2 {
+				name = spelling(w[1], len(w)) // the first two are swapped
+			}
+			for _, m := range x.vocabulary.members(name[:]) {
+				if bits.OnesCount32(m.letters^set) > 2 || int(m.term) >= x.vocabulary.len() {
+					continue
+				}
+				text := x.vocabulary.text(m.term)
+				kind := slipOf(w, text)
+				if kind == 0 || ok && kind > best {
+					continue
+				}
+				n := x.heads.at(m.term).df
+				if l := x.growth.lexicon; l.stops(m.term) {
+					n = math.MaxInt32
+				} else if n == 0 && !l.has(m.term) {
+					continue
+				}
+				if !ok || kind < best || n > count || n == count && text < x.vocabulary.text(term) {
+					term, best, count, ok = m.term, kind, n, true
+				}
+			}
+		}
+		if string(word) == string(stem) {
+			break
+		}
+	}
+	return term, ok
+}
