@@ -129,6 +129,10 @@ func (a *analyzer) add(text []byte) {
 	for len(text) > 0 {
 		switch _, k, n := next(text); k {
 		case lower, upper, digit:
+			if rest, ok := a.plainWord(text); ok {
+				text = rest
+				continue
+			}
 			text = a.word(text)
 		case dense:
 			text = a.denseRun(text)
@@ -136,6 +140,27 @@ func (a *analyzer) add(text []byte) {
 			text = text[n:]
 		}
 	}
+}
+
+// plainWord appends the word at the start of text, if it is one term of ASCII
+// letters, as most are, and returns the rest.
+func (a *analyzer) plainWord(text []byte) (rest []byte, ok bool) {
+	n := 1
+	for n < len(text) && isLower(text[n]) {
+		n++
+	}
+	if n < len(text) && (text[n] >= utf8.RuneSelf || asciiKinds[text[n]] != separator) || asciiKinds[text[0]&0x7f] == digit || text[0] >= utf8.RuneSelf {
+		return nil, false
+	}
+	start := len(a.bytes)
+	a.bytes = append(a.bytes, text[:n]...)
+	a.bytes[start] |= 'a' - 'A'
+	if before := len(a.terms); n > 1 {
+		a.end(start, len(a.bytes), word)
+		t := &a.terms[before]
+		t.end = t.start + int32(stem(a.bytes[t.start:t.end]))
+	}
+	return text[n:], true
 }
 
 // word appends the terms of the word at the start of text, and returns the

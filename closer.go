@@ -9,7 +9,7 @@ import (
 // The default ranker looks closer at the best documents of the first pass.
 // What each part earns is in ARCHITECTURE.md.
 const (
-	closerDocs = 30
+	closerDocs = 20
 
 	// Pseudo-relevance feedback, as in RM3 (Abdul-Jaleel et al., "UMass at
 	// TREC 2004"): what the best documents have in common is likely what the
@@ -51,16 +51,14 @@ type closerDoc struct {
 // A reason is why a term counts: it is a way to find a term of the query, or
 // feedback.
 type reason struct {
-	query  int // term of the query, or -1
-	weight uint32
-	factor float64 // of the way
-	next   int     // the next for the same term, or -1
+	way
+	query int // term of the query, or -1 for feedback
+	next  int // in reasons, for the same term; or -1
 }
 
 // A commonTerm is one that the best documents have in common.
 type commonTerm struct {
 	term  uint32
-	docs  int
 	value float64
 }
 
@@ -104,50 +102,58 @@ func (r *retrieval) mark(best []Match) {
 	c.reasons = c.reasons[:0]
 	for q, t := range r.terms {
 		for _, w := range r.ways[t.begin:t.end] {
-			c.addReason(w.term, reason{query: q, weight: w.weight, factor: w.factor})
+			c.addReason(w.term, reason{query: q, way: w})
 		}
 	}
-	c.common = c.common[:0]
-	if len(best) < 2 {
-		return
-	}
-	for i, m := range best[:min(feedbackDocs, len(best))] {
-		for _, o := range x.occurrencesOf(x.slots[m.Doc]) {
-			if at := c.marks[o.term]; at > 0 {
-				if c.reasons[at-1].query >= 0 && r.exact(o.term) {
-					continue
-				}
-			}
-			_ = i
-			v := m.Score / best[0].Score * x.idf(o.term) * float64(x.worth[o.signature])
-			c.common = append(c.common, commonTerm{o.term, 1, v})
-		}
-	}
-	slices.SortStableFunc(c.common, func(a, b commonTerm) int { return cmp.Compare(a.term, b.term) })
-	kept := c.common[:0]
-	for i := 0; i < len(c.common); {
-		t := c.common[i]
-		for i++; i < len(c.common) && c.common[i].term == t.term; i++ {
-			t.docs++
-			t.value += c.common[i].value
-		}
-		if t.docs > 1 {
-			kept = append(kept, t)
-		}
-	}
-	slices.SortFunc(kept, func(a, b commonTerm) int {
-		return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(x.vocabulary.text(a.term), x.vocabulary.text(b.term)))
-	})
-	c.common = kept[:min(feedbackTerms, len(kept))]
+	r.findCommon(best)
 	for _, t := range c.common {
 		weight := feedbackWeight * t.value / c.common[0].value * x.idf(t.term)
-		c.addReason(t.term, reason{query: -1, weight: uint32(math.Round(unit * weight))})
+		c.addReason(t.term, reason{query: -1, way: way{weight: uint32(math.Round(unit * weight))}})
 	}
 }
 
-func (r *retrieval) exact(term uint32) bool {
-	for _, w := range r.ways {
-		if w.term == term && w.exact {
+// findCommon sets c.common to the terms that most speak for the first of the
+// best documents, of those that at least two of them have and the query has
+// not.
+func (r *retrieval) findCommon(best []Match) {
+	c, x := &r.closer, r.x
+	c.common = c.common[:0]
+	var lists [feedbackDocs][]occurrence
+	for i := range min(feedbackDocs, len(best)) {
+		lists[i] = x.occurrencesOf(x.slots[best[i].Doc])
+	}
+	for {
+		term := uint32(math.MaxUint32)
+		for _, list := range lists {
+			if len(list) > 0 {
+				term = min(term, list[0].term)
+			}
+		}
+		if term == math.MaxUint32 {
+			break
+		}
+		docs, value := 0, 0.0
+		for i, list := range lists {
+			if len(list) > 0 && list[0].term == term {
+				docs++
+				value += best[i].Score * float64(x.worth[list[0].sig()])
+				lists[i] = list[1:]
+			}
+		}
+		if docs > 1 && !r.asks(term) {
+			c.common = append(c.common, commonTerm{term, value * x.idf(term)})
+		}
+	}
+	slices.SortFunc(c.common, func(a, b commonTerm) int {
+		return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(x.vocabulary.text(a.term), x.vocabulary.text(b.term)))
+	})
+	c.common = c.common[:min(feedbackTerms, len(c.common))]
+}
+
+// asks reports whether term is one of the query's.
+func (r *retrieval) asks(term uint32) bool {
+	for at := int(r.closer.marks[term]) - 1; at >= 0; at = r.closer.reasons[at].next {
+		if r.closer.reasons[at].exact {
 			return true
 		}
 	}
@@ -171,9 +177,14 @@ func (r *retrieval) weighCloser(best []Match) {
 		shares := c.shares[i*len(r.terms) : (i+1)*len(r.terms)]
 		var feedback, name, matched uint64
 		for _, o := range x.occurrencesOf(x.slots[m.Doc]) {
-			worth := uint64(x.worth[o.signature])
+			at := int(c.marks[o.term]) - 1
+			inName := o.signature&nameBit != 0
+			if at < 0 && !inName {
+				continue
+			}
+			worth := uint64(x.worth[o.sig()])
 			factor := 0.0
-			for at := int(c.marks[o.term]) - 1; at >= 0; at = c.reasons[at].next {
+			for ; at >= 0; at = c.reasons[at].next {
 				why := &c.reasons[at]
 				s := uint32(uint64(why.weight) * worth / unit)
 				if why.query < 0 {
@@ -183,7 +194,7 @@ func (r *retrieval) weighCloser(best []Match) {
 				shares[why.query] = max(shares[why.query], s)
 				factor = max(factor, why.factor)
 			}
-			if x.signatures[o.signature][inName].tf > 0 {
+			if inName {
 				idf := x.idf(o.term)
 				name += uint64(math.Round(unit * idf))
 				matched += uint64(math.Round(unit * idf * factor))

@@ -21,26 +21,30 @@ type dictionary struct {
 // itself.
 type dictionaryView struct {
 	seed  maphash.Seed
-	slots []atomic.Uint32 // number of a term + 1, 0 if free; len is a power of 2
+	slots []atomic.Uint64 // half a hash and, below it, number of a term + 1; 0 if free; len is a power of 2
 	terms []string        // by number
 }
 
 func newDictionary() *dictionary {
 	return &dictionary{dictionaryView: dictionaryView{
 		seed:  maphash.MakeSeed(),
-		slots: make([]atomic.Uint32, 1<<10),
+		slots: make([]atomic.Uint64, 1<<10),
 	}}
 }
 
 // lookup returns the number of term.
 func (v *dictionaryView) lookup(term []byte) (uint32, bool) {
+	hash := maphash.Bytes(v.seed, term)
 	mask := uint64(len(v.slots) - 1)
-	for i := maphash.Bytes(v.seed, term) & mask; ; i = (i + 1) & mask {
-		n := v.slots[i].Load()
-		if n == 0 {
+	for i := hash & mask; ; i = (i + 1) & mask {
+		slot := v.slots[i].Load()
+		if slot == 0 {
 			return 0, false
 		}
-		if n := n - 1; int(n) < len(v.terms) && v.terms[n] == string(term) {
+		if slot>>32 != hash>>32 {
+			continue
+		}
+		if n := uint32(slot) - 1; int(n) < len(v.terms) && v.terms[n] == string(term) {
 			return n, true
 		}
 	}
@@ -53,7 +57,7 @@ func (d *dictionary) add(term []byte) uint32 {
 	}
 	if 2*(len(d.terms)+1) > len(d.slots) {
 		old := d.terms
-		d.slots = make([]atomic.Uint32, 2*len(d.slots))
+		d.slots = make([]atomic.Uint64, 2*len(d.slots))
 		for n, t := range old {
 			d.insert(maphash.String(d.seed, t), uint32(n))
 		}
@@ -70,5 +74,5 @@ func (d *dictionary) insert(hash uint64, n uint32) {
 	for d.slots[i].Load() != 0 {
 		i = (i + 1) & mask
 	}
-	d.slots[i].Store(n + 1)
+	d.slots[i].Store(hash>>32<<32 | uint64(n+1))
 }

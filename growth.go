@@ -102,6 +102,12 @@ func (g *growth) next(docs []*Document) *Index {
 	}
 	x.heads.grow(len(g.terms.terms), g.generation)
 	g.group(&x.vocabulary, x.vocabulary.len())
+	if len(x.docs) != len(old) || x.idfs == nil {
+		x.idfs = new([smallDF]float64)
+		for df := range x.idfs {
+			x.idfs[df] = idf(int32(df), len(x.docs))
+		}
+	}
 	g.weigh(&x)
 	g.newest = &x
 	return &x
@@ -144,7 +150,11 @@ func (g *growth) read(x *Index, d *Document) uint32 {
 				s[f].tf, s[f].length = tf, lengths[f]
 			}
 		}
-		x.occurrences = append(x.occurrences, occurrence{t.term, g.number(x, s)})
+		o := occurrence{t.term, g.number(x, s)}
+		if t.tf[inName] > 0 {
+			o.signature |= nameBit
+		}
+		x.occurrences = append(x.occurrences, o)
 	}
 	g.found = g.found[:0]
 	return g.post(x)
@@ -196,7 +206,7 @@ func (g *growth) post(x *Index) uint32 {
 	g.tally(x, slot, 1)
 	for _, o := range x.occurrencesOf(slot) {
 		h := x.heads.change(o.term, g.generation)
-		h.postings = append(h.postings, posting{slot, o.signature})
+		h.postings = append(h.postings, posting{slot, o.sig()})
 	}
 	return slot
 }
@@ -211,7 +221,7 @@ func (g *growth) remove(x *Index, slot uint32) {
 func (g *growth) tally(x *Index, slot uint32, n int) {
 	var lengths [fields]uint16
 	for _, o := range x.occurrencesOf(slot) {
-		s := &x.signatures[o.signature]
+		s := &x.signatures[o.sig()]
 		h := x.heads.change(o.term, g.generation)
 		h.df += int32(n)
 		for f := range s {
@@ -233,7 +243,7 @@ func (g *growth) compact(x *Index) *Index {
 		begin := len(y.occurrences)
 		for _, o := range x.occurrencesOf(slot) {
 			term := g.terms.add([]byte(terms[o.term]))
-			y.occurrences = append(y.occurrences, occurrence{term, g.number(y, signatures[o.signature])})
+			y.occurrences = append(y.occurrences, occurrence{term, g.number(y, signatures[o.sig()]) | o.signature&nameBit})
 		}
 		slices.SortFunc(y.occurrences[begin:], func(a, b occurrence) int { return cmp.Compare(a.term, b.term) })
 		y.slots = append(y.slots, g.post(y))

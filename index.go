@@ -60,9 +60,10 @@ type Index struct {
 	first       []uint32     // by slot, and one more: where its occurrences begin
 	signatures  []signature
 
-	lengths  [fields]uint64  // of all documents together, in terms
-	averages [fields]float64 // see average
-	worth    []uint32        // by signature, at averages
+	idfs     *[smallDF]float64 // by df; see idf
+	lengths  [fields]uint64    // of all documents together, in terms
+	averages [fields]float64   // see average
+	worth    []uint32          // by signature, at averages
 }
 
 // The fields of a document.
@@ -86,8 +87,12 @@ type posting struct {
 // An occurrence is one term of a document.
 type occurrence struct {
 	term      uint32
-	signature uint32
+	signature uint32 // and nameBit, if the term is in the name
 }
+
+const nameBit = 1 << 31
+
+func (o occurrence) sig() uint32 { return o.signature &^ nameBit }
 
 // A signature says, by field, how often a term occurs there and how many terms
 // the field has. Where tf is 0, length is too.
@@ -196,9 +201,19 @@ func average(field int, total uint64, docs int) float64 {
 // idf returns the inverse document frequency of a term, 0 if no document has
 // it.
 func (x *Index) idf(term uint32) float64 {
-	df := float64(x.heads.at(term).df)
+	df := x.heads.at(term).df
+	if int(df) < len(x.idfs) {
+		return x.idfs[df]
+	}
+	return idf(df, len(x.docs))
+}
+
+// smallDF is how many idfs are kept: those of nearly all terms.
+const smallDF = 512
+
+func idf(df int32, docs int) float64 {
 	if df == 0 {
 		return 0
 	}
-	return math.Log1p((float64(len(x.docs)) - df + 0.5) / (df + 0.5))
+	return math.Log1p((float64(docs) - float64(df) + 0.5) / (float64(df) + 0.5))
 }

@@ -58,7 +58,7 @@ func checkIndex(x *Index) error {
 			if i > 0 && x.occurrencesOf(uint32(slot))[i-1].term >= o.term {
 				return fmt.Errorf("slot %d: occurrences are not in the order of terms", slot)
 			}
-			p := posting{uint32(slot), o.signature}
+			p := posting{uint32(slot), o.sig()}
 			if _, ok := slices.BinarySearchFunc(x.heads.at(o.term).postings, p, func(a, b posting) int { return int(a.slot) - int(b.slot) }); !ok {
 				return fmt.Errorf("slot %d has %q without a posting", slot, x.vocabulary.text(o.term))
 			}

@@ -7,7 +7,7 @@ import (
 
 // What counts of a query. With more words it is no query.
 const (
-	maxQueryTerms = 256
+	maxQueryTerms = 255      // fits 8 bits, see score
 	maxQueryText  = 16 << 10 // bytes
 )
 
@@ -21,7 +21,7 @@ type retrieval struct {
 	ways     []way // of all terms
 
 	scores []uint32 // by slot; 0 between retrievals
-	best   []uint32 // by slot, for the term at hand; 0 between terms
+	best   []uint32 // by slot: see score; 0 between retrievals
 
 	closer closerLook
 }
@@ -51,7 +51,7 @@ var retrievals = sync.Pool{New: func() any { return new(retrieval) }}
 // nil if none matches or n <= 0. If keep is not nil, documents for which it
 // returns false are passed over before n is applied.
 //
-// Of a long query the first 256 distinct terms within 16 KiB count.
+// Of a long query the first 255 distinct terms within 16 KiB count.
 func (x *Index) Search(query string, n int, keep func(doc int) bool) []Match {
 	return x.AppendSearch(nil, query, n, keep)
 }
@@ -99,8 +99,8 @@ func (r *retrieval) addTerm(i int) {
 	n, ok := x.vocabulary.terms.lookup(text)
 	limit := math.Inf(1)
 	if ok {
-		for _, other := range r.terms {
-			if other.known && other.term == n {
+		for j := range r.terms {
+			if r.terms[j].known && r.terms[j].term == n {
 				return
 			}
 		}
@@ -129,9 +129,9 @@ func (r *retrieval) addTerm(i int) {
 	if ok {
 		r.addWays(n, t.weight, 1, limit)
 	}
-	if t.span.form == word {
+	if t.span.form == word && x.growth.ranker == RankerDefault {
 		for _, m := range x.vocabulary.members(family(text)) {
-			if d := len(x.vocabulary.text(m.term)) - len(text); d <= familySpread && d >= -familySpread && !(ok && m.term == n) {
+			if d := int(m.length) - len(text); d <= familySpread && d >= -familySpread && !(ok && m.term == n) {
 				r.addWay(m.term, t.weight, relativeWeight, limit, t.begin)
 			}
 		}
@@ -184,33 +184,39 @@ func (r *retrieval) addWay(term uint32, weight, factor, limit float64, begin int
 
 // score gives each document the sum, over the terms of the query, of what the
 // best way to find the term there is worth.
+//
+// What the best way so far is worth stands in r.best, below the number of the
+// term from 1: 24 bits are enough for (k1 + 1) * idf.
 func (r *retrieval) score() {
 	x := r.x
 	r.scores = zeros(r.scores, len(x.positions))
 	r.best = zeros(r.best, len(x.positions))
-	for _, t := range r.terms {
+	scores, best, worth := r.scores, r.best[:len(r.scores)], x.worth
+	several := false
+	for i, t := range r.terms {
 		ways := r.ways[t.begin:t.end]
 		if len(ways) == 1 {
 			weight := uint64(ways[0].weight)
 			for _, p := range x.heads.at(ways[0].term).postings {
-				r.scores[p.slot] += uint32(weight * uint64(x.worth[p.signature]) / unit)
+				scores[p.slot] += uint32(weight * uint64(worth[p.signature]) / unit)
 			}
 			continue
 		}
+		number := uint32(i+1) << 24
 		for _, w := range ways {
+			several = true
 			weight := uint64(w.weight)
 			for _, p := range x.heads.at(w.term).postings {
-				if s := uint32(weight * uint64(x.worth[p.signature]) / unit); s > r.best[p.slot] {
-					r.scores[p.slot] += s - r.best[p.slot]
-					r.best[p.slot] = s
+				s := number | uint32(weight*uint64(worth[p.signature])/unit)
+				if before := max(best[p.slot], number); s > before {
+					scores[p.slot] += s - before
+					best[p.slot] = s
 				}
 			}
 		}
-		for _, w := range ways {
-			for _, p := range x.heads.at(w.term).postings {
-				r.best[p.slot] = 0
-			}
-		}
+	}
+	if several {
+		clear(best)
 	}
 }
 
@@ -226,7 +232,19 @@ func zeros(s []uint32, n int) []uint32 {
 func (r *retrieval) top(dst []Match, n int, keep func(doc int) bool) []Match {
 	begin := len(dst)
 	least := uint32(1) // what a document must have to be among the best
-	for slot, score := range r.scores {
+	scores := r.scores
+	for slot := 0; slot < len(scores); slot++ {
+		for slot+8 <= len(scores) { // pass over eight that are too low at once
+			s := scores[slot : slot+8 : slot+8]
+			if max(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]) >= least {
+				break
+			}
+			slot += 8
+		}
+		if slot == len(scores) {
+			break
+		}
+		score := scores[slot]
 		if score < least {
 			continue
 		}

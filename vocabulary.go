@@ -24,6 +24,7 @@ func (v *vocabulary) text(term uint32) string { return v.terms.terms[term] }
 type similar struct {
 	term    uint32
 	letters uint32 // the set of its letters
+	length  uint32
 }
 
 const (
@@ -65,7 +66,7 @@ func (g *growth) group(v *vocabulary, begin int) {
 	var term []byte
 	for n := begin; n < len(g.terms.terms); n++ {
 		term = append(term[:0], g.terms.terms[n]...)
-		m := similar{uint32(n), letters(term)}
+		m := similar{uint32(n), letters(term), uint32(len(term))}
 		if name := family(term); name != nil {
 			g.join(v, name, m)
 		}
