@@ -98,6 +98,30 @@ func (p BM25Options) validate() {
 	}
 }
 
+// score returns what a posting of a term in df documents adds to a score.
+func (x *BM25Index) score(p bm25Posting, df int) float64 {
+	idf := math.Log((float64(len(x.norm)-df)+0.5)/(float64(df)+0.5) + 1)
+	tf := float64(p.tf)
+	return idf * tf * (x.k1 + 1) / (tf + x.norm[p.doc])
+}
+
+// Explain tells what the score of a document consists of, term by term in the
+// order of the query. Its Field is always "text".
+func (x *BM25Index) Explain(query string, doc int) Explanation {
+	var e Explanation
+	for _, term := range tokenize(query) {
+		ps := x.postings[term]
+		for _, p := range ps {
+			if int(p.doc) == doc {
+				e.add(ScorePart{Field: "text", Query: term, Term: term, Score: x.score(p, len(ps))})
+			}
+		}
+	}
+	return e
+}
+
+func (x *BM25Index) hasTerms(query string) bool { return len(tokenize(query)) > 0 }
+
 // Len returns the number of documents.
 func (x *BM25Index) Len() int { return len(x.norm) }
 
@@ -120,11 +144,8 @@ func (x *BM25Index) Search(query string, n int, keep func(doc int) bool) []Match
 	scores := make([]float64, len(x.norm))
 	for _, term := range tokenize(query) {
 		ps := x.postings[term]
-		df := float64(len(ps))
-		idf := math.Log((float64(len(x.norm))-df+0.5)/(df+0.5) + 1)
 		for _, p := range ps {
-			tf := float64(p.tf)
-			scores[p.doc] += idf * tf * (x.k1 + 1) / (tf + x.norm[p.doc])
+			scores[p.doc] += x.score(p, len(ps))
 		}
 	}
 	var matches []Match

@@ -26,7 +26,11 @@ type catalog struct {
 // queries: see [BM25Index.Search].
 type retriever interface {
 	Search(query string, n int, keep func(doc int) bool) []Match
+	Explain(query string, doc int) Explanation
 	Len() int
+
+	// hasTerms reports whether there is anything in query to search for.
+	hasTerms(query string) bool
 }
 
 // An entry is where a tool stands in a catalog.
@@ -99,7 +103,7 @@ func newRetriever(prev retriever, tools []*BridgeTool, opts *Options) retriever 
 	if x, ok := prev.(*Index); ok {
 		return x.With(docs)
 	}
-	return NewIndex(docs, &IndexOptions{Ranker: opts.Ranker, Lexicon: opts.Lexicon})
+	return NewIndex(docs, &IndexOptions{Ranker: opts.Ranker, Lexicon: opts.Lexicon, Threshold: &opts.SearchThreshold})
 }
 
 // add gives d its name. The tool that comes first in registration order has

@@ -10,8 +10,9 @@ import (
 // A growth makes the indexes that come from each other. It owns what they
 // share: only the newest of them may be appended to.
 type growth struct {
-	ranker  Ranker
-	lexicon *compiledLexicon
+	ranker    Ranker
+	lexicon   *compiledLexicon
+	threshold float64
 
 	mu         sync.Mutex
 	newest     *Index
@@ -34,8 +35,8 @@ type foundTerm struct {
 	tf   [fields]uint16
 }
 
-func newGrowth(ranker Ranker, l *compiledLexicon) *growth {
-	g := &growth{ranker: ranker, lexicon: l}
+func newGrowth(ranker Ranker, l *compiledLexicon, threshold float64) *growth {
+	g := &growth{ranker: ranker, lexicon: l, threshold: threshold}
 	g.clear()
 	return g
 }

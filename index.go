@@ -25,7 +25,20 @@ type IndexOptions struct {
 
 	// Lexicon is what is known of words. If nil, [DefaultLexicon].
 	Lexicon *Lexicon
+
+	// Threshold is what a document must score to be found, compared with an
+	// occurrence of the most telling word of the query: with 0, to share any
+	// word is enough; with 1, nearly only documents with this or
+	// with several other words are found.
+	//
+	// If nil, [DefaultThreshold]. It must not be negative.
+	Threshold *float64
 }
+
+// DefaultThreshold costs less than 0.1 % of what is found in nine public
+// corpora. It leaves out tools that share a word with the query which a tenth
+// or more of all tools have, and no other.
+const DefaultThreshold = 0.4
 
 // An Index ranks a list of documents against queries. It knows a document by
 // its position in the list. It is immutable and may be used concurrently.
@@ -127,7 +140,14 @@ func NewIndex(docs []*Document, opts *IndexOptions) *Index {
 	if o.Lexicon != nil {
 		l = compile(o.Lexicon)
 	}
-	return newGrowth(o.Ranker, l).index(docs)
+	threshold := DefaultThreshold
+	if o.Threshold != nil {
+		threshold = *o.Threshold
+	}
+	if !(threshold >= 0) || math.IsInf(threshold, 0) {
+		panic(fmt.Sprintf("mcphybrid: IndexOptions.Threshold is %v, must be 0 or more", threshold))
+	}
+	return newGrowth(o.Ranker, l, threshold).index(docs)
 }
 
 // With returns an index of docs that equals a new one. Documents that x has
@@ -140,7 +160,7 @@ func (x *Index) With(docs []*Document) *Index {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.newest != x {
-		return newGrowth(g.ranker, g.lexicon).index(docs)
+		return newGrowth(g.ranker, g.lexicon, g.threshold).index(docs)
 	}
 	return g.next(docs)
 }
@@ -170,6 +190,12 @@ const unit = 1 << 16
 // (Robertson, Zaragoza and Taylor, "Simple BM25 extension to multiple weighted
 // fields", 2004). It is below (k1 + 1) * unit.
 func (s *signature) worthAt(averages *[fields]float64) uint32 {
+	tf := s.frequency(averages)
+	return uint32(math.Round(unit * tf * (DefaultK1 + 1) / (tf + DefaultK1)))
+}
+
+// frequency returns the term frequency of all fields together.
+func (s *signature) frequency(averages *[fields]float64) float64 {
 	tf := 0.0
 	for f := range s {
 		if s[f].tf > 0 {
@@ -177,7 +203,7 @@ func (s *signature) worthAt(averages *[fields]float64) uint32 {
 			tf += w.weight * float64(s[f].tf) / (1 - w.b + w.b*scale(w.prose, float64(s[f].length))/averages[f])
 		}
 	}
-	return uint32(math.Round(unit * tf * (DefaultK1 + 1) / (tf + DefaultK1)))
+	return tf
 }
 
 func scale(prose bool, length float64) float64 {

@@ -64,7 +64,7 @@ func checkIndex(x *Index) error {
 			}
 		}
 	}
-	fresh := newGrowth(x.growth.ranker, x.growth.lexicon).index(x.docs)
+	fresh := newGrowth(x.growth.ranker, x.growth.lexicon, x.growth.threshold).index(x.docs)
 	if x.lengths != fresh.lengths || x.averages != fresh.averages {
 		return fmt.Errorf("lengths %v, averages %v; a new index has %v, %v", x.lengths, x.averages, fresh.lengths, fresh.averages)
 	}

@@ -39,7 +39,7 @@ type Manager struct {
 }
 
 // noTools is the catalog without tools.
-var noTools = &catalog{index: NewBM25Index(nil, nil)}
+var noTools = &catalog{index: NewBM25Index(nil, nil), originals: func() map[string][]int { return nil }}
 
 // NewManager returns a Manager of the servers in opts, none of which is
 // started. Options may be nil. It panics if a number in opts is out of its
@@ -267,7 +267,7 @@ func (m *Manager) Close() error {
 		m.end()
 		sources, attached := m.sources, m.attached
 		m.sources, m.attached = nil, nil
-		m.cur.Store(&catalog{version: m.cur.Load().version + 1, index: noTools.index})
+		m.cur.Store(&catalog{version: m.cur.Load().version + 1, index: noTools.index, originals: noTools.originals})
 		m.mu.Unlock()
 
 		for _, s := range attached {

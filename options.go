@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"time"
 )
@@ -89,6 +90,12 @@ type Options struct {
 	// nil, [DefaultLexicon].
 	Lexicon *Lexicon
 
+	// SearchThreshold is what a tool must score in a search, for any ranker
+	// but [RankerClassic]: see [IndexOptions].
+	//
+	// If zero, defaults to [DefaultThreshold]. If negative, there is none.
+	SearchThreshold float64
+
 	// BM25 are the parameters of [RankerClassic]. If nil, the defaults.
 	BM25 *BM25Options
 
@@ -151,6 +158,10 @@ func (o *Options) setDefaults() {
 	o.MaxDescription = max(cmp.Or(o.MaxDescription, DefaultMaxDescription), 0)
 	number("SearchResults", &o.SearchResults, DefaultSearchResults)
 	number("SearchLimit", &o.SearchLimit, max(DefaultSearchLimit, o.SearchResults))
+	if math.IsNaN(o.SearchThreshold) || math.IsInf(o.SearchThreshold, 0) {
+		panic(fmt.Sprintf("mcphybrid: Options.SearchThreshold is %v", o.SearchThreshold))
+	}
+	o.SearchThreshold = max(cmp.Or(o.SearchThreshold, DefaultThreshold), 0)
 	number("ServerLimit", &o.ServerLimit, 0)
 	number("MaxMessage", &o.MaxMessage, DefaultMaxMessage)
 	number("MaxDefinition", &o.MaxDefinition, DefaultMaxDefinition)

@@ -18,7 +18,8 @@ type retrieval struct {
 	analyzer analyzer
 	text     []byte
 	terms    []queryTerm
-	ways     []way // of all terms
+	ways     []way   // of all terms
+	telling  float64 // the greatest weight and idf of a term
 
 	scores []uint32 // by slot; 0 between retrievals
 	best   []uint32 // by slot: see score; 0 between retrievals
@@ -51,7 +52,8 @@ var retrievals = sync.Pool{New: func() any { return new(retrieval) }}
 // nil if none matches or n <= 0. If keep is not nil, documents for which it
 // returns false are passed over before n is applied.
 //
-// Of a long query the first 255 distinct terms within 16 KiB count.
+// A document that does not reach [IndexOptions.Threshold] does not match. Of a
+// long query the first 255 distinct terms within 16 KiB count.
 func (x *Index) Search(query string, n int, keep func(doc int) bool) []Match {
 	return x.AppendSearch(nil, query, n, keep)
 }
@@ -76,12 +78,18 @@ func (x *Index) AppendSearch(dst []Match, query string, n int, keep func(doc int
 	return dst
 }
 
+func (x *Index) hasTerms(query string) bool {
+	r := retrieval{x: x}
+	r.parse(query)
+	return len(r.terms) > 0
+}
+
 // parse divides query into its distinct terms and finds the ways to each.
 func (r *retrieval) parse(query string) {
 	r.text = append(r.text[:0], query[:min(len(query), maxQueryText)]...)
 	r.analyzer.reset()
 	r.analyzer.add(r.text)
-	r.terms, r.ways = r.terms[:0], r.ways[:0]
+	r.terms, r.ways, r.telling = r.terms[:0], r.ways[:0], 0
 	for i := range r.analyzer.terms {
 		if len(r.terms) == maxQueryTerms {
 			return
@@ -144,6 +152,8 @@ func (r *retrieval) addTerm(i int) {
 			}
 		}
 	}
+	// A word that no document has is as telling as one that a single one has.
+	r.telling = max(r.telling, t.weight*min(limit, idf(1, len(x.docs))))
 	t.end = len(r.ways)
 	r.terms = append(r.terms, t)
 }
@@ -231,7 +241,8 @@ func zeros(s []uint32, n int) []uint32 {
 // top appends the n best documents.
 func (r *retrieval) top(dst []Match, n int, keep func(doc int) bool) []Match {
 	begin := len(dst)
-	least := uint32(1) // what a document must have to be among the best
+	// What a document must have to be among the best.
+	least := max(1, uint32(math.Ceil(unit*r.x.growth.threshold*r.telling)))
 	scores := r.scores
 	for slot := 0; slot < len(scores); slot++ {
 		for slot+8 <= len(scores) { // pass over eight that are too low at once

@@ -80,39 +80,53 @@ func (v view) search(query string, opts SearchOptions, standard *Options) []Hit 
 	}
 	named, only := v.named(query)
 	named = slices.DeleteFunc(named, func(doc int) bool { return !keep(doc) })
-	var hits []Hit
-	for _, doc := range named[:min(n, len(named))] {
-		hits = append(hits, Hit{Tool: v.deferred[doc]})
-	}
 	if only {
-		return hits
+		return v.hits(named, nil, n, 0)
 	}
-	// The limit per server is not known to the index: it is asked for more
-	// until there are enough.
+	// The index does not know of servers: it is asked for more until there are
+	// enough that the limit lets through.
 	for want := n; ; want *= 4 {
 		matches := v.index.Search(query, want, keep)
-		ranked := hits
-		from := make(map[string]int)
-		for _, m := range matches {
-			t := v.deferred[m.Doc]
-			if slices.Contains(named, m.Doc) {
-				continue
-			}
-			if from[t.def.server]++; perServer > 0 && from[t.def.server] > perServer {
-				continue
-			}
-			ranked = append(ranked, Hit{t, m.Score})
-		}
-		if len(ranked) >= n || len(matches) < want {
-			for i := range hits { // as good as the best
-				ranked[i].Score = 1
-				if len(matches) > 0 {
-					ranked[i].Score = matches[0].Score
-				}
-			}
-			return ranked[:min(n, len(ranked))]
+		hits := v.hits(named, matches, n, perServer)
+		if len(hits) == n || len(matches) < want {
+			return hits
 		}
 	}
+}
+
+// hits returns the first n of the named documents, and then of the matches
+// within the limit per server. What is named scores as high as the best match.
+func (v view) hits(named []int, matches []Match, n, perServer int) []Hit {
+	var hits []Hit
+	top := 1.0
+	if len(matches) > 0 {
+		top = matches[0].Score
+	}
+	for _, doc := range named {
+		hits = append(hits, Hit{v.deferred[doc], top})
+	}
+	from := make(map[string]int)
+	for _, m := range matches {
+		t := v.deferred[m.Doc]
+		if slices.Contains(named, m.Doc) || perServer > 0 && from[t.def.server] == perServer {
+			continue
+		}
+		from[t.def.server]++
+		hits = append(hits, Hit{t, m.Score})
+	}
+	return hits[:min(n, len(hits))]
+}
+
+// Explain tells how the deferred tool of that registered name scores for query,
+// whether it would be found or not. It is empty for any other tool, and does
+// not know of names that come first and of limits.
+func (s *Session) Explain(query, name string) Explanation {
+	v := s.view()
+	e, ok := v.lookup(name)
+	if !ok || e.inline {
+		return Explanation{}
+	}
+	return v.index.Explain(query, slices.Index(v.deferred, e.tool))
 }
 
 // named returns the documents that query names, each once: in the order of the
@@ -206,7 +220,7 @@ func (t *searchTool) Call(_ context.Context, args json.RawMessage) (*mcp.CallToo
 			Description:  cleanLine(f.def.description, t.s.m.opts.MaxDescription),
 		}
 	}
-	answer.Message = textFound(len(found), v.callable(query))
+	answer.Message = textFound(len(found), v.callable(query), v.index.hasTerms(query))
 	return mcp.NewToolResultText(answer.String()), nil
 }
 

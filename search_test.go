@@ -2,10 +2,12 @@ package mcphybrid
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 
+	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -100,4 +102,179 @@ func FuzzSearchArguments(f *testing.F) {
 			require.True(t, asked, "%d results, asked for by %s", n, args)
 		}
 	})
+}
+
+// searchManager has all its tools deferred: those of issues and of two servers
+// that have the same names.
+func searchManager(t *testing.T, opts Options) *Manager {
+	opts.MaxInline = -1
+	opts.Servers = []ServerConfig{
+		serving("tracker", echoTool("create_issue", "Creates an issue in a project"), echoTool("search", "Finds issues, comments and people"), echoTool("listBoards", "Shows the boards of a project")),
+		serving("git-eu", echoTool("create_repository", "Creates a repository"), echoTool("search", "Finds code in repositories"), echoTool("merge", "Merges a branch of a repository")),
+		serving("git-us", echoTool("create_repository", "Creates a repository"), echoTool("delete_repository", "Deletes a repository for good"), echoTool("fork", "Copies a repository")),
+	}
+	m, _ := newTestManager(t, &opts)
+	return m
+}
+
+func hitNames(hits []Hit) (names []string) {
+	for _, h := range hits {
+		names = append(names, h.Tool.name)
+	}
+	return names
+}
+
+func TestSearchByName(t *testing.T) {
+	m := searchManager(t, Options{})
+	tests := []struct {
+		query string
+		want  []string // first; nil: nothing at all
+		only  bool     // and nothing else
+	}{
+		{"mcp_git_us__fork", []string{"mcp_git_us__fork"}, false},
+		{"search", []string{"mcp_tracker__search", "mcp_git_eu__search"}, false},
+		{" listBoards\n", []string{"mcp_tracker__listBoards"}, false},
+		{"please call delete_repository, then create_issue", []string{"mcp_git_us__delete_repository", "mcp_tracker__create_issue"}, false},
+		{"use `mcp_tracker__search` to find the repository", []string{"mcp_tracker__search"}, false},
+		// An ordinary word is not a name.
+		{"merge the repository", []string{"mcp_git_eu__merge"}, false},
+		{"select:fork,create_issue", []string{"mcp_git_us__fork", "mcp_tracker__create_issue"}, true},
+		{"SELECT: mcp_git_eu__merge, nothing, merge", []string{"mcp_git_eu__merge"}, true},
+		{"select:search", []string{"mcp_tracker__search", "mcp_git_eu__search"}, true},
+		{"select:repository", nil, true},
+		{"select:", nil, true},
+		{"select:,", nil, true},
+	}
+	for _, test := range tests {
+		t.Run(test.query, func(t *testing.T) {
+			hits := m.Search(test.query, 0)
+			names := hitNames(hits)
+			if test.only {
+				assert.Equal(t, test.want, names)
+				return
+			}
+			require.GreaterOrEqual(t, len(names), len(test.want))
+			assert.Equal(t, test.want, names[:len(test.want)])
+			for i := 1; i < len(hits); i++ {
+				assert.LessOrEqual(t, hits[i].Score, hits[i-1].Score)
+			}
+		})
+	}
+	assert.Equal(t, []string{"mcp_tracker__search"}, hitNames(m.Search("search", 1)))
+	m.ActivateTools([]string{"mcp_tracker__search"})
+	assert.Equal(t, []string{"mcp_git_eu__search"}, hitNames(m.Search("select:search", 0)), "what is active is not found")
+	classic := searchManager(t, Options{Ranker: RankerClassic})
+	assert.Equal(t, "mcp_git_us__delete_repository", classic.Search("create a repository, not delete_repository", 0)[0].Tool.name)
+}
+
+func TestSearchFiltersBeforeTheLimit(t *testing.T) {
+	m := searchManager(t, Options{})
+	for _, ranker := range []Ranker{RankerDefault, RankerLexical, RankerClassic} {
+		m := searchManager(t, Options{Ranker: ranker})
+		us := m.SearchWith("create repository", SearchOptions{Limit: 3, Servers: []string{"*-us"}})
+		assert.Equal(t, "mcp_git_us__create_repository", us[0].Tool.name)
+		for _, h := range us {
+			assert.Equal(t, "git-us", h.Tool.Server())
+		}
+		s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"mcp_git_eu__*"}}})
+		assert.Equal(t, "mcp_git_us__create_repository", s.Search("create repository", 1)[0].Tool.name)
+	}
+	assert.Len(t, m.Search("repository", 0), 5)
+	assert.Empty(t, m.SearchWith("repository", SearchOptions{Servers: []string{"tracker"}}))
+}
+
+// However many tools a server has for a query, it leaves room for others.
+func TestSearchServerLimit(t *testing.T) {
+	flood := make([]mcpserver.ServerTool, 200)
+	for i := range flood {
+		flood[i] = echoTool(fmt.Sprintf("read_file_%d", i), "Read file read file")
+	}
+	for _, ranker := range []Ranker{RankerDefault, RankerLexical, RankerClassic} {
+		m, _ := newTestManager(t, &Options{MaxInline: -1, Ranker: ranker, ServerLimit: 2, Servers: []ServerConfig{
+			serving("flood", flood...), serving("disk", echoTool("open", "Opens a file to read"), echoTool("stat", "Tells the size of a file")),
+		}})
+		servers := func(hits []Hit) (names []string) {
+			for _, h := range hits {
+				names = append(names, h.Tool.Server())
+			}
+			return names
+		}
+		assert.ElementsMatch(t, []string{"flood", "flood", "disk", "disk"}, servers(m.Search("read a file", 0)), ranker)
+		assert.ElementsMatch(t, []string{"flood", "disk"}, servers(m.SearchWith("read a file", SearchOptions{ServerLimit: 1})), ranker)
+		assert.Equal(t, []string{"flood", "flood", "flood", "flood", "flood"}, servers(m.SearchWith("read a file", SearchOptions{ServerLimit: -1})), ranker)
+	}
+}
+
+// A query that no tool answers finds nothing, not the tools that share a
+// common word with it.
+func TestSearchThreshold(t *testing.T) {
+	var tools []mcpserver.ServerTool
+	for i, noun := range []string{"issue", "comment", "label", "branch", "commit", "release", "board", "sprint", "milestone", "review"} {
+		for _, verb := range []string{"list", "create", "delete"} {
+			tools = append(tools, echoTool(verb+"_"+noun, fmt.Sprintf("%ss one %s of a project, number %d", verb, noun, i)))
+		}
+	}
+	for _, ranker := range []Ranker{RankerDefault, RankerLexical} {
+		m, _ := newTestManager(t, &Options{MaxInline: -1, Ranker: ranker, Servers: []ServerConfig{serving("tracker", tools...)}})
+		for _, query := range []string{"list the best pizzerias in Rome", "a project about sourdough", "zebra", "请给我讲一个笑话"} {
+			assert.Empty(t, m.Search(query, 0), "%s: %s", ranker, query)
+		}
+		assert.NotEmpty(t, m.Search("list sprints", 0), ranker)
+		assert.NotEmpty(t, m.Search("project", 0), "%s: it is all that was asked", ranker)
+		loose, _ := newTestManager(t, &Options{MaxInline: -1, Ranker: ranker, SearchThreshold: -1, Servers: []ServerConfig{serving("tracker", tools...)}})
+		assert.Len(t, loose.Search("a project about sourdough", 0), 5, ranker)
+		strict, _ := newTestManager(t, &Options{MaxInline: -1, Ranker: ranker, SearchThreshold: 9, Servers: []ServerConfig{serving("tracker", tools...)}})
+		assert.Empty(t, strict.Search("project", 0), ranker)
+	}
+}
+
+func TestSearchExplain(t *testing.T) {
+	for _, ranker := range []Ranker{RankerDefault, RankerLexical, RankerClassic} {
+		m := searchManager(t, Options{Ranker: ranker})
+		const query = "make a repository, please"
+		hits := m.Search(query, 0)
+		require.NotEmpty(t, hits, ranker)
+		for _, h := range hits {
+			e := m.Explain(query, h.Tool.name)
+			assert.InDelta(t, h.Score, e.Score, 1e-4, "%s %s %+v", ranker, h.Tool.name, e)
+			sum := 0.0
+			for _, p := range e.Parts {
+				assert.NotEmpty(t, p.Field)
+				sum += p.Score
+			}
+			assert.InDelta(t, e.Score, sum, 1e-9)
+		}
+		assert.Empty(t, m.Explain(query, "mcp_x__unknown").Parts)
+		assert.Empty(t, m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*"}}}).Explain(query, hits[0].Tool.name).Parts)
+	}
+	m := searchManager(t, Options{})
+	e := m.Explain("make a repository", "mcp_git_eu__create_repository")
+	var found []string
+	for _, p := range e.Parts {
+		found = append(found, p.Field+" "+p.Query+" "+p.Term)
+	}
+	assert.Subset(t, found, []string{"name repositori repositori", "description repositori repositori", "whole name  "}, "%+v", e)
+}
+
+// What the search tool answers if there is nothing, and if what is named needs
+// no search.
+func TestSearchToolAnswers(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: 2, Servers: []ServerConfig{inProcess("a", 6)}})
+	ask := func(query string) (answer searchAnswer) {
+		args, err := json.Marshal(map[string]string{"query": query})
+		require.NoError(t, err)
+		r, err := m.Call(t.Context(), SearchToolName, args)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal([]byte(resultText(t, r)), &answer))
+		return answer
+	}
+	assert.Equal(t, textNothingFound, ask("zebra").Message)
+	for _, query := range []string{"is there a way to", "!?", "\x00\x01\x7f", "please", "\xff\xfe"} {
+		assert.Equal(t, textNothingAsked, ask(query).Message, "%q", query)
+	}
+	inline := ask("select:tool_001,mcp_a__tool_004")
+	assert.Equal(t, 1, inline.Count)
+	assert.Equal(t, "You have mcp_a__tool_001 already: call it by this name. "+textActivated, inline.Message)
+	again := ask("mcp_a__tool_004")
+	assert.Contains(t, again.Message, "You have mcp_a__tool_004 already")
 }

@@ -126,6 +126,9 @@ func slipOf(word []byte, term string) slip {
 // the term of more documents, stop words before all, then the first in
 // the order of strings.
 func (x *Index) correct(word, stem []byte) (term uint32, ok bool) {
+	if len(word) < minSpelled {
+		return 0, false
+	}
 	var best slip
 	var count int32
 	for _, w := range [][]byte{word, stem} {

@@ -18,12 +18,11 @@ type engine interface {
 	// called once, before anything else.
 	build(tools []*tool) error
 
-	// add, replace and remove have happened for every search that is begun
-	// after they return. They are not called at the same time as anything
-	// else. The number given to add is above all given before.
-	add(number int, t *tool) error
-	replace(number int, t *tool) error
-	remove(number int) error
+	// change returns what puts t at a number, in the place of the tool that
+	// has it if one has, or what removes that tool if t is nil. It is called
+	// at once, not at the same time as anything else, and has happened for
+	// every search that is begun after it returns.
+	change(number int, t *tool) (apply func() error)
 
 	// search appends the numbers of the best k tools, best first, to dst. It
 	// may be called concurrently.
@@ -35,18 +34,36 @@ type engine interface {
 	close() error
 }
 
-// engines are in the order of the tables: ours, the published formula in
-// several ways, then engines for full text.
+// Roles of engines.
+const (
+	own    = "own"    // measured against all that are not
+	peer   = "peer"   // what ours are compared with first
+	tuned  = "tuned"  // a peer by experts
+	former = "former" // what this project's rankers come from
+)
+
+// engines are in the order of the tables.
 var engines = []struct {
-	name string
-	make func() engine
+	name, role string
+	colour     string // of plots; dark enough for text on white
+	about      string // in Markdown
+	make       func() engine
 }{
-	{"default", func() engine { return newRanked(mcphybrid.RankerDefault) }},
-	{"lexical", func() engine { return newRanked(mcphybrid.RankerLexical) }},
-	{"classic", newClassic},
-	{"scan", func() engine { return &scan{} }},
-	{"bleve", func() engine { return &bleveEngine{} }},
-	{"fts5", func() engine { return &fts5{} }},
+	{"default", own, "#0b5fa5", "this project's ranker", func() engine { return newRanked(mcphybrid.RankerDefault) }},
+	{"lexical", own, "#007a5a", "the same without what is known of words", func() engine { return newRanked(mcphybrid.RankerLexical) }},
+	{"classic", former, "#5f5f5f", "this project's BM25 by the published formula; each change builds it anew", newClassic},
+	{"scan", peer, "#8a5a9e", "the same formula without an index: every query looks into every tool", func() engine { return &scan{} }},
+	{"bleve", peer, "#c2410c", "[bleve](https://github.com/blevesearch/bleve) 2.5.7, scorch in memory, English analyzer; " +
+		"five fields with boosts: name 3, server and description 1, names and descriptions of parameters 0.5 and 0.4",
+		func() engine { return &bleveEngine{fields: bleveFields} }},
+	{"fts5", peer, "#8a6d00", "SQLite's [FTS5](https://www.sqlite.org/fts5.html) in memory by " +
+		"[modernc.org/sqlite](https://gitlab.com/cznic/sqlite), porter over unicode61; columns weigh " +
+		"name 3, server and description 1, params 0.5; the query's words joined by OR",
+		func() engine { return &fts5{} }},
+	{"bleve-tuned", tuned, "#e0218a", "bleve with two fields, name 1 and everything 2, the best that we found",
+		func() engine { return &bleveEngine{fields: bleveTuned} }},
+	{"fts5-tuned", tuned, "#b01030", "FTS5 with each word of a query once, no English stop words, and Han characters one by one",
+		func() engine { return &fts5{tuned: true} }},
 }
 
 // newEngine returns the engine of a name in engines.
@@ -59,8 +76,16 @@ func newEngine(name string) engine {
 	panic("no engine " + name)
 }
 
-// ours reports whether the engine is measured against the others.
-func ours(name string) bool { return name == "default" || name == "lexical" }
+// named returns those of names that are engines of one of the roles.
+func named(names []string, roles ...string) []string {
+	var some []string
+	for _, e := range engines {
+		if slices.Contains(roles, e.role) && slices.Contains(names, e.name) {
+			some = append(some, e.name)
+		}
+	}
+	return some
+}
 
 // A tool is what every engine is given. It is held by the caller too, so that
 // what an engine keeps of it is not counted as the engine's.
@@ -78,26 +103,17 @@ type record struct {
 	InputSchema json.RawMessage `json:"input_schema"` // null if there is none
 }
 
-func decode(line []byte) (*tool, error) {
-	var r record
-	if err := json.Unmarshal(line, &r); err != nil {
-		return nil, err
-	}
-	t := &tool{r.ID, mcphybrid.Document{Server: r.Server, Name: r.Name, Description: r.Description}}
-	if string(r.InputSchema) != "null" {
-		t.InputSchema = r.InputSchema
-	}
-	return t, nil
-}
-
 func decodeAll(lines [][]byte) ([]*tool, error) {
 	tools := make([]*tool, len(lines))
 	for i, line := range lines {
-		t, err := decode(line)
-		if err != nil {
+		var r record
+		if err := json.Unmarshal(line, &r); err != nil {
 			return nil, fmt.Errorf("tool %d: %w", i, err)
 		}
-		tools[i] = t
+		tools[i] = &tool{r.ID, mcphybrid.Document{Server: r.Server, Name: r.Name, Description: r.Description}}
+		if string(r.InputSchema) != "null" {
+			tools[i].InputSchema = r.InputSchema
+		}
 	}
 	return tools, nil
 }

@@ -13,22 +13,20 @@ import (
 	"modernc.org/sqlite"
 )
 
-// fts5 is SQLite's full-text index in memory, translated to Go, in the
-// configuration that we found to be its best. What was tried beside it, with
-// its mean recall@5 over nine corpora and its time at 4,000 tools:
-//
-//   - All words of a query, not only once each and without English stop words:
-//     0.68 instead of 0.72, and queries at four times the cost. FTS5 has no
-//     stop words of its own; these are bleve's.
-//   - Han characters as they are, not taken apart: a run of them is one term,
-//     and in Chinese hardly anything is found.
-//   - Other weights of the columns, of eight: 0.69 to 0.72.
-//   - ORDER BY rank instead of bm25(): 1.3 times the cost.
-//   - A table with content, which is not needed as the caller has the tools:
-//     no faster, 2.7 times the memory. After 'optimize': no faster either.
-//   - Two connections to one memory, by vfs=memdb or by a shared cache: two
-//     goroutines get no more answers than by one connection.
+// fts5 is SQLite's full-text index in memory, translated to Go. What was tried
+// beside it: a table with content, which is not needed as the caller has the
+// tools, is no faster and takes 2.7 times the memory; ORDER BY rank instead of
+// bm25() takes 1.3 times as long; 'optimize' makes it no faster; with two
+// connections to one memory, by vfs=memdb or by a shared cache, two goroutines
+// get no more answers than by one. Other weights of the columns, of eight, have
+// a mean recall@5 from 0.69 to 0.72.
 type fts5 struct {
+	// Each word of a query once and without English stop words, which are
+	// bleve's as FTS5 has none: a quarter of the time and more recall. Each
+	// Han character a word: as they are, a run of them is one term, and in
+	// Chinese hardly anything is found.
+	tuned bool
+
 	db                   *sql.DB
 	insert, erase, match *sql.Stmt
 }
@@ -50,11 +48,8 @@ func (e *fts5) build(tools []*tool) error {
 	if _, err := e.db.Exec(schemaSQL); err != nil {
 		return err
 	}
-	for _, s := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{{&e.insert, insertSQL}, {&e.erase, removeSQL}, {&e.match, matchSQL}} {
-		if *s.stmt, err = e.db.Prepare(s.text); err != nil {
+	for text, stmt := range map[string]**sql.Stmt{insertSQL: &e.insert, removeSQL: &e.erase, matchSQL: &e.match} {
+		if *stmt, err = e.db.Prepare(text); err != nil {
 			return err
 		}
 	}
@@ -64,22 +59,22 @@ func (e *fts5) build(tools []*tool) error {
 	}
 	insert := tx.Stmt(e.insert)
 	for i, t := range tools {
-		if _, err := insert.Exec(row5(i, t)...); err != nil {
+		if _, err := insert.Exec(e.row(i, t)...); err != nil {
 			return err
 		}
 	}
 	return tx.Commit()
 }
 
-func row5(number int, t *tool) []any {
+func (e *fts5) row(number int, t *tool) []any {
 	names, descriptions := parameters(t.InputSchema)
-	return []any{number, apart(t.Server), apart(t.Name), apart(t.Description), apart(names + " " + descriptions)}
+	return []any{number, e.apart(t.Server), e.apart(t.Name), e.apart(t.Description), e.apart(names + " " + descriptions)}
 }
 
-// apart is words, with each Han character a word.
-func apart(text string) string {
+// apart is words and, if tuned, takes Han characters apart.
+func (e *fts5) apart(text string) string {
 	text = words(text)
-	if !strings.ContainsFunc(text, han) {
+	if !e.tuned || !strings.ContainsFunc(text, han) {
 		return text
 	}
 	var b strings.Builder
@@ -93,16 +88,15 @@ func apart(text string) string {
 	return b.String()
 }
 
-func (e *fts5) add(number int, t *tool) error {
-	_, err := e.insert.Exec(row5(number, t)...)
-	return err
-}
-
-func (e *fts5) replace(number int, t *tool) error { return e.add(number, t) }
-
-func (e *fts5) remove(number int) error {
-	_, err := e.erase.Exec(number)
-	return err
+func (e *fts5) change(number int, t *tool) func() error {
+	return func() (err error) {
+		if t == nil {
+			_, err = e.erase.Exec(number)
+		} else {
+			_, err = e.insert.Exec(e.row(number, t)...)
+		}
+		return err
+	}
 }
 
 var stopWords = func() analysis.TokenMap {
@@ -115,13 +109,12 @@ var stopWords = func() analysis.TokenMap {
 
 // expression returns the query as FTS5 wants it, "create" OR "issue", and ""
 // if no word is left.
-func expression(query string) string {
-	fields := strings.FieldsFunc(strings.ToLower(apart(query)), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
+func (e *fts5) expression(query string) string {
 	var terms []string
-	for _, f := range fields {
-		if !stopWords[f] && !slices.Contains(terms, f) {
+	for _, f := range strings.FieldsFunc(strings.ToLower(e.apart(query)), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		if !e.tuned || !stopWords[f] && !slices.Contains(terms, f) {
 			terms = append(terms, f)
 		}
 	}
@@ -132,7 +125,7 @@ func expression(query string) string {
 }
 
 func (e *fts5) search(dst []mcphybrid.Match, query string, k int) ([]mcphybrid.Match, error) {
-	x := expression(query)
+	x := e.expression(query)
 	if x == "" {
 		return dst, nil
 	}

@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -13,88 +15,91 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// A row is one engine at one number of tools. Each figure is the median over
-// rounds of that round's figure.
-type row struct {
-	Engine string `json:"engine"`
-	Tools  int    `json:"tools"`
-
-	// From lines of JSON in memory to the first answer; the part of it that
-	// begins when they are decoded.
-	BuildMS float64 `json:"build_ms"`
-	IndexMS float64 `json:"index_ms"`
-
-	// One change, until the call returns: from then on every search sees it,
-	// which is checked. With AddSeenUS, until a search has answered it.
-	AddUS      float64 `json:"add_us"`
-	AddP99     float64 `json:"add_us_p99"`
-	AddSeenUS  float64 `json:"add_seen_us"`
-	ReplaceUS  float64 `json:"replace_us"`
-	ReplaceP99 float64 `json:"replace_us_p99"`
-	RemoveUS   float64 `json:"remove_us"`
-	RemoveP99  float64 `json:"remove_us_p99"`
-
-	// One query, one goroutine.
-	QueryP50 float64 `json:"query_us_p50"`
-	QueryP99 float64 `json:"query_us_p99"`
-	Allocs   float64 `json:"allocs"` // on Go's heap, per query, mean
-
-	// Queries per second of 1, 2 and GOMAXPROCS goroutines, and how many times
-	// the first the others are.
-	PerS1      float64 `json:"per_s_1"`
-	PerS2      float64 `json:"per_s_2"`
-	PerSMax    float64 `json:"per_s_max"`
-	Scaling2   float64 `json:"scaling_2"`
-	ScalingMax float64 `json:"scaling_max"`
-
-	BytesPerTool float64 `json:"bytes_per_tool"` // of memory, the decoded tools themselves not counted
-
-	Recall float64 `json:"recall@5"` // mean over corpora, each on its own tools; the same at all numbers of tools
-
-	Rounds  int `json:"rounds"`
-	Queries int `json:"queries"` // of a round
-	Changes int `json:"changes"` // of each kind; of a round
+// A turn is one engine in one round: it is built, and then takes its batches
+// among those of the others, which are there all the time.
+type turn struct {
+	*load
+	engine
+	row
+	tools []*tool
+	took  map[string][]float64 // µs, by what was done
+	spent time.Duration        // on changes and on looking for them
 }
 
-// A figure is one column of the rows.
-type figure struct {
-	key, title string
-	of         func(*row) *float64
-	lower      bool // is better
+// rounds returns what the engines did in each round, by engine.
+func (l *load) rounds(names []string, progress io.Writer) (map[string][]row, error) {
+	rows := make(map[string][]row)
+	for n := range l.effort.rounds {
+		turns, err := l.round(names, n, func(phase string) {
+			fmt.Fprintf(progress, "%d tools, round %d of %d: %s\n", len(l.lines), n+1, l.effort.rounds, phase)
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range turns {
+			rows[t.row.engine] = append(rows[t.row.engine], t.row)
+		}
+	}
+	return rows, nil
 }
 
-var figures = []figure{
-	{"build_ms", "build ms", func(r *row) *float64 { return &r.BuildMS }, true},
-	{"index_ms", "of it index", func(r *row) *float64 { return &r.IndexMS }, true},
-	{"add_us", "add µs", func(r *row) *float64 { return &r.AddUS }, true},
-	{"add_us_p99", "p99", func(r *row) *float64 { return &r.AddP99 }, true},
-	{"add_seen_us", "add+search", func(r *row) *float64 { return &r.AddSeenUS }, true},
-	{"replace_us", "replace µs", func(r *row) *float64 { return &r.ReplaceUS }, true},
-	{"replace_us_p99", "p99", func(r *row) *float64 { return &r.ReplaceP99 }, true},
-	{"remove_us", "remove µs", func(r *row) *float64 { return &r.RemoveUS }, true},
-	{"remove_us_p99", "p99", func(r *row) *float64 { return &r.RemoveP99 }, true},
-	{"query_us_p50", "query µs", func(r *row) *float64 { return &r.QueryP50 }, true},
-	{"query_us_p99", "p99", func(r *row) *float64 { return &r.QueryP99 }, true},
-	{"allocs", "allocs", func(r *row) *float64 { return &r.Allocs }, true},
-	{"per_s_1", "queries/s", func(r *row) *float64 { return &r.PerS1 }, false},
-	{"per_s_2", "two goroutines", func(r *row) *float64 { return &r.PerS2 }, false},
-	{"per_s_max", "GOMAXPROCS", func(r *row) *float64 { return &r.PerSMax }, false},
-	{"scaling_2", "1→2", func(r *row) *float64 { return &r.Scaling2 }, false},
-	{"scaling_max", "1→max", func(r *row) *float64 { return &r.ScalingMax }, false},
-	{"bytes_per_tool", "B/tool", func(r *row) *float64 { return &r.BytesPerTool }, true},
-	{"recall@5", "recall@5", func(r *row) *float64 { return &r.Recall }, false},
+// round lets the engines work batch by batch in turn, so that what else the
+// machine does meets all of them. Their order is drawn for each round, and for
+// each batch another one is first.
+//
+// The garbage of one is collected among what all hold. That makes it no dearer:
+// the collector waits until the heap has doubled.
+func (l *load) round(names []string, n int, begin func(phase string)) (turns []*turn, err error) {
+	for _, i := range rand.New(rand.NewPCG(l.seed, uint64(n))).Perm(len(names)) {
+		turns = append(turns, &turn{
+			load: l, engine: newEngine(names[i]), took: make(map[string][]float64),
+			row: row{names[i], len(l.lines), map[string]float64{"rounds": 1, "queries": float64(len(l.queries))}},
+		})
+	}
+	order := slices.Clone(turns)
+	each := func(step func(t *turn) error) {
+		for _, t := range order {
+			if err == nil {
+				if err = step(t); err != nil {
+					err = fmt.Errorf("%s, %d tools: %w", t.row.engine, len(l.lines), err)
+				}
+			}
+		}
+		order = append(order[1:], order[0])
+	}
+
+	begin("build")
+	held := heap()
+	each(func(t *turn) error { return t.start(&held) })
+	defer func() {
+		for _, t := range turns {
+			if t.tools != nil {
+				err = cmp.Or(err, t.close())
+			}
+		}
+	}()
+	begin("queries")
+	for batch := range slices.Chunk(l.queries, max(1, len(l.queries)/10)) {
+		each(func(t *turn) error { return t.ask(batch) })
+	}
+	begin("queries of several goroutines")
+	each((*turn).throughput)
+	begin("changes")
+	for batch := range slices.Chunk(l.changes, max(1, len(l.changes)/10)) {
+		each(func(t *turn) error { return t.change(batch) })
+	}
+	for _, t := range turns {
+		t.finish()
+	}
+	return turns, err
 }
 
-func figureOf(key string) figure {
-	return figures[slices.IndexFunc(figures, func(f figure) bool { return f.key == key })]
-}
-
-// An effort is how much is measured in one turn of an engine.
+// An effort is how much is measured in one round.
 type effort struct {
 	rounds   int
-	queries  int           // each asked once; all engines get the same
-	changes  int           // of each kind, at most; all engines get the same
-	patience time.Duration // after which no more changes are begun, but for the first three
+	queries  int           // each timed once
+	changes  int           // of each kind, at most
+	patience time.Duration // after which an engine makes no more changes, but for the first three
 	busy     time.Duration // of one throughput measurement, about
 }
 
@@ -103,18 +108,19 @@ type effort struct {
 func effortFor(tools int, short bool) effort {
 	switch {
 	case short:
-		return effort{3, 200, 30, 200 * time.Millisecond, 50 * time.Millisecond}
+		return effort{3, 100, 30, 100 * time.Millisecond, 20 * time.Millisecond}
 	case tools > 10_000:
-		return effort{3, 100, 30, time.Second / 2, 200 * time.Millisecond}
+		return effort{3, 100, 200, time.Second, 100 * time.Millisecond}
 	case tools > 1_000:
-		return effort{5, 200, 50, time.Second, 100 * time.Millisecond}
+		return effort{5, 200, 200, time.Second, 50 * time.Millisecond}
 	}
-	return effort{9, 500, 50, time.Second, 50 * time.Millisecond}
+	return effort{9, 500, 200, 300 * time.Millisecond, 50 * time.Millisecond}
 }
 
 // A load is what all engines are given at one number of tools.
 type load struct {
 	effort
+	seed    uint64
 	lines   [][]byte // the tools
 	bytes   int      // of memory that the tools take, decoded
 	queries []string
@@ -125,33 +131,39 @@ type load struct {
 // removes one that is there. Each tool that comes has a word in its name that
 // no other has.
 type change struct {
-	added, put        *tool
-	replaced, removed int // numbers; each occurs once
+	added, put, gone           *tool
+	number, replaced, removed int // of these
 }
 
 func newLoad(corpora []corpus, p *pool, tools int, short bool) (*load, error) {
-	l := &load{effort: effortFor(tools, short)}
+	l := &load{effort: effortFor(tools, short), seed: p.seed}
 	var err error
 	if l.lines, err = p.lines(tools); err != nil {
 		return nil, err
 	}
 	before := heap()
-	decoded, err := decodeAll(l.lines)
+	there, err := decodeAll(l.lines)
 	if err != nil {
 		return nil, err
 	}
 	l.bytes = heap() - before
-	runtime.KeepAlive(decoded)
 
 	rng := rand.New(rand.NewPCG(p.seed, 1))
 	l.queries = drawQueries(corpora, l.effort.queries, rng)
-	numbers := rng.Perm(tools)
-	for i := range min(l.effort.changes, tools/2) {
+	numbers := make([]int, tools)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	for i := range l.effort.changes {
 		const apart = 1 << 32 // from the tools that are there
-		l.changes = append(l.changes, change{
-			p.variant(apart + 2*i), p.variant(apart + 2*i + 1),
-			numbers[2*i], numbers[2*i+1],
-		})
+		c := change{added: p.variant(apart + 2*i), put: p.variant(apart + 2*i + 1), number: tools + i}
+		there, numbers = append(there, c.added), append(numbers, c.number)
+		at := rng.IntN(len(there))
+		c.replaced, there[at] = numbers[at], c.put
+		at = rng.IntN(len(there))
+		c.removed, c.gone = numbers[at], there[at]
+		there, numbers = slices.Delete(there, at, at+1), slices.Delete(numbers, at, at+1)
+		l.changes = append(l.changes, c)
 	}
 	return l, nil
 }
@@ -159,7 +171,7 @@ func newLoad(corpora []corpus, p *pool, tools int, short bool) (*load, error) {
 // heap returns the bytes in use on Go's heap.
 func heap() int {
 	// A first collection only moves what is pooled to where the next takes it.
-	for range 3 {
+	for range 2 {
 		runtime.GC()
 	}
 	var m runtime.MemStats
@@ -167,54 +179,52 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// measure gives one engine its turn in a round.
-func (l *load) measure(e engine) (r row, err error) {
-	r = row{Tools: len(l.lines), Rounds: 1, Queries: len(l.queries)}
-	dst := make([]mcphybrid.Match, 0, k)
-	before := heap()
-
+// start builds the engine, lets it answer each query once, and measures what
+// an answer then allocates and how much memory is held, which was *held bytes.
+func (t *turn) start(held *int) error {
 	begun := time.Now()
-	tools, err := decodeAll(l.lines)
+	tools, err := decodeAll(t.lines)
 	if err != nil {
-		return r, err
+		return err
 	}
 	decoded := time.Now()
-	if err := e.build(tools); err != nil {
-		return r, err
+	if err := t.build(tools); err != nil {
+		return err
 	}
-	defer func() { err = cmp.Or(err, e.close()) }()
-	if _, err := e.search(dst, l.queries[0], k); err != nil {
-		return r, err
+	t.tools = tools
+	if _, err := t.search(nil, t.queries[0], k); err != nil {
+		return err
 	}
-	r.BuildMS, r.IndexMS = since(begun)/1e3, since(decoded)/1e3
+	t.figures["build_ms"], t.figures["index_ms"] = since(begun)/1e3, since(decoded)/1e3
 
-	if err := findsItsTools(e, tools); err != nil {
-		return r, err
+	if err := findsItsTools(t.engine, tools); err != nil {
+		return err
 	}
-	if err := l.ask(e, &r); err != nil {
-		return r, err
+	// A collection would empty the pools that engines have.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	var before, after runtime.MemStats
+	for _, m := range []*runtime.MemStats{&before, &after} {
+		if err := t.ask(t.queries); err != nil {
+			return err
+		}
+		runtime.ReadMemStats(m)
 	}
-	after := heap()
-	outside, err := e.outside()
-	if err != nil {
-		return r, err
-	}
-	r.BytesPerTool = float64(after-before-l.bytes+outside) / float64(len(tools))
+	clear(t.took)
+	t.figures["allocs"] = float64(after.Mallocs-before.Mallocs) / float64(len(t.queries))
 
-	if err := l.throughput(e, &r); err != nil {
-		return r, err
-	}
-	err = l.change(e, tools, &r)
-	runtime.KeepAlive(tools)
-	return r, err
+	now := heap()
+	outside, err := t.outside()
+	t.figures["bytes_per_tool"] = float64(now-*held-t.bytes+outside) / float64(len(tools))
+	*held = now
+	return err
 }
 
 // since returns microseconds.
 func since(t time.Time) float64 { return float64(time.Since(t).Nanoseconds()) / 1e3 }
 
-// findsItsTools checks an engine that was just built, and warms it: of 20
-// tools, most must be among the answers to their names. Not all, as there are
-// names that many tools have.
+// findsItsTools checks an engine that was just built: of 20 tools, most must
+// be among the answers to their names. Not all, as there are names that many
+// tools have.
 func findsItsTools(e engine, tools []*tool) error {
 	found, tried := 0, min(len(tools), 20)
 	for i := range tried {
@@ -233,30 +243,26 @@ func findsItsTools(e engine, tools []*tool) error {
 	return nil
 }
 
-// ask measures single queries.
-func (l *load) ask(e engine, r *row) error {
+// ask times single queries.
+func (t *turn) ask(queries []string) error {
 	dst := make([]mcphybrid.Match, 0, k)
-	took := make([]float64, len(l.queries))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for i, query := range l.queries {
+	took := make([]float64, len(queries))
+	for i, query := range queries {
 		begun := time.Now()
-		_, err := e.search(dst, query, k)
+		_, err := t.search(dst, query, k)
 		took[i] = since(begun)
 		if err != nil {
 			return fmt.Errorf("query %q: %w", query, err)
 		}
 	}
-	runtime.ReadMemStats(&after)
-	r.Allocs = float64(after.Mallocs-before.Mallocs) / float64(len(l.queries))
-	r.QueryP50, r.QueryP99 = percentile(took, 50), percentile(took, 99)
+	t.took["query"] = append(t.took["query"], took...)
 	return nil
 }
 
 // throughput measures queries from several goroutines at once. Each goroutine
-// asks the same ones, as many as take one goroutine about l.busy.
-func (l *load) throughput(e engine, r *row) error {
-	n := max(8, int(float64(l.busy.Microseconds())/r.QueryP50))
+// asks the same ones, as many as take one goroutine about t.busy.
+func (t *turn) throughput() error {
+	n := max(8, int(float64(t.busy.Microseconds())/percentile(t.took["query"], 50)))
 	perSecond := func(goroutines int) (float64, error) {
 		var all sync.WaitGroup
 		errs := make([]error, goroutines)
@@ -265,7 +271,7 @@ func (l *load) throughput(e engine, r *row) error {
 			all.Go(func() {
 				dst := make([]mcphybrid.Match, 0, k)
 				for i := range n {
-					if _, err := e.search(dst, l.queries[i%len(l.queries)], k); err != nil {
+					if _, err := t.search(dst, t.queries[i%len(t.queries)], k); err != nil {
 						errs[g] = err
 					}
 				}
@@ -274,66 +280,70 @@ func (l *load) throughput(e engine, r *row) error {
 		all.Wait()
 		return float64(goroutines*n) * 1e6 / since(begun), cmp.Or(errs...)
 	}
-	var err1, err2, err3 error
-	r.PerS1, err1 = perSecond(1)
-	r.PerS2, err2 = perSecond(2)
-	r.PerSMax = r.PerS2
+	one, err1 := perSecond(1)
+	two, err2 := perSecond(2)
+	most, err3 := two, error(nil)
 	if runtime.GOMAXPROCS(0) != 2 {
-		r.PerSMax, err3 = perSecond(runtime.GOMAXPROCS(0))
+		most, err3 = perSecond(runtime.GOMAXPROCS(0))
 	}
-	r.Scaling2, r.ScalingMax = r.PerS2/r.PerS1, r.PerSMax/r.PerS1
+	t.figures["per_s_1"], t.figures["per_s_2"], t.figures["per_s_max"] = one, two, most
+	t.figures["scaling_2"], t.figures["scaling_max"] = two/one, most/one
 	return cmp.Or(err1, err2, err3)
 }
 
-// change measures changes, and checks that they are seen.
-func (l *load) change(e engine, tools []*tool, r *row) error {
-	var add, seen, replace, remove []float64
-	dst := make([]mcphybrid.Match, 0, k)
-	finds := func(query string, number int) (bool, error) {
-		matches, err := e.search(dst, query, k)
-		return slices.ContainsFunc(matches, func(m mcphybrid.Match) bool { return m.Doc == number }), err
-	}
-	for i, started := 0, time.Now(); i < len(l.changes) && (i < 3 || time.Since(started) < l.patience); i++ {
-		c, number := l.changes[i], len(l.lines)+i
-
-		begun := time.Now()
-		err := e.add(number, c.added)
-		add = append(add, since(begun))
-		if err != nil {
+// change times changes, and checks outside of that time that they are seen.
+func (t *turn) change(changes []change) error {
+	begun := time.Now()
+	defer func() { t.spent += time.Since(begun) }()
+	for _, c := range changes {
+		if len(t.took["add"]) >= 3 && t.spent+time.Since(begun) > t.patience {
+			break
+		}
+		if err := cmp.Or(
+			t.put("add", c.number, c.added, c.added),
+			t.put("replace", c.replaced, c.put, c.put),
+			t.put("remove", c.removed, nil, c.gone),
+		); err != nil {
 			return err
-		}
-		found, err := finds(ownWord(c.added), number)
-		seen = append(seen, since(begun))
-		if err != nil || !found {
-			return cmp.Or(err, fmt.Errorf("an added tool is not found by %q", ownWord(c.added)))
-		}
-
-		begun = time.Now()
-		err = e.replace(c.replaced, c.put)
-		replace = append(replace, since(begun))
-		if err != nil {
-			return err
-		}
-		if found, err := finds(ownWord(c.put), c.replaced); err != nil || !found {
-			return cmp.Or(err, fmt.Errorf("a tool that replaced another is not found by %q", ownWord(c.put)))
-		}
-
-		begun = time.Now()
-		err = e.remove(c.removed)
-		remove = append(remove, since(begun))
-		if err != nil {
-			return err
-		}
-		if found, err := finds(tools[c.removed].Name, c.removed); err != nil || found {
-			return cmp.Or(err, fmt.Errorf("a removed tool is still found by %q", tools[c.removed].Name))
 		}
 	}
-	r.Changes = len(add)
-	r.AddUS, r.AddP99 = percentile(add, 50), percentile(add, 99)
-	r.AddSeenUS = percentile(seen, 50)
-	r.ReplaceUS, r.ReplaceP99 = percentile(replace, 50), percentile(replace, 99)
-	r.RemoveUS, r.RemoveP99 = percentile(remove, 50), percentile(remove, 99)
 	return nil
+}
+
+// put makes the change of a number to one tool or none, and looks for another.
+func (t *turn) put(kind string, number int, to, other *tool) error {
+	query := other.Name
+	if to != nil {
+		query = ownWord(to)
+	}
+	apply := t.engine.change(number, to)
+	begun := time.Now()
+	err := apply()
+	took := since(begun)
+	if err != nil {
+		return err
+	}
+	matches, err := t.search(nil, query, k)
+	seen := since(begun)
+	if err != nil {
+		return err
+	}
+	if found := slices.ContainsFunc(matches, func(m mcphybrid.Match) bool { return m.Doc == number }); found != (to != nil) {
+		return fmt.Errorf("after %s of tool %d, its being found by %q is %t", kind, number, query, found)
+	}
+	t.took[kind], t.took[kind+" seen"] = append(t.took[kind], took), append(t.took[kind+" seen"], seen)
+	return nil
+}
+
+func (t *turn) finish() {
+	f := t.figures
+	f["query_us_p50"], f["query_us_p99"] = percentile(t.took["query"], 50), percentile(t.took["query"], 99)
+	for _, kind := range []string{"add", "replace", "remove"} {
+		f[kind+"_us"], f[kind+"_us_p99"] = percentile(t.took[kind], 50), percentile(t.took[kind], 99)
+	}
+	f["add_seen_us"] = percentile(t.took["add seen"], 50)
+	f["changes"] = float64(len(t.took["add"]))
+	t.engine, t.tools, t.took = nil, nil, nil
 }
 
 // ownWord returns the word that a variant has to itself.
@@ -347,18 +357,4 @@ func percentile(values []float64, p int) float64 {
 	}
 	slices.Sort(values)
 	return values[(len(values)*p+99)/100-1]
-}
-
-// summary returns the row of an engine's turns: of each figure, the median.
-func summary(turns []row) row {
-	r := turns[0]
-	r.Rounds = len(turns)
-	values := make([]float64, len(turns))
-	for _, f := range figures {
-		for i := range turns {
-			values[i] = *f.of(&turns[i])
-		}
-		*f.of(&r) = percentile(values, 50)
-	}
-	return r
 }

@@ -66,22 +66,23 @@ func (e *ranked) build(tools []*tool) error {
 	return e.set(docs)
 }
 
-func (e *ranked) add(number int, t *tool) error {
-	e.numbers = append(e.numbers, number)
-	return e.set(append(slices.Clip(e.docs), &t.Document))
-}
-
-func (e *ranked) replace(number int, t *tool) error {
-	place, _ := slices.BinarySearch(e.numbers, number)
+// change makes the new list, which is the caller's business. What is appended
+// goes behind the end of the old list, where the index of that does not look;
+// there it is part of apply.
+func (e *ranked) change(number int, t *tool) func() error {
+	place, there := slices.BinarySearch(e.numbers, number)
 	docs := slices.Clone(e.docs)
-	docs[place] = &t.Document
-	return e.set(docs)
-}
-
-func (e *ranked) remove(number int) error {
-	place, _ := slices.BinarySearch(e.numbers, number)
-	e.numbers = slices.Delete(e.numbers, place, place+1)
-	return e.set(slices.Delete(slices.Clone(e.docs), place, place+1))
+	switch {
+	case t == nil:
+		e.numbers = slices.Delete(e.numbers, place, place+1)
+		docs = slices.Delete(docs, place, place+1)
+	case there:
+		docs[place] = &t.Document
+	default:
+		e.numbers = append(e.numbers, number)
+		return func() error { return e.set(append(e.docs, &t.Document)) }
+	}
+	return func() error { return e.set(docs) }
 }
 
 func (e *ranked) search(dst []mcphybrid.Match, query string, k int) ([]mcphybrid.Match, error) {

@@ -44,35 +44,30 @@ func count(number int, t *tool) counted {
 
 func (e *scan) build(tools []*tool) error {
 	for i, t := range tools {
-		_ = e.add(i, t)
+		_ = e.change(i, t)()
 	}
 	return nil
 }
 
-func (e *scan) add(number int, t *tool) error {
-	c := count(number, t)
-	e.docs = append(e.docs, c)
-	e.total += c.length
-	return nil
-}
-
-func (e *scan) place(number int) int {
-	place, _ := slices.BinarySearchFunc(e.docs, number, func(c counted, n int) int { return cmp.Compare(c.number, n) })
-	return place
-}
-
-func (e *scan) replace(number int, t *tool) error {
-	c, place := count(number, t), e.place(number)
-	e.total += c.length - e.docs[place].length
-	e.docs[place] = c
-	return nil
-}
-
-func (e *scan) remove(number int) error {
-	place := e.place(number)
-	e.total -= e.docs[place].length
-	e.docs = slices.Delete(e.docs, place, place+1)
-	return nil
+func (e *scan) change(number int, t *tool) func() error {
+	return func() error {
+		place, there := slices.BinarySearchFunc(e.docs, number, func(c counted, n int) int { return cmp.Compare(c.number, n) })
+		if there {
+			e.total -= e.docs[place].length
+		}
+		if t == nil {
+			e.docs = slices.Delete(e.docs, place, place+1)
+			return nil
+		}
+		c := count(number, t)
+		e.total += c.length
+		if there {
+			e.docs[place] = c
+		} else {
+			e.docs = append(e.docs, c) // numbers only grow
+		}
+		return nil
+	}
 }
 
 func (e *scan) search(dst []mcphybrid.Match, query string, k int) ([]mcphybrid.Match, error) {
