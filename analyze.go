@@ -27,7 +27,8 @@ type analyzer struct {
 	terms []span
 	bytes []byte // of all terms
 
-	normal []byte // the text in NFKC, if it has runes outside ASCII
+	normal     []byte // the text in NFKC, if it is not ASCII
+	normalizer norm.Iter
 }
 
 // A span is the place of a term in analyzer.bytes.
@@ -121,8 +122,7 @@ func next(text []byte) (rune, kind, int) {
 func (a *analyzer) add(text []byte) {
 	for _, c := range text {
 		if c >= utf8.RuneSelf {
-			a.normal = norm.NFKC.Append(a.normal[:0], text...)
-			text = a.normal
+			text = a.normalize(text)
 			break
 		}
 	}
@@ -140,6 +140,19 @@ func (a *analyzer) add(text []byte) {
 			text = text[n:]
 		}
 	}
+}
+
+// normalize returns text in NFKC. Unlike norm.Form.Append it allocates nothing.
+func (a *analyzer) normalize(text []byte) []byte {
+	n := norm.NFKC.QuickSpan(text)
+	if n == len(text) {
+		return text
+	}
+	a.normal = append(a.normal[:0], text[:n]...)
+	for a.normalizer.Init(norm.NFKC, text[n:]); !a.normalizer.Done(); {
+		a.normal = append(a.normal, a.normalizer.Next()...)
+	}
+	return a.normal
 }
 
 // plainWord appends the word at the start of text, if it is one term of ASCII

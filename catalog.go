@@ -52,7 +52,7 @@ type source struct {
 // newCatalog returns the catalog of sources that follows prev. Tools that prev
 // has too, under the same name, are the same *BridgeTool.
 func newCatalog(prev *catalog, sources []*source, opts *Options) *catalog {
-	c := &catalog{version: prev.version + 1, byName: make(map[string]entry)}
+	c := &catalog{version: prev.version + 1, byName: make(map[string]entry, len(prev.byName))}
 	for _, src := range sources {
 		c.problems = append(c.problems, src.problems...)
 		before := len(c.tools)

@@ -64,7 +64,7 @@ func ExampleSession_Search() {
 	}
 	// Output:
 	// mcp_weather__weather_in_Oslo 1.80
-	// mcp_weather__weather_in_Quito 0.31
+	// mcp_weather__weather_in_Quito 0.39
 }
 
 func ExampleSession_ActivateTools() {

@@ -11,10 +11,9 @@ type Explanation struct {
 // A ScorePart is what one thing gave to a score.
 type ScorePart struct {
 	// Field is where Term was found: "server", "name", "title", "description",
-	// "parameters", "parameter texts" or "hints". Or it is one of
-	// "feedback", for terms that the best documents have in common; "whole
-	// name", for a name that is in the query; and "overlap", which is
-	// negative, for what documents before this one answer already.
+	// "parameters", "parameter texts" or "hints"; "text" in a [BM25Index]. Or
+	// it is "feedback", for terms that the best documents have in common, or
+	// "whole name", for a name that is in the query.
 	Field string
 
 	Query string  // the term of the query, after stemming; "" if Field is not a field
@@ -28,6 +27,8 @@ var fieldNames = [fields]string{"server", "name", "title", "description", "param
 // in the order of the query, the fields of each in the order above. A document
 // that is not found has what it has of them all the same; that of a document
 // number that does not exist is empty.
+//
+// Filters are not known here: the best documents are those of the whole index.
 func (x *Index) Explain(query string, doc int) Explanation {
 	var e Explanation
 	if doc < 0 || doc >= len(x.docs) {
@@ -70,21 +71,18 @@ func (x *Index) Explain(query string, doc int) Explanation {
 			}
 		}
 	}
-	if x.growth.ranker != RankerDefault || !slices.ContainsFunc(r.top(nil, closerDocs, nil), func(m Match) bool { return m.Doc == doc }) {
+	if x.growth.ranker != RankerDefault {
 		return e
 	}
-	found := r.lookCloser(nil, closerDocs, nil)
-	for i := range r.closer.docs {
-		if d := &r.closer.docs[i]; d.doc == doc {
-			e.add(ScorePart{Field: "feedback", Score: (d.score - float64(d.total)) / unit})
-			e.add(ScorePart{Field: "whole name", Score: (d.value - d.score) / unit})
-		}
+	best := r.top(nil, closerDocs, nil)
+	i := slices.IndexFunc(best, func(m Match) bool { return m.Doc == doc })
+	if i < 0 {
+		return e
 	}
-	for _, m := range found {
-		if m.Doc == doc {
-			e.add(ScorePart{Field: "overlap", Score: m.Score - e.Score})
-		}
-	}
+	r.mark(best)
+	e.add(ScorePart{Field: "feedback", Score: r.feedback(doc)})
+	r.raise(best)
+	e.add(ScorePart{Field: "whole name", Score: best[i].Score - e.Score})
 	return e
 }
 

@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -28,24 +30,74 @@ func testLoad(t *testing.T, tools int) *load {
 	return l
 }
 
-// TestEngines lets each engine have a turn, which checks that tools are found
+// TestEngines lets all engines have a round, which checks that tools are found
 // by their names, and that each change is seen.
 func TestEngines(t *testing.T) {
 	l := testLoad(t, 400)
-	for _, spec := range engines {
-		t.Run(spec.name, func(t *testing.T) {
-			r, err := l.measure(spec.make())
-			require.NoError(t, err)
-			assert.Equal(t, 400, r.Tools)
-			assert.GreaterOrEqual(t, r.Changes, 3)
-			for _, f := range figures {
-				if f.key != "recall@5" && f.key != "allocs" {
-					assert.Positive(t, *f.of(&r), f.key)
-				}
+	names, err := parseEngines("")
+	require.NoError(t, err)
+	turns, err := l.round(names, 0, func(string) {})
+	require.NoError(t, err)
+	require.Len(t, turns, len(engines))
+	for _, turn := range turns {
+		figures := turn.figures
+		assert.Equal(t, 400, turn.size)
+		assert.GreaterOrEqual(t, figures["changes"], 3.0)
+		for key, value := range figures {
+			if key != "allocs" {
+				assert.Positive(t, value, "%s, %s", turn.name, key)
 			}
-			assert.GreaterOrEqual(t, r.QueryP99, r.QueryP50)
-			assert.GreaterOrEqual(t, r.BuildMS, r.IndexMS)
-		})
+		}
+		assert.GreaterOrEqual(t, figures["query_us_p99"], figures["query_us_p50"])
+		assert.GreaterOrEqual(t, figures["build_ms"], figures["index_ms"])
+		if named([]string{turn.name}, own) != nil {
+			assert.Less(t, figures["allocs"], 0.5, turn.name)
+		}
+	}
+}
+
+// spy tells which engine is asked.
+type spy struct {
+	scan
+	asked func(query string)
+}
+
+func (e *spy) search(dst []mcphybrid.Match, query string, k int) ([]mcphybrid.Match, error) {
+	e.asked(query)
+	return e.scan.search(dst, query, k)
+}
+
+// TestTurns: the engines are asked the same queries, a tenth at a time, and
+// the one that is first is the last the next time.
+func TestTurns(t *testing.T) {
+	defer func(all []engineSpec) { engines = all }(engines)
+	engines = nil
+	names := []string{"a", "b", "c"}
+	phase, order, asked := "", "", make(map[string][]string)
+	for _, name := range names {
+		engines = append(engines, engineSpec{name: name, make: func() engine {
+			return &spy{asked: func(query string) {
+				if phase == "queries" {
+					order += name
+					asked[name] = append(asked[name], query)
+				}
+			}}
+		}})
+	}
+	l := testLoad(t, 40)
+	_, err := l.round(names, 0, func(p string) { phase = p })
+	require.NoError(t, err)
+	for _, name := range names {
+		assert.Equal(t, l.queries, asked[name])
+	}
+	size := len(l.queries) / 10
+	require.Len(t, order, 3*len(l.queries))
+	for batch := range len(order) / size {
+		assert.Equal(t, strings.Repeat(order[batch*size:][:1], size), order[batch*size:][:size])
+		if batch%3 == 0 && batch > 0 {
+			assert.Equal(t, order[(batch-3)*size], order[(batch+2)*size], "the first is now the last")
+			assert.Equal(t, order[(batch-2)*size], order[batch*size], "the second is now the first")
+		}
 	}
 }
 
@@ -74,10 +126,10 @@ func TestScanIsClassic(t *testing.T) {
 	}
 	same()
 	for _, e := range []engine{scan, classic} {
-		for i, c := range l.changes {
-			require.NoError(t, e.add(len(tools)+i, c.added))
-			require.NoError(t, e.replace(c.replaced, c.put))
-			require.NoError(t, e.remove(c.removed))
+		for _, c := range l.changes {
+			require.NoError(t, e.change(c.number, c.added)())
+			require.NoError(t, e.change(c.replaced, c.put)())
+			require.NoError(t, e.change(c.removed, nil)())
 		}
 	}
 	same()
@@ -168,9 +220,12 @@ func TestNumber(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	assert.Equal(t, "create Issue v2 get URL", words("createIssue_v2 getURL"))
-	assert.Equal(t, `"create" OR "issue"`, expression("the createIssue, create_issue"))
-	assert.Equal(t, `"天" OR "气" OR "api"`, expression("天气API"))
-	assert.Empty(t, expression("the"))
+	plain, best := &fts5{}, &fts5{tuned: true}
+	assert.Equal(t, `"the" OR "create" OR "issue" OR "create" OR "issue"`, plain.expression("the createIssue, create_issue"))
+	assert.Equal(t, `"create" OR "issue"`, best.expression("the createIssue, create_issue"))
+	assert.Equal(t, `"天气api"`, plain.expression("天气API"))
+	assert.Equal(t, `"天" OR "气" OR "api"`, best.expression("天气API"))
+	assert.Empty(t, best.expression("the"))
 	names, descriptions := parameters(json.RawMessage(
 		`{"properties": {"b": {"items": {"properties": {"c": {"description": "inner"}}}}, "a": {"description": "outer"}}}`))
 	assert.Equal(t, "a b c", names)

@@ -42,13 +42,15 @@ const (
 	former = "former" // what this project's rankers come from
 )
 
-// engines are in the order of the tables.
-var engines = []struct {
+type engineSpec struct {
 	name, role string
 	colour     string // of plots; dark enough for text on white
 	about      string // in Markdown
 	make       func() engine
-}{
+}
+
+// engines are in the order of the tables.
+var engines = []engineSpec{
 	{"default", own, "#0b5fa5", "this project's ranker", func() engine { return newRanked(mcphybrid.RankerDefault) }},
 	{"lexical", own, "#007a5a", "the same without what is known of words", func() engine { return newRanked(mcphybrid.RankerLexical) }},
 	{"classic", former, "#5f5f5f", "this project's BM25 by the published formula; each change builds it anew", newClassic},

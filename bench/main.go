@@ -40,7 +40,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	dir := flags.String("corpus", "../testdata/corpus", "the `folder` of a corpus, or of folders of corpora")
 	sizeList := flags.String("sizes", "", "`numbers` of tools (default 40,400,4000,40000; with -short 40,400)")
 	engineList := flags.String("engines", "", "`names` of engines (default all)")
-	short := flags.Bool("short", false, "measure less, to see that all works: fewer rounds, the first 400 queries of a corpus")
+	short := flags.Bool("short", false, "measure less, to see that all works: fewer rounds, the first 100 queries of a corpus")
 	seed := flags.Uint64("seed", 1, "for what is drawn at random")
 	jsonPath := flags.String("json", "", "write the results to this `file`")
 	svgDir := flags.String("svg", "", "write the plots to this `folder`")
@@ -64,10 +64,10 @@ func run(args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 
-	res := &results{Machine: thisMachine(), Command: command(flags)}
+	res := &results{Machine: thisMachine(), Command: command(flags), names: names}
 	for _, c := range corpora {
 		if *short {
-			c.queries = c.queries[:min(len(c.queries), 400)]
+			c.queries = c.queries[:min(len(c.queries), 100)]
 		}
 		fmt.Fprintf(stderr, "quality: %s\n", c.name)
 		q, err := qualityOf(c, names)
@@ -86,11 +86,11 @@ func run(args []string, stdout, stderr io.Writer) error {
 		if err != nil {
 			return err
 		}
-		turns, err := l.rounds(names, stderr)
+		rounds, err := l.rounds(names, stderr)
 		if err != nil {
 			return err
 		}
-		res.add(names, turns)
+		res.add(size, rounds)
 	}
 	res.Machine.Took = time.Since(res.Machine.started).Round(time.Second).String()
 
@@ -117,25 +117,6 @@ func run(args []string, stdout, stderr io.Writer) error {
 		return write(*markdownPath, func(w io.Writer) error { _, err := io.WriteString(w, page); return err })
 	}
 	return nil
-}
-
-// rounds lets the engines take turns, in each round another one first, so that
-// what else the machine does meets all of them. It returns the turns of each.
-func (l *load) rounds(names []string, progress io.Writer) (map[string][]row, error) {
-	turns := make(map[string][]row)
-	for round := range l.effort.rounds {
-		for i := range names {
-			name := names[(i+round)%len(names)]
-			fmt.Fprintf(progress, "%d tools, round %d of %d: %-8s\n", len(l.lines), round+1, l.effort.rounds, name)
-			r, err := l.measure(newEngine(name))
-			if err != nil {
-				return nil, fmt.Errorf("%s, %d tools: %w", name, len(l.lines), err)
-			}
-			r.Engine = name
-			turns[name] = append(turns[name], r)
-		}
-	}
-	return turns, nil
 }
 
 func parseEngines(list string) ([]string, error) {

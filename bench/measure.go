@@ -37,7 +37,7 @@ func (l *load) rounds(names []string, progress io.Writer) (map[string][]row, err
 			return nil, err
 		}
 		for _, t := range turns {
-			rows[t.row.engine] = append(rows[t.row.engine], t.row)
+			rows[t.row.name] = append(rows[t.row.name], t.row)
 		}
 	}
 	return rows, nil
@@ -61,7 +61,7 @@ func (l *load) round(names []string, n int, begin func(phase string)) (turns []*
 		for _, t := range order {
 			if err == nil {
 				if err = step(t); err != nil {
-					err = fmt.Errorf("%s, %d tools: %w", t.row.engine, len(l.lines), err)
+					err = fmt.Errorf("%s, %d tools: %w", t.row.name, len(l.lines), err)
 				}
 			}
 		}
@@ -80,13 +80,13 @@ func (l *load) round(names []string, n int, begin func(phase string)) (turns []*
 	}()
 	begin("queries")
 	for batch := range slices.Chunk(l.queries, max(1, len(l.queries)/10)) {
-		each(func(t *turn) error { return t.ask(batch) })
+		each(func(t *turn) error { return cmp.Or(t.warm(), t.ask(batch)) })
 	}
 	begin("queries of several goroutines")
 	each((*turn).throughput)
 	begin("changes")
 	for batch := range slices.Chunk(l.changes, max(1, len(l.changes)/10)) {
-		each(func(t *turn) error { return t.change(batch) })
+		each(func(t *turn) error { return t.makeChanges(batch) })
 	}
 	for _, t := range turns {
 		t.finish()
@@ -108,13 +108,13 @@ type effort struct {
 func effortFor(tools int, short bool) effort {
 	switch {
 	case short:
-		return effort{3, 100, 30, 100 * time.Millisecond, 20 * time.Millisecond}
+		return effort{3, 60, 30, 50 * time.Millisecond, 20 * time.Millisecond}
 	case tools > 10_000:
-		return effort{3, 100, 200, time.Second, 100 * time.Millisecond}
+		return effort{3, 40, 200, time.Second, 100 * time.Millisecond}
 	case tools > 1_000:
-		return effort{5, 200, 200, time.Second, 50 * time.Millisecond}
+		return effort{5, 100, 200, time.Second, 50 * time.Millisecond}
 	}
-	return effort{9, 500, 200, 300 * time.Millisecond, 50 * time.Millisecond}
+	return effort{7, 300, 200, 300 * time.Millisecond, 50 * time.Millisecond}
 }
 
 // A load is what all engines are given at one number of tools.
@@ -131,7 +131,7 @@ type load struct {
 // removes one that is there. Each tool that comes has a word in its name that
 // no other has.
 type change struct {
-	added, put, gone           *tool
+	added, put, gone          *tool
 	number, replaced, removed int // of these
 }
 
@@ -243,6 +243,18 @@ func findsItsTools(e engine, tools []*tool) error {
 	return nil
 }
 
+// warm asks for two milliseconds, to bring back what the engines before have
+// driven out of the processor's caches.
+func (t *turn) warm() error {
+	begun := time.Now()
+	for i := 0; time.Since(begun) < 2*time.Millisecond; i++ {
+		if _, err := t.search(nil, t.queries[i%len(t.queries)], k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // ask times single queries.
 func (t *turn) ask(queries []string) error {
 	dst := make([]mcphybrid.Match, 0, k)
@@ -262,7 +274,11 @@ func (t *turn) ask(queries []string) error {
 // throughput measures queries from several goroutines at once. Each goroutine
 // asks the same ones, as many as take one goroutine about t.busy.
 func (t *turn) throughput() error {
-	n := max(8, int(float64(t.busy.Microseconds())/percentile(t.took["query"], 50)))
+	mean := 0.0
+	for _, took := range t.took["query"] {
+		mean += took / float64(len(t.queries))
+	}
+	n := max(4, int(float64(t.busy.Microseconds())/mean))
 	perSecond := func(goroutines int) (float64, error) {
 		var all sync.WaitGroup
 		errs := make([]error, goroutines)
@@ -291,8 +307,8 @@ func (t *turn) throughput() error {
 	return cmp.Or(err1, err2, err3)
 }
 
-// change times changes, and checks outside of that time that they are seen.
-func (t *turn) change(changes []change) error {
+// makeChanges times changes, and checks outside of that time that they are seen.
+func (t *turn) makeChanges(changes []change) error {
 	begun := time.Now()
 	defer func() { t.spent += time.Since(begun) }()
 	for _, c := range changes {
@@ -316,7 +332,7 @@ func (t *turn) put(kind string, number int, to, other *tool) error {
 	if to != nil {
 		query = ownWord(to)
 	}
-	apply := t.engine.change(number, to)
+	apply := t.change(number, to)
 	begun := time.Now()
 	err := apply()
 	took := since(begun)
@@ -343,7 +359,6 @@ func (t *turn) finish() {
 	}
 	f["add_seen_us"] = percentile(t.took["add seen"], 50)
 	f["changes"] = float64(len(t.took["add"]))
-	t.engine, t.tools, t.took = nil, nil, nil
 }
 
 // ownWord returns the word that a variant has to itself.

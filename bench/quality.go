@@ -2,8 +2,9 @@ package main
 
 import (
 	"fmt"
-
-	"github.com/mcphybrid/mcphybrid"
+	"slices"
+	"strings"
+	"unicode"
 )
 
 const k = 5 // tools that a search is asked for, here and wherever time is measured
@@ -11,18 +12,24 @@ const k = 5 // tools that a search is asked for, here and wherever time is measu
 // A quality is what the engines find in one corpus, on its own tools.
 type quality struct {
 	Corpus  string             `json:"corpus"`
+	English bool               `json:"english"` // nine in ten queries are in Latin letters
 	Tools   int                `json:"tools"`
 	Queries int                `json:"queries"`  // that any tool is relevant for
 	Recall  map[string]float64 `json:"recall@5"` // by engine
 }
 
 func qualityOf(c corpus, names []string) (quality, error) {
-	q := quality{c.name, len(c.lines), 0, make(map[string]float64)}
+	foreign := 0
+	q := quality{Corpus: c.name, Tools: len(c.lines), Recall: make(map[string]float64)}
 	for _, query := range c.queries {
 		if len(query.Relevant) > 0 {
 			q.Queries++
 		}
+		if strings.ContainsFunc(query.Query, func(r rune) bool { return unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) }) {
+			foreign++
+		}
 	}
+	q.English = 10*foreign <= len(c.queries)
 	tools, err := decodeAll(c.lines)
 	if err != nil {
 		return q, err
@@ -43,26 +50,21 @@ func recall(e engine, tools []*tool, queries []labelled) (float64, error) {
 		return 0, err
 	}
 	sum, n := 0.0, 0
-	dst := make([]mcphybrid.Match, 0, k)
 	for _, q := range queries {
 		if len(q.Relevant) == 0 {
 			continue
 		}
-		matches, err := e.search(dst, q.Query, k)
+		matches, err := e.search(nil, q.Query, k)
 		if err != nil {
 			return 0, fmt.Errorf("query %q: %w", q.Query, err)
 		}
-		relevant := make(map[string]bool)
-		for _, id := range q.Relevant {
-			relevant[id] = true
-		}
 		found := 0
 		for _, m := range matches {
-			if relevant[tools[m.Doc].ID] {
+			if slices.Contains(q.Relevant, tools[m.Doc].ID) {
 				found++
 			}
 		}
-		sum += float64(found) / float64(len(relevant))
+		sum += float64(found) / float64(len(q.Relevant))
 		n++
 	}
 	return sum / float64(max(n, 1)), e.close()

@@ -1,17 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // results are all that a run found; their JSON form is a contract.
@@ -22,6 +20,9 @@ type results struct {
 	Quality []quality `json:"quality"`
 	Rows    []row     `json:"rows"`   // by ascending tools, then in the order of engines
 	Ratios  []ratio   `json:"ratios"` // of our engines to the others
+
+	names []string // of the engines
+	sizes []int    // ascending
 }
 
 type machine struct {
@@ -40,12 +41,12 @@ type machine struct {
 func thisMachine() machine {
 	m := machine{
 		CPU: runtime.GOARCH, Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0),
-		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), started: time.Now(),
+		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Load: "unknown", started: time.Now(),
 	}
 	m.Date = m.started.Format(time.DateOnly)
 	info, _ := os.ReadFile("/proc/cpuinfo") // elsewhere than on Linux, less is known
 	for line := range strings.Lines(string(info)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+		if key, value, _ := strings.Cut(line, ":"); strings.TrimSpace(key) == "model name" {
 			m.CPU = strings.TrimSpace(value)
 			break
 		}
@@ -55,6 +56,52 @@ func thisMachine() machine {
 		m.Load = strings.Join(fields[:3], " ")
 	}
 	return m
+}
+
+// A row is one engine at one number of tools, in one round or, of each figure
+// the median, in all.
+type row struct {
+	name    string
+	size    int
+	figures map[string]float64
+}
+
+// MarshalJSON writes an object of the engine, the tools and the figures.
+func (r row) MarshalJSON() ([]byte, error) {
+	object := fmt.Appendf(nil, `{"engine":%q,"tools":%d`, r.name, r.size)
+	for _, f := range figures {
+		object = fmt.Appendf(object, `,%q:%v`, f.key, r.figures[f.key])
+	}
+	return append(object, '}'), nil
+}
+
+// figures are what rows have. Those with a title are columns of the tables.
+var figures = []struct {
+	key, title string
+	more       bool // is better
+}{
+	{key: "build_ms", title: "build ms"},
+	{key: "index_ms", title: "of it index"},
+	{key: "add_us", title: "add µs"},
+	{key: "add_us_p99", title: "p99"},
+	{key: "add_seen_us", title: "add+search"},
+	{key: "replace_us", title: "replace µs"},
+	{key: "replace_us_p99", title: "p99"},
+	{key: "remove_us", title: "remove µs"},
+	{key: "remove_us_p99", title: "p99"},
+	{key: "query_us_p50", title: "query µs"},
+	{key: "query_us_p99", title: "p99"},
+	{key: "allocs", title: "allocs"},
+	{key: "per_s_1"}, // queries per second of one goroutine, of two, and of GOMAXPROCS
+	{key: "per_s_2"},
+	{key: "per_s_max"},
+	{key: "scaling_2", title: "1→2", more: true},
+	{key: "scaling_max"},
+	{key: "bytes_per_tool", title: "B/tool"},
+	{key: "recall@5", title: "recall@5", more: true}, // the same at all numbers of tools
+	{key: "rounds"},
+	{key: "queries"}, // of a round
+	{key: "changes"}, // of each kind; of a round
 }
 
 // A ratio is how many times better one of our engines is than another by one
@@ -70,30 +117,38 @@ type ratio struct {
 }
 
 // compared are the figures that there are ratios of.
-var compared = []string{"query_us_p50", "build_ms", "index_ms", "add_us", "replace_us", "remove_us", "bytes_per_tool"}
+var compared = []struct{ key, title string }{
+	{"query_us_p50", "A query, median"},
+	{"build_ms", "Build"}, {"index_ms", "Build, without decoding"},
+	{"add_us", "Add a tool"}, {"replace_us", "Replace a tool"}, {"remove_us", "Remove a tool"},
+	{"bytes_per_tool", "Memory"},
+}
 
-// add takes the turns of the engines at one number of tools.
-func (res *results) add(names []string, turns map[string][]row) {
-	for _, name := range names {
-		r := summary(turns[name])
-		r.Recall = meanRecall(res.Quality, name)
+// add takes what the engines did in the rounds at one number of tools.
+func (res *results) add(size int, rounds map[string][]row) {
+	res.sizes = append(res.sizes, size)
+	for _, name := range res.names {
+		r := row{name, size, make(map[string]float64)}
+		for _, f := range figures {
+			var values []float64
+			for _, round := range rounds[name] {
+				values = append(values, round.figures[f.key])
+			}
+			r.figures[f.key] = percentile(values, 50)
+		}
+		r.figures["rounds"] = float64(len(rounds[name]))
+		r.figures["recall@5"] = meanRecall(res.Quality, name)
 		res.Rows = append(res.Rows, r)
 	}
-	for _, name := range names {
-		for _, peer := range names {
-			if !ours(name) || ours(peer) {
-				continue
-			}
-			for _, key := range compared {
-				f := figureOf(key)
+	for _, name := range named(res.names, own) {
+		for _, other := range named(res.names, peer, tuned, former) {
+			for _, c := range compared {
 				var times []float64
-				for i := range turns[name] {
-					times = append(times, *f.of(&turns[peer][i])/max(*f.of(&turns[name][i]), 1e-9))
+				for i, round := range rounds[name] {
+					times = append(times, rounds[other][i].figures[c.key]/max(round.figures[c.key], 1e-9))
 				}
-				slices.Sort(times)
 				res.Ratios = append(res.Ratios, ratio{
-					name, peer, turns[name][0].Tools, key,
-					percentile(times, 50), times[0], times[len(times)-1],
+					name, other, size, c.key, percentile(times, 50), slices.Min(times), slices.Max(times),
 				})
 			}
 		}
@@ -107,141 +162,119 @@ func (res *results) json(w io.Writer) error {
 	return enc.Encode(res)
 }
 
-// sizes returns the numbers of tools, ascending.
-func (res *results) sizes() []int {
-	var sizes []int
-	for _, r := range res.Rows {
-		sizes = append(sizes, r.Tools)
+// shown is the number of tools for the headline and the first plot: 4,000 or,
+// without these, the most.
+func (res *results) shown() int {
+	if slices.Contains(res.sizes, 4000) {
+		return 4000
 	}
-	return slices.Compact(sizes)
+	return res.sizes[len(res.sizes)-1]
 }
 
-// A table is cells by row, the first row its head.
-type table [][]string
-
-// ratioTable shows the ratios of one figure, with the sizes as columns.
-func (res *results) ratioTable(key string) table {
-	t := table{{"ours", "to"}}
-	for _, size := range res.sizes() {
-		t[0] = append(t[0], number(float64(size))+" tools")
+// headline returns two lines for each of ours: how many times as long as it
+// the peers take for a query, and those that we tuned.
+func (res *results) headline() []string {
+	var lines []string
+	for _, name := range named(res.names, own) {
+		start := fmt.Sprintf("%s, a query among %s tools: ", name, number(float64(res.shown())))
+		for _, role := range []string{peer, tuned} {
+			var parts []string
+			for _, r := range res.Ratios {
+				if r.Engine == name && r.Tools == res.shown() && r.Figure == compared[0].key && slices.Contains(named(res.names, role), r.Peer) {
+					parts = append(parts, fmt.Sprintf("%s %s×", r.Peer, number(r.Times)))
+				}
+			}
+			if len(parts) > 0 {
+				lines = append(lines, start+strings.Join(parts, ", "))
+			}
+			start = "as we tuned them: "
+		}
 	}
+	return lines
+}
+
+// ratioTable shows the ratios of one figure, with the engines as columns.
+func (res *results) ratioTable(key string) table {
+	t := table{append([]string{"ours", "tools"}, named(res.names, peer, tuned, former)...)}
 	for _, r := range res.Ratios {
 		if r.Figure != key {
 			continue
 		}
-		i := slices.IndexFunc(t, func(line []string) bool { return line[0] == r.Engine && line[1] == r.Peer })
-		if i < 0 {
-			i = len(t)
-			t = append(t, []string{r.Engine, r.Peer})
+		size := number(float64(r.Tools))
+		if last := t[len(t)-1]; last[0] != r.Engine || last[1] != size {
+			t = append(t, []string{r.Engine, size})
 		}
-		t[i] = append(t[i], fmt.Sprintf("%s× (%s–%s)", number(r.Times), number(r.Low), number(r.High)))
+		t[len(t)-1] = append(t[len(t)-1], fmt.Sprintf("%s× (%s–%s)", number(r.Times), number(r.Low), number(r.High)))
 	}
+	slices.SortStableFunc(t[1:], func(a, b []string) int { return cmp.Compare(a[0], b[0]) })
 	return t
-}
-
-// shown are the columns of the tables of one size.
-var shown = []string{
-	"build_ms", "index_ms", "add_us", "add_us_p99", "replace_us", "remove_us",
-	"query_us_p50", "query_us_p99", "allocs", "scaling_2", "bytes_per_tool", "recall@5",
 }
 
 func (res *results) sizeTable(size int) table {
 	t := table{{"engine"}}
-	for _, key := range shown {
-		t[0] = append(t[0], figureOf(key).title)
+	for _, f := range figures {
+		if f.title != "" {
+			t[0] = append(t[0], f.title)
+		}
 	}
 	for _, r := range res.Rows {
-		if r.Tools != size {
+		if r.size != size {
 			continue
 		}
-		line := []string{r.Engine}
-		for _, key := range shown {
-			text := number(*figureOf(key).of(&r))
-			if key == "recall@5" {
-				text = fmt.Sprintf("%.3f", r.Recall)
+		line := []string{r.name}
+		for _, f := range figures {
+			switch {
+			case f.key == "recall@5":
+				line = append(line, fmt.Sprintf("%.3f", r.figures[f.key]))
+			case f.title != "":
+				line = append(line, number(r.figures[f.key]))
 			}
-			line = append(line, text)
 		}
 		t = append(t, line)
 	}
 	return t
 }
 
-// qualityTable shows the corpora as rows, and their mean.
+// qualityTable shows the corpora as rows, then their means.
 func (res *results) qualityTable() table {
-	t := table{{"corpus", "tools", "queries"}}
-	mean := []string{"mean", "", ""}
-	for _, e := range engines {
-		if _, ok := res.Quality[0].Recall[e.name]; ok {
-			t[0] = append(t[0], e.name)
-			mean = append(mean, fmt.Sprintf("%.3f", meanRecall(res.Quality, e.name)))
-		}
-	}
-	for _, q := range res.Quality {
-		line := []string{q.Corpus, number(float64(q.Tools)), number(float64(q.Queries))}
-		for _, name := range t[0][3:] {
-			line = append(line, fmt.Sprintf("%.3f", q.Recall[name]))
+	t := table{append([]string{"corpus", "tools", "queries"}, res.names...)}
+	add := func(title, tools, queries string, of []quality) {
+		line := []string{title, tools, queries}
+		for _, name := range res.names {
+			line = append(line, fmt.Sprintf("%.3f", meanRecall(of, name)))
 		}
 		t = append(t, line)
 	}
-	return append(t, mean)
+	var english []quality
+	for _, q := range res.Quality {
+		add(q.Corpus, number(float64(q.Tools)), number(float64(q.Queries)), []quality{q})
+		if q.English {
+			english = append(english, q)
+		}
+	}
+	if len(english) > 0 {
+		add("mean, English", "", "", english)
+	}
+	add("mean", "", "", res.Quality)
+	return t
 }
 
 // print writes the results for people, what matters most first.
 func (res *results) print(w io.Writer) error {
 	var b strings.Builder
-	if len(res.Ratios) > 0 {
-		b.WriteString("A query takes the others how many times as long (median; range over rounds):\n\n")
-		b.WriteString(res.ratioTable("query_us_p50").plain())
+	for _, line := range res.headline() {
+		b.WriteString("  " + line + "\n")
 	}
-	for _, size := range res.sizes() {
+	if len(res.Ratios) > 0 {
+		fmt.Fprintf(&b, "\nA query takes the others how many times as long (median; range over rounds):\n\n%s",
+			res.ratioTable(compared[0].key).plain())
+	}
+	for _, size := range res.sizes {
 		fmt.Fprintf(&b, "\n%s tools:\n\n%s", number(float64(size)), res.sizeTable(size).plain())
 	}
 	fmt.Fprintf(&b, "\nrecall@5, each corpus on its own tools:\n\n%s", res.qualityTable().plain())
-	fmt.Fprintf(&b, "\n%s, %d cores, %s, %s, %s, load %s\n", res.Machine.CPU, res.Machine.Cores,
-		res.Machine.System, res.Machine.Go, res.Machine.Date, res.Machine.Load)
+	m := res.Machine
+	fmt.Fprintf(&b, "\n%s, %d cores, %s, %s, %s, load %s, took %s\n", m.CPU, m.Cores, m.System, m.Go, m.Date, m.Load, m.Took)
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// plain returns the table with aligned columns: words to the left, numbers to
-// the right.
-func (t table) plain() string {
-	var b strings.Builder
-	for _, line := range t {
-		for i, cell := range line {
-			width := 0
-			for _, other := range t {
-				width = max(width, utf8.RuneCountInString(other[i]))
-			}
-			pad := strings.Repeat(" ", width-utf8.RuneCountInString(cell))
-			if words := !digit(t[1][i]); words {
-				b.WriteString("  " + cell + pad)
-			} else {
-				b.WriteString("  " + pad + cell)
-			}
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-func digit(s string) bool { return s != "" && '0' <= s[0] && s[0] <= '9' }
-
-// number writes x with three digits, or all before the point: 0.0123, 1.23,
-// 12.3, 123, 1,234.
-func number(x float64) string {
-	decimals := 0
-	if x != math.Trunc(x) && x != 0 {
-		decimals = max(0, min(4, 2-int(math.Floor(math.Log10(math.Abs(x))))))
-	}
-	text := strconv.FormatFloat(x, 'f', decimals, 64)
-	whole, fraction, pointed := strings.Cut(text, ".")
-	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	if pointed {
-		return whole + "." + fraction
-	}
-	return whole
 }
