@@ -18,7 +18,7 @@ import (
 // A corpus is tools and queries that are labelled with the tools they are for.
 type corpus struct {
 	name    string
-	lines   [][]byte // of tools.jsonl
+	tools   []*tool
 	queries []labelled
 }
 
@@ -30,136 +30,110 @@ type labelled struct {
 // readCorpora reads the corpus in dir or, if dir has no tools.jsonl, those in
 // its sub-folders, in the order of their names.
 func readCorpora(dir string) ([]corpus, error) {
-	c, err := readCorpus(dir)
-	if err == nil {
-		return []corpus{c}, nil
+	paths, _ := filepath.Glob(filepath.Join(dir, "tools.jsonl"))
+	if paths == nil {
+		paths, _ = filepath.Glob(filepath.Join(dir, "*", "tools.jsonl"))
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
+	if paths == nil {
+		return nil, fmt.Errorf("%s: no tools.jsonl, and no sub-folder with one", dir)
 	}
 	var corpora []corpus
-	for _, entry := range entries {
-		if !entry.IsDir() {
-			continue
-		}
-		c, err := readCorpus(filepath.Join(dir, entry.Name()))
+	for _, path := range paths {
+		abs, err := filepath.Abs(filepath.Dir(path))
 		if err != nil {
 			return nil, err
 		}
+		c := corpus{name: filepath.Base(abs)}
+		lines, err := readLines(path)
+		if err != nil {
+			return nil, err
+		}
+		if c.tools, err = decodeAll(lines); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		path = filepath.Join(abs, "queries.jsonl")
+		if lines, err = readLines(path); err != nil {
+			return nil, err
+		}
+		c.queries = make([]labelled, len(lines))
+		for i, line := range lines {
+			if err := json.Unmarshal(line, &c.queries[i]); err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+		}
+		if len(c.tools) == 0 || len(c.queries) == 0 {
+			return nil, fmt.Errorf("%s: no tools or no queries", abs)
+		}
 		corpora = append(corpora, c)
 	}
-	if len(corpora) == 0 {
-		return nil, fmt.Errorf("%s: no tools.jsonl, and no sub-folder with one", dir)
-	}
 	return corpora, nil
-}
-
-func readCorpus(dir string) (corpus, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return corpus{}, err
-	}
-	c := corpus{name: filepath.Base(abs)}
-	if c.lines, err = readLines(filepath.Join(dir, "tools.jsonl")); err != nil {
-		return c, err
-	}
-	path := filepath.Join(dir, "queries.jsonl")
-	lines, err := readLines(path)
-	if err != nil {
-		return c, err
-	}
-	for _, line := range lines {
-		var q labelled
-		if err := json.Unmarshal(line, &q); err != nil {
-			return c, fmt.Errorf("%s: %w", path, err)
-		}
-		c.queries = append(c.queries, q)
-	}
-	if len(c.lines) == 0 || len(c.queries) == 0 {
-		return c, fmt.Errorf("%s: no tools or no queries", dir)
-	}
-	return c, nil
 }
 
 // readLines returns the lines of a file that are not empty.
 func readLines(path string) ([][]byte, error) {
 	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var lines [][]byte
-	scan := bufio.NewScanner(bytes.NewReader(data))
-	scan.Buffer(nil, len(data)+1)
-	for scan.Scan() {
-		if len(bytes.TrimSpace(scan.Bytes())) > 0 {
-			lines = append(lines, bytes.Clone(scan.Bytes()))
-		}
-	}
-	return lines, scan.Err()
+	lines := bytes.Split(data, []byte("\n"))
+	return slices.DeleteFunc(lines, func(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }), err
 }
 
 // drawQueries returns n queries, from each corpus in turn so that a large one
 // does not outweigh the others, each corpus's own in an order drawn by rng.
-// They recur if there are fewer than n.
+// They recur if there are fewer than n. Queries above 2,000 bytes are left out:
+// one, with an image in it, would take the slow engines as long as all others.
 func drawQueries(corpora []corpus, n int, rng *rand.Rand) []string {
-	orders := make([][]int, len(corpora))
+	drawn := make([][]string, len(corpora))
 	for i, c := range corpora {
-		orders[i] = rng.Perm(len(c.queries))
+		for _, j := range rng.Perm(len(c.queries)) {
+			if query := c.queries[j].Query; len(query) <= 2000 {
+				drawn[i] = append(drawn[i], query)
+			}
+		}
 	}
 	queries := make([]string, n)
 	for i := range queries {
-		c := i % len(corpora)
-		order := orders[c]
-		queries[i] = corpora[c].queries[order[i/len(corpora)%len(order)]].Query
+		from := drawn[i%len(drawn)]
+		queries[i] = from[i/len(drawn)%len(from)]
 	}
 	return queries
 }
 
-// A pool makes lists of tools of any length. Equal corpora and seeds make
-// equal lists, and a shorter list is the beginning of a longer one.
-type pool struct {
-	tools []*tool // of all corpora, distinct by server, name and description, shuffled
-	seed  uint64
-}
+// seed is of all that is drawn at random.
+const seed = 1
 
-func newPool(corpora []corpus, seed uint64) (*pool, error) {
-	p := &pool{seed: seed}
+// A pool is the tools of all corpora, distinct by server, name and description
+// and shuffled. It makes lists of tools of any length, equal ones if the
+// corpora are; a shorter list is the beginning of a longer one.
+type pool []*tool
+
+func newPool(corpora []corpus) pool {
+	var p pool
 	known := make(map[[3]string]bool)
 	for _, c := range corpora {
-		tools, err := decodeAll(c.lines)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.name, err)
-		}
-		for _, t := range tools {
+		for _, t := range c.tools {
 			if key := [3]string{t.Server, t.Name, t.Description}; !known[key] {
 				known[key] = true
-				p.tools = append(p.tools, t)
+				p = append(p, t)
 			}
 		}
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
-	rng.Shuffle(len(p.tools), func(i, j int) { p.tools[i], p.tools[j] = p.tools[j], p.tools[i] })
-	return p, nil
+	rng.Shuffle(len(p), func(i, j int) { p[i], p[j] = p[j], p[i] })
+	return p
 }
 
 // lines returns n tools as lines of JSON: first the pooled ones, then variants
 // of them.
-func (p *pool) lines(n int) ([][]byte, error) {
+func (p pool) lines(n int) ([][]byte, error) {
 	lines := make([][]byte, n)
 	for i := range lines {
-		t := p.tools[i%len(p.tools)]
-		if i >= len(p.tools) {
+		t := p[i%len(p)]
+		if i >= len(p) {
 			t = p.variant(i)
 		}
-		line, err := json.Marshal(record{t.ID, t.Server, t.Name, t.Description, t.InputSchema})
-		if err != nil {
+		var err error
+		if lines[i], err = json.Marshal(record{t.ID, t.Server, t.Name, t.Description, t.InputSchema}); err != nil {
 			return nil, err
 		}
-		lines[i] = line
 	}
 	return lines, nil
 }
@@ -184,10 +158,10 @@ var described = regexp.MustCompile(`("description":\s*)("(?:[^"\\]|\\.)*")`)
 // word added to its name. In its description and those of its parameters some
 // words are replaced by words of another pooled tool and some by coined ones.
 // Script stays with script: Han characters are replaced by Han characters.
-func (p *pool) variant(i int) *tool {
-	rng := rand.New(rand.NewPCG(p.seed, uint64(i)))
-	t := *p.tools[i%len(p.tools)]
-	from := variable.FindAllString(p.tools[rng.IntN(len(p.tools))].Description, -1)
+func (p pool) variant(i int) *tool {
+	rng := rand.New(rand.NewPCG(seed, uint64(i)))
+	t := *p[i%len(p)]
+	from := variable.FindAllString(p[rng.IntN(len(p))].Description, -1)
 	vary := func(text string) string {
 		return variable.ReplaceAllStringFunc(text, func(word string) string {
 			other := word
@@ -206,7 +180,7 @@ func (p *pool) variant(i int) *tool {
 		})
 	}
 	t.ID = fmt.Sprintf("%s#%d", t.ID, i)
-	t.Server = fmt.Sprintf("%s-%d", t.Server, i/len(p.tools))
+	t.Server = fmt.Sprintf("%s-%d", t.Server, i/len(p))
 	t.Name += "_" + marker(rng)
 	t.Description = vary(t.Description)
 	t.InputSchema = described.ReplaceAllFunc(t.InputSchema, func(found []byte) []byte {

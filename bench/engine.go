@@ -42,51 +42,41 @@ const (
 	former = "former" // what this project's rankers come from
 )
 
-type engineSpec struct {
+// An entrant is an engine and what is said of it.
+type entrant struct {
 	name, role string
 	colour     string // of plots; dark enough for text on white
-	about      string // in Markdown
 	make       func() engine
+	about      string // in Markdown
 }
 
 // engines are in the order of the tables.
-var engines = []engineSpec{
-	{"default", own, "#0b5fa5", "this project's ranker", func() engine { return newRanked(mcphybrid.RankerDefault) }},
-	{"lexical", own, "#007a5a", "the same without what is known of words", func() engine { return newRanked(mcphybrid.RankerLexical) }},
-	{"classic", former, "#5f5f5f", "this project's BM25 by the published formula; each change builds it anew", newClassic},
-	{"scan", peer, "#8a5a9e", "the same formula without an index: every query looks into every tool", func() engine { return &scan{} }},
-	{"bleve", peer, "#c2410c", "[bleve](https://github.com/blevesearch/bleve) 2.5.7, scorch in memory, English analyzer; " +
-		"five fields with boosts: name 3, server and description 1, names and descriptions of parameters 0.5 and 0.4",
-		func() engine { return &bleveEngine{fields: bleveFields} }},
-	{"fts5", peer, "#8a6d00", "SQLite's [FTS5](https://www.sqlite.org/fts5.html) in memory by " +
-		"[modernc.org/sqlite](https://gitlab.com/cznic/sqlite), porter over unicode61; columns weigh " +
-		"name 3, server and description 1, params 0.5; the query's words joined by OR",
-		func() engine { return &fts5{} }},
-	{"bleve-tuned", tuned, "#e0218a", "bleve with two fields, name 1 and everything 2, the best that we found",
-		func() engine { return &bleveEngine{fields: bleveTuned} }},
-	{"fts5-tuned", tuned, "#b01030", "FTS5 with each word of a query once, no English stop words, and Han characters one by one",
-		func() engine { return &fts5{tuned: true} }},
+var engines = []entrant{
+	{"default", own, "#0b5fa5", func() engine { return newRanked(mcphybrid.RankerDefault) }, "this project's ranker"},
+	{"lexical", own, "#007a5a", func() engine { return newRanked(mcphybrid.RankerLexical) }, "the same without what is known of words"},
+	{"classic", former, "#5f5f5f", newClassic, "this project's BM25 by the published formula; each change builds it anew"},
+	{"scan", peer, "#8a5a9e", func() engine { return &scan{} }, "the same formula without an index: every query looks into every tool"},
+	{"bleve", peer, "#c2410c", func() engine { return &bleveEngine{fields: bleveFields} },
+		"[bleve](https://github.com/blevesearch/bleve) 2.5.7, scorch in memory, English analyzer; five fields with boosts: " +
+			"name 3, server and description 1, names and descriptions of parameters 0.5 and 0.4"},
+	{"fts5", peer, "#8a6d00", func() engine { return &fts5{} },
+		"SQLite's [FTS5](https://www.sqlite.org/fts5.html) in memory by [modernc.org/sqlite](https://gitlab.com/cznic/sqlite), " +
+			"porter over unicode61; columns weigh name 3, server and description 1, params 0.5; the query's words joined by OR"},
+	{"bleve-tuned", tuned, "#e0218a", func() engine { return &bleveEngine{fields: bleveTuned} },
+		"bleve with two fields, name 1 and everything 2, the best that we found"},
+	{"fts5-tuned", tuned, "#b01030", func() engine { return &fts5{tuned: true} },
+		"FTS5 with each word of a query once, no English stop words, and Han characters one by one"},
 }
 
-// newEngine returns the engine of a name in engines.
-func newEngine(name string) engine {
+// named returns the names of the engines of the roles, of all if none is given.
+func named(roles ...string) []string {
+	var names []string
 	for _, e := range engines {
-		if e.name == name {
-			return e.make()
+		if len(roles) == 0 || slices.Contains(roles, e.role) {
+			names = append(names, e.name)
 		}
 	}
-	panic("no engine " + name)
-}
-
-// named returns those of names that are engines of one of the roles.
-func named(names []string, roles ...string) []string {
-	var some []string
-	for _, e := range engines {
-		if slices.Contains(roles, e.role) && slices.Contains(names, e.name) {
-			some = append(some, e.name)
-		}
-	}
-	return some
+	return names
 }
 
 // A tool is what every engine is given. It is held by the caller too, so that

@@ -1,9 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -30,7 +31,8 @@ const method = `
   over rounds; a ratio is computed within each round, and its range over the rounds is given.
 - All engines get the same tools, queries and changes, and are asked for 5 tools. The tools are %[1]s distinct ones of the
   corpora in an order drawn at random. Where more are needed, there are variants: on other servers, with some words taken
-  from other tools and some newly coined, so that the vocabulary grows too. The queries are drawn from all corpora alike.
+  from other tools and some newly coined, so that the vocabulary grows too. The queries are drawn from all corpora alike,
+  but for those above 2,000 bytes.
 - Build is from lines of JSON in memory to the first answer; *of it index* is what comes after decoding.
 - Add, replace and remove are until the call returns. That the next search sees the change is checked each time, outside
   of the clock; *add+search* is with that search. This project's index is given a new list of documents: the list is made
@@ -63,43 +65,31 @@ const caveats = `
 - The machine is not ours alone. The ratios suffer less from it than the times; the 99th percentiles suffer most.
 `
 
-// markdown returns the page for path, with the plots in dir, or without plots
-// if dir is "".
-func (res *results) markdown(path, dir string) (string, error) {
+// page writes the page that is kept at path, with the plots in dir, or without
+// plots if dir is "".
+func (res *results) page(w io.Writer, path, dir string) error {
 	var b strings.Builder
-	m := res.Machine
 	about := ""
 	for _, e := range engines {
-		if slices.Contains(res.names, e.name) {
-			about += fmt.Sprintf("| %s | %s |\n", e.name, e.about)
-		}
+		about += fmt.Sprintf("| %s | %s |\n", e.name, e.about)
 	}
+	m := res.Machine
 	fmt.Fprintf(&b, introduction, m.CPU, m.Cores, m.System, m.Go, m.Date, m.Load, m.Took, res.Command, about)
 	if dir != "" {
-		page, err := filepath.Abs(filepath.Dir(path))
-		if err != nil {
-			return "", err
+		page, err1 := filepath.Abs(filepath.Dir(path))
+		plots, err2 := filepath.Abs(dir)
+		relative, err3 := filepath.Rel(page, plots)
+		if err := cmp.Or(err1, err2, err3); err != nil {
+			return err
 		}
-		plots, err := filepath.Abs(dir)
-		if err != nil {
-			return "", err
-		}
-		relative, err := filepath.Rel(page, plots)
-		if err != nil {
-			return "", err
-		}
-		relative = filepath.ToSlash(relative)
-		fmt.Fprintf(&b, "\n![Quality against time](%[1]s/quality.svg)\n\n![Cost against size](%[1]s/cost.svg)\n", relative)
+		fmt.Fprintf(&b, "\n![Quality against time](%[1]s/quality.svg)\n\n![Cost against size](%[1]s/cost.svg)\n", filepath.ToSlash(relative))
 	}
-	if len(res.Ratios) > 0 {
-		b.WriteString("\n## Compared\n\nHow many times as much as ours another engine takes; below 1, it is ahead.\n\n")
-		for _, line := range res.headline() {
-			fmt.Fprintf(&b, "- %s\n", line)
-		}
-		for _, c := range compared {
-			fmt.Fprintf(&b, "\n%s:\n\n%s", c.title, res.ratioTable(c.key).markdown())
-		}
-		fmt.Fprintf(&b, "\n## Where others are ahead\n\n%s", res.behind().markdown())
+	b.WriteString("\n## Compared\n\nHow many times as much as ours another engine takes; below 1, it is ahead.\n\n")
+	for _, line := range res.headline() {
+		fmt.Fprintf(&b, "- %s\n", line)
+	}
+	for _, c := range compared {
+		fmt.Fprintf(&b, "\n%s:\n\n%s", c.title, res.ratioTable(c.key).markdown())
 	}
 	fmt.Fprintf(&b, "\n## Quality\n\nrecall@5, each corpus on its own tools:\n\n%s", res.qualityTable().markdown())
 	for _, size := range res.sizes {
@@ -107,43 +97,6 @@ func (res *results) markdown(path, dir string) (string, error) {
 	}
 	fmt.Fprintf(&b, method, number(float64(res.Pool)))
 	b.WriteString(caveats)
-	return b.String(), nil
-}
-
-// behind shows, by figure, which engines are better than one of ours, and at
-// how many tools.
-func (res *results) behind() table {
-	ours := named(res.names, own)
-	t := table{append([]string{"figure"}, ours...)}
-	for _, f := range figures {
-		if f.title == "" {
-			continue
-		}
-		line := []string{f.key}
-		for _, name := range ours {
-			var parts []string
-			for _, other := range named(res.names, peer, tuned, former) {
-				var sizes []string
-				for _, size := range res.sizes {
-					a, b := res.figure(name, size, f.key), res.figure(other, size, f.key)
-					if f.more && b > a || !f.more && b < a {
-						sizes = append(sizes, number(float64(size)))
-					}
-				}
-				if len(sizes) > 0 {
-					parts = append(parts, other+" at "+strings.Join(sizes, ", "))
-				}
-			}
-			line = append(line, strings.Join(parts, "; "))
-		}
-		if strings.Join(line[1:], "") != "" {
-			t = append(t, line)
-		}
-	}
-	return t
-}
-
-func (res *results) figure(name string, size int, key string) float64 {
-	i := slices.IndexFunc(res.Rows, func(r row) bool { return r.name == name && r.size == size })
-	return res.Rows[i].figures[key]
+	_, err := io.WriteString(w, b.String())
+	return err
 }

@@ -27,10 +27,10 @@ type turn struct {
 }
 
 // rounds returns what the engines did in each round, by engine.
-func (l *load) rounds(names []string, progress io.Writer) (map[string][]row, error) {
+func (l *load) rounds(progress io.Writer) (map[string][]row, error) {
 	rows := make(map[string][]row)
 	for n := range l.effort.rounds {
-		turns, err := l.round(names, n, func(phase string) {
+		turns, err := l.round(n, func(phase string) {
 			fmt.Fprintf(progress, "%d tools, round %d of %d: %s\n", len(l.lines), n+1, l.effort.rounds, phase)
 		})
 		if err != nil {
@@ -49,11 +49,11 @@ func (l *load) rounds(names []string, progress io.Writer) (map[string][]row, err
 //
 // The garbage of one is collected among what all hold. That makes it no dearer:
 // the collector waits until the heap has doubled.
-func (l *load) round(names []string, n int, begin func(phase string)) (turns []*turn, err error) {
-	for _, i := range rand.New(rand.NewPCG(l.seed, uint64(n))).Perm(len(names)) {
+func (l *load) round(n int, begin func(phase string)) (turns []*turn, err error) {
+	for _, i := range rand.New(rand.NewPCG(seed, uint64(n))).Perm(len(engines)) {
 		turns = append(turns, &turn{
-			load: l, engine: newEngine(names[i]), took: make(map[string][]float64),
-			row: row{names[i], len(l.lines), map[string]float64{"rounds": 1, "queries": float64(len(l.queries))}},
+			load: l, engine: engines[i].make(), took: make(map[string][]float64),
+			row: row{engines[i].name, len(l.lines), map[string]float64{"queries": float64(len(l.queries))}},
 		})
 	}
 	order := slices.Clone(turns)
@@ -120,7 +120,6 @@ func effortFor(tools int, short bool) effort {
 // A load is what all engines are given at one number of tools.
 type load struct {
 	effort
-	seed    uint64
 	lines   [][]byte // the tools
 	bytes   int      // of memory that the tools take, decoded
 	queries []string
@@ -135,8 +134,8 @@ type change struct {
 	number, replaced, removed int // of these
 }
 
-func newLoad(corpora []corpus, p *pool, tools int, short bool) (*load, error) {
-	l := &load{effort: effortFor(tools, short), seed: p.seed}
+func newLoad(corpora []corpus, p pool, tools int, short bool) (*load, error) {
+	l := &load{effort: effortFor(tools, short)}
 	var err error
 	if l.lines, err = p.lines(tools); err != nil {
 		return nil, err
@@ -148,7 +147,7 @@ func newLoad(corpora []corpus, p *pool, tools int, short bool) (*load, error) {
 	}
 	l.bytes = heap() - before
 
-	rng := rand.New(rand.NewPCG(p.seed, 1))
+	rng := rand.New(rand.NewPCG(seed, 1))
 	l.queries = drawQueries(corpora, l.effort.queries, rng)
 	numbers := make([]int, tools)
 	for i := range numbers {
@@ -203,13 +202,15 @@ func (t *turn) start(held *int) error {
 	// A collection would empty the pools that engines have.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	var before, after runtime.MemStats
+	dst := make([]mcphybrid.Match, 0, k)
 	for _, m := range []*runtime.MemStats{&before, &after} {
-		if err := t.ask(t.queries); err != nil {
-			return err
+		for _, query := range t.queries {
+			if _, err := t.search(dst, query, k); err != nil {
+				return fmt.Errorf("query %q: %w", query, err)
+			}
 		}
 		runtime.ReadMemStats(m)
 	}
-	clear(t.took)
 	t.figures["allocs"] = float64(after.Mallocs-before.Mallocs) / float64(len(t.queries))
 
 	now := heap()

@@ -31,7 +31,7 @@ func (res *results) plots() map[string]plot {
 		x:     "time of a query, median, µs", y: "recall@5, mean over corpora",
 	}
 	cost := plot{title: "Cost against size", x: "tools", y: "time of a query, median, µs", logY: true}
-	for _, name := range res.names {
+	for _, name := range named() {
 		line := series{name: name}
 		for _, r := range res.Rows {
 			if r.name != name {
@@ -136,7 +136,7 @@ func (p plot) svg(w io.Writer) error {
 	}
 	labels := placeLabels(p.series, ends)
 	for i, s := range p.series {
-		e := engines[slices.IndexFunc(engines, func(e engineSpec) bool { return e.name == s.name })]
+		e := engines[slices.IndexFunc(engines, func(e entrant) bool { return e.name == s.name })]
 		weight, font := 1.6, "normal"
 		if e.role == own {
 			weight, font = 2.8, "bold"

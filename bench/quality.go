@@ -18,9 +18,9 @@ type quality struct {
 	Recall  map[string]float64 `json:"recall@5"` // by engine
 }
 
-func qualityOf(c corpus, names []string) (quality, error) {
+func qualityOf(c corpus) (quality, error) {
 	foreign := 0
-	q := quality{Corpus: c.name, Tools: len(c.lines), Recall: make(map[string]float64)}
+	q := quality{Corpus: c.name, Tools: len(c.tools), Recall: make(map[string]float64)}
 	for _, query := range c.queries {
 		if len(query.Relevant) > 0 {
 			q.Queries++
@@ -30,14 +30,12 @@ func qualityOf(c corpus, names []string) (quality, error) {
 		}
 	}
 	q.English = 10*foreign <= len(c.queries)
-	tools, err := decodeAll(c.lines)
-	if err != nil {
-		return q, err
-	}
-	for _, name := range names {
-		if q.Recall[name], err = recall(newEngine(name), tools, c.queries); err != nil {
-			return q, fmt.Errorf("%s: %w", name, err)
+	for _, e := range engines {
+		r, err := recall(e.make(), c.tools, c.queries)
+		if err != nil {
+			return q, fmt.Errorf("%s: %w", e.name, err)
 		}
+		q.Recall[e.name] = r
 	}
 	return q, nil
 }

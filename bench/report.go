@@ -21,8 +21,7 @@ type results struct {
 	Rows    []row     `json:"rows"`   // by ascending tools, then in the order of engines
 	Ratios  []ratio   `json:"ratios"` // of our engines to the others
 
-	names []string // of the engines
-	sizes []int    // ascending
+	sizes []int // ascending
 }
 
 type machine struct {
@@ -127,7 +126,7 @@ var compared = []struct{ key, title string }{
 // add takes what the engines did in the rounds at one number of tools.
 func (res *results) add(size int, rounds map[string][]row) {
 	res.sizes = append(res.sizes, size)
-	for _, name := range res.names {
+	for _, name := range named() {
 		r := row{name, size, make(map[string]float64)}
 		for _, f := range figures {
 			var values []float64
@@ -140,8 +139,8 @@ func (res *results) add(size int, rounds map[string][]row) {
 		r.figures["recall@5"] = meanRecall(res.Quality, name)
 		res.Rows = append(res.Rows, r)
 	}
-	for _, name := range named(res.names, own) {
-		for _, other := range named(res.names, peer, tuned, former) {
+	for _, name := range named(own) {
+		for _, other := range named(peer, tuned, former) {
 			for _, c := range compared {
 				var times []float64
 				for i, round := range rounds[name] {
@@ -175,18 +174,16 @@ func (res *results) shown() int {
 // the peers take for a query, and those that we tuned.
 func (res *results) headline() []string {
 	var lines []string
-	for _, name := range named(res.names, own) {
+	for _, name := range named(own) {
 		start := fmt.Sprintf("%s, a query among %s tools: ", name, number(float64(res.shown())))
 		for _, role := range []string{peer, tuned} {
 			var parts []string
 			for _, r := range res.Ratios {
-				if r.Engine == name && r.Tools == res.shown() && r.Figure == compared[0].key && slices.Contains(named(res.names, role), r.Peer) {
+				if r.Engine == name && r.Tools == res.shown() && r.Figure == compared[0].key && slices.Contains(named(role), r.Peer) {
 					parts = append(parts, fmt.Sprintf("%s %s×", r.Peer, number(r.Times)))
 				}
 			}
-			if len(parts) > 0 {
-				lines = append(lines, start+strings.Join(parts, ", "))
-			}
+			lines = append(lines, start+strings.Join(parts, ", "))
 			start = "as we tuned them: "
 		}
 	}
@@ -195,7 +192,7 @@ func (res *results) headline() []string {
 
 // ratioTable shows the ratios of one figure, with the engines as columns.
 func (res *results) ratioTable(key string) table {
-	t := table{append([]string{"ours", "tools"}, named(res.names, peer, tuned, former)...)}
+	t := table{append([]string{"ours", "tools"}, named(peer, tuned, former)...)}
 	for _, r := range res.Ratios {
 		if r.Figure != key {
 			continue
@@ -237,10 +234,10 @@ func (res *results) sizeTable(size int) table {
 
 // qualityTable shows the corpora as rows, then their means.
 func (res *results) qualityTable() table {
-	t := table{append([]string{"corpus", "tools", "queries"}, res.names...)}
+	t := table{append([]string{"corpus", "tools", "queries"}, named()...)}
 	add := func(title, tools, queries string, of []quality) {
 		line := []string{title, tools, queries}
-		for _, name := range res.names {
+		for _, name := range named() {
 			line = append(line, fmt.Sprintf("%.3f", meanRecall(of, name)))
 		}
 		t = append(t, line)
@@ -265,10 +262,8 @@ func (res *results) print(w io.Writer) error {
 	for _, line := range res.headline() {
 		b.WriteString("  " + line + "\n")
 	}
-	if len(res.Ratios) > 0 {
-		fmt.Fprintf(&b, "\nA query takes the others how many times as long (median; range over rounds):\n\n%s",
-			res.ratioTable(compared[0].key).plain())
-	}
+	fmt.Fprintf(&b, "\nA query takes the others how many times as long (median; range over rounds):\n\n%s",
+		res.ratioTable(compared[0].key).plain())
 	for _, size := range res.sizes {
 		fmt.Fprintf(&b, "\n%s tools:\n\n%s", number(float64(size)), res.sizeTable(size).plain())
 	}
