@@ -263,7 +263,11 @@ func (a *analyzer) end(start, end int, f form) {
 	if end-start == 1 && asciiKinds[a.bytes[start]&0x7f] == lower && a.bytes[start] < utf8.RuneSelf {
 		return
 	}
-	end = min(end, start+maxTermBytes)
+	if end > start+maxTermBytes {
+		for end = start + maxTermBytes; !utf8.RuneStart(a.bytes[end]); {
+			end--
+		}
+	}
 	a.terms = append(a.terms, span{int32(start), int32(end), int32(end), f})
 }
 

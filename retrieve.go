@@ -29,12 +29,14 @@ type retrieval struct {
 
 // A queryTerm is one distinct term of a query.
 type queryTerm struct {
-	span       span // in the analyzer
-	term       uint32
-	known      bool    // term is set, and some document has it
+	span       span    // in the analyzer
+	term       uint32  // or strange
 	weight     float64 // compared with other terms
 	begin, end int     // its ways
 }
+
+// strange stands for a term without a number.
+const strange = math.MaxUint32
 
 // A way is a term of the index by which a term of the query is found: itself,
 // or another that may stand for it.
@@ -105,14 +107,18 @@ func (r *retrieval) addTerm(i int) {
 	t := queryTerm{span: r.analyzer.terms[i], weight: 1, begin: len(r.ways)}
 	text := r.analyzer.term(i)
 	n, ok := x.vocabulary.terms.lookup(text)
-	limit := math.Inf(1)
-	if ok {
-		for j := range r.terms {
-			if r.terms[j].known && r.terms[j].term == n {
-				return
-			}
+	if !ok {
+		n = strange
+	}
+	for j := range r.terms {
+		if other := &r.terms[j]; other.term == n && (ok || string(r.analyzer.bytes[other.span.start:other.span.end]) == string(text)) {
+			return
 		}
-		t.term = n
+	}
+	t.term = n
+	limit := math.Inf(1)
+	known := false
+	if ok {
 		if lexicon.has(n) {
 			switch lexicon.class[n] {
 			case stop:
@@ -122,13 +128,13 @@ func (r *retrieval) addTerm(i int) {
 			}
 		}
 		if idf := x.idf(n); idf > 0 {
-			t.known = true
+			known = true
 			limit = idf // what stands for a term is not more telling than the term
 		}
 	}
 	switch t.span.form {
 	case whole:
-		if !t.known {
+		if !known {
 			return // its parts are there
 		}
 	case character:
@@ -138,11 +144,7 @@ func (r *retrieval) addTerm(i int) {
 		r.addWays(n, t.weight, 1, limit)
 	}
 	if t.span.form == word && x.growth.ranker == RankerDefault {
-		for _, m := range x.vocabulary.members(family(text)) {
-			if d := int(m.length) - len(text); d <= familySpread && d >= -familySpread && !(ok && m.term == n) {
-				r.addWay(m.term, t.weight, relativeWeight, limit, t.begin)
-			}
-		}
+		r.addRelatives(n, ok, text, t.weight, limit, t.begin)
 		if len(r.ways) == t.begin {
 			if fix, ok := x.correct(r.analyzer.bytes[t.span.start:t.span.full], text); ok {
 				if lexicon.stops(fix) {
@@ -169,6 +171,30 @@ func (r *retrieval) addWays(term uint32, weight, factor, limit float64) {
 	if l := r.x.growth.lexicon; l.has(term) {
 		for _, e := range l.others[term] {
 			r.addWay(e.term, weight, factor*e.weight, limit, begin)
+		}
+	}
+}
+
+// addRelatives adds the relatives of text, which is term if known is set. If
+// there are so many that they say nothing, none is added.
+func (r *retrieval) addRelatives(term uint32, known bool, text []byte, weight, limit float64, begin int) {
+	list := r.x.vocabulary.members(family(text))
+	relative := func(m similar) bool {
+		d := int(m.length) - len(text)
+		return d <= familySpread && d >= -familySpread && !(known && m.term == term) &&
+			int(m.term) < r.x.vocabulary.len() && r.x.heads.at(m.term).df > 0
+	}
+	n := 0
+	for _, m := range list {
+		if relative(m) {
+			if n++; n > maxRelatives {
+				return
+			}
+		}
+	}
+	for _, m := range list {
+		if relative(m) {
+			r.addWay(m.term, weight, relativeWeight, limit, begin)
 		}
 	}
 }
@@ -242,7 +268,7 @@ func zeros(s []uint32, n int) []uint32 {
 func (r *retrieval) top(dst []Match, n int, keep func(doc int) bool) []Match {
 	begin := len(dst)
 	// What a document must have to be among the best.
-	least := max(1, uint32(math.Ceil(unit*r.x.growth.threshold*r.telling)))
+	least := uint32(max(1, min(math.MaxUint32, math.Ceil(unit*r.x.growth.threshold*r.telling))))
 	scores := r.scores
 	for slot := 0; slot < len(scores); slot++ {
 		for slot+8 <= len(scores) { // pass over eight that are too low at once

@@ -30,6 +30,7 @@ type similar struct {
 const (
 	familyPrefix = 5 // letters
 	familySpread = 5 // the most by which relatives differ in length
+	maxRelatives = 64
 
 	// Words of this many bytes are corrected: in shorter ones one letter makes
 	// another word, and longer ones are no words.
