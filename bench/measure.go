@@ -22,6 +22,7 @@ type turn struct {
 	engine
 	row
 	tools []*tool
+	slow  bool                 // a query takes more than a millisecond, in the mean
 	took  map[string][]float64 // µs, by what was done
 	spent time.Duration        // on changes and on looking for them
 }
@@ -104,15 +105,15 @@ type effort struct {
 }
 
 // effortFor keeps a full run below 10 minutes on two cores. At 40,000 tools
-// the slow engines take 10 ms and more for a query, and seconds to build.
+// the slow engines take 100 ms and more for a query, and seconds to build.
 func effortFor(tools int, short bool) effort {
 	switch {
 	case short:
 		return effort{3, 60, 30, 50 * time.Millisecond, 20 * time.Millisecond}
 	case tools > 10_000:
-		return effort{3, 40, 200, time.Second, 100 * time.Millisecond}
+		return effort{3, 30, 200, 2 * time.Second, 50 * time.Millisecond}
 	case tools > 1_000:
-		return effort{5, 100, 200, time.Second, 50 * time.Millisecond}
+		return effort{5, 80, 200, time.Second, 50 * time.Millisecond}
 	}
 	return effort{7, 300, 200, 300 * time.Millisecond, 50 * time.Millisecond}
 }
@@ -199,11 +200,14 @@ func (t *turn) start(held *int) error {
 	if err := findsItsTools(t.engine, tools); err != nil {
 		return err
 	}
-	// A collection would empty the pools that engines have.
+	// A collection would empty the pools that engines have, and each processor
+	// has pools of its own.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var before, after runtime.MemStats
 	dst := make([]mcphybrid.Match, 0, k)
 	for _, m := range []*runtime.MemStats{&before, &after} {
+		begun = time.Now()
 		for _, query := range t.queries {
 			if _, err := t.search(dst, query, k); err != nil {
 				return fmt.Errorf("query %q: %w", query, err)
@@ -211,6 +215,7 @@ func (t *turn) start(held *int) error {
 		}
 		runtime.ReadMemStats(m)
 	}
+	t.slow = time.Since(begun) > time.Duration(len(t.queries))*time.Millisecond
 	t.figures["allocs"] = float64(after.Mallocs-before.Mallocs) / float64(len(t.queries))
 
 	now := heap()
@@ -245,10 +250,10 @@ func findsItsTools(e engine, tools []*tool) error {
 }
 
 // warm asks for two milliseconds, to bring back what the engines before have
-// driven out of the processor's caches.
+// driven out of the processor's caches. To slow engines that makes no odds.
 func (t *turn) warm() error {
 	begun := time.Now()
-	for i := 0; time.Since(begun) < 2*time.Millisecond; i++ {
+	for i := 0; !t.slow && time.Since(begun) < 2*time.Millisecond; i++ {
 		if _, err := t.search(nil, t.queries[i%len(t.queries)], k); err != nil {
 			return err
 		}
@@ -279,7 +284,7 @@ func (t *turn) throughput() error {
 	for _, took := range t.took["query"] {
 		mean += took / float64(len(t.queries))
 	}
-	n := max(4, int(float64(t.busy.Microseconds())/mean))
+	n := max(2, int(float64(t.busy.Microseconds())/mean))
 	perSecond := func(goroutines int) (float64, error) {
 		var all sync.WaitGroup
 		errs := make([]error, goroutines)

@@ -158,31 +158,24 @@ func (p plot) svg(w io.Writer) error {
 // where that would cover another name or end, the nearest place above or below
 // that does not.
 func placeLabels(all []series, ends []point) []point {
-	const clear = 10 // from an end to its name
-	var labels []point
-	reach := func(i int) float64 { return 8*float64(len(all[i].name)) + 2 }
+	type box struct{ x, y, width, height float64 } // x is its left, y its middle
+	var taken []box
+	for _, end := range ends {
+		taken = append(taken, box{end.x - 4, end.y, 8, 6})
+	}
+	labels := make([]point, len(all))
 	for i, end := range ends {
-		free := func(at point) bool {
-			for j, l := range labels {
-				if l.x < at.x+reach(i) && at.x < l.x+reach(j) && math.Abs(l.y-at.y) < lineHeight {
-					return false
-				}
-			}
-			for j, dot := range ends {
-				if j != i && at.x-clear/2 < dot.x && dot.x < at.x+reach(i) && math.Abs(dot.y-at.y) < lineHeight*2/3 {
-					return false
-				}
-			}
-			return true
+		name := box{end.x + 10, end.y, 8 * float64(len(all[i].name)), lineHeight}
+		covers := func(other box) bool {
+			return name.x < other.x+other.width && other.x < name.x+name.width && 2*math.Abs(name.y-other.y) < name.height+other.height
 		}
-		at := point{end.x + clear, end.y}
-		for shift := 1.0; !free(at); shift++ {
-			at.y = end.y + shift
-			if !free(at) {
-				at.y = end.y - shift
+		for shift := 0.0; slices.ContainsFunc(taken, covers); shift = -shift {
+			if shift >= 0 {
+				shift++
 			}
+			name.y = end.y + shift
 		}
-		labels = append(labels, at)
+		taken, labels[i] = append(taken, name), point{name.x, name.y}
 	}
 	return labels
 }
