@@ -43,24 +43,6 @@ const DefaultThreshold = 0.4
 
 // An Index ranks a list of documents against queries. It knows a document by
 // its position in the list. It is immutable and may be used concurrently.
-//
-// Inside, each document has a slot and each term a number, in the order in
-// which they came. Of each term there is a list of postings, and of each
-// document a list of occurrences, the same facts the other way round. How often
-// a term occurs in which fields, and how long these are, is its signature
-// there; as few of these are distinct, what an occurrence is worth at the
-// average lengths is computed once per signature. Of the documents {server
-// "git", name "create_issue"} and {server "git", name "list_issues"} there are
-//
-//	terms        0 git, 1 creat, 2 issu, 3 list
-//	signatures   0 once of 1 in server, 1 once of 2 in name
-//	postings     git {slot 0, signature 0} {1, 0}; creat {0, 1}; issu {0, 1} {1, 1}; …
-//	occurrences  slot 0: {git, 0} {creat, 1} {issu, 1}; slot 1: …
-//
-// Indexes that come from each other by [Index.With] share all of this: what is
-// new is appended behind what the older ones see, and a document that is
-// removed only loses its position. No answer depends on slots and numbers, so
-// that after any history it is that of a new index, to the bit.
 type Index struct {
 	growth *growth
 
@@ -79,6 +61,24 @@ type Index struct {
 	averages [fields]float64   // see average
 	worth    []uint32          // by signature, at averages
 }
+
+// Inside an index, each document has a slot and each term a number, in the order in
+// which they came. Of each term there is a list of postings, and of each
+// document a list of occurrences, the same facts the other way round. How often
+// a term occurs in which fields, and how long these are, is its signature
+// there; as few of these are distinct, what an occurrence is worth at the
+// average lengths is computed once per signature. Of the documents {server
+// "git", name "create_issue"} and {server "git", name "list_issues"} there are
+//
+//	terms        0 git, 1 creat, 2 issu, 3 list
+//	signatures   0 once of 1 in server, 1 once of 2 in name
+//	postings     git {slot 0, signature 0} {1, 0}; creat {0, 1}; issu {0, 1} {1, 1}; …
+//	occurrences  slot 0: {git, 0} {creat, 1} {issu, 1}; slot 1: …
+//
+// Indexes that come from each other by [Index.With] share all of this: what is
+// new is appended behind what the older ones see, and a document that is
+// removed only loses its position. No answer depends on slots and numbers, so
+// that after any history it is that of a new index, to the bit.
 
 // The fields of a document.
 const (

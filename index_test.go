@@ -7,7 +7,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // canonical is all that an index knows, without slots and numbers.
@@ -106,7 +111,7 @@ func randomDocuments(rng *rand.Rand, n int) []*Document {
 
 // After any history of changes an index is what a new one is.
 func TestIndexAfterAnyHistory(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		docs := randomDocuments(rng, rng.IntN(40))
 		x := NewIndex(docs, nil)
@@ -140,20 +145,271 @@ func TestIndexAfterAnyHistory(t *testing.T) {
 	}
 }
 
+// Indexes from before a change answer as they did, and With of one that is not
+// the newest gives an index of its own.
+func TestIndexSnapshots(t *testing.T) {
+	w := newPlainWorld(42)
+	queries := make([]string, 20)
+	for i := range queries {
+		queries[i] = w.query()
+	}
+	answers := func(x *Index) (all [][]Match) {
+		for _, q := range queries {
+			all = append(all, x.Search(q, 10, nil))
+		}
+		return all
+	}
+	type snapshot struct {
+		x    *Index
+		docs []*Document
+		want [][]Match
+	}
+	var snapshots []snapshot
+	docs := w.documents(30)
+	x := NewIndex(docs, nil)
+	other := 0
+	for step := range 80 {
+		snapshots = append(snapshots, snapshot{x, slices.Clone(docs), answers(x)})
+		docs = w.change(docs)
+		given := slices.Clone(docs)
+		from := x
+		if step%8 == 7 {
+			from = snapshots[w.rng.IntN(len(snapshots)-1)].x
+			other++
+		}
+		x = from.With(given)
+		if len(given) > 0 {
+			given[0] = &Document{Name: "the caller may use its slice again"}
+		}
+		require.NoError(t, checkIndex(x), "step %d", step)
+		require.Equal(t, answers(NewIndex(docs, nil)), answers(x), "step %d", step)
+		require.Equal(t, len(docs), x.Len())
+		if from != snapshots[step].x {
+			require.NotSame(t, snapshots[step].x.growth, x.growth)
+		}
+	}
+	assert.Equal(t, 10, other)
+	for i, s := range snapshots {
+		require.NoError(t, checkIndex(s.x), "snapshot %d", i)
+		require.Equal(t, s.want, answers(s.x), "snapshot %d", i)
+		require.Equal(t, s.docs, s.x.docs, "snapshot %d", i)
+	}
+}
+
+// change returns other documents than docs, not many of which are new.
+func (w *plainWorld) change(docs []*Document) []*Document {
+	docs = slices.Clone(docs)
+	at := w.rng.IntN(len(docs) + 1)
+	switch w.rng.IntN(6) {
+	case 0: // add
+		return slices.Insert(docs, at, w.documents(1+w.rng.IntN(5))...)
+	case 1: // remove
+		return slices.Delete(docs, at, min(at+1+w.rng.IntN(5), len(docs)))
+	case 2: // replace
+		if at < len(docs) {
+			docs[at] = w.document()
+		}
+	case 3: // other order
+		w.rng.Shuffle(len(docs), func(i, j int) { docs[i], docs[j] = docs[j], docs[i] })
+	case 4: // move one to the end
+		if at < len(docs) {
+			d := docs[at]
+			docs = append(slices.Delete(docs, at, at+1), d)
+		}
+	case 5: // all are others, so that there is something to compact
+		return w.documents(50 + w.rng.IntN(100))
+	}
+	return docs
+}
+
+// Searches of all indexes go on while With makes others.
+func TestIndexConcurrent(t *testing.T) {
+	const searchers, steps, rounds = 4, 60, 10
+	w := newPlainWorld(7)
+	w.words = plainWords
+	var queries []string
+	for range 12 {
+		queries = append(queries, w.query())
+	}
+	type snapshot struct {
+		x    *Index
+		want [][]Match // by query
+	}
+	docs := w.documents(60)
+	lists := [][]*Document{docs}
+	for range steps {
+		docs = w.change(docs)
+		lists = append(lists, docs)
+	}
+	snapshots := make([]snapshot, len(lists))
+	for i, docs := range lists { // what must be found is known before
+		fresh := NewIndex(docs, nil)
+		for _, q := range queries {
+			snapshots[i].want = append(snapshots[i].want, fresh.Search(q, 10, nil))
+		}
+	}
+
+	var published, equal atomic.Int64
+	var wg sync.WaitGroup
+	snapshots[0].x = NewIndex(lists[0], nil)
+	for searcher := range searchers {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(searcher), 1))
+			for range steps * rounds {
+				s := snapshots[rng.Int64N(published.Load()+1)]
+				q := rng.IntN(len(queries))
+				if slices.Equal(s.want[q], s.x.Search(queries[q], 10, nil)) {
+					equal.Add(1)
+				}
+			}
+		})
+	}
+	for i := range steps {
+		snapshots[i+1].x = snapshots[i].x.With(lists[i+1])
+		published.Add(1)
+	}
+	// Of several With of one index at the same time, each gives a right one.
+	for range 4 {
+		wg.Go(func() {
+			for i := range lists[:10] {
+				y := snapshots[steps].x.With(lists[i])
+				if slices.EqualFunc(queries, snapshots[i].want, func(q string, want []Match) bool { return slices.Equal(y.Search(q, 10, nil), want) }) {
+					equal.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	assert.EqualValues(t, searchers*steps*rounds+4*10, equal.Load())
+	for _, s := range snapshots {
+		require.NoError(t, checkIndex(s.x))
+	}
+}
+
+// checkMatches returns how got, the answer of x for at most n documents, is
+// none.
+func checkMatches(x *Index, got []Match, n int) error {
+	if len(got) > n || got != nil && len(got) == 0 {
+		return fmt.Errorf("%d documents of at most %d", len(got), n)
+	}
+	seen := map[int]bool{}
+	for i, m := range got {
+		switch {
+		case m.Doc < 0 || m.Doc >= x.Len():
+			return fmt.Errorf("document %d of %d", m.Doc, x.Len())
+		case seen[m.Doc]:
+			return fmt.Errorf("document %d is there twice", m.Doc)
+		case !(m.Score > 0) || m.Score > 1e6:
+			return fmt.Errorf("document %d has score %v", m.Doc, m.Score)
+		case i > 0 && before(m, got[i-1]):
+			return fmt.Errorf("document %d stands behind %d", m.Doc, got[i-1].Doc)
+		}
+		seen[m.Doc] = true
+	}
+	return nil
+}
+
+// FuzzIndex reads a program from data: lines that change the documents, each
+// with an operation, a place and a text, and lines that search.
+func FuzzIndex(f *testing.F) {
+	f.Add("n0create issue\nd1list issues\nn2查询天气\ns0issue\nr0x\ns0isuse\nm1x\nc0x\ns0天气", false)
+	f.Add("n0authorize authority\nn0author Überweisung\ns3autohr\np0{\"properties\":{\"id\":{\"enum\":[\"x\"]}}}\nx0\nn0\xff\xfe\ns0\xff id", true)
+	f.Add(strings.Repeat("n0get file data\n", 30)+strings.Repeat("r0\nn9the tool\n", 20)+"s9get the file tool", false)
+	f.Fuzz(func(t *testing.T, program string, lexical bool) {
+		opts := &IndexOptions{Lexicon: &Lexicon{Stop: []string{"the"}, Generic: []string{"get"}, Synonyms: [][]string{{"issue", "bug"}, {"天气", "weather"}}}}
+		if lexical {
+			opts.Ranker = RankerLexical
+		}
+		var docs []*Document
+		x := NewIndex(nil, opts)
+		lines := strings.Split(program, "\n")
+		for _, line := range lines[:min(len(lines), 100)] {
+			if len(line) < 2 {
+				continue
+			}
+			operation, place, text := line[0], int(line[1]), line[2:]
+			docs = slices.Clone(docs)
+			at := place % (len(docs) + 1)
+			replace := func(d Document) {
+				if at < len(docs) {
+					docs[at] = &d
+				}
+			}
+			switch operation {
+			case 'n':
+				docs = slices.Insert(docs, at, &Document{Name: text, Server: text[:min(len(text), 5)]})
+			case 'd':
+				replace(Document{Description: text, Name: "get"})
+			case 'p':
+				replace(Document{InputSchema: json.RawMessage(text), Title: text})
+			case 'h':
+				replace(Document{Hints: text})
+			case 'r':
+				docs = slices.Delete(docs, at, min(at+1, len(docs)))
+			case 'm':
+				slices.Reverse(docs[at:])
+			case 'c':
+				docs = append(docs, docs[:at]...)
+				docs = docs[:min(len(docs), 200)]
+			case 'x':
+				x = NewIndex(docs, opts) // so that the change after it starts anew
+			default:
+				n := 1 + place%7
+				got := x.Search(text, n, nil)
+				if err := checkMatches(x, got, n); err != nil {
+					t.Fatalf("%q, at query %q: %v", program, text, err)
+				}
+				if want := NewIndex(x.docs, opts).Search(text, n, nil); !slices.Equal(got, want) {
+					t.Fatalf("%q, at query %q:\n got %v\nwant %v", program, text, got, want)
+				}
+				continue
+			}
+			x = x.With(docs)
+		}
+		if err := checkIndex(x); err != nil {
+			t.Fatalf("%q: %v", program, err)
+		}
+	})
+}
+
+// A change of 40,000 documents, and the search that follows.
 func BenchmarkIndexChange(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	docs := randomDocuments(rng, 40_000)
 	x := NewIndex(docs, nil)
 	fresh := randomDocuments(rng, 1000)
-	b.Run("replace", func(b *testing.B) {
+	change := func(name string, edit func(docs []*Document, i int) []*Document) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			var dst []Match
+			for i := 0; b.Loop(); i++ {
+				docs = edit(slices.Clone(docs), i)
+				x = x.With(docs)
+				dst = x.AppendSearch(dst[:0], "worda wordf", 5, nil)
+			}
+		})
+	}
+	change("replace", func(docs []*Document, i int) []*Document {
+		d := *fresh[i%1000]
+		docs[(i*7919)%len(docs)] = &d
+		return docs
+	})
+	change("add", func(docs []*Document, i int) []*Document {
+		d := *fresh[i%1000]
+		return append(docs, &d)
+	})
+	change("remove", func(docs []*Document, i int) []*Document {
+		at := (i * 7919) % len(docs)
+		if len(docs) < 30_000 { // b.Loop may go on for long
+			return append(docs, fresh...)
+		}
+		return slices.Delete(docs, at, at+1)
+	})
+	b.Run("search only", func(b *testing.B) {
 		b.ReportAllocs()
-		i := 0
+		var dst []Match
 		for b.Loop() {
-			next := slices.Clone(docs)
-			next[(i*7919)%len(docs)] = fresh[i%1000]
-			x = x.With(next)
-			docs = next
-			i++
+			dst = x.AppendSearch(dst[:0], "worda wordf", 5, nil)
 		}
 	})
 }
