@@ -111,7 +111,7 @@ func randomDocuments(rng *rand.Rand, n int) []*Document {
 
 // After any history of changes an index is what a new one is.
 func TestIndexAfterAnyHistory(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range seeds(10) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		docs := randomDocuments(rng, rng.IntN(40))
 		x := NewIndex(docs, nil)

@@ -1,0 +1,102 @@
+package mcphybrid
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What the best documents have in common lifts others that have it too.
+func TestCloserFeedback(t *testing.T) {
+	docs := []*Document{
+		{Name: "lamp", Description: "illuminates chamber"},
+		{Name: "lamp", Description: "illuminates chamber"},
+		{Name: "lamp", Description: "illuminates chamber"},
+		{Name: "lamp", Description: "something sundry besides"},
+		{Name: "lamp", Description: "illuminates chamber quite"},
+	}
+	for range 30 {
+		docs = append(docs, &Document{Name: "unrelated", Description: "words sundry besides"})
+	}
+	x := NewIndex(docs, nil)
+	r := retrieval{x: x}
+	r.parse("lamp")
+	r.score()
+	best := r.top(nil, closerDocs, nil)
+	require.Len(t, best, 5)
+	r.mark(best)
+	var common []string
+	for _, c := range r.closer.common {
+		common = append(common, x.vocabulary.text(c.term))
+	}
+	assert.Equal(t, []string{"chamb", "illumin"}, common, "not lamp, as it is asked for, nor what one has")
+	assert.Zero(t, r.feedback(3))
+	assert.NotZero(t, r.feedback(4))
+	assert.Zero(t, r.feedback(20))
+
+	lexical := NewIndex(docs, &IndexOptions{Ranker: RankerLexical})
+	assert.Greater(t, x.Search("lamp", 5, nil)[0].Score, lexical.Search("lamp", 5, nil)[0].Score)
+}
+
+// A document whose whole name is asked for comes first.
+func TestCloserName(t *testing.T) {
+	docs := []*Document{
+		{Name: "branch_create_from_template", Description: "branch branch branch"},
+		{Name: "branch"},
+	}
+	for i := range 10 {
+		docs = append(docs, &Document{Name: fmt.Sprintf("other%c_template_from", 'a'+i)})
+	}
+	x := NewIndex(docs, &IndexOptions{Threshold: all})
+	r := retrieval{x: x}
+	r.parse("branch")
+	r.score()
+	best := r.top(nil, closerDocs, nil)
+	r.mark(best)
+	assert.Equal(t, 1.0, r.nameShare(1))
+	assert.Greater(t, r.nameShare(0), 0.0)
+	assert.Less(t, r.nameShare(0), 0.6)
+	assert.Zero(t, r.nameShare(2))
+	assert.Zero(t, (&retrieval{x: NewIndex([]*Document{{}}, nil)}).nameShare(0), "no name")
+}
+
+// The first 20 documents are looked at more closely, and stay before the rest.
+func TestCloserRest(t *testing.T) {
+	var docs []*Document
+	for i := range 50 {
+		d := &Document{Name: "lamp", Description: "chamber"}
+		if i >= 25 {
+			d = &Document{Name: "thing" + string('a'+rune(i-25)), Description: "lamp"}
+		}
+		docs = append(docs, d)
+	}
+	x := NewIndex(docs, &IndexOptions{Threshold: all})
+	got := x.Search("lamp", 100, nil)
+	require.Len(t, got, 50)
+	lexical := NewIndex(docs, &IndexOptions{Ranker: RankerLexical, Threshold: all}).Search("lamp", 100, nil)
+	for i, m := range got {
+		assert.Equal(t, lexical[i].Doc, m.Doc)
+		if i < closerDocs {
+			assert.Greater(t, m.Score, lexical[i].Score)
+		} else {
+			assert.Equal(t, lexical[i].Score, m.Score)
+		}
+		if i > 0 {
+			assert.LessOrEqual(t, m.Score, got[i-1].Score)
+		}
+	}
+
+	// A short answer is the beginning of a long one, as n must not decide what
+	// is looked at.
+	for n := range 50 {
+		if n > 0 {
+			assert.Equal(t, got[:n], x.Search("lamp", n, nil))
+		}
+	}
+	// Filtered documents are not looked at.
+	kept := x.Search("lamp", 5, func(doc int) bool { return doc >= 25 })
+	require.Len(t, kept, 5)
+	assert.Equal(t, 25, kept[0].Doc)
+}

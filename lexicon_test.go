@@ -1,0 +1,222 @@
+package mcphybrid
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseLexicon(t *testing.T) {
+	l, err := ParseLexicon(`
+# Comments and empty lines are passed over.
+
+[stop]
+the a
+	an
+[hints]
+xlsx csv > table
+[generic]
+get
+  # also here
+[synonyms]
+mail email
+movie  film
+[stop]
+of
+[translations]
+天气 气象=weather
+`)
+	require.NoError(t, err)
+	assert.Equal(t, &Lexicon{
+		Stop:         []string{"the", "a", "an", "of"},
+		Generic:      []string{"get"},
+		Synonyms:     [][]string{{"mail", "email"}, {"movie", "film"}},
+		Hints:        []Hint{{[]string{"xlsx", "csv"}, []string{"table"}}},
+		Translations: []Hint{{[]string{"天气", "气象"}, []string{"weather"}}},
+	}, l)
+
+	l, err = ParseLexicon("\r\n# nothing\r\n")
+	require.NoError(t, err)
+	assert.Equal(t, new(Lexicon), l)
+}
+
+func TestParseLexiconErrors(t *testing.T) {
+	tests := []struct {
+		name string
+		text string
+		want string
+	}{
+		{"text before the first section", "# comment\nthe of\n[stop]", `mcphybrid: lexicon, line 2: "the of" stands before the first section`},
+		{"unknown section", "[stop]\n[words]", "mcphybrid: lexicon, line 2: there is no section [words]"},
+		{"section without its end", "[stop", "mcphybrid: lexicon, line 1: there is no section [stop"},
+		{"section and text", "[stop] the", "mcphybrid: lexicon, line 1: there is no section [stop] the"},
+		{"hint without a sign", "[hints]\n\nxlsx table", `mcphybrid: lexicon, line 3: "xlsx table" is not words, ">" and words`},
+		{"hint with two", "[hints]\na > b > c", `mcphybrid: lexicon, line 2: "a > b > c" is not words, ">" and words`},
+		{"hint from nothing", "[hints]\n> table", `mcphybrid: lexicon, line 2: "> table" is not words, ">" and words`},
+		{"hint to nothing", "[hints]\nxlsx >", `mcphybrid: lexicon, line 2: "xlsx >" is not words, ">" and words`},
+		{"hint with the other sign", "[hints]\nxlsx = table", `mcphybrid: lexicon, line 2: "xlsx = table" is not words, ">" and words`},
+		{"translation without a sign", "[translations]\n天气", `mcphybrid: lexicon, line 2: "天气" is not words, "=" and words`},
+		{"translation with two", "[translations]\n天气 = a = b", `mcphybrid: lexicon, line 2: "天气 = a = b" is not words, "=" and words`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			l, err := ParseLexicon(test.text)
+			assert.EqualError(t, err, test.want)
+			assert.Nil(t, l)
+		})
+	}
+	_, err := ParseLexicon(strings.Repeat("x", 1<<20))
+	require.Error(t, err)
+	assert.Less(t, len(err.Error()), 10_000, "a line is not quoted without end")
+}
+
+// The default lexicon says nothing twice, and nothing that has no effect.
+func TestDefaultLexicon(t *testing.T) {
+	_, err := ParseLexicon(lexiconText)
+	require.NoError(t, err)
+	l := DefaultLexicon()
+	l.Stop[0] = "changed" // it is the host's
+	l = DefaultLexicon()
+	require.NotEqual(t, "changed", l.Stop[0])
+
+	assert.LessOrEqual(t, len(l.Stop), 320)
+	assert.LessOrEqual(t, len(l.Generic), 100)
+	assert.LessOrEqual(t, len(l.Synonyms), 250)
+	assert.LessOrEqual(t, len(l.Hints), 200)
+	assert.LessOrEqual(t, len(l.Translations), 150)
+	assert.LessOrEqual(t, len(lexiconText), 20<<10)
+
+	lines := map[string]bool{}
+	for i, line := range strings.Split(lexiconText, "\n") {
+		if line != "" {
+			assert.False(t, lines[line], "line %d is there twice: %s", i+1, line)
+		}
+		lines[line] = true
+	}
+
+	term := func(w string) string {
+		terms := plainTerms(w)
+		if len(terms) == 0 {
+			return ""
+		}
+		return terms[len(terms)-1].text
+	}
+	twice := func(words []string, what string) (found []string) {
+		for i, w := range words {
+			if slices.Contains(words[:i], w) {
+				found = append(found, w)
+			}
+		}
+		return found
+	}
+	assert.Equal(t, stopTwice, twice(l.Stop, "[stop]"))
+	assert.Empty(t, twice(l.Generic, "[generic]"))
+
+	// The words of a relation are not stop words, which no document has, and
+	// none is there twice.
+	stops := map[string]bool{}
+	for _, w := range l.Stop {
+		stops[term(w)] = true
+	}
+	var void []string
+	look := func(words []string, many bool) {
+		assert.Empty(t, twice(words, "relation"), "%q", words)
+		for _, w := range words {
+			assert.NotEmpty(t, term(w), "%q in %q is no term", w, words)
+			if stops[term(w)] {
+				void = append(void, w)
+			}
+		}
+		if many {
+			assert.Greater(t, len(words), 1, "%q", words)
+		}
+	}
+	look(l.Generic, true)
+	for _, group := range l.Synonyms {
+		look(group, true)
+	}
+	for _, h := range slices.Concat(l.Hints, l.Translations) {
+		look(h.From, false)
+		look(h.To, false)
+	}
+	slices.Sort(void)
+	assert.Equal(t, voidWords, slices.Compact(void), "words of relations that are stop words too")
+
+	// A word of a script without spaces is one term only if it has one or two
+	// characters: of a longer one the last two would count.
+	for _, tr := range l.Translations {
+		for _, w := range tr.From {
+			assert.LessOrEqual(t, len([]rune(w)), 2, w)
+		}
+	}
+}
+
+var (
+	// stopTwice are stop words that are there twice.
+	stopTwice = []string{"would", "let", "possible", "own"}
+	// voidWords are words of the default lexicon's relations that have no
+	// effect there, as they are stop words.
+	voidWords = []string{
+		"around", "current", "detail", "interest", "look", "make", "mean", "meaning", "min",
+		"recommend", "recommendation", "request", "show", "suggest", "suggestion",
+	}
+)
+
+// A host's lexicon takes the place of the default one.
+func TestIndexLexicon(t *testing.T) {
+	docs := []*Document{{Name: "gizmo"}, {Name: "mail"}, {Name: "the"}, {Name: "find gizmo"}}
+	for _, ranker := range []Ranker{RankerLexical, RankerDefault} {
+		search := func(l *Lexicon, query string) []int {
+			return searchDocs(NewIndex(docs, &IndexOptions{Ranker: ranker, Lexicon: l, Threshold: all}), query)
+		}
+		assert.Empty(t, search(nil, "widget"))
+		assert.Empty(t, search(nil, "the"))
+		assert.Equal(t, []int{1}, search(nil, "email"))
+
+		l := DefaultLexicon()
+		l.Synonyms = append(l.Synonyms, []string{"widgets", "Gizmo"})
+		l.Stop = nil
+		assert.Equal(t, []int{0, 3}, search(l, "widget"))
+		assert.Equal(t, []int{2}, search(l, "the"))
+		assert.Equal(t, []int{1}, search(l, "email"))
+
+		assert.Empty(t, search(new(Lexicon), "email"))
+		hint := &Lexicon{Hints: []Hint{{[]string{"widget"}, []string{"gizmo"}}}}
+		assert.Equal(t, []int{0, 3}, search(hint, "widget"))
+		translation := &Lexicon{Translations: []Hint{{[]string{"零件", "部件"}, []string{"gizmo"}}}}
+		assert.Equal(t, []int{0, 3}, search(translation, "零件"))
+
+		// A later change of a lexicon changes no index.
+		x := NewIndex(docs, &IndexOptions{Ranker: ranker, Lexicon: hint, Threshold: all})
+		want := x.Search("widget", 5, nil)
+		hint.Hints[0].To[0], hint.Hints = "mail", nil
+		assert.Equal(t, want, x.Search("widget", 5, nil))
+		assert.Equal(t, want, x.With(slices.Clone(docs)).Search("widget", 5, nil))
+	}
+
+	// A hint does not lead back, a generic word counts less.
+	hint := &Lexicon{Hints: []Hint{{[]string{"widget"}, []string{"mail"}}}}
+	assert.Empty(t, searchDocs(NewIndex([]*Document{{Name: "widget"}}, &IndexOptions{Lexicon: hint, Threshold: all}), "mail"))
+	pair := []*Document{{Name: "find"}, {Name: "gizmo"}}
+	assert.Equal(t, []int{1, 0}, searchDocs(NewIndex(pair, &IndexOptions{Threshold: all}), "find gizmo"))
+	assert.Equal(t, []int{0, 1}, searchDocs(NewIndex(pair, &IndexOptions{Lexicon: new(Lexicon), Threshold: all}), "find gizmo"))
+}
+
+func FuzzParseLexicon(f *testing.F) {
+	f.Add(lexiconText[:200])
+	f.Add("[stop]\nthe\n[hints]\na > b\n[translations]\n天 = sky\n[synonyms]\n! ?")
+	f.Fuzz(func(t *testing.T, text string) {
+		l, err := ParseLexicon(text)
+		if err != nil {
+			return
+		}
+		c, p := compile(l), newPlainLexicon(l)
+		if len(c.terms) != len(p.class) {
+			t.Fatalf("%q: %d terms, want %d", text, len(c.terms), len(p.class))
+		}
+		NewIndex([]*Document{{Name: "a tool", Description: text}}, &IndexOptions{Lexicon: l}).Search(text, 3, nil)
+	})
+}

@@ -1,0 +1,74 @@
+package mcphybrid
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestStem(t *testing.T) {
+	tests := []struct {
+		words []string
+		want  string
+	}{
+		{[]string{"create", "creates", "created", "creating", "creation", "creations", "creator", "creators"}, "creat"},
+		{[]string{"query", "queries", "queried"}, "queri"},
+		{[]string{"issue", "issues", "issued", "issuing"}, "issu"},
+		{[]string{"file", "files", "filed", "filing"}, "fil"},
+		{[]string{"plan", "plans", "planned", "planning"}, "plan"},
+		{[]string{"search", "searches", "searched", "searching", "searcher"}, "search"},
+		{[]string{"call", "calls", "called", "calling"}, "call"},
+		{[]string{"deploy", "deploys", "deployed", "deploying", "deployment", "deployments"}, "deploy"},
+		{[]string{"address", "addresses"}, "address"},
+		{[]string{"status"}, "status"},
+		{[]string{"analysis"}, "analysis"},
+		{[]string{"news"}, "news"},
+		{[]string{"bus"}, "bus"},
+		{[]string{"translate", "translates", "translation", "translator"}, "transl"},
+		{[]string{"personal", "person"}, "person"}, // of two such endings one is removed
+		{[]string{"personally"}, "personal"},
+		{[]string{"user", "users"}, "user"},
+		{[]string{"string", "strings"}, "string"},
+		{[]string{"thing", "things"}, "thing"},
+		{[]string{"need", "needed", "needs"}, "need"},
+		{[]string{"play", "plays", "played", "playing"}, "play"},
+		{[]string{"is", "a", "", "us", "was"}, ""}, // as they are
+		{[]string{"утилиты", "été", "abc1", "v2s2"}, ""},
+	}
+	for _, test := range tests {
+		for _, w := range test.words {
+			want := test.want
+			if want == "" {
+				want = w
+			}
+			b := []byte(w)
+			assert.Equal(t, want, string(b[:stem(b)]), "%q", w)
+		}
+	}
+}
+
+// A stem is not longer than the word, begins as it, and has two letters at
+// least, or all of a shorter word.
+func TestStemProperties(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	parts := []string{"a", "e", "i", "y", "b", "s", "t", "r", "l", "ing", "ed", "ies", "es", "ion", "ation", "ational", "ator", "ment", "al", "ly", "er"}
+	for range 50_000 {
+		var w []byte
+		for range rng.IntN(6) {
+			w = append(w, parts[rng.IntN(len(parts))]...)
+		}
+		s, again := bytes.Clone(w), bytes.Clone(w)
+		n := stem(s)
+		if n > len(w) || n < min(len(w), 2) {
+			t.Fatalf("the stem of %q has %d letters", w, n)
+		}
+		if n > 1 && !bytes.HasPrefix(w, s[:n-1]) {
+			t.Fatalf("%q has the stem %q", w, s[:n])
+		}
+		if m := stem(again); m != n || !bytes.Equal(s, again) {
+			t.Fatalf("%q has the stems %q and %q", w, s[:n], again[:m])
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package mcphybrid
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSlipOf(t *testing.T) {
+	tests := []struct {
+		word, term string
+		want       slip
+	}{
+		{"weather", "weather", 0},
+		{"waether", "weather", swapped},
+		{"ewather", "weather", swapped}, // also the first two
+		{"weathre", "weather", swapped},
+		{"wether", "weather", edited},
+		{"weatherr", "weather", edited},
+		{"weathe", "weather", edited},
+		{"weaather", "weather", edited},
+		{"weaxher", "weather", edited},
+		{"weathex", "weather", edited},
+		{"wweather", "weather", edited}, // the second w may be the wrong one
+		{"xeather", "weather", 0},       // the first letter is right
+		{"eather", "weather", 0},
+		{"xweather", "weather", 0},
+		{"weahtre", "weather", 0}, // two slips
+		{"wther", "weather", 0},
+		{"weathersx", "weather", 0},
+		{"wehtaer", "weather", 0}, // no neighbours
+		{"", "weather", 0},
+		{"w", "", 0},
+		{"", "", 0},
+		{"aa", "aa", 0},
+		{"ab", "ba", swapped},
+	}
+	for _, test := range tests {
+		assert.Equal(t, test.want, slipOf([]byte(test.word), test.term), "%q for %q", test.word, test.term)
+	}
+}
+
+func TestSlipOfEqualsPlain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	random := func() string {
+		b := make([]byte, rng.IntN(6))
+		for i := range b {
+			b[i] = 'a' + byte(rng.IntN(3))
+		}
+		return string(b)
+	}
+	kinds := map[slip]int{}
+	for range 100_000 {
+		word, term := random(), random()
+		if d := len(word) - len(term); d > 1 || d < -1 {
+			continue
+		}
+		got, want := slipOf([]byte(word), term), plainSlip(word, term)
+		require.Equal(t, want, got, "%q for %q", word, term)
+		kinds[got]++
+		if got != 0 {
+			require.LessOrEqual(t, bits.OnesCount32(letters([]byte(word))^letters([]byte(term))), 2, "%q for %q", word, term)
+		}
+	}
+	assert.Greater(t, kinds[swapped], 300)
+	assert.Greater(t, kinds[edited], 1000)
+}
+
+func TestCorrect(t *testing.T) {
+	lexicon := &Lexicon{Stop: []string{"please", "about"}, Generic: []string{"fetch"}, Synonyms: [][]string{{"invoice", "receipt"}}}
+	docs := []*Document{
+		{Name: "branch message alter later"},
+		{Name: "branch brand"},
+		{Name: "branches brandy staple stable"},
+		{Name: "repositories"},
+		{Name: "Überweisung about42 abouts99"},
+		{Name: strings.Repeat("n", 24) + " " + strings.Repeat("q", 25)},
+	}
+	tests := []struct {
+		name string
+		word string
+		want string // "" if there is none
+	}{
+		{"swapped", "barnch", "branch"},
+		{"left out", "mesage", "messag"},
+		{"put in", "messsage", "messag"},
+		{"replaced", "mexsage", "messag"},
+		{"with an ending", "braches", "branch"},
+		{"swapped before edited", "letar", ""},
+		{"the first two", "rbanch", "branch"},
+		{"of more documents", "brancy", "branch"},
+		{"a word of the lexicon only", "invioce", "invoic"},
+		{"a stop word", "plese", "pleas"},
+		{"of equal ones the first", "stabple", "stabl"},
+		{"too short", "brnd", ""},
+		{"too long", strings.Repeat("q", 23) + "xqq", ""},
+		{"as long as may be", strings.Repeat("n", 23) + "x", strings.Repeat("n", 24)},
+		{"first letter wrong", "xranch", ""},
+		{"two slips", "barnhc", ""},
+		{"accents do not matter", "uberwiesung", "uberweisung"},
+		{"unknown", "quuxly", ""},
+	}
+	x := NewIndex(docs, &IndexOptions{Lexicon: lexicon})
+	plain := newPlainIndex(docs, RankerDefault, newPlainLexicon(lexicon), 0)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := plainTerms(test.word)[0]
+			got := ""
+			if n, ok := x.correct([]byte(w.full), []byte(w.text)); ok {
+				got = x.vocabulary.text(n)
+			}
+			assert.Equal(t, test.want, got)
+			want, _ := plain.correct(w.full, w.text)
+			assert.Equal(t, want, got, "by the plain index")
+		})
+	}
+
+	// What is removed is no word any more.
+	y := x.With(docs[1:])
+	_, ok := y.correct([]byte("mesage"), []byte("mesag"))
+	assert.False(t, ok)
+	n, ok := x.correct([]byte("mesage"), []byte("mesag"))
+	assert.True(t, ok)
+	assert.Equal(t, "messag", x.vocabulary.text(n))
+}
+
+func TestFamily(t *testing.T) {
+	assert.Equal(t, "autho", string(family([]byte("authoriz"))))
+	assert.Equal(t, "autho", string(family([]byte("autho"))))
+	for _, none := range []string{"", "auth", "aut2oriz", "über", "überweisung", "12345"} {
+		assert.Nil(t, family([]byte(none)), none)
+	}
+
+	docs := []*Document{{Name: "author"}, {Name: "authorize"}, {Name: "authoritative"}, {Name: "autocrat"}}
+	x := NewIndex(docs, nil)
+	var members []string
+	for _, m := range x.vocabulary.members([]byte("autho")) {
+		if text := x.vocabulary.text(m.term); x.heads.at(m.term).df > 0 {
+			members = append(members, text)
+			assert.EqualValues(t, len(text), m.length)
+			assert.Equal(t, letters([]byte(text)), m.letters)
+		}
+	}
+	assert.Equal(t, []string{"authoriz", "authoritativ"}, members)
+	assert.Nil(t, x.vocabulary.members([]byte("zzzzz")))
+}
