@@ -27,7 +27,7 @@ const (
 type closerLook struct {
 	found  []Match
 	common []commonTerm
-	ways   []uint16 // by term: the best of retrieval.ways that leads to it + 1, or 0; all 0 between looks
+	ways   []uint32 // by term: the best of retrieval.ways that leads to it + 1, or 0; all 0 between looks
 	gain   []uint32 // by term: its weight as a common term, in units; all 0 between looks
 }
 
@@ -46,9 +46,7 @@ func (r *retrieval) lookCloser(dst []Match, n int, keep func(doc int) bool) []Ma
 	r.mark(best)
 	r.raise(best)
 	r.unmark()
-	slices.SortFunc(best, func(a, b Match) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc))
-	})
+	slices.SortFunc(best, inOrder)
 	return append(dst, c.found[:min(n, len(c.found))]...)
 }
 
@@ -56,11 +54,11 @@ func (r *retrieval) lookCloser(dst []Match, n int, keep func(doc int) bool) []Ma
 func (r *retrieval) mark(best []Match) {
 	c, x := &r.closer, r.x
 	if n := x.vocabulary.len(); n > len(c.ways) {
-		c.ways, c.gain = make([]uint16, n+n/4), make([]uint32, n+n/4)
+		c.ways, c.gain = make([]uint32, n+n/4), make([]uint32, n+n/4)
 	}
-	for i, w := range r.ways[:min(len(r.ways), math.MaxUint16-1)] {
+	for i, w := range r.ways {
 		if at := c.ways[w.term]; at == 0 || r.ways[at-1].factor < w.factor {
-			c.ways[w.term] = uint16(i + 1)
+			c.ways[w.term] = uint32(i + 1)
 		}
 	}
 	r.findCommon(best)

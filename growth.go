@@ -133,6 +133,10 @@ func (g *growth) weigh(x *Index) {
 
 // read appends d to x and returns its slot. It has no position yet.
 func (g *growth) read(x *Index, d *Document) uint32 {
+	for _, t := range g.found { // of the document before
+		g.at[t.term] = 0
+	}
+	g.found = g.found[:0]
 	var lengths [fields]uint16
 	for field, text := range [...]string{inServer: d.Server, inName: d.Name, inTitle: d.Title, inDescription: d.Description, inHints: d.Hints} {
 		g.text = append(g.text[:0], text...)
@@ -144,7 +148,6 @@ func (g *growth) read(x *Index, d *Document) uint32 {
 	slices.SortFunc(g.found, func(a, b foundTerm) int { return cmp.Compare(a.term, b.term) })
 	for i := range g.found {
 		t := &g.found[i]
-		g.at[t.term] = 0
 		var s signature
 		for f, tf := range t.tf {
 			if tf > 0 {
@@ -157,7 +160,6 @@ func (g *growth) read(x *Index, d *Document) uint32 {
 		}
 		x.occurrences = append(x.occurrences, o)
 	}
-	g.found = g.found[:0]
 	return g.post(x)
 }
 

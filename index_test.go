@@ -301,7 +301,7 @@ func checkMatches(x *Index, got []Match, n int) error {
 			return fmt.Errorf("document %d is there twice", m.Doc)
 		case !(m.Score > 0) || m.Score > 1e6:
 			return fmt.Errorf("document %d has score %v", m.Doc, m.Score)
-		case i > 0 && before(m, got[i-1]):
+		case i > 0 && inOrder(m, got[i-1]) < 0:
 			return fmt.Errorf("document %d stands behind %d", m.Doc, got[i-1].Doc)
 		}
 		seen[m.Doc] = true

@@ -211,4 +211,11 @@ func (c *compiledLexicon) relate(from, to uint32, weight float64) {
 // has reports whether the lexicon has term.
 func (c *compiledLexicon) has(term uint32) bool { return int(term) < len(c.terms) }
 
-func (c *compiledLexicon) stops(term uint32) bool { return c.has(term) && c.class[term] == stop }
+func (c *compiledLexicon) classOf(term uint32) class {
+	if c.has(term) {
+		return c.class[term]
+	}
+	return content
+}
+
+func (c *compiledLexicon) stops(term uint32) bool { return c.classOf(term) == stop }

@@ -1,7 +1,9 @@
 package mcphybrid
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"sync"
 )
 
@@ -119,13 +121,11 @@ func (r *retrieval) addTerm(i int) {
 	limit := math.Inf(1)
 	known := false
 	if ok {
-		if lexicon.has(n) {
-			switch lexicon.class[n] {
-			case stop:
-				return
-			case generic:
-				t.weight = genericWeight
-			}
+		switch lexicon.classOf(n) {
+		case stop:
+			return
+		case generic:
+			t.weight = genericWeight
 		}
 		if idf := x.idf(n); idf > 0 {
 			known = true
@@ -147,8 +147,15 @@ func (r *retrieval) addTerm(i int) {
 		r.addRelatives(n, ok, text, t.weight, limit, t.begin)
 		if len(r.ways) == t.begin {
 			if fix, ok := x.correct(r.analyzer.bytes[t.span.start:t.span.full], text); ok {
-				if lexicon.stops(fix) {
+				// From here on it is the word that was meant.
+				switch lexicon.classOf(fix) {
+				case stop:
 					return
+				case generic:
+					t.weight = genericWeight
+				}
+				if idf := x.idf(fix); idf > 0 {
+					limit = idf
 				}
 				r.addWays(fix, t.weight, slipWeight, limit)
 			}
@@ -289,29 +296,38 @@ func (r *retrieval) top(dst []Match, n int, keep func(doc int) bool) []Match {
 		if doc < 0 || keep != nil && !keep(doc) {
 			continue
 		}
-		m := Match{doc, float64(score) / unit}
-		i := len(dst) - begin
-		if i == n {
-			if !before(m, dst[len(dst)-1]) {
-				continue
+		dst = append(dst, Match{doc, float64(score) / unit})
+		if n <= maxInserted {
+			insertLast(dst[begin:])
+			if len(dst)-begin >= n {
+				dst = dst[:begin+n]
+				least = uint32(dst[len(dst)-1].Score * unit)
 			}
-			i--
-		} else {
-			dst = append(dst, m)
 		}
-		found := dst[begin:]
-		for ; i > 0 && before(m, found[i-1]); i-- {
-			found[i] = found[i-1]
-		}
-		found[i] = m
-		if len(found) == n {
-			least = uint32(found[n-1].Score * unit)
-		}
+	}
+	if n > maxInserted {
+		slices.SortFunc(dst[begin:], inOrder)
+		dst = dst[:min(len(dst), begin+n)]
 	}
 	return dst
 }
 
-// before reports whether a comes before b in an answer.
-func before(a, b Match) bool {
-	return a.Score > b.Score || a.Score == b.Score && a.Doc < b.Doc
+// maxInserted is how many results are kept in order while they are found; of
+// more, all are sorted in the end.
+const maxInserted = 64
+
+// insertLast puts the last match, of which the others are in order, in its
+// place.
+func insertLast(found []Match) {
+	i := len(found) - 1
+	m := found[i]
+	for ; i > 0 && inOrder(m, found[i-1]) < 0; i-- {
+		found[i] = found[i-1]
+	}
+	found[i] = m
+}
+
+// inOrder compares two matches by their places in an answer.
+func inOrder(a, b Match) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc))
 }

@@ -252,6 +252,12 @@ func (p *plainIndex) query(query string) (terms []plainQuery, telling float64) {
 					if p.lexicon.class[fix] == stop {
 						continue
 					}
+					if p.lexicon.class[fix] == generic {
+						weight = genericWeight
+					}
+					if p.df[fix] > 0 {
+						limit = p.idf(fix)
+					}
 					exact = fix
 					expand(fix, slipWeight)
 				}
