@@ -83,6 +83,8 @@ var asciiKinds = func() (kinds [utf8.RuneSelf]kind) {
 func kindOf(r rune) kind {
 	switch {
 	case r < 0x300: // Latin
+	case r >= 0x4e00 && r <= 0x9fff, r >= 0xac00 && r <= 0xd7a3: // most of Han and Hangul, at once
+		return dense
 	case r <= 0x36f, r >= 0xfe00 && r <= 0xfe0f: // combining accents, variation selectors
 		return accent
 	case r == 'ー', unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul):

@@ -20,12 +20,17 @@ type growth struct {
 	terms      *dictionary
 	groups     *dictionary
 	numbers    map[signature]uint32
+	last       [1 << fields]struct { // by the fields that a signature has
+		signature signature
+		number    uint32
+	}
 
 	// Scratch space.
 	analyzer analyzer
 	text     []byte
 	found    []foundTerm // in the document being read
 	at       []uint32    // by term: where it is in found, plus 1, or 0
+	order    []uint64
 }
 
 // A foundTerm is a term of a document that is being read, and how often it
@@ -48,6 +53,7 @@ func (g *growth) clear() {
 		g.terms.add([]byte(term))
 	}
 	g.numbers = make(map[signature]uint32)
+	clear(g.last[:])
 }
 
 // index returns the first index of g.
@@ -145,9 +151,14 @@ func (g *growth) read(x *Index, d *Document) uint32 {
 	walkSchema(d.InputSchema,
 		func(name []byte) { g.count(inParameters, &lengths, name) },
 		func(text []byte) { g.count(inTexts, &lengths, text) })
-	slices.SortFunc(g.found, func(a, b foundTerm) int { return cmp.Compare(a.term, b.term) })
-	for i := range g.found {
-		t := &g.found[i]
+	// Ascending terms; numbers sort faster than what they stand for.
+	g.order = g.order[:0]
+	for i, t := range g.found {
+		g.order = append(g.order, uint64(t.term)<<32|uint64(i))
+	}
+	slices.Sort(g.order)
+	for _, key := range g.order {
+		t := &g.found[uint32(key)]
 		var s signature
 		for f, tf := range t.tf {
 			if tf > 0 {
@@ -163,14 +174,26 @@ func (g *growth) read(x *Index, d *Document) uint32 {
 	return g.post(x)
 }
 
-// number returns the number of a signature, which it has from now on.
+// number returns the number of a signature, which it has from now on. Most
+// terms of a document that are in the same fields have the same one.
 func (g *growth) number(x *Index, s signature) uint32 {
+	places := 0
+	for f := range s {
+		if s[f].tf > 0 {
+			places |= 1 << f
+		}
+	}
+	last := &g.last[places]
+	if last.signature == s {
+		return last.number
+	}
 	n, ok := g.numbers[s]
 	if !ok {
 		n = uint32(len(x.signatures))
 		x.signatures = append(x.signatures, s)
 		g.numbers[s] = n
 	}
+	last.signature, last.number = s, n
 	return n
 }
 
@@ -206,27 +229,30 @@ func (g *growth) post(x *Index) uint32 {
 	x.positions = append(x.positions, -1)
 	x.first = append(x.first, uint32(len(x.occurrences)))
 	x.heads.grow(len(g.terms.terms), g.generation)
-	g.tally(x, slot, 1)
-	for _, o := range x.occurrencesOf(slot) {
-		h := x.heads.change(o.term, g.generation)
+	g.tally(x, slot, 1, func(h *head, o occurrence) {
+		if h.postings == nil {
+			h.postings = make([]posting, 0, 4)
+		}
 		h.postings = append(h.postings, posting{slot, o.sig()})
-	}
+	})
 	return slot
 }
 
 // remove takes the document of slot out of what is counted, and its position.
 func (g *growth) remove(x *Index, slot uint32) {
 	x.positions[slot] = -1
-	g.tally(x, slot, -1)
+	g.tally(x, slot, -1, func(*head, occurrence) {})
 }
 
-// tally counts the document of slot in, or with -1 out.
-func (g *growth) tally(x *Index, slot uint32, n int) {
+// tally counts the document of slot in, or with -1 out, and calls also with
+// each of its terms.
+func (g *growth) tally(x *Index, slot uint32, n int, also func(*head, occurrence)) {
 	var lengths [fields]uint16
 	for _, o := range x.occurrencesOf(slot) {
-		s := &x.signatures[o.sig()]
 		h := x.heads.change(o.term, g.generation)
 		h.df += int32(n)
+		also(h, o)
+		s := &x.signatures[o.sig()]
 		for f := range s {
 			lengths[f] = max(lengths[f], s[f].length) // a field that has terms is in the signature of each
 		}

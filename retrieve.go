@@ -296,11 +296,17 @@ func (r *retrieval) top(dst []Match, n int, keep func(doc int) bool) []Match {
 		if doc < 0 || keep != nil && !keep(doc) {
 			continue
 		}
-		dst = append(dst, Match{doc, float64(score) / unit})
+		m := Match{doc, float64(score) / unit}
+		if len(dst)-begin < n || n > maxInserted {
+			dst = append(dst, m)
+		} else if last := &dst[len(dst)-1]; inOrder(m, *last) < 0 {
+			*last = m
+		} else {
+			continue
+		}
 		if n <= maxInserted {
 			insertLast(dst[begin:])
-			if len(dst)-begin >= n {
-				dst = dst[:begin+n]
+			if len(dst)-begin == n {
 				least = uint32(dst[len(dst)-1].Score * unit)
 			}
 		}

@@ -51,7 +51,7 @@ func stem(w []byte) int {
 		}
 	}
 	for _, ending := range derivational {
-		if n-len(ending) >= minStem && bytes.HasSuffix(w[:n], ending) {
+		if ending[len(ending)-1] == w[n-1] && n-len(ending) >= minStem && bytes.HasSuffix(w[:n], ending) {
 			n -= len(ending)
 			break
 		}
