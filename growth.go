@@ -26,14 +26,13 @@ type growth struct {
 	}
 
 	// Scratch space.
-	analyzer analyzer
-	text     []byte
-	found    []foundTerm // in the document being read
-	at       []uint32    // by term: where it is in found, plus 1, or 0
-	order    []uint64
+	found []foundTerm // in the document being added
+	at    []uint32    // by term: where it is in found, plus 1, or 0
+	order []uint64
+	space []posting // for new terms
 }
 
-// A foundTerm is a term of a document that is being read, and how often it
+// A foundTerm is a term of a document that is being added, and how often it
 // occurs in each field.
 type foundTerm struct {
 	term uint32
@@ -84,17 +83,24 @@ func (g *growth) next(docs []*Document) *Index {
 	for i := begin; i < len(old)-end; i++ {
 		kept[old[i]] = append(kept[old[i]], x.slots[i])
 	}
-	slots := make([]uint32, 0, len(docs))
-	slots = append(slots, x.slots[:begin]...)
-	for _, d := range docs[begin : len(docs)-end] {
-		if same := kept[d]; len(same) > 0 {
-			slots = append(slots, same[0])
-			kept[d] = same[1:]
+	slots := make([]uint32, len(docs))
+	copy(slots, x.slots[:begin])
+	copy(slots[len(docs)-end:], x.slots[len(old)-end:])
+	var fresh []*Document
+	var places []int // in slots, of fresh
+	for i := begin; i < len(docs)-end; i++ {
+		if same := kept[docs[i]]; len(same) > 0 {
+			slots[i] = same[0]
+			kept[docs[i]] = same[1:]
 			continue
 		}
-		slots = append(slots, g.read(&x, d))
+		fresh, places = append(fresh, docs[i]), append(places, i)
 	}
-	slots = append(slots, x.slots[len(old)-end:]...)
+	n := 0
+	eachWordList(fresh, func(words *wordList) {
+		slots[places[n]] = g.add(&x, words)
+		n++
+	})
 	for _, left := range kept {
 		for _, slot := range left {
 			g.remove(&x, slot)
@@ -137,20 +143,16 @@ func (g *growth) weigh(x *Index) {
 	}
 }
 
-// read appends d to x and returns its slot. It has no position yet.
-func (g *growth) read(x *Index, d *Document) uint32 {
+// add appends a document to x and returns its slot. It has no position yet.
+func (g *growth) add(x *Index, words *wordList) uint32 {
 	for _, t := range g.found { // of the document before
 		g.at[t.term] = 0
 	}
 	g.found = g.found[:0]
 	var lengths [fields]uint16
-	for field, text := range [...]string{inServer: d.Server, inName: d.Name, inTitle: d.Title, inDescription: d.Description, inHints: d.Hints} {
-		g.text = append(g.text[:0], text...)
-		g.count(field, &lengths, g.text)
+	for _, w := range words.words {
+		g.count(w.field, &lengths, words.bytes[w.start:w.end])
 	}
-	walkSchema(d.InputSchema,
-		func(name []byte) { g.count(inParameters, &lengths, name) },
-		func(text []byte) { g.count(inTexts, &lengths, text) })
 	// Ascending terms; numbers sort faster than what they stand for.
 	g.order = g.order[:0]
 	for i, t := range g.found {
@@ -197,29 +199,22 @@ func (g *growth) number(x *Index, s signature) uint32 {
 	return n
 }
 
-// count adds the terms of text, which is in field, to the document being read.
-func (g *growth) count(field int, lengths *[fields]uint16, text []byte) {
-	a := &g.analyzer
-	a.reset()
-	a.add(text)
-	for i := range a.terms {
-		if lengths[field] == math.MaxUint16 {
-			return
-		}
-		term := g.terms.add(a.term(i))
-		if g.lexicon.stops(term) {
-			continue
-		}
-		lengths[field]++
-		for int(term) >= len(g.at) {
-			g.at = append(g.at, 0)
-		}
-		if g.at[term] == 0 {
-			g.found = append(g.found, foundTerm{term: term})
-			g.at[term] = uint32(len(g.found))
-		}
-		g.found[g.at[term]-1].tf[field]++
+// count adds a term in field to the document being added, unless it is a stop
+// word or the field is too long already.
+func (g *growth) count(field uint8, lengths *[fields]uint16, text []byte) {
+	term := g.terms.add(text)
+	if lengths[field] == math.MaxUint16 || g.lexicon.stops(term) {
+		return
 	}
+	lengths[field]++
+	for int(term) >= len(g.at) {
+		g.at = append(g.at, 0)
+	}
+	if g.at[term] == 0 {
+		g.found = append(g.found, foundTerm{term: term})
+		g.at[term] = uint32(len(g.found))
+	}
+	g.found[g.at[term]-1].tf[field]++
 }
 
 // post appends the document whose occurrences stand at the end of x to the
@@ -230,8 +225,12 @@ func (g *growth) post(x *Index) uint32 {
 	x.first = append(x.first, uint32(len(x.occurrences)))
 	x.heads.grow(len(g.terms.terms), g.generation)
 	g.tally(x, slot, 1, func(h *head, o occurrence) {
-		if h.postings == nil {
-			h.postings = make([]posting, 0, 4)
+		if h.postings == nil { // most terms stay with so few
+			const few = 4
+			if len(g.space) < few {
+				g.space = make([]posting, 1024*few)
+			}
+			h.postings, g.space = g.space[:0:few], g.space[few:]
 		}
 		h.postings = append(h.postings, posting{slot, o.sig()})
 	})

@@ -1,0 +1,76 @@
+package mcphybrid
+
+import "slices"
+
+// A wordList is a document's terms, by field, before they have numbers.
+type wordList struct {
+	words []fieldWord
+	bytes []byte // of all words
+
+	analyzer analyzer
+	text     []byte
+}
+
+type fieldWord struct {
+	start, end int32 // in bytes
+	field      uint8
+}
+
+// read sets l to the terms of d. A nil document has none.
+func (l *wordList) read(d *Document) {
+	l.words, l.bytes = l.words[:0], l.bytes[:0]
+	if d == nil {
+		return
+	}
+	for field, text := range [...]string{inServer: d.Server, inName: d.Name, inTitle: d.Title, inDescription: d.Description, inHints: d.Hints} {
+		l.text = append(l.text[:0], text...)
+		l.add(uint8(field), l.text)
+	}
+	walkSchema(d.InputSchema,
+		func(name []byte) { l.add(inParameters, name) },
+		func(text []byte) { l.add(inTexts, text) })
+}
+
+func (l *wordList) add(field uint8, text []byte) {
+	l.analyzer.reset()
+	l.analyzer.add(text)
+	begin := int32(len(l.bytes))
+	l.bytes = append(l.bytes, l.analyzer.bytes...)
+	for _, t := range l.analyzer.terms {
+		l.words = append(l.words, fieldWord{begin + t.start, begin + t.end, field})
+	}
+}
+
+// eachWordList calls use with the words of each document, in order. Of many
+// documents, another goroutine reads the next ones meanwhile.
+func eachWordList(docs []*Document, use func(*wordList)) {
+	const batch = 64
+	if len(docs) < 2*batch {
+		var l wordList
+		for _, d := range docs {
+			l.read(d)
+			use(&l)
+		}
+		return
+	}
+	free, read := make(chan []wordList, 3), make(chan []wordList, 3)
+	for range cap(free) {
+		free <- make([]wordList, batch)
+	}
+	go func() {
+		defer close(read)
+		for some := range slices.Chunk(docs, batch) {
+			lists := (<-free)[:len(some)]
+			for i, d := range some {
+				lists[i].read(d)
+			}
+			read <- lists
+		}
+	}()
+	for lists := range read {
+		for i := range lists {
+			use(&lists[i])
+		}
+		free <- lists[:batch]
+	}
+}
