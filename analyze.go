@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"bytes"
 	"unicode"
 	"unicode/utf8"
 
@@ -144,8 +145,12 @@ func (a *analyzer) add(text []byte) {
 	}
 }
 
-// normalize returns text in NFKC. Unlike norm.Form.Append it allocates nothing.
+// normalize returns text in NFKC, with spaces for what is no UTF-8. Unlike
+// norm.Form.Append it allocates nothing, if all is UTF-8.
 func (a *analyzer) normalize(text []byte) []byte {
+	if !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(text, []byte(" "))
+	}
 	n := norm.NFKC.QuickSpan(text)
 	if n == len(text) {
 		return text
