@@ -53,7 +53,7 @@ type entrant struct {
 // engines are in the order of the tables.
 var engines = []entrant{
 	{"default", own, "#0b5fa5", func() engine { return newRanked(mcphybrid.RankerDefault) }, "this project's ranker"},
-	{"lexical", own, "#007a5a", func() engine { return newRanked(mcphybrid.RankerLexical) }, "the same without what is known of words"},
+	{"lexical", own, "#007a5a", func() engine { return newRanked(mcphybrid.RankerLexical) }, "its first pass alone: no relatives of words, no slips corrected, no closer look"},
 	{"classic", former, "#5f5f5f", newClassic, "this project's BM25 by the published formula; each change builds it anew"},
 	{"scan", peer, "#8a5a9e", func() engine { return &scan{} }, "the same formula without an index: every query looks into every tool"},
 	{"bleve", peer, "#c2410c", func() engine { return &bleveEngine{fields: bleveFields} },
