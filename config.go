@@ -113,16 +113,15 @@ func parseConfig(data []byte, lookup func(string) (string, bool)) (*Config, erro
 		return cfg, fmt.Errorf("larger than %d bytes", maxConfigBytes)
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	var file struct {
-		Servers json.RawMessage `json:"mcpServers"`
-	}
+	var file map[string]json.RawMessage
 	if err := json.Unmarshal(data, &file); err != nil {
 		return cfg, describeJSONError(data, err)
 	}
-	if file.Servers == nil {
+	servers, ok := file["mcpServers"]
+	if !ok {
 		return cfg, errors.New(`no "mcpServers" object`)
 	}
-	members, err := objectMembers(file.Servers)
+	members, err := objectMembers(servers)
 	if err != nil {
 		return cfg, fmt.Errorf(`"mcpServers": %w`, err)
 	}

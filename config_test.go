@@ -516,7 +516,7 @@ func FuzzParseConfig(f *testing.F) {
 		`{"mcpServers": {"a": {"command": "${SET} ${UNSET:-x}", "args": ["$A"], "env": {"A": "${UNSET}"}}}}`,
 		`{"mcpServers": {"a": {"url": "http://h", "headers": {"a b": "c"}, "timeout": 5}, "b": {"url": "x"}, "a": {"disabled": true}}}`,
 		`{"mcpServers": {"\ud800\n": {"type": "sse"}, "": {"command": "x"}, "d": {"tools": {"allow": ["["]}, "callTimeout": "-1s"}}}`,
-		`{"mcpServers": {"a": [], "b": 1, "c": null, "d": {"args": 1}}`,
+		`{"mcpServers": {"a": [], "b": 1, "c": null, "d": {"args": 1}}`, `{"mcpservers": {"a": {"command": "b"}}}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -559,16 +559,7 @@ func membersOfServers(data []byte) []string {
 	if len(data) > maxConfigBytes || json.Unmarshal(data, &file) != nil {
 		return nil
 	}
-	var servers json.RawMessage
-	for key, value := range file {
-		if key != "mcpServers" && strings.EqualFold(key, "mcpServers") {
-			return nil // which of them is meant is encoding/json's affair
-		}
-		if key == "mcpServers" {
-			servers = value
-		}
-	}
-	dec := json.NewDecoder(bytes.NewReader(servers))
+	dec := json.NewDecoder(bytes.NewReader(file["mcpServers"]))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return nil
 	}
