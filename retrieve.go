@@ -335,5 +335,8 @@ func insertLast(found []Match) {
 
 // inOrder compares two matches by their places in an answer.
 func inOrder(a, b Match) int {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc))
+	if a.Score != b.Score {
+		return cmp.Compare(b.Score, a.Score)
+	}
+	return cmp.Compare(a.Doc, b.Doc)
 }

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/mcphybrid/mcphybrid"
+	"golang.org/x/sync/errgroup"
 )
 
 // An engine finds tools. A tool is known to it by a number that the caller
@@ -95,19 +97,36 @@ type record struct {
 	InputSchema json.RawMessage `json:"input_schema"` // null if there is none
 }
 
+// decodeAll decodes lines on all cores, as a host does that connects several
+// servers at once.
 func decodeAll(lines [][]byte) ([]*tool, error) {
 	tools := make([]*tool, len(lines))
-	for i, line := range lines {
-		var r record
-		if err := json.Unmarshal(line, &r); err != nil {
-			return nil, fmt.Errorf("tool %d: %w", i, err)
-		}
-		tools[i] = &tool{r.ID, mcphybrid.Document{Server: r.Server, Name: r.Name, Description: r.Description}}
-		if string(r.InputSchema) != "null" {
-			tools[i].InputSchema = r.InputSchema
-		}
+	each := (len(lines) + runtime.NumCPU() - 1) / runtime.NumCPU()
+	var all errgroup.Group
+	for begin := 0; begin < len(lines); begin += each {
+		all.Go(func() error {
+			for i := begin; i < min(begin+each, len(lines)); i++ {
+				var err error
+				if tools[i], err = decode(lines[i]); err != nil {
+					return fmt.Errorf("tool %d: %w", i, err)
+				}
+			}
+			return nil
+		})
 	}
-	return tools, nil
+	return tools, all.Wait()
+}
+
+func decode(line []byte) (*tool, error) {
+	var r record
+	if err := json.Unmarshal(line, &r); err != nil {
+		return nil, err
+	}
+	t := &tool{r.ID, mcphybrid.Document{Server: r.Server, Name: r.Name, Description: r.Description}}
+	if string(r.InputSchema) != "null" {
+		t.InputSchema = r.InputSchema
+	}
+	return t, nil
 }
 
 // text returns what the published design searches: one string of server, name

@@ -6,6 +6,7 @@ require (
 	github.com/blevesearch/bleve/v2 v2.5.7
 	github.com/mcphybrid/mcphybrid v0.0.0
 	github.com/stretchr/testify v1.12.1
+	golang.org/x/sync v0.22.0
 	modernc.org/sqlite v1.59.0
 )
 
