@@ -1,0 +1,164 @@
+package mcphybrid
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Real schemas have some hundred values, nest less than ten deep, and their
+// calls take some dozens of steps. With these bounds the worst schemas and
+// arguments that we could think of take a fraction of a second.
+const (
+	maxSchemaValues = 1 << 13
+	maxJSONNesting  = 256
+	maxPatternSize  = 1 << 14 // instructions of a schema's regular expressions
+	maxSteps        = 100_000
+	maxNumber       = 400 // digits and exponent; float64 has 309 and 308
+)
+
+// A gauge looks whether a decoded JSON value is one that the library can take.
+type gauge struct {
+	left int // values, with a part for their pointers, which the library builds
+}
+
+// fits reports whether v is small enough, and its numbers are: an exponent
+// makes as many digits of them as it says.
+func (g *gauge) fits(v any, depth, path int) bool {
+	if g.left -= 1 + path/64; g.left < 0 || depth > maxJSONNesting {
+		return false
+	}
+	switch v := v.(type) {
+	case json.Number:
+		if i := strings.IndexAny(string(v), "eE"); i >= 0 {
+			exponent, err := strconv.Atoi(string(v[i+1:]))
+			return err == nil && i <= maxNumber && max(exponent, -exponent) <= maxNumber
+		}
+		return len(v) <= maxNumber
+	case []any:
+		for _, item := range v {
+			if !g.fits(item, depth+1, path+8) {
+				return false
+			}
+		}
+	case map[string]any:
+		for name, value := range v {
+			if !g.fits(value, depth+1, path+1+len(name)) {
+				return false
+			}
+			if name == "$ref" { // may cost a look at all others
+				g.left -= 16
+			}
+		}
+	}
+	return true
+}
+
+// A meter counts what steps of the library validating takes at most, without
+// taking them: schemas can make it exponential. A step is about 100 ns.
+type meter struct {
+	left         int64
+	schema, args int // bytes
+}
+
+// visit counts the steps for v and s, which is depth levels down.
+func (m *meter) visit(s *jsonschema.Schema, v any, depth int) {
+	if s == nil || m.left < 0 {
+		return
+	}
+	m.left -= int64(1 + depth/4 + len(s.Required))
+	if s.RecursiveRef != nil || s.DynamicRef != nil {
+		m.left = -1 // where it leads is not to be seen
+	}
+	scalar := 1
+	switch v := v.(type) {
+	case json.Number:
+		scalar = 10
+		m.left -= 10
+	case string:
+		if s.MinLength != nil || s.MaxLength != nil {
+			m.left -= int64(len(v) / 16)
+		}
+		m.match(s.Pattern, v)
+	case []any:
+		scalar = 1 + m.schema/16
+		m.visitItems(s, v, depth+1)
+	case map[string]any:
+		scalar = 1 + m.schema/16
+		m.visitMembers(s, v, depth+1)
+	}
+	if s.Const != nil {
+		m.left -= int64(scalar)
+	}
+	if s.Enum != nil {
+		m.left -= int64(scalar) * int64(len(s.Enum.Values))
+	}
+	for _, list := range [...][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf} {
+		for _, t := range list {
+			m.visit(t, v, depth+1)
+		}
+	}
+	for _, t := range [...]*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else} {
+		m.visit(t, v, depth+1)
+	}
+}
+
+func (m *meter) visitItems(s *jsonschema.Schema, items []any, depth int) {
+	m.left -= int64(len(items))
+	if s.UniqueItems { // items whose hashes are made equal are all compared
+		m.left -= int64(len(items)) * int64(m.args) / 64
+	}
+	list, _ := s.Items.([]*jsonschema.Schema)
+	first := append(list[:len(list):len(list)], s.PrefixItems...) // never both
+	each, _ := s.Items.(*jsonschema.Schema)
+	additional, _ := s.AdditionalItems.(*jsonschema.Schema)
+	for i, item := range items {
+		if i < len(first) {
+			m.visit(first[i], item, depth)
+		} else {
+			m.visit(s.Items2020, item, depth)
+			m.visit(additional, item, depth)
+		}
+		m.visit(each, item, depth)
+		m.visit(s.Contains, item, depth)
+		m.visit(s.UnevaluatedItems, item, depth)
+	}
+}
+
+func (m *meter) visitMembers(s *jsonschema.Schema, members map[string]any, depth int) {
+	m.left -= int64(len(members))
+	additional, _ := s.AdditionalProperties.(*jsonschema.Schema)
+	for name, value := range members {
+		property := s.Properties[name]
+		m.visit(property, value, depth)
+		for expression, t := range s.PatternProperties {
+			m.match(expression, name)
+			m.visit(t, value, depth)
+		}
+		if property == nil {
+			m.visit(additional, value, depth)
+		}
+		m.visit(s.UnevaluatedProperties, value, depth)
+		m.visit(s.PropertyNames, name, depth)
+	}
+	for _, names := range s.DependentRequired {
+		m.left -= int64(1 + len(names))
+	}
+	for _, t := range s.DependentSchemas {
+		m.visit(t, members, depth)
+	}
+	for _, dependency := range s.Dependencies {
+		names, _ := dependency.([]string)
+		m.left -= int64(1 + len(names))
+		t, _ := dependency.(*jsonschema.Schema)
+		m.visit(t, members, depth)
+	}
+}
+
+func (m *meter) match(expression jsonschema.Regexp, s string) {
+	if p, ok := expression.(*pattern); ok {
+		m.left -= 1 + int64(p.size)*int64(len(s))/16
+	}
+}

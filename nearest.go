@@ -1,0 +1,262 @@
+package mcphybrid
+
+import (
+	"bytes"
+	"iter"
+	"math/bits"
+	"slices"
+	"unicode/utf8"
+)
+
+const (
+	// nearEnough is the nearness from which on a name is near, of 1000 for
+	// equal words or letters: half of the words are shared, of which the first
+	// of a tool, mostly a verb, weighs two and every other three; or three
+	// quarters of the letters stay in their order.
+	nearEnough = 500
+
+	// What is looked at of a name; registered ones have up to 64 bytes.
+	maxNearBytes = 128
+	maxNearWords = 64
+)
+
+// nearest returns the candidates that are most like name, a tool's name that a
+// model got wrong: at most n, best first and equally near ones in their order,
+// or nil if none is near.
+//
+// Case and separators don't count, and the server, which is what stands before
+// the last of __ . / and :, decides only among tools of equal nearness. Words
+// may be in another order, be cut after four letters, or have one wrong letter.
+//
+//	create_issue, github.createIsue, issue_create, mcp-github-createissue,
+//	mcp_gitlab__create_issue, add_issue  →  mcp_github__create_issue
+func nearest(name string, candidates iter.Seq[string], n int) []string {
+	var want, have foldedName
+	want.fold(name)
+	if n <= 0 {
+		return nil
+	}
+	var names []string
+	var scores []int
+	for candidate := range candidates {
+		have.fold(candidate)
+		floor := nearEnough
+		if len(scores) == n {
+			floor = scores[n-1] / 100
+		}
+		score := want.nearness(&have, floor)
+		i := slices.IndexFunc(scores, func(s int) bool { return s < score })
+		if i < 0 {
+			i = len(scores)
+		}
+		if score == 0 || i >= n {
+			continue
+		}
+		names, scores = slices.Insert(names, i, candidate), slices.Insert(scores, i, score)
+		names, scores = names[:min(n, len(names))], scores[:min(n, len(scores))]
+	}
+	return names
+}
+
+// A foldedName is a name without case and separators. "mcp-GitHub.getURLs" has
+// the text "mcpgithubgeturls" and words that start at 0, 3, 9 and 12.
+type foldedName struct {
+	text  [maxNearBytes]byte
+	words [maxNearWords + 1]uint8 // where they start in text, and the end of it
+	count int                     // of words
+	first int                     // the first word but "mcp"
+	tool  int                     // the first word of the tool's own name
+}
+
+func (f *foldedName) word(i int) []byte { return f.text[f.words[i]:f.words[i+1]] }
+
+// from returns the text from a word on.
+func (f *foldedName) from(word int) []byte { return f.text[f.words[word]:f.words[f.count]] }
+
+// fold sets f to a name. Bytes outside ASCII are taken as lower-case letters.
+func (f *foldedName) fold(name string) {
+	name = name[:min(len(name), maxNearBytes)]
+	size, count, tool, own := 0, 0, 0, 0
+	last := separator
+	for i := range len(name) {
+		c, now := name[i], lower
+		if c < utf8.RuneSelf {
+			now = asciiKinds[c]
+		}
+		if now == separator {
+			if last == separator && c == '_' || c == '.' || c == '/' || c == ':' {
+				own = count
+			}
+			last = separator
+			continue
+		}
+		if last == separator || now == upper && (last != upper || i+1 < len(name) && isLower(name[i+1])) {
+			if count < maxNearWords {
+				f.words[count] = uint8(size)
+				count++
+			}
+			tool = min(own, count-1)
+		}
+		if now == upper {
+			c += 'a' - 'A'
+		}
+		f.text[size] = c
+		size++
+		last = now
+	}
+	f.count, f.first, f.tool = count, 0, tool
+	f.words[f.count] = uint8(size)
+	if f.count > 1 && string(f.word(0)) == "mcp" {
+		f.first = 1
+	}
+	f.tool = max(f.tool, f.first)
+}
+
+// nearness returns how near a candidate is, times 100, and up to 99 for the
+// server. It is 0 if it's less near than floor.
+func (f *foldedName) nearness(candidate *foldedName, floor int) int {
+	shared, server := f.sharedWords(candidate)
+	score := max(shared, f.sharedLetters(candidate, max(floor, shared)))
+	if score < floor {
+		return 0
+	}
+	if bytes.Equal(f.from(0), candidate.from(0)) {
+		score++
+	}
+	return 100*score + server
+}
+
+// sharedWords returns, of 1000, how much the words of two names have in common
+// but for their servers' names, and of 90, how much those have.
+func (f *foldedName) sharedWords(candidate *foldedName) (tool, server int) {
+	var used uint64 // the words of f that were found in candidate
+	find := func(word []byte) int {
+		found := 0
+		for i := f.first; i < f.count; i++ {
+			if own := f.word(i); used>>i&1 != 0 || own[0] != word[0] {
+				continue
+			} else if bytes.Equal(own, word) {
+				used |= 1 << i
+				return 10
+			} else if found == 0 && isSlip(own, word) {
+				found = i + 1
+			}
+		}
+		if found == 0 {
+			return 0
+		}
+		used |= 1 << (found - 1)
+		return 8
+	}
+	all, both := 0, 0
+	for i := candidate.tool; i < candidate.count; i++ {
+		weight := 3
+		if i == candidate.tool {
+			weight = 2
+		}
+		all += 10 * weight
+		both += find(candidate.word(i)) * weight
+	}
+	for i := candidate.first; i < candidate.tool; i++ {
+		server += 9 * find(candidate.word(i)) / (candidate.tool - candidate.first)
+	}
+	own := both
+	for i := f.tool; i < f.count; i++ {
+		if used>>i&1 == 0 {
+			own += 10 * 3
+		}
+	}
+	if all+own == 0 {
+		return 0, 0
+	}
+	return 2000 * both / (all + own), server
+}
+
+// isSlip reports whether two words of four letters or more are one but for a
+// letter, or two that are swapped, or one is the beginning of the other.
+func isSlip(a, b []byte) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	return len(a) >= 4 && (bytes.HasPrefix(b, a) || len(b)-len(a) <= 1 && distance(a, b, 1) <= 1)
+}
+
+// sharedLetters returns, of 1000, how many letters of two tools' own names
+// stay in their order, or 0 if that is less than three quarters or floor. A
+// name without a server may begin with one for lack of a separator.
+func (f *foldedName) sharedLetters(candidate *foldedName, floor int) (best int) {
+	floor = max(floor, 750)
+	own := f.from(f.tool)
+	for _, begin := range [...]int{candidate.tool, candidate.first} {
+		other := candidate.from(begin)
+		longer := max(len(own), len(other))
+		limit := (longer*(1001-floor) - 1) / 1000 // so that best is not less than floor
+		if d := distance(own, other, limit); longer > 0 && d <= limit {
+			best = max(best, 1000-1000*d/longer)
+		}
+		if f.tool > f.first {
+			break
+		}
+	}
+	return best
+}
+
+// distance returns how many letters have to be added, removed, replaced or
+// swapped with their neighbours to make a of b, or more than limit if that is
+// more. Both have at most maxNearBytes.
+func distance(a, b []byte, limit int) int {
+	if max(len(a)-len(b), len(b)-len(a)) > limit {
+		return limit + 1
+	}
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	inA, inB := letters(a), letters(b)
+	if max(bits.OnesCount32(inA&^inB), bits.OnesCount32(inB&^inA)) > limit {
+		return limit + 1
+	}
+	switch longer := max(len(a), len(b)); {
+	case len(a) == 0 || len(b) == 0 || longer == 1:
+		return longer
+	case limit <= 1:
+		if longer == 2 && a[0] == b[len(b)-1] && a[len(a)-1] == b[0] {
+			return 1
+		}
+		return limit + 1
+	}
+	// Only what is next to the diagonal can be within limit.
+	const far = maxNearBytes + 1
+	var rows [3][maxNearBytes + 2]uint8 // the last three
+	for j := range len(b) + 1 {
+		rows[0][j] = uint8(j)
+	}
+	for i := 1; i <= len(a); i++ {
+		row, above, twoAbove := &rows[i%3], &rows[(i+2)%3], &rows[(i+1)%3]
+		begin, end := max(1, i-limit), min(len(b), i+limit)
+		row[begin-1], row[end+1] = far, far
+		if begin == 1 {
+			row[0] = uint8(i)
+		}
+		least := row[begin-1]
+		for j := begin; j <= end; j++ {
+			d := min(above[j], row[j-1]) + 1
+			if a[i-1] == b[j-1] {
+				d = min(d, above[j-1])
+			} else {
+				d = min(d, above[j-1]+1)
+			}
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d = min(d, twoAbove[j-2]+1)
+			}
+			row[j] = d
+			least = min(least, d)
+		}
+		if int(least) > limit {
+			return limit + 1
+		}
+	}
+	return int(rows[len(a)%3][len(b)])
+}

@@ -1,0 +1,200 @@
+package mcphybrid
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"regexp/syntax"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// A validator checks arguments against one input schema, which it compiles
+// when it is first used. It may be used concurrently.
+//
+// Where it is in doubt it lets arguments pass: the server checks them anyway,
+// but nobody can make a call that is refused here. So formats are notes, as
+// the current draft has it, since servers read them differently; a pattern
+// that isn't a regular expression of Go's is left out; and a schema that
+// can't be compiled, or needs more than maxSteps for these arguments, refuses
+// nothing. There is no coercion: "5" is not a number.
+//
+// The library counts the items behind prefixItems from 0, and so do pointers.
+type validator struct {
+	size     int
+	compiled func() (*jsonschema.Schema, error)
+}
+
+func newValidator(schema json.RawMessage) *validator {
+	return &validator{len(schema), sync.OnceValues(func() (*jsonschema.Schema, error) { return compileSchema(schema) })}
+}
+
+// err returns why the schema refuses nothing, or nil if it can be compiled.
+func (v *validator) err() error {
+	_, err := v.compiled()
+	return err
+}
+
+// validate returns what is wrong with a JSON object, as [ArgumentsError] has
+// it, and how much more there is. Of members of the same name the last one
+// counts. Equal arguments give equal violations.
+func (v *validator) validate(args json.RawMessage) (violations []Violation, more int) {
+	defer func() {
+		if recover() != nil { // in the library
+			violations, more = nil, 0
+		}
+	}()
+	schema, err := v.compiled()
+	if err != nil {
+		return nil, 0
+	}
+	doc, err := decodeJSON(args)
+	if err != nil || !(&gauge{math.MaxInt}).fits(doc, 0, 0) {
+		return nil, 0
+	}
+	m := meter{left: maxSteps, schema: v.size, args: len(args)}
+	m.visit(schema, doc, 0)
+	var failed *jsonschema.ValidationError
+	if m.left < 0 || !errors.As(schema.Validate(doc), &failed) {
+		return nil, 0
+	}
+	return report(appendDefects(nil, failed))
+}
+
+func decodeJSON(raw json.RawMessage) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
+}
+
+// compileSchema compiles a schema without reading anything else: a reference
+// out of it is an error, but for those to the metaschemas, which are built in.
+// A schema that is not valid in the draft that it names, or names one that is
+// not known, is tried in those that servers write without saying so: the one
+// that is MCP's default, and older ones for lists of items and for booleans as
+// exclusive bounds.
+func compileSchema(raw json.RawMessage) (schema *jsonschema.Schema, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			schema, err = nil, errors.New(cleanLine(fmt.Sprintf("the schema breaks the validator: %v", r), maxErrorText))
+		}
+	}()
+	doc, err := decodeJSON(raw)
+	if err != nil {
+		return nil, err
+	}
+	if !(&gauge{maxSchemaValues}).fits(doc, 0, 0) {
+		return nil, errors.New("the schema is too large, too deep, or has a number that is too large")
+	}
+	expressions := &patterns{make(map[string]*pattern), maxPatternSize}
+	adapt(doc, expressions)
+	for _, draft := range []*jsonschema.Draft{nil, jsonschema.Draft2020, jsonschema.Draft7, jsonschema.Draft4} {
+		if object, ok := doc.(map[string]any); ok && draft != nil {
+			delete(object, "$schema")
+		}
+		c := jsonschema.NewCompiler()
+		c.UseLoader(nil)
+		c.UseRegexpEngine(expressions.compile)
+		c.DefaultDraft(cmp.Or(draft, jsonschema.Draft2020))
+		const location = "schema://tool/input"
+		problem := c.AddResource(location, doc)
+		if problem == nil {
+			schema, problem = c.Compile(location)
+		}
+		if problem == nil {
+			return schema, nil
+		}
+		if err == nil {
+			err = &boundedError{problem, cleanLine(problem.Error(), maxErrorText)}
+		}
+	}
+	return nil, err
+}
+
+// adapt changes what is in a schema to what the library understands of it.
+func adapt(v any, expressions *patterns) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			adapt(item, expressions)
+		}
+	case map[string]any:
+		if _, ok := v["format"].(string); ok {
+			delete(v, "format")
+		}
+		if s, ok := v["pattern"].(string); ok && expressions.find(s) == nil {
+			delete(v, "pattern")
+		}
+		for _, keyword := range []string{"properties", "required"} { // Go's nil
+			if v[keyword] == nil {
+				delete(v, keyword)
+			}
+		}
+		if t, ok := v["type"].(string); ok && t != "null" && v["nullable"] == true { // OpenAPI's word
+			v["type"] = []any{t, "null"}
+		}
+		for _, keyword := range []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"} {
+			n, _ := v[keyword].(json.Number)
+			if f, _ := n.Float64(); f > math.MaxInt32 { // the library would cut it
+				delete(v, keyword)
+			}
+		}
+		for keyword, value := range v {
+			if _, list := value.([]any); keyword != "const" && !(keyword == "enum" && list) {
+				adapt(value, expressions)
+			}
+		}
+	}
+}
+
+// patterns are the regular expressions of a schema.
+type patterns struct {
+	seen map[string]*pattern // nil for what is none
+	left int                 // instructions
+}
+
+type pattern struct {
+	*regexp.Regexp
+	size int // instructions; matching is at most proportional to it
+}
+
+// find returns the pattern of an expression, or nil if it is not one of Go's
+// or too large together with those before.
+func (p *patterns) find(expression string) *pattern {
+	found, ok := p.seen[expression]
+	if ok || p.left < 0 {
+		return found
+	}
+	p.seen[expression] = nil
+	parsed, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return nil
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil
+	}
+	if p.left -= len(program.Inst); p.left < 0 {
+		return nil
+	}
+	re, err := regexp.Compile(expression)
+	if err != nil {
+		return nil
+	}
+	found = &pattern{re, len(program.Inst)}
+	p.seen[expression] = found
+	return found
+}
+
+func (p *patterns) compile(expression string) (jsonschema.Regexp, error) {
+	if found := p.find(expression); found != nil {
+		return found, nil
+	}
+	return nil, errors.New("not a regular expression of Go's, or too large")
+}

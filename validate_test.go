@@ -1,0 +1,588 @@
+package mcphybrid
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// violations validates once and returns each violation as "pointer problem".
+func violations(t testing.TB, schema, args string) []string {
+	v := newValidator(json.RawMessage(schema))
+	require.NoError(t, v.err(), schema)
+	found, more := v.validate(json.RawMessage(args))
+	require.Zero(t, more)
+	var lines []string
+	for _, f := range found {
+		lines = append(lines, f.Pointer+" "+f.Problem)
+	}
+	return lines
+}
+
+func TestValidateProblems(t *testing.T) {
+	tests := []struct{ schema, args, want string }{ // of the property x; want with | between problems, "" for none
+		{`{"type":"integer"}`, `"5"`, `/x is a string, want integer`},
+		{`{"type":"number"}`, `"5"`, `/x is a string, want number`},
+		{`{"type":"integer"}`, `5.0`, ``},
+		{`{"type":"integer"}`, `5.5`, `/x is a number, want integer`},
+		{`{"type":"string"}`, `null`, `/x is null, want string`},
+		{`{"type":"string"}`, `[]`, `/x is an array, want string`},
+		{`{"type":["null","string"]}`, `{}`, `/x is an object, want string or null`},
+		{`{"type":"boolean"}`, `"true"`, `/x is a string, want boolean`},
+		{`{"enum":["open","closed"]}`, `"opne"`, `/x is "opne", want one of "open", "closed"`},
+		{`{"enum":["a"]}`, `["secret"]`, `/x is an array, want "a"`},
+		{`{"enum":[1,null,true,{"a":1},[2]]}`, `{"a":2}`, `/x is an object, want one of 1, null, true, an object, an array`},
+		{`{"enum":["a","b","c","d","e","f","g","h","i","j","k","l"]}`, `5`, `/x is 5, want one of "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" or 2 others`},
+		{`{"enum":[]}`, `5`, `/x is 5, and no value is allowed`},
+		{`{"enum":["` + strings.Repeat("w", 100) + `"]}`, `"` + strings.Repeat("g", 100) + `"`, `/x is "` + strings.Repeat("g", 39) + `…", want "` + strings.Repeat("w", 79) + `…"`},
+		{`{"enum":["a\nb"]}`, `"c\n\u202e## d"`, `/x is "c ## d", want "a b"`},
+		{`{"const":"a"}`, `false`, `/x is false, want "a"`},
+		{`{"required":["title","b"]}`, `{"b":1}`, `/x is missing the property "title"`},
+		{`{"required":["z","y"]}`, `{}`, `/x is missing the property "y"|/x is missing the property "z"`},
+		{`{"properties":{"a":{}},"additionalProperties":false}`, `{"q\n":1,"a":1,"p":"secret"}`, `/x has the unknown property "p"|/x has the unknown property "q"`},
+		{`{"properties":{"a":false}}`, `{"a":1}`, `/x/a is not allowed`},
+		{`{"not":{"type":"string"}}`, `"secret"`, `/x is not allowed`},
+		{`{"unevaluatedProperties":false}`, `{"a":1}`, `/x/a is not allowed`},
+		{`{"propertyNames":{"pattern":"^a"}}`, `{"b":1}`, ` has the property "b", whose name is not allowed`},
+		{`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `/x is missing the property "b", which goes with "a"`},
+		{`{"dependencies":{"a":["b"]}}`, `{"a":1}`, `/x is missing the property "b", which goes with "a"`},
+		{`{"dependentSchemas":{"a":{"required":["b"]}}}`, `{"a":1}`, `/x is missing the property "b"`},
+		{`{"minProperties":1}`, `{}`, `/x has too few properties: 0, want at least 1`},
+		{`{"maxProperties":1}`, `{"a":1,"b":2}`, `/x has too many properties: 2, want at most 1`},
+		{`{"minItems":1}`, `[]`, `/x has too few items: 0, want at least 1`},
+		{`{"maxItems":1}`, `[1,2]`, `/x has too many items: 2, want at most 1`},
+		{`{"prefixItems":[{}],"items":false}`, `[1,2]`, `/x/0 is not allowed`}, // the library counts from the end of prefixItems
+		{`{"items":[{"type":"string"}],"additionalItems":false}`, `[1,2]`, `/x has too many items: 1 more than are allowed|/x/0 is a number, want string`},
+		{`{"uniqueItems":true}`, `["s","t","s"]`, `/x has equal items, at 0 and 2`},
+		{`{"contains":{"const":1}}`, `[2]`, `/x has no item of the form that must be there`},
+		{`{"contains":{"const":1},"minContains":2}`, `[1]`, `/x has too few items of the form that must be there: 1, want at least 2`},
+		{`{"contains":{"const":1},"maxContains":1}`, `[1,1]`, `/x has too many items of a form: 2, want at most 1`},
+		{`{"minLength":2}`, `"é"`, `/x is too short: 1 characters, want at least 2`},
+		{`{"maxLength":1}`, `"éé"`, `/x is too long: 2 characters, want at most 1`},
+		{`{"pattern":"^a+$"}`, `"secret"`, `/x does not match the pattern "^a+$"`},
+		{`{"minimum":1}`, `0`, `/x is too small, want at least 1`},
+		{`{"maximum":2.5}`, `3`, `/x is too large, want at most 2.5`},
+		{`{"exclusiveMinimum":9007199254740991}`, `1`, `/x is too small, want more than 9007199254740991`},
+		{`{"exclusiveMaximum":1000000}`, `1e6`, `/x is too large, want less than 1000000`},
+		{`{"multipleOf":0.01}`, `0.015`, `/x is not a multiple of 0.01`},
+		{`{"multipleOf":0.01}`, `0.07`, ``},
+
+		// Alternatives.
+		{`{"anyOf":[{"type":"string"},{"type":"null"},{"type":"string"}]}`, `5`, `/x is a number, want string or null`},
+		{`{"oneOf":[{"const":"a"},{"enum":["b","c"]}]}`, `"d"`, `/x is "d", want one of "a", "b", "c"`},
+		{`{"anyOf":[{"const":"auto"},{"type":"object"}]}`, `"x"`, `/x is "x", want "auto" or any object`},
+		{`{"anyOf":[{"type":"string"},{"required":["a","b"]}]}`, `{}`, `/x is missing the property "a"|/x is missing the property "b"`},
+		{`{"oneOf":[{"required":["a","b"]},{"required":["c"]},{"required":["d"]}]}`, `{}`, `/x is missing the property "c"`},
+		{`{"oneOf":[{"properties":{"k":{"const":"a"},"v":{"type":"string"}},"required":["k","v"]},{"properties":{"k":{"const":"b"}}}]}`, `{"k":"a"}`, `/x is missing the property "v"`},
+		{`{"oneOf":[{},{}]}`, `1`, `/x has more than one of the forms of which it must have one`},
+		{`{"oneOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`, `[1]`, `/x/0 is a number, want string`},
+		{`{"allOf":[{"required":["a"]},{"required":["a","b"]}]}`, `{}`, `/x is missing the property "a"|/x is missing the property "b"`},
+		{`{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}`, `{"a":1}`, `/x is missing the property "b"`},
+
+		// What passes, because servers differ.
+		{`{"type":"string","format":"uri"}`, `"no uri"`, ``},
+		{`{"type":"string","pattern":"^(?!a)"}`, `"a"`, ``},
+		{`{"type":"string","pattern":"(x{1000}){1000}"}`, `"a"`, ``},
+		{`{"type":"string","nullable":true}`, `null`, ``},
+		{`{"type":"object","required":null,"properties":null}`, `{}`, ``},
+		{`{"type":"string","maxLength":1e300}`, `"a"`, ``},
+		{`{"type":"string","minLength":18446744073709551615}`, `"a"`, ``},
+		{`{"minimum":1,"exclusiveMinimum":true}`, `1`, `/x is too small, want more than 1`},
+		{`{"const":{"format":"a","pattern":"("}}`, `{"format":"a","pattern":"("}`, ``},
+		{`{"enum":[{"format":"a"}]}`, `{"format":"a"}`, ``},
+		{`{"properties":{"format":{"type":"string"},"enum":{"type":"string","format":"date"},"pattern":{"type":"string"},"required":{"type":"null"}},"additionalProperties":false}`,
+			`{"format":"","enum":"","pattern":"","required":null}`, ``},
+	}
+	for _, test := range tests {
+		t.Run(test.schema, func(t *testing.T) {
+			got := violations(t, `{"properties":{"x":`+test.schema+`}}`, `{"x":`+test.args+`}`)
+			var want []string
+			if test.want != "" {
+				want = strings.Split(test.want, "|")
+			}
+			assert.Equal(t, want, got)
+			assert.NotContains(t, strings.Join(got, ""), "secret")
+		})
+	}
+}
+
+func TestValidatePointers(t *testing.T) {
+	schema := `{"additionalProperties":{"type":"array","items":{"properties":{"~n":{"type":"string"}}}}}`
+	got := violations(t, schema, `{"a/b":[0,{"~n":1},{"~n":"s"}],"":{},"a":1,"c\nd":2,"`+strings.Repeat("e", 100)+`":3}`)
+	assert.Equal(t, []string{
+		"/ is an object, want array",
+		"/a is a number, want array",
+		"/a~1b/1/~0n is a number, want string",
+		"/c d is a number, want array",
+		"/" + strings.Repeat("e", 79) + "… is a number, want array",
+	}, got)
+
+	// Of members of one name the last counts, and no arguments are an object.
+	assert.Empty(t, violations(t, `{"properties":{"a":{"type":"string"}}}`, `{"a":1,"a":"s"}`))
+	assert.Len(t, violations(t, `{"properties":{"a":{"type":"string"}}}`, `{"a":"s","a":1}`), 1)
+	assert.Equal(t, []string{` is an array, want object`}, violations(t, `{"type":"object"}`, `[]`))
+}
+
+func TestValidateMore(t *testing.T) {
+	v := newValidator(json.RawMessage(`{"properties":{"a":{"items":{"type":"string"}}},"required":["b"]}`))
+	found, more := v.validate(json.RawMessage(`{"a":[` + strings.Repeat("1,", 29) + `1]}`))
+	require.Len(t, found, maxViolations)
+	assert.Equal(t, 15, more)
+	assert.Equal(t, Violation{"", `is missing the property "b"`}, found[0])
+	assert.Equal(t, "/a/0", found[1].Pointer)
+	assert.Equal(t, "/a/10", found[3].Pointer) // names are compared, not numbers
+
+	err := error(&ArgumentsError{Tool: "mcp_a__b", Violations: found[:2], More: 29})
+	assert.ErrorIs(t, err, ErrBadArguments)
+	assert.EqualError(t, err, `mcphybrid: bad arguments for "mcp_a__b": the object is missing the property "b"; /a/0 is a number, want string; and 29 more`)
+	long := &ArgumentsError{Violations: slices.Repeat([]Violation{{Problem: strings.Repeat("x", 500)}}, 16)}
+	assert.LessOrEqual(t, len([]rune(long.Error())), maxErrorText)
+}
+
+// Drafts differ in what the same words mean.
+func TestValidateDrafts(t *testing.T) {
+	const prefix = `{"properties":{"x":{"prefixItems":[{"type":"string"}]}},"$schema":` // 2020-12 only
+	const tuple = `{"properties":{"x":{"items":[{"type":"string"}]}},"$schema":`        // before it only
+	tests := []struct {
+		schema string
+		finds  bool
+	}{
+		{prefix + `"https://json-schema.org/draft/2020-12/schema"}`, true},
+		{prefix + `"http://json-schema.org/draft-07/schema#"}`, false},
+		{prefix + `"http://json-schema.org/schema#"}`, true},
+		{prefix + `"https://example.com/own"}`, true},
+		{prefix + `""}`, true},
+		{prefix + `"%zz"}`, true},
+		{tuple + `"http://json-schema.org/draft-07/schema#"}`, true},
+		{tuple + `"http://json-schema.org/draft-04/schema#"}`, true},
+		{tuple + `"https://json-schema.org/draft/2019-09/schema"}`, true},
+		{tuple + `"https://json-schema.org/draft/2020-12/schema"}`, true}, // against its draft
+		{`{"definitions":{"a":{"type":"string"}},"properties":{"x":{"items":{"$ref":"#/definitions/a"}}}}`, true},
+		{`{"$defs":{"a":{"$anchor":"b","type":"string"}},"properties":{"x":{"items":{"$ref":"#b"}}}}`, true},
+		{`{"$id":"https://example.com/a","$defs":{"a":{"type":"string"}},"properties":{"x":{"items":{"$ref":"a#/$defs/a"}}}}`, true},
+		{`{"properties":{"x":{"items":{"$ref":"http://json-schema.org/draft-07/schema#"}}}}`, true},
+		{`{"properties":{"x":{"items":{"$ref":"#"}}},"type":"object"}`, true},
+		{`{"properties":{"x":{"items":{"$dynamicRef":"#a"}}},"$defs":{"a":{"$dynamicAnchor":"a","type":"string"}}}`, false}, // not followed
+	}
+	for _, test := range tests {
+		assert.Equal(t, test.finds, len(violations(t, test.schema, `{"x":[1]}`)) > 0, test.schema)
+	}
+}
+
+// A schema that can't be compiled refuses nothing, and nothing else is read.
+func TestValidateUncompilable(t *testing.T) {
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "schema.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"type":"string"}`), 0o600))
+	t.Chdir(filepath.Dir(file))
+	deep := func(n int) string {
+		return strings.Repeat(`{"items":`, n) + `{"type":"string"}` + strings.Repeat(`}`, n)
+	}
+	require.NoError(t, newValidator(json.RawMessage(deep(maxJSONNesting-1))).err())
+
+	tests := []struct{ schema, want string }{
+		{`{"$ref":"` + server.URL + `"}`, "no URLLoader"},
+		{`{"$ref":"file://` + file + `"}`, "no URLLoader"},
+		{`{"$ref":"schema.json"}`, "no URLLoader"},
+		{`{"$id":"file://` + filepath.Dir(file) + `/","$ref":"schema.json"}`, "no URLLoader"},
+		{`{"$ref":"#/$defs/none"}`, "not found"},
+		{`{"$ref":"#none"}`, "not found"},
+		{`{"type":"str"}`, "type"},
+		{`{"multipleOf":0}`, "multipleOf"},
+		{`{"patternProperties":{"(?!a)":{}}}`, "expression"},
+		{`{"maximum":1e1000000}`, "too large"},
+		{`{"maximum":1e99999999999999999999}`, "too large"},
+		{`{"const":[1` + strings.Repeat("0", maxNumber) + `]}`, "too large"},
+		{deep(maxJSONNesting), "too deep"},
+		{deep(20_000), "depth"},
+		{`{"enum":[1` + strings.Repeat(",1", maxSchemaValues) + `]}`, "too large"},
+		{`{"properties":{"` + strings.Repeat("k", 200_000) + `":{"enum":[` + strings.Repeat("1,", 1000) + `2]}}}`, "too large"},
+		{`[]`, ""}, {`"s"`, ""}, {`null`, ""}, {`5`, ""}, {``, "EOF"}, {`{`, "EOF"},
+	}
+	for _, test := range tests {
+		v := newValidator(json.RawMessage(test.schema))
+		if test.want != "" || v.err() != nil {
+			require.Error(t, v.err(), "%.80s", test.schema)
+			assert.Contains(t, v.err().Error(), test.want, "%.80s", test.schema)
+			assert.NotContains(t, v.err().Error(), "\n")
+			assert.LessOrEqual(t, len([]rune(v.err().Error())), maxErrorText)
+		}
+		found, more := v.validate(json.RawMessage(`{"a":1}`))
+		assert.Empty(t, found, "%.80s", test.schema)
+		assert.Zero(t, more)
+	}
+	assert.Zero(t, requests.Load())
+}
+
+// repeat joins f(0) … f(n−1) with commas.
+func repeat(n int, f func(i int) string) string {
+	var list []string
+	for i := range n {
+		list = append(list, f(i))
+	}
+	return strings.Join(list, ",")
+}
+
+// Neither a schema nor arguments can make validating take long.
+func TestValidateBounded(t *testing.T) {
+	numbers := func(n int, number string) string { return strings.Repeat(number+",", n) + "1" }
+	items := func(schema string) string { return `{"properties":{"a":{"items":` + schema + `}}}` }
+	tests := []struct{ name, schema, args string }{
+		{"reference to itself", `{"$ref":"#"}`, `{}`},
+		{"references in a circle", `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"allOf":[{"$ref":"#/$defs/a"}]}}}`, `{}`},
+		{"doubling", `{"$ref":"#/$defs/0","$defs":{"60":false,` + repeat(60, func(i int) string {
+			return fmt.Sprintf(`"%d":{"allOf":[{"$ref":"#/$defs/%d"},{"$ref":"#/$defs/%[2]d"}]}`, i, i+1)
+		}) + `}}`, `{}`},
+		{"doubling with each level", `{"properties":{"a":{"not":{"$ref":"#/$defs/b"}}},"$defs":{"b":{"items":{"$ref":"#/$defs/b"},"contains":{"$ref":"#/$defs/b"},"type":"array"}}}`,
+			`{"a":` + strings.Repeat("[", 100) + "1" + strings.Repeat("]", 100) + `}`},
+		{"doubling by names", `{"patternProperties":{"a":{"$ref":"#"},".":{"$ref":"#"}},"type":"object"}`,
+			strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100)},
+		{"doubling by anchors", `{"$dynamicAnchor":"meta","allOf":[{"$ref":"https://json-schema.org/draft/2020-12/schema"},{"$ref":"https://json-schema.org/draft/2020-12/schema"}]}`,
+			strings.Repeat(`{"items":`, 100) + "1" + strings.Repeat("}", 100)},
+		{"deep schema", strings.Repeat(`{"items":`, 250) + "{}" + strings.Repeat("}", 250), `{}`},
+		{"deep arguments", `{"additionalProperties":{"$ref":"#"}}`, strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000)},
+		{"many properties", `{"properties":{` + repeat(2500, func(i int) string { return fmt.Sprintf(`"p%d":{"type":"string"}`, i) }) + `}}`, `{"p1":1}`},
+		{"references to strange places", `{"x":{` + repeat(3500, func(i int) string { return fmt.Sprintf(`"p%d":{}`, i) }) + `},"allOf":[` +
+			repeat(240, func(i int) string { return fmt.Sprintf(`{"$ref":"#/x/p%d"}`, i) }) + `]}`, `{}`},
+		{"invalid in a strange place", `{"x":{` + repeat(3500, func(i int) string { return fmt.Sprintf(`"p%d":{}`, i) }) + `,"q":{"type":1}},"allOf":[` +
+			repeat(230, func(i int) string { return fmt.Sprintf(`{"$ref":"#/x/p%d"}`, i) }) + `,{"$ref":"#/x/q"}]}`, `{}`},
+		{"many identifiers", `{"allOf":[` + repeat(2600, func(i int) string { return fmt.Sprintf(`{"$id":"schema://a/%d"}`, i) }) + `]}`, `{}`},
+		{"large expressions", `{"properties":{` + repeat(2000, func(i int) string {
+			return fmt.Sprintf(`"p%d":{"pattern":"%s"}`, i, strings.Repeat(fmt.Sprintf("x{%d}", 500+i%500), 10))
+		}) + `}}`, `{}`},
+		{"huge expression", `{"properties":{"a":{"pattern":"` + strings.Repeat("(x{1000})", 20_000) + `"}}}`, `{"a":"x"}`},
+		{"slow expression", items(`{"pattern":"^(x{0,900}y)+$"}`), `{"a":[` + repeat(1000, func(int) string { return `"` + strings.Repeat("x", 1500) + `"` }) + `]}`},
+		{"slow expression for names", `{"patternProperties":{"^(x{0,900}y)+$":{}},"minProperties":9999}`, `{` + repeat(1000, func(i int) string { return fmt.Sprintf(`"%s%d":1`, strings.Repeat("x", 1500), i) }) + `}`},
+		{"large numbers", items(`{"type":"integer"}`), `{"a":[` + numbers(1000, "1e1000000") + `]}`},
+		{"small numbers", items(`{"multipleOf":3}`), `{"a":[` + numbers(1000, "1e-1000000") + `]}`},
+		{"long numbers", items(`{"type":"integer"}`), `{"a":[` + strings.Repeat("1", 1<<20) + `]}`},
+		{"numbers at the limit", items(`{"type":"integer","multipleOf":1e-400,"maximum":1e400}`), `{"a":[` + numbers(4000, "123456789e400") + `]}`},
+		{"equal items", `{"properties":{"a":{"uniqueItems":true}}}`, `{"a":[0,` + repeat(20_000, func(i int) string { return fmt.Sprint(i) }) + `]}`},
+		{"items of equal hash", `{"properties":{"a":{"uniqueItems":true}}}`, `{"a":[` + repeat(2000, func(i int) string {
+			return strings.ReplaceAll(fmt.Sprintf(`["%011b"]`, i), "0", `","`) // lists that the library writes alike
+		}) + `]}`},
+		{"long enum", items(`{"enum":[` + repeat(8000, func(i int) string { return fmt.Sprint(i) }) + `]}`), `{"a":[` + numbers(500, "-1") + `]}`},
+		{"enum of objects", items(`{"enum":[` + repeat(100, func(i int) string {
+			return fmt.Sprintf(`{%s,"z":%d}`, repeat(70, func(i int) string { return fmt.Sprintf(`"%d":1`, i) }), i)
+		}) + `]}`),
+			`{"a":[` + repeat(200, func(int) string {
+				return `{` + repeat(70, func(i int) string { return fmt.Sprintf(`"%d":1`, i) }) + `,"z":-1}`
+			}) + `]}`},
+		{"many required", items(`{"required":[` + repeat(8000, func(i int) string { return fmt.Sprintf(`"%d"`, i) }) + `]}`), `{"a":[` + strings.Repeat("{},", 10_000) + `1]}`},
+		{"many violations", items(`{"type":"string"}`), `{"a":[` + strings.Repeat("true,", 45_000) + `true]}`},
+		{"many alternatives", items(`{"anyOf":[` + repeat(1000, func(i int) string { return fmt.Sprintf(`{"required":["%d"]}`, i) }) + `]}`), `{"a":[` + strings.Repeat("{},", 1000) + `1]}`},
+		{"many unknown properties", `{"additionalProperties":false}`, `{` + repeat(40_000, func(i int) string { return fmt.Sprintf(`"%d":1`, i) }) + `}`},
+		{"long string", `{"properties":{"a":{"maxLength":1,"minLength":1}}}`, `{"a":"` + strings.Repeat("x", 1<<20) + `"}`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			start := time.Now()
+			v := newValidator(json.RawMessage(test.schema))
+			err := v.err()
+			compiled := time.Now()
+			found, more := v.validate(json.RawMessage(test.args))
+			t.Logf("compile %v (%.60v), validate %v: %d violations", compiled.Sub(start), err, time.Since(compiled), len(found)+more)
+			assert.Less(t, time.Since(start), 5*time.Second) // a tenth of it and less, on a machine at rest
+			switch test.name {
+			case "slow expression", "slow expression for names", "equal items", "long enum", "enum of objects", "many required", "many alternatives":
+				assert.Empty(t, found, "takes too many steps to be checked")
+			}
+			if testing.Short() {
+				return
+			}
+			again, moreAgain := v.validate(json.RawMessage(test.args))
+			assert.Equal(t, found, again)
+			assert.Equal(t, more, moreAgain)
+		})
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	p := patterns{seen: make(map[string]*pattern), left: 3000}
+	first := p.find("x{1000}")
+	require.NotNil(t, first)
+	assert.Greater(t, first.size, 1000)
+	assert.Nil(t, p.find("(?=x)"))
+	assert.NotNil(t, p.find("y{1000}"))
+	assert.Nil(t, p.find("z{1000}"), "too large with those before")
+	assert.Same(t, first, p.find("x{1000}"))
+	assert.Nil(t, p.find("a"))
+}
+
+func TestValidateConcurrently(t *testing.T) {
+	v := newValidator(json.RawMessage(issueSchema))
+	var wg sync.WaitGroup
+	var found atomic.Int32
+	for range 16 {
+		wg.Go(func() {
+			for range 20 {
+				bad, _ := v.validate(json.RawMessage(`{"owner":1,"repo":"r","title":"t"}`))
+				found.Add(int32(len(bad)))
+			}
+		})
+	}
+	wg.Wait()
+	assert.EqualValues(t, 320, found.Load())
+}
+
+// A validator whose library panics lets arguments pass.
+func TestValidatePanics(t *testing.T) {
+	v := newValidator(json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`))
+	schema, err := v.compiled()
+	require.NoError(t, err)
+	schema.Properties["a"].Pattern = panics{}
+	found, more := v.validate(json.RawMessage(`{"a":"s"}`))
+	assert.Empty(t, found)
+	assert.Zero(t, more)
+}
+
+type panics struct{}
+
+func (panics) MatchString(string) bool { panic(errors.New("hostile")) }
+func (panics) String() string          { return "" }
+
+const issueSchema = `{"type":"object","properties":{
+	"owner":{"type":"string","description":"Repository owner"},
+	"repo":{"type":"string","description":"Repository name"},
+	"title":{"type":"string","description":"Issue title","minLength":1},
+	"state":{"type":"string","enum":["open","closed"]},
+	"labels":{"type":"array","items":{"type":"string"}},
+	"milestone":{"type":"integer","minimum":1}},
+	"required":["owner","repo","title"],"additionalProperties":false}`
+
+const issueArguments = `{"owner":"octo","repo":"hello","title":"It does not start","state":"open","labels":["bug","help wanted"],"milestone":3}`
+
+func BenchmarkValidate(b *testing.B) {
+	for _, bench := range []struct{ name, args string }{
+		{"valid", issueArguments},
+		{"invalid", `{"owner":"octo","repo":5,"state":"opne","labels":["bug"],"milestone":0}`},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			v := newValidator(json.RawMessage(issueSchema))
+			require.NoError(b, v.err())
+			b.ReportAllocs()
+			for b.Loop() {
+				v.validate(json.RawMessage(bench.args))
+			}
+		})
+	}
+	b.Run("decode only", func(b *testing.B) {
+		for b.Loop() {
+			_, _ = decodeJSON(json.RawMessage(issueArguments))
+		}
+	})
+	b.Run("compile", func(b *testing.B) {
+		for b.Loop() {
+			require.NoError(b, newValidator(json.RawMessage(issueSchema)).err())
+		}
+	})
+}
+
+func FuzzValidate(f *testing.F) {
+	f.Add([]byte(issueSchema), []byte(issueArguments))
+	f.Add([]byte(`{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"$ref":"#/$defs/a"},{"type":"null"}]}}}`), []byte(`{"a":1e99}`))
+	f.Add([]byte(`{"properties":{"a":{"multipleOf":0.1,"maximum":1e400,"pattern":"(?=a)"}},"patternProperties":{"^a":{"uniqueItems":true}}}`), []byte(`{"a":[1,1.0]}`))
+	f.Add([]byte(`{"oneOf":[{"required":["a"]},{"not":{}}],"if":{},"then":{"dependentRequired":{"a":["b"]}}}`), []byte(`{"a":null}`))
+	f.Fuzz(func(t *testing.T, schema, args []byte) {
+		if !json.Valid(args) {
+			args = []byte(`{"a":[1,"b",null,{"c":1e9}]}`)
+		}
+		start := time.Now()
+		v := newValidator(schema)
+		found, more := v.validate(args)
+		require.Less(t, time.Since(start), time.Second)
+		require.LessOrEqual(t, len(found), maxViolations)
+		again, moreAgain := newValidator(schema).validate(args)
+		require.Equal(t, found, again)
+		require.Equal(t, more, moreAgain)
+		for _, f := range found {
+			require.Equal(t, cleanLine(f.Pointer+" "+f.Problem, 1<<20), strings.TrimLeft(f.Pointer+" "+f.Problem, " "))
+		}
+		for _, all := range []string{`{}`, `true`} {
+			found, more := newValidator(json.RawMessage(all)).validate(args)
+			require.Empty(t, found)
+			require.Zero(t, more)
+		}
+	})
+}
+
+// catalogues returns the tools of the real catalogues by file.
+func catalogues(t *testing.T) map[string][]json.RawMessage {
+	files, _ := filepath.Glob("../shared/catalogs/*.json")
+	if len(files) == 0 {
+		t.Skip("there is no ../shared/catalogs")
+	}
+	tools := make(map[string][]json.RawMessage)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var in struct{ Tools []json.RawMessage }
+		require.NoError(t, json.Unmarshal(data, &in))
+		tools[filepath.Base(file)] = in.Tools
+	}
+	return tools
+}
+
+type object = map[string]any
+
+// example returns a value that a schema accepts, with all properties or only
+// the required ones. It knows what the real catalogues use.
+func example(schema any, full bool) any {
+	s, _ := schema.(object)
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		if forms, ok := s[keyword].([]any); ok {
+			return example(forms[0], full)
+		}
+	}
+	if values, ok := s["enum"].([]any); ok {
+		return values[0]
+	}
+	kind, _ := s["type"].(string)
+	if kinds, ok := s["type"].([]any); ok {
+		kind = kinds[0].(string)
+	}
+	number := func(keyword string) (float64, bool) { n, ok := s[keyword].(float64); return n, ok }
+	switch kind {
+	case "string":
+		if s["pattern"] != nil {
+			for _, text := range []string{"a", "example.com", "123e4567-e89b-12d3-a456-426614174000"} {
+				if len(newMust(s, text)) == 0 {
+					return text
+				}
+			}
+		}
+		n, _ := number("minLength")
+		return strings.Repeat("a", max(1, int(n)))
+	case "number", "integer":
+		if n, ok := number("minimum"); ok {
+			return n
+		}
+		if n, ok := number("exclusiveMinimum"); ok {
+			return n + 1
+		}
+		if n, ok := number("maximum"); ok {
+			return n
+		}
+		return 1
+	case "boolean":
+		return true
+	case "array":
+		n, _ := number("minItems")
+		list := []any{}
+		for range max(int(n), 1) {
+			list = append(list, example(s["items"], full))
+		}
+		return list
+	case "object":
+		properties, _ := s["properties"].(object)
+		required, _ := s["required"].([]any)
+		value := object{}
+		for name, p := range properties {
+			if full || slices.Contains(required, any(name)) {
+				value[name] = example(p, full)
+			}
+		}
+		return value
+	case "null":
+		return nil
+	}
+	return "anything"
+}
+
+func marshal(v any) json.RawMessage { data, _ := json.Marshal(v); return data }
+
+func newMust(schema, value any) []Violation {
+	found, _ := newValidator(marshal(schema)).validate(marshal(value))
+	return found
+}
+
+// Real tools accept arguments made for them, and refuse them once they are
+// broken, at the place where they are.
+func TestValidateRealTools(t *testing.T) {
+	tools, uncompiled, broken := 0, 0, 0
+	for file, list := range catalogues(t) {
+		for _, raw := range list {
+			var tool struct {
+				Name        string
+				InputSchema json.RawMessage
+			}
+			require.NoError(t, json.Unmarshal(raw, &tool))
+			tools++
+			v := newValidator(tool.InputSchema)
+			if v.err() != nil {
+				uncompiled++
+				t.Logf("%s, %s: %v", file, tool.Name, v.err())
+				continue
+			}
+			var schema object
+			require.NoError(t, json.Unmarshal(tool.InputSchema, &schema))
+			properties, _ := schema["properties"].(object)
+			required, _ := schema["required"].([]any)
+			expect := func(args any, pointer, problem string) {
+				t.Helper()
+				broken++
+				found, _ := v.validate(marshal(args))
+				assert.True(t, slices.ContainsFunc(found, func(f Violation) bool {
+					return f.Pointer == pointer && strings.Contains(f.Problem, problem)
+				}), "%s, %s: %s gives %v, want %s %s", file, tool.Name, marshal(args), found, pointer, problem)
+			}
+			for _, full := range []bool{false, true} {
+				args := example(schema, full).(object)
+				found, _ := v.validate(marshal(args))
+				require.Empty(t, found, "%s, %s: %s", file, tool.Name, marshal(args))
+				for name, p := range properties {
+					p := p.(object)
+					old, given := args[name]
+					if given && slices.Contains(required, any(name)) {
+						delete(args, name)
+						expect(args, "", fmt.Sprintf("is missing the property %q", name))
+					}
+					if _, ok := p["type"].(string); ok {
+						args[name] = object{"k": 1}
+						if p["type"] == "object" {
+							args[name] = "s"
+						}
+						expect(args, "/"+name, ", want "+p["type"].(string))
+					}
+					if _, ok := p["enum"]; ok {
+						args[name] = "no such value"
+						if p["type"] == "string" || p["type"] == nil {
+							expect(args, "/"+name, `is "no such value", want `)
+						}
+					}
+					if p["type"] == "array" {
+						if items, ok := p["items"].(object); ok && items["type"] == "string" {
+							args[name] = []any{example(items, false), 5}
+							expect(args, "/"+name+"/1", "is a number, want string")
+						}
+					}
+					delete(args, name)
+					if given {
+						args[name] = old
+					}
+				}
+				if schema["additionalProperties"] == false {
+					args["no_such_name"] = 1
+					expect(args, "", `has the unknown property "no_such_name"`)
+				}
+			}
+		}
+	}
+	t.Logf("%d tools, %d of them with a schema that does not compile; %d broken arguments found", tools, uncompiled, broken)
+	assert.Zero(t, uncompiled)
+}

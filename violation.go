@@ -1,0 +1,311 @@
+package mcphybrid
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	fault "github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// An ArgumentsError says what in the arguments of a call the input schema of
+// the tool refuses. The tool was not called.
+type ArgumentsError struct {
+	// Tool is the registered name of the tool.
+	Tool string
+
+	// Violations are what is wrong: at least one and at most 16, in the order
+	// of their pointers, name by name, and then of their problems.
+	Violations []Violation
+
+	// More is how many further violations were left out.
+	More int
+
+	// Schema is the input schema of the tool. It is shared and must not be
+	// changed.
+	Schema json.RawMessage
+
+	// Repeated is how many times in a row this very call was refused before.
+	Repeated int
+}
+
+// A Violation is one thing that a schema refuses. Both strings are one line
+// of bounded length. Of the arguments they repeat names of properties, and
+// values only where the schema lists what may stand there.
+type Violation struct {
+	// Pointer is the JSON pointer (RFC 6901) to the value in the arguments,
+	// and "" for the arguments themselves. Names in it are cut to 80
+	// characters. Of a property name that the schema refuses, it is "".
+	Pointer string
+
+	// Problem says what is wrong with the value, such as
+	//
+	//	is missing the property "title"
+	//	is a string, want integer
+	//	is "opne", want one of "open", "closed"
+	Problem string
+}
+
+// Error returns a line with the tool and the violations. It is for the host;
+// what the model reads is the result of the call.
+func (e *ArgumentsError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "mcphybrid: %v for %q: ", ErrBadArguments, e.Tool)
+	for i, v := range e.Violations {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s %s", cmp.Or(v.Pointer, "the object"), v.Problem)
+	}
+	if e.More > 0 {
+		fmt.Fprintf(&b, "; and %d more", e.More)
+	}
+	return cleanLine(b.String(), maxErrorText)
+}
+
+// Unwrap returns [ErrBadArguments].
+func (e *ArgumentsError) Unwrap() error { return ErrBadArguments }
+
+const (
+	maxViolations = 16
+	maxEchoed     = 40 // characters of a value or name in the arguments
+	maxQuoted     = 80 // characters of a value or name in a schema
+	maxListed     = 10 // values of an enum
+)
+
+// report puts defects into words, each once and in order.
+func report(defects []defect) (violations []Violation, more int) {
+	for i, f := range defects {
+		defects[i].problem = f.text()
+	}
+	compare := func(a, b defect) int {
+		if c := slices.Compare(a.at, b.at); c != 0 {
+			return c
+		}
+		return strings.Compare(a.problem, b.problem)
+	}
+	slices.SortFunc(defects, compare)
+	defects = slices.CompactFunc(defects, func(a, b defect) bool { return compare(a, b) == 0 })
+	for _, f := range defects[:min(len(defects), maxViolations)] {
+		v := Violation{Problem: f.problem}
+		for _, name := range f.at {
+			v.Pointer += "/" + pointerEscapes.Replace(cleanLine(name, maxQuoted))
+		}
+		violations = append(violations, v)
+	}
+	return violations, len(defects) - len(violations)
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// A defect is one violation in the library's terms.
+type defect struct {
+	at   []string // names and indexes on the way to the value
+	kind jsonschema.ErrorKind
+	name string // of a property that kind is about; types that an enum is not all of
+
+	problem string // set by report
+}
+
+// appendDefects appends what is at the ends of a tree of errors. Of the
+// alternatives of an anyOf or oneOf it takes the one that comes nearest.
+func appendDefects(list []defect, e *jsonschema.ValidationError) []defect {
+	var names []string
+	switch k := e.ErrorKind.(type) {
+	case *fault.Schema, *fault.Group, *fault.AllOf, *fault.Reference:
+		for _, cause := range e.Causes {
+			list = appendDefects(list, cause)
+		}
+		return list
+	case *fault.AnyOf:
+		return append(list, nearestForm(e)...)
+	case *fault.OneOf:
+		if len(k.Subschemas) == 0 {
+			return append(list, nearestForm(e)...)
+		}
+	case *fault.Required:
+		names = k.Missing
+	case *fault.Dependency:
+		names = k.Missing
+	case *fault.DependentRequired:
+		names = k.Missing
+	case *fault.AdditionalProperties:
+		names = k.Properties
+	}
+	for _, name := range names {
+		list = append(list, defect{at: e.InstanceLocation, kind: e.ErrorKind, name: name})
+	}
+	if names == nil {
+		list = append(list, defect{at: e.InstanceLocation, kind: e.ErrorKind})
+	}
+	return list
+}
+
+// nearestForm returns the defects of the alternative with the fewest, the
+// first of these, of those that the value could be meant for. If it is of the
+// wrong type, or none of the listed values, for all of them, that is one
+// defect.
+func nearestForm(e *jsonschema.ValidationError) (best []defect) {
+	var types fault.Type
+	var values fault.Enum
+	for _, cause := range e.Causes {
+		form := appendDefects(nil, cause)
+		if len(form) == 1 && len(form[0].at) == len(e.InstanceLocation) {
+			switch k := form[0].kind.(type) {
+			case *fault.Type:
+				types.Got, types.Want = k.Got, append(types.Want, k.Want...)
+				continue
+			case *fault.Enum:
+				values.Got, values.Want = k.Got, append(values.Want, k.Want...)
+				continue
+			case *fault.Const:
+				values.Got, values.Want = k.Got, append(values.Want, k.Want)
+				continue
+			}
+		}
+		if best == nil || len(form) < len(best) {
+			best = form
+		}
+	}
+	switch {
+	case best != nil:
+		return best
+	case values.Want != nil:
+		return []defect{{at: e.InstanceLocation, kind: &values, name: typeList(types.Want)}}
+	}
+	return []defect{{at: e.InstanceLocation, kind: &types}}
+}
+
+// text returns the problem of a [Violation].
+func (f *defect) text() string {
+	switch k := f.kind.(type) {
+	case *fault.Type:
+		return fmt.Sprintf("is %s, want %s", withArticle(k.Got), typeList(k.Want))
+	case *fault.Enum:
+		return fmt.Sprintf("is %s, %s", quoted(k.Got, maxEchoed), wanted(k.Want, f.name))
+	case *fault.Const:
+		return fmt.Sprintf("is %s, want %s", quoted(k.Got, maxEchoed), quoted(k.Want, maxQuoted))
+	case *fault.Required:
+		return "is missing the property " + quoted(f.name, maxQuoted)
+	case *fault.Dependency:
+		return fmt.Sprintf("is missing the property %s, which goes with %s", quoted(f.name, maxQuoted), quoted(k.Prop, maxQuoted))
+	case *fault.DependentRequired:
+		return fmt.Sprintf("is missing the property %s, which goes with %s", quoted(f.name, maxQuoted), quoted(k.Prop, maxQuoted))
+	case *fault.AdditionalProperties:
+		return "has the unknown property " + quoted(f.name, maxEchoed)
+	case *fault.PropertyNames:
+		return fmt.Sprintf("has the property %s, whose name is not allowed", quoted(k.Property, maxEchoed))
+	case *fault.MinProperties:
+		return fmt.Sprintf("has too few properties: %d, want at least %d", k.Got, k.Want)
+	case *fault.MaxProperties:
+		return fmt.Sprintf("has too many properties: %d, want at most %d", k.Got, k.Want)
+	case *fault.MinItems:
+		return fmt.Sprintf("has too few items: %d, want at least %d", k.Got, k.Want)
+	case *fault.MaxItems:
+		return fmt.Sprintf("has too many items: %d, want at most %d", k.Got, k.Want)
+	case *fault.AdditionalItems:
+		return fmt.Sprintf("has too many items: %d more than are allowed", k.Count)
+	case *fault.UniqueItems:
+		return fmt.Sprintf("has equal items, at %d and %d", k.Duplicates[0], k.Duplicates[1])
+	case *fault.Contains:
+		return "has no item of the form that must be there"
+	case *fault.MinContains:
+		return fmt.Sprintf("has too few items of the form that must be there: %d, want at least %d", len(k.Got), k.Want)
+	case *fault.MaxContains:
+		return fmt.Sprintf("has too many items of a form: %d, want at most %d", len(k.Got), k.Want)
+	case *fault.MinLength:
+		return fmt.Sprintf("is too short: %d characters, want at least %d", k.Got, k.Want)
+	case *fault.MaxLength:
+		return fmt.Sprintf("is too long: %d characters, want at most %d", k.Got, k.Want)
+	case *fault.Pattern:
+		return "does not match the pattern " + quoted(k.Want, maxQuoted)
+	case *fault.Minimum:
+		return "is too small, want at least " + decimal(k.Want)
+	case *fault.Maximum:
+		return "is too large, want at most " + decimal(k.Want)
+	case *fault.ExclusiveMinimum:
+		return "is too small, want more than " + decimal(k.Want)
+	case *fault.ExclusiveMaximum:
+		return "is too large, want less than " + decimal(k.Want)
+	case *fault.MultipleOf:
+		return "is not a multiple of " + decimal(k.Want)
+	case *fault.OneOf:
+		return "has more than one of the forms of which it must have one"
+	}
+	return "is not allowed" // false, not
+}
+
+// quoted returns a scalar as in JSON, cut to limit characters, and what else
+// a value is in words.
+func quoted(v any, limit int) string {
+	switch v := v.(type) {
+	case string:
+		return strconv.Quote(cleanLine(v, limit))
+	case []any:
+		return "an array"
+	case map[string]any:
+		return "an object"
+	case nil:
+		return "null"
+	}
+	return cleanLine(fmt.Sprint(v), limit)
+}
+
+// wanted lists the values of an enum, and what else is allowed.
+func wanted(values []any, types string) string {
+	if len(values) == 0 {
+		return "and no value is allowed"
+	}
+	var list []string
+	for _, v := range values[:min(len(values), maxListed)] {
+		list = append(list, quoted(v, maxQuoted))
+	}
+	text := strings.Join(list, ", ")
+	if len(values) > 1 {
+		text = "one of " + text
+	}
+	if more := len(values) - len(list); more > 0 {
+		text += fmt.Sprintf(" or %d others", more)
+	}
+	if types != "" {
+		text += " or any " + types
+	}
+	return "want " + text
+}
+
+// typeList returns the names of types, each once, null last.
+func typeList(types []string) string {
+	var list []string
+	for _, t := range types {
+		if t != "null" && !slices.Contains(list, t) {
+			list = append(list, t)
+		}
+	}
+	if slices.Contains(types, "null") {
+		list = append(list, "null")
+	}
+	return strings.Join(list, " or ")
+}
+
+func withArticle(typeName string) string {
+	switch typeName {
+	case "null":
+		return "null"
+	case "array", "object":
+		return "an " + typeName
+	}
+	return "a " + typeName
+}
+
+func decimal(r *big.Rat) string {
+	if r.IsInt() {
+		return cleanLine(r.Num().String(), maxQuoted)
+	}
+	f, _ := r.Float64()
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
