@@ -25,6 +25,28 @@ func (a Access) clone() Access {
 	return Access{Allow: slices.Clone(a.Allow), Deny: slices.Clone(a.Deny)}
 }
 
+// rights are what a session may use: what all of them permit. None permit
+// everything.
+type rights []Access
+
+func (r rights) permit(name string) bool {
+	return !slices.ContainsFunc(r, func(a Access) bool { return !a.permits(name) })
+}
+
+// and returns r, further restricted to a.
+func (r rights) and(a Access) rights {
+	if a.empty() {
+		return r
+	}
+	return append(slices.Clip(r), a.clone())
+}
+
+// mayUse reports whether r does not deny a meta tool. An allow list is about
+// the servers' tools: it need not name the meta tools.
+func (r rights) mayUse(meta string) bool {
+	return !slices.ContainsFunc(r, func(a Access) bool { return matchAny(a.Deny, meta) })
+}
+
 func matchAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return match([]rune(p), []rune(name)) })
 }

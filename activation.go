@@ -35,28 +35,32 @@ func (s *Session) activate(names []string) []*BridgeTool {
 			tools = append(tools, e.tool)
 		}
 	}
-	if s.registrar == nil {
-		callable, _ := s.publish(tools)
-		return callable
-	}
 
 	// Phase 2: register. What is offered already is kept from being removed.
-	tools = slices.DeleteFunc(tools, func(t *BridgeTool) bool { return !s.registrar.begin(t) })
+	if s.registrar != nil {
+		tools = slices.DeleteFunc(tools, func(t *BridgeTool) bool { return !s.registrar.begin(t) })
+	}
 
 	// Phase 3: publish.
-	callable, changed := s.publish(tools)
-	for _, t := range tools {
-		s.registrar.finish(t)
+	callable, fresh := s.publish(tools)
+	if s.registrar != nil {
+		for _, t := range tools {
+			s.registrar.finish(t)
+		}
+		if len(fresh) > 0 {
+			s.registrar.sync() // the groups
+		}
 	}
-	if changed {
-		s.registrar.sync() // the groups
+	if len(fresh) > 0 {
+		s.tell(Event{Kind: EventActivate, Tools: namesOf(fresh)})
 	}
 	return callable
 }
 
 // publish appends to the active tools those that are deferred, by the newest
-// catalog, and returns those that it has at all, and whether any was appended.
-func (s *Session) publish(tools []*BridgeTool) (callable []*BridgeTool, changed bool) {
+// catalog, and notes that they are in use. It returns those of tools that the
+// catalog has at all, and those that it appended.
+func (s *Session) publish(tools []*BridgeTool) (callable, fresh []*BridgeTool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.viewLocked()
@@ -67,14 +71,19 @@ func (s *Session) publish(tools []*BridgeTool) (callable []*BridgeTool, changed 
 		if !ok {
 			continue
 		}
-		if !e.inline && !isActive[e.tool] {
-			active = append(active, e.tool)
-			changed = true
+		if !e.inline {
+			if !isActive[e.tool] {
+				active = append(active, e.tool)
+				fresh = append(fresh, e.tool)
+			}
+			if s.used == nil {
+				s.used = make(map[string]int)
+			}
+			s.used[t.name] = s.turn
 		}
 		callable = append(callable, e.tool)
 	}
-	if changed {
-		s.active = active
-	}
-	return callable, changed
+	s.active = active
+	s.usage.activations += len(fresh)
+	return callable, fresh
 }

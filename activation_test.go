@@ -298,7 +298,7 @@ func TestSpecA14SessionRules(t *testing.T) {
 	}
 	for _, name := range []string{"mcp_a__tool_001", "mcp_a__tool_004", "mcp_b__tool_000"} {
 		_, err := s.Call(t.Context(), name, nil)
-		assert.ErrorIs(t, err, ErrUnknownTool, name)
+		assert.ErrorIs(t, err, ErrNotPermitted, name)
 		assert.False(t, s.ActivateToolIfDeferred(name))
 		assert.False(t, reg.TryActivateDeferred(name))
 		_, ok := reg.Get(name)

@@ -2,9 +2,11 @@ package mcphybrid
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -31,8 +33,10 @@ type Tool interface {
 // immutable and may be used concurrently. Two of them are the same tool if
 // their names are equal; a [Registry] may be given several copies of one.
 type BridgeTool struct {
-	name string // registered
-	def  *definition
+	name    string // registered
+	def     *definition
+	session *Session     // of a copy in a registry: calls go through it
+	tokens  atomic.Int64 // of the definition, once counted
 }
 
 // A definition is one tool as its server described it, checked but not
@@ -46,9 +50,11 @@ type definition struct {
 	input       json.RawMessage // a JSON object, compact
 	output      json.RawMessage // nil if there is none
 	annotations mcp.ToolAnnotation
-	raw         json.RawMessage // the whole element of the tools/list result
-	noNull      []string        // the optional parameters that can't be null
-	document    Document        // what it is found by
+	raw         json.RawMessage   // the whole element of the tools/list result
+	noNull      []string          // the optional parameters that can't be null
+	arguments   *validator        // of input
+	document    Document          // what it is found by
+	sum         [sha256.Size]byte // of raw
 
 	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
 }
@@ -87,9 +93,14 @@ func (t *BridgeTool) Raw() json.RawMessage { return t.def.raw }
 
 // Call runs the tool at its server, within the server's call timeout. A null
 // for an optional parameter that can't be null is left out; nothing else in
-// args is changed. An error means that the server gave no result; a result
-// with IsError is the tool's own and comes without an error.
+// args is changed or checked. An error means that the server gave no result; a
+// result with IsError is the tool's own and comes without an error.
+//
+// What a [Registry] holds is called as by [Session.Call].
 func (t *BridgeTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
+	if t.session != nil {
+		return t.session.Call(ctx, t.name, args)
+	}
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
@@ -100,10 +111,8 @@ func (t *BridgeTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallT
 	return result, nil
 }
 
-// fresh returns a copy of t, which a registry can tell from t.
-func (t *BridgeTool) fresh() Tool {
-	c := *t
-	return &c
+func (t *BridgeTool) copyFor(s *Session) Tool {
+	return &BridgeTool{name: t.name, def: t.def, session: s}
 }
 
 // parseDefinition checks one element of a tools/list result. Only what makes
@@ -140,6 +149,8 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 		input:       compact(in.Input),
 		raw:         raw,
 		noNull:      noNullParameters(in.Input),
+		arguments:   newValidator(in.Input),
+		sum:         sha256.Sum256(raw),
 	}
 	if !isNull(in.Output) && in.Output[0] == '{' {
 		d.output = compact(in.Output)

@@ -2,49 +2,190 @@ package mcphybrid
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Call runs what the model called: the search tool, or a tool by its
-// registered name, which is activated first if it is deferred. args is a JSON
-// object in any of the shapes in which providers' clients hand it over: a
-// string, []byte or [json.RawMessage] with JSON, a map, or nil.
+// A ToolCall is a call that may be made: its tool is known and permitted, and
+// its arguments fit the tool's schema.
+type ToolCall struct {
+	Session   *Session
+	Tool      *BridgeTool
+	Arguments json.RawMessage // a JSON object
+}
+
+// A Handler makes a call. It returns a result or an error.
+type Handler func(ctx context.Context, call ToolCall) (*mcp.CallToolResult, error)
+
+// A Middleware wraps a handler, to log, approve, limit or change calls, for
+// which the tool's Annotations are at hand. It runs before the tool is
+// activated: a call that it does not hand on activates nothing. An error of
+// its own is told to the model in its words.
+type Middleware func(next Handler) Handler
+
+// Call runs what the model called: a meta tool, or a tool by its registered
+// name. args is a JSON object in any of the shapes in which providers' clients
+// hand it over: a string, []byte or [json.RawMessage] with JSON, a map, or nil.
+//
+// Every call of a tool goes the same way, from here, a meta tool or a registry:
+// it is known, or the names most like its are told; it is permitted; its
+// arguments are valid, after nulls for optional parameters that can't be null
+// are left out; [Options.Middleware] lets it pass; it is activated, if it is
+// deferred; it runs; a result above [Options.MaxResult] is cut.
 //
 // The result is never nil: it is the answer for the model. If it is a tool's
 // own, errors of the tool included, the error is nil. Otherwise the result
 // says in words for the model why there is none, and the error says it for the
-// host: it may be [ErrUnknownTool], [ErrBadArguments], [ErrServerDown],
-// [context.DeadlineExceeded] for a call timeout, or what the server answered.
+// host: it may be [ErrUnknownTool], [ErrNotPermitted], [ErrBadArguments],
+// [ErrServerDown], [context.DeadlineExceeded] for a call timeout, or what the
+// server or a middleware answered.
 func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
-	result, err := s.call(ctx, name, args)
+	raw, err := parseArguments(args)
 	if err != nil {
-		return mcp.NewToolResultError(textRefused(name, err, s.IsSearchMode())), err
+		err = fmt.Errorf("mcphybrid: %w for %q: %w", ErrBadArguments, name, err)
+		return mcp.NewToolResultError(s.textRefused(s.view(), name, err)), err
+	}
+	if t := s.metaNamed(s.view(), name); t != nil {
+		return t.Call(ctx, raw)
+	}
+	return s.callTool(ctx, name, raw)
+}
+
+// callTool is the one way to a tool.
+func (s *Session) callTool(ctx context.Context, name string, args json.RawMessage) (*mcp.CallToolResult, error) {
+	begun := time.Now()
+	v := s.view()
+	t, err := s.find(v, name)
+	var result *mcp.CallToolResult
+	if err == nil {
+		result, err = s.callFound(ctx, t, args)
+	}
+	took := time.Since(begun)
+	s.count(t, took, err != nil || result.IsError)
+	e := Event{Kind: EventCall, Tools: []string{name}, Took: took, Err: err}
+	if t != nil {
+		e.Server = t.def.server
+	}
+	s.tell(e)
+	if err != nil {
+		return mcp.NewToolResultError(s.textRefused(v, name, err)), err
 	}
 	return result, nil
 }
 
-func (s *Session) call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
-	raw, err := parseArguments(args)
-	if err != nil {
-		return nil, fmt.Errorf("mcphybrid: %w for %q: %w", ErrBadArguments, name, err)
+// textRefused says in words for the model why a call has no result.
+func (s *Session) textRefused(v view, name string, err error) string {
+	var since time.Time
+	if e, ok := v.byName[name]; ok && errors.Is(err, ErrServerDown) {
+		if st, ok := s.m.status(e.tool.def.server); ok && st.State == StateDown {
+			since = st.Since
+		}
 	}
-	tool, err := s.resolve(name)
+	return textRefused(name, err, v.offers(metaSearch), since)
+}
+
+// find returns the tool of that name if the session may call it.
+func (s *Session) find(v view, name string) (*BridgeTool, error) {
+	e, ok := v.byName[name]
+	switch {
+	case ok && v.sees(e.tool):
+		return e.tool, nil
+	case ok:
+		return nil, fmt.Errorf("mcphybrid: tool %q: %w", name, ErrNotPermitted)
+	}
+	unknown := &UnknownToolError{Name: name, Connecting: s.m.connecting(name)}
+	unknown.Nearest = nearest(name, func(yield func(string) bool) {
+		for _, t := range v.tools {
+			if v.sees(t) && !yield(t.name) {
+				return
+			}
+		}
+	}, maxNearest)
+	return nil, unknown
+}
+
+// maxNearest is how many names are told instead of an unknown one.
+const maxNearest = 3
+
+// An UnknownToolError tells that the session has no tool of a name.
+type UnknownToolError struct {
+	Name       string
+	Nearest    []string // the registered names most like it, nearest first; at most three
+	Connecting string   // the server, still being connected, that the tool would be of; or ""
+}
+
+func (e *UnknownToolError) Error() string {
+	text := fmt.Sprintf("mcphybrid: %v: %q", ErrUnknownTool, e.Name)
+	if e.Connecting != "" {
+		text += fmt.Sprintf("; server %q is still connecting", e.Connecting)
+	}
+	return text
+}
+
+// Unwrap returns [ErrUnknownTool].
+func (e *UnknownToolError) Unwrap() error { return ErrUnknownTool }
+
+func (s *Session) callFound(ctx context.Context, t *BridgeTool, args json.RawMessage) (*mcp.CallToolResult, error) {
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	args = dropNulls(args, t.def.noNull)
+	if problems, more := t.def.arguments.validate(args); len(problems) > 0 {
+		return nil, &ArgumentsError{
+			Tool: t.name, Violations: problems, More: more, Schema: t.def.input, Repeated: s.refuse(t.name, args),
+		}
+	}
+	call := s.execute
+	for _, wrap := range slices.Backward(s.m.opts.Middleware) {
+		call = wrap(call)
+	}
+	result, err := call(ctx, ToolCall{s, t, args})
+	if err == nil && result == nil {
+		err = errors.New("mcphybrid: a middleware returned neither a result nor an error")
+	}
+	return result, err
+}
+
+// execute is the end of the way.
+func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
+	t := c.Tool
+	if s.disclosure != ByBridge {
+		found := s.activate([]string{t.name})
+		if len(found) == 0 {
+			return nil, &UnknownToolError{Name: t.name} // it has just left
+		}
+		t = found[0]
+	}
+	result, err := t.Call(ctx, c.Arguments)
 	if err != nil {
 		return nil, err
 	}
-	return tool.Call(ctx, raw)
+	return s.fit(result), nil
 }
 
-// resolve returns the tool that the session offers under name. A deferred tool
-// is activated first.
-func (s *Session) resolve(name string) (Tool, error) {
-	if t := s.offered(name); t != nil {
-		return t, nil
+// A refusal is the last call that was refused for its arguments.
+type refusal struct {
+	Sum   string `json:"sum"`   // of the tool's name and the arguments
+	Times int    `json:"times"` // in a row
+}
+
+// refuse notes a refused call and returns how many times in a row it has been
+// refused before.
+func (s *Session) refuse(name string, args json.RawMessage) int {
+	sum := sha256.Sum256(slices.Concat([]byte(name), []byte{0}, args))
+	text := hex.EncodeToString(sum[:8])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refused.Sum != text {
+		s.refused = refusal{Sum: text}
 	}
-	if tools := s.activate([]string{name}); len(tools) == 1 {
-		return tools[0], nil
-	}
-	return nil, fmt.Errorf("mcphybrid: %w: %q", ErrUnknownTool, name)
+	s.refused.Times++
+	return s.refused.Times - 1
 }

@@ -20,6 +20,12 @@ type catalog struct {
 	problems []error // in registration order
 
 	originals func() map[string][]int // by a tool's own name: documents, ascending
+	openings  [disclosures]struct {   // see opening
+		once sync.Once
+		list []shown
+	}
+	print fingerprint
+	ended bool // the Manager is closed
 }
 
 // A retriever ranks documents, which it knows by their number, against

@@ -7,7 +7,11 @@ var (
 	// ErrUnknownTool means that the session has no tool of that name.
 	ErrUnknownTool = errors.New("unknown tool")
 
-	// ErrBadArguments means that the arguments are not a JSON object.
+	// ErrNotPermitted means that the session may not use the tool.
+	ErrNotPermitted = errors.New("not permitted")
+
+	// ErrBadArguments means that the arguments are not a JSON object, or one
+	// that the tool's schema refuses: see [ArgumentsError].
 	ErrBadArguments = errors.New("bad arguments")
 
 	// ErrServerDown means that the tool's server can't be reached.

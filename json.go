@@ -96,3 +96,13 @@ func compact(raw json.RawMessage) json.RawMessage {
 	}
 	return b.Bytes()
 }
+
+// jsonText returns v, which marshals in any case, for a model: not escaped for
+// a browser.
+func jsonText(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v)
+	return strings.TrimSuffix(b.String(), "\n")
+}

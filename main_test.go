@@ -131,7 +131,7 @@ func checkView(v view) error {
 // or nil. Nobody else may use them meanwhile.
 func checkRegistry(s *Session, r *ToolRegistry) error {
 	var want, got []string
-	for _, t := range s.Tools() {
+	for _, t := range s.offer().tools {
 		want = append(want, t.Name())
 	}
 	for _, t := range r.List() {

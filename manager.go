@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -36,10 +37,16 @@ type Manager struct {
 	closing  sync.Once
 
 	cur atomic.Pointer[catalog] // never nil; stored with mu held
+
+	usageMu sync.Mutex
+	usage   map[string]*Usage // by server
 }
 
-// noTools is the catalog without tools.
-var noTools = &catalog{index: NewBM25Index(nil, nil), originals: func() map[string][]int { return nil }}
+// noTools is the catalog without tools, and ended that of a closed Manager.
+var (
+	noTools = &catalog{index: NewBM25Index(nil, nil), originals: func() map[string][]int { return nil }}
+	ended   = &catalog{ended: true, index: noTools.index, originals: noTools.originals}
+)
 
 // NewManager returns a Manager of the servers in opts, none of which is
 // started. Options may be nil. It panics if a number in opts is out of its
@@ -50,7 +57,7 @@ func NewManager(opts *Options) *Manager {
 		o = *opts
 	}
 	o.setDefaults()
-	m := &Manager{opts: o}
+	m := &Manager{opts: o, usage: make(map[string]*Usage)}
 	m.life, m.end = context.WithCancel(context.Background())
 	m.cur.Store(noTools)
 	for _, cfg := range o.Servers {
@@ -248,6 +255,50 @@ func (m *Manager) Servers() []ServerStatus {
 	return list
 }
 
+// connecting returns the name of the server, still being connected, that a
+// tool of that registered name would be of, or "".
+func (m *Manager) connecting(tool string) string {
+	for _, st := range m.connectingSources() {
+		if strings.HasPrefix(tool, registeredName(st.name, st.server.cfg.Prefix, "")) {
+			return st.name
+		}
+	}
+	return ""
+}
+
+// connectingServers returns the names of the servers that are still being
+// connected, in registration order.
+func (m *Manager) connectingServers() (names []string) {
+	for _, src := range m.connectingSources() {
+		names = append(names, src.name)
+	}
+	return names
+}
+
+func (m *Manager) connectingSources() []*source {
+	m.mu.Lock()
+	sources := slices.Clone(m.sources)
+	m.mu.Unlock()
+	return slices.DeleteFunc(sources, func(src *source) bool {
+		return src.server == nil || src.server.snapshot().State != StateConnecting
+	})
+}
+
+// status returns how the server of that name is.
+func (m *Manager) status(name string) (st ServerStatus, ok bool) {
+	m.mu.Lock()
+	i := m.find(name)
+	var srv *server
+	if i >= 0 {
+		srv = m.sources[i].server
+	}
+	m.mu.Unlock()
+	if srv == nil {
+		return st, false
+	}
+	return srv.snapshot(), true
+}
+
 // Problems returns what was wrong with tools and could be lived with, in
 // registration order: definitions that could not be used, and each
 // [CollisionError].
@@ -267,7 +318,7 @@ func (m *Manager) Close() error {
 		m.end()
 		sources, attached := m.sources, m.attached
 		m.sources, m.attached = nil, nil
-		m.cur.Store(&catalog{version: m.cur.Load().version + 1, index: noTools.index, originals: noTools.originals})
+		m.cur.Store(ended)
 		m.mu.Unlock()
 
 		for _, s := range attached {

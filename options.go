@@ -26,6 +26,18 @@ const (
 	// DefaultSearchLimit keeps a model from activating everything at once.
 	DefaultSearchLimit = 20
 
+	// DefaultMaxActive leaves room in the 128 tools that OpenAI's models take,
+	// beside 40 inline ones, the meta tools and a host's own.
+	DefaultMaxActive = 64
+
+	// DefaultActiveTurns is long for one task: what was not used since is
+	// likely of another, and can be found again.
+	DefaultActiveTurns = 20
+
+	// DefaultMaxResult is about 12,000 tokens, a tenth of a common context
+	// window.
+	DefaultMaxResult = 48 << 10
+
 	// DefaultStartTimeout leaves room: 27 published servers took 0.06 to 1.7
 	// seconds to start and list their tools.
 	DefaultStartTimeout = 20 * time.Second
@@ -115,6 +127,31 @@ type Options struct {
 	// [DefaultMaxDescription]. If negative, there are no descriptions there.
 	MaxDescription int
 
+	// MaxActive is how many active tools [Session.Compact] leaves at most, and
+	// ActiveTurns after how many turns without use it gives one up.
+	//
+	// If zero, they default to [DefaultMaxActive] and [DefaultActiveTurns]. If
+	// negative, there is no such limit.
+	MaxActive   int
+	ActiveTurns int
+
+	// MaxResult is how many bytes of text a result may have. Of a longer one
+	// the model gets the beginning and the end, and the rest on demand.
+	//
+	// If zero, defaults to [DefaultMaxResult]. If negative, there is no limit.
+	MaxResult int
+
+	// Middleware wraps every call of a tool, the first outermost.
+	Middleware []Middleware
+
+	// OnEvent is called with what happens in sessions, one call after the
+	// other within a goroutine but from several at once. It may be nil.
+	OnEvent func(Event)
+
+	// Tokens counts tokens. If nil, they are estimated as a quarter of the
+	// bytes.
+	Tokens TokenCounter
+
 	// Registry is kept in step with the Manager's own session. If nil, it is
 	// a new [ToolRegistry].
 	Registry Registry
@@ -162,6 +199,17 @@ func (o *Options) setDefaults() {
 		panic(fmt.Sprintf("mcphybrid: Options.SearchThreshold is %v", o.SearchThreshold))
 	}
 	o.SearchThreshold = max(cmp.Or(o.SearchThreshold, DefaultThreshold), 0)
+	limit := func(n *int, standard int) {
+		if *n = cmp.Or(*n, standard); *n < 0 {
+			*n = math.MaxInt
+		}
+	}
+	limit(&o.MaxActive, DefaultMaxActive)
+	limit(&o.ActiveTurns, DefaultActiveTurns)
+	limit(&o.MaxResult, DefaultMaxResult)
+	if o.Tokens == nil {
+		o.Tokens = quarterBytes{}
+	}
 	number("ServerLimit", &o.ServerLimit, 0)
 	number("MaxMessage", &o.MaxMessage, DefaultMaxMessage)
 	number("MaxDefinition", &o.MaxDefinition, DefaultMaxDefinition)
@@ -184,4 +232,5 @@ func (o *Options) setDefaults() {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.clone()
+	o.Middleware = slices.Clone(o.Middleware)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -39,10 +40,10 @@ func TestPromptGolden(t *testing.T) {
 		require.NoError(t, err)
 		section(search[0], resultText(t, r))
 	}
-	section("unknown tool", textRefused("mcp_x__y", ErrUnknownTool, true))
-	section("unknown tool, no search", textRefused("mcp_x__y", ErrUnknownTool, false))
-	section("server down", textRefused("mcp_x__y", ErrServerDown, true))
-	section("another error", textRefused("mcp_x__y", errors.New("line one\nline two"), true))
+	section("unknown tool", textRefused("mcp_x__y", ErrUnknownTool, true, time.Time{}))
+	section("unknown tool, no search", textRefused("mcp_x__y", ErrUnknownTool, false, time.Time{}))
+	section("server down", textRefused("mcp_x__y", ErrServerDown, true, time.Time{}))
+	section("another error", textRefused("mcp_x__y", errors.New("line one\nline two"), true, time.Time{}))
 
 	const path = "testdata/prompt.golden"
 	if *update {

@@ -22,6 +22,7 @@ type registrar struct {
 	offer   func() offer           // all that belongs in the registry now
 	offered func(name string) Tool // the one of that name, or nil
 	known   func(name string) Tool // the catalog's tool of that name, offered or not, or nil
+	copy    func(Tool) Tool        // a copy for the registry, to be told from the tool
 	log     *slog.Logger
 
 	mu      sync.Mutex
@@ -128,7 +129,7 @@ func (r *registrar) holdsLocked(t Tool) bool {
 
 // register registers a copy of t and reports whether that went well.
 func (r *registrar) register(t Tool) bool {
-	g := &registration{of: t, copy: t.(interface{ fresh() Tool }).fresh()}
+	g := &registration{of: t, copy: r.copy(t)}
 	r.mu.Lock()
 	r.held[t.Name()] = append(r.held[t.Name()], g)
 	r.mu.Unlock()

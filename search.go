@@ -1,23 +1,18 @@
 package mcphybrid
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
-
-// SearchToolName is the name of the meta tool by which the model finds
-// deferred tools.
-const SearchToolName = "mcp_tool_search"
 
 // maxQueryBytes bounds a query; a model writes a few words.
 const maxQueryBytes = 4 << 10
@@ -182,46 +177,38 @@ func isIdentifier(w string) bool {
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
-// A searchTool is the meta tool of one session.
-type searchTool struct {
-	s *Session
-}
-
-func (t *searchTool) Name() string        { return SearchToolName }
-func (t *searchTool) Description() string { return searchToolDescription }
-func (t *searchTool) InputSchema() json.RawMessage {
-	return searchToolSchema(t.s.m.opts.SearchResults, t.s.m.opts.SearchLimit)
-}
-
-func (t *searchTool) fresh() Tool {
-	c := *t
-	return &c
-}
-
-// Call searches, activates what it finds and answers with it.
-func (t *searchTool) Call(_ context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
-	query, n, err := parseSearchArguments(args, t.s.m.opts.SearchResults)
+// answerSearch searches, activates what it finds and answers with it.
+func (s *Session) answerSearch(args json.RawMessage) *mcp.CallToolResult {
+	begun := time.Now()
+	query, n, err := parseSearchArguments(args, s.m.opts.SearchResults)
 	if err != nil {
-		return mcp.NewToolResultError(textBadSearch(err)), nil
+		return mcp.NewToolResultError(textBadMeta(metaSearch, err))
 	}
-	v := t.s.view()
-	hits := v.search(query, SearchOptions{Limit: max(n, 1)}, &t.s.m.opts)
-	names := make([]string, len(hits))
-	for i, h := range hits {
-		names[i] = h.Tool.name
+	v := s.view()
+	var found []*BridgeTool
+	for _, h := range v.search(query, SearchOptions{Limit: max(n, 1)}, &s.m.opts) {
+		found = append(found, h.Tool)
 	}
-	found := t.s.activate(names)
+	if v.disclosure != ByBridge {
+		found = s.activate(namesOf(found))
+	}
 	answer := searchAnswer{Tools: make([]foundTool, len(found)), Count: len(found)}
 	for i, f := range found {
 		answer.Tools[i] = foundTool{
 			Name:         f.name,
-			OriginalName: cleanLine(f.def.name, t.s.m.opts.MaxDescription),
+			OriginalName: cleanLine(f.def.name, s.m.opts.MaxDescription),
 			Server:       f.def.server,
-			Description:  cleanLine(f.def.description, t.s.m.opts.MaxDescription),
+			Description:  cleanLine(f.def.description, s.m.opts.MaxDescription),
 		}
 	}
-	answer.Message = textFound(len(found), v.callable(query), v.index.hasTerms(query))
-	return mcp.NewToolResultText(answer.String()), nil
+	answer.Message = textFound(searchOutcome{
+		found: len(found), disclosure: v.disclosure, keywords: v.index.hasTerms(query),
+		callable: v.callable(query), connecting: s.m.connectingServers(),
+	})
+	text := jsonText(answer)
+	s.countSearch(len(found), s.m.tokens(text))
+	s.tell(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(begun)})
+	return mcp.NewToolResultText(text)
 }
 
 // callable returns the registered names of the tools that query names and
@@ -251,14 +238,6 @@ type foundTool struct {
 	Description  string `json:"description"`
 }
 
-func (a searchAnswer) String() string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // for a model, not a browser
-	_ = enc.Encode(a)        // strings and numbers always marshal
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
 // parseSearchArguments returns the query and how many results are asked for,
 // standard if that is not said. A number of results that is no integer is
 // rounded down, and may be any.
@@ -266,9 +245,6 @@ func parseSearchArguments(args json.RawMessage, standard int) (query string, n i
 	var in struct {
 		Query      *string  `json:"query"`
 		MaxResults *float64 `json:"max_results"`
-	}
-	if len(args) == 0 {
-		args = json.RawMessage("{}")
 	}
 	if err := json.Unmarshal(args, &in); err != nil {
 		return "", 0, describeJSONError(args, err)

@@ -35,7 +35,6 @@ func TestParseSearchArguments(t *testing.T) {
 		{"hugely negative", `{"query":"x","max_results":-1e300}`, "x", math.MinInt32, ""},
 		{"the longest query", `{"query":"` + strings.Repeat("x", 4096) + `"}`, strings.Repeat("x", 4096), standard, ""},
 
-		{"no arguments", ``, "", 0, `"query" is missing or empty`},
 		{"empty object", `{}`, "", 0, `"query" is missing or empty`},
 		{"null for arguments", `null`, "", 0, `"query" is missing or empty`},
 		{"empty query", `{"query":""}`, "", 0, `"query" is missing or empty`},
@@ -274,7 +273,7 @@ func TestSearchToolAnswers(t *testing.T) {
 	}
 	inline := ask("select:tool_001,mcp_a__tool_004")
 	assert.Equal(t, 1, inline.Count)
-	assert.Equal(t, "You have mcp_a__tool_001 already: call it by this name. "+textActivated, inline.Message)
+	assert.Equal(t, "You have mcp_a__tool_001 already: call it by this name. "+textFoundTools[ByActivation], inline.Message)
 	again := ask("mcp_a__tool_004")
 	assert.Contains(t, again.Message, "You have mcp_a__tool_004 already")
 }

@@ -6,18 +6,27 @@ import (
 )
 
 // A Session is one conversation's view of a [Manager]: what it may use of the
-// catalog, and which deferred tools are active in it. Its methods may be
-// called concurrently; those that only read never wait for a registry, a
-// server or another session.
+// catalog, which deferred tools are active in it, and what its model was shown.
+// Its methods may be called concurrently; those that only read never wait for a
+// registry, a server or another session.
 type Session struct {
 	m          *Manager
-	access     Access      // fixed at creation
-	registrar  *registrar  // nil without a registry
-	searchTool *searchTool // one value for the session's life
+	rights     rights     // fixed at creation
+	disclosure Disclosure // fixed at creation
+	registrar  *registrar // nil without a registry
+	meta       [metaKinds]metaTool
 
 	mu      sync.Mutex
-	active  []*BridgeTool // in activation order; replaced, never changed
-	version uint64        // of the catalog that active was last checked against
+	active  []*BridgeTool  // in activation order; replaced, never changed
+	used    map[string]int // by registered name of active tools: the turn of the last use
+	turn    int
+	shown   []shown // appended to until Compact
+	shownAs stamp   // what shown was last brought up to
+	metas   metaSet // in shown
+	pages   pages
+	refused refusal
+	usage   sessionUsage
+	version uint64 // of the catalog that active was last checked against
 	closed  bool
 }
 
@@ -25,11 +34,15 @@ type Session struct {
 // use the whole catalog and has no registry.
 type SessionOptions struct {
 	// Access says, by registered name, which of the Manager's tools the
-	// session may use. To the session the others do not exist. It can't
-	// give back what the Manager's own [Options] take away, nor does it move
-	// a tool: what is deferred in the Manager is so in each session, and if
-	// the session denies [SearchToolName], can only be called by name.
+	// session may use. It can't give back what the Manager's own [Options]
+	// take away, nor does it move a tool: what is deferred in the Manager is
+	// so in each session, and if the session denies [SearchToolName], can only
+	// be called by name.
 	Access Access
+
+	// Disclosure is how the model comes to the deferred tools. If zero,
+	// [ByActivation].
+	Disclosure Disclosure
 
 	// Registry, if not nil, is kept in step with the session: see [Registry].
 	// It must not be shared with another session.
@@ -40,15 +53,30 @@ type SessionOptions struct {
 // nil. A session with a registry should be closed when the conversation is
 // over; one without need not be.
 func (m *Manager) NewSession(opts *SessionOptions) *Session {
+	return m.newSession(nil, opts)
+}
+
+// NewChild returns a session for a subagent: it may use what s may, less what
+// opts take away, has active tools of its own, and leaves no trace in s. It
+// may outlive s.
+func (s *Session) NewChild(opts *SessionOptions) *Session {
+	return s.m.newSession(s.rights, opts)
+}
+
+func (m *Manager) newSession(inherited rights, opts *SessionOptions) *Session {
 	var o SessionOptions
 	if opts != nil {
 		o = *opts
 	}
-	s := &Session{m: m, access: o.Access.clone()}
-	s.searchTool = &searchTool{s}
+	o.Disclosure.validate()
+	s := &Session{m: m, rights: inherited.and(o.Access), disclosure: o.Disclosure}
+	for kind := range s.meta {
+		s.meta[kind] = metaTool{s, metaKind(kind)}
+	}
 	if o.Registry != nil {
 		s.registrar = newRegistrar(o.Registry, m.opts.Logger)
 		s.registrar.offer, s.registrar.offered, s.registrar.known = s.offer, s.offered, s.known
+		s.registrar.copy = func(t Tool) Tool { return t.(interface{ copyFor(*Session) Tool }).copyFor(s) }
 		m.attach(s)
 	}
 	return s
@@ -60,7 +88,7 @@ func (m *Manager) NewSession(opts *SessionOptions) *Session {
 // with a lock held that the registry needs.
 func (s *Session) Close() {
 	s.mu.Lock()
-	s.closed, s.active = true, nil
+	s.closed, s.active, s.used, s.shown, s.pages = true, nil, nil, nil, pages{}
 	s.mu.Unlock()
 	if s.registrar != nil {
 		s.m.detach(s)
@@ -70,8 +98,11 @@ func (s *Session) Close() {
 // A view is a session at one moment: a catalog and the active tools in it.
 type view struct {
 	*catalog
-	access Access
-	active []*BridgeTool // deferred in the catalog; not to be changed
+	rights     rights
+	disclosure Disclosure
+	active     []*BridgeTool // deferred in the catalog; not to be changed
+	paged      bool          // there are results to be read on
+	metas      metaSet       // that the model was shown, and so may call
 }
 
 // view returns the session as it is now.
@@ -82,15 +113,15 @@ func (s *Session) view() view {
 }
 
 func (s *Session) viewLocked() view {
-	if s.closed {
-		return view{catalog: noTools}
-	}
 	c := s.m.cur.Load()
+	if s.closed || c.ended {
+		return view{catalog: ended}
+	}
 	if s.version != c.version {
 		s.active = stillDeferred(c, s.active)
 		s.version = c.version
 	}
-	return view{catalog: c, access: s.access, active: s.active}
+	return view{catalog: c, rights: s.rights, disclosure: s.disclosure, active: s.active, paged: s.pages.any(), metas: s.metas}
 }
 
 // stillDeferred returns those of tools that c has too, deferred, in their
@@ -107,9 +138,7 @@ func stillDeferred(c *catalog, tools []*BridgeTool) []*BridgeTool {
 }
 
 // sees reports whether the session may use t.
-func (v view) sees(t *BridgeTool) bool {
-	return v.access.empty() || v.access.permits(t.name)
-}
+func (v view) sees(t *BridgeTool) bool { return v.rights.permit(t.name) }
 
 // lookup returns the tool of a registered name if the session may use it.
 func (v view) lookup(name string) (e entry, ok bool) {
@@ -132,7 +161,7 @@ func (v view) activeSet() map[*BridgeTool]bool {
 
 // filter returns those of tools that the session may use, in a new slice.
 func (v view) filter(tools []*BridgeTool) []*BridgeTool {
-	if v.access.empty() {
+	if len(v.rights) == 0 {
 		return slices.Clone(tools)
 	}
 	var list []*BridgeTool
@@ -147,15 +176,11 @@ func (v view) filter(tools []*BridgeTool) []*BridgeTool {
 // searchMode reports whether the session has tools to search for, active ones
 // included, and may search.
 func (v view) searchMode() bool {
-	if v.access.empty() {
+	if len(v.rights) == 0 {
 		return len(v.deferred) > 0
 	}
-	return v.access.mayStillSearch() && slices.ContainsFunc(v.deferred, v.sees)
+	return v.rights.mayUse(SearchToolName) && slices.ContainsFunc(v.deferred, v.sees)
 }
-
-// mayStillSearch reports whether a does not deny the search tool. An allow
-// list is about the servers' tools: it need not name the search tool.
-func (a Access) mayStillSearch() bool { return !matchAny(a.Deny, SearchToolName) }
 
 // InlineTools returns the tools that the model sees from the start, in
 // registration order.
@@ -184,25 +209,16 @@ func (s *Session) IsSearchMode() bool { return s.view().searchMode() }
 
 // SearchTool returns the search tool, or nil if there is nothing to search
 // for or the session may not.
-func (s *Session) SearchTool() Tool {
-	if !s.IsSearchMode() {
-		return nil
-	}
-	return s.searchTool
-}
+func (s *Session) SearchTool() Tool { return s.metaNamed(s.view(), SearchToolName) }
 
-// Tools returns what belongs in the tool list of the next request to the
-// model: the inline tools, in search mode the search tool, and the active
-// tools. Activation only appends to it.
-func (s *Session) Tools() []Tool {
-	v := s.view()
+// callable returns what is callable now in the session: the inline tools, the
+// meta tools and the active tools.
+func (s *Session) callable(v view) []Tool {
 	var list []Tool
 	for _, t := range v.filter(v.inline) {
 		list = append(list, t)
 	}
-	if v.searchMode() {
-		list = append(list, s.searchTool)
-	}
+	list = append(list, s.metaTools(v)...)
 	for _, t := range v.active {
 		list = append(list, t)
 	}
@@ -211,7 +227,7 @@ func (s *Session) Tools() []Tool {
 
 // offer returns what belongs in the session's registry.
 func (s *Session) offer() offer {
-	o := offer{tools: s.Tools(), groups: make(map[string][]string)}
+	o := offer{tools: s.callable(s.view()), groups: make(map[string][]string)}
 	for _, t := range o.tools {
 		if b, ok := t.(*BridgeTool); ok {
 			o.groups[GroupAll] = append(o.groups[GroupAll], b.name)
@@ -225,8 +241,8 @@ func (s *Session) offer() offer {
 // or nil.
 func (s *Session) offered(name string) Tool {
 	v := s.view()
-	if name == SearchToolName && v.searchMode() {
-		return s.searchTool
+	if t := s.metaNamed(v, name); t != nil {
+		return t
 	}
 	if e, ok := v.lookup(name); ok && (e.inline || v.isActive(name)) {
 		return e.tool

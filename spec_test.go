@@ -175,8 +175,8 @@ func TestSpecA8SearchTool(t *testing.T) {
 	name := m.ActiveTools()[0].Name()
 	assert.Regexp(t, `^mcp_git_hub__issue_create_[0-9a-f]{8}$`, name)
 	assert.JSONEq(t, fmt.Sprintf(`{"tools":[{"name":%q,"original_name":"issue/create","server":"git-hub","description":"Creates an ## issue in a repository"}],"count":1,"message":%q}`,
-		name, textActivated), resultText(t, r))
-	assert.Contains(t, textActivated, "active now")
+		name, textFoundTools[ByActivation]), resultText(t, r))
+	assert.Contains(t, textFoundTools[ByActivation], "active now")
 
 	// What is active is not found again and takes no place.
 	r, err = m.Call(t.Context(), SearchToolName, `{"query":"create issue"}`)
@@ -403,11 +403,12 @@ func TestStats(t *testing.T) {
 	m.ActivateTools([]string{"mcp_b__tool_001"})
 	st := m.Stats()
 	assert.Equal(t, []int{2, 12, 3, 8, 1}, []int{st.Servers, st.Tools, st.Inline, st.Deferred, st.Active})
-	one := definitionTokens(m.InlineTools()[0])
+	one := m.toolTokens(m.InlineTools()[0])
 	assert.Equal(t, 12*one, st.Tokens.All)
-	assert.Equal(t, 3*one+definitionTokens(m.SearchTool()), st.Tokens.Inline)
+	assert.Equal(t, 3*one, st.Tokens.Inline)
+	assert.Equal(t, m.tokens(definitionText(m.SearchTool())), st.Tokens.Meta)
 	assert.Equal(t, one, st.Tokens.Active)
-	assert.Equal(t, (len(m.InlineSection())+len(m.SearchSection())+3)/4, st.Tokens.Sections)
+	assert.Equal(t, (len(m.PromptSections(PromptFull))+3)/4, st.Tokens.Sections)
 }
 
 // On our own corpus the default ranker finds more than the reference, in each

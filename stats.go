@@ -1,6 +1,23 @@
 package mcphybrid
 
-// Stats counts what a session sees, and what it costs.
+import (
+	"time"
+)
+
+// A TokenCounter counts the tokens of a text as a model does. It is called
+// concurrently.
+type TokenCounter interface {
+	CountTokens(text string) int
+}
+
+// quarterBytes estimates tokens as a quarter of the bytes, rounded up: over 866
+// published tools that is 7 % more than the tokens of OpenAI's o200k in sum,
+// and within 36 % for each.
+type quarterBytes struct{}
+
+func (quarterBytes) CountTokens(text string) int { return (len(text) + 3) / 4 }
+
+// Stats counts what a session sees, what it costs, and what was done in it.
 type Stats struct {
 	Servers  int // that have tools
 	Tools    int // inline, deferred and active
@@ -8,21 +25,54 @@ type Stats struct {
 	Deferred int // not active
 	Active   int
 	Tokens   TokenStats
+
+	Usage         Usage
+	Activations   int
+	Searches      int // by the model
+	EmptySearches int // of them, those that found nothing
 }
 
-// TokenStats estimates tokens as a quarter of the bytes, rounded up: over 866
-// published tools that is 7 % more than the tokens of OpenAI's o200k in sum,
-// and within 36 % for each.
+// TokenStats are tokens by [Options.Tokens].
 type TokenStats struct {
 	All      int // the definitions of all tools: what a request costs without deferring
-	Inline   int // those of the inline tools and, in search mode, the search tool
+	Inline   int // those of the inline tools
+	Meta     int // those of the meta tools that are offered
 	Active   int // those of the active tools
 	Sections int // the prompt sections
+	Searches int // the answers to searches, so far
+}
+
+// Usage counts calls of tools.
+type Usage struct {
+	Calls   int
+	Errors  int           // refused, failed, or answered by the tool with an error
+	Latency time.Duration // of all together
+}
+
+func (u *Usage) count(took time.Duration, failed bool) {
+	u.Calls++
+	u.Latency += took
+	if failed {
+		u.Errors++
+	}
+}
+
+// A sessionUsage is what was done in a session.
+type sessionUsage struct {
+	calls         Usage
+	activations   int
+	searches      int
+	emptySearches int
+	searchTokens  int
 }
 
 // Stats returns the session's figures.
 func (s *Session) Stats() Stats {
-	v := s.view()
+	s.mu.Lock()
+	v := s.viewLocked()
+	list := s.shownLocked(v)
+	u := s.usage
+	s.mu.Unlock()
 	var st Stats
 	servers := make(map[string]bool)
 	active := v.activeSet()
@@ -31,7 +81,7 @@ func (s *Session) Stats() Stats {
 			continue
 		}
 		servers[t.def.server] = true
-		tokens := definitionTokens(t)
+		tokens := s.m.toolTokens(t)
 		st.Tools++
 		st.Tokens.All += tokens
 		switch {
@@ -45,19 +95,95 @@ func (s *Session) Stats() Stats {
 			st.Deferred++
 		}
 	}
-	if v.searchMode() {
-		st.Tokens.Inline += definitionTokens(s.searchTool)
+	for _, t := range s.metaTools(v) {
+		st.Tokens.Meta += s.m.tokens(definitionText(t))
 	}
 	st.Servers = len(servers)
-	st.Tokens.Sections = tokens(len(s.inlineSection(v)) + len(s.searchSection(v)))
+	st.Tokens.Sections = s.m.tokens(s.sections(list, true, true))
+	st.Usage, st.Activations, st.Searches, st.EmptySearches = u.calls, u.activations, u.searches, u.emptySearches
+	st.Tokens.Searches = u.searchTokens
 	return st
 }
 
-// definitionTokens estimates what t costs in a list of tools, as
-// {"name":"…","description":"…","inputSchema":…}.
-func definitionTokens(t Tool) int {
-	const frame = len(`{"name":"","description":"","inputSchema":},`)
-	return tokens(frame + len(t.Name()) + len(t.Description()) + len(t.InputSchema()))
+// ServerStats counts what one server has, and the calls of it in all sessions.
+type ServerStats struct {
+	Name   string
+	Tools  int
+	Inline int
+	Tokens int // of the definitions
+	Usage  Usage
 }
 
-func tokens(bytes int) int { return (bytes + 3) / 4 }
+// ServerStats returns the figures of each server that has tools, in
+// registration order.
+func (m *Manager) ServerStats() []ServerStats {
+	c := m.cur.Load()
+	at := make(map[string]int, len(c.servers))
+	list := make([]ServerStats, len(c.servers))
+	for i, name := range c.servers {
+		at[name] = i
+		list[i].Name = name
+	}
+	for _, t := range c.tools {
+		st := &list[at[t.def.server]]
+		st.Tools++
+		st.Tokens += m.toolTokens(t)
+		if c.byName[t.name].inline {
+			st.Inline++
+		}
+	}
+	m.usageMu.Lock()
+	defer m.usageMu.Unlock()
+	for i := range list {
+		if u := m.usage[list[i].Name]; u != nil {
+			list[i].Usage = *u
+		}
+	}
+	return list
+}
+
+// count notes a call of t, nil if it is unknown.
+func (s *Session) count(t *BridgeTool, took time.Duration, failed bool) {
+	s.mu.Lock()
+	s.usage.calls.count(took, failed)
+	s.mu.Unlock()
+	if t == nil {
+		return
+	}
+	m := s.m
+	m.usageMu.Lock()
+	defer m.usageMu.Unlock()
+	u := m.usage[t.def.server]
+	if u == nil {
+		u = new(Usage)
+		m.usage[t.def.server] = u
+	}
+	u.count(took, failed)
+}
+
+func (s *Session) countSearch(found, tokens int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.usage.searches++
+	s.usage.searchTokens += tokens
+	if found == 0 {
+		s.usage.emptySearches++
+	}
+}
+
+func (m *Manager) tokens(text string) int { return m.opts.Tokens.CountTokens(text) }
+
+// toolTokens counts the definition of t once.
+func (m *Manager) toolTokens(t *BridgeTool) int {
+	if n := t.tokens.Load(); n > 0 {
+		return int(n)
+	}
+	n := m.tokens(definitionText(t))
+	t.tokens.Store(int64(n))
+	return n
+}
+
+// definitionText returns t as it stands in a list of tools.
+func definitionText(t Tool) string {
+	return `{"name":"` + t.Name() + `","description":"` + t.Description() + `","inputSchema":` + string(t.InputSchema()) + `},`
+}

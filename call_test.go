@@ -1,0 +1,288 @@
+package mcphybrid
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// trackerTool returns a tool with parameters of several kinds, which counts
+// its calls.
+func trackerTool(calls *int) mcpserver.ServerTool {
+	tool := mcp.NewToolWithRawSchema("create_issue", "Creates an issue", json.RawMessage(`{
+		"type": "object",
+		"properties": {
+			"title": {"type": "string", "minLength": 1},
+			"state": {"enum": ["open", "closed"]},
+			"labels": {"type": "array", "items": {"$ref": "#/$defs/label"}},
+			"assignee": {"type": "string"}
+		},
+		"required": ["title"],
+		"additionalProperties": false,
+		"$defs": {"label": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}
+	}`))
+	tool.Annotations.Title = "Careful"
+	return mcpserver.ServerTool{Tool: tool, Handler: func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		*calls++
+		return mcp.NewToolResultText(string(r.Params.RawArguments)), nil
+	}}
+}
+
+// SPEC F5: every call goes one way, whoever makes it, and a call that is
+// refused activates nothing and tells the model what to do instead.
+func TestSpecF5OneWayToATool(t *testing.T) {
+	calls := 0
+	newSession := func(t *testing.T, opts SessionOptions) (*Session, *ToolRegistry) {
+		m, _ := newTestManager(t, &Options{MaxInline: -1})
+		require.NoError(t, m.AddTools("github", trackerTool(&calls), echoTool("list_issues", "Lists issues"), echoTool("delete_issue", "Deletes an issue")))
+		reg := NewRegistry()
+		opts.Registry = reg
+		s := m.NewSession(&opts)
+		t.Cleanup(s.Close)
+		return s, reg
+	}
+	type way func(s *Session, reg *ToolRegistry, name, args string) (*mcp.CallToolResult, error)
+	ways := map[string]way{
+		"call": func(s *Session, _ *ToolRegistry, name, args string) (*mcp.CallToolResult, error) {
+			return s.Call(t.Context(), name, args)
+		},
+		"bridge": func(s *Session, _ *ToolRegistry, name, args string) (*mcp.CallToolResult, error) {
+			return s.Call(t.Context(), CallToolName, fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args))
+		},
+		"registry": func(s *Session, reg *ToolRegistry, name, args string) (*mcp.CallToolResult, error) {
+			s.ActivateToolIfDeferred(name) // so that there is something to call
+			return reg.Execute(t.Context(), name, json.RawMessage(args))
+		},
+	}
+	for which, call := range ways {
+		t.Run(which, func(t *testing.T) {
+			opts := SessionOptions{Access: Access{Deny: []string{"*delete*"}}}
+			if which == "bridge" {
+				opts.Disclosure = ByBridge
+			}
+			s, reg := newSession(t, opts)
+			before := calls
+			refused := func(name, args string, want error) string {
+				t.Helper()
+				active := s.ActiveTools()
+				r, err := call(s, reg, name, args)
+				require.ErrorIs(t, err, want)
+				if which == "registry" {
+					return err.Error()
+				}
+				assert.True(t, r.IsError)
+				assert.Equal(t, active, s.ActiveTools(), "a refused call activates nothing")
+				return resultText(t, r)
+			}
+			if which != "registry" {
+				text := refused("mcp_github__create_isue", `{"title":"x"}`, ErrUnknownTool)
+				assert.Equal(t, `There is no tool named "mcp_github__create_isue". Did you mean mcp_github__create_issue?`, text)
+				text = refused("mcp_github__delete_issue", `{}`, ErrNotPermitted)
+				assert.Equal(t, "mcp_github__delete_issue was not called: it is not permitted here. Go on without it.", text)
+				text = refused("delete_isue", `{}`, ErrUnknownTool)
+				assert.NotContains(t, text, "delete_issue", "what may not be used is not proposed")
+			}
+			text := refused("mcp_github__create_issue", `{"state":"opne","labels":[{"name":"a"},{}]}`, ErrBadArguments)
+			if which != "registry" {
+				for _, part := range []string{"- the arguments: ", `"title"`, "- /state: ", `"closed"`, "- /labels/1: ", `The schema: {"type":"object","properties":{"title"`} {
+					assert.Contains(t, text, part)
+				}
+				assert.NotContains(t, text, "STOP")
+				again := refused("mcp_github__create_issue", `{"state":"opne","labels":[{"name":"a"},{}]}`, ErrBadArguments)
+				assert.Contains(t, again, "STOP: this very call was refused before, 1 times.")
+				assert.Contains(t, again, text)
+				other := refused("mcp_github__create_issue", `{"state":"opne"}`, ErrBadArguments)
+				assert.NotContains(t, other, "STOP")
+			}
+			assert.Equal(t, before, calls, "no refused call reached the tool")
+
+			r, err := call(s, reg, "mcp_github__create_issue", `{"title":"x","assignee":null}`)
+			require.NoError(t, err)
+			assert.JSONEq(t, `{"title":"x"}`, resultText(t, r))
+			assert.Equal(t, before+1, calls)
+			if which == "bridge" {
+				assert.Empty(t, s.ActiveTools())
+			} else {
+				assert.Equal(t, []string{"mcp_github__create_issue"}, namesOf(s.ActiveTools()))
+			}
+			assert.NoError(t, checkRegistry(s, reg))
+		})
+	}
+}
+
+// A server that is still starting, and one that is down, have answers of
+// their own.
+func TestCallsToServersThatDoNotServe(t *testing.T) {
+	release := make(chan struct{})
+	slow := serving("slow-one", echoTool("run", "Runs"))
+	hooks := &mcpserver.Hooks{}
+	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { <-release })
+	slow.InProcess = mcpserver.NewMCPServer("slow", "1", mcpserver.WithHooks(hooks))
+	slow.InProcess.AddTools(echoTool("run", "Runs"))
+	m := NewManager(&Options{MaxInline: -1, Servers: []ServerConfig{slow, inProcess("b", 3)}})
+	defer m.Close()
+	started := make(chan error, 1)
+	go func() { started <- m.Start(context.Background()) }()
+	require.Eventually(t, func() bool { return m.IsSearchMode() && len(m.connectingServers()) == 1 }, 10*time.Second, time.Millisecond)
+
+	r, err := m.Call(t.Context(), "mcp_slow_one__run", nil)
+	require.ErrorIs(t, err, ErrUnknownTool)
+	assert.Equal(t, `mcphybrid: unknown tool: "mcp_slow_one__run"; server "slow-one" is still connecting`, err.Error())
+	assert.Equal(t, "mcp_slow_one__run can't be called yet: its server is still connecting. Go on with something else and try again later.", resultText(t, r))
+	r, err = m.Call(t.Context(), SearchToolName, `{"query":"zebra"}`)
+	require.NoError(t, err)
+	assert.Contains(t, resultText(t, r), "Still connecting, so not searched yet: slow-one.")
+	r, err = m.Call(t.Context(), SearchToolName, `{"query":"chore"}`)
+	require.NoError(t, err)
+	assert.NotContains(t, resultText(t, r), "connecting", "something was found")
+
+	close(release)
+	require.NoError(t, <-started)
+	_, err = m.Call(t.Context(), "mcp_slow_one__run", nil)
+	assert.NoError(t, err)
+}
+
+// Middleware sees what was called, in order, may change, answer or refuse it,
+// and what it does not hand on activates nothing.
+func TestMiddleware(t *testing.T) {
+	var log []string
+	note := func(name string) Middleware {
+		return func(next Handler) Handler {
+			return func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
+				log = append(log, name+" before "+c.Tool.Name())
+				r, err := next(ctx, c)
+				log = append(log, name+" after")
+				return r, err
+			}
+		}
+	}
+	errAsk := errors.New("the user said no")
+	approve := func(next Handler) Handler {
+		return func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
+			if title := c.Tool.Annotations().Title; title == "Careful" {
+				return nil, errAsk
+			}
+			if c.Tool.OriginalName() == "nothing" {
+				return nil, nil
+			}
+			c.Arguments = json.RawMessage(`{"text":"changed"}`)
+			return next(ctx, c)
+		}
+	}
+	calls := 0
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Middleware: []Middleware{note("outer"), note("inner"), approve}})
+	require.NoError(t, m.AddTools("a", trackerTool(&calls), echoTool("echo", ""), echoTool("nothing", "")))
+
+	r, err := m.Call(t.Context(), "mcp_a__echo", `{"text":"x"}`)
+	require.NoError(t, err)
+	assert.Equal(t, `echo {"text":"changed"}`, resultText(t, r))
+	assert.Equal(t, []string{"outer before mcp_a__echo", "inner before mcp_a__echo", "inner after", "outer after"}, log)
+
+	r, err = m.Call(t.Context(), "mcp_a__create_issue", `{"title":"x"}`)
+	require.ErrorIs(t, err, errAsk)
+	assert.Equal(t, "mcp_a__create_issue gave no result: the user said no", resultText(t, r))
+	assert.Zero(t, calls)
+	_, err = m.Call(t.Context(), "mcp_a__nothing", nil)
+	assert.EqualError(t, err, "mcphybrid: a middleware returned neither a result nor an error")
+	assert.Equal(t, []string{"mcp_a__echo"}, namesOf(m.ActiveTools()))
+	log = nil
+	_, _ = m.Call(t.Context(), "mcp_a__create_issue", `{}`)
+	assert.Empty(t, log, "what is refused before is not handed on")
+}
+
+// SPEC F10: figures of a session and of a server, and events as they happen.
+func TestSpecF10Accounting(t *testing.T) {
+	var events []Event
+	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 6)}, OnEvent: func(e Event) { events = append(events, e) }})
+	fails := echoTool("fails", "Fails")
+	fails.Handler = func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultError("no"), nil
+	}
+	require.NoError(t, m.AddTools("b", fails))
+	s := m.NewSession(nil)
+	call := func(name, args string) string {
+		r, _ := s.Call(t.Context(), name, args)
+		return resultText(t, r)
+	}
+	found := call(SearchToolName, `{"query":"chore 3","max_results":1}`)
+	empty := call(SearchToolName, `{"query":"zebra"}`)
+	call("mcp_a__tool_003", `{}`)
+	call("mcp_a__tool_000", `{"text":1}`)
+	call("mcp_b__fails", `{}`)
+	call("mcp_b__nothing", `{}`)
+
+	st := s.Stats()
+	assert.Equal(t, []int{4, 3, 2, 2, 1}, []int{st.Usage.Calls, st.Usage.Errors, st.Activations, st.Searches, st.EmptySearches})
+	assert.Positive(t, st.Usage.Latency)
+	assert.Equal(t, (len(found)+3)/4+(len(empty)+3)/4, st.Tokens.Searches)
+	servers := m.ServerStats()
+	for i := range servers {
+		servers[i].Usage.Latency = 0
+	}
+	one := m.toolTokens(m.InlineTools()[0])
+	assert.Equal(t, []ServerStats{
+		{Name: "a", Tools: 6, Inline: 1, Tokens: 6 * one, Usage: Usage{Calls: 2, Errors: 1}},
+		{Name: "b", Tools: 1, Tokens: m.toolTokens(m.DeferredTools()[5]), Usage: Usage{Calls: 1, Errors: 1}},
+	}, servers)
+
+	var seen []string
+	for _, e := range events {
+		assert.Same(t, s, e.Session)
+		seen = append(seen, strings.TrimSpace(fmt.Sprintf("%s %v %s %s %v", e.Kind, e.Tools, e.Server, e.Query, e.Err != nil)))
+	}
+	assert.Equal(t, []string{
+		"activate [mcp_a__tool_003]   false",
+		"search [mcp_a__tool_003]  chore 3 false",
+		"search []  zebra false",
+		"call [mcp_a__tool_003] a  false",
+		"call [mcp_a__tool_000] a  true",
+		"activate [mcp_b__fails]   false",
+		"call [mcp_b__fails] b  false",
+		"call [mcp_b__nothing]   true",
+	}, seen)
+}
+
+// Tokens are counted by the host's counter, each definition once.
+func TestTokenCounter(t *testing.T) {
+	var counter wordCounter
+	m, _ := newTestManager(t, &Options{MaxInline: 2, Servers: []ServerConfig{inProcess("a", 4)}, Tokens: &counter})
+	st := m.Stats()
+	assert.Equal(t, 4*len(strings.Fields(definitionText(m.InlineTools()[0]))), st.Tokens.All)
+	before := counter.definitions
+	assert.Equal(t, st, m.Stats())
+	assert.Equal(t, before+1, counter.definitions, "only the search tool's again")
+}
+
+type wordCounter struct{ definitions int }
+
+func (c *wordCounter) CountTokens(text string) int {
+	if strings.HasPrefix(text, `{"name"`) {
+		c.definitions++
+	}
+	return len(strings.Fields(text))
+}
+
+func TestLogEvents(t *testing.T) {
+	var b strings.Builder
+	log := LogEvents(slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})), slog.LevelInfo)
+	log(Event{Kind: EventCall, Tools: []string{"mcp_a__x"}, Server: "a", Took: time.Second, Err: ErrServerDown})
+	log(Event{Kind: EventSearch, Query: "q", Tools: []string{"mcp_a__x", "mcp_a__y"}})
+	assert.Equal(t, `level=WARN msg="mcphybrid: call" tools=[mcp_a__x] server=a took=1s error="the server is down"
+level=INFO msg="mcphybrid: search" tools="[mcp_a__x mcp_a__y]" query=q
+`, b.String())
+}

@@ -1,0 +1,190 @@
+package mcphybrid
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// The names of the meta tools, which a session answers itself.
+const (
+	// SearchToolName finds deferred tools.
+	SearchToolName = "mcp_tool_search"
+
+	// DescribeToolName and CallToolName are offered with [ByBridge].
+	DescribeToolName = "mcp_tool_describe"
+	CallToolName     = "mcp_tool_call"
+
+	// PageToolName reads what was left out of a long result. It is offered
+	// once a result was cut; with [ByBridge], always.
+	PageToolName = "mcp_tool_page"
+)
+
+// A metaKind is one of the meta tools.
+type metaKind uint8
+
+const (
+	metaSearch metaKind = iota
+	metaDescribe
+	metaCall
+	metaPage
+	metaKinds
+)
+
+// A metaSet is a set of meta tools.
+type metaSet [metaKinds]bool
+
+var metaNames = [metaKinds]string{SearchToolName, DescribeToolName, CallToolName, PageToolName}
+
+// A metaTool is a meta tool of one session. A session has one of each kind for
+// its life.
+type metaTool struct {
+	s    *Session
+	kind metaKind
+}
+
+func (t *metaTool) Name() string { return metaNames[t.kind] }
+
+func (t *metaTool) Description() string {
+	if t.kind == metaSearch && t.s.disclosure == ByBridge {
+		return bridgeSearch
+	}
+	return metaDescriptions[t.kind]
+}
+
+func (t *metaTool) InputSchema() json.RawMessage {
+	if t.kind == metaSearch {
+		return searchToolSchema(t.s.m.opts.SearchResults, t.s.m.opts.SearchLimit)
+	}
+	return json.RawMessage(metaSchemas[t.kind])
+}
+
+func (t *metaTool) copyFor(s *Session) Tool { return &metaTool{s, t.kind} }
+
+// Call answers in words of its own also when something is wrong with args, so
+// that the error is always nil, but for what [CallToolName] calls.
+func (t *metaTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	switch t.kind {
+	case metaDescribe:
+		return t.s.answerDescribe(args), nil
+	case metaCall:
+		return t.s.answerCall(ctx, args)
+	case metaPage:
+		return t.s.answerPage(args), nil
+	}
+	return t.s.answerSearch(args), nil
+}
+
+// offers reports whether the session has the meta tool of that kind. Once it
+// was shown to the model, it has.
+func (v view) offers(kind metaKind) bool {
+	switch {
+	case v.metas[kind]:
+		return true
+	case !v.rights.mayUse(metaNames[kind]):
+		return false
+	}
+	switch kind {
+	case metaSearch:
+		return v.disclosure == ByBridge || v.searchMode()
+	case metaPage:
+		return v.disclosure == ByBridge || v.paged
+	}
+	return v.disclosure == ByBridge
+}
+
+// metaNamed returns the meta tool of that name that v offers, or nil.
+func (s *Session) metaNamed(v view, name string) Tool {
+	for kind := range metaKinds {
+		if metaNames[kind] == name && v.offers(kind) {
+			return &s.meta[kind]
+		}
+	}
+	return nil
+}
+
+// metaTools returns the meta tools that v offers, in a fixed order.
+func (s *Session) metaTools(v view) (list []Tool) {
+	for kind := range metaKinds {
+		if v.offers(kind) {
+			list = append(list, &s.meta[kind])
+		}
+	}
+	return list
+}
+
+// maxDescribed is how many definitions one answer has.
+const maxDescribed = 20
+
+// answerDescribe answers with the definitions of the tools that are asked for.
+func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
+	var in struct {
+		Names []string `json:"names"`
+	}
+	err := json.Unmarshal(args, &in)
+	switch {
+	case err != nil:
+		err = describeJSONError(args, err)
+	case len(in.Names) == 0:
+		err = errors.New(`"names" is missing or empty`)
+	case len(in.Names) > maxDescribed:
+		err = fmt.Errorf(`"names" has %d names, more than the limit of %d`, len(in.Names), maxDescribed)
+	}
+	if err != nil {
+		return mcp.NewToolResultError(textBadMeta(metaDescribe, err))
+	}
+	v := s.view()
+	answer := describeAnswer{Tools: []describedTool{}}
+	for _, name := range in.Names {
+		t, err := s.find(v, name)
+		if err != nil {
+			answer.Problems = append(answer.Problems, s.textRefused(v, name, err))
+			continue
+		}
+		answer.Tools = append(answer.Tools, describedTool{t.name, t.def.server, t.def.description, t.def.input})
+	}
+	return mcp.NewToolResultText(jsonText(answer))
+}
+
+// A describeAnswer is what the model gets for names.
+type describeAnswer struct {
+	Tools    []describedTool `json:"tools"`
+	Problems []string        `json:"problems,omitempty"`
+}
+
+type describedTool struct {
+	Name        string          `json:"name"`
+	Server      string          `json:"server"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+}
+
+// answerCall calls the tool that the model named.
+func (s *Session) answerCall(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
+	var in struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	err := json.Unmarshal(args, &in)
+	switch {
+	case err != nil:
+		err = describeJSONError(args, err)
+	case in.Name == "":
+		err = errors.New(`"name" is missing or empty`)
+	}
+	if err != nil {
+		return mcp.NewToolResultError(textBadMeta(metaCall, err)), nil
+	}
+	// Models often write the arguments as a string.
+	var text string
+	if json.Unmarshal(in.Arguments, &text) == nil {
+		in.Arguments = json.RawMessage(text)
+	}
+	return s.callTool(ctx, in.Name, in.Arguments)
+}

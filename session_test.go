@@ -1,0 +1,170 @@
+package mcphybrid
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// thousandTools are 1,000 tools of 20 servers in this process.
+func thousandTools() []ServerConfig {
+	var servers []ServerConfig
+	for i := range 20 {
+		servers = append(servers, inProcess(fmt.Sprintf("s%d", i), 50))
+	}
+	return servers
+}
+
+// SPEC F3: an idle session costs less than 2 KiB. One with access lists of its
+// own has a list of its own of what it was shown.
+func TestSpecF3IdleSessionsAreSmall(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var st runtime.MemStats
+		runtime.ReadMemStats(&st)
+		return st.HeapAlloc
+	}
+	for _, c := range []struct {
+		name string
+		opts *SessionOptions
+		most uint64
+	}{{"plain", nil, 512}, {"restricted", &SessionOptions{Access: Access{Deny: []string{"mcp_s3__*"}}}, 3 << 10}} {
+		sessions := make([]*Session, 10_000)
+		before := heap()
+		for i := range sessions {
+			sessions[i] = m.NewSession(c.opts)
+			sessions[i].show()
+		}
+		each := (heap() - before) / uint64(len(sessions))
+		t.Logf("%s: %d bytes each", c.name, each)
+		assert.Less(t, each, c.most, c.name)
+		runtime.KeepAlive(sessions)
+	}
+}
+
+var calls = flag.Int("calls", 10_000, "how many calls TestSpecF3SessionsSeeOnlyTheirOwn makes")
+
+// SPEC F3: 10,000 sessions search and call, and each has active what it found
+// and called itself.
+func TestSpecF3SessionsSeeOnlyTheirOwn(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
+	type conversation struct {
+		*Session
+		mu   sync.Mutex
+		want []string
+	}
+	conversations := make([]*conversation, 10_000)
+	for i := range conversations {
+		conversations[i] = &conversation{Session: m.NewSession(nil)}
+	}
+	var done, called atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 16 {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(7, uint64(g)))
+			for done.Add(1) <= int64(*calls) {
+				c := conversations[random.IntN(len(conversations))]
+				c.mu.Lock()
+				var names []string
+				if random.IntN(2) == 0 {
+					name := fmt.Sprintf("mcp_s%d__tool_%03d", 1+random.IntN(19), random.IntN(50))
+					r, err := c.Call(context.Background(), name, `{"text":"x"}`)
+					assert.NoError(t, err)
+					assert.Equal(t, name[len(name)-8:]+` {"text":"x"}`, mcp.GetTextFromContent(r.Content[0]))
+					names = []string{name}
+					called.Add(1)
+				} else {
+					query := fmt.Sprintf("select:mcp_s%d__tool_%03d", 1+random.IntN(19), random.IntN(50))
+					_, err := c.Call(context.Background(), SearchToolName, map[string]any{"query": query})
+					assert.NoError(t, err)
+					names = []string{query[len(selectPrefix):]}
+				}
+				for _, name := range names {
+					if !slices.Contains(c.want, name) {
+						c.want = append(c.want, name)
+					}
+				}
+				c.mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	for _, c := range conversations {
+		require.Equal(t, append([]string{}, c.want...), namesOf(c.ActiveTools()))
+	}
+	assert.NoError(t, check(m))
+	counted := 0
+	for _, s := range m.ServerStats() {
+		counted += s.Usage.Calls
+	}
+	assert.EqualValues(t, called.Load(), counted)
+	assert.Equal(t, 0, m.Stats().Usage.Calls, "the Manager's own session called nothing")
+}
+
+func BenchmarkNewSession(b *testing.B) {
+	m := NewManager(&Options{Servers: thousandTools()})
+	defer m.Close()
+	require.NoError(b, m.Start(b.Context()))
+	b.ReportAllocs()
+	for b.Loop() {
+		m.NewSession(nil).show()
+	}
+}
+
+// BenchmarkCall measures a call through a session against the same call made
+// with mcp-go's client, in turn, and reports the medians and their difference.
+func BenchmarkCall(b *testing.B) {
+	cfg := thousandTools()
+	m := NewManager(&Options{Servers: cfg})
+	defer m.Close()
+	require.NoError(b, m.Start(b.Context()))
+	direct, err := client.NewInProcessClient(cfg[1].InProcess)
+	require.NoError(b, err)
+	require.NoError(b, direct.Start(b.Context()))
+	defer direct.Close()
+	var init mcp.InitializeRequest
+	_, err = direct.Initialize(b.Context(), init)
+	require.NoError(b, err)
+	_, err = direct.ListTools(b.Context(), mcp.ListToolsRequest{})
+	require.NoError(b, err)
+	var r mcp.CallToolRequest
+	r.Params.Name = "tool_007"
+	r.Params.Arguments = map[string]any{"text": "hello"}
+	s := m.NewSession(nil)
+
+	ways := []func() error{
+		func() error { _, err := direct.CallTool(b.Context(), r); return err },
+		func() error { _, err := s.Call(b.Context(), "mcp_s1__tool_007", r.Params.Arguments); return err },
+	}
+	took := make([][]time.Duration, len(ways))
+	for b.Loop() {
+		for i, call := range ways {
+			begun := time.Now()
+			if err := call(); err != nil {
+				b.Fatal(err)
+			}
+			took[i] = append(took[i], time.Since(begun))
+		}
+	}
+	median := func(d []time.Duration) float64 {
+		slices.Sort(d)
+		return float64(d[len(d)/2]) / 1e3
+	}
+	b.ReportMetric(median(took[0]), "direct-µs")
+	b.ReportMetric(median(took[1]), "session-µs")
+	b.ReportMetric(median(took[1])-median(took[0]), "added-µs")
+}

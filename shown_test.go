@@ -1,0 +1,282 @@
+package mcphybrid
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// sentBytes returns what a host sends of s with each request, item by item.
+func sentBytes(s *Session) (sections string, tools []string) {
+	for _, t := range s.Tools() {
+		tools = append(tools, definitionText(t))
+	}
+	return s.PromptSections(PromptFull), tools
+}
+
+// A walk takes a session, and the catalog under it, through random steps.
+type walk struct {
+	t        *testing.T
+	random   *rand.Rand
+	m        *Manager
+	s        *Session
+	opts     SessionOptions
+	servers  int
+	compacts bool // steps may compact
+}
+
+func newWalk(t *testing.T, seed uint64, d Disclosure) *walk {
+	m, _ := newTestManager(t, &Options{MaxInline: 8, MaxResult: 200, MaxActive: 5, ActiveTurns: 3, Servers: []ServerConfig{inProcess("first", 5), inProcess("second", 7)}})
+	w := &walk{t: t, random: rand.New(rand.NewPCG(seed, uint64(d))), m: m, opts: SessionOptions{Disclosure: d}, servers: 2}
+	w.s = m.NewSession(&w.opts)
+	return w
+}
+
+// anyName returns the name of a tool that is, was or never was there.
+func (w *walk) anyName() string {
+	server := []string{"first", "second", fmt.Sprintf("s%d", w.random.IntN(w.servers+1))}[w.random.IntN(3)]
+	return fmt.Sprintf("mcp_%s__tool_%03d", server, w.random.IntN(9))
+}
+
+// step does one thing and returns what.
+func (w *walk) step() string {
+	ctx := w.t.Context()
+	call := func(name, args string) string {
+		_, _ = w.s.Call(ctx, name, args)
+		return name + args
+	}
+	switch w.random.IntN(12) {
+	case 0, 1:
+		return call(SearchToolName, fmt.Sprintf(`{"query":"chore %d","max_results":%d}`, w.random.IntN(9), 1+w.random.IntN(3)))
+	case 2, 3:
+		return call(w.anyName(), `{"text":"x"}`)
+	case 4:
+		return call(w.anyName(), `{"text":"`+strings.Repeat("long ", 100)+`"}`)
+	case 5:
+		return call(w.anyName(), `{"text":1}`)
+	case 6:
+		name := w.anyName()
+		w.s.ActivateTools([]string{name, w.anyName()})
+		return "activate " + name
+	case 7:
+		w.servers++
+		name := fmt.Sprintf("s%d", w.servers)
+		assert.NoError(w.t, w.m.AddServer(ctx, inProcess(name, w.random.IntN(9))))
+		return "add " + name
+	case 8:
+		name := fmt.Sprintf("s%d", w.random.IntN(w.servers+1))
+		if w.random.IntN(8) == 0 {
+			name = "second"
+		}
+		w.m.RemoveServer(name)
+		return "remove " + name
+	case 9:
+		name := fmt.Sprintf("s%d", w.random.IntN(w.servers+1))
+		_ = w.m.AddTools(name+"_local", echoTool(fmt.Sprintf("tool_%03d", w.random.IntN(9)), "Does a local chore"))
+		return "add tools " + name
+	case 10:
+		w.s.NextTurn()
+		return "next turn"
+	}
+	if w.compacts && w.random.IntN(4) == 0 {
+		w.s.Compact()
+		return "compact"
+	}
+	return call(PageToolName, `{"id":"r1"}`)
+}
+
+// Whatever happens, what the model was sent stays as it is, and only more
+// comes behind it: TestSpecF2 for each way of disclosure.
+func TestSpecF2WhatWasSentNeverChanges(t *testing.T) {
+	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
+		for seed := range uint64(30) {
+			w := newWalk(t, seed, d)
+			sections, tools := sentBytes(w.s)
+			appended := 0
+			for range 60 {
+				did := w.step()
+				nowSections, nowTools := sentBytes(w.s)
+				require.True(t, strings.HasPrefix(nowSections, sections), "%s changed the sections from\n%s\nto\n%s", did, sections, nowSections)
+				require.GreaterOrEqual(t, len(nowTools), len(tools), did)
+				require.Equal(t, tools, nowTools[:len(tools)], did)
+				appended += len(nowTools) - len(tools)
+				if d == ByBridge {
+					require.Zero(t, appended, did)
+					require.Equal(t, sections, nowSections, did)
+				}
+				sections, tools = nowSections, nowTools
+			}
+			require.NoError(t, check(w.m, w.s))
+			assert.Equal(t, d != ByBridge, appended > 0, "disclosure %d, seed %d", d, seed)
+
+			w.s.Compact()
+			_, tools = sentBytes(w.s)
+			fresh := w.m.NewSession(&w.opts)
+			fresh.ActivateTools(namesOf(w.s.ActiveTools()))
+			_, want := sentBytes(fresh)
+			assert.Equal(t, want, tools, "after Compact it is as in a new session with the same active tools")
+		}
+	}
+}
+
+// Everything that the model is told to call can be called.
+func TestShownToolsAreCallable(t *testing.T) {
+	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
+		for seed := range uint64(10) {
+			w := newWalk(t, seed, d)
+			for range 40 {
+				w.step()
+			}
+			for _, tool := range w.s.Tools() {
+				_, err := w.s.Call(t.Context(), tool.Name(), nil)
+				if _, there := w.m.cur.Load().byName[tool.Name()]; there || !isBridgeTool(tool) {
+					assert.NoError(t, err, tool.Name())
+				} else {
+					assert.ErrorIs(t, err, ErrUnknownTool)
+				}
+			}
+		}
+	}
+}
+
+func isBridgeTool(t Tool) bool { _, ok := t.(*BridgeTool); return ok }
+
+// What comes after the sections were sent stands behind them, in sections of
+// its own.
+func TestSectionsGrow(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: 3, Servers: []ServerConfig{inProcess("a", 2)}})
+	s := m.NewSession(nil)
+	first := s.PromptSections(PromptFull)
+	assert.NotContains(t, first, searchHeading)
+	assert.True(t, strings.HasSuffix(first, "- mcp_a__tool_001: Does chore 1 for a\n"), first)
+
+	require.NoError(t, m.AddServer(t.Context(), inProcess("b", 3)))
+	second := s.PromptSections(PromptFull)
+	grown, ok := strings.CutPrefix(second, first)
+	require.True(t, ok, second)
+	assert.True(t, strings.HasPrefix(grown, "- mcp_b__tool_000: Does chore 0 for b\n\n"+searchHeading+"2 more tools are available from these MCP servers: b (2).\n"), grown)
+
+	require.True(t, m.RemoveServer("a"))
+	require.NoError(t, m.AddServer(t.Context(), inProcess("c", 1)))
+	grown, ok = strings.CutPrefix(s.PromptSections(PromptFull), second)
+	require.True(t, ok)
+	assert.Equal(t, "\n"+moreHeading+"- mcp_b__tool_001: Does chore 1 for b\n- mcp_b__tool_002: Does chore 2 for b\n\n1 more tools are available from these MCP servers: c (1).\n", grown)
+	assert.Equal(t, strings.TrimPrefix(s.sections(s.show(), true, false), "\n\n"), s.InlineSection())
+
+	assert.Empty(t, s.Compact())
+	assert.Equal(t, m.NewSession(nil).PromptSections(PromptFull), s.PromptSections(PromptFull))
+}
+
+// The first request decides what is sent, and no look at the figures before.
+func TestNothingIsFixedBeforeItIsSent(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: 1})
+	s := m.NewSession(nil)
+	assert.Empty(t, s.Tools())
+	assert.Empty(t, s.PromptSections(PromptFull))
+	require.NoError(t, m.AddTools("b", echoTool("one", "")))
+	s.Stats()
+	s.InlineTools()
+	require.NoError(t, m.AddServer(t.Context(), inProcess("a", 1)))
+	m.RemoveServer("b")
+	assert.Equal(t, []string{"mcp_a__tool_000"}, namesOf(s.Tools()))
+}
+
+// A search in a bridge finds, describes and calls without changing anything.
+func TestByBridge(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 9)}})
+	reg := NewRegistry()
+	s := m.NewSession(&SessionOptions{Disclosure: ByBridge, Registry: reg})
+	t.Cleanup(s.Close)
+	want := []string{"mcp_a__tool_000", SearchToolName, DescribeToolName, CallToolName, PageToolName}
+	assert.Equal(t, want, namesOf(s.Tools()))
+	assert.Contains(t, s.SearchSection(), "`mcp_tool_call`")
+
+	ask := func(name, args string) *mcp.CallToolResult {
+		r, err := s.Call(t.Context(), name, args)
+		require.NoError(t, err)
+		return r
+	}
+	found := resultText(t, ask(SearchToolName, `{"query":"chore 7"}`))
+	assert.Contains(t, found, `"mcp_a__tool_007"`)
+	assert.Contains(t, found, textFoundTools[ByBridge])
+	described := resultText(t, ask(DescribeToolName, `{"names":["mcp_a__tool_007","mcp_a__tool_07"]}`))
+	assert.Contains(t, described, `"inputSchema":{"properties":{"text":{"type":"string"}},`)
+	assert.Contains(t, described, `"problems":["There is no tool named \"mcp_a__tool_07\".`)
+	for _, arguments := range []string{`{"text":"hi"}`, `"{\"text\":\"hi\"}"`} {
+		assert.Equal(t, `tool_007 {"text":"hi"}`, resultText(t, ask(CallToolName, `{"name":"mcp_a__tool_007","arguments":`+arguments+`}`)))
+	}
+	for _, arguments := range []string{`null`, `""`, `{}`} {
+		assert.Equal(t, `tool_007 {}`, resultText(t, ask(CallToolName, `{"name":"mcp_a__tool_007","arguments":`+arguments+`}`)))
+	}
+	assert.Equal(t, `tool_007 {}`, resultText(t, ask(CallToolName, `{"name":"mcp_a__tool_007"}`)))
+	assert.Equal(t, want, namesOf(s.Tools()))
+	assert.Empty(t, s.ActiveTools())
+	assert.NoError(t, checkRegistry(s, reg))
+
+	for args, text := range map[string]string{
+		`{}`:         `mcp_tool_call was not run: "name" is missing or empty. Call it with {"name": "a tool's name", "arguments": {…}}.`,
+		`{"name":1}`: `mcp_tool_call was not run: "name" is a JSON number, want a string. Call it with {"name": "a tool's name", "arguments": {…}}.`,
+		`{"name":"mcp_a__tool_7","arguments":{}}`: ``,
+	} {
+		r, _ := s.Call(t.Context(), CallToolName, args)
+		assert.True(t, r.IsError)
+		if text != "" {
+			assert.Equal(t, text, resultText(t, r))
+		}
+	}
+	for _, args := range []string{`{}`, `{"names":[]}`, `{"names":"x"}`, `{"names":["` + strings.Repeat(`x","`, maxDescribed) + `y"]}`} {
+		assert.True(t, ask(DescribeToolName, args).IsError, args)
+	}
+	_, err := s.Call(t.Context(), CallToolName, `{"name":"mcp_tool_search"}`)
+	assert.ErrorIs(t, err, ErrUnknownTool, "the meta tools are called as themselves")
+}
+
+func TestDisclosureIsChecked(t *testing.T) {
+	m, _ := newTestManager(t, nil)
+	assert.PanicsWithValue(t, "mcphybrid: SessionOptions.Disclosure is 7", func() { m.NewSession(&SessionOptions{Disclosure: 7}) })
+}
+
+// With ByProvider all tools are in the list from the start, and a search
+// changes nothing about it.
+func TestByProvider(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: 2, Servers: []ServerConfig{inProcess("a", 6)}})
+	s := m.NewSession(&SessionOptions{Disclosure: ByProvider})
+	want := namesOf(s.Tools())
+	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_001", SearchToolName, "mcp_a__tool_002", "mcp_a__tool_003", "mcp_a__tool_004", "mcp_a__tool_005"}, want)
+	_, err := s.Call(t.Context(), SearchToolName, `{"query":"chore 4"}`)
+	require.NoError(t, err)
+	assert.NotEmpty(t, s.ActiveTools())
+	assert.Equal(t, want, namesOf(s.Tools()))
+}
+
+// A tool whose definition changes is shown as it was sent, and is called as it
+// is now.
+func TestChangedDefinitionIsShownAsSent(t *testing.T) {
+	m, _ := newTestManager(t, nil)
+	tool := func(description string) mcpserver.ServerTool {
+		return mcpserver.ServerTool{
+			Tool: mcp.NewTool("run", mcp.WithDescription(description)),
+			Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return mcp.NewToolResultText(description), nil
+			},
+		}
+	}
+	require.NoError(t, m.AddTools("a", tool("old")))
+	s := m.NewSession(nil)
+	require.Equal(t, "old", s.Tools()[0].Description())
+	m.RemoveServer("a")
+	require.NoError(t, m.AddTools("a", tool("new")))
+	assert.Equal(t, "old", s.Tools()[0].Description())
+	r, err := s.Call(t.Context(), "mcp_a__run", nil)
+	require.NoError(t, err)
+	assert.Equal(t, "new", resultText(t, r))
+	s.Compact()
+	assert.Equal(t, "new", s.Tools()[0].Description())
+}

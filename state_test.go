@@ -1,0 +1,174 @@
+package mcphybrid
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Saved at any point and restored, a session is the same: TestSpecF3 for the
+// bytes that are sent and for what happens next.
+func TestSpecF3RestoredIsTheSame(t *testing.T) {
+	same := 0
+	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
+		for seed := range uint64(20) {
+			w := newWalk(t, seed, d)
+			w.compacts = true
+			for range 30 {
+				did := w.step()
+				if w.random.IntN(3) == 0 {
+					sentBytes(w.s) // some states are saved before anything was sent of the last step
+				}
+				restored, gone := w.restore(w.m)
+				sections, tools := sentBytes(w.s)
+				restoredSections, restoredTools := sentBytes(restored)
+				if len(gone) == 0 {
+					require.Equal(t, sections, restoredSections, did)
+					require.Equal(t, tools, restoredTools, did)
+				}
+				require.Equal(t, namesOf(w.s.ActiveTools()), namesOf(restored.ActiveTools()), did)
+				require.NoError(t, check(w.m, restored))
+				if w.random.IntN(4) == 0 {
+					w.s = restored
+				}
+			}
+			// The same steps have the same effect on either.
+			twin, gone := w.restore(w.m)
+			if len(gone) > 0 {
+				continue // the original shows what the twin can't
+			}
+			same++
+			random, original := w.random.Uint64(), w.s
+			want, got := strings.Split(script(t, original, random), "\n"), strings.Split(script(t, twin, random), "\n")
+			for i := range want {
+				require.Equal(t, want[i], got[i], "line %d, disclosure %d, seed %d", i, d, seed)
+			}
+		}
+	}
+	assert.Greater(t, same, 20)
+}
+
+// restore saves the session of w and restores it over m.
+func (w *walk) restore(m *Manager) (*Session, []string) {
+	state := w.s.Save()
+	require.True(w.t, json.Valid(state))
+	require.Less(w.t, len(state), 8<<10)
+	s, gone, err := m.RestoreSession(state, &w.opts)
+	require.NoError(w.t, err)
+	return s, gone
+}
+
+// script does some things with s that depend on its state only, and returns
+// what came of them.
+func script(t *testing.T, s *Session, random uint64) string {
+	var b strings.Builder
+	for i := range uint64(8) {
+		name := fmt.Sprintf("mcp_second__tool_%03d", (random>>(4*i))%9)
+		for _, args := range []string{`{}`, `{"text":1}`, `{"text":1}`} {
+			r, err := s.Call(t.Context(), name, args)
+			fmt.Fprintln(&b, resultText(t, r), err)
+		}
+		r, _ := s.Call(t.Context(), SearchToolName, fmt.Sprintf(`{"query":"chore %d"}`, i))
+		fmt.Fprintln(&b, resultText(t, r))
+		s.NextTurn()
+		if i == 5 {
+			fmt.Fprintln(&b, namesOf(s.Compact()))
+		}
+		sections, tools := sentBytes(s)
+		fmt.Fprintln(&b, sections, tools, s.Stats().Tokens.Active)
+	}
+	return b.String()
+}
+
+// Over another catalog, what is still there stays in its order, and the rest
+// is reported.
+func TestRestoreOverAnotherCatalog(t *testing.T) {
+	config := func() []ServerConfig { return []ServerConfig{inProcess("a", 3), inProcess("b", 5)} }
+	m, _ := newTestManager(t, &Options{MaxInline: 2, Servers: config()})
+	s := m.NewSession(nil)
+	s.ActivateTools([]string{"mcp_b__tool_004", "mcp_a__tool_002", "mcp_b__tool_001", "mcp_b__tool_003"})
+	sections, tools := sentBytes(s)
+	state := s.Save()
+
+	equal, _ := newTestManager(t, &Options{MaxInline: 2, Servers: config()})
+	same, gone, err := equal.RestoreSession(state, nil)
+	require.NoError(t, err)
+	assert.Empty(t, gone)
+	sections2, tools2 := sentBytes(same)
+	assert.Equal(t, sections, sections2)
+	assert.Equal(t, tools, tools2)
+	assert.JSONEq(t, string(state), string(same.Save()))
+
+	less, _ := newTestManager(t, &Options{MaxInline: 2, Servers: []ServerConfig{inProcess("b", 4), inProcess("c", 4)}})
+	reg := NewRegistry()
+	other, gone, err := less.RestoreSession(state, &SessionOptions{Access: Access{Deny: []string{"mcp_b__tool_003"}}, Registry: reg})
+	require.NoError(t, err)
+	t.Cleanup(other.Close)
+	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_001", "mcp_b__tool_004", "mcp_a__tool_002", "mcp_b__tool_003"}, gone)
+	assert.Equal(t, []string{SearchToolName, "mcp_b__tool_001", "mcp_b__tool_000"}, namesOf(other.Tools()))
+	assert.NoError(t, checkRegistry(other, reg))
+	assert.NoError(t, check(less, other))
+}
+
+func TestSaveIsSmall(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 600)}})
+	s := m.NewSession(nil)
+	assert.Less(t, len(s.Save()), 100)
+	s.Tools()
+	assert.Less(t, len(s.Save()), 2<<10)
+	s.ActivateTools([]string{"mcp_a__tool_100"})
+	assert.Contains(t, string(s.Save()), `"active":[{"tool":"mcp_a__tool_100","used":0}]`)
+}
+
+func TestRestoreRefusesWhatIsNoState(t *testing.T) {
+	m, _ := newTestManager(t, nil)
+	for state, problem := range map[string]string{
+		``:                                 "mcphybrid: the state of the session: line 1, column 1: unexpected end of JSON input",
+		`{}`:                               "mcphybrid: the state of the session has version 0, want 1",
+		`{"version":2}`:                    "mcphybrid: the state of the session has version 2, want 1",
+		`{"version":"1"}`:                  `mcphybrid: the state of the session: "version" is a JSON string, want an object`,
+		`{"version":1,"shown":[{"inline"]`: "mcphybrid: the state of the session: line 1, column 32: invalid character ']' after object key",
+	} {
+		s, gone, err := m.RestoreSession(json.RawMessage(state), nil)
+		assert.EqualError(t, err, problem)
+		assert.Nil(t, s)
+		assert.Nil(t, gone)
+	}
+}
+
+// No state, whoever wrote it, breaks a session.
+func FuzzRestoreSession(f *testing.F) {
+	m := NewManager(&Options{MaxInline: 2})
+	for _, name := range []string{"a", "b"} {
+		if err := m.AddTools(name, echoTool("one", "First"), echoTool("two", "Second")); err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Cleanup(func() { _ = m.Close() })
+	s := m.NewSession(nil)
+	s.ActivateTools([]string{"mcp_b__two"})
+	s.Tools()
+	f.Add([]byte(s.Save()))
+	f.Add([]byte(`{"version":1,"turn":-5,"shown":[{"meta":"mcp_tool_search"},{"inline":"mcp_b__one"},{"inline":"mcp_b__one"},{"servers":{}},{"meta":"x"}],"active":[{"tool":"mcp_a__one"},{"tool":"x","used":9}],"results":-3,"refused":{}}`))
+	f.Fuzz(func(t *testing.T, state []byte) {
+		s, _, err := m.RestoreSession(state, nil)
+		if err != nil {
+			require.Nil(t, s)
+			return
+		}
+		sections, tools := sentBytes(s)
+		again, gone, err := m.RestoreSession(s.Save(), nil)
+		require.NoError(t, err)
+		require.Empty(t, gone)
+		sections2, tools2 := sentBytes(again)
+		require.Equal(t, sections, sections2)
+		require.Equal(t, tools, tools2)
+		s.NextTurn()
+		s.Compact()
+		require.NoError(t, check(m, s, again))
+	})
+}
