@@ -11,6 +11,11 @@ require (
 )
 
 require (
+	github.com/dlclark/regexp2 v1.11.5 // indirect
+	github.com/tiktoken-go/tokenizer v0.7.0 // indirect
+)
+
+require (
 	github.com/RoaringBitmap/roaring/v2 v2.4.5 // indirect
 	github.com/bits-and-blooms/bitset v1.22.0 // indirect
 	github.com/blevesearch/bleve_index_api v1.2.11 // indirect
@@ -35,8 +40,9 @@ require (
 	github.com/google/jsonschema-go v0.4.2 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/json-iterator/go v0.0.0-20171115153421-f7279a603ede // indirect
-	github.com/mark3labs/mcp-go v1.2.1 // indirect
+	github.com/mark3labs/mcp-go v1.2.1
 	github.com/mattn/go-isatty v0.0.24 // indirect
+	github.com/mcphybrid/mcphybrid/tiktoken v0.0.0
 	github.com/mschoch/smat v0.2.0 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
@@ -54,3 +60,5 @@ require (
 )
 
 replace github.com/mcphybrid/mcphybrid => ../
+
+replace github.com/mcphybrid/mcphybrid/tiktoken => ../tiktoken
