@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -37,6 +38,7 @@ type BridgeTool struct {
 	def     *definition
 	session *Session     // of a copy in a registry: calls go through it
 	tokens  atomic.Int64 // of the definition, once counted
+	exports sync.Map     // of ExportedTool, by exportKey, once made
 }
 
 // A definition is one tool as its server described it, checked but not

@@ -106,3 +106,87 @@ func jsonText(v any) string {
 	_ = enc.Encode(v)
 	return strings.TrimSuffix(b.String(), "\n")
 }
+
+// joinMembers returns the JSON object of members, under their names as they
+// were written.
+func joinMembers(members []member) json.RawMessage {
+	b := []byte{'{'}
+	for i, m := range members {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if m.written == nil {
+			m.written = quote(m.name)
+		}
+		b = append(append(append(b, m.written...), ':'), m.value...)
+	}
+	return append(b, '}')
+}
+
+func quote(s string) json.RawMessage { return json.RawMessage(jsonText(s)) }
+
+// elements returns the elements of a JSON array, or nil if it is none.
+func elements(raw json.RawMessage) []json.RawMessage {
+	var list []json.RawMessage
+	if raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	return list
+}
+
+// joinElements returns a JSON array, or nil if it would be empty.
+func joinElements(list []json.RawMessage) json.RawMessage {
+	if len(list) == 0 {
+		return nil
+	}
+	b := []byte{'['}
+	for i, e := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, e...)
+	}
+	return append(b, ']')
+}
+
+// stringsOf returns the strings of a JSON array without repetition, or nil if
+// it is none or has something else.
+func stringsOf(raw json.RawMessage) []string {
+	list := []string{}
+	seen := make(map[string]bool)
+	if raw[0] != '[' {
+		return nil
+	}
+	for _, e := range elements(raw) {
+		s, ok := unquote(e)
+		if !ok {
+			return nil
+		}
+		if !seen[s] {
+			seen[s] = true
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func joinStrings(list []string) json.RawMessage {
+	if list == nil {
+		return nil
+	}
+	quoted := make([]json.RawMessage, len(list))
+	for i, s := range list {
+		quoted[i] = quote(s)
+	}
+	if len(quoted) == 0 {
+		return json.RawMessage("[]")
+	}
+	return joinElements(quoted)
+}
+
+func unquote(raw json.RawMessage) (s string, ok bool) {
+	ok = raw[0] == '"' && json.Unmarshal(raw, &s) == nil
+	return s, ok
+}
+
+func isNumber(raw json.RawMessage) bool { return raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9' }

@@ -2,8 +2,10 @@ package mcphybrid
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -279,4 +281,84 @@ func TestChangedDefinitionIsShownAsSent(t *testing.T) {
 	assert.Equal(t, "new", resultText(t, r))
 	s.Compact()
 	assert.Equal(t, "new", s.Tools()[0].Description())
+}
+
+// An agent's loop of 200 turns over the tools of published servers never
+// changes a byte that was sent but by Compact, in any format.
+func TestSpecF2AgentLoop(t *testing.T) {
+	var servers []string
+	lists := catalogs(t)
+	for name := range lists {
+		servers = append(servers, name)
+	}
+	slices.Sort(servers)
+	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
+		m, _ := newTestManager(t, nil)
+		var names []string
+		add := func(server string) {
+			var tools []mcpserver.ServerTool
+			for _, raw := range lists[server] {
+				var in struct {
+					Name, Description string
+					InputSchema       json.RawMessage
+				}
+				require.NoError(t, json.Unmarshal(raw, &in))
+				tool := echoTool(in.Name, "")
+				tool.Tool = mcp.NewToolWithRawSchema(in.Name, in.Description, in.InputSchema)
+				tools = append(tools, tool)
+			}
+			require.NoError(t, m.AddTools(server, tools...))
+		}
+		for _, name := range servers[:len(servers)/2] {
+			add(name)
+		}
+		s := m.NewSession(&SessionOptions{Disclosure: d})
+		random := rand.New(rand.NewPCG(3, uint64(d)))
+		sent := make(map[Format][]string)
+		sections, compactions := "", 0
+		for turn := range 200 {
+			s.NextTurn()
+			for _, f := range formats {
+				list, err := s.Export(f)
+				if d == ByProvider && (f == FormatMCP || f == FormatGemini || f == FormatOpenAIChat) {
+					require.ErrorContains(t, err, "can't defer tools")
+					continue
+				}
+				if err != nil {
+					require.ErrorContains(t, err, "takes at most")
+				}
+				require.GreaterOrEqual(t, len(list), len(sent[f]))
+				for i, e := range list {
+					if i < len(sent[f]) {
+						require.Equal(t, sent[f][i], string(e.JSON), "%s, turn %d", f, turn)
+					} else {
+						sent[f] = append(sent[f], string(e.JSON))
+					}
+				}
+			}
+			now := s.PromptSections(PromptFull)
+			require.True(t, strings.HasPrefix(now, sections))
+			sections = now
+
+			names = namesOf(m.cur.Load().tools)
+			name := names[random.IntN(len(names))]
+			_, own, _ := strings.Cut(name, "__")
+			_, err := s.Call(t.Context(), SearchToolName, map[string]any{"query": strings.ReplaceAll(own, "_", " "), "max_results": 2})
+			require.NoError(t, err)
+			_, _ = s.Call(t.Context(), name, `{}`)
+			switch {
+			case turn%20 == 5 && turn/20 < len(servers)/2:
+				add(servers[len(servers)/2+turn/20])
+			case turn%60 == 33:
+				m.RemoveServer(servers[turn/60])
+			case turn%70 == 69:
+				s.Compact()
+				clear(sent)
+				sections = ""
+				compactions++
+			}
+		}
+		assert.Equal(t, 2, compactions)
+		assert.Greater(t, len(names), 250)
+	}
 }

@@ -421,23 +421,6 @@ func FuzzValidate(f *testing.F) {
 	})
 }
 
-// catalogues returns the tools of the real catalogues by file.
-func catalogues(t *testing.T) map[string][]json.RawMessage {
-	files, _ := filepath.Glob("../shared/catalogs/*.json")
-	if len(files) == 0 {
-		t.Skip("there is no ../shared/catalogs")
-	}
-	tools := make(map[string][]json.RawMessage)
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		require.NoError(t, err)
-		var in struct{ Tools []json.RawMessage }
-		require.NoError(t, json.Unmarshal(data, &in))
-		tools[filepath.Base(file)] = in.Tools
-	}
-	return tools
-}
-
 type object = map[string]any
 
 // example returns a value that a schema accepts, with all properties or only
@@ -515,7 +498,7 @@ func newMust(schema, value any) []Violation {
 // broken, at the place where they are.
 func TestValidateRealTools(t *testing.T) {
 	tools, uncompiled, broken := 0, 0, 0
-	for file, list := range catalogues(t) {
+	for file, list := range catalogs(t) {
 		for _, raw := range list {
 			var tool struct {
 				Name        string

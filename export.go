@@ -1,0 +1,259 @@
+package mcphybrid
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// A Format is the shape in which a model provider takes tools.
+type Format string
+
+const (
+	FormatMCP             Format = "mcp"              // elements of a tools/list result
+	FormatOpenAIChat      Format = "openai-chat"      // chat completions
+	FormatOpenAIResponses Format = "openai-responses" // responses, not strict
+	FormatAnthropic       Format = "anthropic"        // messages
+	FormatGemini          Format = "gemini"           // function declarations of generateContent, v1beta
+)
+
+// An ExportedTool is one element of a provider's list of tools. It is shared
+// and must not be changed.
+type ExportedTool struct {
+	// JSON is compact, and as the tool's server wrote it where the provider
+	// takes that: members in their order, numbers with their digits.
+	JSON json.RawMessage
+
+	// Losses say what of the description and the input schema the provider
+	// does not take, so that it was changed or left out. A place is a JSON
+	// pointer into the input schema; what was taken out of a union or a
+	// reference is named by where it went. Nil if there is none. Not told is
+	// what no provider has a place for, such as annotations and output
+	// schemas, and what says nothing of arguments: $schema, since providers
+	// take draft 2020-12 only, and definitions that nothing refers to.
+	Losses []string
+}
+
+// Export returns what [Session.Tools] would, in the shape of a provider. With
+// [ByProvider], tools that are not inline carry the provider's mark for those
+// that its model is to find by a search.
+//
+// Like the list of tools, and to the byte, it only grows at its end until
+// [Session.Compact]. It is an error if the format is not known or, with
+// ByProvider, has no such mark. If the provider does not take so many tools,
+// the list comes with an error that says so.
+func (s *Session) Export(f Format) ([]ExportedTool, error) {
+	shown := s.show()
+	list := make([]ExportedTool, 0, len(shown))
+	for _, e := range shown {
+		var t Tool = e.tool
+		switch {
+		case e.kind == shownMeta:
+			t = &s.meta[e.meta]
+		case e.tool == nil:
+			continue
+		}
+		exported, err := exportOnce(t, f, e.kind == shownDeferred)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, exported)
+	}
+	if note := exportListNote(f, len(list)); note != "" {
+		return list, errors.New("mcphybrid: " + note)
+	}
+	return list, nil
+}
+
+// An exportKey names one form of a tool.
+type exportKey struct {
+	format   Format
+	deferred bool
+}
+
+// exportOnce is exportTool, which does its work once for each form of a
+// BridgeTool.
+func exportOnce(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
+	b, ok := t.(*BridgeTool)
+	if !ok {
+		return exportTool(t, f, deferLoading)
+	}
+	key := exportKey{f, deferLoading}
+	if e, ok := b.exports.Load(key); ok {
+		return e.(ExportedTool), nil
+	}
+	e, err := exportTool(t, f, deferLoading)
+	if err == nil {
+		b.exports.Store(key, e)
+	}
+	return e, err
+}
+
+// A provider is what there is to know of a format but for [FormatMCP].
+type provider struct {
+	dialect  dialect // of its schemas
+	maxTools int     // in one list; 0 if no limit is known
+	defers   bool    // has defer_loading
+
+	// envelope returns the tool's JSON. description is a JSON string, or nil.
+	envelope func(name, description, schema json.RawMessage) []member
+}
+
+// The limits are the providers' own, from their documentation and the errors
+// that they answer with, as of November 2026:
+//
+//   - OpenAI: names of [A-Za-z0-9_-]{1,64}, 128 tools in chat completions.
+//     Responses makes a schema strict, and so its optional parameters
+//     required, unless told not to. Descriptions have had no limit since 2025.
+//   - Anthropic: names of [A-Za-z0-9_-]{1,128}, 10,000 tools.
+//   - Gemini: names of [A-Za-z_][A-Za-z0-9_.:-]{0,127}, 63 more for older models;
+//     512 tools.
+//
+// dialect.go and gemini.go have those of schemas.
+var providers = map[Format]provider{
+	FormatOpenAIChat: {
+		dialect:  openAI,
+		maxTools: 128,
+		envelope: func(name, description, schema json.RawMessage) []member {
+			function := toolMembers(name, description, "parameters", schema)
+			return []member{{name: "type", value: json.RawMessage(`"function"`)}, {name: "function", value: joinMembers(function)}}
+		},
+	},
+	FormatOpenAIResponses: {
+		dialect: openAI,
+		defers:  true,
+		envelope: func(name, description, schema json.RawMessage) []member {
+			list := []member{{name: "type", value: json.RawMessage(`"function"`)}}
+			list = append(list, toolMembers(name, description, "parameters", schema)...)
+			return append(list, member{name: "strict", value: json.RawMessage("false")})
+		},
+	},
+	FormatAnthropic: {
+		dialect:  anthropic,
+		maxTools: 10_000,
+		defers:   true,
+		envelope: func(name, description, schema json.RawMessage) []member {
+			return toolMembers(name, description, "input_schema", schema)
+		},
+	},
+	FormatGemini: {
+		dialect:  gemini,
+		maxTools: 512,
+		envelope: func(name, description, schema json.RawMessage) []member {
+			return toolMembers(name, description, "parametersJsonSchema", schema)
+		},
+	},
+}
+
+// toolMembers returns what all providers have, under their name for the schema.
+func toolMembers(name, description json.RawMessage, schemaName string, schema json.RawMessage) []member {
+	list := []member{{name: "name", value: name}}
+	if description != nil {
+		list = append(list, member{name: "description", value: description})
+	}
+	return append(list, member{name: schemaName, value: schema})
+}
+
+// exportTool returns t in a format, with the provider's mark of a tool that
+// its model is to find by a search if deferLoading is set. The result depends
+// on nothing but the arguments.
+//
+// It is an error if the format is not known or has no such mark, if t has a
+// name that the provider does not take, which no [BridgeTool] has, or if its
+// input schema is not a JSON object.
+func exportTool(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
+	p, ok := providers[f]
+	switch {
+	case !ok && f != FormatMCP:
+		return ExportedTool{}, fmt.Errorf("mcphybrid: there is no format %q", f)
+	case deferLoading && !p.defers:
+		return ExportedTool{}, fmt.Errorf("mcphybrid: the format %s can't defer tools", f)
+	}
+	schema := compact(t.InputSchema())
+	if !json.Valid(schema) || schema[0] != '{' {
+		return ExportedTool{}, fmt.Errorf("mcphybrid: tool %q: the input schema is not a JSON object", t.Name())
+	}
+	if f == FormatMCP {
+		data, err := exportMCP(t, schema)
+		return ExportedTool{JSON: data}, err
+	}
+	if !isSafeName(t.Name()) || f == FormatGemini && !isNameStart(t.Name()[0]) {
+		return ExportedTool{}, fmt.Errorf("mcphybrid: tool %q has a name that %s does not take", cleanLine(t.Name(), maxNameLength), f)
+	}
+	var description json.RawMessage
+	if t.Description() != "" {
+		description = quote(t.Description())
+	}
+	schema, losses := convertSchema(schema, p.dialect)
+	list := p.envelope(quote(t.Name()), description, schema)
+	if deferLoading {
+		list = append(list, member{name: "defer_loading", value: json.RawMessage("true")})
+	}
+	return ExportedTool{JSON: joinMembers(list), Losses: losses}, nil
+}
+
+// exportMCP returns t as an element of a tools/list result. Of a BridgeTool it
+// is what the server sent but for the name, and for an input schema if the
+// server gave none.
+func exportMCP(t Tool, schema json.RawMessage) (json.RawMessage, error) {
+	name := quote(t.Name())
+	b, ok := t.(*BridgeTool)
+	if !ok {
+		var description json.RawMessage
+		if t.Description() != "" {
+			description = quote(t.Description())
+		}
+		return joinMembers(toolMembers(name, description, "inputSchema", schema)), nil
+	}
+	list, err := objectMembers(compact(b.def.raw))
+	if err != nil {
+		return nil, fmt.Errorf("mcphybrid: tool %q %w", t.Name(), err) // never: it was read before
+	}
+	named, typed := false, false
+	for i, m := range list {
+		switch m.name {
+		case "name":
+			list[i].value, named = name, true
+		case "inputSchema":
+			typed = true
+			if isNull(m.value) {
+				list[i].value = schema
+			}
+		}
+	}
+	// JSON of encoding/json has a name in any case, MCP has it in lower case.
+	if !named {
+		list = append([]member{{name: "name", value: name}}, list...)
+	}
+	if !typed {
+		list = append(list, member{name: "inputSchema", value: schema})
+	}
+	return joinMembers(list), nil
+}
+
+// exportListNote says that a list of n tools is longer than the provider
+// takes, or returns "".
+func exportListNote(f Format, n int) string {
+	if limit := providers[f].maxTools; limit > 0 && n > limit {
+		return fmt.Sprintf("%s takes at most %d tools, this list has %d", f, limit, n)
+	}
+	return ""
+}
+
+// ToolReferences returns content blocks for the tool_result that answers a
+// search of an Anthropic model: one for each of names, in their order. They
+// load the tools of these names that the request defers; the API refuses a
+// name that the request's tools have not, and a request that defers them all.
+func ToolReferences(names []string) []json.RawMessage {
+	blocks := make([]json.RawMessage, len(names))
+	for i, name := range names {
+		blocks[i] = joinMembers([]member{
+			{name: "type", value: json.RawMessage(`"tool_reference"`)},
+			{name: "tool_name", value: quote(name)},
+		})
+	}
+	return blocks
+}
+
+// isNameStart reports whether c can begin the name of a Gemini function.
+func isNameStart(c byte) bool { return isSafeByte(c) && c != '-' && (c < '0' || c > '9') }

@@ -1,0 +1,327 @@
+package mcphybrid
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// flatten returns the members of a schema with what a reference, allOf, anyOf
+// or oneOf of the schema itself says moved into them, as far as the provider
+// does not take these: at the root none of them, elsewhere those that the
+// dialect has not, and references that lead to what may have moved.
+//
+//	{"properties":{"a":A},"anyOf":[{"properties":{"b":B},"required":["b"]},{"properties":{"b":C,"d":D},"required":["b","d"]}]}
+//
+// becomes {"properties":{"a":A,"b":{"anyOf":[B,C]},"d":D},"required":["b"]}. So
+// the arguments that an alternative describes stay valid, and more become it.
+// Of allOf, all is kept but for a keyword that stands in two places.
+//
+// within are the references that the schema stands in for. It returns those
+// that it has followed besides.
+func (c *converter) flatten(members []member, p *place, depth int, within []string) (flat []member, followed []string) {
+	isUnion := func(m member) bool { return p == nil && (m.name == "anyOf" || m.name == "oneOf") }
+	isAll := func(m member) bool { return m.name == "allOf" && (p == nil || !c.takes("allOf")) }
+	isRef := func(m member) bool { return m.name == "$ref" && (p == nil || !c.keepsRef(m.value)) }
+	if !slices.ContainsFunc(members, func(m member) bool { return isUnion(m) || isAll(m) || isRef(m) }) {
+		return members, nil
+	}
+	// flattened returns the members of an alternative or a part, without any of
+	// these keywords either. Its definitions are found where they are.
+	flattened := func(raw json.RawMessage, at *place, refs []string) []member {
+		switch {
+		case raw[0] == 't':
+			return nil
+		case raw[0] != '{':
+			c.lose(at, "not a schema of an object, left out")
+			return nil
+		case depth == 0:
+			c.lose(at, "nested too deep, left out")
+			return nil
+		}
+		within := slices.Concat(within, refs)
+		list, more := c.flatten(c.members(raw, at), p, depth-1, within)
+		followed = append(append(followed, refs...), more...)
+		return slices.DeleteFunc(list, isDefinitions)
+	}
+	var flatter merger
+	for _, m := range members {
+		if !isUnion(m) && !isAll(m) && !isRef(m) {
+			flatter.add(c, m, p)
+		}
+	}
+	for _, m := range members {
+		at := p.at(m.name)
+		parts := elements(m.value)
+		switch {
+		case isRef(m):
+			if target, ref := c.follow(m.value, at, within); target != nil {
+				for _, m := range flattened(target, p, []string{ref}) {
+					flatter.add(c, m, p)
+				}
+			}
+		case (isAll(m) || isUnion(m)) && len(parts) == 0:
+			c.lose(at, "malformed, left out")
+		case isAll(m):
+			for i, part := range parts {
+				for _, m := range flattened(part, at.at(strconv.Itoa(i)), nil) {
+					flatter.add(c, m, p)
+				}
+			}
+		case isUnion(m):
+			var alternatives []alternative
+			for i, part := range parts {
+				a := alternative{at: at.at(strconv.Itoa(i))}
+				a.members = flattened(part, a.at, nil)
+				if !slices.ContainsFunc(a.members, excludesObjects) {
+					alternatives = append(alternatives, a)
+				}
+			}
+			flatter.unite(c, alternatives, at)
+		}
+	}
+	return flatter.members(), followed
+}
+
+// keepsRef reports whether a reference can stay, since the provider takes it
+// and it leads to a definition, or to the root, which are where they were.
+func (c *converter) keepsRef(value json.RawMessage) bool {
+	ref, ok := unquote(value)
+	if !ok || !c.takes("$ref") {
+		return false
+	}
+	if _, ok := c.resolve(ref); !ok {
+		return false
+	}
+	parts := strings.Split(ref, "/")
+	return ref == "#" || len(parts) == 3 && (parts[1] == "$defs" || parts[1] == "definitions")
+}
+
+// follow returns the schema that a reference stands for and its name, or nil
+// if there is none. Of what would never end, or has grown too large, it
+// returns the type and the description.
+func (c *converter) follow(value json.RawMessage, p *place, within []string) (schema json.RawMessage, ref string) {
+	ref, _ = unquote(value)
+	schema, ok := c.resolve(ref)
+	switch {
+	case !ok:
+		c.lose(p, "leads nowhere, left out")
+		return nil, ""
+	case slices.Contains(within, ref):
+		c.lose(p, "is recursive, cut here")
+	case c.replaced+len(schema) > maxReplaced:
+		c.lose(p, "would make the schema too large, cut here")
+	default:
+		c.replaced += len(schema)
+		return schema, ref
+	}
+	if c.stumps[ref] == nil {
+		children := childrenOf(schema)
+		var list []member
+		for _, name := range []string{"type", "description"} {
+			if children[name] != nil {
+				list = append(list, member{name: name, value: children[name]})
+			}
+		}
+		c.stumps[ref] = joinMembers(list)
+	}
+	return c.stumps[ref], ref
+}
+
+// resolve returns the value that a reference within the schema leads to.
+func (c *converter) resolve(ref string) (json.RawMessage, bool) {
+	pointer, ok := strings.CutPrefix(ref, "#")
+	pointer, err := url.PathUnescape(pointer)
+	if !ok || err != nil || pointer != "" && pointer[0] != '/' {
+		return nil, false
+	}
+	tokens := strings.SplitN(pointer, "/", maxSchemaNesting)[1:]
+	if pointer == "" {
+		tokens = nil
+	}
+	value, prefix := c.root, ""
+	for _, token := range tokens {
+		children, ok := c.children[prefix]
+		if !ok {
+			children = childrenOf(value)
+			c.children[prefix] = children
+		}
+		if value, ok = children[strings.NewReplacer("~1", "/", "~0", "~").Replace(token)]; !ok {
+			return nil, false
+		}
+		prefix += "/" + token
+	}
+	return value, value[0] == '{' || value[0] == 't' || value[0] == 'f'
+}
+
+func childrenOf(value json.RawMessage) map[string]json.RawMessage {
+	children := make(map[string]json.RawMessage)
+	if value[0] == '{' {
+		members, _ := objectMembers(value)
+		for _, m := range members {
+			children[m.name] = m.value
+		}
+	}
+	for i, e := range elements(value) {
+		children[strconv.Itoa(i)] = e
+	}
+	return children
+}
+
+// An alternative is one of the schemas of a union.
+type alternative struct {
+	at      *place
+	members []member
+}
+
+// excludesObjects reports whether m is a type that no object has.
+func excludesObjects(m member) bool {
+	return m.name == "type" && !bytes.Contains(m.value, []byte(`"object"`))
+}
+
+func isDefinitions(m member) bool { return m.name == "$defs" || m.name == "definitions" }
+
+func hasPatterns(m member) bool { return m.name == "patternProperties" }
+
+// A merger makes one schema of several that hold together.
+type merger struct {
+	keywords   ordered[member] // properties and required have their places here, and their values below
+	properties propertySet
+	required   ordered[bool]
+}
+
+// A propertySet has what is said of each property, nothing of it twice.
+type propertySet struct {
+	schemas ordered[[]json.RawMessage]
+	said    map[string]bool
+}
+
+// An ordered is a map that knows in what order the keys came.
+type ordered[V any] struct {
+	keys   []string
+	values map[string]V
+}
+
+func (o *ordered[V]) set(key string, v V) {
+	if o.values == nil {
+		o.values = make(map[string]V)
+	}
+	if _, ok := o.values[key]; !ok {
+		o.keys = append(o.keys, key)
+	}
+	o.values[key] = v
+}
+
+func (s *propertySet) has(name string, schema json.RawMessage) bool {
+	return s.said[name+"\x00"+string(schema)]
+}
+
+func (s *propertySet) add(name string, schema json.RawMessage) {
+	if s.has(name, schema) {
+		return
+	}
+	if s.said == nil {
+		s.said = make(map[string]bool)
+	}
+	s.said[name+"\x00"+string(schema)] = true
+	s.schemas.set(name, append(s.schemas.values[name], schema))
+}
+
+// members returns the properties. Several schemas of one become one under a
+// keyword, allOf or anyOf.
+func (s *propertySet) members(keyword string) []member {
+	list := make([]member, len(s.schemas.keys))
+	for i, name := range s.schemas.keys {
+		schemas := s.schemas.values[name]
+		list[i] = member{name: name, value: schemas[0]}
+		if len(schemas) > 1 {
+			list[i].value = joinMembers([]member{{name: keyword, value: joinElements(schemas)}})
+		}
+	}
+	return list
+}
+
+// add adds a keyword. What the schema has already is not replaced.
+func (g *merger) add(c *converter, m member, p *place) {
+	old, ok := g.keywords.values[m.name]
+	if !ok {
+		g.keywords.set(m.name, m)
+	}
+	switch {
+	case m.name == "properties" && m.value[0] == '{':
+		for _, property := range c.members(m.value, p.at(m.name)) {
+			g.properties.add(property.name, property.value)
+		}
+	case m.name == "required":
+		for _, name := range stringsOf(m.value) {
+			g.required.set(name, true)
+		}
+	case !ok || bytes.Equal(old.value, m.value):
+	case m.name == "additionalProperties" && string(m.value) == "false":
+		g.keywords.set(m.name, m)
+	default:
+		c.lose(p.at(m.name), "there twice, the outer is taken")
+	}
+}
+
+// unite adds what the alternatives of a union at p say of properties. Of one
+// that the schema describes outside of the union, they say nothing more.
+func (g *merger) unite(c *converter, alternatives []alternative, p *place) {
+	c.lose(p, "not taken at the root; its alternatives became one list of properties")
+	var properties propertySet
+	var required ordered[int] // in how many alternatives
+	closed := 0
+	for _, a := range alternatives {
+		for _, m := range a.members {
+			switch {
+			case m.name == "properties" && m.value[0] == '{':
+				for _, property := range c.members(m.value, a.at.at(m.name)) {
+					if g.properties.schemas.values[property.name] == nil {
+						properties.add(property.name, property.value)
+					} else if !g.properties.has(property.name, property.value) {
+						c.lose(a.at.at(m.name).at(property.name), "described outside of the union too, left out")
+					}
+				}
+			case m.name == "required":
+				for _, name := range stringsOf(m.value) {
+					required.set(name, required.values[name]+1)
+				}
+			case m.name == "additionalProperties" && string(m.value) == "false" && !slices.ContainsFunc(a.members, hasPatterns):
+				closed++
+			case m.name != "type":
+				c.lose(a.at.at(m.name), "left out")
+			}
+		}
+	}
+	g.add(c, member{name: "properties", value: joinMembers(properties.members("anyOf"))}, nil)
+	names := []string{}
+	for _, name := range required.keys {
+		if required.values[name] == len(alternatives) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		g.add(c, member{name: "required", value: joinStrings(names)}, nil)
+	}
+	if len(alternatives) > 0 && closed == len(alternatives) {
+		g.add(c, member{name: "additionalProperties", value: json.RawMessage("false")}, nil)
+	}
+}
+
+// members returns the schema's members.
+func (g *merger) members() []member {
+	list := make([]member, len(g.keywords.keys))
+	for i, keyword := range g.keywords.keys {
+		list[i] = g.keywords.values[keyword]
+		switch keyword {
+		case "properties":
+			list[i].value = joinMembers(g.properties.members("allOf"))
+		case "required":
+			list[i].value = joinStrings(append([]string{}, g.required.keys...))
+		}
+	}
+	return list
+}

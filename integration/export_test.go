@@ -1,0 +1,263 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/responses"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genai"
+)
+
+// exportCases are input schemas that some provider does not take, and
+// arguments that they allow and that must stay allowed.
+var exportCases = []struct{ schema, arguments string }{
+	{`{}`, `{"a":1}`},
+	{`{"type":"object","properties":{"z":{"type":"integer","default":1},"a":{"type":"number","multipleOf":0.01}},"required":["z"],"additionalProperties":false}`, `{"z":2,"a":0.05}`},
+	{`{"oneOf":[{"type":"object","properties":{"kind":{"const":"id"},"id":{"type":"integer"}},"required":["kind","id"],"additionalProperties":false},{"type":"object","properties":{"kind":{"const":"url"},"url":{"type":"string"}},"required":["kind","url"],"additionalProperties":false}]}`, `{"kind":"url","url":"x"}`},
+	{`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`, `{"b":"x"}`},
+	{`{"$ref":"#/$defs/Args","$defs":{"Args":{"allOf":[{"$ref":"#/$defs/Base"},{"properties":{"n":{"minimum":2}},"required":["n"]}]},"Base":{"type":"object","properties":{"n":{"type":"integer"}}}}}`, `{"n":2}`},
+	{`{"type":"object","properties":{"tree":{"$ref":"#/$defs/Node"}},"$defs":{"Node":{"type":"object","properties":{"value":{"type":["string","null"]},"kids":{"type":"array","items":{"$ref":"#/$defs/Node"}}},"required":["value"]}}}`, `{"tree":{"value":null,"kids":[{"value":"x","kids":[{"value":"y"}]}]}}`},
+	{`{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"n":{"type":"number","minimum":0,"exclusiveMinimum":true}}}`, `{"n":0.5}`},
+	{`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"pair":{"type":"array","items":[{"type":"string"},{"type":"number"}],"additionalItems":false}}}`, `{"pair":["a",1]}`},
+	{`{"type":"object","properties":{"m":{"type":"object","patternProperties":{"^(?!x)":{"type":"integer"}},"additionalProperties":false}}}`, `{"m":{"a":1}}`},
+	{`{"type":"object","properties":{"u":{"oneOf":[{"type":"string","pattern":"^a"},{"type":"object","properties":{"k":{"enum":["x",1,true]}},"required":["k"]},{"type":"array"}]}}}`, `{"u":{"k":1}}`},
+	{`{"type":"object","properties":{"if":{"type":"string"}},"if":{"required":["if"]},"then":{"properties":{"then":true}},"dependentRequired":{"if":["then"]}}`, `{"if":"x","then":1}`},
+}
+
+// exporting returns a Manager with the tools of addExportTools, all inline, and
+// the arguments of exportCases by registered name.
+func exporting(t *testing.T) (*mcphybrid.Manager, map[string]string) {
+	m := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: 1 << 20})
+	t.Cleanup(func() { assert.NoError(t, m.Close()) })
+	addExportTools(t, m)
+	arguments := make(map[string]string)
+	for i, c := range exportCases {
+		arguments[fmt.Sprintf("mcp_cases__case_%d", i)] = c.arguments
+	}
+	return m, arguments
+}
+
+// addExportTools adds a tool for each schema of exportCases and those of the
+// published servers' catalogs, if these are there.
+func addExportTools(t *testing.T, m *mcphybrid.Manager) {
+	add := func(server string, tools []mcp.Tool) {
+		var list []mcpserver.ServerTool
+		for _, tool := range tools {
+			list = append(list, mcpserver.ServerTool{Tool: tool, Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return mcp.NewToolResultText(""), nil
+			}})
+		}
+		require.NoError(t, m.AddTools(server, list...))
+	}
+	var cases []mcp.Tool
+	for i, c := range exportCases {
+		cases = append(cases, mcp.NewToolWithRawSchema(fmt.Sprintf("case_%d", i), "Says <\"a\">.", json.RawMessage(c.schema)))
+	}
+	add("cases", cases)
+	var paths []string
+	if dir := os.Getenv("CATALOGS"); dir != "" {
+		paths, _ = filepath.Glob(dir + "/*.json")
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		var catalog struct {
+			Tools []struct {
+				Name, Description string
+				InputSchema       json.RawMessage
+			}
+		}
+		require.NoError(t, json.Unmarshal(data, &catalog))
+		var tools []mcp.Tool
+		for _, tool := range catalog.Tools {
+			tools = append(tools, mcp.NewToolWithRawSchema(tool.Name, tool.Description, tool.InputSchema))
+		}
+		add(strings.TrimSuffix(filepath.Base(path), ".json"), tools)
+	}
+	t.Logf("%d schemas of ours, %d catalogs", len(exportCases), len(paths))
+}
+
+// sdks are how the official SDKs read an exported tool.
+var sdks = []struct {
+	format mcphybrid.Format
+	read   func(data []byte) (any, error)
+}{
+	{mcphybrid.FormatOpenAIChat, reads[openai.ChatCompletionToolUnionParam]},
+	{mcphybrid.FormatOpenAIResponses, reads[responses.ToolUnionParam]},
+	{mcphybrid.FormatAnthropic, reads[anthropic.ToolUnionParam]},
+	{mcphybrid.FormatGemini, reads[genai.FunctionDeclaration]},
+}
+
+func reads[T any](data []byte) (any, error) {
+	var v T
+	err := json.Unmarshal(data, &v)
+	return v, err
+}
+
+// export returns the session's tools, of which there may be too many.
+func export(t *testing.T, s *mcphybrid.Session, f mcphybrid.Format) []mcphybrid.ExportedTool {
+	t.Helper()
+	tools, err := s.Export(f)
+	if err != nil {
+		require.ErrorContains(t, err, "openai-chat takes at most 128 tools")
+	}
+	require.Len(t, tools, len(s.Tools()))
+	return tools
+}
+
+// The official SDKs read each exported tool and write it again as it was.
+func TestExportSDKs(t *testing.T) {
+	m, _ := exporting(t)
+	sess := m.NewSession(nil)
+	for _, sdk := range sdks {
+		t.Run(string(sdk.format), func(t *testing.T) {
+			tools := export(t, sess, sdk.format)
+			for _, tool := range tools {
+				requireRoundTrip(t, sdk.read, tool.JSON)
+			}
+		})
+	}
+}
+
+// Those that can defer tools take the mark.
+func TestExportDeferredSDKs(t *testing.T) {
+	m, _ := exporting(t)
+	all := len(m.InlineTools())
+	m.Close()
+	for _, sdk := range sdks[1:3] {
+		t.Run(string(sdk.format), func(t *testing.T) {
+			m := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: 5})
+			defer m.Close()
+			addExportTools(t, m)
+			sess := m.NewSession(&mcphybrid.SessionOptions{Disclosure: mcphybrid.ByProvider})
+			defer sess.Close()
+			tools, err := sess.Export(sdk.format)
+			require.NoError(t, err)
+			deferred := 0
+			for _, tool := range tools {
+				v := requireRoundTrip(t, sdk.read, tool.JSON)
+				if deferLoading(v) {
+					deferred++
+				}
+				assert.Equal(t, deferLoading(v), strings.Contains(string(tool.JSON), `"defer_loading":true`))
+			}
+			assert.Equal(t, all-5, deferred)
+		})
+	}
+}
+
+// deferLoading reports whether the mark is where the SDK has it.
+func deferLoading(v any) bool {
+	switch tool := v.(type) {
+	case responses.ToolUnionParam:
+		return tool.OfFunction.DeferLoading.Value
+	case anthropic.ToolUnionParam:
+		return tool.OfTool.DeferLoading.Value
+	}
+	return false
+}
+
+func TestToolReferencesSDK(t *testing.T) {
+	for _, block := range mcphybrid.ToolReferences([]string{"mcp_a__b", "<c>"}) {
+		v := requireRoundTrip(t, reads[anthropic.ToolResultBlockParamContentUnion], block).(anthropic.ToolResultBlockParamContentUnion)
+		require.NotNil(t, v.OfToolReference)
+		assert.Contains(t, []string{"mcp_a__b", "<c>"}, v.OfToolReference.ToolName)
+	}
+}
+
+func requireRoundTrip(t *testing.T, read func([]byte) (any, error), data json.RawMessage) any {
+	t.Helper()
+	v, err := read(data)
+	require.NoError(t, err, "%s", data)
+	again, err := json.Marshal(v)
+	require.NoError(t, err)
+	require.JSONEq(t, string(data), string(again))
+	return v
+}
+
+// Every exported schema is a valid one of draft 2020-12, and arguments that
+// the original allows stay allowed.
+func TestExportSchemas(t *testing.T) {
+	m, arguments := exporting(t)
+	sess := m.NewSession(nil)
+	for _, format := range []mcphybrid.Format{mcphybrid.FormatMCP, mcphybrid.FormatOpenAIChat, mcphybrid.FormatOpenAIResponses, mcphybrid.FormatAnthropic, mcphybrid.FormatGemini} {
+		t.Run(string(format), func(t *testing.T) {
+			tools := export(t, sess, format)
+			checked := 0
+			for _, tool := range tools {
+				var e exported
+				require.NoError(t, json.Unmarshal(tool.JSON, &e))
+				e = e.flat()
+				schema, err := compile(e.schema())
+				require.NoError(t, err, "%s", tool.JSON)
+				if args, ok := arguments[e.Name]; ok {
+					assert.NoError(t, schema.Validate(parse(t, args)), "%s", tool.JSON)
+					checked++
+				}
+			}
+			assert.Equal(t, len(exportCases), checked)
+		})
+	}
+}
+
+// exported is what the formats have between them.
+type exported struct {
+	Name                 string
+	Function             *exported
+	InputSchema          json.RawMessage `json:"inputSchema"`
+	Parameters           json.RawMessage
+	AnthropicSchema      json.RawMessage `json:"input_schema"`
+	ParametersJSONSchema json.RawMessage `json:"parametersJsonSchema"`
+}
+
+func (e exported) flat() exported {
+	if e.Function != nil {
+		return *e.Function
+	}
+	return e
+}
+
+func (e exported) schema() json.RawMessage {
+	return slices.Concat(e.InputSchema, e.Parameters, e.AnthropicSchema, e.ParametersJSONSchema)
+}
+
+// compile reads a schema as one of draft 2020-12 unless it says otherwise. Its
+// regular expressions may be of JavaScript.
+func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(schema)))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.UseRegexpEngine(func(s string) (jsonschema.Regexp, error) { return anyPattern(s), nil })
+	if err := c.AddResource("schema.json", doc); err != nil {
+		return nil, err
+	}
+	return c.Compile("schema.json")
+}
+
+// anyPattern matches everything: Go has no regular expressions of JavaScript.
+type anyPattern string
+
+func (p anyPattern) MatchString(string) bool { return true }
+func (p anyPattern) String() string          { return string(p) }
+
+func parse(t *testing.T, data string) any {
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(data))
+	require.NoError(t, err)
+	return v
+}
