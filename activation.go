@@ -87,3 +87,18 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh []*BridgeTool) {
 	s.usage.activations += len(fresh)
 	return callable, fresh
 }
+
+// inUse reports whether t is inline or active as it is, and notes its use.
+func (s *Session) inUse(t *BridgeTool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.viewLocked()
+	if e, ok := v.byName[t.name]; ok && e.inline {
+		return e.tool == t
+	}
+	if !slices.Contains(v.active, t) {
+		return false
+	}
+	s.used[t.name] = s.turn
+	return true
+}

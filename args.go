@@ -27,6 +27,9 @@ func parseArguments(args any) (json.RawMessage, error) {
 		if raw, err = json.Marshal(a); err != nil {
 			return nil, err
 		}
+		if raw[0] == '{' {
+			return raw, nil // and it is valid
+		}
 	}
 	raw = bytes.TrimSpace(raw)
 	if isNull(raw) {

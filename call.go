@@ -47,19 +47,20 @@ type Middleware func(next Handler) Handler
 // [ErrServerDown], [context.DeadlineExceeded] for a call timeout, or what the
 // server or a middleware answered.
 func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
+	t := s.metaNamed(s.view(), name)
+	if t == nil {
+		return s.callTool(ctx, name, args)
+	}
 	raw, err := parseArguments(args)
 	if err != nil {
 		err = fmt.Errorf("mcphybrid: %w for %q: %w", ErrBadArguments, name, err)
 		return mcp.NewToolResultError(s.textRefused(s.view(), name, err)), err
 	}
-	if t := s.metaNamed(s.view(), name); t != nil {
-		return t.Call(ctx, raw)
-	}
-	return s.callTool(ctx, name, raw)
+	return t.Call(ctx, raw)
 }
 
 // callTool is the one way to a tool.
-func (s *Session) callTool(ctx context.Context, name string, args json.RawMessage) (*mcp.CallToolResult, error) {
+func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
 	begun := time.Now()
 	v := s.view()
 	t, err := s.find(v, name)
@@ -69,11 +70,13 @@ func (s *Session) callTool(ctx context.Context, name string, args json.RawMessag
 	}
 	took := time.Since(begun)
 	s.count(t, took, err != nil || result.IsError)
-	e := Event{Kind: EventCall, Tools: []string{name}, Took: took, Err: err}
-	if t != nil {
-		e.Server = t.def.server
+	if s.m.opts.OnEvent != nil {
+		e := Event{Kind: EventCall, Tools: []string{name}, Took: took, Err: err}
+		if t != nil {
+			e.Server = t.def.server
+		}
+		s.tell(e)
 	}
-	s.tell(e)
 	if err != nil {
 		return mcp.NewToolResultError(s.textRefused(v, name, err)), err
 	}
@@ -132,21 +135,22 @@ func (e *UnknownToolError) Error() string {
 // Unwrap returns [ErrUnknownTool].
 func (e *UnknownToolError) Unwrap() error { return ErrUnknownTool }
 
-func (s *Session) callFound(ctx context.Context, t *BridgeTool, args json.RawMessage) (*mcp.CallToolResult, error) {
-	if len(args) == 0 {
-		args = json.RawMessage("{}")
+func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.CallToolResult, error) {
+	raw, err := parseArguments(args)
+	if err != nil {
+		return nil, fmt.Errorf("mcphybrid: %w for %q: %w", ErrBadArguments, t.name, err)
 	}
-	args = dropNulls(args, t.def.noNull)
-	if problems, more := t.def.arguments.validate(args); len(problems) > 0 {
+	raw = dropNulls(raw, t.def.noNull)
+	if problems, more := t.def.arguments.validate(raw); len(problems) > 0 {
 		return nil, &ArgumentsError{
-			Tool: t.name, Violations: problems, More: more, Schema: t.def.input, Repeated: s.refuse(t.name, args),
+			Tool: t.name, Violations: problems, More: more, Schema: t.def.input, Repeated: s.refuse(t.name, raw),
 		}
 	}
 	call := s.execute
 	for _, wrap := range slices.Backward(s.m.opts.Middleware) {
 		call = wrap(call)
 	}
-	result, err := call(ctx, ToolCall{s, t, args})
+	result, err := call(ctx, ToolCall{s, t, raw})
 	if err == nil && result == nil {
 		err = errors.New("mcphybrid: a middleware returned neither a result nor an error")
 	}
@@ -156,7 +160,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args json.RawMes
 // execute is the end of the way.
 func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
 	t := c.Tool
-	if s.disclosure != ByBridge {
+	if s.disclosure != ByBridge && !s.inUse(t) {
 		found := s.activate([]string{t.name})
 		if len(found) == 0 {
 			return nil, &UnknownToolError{Name: t.name} // it has just left

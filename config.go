@@ -40,7 +40,8 @@ type ServerConfig struct {
 	Headers map[string]string
 
 	// InProcess is a server in this process. It is not shut down with the
-	// Manager.
+	// Manager. Its tools' handlers run on the goroutine of the call and must
+	// heed their context, by which they learn that the call timed out.
 	InProcess *mcpserver.MCPServer
 
 	// Disabled keeps the server out of the Manager.

@@ -13,7 +13,8 @@ import (
 )
 
 // AddTools adds tools that need no connection: their handlers are called in
-// this process, within [Options.CallTimeout]. They stand under name as a
+// this process, on the goroutine of the call, and must heed their context,
+// which ends after [Options.CallTimeout]. They stand under name as a
 // server's tools do, in the order given, last in registration order; more
 // tools may be added under the same name later. A tool without a handler can
 // be found but not called. On an error, nothing is added; it is [ErrDuplicate]
@@ -94,7 +95,7 @@ func callHandler(handler mcpserver.ToolHandlerFunc, name string, timeout time.Du
 			if handler == nil {
 				return nil, errors.New("it has no handler")
 			}
-			return detached(ctx, func() (*mcp.CallToolResult, error) {
+			return recovered(func() (*mcp.CallToolResult, error) {
 				result, err := handler(ctx, r)
 				if err == nil && result == nil {
 					err = errors.New("the handler returned no result")

@@ -411,24 +411,23 @@ func TestHTTPServerHangs(t *testing.T) {
 	assert.Less(t, time.Since(begun), 3*time.Second)
 }
 
-// A handler in this process that panics or does not heed its context costs
-// its own call.
+// A handler in this process that panics or takes too long costs its own call.
 func TestInProcessMisbehaviour(t *testing.T) {
-	release := make(chan struct{})
-	defer close(release)
-	tool := func(name string, run func()) mcpserver.ServerTool {
+	tool := func(name string, run func(context.Context)) mcpserver.ServerTool {
 		return mcpserver.ServerTool{
 			Tool: mcp.NewTool(name),
-			Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				run()
+			Handler: func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				run(ctx)
 				return nil, nil
 			},
 		}
 	}
+	hang := func(ctx context.Context) { <-ctx.Done() }
+	fail := func(context.Context) { panic("oops") }
 	m, _ := newTestManager(t, &Options{CallTimeout: 50 * time.Millisecond, Servers: []ServerConfig{
-		serving("s", tool("hang", func() { <-release }), tool("panic", func() { panic("oops") })),
+		serving("s", tool("hang", hang), tool("panic", fail)),
 	}})
-	require.NoError(t, m.AddTools("local", tool("hang", func() { <-release }), tool("panic", func() { panic("oops") }),
+	require.NoError(t, m.AddTools("local", tool("hang", hang), tool("panic", fail),
 		mcpserver.ServerTool{Tool: mcp.NewTool("none")}))
 	for name, want := range map[string]string{
 		"mcp_s__hang":      "no answer within 50ms",

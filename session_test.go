@@ -137,6 +137,7 @@ func BenchmarkCall(b *testing.B) {
 	require.NoError(b, direct.Start(b.Context()))
 	defer direct.Close()
 	var init mcp.InitializeRequest
+	init.Params.ClientInfo = mcp.Implementation{Name: "direct", Version: "1"}
 	_, err = direct.Initialize(b.Context(), init)
 	require.NoError(b, err)
 	_, err = direct.ListTools(b.Context(), mcp.ListToolsRequest{})

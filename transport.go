@@ -87,8 +87,14 @@ func (h withoutURLs) WithGroup(name string) slog.Handler {
 	return withoutURLs{h.Handler.WithGroup(name)}
 }
 
+// SendRequest calls a tool's handler on this goroutine: a switch to another one
+// can cost as much as the rest of the call.
 func (t inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	return t.send(ctx, r, t.InProcessTransport.SendRequest)
+	if r.Method != string(mcp.MethodToolsCall) {
+		return t.send(ctx, r, t.InProcessTransport.SendRequest)
+	}
+	response, err := recovered(func() (*transport.JSONRPCResponse, error) { return t.InProcessTransport.SendRequest(ctx, r) })
+	return t.check(ctx, r, response, err)
 }
 
 // A guard makes a transport's requests end when their context does, whatever
@@ -101,6 +107,12 @@ type sendFunc func(context.Context, transport.JSONRPCRequest) (*transport.JSONRP
 
 func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFunc) (*transport.JSONRPCResponse, error) {
 	response, err := detached(ctx, func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
+	return g.check(ctx, r, response, err)
+}
+
+// check returns a response as it is, if it is not too long, and takes from it
+// what is to be listed.
+func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *transport.JSONRPCResponse, err error) (*transport.JSONRPCResponse, error) {
 	if err != nil || response == nil || response.Error != nil {
 		return response, err
 	}
@@ -119,10 +131,20 @@ func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFu
 	return response, nil
 }
 
+// recovered returns what f does. A panic in f is an error.
+func recovered[T any](f func() (T, error)) (value T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return f()
+}
+
 // detached returns what f does, or ctx's error as soon as ctx ends. What f
-// returns after that is dropped: a write to a child that does not read, or a
-// handler in this process, may not heed ctx. f's goroutine then lives until
-// the connection is closed or the handler returns. A panic in f is an error.
+// returns after that is dropped: a write to a child that does not read may not
+// heed ctx. f's goroutine then lives until the connection is closed. A panic in
+// f is an error.
 func detached[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -130,14 +152,8 @@ func detached[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 	done := make(chan answer, 1)
 	go func() {
-		var a answer
-		defer func() {
-			if p := recover(); p != nil {
-				a.err = fmt.Errorf("panic: %v", p)
-			}
-			done <- a
-		}()
-		a.value, a.err = f()
+		value, err := recovered(f)
+		done <- answer{value, err}
 	}()
 	select {
 	case a := <-done:

@@ -27,11 +27,16 @@ import (
 // The library counts the items behind prefixItems from 0, and so do pointers.
 type validator struct {
 	size     int
-	compiled func() (*jsonschema.Schema, error)
+	compiled func() (*compiledSchema, error)
+}
+
+type compiledSchema struct {
+	*jsonschema.Schema
+	plain *plainSchema // or nil
 }
 
 func newValidator(schema json.RawMessage) *validator {
-	return &validator{len(schema), sync.OnceValues(func() (*jsonschema.Schema, error) { return compileSchema(schema) })}
+	return &validator{len(schema), sync.OnceValues(func() (*compiledSchema, error) { return compileSchema(schema) })}
 }
 
 // err returns why the schema refuses nothing, or nil if it can be compiled.
@@ -40,7 +45,7 @@ func (v *validator) err() error {
 	return err
 }
 
-// validate returns what is wrong with a JSON object, as [ArgumentsError] has
+// validate returns what is wrong with a valid JSON object, as [ArgumentsError] has
 // it, and how much more there is. Of members of the same name the last one
 // counts. Equal arguments give equal violations.
 func (v *validator) validate(args json.RawMessage) (violations []Violation, more int) {
@@ -53,12 +58,15 @@ func (v *validator) validate(args json.RawMessage) (violations []Violation, more
 	if err != nil {
 		return nil, 0
 	}
+	if schema.plain != nil && schema.plain.accepts(args) {
+		return nil, 0
+	}
 	doc, err := decodeJSON(args)
 	if err != nil || !(&gauge{math.MaxInt}).fits(doc, 0, 0) {
 		return nil, 0
 	}
 	m := meter{left: maxSteps, schema: v.size, args: len(args)}
-	m.visit(schema, doc, 0)
+	m.visit(schema.Schema, doc, 0)
 	var failed *jsonschema.ValidationError
 	if m.left < 0 || !errors.As(schema.Validate(doc), &failed) {
 		return nil, 0
@@ -79,7 +87,7 @@ func decodeJSON(raw json.RawMessage) (v any, err error) {
 // not known, is tried in those that servers write without saying so: the one
 // that is MCP's default, and older ones for lists of items and for booleans as
 // exclusive bounds.
-func compileSchema(raw json.RawMessage) (schema *jsonschema.Schema, err error) {
+func compileSchema(raw json.RawMessage) (schema *compiledSchema, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			schema, err = nil, errors.New(cleanLine(fmt.Sprintf("the schema breaks the validator: %v", r), maxErrorText))
@@ -104,11 +112,12 @@ func compileSchema(raw json.RawMessage) (schema *jsonschema.Schema, err error) {
 		c.DefaultDraft(cmp.Or(draft, jsonschema.Draft2020))
 		const location = "schema://tool/input"
 		problem := c.AddResource(location, doc)
+		var compiled *jsonschema.Schema
 		if problem == nil {
-			schema, problem = c.Compile(location)
+			compiled, problem = c.Compile(location)
 		}
 		if problem == nil {
-			return schema, nil
+			return &compiledSchema{compiled, newPlainSchema(doc)}, nil
 		}
 		if err == nil {
 			err = &boundedError{problem, cleanLine(problem.Error(), maxErrorText)}

@@ -1,0 +1,190 @@
+package mcphybrid
+
+import (
+	"bytes"
+	"slices"
+)
+
+// A plainSchema accepts arguments that are surely valid, most of them, in one
+// walk over their text, without decoding: a tenth of the library's time. What
+// it does not accept may be valid all the same.
+type plainSchema struct {
+	properties map[string]int // by name: index of types
+	types      []plainType
+	required   uint64 // bits of properties
+	closed     bool   // no other properties are allowed
+}
+
+// A plainType is what a property may be: any kind in kinds and, if it is a
+// string, one of enum, unless that is nil. With kinds 0, nothing is surely
+// valid.
+type plainType struct {
+	kinds jsonKinds
+	enum  map[string]bool
+}
+
+type jsonKinds uint8
+
+const (
+	aJSONString jsonKinds = 1 << iota
+	aJSONNumber
+	aJSONInteger
+	aJSONBoolean
+	aJSONNull
+	aJSONArray
+	aJSONObject
+
+	anyJSON jsonKinds = 1<<iota - 1
+)
+
+var jsonKindsByName = map[string]jsonKinds{
+	"string": aJSONString, "number": aJSONNumber | aJSONInteger, "integer": aJSONInteger, "boolean": aJSONBoolean,
+	"null": aJSONNull, "array": aJSONArray, "object": aJSONObject,
+}
+
+// notes are the keywords that no value is measured by.
+var notes = []string{"$schema", "$comment", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"}
+
+// newPlainSchema returns what is plain of a decoded schema, which is one that
+// compiles, or nil.
+func newPlainSchema(doc any) *plainSchema {
+	schema, ok := doc.(map[string]any)
+	if !ok {
+		return nil
+	}
+	p := &plainSchema{properties: make(map[string]int)}
+	var required []any
+	for keyword, value := range schema {
+		switch keyword {
+		case "type":
+			ok = value == "object"
+		case "properties":
+			var properties map[string]any
+			properties, ok = value.(map[string]any)
+			for name, property := range properties {
+				p.add(name, newPlainType(property))
+			}
+		case "required":
+			required, ok = value.([]any)
+		case "additionalProperties":
+			var open bool
+			open, ok = value.(bool)
+			p.closed = !open
+		default:
+			ok = slices.Contains(notes, keyword)
+		}
+		if !ok {
+			return nil
+		}
+	}
+	for _, name := range required {
+		s, ok := name.(string)
+		if !ok {
+			return nil
+		}
+		i, ok := p.properties[s]
+		if !ok {
+			return nil
+		}
+		p.required |= 1 << i
+	}
+	if len(p.types) > 64 { // bits of required
+		return nil
+	}
+	return p
+}
+
+func (p *plainSchema) add(name string, t plainType) {
+	p.properties[name] = len(p.types)
+	p.types = append(p.types, t)
+}
+
+func newPlainType(doc any) plainType {
+	schema, ok := doc.(map[string]any)
+	if !ok {
+		return plainType{}
+	}
+	t := plainType{kinds: anyJSON}
+	for keyword, value := range schema {
+		switch keyword {
+		case "type":
+			names, list := value.([]any)
+			if !list {
+				names = []any{value}
+			}
+			t.kinds = 0
+			for _, name := range names {
+				s, _ := name.(string)
+				t.kinds |= jsonKindsByName[s]
+			}
+		case "enum":
+			values, ok := value.([]any)
+			if !ok {
+				return plainType{}
+			}
+			t.enum = make(map[string]bool)
+			for _, v := range values {
+				if s, ok := v.(string); ok {
+					t.enum[s] = true
+				}
+			}
+		default:
+			if !slices.Contains(notes, keyword) {
+				return plainType{}
+			}
+		}
+	}
+	if t.enum != nil {
+		t.kinds &= aJSONString
+	}
+	return t
+}
+
+// accepts reports whether args, a valid JSON object, is surely valid.
+func (p *plainSchema) accepts(args []byte) bool {
+	r := schemaReader{data: args}
+	if !r.enter('{') {
+		return false
+	}
+	var seen uint64
+	for r.more() {
+		name, ok := r.string()
+		if !ok {
+			return false
+		}
+		i, ok := p.properties[string(name)]
+		switch {
+		case ok:
+			seen |= 1 << i
+			if !p.types[i].accepts(&r) {
+				return false
+			}
+		case p.closed:
+			return false
+		default:
+			r.skip()
+		}
+	}
+	return seen&p.required == p.required
+}
+
+// accepts goes past a value and reports whether it is surely valid.
+func (t plainType) accepts(r *schemaReader) bool {
+	first := r.next()
+	begin := r.pos
+	r.skip()
+	text := r.data[begin:r.pos]
+	switch first {
+	case '"':
+		return t.kinds&aJSONString != 0 && (t.enum == nil || bytes.IndexByte(text, '\\') < 0 && t.enum[string(text[1:len(text)-1])])
+	case 't', 'f':
+		return t.kinds&aJSONBoolean != 0
+	case 'n':
+		return t.kinds&aJSONNull != 0
+	case '[':
+		return t.kinds&aJSONArray != 0
+	case '{':
+		return t.kinds&aJSONObject != 0
+	}
+	return t.kinds&aJSONNumber != 0 || t.kinds&aJSONInteger != 0 && bytes.IndexAny(text, ".eE") < 0
+}

@@ -1,0 +1,79 @@
+package mcphybrid
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func plainOf(t *testing.T, schema string) *plainSchema {
+	c, err := compileSchema(json.RawMessage(schema))
+	require.NoError(t, err)
+	return c.plain
+}
+
+func TestPlainSchema(t *testing.T) {
+	p := plainOf(t, `{"type":"object","title":"T","properties":{
+		"s":{"type":"string","description":"d"},"e":{"enum":["a","b",1]},"n":{"type":["number","null"]},
+		"i":{"type":"integer","default":1},"b":{"type":"boolean"},"l":{"type":"array"},"o":{"type":"object"},"x":{},
+		"long":{"type":"string","minLength":3},"const":{"const":1},"true":true
+	},"required":["s"],"additionalProperties":false}`)
+	require.NotNil(t, p)
+	for args, want := range map[string]bool{
+		`{"s":"x"}`:                   true,
+		`{}`:                          false,
+		`{"e":"a"}`:                   false,
+		`{"s":1}`:                     false,
+		`{"s":"x","e":"a"}`:           true,
+		`{"s":"x","e":"c"}`:           false,
+		`{"s":"x","e":1}`:             false, // valid; the library says so
+		`{"s":"x","e":"\u0061"}`:      false, // likewise
+		`{"s":"x","n":1.5e3}`:         true,
+		`{"s":"x","n":null}`:          true,
+		`{"s":"x","n":"1"}`:           false,
+		`{"s":"x","i":-7}`:            true,
+		`{"s":"x","i":1.0}`:           false,
+		`{"s":"x","b":true}`:          true,
+		`{"s":"x","b":null}`:          false,
+		`{"s":"x","l":[1,{"a":[]}]}`:  true,
+		`{"s":"x","l":{}}`:            false,
+		`{"s":"x","o":{"s":1}}`:       true,
+		`{"s":"x","x":[null]}`:        true,
+		`{"s":"x","long":"xyz"}`:      false,
+		`{"s":"x","const":1}`:         false,
+		`{"s":"x","true":1}`:          false,
+		`{"s":"x","unknown":1}`:       false,
+		` { "s" : "x" , "s" : "y" } `: true,
+		`{"s":"x","s":2}`:             false,
+		`{"\u0073":"\"}","b":false}`:  true,
+	} {
+		assert.Equal(t, want, p.accepts([]byte(args)), args)
+	}
+	assert.True(t, plainOf(t, `{"type":"object"}`).accepts([]byte(`{"any":1}`)))
+	for _, schema := range []string{
+		`{"type":"object","minProperties":1}`, `{"type":["object","null"]}`, `{"type":"object","required":["a"]}`, `true`,
+		`{"type":"object","additionalProperties":{"type":"string"}}`, `{"type":"object","patternProperties":{"a":true}}`,
+		`{"type":"object","properties":{"a":{}},"anyOf":[{"required":["a"]}]}`,
+	} {
+		assert.Nil(t, plainOf(t, schema), schema)
+	}
+}
+
+// What is plain is never refused by the library.
+func FuzzPlainSchema(f *testing.F) {
+	f.Add([]byte(`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"enum":["x","y"],"type":"string"},"c":{"type":"integer"}},"required":["a"],"additionalProperties":false}`), []byte(`{"a":"1","b":"x","c":5}`))
+	f.Add([]byte(`{"properties":{"a":{"type":"number","description":"d"},"b":{"items":{}},"c":{"type":"boolean"}}}`), []byte(`{"a":1e5,"d":[],"c":true}`))
+	f.Fuzz(func(t *testing.T, schema, args []byte) {
+		c, err := compileSchema(schema)
+		if err != nil || c.plain == nil || !json.Valid(args) || !c.plain.accepts(args) {
+			return
+		}
+		doc, err := decodeJSON(args)
+		require.NoError(t, err)
+		if (&gauge{1 << 20}).fits(doc, 0, 0) {
+			require.NoError(t, c.Validate(doc))
+		}
+	})
+}
