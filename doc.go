@@ -40,6 +40,17 @@
 // their activation, so that activating one changes nothing that was sent to
 // the model before.
 //
+// # Sessions
+//
+// What a model is sent at the head of each request is cached by its provider as
+// long as not a byte changes. So the sections and the tools of a session only
+// grow, whatever happens to the catalog, until the host calls
+// [Session.Compact], where active tools are given up that are too many or too
+// old. A session can be saved by one process and restored by another.
+//
+// Each call goes one way: found, permitted, valid, let pass by the host's
+// [Middleware], activated, run. See [Session.Call].
+//
 // # What servers send
 //
 // Names, descriptions, schemas and results come from third parties. Registered

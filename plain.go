@@ -186,5 +186,5 @@ func (t plainType) accepts(r *schemaReader) bool {
 	case '{':
 		return t.kinds&aJSONObject != 0
 	}
-	return t.kinds&aJSONNumber != 0 || t.kinds&aJSONInteger != 0 && bytes.IndexAny(text, ".eE") < 0
+	return t.kinds&aJSONNumber != 0 || t.kinds&aJSONInteger != 0 && !bytes.ContainsAny(text, ".eE")
 }
