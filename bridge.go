@@ -113,6 +113,13 @@ func (t *BridgeTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallT
 	return result, nil
 }
 
+// repeatable reports whether the tool may be called twice instead of once, by
+// what its server says.
+func (d *definition) repeatable() bool {
+	is := func(hint *bool) bool { return hint != nil && *hint }
+	return is(d.annotations.IdempotentHint) || is(d.annotations.ReadOnlyHint)
+}
+
 func (t *BridgeTool) copyFor(s *Session) Tool {
 	return &BridgeTool{name: t.name, def: t.def, session: s}
 }

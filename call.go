@@ -104,6 +104,10 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 		return nil, fmt.Errorf("mcphybrid: tool %q: %w", name, ErrNotPermitted)
 	}
 	unknown := &UnknownToolError{Name: name, Connecting: s.m.connecting(name)}
+	if g, ok := v.gone[name]; ok && v.rights.permit(name) {
+		unknown.Gone = g.since
+		return nil, unknown
+	}
 	unknown.Nearest = nearest(name, func(yield func(string) bool) {
 		for _, t := range v.tools {
 			if v.sees(t) && !yield(t.name) {
@@ -122,10 +126,16 @@ type UnknownToolError struct {
 	Name       string
 	Nearest    []string // the registered names most like it, nearest first; at most three
 	Connecting string   // the server, still being connected, that the tool would be of; or ""
+
+	// Gone is since when the tool, which was there, is not; or zero.
+	Gone time.Time
 }
 
 func (e *UnknownToolError) Error() string {
 	text := fmt.Sprintf("mcphybrid: %v: %q", ErrUnknownTool, e.Name)
+	if !e.Gone.IsZero() {
+		text += "; it is gone since " + e.Gone.UTC().Format(time.RFC3339)
+	}
 	if e.Connecting != "" {
 		text += fmt.Sprintf("; server %q is still connecting", e.Connecting)
 	}

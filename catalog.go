@@ -2,8 +2,11 @@ package mcphybrid
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // A catalog is one version of everything known: which tools there are, which
@@ -17,7 +20,8 @@ type catalog struct {
 	deferred []*BridgeTool // in registration order; element i is document i of index
 	byName   map[string]entry
 	index    retriever
-	problems []error // in registration order
+	problems []error             // in registration order
+	gone     map[string]goneTool // by registered name: tools that were there
 
 	originals func() map[string][]int // by a tool's own name: documents, ascending
 	openings  [disclosures]struct {   // see opening
@@ -37,6 +41,40 @@ type retriever interface {
 
 	// hasTerms reports whether there is anything in query to search for.
 	hasTerms(query string) bool
+}
+
+// A goneTool is what is known of a tool that has left the catalog.
+type goneTool struct {
+	server string
+	since  time.Time
+}
+
+// maxGone bounds them; of more, none is remembered.
+const maxGone = 10_000
+
+// noteGone sets c.gone: what has left since prev, and what had left before and
+// is not back.
+func (c *catalog) noteGone(prev *catalog) {
+	c.gone = prev.gone
+	changed := slices.ContainsFunc(prev.tools, func(t *BridgeTool) bool { return c.byName[t.name].tool == nil })
+	for name := range prev.gone {
+		changed = changed || c.byName[name].tool != nil
+	}
+	if !changed {
+		return
+	}
+	c.gone = make(map[string]goneTool)
+	for name, g := range prev.gone {
+		c.gone[name] = g
+	}
+	now := time.Now()
+	for _, t := range prev.tools {
+		c.gone[t.name] = goneTool{t.def.server, now}
+	}
+	maps.DeleteFunc(c.gone, func(name string, _ goneTool) bool { return c.byName[name].tool != nil })
+	if len(c.gone) > maxGone {
+		c.gone = nil
+	}
 }
 
 // An entry is where a tool stands in a catalog.
@@ -82,6 +120,7 @@ func newCatalog(prev *catalog, sources []*source, opts *Options) *catalog {
 	for _, t := range c.deferred {
 		c.byName[t.name] = entry{t, false}
 	}
+	c.noteGone(prev)
 	c.index = newRetriever(prev.index, c.deferred, opts)
 	c.originals = sync.OnceValue(func() map[string][]int {
 		byName := make(map[string][]int, len(c.deferred))

@@ -80,9 +80,34 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 	l := limits{
 		startTimeout: m.opts.StartTimeout, callTimeout: m.opts.CallTimeout,
 		maxMessage: m.opts.MaxMessage, maxDefinition: m.opts.MaxDefinition, maxTools: m.opts.MaxTools,
+		reconnect: m.opts.Reconnect, refresh: m.opts.Refresh,
 	}
-	return &source{name: cfg.Name, server: newServer(cfg, invalid, l, m.opts.Logger)}
+	src := &source{name: cfg.Name}
+	src.server = newServer(cfg, invalid, l, m.opts.Logger, func(defs []*definition, problems []error) error {
+		return m.setTools(src, defs, problems)
+	})
+	return src
 }
+
+// setTools makes one step from the tools that src had to those it has now.
+func (m *Manager) setTools(src *source, defs []*definition, problems []error) error {
+	err := m.change(func() error {
+		if !slices.Contains(m.sources, src) {
+			return errors.New("it was removed while it started")
+		}
+		if slices.Equal(src.defs, defs) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
+			return errNoChange
+		}
+		src.defs, src.problems = defs, problems
+		return nil
+	})
+	if err == errNoChange {
+		return nil
+	}
+	return err
+}
+
+var errNoChange = errors.New("nothing has changed")
 
 // find returns the index in m.sources of the one of that name, or -1.
 func (m *Manager) find(name string) int {
@@ -123,23 +148,9 @@ func (m *Manager) Start(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// connect starts the server of src and puts its tools into the catalog.
+// connect starts the server of src, whose tools are then in the catalog.
 func (m *Manager) connect(ctx context.Context, src *source) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(m.life, cancel)()
-	defs, problems, err := src.server.start(ctx)
-	if err == nil {
-		err = m.change(func() error {
-			if !slices.Contains(m.sources, src) {
-				return errors.New("it was removed while it started")
-			}
-			src.defs, src.problems = defs, problems
-			return nil
-		})
-	}
-	if err != nil {
-		src.server.close()
+	if err := src.server.start(ctx); err != nil {
 		return fmt.Errorf("mcphybrid: server %q: %w", src.name, err)
 	}
 	return nil
@@ -207,6 +218,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 		m.mu.Lock()
 		m.sources = slices.DeleteFunc(m.sources, func(other *source) bool { return other == src })
 		m.mu.Unlock()
+		src.server.close()
 	}
 	return err
 }

@@ -45,6 +45,13 @@ const (
 	// DefaultCallTimeout is long for a person who waits.
 	DefaultCallTimeout = 60 * time.Second
 
+	// DefaultReconnect is soon enough for a person who waits, and late enough
+	// for a server that ends at once not to take a processor.
+	DefaultReconnect = 500 * time.Millisecond
+
+	// DefaultRefresh is for servers that do not tell of changes.
+	DefaultRefresh = 5 * time.Minute
+
 	// DefaultMaxMessage is 16 times the longest tools/list result of 27
 	// published servers.
 	DefaultMaxMessage = 16 << 20
@@ -162,6 +169,19 @@ type Options struct {
 	StartTimeout time.Duration
 	CallTimeout  time.Duration
 
+	// Reconnect is how long after a server was lost, or could not be started,
+	// it is started again; after each further failure twice as long, up to a
+	// minute. A call of one of its tools does not wait for the first time.
+	//
+	// If zero, defaults to [DefaultReconnect]. If negative, a server that is
+	// down stays down.
+	Reconnect time.Duration
+
+	// Refresh is how often the tools of a server are listed, besides whenever
+	// it says that they have changed. If zero, defaults to [DefaultRefresh]. If
+	// negative, only then.
+	Refresh time.Duration
+
 	// What a server may send: MaxMessage bytes in a message, a tool's result
 	// for one; MaxDefinition bytes in a tool's definition; MaxTools tools. If
 	// zero, they default to [DefaultMaxMessage], [DefaultMaxDefinition] and
@@ -216,6 +236,8 @@ func (o *Options) setDefaults() {
 	number("MaxTools", &o.MaxTools, DefaultMaxTools)
 	period("StartTimeout", &o.StartTimeout, DefaultStartTimeout)
 	period("CallTimeout", &o.CallTimeout, DefaultCallTimeout)
+	o.Reconnect = cmp.Or(o.Reconnect, DefaultReconnect)
+	o.Refresh = cmp.Or(o.Refresh, DefaultRefresh)
 	o.Ranker = cmp.Or(o.Ranker, RankerDefault)
 	if !slices.Contains(rankers, o.Ranker) {
 		panic(fmt.Sprintf("mcphybrid: Options.Ranker is %q, must be one of %q", o.Ranker, rankers))

@@ -175,6 +175,8 @@ func textRefused(name string, err error, canSearch bool, since time.Time) string
 	switch {
 	case errors.As(err, &unknown) && unknown.Connecting != "":
 		return fmt.Sprintf("%s can't be called yet: its server is still connecting. Go on with something else and try again later.", name)
+	case errors.As(err, &unknown) && !unknown.Gone.IsZero():
+		return fmt.Sprintf("%s is gone: its server does not have it since %s. Go on without it.", name, unknown.Gone.UTC().Format(time.RFC3339))
 	case errors.As(err, &unknown) && len(unknown.Nearest) > 0:
 		return fmt.Sprintf("There is no tool named %q. Did you mean %s?", name, strings.Join(unknown.Nearest, ", "))
 	case errors.Is(err, ErrUnknownTool) && canSearch:

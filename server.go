@@ -2,13 +2,11 @@ package mcphybrid
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -23,6 +21,7 @@ const (
 	StateConfigured State = "configured" // known, not started
 	StateConnecting State = "connecting" // starting, or listing its tools
 	StateReady      State = "ready"      // serving
+	StateDegraded   State = "degraded"   // serving, but its tools could not be listed again
 	StateDown       State = "down"       // failed to start, or ended
 )
 
@@ -33,7 +32,12 @@ type ServerStatus struct {
 	Since time.Time     // when State was entered
 	Took  time.Duration // from the start until it was ready or failed
 	Tools int           // in the catalog
-	Err   error         // why it is down, else nil
+	Err   error         // why it is down or degraded, else nil
+
+	// Failures is how many attempts to connect have failed in a row, and Retry
+	// when the next one is made; zero if none is.
+	Failures int
+	Retry    time.Time
 }
 
 // limits bound what a server may send and how long it may take.
@@ -43,201 +47,34 @@ type limits struct {
 	maxMessage    int // bytes
 	maxDefinition int // bytes
 	maxTools      int // per server
+
+	reconnect time.Duration // before the first attempt to connect again; negative for none
+	refresh   time.Duration // between listings; negative for none
 }
 
-// A server is one configured MCP server: its connection and how it is doing.
-type server struct {
-	cfg     ServerConfig
-	invalid error // what is wrong with cfg, or nil
-	limits  limits
-	log     *slog.Logger
-
-	mu      sync.Mutex
-	status  ServerStatus
-	conn    *conn // nil unless ready
-	closed  bool
-	abort   context.CancelFunc // ends start, if it runs; or nil
-	started sync.WaitGroup     // done when start has returned
-}
-
-func newServer(cfg ServerConfig, invalid error, l limits, log *slog.Logger) *server {
-	if cfg.StartTimeout > 0 {
-		l.startTimeout = cfg.StartTimeout
-	}
-	if cfg.CallTimeout > 0 {
-		l.callTimeout = cfg.CallTimeout
-	}
-	return &server{
-		cfg: cfg, invalid: invalid, limits: l, log: log,
-		status: ServerStatus{Name: cfg.Name, State: StateConfigured, Since: time.Now()},
-	}
-}
-
-// start connects to the server and lists its tools, within the start timeout.
-// The connection outlives ctx. Besides the usable tools it returns an error
-// for each that is not. It is called once.
-func (s *server) start(ctx context.Context) (defs []*definition, problems []error, err error) {
-	begun := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, s.limits.startTimeout)
-	defer cancel()
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil, nil, ErrClosed
-	}
-	s.abort = cancel
-	s.started.Add(1)
-	s.mu.Unlock()
-	defer s.started.Done()
-
-	s.setState(StateConnecting, nil)
-	c, defs, problems, err := s.connect(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("no answer within %v: %w", s.limits.startTimeout, err)
-	}
-	err = bounded(err)
-
-	s.mu.Lock()
-	s.status.Took = time.Since(begun)
-	s.status.Tools = len(defs)
-	if err == nil && s.closed {
-		err = ErrClosed
-	}
-	if err == nil {
-		s.conn = c
-	}
-	s.mu.Unlock()
-	if err != nil {
-		if c != nil {
-			c.close(0)
-		}
-		s.setState(StateDown, err)
-		return nil, nil, err
-	}
-	s.setState(StateReady, nil)
-	if c.process != nil {
-		// The supervisor: it ends with the process, which ends with close.
-		go func() {
-			<-c.process.exited
-			s.setState(StateDown, c.process.err)
-		}()
-	}
-	return defs, problems, nil
-}
-
-// connect makes the connection and reads the tools. The connection may be
-// there even if there is an error.
-func (s *server) connect(ctx context.Context) (c *conn, defs []*definition, problems []error, err error) {
-	if s.invalid != nil {
-		return nil, nil, nil, s.invalid
-	}
-	if c, err = dial(&s.cfg, s.limits.maxMessage, s.log); err != nil {
-		return nil, nil, nil, err
-	}
-	elements, err := c.list(ctx, s.limits)
-	if err != nil {
-		return c, nil, nil, c.explain(err)
-	}
-	defs, problems, err = parseDefinitions(ctx, s.cfg, elements, s.limits.maxDefinition)
-	for _, d := range defs {
-		d.call = func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
-			return s.call(ctx, d.name, args)
-		}
-	}
-	return c, defs, problems, err
-}
-
-func (s *server) setState(state State, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.status.State == StateDown && state != StateConnecting {
-		return // the first reason is the one to keep
-	}
-	s.status.State, s.status.Err, s.status.Since = state, err, time.Now()
-}
-
-func (s *server) snapshot() ServerStatus {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.status
-}
-
-// call runs a tool by its own name, within the call timeout.
-func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (*mcp.CallToolResult, error) {
-	s.mu.Lock()
-	c, status := s.conn, s.status
-	s.mu.Unlock()
-	if c == nil || status.State != StateReady {
-		if status.Err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrServerDown, status.Err)
-		}
-		return nil, ErrServerDown
-	}
-	return withTimeout(ctx, s.limits.callTimeout, func(ctx context.Context) (*mcp.CallToolResult, error) {
-		var r mcp.CallToolRequest
-		r.Params.Name = tool
-		r.Params.Arguments = args
-		result, err := c.client.CallTool(ctx, r)
-		if isLost(err) {
-			err = fmt.Errorf("%w: %w", ErrServerDown, err)
-		}
-		return result, bounded(err)
-	})
-}
-
-// withTimeout calls f with a context that ends after d, and says so in the
-// error if it was that.
-func withTimeout(ctx context.Context, d time.Duration, f func(context.Context) (*mcp.CallToolResult, error)) (*mcp.CallToolResult, error) {
-	inner, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	result, err := f(inner)
-	if err != nil && inner.Err() != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, fmt.Errorf("no answer within %v: %w", d, context.DeadlineExceeded)
-	}
-	return result, err
-}
-
-// close ends the connection, or the start that is to make one. It returns when
-// nothing of it is left.
-func (s *server) close() {
-	s.mu.Lock()
-	c := s.conn
-	s.conn, s.closed = nil, true
-	if s.abort != nil {
-		s.abort()
-	}
-	s.mu.Unlock()
-	s.started.Wait()
-	s.setState(StateDown, ErrClosed)
-	if c != nil {
-		c.close(exitGrace)
-	}
-}
-
-// A conn is one live connection to a server. The client is initialized once,
-// before anyone else has it.
+// A conn is one live connection to a server. It is opened once, before anyone
+// else has it.
 type conn struct {
 	client  *client.Client
 	process *process        // nil unless the server is a child
 	http    *http.Transport // nil unless it is spoken to over HTTP
+	changed chan struct{}   // holds one: the server said that its tools have changed
+	over    chan struct{}   // closed once the connection is no longer used
 }
 
 // dial makes a connection to the server and, if it is a command, runs it. It
 // does not wait for an answer.
 func dial(cfg *ServerConfig, maxMessage int, log *slog.Logger) (*conn, error) {
+	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{})}
 	g := guard{maxMessage: maxMessage}
 	switch {
 	case cfg.InProcess != nil:
-		t := transport.NewInProcessTransport(cfg.InProcess)
-		return &conn{client: client.NewClient(inProcessTransport{t, g})}, nil
+		c.client = client.NewClient(inProcessTransport{transport.NewInProcessTransport(cfg.InProcess), g})
 	case cfg.URL != "":
-		base := ownTransport()
+		c.http = ownTransport()
 		t, err := transport.NewStreamableHTTP(cfg.URL,
 			transport.WithHTTPBasicClient(&http.Client{
-				Transport:     &limitedHTTP{base: base, maxMessage: maxMessage},
+				Transport:     &limitedHTTP{base: c.http, maxMessage: maxMessage},
 				CheckRedirect: sameHost,
 			}),
 			transport.WithHTTPHeaders(cfg.Headers),
@@ -246,15 +83,36 @@ func dial(cfg *ServerConfig, maxMessage int, log *slog.Logger) (*conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &conn{client: client.NewClient(httpTransport{t, g}), http: base}, nil
+		c.client = client.NewClient(httpTransport{t, g})
 	default:
 		p, err := startProcess(cfg)
 		if err != nil {
 			return nil, err
 		}
+		c.process = p
 		t := transport.NewIO(newFrameReader(p.out, maxMessage, p.expectExit), p, nil)
-		return &conn{client: client.NewClient(stdioTransport{t, g}), process: p}, nil
+		c.client = client.NewClient(stdioTransport{t, g})
 	}
+	// Handlers run where messages are read: they must not wait for any.
+	c.client.OnNotification(func(n mcp.JSONRPCNotification) {
+		switch n.Method {
+		case mcp.MethodNotificationToolsListChanged,
+			mcp.MethodNotificationSubscriptionsAcknowledged: // changes before were not told
+			select {
+			case c.changed <- struct{}{}:
+			default:
+			}
+		}
+	})
+	return c, nil
+}
+
+// exited returns a channel that is closed when the server's process has ended.
+func (c *conn) exited() <-chan struct{} {
+	if c.process == nil {
+		return nil
+	}
+	return c.process.exited
 }
 
 // ownTransport returns an HTTP transport that shares no connection with others,
@@ -267,18 +125,36 @@ func ownTransport() *http.Transport {
 	return &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
 }
 
-// list initializes the connection and returns the elements of the server's
-// tools/list result, as many pages as it has.
-func (c *conn) list(ctx context.Context, limits limits) ([]element, error) {
+// open initializes the connection.
+func (c *conn) open(ctx context.Context) error {
 	// mcp-go ties a child to this context; ours has its own end.
 	if err := c.client.Start(context.WithoutCancel(ctx)); err != nil {
-		return nil, err
+		return err
 	}
 	var hello mcp.InitializeRequest
 	hello.Params.ClientInfo = mcp.Implementation{Name: "mcphybrid", Version: version()}
 	if _, err := c.client.Initialize(ctx, hello); err != nil {
-		return nil, fmt.Errorf("initialize: %w", err)
+		return fmt.Errorf("initialize: %w", err)
 	}
+	return nil
+}
+
+// listen asks a server over HTTP to tell of changes; others do so unasked. It
+// returns what ends that. broken is called if the stream breaks off.
+func (c *conn) listen(ctx context.Context, broken func(error)) (stop func()) {
+	if c.http == nil || c.client.ProtocolVersion() < mcp.ProtocolVersion20260728 {
+		return func() {}
+	}
+	stop, err := c.client.ListenAsync(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, broken)
+	if err != nil { // it can't
+		return func() {}
+	}
+	return stop
+}
+
+// list returns the elements of the server's tools/list result, as many pages
+// as it has.
+func (c *conn) list(ctx context.Context, limits limits) ([]element, error) {
 	l := &listing{limits: limits}
 	result, err := c.client.ListTools(context.WithValue(ctx, listingKey{}, l), mcp.ListToolsRequest{})
 	if errors.Is(err, mcp.ErrMethodNotFound) {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -26,7 +27,7 @@ import (
 func TestChildServer(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{child(t, "child", "noisy")}})
 	// Several pages of two.
-	assert.Equal(t, []string{"mcp_child__big", "mcp_child__env", "mcp_child__exit", "mcp_child__fail", "mcp_child__hang", "mcp_child__mute"},
+	assert.Equal(t, []string{"mcp_child__big", "mcp_child__env", "mcp_child__exit", "mcp_child__exit_read_only", "mcp_child__fail", "mcp_child__hang", "mcp_child__mute", "mcp_child__once"},
 		toolNames(m.InlineTools()))
 
 	t.Setenv("MY_SECRET", "s3cret")
@@ -70,7 +71,7 @@ func TestChildServerHangingCall(t *testing.T) {
 }
 
 func TestChildServerDies(t *testing.T) {
-	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{child(t, "mortal", "plain"), inProcess("other", 3)}})
+	m, _ := newTestManager(t, &Options{Reconnect: -1, Servers: []ServerConfig{child(t, "mortal", "plain"), inProcess("other", 3)}})
 	_, err := m.Call(t.Context(), "mcp_mortal__exit", nil)
 	require.ErrorIs(t, err, ErrServerDown)
 	require.Eventually(t, func() bool { return m.Servers()[0].State == StateDown }, 10*time.Second, time.Millisecond)
@@ -200,12 +201,15 @@ func TestHTTPServer(t *testing.T) {
 		return mcp.NewToolResultText(strings.Repeat("x", 1<<20)), nil
 	})
 	handler := mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true))
+	var mu sync.Mutex
 	var tokens []string
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
 		tokens = append(tokens, r.Header.Get("Authorization"))
+		mu.Unlock()
 		handler.ServeHTTP(w, r)
 	}))
-	defer web.Close()
+	t.Cleanup(web.Close) // after the Manager's: it listens
 
 	m, _ := newTestManager(t, &Options{MaxMessage: 100_000, Servers: []ServerConfig{{
 		Name: "web", URL: web.URL + "/mcp", Headers: map[string]string{"Authorization": "Bearer abc"},
@@ -215,6 +219,8 @@ func TestHTTPServer(t *testing.T) {
 	assert.Equal(t, `echo {"text":"hello"}`, resultText(t, r))
 	_, err = m.Call(t.Context(), "mcp_web__big", nil)
 	assert.ErrorContains(t, err, "a message has more bytes than the limit of 100000")
+	mu.Lock()
+	defer mu.Unlock()
 	for _, token := range tokens {
 		assert.Equal(t, "Bearer abc", token)
 	}

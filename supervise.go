@@ -1,0 +1,438 @@
+package mcphybrid
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// A server is one configured MCP server: how it is doing, and what keeps it
+// so. Whatever happens to it, one of three things follows: an attempt to
+// connect, another listing of its tools over the connection that there is, or
+// nothing until it is called. What either finds goes to the same place,
+// publish.
+type server struct {
+	cfg     ServerConfig
+	invalid error // what is wrong with cfg, or nil
+	limits  limits
+	log     *slog.Logger
+
+	// publish puts the tools that the server has now into the catalog. The
+	// same tool is the same *definition each time.
+	publish func(defs []*definition, problems []error) error
+
+	life    context.Context // ends with close
+	end     context.CancelFunc
+	running sync.WaitGroup // goroutines
+
+	mu      sync.Mutex
+	status  ServerStatus
+	conn    *conn    // nil unless it serves
+	attempt *attempt // that is being made, or nil
+	known   map[string]*definition
+	random  *rand.Rand // of the server's name, so that it is the same in each run
+}
+
+// An attempt is one to connect and to list the tools.
+type attempt struct {
+	done chan struct{} // closed at its end
+	stop context.CancelCauseFunc
+	err  error // valid once done is closed
+}
+
+func newServer(cfg ServerConfig, invalid error, l limits, log *slog.Logger, publish func([]*definition, []error) error) *server {
+	if cfg.StartTimeout > 0 {
+		l.startTimeout = cfg.StartTimeout
+	}
+	if cfg.CallTimeout > 0 {
+		l.callTimeout = cfg.CallTimeout
+	}
+	h := fnv.New64a()
+	h.Write([]byte(cfg.Name))
+	s := &server{
+		cfg: cfg, invalid: invalid, limits: l, log: log, publish: publish,
+		status: ServerStatus{Name: cfg.Name, State: StateConfigured, Since: time.Now()},
+		known:  make(map[string]*definition),
+		random: rand.New(rand.NewPCG(h.Sum64(), 0)),
+	}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// start makes the first attempt to connect, within the start timeout, and
+// returns how it went. If ctx ends before, so does the attempt. If it fails,
+// others follow by themselves.
+func (s *server) start(ctx context.Context) error {
+	s.mu.Lock()
+	a := s.connectLocked()
+	s.mu.Unlock()
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+		a.stop(ctx.Err())
+		<-a.done
+	}
+	return a.err
+}
+
+// connectLocked returns the attempt that is being made, which it begins if
+// there is none.
+func (s *server) connectLocked() *attempt {
+	if s.attempt != nil {
+		return s.attempt
+	}
+	a := &attempt{done: make(chan struct{})}
+	if s.life.Err() != nil {
+		a.err, a.stop = ErrClosed, func(error) {}
+		close(a.done)
+		return a
+	}
+	ctx, stop := context.WithCancelCause(s.life)
+	a.stop = stop
+	s.attempt = a
+	s.status.Retry = time.Time{}
+	s.setLocked(StateConnecting, nil)
+	s.running.Go(func() {
+		defer stop(nil)
+		s.try(ctx, a)
+	})
+	return a
+}
+
+// try makes an attempt. It holds no lock while the server is spoken to, and
+// while what it has is published.
+func (s *server) try(ctx context.Context, a *attempt) {
+	begun := time.Now()
+	c, defs, err := s.connect(ctx)
+	if err != nil && c != nil {
+		c.close(0)
+	}
+
+	s.mu.Lock()
+	s.attempt = nil
+	s.status.Took = time.Since(begun)
+	if err == nil && s.life.Err() != nil {
+		err = ErrClosed
+	}
+	if err == nil {
+		s.conn = c
+		s.status.Failures = 0
+		s.status.Tools = len(defs)
+		s.setLocked(StateReady, nil)
+		s.running.Go(func() { s.watch(c) })
+	} else {
+		s.status.Failures++
+		s.setLocked(StateDown, err)
+		s.retryLocked()
+	}
+	s.mu.Unlock()
+	a.err = err
+	close(a.done)
+}
+
+// connect makes a connection, reads the tools and publishes them, within the
+// start timeout. The connection may be there even if there is an error.
+func (s *server) connect(ctx context.Context) (c *conn, defs []*definition, err error) {
+	if s.invalid != nil {
+		return nil, nil, s.invalid
+	}
+	inner, cancel := context.WithTimeout(ctx, s.limits.startTimeout)
+	defer cancel()
+	c, err = dial(&s.cfg, s.limits.maxMessage, s.log)
+	if err == nil {
+		err = c.open(inner)
+	}
+	if err == nil {
+		defs, err = s.list(inner, c)
+	} else if c != nil {
+		err = c.explain(err)
+	}
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+	case cause != nil && s.life.Err() == nil:
+		err = cause
+	case s.life.Err() != nil:
+		err = ErrClosed
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("no answer within %v: %w", s.limits.startTimeout, err)
+	}
+	return c, defs, bounded(err)
+}
+
+// list reads the tools over c and publishes them.
+func (s *server) list(ctx context.Context, c *conn) ([]*definition, error) {
+	elements, err := c.list(ctx, s.limits)
+	if err != nil {
+		return nil, c.explain(err)
+	}
+	defs, problems, err := parseDefinitions(ctx, s.cfg, elements, s.limits.maxDefinition)
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range defs {
+		defs[i] = s.same(d)
+	}
+	return defs, s.publish(defs, problems)
+}
+
+// same returns the definition of a tool that the server listed before just as
+// it does now, and d if it is new or changed. Only one goroutine at a time
+// lists a server's tools.
+func (s *server) same(d *definition) *definition {
+	if old := s.known[d.name]; old != nil && bytes.Equal(old.raw, d.raw) {
+		return old
+	}
+	d.call = func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
+		return s.call(ctx, d, args)
+	}
+	if len(s.known) >= 2*s.limits.maxTools { // names without end
+		clear(s.known)
+	}
+	s.known[d.name] = d
+	return d
+}
+
+// watch waits for what happens to a connection, until it is over.
+func (s *server) watch(c *conn) {
+	defer c.listen(s.life, func(err error) {
+		if isLost(err) {
+			s.lose(c, err)
+		}
+	})()
+	var refresh <-chan time.Time
+	if s.limits.refresh > 0 {
+		t := time.NewTicker(s.limits.refresh)
+		defer t.Stop()
+		refresh = t.C
+	}
+	for {
+		select {
+		case <-s.life.Done():
+			return
+		case <-c.over:
+			return
+		case <-c.exited():
+			s.lose(c, c.process.err)
+			return
+		case <-c.changed:
+			s.pause(c, coalesce)
+		case <-refresh:
+		}
+		begun := time.Now()
+		if !s.listAgain(c) {
+			return
+		}
+		// However often a server says so, most of the time it is left alone.
+		s.pause(c, 4*time.Since(begun))
+	}
+}
+
+// coalesce is how long further changes are waited for after the first, as
+// servers tell of them one by one.
+const coalesce = 50 * time.Millisecond
+
+// pause waits for d, but no longer than there is c.
+func (s *server) pause(c *conn, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-c.over:
+	case <-c.exited():
+	case <-s.life.Done():
+	}
+}
+
+// listAgain lists the tools again and reports whether c is still of use.
+func (s *server) listAgain(c *conn) bool {
+	select { // what was told until now is what is going to be listed
+	case <-c.changed:
+	default:
+	}
+	ctx, cancel := context.WithTimeout(s.life, s.limits.startTimeout)
+	defer cancel()
+	defs, err := s.list(ctx, c)
+	if s.life.Err() != nil {
+		return false
+	}
+	if isLost(err) {
+		s.lose(c, err)
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != c {
+		return false
+	}
+	if err != nil {
+		s.setLocked(StateDegraded, bounded(err))
+		return true
+	}
+	s.status.Tools = len(defs)
+	if s.status.State == StateDegraded {
+		s.setLocked(StateReady, nil)
+	}
+	return true
+}
+
+// lose gives up a connection, which err says is broken, and sees to another
+// one. Only the first call of it for a connection does anything.
+func (s *server) lose(c *conn, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != c || s.life.Err() != nil {
+		return
+	}
+	s.conn = nil
+	close(c.over)
+	s.running.Go(func() { c.close(0) })
+	s.setLocked(StateDown, bounded(err))
+	s.retryLocked()
+}
+
+// The time before an attempt doubles with each that fails, up to maxBackoff.
+const maxBackoff = time.Minute
+
+// retryLocked plans the next attempt to connect.
+func (s *server) retryLocked() {
+	if s.limits.reconnect < 0 || s.invalid != nil || s.life.Err() != nil {
+		return
+	}
+	wait := s.limits.reconnect << min(max(s.status.Failures-1, 0), 16)
+	wait = min(wait, max(maxBackoff, s.limits.reconnect))
+	wait -= time.Duration(s.random.Int64N(int64(wait/5) + 1)) // so that many do not come at once
+	at := time.Now().Add(wait)
+	s.status.Retry = at
+	s.running.Go(func() {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		select {
+		case <-s.life.Done():
+			return
+		case <-t.C:
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.status.Retry.Equal(at) {
+			s.connectLocked()
+		}
+	})
+}
+
+func (s *server) setLocked(state State, err error) {
+	s.status.State, s.status.Err, s.status.Since = state, err, time.Now()
+}
+
+func (s *server) snapshot() ServerStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status
+}
+
+// call runs a tool, within the call timeout. If the connection breaks, the
+// call is made once more over a new one if the tool's annotations say that this
+// does no harm.
+func (s *server) call(ctx context.Context, d *definition, args json.RawMessage) (*mcp.CallToolResult, error) {
+	return withTimeout(ctx, s.limits.callTimeout, func(ctx context.Context) (*mcp.CallToolResult, error) {
+		for again := d.repeatable(); ; again = false {
+			c, err := s.serving(ctx)
+			if err != nil {
+				return nil, err
+			}
+			var r mcp.CallToolRequest
+			r.Params.Name = d.name
+			r.Params.Arguments = args
+			result, err := c.client.CallTool(ctx, r)
+			if !isLost(err) {
+				return result, bounded(err)
+			}
+			err = c.explain(err)
+			s.lose(c, err)
+			if !again {
+				return nil, fmt.Errorf("%w: %w", ErrServerDown, bounded(err))
+			}
+		}
+	})
+}
+
+// serving returns the connection. It waits for one that is being made, and if
+// it was only just lost, has it made at once. Once an attempt has failed, there
+// is none until its time has come.
+func (s *server) serving(ctx context.Context) (*conn, error) {
+	s.mu.Lock()
+	c, a, status := s.conn, s.attempt, s.status
+	if c == nil && a == nil && status.Failures == 0 && !status.Retry.IsZero() {
+		a = s.connectLocked()
+	}
+	s.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	if a == nil {
+		return nil, status.down()
+	}
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == nil {
+		return nil, s.status.down()
+	}
+	return s.conn, nil
+}
+
+// down returns [ErrServerDown] with what is known.
+func (st ServerStatus) down() error {
+	err := ErrServerDown
+	if st.Err != nil {
+		err = fmt.Errorf("%w: %w", err, st.Err)
+	}
+	if !st.Retry.IsZero() {
+		err = fmt.Errorf("%w; the next attempt to connect is at %s", err, st.Retry.UTC().Format(time.RFC3339Nano))
+	}
+	return err
+}
+
+// close ends the connection, or the attempt to make one. It returns when
+// nothing of it is left.
+func (s *server) close() {
+	s.end()
+	s.mu.Lock()
+	c := s.conn
+	s.conn = nil
+	s.status.Retry = time.Time{}
+	s.setLocked(StateDown, ErrClosed)
+	s.mu.Unlock()
+	if c != nil {
+		close(c.over)
+		c.close(exitGrace)
+	}
+	s.running.Wait()
+}
+
+// withTimeout calls f with a context that ends after d, and says so in the
+// error if it was that.
+func withTimeout(ctx context.Context, d time.Duration, f func(context.Context) (*mcp.CallToolResult, error)) (*mcp.CallToolResult, error) {
+	inner, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	result, err := f(inner)
+	if err != nil && inner.Err() != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("no answer within %v: %w", d, context.DeadlineExceeded)
+	}
+	return result, err
+}

@@ -1,0 +1,223 @@
+package mcphybrid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// soon waits until a condition holds that the rest of the world brings about.
+func soon(t *testing.T, condition func() bool, what ...any) {
+	t.Helper()
+	require.Eventually(t, condition, 15*time.Second, time.Millisecond, what...)
+}
+
+// SPEC F8: what a server says has changed is listed again and becomes one step
+// of the catalog. What is still there stays the same tool.
+func TestSpecF8ListChanged(t *testing.T) {
+	for _, kind := range []string{"in process", "http", "old http"} {
+		t.Run(kind, func(t *testing.T) {
+			s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true))
+			s.AddTools(echoTool("a", "First"), echoTool("b", "Second"))
+			cfg := ServerConfig{Name: "live", InProcess: s}
+			refresh := time.Duration(-1)
+			if kind != "in process" {
+				var opts []mcpserver.StreamableHTTPOption
+				if kind == "old http" { // says nothing, so that it must be asked
+					opts = append(opts, mcpserver.WithStreamableHTTPProtocolVersions(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
+					refresh = 20 * time.Millisecond
+				}
+				cfg = ServerConfig{Name: "live", URL: serveHTTP(t, mcpserver.NewStreamableHTTPServer(s, opts...), "127.0.0.1:0")}
+			}
+			m, r := newTestManager(t, &Options{MaxInline: -1, Refresh: refresh, Servers: []ServerConfig{cfg}})
+			sess := m.NewSession(nil)
+			m.ActivateTools([]string{"mcp_live__b", "mcp_live__a"})
+			before := m.ActiveTools()
+
+			s.AddTools(echoTool("c", "Third"))
+			soon(t, func() bool { return len(m.DeferredTools()) == 1 })
+			assert.Equal(t, before, m.ActiveTools())
+
+			s.DeleteTools("b")
+			soon(t, func() bool { return len(m.ActiveTools()) == 1 })
+			assert.Equal(t, before[1:], m.ActiveTools())
+			_, registered := r.Get("mcp_live__b")
+			soon(t, func() bool { _, registered = r.Get("mcp_live__b"); return !registered })
+			result, err := sess.Call(t.Context(), "mcp_live__b", nil)
+			require.ErrorIs(t, err, ErrUnknownTool)
+			var unknown *UnknownToolError
+			require.ErrorAs(t, err, &unknown)
+			assert.WithinDuration(t, time.Now(), unknown.Gone, time.Minute)
+			assert.Contains(t, resultText(t, result), "mcp_live__b is gone: its server does not have it since ")
+
+			s.AddTools(echoTool("b", "Second"))
+			soon(t, func() bool { _, err := sess.Call(t.Context(), "mcp_live__b", nil); return err == nil })
+			assert.Same(t, before[0].def, m.cur.Load().byName["mcp_live__b"].tool.def, "the same tool")
+
+			s.AddTools(echoTool("a", "First, and changed"))
+			soon(t, func() bool { return m.cur.Load().byName["mcp_live__a"].tool.Description() == "First, and changed" })
+			assert.NoError(t, check(m, sess))
+		})
+	}
+}
+
+// serveHTTP serves h on a port of the loopback until the test ends, and
+// returns the address of MCP there.
+func serveHTTP(t *testing.T, h http.Handler, address string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	require.NoError(t, err)
+	web := &http.Server{Handler: h}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = web.Serve(l)
+	}()
+	t.Cleanup(func() { web.Close(); <-served })
+	return fmt.Sprintf("http://%s/mcp", l.Addr())
+}
+
+// A storm of notifications costs a few listings.
+func TestListChangedStorm(t *testing.T) {
+	var lists atomic.Int64
+	hooks := &mcpserver.Hooks{}
+	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { lists.Add(1) })
+	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
+	s.AddTools(echoTool("tool_0", ""))
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "live", InProcess: s}}})
+	for i := range 1000 {
+		s.AddTools(echoTool(fmt.Sprintf("tool_%d", i), ""))
+	}
+	soon(t, func() bool { return m.Stats().Tools == 1000 })
+	assert.Less(t, lists.Load(), int64(100))
+}
+
+// A child that dies is back for the next call; the call that killed it, and
+// one that must not be made twice, says that it is down.
+func TestServerIsStartedAgain(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{child(t, "mortal", "plain"), inProcess("other", 3)}})
+	tools := m.InlineTools()
+	for range 3 {
+		_, err := m.Call(t.Context(), "mcp_mortal__exit", nil)
+		require.ErrorIs(t, err, ErrServerDown)
+		r, err := m.Call(t.Context(), "mcp_mortal__big", `{"n":3}`)
+		require.NoError(t, err, "it does not wait for the time of the next attempt")
+		assert.Equal(t, "xxx", resultText(t, r))
+	}
+	// Nobody has to call it.
+	_, err := m.Call(t.Context(), "mcp_mortal__exit", nil)
+	require.ErrorIs(t, err, ErrServerDown)
+	soon(t, func() bool { return m.Servers()[0].State == StateReady })
+	assert.Equal(t, tools, m.InlineTools(), "the same tools")
+}
+
+// A call that may be made twice is, once.
+func TestRepeatableCallIsMadeAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "died")
+	cfg := child(t, "mortal", "plain")
+	cfg.Env["DIED"] = file
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{cfg}})
+	r, err := m.Call(t.Context(), "mcp_mortal__once", nil)
+	require.NoError(t, err)
+	assert.Equal(t, "alive", resultText(t, r))
+	died, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "x", string(died), "it died once")
+	_, err = m.Call(t.Context(), "mcp_mortal__exit_read_only", nil)
+	require.ErrorIs(t, err, ErrServerDown, "and not for ever")
+}
+
+// A server that can't be started is tried again, less and less often, and a
+// call meanwhile says so at once.
+func TestBackoff(t *testing.T) {
+	m := NewManager(&Options{Reconnect: 10 * time.Millisecond, Servers: []ServerConfig{child(t, "broken", "dead")}})
+	defer m.Close()
+	require.ErrorContains(t, m.Start(t.Context()), `mcphybrid: server "broken": `)
+	st := m.Servers()[0]
+	assert.Equal(t, StateDown, st.State)
+	assert.Equal(t, 1, st.Failures)
+	soon(t, func() bool { return m.Servers()[0].Failures >= 4 && m.Servers()[0].State == StateDown })
+	st = m.Servers()[0]
+	wait := st.Retry.Sub(st.Since)
+	assert.InDelta(t, 70, wait.Milliseconds(), 75, "10 ms, 20, 40, 80 or more, each up to a fifth less")
+	_, err := m.sources[0].server.serving(t.Context())
+	assert.ErrorIs(t, err, ErrServerDown)
+
+	s := newServer(ServerConfig{Name: "x"}, nil, limits{reconnect: time.Second}, nil, nil)
+	for failures, most := range []time.Duration{time.Second, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, time.Minute, time.Minute} {
+		s.mu.Lock()
+		s.status.Failures = failures
+		s.retryLocked()
+		wait := time.Until(s.status.Retry)
+		s.mu.Unlock()
+		assert.LessOrEqual(t, wait, most)
+		assert.Greater(t, wait, most*3/4)
+	}
+	s.status.Failures = 1 << 30
+	s.retryLocked()
+	s.close()
+}
+
+// A server over HTTP that is gone for a while, and comes back as a new one, is
+// found again.
+func TestHTTPServerComesBack(t *testing.T) {
+	s := mcpserver.NewMCPServer("web", "1")
+	s.AddTools(echoTool("echo", "Echoes"))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	var web *http.Server
+	serve := func(l net.Listener) {
+		web = &http.Server{Handler: mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true))}
+		go func(w *http.Server) { _ = w.Serve(l) }(web)
+	}
+	serve(l)
+	m, _ := newTestManager(t, &Options{Reconnect: 10 * time.Millisecond, Servers: []ServerConfig{{Name: "web", URL: "http://" + address + "/mcp"}}})
+	t.Cleanup(func() { web.Close() })
+	_, err = m.Call(t.Context(), "mcp_web__echo", nil)
+	require.NoError(t, err)
+
+	require.NoError(t, web.Close())
+	soon(t, func() bool { _, err := m.Call(t.Context(), "mcp_web__echo", nil); return errors.Is(err, ErrServerDown) })
+	soon(t, func() bool { return m.Servers()[0].Failures > 1 })
+	l, err = net.Listen("tcp", address)
+	require.NoError(t, err)
+	serve(l)
+	soon(t, func() bool { _, err := m.Call(t.Context(), "mcp_web__echo", nil); return err == nil })
+	assert.Equal(t, StateReady, m.Servers()[0].State)
+}
+
+// A server whose list can't be read any more serves on with what it had.
+func TestDegraded(t *testing.T) {
+	var broken atomic.Bool
+	hooks := &mcpserver.Hooks{}
+	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) {
+		if broken.Load() {
+			panic("no list today")
+		}
+	})
+	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
+	s.AddTools(echoTool("a", ""))
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "live", InProcess: s}}})
+	broken.Store(true)
+	s.AddTools(echoTool("b", ""))
+	soon(t, func() bool { return m.Servers()[0].State == StateDegraded })
+	assert.ErrorContains(t, m.Servers()[0].Err, "no list today")
+	_, err := m.Call(t.Context(), "mcp_live__a", nil)
+	assert.NoError(t, err)
+	broken.Store(false)
+	s.AddTools(echoTool("c", ""))
+	soon(t, func() bool { return m.Servers()[0].State == StateReady && m.Stats().Tools == 3 })
+}
