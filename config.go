@@ -47,6 +47,10 @@ type ServerConfig struct {
 	// Disabled keeps the server out of the Manager.
 	Disabled bool
 
+	// Eager starts the server with the Manager even if its tools are known
+	// from [Options.Cache].
+	Eager bool
+
 	// Tools says which of the server's tools to take, by their own names. The
 	// others do not exist for the Manager.
 	Tools Access
@@ -75,6 +79,7 @@ const maxConfigBytes = 4 << 20
 //	"url", "headers"                  for streamable HTTP, and
 //
 //	"disabled"      true to leave it out
+//	"eager"         see [ServerConfig.Eager]
 //	"tools"         {"allow": […], "deny": […]}: names or patterns, see [Access]
 //	"prefix"        see [ServerConfig.Prefix]
 //	"timeout"       to start and list, "20s" or a number of milliseconds
@@ -153,6 +158,7 @@ func parseServer(name string, data []byte, lookup func(string) (string, bool)) (
 		URL      string            `json:"url"`
 		Headers  map[string]string `json:"headers"`
 		Disabled bool              `json:"disabled"`
+		Eager    bool              `json:"eager"`
 		Tools    struct {
 			Allow []string `json:"allow"`
 			Deny  []string `json:"deny"`
@@ -173,7 +179,7 @@ func parseServer(name string, data []byte, lookup func(string) (string, bool)) (
 	}
 	sc := ServerConfig{
 		Name: name, Command: in.Command, Args: in.Args, Env: in.Env, Dir: in.Dir,
-		URL: in.URL, Headers: in.Headers, Disabled: in.Disabled, Tools: Access(in.Tools), Prefix: in.Prefix,
+		URL: in.URL, Headers: in.Headers, Disabled: in.Disabled, Eager: in.Eager, Tools: Access(in.Tools), Prefix: in.Prefix,
 		StartTimeout: time.Duration(start), CallTimeout: time.Duration(call),
 	}
 	if sc.Disabled {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // session makes a Session's methods the Manager's: it is its own default
@@ -37,6 +38,9 @@ type Manager struct {
 	closing  sync.Once
 
 	cur atomic.Pointer[catalog] // never nil; stored with mu held
+
+	cacheMu sync.Mutex   // held while the catalog is stored
+	opening atomic.Int32 // Starts that are under way
 
 	usageMu sync.Mutex
 	usage   map[string]*Usage // by server
@@ -80,7 +84,7 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 	l := limits{
 		startTimeout: m.opts.StartTimeout, callTimeout: m.opts.CallTimeout,
 		maxMessage: m.opts.MaxMessage, maxDefinition: m.opts.MaxDefinition, maxTools: m.opts.MaxTools,
-		reconnect: m.opts.Reconnect, refresh: m.opts.Refresh,
+		reconnect: m.opts.Reconnect, refresh: m.opts.Refresh, idle: m.opts.IdleTimeout,
 	}
 	src := &source{name: cfg.Name}
 	src.server = newServer(cfg, invalid, l, m.opts.Logger, func(defs []*definition, problems []error) error {
@@ -102,7 +106,10 @@ func (m *Manager) setTools(src *source, defs []*definition, problems []error) er
 		return nil
 	})
 	if err == errNoChange {
-		return nil
+		err = nil
+	}
+	if err == nil && m.opening.Load() == 0 { // else Start does, for all at once
+		m.saveCache()
 	}
 	return err
 }
@@ -136,6 +143,21 @@ func (m *Manager) Start(ctx context.Context) error {
 	m.starting.Add(len(waiting))
 	m.mu.Unlock()
 
+	stale, err := m.loadCache(waiting)
+	if err != nil {
+		m.opts.Logger.Warn("mcphybrid: the catalog could not be loaded", "error", err)
+	}
+	for _, src := range stale {
+		src.server.begin()
+	}
+	waiting = slices.DeleteFunc(waiting, func(src *source) bool {
+		known := src.server.lastListed() != time.Time{}
+		if known {
+			m.starting.Done()
+		}
+		return known
+	})
+	m.opening.Add(1)
 	errs := make([]error, len(waiting))
 	var wg sync.WaitGroup
 	for i, src := range waiting {
@@ -145,6 +167,10 @@ func (m *Manager) Start(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
+	m.opening.Add(-1)
+	if len(waiting) > 0 {
+		m.saveCache()
+	}
 	return errors.Join(errs...)
 }
 
@@ -219,8 +245,10 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 		m.sources = slices.DeleteFunc(m.sources, func(other *source) bool { return other == src })
 		m.mu.Unlock()
 		src.server.close()
+		return err
 	}
-	return err
+	m.saveCache()
+	return nil
 }
 
 // RemoveServer takes the server of that name, or the tools added under it, out

@@ -169,6 +169,19 @@ type Options struct {
 	StartTimeout time.Duration
 	CallTimeout  time.Duration
 
+	// Cache, if not nil, keeps the servers' tools from one run to the next: see
+	// [FileStore]. [Manager.Start] then returns with the catalog of the servers
+	// that it knows before any of them runs. Such a server is started by the
+	// first call of one of its tools or, if they were listed longer ago than
+	// Refresh, in the background; how its tools have changed since is then
+	// published like any change.
+	Cache Store
+
+	// IdleTimeout is how long a server runs without a call before it is
+	// stopped; the next call starts it again. Servers in this process are not
+	// stopped. If zero, none is.
+	IdleTimeout time.Duration
+
 	// Reconnect is how long after a server was lost, or could not be started,
 	// it is started again; after each further failure twice as long, up to a
 	// minute. A call of one of its tools does not wait for the first time.
@@ -236,6 +249,7 @@ func (o *Options) setDefaults() {
 	number("MaxTools", &o.MaxTools, DefaultMaxTools)
 	period("StartTimeout", &o.StartTimeout, DefaultStartTimeout)
 	period("CallTimeout", &o.CallTimeout, DefaultCallTimeout)
+	period("IdleTimeout", &o.IdleTimeout, 0)
 	o.Reconnect = cmp.Or(o.Reconnect, DefaultReconnect)
 	o.Refresh = cmp.Or(o.Refresh, DefaultRefresh)
 	o.Ranker = cmp.Or(o.Ranker, RankerDefault)

@@ -19,6 +19,7 @@ type State string
 
 const (
 	StateConfigured State = "configured" // known, not started
+	StateCached     State = "cached"     // not running, its tools known; a call starts it
 	StateConnecting State = "connecting" // starting, or listing its tools
 	StateReady      State = "ready"      // serving
 	StateDegraded   State = "degraded"   // serving, but its tools could not be listed again
@@ -50,6 +51,7 @@ type limits struct {
 
 	reconnect time.Duration // before the first attempt to connect again; negative for none
 	refresh   time.Duration // between listings; negative for none
+	idle      time.Duration // without a call, until it is stopped; 0 for ever
 }
 
 // A conn is one live connection to a server. It is opened once, before anyone

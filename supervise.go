@@ -36,10 +36,13 @@ type server struct {
 
 	mu      sync.Mutex
 	status  ServerStatus
-	conn    *conn    // nil unless it serves
-	attempt *attempt // that is being made, or nil
-	known   map[string]*definition
-	random  *rand.Rand // of the server's name, so that it is the same in each run
+	conn    *conn                  // nil unless it serves
+	attempt *attempt               // that is being made, or nil
+	calls   int                    // that have the connection
+	called  time.Time              // when the last of them ended
+	known   map[string]*definition // by own name; only used by who lists
+	listed  time.Time              // when the tools were last listed; zero if never
+	random  *rand.Rand             // of the server's name, so that it is the same in each run
 }
 
 // An attempt is one to connect and to list the tools.
@@ -84,6 +87,13 @@ func (s *server) start(ctx context.Context) error {
 	return a.err
 }
 
+// begin makes the first attempt to connect in the background.
+func (s *server) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.connectLocked()
+}
+
 // connectLocked returns the attempt that is being made, which it begins if
 // there is none.
 func (s *server) connectLocked() *attempt {
@@ -125,6 +135,7 @@ func (s *server) try(ctx context.Context, a *attempt) {
 	}
 	if err == nil {
 		s.conn = c
+		s.called = time.Now()
 		s.status.Failures = 0
 		s.status.Tools = len(defs)
 		s.setLocked(StateReady, nil)
@@ -181,7 +192,16 @@ func (s *server) list(ctx context.Context, c *conn) ([]*definition, error) {
 	for i, d := range defs {
 		defs[i] = s.same(d)
 	}
+	s.mu.Lock()
+	s.listed = time.Now()
+	s.mu.Unlock()
 	return defs, s.publish(defs, problems)
+}
+
+func (s *server) lastListed() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listed
 }
 
 // same returns the definition of a tool that the server listed before just as
@@ -214,6 +234,10 @@ func (s *server) watch(c *conn) {
 		defer t.Stop()
 		refresh = t.C
 	}
+	var idle <-chan time.Time
+	if s.limits.idle > 0 && s.cfg.InProcess == nil {
+		idle = time.After(s.limits.idle)
+	}
 	for {
 		select {
 		case <-s.life.Done():
@@ -223,6 +247,13 @@ func (s *server) watch(c *conn) {
 		case <-c.exited():
 			s.lose(c, c.process.err)
 			return
+		case <-idle:
+			wait, resting := s.rest(c)
+			if resting {
+				return
+			}
+			idle = time.After(wait)
+			continue
 		case <-c.changed:
 			s.pause(c, coalesce)
 		case <-refresh:
@@ -352,6 +383,7 @@ func (s *server) call(ctx context.Context, d *definition, args json.RawMessage) 
 			r.Params.Name = d.name
 			r.Params.Arguments = args
 			result, err := c.client.CallTool(ctx, r)
+			s.done()
 			if !isLost(err) {
 				return result, bounded(err)
 			}
@@ -364,14 +396,18 @@ func (s *server) call(ctx context.Context, d *definition, args json.RawMessage) 
 	})
 }
 
-// serving returns the connection. It waits for one that is being made, and if
-// it was only just lost, has it made at once. Once an attempt has failed, there
-// is none until its time has come.
+// serving returns the connection, which is not given up for want of calls until
+// done is called. It waits for one that is being made, and has
+// it made if the server has not run yet or was only just lost. Once an attempt
+// has failed, there is none until its time has come.
 func (s *server) serving(ctx context.Context) (*conn, error) {
 	s.mu.Lock()
 	c, a, status := s.conn, s.attempt, s.status
-	if c == nil && a == nil && status.Failures == 0 && !status.Retry.IsZero() {
+	if c == nil && a == nil && status.Failures == 0 && (status.State == StateCached || !status.Retry.IsZero()) {
 		a = s.connectLocked()
+	}
+	if c != nil {
+		s.calls++
 	}
 	s.mu.Unlock()
 	if c != nil {
@@ -390,7 +426,31 @@ func (s *server) serving(ctx context.Context) (*conn, error) {
 	if s.conn == nil {
 		return nil, s.status.down()
 	}
+	s.calls++
 	return s.conn, nil
+}
+
+func (s *server) done() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls--
+	s.called = time.Now()
+}
+
+// rest gives up a connection that nobody needs until the next call, and
+// reports whether it did. If not, wait is when to look again.
+func (s *server) rest(c *conn) (wait time.Duration, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wait = s.limits.idle - time.Since(s.called)
+	if s.conn != c || s.life.Err() != nil || s.calls > 0 || wait > 0 {
+		return max(wait, s.limits.idle/8), false
+	}
+	s.conn = nil
+	close(c.over)
+	s.running.Go(func() { c.close(exitGrace) })
+	s.setLocked(StateCached, nil)
+	return 0, true
 }
 
 // down returns [ErrServerDown] with what is known.

@@ -2,7 +2,10 @@
 // configuration file: which of their tools are inline and which deferred, and
 // what that saves; and tries a search or a call.
 //
-//	go run ./examples/inspect -config mcp.json [-json] [-query Q] [-call NAME -args JSON]
+//	go run ./examples/inspect -config mcp.json [-json] [-query Q] [-call NAME -args JSON] [-cache FILE]
+//
+// With -cache, the tools of servers that were there in the last five minutes
+// are taken from the file, and a server is started only if it is called.
 package main
 
 import (
@@ -69,6 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 	query := flags.String("query", "", "search the deferred tools")
 	call := flags.String("call", "", "call the tool of this registered `name`")
 	arguments := flags.String("args", "{}", "the arguments of the call, as `JSON`")
+	cache := flags.String("cache", "", "keep the tools in this `file`, and start from it")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -83,7 +87,11 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 		}
 		fmt.Fprintln(stderr, err) // the other servers work
 	}
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: cfg.Servers})
+	opts := &mcphybrid.Options{Servers: cfg.Servers, Reconnect: -1}
+	if *cache != "" {
+		opts.Cache = mcphybrid.FileStore(*cache)
+	}
+	mgr := mcphybrid.NewManager(opts)
 	defer mgr.Close()
 
 	show := newProgress(stderr, mgr.Servers)
@@ -138,7 +146,7 @@ func newReport(mgr *mcphybrid.Manager) report {
 		r.Deferred = append(r.Deferred, t.Name())
 	}
 	tokens := mgr.Stats().Tokens
-	r.Tokens = tokenReport{tokens.All, tokens.Inline, tokens.Sections}
+	r.Tokens = tokenReport{tokens.All, tokens.Inline + tokens.Meta, tokens.Sections}
 	for _, p := range mgr.Problems() {
 		r.Problems = append(r.Problems, p.Error())
 	}

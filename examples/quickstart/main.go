@@ -87,10 +87,10 @@ func show(ctx context.Context, w io.Writer, dir string) error {
 	}
 
 	st = sess.Stats()
-	sent := st.Tokens.Inline + st.Tokens.Active + st.Tokens.Sections
+	sent := st.Tokens.Inline + st.Tokens.Meta + st.Tokens.Active + st.Tokens.Sections
 	heading(w, "Tokens, estimated")
 	fmt.Fprintf(w, "all %d definitions                  %6d\n", st.Tools, st.Tokens.All)
-	fmt.Fprintf(w, "sent: inline and search tool          %6d\n", st.Tokens.Inline)
+	fmt.Fprintf(w, "sent: inline and search tool          %6d\n", st.Tokens.Inline+st.Tokens.Meta)
 	fmt.Fprintf(w, "      %d active tools                  %6d\n", st.Active, st.Tokens.Active)
 	fmt.Fprintf(w, "      prompt sections                 %6d\n", st.Tokens.Sections)
 	fmt.Fprintf(w, "saved in each request                 %6d  (%d %%)\n", st.Tokens.All-sent, 100*(st.Tokens.All-sent)/st.Tokens.All)

@@ -1,0 +1,162 @@
+package mcphybrid
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// aStore is a Store in memory.
+type aStore struct {
+	mu   sync.Mutex
+	data []byte
+	err  error
+}
+
+func (s *aStore) Load() ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.data, s.err
+}
+
+func (s *aStore) Save(data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.data = data
+	return s.err
+}
+
+// SPEC B2: with what was stored, there is a catalog before any server runs,
+// equal to the byte, and the first call starts its server, once.
+func TestSpecB2StartFromTheCache(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.json")
+	options := func() *Options {
+		return &Options{MaxInline: 3, Cache: FileStore(path), Servers: []ServerConfig{child(t, "one", "plain"), child(t, "two", "plain")}}
+	}
+	first, _ := newTestManager(t, options())
+	sections, tools := sentBytes(first.session)
+	fingerprint := first.cur.Load().fingerprint()
+	for _, st := range first.Servers() {
+		assert.Equal(t, StateReady, st.State)
+	}
+	require.NoError(t, first.Close())
+
+	m, _ := newTestManager(t, options())
+	for _, st := range m.Servers() {
+		assert.Equal(t, StateCached, st.State)
+		assert.Equal(t, 8, st.Tools)
+	}
+	assert.Equal(t, fingerprint, m.cur.Load().fingerprint())
+	nowSections, nowTools := sentBytes(m.session)
+	assert.Equal(t, sections, nowSections)
+	assert.Equal(t, tools, nowTools)
+	assert.NotEmpty(t, m.Search("test tool big", 5))
+
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			r, err := m.Call(t.Context(), "mcp_two__env", nil)
+			if assert.NoError(t, err) {
+				assert.Contains(t, resultText(t, r), "TEST_SERVER=plain")
+			}
+		})
+	}
+	wg.Wait()
+	assert.Equal(t, StateCached, m.Servers()[0].State, "nobody called it")
+	assert.Equal(t, StateReady, m.Servers()[1].State)
+	assert.Len(t, children(os.Getpid()), 1, "one start for all calls")
+	assert.Equal(t, fingerprint, m.cur.Load().fingerprint())
+	assert.NoError(t, check(m))
+}
+
+// What has changed since is published like any change, and stored.
+func TestCacheIsCheckedAgainstTheServer(t *testing.T) {
+	store := &aStore{}
+	options := func(list string) *Options {
+		cfg := child(t, "raw", "raw")
+		cfg.Env["LIST"] = list // not part of what the cache goes by
+		return &Options{Cache: store, Servers: []ServerConfig{cfg}}
+	}
+	old := `{"tools":[{"name":"a", "description":"<&>", "inputSchema":{"type": "object"}},{"name":"b","inputSchema":{"type":"object"}}]}`
+	m, _ := newTestManager(t, options(old))
+	require.NoError(t, m.Close())
+
+	m, _ = newTestManager(t, options(strings.Replace(old, `"b"`, `"c"`, 1)))
+	s := m.NewSession(nil)
+	assert.Equal(t, []string{"mcp_raw__a", "mcp_raw__b"}, namesOf(s.Tools()))
+	before := m.InlineTools()[0]
+	_, err := s.Call(t.Context(), "mcp_raw__a", nil)
+	require.ErrorContains(t, err, "no such method", "it has run")
+	assert.Equal(t, []string{"mcp_raw__a", "mcp_raw__c"}, namesOf(s.InlineTools()))
+	assert.Same(t, before, m.InlineTools()[0])
+	assert.Equal(t, []string{"mcp_raw__a", "mcp_raw__b", "mcp_raw__c"}, namesOf(s.Tools()))
+	soon(t, func() bool { data, _ := store.Load(); return strings.Contains(string(data), `\"name\":\"c\"`) })
+}
+
+// An old list is read again in the background, an eager server is started, and
+// what does not fit the configuration is not used.
+func TestCacheLifetime(t *testing.T) {
+	store := &aStore{}
+	first, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
+	require.NoError(t, first.Close())
+	stored, _ := store.Load()
+	states := func(opts Options, cfg ServerConfig) State {
+		opts.Cache = store
+		opts.Servers = []ServerConfig{cfg}
+		m, _ := newTestManager(t, &opts)
+		defer m.Close()
+		assert.Len(t, m.InlineTools(), 8)
+		soon(t, func() bool { return m.Servers()[0].State != StateConnecting })
+		return m.Servers()[0].State
+	}
+	assert.Equal(t, StateCached, states(Options{}, child(t, "one", "plain")))
+	assert.Equal(t, StateReady, states(Options{Refresh: time.Nanosecond}, child(t, "one", "plain")))
+	eager := child(t, "one", "plain")
+	eager.Eager = true
+	assert.Equal(t, StateReady, states(Options{}, eager))
+	other := child(t, "one", "plain")
+	other.Args = []string{"-x"}
+	assert.Equal(t, StateReady, states(Options{}, other))
+
+	for _, data := range []string{"", "{", `{"version":9}`, `{"version":1,"servers":[]}`, `{"version":1,"servers":{"one":{}}}`,
+		strings.Replace(string(stored), `"tools":[`, `"tools":[5,`, 1)} {
+		store.data = []byte(data)
+		assert.Equal(t, StateReady, states(Options{}, child(t, "one", "plain")), data)
+	}
+	store.err = errors.New("disk on fire")
+	assert.Equal(t, StateReady, states(Options{}, child(t, "one", "plain")))
+}
+
+// The store holds neither environment nor headers.
+func TestCacheHasNoSecrets(t *testing.T) {
+	store := &aStore{}
+	cfg := child(t, "one", "plain")
+	cfg.Env["TOKEN"] = "s3cret"
+	m, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{cfg}})
+	require.NoError(t, m.Close())
+	data, _ := store.Load()
+	require.True(t, json.Valid(data))
+	assert.NotContains(t, string(data), "s3cret")
+	web := ServerConfig{URL: "http://h/?key=s3cret", Headers: map[string]string{"A": "s3cret"}}
+	assert.Len(t, web.cacheKey(), 32)
+}
+
+// A server that nobody calls is stopped, and started by the next call.
+func TestIdleServerIsStopped(t *testing.T) {
+	m, _ := newTestManager(t, &Options{IdleTimeout: 50 * time.Millisecond, Servers: []ServerConfig{child(t, "one", "plain")}})
+	for range 2 {
+		soon(t, func() bool { return m.Servers()[0].State == StateCached && len(children(os.Getpid())) == 0 })
+		assert.Len(t, m.InlineTools(), 8)
+		r, err := m.Call(t.Context(), "mcp_one__big", `{"n":2}`)
+		require.NoError(t, err)
+		assert.Equal(t, "xx", resultText(t, r))
+	}
+}
