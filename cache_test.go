@@ -52,7 +52,7 @@ func TestSpecB2StartFromTheCache(t *testing.T) {
 	m, _ := newTestManager(t, options())
 	for _, st := range m.Servers() {
 		assert.Equal(t, StateCached, st.State)
-		assert.Equal(t, 8, st.Tools)
+		assert.Equal(t, 6, st.Tools)
 	}
 	assert.Equal(t, fingerprint, m.cur.Load().fingerprint())
 	nowSections, nowTools := sentBytes(m.session)
@@ -113,7 +113,7 @@ func TestCacheLifetime(t *testing.T) {
 		opts.Servers = []ServerConfig{cfg}
 		m, _ := newTestManager(t, &opts)
 		defer m.Close()
-		assert.Len(t, m.InlineTools(), 8)
+		assert.Len(t, m.InlineTools(), 6)
 		soon(t, func() bool { return m.Servers()[0].State != StateConnecting })
 		return m.Servers()[0].State
 	}
@@ -154,7 +154,7 @@ func TestIdleServerIsStopped(t *testing.T) {
 	m, _ := newTestManager(t, &Options{IdleTimeout: 50 * time.Millisecond, Servers: []ServerConfig{child(t, "one", "plain")}})
 	for range 2 {
 		soon(t, func() bool { return m.Servers()[0].State == StateCached && len(children(os.Getpid())) == 0 })
-		assert.Len(t, m.InlineTools(), 8)
+		assert.Len(t, m.InlineTools(), 6)
 		r, err := m.Call(t.Context(), "mcp_one__big", `{"n":2}`)
 		require.NoError(t, err)
 		assert.Equal(t, "xx", resultText(t, r))

@@ -102,14 +102,16 @@ func childServer() *mcpserver.MCPServer {
 			return mcp.NewToolResultText(run()), nil
 		})
 	}
-	readOnly("exit_read_only", func() string { os.Exit(4); return "" })
-	readOnly("once", func() string { // dies the first time that it is called
-		if _, err := os.Stat(os.Getenv("DIED")); err != nil {
-			_ = os.WriteFile(os.Getenv("DIED"), []byte("x"), 0o600)
-			os.Exit(4)
-		}
-		return "alive"
-	})
+	if died := os.Getenv("DIED"); died != "" {
+		readOnly("exit_read_only", func() string { os.Exit(4); return "" })
+		readOnly("once", func() string { // dies the first time that it is called
+			if _, err := os.Stat(died); err != nil {
+				_ = os.WriteFile(died, []byte("x"), 0o600)
+				os.Exit(4)
+			}
+			return "alive"
+		})
+	}
 	add("fail", func(context.Context, mcp.CallToolRequest) (string, error) {
 		return "", fmt.Errorf("no such luck")
 	})

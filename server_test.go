@@ -27,7 +27,7 @@ import (
 func TestChildServer(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{child(t, "child", "noisy")}})
 	// Several pages of two.
-	assert.Equal(t, []string{"mcp_child__big", "mcp_child__env", "mcp_child__exit", "mcp_child__exit_read_only", "mcp_child__fail", "mcp_child__hang", "mcp_child__mute", "mcp_child__once"},
+	assert.Equal(t, []string{"mcp_child__big", "mcp_child__env", "mcp_child__exit", "mcp_child__fail", "mcp_child__hang", "mcp_child__mute"},
 		toolNames(m.InlineTools()))
 
 	t.Setenv("MY_SECRET", "s3cret")

@@ -1,19 +1,102 @@
 package mcphybrid
 
-import "os"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
 
+// A Store keeps one small document from one run of a program to the next. Its
+// methods may be called concurrently.
 type Store interface {
+	// Load returns the document that was saved last, or nil if none was yet.
 	Load() ([]byte, error)
+
+	// Save replaces the document by data, or changes nothing and returns an
+	// error.
 	Save(data []byte) error
 }
+
+const (
+	maxStoreBytes = 64 << 20 // many thousand tools
+	storeTooLarge = "mcphybrid: the document of %s has more than 64 MiB"
+)
+
+// FileStore returns a [Store] in a file of at most 64 MiB, whose folder must
+// exist. A crash at any moment leaves the old document or the new one. Several
+// processes may save at once: the last one wins. The file is its owner's alone
+// and is replaced by each Save, also if it is a symbolic link.
+func FileStore(path string) Store { return fileStore(path) }
+
 type fileStore string
 
-func FileStore(path string) Store { return fileStore(path) }
-func (f fileStore) Load() ([]byte, error) {
-	b, err := os.ReadFile(string(f))
-	if os.IsNotExist(err) {
+func (s fileStore) Load() (data []byte, err error) {
+	f, err := os.Open(string(s))
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return b, err
+	if err == nil {
+		defer f.Close()
+		data, err = io.ReadAll(io.LimitReader(f, maxStoreBytes+1))
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("mcphybrid: %w", err)
+	case len(data) > maxStoreBytes:
+		return nil, fmt.Errorf(storeTooLarge, s)
+	}
+	return data, nil
 }
-func (f fileStore) Save(data []byte) error { return os.WriteFile(string(f), data, 0o600) }
+
+func (s fileStore) Save(data []byte) error {
+	if len(data) > maxStoreBytes {
+		return fmt.Errorf(storeTooLarge, s)
+	}
+	folder, base := filepath.Dir(string(s)), filepath.Base(string(s))
+	removeStale(folder, base)
+	f, err := os.CreateTemp(folder, base+".*.tmp") // mode 0600
+	if err != nil {
+		return fmt.Errorf("mcphybrid: %w", err)
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = replace(string(s), f.Name())
+	}
+	if err != nil {
+		return fmt.Errorf("mcphybrid: %w", errors.Join(err, os.Remove(f.Name())))
+	}
+	if d, err := os.Open(folder); err == nil {
+		_ = errors.Join(d.Sync(), d.Close()) // the new document is in place: an error would deny it
+	}
+	return nil
+}
+
+func replace(path, by string) (err error) {
+	for range 20 {
+		if err = os.Rename(by, path); err == nil || runtime.GOOS != "windows" {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond) // Windows refuses while somebody has the file open
+	}
+	return err
+}
+
+// removeStale removes what programs left that crashed within Save. One that
+// takes longer than ten minutes is taken for crashed: it fails.
+func removeStale(folder, base string) {
+	list, _ := os.ReadDir(folder)
+	for _, e := range list {
+		random, ours := strings.CutPrefix(e.Name(), base+".")
+		ours = ours && strings.TrimLeft(random, "0123456789") == ".tmp"
+		if info, err := e.Info(); ours && err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > 10*time.Minute {
+			_ = os.Remove(filepath.Join(folder, e.Name()))
+		}
+	}
+}
