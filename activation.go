@@ -25,6 +25,15 @@ func (s *Session) ActivateToolIfDeferred(name string) bool {
 // left the catalog meanwhile does not stay registered, and what has come into
 // its place is registered instead.
 func (s *Session) activate(names []string) []*BridgeTool {
+	callable, fresh := s.makeActive(names)
+	if len(fresh) > 0 {
+		s.tell(Event{Kind: EventActivate, Tools: namesOf(fresh)})
+	}
+	return callable
+}
+
+// makeActive returns the tools that are callable, and those that were not.
+func (s *Session) makeActive(names []string) (callable, fresh []*BridgeTool) {
 	// Phase 1: collect.
 	v := s.view()
 	var tools []*BridgeTool
@@ -42,7 +51,7 @@ func (s *Session) activate(names []string) []*BridgeTool {
 	}
 
 	// Phase 3: publish.
-	callable, fresh := s.publish(tools)
+	callable, fresh = s.publish(tools)
 	if s.registrar != nil {
 		for _, t := range tools {
 			s.registrar.finish(t)
@@ -51,10 +60,7 @@ func (s *Session) activate(names []string) []*BridgeTool {
 			s.registrar.sync() // the groups
 		}
 	}
-	if len(fresh) > 0 {
-		s.tell(Event{Kind: EventActivate, Tools: namesOf(fresh)})
-	}
-	return callable
+	return callable, fresh
 }
 
 // publish appends to the active tools those that are deferred, by the newest

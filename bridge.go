@@ -57,6 +57,7 @@ type definition struct {
 	arguments   *validator        // of input
 	document    Document          // what it is found by
 	sum         [sha256.Size]byte // of raw
+	canonical   func() string     // canonicalHash of raw, computed once
 
 	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
 }
@@ -160,6 +161,7 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 		noNull:      noNullParameters(in.Input),
 		arguments:   newValidator(in.Input),
 		sum:         sha256.Sum256(raw),
+		canonical:   sync.OnceValue(func() string { return canonicalHash(raw) }),
 	}
 	if !isNull(in.Output) && in.Output[0] == '{' {
 		d.output = compact(in.Output)

@@ -62,6 +62,7 @@ func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToo
 // callTool is the one way to a tool.
 func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
 	begun := time.Now()
+	name = name[:min(len(name), maxAskedName)]
 	v := s.view()
 	t, err := s.find(v, name)
 	var result *mcp.CallToolResult
@@ -101,11 +102,15 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 	case ok && v.sees(e.tool):
 		return e.tool, nil
 	case ok:
-		return nil, fmt.Errorf("mcphybrid: tool %q: %w", name, ErrNotPermitted)
+		return nil, &permissionError{name}
 	}
 	unknown := &UnknownToolError{Name: name, Connecting: s.m.connecting(name)}
-	if g, ok := v.gone[name]; ok && v.rights.permit(name) {
-		unknown.Gone = g.since
+	gone, left := v.gone[name]
+	if (left || unknown.Connecting != "") && !v.rights.permit(name) {
+		return nil, &permissionError{name}
+	}
+	if left {
+		unknown.Gone = gone.since
 		return nil, unknown
 	}
 	unknown.Nearest = nearest(name, func(yield func(string) bool) {
@@ -117,6 +122,17 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 	}, maxNearest)
 	return nil, unknown
 }
+
+// A permissionError tells that the session may not use a tool.
+type permissionError struct{ name string }
+
+func (e *permissionError) Error() string {
+	return fmt.Sprintf("mcphybrid: tool %q: %v", e.name, ErrNotPermitted)
+}
+func (e *permissionError) Unwrap() error { return ErrNotPermitted }
+
+// maxAskedName is how many bytes of a name that a model asks for are looked at.
+const maxAskedName = 512
 
 // maxNearest is how many names are told instead of an unknown one.
 const maxNearest = 3
@@ -148,7 +164,10 @@ func (e *UnknownToolError) Unwrap() error { return ErrUnknownTool }
 func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.CallToolResult, error) {
 	raw, err := parseArguments(args)
 	if err != nil {
-		return nil, fmt.Errorf("mcphybrid: %w for %q: %w", ErrBadArguments, t.name, err)
+		return nil, &ArgumentsError{
+			Tool: t.name, Violations: []Violation{{Problem: cleanLine(err.Error(), maxErrorLength)}}, Schema: t.def.input,
+			Repeated: s.refuse(t.name, fmt.Append(nil, args)),
+		}
 	}
 	raw = dropNulls(raw, t.def.noNull)
 	if problems, more := t.def.arguments.validate(raw); len(problems) > 0 {
@@ -156,20 +175,36 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 			Tool: t.name, Violations: problems, More: more, Schema: t.def.input, Repeated: s.refuse(t.name, raw),
 		}
 	}
-	call := s.execute
-	for _, wrap := range slices.Backward(s.m.opts.Middleware) {
-		call = wrap(call)
-	}
-	result, err := call(ctx, ToolCall{s, t, raw})
+	result, err := s.m.handler(ctx, ToolCall{s, t, raw})
 	if err == nil && result == nil {
 		err = errors.New("mcphybrid: a middleware returned neither a result nor an error")
 	}
-	return result, err
+	if err != nil {
+		return nil, err
+	}
+	return s.fit(result), nil
+}
+
+// wrapped returns the handler that makes calls, in the given middleware.
+func wrapped(middleware []Middleware) Handler {
+	handler := func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
+		if c.Session == nil || c.Tool == nil {
+			return nil, errors.New("mcphybrid: a middleware handed on a call without a session or a tool")
+		}
+		return c.Session.execute(ctx, c)
+	}
+	for _, wrap := range slices.Backward(middleware) {
+		handler = wrap(handler)
+	}
+	return handler
 }
 
 // execute is the end of the way.
 func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
 	t := c.Tool
+	if !s.rights.permit(t.name) { // a middleware has put it there
+		return nil, &permissionError{t.name}
+	}
 	if s.disclosure != ByBridge && !s.inUse(t) {
 		found := s.activate([]string{t.name})
 		if len(found) == 0 {
@@ -177,11 +212,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 		}
 		t = found[0]
 	}
-	result, err := t.Call(ctx, c.Arguments)
-	if err != nil {
-		return nil, err
-	}
-	return s.fit(result), nil
+	return t.Call(ctx, c.Arguments)
 }
 
 // A refusal is the last call that was refused for its arguments.

@@ -24,12 +24,9 @@ type catalog struct {
 	gone     map[string]goneTool // by registered name: tools that were there
 
 	originals func() map[string][]int // by a tool's own name: documents, ascending
-	openings  [disclosures]struct {   // see opening
-		once sync.Once
-		list []shown
-	}
-	print fingerprint
-	ended bool // the Manager is closed
+	openings  sync.Map                // of []shown; see opening
+	print     fingerprint
+	ended     bool // the Manager is closed
 }
 
 // A retriever ranks documents, which it knows by their number, against

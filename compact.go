@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -23,19 +24,15 @@ func (s *Session) NextTurn() {
 // turns, and the least recently used of more than [Options.MaxActive]; never
 // one that was found or called in this turn. Compact returns them, in the
 // order of their activation: they are deferred again, and can be found and
-// called again.
+// called again. Results that were cut can no longer be read on.
 func (s *Session) Compact() []*BridgeTool {
 	s.mu.Lock()
 	v := s.viewLocked()
 	kept, gone := s.divide(v.active)
 	s.active = kept
-	for name := range s.used {
-		if !slices.ContainsFunc(kept, func(t *BridgeTool) bool { return t.name == name }) {
-			delete(s.used, name)
-		}
-	}
+	s.forgetUnused()
 	s.setShown(nil)
-	s.pages, s.refused = pages{}, refusal{}
+	s.pages.kept, s.pages.offered, s.refused = nil, false, refusal{}
 	s.mu.Unlock()
 	if s.registrar != nil {
 		s.registrar.sync()
@@ -44,6 +41,14 @@ func (s *Session) Compact() []*BridgeTool {
 		s.tell(Event{Kind: EventEvict, Tools: namesOf(gone)})
 	}
 	return gone
+}
+
+// forgetUnused forgets when tools were used that are not active. It is called
+// with mu held.
+func (s *Session) forgetUnused() {
+	maps.DeleteFunc(s.used, func(name string, _ int) bool {
+		return !slices.ContainsFunc(s.active, func(t *BridgeTool) bool { return t.name == name })
+	})
 }
 
 // divide divides the active tools into those that stay and those that go.

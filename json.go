@@ -74,7 +74,7 @@ func jsonKind(goType string) string {
 		return "a list of strings"
 	case goType == "string":
 		return "a string"
-	case goType == "float64":
+	case goType == "float64" || strings.HasPrefix(goType, "int"):
 		return "a number"
 	}
 	return "an object"

@@ -26,7 +26,10 @@ type session = Session
 type Manager struct {
 	*session
 
-	opts Options // fixed at creation
+	opts    Options // fixed at creation
+	handler Handler // makes calls of tools, in the middleware of opts
+
+	metaAccess Access // denies the meta tools that opts deny
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -61,7 +64,12 @@ func NewManager(opts *Options) *Manager {
 		o = *opts
 	}
 	o.setDefaults()
-	m := &Manager{opts: o, usage: make(map[string]*Usage)}
+	m := &Manager{opts: o, handler: wrapped(o.Middleware), usage: make(map[string]*Usage)}
+	for _, name := range metaNames {
+		if matchAny(o.Access.Deny, name) {
+			m.metaAccess.Deny = append(m.metaAccess.Deny, name)
+		}
+	}
 	m.life, m.end = context.WithCancel(context.Background())
 	m.cur.Store(noTools)
 	for _, cfg := range o.Servers {
@@ -307,10 +315,12 @@ func (m *Manager) connecting(tool string) string {
 }
 
 // connectingServers returns the names of the servers that are still being
-// connected, in registration order.
-func (m *Manager) connectingServers() (names []string) {
+// connected, in registration order, but for those of which r permits no tool.
+func (m *Manager) connectingServers(r rights) (names []string) {
 	for _, src := range m.connectingSources() {
-		names = append(names, src.name)
+		if r.permit(registeredName(src.name, src.server.cfg.Prefix, "any")) {
+			names = append(names, src.name)
+		}
 	}
 	return names
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -149,7 +150,9 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 		}
 		answer.Tools = append(answer.Tools, describedTool{t.name, t.def.server, t.def.description, t.def.input})
 	}
-	return mcp.NewToolResultText(jsonText(answer))
+	result := s.fit(mcp.NewToolResultText(jsonText(answer)))
+	s.countAnswer(mcp.GetTextFromContent(result.Content[0]))
+	return result
 }
 
 // A describeAnswer is what the model gets for names.
@@ -177,6 +180,8 @@ func (s *Session) answerCall(ctx context.Context, args json.RawMessage) (*mcp.Ca
 		err = describeJSONError(args, err)
 	case in.Name == "":
 		err = errors.New(`"name" is missing or empty`)
+	case slices.Contains(metaNames[:], in.Name):
+		err = fmt.Errorf("%s is called by itself", in.Name)
 	}
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaCall, err)), nil

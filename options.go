@@ -134,8 +134,8 @@ type Options struct {
 	// [DefaultMaxDescription]. If negative, there are no descriptions there.
 	MaxDescription int
 
-	// MaxActive is how many active tools [Session.Compact] leaves at most, and
-	// ActiveTurns after how many turns without use it gives one up.
+	// MaxActive is how many active tools [Session.Compact] leaves at most, those
+	// used in the current turn aside, and ActiveTurns after how many turns without use it gives one up.
 	//
 	// If zero, they default to [DefaultMaxActive] and [DefaultActiveTurns]. If
 	// negative, there is no such limit.

@@ -11,8 +11,9 @@ import (
 
 // pages are the long results of a session that the model got only parts of.
 type pages struct {
-	last int // number of the newest
-	kept []keptResult
+	last    int // number of the newest
+	kept    []keptResult
+	offered bool // a result was cut since the last Compact
 }
 
 type keptResult struct {
@@ -26,9 +27,6 @@ const (
 	maxKeptResults = 8
 	maxKeptBytes   = 16 << 20
 )
-
-// any reports whether a result was ever cut.
-func (p *pages) any() bool { return p.last > 0 }
 
 // keep adds a text and drops what is too old.
 func (p *pages) keep(id, text string) {
@@ -46,6 +44,10 @@ func (p *pages) keep(id, text string) {
 // fit returns r, cut to [Options.MaxResult] if it is longer. The whole of it
 // is then kept to be read page by page.
 func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
+	if !s.rights.mayUse(PageToolName) {
+		cut, _ := cutResult(r, s.m.opts.MaxResult, textLeftOut)
+		return cut
+	}
 	number := 0
 	cut, whole := cutResult(r, s.m.opts.MaxResult, func(from, to, total int) string {
 		s.mu.Lock()
@@ -58,11 +60,13 @@ func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
 		return cut
 	}
 	s.mu.Lock()
+	first := !s.pages.offered
 	if !s.closed {
 		s.pages.keep(pageID(number), whole)
+		s.pages.offered = true
 	}
 	s.mu.Unlock()
-	if number == 1 && s.registrar != nil {
+	if first && s.registrar != nil {
 		s.registrar.sync() // the tool that reads on
 	}
 	return cut

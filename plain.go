@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"bytes"
 	"slices"
+	"unicode/utf8"
 )
 
 // A plainSchema accepts arguments that are surely valid, most of them, in one
@@ -143,7 +144,7 @@ func newPlainType(doc any) plainType {
 // accepts reports whether args, a valid JSON object, is surely valid.
 func (p *plainSchema) accepts(args []byte) bool {
 	r := schemaReader{data: args}
-	if !r.enter('{') {
+	if !utf8.Valid(args) || !r.enter('{') {
 		return false
 	}
 	var seen uint64

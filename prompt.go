@@ -154,6 +154,11 @@ func textCut(id string, from, to, total int) string {
 	return fmt.Sprintf("\n[… %d of %d bytes are left out here. To read them, call %s with {\"id\": %q, \"offset\": %d} …]\n", to-from, total, PageToolName, id, from)
 }
 
+// textLeftOut is textCut where the rest can't be read.
+func textLeftOut(from, to, total int) string {
+	return fmt.Sprintf("\n[… %d of %d bytes are left out here …]\n", to-from, total)
+}
+
 // textPage stands behind a part of a result; next is where the next begins.
 func textPage(id string, next, total int) string {
 	if next >= total {
@@ -172,6 +177,7 @@ func textRefused(name string, err error, canSearch bool, since time.Time) string
 	name = cleanLine(name, maxNameLength)
 	var unknown *UnknownToolError
 	var arguments *ArgumentsError
+	var permission *permissionError
 	switch {
 	case errors.As(err, &unknown) && unknown.Connecting != "":
 		return fmt.Sprintf("%s can't be called yet: its server is still connecting. Go on with something else and try again later.", name)
@@ -183,7 +189,7 @@ func textRefused(name string, err error, canSearch bool, since time.Time) string
 		return fmt.Sprintf("There is no tool named %q. Use a name from the tool list, or find one with %s.", name, SearchToolName)
 	case errors.Is(err, ErrUnknownTool):
 		return fmt.Sprintf("There is no tool named %q. Use a name from the tool list.", name)
-	case errors.Is(err, ErrNotPermitted):
+	case errors.As(err, &permission):
 		return fmt.Sprintf("%s was not called: it is not permitted here. Go on without it.", name)
 	case errors.As(err, &arguments):
 		return textBadArguments(name, arguments)
@@ -279,10 +285,10 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 			}
 			b.WriteByte('\n')
 		case e.kind == shownMeta && e.meta == metaSearch && search:
-			begin(searchHeading + e.offer.Summary + searchSteps[s.disclosure])
+			begin(searchHeading + e.offer.summary() + searchSteps[s.disclosure])
 			open = false
 		case e.kind == shownServers && search:
-			begin(e.offer.Summary)
+			begin(e.offer.summary())
 			open = false
 		}
 	}

@@ -69,6 +69,9 @@ func (v view) search(query string, opts SearchOptions, standard *Options) []Hit 
 	n = min(n, standard.SearchLimit)
 	perServer := cmp.Or(opts.ServerLimit, standard.ServerLimit)
 	active := v.activeSet()
+	if v.disclosure == ByBridge {
+		active = nil // what is active is not in the model's list
+	}
 	keep := func(doc int) bool {
 		t := v.deferred[doc]
 		return !active[t] && v.sees(t) && (len(opts.Servers) == 0 || matchAny(opts.Servers, t.def.server))
@@ -189,7 +192,9 @@ func (s *Session) answerSearch(args json.RawMessage) *mcp.CallToolResult {
 	for _, h := range v.search(query, SearchOptions{Limit: max(n, 1)}, &s.m.opts) {
 		found = append(found, h.Tool)
 	}
-	if v.disclosure != ByBridge {
+	if v.disclosure == ByBridge {
+		found = append(found, s.searchInline(v, query, n-len(found))...)
+	} else {
 		found = s.activate(namesOf(found))
 	}
 	answer := searchAnswer{Tools: make([]foundTool, len(found)), Count: len(found)}
@@ -203,12 +208,35 @@ func (s *Session) answerSearch(args json.RawMessage) *mcp.CallToolResult {
 	}
 	answer.Message = textFound(searchOutcome{
 		found: len(found), disclosure: v.disclosure, keywords: v.index.hasTerms(query),
-		callable: v.callable(query), connecting: s.m.connectingServers(),
+		callable: v.callable(query), connecting: s.m.connectingServers(v.rights),
 	})
 	text := jsonText(answer)
-	s.countSearch(len(found), s.m.tokens(text))
+	s.countSearch(len(found))
+	s.countAnswer(text)
 	s.tell(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(begun)})
 	return mcp.NewToolResultText(text)
+}
+
+// searchInline searches the inline tools that the model was not shown, since
+// they came when its list was fixed. There are few, so they have no index.
+func (s *Session) searchInline(v view, query string, n int) (found []*BridgeTool) {
+	s.mu.Lock()
+	list := s.shown
+	s.mu.Unlock()
+	told := make(map[string]bool)
+	for _, e := range list {
+		if e.tool != nil {
+			told[e.tool.name] = true
+		}
+	}
+	tools := slices.DeleteFunc(v.filter(v.inline), func(t *BridgeTool) bool { return told[t.name] })
+	if len(tools) == 0 || n <= 0 {
+		return nil
+	}
+	for _, m := range newRetriever(nil, tools, &s.m.opts).Search(query, n, nil) {
+		found = append(found, tools[m.Doc])
+	}
+	return found
 }
 
 // callable returns the registered names of the tools that query names and

@@ -69,6 +69,9 @@ func (m *Manager) newSession(inherited rights, opts *SessionOptions) *Session {
 		o = *opts
 	}
 	o.Disclosure.validate()
+	if len(inherited) == 0 {
+		inherited = inherited.and(m.metaAccess)
+	}
 	s := &Session{m: m, rights: inherited.and(o.Access), disclosure: o.Disclosure}
 	for kind := range s.meta {
 		s.meta[kind] = metaTool{s, metaKind(kind)}
@@ -119,9 +122,10 @@ func (s *Session) viewLocked() view {
 	}
 	if s.version != c.version {
 		s.active = stillDeferred(c, s.active)
+		s.forgetUnused()
 		s.version = c.version
 	}
-	return view{catalog: c, rights: s.rights, disclosure: s.disclosure, active: s.active, paged: s.pages.any(), metas: s.metas}
+	return view{catalog: c, rights: s.rights, disclosure: s.disclosure, active: s.active, paged: s.pages.offered, metas: s.metas}
 }
 
 // stillDeferred returns those of tools that c has too, deferred, in their

@@ -42,7 +42,7 @@ func TestSpecF3IdleSessionsAreSmall(t *testing.T) {
 		name string
 		opts *SessionOptions
 		most uint64
-	}{{"plain", nil, 512}, {"restricted", &SessionOptions{Access: Access{Deny: []string{"mcp_s3__*"}}}, 3 << 10}} {
+	}{{"plain", nil, 512}, {"restricted", &SessionOptions{Access: Access{Deny: []string{"mcp_s3__*"}}}, 2 << 10}} {
 		sessions := make([]*Session, 10_000)
 		before := heap()
 		for i := range sessions {

@@ -58,9 +58,11 @@ const (
 )
 
 // A searchOffer is what the model is told there is to search for.
-type searchOffer struct {
-	Summary string   `json:"summary"` // a line
-	Servers []string `json:"servers"` // that it is about
+type searchOffer []serverOffer
+
+type serverOffer struct {
+	Server string `json:"server"`
+	Tools  int    `json:"tools"` // deferred
 }
 
 // A stamp tells whether there may be something to append.
@@ -76,6 +78,9 @@ func (s *Session) show() []shown {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.viewLocked()
+	if v.ended {
+		return nil
+	}
 	list := s.shownLocked(v)
 	if len(list) > 0 {
 		s.setShown(list)
@@ -97,9 +102,9 @@ func (s *Session) setShown(list []shown) {
 // shownLocked returns what show would.
 func (s *Session) shownLocked(v view) []shown {
 	switch {
-	case s.shown == nil && len(v.rights) == 0 && len(v.active) == 0 && !v.paged:
-		return v.opening(v)
-	case s.shown != nil && (s.shownAs == v.stamp() || v.disclosure == ByBridge || v.ended):
+	case s.shown == nil && len(v.active) == 0 && !v.paged:
+		return v.opening()
+	case s.shown != nil && (s.shownAs == v.stamp() || v.disclosure == ByBridge):
 		return s.shown
 	}
 	return v.appendNew(s.shown)
@@ -107,18 +112,21 @@ func (s *Session) shownLocked(v view) []shown {
 
 func (v view) stamp() stamp { return stamp{v.version, len(v.active), v.paged} }
 
-// opening returns what a session is shown first that may use everything. It is
-// the same slice for all of them.
-func (c *catalog) opening(v view) []shown {
-	o := &c.openings[v.disclosure]
-	o.once.Do(func() { o.list = slices.Clip(v.appendNew(nil)) })
-	return o.list
+// opening returns what a session is shown first. It is the same slice for all
+// sessions with equal rights.
+func (v view) opening() []shown {
+	key := fmt.Sprintf("%d %q", v.disclosure, v.rights)
+	list, ok := v.openings.Load(key)
+	if !ok {
+		list, _ = v.openings.LoadOrStore(key, slices.Clip(v.appendNew(nil)))
+	}
+	return list.([]shown)
 }
 
 // appendNew appends to list what belongs there and is not in it.
 func (v view) appendNew(list []shown) []shown {
-	if len(v.tools) == 0 {
-		return list
+	if len(v.tools) == 0 && v.disclosure != ByBridge {
+		return list // nothing is fixed yet
 	}
 	tools := make(map[string]bool, len(list))
 	var metas metaSet
@@ -131,15 +139,16 @@ func (v view) appendNew(list []shown) []shown {
 			metas[e.meta] = true
 		}
 		if e.offer != nil {
-			for _, name := range e.offer.Servers {
-				servers[name] = true
+			for _, o := range *e.offer {
+				servers[o.Server] = true
 			}
 		}
 	}
-	list = slices.Grow(slices.Clip(list), len(v.inline)+int(metaKinds))
+	var fresh []shown
 	add := func(kind shownKind, t *BridgeTool) {
 		if !tools[t.name] && v.sees(t) {
-			list = append(list, shown{kind: kind, tool: t})
+			tools[t.name] = true
+			fresh = append(fresh, shown{kind: kind, tool: t})
 		}
 	}
 	for _, t := range v.inline {
@@ -152,12 +161,12 @@ func (v view) appendNew(list []shown) []shown {
 			if kind == metaSearch {
 				e.offer = v.searchOffer(servers)
 			}
-			list = append(list, e)
+			fresh = append(fresh, e)
 		}
 	}
 	if searching {
-		if o := v.searchOffer(servers); len(o.Servers) > 0 {
-			list = append(list, shown{kind: shownServers, offer: o})
+		if o := v.searchOffer(servers); len(*o) > 0 {
+			fresh = append(fresh, shown{kind: shownServers, offer: o})
 		}
 	}
 	if v.disclosure == ByProvider {
@@ -165,48 +174,62 @@ func (v view) appendNew(list []shown) []shown {
 			add(shownDeferred, t)
 		}
 	}
-	for _, t := range v.active {
-		add(shownActive, t)
+	if v.disclosure != ByBridge {
+		for _, t := range v.active {
+			add(shownActive, t)
+		}
 	}
-	return list
+	if fresh == nil {
+		return list
+	}
+	return slices.Concat(list, fresh) // sessions are many: no room to spare
+}
+
+// searchOffer tells how many deferred tools there are of which servers, in
+// registration order. Those in told are left out.
+func (v view) searchOffer(told map[string]bool) *searchOffer {
+	counts := make(map[string]int)
+	for _, t := range v.deferred {
+		if !told[t.def.server] && v.sees(t) {
+			counts[t.def.server]++
+		}
+	}
+	o := new(searchOffer)
+	*o = make(searchOffer, 0, len(counts))
+	for _, name := range v.servers {
+		if counts[name] > 0 {
+			*o = append(*o, serverOffer{name, counts[name]})
+		}
+	}
+	return o
 }
 
 // maxSummaryServers is how many servers a summary names.
 const maxSummaryServers = 30
 
-// searchOffer tells how many deferred tools there are, and of which servers,
-// in registration order. Those in told are left out.
-func (v view) searchOffer(told map[string]bool) *searchOffer {
-	total := 0
-	counts := make(map[string]int)
-	for _, t := range v.deferred {
-		if !told[t.def.server] && v.sees(t) {
-			counts[t.def.server]++
-			total++
-		}
+// summary returns a line for the model, or "".
+func (o searchOffer) summary() string {
+	if len(o) == 0 {
+		return ""
 	}
-	o := &searchOffer{Servers: []string{}}
+	total := 0
 	var parts []string
-	for _, name := range v.servers {
-		if counts[name] > 0 {
-			o.Servers = append(o.Servers, name)
-			parts = append(parts, fmt.Sprintf("%s (%d)", cleanLine(name, maxNameLength), counts[name]))
-		}
+	for _, s := range o {
+		total += s.Tools
+		parts = append(parts, fmt.Sprintf("%s (%d)", cleanLine(s.Server, maxNameLength), s.Tools))
 	}
 	if more := len(parts) - maxSummaryServers; more > 0 {
 		parts = append(parts[:maxSummaryServers], fmt.Sprintf("%d more servers", more))
 	}
-	if total > 0 {
-		o.Summary = textMoreTools(total, strings.Join(parts, ", "))
-	}
-	return o
+	return textMoreTools(total, strings.Join(parts, ", "))
 }
 
 // Tools returns what belongs in the tool list of the next request to the
 // model: the inline tools, the meta tools and the active tools or, with
 // [ByProvider], all others. From the first call on it only grows at its end,
 // until [Session.Compact]: a tool that has left the catalog stays in it, and
-// one whose definition has changed stays as it was.
+// one whose definition has changed stays as it was. Calls go through
+// [Session.Call]: what stands here calls its server directly.
 func (s *Session) Tools() []Tool {
 	var list []Tool
 	for _, e := range s.show() {

@@ -359,9 +359,9 @@ func TestCallAlwaysAnswers(t *testing.T) {
 		{"mcp_a__tool_002", []byte(`{"text":"USD"}`), nil, `tool_002 {"text":"USD"}`},
 		{"mcp_a__tool_002", json.RawMessage(`{"n": 9007199254740993}`), nil, `tool_002 {"n":9007199254740993}`},
 		{"mcp_a__tool_001", map[string]any{"text": "x"}, nil, `tool_001 {"text":"x"}`},
-		{"mcp_a__tool_001", `[1]`, ErrBadArguments, "mcp_a__tool_001 gave no result: mcphybrid: bad arguments"},
+		{"mcp_a__tool_001", `[1]`, ErrBadArguments, "- the arguments: the arguments are not a JSON object\nThe schema: {"},
 		{"mcp_a__tool_001", `{"a":`, ErrBadArguments, "column"},
-		{"mcp_a__tool_001", func() {}, ErrBadArguments, "bad arguments"},
+		{"mcp_a__tool_001", func() {}, ErrBadArguments, "unsupported type"},
 		{"mcp_a__nope", nil, ErrUnknownTool, `There is no tool named "mcp_a__nope". Use a name from the tool list, or find one with mcp_tool_search.`},
 		{"tool_000\n## x", nil, ErrUnknownTool, `There is no tool named "tool_000 ## x".`},
 	} {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -15,20 +16,23 @@ const stateVersion = 1
 type savedSession struct {
 	Version int          `json:"version"`
 	Catalog string       `json:"catalog"` // fingerprint
+	Lists   int          `json:"lists"`   // access lists that bound it
 	Turn    int          `json:"turn"`
 	Shown   []savedShown `json:"shown,omitempty"`
 	Active  []savedTool  `json:"active,omitempty"`  // in activation order
 	Results int          `json:"results,omitempty"` // that were cut so far
+	Paged   bool         `json:"paged,omitempty"`   // one since the last Compact
 	Refused *refusal     `json:"refused,omitempty"`
 }
 
-// A savedShown has one member.
+// A savedShown is a [shown] by names.
 type savedShown struct {
 	Inline   string       `json:"inline,omitempty"`
 	Active   string       `json:"active,omitempty"`
 	Deferred string       `json:"deferred,omitempty"`
+	Sum      string       `json:"sum,omitempty"` // of the tool's definition, its beginning
 	Meta     string       `json:"meta,omitempty"`
-	Servers  *searchOffer `json:"servers,omitempty"` // also that of the search tool, together with Meta
+	Offer    *searchOffer `json:"offer,omitempty"`
 }
 
 type savedTool struct {
@@ -36,35 +40,41 @@ type savedTool struct {
 	Used int    `json:"used"` // turn
 }
 
-// Save returns the session's state as a JSON object of some kilobytes: which
-// tools are active, what the model was shown and in which order, and the
-// turns; no definitions, and no results that are kept to be read on. See
+// shortSum tells an old definition of a tool from a new one.
+func (d *definition) shortSum() string { return d.canonical()[:8] }
+
+// Save returns the session's state as a JSON object of some kilobytes, or with
+// [ByProvider] some tens of bytes for each tool: which tools are active, what
+// the model was shown and in which order, and the turns; no definitions, no
+// figures, and no results that are kept to be read on. See
 // [Manager.RestoreSession].
 func (s *Session) Save() json.RawMessage {
 	s.mu.Lock()
 	v := s.viewLocked()
-	state := savedSession{Version: stateVersion, Turn: s.turn, Results: s.pages.last}
+	active := v.active
+	if v.ended && !s.closed {
+		active = s.active // as it was when the Manager was closed
+	}
+	state := savedSession{Version: stateVersion, Lists: len(s.rights), Turn: s.turn, Results: s.pages.last, Paged: s.pages.offered}
 	if s.refused.Times > 0 {
 		r := s.refused
 		state.Refused = &r
 	}
 	for _, e := range s.shown {
-		var saved savedShown
+		saved := savedShown{Offer: e.offer}
 		switch e.kind {
 		case shownInline:
-			saved.Inline = e.tool.name
+			saved.Inline, saved.Sum = e.tool.name, e.tool.def.shortSum()
 		case shownActive:
-			saved.Active = e.tool.name
+			saved.Active, saved.Sum = e.tool.name, e.tool.def.shortSum()
 		case shownDeferred:
-			saved.Deferred = e.tool.name
+			saved.Deferred, saved.Sum = e.tool.name, e.tool.def.shortSum()
 		case shownMeta:
-			saved.Meta, saved.Servers = metaNames[e.meta], e.offer
-		case shownServers:
-			saved.Servers = e.offer
+			saved.Meta = metaNames[e.meta]
 		}
 		state.Shown = append(state.Shown, saved)
 	}
-	for _, t := range v.active {
+	for _, t := range active {
 		state.Active = append(state.Active, savedTool{t.name, s.used[t.name]})
 	}
 	s.mu.Unlock()
@@ -73,16 +83,29 @@ func (s *Session) Save() json.RawMessage {
 }
 
 // RestoreSession returns a session in the state that [Session.Save] returned,
-// in this process or another one. Options are those of the saved session, as
-// they are not part of the state.
+// in this process or another one. Options are those of the saved session: they
+// are not part of the state, which is refused if it is of a session with more
+// access lists.
 //
 // Over an equal catalog the session goes on as the saved one would, to the
-// byte. Of another catalog, it keeps what is there, in the same order, and gone
+// byte. Of another catalog, it keeps what is there, in the same order. Changed
 // has the registered names of tools that it was shown or had active and that
-// are not there or not permitted any more; of a tool that has changed, the
-// model is shown the new definition. The session is nil if state was not
-// returned by Save or by a version of it that is not known here.
-func (m *Manager) RestoreSession(state json.RawMessage, opts *SessionOptions) (s *Session, gone []string, err error) {
+// are not there or not permitted any more, or are shown with a definition that
+// has changed.
+//
+// The session is nil if state was not returned by Save, or by a version of it
+// that is not known here.
+func (m *Manager) RestoreSession(state json.RawMessage, opts *SessionOptions) (s *Session, changed []string, err error) {
+	return m.restore(nil, state, opts)
+}
+
+// RestoreChild is [Manager.RestoreSession] for a child of s: see
+// [Session.NewChild].
+func (s *Session) RestoreChild(state json.RawMessage, opts *SessionOptions) (child *Session, changed []string, err error) {
+	return s.m.restore(s.rights, state, opts)
+}
+
+func (m *Manager) restore(inherited rights, state json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
 	var saved savedSession
 	if err := json.Unmarshal(state, &saved); err != nil {
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session: %w", describeJSONError(state, err))
@@ -90,72 +113,127 @@ func (m *Manager) RestoreSession(state json.RawMessage, opts *SessionOptions) (s
 	if saved.Version != stateVersion {
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session has version %d, want %d", saved.Version, stateVersion)
 	}
-	s = m.NewSession(opts)
-	v := s.view()
-	missing := make(map[string]bool)
-	lookup := func(name string) *BridgeTool {
-		if e, ok := v.lookup(name); ok {
-			return e.tool
-		}
-		if !missing[name] {
-			missing[name] = true
-			gone = append(gone, name)
-		}
-		return nil
+	s := m.newSession(inherited, opts)
+	if saved.Lists > len(s.rights) {
+		s.Close()
+		return nil, nil, fmt.Errorf("mcphybrid: the state is of a session with %d access lists, and this one has %d: it needs the same options, and a child its parent's RestoreChild", saved.Lists, len(s.rights))
 	}
-	var list []shown
+	r := restorer{s: s, v: s.view(), named: make(map[string]bool)}
 	for _, e := range saved.Shown {
-		switch {
-		case e.Inline != "":
-			list = appendShown(list, shownInline, lookup(e.Inline))
-		case e.Active != "":
-			list = appendShown(list, shownActive, lookup(e.Active))
-		case e.Deferred != "":
-			list = appendShown(list, shownDeferred, lookup(e.Deferred))
-		case e.Meta != "":
-			for kind := range metaKinds {
-				if metaNames[kind] == e.Meta && s.rights.mayUse(e.Meta) {
-					if kind == metaSearch && e.Servers == nil {
-						e.Servers = new(searchOffer)
-					}
-					list = append(list, shown{kind: shownMeta, meta: kind, offer: e.Servers})
-				}
-			}
-		case e.Servers != nil:
-			list = append(list, shown{kind: shownServers, offer: e.Servers})
-		}
+		r.show(e)
 	}
-	var active []string
-	used := make(map[string]int)
+	var names []string
 	for _, t := range saved.Active {
-		if lookup(t.Tool) != nil {
-			active = append(active, t.Tool)
-			used[t.Tool] = t.Used
+		if r.lookup(t.Tool) != nil {
+			names = append(names, t.Tool)
 		}
 	}
-	s.activate(active)
+	callable, _ := s.makeActive(names)
+	for _, name := range names {
+		if !slices.ContainsFunc(callable, func(t *BridgeTool) bool { return t.name == name }) {
+			r.report(name) // the registry does not take it
+		}
+	}
 	s.mu.Lock()
-	s.turn, s.pages.last = saved.Turn, saved.Results
-	s.setShown(list)
+	s.turn, s.pages.last, s.pages.offered = max(saved.Turn, 0), max(saved.Results, 0), saved.Paged
+	for _, t := range saved.Active {
+		if _, ok := s.used[t.Tool]; ok {
+			s.used[t.Tool] = max(0, min(t.Used, s.turn))
+		}
+	}
 	if saved.Refused != nil {
 		s.refused = *saved.Refused
 	}
-	for _, t := range s.active {
-		s.used[t.name] = used[t.name]
-	}
 	s.usage.activations = 0
+	s.setShown(r.list)
 	s.mu.Unlock()
 	if s.registrar != nil {
 		s.registrar.sync()
 	}
-	return s, gone, nil
+	return s, r.changed, nil
 }
 
-func appendShown(list []shown, kind shownKind, t *BridgeTool) []shown {
-	if t == nil {
-		return list
+// A restorer makes of what was saved what s may be shown.
+type restorer struct {
+	s       *Session
+	v       view
+	list    []shown
+	named   map[string]bool // in list, by name; of tools that are reported, too
+	changed []string
+}
+
+func (r *restorer) report(name string) {
+	if !slices.Contains(r.changed, name) {
+		r.changed = append(r.changed, name)
 	}
-	return append(list, shown{kind: kind, tool: t})
+}
+
+func (r *restorer) lookup(name string) *BridgeTool {
+	if e, ok := r.v.lookup(name); ok {
+		return e.tool
+	}
+	r.report(name)
+	return nil
+}
+
+func (r *restorer) show(e savedShown) {
+	switch {
+	case e.Inline != "":
+		r.showTool(shownInline, e.Inline, e.Sum)
+	case e.Active != "":
+		r.showTool(shownActive, e.Active, e.Sum)
+	case e.Deferred != "" && r.v.disclosure == ByProvider:
+		r.showTool(shownDeferred, e.Deferred, e.Sum)
+	case e.Meta != "":
+		kind := metaKind(slices.Index(metaNames[:], e.Meta))
+		bridge := kind == metaDescribe || kind == metaCall
+		if kind >= metaKinds || r.named[e.Meta] || bridge && r.v.disclosure != ByBridge || !r.v.rights.mayUse(e.Meta) {
+			return
+		}
+		r.named[e.Meta] = true
+		next := shown{kind: shownMeta, meta: kind}
+		if kind == metaSearch {
+			next.offer = r.offer(e.Offer)
+		}
+		r.list = append(r.list, next)
+	case e.Offer != nil:
+		if o := r.offer(e.Offer); len(*o) > 0 {
+			r.list = append(r.list, shown{kind: shownServers, offer: o})
+		}
+	}
+}
+
+func (r *restorer) showTool(kind shownKind, name, sum string) {
+	t := r.lookup(name)
+	if t == nil || r.named[name] {
+		return
+	}
+	r.named[name] = true
+	r.list = append(r.list, shown{kind: kind, tool: t})
+	if sum != t.def.shortSum() {
+		r.report(name)
+	}
+}
+
+// offer returns what of o the session may know.
+func (r *restorer) offer(o *searchOffer) *searchOffer {
+	kept := &searchOffer{}
+	if o == nil {
+		return kept
+	}
+	for _, offer := range *o {
+		there, seen := false, false
+		for _, t := range r.v.tools {
+			if t.def.server == offer.Server {
+				there, seen = true, seen || r.v.sees(t)
+			}
+		}
+		// A server that has left the catalog was told of all the same.
+		if seen || !there && r.v.rights.permit(registeredName(offer.Server, "", "any")) {
+			*kept = append(*kept, offer)
+		}
+	}
+	return kept
 }
 
 // fingerprint tells catalogs apart: equal ones have the same, in any process.

@@ -130,7 +130,7 @@ func TestRestoreRefusesWhatIsNoState(t *testing.T) {
 		``:                                 "mcphybrid: the state of the session: line 1, column 1: unexpected end of JSON input",
 		`{}`:                               "mcphybrid: the state of the session has version 0, want 1",
 		`{"version":2}`:                    "mcphybrid: the state of the session has version 2, want 1",
-		`{"version":"1"}`:                  `mcphybrid: the state of the session: "version" is a JSON string, want an object`,
+		`{"version":"1"}`:                  `mcphybrid: the state of the session: "version" is a JSON string, want a number`,
 		`{"version":1,"shown":[{"inline"]`: "mcphybrid: the state of the session: line 1, column 32: invalid character ']' after object key",
 	} {
 		s, gone, err := m.RestoreSession(json.RawMessage(state), nil)
@@ -153,7 +153,7 @@ func FuzzRestoreSession(f *testing.F) {
 	s.ActivateTools([]string{"mcp_b__two"})
 	s.Tools()
 	f.Add([]byte(s.Save()))
-	f.Add([]byte(`{"version":1,"turn":-5,"shown":[{"meta":"mcp_tool_search"},{"inline":"mcp_b__one"},{"inline":"mcp_b__one"},{"servers":{}},{"meta":"x"}],"active":[{"tool":"mcp_a__one"},{"tool":"x","used":9}],"results":-3,"refused":{}}`))
+	f.Add([]byte(`{"version":1,"turn":-5,"shown":[{"meta":"mcp_tool_search"},{"inline":"mcp_b__one"},{"inline":"mcp_b__one"},{"offer":[]},{"meta":"x"}],"active":[{"tool":"mcp_a__one"},{"tool":"x","used":9}],"results":-3,"refused":{}}`))
 	f.Fuzz(func(t *testing.T, state []byte) {
 		s, _, err := m.RestoreSession(state, nil)
 		if err != nil {

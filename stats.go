@@ -32,14 +32,15 @@ type Stats struct {
 	EmptySearches int // of them, those that found nothing
 }
 
-// TokenStats are tokens by [Options.Tokens].
+// TokenStats are tokens by [Options.Tokens]. Those of tools are of the catalog
+// as it is now, which may be less than what the model was shown.
 type TokenStats struct {
 	All      int // the definitions of all tools: what a request costs without deferring
 	Inline   int // those of the inline tools
 	Meta     int // those of the meta tools that are offered
 	Active   int // those of the active tools
 	Sections int // the prompt sections
-	Searches int // the answers to searches, so far
+	Searches int // the answers to searches and of descriptions, so far
 }
 
 // Usage counts calls of tools.
@@ -63,7 +64,7 @@ type sessionUsage struct {
 	activations   int
 	searches      int
 	emptySearches int
-	searchTokens  int
+	answerTokens  int
 }
 
 // Stats returns the session's figures.
@@ -101,7 +102,7 @@ func (s *Session) Stats() Stats {
 	st.Servers = len(servers)
 	st.Tokens.Sections = s.m.tokens(s.sections(list, true, true))
 	st.Usage, st.Activations, st.Searches, st.EmptySearches = u.calls, u.activations, u.searches, u.emptySearches
-	st.Tokens.Searches = u.searchTokens
+	st.Tokens.Searches = u.answerTokens
 	return st
 }
 
@@ -161,11 +162,18 @@ func (s *Session) count(t *BridgeTool, took time.Duration, failed bool) {
 	u.count(took, failed)
 }
 
-func (s *Session) countSearch(found, tokens int) {
+// countAnswer counts the tokens of a meta tool's answer.
+func (s *Session) countAnswer(text string) {
+	n := s.m.tokens(text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.usage.answerTokens += n
+}
+
+func (s *Session) countSearch(found int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.usage.searches++
-	s.usage.searchTokens += tokens
 	if found == 0 {
 		s.usage.emptySearches++
 	}

@@ -1,0 +1,261 @@
+package mcphybrid
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// numbered returns a document that tells whether it is whole: n lines of n.
+func numbered(n int) []byte {
+	return bytes.Repeat([]byte(strconv.Itoa(n)+"\n"), n)
+}
+
+func assertNumbered(t *testing.T, data []byte) bool {
+	t.Helper()
+	first, _, _ := bytes.Cut(data, []byte("\n"))
+	n, _ := strconv.Atoi(string(first))
+	return assert.True(t, n > 0 && bytes.Equal(data, numbered(n)), "%d bytes, for %d", len(data), n)
+}
+
+func filesIn(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	list, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestFileStore(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "trust [1]*.json")
+	if runtime.GOOS == "windows" {
+		path = filepath.Join(folder, "trust [1].json")
+	}
+	s := FileStore(path)
+	data, err := s.Load()
+	require.NoError(t, err)
+	require.Nil(t, data)
+
+	for _, doc := range []string{"first", "a second, longer document", "3rd", ""} {
+		require.NoError(t, s.Save([]byte(doc)))
+		data, err := FileStore(path).Load()
+		require.NoError(t, err)
+		require.NotNil(t, data)
+		require.Equal(t, doc, string(data))
+		require.Equal(t, []string{filepath.Base(path)}, filesIn(t, folder))
+	}
+	if runtime.GOOS != "windows" {
+		require.NoError(t, os.Chmod(path, 0o644))
+		require.NoError(t, s.Save([]byte("x")))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.Equal(t, fs.FileMode(0o600), info.Mode())
+	}
+}
+
+func TestFileStoreInTheCurrentFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := FileStore("trust.json")
+	require.NoError(t, s.Save([]byte("x")))
+	data, err := s.Load()
+	require.NoError(t, err)
+	assert.Equal(t, "x", string(data))
+	assert.Equal(t, []string{"trust.json"}, filesIn(t, "."))
+}
+
+func TestFileStoreErrors(t *testing.T) {
+	folder := t.TempDir()
+
+	t.Run("a folder as the path", func(t *testing.T) {
+		path := filepath.Join(folder, "folder")
+		require.NoError(t, os.Mkdir(path, 0o700))
+		for _, path := range []string{path, path + string(filepath.Separator)} {
+			_, err := FileStore(path).Load()
+			assert.ErrorContains(t, err, "mcphybrid: ")
+			assert.ErrorContains(t, err, path)
+			err = FileStore(path).Save([]byte("x"))
+			assert.ErrorContains(t, err, "mcphybrid: ")
+			assert.ErrorContains(t, err, path)
+		}
+		assert.Empty(t, filesIn(t, path))
+		assert.Equal(t, []string{"folder"}, filesIn(t, folder))
+	})
+
+	t.Run("no folder", func(t *testing.T) {
+		path := filepath.Join(folder, "none", "trust.json")
+		data, err := FileStore(path).Load()
+		assert.NoError(t, err)
+		assert.Nil(t, data)
+		err = FileStore(path).Save([]byte("x"))
+		assert.ErrorIs(t, err, fs.ErrNotExist)
+		assert.ErrorContains(t, err, path)
+	})
+
+	t.Run("too large", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "trust.json")
+		require.NoError(t, FileStore(path).Save([]byte("x")))
+		err := FileStore(path).Save(make([]byte, 64<<20+1))
+		assert.EqualError(t, err, "mcphybrid: the document of "+path+" has more than 64 MiB")
+		data, err := FileStore(path).Load()
+		require.NoError(t, err)
+		assert.Equal(t, "x", string(data))
+
+		require.NoError(t, os.Truncate(path, 64<<20)) // makes it longer
+		data, err = FileStore(path).Load()
+		require.NoError(t, err)
+		assert.Len(t, data, 64<<20)
+		require.NoError(t, os.Truncate(path, 1<<40))
+		_, err = FileStore(path).Load()
+		assert.EqualError(t, err, "mcphybrid: the document of "+path+" has more than 64 MiB")
+	})
+
+	t.Run("permissions", func(t *testing.T) {
+		if runtime.GOOS == "windows" || os.Geteuid() == 0 {
+			t.Skip("root, and Windows, may read and write what the mode forbids")
+		}
+		folder := t.TempDir()
+		path := filepath.Join(folder, "trust.json")
+		require.NoError(t, FileStore(path).Save([]byte("x")))
+		require.NoError(t, os.Chmod(path, 0))
+		_, err := FileStore(path).Load()
+		assert.ErrorIs(t, err, fs.ErrPermission)
+		assert.ErrorContains(t, err, path)
+
+		require.NoError(t, os.Chmod(path, 0o600))
+		require.NoError(t, os.Chmod(folder, 0o500))
+		defer os.Chmod(folder, 0o700)
+		assert.ErrorIs(t, FileStore(path).Save([]byte("y")), fs.ErrPermission)
+		data, err := FileStore(path).Load()
+		require.NoError(t, err)
+		assert.Equal(t, "x", string(data))
+		assert.Equal(t, []string{"trust.json"}, filesIn(t, folder))
+	})
+}
+
+func TestFileStoreStaleFiles(t *testing.T) {
+	folder := t.TempDir()
+	keep := []string{
+		"trust.json.1.tmp.bak", "trust.json.12a.tmp", "trust.json.tmp", "trust.json.1.2.tmp",
+		"atrust.json.3.tmp", "trust.json.4", "trust.json.5.tmp", "other.json.6.tmp",
+	}
+	stale := []string{"trust.json.7.tmp", "trust.json.123456789.tmp"}
+	old := time.Now().Add(-11 * time.Minute)
+	for _, name := range append(stale, keep...) {
+		path := filepath.Join(folder, name)
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		if name != "trust.json.5.tmp" { // of somebody who is writing it
+			require.NoError(t, os.Chtimes(path, old, old))
+		}
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "trust.json.8.tmp"), 0o700))
+	require.NoError(t, os.Chtimes(filepath.Join(folder, "trust.json.8.tmp"), old, old))
+	require.NoError(t, FileStore(filepath.Join(folder, "trust.json")).Save([]byte("x")))
+	assert.ElementsMatch(t, append(keep, "trust.json", "trust.json.8.tmp"), filesIn(t, folder))
+}
+
+func TestFileStoreConcurrently(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "trust.json")
+	var saved, loaded sync.WaitGroup
+	done := make(chan struct{})
+	for w := range 8 {
+		s := FileStore(path)
+		saved.Go(func() {
+			for i := range 25 {
+				assert.NoError(t, s.Save(numbered(1+1000*w+i)))
+			}
+		})
+		loaded.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				data, err := s.Load()
+				assert.NoError(t, err)
+				if data != nil && !assertNumbered(t, data) {
+					return
+				}
+			}
+		})
+	}
+	saved.Wait()
+	close(done)
+	loaded.Wait()
+	data, err := FileStore(path).Load()
+	require.NoError(t, err)
+	assertNumbered(t, data)
+	assert.Equal(t, []string{"trust.json"}, filesIn(t, folder))
+}
+
+// TestFileStoreChild is not a test but the process that TestFileStoreCrash
+// kills: it saves, and says so, until then.
+func TestFileStoreChild(t *testing.T) {
+	path := os.Getenv("TEST_FILE_STORE")
+	if path == "" {
+		return
+	}
+	for n := 1; ; n = n%50_000 + 7_919 {
+		if err := FileStore(path).Save(numbered(n)); err != nil {
+			fmt.Println(err)
+			os.Exit(3)
+		}
+		fmt.Println("saved")
+	}
+}
+
+func TestFileStoreCrash(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	folder := t.TempDir()
+	path := filepath.Join(folder, "trust.json")
+	for kill := range 50 {
+		cmd := exec.Command(self, "-test.run", "^TestFileStoreChild$", "-test.timeout", "1m")
+		cmd.Env = append(os.Environ(), "TEST_FILE_STORE="+path)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		in := bufio.NewScanner(out)
+		for range 1 + rand.IntN(5) {
+			assert.True(t, in.Scan())
+			assert.Equal(t, "saved", in.Text())
+		}
+		// The next Save has begun; the write takes most of a millisecond.
+		time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
+		require.NoError(t, cmd.Process.Kill())
+		err = cmd.Wait()
+		var exit *exec.ExitError
+		require.True(t, errors.As(err, &exit), "%v", err)
+		data, err := FileStore(path).Load()
+		require.NoError(t, err)
+		require.True(t, assertNumbered(t, data), "kill %d", kill)
+	}
+	left := filesIn(t, folder)
+	t.Logf("%d of 50 kills left a temporary file", len(left)-1)
+	old := time.Now().Add(-time.Hour)
+	for _, name := range left {
+		require.True(t, strings.HasPrefix(name, "trust.json"), name)
+		require.NoError(t, os.Chtimes(filepath.Join(folder, name), old, old))
+	}
+	require.NoError(t, FileStore(path).Save([]byte("x")))
+	assert.Equal(t, []string{"trust.json"}, filesIn(t, folder))
+}
