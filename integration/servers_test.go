@@ -144,12 +144,19 @@ func newManager(t *testing.T, servers ...server) *mcphybrid.Manager {
 	return loadManager(t, writeConfig(t, servers...))
 }
 
+// loadManager returns a Manager in which what is down stays down, to be seen.
 func loadManager(t *testing.T, path string) *mcphybrid.Manager {
+	t.Helper()
+	return loadManagerThat(t, path, mcphybrid.Options{Reconnect: -1})
+}
+
+func loadManagerThat(t *testing.T, path string, opts mcphybrid.Options) *mcphybrid.Manager {
 	t.Helper()
 	cfg, err := mcphybrid.LoadConfig(path)
 	require.NoError(t, err)
 	before := goleak.IgnoreCurrent()
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: cfg.Servers})
+	opts.Servers = cfg.Servers
+	mgr := mcphybrid.NewManager(&opts)
 	t.Cleanup(func() {
 		assert.NoError(t, mgr.Close())
 		assert.Empty(t, children(), "processes left by Close")
