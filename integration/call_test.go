@@ -74,9 +74,10 @@ func TestCall(t *testing.T) {
 			}
 
 			result, err := mgr.Call(t.Context(), prefix+"get-sum", `{"a": "two"}`)
-			require.NoError(t, err)
+			require.ErrorIs(t, err, mcphybrid.ErrBadArguments)
 			assert.True(t, result.IsError)
-			assert.Contains(t, text(result), "get-sum")
+			assert.Contains(t, text(result), prefix+"get-sum was not called")
+			assert.Contains(t, text(result), "- /a: is a string, want number")
 
 			result, err = mgr.Call(t.Context(), prefix+"get-structured-content", `{"location": "Chicago"}`)
 			require.NoError(t, err)

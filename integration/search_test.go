@@ -61,9 +61,12 @@ func TestSearch(t *testing.T) {
 		registered, ok := registry.Get(f.Name)
 		require.True(t, ok, f.Name)
 		assert.Equal(t, f.Name, registered.Name())
-		// Whether its Grafana is there or not, the tool can be called now.
+		// Whether its Grafana is there or not, the tool can be called now, if
+		// not without arguments.
 		result, err := registry.Execute(t.Context(), f.Name, nil)
-		require.NoError(t, err, f.Name)
+		if err != nil {
+			require.ErrorIs(t, err, mcphybrid.ErrBadArguments, f.Name)
+		}
 		assert.True(t, result.IsError, f.Name)
 	}
 	assert.Equal(t, foundNames(prometheus), names(sess.ActiveTools()))
