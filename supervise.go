@@ -123,9 +123,6 @@ func (s *server) connectLocked() *attempt {
 func (s *server) try(ctx context.Context, a *attempt) {
 	begun := time.Now()
 	c, defs, err := s.connect(ctx)
-	if err != nil && c != nil {
-		c.close(0)
-	}
 
 	s.mu.Lock()
 	s.attempt = nil
@@ -146,6 +143,9 @@ func (s *server) try(ctx context.Context, a *attempt) {
 		s.retryLocked()
 	}
 	s.mu.Unlock()
+	if err != nil && c != nil {
+		c.close(0)
+	}
 	a.err = err
 	close(a.done)
 }
