@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,6 +26,7 @@ type catalog struct {
 
 	originals func() map[string][]int // by a tool's own name: documents, ascending
 	openings  sync.Map                // of []shown; see opening
+	opened    atomic.Int32            // lists that were made for it
 	print     fingerprint
 	ended     bool // the Manager is closed
 }

@@ -116,12 +116,19 @@ func (v view) stamp() stamp { return stamp{v.version, len(v.active), v.paged} }
 // sessions with equal rights.
 func (v view) opening() []shown {
 	key := fmt.Sprintf("%d %q", v.disclosure, v.rights)
-	list, ok := v.openings.Load(key)
-	if !ok {
-		list, _ = v.openings.LoadOrStore(key, slices.Clip(v.appendNew(nil)))
+	if list, ok := v.openings.Load(key); ok {
+		return list.([]shown)
 	}
-	return list.([]shown)
+	list := slices.Clip(v.appendNew(nil))
+	if v.opened.Add(1) <= maxOpenings {
+		v.openings.Store(key, list)
+	}
+	return list
 }
+
+// maxOpenings is of how many different rights a catalog keeps the opening. Of
+// more, such as one for each user, each session has its own.
+const maxOpenings = 256
 
 // appendNew appends to list what belongs there and is not in it.
 func (v view) appendNew(list []shown) []shown {
