@@ -109,7 +109,7 @@ func TestStartFailures(t *testing.T) {
 			if strings.HasPrefix(test.want, "no answer") {
 				test.cfg.StartTimeout = 300 * time.Millisecond
 			}
-			m := NewManager(&Options{Servers: []ServerConfig{test.cfg, inProcess("good", 2)}})
+			m := NewManager(&Options{Reconnect: -1, Servers: []ServerConfig{test.cfg, inProcess("good", 2)}})
 			defer m.Close()
 			err := m.Start(t.Context())
 			assert.ErrorContains(t, err, `mcphybrid: server "bad": `)

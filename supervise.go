@@ -123,11 +123,15 @@ func (s *server) connectLocked() *attempt {
 func (s *server) try(ctx context.Context, a *attempt) {
 	begun := time.Now()
 	c, defs, err := s.connect(ctx)
+	if err != nil && c != nil {
+		c.close(0) // before the next attempt
+	}
 
 	s.mu.Lock()
 	s.attempt = nil
 	s.status.Took = time.Since(begun)
-	if err == nil && s.life.Err() != nil {
+	ended := err == nil && s.life.Err() != nil
+	if ended {
 		err = ErrClosed
 	}
 	if err == nil {
@@ -143,7 +147,7 @@ func (s *server) try(ctx context.Context, a *attempt) {
 		s.retryLocked()
 	}
 	s.mu.Unlock()
-	if err != nil && c != nil {
+	if ended {
 		c.close(0)
 	}
 	a.err = err
