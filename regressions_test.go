@@ -354,22 +354,15 @@ func TestEmptyNames(t *testing.T) {
 // a session that has activated one tool costs more than 2 KiB.
 func TestSessionsWithOneActiveToolAreNotSmall(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
-	heap := func() uint64 {
-		runtime.GC()
-		runtime.GC()
-		var st runtime.MemStats
-		runtime.ReadMemStats(&st)
-		return st.HeapAlloc
-	}
 	sessions := make([]*Session, 5_000)
-	before := heap()
+	before := heapInUse()
 	for i := range sessions {
 		sessions[i] = m.NewSession(nil)
 		sessions[i].show()
 		sessions[i].ActivateTools([]string{"mcp_s9__tool_003"})
 		sessions[i].show()
 	}
-	each := (heap() - before) / uint64(len(sessions))
+	each := (heapInUse() - before) / uint64(len(sessions))
 	runtime.KeepAlive(sessions)
 	t.Log(each)
 	assert.Less(t, each, uint64(2<<10))

@@ -373,74 +373,6 @@ func (s *server) snapshot() ServerStatus {
 	return s.status
 }
 
-// call runs a tool, within the call timeout. If the connection breaks, the
-// call is made once more over a new one if the tool's annotations say that this
-// does no harm.
-func (s *server) call(ctx context.Context, d *definition, args json.RawMessage) (*mcp.CallToolResult, error) {
-	return withTimeout(ctx, s.limits.callTimeout, func(ctx context.Context) (*mcp.CallToolResult, error) {
-		for again := d.repeatable(); ; again = false {
-			c, err := s.serving(ctx)
-			if err != nil {
-				return nil, err
-			}
-			var r mcp.CallToolRequest
-			r.Params.Name = d.name
-			r.Params.Arguments = args
-			result, err := c.client.CallTool(ctx, r)
-			s.done()
-			if !isLost(err) {
-				return result, bounded(err)
-			}
-			err = c.explain(err)
-			s.lose(c, err)
-			if !again {
-				return nil, fmt.Errorf("%w: %w", ErrServerDown, bounded(err))
-			}
-		}
-	})
-}
-
-// serving returns the connection, which is not given up for want of calls until
-// done is called. It waits for one that is being made, and has
-// it made if the server has not run yet or was only just lost. Once an attempt
-// has failed, there is none until its time has come.
-func (s *server) serving(ctx context.Context) (*conn, error) {
-	s.mu.Lock()
-	c, a, status := s.conn, s.attempt, s.status
-	if c == nil && a == nil && status.Failures == 0 && (status.State == StateCached || !status.Retry.IsZero()) {
-		a = s.connectLocked()
-	}
-	if c != nil {
-		s.calls++
-	}
-	s.mu.Unlock()
-	if c != nil {
-		return c, nil
-	}
-	if a == nil {
-		return nil, status.down()
-	}
-	select {
-	case <-a.done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.conn == nil {
-		return nil, s.status.down()
-	}
-	s.calls++
-	return s.conn, nil
-}
-
-func (s *server) done() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls--
-	s.called = time.Now()
-}
-
 // rest gives up a connection that nobody needs until the next call, and
 // reports whether it did. If not, wait is when to look again.
 func (s *server) rest(c *conn) (wait time.Duration, ok bool) {
@@ -455,18 +387,6 @@ func (s *server) rest(c *conn) (wait time.Duration, ok bool) {
 	s.running.Go(func() { c.close(exitGrace) })
 	s.setLocked(StateCached, nil)
 	return 0, true
-}
-
-// down returns [ErrServerDown] with what is known.
-func (st ServerStatus) down() error {
-	err := ErrServerDown
-	if st.Err != nil {
-		err = fmt.Errorf("%w: %w", err, st.Err)
-	}
-	if !st.Retry.IsZero() {
-		err = fmt.Errorf("%w; the next attempt to connect is at %s", err, st.Retry.UTC().Format(time.RFC3339Nano))
-	}
-	return err
 }
 
 // close ends the connection, or the attempt to make one. It returns when
@@ -484,19 +404,4 @@ func (s *server) close() {
 		c.close(exitGrace)
 	}
 	s.running.Wait()
-}
-
-// withTimeout calls f with a context that ends after d, and says so in the
-// error if it was that.
-func withTimeout(ctx context.Context, d time.Duration, f func(context.Context) (*mcp.CallToolResult, error)) (*mcp.CallToolResult, error) {
-	inner, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	result, err := f(inner)
-	if err != nil && inner.Err() != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, fmt.Errorf("no answer within %v: %w", d, context.DeadlineExceeded)
-	}
-	return result, err
 }
