@@ -115,12 +115,7 @@ func (g *growth) next(docs []*Document) *Index {
 	}
 	x.heads.grow(len(g.terms.terms), g.generation)
 	g.group(&x.vocabulary, x.vocabulary.len())
-	if len(x.docs) != len(old) || x.idfs == nil {
-		x.idfs = new([smallDF]float64)
-		for df := range x.idfs {
-			x.idfs[df] = idf(int32(df), len(x.docs))
-		}
-	}
+	x.logDocs = math.Log(float64(len(docs)) + 1)
 	g.weigh(&x)
 	g.newest = &x
 	return &x

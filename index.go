@@ -56,10 +56,10 @@ type Index struct {
 	first       []uint32     // by slot, and one more: where its occurrences begin
 	signatures  []signature
 
-	idfs     *[smallDF]float64 // by df; see idf
-	lengths  [fields]uint64    // of all documents together, in terms
-	averages [fields]float64   // see average
-	worth    []uint32          // by signature, at averages
+	logDocs  float64         // ln(N+1), of N documents; see idf
+	lengths  [fields]uint64  // of all documents together, in terms
+	averages [fields]float64 // see average
+	worth    []uint32        // by signature, at averages
 }
 
 // Inside an index, each document has a slot and each term a number, in the order in
@@ -227,20 +227,24 @@ func average(field int, total uint64, docs int) float64 {
 
 // idf returns the inverse document frequency of a term, 0 if no document has
 // it.
-func (x *Index) idf(term uint32) float64 {
-	df := x.heads.at(term).df
-	if int(df) < len(x.idfs) {
-		return x.idfs[df]
-	}
-	return idf(df, len(x.docs))
-}
+func (x *Index) idf(term uint32) float64 { return x.idfOf(x.heads.at(term).df) }
 
-// smallDF is how many idfs are kept: those of nearly all terms.
-const smallDF = 512
-
-func idf(df int32, docs int) float64 {
-	if df == 0 {
+// idfOf returns that of a term that df documents have:
+// ln(1 + (N-df+1/2)/(df+1/2)) = ln(N+1) - ln(df+1/2).
+func (x *Index) idfOf(df int32) float64 {
+	switch {
+	case df == 0:
 		return 0
+	case int(df) < len(logs):
+		return x.logDocs - logs[df]
 	}
-	return math.Log1p((float64(docs) - float64(df) + 0.5) / (float64(df) + 0.5))
+	return x.logDocs - math.Log(float64(df)+0.5)
 }
+
+// logs are ln(df+1/2), for nearly all terms there are.
+var logs = func() (logs [1024]float64) {
+	for df := range logs {
+		logs[df] = math.Log(float64(df) + 0.5)
+	}
+	return logs
+}()

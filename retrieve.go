@@ -1,7 +1,6 @@
 package mcphybrid
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -20,8 +19,9 @@ type retrieval struct {
 	analyzer analyzer
 	text     []byte
 	terms    []queryTerm
-	ways     []way   // of all terms
-	telling  float64 // the greatest weight and idf of a term
+	numbers  []uint32 // queryTerm.term of each, close together
+	ways     []way    // of all terms
+	telling  float64  // the greatest weight and idf of a term
 
 	scores []uint32 // by slot; 0 between retrievals
 	best   []uint32 // by slot: see score; 0 between retrievals
@@ -93,7 +93,7 @@ func (r *retrieval) parse(query string) {
 	r.text = append(r.text[:0], query[:min(len(query), maxQueryText)]...)
 	r.analyzer.reset()
 	r.analyzer.add(r.text)
-	r.terms, r.ways, r.telling = r.terms[:0], r.ways[:0], 0
+	r.terms, r.numbers, r.ways, r.telling = r.terms[:0], r.numbers[:0], r.ways[:0], 0
 	for i := range r.analyzer.terms {
 		if len(r.terms) == maxQueryTerms {
 			return
@@ -112,8 +112,8 @@ func (r *retrieval) addTerm(i int) {
 	if !ok {
 		n = strange
 	}
-	for j := range r.terms {
-		if other := &r.terms[j]; other.term == n && (ok || string(r.analyzer.bytes[other.span.start:other.span.end]) == string(text)) {
+	for j := len(r.numbers) - 1; j >= 0; j-- {
+		if r.numbers[j] == n && (ok || string(r.analyzer.bytes[r.terms[j].span.start:r.terms[j].span.end]) == string(text)) {
 			return
 		}
 	}
@@ -162,9 +162,9 @@ func (r *retrieval) addTerm(i int) {
 		}
 	}
 	// A word that no document has is as telling as one that a single one has.
-	r.telling = max(r.telling, t.weight*min(limit, idf(1, len(x.docs))))
+	r.telling = max(r.telling, t.weight*min(limit, x.idfOf(1)))
 	t.end = len(r.ways)
-	r.terms = append(r.terms, t)
+	r.terms, r.numbers = append(r.terms, t), append(r.numbers, n)
 }
 
 // addWays adds term as a way to find the term at hand, and what the lexicon
@@ -245,9 +245,18 @@ func (r *retrieval) score() {
 			}
 			continue
 		}
+		if len(ways) == 0 {
+			continue
+		}
+		several = true
 		number := uint32(i+1) << 24
-		for _, w := range ways {
-			several = true
+		weight := uint64(ways[0].weight)
+		for _, p := range x.heads.at(ways[0].term).postings {
+			s := uint32(weight * uint64(worth[p.signature]) / unit)
+			scores[p.slot] += s
+			best[p.slot] = number | s
+		}
+		for _, w := range ways[1:] {
 			weight := uint64(w.weight)
 			for _, p := range x.heads.at(w.term).postings {
 				s := number | uint32(weight*uint64(worth[p.signature])/unit)
@@ -276,38 +285,36 @@ func (r *retrieval) top(dst []Match, n int, keep func(doc int) bool) []Match {
 	begin := len(dst)
 	// What a document must have to be among the best.
 	least := uint32(max(1, min(math.MaxUint32, math.Ceil(unit*r.x.growth.threshold*r.telling))))
-	scores := r.scores
-	for slot := 0; slot < len(scores); slot++ {
-		for slot+8 <= len(scores) { // pass over eight that are too low at once
-			s := scores[slot : slot+8 : slot+8]
-			if max(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]) >= least {
-				break
+	for first := 0; first < len(r.scores); first += 8 {
+		scores := r.scores[first:min(first+8, len(r.scores))]
+		if len(scores) == 8 { // pass over eight that are too low at once
+			a, b := max(scores[0], scores[1]), max(scores[2], scores[3])
+			c, d := max(scores[4], scores[5]), max(scores[6], scores[7])
+			if max(max(a, b), max(c, d)) < least {
+				continue
 			}
-			slot += 8
 		}
-		if slot == len(scores) {
-			break
-		}
-		score := scores[slot]
-		if score < least {
-			continue
-		}
-		doc := int(r.x.positions[slot])
-		if doc < 0 || keep != nil && !keep(doc) {
-			continue
-		}
-		m := Match{doc, float64(score) / unit}
-		if len(dst)-begin < n || n > maxInserted {
-			dst = append(dst, m)
-		} else if last := &dst[len(dst)-1]; inOrder(m, *last) < 0 {
-			*last = m
-		} else {
-			continue
-		}
-		if n <= maxInserted {
-			insertLast(dst[begin:])
-			if len(dst)-begin == n {
-				least = uint32(dst[len(dst)-1].Score * unit)
+		for i, score := range scores {
+			if score < least {
+				continue
+			}
+			doc := int(r.x.positions[first+i])
+			if doc < 0 || keep != nil && !keep(doc) {
+				continue
+			}
+			m := Match{doc, float64(score) / unit}
+			if len(dst)-begin < n || n > maxInserted {
+				dst = append(dst, m)
+			} else if last := &dst[len(dst)-1]; inOrder(m, *last) < 0 {
+				*last = m
+			} else {
+				continue
+			}
+			if n <= maxInserted {
+				insertLast(dst[begin:])
+				if len(dst)-begin == n {
+					least = uint32(dst[len(dst)-1].Score * unit)
+				}
 			}
 		}
 	}
@@ -335,8 +342,11 @@ func insertLast(found []Match) {
 
 // inOrder compares two matches by their places in an answer.
 func inOrder(a, b Match) int {
-	if a.Score != b.Score {
-		return cmp.Compare(b.Score, a.Score)
+	switch { // cmp.Compare takes longer, as it knows NaN
+	case a.Score > b.Score:
+		return -1
+	case a.Score < b.Score:
+		return 1
 	}
-	return cmp.Compare(a.Doc, b.Doc)
+	return a.Doc - b.Doc
 }

@@ -181,10 +181,13 @@ func plainAverage(field, total, docs int) float64 {
 }
 
 func (p *plainIndex) idf(term string) float64 {
-	n := p.df[term]
-	if n == 0 {
-		return 0
+	if n := p.df[term]; n > 0 {
+		return p.idfOf(n)
 	}
+	return 0
+}
+
+func (p *plainIndex) idfOf(n int) float64 {
 	return math.Log1p((float64(len(p.docs)) - float64(n) + 0.5) / (float64(n) + 0.5))
 }
 
@@ -269,7 +272,7 @@ func (p *plainIndex) query(query string) (terms []plainQuery, telling float64) {
 			q.weight[term] = uint64(math.Round(65536 * weight * factor * min(p.idf(term), limit)))
 		}
 		terms = append(terms, q)
-		telling = max(telling, weight*min(limit, idf(1, len(p.docs))))
+		telling = max(telling, weight*min(limit, p.idfOf(1)))
 	}
 	return terms, telling
 }
