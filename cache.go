@@ -75,7 +75,8 @@ func (m *Manager) loadCache(sources []*source) (stale []*source, err error) {
 	}
 	return stale, m.change(func() error {
 		for _, f := range fills {
-			f.src.defs = f.defs
+			f.src.listed = f.defs
+			m.judge(f.src)
 		}
 		return nil
 	})
@@ -116,7 +117,7 @@ func (m *Manager) saveCache() {
 	sources := slices.Clone(m.sources)
 	lists := make([][]*definition, len(sources))
 	for i, src := range sources {
-		lists[i] = src.defs
+		lists[i] = src.listed
 	}
 	m.mu.Unlock()
 	for i, src := range sources {

@@ -44,7 +44,7 @@ type Middleware func(next Handler) Handler
 // own, errors of the tool included, the error is nil. Otherwise the result
 // says in words for the model why there is none, and the error says it for the
 // host: it may be [ErrUnknownTool], [ErrNotPermitted], [ErrBadArguments],
-// [ErrServerDown], [context.DeadlineExceeded] for a call timeout, or what the
+// [ErrQuarantined], [ErrServerDown], [context.DeadlineExceeded] for a call timeout, or what the
 // server or a middleware answered.
 func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
 	t := s.metaNamed(s.view(), name)
@@ -103,6 +103,12 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 		return e.tool, nil
 	case ok:
 		return nil, &permissionError{name}
+	}
+	if held, ok := v.held[name]; ok {
+		if !v.rights.permit(name) {
+			return nil, &permissionError{name}
+		}
+		return nil, held
 	}
 	unknown := &UnknownToolError{Name: name, Connecting: s.m.connecting(name)}
 	gone, left := v.gone[name]

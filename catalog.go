@@ -21,8 +21,9 @@ type catalog struct {
 	deferred []*BridgeTool // in registration order; element i is document i of index
 	byName   map[string]entry
 	index    retriever
-	problems []error             // in registration order
-	gone     map[string]goneTool // by registered name: tools that were there
+	problems []error                  // in registration order
+	held     map[string]*ChangedError // by registered name: tools in quarantine
+	gone     map[string]goneTool      // by registered name: tools that were there
 
 	originals func() map[string][]int // by a tool's own name: documents, ascending
 	openings  sync.Map                // of []shown; see opening
@@ -86,21 +87,32 @@ type entry struct {
 // a connection.
 type source struct {
 	name     string
-	server   *server // nil for tools without a connection
-	begun    bool    // the server was started
-	defs     []*definition
+	server   *server         // nil for tools without a connection
+	begun    bool            // the server was started
+	listed   []*definition   // what the server says it has
+	changed  []*ChangedError // of these
+	defs     []*definition   // of listed, what may be used; all, without a connection
 	problems []error
 }
 
 // newCatalog returns the catalog of sources that follows prev. Tools that prev
 // has too, under the same name, are the same *BridgeTool.
-func newCatalog(prev *catalog, sources []*source, opts *Options) *catalog {
+func newCatalog(prev *catalog, sources []*source, owners prefixOwners, opts *Options) *catalog {
 	c := &catalog{version: prev.version + 1, byName: make(map[string]entry, len(prev.byName))}
 	for _, src := range sources {
 		c.problems = append(c.problems, src.problems...)
+		for _, change := range src.changed {
+			c.problems = append(c.problems, change)
+			if change.Held {
+				if c.held == nil {
+					c.held = make(map[string]*ChangedError)
+				}
+				c.held[change.Name] = change
+			}
+		}
 		before := len(c.tools)
 		for _, d := range src.defs {
-			c.add(prev, d, opts.Access)
+			c.add(prev, d, owners, opts.Access)
 		}
 		if len(c.tools) > before {
 			c.servers = append(c.servers, src.name)
@@ -150,11 +162,11 @@ func newRetriever(prev retriever, tools []*BridgeTool, opts *Options) retriever 
 	return NewIndex(docs, &IndexOptions{Ranker: opts.Ranker, Lexicon: opts.Lexicon, Threshold: &opts.SearchThreshold})
 }
 
-// add gives d its name. The tool that comes first in registration order has
-// its name as it is; a later one of the same name gets one of its own.
-func (c *catalog) add(prev *catalog, d *definition, access Access) {
-	name := d.registered
-	first, taken := c.byName[name]
+// add gives d its name: that under its server's prefix, or one of its own if
+// this is another server's or, among long names, is taken.
+func (c *catalog) add(prev *catalog, d *definition, owners prefixOwners, access Access) {
+	name := owners.nameOf(d)
+	first, taken := c.byName[d.registered]
 	for try := 0; c.byName[name].tool != nil; try++ {
 		name = suffixedName(d.registered, d.server, d.name, try)
 	}

@@ -14,6 +14,10 @@ var (
 	// that the tool's schema refuses: see [ArgumentsError].
 	ErrBadArguments = errors.New("bad arguments")
 
+	// ErrQuarantined means that the tool has changed, and that nobody has
+	// accepted it yet: see [TrustQuarantine].
+	ErrQuarantined = errors.New("it is held back until it is accepted")
+
 	// ErrServerDown means that the tool's server can't be reached.
 	ErrServerDown = errors.New("the server is down")
 )

@@ -63,6 +63,7 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 			names[d.name] = true
 		}
 		src.defs = all
+		m.owners.claim(namePrefix(name, ""), name)
 		return nil
 	})
 }

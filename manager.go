@@ -28,6 +28,7 @@ type Manager struct {
 
 	opts    Options // fixed at creation
 	handler Handler // makes calls of tools, in the middleware of opts
+	trust   *trust
 
 	metaAccess Access // denies the meta tools that opts deny
 
@@ -36,6 +37,7 @@ type Manager struct {
 
 	mu       sync.Mutex     // serializes writers
 	sources  []*source      // in registration order
+	owners   prefixOwners   // of these, and of those before
 	attached []*Session     // with a registry
 	starting sync.WaitGroup // servers that are being started
 	closing  sync.Once
@@ -64,7 +66,8 @@ func NewManager(opts *Options) *Manager {
 		o = *opts
 	}
 	o.setDefaults()
-	m := &Manager{opts: o, handler: wrapped(o.Middleware), usage: make(map[string]*Usage)}
+	m := &Manager{opts: o, handler: wrapped(o.Middleware), usage: make(map[string]*Usage), owners: make(prefixOwners)}
+	m.trust = newTrust(&m.opts)
 	for _, name := range metaNames {
 		if matchAny(o.Access.Deny, name) {
 			m.metaAccess.Deny = append(m.metaAccess.Deny, name)
@@ -74,7 +77,9 @@ func NewManager(opts *Options) *Manager {
 	m.cur.Store(noTools)
 	for _, cfg := range o.Servers {
 		if !cfg.Disabled {
-			m.sources = append(m.sources, m.newSource(cfg))
+			src := m.newSource(cfg)
+			m.owners.claim(namePrefix(cfg.Name, cfg.Prefix), cfg.Name)
+			m.sources = append(m.sources, src)
 		}
 	}
 	m.session = m.NewSession(&SessionOptions{Registry: o.Registry})
@@ -107,19 +112,26 @@ func (m *Manager) setTools(src *source, defs []*definition, problems []error) er
 		if !slices.Contains(m.sources, src) {
 			return errors.New("it was removed while it started")
 		}
-		if slices.Equal(src.defs, defs) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
+		if slices.Equal(src.listed, defs) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
 			return errNoChange
 		}
-		src.defs, src.problems = defs, problems
+		src.listed, src.problems = defs, problems
+		m.judge(src)
 		return nil
 	})
 	if err == errNoChange {
 		err = nil
 	}
 	if err == nil && m.opening.Load() == 0 { // else Start does, for all at once
-		m.saveCache()
+		m.save()
 	}
 	return err
+}
+
+// save stores what is kept from one run to the next.
+func (m *Manager) save() {
+	m.saveCache()
+	m.trust.save()
 }
 
 var errNoChange = errors.New("nothing has changed")
@@ -136,6 +148,9 @@ func (m *Manager) find(name string) int {
 // The error joins one for each server that failed, naming it; the others work.
 // ctx bounds the start only: the servers run until [Manager.Close].
 func (m *Manager) Start(ctx context.Context) error {
+	if err := m.trust.load(); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	if m.life.Err() != nil {
 		m.mu.Unlock()
@@ -176,9 +191,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	}
 	wg.Wait()
 	m.opening.Add(-1)
-	if len(waiting) > 0 {
-		m.saveCache()
-	}
+	m.save()
 	return errors.Join(errs...)
 }
 
@@ -203,7 +216,7 @@ func (m *Manager) change(f func() error) error {
 		return err
 	}
 	prev := m.cur.Load()
-	c := newCatalog(prev, m.sources, &m.opts)
+	c := newCatalog(prev, m.sources, m.owners, &m.opts)
 	m.cur.Store(c)
 	attached := slices.Clone(m.attached)
 	m.mu.Unlock()
@@ -231,6 +244,9 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	if cfg.Disabled {
 		return nil
 	}
+	if err := m.trust.load(); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	if m.life.Err() != nil {
 		m.mu.Unlock()
@@ -242,6 +258,8 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	}
 	src := m.newSource(cfg)
 	src.begun = true
+	prefix := namePrefix(cfg.Name, cfg.Prefix)
+	claimed := m.owners.claim(prefix, cfg.Name)
 	m.sources = append(m.sources, src)
 	m.starting.Add(1)
 	m.mu.Unlock()
@@ -251,11 +269,14 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	if err != nil { // its tools were never published
 		m.mu.Lock()
 		m.sources = slices.DeleteFunc(m.sources, func(other *source) bool { return other == src })
+		if claimed {
+			delete(m.owners, prefix)
+		}
 		m.mu.Unlock()
 		src.server.close()
 		return err
 	}
-	m.saveCache()
+	m.save()
 	return nil
 }
 

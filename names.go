@@ -26,17 +26,57 @@ const suffixLength = 1 + 8
 // underscores, it is cut, and a hash of the server's and the tool's name is
 // appended, so that the result depends on nothing else.
 func registeredName(server, prefix, tool string) string {
-	switch {
-	case prefix == "":
-		prefix = "mcp_" + strings.ReplaceAll(server, "-", "_")
-	case !strings.HasPrefix(prefix, "mcp_"):
-		prefix = "mcp_" + prefix
-	}
-	name := prefix + "__" + tool
+	name := namePrefix(server, prefix) + "__" + tool
 	if isSafeName(name) {
 		return name
 	}
 	return suffixedName(name, server, tool, 0)
+}
+
+// namePrefix returns what stands before the two underscores.
+func namePrefix(server, prefix string) string {
+	switch {
+	case prefix == "":
+		return "mcp_" + strings.ReplaceAll(server, "-", "_")
+	case !strings.HasPrefix(prefix, "mcp_"):
+		return "mcp_" + prefix
+	}
+	return prefix
+}
+
+// A prefixOwners says, by prefix, whose names begin with it: those of the
+// server that was there first, even when it is gone. Otherwise a server could
+// be called in the place of another, by a like prefix or by a tool's name such
+// as "b__run" of server "a" beside a server "a__b".
+type prefixOwners map[string]string
+
+// claim makes a prefix the server's and reports whether it was nobody's.
+func (p prefixOwners) claim(prefix, server string) bool {
+	if _, ok := p[prefix]; ok {
+		return false
+	}
+	p[prefix] = server
+	return true
+}
+
+// owner returns the server that has the longest prefix of name, or "".
+func (p prefixOwners) owner(name string) string {
+	for i := len(name) - 2; i >= 0; i-- {
+		if name[i] == '_' && name[i+1] == '_' {
+			if server, ok := p[name[:i]]; ok {
+				return server
+			}
+		}
+	}
+	return ""
+}
+
+// nameOf returns the registered name of a tool.
+func (p prefixOwners) nameOf(d *definition) string {
+	if owner := p.owner(d.registered); owner != "" && owner != d.server {
+		return suffixedName(d.registered, d.server, d.name, 0)
+	}
+	return d.registered
 }
 
 func isSafeName(name string) bool {

@@ -177,6 +177,15 @@ type Options struct {
 	// published like any change.
 	Cache Store
 
+	// Trust says what becomes of a tool whose definition changes after it was
+	// first seen. What tools are known to be is kept in TrustStore, apart from
+	// the Cache, for as long as servers are; without one, as long as the Manager. If it
+	// can't be loaded and Trust is [TrustQuarantine], no server is started.
+	//
+	// If empty, [TrustWarn].
+	Trust      TrustPolicy
+	TrustStore Store
+
 	// IdleTimeout is how long a server runs without a call before it is
 	// stopped; the next call starts it again. Servers in this process are not
 	// stopped. If zero, none is.
@@ -255,6 +264,10 @@ func (o *Options) setDefaults() {
 	o.Ranker = cmp.Or(o.Ranker, RankerDefault)
 	if !slices.Contains(rankers, o.Ranker) {
 		panic(fmt.Sprintf("mcphybrid: Options.Ranker is %q, must be one of %q", o.Ranker, rankers))
+	}
+	o.Trust = cmp.Or(o.Trust, TrustWarn)
+	if !slices.Contains(trustPolicies, o.Trust) {
+		panic(fmt.Sprintf("mcphybrid: Options.Trust is %q, must be one of %q", o.Trust, trustPolicies))
 	}
 	if o.BM25 != nil {
 		o.BM25.validate()

@@ -104,10 +104,25 @@ func (s *Session) shownLocked(v view) []shown {
 	switch {
 	case s.shown == nil && len(v.active) == 0 && !v.paged:
 		return v.opening()
-	case s.shown != nil && (s.shownAs == v.stamp() || v.disclosure == ByBridge):
+	case s.shown != nil && s.shownAs == v.stamp():
 		return s.shown
 	}
-	return v.appendNew(s.shown)
+	list := v.withoutHeld(s.shown)
+	if list != nil && v.disclosure == ByBridge {
+		return list
+	}
+	return v.appendNew(list)
+}
+
+// withoutHeld takes out of list the tools that are held back. Nothing else is
+// ever taken out: a tool that must not be trusted weighs more than what the
+// provider has cached.
+func (v view) withoutHeld(list []shown) []shown {
+	held := func(e shown) bool { return e.tool != nil && v.held[e.tool.name] != nil }
+	if len(v.held) == 0 || !slices.ContainsFunc(list, held) {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), held)
 }
 
 func (v view) stamp() stamp { return stamp{v.version, len(v.active), v.paged} }
@@ -235,7 +250,8 @@ func (o searchOffer) summary() string {
 // model: the inline tools, the meta tools and the active tools or, with
 // [ByProvider], all others. From the first call on it only grows at its end,
 // until [Session.Compact]: a tool that has left the catalog stays in it, and
-// one whose definition has changed stays as it was. Calls go through
+// one whose definition has changed stays as it was. Only a tool that is put
+// into quarantine is taken out: see [TrustQuarantine]. Calls go through
 // [Session.Call]: what stands here calls its server directly.
 func (s *Session) Tools() []Tool {
 	var list []Tool
