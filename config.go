@@ -56,6 +56,8 @@ type ServerConfig struct {
 	Tools Access
 
 	// Prefix replaces the server's name in the registered names of its tools.
+	// Of servers with the same prefix it belongs to the first, as long as the
+	// Manager lives; the names of the others' tools have a hash at their end.
 	Prefix string
 
 	// StartTimeout bounds starting the server and listing its tools,

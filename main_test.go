@@ -66,6 +66,15 @@ func check(m *Manager, sessions ...*Session) error {
 		if err := checkView(s.view()); err != nil {
 			return err
 		}
+		s.mu.Lock()
+		v := s.viewLocked()
+		list := s.shownLocked(v)
+		s.mu.Unlock()
+		for _, e := range list {
+			if e.tool != nil && v.held[e.tool.name] != nil {
+				return fmt.Errorf("%s is held back, and shown", e.tool.name)
+			}
+		}
 	}
 	return nil
 }
@@ -101,6 +110,11 @@ func checkView(v view) error {
 			return fmt.Errorf("%s is in %d of inline, deferred and active", t.name, places[t.name])
 		case v.byName[t.name].tool != t:
 			return fmt.Errorf("%s is two tools", t.name)
+		}
+	}
+	for name := range v.held {
+		if v.byName[name].tool != nil {
+			return fmt.Errorf("%s is held back, and in the catalog", name)
 		}
 	}
 	switch x := v.index.(type) {
