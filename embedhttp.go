@@ -1,0 +1,234 @@
+package mcphybrid
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// HTTPEmbedderOptions configure an embedder that is asked over HTTP. URL and
+// Model are required.
+type HTTPEmbedderOptions struct {
+	// URL is where the service is, such as https://api.openai.com/v1 or
+	// http://localhost:11434.
+	URL   string
+	Model string
+
+	// Key is sent as a bearer token, if there is one. It is in no error.
+	Key string
+
+	// Dimensions is the length of the vectors. If not zero, it is asked for
+	// and checked.
+	Dimensions int
+
+	// TextPrefix and QueryPrefix stand before what is embedded, for models that
+	// tell the two apart by it, such as "passage: " and "query: ".
+	TextPrefix, QueryPrefix string
+
+	// BatchSize is how many texts are sent at once. If zero, 64.
+	BatchSize int
+
+	// Timeout bounds each request. If zero, 30 seconds.
+	Timeout time.Duration
+
+	// Retries is how often a request is sent again that failed for a reason
+	// that may pass: no connection, 429 or 5xx. The first time 0.2 s are
+	// waited, then twice as long each, or what the service says, up to
+	// 10 seconds. If zero, 3. If negative, none.
+	Retries int
+
+	// Client sends the requests. If nil, [http.DefaultClient].
+	Client *http.Client
+}
+
+// NewOpenAIEmbedder returns an embedder for services with OpenAI's
+// /embeddings, as vLLM, LM Studio, llama.cpp and text-embeddings-inference have it too.
+// It panics if the options lack a URL or a model.
+func NewOpenAIEmbedder(opts HTTPEmbedderOptions) Embedder {
+	return newHTTPEmbedder(opts, "/embeddings", func(answer []byte) ([][]float32, error) {
+		var in struct {
+			Data []struct {
+				Index     *int
+				Embedding []float32
+			}
+		}
+		if err := json.Unmarshal(answer, &in); err != nil {
+			return nil, describeJSONError(answer, err)
+		}
+		vectors := make([][]float32, len(in.Data))
+		for i, d := range in.Data {
+			if d.Index != nil {
+				i = *d.Index
+			}
+			if i < 0 || i >= len(vectors) || vectors[i] != nil {
+				return nil, fmt.Errorf("%d vectors, of which one has the index %d, or two have", len(vectors), i)
+			}
+			vectors[i] = d.Embedding
+		}
+		return vectors, nil
+	})
+}
+
+// NewOllamaEmbedder returns an embedder for Ollama's /api/embed. It panics if
+// the options lack a URL or a model.
+func NewOllamaEmbedder(opts HTTPEmbedderOptions) Embedder {
+	return newHTTPEmbedder(opts, "/api/embed", func(answer []byte) ([][]float32, error) {
+		var in struct{ Embeddings [][]float32 }
+		if err := json.Unmarshal(answer, &in); err != nil {
+			return nil, describeJSONError(answer, err)
+		}
+		return in.Embeddings, nil
+	})
+}
+
+// An httpEmbedder sends texts in batches and reads vectors from the answers.
+type httpEmbedder struct {
+	opts HTTPEmbedderOptions
+	url  string
+	read func(answer []byte) ([][]float32, error)
+}
+
+func newHTTPEmbedder(opts HTTPEmbedderOptions, path string, read func([]byte) ([][]float32, error)) *httpEmbedder {
+	address, err := url.Parse(opts.URL)
+	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
+		panic("mcphybrid: HTTPEmbedderOptions.URL is no URL with http or https and a host")
+	}
+	if opts.Model == "" {
+		panic("mcphybrid: HTTPEmbedderOptions.Model is empty")
+	}
+	opts.BatchSize = max(cmp.Or(opts.BatchSize, 64), 1)
+	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
+	opts.Retries = max(cmp.Or(opts.Retries, 3), 0)
+	if opts.Client == nil {
+		opts.Client = http.DefaultClient
+	}
+	return &httpEmbedder{opts: opts, url: strings.TrimRight(opts.URL, "/") + path, read: read}
+}
+
+func (e *httpEmbedder) Model() string   { return e.opts.Model }
+func (e *httpEmbedder) Dimensions() int { return e.opts.Dimensions }
+
+func (e *httpEmbedder) EmbedQuery(ctx context.Context, query string) ([]float32, error) {
+	vectors, err := e.embed(ctx, []string{e.opts.QueryPrefix + query})
+	if err != nil {
+		return nil, err
+	}
+	return vectors[0], nil
+}
+
+func (e *httpEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	prefixed := make([]string, len(texts))
+	for i, text := range texts {
+		prefixed[i] = e.opts.TextPrefix + text
+	}
+	return e.embed(ctx, prefixed)
+}
+
+func (e *httpEmbedder) embed(ctx context.Context, texts []string) ([][]float32, error) {
+	var vectors [][]float32
+	dims := e.opts.Dimensions
+	for len(texts) > 0 {
+		batch := texts[:min(len(texts), e.opts.BatchSize)]
+		texts = texts[len(batch):]
+		answer, err := e.ask(ctx, batch)
+		if err == nil {
+			err = checkVectors(answer, len(batch), dims)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("mcphybrid: embedding with %q: %w", e.opts.Model, e.withoutKey(err))
+		}
+		dims = len(answer[0])
+		vectors = append(vectors, answer...)
+	}
+	return vectors, nil
+}
+
+// withoutKey takes out of err what the service may have repeated.
+func (e *httpEmbedder) withoutKey(err error) error {
+	err = withoutURL(err)
+	if e.opts.Key != "" && strings.Contains(err.Error(), e.opts.Key) {
+		return errors.New(strings.ReplaceAll(err.Error(), e.opts.Key, "…"))
+	}
+	return err
+}
+
+const (
+	firstRetry = 200 * time.Millisecond
+	maxRetry   = 10 * time.Second
+)
+
+// ask sends one batch until there is an answer or no point in another try.
+func (e *httpEmbedder) ask(ctx context.Context, texts []string) ([][]float32, error) {
+	body, err := json.Marshal(struct {
+		Model      string   `json:"model"`
+		Input      []string `json:"input"`
+		Dimensions int      `json:"dimensions,omitempty"`
+	}{e.opts.Model, texts, e.opts.Dimensions})
+	if err != nil {
+		return nil, err
+	}
+	for try := 0; ; try++ {
+		answer, wait, err := e.post(ctx, body)
+		if err == nil {
+			return e.read(answer)
+		}
+		if wait < 0 || try >= e.opts.Retries || ctx.Err() != nil {
+			return nil, cmp.Or(context.Cause(ctx), err)
+		}
+		// Many clients that were told to wait must not come back at once.
+		wait = max(wait, firstRetry<<min(try, 8)) + rand.N(firstRetry)
+		t := time.NewTimer(min(wait, maxRetry))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return nil, fmt.Errorf("%w, after: %w", context.Cause(ctx), err)
+		}
+	}
+}
+
+// post sends one request. With an error, wait is how long the service wants
+// not to be asked, and negative if to ask again would not help.
+func (e *httpEmbedder) post(ctx context.Context, body []byte) (answer []byte, wait time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, -1, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if e.opts.Key != "" {
+		r.Header.Set("Authorization", "Bearer "+e.opts.Key)
+	}
+	resp, err := e.opts.Client.Do(r)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer resp.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, DefaultMaxMessage+1))
+	if err != nil {
+		return nil, 0, err
+	}
+	switch {
+	case len(answer) > DefaultMaxMessage:
+		return nil, -1, tooLarge(DefaultMaxMessage)
+	case resp.StatusCode == http.StatusOK:
+		return answer, 0, nil
+	}
+	err = fmt.Errorf("%s: %s", resp.Status, cleanLine(string(answer), maxErrorLength))
+	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
+		return nil, -1, err
+	}
+	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+	return nil, time.Duration(min(max(seconds, 0), 3600)) * time.Second, err
+}

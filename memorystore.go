@@ -1,0 +1,293 @@
+package mcphybrid
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// A MemoryStore is a [VectorStore] in this process. Searches compare with every
+// vector of the scope, exactly; they never wait for changes. The zero value is
+// an empty store.
+type MemoryStore struct {
+	mu     sync.Mutex // serializes changes
+	scopes sync.Map   // of *memoryScope by name
+}
+
+// A memoryScope is one scope. Searches use the rows that were published last.
+type memoryScope struct {
+	rows atomic.Pointer[vectorRows]
+	at   map[string]int // row by ID; only used by who changes it
+}
+
+// vectorRows is one version of a scope. Versions share what is appended, of
+// which each sees its own beginning; only which rows are gone each has for
+// itself.
+type vectorRows struct {
+	dims    int       // 0 until there is a vector
+	vectors []float32 // of length 1, row by row; 0 where there is none
+	tools   []storedRow
+	gone    []bool // by row
+
+	words func() *Index // over the texts of all rows, made when it is asked for
+}
+
+// A storedRow is a tool but for its vector.
+type storedRow struct {
+	id, sum, server string
+	text            *Document
+	vector          bool
+}
+
+func (s *MemoryStore) scope(name string, make_ bool) *memoryScope {
+	if sc, ok := s.scopes.Load(name); ok {
+		return sc.(*memoryScope)
+	}
+	if !make_ {
+		return nil
+	}
+	sc := &memoryScope{at: make(map[string]int)}
+	sc.rows.Store(newRows(new(vectorRows)))
+	s.scopes.Store(name, sc)
+	return sc
+}
+
+// newRows returns r, of which the words have yet to be read.
+func newRows(r *vectorRows) *vectorRows {
+	r.words = sync.OnceValue(func() *Index {
+		docs := make([]*Document, len(r.tools))
+		for i := range r.tools {
+			docs[i] = r.tools[i].text
+		}
+		return NewIndex(docs, &IndexOptions{Ranker: RankerLexical})
+	})
+	return r
+}
+
+// Upsert implements [VectorStore].
+func (s *MemoryStore) Upsert(ctx context.Context, scope string, tools []StoredTool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	sc := s.scope(scope, true)
+	old := sc.rows.Load()
+	dims := old.dims
+	for _, t := range tools {
+		if t.Vector == nil {
+			continue
+		}
+		dims = cmp.Or(dims, len(t.Vector))
+		if len(t.Vector) != dims {
+			return fmt.Errorf("mcphybrid: tool %q: %w: %d, not the %d of scope %q", t.ID, ErrDimensions, len(t.Vector), dims, scope)
+		}
+		if err := checkVector(t.Vector, dims); err != nil {
+			return fmt.Errorf("mcphybrid: tool %q: %w", t.ID, err)
+		}
+	}
+	r := &vectorRows{dims: dims, vectors: old.vectors, tools: old.tools, gone: slices.Clone(old.gone)}
+	if old.dims == 0 { // rows without vectors may be there
+		r.vectors = make([]float32, dims*len(r.tools))
+	}
+	for _, t := range tools {
+		if i, ok := sc.at[t.ID]; ok {
+			r.gone[i] = true
+		}
+		sc.at[t.ID] = len(r.tools)
+		r.add(t)
+	}
+	sc.publish(r)
+	return nil
+}
+
+func (r *vectorRows) add(t StoredTool) {
+	r.tools = append(r.tools, storedRow{t.ID, t.Sum, t.Server, &Document{Server: t.Server, Name: t.ID, Description: t.Text}, t.Vector != nil})
+	r.gone = append(r.gone, false)
+	r.vectors = append(r.vectors, make([]float32, r.dims)...)
+	if t.Vector == nil {
+		return
+	}
+	sum := 0.0
+	for _, x := range t.Vector {
+		sum += float64(x) * float64(x)
+	}
+	row, by := r.vectors[len(r.vectors)-r.dims:], 1/math.Sqrt(sum)
+	for i, x := range t.Vector {
+		row[i] = float32(float64(x) * by)
+	}
+}
+
+// publish makes r what searches see. When more rows are gone than there, the
+// others are copied to new lists.
+func (sc *memoryScope) publish(r *vectorRows) {
+	if len(r.tools) > 2*len(sc.at)+minDead {
+		c := &vectorRows{dims: r.dims}
+		for i := range r.tools {
+			if !r.gone[i] {
+				sc.at[r.tools[i].id] = len(c.tools)
+				c.tools, c.gone = append(c.tools, r.tools[i]), append(c.gone, false)
+				c.vectors = append(c.vectors, r.vectors[i*r.dims:(i+1)*r.dims]...)
+			}
+		}
+		r = c
+	}
+	if len(sc.at) == 0 {
+		r = new(vectorRows) // of any dimensions again
+	}
+	sc.rows.Store(newRows(r))
+}
+
+// Delete implements [VectorStore].
+func (s *MemoryStore) Delete(ctx context.Context, scope string, ids []string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sc := s.scope(scope, false)
+	if sc == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	r := *sc.rows.Load()
+	r.gone = slices.Clone(r.gone)
+	for _, id := range ids {
+		if i, ok := sc.at[id]; ok {
+			r.gone[i] = true
+			delete(sc.at, id)
+		}
+	}
+	sc.publish(&r)
+	return nil
+}
+
+// Drop implements [VectorStore].
+func (s *MemoryStore) Drop(ctx context.Context, scope string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scopes.Delete(scope)
+	return ctx.Err()
+}
+
+// Sums implements [VectorStore].
+func (s *MemoryStore) Sums(ctx context.Context, scope string) (map[string]string, error) {
+	sums := make(map[string]string)
+	if sc := s.scope(scope, false); sc != nil {
+		r := sc.rows.Load()
+		for i, t := range r.tools {
+			if !r.gone[i] {
+				sums[t.id] = t.sum
+			}
+		}
+	}
+	return sums, ctx.Err()
+}
+
+// Search implements [VectorStore].
+func (s *MemoryStore) Search(ctx context.Context, scope string, q StoreQuery) ([]StoreMatch, error) {
+	candidates, err := q.Check()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	sc := s.scope(scope, false)
+	if sc == nil {
+		return nil, nil
+	}
+	return sc.rows.Load().search(q, candidates, nil)
+}
+
+// search is Search with a filter more: rows of IDs for which keep, if not nil,
+// returns false are passed over before anything is compared.
+func (r *vectorRows) search(q StoreQuery, candidates int, keep func(id string) bool) ([]StoreMatch, error) {
+	kept := func(row int) bool {
+		t := &r.tools[row]
+		return !r.gone[row] && (q.Servers == nil || slices.Contains(q.Servers, t.server)) && (keep == nil || keep(t.id))
+	}
+	var words, similar []StoreMatch
+	if q.Words != "" {
+		for _, m := range r.words().Search(q.Words, candidates, kept) {
+			words = append(words, StoreMatch{ID: r.tools[m.Doc].id, Server: r.tools[m.Doc].server, Words: m.Score})
+		}
+	}
+	if q.Vector != nil && r.dims > 0 {
+		if len(q.Vector) != r.dims {
+			return nil, fmt.Errorf("mcphybrid: the query: %w: %d, not %d", ErrDimensions, len(q.Vector), r.dims)
+		}
+		similar = r.nearest(q.Vector, candidates, q.Least, kept)
+	}
+	alpha := q.Alpha
+	switch {
+	case q.Vector == nil:
+		alpha = 0
+	case q.Words == "":
+		alpha = 1
+	}
+	return Fuse(words, similar, alpha, q.Limit), nil
+}
+
+// nearest returns the rows of the n vectors most similar to v that are kept, most
+// similar first and equal ones in the order of their IDs.
+func (r *vectorRows) nearest(v []float32, n int, least float64, kept func(row int) bool) []StoreMatch {
+	sum := 0.0
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	unit := make([]float32, len(v))
+	for i, x := range v {
+		unit[i] = float32(float64(x) / math.Sqrt(sum))
+	}
+	var best []StoreMatch
+	floor := float32(least)
+	for row := range r.tools {
+		t := &r.tools[row]
+		if !t.vector || !kept(row) {
+			continue
+		}
+		similarity := dot(unit, r.vectors[row*r.dims:(row+1)*r.dims])
+		if similarity < floor || similarity <= 0 {
+			continue
+		}
+		m := StoreMatch{ID: t.id, Server: t.server, Similarity: min(float64(similarity), 1)}
+		if len(best) == n {
+			if last := &best[n-1]; m.Similarity < last.Similarity || m.Similarity == last.Similarity && m.ID > last.ID {
+				continue
+			}
+			best = best[:n-1]
+		}
+		i, _ := slices.BinarySearchFunc(best, m, func(a, b StoreMatch) int {
+			return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.ID, b.ID))
+		})
+		best = slices.Insert(best, i, m)
+		if len(best) == n {
+			floor = max(floor, float32(best[n-1].Similarity))
+		}
+	}
+	return best
+}
+
+// dot returns the inner product of two vectors of the same length. Several
+// sums keep the processor from waiting for each addition.
+func dot(a, b []float32) float32 {
+	b = b[:len(a)]
+	var s0, s1, s2, s3, s4, s5, s6, s7 float32
+	i := 0
+	for ; i+8 <= len(a); i += 8 {
+		x, y := a[i:i+8:i+8], b[i:i+8:i+8]
+		s0 += x[0] * y[0]
+		s1 += x[1] * y[1]
+		s2 += x[2] * y[2]
+		s3 += x[3] * y[3]
+		s4 += x[4] * y[4]
+		s5 += x[5] * y[5]
+		s6 += x[6] * y[6]
+		s7 += x[7] * y[7]
+	}
+	for ; i < len(a); i++ {
+		s0 += a[i] * b[i]
+	}
+	return s0 + s1 + (s2 + s3) + (s4 + s5 + (s6 + s7))
+}
