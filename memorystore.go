@@ -186,6 +186,12 @@ func (s *MemoryStore) Sums(ctx context.Context, scope string) (map[string]string
 
 // Search implements [VectorStore].
 func (s *MemoryStore) Search(ctx context.Context, scope string, q StoreQuery) ([]StoreMatch, error) {
+	return s.search(ctx, scope, q, nil)
+}
+
+// search is Search with a filter more: tools of which keep, if not nil, returns
+// false are passed over before anything is compared.
+func (s *MemoryStore) search(ctx context.Context, scope string, q StoreQuery, keep func(id string) bool) ([]StoreMatch, error) {
 	candidates, err := q.Check()
 	if err == nil {
 		err = ctx.Err()
@@ -197,11 +203,9 @@ func (s *MemoryStore) Search(ctx context.Context, scope string, q StoreQuery) ([
 	if sc == nil {
 		return nil, nil
 	}
-	return sc.rows.Load().search(q, candidates, nil)
+	return sc.rows.Load().search(q, candidates, keep)
 }
 
-// search is Search with a filter more: rows of IDs for which keep, if not nil,
-// returns false are passed over before anything is compared.
 func (r *vectorRows) search(q StoreQuery, candidates int, keep func(id string) bool) ([]StoreMatch, error) {
 	kept := func(row int) bool {
 		t := &r.tools[row]
