@@ -30,6 +30,8 @@ type Manager struct {
 	handler Handler // makes calls of tools, in the middleware of opts
 	trust   *trust
 
+	semantic *semantic // nil without [Options.Semantic]
+
 	metaAccess Access // denies the meta tools that opts deny
 
 	life context.Context // ends with Close
@@ -39,7 +41,7 @@ type Manager struct {
 	sources  []*source      // in registration order
 	owners   prefixOwners   // of these, and of those before
 	attached []*Session     // with a registry
-	starting sync.WaitGroup // servers that are being started
+	starting sync.WaitGroup // servers that are being started, and what embeds tools
 	closing  sync.Once
 
 	cur atomic.Pointer[catalog] // never nil; stored with mu held
@@ -68,6 +70,7 @@ func NewManager(opts *Options) *Manager {
 	o.setDefaults()
 	m := &Manager{opts: o, handler: wrapped(o.Middleware), usage: make(map[string]*Usage), owners: make(prefixOwners)}
 	m.trust = newTrust(&m.opts)
+	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load)
 	for _, name := range metaNames {
 		if matchAny(o.Access.Deny, name) {
 			m.metaAccess.Deny = append(m.metaAccess.Deny, name)
@@ -219,6 +222,9 @@ func (m *Manager) change(f func() error) error {
 	c := newCatalog(prev, m.sources, m.owners, &m.opts)
 	m.cur.Store(c)
 	attached := slices.Clone(m.attached)
+	if m.semantic != nil {
+		m.semantic.changed(func(run func(context.Context)) { m.starting.Go(func() { run(m.life) }) })
+	}
 	m.mu.Unlock()
 
 	known := make(map[string]bool, len(prev.problems))

@@ -118,6 +118,9 @@ type Options struct {
 	// BM25 are the parameters of [RankerClassic]. If nil, the defaults.
 	BM25 *BM25Options
 
+	// Semantic, if not nil, lets searches find by meaning too.
+	Semantic *SemanticOptions
+
 	// SearchResults is how many tools a search returns if the model does not
 	// ask for a number, SearchLimit how many it returns at most.
 	//
@@ -264,6 +267,11 @@ func (o *Options) setDefaults() {
 	o.Ranker = cmp.Or(o.Ranker, RankerDefault)
 	if !slices.Contains(rankers, o.Ranker) {
 		panic(fmt.Sprintf("mcphybrid: Options.Ranker is %q, must be one of %q", o.Ranker, rankers))
+	}
+	if o.Semantic != nil {
+		so := *o.Semantic
+		so.setDefaults()
+		o.Semantic = &so
 	}
 	o.Trust = cmp.Or(o.Trust, TrustWarn)
 	if !slices.Contains(trustPolicies, o.Trust) {

@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -79,9 +80,10 @@ func (o *SemanticOptions) setDefaults() {
 // A semantic keeps a store in step with the deferred tools and asks it.
 type semantic struct {
 	SemanticOptions
-	log  *slog.Logger
-	cur  func() *catalog
-	wake chan struct{} // holds one: there is a newer catalog
+	log   *slog.Logger
+	cur   func() *catalog
+	begun sync.Once
+	wake  chan struct{} // holds one: there is a newer catalog
 
 	stored map[string]string // sums by ID, as far as known; only used by run
 	known  bool              // stored is what the store has
@@ -110,11 +112,10 @@ func newSemantic(opts *SemanticOptions, log *slog.Logger, cur func() *catalog) *
 	}
 }
 
-// changed tells that there is a newer catalog. It never waits.
-func (se *semantic) changed() {
-	if se == nil {
-		return
-	}
+// changed tells that there is a newer catalog; the first time it has run
+// started. It never waits.
+func (se *semantic) changed(start func(run func(context.Context))) {
+	se.begun.Do(func() { start(se.run) })
 	select {
 	case se.wake <- struct{}{}:
 	default:
