@@ -342,4 +342,3 @@ func FuzzReadKnown(f *testing.F) {
 		}
 	})
 }
-
