@@ -102,6 +102,18 @@ type Options struct {
 	// If it denies [SearchToolName], no tool is deferred.
 	Access Access
 
+	// Needs says which other tools a tool needs, both by registered name, as
+	// an editor of files needs their reader. They come with it, and so does
+	// what they need, up to 32 in all: a search answers with them behind its hits,
+	// and when the tool is activated or called, so are they, inline as it may
+	// be itself. Nothing waits for them: without those that are not there, or
+	// not permitted, the tool works all the same.
+	//
+	// [ServerConfig.Needs] says it by the tools' own names, and a server may say it of its own
+	// tools by [NeedsKey]. Names that are not there, cycles and malformed
+	// declarations are among [Manager.Problems].
+	Needs map[string][]string
+
 	// Ranker says how deferred tools are ranked. If empty, [RankerDefault].
 	Ranker Ranker
 
@@ -281,5 +293,5 @@ func (o *Options) setDefaults() {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.clone()
-	o.Middleware = slices.Clone(o.Middleware)
+	o.Middleware, o.Needs = slices.Clone(o.Middleware), cloneNeeds(o.Needs)
 }
