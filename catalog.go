@@ -132,7 +132,7 @@ func newCatalog(prev *catalog, sources []*source, owners prefixOwners, opts *Opt
 	for _, t := range c.deferred {
 		c.byName[t.name] = entry{t, false}
 	}
-	c.addNeeds(sources, opts)
+	c.resolveNeeds(sources, opts.Needs)
 	c.noteGone(prev)
 	c.index = newRetriever(prev.index, c.deferred, opts)
 	c.originals = sync.OnceValue(func() map[string][]int {

@@ -44,81 +44,94 @@ func cloneNeeds(needs map[string][]string) map[string][]string {
 	return needs
 }
 
-// addNeeds sets c.needs: for each tool first what the [Options] say, then its
-// server's configuration, then its server. What can't be is a problem and no
-// more: names that are not there, whether nobody has them, they are denied or
-// held back; malformed declarations; and cycles.
-func (c *catalog) addNeeds(sources []*source, opts *Options) {
-	configured := make(map[string]map[string][]string) // by server
-	for _, src := range sources {
-		if src.server != nil && len(src.server.cfg.Needs) > 0 {
-			configured[src.name] = src.server.cfg.Needs
+// resolveNeeds sets c.needs: for each tool first what the [Options] say, then
+// its server's configuration, then its server. What can't be is a problem and
+// no more: names that are not there, be they nobody's, denied or held back;
+// malformed declarations; and cycles.
+func (c *catalog) resolveNeeds(sources []*source, host map[string][]string) {
+	tool := func(name string) *BridgeTool { return c.byName[name].tool }
+	expected := func(name string) bool { return tool(name) == nil && unlisted(sources, name) }
+	for _, name := range slices.Sorted(maps.Keys(host)) {
+		if t := tool(name); t != nil {
+			c.addNeeds(t, slices.DeleteFunc(slices.Clone(host[name]), expected), tool)
+		} else if !expected(name) {
+			c.problem("Options.Needs tells what %q needs, which is not there", name)
 		}
 	}
-	if len(opts.Needs)+len(configured) == 0 && !slices.ContainsFunc(c.tools, func(t *BridgeTool) bool {
+	rest := c.tools
+	for _, src := range sources {
+		n := 0
+		for n < len(rest) && rest[n].def.server == src.name {
+			n++
+		}
+		c.addServerNeeds(src, rest[:n])
+		rest = rest[n:]
+	}
+	for _, cycle := range c.cycles() {
+		c.problem("these tools need each other: %s", quoteNames(namesOf(cycle)))
+	}
+}
+
+// addServerNeeds adds what tools, those of src, need by its configuration and
+// by what it sent.
+func (c *catalog) addServerNeeds(src *source, tools []*BridgeTool) {
+	var configured map[string][]string
+	if src.server != nil && src.listed != nil {
+		configured = src.server.cfg.Needs
+	}
+	if len(configured) == 0 && !slices.ContainsFunc(tools, func(t *BridgeTool) bool {
 		return t.def.needs != nil || t.def.badNeeds != nil
 	}) {
 		return
 	}
-	problem := func(format string, args ...any) {
-		c.problems = append(c.problems, bounded(fmt.Errorf("mcphybrid: "+format, args...)))
+	own := make(map[string]*BridgeTool, len(tools))
+	for _, t := range tools {
+		own[t.def.name] = t
 	}
-	type ownName struct{ server, tool string }
-	own := make(map[ownName]*BridgeTool, len(c.tools))
-	for _, t := range c.tools {
-		own[ownName{t.def.server, t.def.name}] = t
-	}
-	c.needs = make(map[*BridgeTool][]*BridgeTool)
-	for _, t := range c.tools {
-		var needs []*BridgeTool
-		var missing []string
-		need := func(name string, n *BridgeTool) {
-			switch {
-			case n != nil && !slices.Contains(needs, n):
-				needs = append(needs, n)
-			case n == nil && !slices.Contains(missing, name):
-				missing = append(missing, name)
-			}
-		}
-		for _, name := range opts.Needs[t.name] {
-			if n := c.byName[name].tool; n != nil || !unlisted(sources, name) {
-				need(name, n)
-			}
-		}
-		for _, names := range [][]string{configured[t.def.server][t.def.name], t.def.needs} {
-			for _, name := range names {
-				need(name, own[ownName{t.def.server, name}])
-			}
-		}
+	for _, t := range tools {
 		if t.def.badNeeds != nil {
-			problem("tool %q: its _meta does not tell what it needs: %w", t.name, t.def.badNeeds)
+			c.problem("tool %q: its _meta does not tell what it needs: %w", t.name, t.def.badNeeds)
 		}
-		if len(missing) > 0 {
-			problem("tool %q needs what is not there: %s", t.name, quoteNames(missing))
-		}
-		if i := slices.Index(needs, t); i >= 0 {
-			problem("tool %q needs itself", t.name)
-			needs = slices.Delete(needs, i, i+1)
-		}
-		if len(needs) > 0 {
-			c.needs[t] = needs
+		c.addNeeds(t, slices.Concat(configured[t.def.name], t.def.needs), func(name string) *BridgeTool { return own[name] })
+	}
+	for _, name := range slices.Sorted(maps.Keys(configured)) {
+		if own[name] == nil {
+			c.problem("server %q: its configuration tells what %q needs, which is not there", src.name, name)
 		}
 	}
-	for _, cycle := range c.cycles() {
-		problem("these tools need each other: %s", quoteNames(namesOf(cycle)))
-	}
-	for _, name := range slices.Sorted(maps.Keys(opts.Needs)) {
-		if c.byName[name].tool == nil && !unlisted(sources, name) {
-			problem("Options.Needs tells what %q needs, which is not there", name)
+}
+
+// addNeeds adds names to what t needs.
+func (c *catalog) addNeeds(t *BridgeTool, names []string, tool func(name string) *BridgeTool) {
+	needs := c.needs[t]
+	var missing []string
+	itself := false
+	for _, name := range names {
+		switch n := tool(name); {
+		case n == nil && !slices.Contains(missing, name):
+			missing = append(missing, name)
+		case n == t:
+			itself = true
+		case n != nil && !slices.Contains(needs, n):
+			needs = append(needs, n)
 		}
 	}
-	for _, src := range sources {
-		for _, name := range slices.Sorted(maps.Keys(configured[src.name])) {
-			if own[ownName{src.name, name}] == nil && src.listed != nil {
-				problem("server %q: its configuration tells what %q needs, which is not there", src.name, name)
-			}
-		}
+	if itself {
+		c.problem("tool %q needs itself", t.name)
 	}
+	if len(missing) > 0 {
+		c.problem("tool %q needs what is not there: %s", t.name, quoteNames(missing))
+	}
+	if len(needs) > 0 {
+		if c.needs == nil {
+			c.needs = make(map[*BridgeTool][]*BridgeTool)
+		}
+		c.needs[t] = needs
+	}
+}
+
+func (c *catalog) problem(format string, args ...any) {
+	c.problems = append(c.problems, bounded(fmt.Errorf("mcphybrid: "+format, args...)))
 }
 
 // unlisted reports whether name would be a tool's of a server that has not
@@ -130,12 +143,20 @@ func unlisted(sources []*source, name string) bool {
 	})
 }
 
+// quoteNames writes out names, of many the first.
 func quoteNames(names []string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = fmt.Sprintf("%q", cleanLine(name, maxNameLength))
+	const most = 10
+	var b strings.Builder
+	for i, name := range names[:min(len(names), most)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%q", cleanLine(name, maxNameLength))
 	}
-	return strings.Join(quoted, ", ")
+	if len(names) > most {
+		fmt.Fprintf(&b, " and %d more", len(names)-most)
+	}
+	return b.String()
 }
 
 // cycles returns the sets of tools that need each other, those of each in the
