@@ -102,16 +102,17 @@ type Options struct {
 	// If it denies [SearchToolName], no tool is deferred.
 	Access Access
 
-	// Needs says which other tools a tool needs, both by registered name, as
-	// an editor of files needs their reader. They come with it, and so does
-	// what they need, up to 32 in all: a search answers with them behind its hits,
-	// and when the tool is activated or called, so are they, inline as it may
-	// be itself. Nothing waits for them: without those that are not there, or
-	// not permitted, the tool works all the same.
+	// Needs says by registered name which other tools a tool needs, as one
+	// that edits files needs the one that reads them. They come along with it,
+	// and so does what they need, the nearest first, up to 32 in all: a search
+	// has them behind its hits, and when the tool, be it inline, is activated
+	// or called, they are activated too. It does its work without those
+	// that are not there or not permitted.
 	//
-	// [ServerConfig.Needs] says it by the tools' own names, and a server may say it of its own
-	// tools by [NeedsKey]. Names that are not there, cycles and malformed
-	// declarations are among [Manager.Problems].
+	// [ServerConfig.Needs] says so by the tools' own names, and by [NeedsKey] a
+	// server of its own tools; what is said here comes first.
+	// [Manager.Problems] has names that are not there, cycles, and what is
+	// malformed.
 	Needs map[string][]string
 
 	// Ranker says how deferred tools are ranked. If empty, [RankerDefault].
