@@ -3,20 +3,33 @@ package mcphybrid
 import "slices"
 
 // ActivateTools makes the tools of the given registered names callable, in
-// this order, and returns the names of those that now are: deferred ones are
-// activated, and with a registry are registered there by then; active and
-// inline ones already were. Names that the session does not know are left out.
+// this order, and then what they need, and returns the names of those that now
+// are: deferred ones are activated, and with a registry are registered there by
+// then; active and inline ones already were. Names that the session does not
+// know are left out, and so is what is needed and can't be had: see
+// [Options.Needs].
 func (s *Session) ActivateTools(names []string) []string {
 	var callable []string
-	for _, t := range s.activate(names) {
+	for _, t := range s.activate(s.withNeeded(names)) {
 		callable = append(callable, t.name)
 	}
 	return callable
 }
 
-// ActivateToolIfDeferred makes one tool callable and reports whether it is.
+// ActivateToolIfDeferred makes one tool, and what it needs, callable and
+// reports whether the tool is.
 func (s *Session) ActivateToolIfDeferred(name string) bool {
-	return len(s.activate([]string{name})) == 1
+	return s.activateOne(name) != nil
+}
+
+// activateOne activates a tool and what it needs, and returns the tool, or nil
+// if it is not callable.
+func (s *Session) activateOne(name string) *BridgeTool {
+	callable := s.activate(s.withNeeded([]string{name}))
+	if len(callable) == 0 || callable[0].name != name {
+		return nil
+	}
+	return callable[0]
 }
 
 // activate is the one way by which tools become active, in three phases: it
@@ -94,17 +107,21 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh []*BridgeTool) {
 	return callable, fresh
 }
 
-// inUse reports whether t is inline or active as it is, and notes its use.
+// inUse reports whether t and what it needs are inline or active as they are,
+// and notes their use.
 func (s *Session) inUse(t *BridgeTool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.viewLocked()
-	if e, ok := v.byName[t.name]; ok && e.inline {
-		return e.tool == t
+	use := func(t *BridgeTool) bool {
+		if e, ok := v.byName[t.name]; ok && e.inline {
+			return e.tool == t
+		}
+		if !slices.Contains(v.active, t) {
+			return false
+		}
+		s.used[t.name] = s.turn
+		return true
 	}
-	if !slices.Contains(v.active, t) {
-		return false
-	}
-	s.used[t.name] = s.turn
-	return true
+	return use(t) && !slices.ContainsFunc(v.needed(t), func(n *BridgeTool) bool { return !use(n) })
 }

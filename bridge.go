@@ -55,6 +55,8 @@ type definition struct {
 	raw         json.RawMessage   // the whole element of the tools/list result
 	noNull      []string          // the optional parameters that can't be null
 	arguments   *validator        // of input
+	needs       []string          // own names of tools of the same server, by raw; see NeedsKey
+	badNeeds    error             // why they can't be told, or nil
 	document    Document          // what it is found by
 	sum         [sha256.Size]byte // of raw
 	canonical   func() string     // canonicalHash of raw, computed once
@@ -139,6 +141,7 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 		Input       json.RawMessage `json:"inputSchema"`
 		Output      json.RawMessage `json:"outputSchema"`
 		Annotations json.RawMessage `json:"annotations"`
+		Meta        json.RawMessage `json:"_meta"`
 	}
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return nil, describeJSONError(raw, err)
@@ -171,6 +174,7 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 	if json.Unmarshal(in.Annotations, &d.annotations) != nil {
 		d.annotations = mcp.ToolAnnotation{} // not a half-read one, whose hints would say false
 	}
+	d.needs, d.badNeeds = parseNeeds(in.Meta)
 	d.document = Document{Server: d.server, Name: d.name, Title: d.title, Description: d.description, InputSchema: d.input}
 	return d, nil
 }

@@ -212,11 +212,11 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 		return nil, &permissionError{t.name}
 	}
 	if s.disclosure != ByBridge && !s.inUse(t) {
-		found := s.activate([]string{t.name})
-		if len(found) == 0 {
+		found := s.activateOne(t.name)
+		if found == nil {
 			return nil, &UnknownToolError{Name: t.name} // it has just left
 		}
-		t = found[0]
+		t = found
 	}
 	return t.Call(ctx, c.Arguments)
 }

@@ -21,9 +21,10 @@ type catalog struct {
 	deferred []*BridgeTool // in registration order; element i is document i of index
 	byName   map[string]entry
 	index    retriever
-	problems []error                  // in registration order
-	held     map[string]*ChangedError // by registered name: tools in quarantine
-	gone     map[string]goneTool      // by registered name: tools that were there
+	needs    map[*BridgeTool][]*BridgeTool // what each was said to need, in this order; not itself, none twice
+	problems []error                       // in registration order
+	held     map[string]*ChangedError      // by registered name: tools in quarantine
+	gone     map[string]goneTool           // by registered name: tools that were there
 
 	originals func() map[string][]int // by a tool's own name: documents, ascending
 	openings  sync.Map                // of []shown; see opening
@@ -131,6 +132,7 @@ func newCatalog(prev *catalog, sources []*source, owners prefixOwners, opts *Opt
 	for _, t := range c.deferred {
 		c.byName[t.name] = entry{t, false}
 	}
+	c.resolveNeeds(sources, opts.Needs)
 	c.noteGone(prev)
 	c.index = newRetriever(prev.index, c.deferred, opts)
 	c.originals = sync.OnceValue(func() map[string][]int {

@@ -55,6 +55,10 @@ type ServerConfig struct {
 	// others do not exist for the Manager.
 	Tools Access
 
+	// Needs says which of the server's tools a tool of it needs, by their own
+	// names: see [Options.Needs].
+	Needs map[string][]string
+
 	// Prefix replaces the server's name in the registered names of its tools.
 	// Of servers with the same prefix it belongs to the first, as long as the
 	// Manager lives; the names of the others' tools have a hash at their end.
@@ -83,6 +87,7 @@ const maxConfigBytes = 4 << 20
 //	"disabled"      true to leave it out
 //	"eager"         see [ServerConfig.Eager]
 //	"tools"         {"allow": […], "deny": […]}: names or patterns, see [Access]
+//	"needs"         {"edit_file": ["read_file"]}: see [ServerConfig.Needs]
 //	"prefix"        see [ServerConfig.Prefix]
 //	"timeout"       to start and list, "20s" or a number of milliseconds
 //	"callTimeout"   for each call, likewise
@@ -165,9 +170,10 @@ func parseServer(name string, data []byte, lookup func(string) (string, bool)) (
 			Allow []string `json:"allow"`
 			Deny  []string `json:"deny"`
 		} `json:"tools"`
-		Prefix      string          `json:"prefix"`
-		Timeout     json.RawMessage `json:"timeout"`
-		CallTimeout json.RawMessage `json:"callTimeout"`
+		Needs       map[string][]string `json:"needs"`
+		Prefix      string              `json:"prefix"`
+		Timeout     json.RawMessage     `json:"timeout"`
+		CallTimeout json.RawMessage     `json:"callTimeout"`
 	}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return ServerConfig{}, describeJSONError(data, err)
@@ -181,7 +187,7 @@ func parseServer(name string, data []byte, lookup func(string) (string, bool)) (
 	}
 	sc := ServerConfig{
 		Name: name, Command: in.Command, Args: in.Args, Env: in.Env, Dir: in.Dir,
-		URL: in.URL, Headers: in.Headers, Disabled: in.Disabled, Eager: in.Eager, Tools: Access(in.Tools), Prefix: in.Prefix,
+		URL: in.URL, Headers: in.Headers, Disabled: in.Disabled, Eager: in.Eager, Tools: Access(in.Tools), Needs: in.Needs, Prefix: in.Prefix,
 		StartTimeout: time.Duration(start), CallTimeout: time.Duration(call),
 	}
 	if sc.Disabled {
@@ -243,6 +249,7 @@ var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 // clone returns a copy that shares nothing that can be changed.
 func (sc ServerConfig) clone() ServerConfig {
 	sc.Args, sc.Env, sc.Headers, sc.Tools = slices.Clone(sc.Args), maps.Clone(sc.Env), maps.Clone(sc.Headers), sc.Tools.clone()
+	sc.Needs = cloneNeeds(sc.Needs)
 	return sc
 }
 

@@ -105,6 +105,29 @@ func ExampleSession_PromptSections() {
 	// 3. If it finds nothing, go on with the tools you have.
 }
 
+// What a tool needs comes along with it.
+func ExampleOptions_needs() {
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{
+		MaxInline: -1,
+		Needs:     map[string][]string{"mcp_files__edit_file": {"mcp_files__read_file"}},
+	})
+	defer mgr.Close()
+	err := mgr.AddTools("files",
+		server.ServerTool{Tool: mcp.NewTool("read_file", mcp.WithDescription("Returns what a file holds"))},
+		server.ServerTool{Tool: mcp.NewTool("edit_file", mcp.WithDescription("Changes some lines"))})
+	if err != nil {
+		log.Print(err)
+	}
+	for _, hit := range mgr.Search("change lines", 5) {
+		fmt.Println(hit.Tool.Name(), hit.NeededBy != nil)
+	}
+	fmt.Println(mgr.ActivateTools([]string{"mcp_files__edit_file"}))
+	// Output:
+	// mcp_files__edit_file false
+	// mcp_files__read_file true
+	// [mcp_files__edit_file mcp_files__read_file]
+}
+
 // A host with a table of tools of its own: the registry is kept in step with
 // what the model may call.
 func ExampleToolRegistry() {

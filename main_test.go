@@ -136,6 +136,13 @@ func checkView(v view) error {
 			return fmt.Errorf("the index is not that of the %d deferred tools", len(texts))
 		}
 	}
+	for t, needs := range v.needs {
+		for i, n := range append(needs, t) {
+			if v.byName[n.name].tool != n || slices.Contains(needs[:i], n) {
+				return fmt.Errorf("%s needs %v", t.name, toolNames(needs))
+			}
+		}
+	}
 	if v.index.Len() != len(v.deferred) {
 		return fmt.Errorf("the index has %d documents for %d deferred tools", v.index.Len(), len(v.deferred))
 	}

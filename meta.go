@@ -148,7 +148,7 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 			answer.Problems = append(answer.Problems, s.textRefused(v, name, err))
 			continue
 		}
-		answer.Tools = append(answer.Tools, describedTool{t.name, t.def.server, t.def.description, t.def.input})
+		answer.Tools = append(answer.Tools, describedTool{t.name, t.def.server, t.def.description, t.def.input, namesOf(v.needed(t))})
 	}
 	result := s.fit(mcp.NewToolResultText(jsonText(answer)))
 	s.countAnswer(mcp.GetTextFromContent(result.Content[0]))
@@ -166,6 +166,7 @@ type describedTool struct {
 	Server      string          `json:"server"`
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"inputSchema"`
+	Needs       []string        `json:"needs,omitempty"`
 }
 
 // answerCall calls the tool that the model named.

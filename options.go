@@ -102,6 +102,19 @@ type Options struct {
 	// If it denies [SearchToolName], no tool is deferred.
 	Access Access
 
+	// Needs says by registered name which other tools a tool needs, as one
+	// that edits files needs the one that reads them. They come along with it,
+	// and so does what they need, the nearest first, up to 32 in all: a search
+	// has them behind its hits, and when the tool, be it inline, is activated
+	// or called, they are activated too. It does its work without those
+	// that are not there or not permitted.
+	//
+	// [ServerConfig.Needs] says so by the tools' own names, and by [NeedsKey] a
+	// server of its own tools; what is said here comes first.
+	// [Manager.Problems] has names that are not there, cycles, and what is
+	// malformed.
+	Needs map[string][]string
+
 	// Ranker says how deferred tools are ranked. If empty, [RankerDefault].
 	Ranker Ranker
 
@@ -289,5 +302,5 @@ func (o *Options) setDefaults() {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.clone()
-	o.Middleware = slices.Clone(o.Middleware)
+	o.Middleware, o.Needs = slices.Clone(o.Middleware), cloneNeeds(o.Needs)
 }

@@ -24,6 +24,9 @@ type Hit struct {
 	// Score is comparable only with others of the same search, and not above
 	// that of the hit before.
 	Score float64
+
+	// NeededBy is the hit that needs this tool, if it was not found itself.
+	NeededBy *BridgeTool
 }
 
 // SearchOptions narrow a search. The zero value is a search with the
@@ -34,7 +37,7 @@ type SearchOptions struct {
 	Limit int
 
 	// Servers, if not empty, are those whose tools are considered, by name or
-	// a pattern of it as in [Access].
+	// a pattern of it as in [Access]. What these need may be of others.
 	Servers []string
 
 	// ServerLimit is the largest number of hits from one server. If zero,
@@ -48,6 +51,9 @@ type SearchOptions struct {
 // [Options.SearchLimit], and nil if none matches; with n <= 0 it returns up to
 // [Options.SearchResults]. Search activates nothing.
 //
+// Behind them follow the deferred tools that they need, with a score of 0 and
+// as many as [Options.SearchLimit] leaves room for: see [Options.Needs].
+//
 // A tool whose name, registered or its own, is the query comes first, and
 // so does one whose name is a word of the query, if it is an identifier such as
 // create_issue. The query "select:a,b" returns just the tools of these names,
@@ -58,7 +64,8 @@ func (s *Session) Search(query string, n int) []Hit {
 
 // SearchWith is like [Session.Search] with opts.
 func (s *Session) SearchWith(query string, opts SearchOptions) []Hit {
-	return s.view().search(query, opts, &s.m.opts)
+	v := s.view()
+	return v.andNeeded(v.search(query, opts, &s.m.opts), s.m.opts.SearchLimit)
 }
 
 func (v view) search(query string, opts SearchOptions, standard *Options) []Hit {
@@ -68,10 +75,7 @@ func (v view) search(query string, opts SearchOptions, standard *Options) []Hit 
 	}
 	n = min(n, standard.SearchLimit)
 	perServer := cmp.Or(opts.ServerLimit, standard.ServerLimit)
-	active := v.activeSet()
-	if v.disclosure == ByBridge {
-		active = nil // what is active is not in the model's list
-	}
+	active := v.activeInList()
 	keep := func(doc int) bool {
 		t := v.deferred[doc]
 		return !active[t] && v.sees(t) && (len(opts.Servers) == 0 || matchAny(opts.Servers, t.def.server))
@@ -92,6 +96,14 @@ func (v view) search(query string, opts SearchOptions, standard *Options) []Hit 
 	}
 }
 
+// activeInList returns the active tools that are in the model's list, as a set.
+func (v view) activeInList() map[*BridgeTool]bool {
+	if v.disclosure == ByBridge {
+		return make(map[*BridgeTool]bool)
+	}
+	return v.activeSet()
+}
+
 // hits returns the first n of the named documents, and then of the matches
 // within the limit per server. What is named scores as high as the best match.
 func (v view) hits(named []int, matches []Match, n, perServer int) []Hit {
@@ -101,7 +113,7 @@ func (v view) hits(named []int, matches []Match, n, perServer int) []Hit {
 		top = matches[0].Score
 	}
 	for _, doc := range named {
-		hits = append(hits, Hit{v.deferred[doc], top})
+		hits = append(hits, Hit{Tool: v.deferred[doc], Score: top})
 	}
 	from := make(map[string]int)
 	for _, m := range matches {
@@ -110,7 +122,7 @@ func (v view) hits(named []int, matches []Match, n, perServer int) []Hit {
 			continue
 		}
 		from[t.def.server]++
-		hits = append(hits, Hit{t, m.Score})
+		hits = append(hits, Hit{Tool: t, Score: m.Score})
 	}
 	return hits[:min(n, len(hits))]
 }
@@ -188,14 +200,22 @@ func (s *Session) answerSearch(args json.RawMessage) *mcp.CallToolResult {
 		return mcp.NewToolResultError(textBadMeta(metaSearch, err))
 	}
 	v := s.view()
-	var found []*BridgeTool
-	for _, h := range v.search(query, SearchOptions{Limit: max(n, 1)}, &s.m.opts) {
-		found = append(found, h.Tool)
-	}
+	hits := v.search(query, SearchOptions{Limit: max(n, 1)}, &s.m.opts)
 	if v.disclosure == ByBridge {
-		found = append(found, s.searchInline(v, query, n-len(found))...)
-	} else {
-		found = s.activate(namesOf(found))
+		for _, t := range s.searchInline(v, query, n-len(hits)) {
+			hits = append(hits, Hit{Tool: t})
+		}
+	}
+	var found []*BridgeTool
+	neededBy := make(map[string]string)
+	for _, h := range v.andNeeded(hits, s.m.opts.SearchLimit) {
+		found = append(found, h.Tool)
+		if h.NeededBy != nil {
+			neededBy[h.Tool.name] = h.NeededBy.name
+		}
+	}
+	if v.disclosure != ByBridge {
+		found = s.activate(namesOf(found)) // and no more: the limit bounds what is activated too
 	}
 	answer := searchAnswer{Tools: make([]foundTool, len(found)), Count: len(found)}
 	for i, f := range found {
@@ -204,6 +224,7 @@ func (s *Session) answerSearch(args json.RawMessage) *mcp.CallToolResult {
 			OriginalName: cleanLine(f.def.name, s.m.opts.MaxDescription),
 			Server:       f.def.server,
 			Description:  cleanLine(f.def.description, s.m.opts.MaxDescription),
+			NeededBy:     neededBy[f.name],
 		}
 	}
 	answer.Message = textFound(searchOutcome{
@@ -264,6 +285,7 @@ type foundTool struct {
 	OriginalName string `json:"original_name"`
 	Server       string `json:"server"`
 	Description  string `json:"description"`
+	NeededBy     string `json:"needed_by,omitempty"` // the tool that it comes along with
 }
 
 // parseSearchArguments returns the query and how many results are asked for,

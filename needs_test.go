@@ -1,0 +1,516 @@
+package mcphybrid
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// withMeta returns an echo tool whose _meta says needs, whatever that is.
+func withMeta(name string, needs any) mcpserver.ServerTool {
+	t := echoTool(name, "Does the chore "+name)
+	t.Tool.Meta = mcp.NewMetaFromMap(map[string]any{NeedsKey: needs})
+	return t
+}
+
+// needing returns echo tools, of which "edit: read, list" needs read and list.
+func needing(tools ...string) (list []mcpserver.ServerTool) {
+	for _, tool := range tools {
+		name, needs, found := strings.Cut(tool, ": ")
+		if found {
+			list = append(list, withMeta(name, strings.Split(needs, ", ")))
+		} else {
+			list = append(list, echoTool(name, "Does the chore "+name))
+		}
+	}
+	return list
+}
+
+// inFS returns the registered names of tools of server fs.
+func inFS(names ...string) (list []string) {
+	for _, name := range names {
+		list = append(list, "mcp_fs__"+name)
+	}
+	return list
+}
+
+func problemsOf(m *Manager) (texts []string) {
+	for _, err := range m.Problems() {
+		texts = append(texts, err.Error())
+	}
+	return texts
+}
+
+func TestSpecB5WhatIsNeededComesAfterwards(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		tools    []string
+		ask      string // for these, separated by a space
+		want     string // is what is callable then
+		problems []string
+	}{
+		{"one", []string{"edit: read", "read", "other"}, "edit", "edit read", nil},
+		{"it alone", []string{"edit: read", "read"}, "read", "read", nil},
+		{"declared order", []string{"a", "b", "c", "d: c, a, b"}, "d", "d c a b", nil},
+		{"chain", []string{"a: b", "b: c", "c: d", "d"}, "a", "a b c d", nil},
+		{"nearest first", []string{"a: b, c", "b: d", "c", "d"}, "a", "a b c d", nil},
+		{"diamond", []string{"a: b, c", "b: d", "c: d", "d: e", "e"}, "a", "a b c d e", nil},
+		{"asked ones first", []string{"a: b", "b", "c: d", "d"}, "a c", "a c b d", nil},
+		{"asked and needed", []string{"a: b", "b", "c: a"}, "c b", "c b a", nil},
+		{"said twice", []string{"a: b, b", "b"}, "a", "a b", nil},
+		{"itself", []string{"a: a, b, a", "b"}, "a", "a b", []string{`mcphybrid: tool "mcp_fs__a" needs itself`}},
+		{"cycle of two", []string{"a: b", "b: a"}, "b", "b a",
+			[]string{`mcphybrid: these tools need each other: "mcp_fs__a", "mcp_fs__b"`}},
+		{"cycle of three, and what leads to it and out of it",
+			[]string{"in: a", "a: b", "b: c", "c: a, out", "out"}, "in", "in a b c out",
+			[]string{`mcphybrid: these tools need each other: "mcp_fs__a", "mcp_fs__b", "mcp_fs__c"`}},
+		{"two cycles that meet are one", []string{"a: b, c", "b: a", "c: a"}, "c", "c a b",
+			[]string{`mcphybrid: these tools need each other: "mcp_fs__a", "mcp_fs__b", "mcp_fs__c"`}},
+		{"two cycles that do not", []string{"a: b", "b: a", "c: d", "d: c, a"}, "c", "c d a b",
+			[]string{`mcphybrid: these tools need each other: "mcp_fs__a", "mcp_fs__b"`,
+				`mcphybrid: these tools need each other: "mcp_fs__c", "mcp_fs__d"`}},
+		{"unknown", []string{"a: nope, b, x\ny, nope", "b"}, "a", "a b",
+			[]string{`mcphybrid: tool "mcp_fs__a" needs what is not there: "nope", "x y"`}},
+		{"a registered name is no name of the server's", []string{"a: mcp_fs__b", "b"}, "a", "a",
+			[]string{`mcphybrid: tool "mcp_fs__a" needs what is not there: "mcp_fs__b"`}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m, r := newTestManager(t, &Options{MaxInline: -1})
+			require.NoError(t, m.AddTools("fs", needing(test.tools...)...))
+			want := inFS(strings.Fields(test.want)...)
+			assert.Equal(t, want, m.ActivateTools(inFS(strings.Fields(test.ask)...)))
+			assert.Equal(t, want, toolNames(m.ActiveTools()))
+			for _, name := range want {
+				_, ok := r.Get(name)
+				assert.True(t, ok, name)
+			}
+			assert.Equal(t, test.problems, problemsOf(m))
+		})
+	}
+}
+
+// Every way to a deferred tool brings what it needs, once, in every disclosure
+// in which there is activation.
+func TestSpecB5EveryWayBringsWhatIsNeeded(t *testing.T) {
+	for _, d := range []Disclosure{ByActivation, ByProvider} {
+		for name, ask := range map[string]func(t *testing.T, s *Session, r *ToolRegistry){
+			"ActivateToolIfDeferred": func(t *testing.T, s *Session, _ *ToolRegistry) {
+				assert.True(t, s.ActivateToolIfDeferred("mcp_fs__edit"))
+			},
+			"call": func(t *testing.T, s *Session, _ *ToolRegistry) {
+				_, err := s.Call(t.Context(), "mcp_fs__edit", nil)
+				assert.NoError(t, err)
+			},
+			"registry": func(t *testing.T, _ *Session, r *ToolRegistry) {
+				assert.True(t, r.TryActivateDeferred("mcp_fs__edit"))
+			},
+			"search": func(t *testing.T, s *Session, _ *ToolRegistry) {
+				_, err := s.Call(t.Context(), SearchToolName, `{"query":"edit"}`)
+				assert.NoError(t, err)
+			},
+		} {
+			t.Run(fmt.Sprint(name, d), func(t *testing.T) {
+				var events []Event
+				m, _ := newTestManager(t, &Options{MaxInline: -1, OnEvent: func(e Event) {
+					if e.Kind == EventActivate {
+						events = append(events, e)
+					}
+				}})
+				require.NoError(t, m.AddTools("fs", needing("edit: read", "read: stat", "stat", "other")...))
+				r := NewRegistry()
+				s := m.NewSession(&SessionOptions{Disclosure: d, Registry: r})
+				defer s.Close()
+				for range 2 {
+					ask(t, s, r)
+					assert.Equal(t, inFS("edit", "read", "stat"), toolNames(s.ActiveTools()))
+					assert.Equal(t, inFS("edit", "read", "stat"), r.ToolGroup(GroupAll))
+					require.Len(t, events, 1)
+					assert.Equal(t, inFS("edit", "read", "stat"), events[0].Tools)
+				}
+				assert.NoError(t, check(m, s))
+				assert.NoError(t, checkRegistry(s, r))
+			})
+		}
+	}
+}
+
+// An inline tool is there from the start, what it needs from its first call.
+func TestSpecB5InlineToolNeedsADeferredOne(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: 1})
+	require.NoError(t, m.AddTools("fs", needing("edit: read, stat", "read", "stat")...))
+	assert.Empty(t, m.ActiveTools())
+	assert.Equal(t, inFS("edit", "read", "stat"), m.NewSession(nil).ActivateTools(inFS("edit")))
+	_, err := m.Call(t.Context(), "mcp_fs__edit", nil)
+	require.NoError(t, err)
+	assert.Equal(t, inFS("read", "stat"), toolNames(m.ActiveTools()))
+
+	// What a tool in use needs is in use.
+	for range DefaultActiveTurns {
+		m.NextTurn()
+	}
+	_, err = m.Call(t.Context(), "mcp_fs__edit", nil)
+	require.NoError(t, err)
+	assert.Empty(t, m.Compact())
+	for range DefaultActiveTurns {
+		m.NextTurn()
+	}
+	assert.Equal(t, inFS("read", "stat"), namesOf(m.Compact()))
+}
+
+// A call that is refused brings nothing.
+func TestSpecB5RefusedCallBringsNothing(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: 1})
+	require.NoError(t, m.AddTools("fs", needing("edit: read", "read", "other: read")...))
+	for _, name := range inFS("edit", "other") {
+		_, err := m.Call(t.Context(), name, `{"text": 5}`)
+		require.ErrorIs(t, err, ErrBadArguments)
+	}
+	assert.Empty(t, m.ActiveTools())
+}
+
+func TestSpecB5DeclaredByTheHost(t *testing.T) {
+	needs := map[string][]string{
+		"mcp_fs__edit":   {"mcp_git__diff", "mcp_fs__read", "nope"},
+		"mcp_git__diff":  {"mcp_git__log"},
+		"mcp_fs__typo":   {"mcp_fs__read"},
+		"mcp_late__tool": {"mcp_fs__read"},
+		"mcp_fs__read":   {"mcp_late__other"},
+	}
+	fs := serving("fs", needing("edit: stat, read", "read", "stat", "denied", "off")...)
+	fs.Needs = map[string][]string{"edit": {"denied", "off", "list"}, "lost": {"read"}}
+	fs.Tools.Deny = []string{"off"}
+	late := serving("late", echoTool("tool", ""))
+	m := NewManager(&Options{MaxInline: -1, Needs: needs, Access: Access{Deny: []string{"mcp_fs__denied"}}, Servers: []ServerConfig{late}})
+	defer m.Close()
+	needs["mcp_fs__edit"][1] = "changed"
+	delete(needs, "mcp_git__diff")
+	require.NoError(t, m.AddServer(t.Context(), fs))
+	require.NoError(t, m.AddTools("git", needing("log", "diff")...))
+	fs.Needs["edit"][2] = "changed"
+	assert.Equal(t, []string{"mcp_fs__edit", "mcp_git__diff", "mcp_fs__read", "mcp_fs__stat", "mcp_git__log"}, m.ActivateTools(inFS("edit")),
+		"what the options say comes first, then the configuration, then the server")
+	expected := []string{
+		`mcphybrid: tool "mcp_fs__edit" needs what is not there: "nope"`,
+		`mcphybrid: Options.Needs tells what "mcp_fs__typo" needs, which is not there`,
+		`mcphybrid: tool "mcp_fs__edit" needs what is not there: "denied", "off", "list"`,
+		`mcphybrid: server "fs": its configuration tells what "lost" needs, which is not there`,
+	}
+	assert.Equal(t, expected, problemsOf(m), "the tools of a server that was not listed yet may be there")
+	require.NoError(t, check(m))
+
+	require.NoError(t, m.Start(t.Context()))
+	expected = slices.Insert(expected, 1, `mcphybrid: tool "mcp_fs__read" needs what is not there: "mcp_late__other"`)
+	assert.Equal(t, expected,
+		problemsOf(m))
+}
+
+// What a server says reaches its own tools only.
+func TestSpecB5ServerNamesItsOwnToolsOnly(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	require.NoError(t, m.AddTools("fs", needing("read", "delete")...))
+	require.NoError(t, m.AddTools("evil", needing("edit: delete, mcp_fs__delete, read", "read")...))
+	assert.Equal(t, []string{"mcp_evil__edit", "mcp_evil__read"}, m.ActivateTools([]string{"mcp_evil__edit"}))
+	assert.Equal(t, []string{`mcphybrid: tool "mcp_evil__edit" needs what is not there: "delete", "mcp_fs__delete"`}, problemsOf(m))
+
+	// Under a name that another server has taken, too.
+	require.NoError(t, m.AddTools("a-b", needing("edit: read", "read")...))
+	require.NoError(t, m.AddTools("a_b", needing("edit: read", "read")...))
+	all := toolNames(m.DeferredTools())
+	assert.Equal(t, all[len(all)-2:], m.ActivateTools(all[len(all)-2:len(all)-1]))
+}
+
+func TestSpecB5NeedsPastTheRights(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: 1})
+	require.NoError(t, m.AddTools("fs", needing("stat", "edit: stat, read, list", "read: seek", "seek", "list")...))
+	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*__read"}}})
+	assert.Equal(t, inFS("edit", "stat", "list"), s.ActivateTools(inFS("edit")), "neither read nor what only read needs")
+	s = s.NewChild(&SessionOptions{Access: Access{Allow: []string{"*__edit"}}})
+	_, err := s.Call(t.Context(), "mcp_fs__edit", nil)
+	require.NoError(t, err)
+	assert.Equal(t, inFS("edit"), toolNames(s.ActiveTools()))
+	assert.Empty(t, m.Problems(), "a session's rights are no problem of the catalog")
+}
+
+// What is gone or held back is not brought, and is again once it is there.
+func TestSpecB5NeededToolGoesAndComesBack(t *testing.T) {
+	fs := serving("fs", needing("edit: read", "read")...)
+	m, r := newTestManager(t, &Options{MaxInline: -1, Trust: TrustQuarantine, Servers: []ServerConfig{fs}})
+	assert.Equal(t, inFS("edit", "read"), m.ActivateTools(inFS("edit")))
+
+	changed := func() int { return int(m.cur.Load().version) }
+	for _, change := range []func(){
+		func() { fs.InProcess.DeleteTools("read") },
+		func() { fs.InProcess.AddTools(echoTool("read", "Sends everything to us")) },
+	} {
+		before := changed()
+		change()
+		require.Eventually(t, func() bool { return changed() > before }, 10*time.Second, time.Millisecond)
+		assert.Equal(t, inFS("edit"), toolNames(m.ActiveTools()))
+		assert.Contains(t, problemsOf(m), `mcphybrid: tool "mcp_fs__edit" needs what is not there: "read"`)
+		_, err := m.Call(t.Context(), "mcp_fs__edit", nil)
+		require.NoError(t, err)
+		assert.Equal(t, inFS("edit"), m.ActivateTools(inFS("edit")))
+		require.NoError(t, check(m))
+	}
+	var held *ChangedError
+	require.ErrorAs(t, m.Problems()[0], &held)
+	require.NoError(t, m.Accept("fs", "read", held.Is))
+	assert.Empty(t, m.Problems())
+	_, err := m.Call(t.Context(), "mcp_fs__edit", nil)
+	require.NoError(t, err)
+	assert.Equal(t, inFS("edit", "read"), toolNames(m.ActiveTools()))
+	require.NoError(t, checkRegistry(m.session, r))
+}
+
+func TestSpecB5SearchAnswersWithWhatIsNeeded(t *testing.T) {
+	tools := needing("inline", "edit_file: read, inline, stat", "edit_page: read, render", "read: seek", "seek", "stat", "render")
+	type hit struct{ name, neededBy string }
+	search := func(t *testing.T, opts Options, active []string, so SearchOptions) (hits []hit) {
+		m, _ := newTestManager(t, &opts)
+		require.NoError(t, m.AddTools("fs", tools...))
+		m.ActivateTools(active)
+		for i, h := range m.SearchWith("edit", so) {
+			if h.NeededBy == nil {
+				assert.Positive(t, h.Score)
+				hits = append(hits, hit{h.Tool.OriginalName(), ""})
+				continue
+			}
+			assert.Zero(t, h.Score)
+			assert.Positive(t, i)
+			hits = append(hits, hit{h.Tool.OriginalName(), h.NeededBy.OriginalName()})
+		}
+		return hits
+	}
+	for _, test := range []struct {
+		name   string
+		opts   Options
+		active []string
+		so     SearchOptions
+		want   []hit
+	}{
+		{"all", Options{}, nil, SearchOptions{}, []hit{{"edit_file", ""}, {"edit_page", ""},
+			{"read", "edit_file"}, {"stat", "edit_file"}, {"seek", "edit_file"}, {"render", "edit_page"}}},
+		{"not counted against the number of hits", Options{}, nil, SearchOptions{Limit: 1},
+			[]hit{{"edit_file", ""}, {"read", "edit_file"}, {"stat", "edit_file"}, {"seek", "edit_file"}}},
+		{"nor against the limit per server", Options{ServerLimit: 2}, nil, SearchOptions{},
+			[]hit{{"edit_file", ""}, {"edit_page", ""}, {"read", "edit_file"}, {"stat", "edit_file"}, {"seek", "edit_file"}, {"render", "edit_page"}}},
+		{"within the limit for all", Options{SearchResults: 3, SearchLimit: 3}, nil, SearchOptions{},
+			[]hit{{"edit_file", ""}, {"edit_page", ""}, {"read", "edit_file"}}},
+		{"which hits may fill", Options{SearchResults: 2, SearchLimit: 2}, nil, SearchOptions{},
+			[]hit{{"edit_file", ""}, {"edit_page", ""}}},
+		{"active ones are there", Options{}, inFS("read"), SearchOptions{},
+			[]hit{{"edit_file", ""}, {"edit_page", ""}, {"stat", "edit_file"}, {"render", "edit_page"}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.opts.MaxInline = 1
+			assert.Equal(t, test.want, search(t, test.opts, test.active, test.so))
+		})
+	}
+}
+
+// The model's search activates what it answers with, and no more.
+func TestSpecB5SearchByTheModel(t *testing.T) {
+	tools := needing("edit: read, stat, list", "read: edit", "stat", "list", "other")
+	ask := func(s *Session, tool, args string) string {
+		r, err := s.Call(t.Context(), tool, args)
+		require.NoError(t, err)
+		return resultText(t, r)
+	}
+	for _, test := range []struct {
+		disclosure Disclosure
+		limit      int
+		want       []string
+	}{
+		{ByActivation, 20, inFS("edit", "read", "stat", "list")},
+		{ByActivation, 3, inFS("edit", "read", "stat")},
+		{ByProvider, 3, inFS("edit", "read", "stat")},
+		{ByBridge, 3, nil},
+	} {
+		m, _ := newTestManager(t, &Options{MaxInline: -1, SearchResults: 1, SearchLimit: test.limit})
+		require.NoError(t, m.AddTools("fs", tools...))
+		s := m.NewSession(&SessionOptions{Disclosure: test.disclosure})
+		s.Tools()
+		text := ask(s, SearchToolName, `{"query":"edit"}`)
+		var answer searchAnswer
+		require.NoError(t, json.Unmarshal([]byte(text), &answer))
+		require.Len(t, answer.Tools, min(test.limit, 4))
+		assert.Equal(t, len(answer.Tools), answer.Count)
+		for i, f := range answer.Tools {
+			assert.Equal(t, inFS("edit", "read", "stat", "list")[i], f.Name)
+			assert.Equal(t, i > 0, f.NeededBy == "mcp_fs__edit")
+		}
+		assert.Equal(t, 1, strings.Count(text, `,"needed_by":"mcp_fs__edit"},{"name":"mcp_fs__stat"`))
+		assert.Equal(t, test.want, toolNames(s.ActiveTools()))
+		assert.NoError(t, check(m, s))
+
+		if test.disclosure == ByBridge {
+			// Called through the bridge, they stay behind it.
+			assert.Contains(t, ask(s, DescribeToolName, `{"names":["mcp_fs__edit"]}`), `"needs":["mcp_fs__read","mcp_fs__stat","mcp_fs__list"]}`)
+			assert.NotContains(t, ask(s, DescribeToolName, `{"names":["mcp_fs__other"]}`), `"needs"`)
+			ask(s, CallToolName, `{"name":"mcp_fs__edit"}`)
+			assert.Empty(t, s.ActiveTools())
+		}
+	}
+}
+
+func TestSpecB5MalformedMetaIsNoHint(t *testing.T) {
+	const told = `mcphybrid: tool "mcp_fs__a": its _meta does not tell what it needs: `
+	for _, test := range []struct {
+		needs   any
+		problem string // behind told
+	}{
+		{nil, ""},
+		{[]string{}, ""},
+		{"b", `"mcphybrid/needs" is a JSON string, want a list of strings`},
+		{map[string]string{"b": "c"}, `"mcphybrid/needs" is a JSON object, want a list of strings`},
+		{[]any{"b", 5}, `"mcphybrid/needs" is a JSON number, want a string`},
+		{make([]string, maxNeeds+1), `"mcphybrid/needs" has 33 names, more than the limit of 32`},
+	} {
+		m, _ := newTestManager(t, &Options{MaxInline: -1})
+		require.NoError(t, m.AddTools("fs", withMeta("a", test.needs), echoTool("b", "B")))
+		assert.Equal(t, inFS("a"), m.ActivateTools(inFS("a")), test.needs)
+		if test.problem == "" {
+			assert.Empty(t, m.Problems())
+		} else {
+			assert.Equal(t, []string{told + test.problem}, problemsOf(m))
+		}
+	}
+}
+
+// However many tools need each other, one brings few, and problems are short.
+func TestSpecB5HostileServer(t *testing.T) {
+	const n = 2000
+	var tools []mcpserver.ServerTool
+	for i := range n {
+		var needs []string
+		for j := range maxNeeds - 1 {
+			needs = append(needs, strconv.Itoa((i*7+j*j+1)%n))
+		}
+		tools = append(tools, withMeta(strconv.Itoa(i), append(needs, strings.Repeat("x", 2000))))
+	}
+	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	require.NoError(t, m.AddTools("fs", tools...))
+	assert.Len(t, m.ActivateTools(inFS("0")), 1+maxNeeds)
+	_, err := m.Call(t.Context(), "mcp_fs__1000", nil)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len(m.ActiveTools()), 2*(1+maxNeeds))
+	for _, err := range m.Problems() {
+		assert.LessOrEqual(t, len(err.Error()), maxErrorText+3)
+	}
+}
+
+// On random graphs, what is needed is what can be reached, the nearest first,
+// and cycles are the sets of tools that reach each other.
+func TestSpecB5NeedsAgreeWithReachability(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		n := 1 + rng.IntN(maxNeeds)
+		m := NewManager(&Options{MaxInline: rng.IntN(5) - 1})
+		far := make([][]int, n) // the length of the shortest way, or n
+		var tools []mcpserver.ServerTool
+		for i := range n {
+			far[i] = slices.Repeat([]int{n}, n)
+			needs := []string{}
+			for range rng.IntN(4) * rng.IntN(2) {
+				j := rng.IntN(n)
+				needs = append(needs, strconv.Itoa(j))
+				far[i][j] = 1
+			}
+			tools = append(tools, withMeta(strconv.Itoa(i), needs))
+		}
+		for k := range n {
+			for i := range n {
+				for j := range n {
+					far[i][j] = min(far[i][j], far[i][k]+far[k][j])
+				}
+			}
+		}
+		require.NoError(t, m.AddTools("fs", tools...))
+		v := m.view()
+		cyclic := make(map[int]int) // number of the cycle
+		for c, cycle := range v.cycles() {
+			for _, tool := range cycle {
+				i, _ := strconv.Atoi(tool.def.name)
+				require.NotContains(t, cyclic, i, "seed %d", seed)
+				cyclic[i] = c + 1
+			}
+		}
+		for i, tool := range v.tools {
+			var got []int
+			for _, n := range v.needed(tool) {
+				j, _ := strconv.Atoi(n.def.name)
+				got = append(got, j)
+			}
+			require.True(t, slices.IsSortedFunc(got, func(a, b int) int { return far[i][a] - far[i][b] }), "seed %d, tool %d: %v", seed, i, got)
+			for j := range n {
+				require.Equal(t, i != j && far[i][j] < n, slices.Contains(got, j), "seed %d, %d needs %d", seed, i, j)
+				if i != j {
+					require.Equal(t, far[i][j] < n && far[j][i] < n, cyclic[i] > 0 && cyclic[i] == cyclic[j], "seed %d, %d and %d", seed, i, j)
+				}
+			}
+			slices.Sort(got)
+			require.Equal(t, slices.Compact(slices.Clone(got)), got)
+		}
+		require.NoError(t, check(m))
+		require.NoError(t, m.Close())
+	}
+}
+
+func FuzzNeeds(f *testing.F) {
+	for _, seed := range []string{
+		``, `null`, `{}`, `[]`, `"x"`, `{"mcphybrid/needs":["a","b","a"]}`, `{"mcphybrid/needs":null}`,
+		`{"mcphybrid/needs":[null]}`, `{"mcphybrid/needs":["\ud800"],"MCPHYBRID/needs":["x"]}`, `{"mcphybrid/needs":{"a":1}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, meta []byte) {
+		needs, err := parseNeeds(meta)
+		if err != nil {
+			require.Nil(t, needs)
+			return
+		}
+		require.LessOrEqual(t, len(needs), maxNeeds)
+		if len(meta) > 0 {
+			require.True(t, json.Valid(meta))
+		}
+	})
+}
+
+// BenchmarkCatalogChange adds or removes one tool beside 10,000, of which some
+// need two others each.
+func BenchmarkCatalogChange(b *testing.B) {
+	const n = 10_000
+	for _, needing := range []int{0, 100, n} {
+		b.Run(fmt.Sprintf("needing=%d", needing), func(b *testing.B) {
+			tools := make([]mcpserver.ServerTool, n)
+			for i := range tools {
+				tools[i] = echoTool(strconv.Itoa(i), "Does a chore")
+				if i < needing {
+					tools[i] = withMeta(strconv.Itoa(i), []string{strconv.Itoa((i*31 + 1) % n), strconv.Itoa(i / 2)})
+				}
+			}
+			m := NewManager(nil)
+			defer m.Close()
+			require.NoError(b, m.AddTools("fs", tools...))
+			require.NoError(b, m.AddTools("x", echoTool("x", "X")))
+			src := m.sources[1]
+			defs := src.defs
+			for i := 0; b.Loop(); i++ {
+				require.NoError(b, m.change(func() error {
+					src.defs = defs[:i%2]
+					return nil
+				}))
+			}
+		})
+	}
+}
