@@ -79,7 +79,7 @@ func (t *metaTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallToo
 	case metaPage:
 		return t.s.answerPage(args), nil
 	}
-	return t.s.answerSearch(args), nil
+	return t.s.answerSearch(ctx, args), nil
 }
 
 // offers reports whether the session has the meta tool of that kind. Once it

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,11 @@ type Hit struct {
 	// Score is comparable only with others of the same search, and not above
 	// that of the hit before.
 	Score float64
+
+	// Words and Similarity are what the words of the query and, with
+	// [Options.Semantic], its meaning gave: see [StoreMatch]. Both are 0 for
+	// what the query names, and for what is needed.
+	Words, Similarity float64
 
 	// NeededBy is the hit that needs this tool, if it was not found itself.
 	NeededBy *BridgeTool
@@ -64,36 +70,104 @@ func (s *Session) Search(query string, n int) []Hit {
 
 // SearchWith is like [Session.Search] with opts.
 func (s *Session) SearchWith(query string, opts SearchOptions) []Hit {
-	v := s.view()
-	return v.andNeeded(v.search(query, opts, &s.m.opts), s.m.opts.SearchLimit)
+	return s.Find(context.Background(), query, opts).Hits
 }
 
-func (v view) search(query string, opts SearchOptions, standard *Options) []Hit {
+// An Answer is what [Session.Find] found.
+type Answer struct {
+	Hits []Hit
+
+	// Words and Meaning are how many tools were considered that were found by
+	// either; Meaning is 0 without [Options.Semantic].
+	Words, Meaning int
+
+	// Err says why tools were not, or not all, found by meaning. It is nil
+	// without [Options.Semantic].
+	Err error
+}
+
+// Find is like [Session.SearchWith]. With [Options.Semantic] it finds by meaning
+// too, unless ctx ends before, and tells what each side gave.
+func (s *Session) Find(ctx context.Context, query string, opts SearchOptions) Answer {
+	v := s.view()
+	a := v.find(ctx, query, opts, s.m)
+	a.Hits = v.andNeeded(a.Hits, s.m.opts.SearchLimit)
+	return a
+}
+
+// find is Find without what the hits need.
+func (v view) find(ctx context.Context, query string, opts SearchOptions, m *Manager) Answer {
 	n := opts.Limit
 	if n <= 0 {
-		n = standard.SearchResults
+		n = m.opts.SearchResults
 	}
-	n = min(n, standard.SearchLimit)
-	perServer := cmp.Or(opts.ServerLimit, standard.ServerLimit)
+	n = min(n, m.opts.SearchLimit)
+	perServer := cmp.Or(opts.ServerLimit, m.opts.ServerLimit)
 	active := v.activeInList()
-	keep := func(doc int) bool {
-		t := v.deferred[doc]
+	may := func(t *BridgeTool) bool {
 		return !active[t] && v.sees(t) && (len(opts.Servers) == 0 || matchAny(opts.Servers, t.def.server))
 	}
+	keep := func(doc int) bool { return may(v.deferred[doc]) }
 	named, only := v.named(query)
 	named = slices.DeleteFunc(named, func(doc int) bool { return !keep(doc) })
 	if only {
-		return v.hits(named, nil, n, 0)
+		return Answer{Hits: v.hits(named, nil, n, 0)}
+	}
+	a := Answer{}
+	if m.semantic != nil {
+		var fused []Hit
+		if fused, a = v.findBoth(ctx, query, m.semantic, may); a.Meaning > 0 {
+			a.Hits = v.hits(named, fused, n, perServer)
+			return a
+		}
 	}
 	// The index does not know of servers: it is asked for more until there are
 	// enough that the limit lets through.
 	for want := n; ; want *= 4 {
 		matches := v.index.Search(query, want, keep)
-		hits := v.hits(named, matches, n, perServer)
-		if len(hits) == n || len(matches) < want {
-			return hits
+		found := make([]Hit, len(matches))
+		for i, match := range matches {
+			found[i] = Hit{Tool: v.deferred[match.Doc], Score: match.Score, Words: match.Score}
+		}
+		a.Words = len(found)
+		if a.Hits = v.hits(named, found, n, perServer); len(a.Hits) == n || len(matches) < want {
+			return a
 		}
 	}
+}
+
+// findBoth searches by words and by meaning at once, and returns what was found
+// by both together, best first. The answer has no hits yet.
+func (v view) findBoth(ctx context.Context, query string, se *semantic, may func(*BridgeTool) bool) ([]Hit, Answer) {
+	type side struct {
+		matches []StoreMatch
+		err     error
+	}
+	meaning := make(chan side, 1)
+	go func() {
+		matches, err := se.search(ctx, query, func(name string) bool {
+			e := v.byName[name]
+			return e.tool != nil && !e.inline && may(e.tool)
+		})
+		meaning <- side{matches, err}
+	}()
+	var words []StoreMatch
+	for _, match := range v.index.Search(query, se.Candidates, func(doc int) bool { return may(v.deferred[doc]) }) {
+		words = append(words, StoreMatch{ID: v.deferred[match.Doc].name, Words: match.Score})
+	}
+	similar := <-meaning
+	a := Answer{Words: len(words), Meaning: len(similar.matches), Err: similar.err}
+	var fused []StoreMatch
+	if se.ByRank {
+		fused = FuseRanks(words, similar.matches, math.MaxInt)
+	} else {
+		fused = Fuse(words, similar.matches, se.Alpha, math.MaxInt)
+	}
+	found := make([]Hit, len(fused))
+	for i, f := range fused {
+		found[i] = Hit{Tool: v.byName[f.ID].tool, Score: f.Score, Words: f.Words, Similarity: f.Similarity}
+	}
+	return found, a
 }
 
 // activeInList returns the active tools that are in the model's list, as a set.
@@ -104,25 +178,27 @@ func (v view) activeInList() map[*BridgeTool]bool {
 	return v.activeSet()
 }
 
-// hits returns the first n of the named documents, and then of the matches
+// hits returns the first n of the named documents, and then of what was found
 // within the limit per server. What is named scores as high as the best match.
-func (v view) hits(named []int, matches []Match, n, perServer int) []Hit {
+func (v view) hits(named []int, found []Hit, n, perServer int) []Hit {
 	var hits []Hit
 	top := 1.0
-	if len(matches) > 0 {
-		top = matches[0].Score
+	if len(found) > 0 {
+		top = found[0].Score
 	}
+	there := make(map[*BridgeTool]bool, len(named))
 	for _, doc := range named {
+		there[v.deferred[doc]] = true
 		hits = append(hits, Hit{Tool: v.deferred[doc], Score: top})
 	}
 	from := make(map[string]int)
-	for _, m := range matches {
-		t := v.deferred[m.Doc]
-		if slices.Contains(named, m.Doc) || perServer > 0 && from[t.def.server] == perServer {
+	for _, h := range found {
+		server := h.Tool.def.server
+		if there[h.Tool] || perServer > 0 && from[server] == perServer {
 			continue
 		}
-		from[t.def.server]++
-		hits = append(hits, Hit{Tool: t, Score: m.Score})
+		from[server]++
+		hits = append(hits, h)
 	}
 	return hits[:min(n, len(hits))]
 }
@@ -193,14 +269,14 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
 // answerSearch searches, activates what it finds and answers with it.
-func (s *Session) answerSearch(args json.RawMessage) *mcp.CallToolResult {
+func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
 	begun := time.Now()
 	query, n, err := parseSearchArguments(args, s.m.opts.SearchResults)
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaSearch, err))
 	}
 	v := s.view()
-	hits := v.search(query, SearchOptions{Limit: max(n, 1)}, &s.m.opts)
+	hits := v.find(ctx, query, SearchOptions{Limit: max(n, 1)}, s.m).Hits
 	if v.disclosure == ByBridge {
 		for _, t := range s.searchInline(v, query, n-len(hits)) {
 			hits = append(hits, Hit{Tool: t})

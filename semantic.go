@@ -40,8 +40,9 @@ type SemanticOptions struct {
 	// [DefaultCandidates].
 	Candidates int
 
-	// Least is the similarity below which a tool is not like the query. If
-	// zero, any that is positive counts.
+	// Least is the similarity below which a tool is not like the query. What
+	// is much differs from model to model. If zero, any that is positive counts,
+	// so that most searches find something.
 	Least float64
 
 	// Timeout is how long a search waits for the meaning, at most; what its
@@ -178,7 +179,7 @@ func (se *semantic) sync(ctx context.Context) (err error) {
 	cache := loadVectors(se.Cache, se.Embedder.Model(), se.log)
 	print := fingerprintOf(wanted)
 	if !se.known {
-		if cache.fresh(print) {
+		if _, own := se.Store.(*MemoryStore); !own && cache.fresh(print) {
 			se.stored = sumsOf(wanted)
 		} else if se.stored, err = se.Store.Sums(ctx, se.Scope); err != nil {
 			return fmt.Errorf("what is stored: %w", err)

@@ -1,0 +1,245 @@
+package mcphybrid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// concepts is an embedder that knows what some words mean. Each group has a
+// dimension of its own.
+type concepts struct {
+	groups []string
+	embed  func(ctx context.Context) error // called before, if not nil
+	query  func(ctx context.Context) error
+
+	mu    sync.Mutex
+	texts []string // that were embedded
+}
+
+func newConcepts() *concepts {
+	return &concepts{groups: []string{"dog cat pet animal vet", "car road drive traffic", "money pay invoice bank", "rain weather sun climate"}}
+}
+
+func (c *concepts) Model() string   { return "concepts" }
+func (c *concepts) Dimensions() int { return len(c.groups) + 1 }
+
+func (c *concepts) vector(text string) []float32 {
+	v := make([]float32, len(c.groups)+1)
+	v[len(c.groups)] = 0.01
+	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' }) {
+		for i, group := range c.groups {
+			if strings.Contains(" "+group+" ", " "+word+" ") {
+				v[i]++
+			}
+		}
+	}
+	return v
+}
+
+func (c *concepts) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if c.embed != nil {
+		if err := c.embed(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var vectors [][]float32
+	for _, text := range texts {
+		c.texts = append(c.texts, text)
+		vectors = append(vectors, c.vector(text))
+	}
+	return vectors, nil
+}
+
+func (c *concepts) EmbedQuery(ctx context.Context, query string) ([]float32, error) {
+	if c.query != nil {
+		if err := c.query(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c.vector(query), nil
+}
+
+func (c *concepts) embedded() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.texts)
+}
+
+func meaningTools() ServerConfig {
+	return serving("s", echoTool("walk_dog", "Walks the dog"), echoTool("pay_bill", "Settles an invoice"),
+		echoTool("forecast", "Tells tomorrow's weather"), echoTool("plan_route", "Finds a road that is free"), echoTool("groom", "Brushes a pet"))
+}
+
+func embedded(t *testing.T, m *Manager, n int) {
+	t.Helper()
+	soon(t, func() bool {
+		p := m.semantic.progress.Load()
+		return p != nil && p.done == n && p.total == n && p.err == nil
+	})
+}
+
+// SPEC B4, C1, C4: both sides are searched, merged without duplicates, and what
+// each gave is told.
+func TestSpecC1FindsByMeaning(t *testing.T) {
+	e := newConcepts()
+	var progress [][2]int
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{
+		Embedder: e, Least: 0.5, Progress: func(done, total int) { progress = append(progress, [2]int{done, total}) },
+	}})
+	embedded(t, m, 5)
+	assert.Equal(t, [][2]int{{5, 5}}, progress)
+	assert.Equal(t, "Tool Name: forecast. Description: Tells tomorrow's weather. Arguments: text", e.texts[0], "SPEC D5")
+
+	a := m.Find(t.Context(), "my cat is sick and needs a walk", SearchOptions{})
+	require.NoError(t, a.Err)
+	assert.Equal(t, []string{"mcp_s__walk_dog", "mcp_s__groom"}, hitNames(a.Hits))
+	assert.Equal(t, 1, a.Words)
+	assert.Equal(t, 2, a.Meaning)
+	both, meaning := a.Hits[0], a.Hits[1]
+	assert.InDelta(t, DefaultAlpha*both.Similarity+(1-DefaultAlpha)*both.Words, both.Score, 1e-9)
+	assert.Equal(t, 1.0, both.Words)
+	assert.Zero(t, meaning.Words)
+	assert.Greater(t, meaning.Similarity, 0.9)
+
+	// What is named, active or not permitted is as without meaning.
+	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("mcp_s__groom dog", 2)))
+	m.ActivateTools([]string{"mcp_s__walk_dog"})
+	assert.Equal(t, []string{"mcp_s__groom"}, hitNames(m.Search("dog", 5)))
+	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*groom"}}})
+	assert.Equal(t, []string{"mcp_s__walk_dog"}, hitNames(s.Search("dog", 5)))
+	assert.Empty(t, s.Search("zebra", 5))
+	result, err := s.Call(t.Context(), SearchToolName, `{"query":"drive"}`)
+	require.NoError(t, err)
+	assert.Contains(t, resultText(t, result), "plan_route")
+}
+
+// SPEC D6: only what has changed is embedded and stored, what is gone is
+// deleted, and with a cache nothing is embedded twice.
+func TestSpecD6Difference(t *testing.T) {
+	e := newConcepts()
+	cache, store := new(aStore), new(MemoryStore)
+	s := mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true))
+	s.AddTools(echoTool("a", "dog"), echoTool("b", "car"))
+	options := func(store VectorStore) *Options {
+		return &Options{MaxInline: -1, Servers: []ServerConfig{{Name: "s", InProcess: s}},
+			Semantic: &SemanticOptions{Embedder: e, Store: store, Cache: cache, Least: 0.5}}
+	}
+	m, _ := newTestManager(t, options(store))
+	embedded(t, m, 2)
+	s.AddTools(echoTool("c", "money"), echoTool("a", "cat"))
+	embedded(t, m, 3)
+	soon(t, func() bool { return e.embedded() == 4 })
+	s.DeleteTools("b")
+	embedded(t, m, 2)
+	soon(t, func() bool { sums, _ := store.Sums(t.Context(), "system"); return len(sums) == 2 })
+	require.NoError(t, m.Close())
+
+	m, _ = newTestManager(t, options(new(MemoryStore)))
+	embedded(t, m, 2)
+	assert.Equal(t, 4, e.embedded(), "from the cache")
+	assert.Equal(t, []string{"mcp_s__a"}, hitNames(m.Search("pet", 1)))
+}
+
+// SPEC C6: one side's failure costs that side only, and is told.
+func TestSpecC6OneSideFails(t *testing.T) {
+	hang := make(chan struct{})
+	defer close(hang)
+	for _, test := range []struct {
+		name         string
+		embed, query func(context.Context) error
+		want         string
+	}{
+		{"tools", func(context.Context) error { return errors.New("no model") }, nil, "embedding: no model"},
+		{"tools not yet", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, nil, "no tool is embedded yet"},
+		{"panic", func(context.Context) error { panic("oh") }, nil, "panic: oh"},
+		{"query", nil, func(context.Context) error { return errors.New("rate limited") }, "rate limited"},
+		{"query panics", nil, func(context.Context) error { panic("oh") }, "panic: oh"},
+		{"query hangs", nil, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, "deadline exceeded"},
+		{"query heeds nothing", nil, func(context.Context) error { <-hang; return nil }, "deadline exceeded"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			e := newConcepts()
+			e.embed, e.query = test.embed, test.query
+			m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()},
+				Semantic: &SemanticOptions{Embedder: e, Timeout: 20 * time.Millisecond}})
+			if test.embed == nil {
+				embedded(t, m, 5)
+			}
+			soon(t, func() bool {
+				a := m.Find(t.Context(), "tomorrow's weather", SearchOptions{})
+				return assert.Equal(t, []string{"mcp_s__forecast"}, hitNames(a.Hits)) && strings.Contains(fmt.Sprint(a.Err), test.want)
+			})
+		})
+	}
+}
+
+// A store that fails for a while is caught up with, without waiting for it.
+func TestSemanticStoreFails(t *testing.T) {
+	store := &failingStore{}
+	store.fails.Store(true)
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
+	soon(t, func() bool { return m.semantic.progress.Load() != nil && m.semantic.progress.Load().err != nil })
+	a := m.Find(t.Context(), "tomorrow's weather", SearchOptions{})
+	assert.ErrorContains(t, a.Err, "no store")
+	assert.Equal(t, []string{"mcp_s__forecast"}, hitNames(a.Hits))
+	store.fails.Store(false)
+	embedded(t, m, 5)
+	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))
+}
+
+// failingStore fails when it is told to. It is not a *MemoryStore, so that what
+// a session may use is not known to it.
+type failingStore struct {
+	MemoryStore
+	fails atomic.Bool
+}
+
+func (s *failingStore) Sums(ctx context.Context, scope string) (map[string]string, error) {
+	if s.fails.Load() {
+		return nil, errors.New("no store")
+	}
+	return s.MemoryStore.Sums(ctx, scope)
+}
+
+// However many tools a session may not use stand before it, it finds its own.
+func TestSemanticAsksForMore(t *testing.T) {
+	var tools []mcpserver.ServerTool
+	for i := range 300 {
+		tools = append(tools, echoTool(fmt.Sprintf("other_%03d", i), "dog dog dog"))
+	}
+	tools = append(tools, echoTool("mine", "dog car"))
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{serving("s", tools...)},
+		Semantic: &SemanticOptions{Embedder: newConcepts(), Store: new(failingStore)}})
+	embedded(t, m, 301)
+	s := m.NewSession(&SessionOptions{Access: Access{Allow: []string{"*mine"}}})
+	a := s.Find(t.Context(), "vet", SearchOptions{})
+	require.NoError(t, a.Err)
+	assert.Equal(t, []string{"mcp_s__mine"}, hitNames(a.Hits))
+}
+
+// Another model's vectors, of other dimensions, are replaced.
+func TestSemanticModelChanges(t *testing.T) {
+	store := new(MemoryStore)
+	require.NoError(t, store.Upsert(t.Context(), "system", []StoredTool{{ID: "mcp_s__groom", Sum: "old", Vector: []float32{1, 2}}}))
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
+	embedded(t, m, 5)
+	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))
+}
+
+func TestSemanticOptions(t *testing.T) {
+	assert.Panics(t, func() { NewManager(&Options{Semantic: &SemanticOptions{}}) })
+	assert.Panics(t, func() { NewManager(&Options{Semantic: &SemanticOptions{Embedder: newConcepts(), Alpha: 1.1}}) })
+	assert.Panics(t, func() { NewManager(&Options{Semantic: &SemanticOptions{Embedder: newConcepts(), Timeout: -1}}) })
+}
