@@ -370,9 +370,9 @@ func (m *Manager) status(name string) (st ServerStatus, ok bool) {
 	return srv.snapshot(), true
 }
 
-// Problems returns what was wrong with tools and could be lived with, in
-// registration order: definitions that could not be used, and each
-// [CollisionError].
+// Problems returns what is wrong with tools and can be lived with, in
+// registration order: definitions that can't be used, each [ChangedError] and
+// [CollisionError], and needs that can't be met.
 func (m *Manager) Problems() []error {
 	return slices.Clone(m.cur.Load().problems)
 }
