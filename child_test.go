@@ -46,6 +46,8 @@ func serveChild(mode string) {
 		os.Exit(3)
 	case "raw": // answers tools/list with what LIST holds, and nothing else right
 		serveRaw(os.Getenv("LIST"))
+	case "flood": // sends what FLOOD holds for ever and reads nothing, once it has answered as AFTER says
+		serveFlood(os.Getenv("FLOOD"), os.Getenv("AFTER"))
 	case "late": // serves, but does not end with its input
 		_ = mcpserver.ServeStdio(childServer())
 		signal.Ignore(syscall.SIGTERM)
@@ -128,7 +130,23 @@ func childServer() *mcpserver.MCPServer {
 }
 
 // serveRaw speaks just enough of the protocol to answer tools/list with list.
-func serveRaw(list string) {
+func serveRaw(list string) { serveUntil(list, "never") }
+
+// serveFlood answers until the method after, and that, and then does nothing
+// but send line.
+func serveFlood(line, after string) {
+	if after != "" {
+		serveUntil(`{"tools":[{"name":"a"}]}`, after)
+	}
+	out := bufio.NewWriterSize(os.Stdout, 1<<16)
+	for {
+		if _, err := out.WriteString(line + "\n"); err != nil {
+			return
+		}
+	}
+}
+
+func serveUntil(list, last string) {
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
@@ -147,5 +165,8 @@ func serveRaw(list string) {
 			answer = `"result":` + list
 		}
 		fmt.Printf("{%s,\"jsonrpc\":\"2.0\",\"id\":%s}\n", answer, r.ID)
+		if r.Method == last {
+			return
+		}
 	}
 }

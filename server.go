@@ -48,6 +48,8 @@ type limits struct {
 	maxMessage    int // bytes
 	maxDefinition int // bytes
 	maxTools      int // per server
+	maxPages      int // of its tools/list result
+	maxUnasked    int // messages within a second
 
 	reconnect time.Duration // before the first attempt to connect again; negative for none
 	refresh   time.Duration // between listings; negative for none
@@ -66,9 +68,9 @@ type conn struct {
 
 // dial makes a connection to the server and, if it is a command, runs it. It
 // does not wait for an answer.
-func dial(cfg *ServerConfig, maxMessage int, log *slog.Logger) (*conn, error) {
+func dial(cfg *ServerConfig, l limits, log *slog.Logger) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{})}
-	g := guard{maxMessage: maxMessage}
+	g := guard{maxMessage: l.maxMessage, unasked: &unasked{max: l.maxUnasked}}
 	switch {
 	case cfg.InProcess != nil:
 		c.client = client.NewClient(inProcessTransport{transport.NewInProcessTransport(cfg.InProcess), g})
@@ -76,7 +78,7 @@ func dial(cfg *ServerConfig, maxMessage int, log *slog.Logger) (*conn, error) {
 		c.http = ownTransport()
 		t, err := transport.NewStreamableHTTP(cfg.URL,
 			transport.WithHTTPBasicClient(&http.Client{
-				Transport:     &limitedHTTP{base: c.http, maxMessage: maxMessage},
+				Transport:     &limitedHTTP{base: c.http, maxMessage: l.maxMessage, unasked: g.unasked},
 				CheckRedirect: sameHost,
 			}),
 			transport.WithHTTPHeaders(cfg.Headers),
@@ -92,7 +94,8 @@ func dial(cfg *ServerConfig, maxMessage int, log *slog.Logger) (*conn, error) {
 			return nil, err
 		}
 		c.process = p
-		t := transport.NewIO(newFrameReader(p.out, maxMessage, p.expectExit), p, nil)
+		t := transport.NewIO(newFrameReader(p.out, l.maxMessage, g.unasked, p.expectExit), p, nil)
+		transport.WithCommandLogger(slog.New(slog.DiscardHandler))(t) // how a pipe ends, for each that uses it
 		c.client = client.NewClient(stdioTransport{t, g})
 	}
 	// Handlers run where messages are read: they must not wait for any.

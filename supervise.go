@@ -162,7 +162,7 @@ func (s *server) connect(ctx context.Context) (c *conn, defs []*definition, err 
 	}
 	inner, cancel := context.WithTimeout(ctx, s.limits.startTimeout)
 	defer cancel()
-	c, err = dial(&s.cfg, s.limits.maxMessage, s.log)
+	c, err = dial(&s.cfg, s.limits, s.log)
 	if err == nil {
 		err = c.open(inner)
 	}

@@ -38,6 +38,12 @@ func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequ
 	return t.send(ctx, r, t.Stdio.SendRequest)
 }
 
+// SendNotification heeds its context, as a write to a child does not.
+func (t stdioTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
+	_, err := detached(ctx, func() (struct{}, error) { return struct{}{}, t.Stdio.SendNotification(ctx, n) })
+	return err
+}
+
 func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	var failed failure
 	response, err := t.send(context.WithValue(ctx, failureKey{}, &failed), r, t.StreamableHTTP.SendRequest)
@@ -101,11 +107,14 @@ func (t inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRPC
 // the server is doing, and keeps the bytes of tools/list results.
 type guard struct {
 	maxMessage int // bytes of a result
+	unasked    *unasked
 }
 
 type sendFunc func(context.Context, transport.JSONRPCRequest) (*transport.JSONRPCResponse, error)
 
 func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFunc) (*transport.JSONRPCResponse, error) {
+	g.unasked.ask()
+	defer g.unasked.answered()
 	response, err := detached(ctx, func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
 	return g.check(ctx, r, response, err)
 }
@@ -197,9 +206,11 @@ func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(page["tools"], &tools); err != nil {
 		return nil, errors.New(`tools/list result: "tools" is not a list`)
 	}
-	// A page may be empty, but they must come to an end.
-	if l.pages++; len(l.elements)+len(tools) > l.limits.maxTools || l.pages > l.limits.maxTools {
+	if len(l.elements)+len(tools) > l.limits.maxTools {
 		return nil, fmt.Errorf("it lists more tools than the limit of %d", l.limits.maxTools)
+	}
+	if l.pages++; l.pages > l.limits.maxPages { // they may be empty
+		return nil, fmt.Errorf("it lists its tools on more pages than the limit of %d", l.limits.maxPages)
 	}
 	if len(page["nextCursor"]) > maxCursor {
 		return nil, fmt.Errorf("the cursor of a page has more bytes than the limit of %d", maxCursor)
@@ -243,7 +254,10 @@ func sameHost(r *http.Request, via []*http.Request) error {
 
 // A failure is how the connection of a request failed, before or within the
 // answer.
-type failure struct{ err atomic.Pointer[error] }
+type failure struct {
+	err  atomic.Pointer[error]
+	sent atomic.Bool // the request; what is sent for it from then on answers the server's
+}
 
 type failureKey struct{}
 
