@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -163,6 +164,10 @@ func serveUntil(list, last string) {
 			answer = `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}`
 		case "tools/list":
 			answer = `"result":` + list
+		}
+		if r.Method == "tools/list" {
+			n, _ := strconv.Atoi(os.Getenv("UNASKED"))
+			fmt.Print(strings.Repeat(floodNotification+"\n", n))
 		}
 		fmt.Printf("{%s,\"jsonrpc\":\"2.0\",\"id\":%s}\n", answer, r.ID)
 		if r.Method == last {

@@ -184,3 +184,105 @@ func TestNotificationHeedsContext(t *testing.T) {
 	defer cancel()
 	assert.ErrorIs(t, tr.SendNotification(ctx, mcp.JSONRPCNotification{}), context.DeadlineExceeded)
 }
+
+// Each limit of what a server sends, and of how long it takes, lets pass what
+// is just within it; the error of what is not names the server and the limit.
+// (A result above MaxResult is no error: it is cut.)
+func TestLimits(t *testing.T) {
+	start := func(t *testing.T, o Options) error {
+		m := NewManager(&o)
+		defer m.Close()
+		return m.Start(t.Context())
+	}
+	call := func(t *testing.T, o Options, name string) error {
+		m, _ := newTestManager(t, &o)
+		_, err := m.Call(t.Context(), name, nil)
+		return err
+	}
+	raw := func(t *testing.T, list string) ServerConfig {
+		cfg := raw(t, list)
+		cfg.Name = "limited"
+		return cfg
+	}
+	paged := func(n int) ServerConfig {
+		s := mcpserver.NewMCPServer("limited", "1", mcpserver.WithPaginationLimit(1))
+		for i := range n {
+			s.AddTools(echoTool(fmt.Sprint("tool", i), ""))
+		}
+		return ServerConfig{Name: "limited", InProcess: s}
+	}
+	waiting := func(o *Options) {
+		o.Servers = []ServerConfig{serving("limited", mcpserver.ServerTool{
+			Tool: mcp.NewTool("wait"),
+			Handler: func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				if o.CallTimeout > time.Minute {
+					return mcp.NewToolResultText(""), nil
+				}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			},
+		})}
+	}
+	for _, test := range []struct {
+		name, limit string
+		run         func(t *testing.T, over int) error // over is 0 or 1
+	}{
+		{"MaxTools", "limit of 9", func(t *testing.T, over int) error {
+			return start(t, Options{MaxTools: 9, Servers: []ServerConfig{inProcess("limited", 9+over)}})
+		}},
+		{"MaxPages", "limit of 9", func(t *testing.T, over int) error {
+			return start(t, Options{MaxPages: 9, Servers: []ServerConfig{paged(8 + over)}}) // mcp-go adds an empty page
+		}},
+		{"MaxDefinition", "limit of 50", func(t *testing.T, over int) error {
+			tool := `{"name":"` + strings.Repeat("x", 50-len(`{"name":""}`)+over) + `"}`
+			m, _ := newTestManager(t, &Options{MaxDefinition: 50, Servers: []ServerConfig{raw(t, `{"tools":[`+tool+`]}`)}})
+			return errors.Join(m.Problems()...)
+		}},
+		{"MaxMessage", "limit of 1000", func(t *testing.T, over int) error {
+			around := len(`{"result":{"tools":[],"x":""},"jsonrpc":"2.0","id":3}` + "\n")
+			list := `{"tools":[],"x":"` + strings.Repeat("x", 1000-around+over) + `"}`
+			return start(t, Options{MaxMessage: 1000, Servers: []ServerConfig{raw(t, list)}})
+		}},
+		{"MaxUnasked", "limit of 9", func(t *testing.T, over int) error {
+			cfg := raw(t, `{"tools":[]}`)
+			cfg.Env["UNASKED"] = fmt.Sprint(9 + over)
+			return start(t, Options{MaxUnasked: 9, Servers: []ServerConfig{cfg}})
+		}},
+		{"StartTimeout", "no answer within 200ms", func(t *testing.T, over int) error {
+			o := Options{Servers: []ServerConfig{child(t, "limited", []string{"plain", "silent"}[over])}}
+			if over == 1 {
+				o.StartTimeout = 200 * time.Millisecond
+			}
+			return start(t, o)
+		}},
+		{"CallTimeout", "no answer within 20ms", func(t *testing.T, over int) error {
+			o := Options{CallTimeout: []time.Duration{time.Hour, 20 * time.Millisecond}[over]}
+			waiting(&o)
+			return call(t, o, "mcp_limited__wait")
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			assert.NoError(t, test.run(t, 0))
+			err := test.run(t, 1)
+			assert.ErrorContains(t, err, `server "limited"`)
+			assert.ErrorContains(t, err, test.limit)
+		})
+	}
+}
+
+// A list that is asked for again has the start timeout, too.
+func TestListAgainTimeout(t *testing.T) {
+	var hang atomic.Bool
+	hooks := &mcpserver.Hooks{}
+	hooks.AddBeforeListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest) {
+		if hang.Load() {
+			<-ctx.Done()
+		}
+	})
+	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
+	m, _ := newTestManager(t, &Options{StartTimeout: 100 * time.Millisecond, Servers: []ServerConfig{{Name: "live", InProcess: s}}})
+	hang.Store(true)
+	s.AddTools(echoTool("b", ""))
+	soon(t, func() bool { return m.Servers()[0].State == StateDegraded })
+	assert.ErrorContains(t, m.Servers()[0].Err, "no answer within 100ms")
+}

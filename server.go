@@ -36,7 +36,7 @@ type ServerStatus struct {
 	Err   error         // why it is down or degraded, else nil
 
 	// Failures is how many attempts to connect have failed in a row, and Retry
-	// when the next one is made; zero if none is.
+	// when the next one is made: see [Options.Reconnect]. Zero if none is.
 	Failures int
 	Retry    time.Time
 }
@@ -64,6 +64,7 @@ type conn struct {
 	http    *http.Transport // nil unless it is spoken to over HTTP
 	changed chan struct{}   // holds one: the server said that its tools have changed
 	over    chan struct{}   // closed once the connection is no longer used
+	opened  time.Time       // when it was ready to be used
 }
 
 // dial makes a connection to the server and, if it is a command, runs it. It

@@ -38,6 +38,7 @@ type server struct {
 	status  ServerStatus
 	conn    *conn                  // nil unless it serves
 	attempt *attempt               // that is being made, or nil
+	brief   int                    // connections in a row that were lost within maxBackoff
 	calls   int                    // that have the connection
 	called  time.Time              // when the last of them ended
 	known   map[string]*definition // by own name; only used by who lists
@@ -136,7 +137,8 @@ func (s *server) try(ctx context.Context, a *attempt) {
 	}
 	if err == nil {
 		s.conn = c
-		s.called = time.Now()
+		c.opened = time.Now()
+		s.called = c.opened
 		s.status.Failures = 0
 		s.status.Tools = len(defs)
 		s.setLocked(StateReady, nil)
@@ -177,10 +179,18 @@ func (s *server) connect(ctx context.Context) (c *conn, defs []*definition, err 
 		err = cause
 	case s.life.Err() != nil:
 		err = ErrClosed
-	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("no answer within %v: %w", s.limits.startTimeout, err)
+	default:
+		err = late(err, s.limits.startTimeout)
 	}
 	return c, defs, bounded(err)
+}
+
+// late says in err, if it is of a deadline, that this was after d.
+func late(err error, d time.Duration) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no answer within %v: %w", d, err)
+	}
+	return err
 }
 
 // list reads the tools over c and publishes them.
@@ -309,7 +319,7 @@ func (s *server) listAgain(c *conn) bool {
 		return false
 	}
 	if err != nil {
-		s.setLocked(StateDegraded, bounded(err))
+		s.setLocked(StateDegraded, bounded(late(err, s.limits.startTimeout)))
 		return true
 	}
 	s.status.Tools = len(defs)
@@ -330,11 +340,15 @@ func (s *server) lose(c *conn, err error) {
 	s.conn = nil
 	close(c.over)
 	s.running.Go(func() { c.close(0) })
+	if s.brief++; time.Since(c.opened) >= maxBackoff {
+		s.brief = 0
+	}
 	s.setLocked(StateDown, bounded(err))
 	s.retryLocked()
 }
 
-// The time before an attempt doubles with each that fails, up to maxBackoff.
+// The time before an attempt doubles with each that fails, up to maxBackoff, and
+// with each connection that is lost within maxBackoff.
 const maxBackoff = time.Minute
 
 // retryLocked plans the next attempt to connect.
@@ -342,7 +356,7 @@ func (s *server) retryLocked() {
 	if s.limits.reconnect < 0 || s.invalid != nil || s.life.Err() != nil {
 		return
 	}
-	wait := s.limits.reconnect << min(max(s.status.Failures-1, 0), 16)
+	wait := s.limits.reconnect << min(max(s.status.Failures+s.brief-1, 0), 16)
 	wait = min(wait, max(maxBackoff, s.limits.reconnect))
 	wait -= time.Duration(s.random.Int64N(int64(wait/5) + 1)) // so that many do not come at once
 	at := time.Now().Add(wait)
