@@ -47,6 +47,12 @@ func serveChild(mode string) {
 		os.Exit(3)
 	case "raw": // answers tools/list with what LIST holds, and nothing else right
 		serveRaw(os.Getenv("LIST"))
+	case "confess": // says all that it knows, at length, and ends, once it has answered as AFTER says
+		if after := os.Getenv("AFTER"); after != "" {
+			serveUntil(`{"tools":[{"name":"a"}]}`, after)
+		}
+		fmt.Fprint(os.Stderr, strings.Repeat(fmt.Sprintf("%q\n%s\n%q\n", os.Args, os.Args, os.Environ()), 3))
+		os.Exit(3)
 	case "flood": // sends what FLOOD holds for ever and reads nothing, once it has answered as AFTER says
 		serveFlood(os.Getenv("FLOOD"), os.Getenv("AFTER"))
 	case "late": // serves, but does not end with its input

@@ -67,8 +67,9 @@ type process struct {
 	stopOnce sync.Once
 }
 
-// startProcess runs the command of sc. The child lives until stop.
-func startProcess(sc *ServerConfig) (*process, error) {
+// startProcess runs the command of sc, whose secrets it hides in the child's
+// last words. The child lives until stop.
+func startProcess(sc *ServerConfig, hide *secrets) (*process, error) {
 	var files []*os.File
 	pipe := func() (r, w *os.File) {
 		r, w, err := os.Pipe()
@@ -128,7 +129,11 @@ func startProcess(sc *ServerConfig) (*process, error) {
 		} else if err == nil {
 			err = errors.New("the process ended")
 		}
-		if text := p.stderr.String(); text != "" {
+		text := p.stderr.String()
+		if len(text) == stderrTail {
+			text = hide.dropRest(text)
+		}
+		if text := cleanLine(hide.text(text), stderrTail); text != "" {
 			err = fmt.Errorf("%w; its last words: %q", err, text)
 		}
 		p.err = err
@@ -235,9 +240,9 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns the last line or lines, as far as they were kept.
+// String returns what was kept.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return cleanLine(string(t.buf), stderrTail)
+	return string(t.buf)
 }

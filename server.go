@@ -69,7 +69,7 @@ type conn struct {
 
 // dial makes a connection to the server and, if it is a command, runs it. It
 // does not wait for an answer.
-func dial(cfg *ServerConfig, l limits, log *slog.Logger) (*conn, error) {
+func dial(cfg *ServerConfig, l limits, log *slog.Logger, hide *secrets) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{})}
 	g := guard{maxMessage: l.maxMessage, unasked: &unasked{max: l.maxUnasked}}
 	switch {
@@ -83,14 +83,14 @@ func dial(cfg *ServerConfig, l limits, log *slog.Logger) (*conn, error) {
 				CheckRedirect: sameHost,
 			}),
 			transport.WithHTTPHeaders(cfg.Headers),
-			transport.WithHTTPLogger(slog.New(withoutURLs{log.Handler()})),
+			transport.WithHTTPLogger(slog.New(secretHandler{log.Handler(), hide})),
 		)
 		if err != nil {
 			return nil, err
 		}
 		c.client = client.NewClient(httpTransport{t, g})
 	default:
-		p, err := startProcess(cfg)
+		p, err := startProcess(cfg, hide)
 		if err != nil {
 			return nil, err
 		}

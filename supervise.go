@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"time"
 
@@ -22,7 +23,8 @@ import (
 // publish.
 type server struct {
 	cfg     ServerConfig
-	invalid error // what is wrong with cfg, or nil
+	secrets *secrets // of cfg
+	invalid error    // what is wrong with cfg, or nil
 	limits  limits
 	log     *slog.Logger
 
@@ -63,7 +65,7 @@ func newServer(cfg ServerConfig, invalid error, l limits, log *slog.Logger, publ
 	h := fnv.New64a()
 	h.Write([]byte(cfg.Name))
 	s := &server{
-		cfg: cfg, invalid: invalid, limits: l, log: log, publish: publish,
+		cfg: cfg, secrets: newSecrets(&cfg, os.Environ()), invalid: invalid, limits: l, log: log, publish: publish,
 		status: ServerStatus{Name: cfg.Name, State: StateConfigured, Since: time.Now()},
 		known:  make(map[string]*definition),
 		random: rand.New(rand.NewPCG(h.Sum64(), 0)),
@@ -164,7 +166,7 @@ func (s *server) connect(ctx context.Context) (c *conn, defs []*definition, err 
 	}
 	inner, cancel := context.WithTimeout(ctx, s.limits.startTimeout)
 	defer cancel()
-	c, err = dial(&s.cfg, s.limits, s.log)
+	c, err = dial(&s.cfg, s.limits, s.log, s.secrets)
 	if err == nil {
 		err = c.open(inner)
 	}
@@ -182,8 +184,11 @@ func (s *server) connect(ctx context.Context) (c *conn, defs []*definition, err 
 	default:
 		err = late(err, s.limits.startTimeout)
 	}
-	return c, defs, bounded(err)
+	return c, defs, s.told(err)
 }
+
+// told returns err as it is told: without secrets, and of bounded length.
+func (s *server) told(err error) error { return bounded(s.secrets.error(err)) }
 
 // late says in err, if it is of a deadline, that this was after d.
 func late(err error, d time.Duration) error {
@@ -202,6 +207,9 @@ func (s *server) list(ctx context.Context, c *conn) ([]*definition, error) {
 	defs, problems, err := parseDefinitions(ctx, s.cfg, elements, s.limits.maxDefinition)
 	if err != nil {
 		return nil, err
+	}
+	for i, err := range problems {
+		problems[i] = s.secrets.error(err)
 	}
 	for i, d := range defs {
 		defs[i] = s.same(d)
@@ -319,7 +327,7 @@ func (s *server) listAgain(c *conn) bool {
 		return false
 	}
 	if err != nil {
-		s.setLocked(StateDegraded, bounded(late(err, s.limits.startTimeout)))
+		s.setLocked(StateDegraded, s.told(late(err, s.limits.startTimeout)))
 		return true
 	}
 	s.status.Tools = len(defs)
@@ -343,7 +351,7 @@ func (s *server) lose(c *conn, err error) {
 	if s.brief++; time.Since(c.opened) >= maxBackoff {
 		s.brief = 0
 	}
-	s.setLocked(StateDown, bounded(err))
+	s.setLocked(StateDown, s.told(err))
 	s.retryLocked()
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -68,29 +67,6 @@ func withoutURL(err error) error {
 		return request.Err
 	}
 	return err
-}
-
-// A withoutURLs takes URLs from the errors that mcp-go logs.
-type withoutURLs struct{ slog.Handler }
-
-func (h withoutURLs) Handle(ctx context.Context, r slog.Record) error {
-	c := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
-	r.Attrs(func(a slog.Attr) bool {
-		if err, ok := a.Value.Any().(error); ok {
-			a.Value = slog.AnyValue(withoutURL(err))
-		}
-		c.AddAttrs(a)
-		return true
-	})
-	return h.Handler.Handle(ctx, c)
-}
-
-func (h withoutURLs) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return withoutURLs{h.Handler.WithAttrs(attrs)}
-}
-
-func (h withoutURLs) WithGroup(name string) slog.Handler {
-	return withoutURLs{h.Handler.WithGroup(name)}
 }
 
 // SendRequest calls a tool's handler on this goroutine: a switch to another one
