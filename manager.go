@@ -97,6 +97,7 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 	l := limits{
 		startTimeout: m.opts.StartTimeout, callTimeout: m.opts.CallTimeout,
 		maxMessage: m.opts.MaxMessage, maxDefinition: m.opts.MaxDefinition, maxTools: m.opts.MaxTools,
+		maxPages: m.opts.MaxPages, maxUnasked: m.opts.MaxUnasked,
 		reconnect: m.opts.Reconnect, refresh: m.opts.Refresh, idle: m.opts.IdleTimeout,
 	}
 	src := &source{name: cfg.Name}
