@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,6 +47,14 @@ func serveChild(mode string) {
 		os.Exit(3)
 	case "raw": // answers tools/list with what LIST holds, and nothing else right
 		serveRaw(os.Getenv("LIST"))
+	case "confess": // says all that it knows, at length, and ends, once it has answered as AFTER says
+		if after := os.Getenv("AFTER"); after != "" {
+			serveUntil(`{"tools":[{"name":"a"}]}`, after)
+		}
+		fmt.Fprint(os.Stderr, strings.Repeat(fmt.Sprintf("%q\n%s\n%q\n", os.Args, os.Args, os.Environ()), 3))
+		os.Exit(3)
+	case "flood": // sends what FLOOD holds for ever and reads nothing, once it has answered as AFTER says
+		serveFlood(os.Getenv("FLOOD"), os.Getenv("AFTER"))
 	case "late": // serves, but does not end with its input
 		_ = mcpserver.ServeStdio(childServer())
 		signal.Ignore(syscall.SIGTERM)
@@ -128,7 +137,23 @@ func childServer() *mcpserver.MCPServer {
 }
 
 // serveRaw speaks just enough of the protocol to answer tools/list with list.
-func serveRaw(list string) {
+func serveRaw(list string) { serveUntil(list, "never") }
+
+// serveFlood answers until the method after, and that, and then does nothing
+// but send line.
+func serveFlood(line, after string) {
+	if after != "" {
+		serveUntil(`{"tools":[{"name":"a"}]}`, after)
+	}
+	out := bufio.NewWriterSize(os.Stdout, 1<<16)
+	for {
+		if _, err := out.WriteString(line + "\n"); err != nil {
+			return
+		}
+	}
+}
+
+func serveUntil(list, last string) {
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
@@ -146,6 +171,13 @@ func serveRaw(list string) {
 		case "tools/list":
 			answer = `"result":` + list
 		}
+		if r.Method == "tools/list" {
+			n, _ := strconv.Atoi(os.Getenv("UNASKED"))
+			fmt.Print(strings.Repeat(floodNotification+"\n", n))
+		}
 		fmt.Printf("{%s,\"jsonrpc\":\"2.0\",\"id\":%s}\n", answer, r.ID)
+		if r.Method == last {
+			return
+		}
 	}
 }

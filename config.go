@@ -19,6 +19,9 @@ import (
 
 // A ServerConfig describes one MCP server. Exactly one of Command, URL and
 // InProcess says how it is reached.
+//
+// What is secret in Args, Env, URL and Headers is hidden in errors and logs. It
+// is printed and logged without them all; as JSON it has them.
 type ServerConfig struct {
 	// Name identifies the server among all of a Manager's; it must not be
 	// empty. The registered names of its tools are made from it.
@@ -279,18 +282,27 @@ func (sc *ServerConfig) validate() error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(sc.Env)) {
 		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(sc.Env[key], 0) {
-			problem("the environment variable %q can't be set", key)
+			problem("the environment variable %q can't be set", nameOnly(key))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(sc.Headers)) {
 		if !headerName.MatchString(key) || strings.ContainsAny(sc.Headers[key], "\r\n\x00") {
-			problem("the header %q is malformed", key)
+			problem("the header %q is malformed", nameOnly(key))
 		}
 	}
 	if sc.StartTimeout < 0 || sc.CallTimeout < 0 {
 		problem("a timeout is negative")
 	}
 	return errors.Join(problems...)
+}
+
+// nameOnly returns the beginning of what should be a name, and may be a name
+// and a secret.
+func nameOnly(key string) string {
+	if i := strings.IndexAny(key, "=: ") + 1; i > 0 && i < len(key) {
+		return key[:i] + "…"
+	}
+	return key
 }
 
 // headerName matches a token of RFC 9110, section 5.6.2.

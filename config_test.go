@@ -216,7 +216,7 @@ func TestConfigAllProblemsOfAServer(t *testing.T) {
 	_, err := parseOne(`"env": {"": "x", "A": "a\u0000b"}, "headers": {"a:b": "x", "C": "c\r\nd"}`)
 	for _, want := range []string{
 		"want exactly one of command and url", `the environment variable "" can't be set`, `the environment variable "A" can't be set`,
-		`the header "a:b" is malformed`, `the header "C" is malformed`,
+		`the header "a:…" is malformed`, `the header "C" is malformed`,
 	} {
 		assert.ErrorContains(t, err, want)
 	}
@@ -286,7 +286,7 @@ func TestConfigHeaderAndEnvNames(t *testing.T) {
 	}
 	for _, name := range []string{"", " ", "a b", "a:", "a\n", "é", "a\"", "a(b)", "a/b", "a\x7f"} {
 		_, err := parseOne(fmt.Sprintf(`"url": "http://h", "headers": {%s: "v"}`, jsonString(t, name)))
-		assert.ErrorContains(t, err, fmt.Sprintf("the header %q is malformed", name))
+		assert.ErrorContains(t, err, fmt.Sprintf("the header %q is malformed", nameOnly(name)))
 	}
 	for _, name := range []string{"A", "a.b", "A B", "文", "1"} {
 		_, err := parseOne(fmt.Sprintf(`"command": "run", "env": {%q: "v"}`, name))
@@ -294,7 +294,7 @@ func TestConfigHeaderAndEnvNames(t *testing.T) {
 	}
 	for _, name := range []string{"", "A=B", "=", "A\x00B"} {
 		_, err := parseOne(fmt.Sprintf(`"command": "run", "env": {%s: "v"}`, jsonString(t, name)))
-		assert.ErrorContains(t, err, fmt.Sprintf("the environment variable %q can't be set", name))
+		assert.ErrorContains(t, err, fmt.Sprintf("the environment variable %q can't be set", nameOnly(name)))
 	}
 }
 

@@ -28,6 +28,7 @@ func hammer(t *testing.T, d Disclosure) {
 	var depth sync.Map
 	m, _ = newTestManager(t, &Options{MaxInline: 6, MaxResult: 60, MaxActive: 3, ActiveTurns: 2,
 		Servers: []ServerConfig{inProcess("s0", 8), inProcess("s1", 8)},
+		Needs:   map[string][]string{"mcp_s0__tool_007": {"mcp_s1__tool_006", "mcp_s2__tool_001"}, "mcp_s1__tool_006": {"mcp_s0__tool_007"}},
 		OnEvent: func(e Event) {
 			if _, busy := depth.LoadOrStore(e.Session, true); busy {
 				return

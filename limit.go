@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"sync"
+	"time"
 )
 
 // tooLarge is the error of a request whose answer is larger than the limit.
@@ -19,22 +21,65 @@ func tooLarge(limit int) error {
 	return fmt.Errorf("a message has more bytes than the limit of %d", limit)
 }
 
+// An unasked counts the messages that a server sends over one connection, but
+// for as many as may be answers, second by second. A message is a line of a
+// child's or an event of a stream, whatever it holds.
+type unasked struct {
+	max int
+
+	mu       sync.Mutex
+	begun    time.Time // of the second
+	sent     int       // messages in it
+	due      int       // answers that may be among them
+	underWay int       // requests
+}
+
+// ask says that a request is made, answered that it has ended.
+func (u *unasked) ask() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.underWay++
+	u.due++
+}
+
+func (u *unasked) answered() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.underWay--
+}
+
+// count counts a message. Once there is an error, the connection is to be
+// given up.
+func (u *unasked) count() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if now := time.Now(); now.Sub(u.begun) >= time.Second {
+		u.begun, u.sent, u.due = now, 0, u.underWay
+	}
+	if u.sent++; u.sent-u.due > u.max {
+		return fmt.Errorf("it sends more messages unasked than the limit of %d in a second", u.max)
+	}
+	return nil
+}
+
 func definitionTooLarge(size, limit int) error {
 	return fmt.Errorf("the definition has %d bytes, more than the limit of %d", size, limit)
 }
 
 // A frameReader reads lines, one message each, from a child. A message of
 // more than max bytes is not passed on; in its place comes an error response
-// to the same request, so that only that request fails.
+// to the same request, so that only that request fails. Too many messages are
+// the end of the stream.
 type frameReader struct {
-	r    *bufio.Reader
-	max  int
-	end  func() // called at the end of the stream
-	line []byte // the rest of the current line
+	r       *bufio.Reader
+	max     int
+	unasked *unasked
+	end     func(error) // called at the end of the stream; nil if the child has ended it
+	line    []byte      // the rest of the current line
 }
 
-func newFrameReader(r io.Reader, maxMessage int, end func()) *frameReader {
-	return &frameReader{r: bufio.NewReaderSize(r, 64<<10), max: maxMessage, end: end}
+func newFrameReader(r io.Reader, maxMessage int, u *unasked, end func(error)) *frameReader {
+	return &frameReader{r: bufio.NewReaderSize(r, 64<<10), max: maxMessage, unasked: u, end: end}
 }
 
 func (f *frameReader) Read(p []byte) (int, error) {
@@ -69,17 +114,21 @@ func (f *frameReader) next() error {
 			last = append(last, chunk...)
 			last = last[max(0, len(last)-edge):]
 		}
-		switch {
-		case err == nil && size <= f.max:
-			f.line = line
-			return nil
-		case err == nil:
-			f.line = oversizeResponse(line, last, f.max)
-			return nil
-		case err != bufio.ErrBufferFull:
-			f.end()
+		if err == bufio.ErrBufferFull {
+			continue
+		}
+		if err != nil {
+			f.end(nil)
 			return io.EOF
 		}
+		if err := f.unasked.count(); err != nil {
+			f.end(err)
+			return io.EOF
+		}
+		if f.line = line; size > f.max {
+			f.line = oversizeResponse(line, last, f.max)
+		}
+		return nil
 	}
 }
 
@@ -106,21 +155,28 @@ func oversizeResponse(first, last []byte, limit int) []byte {
 	return append(b.Bytes(), '\n')
 }
 
-// limitedHTTP bounds what a server can send in one message over HTTP.
+// limitedHTTP bounds what a server can send over HTTP, and how long it can keep
+// what it need not answer.
 type limitedHTTP struct {
 	base       *http.Transport
 	maxMessage int
+	unasked    *unasked
 }
 
 func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodDelete {
-		// The end of a session, sent on Close: a server that hangs must not
-		// hold that up. Its answer has no body that anyone reads.
+	failed, _ := r.Context().Value(failureKey{}).(*failure)
+	answer := failed != nil && r.Method == http.MethodPost && r.Response == nil && failed.sent.Swap(true)
+	if answer {
+		failed = nil
+	}
+	if answer || r.Method == http.MethodDelete {
+		// An answer to a request of the server's, of which there may be many,
+		// or the end of a session, sent on Close: a server that hangs must
+		// not hold that up. What it says to it has no body that anyone reads.
 		ctx, cancel := context.WithTimeout(r.Context(), termGrace)
 		defer cancel()
 		r = r.WithContext(ctx)
 	}
-	failed, _ := r.Context().Value(failureKey{}).(*failure)
 	resp, err := t.base.RoundTrip(r)
 	if err != nil {
 		failed.note(err)
@@ -132,17 +188,20 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		failed:     failed,
 		max:        t.maxMessage,
 		left:       t.maxMessage,
+		unasked:    t.unasked,
 		events:     kind == "text/event-stream",
 	}
 	return resp, nil
 }
 
 // A limitedBody fails once a message has more than max bytes: the whole body,
-// or an event of a stream, which may itself go on for ever.
+// or an event of a stream, which may itself go on for ever, but not bring too
+// many.
 type limitedBody struct {
 	io.ReadCloser
 	failed    *failure
 	max, left int
+	unasked   *unasked
 	events    bool
 	inLine    bool // since the last line break, something came
 }
@@ -158,6 +217,10 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 		case !b.events:
 		case c == '\n' && !b.inLine: // an empty line ends an event
 			b.left = b.max
+			if err := b.unasked.count(); err != nil {
+				b.failed.note(err)
+				return 0, err
+			}
 		case c == '\n':
 			b.inLine = false
 		case c != '\r':

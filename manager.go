@@ -100,6 +100,7 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 	l := limits{
 		startTimeout: m.opts.StartTimeout, callTimeout: m.opts.CallTimeout,
 		maxMessage: m.opts.MaxMessage, maxDefinition: m.opts.MaxDefinition, maxTools: m.opts.MaxTools,
+		maxPages: m.opts.MaxPages, maxUnasked: m.opts.MaxUnasked,
 		reconnect: m.opts.Reconnect, refresh: m.opts.Refresh, idle: m.opts.IdleTimeout,
 	}
 	src := &source{name: cfg.Name}
@@ -376,9 +377,9 @@ func (m *Manager) status(name string) (st ServerStatus, ok bool) {
 	return srv.snapshot(), true
 }
 
-// Problems returns what was wrong with tools and could be lived with, in
-// registration order: definitions that could not be used, and each
-// [CollisionError].
+// Problems returns what is wrong with tools and can be lived with, in
+// registration order: definitions that can't be used, each [ChangedError] and
+// [CollisionError], and needs that can't be met.
 func (m *Manager) Problems() []error {
 	return slices.Clone(m.cur.Load().problems)
 }

@@ -87,8 +87,9 @@ func TestSpecB5WhatIsNeededComesAfterwards(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m, r := newTestManager(t, &Options{MaxInline: -1})
 			require.NoError(t, m.AddTools("fs", needing(test.tools...)...))
-			want := inFS(strings.Fields(test.want)...)
-			assert.Equal(t, want, m.ActivateTools(inFS(strings.Fields(test.ask)...)))
+			want, ask := inFS(strings.Fields(test.want)...), inFS(strings.Fields(test.ask+" mine")...)
+			assert.Equal(t, want, m.ActivateTools(ask[:len(ask)-1]))
+			assert.Equal(t, "mcp_fs__mine", ask[len(ask)-1], "what is behind the names is the caller's")
 			assert.Equal(t, want, toolNames(m.ActiveTools()))
 			for _, name := range want {
 				_, ok := r.Get(name)
@@ -186,8 +187,8 @@ func TestSpecB5DeclaredByTheHost(t *testing.T) {
 		"mcp_late__tool": {"mcp_fs__read"},
 		"mcp_fs__read":   {"mcp_late__other"},
 	}
-	fs := serving("fs", needing("edit: stat, read", "read", "stat", "denied", "off")...)
-	fs.Needs = map[string][]string{"edit": {"denied", "off", "list"}, "lost": {"read"}}
+	fs := serving("fs", needing("edit: stat, read", "read", "stat", "seek", "denied", "off")...)
+	fs.Needs = map[string][]string{"edit": {"denied", "off", "seek"}, "lost": {"read"}}
 	fs.Tools.Deny = []string{"off"}
 	late := serving("late", echoTool("tool", ""))
 	m := NewManager(&Options{MaxInline: -1, Needs: needs, Access: Access{Deny: []string{"mcp_fs__denied"}}, Servers: []ServerConfig{late}})
@@ -197,12 +198,12 @@ func TestSpecB5DeclaredByTheHost(t *testing.T) {
 	require.NoError(t, m.AddServer(t.Context(), fs))
 	require.NoError(t, m.AddTools("git", needing("log", "diff")...))
 	fs.Needs["edit"][2] = "changed"
-	assert.Equal(t, []string{"mcp_fs__edit", "mcp_git__diff", "mcp_fs__read", "mcp_fs__stat", "mcp_git__log"}, m.ActivateTools(inFS("edit")),
+	assert.Equal(t, []string{"mcp_fs__edit", "mcp_git__diff", "mcp_fs__read", "mcp_fs__seek", "mcp_fs__stat", "mcp_git__log"}, m.ActivateTools(inFS("edit")),
 		"what the options say comes first, then the configuration, then the server")
 	expected := []string{
 		`mcphybrid: tool "mcp_fs__edit" needs what is not there: "nope"`,
 		`mcphybrid: Options.Needs tells what "mcp_fs__typo" needs, which is not there`,
-		`mcphybrid: tool "mcp_fs__edit" needs what is not there: "denied", "off", "list"`,
+		`mcphybrid: tool "mcp_fs__edit" needs what is not there: "denied", "off"`,
 		`mcphybrid: server "fs": its configuration tells what "lost" needs, which is not there`,
 	}
 	assert.Equal(t, expected, problemsOf(m), "the tools of a server that was not listed yet may be there")
@@ -405,7 +406,7 @@ func TestSpecB5HostileServer(t *testing.T) {
 	require.NoError(t, err)
 	assert.LessOrEqual(t, len(m.ActiveTools()), 2*(1+maxNeeds))
 	for _, err := range m.Problems() {
-		assert.LessOrEqual(t, len(err.Error()), maxErrorText+3)
+		assert.Less(t, len(err.Error()), 11*maxNameLength)
 	}
 }
 

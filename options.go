@@ -61,6 +61,13 @@ const (
 
 	// DefaultMaxTools is 50 times what the largest published server has.
 	DefaultMaxTools = 10_000
+
+	// DefaultMaxPages is enough for DefaultMaxTools at ten to a page.
+	DefaultMaxPages = 1000
+
+	// DefaultMaxUnasked is a log message or a notification of progress every
+	// millisecond, more than anyone reads.
+	DefaultMaxUnasked = 1000
 )
 
 // A Ranker names a way to rank deferred tools.
@@ -209,7 +216,8 @@ type Options struct {
 
 	// Reconnect is how long after a server was lost, or could not be started,
 	// it is started again; after each further failure twice as long, up to a
-	// minute. A call of one of its tools does not wait for the first time.
+	// minute. That it was lost within a minute counts as a failure, too. A call
+	// of one of its tools has a server that was lost started at once.
 	//
 	// If zero, defaults to [DefaultReconnect]. If negative, a server that is
 	// down stays down.
@@ -221,12 +229,21 @@ type Options struct {
 	Refresh time.Duration
 
 	// What a server may send: MaxMessage bytes in a message, a tool's result
-	// for one; MaxDefinition bytes in a tool's definition; MaxTools tools. If
-	// zero, they default to [DefaultMaxMessage], [DefaultMaxDefinition] and
-	// [DefaultMaxTools].
+	// for one; MaxDefinition bytes in a tool's definition; MaxTools tools, on
+	// MaxPages pages. If zero, they default to [DefaultMaxMessage],
+	// [DefaultMaxDefinition], [DefaultMaxTools] and [DefaultMaxPages].
 	MaxMessage    int
 	MaxDefinition int
 	MaxTools      int
+	MaxPages      int
+
+	// MaxUnasked is how many messages a server may send within a second beside
+	// its answers: notifications, requests, and what is neither. The
+	// connection to one that sends more is given up, as if it was lost.
+	// Servers in this process are not counted.
+	//
+	// If zero, defaults to [DefaultMaxUnasked].
+	MaxUnasked int
 
 	// Logger is told of problems that no caller is. If nil, no one is.
 	Logger *slog.Logger
@@ -272,6 +289,8 @@ func (o *Options) setDefaults() {
 	number("MaxMessage", &o.MaxMessage, DefaultMaxMessage)
 	number("MaxDefinition", &o.MaxDefinition, DefaultMaxDefinition)
 	number("MaxTools", &o.MaxTools, DefaultMaxTools)
+	number("MaxPages", &o.MaxPages, DefaultMaxPages)
+	number("MaxUnasked", &o.MaxUnasked, DefaultMaxUnasked)
 	period("StartTimeout", &o.StartTimeout, DefaultStartTimeout)
 	period("CallTimeout", &o.CallTimeout, DefaultCallTimeout)
 	period("IdleTimeout", &o.IdleTimeout, 0)

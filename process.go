@@ -60,14 +60,16 @@ type process struct {
 	out    *os.File
 	stderr *tail
 
-	exited chan struct{} // closed when the child has ended and its group is dead
-	err    error         // how it ended; valid once exited is closed
+	exited chan struct{}         // closed when the child has ended and its group is dead
+	err    error                 // how it ended; valid once exited is closed
+	killed atomic.Pointer[error] // why it was, if it was for what it did
 
 	stopOnce sync.Once
 }
 
-// startProcess runs the command of sc. The child lives until stop.
-func startProcess(sc *ServerConfig) (*process, error) {
+// startProcess runs the command of sc, whose secrets it hides in the child's
+// last words. The child lives until stop.
+func startProcess(sc *ServerConfig, hide *secrets) (*process, error) {
 	var files []*os.File
 	pipe := func() (r, w *os.File) {
 		r, w, err := os.Pipe()
@@ -122,10 +124,16 @@ func startProcess(sc *ServerConfig) (*process, error) {
 		_ = out.SetReadDeadline(soon)
 		<-drained
 		errs.Close()
-		if err == nil {
+		if reason := p.killed.Load(); reason != nil {
+			err = *reason
+		} else if err == nil {
 			err = errors.New("the process ended")
 		}
-		if text := p.stderr.String(); text != "" {
+		text := p.stderr.String()
+		if len(text) == stderrTail {
+			text = hide.dropRest(text)
+		}
+		if text := cleanLine(hide.text(text), stderrTail); text != "" {
 			err = fmt.Errorf("%w; its last words: %q", err, text)
 		}
 		p.err = err
@@ -151,9 +159,19 @@ func (p *process) stop(grace time.Duration) {
 	p.out.Close()
 }
 
-// expectExit ends a child that has closed its standard output, and so can't
-// serve any more, unless it ends by itself.
-func (p *process) expectExit() {
+// kill ends a child that misbehaves, which err says.
+func (p *process) kill(err error) {
+	p.killed.CompareAndSwap(nil, &err)
+	killGroup(p.cmd)
+}
+
+// expectExit ends a child whose standard output is read no more: at once if err
+// says why, else it has closed it and may still end by itself.
+func (p *process) expectExit(err error) {
+	if err != nil {
+		p.kill(err)
+		return
+	}
 	go func() {
 		if !p.waitExit(termGrace) {
 			killGroup(p.cmd)
@@ -181,7 +199,7 @@ func (p *process) Write(b []byte) (int, error) {
 	_ = p.in.SetWriteDeadline(time.Now().Add(writeTimeout))
 	n, err := p.in.Write(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		killGroup(p.cmd)
+		p.kill(errUnread)
 		err = errUnread
 	}
 	return n, err
@@ -222,9 +240,9 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns the last line or lines, as far as they were kept.
+// String returns what was kept.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return cleanLine(string(t.buf), stderrTail)
+	return string(t.buf)
 }

@@ -36,7 +36,7 @@ type ServerStatus struct {
 	Err   error         // why it is down or degraded, else nil
 
 	// Failures is how many attempts to connect have failed in a row, and Retry
-	// when the next one is made; zero if none is.
+	// when the next one is made: see [Options.Reconnect]. Zero if none is.
 	Failures int
 	Retry    time.Time
 }
@@ -48,6 +48,8 @@ type limits struct {
 	maxMessage    int // bytes
 	maxDefinition int // bytes
 	maxTools      int // per server
+	maxPages      int // of its tools/list result
+	maxUnasked    int // messages within a second
 
 	reconnect time.Duration // before the first attempt to connect again; negative for none
 	refresh   time.Duration // between listings; negative for none
@@ -62,13 +64,14 @@ type conn struct {
 	http    *http.Transport // nil unless it is spoken to over HTTP
 	changed chan struct{}   // holds one: the server said that its tools have changed
 	over    chan struct{}   // closed once the connection is no longer used
+	opened  time.Time       // when it was ready to be used
 }
 
 // dial makes a connection to the server and, if it is a command, runs it. It
 // does not wait for an answer.
-func dial(cfg *ServerConfig, maxMessage int, log *slog.Logger) (*conn, error) {
+func dial(cfg *ServerConfig, l limits, log *slog.Logger, hide *secrets) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{})}
-	g := guard{maxMessage: maxMessage}
+	g := guard{maxMessage: l.maxMessage, unasked: &unasked{max: l.maxUnasked}}
 	switch {
 	case cfg.InProcess != nil:
 		c.client = client.NewClient(inProcessTransport{transport.NewInProcessTransport(cfg.InProcess), g})
@@ -76,23 +79,24 @@ func dial(cfg *ServerConfig, maxMessage int, log *slog.Logger) (*conn, error) {
 		c.http = ownTransport()
 		t, err := transport.NewStreamableHTTP(cfg.URL,
 			transport.WithHTTPBasicClient(&http.Client{
-				Transport:     &limitedHTTP{base: c.http, maxMessage: maxMessage},
+				Transport:     &limitedHTTP{base: c.http, maxMessage: l.maxMessage, unasked: g.unasked},
 				CheckRedirect: sameHost,
 			}),
 			transport.WithHTTPHeaders(cfg.Headers),
-			transport.WithHTTPLogger(slog.New(withoutURLs{log.Handler()})),
+			transport.WithHTTPLogger(slog.New(secretHandler{log.Handler(), hide})),
 		)
 		if err != nil {
 			return nil, err
 		}
 		c.client = client.NewClient(httpTransport{t, g})
 	default:
-		p, err := startProcess(cfg)
+		p, err := startProcess(cfg, hide)
 		if err != nil {
 			return nil, err
 		}
 		c.process = p
-		t := transport.NewIO(newFrameReader(p.out, maxMessage, p.expectExit), p, nil)
+		t := transport.NewIO(newFrameReader(p.out, l.maxMessage, g.unasked, p.expectExit), p, nil)
+		transport.WithCommandLogger(slog.New(slog.DiscardHandler))(t) // how a pipe ends, for each that uses it
 		c.client = client.NewClient(stdioTransport{t, g})
 	}
 	// Handlers run where messages are read: they must not wait for any.

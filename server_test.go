@@ -239,7 +239,7 @@ func TestLimitedBody(t *testing.T) {
 		{"an event of many lines over it", strings.Repeat("data: xxxx\n", 50), true, false},
 		{"a long line", strings.Repeat("x", 101), true, false},
 	} {
-		b := &limitedBody{ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(test.body))), max: 100, left: 100, events: test.events}
+		b := &limitedBody{ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(test.body))), max: 100, left: 100, events: test.events, unasked: &unasked{max: 50}}
 		got, err := io.ReadAll(b)
 		if test.ok {
 			assert.NoError(t, err, test.name)
@@ -252,7 +252,7 @@ func TestLimitedBody(t *testing.T) {
 
 // What a server lists is bounded in all: tools, pages, cursors, bytes.
 func TestListingIsBounded(t *testing.T) {
-	l := limits{maxTools: 3, maxDefinition: 100, maxMessage: 50}
+	l := limits{maxTools: 3, maxPages: 3, maxDefinition: 100, maxMessage: 50}
 	tool := `{"name":"` + strings.Repeat("x", 70) + `"}`
 	for _, test := range []struct {
 		name  string
@@ -261,7 +261,7 @@ func TestListingIsBounded(t *testing.T) {
 	}{
 		{"few", []string{`{"tools":[{"name":"a"}],"nextCursor":"1"}`, `{"tools":[{"name":"b"}]}`}, ""},
 		{"tools", []string{`{"tools":[{},{}]}`, `{"tools":[{},{}]}`}, "it lists more tools than the limit of 3"},
-		{"pages", slices.Repeat([]string{`{"tools":[],"nextCursor":"1"}`}, 4), "it lists more tools than the limit of 3"},
+		{"pages", slices.Repeat([]string{`{"tools":[],"nextCursor":"1"}`}, 4), "it lists its tools on more pages than the limit of 3"},
 		{"cursor", []string{`{"tools":[],"nextCursor":"` + strings.Repeat("x", maxCursor) + `"}`}, "the cursor of a page has more bytes"},
 		{"bytes", []string{`{"tools":[` + tool + `,` + tool + `,` + tool + `]}`}, "its tools have more bytes than the limit of 200"},
 	} {
@@ -517,7 +517,7 @@ func TestFrameReader(t *testing.T) {
 			`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"a message has more bytes than the limit of 1000"}}` + "\n"},
 		{"just within it", `{"id":1,"r":"` + long[:1000-16] + "\"}\n", `{"id":1,"r":"` + long[:1000-16] + "\"}\n"},
 	} {
-		f := newFrameReader(strings.NewReader(test.in), 1000, func() {})
+		f := newFrameReader(strings.NewReader(test.in), 1000, &unasked{max: 10}, func(error) {})
 		var got strings.Builder
 		_, err := fmt.Fprint(&got, readAll(f))
 		require.NoError(t, err)

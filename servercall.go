@@ -25,12 +25,12 @@ func (s *server) call(ctx context.Context, d *definition, args json.RawMessage) 
 			result, err := c.client.CallTool(ctx, r)
 			s.done()
 			if !isLost(err) {
-				return result, bounded(err)
+				return result, s.told(err)
 			}
 			err = c.explain(err)
 			s.lose(c, err)
 			if !again {
-				return nil, fmt.Errorf("%w: %w", ErrServerDown, bounded(err))
+				return nil, fmt.Errorf("%w: %w", ErrServerDown, s.told(err))
 			}
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"time"
 
@@ -22,7 +23,8 @@ import (
 // publish.
 type server struct {
 	cfg     ServerConfig
-	invalid error // what is wrong with cfg, or nil
+	secrets *secrets // of cfg
+	invalid error    // what is wrong with cfg, or nil
 	limits  limits
 	log     *slog.Logger
 
@@ -38,6 +40,7 @@ type server struct {
 	status  ServerStatus
 	conn    *conn                  // nil unless it serves
 	attempt *attempt               // that is being made, or nil
+	brief   int                    // connections in a row that were lost within maxBackoff
 	calls   int                    // that have the connection
 	called  time.Time              // when the last of them ended
 	known   map[string]*definition // by own name; only used by who lists
@@ -62,7 +65,7 @@ func newServer(cfg ServerConfig, invalid error, l limits, log *slog.Logger, publ
 	h := fnv.New64a()
 	h.Write([]byte(cfg.Name))
 	s := &server{
-		cfg: cfg, invalid: invalid, limits: l, log: log, publish: publish,
+		cfg: cfg, secrets: newSecrets(&cfg, os.Environ()), invalid: invalid, limits: l, log: log, publish: publish,
 		status: ServerStatus{Name: cfg.Name, State: StateConfigured, Since: time.Now()},
 		known:  make(map[string]*definition),
 		random: rand.New(rand.NewPCG(h.Sum64(), 0)),
@@ -136,7 +139,8 @@ func (s *server) try(ctx context.Context, a *attempt) {
 	}
 	if err == nil {
 		s.conn = c
-		s.called = time.Now()
+		c.opened = time.Now()
+		s.called = c.opened
 		s.status.Failures = 0
 		s.status.Tools = len(defs)
 		s.setLocked(StateReady, nil)
@@ -162,7 +166,7 @@ func (s *server) connect(ctx context.Context) (c *conn, defs []*definition, err 
 	}
 	inner, cancel := context.WithTimeout(ctx, s.limits.startTimeout)
 	defer cancel()
-	c, err = dial(&s.cfg, s.limits.maxMessage, s.log)
+	c, err = dial(&s.cfg, s.limits, s.log, s.secrets)
 	if err == nil {
 		err = c.open(inner)
 	}
@@ -177,10 +181,21 @@ func (s *server) connect(ctx context.Context) (c *conn, defs []*definition, err 
 		err = cause
 	case s.life.Err() != nil:
 		err = ErrClosed
-	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("no answer within %v: %w", s.limits.startTimeout, err)
+	default:
+		err = late(err, s.limits.startTimeout)
 	}
-	return c, defs, bounded(err)
+	return c, defs, s.told(err)
+}
+
+// told returns err as it is told: without secrets, and of bounded length.
+func (s *server) told(err error) error { return bounded(s.secrets.error(err)) }
+
+// late says in err, if it is of a deadline, that this was after d.
+func late(err error, d time.Duration) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no answer within %v: %w", d, err)
+	}
+	return err
 }
 
 // list reads the tools over c and publishes them.
@@ -192,6 +207,9 @@ func (s *server) list(ctx context.Context, c *conn) ([]*definition, error) {
 	defs, problems, err := parseDefinitions(ctx, s.cfg, elements, s.limits.maxDefinition)
 	if err != nil {
 		return nil, err
+	}
+	for i, err := range problems {
+		problems[i] = s.secrets.error(err)
 	}
 	for i, d := range defs {
 		defs[i] = s.same(d)
@@ -309,7 +327,7 @@ func (s *server) listAgain(c *conn) bool {
 		return false
 	}
 	if err != nil {
-		s.setLocked(StateDegraded, bounded(err))
+		s.setLocked(StateDegraded, s.told(late(err, s.limits.startTimeout)))
 		return true
 	}
 	s.status.Tools = len(defs)
@@ -330,11 +348,15 @@ func (s *server) lose(c *conn, err error) {
 	s.conn = nil
 	close(c.over)
 	s.running.Go(func() { c.close(0) })
-	s.setLocked(StateDown, bounded(err))
+	if s.brief++; time.Since(c.opened) >= maxBackoff {
+		s.brief = 0
+	}
+	s.setLocked(StateDown, s.told(err))
 	s.retryLocked()
 }
 
-// The time before an attempt doubles with each that fails, up to maxBackoff.
+// The time before an attempt doubles with each that fails, up to maxBackoff, and
+// with each connection that is lost within maxBackoff.
 const maxBackoff = time.Minute
 
 // retryLocked plans the next attempt to connect.
@@ -342,7 +364,7 @@ func (s *server) retryLocked() {
 	if s.limits.reconnect < 0 || s.invalid != nil || s.life.Err() != nil {
 		return
 	}
-	wait := s.limits.reconnect << min(max(s.status.Failures-1, 0), 16)
+	wait := s.limits.reconnect << min(max(s.status.Failures+s.brief-1, 0), 16)
 	wait = min(wait, max(maxBackoff, s.limits.reconnect))
 	wait -= time.Duration(s.random.Int64N(int64(wait/5) + 1)) // so that many do not come at once
 	at := time.Now().Add(wait)

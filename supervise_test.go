@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -220,4 +222,38 @@ func TestDegraded(t *testing.T) {
 	broken.Store(false)
 	s.AddTools(echoTool("c", ""))
 	soon(t, func() bool { return m.Servers()[0].State == StateReady && m.Stats().Tools == 3 })
+}
+
+// A server that connects well and does not stay up is started less and less
+// often, by itself; one that was up for a while soon, and by a call at once.
+func TestBackoffOfCrashLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(inProcess("mortal", 1), nil, limits{startTimeout: time.Second, callTimeout: time.Second, maxMessage: 1 << 20, maxDefinition: 1 << 20, maxTools: 1, maxPages: 1, reconnect: time.Second, refresh: -1},
+			slog.New(slog.DiscardHandler), func([]*definition, []error) error { return nil })
+		defer s.close()
+		require.NoError(t, s.start(t.Context()))
+		// lost returns how long it is until the next attempt.
+		lost := func(after time.Duration) time.Duration {
+			time.Sleep(after)
+			c := s.conn
+			require.NotNil(t, c)
+			s.lose(c, errors.New("it died"))
+			wait := time.Until(s.snapshot().Retry)
+			assert.Zero(t, s.snapshot().Failures)
+			return wait
+		}
+		for _, most := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, time.Minute, time.Minute} {
+			wait := lost(time.Second)
+			assert.LessOrEqual(t, wait, most)
+			assert.Greater(t, wait, most*3/4)
+			time.Sleep(wait)
+			synctest.Wait()
+			require.Equal(t, StateReady, s.snapshot().State)
+		}
+		assert.LessOrEqual(t, lost(maxBackoff), time.Second, "it was up for long enough")
+		_, err := s.serving(t.Context())
+		assert.NoError(t, err, "a call does not wait")
+		s.done()
+		assert.LessOrEqual(t, lost(0), time.Second)
+	})
 }

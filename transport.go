@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -38,6 +37,12 @@ func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequ
 	return t.send(ctx, r, t.Stdio.SendRequest)
 }
 
+// SendNotification heeds its context, as a write to a child does not.
+func (t stdioTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
+	_, err := detached(ctx, func() (struct{}, error) { return struct{}{}, t.Stdio.SendNotification(ctx, n) })
+	return err
+}
+
 func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	var failed failure
 	response, err := t.send(context.WithValue(ctx, failureKey{}, &failed), r, t.StreamableHTTP.SendRequest)
@@ -64,29 +69,6 @@ func withoutURL(err error) error {
 	return err
 }
 
-// A withoutURLs takes URLs from the errors that mcp-go logs.
-type withoutURLs struct{ slog.Handler }
-
-func (h withoutURLs) Handle(ctx context.Context, r slog.Record) error {
-	c := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
-	r.Attrs(func(a slog.Attr) bool {
-		if err, ok := a.Value.Any().(error); ok {
-			a.Value = slog.AnyValue(withoutURL(err))
-		}
-		c.AddAttrs(a)
-		return true
-	})
-	return h.Handler.Handle(ctx, c)
-}
-
-func (h withoutURLs) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return withoutURLs{h.Handler.WithAttrs(attrs)}
-}
-
-func (h withoutURLs) WithGroup(name string) slog.Handler {
-	return withoutURLs{h.Handler.WithGroup(name)}
-}
-
 // SendRequest calls a tool's handler on this goroutine: a switch to another one
 // can cost as much as the rest of the call.
 func (t inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
@@ -101,11 +83,14 @@ func (t inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRPC
 // the server is doing, and keeps the bytes of tools/list results.
 type guard struct {
 	maxMessage int // bytes of a result
+	unasked    *unasked
 }
 
 type sendFunc func(context.Context, transport.JSONRPCRequest) (*transport.JSONRPCResponse, error)
 
 func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFunc) (*transport.JSONRPCResponse, error) {
+	g.unasked.ask()
+	defer g.unasked.answered()
 	response, err := detached(ctx, func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
 	return g.check(ctx, r, response, err)
 }
@@ -197,9 +182,11 @@ func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(page["tools"], &tools); err != nil {
 		return nil, errors.New(`tools/list result: "tools" is not a list`)
 	}
-	// A page may be empty, but they must come to an end.
-	if l.pages++; len(l.elements)+len(tools) > l.limits.maxTools || l.pages > l.limits.maxTools {
+	if len(l.elements)+len(tools) > l.limits.maxTools {
 		return nil, fmt.Errorf("it lists more tools than the limit of %d", l.limits.maxTools)
+	}
+	if l.pages++; l.pages > l.limits.maxPages { // they may be empty
+		return nil, fmt.Errorf("it lists its tools on more pages than the limit of %d", l.limits.maxPages)
 	}
 	if len(page["nextCursor"]) > maxCursor {
 		return nil, fmt.Errorf("the cursor of a page has more bytes than the limit of %d", maxCursor)
@@ -243,7 +230,10 @@ func sameHost(r *http.Request, via []*http.Request) error {
 
 // A failure is how the connection of a request failed, before or within the
 // answer.
-type failure struct{ err atomic.Pointer[error] }
+type failure struct {
+	err  atomic.Pointer[error]
+	sent atomic.Bool // the request; what is sent for it from then on answers the server's
+}
 
 type failureKey struct{}
 

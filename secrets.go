@@ -1,0 +1,273 @@
+package mcphybrid
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// secrets hides what must not be seen of a server's configuration from texts
+// that the server may have had a part in: its errors, and what is logged of it.
+// Results of tools are left alone: they are the server's answer to the model.
+type secrets struct {
+	values []string // in each form that they may have in a text; longest first
+	mask   *strings.Replacer
+}
+
+// A shorter value is not hidden, as it would be found in words that have nothing
+// to do with it: "true", "debug", 8080. One whose name says that it is a secret
+// may be shorter than others.
+const (
+	minSecret      = 8
+	minNamedSecret = 4
+)
+
+// secretName matches a name of an option, variable, header or parameter whose
+// value is likely to be a secret.
+var secretName = regexp.MustCompile(`(?i)key|token|secret|pass|pwd|auth|cred|cookie|session|bearer|sign?at|\bpat\b|\bsig\b`)
+
+const masked = "[hidden]"
+
+// newSecrets returns what to hide of sc: the values of Env and Headers; in URLs,
+// the password, the values of the query and parts of the path that look
+// random; of Args, and of Command if it holds more than the program, those that
+// follow a secretName, and URLs; and, anywhere, the values of variables in
+// environ with a secretName, as ${VAR} in a configuration stands for.
+func newSecrets(sc *ServerConfig, environ []string) *secrets {
+	s := new(secrets)
+	for _, key := range slices.Sorted(maps.Keys(sc.Env)) {
+		s.add(key, sc.Env[key])
+	}
+	for _, key := range slices.Sorted(maps.Keys(sc.Headers)) {
+		s.add(key, sc.Headers[key])
+		if _, rest, ok := strings.Cut(sc.Headers[key], " "); ok { // Bearer …
+			s.add(key, rest)
+		}
+	}
+	s.addURL(sc.URL)
+	if fields := strings.Fields(sc.Command); len(fields) > 1 {
+		s.addArgs(fields[1:])
+	}
+	s.addArgs(sc.Args)
+	given := strings.Join(slices.Concat([]string{sc.Command, sc.URL}, sc.Args, slices.Collect(maps.Values(sc.Env)), slices.Collect(maps.Values(sc.Headers))), "\x00")
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		if secretName.MatchString(name) && name != "PWD" && name != "OLDPWD" && strings.Contains(given, value) {
+			s.add(name, value)
+		}
+	}
+	slices.SortFunc(s.values, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})
+	s.values = slices.Compact(s.values)
+	var pairs []string
+	for _, v := range s.values {
+		pairs = append(pairs, v, masked)
+	}
+	s.mask = strings.NewReplacer(pairs...)
+	return s
+}
+
+func (s *secrets) addArgs(args []string) {
+	for i, arg := range args {
+		s.addURL(arg)
+		// --key=value, NAME=value, Header: value
+		if at := strings.IndexAny(arg, "=:"); at >= 0 {
+			name, value := arg[:at], strings.TrimSpace(arg[at+1:])
+			if secretName.MatchString(name) && !strings.HasPrefix(value, "//") {
+				s.add(name, value)
+				if _, rest, ok := strings.Cut(value, " "); ok {
+					s.add(name, rest)
+				}
+			}
+			s.addURL(value)
+			continue
+		}
+		if strings.HasPrefix(arg, "-") && secretName.MatchString(arg) && i+1 < len(args) && !strings.HasPrefix(args[i+1], "--") {
+			s.add(arg, args[i+1])
+		}
+	}
+}
+
+// addURL adds what is secret in text, if that is a URL.
+func (s *secrets) addURL(text string) {
+	if !strings.Contains(text, "://") {
+		return
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		s.add("", text)
+		return
+	}
+	if password, ok := u.User.Password(); ok {
+		s.add("password", password)
+		s.add("password", base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+	}
+	for _, pair := range strings.Split(u.RawQuery, "&") { // Query would drop what is malformed
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			key, value = "", pair
+		}
+		s.add(key, value)
+		if plain, err := url.QueryUnescape(value); err == nil {
+			s.add(key, plain)
+		}
+	}
+	for part := range strings.SplitSeq(u.Path, "/") {
+		if len(part) >= 16 && strings.ContainsAny(part, "0123456789") {
+			s.add("", part)
+		}
+	}
+}
+
+// add adds a value, if it is long enough, and its lines, as a text may have
+// them, quoted or not.
+func (s *secrets) add(name, value string) {
+	least := minSecret
+	if secretName.MatchString(name) {
+		least = minNamedSecret
+	}
+	for _, v := range append(strings.Split(value, "\n"), value) {
+		inJSON, _ := json.Marshal(v)
+		line := cleanLine(v, len(v))
+		for _, form := range []string{
+			v, strings.TrimSpace(v), line, inner(strconv.Quote(v)), inner(strconv.Quote(line)), inner(string(inJSON)),
+			url.QueryEscape(v), url.PathEscape(v),
+		} {
+			if len(form) >= least {
+				s.values = append(s.values, form)
+			}
+		}
+	}
+}
+
+func inner(quoted string) string { return quoted[1 : len(quoted)-1] }
+
+func (s *secrets) text(text string) string { return s.mask.Replace(text) }
+
+// dropRest leaves out the rest of a secret that the end of a longer text begins
+// with.
+func (s *secrets) dropRest(text string) string {
+	cut := 0
+	for _, v := range s.values {
+		for n := len(v) - 1; n > max(cut, minNamedSecret-1); n-- {
+			if strings.HasPrefix(text, v[len(v)-n:]) {
+				cut = n
+				break
+			}
+		}
+	}
+	return text[cut:]
+}
+
+// error returns err, or what takes its place if its text has a secret.
+func (s *secrets) error(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if hidden := s.text(text); hidden != text {
+		return &maskedError{err, hidden}
+	}
+	return err
+}
+
+// A maskedError is what its error is, but does not lead to it: those who report
+// errors look at what they wrap.
+type maskedError struct {
+	err  error
+	text string
+}
+
+func (e *maskedError) Error() string        { return e.text }
+func (e *maskedError) Is(target error) bool { return errors.Is(e.err, target) }
+
+// A secretHandler hides secrets, and URLs of errors, in what mcp-go logs.
+type secretHandler struct {
+	slog.Handler
+	secrets *secrets
+}
+
+func (h secretHandler) Handle(ctx context.Context, r slog.Record) error {
+	c := slog.NewRecord(r.Time, r.Level, h.secrets.text(r.Message), r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		c.AddAttrs(h.hide(a))
+		return true
+	})
+	return h.Handler.Handle(ctx, c)
+}
+
+func (h secretHandler) hide(a slog.Attr) slog.Attr {
+	switch v := a.Value.Resolve(); v.Kind() {
+	case slog.KindString:
+		a.Value = slog.StringValue(h.secrets.text(v.String()))
+	case slog.KindAny:
+		if err, ok := v.Any().(error); ok {
+			a.Value = slog.StringValue(h.secrets.text(withoutURL(err).Error()))
+		} else {
+			a.Value = slog.StringValue(h.secrets.text(fmt.Sprint(v.Any())))
+		}
+	case slog.KindGroup:
+		var group []slog.Attr
+		for _, member := range v.Group() {
+			group = append(group, h.hide(member))
+		}
+		a.Value = slog.GroupValue(group...)
+	}
+	return a
+}
+
+func (h secretHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	hidden := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		hidden[i] = h.hide(a)
+	}
+	return secretHandler{h.Handler.WithAttrs(hidden), h.secrets}
+}
+
+func (h secretHandler) WithGroup(name string) slog.Handler {
+	return secretHandler{h.Handler.WithGroup(name), h.secrets}
+}
+
+// String returns what the server is without its secrets: of Args only the
+// number, of the URL the host, and of Env and Headers the names.
+func (sc ServerConfig) String() string {
+	text := fmt.Sprintf("server %q", sc.Name)
+	switch {
+	case sc.InProcess != nil:
+		text += " in this process"
+	case sc.URL != "":
+		u, err := url.Parse(sc.URL)
+		if err != nil {
+			u = new(url.URL)
+		}
+		text += fmt.Sprintf(" at %s://%s, headers %q", u.Scheme, u.Host, keyNames(sc.Headers))
+	default:
+		program, _, _ := strings.Cut(sc.Command, " ")
+		text += fmt.Sprintf(" by %q with %d arguments, environment %q", program, len(sc.Args), keyNames(sc.Env))
+	}
+	return text
+}
+
+func keyNames(values map[string]string) (names []string) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		names = append(names, nameOnly(key))
+	}
+	return names
+}
+
+// GoString is [ServerConfig.String], for %#v.
+func (sc ServerConfig) GoString() string { return sc.String() }
+
+// LogValue is [ServerConfig.String], for any [slog.Handler].
+func (sc ServerConfig) LogValue() slog.Value { return slog.StringValue(sc.String()) }

@@ -1,0 +1,231 @@
+package mcphybrid
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A lockedBuffer is a buffer for a logger.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// everyText returns the text of err and of all that it wraps.
+func everyText(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%v %+v %#v\n", err, err, err)
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		text += everyText(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			text += everyText(err)
+		}
+	}
+	return text
+}
+
+// Secrets of a configuration are in nothing that the host or the model sees but
+// the results of tools, however a server behaves.
+func TestSecrets(t *testing.T) {
+	const mark = "Zq7" // in each secret
+	t.Setenv("MY_TOKEN", "variable"+mark)
+	dying := func(after string) ServerConfig {
+		cfg := child(t, "bad", "confess")
+		for key, value := range map[string]string{
+			"AFTER": after, "API_KEY": `key"\<` + mark + `é 1`, "PIN": "pin-" + mark + "-pin", "PEM": "-----BEGIN\nabcdefgh" + mark + "\nijklmnop" + mark + "\n-----END",
+			"DATABASE": "postgres://me:pw" + mark + "@db/x", "LONG": strings.Repeat("long"+mark, 300), "EMPTY": "",
+		} {
+			cfg.Env[key] = value
+		}
+		cfg.Args = []string{
+			"--api-key=arg" + mark, "--token", "next" + mark, "--header", "Authorization: Bearer bear" + mark, "-e", "SECRET=e" + mark,
+			"postgres://me:argpw" + mark + "@db/x?sslkey=q" + mark, "variable" + mark,
+		}
+		return cfg
+	}
+	serve := mcpserver.NewStreamableHTTPServer(func() *mcpserver.MCPServer {
+		s := mcpserver.NewMCPServer("web", "1")
+		s.AddTools(echoTool("a", ""))
+		return s
+	}())
+	// web answers the method after and all that comes then by f.
+	web := func(after string, f http.HandlerFunc) ServerConfig {
+		var reached bool
+		var mu sync.Mutex
+		address := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			mu.Lock()
+			reached = reached || after == "" || strings.Contains(string(body), `"`+after+`"`)
+			bad := reached
+			mu.Unlock()
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if bad {
+				f(w, r)
+			} else {
+				serve.ServeHTTP(w, r)
+			}
+		}), "127.0.0.1:0")
+		return ServerConfig{
+			Name: "bad", URL: strings.Replace(address, "http://", "http://me:pass"+mark+"%2F@", 1) + "/s/0123456789abc" + mark + "?key=query" + mark + "%26x&plain" + mark,
+			Headers: map[string]string{"X-Key": "head" + mark, "Cookie": "a=b; session=cookie" + mark},
+		}
+	}
+	echo := func(w http.ResponseWriter, r *http.Request) string {
+		w.Header().Set("X-Echo", r.URL.String())
+		return fmt.Sprintf("%s %q %s %s", r.URL, r.Header, r.URL.Query(), r.Header)
+	}
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			text := echo(w, r)
+			w.WriteHeader(code)
+			fmt.Fprint(w, text)
+		}
+	}
+	rpc := func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ ID json.RawMessage }
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		message, _ := json.Marshal(echo(w, r))
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s}}`, in.ID, message)
+	}
+	garbage := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: %s\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":%q}\n\n", echo(w, r), echo(w, r))
+	}
+	redirect := func(w http.ResponseWriter, r *http.Request) {
+		u := *r.URL
+		u.Scheme, u.Host = "http", r.Header.Get("X-Key")
+		http.Redirect(w, r, u.String()+"&"+r.Header.Get("X-Key"), http.StatusTemporaryRedirect)
+	}
+	hangUp := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	configs := map[string]ServerConfig{
+		"dies": dying(""), "dies when initialized": dying("initialize"), "dies when listed": dying("tools/list"), "dies of a call": dying("tools/call"),
+		"no command":    {Command: "no-such --password=pw" + mark, Args: []string{"--key", "k" + mark}},
+		"no address":    {Args: []string{"--key", "k" + mark}, Env: map[string]string{"TOKEN=t" + mark: ""}},
+		"bad header":    {URL: "http://localhost", Headers: map[string]string{"X-Key: h" + mark: "", "X": "h" + mark + "\n"}},
+		"bad url":       {URL: "http://h/%zz?key=k" + mark},
+		"refused":       {URL: "http://me:pass" + mark + "@127.0.0.1:1/mcp?key=query" + mark},
+		"malformed url": {URL: "http://me:pass" + mark + "@:1:1/"},
+	}
+	for name, f := range map[string]http.HandlerFunc{
+		"401": status(401), "404": status(404), "500": status(500), "JSON-RPC error": rpc, "garbage": garbage, "redirect": redirect, "hang up": hangUp,
+	} {
+		for _, after := range []string{"", "tools/list", "tools/call"} {
+			configs[name+" at "+after] = web(after, f)
+		}
+	}
+	for name, cfg := range configs {
+		t.Run(name, func(t *testing.T) {
+			cfg.Name = "bad"
+			log := new(lockedBuffer)
+			logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			standard := slog.Default()
+			slog.SetDefault(logger)
+			defer slog.SetDefault(standard)
+			file := filepath.Join(t.TempDir(), "cache")
+			o := Options{Reconnect: -1, Servers: []ServerConfig{cfg}, Logger: logger, Cache: FileStore(file), OnEvent: LogEvents(logger, slog.LevelDebug)}
+			m := NewManager(&o)
+			defer m.Close()
+			var seen strings.Builder
+			note := func(v any) {
+				if err, ok := v.(error); ok {
+					v = everyText(err)
+				}
+				fmt.Fprintf(&seen, "%v\n", v)
+			}
+			err := m.Start(t.Context())
+			note(err)
+			note(m.AddServer(t.Context(), func() ServerConfig { c := cfg; c.Name = "more"; return c }()))
+			result, callErr := m.Call(t.Context(), "mcp_bad__a", "{}")
+			note(callErr)
+			note(mustJSON(t, result))
+			if strings.HasPrefix(name, "dies") {
+				soon(t, func() bool { return m.Servers()[0].State == StateDown })
+			}
+			assert.True(t, err != nil || callErr != nil, "it must go wrong")
+			for _, st := range m.Servers() {
+				note(st)
+				note(st.Err)
+			}
+			note(errors.Join(m.Problems()...))
+			note(m.PromptSections(PromptFull))
+			note(string(m.Save()))
+			require.NoError(t, m.Close())
+			cached, _ := os.ReadFile(file)
+			note(string(cached))
+			fmt.Fprintf(&seen, "%v %+v %#v %s %v %+v %#v\n", cfg, cfg, cfg, cfg, &cfg, o, Config{[]ServerConfig{cfg}})
+			slog.New(slog.NewJSONHandler(&seen, nil)).Info("", "server", cfg)
+			note(log.String())
+			text := seen.String()
+			if i := strings.Index(text, mark); i >= 0 {
+				t.Errorf("a secret is seen: …%s…", text[max(0, i-100):min(len(text), i+50)])
+			}
+			for _, basic := range []string{"me:pass" + mark + "/", "me:pass" + mark} {
+				assert.NotContains(t, text, base64.StdEncoding.EncodeToString([]byte(basic)))
+			}
+		})
+	}
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// What is hidden, and what is not.
+func TestHidden(t *testing.T) {
+	s := newSecrets(&ServerConfig{
+		Command: "tool", Args: []string{"--key", "abcd", "--verbose", "plainvalue", "--color=always", "--token=xyz", "https://h/?a=12345678"},
+		Env: map[string]string{"DEBUG": "true", "PORT": "8080", "TOKEN": "t0ken", "NAME": "very-long", "SHORT_KEY": "abc"},
+	}, []string{"MY_SECRET=plainvalue", "OTHER_SECRET=unused-here", "PWD=tool"})
+	for in, want := range map[string]string{
+		"abcd and plainvalue":    "[hidden] and [hidden]",
+		"true 8080 abc xyz tool": "true 8080 abc xyz tool",
+		"a t0ken, very-longer":   "a [hidden], [hidden]er",
+		"always unused-here":     "always unused-here",
+		"12345678":               "[hidden]",
+	} {
+		assert.Equal(t, want, s.text(in))
+	}
+	assert.Equal(t, " and more", s.dropRest("y-long and more"))
+	assert.Equal(t, "ong and more", s.dropRest("ong and more"), "too short to tell")
+	var none error
+	assert.NoError(t, s.error(none))
+	err := fmt.Errorf("t0ken: %w", io.ErrUnexpectedEOF)
+	assert.EqualError(t, s.error(err), "[hidden]: unexpected EOF")
+	assert.ErrorIs(t, s.error(err), io.ErrUnexpectedEOF)
+	assert.Equal(t, io.EOF, s.error(io.EOF))
+}
