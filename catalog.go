@@ -120,6 +120,11 @@ func newCatalog(prev *catalog, sources []*source, owners prefixOwners, opts *Opt
 		}
 	}
 	limit := opts.MaxInline
+	if jit := opts.JustInTime; jit != nil {
+		if limit = 0; len(c.tools) <= jit.Threshold {
+			limit = len(c.tools)
+		}
+	}
 	if !opts.Access.permits(SearchToolName) {
 		limit = len(c.tools) // what can't be searched for must be in sight
 	}

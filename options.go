@@ -141,6 +141,10 @@ type Options struct {
 	// Semantic, if not nil, lets searches find by meaning too.
 	Semantic *SemanticOptions
 
+	// JustInTime, if not nil, has tools selected for each message before the
+	// model is called.
+	JustInTime *JustInTimeOptions
+
 	// SearchResults is how many tools a search returns if the model does not
 	// ask for a number, SearchLimit how many it returns at most.
 	//
@@ -304,6 +308,11 @@ func (o *Options) setDefaults() {
 		so := *o.Semantic
 		so.setDefaults()
 		o.Semantic = &so
+	}
+	if o.JustInTime != nil {
+		jit := *o.JustInTime
+		jit.setDefaults()
+		o.JustInTime = &jit
 	}
 	o.Trust = cmp.Or(o.Trust, TrustWarn)
 	if !slices.Contains(trustPolicies, o.Trust) {

@@ -48,6 +48,10 @@ var searchSteps = [disclosures]string{
 const searchFirst = "Their definitions are not shown here. `mcp_tool_search` finds them:\n" +
 	"1. Before you do something outside this conversation for which no listed tool is made, call `mcp_tool_search` with a few descriptive keywords, in English unless the tools are described in another language.\n"
 
+// textJustInTime is said beside the search steps with [Options.JustInTime].
+const textJustInTime = "Of these, the tools that a message most likely needs are put into your list with it. " +
+	"If one is missing, you can also end your answer with a line of its own, `" + directive + " what the tool should do`: what is found is then put into your list.\n"
+
 const foundActive = searchFirst +
 	"2. The tools it returns are active at once: call them by the returned name, in this same turn.\n" +
 	"3. If it finds nothing, go on with the tools you have.\n"
@@ -288,6 +292,9 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 			b.WriteByte('\n')
 		case e.kind == shownMeta && e.meta == metaSearch && search:
 			begin(searchHeading + e.offer.summary() + searchSteps[s.disclosure])
+			if s.m.opts.JustInTime != nil && s.disclosure != ByBridge {
+				b.WriteString(textJustInTime)
+			}
 			open = false
 		case e.kind == shownServers && search:
 			begin(e.offer.summary())
