@@ -24,7 +24,7 @@ const (
 type phase struct {
 	name    string
 	prepare func() (happen func())
-	took    []time.Duration // of all calls in all phases of the kind
+	took    []time.Duration // of all calls in all phases of the kind, and of those that would have been
 	lasted  time.Duration
 }
 
@@ -105,7 +105,11 @@ func TestOthersKeepTheirLatency(t *testing.T) {
 			for over := false; !over && err == nil; {
 				at := time.Now()
 				_, err = s.Call(t.Context(), tool, args)
-				p.took = append(p.took, time.Since(at))
+				// Who waits makes no other call, but others would have: one each
+				// millisecond, which had waited as much less.
+				for took := time.Since(at); took > 0; took -= time.Millisecond {
+					p.took = append(p.took, took)
+				}
 				select {
 				case <-done:
 					over = true
