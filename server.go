@@ -104,13 +104,18 @@ func dial(cfg *ServerConfig, l limits, log *slog.Logger, hide *secrets) (*conn, 
 		switch n.Method {
 		case mcp.MethodNotificationToolsListChanged,
 			mcp.MethodNotificationSubscriptionsAcknowledged: // changes before were not told
-			select {
-			case c.changed <- struct{}{}:
-			default:
-			}
+			c.tellChanged()
 		}
 	})
 	return c, nil
+}
+
+// tellChanged has the tools listed again. It never waits.
+func (c *conn) tellChanged() {
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
 }
 
 // exited returns a channel that is closed when the server's process has ended.

@@ -317,7 +317,7 @@ func (s *server) listAgain(c *conn) bool {
 	if s.life.Err() != nil {
 		return false
 	}
-	if isLost(err) {
+	if bad := new(badRequestError); isLost(err) || errors.As(err, &bad) { // it has listed them before
 		s.lose(c, err)
 		return false
 	}

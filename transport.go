@@ -53,8 +53,20 @@ func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCReque
 	if cause := failed.err.Load(); cause != nil {
 		return nil, fmt.Errorf("%w: %w", errBroken, *cause)
 	}
-	return nil, withoutURL(err)
+	err = withoutURL(err)
+	if failed.status.Load() == http.StatusBadRequest {
+		return nil, &badRequestError{err}
+	}
+	return nil, err
 }
+
+// A badRequestError is what a server answers that does not understand a
+// request, or that was started anew and does not know the session, for which
+// others answer with 404.
+type badRequestError struct{ err error }
+
+func (e *badRequestError) Error() string { return e.err.Error() }
+func (e *badRequestError) Unwrap() error { return e.err }
 
 func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
 	return withoutURL(t.StreamableHTTP.SendNotification(ctx, n))
@@ -231,13 +243,20 @@ func sameHost(r *http.Request, via []*http.Request) error {
 // A failure is how the connection of a request failed, before or within the
 // answer.
 type failure struct {
-	err  atomic.Pointer[error]
-	sent atomic.Bool // the request; what is sent for it from then on answers the server's
+	err    atomic.Pointer[error]
+	status atomic.Int32 // of the answer, or 0
+	sent   atomic.Bool  // the request; what is sent for it from then on answers the server's
 }
 
 type failureKey struct{}
 
 var errBroken = errors.New("the connection failed")
+
+func (f *failure) noteStatus(status int) {
+	if f != nil {
+		f.status.Store(int32(status))
+	}
+}
 
 func (f *failure) note(err error) {
 	if f != nil { // nil if nobody asks
