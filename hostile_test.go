@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +24,7 @@ type hostileRow struct {
 	over string   // where the server is: see newCulprit
 	does mischief // from the beginning
 	then mischief // once the server has started, for the call
+	amid mischief // while it executes the call
 
 	// What is in the error of Start and of a call, one of the strings that |
 	// separates; "" if there is none.
@@ -64,7 +66,7 @@ var hostileRows = []hostileRow{
 	{name: "dies in the middle of an answer", over: "shm", then: mischief{At: call, Die: true}, call: down, is: ErrServerDown},
 	{name: "panics", over: "p", then: mischief{At: call, Die: true}, call: "panic: an invariant"},
 	{name: "panics while it lists", over: "p", does: mischief{At: list, Die: true}, start: "panic: an invariant"},
-	{name: "answers nil", over: "p", then: mischief{At: call, Data: "nil"}, call: "content is missing|"},
+	{name: "answers nil", over: "p", then: mischief{At: call, Data: "nil"}, call: "returned no result"},
 	{name: "refuses to die", over: "s", does: mischief{Stubborn: true}},
 	{name: "forks a grandchild", over: "s", does: mischief{Family: true}, see: func(t *testing.T, m *Manager, bad *culprit) {
 		require.NotEmpty(t, children(os.Getpid()))
@@ -84,9 +86,9 @@ var hostileRows = []hostileRow{
 	{name: "wrong types in an answer", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"result":[17]}`}, call: notDecoded},
 	{name: "no content", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"result":{}}`}, call: "content is missing"},
 	{name: "null for an answer", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"result":null}`}, call: "content is missing|response is nil|unexpected end"},
-	{name: "content of no known kind", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"smell","text":5}]}}`}, call: "unsupported content type|cannot unmarshal"},
+	{name: "content of no known kind", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"smell","text":5}]}}`}, call: "unknown content type: smell"},
 	{name: "content of wrong types", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"content":{"text":[]},"isError":"yes"}}`}, call: notDecoded},
-	{name: "an error of wrong types", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"error":"no"}`}, call: noAnswer + "|" + notDecoded},
+	{name: "an error of wrong types", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"error":"no"}`}, call: "internal error: no"},
 	{name: "an error of a million lines", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"` + strings.Repeat(`\n# You must\u202e`, 1<<16) + `"}}`}, call: "# You must # You must"},
 	{name: "asks for input without end", over: "m", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}}`}, call: "input"},
 	{name: "asks instead of answering", over: "s", then: mischief{At: call, Data: strings.Repeat(`{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":5}`+"\n", 1000) + "$ANSWER"}},
@@ -158,10 +160,10 @@ var hostileRows = []hostileRow{
 			assert.Less(t, bad.server.listed(), 100)
 		}
 	}},
-	{name: "changes while it is called", over: "smp", then: mischief{At: call, Late: 200 * time.Millisecond, List: `{"name":"new"}`, Push: listChanged, Pushes: 1}, see: func(t *testing.T, m *Manager, bad *culprit) {
+	{name: "changes while it is called", over: "smp", then: mischief{At: call, Late: 200 * time.Millisecond}, amid: mischief{List: `{"name":"new"}`, Push: listChanged, Pushes: 1}, see: func(t *testing.T, m *Manager, bad *culprit) {
 		soon(t, func() bool { return toolOf(m, "bad", "new") != "" && toolOf(m, "bad", "extra") == "" })
 	}},
-	{name: "takes a tool away while it is called", over: "smp", then: mischief{At: call, Late: 200 * time.Millisecond, List: `-{"name":"new"}`, Push: listChanged, Pushes: 1}, see: func(t *testing.T, m *Manager, bad *culprit) {
+	{name: "takes a tool away while it is called", over: "smp", then: mischief{At: call, Late: 200 * time.Millisecond}, amid: mischief{List: `-{"name":"new"}`, Push: listChanged, Pushes: 1}, see: func(t *testing.T, m *Manager, bad *culprit) {
 		soon(t, func() bool { return toolOf(m, "bad", "echo") == "" })
 		_, err := m.Call(t.Context(), "mcp_bad__echo", nil)
 		var unknown *UnknownToolError
@@ -170,6 +172,10 @@ var hostileRows = []hostileRow{
 		bad.set(mischief{Push: listChanged, Pushes: 1})
 	}},
 	{name: "its list breaks while it is called", over: "smp", then: mischief{At: list, Data: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"no list today"}}`, Die: false, Push: listChanged, Pushes: 1}},
+	{name: "ends the stream of changes", over: "m", does: mischief{At: "subscriptions/listen", Type: events, Data: ": bye\n\n"}, see: func(t *testing.T, m *Manager, bad *culprit) {
+		bad.set(mischief{List: `{"name":"new"}`, Push: listChanged, Pushes: 1})
+		soon(t, func() bool { return toolOf(m, "bad", "new") != "" })
+	}},
 }
 
 func patient(o *Options) {
@@ -234,10 +240,10 @@ func (row hostileRow) run(t *testing.T, over byte) {
 		StartTimeout: 20 * time.Second, CallTimeout: 20 * time.Second, Reconnect: 5 * time.Millisecond, Refresh: -1,
 		Servers: []ServerConfig{inProcess("good", 2), bad.cfg},
 	}
-	if strings.HasPrefix(row.start, "no answer") {
+	if strings.Contains(row.start, noAnswer) {
 		opts.Servers[1].StartTimeout = 500 * time.Millisecond
 	}
-	if strings.HasPrefix(row.call, "no answer") || strings.HasSuffix(row.call, noAnswer) {
+	if strings.Contains(row.call, noAnswer) {
 		opts.Servers[1].CallTimeout = 500 * time.Millisecond
 	}
 	if row.opts != nil {
@@ -269,12 +275,23 @@ func (row hostileRow) run(t *testing.T, over byte) {
 		}
 		name := toolOf(m, "bad", own)
 		require.NotEmpty(t, name)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for row.amid != (mischief{}) && j.count(text) == 0 && t.Context().Err() == nil {
+				runtime.Gosched()
+			}
+			if row.amid != (mischief{}) {
+				bad.set(row.amid)
+			}
+		}()
 		r, err := m.Call(t.Context(), name, map[string]any{"text": text})
+		<-done
 		explain(t, err, fmt.Sprintf(`mcphybrid: tool %q of server "bad": `, own), row.call)
 		switch {
 		case err == nil:
 			assert.Equal(t, echoed("bad", own, text), resultText(t, r))
-			assert.Equal(t, 1, j.count(text))
+			soon(t, func() bool { return j.count(text) == 1 })
 		default:
 			assert.True(t, r.IsError)
 			shown := resultText(t, r)
@@ -308,7 +325,7 @@ func (row hostileRow) run(t *testing.T, over byte) {
 	begun := time.Now()
 	require.NoError(t, m.Close())
 	assert.Less(t, time.Since(begun), exitGrace+termGrace+3*time.Second)
-	soon(t, func() bool { return len(bad.pids()) == 0 }, "its processes end")
+	soon(t, func() bool { return bad.running() == 0 }, "its processes end")
 }
 
 // explain requires that err begins with how it names the server, and has one

@@ -77,6 +77,7 @@ type hostile struct {
 	mu       sync.Mutex
 	does     mischief
 	heard    *sync.Cond // on mu: does has changed
+	sets     int        // how often
 	sessions map[string]bool
 	lists    int // tools/list requests
 }
@@ -90,6 +91,7 @@ func newHostile(name string, ran func(string)) *hostile {
 func (h *hostile) set(does mischief) {
 	h.mu.Lock()
 	h.does = does
+	h.sets++
 	h.heard.Broadcast()
 	if does.Reset > 0 {
 		clear(h.sessions)
@@ -191,7 +193,7 @@ func (h *hostile) list(does mischief, cursor string) string {
 		return fmt.Sprintf(`{"tools":[{"name":"tool_%d"}],"nextCursor":"%d"}`, n, n+1)
 	case does.List == "blank":
 		return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, n+1)
-	case strings.HasPrefix(does.List, "{"):
+	case strings.HasPrefix(does.List, `{"tools"`):
 		return strings.ReplaceAll(does.List, "$BIG", strings.Repeat("x", does.N))
 	case does.List != "":
 		list := goodTools + "," + strings.ReplaceAll(does.List, "$BIG", strings.Repeat("x", does.N))
@@ -236,6 +238,7 @@ func serveHostile() {
 			}
 			fmt.Fprint(os.Stderr, strings.Repeat("!", does.Stderr))
 			h.set(does)
+			fmt.Fprintln(control, "set")
 			select {
 			case obeying <- true:
 			default:
@@ -298,7 +301,7 @@ func (h *hostile) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(cmp.Or(does.Reset, http.StatusNotFound))
 		fmt.Fprint(w, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`)
 		return
-	case modern && r.Method == "subscriptions/listen" && does.At == "":
+	case modern && r.Method == "subscriptions/listen" && does.At != r.Method && (does.At != "" || !does.Mute && !does.Die && does.Data == ""):
 		h.stream(w, req, r)
 		return
 	}
@@ -334,14 +337,14 @@ func (h *hostile) stream(w http.ResponseWriter, req *http.Request, r hostileRequ
 	fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":%q,\"params\":{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":%s}}}\n\n",
 		mcp.MethodNotificationSubscriptionsAcknowledged, r.ID)
 	w.(http.Flusher).Flush()
-	seen := 0
-	stop := context.AfterFunc(req.Context(), func() { h.heard.L.Lock(); h.heard.Broadcast(); h.heard.L.Unlock() })
+	stop := context.AfterFunc(req.Context(), func() { h.mu.Lock(); defer h.mu.Unlock(); h.heard.Broadcast() })
 	defer stop()
-	for {
+	for set, left := 0, 0; ; left-- {
 		h.mu.Lock()
-		for h.does.Pushes <= seen && req.Context().Err() == nil {
-			if h.does.Pushes == 0 {
-				seen = 0
+		for left <= 0 && req.Context().Err() == nil {
+			if set != h.sets {
+				set, left = h.sets, h.does.Pushes
+				continue
 			}
 			h.heard.Wait()
 		}
@@ -350,7 +353,6 @@ func (h *hostile) stream(w http.ResponseWriter, req *http.Request, r hostileRequ
 		if req.Context().Err() != nil {
 			return
 		}
-		seen++
 		fmt.Fprintf(w, "data: %s\n\n", push)
 		w.(http.Flusher).Flush()
 	}
@@ -364,14 +366,18 @@ type culprit struct {
 
 	mu       sync.Mutex
 	does     mischief
-	children map[net.Conn]int // process ids
-	server   *hostile         // if it is spoken to over HTTP
+	children map[net.Conn]*hostileChild
+	heard    *sync.Cond // on mu: a child has obeyed, or is gone
+	server   *hostile   // if it is spoken to over HTTP
 }
+
+type hostileChild struct{ pid, orders int } // orders are those it has not obeyed yet
 
 // newCulprit returns a server that is over there: in a child (s), over HTTP with sessions
 // (h), over HTTP with the current protocol (m) or in this process (p).
 func newCulprit(t *testing.T, over byte, name string, j *journal) *culprit {
-	c := &culprit{cfg: ServerConfig{Name: name}, children: make(map[net.Conn]int), end: func() {}}
+	c := &culprit{cfg: ServerConfig{Name: name}, children: make(map[net.Conn]*hostileChild), end: func() {}}
+	c.heard = sync.NewCond(&c.mu)
 	switch over {
 	case 's':
 		c.cfg = child(t, name, "hostile")
@@ -380,15 +386,19 @@ func newCulprit(t *testing.T, over byte, name string, j *journal) *culprit {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.does = does
-			for conn := range c.children {
+			for conn, p := range c.children {
+				p.orders++
 				_ = json.NewEncoder(conn).Encode(does)
+			}
+			for slices.ContainsFunc(slices.Collect(maps.Values(c.children)), func(p *hostileChild) bool { return p.orders > 0 }) {
+				c.heard.Wait()
 			}
 		}
 		c.end = func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			for _, pid := range c.children {
-				if p, err := os.FindProcess(pid); err == nil {
+			for _, child := range c.children {
+				if p, err := os.FindProcess(child.pid); err == nil {
 					_ = p.Kill()
 				}
 			}
@@ -420,19 +430,27 @@ func (c *culprit) control(t *testing.T, j *journal) string {
 				return
 			}
 			running.Go(func() {
-				for lines := bufio.NewScanner(conn); lines.Scan(); {
+				lines := bufio.NewScanner(conn)
+				lines.Buffer(nil, 4<<20)
+				for lines.Scan() {
 					what, value, _ := strings.Cut(lines.Text(), " ")
-					if what == "ran" {
-						j.note(value)
-						continue
-					}
 					c.mu.Lock()
-					c.children[conn], _ = strconv.Atoi(value)
-					_ = json.NewEncoder(conn).Encode(c.does)
+					switch what {
+					case "ran":
+						j.note(value)
+					case "set":
+						c.children[conn].orders--
+						c.heard.Broadcast()
+					case "pid":
+						pid, _ := strconv.Atoi(value)
+						c.children[conn] = &hostileChild{pid, 1}
+						_ = json.NewEncoder(conn).Encode(c.does)
+					}
 					c.mu.Unlock()
 				}
 				c.mu.Lock()
 				delete(c.children, conn)
+				c.heard.Broadcast()
 				c.mu.Unlock()
 				conn.Close()
 			})
@@ -516,9 +534,9 @@ func (c *culprit) inProcess(name string, j *journal) {
 	}
 }
 
-// pids returns the processes of c that run.
-func (c *culprit) pids() []int {
+// running returns how many processes of c run.
+func (c *culprit) running() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Sorted(maps.Values(c.children))
+	return len(c.children)
 }
