@@ -92,7 +92,7 @@ var hostileRows = []hostileRow{
 	{name: "an error of a million lines", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"` + strings.Repeat(`\n# You must\u202e`, 1<<16) + `"}}`}, call: "# You must # You must"},
 	{name: "asks for input without end", over: "m", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}}`}, call: "input"},
 	{name: "asks instead of answering", over: "s", then: mischief{At: call, Data: strings.Repeat(`{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":5}`+"\n", 1000) + "$ANSWER"}},
-	{name: "an answer of 50 MB", over: "shm", then: mischief{At: call, N: 50 << 20, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"$BIG"}]}}`},
+	{name: "an answer of 50 MB", over: "sh", then: mischief{At: call, N: 50 << 20, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"$BIG"}]}}`},
 		call: "a message has more bytes than the limit of 16777216", opts: patient},
 	{name: "an answer of 50 MB in process", over: "p", then: mischief{At: call, N: 50 << 20, Data: "$BIG"}, call: "a message has more bytes than the limit of 16777216", opts: patient},
 
@@ -114,11 +114,11 @@ var hostileRows = []hostileRow{
 	{name: "a stream to resume without end", over: "h", then: mischief{At: call, Type: events, Data: "retry: 1\nid: 1\ndata: " + listChanged + "\n\n"}, call: "unexpected status 405|" + noAnswer},
 
 	// Lists.
-	{name: "10,000 tools", over: "shmp", does: mischief{List: "many", N: 10_000}, opts: patient, see: func(t *testing.T, m *Manager, bad *culprit) {
+	{name: "10,000 tools", over: "shp", does: mischief{List: "many", N: 10_000}, opts: patient, see: func(t *testing.T, m *Manager, bad *culprit) {
 		assert.Equal(t, 10_002, m.Stats().Tools)
 	}},
-	{name: "10,001 tools", over: "shm", does: mischief{List: "many", N: 10_001}, start: "it lists more tools than the limit of 10000", opts: patient},
-	{name: "a description of 50 MB", over: "shm", does: mischief{List: `{"name":"long","description":"$BIG"}`, N: 50 << 20}, start: "a message has more bytes than the limit of 16777216", opts: patient},
+	{name: "10,001 tools", over: "sh", does: mischief{List: "many", N: 10_001}, start: "it lists more tools than the limit of 10000", opts: patient},
+	{name: "a description of 50 MB", over: "sh", does: mischief{List: `{"name":"long","description":"$BIG"}`, N: 50 << 20}, start: "a message has more bytes than the limit of 16777216", opts: patient},
 	{name: "a description of 1 MB", over: "shmp", does: mischief{List: `{"name":"long","description":"$BIG"}`, N: 1 << 20}, opts: patient, see: problems(`tool \d: the definition has 10486\d\d bytes, more than the limit of 262144`)},
 	{name: "pages without end", over: "shm", does: mischief{List: "endless"}, opts: few, start: "it lists more tools than the limit of 50"},
 	{name: "empty pages without end", over: "shm", does: mischief{List: "blank"}, opts: few, start: "it lists more tools than the limit of 50"},
@@ -156,8 +156,8 @@ var hostileRows = []hostileRow{
 	// Changes.
 	{name: "a storm of list_changed", over: "smp", then: mischief{Push: listChanged, Pushes: 10_000}, see: func(t *testing.T, m *Manager, bad *culprit) {
 		if bad.server != nil {
-			soon(t, func() bool { return bad.server.listed() > 1 })
-			assert.Less(t, bad.server.listed(), 100)
+			soon(t, func() bool { return bad.server.requests(list) > 1 })
+			assert.Less(t, bad.server.requests(list), 100)
 		}
 	}},
 	{name: "changes while it is called", over: "smp", then: mischief{At: call, Late: 200 * time.Millisecond}, amid: mischief{List: `{"name":"new"}`, Push: listChanged, Pushes: 1}, see: func(t *testing.T, m *Manager, bad *culprit) {
@@ -173,13 +173,14 @@ var hostileRows = []hostileRow{
 	}},
 	{name: "its list breaks while it is called", over: "smp", then: mischief{At: list, Data: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"no list today"}}`, Die: false, Push: listChanged, Pushes: 1}},
 	{name: "ends the stream of changes", over: "m", does: mischief{At: "subscriptions/listen", Type: events, Data: ": bye\n\n"}, see: func(t *testing.T, m *Manager, bad *culprit) {
+		soon(t, func() bool { return bad.server.requests("subscriptions/listen") > 0 })
 		bad.set(mischief{List: `{"name":"new"}`, Push: listChanged, Pushes: 1})
 		soon(t, func() bool { return toolOf(m, "bad", "new") != "" })
 	}},
 }
 
 func patient(o *Options) {
-	o.StartTimeout, o.CallTimeout = 60*time.Second, 60*time.Second
+	o.StartTimeout, o.CallTimeout, o.Reconnect = time.Minute, time.Minute, time.Second
 }
 
 func few(o *Options) { o.MaxTools = 50 }
@@ -211,12 +212,6 @@ func toolOf(m *Manager, server, name string) string {
 	return ""
 }
 
-func (h *hostile) listed() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.lists
-}
-
 var places = map[rune]string{'s': "stdio", 'h': "http", 'm': "modern http", 'p': "in process"}
 
 // A server that sends, or is, what a row says costs itself no more than the row
@@ -239,6 +234,9 @@ func (row hostileRow) run(t *testing.T, over byte) {
 	opts := Options{
 		StartTimeout: 20 * time.Second, CallTimeout: 20 * time.Second, Reconnect: 5 * time.Millisecond, Refresh: -1,
 		Servers: []ServerConfig{inProcess("good", 2), bad.cfg},
+	}
+	if over == 'h' { // it tells of no changes
+		opts.Refresh = 100 * time.Millisecond
 	}
 	if strings.Contains(row.start, noAnswer) {
 		opts.Servers[1].StartTimeout = 500 * time.Millisecond

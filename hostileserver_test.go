@@ -43,7 +43,7 @@ type mischief struct {
 	Push     string // sent unasked at once, Pushes times
 	Pushes   int
 	Stderr   int  // bytes written there at once
-	Reset    int  // over HTTP: sessions are forgotten at once, and requests in one answered with this status
+	Reset    int  // over HTTP: sessions are forgotten at once, and requests in them answered with this status from then on
 	Deaf     bool // standard input is not read
 	Stubborn bool // neither its end nor SIGTERM ends the process
 	Family   bool // starts a grandchild in the process group and one in a session of its own
@@ -79,11 +79,12 @@ type hostile struct {
 	heard    *sync.Cond // on mu: does has changed
 	sets     int        // how often
 	sessions map[string]bool
-	lists    int // tools/list requests
+	forgot   int            // the status for others
+	asked    map[string]int // requests by method
 }
 
 func newHostile(name string, ran func(string)) *hostile {
-	h := &hostile{name: name, ran: ran, push: func(string) {}, hangUp: func() {}, sessions: make(map[string]bool)}
+	h := &hostile{name: name, ran: ran, push: func(string) {}, hangUp: func() {}, sessions: make(map[string]bool), asked: make(map[string]int)}
 	h.heard = sync.NewCond(&h.mu)
 	return h
 }
@@ -94,6 +95,7 @@ func (h *hostile) set(does mischief) {
 	h.sets++
 	h.heard.Broadcast()
 	if does.Reset > 0 {
+		h.forgot = does.Reset
 		clear(h.sessions)
 	}
 	h.mu.Unlock()
@@ -102,10 +104,10 @@ func (h *hostile) set(does mischief) {
 	}
 }
 
-func (h *hostile) now() mischief {
+func (h *hostile) requests(method string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.does
+	return h.asked[method]
 }
 
 type hostileRequest struct {
@@ -123,7 +125,10 @@ type hostileRequest struct {
 // answer returns what is to be written for a request, and what is done wrong;
 // "" is for nothing. It waits if the answer is late.
 func (h *hostile) answer(ctx context.Context, r hostileRequest, modern bool) (string, mischief) {
-	does := h.now()
+	h.mu.Lock()
+	does := h.does
+	h.asked[r.Method]++
+	h.mu.Unlock()
 	if does.At != "" && does.At != r.Method {
 		does = mischief{List: does.List, N: does.N}
 	}
@@ -136,9 +141,6 @@ func (h *hostile) answer(ctx context.Context, r hostileRequest, modern bool) (st
 	case "initialize":
 		result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"hostile","version":"1"}}`
 	case "tools/list":
-		h.mu.Lock()
-		h.lists++
-		h.mu.Unlock()
 		result = h.list(does, r.Params.Cursor)
 	case "tools/call":
 		if does.Status == 0 {
@@ -284,10 +286,9 @@ func (h *hostile) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	modern := req.URL.Path == "/modern"
 	var r hostileRequest
 	body, _ := io.ReadAll(req.Body)
-	does := h.now()
 	session := req.Header.Get("Mcp-Session-Id")
 	h.mu.Lock()
-	known := h.sessions[session]
+	does, known, forgot := h.does, h.sessions[session], cmp.Or(h.forgot, http.StatusNotFound)
 	h.mu.Unlock()
 	switch {
 	case req.Method != http.MethodPost:
@@ -298,7 +299,7 @@ func (h *hostile) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	case session != "" && !known:
 		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(cmp.Or(does.Reset, http.StatusNotFound))
+		w.WriteHeader(forgot)
 		fmt.Fprint(w, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`)
 		return
 	case modern && r.Method == "subscriptions/listen" && does.At != r.Method && (does.At != "" || !does.Mute && !does.Die && does.Data == ""):
