@@ -79,7 +79,7 @@ var hostileRows = []hostileRow{
 	{name: "lines that are no messages", over: "s", does: mischief{Data: "Server listening!\n\n{\"not\": \"rpc\"}\n[]\n17\nnull\n{half\n\x00\xff\xfe\n$BIG\n$ANSWER", N: 1 << 20}},
 	{name: "a line without end", over: "s", then: mischief{At: call, Data: "$BIG$ANSWER", N: 20 << 20}, call: "a message has more bytes than the limit of 16777216|" + noAnswer},
 	{name: "bytes on standard error", over: "s", does: mischief{Stderr: 10 << 20}},
-	{name: "another request's id", over: "s", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":99999,"result":$RESULT}`}, call: noAnswer},
+	{name: "another request's id", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":99999,"result":$RESULT}`}, call: noAnswer + "|"},
 	{name: "an answer twice", over: "s", then: mischief{At: call, Data: "$ANSWER\n$ANSWER"}},
 	{name: "wrong types in initialize", over: "shm", does: mischief{At: "initialize", Data: `{"jsonrpc":2,"id":$ID,"result":"what"}`}, start: noAnswer + "|cannot unmarshal|"},
 	{name: "a page that is no list", over: "shm", does: mischief{List: `{"tools":{"name":"echo"}}`}, start: `"tools" is not a list`},
@@ -346,12 +346,17 @@ func explain(t *testing.T, err error, prefix, want string) {
 func TestHostileIsDocumented(t *testing.T) {
 	doc, err := os.ReadFile("HOSTILE.md")
 	require.NoError(t, err)
+	text := regexp.MustCompile("[`*]").ReplaceAllString(string(doc), "")
 	var want, got []string
 	for _, row := range hostileRows {
-		want = append(want, row.name)
+		var over []string
+		for _, place := range row.over {
+			over = append(over, places[place])
+		}
+		want = append(want, row.name+" | "+strings.Join(over, ", "))
 	}
-	for _, m := range regexp.MustCompile(`(?m)^\| ([^|]+?) \| (?:stdio|HTTP|in process)`).FindAllSubmatch(doc, -1) {
-		got = append(got, string(m[1]))
+	for _, m := range regexp.MustCompile(`(?m)^\| ([^|]+ \| (?:stdio|http|modern http|in process)[^|]*) \|`).FindAllStringSubmatch(text, -1) {
+		got = append(got, m[1])
 	}
 	assert.Equal(t, want, got)
 }
