@@ -115,7 +115,7 @@ func newRiot(t *testing.T, seed uint64) *riot {
 		calls: make(map[string]*walkCall), kinds: make(map[string]int), mischiefs: make(map[string]int),
 	}
 	opts := &Options{
-		StartTimeout: 2 * walkTimeout, CallTimeout: walkTimeout, Reconnect: 10 * time.Millisecond, Refresh: 100 * time.Millisecond,
+		StartTimeout: 4 * walkTimeout, CallTimeout: walkTimeout, Reconnect: 10 * time.Millisecond, Refresh: 100 * time.Millisecond,
 		MaxInline: 10, MaxMessage: 1 << 20, MaxTools: 100,
 	}
 	for i, over := range walkPlaces {
@@ -333,7 +333,7 @@ func (w *riot) misbehave(ctx context.Context) {
 		next := walkMischiefs[random.IntN(len(walkMischiefs))]
 		behaves := random.IntN(2) == 0
 		late := time.Duration(random.IntN(600)) * time.Millisecond
-		pause := time.Duration(random.IntN(50)) * time.Millisecond
+		pause := time.Duration(random.IntN(60)) * time.Millisecond
 		switch {
 		case behaves:
 			c.set(mischief{})
