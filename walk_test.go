@@ -266,10 +266,12 @@ func outcome(err error) string {
 	switch {
 	case errors.Is(err, ErrServerDown):
 		return "down"
-	case errors.As(err, &unknown) && unknown.Gone.IsZero() && unknown.Connecting == "":
-		return "unknown"
-	case errors.Is(err, ErrUnknownTool):
+	case errors.As(err, &unknown) && unknown.Connecting != "":
+		return "connecting"
+	case errors.As(err, &unknown) && !unknown.Gone.IsZero():
 		return "gone"
+	case errors.Is(err, ErrUnknownTool):
+		return "unknown"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "late"
 	}
