@@ -94,7 +94,7 @@ var hostileRows = []hostileRow{
 	{name: "asks instead of answering", over: "s", then: mischief{At: call, Data: strings.Repeat(`{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":5}`+"\n", 1000) + "$ANSWER"}},
 	{name: "an answer of 50 MB", over: "sh", then: mischief{At: call, N: 50 << 20, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"$BIG"}]}}`},
 		call: "a message has more bytes than the limit of 16777216", opts: patient},
-	{name: "an answer of 50 MB in process", over: "p", then: mischief{At: call, N: 50 << 20, Data: "$BIG"}, call: "a message has more bytes than the limit of 16777216", opts: patient},
+	{name: "an answer of 17 MB in process", over: "p", then: mischief{At: call, N: 17 << 20, Data: "$BIG"}, call: "a message has more bytes than the limit of 16777216", opts: patient},
 
 	// HTTP.
 	{name: "HTTP 400", over: "hm", then: mischief{At: call, Status: 400, Data: sorry}, call: "request failed with status 400"},
@@ -262,7 +262,9 @@ func (row hostileRow) run(t *testing.T, over byte) {
 	good()
 
 	if row.start == "" {
-		bad.set(row.then)
+		if row.then != (mischief{}) {
+			bad.set(row.then)
+		}
 		text := row.text
 		if text == "" {
 			text = "first"
