@@ -248,13 +248,8 @@ func serveHostile() {
 		}
 	}()
 	<-obeying
-	in := bufio.NewReader(os.Stdin)
+	in := bufio.NewReader(ears{h})
 	for {
-		h.mu.Lock()
-		for h.does.Deaf {
-			h.heard.Wait()
-		}
-		h.mu.Unlock()
 		line, err := in.ReadBytes('\n')
 		if err != nil {
 			break
@@ -278,6 +273,18 @@ func serveHostile() {
 	for h.does.Stubborn {
 		h.heard.Wait()
 	}
+}
+
+// ears read standard input, but for when the server is deaf.
+type ears struct{ h *hostile }
+
+func (e ears) Read(p []byte) (int, error) {
+	e.h.mu.Lock()
+	for e.h.does.Deaf {
+		e.h.heard.Wait()
+	}
+	e.h.mu.Unlock()
+	return os.Stdin.Read(p)
 }
 
 // ServeHTTP speaks the current protocol at /modern, and elsewhere the one with
