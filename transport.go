@@ -46,16 +46,19 @@ func (t stdioTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotif
 func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	var failed failure
 	response, err := t.send(context.WithValue(ctx, failureKey{}, &failed), r, t.StreamableHTTP.SendRequest)
-	if err == nil {
+	bad := failed.status.Load() == http.StatusBadRequest
+	switch {
+	case err == nil && bad && response != nil && response.Error != nil:
+		return nil, &badRequestError{response.Error.AsError()}
+	case err == nil:
 		return response, nil
 	}
 	// What mcp-go makes of a stream that breaks off does not say that it did.
 	if cause := failed.err.Load(); cause != nil {
 		return nil, fmt.Errorf("%w: %w", errBroken, *cause)
 	}
-	err = withoutURL(err)
-	if failed.status.Load() == http.StatusBadRequest {
-		return nil, &badRequestError{err}
+	if err = withoutURL(err); bad {
+		err = &badRequestError{err}
 	}
 	return nil, err
 }
