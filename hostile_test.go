@@ -47,6 +47,8 @@ const (
 	sorry       = `<html><p>sorry</p>` + "\n" + `<pre>$BIG</pre></html>`
 	events      = "text/event-stream"
 	notDecoded  = "cannot unmarshal"
+
+	tooManyUnasked = "it sends more messages unasked than the limit of 1000 in a second"
 )
 
 var hostileRows = []hostileRow{
@@ -110,7 +112,8 @@ var hostileRows = []hostileRow{
 	{name: "forgets its sessions and says 404", over: "h", then: mischief{Reset: 404}, call: down, is: ErrServerDown},
 	{name: "forgets its sessions and says 400", over: "h", then: mischief{Reset: 400}, call: "No valid session ID provided"},
 	{name: "a stream that ends without an answer", over: "hm", then: mischief{At: call, Type: events, Data: ": nothing\n\n"}, call: "unexpected nil response|" + down},
-	{name: "a stream that never answers", over: "hm", then: mischief{At: call, Type: events, Mute: true, Data: strings.Repeat("data: "+listChanged+"\n\ndata: half\n\n", 1000)}, call: noAnswer},
+	{name: "a stream that never answers", over: "hm", then: mischief{At: call, Type: events, Mute: true, Data: strings.Repeat("data: "+listChanged+"\n\ndata: half\n\n", 400)}, call: noAnswer},
+	{name: "a stream of events without end", over: "hm", then: mischief{At: call, Type: events, Mute: true, Data: strings.Repeat("data: "+listChanged+"\n\ndata: half\n\n", 1000)}, call: tooManyUnasked, is: ErrServerDown},
 	{name: "a stream to resume without end", over: "h", then: mischief{At: call, Type: events, Data: "retry: 1\nid: 1\ndata: " + listChanged + "\n\n"}, call: "unexpected status 405|" + noAnswer},
 
 	// Lists.
@@ -121,7 +124,7 @@ var hostileRows = []hostileRow{
 	{name: "a description of 50 MB", over: "sh", does: mischief{List: `{"name":"long","description":"$BIG"}`, N: 50 << 20}, start: "a message has more bytes than the limit of 16777216", opts: patient},
 	{name: "a description of 1 MB", over: "shmp", does: mischief{List: `{"name":"long","description":"$BIG"}`, N: 1 << 20}, opts: patient, see: problems(`tool \d: the definition has 10486\d\d bytes, more than the limit of 262144`)},
 	{name: "pages without end", over: "shm", does: mischief{List: "endless"}, opts: few, start: "it lists more tools than the limit of 50"},
-	{name: "empty pages without end", over: "shm", does: mischief{List: "blank"}, opts: few, start: "it lists more tools than the limit of 50"},
+	{name: "empty pages without end", over: "shm", does: mischief{List: "blank"}, opts: few, start: "it lists its tools on more pages than the limit of 50"},
 	{name: "a cursor loop", over: "shm", does: mischief{List: `{"tools":[],"nextCursor":"a"}`}, start: "list cursor did not advance"},
 	{name: "a cursor of 5 KB", over: "shm", does: mischief{List: `{"tools":[],"nextCursor":"$BIG"}`, N: 5 << 10}, start: "the cursor of a page has more bytes than the limit of 4096"},
 	{name: "wrong types everywhere", over: "shm", does: mischief{List: `5,null,"what",[],{},{"name":5},{"name":{}},{"name":"a","inputSchema":true},{"name":"b","inputSchema":"{}"},{"name":"c","description":7},` +
@@ -154,7 +157,12 @@ var hostileRows = []hostileRow{
 	{name: "a schema of 20,000 levels", over: "shm", does: mischief{List: `{"name":"deep","inputSchema":` + strings.Repeat(`{"properties":{"text":`, 10_000) + `{}` + strings.Repeat(`}}`, 10_000) + `}`}, start: "exceeded max depth|" + noAnswer},
 
 	// Changes.
-	{name: "a storm of list_changed", over: "smp", then: mischief{Push: listChanged, Pushes: 10_000}, see: func(t *testing.T, m *Manager, bad *culprit) {
+	{name: "more than it may send unasked", over: "sm", then: mischief{Push: listChanged, Pushes: 10_000}, call: "|" + tooManyUnasked, see: func(t *testing.T, m *Manager, bad *culprit) {
+		soon(t, func() bool {
+			return m.Servers()[1].Err != nil && strings.Contains(m.Servers()[1].Err.Error(), tooManyUnasked)
+		})
+	}},
+	{name: "a storm of list_changed", over: "smp", then: mischief{Push: listChanged, Pushes: 800}, see: func(t *testing.T, m *Manager, bad *culprit) {
 		if bad.server != nil {
 			soon(t, func() bool { return bad.server.requests(list) > 1 })
 			assert.Less(t, bad.server.requests(list), 100)
@@ -183,7 +191,7 @@ func patient(o *Options) {
 	o.StartTimeout, o.CallTimeout, o.Reconnect = time.Minute, time.Minute, time.Second
 }
 
-func few(o *Options) { o.MaxTools = 50 }
+func few(o *Options) { o.MaxTools, o.MaxPages = 50, 50 }
 
 // problems returns a check that each pattern matches one of the problems, all
 // of which name the server.
