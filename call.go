@@ -213,8 +213,11 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 	}
 	if s.disclosure != ByBridge && !s.inUse(t) {
 		found := s.activateOne(t.name)
-		if found == nil {
-			return nil, &UnknownToolError{Name: t.name} // it has just left
+		if found == nil { // it has just left
+			if _, err := s.find(s.view(), t.name); err != nil {
+				return nil, err
+			}
+			return nil, &UnknownToolError{Name: t.name}
 		}
 		t = found
 	}

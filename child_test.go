@@ -45,6 +45,8 @@ func serveChild(mode string) {
 	case "dead":
 		fmt.Fprintln(os.Stderr, "cannot find module 'nowhere'")
 		os.Exit(3)
+	case "hostile":
+		serveHostile()
 	case "raw": // answers tools/list with what LIST holds, and nothing else right
 		serveRaw(os.Getenv("LIST"))
 	case "confess": // says all that it knows, at length, and ends, once it has answered as AFTER says

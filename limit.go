@@ -182,6 +182,7 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		failed.note(err)
 		return nil, err
 	}
+	failed.noteStatus(resp.StatusCode)
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	resp.Body = &limitedBody{
 		ReadCloser: resp.Body,

@@ -90,7 +90,7 @@ func (c *catalog) addServerNeeds(src *source, tools []*BridgeTool) {
 	}
 	for _, t := range tools {
 		if t.def.badNeeds != nil {
-			c.problem("tool %q: its _meta does not tell what it needs: %w", t.name, t.def.badNeeds)
+			c.problem("server %q: tool %q: its _meta does not tell what it needs: %w", src.name, t.name, t.def.badNeeds)
 		}
 		c.addNeeds(t, slices.Concat(configured[t.def.name], t.def.needs), func(name string) *BridgeTool { return own[name] })
 	}

@@ -365,7 +365,7 @@ func TestSpecB5SearchByTheModel(t *testing.T) {
 }
 
 func TestSpecB5MalformedMetaIsNoHint(t *testing.T) {
-	const told = `mcphybrid: tool "mcp_fs__a": its _meta does not tell what it needs: `
+	const told = `mcphybrid: server "fs": tool "mcp_fs__a": its _meta does not tell what it needs: `
 	for _, test := range []struct {
 		needs   any
 		problem string // behind told

@@ -221,7 +221,9 @@ type Options struct {
 	// Reconnect is how long after a server was lost, or could not be started,
 	// it is started again; after each further failure twice as long, up to a
 	// minute. That it was lost within a minute counts as a failure, too. A call
-	// of one of its tools has a server that was lost started at once.
+	// of one of its tools has a server that was lost started at once and waits
+	// for it, and one that could not be started no later than after Reconnect,
+	// and does not.
 	//
 	// If zero, defaults to [DefaultReconnect]. If negative, a server that is
 	// down stays down.

@@ -104,13 +104,18 @@ func dial(cfg *ServerConfig, l limits, log *slog.Logger, hide *secrets) (*conn, 
 		switch n.Method {
 		case mcp.MethodNotificationToolsListChanged,
 			mcp.MethodNotificationSubscriptionsAcknowledged: // changes before were not told
-			select {
-			case c.changed <- struct{}{}:
-			default:
-			}
+			c.tellChanged()
 		}
 	})
 	return c, nil
+}
+
+// tellChanged has the tools listed again. It never waits.
+func (c *conn) tellChanged() {
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
 }
 
 // exited returns a channel that is closed when the server's process has ended.
@@ -145,17 +150,15 @@ func (c *conn) open(ctx context.Context) error {
 	return nil
 }
 
-// listen asks a server over HTTP to tell of changes; others do so unasked. It
-// returns what ends that. broken is called if the stream breaks off.
-func (c *conn) listen(ctx context.Context, broken func(error)) (stop func()) {
-	if c.http == nil || c.client.ProtocolVersion() < mcp.ProtocolVersion20260728 {
-		return func() {}
-	}
-	stop, err := c.client.ListenAsync(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, broken)
-	if err != nil { // it can't
-		return func() {}
-	}
-	return stop
+// listens reports whether the server has to be asked to tell of changes, as one
+// over HTTP must be; others do so unasked.
+func (c *conn) listens() bool {
+	return c.http != nil && c.client.ProtocolVersion() >= mcp.ProtocolVersion20260728
+}
+
+// listen asks to be told of changes, and returns when the server tells no more.
+func (c *conn) listen(ctx context.Context) error {
+	return c.client.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true})
 }
 
 // list returns the elements of the server's tools/list result, as many pages

@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,6 +25,9 @@ func (s *server) call(ctx context.Context, d *definition, args json.RawMessage) 
 			r.Params.Arguments = args
 			result, err := c.client.CallTool(ctx, r)
 			s.done()
+			if bad := new(badRequestError); errors.As(err, &bad) {
+				c.tellChanged() // a listing shows whether the session is known
+			}
 			if !isLost(err) {
 				return result, s.told(err)
 			}
@@ -39,12 +43,15 @@ func (s *server) call(ctx context.Context, d *definition, args json.RawMessage) 
 // serving returns the connection, which is not given up for want of calls until
 // done is called. It waits for one that is being made, and has
 // it made if the server has not run yet or was only just lost. Once an attempt
-// has failed, there is none until its time has come.
+// has failed, it waits for none; but as somebody needs the server, the next one
+// is made no later than after the first step of the backoff.
 func (s *server) serving(ctx context.Context) (*conn, error) {
 	s.mu.Lock()
 	c, a, status := s.conn, s.attempt, s.status
 	if c == nil && a == nil && status.Failures == 0 && (status.State == StateCached || !status.Retry.IsZero()) {
 		a = s.connectLocked()
+	} else if c == nil && a == nil && !status.Retry.IsZero() && time.Since(status.Since) >= s.limits.reconnect {
+		s.connectLocked()
 	}
 	if c != nil {
 		s.calls++

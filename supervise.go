@@ -245,11 +245,11 @@ func (s *server) same(d *definition) *definition {
 
 // watch waits for what happens to a connection, until it is over.
 func (s *server) watch(c *conn) {
-	defer c.listen(s.life, func(err error) {
-		if isLost(err) {
-			s.lose(c, err)
-		}
-	})()
+	if c.listens() {
+		ctx, stop := context.WithCancel(s.life)
+		defer stop()
+		s.running.Go(func() { s.listen(ctx, c) })
+	}
 	var refresh <-chan time.Time
 	if s.limits.refresh > 0 {
 		t := time.NewTicker(s.limits.refresh)
@@ -260,7 +260,7 @@ func (s *server) watch(c *conn) {
 	if s.limits.idle > 0 && s.cfg.InProcess == nil {
 		idle = time.After(s.limits.idle)
 	}
-	for {
+	for failures := 0; ; {
 		select {
 		case <-s.life.Done():
 			return
@@ -281,11 +281,39 @@ func (s *server) watch(c *conn) {
 		case <-refresh:
 		}
 		begun := time.Now()
-		if !s.listAgain(c) {
+		switch ok, err := s.listAgain(c); {
+		case !ok:
 			return
+		case err == nil || s.limits.reconnect < 0:
+			failures = 0
+			// However often a server says so, most of the time it is left alone.
+			s.pause(c, 4*time.Since(begun))
+		default:
+			s.pause(c, min(s.limits.reconnect<<min(failures, 16), maxBackoff))
+			failures++
+			c.tellChanged()
 		}
-		// However often a server says so, most of the time it is left alone.
-		s.pause(c, 4*time.Since(begun))
+	}
+}
+
+// listen is told of changes until ctx ends. A stream of them that ends is opened
+// again, as proxies end what is idle: less and less often, unless it lasts.
+// What was missed is listed when that is acknowledged.
+func (s *server) listen(ctx context.Context, c *conn) {
+	first := max(s.limits.reconnect, time.Millisecond)
+	for wait := first; ; wait = min(2*wait, maxBackoff) {
+		begun := time.Now()
+		err := c.listen(ctx)
+		switch {
+		case ctx.Err() != nil || errors.Is(err, mcp.ErrMethodNotFound): // over, or it can't
+			return
+		case isLost(err):
+			s.lose(c, err)
+			return
+		case time.Since(begun) >= maxBackoff:
+			wait = first
+		}
+		s.pause(c, wait)
 	}
 }
 
@@ -305,8 +333,9 @@ func (s *server) pause(c *conn, d time.Duration) {
 	}
 }
 
-// listAgain lists the tools again and reports whether c is still of use.
-func (s *server) listAgain(c *conn) bool {
+// listAgain lists the tools again, and reports whether c is still of use, and
+// how that went.
+func (s *server) listAgain(c *conn) (ok bool, err error) {
 	select { // what was told until now is what is going to be listed
 	case <-c.changed:
 	default:
@@ -315,26 +344,26 @@ func (s *server) listAgain(c *conn) bool {
 	defer cancel()
 	defs, err := s.list(ctx, c)
 	if s.life.Err() != nil {
-		return false
+		return false, err
 	}
-	if isLost(err) {
+	if bad := new(badRequestError); isLost(err) || errors.As(err, &bad) { // it has listed them before
 		s.lose(c, err)
-		return false
+		return false, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conn != c {
-		return false
+		return false, err
 	}
 	if err != nil {
 		s.setLocked(StateDegraded, s.told(late(err, s.limits.startTimeout)))
-		return true
+		return true, err
 	}
 	s.status.Tools = len(defs)
 	if s.status.State == StateDegraded {
 		s.setLocked(StateReady, nil)
 	}
-	return true
+	return true, nil
 }
 
 // lose gives up a connection, which err says is broken, and sees to another

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -199,6 +200,77 @@ func TestHTTPServerComesBack(t *testing.T) {
 	serve(l)
 	soon(t, func() bool { _, err := m.Call(t.Context(), "mcp_web__echo", nil); return err == nil })
 	assert.Equal(t, StateReady, m.Servers()[0].State)
+}
+
+// A server that was down for long is back as soon as somebody needs it, and not
+// when its turn comes.
+func TestDownServerIsNeeded(t *testing.T) {
+	s := mcpserver.NewMCPServer("web", "1")
+	s.AddTools(echoTool("echo", "Echoes"))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	l.Close()
+	m := NewManager(&Options{Reconnect: 50 * time.Millisecond, Servers: []ServerConfig{{Name: "web", URL: "http://" + address + "/mcp"}}})
+	defer m.Close()
+	require.Error(t, m.Start(t.Context()))
+	var down ServerStatus
+	soon(t, func() bool { down = m.Servers()[0]; return down.Failures >= 6 && down.State == StateDown })
+	serveHTTP(t, mcpserver.NewStreamableHTTPServer(s), address)
+	srv := m.sources[0].server
+	soon(t, func() bool {
+		_, err := srv.serving(t.Context())
+		return err == nil
+	})
+	srv.done()
+	assert.True(t, time.Now().Before(down.Retry), "%v later", time.Since(down.Retry))
+}
+
+// A server that was started anew while nobody called, and answers its old
+// session with 400 instead of 404, is connected anew.
+func TestHTTPServerForgetsItsSession(t *testing.T) {
+	s := mcpserver.NewMCPServer("web", "1")
+	s.AddTools(echoTool("echo", "Echoes"))
+	inner := mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true),
+		mcpserver.WithStreamableHTTPProtocolVersions(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
+	var known sync.Map
+	url := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if id := r.Header.Get("Mcp-Session-Id"); id != "" {
+			if _, ok := known.Load(id); !ok {
+				http.Error(w, "no valid session", http.StatusBadRequest)
+				return
+			}
+		}
+		inner.ServeHTTP(w, r)
+		known.Store(w.Header().Get("Mcp-Session-Id"), true)
+	}), "127.0.0.1:0")
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "web", URL: url}}})
+	before := m.InlineTools()
+	_, err := m.Call(t.Context(), "mcp_web__echo", nil)
+	require.NoError(t, err)
+	known.Clear()
+	_, err = m.Call(t.Context(), "mcp_web__echo", nil)
+	require.ErrorContains(t, err, "no valid session")
+	soon(t, func() bool { _, err := m.Call(t.Context(), "mcp_web__echo", nil); return err == nil })
+	assert.Equal(t, before, m.InlineTools())
+}
+
+// A tool that leaves while it is called is told to be gone.
+func TestToolLeavesDuringItsCall(t *testing.T) {
+	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true))
+	s.AddTools(echoTool("a", ""))
+	var m *Manager
+	m, _ = newTestManager(t, &Options{Servers: []ServerConfig{{Name: "live", InProcess: s}}, Middleware: []Middleware{func(next Handler) Handler {
+		return func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
+			s.DeleteTools("a")
+			soon(t, func() bool { return len(m.InlineTools()) == 0 })
+			return next(ctx, c)
+		}
+	}}})
+	_, err := m.Call(t.Context(), "mcp_live__a", nil)
+	var unknown *UnknownToolError
+	require.ErrorAs(t, err, &unknown)
+	assert.False(t, unknown.Gone.IsZero())
 }
 
 // A server whose list can't be read any more serves on with what it had.

@@ -46,15 +46,30 @@ func (t stdioTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotif
 func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	var failed failure
 	response, err := t.send(context.WithValue(ctx, failureKey{}, &failed), r, t.StreamableHTTP.SendRequest)
-	if err == nil {
+	bad := failed.status.Load() == http.StatusBadRequest
+	switch {
+	case err == nil && bad && response != nil && response.Error != nil:
+		return nil, &badRequestError{response.Error.AsError()}
+	case err == nil:
 		return response, nil
 	}
 	// What mcp-go makes of a stream that breaks off does not say that it did.
 	if cause := failed.err.Load(); cause != nil {
 		return nil, fmt.Errorf("%w: %w", errBroken, *cause)
 	}
-	return nil, withoutURL(err)
+	if err = withoutURL(err); bad {
+		err = &badRequestError{err}
+	}
+	return nil, err
 }
+
+// A badRequestError is what a server answers that does not understand a
+// request, or that was started anew and does not know the session, for which
+// others answer with 404.
+type badRequestError struct{ err error }
+
+func (e *badRequestError) Error() string { return e.err.Error() }
+func (e *badRequestError) Unwrap() error { return e.err }
 
 func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
 	return withoutURL(t.StreamableHTTP.SendNotification(ctx, n))
@@ -231,13 +246,20 @@ func sameHost(r *http.Request, via []*http.Request) error {
 // A failure is how the connection of a request failed, before or within the
 // answer.
 type failure struct {
-	err  atomic.Pointer[error]
-	sent atomic.Bool // the request; what is sent for it from then on answers the server's
+	err    atomic.Pointer[error]
+	status atomic.Int32 // of the answer, or 0
+	sent   atomic.Bool  // the request; what is sent for it from then on answers the server's
 }
 
 type failureKey struct{}
 
 var errBroken = errors.New("the connection failed")
+
+func (f *failure) noteStatus(status int) {
+	if f != nil {
+		f.status.Store(int32(status))
+	}
+}
 
 func (f *failure) note(err error) {
 	if f != nil { // nil if nobody asks

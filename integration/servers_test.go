@@ -79,10 +79,17 @@ func everythingHTTP(t *testing.T) server {
 // before that and returns when it is gone.
 func startEverythingHTTP(t *testing.T) (s server, kill func()) {
 	t.Helper()
+	return startEverythingHTTPAt(t, "0")
+}
+
+// startEverythingHTTPAt is startEverythingHTTP on a given port. The server
+// listens when it returns.
+func startEverythingHTTPAt(t *testing.T, at string) (s server, kill func()) {
+	t.Helper()
 	loader, err := filepath.Abs(filepath.Join("servers", loopbackScript))
 	require.NoError(t, err)
 	cmd := exec.Command("node", "--require", loader, script("everything"), "streamableHttp")
-	cmd.Env = append(os.Environ(), "PORT=0")
+	cmd.Env = append(os.Environ(), "PORT="+at)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	require.NoError(t, err)
 	defer log.Close()

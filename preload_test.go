@@ -1,0 +1,42 @@
+package mcphybrid
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// SPEC B3: what is cached is served; what is wanted is loaded together, by name
+// or pattern.
+func TestSpecB3Preload(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.json")
+	options := func() *Options {
+		return &Options{Cache: FileStore(path), Servers: []ServerConfig{child(t, "one", "plain"), child(t, "two", "plain"), child(t, "three", "plain")}}
+	}
+	first, _ := newTestManager(t, options())
+	require.NoError(t, first.Close())
+
+	m, _ := newTestManager(t, options())
+	states := func() (list []State) {
+		for _, st := range m.Servers() {
+			list = append(list, st.State)
+		}
+		return list
+	}
+	require.NoError(t, m.Preload(t.Context(), "mcp_nobody__*"))
+	require.NoError(t, m.Preload(t.Context()))
+	assert.Equal(t, []State{StateCached, StateCached, StateCached}, states())
+	require.NoError(t, m.Preload(t.Context(), "mcp_one__big", "mcp_t?o__*"))
+	assert.Equal(t, []State{StateReady, StateReady, StateCached}, states())
+	require.NoError(t, m.Preload(t.Context(), "mcp_one__big"))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := m.Preload(ctx, "mcp_three__*")
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.ErrorContains(t, err, `mcphybrid: server "three": `)
+	soon(t, func() bool { return states()[2] == StateReady }) // the attempt goes on
+}
