@@ -77,7 +77,7 @@ type hostile struct {
 	mu       sync.Mutex
 	does     mischief
 	heard    *sync.Cond // on mu: does has changed
-	sets     int        // how often
+	pushed   []string   // all that was ever pushed
 	sessions map[string]bool
 	forgot   int            // the status for others
 	asked    map[string]int // requests by method
@@ -92,7 +92,9 @@ func newHostile(name string, ran func(string)) *hostile {
 func (h *hostile) set(does mischief) {
 	h.mu.Lock()
 	h.does = does
-	h.sets++
+	for range does.Pushes {
+		h.pushed = append(h.pushed, does.Push)
+	}
 	h.heard.Broadcast()
 	if does.Reset > 0 {
 		h.forgot = does.Reset
@@ -347,20 +349,20 @@ func (h *hostile) stream(w http.ResponseWriter, req *http.Request, r hostileRequ
 	w.(http.Flusher).Flush()
 	stop := context.AfterFunc(req.Context(), func() { h.mu.Lock(); defer h.mu.Unlock(); h.heard.Broadcast() })
 	defer stop()
-	for set, left := 0, 0; ; left-- {
+	h.mu.Lock()
+	next := len(h.pushed) - h.does.Pushes // what it does now is for who comes now, too
+	h.mu.Unlock()
+	for ; ; next++ {
 		h.mu.Lock()
-		for left <= 0 && req.Context().Err() == nil {
-			if set != h.sets {
-				set, left = h.sets, h.does.Pushes
-				continue
-			}
+		for next == len(h.pushed) && req.Context().Err() == nil {
 			h.heard.Wait()
 		}
-		push := h.does.Push
-		h.mu.Unlock()
 		if req.Context().Err() != nil {
+			h.mu.Unlock()
 			return
 		}
+		push := h.pushed[next]
+		h.mu.Unlock()
 		fmt.Fprintf(w, "data: %s\n\n", push)
 		w.(http.Flusher).Flush()
 	}
