@@ -27,7 +27,7 @@ import (
 // request with any field set that is not listed in understood is refused. Where
 // the documentation leaves something open it does what is worst for the store:
 // equal points come in another order each time, a batch that fails is done in
-// part, a threshold is not reached by what equals it, a batch has no point
+// part, a threshold is reached by what equals it or not, a batch has no point
 // twice, and what is filtered by has an index.
 type fakeEngine struct {
 	apiKey string // fixed before the first request
@@ -420,12 +420,16 @@ func (f fakePoints) Query(_ context.Context, r *qdrant.QueryPoints) (*qdrant.Que
 		return nil, err
 	}
 	var found []*qdrant.ScoredPoint
+	inclusive := rand.IntN(2) == 0
 	for key, p := range c.points {
 		var score float32
 		for i, x := range query {
 			score += x * p.vector[i]
 		}
-		if ok, _ := c.matches(p.payload, r.GetFilter()); !ok || r.ScoreThreshold != nil && score <= r.GetScoreThreshold() {
+		if ok, _ := c.matches(p.payload, r.GetFilter()); !ok {
+			continue
+		}
+		if r.ScoreThreshold != nil && (score < r.GetScoreThreshold() || score == r.GetScoreThreshold() && !inclusive) {
 			continue
 		}
 		found = append(found, &qdrant.ScoredPoint{Id: qdrant.NewIDUUID(key), Score: score, Payload: included(p.payload, r.GetWithPayload())})

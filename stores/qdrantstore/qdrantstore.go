@@ -32,7 +32,9 @@
 //
 // Searches compare with every vector of the collection, exactly: the order of
 // equal tools is always that of their IDs, and a collection of tools is far
-// smaller than what makes a search by graph worth its misses.
+// smaller than what makes a search by graph worth its misses. A Qdrant in strict
+// mode must allow exact searches (search_allow_exact) and the Limit and the
+// Candidates of a query, and one more (max_query_limit).
 //
 // The store finds by meaning only. Words find nothing: Qdrant's full-text match
 // is a filter, which tells that a text has a word and not how well it fits, and
@@ -68,7 +70,8 @@ import (
 // Options change what a [Store] does. The zero value works.
 type Options struct {
 	// Collection returns the name of a scope's collection, another one for
-	// each scope. If nil, [CollectionName].
+	// each scope, also with "_without_vectors" after it. If nil,
+	// [CollectionName].
 	Collection func(scope string) string
 
 	// Model is written to each point as embedding_model, for those who look at
@@ -81,8 +84,9 @@ type Options struct {
 	Create func(*qdrant.CreateCollection)
 }
 
-// A Store is a [mcphybrid.VectorStore] in Qdrant. Nothing that fails is tried
-// again: what waits for the store knows for how long.
+// A Store is a [mcphybrid.VectorStore] in Qdrant. A request that fails is not
+// tried again: who waits for the store knows how long to. A collection keeps its
+// number of dimensions until Drop, even without any points.
 type Store struct {
 	client *qdrant.Client
 	opts   Options
@@ -461,7 +465,7 @@ func (s *Store) Search(ctx context.Context, scope string, q mcphybrid.StoreQuery
 	if err != nil {
 		return nil, err
 	}
-	if q.Vector == nil || q.Limit <= 0 || q.Servers != nil && len(q.Servers) == 0 {
+	if q.Vector == nil || q.Limit <= 0 {
 		return nil, nil
 	}
 	similar, err := s.nearest(ctx, s.opts.Collection(scope), &q, min(candidates, maxResults))
@@ -488,7 +492,7 @@ func (s *Store) nearest(ctx context.Context, name string, q *mcphybrid.StoreQuer
 		ScoreThreshold: qdrant.PtrOf(max(0, math.Nextafter32(least, -1))),
 		WithPayload:    qdrant.NewWithPayloadInclude(fieldTool, fieldServer),
 	}
-	if q.Servers != nil {
+	if q.Servers != nil { // no names, none found
 		servers := slices.DeleteFunc(slices.Clone(q.Servers), func(s string) bool { return !utf8.ValidString(s) })
 		if len(servers) == 0 {
 			return nil, nil
