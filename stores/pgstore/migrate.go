@@ -54,7 +54,7 @@ func (s *Store) migrate(ctx context.Context) error {
 }
 
 // findVector sets s.vector to the schema of the type vector, after making the
-// extension if it is not there.
+// extension if it is not there, and s.iterative.
 func (s *Store) findVector(ctx context.Context, tx pgx.Tx) error {
 	find := func() error {
 		return tx.QueryRow(ctx, `SELECT quote_ident(n.nspname)
@@ -62,13 +62,17 @@ func (s *Store) findVector(ctx context.Context, tx pgx.Tx) error {
 			WHERE t.typname = 'vector' AND t.typtype = 'b' ORDER BY pg_type_is_visible(t.oid) DESC, t.oid LIMIT 1`, s.mode).Scan(&s.vector)
 	}
 	err := find()
-	if !errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgx.ErrNoRows) {
+		if _, err := tx.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS vector", s.mode); err != nil {
+			return fmt.Errorf("making the extension vector: %w", err)
+		}
+		err = find()
+	}
+	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS vector", s.mode); err != nil {
-		return fmt.Errorf("making the extension pgvector: %w", err)
-	}
-	return find()
+	return tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'vector'
+		AND string_to_array(substring(extversion from '^[0-9]+[.][0-9]+'), '.')::integer[] >= '{0,8}')`, s.mode).Scan(&s.iterative)
 }
 
 func (s *Store) runMigrations(ctx context.Context, tx pgx.Tx) error {

@@ -60,6 +60,10 @@ const maxEfSearch = 1000
 func (s *Store) askNear(ctx context.Context, sql string, args []any, ef int) (found []mcphybrid.StoreMatch, err error) {
 	var batch pgx.Batch
 	batch.Queue("SELECT set_config('hnsw.ef_search', $1::text, true)", strconv.Itoa(min(ef, maxEfSearch)))
+	if s.iterative {
+		// Each change of a tool leaves its old vector in the index until a VACUUM.
+		batch.Queue("SELECT set_config('hnsw.iterative_scan', 'strict_order', true)")
+	}
 	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
 		found, err = pgx.CollectRows(rows, match)
 		return err

@@ -54,6 +54,8 @@ type Store struct {
 	vector string            // the schema of the type vector; quoted
 	config string            // the text search configuration, as SQL
 
+	iterative bool // HNSW indexes go on where too many candidates are gone: pgvector 0.8
+
 	mu     sync.Mutex
 	states map[string]knownState // by table; guarded by mu
 }

@@ -156,21 +156,21 @@ func TestIndex(t *testing.T) {
 			t.Skip("its type vector is not that of pgvector")
 		}
 		schema := e.schema(t)
-		s := e.open(t, Options{Schema: schema, IndexAbove: 1000})
+		s := e.open(t, Options{Schema: schema, IndexAbove: 500})
 		random := rand.New(rand.NewPCG(2, 2))
-		tools := randomTools(random, 4000, 32, "tool")
+		tools := randomTools(random, 2000, 32, "tool")
 		for i := range tools {
-			if i%400 == 0 {
+			if i%200 == 0 {
 				tools[i].Server = "rare"
 			}
 		}
 		exact := e.open(t, Options{Schema: schema, IndexAbove: -1})
 		require.NoError(t, exact.Upsert(t.Context(), "exact", tools))
-		require.NoError(t, s.Upsert(t.Context(), "scope", tools[:1000]))
+		require.NoError(t, s.Upsert(t.Context(), "scope", tools[:500]))
 		st, err := s.state(t.Context(), s.table("scope"))
 		require.NoError(t, err)
 		require.Equal(t, tableState{table: true}, st)
-		require.NoError(t, s.Upsert(t.Context(), "scope", tools[1000:]))
+		require.NoError(t, s.Upsert(t.Context(), "scope", tools[500:]))
 		st, err = s.state(t.Context(), s.table("scope"))
 		require.NoError(t, err)
 		require.Equal(t, tableState{table: true, words: true, near: true}, st)
@@ -218,13 +218,24 @@ func TestIndex(t *testing.T) {
 		t.Logf("%d of the %d nearest are found by the index", found, all)
 		assert.Greater(t, float64(found), 0.9*float64(all))
 
+		// What was changed is found as well as what was not: the index has each
+		// tool several times.
+		for range 2 {
+			require.NoError(t, s.Upsert(t.Context(), "scope", randomTools(random, len(tools), 32, "tool")))
+		}
+		for range 10 {
+			got, err := s.Search(t.Context(), "scope", mcphybrid.StoreQuery{Vector: randomVector(random, 32), Limit: 100})
+			require.NoError(t, err)
+			require.Len(t, got, 100)
+		}
+
 		// Another length after all are gone: the index is made anew.
 		var ids []string
 		for _, tool := range tools {
 			ids = append(ids, tool.ID)
 		}
 		require.NoError(t, s.Delete(t.Context(), "scope", ids))
-		require.NoError(t, s.Upsert(t.Context(), "scope", randomTools(random, 1200, 8, "other")))
+		require.NoError(t, s.Upsert(t.Context(), "scope", randomTools(random, 600, 8, "other")))
 		got, err := s.Search(t.Context(), "scope", mcphybrid.StoreQuery{Vector: randomVector(random, 8), Limit: 5})
 		require.NoError(t, err)
 		assert.Len(t, got, 5)
