@@ -1,0 +1,168 @@
+package pgstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/mcphybrid/mcphybrid"
+)
+
+// Search implements [mcphybrid.VectorStore].
+func (s *Store) Search(ctx context.Context, scope string, q mcphybrid.StoreQuery) ([]mcphybrid.StoreMatch, error) {
+	found, err := s.search(ctx, scope, q)
+	return found, of(scope, err)
+}
+
+func (s *Store) search(ctx context.Context, scope string, q mcphybrid.StoreQuery) (found []mcphybrid.StoreMatch, err error) {
+	candidates, err := q.Check()
+	terms := anyOf(q.Words)
+	if err != nil || q.Limit <= 0 || terms == "" && q.Vector == nil {
+		return nil, cmp.Or(err, ctx.Err())
+	}
+	if q.Vector != nil {
+		if q.Vector, err = unit(q.Vector); err != nil {
+			return nil, err
+		}
+	}
+	table := s.table(scope)
+	err = s.ifThere(ctx, table, func(st tableState) error {
+		near := st.near && q.Vector != nil && q.Servers == nil && candidates <= maxEfSearch
+		sql, args := s.statement(table, &q, terms, candidates, near)
+		if near {
+			found, err = s.askNear(ctx, sql, args, max(candidates, s.opts.EfSearch))
+		} else {
+			rows, _ := s.pool.Query(ctx, sql, append([]any{s.mode}, args...)...)
+			found, err = pgx.CollectRows(rows, match)
+		}
+		if q.Vector != nil && codeOf(err) == dataException {
+			return fmt.Errorf("the query: %w: %w", mcphybrid.ErrDimensions, err)
+		}
+		return err
+	})
+	return found, err
+}
+
+func match(row pgx.CollectableRow) (m mcphybrid.StoreMatch, err error) {
+	err = row.Scan(&m.ID, &m.Server, &m.Score, &m.Words, &m.Similarity)
+	return m, err
+}
+
+// maxEfSearch is the most candidates that an HNSW index of pgvector returns.
+const maxEfSearch = 1000
+
+// askNear runs a statement that uses an HNSW index, of which the least number of
+// candidates is set for this transaction: a batch is one.
+func (s *Store) askNear(ctx context.Context, sql string, args []any, ef int) (found []mcphybrid.StoreMatch, err error) {
+	var batch pgx.Batch
+	batch.Queue("SELECT set_config('hnsw.ef_search', $1::text, true)", strconv.Itoa(min(ef, maxEfSearch)))
+	if s.iterative {
+		// Each change of a tool leaves its old vector in the index until a VACUUM.
+		batch.Queue("SELECT set_config('hnsw.iterative_scan', 'strict_order', true)")
+	}
+	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+		found, err = pgx.CollectRows(rows, match)
+		return err
+	})
+	return found, s.pool.SendBatch(ctx, &batch).Close()
+}
+
+// statement returns the statement that answers q, whose words are those of terms:
+// see anyOf. It has the candidates of each
+// side, of which one may be empty, and puts them together as [mcphybrid.Fuse]
+// does. With near it can use the index of the vectors, which is one of
+// embedding::vector(n); without, it asks for plain embedding, and all are read.
+func (s *Store) statement(table string, q *mcphybrid.StoreQuery, terms string, candidates int, near bool) (sql string, args []any) {
+	arg := func(v any, as string) string {
+		args = append(args, v)
+		return fmt.Sprintf("$%d::%s", len(args), as)
+	}
+	limit := arg(int64(candidates), "bigint")
+	filter := ""
+	if q.Servers != nil {
+		servers := []string{} // not NULL
+		for _, name := range q.Servers {
+			if storable(name) {
+				servers = append(servers, name)
+			}
+		}
+		filter = " AND server = ANY (" + arg(servers, "text[]") + ")"
+	}
+	empty := fmt.Sprintf("SELECT id, server, 0::float8 AS score FROM %s WHERE false", table)
+	words, similar := empty, empty
+	if terms != "" {
+		words = fmt.Sprintf(`SELECT id, server, rank / max(rank) OVER () AS score FROM (
+				SELECT id, server, ts_rank(terms, query)::float8 AS rank
+				FROM %s, websearch_to_tsquery(%s, %s) AS query
+				WHERE terms @@ query%s ORDER BY rank DESC, id LIMIT %s) best`,
+			table, s.config, arg(terms, "text"), filter, limit)
+	}
+	alpha := q.Alpha
+	switch {
+	case q.Vector == nil:
+		alpha = 0
+	case q.Words == "":
+		alpha = 1
+	}
+	if q.Vector != nil {
+		vector := arg(literal(q.Vector), "text") + "::" + s.vector + ".vector"
+		embedding, ties := "embedding", ", id"
+		if near {
+			embedding, ties = fmt.Sprintf("embedding::%s.vector(%d)", s.vector, len(q.Vector)), ""
+		}
+		// What is too far is left out after the limit: it is behind what is not.
+		similar = fmt.Sprintf(`SELECT id, server, 1 - distance AS score FROM (
+				SELECT id, server, %s OPERATOR(%s.<=>) %s AS distance FROM %s
+				WHERE embedding IS NOT NULL%s ORDER BY distance%s LIMIT %s) nearest
+				WHERE distance < 1 AND 1 - distance >= %s`,
+			embedding, s.vector, vector, table, filter, ties, limit, arg(q.Least, "float8"))
+	}
+	sql = fmt.Sprintf(`WITH by_words AS (%s), by_meaning AS (%s)
+		SELECT coalesce(w.id, v.id) AS id, coalesce(w.server, v.server),
+			%s * coalesce(v.score, 0) + %s * coalesce(w.score, 0) AS score, coalesce(w.score, 0), coalesce(v.score, 0)
+		FROM by_words w FULL JOIN by_meaning v ON v.id = w.id
+		ORDER BY score DESC, id LIMIT %s`,
+		words, similar, arg(alpha, "float8"), arg(1-alpha, "float8"), arg(int64(q.Limit), "bigint"))
+	return sql, args
+}
+
+// maxTerms bounds the words of a query: more say nothing new.
+const maxTerms = 100
+
+// anyOf returns the query of websearch_to_tsquery that finds texts with any of
+// the words: "create" or "issue". It is empty if there are none.
+func anyOf(words string) string {
+	var terms []string
+	seen := make(map[string]bool)
+	for term := range strings.FieldsSeq(separated(words)) {
+		if term = strings.ToLower(term); !seen[term] && len(terms) < maxTerms {
+			seen[term] = true
+			terms = append(terms, `"`+term+`"`)
+		}
+	}
+	return strings.Join(terms, " or ")
+}
+
+// separated returns the words of a text, separated by spaces. PostgreSQL would
+// take "owner/repo" for a file, "issues.list" for a host and "createIssue" for
+// one word; nothing that means something in a query is left either.
+func separated(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	var before rune
+	for _, r := range text {
+		switch {
+		case r == unicode.ReplacementChar || !unicode.In(r, unicode.L, unicode.N, unicode.M):
+			r = ' '
+		case unicode.IsUpper(r) && (unicode.IsLower(before) || unicode.IsDigit(before)):
+			b.WriteByte(' ')
+		}
+		b.WriteRune(r)
+		before = r
+	}
+	return b.String()
+}
