@@ -16,7 +16,7 @@ import (
 // Package storetest has the tests that every store must pass.
 type VectorStore interface {
 	// Upsert puts tools into a scope, each in the place of the one with its ID
-	// if there is one. It does all of it or, with an error, may have done a
+	// if there is one; of several with the same ID the last counts. It does all of it or, with an error, may have done a
 	// part; to do it again is harmless. All vectors of a scope have the same
 	// length: others are an [ErrDimensions].
 	Upsert(ctx context.Context, scope string, tools []StoredTool) error

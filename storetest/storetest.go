@@ -198,7 +198,17 @@ func replace(t *testing.T, r *run) {
 	r.put(t, a) // again
 	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0)}, "b")
 	r.finds(t, mcphybrid.StoreQuery{Vector: axis(4)}, "a")
+
+	// The last of several, and with and without a vector.
+	r.put(t, tool("c", "s", "other", 6, 0), mcphybrid.StoredTool{ID: "c", Sum: "none", Server: "s"})
+	r.finds(t, mcphybrid.StoreQuery{Vector: axis(6)})
 	sums, err := r.store.Sums(t.Context(), r.scope)
+	require.NoError(t, err)
+	assert.Equal(t, "none", sums["c"], "it is there")
+	r.put(t, mcphybrid.StoredTool{ID: "c", Sum: "none", Server: "s"}, tool("c", "s", "other", 6, 0))
+	r.finds(t, mcphybrid.StoreQuery{Vector: axis(6)}, "c")
+	require.NoError(t, r.store.Delete(t.Context(), r.scope, []string{"c"}))
+	sums, err = r.store.Sums(t.Context(), r.scope)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"a": "changed", "b": "sum of b"}, sums)
 }
@@ -403,6 +413,7 @@ func fails(t *testing.T, store mcphybrid.VectorStore, within time.Duration) {
 	_, err = store.Sums(ctx, "scope")
 	assert.Error(t, err)
 	assert.Error(t, store.Delete(ctx, "scope", []string{"a"}))
+	assert.Error(t, store.Drop(ctx, "scope"))
 	assert.Less(t, time.Since(begun), within+5*time.Second)
 	assert.False(t, errors.Is(err, mcphybrid.ErrDimensions))
 }
