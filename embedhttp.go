@@ -186,8 +186,11 @@ func (e *httpEmbedder) ask(ctx context.Context, texts []string) ([][]float32, er
 			return nil, cmp.Or(context.Cause(ctx), err)
 		}
 		// Many clients that were told to wait must not come back at once.
-		wait = max(wait, firstRetry<<min(try, 8)) + rand.N(firstRetry)
-		t := time.NewTimer(min(wait, maxRetry))
+		wait = min(max(wait, firstRetry<<min(try, 8))+rand.N(firstRetry), maxRetry)
+		if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
+			return nil, fmt.Errorf("%w; there is no time for another try", err)
+		}
+		t := time.NewTimer(wait)
 		select {
 		case <-t.C:
 		case <-ctx.Done():

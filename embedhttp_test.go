@@ -198,7 +198,12 @@ func TestHTTPEmbedderRetries(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		took, _, err = embed(t, ctx, 5, func(int) (*http.Response, error) { return answer(429, "999999", "later"), nil })
-		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.ErrorContains(t, err, "429: later; there is no time for another try")
+		between(t, took, 0, 0)
+		ctx, cancel = context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		took, _, err = embed(t, ctx, 5, func(int) (*http.Response, error) { return answer(429, "999999", "later"), nil })
+		assert.ErrorIs(t, err, context.Canceled)
 		assert.ErrorContains(t, err, "429: later")
 		between(t, took, time.Second, time.Second)
 

@@ -2,8 +2,11 @@ package mcphybrid
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -242,4 +245,96 @@ func TestSemanticOptions(t *testing.T) {
 	assert.Panics(t, func() { NewManager(&Options{Semantic: &SemanticOptions{}}) })
 	assert.Panics(t, func() { NewManager(&Options{Semantic: &SemanticOptions{Embedder: newConcepts(), Alpha: 1.1}}) })
 	assert.Panics(t, func() { NewManager(&Options{Semantic: &SemanticOptions{Embedder: newConcepts(), Timeout: -1}}) })
+}
+
+// A service that is slow, wrong, rate-limited or gone makes no search fail or
+// miss its deadline.
+func TestSearchWithBadService(t *testing.T) {
+	release := make(chan struct{})
+	for _, test := range []struct {
+		name  string
+		serve http.HandlerFunc
+		want  string
+	}{
+		{"slow", func(http.ResponseWriter, *http.Request) { <-release }, "deadline exceeded"},
+		{"wrong", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"data":[{"embedding":[1]}]}`) }, "it has 1 dimensions, want 5"},
+		{"rate-limited", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "60")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, "429 Too Many Requests"},
+		{"gone", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var bad atomic.Bool
+			e := newConcepts()
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if bad.Load() {
+					test.serve(w, r)
+					return
+				}
+				var in embeddingRequest
+				if !assert.NoError(t, json.NewDecoder(r.Body).Decode(&in)) {
+					return
+				}
+				var data []map[string]any
+				for _, text := range in.Input {
+					data = append(data, map[string]any{"embedding": e.vector(text)})
+				}
+				_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+			}))
+			defer s.Close()
+			client := new(http.Client)
+			defer client.CloseIdleConnections()
+			const timeout = 300 * time.Millisecond
+			m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{
+				Embedder: NewOpenAIEmbedder(HTTPEmbedderOptions{URL: s.URL, Model: "m", Dimensions: 5, Client: client}), Least: 0.5, Timeout: timeout,
+			}})
+			embedded(t, m, 5)
+			a := m.Find(t.Context(), "rain", SearchOptions{})
+			require.NoError(t, a.Err)
+			assert.Equal(t, []string{"mcp_s__forecast"}, hitNames(a.Hits))
+
+			bad.Store(true)
+			begun := time.Now()
+			a = m.Find(t.Context(), "tomorrow's weather", SearchOptions{})
+			assert.Less(t, time.Since(begun), timeout+2*time.Second)
+			assert.ErrorContains(t, a.Err, test.want)
+			assert.Equal(t, []string{"mcp_s__forecast"}, hitNames(a.Hits))
+			if test.name == "slow" {
+				close(release)
+			}
+		})
+	}
+}
+
+// SPEC D6: an outside store that had just these tools less than a day ago is not
+// asked what it has.
+func TestSpecD6Fingerprint(t *testing.T) {
+	cache, store := new(aStore), new(countingStore)
+	start := func() {
+		m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()},
+			Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Cache: cache, Least: 0.5}})
+		embedded(t, m, 5)
+		soon(t, func() bool { cache.mu.Lock(); defer cache.mu.Unlock(); return cache.data != nil })
+		assert.NotEmpty(t, m.Search("vet", 1))
+		require.NoError(t, m.Close())
+	}
+	start()
+	assert.EqualValues(t, 1, store.asked.Load())
+	start()
+	assert.EqualValues(t, 1, store.asked.Load())
+	cache.data = nil
+	start()
+	assert.EqualValues(t, 2, store.asked.Load())
+}
+
+// countingStore counts how often it is asked what it has.
+type countingStore struct {
+	MemoryStore
+	asked atomic.Int64
+}
+
+func (s *countingStore) Sums(ctx context.Context, scope string) (map[string]string, error) {
+	s.asked.Add(1)
+	return s.MemoryStore.Sums(ctx, scope)
 }
