@@ -31,7 +31,7 @@ type vectorRows struct {
 	dims    int       // 0 until there is a vector
 	vectors []float32 // of length 1, row by row; 0 where there is none
 	tools   []storedRow
-	gone    []bool // by row
+	states  []rowState // by row
 
 	words func() *Index // over the texts of all rows, made when it is asked for
 }
@@ -40,8 +40,15 @@ type vectorRows struct {
 type storedRow struct {
 	id, sum, server string
 	text            *Document
-	vector          bool
 }
+
+type rowState uint8
+
+const (
+	rowGone   rowState = iota
+	rowPlain           // without a vector
+	rowVector          // with one
+)
 
 func (s *MemoryStore) scope(name string, make_ bool) *memoryScope {
 	if sc, ok := s.scopes.Load(name); ok {
@@ -90,13 +97,13 @@ func (s *MemoryStore) Upsert(ctx context.Context, scope string, tools []StoredTo
 			return fmt.Errorf("mcphybrid: tool %q: %w", t.ID, err)
 		}
 	}
-	r := &vectorRows{dims: dims, vectors: old.vectors, tools: old.tools, gone: slices.Clone(old.gone)}
+	r := &vectorRows{dims: dims, vectors: old.vectors, tools: old.tools, states: slices.Clone(old.states)}
 	if old.dims == 0 { // rows without vectors may be there
 		r.vectors = make([]float32, dims*len(r.tools))
 	}
 	for _, t := range tools {
 		if i, ok := sc.at[t.ID]; ok {
-			r.gone[i] = true
+			r.states[i] = rowGone
 		}
 		sc.at[t.ID] = len(r.tools)
 		r.add(t)
@@ -106,12 +113,13 @@ func (s *MemoryStore) Upsert(ctx context.Context, scope string, tools []StoredTo
 }
 
 func (r *vectorRows) add(t StoredTool) {
-	r.tools = append(r.tools, storedRow{t.ID, t.Sum, t.Server, &Document{Server: t.Server, Name: t.ID, Description: t.Text}, t.Vector != nil})
-	r.gone = append(r.gone, false)
+	r.tools = append(r.tools, storedRow{t.ID, t.Sum, t.Server, &Document{Server: t.Server, Name: t.ID, Description: t.Text}})
 	r.vectors = append(r.vectors, make([]float32, r.dims)...)
 	if t.Vector == nil {
+		r.states = append(r.states, rowPlain)
 		return
 	}
+	r.states = append(r.states, rowVector)
 	sum := 0.0
 	for _, x := range t.Vector {
 		sum += float64(x) * float64(x)
@@ -128,9 +136,9 @@ func (sc *memoryScope) publish(r *vectorRows) {
 	if len(r.tools) > 2*len(sc.at)+minDead {
 		c := &vectorRows{dims: r.dims}
 		for i := range r.tools {
-			if !r.gone[i] {
+			if r.states[i] != rowGone {
 				sc.at[r.tools[i].id] = len(c.tools)
-				c.tools, c.gone = append(c.tools, r.tools[i]), append(c.gone, false)
+				c.tools, c.states = append(c.tools, r.tools[i]), append(c.states, r.states[i])
 				c.vectors = append(c.vectors, r.vectors[i*r.dims:(i+1)*r.dims]...)
 			}
 		}
@@ -151,10 +159,10 @@ func (s *MemoryStore) Delete(ctx context.Context, scope string, ids []string) er
 		return ctx.Err()
 	}
 	r := *sc.rows.Load()
-	r.gone = slices.Clone(r.gone)
+	r.states = slices.Clone(r.states)
 	for _, id := range ids {
 		if i, ok := sc.at[id]; ok {
-			r.gone[i] = true
+			r.states[i] = rowGone
 			delete(sc.at, id)
 		}
 	}
@@ -176,7 +184,7 @@ func (s *MemoryStore) Sums(ctx context.Context, scope string) (map[string]string
 	if sc := s.scope(scope, false); sc != nil {
 		r := sc.rows.Load()
 		for i, t := range r.tools {
-			if !r.gone[i] {
+			if r.states[i] != rowGone {
 				sums[t.id] = t.sum
 			}
 		}
@@ -207,13 +215,13 @@ func (s *MemoryStore) search(ctx context.Context, scope string, q StoreQuery, ke
 }
 
 func (r *vectorRows) search(q StoreQuery, candidates int, keep func(id string) bool) ([]StoreMatch, error) {
-	kept := func(row int) bool {
+	passes := func(row int) bool {
 		t := &r.tools[row]
-		return !r.gone[row] && (q.Servers == nil || slices.Contains(q.Servers, t.server)) && (keep == nil || keep(t.id))
+		return (q.Servers == nil || slices.Contains(q.Servers, t.server)) && (keep == nil || keep(t.id))
 	}
 	var words, similar []StoreMatch
 	if q.Words != "" {
-		for _, m := range r.words().Search(q.Words, candidates, kept) {
+		for _, m := range r.words().Search(q.Words, candidates, func(row int) bool { return r.states[row] != rowGone && passes(row) }) {
 			words = append(words, StoreMatch{ID: r.tools[m.Doc].id, Server: r.tools[m.Doc].server, Words: m.Score})
 		}
 	}
@@ -221,7 +229,10 @@ func (r *vectorRows) search(q StoreQuery, candidates int, keep func(id string) b
 		if len(q.Vector) != r.dims {
 			return nil, fmt.Errorf("mcphybrid: the query: %w: %d, not %d", ErrDimensions, len(q.Vector), r.dims)
 		}
-		similar = r.nearest(q.Vector, candidates, q.Least, kept)
+		if q.Servers == nil && keep == nil {
+			passes = nil // not to look at every tool
+		}
+		similar = r.nearest(q.Vector, candidates, q.Least, passes)
 	}
 	alpha := q.Alpha
 	switch {
@@ -233,9 +244,9 @@ func (r *vectorRows) search(q StoreQuery, candidates int, keep func(id string) b
 	return Fuse(words, similar, alpha, q.Limit), nil
 }
 
-// nearest returns the rows of the n vectors most similar to v that are kept, most
-// similar first and equal ones in the order of their IDs.
-func (r *vectorRows) nearest(v []float32, n int, least float64, kept func(row int) bool) []StoreMatch {
+// nearest returns the rows of the n vectors most similar to v that pass, if
+// passes is not nil, most similar first and equal ones in the order of their IDs.
+func (r *vectorRows) nearest(v []float32, n int, least float64, passes func(row int) bool) []StoreMatch {
 	sum := 0.0
 	for _, x := range v {
 		sum += float64(x) * float64(x)
@@ -246,15 +257,15 @@ func (r *vectorRows) nearest(v []float32, n int, least float64, kept func(row in
 	}
 	var best []StoreMatch
 	floor := float32(least)
-	for row := range r.tools {
-		t := &r.tools[row]
-		if !t.vector || !kept(row) {
+	for row, state := range r.states {
+		if state != rowVector || passes != nil && !passes(row) {
 			continue
 		}
 		similarity := dot(unit, r.vectors[row*r.dims:(row+1)*r.dims])
 		if similarity < floor || similarity <= 0 {
 			continue
 		}
+		t := &r.tools[row]
 		m := StoreMatch{ID: t.id, Server: t.server, Similarity: min(float64(similarity), 1)}
 		if len(best) == n {
 			if last := &best[n-1]; m.Similarity < last.Similarity || m.Similarity == last.Similarity && m.ID > last.ID {
