@@ -205,9 +205,10 @@ type Options struct {
 	Cache Store
 
 	// Trust says what becomes of a tool whose definition changes after it was
-	// first seen. What tools are known to be is kept in TrustStore, apart from
-	// the Cache, for as long as servers are; without one, as long as the Manager. If it
-	// can't be loaded and Trust is [TrustQuarantine], no server is started.
+	// first seen. What tools are known to be is kept in TrustStore; without one
+	// it is known for as long as the Manager lives. If it can't be loaded and
+	// Trust is [TrustQuarantine], no server is started. It belongs to one Manager
+	// at a time.
 	//
 	// If empty, [TrustWarn].
 	Trust      TrustPolicy
