@@ -2,8 +2,6 @@ package mcphybrid
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -56,23 +54,31 @@ const maxGone = 10_000
 // noteGone sets c.gone: what has left since prev, and what had left before and
 // is not back.
 func (c *catalog) noteGone(prev *catalog) {
-	c.gone = prev.gone
-	changed := slices.ContainsFunc(prev.tools, func(t *BridgeTool) bool { return c.byName[t.name].tool == nil })
-	for name := range prev.gone {
-		changed = changed || c.byName[name].tool != nil
+	there := func(name string) bool { return c.byName[name].tool != nil }
+	var left []*BridgeTool
+	for _, t := range prev.tools {
+		if !there(t.name) {
+			left = append(left, t)
+		}
 	}
-	if !changed {
+	back := false
+	for name := range prev.gone {
+		back = back || there(name)
+	}
+	if len(left) == 0 && !back {
+		c.gone = prev.gone
 		return
 	}
-	c.gone = make(map[string]goneTool)
+	c.gone = make(map[string]goneTool, len(prev.gone)+len(left))
 	for name, g := range prev.gone {
-		c.gone[name] = g
+		if !there(name) {
+			c.gone[name] = g
+		}
 	}
 	now := time.Now()
-	for _, t := range prev.tools {
+	for _, t := range left {
 		c.gone[t.name] = goneTool{t.def.server, now}
 	}
-	maps.DeleteFunc(c.gone, func(name string, _ goneTool) bool { return c.byName[name].tool != nil })
 	if len(c.gone) > maxGone {
 		c.gone = nil
 	}
