@@ -31,6 +31,13 @@ func TestSpecD2JustInTime(t *testing.T) {
 	}
 }
 
+// SPEC D9: what a selected tool needs comes along.
+func TestSpecD9Related(t *testing.T) {
+	m, _ := newTestManager(t, &Options{JustInTime: &JustInTimeOptions{Threshold: -1, Results: 1}, Servers: []ServerConfig{meaningTools()},
+		Needs: map[string][]string{"mcp_s__forecast": {"mcp_s__plan_route"}}})
+	assert.Equal(t, []string{"mcp_s__forecast", "mcp_s__plan_route"}, toolNames(m.SelectFor(t.Context(), "tomorrow's weather")))
+}
+
 // SPEC D7, D8: the model is told how to ask for more, and the answer is read
 // for it.
 func TestSpecD8SearchDirectives(t *testing.T) {
