@@ -176,9 +176,10 @@ func (se *semantic) sync(ctx context.Context) (err error) {
 			se.progress.Store(&last)
 		}
 	}()
-	cache := loadVectors(se.Cache, se.Embedder.Model(), se.log)
+	var cache *vectorCache // read when something is missing
 	print := fingerprintOf(wanted)
 	if !se.known {
+		cache = loadVectors(se.Cache, se.Embedder.Model(), se.log)
 		if _, own := se.Store.(*MemoryStore); !own && cache.fresh(print) {
 			se.stored = sumsOf(wanted)
 		} else if se.stored, err = se.Store.Sums(ctx, se.Scope); err != nil {
@@ -200,6 +201,12 @@ func (se *semantic) sync(ctx context.Context) (err error) {
 	missing := slices.DeleteFunc(slices.Clone(wanted), func(w wantedTool) bool { return se.stored[w.ID] == w.Sum })
 	p.done = len(wanted) - len(missing)
 	se.note(p, nil)
+	if cache == nil && len(missing) == 0 {
+		return nil
+	}
+	if cache == nil {
+		cache = loadVectors(se.Cache, se.Embedder.Model(), se.log)
+	}
 	for batch := range slices.Chunk(missing, embedBatch) {
 		if err := se.embed(ctx, batch, cache); err != nil {
 			return fmt.Errorf("embedding: %w", err)
@@ -316,8 +323,12 @@ var (
 func (se *semantic) search(ctx context.Context, query string, keep func(name string) bool) ([]StoreMatch, error) {
 	p := se.progress.Load()
 	switch {
+	case strings.TrimSpace(query) == "":
+		return nil, nil
 	case p == nil:
 		return nil, errNotEmbedded
+	case p.total == 0:
+		return nil, nil
 	case p.done == 0 && p.total > 0:
 		return nil, cmp.Or(p.err, errNotEmbedded)
 	}
@@ -344,7 +355,7 @@ func (se *semantic) search(ctx context.Context, query string, keep func(name str
 }
 
 func (se *semantic) ask(ctx context.Context, query string, keep func(name string) bool) ([]StoreMatch, error) {
-	vector, err := se.Embedder.EmbedQuery(ctx, query)
+	vector, err := se.Embedder.EmbedQuery(ctx, strings.ToValidUTF8(query[:min(len(query), maxEmbeddedText)], ""))
 	if err == nil {
 		err = checkVector(vector, cmp.Or(se.Embedder.Dimensions(), len(vector)))
 	}

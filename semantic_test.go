@@ -123,6 +123,9 @@ func TestSpecC1FindsByMeaning(t *testing.T) {
 	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*groom"}}})
 	assert.Equal(t, []string{"mcp_s__walk_dog"}, hitNames(s.Search("dog", 5)))
 	assert.Empty(t, s.Search("zebra", 5))
+	e.query = func(context.Context) error { t.Error("it is asked for nothing"); return nil }
+	assert.NoError(t, s.Find(t.Context(), " \n", SearchOptions{}).Err)
+	e.query = nil
 	result, err := s.Call(t.Context(), SearchToolName, `{"query":"drive"}`)
 	require.NoError(t, err)
 	assert.Contains(t, resultText(t, result), "plan_route")
