@@ -59,6 +59,13 @@ func (e *ChangedError) Unwrap() error {
 	return nil
 }
 
+// Marks returns what in the new definition looks as if it was meant to steer the
+// model, as [Manager.Marks] does for tools of the catalog, but for names of
+// other servers' tools.
+func (e *ChangedError) Marks() []Mark {
+	return marksIn(e.Definition, func(string) bool { return false })
+}
+
 // A trust remembers what the tools of servers are known to be.
 type trust struct {
 	policy TrustPolicy
