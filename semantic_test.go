@@ -301,7 +301,8 @@ func TestSearchWithBadService(t *testing.T) {
 			begun := time.Now()
 			a = m.Find(t.Context(), "tomorrow's weather", SearchOptions{})
 			assert.Less(t, time.Since(begun), timeout+2*time.Second)
-			assert.ErrorContains(t, a.Err, test.want)
+			require.Error(t, a.Err)
+			assert.Regexp(t, test.want+"|deadline exceeded", a.Err.Error(), "on a busy machine time may be up before")
 			assert.Equal(t, []string{"mcp_s__forecast"}, hitNames(a.Hits))
 			if test.name == "slow" {
 				close(release)
