@@ -28,7 +28,8 @@ func (s *server) call(ctx context.Context, d *definition, args json.RawMessage) 
 			if bad := new(badRequestError); errors.As(err, &bad) {
 				c.tellChanged() // a listing shows whether the session is known
 			}
-			if !isLost(err) {
+			closed := errors.Is(err, context.Canceled) && ctx.Err() == nil // the connection, while it was called
+			if !isLost(err) && !closed {
 				return result, s.told(err)
 			}
 			err = c.explain(err)

@@ -255,6 +255,29 @@ func TestHTTPServerForgetsItsSession(t *testing.T) {
 	assert.Equal(t, before, m.InlineTools())
 }
 
+// A connection that is given up takes the calls over it with it, and they say so.
+func TestConnectionIsGivenUpDuringACall(t *testing.T) {
+	called := make(chan struct{})
+	s := mcpserver.NewMCPServer("web", "1")
+	s.AddTool(mcp.NewTool("hang"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		close(called)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	url := serveHTTP(t, mcpserver.NewStreamableHTTPServer(s), "127.0.0.1:0")
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "web", URL: url}}})
+	srv := m.sources[0].server
+	go func() {
+		<-called
+		srv.mu.Lock()
+		c := srv.conn
+		srv.mu.Unlock()
+		srv.lose(c, errors.New("its other stream broke"))
+	}()
+	_, err := m.Call(t.Context(), "mcp_web__hang", nil)
+	assert.ErrorIs(t, err, ErrServerDown)
+}
+
 // A tool that leaves while it is called is told to be gone.
 func TestToolLeavesDuringItsCall(t *testing.T) {
 	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true))
