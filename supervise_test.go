@@ -255,27 +255,21 @@ func TestHTTPServerForgetsItsSession(t *testing.T) {
 	assert.Equal(t, before, m.InlineTools())
 }
 
-// A connection that is given up takes the calls over it with it, and they say so.
+// A call over a connection that is just being given up says that it was lost,
+// and not that the caller has ended it.
 func TestConnectionIsGivenUpDuringACall(t *testing.T) {
-	called := make(chan struct{})
 	s := mcpserver.NewMCPServer("web", "1")
-	s.AddTool(mcp.NewTool("hang"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		close(called)
-		<-ctx.Done()
-		return nil, ctx.Err()
-	})
+	s.AddTools(echoTool("echo", "Echoes"))
 	url := serveHTTP(t, mcpserver.NewStreamableHTTPServer(s), "127.0.0.1:0")
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "web", URL: url}}})
 	srv := m.sources[0].server
-	go func() {
-		<-called
-		srv.mu.Lock()
-		c := srv.conn
-		srv.mu.Unlock()
-		srv.lose(c, errors.New("its other stream broke"))
-	}()
-	_, err := m.Call(t.Context(), "mcp_web__hang", nil)
+	srv.mu.Lock()
+	c := srv.conn
+	srv.mu.Unlock()
+	require.NoError(t, c.client.Close())
+	_, err := m.Call(t.Context(), "mcp_web__echo", nil)
 	assert.ErrorIs(t, err, ErrServerDown)
+	soon(t, func() bool { _, err := m.Call(t.Context(), "mcp_web__echo", nil); return err == nil })
 }
 
 // A tool that leaves while it is called is told to be gone.
