@@ -260,7 +260,8 @@ func TestHTTPServerForgetsItsSession(t *testing.T) {
 func TestConnectionIsGivenUpDuringACall(t *testing.T) {
 	s := mcpserver.NewMCPServer("web", "1")
 	s.AddTools(echoTool("echo", "Echoes"))
-	url := serveHTTP(t, mcpserver.NewStreamableHTTPServer(s), "127.0.0.1:0")
+	url := serveHTTP(t, mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true),
+		mcpserver.WithStreamableHTTPProtocolVersions(mcp.LATEST_LEGACY_PROTOCOL_VERSION)), "127.0.0.1:0")
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "web", URL: url}}})
 	srv := m.sources[0].server
 	srv.mu.Lock()
