@@ -28,8 +28,7 @@ func (s *server) call(ctx context.Context, d *definition, args json.RawMessage) 
 			if bad := new(badRequestError); errors.As(err, &bad) {
 				c.tellChanged() // a listing shows whether the session is known
 			}
-			closed := errors.Is(err, context.Canceled) && ctx.Err() == nil // the connection, while it was called
-			if !isLost(err) && !closed {
+			if !isLostIn(ctx, err) {
 				return result, s.told(err)
 			}
 			err = c.explain(err)
@@ -39,6 +38,12 @@ func (s *server) call(ctx context.Context, d *definition, args json.RawMessage) 
 			}
 		}
 	})
+}
+
+// isLostIn is isLost for a call with ctx: if not the caller has ended it, it was
+// closed with the connection.
+func isLostIn(ctx context.Context, err error) bool {
+	return isLost(err) || errors.Is(err, context.Canceled) && ctx.Err() == nil
 }
 
 // serving returns the connection, which is not given up for want of calls until

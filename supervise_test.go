@@ -271,6 +271,12 @@ func TestConnectionIsGivenUpDuringACall(t *testing.T) {
 	_, err := m.Call(t.Context(), "mcp_web__echo", nil)
 	assert.ErrorIs(t, err, ErrServerDown)
 	soon(t, func() bool { _, err := m.Call(t.Context(), "mcp_web__echo", nil); return err == nil })
+
+	closed := fmt.Errorf("transport error: %w", context.Canceled) // what mcp-go says if it is closed a moment earlier
+	assert.True(t, isLostIn(t.Context(), closed))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.False(t, isLostIn(ctx, closed))
 }
 
 // A tool that leaves while it is called is told to be gone.
