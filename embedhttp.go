@@ -53,8 +53,8 @@ type HTTPEmbedderOptions struct {
 
 // NewOpenAIEmbedder returns an embedder for services with OpenAI's
 // /embeddings, as vLLM, LM Studio, llama.cpp and text-embeddings-inference have it too.
-// It panics if the options lack a URL or a model.
-func NewOpenAIEmbedder(opts HTTPEmbedderOptions) Embedder {
+// It is an error if the options lack a URL or a model.
+func NewOpenAIEmbedder(opts HTTPEmbedderOptions) (Embedder, error) {
 	return newHTTPEmbedder(opts, "/embeddings", func(answer []byte) ([][]float32, error) {
 		var in struct {
 			Data []struct {
@@ -79,9 +79,9 @@ func NewOpenAIEmbedder(opts HTTPEmbedderOptions) Embedder {
 	})
 }
 
-// NewOllamaEmbedder returns an embedder for Ollama's /api/embed. It panics if
-// the options lack a URL or a model.
-func NewOllamaEmbedder(opts HTTPEmbedderOptions) Embedder {
+// NewOllamaEmbedder returns an embedder for Ollama's /api/embed. It is an
+// error if the options lack a URL or a model.
+func NewOllamaEmbedder(opts HTTPEmbedderOptions) (Embedder, error) {
 	return newHTTPEmbedder(opts, "/api/embed", func(answer []byte) ([][]float32, error) {
 		var in struct{ Embeddings [][]float32 }
 		if err := json.Unmarshal(answer, &in); err != nil {
@@ -98,13 +98,13 @@ type httpEmbedder struct {
 	read func(answer []byte) ([][]float32, error)
 }
 
-func newHTTPEmbedder(opts HTTPEmbedderOptions, path string, read func([]byte) ([][]float32, error)) *httpEmbedder {
-	address, err := url.Parse(opts.URL)
+func newHTTPEmbedder(opts HTTPEmbedderOptions, path string, read func([]byte) ([][]float32, error)) (Embedder, error) {
+	address, err := url.Parse(opts.URL) // its error would show what is secret in it
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
-		panic("mcphybrid: HTTPEmbedderOptions.URL is no URL with http or https and a host")
+		return nil, errors.New("mcphybrid: the embedder's URL is not one with http:// or https:// and a host")
 	}
 	if opts.Model == "" {
-		panic("mcphybrid: HTTPEmbedderOptions.Model is empty")
+		return nil, errors.New("mcphybrid: the embedder has no model")
 	}
 	opts.BatchSize = max(cmp.Or(opts.BatchSize, 64), 1)
 	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
@@ -112,7 +112,7 @@ func newHTTPEmbedder(opts HTTPEmbedderOptions, path string, read func([]byte) ([
 	if opts.Client == nil {
 		opts.Client = http.DefaultClient
 	}
-	return &httpEmbedder{opts: opts, url: strings.TrimRight(opts.URL, "/") + path, read: read}
+	return &httpEmbedder{opts: opts, url: strings.TrimRight(opts.URL, "/") + path, read: read}, nil
 }
 
 func (e *httpEmbedder) Model() string   { return e.opts.Model }

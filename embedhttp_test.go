@@ -72,11 +72,12 @@ func TestHTTPEmbedders(t *testing.T) {
 				requests = append(requests, in)
 			})
 			opts := HTTPEmbedderOptions{URL: s.URL, Model: "m", Key: "sk-1234567890", Dimensions: 2, BatchSize: 3, TextPrefix: "p: ", QueryPrefix: "query: "}
-			e := NewOllamaEmbedder(opts)
+			e, err := NewOllamaEmbedder(opts)
 			if kind == "openai" {
 				opts.URL += "/v1/"
-				e = NewOpenAIEmbedder(opts)
+				e, err = NewOpenAIEmbedder(opts)
 			}
+			require.NoError(t, err)
 			vectors, err := e.Embed(t.Context(), []string{"", "a", "bb", "ccc", "dddd"})
 			require.NoError(t, err)
 			assert.Equal(t, [][]float32{{3, 1}, {4, 1}, {5, 1}, {6, 1}, {7, 1}}, vectors)
@@ -126,8 +127,9 @@ func TestHTTPEmbedderBadAnswers(t *testing.T) {
 				_, _ = io.WriteString(w, test.answer)
 			}))
 			defer s.Close()
-			e := NewOpenAIEmbedder(HTTPEmbedderOptions{URL: s.URL, Model: "m", Key: "sk-1234567890", Retries: -1})
-			_, err := e.Embed(t.Context(), []string{"a", "b"})
+			e, err := NewOpenAIEmbedder(HTTPEmbedderOptions{URL: s.URL, Model: "m", Key: "sk-1234567890", Retries: -1})
+			require.NoError(t, err)
+			_, err = e.Embed(t.Context(), []string{"a", "b"})
 			if test.want == "" {
 				assert.NoError(t, err)
 				return
@@ -159,9 +161,10 @@ func answer(status int, header, text string) *http.Response {
 func TestHTTPEmbedderRetries(t *testing.T) {
 	const good = `{"data":[{"embedding":[1,2]}]}`
 	embed := func(t *testing.T, ctx context.Context, retries int, serve func(try int) (*http.Response, error)) (took time.Duration, tries int, err error) {
-		e := NewOpenAIEmbedder(HTTPEmbedderOptions{URL: "http://localhost", Model: "m", Retries: retries, Client: &http.Client{
+		e, err := NewOpenAIEmbedder(HTTPEmbedderOptions{URL: "http://localhost", Model: "m", Retries: retries, Client: &http.Client{
 			Transport: aTransport(func(*http.Request) (*http.Response, error) { tries++; return serve(tries) }),
 		}})
+		require.NoError(t, err)
 		begun := time.Now()
 		_, err = e.Embed(ctx, []string{"a"})
 		return time.Since(begun), tries, err
@@ -221,14 +224,18 @@ func TestHTTPEmbedderHangs(t *testing.T) {
 	defer close(release)
 	client := new(http.Client)
 	defer client.CloseIdleConnections()
-	e := NewOllamaEmbedder(HTTPEmbedderOptions{URL: s.URL, Model: "m", Timeout: 50 * time.Millisecond, Retries: -1, Client: client})
-	_, err := e.EmbedQuery(t.Context(), "x")
+	e, err := NewOllamaEmbedder(HTTPEmbedderOptions{URL: s.URL, Model: "m", Timeout: 50 * time.Millisecond, Retries: -1, Client: client})
+	require.NoError(t, err)
+	_, err = e.EmbedQuery(t.Context(), "x")
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
 func TestHTTPEmbedderOptions(t *testing.T) {
-	for _, opts := range []HTTPEmbedderOptions{{}, {URL: "http://x"}, {Model: "m"}, {URL: "ftp://x", Model: "m"}, {URL: "localhost:1", Model: "m"}} {
-		assert.Panics(t, func() { NewOpenAIEmbedder(opts) })
+	for _, opts := range []HTTPEmbedderOptions{{}, {URL: "http://x"}, {Model: "m"}, {URL: "ftp://x", Model: "m"}, {URL: "localhost:1", Model: "m"}, {URL: "http://me:s3cret@[x/", Model: "m"}} {
+		e, err := NewOpenAIEmbedder(opts)
+		assert.Nil(t, e)
+		require.Error(t, err)
+		assert.NotContains(t, err.Error(), "s3cret")
 	}
 }
 
@@ -243,10 +250,12 @@ func TestCheckVectors(t *testing.T) {
 
 func FuzzEmbeddings(f *testing.F) {
 	f.Add([]byte(`{"data":[{"index":0,"embedding":[1,2]}],"embeddings":[[1,2]]}`))
+	openAI, err := NewOpenAIEmbedder(HTTPEmbedderOptions{URL: "http://x", Model: "m"})
+	require.NoError(f, err)
+	ollama, err := NewOllamaEmbedder(HTTPEmbedderOptions{URL: "http://x", Model: "m"})
+	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, e := range []Embedder{
-			NewOpenAIEmbedder(HTTPEmbedderOptions{URL: "http://x", Model: "m"}), NewOllamaEmbedder(HTTPEmbedderOptions{URL: "http://x", Model: "m"}),
-		} {
+		for _, e := range []Embedder{openAI, ollama} {
 			vectors, err := e.(*httpEmbedder).read(data)
 			if err == nil {
 				_ = checkVectors(vectors, 1, 2)

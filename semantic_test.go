@@ -289,9 +289,10 @@ func TestSearchWithBadService(t *testing.T) {
 			client := new(http.Client)
 			defer client.CloseIdleConnections()
 			const timeout = 300 * time.Millisecond
-			m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{
-				Embedder: NewOpenAIEmbedder(HTTPEmbedderOptions{URL: s.URL, Model: "m", Dimensions: 5, Client: client}), Least: 0.5, Timeout: timeout,
-			}})
+			service, err := NewOpenAIEmbedder(HTTPEmbedderOptions{URL: s.URL, Model: "m", Dimensions: 5, Client: client})
+			require.NoError(t, err)
+			m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()},
+				Semantic: &SemanticOptions{Embedder: service, Least: 0.5, Timeout: timeout}})
 			embedded(t, m, 5)
 			a := m.Find(t.Context(), "rain", SearchOptions{})
 			require.NoError(t, a.Err)

@@ -54,13 +54,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	opts := mcphybrid.HTTPEmbedderOptions{URL: cmp.Or(*ollama, *openai), Model: *model, Key: os.Getenv("EMBEDDING_KEY")}
 	var embedder mcphybrid.Embedder = letters{}
+	var err error
 	switch {
 	case *ollama != "" && *openai != "":
 		return errors.New("-ollama and -openai are two services")
 	case *ollama != "":
-		embedder = mcphybrid.NewOllamaEmbedder(opts)
+		embedder, err = mcphybrid.NewOllamaEmbedder(opts)
 	case *openai != "":
-		embedder = mcphybrid.NewOpenAIEmbedder(opts)
+		embedder, err = mcphybrid.NewOpenAIEmbedder(opts)
+	}
+	if err != nil {
+		return err
 	}
 	return show(ctx, *tools, *query, *n, embedder, stdout, stderr)
 }

@@ -47,6 +47,7 @@ func TestSemanticErrors(t *testing.T) {
 	for want, args := range map[string][]string{
 		"-query is needed": {},
 		"two services":     {"-query", "x", "-ollama", "http://a", "-openai", "http://b"},
+		"is not one with":  {"-query", "x", "-ollama", "localhost:11434"},
 		"no such file":     {"-query", "x", "-tools", "nowhere.jsonl"},
 		"/dev/null has no": {"-query", "x", "-tools", "/dev/null"},
 	} {

@@ -20,8 +20,14 @@ func Example() {
 	defer client.Close()
 
 	const model = "text-embedding-3-small"
+	embedder, err := mcphybrid.NewOpenAIEmbedder(mcphybrid.HTTPEmbedderOptions{
+		URL: "https://api.openai.com/v1", Model: model, Key: os.Getenv("OPENAI_API_KEY"),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
 	manager := mcphybrid.NewManager(&mcphybrid.Options{Semantic: &mcphybrid.SemanticOptions{
-		Embedder: mcphybrid.NewOpenAIEmbedder(mcphybrid.HTTPEmbedderOptions{Model: model}),
+		Embedder: embedder,
 		Store:    qdrantstore.New(client, &qdrantstore.Options{Model: model}),
 	}})
 	defer manager.Close()
