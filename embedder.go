@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 )
@@ -46,15 +47,36 @@ func checkVector(v []float32, dims int) error {
 	if len(v) != dims || dims == 0 {
 		return fmt.Errorf("it has %d dimensions, want %d", len(v), dims)
 	}
+	_, err := vectorLength(v)
+	return err
+}
+
+// vectorLength returns the Euclidean length of v.
+func vectorLength(v []float32) (float64, error) {
 	sum := 0.0
 	for _, x := range v {
-		sum += float64(x) * float64(x)
+		sum += float64(x) * float64(x) // never too large for a float64
 	}
 	switch {
 	case math.IsNaN(sum) || math.IsInf(sum, 0):
-		return fmt.Errorf("it has elements that are no numbers")
+		return 0, errors.New("it has elements that are no numbers")
 	case sum == 0:
-		return fmt.Errorf("it is zero")
+		return 0, errors.New("it is zero")
 	}
-	return nil
+	return math.Sqrt(sum), nil
+}
+
+// UnitVector returns the vector of length 1 in the direction of v, in which
+// stores keep vectors: the squares of others can be too large for a float32, or
+// too small. It is an error if v is zero or has elements that are no numbers.
+func UnitVector(v []float32) ([]float32, error) {
+	length, err := vectorLength(v)
+	if err != nil {
+		return nil, err
+	}
+	unit := make([]float32, len(v))
+	for i, x := range v {
+		unit[i] = float32(float64(x) / length)
+	}
+	return unit, nil
 }

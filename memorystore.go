@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -85,49 +84,45 @@ func (s *MemoryStore) Upsert(ctx context.Context, scope string, tools []StoredTo
 	sc := s.scope(scope, true)
 	old := sc.rows.Load()
 	dims := old.dims
-	for _, t := range tools {
+	units := make([][]float32, len(tools))
+	for i, t := range tools {
 		if t.Vector == nil {
 			continue
 		}
+		var err error
 		dims = cmp.Or(dims, len(t.Vector))
 		if len(t.Vector) != dims {
 			return fmt.Errorf("mcphybrid: tool %q: %w: %d, not the %d of scope %q", t.ID, ErrDimensions, len(t.Vector), dims, scope)
 		}
-		if err := checkVector(t.Vector, dims); err != nil {
-			return fmt.Errorf("mcphybrid: tool %q: %w", t.ID, err)
+		if units[i], err = UnitVector(t.Vector); err != nil {
+			return fmt.Errorf("mcphybrid: tool %q: its vector: %w", t.ID, err)
 		}
 	}
 	r := &vectorRows{dims: dims, vectors: old.vectors, tools: old.tools, states: slices.Clone(old.states)}
 	if old.dims == 0 { // rows without vectors may be there
 		r.vectors = make([]float32, dims*len(r.tools))
 	}
-	for _, t := range tools {
-		if i, ok := sc.at[t.ID]; ok {
-			r.states[i] = rowGone
+	for i, t := range tools {
+		if before, ok := sc.at[t.ID]; ok {
+			r.states[before] = rowGone
 		}
 		sc.at[t.ID] = len(r.tools)
-		r.add(t)
+		r.add(t, units[i])
 	}
 	sc.publish(r)
 	return nil
 }
 
-func (r *vectorRows) add(t StoredTool) {
+// add appends a tool with its vector, of length 1 or nil.
+func (r *vectorRows) add(t StoredTool, unit []float32) {
 	r.tools = append(r.tools, storedRow{t.ID, t.Sum, t.Server, &Document{Server: t.Server, Name: t.ID, Description: t.Text}})
-	r.vectors = append(r.vectors, make([]float32, r.dims)...)
-	if t.Vector == nil {
+	if unit == nil {
 		r.states = append(r.states, rowPlain)
+		r.vectors = append(r.vectors, make([]float32, r.dims)...)
 		return
 	}
 	r.states = append(r.states, rowVector)
-	sum := 0.0
-	for _, x := range t.Vector {
-		sum += float64(x) * float64(x)
-	}
-	row, by := r.vectors[len(r.vectors)-r.dims:], 1/math.Sqrt(sum)
-	for i, x := range t.Vector {
-		row[i] = float32(float64(x) * by)
-	}
+	r.vectors = append(r.vectors, unit...)
 }
 
 // publish makes r what searches see. When more rows are gone than there, the
@@ -232,7 +227,11 @@ func (r *vectorRows) search(q StoreQuery, candidates int, keep func(id string) b
 		if q.Servers == nil && keep == nil {
 			passes = nil // not to look at every tool
 		}
-		similar = r.nearest(q.Vector, candidates, q.Least, passes)
+		unit, err := UnitVector(q.Vector)
+		if err != nil {
+			return nil, fmt.Errorf("mcphybrid: the query's vector: %w", err)
+		}
+		similar = r.nearest(unit, candidates, q.Least, passes)
 	}
 	alpha := q.Alpha
 	switch {
@@ -244,17 +243,9 @@ func (r *vectorRows) search(q StoreQuery, candidates int, keep func(id string) b
 	return Fuse(words, similar, alpha, q.Limit), nil
 }
 
-// nearest returns the rows of the n vectors most similar to v that pass, if
-// passes is not nil, most similar first and equal ones in the order of their IDs.
-func (r *vectorRows) nearest(v []float32, n int, least float64, passes func(row int) bool) []StoreMatch {
-	sum := 0.0
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	unit := make([]float32, len(v))
-	for i, x := range v {
-		unit[i] = float32(float64(x) / math.Sqrt(sum))
-	}
+// nearest returns the rows of the n vectors most similar to unit, which has length
+// 1, that pass if passes is not nil, most similar first and equal ones in the order of their IDs.
+func (r *vectorRows) nearest(unit []float32, n int, least float64, passes func(row int) bool) []StoreMatch {
 	var best []StoreMatch
 	floor := float32(least)
 	for row, state := range r.states {

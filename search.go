@@ -186,15 +186,14 @@ func (v view) hits(named []int, found []Hit, n, perServer int) []Hit {
 	if len(found) > 0 {
 		top = found[0].Score
 	}
-	there := make(map[*BridgeTool]bool, len(named))
 	for _, doc := range named {
-		there[v.deferred[doc]] = true
 		hits = append(hits, Hit{Tool: v.deferred[doc], Score: top})
 	}
 	from := make(map[string]int)
 	for _, h := range found {
 		server := h.Tool.def.server
-		if there[h.Tool] || perServer > 0 && from[server] == perServer {
+		isNamed := slices.ContainsFunc(hits[:len(named)], func(n Hit) bool { return n.Tool == h.Tool })
+		if isNamed || perServer > 0 && from[server] == perServer {
 			continue
 		}
 		from[server]++

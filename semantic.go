@@ -86,8 +86,9 @@ type semantic struct {
 	begun sync.Once
 	wake  chan struct{} // holds one: there is a newer catalog
 
-	stored map[string]string // sums by ID, as far as known; only used by run
-	known  bool              // stored is what the store has
+	made   map[*BridgeTool]wantedTool // of the last catalog; only used by run, as are the next two
+	stored map[string]string          // sums by ID, as far as known
+	known  bool                       // stored is what the store has
 
 	progress atomic.Pointer[embeddingProgress]
 	asking   chan struct{} // holds one for each query that is under way
@@ -279,12 +280,19 @@ func (se *semantic) embed(ctx context.Context, tools []wantedTool, cache *vector
 // wanted returns what of a catalog should be stored, in its order.
 func (se *semantic) wanted(c *catalog) []wantedTool {
 	list := make([]wantedTool, len(c.deferred))
+	made := make(map[*BridgeTool]wantedTool, len(list))
 	for i, t := range c.deferred {
+		if w, ok := se.made[t]; ok {
+			list[i], made[t] = w, w
+			continue
+		}
 		text := embeddedText(t.def)
 		key := keyOf(se.Embedder.Model(), text)
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s %x", t.def.server, key))
 		list[i] = wantedTool{StoredTool{ID: t.name, Sum: hex.EncodeToString(sum[:16]), Server: t.def.server, Text: text}, key}
+		made[t] = list[i]
 	}
+	se.made = made
 	return list
 }
 

@@ -25,7 +25,7 @@ func (s *Store) search(ctx context.Context, scope string, q mcphybrid.StoreQuery
 		return nil, cmp.Or(err, ctx.Err())
 	}
 	if q.Vector != nil {
-		if q.Vector, err = unit(q.Vector); err != nil {
+		if q.Vector, err = mcphybrid.UnitVector(q.Vector); err != nil {
 			return nil, err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -63,8 +62,8 @@ func checked(tools []mcphybrid.StoredTool) ([]mcphybrid.StoredTool, int, error) 
 			if len(t.Vector) != dims {
 				return nil, 0, fmt.Errorf("tool %q: %w: %d, not %d", t.ID, mcphybrid.ErrDimensions, len(t.Vector), dims)
 			}
-			if t.Vector, err = unit(t.Vector); err != nil {
-				return nil, 0, fmt.Errorf("tool %q: %w", t.ID, err)
+			if t.Vector, err = mcphybrid.UnitVector(t.Vector); err != nil {
+				return nil, 0, fmt.Errorf("tool %q: its vector: %w", t.ID, err)
 			}
 		}
 		last[t.ID] = t
@@ -75,27 +74,6 @@ func checked(tools []mcphybrid.StoredTool) ([]mcphybrid.StoredTool, int, error) 
 	}
 	slices.SortFunc(list, func(a, b mcphybrid.StoredTool) int { return cmp.Compare(a.ID, b.ID) })
 	return list, dims, nil
-}
-
-// unit returns a vector of the same direction and the length 1: pgvector sums
-// squares in 32 bits, in which those of very small and very large elements
-// are lost.
-func unit(v []float32) ([]float32, error) {
-	sum := 0.0
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	switch {
-	case math.IsNaN(sum) || math.IsInf(sum, 0):
-		return nil, errors.New("its vector has elements that are no numbers")
-	case sum == 0:
-		return nil, errors.New("its vector is zero")
-	}
-	u, by := make([]float32, len(v)), 1/math.Sqrt(sum)
-	for i, x := range v {
-		u[i] = float32(float64(x) * by)
-	}
-	return u, nil
 }
 
 // literal returns a vector as pgvector reads it: [1,0.5,-2e-7]. It is sent as

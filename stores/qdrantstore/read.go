@@ -1,0 +1,141 @@
+package qdrantstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/qdrant/go-client/qdrant"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Sums implements [mcphybrid.VectorStore].
+func (s *Store) Sums(ctx context.Context, scope string) (map[string]string, error) {
+	name := s.opts.Collection(scope)
+	sums, err := s.sums(ctx, name+bareSuffix)
+	if err == nil {
+		var full map[string]string
+		full, err = s.sums(ctx, name)
+		maps.Copy(sums, full)
+	}
+	if err != nil {
+		return nil, failed(ctx, scope, "listing", err)
+	}
+	return sums, nil
+}
+
+func (s *Store) sums(ctx context.Context, name string) (map[string]string, error) {
+	sums := make(map[string]string)
+	request := &qdrant.ScrollPoints{
+		CollectionName: name,
+		Limit:          qdrant.PtrOf(uint32(scrollPage)),
+		WithPayload:    qdrant.NewWithPayloadInclude(fieldTool, fieldSum),
+	}
+	for {
+		r, err := s.client.GetPointsClient().Scroll(ctx, request, callOptions...)
+		switch {
+		case status.Code(err) == codes.NotFound:
+			return sums, nil
+		case err != nil:
+			return nil, err
+		}
+		for _, p := range r.GetResult() {
+			if tool, ok := toolOf(p.GetId(), p.GetPayload()); ok {
+				sums[tool] = p.GetPayload()[fieldSum].GetStringValue()
+			}
+		}
+		if r.GetNextPageOffset() == nil {
+			return sums, nil
+		}
+		request.Offset = r.GetNextPageOffset()
+	}
+}
+
+// toolOf returns the ID of a point's tool, and false if the point is not this
+// store's.
+func toolOf(id *qdrant.PointId, payload map[string]*qdrant.Value) (string, bool) {
+	tool := payload[fieldTool].GetStringValue()
+	return tool, id.GetUuid() == pointID(tool)
+}
+
+// Search implements [mcphybrid.VectorStore]. The Score of a match is its
+// Similarity. No more than 100,000 tools are considered.
+func (s *Store) Search(ctx context.Context, scope string, q mcphybrid.StoreQuery) ([]mcphybrid.StoreMatch, error) {
+	candidates, err := q.Check()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if q.Vector == nil || q.Limit <= 0 {
+		return nil, nil
+	}
+	similar, err := s.nearest(ctx, s.opts.Collection(scope), &q, min(candidates, maxResults))
+	if err != nil {
+		return nil, failed(ctx, scope, "searching", err)
+	}
+	return mcphybrid.Fuse(nil, similar, 1, q.Limit), nil
+}
+
+// nearest returns the n tools most similar to a query, most similar first and
+// equal ones in the order of their IDs.
+func (s *Store) nearest(ctx context.Context, name string, q *mcphybrid.StoreQuery, n int) ([]mcphybrid.StoreMatch, error) {
+	vector, err := mcphybrid.UnitVector(q.Vector)
+	if err != nil {
+		return nil, fmt.Errorf("the query's vector: %w", err)
+	}
+	least := float32(q.Least)
+	request := &qdrant.QueryPoints{
+		CollectionName: name,
+		Query:          qdrant.NewQueryDense(vector),
+		Params:         &qdrant.SearchParams{Exact: qdrant.PtrOf(true)},
+		// Whether the threshold itself counts is not documented, so it is put a
+		// little lower.
+		ScoreThreshold: qdrant.PtrOf(max(0, math.Nextafter32(least, -1))),
+		WithPayload:    qdrant.NewWithPayloadInclude(fieldTool, fieldServer),
+	}
+	if q.Servers != nil { // no names, none found
+		servers := slices.DeleteFunc(slices.Clone(q.Servers), func(s string) bool { return !utf8.ValidString(s) })
+		if len(servers) == 0 {
+			return nil, nil
+		}
+		request.Filter = &qdrant.Filter{Must: []*qdrant.Condition{qdrant.NewMatchKeywords(fieldServer, servers...)}}
+	}
+	// Of equal ones the engine returns any. So one more is asked for, and if it
+	// equals the last then all that do.
+	var points []*qdrant.ScoredPoint
+	for limit := n + 1; ; limit *= 4 {
+		request.Limit = qdrant.PtrOf(uint64(limit))
+		r, err := s.client.GetPointsClient().Query(ctx, request, callOptions...)
+		switch {
+		case status.Code(err) == codes.NotFound:
+			return nil, nil
+		case err != nil:
+			return nil, s.explain(ctx, name, len(vector), err)
+		}
+		points = r.GetResult()
+		if len(points) < limit || points[limit-1].GetScore() < points[n-1].GetScore() || limit > maxResults {
+			break
+		}
+	}
+	var found []mcphybrid.StoreMatch
+	for _, p := range points {
+		tool, ok := toolOf(p.GetId(), p.GetPayload())
+		if ok && p.GetScore() >= least && p.GetScore() > 0 {
+			found = append(found, mcphybrid.StoreMatch{
+				ID: tool, Server: p.GetPayload()[fieldServer].GetStringValue(), Similarity: min(float64(p.GetScore()), 1),
+			})
+		}
+	}
+	slices.SortFunc(found, func(a, b mcphybrid.StoreMatch) int {
+		return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.ID, b.ID))
+	})
+	return found[:min(n, len(found))], nil
+}
