@@ -44,7 +44,12 @@ type Manager struct {
 	starting sync.WaitGroup // servers that are being started, and what embeds tools
 	closing  sync.Once
 
-	cur atomic.Pointer[catalog] // never nil; stored with mu held
+	cur    atomic.Pointer[catalog] // never nil; stored with mu held
+	policy atomic.Pointer[policy]  // never nil
+
+	selecting  sync.Mutex
+	selected   *selectionSet // guarded by selecting
+	selections atomic.Uint64 // that were ever made
 
 	cacheMu sync.Mutex   // held while the catalog is stored
 	opening atomic.Int32 // Starts that are under way
@@ -78,6 +83,7 @@ func NewManager(opts *Options) *Manager {
 	}
 	m.life, m.end = context.WithCancel(context.Background())
 	m.cur.Store(noTools)
+	m.policy.Store(newPolicy(&m.opts))
 	for _, cfg := range o.Servers {
 		if !cfg.Disabled {
 			src := m.newSource(cfg)
@@ -220,7 +226,7 @@ func (m *Manager) change(f func() error) error {
 		return err
 	}
 	prev := m.cur.Load()
-	c := newCatalog(prev, m.sources, m.owners, &m.opts)
+	c := newCatalog(m, prev, m.sources, m.owners, &m.opts)
 	m.cur.Store(c)
 	attached := slices.Clone(m.attached)
 	if m.semantic != nil {

@@ -67,9 +67,9 @@ type serverOffer struct {
 
 // A stamp tells whether there may be something to append.
 type stamp struct {
-	catalog uint64
-	active  int
-	paged   bool
+	seen   uint64 // the selection
+	active int
+	paged  bool
 }
 
 // show returns what the model is shown, brought up to now, and fixes it. It
@@ -118,36 +118,26 @@ func (s *Session) shownLocked(v view) []shown {
 // ever taken out: a tool that must not be trusted weighs more than what the
 // provider has cached.
 func (v view) withoutHeld(list []shown) []shown {
-	held := func(e shown) bool { return e.tool != nil && v.held[e.tool.name] != nil }
-	if len(v.held) == 0 || !slices.ContainsFunc(list, held) {
+	held := func(e shown) bool { return e.tool != nil && v.held(e.tool.name) != nil }
+	if !slices.ContainsFunc(list, held) {
 		return list
 	}
 	return slices.DeleteFunc(slices.Clone(list), held)
 }
 
-func (v view) stamp() stamp { return stamp{v.version, len(v.active), v.paged} }
+func (v view) stamp() stamp { return stamp{v.id, len(v.active), v.paged} }
 
 // opening returns what a session is shown first. It is the same slice for all
-// sessions with equal rights.
+// sessions of a selection.
 func (v view) opening() []shown {
-	key := fmt.Sprintf("%d %q", v.disclosure, v.rights)
-	if list, ok := v.openings.Load(key); ok {
-		return list.([]shown)
-	}
-	list := slices.Clip(v.appendNew(nil))
-	if v.opened.Add(1) <= maxOpenings {
-		v.openings.Store(key, list)
-	}
-	return list
+	o := &v.openings[v.disclosure]
+	o.once.Do(func() { o.list = slices.Clip(v.appendNew(nil)) })
+	return o.list
 }
-
-// maxOpenings is of how many different rights a catalog keeps the opening. Of
-// more, such as one for each user, each session has its own.
-const maxOpenings = 256
 
 // appendNew appends to list what belongs there and is not in it.
 func (v view) appendNew(list []shown) []shown {
-	if len(v.tools) == 0 && v.disclosure != ByBridge {
+	if v.empty() && v.disclosure != ByBridge {
 		return list // nothing is fixed yet
 	}
 	tools := make(map[string]bool, len(list))
@@ -168,7 +158,7 @@ func (v view) appendNew(list []shown) []shown {
 	}
 	var fresh []shown
 	add := func(kind shownKind, t *BridgeTool) {
-		if !tools[t.name] && v.sees(t) {
+		if !tools[t.name] {
 			tools[t.name] = true
 			fresh = append(fresh, shown{kind: kind, tool: t})
 		}
@@ -192,8 +182,10 @@ func (v view) appendNew(list []shown) []shown {
 		}
 	}
 	if v.disclosure == ByProvider {
-		for _, t := range v.deferred {
-			add(shownDeferred, t)
+		for t, p := range v.each() {
+			if p.searchable() {
+				add(shownDeferred, t)
+			}
 		}
 	}
 	if v.disclosure != ByBridge {
@@ -211,19 +203,19 @@ func (v view) appendNew(list []shown) []shown {
 // registration order. Those in told are left out.
 func (v view) searchOffer(told map[string]bool) *searchOffer {
 	counts := make(map[string]int)
-	for _, t := range v.deferred {
-		if !told[t.def.server] && v.sees(t) {
-			counts[t.def.server]++
+	var servers []string
+	for t, p := range v.each() {
+		if name := t.def.server; p.searchable() && !told[name] {
+			if counts[name]++; counts[name] == 1 {
+				servers = append(servers, name)
+			}
 		}
 	}
-	o := new(searchOffer)
-	*o = make(searchOffer, 0, len(counts))
-	for _, name := range v.servers {
-		if counts[name] > 0 {
-			*o = append(*o, serverOffer{name, counts[name]})
-		}
+	o := make(searchOffer, len(servers))
+	for i, name := range servers {
+		o[i] = serverOffer{name, counts[name]}
 	}
-	return o
+	return &o
 }
 
 // maxSummaryServers is how many servers a summary names.

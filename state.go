@@ -78,7 +78,9 @@ func (s *Session) Save() json.RawMessage {
 		state.Active = append(state.Active, savedTool{t.name, s.used[t.name]})
 	}
 	s.mu.Unlock()
-	state.Catalog = v.fingerprint()
+	for _, c := range v.catalogs {
+		state.Catalog += c.fingerprint()
+	}
 	return json.RawMessage(jsonText(state))
 }
 
@@ -169,11 +171,11 @@ func (r *restorer) report(name string) {
 }
 
 func (r *restorer) lookup(name string) *BridgeTool {
-	if e, ok := r.v.lookup(name); ok {
-		return e.tool
+	t, _ := r.v.lookup(name)
+	if t == nil {
+		r.report(name)
 	}
-	r.report(name)
-	return nil
+	return t
 }
 
 func (r *restorer) show(e savedShown) {
@@ -223,9 +225,9 @@ func (r *restorer) offer(o *searchOffer) *searchOffer {
 	}
 	for _, offer := range *o {
 		there, seen := false, false
-		for _, t := range r.v.tools {
+		for t, p := range r.v.each() {
 			if t.def.server == offer.Server {
-				there, seen = true, seen || r.v.sees(t)
+				there, seen = true, seen || p != hidden
 			}
 		}
 		// A server that has left the catalog was told of all the same.
@@ -240,8 +242,9 @@ func (r *restorer) offer(o *searchOffer) *searchOffer {
 func (c *catalog) fingerprint() string {
 	c.print.once.Do(func() {
 		h := sha256.New()
-		for _, t := range c.tools {
-			fmt.Fprintf(h, "%s %t %x\n", t.name, c.byName[t.name].inline, t.def.sum)
+		for i, t := range c.tools {
+			_, indexed := slices.BinarySearch(c.indexed, i)
+			fmt.Fprintf(h, "%s %t %x\n", t.name, !indexed, t.def.sum)
 		}
 		c.print.text = hex.EncodeToString(h.Sum(nil)[:8])
 	})
