@@ -39,6 +39,7 @@ type BridgeTool struct {
 	session *Session     // of a copy in a registry: calls go through it
 	tokens  atomic.Int64 // of the definition, once counted
 	exports sync.Map     // of ExportedTool, by exportKey, once made
+	ruled   atomic.Pointer[ruledBy]
 }
 
 // A definition is one tool as its server described it, checked but not
