@@ -83,7 +83,7 @@ func NewManager(opts *Options) *Manager {
 	}
 	m.life, m.end = context.WithCancel(context.Background())
 	m.cur.Store(noTools)
-	m.policy.Store(newPolicy(&m.opts))
+	m.policy.Store(newPolicy(&m.opts, m.toolTokens))
 	for _, cfg := range o.Servers {
 		if !cfg.Disabled {
 			src := m.newSource(cfg)

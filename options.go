@@ -16,6 +16,9 @@ const (
 	// 50 tools.
 	DefaultMaxInline = 40
 
+	// DefaultInlineShare is where published agents begin to defer tools.
+	DefaultInlineShare = 0.1
+
 	// DefaultMaxDescription is enough for the first sentence or two, about 50
 	// tokens; half of all published tools have descriptions no longer.
 	DefaultMaxDescription = 200
@@ -101,9 +104,25 @@ type Options struct {
 	// If zero, defaults to [DefaultMaxInline]. If negative, all are deferred.
 	MaxInline int
 
-	// Pins are the tools that are inline in any case, by registered name or a
-	// pattern of it as in [Access].
+	// Pins are the tools that are inline in any case, unless a rule excludes
+	// them, by registered name or a pattern of it as in [Access].
 	Pins []string
+
+	// Rules say by intent which tools there are, which are not, and which are
+	// listed by name only: see [Session.SetIntent]. [Manager.SetRules] sets
+	// others.
+	Rules []Rule
+
+	// MaxInlineTokens is how many tokens the definitions of the inline tools
+	// have together, pins aside: the first that has too many is deferred, and
+	// so are those after it. With a ContextWindow it is at most InlineShare of
+	// that, from 0 to 1.
+	//
+	// If zero, there is no such limit; InlineShare defaults to
+	// [DefaultInlineShare].
+	MaxInlineTokens int
+	ContextWindow   int
+	InlineShare     float64
 
 	// Access says, by registered name, which tools there are for any session.
 	// If it denies [SearchToolName], no tool is deferred.
@@ -293,6 +312,11 @@ func (o *Options) setDefaults() {
 		o.Tokens = quarterBytes{}
 	}
 	number("ServerLimit", &o.ServerLimit, 0)
+	number("MaxInlineTokens", &o.MaxInlineTokens, 0)
+	number("ContextWindow", &o.ContextWindow, 0)
+	if o.InlineShare = cmp.Or(o.InlineShare, DefaultInlineShare); !(o.InlineShare > 0 && o.InlineShare <= 1) {
+		panic(fmt.Sprintf("mcphybrid: Options.InlineShare is %v, must be 0 to 1", o.InlineShare))
+	}
 	number("MaxMessage", &o.MaxMessage, DefaultMaxMessage)
 	number("MaxDefinition", &o.MaxDefinition, DefaultMaxDefinition)
 	number("MaxTools", &o.MaxTools, DefaultMaxTools)
@@ -333,5 +357,6 @@ func (o *Options) setDefaults() {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.clone()
+	o.Rules = slices.Clone(o.Rules)
 	o.Middleware, o.Needs = slices.Clone(o.Middleware), cloneNeeds(o.Needs)
 }

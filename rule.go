@@ -154,8 +154,9 @@ func (s *ruleSet) matches(names ...string) (list []uint16) {
 			}
 			list = append(list, s.prefixes[name[:n]]...)
 		}
+		slash := strings.IndexByte(name, '/') >= 0
 		for i := range s.globs {
-			if s.globs[i].match(name) {
+			if s.globs[i].match(name, slash) {
 				list = append(list, s.globs[i].rule)
 			}
 		}
@@ -164,8 +165,8 @@ func (s *ruleSet) matches(names ...string) (list []uint16) {
 	return slices.Compact(list)
 }
 
-func (g *ruleGlob) match(name string) bool {
-	if g.pieces == nil || strings.IndexByte(name, '/') >= 0 {
+func (g *ruleGlob) match(name string, slash bool) bool {
+	if g.pieces == nil || slash {
 		ok, _ := path.Match(g.pattern, name)
 		return ok
 	}
@@ -198,21 +199,12 @@ func (s *ruleSet) applying(intent string) []bool {
 	return applies
 }
 
-// ruledBy is which rules of a set match a tool.
-type ruledBy struct {
-	set   *ruleSet
-	rules []uint16 // ascending
-}
-
-// of returns the rules that match t, ascending. It finds them once for each tool.
-func (s *ruleSet) of(t *BridgeTool) []uint16 {
-	if len(s.rules) == 0 {
-		return nil
+// including reports whether one of the rules that apply includes tools.
+func (s *ruleSet) including(applies []bool) bool {
+	for i, r := range s.rules {
+		if applies[i] && r.Action == RuleInclude {
+			return true
+		}
 	}
-	if r := t.ruled.Load(); r != nil && r.set == s {
-		return r.rules
-	}
-	r := &ruledBy{s, s.matches(t.name, t.def.name)}
-	t.ruled.Store(r)
-	return r.rules
+	return false
 }

@@ -47,7 +47,7 @@ type opening struct {
 	list []shown
 }
 
-var endedSelection = &selection{catalogs: []*catalog{ended}, policy: new(policy), verdicts: make([][]verdict, 1), ended: true}
+var endedSelection = &selection{catalogs: []*catalog{ended}, policy: &policy{rules: new(ruleSet)}, verdicts: make([][]verdict, 1), ended: true}
 
 // A selectionSet has those of one version of everything.
 type selectionSet struct {

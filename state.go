@@ -18,6 +18,7 @@ type savedSession struct {
 	Catalog string       `json:"catalog"` // fingerprint
 	Lists   int          `json:"lists"`   // access lists that bound it
 	Turn    int          `json:"turn"`
+	Intent  string       `json:"intent,omitempty"`
 	Shown   []savedShown `json:"shown,omitempty"`
 	Active  []savedTool  `json:"active,omitempty"`  // in activation order
 	Results int          `json:"results,omitempty"` // that were cut so far
@@ -55,7 +56,7 @@ func (s *Session) Save() json.RawMessage {
 	if v.ended && !s.closed {
 		active = s.active // as it was when the Manager was closed
 	}
-	state := savedSession{Version: stateVersion, Lists: len(s.rights), Turn: s.turn, Results: s.pages.last, Paged: s.pages.offered}
+	state := savedSession{Version: stateVersion, Lists: len(s.rights), Turn: s.turn, Intent: s.intent, Results: s.pages.last, Paged: s.pages.offered}
 	if s.refused.Times > 0 {
 		r := s.refused
 		state.Refused = &r
@@ -115,7 +116,7 @@ func (m *Manager) restore(inherited rights, state json.RawMessage, opts *Session
 	if saved.Version != stateVersion {
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session has version %d, want %d", saved.Version, stateVersion)
 	}
-	s := m.newSession(inherited, opts)
+	s := m.newSession(inherited, saved.Intent, opts)
 	if saved.Lists > len(s.rights) {
 		s.Close()
 		return nil, nil, fmt.Errorf("mcphybrid: the state is of a session with %d access lists, and this one has %d: it needs the same options, and a child its parent's RestoreChild", saved.Lists, len(s.rights))
