@@ -141,6 +141,10 @@ type Options struct {
 	// malformed.
 	Needs map[string][]string
 
+	// Usage, if not nil, has the tools inline that are used most, instead of
+	// the first.
+	Usage *UsageOptions
+
 	// Ranker says how deferred tools are ranked. If empty, [RankerDefault].
 	Ranker Ranker
 
