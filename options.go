@@ -23,6 +23,9 @@ const (
 	// tokens; half of all published tools have descriptions no longer.
 	DefaultMaxDescription = 200
 
+	// DefaultMaxSummaryTokens is enough for about 30 servers.
+	DefaultMaxSummaryTokens = 400
+
 	// DefaultSearchResults is what published tool searches return: 3 to 5.
 	DefaultSearchResults = 5
 
@@ -184,6 +187,22 @@ type Options struct {
 	// [DefaultMaxDescription]. If negative, there are no descriptions there.
 	MaxDescription int
 
+	// MaxListingTokens is how many tokens the lines of tools in the prompt
+	// sections have together: if they would have more, the lines of all that is
+	// listed at once have names only, and if these are too many, there is a line
+	// per server with the number of its tools.
+	//
+	// If zero, there is no such limit.
+	MaxListingTokens int
+
+	// MaxSummaryTokens is how many tokens the prompt section has of what there
+	// is to search for: the servers, how many tools they have and, if there is
+	// room, what these are about.
+	//
+	// If zero, defaults to [DefaultMaxSummaryTokens]. If negative, there is no
+	// such limit.
+	MaxSummaryTokens int
+
 	// MaxActive is how many active tools [Session.Compact] leaves at most, those
 	// used in the current turn aside, and ActiveTurns after how many turns without use it gives one up.
 	//
@@ -310,6 +329,7 @@ func (o *Options) setDefaults() {
 		}
 	}
 	limit(&o.MaxActive, DefaultMaxActive)
+	limit(&o.MaxSummaryTokens, DefaultMaxSummaryTokens)
 	limit(&o.ActiveTurns, DefaultActiveTurns)
 	limit(&o.MaxResult, DefaultMaxResult)
 	if o.Tokens == nil {
@@ -318,6 +338,7 @@ func (o *Options) setDefaults() {
 	number("ServerLimit", &o.ServerLimit, 0)
 	number("MaxInlineTokens", &o.MaxInlineTokens, 0)
 	number("ContextWindow", &o.ContextWindow, 0)
+	number("MaxListingTokens", &o.MaxListingTokens, math.MaxInt)
 	if o.InlineShare = cmp.Or(o.InlineShare, DefaultInlineShare); !(o.InlineShare > 0 && o.InlineShare <= 1) {
 		panic(fmt.Sprintf("mcphybrid: Options.InlineShare is %v, must be 0 to 1", o.InlineShare))
 	}

@@ -17,6 +17,12 @@ type policy struct {
 	used      map[string]int // by registered name: the place among the most used, from 1
 
 	tokens func(*BridgeTool) int
+	count  func(text string) int
+
+	// What the sections may have of tools.
+	maxDescription int // characters of a description
+	maxListing     int // tokens of the tools' lines
+	maxSummary     int // tokens of what there is to search for
 }
 
 // newPolicy returns the policy that opts ask for. It panics if a rule is
@@ -29,6 +35,8 @@ func newPolicy(opts *Options, tokens func(*BridgeTool) int) *policy {
 	p := &policy{
 		pins: opts.Pins, rules: rules, tokens: tokens,
 		limit: opts.MaxInline, allUpTo: opts.MaxInline, maxTokens: opts.maxInlineTokens(),
+		count: opts.Tokens.CountTokens, maxDescription: opts.MaxDescription,
+		maxListing: opts.MaxListingTokens, maxSummary: opts.MaxSummaryTokens,
 	}
 	if jit := opts.JustInTime; jit != nil {
 		p.limit, p.allUpTo = 0, jit.Threshold

@@ -32,6 +32,10 @@ type savedShown struct {
 	Active   string       `json:"active,omitempty"`
 	Deferred string       `json:"deferred,omitempty"`
 	Sum      string       `json:"sum,omitempty"` // of the tool's definition, its beginning
+	Summary  string       `json:"summary,omitempty"`
+	Example  string       `json:"example,omitempty"`
+	Line     lineForm     `json:"line,omitempty"`   // of Inline and Summary
+	Counts   shownKind    `json:"counts,omitempty"` // what Offer is of, if it is counts
 	Meta     string       `json:"meta,omitempty"`
 	Offer    *searchOffer `json:"offer,omitempty"`
 }
@@ -62,7 +66,7 @@ func (s *Session) Save() json.RawMessage {
 		state.Refused = &r
 	}
 	for _, e := range s.shown {
-		saved := savedShown{Offer: e.offer}
+		saved := savedShown{Offer: e.offer, Line: e.line}
 		switch e.kind {
 		case shownInline:
 			saved.Inline, saved.Sum = e.tool.name, e.tool.def.shortSum()
@@ -70,6 +74,12 @@ func (s *Session) Save() json.RawMessage {
 			saved.Active, saved.Sum = e.tool.name, e.tool.def.shortSum()
 		case shownDeferred:
 			saved.Deferred, saved.Sum = e.tool.name, e.tool.def.shortSum()
+		case shownSummary:
+			saved.Summary, saved.Sum = e.tool.name, e.tool.def.shortSum()
+		case shownExample:
+			saved.Example, saved.Sum = e.tool.name, e.tool.def.shortSum()
+		case shownCounts, shownSummaryCounts:
+			saved.Counts = e.kind
 		case shownMeta:
 			saved.Meta = metaNames[e.meta]
 		}
@@ -182,11 +192,15 @@ func (r *restorer) lookup(name string) *BridgeTool {
 func (r *restorer) show(e savedShown) {
 	switch {
 	case e.Inline != "":
-		r.showTool(shownInline, e.Inline, e.Sum)
+		r.showTool(shownInline, e.Inline, e)
 	case e.Active != "":
-		r.showTool(shownActive, e.Active, e.Sum)
+		r.showTool(shownActive, e.Active, e)
 	case e.Deferred != "" && r.v.disclosure == ByProvider:
-		r.showTool(shownDeferred, e.Deferred, e.Sum)
+		r.showTool(shownDeferred, e.Deferred, e)
+	case e.Summary != "":
+		r.showTool(shownSummary, e.Summary, e)
+	case e.Example != "":
+		r.showTool(shownExample, e.Example, e)
 	case e.Meta != "":
 		kind := metaKind(slices.Index(metaNames[:], e.Meta))
 		bridge := kind == metaDescribe || kind == metaCall
@@ -200,20 +214,26 @@ func (r *restorer) show(e savedShown) {
 		}
 		r.list = append(r.list, next)
 	case e.Offer != nil:
+		kind := shownServers
+		if e.Counts == shownCounts || e.Counts == shownSummaryCounts {
+			kind = e.Counts
+		}
 		if o := r.offer(e.Offer); len(*o) > 0 {
-			r.list = append(r.list, shown{kind: shownServers, offer: o})
+			r.list = append(r.list, shown{kind: kind, offer: o})
 		}
 	}
 }
 
-func (r *restorer) showTool(kind shownKind, name, sum string) {
+func (r *restorer) showTool(kind shownKind, name string, saved savedShown) {
+	next := shown{kind: kind, line: min(saved.Line, lineForms-1)}
 	t := r.lookup(name)
-	if t == nil || r.named[name] {
+	if t == nil || next.isTool() && r.named[name] {
 		return
 	}
-	r.named[name] = true
-	r.list = append(r.list, shown{kind: kind, tool: t})
-	if sum != t.def.shortSum() {
+	next.tool = t
+	r.named[name] = r.named[name] || next.isTool()
+	r.list = append(r.list, next)
+	if saved.Sum != t.def.shortSum() {
 		r.report(name)
 	}
 }
