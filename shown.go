@@ -58,15 +58,15 @@ func (e shown) isTool() bool {
 type shownKind uint8
 
 const (
-	shownInline   shownKind = iota // a line in the sections, and a tool
-	shownMeta                      // a tool; that for search also a section
-	shownServers                   // a line in the sections: more to search for
-	shownActive                    // a tool
-	shownDeferred                  // a tool that the provider keeps back
-	shownCounts                    // lines in the sections: inline tools that have none of their own
-	shownSummary                   // a line in the sections: a tool that is summarized
-	shownSummaryCounts             // lines in the sections: such tools that have none of their own
-	shownExample                   // a part of the sections, made of a tool; before the inline ones
+	shownInline        shownKind = iota // a line in the sections, and a tool
+	shownMeta                           // a tool; that for search also a section
+	shownServers                        // a line in the sections: more to search for
+	shownActive                         // a tool
+	shownDeferred                       // a tool that the provider keeps back
+	shownCounts                         // lines in the sections: inline tools that have none of their own
+	shownSummary                        // a line in the sections: a tool that is summarized
+	shownSummaryCounts                  // lines in the sections: such tools that have none of their own
+	shownExample                        // a part of the sections, made of a tool; before the inline ones
 )
 
 // A lineForm is how much of a tool stands in the sections.
