@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,6 +142,7 @@ func (s *Store) Search(ctx context.Context, scope string, q mcphybrid.StoreQuery
 	case err != nil:
 		return nil, failed(ctx, scope, "searching", s.explain(ctx, TenantName(scope), len(q.Vector), err))
 	}
+	words := slices.DeleteFunc(found[byWords], func(m mcphybrid.StoreMatch) bool { return m.Words <= 0 })
 	similar := slices.DeleteFunc(found[bySimilarity], func(m mcphybrid.StoreMatch) bool {
 		return m.Similarity < q.Least-rounding || m.Similarity <= 0
 	})
@@ -151,7 +153,7 @@ func (s *Store) Search(ctx context.Context, scope string, q mcphybrid.StoreQuery
 	case q.Words == "":
 		alpha = 1
 	}
-	return mcphybrid.Fuse(found[byWords], similar, alpha, q.Limit), nil
+	return mcphybrid.Fuse(words, similar, alpha, q.Limit), nil
 }
 
 // The sides of a search.
@@ -245,8 +247,9 @@ func matches(rows []row, side string) ([]mcphybrid.StoreMatch, error) {
 			m.Similarity = min(1-*o.Additional.Distance, 1)
 		} else {
 			var err error
-			if m.Words, err = strconv.ParseFloat(o.Additional.Score, 64); err != nil {
-				return nil, fmt.Errorf("the score of tool %q: %w", o.Tool, err)
+			m.Words, err = strconv.ParseFloat(o.Additional.Score, 64)
+			if err != nil || math.IsNaN(m.Words) || math.IsInf(m.Words, 0) {
+				return nil, fmt.Errorf("the score of tool %q is no number: %q", o.Tool, o.Additional.Score)
 			}
 		}
 		list = append(list, m)

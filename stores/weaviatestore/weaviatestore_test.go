@@ -91,6 +91,25 @@ func TestStore(t *testing.T) {
 	assert.Empty(t, tenants, "dropped scopes leave nothing")
 }
 
+// Of many equal tools the first by ID are found, though the engine returns any.
+func TestTiesBeyondTheLimit(t *testing.T) {
+	s := open(t, newClass(t))
+	tools := []mcphybrid.StoredTool{tool("zz", 1, 0)}
+	tools[0].Text = "text text"
+	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(500) {
+		u := tool(fmt.Sprintf("t%03d", i), 1, 1)
+		u.Text = "text"
+		tools = append(tools, u)
+	}
+	require.NoError(t, s.Upsert(t.Context(), "u", tools))
+	for _, q := range []mcphybrid.StoreQuery{
+		{Vector: []float32{1, 0}}, {Words: "text"}, {Words: "text", Vector: []float32{1, 0}, Alpha: 0.5}, {Words: "text", Servers: []string{"s"}},
+	} {
+		q.Limit, q.Candidates = 3, 3
+		assert.Equal(t, []string{"zz", "t000", "t001"}, search(t, s, "u", q), "%+v", q)
+	}
+}
+
 // What is in the class is what the package comment says.
 func TestObjects(t *testing.T) {
 	opts := newClass(t)
