@@ -248,14 +248,19 @@ func (e *engine) stop() error {
 	}
 }
 
-// addr returns where the server is, which the first to ask starts.
+// running returns where the server is, which the first to ask starts.
+func running() (addr string, err error) {
+	if own == nil {
+		return os.Getenv(addrVariable), nil
+	}
+	return serverAddr, own.start()
+}
+
 func addr(t testing.TB) string {
 	t.Helper()
-	if own == nil {
-		return os.Getenv(addrVariable)
-	}
-	require.NoError(t, own.start())
-	return serverAddr
+	addr, err := running()
+	require.NoError(t, err)
+	return addr
 }
 
 // dial returns a client of the server at addr, of which each request ends after

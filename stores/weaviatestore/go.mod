@@ -7,6 +7,7 @@ replace github.com/mcphybrid/mcphybrid => ../..
 require (
 	github.com/go-openapi/strfmt v0.23.0
 	github.com/google/uuid v1.6.0
+	github.com/mark3labs/mcp-go v1.2.1
 	github.com/mcphybrid/mcphybrid v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 	github.com/weaviate/weaviate v1.33.0-rc.1
@@ -28,7 +29,6 @@ require (
 	github.com/google/jsonschema-go v0.4.2 // indirect
 	github.com/josharian/intern v1.0.0 // indirect
 	github.com/mailru/easyjson v0.7.7 // indirect
-	github.com/mark3labs/mcp-go v1.2.1 // indirect
 	github.com/mitchellh/mapstructure v1.5.0 // indirect
 	github.com/oklog/ulid v1.3.1 // indirect
 	github.com/opentracing/opentracing-go v1.2.0 // indirect
