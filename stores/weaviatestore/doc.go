@@ -47,8 +47,10 @@
 // [Options].Create can set.
 //
 // Searches compare with every vector of the scope: the index is "flat". That is
-// exact, needs no memory for scopes that are not in use, and takes a few
-// milliseconds for thousands of tools. A graph (hnsw), which Create can ask
+// exact and needs no memory for scopes that are not in use. A search of 10,000
+// tools with 384 dimensions takes some 20 ms, 6 ms by words alone and 16 ms by
+// meaning (2 cores of an AMD EPYC, 2026-11-22); by words half a second in the
+// first minute after they were written, until Weaviate has put them into files. A graph (hnsw), which Create can ask
 // for, is faster in large scopes and may miss some: of 301 tools, 300 of them
 // with equal vectors, it missed the nearest one. Of equal tools the first by ID
 // are found, for which as many are asked for as there are, up to 10,000

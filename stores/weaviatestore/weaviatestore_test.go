@@ -268,3 +268,15 @@ func TestDimensionsStay(t *testing.T) {
 	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("b", 1, 0, 0)}))
 	assert.Equal(t, []string{"b"}, search(t, s, "u", mcphybrid.StoreQuery{Vector: []float32{1, 0, 0}, Limit: 5}))
 }
+
+// A similarity that is the least itself counts, though the engine tells 1 less
+// it, as a float32.
+func TestLeastItself(t *testing.T) {
+	s := open(t, newClass(t))
+	for i, sides := range [][3]float32{{3, 4, 5}, {7, 24, 25}, {5, 12, 13}, {8, 15, 17}, {9, 40, 41}, {11, 60, 61}, {13, 84, 85}, {1, 0, 1}} {
+		scope, least := fmt.Sprint("u", i), float64(sides[0])/float64(sides[2])
+		require.NoError(t, s.Upsert(t.Context(), scope, []mcphybrid.StoredTool{tool("a", sides[0], sides[1])}))
+		assert.Equal(t, []string{"a"}, search(t, s, scope, mcphybrid.StoreQuery{Vector: []float32{1, 0}, Limit: 1, Least: least}), "%v", least)
+		assert.Empty(t, search(t, s, scope, mcphybrid.StoreQuery{Vector: []float32{1, 0}, Limit: 1, Least: least + 1e-6}), "%v", least)
+	}
+}
