@@ -71,7 +71,7 @@ func Run(t *testing.T, s Subject) {
 		run  func(*testing.T, *run)
 	}{
 		{"ByMeaning", byMeaning}, {"ByWords", byWords}, {"Both", both}, {"Replace", replace}, {"Delete", remove},
-		{"Servers", servers}, {"Least", least}, {"Ties", ties}, {"Limits", limits}, {"Scopes", scopes}, {"Names", names},
+		{"Servers", servers}, {"Least", least}, {"LeastItself", leastItself}, {"Ties", ties}, {"Limits", limits}, {"Scopes", scopes}, {"Names", names},
 		{"Dimensions", dimensions}, {"BadVectors", badVectors}, {"Empty", empty}, {"Restart", restart},
 		{"Huge", huge}, {"Concurrent", concurrent}, {"Context", contexts},
 	} {
@@ -256,6 +256,18 @@ func ties(t *testing.T, r *run) {
 	if !r.NoWords {
 		r.finds(t, mcphybrid.StoreQuery{Words: "chess", Limit: 4}, "a", "b", "c", "d")
 	}
+}
+
+// A similarity that is the least itself counts, and one that is a little less
+// does not.
+func leastItself(t *testing.T, r *run) {
+	same, some := tool("same", "s", "x", 0, 0), tool("some", "s", "x", 0, 0)
+	some.Vector[0], some.Vector[1] = 3, 4 // a cosine of 0.6
+	r.put(t, same, some)
+	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Least: 1}, "same")
+	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Least: 0.6}, "same", "some")
+	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Least: 0.60001}, "same")
+	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Least: 1.00001})
 }
 
 func limits(t *testing.T, r *run) {
