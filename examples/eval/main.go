@@ -3,6 +3,11 @@
 //
 //	go run ./examples/eval -tools T.jsonl -queries Q.jsonl [-ranker R] [-json] [-misses N]
 //
+// The ranker "hybrid" is the default one put together with the meaning that a
+// model sees: -ollama URL or -openai URL, -model M, -alpha A. Without a service
+// a stand-in compares letters, which is no gain: the library has no model of
+// its own.
+//
 // A file has one JSON object per line, which may have more members:
 //
 //	{"id": …, "server": …, "name": …, "description": …, "input_schema": {…}}
@@ -12,6 +17,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -28,7 +34,7 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-var rankers = []string{"default", "lexical", "classic"}
+var rankers = []string{"default", "lexical", "classic", "hybrid"}
 
 const depth = 10 // results of a query that are looked at
 
@@ -46,6 +52,11 @@ func run(args []string, stdout io.Writer) error {
 	ranker := flags.String("ranker", rankers[0], "how tools are ranked: "+strings.Join(rankers, ", "))
 	asJSON := flags.Bool("json", false, "print JSON")
 	misses := flags.Int("misses", 0, "without -json: show the first `N` queries with recall@5 below 1")
+	var services service
+	flags.StringVar(&services.ollama, "ollama", "", "with -ranker hybrid: the `URL` of Ollama, such as http://localhost:11434")
+	flags.StringVar(&services.openai, "openai", "", "with -ranker hybrid: the `URL` of a service with OpenAI's /embeddings")
+	flags.StringVar(&services.model, "model", "nomic-embed-text", "with -ranker hybrid: the embedding `model`")
+	alpha := flags.Float64("alpha", mcphybrid.DefaultAlpha, "with -ranker hybrid: what the meaning weighs, from 0 to 1")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -60,11 +71,27 @@ func run(args []string, stdout io.Writer) error {
 		return err
 	}
 	begun := time.Now()
-	s, err := newSubject(tools, mcphybrid.Ranker(*ranker))
+	opts := mcphybrid.Options{Ranker: mcphybrid.Ranker(*ranker)}
+	var ready <-chan struct{}
+	if *ranker == "hybrid" {
+		e, err := services.embedder()
+		if err == nil {
+			_, err = e.EmbedQuery(context.Background(), "is there a model?")
+		}
+		if err != nil {
+			return err
+		}
+		opts.Ranker = mcphybrid.RankerDefault
+		opts.Semantic, ready = hybrid(e, *alpha, len(tools))
+	}
+	s, err := newSubject(tools, opts)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	if ready != nil {
+		<-ready
+	}
 	s.Search(queries[0].Query, depth)
 	build := time.Since(begun)
 	answers, times := s.ask(queries)
@@ -89,13 +116,11 @@ type subject struct {
 }
 
 // newSubject adds tools as a host would, server by server in the order of the file.
-func newSubject(tools []tool, ranker mcphybrid.Ranker) (*subject, error) {
-	s := &subject{mcphybrid.NewManager(&mcphybrid.Options{
-		MaxInline:     -1,
-		Ranker:        ranker,
-		SearchLimit:   max(depth, len(tools)), // all, for the rank of a miss
-		MaxDefinition: 1 << 30,
-	}), make(map[[2]string]string)}
+func newSubject(tools []tool, opts mcphybrid.Options) (*subject, error) {
+	opts.MaxInline = -1
+	opts.SearchLimit = max(depth, len(tools)) // all, for the rank of a miss
+	opts.MaxDefinition = 1 << 30
+	s := &subject{mcphybrid.NewManager(&opts), make(map[[2]string]string)}
 	var servers []string
 	of := make(map[string][]mcpserver.ServerTool)
 	for _, t := range tools {
