@@ -17,12 +17,16 @@ import (
 // longer than three minutes.
 func serveChild() {
 	time.AfterFunc(3*time.Minute, func() { os.Exit(9) })
-	s := childServer()
-	_ = server.ServeStdio(s, server.WithWorkerPoolSize(100), server.WithQueueSize(10_000))
+	// It tells of a call before its answer, as mcp-go's own servers do mostly.
+	lines := &lineWriter{w: os.Stdout}
+	s := server.NewStdioServer(childServer(lines))
+	server.WithWorkerPoolSize(100)(s)
+	server.WithQueueSize(10_000)(s)
+	_ = s.Listen(context.Background(), os.Stdin, lines)
 }
 
 // childServer has tools whose names begin with a, which are inline, and 60 more.
-func childServer() *server.MCPServer {
+func childServer(lines *lineWriter) *server.MCPServer {
 	s := server.NewMCPServer("child", "1", server.WithLogging(), server.WithToolCapabilities(true))
 	var cancelled atomic.Int64
 	tool := func(name, description string, run server.ToolHandlerFunc) {
@@ -36,14 +40,14 @@ func childServer() *server.MCPServer {
 		return text(fmt.Sprint(cancelled.Load()), nil)
 	})
 	tool("a_hang", "Waits until it is cancelled", func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		tellProgress(ctx, s, r, 0)
+		tellProgress(lines, r, 0)
 		<-ctx.Done()
 		cancelled.Add(1)
 		return nil, ctx.Err()
 	})
-	tool("a_log", "Logs text", func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		err := s.SendLogMessageToClient(ctx, mcp.NewLoggingMessageNotification(mcp.LoggingLevelWarning, "", r.GetString("text", "")))
-		return text("logged", err)
+	tool("a_log", "Logs text", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		lines.notify("notifications/message", map[string]any{"level": "warning", "data": r.GetString("text", "")})
+		return text("logged", nil)
 	})
 	tool("a_long", "Answers with n bytes", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return text(strings.Repeat("x", r.GetInt("n", 0)), nil)
@@ -54,7 +58,7 @@ func childServer() *server.MCPServer {
 	})
 	tool("a_steps", "Tells of n steps", func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		for i := range r.GetInt("n", 0) {
-			tellProgress(ctx, s, r, i+1)
+			tellProgress(lines, r, i+1)
 		}
 		return text("done "+r.GetString("text", ""), nil)
 	})
@@ -70,9 +74,9 @@ func childServer() *server.MCPServer {
 	return s
 }
 
-func tellProgress(ctx context.Context, s *server.MCPServer, r mcp.CallToolRequest, step int) {
+func tellProgress(lines *lineWriter, r mcp.CallToolRequest, step int) {
 	if r.Params.Meta != nil && r.Params.Meta.ProgressToken != nil {
-		_ = s.SendNotificationToClient(ctx, string(mcp.MethodNotificationProgress), map[string]any{
+		lines.notify(string(mcp.MethodNotificationProgress), map[string]any{
 			"progressToken": r.Params.Meta.ProgressToken, "progress": step, "message": r.GetString("text", ""),
 		})
 	}

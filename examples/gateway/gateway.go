@@ -37,10 +37,10 @@ type gateway struct {
 	opts    gatewayOptions
 	mgr     *mcphybrid.Manager
 	front   *server.MCPServer
-	direct  func(method string, params any) // if not nil, writes a notification to the only client
-	waiting context.Context                 // ends when all servers have started or failed, or with patience
-	begin   context.Context                 // of the servers' start
-	abandon context.CancelFunc              // ends begin
+	direct  sink               // of the only client, or nil
+	waiting context.Context    // ends when all servers have started or failed, or with patience
+	begin   context.Context    // of the servers' start
+	abandon context.CancelFunc // ends begin
 	started sync.WaitGroup
 
 	calls    context.Context // ends when calls must
@@ -159,8 +159,9 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToo
 	defer cancel()
 	defer context.AfterFunc(g.calls, cancel)()
 	g.await(ctx)
-	v := &clientCall{ctx: ctx, from: g.client(ctx)}
-	result, err := v.from.session.Call(g.withNotifications(v, r.Params.Meta), string(name), r.Params.RawArguments)
+	c := g.newClientCall(ctx)
+	defer c.end()
+	result, err := c.from.session.Call(c.context(r.Params.Meta), string(name), r.Params.RawArguments)
 	if err != nil && g.calls.Err() != nil {
 		return mcp.NewToolResultErrorf("%s was stopped: the gateway is shutting down.", name), nil
 	}
@@ -182,16 +183,23 @@ func (g *gateway) enter() bool {
 func (g *gateway) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.running--; g.running == 0 {
+	if g.running--; g.running <= 0 {
 		g.idle.Broadcast()
 	}
 }
 
 // drain lets no call begin any more, and returns when all have their answers:
-// after a grace, errors.
+// after a grace, errors. It waits no longer for a client that does not read.
 func (g *gateway) drain() {
 	late := time.AfterFunc(drainGrace, g.endCalls)
 	defer late.Stop()
+	giveUp := time.AfterFunc(drainGrace+endGrace, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.running = 0
+		g.idle.Broadcast()
+	})
+	defer giveUp.Stop()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.draining = true

@@ -105,7 +105,7 @@ func (g *gateway) serveHTTP(ctx context.Context, w *website) error {
 		server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)),
 		server.WithStreamableHTTPCORS(server.WithCORSAllowedOrigins(w.origins...)))
 	mux := http.NewServeMux()
-	mux.Handle(endpoint, endingWith(streams, sane(front)))
+	mux.Handle(endpoint, endingWith(streams, sane(withEvents(front))))
 	s := &http.Server{
 		Handler:           w.guard(mux),
 		ReadHeaderTimeout: 10 * time.Second,

@@ -118,7 +118,7 @@ type connector func(t *testing.T, opts ...client.ClientOption) *client.Client
 func overHTTP(url string, opts ...transport.StreamableHTTPCOption) connector {
 	return func(t *testing.T, more ...client.ClientOption) *client.Client {
 		t.Helper()
-		tr, err := transport.NewStreamableHTTP(url, opts...)
+		tr, err := transport.NewStreamableHTTP(url, append(opts, transport.WithHTTPLogger(slog.New(slog.DiscardHandler)))...)
 		require.NoError(t, err)
 		return client.NewClient(tr, more...)
 	}

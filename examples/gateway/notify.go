@@ -8,58 +8,6 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// A clientCall is one call of a client.
-type clientCall struct {
-	ctx  context.Context // of the request, by which mcp-go finds the client
-	from *conversation
-}
-
-type clientCallKey struct{}
-
-// withNotifications returns the context of a call, by which its server gets
-// the client's _meta, and the client the progress if it asked for that.
-func (g *gateway) withNotifications(v *clientCall, meta *mcp.Meta) context.Context {
-	ctx := context.WithValue(v.ctx, clientCallKey{}, v)
-	if meta == nil {
-		return ctx
-	}
-	fields := make(map[string]any)
-	for key, value := range meta.AdditionalFields {
-		if !ownMeta[key] {
-			fields[key] = value
-		}
-	}
-	ctx = mcphybrid.WithMeta(ctx, fields)
-	token := meta.ProgressToken
-	if token == nil {
-		return ctx
-	}
-	return mcphybrid.WithProgress(ctx, func(p mcp.ProgressNotificationParams) {
-		p.ProgressToken = token
-		g.tell(v.ctx, string(mcp.MethodNotificationProgress), p)
-	})
-}
-
-// ownMeta are the keys of _meta by which the client speaks about itself to the
-// gateway. Towards the server, the gateway is the client.
-var ownMeta = map[string]bool{
-	mcp.MetaKeyProtocolVersion: true, mcp.MetaKeyClientInfo: true,
-	mcp.MetaKeyClientCapabilities: true, mcp.MetaKeyLogLevel: true,
-}
-
-// tell sends a notification to the client of a request, ahead of its answer.
-// One over HTTP that does not keep up misses some.
-func (g *gateway) tell(ctx context.Context, method string, params any) {
-	if g.direct != nil {
-		g.direct(method, params)
-		return
-	}
-	var fields map[string]any
-	if data, err := json.Marshal(params); err == nil && json.Unmarshal(data, &fields) == nil {
-		_ = g.front.SendNotificationToClient(ctx, method, fields)
-	}
-}
-
 // attribute is a middleware that notes which client a server works for.
 func (g *gateway) attribute(next mcphybrid.Handler) mcphybrid.Handler {
 	return func(ctx context.Context, c mcphybrid.ToolCall) (*mcp.CallToolResult, error) {
@@ -94,39 +42,33 @@ func (g *gateway) hear(from string, n mcp.JSONRPCNotification) {
 	if m.Params.Logger == "" {
 		m.Params.Logger = from
 	}
-	if v := g.addressee(from); v == nil {
-		g.opts.log.Debug("a message for nobody", "server", from, "level", m.Params.Level)
-	} else if v.ctx != nil {
-		_ = g.front.SendLogMessageToClient(v.ctx, m)
-	} else {
-		_ = g.front.SendLogMessageToSpecificClient(v.from.id, m)
+	switch v, only := g.addressee(from); {
+	case v != nil && v.wantsLog(m.Params.Level):
+		v.tell(n.Method, m.Params)
+	case only != nil:
+		_ = g.front.SendLogMessageToSpecificClient(only.id, m)
 	}
 }
 
-// addressee returns a call of the client that a server's message is for, or
-// one without a context if it runs none, or nil.
-func (g *gateway) addressee(from string) *clientCall {
+// addressee returns a call of the client that a server's message is for or, if
+// the server works on none, the only client, or neither.
+func (g *gateway) addressee(from string) (v *clientCall, only *conversation) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var found *clientCall
-	for v, at := range g.underWay {
-		if at != from {
-			continue
-		}
-		if found != nil && found.from != v.from {
-			return nil
-		}
-		found = v
-	}
-	if found != nil || len(g.clients) != 1 {
-		return found
-	}
-	for _, c := range g.clients {
-		if c != nil {
-			return &clientCall{from: c}
+	for other, at := range g.underWay {
+		switch {
+		case at != from:
+		case v != nil && v.from != other.from:
+			return nil, nil
+		default:
+			v = other
 		}
 	}
-	return nil
+	if v == nil && len(g.clients) == 1 {
+		for _, only = range g.clients {
+		}
+	}
+	return v, only
 }
 
 // event tells a client whose Session has new active tools.

@@ -19,7 +19,7 @@ const stdioCalls = 100
 func (g *gateway) serveStdio(ctx context.Context, in io.Reader, out io.WriteCloser) error {
 	lines := &lineWriter{w: out}
 	defer lines.Close() // a server whose message is being written waits no longer
-	g.direct = lines.notify
+	g.direct = lines
 	s := server.NewStdioServer(g.front)
 	s.SetErrorLogger(slog.NewLogLogger(g.opts.log.Handler(), slog.LevelWarn))
 	server.WithWorkerPoolSize(stdioCalls)(s)
@@ -58,15 +58,18 @@ func (l *lineWriter) Write(line []byte) (int, error) {
 // Close makes a Write that waits end.
 func (l *lineWriter) Close() error { return l.w.Close() }
 
-// notify writes a notification. Unlike one that mcp-go is given, it is written
-// when notify returns, and so before the answer of the call that it is about.
+// notify implements [sink]. Unlike what mcp-go is given to send, a message is
+// written when notify returns.
 func (l *lineWriter) notify(method string, params any) {
-	line, err := json.Marshal(struct {
+	if line, err := newNotification(method, params); err == nil {
+		_, _ = l.Write(append(line, '\n')) // the client has gone
+	}
+}
+
+func newNotification(method string, params any) ([]byte, error) {
+	return json.Marshal(struct {
 		JSONRPC string `json:"jsonrpc"`
 		Method  string `json:"method"`
 		Params  any    `json:"params"`
 	}{mcp.JSONRPC_VERSION, method, params})
-	if err == nil {
-		_, _ = l.Write(append(line, '\n')) // the client has gone
-	}
 }
