@@ -22,6 +22,7 @@ type gatewayOptions struct {
 	cache    mcphybrid.Store
 	follow   []string         // names of clients
 	logLevel mcp.LoggingLevel // that servers are asked for
+	grace    time.Duration    // for calls that run when it is told to end
 	log      *slog.Logger
 }
 
@@ -191,9 +192,9 @@ func (g *gateway) leave() {
 // drain lets no call begin any more, and returns when all have their answers:
 // after a grace, errors. It waits no longer for a client that does not read.
 func (g *gateway) drain() {
-	late := time.AfterFunc(drainGrace, g.endCalls)
+	late := time.AfterFunc(g.opts.grace, g.endCalls)
 	defer late.Stop()
-	giveUp := time.AfterFunc(drainGrace+endGrace, func() {
+	giveUp := time.AfterFunc(g.opts.grace+endGrace, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.running = 0

@@ -70,7 +70,7 @@ func writeConfig(t *testing.T, names ...string) string {
 	servers := make(map[string]any)
 	for _, name := range names {
 		servers[name] = map[string]any{
-			"command": self(t), "env": map[string]string{"TEST_SERVER": name, "TEST_RUN": fmt.Sprint(os.Getpid())},
+			"command": self(t), "env": map[string]string{"TEST_SERVER": name, "TEST_RUN": fmt.Sprint(os.Getpid()), "GORACE": "atexit_sleep_ms=0"},
 		}
 	}
 	data, err := json.Marshal(map[string]any{"mcpServers": servers})
@@ -112,7 +112,7 @@ func startHTTP(t *testing.T, opts gatewayOptions, web webOptions) (g *gateway, u
 	return g, site.url(), end
 }
 
-// newFront returns a client of the gateway, not yet connected.
+// A connector returns a client of the gateway, not yet connected.
 type connector func(t *testing.T, opts ...client.ClientOption) *client.Client
 
 func overHTTP(url string, opts ...transport.StreamableHTTPCOption) connector {
@@ -124,12 +124,16 @@ func overHTTP(url string, opts ...transport.StreamableHTTPCOption) connector {
 	}
 }
 
+// gatewayEnv has this test program run as a gateway.
+func gatewayEnv() []string {
+	return []string{"TEST_GATEWAY=1", fmt.Sprintf("TEST_RUN=%d", os.Getpid()), "GORACE=atexit_sleep_ms=0"}
+}
+
 // overStdio starts a gateway as a child.
 func overStdio(args ...string) connector {
 	return func(t *testing.T, more ...client.ClientOption) *client.Client {
 		t.Helper()
-		env := []string{"TEST_GATEWAY=1", fmt.Sprintf("TEST_RUN=%d", os.Getpid())}
-		return client.NewClient(transport.NewStdioWithOptions(self(t), env, args,
+		return client.NewClient(transport.NewStdioWithOptions(self(t), gatewayEnv(), args,
 			transport.WithCommandStderrWriter(t.Output()), transport.WithCommandLogger(slog.New(slog.DiscardHandler))), more...)
 	}
 }
@@ -151,7 +155,7 @@ func connect(t *testing.T, open connector, name string, opts ...client.ClientOpt
 	return c, told
 }
 
-// legacy and modern are the two generations of the protocol.
+// generations are those of the protocol.
 var generations = map[string][]client.ClientOption{
 	"legacy": {client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION)},
 	"modern": {client.WithProtocolVersion(mcp.LATEST_PROTOCOL_VERSION)},
