@@ -64,7 +64,7 @@ func TestProgressIsOnesOwn(t *testing.T) {
 	overEach(t, func(t *testing.T, cfg ServerConfig) {
 		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{cfg}})
 		var wg sync.WaitGroup
-		for i := range 20 {
+		for i := range 10 { // mcp-go keeps 100 notifications in this process, and drops more
 			wg.Go(func() {
 				text := fmt.Sprint("call ", i)
 				var told []string
@@ -141,7 +141,9 @@ func TestOnNotification(t *testing.T) {
 		_, err := m.Call(t.Context(), "mcp_a__log", nil)
 		require.NoError(t, err)
 		n := <-told
-		assert.Equal(t, "notifications/message", n.Method)
+		for n.Method != "notifications/message" { // of the connection
+			n = <-told
+		}
 		assert.Equal(t, "info", n.Params.AdditionalFields["data"], "not the one below it")
 		_, err = m.Call(t.Context(), "mcp_a__meta", nil)
 		assert.NoError(t, err, "a panic costs no more")
