@@ -17,6 +17,11 @@ import (
 // longer than three minutes.
 func serveChild() {
 	time.AfterFunc(3*time.Minute, func() { os.Exit(9) })
+	for path := os.Getenv("TEST_WAIT"); path != ""; time.Sleep(time.Millisecond) { // another process makes it
+		if _, err := os.Stat(path); err == nil {
+			break
+		}
+	}
 	// It tells of a call before its answer, as mcp-go's own servers do mostly.
 	lines := &lineWriter{w: os.Stdout}
 	s := server.NewStdioServer(childServer(lines))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"runtime/debug"
 	"sync"
@@ -12,16 +13,12 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// patience is how long after its start a gateway waits for its servers before
-// it answers a client without them: some clients wait only ten seconds. What
-// comes later, the client is told of.
-const patience = 5 * time.Second
-
 type gatewayOptions struct {
 	servers  []mcphybrid.ServerConfig
 	cache    mcphybrid.Store
 	follow   []string         // names of clients
 	logLevel mcp.LoggingLevel // that servers are asked for
+	wait     time.Duration    // for the servers, before a client is answered without them
 	grace    time.Duration    // for calls that run when it is told to end
 	log      *slog.Logger
 }
@@ -39,7 +36,8 @@ type gateway struct {
 	mgr     *mcphybrid.Manager
 	front   *server.MCPServer
 	direct  sink               // of the only client, or nil
-	waiting context.Context    // ends when all servers have started or failed, or with patience
+	all     context.Context    // ends when all servers have started or failed
+	waiting context.Context    // ends with it, or when a client waits no longer
 	begin   context.Context    // of the servers' start
 	abandon context.CancelFunc // ends begin
 	started sync.WaitGroup
@@ -63,7 +61,9 @@ func newGateway(opts gatewayOptions) *gateway {
 	}
 	g.idle = sync.NewCond(&g.mu)
 	var ready context.CancelFunc
-	g.waiting, ready = context.WithTimeout(context.Background(), patience)
+	g.all, ready = context.WithCancel(context.Background())
+	var hurry context.CancelFunc
+	g.waiting, hurry = context.WithTimeout(g.all, opts.wait)
 	g.begin, g.abandon = context.WithCancel(context.Background())
 	g.calls, g.endCalls = context.WithCancel(context.Background())
 	g.front = g.newFront()
@@ -83,6 +83,7 @@ func newGateway(opts gatewayOptions) *gateway {
 			opts.log.Warn(err.Error())
 		}
 		ready()
+		hurry()
 	})
 	return g
 }
@@ -118,23 +119,23 @@ const anyTool = "any"
 
 type called string
 
-// await waits until the servers have started, or patience is at its end.
-func (g *gateway) await(ctx context.Context) {
+// await waits until another context than that of a request ends, or both.
+func await(ctx, other context.Context) {
 	select {
-	case <-g.waiting.Done():
+	case <-other.Done():
 	case <-ctx.Done():
 	}
 }
 
 // instructions is what a client's model is told about searching.
 func (g *gateway) instructions(ctx context.Context) string {
-	g.await(ctx)
+	await(ctx, g.waiting)
 	return g.client(ctx).session.SearchSection()
 }
 
 // list returns what the client may call now, in the order of its Session.
 func (g *gateway) list(ctx context.Context) []mcp.Tool {
-	g.await(ctx)
+	await(ctx, g.waiting)
 	c := g.client(ctx)
 	c.told.Store(false) // what changes from here on, it is told of
 	session := c.session
@@ -159,10 +160,15 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToo
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(g.calls, cancel)()
-	g.await(ctx)
+	await(ctx, g.waiting)
 	c := g.newClientCall(ctx)
 	defer c.end()
-	result, err := c.from.session.Call(c.context(r.Params.Meta), string(name), r.Params.RawArguments)
+	asked := c.context(r.Params.Meta)
+	result, err := c.from.session.Call(asked, string(name), r.Params.RawArguments)
+	if unknown := new(mcphybrid.UnknownToolError); errors.As(err, &unknown) && unknown.Connecting != "" {
+		await(ctx, g.all)
+		result, err = c.from.session.Call(asked, string(name), r.Params.RawArguments)
+	}
 	if err != nil && g.calls.Err() != nil {
 		return mcp.NewToolResultErrorf("%s was stopped: the gateway is shutting down.", name), nil
 	}

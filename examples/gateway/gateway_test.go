@@ -2,9 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -66,4 +71,27 @@ func TestContentPassesWhole(t *testing.T) {
 			assert.False(t, got.IsError)
 		}
 	})
+}
+
+// A client is answered without a server that takes long, told when it is there,
+// and its call of such a tool waits.
+func TestLateServer(t *testing.T) {
+	cfg, err := mcphybrid.LoadConfig(writeConfig(t, "kitchen"))
+	require.NoError(t, err)
+	late := filepath.Join(t.TempDir(), "ready")
+	cfg.Servers[0].Env["TEST_WAIT"] = late
+	_, url, _ := startHTTP(t, gatewayOptions{servers: cfg.Servers, wait: time.Millisecond}, webOptions{})
+	c, told := connect(t, overHTTP(url, transport.WithContinuousListening()), "test", generations["legacy"]...)
+	assert.NotContains(t, toolNames(t, c), "mcp_kitchen__a_arguments")
+	answer := make(chan string, 1)
+	go func() {
+		result, err := call(t.Context(), c, "mcp_kitchen__a_arguments", nil)
+		if assert.NoError(t, err) {
+			answer <- textOf(result)
+		}
+	}()
+	require.NoError(t, os.WriteFile(late, nil, 0o600))
+	assert.Equal(t, "{}", <-answer)
+	wait(t, told, mcp.MethodNotificationToolsListChanged)
+	assert.Contains(t, toolNames(t, c), "mcp_kitchen__a_arguments")
 }

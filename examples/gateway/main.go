@@ -47,6 +47,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	follow := flags.String("follow", "", "the `names` of clients, with commas between, that list the tools again when told to; * for all")
 	cache := flags.String("cache", "", "keep the servers' tools in this `file`, and start from it")
 	level := flags.String("log-level", string(mcp.LoggingLevelInfo), "the least `level` of log messages that servers are asked for")
+	wait := flags.Duration("wait", 5*time.Second, "how long after the start a client waits for servers before it is answered without them; it is told when they come")
 	grace := flags.Duration("grace", 5*time.Second, "how long running calls may go on when the gateway is told to end; then they are answered with an error")
 	address := flags.String("http", "", "serve over HTTP at this `address`, such as 127.0.0.1:8080 or :8080, which is the same")
 	var web webOptions
@@ -71,7 +72,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 		}
 		log.Warn(err.Error()) // the other servers work
 	}
-	opts := gatewayOptions{servers: cfg.Servers, logLevel: mcp.LoggingLevel(*level), grace: *grace, log: log}
+	opts := gatewayOptions{servers: cfg.Servers, logLevel: mcp.LoggingLevel(*level), wait: *wait, grace: *grace, log: log}
 	if !opts.logLevel.ShouldSendTo(mcp.LoggingLevelDebug) {
 		return fmt.Errorf("-log-level %q: no such level", *level)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,6 +90,7 @@ func startHTTP(t *testing.T, opts gatewayOptions, web webOptions) (g *gateway, u
 		require.NoError(t, err)
 		opts.servers = cfg.Servers
 	}
+	opts.wait, opts.grace = cmp.Or(opts.wait, 20*time.Second), time.Second
 	opts.logLevel, opts.log = mcp.LoggingLevelInfo, slog.New(slog.DiscardHandler)
 	site, err := listen("127.0.0.1:0", web)
 	require.NoError(t, err)
