@@ -159,6 +159,7 @@ func (c *conn) open(ctx context.Context) error {
 	if c.logLevel != "" && c.client.GetServerCapabilities().Logging != nil {
 		var r mcp.SetLevelRequest
 		r.Params.Level = c.logLevel
+		//lint:ignore SA1019 servers before 2026-07-28 have it
 		if err := c.client.SetLevel(ctx, r); err != nil && (isLost(err) || ctx.Err() != nil) {
 			return fmt.Errorf("logging/setLevel: %w", err)
 		} // else it logs as it likes
