@@ -51,7 +51,7 @@ func gatewayProgram(t *testing.T) string {
 // it is told to end, and nothing may be left of it.
 func startGateway(t *testing.T, config string) (url string) {
 	t.Helper()
-	cmd := exec.Command(gatewayProgram(t), "-config", config, "-http", "127.0.0.1:0")
+	cmd := exec.Command(gatewayProgram(t), "-wait", "1m", "-config", config, "-http", "127.0.0.1:0")
 	cmd.Env = append(os.Environ(), "MCPHYBRID_GATEWAY_TOKEN="+gatewayToken)
 	errs, err := cmd.StderrPipe()
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestGatewayTypeScript(t *testing.T) {
 			config := writeConfig(t, servers...)
 			args := []string{filepath.Join("servers", "gatewayclient.mjs"), filepath.Join(runDir, "npm"), kind}
 			if kind == "stdio" {
-				args = append(args, gatewayProgram(t), "-config", config)
+				args = append(args, gatewayProgram(t), "-wait", "1m", "-config", config)
 			} else {
 				args = append(args, startGateway(t, config), gatewayToken)
 			}
@@ -161,7 +161,7 @@ func TestGatewayInspector(t *testing.T) {
 	program := filepath.Join(runDir, "npm/node_modules/@modelcontextprotocol/inspector-cli/build/cli.js")
 	url := startGateway(t, config)
 	for name, target := range map[string][]string{
-		"stdio": {gatewayProgram(t), "-config", config},
+		"stdio": {gatewayProgram(t), "-wait", "1m", "-config", config},
 		"http":  {url, "--transport", "http", "--header", "Authorization: Bearer " + gatewayToken},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestGatewayGo(t *testing.T) {
 	for i, generation := range gatewayGenerations {
 		for name, tr := range map[string]transport.Interface{
 			"http":  gatewayHTTP(t, url),
-			"stdio": gatewayStdio(gatewayProgram(t), "-config", config),
+			"stdio": gatewayStdio(gatewayProgram(t), "-wait", "1m", "-config", config),
 		} {
 			t.Run(fmt.Sprint(name, i), func(t *testing.T) {
 				c := gatewayConnect(t, tr, generation)
@@ -294,7 +294,7 @@ func TestGatewayLatency(t *testing.T) {
 		direct, through transport.Interface
 	}{
 		{name: "stdio", direct: gatewayStdio("node", everything().Args...),
-			through: gatewayStdio(gatewayProgram(t), "-config", writeConfig(t, everything()))},
+			through: gatewayStdio(gatewayProgram(t), "-wait", "1m", "-config", writeConfig(t, everything()))},
 		{name: "http", direct: gatewayHTTP(t, direct.URL),
 			through: gatewayHTTP(t, startGateway(t, writeConfig(t, direct)))},
 	} {
