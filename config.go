@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 )
 
@@ -71,6 +72,16 @@ type ServerConfig struct {
 	// CallTimeout each call. If zero, those of the [Options] hold.
 	StartTimeout time.Duration
 	CallTimeout  time.Duration
+
+	// LogLevel, if not empty, asks the server for its log messages from that
+	// level on. They come to OnNotification.
+	LogLevel mcp.LoggingLevel
+
+	// OnNotification, if not nil, is called with what the server tells unasked,
+	// but for the progress of calls: see [WithProgress]. It runs where the
+	// server's messages are read: it must return soon, and ask the server
+	// nothing. Nothing in a notification is to be trusted.
+	OnNotification func(mcp.JSONRPCNotification) `json:"-"`
 }
 
 // A Config is what [LoadConfig] read: the servers, in the order of the file.

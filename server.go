@@ -65,12 +65,15 @@ type conn struct {
 	changed chan struct{}   // holds one: the server said that its tools have changed
 	over    chan struct{}   // closed once the connection is no longer used
 	opened  time.Time       // when it was ready to be used
+
+	progress progressTable
+	logLevel mcp.LoggingLevel // from which on it is asked for log messages, or ""
 }
 
 // dial makes a connection to the server and, if it is a command, runs it. It
 // does not wait for an answer.
 func dial(cfg *ServerConfig, l limits, log *slog.Logger, hide *secrets) (*conn, error) {
-	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{})}
+	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
 	g := guard{maxMessage: l.maxMessage, unasked: &unasked{max: l.maxUnasked}}
 	switch {
 	case cfg.InProcess != nil:
@@ -105,6 +108,12 @@ func dial(cfg *ServerConfig, l limits, log *slog.Logger, hide *secrets) (*conn, 
 		case mcp.MethodNotificationToolsListChanged,
 			mcp.MethodNotificationSubscriptionsAcknowledged: // changes before were not told
 			c.tellChanged()
+		case string(mcp.MethodNotificationProgress):
+			c.progress.tell(n, log)
+			return
+		}
+		if cfg.OnNotification != nil {
+			hosted(log, func() { cfg.OnNotification(n) })
 		}
 	})
 	return c, nil
@@ -146,6 +155,14 @@ func (c *conn) open(ctx context.Context) error {
 	hello.Params.ClientInfo = mcp.Implementation{Name: "mcphybrid", Version: version()}
 	if _, err := c.client.Initialize(ctx, hello); err != nil {
 		return fmt.Errorf("initialize: %w", err)
+	}
+	if c.logLevel != "" && c.client.GetServerCapabilities().Logging != nil {
+		var r mcp.SetLevelRequest
+		r.Params.Level = c.logLevel
+		//lint:ignore SA1019 servers before 2026-07-28 have it
+		if err := c.client.SetLevel(ctx, r); err != nil && (isLost(err) || ctx.Err() != nil) {
+			return fmt.Errorf("logging/setLevel: %w", err)
+		} // else it logs as it likes
 	}
 	return nil
 }

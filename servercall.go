@@ -23,7 +23,7 @@ func (s *server) call(ctx context.Context, d *definition, args json.RawMessage) 
 			var r mcp.CallToolRequest
 			r.Params.Name = d.name
 			r.Params.Arguments = args
-			result, err := c.client.CallTool(ctx, r)
+			result, err := c.callTool(ctx, r)
 			s.done()
 			if bad := new(badRequestError); errors.As(err, &bad) {
 				c.tellChanged() // a listing shows whether the session is known

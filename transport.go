@@ -53,6 +53,10 @@ func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCReque
 	case err == nil:
 		return response, nil
 	}
+	// A stream that its caller ends breaks off, too: others' go on.
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	// What mcp-go makes of a stream that breaks off does not say that it did.
 	if cause := failed.err.Load(); cause != nil {
 		return nil, fmt.Errorf("%w: %w", errBroken, *cause)

@@ -1,0 +1,109 @@
+package mcphybrid
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"strconv"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+type (
+	progressKey struct{}
+	metaKey     struct{}
+)
+
+// WithProgress returns a context whose calls ask the tool's server to tell how
+// far they are. tell is called with what it says, in the order in which it
+// does and with the token that the server was given, where its messages are
+// read: it must return soon. After the call has ended it is not called, but may
+// still run. Servers need not tell anything; a tool of [Manager.AddTools] can't.
+func WithProgress(ctx context.Context, tell func(mcp.ProgressNotificationParams)) context.Context {
+	return context.WithValue(ctx, progressKey{}, tell)
+}
+
+// WithMeta returns a context whose calls send meta to the tool's server, as
+// the _meta of the request: a traceparent, say. It must not be changed any more.
+// A progressToken in it is left out: see [WithProgress]. The tools of
+// [Manager.AddTools] are not given it.
+func WithMeta(ctx context.Context, meta map[string]any) context.Context {
+	return context.WithValue(ctx, metaKey{}, meta)
+}
+
+// callTool makes the request of a call, with what its context asks for.
+func (c *conn) callTool(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	meta, _ := ctx.Value(metaKey{}).(map[string]any)
+	if len(meta) > 0 {
+		fields := maps.Clone(meta)
+		delete(fields, "progressToken")
+		r.Params.Meta = &mcp.Meta{AdditionalFields: fields}
+	}
+	if tell, _ := ctx.Value(progressKey{}).(func(mcp.ProgressNotificationParams)); tell != nil {
+		if r.Params.Meta == nil {
+			r.Params.Meta = new(mcp.Meta)
+		}
+		token := c.progress.add(tell)
+		defer c.progress.remove(token)
+		r.Params.Meta.ProgressToken = token
+	}
+	return c.client.CallTool(ctx, r)
+}
+
+// A progressTable has the calls over one connection whose progress somebody
+// wants to know, by their tokens.
+type progressTable struct {
+	mu    sync.Mutex
+	last  int
+	tells map[string]func(mcp.ProgressNotificationParams)
+}
+
+func (t *progressTable) add(tell func(mcp.ProgressNotificationParams)) (token string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last++
+	token = strconv.Itoa(t.last)
+	if t.tells == nil {
+		t.tells = make(map[string]func(mcp.ProgressNotificationParams))
+	}
+	t.tells[token] = tell
+	return token
+}
+
+func (t *progressTable) remove(token string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.tells, token)
+}
+
+// tell hands a notification to the call that it is about. One of none, or one
+// that says no number, is dropped.
+func (t *progressTable) tell(n mcp.JSONRPCNotification, log *slog.Logger) {
+	fields, err := json.Marshal(n.Params.AdditionalFields)
+	if err != nil {
+		return
+	}
+	var p mcp.ProgressNotificationParams
+	if json.Unmarshal(fields, &p) != nil {
+		return
+	}
+	token, _ := p.ProgressToken.(string)
+	t.mu.Lock()
+	tell := t.tells[token]
+	t.mu.Unlock()
+	if tell != nil {
+		hosted(log, func() { tell(p) })
+	}
+}
+
+// hosted calls a function of the host's where a panic would end the process.
+func hosted(log *slog.Logger, call func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("mcphybrid: the host's function for notifications panicked", "panic", p)
+		}
+	}()
+	call()
+}

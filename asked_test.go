@@ -1,0 +1,158 @@
+package mcphybrid
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// asking returns a server whose tools tell of progress, log, and answer with
+// the _meta of their call.
+func asking() *mcpserver.MCPServer {
+	s := mcpserver.NewMCPServer("asking", "1", mcpserver.WithLogging())
+	s.AddTool(mcp.NewTool("steps", mcp.WithString("text")), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		for i := range 3 {
+			params := map[string]any{"progressToken": r.Params.Meta.ProgressToken, "progress": i + 1, "message": r.GetString("text", "")}
+			if err := s.SendNotificationToClient(ctx, "notifications/progress", params); err != nil {
+				return nil, err
+			}
+		}
+		for _, params := range []map[string]any{ // of nobody, or not to be read
+			{"progressToken": "nobody's", "progress": 1}, {"progressToken": []any{}, "progress": 1},
+			{"progressToken": r.Params.Meta.ProgressToken, "progress": "much"}, {"progressToken": r.Params.Meta.ProgressToken, "progress": 9, "message": "last"},
+		} {
+			_ = s.SendNotificationToClient(ctx, "notifications/progress", params)
+		}
+		<-ctx.Done() // so that all of it is read before the answer
+		return nil, ctx.Err()
+	})
+	s.AddTool(mcp.NewTool("meta"), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		data, err := json.Marshal(r.Params.Meta)
+		return mcp.NewToolResultText(string(data)), err
+	})
+	s.AddTool(mcp.NewTool("log"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		for _, level := range []mcp.LoggingLevel{mcp.LoggingLevelDebug, mcp.LoggingLevelInfo} {
+			if err := s.SendLogMessageToClient(ctx, mcp.NewLoggingMessageNotification(level, "", string(level))); err != nil {
+				return nil, err
+			}
+		}
+		return mcp.NewToolResultText("logged"), nil
+	})
+	return s
+}
+
+// overEach runs a test of asking in this process and over HTTP.
+func overEach(t *testing.T, test func(t *testing.T, cfg ServerConfig)) {
+	t.Run("in process", func(t *testing.T) { test(t, ServerConfig{Name: "a", InProcess: asking()}) })
+	t.Run("http", func(t *testing.T) {
+		s := httptest.NewServer(mcpserver.NewStreamableHTTPServer(asking()))
+		t.Cleanup(s.Close)
+		test(t, ServerConfig{Name: "a", URL: s.URL})
+	})
+}
+
+// Two calls at once of one server are each told of their own progress only.
+func TestProgressIsOnesOwn(t *testing.T) {
+	overEach(t, func(t *testing.T, cfg ServerConfig) {
+		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{cfg}})
+		var wg sync.WaitGroup
+		for i := range 10 { // mcp-go keeps 100 notifications in this process, and drops more
+			wg.Go(func() {
+				text := fmt.Sprint("call ", i)
+				var told []string
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				ctx = WithProgress(ctx, func(p mcp.ProgressNotificationParams) {
+					told = append(told, fmt.Sprint(p.Message, " ", p.Progress))
+					if p.Message == "last" {
+						cancel()
+					}
+				})
+				_, err := m.Call(ctx, "mcp_a__steps", map[string]any{"text": text})
+				assert.ErrorIs(t, err, context.Canceled)
+				assert.Equal(t, []string{text + " 1", text + " 2", text + " 3", "last 9"}, told)
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// A panic in the host's function costs what it was told, and no more.
+func TestProgressPanic(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "a", InProcess: asking()}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ctx = WithProgress(ctx, func(p mcp.ProgressNotificationParams) {
+		if p.Message == "last" {
+			cancel()
+		}
+		panic("the host's")
+	})
+	_, err := m.Call(ctx, "mcp_a__steps", nil)
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+func TestWithMeta(t *testing.T) {
+	overEach(t, func(t *testing.T, cfg ServerConfig) {
+		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{cfg}})
+		meta := map[string]any{"traceparent": "00-1-2-01", "progressToken": "mine"}
+		for _, test := range []struct {
+			name string
+			ctx  context.Context
+			want string
+		}{
+			{"none", t.Context(), ""},
+			{"empty", WithMeta(t.Context(), nil), ""},
+			{"meta", WithMeta(t.Context(), meta), "00-1-2-01"},
+		} {
+			result, err := m.Call(test.ctx, "mcp_a__meta", nil)
+			require.NoError(t, err, test.name)
+			var got map[string]any
+			require.NoError(t, json.Unmarshal([]byte(resultText(t, result)), &got), test.name)
+			assert.NotContains(t, got, "progressToken", test.name)
+			if test.want == "" {
+				assert.NotContains(t, got, "traceparent", test.name)
+			} else {
+				assert.Equal(t, test.want, got["traceparent"], test.name)
+			}
+		}
+		assert.Len(t, meta, 2, "the host's")
+	})
+}
+
+// A server is asked for log messages of a level, and they come to the host.
+func TestOnNotification(t *testing.T) {
+	overEach(t, func(t *testing.T, cfg ServerConfig) {
+		told := make(chan mcp.JSONRPCNotification, 100)
+		cfg.LogLevel = mcp.LoggingLevelInfo
+		cfg.OnNotification = func(n mcp.JSONRPCNotification) {
+			told <- n
+			panic("the host's")
+		}
+		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{cfg}})
+		_, err := m.Call(t.Context(), "mcp_a__log", nil)
+		require.NoError(t, err)
+		n := <-told
+		for n.Method != "notifications/message" { // of the connection
+			n = <-told
+		}
+		assert.Equal(t, "info", n.Params.AdditionalFields["data"], "not the one below it")
+		_, err = m.Call(t.Context(), "mcp_a__meta", nil)
+		assert.NoError(t, err, "a panic costs no more")
+	})
+}
+
+// A configuration with a function can be written as JSON.
+func TestServerConfigJSON(t *testing.T) {
+	data, err := json.Marshal(ServerConfig{Name: "a", OnNotification: func(mcp.JSONRPCNotification) {}})
+	require.NoError(t, err)
+	assert.NotContains(t, string(data), "OnNotification")
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+)
+
+// A sink takes notifications to a client, each in whole and in their order. It
+// may wait for the client.
+type sink interface {
+	notify(method string, params any)
+}
+
+// maxQueued is how many notifications may wait for a client that is slow; of
+// more, it misses the oldest.
+const maxQueued = 1000
+
+// A clientCall is one call of a client. What is told about it while it runs
+// goes to the client ahead of its answer, and through a queue: servers read
+// nothing else while they are told, and wait for no client.
+type clientCall struct {
+	ctx  context.Context // of the request, by which mcp-go knows the client
+	from *conversation
+	sink sink // nil if it can't be told anything
+
+	mu      sync.Mutex
+	queue   []notification
+	writing bool       // a goroutine is at it
+	ended   bool       // nothing is queued any more
+	idle    *sync.Cond // signals that writing is false
+}
+
+type notification struct {
+	method string
+	params any
+}
+
+func (g *gateway) newClientCall(ctx context.Context) *clientCall {
+	v := &clientCall{ctx: ctx, from: g.client(ctx), sink: g.direct}
+	if w, ok := ctx.Value(eventWriterKey{}).(*eventWriter); ok {
+		v.sink = w
+	}
+	v.idle = sync.NewCond(&v.mu)
+	return v
+}
+
+// tell queues a notification.
+func (v *clientCall) tell(method string, params any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.ended || v.sink == nil {
+		return
+	}
+	if len(v.queue) == maxQueued {
+		v.queue = v.queue[1:]
+	}
+	v.queue = append(v.queue, notification{method, params})
+	if !v.writing {
+		v.writing = true
+		go v.write()
+	}
+}
+
+func (v *clientCall) write() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for len(v.queue) > 0 {
+		n := v.queue[0]
+		v.queue = v.queue[1:]
+		v.mu.Unlock()
+		v.sink.notify(n.method, n.params)
+		v.mu.Lock()
+	}
+	v.writing = false
+	v.idle.Broadcast()
+}
+
+// end returns when the client has all that is queued.
+func (v *clientCall) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.ended = true
+	for v.writing {
+		v.idle.Wait()
+	}
+}
+
+// wantsLog reports whether the client has asked for log messages of that level.
+// Since 2026-07-28 it does so in each request.
+func (v *clientCall) wantsLog(level mcp.LoggingLevel) bool {
+	if info := server.RequestProtocolInfoFromContext(v.ctx); info != nil && info.Modern {
+		return level.ShouldSendTo(info.LogLevel)
+	}
+	s, ok := server.ClientSessionFromContext(v.ctx).(server.SessionWithLogging)
+	return ok && level.ShouldSendTo(s.GetLogLevel())
+}
+
+type clientCallKey struct{}
+
+// context returns the context of the call of a server, which gets the client's
+// _meta, and the client the progress if it asked for that.
+func (v *clientCall) context(meta *mcp.Meta) context.Context {
+	ctx := context.WithValue(v.ctx, clientCallKey{}, v)
+	if meta == nil {
+		return ctx
+	}
+	fields := make(map[string]any)
+	for key, value := range meta.AdditionalFields {
+		if !ownMeta[key] {
+			fields[key] = value
+		}
+	}
+	ctx = mcphybrid.WithMeta(ctx, fields)
+	token := meta.ProgressToken
+	if token == nil {
+		return ctx
+	}
+	return mcphybrid.WithProgress(ctx, func(p mcp.ProgressNotificationParams) {
+		p.ProgressToken = token
+		v.tell(string(mcp.MethodNotificationProgress), p)
+	})
+}
+
+// ownMeta are the keys of _meta by which the client speaks about itself to the
+// gateway. Towards the server, the gateway is the client.
+var ownMeta = map[string]bool{
+	mcp.MetaKeyProtocolVersion: true, mcp.MetaKeyClientInfo: true,
+	mcp.MetaKeyClientCapabilities: true, mcp.MetaKeyLogLevel: true,
+}

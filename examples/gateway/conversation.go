@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+)
+
+// A conversation is what the gateway has of one client: a Session that no other
+// client has.
+type conversation struct {
+	id      string // mcp-go's session ID; "" if the protocol has no sessions
+	session *mcphybrid.Session
+	follows bool        // lists the tools again when told that they have changed
+	told    atomic.Bool // that they have, since it listed them last
+}
+
+// open notes that there is a client of that ID. Its Session is made when it
+// first needs one: then it has said who it is.
+func (g *gateway) open(id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, ok := g.clients[id]; !ok && id != "" {
+		g.clients[id] = nil
+	}
+}
+
+// gone closes a client's Session.
+func (g *gateway) gone(id string) {
+	g.mu.Lock()
+	c := g.clients[id]
+	delete(g.clients, id)
+	g.mu.Unlock()
+	if c != nil {
+		c.session.Close()
+	}
+}
+
+// client returns the one that ctx is a request of. Since 2026-07-28 HTTP has
+// no sessions: each request is then a client's first and last. So is one of a
+// session that has just ended.
+func (g *gateway) client(ctx context.Context) *conversation {
+	s := server.ClientSessionFromContext(ctx)
+	if s == nil {
+		return g.newClient("", "")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c, ok := g.clients[s.SessionID()]
+	if !ok {
+		return g.newClient("", "")
+	}
+	if c == nil {
+		name := ""
+		if s, ok := s.(server.SessionWithClientInfo); ok {
+			name = s.GetClientInfo().Name
+		}
+		c = g.newClient(s.SessionID(), name)
+		g.clients[s.SessionID()] = c
+	}
+	return c
+}
+
+func (g *gateway) newClient(id, name string) *conversation {
+	c := &conversation{id: id}
+	c.follows = id != "" && (slices.Contains(g.opts.follow, "*") || slices.Contains(g.opts.follow, name))
+	c.session = g.mgr.NewSession(c.sessionOptions())
+	return c
+}
+
+func (c *conversation) sessionOptions() *mcphybrid.SessionOptions {
+	opts := &mcphybrid.SessionOptions{Disclosure: mcphybrid.ByBridge}
+	if c.follows {
+		opts.Disclosure = mcphybrid.ByActivation
+	}
+	if c.id == "" {
+		// Nothing is kept for its next request: what is cut from a long result
+		// can't be read on.
+		opts.Access.Deny = []string{mcphybrid.PageToolName}
+	}
+	return opts
+}

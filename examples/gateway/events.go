@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+)
+
+type eventWriterKey struct{}
+
+// An eventWriter is the answer to an HTTP request. A notification that is sent
+// ahead of it makes it a stream of events, of which mcp-go's answer is the
+// last. mcp-go could do that itself, but loses some.
+type eventWriter struct {
+	http.ResponseWriter
+	header http.Header // as mcp-go sets it
+
+	mu     sync.Mutex
+	begun  bool // the header is sent
+	stream bool // what is sent is a stream of events
+	over   bool // all is sent
+}
+
+// withEvents has an eventWriter in the context of each request.
+func withEvents(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		w := &eventWriter{ResponseWriter: out, header: out.Header().Clone()}
+		defer func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.over = true
+		}()
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), eventWriterKey{}, w)))
+	})
+}
+
+const eventStream = "text/event-stream"
+
+// Header returns mcp-go's, which is not ours to look at before it is complete.
+func (w *eventWriter) Header() http.Header { return w.header }
+
+func (w *eventWriter) WriteHeader(status int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.beginLocked(status)
+}
+
+func (w *eventWriter) beginLocked(status int) {
+	if w.begun {
+		return
+	}
+	w.begun, w.stream = true, w.header.Get("Content-Type") == eventStream
+	for key, values := range w.header {
+		w.ResponseWriter.Header()[key] = values
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write writes what mcp-go does: an event, or an answer, which becomes one in
+// a stream.
+func (w *eventWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.beginLocked(http.StatusOK)
+	if !w.stream || w.header.Get("Content-Type") == eventStream {
+		return w.ResponseWriter.Write(p)
+	}
+	if err := w.eventLocked(p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Flush implements [http.Flusher].
+func (w *eventWriter) Flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *eventWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// notify implements [sink].
+func (w *eventWriter) notify(method string, params any) {
+	message, err := newNotification(method, params)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil || w.over || w.begun && !w.stream {
+		return
+	}
+	if !w.begun {
+		w.begun, w.stream = true, true
+		w.ResponseWriter.Header().Set("Content-Type", eventStream)
+		w.ResponseWriter.Header().Set("Cache-Control", "no-cache")
+		w.ResponseWriter.WriteHeader(http.StatusOK)
+	}
+	_ = w.eventLocked(message) // the client has gone, which ends its request
+}
+
+// eventLocked writes a message, which is one line.
+func (w *eventWriter) eventLocked(message []byte) error {
+	_, err := fmt.Fprintf(w.ResponseWriter, "event: message\ndata: %s\n\n", bytes.TrimSpace(message))
+	if err == nil {
+		err = http.NewResponseController(w.ResponseWriter).Flush()
+	}
+	return err
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+)
+
+type gatewayOptions struct {
+	servers  []mcphybrid.ServerConfig
+	cache    mcphybrid.Store
+	follow   []string         // names of clients
+	logLevel mcp.LoggingLevel // that servers are asked for
+	wait     time.Duration    // for the servers, before a client is answered without them
+	grace    time.Duration    // for calls that run when it is told to end
+	log      *slog.Logger
+}
+
+// A gateway is an MCP server whose tools are those of a Manager. mcp-go keeps
+// one table of tools for all clients; here each client has a Session, which
+// knows what it may list and call. So mcp-go's table has one tool, to which
+// every call is led, and a list is taken from the Session.
+//
+//	client ── initialize ──▶ client of its own, with a Session
+//	       ── tools/list ──▶ Session.Tools
+//	       ── tools/call ──▶ one tool of mcp-go ──▶ Session.Call ──▶ server
+type gateway struct {
+	opts    gatewayOptions
+	mgr     *mcphybrid.Manager
+	front   *server.MCPServer
+	direct  sink               // of the only client, or nil
+	all     context.Context    // ends when all servers have started or failed
+	waiting context.Context    // ends with it, or when a client waits no longer
+	begin   context.Context    // of the servers' start
+	abandon context.CancelFunc // ends begin
+	started sync.WaitGroup
+
+	calls    context.Context // ends when calls must
+	endCalls context.CancelFunc
+
+	mu       sync.Mutex
+	clients  map[string]*conversation // by mcp-go's session ID
+	underWay map[*clientCall]string   // calls of servers: the server's name
+	draining bool
+	running  int        // requests that are being answered
+	idle     *sync.Cond // signals that running is 0
+}
+
+// newGateway returns a gateway whose servers are starting.
+func newGateway(opts gatewayOptions) *gateway {
+	g := &gateway{
+		opts:    opts,
+		clients: make(map[string]*conversation), underWay: make(map[*clientCall]string),
+	}
+	g.idle = sync.NewCond(&g.mu)
+	var ready context.CancelFunc
+	g.all, ready = context.WithCancel(context.Background())
+	var hurry context.CancelFunc
+	g.waiting, hurry = context.WithTimeout(g.all, opts.wait)
+	g.begin, g.abandon = context.WithCancel(context.Background())
+	g.calls, g.endCalls = context.WithCancel(context.Background())
+	g.front = g.newFront()
+	for i := range opts.servers {
+		s := &opts.servers[i]
+		s.LogLevel = opts.logLevel
+		s.OnNotification = func(n mcp.JSONRPCNotification) { g.hear(s.Name, n) }
+	}
+	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
+		Servers: opts.servers, Cache: opts.cache, Logger: opts.log,
+		Registry:   &catalogWatch{ToolRegistry: mcphybrid.NewRegistry(), changed: g.tellAll},
+		OnEvent:    g.event,
+		Middleware: []mcphybrid.Middleware{g.attribute},
+	})
+	g.started.Go(func() {
+		if err := g.mgr.Start(g.begin); err != nil && g.begin.Err() == nil {
+			opts.log.Warn(err.Error())
+		}
+		ready()
+		hurry()
+	})
+	return g
+}
+
+// newFront returns the MCP server that clients speak to.
+func (g *gateway) newFront() *server.MCPServer {
+	hooks := &server.Hooks{}
+	hooks.AddOnRegisterSession(func(ctx context.Context, s server.ClientSession) { g.open(s.SessionID()) })
+	hooks.AddOnUnregisterSession(func(_ context.Context, s server.ClientSession) { g.gone(s.SessionID()) })
+	hooks.AddAfterInitialize(func(ctx context.Context, _ any, _ *mcp.InitializeRequest, r *mcp.InitializeResult) {
+		// It is registered only after the answer, which the client may be quicker than.
+		g.open(server.ClientSessionFromContext(ctx).SessionID())
+		r.Instructions = g.instructions(ctx)
+	})
+	hooks.AddAfterDiscover(func(ctx context.Context, _ any, _ *mcp.DiscoverRequest, r *mcp.DiscoverResult) {
+		r.Instructions = g.instructions(ctx)
+	})
+	hooks.AddAfterListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest, r *mcp.ListToolsResult) {
+		r.Tools = g.list(ctx)
+	})
+	hooks.AddBeforeCallTool(func(_ context.Context, _ any, r *mcp.CallToolRequest) {
+		r.Params.Arguments, r.Params.Name, r.Params.Task = called(r.Params.Name), anyTool, nil
+	})
+	front := server.NewMCPServer("mcphybrid", version(),
+		server.WithToolCapabilities(true), server.WithLogging(), server.WithHooks(hooks))
+	front.AddTool(mcp.NewTool(anyTool), g.call)
+	return front
+}
+
+// anyTool is the one tool that mcp-go knows, called what the client called, in
+// place of the arguments. These are kept as they came, too.
+const anyTool = "any"
+
+type called string
+
+// await waits until another context than that of a request ends, or both.
+func await(ctx, other context.Context) {
+	select {
+	case <-other.Done():
+	case <-ctx.Done():
+	}
+}
+
+// instructions is what a client's model is told about searching.
+func (g *gateway) instructions(ctx context.Context) string {
+	await(ctx, g.waiting)
+	return g.client(ctx).session.SearchSection()
+}
+
+// list returns what the client may call now, in the order of its Session.
+func (g *gateway) list(ctx context.Context) []mcp.Tool {
+	await(ctx, g.waiting)
+	c := g.client(ctx)
+	c.told.Store(false) // what changes from here on, it is told of
+	session := c.session
+	if !c.follows {
+		// What a Session has shown stays as it was. Who asks again wants what is.
+		session = g.mgr.NewSession(c.sessionOptions())
+	}
+	tools := []mcp.Tool{}
+	for _, t := range session.Tools() {
+		tools = append(tools, listed(t))
+	}
+	return tools
+}
+
+// call is the one way to a tool.
+func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name, _ := r.Params.Arguments.(called)
+	if !g.enter() {
+		return mcp.NewToolResultErrorf("%s was not called: the gateway is shutting down.", name), nil
+	}
+	defer g.leave()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(g.calls, cancel)()
+	await(ctx, g.waiting)
+	c := g.newClientCall(ctx)
+	defer c.end()
+	asked := c.context(r.Params.Meta)
+	result, err := c.from.session.Call(asked, string(name), r.Params.RawArguments)
+	if unknown := new(mcphybrid.UnknownToolError); errors.As(err, &unknown) && unknown.Connecting != "" {
+		await(ctx, g.all)
+		result, err = c.from.session.Call(asked, string(name), r.Params.RawArguments)
+	}
+	if err != nil && g.calls.Err() != nil {
+		return mcp.NewToolResultErrorf("%s was stopped: the gateway is shutting down.", name), nil
+	}
+	// If there is an error, the result says so in words for the model.
+	return result, nil
+}
+
+// enter counts a call that begins, if one may.
+func (g *gateway) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.draining {
+		return false
+	}
+	g.running++
+	return true
+}
+
+func (g *gateway) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.running--; g.running <= 0 {
+		g.idle.Broadcast()
+	}
+}
+
+// drain lets no call begin any more, and returns when all have their answers:
+// after a grace, errors. It waits no longer for a client that does not read.
+func (g *gateway) drain() {
+	late := time.AfterFunc(g.opts.grace, g.endCalls)
+	defer late.Stop()
+	giveUp := time.AfterFunc(g.opts.grace+endGrace, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.running = 0
+		g.idle.Broadcast()
+	})
+	defer giveUp.Stop()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.draining = true
+	for g.running > 0 {
+		g.idle.Wait()
+	}
+}
+
+// close ends all servers.
+func (g *gateway) close() {
+	g.endCalls()
+	g.abandon()
+	_ = g.mgr.Close() // how a server that we end ends is of no interest
+	g.started.Wait()
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "unknown"
+}

@@ -1,0 +1,99 @@
+package main
+
+//lint:file-ignore SA1019 what the protocol had before 2026-07-28 is served, too
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSearchDescribeCall(t *testing.T) {
+	everywhere(t, func(t *testing.T, open connector, opts []client.ClientOption) {
+		c, _ := connect(t, open, "test", opts...)
+		names := toolNames(t, c)
+		require.GreaterOrEqual(t, len(names), 43)
+		assert.Equal(t, "mcp_kitchen__a_arguments", names[0])
+		assert.Subset(t, names, []string{mcphybrid.SearchToolName, mcphybrid.DescribeToolName, mcphybrid.CallToolName})
+		assert.NotContains(t, names, "mcp_kitchen__dish_57")
+
+		found := say(t, c, mcphybrid.SearchToolName, map[string]any{"query": "dish number 57"})
+		assert.Contains(t, found, "mcp_kitchen__dish_57")
+		var described struct {
+			Tools []struct{ Name, Description string }
+		}
+		require.NoError(t, json.Unmarshal([]byte(say(t, c, mcphybrid.DescribeToolName, map[string]any{"names": []string{"mcp_kitchen__dish_57"}})), &described))
+		require.Len(t, described.Tools, 1)
+		assert.Equal(t, "Cooks dish number 57", described.Tools[0].Description)
+		assert.Equal(t, "cooked soup", say(t, c, mcphybrid.CallToolName,
+			map[string]any{"name": "mcp_kitchen__dish_57", "arguments": map[string]any{"text": "soup"}}))
+
+		assert.Equal(t, "cooked pie", say(t, c, "mcp_kitchen__dish_58", map[string]any{"text": "pie"}), "not listed, and called all the same")
+		assert.JSONEq(t, `{"n":9007199254740993}`, say(t, c, "mcp_kitchen__a_arguments", json.RawMessage(`{"n":9007199254740993}`)))
+		assert.Equal(t, names, toolNames(t, c), "nothing is activated")
+
+		for _, wrong := range []struct {
+			name, args, want string
+		}{
+			{"mcp_kitchen__dich_57", `{}`, "mcp_kitchen__dish_57"},
+			{"mcp_kitchen__dish_57", `{"text": 5}`, "/text"},
+		} {
+			result, err := call(t.Context(), c, wrong.name, json.RawMessage(wrong.args))
+			require.NoError(t, err)
+			assert.True(t, result.IsError)
+			assert.Contains(t, textOf(result), wrong.want)
+		}
+	})
+}
+
+func TestContentPassesWhole(t *testing.T) {
+	everywhere(t, func(t *testing.T, open connector, opts []client.ClientOption) {
+		c, _ := connect(t, open, "test", opts...)
+		for _, name := range []string{"mcp_kitchen__a_show", mcphybrid.CallToolName} {
+			args := map[string]any{}
+			if name == mcphybrid.CallToolName {
+				args["name"] = "mcp_kitchen__a_show"
+			}
+			got, err := call(t.Context(), c, name, args)
+			require.NoError(t, err)
+			want := everyContent()
+			assert.Equal(t, want.Content, got.Content)
+			assert.JSONEq(t, string(want.RawStructuredContent), string(got.RawStructuredContent))
+			assert.Equal(t, string(want.RawStructuredContent), string(got.RawStructuredContent), "to the digit")
+			assert.Equal(t, "b", got.Meta.AdditionalFields["example.com/a"])
+			assert.False(t, got.IsError)
+		}
+	})
+}
+
+// A client is answered without a server that takes long, told when it is there,
+// and its call of such a tool waits.
+func TestLateServer(t *testing.T) {
+	cfg, err := mcphybrid.LoadConfig(writeConfig(t, "kitchen"))
+	require.NoError(t, err)
+	late := filepath.Join(t.TempDir(), "ready")
+	cfg.Servers[0].Env["TEST_WAIT"] = late
+	_, url, _ := startHTTP(t, gatewayOptions{servers: cfg.Servers, wait: time.Millisecond}, webOptions{})
+	c, told := connect(t, overHTTP(url, transport.WithContinuousListening()), "test", generations["legacy"]...)
+	assert.NotContains(t, toolNames(t, c), "mcp_kitchen__a_arguments")
+	answer := make(chan string, 1)
+	go func() {
+		result, err := call(t.Context(), c, "mcp_kitchen__a_arguments", nil)
+		if assert.NoError(t, err) {
+			answer <- textOf(result)
+		}
+	}()
+	require.NoError(t, os.WriteFile(late, nil, 0o600))
+	assert.Equal(t, "{}", <-answer)
+	wait(t, told, mcp.MethodNotificationToolsListChanged)
+	assert.Contains(t, toolNames(t, c), "mcp_kitchen__a_arguments")
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+const (
+	// tokenVariable is the environment variable with the bearer token.
+	tokenVariable = "MCPHYBRID_GATEWAY_TOKEN"
+
+	endpoint = "/mcp"
+
+	// maxBody bounds a request; arguments of a call are some kilobytes.
+	maxBody = 16 << 20
+
+	// sessionTTL is how long a client may be silent until its session ends, as
+	// most go without saying so. The protocol has it begin another one then.
+	sessionTTL = 12 * time.Hour
+)
+
+type webOptions struct {
+	anywhere  bool // listen where other machines can reach it
+	tokenFile string
+	origins   []string // of web pages that may call
+}
+
+// A website is where the gateway listens, and whom it listens to.
+type website struct {
+	listener net.Listener
+	token    string // "" if none is needed
+	origins  []string
+}
+
+// listen opens an address. A port alone is one of loopback.
+func listen(address string, opts webOptions) (*website, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("-http %q: %w", address, err)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	w := &website{origins: opts.origins}
+	if w.token, err = readToken(opts.tokenFile); err != nil {
+		return nil, err
+	}
+	switch {
+	case isLoopback(host):
+	case !opts.anywhere:
+		return nil, fmt.Errorf("-http %q: other machines could reach it; if they should, add -listen-anywhere and a token", address)
+	case w.token == "":
+		return nil, fmt.Errorf("-http %q: other machines can reach it, so it needs a token: set %s, or -token-file", address, tokenVariable)
+	}
+	w.listener, err = net.Listen("tcp", net.JoinHostPort(host, port))
+	return w, err
+}
+
+func (w *website) url() string { return "http://" + w.listener.Addr().String() + endpoint }
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// readToken returns the token in a file or, without one, in the environment.
+func readToken(file string) (string, error) {
+	if file == "" {
+		return os.Getenv(tokenVariable), nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("-token-file: %w", err)
+	}
+	token := strings.TrimSpace(string(data))
+	if token == "" {
+		return "", fmt.Errorf("-token-file: %s is empty", file)
+	}
+	return token, nil
+}
+
+// serveHTTP serves any number of clients until ctx ends.
+func (g *gateway) serveHTTP(ctx context.Context, w *website) error {
+	streams, endStreams := context.WithCancel(context.Background())
+	defer endStreams()
+	front := server.NewStreamableHTTPServer(g.front, server.WithEndpointPath(endpoint),
+		server.WithStateful(true), server.WithSessionIdleTTL(sessionTTL),
+		server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)),
+		server.WithStreamableHTTPCORS(server.WithCORSAllowedOrigins(w.origins...)))
+	mux := http.NewServeMux()
+	mux.Handle(endpoint, endingWith(streams, sane(withEvents(front))))
+	s := &http.Server{
+		Handler:           w.guard(mux),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       5 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(g.opts.log.Handler(), slog.LevelWarn),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(w.listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	g.drain()
+	endStreams()
+	late, cancel := context.WithTimeout(context.Background(), endGrace)
+	defer cancel()
+	_ = front.Shutdown(late) // ends its goroutine
+	if s.Shutdown(late) != nil {
+		s.Close()
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// guard lets only those in who have the token, and no web page but those of the
+// origins that may call: a page in a browser can reach this machine, too.
+func (w *website) guard(next http.Handler) http.Handler {
+	want := sha256.Sum256([]byte("Bearer " + w.token))
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		origin := r.Header.Get("Origin")
+		if origin != "" && !slices.Contains(w.origins, origin) {
+			http.Error(out, "this origin may not call: see -origin", http.StatusForbidden)
+			return
+		}
+		preflight := r.Method == http.MethodOptions && origin != "" // has no token
+		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		if w.token != "" && !preflight && subtle.ConstantTimeCompare(got[:], want[:]) == 0 {
+			out.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(out, "the bearer token is missing or wrong", http.StatusUnauthorized)
+			return
+		}
+		r.Body = http.MaxBytesReader(out, r.Body, maxBody)
+		next.ServeHTTP(out, r)
+	})
+}
+
+// endingWith ends the streams of notifications, which last for ever, with ctx.
+// Other requests end with their answer.
+func endingWith(ctx context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet || r.Header.Get(mcp.HeaderMethod) == string(mcp.MethodSubscriptionsListen) {
+			inner, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer context.AfterFunc(ctx, cancel)()
+			r = r.WithContext(inner)
+		}
+		next.ServeHTTP(out, r)
+	})
+}
+
+// sane drops what would reach another client's request. Since 2026-07-28 there
+// are no sessions and a request is cancelled by closing its connection, but
+// mcp-go looks a notification's request up by its number, which others have too.
+func sane(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				http.Error(out, err.Error(), http.StatusRequestEntityTooLarge)
+				return
+			}
+			var message struct{ Method string }
+			if json.Unmarshal(body, &message) == nil && message.Method == string(mcp.MethodNotificationCancelled) {
+				out.WriteHeader(http.StatusAccepted)
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		next.ServeHTTP(out, r)
+	})
+}

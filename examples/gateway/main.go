@@ -1,0 +1,98 @@
+// Gateway is one MCP server in front of many, for clients that speak only MCP:
+// it offers the first 40 of their tools, and four tools by which the model
+// searches, reads, calls and reads on in all the others.
+//
+//	go run ./examples/gateway -config mcp.json [-http 127.0.0.1:PORT]
+//
+// Without -http it serves one client over standard input and output.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "gateway:", err)
+		}
+		stop()
+		os.Exit(1)
+	}
+}
+
+// endGrace is how long it may take to write the last answers.
+const endGrace = 2 * time.Second
+
+// run serves until ctx ends or, without -http, the input does.
+func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, errs io.Writer) error {
+	flags := flag.NewFlagSet("gateway", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	config := flags.String("config", "mcp.json", "the `file` with the mcpServers")
+	follow := flags.String("follow", "", "the `names` of clients, with commas between, that list the tools again when told to; * for all")
+	cache := flags.String("cache", "", "keep the servers' tools in this `file`, and start from it")
+	level := flags.String("log-level", string(mcp.LoggingLevelInfo), "the least `level` of log messages that servers are asked for")
+	wait := flags.Duration("wait", 5*time.Second, "how long after the start a client waits for servers before it is answered without them; it is told when they come")
+	grace := flags.Duration("grace", 5*time.Second, "how long running calls may go on when the gateway is told to end; then they are answered with an error")
+	address := flags.String("http", "", "serve over HTTP at this `address`, such as 127.0.0.1:8080 or :8080, which is the same")
+	var web webOptions
+	flags.BoolVar(&web.anywhere, "listen-anywhere", false, "allow an address that other machines can reach; needs a token")
+	flags.StringVar(&web.tokenFile, "token-file", "", "the `file` with the bearer token; without it, "+tokenVariable+" has the token, if any")
+	flags.Func("origin", "an `origin` of web pages that may call, such as https://example.com; may be repeated", func(origin string) error {
+		web.origins = append(web.origins, origin)
+		return nil
+	})
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	log := slog.New(slog.NewTextHandler(errs, nil))
+
+	cfg, err := mcphybrid.LoadConfig(*config)
+	if err != nil {
+		if len(cfg.Servers) == 0 {
+			return err
+		}
+		log.Warn(err.Error()) // the other servers work
+	}
+	opts := gatewayOptions{servers: cfg.Servers, logLevel: mcp.LoggingLevel(*level), wait: *wait, grace: *grace, log: log}
+	if !opts.logLevel.ShouldSendTo(mcp.LoggingLevelDebug) {
+		return fmt.Errorf("-log-level %q: no such level", *level)
+	}
+	if *follow != "" {
+		opts.follow = strings.Split(*follow, ",")
+	}
+	if *cache != "" {
+		opts.cache = mcphybrid.FileStore(*cache)
+	}
+	var site *website
+	if *address != "" {
+		if site, err = listen(*address, web); err != nil {
+			return err
+		}
+		log.Info("serving", "url", site.url(), "token", len(site.token) > 0)
+	}
+	g := newGateway(opts)
+	defer g.close()
+	if site != nil {
+		return g.serveHTTP(ctx, site)
+	}
+	return g.serveStdio(ctx, in, out)
+}

@@ -1,0 +1,236 @@
+package main
+
+//lint:file-ignore SA1019 what the protocol had before 2026-07-28 is served, too
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// callFor calls a tool whose progress is wanted.
+func callFor(ctx context.Context, c *client.Client, token any, name string, args any) (*mcp.CallToolResult, error) {
+	var r mcp.CallToolRequest
+	r.Params.Name, r.Params.Arguments = name, args
+	r.Params.Meta = &mcp.Meta{ProgressToken: token, AdditionalFields: map[string]any{"traceparent": "00-1-2-01"}}
+	return c.CallTool(ctx, r)
+}
+
+// Progress of two calls at once reaches each by its own token, all of it, and
+// before the answer.
+func TestProgress(t *testing.T) {
+	everywhere(t, func(t *testing.T, open connector, opts []client.ClientOption) {
+		const steps = 40
+		var wg sync.WaitGroup
+		for i, name := range []string{"mcp_kitchen__a_steps", mcphybrid.CallToolName} {
+			c, told := connect(t, open, "test", opts...)
+			wg.Go(func() {
+				text := fmt.Sprint("call ", i)
+				args := map[string]any{"n": steps, "text": text}
+				if name == mcphybrid.CallToolName {
+					args = map[string]any{"name": "mcp_kitchen__a_steps", "arguments": args}
+				}
+				result, err := callFor(t.Context(), c, "mine", name, args)
+				if !assert.NoError(t, err) {
+					return
+				}
+				assert.Equal(t, "done "+text, textOf(result))
+				for step := 1; step <= steps; {
+					select {
+					case n := <-told:
+						if n.Method == mcp.MethodNotificationToolsListChanged { // the gateway has just started
+							continue
+						}
+						assert.Equal(t, map[string]any{"progressToken": "mine", "progress": float64(step), "message": text}, n.Params.AdditionalFields)
+						step++
+					default:
+						assert.Fail(t, "not told before the answer", "step %d", step)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestCancellation(t *testing.T) {
+	everywhere(t, func(t *testing.T, open connector, opts []client.ClientOption) {
+		c, told := connect(t, open, "test", opts...)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := callFor(ctx, c, 1, "mcp_kitchen__a_hang", nil)
+			ended <- err
+		}()
+		wait(t, told, "notifications/progress") // it has begun
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		for ctx := within(t, 20*time.Second); say(t, c, "mcp_kitchen__a_cancelled", nil) != "1"; {
+			require.NoError(t, ctx.Err(), "its server was not told")
+		}
+	})
+}
+
+// What one client cancels is nothing to another, whose requests have the same
+// numbers.
+func TestCancellationIsOnesOwn(t *testing.T) {
+	for generation, opts := range generations {
+		t.Run(generation, func(t *testing.T) {
+			_, url, _ := startHTTP(t, gatewayOptions{}, webOptions{})
+			one, told := connect(t, overHTTP(url), "one", opts...)
+			two, _ := connect(t, overHTTP(url), "two", opts...)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() {
+				_, err := callFor(ctx, one, 1, "mcp_kitchen__a_hang", nil)
+				ended <- err
+			}()
+			wait(t, told, "notifications/progress")
+			for id := range 10 {
+				err := two.GetTransport().SendNotification(t.Context(), mcp.JSONRPCNotification{
+					JSONRPC: mcp.JSONRPC_VERSION,
+					Notification: mcp.Notification{Method: "notifications/cancelled", Params: mcp.NotificationParams{
+						AdditionalFields: map[string]any{"requestId": id},
+						Meta:             map[string]any{mcp.MetaKeyProtocolVersion: two.ProtocolVersion()},
+					}},
+				})
+				require.NoError(t, err)
+			}
+			assert.Equal(t, "0", say(t, two, "mcp_kitchen__a_cancelled", nil))
+			select {
+			case err := <-ended:
+				require.Fail(t, "cancelled by another client", "%v", err)
+			default:
+			}
+			cancel()
+			<-ended
+		})
+	}
+}
+
+func TestMeta(t *testing.T) {
+	everywhere(t, func(t *testing.T, open connector, opts []client.ClientOption) {
+		c, _ := connect(t, open, "test", opts...)
+		result, err := callFor(t.Context(), c, nil, "mcp_kitchen__a_meta", nil)
+		require.NoError(t, err)
+		assert.Contains(t, textOf(result), `"traceparent":"00-1-2-01"`)
+		assert.NotContains(t, textOf(result), `"test"`, "the server's client is the gateway")
+	})
+}
+
+// A log message goes to the client whose call it is about, if that has asked
+// for such.
+func TestLogging(t *testing.T) {
+	everywhere(t, func(t *testing.T, open connector, opts []client.ClientOption) {
+		c, told := connect(t, open, "test", opts...)
+		var r mcp.SetLevelRequest
+		r.Params.Level = mcp.LoggingLevelInfo
+		require.NoError(t, c.SetLevel(t.Context(), r))
+		assert.Equal(t, "logged", say(t, c, "mcp_kitchen__a_log", map[string]any{"text": "for me"}))
+		n := wait(t, told, "notifications/message")
+		assert.Equal(t, map[string]any{"level": "warning", "logger": "kitchen", "data": "for me"}, n.Params.AdditionalFields)
+
+		r.Params.Level = mcp.LoggingLevelError
+		require.NoError(t, c.SetLevel(t.Context(), r))
+		say(t, c, "mcp_kitchen__a_log", map[string]any{"text": "too little"})
+		say(t, c, "mcp_kitchen__a_arguments", nil) // which is later
+		assert.Empty(t, told)
+	})
+}
+
+// Of two clients, the one that does not call is not told; and what may be
+// about either's call, neither is.
+func TestLoggingOfOthers(t *testing.T) {
+	_, url, _ := startHTTP(t, gatewayOptions{}, webOptions{})
+	listening := overHTTP(url, transport.WithContinuousListening())
+	one, toldOne := connect(t, listening, "one", generations["legacy"]...)
+	two, toldTwo := connect(t, listening, "two", generations["legacy"]...)
+	var r mcp.SetLevelRequest
+	r.Params.Level = mcp.LoggingLevelDebug
+	require.NoError(t, one.SetLevel(t.Context(), r))
+	require.NoError(t, two.SetLevel(t.Context(), r))
+	say(t, one, "mcp_kitchen__a_log", map[string]any{"text": "for one"})
+	assert.Equal(t, "for one", wait(t, toldOne, "notifications/message").Params.AdditionalFields["data"])
+
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := callFor(ctx, two, 1, "mcp_kitchen__a_hang", nil)
+		ended <- err
+	}()
+	wait(t, toldTwo, "notifications/progress")
+	say(t, one, "mcp_kitchen__a_log", map[string]any{"text": "whose?"})
+	cancel()
+	<-ended
+	say(t, one, "mcp_kitchen__a_log", map[string]any{"text": "for one again"})
+	assert.Equal(t, "for one again", wait(t, toldOne, "notifications/message").Params.AdditionalFields["data"])
+	assert.Empty(t, toldTwo)
+}
+
+// A client that is known to follow gets what its searches find as tools of its
+// own.
+func TestFollower(t *testing.T) {
+	start := map[string]func(t *testing.T) connector{
+		"http": func(t *testing.T) connector {
+			_, url, _ := startHTTP(t, gatewayOptions{follow: []string{"editor"}}, webOptions{})
+			return overHTTP(url, transport.WithContinuousListening())
+		},
+		"stdio": func(t *testing.T) connector {
+			return overStdio("-config", writeConfig(t, "kitchen"), "-follow", "other,editor")
+		},
+	}
+	for name, start := range start {
+		t.Run(name, func(t *testing.T) {
+			open := start(t)
+			c, told := connect(t, open, "editor", generations["legacy"]...)
+			before := toolNames(t, c)
+			assert.NotContains(t, before, mcphybrid.CallToolName)
+			for len(told) > 0 { // of the start
+				<-told
+			}
+			say(t, c, mcphybrid.SearchToolName, map[string]any{"query": "dish number 57", "max_results": 2})
+			wait(t, told, mcp.MethodNotificationToolsListChanged)
+			after := toolNames(t, c)
+			assert.Equal(t, before, after[:len(before)])
+			assert.Equal(t, "mcp_kitchen__dish_57", after[len(before)])
+			assert.Empty(t, told, "told once")
+
+			if name == "http" {
+				other, _ := connect(t, open, "someone else", generations["legacy"]...)
+				assert.Contains(t, toolNames(t, other), mcphybrid.CallToolName)
+				assert.NotContains(t, toolNames(t, other), "mcp_kitchen__dish_57")
+			}
+		})
+	}
+}
+
+// A long result is read on in the session that it is of. Without sessions, it
+// is cut, and says so.
+func TestLongResult(t *testing.T) {
+	_, url, _ := startHTTP(t, gatewayOptions{}, webOptions{})
+	c, _ := connect(t, overHTTP(url), "test", generations["legacy"]...)
+	other, _ := connect(t, overHTTP(url), "other", generations["legacy"]...)
+	first := say(t, c, "mcp_kitchen__a_long", map[string]any{"n": 100_000})
+	assert.Less(t, len(first), 60_000)
+	page := map[string]any{"id": "r1", "offset": 30_000}
+	assert.Contains(t, say(t, c, mcphybrid.PageToolName, page), strings.Repeat("x", 1000))
+	result, err := call(t.Context(), other, mcphybrid.PageToolName, page)
+	require.NoError(t, err)
+	assert.True(t, result.IsError, "another client's")
+
+	stateless, _ := connect(t, overHTTP(url), "test", generations["modern"]...)
+	assert.NotContains(t, toolNames(t, stateless), mcphybrid.PageToolName)
+	assert.Less(t, len(say(t, stateless, "mcp_kitchen__a_long", map[string]any{"n": 100_000})), 60_000)
+}
