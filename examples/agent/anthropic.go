@@ -24,7 +24,7 @@ func newAnthropic(e endpoint) model {
 	if e.baseURL != "" {
 		opts = append(opts, option.WithBaseURL(e.baseURL))
 	}
-	return &claude{client: anthropic.NewClient(opts...), model: cmp.Or(e.model, anthropic.ModelClaudeSonnet5)}
+	return &claude{client: anthropic.NewClient(opts...), model: cmp.Or(e.model, anthropic.ModelClaudeSonnet5_5)}
 }
 
 func (m *claude) answer(ctx context.Context, req request, print func(string)) (reply, error) {
@@ -43,7 +43,7 @@ func (m *claude) answer(ctx context.Context, req request, print func(string)) (r
 		Messages:     m.messages,
 		CacheControl: anthropic.NewCacheControlEphemeralParam(), // what this request and the next have in common
 	}
-	for _, t := range req.tools { // as they are, to the byte
+	for _, t := range req.tools { // as they are: their members in order, their numbers with their digits
 		params.Tools = append(params.Tools, param.Override[anthropic.ToolUnionParam](t.JSON))
 	}
 

@@ -36,78 +36,39 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
 	case ctx.Err() != nil:
 		fmt.Fprintln(os.Stderr, "\nagent: interrupted")
 		os.Exit(130)
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
+	default:
 		fmt.Fprintln(os.Stderr, "\nagent:", err)
 		os.Exit(1)
 	}
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	config := flags.String("config", "", "the `file` with the mcpServers; without one, a few tools in this process")
-	name := flags.String("provider", "openai", "openai or anthropic: what the endpoint speaks")
-	modelName := flags.String("model", "", "the `model`; a default for each provider")
-	baseURL := flags.String("base-url", "", "the `URL` of another endpoint than the provider's own")
-	deny := flags.String("deny", "", "`names` or patterns of tools that must not be used, separated by commas")
-	limit := flags.Int("context", 100_000, "the `tokens` above which the conversation is replaced by a summary")
-	if err := flags.Parse(args); err != nil {
+	set, err := parse(args, stderr)
+	if err != nil {
 		return err
 	}
-	p, ok := providers[*name]
-	if !ok {
-		return fmt.Errorf("there is no provider %q, only openai and anthropic", *name)
-	}
-	end := endpoint{os.Getenv(p.key), *baseURL, *modelName}
-	opts, access, messages := demoOptions(), mcphybrid.Access{}, flags.Args()
-	if *deny != "" {
-		access.Deny = strings.Split(*deny, ",")
-	}
+	defer set.close()
 
-	var s *script
-	switch alone := end.key == "" && end.baseURL == ""; {
-	case alone && (*config != "" || len(messages) > 0):
-		return fmt.Errorf("%s is not set; without it, and without -base-url, there is only the script, which has messages and tools of its own", p.key)
-	case alone:
-		s = newScript(demo)
-		stop, err := s.serve(&end)
-		if err != nil {
-			return err
-		}
-		defer stop()
-		messages, access, *limit = s.messages(), demoAccess, demoLimit
-	case len(messages) == 0:
-		return errors.New("what is the message?")
-	case *config != "":
-		cfg, err := mcphybrid.LoadConfig(*config)
-		if err != nil && len(cfg.Servers) == 0 {
-			return err
-		} else if err != nil {
-			fmt.Fprintln(stderr, "!", err) // the other servers work
-		}
-		opts = &mcphybrid.Options{Servers: cfg.Servers}
-	}
-
-	mgr := mcphybrid.NewManager(opts)
+	mgr := mcphybrid.NewManager(set.options)
 	defer mgr.Close() // ends the servers, whatever happens
 	if err := mgr.Start(ctx); err != nil {
 		fmt.Fprintln(stderr, "!", err) // names each server that failed; the others work
 	}
 	a := &agent{
-		sess:   mgr.NewSession(&mcphybrid.SessionOptions{Access: access}),
-		format: p.format,
-		begin:  func() model { return p.begin(end) },
-		limit:  *limit,
+		sess:   mgr.NewSession(&mcphybrid.SessionOptions{Access: set.access}),
+		format: set.provider.format,
+		begin:  func() model { return set.provider.begin(set.endpoint) },
+		limit:  set.limit,
 		out:    stdout,
 	}
-	if err := a.converse(ctx, messages); err != nil || s == nil {
+	if err := a.converse(ctx, set.messages); err != nil {
 		return err
 	}
-	return s.end()
+	return set.end()
 }
 
 // An agent is one conversation between a user and a model.

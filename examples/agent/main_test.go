@@ -175,7 +175,7 @@ func TestFlags(t *testing.T) {
 	})
 }
 
-// The key and the model get to the endpoint.
+// The key, the model, and the tools with their members in order get to the endpoint.
 func TestEndpoint(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		s := newScript([]step{{user: "hello", say: "hi"}})
@@ -188,9 +188,12 @@ func TestEndpoint(t *testing.T) {
 			s.ServeHTTP(w, r)
 		}))
 		m := providers[name].begin(endpoint{"secret", url, "some-model"})
-		got, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
+		tool := `{"name":"a","input_schema":{"type":"object","properties":{"z":{"maximum":1.50,"description":"é"},"a":{}}}}`
+		s.steps[0].tools = []string{"a"}
+		got, err := m.answer(t.Context(), request{system: "s", message: "hello", tools: []mcphybrid.ExportedTool{{JSON: []byte(tool)}}}, func(string) {})
 		require.NoError(t, err)
 		assert.Equal(t, "hi", got.text)
+		assert.Contains(t, body, `"tools":[`+tool+`]`)
 		assert.Contains(t, []string{"Bearer secret", "secret"}, key)
 		assert.Contains(t, body, `"model":"some-model"`)
 	})

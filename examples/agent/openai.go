@@ -43,7 +43,7 @@ func (m *openAI) answer(ctx context.Context, req request, print func(string)) (r
 		Messages:      append([]openai.ChatCompletionMessageParamUnion{openai.SystemMessage(req.system)}, m.messages...),
 		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
 	}
-	for _, t := range req.tools { // as they are, to the byte
+	for _, t := range req.tools { // as they are: their members in order, their numbers with their digits
 		params.Tools = append(params.Tools, param.Override[openai.ChatCompletionToolUnionParam](t.JSON))
 	}
 
@@ -82,6 +82,8 @@ func (m *openAI) answer(ctx context.Context, req request, print func(string)) (r
 		message.ToolCalls[i].Type = "function" // which some endpoints leave out
 		r.calls = append(r.calls, call{c.ID, c.Function.Name, c.Function.Arguments})
 	}
-	m.messages = append(m.messages, message.ToParam())
+	if r.text != "" || message.Refusal != "" || len(r.calls) > 0 { // an empty message is refused
+		m.messages = append(m.messages, message.ToParam())
+	}
 	return r, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -209,6 +210,53 @@ func TestBrokenArguments(t *testing.T) {
 		assert.Equal(t, []call{{"1", "mcp_a", `{"text": `}}, got.calls)
 		_, err = m.answer(t.Context(), request{system: "s", results: []result{{"1", "no", true}}}, func(string) {})
 		require.NoError(t, err)
+	})
+}
+
+// What the model thought is sent back as it came, signature and all: without
+// it, the API refuses the results of the calls that follow it.
+func TestThinkingIsKept(t *testing.T) {
+	var bodies []string
+	url := host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, string(data))
+		events := writeAnthropic(step{calls: []call{{"1", "mcp_a", `{}`}}})
+		thought := event("content_block_start", object{"type": "content_block_start", "index": 0, "content_block": object{"type": "thinking", "thinking": "", "signature": ""}}) +
+			event("content_block_delta", object{"type": "content_block_delta", "index": 0, "delta": object{"type": "thinking_delta", "thinking": "Hm…"}}) +
+			event("content_block_delta", object{"type": "content_block_delta", "index": 0, "delta": object{"type": "signature_delta", "signature": "c2ln"}}) +
+			event("content_block_stop", object{"type": "content_block_stop", "index": 0})
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, events[0]+thought+strings.ReplaceAll(strings.Join(events[1:], ""), `"index":0`, `"index":1`))
+	}))
+	m := newAnthropic(endpoint{baseURL: url})
+	got, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
+	require.NoError(t, err)
+	assert.Equal(t, reply{calls: []call{{"1", "mcp_a", "{}"}}}, got)
+	_, err = m.answer(t.Context(), request{system: "s", results: []result{{"1", "x", false}}}, func(string) {})
+	require.NoError(t, err)
+	var sent struct {
+		Messages []struct{ Content []json.RawMessage }
+	}
+	require.NoError(t, json.Unmarshal([]byte(bodies[1]), &sent))
+	assert.JSONEq(t, `{"type":"thinking","thinking":"Hm…","signature":"c2ln"}`, string(sent.Messages[1].Content[0]))
+}
+
+// A model may say nothing at all. That is not sent back, as the APIs refuse it.
+func TestEmptyAnswer(t *testing.T) {
+	each(t, func(t *testing.T, name string) {
+		var body []byte
+		url := host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ = io.ReadAll(r.Body)
+			serveStep(w, r, step{})
+		}))
+		m := providers[name].begin(endpoint{baseURL: url})
+		for range 2 {
+			got, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
+			require.NoError(t, err)
+			require.Equal(t, reply{}, got)
+		}
+		assert.Equal(t, 2, strings.Count(string(body), `"user"`), "%s", body)
+		assert.NotContains(t, string(body), `"assistant"`)
 	})
 }
 
