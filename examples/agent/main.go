@@ -123,10 +123,7 @@ func (a *agent) turn(ctx context.Context, m model, message string) (reply, error
 		if err != nil || len(r.calls) == 0 {
 			return r, err
 		}
-		next = request{results: a.call(ctx, r.calls)}
-		if ctx.Err() != nil {
-			return reply{}, ctx.Err()
-		}
+		next = request{results: a.call(ctx, r.calls)} // after Ctrl-C, no request is sent any more
 	}
 	return reply{}, fmt.Errorf("the model has called tools %d times in a row without an answer", maxRequests)
 }

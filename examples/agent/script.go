@@ -26,7 +26,8 @@ type step struct {
 	// since the step before.
 	tools []string
 
-	// anew says that the conversation and the list of tools begin anew.
+	// anew says that the conversation and the list of tools begin anew, with
+	// what the step before says.
 	anew bool
 
 	// own says that the user's message is the agent's.
@@ -177,6 +178,9 @@ func (s *script) check(st step, got sent) error {
 		}
 	}
 	last := got.turns[n]
+	if st.anew && !strings.Contains(last.user, s.steps[s.next-1].say) {
+		return fmt.Errorf("the user's message is %q, want the summary in it", last.user)
+	}
 	if last.model != "" || !strings.Contains(last.user, st.user) || (last.user == "") != (st.user == "") {
 		return fmt.Errorf("the user's message is %q, want %q", last.user, st.user)
 	}

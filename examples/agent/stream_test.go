@@ -267,6 +267,7 @@ func TestOtherEndpoints(t *testing.T) {
 		{`"object":"chat.completion.chunk"`, `"x":0`},
 		{`"tool_calls"}`, `"stop"}`}, // the reason
 		{`"id":"chatcmpl-1"`, `"id":""`},
+		{`"tool_calls","index":0}],"created":1,"id":"chatcmpl-1"`, `"stop","index":0}],"created":1,"id":"another"`},
 		{"data: [DONE]\n\n", ""},
 		{`"arguments":""`, `"x":0`},
 	} {
