@@ -174,13 +174,18 @@ func TestStopped(t *testing.T) {
 	})
 }
 
-// A rewriter answers as a step says, in other words.
+// A rewriter answers as a step says, in other words, whatever can be asked.
 type rewriter struct {
 	step  step
 	words *strings.Replacer
 }
 
 func (w rewriter) ServeHTTP(to http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	if _, err := wires[r.Method+" "+r.URL.Path].read(body); err != nil {
+		http.Error(to, err.Error(), http.StatusBadRequest)
+		return
+	}
 	to.Header().Set("Content-Type", "text/event-stream")
 	_, _ = w.words.WriteString(to, strings.Join(wires[r.Method+" "+r.URL.Path].write(w.step), ""))
 }
@@ -208,7 +213,7 @@ func TestBrokenArguments(t *testing.T) {
 		got, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
 		require.NoError(t, err)
 		assert.Equal(t, []call{{"1", "mcp_a", `{"text": `}}, got.calls)
-		_, err = m.answer(t.Context(), request{system: "s", results: []result{{"1", "no", true}}}, func(string) {})
+		_, err = m.answer(t.Context(), request{system: "s", results: []result{{"1", "", true}}}, func(string) {})
 		require.NoError(t, err)
 	})
 }
