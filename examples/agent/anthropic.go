@@ -1,0 +1,92 @@
+package main
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+)
+
+// maxAnswer is how many tokens an answer may have, which the API wants to know.
+const maxAnswer = 16_000
+
+// claude is a conversation by Anthropic's messages.
+type claude struct {
+	client   anthropic.Client
+	model    string
+	messages []anthropic.MessageParam
+}
+
+func newAnthropic(e endpoint) model {
+	opts := []option.RequestOption{option.WithAPIKey(cmp.Or(e.key, "none"))}
+	if e.baseURL != "" {
+		opts = append(opts, option.WithBaseURL(e.baseURL))
+	}
+	return &claude{client: anthropic.NewClient(opts...), model: cmp.Or(e.model, anthropic.ModelClaudeSonnet5_5)}
+}
+
+func (m *claude) answer(ctx context.Context, req request, print func(string)) (reply, error) {
+	var blocks []anthropic.ContentBlockParamUnion
+	for _, r := range req.results {
+		blocks = append(blocks, anthropic.NewToolResultBlock(r.id, cmp.Or(r.text, "(empty)"), r.isError))
+	}
+	if req.message != "" {
+		blocks = append(blocks, anthropic.NewTextBlock(req.message))
+	}
+	m.messages = append(m.messages, anthropic.NewUserMessage(blocks...))
+	params := anthropic.MessageNewParams{
+		Model:        m.model,
+		MaxTokens:    maxAnswer,
+		System:       []anthropic.TextBlockParam{{Text: req.system}},
+		Messages:     m.messages,
+		CacheControl: anthropic.NewCacheControlEphemeralParam(), // what this request and the next have in common
+	}
+	for _, t := range req.tools { // as they are: their members in order, their numbers with their digits
+		params.Tools = append(params.Tools, param.Override[anthropic.ToolUnionParam](t.JSON))
+	}
+
+	stream := m.client.Messages.NewStreaming(ctx, params)
+	defer stream.Close()
+	var message anthropic.Message
+	var r reply
+	complete := false
+	for stream.Next() {
+		event := stream.Current()
+		switch event.Type {
+		case "content_block_delta":
+			r.text += event.Delta.Text
+			print(event.Delta.Text)
+		case "content_block_stop":
+			// Before Accumulate, which makes {} of arguments that are not JSON.
+			if i := event.Index; 0 <= i && i < int64(len(message.Content)) && message.Content[i].Type == "tool_use" {
+				c := message.Content[i]
+				r.calls = append(r.calls, call{c.ID, c.Name, string(c.Input)})
+			}
+		case "message_stop":
+			complete = true
+		}
+		if err := message.Accumulate(event); err != nil {
+			return reply{}, err
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return reply{}, err
+	}
+	if !complete {
+		return reply{}, errBrokeOff
+	}
+	switch message.StopReason {
+	case anthropic.StopReasonEndTurn, anthropic.StopReasonStopSequence, anthropic.StopReasonToolUse:
+	default:
+		return reply{}, stopped(string(message.StopReason))
+	}
+
+	if len(message.Content) > 0 { // an empty message is refused
+		m.messages = append(m.messages, message.ToParam())
+	}
+	u := message.Usage
+	r.tokens = int(u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens + u.OutputTokens)
+	return r, nil
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/mcphybrid/mcphybrid"
+)
+
+// Settings are what the command line says.
+type settings struct {
+	provider provider
+	endpoint endpoint
+	options  *mcphybrid.Options
+	access   mcphybrid.Access
+	messages []string // of the user
+	limit    int      // tokens
+
+	end   func() error // says whether the script was followed to its end
+	close func()
+}
+
+func parse(args []string, stderr io.Writer) (*settings, error) {
+	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	config := flags.String("config", "", "the `file` with the mcpServers; without one, a few tools in this process")
+	name := flags.String("provider", "openai", "openai or anthropic: what the endpoint speaks")
+	modelName := flags.String("model", "", "the `model`; a default for each provider")
+	baseURL := flags.String("base-url", "", "the `URL` of another endpoint than the provider's own")
+	deny := flags.String("deny", "", "`names` or patterns of tools that must not be used, separated by commas")
+	limit := flags.Int("context", 100_000, "the `tokens` above which the conversation is replaced by a summary")
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	p, ok := providers[*name]
+	if !ok {
+		return nil, fmt.Errorf("there is no provider %q, only openai and anthropic", *name)
+	}
+	set := &settings{
+		provider: p,
+		endpoint: endpoint{os.Getenv(p.key), *baseURL, *modelName},
+		options:  demoOptions(),
+		messages: flags.Args(),
+		limit:    *limit,
+		end:      func() error { return nil },
+		close:    func() {},
+	}
+	if *deny != "" {
+		set.access.Deny = strings.Split(*deny, ",")
+	}
+
+	switch alone := set.endpoint.key == "" && *baseURL == ""; {
+	case alone && (*config != "" || flags.NArg() > 0):
+		return nil, fmt.Errorf("%s is not set; without it, and without -base-url, there is only the script, which has messages and tools of its own", p.key)
+	case alone:
+		s := newScript(demo)
+		stop, err := s.serve(&set.endpoint)
+		if err != nil {
+			return nil, err
+		}
+		set.messages, set.access, set.limit = s.messages(), demoAccess, demoLimit
+		set.end, set.close = s.end, stop
+	case flags.NArg() == 0:
+		return nil, errors.New("what is the message?")
+	case *config != "":
+		cfg, err := mcphybrid.LoadConfig(*config)
+		if err != nil && len(cfg.Servers) == 0 {
+			return nil, err
+		}
+		if err != nil {
+			fmt.Fprintln(stderr, "!", err) // the other servers work
+		}
+		set.options = &mcphybrid.Options{Servers: cfg.Servers}
+	}
+	return set, nil
+}
