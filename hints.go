@@ -36,12 +36,12 @@ type Hints struct {
 // What hints may have, here and from an [Enricher]: enough for a page about a
 // tool, and too little to fill a context with.
 const (
-	maxHints      = 16  // texts in a list
-	maxHintLength = 500 // bytes of a text
-	maxHintsJSON  = 64 << 10
+	maxHints      = 16        // texts in a list
+	maxHintLength = 500       // bytes of a text
+	maxHintsJSON  = 256 << 10 // holds all of it with every character escaped
 )
 
-// ParseHints returns the hints in a JSON object of at most 64 KiB: see [Hints].
+// ParseHints returns the hints in a JSON object of at most 256 KiB: see [Hints].
 // A member that is missing or null is empty; any other, a repeated one, and
 // what is too large is an error that says where.
 func ParseHints(data []byte) (Hints, error) {
@@ -211,10 +211,10 @@ const (
 // must not change when a tool is activated or its hints become known.
 //
 // A text is one line of at most 200 characters. Of each tool there are the
-// first lines that fit 1 KiB; there is always one. In all there are 8 KiB,
-// about 2,000 tokens: the tools shown last, which the conversation is about,
-// are kept, and a last line says how many are left out. Equal hints of equal
-// tools give equal bytes.
+// first lines that fit 1 KiB; there is always one. The lines of all tools
+// together have 8 KiB, about 2,000 tokens: the tools shown last, which the
+// conversation is about, are kept, and a last line says how many are left out.
+// Equal hints of equal tools give equal bytes.
 func (s *Session) OverrideBlock() string {
 	s.mu.Lock()
 	v := s.viewLocked()
@@ -234,7 +234,7 @@ func (s *Session) OverrideBlock() string {
 		seen[e.tool.name] = true
 		t, _ := v.lookup(e.tool.name)
 		if known := v.hints(t); known != nil {
-			if lines := v.override(known.Hints); lines != "" {
+			if lines := s.override(v, known.Hints); lines != "" {
 				entries = append(entries, "- "+t.name+"\n"+lines)
 			}
 		}
@@ -251,7 +251,7 @@ func (s *Session) OverrideBlock() string {
 }
 
 // override returns the lines of one tool, or "".
-func (v view) override(h Hints) string {
+func (s *Session) override(v view, h Hints) string {
 	var b strings.Builder
 	full := false
 	line := func(label, text string) {
@@ -270,7 +270,7 @@ func (v view) override(h Hints) string {
 	line(labelOutputShape, cleanLine(h.OutputShape, maxOverrideText))
 	var names []string
 	for _, name := range h.ChainsWith {
-		if !v.conceals(name) {
+		if !s.conceals(v, name) {
 			names = append(names, cleanLine(name, maxNameLength))
 		}
 	}
@@ -281,11 +281,11 @@ func (v view) override(h Hints) string {
 
 // conceals reports whether name is that of a tool of the catalogs that the
 // session does not see, or may not. Names that are nobody's may be the host's.
-func (v view) conceals(name string) bool {
+func (s *Session) conceals(v view, name string) bool {
 	denied := func(a Access) bool { return matchAny(a.Deny, name) }
 	if t, _ := v.lookup(name); t != nil {
 		return false
 	}
 	_, _, there := v.find(name)
-	return there || v.held(name) != nil || denied(v.catalogs[0].m.opts.Access) || slices.ContainsFunc(v.rights, denied)
+	return there || v.held(name) != nil || denied(s.m.opts.Access) || slices.ContainsFunc(s.rights, denied)
 }
