@@ -10,37 +10,14 @@ import (
 	"time"
 )
 
-// An Enricher looks up what a host knows of tools: in a file, a database, a
-// service. It is called from several goroutines at once, and never on the way
-// of a search or a call.
-//
-// What it returns, the model reads as the host's own words. What a tool's
-// server says is not to be repeated in it unread.
-type Enricher interface {
-	// LookupHints returns the hints for a tool and whether there are any. The
-	// tool must not be changed. ctx ends after [Options.EnrichTimeout], and with
-	// [Manager.Close]. An error, a panic, hints beyond the limits and no answer
-	// in time are logged: the tool then has the hints that it had before, if
-	// any, until [Manager.RefreshHints].
-	LookupHints(ctx context.Context, tool *BridgeTool) (hints Hints, ok bool, err error)
-}
-
-// NopEnricher is an [Enricher] that knows of no hints. It is as good as none.
-type NopEnricher struct{}
-
-// LookupHints returns no hints.
-func (NopEnricher) LookupHints(context.Context, *BridgeTool) (Hints, bool, error) {
-	return Hints{}, false, nil
-}
-
 // How lookups go on.
 const (
 	// maxLookups are waited for at once.
 	maxLookups = 8
 
-	// maxHanging is how many are not waited for any more and have not
-	// returned. Of more, none is begun until one returns.
-	maxHanging = 64
+	// maxInside is how many have not returned, waited for or not. When so many
+	// hang, none is begun until one returns.
+	maxInside = 64
 
 	// publishEvery is how often hints that have become known are published
 	// while others are looked up: a catalog each time.
@@ -94,7 +71,8 @@ type lookupResult struct {
 type hintRefresh struct {
 	left   map[*definition]bool // tools whose outcome is missing
 	failed int
-	first  error         // of these
+	least  string        // of the names of these, and
+	err    error         // its error
 	done   chan struct{} // closed when left is empty and all is published
 }
 
@@ -223,11 +201,11 @@ func (e *enrichment) again(r *hintRefresh) {
 // begin begins as many lookups as may be.
 func (e *enrichment) begin(ctx context.Context) {
 	for ctx.Err() == nil && len(e.waiting) > 0 && len(e.running) < maxLookups {
-		if int(e.inside.Load()) >= len(e.running)+maxHanging {
-			if !e.stuck {
-				e.m.opts.Logger.Warn("mcphybrid: lookups of hints hang: no more are begun until one returns", "hanging", maxHanging, "waiting", len(e.waiting))
+		if e.inside.Load() >= maxInside {
+			if len(e.running) == 0 && !e.stuck {
+				e.stuck = true
+				e.m.opts.Logger.Warn("mcphybrid: lookups of hints hang: no more are begun until one returns", "hanging", maxInside, "waiting", len(e.waiting))
 			}
-			e.stuck = true
 			return
 		}
 		e.stuck = false
@@ -288,8 +266,8 @@ func (e *enrichment) note(o lookupResult) {
 	default:
 		for _, r := range e.pending {
 			if r.left[d] && o.err != nil {
-				if r.failed++; r.failed == 1 {
-					r.first = fmt.Errorf("tool %q: %w", o.tool.name, o.err)
+				if r.failed++; r.failed == 1 || o.tool.name < r.least {
+					r.least, r.err = o.tool.name, o.err
 				}
 			}
 			delete(r.left, d)
@@ -401,7 +379,7 @@ func (m *Manager) refreshHints(ctx context.Context) error {
 		return ErrClosed
 	}
 	if r.failed > 0 {
-		return fmt.Errorf("those of %d tools could not be looked up: %w", r.failed, r.first)
+		return fmt.Errorf("those of %d tools could not be looked up: tool %q: %w", r.failed, r.least, r.err)
 	}
 	return nil
 }

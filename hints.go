@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -31,6 +32,29 @@ type Hints struct {
 
 	// OutputShape says what the tool returns.
 	OutputShape string `json:"output_shape,omitempty"`
+}
+
+// An Enricher looks up what a host knows of tools: in a file, a database, a
+// service. It is called from several goroutines at once, and never on the way
+// of a search or a call.
+//
+// What it returns, the model reads as the host's own words. What a tool's
+// server says is not to be repeated in it unread.
+type Enricher interface {
+	// LookupHints returns the hints for a tool and whether there are any. The
+	// tool must not be changed. ctx ends after [Options.EnrichTimeout], and with
+	// [Manager.Close]. An error, a panic, hints beyond the limits and no answer
+	// in time are logged: the tool then has the hints that it had before, if
+	// any, until [Manager.RefreshHints].
+	LookupHints(ctx context.Context, tool *BridgeTool) (hints Hints, ok bool, err error)
+}
+
+// NopEnricher is an [Enricher] that knows of no hints. It is as good as none.
+type NopEnricher struct{}
+
+// LookupHints returns no hints.
+func (NopEnricher) LookupHints(context.Context, *BridgeTool) (Hints, bool, error) {
+	return Hints{}, false, nil
 }
 
 // What hints may have, here and from an [Enricher]: enough for a page about a
