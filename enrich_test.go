@@ -309,6 +309,28 @@ func TestSpecE4RefreshHints(t *testing.T) {
 	assert.Equal(t, []string{"mcp_s__d"}, hitNames(m.Search("quinoa", 5)))
 }
 
+// RefreshHints does not take a lookup that began before for an answer.
+func TestSpecE4RefreshHintsAsksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answers atomic.Int32
+		release := make(chan struct{})
+		m, _ := newTestManager(t, &Options{Enricher: lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) {
+			n := answers.Add(1)
+			<-release
+			return Hints{OutputShape: fmt.Sprint(n)}, true, nil
+		})})
+		require.NoError(t, m.AddTools("s", echoTool("a", "A")))
+		synctest.Wait()
+		refreshed := make(chan error)
+		go func() { refreshed <- m.RefreshHints(t.Context()) }()
+		synctest.Wait()
+		close(release)
+		require.NoError(t, <-refreshed)
+		h, _ := m.Hints("mcp_s__a")
+		assert.Equal(t, "2", h.OutputShape)
+	})
+}
+
 // A lookup may use the Manager, and close it.
 func TestSpecE4LookupsMayCallBack(t *testing.T) {
 	closed := make(chan struct{})

@@ -205,6 +205,8 @@ func TestSpecE4HintsAreIndexed(t *testing.T) {
 			for _, s := range []*Session{m.session, few} {
 				assert.Equal(t, []string{"mcp_s__e"}, hitNames(s.Search("quinoa", 5)))
 				assert.Empty(t, s.Search("gondola", 5))
+				inline := s.view().unindexed()
+				assert.Len(t, inline.index.Search("zeppelin", 5, nil), 1)
 			}
 			deferred := withHints(t, e, 6, Options{MaxInline: -1, Ranker: ranker})
 			for _, query := range []string{"zeppelin", "ferry"} {
