@@ -20,6 +20,7 @@ type catalog struct {
 	problems []error                       // in registration order
 	held     map[string]*ChangedError      // by registered name: tools in quarantine
 	gone     map[string]goneTool           // by registered name: tools that were there
+	known    knownHints                    // of tools, also of some that are not here
 
 	originals func() map[string][]int // by a tool's own name: where in tools, ascending
 	print     fingerprint
@@ -123,6 +124,7 @@ func newCatalog(m *Manager, prev *catalog, sources []*source, owners prefixOwner
 		}
 	}
 	c.resolveNeeds(sources, opts.Needs)
+	c.known = m.enrichment.hints()
 	c.noteGone(prev)
 	common := m.common(c)
 	for i, v := range common.verdicts[len(common.verdicts)-1] {
@@ -130,7 +132,7 @@ func newCatalog(m *Manager, prev *catalog, sources []*source, owners prefixOwner
 			c.indexed = append(c.indexed, i)
 		}
 	}
-	c.index = newRetriever(prev.index, c.documents(), opts)
+	c.index = newRetriever(prev.index, c.documents(), c.known.of, opts)
 	c.originals = sync.OnceValue(func() map[string][]int {
 		byName := make(map[string][]int, len(c.tools))
 		for i, t := range c.tools {
@@ -150,18 +152,22 @@ func (c *catalog) documents() []*BridgeTool {
 	return tools
 }
 
-// newRetriever returns the retriever of tools that follows prev.
-func newRetriever(prev retriever, tools []*BridgeTool, opts *Options) retriever {
+// newRetriever returns the retriever of tools that follows prev. Tools with
+// hints are found by these, too.
+func newRetriever(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints, opts *Options) retriever {
 	if opts.Ranker == RankerClassic {
 		texts := make([]string, len(tools))
 		for i, t := range tools {
 			texts[i] = strings.Join([]string{t.def.server, t.def.name, t.def.description}, " ")
+			if h := hints(t); h != nil {
+				texts[i] += " " + h.words()
+			}
 		}
 		return NewBM25Index(texts, opts.BM25)
 	}
 	docs := make([]*Document, len(tools))
 	for i, t := range tools {
-		docs[i] = &t.def.document
+		docs[i] = hints(t).documentOf(t)
 	}
 	if x, ok := prev.(*Index); ok {
 		return x.With(docs)

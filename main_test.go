@@ -146,7 +146,7 @@ func checkCatalog(c *catalog) error {
 		}
 	}
 	for i, t := range c.documents() {
-		if x, ok := c.index.(*Index); ok && x.docs[i] != &t.def.document {
+		if x, ok := c.index.(*Index); ok && x.docs[i] != c.known.of(t).documentOf(t) {
 			return fmt.Errorf("document %d is not that of %s", i, t.name)
 		}
 	}
@@ -171,7 +171,11 @@ func checkCatalog(c *catalog) error {
 	case *BM25Index:
 		var texts []string
 		for _, t := range c.documents() {
-			texts = append(texts, t.def.server+" "+t.def.name+" "+t.def.description)
+			text := t.def.server + " " + t.def.name + " " + t.def.description
+			if h := c.known.of(t); h != nil {
+				text += " " + h.words()
+			}
+			texts = append(texts, text)
 		}
 		if len(texts) > 0 && !reflect.DeepEqual(x.postings, NewBM25Index(texts, nil).postings) {
 			return fmt.Errorf("the index is not that of the %d deferred tools", len(texts))

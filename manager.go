@@ -33,6 +33,8 @@ type Manager struct {
 
 	semantic *semantic // nil without [Options.Semantic]
 
+	enrichment *enrichment // nil without [Options.Enricher]
+
 	metaAccess Access // denies the meta tools that opts deny
 
 	life context.Context // ends with Close
@@ -42,7 +44,7 @@ type Manager struct {
 	sources  []*source      // in registration order
 	owners   prefixOwners   // of these, and of those before
 	attached []*Session     // with a registry
-	starting sync.WaitGroup // servers that are being started, and what embeds tools
+	starting sync.WaitGroup // servers that are being started, what embeds tools, and what looks up hints
 	closing  sync.Once
 
 	cur    atomic.Pointer[catalog] // never nil; stored with mu held
@@ -78,6 +80,7 @@ func NewManager(opts *Options) *Manager {
 	m.trust = newTrust(&m.opts)
 	m.uses = newUsageRecord(m.opts.Usage)
 	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load)
+	m.enrichment = newEnrichment(m)
 	for _, name := range metaNames {
 		if matchAny(o.Access.Deny, name) {
 			m.metaAccess.Deny = append(m.metaAccess.Deny, name)
@@ -241,6 +244,7 @@ func (m *Manager) change(f func() error) error {
 	if m.semantic != nil {
 		m.semantic.changed(func(run func(context.Context)) { m.starting.Go(func() { run(m.life) }) })
 	}
+	m.enrichment.changed()
 	m.mu.Unlock()
 
 	known := make(map[string]bool, len(prev.problems))

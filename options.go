@@ -48,6 +48,10 @@ const (
 	// seconds to start and list their tools.
 	DefaultStartTimeout = 20 * time.Second
 
+	// DefaultEnrichTimeout is long for looking something up, and short enough
+	// for hints to be there soon when some lookups hang.
+	DefaultEnrichTimeout = 5 * time.Second
+
 	// DefaultCallTimeout is long for a person who waits.
 	DefaultCallTimeout = 60 * time.Second
 
@@ -170,6 +174,14 @@ type Options struct {
 	// JustInTime, if not nil, has tools selected for each message before the
 	// model is called.
 	JustInTime *JustInTimeOptions
+
+	// Enricher, if not nil, is asked in the background for [Hints] on each tool
+	// that comes into the catalog.
+	//
+	// EnrichTimeout is how long one lookup may take. If zero, defaults to
+	// [DefaultEnrichTimeout].
+	Enricher      Enricher
+	EnrichTimeout time.Duration
 
 	// SearchResults is how many tools a search returns if the model does not
 	// ask for a number, SearchLimit how many it returns at most.
@@ -348,6 +360,7 @@ func (o *Options) setDefaults() {
 	number("MaxPages", &o.MaxPages, DefaultMaxPages)
 	number("MaxUnasked", &o.MaxUnasked, DefaultMaxUnasked)
 	period("StartTimeout", &o.StartTimeout, DefaultStartTimeout)
+	period("EnrichTimeout", &o.EnrichTimeout, DefaultEnrichTimeout)
 	period("CallTimeout", &o.CallTimeout, DefaultCallTimeout)
 	period("IdleTimeout", &o.IdleTimeout, 0)
 	o.Reconnect = cmp.Or(o.Reconnect, DefaultReconnect)

@@ -272,6 +272,26 @@ const maxSchemaShown = 16 << 10
 // maxErrorLength is how many characters of an error the model gets to read.
 const maxErrorLength = 500
 
+const overrideHeading = "## Tool Overrides\n\n" +
+	"Notes on tools that you have. Where a note and a tool's description differ, go by the note.\n"
+
+// The labels of a note.
+const (
+	labelPrecondition = "Before"
+	labelAntiPattern  = "Avoid"
+	labelOutputShape  = "Returns"
+	labelChainsWith   = "Often followed by"
+)
+
+// textOverrides is the block of notes; left is how many tools more have some.
+func textOverrides(entries []string, left int) string {
+	text := overrideHeading + strings.Join(entries, "")
+	if left > 0 {
+		text += fmt.Sprintf("\nNotes on %d tools that you have had for longer are left out.\n", left)
+	}
+	return text
+}
+
 // InlineSection returns the prompt section that lists the inline tools, each
 // on a line of its own with its description, cut to [Options.MaxDescription]
 // characters. It is "" without inline tools. Like all that the model is shown,

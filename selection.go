@@ -176,7 +176,7 @@ func (s *selection) unindexed() *catalog {
 			}
 		}
 		if len(r.tools) > 0 {
-			r.index = newRetriever(nil, r.tools, &s.catalogs[0].m.opts)
+			r.index = newRetriever(nil, r.tools, s.hints, &s.catalogs[0].m.opts)
 		}
 	})
 	return &r.catalog

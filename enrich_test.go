@@ -1,0 +1,407 @@
+package mcphybrid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A lookupFunc is an enricher.
+type lookupFunc func(ctx context.Context, t *BridgeTool) (Hints, bool, error)
+
+func (f lookupFunc) LookupHints(ctx context.Context, t *BridgeTool) (Hints, bool, error) {
+	return f(ctx, t)
+}
+
+// chores are n local tools.
+func chores(n int) []mcpserver.ServerTool {
+	var tools []mcpserver.ServerTool
+	for i := range n {
+		tools = append(tools, echoTool(fmt.Sprintf("t%04d", i), fmt.Sprintf("Does chore %d", i)))
+	}
+	return tools
+}
+
+// enriched counts the tools of m that have hints.
+func enriched(m *Manager) (n int) {
+	for t := range m.view().each() {
+		if _, ok := m.Hints(t.name); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// logged returns a logger and what it was told.
+func logged() (*slog.Logger, func() string) {
+	var mu sync.Mutex
+	var b strings.Builder
+	w := writerFunc(func(p []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return b.Write(p)
+	})
+	return slog.New(slog.NewTextHandler(w, nil)), func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return b.String()
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// SPEC E4: each tool is looked up once, some at once, in the background; all
+// that becomes known in some time is one version of the catalog.
+func TestSpecE4LookupsAreBatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		asked := make(map[string]int)
+		versions := make(map[*catalog]bool)
+		now, most := 0, 0
+		var m *Manager
+		m, _ = newTestManager(t, &Options{Enricher: lookupFunc(func(_ context.Context, tool *BridgeTool) (Hints, bool, error) {
+			mu.Lock()
+			asked[tool.Name()]++
+			versions[m.cur.Load()] = true
+			now++
+			most = max(most, now)
+			mu.Unlock()
+			time.Sleep(10 * time.Millisecond) // as a service takes
+			mu.Lock()
+			now--
+			mu.Unlock()
+			return Hints{OutputShape: "about " + tool.OriginalName()}, true, nil
+		})})
+		require.NoError(t, m.AddTools("s", chores(1000)...))
+		assert.Zero(t, enriched(m), "nothing waits for hints")
+		time.Sleep(publishEvery + 20*time.Millisecond)
+		some := enriched(m)
+		assert.Greater(t, some, 300)
+		assert.Less(t, some, 1000)
+		time.Sleep(time.Minute)
+		assert.Equal(t, 1000, enriched(m))
+		mu.Lock()
+		assert.Len(t, asked, 1000)
+		assert.Equal(t, maxLookups, most)
+		versions[m.cur.Load()] = true
+		// 125 times 10 ms: the tools, two batches meanwhile, and the last.
+		assert.Len(t, versions, 4)
+		mu.Unlock()
+
+		// A tool that is listed as before is not looked up again.
+		require.NoError(t, m.AddTools("s", echoTool("other", "Other")))
+		time.Sleep(time.Minute)
+		mu.Lock()
+		assert.Len(t, asked, 1001)
+		for name, n := range asked {
+			assert.Equal(t, 1, n, name)
+		}
+		mu.Unlock()
+		assert.Equal(t, 1001, enriched(m))
+
+		// And what leaves is forgotten.
+		m.RemoveServer("s")
+		synctest.Wait()
+		m.mu.Lock()
+		assert.Empty(t, m.enrichment.known)
+		m.mu.Unlock()
+	})
+}
+
+// SPEC E4: a lookup that hangs, panics, fails or returns too much is logged and
+// costs the hints of its tool, no others and nothing else.
+func TestSpecE4BadLookupsCostTheirHintsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		log, text := logged()
+		m, _ := newTestManager(t, &Options{MaxInline: -1, Logger: log, Enricher: lookupFunc(func(ctx context.Context, tool *BridgeTool) (Hints, bool, error) {
+			good := Hints{OutputShape: "fine"}
+			switch tool.OriginalName() {
+			case "t0000":
+				<-release // heeds nothing
+				return good, true, nil
+			case "t0001":
+				<-ctx.Done()
+				return good, true, ctx.Err()
+			case "t0002":
+				panic("oh\nno " + strings.Repeat("x", 1<<20))
+			case "t0003":
+				return good, true, errors.New("unknown\ntool")
+			case "t0004":
+				return Hints{OutputShape: strings.Repeat("x", 1<<20)}, true, nil
+			case "t0005":
+				return good, false, nil
+			}
+			return good, true, nil
+		})})
+		require.NoError(t, m.AddTools("s", chores(10)...))
+		start := time.Now()
+		err := m.RefreshHints(t.Context())
+		assert.LessOrEqual(t, time.Since(start), 2*DefaultEnrichTimeout, "the first, and again")
+		assert.ErrorContains(t, err, "mcphybrid: hints: those of 5 tools could not be looked up: tool ")
+		assert.Equal(t, 4, enriched(m))
+		for i := range 10 {
+			h, ok := m.Hints(fmt.Sprintf("mcp_s__t%04d", i))
+			assert.Equal(t, i > 5, ok)
+			assert.Equal(t, i > 5, h.OutputShape == "fine")
+			assert.Len(t, m.Search(fmt.Sprintf("chore %d", i), 1), 1)
+		}
+		for _, want := range []string{
+			`tool=mcp_s__t0000 error="no answer within 5s: context deadline exceeded"`,
+			`tool=mcp_s__t0001 error=`, `tool=mcp_s__t0002 error="panic: oh no xx`, `tool=mcp_s__t0003 error="unknown\ntool"`,
+			`tool=mcp_s__t0004 error="\"output_shape\" has 1048576 bytes, more than the limit of 500"`,
+		} {
+			assert.Contains(t, text(), want)
+		}
+		assert.NotContains(t, text(), "t0005")
+		assert.Less(t, len(text()), 20_000)
+		assert.NotContains(t, m.Problems(), "hints")
+	})
+}
+
+// SPEC E4: a service that is down does not fill the log.
+func TestSpecE4FailuresAreLoggedInBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, text := logged()
+		m, _ := newTestManager(t, &Options{Logger: log, Enricher: lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) {
+			return Hints{}, false, errors.New("down")
+		})})
+		require.NoError(t, m.AddTools("s", chores(1000)...))
+		synctest.Wait()
+		lines := strings.Split(strings.TrimSpace(text()), "\n")
+		require.Len(t, lines, maxLookupsLogged+1)
+		assert.Contains(t, lines[maxLookupsLogged], `"mcphybrid: the hints of more tools could not be looked up" tools=990`)
+	})
+}
+
+// SPEC E4: however many lookups hang, not many goroutines do, and a lookup that
+// returns after all lets others go on.
+func TestSpecE4HangingLookupsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var begun atomic.Int32
+		log, text := logged()
+		m, _ := newTestManager(t, &Options{Logger: log, Enricher: lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) {
+			if begun.Add(1) <= 500 {
+				<-release
+			}
+			return Hints{OutputShape: "late"}, true, nil
+		})})
+		require.NoError(t, m.AddTools("s", chores(1000)...))
+		time.Sleep(time.Hour)
+		assert.EqualValues(t, maxInside, begun.Load())
+		assert.Equal(t, 1, strings.Count(text(), "lookups of hints hang"))
+		assert.Equal(t, maxInside, strings.Count(text(), "could not be looked up\" tool="))
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		assert.ErrorIs(t, m.RefreshHints(ctx), context.DeadlineExceeded)
+		close(release)
+		time.Sleep(time.Minute)
+		assert.Equal(t, 1000, enriched(m), "those that failed were asked again")
+	})
+}
+
+// Close waits for lookups that heed their context, and not for others.
+func TestSpecE4CloseEndsLookups(t *testing.T) {
+	for _, heeds := range []bool{true, false} {
+		t.Run(fmt.Sprintf("heeds %v", heeds), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				var inside atomic.Int32
+				m := NewManager(&Options{Enricher: lookupFunc(func(ctx context.Context, _ *BridgeTool) (Hints, bool, error) {
+					inside.Add(1)
+					defer inside.Add(-1)
+					if heeds {
+						<-ctx.Done()
+						time.Sleep(100 * time.Millisecond) // to tidy up
+						return Hints{}, false, ctx.Err()
+					}
+					<-release
+					return Hints{}, false, nil
+				})})
+				require.NoError(t, m.AddTools("s", chores(20)...))
+				synctest.Wait()
+				assert.EqualValues(t, maxLookups, inside.Load())
+				refreshed := make(chan error, 1)
+				go func() { refreshed <- m.RefreshHints(context.Background()) }()
+				synctest.Wait()
+				start := time.Now()
+				require.NoError(t, m.Close())
+				assert.ErrorIs(t, <-refreshed, ErrClosed)
+				assert.ErrorIs(t, m.RefreshHints(t.Context()), ErrClosed)
+				if heeds {
+					assert.Equal(t, 100*time.Millisecond, time.Since(start))
+					assert.Zero(t, inside.Load())
+				} else {
+					assert.Equal(t, lookupsEnd, time.Since(start))
+					assert.EqualValues(t, maxLookups, inside.Load())
+				}
+				close(release)
+			})
+		})
+	}
+}
+
+// RefreshHints returns when new hints are in the catalog. What is the same is
+// not indexed anew, and what fails keeps what it had.
+func TestSpecE4RefreshHints(t *testing.T) {
+	var mu sync.Mutex
+	known := table{"mcp_s__a": {OutputShape: "zeppelin"}, "mcp_s__b": {OutputShape: "quinoa"}, "mcp_s__c": {OutputShape: "ferry"}}
+	var failing error
+	m := withHints(t, lookupFunc(func(ctx context.Context, tool *BridgeTool) (Hints, bool, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		h, ok, _ := known.LookupHints(ctx, tool)
+		return h, ok, failing
+	}), 4, Options{MaxInline: -1})
+	change := func(f func()) {
+		mu.Lock()
+		f()
+		mu.Unlock()
+	}
+	documents := func() map[string]*Document {
+		docs := make(map[string]*Document)
+		for i, d := range m.cur.Load().index.(*Index).docs {
+			docs[m.cur.Load().documents()[i].name] = d
+		}
+		return docs
+	}
+	before, version := documents(), m.cur.Load()
+	require.NoError(t, m.RefreshHints(t.Context()))
+	assert.Same(t, version, m.cur.Load(), "nothing has changed")
+
+	change(func() {
+		delete(known, "mcp_s__a")
+		known["mcp_s__b"] = Hints{OutputShape: "gondola"}
+		known["mcp_s__d"] = Hints{OutputShape: "quinoa"}
+	})
+	require.NoError(t, m.RefreshHints(t.Context()))
+	assert.Empty(t, m.Search("zeppelin", 5))
+	assert.Equal(t, []string{"mcp_s__b"}, hitNames(m.Search("gondola", 5)))
+	assert.Equal(t, []string{"mcp_s__d"}, hitNames(m.Search("quinoa", 5)))
+	after := documents()
+	assert.Same(t, before["mcp_s__c"], after["mcp_s__c"])
+	assert.NotSame(t, before["mcp_s__b"], after["mcp_s__b"])
+
+	change(func() { failing = errors.New("the service is down") })
+	version = m.cur.Load()
+	assert.EqualError(t, m.RefreshHints(t.Context()), `mcphybrid: hints: those of 4 tools could not be looked up: tool "mcp_s__a": the service is down`)
+	assert.Same(t, version, m.cur.Load())
+	assert.Equal(t, 3, enriched(m))
+
+	require.NoError(t, m.AddTools("s", echoTool("e", "E")))
+	assert.Same(t, after["mcp_s__d"], documents()["mcp_s__d"], "hints outlive a change of the catalog")
+	assert.Equal(t, []string{"mcp_s__d"}, hitNames(m.Search("quinoa", 5)))
+}
+
+// RefreshHints does not take a lookup that began before for an answer.
+func TestSpecE4RefreshHintsAsksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answers atomic.Int32
+		release := make(chan struct{})
+		m, _ := newTestManager(t, &Options{Enricher: lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) {
+			n := answers.Add(1)
+			<-release
+			return Hints{OutputShape: fmt.Sprint(n)}, true, nil
+		})})
+		require.NoError(t, m.AddTools("s", echoTool("a", "A")))
+		synctest.Wait()
+		refreshed := make(chan error)
+		go func() { refreshed <- m.RefreshHints(t.Context()) }()
+		synctest.Wait()
+		close(release)
+		require.NoError(t, <-refreshed)
+		h, _ := m.Hints("mcp_s__a")
+		assert.Equal(t, "2", h.OutputShape)
+	})
+}
+
+// A lookup may use the Manager, and close it.
+func TestSpecE4LookupsMayCallBack(t *testing.T) {
+	closed := make(chan struct{})
+	var m *Manager
+	m, _ = newTestManager(t, &Options{Enricher: lookupFunc(func(_ context.Context, tool *BridgeTool) (Hints, bool, error) {
+		if tool.OriginalName() == "last" {
+			_ = m.Close()
+			close(closed)
+		} else {
+			m.Search("chore", 3)
+			_ = m.AddTools("more", echoTool("last", "Last"))
+		}
+		return Hints{OutputShape: m.OverrideBlock()}, true, nil
+	})})
+	require.NoError(t, m.AddTools("s", echoTool("first", "First")))
+	<-closed
+}
+
+// SPEC E4, E6: hints come, change and go while sessions search, show and call;
+// at the end all are there.
+func TestSpecE4HintsFromManyGoroutines(t *testing.T) {
+	var lookups atomic.Int64
+	m, _ := newTestManager(t, &Options{MaxInline: 5, Enricher: lookupFunc(func(_ context.Context, tool *BridgeTool) (Hints, bool, error) {
+		n := lookups.Add(1)
+		if n%7 == 0 {
+			return Hints{}, false, fmt.Errorf("failure %d", n)
+		}
+		return Hints{Preconditions: []string{fmt.Sprintf("version %d", n)}, OutputShape: "about " + tool.OriginalName()}, true, nil
+	})})
+	require.NoError(t, m.AddTools("s", chores(40)...))
+	var writers, readers sync.WaitGroup
+	done := make(chan struct{})
+	for i := range 4 {
+		writers.Go(func() {
+			server := fmt.Sprintf("w%d", i)
+			for range 15 {
+				assert.NoError(t, m.AddTools(server, chores(5)...))
+				_ = m.RefreshHints(t.Context())
+				assert.True(t, m.RemoveServer(server))
+			}
+		})
+		readers.Go(func() {
+			s := m.NewSession(nil)
+			for n := 0; ; n++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				s.Search(fmt.Sprintf("version %d", n%50), 3)
+				s.ActivateTools([]string{fmt.Sprintf("mcp_s__t%04d", n%40)})
+				if block := s.OverrideBlock(); block != "" {
+					assert.True(t, strings.HasPrefix(block, overrideHeading))
+				}
+				if n%20 == 0 {
+					assert.NoError(t, check(m, s))
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(done)
+	readers.Wait()
+	for m.RefreshHints(t.Context()) != nil { // until a seventh happened to all
+		if enriched(m) == 40 {
+			break
+		}
+	}
+	assert.Equal(t, 40, enriched(m))
+	assert.Len(t, m.Search("about t0031", 1), 1)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	assert.Len(t, m.enrichment.known, 40)
+}

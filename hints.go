@@ -1,0 +1,315 @@
+package mcphybrid
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Hints are what a host knows of a tool beyond its definition. They are plain
+// text in the host's name: the model reads them, cleaned, in
+// [Session.OverrideBlock], and all but the AntiPatterns are words to find the
+// tool by. Of each list there are at most 16 texts, and a text has at most 500
+// bytes. The zero value has none. In JSON it is
+//
+//	{"preconditions": ["…"], "anti_patterns": ["…"], "chains_with": ["…"], "output_shape": "…"}
+//
+// without the members that are empty. To read it, see [ParseHints].
+type Hints struct {
+	// Preconditions are what must be so before the tool is called.
+	Preconditions []string `json:"preconditions,omitempty"`
+
+	// AntiPatterns are what the tool is not for, and how it is misused. They
+	// are not indexed: who searches for that wants another tool.
+	AntiPatterns []string `json:"anti_patterns,omitempty"`
+
+	// ChainsWith are the names of tools, registered or a host's own, that are
+	// often called after this one. That they are named activates none of them:
+	// for what must come along with a tool there is [Options.Needs].
+	ChainsWith []string `json:"chains_with,omitempty"`
+
+	// OutputShape says what the tool returns.
+	OutputShape string `json:"output_shape,omitempty"`
+}
+
+// An Enricher looks up what a host knows of tools: in a file, a database, a
+// service. It is called from several goroutines at once, and never on the way
+// of a search or a call.
+//
+// What it returns, the model reads as the host's own words. What a tool's
+// server says is not to be repeated in it unread.
+type Enricher interface {
+	// LookupHints returns the hints for a tool and whether there are any. The
+	// tool must not be changed. ctx ends after [Options.EnrichTimeout], and with
+	// [Manager.Close]. An error, a panic, hints beyond the limits and no answer
+	// in time are logged: the tool then has the hints that it had before, if
+	// any, until [Manager.RefreshHints].
+	LookupHints(ctx context.Context, tool *BridgeTool) (hints Hints, ok bool, err error)
+}
+
+// NopEnricher is an [Enricher] that knows of no hints. It is as good as none.
+type NopEnricher struct{}
+
+// LookupHints returns no hints.
+func (NopEnricher) LookupHints(context.Context, *BridgeTool) (Hints, bool, error) {
+	return Hints{}, false, nil
+}
+
+// What hints may have, here and from an [Enricher]: enough for a page about a
+// tool, and too little to fill a context with.
+const (
+	maxHints      = 16        // texts in a list
+	maxHintLength = 500       // bytes of a text
+	maxHintsJSON  = 256 << 10 // holds all of it with every character escaped
+)
+
+// ParseHints returns the hints in a JSON object of at most 256 KiB: see [Hints].
+// A member that is missing or null is empty; any other, a repeated one, and
+// what is too large is an error that says where.
+func ParseHints(data []byte) (Hints, error) {
+	h, err := parseHints(data)
+	if err != nil {
+		return Hints{}, fmt.Errorf("mcphybrid: hints: %w", err)
+	}
+	return h, nil
+}
+
+// hintMembers are the JSON names, as they must be written.
+var hintMembers = []string{"preconditions", "anti_patterns", "chains_with", "output_shape"}
+
+func parseHints(data []byte) (h Hints, err error) {
+	if len(data) > maxHintsJSON {
+		return h, fmt.Errorf("has %d bytes, more than the limit of %d", len(data), maxHintsJSON)
+	}
+	if err := json.Unmarshal(data, &h); err != nil {
+		return h, describeJSONError(data, err)
+	}
+	members, err := objectMembers(data)
+	if err != nil {
+		return h, err
+	}
+	seen := make(map[string]bool)
+	for _, m := range members {
+		name := cleanLine(m.name, maxNameLength)
+		switch {
+		case !slices.Contains(hintMembers, m.name):
+			return h, fmt.Errorf("%q is no member of hints, want one of %q", name, hintMembers)
+		case seen[m.name]:
+			return h, fmt.Errorf("%q is there twice", name)
+		}
+		seen[m.name] = true
+	}
+	for _, list := range h.lists() {
+		if len(*list.texts) == 0 {
+			*list.texts = nil
+		}
+	}
+	return h, h.validate()
+}
+
+// A hintList is one of the lists of hints.
+type hintList struct {
+	name  string // in JSON
+	texts *[]string
+}
+
+func (h *Hints) lists() [3]hintList {
+	return [3]hintList{{hintMembers[0], &h.Preconditions}, {hintMembers[1], &h.AntiPatterns}, {hintMembers[2], &h.ChainsWith}}
+}
+
+// validate returns what is too large in h, by its place in JSON.
+func (h *Hints) validate() error {
+	for _, list := range h.lists() {
+		if n := len(*list.texts); n > maxHints {
+			return fmt.Errorf("%q has %d texts, more than the limit of %d", list.name, n, maxHints)
+		}
+		for i, text := range *list.texts {
+			if len(text) > maxHintLength {
+				return fmt.Errorf("%q: text %d has %d bytes, more than the limit of %d", list.name, i, len(text), maxHintLength)
+			}
+		}
+	}
+	if n := len(h.OutputShape); n > maxHintLength {
+		return fmt.Errorf("%q has %d bytes, more than the limit of %d", "output_shape", n, maxHintLength)
+	}
+	return nil
+}
+
+// clone returns a copy that shares nothing that can be changed.
+func (h Hints) clone() Hints {
+	for _, list := range h.lists() {
+		*list.texts = slices.Clone(*list.texts)
+	}
+	return h
+}
+
+func (h Hints) equal(other Hints) bool {
+	for i, list := range h.lists() {
+		if !slices.Equal(*list.texts, *other.lists()[i].texts) {
+			return false
+		}
+	}
+	return h.OutputShape == other.OutputShape
+}
+
+// words returns what a tool is found by: all but what it is not for.
+func (h Hints) words() string {
+	var texts []string
+	for _, text := range slices.Concat(h.Preconditions, h.ChainsWith, []string{h.OutputShape}) {
+		if text = cleanLine(text, maxHintLength); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// A toolHints is the hints of a tool and the document that it is found by with
+// them, instead of its definition's. It is never changed; nil stands for none.
+type toolHints struct {
+	Hints
+	document Document
+}
+
+func newToolHints(d *definition, h Hints) *toolHints {
+	th := &toolHints{Hints: h.clone(), document: d.document}
+	th.document.Hints += "\n" + h.words()
+	return th
+}
+
+// documentOf returns what t, the tool of h, is indexed by.
+func (h *toolHints) documentOf(t *BridgeTool) *Document {
+	if h == nil {
+		return &t.def.document
+	}
+	return &h.document
+}
+
+// knownHints are those that are known. It is shared and never changed.
+type knownHints map[*definition]*toolHints
+
+// of returns the hints of t, or nil. t may be nil.
+func (k knownHints) of(t *BridgeTool) *toolHints {
+	if t == nil {
+		return nil
+	}
+	return k[t.def]
+}
+
+// hints returns those of t, as the session sees it, or nil. t may be nil.
+func (s *selection) hints(t *BridgeTool) *toolHints {
+	for _, c := range s.catalogs {
+		if h := c.known.of(t); h != nil {
+			return h
+		}
+	}
+	return nil
+}
+
+// Hints returns the hints of the tool of a registered name, as far as they are
+// known by now, and whether there are any. Of a tool that the session may not
+// use there are none.
+func (s *Session) Hints(name string) (Hints, bool) {
+	v := s.view()
+	t, _ := v.lookup(name)
+	if known := v.hints(t); known != nil {
+		return known.Hints.clone(), true
+	}
+	return Hints{}, false
+}
+
+// The bounds of [Session.OverrideBlock].
+const (
+	maxOverrides    = 8 << 10 // bytes of all lines of tools
+	maxOverride     = 1 << 10 // bytes of the lines of one
+	maxOverrideText = 200     // characters of a text
+)
+
+// OverrideBlock returns a markdown block headed "## Tool Overrides" with the
+// [Hints] of the tools that the session's model was shown and may use now,
+// inline and active ones, in the order in which they were shown. It is "" if
+// none has any.
+//
+// A host appends it to a turn. It is no part of [Session.PromptSections], which
+// must not change when a tool is activated or its hints become known.
+//
+// A text is one line of at most 200 characters. Of each tool there are the
+// first lines that fit 1 KiB; there is always one. The lines of all tools
+// together have 8 KiB, about 2,000 tokens: the tools shown last, which the
+// conversation is about, are kept, and a last line says how many are left out.
+// Equal hints of equal tools give equal bytes.
+func (s *Session) OverrideBlock() string {
+	s.mu.Lock()
+	v := s.viewLocked()
+	var list []shown
+	if !v.ended {
+		list = s.shownLocked(v)
+	}
+	s.mu.Unlock()
+
+	var entries []string
+	seen := make(map[string]bool)
+	for _, e := range list {
+		ofModel := e.kind == shownInline || e.kind == shownActive || e.kind == shownDeferred && v.isActive(e.tool.name)
+		if !ofModel || seen[e.tool.name] {
+			continue
+		}
+		seen[e.tool.name] = true
+		t, _ := v.lookup(e.tool.name)
+		if known := v.hints(t); known != nil {
+			if lines := s.override(v, known.Hints); lines != "" {
+				entries = append(entries, "- "+t.name+"\n"+lines)
+			}
+		}
+	}
+	if len(entries) == 0 {
+		return ""
+	}
+	first, size := len(entries), 0
+	for first > 0 && size+len(entries[first-1]) <= maxOverrides {
+		first--
+		size += len(entries[first])
+	}
+	return textOverrides(entries[first:], first)
+}
+
+// override returns the lines of one tool, or "".
+func (s *Session) override(v view, h Hints) string {
+	var b strings.Builder
+	full := false
+	line := func(label, text string) {
+		next := fmt.Sprintf("  - %s: %s\n", label, text)
+		full = full || text != "" && b.Len()+len(next) > maxOverride
+		if text != "" && !full {
+			b.WriteString(next)
+		}
+	}
+	for _, text := range h.Preconditions {
+		line(labelPrecondition, cleanLine(text, maxOverrideText))
+	}
+	for _, text := range h.AntiPatterns {
+		line(labelAntiPattern, cleanLine(text, maxOverrideText))
+	}
+	line(labelOutputShape, cleanLine(h.OutputShape, maxOverrideText))
+	var names []string
+	for _, name := range h.ChainsWith {
+		if !s.conceals(v, name) {
+			names = append(names, cleanLine(name, maxNameLength))
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
+	line(labelChainsWith, cleanLine(strings.Join(names, ", "), maxOverrideText))
+	return b.String()
+}
+
+// conceals reports whether name is that of a tool of the catalogs that the
+// session does not see, or may not. Names that are nobody's may be the host's.
+func (s *Session) conceals(v view, name string) bool {
+	denied := func(a Access) bool { return matchAny(a.Deny, name) }
+	if t, _ := v.lookup(name); t != nil {
+		return false
+	}
+	_, _, there := v.find(name)
+	return there || v.held(name) != nil || denied(s.m.opts.Access) || slices.ContainsFunc(s.rights, denied)
+}
