@@ -102,7 +102,7 @@ func TestSpecE3ShareOfTheWindow(t *testing.T) {
 	}
 }
 
-func withHints(name string, meta map[string]any) mcpserver.ServerTool {
+func hintedTool(name string, meta map[string]any) mcpserver.ServerTool {
 	t := echoTool(name, "Does "+name)
 	t.Tool.Meta = &mcp.Meta{AdditionalFields: meta}
 	return t
@@ -112,10 +112,10 @@ func withHints(name string, meta map[string]any) mcpserver.ServerTool {
 func TestServerHints(t *testing.T) {
 	var tools []mcpserver.ServerTool
 	for i := range 6 {
-		tools = append(tools, withHints(fmt.Sprint("plain", i), map[string]any{SearchHintKey: []string{"of the wrong type"}}))
+		tools = append(tools, hintedTool(fmt.Sprint("plain", i), map[string]any{SearchHintKey: []string{"of the wrong type"}}))
 	}
 	for i := range 7 {
-		tools = append(tools, withHints(fmt.Sprint("want", i), map[string]any{AlwaysLoadKey: true, SearchHintKey: "zebra crossing"}))
+		tools = append(tools, hintedTool(fmt.Sprint("want", i), map[string]any{AlwaysLoadKey: true, SearchHintKey: "zebra crossing"}))
 	}
 	m, _ := newTestManager(t, &Options{MaxInline: 8, Pins: []string{"*plain5"}})
 	require.NoError(t, m.AddTools("a", tools...))
