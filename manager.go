@@ -31,6 +31,7 @@ type Manager struct {
 	trust   *trust
 
 	semantic *semantic // nil without [Options.Semantic]
+	skills   skillShelf
 
 	metaAccess Access // denies the meta tools that opts deny
 
@@ -53,11 +54,18 @@ type Manager struct {
 	usage   map[string]*Usage // by server
 }
 
-// noTools is the catalog without tools, and ended that of a closed Manager.
-var (
-	noTools = &catalog{index: NewBM25Index(nil, nil), originals: func() map[string][]int { return nil }}
-	ended   = &catalog{ended: true, index: noTools.index, originals: noTools.originals}
-)
+// ended is the catalog of a closed Manager.
+var ended = func() *catalog {
+	c := noTools()
+	c.ended = true
+	return c
+}()
+
+// noTools returns a catalog without tools. Each Manager has its own, since a
+// catalog keeps what sessions are shown first.
+func noTools() *catalog {
+	return &catalog{index: NewBM25Index(nil, nil), originals: func() map[string][]int { return nil }}
+}
 
 // NewManager returns a Manager of the servers in opts, none of which is
 // started. Options may be nil. It panics if a number in opts is out of its
@@ -77,7 +85,13 @@ func NewManager(opts *Options) *Manager {
 		}
 	}
 	m.life, m.end = context.WithCancel(context.Background())
-	m.cur.Store(noTools)
+	m.cur.Store(noTools())
+	m.skills.cur.Store(noSkills)
+	skills := m.newSkillSet(o.Skills)
+	m.skills.cur.Store(skills)
+	for _, err := range skills.problems {
+		m.opts.Logger.Warn(err.Error())
+	}
 	for _, cfg := range o.Servers {
 		if !cfg.Disabled {
 			src := m.newSource(cfg)
@@ -379,9 +393,10 @@ func (m *Manager) status(name string) (st ServerStatus, ok bool) {
 
 // Problems returns what is wrong with tools and can be lived with, in
 // registration order: definitions that can't be used, each [ChangedError] and
-// [CollisionError], and needs that can't be met.
+// [CollisionError], and needs that can't be met; and then what is wrong with
+// skills, in their order.
 func (m *Manager) Problems() []error {
-	return slices.Clone(m.cur.Load().problems)
+	return slices.Concat(m.cur.Load().problems, m.skillProblems())
 }
 
 // Close ends all servers and leaves nothing behind: no process, no goroutine,
@@ -410,6 +425,7 @@ func (m *Manager) Close() error {
 		}
 		wg.Wait()
 		m.starting.Wait()
+		m.skills.close()
 	})
 	return nil
 }

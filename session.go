@@ -13,6 +13,7 @@ type Session struct {
 	m          *Manager
 	rights     rights     // fixed at creation
 	disclosure Disclosure // fixed at creation
+	skills     rights     // by name of skills; fixed at creation
 	registrar  *registrar // nil without a registry
 	meta       [metaKinds]metaTool
 
@@ -40,6 +41,11 @@ type SessionOptions struct {
 	// be called by name.
 	Access Access
 
+	// Skills says, by name, which of the Manager's skills the session may use.
+	// If Access denies [SkillLoadToolName], it may use none; if that denies
+	// [SkillSearchToolName], all are listed, however many.
+	Skills Access
+
 	// Disclosure is how the model comes to the deferred tools. If zero,
 	// [ByActivation].
 	Disclosure Disclosure
@@ -53,17 +59,17 @@ type SessionOptions struct {
 // nil. A session with a registry should be closed when the conversation is
 // over; one without need not be.
 func (m *Manager) NewSession(opts *SessionOptions) *Session {
-	return m.newSession(nil, opts)
+	return m.newSession(nil, nil, opts)
 }
 
 // NewChild returns a session for a subagent: it may use what s may, less what
 // opts take away, has active tools of its own, and leaves no trace in s. It
 // may outlive s.
 func (s *Session) NewChild(opts *SessionOptions) *Session {
-	return s.m.newSession(s.rights, opts)
+	return s.m.newSession(s.rights, s.skills, opts)
 }
 
-func (m *Manager) newSession(inherited rights, opts *SessionOptions) *Session {
+func (m *Manager) newSession(inherited, skills rights, opts *SessionOptions) *Session {
 	var o SessionOptions
 	if opts != nil {
 		o = *opts
@@ -72,7 +78,7 @@ func (m *Manager) newSession(inherited rights, opts *SessionOptions) *Session {
 	if len(inherited) == 0 {
 		inherited = inherited.and(m.metaAccess)
 	}
-	s := &Session{m: m, rights: inherited.and(o.Access), disclosure: o.Disclosure}
+	s := &Session{m: m, rights: inherited.and(o.Access), disclosure: o.Disclosure, skills: skills.and(o.Skills)}
 	for kind := range s.meta {
 		s.meta[kind] = metaTool{s, metaKind(kind)}
 	}
@@ -106,6 +112,9 @@ type view struct {
 	active     []*BridgeTool // deferred in the catalog; not to be changed
 	paged      bool          // there are results to be read on
 	metas      metaSet       // that the model was shown, and so may call
+
+	skills      *skillSet
+	skillRights rights
 }
 
 // view returns the session as it is now.
@@ -118,14 +127,17 @@ func (s *Session) view() view {
 func (s *Session) viewLocked() view {
 	c := s.m.cur.Load()
 	if s.closed || c.ended {
-		return view{catalog: ended}
+		return view{catalog: ended, skills: noSkills}
 	}
 	if s.version != c.version {
 		s.active = stillDeferred(c, s.active)
 		s.forgetUnused()
 		s.version = c.version
 	}
-	return view{catalog: c, rights: s.rights, disclosure: s.disclosure, active: s.active, paged: s.pages.offered, metas: s.metas}
+	return view{
+		catalog: c, rights: s.rights, disclosure: s.disclosure, active: s.active, paged: s.pages.offered, metas: s.metas,
+		skills: s.m.skills.cur.Load(), skillRights: s.skills,
+	}
 }
 
 // stillDeferred returns those of tools that c has too, deferred, in their

@@ -45,6 +45,8 @@ type shown struct {
 	meta  metaKind     // of shownMeta
 	tool  *BridgeTool  // of shownInline, shownActive and shownDeferred, as it was then
 	offer *searchOffer // of the search tool and of shownServers
+
+	skills *skillOffer // of shownSkills
 }
 
 type shownKind uint8
@@ -55,6 +57,7 @@ const (
 	shownServers                   // a line in the sections: more to search for
 	shownActive                    // a tool
 	shownDeferred                  // a tool that the provider keeps back
+	shownSkills                    // a section: skills, or that there are some to search for
 )
 
 // A searchOffer is what the model is told there is to search for.
@@ -70,6 +73,7 @@ type stamp struct {
 	catalog uint64
 	active  int
 	paged   bool
+	skills  uint64
 }
 
 // show returns what the model is shown, brought up to now, and fixes it. It
@@ -125,12 +129,12 @@ func (v view) withoutHeld(list []shown) []shown {
 	return slices.DeleteFunc(slices.Clone(list), held)
 }
 
-func (v view) stamp() stamp { return stamp{v.version, len(v.active), v.paged} }
+func (v view) stamp() stamp { return stamp{v.version, len(v.active), v.paged, v.skills.version} }
 
 // opening returns what a session is shown first. It is the same slice for all
 // sessions with equal rights.
 func (v view) opening() []shown {
-	key := fmt.Sprintf("%d %q", v.disclosure, v.rights)
+	key := fmt.Sprintf("%d %q %d %q", v.disclosure, v.rights, v.skills.version, v.skillRights)
 	if list, ok := v.openings.Load(key); ok {
 		return list.([]shown)
 	}
@@ -147,7 +151,7 @@ const maxOpenings = 256
 
 // appendNew appends to list what belongs there and is not in it.
 func (v view) appendNew(list []shown) []shown {
-	if len(v.tools) == 0 && v.disclosure != ByBridge {
+	if len(v.tools) == 0 && v.disclosure != ByBridge && !v.hasSkills() {
 		return list // nothing is fixed yet
 	}
 	tools := make(map[string]bool, len(list))
@@ -190,6 +194,9 @@ func (v view) appendNew(list []shown) []shown {
 		if o := v.searchOffer(servers); len(*o) > 0 {
 			fresh = append(fresh, shown{kind: shownServers, offer: o})
 		}
+	}
+	if o := v.newSkills(list); o != nil {
+		fresh = append(fresh, shown{kind: shownSkills, skills: o})
 	}
 	if v.disclosure == ByProvider {
 		for _, t := range v.deferred {

@@ -15,8 +15,9 @@ const stateVersion = 1
 // A savedSession is what is saved of a session.
 type savedSession struct {
 	Version int          `json:"version"`
-	Catalog string       `json:"catalog"` // fingerprint
-	Lists   int          `json:"lists"`   // access lists that bound it
+	Catalog string       `json:"catalog"`          // fingerprint
+	Lists   int          `json:"lists"`            // access lists that bound it
+	Skills  int          `json:"skills,omitempty"` // lists that bound its skills
 	Turn    int          `json:"turn"`
 	Shown   []savedShown `json:"shown,omitempty"`
 	Active  []savedTool  `json:"active,omitempty"`  // in activation order
@@ -33,6 +34,7 @@ type savedShown struct {
 	Sum      string       `json:"sum,omitempty"` // of the tool's definition, its beginning
 	Meta     string       `json:"meta,omitempty"`
 	Offer    *searchOffer `json:"offer,omitempty"`
+	Skills   *savedSkills `json:"skills,omitempty"`
 }
 
 type savedTool struct {
@@ -55,7 +57,7 @@ func (s *Session) Save() json.RawMessage {
 	if v.ended && !s.closed {
 		active = s.active // as it was when the Manager was closed
 	}
-	state := savedSession{Version: stateVersion, Lists: len(s.rights), Turn: s.turn, Results: s.pages.last, Paged: s.pages.offered}
+	state := savedSession{Version: stateVersion, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Results: s.pages.last, Paged: s.pages.offered}
 	if s.refused.Times > 0 {
 		r := s.refused
 		state.Refused = &r
@@ -71,6 +73,8 @@ func (s *Session) Save() json.RawMessage {
 			saved.Deferred, saved.Sum = e.tool.name, e.tool.def.shortSum()
 		case shownMeta:
 			saved.Meta = metaNames[e.meta]
+		case shownSkills:
+			saved.Skills = e.skills.save()
 		}
 		state.Shown = append(state.Shown, saved)
 	}
@@ -91,21 +95,21 @@ func (s *Session) Save() json.RawMessage {
 // byte. Of another catalog, it keeps what is there, in the same order. Changed
 // has the registered names of tools that it was shown or had active and that
 // are not there or not permitted any more, or are shown with a definition that
-// has changed.
+// has changed; and the names of such skills.
 //
 // The session is nil if state was not returned by Save, or by a version of it
 // that is not known here.
 func (m *Manager) RestoreSession(state json.RawMessage, opts *SessionOptions) (s *Session, changed []string, err error) {
-	return m.restore(nil, state, opts)
+	return m.restore(nil, nil, state, opts)
 }
 
 // RestoreChild is [Manager.RestoreSession] for a child of s: see
 // [Session.NewChild].
 func (s *Session) RestoreChild(state json.RawMessage, opts *SessionOptions) (child *Session, changed []string, err error) {
-	return s.m.restore(s.rights, state, opts)
+	return s.m.restore(s.rights, s.skills, state, opts)
 }
 
-func (m *Manager) restore(inherited rights, state json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
+func (m *Manager) restore(inherited, skills rights, state json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
 	var saved savedSession
 	if err := json.Unmarshal(state, &saved); err != nil {
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session: %w", describeJSONError(state, err))
@@ -113,10 +117,14 @@ func (m *Manager) restore(inherited rights, state json.RawMessage, opts *Session
 	if saved.Version != stateVersion {
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session has version %d, want %d", saved.Version, stateVersion)
 	}
-	s := m.newSession(inherited, opts)
+	s := m.newSession(inherited, skills, opts)
 	if saved.Lists > len(s.rights) {
 		s.Close()
 		return nil, nil, fmt.Errorf("mcphybrid: the state is of a session with %d access lists, and this one has %d: it needs the same options, and a child its parent's RestoreChild", saved.Lists, len(s.rights))
+	}
+	if saved.Skills > len(s.skills) {
+		s.Close()
+		return nil, nil, fmt.Errorf("mcphybrid: the state is of a session with %d lists of skills, and this one has %d: it needs the same options, and a child its parent's RestoreChild", saved.Skills, len(s.skills))
 	}
 	r := restorer{s: s, v: s.view(), named: make(map[string]bool)}
 	for _, e := range saved.Shown {
@@ -196,6 +204,10 @@ func (r *restorer) show(e savedShown) {
 			next.offer = r.offer(e.Offer)
 		}
 		r.list = append(r.list, next)
+	case e.Skills != nil:
+		if o := r.v.restoreSkills(e.Skills, r.report); o != nil {
+			r.list = append(r.list, shown{kind: shownSkills, skills: o})
+		}
 	case e.Offer != nil:
 		if o := r.offer(e.Offer); len(*o) > 0 {
 			r.list = append(r.list, shown{kind: shownServers, offer: o})

@@ -36,15 +36,15 @@ type server struct {
 	end     context.CancelFunc
 	running sync.WaitGroup // goroutines
 
-	mu      sync.Mutex
-	status  ServerStatus
-	conn    lazy[*conn]            // there while it serves
-	brief   int                    // connections in a row that were lost within maxBackoff
-	calls   int                    // that have the connection
-	called  time.Time              // when the last of them ended
-	known   map[string]*definition // by own name; only used by who lists
-	listed  time.Time              // when the tools were last listed; zero if never
-	random  *rand.Rand             // of the server's name, so that it is the same in each run
+	mu     sync.Mutex
+	status ServerStatus
+	conn   lazy[*conn]            // there while it serves
+	brief  int                    // connections in a row that were lost within maxBackoff
+	calls  int                    // that have the connection
+	called time.Time              // when the last of them ended
+	known  map[string]*definition // by own name; only used by who lists
+	listed time.Time              // when the tools were last listed; zero if never
+	random *rand.Rand             // of the server's name, so that it is the same in each run
 }
 
 func newServer(cfg ServerConfig, invalid error, l limits, log *slog.Logger, publish func([]*definition, []error) error) *server {
