@@ -52,9 +52,9 @@ func (s *Session) makeActive(names []string) (callable, fresh []*BridgeTool) {
 	var tools []*BridgeTool
 	asked := make(map[string]bool, len(names))
 	for _, name := range names {
-		if e, ok := v.lookup(name); ok && !asked[name] {
+		if t, _ := v.lookup(name); t != nil && !asked[name] {
 			asked[name] = true
-			tools = append(tools, e.tool)
+			tools = append(tools, t)
 		}
 	}
 
@@ -86,21 +86,21 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh []*BridgeTool) {
 	isActive := v.activeSet()
 	active := slices.Clip(v.active) // so that append copies
 	for _, t := range tools {
-		e, ok := v.byName[t.name]
-		if !ok {
+		t, p := v.lookup(t.name)
+		if t == nil {
 			continue
 		}
-		if !e.inline {
-			if !isActive[e.tool] {
-				active = append(active, e.tool)
-				fresh = append(fresh, e.tool)
+		if p.searchable() {
+			if !isActive[t] {
+				active = append(active, t)
+				fresh = append(fresh, t)
 			}
 			if s.used == nil {
 				s.used = make(map[string]int)
 			}
 			s.used[t.name] = s.turn
 		}
-		callable = append(callable, e.tool)
+		callable = append(callable, t)
 	}
 	s.active = active
 	s.usage.activations += len(fresh)
@@ -114,8 +114,8 @@ func (s *Session) inUse(t *BridgeTool) bool {
 	defer s.mu.Unlock()
 	v := s.viewLocked()
 	use := func(t *BridgeTool) bool {
-		if e, ok := v.byName[t.name]; ok && e.inline {
-			return e.tool == t
+		if there, p := v.lookup(t.name); p == inline {
+			return there == t
 		}
 		if !slices.Contains(v.active, t) {
 			return false

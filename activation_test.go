@@ -290,8 +290,8 @@ func TestSpecA14SessionRules(t *testing.T) {
 	m, _ := newTestManager(t, &Options{MaxInline: 2, Servers: []ServerConfig{inProcess("a", 6), inProcess("b", 2)}})
 	reg := NewRegistry()
 	s := m.NewSession(&SessionOptions{Registry: reg, Access: Access{Allow: []string{"mcp_a__*"}, Deny: []string{"*_001", "*_004"}}})
-	assert.Equal(t, []string{"mcp_a__tool_000"}, toolNames(s.InlineTools()))
-	assert.Equal(t, []string{"mcp_a__tool_002", "mcp_a__tool_003", "mcp_a__tool_005"}, toolNames(s.DeferredTools()))
+	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_002"}, toolNames(s.InlineTools()), "the first of those that it may use")
+	assert.Equal(t, []string{"mcp_a__tool_003", "mcp_a__tool_005"}, toolNames(s.DeferredTools()))
 	assert.True(t, s.IsSearchMode())
 	for _, h := range s.Search("chore tool", 20) {
 		assert.Contains(t, toolNames(s.DeferredTools()), h.Tool.Name())

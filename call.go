@@ -87,8 +87,8 @@ func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.Cal
 // textRefused says in words for the model why a call has no result.
 func (s *Session) textRefused(v view, name string, err error) string {
 	var since time.Time
-	if e, ok := v.byName[name]; ok && errors.Is(err, ErrServerDown) {
-		if st, ok := s.m.status(e.tool.def.server); ok && st.State == StateDown {
+	if t, _ := v.lookup(name); t != nil && errors.Is(err, ErrServerDown) {
+		if st, ok := s.m.status(t.def.server); ok && st.State == StateDown {
 			since = st.Since
 		}
 	}
@@ -97,21 +97,20 @@ func (s *Session) textRefused(v view, name string, err error) string {
 
 // find returns the tool of that name if the session may call it.
 func (s *Session) find(v view, name string) (*BridgeTool, error) {
-	e, ok := v.byName[name]
-	switch {
-	case ok && v.sees(e.tool):
-		return e.tool, nil
-	case ok:
+	if t, _ := v.lookup(name); t != nil {
+		return t, nil
+	}
+	if _, _, there := v.find(name); there {
 		return nil, &permissionError{name}
 	}
-	if held, ok := v.held[name]; ok {
+	if held := v.held(name); held != nil {
 		if !v.rights.permit(name) {
 			return nil, &permissionError{name}
 		}
 		return nil, held
 	}
 	unknown := &UnknownToolError{Name: name, Connecting: s.m.connecting(name)}
-	gone, left := v.gone[name]
+	gone, left := v.gone(name)
 	if (left || unknown.Connecting != "") && !v.rights.permit(name) {
 		return nil, &permissionError{name}
 	}
@@ -120,8 +119,8 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 		return nil, unknown
 	}
 	unknown.Nearest = nearest(name, func(yield func(string) bool) {
-		for _, t := range v.tools {
-			if v.sees(t) && !yield(t.name) {
+		for t, p := range v.each() {
+			if p != hidden && !yield(t.name) {
 				return
 			}
 		}

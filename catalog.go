@@ -4,29 +4,24 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// A catalog is one version of everything known: which tools there are, which
-// of them are inline and which deferred, and the index of the deferred ones.
+// A catalog is one version of the tools that a Manager knows, and their index.
 // It is shared by all readers once published and must not be changed.
 type catalog struct {
-	version  uint64
-	servers  []string      // with tools, in registration order
-	tools    []*BridgeTool // in registration order
-	inline   []*BridgeTool // in registration order
-	deferred []*BridgeTool // in registration order; element i is document i of index
-	byName   map[string]entry
-	index    retriever
+	m        *Manager
+	servers  []string       // with tools, in registration order
+	tools    []*BridgeTool  // in registration order
+	byName   map[string]int // where in tools, by registered name
+	index    retriever      // of those that are deferred for most sessions
+	indexed  []int          // where in tools, by document; ascending
 	needs    map[*BridgeTool][]*BridgeTool // what each was said to need, in this order; not itself, none twice
 	problems []error                       // in registration order
 	held     map[string]*ChangedError      // by registered name: tools in quarantine
 	gone     map[string]goneTool           // by registered name: tools that were there
 
-	originals func() map[string][]int // by a tool's own name: documents, ascending
-	openings  sync.Map                // of []shown; see opening
-	opened    atomic.Int32            // lists that were made for it
+	originals func() map[string][]int // by a tool's own name: where in tools, ascending
 	print     fingerprint
 	ended     bool // the Manager is closed
 }
@@ -54,7 +49,7 @@ const maxGone = 10_000
 // noteGone sets c.gone: what has left since prev, and what had left before and
 // is not back.
 func (c *catalog) noteGone(prev *catalog) {
-	there := func(name string) bool { return c.byName[name].tool != nil }
+	there := func(name string) bool { return c.tool(name) != nil }
 	var left []*BridgeTool
 	for _, t := range prev.tools {
 		if !there(t.name) {
@@ -84,10 +79,12 @@ func (c *catalog) noteGone(prev *catalog) {
 	}
 }
 
-// An entry is where a tool stands in a catalog.
-type entry struct {
-	tool   *BridgeTool
-	inline bool
+// tool returns the tool of a registered name, or nil.
+func (c *catalog) tool(name string) *BridgeTool {
+	if at, ok := c.byName[name]; ok {
+		return c.tools[at]
+	}
+	return nil
 }
 
 // A source is one place in the registration order: a server, or tools without
@@ -104,8 +101,8 @@ type source struct {
 
 // newCatalog returns the catalog of sources that follows prev. Tools that prev
 // has too, under the same name, are the same *BridgeTool.
-func newCatalog(prev *catalog, sources []*source, owners prefixOwners, opts *Options) *catalog {
-	c := &catalog{version: prev.version + 1, byName: make(map[string]entry, len(prev.byName))}
+func newCatalog(m *Manager, prev *catalog, sources []*source, owners prefixOwners, opts *Options) *catalog {
+	c := &catalog{m: m, byName: make(map[string]int, len(prev.byName))}
 	for _, src := range sources {
 		c.problems = append(c.problems, src.problems...)
 		for _, change := range src.changed {
@@ -125,35 +122,32 @@ func newCatalog(prev *catalog, sources []*source, owners prefixOwners, opts *Opt
 			c.servers = append(c.servers, src.name)
 		}
 	}
-	limit := opts.MaxInline
-	if jit := opts.JustInTime; jit != nil {
-		if limit = 0; len(c.tools) <= jit.Threshold {
-			limit = len(c.tools)
-		}
-	}
-	if !opts.Access.permits(SearchToolName) {
-		limit = len(c.tools) // what can't be searched for must be in sight
-	}
-	c.inline, c.deferred = partition(c.tools, limit, func(t *BridgeTool) bool {
-		return matchAny(opts.Pins, t.name)
-	})
-	for _, t := range c.inline {
-		c.byName[t.name] = entry{t, true}
-	}
-	for _, t := range c.deferred {
-		c.byName[t.name] = entry{t, false}
-	}
 	c.resolveNeeds(sources, opts.Needs)
 	c.noteGone(prev)
-	c.index = newRetriever(prev.index, c.deferred, opts)
+	common := m.common(c)
+	for i, v := range common.verdicts[len(common.verdicts)-1] {
+		if v.standing.searchable() {
+			c.indexed = append(c.indexed, i)
+		}
+	}
+	c.index = newRetriever(prev.index, c.documents(), opts)
 	c.originals = sync.OnceValue(func() map[string][]int {
-		byName := make(map[string][]int, len(c.deferred))
-		for i, t := range c.deferred {
+		byName := make(map[string][]int, len(c.tools))
+		for i, t := range c.tools {
 			byName[t.def.name] = append(byName[t.def.name], i)
 		}
 		return byName
 	})
 	return c
+}
+
+// documents returns the tools that are indexed.
+func (c *catalog) documents() []*BridgeTool {
+	tools := make([]*BridgeTool, len(c.indexed))
+	for doc, i := range c.indexed {
+		tools[doc] = c.tools[i]
+	}
+	return tools
 }
 
 // newRetriever returns the retriever of tools that follows prev.
@@ -179,14 +173,14 @@ func newRetriever(prev retriever, tools []*BridgeTool, opts *Options) retriever 
 // this is another server's or, among long names, is taken.
 func (c *catalog) add(prev *catalog, d *definition, owners prefixOwners, access Access) {
 	name := owners.nameOf(d)
-	first, taken := c.byName[d.registered]
-	for try := 0; c.byName[name].tool != nil; try++ {
+	first := c.tool(d.registered)
+	for try := 0; c.tool(name) != nil; try++ {
 		name = suffixedName(d.registered, d.server, d.name, try)
 	}
-	if taken {
+	if first != nil {
 		c.problems = append(c.problems, &CollisionError{
 			Name:  d.registered,
-			First: first.tool.def.server, FirstTool: first.tool.def.name,
+			First: first.def.server, FirstTool: first.def.name,
 			Second: d.server, SecondTool: d.name, Renamed: name,
 		})
 	}
@@ -194,11 +188,11 @@ func (c *catalog) add(prev *catalog, d *definition, owners prefixOwners, access 
 		return
 	}
 	t := &BridgeTool{name: name, def: d}
-	if old, ok := prev.byName[name]; ok && old.tool.def == d {
-		t = old.tool
+	if old := prev.tool(name); old != nil && old.def == d {
+		t = old
 	}
+	c.byName[name] = len(c.tools)
 	c.tools = append(c.tools, t)
-	c.byName[name] = entry{tool: t}
 }
 
 // A CollisionError reports two tools that would have the same registered name.

@@ -99,7 +99,8 @@ func TestSpecF3Child(t *testing.T) {
 	grandchild := child.NewChild(&SessionOptions{Access: Access{Allow: []string{"*"}}})
 	for _, s := range []*Session{child, grandchild} {
 		assert.Empty(t, s.ActiveTools())
-		assert.Equal(t, []string{"mcp_b__tool_000", "mcp_b__tool_001", "mcp_b__tool_002", "mcp_b__tool_004"}, namesOf(s.DeferredTools()))
+		assert.Equal(t, []string{"mcp_b__tool_000"}, namesOf(s.InlineTools()))
+		assert.Equal(t, []string{"mcp_b__tool_001", "mcp_b__tool_002", "mcp_b__tool_004"}, namesOf(s.DeferredTools()))
 		for _, name := range []string{"mcp_a__tool_001", "mcp_b__tool_003", "mcp_a__tool_000"} {
 			_, err := s.Call(t.Context(), name, nil)
 			assert.ErrorIs(t, err, ErrNotPermitted)

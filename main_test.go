@@ -71,7 +71,7 @@ func check(m *Manager, sessions ...*Session) error {
 		list := s.shownLocked(v)
 		s.mu.Unlock()
 		for _, e := range list {
-			if e.tool != nil && v.held[e.tool.name] != nil {
+			if e.tool != nil && v.held(e.tool.name) != nil {
 				return fmt.Errorf("%s is held back, and shown", e.tool.name)
 			}
 		}
@@ -81,70 +81,101 @@ func check(m *Manager, sessions ...*Session) error {
 
 func checkView(v view) error {
 	places := make(map[string]int)
-	for _, list := range [][]*BridgeTool{v.filter(v.inline), v.active} {
+	for _, list := range [][]*BridgeTool{v.inline, v.active} {
 		for _, t := range list {
 			places[t.name]++
-			if !v.sees(t) {
+			if !v.rights.permit(t.name) {
 				return fmt.Errorf("the session has %s and may not use it", t.name)
 			}
 		}
 	}
+	var all []*BridgeTool
+	for t, st := range v.each() {
+		switch there, _ := v.lookup(t.name); {
+		case st == hidden:
+			continue
+		case there != t:
+			return fmt.Errorf("%s is two tools", t.name)
+		case st.searchable() && !v.isActive(t.name):
+			places[t.name]++
+		}
+		if places[t.name] != 1 {
+			return fmt.Errorf("%s is in %d of inline, deferred and active", t.name, places[t.name])
+		}
+		all = append(all, t)
+	}
 	position := -1
 	for _, t := range v.inline {
-		next := slices.Index(v.tools, t)
+		next := slices.Index(all, t)
 		if next <= position {
 			return fmt.Errorf("inline tool %s is not in registration order", t.name)
 		}
 		position = next
 	}
-	for _, t := range v.deferred {
-		if !v.isActive(t.name) {
-			places[t.name]++
+	parts := v.parts(func(_ *BridgeTool, st standing) bool { return st != hidden })
+	found := make(map[string]int)
+	for _, p := range parts {
+		for doc := range p.indexed {
+			if p.keep(doc) {
+				found[p.document(doc).name]++
+			}
 		}
 	}
-	for _, t := range v.tools {
+	for _, t := range all {
+		if found[t.name] != 1 {
+			return fmt.Errorf("%s is found %d times", t.name, found[t.name])
+		}
+	}
+	for _, c := range v.catalogs {
+		if err := checkCatalog(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkCatalog(c *catalog) error {
+	for _, t := range c.tools {
 		switch {
 		case !isSafeName(t.name):
 			return fmt.Errorf("%q is no safe name", t.name)
-		case places[t.name] != 1 && v.sees(t):
-			return fmt.Errorf("%s is in %d of inline, deferred and active", t.name, places[t.name])
-		case v.byName[t.name].tool != t:
+		case c.tool(t.name) != t:
 			return fmt.Errorf("%s is two tools", t.name)
+		case len(c.byName) != len(c.tools):
+			return fmt.Errorf("%d tools have %d names", len(c.tools), len(c.byName))
 		}
 	}
-	for name := range v.held {
-		if v.byName[name].tool != nil {
+	for i, t := range c.documents() {
+		if x, ok := c.index.(*Index); ok && x.docs[i] != &t.def.document {
+			return fmt.Errorf("document %d is not that of %s", i, t.name)
+		}
+	}
+	for name := range c.held {
+		if c.tool(name) != nil {
 			return fmt.Errorf("%s is held back, and in the catalog", name)
 		}
 	}
-	switch x := v.index.(type) {
-	case *Index:
-		for i, t := range v.deferred {
-			if x.docs[i] != &t.def.document {
-				return fmt.Errorf("document %d is not that of %s", i, t.name)
-			}
-		}
-		if err := checkIndex(x); err != nil {
-			return err
-		}
-	case *BM25Index:
-		var texts []string
-		for _, t := range v.deferred {
-			texts = append(texts, t.def.server+" "+t.def.name+" "+t.def.description)
-		}
-		if len(texts) > 0 && x.Len() > 0 && !reflect.DeepEqual(x.postings, NewBM25Index(texts, nil).postings) {
-			return fmt.Errorf("the index is not that of the %d deferred tools", len(texts))
-		}
-	}
-	for t, needs := range v.needs {
+	for t, needs := range c.needs {
 		for i, n := range append(needs, t) {
-			if v.byName[n.name].tool != n || slices.Contains(needs[:i], n) {
+			if c.tool(n.name) != n || slices.Contains(needs[:i], n) {
 				return fmt.Errorf("%s needs %v", t.name, toolNames(needs))
 			}
 		}
 	}
-	if v.index.Len() != len(v.deferred) {
-		return fmt.Errorf("the index has %d documents for %d deferred tools", v.index.Len(), len(v.deferred))
+	if c.index.Len() != len(c.indexed) {
+		return fmt.Errorf("the index has %d documents for %d tools", c.index.Len(), len(c.indexed))
+	}
+	switch x := c.index.(type) {
+	case *Index:
+		return checkIndex(x)
+	case *BM25Index:
+		var texts []string
+		for _, t := range c.documents() {
+			texts = append(texts, t.def.server+" "+t.def.name+" "+t.def.description)
+		}
+		if len(texts) > 0 && !reflect.DeepEqual(x.postings, NewBM25Index(texts, nil).postings) {
+			return fmt.Errorf("the index is not that of the %d deferred tools", len(texts))
+		}
 	}
 	return nil
 }

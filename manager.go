@@ -45,7 +45,12 @@ type Manager struct {
 	starting sync.WaitGroup // servers that are being started, and what embeds tools
 	closing  sync.Once
 
-	cur atomic.Pointer[catalog] // never nil; stored with mu held
+	cur    atomic.Pointer[catalog] // never nil; stored with mu held
+	policy atomic.Pointer[policy]  // never nil
+
+	selecting  sync.Mutex
+	selected   *selectionSet // guarded by selecting
+	selections atomic.Uint64 // that were ever made
 
 	cacheMu sync.Mutex   // held while the catalog is stored
 	opening atomic.Int32 // Starts that are under way
@@ -54,18 +59,11 @@ type Manager struct {
 	usage   map[string]*Usage // by server
 }
 
-// ended is the catalog of a closed Manager.
-var ended = func() *catalog {
-	c := noTools()
-	c.ended = true
-	return c
-}()
-
-// noTools returns a catalog without tools. Each Manager has its own, since a
-// catalog keeps what sessions are shown first.
-func noTools() *catalog {
-	return &catalog{index: NewBM25Index(nil, nil), originals: func() map[string][]int { return nil }}
-}
+// noTools is the catalog without tools, and ended that of a closed Manager.
+var (
+	noTools = &catalog{index: NewBM25Index(nil, nil), originals: func() map[string][]int { return nil }}
+	ended   = &catalog{ended: true, index: noTools.index, originals: noTools.originals}
+)
 
 // NewManager returns a Manager of the servers in opts, none of which is
 // started. Options may be nil. It panics if a number in opts is out of its
@@ -85,7 +83,8 @@ func NewManager(opts *Options) *Manager {
 		}
 	}
 	m.life, m.end = context.WithCancel(context.Background())
-	m.cur.Store(noTools())
+	m.cur.Store(noTools)
+	m.policy.Store(newPolicy(&m.opts))
 	m.skills.cur.Store(noSkills)
 	skills := m.newSkillSet(o.Skills)
 	m.skills.cur.Store(skills)
@@ -234,7 +233,7 @@ func (m *Manager) change(f func() error) error {
 		return err
 	}
 	prev := m.cur.Load()
-	c := newCatalog(prev, m.sources, m.owners, &m.opts)
+	c := newCatalog(m, prev, m.sources, m.owners, &m.opts)
 	m.cur.Store(c)
 	attached := slices.Clone(m.attached)
 	if m.semantic != nil {

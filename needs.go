@@ -49,11 +49,10 @@ func cloneNeeds(needs map[string][]string) map[string][]string {
 // no more: names that are not there, be they nobody's, denied or held back;
 // malformed declarations; and cycles.
 func (c *catalog) resolveNeeds(sources []*source, host map[string][]string) {
-	tool := func(name string) *BridgeTool { return c.byName[name].tool }
-	expected := func(name string) bool { return tool(name) == nil && unlisted(sources, name) }
+	expected := func(name string) bool { return c.tool(name) == nil && unlisted(sources, name) }
 	for _, name := range slices.Sorted(maps.Keys(host)) {
-		if t := tool(name); t != nil {
-			c.addNeeds(t, slices.DeleteFunc(slices.Clone(host[name]), expected), tool)
+		if t := c.tool(name); t != nil {
+			c.addNeeds(t, slices.DeleteFunc(slices.Clone(host[name]), expected), c.tool)
 		} else if !expected(name) {
 			c.problem("Options.Needs tells what %q needs, which is not there", name)
 		}
@@ -203,13 +202,13 @@ func (c *catalog) cycles() (cycles [][]*BridgeTool) {
 // [maxNeeds]. What the session may not use is left out, and what only that
 // needs.
 func (v view) needed(t *BridgeTool) []*BridgeTool {
-	if len(v.needs[t]) == 0 {
+	if len(v.needs(t)) == 0 {
 		return nil
 	}
 	all := []*BridgeTool{t}
 	for i := 0; i < len(all); i++ {
-		for _, n := range v.needs[all[i]] {
-			if len(all) <= maxNeeds && !slices.Contains(all, n) && v.sees(n) {
+		for _, n := range v.needs(all[i]) {
+			if len(all) <= maxNeeds && !slices.Contains(all, n) && v.standing(n) != hidden {
 				all = append(all, n)
 			}
 		}
@@ -222,8 +221,8 @@ func (s *Session) withNeeded(names []string) []string {
 	v := s.view()
 	all := slices.Clip(names)
 	for _, name := range names {
-		if e, ok := v.lookup(name); ok {
-			all = append(all, namesOf(v.needed(e.tool))...)
+		if t, _ := v.lookup(name); t != nil {
+			all = append(all, namesOf(v.needed(t))...)
 		}
 	}
 	return all
@@ -232,16 +231,13 @@ func (s *Session) withNeeded(names []string) []string {
 // andNeeded returns hits and, behind them, the deferred tools that they need
 // and the model does not have, up to limit in all.
 func (v view) andNeeded(hits []Hit, limit int) []Hit {
-	if len(v.needs) == 0 {
-		return hits
-	}
 	there := v.activeInList()
 	for _, h := range hits {
 		there[h.Tool] = true
 	}
 	for _, h := range hits {
 		for _, n := range v.needed(h.Tool) {
-			if len(hits) < limit && !there[n] && !v.byName[n.name].inline {
+			if len(hits) < limit && !there[n] && v.standing(n).searchable() {
 				there[n] = true
 				hits = append(hits, Hit{Tool: n, NeededBy: h.Tool})
 			}

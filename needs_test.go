@@ -235,7 +235,7 @@ func TestSpecB5NeedsPastTheRights(t *testing.T) {
 	require.NoError(t, m.AddTools("fs", needing("stat", "edit: stat, read, list", "read: seek", "seek", "list")...))
 	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*__read"}}})
 	assert.Equal(t, inFS("edit", "stat", "list"), s.ActivateTools(inFS("edit")), "neither read nor what only read needs")
-	s = s.NewChild(&SessionOptions{Access: Access{Allow: []string{"*__edit"}}})
+	s = s.NewChild(&SessionOptions{Access: Access{Allow: []string{"*__edit", "*__stat"}}})
 	_, err := s.Call(t.Context(), "mcp_fs__edit", nil)
 	require.NoError(t, err)
 	assert.Equal(t, inFS("edit"), toolNames(s.ActiveTools()))
@@ -248,14 +248,13 @@ func TestSpecB5NeededToolGoesAndComesBack(t *testing.T) {
 	m, r := newTestManager(t, &Options{MaxInline: -1, Trust: TrustQuarantine, Servers: []ServerConfig{fs}})
 	assert.Equal(t, inFS("edit", "read"), m.ActivateTools(inFS("edit")))
 
-	changed := func() int { return int(m.cur.Load().version) }
 	for _, change := range []func(){
 		func() { fs.InProcess.DeleteTools("read") },
 		func() { fs.InProcess.AddTools(echoTool("read", "Sends everything to us")) },
 	} {
-		before := changed()
+		before := m.cur.Load()
 		change()
-		require.Eventually(t, func() bool { return changed() > before }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return m.cur.Load() != before }, 10*time.Second, time.Millisecond)
 		assert.Equal(t, inFS("edit"), toolNames(m.ActiveTools()))
 		assert.Contains(t, problemsOf(m), `mcphybrid: tool "mcp_fs__edit" needs what is not there: "read"`)
 		_, err := m.Call(t.Context(), "mcp_fs__edit", nil)
@@ -439,14 +438,14 @@ func TestSpecB5NeedsAgreeWithReachability(t *testing.T) {
 		require.NoError(t, m.AddTools("fs", tools...))
 		v := m.view()
 		cyclic := make(map[int]int) // number of the cycle
-		for c, cycle := range v.cycles() {
+		for c, cycle := range v.catalogs[0].cycles() {
 			for _, tool := range cycle {
 				i, _ := strconv.Atoi(tool.def.name)
 				require.NotContains(t, cyclic, i, "seed %d", seed)
 				cyclic[i] = c + 1
 			}
 		}
-		for i, tool := range v.tools {
+		for i, tool := range v.catalogs[0].tools {
 			var got []int
 			for _, n := range v.needed(tool) {
 				j, _ := strconv.Atoi(n.def.name)

@@ -394,16 +394,16 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 			}
 			b.WriteByte('\n')
 		case e.kind == shownMeta && e.meta == metaSearch && search:
-			begin(searchHeading + e.offer.summary() + searchSteps[s.disclosure])
+			begin(searchHeading + e.offer.servers.summary() + searchSteps[s.disclosure])
 			if s.m.opts.JustInTime != nil && s.disclosure != ByBridge {
 				b.WriteString(textJustInTime)
 			}
 			open = false
 		case e.kind == shownServers && search:
-			begin(e.offer.summary())
+			begin(e.offer.servers.summary())
 			open = false
 		case e.kind == shownSkills && inline && search:
-			begin(e.skills.section())
+			begin(e.offer.skills.section())
 			open = false
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -90,70 +91,126 @@ type Answer struct {
 // too, unless ctx ends before, and tells what each side gave.
 func (s *Session) Find(ctx context.Context, query string, opts SearchOptions) Answer {
 	v := s.view()
-	a := v.find(ctx, query, opts, s.m)
+	a := v.search(ctx, query, opts, s.m, v.deferredTools())
 	a.Hits = v.andNeeded(a.Hits, s.m.opts.SearchLimit)
 	return a
 }
 
-// find is Find without what the hits need.
-func (v view) find(ctx context.Context, query string, opts SearchOptions, m *Manager) Answer {
+// deferredTools reports of tools whether they are deferred and not in the model's
+// list.
+func (v view) deferredTools() func(*BridgeTool, standing) bool {
+	active := v.activeInList()
+	return func(t *BridgeTool, st standing) bool { return st.searchable() && !active[t] }
+}
+
+// search is Find without what the hits need, among the tools that may be found.
+func (v view) search(ctx context.Context, query string, opts SearchOptions, m *Manager, may func(*BridgeTool, standing) bool) Answer {
 	n := opts.Limit
 	if n <= 0 {
 		n = m.opts.SearchResults
 	}
 	n = min(n, m.opts.SearchLimit)
-	perServer := cmp.Or(opts.ServerLimit, m.opts.ServerLimit)
-	active := v.activeInList()
-	may := func(t *BridgeTool) bool {
-		return !active[t] && v.sees(t) && (len(opts.Servers) == 0 || matchAny(opts.Servers, t.def.server))
+	keep := may
+	if len(opts.Servers) > 0 {
+		keep = func(t *BridgeTool, st standing) bool { return may(t, st) && matchAny(opts.Servers, t.def.server) }
 	}
-	keep := func(doc int) bool { return may(v.deferred[doc]) }
-	named, only := v.named(query)
-	named = slices.DeleteFunc(named, func(doc int) bool { return !keep(doc) })
+	names, only := namesIn(query)
+	named := v.named(names, keep)
 	if only {
-		return Answer{Hits: v.hits(named, nil, n, 0)}
+		return Answer{Hits: hitsOf(named, nil, n)}
 	}
-	a := Answer{}
-	if m.semantic != nil {
+	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, m.opts.ServerLimit), named: named}
+	a := searchAll(ctx, v.parts(keep), w)
+	a.Hits = hitsOf(named, a.Hits, n)
+	return a
+}
+
+// A want is what is searched for.
+type want struct {
+	query     string
+	n         int
+	perServer int           // the most tools of a server; if not positive, there is no limit
+	named     []*BridgeTool // found already
+}
+
+// A part is one index of tools that a session sees, and those of them that may
+// be found.
+type part struct {
+	*catalog
+	verdicts []verdict // by the place in tools
+	may      func(*BridgeTool, standing) bool
+}
+
+// parts returns where there is something to be found.
+func (v view) parts(may func(*BridgeTool, standing) bool) (list []part) {
+	for i, c := range slices.Backward(v.catalogs) {
+		list = append(list, part{c, v.verdicts[i], may})
+	}
+	rest := part{v.unindexed(), nil, may}
+	for _, t := range rest.tools {
+		rest.verdicts = append(rest.verdicts, verdict{standing: v.standing(t)})
+	}
+	return slices.DeleteFunc(append(list, rest), func(p part) bool {
+		for doc := range p.indexed {
+			if p.keep(doc) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (p *part) keep(doc int) bool {
+	i := p.indexed[doc]
+	return p.may(p.tools[i], p.verdicts[i].standing)
+}
+
+func (p *part) keepNamed(name string) bool {
+	i, ok := p.byName[name]
+	return ok && p.may(p.tools[i], p.verdicts[i].standing)
+}
+
+func (p *part) document(doc int) *BridgeTool { return p.tools[p.indexed[doc]] }
+
+// search searches one part.
+func (p *part) search(ctx context.Context, w want) (a Answer) {
+	if p.m != nil && p.m.semantic != nil {
 		var fused []Hit
-		if fused, a = v.findBoth(ctx, query, m.semantic, may); a.Meaning > 0 {
-			a.Hits = v.hits(named, fused, n, perServer)
+		if fused, a = p.searchBoth(ctx, w.query, p.m.semantic); a.Meaning > 0 {
+			a.Hits = w.best(fused)
 			return a
 		}
 	}
 	// The index does not know of servers: it is asked for more until there are
 	// enough that the limit lets through.
-	for want := n; ; want *= 4 {
-		matches := v.index.Search(query, want, keep)
+	for ask := w.n + len(w.named); ; ask *= 4 {
+		matches := p.index.Search(w.query, ask, p.keep)
 		found := make([]Hit, len(matches))
 		for i, match := range matches {
-			found[i] = Hit{Tool: v.deferred[match.Doc], Score: match.Score, Words: match.Score}
+			found[i] = Hit{Tool: p.document(match.Doc), Score: match.Score, Words: match.Score}
 		}
 		a.Words = len(found)
-		if a.Hits = v.hits(named, found, n, perServer); len(a.Hits) == n || len(matches) < want {
+		if a.Hits = w.best(found); len(a.Hits) == w.n || len(matches) < ask {
 			return a
 		}
 	}
 }
 
-// findBoth searches by words and by meaning at once, and returns what was found
+// searchBoth searches by words and by meaning at once, and returns what was found
 // by both together, best first. The answer has no hits yet.
-func (v view) findBoth(ctx context.Context, query string, se *semantic, may func(*BridgeTool) bool) ([]Hit, Answer) {
+func (p *part) searchBoth(ctx context.Context, query string, se *semantic) ([]Hit, Answer) {
 	type side struct {
 		matches []StoreMatch
 		err     error
 	}
 	meaning := make(chan side, 1)
 	go func() {
-		matches, err := se.search(ctx, query, func(name string) bool {
-			e := v.byName[name]
-			return e.tool != nil && !e.inline && may(e.tool)
-		})
+		matches, err := se.search(ctx, query, p.keepNamed)
 		meaning <- side{matches, err}
 	}()
 	var words []StoreMatch
-	for _, match := range v.index.Search(query, se.Candidates, func(doc int) bool { return may(v.deferred[doc]) }) {
-		words = append(words, StoreMatch{ID: v.deferred[match.Doc].name, Words: match.Score})
+	for _, match := range p.index.Search(query, se.Candidates, p.keep) {
+		words = append(words, StoreMatch{ID: p.document(match.Doc).name, Words: match.Score})
 	}
 	similar := <-meaning
 	a := Answer{Words: len(words), Meaning: len(similar.matches), Err: similar.err}
@@ -165,9 +222,39 @@ func (v view) findBoth(ctx context.Context, query string, se *semantic, may func
 	}
 	found := make([]Hit, len(fused))
 	for i, f := range fused {
-		found[i] = Hit{Tool: v.byName[f.ID].tool, Score: f.Score, Words: f.Words, Similarity: f.Similarity}
+		found[i] = Hit{Tool: p.tool(f.ID), Score: f.Score, Words: f.Words, Similarity: f.Similarity}
 	}
 	return found, a
+}
+
+// searchAll searches all parts at once. Their scores can't be compared: what is
+// best of each comes first, then what is second, and so on.
+func searchAll(ctx context.Context, parts []part, w want) (a Answer) {
+	answers := make([]Answer, len(parts))
+	var others sync.WaitGroup
+	for i := 1; i < len(parts); i++ {
+		others.Go(func() { answers[i] = parts[i].search(ctx, w) })
+	}
+	if len(parts) > 0 {
+		answers[0] = parts[0].search(ctx, w)
+	}
+	others.Wait()
+	var errs []error
+	for rank := 0; rank < w.n; rank++ {
+		for _, other := range answers {
+			if rank < len(other.Hits) {
+				a.Hits = append(a.Hits, other.Hits[rank])
+			}
+		}
+	}
+	for _, other := range answers {
+		a.Words += other.Words
+		a.Meaning += other.Meaning
+		errs = append(errs, other.Err)
+	}
+	a.Err = errors.Join(errs...)
+	a.Hits = w.best(a.Hits)
+	return a
 }
 
 // activeInList returns the active tools that are in the model's list, as a set.
@@ -178,27 +265,34 @@ func (v view) activeInList() map[*BridgeTool]bool {
 	return v.activeSet()
 }
 
-// hits returns the first n of the named documents, and then of what was found
-// within the limit per server. What is named scores as high as the best match.
-func (v view) hits(named []int, found []Hit, n, perServer int) []Hit {
-	var hits []Hit
+// best returns the first n of what was found, within the limit per server and
+// without what is named.
+func (w want) best(found []Hit) []Hit {
+	from := make(map[string]int)
+	var best []Hit
+	for _, h := range found {
+		server := h.Tool.def.server
+		if len(best) == w.n || w.perServer > 0 && from[server] == w.perServer || slices.Contains(w.named, h.Tool) {
+			continue
+		}
+		from[server]++
+		best = append(best, h)
+	}
+	return best
+}
+
+// hitsOf returns the first n of the named tools and then of what was found. What
+// is named scores as high as the best of that.
+func hitsOf(named []*BridgeTool, found []Hit, n int) []Hit {
 	top := 1.0
 	if len(found) > 0 {
 		top = found[0].Score
 	}
-	for _, doc := range named {
-		hits = append(hits, Hit{Tool: v.deferred[doc], Score: top})
+	var hits []Hit
+	for _, t := range named {
+		hits = append(hits, Hit{Tool: t, Score: top})
 	}
-	from := make(map[string]int)
-	for _, h := range found {
-		server := h.Tool.def.server
-		isNamed := slices.ContainsFunc(hits[:len(named)], func(n Hit) bool { return n.Tool == h.Tool })
-		if isNamed || perServer > 0 && from[server] == perServer {
-			continue
-		}
-		from[server]++
-		hits = append(hits, h)
-	}
+	hits = append(hits, found...)
 	return hits[:min(n, len(hits))]
 }
 
@@ -207,29 +301,38 @@ func (v view) hits(named []int, found []Hit, n, perServer int) []Hit {
 // not know of names that come first and of limits.
 func (s *Session) Explain(query, name string) Explanation {
 	v := s.view()
-	e, ok := v.lookup(name)
-	if !ok || e.inline {
-		return Explanation{}
-	}
-	return v.index.Explain(query, slices.Index(v.deferred, e.tool))
-}
-
-// named returns the documents that query names, each once: in the order of the
-// query, and of equal names in their own. only is set if it asks for no others.
-func (c *catalog) named(query string) (docs []int, only bool) {
-	names, only := namesIn(query)
-	for _, name := range names {
-		found := c.originals()[name]
-		if e, ok := c.byName[name]; ok && !e.inline {
-			found = []int{slices.Index(c.deferred, e.tool)}
-		}
-		for _, doc := range found {
-			if !slices.Contains(docs, doc) {
-				docs = append(docs, doc)
+	may := func(_ *BridgeTool, st standing) bool { return st.searchable() }
+	for _, p := range v.parts(may) {
+		if i, ok := p.byName[name]; ok && p.may(p.tools[i], p.verdicts[i].standing) {
+			if doc, ok := slices.BinarySearch(p.indexed, i); ok {
+				return p.index.Explain(query, doc)
 			}
 		}
 	}
-	return docs, only
+	return Explanation{}
+}
+
+// named returns the tools of these names, registered or their own, that keep lets
+// through, each once: in the order of the names, and of equal names in their own.
+func (s *selection) named(names []string, keep func(*BridgeTool, standing) bool) (list []*BridgeTool) {
+	add := func(i, j int) {
+		t := s.catalogs[i].tools[j]
+		if keep(t, s.verdicts[i][j].standing) && !slices.Contains(list, t) {
+			list = append(list, t)
+		}
+	}
+	for _, name := range names {
+		if i, j, ok := s.find(name); ok {
+			add(i, j)
+			continue
+		}
+		for i, c := range slices.Backward(s.catalogs) {
+			for _, j := range c.originals()[name] {
+				add(i, j)
+			}
+		}
+	}
+	return list
 }
 
 // namesIn returns what may be the name of a tool in query. only is set if
@@ -275,12 +378,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 		return mcp.NewToolResultError(textBadMeta(metaSearch, err))
 	}
 	v := s.view()
-	hits := v.find(ctx, query, SearchOptions{Limit: max(n, 1)}, s.m).Hits
-	if v.disclosure == ByBridge {
-		for _, t := range s.searchInline(v, query, n-len(hits)) {
-			hits = append(hits, Hit{Tool: t})
-		}
-	}
+	hits := v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.m, s.unlisted(v)).Hits
 	var found []*BridgeTool
 	neededBy := make(map[string]string)
 	for _, h := range v.andNeeded(hits, s.m.opts.SearchLimit) {
@@ -303,7 +401,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 		}
 	}
 	answer.Message = textFound(searchOutcome{
-		found: len(found), disclosure: v.disclosure, keywords: v.index.hasTerms(query),
+		found: len(found), disclosure: v.disclosure, keywords: v.catalogs[0].index.hasTerms(query),
 		callable: v.callable(query), connecting: s.m.connectingServers(v.rights),
 	})
 	text := jsonText(answer)
@@ -313,9 +411,14 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	return mcp.NewToolResultText(text)
 }
 
-// searchInline searches the inline tools that the model was not shown, since
-// they came when its list was fixed. There are few, so they have no index.
-func (s *Session) searchInline(v view, query string, n int) (found []*BridgeTool) {
+// unlisted reports of tools whether the model does not have them in its list: it
+// has not the deferred ones and, by bridge, the inline ones that came when its
+// list was fixed.
+func (s *Session) unlisted(v view) func(*BridgeTool, standing) bool {
+	may := v.deferredTools()
+	if v.disclosure != ByBridge {
+		return may
+	}
 	s.mu.Lock()
 	list := s.shown
 	s.mu.Unlock()
@@ -325,14 +428,7 @@ func (s *Session) searchInline(v view, query string, n int) (found []*BridgeTool
 			told[e.tool.name] = true
 		}
 	}
-	tools := slices.DeleteFunc(v.filter(v.inline), func(t *BridgeTool) bool { return told[t.name] })
-	if len(tools) == 0 || n <= 0 {
-		return nil
-	}
-	for _, m := range newRetriever(nil, tools, &s.m.opts).Search(query, n, nil) {
-		found = append(found, tools[m.Doc])
-	}
-	return found
+	return func(t *BridgeTool, st standing) bool { return may(t, st) || st == inline && !told[t.name] }
 }
 
 // callable returns the registered names of the tools that query names and
@@ -341,7 +437,7 @@ func (v view) callable(query string) []string {
 	names, _ := namesIn(query)
 	var callable []string
 	for _, t := range slices.Concat(v.inline, v.active) {
-		if v.sees(t) && (slices.Contains(names, t.name) || slices.Contains(names, t.def.name)) {
+		if slices.Contains(names, t.name) || slices.Contains(names, t.def.name) {
 			callable = append(callable, t.name)
 		}
 	}

@@ -78,7 +78,7 @@ func (o *SemanticOptions) setDefaults() {
 	}
 }
 
-// A semantic keeps a store in step with the deferred tools and asks it.
+// A semantic keeps a store in step with what a catalog has indexed and asks it.
 type semantic struct {
 	SemanticOptions
 	log   *slog.Logger
@@ -279,9 +279,9 @@ func (se *semantic) embed(ctx context.Context, tools []wantedTool, cache *vector
 
 // wanted returns what of a catalog should be stored, in its order.
 func (se *semantic) wanted(c *catalog) []wantedTool {
-	list := make([]wantedTool, len(c.deferred))
+	list := make([]wantedTool, len(c.indexed))
 	made := make(map[*BridgeTool]wantedTool, len(list))
-	for i, t := range c.deferred {
+	for i, t := range c.documents() {
 		if w, ok := se.made[t]; ok {
 			list[i], made[t] = w, w
 			continue

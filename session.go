@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"slices"
 	"sync"
+	"weak"
 )
 
 // A Session is one conversation's view of a [Manager]: what it may use of the
@@ -18,8 +19,9 @@ type Session struct {
 	meta       [metaKinds]metaTool
 
 	mu      sync.Mutex
-	active  []*BridgeTool  // in activation order; replaced, never changed
-	used    map[string]int // by registered name of active tools: the turn of the last use
+	seen    weak.Pointer[selection] // that active was last checked against; an idle session does not keep it
+	active  []*BridgeTool           // in activation order; replaced, never changed
+	used    map[string]int          // by registered name of active tools: the turn of the last use
 	turn    int
 	shown   []shown // appended to until Compact
 	shownAs stamp   // what shown was last brought up to
@@ -27,7 +29,6 @@ type Session struct {
 	pages   pages
 	refused refusal
 	usage   sessionUsage
-	version uint64 // of the catalog that active was last checked against
 	closed  bool
 }
 
@@ -36,9 +37,8 @@ type Session struct {
 type SessionOptions struct {
 	// Access says, by registered name, which of the Manager's tools the
 	// session may use. It can't give back what the Manager's own [Options]
-	// take away, nor does it move a tool: what is deferred in the Manager is
-	// so in each session, and if the session denies [SearchToolName], can only
-	// be called by name.
+	// take away. Of those that are left, the first [Options.MaxInline] are
+	// inline; if it denies [SearchToolName], all.
 	Access Access
 
 	// Skills says, by name, which of the Manager's skills the session may use.
@@ -104,12 +104,12 @@ func (s *Session) Close() {
 	}
 }
 
-// A view is a session at one moment: a catalog and the active tools in it.
+// A view is a session at one moment: what it sees of tools, and the active ones
+// among them.
 type view struct {
-	*catalog
-	rights     rights
+	*selection
 	disclosure Disclosure
-	active     []*BridgeTool // deferred in the catalog; not to be changed
+	active     []*BridgeTool // searchable; not to be changed
 	paged      bool          // there are results to be read on
 	metas      metaSet       // that the model was shown, and so may call
 
@@ -125,41 +125,35 @@ func (s *Session) view() view {
 }
 
 func (s *Session) viewLocked() view {
-	c := s.m.cur.Load()
-	if s.closed || c.ended {
-		return view{catalog: ended, skills: noSkills}
+	if s.closed {
+		return view{selection: endedSelection, skills: noSkills}
 	}
-	if s.version != c.version {
-		s.active = stillDeferred(c, s.active)
+	now := s.seen.Value()
+	if !s.m.current(now) {
+		if now = s.m.selection(s.rights, ""); now.ended {
+			return view{selection: endedSelection, skills: noSkills}
+		}
+		s.active = stillSearchable(now, s.active)
 		s.forgetUnused()
-		s.version = c.version
+		s.seen = weak.Make(now)
 	}
 	return view{
-		catalog: c, rights: s.rights, disclosure: s.disclosure, active: s.active, paged: s.pages.offered, metas: s.metas,
+		selection: now, disclosure: s.disclosure, active: s.active, paged: s.pages.offered, metas: s.metas,
 		skills: s.m.skills.cur.Load(), skillRights: s.skills,
 	}
 }
 
-// stillDeferred returns those of tools that c has too, deferred, in their
-// order, as they are in c. A server that was removed and added again has new
-// tools: what was active of it is not.
-func stillDeferred(c *catalog, tools []*BridgeTool) []*BridgeTool {
+// stillSearchable returns those of tools that are so, in their order, as they
+// are now. A server that was removed and added again has new tools: what was
+// active of it is not.
+func stillSearchable(now *selection, tools []*BridgeTool) []*BridgeTool {
 	var kept []*BridgeTool
 	for _, t := range tools {
-		if e, ok := c.byName[t.name]; ok && !e.inline && e.tool.def == t.def {
-			kept = append(kept, e.tool)
+		if there, p := now.lookup(t.name); p.searchable() && there.def == t.def {
+			kept = append(kept, there)
 		}
 	}
 	return kept
-}
-
-// sees reports whether the session may use t.
-func (v view) sees(t *BridgeTool) bool { return v.rights.permit(t.name) }
-
-// lookup returns the tool of a registered name if the session may use it.
-func (v view) lookup(name string) (e entry, ok bool) {
-	e, ok = v.byName[name]
-	return e, ok && v.sees(e.tool)
 }
 
 func (v view) isActive(name string) bool {
@@ -175,34 +169,10 @@ func (v view) activeSet() map[*BridgeTool]bool {
 	return set
 }
 
-// filter returns those of tools that the session may use, in a new slice.
-func (v view) filter(tools []*BridgeTool) []*BridgeTool {
-	if len(v.rights) == 0 {
-		return slices.Clone(tools)
-	}
-	var list []*BridgeTool
-	for _, t := range tools {
-		if v.sees(t) {
-			list = append(list, t)
-		}
-	}
-	return list
-}
-
-// searchMode reports whether the session has tools to search for, active ones
-// included, and may search.
-func (v view) searchMode() bool {
-	if len(v.rights) == 0 {
-		return len(v.deferred) > 0
-	}
-	return v.rights.mayUse(SearchToolName) && slices.ContainsFunc(v.deferred, v.sees)
-}
-
 // InlineTools returns the tools that the model sees from the start, in
 // registration order.
 func (s *Session) InlineTools() []*BridgeTool {
-	v := s.view()
-	return v.filter(v.inline)
+	return slices.Clone(s.view().inline)
 }
 
 // DeferredTools returns the tools that can be found and activated, in
@@ -210,7 +180,13 @@ func (s *Session) InlineTools() []*BridgeTool {
 func (s *Session) DeferredTools() []*BridgeTool {
 	v := s.view()
 	active := v.activeSet()
-	return slices.DeleteFunc(v.filter(v.deferred), func(t *BridgeTool) bool { return active[t] })
+	var list []*BridgeTool
+	for t, p := range v.each() {
+		if p.searchable() && !active[t] {
+			list = append(list, t)
+		}
+	}
+	return list
 }
 
 // ActiveTools returns the tools that were deferred and have been activated in
@@ -231,7 +207,7 @@ func (s *Session) SearchTool() Tool { return s.metaNamed(s.view(), SearchToolNam
 // meta tools and the active tools.
 func (s *Session) callable(v view) []Tool {
 	var list []Tool
-	for _, t := range v.filter(v.inline) {
+	for _, t := range v.inline {
 		list = append(list, t)
 	}
 	list = append(list, s.metaTools(v)...)
@@ -260,16 +236,16 @@ func (s *Session) offered(name string) Tool {
 	if t := s.metaNamed(v, name); t != nil {
 		return t
 	}
-	if e, ok := v.lookup(name); ok && (e.inline || v.isActive(name)) {
-		return e.tool
+	if t, p := v.lookup(name); p == inline || v.isActive(name) {
+		return t
 	}
 	return nil
 }
 
 // known returns the tool of that name that the session may use, or nil.
 func (s *Session) known(name string) Tool {
-	if e, ok := s.view().lookup(name); ok {
-		return e.tool
+	if t, _ := s.view().lookup(name); t != nil {
+		return t
 	}
 	return nil
 }

@@ -42,11 +42,9 @@ func (d Disclosure) validate() {
 // out item by item.
 type shown struct {
 	kind  shownKind
-	meta  metaKind     // of shownMeta
-	tool  *BridgeTool  // of shownInline, shownActive and shownDeferred, as it was then
-	offer *searchOffer // of the search tool and of shownServers
-
-	skills *skillOffer // of shownSkills
+	meta  metaKind    // of shownMeta
+	tool  *BridgeTool // of shownInline, shownActive and shownDeferred, as it was then
+	offer *told       // of the search tool, shownServers and shownSkills
 }
 
 type shownKind uint8
@@ -60,6 +58,13 @@ const (
 	shownSkills                    // a section: skills, or that there are some to search for
 )
 
+// A told is what the model is told in a section that lists no tools. Sessions
+// have many shown, and few of these.
+type told struct {
+	servers searchOffer
+	skills  *skillOffer // of shownSkills
+}
+
 // A searchOffer is what the model is told there is to search for.
 type searchOffer []serverOffer
 
@@ -70,10 +75,10 @@ type serverOffer struct {
 
 // A stamp tells whether there may be something to append.
 type stamp struct {
-	catalog uint64
-	active  int
-	paged   bool
-	skills  uint64
+	seen   uint64 // the selection
+	active int
+	paged  bool
+	skills uint64 // their version
 }
 
 // show returns what the model is shown, brought up to now, and fixes it. It
@@ -122,36 +127,33 @@ func (s *Session) shownLocked(v view) []shown {
 // ever taken out: a tool that must not be trusted weighs more than what the
 // provider has cached.
 func (v view) withoutHeld(list []shown) []shown {
-	held := func(e shown) bool { return e.tool != nil && v.held[e.tool.name] != nil }
-	if len(v.held) == 0 || !slices.ContainsFunc(list, held) {
+	held := func(e shown) bool { return e.tool != nil && v.held(e.tool.name) != nil }
+	if !slices.ContainsFunc(list, held) {
 		return list
 	}
 	return slices.DeleteFunc(slices.Clone(list), held)
 }
 
-func (v view) stamp() stamp { return stamp{v.version, len(v.active), v.paged, v.skills.version} }
+func (v view) stamp() stamp { return stamp{v.id, len(v.active), v.paged, v.skills.version} }
 
 // opening returns what a session is shown first. It is the same slice for all
-// sessions with equal rights.
+// sessions of a selection that may use the same skills.
 func (v view) opening() []shown {
-	key := fmt.Sprintf("%d %q %d %q", v.disclosure, v.rights, v.skills.version, v.skillRights)
-	if list, ok := v.openings.Load(key); ok {
+	o := &v.openings[v.disclosure]
+	key := fmt.Sprintf("%d %q", v.skills.version, v.skillRights)
+	if list, ok := o.lists.Load(key); ok {
 		return list.([]shown)
 	}
 	list := slices.Clip(v.appendNew(nil))
-	if v.opened.Add(1) <= maxOpenings {
-		v.openings.Store(key, list)
+	if o.made.Add(1) <= maxSelections {
+		o.lists.Store(key, list)
 	}
 	return list
 }
 
-// maxOpenings is of how many different rights a catalog keeps the opening. Of
-// more, such as one for each user, each session has its own.
-const maxOpenings = 256
-
 // appendNew appends to list what belongs there and is not in it.
 func (v view) appendNew(list []shown) []shown {
-	if len(v.tools) == 0 && v.disclosure != ByBridge && !v.hasSkills() {
+	if v.empty() && v.disclosure != ByBridge && !v.hasSkills() {
 		return list // nothing is fixed yet
 	}
 	tools := make(map[string]bool, len(list))
@@ -165,14 +167,14 @@ func (v view) appendNew(list []shown) []shown {
 			metas[e.meta] = true
 		}
 		if e.offer != nil {
-			for _, o := range *e.offer {
+			for _, o := range e.offer.servers {
 				servers[o.Server] = true
 			}
 		}
 	}
 	var fresh []shown
 	add := func(kind shownKind, t *BridgeTool) {
-		if !tools[t.name] && v.sees(t) {
+		if !tools[t.name] {
 			tools[t.name] = true
 			fresh = append(fresh, shown{kind: kind, tool: t})
 		}
@@ -191,16 +193,18 @@ func (v view) appendNew(list []shown) []shown {
 		}
 	}
 	if searching {
-		if o := v.searchOffer(servers); len(*o) > 0 {
+		if o := v.searchOffer(servers); len(o.servers) > 0 {
 			fresh = append(fresh, shown{kind: shownServers, offer: o})
 		}
 	}
 	if o := v.newSkills(list); o != nil {
-		fresh = append(fresh, shown{kind: shownSkills, skills: o})
+		fresh = append(fresh, shown{kind: shownSkills, offer: &told{skills: o}})
 	}
 	if v.disclosure == ByProvider {
-		for _, t := range v.deferred {
-			add(shownDeferred, t)
+		for t, p := range v.each() {
+			if p.searchable() {
+				add(shownDeferred, t)
+			}
 		}
 	}
 	if v.disclosure != ByBridge {
@@ -215,22 +219,22 @@ func (v view) appendNew(list []shown) []shown {
 }
 
 // searchOffer tells how many deferred tools there are of which servers, in
-// registration order. Those in told are left out.
-func (v view) searchOffer(told map[string]bool) *searchOffer {
+// registration order. Those in known are left out.
+func (v view) searchOffer(known map[string]bool) *told {
 	counts := make(map[string]int)
-	for _, t := range v.deferred {
-		if !told[t.def.server] && v.sees(t) {
-			counts[t.def.server]++
+	var servers []string
+	for t, p := range v.each() {
+		if name := t.def.server; p.searchable() && !known[name] {
+			if counts[name]++; counts[name] == 1 {
+				servers = append(servers, name)
+			}
 		}
 	}
-	o := new(searchOffer)
-	*o = make(searchOffer, 0, len(counts))
-	for _, name := range v.servers {
-		if counts[name] > 0 {
-			*o = append(*o, serverOffer{name, counts[name]})
-		}
+	o := make(searchOffer, len(servers))
+	for i, name := range servers {
+		o[i] = serverOffer{name, counts[name]}
 	}
-	return o
+	return &told{servers: o}
 }
 
 // maxSummaryServers is how many servers a summary names.

@@ -236,8 +236,8 @@ func newSkillIndex(list []*skill, opts *Options) retriever {
 // out, and then the tools that they name and no server has. While a server has
 // not listed its tools yet, these may be its own.
 func (m *Manager) skillProblems() []error {
-	set, c := m.skills.cur.Load(), m.cur.Load()
-	problems := slices.Clone(set.problems)
+	v := m.view()
+	problems := slices.Clone(v.skills.problems)
 	m.mu.Lock()
 	waiting := slices.ContainsFunc(m.sources, func(src *source) bool {
 		return src.server != nil && src.server.lastListed().IsZero()
@@ -246,9 +246,8 @@ func (m *Manager) skillProblems() []error {
 	if waiting {
 		return problems
 	}
-	all := view{catalog: c}
-	for _, sk := range set.list {
-		if _, missing := all.toolsOf(sk); len(missing) > 0 {
+	for _, sk := range v.skills.list {
+		if _, missing := v.toolsOf(sk); len(missing) > 0 {
 			problems = append(problems, bounded(fmt.Errorf("mcphybrid: skill %q names tools that are not there: %s", sk.Name, quoteNames(missing))))
 		}
 	}
@@ -275,7 +274,7 @@ func (set *skillSet) view(r rights) *skillView {
 		section := (&skillOffer{Listed: v.list}).section()
 		v.fit = utf8.RuneCountInString(section)/4 <= set.maxTokens
 	}
-	if set.viewed.Add(1) <= maxOpenings {
+	if set.viewed.Add(1) <= maxSelections {
 		set.views.Store(key, v)
 	}
 	return v
@@ -319,13 +318,13 @@ type skillOffer struct {
 func (v view) newSkills(list []shown) *skillOffer {
 	told := make(map[string]bool)
 	for _, e := range list {
-		if e.skills == nil {
+		if e.kind != shownSkills {
 			continue
 		}
-		if len(e.skills.Listed) == 0 {
+		if len(e.offer.skills.Listed) == 0 {
 			return nil // it searches for all that come
 		}
-		for _, sk := range e.skills.Listed {
+		for _, sk := range e.offer.skills.Listed {
 			told[sk.Name] = true
 		}
 	}
@@ -353,13 +352,13 @@ func (v view) toolsOf(sk *skill) (names, missing []string) {
 		}
 	}
 	for _, name := range sk.Tools {
-		if e, ok := v.lookup(name); ok {
-			add(e.tool)
+		if t, _ := v.lookup(name); t != nil {
+			add(t)
 			continue
 		}
 		found := false
-		for _, t := range v.tools {
-			if t.def.name == name && v.sees(t) {
+		for t, p := range v.each() {
+			if t.def.name == name && p != hidden {
 				found = true
 				add(t)
 			}

@@ -18,8 +18,8 @@ import (
 func (s *Session) SkillsSection() string {
 	var parts []string
 	for _, e := range s.show() {
-		if e.skills != nil {
-			parts = append(parts, e.skills.section())
+		if e.kind == shownSkills {
+			parts = append(parts, e.offer.skills.section())
 		}
 	}
 	return strings.Join(parts, "\n")

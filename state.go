@@ -63,7 +63,7 @@ func (s *Session) Save() json.RawMessage {
 		state.Refused = &r
 	}
 	for _, e := range s.shown {
-		saved := savedShown{Offer: e.offer}
+		var saved savedShown
 		switch e.kind {
 		case shownInline:
 			saved.Inline, saved.Sum = e.tool.name, e.tool.def.shortSum()
@@ -74,7 +74,10 @@ func (s *Session) Save() json.RawMessage {
 		case shownMeta:
 			saved.Meta = metaNames[e.meta]
 		case shownSkills:
-			saved.Skills = e.skills.save()
+			saved.Skills = e.offer.skills.save()
+		}
+		if e.kind != shownSkills && e.offer != nil {
+			saved.Offer = &e.offer.servers
 		}
 		state.Shown = append(state.Shown, saved)
 	}
@@ -82,7 +85,9 @@ func (s *Session) Save() json.RawMessage {
 		state.Active = append(state.Active, savedTool{t.name, s.used[t.name]})
 	}
 	s.mu.Unlock()
-	state.Catalog = v.fingerprint()
+	for _, c := range v.catalogs {
+		state.Catalog += c.fingerprint()
+	}
 	return json.RawMessage(jsonText(state))
 }
 
@@ -177,11 +182,11 @@ func (r *restorer) report(name string) {
 }
 
 func (r *restorer) lookup(name string) *BridgeTool {
-	if e, ok := r.v.lookup(name); ok {
-		return e.tool
+	t, _ := r.v.lookup(name)
+	if t == nil {
+		r.report(name)
 	}
-	r.report(name)
-	return nil
+	return t
 }
 
 func (r *restorer) show(e savedShown) {
@@ -206,10 +211,10 @@ func (r *restorer) show(e savedShown) {
 		r.list = append(r.list, next)
 	case e.Skills != nil:
 		if o := r.v.restoreSkills(e.Skills, r.report); o != nil {
-			r.list = append(r.list, shown{kind: shownSkills, skills: o})
+			r.list = append(r.list, shown{kind: shownSkills, offer: &told{skills: o}})
 		}
 	case e.Offer != nil:
-		if o := r.offer(e.Offer); len(*o) > 0 {
+		if o := r.offer(e.Offer); len(o.servers) > 0 {
 			r.list = append(r.list, shown{kind: shownServers, offer: o})
 		}
 	}
@@ -228,21 +233,21 @@ func (r *restorer) showTool(kind shownKind, name, sum string) {
 }
 
 // offer returns what of o the session may know.
-func (r *restorer) offer(o *searchOffer) *searchOffer {
-	kept := &searchOffer{}
+func (r *restorer) offer(o *searchOffer) *told {
+	kept := &told{servers: searchOffer{}}
 	if o == nil {
 		return kept
 	}
 	for _, offer := range *o {
 		there, seen := false, false
-		for _, t := range r.v.tools {
+		for t, p := range r.v.each() {
 			if t.def.server == offer.Server {
-				there, seen = true, seen || r.v.sees(t)
+				there, seen = true, seen || p != hidden
 			}
 		}
 		// A server that has left the catalog was told of all the same.
 		if seen || !there && r.v.rights.permit(registeredName(offer.Server, "", "any")) {
-			*kept = append(*kept, offer)
+			kept.servers = append(kept.servers, offer)
 		}
 	}
 	return kept
@@ -252,8 +257,9 @@ func (r *restorer) offer(o *searchOffer) *searchOffer {
 func (c *catalog) fingerprint() string {
 	c.print.once.Do(func() {
 		h := sha256.New()
-		for _, t := range c.tools {
-			fmt.Fprintf(h, "%s %t %x\n", t.name, c.byName[t.name].inline, t.def.sum)
+		for i, t := range c.tools {
+			_, indexed := slices.BinarySearch(c.indexed, i)
+			fmt.Fprintf(h, "%s %t %x\n", t.name, !indexed, t.def.sum)
 		}
 		c.print.text = hex.EncodeToString(h.Sum(nil)[:8])
 	})

@@ -77,8 +77,8 @@ func (s *Session) Stats() Stats {
 	var st Stats
 	servers := make(map[string]bool)
 	active := v.activeSet()
-	for _, t := range v.tools {
-		if !v.sees(t) {
+	for t, p := range v.each() {
+		if p == hidden {
 			continue
 		}
 		servers[t.def.server] = true
@@ -86,7 +86,7 @@ func (s *Session) Stats() Stats {
 		st.Tools++
 		st.Tokens.All += tokens
 		switch {
-		case v.byName[t.name].inline:
+		case p == inline:
 			st.Inline++
 			st.Tokens.Inline += tokens
 		case active[t]:
@@ -118,19 +118,19 @@ type ServerStats struct {
 // ServerStats returns the figures of each server that has tools, in
 // registration order.
 func (m *Manager) ServerStats() []ServerStats {
-	c := m.cur.Load()
-	at := make(map[string]int, len(c.servers))
-	list := make([]ServerStats, len(c.servers))
-	for i, name := range c.servers {
-		at[name] = i
-		list[i].Name = name
-	}
-	for _, t := range c.tools {
-		st := &list[at[t.def.server]]
-		st.Tools++
-		st.Tokens += m.toolTokens(t)
-		if c.byName[t.name].inline {
-			st.Inline++
+	var list []ServerStats
+	at := make(map[string]int)
+	for t, p := range m.view().each() {
+		i, ok := at[t.def.server]
+		if !ok {
+			i = len(list)
+			at[t.def.server] = i
+			list = append(list, ServerStats{Name: t.def.server})
+		}
+		list[i].Tools++
+		list[i].Tokens += m.toolTokens(t)
+		if p == inline {
+			list[i].Inline++
 		}
 	}
 	m.usageMu.Lock()

@@ -10,6 +10,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// judged returns how tools stand for a session that may use all of them.
+func judged(p *policy, tools []*BridgeTool) *selection {
+	c := &catalog{tools: tools, byName: make(map[string]int)}
+	for i, t := range tools {
+		c.byName[t.name] = i
+	}
+	s := &selection{catalogs: []*catalog{c}, policy: p}
+	s.judge()
+	return s
+}
+
+func standingAs(s *selection, want standing) (list []*BridgeTool) {
+	for t, st := range s.each() {
+		if st == want {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
 func TestPartition(t *testing.T) {
 	// A tool is a letter; those in upper case are pinned.
 	tests := []struct {
@@ -46,12 +66,13 @@ func TestPartition(t *testing.T) {
 				}
 				return b.String()
 			}
-			inline, deferred := partition(tools, test.limit, func(tool *BridgeTool) bool {
-				return tool.name == strings.ToUpper(tool.name)
-			})
-			assert.Equal(t, test.inline, names(inline), "inline")
-			assert.Equal(t, test.deferred, names(deferred), "deferred")
-			assert.Equal(t, test.tools, names(tools), "the list given")
+			var pins []string
+			for _, r := range strings.ToUpper(test.tools) {
+				pins = append(pins, string(r))
+			}
+			s := judged(&policy{pins: pins, limit: test.limit, allUpTo: test.limit}, tools)
+			assert.Equal(t, test.inline, names(s.inline), "inline")
+			assert.Equal(t, test.deferred, names(standingAs(s, deferred)), "deferred")
 		})
 	}
 }
@@ -62,19 +83,22 @@ func TestPartitionProperties(t *testing.T) {
 		tools := make([]*BridgeTool, rnd.IntN(60))
 		place := make(map[*BridgeTool]int)
 		pins := make(map[*BridgeTool]bool)
+		var pinned []string
 		share := rnd.Float64()
 		for i := range tools {
 			tools[i] = &BridgeTool{name: fmt.Sprintf("tool%d", i)}
 			place[tools[i]] = i
 			if rnd.Float64() < share*share {
 				pins[tools[i]] = true
+				pinned = append(pinned, tools[i].name)
 			}
 		}
 		limit := rnd.IntN(50)
-		inline, deferred := partition(tools, limit, func(tool *BridgeTool) bool { return pins[tool] })
+		sel := judged(&policy{pins: pinned, limit: limit, allUpTo: limit}, tools)
+		inline, deferred := sel.inline, standingAs(sel, deferred)
 
 		if len(tools) <= limit {
-			require.Equal(t, tools, inline, "seed %d", seed)
+			require.Equal(t, append([]*BridgeTool(nil), tools...), append([]*BridgeTool(nil), inline...), "seed %d", seed)
 			require.Empty(t, deferred, "seed %d", seed)
 			continue
 		}

@@ -1,0 +1,227 @@
+package mcphybrid
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// A standing is how a tool stands for a session.
+type standing uint8
+
+const (
+	hidden     standing = iota // the session does not know of it
+	inline                     // its definition is sent from the start
+	summarized                 // deferred, and listed by name and one line
+	deferred                   // it has to be searched for
+)
+
+// searchable reports whether a search may find the tool.
+func (st standing) searchable() bool { return st == summarized || st == deferred }
+
+// A selection is what sessions of equal rights see of one version of
+// everything. It is shared by them and must not be changed.
+type selection struct {
+	id       uint64     // no other has it
+	catalogs []*catalog // each later one's tools win over those of the same name before
+	policy   *policy
+	rights   rights
+	intent   string
+
+	verdicts [][]verdict   // by catalog and the tool's position in it
+	inline   []*BridgeTool // in registration order
+	deferred int           // how many tools are searchable
+	ended    bool          // the Manager is closed
+
+	openings [disclosures]opening
+	rest     struct {
+		once sync.Once
+		catalog
+	}
+}
+
+// An opening is what a session is shown first.
+type opening struct {
+	lists sync.Map     // of []shown, by the version of the skills and the rights to them
+	made  atomic.Int32 // how many
+}
+
+var endedSelection = &selection{catalogs: []*catalog{ended}, policy: new(policy), verdicts: make([][]verdict, 1), ended: true}
+
+// A selectionSet has those of one version of everything.
+type selectionSet struct {
+	catalogs []*catalog
+	policy   *policy
+
+	mu    sync.Mutex
+	byKey map[string]*lazySelection
+}
+
+type lazySelection struct {
+	once sync.Once
+	selection
+}
+
+// maxSelections is of how many different rights and intents a selection is
+// kept. Of more, such as one for each user, it is made anew when it is needed
+// and the memory was.
+const maxSelections = 256
+
+// catalogs returns what m's sessions see of tools, as it is now.
+func (m *Manager) catalogs() []*catalog { return []*catalog{m.cur.Load()} }
+
+// current reports whether s is of the newest version of everything.
+func (m *Manager) current(s *selection) bool {
+	return s != nil && s.policy == m.policy.Load() && s.catalogs[0] == m.cur.Load()
+}
+
+// selection returns what a session of these rights and this intent sees now.
+func (m *Manager) selection(r rights, intent string) *selection {
+	m.selecting.Lock()
+	if old := m.selected; old == nil || old.policy != m.policy.Load() || !slices.Equal(old.catalogs, m.catalogs()) {
+		m.selected = &selectionSet{catalogs: m.catalogs(), policy: m.policy.Load(), byKey: make(map[string]*lazySelection)}
+	}
+	all := m.selected
+	m.selecting.Unlock()
+
+	key := intent
+	if len(r) > 0 {
+		key = fmt.Sprintf("%s %q", intent, r)
+	}
+	all.mu.Lock()
+	s := all.byKey[key]
+	if s == nil {
+		s = new(lazySelection)
+		if len(all.byKey) < maxSelections {
+			all.byKey[key] = s
+		}
+	}
+	all.mu.Unlock()
+	s.once.Do(func() {
+		s.id = m.selections.Add(1)
+		s.catalogs, s.policy, s.rights, s.intent = all.catalogs, all.policy, r, intent
+		for _, c := range s.catalogs {
+			s.ended = s.ended || c.ended
+		}
+		s.judge()
+	})
+	return &s.selection
+}
+
+// common returns what a session that nothing is denied sees once c is m's
+// catalog.
+func (m *Manager) common(c *catalog) *selection {
+	s := &selection{catalogs: []*catalog{c}, policy: m.policy.Load(), rights: rights(nil).and(m.metaAccess)}
+	s.judge()
+	return s
+}
+
+// each goes through all tools, in registration order.
+func (s *selection) each() iter.Seq2[*BridgeTool, standing] {
+	return func(yield func(*BridgeTool, standing) bool) {
+		for i, c := range s.catalogs {
+			for j, t := range c.tools {
+				if !yield(t, s.verdicts[i][j].standing) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// find returns where the tool of a registered name is, whether the session sees
+// it or not: in which catalog and where in it.
+func (s *selection) find(name string) (i, j int, ok bool) {
+	for i, c := range slices.Backward(s.catalogs) {
+		if j, ok := c.byName[name]; ok {
+			return i, j, true
+		}
+	}
+	return 0, 0, false
+}
+
+// lookup returns the tool of a registered name and how it stands, or nil if the
+// session does not see it.
+func (s *selection) lookup(name string) (*BridgeTool, standing) {
+	if i, j, ok := s.find(name); ok && s.verdicts[i][j].standing != hidden {
+		return s.catalogs[i].tools[j], s.verdicts[i][j].standing
+	}
+	return nil, hidden
+}
+
+// standing returns how t stands.
+func (s *selection) standing(t *BridgeTool) standing {
+	if there, st := s.lookup(t.name); there == t {
+		return st
+	}
+	return hidden
+}
+
+// unindexed returns a catalog of the tools that the session sees and that the
+// catalogs have not indexed: the inline ones of most sessions. Those that are
+// inline for this one too are found only by a model that does not know of them.
+func (s *selection) unindexed() *catalog {
+	r := &s.rest
+	r.once.Do(func() {
+		r.byName = make(map[string]int)
+		for i, c := range s.catalogs {
+			for j, t := range c.tools {
+				if _, indexed := slices.BinarySearch(c.indexed, j); indexed || s.verdicts[i][j].standing == hidden {
+					continue
+				}
+				r.byName[t.name] = len(r.tools)
+				r.indexed = append(r.indexed, len(r.tools))
+				r.tools = append(r.tools, t)
+			}
+		}
+		if len(r.tools) > 0 {
+			r.index = newRetriever(nil, r.tools, &s.catalogs[0].m.opts)
+		}
+	})
+	return &r.catalog
+}
+
+// empty reports whether there is no tool at all.
+func (s *selection) empty() bool {
+	return !slices.ContainsFunc(s.catalogs, func(c *catalog) bool { return len(c.tools) > 0 })
+}
+
+// needs returns what t was said to need.
+func (s *selection) needs(t *BridgeTool) []*BridgeTool {
+	for _, c := range s.catalogs {
+		if needs := c.needs[t]; needs != nil {
+			return needs
+		}
+	}
+	return nil
+}
+
+// held returns the change for which the tool of that name is in quarantine, or
+// nil.
+func (s *selection) held(name string) *ChangedError {
+	for _, c := range slices.Backward(s.catalogs) {
+		if held := c.held[name]; held != nil {
+			return held
+		}
+		if c.tool(name) != nil {
+			break
+		}
+	}
+	return nil
+}
+
+// gone returns what is known of a tool that is not there any more.
+func (s *selection) gone(name string) (g goneTool, ok bool) {
+	for _, c := range slices.Backward(s.catalogs) {
+		if g, ok = c.gone[name]; ok {
+			return g, true
+		}
+	}
+	return g, false
+}
+
+// searchMode reports whether the session has tools to search for, active ones
+// included, and may search.
+func (s *selection) searchMode() bool { return s.deferred > 0 && s.rights.mayUse(SearchToolName) }
