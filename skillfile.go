@@ -39,7 +39,8 @@ import (
 //
 // Symbolic links are followed within the folder only. The error names each file
 // that can't be used, the line, and what is wrong; it comes with all the
-// other skills. Of two of one name there is the first.
+// other skills. Of two of one name there is the first,
+// and of more than 2,000 folders only those are looked at.
 func LoadSkills(dir string) ([]Skill, error) {
 	dir, err := filepath.Abs(dir) // as it is now
 	if err != nil {
@@ -80,7 +81,7 @@ const skillFileName = "SKILL.md"
 // How much is looked at.
 const (
 	maxSkillDepth   = 4
-	maxSkillFolders = 10_000
+	maxSkillFolders = 2000
 	maxSkillFile    = maxSkillBody
 	maxFrontMatter  = 64 << 10
 )
@@ -316,7 +317,10 @@ func parseYAML(front []byte) (*yaml.Node, error) {
 	if n, err := fmt.Sscanf(text, "line %d:", &line); n == 1 && err == nil {
 		_, text, _ = strings.Cut(text, ": ")
 	}
-	return nil, &lineError{line, text}
+	if strings.HasPrefix(text, "did not find expected") {
+		line++ // of its two kinds of errors, the library counts the lines of one from 0
+	}
+	return nil, &lineError{max(line, 2), text}
 }
 
 // quoteDescription returns front with the description in quotes, or nil if it
