@@ -190,13 +190,11 @@ func TestSkillAccess(t *testing.T) {
 	skills := append(someSkills(3), Skill{Name: "secret-plan", Description: "Chore of the boss", Body: "Shh.", Tools: []string{"mcp_s__tool_001"}})
 	m, _ := newTestManager(t, &Options{Skills: skills, MaxInline: 1, MaxInlineSkills: 2, Servers: []ServerConfig{inProcess("s", 3)}})
 	s := m.NewSession(&SessionOptions{Skills: Access{Deny: []string{"secret-*"}}, Access: Access{Deny: []string{"mcp_s__tool_001"}}})
-	child := s.NewChild(&SessionOptions{Skills: Access{Allow: []string{"a00[01]", "a001", "secret-plan"}}})
+	child := s.NewChild(&SessionOptions{Skills: Access{Allow: []string{"a001", "secret-plan"}}})
 	for _, s := range []*Session{s, child} {
 		for _, args := range []string{`{"query":"secret-plan"}`, `{"query":"select:secret-plan"}`, `{"query":"boss"}`} {
-			r, err := s.Call(t.Context(), SkillSearchToolName, args)
-			if s == s.m.session || err == nil {
-				assert.NotContains(t, resultText(t, r), `"secret-plan"`)
-			}
+			r, _ := s.Call(t.Context(), SkillSearchToolName, args)
+			assert.NotContains(t, resultText(t, r), `"secret-plan"`)
 		}
 		r, _ := s.Call(t.Context(), SkillLoadToolName, `{"name":"secret-plan"}`)
 		assert.Contains(t, resultText(t, r), `There is no skill named "secret-plan".`)
