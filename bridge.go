@@ -39,6 +39,7 @@ type BridgeTool struct {
 	session *Session     // of a copy in a registry: calls go through it
 	tokens  atomic.Int64 // of the definition, once counted
 	exports sync.Map     // of ExportedTool, by exportKey, once made
+	matched atomic.Pointer[matched]
 }
 
 // A definition is one tool as its server described it, checked but not
@@ -57,6 +58,7 @@ type definition struct {
 	arguments   *validator        // of input
 	needs       []string          // own names of tools of the same server, by raw; see NeedsKey
 	badNeeds    error             // why they can't be told, or nil
+	always      bool              // the server wants it inline; see AlwaysLoadKey
 	document    Document          // what it is found by
 	sum         [sha256.Size]byte // of raw
 	canonical   func() string     // canonicalHash of raw, computed once
@@ -176,6 +178,7 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 	}
 	d.needs, d.badNeeds = parseNeeds(in.Meta)
 	d.document = Document{Server: d.server, Name: d.name, Title: d.title, Description: d.description, InputSchema: d.input}
+	d.always, d.document.Hints = parseServerHints(in.Meta)
 	return d, nil
 }
 

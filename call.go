@@ -207,8 +207,8 @@ func wrapped(middleware []Middleware) Handler {
 // execute is the end of the way.
 func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
 	t := c.Tool
-	if !s.rights.permit(t.name) { // a middleware has put it there
-		return nil, &permissionError{t.name}
+	if _, err := s.find(s.view(), t.name); errors.Is(err, ErrNotPermitted) { // a middleware has put it there
+		return nil, err
 	}
 	if s.disclosure != ByBridge && !s.inUse(t) {
 		found := s.activateOne(t.name)

@@ -11,11 +11,11 @@ import (
 // It is shared by all readers once published and must not be changed.
 type catalog struct {
 	m        *Manager
-	servers  []string       // with tools, in registration order
-	tools    []*BridgeTool  // in registration order
-	byName   map[string]int // where in tools, by registered name
-	index    retriever      // of those that are deferred for most sessions
-	indexed  []int          // where in tools, by document; ascending
+	servers  []string                      // with tools, in registration order
+	tools    []*BridgeTool                 // in registration order
+	byName   map[string]int                // where in tools, by registered name
+	index    retriever                     // of those that are deferred for most sessions
+	indexed  []int                         // where in tools, by document; ascending
 	needs    map[*BridgeTool][]*BridgeTool // what each was said to need, in this order; not itself, none twice
 	problems []error                       // in registration order
 	held     map[string]*ChangedError      // by registered name: tools in quarantine

@@ -98,7 +98,7 @@ func ExampleSession_PromptSections() {
 	//
 	// ## Additional MCP Tools (use mcp_tool_search to discover)
 	//
-	// 2 more tools are available from these MCP servers: weather (2).
+	// 2 more tools are available from these MCP servers: weather (2: oslo, quito).
 	// Their definitions are not shown here. `mcp_tool_search` finds them:
 	// 1. Before you do something outside this conversation for which no listed tool is made, call `mcp_tool_search` with a few descriptive keywords, in English unless the tools are described in another language.
 	// 2. The tools it returns are active at once: call them by the returned name, in this same turn.

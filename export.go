@@ -50,7 +50,7 @@ func (s *Session) Export(f Format) ([]ExportedTool, error) {
 		switch {
 		case e.kind == shownMeta:
 			t = &s.meta[e.meta]
-		case e.tool == nil:
+		case !e.isTool():
 			continue
 		}
 		exported, err := exportOnce(t, f, e.kind == shownDeferred)

@@ -29,6 +29,7 @@ type Manager struct {
 	opts    Options // fixed at creation
 	handler Handler // makes calls of tools, in the middleware of opts
 	trust   *trust
+	uses    *usageRecord // nil without [Options.Usage]
 
 	semantic *semantic // nil without [Options.Semantic]
 	skills   skillShelf
@@ -76,6 +77,7 @@ func NewManager(opts *Options) *Manager {
 	o.setDefaults()
 	m := &Manager{opts: o, handler: wrapped(o.Middleware), usage: make(map[string]*Usage), owners: make(prefixOwners)}
 	m.trust = newTrust(&m.opts)
+	m.uses = newUsageRecord(m.opts.Usage)
 	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load)
 	for _, name := range metaNames {
 		if matchAny(o.Access.Deny, name) {
@@ -84,7 +86,7 @@ func NewManager(opts *Options) *Manager {
 	}
 	m.life, m.end = context.WithCancel(context.Background())
 	m.cur.Store(noTools)
-	m.policy.Store(newPolicy(&m.opts))
+	m.policy.Store(newPolicy(&m.opts, m.toolTokens))
 	m.skills.cur.Store(noSkills)
 	skills := m.newSkillSet(o.Skills)
 	m.skills.cur.Store(skills)
@@ -136,22 +138,20 @@ func (m *Manager) setTools(src *source, defs []*definition, problems []error) er
 		m.judge(src)
 		return nil
 	})
-	if err == errNoChange {
-		err = nil
-	}
 	if err == nil && m.opening.Load() == 0 { // else Start does, for all at once
 		m.save()
 	}
 	return err
 }
 
+// errNoChange is that a change turned out to be none.
+var errNoChange = errors.New("nothing has changed")
+
 // save stores what is kept from one run to the next.
 func (m *Manager) save() {
 	m.saveCache()
 	m.trust.save()
 }
-
-var errNoChange = errors.New("nothing has changed")
 
 // find returns the index in m.sources of the one of that name, or -1.
 func (m *Manager) find(name string) int {
@@ -183,6 +183,12 @@ func (m *Manager) Start(ctx context.Context) error {
 	m.starting.Add(len(waiting))
 	m.mu.Unlock()
 
+	if m.uses != nil {
+		if err := m.uses.load(); err != nil {
+			m.opts.Logger.Warn("mcphybrid: the record of the tools' use could not be loaded", "error", err)
+		}
+		_ = m.takeOrder() // no error but that the Manager was closed
+	}
 	stale, err := m.loadCache(waiting)
 	if err != nil {
 		m.opts.Logger.Warn("mcphybrid: the catalog could not be loaded", "error", err)
@@ -221,7 +227,7 @@ func (m *Manager) connect(ctx context.Context, src *source) error {
 }
 
 // change makes one change to the sources and publishes the catalog that
-// follows from it, or nothing if there is an error.
+// follows from it, or nothing if there is an error; [errNoChange] is none.
 func (m *Manager) change(f func() error) error {
 	m.mu.Lock()
 	if m.life.Err() != nil {
@@ -230,6 +236,9 @@ func (m *Manager) change(f func() error) error {
 	}
 	if err := f(); err != nil {
 		m.mu.Unlock()
+		if err == errNoChange {
+			return nil
+		}
 		return err
 	}
 	prev := m.cur.Load()
@@ -425,6 +434,11 @@ func (m *Manager) Close() error {
 		wg.Wait()
 		m.starting.Wait()
 		m.skills.close()
+		if m.uses != nil {
+			if err := m.uses.save(time.Now()); err != nil {
+				m.opts.Logger.Warn("mcphybrid: the record of the tools' use could not be stored", "error", err)
+			}
+		}
 	})
 	return nil
 }

@@ -216,9 +216,7 @@ func (r *vectorRows) search(q StoreQuery, candidates int, keep func(id string) b
 	}
 	var words, similar []StoreMatch
 	if q.Words != "" {
-		for _, m := range r.words().Search(q.Words, candidates, func(row int) bool { return r.states[row] != rowGone && passes(row) }) {
-			words = append(words, StoreMatch{ID: r.tools[m.Doc].id, Server: r.tools[m.Doc].server, Words: m.Score})
-		}
+		words = r.ranked(q.Words, candidates, func(row int) bool { return r.states[row] != rowGone && passes(row) })
 	}
 	if q.Vector != nil && r.dims > 0 {
 		if len(q.Vector) != r.dims {
@@ -241,6 +239,29 @@ func (r *vectorRows) search(q StoreQuery, candidates int, keep func(id string) b
 		alpha = 1
 	}
 	return Fuse(words, similar, alpha, q.Limit), nil
+}
+
+// ranked returns the n best by words of the rows that pass, best first and equal
+// ones in the order of their IDs.
+func (r *vectorRows) ranked(query string, n int, passes func(row int) bool) []StoreMatch {
+	n = min(n, len(r.tools))
+	// The index has equal ones in the order of the rows. So one more is asked
+	// for, and if it equals the last then all that do.
+	var hits []Match
+	for limit := n + 1; ; limit *= 4 {
+		hits = r.words().Search(query, limit, passes)
+		if len(hits) < limit || hits[limit-1].Score < hits[n-1].Score {
+			break
+		}
+	}
+	var found []StoreMatch
+	for _, m := range hits {
+		found = append(found, StoreMatch{ID: r.tools[m.Doc].id, Server: r.tools[m.Doc].server, Words: m.Score})
+	}
+	slices.SortFunc(found, func(a, b StoreMatch) int {
+		return cmp.Or(cmp.Compare(b.Words, a.Words), cmp.Compare(a.ID, b.ID))
+	})
+	return found[:min(n, len(found))]
 }
 
 // nearest returns the rows of the n vectors most similar to unit, which has length

@@ -16,9 +16,15 @@ const (
 	// 50 tools.
 	DefaultMaxInline = 40
 
+	// DefaultInlineShare is where published agents begin to defer tools.
+	DefaultInlineShare = 0.1
+
 	// DefaultMaxDescription is enough for the first sentence or two, about 50
 	// tokens; half of all published tools have descriptions no longer.
 	DefaultMaxDescription = 200
+
+	// DefaultMaxSummaryTokens is enough for about 30 servers.
+	DefaultMaxSummaryTokens = 400
 
 	// DefaultSearchResults is what published tool searches return: 3 to 5.
 	DefaultSearchResults = 5
@@ -107,9 +113,25 @@ type Options struct {
 	// If zero, defaults to [DefaultMaxInline]. If negative, all are deferred.
 	MaxInline int
 
-	// Pins are the tools that are inline in any case, by registered name or a
-	// pattern of it as in [Access].
+	// Pins are the tools that are inline in any case, unless a rule excludes
+	// them, by registered name or a pattern of it as in [Access].
 	Pins []string
+
+	// Rules say by intent which tools there are, which are not, and which are
+	// listed by name only: see [Session.SetIntent]. [Manager.SetRules] sets
+	// others.
+	Rules []Rule
+
+	// MaxInlineTokens is how many tokens the definitions of the inline tools
+	// have together, pins aside: the first that has too many is deferred, and
+	// so are those after it. With a ContextWindow it is at most InlineShare of
+	// that, from 0 to 1.
+	//
+	// If zero, there is no such limit; InlineShare defaults to
+	// [DefaultInlineShare].
+	MaxInlineTokens int
+	ContextWindow   int
+	InlineShare     float64
 
 	// Access says, by registered name, which tools there are for any session.
 	// If it denies [SearchToolName], no tool is deferred.
@@ -127,6 +149,10 @@ type Options struct {
 	// [Manager.Problems] has names that are not there, cycles, and what is
 	// malformed.
 	Needs map[string][]string
+
+	// Usage, if not nil, has the tools inline that are used most, instead of
+	// the first.
+	Usage *UsageOptions
 
 	// Ranker says how deferred tools are ranked. If empty, [RankerDefault].
 	Ranker Ranker
@@ -166,6 +192,22 @@ type Options struct {
 	// the prompt section and in search results. If zero, defaults to
 	// [DefaultMaxDescription]. If negative, there are no descriptions there.
 	MaxDescription int
+
+	// MaxListingTokens is how many tokens the lines of tools in the prompt
+	// sections have together: if they would have more, the lines of all that is
+	// listed at once have names only, and if these are too many, there is a line
+	// per server with the number of its tools.
+	//
+	// If zero, there is no such limit.
+	MaxListingTokens int
+
+	// MaxSummaryTokens is how many tokens the prompt section has of what there
+	// is to search for: the servers, how many tools they have and, if there is
+	// room, what these are about.
+	//
+	// If zero, defaults to [DefaultMaxSummaryTokens]. If negative, there is no
+	// such limit.
+	MaxSummaryTokens int
 
 	// MaxActive is how many active tools [Session.Compact] leaves at most, those
 	// used in the current turn aside, and ActiveTurns after how many turns without use it gives one up.
@@ -309,12 +351,19 @@ func (o *Options) setDefaults() {
 		}
 	}
 	limit(&o.MaxActive, DefaultMaxActive)
+	limit(&o.MaxSummaryTokens, DefaultMaxSummaryTokens)
 	limit(&o.ActiveTurns, DefaultActiveTurns)
 	limit(&o.MaxResult, DefaultMaxResult)
 	if o.Tokens == nil {
 		o.Tokens = quarterBytes{}
 	}
 	number("ServerLimit", &o.ServerLimit, 0)
+	number("MaxInlineTokens", &o.MaxInlineTokens, 0)
+	number("ContextWindow", &o.ContextWindow, 0)
+	number("MaxListingTokens", &o.MaxListingTokens, math.MaxInt)
+	if o.InlineShare = cmp.Or(o.InlineShare, DefaultInlineShare); !(o.InlineShare > 0 && o.InlineShare <= 1) {
+		panic(fmt.Sprintf("mcphybrid: Options.InlineShare is %v, must be 0 to 1", o.InlineShare))
+	}
 	number("MaxMessage", &o.MaxMessage, DefaultMaxMessage)
 	number("MaxDefinition", &o.MaxDefinition, DefaultMaxDefinition)
 	number("MaxTools", &o.MaxTools, DefaultMaxTools)
@@ -355,5 +404,6 @@ func (o *Options) setDefaults() {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.clone()
+	o.Rules = slices.Clone(o.Rules)
 	o.Middleware, o.Needs = slices.Clone(o.Middleware), cloneNeeds(o.Needs)
 }

@@ -1,53 +1,124 @@
 package mcphybrid
 
-// A policy says how tools stand.
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A policy says how tools stand. It is not changed once it is in use.
 type policy struct {
-	pins    []string
-	limit   int // the largest number of inline tools, pins aside
-	allUpTo int // up to that many tools are all inline
+	pins      []string
+	rules     *ruleSet
+	limit     int            // the largest number of inline tools, pins aside
+	allUpTo   int            // up to that many tools are all inline
+	maxTokens int            // of the inline tools together, pins aside
+	used      map[string]int // by registered name: the place among the most used, from 1
+
+	tokens func(*BridgeTool) int
+	count  func(text string) int
+
+	// What the sections may have of tools.
+	maxDescription int // characters of a description
+	maxListing     int // tokens of the tools' lines
+	maxSummary     int // tokens of what there is to search for
 }
 
-// A verdict is how a tool stands, and why.
-type verdict struct {
-	standing standing
-}
-
-func newPolicy(opts *Options) *policy {
-	p := &policy{pins: opts.Pins, limit: opts.MaxInline, allUpTo: opts.MaxInline}
+// newPolicy returns the policy that opts ask for. It panics if a rule is
+// malformed.
+func newPolicy(opts *Options, tokens func(*BridgeTool) int) *policy {
+	rules, err := newRuleSet(opts.Rules)
+	if err != nil {
+		panic("mcphybrid: Options.Rules: " + err.Error())
+	}
+	p := &policy{
+		pins: opts.Pins, rules: rules, tokens: tokens,
+		limit: opts.MaxInline, allUpTo: opts.MaxInline, maxTokens: opts.maxInlineTokens(),
+		count: opts.Tokens.CountTokens, maxDescription: opts.MaxDescription,
+		maxListing: opts.MaxListingTokens, maxSummary: opts.MaxSummaryTokens,
+	}
 	if jit := opts.JustInTime; jit != nil {
 		p.limit, p.allUpTo = 0, jit.Threshold
 	}
 	return p
 }
 
-// judge fills in how each tool of s stands.
+// maxInlineTokens returns what the inline tools may cost.
+func (o *Options) maxInlineTokens() int {
+	tokens := cmp.Or(o.MaxInlineTokens, math.MaxInt)
+	if o.ContextWindow > 0 {
+		tokens = min(tokens, int(o.InlineShare*float64(o.ContextWindow)))
+	}
+	return tokens
+}
+
+// A verdict is how a tool stands, and why.
+type verdict struct {
+	standing standing
+	reason   reason
+	rule     uint16 // of the policy's, for the reasons that are one
+}
+
+// A reason says why a tool stands as it does.
+type reason uint8
+
+const (
+	reasonDenied     reason = iota // hidden: by an access list
+	reasonOverridden               // hidden: a user's own tool has the name
+	reasonExcluded                 // hidden: by a rule
+	reasonOthers                   // hidden: rules include others
+	reasonPin                      // inline
+	reasonServer                   // inline: the server says that it is always needed
+	reasonUsed                     // inline: it is among the most used
+	reasonFits                     // inline: there are few enough, or it is among the first
+	reasonUnsearched               // inline: the session has no search
+	reasonRule                     // summarized: by a rule
+	reasonCount                    // deferred: there are more than MaxInline before it
+	reasonTokens                   // deferred: there are too many tokens before it
+)
+
+// judge fills in how each tool of s stands, in this order: what the session may
+// not use, what rules take away, pins, what rules summarize, and of the rest as
+// many as there is room for: first those that their servers want there, then
+// the most used, then the first.
 func (s *selection) judge() {
-	seen := 0
-	s.verdicts = make([][]verdict, len(s.catalogs))
+	p := s.policy
+	seen := s.judgeEach()
+	r := room{tools: p.limit, tokens: p.maxTokens}
+	if seen <= p.allUpTo {
+		r.tools = seen
+	}
+	searchable := s.rights.mayUse(SearchToolName)
+	var waiting []candidate
+	wanted := make(map[string]int) // by server: how many tools it may still have there
 	for i, c := range s.catalogs {
-		s.verdicts[i] = make([]verdict, len(c.tools))
 		for j, t := range c.tools {
-			if s.rights.permit(t.name) && !s.overridden(i, t.name) {
-				s.verdicts[i][j].standing = deferred
-				seen++
+			v := &s.verdicts[i][j]
+			switch {
+			case v.standing == hidden:
+				continue
+			case v.reason == reasonPin:
+				r.take(p.tokens, t)
+				continue
+			case !searchable:
+				v.standing, v.reason = inline, reasonUnsearched
+				continue
+			case v.standing == summarized:
+				continue
 			}
+			w := candidate{verdict: v, tool: t, used: p.used[t.name]}
+			if t.def.always && wanted[t.def.server] < maxAlwaysLoaded {
+				wanted[t.def.server]++
+				w.always = true
+			}
+			waiting = append(waiting, w)
 		}
 	}
-	free := s.policy.limit
-	if seen <= s.policy.allUpTo || !s.rights.mayUse(SearchToolName) {
-		free = seen // what can't be searched for must be in sight
+	slices.SortStableFunc(waiting, candidate.compare)
+	for _, w := range waiting {
+		w.verdict.standing, w.verdict.reason = r.admit(p.tokens, w)
 	}
-	s.inlineIf(func(t *BridgeTool) bool {
-		pinned := matchAny(s.policy.pins, t.name)
-		if pinned {
-			free--
-		}
-		return pinned
-	})
-	s.inlineIf(func(*BridgeTool) bool {
-		free--
-		return free >= 0
-	})
 	for t, st := range s.each() {
 		switch {
 		case st == inline:
@@ -58,15 +129,141 @@ func (s *selection) judge() {
 	}
 }
 
-// inlineIf makes those of the deferred tools inline that ok reports.
-func (s *selection) inlineIf(ok func(*BridgeTool) bool) {
+// maxAlwaysLoaded is how many tools of a server come before others because it
+// says so.
+const maxAlwaysLoaded = 5
+
+// A candidate is a tool for which there may be room.
+type candidate struct {
+	verdict *verdict
+	tool    *BridgeTool
+	always  bool // its server wants it inline
+	used    int  // place among the most used, from 1; 0 if it is not
+}
+
+// compare puts what should rather be inline first.
+func (w candidate) compare(other candidate) int {
+	order := func(w candidate) int {
+		switch {
+		case w.always:
+			return -1
+		case w.used > 0:
+			return w.used
+		}
+		return math.MaxInt
+	}
+	return cmp.Compare(order(w), order(other))
+}
+
+// A room is what is left for inline tools.
+type room struct {
+	tools  int
+	tokens int
+	full   bool // of tokens: a tool did not fit
+}
+
+func (r *room) take(tokens func(*BridgeTool) int, t *BridgeTool) {
+	r.tools--
+	if r.tokens < math.MaxInt {
+		r.tokens -= tokens(t)
+	}
+}
+
+// admit takes a tool in if there is room. Behind the first that has too many
+// tokens there is none: otherwise more room could mean other tools instead of
+// more tools.
+func (r *room) admit(tokens func(*BridgeTool) int, w candidate) (standing, reason) {
+	switch {
+	case r.tools <= 0:
+		return deferred, reasonCount
+	case r.full || r.tokens < math.MaxInt && tokens(w.tool) > r.tokens:
+		r.full = true
+		return deferred, reasonTokens
+	}
+	r.take(tokens, w.tool)
+	switch {
+	case w.always:
+		return inline, reasonServer
+	case w.used > 0:
+		return inline, reasonUsed
+	}
+	return inline, reasonFits
+}
+
+// judgeEach judges each tool by itself, and returns how many are seen.
+func (s *selection) judgeEach() (seen int) {
+	p := s.policy
+	applies := p.rules.applying(s.intent)
+	included := p.rules.including(applies)
+	s.verdicts = make([][]verdict, len(s.catalogs))
 	for i, c := range s.catalogs {
+		s.verdicts[i] = make([]verdict, len(c.tools))
 		for j, t := range c.tools {
-			if v := &s.verdicts[i][j]; v.standing == deferred && ok(t) {
-				v.standing = inline
+			v := &s.verdicts[i][j]
+			switch {
+			case !s.rights.permit(t.name):
+				v.reason = reasonDenied
+			case s.overridden(i, t.name):
+				v.reason = reasonOverridden
+			default:
+				*v = p.judge(t, applies, included)
+			}
+			if v.standing != hidden {
+				seen++
 			}
 		}
 	}
+	return seen
+}
+
+// judge says how the pins and the rules that apply have t stand: hidden, inline
+// as a pin, summarized, or deferred until there is room. With included, there
+// are no others than what rules match, and pins.
+func (p *policy) judge(t *BridgeTool, applies []bool, included bool) verdict {
+	m := p.matchesOf(t)
+	v := verdict{standing: deferred}
+	if included {
+		v = verdict{hidden, reasonOthers, 0}
+	}
+	decided := false
+	for _, rule := range m.rules {
+		if !applies[rule] {
+			continue
+		}
+		switch action := p.rules.rules[rule].Action; {
+		case action == RuleExclude:
+			return verdict{hidden, reasonExcluded, rule}
+		case decided:
+		case action == RuleInclude:
+			v, decided = verdict{deferred, reasonCount, rule}, true
+		case action == RuleSummarize:
+			v, decided = verdict{summarized, reasonRule, rule}, true
+		}
+	}
+	if m.pinned {
+		return verdict{inline, reasonPin, 0}
+	}
+	return v
+}
+
+// A matched is what of a policy matches a tool.
+type matched struct {
+	policy *policy
+	rules  []uint16 // ascending
+	pinned bool
+}
+
+// matchesOf returns what matches t. It finds it once for each tool.
+func (p *policy) matchesOf(t *BridgeTool) *matched {
+	if m := t.matched.Load(); m != nil && m.policy == p {
+		return m
+	}
+	m := &matched{p, nil, matchAny(p.pins, t.name)}
+	if p.rules != nil && len(p.rules.rules) > 0 {
+		m.rules = p.rules.matches(t.name, t.def.name)
+	}
+	t.matched.Store(m)
+	return m
 }
 
 // overridden reports whether a later catalog than the i-th has a tool of that
@@ -78,4 +275,23 @@ func (s *selection) overridden(i int, name string) bool {
 		}
 	}
 	return false
+}
+
+// SetRules puts rules in the place of those there are, for all sessions, or
+// none if there is an error, which names the rule. What models were shown
+// before stays, until [Session.Compact]; what they may call changes at once.
+func (m *Manager) SetRules(rules []Rule) error {
+	set, err := newRuleSet(rules)
+	if err == nil {
+		err = m.change(func() error {
+			p := *m.policy.Load()
+			p.rules = set
+			m.policy.Store(&p)
+			return nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("mcphybrid: rules: %w", err)
+	}
+	return nil
 }

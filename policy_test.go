@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -11,14 +12,28 @@ import (
 )
 
 // judged returns how tools stand for a session that may use all of them.
-func judged(p *policy, tools []*BridgeTool) *selection {
+func judged(p *policy, tools []*BridgeTool) *selection { return judgedAs(p, tools, "") }
+
+func judgedAs(p *policy, tools []*BridgeTool, intent string) *selection {
 	c := &catalog{tools: tools, byName: make(map[string]int)}
 	for i, t := range tools {
 		c.byName[t.name] = i
 	}
-	s := &selection{catalogs: []*catalog{c}, policy: p}
+	s := &selection{catalogs: []*catalog{c}, policy: p, intent: intent}
 	s.judge()
 	return s
+}
+
+// namedTool returns a tool with no more than a name, of 100 tokens.
+func namedTool(name string) *BridgeTool {
+	t := &BridgeTool{name: name, def: &definition{name: name}}
+	t.tokens.Store(100)
+	return t
+}
+
+func policyOf(opts Options) *policy {
+	opts.setDefaults()
+	return newPolicy(&opts, func(t *BridgeTool) int { return int(t.tokens.Load()) })
 }
 
 func standingAs(s *selection, want standing) (list []*BridgeTool) {
@@ -57,7 +72,7 @@ func TestPartition(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var tools []*BridgeTool
 			for _, r := range test.tools {
-				tools = append(tools, &BridgeTool{name: string(r)})
+				tools = append(tools, namedTool(string(r)))
 			}
 			names := func(tools []*BridgeTool) string {
 				var b strings.Builder
@@ -70,7 +85,7 @@ func TestPartition(t *testing.T) {
 			for _, r := range strings.ToUpper(test.tools) {
 				pins = append(pins, string(r))
 			}
-			s := judged(&policy{pins: pins, limit: test.limit, allUpTo: test.limit}, tools)
+			s := judged(policyOf(Options{Pins: pins, MaxInline: cmp.Or(test.limit, -1)}), tools)
 			assert.Equal(t, test.inline, names(s.inline), "inline")
 			assert.Equal(t, test.deferred, names(standingAs(s, deferred)), "deferred")
 		})
@@ -86,7 +101,7 @@ func TestPartitionProperties(t *testing.T) {
 		var pinned []string
 		share := rnd.Float64()
 		for i := range tools {
-			tools[i] = &BridgeTool{name: fmt.Sprintf("tool%d", i)}
+			tools[i] = namedTool(fmt.Sprintf("tool%d", i))
 			place[tools[i]] = i
 			if rnd.Float64() < share*share {
 				pins[tools[i]] = true
@@ -94,7 +109,7 @@ func TestPartitionProperties(t *testing.T) {
 			}
 		}
 		limit := rnd.IntN(50)
-		sel := judged(&policy{pins: pinned, limit: limit, allUpTo: limit}, tools)
+		sel := judged(policyOf(Options{Pins: pinned, MaxInline: cmp.Or(limit, -1)}), tools)
 		inline, deferred := sel.inline, standingAs(sel, deferred)
 
 		if len(tools) <= limit {

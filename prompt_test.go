@@ -65,7 +65,7 @@ func TestSearchSummaryIsBounded(t *testing.T) {
 	section := m.SearchSection()
 	assert.Less(t, len(section), 4000)
 	assert.Contains(t, section, "100 more tools")
-	assert.Contains(t, section, "70 more servers")
+	assert.Contains(t, section, "75 more servers")
 }
 
 // Whatever a server calls and describes its tools, the section has one line

@@ -424,7 +424,7 @@ func (s *Session) unlisted(v view) func(*BridgeTool, standing) bool {
 	s.mu.Unlock()
 	told := make(map[string]bool)
 	for _, e := range list {
-		if e.tool != nil {
+		if e.isTool() {
 			told[e.tool.name] = true
 		}
 	}

@@ -48,7 +48,7 @@ type opening struct {
 	made  atomic.Int32 // how many
 }
 
-var endedSelection = &selection{catalogs: []*catalog{ended}, policy: new(policy), verdicts: make([][]verdict, 1), ended: true}
+var endedSelection = &selection{catalogs: []*catalog{ended}, policy: &policy{rules: new(ruleSet)}, verdicts: make([][]verdict, 1), ended: true}
 
 // A selectionSet has those of one version of everything.
 type selectionSet struct {

@@ -29,6 +29,7 @@ type Session struct {
 	pages   pages
 	refused refusal
 	usage   sessionUsage
+	intent  string
 	closed  bool
 }
 
@@ -59,17 +60,20 @@ type SessionOptions struct {
 // nil. A session with a registry should be closed when the conversation is
 // over; one without need not be.
 func (m *Manager) NewSession(opts *SessionOptions) *Session {
-	return m.newSession(nil, nil, opts)
+	return m.newSession(nil, nil, "", opts)
 }
 
 // NewChild returns a session for a subagent: it may use what s may, less what
-// opts take away, has active tools of its own, and leaves no trace in s. It
-// may outlive s.
+// opts take away, has the intent that s has now and active tools of its own,
+// and leaves no trace in s. It may outlive s.
 func (s *Session) NewChild(opts *SessionOptions) *Session {
-	return s.m.newSession(s.rights, s.skills, opts)
+	s.mu.Lock()
+	intent := s.intent
+	s.mu.Unlock()
+	return s.m.newSession(s.rights, s.skills, intent, opts)
 }
 
-func (m *Manager) newSession(inherited, skills rights, opts *SessionOptions) *Session {
+func (m *Manager) newSession(inherited, skills rights, intent string, opts *SessionOptions) *Session {
 	var o SessionOptions
 	if opts != nil {
 		o = *opts
@@ -78,7 +82,7 @@ func (m *Manager) newSession(inherited, skills rights, opts *SessionOptions) *Se
 	if len(inherited) == 0 {
 		inherited = inherited.and(m.metaAccess)
 	}
-	s := &Session{m: m, rights: inherited.and(o.Access), disclosure: o.Disclosure, skills: skills.and(o.Skills)}
+	s := &Session{m: m, rights: inherited.and(o.Access), intent: intent, disclosure: o.Disclosure, skills: skills.and(o.Skills)}
 	for kind := range s.meta {
 		s.meta[kind] = metaTool{s, metaKind(kind)}
 	}
@@ -129,8 +133,8 @@ func (s *Session) viewLocked() view {
 		return view{selection: endedSelection, skills: noSkills}
 	}
 	now := s.seen.Value()
-	if !s.m.current(now) {
-		if now = s.m.selection(s.rights, ""); now.ended {
+	if !s.m.current(now) || now.intent != s.intent {
+		if now = s.m.selection(s.rights, s.intent); now.ended {
 			return view{selection: endedSelection, skills: noSkills}
 		}
 		s.active = stillSearchable(now, s.active)
@@ -167,6 +171,19 @@ func (v view) activeSet() map[*BridgeTool]bool {
 		set[t] = true
 	}
 	return set
+}
+
+// SetIntent says what the conversation is about: of [Options.Rules], those for
+// that intent are in force from now on, in this session. A host that does not
+// know it may ask [DetectIntents]. "" is no intent. What the model was shown
+// before stays, until [Session.Compact]; what it may call changes at once.
+func (s *Session) SetIntent(intent string) {
+	s.mu.Lock()
+	s.intent = intent
+	s.mu.Unlock()
+	if s.registrar != nil {
+		s.registrar.sync()
+	}
 }
 
 // InlineTools returns the tools that the model sees from the start, in

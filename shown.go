@@ -2,7 +2,9 @@ package mcphybrid
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -43,19 +45,39 @@ func (d Disclosure) validate() {
 type shown struct {
 	kind  shownKind
 	meta  metaKind    // of shownMeta
-	tool  *BridgeTool // of shownInline, shownActive and shownDeferred, as it was then
-	offer *told       // of the search tool, shownServers and shownSkills
+	line  lineForm    // of shownInline and shownSummary
+	tool  *BridgeTool // as it was then
+	offer *told       // of the search tool, shownServers and shownSkills; of counts, how many
+}
+
+// isTool reports whether e is in the list of tools.
+func (e shown) isTool() bool {
+	return e.kind == shownInline || e.kind == shownActive || e.kind == shownDeferred
 }
 
 type shownKind uint8
 
 const (
-	shownInline   shownKind = iota // a line in the sections, and a tool
-	shownMeta                      // a tool; that for search also a section
-	shownServers                   // a line in the sections: more to search for
-	shownActive                    // a tool
-	shownDeferred                  // a tool that the provider keeps back
-	shownSkills                    // a section: skills, or that there are some to search for
+	shownInline        shownKind = iota // a line in the sections, and a tool
+	shownMeta                           // a tool; that for search also a section
+	shownServers                        // a line in the sections: more to search for
+	shownActive                         // a tool
+	shownDeferred                       // a tool that the provider keeps back
+	shownCounts                         // lines in the sections: inline tools that have none of their own
+	shownSummary                        // a line in the sections: a tool that is summarized
+	shownSummaryCounts                  // lines in the sections: such tools that have none of their own
+	shownExample                        // a part of the sections, made of a tool; before the inline ones
+	shownSkills                         // a section: skills, or that there are some to search for
+)
+
+// A lineForm is how much of a tool stands in the sections.
+type lineForm uint8
+
+const (
+	lineFull lineForm = iota // its name and description
+	lineName                 // its name
+	lineNone                 // nothing: it is counted in a shownCounts
+	lineForms
 )
 
 // A told is what the model is told in a section that lists no tools. Sessions
@@ -70,7 +92,8 @@ type searchOffer []serverOffer
 
 type serverOffer struct {
 	Server string `json:"server"`
-	Tools  int    `json:"tools"` // deferred
+	Tools  int    `json:"tools"`           // deferred
+	About  string `json:"about,omitempty"` // words from their names
 }
 
 // A stamp tells whether there may be something to append.
@@ -157,16 +180,19 @@ func (v view) appendNew(list []shown) []shown {
 		return list // nothing is fixed yet
 	}
 	tools := make(map[string]bool, len(list))
+	summaries := make(map[string]bool)
 	var metas metaSet
 	servers := make(map[string]bool)
 	for _, e := range list {
 		switch {
-		case e.tool != nil:
+		case e.isTool():
 			tools[e.tool.name] = true
+		case e.kind == shownSummary:
+			summaries[e.tool.name] = true
 		case e.kind == shownMeta:
 			metas[e.meta] = true
 		}
-		if e.offer != nil {
+		if e.offer != nil && (e.kind == shownMeta || e.kind == shownServers) {
 			for _, o := range e.offer.servers {
 				servers[o.Server] = true
 			}
@@ -179,9 +205,13 @@ func (v view) appendNew(list []shown) []shown {
 			fresh = append(fresh, shown{kind: kind, tool: t})
 		}
 	}
+	if list == nil {
+		fresh = v.appendExample(fresh)
+	}
 	for _, t := range v.inline {
 		add(shownInline, t)
 	}
+	fresh = v.fitLines(fresh, list, shownCounts)
 	searching := metas[metaSearch]
 	for kind := range metaKinds {
 		if !metas[kind] && v.offers(kind) {
@@ -196,6 +226,15 @@ func (v view) appendNew(list []shown) []shown {
 		if o := v.searchOffer(servers); len(o.servers) > 0 {
 			fresh = append(fresh, shown{kind: shownServers, offer: o})
 		}
+	}
+	if searching || v.offers(metaSearch) {
+		var lines []shown
+		for t, st := range v.each() {
+			if st == summarized && !summaries[t.name] && !tools[t.name] {
+				lines = append(lines, shown{kind: shownSummary, tool: t})
+			}
+		}
+		fresh = append(fresh, v.fitLines(lines, slices.Concat(list, fresh), shownSummaryCounts)...)
 	}
 	if o := v.newSkills(list); o != nil {
 		fresh = append(fresh, shown{kind: shownSkills, offer: &told{skills: o}})
@@ -218,41 +257,113 @@ func (v view) appendNew(list []shown) []shown {
 	return slices.Concat(list, fresh) // sessions are many: no room to spare
 }
 
-// searchOffer tells how many deferred tools there are of which servers, in
-// registration order. Those in known are left out.
-func (v view) searchOffer(known map[string]bool) *told {
+// appendExample appends the first inline tool that makes an example.
+func (v view) appendExample(list []shown) []shown {
+	for _, t := range v.inline {
+		if _, ok := exampleOf(t); ok {
+			return append(list, shown{kind: shownExample, tool: t})
+		}
+	}
+	return list
+}
+
+// fitLines returns fresh, whose tools get as much of a line as the budget for
+// lines leaves beside those in list: all of them the whole, or all their names,
+// or a count for each server, which is appended.
+func (v view) fitLines(fresh, list []shown, counted shownKind) []shown {
+	p := v.policy
+	lines := func(list []shown, form lineForm) (tokens int) {
+		for _, e := range list {
+			if e.kind == shownInline || e.kind == shownSummary {
+				tokens += p.count(textLine(e.tool, max(form, e.line), p.maxDescription))
+			}
+		}
+		return tokens
+	}
+	if p.maxListing == math.MaxInt {
+		return fresh
+	}
+	left := p.maxListing - lines(list, lineFull)
+	form := lineFull
+	for form < lineNone && lines(fresh, form) > left {
+		form++
+	}
 	counts := make(map[string]int)
 	var servers []string
-	for t, p := range v.each() {
-		if name := t.def.server; p.searchable() && !known[name] {
-			if counts[name]++; counts[name] == 1 {
-				servers = append(servers, name)
+	for i, e := range fresh {
+		if e.kind == shownInline || e.kind == shownSummary {
+			fresh[i].line = form
+			if counts[e.tool.def.server]++; counts[e.tool.def.server] == 1 {
+				servers = append(servers, e.tool.def.server)
 			}
 		}
 	}
-	o := make(searchOffer, len(servers))
-	for i, name := range servers {
-		o[i] = serverOffer{name, counts[name]}
+	if form != lineNone || len(servers) == 0 {
+		return fresh
+	}
+	o := new(told)
+	for _, name := range servers {
+		o.servers = append(o.servers, serverOffer{Server: name, Tools: counts[name]})
+	}
+	return append(fresh, shown{kind: counted, offer: o})
+}
+
+// searchOffer tells how many deferred tools there are of which servers, in
+// registration order, and what they are about. Those in known are left out.
+func (v view) searchOffer(known map[string]bool) *told {
+	counts := make(map[string]int)
+	var about []*subject
+	for t, st := range v.each() {
+		name := t.def.server
+		if !st.searchable() || known[name] {
+			continue
+		}
+		if counts[name]++; counts[name] == 1 {
+			about = append(about, &subject{server: name})
+		}
+		i := slices.IndexFunc(about, func(s *subject) bool { return s.server == name })
+		about[i].add(t.def.name)
+	}
+	o := make(searchOffer, len(about))
+	for i, s := range about {
+		o[i] = serverOffer{s.server, counts[s.server], s.String()}
 	}
 	return &told{servers: o}
 }
 
-// maxSummaryServers is how many servers a summary names.
-const maxSummaryServers = 30
-
-// summary returns a line for the model, or "".
-func (o searchOffer) summary() string {
+// summary returns a line for the model of at most maxTokens, or "": with what
+// each server is about, or if that is too much without, or with the first
+// servers only.
+func (o searchOffer) summary(maxTokens int, count func(string) int) string {
 	if len(o) == 0 {
 		return ""
 	}
+	for _, subjects := range []bool{true, false} {
+		if text := o.summaryOf(len(o), subjects); count(text) <= maxTokens {
+			return text
+		}
+	}
+	named := sort.Search(len(o)-1, func(n int) bool { return count(o.summaryOf(n+1, false)) > maxTokens })
+	return o.summaryOf(named, false)
+}
+
+// summaryOf returns the line with the names of the first n servers.
+func (o searchOffer) summaryOf(n int, subjects bool) string {
 	total := 0
 	var parts []string
-	for _, s := range o {
+	for i, s := range o {
 		total += s.Tools
-		parts = append(parts, fmt.Sprintf("%s (%d)", cleanLine(s.Server, maxNameLength), s.Tools))
+		if i >= n {
+			continue
+		}
+		about := ""
+		if subjects && s.About != "" {
+			about = ": " + cleanLine(s.About, maxNameLength)
+		}
+		parts = append(parts, fmt.Sprintf("%s (%d%s)", cleanLine(s.Server, maxNameLength), s.Tools, about))
 	}
-	if more := len(parts) - maxSummaryServers; more > 0 {
-		parts = append(parts[:maxSummaryServers], fmt.Sprintf("%d more servers", more))
+	if more := len(o) - n; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more servers", more))
 	}
 	return textMoreTools(total, strings.Join(parts, ", "))
 }
@@ -268,7 +379,7 @@ func (s *Session) Tools() []Tool {
 	var list []Tool
 	for _, e := range s.show() {
 		switch {
-		case e.tool != nil:
+		case e.isTool():
 			list = append(list, e.tool)
 		case e.kind == shownMeta:
 			list = append(list, &s.meta[e.meta])

@@ -19,6 +19,7 @@ type savedSession struct {
 	Lists   int          `json:"lists"`            // access lists that bound it
 	Skills  int          `json:"skills,omitempty"` // lists that bound its skills
 	Turn    int          `json:"turn"`
+	Intent  string       `json:"intent,omitempty"`
 	Shown   []savedShown `json:"shown,omitempty"`
 	Active  []savedTool  `json:"active,omitempty"`  // in activation order
 	Results int          `json:"results,omitempty"` // that were cut so far
@@ -32,6 +33,10 @@ type savedShown struct {
 	Active   string       `json:"active,omitempty"`
 	Deferred string       `json:"deferred,omitempty"`
 	Sum      string       `json:"sum,omitempty"` // of the tool's definition, its beginning
+	Summary  string       `json:"summary,omitempty"`
+	Example  string       `json:"example,omitempty"`
+	Line     lineForm     `json:"line,omitempty"`   // of Inline and Summary
+	Counts   shownKind    `json:"counts,omitempty"` // what Offer is of, if it is counts
 	Meta     string       `json:"meta,omitempty"`
 	Offer    *searchOffer `json:"offer,omitempty"`
 	Skills   *savedSkills `json:"skills,omitempty"`
@@ -57,13 +62,16 @@ func (s *Session) Save() json.RawMessage {
 	if v.ended && !s.closed {
 		active = s.active // as it was when the Manager was closed
 	}
-	state := savedSession{Version: stateVersion, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Results: s.pages.last, Paged: s.pages.offered}
+	state := savedSession{
+		Version: stateVersion, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
+		Results: s.pages.last, Paged: s.pages.offered,
+	}
 	if s.refused.Times > 0 {
 		r := s.refused
 		state.Refused = &r
 	}
 	for _, e := range s.shown {
-		var saved savedShown
+		saved := savedShown{Line: e.line}
 		switch e.kind {
 		case shownInline:
 			saved.Inline, saved.Sum = e.tool.name, e.tool.def.shortSum()
@@ -71,6 +79,12 @@ func (s *Session) Save() json.RawMessage {
 			saved.Active, saved.Sum = e.tool.name, e.tool.def.shortSum()
 		case shownDeferred:
 			saved.Deferred, saved.Sum = e.tool.name, e.tool.def.shortSum()
+		case shownSummary:
+			saved.Summary, saved.Sum = e.tool.name, e.tool.def.shortSum()
+		case shownExample:
+			saved.Example, saved.Sum = e.tool.name, e.tool.def.shortSum()
+		case shownCounts, shownSummaryCounts:
+			saved.Counts = e.kind
 		case shownMeta:
 			saved.Meta = metaNames[e.meta]
 		case shownSkills:
@@ -122,7 +136,7 @@ func (m *Manager) restore(inherited, skills rights, state json.RawMessage, opts 
 	if saved.Version != stateVersion {
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session has version %d, want %d", saved.Version, stateVersion)
 	}
-	s := m.newSession(inherited, skills, opts)
+	s := m.newSession(inherited, skills, saved.Intent, opts)
 	if saved.Lists > len(s.rights) {
 		s.Close()
 		return nil, nil, fmt.Errorf("mcphybrid: the state is of a session with %d access lists, and this one has %d: it needs the same options, and a child its parent's RestoreChild", saved.Lists, len(s.rights))
@@ -192,11 +206,15 @@ func (r *restorer) lookup(name string) *BridgeTool {
 func (r *restorer) show(e savedShown) {
 	switch {
 	case e.Inline != "":
-		r.showTool(shownInline, e.Inline, e.Sum)
+		r.showTool(shownInline, e.Inline, e)
 	case e.Active != "":
-		r.showTool(shownActive, e.Active, e.Sum)
+		r.showTool(shownActive, e.Active, e)
 	case e.Deferred != "" && r.v.disclosure == ByProvider:
-		r.showTool(shownDeferred, e.Deferred, e.Sum)
+		r.showTool(shownDeferred, e.Deferred, e)
+	case e.Summary != "":
+		r.showTool(shownSummary, e.Summary, e)
+	case e.Example != "":
+		r.showTool(shownExample, e.Example, e)
 	case e.Meta != "":
 		kind := metaKind(slices.Index(metaNames[:], e.Meta))
 		bridge := kind == metaDescribe || kind == metaCall
@@ -214,20 +232,26 @@ func (r *restorer) show(e savedShown) {
 			r.list = append(r.list, shown{kind: shownSkills, offer: &told{skills: o}})
 		}
 	case e.Offer != nil:
+		kind := shownServers
+		if e.Counts == shownCounts || e.Counts == shownSummaryCounts {
+			kind = e.Counts
+		}
 		if o := r.offer(e.Offer); len(o.servers) > 0 {
-			r.list = append(r.list, shown{kind: shownServers, offer: o})
+			r.list = append(r.list, shown{kind: kind, offer: o})
 		}
 	}
 }
 
-func (r *restorer) showTool(kind shownKind, name, sum string) {
+func (r *restorer) showTool(kind shownKind, name string, saved savedShown) {
+	next := shown{kind: kind, line: min(saved.Line, lineForms-1)}
 	t := r.lookup(name)
-	if t == nil || r.named[name] {
+	if t == nil || next.isTool() && r.named[name] {
 		return
 	}
-	r.named[name] = true
-	r.list = append(r.list, shown{kind: kind, tool: t})
-	if sum != t.def.shortSum() {
+	next.tool = t
+	r.named[name] = r.named[name] || next.isTool()
+	r.list = append(r.list, next)
+	if saved.Sum != t.def.shortSum() {
 		r.report(name)
 	}
 }

@@ -152,6 +152,9 @@ func (s *Session) count(t *BridgeTool, took time.Duration, failed bool) {
 		return
 	}
 	m := s.m
+	if m.uses != nil && !failed {
+		m.uses.note(t.name, time.Now())
+	}
 	m.usageMu.Lock()
 	defer m.usageMu.Unlock()
 	u := m.usage[t.def.server]

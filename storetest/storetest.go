@@ -39,6 +39,10 @@ type Subject struct {
 	// [mcphybrid.Fuse].
 	OwnFusion bool
 
+	// Approximate is set if searches by meaning may miss some of many that are
+	// equally near, as a graph of neighbours does.
+	Approximate bool
+
 	// Eventually is set if what was written may be seen a little later.
 	Eventually bool
 }
@@ -71,7 +75,7 @@ func Run(t *testing.T, s Subject) {
 		run  func(*testing.T, *run)
 	}{
 		{"ByMeaning", byMeaning}, {"ByWords", byWords}, {"Both", both}, {"Replace", replace}, {"Delete", remove},
-		{"Servers", servers}, {"Least", least}, {"Ties", ties}, {"Limits", limits}, {"Scopes", scopes}, {"Names", names},
+		{"Servers", servers}, {"Least", least}, {"LeastItself", leastItself}, {"Ties", ties}, {"ManyTies", manyTies}, {"Limits", limits}, {"Scopes", scopes}, {"Names", names},
 		{"Dimensions", dimensions}, {"BadVectors", badVectors}, {"Empty", empty}, {"Restart", restart},
 		{"Huge", huge}, {"Concurrent", concurrent}, {"Context", contexts},
 	} {
@@ -256,6 +260,48 @@ func ties(t *testing.T, r *run) {
 	if !r.NoWords {
 		r.finds(t, mcphybrid.StoreQuery{Words: "chess", Limit: 4}, "a", "b", "c", "d")
 	}
+}
+
+// A similarity that is the least itself counts, and one that is a little less
+// does not.
+func leastItself(t *testing.T, r *run) {
+	same, some := tool("same", "s", "x", 0, 0), tool("some", "s", "x", 0, 0)
+	some.Vector[0], some.Vector[1] = 3, 4 // a cosine of 0.6
+	r.put(t, same, some)
+	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Least: 1}, "same")
+	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Least: 0.6}, "same", "some")
+	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Least: 0.60001}, "same")
+	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Least: 1.00001})
+}
+
+// Of more equal tools than are considered, the first by ID are found.
+func manyTies(t *testing.T, r *run) {
+	const n = 300
+	tools := []mcphybrid.StoredTool{tool("zz", "s", "chess chess", 0, 0)}
+	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(n) {
+		tools = append(tools, tool(fmt.Sprintf("t%03d", i), "s", "chess", 0, 0.5))
+	}
+	r.put(t, tools...)
+	if !r.NoWords {
+		r.finds(t, mcphybrid.StoreQuery{Words: "chess", Limit: 3, Candidates: 3}, "zz", "t000", "t001")
+	}
+	if r.Approximate {
+		t.Skip("this store's order of many equally near ones is not exact")
+	}
+	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Limit: 3, Candidates: 3}, "zz", "t000", "t001")
+	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Limit: 1, Candidates: 2}, "zz")
+	if !r.NoWords {
+		r.finds(t, mcphybrid.StoreQuery{Words: "chess", Vector: axis(0), Alpha: 0.5, Limit: 3, Candidates: 3}, "zz", "t000", "t001")
+	}
+	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Limit: n + 1}, append([]string{"zz"}, sequence("t%03d", n)...)...)
+}
+
+// sequence returns n IDs in their order.
+func sequence(format string, n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprintf(format, i))
+	}
+	return list
 }
 
 func limits(t *testing.T, r *run) {

@@ -48,7 +48,8 @@ func TestIndexedStore(t *testing.T) {
 		}
 		schema := e.schema(t)
 		storetest.Run(t, storetest.Subject{
-			Open: func(t *testing.T) mcphybrid.VectorStore { return e.open(t, Options{Schema: schema, IndexAbove: 1}) },
+			Open:        func(t *testing.T) mcphybrid.VectorStore { return e.open(t, Options{Schema: schema, IndexAbove: 1}) },
+			Approximate: true,
 		})
 	})
 }

@@ -1,0 +1,138 @@
+package mcphybrid
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSpecE3EstimateAndPrune(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 5)}})
+	tools := m.InlineTools()
+	each := EstimateTokens(tools[:1], nil)
+	assert.Equal(t, (len(definitionText(tools[0]))+3)/4, each)
+	assert.Equal(t, m.Stats().Tokens.Inline, EstimateTokens(tools, nil), "what the figures say, too")
+	assert.Equal(t, 5*100, EstimateTokens(tools, constantTokens(100)))
+
+	assert.Empty(t, Prune(tools, each-1, nil))
+	assert.Len(t, Prune(tools, each, nil), 1)
+	assert.Len(t, Prune(tools, 2*100+99, constantTokens(100)), 2)
+	assert.Equal(t, tools, Prune(tools, 500, constantTokens(100)))
+	assert.Empty(t, Prune(tools, -1, constantTokens(0)))
+	assert.Empty(t, Prune([]Tool(nil), 10, nil))
+}
+
+type constantTokens int
+
+func (c constantTokens) CountTokens(string) int { return int(c) }
+
+// Within the budget, pins aside; never a pin lost; with more of it, nothing is
+// lost either.
+func TestSpecE3BudgetProperties(t *testing.T) {
+	for seed := range uint64(500) {
+		rnd := rand.New(rand.NewPCG(seed, 5))
+		var tools []*BridgeTool
+		var pins []string
+		pinned, all := 0, 0
+		for i := range 1 + rnd.IntN(50) {
+			tool := namedTool(fmt.Sprint("tool", i))
+			cost := 1 + rnd.IntN(1000)
+			tool.tokens.Store(int64(cost))
+			tool.def.always, tool.def.server = rnd.IntN(5) == 0, fmt.Sprint(i/10)
+			tools = append(tools, tool)
+			all += cost
+			if rnd.IntN(8) == 0 {
+				pins = append(pins, tool.name)
+				pinned += cost
+			}
+		}
+		limit := 1 + rnd.IntN(50)
+		var before []*BridgeTool
+		for budget := 1; budget < 2*all; budget += 1 + rnd.IntN(all) {
+			opts := Options{MaxInline: limit, MaxInlineTokens: budget, Pins: pins}
+			s := judged(policyOf(opts), tools)
+			require.Equal(t, s.verdicts, judged(policyOf(opts), tools).verdicts)
+			cost := 0
+			for _, tool := range s.inline {
+				cost += int(tool.tokens.Load())
+			}
+			require.LessOrEqual(t, cost, max(budget, pinned), "seed %d, budget %d", seed, budget)
+			for _, tool := range before {
+				require.Contains(t, s.inline, tool, "seed %d, budget %d", seed, budget)
+			}
+			for i, tool := range tools {
+				if slices.Contains(pins, tool.name) {
+					require.Equal(t, verdict{inline, reasonPin, 0}, s.verdicts[0][i])
+				}
+			}
+			before = s.inline
+		}
+	}
+}
+
+func TestSpecE3ShareOfTheWindow(t *testing.T) {
+	for _, test := range []struct {
+		opts Options
+		want int
+	}{
+		{Options{}, 10},
+		{Options{MaxInlineTokens: 450}, 4},
+		{Options{ContextWindow: 3000}, 3},
+		{Options{ContextWindow: 3000, InlineShare: 0.25}, 7},
+		{Options{ContextWindow: 3000, MaxInlineTokens: 200}, 2},
+		{Options{MaxInline: 1, MaxInlineTokens: 450}, 1},
+	} {
+		test.opts.Tokens = constantTokens(100)
+		test.opts.Servers = []ServerConfig{inProcess("a", 10)}
+		m, _ := newTestManager(t, &test.opts)
+		assert.Len(t, m.InlineTools(), test.want, "%+v", test.opts)
+		assert.Equal(t, test.want < 10, m.IsSearchMode())
+		if test.want < 10 {
+			assert.Len(t, m.Search("chore", 20), 10-test.want, "what is not inline is found")
+		}
+	}
+	for _, opts := range []Options{{InlineShare: 2}, {InlineShare: -1}, {ContextWindow: -1}, {MaxInlineTokens: -1}} {
+		assert.Panics(t, func() { NewManager(&opts) }, "%+v", opts)
+	}
+}
+
+func withHints(name string, meta map[string]any) mcpserver.ServerTool {
+	t := echoTool(name, "Does "+name)
+	t.Tool.Meta = &mcp.Meta{AdditionalFields: meta}
+	return t
+}
+
+// A server may want tools inline and have words to find them by, within bounds.
+func TestServerHints(t *testing.T) {
+	var tools []mcpserver.ServerTool
+	for i := range 6 {
+		tools = append(tools, withHints(fmt.Sprint("plain", i), map[string]any{SearchHintKey: []string{"of the wrong type"}}))
+	}
+	for i := range 7 {
+		tools = append(tools, withHints(fmt.Sprint("want", i), map[string]any{AlwaysLoadKey: true, SearchHintKey: "zebra crossing"}))
+	}
+	m, _ := newTestManager(t, &Options{MaxInline: 8, Pins: []string{"*plain5"}})
+	require.NoError(t, m.AddTools("a", tools...))
+	var names []string
+	for _, tool := range m.InlineTools() {
+		names = append(names, tool.def.name)
+	}
+	assert.Equal(t, []string{"plain0", "plain1", "plain5", "want0", "want1", "want2", "want3", "want4"}, names)
+	hits := m.Search("zebra", 5)
+	require.Len(t, hits, 2)
+	assert.Equal(t, "want5", hits[0].Tool.def.name)
+	reasons := make(map[string]string)
+	for _, p := range m.Placements() {
+		reasons[p.Tool.def.name] = p.Standing + ": " + p.Reason
+	}
+	assert.Equal(t, "inline: there is room", reasons["plain1"])
+	assert.Equal(t, "inline: it is pinned", reasons["plain5"])
+	assert.Equal(t, "inline: its server wants it loaded always", reasons["want4"])
+	assert.Equal(t, "deferred: 8 tools before it are inline", reasons["want5"])
+}

@@ -1,0 +1,165 @@
+// Policy shows what a policy is worth: one catalogue of 308 tools under five of
+// them, and for each how many tools stand in front of the model, what that
+// costs, and how many requests need no search.
+//
+//	go run ./examples/policy [-tools T.jsonl -queries Q.jsonl]
+//
+// The files are those of examples/eval.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"text/tabwriter"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+)
+
+type tool struct {
+	ID          string          `json:"id"`
+	Server      string          `json:"server"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"input_schema"`
+}
+
+type query struct {
+	Relevant []string `json:"relevant"`
+}
+
+func main() {
+	log.SetFlags(0)
+	tools := flag.String("tools", "testdata/corpus/tools.jsonl", "the `file` with the tools")
+	queries := flag.String("queries", "testdata/corpus/queries.jsonl", "the `file` with the requests")
+	flag.Parse()
+	if err := show(os.Stdout, *tools, *queries); err != nil {
+		log.Fatal("policy: ", err)
+	}
+}
+
+// A policy is options, and for the one with rules an intent.
+type policy struct {
+	name    string
+	options mcphybrid.Options
+	intent  string
+}
+
+func policies(used map[string]float64) []policy {
+	return []policy{
+		{name: "the first 40"},
+		{name: "pins, and the first others", options: mcphybrid.Options{Pins: []string{"mcp_postbox__*", "mcp_dayplan__*"}}},
+		{name: "a tenth of a window of 32,000 tokens", options: mcphybrid.Options{MaxInline: 1000, ContextWindow: 32_000}},
+		{name: "the 40 most used", options: mcphybrid.Options{Usage: &mcphybrid.UsageOptions{Counts: used}}},
+		{name: "rules, for someone who codes", intent: "code", options: mcphybrid.Options{Rules: []mcphybrid.Rule{
+			{Name: "what coding needs", Intent: "code", Patterns: []string{"mcp_forgehub__*", "mcp_buildline__*", "mcp_tracklane__*"}, Action: mcphybrid.RuleInclude},
+			{Name: "nothing is deleted", Patterns: []string{"*delete*", "*Delete*"}, Action: mcphybrid.RuleExclude},
+			{Name: "seldom needed", Priority: 1, Patterns: []string{"mcp_buildline__*"}, Action: mcphybrid.RuleSummarize},
+		}}},
+	}
+}
+
+func show(w io.Writer, toolsFile, queriesFile string) error {
+	tools, err := readLines[tool](toolsFile)
+	if err != nil {
+		return err
+	}
+	queries, err := readLines[query](queriesFile)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "inline\tsummarized\tdeferred\thidden\ttokens\tof\tno search\t  policy\t")
+	var used map[string]float64
+	for i := range policies(nil) {
+		row, err := newRow(tools, queries, policies(used)[i])
+		if err != nil {
+			return err
+		}
+		used = row.used
+		fmt.Fprintln(table, row)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w, "\ntokens: of the inline tools and the prompt sections; of: all definitions; no search: requests whose tools are inline.")
+	return err
+}
+
+// A row is what became of the tools.
+type row struct {
+	policy           string
+	standing         map[string]int
+	tokens, all      int
+	requests, atOnce int
+	used             map[string]float64 // by registered name: requests
+}
+
+func (r row) String() string {
+	return fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%d\t%.0f %%\t  %s\t", r.standing["inline"], r.standing["summarized"], r.standing["deferred"], r.standing["hidden"],
+		r.tokens, r.all, 100*float64(r.atOnce)/float64(r.requests), r.policy)
+}
+
+func newRow(tools []tool, queries []query, p policy) (*row, error) {
+	mgr := mcphybrid.NewManager(&p.options)
+	defer mgr.Close()
+	if err := mgr.Start(context.Background()); err != nil { // reads what was used
+		return nil, err
+	}
+	ids := make(map[string]string) // by server and name
+	for _, t := range tools {
+		ids[t.Server+"/"+t.Name] = t.ID
+		err := mgr.AddTools(t.Server, mcpserver.ServerTool{Tool: mcp.NewToolWithRawSchema(t.Name, t.Description, t.InputSchema)})
+		if err != nil {
+			return nil, err
+		}
+	}
+	sess := mgr.NewSession(nil)
+	sess.SetIntent(p.intent)
+	r := &row{policy: p.name, standing: make(map[string]int), used: make(map[string]float64)}
+	placed := make(map[string]mcphybrid.Placement) // by id
+	for _, place := range sess.Placements() {
+		r.standing[place.Standing]++
+		r.all += mcphybrid.EstimateTokens([]*mcphybrid.BridgeTool{place.Tool}, nil)
+		placed[ids[place.Tool.Server()+"/"+place.Tool.OriginalName()]] = place
+	}
+	st := sess.Stats().Tokens
+	r.tokens = st.Inline + st.Meta + st.Sections
+	for _, q := range queries {
+		if len(q.Relevant) == 0 {
+			continue
+		}
+		r.requests++
+		atOnce := true
+		for _, id := range q.Relevant {
+			r.used[placed[id].Tool.Name()]++
+			atOnce = atOnce && placed[id].Standing == "inline"
+		}
+		if atOnce {
+			r.atOnce++
+		}
+	}
+	return r, nil
+}
+
+func readLines[T any](path string) (list []T, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	for line := range bytes.Lines(data) {
+		var one T
+		if err := json.Unmarshal(line, &one); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, len(list)+1, err)
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}

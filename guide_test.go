@@ -1,0 +1,164 @@
+package mcphybrid
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func rawTool(name, schema string) mcpserver.ServerTool {
+	t := echoTool(name, "Does "+name)
+	t.Tool = mcp.NewToolWithRawSchema(name, "Does "+name, json.RawMessage(schema))
+	return t
+}
+
+// SPEC A12: the guidance is by a tool that the session really has.
+func TestSpecA12ByARealTool(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: 3})
+	require.NoError(t, m.AddTools("a",
+		rawTool("all", `{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`),
+		rawTool("evil", `{"type":"object","properties":{"x":{"type":"string"},"do this":{}},"required":["x"]}`),
+		rawTool("issues", `{"type":"object","required":["repo","page"],"properties":{"state":{"type":"string"},"repo":{"type":"string"},`+
+			`"labels":{"type":"array"},"page":{"type":"integer"},"closed":{"type":"boolean"},"since":{"type":["string","null"]},"more":{"type":"object"}}}`)))
+	s := m.NewSession(nil)
+	want := "\nOptional parameters: leave out every one that the task gives you no value for. Never fill one in with an empty, default or made-up value." +
+		" For mcp_a__issues, when only the required ones are known:\n" +
+		`- WRONG: {"repo": "…", "page": 1, "state": "", "labels": [], "closed": false, "since": null}` + "\n" +
+		`- RIGHT: {"repo": "…", "page": 1}` + "\n\nThe tools:\n- mcp_a__all"
+	before := s.PromptSections(PromptFull)
+	assert.Contains(t, before, want)
+	restored, changed, err := m.RestoreSession(s.Save(), nil)
+	require.NoError(t, err)
+	assert.Empty(t, changed)
+	assert.Equal(t, before, restored.PromptSections(PromptFull))
+
+	// It does not change with what comes later, and does not come later.
+	require.NoError(t, m.SetRules([]Rule{{Name: "r", Patterns: []string{"issues"}, Action: RuleExclude}}))
+	assert.True(t, strings.HasPrefix(s.PromptSections(PromptFull), before))
+	other := m.NewSession(nil)
+	assert.Contains(t, other.PromptSections(PromptFull), plainExample.wrong)
+	plain := other.PromptSections(PromptFull)
+	require.NoError(t, m.SetRules(nil))
+	assert.True(t, strings.HasPrefix(other.PromptSections(PromptFull), plain))
+}
+
+// What is summarized is listed by name and one line, comes with its definition
+// once it is activated, and is as little as the budget wants.
+func TestSpecE1SummarizeLists(t *testing.T) {
+	rules := []Rule{{Name: "short", Patterns: []string{"mcp_a__tool_00[1-3]"}, Action: RuleSummarize}}
+	m, _ := newTestManager(t, &Options{Rules: rules, Servers: []ServerConfig{inProcess("a", 5)}})
+	s := m.NewSession(nil)
+	lines := "\n" + summaryHeading + "- mcp_a__tool_001: Does chore 1 for a\n- mcp_a__tool_002: Does chore 2 for a\n- mcp_a__tool_003: Does chore 3 for a\n"
+	before := s.PromptSections(PromptFull)
+	assert.Equal(t, 1, strings.Count(before, lines))
+	assert.True(t, strings.HasSuffix(before, lines))
+	assert.True(t, strings.HasSuffix(s.SearchSection(), lines))
+	assert.NotContains(t, s.InlineSection(), "tool_002")
+	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_004", SearchToolName}, toolNames(s.Tools()))
+
+	_, err := s.Call(t.Context(), SearchToolName, `{"query":"select:mcp_a__tool_002"}`)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_004", SearchToolName, "mcp_a__tool_002"}, toolNames(s.Tools()))
+	assert.Equal(t, before, s.PromptSections(PromptFull), "activation changes no section")
+	exported, err := s.Export(FormatMCP)
+	require.NoError(t, err)
+	assert.Len(t, exported, 4)
+	restored, _, err := m.RestoreSession(s.Save(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, before, restored.PromptSections(PromptFull))
+	assert.Equal(t, toolNames(s.Tools()), toolNames(restored.Tools()))
+	require.NoError(t, check(m, s, restored))
+
+	// A tool that is summarized later is listed at the end.
+	require.NoError(t, m.AddTools("b", echoTool("tool_009", "More")))
+	require.NoError(t, m.SetRules(append(rules, Rule{Name: "more", Patterns: []string{"tool_009"}, Action: RuleSummarize})))
+	after := s.PromptSections(PromptFull)
+	assert.True(t, strings.HasPrefix(after, before))
+	assert.Contains(t, after, "- mcp_b__tool_009: More\n")
+	require.NoError(t, check(m, s))
+}
+
+func TestListingBudget(t *testing.T) {
+	sections := func(budget int, rules ...Rule) string {
+		m, _ := newTestManager(t, &Options{MaxListingTokens: budget, Rules: rules, Servers: []ServerConfig{inProcess("a", 3), inProcess("b", 2)}})
+		s := m.NewSession(nil)
+		text := s.PromptSections(PromptFull)
+		restored, _, err := m.RestoreSession(s.Save(), nil)
+		require.NoError(t, err)
+		assert.Equal(t, text, restored.PromptSections(PromptFull))
+		_, lines, _ := strings.Cut(text, "The tools:\n")
+		return lines
+	}
+	full := sections(0)
+	assert.Equal(t, 5, strings.Count(full, ": Does chore"))
+	tokens := 5 * (quarterBytes{}).CountTokens("- mcp_a__tool_000: Does chore 0 for a\n")
+	assert.Equal(t, full, sections(tokens))
+	names := "- mcp_a__tool_000\n- mcp_a__tool_001\n- mcp_a__tool_002\n- mcp_b__tool_000\n- mcp_b__tool_001\n"
+	assert.Equal(t, names, sections(tokens-1))
+	assert.Equal(t, "- 3 tools of a\n- 2 tools of b\n", sections(5))
+
+	short := Rule{Name: "short", Patterns: []string{"tool_00[12]"}, Action: RuleSummarize}
+	text := sections(5, short)
+	assert.True(t, strings.HasPrefix(text, "- 1 tools of a\n- 1 tools of b\n\n## Additional"), text)
+	assert.True(t, strings.HasSuffix(text, summaryHeading+"- 2 tools of a\n- 1 tools of b\n"), text)
+
+	// What is added later has what is left.
+	m, _ := newTestManager(t, &Options{MaxListingTokens: tokens, Servers: []ServerConfig{inProcess("a", 3)}})
+	before := m.PromptSections(PromptFull)
+	require.NoError(t, m.AddTools("b", echoTool("x", strings.Repeat("long ", 40))))
+	assert.Equal(t, before+"- mcp_b__x\n", m.PromptSections(PromptFull))
+}
+
+func TestSummaryOfServers(t *testing.T) {
+	o := searchOffer{{"github", 87, "issue, pull, branch"}, {"jira", 3, ""}, {"x", 1, "y"}}
+	words := func(s string) int { return len(strings.Fields(s)) }
+	assert.Equal(t, "91 more tools are available from these MCP servers: github (87: issue, pull, branch), jira (3), x (1: y).\n", o.summary(100, words))
+	assert.Equal(t, "91 more tools are available from these MCP servers: github (87), jira (3), x (1).\n", o.summary(15, words))
+	assert.Equal(t, "91 more tools are available from these MCP servers: github (87), 2 more servers.\n", o.summary(14, words))
+	assert.Equal(t, "91 more tools are available from these MCP servers: 3 more servers.\n", o.summary(1, words))
+	assert.Empty(t, searchOffer{}.summary(100, words))
+	for budget := range 30 {
+		assert.LessOrEqual(t, words(o.summary(budget, words)), max(budget, 12))
+	}
+}
+
+func TestSubject(t *testing.T) {
+	of := func(server string, names ...string) string {
+		s := subject{server: server}
+		for _, n := range names {
+			s.add(n)
+		}
+		return s.String()
+	}
+	assert.Equal(t, "issue, comment, pull", of("github", "create_issue", "listIssues", "github-add-comment", "issue_comments", "pull_request", "push"))
+	assert.Equal(t, "", of("x", "get_data", "Ünï", "a_b_c", ""))
+	assert.Equal(t, []string{"create", "pull", "request"}, wordsOf("createPullRequest"))
+	assert.Equal(t, []string{"get", "http", "log", "x"}, wordsOf("get-HTTPLog2_x"))
+	assert.Equal(t, []string{"ab", "cd"}, wordsOf("ab日本CD"))
+	for i := range 3 {
+		assert.Equal(t, "alpha, beta, gamma", of("s", "alpha", "beta", "gamma", "delta"), fmt.Sprint(i))
+	}
+}
+
+func FuzzSubjectAndExample(f *testing.F) {
+	f.Add("createPullRequest", `{"properties":{"a":{"type":"string"},"b":{}},"required":["a"]}`)
+	f.Fuzz(func(t *testing.T, name, schema string) {
+		s := subject{server: name[:len(name)/2]}
+		s.add(name)
+		for _, r := range s.String() {
+			if r != ',' && r != ' ' && (r < 'a' || r > 'z') {
+				t.Errorf("%q has %q", s.String(), r)
+			}
+		}
+		e, ok := exampleOf(&BridgeTool{def: &definition{input: json.RawMessage(schema)}})
+		if strings.ContainsAny(e.wrong+e.right, "\n\r") || ok == (e.right == "") {
+			t.Errorf("%q %q", e.wrong, e.right)
+		}
+	})
+}

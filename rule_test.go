@@ -1,0 +1,287 @@
+package mcphybrid
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// placements returns how the tools stand, by their own names: "inline ci build".
+func placements(s *Session) map[string]string {
+	list := make(map[string]string)
+	for _, p := range s.Placements() {
+		list[p.Tool.def.name] = strings.TrimSpace(p.Standing + " " + p.Rule)
+	}
+	return list
+}
+
+func TestSpecE1Rules(t *testing.T) {
+	tools := []string{"tasks_list", "tasks_create", "build_go", "build_js", "deploy"}
+	hide := Rule{Name: "hide", Patterns: []string{"build_*"}, Action: RuleExclude, Priority: 10}
+	show := Rule{Name: "show", Intent: "run_build", Patterns: []string{"build_*"}, Action: RuleInclude, Priority: 20}
+	tasks := Rule{Name: "tasks", Intent: "task*", Patterns: []string{"tasks_*"}, Action: RuleInclude}
+	ship := Rule{Name: "ship", Intent: "task*", Patterns: []string{"mcp_x__deploy"}, Action: RuleInclude}
+	short := Rule{Name: "short", Intent: "*", Patterns: []string{"*_create", "tasks_l?st"}, Action: RuleSummarize}
+	tests := []struct {
+		name   string
+		intent string
+		pins   []string
+		rules  []Rule
+		want   string // by tool
+	}{
+		{"no rules", "", nil, nil, "inline inline inline inline inline"},
+		{"an exclusion", "", nil, []Rule{hide}, "inline inline hidden-hide hidden-hide inline"},
+		{"of another intent", "walk", nil, []Rule{show}, "inline inline inline inline inline"},
+		{"without an intent", "", nil, []Rule{show}, "inline inline inline inline inline"},
+		{"a whitelist", "run_build", nil, []Rule{show}, "hidden hidden inline inline hidden"},
+		{"exclusion wins over a higher inclusion", "run_build", nil, []Rule{hide, show}, "hidden hidden hidden-hide hidden-hide hidden"},
+		{"inclusions add up", "tasks", nil, []Rule{tasks, ship}, "inline inline hidden hidden inline"},
+		{"a pin is not lost to a whitelist", "tasks", []string{"*go"}, []Rule{tasks}, "inline inline inline hidden hidden"},
+		{"but to an exclusion", "", []string{"*go"}, []Rule{hide}, "inline inline hidden-hide hidden-hide inline"},
+		{"summaries", "", nil, []Rule{short}, "summarized-short summarized-short inline inline inline"},
+		{"not of a pin", "", []string{"*_create"}, []Rule{short}, "summarized-short inline inline inline inline"},
+		{"a summary is no whitelist, and is in one", "run_build", nil, []Rule{short, show}, "summarized-short summarized-short inline inline hidden"},
+		{"the first of equal priority decides", "tasks", nil, []Rule{short, tasks}, "summarized-short summarized-short hidden hidden hidden"},
+		{"the first of equal priority decides, the other way", "tasks", nil, []Rule{tasks, short}, "inline inline hidden hidden hidden"},
+		{"an inclusion of what is not there", "walk", nil, []Rule{{Name: "none", Intent: "walk", Patterns: []string{"nope"}, Action: RuleInclude}}, "hidden hidden hidden hidden hidden"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m, _ := newTestManager(t, &Options{Pins: test.pins, Rules: test.rules})
+			for _, name := range tools {
+				require.NoError(t, m.AddTools("x", echoTool(name, "Does "+name)))
+			}
+			reg := NewRegistry()
+			s := m.NewSession(&SessionOptions{Registry: reg})
+			s.SetIntent(test.intent)
+			got := placements(s)
+			for i, want := range strings.Fields(test.want) {
+				name := tools[i]
+				assert.Equal(t, strings.ReplaceAll(want, "-", " "), got[name], name)
+				_, err := s.Call(t.Context(), "mcp_x__"+name, nil)
+				if strings.HasPrefix(want, "hidden") {
+					assert.ErrorIs(t, err, ErrNotPermitted, name)
+					assert.NotContains(t, s.PromptSections(PromptFull), name)
+					for _, h := range s.Search(name, 20) {
+						assert.NotEqual(t, name, h.Tool.def.name)
+					}
+				} else {
+					assert.NoError(t, err, name)
+				}
+			}
+			require.NoError(t, check(m, s))
+			require.NoError(t, checkRegistry(s, reg))
+		})
+	}
+}
+
+func TestRuleErrors(t *testing.T) {
+	ok := Rule{Name: "ok", Patterns: []string{"x"}, Action: RuleExclude}
+	m, _ := newTestManager(t, &Options{Rules: []Rule{ok}})
+	require.NoError(t, m.AddTools("a", echoTool("x", ""), echoTool("y", "")))
+	for _, test := range []struct {
+		rule Rule
+		want string
+	}{
+		{Rule{Patterns: []string{"y"}, Action: RuleExclude}, `mcphybrid: rules: rule 1 "": the name is missing`},
+		{Rule{Name: "r", Action: RuleExclude}, `mcphybrid: rules: rule 1 "r": there are no patterns`},
+		{Rule{Name: "r", Patterns: []string{"y", ""}, Action: RuleExclude}, `mcphybrid: rules: rule 1 "r": pattern 1 is empty`},
+		{Rule{Name: "r", Patterns: []string{"[y"}, Action: RuleExclude}, `mcphybrid: rules: rule 1 "r": pattern 0: "[y" is malformed`},
+		{Rule{Name: "r", Intent: `\`, Patterns: []string{"y"}, Action: RuleExclude}, `mcphybrid: rules: rule 1 "r": the intent: "\\" is malformed`},
+		{Rule{Name: "r", Patterns: []string{"y"}}, `mcphybrid: rules: rule 1 "r": the action is missing: it must be "include", "exclude" or "summarize"`},
+		{Rule{Name: "r", Patterns: []string{"y"}, Action: "hide"}, `mcphybrid: rules: rule 1 "r": the action is "hide", must be "include", "exclude" or "summarize"`},
+	} {
+		assert.EqualError(t, m.SetRules([]Rule{ok, test.rule}), test.want)
+	}
+	assert.ErrorContains(t, m.SetRules(make([]Rule, maxRules+1)), "there are 10001 rules, more than the limit of 10000")
+	assert.Equal(t, map[string]string{"x": "hidden ok", "y": "inline"}, placements(m.session), "the rules before stay in force")
+	assert.PanicsWithValue(t, `mcphybrid: Options.Rules: rule 0 "": the name is missing`, func() { NewManager(&Options{Rules: []Rule{{}}}) })
+}
+
+// What a rule set finds at once is what its patterns match one by one.
+func TestRuleMatches(t *testing.T) {
+	parts := []string{"a", "b", "ab", "*", "*", "?", "/", "_", "[ab]", `\*`}
+	for seed := range uint64(3000) {
+		rnd := rand.New(rand.NewPCG(seed, 7))
+		word := func(n int, of []string) (w string) {
+			for range rnd.IntN(n) {
+				w += of[rnd.IntN(len(of))]
+			}
+			return w
+		}
+		rules := make([]Rule, 1+rnd.IntN(5))
+		for i := range rules {
+			rules[i] = Rule{Name: fmt.Sprint(i), Priority: rnd.IntN(3), Patterns: []string{"x" + word(4, parts), word(5, parts) + "*"}, Action: RuleExclude}
+		}
+		set, err := newRuleSet(rules)
+		require.NoError(t, err)
+		for range 20 {
+			name := word(7, []string{"a", "b", "x", "*", "/", "_"})
+			var want []uint16
+			for i, r := range set.rules {
+				if slices.ContainsFunc(r.Patterns, func(p string) bool {
+					ok, _ := path.Match(p, name)
+					before, star := strings.CutSuffix(p, "*")
+					return ok || star && strings.HasPrefix(name, before)
+				}) {
+					want = append(want, uint16(i))
+				}
+			}
+			require.Equal(t, want, set.matches(name), "seed %d, %q against %+v", seed, name, set.rules)
+		}
+	}
+}
+
+// Rules may be loaded while sessions select: each sees one set or the other.
+func TestSpecE6RulesWhileSessionsSelect(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: 5, Servers: []ServerConfig{inProcess("a", 30)}})
+	even := []Rule{{Name: "even", Patterns: []string{"tool_??[02468]"}, Action: RuleInclude}}
+	odd := []Rule{{Name: "odd", Intent: "x", Patterns: []string{"tool_??[13579]"}, Action: RuleInclude}, {Name: "even", Intent: "y", Patterns: []string{"tool_??[02468]"}, Action: RuleInclude}}
+	require.NoError(t, m.SetRules(even))
+	var wg sync.WaitGroup
+	counts := make([]int, 8)
+	for g := range counts {
+		wg.Go(func() {
+			s := m.NewSession(nil)
+			s.SetIntent([]string{"x", "y"}[g%2])
+			for i := range 300 {
+				seen := 0
+				for _, p := range s.Placements() {
+					if p.Standing != "hidden" {
+						seen++
+					}
+				}
+				if seen != 15 {
+					t.Errorf("a session of intent %d sees %d tools", g%2, seen)
+				}
+				if i%10 == 0 {
+					_, _ = s.Call(t.Context(), SearchToolName, `{"query":"chore"}`)
+				}
+				counts[g]++
+			}
+			assert.NoError(t, check(m, s))
+		})
+	}
+	for i := range 200 {
+		assert.NoError(t, m.SetRules([][]Rule{even, odd}[i%2]))
+	}
+	wg.Wait()
+	for _, n := range counts {
+		assert.Equal(t, 300, n)
+	}
+}
+
+// Adding a rule that is for another intent, or that takes nothing away that is
+// there, changes nothing; and what is excluded is so whatever else is said.
+func TestSpecE1Properties(t *testing.T) {
+	for seed := range uint64(400) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		var tools []*BridgeTool
+		for i := range 1 + rnd.IntN(40) {
+			tools = append(tools, namedTool(fmt.Sprintf("%c%c_%d", 'a'+rnd.IntN(3), 'a'+rnd.IntN(3), i)))
+		}
+		pattern := func() string { return string(rune('a'+rnd.IntN(4))) + "*" }
+		var rules []Rule
+		for i := range rnd.IntN(6) {
+			rules = append(rules, Rule{
+				Name: fmt.Sprint(i), Intent: []string{"", "*", "i", "o*"}[rnd.IntN(4)], Priority: rnd.IntN(3),
+				Patterns: []string{pattern()}, Action: []RuleAction{RuleInclude, RuleExclude, RuleSummarize}[rnd.IntN(3)],
+			})
+		}
+		opts := Options{Rules: rules, MaxInline: rnd.IntN(30) - 1, Pins: []string{pattern()}}
+		verdicts := func(o Options) ([][]verdict, []Placement) {
+			p := policyOf(o)
+			c := judgedAs(p, tools, "i")
+			var list []Placement
+			for i, t := range tools {
+				list = append(list, p.placement(t, c.verdicts[0][i]))
+			}
+			return c.verdicts, list
+		}
+		_, before := verdicts(opts)
+		again, _ := verdicts(opts)
+		more := opts
+		unrelated := []Rule{
+			{Name: "other", Intent: "other", Patterns: []string{"*"}, Action: []RuleAction{RuleInclude, RuleExclude, RuleSummarize}[rnd.IntN(3)], Priority: 9},
+			{Name: "nothing", Patterns: []string{"zz*"}, Action: []RuleAction{RuleExclude, RuleSummarize}[rnd.IntN(2)], Priority: 9},
+		}[rnd.IntN(2)]
+		more.Rules = slices.Insert(slices.Clone(rules), rnd.IntN(len(rules)+1), unrelated)
+		_, after := verdicts(more)
+		require.Equal(t, before, after, "seed %d", seed)
+		require.Len(t, again[0], len(tools))
+		for i, tool := range tools {
+			excluded := slices.ContainsFunc(rules, func(r Rule) bool {
+				return r.Action == RuleExclude && r.Intent != "o*" && strings.HasPrefix(tool.name, r.Patterns[0][:1])
+			})
+			pinned := strings.HasPrefix(tool.name, opts.Pins[0][:1])
+			switch {
+			case excluded:
+				require.Equal(t, "hidden", before[i].Standing, "seed %d, %s", seed, tool.name)
+			case pinned:
+				require.Equal(t, "inline", before[i].Standing, "seed %d, %s", seed, tool.name)
+			}
+		}
+	}
+}
+
+// TestSpecE1Speed prints how long it takes to select for a session.
+func TestSpecE1Speed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: a measurement")
+	}
+	m, rules := largeCatalog(t, 10_000, 500)
+	begun := time.Now()
+	require.NoError(t, m.SetRules(rules))
+	t.Logf("loading %d rules over %d tools: %v", len(rules), len(m.cur.Load().tools), time.Since(begun))
+	s := m.NewSession(nil)
+	least := time.Hour
+	for i := range 20 {
+		s.SetIntent(fmt.Sprintf("intent_%d", i))
+		begun = time.Now()
+		s.view()
+		least = min(least, time.Since(begun))
+	}
+	begun = time.Now()
+	const views = 10_000
+	for range views {
+		s.view()
+	}
+	again := time.Since(begun) / views
+	t.Logf("selecting for a new intent: %v; when nothing changed: %v", least, again)
+	assert.Less(t, least, 50*time.Millisecond, "the bar is 5 ms on a quiet machine")
+	assert.Less(t, again, time.Millisecond, "the bar is 50 µs on a quiet machine")
+}
+
+// largeCatalog returns a Manager with n tools, and rules for them.
+func largeCatalog(t testing.TB, n, rules int) (*Manager, []Rule) {
+	m := NewManager(nil)
+	t.Cleanup(func() { assert.NoError(t, m.Close()) })
+	verbs := []string{"get", "list", "create", "delete", "update"}
+	for s := range n / 100 {
+		var tools []mcpserver.ServerTool
+		for i := range 100 {
+			tools = append(tools, echoTool(fmt.Sprintf("%s_thing_%d", verbs[i%5], i), "Does a thing"))
+		}
+		require.NoError(t, m.AddTools(fmt.Sprintf("server%d", s), tools...))
+	}
+	var list []Rule
+	for i := range rules {
+		list = append(list, Rule{
+			Name: fmt.Sprint("rule ", i), Intent: []string{"*", fmt.Sprintf("intent_%d", i%50)}[i%2], Priority: i % 7,
+			Patterns: []string{[]string{
+				fmt.Sprintf("mcp_server%d__*", i%100), fmt.Sprintf("delete_thing_%d", i), fmt.Sprintf("*_thing_%d", i), fmt.Sprintf("mcp_server%d__get_*_%d", i%100, i%10),
+			}[i%4]},
+			Action: []RuleAction{RuleInclude, RuleExclude, RuleSummarize, RuleExclude, RuleInclude}[i%5],
+		})
+	}
+	return m, list
+}

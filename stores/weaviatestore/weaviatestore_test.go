@@ -1,0 +1,282 @@
+package weaviatestore
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/storetest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/weaviate/weaviate/entities/models"
+)
+
+// newClass returns a class that nobody else has and that is deleted after the
+// test.
+func newClass(t testing.TB) *Options {
+	t.Helper()
+	name := fmt.Sprintf("McphybridTest%d", rand.Uint64())
+	t.Cleanup(func() {
+		client, err := dial(addr(t), time.Minute)
+		require.NoError(t, err)
+		assert.NoError(t, client.Schema().ClassDeleter().WithClassName(name).Do(context.Background()))
+	})
+	return &Options{Class: name}
+}
+
+// open returns a store over a client of its own.
+func open(t testing.TB, opts *Options) *Store {
+	t.Helper()
+	client, err := dial(addr(t), time.Minute)
+	require.NoError(t, err)
+	return New(client, opts)
+}
+
+func tool(id string, vector ...float32) mcphybrid.StoredTool {
+	return mcphybrid.StoredTool{ID: id, Sum: "sum of " + id, Server: "s", Text: "text of " + id, Vector: vector}
+}
+
+func search(t *testing.T, s *Store, scope string, q mcphybrid.StoreQuery) (ids []string) {
+	t.Helper()
+	found, err := s.Search(t.Context(), scope, q)
+	require.NoError(t, err)
+	for _, m := range found {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// The server is a real one, of the version that is said to be tested.
+func TestServer(t *testing.T) {
+	client, err := dial(addr(t), time.Minute)
+	require.NoError(t, err)
+	meta, err := client.Misc().MetaGetter().Do(t.Context())
+	require.NoError(t, err)
+	t.Logf("the server at %s says that it is Weaviate %s", addr(t), meta.Version)
+	if own == nil {
+		t.Skipf("it is the one that %s names", addrVariable)
+	}
+	assert.Equal(t, serverVersion, meta.Version)
+	_, err = net.DialTimeout("tcp", "192.0.2.1:80", time.Second)
+	assert.ErrorContains(t, err, "unreachable", "no way out of the namespace, and none in")
+}
+
+func TestStore(t *testing.T) {
+	opts := newClass(t)
+	storetest.Run(t, storetest.Subject{
+		Open: func(t *testing.T) mcphybrid.VectorStore { return open(t, opts) },
+		Broken: func(t *testing.T) mcphybrid.VectorStore {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			require.NoError(t, l.Close())
+			client, err := dial(l.Addr().String(), time.Minute)
+			require.NoError(t, err)
+			return New(client, opts)
+		},
+		Slow: func(t *testing.T) mcphybrid.VectorStore {
+			l := newLine(t)
+			s := l.store(t, opts)
+			l.hush()
+			return s
+		},
+	})
+	client, err := dial(addr(t), time.Minute)
+	require.NoError(t, err)
+	tenants, err := client.Schema().TenantsGetter().WithClassName(opts.Class).Do(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, tenants, "dropped scopes leave nothing")
+}
+
+// Of many equal tools the first by ID are found, though the engine returns any.
+func TestTiesBeyondTheLimit(t *testing.T) {
+	s := open(t, newClass(t))
+	tools := []mcphybrid.StoredTool{tool("zz", 1, 0)}
+	tools[0].Text = "text text"
+	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(500) {
+		u := tool(fmt.Sprintf("t%03d", i), 1, 1)
+		u.Text = "text"
+		tools = append(tools, u)
+	}
+	require.NoError(t, s.Upsert(t.Context(), "u", tools))
+	for _, q := range []mcphybrid.StoreQuery{
+		{Vector: []float32{1, 0}}, {Words: "text"}, {Words: "text", Vector: []float32{1, 0}, Alpha: 0.5}, {Words: "text", Servers: []string{"s"}},
+	} {
+		q.Limit, q.Candidates = 3, 3
+		assert.Equal(t, []string{"zz", "t000", "t001"}, search(t, s, "u", q), "%+v", q)
+	}
+}
+
+// What is in the class is what the package comment says.
+func TestObjects(t *testing.T) {
+	opts := newClass(t)
+	s := open(t, opts)
+	require.NoError(t, s.Upsert(t.Context(), "system", []mcphybrid.StoredTool{tool("a", 3, 4)}))
+	require.NoError(t, s.Upsert(t.Context(), "Ünï", []mcphybrid.StoredTool{{ID: "b", Sum: "1", Server: "s", Text: "bad \xff"}}))
+	tenants, err := s.client.Schema().TenantsGetter().WithClassName(opts.Class).Do(t.Context())
+	require.NoError(t, err)
+	var names []string
+	for _, tenant := range tenants {
+		names = append(names, tenant.Name)
+	}
+	hashed := "216999f2898ef2f6f5514c9966e633a6224e147925670b4a0461ac6036b37df4"
+	assert.ElementsMatch(t, []string{"system", hashed}, names)
+
+	get := func(tenant, tool string) *models.Object {
+		t.Helper()
+		list, err := s.client.Data().ObjectsGetter().WithClassName(opts.Class).WithTenant(tenant).WithID(objectID(tool)).WithVector().Do(t.Context())
+		require.NoError(t, err)
+		return list[0]
+	}
+	o := get("system", "a")
+	assert.InDeltaSlice(t, []float32{0.6, 0.8}, []float32(o.Vector), 1e-6)
+	assert.Equal(t, map[string]any{
+		"tool_name": "a", "origin": "s", "origin_sha256": "043a718774c572bd8a25adbeb1bfcd5c0256ae11cecf9f9c3f925d0e52beaf89",
+		"text": "text of a", "sum": "sum of a", "scope": "system", "dimensions": 2.0,
+	}, o.Properties)
+	o = get(hashed, "b")
+	assert.Empty(t, o.Vector)
+	assert.Equal(t, "bad \uFFFD", o.Properties.(map[string]any)["text"])
+	assert.Equal(t, "Ünï", o.Properties.(map[string]any)["scope"])
+
+	// Objects of others in a tenant are passed over.
+	foreign := &models.Object{Class: opts.Class, Tenant: "system", ID: "00000000-0000-4000-8000-000000000001", Vector: []float32{0.6, 0.8},
+		Properties: map[string]any{"tool_name": "a", "text": "text of a", "sum": "foreign"}}
+	answers, err := s.client.Batch().ObjectsBatcher().WithObjects(foreign).Do(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, refused(&answers[0]))
+	assert.Equal(t, []string{"a"}, search(t, s, "system", mcphybrid.StoreQuery{Words: "text", Vector: []float32{3, 4}, Limit: 5, Alpha: 0.5}))
+	sums, err := s.Sums(t.Context(), "system")
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"a": "sum of a"}, sums)
+}
+
+// After any history of changes, the store answers as one in memory would, if
+// ever so many tools are equal.
+func TestHistories(t *testing.T) {
+	opts := newClass(t)
+	for seed := range uint64(6) {
+		scope := fmt.Sprint("u", seed)
+		random := rand.New(rand.NewPCG(seed, 0))
+		s := open(t, opts)
+		var memory mcphybrid.MemoryStore
+		for range 15 {
+			var tools []mcphybrid.StoredTool
+			for range 1 + random.IntN(20) {
+				u := tool(fmt.Sprint("t", random.IntN(60)))
+				u.Server, u.Sum, u.Vector = fmt.Sprint("s", random.IntN(3)), fmt.Sprint(random.Uint64()), nil
+				if random.IntN(6) > 0 {
+					u.Vector = []float32{1, float32(random.IntN(4)), float32(random.IntN(3))}
+				}
+				tools = append(tools, u)
+			}
+			var gone []string
+			for range random.IntN(15) {
+				gone = append(gone, fmt.Sprint("t", random.IntN(60)))
+			}
+			q := mcphybrid.StoreQuery{
+				Vector: []float32{1, float32(random.IntN(4)), 0}, Limit: 1 + random.IntN(12), Candidates: 1 + random.IntN(6), Least: float64(random.IntN(2)) * 0.6,
+			}
+			if random.IntN(2) == 0 {
+				q.Servers = []string{fmt.Sprint("s", random.IntN(4)), "no\xff"}
+			}
+			var all [2][]mcphybrid.StoreMatch
+			var sums [2]map[string]string
+			for i, store := range []mcphybrid.VectorStore{s, &memory} {
+				require.NoError(t, store.Upsert(t.Context(), scope, tools))
+				require.NoError(t, store.Delete(t.Context(), scope, gone))
+				var err error
+				all[i], err = store.Search(t.Context(), scope, q)
+				require.NoError(t, err)
+				sums[i], err = store.Sums(t.Context(), scope)
+				require.NoError(t, err)
+			}
+			require.Equal(t, sums[1], sums[0], "seed %d", seed)
+			require.Equal(t, len(all[1]), len(all[0]), "seed %d, query %+v", seed, q)
+			for i, m := range all[1] {
+				got := all[0][i]
+				require.Equal(t, m.ID+" "+m.Server, got.ID+" "+got.Server, "seed %d, query %+v:\n got %v\nwant %v", seed, q, all[0], all[1])
+				require.InDelta(t, m.Similarity, got.Similarity, 1e-6)
+				require.Equal(t, got.Similarity, got.Score)
+			}
+		}
+	}
+}
+
+// Why the store does not ask for Weaviate's own fusion: relativeScoreFusion
+// makes 0 of the last of each side, however alike it is, and tells no cosine.
+func TestRelativeScores(t *testing.T) {
+	s := open(t, newClass(t))
+	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("best", 1, 0), tool("good", 1, 0.1)}))
+	get := s.get("u", []string{fieldTool}, "id", "score").WithHybrid(s.client.GraphQL().HybridArgumentBuilder().
+		WithQuery("nothing like it").WithVector([]float32{1, 0}).WithAlpha(0.6).WithFusionType("relativeScoreFusion"))
+	r, err := s.client.GraphQL().Raw().WithQuery(get.Build()).Do(t.Context())
+	require.NoError(t, err)
+	rows, err := rowsOf(&models.GraphQLResponse{Data: map[string]models.JSONObject{"x": r.Data["Get"]}}, s.opts.Class)
+	require.NoError(t, err)
+	native, err := matches(rows["x"], byWords) // a score
+	require.NoError(t, err)
+	t.Logf("Weaviate's own scores: %+v", native)
+	require.Len(t, native, 2)
+	assert.Zero(t, native[1].Words, "a similarity of 0.995")
+
+	found, err := s.Search(t.Context(), "u", mcphybrid.StoreQuery{Words: "nothing like it", Vector: []float32{1, 0}, Alpha: 0.6, Limit: 2})
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	assert.InDelta(t, 0.6*0.995, found[1].Score, 1e-3)
+}
+
+// Requests stay small, answers may be large and come in pages.
+func TestBatches(t *testing.T) {
+	s := open(t, newClass(t))
+	var tools []mcphybrid.StoredTool
+	for i := range 2500 {
+		u := tool(fmt.Sprintf("t%04d", i), 1, float32(i))
+		if i%5 == 0 {
+			u.Text = fmt.Sprintf("%020000d", i)
+		}
+		tools = append(tools, u)
+	}
+	tools[7].Text += fmt.Sprintf("%05000000d", 7) // more than a request's for itself
+	require.NoError(t, s.Upsert(t.Context(), "u", tools))
+	sums, err := s.Sums(t.Context(), "u")
+	require.NoError(t, err)
+	assert.Len(t, sums, 2500)
+	assert.Equal(t, "sum of t2499", sums["t2499"])
+	assert.Len(t, search(t, s, "u", mcphybrid.StoreQuery{Vector: []float32{1, 1}, Words: "text", Limit: 3000, Candidates: 1 << 40, Alpha: 0.5}), 2500)
+	assert.Len(t, search(t, s, "u", mcphybrid.StoreQuery{Words: "text", Limit: 3000}), 2000)
+}
+
+// The vectors of a scope keep their length until it is dropped, also when no
+// tool is left to tell it.
+func TestDimensionsStay(t *testing.T) {
+	opts := newClass(t)
+	s := open(t, opts)
+	bare := mcphybrid.StoredTool{ID: "bare", Sum: "1", Server: "s"}
+	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{bare, tool("a", 1, 0)}))
+	err := s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("b", 1, 0, 0)})
+	assert.ErrorIs(t, err, mcphybrid.ErrDimensions)
+	assert.EqualError(t, err, `weaviatestore: scope "u": storing: the vector has the wrong number of dimensions: 3, not 2`)
+	require.NoError(t, s.Delete(t.Context(), "u", []string{"a"}))
+	assert.ErrorIs(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("b", 1, 0, 0)}), mcphybrid.ErrDimensions)
+	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("b", 0, 1)}))
+	require.NoError(t, s.Upsert(t.Context(), "other", []mcphybrid.StoredTool{tool("b", 1, 0, 0)}), "each scope has its own")
+	require.NoError(t, s.Drop(t.Context(), "u"))
+	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("b", 1, 0, 0)}))
+	assert.Equal(t, []string{"b"}, search(t, s, "u", mcphybrid.StoreQuery{Vector: []float32{1, 0, 0}, Limit: 5}))
+}
+
+// A similarity that is the least itself counts, though the engine tells 1 less
+// it, as a float32.
+func TestLeastItself(t *testing.T) {
+	s := open(t, newClass(t))
+	for i, sides := range [][3]float32{{3, 4, 5}, {7, 24, 25}, {5, 12, 13}, {8, 15, 17}, {9, 40, 41}, {11, 60, 61}, {13, 84, 85}, {1, 0, 1}} {
+		scope, least := fmt.Sprint("u", i), float64(sides[0])/float64(sides[2])
+		require.NoError(t, s.Upsert(t.Context(), scope, []mcphybrid.StoredTool{tool("a", sides[0], sides[1])}))
+		assert.Equal(t, []string{"a"}, search(t, s, scope, mcphybrid.StoreQuery{Vector: []float32{1, 0}, Limit: 1, Least: least}), "%v", least)
+		assert.Empty(t, search(t, s, scope, mcphybrid.StoreQuery{Vector: []float32{1, 0}, Limit: 1, Least: least + 1e-6}), "%v", least)
+	}
+}

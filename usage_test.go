@@ -1,0 +1,150 @@
+package mcphybrid
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The most used are inline, by the record of the runs before, until Reorder.
+func TestMostUsedAreInline(t *testing.T) {
+	store := FileStore(filepath.Join(t.TempDir(), "usage.json"))
+	run := func(opts UsageOptions, f func(*Manager)) []string {
+		opts.Store = store
+		m, _ := newTestManager(t, &Options{MaxInline: 2, Pins: []string{"*_005"}, Usage: &opts, Servers: []ServerConfig{inProcess("a", 6)}})
+		inline := toolNames(m.InlineTools())
+		if f != nil {
+			f(m)
+		}
+		require.NoError(t, m.Close())
+		return inline
+	}
+	call := func(m *Manager, name string, times int) {
+		for range times {
+			_, err := m.Call(t.Context(), name, nil)
+			require.NoError(t, err)
+		}
+	}
+	first := run(UsageOptions{}, func(m *Manager) {
+		before, _ := sentBytes(m.session)
+		call(m, "mcp_a__tool_003", 3)
+		call(m, "mcp_a__tool_002", 2)
+		_, err := m.Call(t.Context(), "mcp_a__tool_001", `{"text":7}`)
+		require.Error(t, err, "which is no use of it")
+		assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_005"}, toolNames(m.InlineTools()), "nothing moves by itself")
+		after, _ := sentBytes(m.session)
+		assert.Equal(t, before, after)
+		require.NoError(t, m.Reorder())
+		assert.Equal(t, []string{"mcp_a__tool_003", "mcp_a__tool_005"}, toolNames(m.InlineTools()))
+		assert.Equal(t, "it is the 1. of the most used", m.Placements()[3].Reason)
+		now := m.cur.Load()
+		require.NoError(t, m.Reorder())
+		assert.Same(t, now, m.cur.Load(), "nothing has changed")
+	})
+	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_005"}, first)
+	assert.Equal(t, []string{"mcp_a__tool_003", "mcp_a__tool_005"}, run(UsageOptions{}, nil))
+	assert.Equal(t, []string{"mcp_a__tool_004", "mcp_a__tool_005"}, run(UsageOptions{Counts: map[string]float64{"mcp_a__tool_004": 3.5, "mcp_a__tool_001": -1}}, nil))
+}
+
+func TestUsageDecays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newUsageRecord(&UsageOptions{HalfLife: time.Hour})
+		for range 4 {
+			r.note("often", time.Now())
+		}
+		time.Sleep(time.Hour)
+		r.note("b", time.Now())
+		r.note("a", time.Now())
+		assert.Equal(t, map[string]int{"often": 1, "a": 2, "b": 3}, r.order(time.Now()))
+		assert.InDelta(t, 2, r.after(r.uses["often"], time.Now()), 1e-9)
+		time.Sleep(2 * time.Hour)
+		r.note("a", time.Now())
+		assert.Equal(t, map[string]int{"a": 1, "often": 2, "b": 3}, r.order(time.Now()), "1.25, 0.5, 0.25")
+	})
+}
+
+func TestUsageRecordIsKept(t *testing.T) {
+	broken := map[string]string{
+		"{": "unexpected end", `{"version":2}`: "it is of version 2, not 1",
+		`{"version":1,"tools":{"x":{"count":-1,"at":"2026-01-01T00:00:00Z"}}}`: `tool "x" was used -1 times`,
+	}
+	for data, want := range broken {
+		_, err := readUsage([]byte(data))
+		assert.ErrorContains(t, err, want)
+	}
+	store := &memoryStore{err: errors.New("the disk is full")}
+	r := newUsageRecord(&UsageOptions{Store: store})
+	assert.ErrorContains(t, r.load(), "the disk is full")
+	r.note("x", time.Now())
+	assert.NoError(t, r.save(time.Now()), "what could not be read is not written over")
+	assert.Nil(t, store.data)
+	store.err = nil
+	require.NoError(t, r.load())
+	for i := range maxUsed + 5 {
+		r.note(fmt.Sprint("tool", i), time.Now())
+	}
+	require.NoError(t, r.save(time.Now()))
+	var stored storedUsage
+	require.NoError(t, json.Unmarshal(store.data, &stored))
+	assert.Len(t, stored.Tools, maxUsed)
+
+	again := newUsageRecord(&UsageOptions{Store: store})
+	require.NoError(t, again.load())
+	assert.Len(t, again.order(time.Now()), maxUsed)
+	assert.Panics(t, func() { newUsageRecord(&UsageOptions{HalfLife: -1}) })
+}
+
+type memoryStore struct {
+	data []byte
+	err  error
+}
+
+func (s *memoryStore) Load() ([]byte, error) { return s.data, s.err }
+func (s *memoryStore) Save(data []byte) error {
+	s.data = data
+	return s.err
+}
+
+func TestUsageIsCountedByMany(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Usage: &UsageOptions{Store: new(memoryStore)}, Servers: []ServerConfig{inProcess("a", 3)}})
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for range 50 {
+				_, err := m.Call(t.Context(), fmt.Sprintf("mcp_a__tool_%03d", g%3), nil)
+				assert.NoError(t, err)
+			}
+			assert.NoError(t, m.Reorder())
+		})
+	}
+	wg.Wait()
+	total := 0.0
+	for _, u := range m.uses.uses {
+		total += m.uses.after(u, time.Now())
+	}
+	assert.InDelta(t, 400, math.Round(total), 1)
+}
+
+func FuzzReadUsage(f *testing.F) {
+	f.Add([]byte(`{"version":1,"tools":{"x":{"count":1.5,"at":"2026-01-01T00:00:00Z"}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		uses, err := readUsage(data)
+		if err != nil && uses != nil {
+			t.Error("an error, and uses")
+		}
+		for name, u := range uses {
+			if !(u.Count > 0) {
+				t.Errorf("%q was used %v times", name, u.Count)
+			}
+		}
+	})
+}
