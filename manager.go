@@ -32,6 +32,7 @@ type Manager struct {
 	uses    *usageRecord // nil without [Options.Usage]
 
 	semantic *semantic // nil without [Options.Semantic]
+	skills   skillShelf
 
 	enrichment *enrichment // nil without [Options.Enricher]
 
@@ -89,6 +90,12 @@ func NewManager(opts *Options) *Manager {
 	m.life, m.end = context.WithCancel(context.Background())
 	m.cur.Store(noTools)
 	m.policy.Store(newPolicy(&m.opts, m.toolTokens))
+	m.skills.cur.Store(noSkills)
+	skills := m.newSkillSet(o.Skills)
+	m.skills.cur.Store(skills)
+	for _, err := range skills.problems {
+		m.opts.Logger.Warn(err.Error())
+	}
 	for _, cfg := range o.Servers {
 		if !cfg.Disabled {
 			src := m.newSource(cfg)
@@ -398,9 +405,10 @@ func (m *Manager) status(name string) (st ServerStatus, ok bool) {
 
 // Problems returns what is wrong with tools and can be lived with, in
 // registration order: definitions that can't be used, each [ChangedError] and
-// [CollisionError], and needs that can't be met.
+// [CollisionError], and needs that can't be met; and then what is wrong with
+// skills, in their order.
 func (m *Manager) Problems() []error {
-	return slices.Clone(m.cur.Load().problems)
+	return slices.Concat(m.cur.Load().problems, m.skillProblems())
 }
 
 // Close ends all servers and leaves nothing behind: no process, no goroutine,
@@ -429,6 +437,7 @@ func (m *Manager) Close() error {
 		}
 		wg.Wait()
 		m.starting.Wait()
+		m.skills.close()
 		if m.uses != nil {
 			if err := m.uses.save(time.Now()); err != nil {
 				m.opts.Logger.Warn("mcphybrid: the record of the tools' use could not be stored", "error", err)

@@ -22,6 +22,11 @@ const (
 	// PageToolName reads what was left out of a long result. It is offered
 	// once a result was cut; with [ByBridge], always.
 	PageToolName = "mcp_tool_page"
+
+	// SkillSearchToolName finds skills; it is offered when there are too many
+	// to be listed. SkillLoadToolName reads one.
+	SkillSearchToolName = "skill_search"
+	SkillLoadToolName   = "skill_load"
 )
 
 // A metaKind is one of the meta tools.
@@ -32,13 +37,15 @@ const (
 	metaDescribe
 	metaCall
 	metaPage
+	metaSkillSearch
+	metaSkillLoad
 	metaKinds
 )
 
 // A metaSet is a set of meta tools.
 type metaSet [metaKinds]bool
 
-var metaNames = [metaKinds]string{SearchToolName, DescribeToolName, CallToolName, PageToolName}
+var metaNames = [metaKinds]string{SearchToolName, DescribeToolName, CallToolName, PageToolName, SkillSearchToolName, SkillLoadToolName}
 
 // A metaTool is a meta tool of one session. A session has one of each kind for
 // its life.
@@ -57,8 +64,11 @@ func (t *metaTool) Description() string {
 }
 
 func (t *metaTool) InputSchema() json.RawMessage {
-	if t.kind == metaSearch {
+	switch t.kind {
+	case metaSearch:
 		return searchToolSchema(t.s.m.opts.SearchResults, t.s.m.opts.SearchLimit)
+	case metaSkillSearch:
+		return skillSearchSchema(t.s.m.opts.SearchResults, t.s.m.opts.SearchLimit)
 	}
 	return json.RawMessage(metaSchemas[t.kind])
 }
@@ -78,6 +88,10 @@ func (t *metaTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallToo
 		return t.s.answerCall(ctx, args)
 	case metaPage:
 		return t.s.answerPage(args), nil
+	case metaSkillSearch:
+		return t.s.answerSkillSearch(args), nil
+	case metaSkillLoad:
+		return t.s.answerSkillLoad(ctx, args), nil
 	}
 	return t.s.answerSearch(ctx, args), nil
 }
@@ -96,6 +110,10 @@ func (v view) offers(kind metaKind) bool {
 		return v.disclosure == ByBridge || v.searchMode()
 	case metaPage:
 		return v.disclosure == ByBridge || v.paged
+	case metaSkillSearch:
+		return v.searchesSkills()
+	case metaSkillLoad:
+		return v.hasSkills()
 	}
 	return v.disclosure == ByBridge
 }

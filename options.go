@@ -40,6 +40,12 @@ const (
 	// likely of another, and can be found again.
 	DefaultActiveTurns = 20
 
+	// DefaultMaxInlineSkills and DefaultMaxSkillTokens are those of the
+	// published reference design: descriptions of skills are short, so that it
+	// is mostly their tokens that decide.
+	DefaultMaxInlineSkills = 60
+	DefaultMaxSkillTokens  = 5000
+
 	// DefaultMaxResult is about 12,000 tokens, a tenth of a common context
 	// window.
 	DefaultMaxResult = 48 << 10
@@ -223,6 +229,20 @@ type Options struct {
 	MaxActive   int
 	ActiveTurns int
 
+	// Skills are what [Manager.SetSkills] is given first, in the order in which
+	// the model sees them. [Manager.Problems] has those that can't be used.
+	Skills []Skill
+
+	// MaxInlineSkills is the largest number of skills that the prompt section
+	// lists, and MaxSkillTokens the largest number of tokens that it then has,
+	// estimated as a quarter of its characters. With more of either, there is
+	// [SkillSearchToolName] instead, unless [Options.Access] denies it.
+	//
+	// If zero, they default to [DefaultMaxInlineSkills] and
+	// [DefaultMaxSkillTokens]. If negative, no skill is listed.
+	MaxInlineSkills int
+	MaxSkillTokens  int
+
 	// MaxResult is how many bytes of text a result may have. Of a longer one
 	// the model gets the beginning and the end, and the rest on demand.
 	//
@@ -329,6 +349,8 @@ func (o *Options) setDefaults() {
 	}
 	o.MaxInline = max(cmp.Or(o.MaxInline, DefaultMaxInline), 0)
 	o.MaxDescription = max(cmp.Or(o.MaxDescription, DefaultMaxDescription), 0)
+	o.MaxInlineSkills = max(cmp.Or(o.MaxInlineSkills, DefaultMaxInlineSkills), 0)
+	o.MaxSkillTokens = max(cmp.Or(o.MaxSkillTokens, DefaultMaxSkillTokens), 0)
 	number("SearchResults", &o.SearchResults, DefaultSearchResults)
 	number("SearchLimit", &o.SearchLimit, max(DefaultSearchLimit, o.SearchResults))
 	if math.IsNaN(o.SearchThreshold) || math.IsInf(o.SearchThreshold, 0) {

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // A standing is how a tool stands for a session.
@@ -43,8 +44,8 @@ type selection struct {
 
 // An opening is what a session is shown first.
 type opening struct {
-	once sync.Once
-	list []shown
+	lists sync.Map     // of []shown, by the version of the skills and the rights to them
+	made  atomic.Int32 // how many
 }
 
 var endedSelection = &selection{catalogs: []*catalog{ended}, policy: &policy{rules: new(ruleSet)}, verdicts: make([][]verdict, 1), ended: true}

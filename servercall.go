@@ -53,10 +53,10 @@ func isLostIn(ctx context.Context, err error) bool {
 // is made no later than after the first step of the backoff.
 func (s *server) serving(ctx context.Context) (*conn, error) {
 	s.mu.Lock()
-	c, a, status := s.conn, s.attempt, s.status
-	if c == nil && a == nil && status.Failures == 0 && (status.State == StateCached || !status.Retry.IsZero()) {
-		a = s.connectLocked()
-	} else if c == nil && a == nil && !status.Retry.IsZero() && time.Since(status.Since) >= s.limits.reconnect {
+	c, attempt, status := s.conn.value, s.conn.flight, s.status
+	if c == nil && attempt == nil && status.Failures == 0 && (status.State == StateCached || !status.Retry.IsZero()) {
+		attempt = s.connectLocked()
+	} else if c == nil && attempt == nil && !status.Retry.IsZero() && time.Since(status.Since) >= s.limits.reconnect {
 		s.connectLocked()
 	}
 	if c != nil {
@@ -66,21 +66,21 @@ func (s *server) serving(ctx context.Context) (*conn, error) {
 	if c != nil {
 		return c, nil
 	}
-	if a == nil {
+	if attempt == nil {
 		return nil, status.down()
 	}
 	select {
-	case <-a.done:
+	case <-attempt.ended:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.conn == nil {
+	if !s.conn.there {
 		return nil, s.status.down()
 	}
 	s.calls++
-	return s.conn, nil
+	return s.conn.value, nil
 }
 
 func (s *server) done() {

@@ -14,6 +14,7 @@ type Session struct {
 	m          *Manager
 	rights     rights     // fixed at creation
 	disclosure Disclosure // fixed at creation
+	skills     rights     // by name of skills; fixed at creation
 	registrar  *registrar // nil without a registry
 	meta       [metaKinds]metaTool
 
@@ -41,6 +42,11 @@ type SessionOptions struct {
 	// inline; if it denies [SearchToolName], all.
 	Access Access
 
+	// Skills says, by name, which of the Manager's skills the session may use.
+	// If Access denies [SkillLoadToolName], it may use none; if that denies
+	// [SkillSearchToolName], all are listed, however many.
+	Skills Access
+
 	// Disclosure is how the model comes to the deferred tools. If zero,
 	// [ByActivation].
 	Disclosure Disclosure
@@ -54,7 +60,7 @@ type SessionOptions struct {
 // nil. A session with a registry should be closed when the conversation is
 // over; one without need not be.
 func (m *Manager) NewSession(opts *SessionOptions) *Session {
-	return m.newSession(nil, "", opts)
+	return m.newSession(nil, nil, "", opts)
 }
 
 // NewChild returns a session for a subagent: it may use what s may, less what
@@ -64,10 +70,10 @@ func (s *Session) NewChild(opts *SessionOptions) *Session {
 	s.mu.Lock()
 	intent := s.intent
 	s.mu.Unlock()
-	return s.m.newSession(s.rights, intent, opts)
+	return s.m.newSession(s.rights, s.skills, intent, opts)
 }
 
-func (m *Manager) newSession(inherited rights, intent string, opts *SessionOptions) *Session {
+func (m *Manager) newSession(inherited, skills rights, intent string, opts *SessionOptions) *Session {
 	var o SessionOptions
 	if opts != nil {
 		o = *opts
@@ -76,7 +82,7 @@ func (m *Manager) newSession(inherited rights, intent string, opts *SessionOptio
 	if len(inherited) == 0 {
 		inherited = inherited.and(m.metaAccess)
 	}
-	s := &Session{m: m, rights: inherited.and(o.Access), intent: intent, disclosure: o.Disclosure}
+	s := &Session{m: m, rights: inherited.and(o.Access), intent: intent, disclosure: o.Disclosure, skills: skills.and(o.Skills)}
 	for kind := range s.meta {
 		s.meta[kind] = metaTool{s, metaKind(kind)}
 	}
@@ -110,6 +116,9 @@ type view struct {
 	active     []*BridgeTool // searchable; not to be changed
 	paged      bool          // there are results to be read on
 	metas      metaSet       // that the model was shown, and so may call
+
+	skills      *skillSet
+	skillRights rights
 }
 
 // view returns the session as it is now.
@@ -121,18 +130,21 @@ func (s *Session) view() view {
 
 func (s *Session) viewLocked() view {
 	if s.closed {
-		return view{selection: endedSelection}
+		return view{selection: endedSelection, skills: noSkills}
 	}
 	now := s.seen.Value()
 	if !s.m.current(now) || now.intent != s.intent {
 		if now = s.m.selection(s.rights, s.intent); now.ended {
-			return view{selection: endedSelection}
+			return view{selection: endedSelection, skills: noSkills}
 		}
 		s.active = stillSearchable(now, s.active)
 		s.forgetUnused()
 		s.seen = weak.Make(now)
 	}
-	return view{selection: now, disclosure: s.disclosure, active: s.active, paged: s.pages.offered, metas: s.metas}
+	return view{
+		selection: now, disclosure: s.disclosure, active: s.active, paged: s.pages.offered, metas: s.metas,
+		skills: s.m.skills.cur.Load(), skillRights: s.skills,
+	}
 }
 
 // stillSearchable returns those of tools that are so, in their order, as they

@@ -44,10 +44,10 @@ func (d Disclosure) validate() {
 // out item by item.
 type shown struct {
 	kind  shownKind
-	meta  metaKind     // of shownMeta
-	line  lineForm     // of shownInline and shownSummary
-	tool  *BridgeTool  // as it was then
-	offer *searchOffer // of the search tool and of shownServers; of counts, how many
+	meta  metaKind    // of shownMeta
+	line  lineForm    // of shownInline and shownSummary
+	tool  *BridgeTool // as it was then
+	offer *told       // of the search tool, shownServers and shownSkills; of counts, how many
 }
 
 // isTool reports whether e is in the list of tools.
@@ -67,6 +67,7 @@ const (
 	shownSummary                        // a line in the sections: a tool that is summarized
 	shownSummaryCounts                  // lines in the sections: such tools that have none of their own
 	shownExample                        // a part of the sections, made of a tool; before the inline ones
+	shownSkills                         // a section: skills, or that there are some to search for
 )
 
 // A lineForm is how much of a tool stands in the sections.
@@ -78,6 +79,13 @@ const (
 	lineNone                 // nothing: it is counted in a shownCounts
 	lineForms
 )
+
+// A told is what the model is told in a section that lists no tools. Sessions
+// have many shown, and few of these.
+type told struct {
+	servers searchOffer
+	skills  *skillOffer // of shownSkills
+}
 
 // A searchOffer is what the model is told there is to search for.
 type searchOffer []serverOffer
@@ -93,6 +101,7 @@ type stamp struct {
 	seen   uint64 // the selection
 	active int
 	paged  bool
+	skills uint64 // their version
 }
 
 // show returns what the model is shown, brought up to now, and fixes it. It
@@ -148,19 +157,26 @@ func (v view) withoutHeld(list []shown) []shown {
 	return slices.DeleteFunc(slices.Clone(list), held)
 }
 
-func (v view) stamp() stamp { return stamp{v.id, len(v.active), v.paged} }
+func (v view) stamp() stamp { return stamp{v.id, len(v.active), v.paged, v.skills.version} }
 
 // opening returns what a session is shown first. It is the same slice for all
-// sessions of a selection.
+// sessions of a selection that may use the same skills.
 func (v view) opening() []shown {
 	o := &v.openings[v.disclosure]
-	o.once.Do(func() { o.list = slices.Clip(v.appendNew(nil)) })
-	return o.list
+	key := fmt.Sprintf("%d %q", v.skills.version, v.skillRights)
+	if list, ok := o.lists.Load(key); ok {
+		return list.([]shown)
+	}
+	list := slices.Clip(v.appendNew(nil))
+	if o.made.Add(1) <= maxSelections {
+		o.lists.Store(key, list)
+	}
+	return list
 }
 
 // appendNew appends to list what belongs there and is not in it.
 func (v view) appendNew(list []shown) []shown {
-	if v.empty() && v.disclosure != ByBridge {
+	if v.empty() && v.disclosure != ByBridge && !v.hasSkills() {
 		return list // nothing is fixed yet
 	}
 	tools := make(map[string]bool, len(list))
@@ -177,7 +193,7 @@ func (v view) appendNew(list []shown) []shown {
 			metas[e.meta] = true
 		}
 		if e.offer != nil && (e.kind == shownMeta || e.kind == shownServers) {
-			for _, o := range *e.offer {
+			for _, o := range e.offer.servers {
 				servers[o.Server] = true
 			}
 		}
@@ -207,7 +223,7 @@ func (v view) appendNew(list []shown) []shown {
 		}
 	}
 	if searching {
-		if o := v.searchOffer(servers); len(*o) > 0 {
+		if o := v.searchOffer(servers); len(o.servers) > 0 {
 			fresh = append(fresh, shown{kind: shownServers, offer: o})
 		}
 	}
@@ -219,6 +235,9 @@ func (v view) appendNew(list []shown) []shown {
 			}
 		}
 		fresh = append(fresh, v.fitLines(lines, slices.Concat(list, fresh), shownSummaryCounts)...)
+	}
+	if o := v.newSkills(list); o != nil {
+		fresh = append(fresh, shown{kind: shownSkills, offer: &told{skills: o}})
 	}
 	if v.disclosure == ByProvider {
 		for t, p := range v.each() {
@@ -282,21 +301,21 @@ func (v view) fitLines(fresh, list []shown, counted shownKind) []shown {
 	if form != lineNone || len(servers) == 0 {
 		return fresh
 	}
-	o := new(searchOffer)
+	o := new(told)
 	for _, name := range servers {
-		*o = append(*o, serverOffer{Server: name, Tools: counts[name]})
+		o.servers = append(o.servers, serverOffer{Server: name, Tools: counts[name]})
 	}
 	return append(fresh, shown{kind: counted, offer: o})
 }
 
 // searchOffer tells how many deferred tools there are of which servers, in
-// registration order, and what they are about. Those in told are left out.
-func (v view) searchOffer(told map[string]bool) *searchOffer {
+// registration order, and what they are about. Those in known are left out.
+func (v view) searchOffer(known map[string]bool) *told {
 	counts := make(map[string]int)
 	var about []*subject
 	for t, st := range v.each() {
 		name := t.def.server
-		if !st.searchable() || told[name] {
+		if !st.searchable() || known[name] {
 			continue
 		}
 		if counts[name]++; counts[name] == 1 {
@@ -309,7 +328,7 @@ func (v view) searchOffer(told map[string]bool) *searchOffer {
 	for i, s := range about {
 		o[i] = serverOffer{s.server, counts[s.server], s.String()}
 	}
-	return &o
+	return &told{servers: o}
 }
 
 // summary returns a line for the model of at most maxTokens, or "": with what

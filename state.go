@@ -15,8 +15,9 @@ const stateVersion = 1
 // A savedSession is what is saved of a session.
 type savedSession struct {
 	Version int          `json:"version"`
-	Catalog string       `json:"catalog"` // fingerprint
-	Lists   int          `json:"lists"`   // access lists that bound it
+	Catalog string       `json:"catalog"`          // fingerprint
+	Lists   int          `json:"lists"`            // access lists that bound it
+	Skills  int          `json:"skills,omitempty"` // lists that bound its skills
 	Turn    int          `json:"turn"`
 	Intent  string       `json:"intent,omitempty"`
 	Shown   []savedShown `json:"shown,omitempty"`
@@ -38,6 +39,7 @@ type savedShown struct {
 	Counts   shownKind    `json:"counts,omitempty"` // what Offer is of, if it is counts
 	Meta     string       `json:"meta,omitempty"`
 	Offer    *searchOffer `json:"offer,omitempty"`
+	Skills   *savedSkills `json:"skills,omitempty"`
 }
 
 type savedTool struct {
@@ -60,13 +62,16 @@ func (s *Session) Save() json.RawMessage {
 	if v.ended && !s.closed {
 		active = s.active // as it was when the Manager was closed
 	}
-	state := savedSession{Version: stateVersion, Lists: len(s.rights), Turn: s.turn, Intent: s.intent, Results: s.pages.last, Paged: s.pages.offered}
+	state := savedSession{
+		Version: stateVersion, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
+		Results: s.pages.last, Paged: s.pages.offered,
+	}
 	if s.refused.Times > 0 {
 		r := s.refused
 		state.Refused = &r
 	}
 	for _, e := range s.shown {
-		saved := savedShown{Offer: e.offer, Line: e.line}
+		saved := savedShown{Line: e.line}
 		switch e.kind {
 		case shownInline:
 			saved.Inline, saved.Sum = e.tool.name, e.tool.def.shortSum()
@@ -82,6 +87,11 @@ func (s *Session) Save() json.RawMessage {
 			saved.Counts = e.kind
 		case shownMeta:
 			saved.Meta = metaNames[e.meta]
+		case shownSkills:
+			saved.Skills = e.offer.skills.save()
+		}
+		if e.kind != shownSkills && e.offer != nil {
+			saved.Offer = &e.offer.servers
 		}
 		state.Shown = append(state.Shown, saved)
 	}
@@ -104,21 +114,21 @@ func (s *Session) Save() json.RawMessage {
 // byte. Of another catalog, it keeps what is there, in the same order. Changed
 // has the registered names of tools that it was shown or had active and that
 // are not there or not permitted any more, or are shown with a definition that
-// has changed.
+// has changed; and the names of such skills.
 //
 // The session is nil if state was not returned by Save, or by a version of it
 // that is not known here.
 func (m *Manager) RestoreSession(state json.RawMessage, opts *SessionOptions) (s *Session, changed []string, err error) {
-	return m.restore(nil, state, opts)
+	return m.restore(nil, nil, state, opts)
 }
 
 // RestoreChild is [Manager.RestoreSession] for a child of s: see
 // [Session.NewChild].
 func (s *Session) RestoreChild(state json.RawMessage, opts *SessionOptions) (child *Session, changed []string, err error) {
-	return s.m.restore(s.rights, state, opts)
+	return s.m.restore(s.rights, s.skills, state, opts)
 }
 
-func (m *Manager) restore(inherited rights, state json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
+func (m *Manager) restore(inherited, skills rights, state json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
 	var saved savedSession
 	if err := json.Unmarshal(state, &saved); err != nil {
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session: %w", describeJSONError(state, err))
@@ -126,10 +136,14 @@ func (m *Manager) restore(inherited rights, state json.RawMessage, opts *Session
 	if saved.Version != stateVersion {
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session has version %d, want %d", saved.Version, stateVersion)
 	}
-	s := m.newSession(inherited, saved.Intent, opts)
+	s := m.newSession(inherited, skills, saved.Intent, opts)
 	if saved.Lists > len(s.rights) {
 		s.Close()
 		return nil, nil, fmt.Errorf("mcphybrid: the state is of a session with %d access lists, and this one has %d: it needs the same options, and a child its parent's RestoreChild", saved.Lists, len(s.rights))
+	}
+	if saved.Skills > len(s.skills) {
+		s.Close()
+		return nil, nil, fmt.Errorf("mcphybrid: the state is of a session with %d lists of skills, and this one has %d: it needs the same options, and a child its parent's RestoreChild", saved.Skills, len(s.skills))
 	}
 	r := restorer{s: s, v: s.view(), named: make(map[string]bool)}
 	for _, e := range saved.Shown {
@@ -213,12 +227,16 @@ func (r *restorer) show(e savedShown) {
 			next.offer = r.offer(e.Offer)
 		}
 		r.list = append(r.list, next)
+	case e.Skills != nil:
+		if o := r.v.restoreSkills(e.Skills, r.report); o != nil {
+			r.list = append(r.list, shown{kind: shownSkills, offer: &told{skills: o}})
+		}
 	case e.Offer != nil:
 		kind := shownServers
 		if e.Counts == shownCounts || e.Counts == shownSummaryCounts {
 			kind = e.Counts
 		}
-		if o := r.offer(e.Offer); len(*o) > 0 {
+		if o := r.offer(e.Offer); len(o.servers) > 0 {
 			r.list = append(r.list, shown{kind: kind, offer: o})
 		}
 	}
@@ -239,8 +257,8 @@ func (r *restorer) showTool(kind shownKind, name string, saved savedShown) {
 }
 
 // offer returns what of o the session may know.
-func (r *restorer) offer(o *searchOffer) *searchOffer {
-	kept := &searchOffer{}
+func (r *restorer) offer(o *searchOffer) *told {
+	kept := &told{servers: searchOffer{}}
 	if o == nil {
 		return kept
 	}
@@ -253,7 +271,7 @@ func (r *restorer) offer(o *searchOffer) *searchOffer {
 		}
 		// A server that has left the catalog was told of all the same.
 		if seen || !there && r.v.rights.permit(registeredName(offer.Server, "", "any")) {
-			*kept = append(*kept, offer)
+			kept.servers = append(kept.servers, offer)
 		}
 	}
 	return kept

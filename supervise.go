@@ -36,23 +36,15 @@ type server struct {
 	end     context.CancelFunc
 	running sync.WaitGroup // goroutines
 
-	mu      sync.Mutex
-	status  ServerStatus
-	conn    *conn                  // nil unless it serves
-	attempt *attempt               // that is being made, or nil
-	brief   int                    // connections in a row that were lost within maxBackoff
-	calls   int                    // that have the connection
-	called  time.Time              // when the last of them ended
-	known   map[string]*definition // by own name; only used by who lists
-	listed  time.Time              // when the tools were last listed; zero if never
-	random  *rand.Rand             // of the server's name, so that it is the same in each run
-}
-
-// An attempt is one to connect and to list the tools.
-type attempt struct {
-	done chan struct{} // closed at its end
-	stop context.CancelCauseFunc
-	err  error // valid once done is closed
+	mu     sync.Mutex
+	status ServerStatus
+	conn   lazy[*conn]            // there while it serves
+	brief  int                    // connections in a row that were lost within maxBackoff
+	calls  int                    // that have the connection
+	called time.Time              // when the last of them ended
+	known  map[string]*definition // by own name; only used by who lists
+	listed time.Time              // when the tools were last listed; zero if never
+	random *rand.Rand             // of the server's name, so that it is the same in each run
 }
 
 func newServer(cfg ServerConfig, invalid error, l limits, log *slog.Logger, publish func([]*definition, []error) error) *server {
@@ -71,6 +63,7 @@ func newServer(cfg ServerConfig, invalid error, l limits, log *slog.Logger, publ
 		random: rand.New(rand.NewPCG(h.Sum64(), 0)),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
+	s.conn = lazy[*conn]{load: s.connect, settle: s.connected, life: s.life, run: s.running.Go, mu: &s.mu}
 	return s
 }
 
@@ -79,15 +72,15 @@ func newServer(cfg ServerConfig, invalid error, l limits, log *slog.Logger, publ
 // others follow by themselves.
 func (s *server) start(ctx context.Context) error {
 	s.mu.Lock()
-	a := s.connectLocked()
+	attempt := s.connectLocked()
 	s.mu.Unlock()
 	select {
-	case <-a.done:
+	case <-attempt.ended:
 	case <-ctx.Done():
-		a.stop(ctx.Err())
-		<-a.done
+		attempt.stop(ctx.Err())
+		<-attempt.ended
 	}
-	return a.err
+	return attempt.err
 }
 
 // begin makes the first attempt to connect in the background.
@@ -99,92 +92,66 @@ func (s *server) begin() {
 
 // connectLocked returns the attempt that is being made, which it begins if
 // there is none.
-func (s *server) connectLocked() *attempt {
-	if s.attempt != nil {
-		return s.attempt
+func (s *server) connectLocked() *flight[*conn] {
+	attempt, fresh := s.conn.begin()
+	if fresh {
+		s.status.Retry = time.Time{}
+		s.setLocked(StateConnecting, nil)
 	}
-	a := &attempt{done: make(chan struct{})}
-	if s.life.Err() != nil {
-		a.err, a.stop = ErrClosed, func(error) {}
-		close(a.done)
-		return a
-	}
-	ctx, stop := context.WithCancelCause(s.life)
-	a.stop = stop
-	s.attempt = a
-	s.status.Retry = time.Time{}
-	s.setLocked(StateConnecting, nil)
-	s.running.Go(func() {
-		defer stop(nil)
-		s.try(ctx, a)
-	})
-	return a
+	return attempt
 }
 
-// try makes an attempt. It holds no lock while the server is spoken to, and
-// while what it has is published.
-func (s *server) try(ctx context.Context, a *attempt) {
-	begun := time.Now()
-	c, defs, err := s.connect(ctx)
-	if err != nil && c != nil {
-		c.close(0) // before the next attempt
-	}
-
-	s.mu.Lock()
-	s.attempt = nil
-	s.status.Took = time.Since(begun)
-	ended := err == nil && s.life.Err() != nil
-	if ended {
-		err = ErrClosed
-	}
-	if err == nil {
-		s.conn = c
-		c.opened = time.Now()
-		s.called = c.opened
-		s.status.Failures = 0
-		s.status.Tools = len(defs)
-		s.setLocked(StateReady, nil)
-		s.running.Go(func() { s.watch(c) })
-	} else {
-		s.status.Failures++
-		s.setLocked(StateDown, err)
-		s.retryLocked()
-	}
-	s.mu.Unlock()
-	if ended {
-		c.close(0)
-	}
-	a.err = err
-	close(a.done)
-}
-
-// connect makes a connection, reads the tools and publishes them, within the
-// start timeout. The connection may be there even if there is an error.
-func (s *server) connect(ctx context.Context) (c *conn, defs []*definition, err error) {
+// connect makes an attempt: it makes a connection, reads the tools and
+// publishes them, within the start timeout.
+func (s *server) connect(ctx context.Context) (*conn, error) {
 	if s.invalid != nil {
-		return nil, nil, s.invalid
+		return nil, s.invalid
 	}
 	inner, cancel := context.WithTimeout(ctx, s.limits.startTimeout)
 	defer cancel()
-	c, err = dial(&s.cfg, s.limits, s.log, s.secrets)
+	c, err := dial(&s.cfg, s.limits, s.log, s.secrets)
 	if err == nil {
 		err = c.open(inner)
 	}
 	if err == nil {
-		defs, err = s.list(inner, c)
+		err = s.list(inner, c)
 	} else if c != nil {
 		err = c.explain(err)
 	}
+	if err == nil {
+		return c, nil
+	}
 	switch cause := context.Cause(ctx); {
-	case err == nil:
-	case cause != nil && s.life.Err() == nil:
-		err = cause
 	case s.life.Err() != nil:
 		err = ErrClosed
+	case cause != nil:
+		err = cause
 	default:
 		err = late(err, s.limits.startTimeout)
 	}
-	return c, defs, s.told(err)
+	if c != nil {
+		c.close(0) // before the next attempt
+	}
+	return nil, s.told(err)
+}
+
+// connected notes how an attempt went. It is called with mu held.
+func (s *server) connected(c *conn, err error) {
+	s.status.Took = time.Since(s.status.Since) // it is connecting
+	switch {
+	case err == nil:
+		c.opened = time.Now()
+		s.called = c.opened
+		s.status.Failures = 0
+		s.setLocked(StateReady, nil)
+		s.running.Go(func() { s.watch(c) })
+		return
+	case c != nil: // closed meanwhile
+		s.running.Go(func() { c.close(0) })
+	}
+	s.status.Failures++
+	s.setLocked(StateDown, err)
+	s.retryLocked()
 }
 
 // told returns err as it is told: without secrets, and of bounded length.
@@ -199,14 +166,14 @@ func late(err error, d time.Duration) error {
 }
 
 // list reads the tools over c and publishes them.
-func (s *server) list(ctx context.Context, c *conn) ([]*definition, error) {
+func (s *server) list(ctx context.Context, c *conn) error {
 	elements, err := c.list(ctx, s.limits)
 	if err != nil {
-		return nil, c.explain(err)
+		return c.explain(err)
 	}
 	defs, problems, err := parseDefinitions(ctx, s.cfg, elements, s.limits.maxDefinition)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for i, err := range problems {
 		problems[i] = s.secrets.error(err)
@@ -215,9 +182,9 @@ func (s *server) list(ctx context.Context, c *conn) ([]*definition, error) {
 		defs[i] = s.same(d)
 	}
 	s.mu.Lock()
-	s.listed = time.Now()
+	s.listed, s.status.Tools = time.Now(), len(defs)
 	s.mu.Unlock()
-	return defs, s.publish(defs, problems)
+	return s.publish(defs, problems)
 }
 
 func (s *server) lastListed() time.Time {
@@ -248,10 +215,10 @@ func (s *server) same(d *definition) *definition {
 func (s *server) lose(c *conn, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.conn != c || s.life.Err() != nil {
+	if s.conn.value != c || s.life.Err() != nil {
 		return
 	}
-	s.conn = nil
+	s.conn.forget()
 	close(c.over)
 	s.running.Go(func() { c.close(0) })
 	if s.brief++; time.Since(c.opened) >= maxBackoff {
@@ -306,8 +273,8 @@ func (s *server) snapshot() ServerStatus {
 func (s *server) close() {
 	s.end()
 	s.mu.Lock()
-	c := s.conn
-	s.conn = nil
+	c := s.conn.value
+	s.conn.forget()
 	s.status.Retry = time.Time{}
 	s.setLocked(StateDown, ErrClosed)
 	s.mu.Unlock()

@@ -265,7 +265,7 @@ func TestConnectionIsGivenUpDuringACall(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "web", URL: url}}})
 	srv := m.sources[0].server
 	srv.mu.Lock()
-	c := srv.conn
+	c := srv.conn.value
 	srv.mu.Unlock()
 	require.NoError(t, c.client.Close())
 	_, err := m.Call(t.Context(), "mcp_web__echo", nil)
@@ -331,7 +331,7 @@ func TestBackoffOfCrashLoop(t *testing.T) {
 		// lost returns how long it is until the next attempt.
 		lost := func(after time.Duration) time.Duration {
 			time.Sleep(after)
-			c := s.conn
+			c := s.conn.value
 			require.NotNil(t, c)
 			s.lose(c, errors.New("it died"))
 			wait := time.Until(s.snapshot().Retry)

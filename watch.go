@@ -107,7 +107,7 @@ func (s *server) listAgain(c *conn) (ok bool, err error) {
 	}
 	ctx, cancel := context.WithTimeout(s.life, s.limits.startTimeout)
 	defer cancel()
-	defs, err := s.list(ctx, c)
+	err = s.list(ctx, c)
 	if s.life.Err() != nil {
 		return false, err
 	}
@@ -117,14 +117,13 @@ func (s *server) listAgain(c *conn) (ok bool, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.conn != c {
+	if s.conn.value != c {
 		return false, err
 	}
 	if err != nil {
 		s.setLocked(StateDegraded, s.told(late(err, s.limits.startTimeout)))
 		return true, err
 	}
-	s.status.Tools = len(defs)
 	if s.status.State == StateDegraded {
 		s.setLocked(StateReady, nil)
 	}
@@ -137,10 +136,10 @@ func (s *server) rest(c *conn) (wait time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wait = s.limits.idle - time.Since(s.called)
-	if s.conn != c || s.life.Err() != nil || s.calls > 0 || wait > 0 {
+	if s.conn.value != c || s.life.Err() != nil || s.calls > 0 || wait > 0 {
 		return max(wait, s.limits.idle/8), false
 	}
-	s.conn = nil
+	s.conn.forget()
 	close(c.over)
 	s.running.Go(func() { c.close(exitGrace) })
 	s.setLocked(StateCached, nil)

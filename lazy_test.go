@@ -1,0 +1,241 @@
+package mcphybrid
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A testLazy counts loads, each of which returns its number when it is let.
+type testLazy struct {
+	lazy[int32]
+	mu      sync.Mutex
+	running sync.WaitGroup
+	loads   atomic.Int32
+	let     chan error
+	end     context.CancelFunc
+}
+
+func newTestLazy(t *testing.T, keep time.Duration) *testLazy {
+	x := &testLazy{let: make(chan error)}
+	life, end := context.WithCancel(context.Background())
+	x.end = end
+	x.lazy = lazy[int32]{keep: keep, life: life, run: x.running.Go, mu: &x.mu, load: func(ctx context.Context) (int32, error) {
+		n := x.loads.Add(1)
+		select {
+		case err := <-x.let:
+			return n, err
+		case <-ctx.Done():
+			return n, context.Cause(ctx)
+		}
+	}}
+	t.Cleanup(func() { end(); x.running.Wait() })
+	return x
+}
+
+func (x *testLazy) drop() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.forget()
+}
+
+// SPEC B7: however many ask, it is loaded once, and an impatient one ends
+// nothing for the others.
+func TestSpecB7LazyLoadsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTestLazy(t, 0)
+		var got atomic.Int32
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				v, err := x.get(t.Context())
+				assert.NoError(t, err)
+				got.Add(v)
+			})
+		}
+		impatient, cancel := context.WithCancel(t.Context())
+		wg.Go(func() {
+			_, err := x.get(impatient)
+			assert.ErrorIs(t, err, context.Canceled)
+		})
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		assert.EqualValues(t, 1, x.loads.Load())
+		x.let <- nil
+		wg.Wait()
+		assert.EqualValues(t, 100, got.Load())
+		v, err := x.get(impatient)
+		require.NoError(t, err, "what is there costs no patience")
+		assert.EqualValues(t, 1, v)
+		time.Sleep(1000 * time.Hour)
+		_, err = x.get(t.Context())
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, x.loads.Load(), "for good")
+	})
+}
+
+// SPEC B7: an error is told to all who wait, and not kept.
+func TestSpecB7LazyErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTestLazy(t, 0)
+		failed := errors.New("failed")
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				v, err := x.get(t.Context())
+				assert.ErrorIs(t, err, failed)
+				assert.Zero(t, v)
+			})
+		}
+		synctest.Wait()
+		x.let <- failed
+		wg.Wait()
+		wg.Go(func() {
+			v, err := x.get(t.Context())
+			assert.NoError(t, err)
+			assert.EqualValues(t, 2, v)
+		})
+		x.let <- nil
+		wg.Wait()
+	})
+}
+
+// SPEC B7: with a lifetime, the old value serves while the new one is loaded,
+// but for no longer than once more; a refresh that fails changes nothing until then.
+func TestSpecB7LazyLifetime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTestLazy(t, time.Minute)
+		get := func() int32 {
+			v, err := x.get(t.Context())
+			require.NoError(t, err)
+			return v
+		}
+		go func() { x.let <- nil }()
+		assert.EqualValues(t, 1, get())
+		time.Sleep(time.Minute - 1)
+		assert.EqualValues(t, 1, get())
+		synctest.Wait()
+		assert.EqualValues(t, 1, x.loads.Load())
+
+		time.Sleep(time.Nanosecond)
+		for range 10 {
+			assert.EqualValues(t, 1, get(), "at once")
+		}
+		x.let <- errors.New("failed")
+		synctest.Wait()
+		assert.EqualValues(t, 2, x.loads.Load(), "once for all ten")
+		assert.EqualValues(t, 1, get(), "and again")
+		x.let <- nil
+		synctest.Wait()
+		assert.EqualValues(t, 3, get())
+
+		time.Sleep(2 * time.Minute)
+		go func() { x.let <- nil }()
+		assert.EqualValues(t, 4, get(), "it waits")
+	})
+}
+
+// SPEC B7: what was being loaded when it is forgotten is for those who asked
+// before, and not kept.
+func TestSpecB7LazyForget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTestLazy(t, 0)
+		results := make(chan int32, 2)
+		ask := func() {
+			v, err := x.get(t.Context())
+			assert.NoError(t, err)
+			results <- v
+		}
+		go ask()
+		synctest.Wait()
+		x.drop()
+		go ask()
+		synctest.Wait()
+		assert.EqualValues(t, 2, x.loads.Load())
+		x.let <- nil
+		x.let <- nil
+		assert.EqualValues(t, 3, <-results+<-results)
+		go ask()
+		assert.EqualValues(t, 2, <-results)
+
+		x.drop()
+		go ask()
+		x.let <- nil
+		assert.EqualValues(t, 3, <-results)
+	})
+}
+
+// SPEC B7: nothing is loaded after the end, and what was is not kept.
+func TestSpecB7LazyEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTestLazy(t, 0)
+		settled := make(chan error, 1)
+		x.settle = func(v int32, err error) {
+			assert.EqualValues(t, 1, v)
+			assert.False(t, x.mu.TryLock(), "it is held")
+			settled <- err
+		}
+		x.load = func(ctx context.Context) (int32, error) { <-ctx.Done(); return x.loads.Add(1), nil }
+		errs := make(chan error, 1)
+		go func() { _, err := x.get(t.Context()); errs <- err }()
+		synctest.Wait()
+		x.end()
+		assert.ErrorIs(t, <-errs, ErrClosed)
+		assert.ErrorIs(t, <-settled, ErrClosed, "with the value, to clean up")
+		_, err := x.get(t.Context())
+		assert.ErrorIs(t, err, ErrClosed)
+		assert.EqualValues(t, 1, x.loads.Load())
+	})
+}
+
+// Many ask, forget and fail at once: nobody gets a value that was forgotten
+// before he asked.
+func TestLazyRace(t *testing.T) {
+	var mu sync.Mutex
+	var running, wg sync.WaitGroup
+	var newest, forgotten, got atomic.Int64
+	life, end := context.WithCancel(context.Background())
+	x := &lazy[int64]{life: life, run: running.Go, mu: &mu, load: func(context.Context) (int64, error) {
+		n := newest.Load()
+		if n%7 == 3 {
+			return 0, errors.New("failed")
+		}
+		return n, nil
+	}}
+	for range 16 {
+		wg.Go(func() {
+			for forgotten.Load() < 300 {
+				oldest := forgotten.Load()
+				if v, err := x.get(life); err == nil {
+					got.Add(1)
+					if v < oldest {
+						t.Errorf("got %d after %d was forgotten", v, oldest)
+					}
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		for range 300 {
+			n := newest.Add(1)
+			mu.Lock()
+			x.forget()
+			mu.Unlock()
+			forgotten.Store(n)
+			runtime.Gosched()
+		}
+	})
+	wg.Wait()
+	end()
+	running.Wait()
+	assert.Positive(t, got.Load())
+}

@@ -1,0 +1,280 @@
+package mcphybrid
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+)
+
+// A Skill is a text of instructions for one kind of task. What there is for
+// tools there is for skills: the model sees their names and descriptions, or if
+// they are too many searches for them, and reads the text of one when it needs
+// it. See [Options.Skills] and, for skills in files, [LoadSkills].
+type Skill struct {
+	// Name is what the model loads it by: at most 64 lower-case letters of
+	// ASCII, digits and hyphens, without a hyphen at either end.
+	Name string
+
+	// Description says what the skill is for, and when to use it: at most
+	// 1,024 characters. It is all that the model knows of a skill before it
+	// loads it.
+	Description string
+
+	// Tools are the tools that the skill needs, at most 32, by registered or
+	// own name; an own name stands for the tools of that name of all servers.
+	// They become active when the skill is loaded. Those that are not there
+	// or not permitted are left out: the model is told so, and
+	// [Manager.Problems] has those that are nowhere.
+	Tools []string
+
+	// Body is the text, of at most 1 MiB.
+	Body string
+
+	// Load, if not nil, returns the text in the place of Body. It is called
+	// when the skill is first loaded, once for all sessions that wait for it,
+	// and must return when ctx ends, as it does after [Options.CallTimeout].
+	// The text serves for five minutes. After these it is loaded anew, and
+	// serves on meanwhile; after ten, whoever asks waits for the new one. An
+	// error is not kept.
+	Load func(ctx context.Context) (string, error)
+}
+
+// What a skill may have.
+const (
+	maxSkillName        = 64
+	maxSkillDescription = 1024 // characters
+	maxSkillTools       = 32
+	maxSkillBody        = 1 << 20
+)
+
+// skillLifetime is how long the text of a skill serves.
+const skillLifetime = 5 * time.Minute
+
+// check returns what is wrong with the skill, or nil.
+func (sk *Skill) check() error {
+	for _, err := range []error{checkSkillName(sk.Name), checkSkillDescription(sk.Description), checkSkillTools(sk.Tools)} {
+		if err != nil {
+			return err
+		}
+	}
+	if sk.Load == nil {
+		return checkSkillBody(sk.Body)
+	}
+	return nil
+}
+
+func checkSkillName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("it has no name")
+	case strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.Trim(name, "-") != name:
+		return errors.New("its name may have lower-case letters, digits and, between these, hyphens")
+	case len(name) > maxSkillName:
+		return fmt.Errorf("its name has %d characters, more than the limit of %d", len(name), maxSkillName)
+	}
+	return nil
+}
+
+func checkSkillDescription(text string) error {
+	if n := utf8.RuneCountInString(text); n > maxSkillDescription {
+		return fmt.Errorf("its description has %d characters, more than the limit of %d", n, maxSkillDescription)
+	}
+	if cleanLine(text, maxSkillDescription) == "" {
+		return errors.New("it has no description")
+	}
+	return nil
+}
+
+func checkSkillTools(names []string) error {
+	if len(names) > maxSkillTools {
+		return fmt.Errorf("it names %d tools, more than the limit of %d", len(names), maxSkillTools)
+	}
+	return nil
+}
+
+func checkSkillBody(text string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return errors.New("it has no text")
+	case len(text) > maxSkillBody:
+		return fmt.Errorf("its text has %d bytes, more than the limit of %d", len(text), maxSkillBody)
+	}
+	return nil
+}
+
+// A skill is a [Skill] of a Manager.
+type skill struct {
+	Skill
+	element string // of the section
+	body    *lazy[string]
+}
+
+// A skillSet is one version of the skills that a Manager has. It must not be
+// changed once it is published.
+type skillSet struct {
+	version  uint64
+	list     []*skill // as they were given
+	byName   map[string]*skill
+	problems []error // of those that were left out
+	index    func() retriever
+
+	maxInline int
+	maxTokens int
+	views     sync.Map     // of *skillView, by rights
+	viewed    atomic.Int32 // views that were made
+}
+
+var noSkills = &skillSet{index: func() retriever { return ended.index }}
+
+// A skillShelf is where a Manager has its skills.
+type skillShelf struct {
+	cur atomic.Pointer[skillSet] // never nil; stored with Manager.mu held, and by close
+
+	mu      sync.Mutex     // of the texts
+	loading sync.WaitGroup // of texts
+}
+
+// close waits until no text is being loaded, once the Manager's life has ended.
+func (s *skillShelf) close() {
+	s.mu.Lock()
+	s.cur.Store(noSkills)
+	s.mu.Unlock() // no load begins from here on
+	s.loading.Wait()
+}
+
+// SetSkills puts skills in the place of those that the Manager had, in one
+// step. The error names each of them that can't be used, and is left out; of
+// two of one name the first counts. What a session has shown of its skills
+// stays as it was until [Session.Compact]: new ones are appended to it.
+func (m *Manager) SetSkills(skills []Skill) error {
+	m.mu.Lock()
+	if m.life.Err() != nil {
+		m.mu.Unlock()
+		return fmt.Errorf("mcphybrid: %w", ErrClosed)
+	}
+	set := m.newSkillSet(skills)
+	m.skills.cur.Store(set)
+	attached := slices.Clone(m.attached)
+	m.mu.Unlock()
+	for _, s := range attached {
+		s.registrar.sync()
+	}
+	return errors.Join(set.problems...)
+}
+
+// newSkillSet returns the set that follows the one there is.
+func (m *Manager) newSkillSet(skills []Skill) *skillSet {
+	set := &skillSet{
+		version: m.skills.cur.Load().version + 1, byName: make(map[string]*skill, len(skills)),
+		maxInline: m.opts.MaxInlineSkills, maxTokens: m.opts.MaxSkillTokens,
+	}
+	for i, given := range skills {
+		err := given.check()
+		if err == nil && set.byName[given.Name] != nil {
+			err = fmt.Errorf("there is another one before it: %w", ErrDuplicate)
+		}
+		if err != nil {
+			set.problems = append(set.problems, bounded(fmt.Errorf("mcphybrid: skill %d, %q: %w", i+1, given.Name, err)))
+			continue
+		}
+		given.Tools = slices.Clone(given.Tools)
+		sk := &skill{Skill: given, element: skillElement(given.Name, given.Description)}
+		sk.body = &lazy[string]{load: m.loadSkill(sk), keep: skillLifetime, life: m.life, run: m.skills.loading.Go, mu: &m.skills.mu}
+		set.list = append(set.list, sk)
+		set.byName[sk.Name] = sk
+	}
+	set.index = sync.OnceValue(func() retriever { return newSkillIndex(set.list, &m.opts) })
+	return set
+}
+
+// loadSkill returns the function that loads the text of sk.
+func (m *Manager) loadSkill(sk *skill) func(context.Context) (string, error) {
+	return func(ctx context.Context) (text string, err error) {
+		if sk.Load == nil {
+			return strings.ToValidUTF8(sk.Body, "\ufffd"), nil
+		}
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("its Load panicked: %v", p)
+			}
+		}()
+		ctx, cancel := context.WithTimeout(ctx, m.opts.CallTimeout)
+		defer cancel()
+		if text, err = sk.Load(ctx); err != nil {
+			return "", err
+		}
+		return strings.ToValidUTF8(text, "\ufffd"), checkSkillBody(text)
+	}
+}
+
+// newSkillIndex returns what finds skills, which are indexed as tools are.
+func newSkillIndex(list []*skill, opts *Options) retriever {
+	if opts.Ranker == RankerClassic {
+		texts := make([]string, len(list))
+		for i, sk := range list {
+			texts[i] = sk.Name + " " + sk.Description
+		}
+		return NewBM25Index(texts, opts.BM25)
+	}
+	docs := make([]*Document, len(list))
+	for i, sk := range list {
+		docs[i] = &Document{Name: sk.Name, Description: sk.Description}
+	}
+	return NewIndex(docs, &IndexOptions{Ranker: opts.Ranker, Lexicon: opts.Lexicon, Threshold: &opts.SearchThreshold})
+}
+
+// skillProblems returns what is wrong with the skills: those that were left
+// out, and then the tools that they name and no server has. While a server has
+// not listed its tools yet, these may be its own.
+func (m *Manager) skillProblems() []error {
+	v := m.view()
+	problems := slices.Clone(v.skills.problems)
+	m.mu.Lock()
+	waiting := slices.ContainsFunc(m.sources, func(src *source) bool {
+		return src.server != nil && src.server.lastListed().IsZero()
+	})
+	m.mu.Unlock()
+	if waiting {
+		return problems
+	}
+	for _, sk := range v.skills.list {
+		if _, missing := v.toolsOf(sk); len(missing) > 0 {
+			problems = append(problems, bounded(fmt.Errorf("mcphybrid: skill %q names tools that are not there: %s", sk.Name, quoteNames(missing))))
+		}
+	}
+	return problems
+}
+
+// toolsOf returns the registered names of the tools that sk names and the
+// session may use, each once, and the names for which there is none.
+func (v view) toolsOf(sk *skill) (names, missing []string) {
+	add := func(t *BridgeTool) {
+		if !slices.Contains(names, t.name) && len(names) < maxSkillTools {
+			names = append(names, t.name)
+		}
+	}
+	for _, name := range sk.Tools {
+		if t, _ := v.lookup(name); t != nil {
+			add(t)
+			continue
+		}
+		found := false
+		for t, p := range v.each() {
+			if t.def.name == name && p != hidden {
+				found = true
+				add(t)
+			}
+		}
+		if !found {
+			missing = append(missing, cmp.Or(cleanLine(name, maxNameLength), "?"))
+		}
+	}
+	return names, missing
+}

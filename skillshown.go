@@ -1,0 +1,143 @@
+package mcphybrid
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// A skillView is the skills that some sessions may use.
+type skillView struct {
+	list []*skill // in the order of the set
+	fit  bool     // they are few and short enough to be listed
+}
+
+// view returns the skills that r permits.
+func (set *skillSet) view(r rights) *skillView {
+	key := fmt.Sprintf("%q", r)
+	if kept, ok := set.views.Load(key); ok {
+		return kept.(*skillView)
+	}
+	v := &skillView{list: set.list}
+	if len(r) > 0 {
+		v.list = slices.DeleteFunc(slices.Clone(set.list), func(sk *skill) bool { return !r.permit(sk.Name) })
+	}
+	if len(v.list) <= set.maxInline {
+		section := (&skillOffer{Listed: v.list}).section()
+		v.fit = utf8.RuneCountInString(section)/4 <= set.maxTokens
+	}
+	if set.viewed.Add(1) <= maxSelections {
+		set.views.Store(key, v)
+	}
+	return v
+}
+
+// mySkills returns the skills that the session may load.
+func (v view) mySkills() *skillView {
+	if v.skills == nil || len(v.skills.list) == 0 || !v.rights.mayUse(SkillLoadToolName) {
+		return &skillView{}
+	}
+	return v.skills.view(v.skillRights)
+}
+
+// hasSkills reports whether there are any that the session may load.
+func (v view) hasSkills() bool { return len(v.mySkills().list) > 0 }
+
+// searchesSkills reports whether there are too many to be listed. What can't
+// be searched for must be in sight.
+func (v view) searchesSkills() bool {
+	mine := v.mySkills()
+	return len(mine.list) > 0 && !mine.fit && v.rights.mayUse(SkillSearchToolName)
+}
+
+// skill returns the one of that name if the session may load it, or nil.
+func (v view) skill(name string) *skill {
+	if v.skills == nil || !v.rights.mayUse(SkillLoadToolName) || !v.skillRights.permit(name) {
+		return nil
+	}
+	return v.skills.byName[name]
+}
+
+// A skillOffer is what the model is told of skills at one moment.
+type skillOffer struct {
+	Listed []*skill // by name and description
+	Count  int      // if none is listed: how many there are to search for
+	More   bool     // others were listed before
+}
+
+// newSkills returns what is to be told of skills to a model that was shown
+// list, or nil if there is nothing new.
+func (v view) newSkills(list []shown) *skillOffer {
+	told := make(map[string]bool)
+	for _, e := range list {
+		if e.kind != shownSkills {
+			continue
+		}
+		if len(e.offer.skills.Listed) == 0 {
+			return nil // it searches for all that come
+		}
+		for _, sk := range e.offer.skills.Listed {
+			told[sk.Name] = true
+		}
+	}
+	o := &skillOffer{More: len(told) > 0}
+	for _, sk := range v.mySkills().list {
+		if !told[sk.Name] {
+			o.Listed = append(o.Listed, sk)
+		}
+	}
+	switch {
+	case len(o.Listed) == 0:
+		return nil
+	case v.searchesSkills():
+		o.Count, o.Listed = len(o.Listed), nil
+	}
+	return o
+}
+
+// A savedSkills is a [skillOffer] by names.
+type savedSkills struct {
+	Listed []savedSkill `json:"listed,omitempty"`
+	Count  int          `json:"count,omitempty"`
+	More   bool         `json:"more,omitempty"`
+}
+
+type savedSkill struct {
+	Name string `json:"name"`
+	Sum  string `json:"sum"` // of what is said of it, its beginning
+}
+
+// shortSum tells an old description of a skill from a new one.
+func (sk *skill) shortSum() string {
+	sum := sha256.Sum256([]byte(sk.element))
+	return hex.EncodeToString(sum[:4])
+}
+
+func (o *skillOffer) save() *savedSkills {
+	saved := &savedSkills{Count: o.Count, More: o.More}
+	for _, sk := range o.Listed {
+		saved.Listed = append(saved.Listed, savedSkill{sk.Name, sk.shortSum()})
+	}
+	return saved
+}
+
+// restoreSkills returns what was saved as far as it is there, or nil. It
+// reports what is not, or has changed.
+func (v view) restoreSkills(saved *savedSkills, report func(name string)) *skillOffer {
+	o := &skillOffer{Count: max(saved.Count, 0), More: saved.More}
+	for _, e := range saved.Listed {
+		sk := v.skill(e.Name)
+		if sk == nil || sk.shortSum() != e.Sum {
+			report(e.Name)
+		}
+		if sk != nil && !slices.Contains(o.Listed, sk) {
+			o.Listed = append(o.Listed, sk)
+		}
+	}
+	if len(o.Listed) == 0 && (o.Count == 0 || !v.hasSkills()) {
+		return nil
+	}
+	return o
+}
