@@ -217,7 +217,10 @@ func readPlaces(a *analyzer, number func(term []byte) int32) []wordPlace {
 			if first == len(places) {
 				places = append(places, wordPlace{start: t.start})
 			}
-			places[first].whole, places[first].end = number(a.term(i)), len(places)
+			// Of "pullEr" both are "pull": then it is its parts only.
+			if n := number(a.term(i)); n != places[first].term {
+				places[first].whole, places[first].end = n, len(places)
+			}
 		}
 	}
 	return places
@@ -249,6 +252,8 @@ func countWords(places []wordPlace) (n int) {
 // integers is the same in any order.
 const sharedWord = 720_720
 
+var analyzers = sync.Pool{New: func() any { return new(analyzer) }}
+
 // A sighting is a phrase at places [start, end) of a message.
 type sighting struct {
 	start, end int
@@ -256,10 +261,12 @@ type sighting struct {
 }
 
 func (c *intentTable) detect(message string) []Intent {
-	var a analyzer
+	a := analyzers.Get().(*analyzer)
+	a.reset()
 	a.add([]byte(message))
-	places := readPlaces(&a, func(term []byte) int32 { return c.numbers[string(term)] })
-	var sightings []sighting
+	places := readPlaces(a, func(term []byte) int32 { return c.numbers[string(term)] })
+	analyzers.Put(a)
+	sightings := make([]sighting, 0, 64)
 	for start, p := range places {
 		for _, first := range [2]int32{p.term, p.whole} {
 			for _, n := range c.byFirst[first] {

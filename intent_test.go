@@ -257,6 +257,7 @@ func FuzzDetectIntents(f *testing.F) {
 	f.Add("open a pull request in 浏览器 createIssue", "pull request", "天气 getURL")
 	f.Add("aB1c é\xff ก็ 天\u0301气", "B1", "\u0301")
 	f.Add(strings.Repeat("aB", 40), strings.Repeat("aB", 40), "a")
+	f.Add("0", "pullEer \xecquest", "puller")
 	f.Fuzz(func(t *testing.T, message, keyword, other string) {
 		for _, table := range [][]IntentWords{nil, {{"a", []string{keyword, other}}, {"b", []string{keyword}}, {"a", []string{other + " " + keyword}}}} {
 			list := DetectIntents(message, table)
