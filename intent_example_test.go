@@ -1,0 +1,43 @@
+package mcphybrid_test
+
+import (
+	"fmt"
+	"log"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+)
+
+// What a message is about, by a table of the host's own, and the tools for it: the
+// keywords of an intent are a query.
+func ExampleDetectIntents() {
+	table := append(mcphybrid.DefaultIntents(), mcphybrid.IntentWords{
+		Intent: "book_room", Keywords: []string{"meeting room", "Besprechungsraum", "会議室"},
+	})
+	intents := mcphybrid.DetectIntents("Is a meeting room free? Then send a message to the team.", table)
+	for _, i := range intents {
+		fmt.Printf("%s %.2f %q\n", i.Name, i.Confidence, i.Keywords)
+	}
+
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: -1})
+	defer mgr.Close()
+	if err := mgr.AddTools("office",
+		server.ServerTool{Tool: mcp.NewTool("reserve", mcp.WithDescription("Reserves a room for a meeting"))},
+		server.ServerTool{Tool: mcp.NewTool("post", mcp.WithDescription("Posts a message to a channel"))},
+	); err != nil {
+		log.Fatal(err)
+	}
+	sess := mgr.NewSession(nil)
+	for _, i := range intents {
+		for _, hit := range sess.Search(strings.Join(i.Keywords, " "), 1) {
+			fmt.Println(i.Name, hit.Tool.Name())
+		}
+	}
+	// Output:
+	// send_message 0.75 ["send a message"]
+	// book_room 0.75 ["meeting room"]
+	// send_message mcp_office__post
+	// book_room mcp_office__reserve
+}

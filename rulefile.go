@@ -1,0 +1,254 @@
+package mcphybrid
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"go.yaml.in/yaml/v3"
+)
+
+//go:embed rules.example.yaml
+var exampleRules []byte
+
+// ExampleRules returns the rules of rules.example.yaml in the folder of this
+// package, a file to begin with: its comments explain each of them.
+func ExampleRules() []Rule {
+	rules, err := ParseRules(exampleRules, "rules.example.yaml")
+	if err != nil {
+		panic(err) // there is a test for it
+	}
+	return rules
+}
+
+// Bounds of a rule file, besides maxConfigBytes and maxRules. As a YAML alias
+// repeats a list of patterns at no cost, the size of the file bounds neither
+// their number nor what they are together.
+const (
+	maxRulePatterns = 100_000 // of all rules
+	maxRuleText     = 1000    // bytes of a name, an intent or a pattern
+	maxRuleProblems = 10      // named in an error
+)
+
+// LoadRules reads a rule file: see [ParseRules].
+func LoadRules(path string) ([]Rule, error) {
+	data, err := readRules(path)
+	if err != nil {
+		return nil, fmt.Errorf("mcphybrid: %s: %w", path, err)
+	}
+	return ParseRules(data, path)
+}
+
+func readRules(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, errors.Unwrap(err) // the path is already named
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	return data, nil
+}
+
+// ParseRules reads rules from what a file of this name holds: YAML if the name
+// ends in .yaml or .yml, JSON if in .json. In YAML it is
+//
+//	rules:
+//	  - name: no deleting      # for the fields see Rule
+//	    intent: "*"            # may be left out
+//	    priority: 100          # may be left out
+//	    patterns: ["*_delete_*", mcp_github__fork]
+//	    action: exclude        # or include, or summarize
+//
+// and in JSON the same object. The rules keep the order of the file; none are
+// "rules: []". YAML may have anchors and aliases, but no merge keys.
+//
+// Refused are other fields, a field given twice, a null or another type, a
+// second document, a rule in which [Rule.Validate] finds an error, and more than
+// 4 MiB, 10,000 rules, 100,000 patterns or 1,000 bytes of a name, an intent or a
+// pattern. If anything is refused, there are no rules, and the error joins one
+// for each of the first 10 problems. Each names the file and, but for its size
+// and encoding, the line and the column, from 1. A rule is where it begins.
+func ParseRules(data []byte, name string) ([]Rule, error) {
+	root, err := parseRuleTree(data, name)
+	if err != nil {
+		return nil, bounded(fmt.Errorf("mcphybrid: %s: %w", name, err))
+	}
+	f := ruleFile{name: name}
+	rules := f.read(root)
+	if f.more > 0 {
+		f.problems = append(f.problems, fmt.Errorf("mcphybrid: %s: there are %d more problems", name, f.more))
+	}
+	if f.problems != nil {
+		return nil, errors.Join(f.problems...)
+	}
+	return rules, nil
+}
+
+// A ruleFile makes rules of a document, and collects what is wrong with it.
+type ruleFile struct {
+	name     string
+	patterns int // so far
+	problems []error
+	more     int // problems besides
+}
+
+func (f *ruleFile) problem(n *yaml.Node, format string, args ...any) {
+	if len(f.problems) == maxRuleProblems {
+		f.more++
+		return
+	}
+	args = append([]any{f.name, n.Line, n.Column}, args...)
+	f.problems = append(f.problems, bounded(fmt.Errorf("mcphybrid: %s: line %d, column %d: "+format, args...)))
+}
+
+func (f *ruleFile) read(root *yaml.Node) (rules []Rule) {
+	given := false
+	f.object(root, "the file", "rules", func(field string, v *yaml.Node) bool {
+		if field != "rules" {
+			return false
+		}
+		given = true
+		for i, e := range f.list(field, v) {
+			if i == maxRules {
+				f.problem(e, "there are more than %d rules", maxRules)
+				break
+			}
+			rules = append(rules, f.rule(e))
+		}
+		return true
+	})
+	if !given && f.problems == nil {
+		f.problem(root, `there is no "rules"`)
+	}
+	return rules
+}
+
+func (f *ruleFile) rule(n *yaml.Node) (r Rule) {
+	problems := len(f.problems) + f.more
+	f.object(n, "a rule", "name, intent, priority, patterns or action", func(field string, v *yaml.Node) bool {
+		switch field {
+		case "name":
+			r.Name = f.text(field, v)
+		case "intent":
+			r.Intent = f.text(field, v)
+		case "priority":
+			r.Priority = f.integer(field, v)
+		case "patterns":
+			for i, e := range f.list(field, v) {
+				if f.patterns++; f.patterns > maxRulePatterns {
+					f.problem(e, "there are more than %d patterns", maxRulePatterns)
+					break
+				}
+				r.Patterns = append(r.Patterns, f.text(fmt.Sprintf("patterns[%d]", i), e))
+			}
+		case "action":
+			r.Action = RuleAction(f.text(field, v))
+		default:
+			return false
+		}
+		return true
+	})
+	if len(f.problems)+f.more > problems {
+		return r // and what is missing may be what was refused
+	}
+	if err := r.Validate(); err != nil {
+		f.problem(n, "rule %q: %w", r.Name, err)
+	}
+	return r
+}
+
+// object calls set with each field of an object and its value, and reports
+// those that set does not know. Known says which it does.
+func (f *ruleFile) object(n *yaml.Node, what, known string, set func(field string, v *yaml.Node) bool) {
+	n = resolved(n)
+	if n.Kind != yaml.MappingNode {
+		f.problem(n, "%s is %s, want an object", what, kindOfNode(n))
+		return
+	}
+	seen := make(map[string]bool)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := resolved(n.Content[i])
+		switch {
+		case k.Kind != yaml.ScalarNode:
+			f.problem(k, "the name of a field is %s, want %s", kindOfNode(k), known)
+		case seen[k.Value]:
+			f.problem(n.Content[i], "%q is given twice", k.Value)
+		case !set(k.Value, n.Content[i+1]):
+			f.problem(n.Content[i], "there is no field %q, want %s", k.Value, known)
+		}
+		seen[k.Value] = true
+	}
+}
+
+func (f *ruleFile) list(field string, n *yaml.Node) []*yaml.Node {
+	n = resolved(n)
+	if n.Kind != yaml.SequenceNode {
+		f.problem(n, "%q is %s, want a list", field, kindOfNode(n))
+		return nil
+	}
+	return n.Content
+}
+
+func (f *ruleFile) text(field string, n *yaml.Node) string {
+	n = resolved(n)
+	switch kind := kindOfNode(n); {
+	case kind == "a string" && len(n.Value) > maxRuleText:
+		f.problem(n, "%q has %d bytes, more than the limit of %d", field, len(n.Value), maxRuleText)
+	case kind == "a string":
+		return n.Value
+	case n.Kind == yaml.ScalarNode && kind != "null":
+		f.problem(n, "%q is %s, want a string: put it in quotes", field, kind)
+	default:
+		f.problem(n, "%q is %s, want a string", field, kind)
+	}
+	return ""
+}
+
+func (f *ruleFile) integer(field string, n *yaml.Node) (i int) {
+	n = resolved(n)
+	if kind := kindOfNode(n); kind != "an integer" {
+		f.problem(n, "%q is %s, want an integer", field, kind)
+	} else if n.Decode(&i) != nil {
+		f.problem(n, "%q is out of range", field)
+	}
+	return i
+}
+
+// resolved returns what n stands for. An alias may be part of what it stands
+// for, but as a rule file is only so deep, nobody follows it forever.
+func resolved(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func kindOfNode(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "an object"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch tag := n.ShortTag(); tag {
+	case "!!str", "!!merge":
+		return "a string"
+	case "!!int":
+		return "an integer"
+	case "!!float":
+		return "a number"
+	case "!!bool":
+		return "true or false"
+	case "!!null":
+		return "null"
+	case "!!timestamp":
+		return "a date"
+	default:
+		return fmt.Sprintf("of the type %q", tag)
+	}
+}
