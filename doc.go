@@ -20,8 +20,8 @@
 //	}
 //
 //	sess := mgr.NewSession(nil)
-//	system := base + sess.PromptSections(mcphybrid.PromptFull)
 //	for {
+//		system := base + sess.PromptSections(mcphybrid.PromptFull)
 //		reply := model.Chat(system, messages, sess.Tools())
 //		for _, call := range reply.ToolCalls {
 //			res, err := sess.Call(ctx, call.Name, call.Arguments)
@@ -41,6 +41,9 @@
 // the model before.
 //
 // # Sessions
+//
+// Which tools a session has, and which of them are inline, follows from access
+// lists, [Rule]s, pins, budgets and use: see [Session.Placements].
 //
 // What a model is sent at the head of each request is cached by its provider as
 // long as not a byte changes. So the sections and the tools of a session only
