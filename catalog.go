@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"time"
@@ -10,16 +11,17 @@ import (
 // A catalog is one version of the tools that a Manager knows, and their index.
 // It is shared by all readers once published and must not be changed.
 type catalog struct {
-	m        *Manager
-	servers  []string                      // with tools, in registration order
-	tools    []*BridgeTool                 // in registration order
-	byName   map[string]int                // where in tools, by registered name
-	index    retriever                     // of those that are deferred for most sessions
-	indexed  []int                         // where in tools, by document; ascending
-	needs    map[*BridgeTool][]*BridgeTool // what each was said to need, in this order; not itself, none twice
-	problems []error                       // in registration order
-	held     map[string]*ChangedError      // by registered name: tools in quarantine
-	gone     map[string]goneTool           // by registered name: tools that were there
+	m          *Manager
+	servers    []string                      // with tools, in registration order
+	tools      []*BridgeTool                 // in registration order
+	byName     map[string]int                // where in tools, by registered name
+	index      retriever                     // of those that are deferred for most sessions
+	indexed    []int                         // where in tools, by document; ascending
+	needs      map[*BridgeTool][]*BridgeTool // what each was said to need, in this order; not itself, none twice
+	needsBelow map[*BridgeTool][]string      // of a user's: the registered names of what else, if the system has it
+	problems   []error                       // in registration order
+	held       map[string]*ChangedError      // by registered name: tools in quarantine
+	gone       map[string]goneTool           // by registered name: tools that were there
 
 	originals func() map[string][]int // by a tool's own name: where in tools, ascending
 	print     fingerprint
@@ -124,12 +126,7 @@ func newCatalog(m *Manager, prev *catalog, sources []*source, owners prefixOwner
 	}
 	c.resolveNeeds(sources, opts.Needs)
 	c.noteGone(prev)
-	common := m.common(c)
-	for i, v := range common.verdicts[len(common.verdicts)-1] {
-		if v.standing.searchable() {
-			c.indexed = append(c.indexed, i)
-		}
-	}
+	c.setIndexed()
 	c.index = newRetriever(prev.index, c.documents(), opts)
 	c.originals = sync.OnceValue(func() map[string][]int {
 		byName := make(map[string][]int, len(c.tools))
@@ -139,6 +136,38 @@ func newCatalog(m *Manager, prev *catalog, sources []*source, owners prefixOwner
 		return byName
 	})
 	return c
+}
+
+// setIndexed decides which tools are indexed.
+func (c *catalog) setIndexed() {
+	if c.m.user.system != nil {
+		// How a user's tools stand depends on the system's too, and those change
+		// without a new catalog of the user's: all are.
+		c.indexed = make([]int, len(c.tools))
+		for i := range c.indexed {
+			c.indexed[i] = i
+		}
+		return
+	}
+	for i, v := range c.m.common(c).verdicts[0] {
+		if v.standing.searchable() {
+			c.indexed = append(c.indexed, i)
+		}
+	}
+}
+
+// unindexed yields where in c.tools those are that are not indexed.
+func (c *catalog) unindexed() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		doc := 0
+		for i := range c.tools {
+			if doc < len(c.indexed) && c.indexed[doc] == i {
+				doc++
+			} else if !yield(i) {
+				return
+			}
+		}
+	}
 }
 
 // documents returns the tools that are indexed.
@@ -187,7 +216,7 @@ func (c *catalog) add(prev *catalog, d *definition, owners prefixOwners, access 
 	if !access.permits(name) {
 		return
 	}
-	t := &BridgeTool{name: name, def: d}
+	t := &BridgeTool{name: name, def: d, m: c.m}
 	if old := prev.tool(name); old != nil && old.def == d {
 		t = old
 	}

@@ -70,10 +70,10 @@ func (s *selection) inlineIf(ok func(*BridgeTool) bool) {
 }
 
 // overridden reports whether a later catalog than the i-th has a tool of that
-// name.
+// name, be it held back.
 func (s *selection) overridden(i int, name string) bool {
 	for _, c := range s.catalogs[i+1:] {
-		if c.tool(name) != nil {
+		if c.tool(name) != nil || c.held[name] != nil {
 			return true
 		}
 	}

@@ -70,7 +70,7 @@ func (m *Manager) newSession(inherited rights, opts *SessionOptions) *Session {
 	}
 	o.Disclosure.validate()
 	if len(inherited) == 0 {
-		inherited = inherited.and(m.metaAccess)
+		inherited = inherited.and(m.metaAccess).and(m.user.access)
 	}
 	s := &Session{m: m, rights: inherited.and(o.Access), disclosure: o.Disclosure}
 	for kind := range s.meta {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -16,7 +17,8 @@ const stateVersion = 1
 type savedSession struct {
 	Version int          `json:"version"`
 	Catalog string       `json:"catalog"` // fingerprint
-	Lists   int          `json:"lists"`   // access lists that bound it
+	User    string       `json:"user,omitempty"`
+	Lists   int          `json:"lists"` // access lists that bound it
 	Turn    int          `json:"turn"`
 	Shown   []savedShown `json:"shown,omitempty"`
 	Active  []savedTool  `json:"active,omitempty"`  // in activation order
@@ -55,7 +57,7 @@ func (s *Session) Save() json.RawMessage {
 	if v.ended && !s.closed {
 		active = s.active // as it was when the Manager was closed
 	}
-	state := savedSession{Version: stateVersion, Lists: len(s.rights), Turn: s.turn, Results: s.pages.last, Paged: s.pages.offered}
+	state := savedSession{Version: stateVersion, User: s.m.user.id, Lists: len(s.rights), Turn: s.turn, Results: s.pages.last, Paged: s.pages.offered}
 	if s.refused.Times > 0 {
 		r := s.refused
 		state.Refused = &r
@@ -87,7 +89,7 @@ func (s *Session) Save() json.RawMessage {
 // RestoreSession returns a session in the state that [Session.Save] returned,
 // in this process or another one. Options are those of the saved session: they
 // are not part of the state, which is refused if it is of a session with more
-// access lists.
+// access lists, or of another user's.
 //
 // Over an equal catalog the session goes on as the saved one would, to the
 // byte. Of another catalog, it keeps what is there, in the same order. Changed
@@ -114,6 +116,9 @@ func (m *Manager) restore(inherited rights, state json.RawMessage, opts *Session
 	}
 	if saved.Version != stateVersion {
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session has version %d, want %d", saved.Version, stateVersion)
+	}
+	if saved.User != m.user.id { // of whose servers it may tell
+		return nil, nil, errors.New("mcphybrid: the state is of a session of another user")
 	}
 	s := m.newSession(inherited, opts)
 	if saved.Lists > len(s.rights) {
