@@ -205,6 +205,28 @@ func TestUserServerOfTheSameName(t *testing.T) {
 	m.sources[0].server.mu.Unlock()
 	assert.NotContains(t, s.textRefused(s.view(), "mcp_s__own", ErrServerDown), "since")
 	assert.Contains(t, s.textRefused(s.view(), "mcp_s__tool_000", ErrServerDown), "since")
+
+	// What is still being connected is told of to who may know.
+	connecting := func(m *Manager) {
+		m.sources[0].server.mu.Lock()
+		defer m.sources[0].server.mu.Unlock()
+		m.sources[0].server.setLocked(StateConnecting, nil)
+	}
+	b := newUser(t, m, "b", nil)
+	connecting(a)
+	for _, test := range []struct {
+		m    *Manager
+		want string
+	}{{m, ""}, {a, "s"}, {b, ""}} {
+		_, err := test.m.Call(t.Context(), "mcp_s__new", nil)
+		var unknown *UnknownToolError
+		require.ErrorAs(t, err, &unknown)
+		assert.Equal(t, test.want, unknown.Connecting)
+	}
+	connecting(m)
+	assert.Equal(t, []string{"s"}, a.connectingServers(nil))
+	assert.Equal(t, []string{"s"}, b.connectingServers(nil))
+	assert.Empty(t, b.connectingServers(rights{{Deny: []string{"*"}}}))
 }
 
 func withoutLatency(u Usage) Usage {
@@ -281,7 +303,9 @@ func TestUserToolsFollowTheSystem(t *testing.T) {
 	s := a.NewSession(&SessionOptions{Registry: reg})
 	assert.Len(t, s.InlineTools(), 6)
 	assert.False(t, s.IsSearchMode())
+	other.Tools()
 	require.NoError(t, m.AddTools("sys", errands("system", 8)...))
+	assert.Nil(t, other.selected, "who is not looked at keeps no old catalog")
 	assert.Len(t, s.InlineTools(), 10, "the system's first")
 	assert.Len(t, s.DeferredTools(), 4)
 	assert.Equal(t, "mcp_own__errand_05", s.Search("errand 5 of alice", 1)[0].Tool.Name())
