@@ -127,7 +127,7 @@ func newCatalog(m *Manager, prev *catalog, sources []*source, owners prefixOwner
 	c.resolveNeeds(sources, opts.Needs)
 	c.noteGone(prev)
 	c.setIndexed()
-	c.index = newRetriever(prev.index, c.documents(), opts)
+	c.index = newRetriever(prev.index, c.documents(), m)
 	c.originals = sync.OnceValue(func() map[string][]int {
 		byName := make(map[string][]int, len(c.tools))
 		for i, t := range c.tools {
@@ -180,7 +180,8 @@ func (c *catalog) documents() []*BridgeTool {
 }
 
 // newRetriever returns the retriever of tools that follows prev.
-func newRetriever(prev retriever, tools []*BridgeTool, opts *Options) retriever {
+func newRetriever(prev retriever, tools []*BridgeTool, m *Manager) retriever {
+	opts := &m.opts
 	if opts.Ranker == RankerClassic {
 		texts := make([]string, len(tools))
 		for i, t := range tools {
@@ -195,7 +196,7 @@ func newRetriever(prev retriever, tools []*BridgeTool, opts *Options) retriever 
 	if x, ok := prev.(*Index); ok {
 		return x.With(docs)
 	}
-	return NewIndex(docs, &IndexOptions{Ranker: opts.Ranker, Lexicon: opts.Lexicon, Threshold: &opts.SearchThreshold})
+	return newGrowth(opts.Ranker, m.lexicon(), opts.SearchThreshold).index(docs)
 }
 
 // add gives d its name: that under its server's prefix, or one of its own if

@@ -29,7 +29,8 @@ type canonicalPosting struct {
 
 func (x *Index) canonical() canonical {
 	c := canonical{map[string][]canonicalPosting{}, map[string]float64{}, map[signature]uint32{}}
-	for n, term := range x.vocabulary.terms.terms {
+	for n := range x.vocabulary.len() {
+		term := x.vocabulary.text(uint32(n))
 		var ps []canonicalPosting
 		for _, p := range x.heads.at(uint32(n)).postings {
 			if doc := x.positions[p.slot]; doc >= 0 {

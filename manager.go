@@ -28,6 +28,7 @@ type Manager struct {
 
 	opts    Options // fixed at creation
 	handler Handler // makes calls of tools, in the middleware of opts
+	lexicon func() *compiledLexicon
 	trust   *trust
 
 	semantic *semantic // nil without [Options.Semantic]
@@ -75,7 +76,10 @@ func NewManager(opts *Options) *Manager {
 		o = *opts
 	}
 	o.setDefaults()
-	m := &Manager{opts: o, handler: wrapped(o.Middleware), policy: new(atomic.Pointer[policy])}
+	m := &Manager{opts: o, handler: wrapped(o.Middleware), policy: new(atomic.Pointer[policy]), lexicon: compileDefault}
+	if o.Lexicon != nil {
+		m.lexicon = sync.OnceValue(func() *compiledLexicon { return compile(o.Lexicon) })
+	}
 	for _, name := range metaNames {
 		if matchAny(o.Access.Deny, name) {
 			m.metaAccess.Deny = append(m.metaAccess.Deny, name)

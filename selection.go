@@ -200,7 +200,7 @@ func (s *selection) unindexed() *catalog {
 			}
 		}
 		if len(r.tools) > 0 {
-			r.index = newRetriever(nil, r.tools, &r.tools[0].m.opts)
+			r.index = newRetriever(nil, r.tools, r.tools[0].m)
 		}
 	})
 	return &r.catalog
