@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -352,4 +353,38 @@ func TestUsersWhileTheSystemCloses(t *testing.T) {
 		wg.Wait()
 		assert.Empty(t, m.users)
 	}
+}
+
+// A user is cheap: 50 tools over 1,000 take about 120 KB, and a change of the
+// system's tools looks at no user's session that has no registry.
+func TestUserIsCheap(t *testing.T) {
+	m, _ := newTestManager(t, nil)
+	require.NoError(t, m.AddTools("sys", errands("system", 1000)...))
+	heap := func() int {
+		runtime.GC()
+		runtime.GC() // what a sync.Pool held
+		var mem runtime.MemStats
+		runtime.ReadMemStats(&mem)
+		return int(mem.HeapAlloc)
+	}
+	users := make([]*Manager, 100)
+	before := heap()
+	for i := range users {
+		users[i] = newUser(t, m, fmt.Sprint(i), nil, errands("user", 50)...)
+		users[i].Tools()
+		users[i].Search("errand 7", 0)
+	}
+	each := (heap() - before) / len(users)
+	t.Logf("%d bytes per user", each)
+	assert.Less(t, each, 200<<10)
+	made := func() (n uint64) {
+		for _, u := range users {
+			n += u.selections.Load()
+		}
+		return n
+	}
+	selections := made()
+	require.NoError(t, m.AddTools("more", errands("system", 1)...))
+	assert.Equal(t, selections, made())
+	assert.Len(t, m.DeferredTools(), 961)
 }
