@@ -36,6 +36,7 @@ type Tool interface {
 type BridgeTool struct {
 	name    string // registered
 	def     *definition
+	m       *Manager     // whose it is
 	session *Session     // of a copy in a registry: calls go through it
 	tokens  atomic.Int64 // of the definition, once counted
 	exports sync.Map     // of ExportedTool, by exportKey, once made
@@ -126,7 +127,7 @@ func (d *definition) repeatable() bool {
 }
 
 func (t *BridgeTool) copyFor(s *Session) Tool {
-	return &BridgeTool{name: t.name, def: t.def, session: s}
+	return &BridgeTool{name: t.name, def: t.def, m: t.m, session: s}
 }
 
 // parseDefinition checks one element of a tools/list result. Only what makes

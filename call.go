@@ -88,7 +88,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.Cal
 func (s *Session) textRefused(v view, name string, err error) string {
 	var since time.Time
 	if t, _ := v.lookup(name); t != nil && errors.Is(err, ErrServerDown) {
-		if st, ok := s.m.status(t.def.server); ok && st.State == StateDown {
+		if st, ok := t.m.status(t.def.server); ok && st.State == StateDown {
 			since = st.Since
 		}
 	}

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"time"
@@ -10,17 +11,18 @@ import (
 // A catalog is one version of the tools that a Manager knows, and their index.
 // It is shared by all readers once published and must not be changed.
 type catalog struct {
-	m        *Manager
-	servers  []string                      // with tools, in registration order
-	tools    []*BridgeTool                 // in registration order
-	byName   map[string]int                // where in tools, by registered name
-	index    retriever                     // of those that are deferred for most sessions
-	indexed  []int                         // where in tools, by document; ascending
-	needs    map[*BridgeTool][]*BridgeTool // what each was said to need, in this order; not itself, none twice
-	problems []error                       // in registration order
-	held     map[string]*ChangedError      // by registered name: tools in quarantine
-	gone     map[string]goneTool           // by registered name: tools that were there
-	known    knownHints                    // of tools, also of some that are not here
+	m          *Manager
+	servers    []string                      // with tools, in registration order
+	tools      []*BridgeTool                 // in registration order
+	byName     map[string]int                // where in tools, by registered name
+	index      retriever                     // of those that are deferred for most sessions
+	indexed    []int                         // where in tools, by document; ascending
+	needs      map[*BridgeTool][]*BridgeTool // what each was said to need, in this order; not itself, none twice
+	needsBelow map[*BridgeTool][]string      // of a user's: the registered names of what else, if the system has it
+	problems   []error                       // in registration order
+	held       map[string]*ChangedError      // by registered name: tools in quarantine
+	gone       map[string]goneTool           // by registered name: tools that were there
+	known      knownHints                    // of tools, also of some that are not here
 
 	originals func() map[string][]int // by a tool's own name: where in tools, ascending
 	print     fingerprint
@@ -126,13 +128,8 @@ func newCatalog(m *Manager, prev *catalog, sources []*source, owners prefixOwner
 	c.resolveNeeds(sources, opts.Needs)
 	c.known = m.enrichment.hints()
 	c.noteGone(prev)
-	common := m.common(c)
-	for i, v := range common.verdicts[len(common.verdicts)-1] {
-		if v.standing.searchable() {
-			c.indexed = append(c.indexed, i)
-		}
-	}
-	c.index = newRetriever(prev.index, c.documents(), c.known.of, opts)
+	c.setIndexed()
+	c.index = newRetriever(prev.index, c.documents(), c.known.of, m)
 	c.originals = sync.OnceValue(func() map[string][]int {
 		byName := make(map[string][]int, len(c.tools))
 		for i, t := range c.tools {
@@ -141,6 +138,38 @@ func newCatalog(m *Manager, prev *catalog, sources []*source, owners prefixOwner
 		return byName
 	})
 	return c
+}
+
+// setIndexed decides which tools are indexed.
+func (c *catalog) setIndexed() {
+	if c.m.user.system != nil {
+		// How a user's tools stand depends on the system's too, and those change
+		// without a new catalog of the user's: all are.
+		c.indexed = make([]int, len(c.tools))
+		for i := range c.indexed {
+			c.indexed[i] = i
+		}
+		return
+	}
+	for i, v := range c.m.common(c).verdicts[0] {
+		if v.standing.searchable() {
+			c.indexed = append(c.indexed, i)
+		}
+	}
+}
+
+// unindexed yields where in c.tools those are that are not indexed.
+func (c *catalog) unindexed() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		doc := 0
+		for i := range c.tools {
+			if doc < len(c.indexed) && c.indexed[doc] == i {
+				doc++
+			} else if !yield(i) {
+				return
+			}
+		}
+	}
 }
 
 // documents returns the tools that are indexed.
@@ -154,7 +183,8 @@ func (c *catalog) documents() []*BridgeTool {
 
 // newRetriever returns the retriever of tools that follows prev. Tools with
 // hints are found by these, too.
-func newRetriever(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints, opts *Options) retriever {
+func newRetriever(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints, m *Manager) retriever {
+	opts := &m.opts
 	if opts.Ranker == RankerClassic {
 		texts := make([]string, len(tools))
 		for i, t := range tools {
@@ -172,7 +202,7 @@ func newRetriever(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *
 	if x, ok := prev.(*Index); ok {
 		return x.With(docs)
 	}
-	return NewIndex(docs, &IndexOptions{Ranker: opts.Ranker, Lexicon: opts.Lexicon, Threshold: &opts.SearchThreshold})
+	return newGrowth(opts.Ranker, m.lexicon(), opts.SearchThreshold).index(docs)
 }
 
 // add gives d its name: that under its server's prefix, or one of its own if
@@ -193,7 +223,7 @@ func (c *catalog) add(prev *catalog, d *definition, owners prefixOwners, access 
 	if !access.permits(name) {
 		return
 	}
-	t := &BridgeTool{name: name, def: d}
+	t := &BridgeTool{name: name, def: d, m: c.m}
 	if old := prev.tool(name); old != nil && old.def == d {
 		t = old
 	}

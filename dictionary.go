@@ -19,22 +19,56 @@ type dictionary struct {
 // with later views: an entry never moves within a table, and a table that has
 // become too small is replaced, not changed. A view skips what is newer than
 // itself.
+//
+// A dictionary may stand on another one that does not grow any more, whose
+// terms have the first numbers.
 type dictionaryView struct {
+	base  *dictionaryView // or nil; has none itself
 	seed  maphash.Seed
-	slots []atomic.Uint64 // half a hash and, below it, number of a term + 1; 0 if free; len is a power of 2
-	terms []string        // by number
+	slots []atomic.Uint64 // half a hash and, below it, where in terms + 1; 0 if free; len is a power of 2
+	terms []string        // by number, less those of base
 }
 
-func newDictionary() *dictionary {
-	return &dictionary{dictionaryView: dictionaryView{
-		seed:  maphash.MakeSeed(),
-		slots: make([]atomic.Uint64, 1<<10),
-	}}
+func newDictionary(base *dictionaryView) *dictionary {
+	if base == nil {
+		return &dictionary{dictionaryView{seed: maphash.MakeSeed(), slots: make([]atomic.Uint64, 1<<10)}}
+	}
+	return &dictionary{dictionaryView{base: base, seed: base.seed, slots: make([]atomic.Uint64, 1<<8)}}
+}
+
+func (v *dictionaryView) below() int {
+	if v.base == nil {
+		return 0
+	}
+	return len(v.base.terms)
+}
+
+func (v *dictionaryView) len() int { return v.below() + len(v.terms) }
+
+// text returns the term of a number.
+func (v *dictionaryView) text(n uint32) string {
+	if below := v.below(); int(n) >= below {
+		return v.terms[int(n)-below]
+	}
+	return v.base.terms[n]
 }
 
 // lookup returns the number of term.
 func (v *dictionaryView) lookup(term []byte) (uint32, bool) {
 	hash := maphash.Bytes(v.seed, term)
+	if v.base != nil {
+		if n, ok := v.base.find(hash, term); ok {
+			return n, true
+		}
+	}
+	if n, ok := v.find(hash, term); ok {
+		return n + uint32(v.below()), true
+	}
+	return 0, false
+}
+
+// find returns where in terms term is.
+func (v *dictionaryView) find(hash uint64, term []byte) (uint32, bool) {
 	mask := uint64(len(v.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
 		slot := v.slots[i].Load()
@@ -65,7 +99,7 @@ func (d *dictionary) add(term []byte) uint32 {
 	n := uint32(len(d.terms))
 	d.terms = append(d.terms, string(term))
 	d.insert(maphash.Bytes(d.seed, term), n)
-	return n
+	return n + uint32(d.below())
 }
 
 func (d *dictionary) insert(hash uint64, n uint32) {

@@ -13,7 +13,7 @@ import (
 
 func TestDictionaryEqualsMap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	d, numbers := newDictionary(), map[string]uint32{}
+	d, numbers := newDictionary(nil), map[string]uint32{}
 	var terms []string
 	type snapshot struct {
 		view dictionaryView
@@ -65,7 +65,7 @@ func TestDictionaryEqualsMap(t *testing.T) {
 func TestDictionaryConcurrent(t *testing.T) {
 	const terms, readers = 20_000, 4
 	term := func(n int) []byte { return fmt.Append(nil, "term", n) }
-	d := newDictionary()
+	d := newDictionary(nil)
 	var published atomic.Pointer[dictionaryView]
 	var found, missed atomic.Int64
 	var wg sync.WaitGroup

@@ -150,13 +150,11 @@ func (e *enrichment) run(ctx context.Context) {
 // gone.
 func (e *enrichment) enlist() {
 	there := make(map[*definition]bool, len(e.asked))
-	for _, c := range e.m.catalogs() {
-		for _, t := range c.tools {
-			if !there[t.def] && !e.asked[t.def] {
-				e.waiting = append(e.waiting, t)
-			}
-			there[t.def] = true
+	for _, t := range e.m.cur.Load().tools {
+		if !there[t.def] && !e.asked[t.def] {
+			e.waiting = append(e.waiting, t)
 		}
+		there[t.def] = true
 	}
 	e.asked = there
 	gone := func(d *definition) bool { return !there[d] }
@@ -183,16 +181,14 @@ func (e *enrichment) again(r *hintRefresh) {
 		waiting[t.def] = true
 	}
 	r.left = maps.Clone(e.asked)
-	for _, c := range e.m.catalogs() {
-		for _, t := range c.tools {
-			switch d := t.def; {
-			case waiting[d] || !e.asked[d]:
-			case e.running[d]:
-				e.repeat[d] = true
-			default:
-				waiting[d] = true
-				e.waiting = append(e.waiting, t)
-			}
+	for _, t := range e.m.cur.Load().tools {
+		switch d := t.def; {
+		case waiting[d] || !e.asked[d]:
+		case e.running[d]:
+			e.repeat[d] = true
+		default:
+			waiting[d] = true
+			e.waiting = append(e.waiting, t)
 		}
 	}
 	e.pending = append(e.pending, r)

@@ -40,25 +40,60 @@ type foundTerm struct {
 }
 
 func newGrowth(ranker Ranker, l *compiledLexicon, threshold float64) *growth {
-	g := &growth{ranker: ranker, lexicon: l, threshold: threshold}
+	g := &growth{ranker: ranker, lexicon: l, threshold: threshold, generation: baseGeneration}
 	g.clear()
 	return g
 }
 
 // clear forgets all terms but the lexicon's, which have the first numbers.
 func (g *growth) clear() {
-	g.terms, g.groups = newDictionary(), newDictionary()
-	for _, term := range g.lexicon.terms {
-		g.terms.add([]byte(term))
-	}
+	base := g.lexicon.base()
+	g.terms, g.groups = newDictionary(&base.terms), newDictionary(&base.groups)
 	g.numbers = make(map[signature]uint32)
 	clear(g.last[:])
 }
 
 // index returns the first index of g.
 func (g *growth) index(docs []*Document) *Index {
-	g.newest = &Index{growth: g, first: []uint32{0}}
+	g.newest = g.empty()
 	return g.next(docs)
+}
+
+// empty returns an index without documents, and with the lexicon's terms.
+func (g *growth) empty() *Index {
+	base := g.lexicon.base()
+	x := &Index{growth: g, first: []uint32{0}}
+	x.heads.pages = slices.Clone(base.heads.pages)
+	x.vocabulary = vocabulary{g.terms.dictionaryView, g.groups.dictionaryView, paged[[]similar]{slices.Clone(base.lists.pages)}}
+	return x
+}
+
+// A lexiconBase is what every index with a lexicon begins with. They share its
+// pages, which are of a generation before theirs and so never changed.
+type lexiconBase struct {
+	terms, groups dictionaryView
+	heads         paged[head]
+	lists         paged[[]similar] // see vocabulary
+}
+
+const baseGeneration = 1
+
+func newLexiconBase(terms []string) *lexiconBase {
+	g := &growth{terms: newDictionary(nil), groups: newDictionary(nil), generation: baseGeneration}
+	for _, term := range terms {
+		g.terms.add([]byte(term))
+	}
+	var v vocabulary
+	g.group(&v, 0)
+	for n := range g.groups.len() {
+		list := v.lists.at(uint32(n))
+		*list = slices.Clip(*list) // who appends copies it
+	}
+	b := &lexiconBase{terms: v.terms, groups: v.groups, lists: v.lists}
+	for none := (&page[head]{generation: baseGeneration}); len(b.heads.pages)*pageSize < len(terms); {
+		b.heads.pages = append(b.heads.pages, none)
+	}
+	return b
 }
 
 // next returns the index of docs that follows the newest.
@@ -113,7 +148,7 @@ func (g *growth) next(docs []*Document) *Index {
 	if dead := len(x.positions) - len(docs); dead > len(docs)+minDead {
 		x = *g.compact(&x)
 	}
-	x.heads.grow(len(g.terms.terms), g.generation)
+	x.heads.grow(g.terms.len(), g.generation)
 	g.group(&x.vocabulary, x.vocabulary.len())
 	x.logDocs = math.Log(float64(len(docs)) + 1)
 	g.weigh(&x)
@@ -218,12 +253,12 @@ func (g *growth) post(x *Index) uint32 {
 	slot := uint32(len(x.positions))
 	x.positions = append(x.positions, -1)
 	x.first = append(x.first, uint32(len(x.occurrences)))
-	x.heads.grow(len(g.terms.terms), g.generation)
+	x.heads.grow(g.terms.len(), g.generation)
 	g.tally(x, slot, 1, func(h *head, o occurrence) {
 		if h.postings == nil { // most terms stay with so few
 			const few = 4
 			if len(g.space) < few {
-				g.space = make([]posting, 1024*few)
+				g.space = make([]posting, 256*few)
 			}
 			h.postings, g.space = g.space[:0:few], g.space[few:]
 		}
@@ -259,13 +294,14 @@ func (g *growth) tally(x *Index, slot uint32, n int, also func(*head, occurrence
 // compact returns x without what removed documents left behind. It reads no
 // document again.
 func (g *growth) compact(x *Index) *Index {
-	terms, signatures := g.terms.terms, x.signatures
+	terms, signatures := g.terms.dictionaryView, x.signatures
 	g.clear()
-	y := &Index{growth: g, first: []uint32{0}, docs: x.docs}
+	y := g.empty()
+	y.docs = x.docs
 	for i, slot := range x.slots {
 		begin := len(y.occurrences)
 		for _, o := range x.occurrencesOf(slot) {
-			term := g.terms.add([]byte(terms[o.term]))
+			term := g.terms.add([]byte(terms.text(o.term)))
 			y.occurrences = append(y.occurrences, occurrence{term, g.number(y, signatures[o.sig()]) | o.signature&nameBit})
 		}
 		slices.SortFunc(y.occurrences[begin:], func(a, b occurrence) int { return cmp.Compare(a.term, b.term) })

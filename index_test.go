@@ -29,7 +29,8 @@ type canonicalPosting struct {
 
 func (x *Index) canonical() canonical {
 	c := canonical{map[string][]canonicalPosting{}, map[string]float64{}, map[signature]uint32{}}
-	for n, term := range x.vocabulary.terms.terms {
+	for n := range x.vocabulary.len() {
+		term := x.vocabulary.text(uint32(n))
 		var ps []canonicalPosting
 		for _, p := range x.heads.at(uint32(n)).postings {
 			if doc := x.positions[p.slot]; doc >= 0 {
@@ -412,4 +413,35 @@ func BenchmarkIndexChange(b *testing.B) {
 			dst = x.AppendSearch(dst[:0], "worda wordf", 5, nil)
 		}
 	})
+}
+
+// Indexes with one lexicon share its terms, and nothing of each other.
+func TestIndexesShareTheLexicon(t *testing.T) {
+	l := compile(DefaultLexicon())
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			own := fmt.Sprintf("zebrafish%c", 'a'+g)
+			x := newGrowth(RankerDefault, l, DefaultThreshold).index(nil)
+			var docs []*Document
+			for i := range 40 {
+				docs = append(docs, &Document{Name: fmt.Sprint(own, i), Description: "Sends a mail to delete the file of " + own})
+				x = x.With(slices.Clone(docs))
+			}
+			assert.NoError(t, checkIndex(x))
+			assert.Len(t, x.Search(own, 99, nil), 40)
+			for other := range 8 {
+				if other != g {
+					_, known := x.vocabulary.terms.lookup(fmt.Appendf(nil, "zebrafish%c", 'a'+other))
+					assert.False(t, known)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	base, fresh := l.base(), newLexiconBase(l.terms)
+	assert.Equal(t, fresh.terms.terms, base.terms.terms)
+	assert.Equal(t, fresh.groups.terms, base.groups.terms)
+	assert.Equal(t, fresh.heads, base.heads)
+	assert.Equal(t, fresh.lists, base.lists)
 }

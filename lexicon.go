@@ -120,6 +120,8 @@ type compiledLexicon struct {
 	numbers map[string]uint32
 	class   []class       // by term
 	others  [][]expansion // by term; ascending terms
+
+	base func() *lexiconBase // made once
 }
 
 type class uint8
@@ -168,6 +170,7 @@ func compile(l *Lexicon) *compiledLexicon {
 	for _, others := range c.others {
 		slices.SortFunc(others, func(a, b expansion) int { return int(a.term) - int(b.term) })
 	}
+	c.base = sync.OnceValue(func() *lexiconBase { return newLexiconBase(c.terms) })
 	return c
 }
 

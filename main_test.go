@@ -59,9 +59,18 @@ func children(pid int) []string {
 	return list
 }
 
-// check returns the first invariant that is broken in m or in one of the
-// sessions, or nil. It may be called while others use them.
+// check returns the first invariant that is broken in m, in the Manager of one
+// of its users or in one of the sessions, or nil. It may be called while others
+// use them.
 func check(m *Manager, sessions ...*Session) error {
+	m.mu.Lock()
+	users := m.users.list()
+	m.mu.Unlock()
+	for _, u := range users {
+		if err := check(u); err != nil {
+			return fmt.Errorf("user %q: %w", u.user.id, err)
+		}
+	}
 	for _, s := range append(sessions, m.session) {
 		if err := checkView(s.view()); err != nil {
 			return err

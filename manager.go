@@ -28,15 +28,17 @@ type Manager struct {
 
 	opts    Options // fixed at creation
 	handler Handler // makes calls of tools, in the middleware of opts
+	lexicon func() *compiledLexicon
 	trust   *trust
 	uses    *usageRecord // nil without [Options.Usage]
 
-	semantic *semantic // nil without [Options.Semantic]
-	skills   skillShelf
+	semantic *semantic   // nil without [Options.Semantic]
+	skills   *skillShelf // a user has its system's
 
 	enrichment *enrichment // nil without [Options.Enricher]
 
 	metaAccess Access // denies the meta tools that opts deny
+	user       user   // zero if this is no user's
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -45,11 +47,12 @@ type Manager struct {
 	sources  []*source      // in registration order
 	owners   prefixOwners   // of these, and of those before
 	attached []*Session     // with a registry
+	users    users          // that are not closed
 	starting sync.WaitGroup // servers that are being started, what embeds tools, and what looks up hints
 	closing  sync.Once
 
 	cur    atomic.Pointer[catalog] // never nil; stored with mu held
-	policy atomic.Pointer[policy]  // never nil
+	policy *atomic.Pointer[policy] // never of nil; a user's is its system's
 
 	selecting  sync.Mutex
 	selected   *selectionSet // guarded by selecting
@@ -77,34 +80,46 @@ func NewManager(opts *Options) *Manager {
 		o = *opts
 	}
 	o.setDefaults()
-	m := &Manager{opts: o, handler: wrapped(o.Middleware), usage: make(map[string]*Usage), owners: make(prefixOwners)}
-	m.trust = newTrust(&m.opts)
-	m.uses = newUsageRecord(m.opts.Usage)
-	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load)
-	m.enrichment = newEnrichment(m)
+	m := &Manager{opts: o, handler: wrapped(o.Middleware), policy: new(atomic.Pointer[policy]), lexicon: compileDefault}
+	if o.Lexicon != nil {
+		m.lexicon = sync.OnceValue(func() *compiledLexicon { return compile(o.Lexicon) })
+	}
 	for _, name := range metaNames {
 		if matchAny(o.Access.Deny, name) {
 			m.metaAccess.Deny = append(m.metaAccess.Deny, name)
 		}
 	}
-	m.life, m.end = context.WithCancel(context.Background())
-	m.cur.Store(noTools)
 	m.policy.Store(newPolicy(&m.opts, m.toolTokens))
-	m.skills.cur.Store(noSkills)
-	skills := m.newSkillSet(o.Skills)
-	m.skills.cur.Store(skills)
-	for _, err := range skills.problems {
-		m.opts.Logger.Warn(err.Error())
+	m.begin(context.Background())
+	return m
+}
+
+// begin makes the rest of a Manager that has its options. It ends with ctx at
+// the latest.
+func (m *Manager) begin(ctx context.Context) {
+	m.usage, m.owners = make(map[string]*Usage), make(prefixOwners)
+	m.trust = newTrust(&m.opts)
+	m.uses = newUsageRecord(m.opts.Usage)
+	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load)
+	m.enrichment = newEnrichment(m)
+	m.life, m.end = context.WithCancel(ctx)
+	m.cur.Store(noTools)
+	if m.skills == nil {
+		m.skills = new(skillShelf)
+		m.skills.cur.Store(noSkills)
+		m.skills.cur.Store(m.newSkillSet(m.opts.Skills))
+		for _, err := range m.skills.cur.Load().problems {
+			m.opts.Logger.Warn(err.Error())
+		}
 	}
-	for _, cfg := range o.Servers {
+	for _, cfg := range m.opts.Servers {
 		if !cfg.Disabled {
 			src := m.newSource(cfg)
 			m.owners.claim(namePrefix(cfg.Name, cfg.Prefix), cfg.Name)
 			m.sources = append(m.sources, src)
 		}
 	}
-	m.session = m.NewSession(&SessionOptions{Registry: o.Registry})
-	return m
+	m.session = m.NewSession(&SessionOptions{Registry: m.opts.Registry})
 }
 
 // newSource returns the place of a server; what is wrong with cfg, the
@@ -247,7 +262,6 @@ func (m *Manager) change(f func() error) error {
 	prev := m.cur.Load()
 	c := newCatalog(m, prev, m.sources, m.owners, &m.opts)
 	m.cur.Store(c)
-	attached := slices.Clone(m.attached)
 	if m.semantic != nil {
 		m.semantic.changed(func(run func(context.Context)) { m.starting.Go(func() { run(m.life) }) })
 	}
@@ -263,10 +277,23 @@ func (m *Manager) change(f func() error) error {
 			m.opts.Logger.Warn(text)
 		}
 	}
+	m.sync()
+	return nil
+}
+
+// sync brings all registries in step with what there is now, those of users'
+// sessions included.
+func (m *Manager) sync() {
+	m.mu.Lock()
+	attached, users := slices.Clone(m.attached), m.users.list()
+	m.mu.Unlock()
 	for _, s := range attached {
 		s.registrar.sync()
 	}
-	return nil
+	for _, u := range users {
+		u.forgetSelections()
+		u.sync()
+	}
 }
 
 // AddServer connects one more server, last in registration order, and puts its
@@ -369,19 +396,26 @@ func (m *Manager) connecting(tool string) string {
 }
 
 // connectingServers returns the names of the servers that are still being
-// connected, in registration order, but for those of which r permits no tool.
+// connected, in registration order and each once, but for those of which r
+// permits no tool.
 func (m *Manager) connectingServers(r rights) (names []string) {
 	for _, src := range m.connectingSources() {
-		if r.permit(registeredName(src.name, src.server.cfg.Prefix, "any")) {
+		if r.permit(registeredName(src.name, src.server.cfg.Prefix, "any")) && !slices.Contains(names, src.name) {
 			names = append(names, src.name)
 		}
 	}
 	return names
 }
 
+// connectingSources returns them in registration order, of a user's Manager
+// those of its system first.
 func (m *Manager) connectingSources() []*source {
+	var sources []*source
+	if m.user.system != nil {
+		sources = m.user.system.connectingSources()
+	}
 	m.mu.Lock()
-	sources := slices.Clone(m.sources)
+	sources = append(sources, m.sources...)
 	m.mu.Unlock()
 	return slices.DeleteFunc(sources, func(src *source) bool {
 		return src.server == nil || src.server.snapshot().State != StateConnecting
@@ -413,7 +447,9 @@ func (m *Manager) Problems() []error {
 
 // Close ends all servers and leaves nothing behind: no process, no goroutine,
 // no tool or group in a registry. Sessions are empty from then on. Calls that
-// run end with an error. Close must not be called by a registry's method, nor
+// run end with an error. It closes the Managers of all users; that of a user
+// leaves its system and the other users as they are, and what a [VectorStore]
+// has of the user's tools stays there: see [Manager.DropUser]. Close must not be called by a registry's method, nor
 // with a lock held that a registry needs. (Of processes that a server's child
 // started, it finds on Linux those that kept its environment, elsewhere those
 // that stayed in its process group.)
@@ -421,15 +457,19 @@ func (m *Manager) Close() error {
 	m.closing.Do(func() {
 		m.mu.Lock()
 		m.end()
-		sources, attached := m.sources, m.attached
+		sources, attached, users := m.sources, m.attached, m.users.list()
 		m.sources, m.attached = nil, nil
 		m.cur.Store(ended)
 		m.mu.Unlock()
 
+		m.forgetSelections()
 		for _, s := range attached {
 			s.registrar.close()
 		}
 		var wg sync.WaitGroup
+		for _, u := range users {
+			wg.Go(func() { _ = u.Close() })
+		}
 		for _, src := range sources {
 			if src.server != nil {
 				wg.Go(src.server.close)
@@ -437,12 +477,15 @@ func (m *Manager) Close() error {
 		}
 		wg.Wait()
 		m.starting.Wait()
-		m.skills.close()
+		if m.user.system == nil {
+			m.skills.close()
+		}
 		if m.uses != nil {
 			if err := m.uses.save(time.Now()); err != nil {
 				m.opts.Logger.Warn("mcphybrid: the record of the tools' use could not be stored", "error", err)
 			}
 		}
+		m.user.leave(m)
 	})
 	return nil
 }

@@ -429,9 +429,11 @@ type ToolMarks struct {
 func (m *Manager) Marks() (list []ToolMarks) {
 	c := m.cur.Load()
 	owners := make(map[string][]string) // servers, by registered and own names of their tools
-	for _, t := range c.tools {
-		owners[t.name] = append(owners[t.name], t.def.server)
-		owners[t.def.name] = append(owners[t.def.name], t.def.server)
+	for _, known := range m.catalogs() {
+		for _, t := range known.tools {
+			owners[t.name] = append(owners[t.name], t.def.server)
+			owners[t.def.name] = append(owners[t.def.name], t.def.server)
+		}
 	}
 	for _, t := range c.tools {
 		foreign := func(word string) bool {

@@ -52,7 +52,7 @@ func (c *catalog) resolveNeeds(sources []*source, host map[string][]string) {
 	expected := func(name string) bool { return c.tool(name) == nil && unlisted(sources, name) }
 	for _, name := range slices.Sorted(maps.Keys(host)) {
 		if t := c.tool(name); t != nil {
-			c.addNeeds(t, slices.DeleteFunc(slices.Clone(host[name]), expected), c.tool)
+			c.addNeeds(t, c.withoutBelow(t, slices.DeleteFunc(slices.Clone(host[name]), expected)), c.tool)
 		} else if !expected(name) {
 			c.problem("Options.Needs tells what %q needs, which is not there", name)
 		}
@@ -69,6 +69,26 @@ func (c *catalog) resolveNeeds(sources []*source, host map[string][]string) {
 	for _, cycle := range c.cycles() {
 		c.problem("these tools need each other: %s", quoteNames(namesOf(cycle)))
 	}
+}
+
+// withoutBelow returns those of names that are not left to a user's system. Its
+// tools come and go without a new catalog of the user's, so that what is not
+// there is no problem.
+func (c *catalog) withoutBelow(t *BridgeTool, names []string) (own []string) {
+	if c.m.user.system == nil {
+		return names
+	}
+	for _, name := range names {
+		if c.tool(name) != nil {
+			own = append(own, name)
+			continue
+		}
+		if c.needsBelow == nil {
+			c.needsBelow = make(map[*BridgeTool][]string)
+		}
+		c.needsBelow[t] = append(c.needsBelow[t], name)
+	}
+	return own
 }
 
 // addServerNeeds adds what tools, those of src, need by its configuration and

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -267,10 +268,10 @@ func (p *policy) matchesOf(t *BridgeTool) *matched {
 }
 
 // overridden reports whether a later catalog than the i-th has a tool of that
-// name.
+// name, be it held back.
 func (s *selection) overridden(i int, name string) bool {
 	for _, c := range s.catalogs[i+1:] {
-		if c.tool(name) != nil {
+		if c.tool(name) != nil || c.held[name] != nil {
 			return true
 		}
 	}
@@ -280,8 +281,12 @@ func (s *selection) overridden(i int, name string) bool {
 // SetRules puts rules in the place of those there are, for all sessions, or
 // none if there is an error, which names the rule. What models were shown
 // before stays, until [Session.Compact]; what they may call changes at once.
+// Users have their system's: see [Manager.NewUser].
 func (m *Manager) SetRules(rules []Rule) error {
 	set, err := newRuleSet(rules)
+	if m.user.system != nil {
+		err = errors.New("a user has the system's")
+	}
 	if err == nil {
 		err = m.change(func() error {
 			p := *m.policy.Load()

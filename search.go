@@ -23,8 +23,10 @@ const maxQueryBytes = 4 << 10
 type Hit struct {
 	Tool *BridgeTool
 
-	// Score is comparable only with others of the same search, and not above
-	// that of the hit before.
+	// Score is comparable only with others of the same search, and among the
+	// hits of one Manager not above that of the hit before: in a session of a
+	// user's Manager, the best of the user's and of the system's tools take
+	// turns. See [Manager.NewUser].
 	Score float64
 
 	// Words and Similarity are what the words of the query and, with
@@ -119,7 +121,10 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, m *M
 	if only {
 		return Answer{Hits: hitsOf(named, nil, n)}
 	}
-	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, m.opts.ServerLimit), named: named}
+	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, m.opts.ServerLimit), perManager: m.user.most, named: named}
+	if m.semantic != nil {
+		w.vector = m.semantic.queryVector(query)
+	}
 	a := searchAll(ctx, v.parts(keep), w)
 	a.Hits = hitsOf(named, a.Hits, n)
 	return a
@@ -127,10 +132,13 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, m *M
 
 // A want is what is searched for.
 type want struct {
-	query     string
-	n         int
-	perServer int           // the most tools of a server; if not positive, there is no limit
-	named     []*BridgeTool // found already
+	query      string
+	n          int
+	perServer  int              // the most tools of a server; if not positive, there is no limit
+	perManager map[*Manager]int // the most of its tools; of those that are not there, there is no limit
+	named      []*BridgeTool    // found already
+
+	vector func(context.Context) ([]float32, error) // of the query, made once; nil without meaning
 }
 
 // A part is one index of tools that a session sees, and those of them that may
@@ -143,14 +151,21 @@ type part struct {
 
 // parts returns where there is something to be found.
 func (v view) parts(may func(*BridgeTool, standing) bool) (list []part) {
+	left := false
 	for i, c := range slices.Backward(v.catalogs) {
 		list = append(list, part{c, v.verdicts[i], may})
+		for j := range c.unindexed() {
+			left = left || may(c.tools[j], v.verdicts[i][j].standing)
+		}
 	}
-	rest := part{v.unindexed(), nil, may}
-	for _, t := range rest.tools {
-		rest.verdicts = append(rest.verdicts, verdict{standing: v.standing(t)})
+	if left {
+		rest := part{v.unindexed(), nil, may}
+		for _, t := range rest.tools {
+			rest.verdicts = append(rest.verdicts, verdict{standing: v.standing(t)})
+		}
+		list = append(list, rest)
 	}
-	return slices.DeleteFunc(append(list, rest), func(p part) bool {
+	return slices.DeleteFunc(list, func(p part) bool {
 		for doc := range p.indexed {
 			if p.keep(doc) {
 				return false
@@ -174,9 +189,12 @@ func (p *part) document(doc int) *BridgeTool { return p.tools[p.indexed[doc]] }
 
 // search searches one part.
 func (p *part) search(ctx context.Context, w want) (a Answer) {
+	if most, ok := w.perManager[p.tools[0].m]; ok {
+		w.n = min(w.n, most)
+	}
 	if p.m != nil && p.m.semantic != nil {
 		var fused []Hit
-		if fused, a = p.searchBoth(ctx, w.query, p.m.semantic); a.Meaning > 0 {
+		if fused, a = p.searchBoth(ctx, w, p.m.semantic); a.Meaning > 0 {
 			a.Hits = w.best(fused)
 			return a
 		}
@@ -198,18 +216,18 @@ func (p *part) search(ctx context.Context, w want) (a Answer) {
 
 // searchBoth searches by words and by meaning at once, and returns what was found
 // by both together, best first. The answer has no hits yet.
-func (p *part) searchBoth(ctx context.Context, query string, se *semantic) ([]Hit, Answer) {
+func (p *part) searchBoth(ctx context.Context, w want, se *semantic) ([]Hit, Answer) {
 	type side struct {
 		matches []StoreMatch
 		err     error
 	}
 	meaning := make(chan side, 1)
 	go func() {
-		matches, err := se.search(ctx, query, p.keepNamed)
+		matches, err := se.search(ctx, w.query, w.vector, p.keepNamed)
 		meaning <- side{matches, err}
 	}()
 	var words []StoreMatch
-	for _, match := range p.index.Search(query, se.Candidates, p.keep) {
+	for _, match := range p.index.Search(w.query, se.Candidates, p.keep) {
 		words = append(words, StoreMatch{ID: p.document(match.Doc).name, Words: match.Score})
 	}
 	similar := <-meaning
@@ -250,7 +268,9 @@ func searchAll(ctx context.Context, parts []part, w want) (a Answer) {
 	for _, other := range answers {
 		a.Words += other.Words
 		a.Meaning += other.Meaning
-		errs = append(errs, other.Err)
+		if other.Err != nil && !slices.ContainsFunc(errs, func(err error) bool { return err.Error() == other.Err.Error() }) {
+			errs = append(errs, other.Err)
+		}
 	}
 	a.Err = errors.Join(errs...)
 	a.Hits = w.best(a.Hits)
@@ -265,17 +285,27 @@ func (v view) activeInList() map[*BridgeTool]bool {
 	return v.activeSet()
 }
 
-// best returns the first n of what was found, within the limit per server and
-// without what is named.
+// best returns the first n of what was found, within the limits per server and
+// per Manager and without what is named.
 func (w want) best(found []Hit) []Hit {
-	from := make(map[string]int)
+	type server struct {
+		of   *Manager
+		name string
+	}
+	from := make(map[server]int)
+	of := make(map[*Manager]int)
 	var best []Hit
 	for _, h := range found {
-		server := h.Tool.def.server
-		if len(best) == w.n || w.perServer > 0 && from[server] == w.perServer || slices.Contains(w.named, h.Tool) {
+		m := h.Tool.m
+		srv := server{m, h.Tool.def.server}
+		if len(best) == w.n || w.perServer > 0 && from[srv] == w.perServer || slices.Contains(w.named, h.Tool) {
 			continue
 		}
-		from[server]++
+		if most, ok := w.perManager[m]; ok && of[m] == most {
+			continue
+		}
+		from[srv]++
+		of[m]++
 		best = append(best, h)
 	}
 	return best
@@ -401,7 +431,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 		}
 	}
 	answer.Message = textFound(searchOutcome{
-		found: len(found), disclosure: v.disclosure, keywords: v.catalogs[0].index.hasTerms(query),
+		found: len(found), disclosure: v.disclosure, keywords: v.hasTerms(query),
 		callable: v.callable(query), connecting: s.m.connectingServers(v.rights),
 	})
 	text := jsonText(answer)

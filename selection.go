@@ -69,12 +69,29 @@ type lazySelection struct {
 // and the memory was.
 const maxSelections = 256
 
-// catalogs returns what m's sessions see of tools, as it is now.
-func (m *Manager) catalogs() []*catalog { return []*catalog{m.cur.Load()} }
+// catalogs returns what m's sessions see of tools, as it is now: of a user's
+// Manager its system's catalog and then its own.
+func (m *Manager) catalogs() []*catalog {
+	if m.user.system != nil {
+		return []*catalog{m.user.system.cur.Load(), m.cur.Load()}
+	}
+	return []*catalog{m.cur.Load()}
+}
 
 // current reports whether s is of the newest version of everything.
 func (m *Manager) current(s *selection) bool {
-	return s != nil && s.policy == m.policy.Load() && s.catalogs[0] == m.cur.Load()
+	if s == nil || s.policy != m.policy.Load() || s.own() != m.cur.Load() {
+		return false
+	}
+	return m.user.system == nil || s.catalogs[0] == m.user.system.cur.Load()
+}
+
+// forgetSelections lets go of those that were kept, and so of the catalogs that
+// they are of.
+func (m *Manager) forgetSelections() {
+	m.selecting.Lock()
+	defer m.selecting.Unlock()
+	m.selected = nil
 }
 
 // selection returns what a session of these rights and this intent sees now.
@@ -118,6 +135,9 @@ func (m *Manager) common(c *catalog) *selection {
 	return s
 }
 
+// own returns the catalog of the Manager whose session it is.
+func (s *selection) own() *catalog { return s.catalogs[len(s.catalogs)-1] }
+
 // each goes through all tools, in registration order.
 func (s *selection) each() iter.Seq2[*BridgeTool, standing] {
 	return func(yield func(*BridgeTool, standing) bool) {
@@ -137,6 +157,9 @@ func (s *selection) find(name string) (i, j int, ok bool) {
 	for i, c := range slices.Backward(s.catalogs) {
 		if j, ok := c.byName[name]; ok {
 			return i, j, true
+		}
+		if c.held[name] != nil { // nothing else comes into its place
+			break
 		}
 	}
 	return 0, 0, false
@@ -167,8 +190,9 @@ func (s *selection) unindexed() *catalog {
 	r.once.Do(func() {
 		r.byName = make(map[string]int)
 		for i, c := range s.catalogs {
-			for j, t := range c.tools {
-				if _, indexed := slices.BinarySearch(c.indexed, j); indexed || s.verdicts[i][j].standing == hidden {
+			for j := range c.unindexed() {
+				t := c.tools[j]
+				if s.verdicts[i][j].standing == hidden {
 					continue
 				}
 				r.byName[t.name] = len(r.tools)
@@ -177,7 +201,7 @@ func (s *selection) unindexed() *catalog {
 			}
 		}
 		if len(r.tools) > 0 {
-			r.index = newRetriever(nil, r.tools, s.hints, &s.catalogs[0].m.opts)
+			r.index = newRetriever(nil, r.tools, s.hints, r.tools[0].m)
 		}
 	})
 	return &r.catalog
@@ -188,10 +212,21 @@ func (s *selection) empty() bool {
 	return !slices.ContainsFunc(s.catalogs, func(c *catalog) bool { return len(c.tools) > 0 })
 }
 
+// hasTerms reports whether there is anything in query to search for.
+func (s *selection) hasTerms(query string) bool {
+	return slices.ContainsFunc(s.catalogs, func(c *catalog) bool { return c.index.hasTerms(query) })
+}
+
 // needs returns what t was said to need.
 func (s *selection) needs(t *BridgeTool) []*BridgeTool {
 	for _, c := range s.catalogs {
-		if needs := c.needs[t]; needs != nil {
+		needs := c.needs[t]
+		for _, name := range c.needsBelow[t] {
+			if i, j, ok := s.find(name); ok {
+				needs = append(slices.Clip(needs), s.catalogs[i].tools[j])
+			}
+		}
+		if needs != nil {
 			return needs
 		}
 	}

@@ -57,6 +57,8 @@ type SemanticOptions struct {
 	Progress func(done, total int)
 }
 
+const defaultScope = "system"
+
 // setDefaults fills in what is not set. It panics if a number is out of its
 // range.
 func (o *SemanticOptions) setDefaults() {
@@ -66,7 +68,7 @@ func (o *SemanticOptions) setDefaults() {
 	if o.Store == nil {
 		o.Store = new(MemoryStore)
 	}
-	o.Scope = cmp.Or(o.Scope, "system")
+	o.Scope = cmp.Or(o.Scope, defaultScope)
 	if math.IsNaN(o.Alpha) || o.Alpha > 1 {
 		panic(fmt.Sprintf("mcphybrid: SemanticOptions.Alpha is %v, must be 0 to 1", o.Alpha))
 	}
@@ -81,17 +83,19 @@ func (o *SemanticOptions) setDefaults() {
 // A semantic keeps a store in step with what a catalog has indexed and asks it.
 type semantic struct {
 	SemanticOptions
-	log   *slog.Logger
-	cur   func() *catalog
-	begun sync.Once
-	wake  chan struct{} // holds one: there is a newer catalog
+	log     *slog.Logger
+	cur     func() *catalog
+	running atomic.Bool
+	wake    chan struct{} // holds one: there is a newer catalog
+	turn    chan struct{} // of a user's: its system's turns
+	turns   chan struct{} // holds one for each user's that is in sync
 
 	made   map[*BridgeTool]wantedTool // of the last catalog; only used by run, as are the next two
 	stored map[string]string          // sums by ID, as far as known
 	known  bool                       // stored is what the store has
 
 	progress atomic.Pointer[embeddingProgress]
-	asking   chan struct{} // holds one for each query that is under way
+	asking   chan struct{} // holds one for each query that is under way; users' are their system's
 }
 
 // An embeddingProgress is how far a store is.
@@ -104,23 +108,30 @@ type embeddingProgress struct {
 // not heed their context.
 const maxAsking = 256
 
+// maxTurns is for how many users tools are embedded at once. The system's do
+// not wait for theirs.
+const maxTurns = 4
+
 func newSemantic(opts *SemanticOptions, log *slog.Logger, cur func() *catalog) *semantic {
 	if opts == nil {
 		return nil
 	}
 	return &semantic{
 		SemanticOptions: *opts, log: log, cur: cur,
-		wake: make(chan struct{}, 1), asking: make(chan struct{}, maxAsking), stored: make(map[string]string),
+		wake: make(chan struct{}, 1), asking: make(chan struct{}, maxAsking), turns: make(chan struct{}, maxTurns),
+		stored: make(map[string]string),
 	}
 }
 
-// changed tells that there is a newer catalog; the first time it has run
-// started. It never waits.
+// changed tells that there is a newer catalog, and has run started unless it
+// runs. It never waits.
 func (se *semantic) changed(start func(run func(context.Context))) {
-	se.begun.Do(func() { start(se.run) })
 	select {
 	case se.wake <- struct{}{}:
 	default:
+	}
+	if se.running.CompareAndSwap(false, true) {
+		start(se.run)
 	}
 }
 
@@ -130,7 +141,7 @@ const (
 	maxSemanticRetry   = time.Minute
 )
 
-// run keeps the store in step until ctx ends.
+// run brings the store in step, and ends when it is or ctx ends.
 func (se *semantic) run(ctx context.Context) {
 	wait := firstSemanticRetry
 	var again <-chan time.Time
@@ -148,6 +159,13 @@ func (se *semantic) run(ctx context.Context) {
 			return
 		case err == nil:
 			wait = firstSemanticRetry
+			if len(se.wake) > 0 {
+				continue
+			}
+			se.running.Store(false)
+			if len(se.wake) == 0 || !se.running.CompareAndSwap(false, true) {
+				return
+			}
 		default:
 			se.log.Warn("mcphybrid: tools are not found by meaning", "error", err)
 			se.known = false // a part may have been done
@@ -168,6 +186,14 @@ const embedBatch = 64
 
 // sync makes one step of the store from what it has to what it should have.
 func (se *semantic) sync(ctx context.Context) (err error) {
+	if se.turn != nil {
+		select {
+		case se.turn <- struct{}{}:
+			defer func() { <-se.turn }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	wanted := se.wanted(se.cur())
 	p := &embeddingProgress{total: len(wanted)}
 	defer func() {
@@ -325,10 +351,10 @@ var (
 	errBusy        = errors.New("too many queries wait for the embedder or the store")
 )
 
-// search returns what is like the query in meaning, most similar first, within
-// the timeout. Matches may come with an error: that of the tools, not of the
+// search returns what is like the query in meaning, whose vector is made by the
+// given function, most similar first and within the timeout. Matches may come with an error: that of the tools, not of the
 // query. Only what keep lets through, by registered name, is returned.
-func (se *semantic) search(ctx context.Context, query string, keep func(name string) bool) ([]StoreMatch, error) {
+func (se *semantic) search(ctx context.Context, query string, vector func(context.Context) ([]float32, error), keep func(name string) bool) ([]StoreMatch, error) {
 	p := se.progress.Load()
 	switch {
 	case strings.TrimSpace(query) == "":
@@ -349,7 +375,7 @@ func (se *semantic) search(ctx context.Context, query string, keep func(name str
 	defer cancel()
 	matches, err := detached(ctx, func() ([]StoreMatch, error) {
 		defer func() { <-se.asking }()
-		return se.ask(ctx, query, keep)
+		return se.ask(ctx, vector, keep)
 	})
 	switch {
 	case err != nil:
@@ -362,11 +388,25 @@ func (se *semantic) search(ctx context.Context, query string, keep func(name str
 	return matches, err
 }
 
-func (se *semantic) ask(ctx context.Context, query string, keep func(name string) bool) ([]StoreMatch, error) {
-	vector, err := se.Embedder.EmbedQuery(ctx, strings.ToValidUTF8(query[:min(len(query), maxEmbeddedText)], ""))
-	if err == nil {
-		err = checkVector(vector, cmp.Or(se.Embedder.Dimensions(), len(vector)))
+// queryVector returns a function that makes the vector of the query, when it is
+// first called, for all scopes that are searched for it. Whoever calls it waits.
+func (se *semantic) queryVector(query string) func(context.Context) ([]float32, error) {
+	var once sync.Once
+	var vector []float32
+	err := errors.New("the embedder panicked") // unless it is told better
+	return func(ctx context.Context) ([]float32, error) {
+		once.Do(func() {
+			vector, err = se.Embedder.EmbedQuery(ctx, strings.ToValidUTF8(query[:min(len(query), maxEmbeddedText)], ""))
+			if err == nil {
+				err = checkVector(vector, cmp.Or(se.Embedder.Dimensions(), len(vector)))
+			}
+		})
+		return vector, err
 	}
+}
+
+func (se *semantic) ask(ctx context.Context, makeVector func(context.Context) ([]float32, error), keep func(name string) bool) ([]StoreMatch, error) {
+	vector, err := makeVector(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("embedding the query: %w", err)
 	}

@@ -80,7 +80,7 @@ func (m *Manager) newSession(inherited, skills rights, intent string, opts *Sess
 	}
 	o.Disclosure.validate()
 	if len(inherited) == 0 {
-		inherited = inherited.and(m.metaAccess)
+		inherited = inherited.and(m.metaAccess).and(m.user.access)
 	}
 	s := &Session{m: m, rights: inherited.and(o.Access), intent: intent, disclosure: o.Disclosure, skills: skills.and(o.Skills)}
 	for kind := range s.meta {

@@ -152,8 +152,12 @@ func (s *skillShelf) close() {
 // SetSkills puts skills in the place of those that the Manager had, in one
 // step. The error names each of them that can't be used, and is left out; of
 // two of one name the first counts. What a session has shown of its skills
-// stays as it was until [Session.Compact]: new ones are appended to it.
+// stays as it was until [Session.Compact]: new ones are appended to it. Users
+// have their system's: see [Manager.NewUser].
 func (m *Manager) SetSkills(skills []Skill) error {
+	if m.user.system != nil {
+		return errors.New("mcphybrid: a user has the system's skills")
+	}
 	m.mu.Lock()
 	if m.life.Err() != nil {
 		m.mu.Unlock()
@@ -161,11 +165,8 @@ func (m *Manager) SetSkills(skills []Skill) error {
 	}
 	set := m.newSkillSet(skills)
 	m.skills.cur.Store(set)
-	attached := slices.Clone(m.attached)
 	m.mu.Unlock()
-	for _, s := range attached {
-		s.registrar.sync()
-	}
+	m.sync()
 	return errors.Join(set.problems...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,7 +16,8 @@ const stateVersion = 1
 // A savedSession is what is saved of a session.
 type savedSession struct {
 	Version int          `json:"version"`
-	Catalog string       `json:"catalog"`          // fingerprint
+	Catalog string       `json:"catalog"` // fingerprint
+	User    string       `json:"user,omitempty"`
 	Lists   int          `json:"lists"`            // access lists that bound it
 	Skills  int          `json:"skills,omitempty"` // lists that bound its skills
 	Turn    int          `json:"turn"`
@@ -63,7 +65,7 @@ func (s *Session) Save() json.RawMessage {
 		active = s.active // as it was when the Manager was closed
 	}
 	state := savedSession{
-		Version: stateVersion, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
+		Version: stateVersion, User: s.m.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
 		Results: s.pages.last, Paged: s.pages.offered,
 	}
 	if s.refused.Times > 0 {
@@ -108,7 +110,7 @@ func (s *Session) Save() json.RawMessage {
 // RestoreSession returns a session in the state that [Session.Save] returned,
 // in this process or another one. Options are those of the saved session: they
 // are not part of the state, which is refused if it is of a session with more
-// access lists.
+// access lists, or of another user's.
 //
 // Over an equal catalog the session goes on as the saved one would, to the
 // byte. Of another catalog, it keeps what is there, in the same order. Changed
@@ -135,6 +137,9 @@ func (m *Manager) restore(inherited, skills rights, state json.RawMessage, opts 
 	}
 	if saved.Version != stateVersion {
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session has version %d, want %d", saved.Version, stateVersion)
+	}
+	if saved.User != m.user.id { // of whose servers it may tell
+		return nil, nil, errors.New("mcphybrid: the state is of a session of another user")
 	}
 	s := m.newSession(inherited, skills, saved.Intent, opts)
 	if saved.Lists > len(s.rights) {

@@ -75,13 +75,17 @@ func (s *Session) Stats() Stats {
 	u := s.usage
 	s.mu.Unlock()
 	var st Stats
-	servers := make(map[string]bool)
+	type server struct {
+		of   *Manager
+		name string
+	}
+	servers := make(map[server]bool)
 	active := v.activeSet()
 	for t, p := range v.each() {
 		if p == hidden {
 			continue
 		}
-		servers[t.def.server] = true
+		servers[server{t.m, t.def.server}] = true
 		tokens := s.m.toolTokens(t)
 		st.Tools++
 		st.Tokens.All += tokens
@@ -106,7 +110,8 @@ func (s *Session) Stats() Stats {
 	return st
 }
 
-// ServerStats counts what one server has, and the calls of it in all sessions.
+// ServerStats counts what one server has, and the calls of it in all sessions,
+// those of users included.
 type ServerStats struct {
 	Name   string
 	Tools  int
@@ -120,7 +125,11 @@ type ServerStats struct {
 func (m *Manager) ServerStats() []ServerStats {
 	var list []ServerStats
 	at := make(map[string]int)
-	for t, p := range m.view().each() {
+	v := m.view()
+	for t, p := range v.each() {
+		if v.own().tool(t.name) != t { // of a user's system
+			continue
+		}
 		i, ok := at[t.def.server]
 		if !ok {
 			i = len(list)
@@ -151,7 +160,7 @@ func (s *Session) count(t *BridgeTool, took time.Duration, failed bool) {
 	if t == nil {
 		return
 	}
-	m := s.m
+	m := t.m
 	if m.uses != nil && !failed {
 		m.uses.note(t.name, time.Now())
 	}

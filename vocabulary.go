@@ -15,10 +15,10 @@ type vocabulary struct {
 	lists  paged[[]similar]
 }
 
-func (v *vocabulary) len() int { return len(v.terms.terms) }
+func (v *vocabulary) len() int { return v.terms.len() }
 
 // text returns the term of a number.
-func (v *vocabulary) text(term uint32) string { return v.terms.terms[term] }
+func (v *vocabulary) text(term uint32) string { return v.terms.text(term) }
 
 // A similar is a term in a group.
 type similar struct {
@@ -65,8 +65,8 @@ func letters(term []byte) (set uint32) {
 // group puts the terms from number begin on into their groups.
 func (g *growth) group(v *vocabulary, begin int) {
 	var term []byte
-	for n := begin; n < len(g.terms.terms); n++ {
-		term = append(term[:0], g.terms.terms[n]...)
+	for n := begin; n < g.terms.len(); n++ {
+		term = append(term[:0], g.terms.text(uint32(n))...)
 		m := similar{uint32(n), letters(term), uint32(len(term))}
 		if name := family(term); name != nil {
 			g.join(v, name, m)

@@ -1,0 +1,376 @@
+package mcphybrid
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// newUser returns the Manager of a user with tools of its own, which is closed
+// when the test ends.
+func newUser(t *testing.T, m *Manager, id string, opts *UserOptions, tools ...mcpserver.ServerTool) *Manager {
+	t.Helper()
+	u, err := m.NewUser(id, opts)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, check(u))
+		assert.NoError(t, u.Close())
+	})
+	if len(tools) > 0 {
+		require.NoError(t, u.AddTools("own", tools...))
+	}
+	return u
+}
+
+// errands returns n tools that say whose they are.
+func errands(whose string, n int) []mcpserver.ServerTool {
+	list := make([]mcpserver.ServerTool, n)
+	for i := range list {
+		list[i] = answering(fmt.Sprintf("errand_%02d", i), fmt.Sprintf("Does errand %d of %s", i, whose), whose)
+	}
+	return list
+}
+
+func answering(name, description, answer string) mcpserver.ServerTool {
+	return mcpserver.ServerTool{
+		Tool: mcp.NewTool(name, mcp.WithDescription(description)),
+		Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText(answer), nil
+		},
+	}
+}
+
+// SPEC D3: the system's tools and each user's are in indexes of their own. A
+// search finds at most three of the one and five of the other.
+func TestSpecD3Scopes(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	require.NoError(t, m.AddTools("sys", errands("system", 30)...))
+	a := newUser(t, m, "a", nil, errands("alice", 30)...)
+	b := newUser(t, m, "b", nil, errands("bob", 30)...)
+	assert.Equal(t, "a", a.NewSession(nil).User())
+	assert.Empty(t, m.User())
+
+	whose := func(hits []Hit) (list []string) {
+		for _, h := range hits {
+			list = append(list, map[*Manager]string{m: "s", a: "a", b: "b"}[h.Tool.m])
+		}
+		return list
+	}
+	for _, u := range []*Manager{a, b} {
+		own := u.User()
+		assert.Equal(t, []string{own, "s", own, "s", own, "s", own, own}, whose(u.Search("errand", 0)))
+		assert.Equal(t, []string{own, "s", own}, whose(u.Search("errand", 3)))
+		assert.Len(t, u.Search("errand", 20), 8)
+		assert.Equal(t, 60, u.Stats().Tools)
+		assert.Equal(t, 30, u.cur.Load().index.Len())
+		assert.Equal(t, []string{"own"}, statNames(u.ServerStats()))
+	}
+	assert.Equal(t, []string{"s", "s", "s", "s", "s"}, whose(m.Search("errand", 0)))
+	assert.Empty(t, m.Search("alice", 0))
+	assert.Equal(t, 30, m.cur.Load().index.Len())
+
+	// Other limits, and none.
+	for _, test := range []struct {
+		opts      UserOptions
+		ask       int
+		sys, user int
+	}{
+		{UserOptions{SystemResults: 1}, 0, 1, 5},
+		{UserOptions{UserResults: 2}, 0, 3, 2},
+		{UserOptions{SystemResults: -1, UserResults: 1}, 0, 5, 1},
+		{UserOptions{SystemResults: -1, UserResults: 1}, 20, 19, 1},
+		{UserOptions{SystemResults: -1, UserResults: -1}, 0, 5, 5},
+		{UserOptions{SystemResults: 100, UserResults: 100}, 0, 10, 10}, // SearchLimit
+	} {
+		c := newUser(t, m, fmt.Sprint("c", test), &test.opts, errands("carol", 30)...)
+		sys := 0
+		hits := c.Search("errand", test.ask)
+		for _, h := range hits {
+			if h.Tool.m == m {
+				sys++
+			}
+		}
+		assert.Equal(t, []int{test.sys, test.user}, []int{sys, len(hits) - sys}, "%+v", test)
+	}
+	var schema struct{ Properties map[string]json.RawMessage }
+	require.NoError(t, json.Unmarshal(a.SearchTool().InputSchema(), &schema))
+	assert.Contains(t, string(schema.Properties["max_results"]), "8", "the model is told what it gets")
+
+	// ServerLimit holds for each of two servers of a name.
+	require.NoError(t, a.AddTools("sys", errands("alice", 9)...))
+	hits := a.SearchWith("errand", SearchOptions{ServerLimit: 1, Servers: []string{"sys"}})
+	assert.Equal(t, []string{"a", "s"}, whose(hits))
+}
+
+func statNames(stats []ServerStats) (list []string) {
+	for _, st := range stats {
+		list = append(list, st.Name)
+	}
+	return list
+}
+
+// SPEC D4: of a name that both have, a user's tool wins, for that user.
+func TestSpecD4UserWins(t *testing.T) {
+	for _, inline := range []int{40, -1} {
+		m, _ := newTestManager(t, &Options{MaxInline: inline})
+		require.NoError(t, m.AddTools("mail", answering("send", "Sends mail by the system", "system"), answering("read", "Reads mail", "system")))
+		a, b := newUser(t, m, "a", nil), newUser(t, m, "b", nil)
+		s := a.NewSession(nil)
+		call := func(s *Session, name string) string {
+			r, err := s.Call(t.Context(), name, nil)
+			require.NoError(t, err)
+			return resultText(t, r)
+		}
+		assert.Equal(t, "system", call(s, "mcp_mail__send"))
+		require.NoError(t, a.AddTools("mail", answering("send", "Sends mail by alice", "alice")))
+		assert.Equal(t, "alice", call(s, "mcp_mail__send"))
+		assert.Equal(t, "system", call(s, "mcp_mail__read"))
+		assert.Equal(t, "system", call(m.session, "mcp_mail__send"))
+		assert.Equal(t, "system", call(b.session, "mcp_mail__send"))
+		fresh := a.NewSession(nil)
+		assert.Equal(t, 2, fresh.Stats().Tools)
+		assert.Equal(t, 2, fresh.Stats().Servers, "two servers of one name")
+		if inline < 0 {
+			hits := fresh.Search("sends mail", 5)
+			require.NotEmpty(t, hits)
+			assert.Same(t, a, hits[0].Tool.m)
+			assert.Len(t, slices.Compact(hitNames(hits)), len(hits))
+			assert.Equal(t, []string{"mcp_mail__send"}, fresh.ActivateTools([]string{"mcp_mail__send", "mcp_mail__send"}))
+			assert.Positive(t, fresh.Explain("alice", "mcp_mail__send").Score)
+			assert.Zero(t, b.Explain("alice", "mcp_mail__send").Score)
+		}
+		list := fresh.Tools()
+		i := slices.IndexFunc(list, func(t Tool) bool { return t.Name() == "mcp_mail__send" })
+		assert.Equal(t, "Sends mail by alice", list[i].Description())
+
+		assert.True(t, a.RemoveServer("mail"))
+		assert.Equal(t, "system", call(s, "mcp_mail__send"))
+		assert.NoError(t, check(a, s, fresh))
+	}
+}
+
+// A tool of the user's that is held back is not replaced by the system's of
+// the same name.
+func TestUserToolHeldBack(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine})
+	require.NoError(t, m.AddTools("mail", answering("send", "By the system", "system")))
+	srv := mcpserver.NewMCPServer("mail", "1", mcpserver.WithToolCapabilities(true))
+	srv.AddTools(answering("send", "By alice", "alice"))
+	a := newUser(t, m, "a", &UserOptions{Servers: []ServerConfig{{Name: "mail", InProcess: srv}}})
+	require.NoError(t, a.Start(t.Context()))
+	s := a.NewSession(nil)
+	assert.Contains(t, s.PromptSections(PromptFull), "By alice")
+	srv.AddTools(answering("send", "By mallory", "mallory"))
+	soon(t, func() bool { return len(a.Problems()) == 1 })
+	r, err := s.Call(t.Context(), "mcp_mail__send", nil)
+	require.ErrorIs(t, err, ErrQuarantined)
+	assert.NotContains(t, resultText(t, r), "system")
+	assert.Empty(t, s.Tools())
+	assert.Empty(t, a.NewSession(nil).Tools())
+	assert.NoError(t, check(a, s))
+	assert.Empty(t, m.Problems())
+	assert.Len(t, m.Tools(), 1)
+}
+
+// Two servers have one name: what is told of either is its own.
+func TestUserServerOfTheSameName(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Reconnect: -1, Servers: []ServerConfig{inProcess("s", 2)}})
+	fail := errors.New("out of order")
+	down := mcpserver.ServerTool{Tool: mcp.NewTool("own"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, fail }}
+	a := newUser(t, m, "a", &UserOptions{Servers: []ServerConfig{serving("s", down)}})
+	require.ErrorIs(t, m.AddTools("s", down), ErrDuplicate)
+	require.NoError(t, a.Start(t.Context()))
+	assert.Equal(t, 1, a.Servers()[0].Tools)
+	assert.Equal(t, 2, m.Servers()[0].Tools)
+
+	s := a.NewSession(nil)
+	_, err := s.Call(t.Context(), "mcp_s__tool_000", nil)
+	require.NoError(t, err)
+	_, _ = s.Call(t.Context(), "mcp_s__own", nil)
+	assert.Equal(t, 1, m.ServerStats()[0].Usage.Calls)
+	assert.Zero(t, m.ServerStats()[0].Usage.Errors)
+	assert.Equal(t, Usage{Calls: 1, Errors: 1}, withoutLatency(a.ServerStats()[0].Usage))
+
+	// The system's is down, and the user's is not.
+	m.sources[0].server.mu.Lock()
+	m.sources[0].server.setLocked(StateDown, fail)
+	m.sources[0].server.mu.Unlock()
+	assert.NotContains(t, s.textRefused(s.view(), "mcp_s__own", ErrServerDown), "since")
+	assert.Contains(t, s.textRefused(s.view(), "mcp_s__tool_000", ErrServerDown), "since")
+
+	// What is still being connected is told of to who may know.
+	connecting := func(m *Manager) {
+		m.sources[0].server.mu.Lock()
+		defer m.sources[0].server.mu.Unlock()
+		m.sources[0].server.setLocked(StateConnecting, nil)
+	}
+	b := newUser(t, m, "b", nil)
+	connecting(a)
+	for _, test := range []struct {
+		m    *Manager
+		want string
+	}{{m, ""}, {a, "s"}, {b, ""}} {
+		_, err := test.m.Call(t.Context(), "mcp_s__new", nil)
+		var unknown *UnknownToolError
+		require.ErrorAs(t, err, &unknown)
+		assert.Equal(t, test.want, unknown.Connecting)
+	}
+	connecting(m)
+	assert.Equal(t, []string{"s"}, a.connectingServers(nil))
+	assert.Equal(t, []string{"s"}, b.connectingServers(nil))
+	assert.Empty(t, b.connectingServers(rights{{Deny: []string{"*"}}}))
+}
+
+func withoutLatency(u Usage) Usage {
+	u.Latency = 0
+	return u
+}
+
+func TestUserErrors(t *testing.T) {
+	m, _ := newTestManager(t, nil)
+	_, err := m.NewUser("", nil)
+	assert.EqualError(t, err, `mcphybrid: user "": the id is empty`)
+	a := newUser(t, m, "a", nil)
+	_, err = a.NewUser("b", nil)
+	assert.EqualError(t, err, `mcphybrid: user "b": a user has no users`)
+	_, err = m.NewUser("a", nil)
+	assert.ErrorIs(t, err, ErrDuplicate)
+	require.NoError(t, a.Close())
+	a = newUser(t, m, "a", nil)
+	require.NoError(t, m.DropUser(t.Context(), "a"))
+	assert.ErrorIs(t, a.AddTools("x", echoTool("y", "")), ErrClosed)
+	require.NoError(t, m.DropUser(t.Context(), "nobody"))
+	assert.Empty(t, m.users)
+	m.users = users{"a": nil}
+	_, err = m.NewUser("a", nil)
+	assert.ErrorIs(t, err, ErrDuplicate)
+	assert.EqualError(t, m.DropUser(t.Context(), "a"), `mcphybrid: user "a" is being removed already`)
+	delete(m.users, "a")
+	require.NoError(t, m.Close())
+	_, err = m.NewUser("c", nil)
+	assert.ErrorIs(t, err, ErrClosed)
+}
+
+// What the system's Options deny, no user has, and a user's Access holds for
+// both.
+func TestUserAccess(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Access: Access{Deny: []string{"*delete*", DescribeToolName}}})
+	require.NoError(t, m.AddTools("sys", echoTool("read", ""), echoTool("write", "")))
+	a := newUser(t, m, "a", &UserOptions{Access: Access{Deny: []string{"*write"}}},
+		echoTool("delete_all", ""), echoTool("own_write", ""), echoTool("keep", ""))
+	assert.ElementsMatch(t, []string{"mcp_sys__read", "mcp_own__keep"}, toolNames(a.DeferredTools()))
+	_, err := a.Call(t.Context(), "mcp_sys__write", nil)
+	assert.ErrorIs(t, err, ErrNotPermitted)
+	child := a.NewSession(nil).NewChild(&SessionOptions{Disclosure: ByBridge})
+	_, err = child.Call(t.Context(), "mcp_own__own_write", nil)
+	assert.ErrorIs(t, err, ErrNotPermitted)
+	assert.NotContains(t, namesOf(child.Tools()), DescribeToolName)
+	b := newUser(t, m, "b", nil)
+	assert.Len(t, b.DeferredTools(), 2)
+}
+
+// A user's tool needs the system's by name, as it is at the time; a system's
+// never brings a user's.
+func TestUserNeeds(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Needs: map[string][]string{"mcp_sys__edit": {"mcp_own__read"}}})
+	require.NoError(t, m.AddTools("sys", echoTool("edit", "")))
+	a := newUser(t, m, "a", &UserOptions{Needs: map[string][]string{"mcp_own__save": {"mcp_sys__lock", "mcp_own__read"}}},
+		echoTool("save", ""), echoTool("read", ""))
+	assert.Empty(t, a.Problems())
+	assert.Equal(t, []string{"mcp_sys__edit"}, a.NewSession(nil).ActivateTools([]string{"mcp_sys__edit"}))
+	assert.Equal(t, []string{"mcp_own__save", "mcp_own__read"}, a.NewSession(nil).ActivateTools([]string{"mcp_own__save"}))
+	require.NoError(t, m.AddTools("sys", echoTool("lock", "")))
+	assert.Equal(t, []string{"mcp_own__save", "mcp_own__read", "mcp_sys__lock"}, a.NewSession(nil).ActivateTools([]string{"mcp_own__save"}))
+	assert.Equal(t, []string{"mcp_own__save", "mcp_own__read", "mcp_sys__lock"}, hitNames(a.Search("mcp_own__save", 1)))
+}
+
+// Up to what fits, all is inline. How a user's tools stand follows the
+// system's, and what was inline is found once it is not.
+func TestUserToolsFollowTheSystem(t *testing.T) {
+	m, r := newTestManager(t, &Options{MaxInline: 10})
+	own := NewRegistry()
+	a := newUser(t, m, "a", &UserOptions{Registry: own}, errands("alice", 6)...)
+	other := newUser(t, m, "b", nil, errands("bob", 6)...)
+	reg := NewRegistry()
+	s := a.NewSession(&SessionOptions{Registry: reg})
+	assert.Len(t, s.InlineTools(), 6)
+	assert.False(t, s.IsSearchMode())
+	other.Tools()
+	require.NoError(t, m.AddTools("sys", errands("system", 8)...))
+	assert.Nil(t, other.selected, "who is not looked at keeps no old catalog")
+	assert.Len(t, s.InlineTools(), 10, "the system's first")
+	assert.Len(t, s.DeferredTools(), 4)
+	assert.Equal(t, "mcp_own__errand_05", s.Search("errand 5 of alice", 1)[0].Tool.Name())
+	assert.Len(t, m.InlineTools(), 8)
+	assert.NoError(t, checkRegistry(s, reg))
+	assert.NoError(t, checkRegistry(a.session, own))
+	assert.Len(t, r.List(), 8)
+	m.RemoveServer("sys")
+	assert.Len(t, s.InlineTools(), 6)
+	assert.NoError(t, checkRegistry(s, reg))
+
+	// Each ends by itself; the system ends all.
+	require.NoError(t, other.Close())
+	assert.Empty(t, other.Tools())
+	assert.Len(t, s.InlineTools(), 6)
+	assert.Len(t, m.users, 1)
+	require.NoError(t, m.Close())
+	assert.Empty(t, s.InlineTools())
+	assert.Empty(t, reg.List())
+	assert.Empty(t, own.List())
+	assert.Empty(t, m.users)
+	_, err := s.Call(t.Context(), "mcp_own__errand_00", nil)
+	assert.ErrorIs(t, err, ErrUnknownTool)
+}
+
+// A saved session is restored by its user's Manager, and by no other.
+func TestUserSessionsAreRestored(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	require.NoError(t, m.AddTools("sys", errands("system", 3)...))
+	a := newUser(t, m, "a", nil, errands("alice", 3)...)
+	b := newUser(t, m, "b", nil, errands("bob", 3)...)
+	s := a.NewSession(nil)
+	s.ActivateTools([]string{"mcp_own__errand_01", "mcp_sys__errand_01"})
+	s.Tools()
+	state := s.Save()
+	again, changed, err := a.RestoreSession(state, nil)
+	require.NoError(t, err)
+	assert.Empty(t, changed)
+	assert.Equal(t, namesOf(s.Tools()), namesOf(again.Tools()))
+	assert.Equal(t, s.PromptSections(PromptFull), again.PromptSections(PromptFull))
+	for _, other := range []*Manager{m, b} {
+		_, changed, err := other.RestoreSession(state, nil)
+		assert.EqualError(t, err, "mcphybrid: the state is of a session of another user")
+		assert.Empty(t, changed)
+	}
+	_, _, err = b.RestoreSession(m.Save(), nil)
+	assert.Error(t, err)
+}
+
+// What decides which tools are inline is the system's, and so are the skills.
+func TestUsersHaveTheSystemsPolicy(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Skills: []Skill{{Name: "release", Description: "How to release", Body: "Carefully"}}})
+	require.NoError(t, m.AddTools("shared", echoTool("x", ""), echoTool("y", "")))
+	u, err := m.NewUser("alice", nil)
+	require.NoError(t, err)
+	require.NoError(t, u.AddTools("own", echoTool("x", ""), echoTool("z", "")))
+	rules := []Rule{{Name: "r", Patterns: []string{"x"}, Action: RuleExclude}}
+	assert.EqualError(t, u.SetRules(rules), "mcphybrid: rules: a user has the system's")
+	assert.EqualError(t, u.SetSkills(nil), "mcphybrid: a user has the system's skills")
+	assert.Len(t, u.InlineTools(), 4)
+	require.NoError(t, m.SetRules(rules))
+	assert.Equal(t, []string{"mcp_shared__y", "mcp_own__z"}, toolNames(u.InlineTools()))
+	assert.Contains(t, u.SkillsSection(), "release")
+	require.NoError(t, m.SetSkills(nil))
+	assert.NotContains(t, u.NewSession(nil).SkillsSection(), "release")
+	require.NoError(t, u.Close())
+	require.NoError(t, check(m))
+}

@@ -1,0 +1,130 @@
+package mcphybrid
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// SPEC D3: with meaning, each user has a scope of its own in the store. The
+// query is embedded once for both scopes, and no one's is kept for another.
+func TestSpecD3ScopesByMeaning(t *testing.T) {
+	e, cache, own := newConcepts(), new(aStore), new(aStore)
+	store := new(MemoryStore)
+	var queries atomic.Int64
+	e.query = func(context.Context) error { queries.Add(1); return nil }
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()},
+		Semantic: &SemanticOptions{Embedder: e, Store: store, Least: 0.5, Cache: cache}})
+	embedded(t, m, 5)
+	a := newUser(t, m, "a", &UserOptions{VectorCache: own}, echoTool("secret01", "Feeds the cat"), echoTool("cash", "Counts money"))
+	b := newUser(t, m, "b", nil, echoTool("stable", "Keeps the animal"))
+	embedded(t, a, 2)
+	embedded(t, b, 1)
+	assert.Equal(t, 8, e.embedded())
+	sums := func(scope string) int {
+		list, err := store.Sums(t.Context(), scope)
+		require.NoError(t, err)
+		return len(list)
+	}
+	assert.Equal(t, []int{5, 2, 1}, []int{sums("system"), sums("user:a"), sums("user:b")})
+
+	for range 2 {
+		queries.Store(0)
+		answer := a.Find(t.Context(), "dog", SearchOptions{})
+		require.NoError(t, answer.Err)
+		assert.Equal(t, []string{"mcp_own__secret01", "mcp_s__walk_dog", "mcp_s__groom"}, hitNames(answer.Hits))
+		assert.Equal(t, 3, answer.Meaning)
+		assert.EqualValues(t, 1, queries.Load())
+	}
+	assert.Equal(t, []string{"mcp_s__walk_dog", "mcp_s__groom"}, hitNames(m.Search("dog", 0)))
+	assert.Equal(t, []string{"mcp_own__stable", "mcp_s__walk_dog", "mcp_s__groom"}, hitNames(b.Search("dog", 0)))
+
+	// What a user's tools are like is not in the system's cache.
+	vectors := loadVectors(cache, e.Model(), m.opts.Logger)
+	assert.Len(t, vectors.vectors, 5)
+	assert.Len(t, loadVectors(own, e.Model(), m.opts.Logger).vectors, 2)
+
+	// A query that can't be embedded is told once.
+	e.query = func(context.Context) error { return fmt.Errorf("out of order") }
+	assert.EqualError(t, a.Find(t.Context(), "dog", SearchOptions{}).Err, "embedding the query: out of order")
+	e.query = func(context.Context) error { panic("out of its mind") }
+	assert.ErrorContains(t, a.Find(t.Context(), "dog", SearchOptions{}).Err, "panic")
+	e.query = nil
+
+	// A user who comes back is not embedded again, and one who was dropped is.
+	require.NoError(t, a.Close())
+	require.NoError(t, b.Close())
+	assert.Equal(t, []int{5, 2, 1}, []int{sums("system"), sums("user:a"), sums("user:b")})
+	b = newUser(t, m, "b", nil, echoTool("stable", "Keeps the animal"))
+	embedded(t, b, 1)
+	assert.Equal(t, 8, e.embedded())
+	require.NoError(t, m.DropUser(t.Context(), "b"))
+	require.NoError(t, m.DropUser(t.Context(), "a"))
+	assert.Equal(t, []int{5, 0, 0}, []int{sums("system"), sums("user:a"), sums("user:b")})
+	b = newUser(t, m, "b", nil, echoTool("stable", "Keeps the animal"))
+	embedded(t, b, 1)
+	assert.Equal(t, 9, e.embedded())
+
+	// Two systems in one store have users of their own.
+	other := &SemanticOptions{Embedder: e, Scope: "staging"}
+	assert.Equal(t, "staging/user:a", other.userScope("a"))
+}
+
+// What embeds tools ends when it is done, and goes on with the next change.
+func TestEmbeddingEnds(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Semantic: &SemanticOptions{Embedder: newConcepts()}})
+	for i := range 50 {
+		require.NoError(t, m.AddTools("s", echoTool(fmt.Sprint("t", i), "dog")))
+		embedded(t, m, i+1)
+	}
+	soon(t, func() bool { return !m.semantic.running.Load() })
+}
+
+// Of 200 users, none finds what is another's.
+func TestUsersFindNothingForeign(t *testing.T) {
+	const users, own, queries = 200, 10, 20_000
+	groups := newConcepts().groups
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Semantic: &SemanticOptions{Embedder: newConcepts()}})
+	tools := func(n int, whose string) (list []mcpserver.ServerTool) {
+		for i := range n {
+			list = append(list, answering(fmt.Sprintf("tool_%02d", i), fmt.Sprintf("Looks after %s by %s", groups[i%len(groups)], whose), whose))
+		}
+		return list
+	}
+	require.NoError(t, m.AddTools("sys", tools(100, "the system")...))
+	all := make([]*Manager, users)
+	for i := range all {
+		all[i] = newUser(t, m, fmt.Sprint(i), nil, tools(own, fmt.Sprintf("user%03d", i))...)
+	}
+	embedded(t, m, 100)
+	for _, u := range all {
+		embedded(t, u, own)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	words := []string{"dog", "car", "money", "rain", "bank", "tool_03", "climate", "vet", "user017", "user123"}
+	found, ofUser := 0, 0
+	for range queries {
+		u := all[r.IntN(users)]
+		a := u.Find(t.Context(), words[r.IntN(len(words))]+" "+words[r.IntN(len(words))], SearchOptions{Limit: r.IntN(9)})
+		require.NoError(t, a.Err)
+		for _, h := range a.Hits {
+			found++
+			switch h.Tool.m {
+			case u:
+				ofUser++
+			case m:
+			default:
+				t.Fatalf("user %s finds %q", u.User(), h.Tool.Description())
+			}
+		}
+	}
+	t.Logf("%d searches found %d tools, %d of them the user's", queries, found, ofUser)
+	assert.Greater(t, ofUser, queries)
+	assert.Greater(t, found-ofUser, queries)
+}

@@ -1,0 +1,390 @@
+package mcphybrid
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// secret is what tells whose tool it is, in any byte.
+var secret = regexp.MustCompile(`secret(\d\d)`)
+
+// foreign returns what in text is of another user than the given one.
+func foreign(text string, user int) []string {
+	var list []string
+	for _, m := range secret.FindAllStringSubmatch(text, -1) {
+		if m[1] != fmt.Sprintf("%02d", user) {
+			list = append(list, m[0])
+		}
+	}
+	return list
+}
+
+// A neighborhood is a system and users, of whom the first is watched.
+type neighborhood struct {
+	t        *testing.T
+	m        *Manager
+	users    []*Manager
+	sessions []*Session
+	states   []json.RawMessage
+	events   map[*Session]*strings.Builder
+}
+
+const neighbors = 4
+
+var (
+	commonServers = []string{"mail", "files", "git"}
+	commonTools   = []string{"send", "read", "list", "create_issue", "delete"}
+)
+
+// meddle changes something of what a user, or with -1 the system, has.
+func (n *neighborhood) meddle(r *rand.Rand, user int) {
+	m, whose := n.m, "the system"
+	if user >= 0 {
+		m, whose = n.users[user], fmt.Sprintf("secret%02d", user)
+	}
+	server := commonServers[r.IntN(len(commonServers))]
+	if user >= 0 && r.IntN(3) == 0 {
+		server += "_" + whose
+	}
+	if r.IntN(4) == 0 {
+		m.RemoveServer(server)
+		return
+	}
+	name := commonTools[r.IntN(len(commonTools))]
+	if user >= 0 && r.IntN(3) == 0 {
+		name += "_" + whose
+	}
+	_ = m.AddTools(server, answering(name, fmt.Sprintf("Can %s for %s", name, whose), whose))
+}
+
+// someName is a name that some user may have.
+func someName(r *rand.Rand) string {
+	name := "mcp_" + commonServers[r.IntN(len(commonServers))]
+	whose := fmt.Sprintf("_secret%02d", r.IntN(neighbors))
+	if r.IntN(3) == 0 {
+		name += whose
+	}
+	name += "__" + commonTools[r.IntN(len(commonTools))]
+	if r.IntN(3) == 0 {
+		name += whose
+	}
+	return name[:len(name)-r.IntN(3)/2]
+}
+
+var sinceWhen = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[0-9:.+Z-]*`)
+
+// ask does something at random as a user and returns all that comes of it, but
+// for what it asked for and times.
+func (n *neighborhood) ask(r *rand.Rand, user int) string {
+	u, s := n.users[user], n.sessions[user]
+	ctx := n.t.Context()
+	name := someName(r)
+	var b strings.Builder
+	result := func(res *mcp.CallToolResult, err error) {
+		fmt.Fprintln(&b, jsonText(res), err)
+		var unknown *UnknownToolError
+		if errors.As(err, &unknown) {
+			fmt.Fprintln(&b, unknown.Nearest, unknown.Connecting, unknown.Gone.IsZero())
+		}
+	}
+	tool := func(t Tool) {
+		fmt.Fprintln(&b, t.Name(), t.Description(), string(t.InputSchema()))
+		if own, ok := t.(*BridgeTool); ok {
+			fmt.Fprintln(&b, own.Server(), own.OriginalName())
+		}
+	}
+	switch r.IntN(14) {
+	case 0:
+		result(s.Call(ctx, name, nil))
+	case 1:
+		result(s.Call(ctx, SearchToolName, fmt.Sprintf(`{"query":%q,"max_results":%d}`, name, 1+r.IntN(20))))
+	case 2:
+		result(s.Call(ctx, DescribeToolName, fmt.Sprintf(`{"names":[%q,%q]}`, name, name+"x")))
+	case 3:
+		result(s.Call(ctx, CallToolName, fmt.Sprintf(`{"name":%q}`, name)))
+	case 4:
+		a := s.Find(ctx, []string{"send mail", "select:" + name, name, "secret03 can read", "files"}[r.IntN(5)], SearchOptions{Limit: r.IntN(10)})
+		for _, h := range a.Hits {
+			tool(h.Tool)
+			fmt.Fprintln(&b, h.Score, h.NeededBy)
+		}
+		fmt.Fprintln(&b, a.Words, a.Err)
+	case 5:
+		fmt.Fprintln(&b, s.ActivateTools([]string{name, someName(r)}), namesOf(s.SelectFor(ctx, name)))
+	case 6:
+		fmt.Fprintln(&b, s.PromptSections(PromptFull))
+	case 7:
+		list, err := s.Export([]Format{FormatMCP, FormatAnthropic, FormatGemini}[r.IntN(3)])
+		fmt.Fprintln(&b, err)
+		for _, e := range list {
+			fmt.Fprintln(&b, string(e.JSON), e.Losses)
+		}
+	case 8:
+		for _, t := range s.Tools() {
+			tool(t)
+		}
+	case 9:
+		st := s.Stats()
+		st.Usage.Latency = 0
+		fmt.Fprintf(&b, "%+v %v %v\n", st, u.Servers(), s.Explain("send", name))
+		for _, st := range u.ServerStats() {
+			st.Usage.Latency = 0
+			fmt.Fprintf(&b, "%+v\n", st)
+		}
+	case 10:
+		for _, t := range slices.Concat(s.InlineTools(), s.DeferredTools(), s.ActiveTools()) {
+			tool(t)
+		}
+	case 11:
+		fmt.Fprintln(&b, u.Problems())
+		for _, m := range u.Marks() {
+			fmt.Fprintln(&b, m.Tool.Name(), m.Marks)
+		}
+	case 12:
+		state := s.Save()
+		restored, changed, err := u.RestoreSession(state, &SessionOptions{Disclosure: s.disclosure})
+		require.NoError(n.t, err)
+		fmt.Fprintln(&b, string(state), changed)
+		s.Close()
+		n.sessions[user], n.states[user] = restored, state
+	case 13:
+		fmt.Fprintln(&b, namesOf(s.Compact()))
+	}
+	if e := n.events[s]; e != nil {
+		b.WriteString(e.String())
+		e.Reset()
+	}
+	return sinceWhen.ReplaceAllString(strings.ReplaceAll(b.String(), name, "NAME"), "TIME")
+}
+
+// live has the first user live a life that the seed decides, alone or with
+// neighbors, and returns what was seen of it.
+func live(t *testing.T, seed uint64, alone bool) []string {
+	n := &neighborhood{t: t, events: make(map[*Session]*strings.Builder), states: make([]json.RawMessage, neighbors)}
+	opts := &Options{MaxInline: []int{-1, 5, 40}[seed%3], OnEvent: func(e Event) {
+		if n.events[e.Session] == nil {
+			n.events[e.Session] = new(strings.Builder)
+		}
+		fmt.Fprintln(n.events[e.Session], e.Kind, e.Tools, e.Server, e.Query, e.Err)
+	}}
+	if seed%5 == 0 {
+		opts.Ranker = RankerClassic
+	}
+	n.m, _ = newTestManager(t, opts)
+	r, rest := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 2))
+	for user := range neighbors {
+		if user > 0 && alone {
+			break
+		}
+		u := newUser(t, n.m, fmt.Sprintf("secret%02d", user), nil)
+		n.users = append(n.users, u)
+		n.sessions = append(n.sessions, u.NewSession(&SessionOptions{Disclosure: Disclosure(seed / 3 % uint64(disclosures))}))
+	}
+	var seen []string
+	for range 60 {
+		if r.IntN(4) == 0 {
+			n.meddle(r, -1)
+		}
+		if r.IntN(3) == 0 {
+			n.meddle(r, 0)
+		}
+		for user := 1; user < len(n.users); user++ {
+			n.meddle(rest, user)
+			if bad := foreign(n.ask(rest, user), user); bad != nil {
+				t.Fatalf("seed %d: user %d sees %v", seed, user, bad)
+			}
+			if state := n.states[user]; state != nil {
+				_, changed, err := n.users[0].RestoreSession(state, nil)
+				require.Error(t, err)
+				assert.Empty(t, foreign(fmt.Sprint(changed, err), 0))
+			}
+		}
+		text := n.ask(r, 0)
+		if bad := foreign(text, 0); bad != nil {
+			t.Fatalf("seed %d: the first user sees %v in\n%s", seed, bad, text)
+		}
+		seen = append(seen, text)
+	}
+	system := n.m.PromptSections(PromptFull) + fmt.Sprint(namesOf(n.m.Tools()), namesOf(n.m.DeferredTools()), n.m.Problems(), hitNames(n.m.Search("secret send read", 20)))
+	require.Empty(t, foreign(system, -1), "seed %d: the system sees", seed)
+	require.NoError(t, check(n.m))
+	return seen
+}
+
+// What a user sees has not a byte of another, and is the same to the byte
+// whether there are others or not.
+func TestUsersKnowNothingOfEachOther(t *testing.T) {
+	for seed := range uint64(18) {
+		alone, among := live(t, seed, true), live(t, seed, false)
+		for i := range alone {
+			require.Equal(t, alone[i], among[i], "seed %d, step %d", seed, i)
+		}
+	}
+}
+
+// Users come and go while the system changes and sessions search and call:
+// each call that succeeded was made once, of the user's own tool or the
+// system's, and nothing is left.
+func TestUsersHammer(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: 5, Semantic: &SemanticOptions{Embedder: newConcepts()}})
+	require.NoError(t, m.AddTools("sys", errands("secret99", 20)...))
+	var made, answered, lives atomic.Int64
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	var changing sync.WaitGroup
+	changing.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			name := fmt.Sprint("more", i%3)
+			if i%2 == 0 {
+				_ = m.AddTools(name, answering("errand_00", "Keeps a note", "secret99"))
+			} else {
+				m.RemoveServer(name)
+			}
+		}
+	})
+	for user := range 8 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(3, uint64(user)))
+			whose := fmt.Sprintf("secret%02d", user)
+			for range 25 {
+				u, err := m.NewUser(whose, nil)
+				if !assert.NoError(t, err) {
+					return
+				}
+				tool := answering("errand_07", "Keeps the dog of "+whose, whose)
+				handle := tool.Handler
+				tool.Handler = func(ctx context.Context, c mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					made.Add(1)
+					return handle(ctx, c)
+				}
+				assert.NoError(t, u.AddTools("sys", tool))
+				reg := NewRegistry()
+				s, plain := u.NewSession(&SessionOptions{Registry: reg}), u.NewSession(nil)
+				var both sync.WaitGroup
+				for _, s := range []*Session{s, plain} {
+					both.Go(func() {
+						for range 5 {
+							res, err := s.Call(context.Background(), "mcp_sys__errand_07", nil)
+							if assert.NoError(t, err) && assert.Equal(t, whose, mcp.GetTextFromContent(res.Content[0])) {
+								answered.Add(1)
+							}
+							for _, h := range s.Search("dog errand", 0) {
+								assert.Empty(t, slices.DeleteFunc(foreign(h.Tool.Description(), user), func(w string) bool { return w == "secret99" }))
+							}
+							_, err = s.Call(context.Background(), "mcp_sys__errand_03", nil)
+							assert.NoError(t, err)
+							s.PromptSections(PromptFull)
+						}
+					})
+				}
+				both.Wait()
+				assert.NoError(t, check(u, s, plain))
+				if r.IntN(2) == 0 {
+					s.Close()
+				}
+				if r.IntN(3) == 0 {
+					assert.NoError(t, m.DropUser(context.Background(), whose))
+				} else {
+					assert.NoError(t, u.Close())
+				}
+				assert.Empty(t, reg.List())
+				assert.Empty(t, s.Tools())
+				lives.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	close(stop)
+	changing.Wait()
+	assert.EqualValues(t, 8*25, lives.Load())
+	assert.EqualValues(t, 8*25*2*5, answered.Load())
+	assert.Equal(t, made.Load(), answered.Load())
+	assert.Empty(t, m.users)
+	assert.NoError(t, check(m))
+	calls := 0
+	for _, st := range m.ServerStats() {
+		calls += st.Usage.Calls
+	}
+	assert.Equal(t, 8*25*2*5, calls, "of the system's tools")
+}
+
+// The system is closed while users come.
+func TestUsersWhileTheSystemCloses(t *testing.T) {
+	for range 20 {
+		m := NewManager(nil)
+		var wg sync.WaitGroup
+		for user := range 6 {
+			wg.Go(func() {
+				reg := NewRegistry()
+				u, err := m.NewUser(fmt.Sprint(user), &UserOptions{Registry: reg, Servers: []ServerConfig{inProcess("s", 3)}})
+				if err != nil {
+					assert.ErrorIs(t, err, ErrClosed)
+					return
+				}
+				_ = u.Start(context.Background())
+				s := u.NewSession(&SessionOptions{Registry: NewRegistry()})
+				_ = u.AddTools("own", errands("x", 3)...)
+				_ = m.Close()
+				assert.Empty(t, s.Tools())
+				assert.Empty(t, reg.List())
+				assert.Empty(t, u.Servers())
+			})
+		}
+		wg.Go(func() { _ = m.Close() })
+		wg.Wait()
+		assert.Empty(t, m.users)
+	}
+}
+
+// A user is cheap: 50 tools over 1,000 take about 120 KB, and a change of the
+// system's tools looks at no user's session that has no registry.
+func TestUserIsCheap(t *testing.T) {
+	m, _ := newTestManager(t, nil)
+	require.NoError(t, m.AddTools("sys", errands("system", 1000)...))
+	heap := func() int {
+		runtime.GC()
+		runtime.GC() // what a sync.Pool held
+		var mem runtime.MemStats
+		runtime.ReadMemStats(&mem)
+		return int(mem.HeapAlloc)
+	}
+	users := make([]*Manager, 100)
+	before := heap()
+	for i := range users {
+		users[i] = newUser(t, m, fmt.Sprint(i), nil, errands("user", 50)...)
+		users[i].Tools()
+		users[i].Search("errand 7", 0)
+	}
+	each := (heap() - before) / len(users)
+	t.Logf("%d bytes per user", each)
+	assert.Less(t, each, 200<<10)
+	made := func() (n uint64) {
+		for _, u := range users {
+			n += u.selections.Load()
+		}
+		return n
+	}
+	selections := made()
+	require.NoError(t, m.AddTools("more", errands("system", 1)...))
+	assert.Equal(t, selections, made())
+	assert.Len(t, m.DeferredTools(), 961)
+}
