@@ -1,0 +1,182 @@
+package mcphybrid
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+)
+
+// A want is what is searched for.
+type want struct {
+	query      string
+	n          int
+	perServer  int              // the most tools of a server; if not positive, there is no limit
+	perManager map[*Manager]int // the most of its tools; of those that are not there, there is no limit
+	named      []*BridgeTool    // found already
+
+	vector func(context.Context) ([]float32, error) // of the query, made once; nil without meaning
+}
+
+// A part is one index of tools that a session sees, and those of them that may
+// be found.
+type part struct {
+	*catalog
+	verdicts []verdict // by the place in tools
+	may      func(*BridgeTool, standing) bool
+}
+
+// parts returns where there is something to be found.
+func (v view) parts(may func(*BridgeTool, standing) bool) (list []part) {
+	left := false
+	for i, c := range slices.Backward(v.catalogs) {
+		list = append(list, part{c, v.verdicts[i], may})
+		for j := range c.unindexed() {
+			left = left || may(c.tools[j], v.verdicts[i][j].standing)
+		}
+	}
+	if left {
+		rest := part{v.unindexed(), nil, may}
+		for _, t := range rest.tools {
+			rest.verdicts = append(rest.verdicts, verdict{standing: v.standing(t)})
+		}
+		list = append(list, rest)
+	}
+	return slices.DeleteFunc(list, func(p part) bool {
+		for doc := range p.indexed {
+			if p.keep(doc) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (p *part) keep(doc int) bool {
+	i := p.indexed[doc]
+	return p.may(p.tools[i], p.verdicts[i].standing)
+}
+
+func (p *part) keepNamed(name string) bool {
+	i, ok := p.byName[name]
+	return ok && p.may(p.tools[i], p.verdicts[i].standing)
+}
+
+func (p *part) document(doc int) *BridgeTool { return p.tools[p.indexed[doc]] }
+
+// search searches one part.
+func (p *part) search(ctx context.Context, w want) (a Answer) {
+	if most, ok := w.perManager[p.tools[0].m]; ok {
+		w.n = min(w.n, most)
+	}
+	if p.m != nil && p.m.semantic != nil {
+		var fused []Hit
+		if fused, a = p.searchBoth(ctx, w, p.m.semantic); a.Meaning > 0 {
+			a.Hits = w.best(fused)
+			return a
+		}
+	}
+	// The index does not know of servers: it is asked for more until there are
+	// enough that the limit lets through.
+	for ask := w.n + len(w.named); ; ask *= 4 {
+		matches := p.index.Search(w.query, ask, p.keep)
+		found := make([]Hit, len(matches))
+		for i, match := range matches {
+			found[i] = Hit{Tool: p.document(match.Doc), Score: match.Score, Words: match.Score}
+		}
+		a.Words = len(found)
+		if a.Hits = w.best(found); len(a.Hits) == w.n || len(matches) < ask {
+			return a
+		}
+	}
+}
+
+// searchBoth searches by words and by meaning at once, and returns what was found
+// by both together, best first. The answer has no hits yet.
+func (p *part) searchBoth(ctx context.Context, w want, se *semantic) ([]Hit, Answer) {
+	type side struct {
+		matches []StoreMatch
+		err     error
+	}
+	meaning := make(chan side, 1)
+	go func() {
+		matches, err := se.search(ctx, w.query, w.vector, p.keepNamed)
+		meaning <- side{matches, err}
+	}()
+	var words []StoreMatch
+	for _, match := range p.index.Search(w.query, se.Candidates, p.keep) {
+		words = append(words, StoreMatch{ID: p.document(match.Doc).name, Words: match.Score})
+	}
+	similar := <-meaning
+	a := Answer{Words: len(words), Meaning: len(similar.matches), Err: similar.err}
+	var fused []StoreMatch
+	if se.ByRank {
+		fused = FuseRanks(words, similar.matches, math.MaxInt)
+	} else {
+		fused = Fuse(words, similar.matches, se.Alpha, math.MaxInt)
+	}
+	found := make([]Hit, len(fused))
+	for i, f := range fused {
+		found[i] = Hit{Tool: p.tool(f.ID), Score: f.Score, Words: f.Words, Similarity: f.Similarity}
+	}
+	return found, a
+}
+
+// searchAll searches all parts at once. Their scores can't be compared: what is
+// best of each comes first, then what is second, and so on.
+func searchAll(ctx context.Context, parts []part, w want) (a Answer) {
+	answers := make([]Answer, len(parts))
+	var others sync.WaitGroup
+	for i := 1; i < len(parts); i++ {
+		others.Go(func() { answers[i] = parts[i].search(ctx, w) })
+	}
+	if len(parts) > 0 {
+		answers[0] = parts[0].search(ctx, w)
+	}
+	others.Wait()
+	var errs []error
+	for rank := 0; rank < w.n; rank++ {
+		for _, other := range answers {
+			if rank < len(other.Hits) {
+				a.Hits = append(a.Hits, other.Hits[rank])
+			}
+		}
+	}
+	for _, other := range answers {
+		a.Words += other.Words
+		a.Meaning += other.Meaning
+		if other.Err != nil && !slices.ContainsFunc(errs, func(err error) bool { return err.Error() == other.Err.Error() }) {
+			errs = append(errs, other.Err)
+		}
+	}
+	a.Err = errors.Join(errs...)
+	a.Hits = w.best(a.Hits)
+	return a
+}
+
+// best returns the first n of what was found, within the limits per server and
+// per Manager and without what is named.
+func (w want) best(found []Hit) []Hit {
+	type server struct {
+		of   *Manager
+		name string
+	}
+	from := make(map[server]int)
+	of := make(map[*Manager]int)
+	var best []Hit
+	for _, h := range found {
+		m := h.Tool.m
+		srv := server{m, h.Tool.def.server}
+		if len(best) == w.n || w.perServer > 0 && from[srv] == w.perServer || slices.Contains(w.named, h.Tool) {
+			continue
+		}
+		if most, ok := w.perManager[m]; ok && of[m] == most {
+			continue
+		}
+		from[srv]++
+		of[m]++
+		best = append(best, h)
+	}
+	return best
+}

@@ -1,0 +1,126 @@
+package mcphybrid
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// answerSearch searches, activates what it finds and answers with it.
+func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
+	begun := time.Now()
+	query, n, err := parseSearchArguments(args, s.m.opts.SearchResults)
+	if err != nil {
+		return mcp.NewToolResultError(textBadMeta(metaSearch, err))
+	}
+	v := s.view()
+	hits := v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.m, s.unlisted(v)).Hits
+	var found []*BridgeTool
+	neededBy := make(map[string]string)
+	for _, h := range v.andNeeded(hits, s.m.opts.SearchLimit) {
+		found = append(found, h.Tool)
+		if h.NeededBy != nil {
+			neededBy[h.Tool.name] = h.NeededBy.name
+		}
+	}
+	if v.disclosure != ByBridge {
+		found = s.activate(namesOf(found)) // and no more: the limit bounds what is activated too
+	}
+	answer := searchAnswer{Tools: make([]foundTool, len(found)), Count: len(found)}
+	for i, f := range found {
+		answer.Tools[i] = foundTool{
+			Name:         f.name,
+			OriginalName: cleanLine(f.def.name, s.m.opts.MaxDescription),
+			Server:       f.def.server,
+			Description:  cleanLine(f.def.description, s.m.opts.MaxDescription),
+			NeededBy:     neededBy[f.name],
+		}
+	}
+	answer.Message = textFound(searchOutcome{
+		found: len(found), disclosure: v.disclosure, keywords: v.hasTerms(query),
+		callable: v.callable(query), connecting: s.m.connectingServers(v.rights),
+	})
+	text := jsonText(answer)
+	s.countSearch(len(found))
+	s.countAnswer(text)
+	s.tell(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(begun)})
+	return mcp.NewToolResultText(text)
+}
+
+// unlisted reports of tools whether the model does not have them in its list: it
+// has not the deferred ones and, by bridge, the inline ones that came when its
+// list was fixed.
+func (s *Session) unlisted(v view) func(*BridgeTool, standing) bool {
+	may := v.deferredTools()
+	if v.disclosure != ByBridge {
+		return may
+	}
+	s.mu.Lock()
+	list := s.shown
+	s.mu.Unlock()
+	told := make(map[string]bool)
+	for _, e := range list {
+		if e.isTool() {
+			told[e.tool.name] = true
+		}
+	}
+	return func(t *BridgeTool, st standing) bool { return may(t, st) || st == inline && !told[t.name] }
+}
+
+// callable returns the registered names of the tools that query names and
+// that need no search: the inline and the active ones.
+func (v view) callable(query string) []string {
+	names, _ := namesIn(query)
+	var callable []string
+	for _, t := range slices.Concat(v.inline, v.active) {
+		if slices.Contains(names, t.name) || slices.Contains(names, t.def.name) {
+			callable = append(callable, t.name)
+		}
+	}
+	return callable
+}
+
+// A searchAnswer is what the model gets from a search.
+type searchAnswer struct {
+	Tools   []foundTool `json:"tools"`
+	Count   int         `json:"count"`
+	Message string      `json:"message"`
+}
+
+type foundTool struct {
+	Name         string `json:"name"`
+	OriginalName string `json:"original_name"`
+	Server       string `json:"server"`
+	Description  string `json:"description"`
+	NeededBy     string `json:"needed_by,omitempty"` // the tool that it comes along with
+}
+
+// parseSearchArguments returns the query and how many results are asked for,
+// standard if that is not said. A number of results that is no integer is
+// rounded down, and may be any.
+func parseSearchArguments(args json.RawMessage, standard int) (query string, n int, err error) {
+	var in struct {
+		Query      *string  `json:"query"`
+		MaxResults *float64 `json:"max_results"`
+	}
+	if err := json.Unmarshal(args, &in); err != nil {
+		return "", 0, describeJSONError(args, err)
+	}
+	switch {
+	case in.Query == nil || strings.TrimSpace(*in.Query) == "":
+		return "", 0, errors.New(`"query" is missing or empty`)
+	case len(*in.Query) > maxQueryBytes:
+		return "", 0, fmt.Errorf(`"query" has %d bytes, more than the limit of %d`, len(*in.Query), maxQueryBytes)
+	case in.MaxResults == nil:
+		return *in.Query, standard, nil
+	}
+	// Within what fits an int, so that the conversion is defined.
+	return *in.Query, int(math.Max(math.MinInt32, math.Min(math.MaxInt32, *in.MaxResults))), nil
+}

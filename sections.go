@@ -1,0 +1,136 @@
+package mcphybrid
+
+import (
+	"fmt"
+	"strings"
+)
+
+// section writes out what the model is told of skills.
+func (o *skillOffer) section() string {
+	if len(o.Listed) == 0 {
+		more := ""
+		if o.More {
+			more = "more "
+		}
+		return skillSearchHeading + aboutSkills + fmt.Sprintf("%d %sskills are available that are not listed here. `skill_search` finds them:\n", o.Count, more) + skillSearchSteps
+	}
+	var b strings.Builder
+	if o.More {
+		b.WriteString(moreSkillsHeading)
+	} else {
+		b.WriteString(skillsHeading + "\n")
+	}
+	b.WriteString("<available_skills>\n")
+	for _, sk := range o.Listed {
+		b.WriteString(sk.element)
+	}
+	b.WriteString("</available_skills>\n")
+	return b.String()
+}
+
+// InlineSection returns the prompt section that lists the inline tools, each
+// on a line of its own with its description, cut to [Options.MaxDescription]
+// characters. It is "" without inline tools. Like all that the model is shown,
+// it only grows at its end, until [Session.Compact].
+func (s *Session) InlineSection() string {
+	return strings.TrimPrefix(s.sections(s.show(), true, false), "\n\n")
+}
+
+// SearchSection returns the prompt section that tells the model of the search
+// tool and which servers it covers. It is "" when the search tool is not
+// offered. Activation does not change it.
+func (s *Session) SearchSection() string {
+	return strings.TrimPrefix(s.sections(s.show(), false, true), "\n\n")
+}
+
+// PromptSections returns the sections for a system prompt, to be appended to
+// it: a blank line and [Session.InlineSection], in search mode another and
+// [Session.SearchSection], and with skills another and [Session.SkillsSection].
+// It is "" in other modes than [PromptFull], and without tools and skills.
+// Equal catalogs and skills give equal bytes. Later calls return the same,
+// with more at its end if the catalog has more, until [Session.Compact].
+func (s *Session) PromptSections(mode PromptMode) string {
+	if mode != PromptFull {
+		return ""
+	}
+	return s.sections(s.show(), true, true)
+}
+
+// sections writes out what the model is shown: a blank line before each
+// heading.
+func (s *Session) sections(list []shown, inline, search bool) string {
+	var b strings.Builder
+	guide := textExample("", plainExample)
+	heading := inlineHeading
+	open := noSection
+	for _, e := range list {
+		if e.kind == shownExample && e.tool != nil {
+			if example, ok := exampleOf(e.tool); ok {
+				guide = textExample(e.tool.name, example)
+			}
+		}
+		in := e.section()
+		if in == noSection || in == inlineLines && !inline || in != inlineLines && !search || in == skillText && !inline {
+			continue
+		}
+		if in != open || in == searchText || in == skillText {
+			if b.Len() == 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteByte('\n')
+		}
+		switch {
+		case in == searchText:
+			if e.kind == shownMeta {
+				b.WriteString(searchHeading)
+			}
+			b.WriteString(e.offer.servers.summary(s.m.opts.MaxSummaryTokens, s.m.tokens))
+			if e.kind == shownMeta {
+				b.WriteString(searchSteps[s.disclosure])
+				if s.m.opts.JustInTime != nil && s.disclosure != ByBridge {
+					b.WriteString(textJustInTime)
+				}
+			}
+		case in == skillText:
+			b.WriteString(e.offer.skills.section())
+		case in == inlineLines && open != in:
+			b.WriteString(heading + guide)
+			heading, guide = moreHeading, ""
+		case in == summaryLines && open != in:
+			b.WriteString(summaryHeading)
+		}
+		open = in
+		switch e.kind {
+		case shownInline, shownSummary:
+			b.WriteString(textLine(e.tool, e.line, s.m.opts.MaxDescription))
+		case shownCounts, shownSummaryCounts:
+			b.WriteString(textCounts(e.offer.servers))
+		}
+	}
+	return b.String()
+}
+
+// A section is which part of the prompt sections something shown stands in.
+type section uint8
+
+const (
+	noSection section = iota
+	inlineLines
+	searchText
+	summaryLines
+	skillText
+)
+
+func (e shown) section() section {
+	switch {
+	case e.kind == shownInline || e.kind == shownCounts:
+		return inlineLines
+	case e.kind == shownSummary || e.kind == shownSummaryCounts:
+		return summaryLines
+	case e.kind == shownServers || e.kind == shownMeta && e.meta == metaSearch:
+		return searchText
+	case e.kind == shownSkills:
+		return skillText
+	}
+	return noSection
+}
