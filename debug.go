@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"html/template"
 	"maps"
@@ -119,7 +118,7 @@ func (d *debugger) newest() (list []liveSession) {
 	return list
 }
 
-// find returns the session of that number.
+// find returns the session of that number. It is an error if it is not there.
 func (d *debugger) find(number int) (liveSession, error) {
 	if number == 0 {
 		return liveSession{Session: d.m.session}, nil
@@ -129,7 +128,7 @@ func (d *debugger) find(number int) (liveSession, error) {
 			return s, nil
 		}
 	}
-	return liveSession{}, &debugError{http.StatusNotFound, fmt.Sprintf("there is no session %d: it has not begun yet, was closed, or is not used any more", number)}
+	return liveSession{}, fmt.Errorf("there is no session %d: it has not begun yet, was closed, or is not used any more", number)
 }
 
 // double returns a session that is as s is now, to look at: what is asked of it
@@ -177,14 +176,6 @@ func base64Sum(text string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// A debugError says why there is no page.
-type debugError struct {
-	status int
-	text   string
-}
-
-func (e *debugError) Error() string { return e.text }
-
 // ServeHTTP answers with a page. It heeds the query only: the path is the
 // host's.
 func (d *debugger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -192,41 +183,36 @@ func (d *debugger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range debugHeaders {
 		header.Set(name, value)
 	}
-	status, kind := http.StatusOK, "text/html; charset=utf-8"
-	body, err := d.answer(r)
-	if err != nil {
-		status, kind = http.StatusInternalServerError, "text/plain; charset=utf-8"
-		if known := (*debugError)(nil); errors.As(err, &known) {
-			status = known.status
-		}
-		if status == http.StatusMethodNotAllowed {
-			header.Set("Allow", "GET, HEAD")
-		}
-		body = []byte("mcphybrid: " + cleanLine(err.Error(), maxErrorText) + "\n")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		header.Set("Allow", "GET, HEAD")
+		http.Error(w, "mcphybrid: the pages can only be read", http.StatusMethodNotAllowed)
+		return
 	}
-	header.Set("Content-Type", kind)
-	header.Set("Content-Length", strconv.Itoa(len(body)))
+	status, page := d.answer(r)
+	var body bytes.Buffer
+	if err := debugTemplate.ExecuteTemplate(&body, "page", page); err != nil {
+		http.Error(w, "mcphybrid: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // who asked has gone
+		_, _ = w.Write(body.Bytes()) // who asked may have gone
 	}
 }
 
-func (d *debugger) answer(r *http.Request) ([]byte, error) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return nil, &debugError{http.StatusMethodNotAllowed, "the pages can only be read"}
+// answer returns the page that is asked for, or one that says why there is none.
+func (d *debugger) answer(r *http.Request) (status int, page *debugPage) {
+	e := d.eraser()
+	a, err := parseAsked(r.URL.RawQuery)
+	status = http.StatusBadRequest
+	if err == nil {
+		page, err = d.page(r.Context(), e, a)
+		status = http.StatusNotFound
 	}
-	asked, err := parseAsked(r.URL.RawQuery)
 	if err != nil {
-		return nil, &debugError{http.StatusBadRequest, err.Error()}
+		return status, &debugPage{Asked: asked{View: "error"}, At: time.Now(), Error: e.line(err.Error(), maxErrorText)}
 	}
-	page, err := d.page(r.Context(), asked)
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	if err := debugTemplate.ExecuteTemplate(&b, "page", page); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	return http.StatusOK, page
 }

@@ -61,6 +61,9 @@ func readPage(body string) (string, error) {
 		switch token := token.(type) {
 		case xml.StartElement:
 			style = token.Name.Local == "style"
+			if token.Name.Local == "p" {
+				text.WriteByte(' ')
+			}
 			if !slices.Contains(pageElements, token.Name.Local) {
 				return "", fmt.Errorf("there is an element %q", token.Name.Local)
 			}
@@ -125,8 +128,9 @@ func TestDebugEscapes(t *testing.T) {
 	for _, query := range []string{"view=" + url.QueryEscape(hostileText), "view=tool&name=" + url.QueryEscape(hostileText), "session=x", "page=-1", "%zz", "a;b"} {
 		w := ask(h, query)
 		assert.Contains(t, []int{http.StatusBadRequest, http.StatusNotFound}, w.Code, query)
-		assert.Equal(t, "text/plain; charset=utf-8", w.Header().Get("Content-Type"))
-		assert.False(t, strings.ContainsFunc(w.Body.String(), isUnfit), "%q", w.Body)
+		text, err := readPage(w.Body.String())
+		require.NoError(t, err, query)
+		assert.Contains(t, text, "There is no such page", query)
 	}
 }
 
@@ -161,7 +165,11 @@ func TestDebugShowsNoSecrets(t *testing.T) {
 	for _, tool := range mgr.DeferredTools() {
 		for _, query := range append(allViews(tool.Name(), "uses"), "view=search&q=quitu+unlikly+live7+quite", "view=search&q="+secret) {
 			text := pageText(t, h, query)
-			for _, piece := range []string{secret, "Live7x", "quiteun", "unlikely"} {
+			assert.NotContains(t, text, secret, query)
+			if strings.Contains(query, secret) {
+				continue // who asks knows it, and sees which words were found
+			}
+			for _, piece := range []string{"Live7x", "quiteun", "unlikely"} {
 				assert.NotContains(t, text, piece, query)
 			}
 			shown += text
@@ -256,7 +264,9 @@ func TestDebugIsMountedAnywhere(t *testing.T) {
 			assert.Equal(t, path, to.Path)
 			status, body := get(t, to.String())
 			assert.Equal(t, http.StatusOK, status)
-			assert.Contains(t, body, `http-equiv="refresh" content="60"`)
+			if n := to.Query().Get("refresh"); n != "" {
+				assert.Contains(t, body, fmt.Sprintf(`http-equiv="refresh" content="%s"`, n))
+			}
 		}
 	}
 }
@@ -316,7 +326,7 @@ func TestDebugExplainsScores(t *testing.T) {
 	for _, hit := range hits {
 		assert.Contains(t, text, fmt.Sprintf("score %.3f", hit.Score))
 		for _, part := range mgr.Explain("delete the file", hit.Tool.Name()).Parts {
-			assert.Regexp(t, fmt.Sprintf(`%s %s (for %s )?%.3f`, part.Field, part.Term, part.Query, part.Score), text)
+			assert.Regexp(t, strings.Join(strings.Fields(fmt.Sprintf(`%s ?%s (for %s )?%.3f`, part.Field, part.Term, part.Query, part.Score)), " "), text)
 		}
 	}
 	assert.Contains(t, pageText(t, mgr.DebugHandler(), "view=search&q=zzyzx"), "No deferred tool found")
@@ -327,7 +337,7 @@ func TestDebugFollowsServers(t *testing.T) {
 	h := mgr.DebugHandler()
 	_, err := mgr.Call(t.Context(), "mcp_a__tool_000", nil)
 	require.NoError(t, err)
-	assert.Regexp(t, `servers ready 2 of 2 .* a ready \S+\s\S+ ago, took \S+\s\S+ 3 3 \d+ 1 0 \d`, pageText(t, h, ""))
+	assert.Regexp(t, `servers ready 2 of 2 .* a ready \S+\s\S+ ago , took \S+\s\S+ 3 3 \d+ 1 0 \d`, pageText(t, h, ""))
 	require.Error(t, mgr.AddServer(t.Context(), ServerConfig{Name: "gone", Command: "/nowhere"}))
 	src := mgr.sources[0].server
 	src.mu.Lock()
@@ -335,7 +345,7 @@ func TestDebugFollowsServers(t *testing.T) {
 	src.mu.Unlock()
 	require.NoError(t, p.cmd.Process.Kill())
 	soon(t, func() bool { return mgr.Servers()[0].State == StateDown })
-	assert.Regexp(t, `servers ready 1 of 2 .* good down \S+\s\S+ ago, took .*killed`, pageText(t, h, ""))
+	assert.Regexp(t, `servers ready 1 of 2 .* good down \S+\s\S+ ago , took .*killed`, pageText(t, h, ""))
 	require.NoError(t, mgr.Close())
 	assert.Contains(t, pageText(t, h, ""), "The Manager is closed.")
 	assert.Contains(t, pageText(t, h, "view=tools"), "There are none.")
@@ -403,7 +413,7 @@ func TestDebugPlot(t *testing.T) {
 		st = s.Stats().Tokens
 		assert.Equal(t, st.Inline+st.Meta+st.Active+st.Sections+st.Searches, now.LastSent())
 		assert.Greater(t, now.LastSent(), was.LastSent())
-		assert.Contains(t, pageText(t, h, ""), fmt.Sprintf("sent %s saved %s", count(now.LastSent()), count(now.LastSaved())))
+		assert.Contains(t, pageText(t, h, ""), strings.Join(strings.Fields(fmt.Sprintf("sent %s saved %s", count(now.LastSent()), count(now.LastSaved()))), " "))
 
 		time.Sleep(100 * 24 * time.Hour)
 		synctest.Wait()
@@ -440,31 +450,30 @@ func TestDebugPlotIsDrawn(t *testing.T) {
 	}
 }
 
-// manyTools has n tools, with what a hostile server could do to make a page long.
-func manyTools(tb testing.TB, n int) *Manager {
-	mgr := NewManager(nil)
-	tb.Cleanup(func() { mgr.Close() })
+// addMany adds n tools, with what a hostile server could do to make a page long.
+func addMany(tb testing.TB, mgr *Manager, n int) {
 	long := strings.Repeat("<&\"' create an issue ", 300)
 	tools := make([]mcpserver.ServerTool, n)
 	for i := range tools {
 		tools[i] = echoTool(fmt.Sprintf("tool_%05d_%s", i, strings.Repeat("issue_", 8)), long)
 	}
 	require.NoError(tb, mgr.AddTools("many", tools...))
-	return mgr
 }
 
 func TestDebugPagesAreBounded(t *testing.T) {
-	mgr := manyTools(t, 10_000)
-	for i := range 500 {
-		require.NoError(t, mgr.AddTools(fmt.Sprintf("s%03d", i), mcpserver.ServerTool{Tool: mcp.Tool{Name: "a", InputSchema: mcp.ToolInputSchema{Type: "object"}}}))
+	mgr := NewManager(nil)
+	t.Cleanup(func() { mgr.Close() })
+	for i := range 250 {
+		require.NoError(t, mgr.AddTools(fmt.Sprintf("s%03d", i), echoTool("a", "Does nothing")))
 	}
+	addMany(t, mgr, 9_750)
 	h := mgr.DebugHandler()
 	var sessions []*Session
 	for range 1000 {
 		sessions = append(sessions, mgr.NewSession(nil))
 	}
 	words := strings.Repeat("create <issue> labels comments of an issue ", 90)
-	for _, query := range append(allViews(mgr.DeferredTools()[5000].Name(), words), "view=tools&page=105", "view=tools&page=999999", "page=3") {
+	for _, query := range append(allViews(mgr.DeferredTools()[5000].Name(), words), "view=tools&page=100", "view=tools&page=999999", "page=3") {
 		begun := time.Now()
 		w := ask(h, query)
 		took := time.Since(begun)
@@ -472,15 +481,18 @@ func TestDebugPagesAreBounded(t *testing.T) {
 		assert.Less(t, w.Body.Len(), 1_000_000, "%.50s", query)
 		t.Logf("%6d bytes in %v: %.50s", w.Body.Len(), took, query)
 	}
-	assert.Contains(t, pageText(t, h, "view=tools&page=105"), "10\u202f401 to 10\u202f500 of 10\u202f500")
-	assert.Contains(t, pageText(t, h, "view=tools&page=999999"), "10\u202f401 to 10\u202f500 of 10\u202f500", "the last one")
-	assert.Contains(t, pageText(t, h, "view=sessions&page=2"), "101 to 200 of 1\u202f001")
+	assert.Contains(t, pageText(t, h, "view=tools&page=100"), "9 901 to 10 000 of 10 000")
+	assert.Contains(t, pageText(t, h, "view=tools&page=999999"), "9 901 to 10 000 of 10 000", "the last one")
+	assert.Contains(t, pageText(t, h, "view=sessions&page=2"), "101 to 200 of 1 001")
 	assert.Equal(t, http.StatusBadRequest, ask(h, "q="+strings.Repeat("x", maxAsked)).Code)
 	runtime.KeepAlive(sessions)
 }
 
 func BenchmarkDebugPage(b *testing.B) {
-	h := manyTools(b, 10_000).DebugHandler()
+	mgr := NewManager(nil)
+	b.Cleanup(func() { mgr.Close() })
+	addMany(b, mgr, 10_000)
+	h := mgr.DebugHandler()
 	for _, query := range []string{"", "view=tools", "view=search&q=create+an+issue"} {
 		b.Run("query="+query, func(b *testing.B) {
 			for b.Loop() {
@@ -583,11 +595,10 @@ func FuzzDebugQuery(f *testing.F) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		switch w.Code {
-		case http.StatusOK:
+		case http.StatusOK, http.StatusBadRequest, http.StatusNotFound:
 			if _, err := readPage(w.Body.String()); err != nil {
 				t.Fatal(err)
 			}
-		case http.StatusBadRequest, http.StatusNotFound:
 		default:
 			t.Fatalf("status %d: %s", w.Code, w.Body)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +23,6 @@ type debugPage struct {
 	Asked    asked // texts in it are fit to be shown
 	At       time.Time
 	Closed   bool
-	Views    []string // that lead somewhere from everywhere
 	Pages    pager
 	Overview *overviewPage
 	Tools    *toolsPage
@@ -33,6 +31,12 @@ type debugPage struct {
 	Sessions []sessionRow
 	Session  *sessionPage
 	Problems []string
+	Error    string // why there is no page
+}
+
+// Views are those that lead somewhere from everywhere.
+func (*debugPage) Views() []string {
+	return []string{"overview", "tools", "search", "sessions", "problems"}
 }
 
 // Before and After are the pages around the one that is shown.
@@ -54,14 +58,13 @@ func rowsOf[T any](list []T, page int) ([]T, pager) {
 	return list[from:to], pager{page, last, min(from+1, to), to, len(list)}
 }
 
-// page gathers what a page shows.
-func (d *debugger) page(ctx context.Context, a asked) (*debugPage, error) {
+// page gathers what a page shows. It is an error if there is no such thing.
+func (d *debugger) page(ctx context.Context, e *eraser, a asked) (*debugPage, error) {
 	s, err := d.find(a.Session)
 	if err != nil {
 		return nil, err
 	}
-	e := d.eraser()
-	p := &debugPage{Asked: a, At: time.Now(), Closed: d.m.life.Err() != nil, Views: []string{"overview", "tools", "search", "sessions", "problems"}}
+	p := &debugPage{Asked: a, At: time.Now(), Closed: d.m.life.Err() != nil}
 	p.Asked.Query, p.Asked.Server, p.Asked.Name = e.line(a.Query, maxQueryBytes), e.line(a.Server, maxNameLength), e.line(a.Name, maxNameLength)
 	s.Session = s.double()
 	switch a.View {
@@ -277,7 +280,7 @@ func (d *debugger) tool(e *eraser, s liveSession, name string) (*toolPage, error
 	rows, changed := d.toolRows(s)
 	i := slices.IndexFunc(rows, func(r toolRow) bool { return r.name == name })
 	if i < 0 {
-		return nil, &debugError{http.StatusNotFound, fmt.Sprintf("there is no tool %.80q", name)}
+		return nil, fmt.Errorf("there is no tool %.80q", name)
 	}
 	p := &toolPage{toolRow: rows[i]}
 	change := changed[name]
