@@ -452,7 +452,7 @@ func TestDebugPlotIsDrawn(t *testing.T) {
 
 // addMany adds n tools, with what a hostile server could do to make a page long.
 func addMany(tb testing.TB, mgr *Manager, n int) {
-	long := strings.Repeat("<&\"' create an issue ", 300)
+	long := strings.Repeat("<&\"' create an issue ", 60)
 	tools := make([]mcpserver.ServerTool, n)
 	for i := range tools {
 		tools[i] = echoTool(fmt.Sprintf("tool_%05d_%s", i, strings.Repeat("issue_", 8)), long)

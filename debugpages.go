@@ -92,8 +92,9 @@ func (d *debugger) page(ctx context.Context, e *eraser, a asked) (*debugPage, er
 
 type overviewPage struct {
 	Stats    Stats
-	Ready    int // servers
 	Servers  []serverRow
+	Ready    int // servers
+	Managed  int // servers, ready or not
 	Sessions int
 	Problems int
 	Held     int // in quarantine
@@ -135,6 +136,7 @@ func (d *debugger) overview(e *eraser, s liveSession, page int) (*overviewPage, 
 			if st.Err != nil {
 				row.Reason = e.line(st.Err.Error(), maxErrorText)
 			}
+			o.Managed++
 			if st.State == StateReady {
 				o.Ready++
 			}

@@ -12,6 +12,13 @@ type searchPage struct {
 	Means int // and by meaning
 	Err   string
 	Hits  []hitRow
+
+	most float64 // of the parts of all scores
+}
+
+// Width returns how much of 100 a part is of the largest one of all.
+func (p *searchPage) Width(part ScorePart) float64 {
+	return max(0, min(100, 100*part.Score/p.most))
 }
 
 type hitRow struct {
@@ -20,11 +27,7 @@ type hitRow struct {
 	NeededBy                 string
 	Parts                    []ScorePart // what words gave, the text fit to be shown
 	More                     int         // parts that are left out
-	Top                      float64     // the largest part
 }
-
-// Width returns how much of 100 a part is of the largest one.
-func (h hitRow) Width(p ScorePart) float64 { return max(0, min(100, 100*p.Score/h.Top)) }
 
 // search searches as the model of the session would, of which nothing is told.
 func (d *debugger) search(ctx context.Context, e *eraser, s liveSession, a asked) *searchPage {
@@ -60,7 +63,7 @@ func (d *debugger) search(ctx context.Context, e *eraser, s liveSession, a asked
 			}
 			part.Term, part.Query = e.term(part.Term, part.Query), e.line(part.Query, maxNameLength)
 			h.Parts = append(h.Parts, part)
-			h.Top = max(h.Top, part.Score)
+			p.most = max(p.most, part.Score)
 		}
 		p.Hits = append(p.Hits, h)
 	}

@@ -228,13 +228,13 @@ func TestDebugPageInBrowser(t *testing.T) {
 
 	// It follows a server that goes down and comes back, loading itself again.
 	b.do(chromedp.Navigate(srv.URL + "/?refresh=1"))
-	b.shows("servers ready\n3 of 4", "sent")
+	b.shows("servers ready\n3 of 3", "sent")
 	state := `[...document.querySelectorAll('tbody tr')].find(r => r.innerText.startsWith('memory')).querySelector('.state').innerText`
 	assert.Equal(t, "ready", eval[string](b, state))
 	require.NoError(t, syscall.Kill(child(t, "server-memory").pid, syscall.SIGKILL))
-	b.shows("servers ready\n2 of 4", "killed")
+	b.shows("servers ready\n2 of 3", "killed")
 	call(t, sess, "mcp_memory__read_graph", nil)
-	b.shows("servers ready\n3 of 4")
+	b.shows("servers ready\n3 of 3")
 	b.do(chromedp.Navigate(srv.URL))
 	assert.Equal(t, "ready", eval[string](b, state))
 
