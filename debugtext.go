@@ -15,9 +15,8 @@ import (
 // An eraser makes texts that servers wrote fit to be seen: without secrets, and
 // without characters that can't be seen.
 type eraser struct {
-	mask    *strings.Replacer
-	values  []string // in lower case
-	longest int      // bytes of one of them
+	mask   *strings.Replacer
+	values []string // in lower case
 }
 
 // eraser returns one that knows the secrets of all servers, as one server may
@@ -39,7 +38,6 @@ func (d *debugger) eraser() *eraser {
 	var pairs []string
 	for i, v := range values {
 		pairs = append(pairs, v, masked)
-		e.longest = max(e.longest, len(v))
 		values[i] = strings.ToLower(v)
 	}
 	e.mask, e.values = strings.NewReplacer(pairs...), values
@@ -49,16 +47,11 @@ func (d *debugger) eraser() *eraser {
 // line returns text as [cleanLine] does. Of what is far too long, only the
 // beginning is looked at.
 func (e *eraser) line(text string, limit int) string {
-	cut := ""
 	if most := 8*limit + 1<<10; len(text) > most {
-		text, cut = text[:most], "…"
+		text = text[:most] + "…"
 	}
-	text = cleanLine(e.mask.Replace(text), len(text))
-	if cut != "" { // within a secret, perhaps
-		text = strings.ToValidUTF8(text[:max(len(text)-e.longest, 0)], "")
-	}
-	// Without what can't be seen, it may be one only now.
-	return cleanLine(e.beginnings(e.mask.Replace(text)+cut), limit)
+	text = cleanLine(text, len(text)) // without what can't be seen, it may have a secret only now
+	return cleanLine(e.beginnings(e.mask.Replace(text)), limit)
 }
 
 // beginnings hides the beginning of a secret that an ellipsis has cut: whoever
@@ -107,7 +100,7 @@ func (e *eraser) mark(text string) string {
 // it, each with the spaces that it begins with.
 func (e *eraser) lines(text string, limit int) string {
 	if most := 8*limit + 1<<10; len(text) > most {
-		text = strings.ToValidUTF8(text[:max(most-e.longest, 0)], "") + "…"
+		text = text[:most] + "…"
 	}
 	text = e.mask.Replace(text)
 	var b strings.Builder
