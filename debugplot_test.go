@@ -77,3 +77,18 @@ func TestDebugPlotIsDrawn(t *testing.T) {
 		assert.Equal(t, want, roundUp(n), n)
 	}
 }
+
+func BenchmarkDebugSample(b *testing.B) {
+	mgr := NewManager(nil)
+	b.Cleanup(func() { mgr.Close() })
+	addMany(b, mgr, 10_000)
+	d := mgr.DebugHandler().(*debugger)
+	var sessions []*Session
+	for range 10_000 {
+		sessions = append(sessions, mgr.NewSession(nil))
+	}
+	for b.Loop() {
+		d.sample()
+	}
+	runtime.KeepAlive(sessions)
+}
