@@ -62,6 +62,8 @@ type Manager struct {
 
 	usageMu sync.Mutex
 	usage   map[string]*Usage // by server
+
+	debug atomic.Pointer[debugger] // nil until DebugHandler is called; stored with mu held
 }
 
 // noTools is the catalog without tools, and ended that of a closed Manager.
