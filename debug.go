@@ -138,7 +138,7 @@ func (s *Session) double() *Session {
 	defer s.mu.Unlock()
 	d := &Session{
 		m: s.m, rights: s.rights, disclosure: s.disclosure, seen: s.seen, active: s.active, used: maps.Clone(s.used), turn: s.turn,
-		shown: slices.Clip(s.shown), shownAs: s.shownAs, metas: s.metas, usage: s.usage, intent: s.intent, closed: s.closed,
+		shown: slices.Clip(s.shown), shownAs: s.shownAs, metas: s.metas, usage: s.usage, intent: s.intent, closed: s.closed, skills: s.skills,
 	}
 	d.pages.offered = s.pages.offered
 	for kind := range d.meta {

@@ -255,7 +255,7 @@ func TestDebugFollowsServers(t *testing.T) {
 	require.Error(t, mgr.AddServer(t.Context(), ServerConfig{Name: "gone", Command: "/nowhere"}))
 	src := mgr.sources[0].server
 	src.mu.Lock()
-	p := src.conn.process
+	p := src.conn.value.process
 	src.mu.Unlock()
 	require.NoError(t, p.cmd.Process.Kill())
 	soon(t, func() bool { return mgr.Servers()[0].State == StateDown })

@@ -28,6 +28,9 @@ const (
 
 	endpoint = "/mcp"
 
+	// debugPath has the page for people.
+	debugPath = "/debug"
+
 	// maxBody bounds a request; arguments of a call are some kilobytes.
 	maxBody = 16 << 20
 
@@ -40,6 +43,7 @@ type webOptions struct {
 	anywhere  bool // listen where other machines can reach it
 	tokenFile string
 	origins   []string // of web pages that may call
+	debug     bool     // there is a page for people
 }
 
 // A website is where the gateway listens, and whom it listens to.
@@ -47,6 +51,7 @@ type website struct {
 	listener net.Listener
 	token    string // "" if none is needed
 	origins  []string
+	debug    bool
 }
 
 // listen opens an address. A port alone is one of loopback.
@@ -58,7 +63,7 @@ func listen(address string, opts webOptions) (*website, error) {
 	if host == "" {
 		host = "127.0.0.1"
 	}
-	w := &website{origins: opts.origins}
+	w := &website{origins: opts.origins, debug: opts.debug}
 	if w.token, err = readToken(opts.tokenFile); err != nil {
 		return nil, err
 	}
@@ -105,9 +110,12 @@ func (g *gateway) serveHTTP(ctx context.Context, w *website) error {
 		server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)),
 		server.WithStreamableHTTPCORS(server.WithCORSAllowedOrigins(w.origins...)))
 	mux := http.NewServeMux()
-	mux.Handle(endpoint, endingWith(streams, sane(withEvents(front))))
+	mux.Handle(endpoint, w.guard(endingWith(streams, sane(withEvents(front)))))
+	if w.debug {
+		mux.Handle(debugPath, w.guardPage(g.mgr.DebugHandler()))
+	}
 	s := &http.Server{
-		Handler:           w.guard(mux),
+		Handler:           mux,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       5 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(g.opts.log.Handler(), slog.LevelWarn),
@@ -151,6 +159,32 @@ func (w *website) guard(next http.Handler) http.Handler {
 			return
 		}
 		r.Body = http.MaxBytesReader(out, r.Body, maxBody)
+		next.ServeHTTP(out, r)
+	})
+}
+
+// guardPage lets only those in who have the token, as the password that a browser
+// asks for. The host must be the one that is listened at: under a name of its
+// own that leads here, another page could read this one.
+func (w *website) guardPage(next http.Handler) http.Handler {
+	want := sha256.Sum256([]byte(w.token))
+	own, _, _ := net.SplitHostPort(w.listener.Addr().String())
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		if host = strings.Trim(host, "[]"); host != own && !isLoopback(host) && w.token == "" {
+			http.Error(out, "there is no such host here", http.StatusMisdirectedRequest)
+			return
+		}
+		_, password, _ := r.BasicAuth()
+		got := sha256.Sum256([]byte(password))
+		if w.token != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 0 {
+			out.Header().Set("WWW-Authenticate", `Basic realm="the gateway's token as password"`)
+			http.Error(out, "the password is the gateway's token", http.StatusUnauthorized)
+			return
+		}
 		next.ServeHTTP(out, r)
 	})
 }

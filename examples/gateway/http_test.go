@@ -83,6 +83,42 @@ func TestWhoMayCall(t *testing.T) {
 	assert.Equal(t, "{}", say(t, c, "mcp_kitchen__a_arguments", nil))
 }
 
+func TestDebugPage(t *testing.T) {
+	get := func(url, host, password string) (status int, page string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		require.NoError(t, err)
+		r.Host = host
+		if password != "" {
+			r.SetBasicAuth("me", password)
+		}
+		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		resp, err := c.Do(r)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		data, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return resp.StatusCode, string(data)
+	}
+	_, url, _ := startHTTP(t, gatewayOptions{}, webOptions{debug: true})
+	url = strings.TrimSuffix(url, endpoint) + debugPath
+	status, page := get(url, "", "")
+	assert.Equal(t, http.StatusOK, status)
+	assert.Contains(t, page, "<html")
+	status, _ = get(url, "evil.example", "")
+	assert.Equal(t, http.StatusMisdirectedRequest, status)
+
+	t.Setenv(tokenVariable, "right")
+	_, url, _ = startHTTP(t, gatewayOptions{}, webOptions{debug: true})
+	url = strings.TrimSuffix(url, endpoint) + debugPath
+	for password, want := range map[string]int{"": http.StatusUnauthorized, "wrong": http.StatusUnauthorized, "right": http.StatusOK} {
+		status, _ = get(url, "", password)
+		assert.Equal(t, want, status, password)
+	}
+	_, url, _ = startHTTP(t, gatewayOptions{}, webOptions{})
+	status, _ = get(strings.TrimSuffix(url, endpoint)+debugPath, "", "right")
+	assert.Equal(t, http.StatusNotFound, status, "only where it is asked for")
+}
+
 func TestTooLargeRequest(t *testing.T) {
 	_, url, _ := startHTTP(t, gatewayOptions{}, webOptions{})
 	for _, headers := range []map[string]string{nil, {mcp.HeaderProtocolVersion: mcp.LATEST_PROTOCOL_VERSION}} {

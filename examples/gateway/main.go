@@ -51,6 +51,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	grace := flags.Duration("grace", 5*time.Second, "how long running calls may go on when the gateway is told to end; then they are answered with an error")
 	address := flags.String("http", "", "serve over HTTP at this `address`, such as 127.0.0.1:8080 or :8080, which is the same")
 	var web webOptions
+	flags.BoolVar(&web.debug, "debug", false, "with -http: show at "+debugPath+" what there is and what is done, to who has the token as a password")
 	flags.BoolVar(&web.anywhere, "listen-anywhere", false, "allow an address that other machines can reach; needs a token")
 	flags.StringVar(&web.tokenFile, "token-file", "", "the `file` with the bearer token; without it, "+tokenVariable+" has the token, if any")
 	flags.Func("origin", "an `origin` of web pages that may call, such as https://example.com; may be repeated", func(origin string) error {
