@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -203,11 +204,12 @@ func TestSpecB6ColdStart(t *testing.T) {
 // A meeting is a ranker that goes on when the other one is there too.
 type meeting struct {
 	retriever
-	here, there chan struct{}
+	arrive func()
+	there  chan struct{}
 }
 
 func (x meeting) Search(query string, n int, keep func(int) bool) []Match {
-	close(x.here)
+	x.arrive()
 	<-x.there
 	return x.retriever.Search(query, n, keep)
 }
@@ -230,7 +232,7 @@ func TestSpecC1BothAtOnce(t *testing.T) {
 	}
 	v := m.view()
 	p := v.parts(v.deferredTools())[0]
-	p.catalog = &catalog{m: p.m, tools: p.tools, byName: p.byName, indexed: p.indexed, index: meeting{p.index, words, meaning}}
+	p.catalog = &catalog{m: p.m, tools: p.tools, byName: p.byName, indexed: p.indexed, index: meeting{p.index, sync.OnceFunc(func() { close(words) }), meaning}}
 	const query = "tomorrow's weather"
 	a := p.search(t.Context(), want{query: query, n: 5, vector: m.semantic.queryVector(query)})
 	require.NoError(t, a.Err)
