@@ -1,0 +1,326 @@
+package mcphybrid
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// SPEC B1: at the start a tool is a line of its name, which has its server in
+// it, and 100 characters of its description, or no line at all; a search adds
+// its server; its definition comes with its use.
+func TestSpecB1ThreeLayers(t *testing.T) {
+	long := "Sends a parcel. " + strings.Repeat("é", 200)
+	options := Options{MaxInline: -1, MaxDescription: 100, Servers: []ServerConfig{serving("post", echoTool("send_parcel", long), echoTool("buy_stamps", "Buys stamps"))}}
+	none, _ := newTestManager(t, &options)
+	assert.NotContains(t, none.PromptSections(PromptFull), "send_parcel")
+	assert.Contains(t, none.PromptSections(PromptFull), "post (2: ")
+
+	options.Rules = []Rule{{Name: "metadata", Patterns: []string{"*"}, Action: RuleSummarize}}
+	m, _ := newTestManager(t, &options)
+	sections := m.PromptSections(PromptFull)
+	short := string([]rune(long)[:99]) + "…"
+	require.Equal(t, 100, utf8.RuneCountInString(short))
+	assert.Contains(t, sections, "\n- mcp_post__buy_stamps: Buys stamps\n- mcp_post__send_parcel: "+short+"\n")
+	var before int
+	for _, tool := range m.Tools() {
+		before++
+		assert.NotContains(t, definitionText(tool), "send_parcel")
+	}
+
+	r, err := m.Call(t.Context(), SearchToolName, `{"query":"parcel"}`)
+	require.NoError(t, err)
+	var found searchAnswer
+	require.NoError(t, json.Unmarshal([]byte(resultText(t, r)), &found))
+	assert.Equal(t, []foundTool{{Name: "mcp_post__send_parcel", OriginalName: "send_parcel", Server: "post", Description: short}}, found.Tools)
+	assert.NotContains(t, resultText(t, r), "properties")
+	require.Len(t, m.Tools(), before+1)
+	assert.Equal(t, long, m.Tools()[before].Description())
+	assert.Contains(t, string(m.Tools()[before].InputSchema()), "properties")
+}
+
+// SPEC B2: what is kept of a server is used for 5 minutes. An older list is used
+// too, and read again in the background.
+func TestSpecB2FiveMinutes(t *testing.T) {
+	store := &aStore{}
+	first, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
+	require.NoError(t, first.Close())
+	for _, test := range []struct {
+		age  time.Duration
+		want State
+	}{{0, StateCached}, {5*time.Minute - 20*time.Second, StateCached}, {5*time.Minute + time.Second, StateReady}} {
+		data, _ := store.Load()
+		var cached cachedCatalog
+		require.NoError(t, json.Unmarshal(data, &cached))
+		one := cached.Servers["one"]
+		one.Listed = time.Now().Add(-test.age)
+		cached.Servers["one"] = one
+		data, err := json.Marshal(cached)
+		require.NoError(t, err)
+		require.NoError(t, store.Save(data))
+
+		m, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
+		assert.Len(t, m.InlineTools(), 6, "at once")
+		soon(t, func() bool { return m.Servers()[0].State != StateConnecting })
+		assert.Equal(t, test.want, m.Servers()[0].State, test.age)
+		require.NoError(t, m.Close())
+	}
+}
+
+// SPEC B4: 10 candidates by words and 10 by meaning make 5 results, none of them
+// twice; while tools are being embedded, words find them.
+func TestSpecB4TenAndTen(t *testing.T) {
+	e := newConcepts()
+	ready := make(chan struct{})
+	e.embed = func(ctx context.Context) error {
+		select {
+		case <-ready:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	var tools []mcpserver.ServerTool
+	for i := range 20 {
+		tools = append(tools, echoTool(fmt.Sprintf("kennel_%02d", i), "Has a place for the dog"), echoTool(fmt.Sprintf("clinic_%02d", i), "Heals each animal and pet"))
+	}
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{serving("s", tools...)}, Semantic: &SemanticOptions{Embedder: e, Candidates: 10}})
+	a := m.Find(t.Context(), "dog", SearchOptions{})
+	assert.ErrorIs(t, a.Err, errNotEmbedded)
+	assert.Len(t, a.Hits, 5)
+	close(ready)
+	embedded(t, m, 40)
+
+	a = m.Find(t.Context(), "dog", SearchOptions{})
+	require.NoError(t, a.Err)
+	assert.Equal(t, []int{10, 10, 5}, []int{a.Words, a.Meaning, len(a.Hits)})
+	// Both sides find more than five of what is the same; each is there once.
+	a = m.Find(t.Context(), "dog", SearchOptions{Limit: 20})
+	names := hitNames(a.Hits)
+	assert.Len(t, slices.Compact(slices.Sorted(slices.Values(names))), len(names))
+	assert.LessOrEqual(t, len(names), 20)
+	assert.Positive(t, a.Hits[0].Words)
+	assert.Positive(t, a.Hits[0].Similarity)
+}
+
+// SPEC B6: of definitions of 53,000 tokens, a request has at most 2,600 at the
+// start, 3,200 with one tool in use and 6,500 with five. Everything that is there
+// because of tools counts, what the model was answered by meta tools too. Each
+// tool is searched for by the words of its name, and used after that.
+func TestSpecB6Savings(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	data, err := os.ReadFile("testdata/corpus/tools.jsonl")
+	require.NoError(t, err)
+	of := make(map[string][]mcpserver.ServerTool)
+	for line := range bytes.Lines(data) {
+		var in struct {
+			Server, Name, Description string
+			Schema                    json.RawMessage `json:"input_schema"`
+		}
+		require.NoError(t, json.Unmarshal(line, &in))
+		of[in.Server] = append(of[in.Server], mcpserver.ServerTool{Tool: mcp.NewToolWithRawSchema(in.Name, in.Description, in.Schema)})
+	}
+	for _, copies := range []string{"", "2"} { // as of two accounts
+		for _, server := range slices.Sorted(maps.Keys(of)) {
+			if m.Stats().Tokens.All < 53_000 {
+				require.NoError(t, m.AddTools(server+copies, of[server]...))
+			}
+		}
+	}
+	all := m.Stats().Tokens.All
+	require.InDelta(t, 53_000, all, 2_000)
+	tools := m.DeferredTools()
+	for _, way := range []struct {
+		disclosure Disclosure
+		results    int
+	}{{ByActivation, 5}, {ByActivation, 2}, {ByBridge, 5}} {
+		worst := make(map[int]int)
+		for seed := range uint64(50) {
+			for used, most := range map[int]int{0: 2600, 1: 3200, 5: 6500} {
+				random := rand.New(rand.NewPCG(seed, 1))
+				s := m.NewSession(&SessionOptions{Disclosure: way.disclosure})
+				cost := 0
+				for range used {
+					tool := tools[random.IntN(len(tools))]
+					query := fmt.Sprintf(`{"query":%q,"max_results":%d}`, strings.ReplaceAll(tool.def.name, "_", " "), way.results)
+					_, err := s.Call(t.Context(), SearchToolName, query)
+					require.NoError(t, err)
+					if way.disclosure == ByBridge {
+						r, err := s.Call(t.Context(), DescribeToolName, fmt.Sprintf(`{"names":[%q]}`, tool.name))
+						require.NoError(t, err)
+						cost += m.tokens(resultText(t, r))
+					} else {
+						require.True(t, s.ActivateToolIfDeferred(tool.name), "the model calls it, found or not")
+					}
+				}
+				st := s.Stats().Tokens
+				cost += st.Inline + st.Meta + st.Active + st.Sections + st.Searches
+				assert.LessOrEqual(t, cost, most, "seed %d, %d used", seed, used)
+				worst[used] = max(worst[used], cost)
+			}
+		}
+		t.Logf("%+v: of %d tokens, at most %v by tools used", way, all, worst)
+	}
+}
+
+// SPEC B6: a start from the cache takes at most 15 % of one that connects, each
+// at its best of five.
+func TestSpecB6ColdStart(t *testing.T) {
+	store := &aStore{}
+	start := func(cache Store) time.Duration {
+		m := NewManager(&Options{Cache: cache, Servers: []ServerConfig{child(t, "one", "plain"), child(t, "two", "plain"), child(t, "three", "plain")}})
+		begun := time.Now()
+		require.NoError(t, m.Start(t.Context()))
+		took := time.Since(begun)
+		assert.Equal(t, 18, m.Stats().Tools)
+		require.NoError(t, m.Close())
+		return took
+	}
+	start(store)
+	connecting, cached := time.Hour, time.Hour
+	for range 5 {
+		connecting, cached = min(connecting, start(nil)), min(cached, start(store))
+	}
+	t.Logf("connecting: %v; from the cache: %v", connecting, cached)
+	assert.LessOrEqual(t, cached, connecting*15/100)
+}
+
+// A meeting is a ranker that goes on when the other one is there too.
+type meeting struct {
+	retriever
+	arrive func()
+	there  chan struct{}
+}
+
+func (x meeting) Search(query string, n int, keep func(int) bool) []Match {
+	x.arrive()
+	<-x.there
+	return x.retriever.Search(query, n, keep)
+}
+
+// SPEC C1: the query is embedded while words are searched for: each side waits
+// until the other is under way.
+func TestSpecC1BothAtOnce(t *testing.T) {
+	e := newConcepts()
+	words, meaning := make(chan struct{}), make(chan struct{})
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: e, Timeout: time.Minute}})
+	embedded(t, m, 5)
+	e.query = func(ctx context.Context) error {
+		close(meaning)
+		select {
+		case <-words:
+			return nil
+		case <-time.After(10 * time.Second):
+			return errors.New("words are searched for afterwards")
+		}
+	}
+	v := m.view()
+	p := v.parts(v.deferredTools())[0]
+	p.catalog = &catalog{m: p.m, tools: p.tools, byName: p.byName, indexed: p.indexed, index: meeting{p.index, sync.OnceFunc(func() { close(words) }), meaning}}
+	const query = "tomorrow's weather"
+	a := p.search(t.Context(), want{query: query, n: 5, vector: m.semantic.queryVector(query)})
+	require.NoError(t, a.Err)
+	assert.Equal(t, "mcp_s__forecast", a.Hits[0].Tool.name)
+}
+
+// SPEC C2, C3: the published figures: 50 candidates of each side, the meaning
+// weighs 0.6. With a limit of 3 per server 10 results are of at least four; below
+// 0 it is lifted.
+func TestSpecC3Limits(t *testing.T) {
+	assert.Equal(t, []any{0.6, 50}, []any{DefaultAlpha, DefaultCandidates})
+	var servers []ServerConfig
+	for i := range 5 {
+		var tools []mcpserver.ServerTool
+		for j := range 12 {
+			tools = append(tools, echoTool(fmt.Sprintf("kennel_%02d", j), "Has a place for the dog"))
+		}
+		servers = append(servers, serving(fmt.Sprint("s", i), tools...))
+	}
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: servers, Semantic: &SemanticOptions{Embedder: newConcepts()}})
+	embedded(t, m, 60)
+	for _, test := range []struct{ limit, most, servers int }{{3, 3, 4}, {-1, 10, 1}, {0, 10, 1}} {
+		a := m.Find(t.Context(), "a dog", SearchOptions{Limit: 10, ServerLimit: test.limit})
+		require.NoError(t, a.Err)
+		assert.Equal(t, []int{50, 50, 10}, []int{a.Words, a.Meaning, len(a.Hits)})
+		from := make(map[string]int)
+		for _, h := range a.Hits {
+			from[h.Tool.Server()]++
+			assert.LessOrEqual(t, from[h.Tool.Server()], test.most)
+		}
+		assert.Len(t, from, test.servers)
+	}
+}
+
+// SPEC C4: each result has its total and what either side gave, the answer how
+// many either found, and the model is told 200 characters.
+func TestSpecC4Answer(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Semantic: &SemanticOptions{Embedder: newConcepts(), Least: 0.5}, Servers: []ServerConfig{serving("s",
+		echoTool("kennel", "Has a place for the dog. "+strings.Repeat("é", 300)), echoTool("clinic", "Heals a pet"), echoTool("bus", "Is dog-friendly. It goes by the road, by the car road, in traffic"))}})
+	embedded(t, m, 3)
+	a := m.Find(t.Context(), "dog", SearchOptions{})
+	require.NoError(t, a.Err)
+	assert.Equal(t, []int{2, 2}, []int{a.Words, a.Meaning})
+	sides := make(map[string][2]bool)
+	best := 0.0
+	for _, h := range a.Hits {
+		assert.InDelta(t, 0.6*h.Similarity+0.4*h.Words, h.Score, 1e-9)
+		sides[h.Tool.def.name] = [2]bool{h.Words > 0, h.Similarity > 0}
+		best = max(best, h.Words)
+	}
+	assert.Equal(t, map[string][2]bool{"kennel": {true, true}, "clinic": {false, true}, "bus": {true, false}}, sides)
+	assert.Equal(t, 1.0, best)
+
+	r, err := m.Call(t.Context(), SearchToolName, `{"query":"dog"}`)
+	require.NoError(t, err)
+	var told searchAnswer
+	require.NoError(t, json.Unmarshal([]byte(resultText(t, r)), &told))
+	require.Len(t, told.Tools, 3)
+	assert.Equal(t, "kennel", told.Tools[0].OriginalName)
+	assert.Equal(t, 200, utf8.RuneCountInString(told.Tools[0].Description))
+	assert.Equal(t, "Heals a pet", told.Tools[1].Description)
+}
+
+// SPEC C5: a store searches by words alone and by meaning alone, beside both.
+func TestSpecC5EitherSideAlone(t *testing.T) {
+	store := new(MemoryStore)
+	require.NoError(t, store.Upsert(t.Context(), "x", []StoredTool{
+		{ID: "words", Text: "send a letter", Vector: []float32{0, 1}}, {ID: "meaning", Text: "electronic post", Vector: []float32{1, 0}},
+		{ID: "half", Text: "send a message", Vector: []float32{3, 4}},
+	}))
+	find := func(q StoreQuery) (list []StoreMatch) {
+		q.Limit = 9
+		list, err := store.Search(t.Context(), "x", q)
+		require.NoError(t, err)
+		return list
+	}
+	words := find(StoreQuery{Words: "letter send"})
+	require.Equal(t, []string{"words", "half"}, matchIDs(words))
+	for _, h := range words {
+		assert.Zero(t, h.Similarity)
+		assert.Equal(t, h.Words, h.Score)
+	}
+	meaning := find(StoreQuery{Vector: []float32{2, 0}})
+	require.Equal(t, []string{"meaning", "half"}, matchIDs(meaning))
+	assert.InDelta(t, 0.6, meaning[1].Score, 1e-6)
+	for _, h := range meaning {
+		assert.Zero(t, h.Words)
+		assert.Equal(t, h.Similarity, h.Score)
+	}
+	assert.Len(t, find(StoreQuery{Words: "letter send", Vector: []float32{2, 0}, Alpha: 0.6}), 3)
+}

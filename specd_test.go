@@ -1,0 +1,258 @@
+package mcphybrid
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// SPEC D1: core tools are there whatever the message, no store has them, and
+// nothing finds or activates them.
+func TestSpecD1CoreTools(t *testing.T) {
+	store := new(MemoryStore)
+	m, _ := newTestManager(t, &Options{Pins: []string{"mcp_s__pay_bill"}, JustInTime: new(JustInTimeOptions), Servers: []ServerConfig{inProcess("a", 11), meaningTools()},
+		Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
+	embedded(t, m, 15)
+	sums, err := store.Sums(t.Context(), "system")
+	require.NoError(t, err)
+	assert.Len(t, sums, 15)
+	assert.NotContains(t, sums, "mcp_s__pay_bill")
+	assert.Empty(t, m.SelectFor(t.Context(), "settle an invoice: pay it from the bank"))
+	for _, message := range []string{"", "zebra", "tomorrow's weather"} {
+		m.SelectFor(t.Context(), message)
+		assert.Equal(t, []string{"mcp_s__pay_bill"}, toolNames(m.InlineTools()))
+		assert.Contains(t, toolNames(m.Tools()), "mcp_s__pay_bill")
+		assert.NotContains(t, toolNames(m.ActiveTools()), "mcp_s__pay_bill")
+	}
+}
+
+// at is an embedder for which the angle between a query and a text is what the
+// text says: "cos 0.76" has that similarity to any query.
+type at struct{}
+
+func (at) Model() string   { return "at" }
+func (at) Dimensions() int { return 2 }
+
+func (at) Embed(_ context.Context, texts []string) (list [][]float32, err error) {
+	for _, text := range texts {
+		var cos float64
+		_, rest, _ := strings.Cut(text, "cos ")
+		if _, err := fmt.Sscan(strings.Split(rest, ". ")[0], &cos); err != nil {
+			return nil, err
+		}
+		list = append(list, []float32{float32(cos), float32(math.Sqrt(1 - cos*cos))})
+	}
+	return list, nil
+}
+
+func (at) EmbedQuery(context.Context, string) ([]float32, error) { return []float32{1, 0}, nil }
+
+// SPEC D3: with the published threshold of 0.75, what is less like the message
+// is not found by it, be it the system's or the user's.
+func TestSpecD3Threshold(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Semantic: &SemanticOptions{Embedder: at{}, Least: 0.75}})
+	tools := []mcpserver.ServerTool{echoTool("below", "cos 0.74"), echoTool("above", "cos 0.76"), echoTool("far", "cos 0.1")}
+	require.NoError(t, m.AddTools("sys", tools...))
+	u := newUser(t, m, "u", nil, tools...)
+	embedded(t, m, 3)
+	embedded(t, u, 3)
+	a := u.Find(t.Context(), "zebra", SearchOptions{})
+	require.NoError(t, a.Err)
+	assert.Equal(t, []string{"mcp_own__above", "mcp_sys__above"}, hitNames(a.Hits))
+	assert.Equal(t, 2, a.Meaning)
+}
+
+// A gate is a store in which a search waits until two are under way.
+type gate struct {
+	MemoryStore
+	mu     sync.Mutex
+	scopes []string
+	both   chan struct{}
+}
+
+func (g *gate) Search(ctx context.Context, scope string, q StoreQuery) ([]StoreMatch, error) {
+	g.mu.Lock()
+	if g.scopes = append(g.scopes, scope); len(g.scopes) == 2 {
+		close(g.both)
+	}
+	g.mu.Unlock()
+	select {
+	case <-g.both:
+		return g.MemoryStore.Search(ctx, scope, q)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// SPEC D3: the two scopes are searched at the same time.
+func TestSpecD3InParallel(t *testing.T) {
+	store := &gate{both: make(chan struct{})}
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()},
+		Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5, Timeout: 10 * time.Second}})
+	u := newUser(t, m, "u", nil, echoTool("feed", "Feeds the cat"))
+	embedded(t, m, 5)
+	embedded(t, u, 1)
+	a := u.Find(t.Context(), "vet", SearchOptions{})
+	require.NoError(t, a.Err)
+	assert.Equal(t, []string{"mcp_own__feed", "mcp_s__groom", "mcp_s__walk_dog"}, hitNames(a.Hits))
+	slices.Sort(store.scopes)
+	assert.Equal(t, []string{"system", "user:u"}, store.scopes)
+}
+
+// SPEC D5: what a tool is embedded by: its own name, its description and the
+// names of its arguments.
+func TestSpecD5EmbeddedText(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	for _, test := range []struct {
+		tool mcp.Tool
+		want string
+	}{
+		{mcp.NewTool("send", mcp.WithDescription("Sends mail"), mcp.WithString("to", mcp.Required()), mcp.WithString("body")), "Tool Name: send. Description: Sends mail. Arguments: %s"},
+		{mcp.NewTool("stop", mcp.WithDescription("Ends all.\n")), "Tool Name: stop. Description: Ends all."},
+		{mcp.NewTool("天气", mcp.WithDescription("明天")), "Tool Name: 天气. Description: 明天."},
+	} {
+		require.NoError(t, m.AddTools("s", mcpserver.ServerTool{Tool: test.tool}))
+		text := embeddedText(m.DeferredTools()[len(m.DeferredTools())-1].def)
+		if strings.Contains(test.want, "%s") {
+			assert.Contains(t, []string{fmt.Sprintf(test.want, "to, body"), fmt.Sprintf(test.want, "body, to")}, text)
+			continue
+		}
+		assert.Equal(t, test.want, text)
+	}
+	inOrder := &definition{name: "a", description: "b", input: json.RawMessage(`{"properties":{"z":{"type":"object","properties":{"deep":{}}},"y":{}}}`)}
+	assert.Equal(t, "Tool Name: a. Description: b. Arguments: z, deep, y", embeddedText(inOrder))
+}
+
+// A recorder is a store that remembers what it was asked to change.
+type recorder struct {
+	MemoryStore
+	mu      sync.Mutex
+	changes []string
+	sums    int
+}
+
+func (r *recorder) note(verb string, ids ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changes = append(r.changes, verb+" "+strings.Join(ids, " "))
+}
+
+func (r *recorder) noted() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.changes
+	r.changes = nil
+	return list
+}
+
+func (r *recorder) Upsert(ctx context.Context, scope string, tools []StoredTool) error {
+	var ids []string
+	for _, t := range tools {
+		ids = append(ids, t.ID)
+	}
+	r.note("upsert", ids...)
+	return r.MemoryStore.Upsert(ctx, scope, tools)
+}
+
+func (r *recorder) Delete(ctx context.Context, scope string, ids []string) error {
+	r.note("delete", ids...)
+	return r.MemoryStore.Delete(ctx, scope, ids)
+}
+
+func (r *recorder) Sums(ctx context.Context, scope string) (map[string]string, error) {
+	r.mu.Lock()
+	r.sums++
+	r.mu.Unlock()
+	return r.MemoryStore.Sums(ctx, scope)
+}
+
+// SPEC D6: a store is told of what has changed and of what is gone, and of
+// nothing else.
+func TestSpecD6OnlyChangesAreStored(t *testing.T) {
+	store := new(recorder)
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store}})
+	require.NoError(t, m.AddTools("a", echoTool("x", "dog"), echoTool("y", "car")))
+	embedded(t, m, 2)
+	soon(t, func() bool { return !m.semantic.running.Load() })
+	assert.Equal(t, []string{"upsert mcp_a__x mcp_a__y"}, store.noted())
+	require.NoError(t, m.AddTools("b", echoTool("z", "money")))
+	embedded(t, m, 3)
+	soon(t, func() bool { return !m.semantic.running.Load() })
+	assert.Equal(t, []string{"upsert mcp_b__z"}, store.noted())
+	require.True(t, m.RemoveServer("a"))
+	embedded(t, m, 1)
+	soon(t, func() bool { return !m.semantic.running.Load() })
+	assert.Equal(t, []string{"delete mcp_a__x mcp_a__y"}, store.noted())
+}
+
+// SPEC D6: an unchanged index is taken as it is for 24 hours, and then looked at
+// again; a changed one at once.
+func TestSpecD6ADay(t *testing.T) {
+	cache, store := new(aStore), new(recorder)
+	start := func(tools ...mcpserver.ServerTool) {
+		m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{serving("s", tools...)},
+			Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Cache: cache}})
+		embedded(t, m, len(tools))
+		soon(t, func() bool { return !m.semantic.running.Load() })
+		require.NoError(t, m.Close())
+	}
+	age := func(d time.Duration) {
+		var h vectorHeader
+		n, err := binary.Decode(cache.data, binary.LittleEndian, &h)
+		require.NoError(t, err)
+		h.Synced = time.Now().Add(-d).Unix()
+		var b bytes.Buffer
+		require.NoError(t, binary.Write(&b, binary.LittleEndian, h))
+		cache.data = append(b.Bytes(), cache.data[n:]...)
+	}
+	dog, car := echoTool("a", "dog"), echoTool("b", "car")
+	start(dog, car)
+	require.Equal(t, 1, store.sums)
+	age(24*time.Hour - time.Minute)
+	start(dog, car)
+	assert.Equal(t, 1, store.sums)
+	age(24 * time.Hour)
+	start(dog, car)
+	assert.Equal(t, 2, store.sums)
+	start(dog, car)
+	assert.Equal(t, 2, store.sums, "for another day")
+	start(dog)
+	assert.Equal(t, 3, store.sums)
+	assert.Equal(t, []string{"upsert mcp_s__a mcp_s__b", "delete mcp_s__b"}, store.noted())
+}
+
+// SPEC D7: the model is told that it sees what a message most likely needs, and
+// both ways to ask for more; but not where all tools are there.
+func TestSpecD7PromptNote(t *testing.T) {
+	for n, told := range map[int]bool{15: false, 16: true} {
+		m, _ := newTestManager(t, &Options{JustInTime: new(JustInTimeOptions), Servers: []ServerConfig{inProcess("a", n)}})
+		sections := m.PromptSections(PromptFull)
+		for _, want := range []string{"the tools that a message most likely needs are put into your list", "`SEARCH_TOOLS: ", "call `mcp_tool_search`", fmt.Sprint(n, " more tools")} {
+			assert.Equal(t, told, strings.Contains(sections, want), "%d tools: %s", n, want)
+		}
+	}
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 50)}})
+	assert.NotContains(t, m.PromptSections(PromptFull), directive)
+}
+
+// SPEC D10: without a store of the host's there is one in this process, exact
+// and ready with the first tool.
+func TestSpecD10EmbeddedStore(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Least: 0.5}})
+	assert.IsType(t, new(MemoryStore), m.semantic.Store)
+	embedded(t, m, 5)
+	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))
+}

@@ -1,0 +1,113 @@
+package mcphybrid
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// SPEC E1: of an inclusion and a summary the higher priority decides, in
+// whatever order they are given, and an exclusion of any priority wins over both.
+func TestSpecE1HigherPriorityFirst(t *testing.T) {
+	include := Rule{Name: "include", Patterns: []string{"build_*"}, Action: RuleInclude}
+	summarize := Rule{Name: "summarize", Patterns: []string{"build_*"}, Action: RuleSummarize}
+	exclude := Rule{Name: "exclude", Patterns: []string{"*_js"}, Action: RuleExclude, Priority: -100}
+	for _, test := range []struct {
+		include, summarize int
+		want               string
+	}{{2, 1, "inline"}, {1, 2, "summarized summarize"}, {-1, -2, "inline"}, {-2, -1, "summarized summarize"}} {
+		include.Priority, summarize.Priority = test.include, test.summarize
+		for _, rules := range [][]Rule{{include, summarize, exclude}, {exclude, summarize, include}} {
+			m, _ := newTestManager(t, &Options{Rules: rules})
+			require.NoError(t, m.AddTools("x", echoTool("build_go", ""), echoTool("build_js", ""), echoTool("deploy", "")))
+			assert.Equal(t, map[string]string{"build_go": test.want, "build_js": "hidden exclude", "deploy": "hidden"}, placements(m.session), "%+v", test)
+		}
+	}
+}
+
+// SPEC E2: tools are scored by keywords, the best first and at most as many as
+// asked for; by the name of an intent, which is words; and looked up by names,
+// deferred ones by a search, and any by what makes them callable.
+func TestSpecE2ScoresAndLookups(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: 2, Servers: []ServerConfig{
+		serving("a", echoTool("tasks_create", "Create a task"), echoTool("tasks_list", "List tasks")),
+		serving("b", echoTool("run_go_build", "Runs the build of a Go project"), echoTool("build_log", "Shows a log"), echoTool("post", "Sends a message")),
+	}})
+	var scores []float64
+	hits := m.Search("run a build", 2)
+	for _, h := range hits {
+		scores = append(scores, h.Score)
+	}
+	assert.Equal(t, []string{"mcp_b__run_go_build", "mcp_b__build_log"}, hitNames(hits))
+	assert.Greater(t, scores[0], scores[1])
+	assert.Len(t, m.Search("run a build", 1), 1)
+	assert.Equal(t, hitNames(hits), hitNames(m.Search("run_build", 5)), "the name of an intent")
+	assert.Equal(t, []string{"mcp_b__post"}, hitNames(m.Search("send_message", 1)))
+	assert.Equal(t, []string{"mcp_b__post"}, hitNames(m.Search(DetectIntents("please send a message to Anna", nil)[0].Name, 1)))
+
+	assert.Equal(t, []string{"mcp_b__post", "mcp_b__build_log"}, hitNames(m.Search("select:post,nope,mcp_b__build_log", 5)), "in the order of the names")
+	assert.Empty(t, m.Search("select:mcp_a__tasks_list", 5), "what is inline needs no search")
+	assert.Equal(t, []string{"mcp_a__tasks_list", "mcp_b__post"}, m.ActivateTools([]string{"mcp_a__tasks_list", "nope", "mcp_b__post"}))
+}
+
+// SPEC E6: tools come and go and rules are loaded while sessions select: each
+// selection is of one rule set and of whole servers.
+func TestSpecE6RegisteringWhileSessionsSelect(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: 5, Servers: []ServerConfig{inProcess("a", 30)}})
+	sets := [][]Rule{
+		{{Name: "even", Patterns: []string{"tool_??[02468]"}, Action: RuleInclude}},
+		{{Name: "odd", Patterns: []string{"tool_??[02468]"}, Action: RuleExclude}},
+	}
+	require.NoError(t, m.SetRules(sets[0]))
+	const rounds = 60
+	var wg sync.WaitGroup
+	selections := make([]int, 6)
+	for g := range selections {
+		wg.Go(func() {
+			s := m.NewSession(nil)
+			for range 5 * rounds {
+				seen, parity := make(map[string]int), make(map[byte]bool)
+				for _, p := range s.Placements() {
+					if name := p.Tool.Name(); p.Standing != "hidden" {
+						seen[p.Tool.Server()]++
+						parity[(name[len(name)-1]-'0')%2] = true
+					}
+				}
+				for server, n := range seen {
+					if n != 15 && n != 5 {
+						t.Errorf("%d tools of %s are seen", n, server)
+					}
+				}
+				if len(parity) > 1 {
+					t.Error("a selection is of two rule sets")
+				}
+				selections[g]++
+			}
+			assert.NoError(t, check(m, s))
+		})
+	}
+	wg.Go(func() {
+		for i := range rounds {
+			assert.NoError(t, m.SetRules(sets[i%2]))
+		}
+	})
+	for g := range 2 {
+		wg.Go(func() {
+			for i := range rounds {
+				name := fmt.Sprintf("more%d", g)
+				assert.NoError(t, m.AddServer(t.Context(), inProcess(name, 10)))
+				if i < rounds-1 {
+					assert.True(t, m.RemoveServer(name))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	assert.Equal(t, slices.Repeat([]int{5 * rounds}, len(selections)), selections)
+	assert.Len(t, m.cur.Load().tools, 50)
+	assert.Equal(t, 25, m.Stats().Tools, "the odd ones")
+}
