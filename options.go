@@ -197,7 +197,7 @@ type Options struct {
 	SearchLimit   int
 
 	// ServerLimit is the largest number of tools of one server in the answer
-	// to a search. If zero, there is no such limit.
+	// to a search. If zero or negative, there is no such limit.
 	ServerLimit int
 
 	// MaxDescription is the number of characters of a tool's description in
@@ -369,7 +369,6 @@ func (o *Options) setDefaults() {
 	if o.Tokens == nil {
 		o.Tokens = quarterBytes{}
 	}
-	number("ServerLimit", &o.ServerLimit, 0)
 	number("MaxInlineTokens", &o.MaxInlineTokens, 0)
 	number("ContextWindow", &o.ContextWindow, 0)
 	number("MaxListingTokens", &o.MaxListingTokens, math.MaxInt)

@@ -15,6 +15,7 @@ type want struct {
 	perServer  int              // the most tools of a server; if not positive, there is no limit
 	perManager map[*Manager]int // the most of its tools; of those that are not there, there is no limit
 	named      []*BridgeTool    // found already
+	by         SearchSide
 
 	vector func(context.Context) ([]float32, error) // of the query, made once; nil without meaning
 }
@@ -70,11 +71,20 @@ func (p *part) search(ctx context.Context, w want) (a Answer) {
 	if most, ok := w.perManager[p.tools[0].m]; ok {
 		w.n = min(w.n, most)
 	}
-	if p.m != nil && p.m.semantic != nil {
-		var fused []Hit
-		if fused, a = p.searchBoth(ctx, w, p.m.semantic); a.Meaning > 0 {
+	if p.m != nil && p.m.semantic != nil && w.by != ByWords {
+		ctx, cancel := context.WithTimeout(ctx, p.m.semantic.Timeout)
+		defer cancel()
+		// If the candidates are of few servers, a limit per server leaves too
+		// few of them: there are more, then.
+		for n := p.m.semantic.Candidates; ; n *= 4 {
+			var fused []Hit
+			if fused, a = p.searchBoth(ctx, w, p.m.semantic, n); a.Meaning == 0 && w.by != ByMeaning {
+				break
+			}
 			a.Hits = w.best(fused)
-			return a
+			if w.perServer <= 0 || len(a.Hits) == w.n || a.Words < n && a.Meaning < n {
+				return a
+			}
 		}
 	}
 	// The index does not know of servers: it is asked for more until there are
@@ -94,26 +104,33 @@ func (p *part) search(ctx context.Context, w want) (a Answer) {
 
 // searchBoth searches by words and by meaning at once, and returns what was found
 // by both together, best first. The answer has no hits yet.
-func (p *part) searchBoth(ctx context.Context, w want, se *semantic) ([]Hit, Answer) {
+func (p *part) searchBoth(ctx context.Context, w want, se *semantic, candidates int) ([]Hit, Answer) {
 	type side struct {
 		matches []StoreMatch
 		err     error
 	}
 	meaning := make(chan side, 1)
 	go func() {
-		matches, err := se.search(ctx, w.query, w.vector, p.keepNamed)
+		matches, err := se.search(ctx, w.query, candidates, w.vector, p.keepNamed)
 		meaning <- side{matches, err}
 	}()
 	var words []StoreMatch
-	for _, match := range p.index.Search(w.query, se.Candidates, p.keep) {
+	byWords := candidates
+	if w.by == ByMeaning {
+		byWords = 0
+	}
+	for _, match := range p.index.Search(w.query, byWords, p.keep) {
 		words = append(words, StoreMatch{ID: p.document(match.Doc).name, Words: match.Score})
 	}
 	similar := <-meaning
 	a := Answer{Words: len(words), Meaning: len(similar.matches), Err: similar.err}
 	var fused []StoreMatch
-	if se.ByRank {
+	switch {
+	case w.by == ByMeaning:
+		fused = similar.matches
+	case se.ByRank:
 		fused = FuseRanks(words, similar.matches, math.MaxInt)
-	} else {
+	default:
 		fused = Fuse(words, similar.matches, se.Alpha, math.MaxInt)
 	}
 	found := make([]Hit, len(fused))

@@ -30,12 +30,28 @@ type Hit struct {
 	NeededBy *BridgeTool
 }
 
+// A SearchSide is one of the two ways in which tools are found.
+type SearchSide string
+
+const (
+	ByWords   SearchSide = "words"
+	ByMeaning SearchSide = "meaning"
+)
+
+// Snippet returns the first 200 characters of the tool's description, on one
+// line.
+func (h Hit) Snippet() string { return cleanLine(h.Tool.def.description, DefaultMaxDescription) }
+
 // SearchOptions narrow a search. The zero value is a search with the
 // [Options] of the [Manager].
 type SearchOptions struct {
 	// Limit is the largest number of hits, within [Options.SearchLimit]. If
 	// zero or negative, [Options.SearchResults].
 	Limit int
+
+	// By says, with [Options.Semantic], whether tools are found by words, by
+	// meaning or, if it is empty, by both. Without it, it is by words.
+	By SearchSide
 
 	// Servers, if not empty, are those whose tools are considered, by name or
 	// a pattern of it as in [Access]. What these need may be of others.
@@ -113,7 +129,7 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, m *M
 	if only {
 		return Answer{Hits: hitsOf(named, nil, n)}
 	}
-	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, m.opts.ServerLimit), perManager: m.user.most, named: named}
+	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, m.opts.ServerLimit), perManager: m.user.most, named: named, by: opts.By}
 	if m.semantic != nil {
 		w.vector = m.semantic.queryVector(query)
 	}

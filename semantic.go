@@ -36,8 +36,8 @@ type SemanticOptions struct {
 	// ByRank puts the two together by [FuseRanks] instead.
 	ByRank bool
 
-	// Candidates is how many tools of each side are considered. If zero,
-	// [DefaultCandidates].
+	// Candidates is how many tools of each side are considered; with a limit
+	// per server more, until there are enough. If zero, [DefaultCandidates].
 	Candidates int
 
 	// Least is the similarity below which a tool is not like the query. What
@@ -354,7 +354,7 @@ var (
 // search returns what is like the query in meaning, whose vector is made by the
 // given function, most similar first and within the timeout. Matches may come with an error: that of the tools, not of the
 // query. Only what keep lets through, by registered name, is returned.
-func (se *semantic) search(ctx context.Context, query string, vector func(context.Context) ([]float32, error), keep func(name string) bool) ([]StoreMatch, error) {
+func (se *semantic) search(ctx context.Context, query string, candidates int, vector func(context.Context) ([]float32, error), keep func(name string) bool) ([]StoreMatch, error) {
 	p := se.progress.Load()
 	switch {
 	case strings.TrimSpace(query) == "":
@@ -375,7 +375,7 @@ func (se *semantic) search(ctx context.Context, query string, vector func(contex
 	defer cancel()
 	matches, err := detached(ctx, func() ([]StoreMatch, error) {
 		defer func() { <-se.asking }()
-		return se.ask(ctx, vector, keep)
+		return se.ask(ctx, candidates, vector, keep)
 	})
 	switch {
 	case err != nil:
@@ -405,12 +405,12 @@ func (se *semantic) queryVector(query string) func(context.Context) ([]float32, 
 	}
 }
 
-func (se *semantic) ask(ctx context.Context, makeVector func(context.Context) ([]float32, error), keep func(name string) bool) ([]StoreMatch, error) {
+func (se *semantic) ask(ctx context.Context, candidates int, makeVector func(context.Context) ([]float32, error), keep func(name string) bool) ([]StoreMatch, error) {
 	vector, err := makeVector(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("embedding the query: %w", err)
 	}
-	q := StoreQuery{Vector: vector, Limit: se.Candidates, Candidates: se.Candidates, Least: se.Least}
+	q := StoreQuery{Vector: vector, Limit: candidates, Candidates: candidates, Least: se.Least}
 	if own, ok := se.Store.(*MemoryStore); ok {
 		return own.search(ctx, se.Scope, q, keep)
 	}
@@ -421,8 +421,8 @@ func (se *semantic) ask(ctx context.Context, makeVector func(context.Context) ([
 			return nil, err
 		}
 		kept := slices.DeleteFunc(slices.Clone(all), func(m StoreMatch) bool { return !keep(m.ID) })
-		if len(kept) >= se.Candidates || len(all) < q.Limit {
-			return kept[:min(len(kept), se.Candidates)], nil
+		if len(kept) >= candidates || len(all) < q.Limit {
+			return kept[:min(len(kept), candidates)], nil
 		}
 		q.Limit, q.Candidates = 4*q.Limit, 4*q.Candidates
 	}

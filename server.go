@@ -139,7 +139,9 @@ func (c *conn) exited() <-chan struct{} {
 // so that closing a server closes its connections.
 func ownTransport() *http.Transport {
 	if t, ok := http.DefaultTransport.(*http.Transport); ok {
-		return t.Clone()
+		t = t.Clone()
+		t.MaxIdleConnsPerHost = t.MaxIdleConns // all are of one server
+		return t
 	}
 	// The host has put something else there.
 	return &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}

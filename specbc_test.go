@@ -324,3 +324,47 @@ func TestSpecC5EitherSideAlone(t *testing.T) {
 	}
 	assert.Len(t, find(StoreQuery{Words: "letter send", Vector: []float32{2, 0}, Alpha: 0.6}), 3)
 }
+
+// SPEC C3: however many tools of one server stand first, those of others are
+// reached; a limit of 0 or less is none.
+func TestSpecC3NoServerFloods(t *testing.T) {
+	var flood []mcpserver.ServerTool
+	for i := range 300 {
+		flood = append(flood, echoTool(fmt.Sprintf("dog_%03d", i), "dog dog dog"))
+	}
+	servers := []ServerConfig{serving("flood", flood...)}
+	for i := range 4 {
+		servers = append(servers, serving(fmt.Sprint("quiet", i), echoTool("kennel", "It has a place for the dog and for a car on the road")))
+	}
+	for _, store := range []VectorStore{nil, new(failingStore)} {
+		m, _ := newTestManager(t, &Options{MaxInline: -1, ServerLimit: -1, Servers: servers, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store}})
+		embedded(t, m, 304)
+		a := m.Find(t.Context(), "dog", SearchOptions{Limit: 10, ServerLimit: 3})
+		require.NoError(t, a.Err)
+		assert.Equal(t, []string{"mcp_flood__dog_000", "mcp_flood__dog_001", "mcp_flood__dog_002", "mcp_quiet0__kennel", "mcp_quiet1__kennel", "mcp_quiet2__kennel", "mcp_quiet3__kennel"}, hitNames(a.Hits))
+		a = m.Find(t.Context(), "dog", SearchOptions{Limit: 10})
+		assert.Equal(t, []int{50, 50, 10}, []int{a.Words, a.Meaning, len(a.Hits)})
+	}
+}
+
+// SPEC C5: beside both, words alone and meaning alone.
+func TestSpecC5BySide(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Semantic: &SemanticOptions{Embedder: newConcepts()}, Servers: []ServerConfig{
+		serving("pets", echoTool("dog", "A dog"), echoTool("kennel", "It has a place for the dog and for a car on the road")),
+	}})
+	embedded(t, m, 2)
+	both := m.Find(t.Context(), "dog", SearchOptions{})
+	words := m.Find(t.Context(), "dog", SearchOptions{By: ByWords})
+	meaning := m.Find(t.Context(), "dog", SearchOptions{By: ByMeaning})
+	assert.Positive(t, both.Words)
+	assert.Positive(t, both.Meaning)
+	assert.Zero(t, words.Meaning)
+	assert.Positive(t, words.Words)
+	assert.Zero(t, meaning.Words)
+	assert.Equal(t, both.Meaning, meaning.Meaning)
+	assert.NotEmpty(t, meaning.Hits)
+	for _, h := range meaning.Hits {
+		assert.Equal(t, h.Similarity, h.Score)
+		assert.NotEmpty(t, h.Snippet())
+	}
+}
