@@ -285,7 +285,9 @@ func TestGatewayLoad(t *testing.T) {
 }
 
 // What a call costs more through the gateway than made of the same server
-// directly, in turns.
+// directly, in turns. Over HTTP that is about what one more process costs: when
+// 2 cores had a load of 7, httputil.ReverseProxy in its place added 0.8 to
+// 1.3 ms, and the gateway 0.7 to 1.2.
 func TestGatewayLatency(t *testing.T) {
 	const calls, rounds = 500, 10
 	direct := everythingHTTP(t)
