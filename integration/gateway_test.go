@@ -285,7 +285,9 @@ func TestGatewayLoad(t *testing.T) {
 }
 
 // What a call costs more through the gateway than made of the same server
-// directly, in turns.
+// directly, in turns. Over HTTP that is about what one more process costs: when
+// 2 cores had a load of 7, httputil.ReverseProxy in its place added 0.8 to
+// 1.3 ms, and the gateway 0.7 to 1.2.
 func TestGatewayLatency(t *testing.T) {
 	const calls, rounds = 500, 10
 	direct := everythingHTTP(t)
@@ -314,9 +316,10 @@ func TestGatewayLatency(t *testing.T) {
 			i := slices.IndexFunc(list.Tools, func(t mcp.Tool) bool { return strings.HasSuffix(t.Name, "__echo") })
 			require.GreaterOrEqual(t, i, 0)
 			ways[1].tool = list.Tools[i].Name
-			// Other load on the machine only ever adds: the round with the least counts.
-			added := time.Hour
-			for round := 0; round < rounds && added >= gatewayLatency; round++ {
+			// The best round counts. The ways take turns, so that what else runs
+			// on the machine meets both; but it adds more to the longer one.
+			var added []time.Duration
+			for round := 0; round < rounds && (round == 0 || slices.Min(added) >= gatewayLatency); round++ {
 				for i := range ways {
 					ways[i].took = nil
 				}
@@ -334,10 +337,11 @@ func TestGatewayLatency(t *testing.T) {
 				for _, w := range ways {
 					t.Logf("%-7s p50 %v, p90 %v, p99 %v", w.name, percentile(w.took, 50), percentile(w.took, 90), percentile(w.took, 99))
 				}
-				added = min(added, percentile(ways[1].took, 50)-percentile(ways[0].took, 50))
-				t.Logf("the gateway adds %v at the median of %d calls", added, calls)
+				added = append(added, percentile(ways[1].took, 50)-percentile(ways[0].took, 50))
+				t.Logf("the gateway adds %v at the median of %d calls", added[round], calls)
 			}
-			assert.Less(t, added, gatewayLatency)
+			t.Logf("best of %d rounds %v, median of them %v", len(added), slices.Min(added), percentile(added, 50))
+			assert.Less(t, slices.Min(added), gatewayLatency)
 		})
 	}
 }

@@ -33,13 +33,14 @@ func (s service) embedder() (mcphybrid.Embedder, error) {
 
 // hybrid returns the options of searches by words and meaning, and a channel
 // that is closed when that many tools are embedded.
-func hybrid(e mcphybrid.Embedder, alpha float64, tools int) (*mcphybrid.SemanticOptions, <-chan struct{}) {
+func hybrid(e mcphybrid.Embedder, alpha float64, tools int, show *progress) (*mcphybrid.SemanticOptions, <-chan struct{}) {
 	ready := make(chan struct{})
 	var once sync.Once
 	if alpha == 0 {
 		alpha = -1 // 0 is the default's
 	}
 	return &mcphybrid.SemanticOptions{Embedder: e, Alpha: alpha, Progress: func(done, _ int) {
+		show.show("embedding tool", done, tools)
 		if done == tools {
 			once.Do(func() { close(ready) })
 		}

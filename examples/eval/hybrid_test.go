@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -32,6 +33,6 @@ func TestHybridServices(t *testing.T) {
 		{"-openai", down.URL},
 		{"-openai", "no\x00url"},
 	} {
-		assert.Error(t, run(append(args, "-ranker", "hybrid", "-tools", tools, "-queries", queries), nil), "%q", args)
+		assert.Error(t, run(append(args, "-ranker", "hybrid", "-tools", tools, "-queries", queries), nil, io.Discard), "%q", args)
 	}
 }

@@ -6,7 +6,7 @@
 // The ranker "hybrid" is the default one put together with the meaning that a
 // model sees: -ollama URL or -openai URL, -model M, -alpha A. Without a service
 // a stand-in compares letters, which is no gain: the library has no model of
-// its own.
+// its own. On a terminal, standard error shows how far it is.
 //
 // A file has one JSON object per line, which may have more members:
 //
@@ -40,12 +40,13 @@ const depth = 10 // results of a query that are looked at
 
 func main() {
 	log.SetFlags(0)
-	if err := run(os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err := run(os.Args[1:], os.Stdout, onTerminal(os.Stderr)); err != nil && !errors.Is(err, flag.ErrHelp) {
 		log.Fatal("eval: ", err)
 	}
 }
 
-func run(args []string, stdout io.Writer) error {
+// run writes the report to stdout and, while it works, how far it is to term.
+func run(args []string, stdout, term io.Writer) error {
 	flags := flag.NewFlagSet("eval", flag.ContinueOnError)
 	toolsFile := flags.String("tools", "", "the `file` with the tools")
 	queriesFile := flags.String("queries", "", "the `file` with the queries")
@@ -70,6 +71,8 @@ func run(args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	show := &progress{w: term}
+	defer show.end()
 	begun := time.Now()
 	opts := mcphybrid.Options{Ranker: mcphybrid.Ranker(*ranker)}
 	var ready <-chan struct{}
@@ -82,7 +85,7 @@ func run(args []string, stdout io.Writer) error {
 			return err
 		}
 		opts.Ranker = mcphybrid.RankerDefault
-		opts.Semantic, ready = hybrid(e, *alpha, len(tools))
+		opts.Semantic, ready = hybrid(e, *alpha, len(tools), show)
 	}
 	s, err := newSubject(tools, opts)
 	if err != nil {
@@ -94,7 +97,8 @@ func run(args []string, stdout io.Writer) error {
 	}
 	s.Search(queries[0].Query, depth)
 	build := time.Since(begun)
-	answers, times := s.ask(queries)
+	answers, times := s.ask(queries, show)
+	show.end()
 	f, missed := newFigures(queries, answers)
 	f.Ranker, f.Tools = *ranker, len(tools)
 	f.BuildMS, f.QueryUSP50, f.QueryUSP99 = build.Seconds()*1e3, percentile(times, 50), percentile(times, 99)
@@ -152,13 +156,16 @@ func (s *subject) find(query string, n int) (ids []string, took time.Duration) {
 
 // ask returns what each query finds, and the times of all searches in
 // ascending order. It asks five times over, or until a second is over.
-func (s *subject) ask(queries []query) (answers [][]string, times []time.Duration) {
+func (s *subject) ask(queries []query, show *progress) (answers [][]string, times []time.Duration) {
 	begun := time.Now()
+	doing := "asking query"
 	for pass := 0; pass == 0 || pass < 5 && time.Since(begun) < time.Second; pass++ {
-		for _, q := range queries {
+		for i, q := range queries {
 			ids, took := s.find(q.Query, depth)
 			answers, times = append(answers, ids), append(times, took)
+			show.show(doing, i+1, len(queries))
 		}
+		doing = "asking again, for the times: query"
 	}
 	slices.Sort(times)
 	return answers[:len(queries)], times

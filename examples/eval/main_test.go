@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ func files(t *testing.T, tools, queries string) []string {
 func eval(t *testing.T, args ...string) (figures, string) {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, run(args, &out))
+	require.NoError(t, run(args, &out, io.Discard))
 	var f figures
 	_ = json.Unmarshal(out.Bytes(), &f) // of the table nothing is read
 	return f, out.String()
@@ -182,7 +183,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
-			assert.ErrorContains(t, run(files(t, test.tools, test.queries), &out), test.want)
+			assert.ErrorContains(t, run(files(t, test.tools, test.queries), &out, io.Discard), test.want)
 			assert.Empty(t, out.String())
 		})
 	}
@@ -192,7 +193,7 @@ func TestRefusals(t *testing.T) {
 		"nowhere.jsonl: no such file":                                     {"-tools", "nowhere.jsonl", "-queries", "nowhere.jsonl"},
 		`there is no ranker "magic"; there are default, lexical, classic`: append(files(t, good, oneQuery), "-ranker", "magic"),
 	} {
-		assert.ErrorContains(t, run(args, &bytes.Buffer{}), want)
+		assert.ErrorContains(t, run(args, &bytes.Buffer{}, io.Discard), want)
 	}
 }
 

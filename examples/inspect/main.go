@@ -1,11 +1,13 @@
 // Inspect shows what a model would get from the MCP servers of a
-// configuration file: which of their tools are inline and which deferred, and
-// what that saves; and tries a search or a call.
+// configuration file: which of their tools are inline and which deferred, what
+// each server costs in tokens, as a bar, and what deferring saves; and tries a
+// search or a call.
 //
 //	go run ./examples/inspect -config mcp.json [-json] [-query Q] [-call NAME -args JSON] [-cache FILE]
 //
 // With -cache, the tools of servers that were there in the last five minutes
-// are taken from the file, and a server is started only if it is called.
+// are taken from the file, and a server is started only if it is called. On a
+// terminal, standard error shows how the servers start.
 package main
 
 import (
@@ -44,6 +46,8 @@ type report struct {
 	Hits     []hitReport         `json:"hits"`
 	Result   *mcp.CallToolResult `json:"result"`
 	Problems []string            `json:"problems"`
+
+	costs []cost // for people only
 }
 
 type serverReport struct {
@@ -117,7 +121,7 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 		enc.SetEscapeHTML(false)
 		return enc.Encode(r)
 	}
-	return r.print(stdout)
+	return r.print(stdout, width(stdout))
 }
 
 func search(mgr *mcphybrid.Manager, query string) []mcphybrid.Hit {
@@ -150,11 +154,12 @@ func newReport(mgr *mcphybrid.Manager) report {
 	for _, p := range mgr.Problems() {
 		r.Problems = append(r.Problems, p.Error())
 	}
+	r.costs = costs(mgr)
 	return r
 }
 
-// print writes the report for people.
-func (r report) print(w io.Writer) error {
+// print writes the report for people, the bars in that many columns.
+func (r report) print(w io.Writer, columns int) error {
 	p := &printer{w: w}
 	for _, s := range r.Servers {
 		p.line("%-20s %-10s %4d tools  %s", s.Name, s.State, s.Tools, s.Error)
@@ -163,8 +168,11 @@ func (r report) print(w io.Writer) error {
 		p.line("%s", problem)
 	}
 	p.line("\n%d inline, %d deferred", len(r.Inline), len(r.Deferred))
-	p.line("about %d tokens for all definitions; %d for the inline ones, %d for the prompt sections",
+	p.line("about %d tokens for all definitions; %d for the inline ones and those that search, %d for the prompt sections\n",
 		r.Tokens.All, r.Tokens.Inline, r.Tokens.Sections)
+	for _, line := range chart(r.costs, columns) {
+		p.line("%s", line)
+	}
 	p.line("\ninline:")
 	for _, name := range r.Inline {
 		p.line("  %s", name)

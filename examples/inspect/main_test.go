@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -81,6 +85,9 @@ func TestInspectJSON(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	var members map[string]any
+	require.NoError(t, json.Unmarshal([]byte(stdout), &members))
+	assert.Equal(t, []string{"deferred", "hits", "inline", "problems", "result", "servers", "tokens"}, slices.Sorted(maps.Keys(members)))
 	require.Len(t, r.Servers, 2)
 	assert.Equal(t, "kitchen ready 50 ", fmt.Sprintf("%s %s %d %s", r.Servers[0].Name, r.Servers[0].State, r.Servers[0].Tools, r.Servers[0].Error))
 	assert.Equal(t, "gone down", r.Servers[1].Name+" "+r.Servers[1].State)
@@ -103,6 +110,7 @@ func TestInspectText(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, stdout, "kitchen              ready        50 tools")
 	assert.Contains(t, stdout, "40 inline, 10 deferred")
+	assert.Regexp(t, `\nkitchen +\d+ +\d+ +\d+  █{27}░{6}\n`, stdout, "40 of 50 alike tools")
 	assert.Contains(t, stdout, "mcp_kitchen__tool_41 (kitchen)")
 	assert.Contains(t, stdout, `There is no tool named "mcp_kitchen__nope"`)
 	assert.Contains(t, stderr, "unknown tool")
@@ -137,4 +145,45 @@ func TestDraw(t *testing.T) {
 	assert.Equal(t, "\x1b[2K… a                      1.50s  connecting\n"+
 		"\x1b[2K✓ b                      0.25s  ready, 7 tools\n"+
 		"\x1b[2K✗ c                      2.00s  failed: no luck, and a reason that goes on for…\n", text)
+}
+
+// The bars of the servers together are what the report counts.
+func TestCosts(t *testing.T) {
+	path := writeConfig(t, `, "gone": {"command": "no-such-program-anywhere"}`)
+	cfg, err := mcphybrid.LoadConfig(path)
+	require.NoError(t, err)
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: cfg.Servers, Reconnect: -1, Rules: []mcphybrid.Rule{
+		{Name: "short", Action: mcphybrid.RuleSummarize, Patterns: []string{"tool_00"}},
+		{Name: "never", Action: mcphybrid.RuleExclude, Patterns: []string{"tool_01"}},
+	}})
+	defer mgr.Close()
+	require.Error(t, mgr.Start(t.Context()), "one is not there")
+	list := costs(mgr)
+	require.Len(t, list, 2)
+	tokens := mgr.Stats().Tokens
+	assert.Equal(t, cost{server: "kitchen", inline: tokens.Inline, deferred: tokens.All - tokens.Inline}, list[0])
+	assert.Equal(t, 9*list[0].inline, 40*list[0].deferred, "of 50 alike tools, 40 are inline, one is excluded and one of the others summarized")
+	assert.Equal(t, cost{server: "gone"}, list[1])
+}
+
+func TestChart(t *testing.T) {
+	list := []cost{
+		{"small", 1, 0}, {"even", 500, 500}, {"a server of a name that is long", 1000, 1}, {"none", 0, 0}, {"late", 0, 250}, {"much", 10, 3990},
+	}
+	assert.Equal(t, []string{
+		"tokens                   all  inline deferred  █ inline ░ deferred",
+		"small                      1       1        0  █",
+		"even                    1000     500      500  █████░░░░",
+		"a server of a name …    1001    1000        1  ████████░",
+		"none                       0       0        0",
+		"late                     250       0      250  ░░░",
+		"much                    4000      10     3990  █" + strings.Repeat("░", 32),
+	}, chart(list, 80))
+	assert.Equal(t, "a s…    1001    1000        1  ██░", chart(list, 39)[3])
+	for columns := range 200 {
+		for _, line := range chart(list, columns) {
+			assert.LessOrEqual(t, utf8.RuneCountInString(line), max(columns, 31), "%d: %s", columns, line)
+		}
+	}
+	assert.Equal(t, "none"+strings.Repeat(" ", 16)+"       0       0        0", chart(list[3:4], 80)[1], "no tools at all")
 }

@@ -23,8 +23,25 @@ if (kind === "stdio") {
   });
 }
 const errors = [];
-client.onerror = (error) => errors.push(String(error));
+const stop = new AbortController(); // of the call that is cancelled
+client.onerror = (error) => {
+  // Progress may be on its way when its call is cancelled. No other call reports progress after that.
+  if (!stop.signal.aborted || !String(error).includes("progress notification for an unknown token")) errors.push(String(error));
+};
 await client.connect(transport);
+
+// The SDK puts off looking at a notification, but not at an answer: of progress
+// that is read together with the answer behind it, it loses the last
+// (https://github.com/modelcontextprotocol/typescript-sdk/issues/2580). So each
+// message gets a turn of its own, in the order in which they came.
+const deliver = transport.onmessage;
+let turn = Promise.resolve();
+transport.onmessage = (message, extra) => {
+  turn = turn.then(() => {
+    deliver(message, extra);
+    return new Promise(setImmediate);
+  });
+};
 
 const text = (result) => result.content.map((c) => c.text).join("\n");
 const bridged = (name, args, ...more) =>
@@ -50,7 +67,6 @@ await bridged("mcp_everything__trigger-long-running-operation", { duration: 0.3,
   onprogress: (p) => got.progress.push(p.progress),
 });
 
-const stop = new AbortController();
 const begun = Date.now();
 try {
   await bridged("mcp_everything__trigger-long-running-operation", { duration: 600, steps: 6000 }, undefined, {

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcphybrid/mcphybrid"
+)
+
+// A cost is what the definitions of one server's tools cost, in tokens.
+type cost struct {
+	server   string
+	inline   int
+	deferred int
+}
+
+// costs returns what each server costs a new session, in the order of the
+// configuration. Tools that the session may not use cost nothing.
+func costs(mgr *mcphybrid.Manager) []cost {
+	var list []cost
+	at := make(map[string]int)
+	for _, s := range mgr.Servers() {
+		at[s.Name] = len(list)
+		list = append(list, cost{server: s.Name})
+	}
+	session := mgr.NewSession(nil)
+	defer session.Close()
+	for _, p := range session.Placements() {
+		c := &list[at[p.Tool.Server()]]
+		tokens := mcphybrid.EstimateTokens([]mcphybrid.Tool{p.Tool}, nil)
+		switch p.Standing {
+		case "inline":
+			c.inline += tokens
+		case "deferred", "summarized":
+			c.deferred += tokens
+		}
+	}
+	return list
+}
+
+const (
+	plainWidth = 80 // where there is no terminal
+	figures    = 27 // columns of the three numbers and the gap behind them
+	longName   = 20
+	shortName  = 4
+	usefulBar  = 20
+)
+
+// chart returns a line for each server, its bar as long as it costs of what the
+// costliest does, under a heading. No line has more than width columns, if
+// there are 31.
+func chart(list []cost, width int) []string {
+	name := max(min(longName, width-figures-usefulBar), shortName)
+	room := max(width-name-figures, 0)
+	most := 0
+	for _, c := range list {
+		most = max(most, c.inline+c.deferred)
+	}
+	format := fmt.Sprintf("%%-%ds%%8v%%8v%%9v  %%s", name)
+	line := func(server string, all, inline, deferred any, bar string) string {
+		if runes := []rune(server); len(runes) > name {
+			server = string(runes[:name-1]) + "…"
+		}
+		return strings.TrimRight(fmt.Sprintf(format, server, all, inline, deferred, bar), " ")
+	}
+	legend := "█ inline ░ deferred"
+	if len([]rune(legend)) > room {
+		legend = ""
+	}
+	lines := []string{line("tokens", "all", "inline", "deferred", legend)}
+	for _, c := range list {
+		lines = append(lines, line(c.server, c.inline+c.deferred, c.inline, c.deferred, c.bar(most, room)))
+	}
+	return lines
+}
+
+// bar returns the bar of c, where one of most tokens has that many columns. Of
+// what costs anything there is a column, if there are two.
+func (c cost) bar(most, columns int) string {
+	if most == 0 {
+		return ""
+	}
+	part := func(tokens int) int { return (tokens*columns + most - 1) / most }
+	all, inline := part(c.inline+c.deferred), part(c.inline)
+	if c.deferred > 0 && all > 1 {
+		inline = min(inline, all-1)
+	}
+	return strings.Repeat("█", inline) + strings.Repeat("░", all-inline)
+}
