@@ -127,7 +127,7 @@ func (p *part) searchBoth(ctx context.Context, w want, se *semantic, candidates 
 	var fused []StoreMatch
 	switch {
 	case w.by == ByMeaning:
-		fused = similar.matches
+		fused = Fuse(nil, similar.matches, 1, math.MaxInt)
 	case se.ByRank:
 		fused = FuseRanks(words, similar.matches, math.MaxInt)
 	default:

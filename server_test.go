@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -550,4 +552,30 @@ func TestErrorsAreDistinct(t *testing.T) {
 			assert.Equal(t, i == j, errors.Is(a, b))
 		}
 	}
+}
+
+// What calls at once opened is used again.
+func TestConnectionsAreKept(t *testing.T) {
+	var opened atomic.Int32
+	srv := httptest.NewUnstartedServer(mcpserver.NewStreamableHTTPServer(inProcess("a", 1).InProcess))
+	srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	srv.Start()
+	defer srv.Close()
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "a", URL: srv.URL}}})
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for range 20 {
+				_, err := m.Call(t.Context(), "mcp_a__tool_000", nil)
+				assert.NoError(t, err)
+			}
+		})
+	}
+	wg.Wait()
+	assert.Less(t, opened.Load(), int32(40), "of 320 calls")
+	require.NoError(t, m.Close())
 }

@@ -350,7 +350,7 @@ func TestSpecC3NoServerFloods(t *testing.T) {
 // SPEC C5: beside both, words alone and meaning alone.
 func TestSpecC5BySide(t *testing.T) {
 	m, _ := newTestManager(t, &Options{MaxInline: -1, Semantic: &SemanticOptions{Embedder: newConcepts()}, Servers: []ServerConfig{
-		serving("pets", echoTool("dog", "A dog"), echoTool("kennel", "It has a place for the dog and for a car on the road")),
+		serving("pets", echoTool("hound", "A dog"), echoTool("kennel", "It has a place for the dog and for a car on the road")),
 	}})
 	embedded(t, m, 2)
 	both := m.Find(t.Context(), "dog", SearchOptions{})
