@@ -99,7 +99,7 @@ func TestSpecF5OneWayToATool(t *testing.T) {
 				}
 				assert.NotContains(t, text, "STOP")
 				again := refused("mcp_github__create_issue", `{"state":"opne","labels":[{"name":"a"},{}]}`, ErrBadArguments)
-				assert.Contains(t, again, "STOP: this very call was refused before, 1 times.")
+				assert.Contains(t, again, "STOP: this very call was refused before, once.")
 				assert.Contains(t, again, text)
 				other := refused("mcp_github__create_issue", `{"state":"opne"}`, ErrBadArguments)
 				assert.NotContains(t, other, "STOP")

@@ -324,7 +324,11 @@ func textRefused(name string, err error, canSearch bool, since time.Time) string
 func textBadArguments(name string, e *ArgumentsError) string {
 	var b strings.Builder
 	if e.Repeated > 0 {
-		fmt.Fprintf(&b, "STOP: this very call was refused before, %d times. Sending it again will fail again. Change the arguments as told below, or do without %s.\n", e.Repeated, name)
+		times := "once"
+		if e.Repeated > 1 {
+			times = fmt.Sprintf("%d times", e.Repeated)
+		}
+		fmt.Fprintf(&b, "STOP: this very call was refused before, %s. Sending it again will fail again. Change the arguments as told below, or do without %s.\n", times, name)
 	}
 	fmt.Fprintf(&b, "%s was not called, since its arguments do not fit its schema:\n", name)
 	for _, p := range e.Violations {
