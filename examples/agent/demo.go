@@ -18,7 +18,7 @@ import (
 )
 
 // demoOptions returns options with four small MCP servers in this process. Of
-// their 13 tools the first four are inline. That is so few to have something
+// their 13 tools the first three that may be used are inline. That is so few to have something
 // to search for.
 func demoOptions() *mcphybrid.Options {
 	return &mcphybrid.Options{MaxInline: 3, MaxActive: 3, Servers: []mcphybrid.ServerConfig{
