@@ -165,7 +165,7 @@ func checkCatalog(c *catalog) error {
 		}
 	}
 	for t, needs := range c.needs {
-		for i, n := range append(needs, t) {
+		for i, n := range append(slices.Clip(needs), t) {
 			if c.tool(n.name) != n || slices.Contains(needs[:i], n) {
 				return fmt.Errorf("%s needs %v", t.name, toolNames(needs))
 			}
