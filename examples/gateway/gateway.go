@@ -53,6 +53,10 @@ type gateway struct {
 	idle     *sync.Cond // signals that running is 0
 }
 
+// startTimeout leaves room for what downloads a server before it first runs it,
+// as npx does. No client waits so long: see -wait.
+const startTimeout = time.Minute
+
 // newGateway returns a gateway whose servers are starting.
 func newGateway(opts gatewayOptions) *gateway {
 	g := &gateway{
@@ -73,7 +77,7 @@ func newGateway(opts gatewayOptions) *gateway {
 		s.OnNotification = func(n mcp.JSONRPCNotification) { g.hear(s.Name, n) }
 	}
 	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
-		Servers: opts.servers, Cache: opts.cache, Logger: opts.log,
+		Servers: opts.servers, Cache: opts.cache, Logger: opts.log, StartTimeout: startTimeout,
 		Registry:   &catalogWatch{ToolRegistry: mcphybrid.NewRegistry(), changed: g.tellAll},
 		OnEvent:    g.event,
 		Middleware: []mcphybrid.Middleware{g.attribute},
