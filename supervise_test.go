@@ -71,6 +71,7 @@ func TestSpecF8ListChanged(t *testing.T) {
 
 			s.AddTools(echoTool("a", "First, and changed"))
 			soon(t, func() bool { return m.cur.Load().tool("mcp_live__a").Description() == "First, and changed" })
+			soon(t, func() bool { _, registered := r.Get("mcp_live__a"); return !registered }) // it is another tool now
 			assert.NoError(t, check(m, sess))
 		})
 	}
