@@ -74,7 +74,7 @@ var (
 
 // NewManager returns a Manager of the servers in opts, none of which is
 // started. Options may be nil. It panics if a number in opts is out of its
-// range; what is wrong with a server, [Manager.Start] reports.
+// range or a rule is malformed, which [LoadRules] and [Rule.Validate] tell; what is wrong with a server, [Manager.Start] reports.
 func NewManager(opts *Options) *Manager {
 	var o Options
 	if opts != nil {

@@ -141,6 +141,19 @@ func TestRuleMatches(t *testing.T) {
 	}
 }
 
+// An intent is any text: it does not give a session what another's lists permit.
+func TestIntentIsNoAccessList(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 3)}})
+	access := Access{Deny: []string{"*_001"}}
+	free := m.NewSession(nil)
+	bound := m.NewSession(&SessionOptions{Access: access})
+	free.SetIntent(fmt.Sprintf("x %q", bound.rights))
+	bound.SetIntent("x")
+	assert.Len(t, free.InlineTools(), 3)
+	assert.Len(t, bound.InlineTools(), 2)
+	require.NoError(t, check(m, free, bound))
+}
+
 // Rules may be loaded while sessions select: each sees one set or the other.
 func TestSpecE6RulesWhileSessionsSelect(t *testing.T) {
 	m, _ := newTestManager(t, &Options{MaxInline: 5, Servers: []ServerConfig{inProcess("a", 30)}})

@@ -56,8 +56,12 @@ type selectionSet struct {
 	policy   *policy
 
 	mu    sync.Mutex
-	byKey map[string]*lazySelection
+	byKey map[selectionKey]*lazySelection
 }
+
+// A selectionKey tells the selections of a version apart. An intent is any
+// text: in one string with the rights, it could pass for others.
+type selectionKey struct{ intent, rights string }
 
 type lazySelection struct {
 	once sync.Once
@@ -98,14 +102,14 @@ func (m *Manager) forgetSelections() {
 func (m *Manager) selection(r rights, intent string) *selection {
 	m.selecting.Lock()
 	if old := m.selected; old == nil || old.policy != m.policy.Load() || !slices.Equal(old.catalogs, m.catalogs()) {
-		m.selected = &selectionSet{catalogs: m.catalogs(), policy: m.policy.Load(), byKey: make(map[string]*lazySelection)}
+		m.selected = &selectionSet{catalogs: m.catalogs(), policy: m.policy.Load(), byKey: make(map[selectionKey]*lazySelection)}
 	}
 	all := m.selected
 	m.selecting.Unlock()
 
-	key := intent
+	key := selectionKey{intent: intent}
 	if len(r) > 0 {
-		key = fmt.Sprintf("%s %q", intent, r)
+		key.rights = fmt.Sprintf("%q", r)
 	}
 	all.mu.Lock()
 	s := all.byKey[key]

@@ -5,7 +5,7 @@ import (
 )
 
 // A TokenCounter counts the tokens of a text as a model does. It is called
-// concurrently.
+// concurrently, also with locks held: it must not call a Manager or a session.
 type TokenCounter interface {
 	CountTokens(text string) int
 }
