@@ -12,7 +12,6 @@ import (
 // It is shared by all readers once published and must not be changed.
 type catalog struct {
 	m          *Manager
-	servers    []string                      // with tools, in registration order
 	tools      []*BridgeTool                 // in registration order
 	byName     map[string]int                // where in tools, by registered name
 	index      retriever                     // of those that are deferred for most sessions
@@ -117,12 +116,8 @@ func newCatalog(m *Manager, prev *catalog, sources []*source, owners prefixOwner
 				c.held[change.Name] = change
 			}
 		}
-		before := len(c.tools)
 		for _, d := range src.defs {
 			c.add(prev, d, owners, opts.Access)
-		}
-		if len(c.tools) > before {
-			c.servers = append(c.servers, src.name)
 		}
 	}
 	c.resolveNeeds(sources, opts.Needs)

@@ -270,8 +270,12 @@ func TestSpecE1Speed(t *testing.T) {
 	}
 	again := time.Since(begun) / views
 	t.Logf("selecting for a new intent: %v; when nothing changed: %v", least, again)
-	assert.Less(t, least, 50*time.Millisecond, "the bar is 5 ms on a quiet machine")
-	assert.Less(t, again, time.Millisecond, "the bar is 50 µs on a quiet machine")
+	slower := time.Duration(1)
+	if testsRace() {
+		slower = 10
+	}
+	assert.Less(t, least, slower*5*time.Millisecond)
+	assert.Less(t, again, slower*50*time.Microsecond)
 }
 
 // largeCatalog returns a Manager with n tools, and rules for them.
