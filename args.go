@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 )
 
@@ -32,7 +33,7 @@ func parseArguments(args any) (json.RawMessage, error) {
 		}
 	}
 	raw = bytes.TrimSpace(raw)
-	if isNull(raw) {
+	if text.IsNull(raw) {
 		return json.RawMessage("{}"), nil
 	}
 	if raw[0] != '{' {
@@ -40,7 +41,7 @@ func parseArguments(args any) (json.RawMessage, error) {
 	}
 	if !json.Valid(raw) {
 		var v any
-		return nil, fmt.Errorf("the arguments are not valid JSON: %w", describeJSONError(raw, json.Unmarshal(raw, &v)))
+		return nil, fmt.Errorf("the arguments are not valid JSON: %w", text.JSONError(raw, json.Unmarshal(raw, &v)))
 	}
 	return raw, nil
 }
@@ -54,10 +55,10 @@ func noNullParameters(schema json.RawMessage) []string {
 		Properties json.RawMessage `json:"properties"`
 		Required   []string        `json:"required"`
 	}
-	if json.Unmarshal(schema, &in) != nil || isNull(in.Properties) {
+	if json.Unmarshal(schema, &in) != nil || text.IsNull(in.Properties) {
 		return nil
 	}
-	properties, err := objectMembers(in.Properties)
+	properties, err := text.Members(in.Properties)
 	if err != nil {
 		return nil
 	}
@@ -67,8 +68,8 @@ func noNullParameters(schema json.RawMessage) []string {
 	}
 	var names []string
 	for _, p := range properties {
-		if !required[p.name] && refusesNull(p.value, maxSchemaDepth) {
-			names = append(names, p.name)
+		if !required[p.Name] && refusesNull(p.Value, maxSchemaDepth) {
+			names = append(names, p.Name)
 		}
 	}
 	return names
@@ -104,9 +105,9 @@ func refusesNull(schema json.RawMessage, depth int) bool {
 	case json.Unmarshal(s.Type, &several) == nil && len(several) > 0:
 		return !slices.ContainsFunc(several, func(t string) bool { return !isType(t) })
 	case len(s.Enum) > 0:
-		return !slices.ContainsFunc(s.Enum, isNull)
+		return !slices.ContainsFunc(s.Enum, text.IsNull)
 	case len(s.Const) > 0:
-		return !isNull(s.Const)
+		return !text.IsNull(s.Const)
 	case len(s.AnyOf) > 0:
 		return !slices.ContainsFunc(s.AnyOf, func(o json.RawMessage) bool { return !refusesNull(o, depth-1) })
 	case len(s.OneOf) > 0:
@@ -121,12 +122,12 @@ func dropNulls(args json.RawMessage, names []string) json.RawMessage {
 	if len(names) == 0 || !bytes.Contains(args, []byte("null")) {
 		return args
 	}
-	members, err := objectMembers(args)
+	members, err := text.Members(args)
 	if err != nil {
 		return args // the server will say what is wrong
 	}
-	kept := slices.DeleteFunc(slices.Clone(members), func(m member) bool {
-		return isNull(m.value) && slices.Contains(names, m.name)
+	kept := slices.DeleteFunc(slices.Clone(members), func(m text.Member) bool {
+		return text.IsNull(m.Value) && slices.Contains(names, m.Name)
 	})
 	if len(kept) == len(members) {
 		return args
@@ -137,9 +138,9 @@ func dropNulls(args json.RawMessage, names []string) json.RawMessage {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(m.written)
+		b.Write(m.Written)
 		b.WriteByte(':')
-		b.Write(m.value)
+		b.Write(m.Value)
 	}
 	b.WriteByte('}')
 	return b.Bytes()

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A Tool is something that the model can call. Its dynamic type must be
@@ -62,7 +63,7 @@ type definition struct {
 	always      bool              // the server wants it inline; see AlwaysLoadKey
 	document    Document          // what it is found by
 	sum         [sha256.Size]byte // of raw
-	canonical   func() string     // canonicalHash of raw, computed once
+	canonical   func() string     // CanonicalHash of raw, computed once
 
 	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
 }
@@ -147,30 +148,30 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 		Meta        json.RawMessage `json:"_meta"`
 	}
 	if err := json.Unmarshal(raw, &in); err != nil {
-		return nil, describeJSONError(raw, err)
+		return nil, text.JSONError(raw, err)
 	}
 	if in.Name == "" {
 		return nil, errors.New("the name is missing")
 	}
-	if isNull(in.Input) {
+	if text.IsNull(in.Input) {
 		in.Input = json.RawMessage(`{"type":"object"}`)
 	}
 	if in.Input[0] != '{' {
-		return nil, fmt.Errorf("the inputSchema of %q is not a JSON object", cleanLine(in.Name, maxNameLength))
+		return nil, fmt.Errorf("the inputSchema of %q is not a JSON object", text.Line(in.Name, maxNameLength))
 	}
 	d := &definition{
 		server:      server,
 		name:        in.Name,
 		description: in.Description,
-		input:       compact(in.Input),
+		input:       text.Compact(in.Input),
 		raw:         raw,
 		noNull:      noNullParameters(in.Input),
 		arguments:   newValidator(in.Input),
 		sum:         sha256.Sum256(raw),
-		canonical:   sync.OnceValue(func() string { return canonicalHash(raw) }),
+		canonical:   sync.OnceValue(func() string { return text.CanonicalHash(raw) }),
 	}
-	if !isNull(in.Output) && in.Output[0] == '{' {
-		d.output = compact(in.Output)
+	if !text.IsNull(in.Output) && in.Output[0] == '{' {
+		d.output = text.Compact(in.Output)
 	}
 	// A hint of the wrong type is no hint.
 	_ = json.Unmarshal(in.Title, &d.title)
@@ -198,11 +199,11 @@ func parseDefinitions(ctx context.Context, cfg ServerConfig, elements []element,
 			d, err = parseDefinition(cfg.Name, e.raw, maxBytes)
 		}
 		if err == nil && seen[d.name] {
-			err = fmt.Errorf("another tool is named %q too; the first is kept", cleanLine(d.name, maxNameLength))
+			err = fmt.Errorf("another tool is named %q too; the first is kept", text.Line(d.name, maxNameLength))
 		}
 		switch {
 		case err != nil:
-			problems = append(problems, bounded(fmt.Errorf("mcphybrid: server %q: tool %d: %w", cfg.Name, i, err)))
+			problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: server %q: tool %d: %w", cfg.Name, i, err)))
 		case cfg.Tools.permits(d.name):
 			seen[d.name] = true
 			d.registered = registeredName(cfg.Name, cfg.Prefix, d.name)

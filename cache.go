@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"time"
 )
@@ -46,7 +47,7 @@ func (m *Manager) loadCache(sources []*source) (stale []*source, err error) {
 	}
 	var cached cachedCatalog
 	if err := json.Unmarshal(data, &cached); err != nil {
-		return nil, fmt.Errorf("the cached catalog: %w", describeJSONError(data, err))
+		return nil, fmt.Errorf("the cached catalog: %w", text.JSONError(data, err))
 	}
 	if cached.Version != cacheVersion {
 		return nil, nil // another version's: made anew

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A ToolCall is a call that may be made: its tool is known and permitted, and
@@ -170,7 +171,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 	raw, err := parseArguments(args)
 	if err != nil {
 		return nil, &ArgumentsError{
-			Tool: t.name, Violations: []Violation{{Problem: cleanLine(err.Error(), maxErrorLength)}}, Schema: t.def.input,
+			Tool: t.name, Violations: []Violation{{Problem: text.Line(err.Error(), maxErrorLength)}}, Schema: t.def.input,
 			Repeated: s.refuse(t.name, fmt.Append(nil, args)),
 		}
 	}

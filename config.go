@@ -16,6 +16,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A ServerConfig describes one MCP server. Exactly one of Command, URL and
@@ -142,28 +143,28 @@ func parseConfig(data []byte, lookup func(string) (string, bool)) (*Config, erro
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var file map[string]json.RawMessage
 	if err := json.Unmarshal(data, &file); err != nil {
-		return cfg, describeJSONError(data, err)
+		return cfg, text.JSONError(data, err)
 	}
 	servers, ok := file["mcpServers"]
 	if !ok {
 		return cfg, errors.New(`no "mcpServers" object`)
 	}
-	members, err := objectMembers(servers)
+	members, err := text.Members(servers)
 	if err != nil {
 		return cfg, fmt.Errorf(`"mcpServers": %w`, err)
 	}
 	var problems []error
 	seen := make(map[string]bool)
 	for _, m := range members {
-		sc, err := parseServer(m.name, m.value, lookup)
-		if err == nil && seen[m.name] {
+		sc, err := parseServer(m.Name, m.Value, lookup)
+		if err == nil && seen[m.Name] {
 			err = errors.New("is defined twice")
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("server %q: %w", m.name, err))
+			problems = append(problems, fmt.Errorf("server %q: %w", m.Name, err))
 			continue
 		}
-		seen[m.name] = true
+		seen[m.Name] = true
 		cfg.Servers = append(cfg.Servers, sc)
 	}
 	return cfg, errors.Join(problems...)
@@ -190,7 +191,7 @@ func parseServer(name string, data []byte, lookup func(string) (string, bool)) (
 		CallTimeout json.RawMessage     `json:"callTimeout"`
 	}
 	if err := json.Unmarshal(data, &in); err != nil {
-		return ServerConfig{}, describeJSONError(data, err)
+		return ServerConfig{}, text.JSONError(data, err)
 	}
 	var start, call timeout
 	if err := start.UnmarshalJSON(in.Timeout); err != nil {
@@ -327,7 +328,7 @@ type timeout time.Duration
 const minTimeout = 100
 
 func (t *timeout) UnmarshalJSON(data []byte) error {
-	if isNull(data) {
+	if text.IsNull(data) {
 		return nil // as if it were not there
 	}
 	var text string

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"html/template"
 	"maps"
 	"net/http"
@@ -212,7 +213,7 @@ func (d *debugger) answer(r *http.Request) (status int, page *debugPage) {
 		status = http.StatusNotFound
 	}
 	if err != nil {
-		return status, &debugPage{Asked: asked{View: "error"}, At: time.Now(), Error: e.line(err.Error(), maxErrorText)}
+		return status, &debugPage{Asked: asked{View: "error"}, At: time.Now(), Error: e.line(err.Error(), text.MaxError)}
 	}
 	return http.StatusOK, page
 }

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -91,7 +92,7 @@ func readPage(body string) (string, error) {
 var pageElements = strings.Fields(`html head meta link title style body header main footer nav p a h1 h2 dl div dt dd small b i span
 	figure figcaption svg path rect table thead tbody tr th td time ol ul li form input label button code pre`)
 
-func isUnfit(r rune) bool { return r != '\n' && r < ' ' || r == 0x7f || isInvisible(r) }
+func isUnfit(r rune) bool { return r != '\n' && r < ' ' || r == 0x7f || text.IsInvisible(r) }
 
 func TestDebugIsReadOnly(t *testing.T) {
 	mgr, _ := newTestManager(t, nil)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -66,7 +67,7 @@ func TestDebugShowsNoSecrets(t *testing.T) {
 	said := "It uses " + secret + ", " + url.QueryEscape(secret) + ", sk-\u200bLive7x-quite\u202eunlikely and " + strings.Repeat("\u200b", 400) + secret
 	cfg := child(t, "raw", "raw")
 	cfg.Env["API_TOKEN"] = secret
-	cfg.Env["LIST"] = jsonText(map[string]any{"tools": []any{
+	cfg.Env["LIST"] = text.JSON(map[string]any{"tools": []any{
 		map[string]any{"name": "say", "title": said, "description": said, "inputSchema": map[string]any{"type": "object", "description": said,
 			"title": json.RawMessage(`"sk-Li\udb40\udc41ve7x\u002dqui\u202eteunlikely"`)}},
 		map[string]any{"name": secret, "description": strings.Repeat("x", 8*debugDescription+1<<10-12) + secret},

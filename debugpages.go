@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"strings"
 	"time"
@@ -84,7 +85,7 @@ func (d *debugger) page(ctx context.Context, e *eraser, a asked) (*debugPage, er
 		var list []error
 		list, p.Pages = rowsOf(d.m.Problems(), a.Page)
 		for _, problem := range list {
-			p.Problems = append(p.Problems, e.line(strings.TrimPrefix(problem.Error(), "mcphybrid: "), maxErrorText))
+			p.Problems = append(p.Problems, e.line(strings.TrimPrefix(problem.Error(), "mcphybrid: "), text.MaxError))
 		}
 	}
 	return p, err
@@ -134,7 +135,7 @@ func (d *debugger) overview(e *eraser, s liveSession, page int) (*overviewPage, 
 			st := src.server.snapshot()
 			row.State, row.Since, row.Took, row.Failed, row.Retry = st.State, st.Since, st.Took, st.Failures, st.Retry
 			if st.Err != nil {
-				row.Reason = e.line(st.Err.Error(), maxErrorText)
+				row.Reason = e.line(st.Err.Error(), text.MaxError)
 			}
 			o.Managed++
 			if st.State == StateReady {
@@ -266,7 +267,7 @@ func (r *toolRow) write(e *eraser, change *ChangedError) {
 	if change != nil {
 		r.Reason = strings.TrimPrefix(r.Reason+"; it has changed since "+change.Since.UTC().Format(time.DateTime), "; ")
 	}
-	r.Reason = e.line(r.Reason, maxErrorText)
+	r.Reason = e.line(r.Reason, text.MaxError)
 }
 
 type toolPage struct {

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"context"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"time"
 )
 
@@ -44,7 +45,7 @@ func (d *debugger) search(ctx context.Context, e *eraser, s liveSession, a asked
 	answer := s.Find(ctx, query, opts)
 	p.Asked, p.Took, p.Words, p.Means = true, time.Since(begun), answer.Words, answer.Meaning
 	if answer.Err != nil {
-		p.Err = e.line(answer.Err.Error(), maxErrorText)
+		p.Err = e.line(answer.Err.Error(), text.MaxError)
 	}
 	for _, hit := range answer.Hits[:min(len(answer.Hits), debugHits)] {
 		t := hit.Tool
@@ -107,7 +108,7 @@ func (d *debugger) sessionRows(page int) (rows []sessionRow, pages pager) {
 func (s liveSession) row(w *weigher) sessionRow {
 	now := s.double()
 	r := sessionRow{
-		Number: s.number, Began: s.began, Intent: cleanLine(now.intent, maxNameLength), Disclosure: now.disclosure, Turn: now.turn,
+		Number: s.number, Began: s.began, Intent: text.Line(now.intent, maxNameLength), Disclosure: now.disclosure, Turn: now.turn,
 		Active: len(now.view().active), Usage: now.usage.calls, Mean: mean(now.usage.calls),
 		Searches: now.usage.searches, Empty: now.usage.emptySearches,
 	}

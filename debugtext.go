@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"regexp"
 	"slices"
 	"strconv"
@@ -44,14 +45,14 @@ func (d *debugger) eraser() *eraser {
 	return e
 }
 
-// line returns text as [cleanLine] does. Of what is far too long, only the
+// line returns text as [Line] does. Of what is far too long, only the
 // beginning is looked at.
-func (e *eraser) line(text string, limit int) string {
-	if most := 8*limit + 1<<10; len(text) > most {
-		text = text[:most] + "…"
+func (e *eraser) line(line string, limit int) string {
+	if most := 8*limit + 1<<10; len(line) > most {
+		line = line[:most] + "…"
 	}
-	text = cleanLine(text, len(text)) // without what can't be seen, it may have a secret only now
-	return cleanLine(e.beginnings(e.mask.Replace(text)), limit)
+	line = text.Line(line, len(line)) // without what can't be seen, it may have a secret only now
+	return text.Line(e.beginnings(e.mask.Replace(line)), limit)
 }
 
 // beginnings hides the beginning of a secret that an ellipsis has cut: whoever
@@ -78,7 +79,7 @@ func (e *eraser) beginnings(text string) string {
 // name returns the registered name of a tool, as it may be shown, and whether
 // that is what it is.
 func (e *eraser) name(registered string, d *definition) (shown string, ok bool) {
-	if own := cleanLine(d.name, len(d.name)); e.mask.Replace(own) != own { // cut or spelled otherwise in the registered one
+	if own := text.Line(d.name, len(d.name)); e.mask.Replace(own) != own { // cut or spelled otherwise in the registered one
 		return masked, false
 	}
 	shown = e.line(registered, maxNameLength)

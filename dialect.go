@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,7 +138,7 @@ func (p *place) String() string {
 		length += len(p.name) + 1
 	}
 	slices.Reverse(names)
-	return cleanLine(strings.Join(names, ""), maxPlaceLength)
+	return text.Line(strings.Join(names, ""), maxPlaceLength)
 }
 
 func (c *converter) lose(p *place, what string) {
@@ -172,12 +173,12 @@ func (c *converter) schema(raw json.RawMessage, p *place, depth int) json.RawMes
 	if c.onlyWith != nil {
 		members = c.subset(members, p)
 	}
-	var list []member
+	var list []text.Member
 	for _, m := range members {
-		switch at := p.at(m.name); {
-		case p == nil && slices.Contains(c.notAtRoot, m.name):
+		switch at := p.at(m.Name); {
+		case p == nil && slices.Contains(c.notAtRoot, m.Name):
 			c.lose(at, "not taken at the root, left out")
-		case keywords[m.name] == outdated:
+		case keywords[m.Name] == outdated:
 			c.lose(at, "not a keyword of draft 2020-12, left out")
 		default:
 			referred := c.referred
@@ -188,33 +189,33 @@ func (c *converter) schema(raw json.RawMessage, p *place, depth int) json.RawMes
 			if ok && value == nil {
 				c.lose(at, "malformed, left out")
 			} else if ok {
-				m.value = value
+				m.Value = value
 				list = append(list, m)
 			}
 		}
 	}
 	c.refs = c.refs[:before]
-	return joinMembers(c.complete(list, p))
+	return text.JoinMembers(c.complete(list, p))
 }
 
 // takes reports whether the dialect has a keyword.
 func (c *converter) takes(keyword string) bool { return c.onlyWith == nil || c.onlyWith[keyword] }
 
 // members returns the members of an object, of repeated ones the last.
-func (c *converter) members(object json.RawMessage, p *place) []member {
-	members, err := objectMembers(object)
+func (c *converter) members(object json.RawMessage, p *place) []text.Member {
+	members, err := text.Members(object)
 	if err != nil {
 		return nil // never: object is valid JSON and begins with a brace
 	}
 	list := members[:0]
 	index := make(map[string]int, len(members))
 	for _, m := range members {
-		if i, ok := index[m.name]; ok {
-			c.lose(p.at(m.name), "there twice, the last is taken")
-			list[i].value = m.value
+		if i, ok := index[m.Name]; ok {
+			c.lose(p.at(m.Name), "there twice, the last is taken")
+			list[i].Value = m.Value
 			continue
 		}
-		index[m.name] = len(list)
+		index[m.Name] = len(list)
 		list = append(list, m)
 	}
 	return list
@@ -223,32 +224,32 @@ func (c *converter) members(object json.RawMessage, p *place) []member {
 // modern returns the members with what older drafts wrote in another way as
 // 2020-12 has it: a list of schemas as items, and bounds that a boolean makes
 // exclusive. So it is not the draft any more that $schema may name.
-func modern(members []member) []member {
+func modern(members []text.Member) []text.Member {
 	values := make(map[string]json.RawMessage, len(members))
 	for _, m := range members {
-		values[m.name] = m.value
+		values[m.Name] = m.Value
 	}
 	tuple := len(values["items"]) > 0 && values["items"][0] == '[' && values["prefixItems"] == nil
 	isTrue := func(name string) bool { return string(values[name]) == "true" }
-	var list []member
+	var list []text.Member
 	for _, m := range members {
 		switch {
-		case m.name == "$schema", m.name == "items" && string(m.value) == "[]":
+		case m.Name == "$schema", m.Name == "items" && string(m.Value) == "[]":
 			continue
-		case m.name == "items" && tuple:
-			m = member{name: "prefixItems", value: m.value}
-		case m.name == "additionalItems" && tuple:
-			m = member{name: "items", value: m.value}
-		case m.name == "additionalItems",
-			m.name == "minimum" && isTrue("exclusiveMinimum"),
-			m.name == "maximum" && isTrue("exclusiveMaximum"),
-			m.name == "exclusiveMinimum" && string(m.value) == "false",
-			m.name == "exclusiveMaximum" && string(m.value) == "false":
+		case m.Name == "items" && tuple:
+			m = text.Member{Name: "prefixItems", Value: m.Value}
+		case m.Name == "additionalItems" && tuple:
+			m = text.Member{Name: "items", Value: m.Value}
+		case m.Name == "additionalItems",
+			m.Name == "minimum" && isTrue("exclusiveMinimum"),
+			m.Name == "maximum" && isTrue("exclusiveMaximum"),
+			m.Name == "exclusiveMinimum" && string(m.Value) == "false",
+			m.Name == "exclusiveMaximum" && string(m.Value) == "false":
 			continue
-		case m.name == "exclusiveMinimum" && isTrue(m.name) && values["minimum"] != nil:
-			m.value = values["minimum"]
-		case m.name == "exclusiveMaximum" && isTrue(m.name) && values["maximum"] != nil:
-			m.value = values["maximum"]
+		case m.Name == "exclusiveMinimum" && isTrue(m.Name) && values["minimum"] != nil:
+			m.Value = values["minimum"]
+		case m.Name == "exclusiveMaximum" && isTrue(m.Name) && values["maximum"] != nil:
+			m.Value = values["maximum"]
 		}
 		list = append(list, m)
 	}
@@ -257,14 +258,14 @@ func modern(members []member) []member {
 
 // opened returns the members without additionalProperties if that would shut
 // out what patternProperties let in that the provider does not take.
-func (c *converter) opened(members []member, p *place) []member {
-	shut := func(m member) bool { return m.name == "additionalProperties" && string(m.value) != "true" }
-	lost := func(m member) bool {
-		if m.name != "patternProperties" || m.value[0] != '{' || c.takes(m.name) && !c.noLook {
+func (c *converter) opened(members []text.Member, p *place) []text.Member {
+	shut := func(m text.Member) bool { return m.Name == "additionalProperties" && string(m.Value) != "true" }
+	lost := func(m text.Member) bool {
+		if m.Name != "patternProperties" || m.Value[0] != '{' || c.takes(m.Name) && !c.noLook {
 			return false
 		}
-		patterns, _ := objectMembers(m.value)
-		return !c.takes(m.name) || slices.ContainsFunc(patterns, func(m member) bool { return looksAround(m.name) })
+		patterns, _ := text.Members(m.Value)
+		return !c.takes(m.Name) || slices.ContainsFunc(patterns, func(m text.Member) bool { return looksAround(m.Name) })
 	}
 	if slices.ContainsFunc(members, shut) && slices.ContainsFunc(members, lost) {
 		c.lose(p.at("additionalProperties"), "left out with patternProperties")
@@ -275,9 +276,9 @@ func (c *converter) opened(members []member, p *place) []member {
 
 // keyword converts the value of m, which stands at p. It returns nil if it is
 // malformed, and false if m says nothing and is to be left out.
-func (c *converter) keyword(m member, p *place, depth int) (json.RawMessage, bool) {
-	raw := m.value
-	switch keywords[m.name] {
+func (c *converter) keyword(m text.Member, p *place, depth int) (json.RawMessage, bool) {
+	raw := m.Value
+	switch keywords[m.Name] {
 	case aSchema:
 		if raw[0] == '{' || raw[0] == 't' || raw[0] == 'f' {
 			return c.schema(raw, p, depth-1), true
@@ -290,49 +291,49 @@ func (c *converter) keyword(m member, p *place, depth int) (json.RawMessage, boo
 			return c.schema(raw, p, depth-1), true
 		}
 	case someSchemas:
-		elements := elements(raw)
+		elements := text.Elements(raw)
 		for i, e := range elements {
 			elements[i] = c.schema(e, p.at(strconv.Itoa(i)), depth-1)
 		}
-		if m.name == "anyOf" && c.onlyWith != nil && slices.ContainsFunc(elements, func(e json.RawMessage) bool { return string(e) == "{}" }) {
+		if m.Name == "anyOf" && c.onlyWith != nil && slices.ContainsFunc(elements, func(e json.RawMessage) bool { return string(e) == "{}" }) {
 			return nil, false
 		}
-		return joinElements(elements), true
+		return text.JoinElements(elements), true
 	case namedSchemas:
 		if raw[0] == '{' {
-			return c.schemas(m.name, raw, p, depth), true
+			return c.schemas(m.Name, raw, p, depth), true
 		}
 	case aType:
 		return c.types(raw, p), true
 	case aPattern:
-		if s, ok := unquote(raw); ok && c.noLook && looksAround(s) {
+		if s, ok := text.Unquote(raw); ok && c.noLook && looksAround(s) {
 			c.lose(p, "a regular expression that looks ahead or behind, left out")
 			return nil, false
 		}
 		return wellFormed(raw, raw[0] == '"'), true
 	case aString:
 		if raw[0] == '"' {
-			c.referred = c.referred || m.name == "$ref" || m.name == "$dynamicRef"
+			c.referred = c.referred || m.Name == "$ref" || m.Name == "$dynamicRef"
 			return raw, true
 		}
 	case someStrings:
-		return joinStrings(stringsOf(raw)), true
+		return text.JoinStrings(text.Strings(raw)), true
 	case namedStrings:
 		if raw[0] == '{' {
-			var list []member
+			var list []text.Member
 			for _, m := range c.members(raw, p) {
-				if m.value = joinStrings(stringsOf(m.value)); m.value == nil {
+				if m.Value = text.JoinStrings(text.Strings(m.Value)); m.Value == nil {
 					return nil, true
 				}
 				list = append(list, m)
 			}
-			return joinMembers(list), true
+			return text.JoinMembers(list), true
 		}
 	case aNumber:
-		return wellFormed(raw, isNumber(raw)), true
+		return wellFormed(raw, text.IsNumber(raw)), true
 	case aMultiple:
 		f, err := strconv.ParseFloat(string(raw), 64)
-		return wellFormed(raw, isNumber(raw) && err == nil && f > 0), true
+		return wellFormed(raw, text.IsNumber(raw) && err == nil && f > 0), true
 	case aCount:
 		return wellFormed(raw, len(bytes.Trim(raw, "0123456789")) == 0), true
 	case aBool:
@@ -343,7 +344,7 @@ func (c *converter) keyword(m member, p *place, depth int) (json.RawMessage, boo
 		if c.onlyWith != nil {
 			return c.enum(raw, p)
 		}
-		return joinElements(elements(raw)), true
+		return text.JoinElements(text.Elements(raw)), true
 	case anything:
 		return raw, true
 	}
@@ -360,28 +361,28 @@ func wellFormed(raw json.RawMessage, ok bool) json.RawMessage {
 
 // schemas converts the object of schemas at p.
 func (c *converter) schemas(keyword string, raw json.RawMessage, p *place, depth int) json.RawMessage {
-	var list []member
+	var list []text.Member
 	for _, m := range c.members(raw, p) {
 		switch {
-		case keyword == "properties" && p.in == nil && c.shortNames && !isShortName(m.name):
-			c.lose(p.at(m.name), "a name that is not taken, left out, so that the tool can't be called with it")
-		case keyword == "patternProperties" && c.noLook && looksAround(m.name):
-			c.lose(p.at(m.name), "a regular expression that looks ahead or behind, left out")
+		case keyword == "properties" && p.in == nil && c.shortNames && !isShortName(m.Name):
+			c.lose(p.at(m.Name), "a name that is not taken, left out, so that the tool can't be called with it")
+		case keyword == "patternProperties" && c.noLook && looksAround(m.Name):
+			c.lose(p.at(m.Name), "a regular expression that looks ahead or behind, left out")
 		default:
-			m.value = c.schema(m.value, p.at(m.name), depth-1)
+			m.Value = c.schema(m.Value, p.at(m.Name), depth-1)
 			list = append(list, m)
 		}
 	}
-	return joinMembers(list)
+	return text.JoinMembers(list)
 }
 
 // types converts the value of a type keyword.
 func (c *converter) types(raw json.RawMessage, p *place) json.RawMessage {
-	if s, ok := unquote(raw); ok && slices.Contains(schemaTypes, s) {
+	if s, ok := text.Unquote(raw); ok && slices.Contains(schemaTypes, s) {
 		return raw
 	}
 	var known []string
-	given := stringsOf(raw)
+	given := text.Strings(raw)
 	for _, s := range given {
 		if slices.Contains(schemaTypes, s) {
 			known = append(known, s)
@@ -393,51 +394,51 @@ func (c *converter) types(raw json.RawMessage, p *place) json.RawMessage {
 	if len(known) < len(given) {
 		c.lose(p, "types that there are not, left out")
 	}
-	return joinStrings(known)
+	return text.JoinStrings(known)
 }
 
 // complete returns the converted members of a schema with what the provider
 // needs to be there, and without definitions that nothing refers to any more
 // and required properties that it does not know.
-func (c *converter) complete(list []member, p *place) []member {
+func (c *converter) complete(list []text.Member, p *place) []text.Member {
 	if p == nil && !c.referred {
 		list = slices.DeleteFunc(list, isDefinitions)
 	}
 	find := func(name string) int {
-		return slices.IndexFunc(list, func(m member) bool { return m.name == name })
+		return slices.IndexFunc(list, func(m text.Member) bool { return m.Name == name })
 	}
 	typ := find("type")
 	switch {
 	case p == nil && typ < 0:
-		list = slices.Insert(list, 0, member{name: "type", value: json.RawMessage(`"object"`)})
+		list = slices.Insert(list, 0, text.Member{Name: "type", Value: json.RawMessage(`"object"`)})
 	case p == nil:
-		if !bytes.Contains(list[typ].value, []byte(`"object"`)) {
+		if !bytes.Contains(list[typ].Value, []byte(`"object"`)) {
 			c.lose(p.at("type"), "is now object")
 		}
-		list[typ].value = json.RawMessage(`"object"`)
-	case c.needItems && typ >= 0 && bytes.Contains(list[typ].value, []byte(`"array"`)) && find("items") < 0:
-		list = append(list, member{name: "items", value: json.RawMessage("{}")})
+		list[typ].Value = json.RawMessage(`"object"`)
+	case c.needItems && typ >= 0 && bytes.Contains(list[typ].Value, []byte(`"array"`)) && find("items") < 0:
+		list = append(list, text.Member{Name: "items", Value: json.RawMessage("{}")})
 	}
 	if p == nil && c.needObjects && find("properties") < 0 {
-		list = append(list, member{name: "properties", value: json.RawMessage("{}")})
+		list = append(list, text.Member{Name: "properties", Value: json.RawMessage("{}")})
 	}
 	if i := find("required"); i >= 0 && (c.onlyWith != nil || c.shortNames && p == nil) {
 		known := make(map[string]bool)
 		if j := find("properties"); j >= 0 {
-			members, _ := objectMembers(list[j].value)
+			members, _ := text.Members(list[j].Value)
 			for _, m := range members {
-				known[m.name] = true
+				known[m.Name] = true
 			}
 		}
 		var kept []string
-		for _, name := range stringsOf(list[i].value) {
+		for _, name := range text.Strings(list[i].Value) {
 			if known[name] || c.onlyWith == nil && isShortName(name) { // of Anthropic's, only those that were left out
 				kept = append(kept, name)
 			} else {
-				c.lose(p.at("required"), fmt.Sprintf("%q is not among the properties, left out", cleanLine(name, maxNameLength)))
+				c.lose(p.at("required"), fmt.Sprintf("%q is not among the properties, left out", text.Line(name, maxNameLength)))
 			}
 		}
-		if list[i].value = joinStrings(kept); kept == nil {
+		if list[i].Value = text.JoinStrings(kept); kept == nil {
 			list = slices.Delete(list, i, i+1)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -63,7 +64,7 @@ func NewOpenAIEmbedder(opts HTTPEmbedderOptions) (Embedder, error) {
 			}
 		}
 		if err := json.Unmarshal(answer, &in); err != nil {
-			return nil, describeJSONError(answer, err)
+			return nil, text.JSONError(answer, err)
 		}
 		vectors := make([][]float32, len(in.Data))
 		for i, d := range in.Data {
@@ -85,7 +86,7 @@ func NewOllamaEmbedder(opts HTTPEmbedderOptions) (Embedder, error) {
 	return newHTTPEmbedder(opts, "/api/embed", func(answer []byte) ([][]float32, error) {
 		var in struct{ Embeddings [][]float32 }
 		if err := json.Unmarshal(answer, &in); err != nil {
-			return nil, describeJSONError(answer, err)
+			return nil, text.JSONError(answer, err)
 		}
 		return in.Embeddings, nil
 	})
@@ -228,7 +229,7 @@ func (e *httpEmbedder) post(ctx context.Context, body []byte) (answer []byte, wa
 	case resp.StatusCode == http.StatusOK:
 		return answer, 0, nil
 	}
-	err = fmt.Errorf("%s: %s", resp.Status, cleanLine(string(answer), maxErrorLength))
+	err = fmt.Errorf("%s: %s", resp.Status, text.Line(string(answer), maxErrorLength))
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
 		return nil, -1, err
 	}

@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"context"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"maps"
 	"slices"
 	"sync"
@@ -230,7 +231,7 @@ func (e *enrichment) lookup(life context.Context, t *BridgeTool) lookupResult {
 			}
 			return &h, nil
 		})
-		done <- lookupResult{t, h, bounded(err)}
+		done <- lookupResult{t, h, text.Bounded(err)}
 		e.inside.Add(-1)
 		nudge(e.freed)
 	}()

@@ -30,24 +30,3 @@ var (
 	// ErrDuplicate means that a server of that name is there already.
 	ErrDuplicate = errors.New("the name is taken")
 )
-
-// maxErrorText is how many characters of an error are kept that a server may
-// have written.
-const maxErrorText = 2000
-
-// bounded returns err with a text of bounded length in one line, if it is
-// longer than that.
-func bounded(err error) error {
-	if err == nil || len(err.Error()) <= maxErrorText {
-		return err
-	}
-	return &boundedError{err, cleanLine(err.Error(), maxErrorText)}
-}
-
-type boundedError struct {
-	err  error
-	text string
-}
-
-func (e *boundedError) Error() string { return e.text }
-func (e *boundedError) Unwrap() error { return e.err }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A Format is the shape in which a model provider takes tools.
@@ -96,7 +97,7 @@ type provider struct {
 	defers   bool    // has defer_loading
 
 	// envelope returns the tool's JSON. description is a JSON string, or nil.
-	envelope func(name, description, schema json.RawMessage) []member
+	envelope func(name, description, schema json.RawMessage) []text.Member
 }
 
 // The limits are the providers' own, from their documentation and the errors
@@ -114,44 +115,44 @@ var providers = map[Format]provider{
 	FormatOpenAIChat: {
 		dialect:  openAI,
 		maxTools: 128,
-		envelope: func(name, description, schema json.RawMessage) []member {
+		envelope: func(name, description, schema json.RawMessage) []text.Member {
 			function := toolMembers(name, description, "parameters", schema)
-			return []member{{name: "type", value: json.RawMessage(`"function"`)}, {name: "function", value: joinMembers(function)}}
+			return []text.Member{{Name: "type", Value: json.RawMessage(`"function"`)}, {Name: "function", Value: text.JoinMembers(function)}}
 		},
 	},
 	FormatOpenAIResponses: {
 		dialect: openAI,
 		defers:  true,
-		envelope: func(name, description, schema json.RawMessage) []member {
-			list := []member{{name: "type", value: json.RawMessage(`"function"`)}}
+		envelope: func(name, description, schema json.RawMessage) []text.Member {
+			list := []text.Member{{Name: "type", Value: json.RawMessage(`"function"`)}}
 			list = append(list, toolMembers(name, description, "parameters", schema)...)
-			return append(list, member{name: "strict", value: json.RawMessage("false")})
+			return append(list, text.Member{Name: "strict", Value: json.RawMessage("false")})
 		},
 	},
 	FormatAnthropic: {
 		dialect:  anthropic,
 		maxTools: 10_000,
 		defers:   true,
-		envelope: func(name, description, schema json.RawMessage) []member {
+		envelope: func(name, description, schema json.RawMessage) []text.Member {
 			return toolMembers(name, description, "input_schema", schema)
 		},
 	},
 	FormatGemini: {
 		dialect:  gemini,
 		maxTools: 512,
-		envelope: func(name, description, schema json.RawMessage) []member {
+		envelope: func(name, description, schema json.RawMessage) []text.Member {
 			return toolMembers(name, description, "parametersJsonSchema", schema)
 		},
 	},
 }
 
 // toolMembers returns what all providers have, under their name for the schema.
-func toolMembers(name, description json.RawMessage, schemaName string, schema json.RawMessage) []member {
-	list := []member{{name: "name", value: name}}
+func toolMembers(name, description json.RawMessage, schemaName string, schema json.RawMessage) []text.Member {
+	list := []text.Member{{Name: "name", Value: name}}
 	if description != nil {
-		list = append(list, member{name: "description", value: description})
+		list = append(list, text.Member{Name: "description", Value: description})
 	}
-	return append(list, member{name: schemaName, value: schema})
+	return append(list, text.Member{Name: schemaName, Value: schema})
 }
 
 // exportTool returns t in a format, with the provider's mark of a tool that
@@ -169,7 +170,7 @@ func exportTool(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
 	case deferLoading && !p.defers:
 		return ExportedTool{}, fmt.Errorf("mcphybrid: the format %s can't defer tools", f)
 	}
-	schema := compact(t.InputSchema())
+	schema := text.Compact(t.InputSchema())
 	if !json.Valid(schema) || schema[0] != '{' {
 		return ExportedTool{}, fmt.Errorf("mcphybrid: tool %q: the input schema is not a JSON object", t.Name())
 	}
@@ -178,57 +179,57 @@ func exportTool(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
 		return ExportedTool{JSON: data}, err
 	}
 	if !isSafeName(t.Name()) || f == FormatGemini && !isNameStart(t.Name()[0]) {
-		return ExportedTool{}, fmt.Errorf("mcphybrid: tool %q has a name that %s does not take", cleanLine(t.Name(), maxNameLength), f)
+		return ExportedTool{}, fmt.Errorf("mcphybrid: tool %q has a name that %s does not take", text.Line(t.Name(), maxNameLength), f)
 	}
 	var description json.RawMessage
 	if t.Description() != "" {
-		description = quote(t.Description())
+		description = text.Quote(t.Description())
 	}
 	schema, losses := convertSchema(schema, p.dialect)
-	list := p.envelope(quote(t.Name()), description, schema)
+	list := p.envelope(text.Quote(t.Name()), description, schema)
 	if deferLoading {
-		list = append(list, member{name: "defer_loading", value: json.RawMessage("true")})
+		list = append(list, text.Member{Name: "defer_loading", Value: json.RawMessage("true")})
 	}
-	return ExportedTool{JSON: joinMembers(list), Losses: losses}, nil
+	return ExportedTool{JSON: text.JoinMembers(list), Losses: losses}, nil
 }
 
 // exportMCP returns t as an element of a tools/list result. Of a BridgeTool it
 // is what the server sent but for the name, and for an input schema if the
 // server gave none.
 func exportMCP(t Tool, schema json.RawMessage) (json.RawMessage, error) {
-	name := quote(t.Name())
+	name := text.Quote(t.Name())
 	b, ok := t.(*BridgeTool)
 	if !ok {
 		var description json.RawMessage
 		if t.Description() != "" {
-			description = quote(t.Description())
+			description = text.Quote(t.Description())
 		}
-		return joinMembers(toolMembers(name, description, "inputSchema", schema)), nil
+		return text.JoinMembers(toolMembers(name, description, "inputSchema", schema)), nil
 	}
-	list, err := objectMembers(compact(b.def.raw))
+	list, err := text.Members(text.Compact(b.def.raw))
 	if err != nil {
 		return nil, fmt.Errorf("mcphybrid: tool %q %w", t.Name(), err) // never: it was read before
 	}
 	named, typed := false, false
 	for i, m := range list {
-		switch m.name {
+		switch m.Name {
 		case "name":
-			list[i].value, named = name, true
+			list[i].Value, named = name, true
 		case "inputSchema":
 			typed = true
-			if isNull(m.value) {
-				list[i].value = schema
+			if text.IsNull(m.Value) {
+				list[i].Value = schema
 			}
 		}
 	}
 	// JSON of encoding/json has a name in any case, MCP has it in lower case.
 	if !named {
-		list = append([]member{{name: "name", value: name}}, list...)
+		list = append([]text.Member{{Name: "name", Value: name}}, list...)
 	}
 	if !typed {
-		list = append(list, member{name: "inputSchema", value: schema})
+		list = append(list, text.Member{Name: "inputSchema", Value: schema})
 	}
-	return joinMembers(list), nil
+	return text.JoinMembers(list), nil
 }
 
 // exportListNote says that a list of n tools is longer than the provider
@@ -247,9 +248,9 @@ func exportListNote(f Format, n int) string {
 func ToolReferences(names []string) []json.RawMessage {
 	blocks := make([]json.RawMessage, len(names))
 	for i, name := range names {
-		blocks[i] = joinMembers([]member{
-			{name: "type", value: json.RawMessage(`"tool_reference"`)},
-			{name: "tool_name", value: quote(name)},
+		blocks[i] = text.JoinMembers([]text.Member{
+			{Name: "type", Value: json.RawMessage(`"tool_reference"`)},
+			{Name: "tool_name", Value: text.Quote(name)},
 		})
 	}
 	return blocks

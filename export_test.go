@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -280,7 +281,7 @@ func TestExportCatalogs(t *testing.T) {
 				assert.NoError(t, checkExport(f, e.JSON), "%s %s", f, e.JSON)
 				losses[f] += len(e.Losses)
 				if f == FormatMCP {
-					want := bytes.Replace(compact(raw), quote(tool.OriginalName()), quote(tool.Name()), 1)
+					want := bytes.Replace(text.Compact(raw), text.Quote(tool.OriginalName()), text.Quote(tool.Name()), 1)
 					assert.JSONEq(t, string(want), string(e.JSON))
 				}
 			}
@@ -494,7 +495,7 @@ func checkExport(f Format, exported json.RawMessage) error {
 	if err := json.Unmarshal(exported, &e); err != nil {
 		return err
 	}
-	if c := compact(exported); !bytes.Equal(c, exported) {
+	if c := text.Compact(exported); !bytes.Equal(c, exported) {
 		return fmt.Errorf("not compact, or not UTF-8")
 	}
 	want := map[Format]struct{ members, schema, name string }{

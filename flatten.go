@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"net/url"
 	"slices"
 	"strconv"
@@ -22,16 +23,16 @@ import (
 //
 // within are the references that the schema stands in for. It returns those
 // that it has followed besides.
-func (c *converter) flatten(members []member, p *place, depth int, within []string) (flat []member, followed []string) {
-	isUnion := func(m member) bool { return p == nil && (m.name == "anyOf" || m.name == "oneOf") }
-	isAll := func(m member) bool { return m.name == "allOf" && (p == nil || !c.takes("allOf")) }
-	isRef := func(m member) bool { return m.name == "$ref" && (p == nil || !c.keepsRef(m.value)) }
-	if !slices.ContainsFunc(members, func(m member) bool { return isUnion(m) || isAll(m) || isRef(m) }) {
+func (c *converter) flatten(members []text.Member, p *place, depth int, within []string) (flat []text.Member, followed []string) {
+	isUnion := func(m text.Member) bool { return p == nil && (m.Name == "anyOf" || m.Name == "oneOf") }
+	isAll := func(m text.Member) bool { return m.Name == "allOf" && (p == nil || !c.takes("allOf")) }
+	isRef := func(m text.Member) bool { return m.Name == "$ref" && (p == nil || !c.keepsRef(m.Value)) }
+	if !slices.ContainsFunc(members, func(m text.Member) bool { return isUnion(m) || isAll(m) || isRef(m) }) {
 		return members, nil
 	}
 	// flattened returns the members of an alternative or a part, without any of
 	// these keywords either. Its definitions are found where they are.
-	flattened := func(raw json.RawMessage, at *place, refs []string) []member {
+	flattened := func(raw json.RawMessage, at *place, refs []string) []text.Member {
 		switch {
 		case raw[0] == 't':
 			return nil
@@ -54,11 +55,11 @@ func (c *converter) flatten(members []member, p *place, depth int, within []stri
 		}
 	}
 	for _, m := range members {
-		at := p.at(m.name)
-		parts := elements(m.value)
+		at := p.at(m.Name)
+		parts := text.Elements(m.Value)
 		switch {
 		case isRef(m):
-			if target, ref := c.follow(m.value, at, within); target != nil {
+			if target, ref := c.follow(m.Value, at, within); target != nil {
 				for _, m := range flattened(target, p, []string{ref}) {
 					flatter.add(c, m, p)
 				}
@@ -89,7 +90,7 @@ func (c *converter) flatten(members []member, p *place, depth int, within []stri
 // keepsRef reports whether a reference can stay, since the provider takes it
 // and it leads to a definition, or to the root, which are where they were.
 func (c *converter) keepsRef(value json.RawMessage) bool {
-	ref, ok := unquote(value)
+	ref, ok := text.Unquote(value)
 	if !ok || !c.takes("$ref") {
 		return false
 	}
@@ -104,7 +105,7 @@ func (c *converter) keepsRef(value json.RawMessage) bool {
 // if there is none. Of what would never end, or has grown too large, it
 // returns the type and the description.
 func (c *converter) follow(value json.RawMessage, p *place, within []string) (schema json.RawMessage, ref string) {
-	ref, _ = unquote(value)
+	ref, _ = text.Unquote(value)
 	schema, ok := c.resolve(ref)
 	switch {
 	case !ok:
@@ -120,13 +121,13 @@ func (c *converter) follow(value json.RawMessage, p *place, within []string) (sc
 	}
 	if c.stumps[ref] == nil {
 		children := childrenOf(schema)
-		var list []member
+		var list []text.Member
 		for _, name := range []string{"type", "description"} {
 			if children[name] != nil {
-				list = append(list, member{name: name, value: children[name]})
+				list = append(list, text.Member{Name: name, Value: children[name]})
 			}
 		}
-		c.stumps[ref] = joinMembers(list)
+		c.stumps[ref] = text.JoinMembers(list)
 	}
 	return c.stumps[ref], ref
 }
@@ -160,12 +161,12 @@ func (c *converter) resolve(ref string) (json.RawMessage, bool) {
 func childrenOf(value json.RawMessage) map[string]json.RawMessage {
 	children := make(map[string]json.RawMessage)
 	if value[0] == '{' {
-		members, _ := objectMembers(value)
+		members, _ := text.Members(value)
 		for _, m := range members {
-			children[m.name] = m.value
+			children[m.Name] = m.Value
 		}
 	}
-	for i, e := range elements(value) {
+	for i, e := range text.Elements(value) {
 		children[strconv.Itoa(i)] = e
 	}
 	return children
@@ -174,21 +175,21 @@ func childrenOf(value json.RawMessage) map[string]json.RawMessage {
 // An alternative is one of the schemas of a union.
 type alternative struct {
 	at      *place
-	members []member
+	members []text.Member
 }
 
 // excludesObjects reports whether m is a type that no object has.
-func excludesObjects(m member) bool {
-	return m.name == "type" && !bytes.Contains(m.value, []byte(`"object"`))
+func excludesObjects(m text.Member) bool {
+	return m.Name == "type" && !bytes.Contains(m.Value, []byte(`"object"`))
 }
 
-func isDefinitions(m member) bool { return m.name == "$defs" || m.name == "definitions" }
+func isDefinitions(m text.Member) bool { return m.Name == "$defs" || m.Name == "definitions" }
 
-func hasPatterns(m member) bool { return m.name == "patternProperties" }
+func hasPatterns(m text.Member) bool { return m.Name == "patternProperties" }
 
 // A merger makes one schema of several that hold together.
 type merger struct {
-	keywords   ordered[member] // properties and required have their places here, and their values below
+	keywords   ordered[text.Member] // properties and required have their places here, and their values below
 	properties propertySet
 	required   ordered[bool]
 }
@@ -232,38 +233,38 @@ func (s *propertySet) add(name string, schema json.RawMessage) {
 
 // members returns the properties. Several schemas of one become one under a
 // keyword, allOf or anyOf.
-func (s *propertySet) members(keyword string) []member {
-	list := make([]member, len(s.schemas.keys))
+func (s *propertySet) members(keyword string) []text.Member {
+	list := make([]text.Member, len(s.schemas.keys))
 	for i, name := range s.schemas.keys {
 		schemas := s.schemas.values[name]
-		list[i] = member{name: name, value: schemas[0]}
+		list[i] = text.Member{Name: name, Value: schemas[0]}
 		if len(schemas) > 1 {
-			list[i].value = joinMembers([]member{{name: keyword, value: joinElements(schemas)}})
+			list[i].Value = text.JoinMembers([]text.Member{{Name: keyword, Value: text.JoinElements(schemas)}})
 		}
 	}
 	return list
 }
 
 // add adds a keyword. What the schema has already is not replaced.
-func (g *merger) add(c *converter, m member, p *place) {
-	old, ok := g.keywords.values[m.name]
+func (g *merger) add(c *converter, m text.Member, p *place) {
+	old, ok := g.keywords.values[m.Name]
 	if !ok {
-		g.keywords.set(m.name, m)
+		g.keywords.set(m.Name, m)
 	}
 	switch {
-	case m.name == "properties" && m.value[0] == '{':
-		for _, property := range c.members(m.value, p.at(m.name)) {
-			g.properties.add(property.name, property.value)
+	case m.Name == "properties" && m.Value[0] == '{':
+		for _, property := range c.members(m.Value, p.at(m.Name)) {
+			g.properties.add(property.Name, property.Value)
 		}
-	case m.name == "required":
-		for _, name := range stringsOf(m.value) {
+	case m.Name == "required":
+		for _, name := range text.Strings(m.Value) {
 			g.required.set(name, true)
 		}
-	case !ok || bytes.Equal(old.value, m.value):
-	case m.name == "additionalProperties" && string(m.value) == "false":
-		g.keywords.set(m.name, m)
+	case !ok || bytes.Equal(old.Value, m.Value):
+	case m.Name == "additionalProperties" && string(m.Value) == "false":
+		g.keywords.set(m.Name, m)
 	default:
-		c.lose(p.at(m.name), "there twice, the outer is taken")
+		c.lose(p.at(m.Name), "there twice, the outer is taken")
 	}
 }
 
@@ -277,26 +278,26 @@ func (g *merger) unite(c *converter, alternatives []alternative, p *place) {
 	for _, a := range alternatives {
 		for _, m := range a.members {
 			switch {
-			case m.name == "properties" && m.value[0] == '{':
-				for _, property := range c.members(m.value, a.at.at(m.name)) {
-					if g.properties.schemas.values[property.name] == nil {
-						properties.add(property.name, property.value)
-					} else if !g.properties.has(property.name, property.value) {
-						c.lose(a.at.at(m.name).at(property.name), "described outside of the union too, left out")
+			case m.Name == "properties" && m.Value[0] == '{':
+				for _, property := range c.members(m.Value, a.at.at(m.Name)) {
+					if g.properties.schemas.values[property.Name] == nil {
+						properties.add(property.Name, property.Value)
+					} else if !g.properties.has(property.Name, property.Value) {
+						c.lose(a.at.at(m.Name).at(property.Name), "described outside of the union too, left out")
 					}
 				}
-			case m.name == "required":
-				for _, name := range stringsOf(m.value) {
+			case m.Name == "required":
+				for _, name := range text.Strings(m.Value) {
 					required.set(name, required.values[name]+1)
 				}
-			case m.name == "additionalProperties" && string(m.value) == "false" && !slices.ContainsFunc(a.members, hasPatterns):
+			case m.Name == "additionalProperties" && string(m.Value) == "false" && !slices.ContainsFunc(a.members, hasPatterns):
 				closed++
-			case m.name != "type":
-				c.lose(a.at.at(m.name), "left out")
+			case m.Name != "type":
+				c.lose(a.at.at(m.Name), "left out")
 			}
 		}
 	}
-	g.add(c, member{name: "properties", value: joinMembers(properties.members("anyOf"))}, nil)
+	g.add(c, text.Member{Name: "properties", Value: text.JoinMembers(properties.members("anyOf"))}, nil)
 	names := []string{}
 	for _, name := range required.keys {
 		if required.values[name] == len(alternatives) {
@@ -304,23 +305,23 @@ func (g *merger) unite(c *converter, alternatives []alternative, p *place) {
 		}
 	}
 	if len(names) > 0 {
-		g.add(c, member{name: "required", value: joinStrings(names)}, nil)
+		g.add(c, text.Member{Name: "required", Value: text.JoinStrings(names)}, nil)
 	}
 	if len(alternatives) > 0 && closed == len(alternatives) {
-		g.add(c, member{name: "additionalProperties", value: json.RawMessage("false")}, nil)
+		g.add(c, text.Member{Name: "additionalProperties", Value: json.RawMessage("false")}, nil)
 	}
 }
 
 // members returns the schema's members.
-func (g *merger) members() []member {
-	list := make([]member, len(g.keywords.keys))
+func (g *merger) members() []text.Member {
+	list := make([]text.Member, len(g.keywords.keys))
 	for i, keyword := range g.keywords.keys {
 		list[i] = g.keywords.values[keyword]
 		switch keyword {
 		case "properties":
-			list[i].value = joinMembers(g.properties.members("allOf"))
+			list[i].Value = text.JoinMembers(g.properties.members("allOf"))
 		case "required":
-			list[i].value = joinStrings(append([]string{}, g.required.keys...))
+			list[i].Value = text.JoinStrings(append([]string{}, g.required.keys...))
 		}
 	}
 	return list

@@ -1,6 +1,9 @@
 package mcphybrid
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
 
 // gemini is what Google's SDK documents of JSON Schema for answers (at
 // GenerateContentConfig.ResponseJsonSchema) and, in the last line, as fields of
@@ -16,27 +19,27 @@ var gemini = dialect{needItems: true, onlyWith: map[string]bool{
 
 // subset returns the members of a schema that Gemini takes, with others put in
 // the words that it has.
-func (c *converter) subset(members []member, p *place) []member {
+func (c *converter) subset(members []text.Member, p *place) []text.Member {
 	values := make(map[string]json.RawMessage, len(members))
 	for _, m := range members {
-		values[m.name] = m.value
+		values[m.Name] = m.Value
 	}
-	var list []member
+	var list []text.Member
 	for _, m := range members {
 		instead, ok := map[string]string{
 			"const": "enum", "oneOf": "anyOf", "exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum",
-		}[m.name]
+		}[m.Name]
 		switch {
-		case c.onlyWith[m.name]:
+		case c.onlyWith[m.Name]:
 			list = append(list, m)
 		case isDefinitions(m): // every reference was replaced
 		case !ok || values[instead] != nil:
-			c.lose(p.at(m.name), "not taken, left out")
-		case m.name == "const":
-			list = append(list, member{name: instead, value: joinElements([]json.RawMessage{m.value})})
+			c.lose(p.at(m.Name), "not taken, left out")
+		case m.Name == "const":
+			list = append(list, text.Member{Name: instead, Value: text.JoinElements([]json.RawMessage{m.Value})})
 		default:
-			c.lose(p.at(m.name), "not taken, became "+instead)
-			list = append(list, member{name: instead, value: m.value})
+			c.lose(p.at(m.Name), "not taken, became "+instead)
+			list = append(list, text.Member{Name: instead, Value: m.Value})
 		}
 	}
 	return list
@@ -46,14 +49,14 @@ func (c *converter) subset(members []member, p *place) []member {
 // nil if it is malformed, and false if there are none.
 func (c *converter) enum(raw json.RawMessage, p *place) (json.RawMessage, bool) {
 	var list []json.RawMessage
-	all := elements(raw)
+	all := text.Elements(raw)
 	for _, e := range all {
-		if e[0] == '"' || isNumber(e) {
+		if e[0] == '"' || text.IsNumber(e) {
 			list = append(list, e)
 		}
 	}
 	if len(list) < len(all) {
 		c.lose(p, "other values than strings and numbers, left out")
 	}
-	return joinElements(list), len(list) == len(all) || len(list) > 0
+	return text.JoinElements(list), len(list) == len(all) || len(list) > 0
 }

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"encoding/json"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"strings"
 )
@@ -26,19 +27,19 @@ func exampleOf(t *BridgeTool) (e parameterExample, ok bool) {
 	if json.Unmarshal(t.def.input, &schema) != nil {
 		return e, false
 	}
-	properties, err := objectMembers(schema.Properties)
+	properties, err := text.Members(schema.Properties)
 	if err != nil {
 		return e, false
 	}
 	var required, optional []string
 	for _, p := range properties {
-		switch needed := slices.Contains(schema.Required, p.name); {
-		case !isSafeName(p.name) || len(p.name) > maxParameterName:
+		switch needed := slices.Contains(schema.Required, p.Name); {
+		case !isSafeName(p.Name) || len(p.Name) > maxParameterName:
 			return e, false
 		case needed:
-			required = append(required, `"`+p.name+`": `+exampleValue(p.value, true))
+			required = append(required, `"`+p.Name+`": `+exampleValue(p.Value, true))
 		case len(optional) < maxOptionalShown:
-			optional = append(optional, `"`+p.name+`": `+exampleValue(p.value, false))
+			optional = append(optional, `"`+p.Name+`": `+exampleValue(p.Value, false))
 		}
 	}
 	if len(optional) == 0 || len(required) == 0 || len(required) > maxRequiredShown {

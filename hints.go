@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"strings"
 )
@@ -84,22 +85,22 @@ func parseHints(data []byte) (h Hints, err error) {
 		return h, fmt.Errorf("has %d bytes, more than the limit of %d", len(data), maxHintsJSON)
 	}
 	if err := json.Unmarshal(data, &h); err != nil {
-		return h, describeJSONError(data, err)
+		return h, text.JSONError(data, err)
 	}
-	members, err := objectMembers(data)
+	members, err := text.Members(data)
 	if err != nil {
 		return h, err
 	}
 	seen := make(map[string]bool)
 	for _, m := range members {
-		name := cleanLine(m.name, maxNameLength)
+		name := text.Line(m.Name, maxNameLength)
 		switch {
-		case !slices.Contains(hintMembers, m.name):
+		case !slices.Contains(hintMembers, m.Name):
 			return h, fmt.Errorf("%q is no member of hints, want one of %q", name, hintMembers)
-		case seen[m.name]:
+		case seen[m.Name]:
 			return h, fmt.Errorf("%q is there twice", name)
 		}
-		seen[m.name] = true
+		seen[m.Name] = true
 	}
 	for _, list := range h.lists() {
 		if len(*list.texts) == 0 {
@@ -157,9 +158,9 @@ func (h Hints) equal(other Hints) bool {
 // words returns what a tool is found by: all but what it is not for.
 func (h Hints) words() string {
 	var texts []string
-	for _, text := range slices.Concat(h.Preconditions, h.ChainsWith, []string{h.OutputShape}) {
-		if text = cleanLine(text, maxHintLength); text != "" {
-			texts = append(texts, text)
+	for _, line := range slices.Concat(h.Preconditions, h.ChainsWith, []string{h.OutputShape}) {
+		if line = text.Line(line, maxHintLength); line != "" {
+			texts = append(texts, line)
 		}
 	}
 	return strings.Join(texts, "\n")
@@ -285,21 +286,21 @@ func (s *Session) override(v view, h Hints) string {
 			b.WriteString(next)
 		}
 	}
-	for _, text := range h.Preconditions {
-		line(labelPrecondition, cleanLine(text, maxOverrideText))
+	for _, words := range h.Preconditions {
+		line(labelPrecondition, text.Line(words, maxOverrideText))
 	}
-	for _, text := range h.AntiPatterns {
-		line(labelAntiPattern, cleanLine(text, maxOverrideText))
+	for _, words := range h.AntiPatterns {
+		line(labelAntiPattern, text.Line(words, maxOverrideText))
 	}
-	line(labelOutputShape, cleanLine(h.OutputShape, maxOverrideText))
+	line(labelOutputShape, text.Line(h.OutputShape, maxOverrideText))
 	var names []string
 	for _, name := range h.ChainsWith {
 		if !s.conceals(v, name) {
-			names = append(names, cleanLine(name, maxNameLength))
+			names = append(names, text.Line(name, maxNameLength))
 		}
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
-	line(labelChainsWith, cleanLine(strings.Join(names, ", "), maxOverrideText))
+	line(labelChainsWith, text.Line(strings.Join(names, ", "), maxOverrideText))
 	return b.String()
 }
 

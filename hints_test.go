@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -257,7 +258,7 @@ func FuzzParseHints(f *testing.F) {
 		for _, line := range strings.Split(strings.TrimSuffix(m.override(v, h), "\n"), "\n") {
 			assert.Regexp(t, `^(  - (Before|Avoid|Returns|Often followed by): \S.*)?$`, line)
 			assert.LessOrEqual(t, len(line), maxOverride)
-			assert.False(t, strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || isInvisible(r) }), "%q", line)
+			assert.False(t, strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || text.IsInvisible(r) }), "%q", line)
 		}
 	})
 }

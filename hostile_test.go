@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -273,9 +274,9 @@ func (row hostileRow) run(t *testing.T, over byte) {
 		if row.then != (mischief{}) {
 			bad.set(row.then)
 		}
-		text := row.text
-		if text == "" {
-			text = "first"
+		line := row.text
+		if line == "" {
+			line = "first"
 		}
 		own := row.tool
 		if own == "" {
@@ -286,26 +287,26 @@ func (row hostileRow) run(t *testing.T, over byte) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			for row.amid != (mischief{}) && j.count(text) == 0 && t.Context().Err() == nil {
+			for row.amid != (mischief{}) && j.count(line) == 0 && t.Context().Err() == nil {
 				runtime.Gosched()
 			}
 			if row.amid != (mischief{}) {
 				bad.set(row.amid)
 			}
 		}()
-		r, err := m.Call(t.Context(), name, map[string]any{"text": text})
+		r, err := m.Call(t.Context(), name, map[string]any{"text": line})
 		<-done
 		explain(t, err, fmt.Sprintf(`mcphybrid: tool %q of server "bad": `, own), row.call)
 		switch {
 		case err == nil:
-			assert.Equal(t, echoed("bad", own, text), resultText(t, r))
-			soon(t, func() bool { return j.count(text) == 1 })
+			assert.Equal(t, echoed("bad", own, line), resultText(t, r))
+			soon(t, func() bool { return j.count(line) == 1 })
 		default:
 			assert.True(t, r.IsError)
 			shown := resultText(t, r)
 			assert.LessOrEqual(t, len(shown), 4*maxErrorLength)
-			assert.Equal(t, cleanLine(shown, len(shown)), shown, "one line, and nothing hidden")
-			assert.LessOrEqual(t, j.count(text), 1)
+			assert.Equal(t, text.Line(shown, len(shown)), shown, "one line, and nothing hidden")
+			assert.LessOrEqual(t, j.count(line), 1)
 		}
 		if row.is != nil {
 			assert.ErrorIs(t, err, row.is)
@@ -345,11 +346,11 @@ func explain(t *testing.T, err error, prefix, want string) {
 		require.Contains(t, texts, "", "no error")
 		return
 	}
-	text := err.Error()
-	assert.True(t, strings.HasPrefix(text, prefix), text)
-	assert.True(t, slices.ContainsFunc(texts, func(w string) bool { return w != "" && strings.Contains(text, w) }), "%s: want %s", text, want)
-	assert.Less(t, len(text), 5*maxErrorText)
-	assert.NotContains(t, text, `"good"`)
+	line := err.Error()
+	assert.True(t, strings.HasPrefix(line, prefix), line)
+	assert.True(t, slices.ContainsFunc(texts, func(w string) bool { return w != "" && strings.Contains(line, w) }), "%s: want %s", line, want)
+	assert.Less(t, len(line), 5*text.MaxError)
+	assert.NotContains(t, line, `"good"`)
 }
 
 // HOSTILE.md has a row for each input and no other.

@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	_ "embed"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"strings"
 	"sync"
@@ -56,10 +57,10 @@ func DefaultLexicon() *Lexicon {
 // such as "xlsx csv > spreadsheet table"; and [translations], such as
 // "天气 气象 = weather". Lines that begin with # are comments. An error names the
 // line.
-func ParseLexicon(text string) (*Lexicon, error) {
+func ParseLexicon(words string) (*Lexicon, error) {
 	l := new(Lexicon)
 	section := ""
-	for i, line := range strings.Split(text, "\n") {
+	for i, line := range strings.Split(words, "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
 			continue
@@ -85,7 +86,7 @@ func ParseLexicon(text string) (*Lexicon, error) {
 			err = fmt.Errorf("%q stands before the first section", line)
 		}
 		if err != nil {
-			return nil, bounded(fmt.Errorf("mcphybrid: lexicon, line %d: %w", i+1, err))
+			return nil, text.Bounded(fmt.Errorf("mcphybrid: lexicon, line %d: %w", i+1, err))
 		}
 	}
 	return l, nil

@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -214,13 +215,13 @@ func (b *phraseBook) tokens(text string) (tokens []token) {
 // name of a tool of another server; it is asked for words of prose that look
 // like an identifier or stand in backquotes, and each is reported once.
 func marksIn(raw json.RawMessage, foreign func(word string) bool) []Mark {
-	n, ok := readDefinition(raw)
+	n, ok := text.Definition(raw)
 	if !ok {
 		return nil
 	}
 	s := markScanner{foreign: foreign}
-	for _, kid := range n.kids {
-		if own, ok := kid.value.(string); ok && foldCase(kid.name) == "name" {
+	for _, kid := range n.Kids {
+		if own, ok := kid.Value.(string); ok && text.FoldCase(kid.Name) == "name" {
 			s.named = append(s.named, own)
 		}
 	}
@@ -236,23 +237,23 @@ type markScanner struct {
 }
 
 // node scans the strings of n. In prose, other tools may be named.
-func (s *markScanner) node(n node, prose bool) {
-	if text, ok := n.value.(string); ok {
+func (s *markScanner) node(n text.Node, prose bool) {
+	if text, ok := n.Value.(string); ok {
 		s.text(text)
 		if prose && s.foreign != nil {
 			s.references(text)
 		}
 	}
-	for i, kid := range n.kids {
+	for i, kid := range n.Kids {
 		if len(s.marks) == maxMarks {
 			return
 		}
-		if n.value == json.Delim('[') {
-			kid.name = strconv.Itoa(i)
+		if n.Value == json.Delim('[') {
+			kid.Name = strconv.Itoa(i)
 		}
-		s.path = append(s.path, kid.name)
-		s.text(kid.name)
-		s.node(kid, kid.name == "description" || kid.name == "title")
+		s.path = append(s.path, kid.Name)
+		s.text(kid.Name)
+		s.node(kid, kid.Name == "description" || kid.Name == "title")
 		s.path = s.path[:len(s.path)-1]
 	}
 }
@@ -272,16 +273,16 @@ func (s *markScanner) report(kind MarkKind, text string) {
 
 // spellOut returns text as one clean line in which hidden characters are
 // written as their number.
-func spellOut(text string, limit int) string {
+func spellOut(line string, limit int) string {
 	var b strings.Builder
-	for _, r := range text[:min(len(text), utf8.UTFMax*limit)] {
+	for _, r := range line[:min(len(line), utf8.UTFMax*limit)] {
 		if isHidden(r) {
 			fmt.Fprintf(&b, "%U", r)
 		} else {
 			b.WriteRune(r)
 		}
 	}
-	return cleanLine(b.String(), limit)
+	return text.Line(b.String(), limit)
 }
 
 // isHidden reports whether r is neither seen nor white space.
@@ -289,7 +290,7 @@ func isHidden(r rune) bool {
 	if ' ' <= r && r <= '~' {
 		return false
 	}
-	return unicode.IsControl(r) && !unicode.IsSpace(r) || isInvisible(r) && r != utf8.RuneError
+	return unicode.IsControl(r) && !unicode.IsSpace(r) || text.IsInvisible(r) && r != utf8.RuneError
 }
 
 func (s *markScanner) text(text string) {

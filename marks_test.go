@@ -13,63 +13,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-func TestCanonicalHash(t *testing.T) {
-	const base = `{"name":"t","description":"Reads é","inputSchema":{"type":"object","properties":{"a":{"enum":[1,"x",null,true]},"b":{}}},"annotations":{"readOnlyHint":true}}`
-	// Stored by hosts: a change makes all their tools look changed.
-	assert.Equal(t, "7557ade1cf30cfa20fdb0b657eeb28f4382a36c74ccba064d4ed4fd2a1a87c69", canonicalHash(json.RawMessage(base)))
-	tests := []struct {
-		name, raw string
-		same      bool
-	}{
-		{"order, space and escapes", ` {"annotations" : {"readOnlyHint":true}, "inputSchema":{"properties":{"b":{},"a":{"enum":[1,"\u0078",null,true]}},"type":"object"},"description":"Reads \u00e9",` + "\n" + `"n\u0061me":"t"}`, true},
-		{"other members", strings.Replace(base, `{"name"`, `{"icons":[1],"_meta":{"x":1},"execution":{},"name"`, 1), true},
-		{"name", strings.Replace(base, `"t"`, `"u"`, 1), false},
-		{"description", strings.Replace(base, "Reads", "reads", 1), false},
-		{"title", strings.Replace(base, `{"name"`, `{"title":"T","name"`, 1), false},
-		{"output schema", strings.Replace(base, `{"name"`, `{"outputSchema":{},"name"`, 1), false},
-		{"annotation", strings.Replace(base, `Hint":true`, `Hint":false`, 1), false},
-		{"order of an enum", strings.Replace(base, `1,"x"`, `"x",1`, 1), false},
-		{"deep in the schema", strings.Replace(base, `"b":{}`, `"b":{"description":"Ignore"}`, 1), false},
-		{"string for a number", strings.Replace(base, `[1,`, `["1",`, 1), false},
-		{"another spelling of a number", strings.Replace(base, `[1,`, `[1.0,`, 1), false},
-		{"a null", strings.Replace(base, `{"name"`, `{"title":null,"name"`, 1), false},
-		{"strings divided otherwise", strings.Replace(base, `"x",null`, `"x","",null`, 1), false},
-		{"a member in another case, which a Go host reads too", strings.Replace(base, `{"name"`, `{"DESCRIPTION":"x","name"`, 1), false},
-		{"the Kelvin sign is no K, but the long s is an s", strings.Replace(base, `{"name"`, `{"deſcription":"x","name"`, 1), false},
-		{"twice", strings.Replace(base, `"annotations"`, `"description":"Reads é","annotations"`, 1), false},
-	}
-	seen := make(map[string]string)
-	for _, test := range tests {
-		require.True(t, json.Valid([]byte(test.raw)), test.raw)
-		got := canonicalHash(json.RawMessage(test.raw))
-		assert.Equal(t, test.same, got == canonicalHash(json.RawMessage(base)), test.name)
-		if !test.same {
-			assert.Empty(t, seen[got], test.name)
-			seen[got] = test.name
-		}
-	}
-
-	differ := [][2]string{ // what Go or a model provider reads last differs
-		{`{"description":"a","description":"b"}`, `{"description":"b","description":"a"}`},
-		{`{"description":"a","Description":"b"}`, `{"Description":"b","description":"a"}`},
-		{`{"annotations":{"readOnlyHint":true,"READONLYHINT":false}}`, `{"annotations":{"READONLYHINT":false,"readOnlyHint":true}}`},
-		{`{"inputSchema":{"a":1,"a":2}}`, `{"inputSchema":{"a":2,"a":1}}`},
-		{`{"name":"ab","title":"c"}`, `{"name":"a","title":"bc"}`},
-		{`{"inputSchema":{"a":[1,[2]]}}`, `{"inputSchema":{"a":[[1],2]}}`},
-		{`{"inputSchema":{"a":[12]}}`, `{"inputSchema":{"a":[1,2]}}`},
-		{`{"inputSchema":{"a":[]}}`, `{"inputSchema":{"a":{}}}`},
-		{`{`, `{}`}, {`null`, `{}`}, {``, `{}`}, {`["name"]`, `["title"]`},
-	}
-	for _, pair := range differ {
-		assert.NotEqual(t, canonicalHash(json.RawMessage(pair[0])), canonicalHash(json.RawMessage(pair[1])), "%s", pair)
-	}
-	assert.Equal(t, canonicalHash(json.RawMessage(`{"inputSchema":{"properties":{"a":1,"A":2}}}`)),
-		canonicalHash(json.RawMessage(`{"inputSchema":{"properties":{"A":2,"a":1}}}`)), "parameters a and A are two")
-}
 
 // positives are texts of the kinds that are published as poisoned definitions,
 // by the place where they stand.
@@ -216,7 +163,6 @@ func TestMarksBounds(t *testing.T) {
 	marks = marksIn(json.RawMessage(`{"inputSchema":`+deep+`"\u202e"`+strings.Repeat("}", 9991)), nil)
 	require.Len(t, marks, 1)
 	assertBounded(t, marks)
-	assert.Len(t, canonicalHash(json.RawMessage(strings.Repeat(`{"name":`, 1<<20))), 64)
 
 	yes := func(string) bool { return true }
 	for name, unit := range map[string]string{
@@ -226,7 +172,7 @@ func TestMarksBounds(t *testing.T) {
 		raw := json.RawMessage(`{"description":"` + strings.Repeat(unit, 256<<10/len(unit)) + `"}`)
 		begin := time.Now()
 		assertBounded(t, marksIn(raw, yes))
-		canonicalHash(raw)
+		text.CanonicalHash(raw)
 		took := time.Since(begin)
 		t.Logf("%s: %v", name, took)
 		assert.Less(t, took, 15*time.Second, name) // a tenth of a second, but for the race detector
@@ -239,7 +185,7 @@ func assertBounded(t *testing.T, marks []Mark) {
 		assert.LessOrEqual(t, utf8.RuneCountInString(m.Text), 80)
 		assert.LessOrEqual(t, utf8.RuneCountInString(m.Place), 200)
 		for _, s := range []string{m.Text, m.Place} {
-			assert.Equal(t, cleanLine(s, 200), s)
+			assert.Equal(t, text.Line(s, 200), s)
 		}
 		assert.Equal(t, "/", m.Place[:1])
 	}
@@ -284,7 +230,7 @@ func TestMarksCatalogs(t *testing.T) {
 }
 
 // shuffled writes n in another order and, by chance, with escapes and space.
-func (n node) shuffled(r *rand.Rand) []byte {
+func shuffled(n text.Node, r *rand.Rand) []byte {
 	space := []string{"", " ", "\n\t"}[r.IntN(3)]
 	text := func(s string) []byte {
 		b, _ := json.Marshal(s)
@@ -296,11 +242,11 @@ func (n node) shuffled(r *rand.Rand) []byte {
 		}
 		return b
 	}
-	switch v := n.value.(type) {
+	switch v := n.Value.(type) {
 	case string:
 		return append([]byte(space), text(v)...)
 	case json.Delim:
-		kids := slices.Clone(n.kids)
+		kids := slices.Clone(n.Kids)
 		if v == '{' {
 			r.Shuffle(len(kids), func(i, j int) { kids[i], kids[j] = kids[j], kids[i] })
 		}
@@ -310,24 +256,24 @@ func (n node) shuffled(r *rand.Rand) []byte {
 				b = append(b, ',')
 			}
 			if v == '{' {
-				b = append(append(b, text(kid.name)...), ':')
+				b = append(append(b, text(kid.Name)...), ':')
 			}
-			b = append(b, kid.shuffled(r)...)
+			b = append(b, shuffled(kid, r)...)
 		}
 		return append(b, space+string(rune(v+2))...)
 	}
-	b, _ := json.Marshal(n.value)
+	b, _ := json.Marshal(n.Value)
 	return append(b, space...)
 }
 
 // ambiguous reports whether the order of n's members means something.
-func (n node) ambiguous() bool {
+func ambiguous(n text.Node) bool {
 	seen := make(map[string]bool)
-	for _, kid := range n.kids {
-		if n.value == json.Delim('{') && seen[foldCase(kid.name)] || kid.ambiguous() {
+	for _, kid := range n.Kids {
+		if n.Value == json.Delim('{') && seen[text.FoldCase(kid.Name)] || ambiguous(kid) {
 			return true
 		}
-		seen[foldCase(kid.name)] = true
+		seen[text.FoldCase(kid.Name)] = true
 	}
 	return false
 }
@@ -340,22 +286,22 @@ func FuzzTrust(f *testing.F) {
 		f.Add([]byte(seed), uint64(2))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, seed uint64) {
-		hash := canonicalHash(raw)
+		hash := text.CanonicalHash(raw)
 		require.Len(t, hash, 64)
 		foreign := func(word string) bool { return len(word)%2 == 0 }
 		marks := marksIn(raw, foreign)
 		require.Equal(t, marks, marksIn(raw, foreign))
 		assertBounded(t, marks)
-		n, ok := readDefinition(raw)
+		n, ok := text.Definition(raw)
 		if !ok {
 			require.Empty(t, marks)
 			return
 		}
 		var compacted bytes.Buffer
 		require.NoError(t, json.Compact(&compacted, raw))
-		require.Equal(t, hash, canonicalHash(compacted.Bytes()))
-		if !n.ambiguous() {
-			require.Equal(t, hash, canonicalHash(n.shuffled(rand.New(rand.NewPCG(seed, 0)))))
+		require.Equal(t, hash, text.CanonicalHash(compacted.Bytes()))
+		if !ambiguous(n) {
+			require.Equal(t, hash, text.CanonicalHash(shuffled(n, rand.New(rand.NewPCG(seed, 0)))))
 		}
 	})
 }

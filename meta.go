@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // The names of the meta tools, which a session answers itself.
@@ -149,7 +150,7 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 	err := json.Unmarshal(args, &in)
 	switch {
 	case err != nil:
-		err = describeJSONError(args, err)
+		err = text.JSONError(args, err)
 	case len(in.Names) == 0:
 		err = errors.New(`"names" is missing or empty`)
 	case len(in.Names) > maxDescribed:
@@ -168,7 +169,7 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 		}
 		answer.Tools = append(answer.Tools, describedTool{t.name, t.def.server, t.def.description, t.def.input, namesOf(v.needed(t))})
 	}
-	result := s.fit(mcp.NewToolResultText(jsonText(answer)))
+	result := s.fit(mcp.NewToolResultText(text.JSON(answer)))
 	s.countAnswer(mcp.GetTextFromContent(result.Content[0]))
 	return result
 }
@@ -196,7 +197,7 @@ func (s *Session) answerCall(ctx context.Context, args json.RawMessage) (*mcp.Ca
 	err := json.Unmarshal(args, &in)
 	switch {
 	case err != nil:
-		err = describeJSONError(args, err)
+		err = text.JSONError(args, err)
 	case in.Name == "":
 		err = errors.New(`"name" is missing or empty`)
 	case slices.Contains(metaNames[:], in.Name):

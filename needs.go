@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"maps"
 	"math"
 	"slices"
@@ -21,14 +22,14 @@ const maxNeeds = 32
 
 // parseNeeds returns the names under [NeedsKey] in a tool's _meta.
 func parseNeeds(meta json.RawMessage) ([]string, error) {
-	if isNull(meta) {
+	if text.IsNull(meta) {
 		return nil, nil
 	}
 	var in struct {
 		Needs []string `json:"mcphybrid/needs"`
 	}
 	if err := json.Unmarshal(meta, &in); err != nil {
-		return nil, describeJSONError(meta, err)
+		return nil, text.JSONError(meta, err)
 	}
 	if len(in.Needs) > maxNeeds {
 		return nil, fmt.Errorf("%q has %d names, more than the limit of %d", NeedsKey, len(in.Needs), maxNeeds)
@@ -150,7 +151,7 @@ func (c *catalog) addNeeds(t *BridgeTool, names []string, tool func(name string)
 }
 
 func (c *catalog) problem(format string, args ...any) {
-	c.problems = append(c.problems, bounded(fmt.Errorf("mcphybrid: "+format, args...)))
+	c.problems = append(c.problems, text.Bounded(fmt.Errorf("mcphybrid: "+format, args...)))
 }
 
 // unlisted reports whether name would be a tool's of a server that has not
@@ -170,7 +171,7 @@ func quoteNames(names []string) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%q", cleanLine(name, maxNameLength))
+		fmt.Fprintf(&b, "%q", text.Line(name, maxNameLength))
 	}
 	if len(names) > most {
 		fmt.Fprintf(&b, " and %d more", len(names)-most)

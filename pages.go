@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // pages are the long results of a session that the model got only parts of.
@@ -83,7 +84,7 @@ func (s *Session) answerPage(args json.RawMessage) *mcp.CallToolResult {
 	err := json.Unmarshal(args, &in)
 	switch {
 	case err != nil:
-		err = describeJSONError(args, err)
+		err = text.JSONError(args, err)
 	case in.ID == "":
 		err = errors.New(`"id" is missing or empty`)
 	}

@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"errors"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"io"
 	"maps"
 	"os"
@@ -129,11 +130,11 @@ func startProcess(sc *ServerConfig, hide *secrets) (*process, error) {
 		} else if err == nil {
 			err = errors.New("the process ended")
 		}
-		text := p.stderr.String()
-		if len(text) == stderrTail {
-			text = hide.dropRest(text)
+		line := p.stderr.String()
+		if len(line) == stderrTail {
+			line = hide.dropRest(line)
 		}
-		if text := cleanLine(hide.text(text), stderrTail); text != "" {
+		if text := text.Line(hide.text(line), stderrTail); text != "" {
 			err = fmt.Errorf("%w; its last words: %q", err, text)
 		}
 		p.err = err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"strings"
 	"time"
 )
@@ -50,7 +51,7 @@ func textLine(t *BridgeTool, form lineForm, maxDescription int) string {
 		return ""
 	}
 	line := "- " + t.name
-	if d := cleanLine(t.def.description, maxDescription); d != "" && form == lineFull {
+	if d := text.Line(t.def.description, maxDescription); d != "" && form == lineFull {
 		line += ": " + d
 	}
 	return line + "\n"
@@ -60,7 +61,7 @@ func textLine(t *BridgeTool, form lineForm, maxDescription int) string {
 func textCounts(o searchOffer) string {
 	var b strings.Builder
 	for _, s := range o {
-		fmt.Fprintf(&b, "- %d tools of %s\n", s.Tools, cleanLine(s.Server, maxNameLength))
+		fmt.Fprintf(&b, "- %d tools of %s\n", s.Tools, text.Line(s.Server, maxNameLength))
 	}
 	return b.String()
 }
@@ -152,7 +153,7 @@ const skillSearchSteps = "1. Before you begin a task that such instructions may 
 
 // skillElement is a line of the section.
 func skillElement(name, description string) string {
-	return "<skill><name>" + name + "</name><description>" + escapeXML.Replace(cleanLine(description, maxSkillDescription)) + "</description></skill>\n"
+	return "<skill><name>" + name + "</name><description>" + escapeXML.Replace(text.Line(description, maxSkillDescription)) + "</description></skill>\n"
 }
 
 // escapeXML leaves quotes alone, which stand for themselves in a text.
@@ -185,7 +186,7 @@ func textFoundSkills(found int, keywords bool) string {
 }
 
 func textNoSkill(name string, near []string, canSearch bool) string {
-	text := fmt.Sprintf("There is no skill named %q.", cleanLine(name, maxNameLength))
+	text := fmt.Sprintf("There is no skill named %q.", text.Line(name, maxNameLength))
 	switch {
 	case len(near) > 0:
 		return text + " Did you mean " + strings.Join(near, ", ") + "?"
@@ -196,7 +197,7 @@ func textNoSkill(name string, near []string, canSearch bool) string {
 }
 
 func textSkillFailed(name string, err error) string {
-	return fmt.Sprintf("The skill %q could not be loaded: %s. Go on without it.", name, cleanLine(err.Error(), maxErrorLength))
+	return fmt.Sprintf("The skill %q could not be loaded: %s. Go on without it.", name, text.Line(err.Error(), maxErrorLength))
 }
 
 // skillSearchSchema is searchToolSchema for skills.
@@ -232,23 +233,23 @@ type searchOutcome struct {
 }
 
 func textFound(o searchOutcome) string {
-	text := textFoundTools[o.disclosure]
+	line := textFoundTools[o.disclosure]
 	switch {
 	case o.found == 0 && !o.keywords:
-		text = textNothingAsked
+		line = textNothingAsked
 	case o.found == 0:
-		text = textNothingFound
+		line = textNothingFound
 	}
 	if len(o.callable) > 0 {
-		text = "You have " + strings.Join(o.callable, ", ") + " already: call it by this name. " + text
+		line = "You have " + strings.Join(o.callable, ", ") + " already: call it by this name. " + line
 	}
 	if o.found == 0 && len(o.connecting) > 0 {
 		for i, name := range o.connecting {
-			o.connecting[i] = cleanLine(name, maxNameLength)
+			o.connecting[i] = text.Line(name, maxNameLength)
 		}
-		text += " Still connecting, so not searched yet: " + strings.Join(o.connecting, ", ") + "."
+		line += " Still connecting, so not searched yet: " + strings.Join(o.connecting, ", ") + "."
 	}
-	return text
+	return line
 }
 
 // textBadMeta is the answer to a call of a meta tool that can't be answered.
@@ -284,13 +285,13 @@ func textPage(id string, next, total int) string {
 }
 
 func textNoPage(id string) string {
-	return fmt.Sprintf("There is no result %q any more: only the last few are kept. Call its tool again if you need it.", cleanLine(id, maxNameLength))
+	return fmt.Sprintf("There is no result %q any more: only the last few are kept. Call its tool again if you need it.", text.Line(id, maxNameLength))
 }
 
 // textRefused is the answer to a call that did not reach a tool or got no
 // result from it. If the tool's server is down, since says since when.
 func textRefused(name string, err error, canSearch bool, since time.Time) string {
-	name = cleanLine(name, maxNameLength)
+	name = text.Line(name, maxNameLength)
 	var unknown *UnknownToolError
 	var arguments *ArgumentsError
 	var permission *permissionError
@@ -316,7 +317,7 @@ func textRefused(name string, err error, canSearch bool, since time.Time) string
 	case errors.Is(err, ErrServerDown):
 		return fmt.Sprintf("%s can't be called now: its server is down. Go on without it.", name)
 	}
-	return fmt.Sprintf("%s gave no result: %s", name, cleanLine(err.Error(), maxErrorLength))
+	return fmt.Sprintf("%s gave no result: %s", name, text.Line(err.Error(), maxErrorLength))
 }
 
 // textBadArguments says what is wrong with the arguments of a call, and what
@@ -336,7 +337,7 @@ func textBadArguments(name string, e *ArgumentsError) string {
 		if where == "" {
 			where = "the arguments"
 		}
-		fmt.Fprintf(&b, "- %s: %s\n", cleanLine(where, maxErrorLength), cleanLine(p.Problem, maxErrorLength))
+		fmt.Fprintf(&b, "- %s: %s\n", text.Line(where, maxErrorLength), text.Line(p.Problem, maxErrorLength))
 	}
 	if e.More > 0 {
 		fmt.Fprintf(&b, "- and %d more\n", e.More)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -76,7 +77,7 @@ func readRules(path string) ([]byte, error) {
 func ParseRules(data []byte, name string) ([]Rule, error) {
 	root, err := parseRuleTree(data, name)
 	if err != nil {
-		return nil, bounded(fmt.Errorf("mcphybrid: %s: %w", name, err))
+		return nil, text.Bounded(fmt.Errorf("mcphybrid: %s: %w", name, err))
 	}
 	f := ruleFile{name: name}
 	rules := f.read(root)
@@ -103,7 +104,7 @@ func (f *ruleFile) problem(n *yaml.Node, format string, args ...any) {
 		return
 	}
 	args = append([]any{f.name, n.Line, n.Column}, args...)
-	f.problems = append(f.problems, bounded(fmt.Errorf("mcphybrid: %s: line %d, column %d: "+format, args...)))
+	f.problems = append(f.problems, text.Bounded(fmt.Errorf("mcphybrid: %s: line %d, column %d: "+format, args...)))
 }
 
 func (f *ruleFile) read(root *yaml.Node) (rules []Rule) {

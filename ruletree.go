@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -140,7 +141,7 @@ const ruleDepth = 4
 func parseJSONTree(data []byte) (*yaml.Node, error) {
 	var valid json.RawMessage
 	if err := json.Unmarshal(data, &valid); err != nil {
-		return nil, describeJSONError(data, err)
+		return nil, text.JSONError(data, err)
 	}
 	t := jsonTree{data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1, column: 1}
 	t.dec.UseNumber()

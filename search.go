@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"cmp"
 	"context"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"strings"
 	"unicode"
@@ -40,7 +41,7 @@ const (
 
 // Snippet returns the first 200 characters of the tool's description, on one
 // line.
-func (h Hit) Snippet() string { return cleanLine(h.Tool.def.description, DefaultMaxDescription) }
+func (h Hit) Snippet() string { return text.Line(h.Tool.def.description, DefaultMaxDescription) }
 
 // SearchOptions narrow a search. The zero value is a search with the
 // [Options] of the [Manager].

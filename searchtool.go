@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // answerSearch searches, activates what it finds and answers with it.
@@ -37,9 +38,9 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	for i, f := range found {
 		answer.Tools[i] = foundTool{
 			Name:         f.name,
-			OriginalName: cleanLine(f.def.name, s.m.opts.MaxDescription),
+			OriginalName: text.Line(f.def.name, s.m.opts.MaxDescription),
 			Server:       f.def.server,
-			Description:  cleanLine(f.def.description, s.m.opts.MaxDescription),
+			Description:  text.Line(f.def.description, s.m.opts.MaxDescription),
 			NeededBy:     neededBy[f.name],
 		}
 	}
@@ -47,7 +48,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 		found: len(found), disclosure: v.disclosure, keywords: v.hasTerms(query),
 		callable: v.callable(query), connecting: s.m.connectingServers(v.rights),
 	})
-	text := jsonText(answer)
+	text := text.JSON(answer)
 	s.countSearch(len(found))
 	s.countAnswer(text)
 	s.tell(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(begun)})
@@ -111,7 +112,7 @@ func parseSearchArguments(args json.RawMessage, standard int) (query string, n i
 		MaxResults *float64 `json:"max_results"`
 	}
 	if err := json.Unmarshal(args, &in); err != nil {
-		return "", 0, describeJSONError(args, err)
+		return "", 0, text.JSONError(args, err)
 	}
 	switch {
 	case in.Query == nil || strings.TrimSpace(*in.Query) == "":

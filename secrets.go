@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"log/slog"
 	"maps"
 	"net/url"
@@ -139,7 +140,7 @@ func (s *secrets) add(name, value string) {
 	}
 	for _, v := range append(strings.Split(value, "\n"), value) {
 		inJSON, _ := json.Marshal(v)
-		line := cleanLine(v, len(v))
+		line := text.Line(v, len(v))
 		for _, form := range []string{
 			v, strings.TrimSpace(v), line, inner(strconv.Quote(v)), inner(strconv.Quote(line)), inner(string(inJSON)),
 			url.QueryEscape(v), url.PathEscape(v),

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A State is how far a server is.
@@ -198,7 +199,7 @@ func (c *conn) list(ctx context.Context, limits limits) ([]element, error) {
 	}
 	for i, e := range l.elements {
 		if e.decoded != "" && !accepted[e.decoded] {
-			l.elements[i].problem = fmt.Errorf("the x-mcp-header annotations of %q are invalid", cleanLine(e.decoded, maxNameLength))
+			l.elements[i].problem = fmt.Errorf("the x-mcp-header annotations of %q are invalid", text.Line(e.decoded, maxNameLength))
 		}
 	}
 	return l.elements, nil

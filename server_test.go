@@ -22,6 +22,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -359,7 +360,7 @@ func TestHTTPErrorsAreClean(t *testing.T) {
 		err := m.Start(t.Context())
 		require.Error(t, err, name)
 		assert.NotContains(t, err.Error(), "SECRET", name)
-		assert.Less(t, len(err.Error()), 3*maxErrorText, name)
+		assert.Less(t, len(err.Error()), 3*text.MaxError, name)
 		assert.NoError(t, m.Close())
 		web.Close()
 	}

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"encoding/json"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"strings"
 )
 
@@ -24,7 +25,7 @@ const maxSearchHint = 500
 // parseServerHints returns what is said in a tool's _meta. A hint of the wrong
 // type is no hint.
 func parseServerHints(meta json.RawMessage) (always bool, search string) {
-	if isNull(meta) {
+	if text.IsNull(meta) {
 		return false, ""
 	}
 	var in struct {

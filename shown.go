@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"math"
 	"slices"
 	"sort"
@@ -358,9 +359,9 @@ func (o searchOffer) summaryOf(n int, subjects bool) string {
 		}
 		about := ""
 		if subjects && s.About != "" {
-			about = ": " + cleanLine(s.About, maxNameLength)
+			about = ": " + text.Line(s.About, maxNameLength)
 		}
-		parts = append(parts, fmt.Sprintf("%s (%d%s)", cleanLine(s.Server, maxNameLength), s.Tools, about))
+		parts = append(parts, fmt.Sprintf("%s (%d%s)", text.Line(s.Server, maxNameLength), s.Tools, about))
 	}
 	if more := len(o) - n; more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more servers", more))

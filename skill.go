@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"strings"
 	"sync"
@@ -82,11 +83,11 @@ func checkSkillName(name string) error {
 	return nil
 }
 
-func checkSkillDescription(text string) error {
-	if n := utf8.RuneCountInString(text); n > maxSkillDescription {
+func checkSkillDescription(line string) error {
+	if n := utf8.RuneCountInString(line); n > maxSkillDescription {
 		return fmt.Errorf("its description has %d characters, more than the limit of %d", n, maxSkillDescription)
 	}
-	if cleanLine(text, maxSkillDescription) == "" {
+	if text.Line(line, maxSkillDescription) == "" {
 		return errors.New("it has no description")
 	}
 	return nil
@@ -182,7 +183,7 @@ func (m *Manager) newSkillSet(skills []Skill) *skillSet {
 			err = fmt.Errorf("there is another one before it: %w", ErrDuplicate)
 		}
 		if err != nil {
-			set.problems = append(set.problems, bounded(fmt.Errorf("mcphybrid: skill %d, %q: %w", i+1, given.Name, err)))
+			set.problems = append(set.problems, text.Bounded(fmt.Errorf("mcphybrid: skill %d, %q: %w", i+1, given.Name, err)))
 			continue
 		}
 		given.Tools = slices.Clone(given.Tools)
@@ -247,7 +248,7 @@ func (m *Manager) skillProblems() []error {
 	}
 	for _, sk := range v.skills.list {
 		if _, missing := v.toolsOf(sk); len(missing) > 0 {
-			problems = append(problems, bounded(fmt.Errorf("mcphybrid: skill %q names tools that are not there: %s", sk.Name, quoteNames(missing))))
+			problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: skill %q names tools that are not there: %s", sk.Name, quoteNames(missing))))
 		}
 	}
 	return problems
@@ -274,7 +275,7 @@ func (v view) toolsOf(sk *skill) (names, missing []string) {
 			}
 		}
 		if !found {
-			missing = append(missing, cmp.Or(cleanLine(name, maxNameLength), "?"))
+			missing = append(missing, cmp.Or(text.Line(name, maxNameLength), "?"))
 		}
 	}
 	return names, missing

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -240,7 +241,7 @@ func TestSkillsSectionIsXML(t *testing.T) {
 		names, descriptions := listedIn(t, section)
 		require.Len(t, names, 5, "seed %d: %q", seed, section)
 		for i, d := range descriptions {
-			require.Equal(t, cleanLine(skills[i].Description, 1024), d)
+			require.Equal(t, text.Line(skills[i].Description, 1024), d)
 		}
 		require.Equal(t, 5+6, strings.Count(section, "\n"), "%q", section)
 		other := NewManager(&Options{Skills: skills})

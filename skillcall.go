@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // SkillsSection returns the prompt section that lists the skills by name and
@@ -34,11 +35,11 @@ func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
 	v := s.view()
 	answer := skillAnswer{Skills: []foundSkill{}}
 	for _, sk := range v.findSkills(query, min(max(n, 1), s.m.opts.SearchLimit)) {
-		answer.Skills = append(answer.Skills, foundSkill{sk.Name, cleanLine(sk.Description, s.m.opts.MaxDescription)})
+		answer.Skills = append(answer.Skills, foundSkill{sk.Name, text.Line(sk.Description, s.m.opts.MaxDescription)})
 	}
 	answer.Count = len(answer.Skills)
 	answer.Message = textFoundSkills(answer.Count, v.skills.index().hasTerms(query))
-	text := jsonText(answer)
+	text := text.JSON(answer)
 	s.countAnswer(text)
 	return mcp.NewToolResultText(text)
 }
@@ -88,7 +89,7 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 	err := json.Unmarshal(args, &in)
 	switch {
 	case err != nil:
-		err = describeJSONError(args, err)
+		err = text.JSONError(args, err)
 	case in.Name == "":
 		err = errors.New(`"name" is missing or empty`)
 	}

@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -106,7 +107,7 @@ func loadSkills(fsys fs.FS, full func(file string) string) ([]Skill, error) {
 }
 
 func (w *skillWalk) problem(file string, err error) {
-	w.errs = append(w.errs, bounded(fmt.Errorf("mcphybrid: %s: %w", w.full(file), err)))
+	w.errs = append(w.errs, text.Bounded(fmt.Errorf("mcphybrid: %s: %w", w.full(file), err)))
 }
 
 func (w *skillWalk) folder(dir string, depth int) {
@@ -255,7 +256,7 @@ func parseSkill(data []byte) (sk Skill, err error) {
 	for i := 0; i+1 < len(fields); i += 2 {
 		key, value, line := fields[i].Value, fields[i+1], fields[i].Line
 		if lines[key] != 0 {
-			return sk, &lineError{line, fmt.Sprintf("%q is there twice, first in line %d", cleanLine(key, maxNameLength), lines[key])}
+			return sk, &lineError{line, fmt.Sprintf("%q is there twice, first in line %d", text.Line(key, maxNameLength), lines[key])}
 		}
 		lines[key] = line
 		switch key {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"sync"
 )
@@ -104,7 +105,7 @@ func (s *Session) Save() json.RawMessage {
 	for _, c := range v.catalogs {
 		state.Catalog += c.fingerprint()
 	}
-	return json.RawMessage(jsonText(state))
+	return json.RawMessage(text.JSON(state))
 }
 
 // RestoreSession returns a session in the state that [Session.Save] returned,
@@ -133,7 +134,7 @@ func (s *Session) RestoreChild(state json.RawMessage, opts *SessionOptions) (chi
 func (m *Manager) restore(inherited, skills rights, state json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
 	var saved savedSession
 	if err := json.Unmarshal(state, &saved); err != nil {
-		return nil, nil, fmt.Errorf("mcphybrid: the state of the session: %w", describeJSONError(state, err))
+		return nil, nil, fmt.Errorf("mcphybrid: the state of the session: %w", text.JSONError(state, err))
 	}
 	if saved.Version != stateVersion {
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session has version %d, want %d", saved.Version, stateVersion)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A server is one configured MCP server: how it is doing, and what keeps it
@@ -155,7 +156,7 @@ func (s *server) connected(c *conn, err error) {
 }
 
 // told returns err as it is told: without secrets, and of bounded length.
-func (s *server) told(err error) error { return bounded(s.secrets.error(err)) }
+func (s *server) told(err error) error { return text.Bounded(s.secrets.error(err)) }
 
 // late says in err, if it is of a deadline, that this was after d.
 func late(err error, d time.Duration) error {

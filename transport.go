@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // The transports of mcp-go, each with the same guard around its requests. The
@@ -195,7 +196,7 @@ const maxCursor = 4 << 10
 func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
 	var page map[string]json.RawMessage
 	if err := json.Unmarshal(result, &page); err != nil {
-		return nil, fmt.Errorf("tools/list result: %w", describeJSONError(result, err))
+		return nil, fmt.Errorf("tools/list result: %w", text.JSONError(result, err))
 	}
 	var tools []json.RawMessage
 	if err := json.Unmarshal(page["tools"], &tools); err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"log/slog"
 	"maps"
 	"slices"
@@ -39,16 +40,16 @@ type ChangedError struct {
 }
 
 func (e *ChangedError) Error() string {
-	text := fmt.Sprintf("mcphybrid: tool %q of server %q has changed since %s, from %.12s to %.12s",
-		cleanLine(e.Tool, maxNameLength), e.Server, e.Since.UTC().Format(time.RFC3339), e.Was, e.Is)
+	line := fmt.Sprintf("mcphybrid: tool %q of server %q has changed since %s, from %.12s to %.12s",
+		text.Line(e.Tool, maxNameLength), e.Server, e.Since.UTC().Format(time.RFC3339), e.Was, e.Is)
 	if e.Was == "" {
-		text = fmt.Sprintf("mcphybrid: tool %q of server %q is one more than can be remembered of a server, %.12s",
-			cleanLine(e.Tool, maxNameLength), e.Server, e.Is)
+		line = fmt.Sprintf("mcphybrid: tool %q of server %q is one more than can be remembered of a server, %.12s",
+			text.Line(e.Tool, maxNameLength), e.Server, e.Is)
 	}
 	if e.Held {
-		text += "; " + ErrQuarantined.Error()
+		line += "; " + ErrQuarantined.Error()
 	}
-	return text
+	return line
 }
 
 // Unwrap returns [ErrQuarantined] if the tool is held back.
@@ -88,7 +89,7 @@ type knownTools map[string]map[string]*knownTool
 // not changed.
 type knownTool struct {
 	Sum   string    `json:"sum"`  // SHA-256 of its bytes: if these are the same, they need not be read
-	Hash  string    `json:"hash"` // canonicalHash of them
+	Hash  string    `json:"hash"` // CanonicalHash of them
 	Since time.Time `json:"since"`
 
 	def *definition // instead of Sum and Hash, until they are stored
@@ -217,7 +218,7 @@ func readKnown(data []byte, err error) (knownTools, error) {
 	}
 	var stored storedTools
 	if err := json.Unmarshal(data, &stored); err != nil {
-		return nil, describeJSONError(data, err)
+		return nil, text.JSONError(data, err)
 	}
 	if stored.Version != trustVersion {
 		return nil, fmt.Errorf("it is of version %d, not %d", stored.Version, trustVersion)

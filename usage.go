@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"maps"
 	"math"
 	"slices"
@@ -145,14 +146,14 @@ func readUsage(data []byte) (map[string]use, error) {
 	}
 	var stored storedUsage
 	if err := json.Unmarshal(data, &stored); err != nil {
-		return nil, describeJSONError(data, err)
+		return nil, text.JSONError(data, err)
 	}
 	if stored.Version != usageVersion {
 		return nil, fmt.Errorf("it is of version %d, not %d", stored.Version, usageVersion)
 	}
 	for name, u := range stored.Tools {
 		if !(u.Count > 0 && u.Count < math.MaxFloat32) {
-			return nil, fmt.Errorf("tool %q was used %v times", cleanLine(name, maxNameLength), u.Count)
+			return nil, fmt.Errorf("tool %q was used %v times", text.Line(name, maxNameLength), u.Count)
 		}
 	}
 	return stored.Tools, nil

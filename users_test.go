@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -95,7 +96,7 @@ func (n *neighborhood) ask(r *rand.Rand, user int) string {
 	name := someName(r)
 	var b strings.Builder
 	result := func(res *mcp.CallToolResult, err error) {
-		fmt.Fprintln(&b, jsonText(res), err)
+		fmt.Fprintln(&b, text.JSON(res), err)
 		var unknown *UnknownToolError
 		if errors.As(err, &unknown) {
 			fmt.Fprintln(&b, unknown.Nearest, unknown.Connecting, unknown.Gone.IsZero())

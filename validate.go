@@ -11,6 +11,7 @@ import (
 	"regexp/syntax"
 	"sync"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -90,7 +91,7 @@ func decodeJSON(raw json.RawMessage) (v any, err error) {
 func compileSchema(raw json.RawMessage) (schema *compiledSchema, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			schema, err = nil, errors.New(cleanLine(fmt.Sprintf("the schema breaks the validator: %v", r), maxErrorText))
+			schema, err = nil, errors.New(text.Line(fmt.Sprintf("the schema breaks the validator: %v", r), text.MaxError))
 		}
 	}()
 	doc, err := decodeJSON(raw)
@@ -120,7 +121,7 @@ func compileSchema(raw json.RawMessage) (schema *compiledSchema, err error) {
 			return &compiledSchema{compiled, newPlainSchema(doc)}, nil
 		}
 		if err == nil {
-			err = &boundedError{problem, cleanLine(problem.Error(), maxErrorText)}
+			err = text.Bounded(problem)
 		}
 	}
 	return nil, err

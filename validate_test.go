@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -149,7 +150,7 @@ func TestValidateMore(t *testing.T) {
 	assert.ErrorIs(t, err, ErrBadArguments)
 	assert.EqualError(t, err, `mcphybrid: bad arguments for "mcp_a__b": the object is missing the property "b"; /a/0 is a number, want string; and 29 more`)
 	long := &ArgumentsError{Violations: slices.Repeat([]Violation{{Problem: strings.Repeat("x", 500)}}, 16)}
-	assert.LessOrEqual(t, len([]rune(long.Error())), maxErrorText)
+	assert.LessOrEqual(t, len([]rune(long.Error())), text.MaxError)
 }
 
 // Drafts differ in what the same words mean.
@@ -220,7 +221,7 @@ func TestValidateUncompilable(t *testing.T) {
 			require.Error(t, v.err(), "%.80s", test.schema)
 			assert.Contains(t, v.err().Error(), test.want, "%.80s", test.schema)
 			assert.NotContains(t, v.err().Error(), "\n")
-			assert.LessOrEqual(t, len([]rune(v.err().Error())), maxErrorText)
+			assert.LessOrEqual(t, len([]rune(v.err().Error())), text.MaxError)
 		}
 		found, more := v.validate(json.RawMessage(`{"a":1}`))
 		assert.Empty(t, found, "%.80s", test.schema)
@@ -411,7 +412,7 @@ func FuzzValidate(f *testing.F) {
 		require.Equal(t, found, again)
 		require.Equal(t, more, moreAgain)
 		for _, f := range found {
-			require.Equal(t, cleanLine(f.Pointer+" "+f.Problem, 1<<20), strings.TrimLeft(f.Pointer+" "+f.Problem, " "))
+			require.Equal(t, text.Line(f.Pointer+" "+f.Problem, 1<<20), strings.TrimLeft(f.Pointer+" "+f.Problem, " "))
 		}
 		for _, all := range []string{`{}`, `true`} {
 			found, more := newValidator(json.RawMessage(all)).validate(args)

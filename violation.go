@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	fault "github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
@@ -65,7 +66,7 @@ func (e *ArgumentsError) Error() string {
 	if e.More > 0 {
 		fmt.Fprintf(&b, "; and %d more", e.More)
 	}
-	return cleanLine(b.String(), maxErrorText)
+	return text.Line(b.String(), text.MaxError)
 }
 
 // Unwrap returns [ErrBadArguments].
@@ -94,7 +95,7 @@ func report(defects []defect) (violations []Violation, more int) {
 	for _, f := range defects[:min(len(defects), maxViolations)] {
 		v := Violation{Problem: f.problem}
 		for _, name := range f.at {
-			v.Pointer += "/" + pointerEscapes.Replace(cleanLine(name, maxQuoted))
+			v.Pointer += "/" + pointerEscapes.Replace(text.Line(name, maxQuoted))
 		}
 		violations = append(violations, v)
 	}
@@ -245,7 +246,7 @@ func (f *defect) text() string {
 func quoted(v any, limit int) string {
 	switch v := v.(type) {
 	case string:
-		return strconv.Quote(cleanLine(v, limit))
+		return strconv.Quote(text.Line(v, limit))
 	case []any:
 		return "an array"
 	case map[string]any:
@@ -253,7 +254,7 @@ func quoted(v any, limit int) string {
 	case nil:
 		return "null"
 	}
-	return cleanLine(fmt.Sprint(v), limit)
+	return text.Line(fmt.Sprint(v), limit)
 }
 
 // wanted lists the values of an enum, and what else is allowed.
@@ -304,7 +305,7 @@ func withArticle(typeName string) string {
 
 func decimal(r *big.Rat) string {
 	if r.IsInt() {
-		return cleanLine(r.Num().String(), maxQuoted)
+		return text.Line(r.Num().String(), maxQuoted)
 	}
 	f, _ := r.Float64()
 	return strconv.FormatFloat(f, 'g', -1, 64)

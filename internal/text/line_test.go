@@ -1,4 +1,4 @@
-package mcphybrid
+package text
 
 import (
 	"fmt"
@@ -71,7 +71,7 @@ func TestCleanLine(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.want, cleanLine(test.in, test.limit))
+			assert.Equal(t, test.want, Line(test.in, test.limit))
 		})
 	}
 }
@@ -90,7 +90,7 @@ func TestCleanLineEveryCharacter(t *testing.T) {
 	var passed, lost []string
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		in := "a" + string(r) + "b"
-		got := cleanLine(in, 10)
+		got := Line(in, 10)
 		switch {
 		case unseen(r) || !utf8.ValidRune(r):
 			if got != "ab" && got != "a b" {
@@ -115,7 +115,7 @@ func FuzzCleanLine(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string, limit int) {
-		got := cleanLine(text, limit)
+		got := Line(text, limit)
 		require.True(t, utf8.ValidString(got), "%q", got)
 		require.LessOrEqual(t, utf8.RuneCountInString(got), max(limit, 0), "%q", got)
 		require.Equal(t, strings.TrimSpace(got), got)
@@ -123,13 +123,13 @@ func FuzzCleanLine(f *testing.F) {
 		for _, r := range got {
 			require.False(t, unseen(r), "%q in %q", r, got)
 		}
-		require.Equal(t, got, cleanLine(got, limit), "not idempotent")
+		require.Equal(t, got, Line(got, limit), "not idempotent")
 		if limit <= 0 {
 			require.Empty(t, got)
 			return
 		}
 
-		whole := cleanLine(text, len(text)+1)
+		whole := Line(text, len(text)+1)
 		if utf8.RuneCountInString(whole) <= limit {
 			require.Equal(t, whole, got, "cut without need")
 			if whole == text {

@@ -1,4 +1,4 @@
-package mcphybrid
+package text
 
 import (
 	"bytes"
@@ -11,31 +11,31 @@ import (
 )
 
 // A member is one name and value of a JSON object.
-type member struct {
-	name    string
-	written []byte // the name as it stands in the JSON text
-	value   json.RawMessage
+type Member struct {
+	Name    string
+	Written []byte // the name as it stands in the JSON text
+	Value   json.RawMessage
 }
 
-// objectMembers returns the members of a JSON object in their order,
+// Members returns the members of a JSON object in their order,
 // repeated names included.
-func objectMembers(data []byte) ([]member, error) {
+func Members(data []byte) ([]Member, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if t, err := dec.Token(); err != nil {
 		return nil, err
 	} else if t != json.Delim('{') {
 		return nil, errors.New("is not a JSON object")
 	}
-	var members []member
+	var members []Member
 	for dec.More() {
 		start := dec.InputOffset()
 		name, err := dec.Token()
 		if err != nil {
 			return nil, err
 		}
-		m := member{name: name.(string)} // within an object, a name comes first
-		m.written = bytes.TrimLeft(data[start:dec.InputOffset()], ", \t\r\n")
-		if err := dec.Decode(&m.value); err != nil {
+		m := Member{Name: name.(string)} // within an object, a name comes first
+		m.Written = bytes.TrimLeft(data[start:dec.InputOffset()], ", \t\r\n")
+		if err := dec.Decode(&m.Value); err != nil {
 			return nil, err
 		}
 		members = append(members, m)
@@ -49,8 +49,8 @@ func objectMembers(data []byte) ([]member, error) {
 	return members, nil
 }
 
-// describeJSONError adds to err where in data it is.
-func describeJSONError(data []byte, err error) error {
+// JSONError adds to err where in data it is.
+func JSONError(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
@@ -80,13 +80,13 @@ func jsonKind(goType string) string {
 	return "an object"
 }
 
-func isNull(raw json.RawMessage) bool {
+func IsNull(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null"
 }
 
 // compact returns the JSON value raw without insignificant space, as valid
 // UTF-8, with its members in their order.
-func compact(raw json.RawMessage) json.RawMessage {
+func Compact(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
 		return raw // never: raw came out of a decoder
@@ -97,9 +97,9 @@ func compact(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// jsonText returns v, which marshals in any case, for a model: not escaped for
+// JSON returns v, which marshals in any case, for a model: not escaped for
 // a browser.
-func jsonText(v any) string {
+func JSON(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -107,26 +107,26 @@ func jsonText(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// joinMembers returns the JSON object of members, under their names as they
+// JoinMembers returns the JSON object of members, under their names as they
 // were written.
-func joinMembers(members []member) json.RawMessage {
+func JoinMembers(members []Member) json.RawMessage {
 	b := []byte{'{'}
 	for i, m := range members {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if m.written == nil {
-			m.written = quote(m.name)
+		if m.Written == nil {
+			m.Written = Quote(m.Name)
 		}
-		b = append(append(append(b, m.written...), ':'), m.value...)
+		b = append(append(append(b, m.Written...), ':'), m.Value...)
 	}
 	return append(b, '}')
 }
 
-func quote(s string) json.RawMessage { return json.RawMessage(jsonText(s)) }
+func Quote(s string) json.RawMessage { return json.RawMessage(JSON(s)) }
 
 // elements returns the elements of a JSON array, or nil if it is none.
-func elements(raw json.RawMessage) []json.RawMessage {
+func Elements(raw json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
 	if raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
 		return nil
@@ -134,8 +134,8 @@ func elements(raw json.RawMessage) []json.RawMessage {
 	return list
 }
 
-// joinElements returns a JSON array, or nil if it would be empty.
-func joinElements(list []json.RawMessage) json.RawMessage {
+// JoinElements returns a JSON array, or nil if it would be empty.
+func JoinElements(list []json.RawMessage) json.RawMessage {
 	if len(list) == 0 {
 		return nil
 	}
@@ -149,16 +149,16 @@ func joinElements(list []json.RawMessage) json.RawMessage {
 	return append(b, ']')
 }
 
-// stringsOf returns the strings of a JSON array without repetition, or nil if
+// Strings returns the strings of a JSON array without repetition, or nil if
 // it is none or has something else.
-func stringsOf(raw json.RawMessage) []string {
+func Strings(raw json.RawMessage) []string {
 	list := []string{}
 	seen := make(map[string]bool)
 	if raw[0] != '[' {
 		return nil
 	}
-	for _, e := range elements(raw) {
-		s, ok := unquote(e)
+	for _, e := range Elements(raw) {
+		s, ok := Unquote(e)
 		if !ok {
 			return nil
 		}
@@ -170,23 +170,23 @@ func stringsOf(raw json.RawMessage) []string {
 	return list
 }
 
-func joinStrings(list []string) json.RawMessage {
+func JoinStrings(list []string) json.RawMessage {
 	if list == nil {
 		return nil
 	}
 	quoted := make([]json.RawMessage, len(list))
 	for i, s := range list {
-		quoted[i] = quote(s)
+		quoted[i] = Quote(s)
 	}
 	if len(quoted) == 0 {
 		return json.RawMessage("[]")
 	}
-	return joinElements(quoted)
+	return JoinElements(quoted)
 }
 
-func unquote(raw json.RawMessage) (s string, ok bool) {
+func Unquote(raw json.RawMessage) (s string, ok bool) {
 	ok = raw[0] == '"' && json.Unmarshal(raw, &s) == nil
 	return s, ok
 }
 
-func isNumber(raw json.RawMessage) bool { return raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9' }
+func IsNumber(raw json.RawMessage) bool { return raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9' }

@@ -1,4 +1,4 @@
-package mcphybrid
+package text
 
 import (
 	"strings"
@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// cleanLine returns text from a server as at most limit characters of one
+// Line returns text from a server as at most limit characters of one
 // line, so that it can't open a heading of its own or hide anything: runs of
 // white space and control characters become one space, and characters that
 // are not seen, among them those that change the direction of the text, are
 // left out. A longer text ends in an ellipsis, and never within a character.
-func cleanLine(text string, limit int) string {
+func Line(text string, limit int) string {
 	if limit <= 0 {
 		return ""
 	}
@@ -24,7 +24,7 @@ func cleanLine(text string, limit int) string {
 		case unicode.IsSpace(r) || unicode.IsControl(r):
 			gap = b.Len() > 0
 			continue
-		case isInvisible(r):
+		case IsInvisible(r):
 			continue
 		}
 		if gap {
@@ -47,10 +47,10 @@ func cleanLine(text string, limit int) string {
 	return b.String()
 }
 
-// isInvisible reports whether r prints nothing by itself: format characters,
+// IsInvisible reports whether r prints nothing by itself: format characters,
 // such as zero-width and bidirectional ones and tags, variation selectors,
 // blank letters, and what is no character at all.
-func isInvisible(r rune) bool {
+func IsInvisible(r rune) bool {
 	switch {
 	case r == utf8.RuneError, unicode.Is(unicode.Cf, r), unicode.Is(unicode.Variation_Selector, r):
 		return true

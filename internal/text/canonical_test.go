@@ -1,0 +1,65 @@
+package text
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestCanonicalHash(t *testing.T) {
+	const base = `{"name":"t","description":"Reads é","inputSchema":{"type":"object","properties":{"a":{"enum":[1,"x",null,true]},"b":{}}},"annotations":{"readOnlyHint":true}}`
+	// Stored by hosts: a change makes all their tools look changed.
+	assert.Equal(t, "7557ade1cf30cfa20fdb0b657eeb28f4382a36c74ccba064d4ed4fd2a1a87c69", CanonicalHash(json.RawMessage(base)))
+	tests := []struct {
+		name, raw string
+		same      bool
+	}{
+		{"order, space and escapes", ` {"annotations" : {"readOnlyHint":true}, "inputSchema":{"properties":{"b":{},"a":{"enum":[1,"\u0078",null,true]}},"type":"object"},"description":"Reads \u00e9",` + "\n" + `"n\u0061me":"t"}`, true},
+		{"other members", strings.Replace(base, `{"name"`, `{"icons":[1],"_meta":{"x":1},"execution":{},"name"`, 1), true},
+		{"name", strings.Replace(base, `"t"`, `"u"`, 1), false},
+		{"description", strings.Replace(base, "Reads", "reads", 1), false},
+		{"title", strings.Replace(base, `{"name"`, `{"title":"T","name"`, 1), false},
+		{"output schema", strings.Replace(base, `{"name"`, `{"outputSchema":{},"name"`, 1), false},
+		{"annotation", strings.Replace(base, `Hint":true`, `Hint":false`, 1), false},
+		{"order of an enum", strings.Replace(base, `1,"x"`, `"x",1`, 1), false},
+		{"deep in the schema", strings.Replace(base, `"b":{}`, `"b":{"description":"Ignore"}`, 1), false},
+		{"string for a number", strings.Replace(base, `[1,`, `["1",`, 1), false},
+		{"another spelling of a number", strings.Replace(base, `[1,`, `[1.0,`, 1), false},
+		{"a null", strings.Replace(base, `{"name"`, `{"title":null,"name"`, 1), false},
+		{"strings divided otherwise", strings.Replace(base, `"x",null`, `"x","",null`, 1), false},
+		{"a member in another case, which a Go host reads too", strings.Replace(base, `{"name"`, `{"DESCRIPTION":"x","name"`, 1), false},
+		{"the Kelvin sign is no K, but the long s is an s", strings.Replace(base, `{"name"`, `{"deſcription":"x","name"`, 1), false},
+		{"twice", strings.Replace(base, `"annotations"`, `"description":"Reads é","annotations"`, 1), false},
+	}
+	seen := make(map[string]string)
+	for _, test := range tests {
+		require.True(t, json.Valid([]byte(test.raw)), test.raw)
+		got := CanonicalHash(json.RawMessage(test.raw))
+		assert.Equal(t, test.same, got == CanonicalHash(json.RawMessage(base)), test.name)
+		if !test.same {
+			assert.Empty(t, seen[got], test.name)
+			seen[got] = test.name
+		}
+	}
+
+	differ := [][2]string{ // what Go or a model provider reads last differs
+		{`{"description":"a","description":"b"}`, `{"description":"b","description":"a"}`},
+		{`{"description":"a","Description":"b"}`, `{"Description":"b","description":"a"}`},
+		{`{"annotations":{"readOnlyHint":true,"READONLYHINT":false}}`, `{"annotations":{"READONLYHINT":false,"readOnlyHint":true}}`},
+		{`{"inputSchema":{"a":1,"a":2}}`, `{"inputSchema":{"a":2,"a":1}}`},
+		{`{"name":"ab","title":"c"}`, `{"name":"a","title":"bc"}`},
+		{`{"inputSchema":{"a":[1,[2]]}}`, `{"inputSchema":{"a":[[1],2]}}`},
+		{`{"inputSchema":{"a":[12]}}`, `{"inputSchema":{"a":[1,2]}}`},
+		{`{"inputSchema":{"a":[]}}`, `{"inputSchema":{"a":{}}}`},
+		{`{`, `{}`}, {`null`, `{}`}, {``, `{}`}, {`["name"]`, `["title"]`},
+	}
+	for _, pair := range differ {
+		assert.NotEqual(t, CanonicalHash(json.RawMessage(pair[0])), CanonicalHash(json.RawMessage(pair[1])), "%s", pair)
+	}
+	assert.Equal(t, CanonicalHash(json.RawMessage(`{"inputSchema":{"properties":{"a":1,"A":2}}}`)),
+		CanonicalHash(json.RawMessage(`{"inputSchema":{"properties":{"A":2,"a":1}}}`)), "parameters a and A are two")
+	assert.Len(t, CanonicalHash(json.RawMessage(strings.Repeat(`{"name":`, 1<<20))), 64, "what is no JSON is hashed, too")
+}
