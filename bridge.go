@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -57,7 +58,7 @@ type definition struct {
 	annotations mcp.ToolAnnotation
 	raw         json.RawMessage   // the whole element of the tools/list result
 	noNull      []string          // the optional parameters that can't be null
-	arguments   *validator        // of input
+	arguments   *schema.Validator // of input
 	needs       []string          // own names of tools of the same server, by raw; see NeedsKey
 	badNeeds    error             // why they can't be told, or nil
 	always      bool              // the server wants it inline; see AlwaysLoadKey
@@ -113,7 +114,7 @@ func (t *BridgeTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallT
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	result, err := t.def.call(ctx, dropNulls(args, t.def.noNull))
+	result, err := t.def.call(ctx, schema.DropNulls(args, t.def.noNull))
 	if err != nil {
 		return nil, fmt.Errorf("mcphybrid: tool %q of server %q: %w", t.def.name, t.def.server, err)
 	}
@@ -165,8 +166,8 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 		description: in.Description,
 		input:       text.Compact(in.Input),
 		raw:         raw,
-		noNull:      noNullParameters(in.Input),
-		arguments:   newValidator(in.Input),
+		noNull:      schema.NoNull(in.Input),
+		arguments:   schema.NewValidator(in.Input),
 		sum:         sha256.Sum256(raw),
 		canonical:   sync.OnceValue(func() string { return text.CanonicalHash(raw) }),
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -276,6 +277,6 @@ func FuzzParseDefinition(f *testing.F) {
 		}
 		require.NotNil(t, d.input)
 		args := json.RawMessage(`{"p":null}`)
-		require.True(t, json.Valid(dropNulls(args, d.noNull)))
+		require.True(t, json.Valid(schema.DropNulls(args, d.noNull)))
 	})
 }

@@ -6,9 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A cachedCatalog is what is stored of the servers' tools, so that there is a

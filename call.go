@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -52,7 +53,7 @@ func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToo
 	if t == nil {
 		return s.callTool(ctx, name, args)
 	}
-	raw, err := parseArguments(args)
+	raw, err := schema.Arguments(args)
 	if err != nil {
 		err = fmt.Errorf("mcphybrid: %w for %q: %w", ErrBadArguments, name, err)
 		return mcp.NewToolResultError(s.textRefused(s.view(), name, err)), err
@@ -168,17 +169,17 @@ func (e *UnknownToolError) Error() string {
 func (e *UnknownToolError) Unwrap() error { return ErrUnknownTool }
 
 func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.CallToolResult, error) {
-	raw, err := parseArguments(args)
+	raw, err := schema.Arguments(args)
 	if err != nil {
 		return nil, &ArgumentsError{
 			Tool: t.name, Violations: []Violation{{Problem: text.Line(err.Error(), maxErrorLength)}}, Schema: t.def.input,
 			Repeated: s.refuse(t.name, fmt.Append(nil, args)),
 		}
 	}
-	raw = dropNulls(raw, t.def.noNull)
-	if problems, more := t.def.arguments.validate(raw); len(problems) > 0 {
+	raw = schema.DropNulls(raw, t.def.noNull)
+	if problems, more := t.def.arguments.Validate(raw); len(problems) > 0 {
 		return nil, &ArgumentsError{
-			Tool: t.name, Violations: problems, More: more, Schema: t.def.input, Repeated: s.refuse(t.name, raw),
+			Tool: t.name, Violations: publicViolations(problems), More: more, Schema: t.def.input, Repeated: s.refuse(t.name, raw),
 		}
 	}
 	result, err := s.m.handler(ctx, ToolCall{s, t, raw})

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"html/template"
 	"maps"
 	"net/http"
@@ -15,6 +14,8 @@ import (
 	"sync"
 	"time"
 	"weak"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // DebugHandler returns pages that show how the Manager is, for the people who

@@ -5,10 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 const (

@@ -2,8 +2,9 @@ package mcphybrid
 
 import (
 	"context"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 type searchPage struct {

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // An eraser makes texts that servers wrote fit to be seen: without secrets, and

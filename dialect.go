@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/schema"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A dialect is what a provider takes of JSON Schema, draft 2020-12. No
@@ -91,15 +93,15 @@ var schemaTypes = []string{"object", "string", "number", "integer", "boolean", "
 // valid schema of type object that allows what the given one allows as far as
 // the losses do not say otherwise. Time and memory are within a constant of
 // len(schema) + maxReplaced.
-func convertSchema(schema json.RawMessage, d dialect) (json.RawMessage, []string) {
+func convertSchema(line json.RawMessage, d dialect) (json.RawMessage, []string) {
 	c := &converter{
 		dialect:  d,
-		root:     schema,
+		root:     line,
 		children: make(map[string]map[string]json.RawMessage),
 		refs:     []string{"#"},
 		stumps:   make(map[string]json.RawMessage),
 	}
-	converted := c.schema(schema, nil, maxSchemaNesting)
+	converted := c.schema(line, nil, schema.MaxNesting)
 	if c.untold > 0 {
 		c.losses = append(c.losses, fmt.Sprintf("and %d more", c.untold))
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -15,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // HTTPEmbedderOptions configure an embedder that is asked over HTTP. URL and

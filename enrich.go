@@ -3,12 +3,13 @@ package mcphybrid
 import (
 	"context"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // How lookups go on.

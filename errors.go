@@ -1,6 +1,15 @@
 package mcphybrid
 
-import "errors"
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/schema"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
 
 // Why a call did not get a result from a tool.
 var (
@@ -30,3 +39,70 @@ var (
 	// ErrDuplicate means that a server of that name is there already.
 	ErrDuplicate = errors.New("the name is taken")
 )
+
+// An ArgumentsError says what in the arguments of a call the input schema of
+// the tool refuses. The tool was not called.
+type ArgumentsError struct {
+	// Tool is the registered name of the tool.
+	Tool string
+
+	// Violations are what is wrong: at least one and at most 16, in the order
+	// of their pointers, name by name, and then of their problems.
+	Violations []Violation
+
+	// More is how many further violations were left out.
+	More int
+
+	// Schema is the input schema of the tool. It is shared and must not be
+	// changed.
+	Schema json.RawMessage
+
+	// Repeated is how many times in a row this very call was refused before.
+	Repeated int
+}
+
+// A Violation is one thing that a schema refuses. Both strings are one line
+// of bounded length. Of the arguments they repeat names of properties, and
+// values only where the schema lists what may stand there.
+type Violation struct {
+	// Pointer is the JSON pointer (RFC 6901) to the value in the arguments,
+	// and "" for the arguments themselves. Names in it are cut to 80
+	// characters. Of a property name that the schema refuses, it is "".
+	Pointer string
+
+	// Problem says what is wrong with the value, such as
+	//
+	//	is missing the property "title"
+	//	is a string, want integer
+	//	is "opne", want one of "open", "closed"
+	Problem string
+}
+
+// Error returns a line with the tool and the violations. It is for the host;
+// what the model reads is the result of the call.
+func (e *ArgumentsError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "mcphybrid: %v for %q: ", ErrBadArguments, e.Tool)
+	for i, v := range e.Violations {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s %s", cmp.Or(v.Pointer, "the object"), v.Problem)
+	}
+	if e.More > 0 {
+		fmt.Fprintf(&b, "; and %d more", e.More)
+	}
+	return text.Line(b.String(), text.MaxError)
+}
+
+// Unwrap returns [ErrBadArguments].
+func (e *ArgumentsError) Unwrap() error { return ErrBadArguments }
+
+// publicViolations returns what the schema of a tool refuses, as hosts see it.
+func publicViolations(found []schema.Violation) []Violation {
+	list := make([]Violation, len(found))
+	for i, v := range found {
+		list[i] = Violation(v)
+	}
+	return list
+}

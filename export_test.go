@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -271,7 +273,7 @@ func TestToolReferences(t *testing.T) {
 // is.
 func TestExportCatalogs(t *testing.T) {
 	tools, losses := 0, make(map[Format]int)
-	for _, list := range catalogs(t) {
+	for _, list := range mcptest.Catalogs(t) {
 		for _, raw := range list {
 			tool := bridgeTool(t, string(raw))
 			tools++
@@ -303,7 +305,7 @@ func TestExportNesting(t *testing.T) {
 		nest := func(n int) string {
 			return `{"type":"object","properties":{"p":` + strings.Repeat(open, n) + `{"title":"T"}` + strings.Repeat(end, n) + `}}`
 		}
-		for n, want := range map[int]int{maxSchemaNesting - 2: 0, maxSchemaNesting - 1: 1, 4000: 1} {
+		for n, want := range map[int]int{schema.MaxNesting - 2: 0, schema.MaxNesting - 1: 1, 4000: 1} {
 			e, err := exportTool(&schemaTool{"t", "", nest(n)}, FormatAnthropic, false)
 			require.NoError(t, err)
 			require.Len(t, e.Losses, want, "%s %d", open, n)

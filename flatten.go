@@ -3,11 +3,13 @@ package mcphybrid
 import (
 	"bytes"
 	"encoding/json"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/schema"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // flatten returns the members of a schema with what a reference, allOf, anyOf
@@ -139,7 +141,7 @@ func (c *converter) resolve(ref string) (json.RawMessage, bool) {
 	if !ok || err != nil || pointer != "" && pointer[0] != '/' {
 		return nil, false
 	}
-	tokens := strings.SplitN(pointer, "/", maxSchemaNesting)[1:]
+	tokens := strings.SplitN(pointer, "/", schema.MaxNesting)[1:]
 	if pointer == "" {
 		tokens = nil
 	}

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"encoding/json"
+
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 

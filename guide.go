@@ -2,9 +2,10 @@ package mcphybrid
 
 import (
 	"encoding/json"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A parameterExample tells by a real tool how optional parameters are left out.

@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // Hints are what a host knows of a tool beyond its definition. They are plain

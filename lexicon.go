@@ -3,10 +3,11 @@ package mcphybrid
 import (
 	_ "embed"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 //go:embed lexicon.txt

@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -267,27 +266,6 @@ func serving(name string, tools ...mcpserver.ServerTool) ServerConfig {
 	s := mcpserver.NewMCPServer(name, "1")
 	s.AddTools(tools...)
 	return ServerConfig{Name: name, InProcess: s}
-}
-
-// catalogs returns the tools of published servers by file: those in the folder
-// that $CATALOGS names, JSON files with an array "tools" each. The test is
-// skipped without it.
-func catalogs(t *testing.T) map[string][]json.RawMessage {
-	t.Helper()
-	dir := os.Getenv("CATALOGS")
-	files, _ := filepath.Glob(dir + "/*.json")
-	if dir == "" || len(files) == 0 {
-		t.Skip("CATALOGS names no folder with the catalogs of published servers")
-	}
-	tools := make(map[string][]json.RawMessage)
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		require.NoError(t, err)
-		var in struct{ Tools []json.RawMessage }
-		require.NoError(t, json.Unmarshal(data, &in))
-		tools[strings.TrimSuffix(filepath.Base(file), ".json")] = in.Tools
-	}
-	return tools
 }
 
 func toolNames[T Tool](tools []T) []string {

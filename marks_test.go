@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -193,7 +194,7 @@ func assertBounded(t *testing.T, marks []Mark) {
 
 // What is marked in the catalogs of published servers, to be judged by eye.
 func TestMarksCatalogs(t *testing.T) {
-	all := catalogs(t)
+	all := mcptest.Catalogs(t)
 	owners := make(map[string][]string)
 	for server, tools := range all {
 		for _, raw := range tools {

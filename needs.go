@@ -3,11 +3,12 @@ package mcphybrid
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"maps"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // NeedsKey is the member of a tool's _meta by which its server says which of

@@ -3,7 +3,6 @@ package mcphybrid
 import (
 	"errors"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"io"
 	"maps"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 const (

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"strings"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // Every word that the model reads and that is not a server's stands in this

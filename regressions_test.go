@@ -266,19 +266,6 @@ func TestConnectingServersAreNotFiltered(t *testing.T) {
 	<-done
 }
 
-// plain accepts what the library refuses: a name that is not UTF-8.
-func TestPlainInvalidUTF8(t *testing.T) {
-	schema := "{\"type\":\"object\",\"properties\":{\"\ufffd\":{\"type\":\"string\"}}}"
-	c, err := compileSchema(json.RawMessage(schema))
-	require.NoError(t, err)
-	args := []byte("{\"\xff\":1}")
-	require.True(t, json.Valid(args))
-	doc, err := decodeJSON(args)
-	require.NoError(t, err)
-	require.Error(t, c.Validate(doc))
-	assert.False(t, c.plain.accepts(args))
-}
-
 // a wrong type of a number is told wrong.
 func TestStateVersionMessage(t *testing.T) {
 	m, _ := newTestManager(t, nil)

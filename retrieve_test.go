@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -153,7 +154,7 @@ func (l *plainLexicon) read(d *Document) *plainDocument {
 	count(inTitle, d.Title)
 	count(inDescription, d.Description)
 	count(inHints, d.Hints)
-	walkSchema(d.InputSchema, func(name []byte) { count(inParameters, string(name)) }, func(text []byte) { count(inTexts, string(text)) })
+	schema.Walk(d.InputSchema, func(name []byte) { count(inParameters, string(name)) }, func(text []byte) { count(inTexts, string(text)) })
 	l.documents[d] = p
 	return p
 }

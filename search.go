@@ -3,10 +3,11 @@ package mcphybrid
 import (
 	"cmp"
 	"context"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // maxQueryBytes bounds a query; a model writes a few words.

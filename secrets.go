@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"log/slog"
 	"maps"
 	"net/url"
@@ -15,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // secrets hides what must not be seen of a server's configuration from texts

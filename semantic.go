@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 )
 
 // SemanticOptions let searches find by meaning, beside words. Only Embedder is
@@ -338,7 +340,7 @@ const maxEmbeddedText = 4000
 // and the names of its parameters.
 func embeddedText(d *definition) string {
 	var args []string
-	walkSchema(d.input, func(name []byte) { args = append(args, string(name)) }, func([]byte) {})
+	schema.Walk(d.input, func(name []byte) { args = append(args, string(name)) }, func([]byte) {})
 	text := fmt.Sprintf("Tool Name: %s. Description: %s.", d.name, strings.TrimRight(d.description, ". \n"))
 	if len(args) > 0 {
 		text += " Arguments: " + strings.Join(args, ", ")

@@ -2,8 +2,9 @@ package mcphybrid
 
 import (
 	"encoding/json"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // The members of a tool's _meta by which servers say how it should be offered,

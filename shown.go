@@ -2,11 +2,12 @@ package mcphybrid
 
 import (
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"math"
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A Disclosure says how a session's model comes to the tools that are not

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -288,7 +289,7 @@ func TestChangedDefinitionIsShownAsSent(t *testing.T) {
 // changes a byte that was sent but by Compact, in any format.
 func TestSpecF2AgentLoop(t *testing.T) {
 	var servers []string
-	lists := catalogs(t)
+	lists := mcptest.Catalogs(t)
 	for name := range lists {
 		servers = append(servers, name)
 	}

@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"sync"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // stateVersion is that of the form in which sessions are saved.

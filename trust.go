@@ -4,12 +4,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A TrustPolicy says what becomes of a tool whose server has changed its

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"maps"
 	"math"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // UsageOptions have the tools inline that are used most, instead of the first:

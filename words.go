@@ -1,6 +1,10 @@
 package mcphybrid
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/mcphybrid/mcphybrid/internal/schema"
+)
 
 // A wordList is a document's terms, by field, before they have numbers.
 type wordList struct {
@@ -26,7 +30,7 @@ func (l *wordList) read(d *Document) {
 		l.text = append(l.text[:0], text...)
 		l.add(uint8(field), l.text)
 	}
-	walkSchema(d.InputSchema,
+	schema.Walk(d.InputSchema,
 		func(name []byte) { l.add(inParameters, name) },
 		func(text []byte) { l.add(inTexts, text) })
 }

@@ -1,4 +1,4 @@
-package mcphybrid
+package schema
 
 import (
 	"bytes"
@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// schemaWords returns what walkSchema calls for, in order: names with a dot
+// schemaWords returns what Walk calls for, in order: names with a dot
 // before them, and texts as they are, both with U+FFFD for each byte that is
 // not UTF-8.
 func schemaWords(schema []byte) (words []string) {
 	clean := func(b []byte) string { return string([]rune(string(b))) }
-	walkSchema(schema,
+	Walk(schema,
 		func(name []byte) { words = append(words, "."+clean(name)) },
 		func(text []byte) { words = append(words, clean(text)) })
 	return words
@@ -67,7 +67,7 @@ func decodedSchemaWords(t require.TestingT, schema []byte) (words []string) {
 	var walk func(schema any, depth int)
 	walk = func(schema any, depth int) {
 		members, ok := schema.([]jsonMember)
-		if !ok || depth > maxSchemaNesting {
+		if !ok || depth > MaxNesting {
 			return
 		}
 		for _, m := range members {
@@ -108,7 +108,7 @@ func decodedSchemaWords(t require.TestingT, schema []byte) (words []string) {
 	return words
 }
 
-// sampleSchema has every keyword that walkSchema knows, and some others.
+// sampleSchema has every keyword that Walk knows, and some others.
 const sampleSchema = `{
 	"$schema": "https://json-schema.org/draft/2020-12/schema",
 	"type": "object", "description": "Book a table", "required": ["city", "when"], "title": "Booking",
@@ -240,21 +240,21 @@ func TestWalkSchemaNesting(t *testing.T) {
 	nested := func(levels int) string {
 		return strings.Repeat(`{"properties":{"a":`, levels) + `{"description":"d"}` + strings.Repeat("}}", levels)
 	}
-	for _, levels := range []int{0, 1, maxSchemaNesting - 1, maxSchemaNesting, maxSchemaNesting + 1, 2000} {
+	for _, levels := range []int{0, 1, MaxNesting - 1, MaxNesting, MaxNesting + 1, 2000} {
 		words := schemaWords([]byte(nested(levels)))
 		assert.Equal(t, decodedSchemaWords(t, []byte(nested(levels))), words)
-		names := min(levels, maxSchemaNesting)
-		if levels < maxSchemaNesting {
+		names := min(levels, MaxNesting)
+		if levels < MaxNesting {
 			require.Equal(t, "d", words[names])
 			words = words[:names]
 		}
 		assert.Len(t, words, names, "%d levels", levels)
 	}
 	// What is too deep is passed over, and what follows it read.
-	deep := `{"items":` + nested(maxSchemaNesting) + `,"description":"end"}`
+	deep := `{"items":` + nested(MaxNesting) + `,"description":"end"}`
 	words := schemaWords([]byte(deep))
-	require.Len(t, words, maxSchemaNesting)
-	assert.Equal(t, "end", words[maxSchemaNesting-1])
+	require.Len(t, words, MaxNesting)
+	assert.Equal(t, "end", words[MaxNesting-1])
 }
 
 // A hostile schema takes time in proportion to its length, and little stack.
@@ -281,7 +281,7 @@ const typicalSchema = `{"type":"object","properties":{"owner":{"type":"string","
 func TestWalkSchemaAllocatesNothing(t *testing.T) {
 	schema, words := []byte(typicalSchema), 0
 	count := func([]byte) { words++ }
-	assert.Zero(t, testing.AllocsPerRun(100, func() { walkSchema(schema, count, count) }))
+	assert.Zero(t, testing.AllocsPerRun(100, func() { Walk(schema, count, count) }))
 	assert.NotZero(t, words)
 }
 
@@ -319,13 +319,13 @@ func BenchmarkWalkSchema(b *testing.B) {
 		b.Run(test.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				walkSchema(test.schema, count, count)
+				Walk(test.schema, count, count)
 			}
 		})
 	}
 }
 
-// BenchmarkDecodeSchema is what walkSchema saves.
+// BenchmarkDecodeSchema is what Walk saves.
 func BenchmarkDecodeSchema(b *testing.B) {
 	for _, test := range schemasToRead {
 		b.Run(test.name, func(b *testing.B) {

@@ -1,4 +1,4 @@
-package mcphybrid
+package schema
 
 import (
 	"bytes"
@@ -143,7 +143,7 @@ func newPlainType(doc any) plainType {
 
 // accepts reports whether args, a valid JSON object, is surely valid.
 func (p *plainSchema) accepts(args []byte) bool {
-	r := schemaReader{data: args}
+	r := reader{data: args}
 	if !utf8.Valid(args) || !r.enter('{') {
 		return false
 	}
@@ -170,7 +170,7 @@ func (p *plainSchema) accepts(args []byte) bool {
 }
 
 // accepts goes past a value and reports whether it is surely valid.
-func (t plainType) accepts(r *schemaReader) bool {
+func (t plainType) accepts(r *reader) bool {
 	first := r.next()
 	begin := r.pos
 	r.skip()

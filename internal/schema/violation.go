@@ -1,8 +1,6 @@
-package mcphybrid
+package schema
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"math/big"
 	"slices"
@@ -14,28 +12,7 @@ import (
 	fault "github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// An ArgumentsError says what in the arguments of a call the input schema of
-// the tool refuses. The tool was not called.
-type ArgumentsError struct {
-	// Tool is the registered name of the tool.
-	Tool string
-
-	// Violations are what is wrong: at least one and at most 16, in the order
-	// of their pointers, name by name, and then of their problems.
-	Violations []Violation
-
-	// More is how many further violations were left out.
-	More int
-
-	// Schema is the input schema of the tool. It is shared and must not be
-	// changed.
-	Schema json.RawMessage
-
-	// Repeated is how many times in a row this very call was refused before.
-	Repeated int
-}
-
-// A Violation is one thing that a schema refuses. Both strings are one line
+// A violation is one thing that a schema refuses. Both strings are one line
 // of bounded length. Of the arguments they repeat names of properties, and
 // values only where the schema lists what may stand there.
 type Violation struct {
@@ -51,26 +28,6 @@ type Violation struct {
 	//	is "opne", want one of "open", "closed"
 	Problem string
 }
-
-// Error returns a line with the tool and the violations. It is for the host;
-// what the model reads is the result of the call.
-func (e *ArgumentsError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "mcphybrid: %v for %q: ", ErrBadArguments, e.Tool)
-	for i, v := range e.Violations {
-		if i > 0 {
-			b.WriteString("; ")
-		}
-		fmt.Fprintf(&b, "%s %s", cmp.Or(v.Pointer, "the object"), v.Problem)
-	}
-	if e.More > 0 {
-		fmt.Fprintf(&b, "; and %d more", e.More)
-	}
-	return text.Line(b.String(), text.MaxError)
-}
-
-// Unwrap returns [ErrBadArguments].
-func (e *ArgumentsError) Unwrap() error { return ErrBadArguments }
 
 const (
 	maxViolations = 16

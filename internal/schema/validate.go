@@ -1,4 +1,4 @@
-package mcphybrid
+package schema
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ import (
 // nothing. There is no coercion: "5" is not a number.
 //
 // The library counts the items behind prefixItems from 0, and so do pointers.
-type validator struct {
+type Validator struct {
 	size     int
 	compiled func() (*compiledSchema, error)
 }
@@ -36,12 +36,12 @@ type compiledSchema struct {
 	plain *plainSchema // or nil
 }
 
-func newValidator(schema json.RawMessage) *validator {
-	return &validator{len(schema), sync.OnceValues(func() (*compiledSchema, error) { return compileSchema(schema) })}
+func NewValidator(schema json.RawMessage) *Validator {
+	return &Validator{len(schema), sync.OnceValues(func() (*compiledSchema, error) { return compileSchema(schema) })}
 }
 
 // err returns why the schema refuses nothing, or nil if it can be compiled.
-func (v *validator) err() error {
+func (v *Validator) err() error {
 	_, err := v.compiled()
 	return err
 }
@@ -49,7 +49,7 @@ func (v *validator) err() error {
 // validate returns what is wrong with a valid JSON object, as [ArgumentsError] has
 // it, and how much more there is. Of members of the same name the last one
 // counts. Equal arguments give equal violations.
-func (v *validator) validate(args json.RawMessage) (violations []Violation, more int) {
+func (v *Validator) Validate(args json.RawMessage) (violations []Violation, more int) {
 	defer func() {
 		if recover() != nil { // in the library
 			violations, more = nil, 0
@@ -121,7 +121,7 @@ func compileSchema(raw json.RawMessage) (schema *compiledSchema, err error) {
 			return &compiledSchema{compiled, newPlainSchema(doc)}, nil
 		}
 		if err == nil {
-			err = text.Bounded(problem)
+			err = errors.New(text.Line(problem.Error(), text.MaxError))
 		}
 	}
 	return nil, err

@@ -1,15 +1,15 @@
-package mcphybrid
+package schema
 
 import (
 	"bytes"
 	"encoding/json"
 )
 
-// maxSchemaNesting is how deep schemas within schemas are read. It bounds the
+// MaxNesting is how deep schemas within schemas are read. It bounds the
 // stack that a hostile schema can take; real ones nest less than ten deep.
-const maxSchemaNesting = 64
+const MaxNesting = 64
 
-// walkSchema reads the words of a JSON Schema that say what a tool takes. It
+// Walk reads the words of a JSON Schema that say what a tool takes. It
 // calls name with the name of each property, at every level, and text with
 // each description and each string of an enum or const, in the order of the
 // schema. The bytes must not be changed, nor used after the call; they may be
@@ -22,24 +22,24 @@ const maxSchemaNesting = 64
 // read once, where it stands. Members of the same name are all read.
 //
 // What has the wrong type is passed over, and so is what stands more than
-// maxSchemaNesting deep. Of what is not valid JSON a part is read, at least
+// MaxNesting deep. Of what is not valid JSON a part is read, at least
 // what stands before the mistake. The cost is proportional to len(schema);
 // only strings with a backslash allocate.
-func walkSchema(schema []byte, name, text func([]byte)) {
-	r := schemaReader{data: schema, name: name, text: text}
-	r.schema(maxSchemaNesting)
+func Walk(schema []byte, name, text func([]byte)) {
+	r := reader{data: schema, name: name, text: text}
+	r.schema(MaxNesting)
 }
 
-// A schemaReader goes once through a JSON text. It finds values without
+// A reader goes once through a JSON text. It finds values without
 // checking them: commas and colons are taken as space.
-type schemaReader struct {
+type reader struct {
 	data       []byte
 	pos        int // of the next byte; 0 <= pos <= len(data)
 	name, text func([]byte)
 }
 
 // schema reads a value that is a schema, with at most depth levels.
-func (r *schemaReader) schema(depth int) {
+func (r *reader) schema(depth int) {
 	if depth == 0 || r.next() != '{' {
 		r.skip()
 		return
@@ -79,7 +79,7 @@ func (r *schemaReader) schema(depth int) {
 
 // schemas reads an object of schemas and calls name, unless it is nil, with
 // the name of each.
-func (r *schemaReader) schemas(depth int, name func([]byte)) {
+func (r *reader) schemas(depth int, name func([]byte)) {
 	if !r.enter('{') {
 		return
 	}
@@ -92,7 +92,7 @@ func (r *schemaReader) schemas(depth int, name func([]byte)) {
 }
 
 // textValue reads a value and hands it out if it is a string.
-func (r *schemaReader) textValue() {
+func (r *reader) textValue() {
 	if s, ok := r.string(); ok {
 		r.text(s)
 	}
@@ -100,7 +100,7 @@ func (r *schemaReader) textValue() {
 
 // next goes to the next value or closing bracket and returns its first byte,
 // or 0 at the end of the text.
-func (r *schemaReader) next() byte {
+func (r *reader) next() byte {
 	for ; r.pos < len(r.data); r.pos++ {
 		switch c := r.data[r.pos]; c {
 		case ' ', '\t', '\r', '\n', ',', ':':
@@ -113,7 +113,7 @@ func (r *schemaReader) next() byte {
 
 // enter goes past open and reports true if the next value is an object or
 // array that starts with it. Otherwise it goes past the value.
-func (r *schemaReader) enter(open byte) bool {
+func (r *reader) enter(open byte) bool {
 	if r.next() != open {
 		r.skip()
 		return false
@@ -124,7 +124,7 @@ func (r *schemaReader) enter(open byte) bool {
 
 // more reports whether the object or array that was entered has something
 // more. Otherwise it goes past the closing bracket.
-func (r *schemaReader) more() bool {
+func (r *reader) more() bool {
 	switch c := r.next(); c {
 	case '}', ']':
 		r.pos++
@@ -135,7 +135,7 @@ func (r *schemaReader) more() bool {
 }
 
 // string goes past a value and returns its text if it is a whole string.
-func (r *schemaReader) string() ([]byte, bool) {
+func (r *reader) string() ([]byte, bool) {
 	if r.next() != '"' {
 		r.skip()
 		return nil, false
@@ -151,7 +151,7 @@ func (r *schemaReader) string() ([]byte, bool) {
 
 // quoted goes past the string whose opening quote is next and returns it with
 // its quotes, or nil if it has no end.
-func (r *schemaReader) quoted() []byte {
+func (r *reader) quoted() []byte {
 	s := r.data[r.pos:]
 	for end := 1; ; end++ {
 		i := bytes.IndexByte(s[end:], '"')
@@ -169,7 +169,7 @@ func (r *schemaReader) quoted() []byte {
 }
 
 // skip goes past a value, however deep, without recursion.
-func (r *schemaReader) skip() {
+func (r *reader) skip() {
 	for depth := 0; ; {
 		switch r.next() {
 		case 0:

@@ -1,19 +1,20 @@
-package mcphybrid
+package schema
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// parseArguments returns the arguments of a call as a JSON object. Providers'
+// Arguments returns the arguments of a call as a JSON object. Providers'
 // clients give them in several shapes, and all are taken: a string, []byte or
 // json.RawMessage that holds JSON, nil or empty for no arguments, or any
 // value that marshals to a JSON object, such as a map[string]any.
-func parseArguments(args any) (json.RawMessage, error) {
+func Arguments(args any) (json.RawMessage, error) {
 	var raw json.RawMessage
 	switch a := args.(type) {
 	case nil:
@@ -46,11 +47,11 @@ func parseArguments(args any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// noNullParameters returns the parameters of an input schema for which a null
+// NoNull returns the parameters of an input schema for which a null
 // provably means "not given": they are optional and their schema refuses null.
 // Models often fill in every optional parameter; servers then refuse the call.
 // In doubt, as with a $ref, a parameter is left out of the list.
-func noNullParameters(schema json.RawMessage) []string {
+func NoNull(schema json.RawMessage) []string {
 	var in struct {
 		Properties json.RawMessage `json:"properties"`
 		Required   []string        `json:"required"`
@@ -116,9 +117,9 @@ func refusesNull(schema json.RawMessage, depth int) bool {
 	return false
 }
 
-// dropNulls returns args without the members of the given names that are
+// DropNulls returns args without the members of the given names that are
 // null. All else keeps its bytes: numbers their digits, members their order.
-func dropNulls(args json.RawMessage, names []string) json.RawMessage {
+func DropNulls(args json.RawMessage, names []string) json.RawMessage {
 	if len(names) == 0 || !bytes.Contains(args, []byte("null")) {
 		return args
 	}

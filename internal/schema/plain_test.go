@@ -1,4 +1,4 @@
-package mcphybrid
+package schema
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package mcphybrid
+package schema
 
 import (
 	"encoding/json"
@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,9 +23,9 @@ import (
 
 // violations validates once and returns each violation as "pointer problem".
 func violations(t testing.TB, schema, args string) []string {
-	v := newValidator(json.RawMessage(schema))
+	v := NewValidator(json.RawMessage(schema))
 	require.NoError(t, v.err(), schema)
-	found, more := v.validate(json.RawMessage(args))
+	found, more := v.Validate(json.RawMessage(args))
 	require.Zero(t, more)
 	var lines []string
 	for _, f := range found {
@@ -138,19 +139,14 @@ func TestValidatePointers(t *testing.T) {
 }
 
 func TestValidateMore(t *testing.T) {
-	v := newValidator(json.RawMessage(`{"properties":{"a":{"items":{"type":"string"}}},"required":["b"]}`))
-	found, more := v.validate(json.RawMessage(`{"a":[` + strings.Repeat("1,", 29) + `1]}`))
+	v := NewValidator(json.RawMessage(`{"properties":{"a":{"items":{"type":"string"}}},"required":["b"]}`))
+	found, more := v.Validate(json.RawMessage(`{"a":[` + strings.Repeat("1,", 29) + `1]}`))
 	require.Len(t, found, maxViolations)
 	assert.Equal(t, 15, more)
 	assert.Equal(t, Violation{"", `is missing the property "b"`}, found[0])
 	assert.Equal(t, "/a/0", found[1].Pointer)
 	assert.Equal(t, "/a/10", found[3].Pointer) // names are compared, not numbers
 
-	err := error(&ArgumentsError{Tool: "mcp_a__b", Violations: found[:2], More: 29})
-	assert.ErrorIs(t, err, ErrBadArguments)
-	assert.EqualError(t, err, `mcphybrid: bad arguments for "mcp_a__b": the object is missing the property "b"; /a/0 is a number, want string; and 29 more`)
-	long := &ArgumentsError{Violations: slices.Repeat([]Violation{{Problem: strings.Repeat("x", 500)}}, 16)}
-	assert.LessOrEqual(t, len([]rune(long.Error())), text.MaxError)
 }
 
 // Drafts differ in what the same words mean.
@@ -194,7 +190,7 @@ func TestValidateUncompilable(t *testing.T) {
 	deep := func(n int) string {
 		return strings.Repeat(`{"items":`, n) + `{"type":"string"}` + strings.Repeat(`}`, n)
 	}
-	require.NoError(t, newValidator(json.RawMessage(deep(maxJSONNesting-1))).err())
+	require.NoError(t, NewValidator(json.RawMessage(deep(maxJSONNesting-1))).err())
 
 	tests := []struct{ schema, want string }{
 		{`{"$ref":"` + server.URL + `"}`, "no URLLoader"},
@@ -216,14 +212,14 @@ func TestValidateUncompilable(t *testing.T) {
 		{`[]`, ""}, {`"s"`, ""}, {`null`, ""}, {`5`, ""}, {``, "EOF"}, {`{`, "EOF"},
 	}
 	for _, test := range tests {
-		v := newValidator(json.RawMessage(test.schema))
+		v := NewValidator(json.RawMessage(test.schema))
 		if test.want != "" || v.err() != nil {
 			require.Error(t, v.err(), "%.80s", test.schema)
 			assert.Contains(t, v.err().Error(), test.want, "%.80s", test.schema)
 			assert.NotContains(t, v.err().Error(), "\n")
 			assert.LessOrEqual(t, len([]rune(v.err().Error())), text.MaxError)
 		}
-		found, more := v.validate(json.RawMessage(`{"a":1}`))
+		found, more := v.Validate(json.RawMessage(`{"a":1}`))
 		assert.Empty(t, found, "%.80s", test.schema)
 		assert.Zero(t, more)
 	}
@@ -293,10 +289,10 @@ func TestValidateBounded(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			start := time.Now()
-			v := newValidator(json.RawMessage(test.schema))
+			v := NewValidator(json.RawMessage(test.schema))
 			err := v.err()
 			compiled := time.Now()
-			found, more := v.validate(json.RawMessage(test.args))
+			found, more := v.Validate(json.RawMessage(test.args))
 			t.Logf("compile %v (%.60v), validate %v: %d violations", compiled.Sub(start), err, time.Since(compiled), len(found)+more)
 			assert.Less(t, time.Since(start), 5*time.Second) // a tenth of it and less, on a machine at rest
 			switch test.name {
@@ -306,7 +302,7 @@ func TestValidateBounded(t *testing.T) {
 			if testing.Short() {
 				return
 			}
-			again, moreAgain := v.validate(json.RawMessage(test.args))
+			again, moreAgain := v.Validate(json.RawMessage(test.args))
 			assert.Equal(t, found, again)
 			assert.Equal(t, more, moreAgain)
 		})
@@ -326,13 +322,13 @@ func TestPatterns(t *testing.T) {
 }
 
 func TestValidateConcurrently(t *testing.T) {
-	v := newValidator(json.RawMessage(issueSchema))
+	v := NewValidator(json.RawMessage(issueSchema))
 	var wg sync.WaitGroup
 	var found atomic.Int32
 	for range 16 {
 		wg.Go(func() {
 			for range 20 {
-				bad, _ := v.validate(json.RawMessage(`{"owner":1,"repo":"r","title":"t"}`))
+				bad, _ := v.Validate(json.RawMessage(`{"owner":1,"repo":"r","title":"t"}`))
 				found.Add(int32(len(bad)))
 			}
 		})
@@ -343,11 +339,11 @@ func TestValidateConcurrently(t *testing.T) {
 
 // A validator whose library panics lets arguments pass.
 func TestValidatePanics(t *testing.T) {
-	v := newValidator(json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`))
+	v := NewValidator(json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`))
 	schema, err := v.compiled()
 	require.NoError(t, err)
 	schema.Properties["a"].Pattern = panics{}
-	found, more := v.validate(json.RawMessage(`{"a":"s"}`))
+	found, more := v.Validate(json.RawMessage(`{"a":"s"}`))
 	assert.Empty(t, found)
 	assert.Zero(t, more)
 }
@@ -374,11 +370,11 @@ func BenchmarkValidate(b *testing.B) {
 		{"invalid", `{"owner":"octo","repo":5,"state":"opne","labels":["bug"],"milestone":0}`},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			v := newValidator(json.RawMessage(issueSchema))
+			v := NewValidator(json.RawMessage(issueSchema))
 			require.NoError(b, v.err())
 			b.ReportAllocs()
 			for b.Loop() {
-				v.validate(json.RawMessage(bench.args))
+				v.Validate(json.RawMessage(bench.args))
 			}
 		})
 	}
@@ -389,7 +385,7 @@ func BenchmarkValidate(b *testing.B) {
 	})
 	b.Run("compile", func(b *testing.B) {
 		for b.Loop() {
-			require.NoError(b, newValidator(json.RawMessage(issueSchema)).err())
+			require.NoError(b, NewValidator(json.RawMessage(issueSchema)).err())
 		}
 	})
 }
@@ -404,18 +400,18 @@ func FuzzValidate(f *testing.F) {
 			args = []byte(`{"a":[1,"b",null,{"c":1e9}]}`)
 		}
 		start := time.Now()
-		v := newValidator(schema)
-		found, more := v.validate(args)
+		v := NewValidator(schema)
+		found, more := v.Validate(args)
 		require.Less(t, time.Since(start), time.Second)
 		require.LessOrEqual(t, len(found), maxViolations)
-		again, moreAgain := newValidator(schema).validate(args)
+		again, moreAgain := NewValidator(schema).Validate(args)
 		require.Equal(t, found, again)
 		require.Equal(t, more, moreAgain)
 		for _, f := range found {
 			require.Equal(t, text.Line(f.Pointer+" "+f.Problem, 1<<20), strings.TrimLeft(f.Pointer+" "+f.Problem, " "))
 		}
 		for _, all := range []string{`{}`, `true`} {
-			found, more := newValidator(json.RawMessage(all)).validate(args)
+			found, more := NewValidator(json.RawMessage(all)).Validate(args)
 			require.Empty(t, found)
 			require.Zero(t, more)
 		}
@@ -491,7 +487,7 @@ func example(schema any, full bool) any {
 func marshal(v any) json.RawMessage { data, _ := json.Marshal(v); return data }
 
 func newMust(schema, value any) []Violation {
-	found, _ := newValidator(marshal(schema)).validate(marshal(value))
+	found, _ := NewValidator(marshal(schema)).Validate(marshal(value))
 	return found
 }
 
@@ -499,7 +495,7 @@ func newMust(schema, value any) []Violation {
 // broken, at the place where they are.
 func TestValidateRealTools(t *testing.T) {
 	tools, uncompiled, broken := 0, 0, 0
-	for file, list := range catalogs(t) {
+	for file, list := range mcptest.Catalogs(t) {
 		for _, raw := range list {
 			var tool struct {
 				Name        string
@@ -507,7 +503,7 @@ func TestValidateRealTools(t *testing.T) {
 			}
 			require.NoError(t, json.Unmarshal(raw, &tool))
 			tools++
-			v := newValidator(tool.InputSchema)
+			v := NewValidator(tool.InputSchema)
 			if v.err() != nil {
 				uncompiled++
 				t.Logf("%s, %s: %v", file, tool.Name, v.err())
@@ -520,14 +516,14 @@ func TestValidateRealTools(t *testing.T) {
 			expect := func(args any, pointer, problem string) {
 				t.Helper()
 				broken++
-				found, _ := v.validate(marshal(args))
+				found, _ := v.Validate(marshal(args))
 				assert.True(t, slices.ContainsFunc(found, func(f Violation) bool {
 					return f.Pointer == pointer && strings.Contains(f.Problem, problem)
 				}), "%s, %s: %s gives %v, want %s %s", file, tool.Name, marshal(args), found, pointer, problem)
 			}
 			for _, full := range []bool{false, true} {
 				args := example(schema, full).(object)
-				found, _ := v.validate(marshal(args))
+				found, _ := v.Validate(marshal(args))
 				require.Empty(t, found, "%s, %s: %s", file, tool.Name, marshal(args))
 				for name, p := range properties {
 					p := p.(object)
@@ -569,4 +565,17 @@ func TestValidateRealTools(t *testing.T) {
 	}
 	t.Logf("%d tools, %d of them with a schema that does not compile; %d broken arguments found", tools, uncompiled, broken)
 	assert.Zero(t, uncompiled)
+}
+
+// plain accepts what the library refuses: a name that is not UTF-8.
+func TestPlainInvalidUTF8(t *testing.T) {
+	schema := "{\"type\":\"object\",\"properties\":{\"\ufffd\":{\"type\":\"string\"}}}"
+	c, err := compileSchema(json.RawMessage(schema))
+	require.NoError(t, err)
+	args := []byte("{\"\xff\":1}")
+	require.True(t, json.Valid(args))
+	doc, err := decodeJSON(args)
+	require.NoError(t, err)
+	require.Error(t, c.Validate(doc))
+	assert.False(t, c.plain.accepts(args))
 }
