@@ -27,8 +27,8 @@ type Options struct {
 	// APIKey is sent as a bearer token, if there is one. It is in no error.
 	APIKey string
 
-	// Client sends the requests; its CheckRedirect is not used, as no redirect
-	// is followed. If nil, one that gives each request a minute.
+	// Client sends the requests. Redirects are not followed, whatever its
+	// CheckRedirect says. If nil, one that gives each request a minute.
 	Client *http.Client
 
 	// Class is the class that all scopes are tenants of: a capital letter and
@@ -52,7 +52,8 @@ var className = regexp.MustCompile(`\A[A-Z][_0-9A-Za-z]{0,254}\z`)
 const defaultTimeout = time.Minute
 
 // A Store is a [mcphybrid.VectorStore] in Weaviate. A request that fails is not
-// tried again: who waits for the store knows how long to. A scope keeps its
+// tried again: who waits for the store knows how long to. Only if the server has
+// closed an idle connection does net/http try another one. A scope keeps its
 // number of dimensions until Drop, even without any tools.
 type Store struct {
 	opts   Options // fixed at creation
@@ -85,7 +86,7 @@ func New(opts Options) (*Store, error) {
 	if opts.Client != nil {
 		s.client = *opts.Client
 	}
-	// Another server must not get the key, and none the tools as a GET.
+	// A redirect could take tools and words to another server.
 	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return s, nil
 }
