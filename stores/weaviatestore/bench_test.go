@@ -27,7 +27,7 @@ func BenchmarkSearch(b *testing.B) {
 		return b.String()
 	}
 	for _, n := range []int{1000, 10_000} {
-		s := open(b, newClass(b))
+		s := open(b, newOptions(b))
 		var tools []mcphybrid.StoredTool
 		for i := range n {
 			tools = append(tools, mcphybrid.StoredTool{

@@ -2,12 +2,12 @@ package weaviatestore
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
-
-	"github.com/weaviate/weaviate-go-client/v5/weaviate/fault"
-	"github.com/weaviate/weaviate/entities/models"
 )
 
 // The properties of an object.
@@ -21,42 +21,108 @@ const (
 	fieldDimensions = "dimensions"
 )
 
-// class returns the class as it is made.
-func (s *Store) class() *models.Class {
-	property := func(name, kind string, filterable, searchable bool) *models.Property {
-		p := &models.Property{Name: name, DataType: []string{kind}, IndexFilterable: &filterable, IndexSearchable: &searchable}
-		switch {
-		case searchable:
-			p.Tokenization = models.PropertyTokenizationWord
-		case kind == "text":
-			p.Tokenization = models.PropertyTokenizationField
+// A property is one of a class.
+type property struct {
+	Name            string   `json:"name"`
+	DataType        []string `json:"dataType"`
+	IndexFilterable bool     `json:"indexFilterable"`
+	IndexSearchable bool     `json:"indexSearchable"`
+}
+
+// properties are what the class must have.
+var properties = []property{
+	{Name: fieldTool, DataType: []string{"text"}},
+	{Name: fieldServer, DataType: []string{"text"}},
+	{Name: fieldServerHash, DataType: []string{"text"}, IndexFilterable: true},
+	{Name: fieldText, DataType: []string{"text"}, IndexSearchable: true},
+	{Name: fieldSum, DataType: []string{"text"}},
+	{Name: fieldScope, DataType: []string{"text"}},
+	{Name: fieldDimensions, DataType: []string{"int"}, IndexFilterable: true},
+}
+
+// newClass returns the class as it is made.
+func (s *Store) newClass() map[string]any {
+	var list []map[string]any
+	for _, p := range properties {
+		made := map[string]any{
+			"name": p.Name, "dataType": slices.Clone(p.DataType), "indexFilterable": p.IndexFilterable, "indexSearchable": p.IndexSearchable,
 		}
-		return p
+		switch {
+		case p.IndexSearchable:
+			made["tokenization"] = "word"
+		case p.DataType[0] == "text":
+			made["tokenization"] = "field"
+		}
+		list = append(list, made)
 	}
-	c := &models.Class{
-		Class:       s.opts.Class,
-		Description: "Tools of MCP servers, a tenant for each scope",
-		Vectorizer:  "none",
+	c := map[string]any{
+		"class":       s.opts.Class,
+		"description": "Tools of MCP servers, a tenant for each scope",
+		"vectorizer":  "none",
 		// All vectors are compared: see the package comment.
-		VectorIndexType:   "flat",
-		VectorIndexConfig: map[string]any{"distance": "cosine"},
-		MultiTenancyConfig: &models.MultiTenancyConfig{
-			Enabled: true, AutoTenantCreation: true, AutoTenantActivation: true,
-		},
-		Properties: []*models.Property{
-			property(fieldTool, "text", false, false),
-			property(fieldServer, "text", false, false),
-			property(fieldServerHash, "text", true, false),
-			property(fieldText, "text", false, true),
-			property(fieldSum, "text", false, false),
-			property(fieldScope, "text", false, false),
-			property(fieldDimensions, "int", true, false),
-		},
+		"vectorIndexType":    "flat",
+		"vectorIndexConfig":  map[string]any{"distance": "cosine"},
+		"multiTenancyConfig": map[string]any{"enabled": true, "autoTenantCreation": true, "autoTenantActivation": true},
+		"properties":         list,
 	}
 	if s.opts.Create != nil {
 		s.opts.Create(c)
 	}
 	return c
+}
+
+// A class is what the server has, as far as it matters.
+type class struct {
+	Vectorizer        string                     `json:"vectorizer"`
+	VectorConfig      map[string]json.RawMessage `json:"vectorConfig"`
+	VectorIndexConfig struct {
+		Distance string `json:"distance"`
+	} `json:"vectorIndexConfig"`
+	MultiTenancyConfig struct {
+		Enabled            bool `json:"enabled"`
+		AutoTenantCreation bool `json:"autoTenantCreation"`
+	} `json:"multiTenancyConfig"`
+	Properties []property `json:"properties"`
+}
+
+// check returns in what a class is not as it should be.
+func (c *class) check() error {
+	switch {
+	case !c.MultiTenancyConfig.Enabled || !c.MultiTenancyConfig.AutoTenantCreation:
+		return errors.New("has no tenants, or does not make them by itself")
+	case len(c.VectorConfig) > 0 || c.Vectorizer != "none":
+		return errors.New("has not one vector without a name and without a vectorizer")
+	case c.VectorIndexConfig.Distance != "cosine":
+		return errors.New("has a distance that is not cosine")
+	}
+	have := make(map[string]property)
+	for _, p := range c.Properties {
+		have[p.Name] = p
+	}
+	for _, want := range properties {
+		p, ok := have[want.Name]
+		switch {
+		case !ok || !slices.Equal(p.DataType, want.DataType):
+			return fmt.Errorf("has no property %q of the type %s", want.Name, strings.Join(want.DataType, " "))
+		case want.IndexFilterable && !p.IndexFilterable:
+			return fmt.Errorf("can't be filtered by %q", want.Name)
+		case want.IndexSearchable && !p.IndexSearchable:
+			return fmt.Errorf("can't be searched for words in %q", want.Name)
+		}
+	}
+	return nil
+}
+
+// getClass asks for the class. Its error has the status 404 if there is none.
+func (s *Store) getClass(ctx context.Context) (*class, error) {
+	c := new(class)
+	err := s.call(ctx, http.MethodGet, "/v1/schema/"+s.opts.Class, nil, func(reply []byte) error {
+		if err := json.Unmarshal(reply, c); err != nil {
+			return fmt.Errorf("an answer of another shape: %w", err)
+		}
+		return nil
+	})
+	return c, err
 }
 
 // prepare sees to it that the class is there and as it should be. Several may
@@ -65,78 +131,22 @@ func (s *Store) prepare(ctx context.Context) error {
 	if s.ready.Load() {
 		return nil
 	}
-	c, err := s.client.Schema().ClassGetter().WithClassName(s.opts.Class).Do(ctx)
-	if statusOf(err) == 404 {
-		made := s.client.Schema().ClassCreator().WithClass(s.class()).Do(ctx)
+	c, err := s.getClass(ctx)
+	if statusOf(err) == http.StatusNotFound {
+		made := s.call(ctx, http.MethodPost, "/v1/schema", s.newClass(), nil)
 		// Another process may have been first.
-		if c, err = s.client.Schema().ClassGetter().WithClassName(s.opts.Class).Do(ctx); statusOf(err) == 404 && made != nil {
+		if c, err = s.getClass(ctx); statusOf(err) == http.StatusNotFound && made != nil {
 			err = made
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("class %q: %w", s.opts.Class, err)
 	}
-	if err := s.check(c); err != nil {
+	if err := c.check(); err != nil {
 		return fmt.Errorf("class %q %w", s.opts.Class, err)
 	}
 	s.ready.Store(true)
 	return nil
-}
-
-// check returns in what a class is not as it should be.
-func (s *Store) check(c *models.Class) error {
-	config, _ := c.VectorIndexConfig.(map[string]any)
-	mt := c.MultiTenancyConfig
-	switch {
-	case mt == nil || !mt.Enabled || !mt.AutoTenantCreation:
-		return errors.New("has no tenants, or does not make them by itself")
-	case len(c.VectorConfig) > 0 || c.Vectorizer != "none":
-		return errors.New("has not one vector without a name and without a vectorizer")
-	case config["distance"] != "cosine":
-		return fmt.Errorf("has the distance %v, not cosine", config["distance"])
-	}
-	have := make(map[string]*models.Property)
-	for _, p := range c.Properties {
-		have[p.Name] = p
-	}
-	for _, want := range s.class().Properties {
-		p := have[want.Name]
-		switch {
-		case p == nil || strings.Join(p.DataType, " ") != strings.Join(want.DataType, " "):
-			return fmt.Errorf("has no property %q of the type %s", want.Name, strings.Join(want.DataType, " "))
-		case isTrue(want.IndexFilterable) && !isTrue(p.IndexFilterable):
-			return fmt.Errorf("can't be filtered by %q", want.Name)
-		case isTrue(want.IndexSearchable) && !isTrue(p.IndexSearchable):
-			return fmt.Errorf("can't be searched for words in %q", want.Name)
-		}
-	}
-	return nil
-}
-
-func isTrue(b *bool) bool { return b != nil && *b }
-
-// statusOf returns the HTTP status that err tells of, or 0.
-func statusOf(err error) int {
-	var failed *fault.WeaviateClientError
-	for errors.As(err, &failed) {
-		if failed.IsUnexpectedStatusCode {
-			return failed.StatusCode
-		}
-		err = failed.DerivedFromError // it does not unwrap
-	}
-	return 0
-}
-
-// A refusal is what the engine says about a request that it understood.
-type refusal string
-
-func (r refusal) Error() string { return string(r) }
-
-// answered reports whether err is what the engine says, and not that it can't be
-// reached.
-func answered(err error) bool {
-	var r refusal
-	return errors.As(err, &r) || statusOf(err) != 0
 }
 
 // absent reports whether err comes from a class or a tenant that is not there.
@@ -144,13 +154,12 @@ func (s *Store) absent(ctx context.Context, err error) bool {
 	if !answered(err) || ctx.Err() != nil {
 		return false
 	}
-	// The client can ask whether a tenant is there, but not tell "no" from an
-	// error.
-	if strings.Contains(err.Error(), "tenant not found") {
+	// To ask for the tenant would be one more request for each search of a scope
+	// that has nothing.
+	if strings.Contains(messageOf(err), "tenant not found") {
 		return true
 	}
-	_, err = s.client.Schema().ClassGetter().WithClassName(s.opts.Class).Do(ctx)
-	if statusOf(err) == 404 {
+	if _, err = s.getClass(ctx); statusOf(err) == http.StatusNotFound {
 		s.ready.Store(false)
 		return true
 	}

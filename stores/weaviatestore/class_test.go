@@ -6,7 +6,6 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/weaviate/weaviate/entities/models"
 )
 
 // What a class that somebody else made is like is said before anything is
@@ -14,32 +13,35 @@ import (
 func TestForeignClasses(t *testing.T) {
 	for _, test := range []struct {
 		want   string // at the end of the error; none if empty
-		change func(*models.Class)
+		change func(class map[string]any)
 	}{
-		{"", func(*models.Class) {}},
-		{"", func(c *models.Class) { c.VectorIndexType = "hnsw" }},
-		{"", func(c *models.Class) { c.Properties[3].Tokenization = models.PropertyTokenizationTrigram }},
-		{"has no tenants, or does not make them by itself", func(c *models.Class) { c.MultiTenancyConfig = nil }},
-		{"has no tenants, or does not make them by itself", func(c *models.Class) { c.MultiTenancyConfig.AutoTenantCreation = false }},
-		{"has the distance dot, not cosine", func(c *models.Class) { c.VectorIndexConfig = map[string]any{"distance": "dot"} }},
-		{"has not one vector without a name and without a vectorizer", func(c *models.Class) {
-			c.Vectorizer, c.VectorIndexType, c.VectorIndexConfig = "", "", nil
-			c.VectorConfig = map[string]models.VectorConfig{"x": {VectorIndexType: "flat", Vectorizer: map[string]any{"none": map[string]any{}}}}
+		{"", func(map[string]any) {}},
+		{"", func(c map[string]any) { c["vectorIndexType"] = "hnsw" }},
+		{"", func(c map[string]any) { propertyOf(c, 3)["tokenization"] = "trigram" }},
+		{"has no tenants, or does not make them by itself", func(c map[string]any) { delete(c, "multiTenancyConfig") }},
+		{"has no tenants, or does not make them by itself", func(c map[string]any) {
+			c["multiTenancyConfig"].(map[string]any)["autoTenantCreation"] = false
 		}},
-		{`has no property "sum" of the type text`, func(c *models.Class) { c.Properties[4].Name = "other" }},
-		{`has no property "dimensions" of the type int`, func(c *models.Class) { c.Properties[6].DataType = []string{"number"} }},
-		{`can't be filtered by "origin_sha256"`, func(c *models.Class) { c.Properties[2].IndexFilterable = new(bool) }},
-		{`can't be searched for words in "text"`, func(c *models.Class) { c.Properties[3].IndexSearchable = new(bool) }},
+		{"has a distance that is not cosine", func(c map[string]any) { c["vectorIndexConfig"] = map[string]any{"distance": "dot"} }},
+		{"has not one vector without a name and without a vectorizer", func(c map[string]any) {
+			for _, key := range []string{"vectorizer", "vectorIndexType", "vectorIndexConfig"} {
+				delete(c, key)
+			}
+			c["vectorConfig"] = map[string]any{"x": map[string]any{"vectorIndexType": "flat", "vectorizer": map[string]any{"none": map[string]any{}}}}
+		}},
+		{`has no property "sum" of the type text`, func(c map[string]any) { propertyOf(c, 4)["name"] = "other" }},
+		{`has no property "dimensions" of the type int`, func(c map[string]any) { propertyOf(c, 6)["dataType"] = []string{"number"} }},
+		{`can't be filtered by "origin_sha256"`, func(c map[string]any) { propertyOf(c, 2)["indexFilterable"] = false }},
+		{`can't be searched for words in "text"`, func(c map[string]any) { propertyOf(c, 3)["indexSearchable"] = false }},
 	} {
-		opts := newClass(t)
-		changing := *opts
+		opts := newOptions(t)
+		changing := opts
 		changing.Create = test.change
-		s := open(t, &changing)
-		require.NoError(t, s.client.Schema().ClassCreator().WithClass(s.class()).Do(t.Context()), test.want)
-		s = open(t, opts) // knows nothing of the change
-		err := s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)})
+		err := open(t, changing).Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)}) // makes the class
 		if test.want == "" {
 			require.NoError(t, err)
+			s := open(t, opts) // knows nothing of the change
+			require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)}))
 			assert.Equal(t, []string{"a"}, search(t, s, "u", mcphybrid.StoreQuery{Words: "text", Vector: []float32{1, 0}, Alpha: 0.5, Limit: 5}))
 			continue
 		}
@@ -48,18 +50,14 @@ func TestForeignClasses(t *testing.T) {
 	}
 }
 
-func TestOptions(t *testing.T) {
-	s := open(t, nil)
-	assert.Equal(t, DefaultClass, s.opts.Class)
-	assert.PanicsWithValue(t, "weaviatestore: the client is nil", func() { New(nil, nil) })
-	for _, name := range []string{"tools", "T-1", "Tools\n", "T{x}", "Ü"} {
-		assert.Panics(t, func() { New(s.client, &Options{Class: name}) }, name)
-	}
+// propertyOf returns a property of a class that is about to be made.
+func propertyOf(class map[string]any, i int) map[string]any {
+	return class["properties"].([]map[string]any)[i]
 }
 
 // Bad tools are named, and nothing is stored of them or of the others.
 func TestBadTools(t *testing.T) {
-	opts := newClass(t)
+	opts := newOptions(t)
 	s := open(t, opts)
 	require.NoError(t, s.Upsert(t.Context(), "u", nil))
 	for _, bad := range []mcphybrid.StoredTool{
@@ -75,18 +73,4 @@ func TestBadTools(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, sums)
 	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)})) // for newClass to delete
-}
-
-// What the engine does not say that it stored is not stored.
-func TestRefused(t *testing.T) {
-	status := func(s string) *models.ObjectsGetResponseAO2Result {
-		return &models.ObjectsGetResponseAO2Result{Status: &s}
-	}
-	for _, r := range []*models.ObjectsGetResponseAO2Result{nil, {}, status("FAILED"), status("PENDING")} {
-		assert.Error(t, refused(&models.ObjectsGetResponse{Result: r}))
-	}
-	assert.NoError(t, refused(&models.ObjectsGetResponse{Result: status("SUCCESS")}))
-	withError := status("SUCCESS")
-	withError.Errors = &models.ErrorResponse{Error: []*models.ErrorResponseErrorItems0{{Message: "no"}}}
-	assert.EqualError(t, refused(&models.ObjectsGetResponse{Result: withError}), "no")
 }

@@ -2,12 +2,9 @@
 // searches by words and by meaning, so that they are embedded once for all
 // processes of a host and stay there:
 //
-//	client, err := weaviate.NewClient(weaviate.Config{Host: "localhost:8080", Scheme: "http"})
+//	store, err := weaviatestore.New(weaviatestore.Options{URL: "http://localhost:8080"})
 //	…
-//	mcphybrid.Options{Semantic: &mcphybrid.SemanticOptions{
-//		Embedder: embedder,
-//		Store:    weaviatestore.New(client, nil),
-//	}}
+//	mcphybrid.Options{Semantic: &mcphybrid.SemanticOptions{Embedder: embedder, Store: store}}
 //
 // # Tenants
 //
@@ -56,12 +53,22 @@
 // are found, for which as many are asked for as there are, up to 10,000
 // (QUERY_MAXIMUM_RESULTS).
 //
+// # Requests
+//
+// The store sends its requests with net/http: to /v1/schema and
+// /v1/batch/objects, and as GraphQL to /v1/graphql. Words become a quoted string
+// of GraphQL, so they can't change the query. Redirects are not followed. An
+// answer may have 64 MiB, and what it repeats of the request. Errors name the
+// request, its status and the first 300 characters of Weaviate's message. They
+// never show the API key. What Options have no field for is up to the Transport
+// of [Options].Client: proxies, certificates, other headers, tokens that expire.
+//
 // # Limits
 //
-// GraphQL must not be disabled in the server. The client's constructor asks the
-// server for its version, for as long as its Timeout allows, and goes on without
-// one. Vectors that are the first of a scope and have different lengths are only
-// refused if one comes after the other.
+// GraphQL must not be disabled in the server. If the URL leads to another
+// server that answers all with 404, searches find nothing, and only Upsert
+// tells. Vectors that are the first of a scope and have different lengths are
+// only refused if one comes after the other.
 //
 // The tests run against a Weaviate 1.35.2 of one node. Nothing is proven about
 // replicas: there, what was written may be seen a little later.

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +18,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/weaviate/weaviate-go-client/v5/weaviate"
 )
 
 // addrVariable names a server, as host:port, that the tests use instead of
@@ -35,6 +35,7 @@ const (
 	serverVersion = "1.35.2"
 	serverModule  = "github.com/weaviate/weaviate/cmd/weaviate-server@v" + serverVersion
 	serverAddr    = "127.0.0.1:8080" // nobody else is in the namespace
+	serverKey     = "key-of-the-tests"
 
 	buildTimeout = 20 * time.Minute
 	startTimeout = 2 * time.Minute
@@ -183,7 +184,7 @@ func (e *engine) start() error {
 		_ = cmd.Wait()
 	}()
 	e.cmd, e.ended = cmd, ended
-	client, err := dial(serverAddr, startTimeout)
+	s, err := New(Options{URL: "http://" + serverAddr, Client: &http.Client{Timeout: startTimeout}})
 	if err != nil {
 		return err
 	}
@@ -202,14 +203,15 @@ func (e *engine) start() error {
 			e.cmd = nil
 			return fmt.Errorf("the server is not ready after %s:\n%s", startTimeout, e.log.Bytes())
 		case <-again.C:
-			if ready, err := client.Misc().ReadyChecker().Do(context.Background()); err == nil && ready {
+			if s.call(context.Background(), http.MethodGet, "/v1/.well-known/ready", nil, nil) == nil {
 				return nil
 			}
 		}
 	}
 }
 
-// command returns the server's command line.
+// command returns the server's command line. It lets in who shows the key, and
+// who shows none.
 func (e *engine) command() (*exec.Cmd, error) {
 	host, port, err := net.SplitHostPort(serverAddr)
 	if err != nil {
@@ -218,7 +220,9 @@ func (e *engine) command() (*exec.Cmd, error) {
 	cmd := exec.Command(e.binary, "--host", host, "--port", port, "--scheme", "http")
 	cmd.Env = []string{
 		"HOME=" + e.data, "PATH=" + os.Getenv("PATH"), "PERSISTENCE_DATA_PATH=" + e.data,
-		"AUTHENTICATION_ANONYMOUS_ACCESS_ENABLED=true", "DEFAULT_VECTORIZER_MODULE=none", "ENABLE_MODULES=",
+		"AUTHENTICATION_ANONYMOUS_ACCESS_ENABLED=true",
+		"AUTHENTICATION_APIKEY_ENABLED=true", "AUTHENTICATION_APIKEY_ALLOWED_KEYS=" + serverKey, "AUTHENTICATION_APIKEY_USERS=tests",
+		"DEFAULT_VECTORIZER_MODULE=none", "ENABLE_MODULES=",
 		"CLUSTER_HOSTNAME=node1", "CLUSTER_ADVERTISE_ADDR=127.0.0.1", "CLUSTER_BIND_ADDR=127.0.0.1",
 		"RAFT_BOOTSTRAP_EXPECT=1", "RAFT_JOIN=node1", "DISABLE_TELEMETRY=true", "GO_PROFILING_DISABLE=true",
 	}
@@ -261,10 +265,4 @@ func addr(t testing.TB) string {
 	addr, err := running()
 	require.NoError(t, err)
 	return addr
-}
-
-// dial returns a client of the server at addr, of which each request ends after
-// timeout at the latest.
-func dial(addr string, timeout time.Duration) (*weaviate.Client, error) {
-	return weaviate.NewClient(weaviate.Config{Host: addr, Scheme: "http", Timeout: timeout})
 }

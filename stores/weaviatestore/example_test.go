@@ -8,20 +8,16 @@ import (
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/stores/weaviatestore"
-	"github.com/weaviate/weaviate-go-client/v5/weaviate"
-	"github.com/weaviate/weaviate-go-client/v5/weaviate/auth"
 )
 
 func Example() {
-	client, err := weaviate.NewClient(weaviate.Config{
-		Host: "weaviate.example.com", Scheme: "https", AuthConfig: auth.ApiKey{Value: os.Getenv("WEAVIATE_API_KEY")},
-	})
+	store, err := weaviatestore.New(weaviatestore.Options{URL: "https://weaviate.example.com", APIKey: os.Getenv("WEAVIATE_API_KEY")})
 	if err != nil {
 		log.Fatal(err)
 	}
 	var embedder mcphybrid.Embedder // of your choice
 	manager := mcphybrid.NewManager(&mcphybrid.Options{Semantic: &mcphybrid.SemanticOptions{
-		Embedder: embedder, Store: weaviatestore.New(client, nil), Scope: "system",
+		Embedder: embedder, Store: store, Scope: "system",
 	}})
 	defer manager.Close()
 }
@@ -33,11 +29,10 @@ func Example_scopes() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	client, err := weaviate.NewClient(weaviate.Config{Host: server, Scheme: "http"})
+	store, err := weaviatestore.New(weaviatestore.Options{URL: "http://" + server, Class: "ExampleTools"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	store := weaviatestore.New(client, &weaviatestore.Options{Class: "ExampleTools"})
 	for user, text := range map[string]string{"ann": "Reads the mail of Ann", "ben": "Reads the mail of Ben"} {
 		err := store.Upsert(ctx, user, []mcphybrid.StoredTool{{ID: "mcp_mail__read", Sum: "1", Server: "mail of " + user, Text: text, Vector: []float32{1, 0}}})
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -35,11 +34,10 @@ func newLine(t *testing.T) *line {
 }
 
 // store returns a store that reaches the server through the line.
-func (l *line) store(t *testing.T, opts *Options) *Store {
+func (l *line) store(t *testing.T, opts Options) *Store {
 	t.Helper()
-	client, err := dial(l.Addr().String(), time.Minute)
-	require.NoError(t, err)
-	return New(client, opts)
+	opts.URL = "http://" + l.Addr().String()
+	return open(t, opts)
 }
 
 func (l *line) serve(wg *sync.WaitGroup) {

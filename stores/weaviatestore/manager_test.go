@@ -46,7 +46,7 @@ func (*topics) Dimensions() int { return 3 }
 // A Manager finds by meaning what is in the store, and another one has nothing
 // to embed.
 func TestManager(t *testing.T) {
-	opts := newClass(t)
+	opts := newOptions(t)
 	servers := server.NewMCPServer("s", "1", server.WithToolCapabilities(true))
 	for name, text := range map[string]string{"walk": "Walks the dog", "settle": "Settles an invoice", "tomorrow": "Tells the weather"} {
 		servers.AddTool(mcp.NewTool(name, mcp.WithDescription(text)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -1,18 +1,13 @@
 package weaviatestore
 
 import (
-	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/weaviate/weaviate/entities/models"
 )
 
 // hostileScopes are names that have been trouble somewhere.
@@ -69,53 +64,5 @@ func FuzzTenantName(f *testing.F) {
 		assert.Equal(t, a == b, TenantName(a) == TenantName(b), "%q %q", a, b)
 		assert.Regexp(t, takenTenant, TenantName(a))
 		assert.Equal(t, a == b, objectID(a) == objectID(b))
-	})
-}
-
-// Whatever is searched for, the client can quote it for GraphQL, and letters,
-// digits and what is between them stay.
-func FuzzQuotable(f *testing.F) {
-	for _, s := range []string{"", " ", `a "b" \c`, "\x00\a\v\x7f", "日本語 e\u0301", "\U000e0041", "a\u200bb", "\xff", "line\nline"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		q := quotable(s)
-		assert.True(t, utf8.ValidString(q))
-		letters := func(s string) []string {
-			return strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-		}
-		assert.Equal(t, letters(s), letters(q))
-		assert.NotContains(t, strings.ReplaceAll(strings.ReplaceAll(fmt.Sprintf("%q", q), `\\`, ""), `\"`, ""), `\`)
-	})
-}
-
-// An answer of any shape is rows or an error, and rows are matches or an error.
-func FuzzAnswer(f *testing.F) {
-	for _, s := range []string{
-		`{"data":{"words":{"C":[{"tool_name":"a","origin":"s","_additional":{"id":"x","score":"0.5"}}]}}}`,
-		`{"data":{"words":{"C":[{"_additional":{"id":"","distance":-1e300,"score":"NaN"}}]}}}`,
-		`{"data":{"words":null},"errors":[null]}`, `{"errors":[{"message":"no"}]}`, `{"data":{"words":{"C":null}}}`, `{"data":{"words":[1]}}`, `{}`,
-	} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		var r models.GraphQLResponse
-		if json.Unmarshal([]byte(s), &r) != nil {
-			return
-		}
-		rows, err := rowsOf(&r, "C")
-		if err != nil {
-			return
-		}
-		for _, side := range []string{byWords, bySimilarity} {
-			for i := range rows["words"] {
-				rows["words"][i].Additional.ID = objectID(rows["words"][i].Tool) // else it is not looked at
-			}
-			found, err := matches(rows["words"], side)
-			for i := range found {
-				assert.NoError(t, err)
-				assert.True(t, score(found[i]) <= 1e308 && (i == 0 || score(found[i-1]) >= score(found[i])), "%+v", found)
-			}
-		}
 	})
 }

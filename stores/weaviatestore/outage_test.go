@@ -39,7 +39,7 @@ func TestServerRestarts(t *testing.T) {
 	if own == nil {
 		t.Skipf("the server that %s names is not ours to end", addrVariable)
 	}
-	opts := newClass(t)
+	opts := newOptions(t)
 	s := open(t, opts)
 	var tools []mcphybrid.StoredTool
 	for i := range 300 {
@@ -76,7 +76,7 @@ func TestServerRestarts(t *testing.T) {
 // A server that accepts and does not answer, and one whose connections break,
 // hold nobody up longer than they wait.
 func TestSlowServer(t *testing.T) {
-	opts := newClass(t)
+	opts := newOptions(t)
 	l := newLine(t)
 	s := l.store(t, opts)
 	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)}))
@@ -88,7 +88,7 @@ func TestSlowServer(t *testing.T) {
 			return s.Upsert(ctx, "u", []mcphybrid.StoredTool{tool("a", 1, 0)})
 		},
 		"storing before anything": func(ctx context.Context) error {
-			return New(s.client, opts).Upsert(ctx, "u", []mcphybrid.StoredTool{tool("a", 1, 0)})
+			return l.store(t, opts).Upsert(ctx, "u", []mcphybrid.StoredTool{tool("a", 1, 0)})
 		},
 		"listing": func(ctx context.Context) error {
 			_, err := s.Sums(ctx, "u")
@@ -112,7 +112,7 @@ func TestSlowServer(t *testing.T) {
 
 // An end of the context is told as such, without asking the server.
 func TestContext(t *testing.T) {
-	s := open(t, newClass(t))
+	s := open(t, newOptions(t))
 	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)}))
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -133,7 +133,7 @@ func TestContext(t *testing.T) {
 // all succeed, and all of their tools are there.
 func TestManyBegin(t *testing.T) {
 	const writers, rounds = 8, 4
-	opts := newClass(t)
+	opts := newOptions(t)
 	var wg sync.WaitGroup
 	for w := range writers {
 		s := open(t, opts)
@@ -158,7 +158,7 @@ func TestManyBegin(t *testing.T) {
 
 // A class or a scope that somebody else drops comes back with the next Upsert.
 func TestDroppedByOthers(t *testing.T) {
-	opts := newClass(t)
+	opts := newOptions(t)
 	s, other := open(t, opts), open(t, opts)
 	put := func() {
 		t.Helper()
@@ -168,10 +168,10 @@ func TestDroppedByOthers(t *testing.T) {
 	put()
 	require.NoError(t, other.Drop(t.Context(), "u"))
 	put()
-	require.NoError(t, other.client.Schema().ClassDeleter().WithClassName(opts.Class).Do(t.Context()))
+	require.NoError(t, deleteClass(t.Context(), other))
 	assert.Empty(t, search(t, s, "u", mcphybrid.StoreQuery{Words: "text", Vector: []float32{1, 0}, Limit: 1}))
 	put()
-	require.NoError(t, other.client.Schema().ClassDeleter().WithClassName(opts.Class).Do(t.Context()))
+	require.NoError(t, deleteClass(t.Context(), other))
 	for doing, err := range butStoring(t.Context(), s) {
 		assert.NoError(t, err, "%s what is not there", doing)
 	}
@@ -182,7 +182,7 @@ func TestDroppedByOthers(t *testing.T) {
 // them write and search.
 func TestHundredTenants(t *testing.T) {
 	const users, each, workers = 100, 20, 8
-	opts := newClass(t)
+	opts := newOptions(t)
 	s := open(t, opts)
 	work := make(chan int)
 	var wg sync.WaitGroup

@@ -3,19 +3,15 @@ package weaviatestore
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/mcphybrid/mcphybrid"
-	"github.com/weaviate/weaviate-go-client/v5/weaviate/filters"
-	"github.com/weaviate/weaviate-go-client/v5/weaviate/graphql"
-	"github.com/weaviate/weaviate/entities/models"
 )
 
 const (
@@ -25,77 +21,12 @@ const (
 	rounding = 1e-7 // of a similarity, as 1 less a float32
 )
 
-// A row is an object of an answer, as far as it was asked for.
-type row struct {
-	Tool       string `json:"tool_name"`
-	Server     string `json:"origin"`
-	Sum        string `json:"sum"`
-	Dimensions int    `json:"dimensions"`
-	Additional struct {
-		ID       string   `json:"id"`
-		Distance *float64 `json:"distance"` // 1 - the cosine, from 0 to 2
-		Score    string   `json:"score"`    // by words
-	} `json:"_additional"`
-}
-
-// get asks for the properties of a tenant's objects, and for what Weaviate adds
-// to them.
-func (s *Store) get(tenant string, properties []string, additional ...string) *graphql.GetBuilder {
-	var fields []graphql.Field
-	for _, name := range properties {
-		fields = append(fields, graphql.Field{Name: name})
-	}
-	if len(additional) > 0 {
-		fields = append(fields, graphql.Field{Name: "_additional", Fields: []graphql.Field{{Name: strings.Join(additional, " ")}}})
-	}
-	return s.client.GraphQL().Get().WithClassName(s.opts.Class).WithTenant(tenant).WithFields(fields...)
-}
-
-// ask returns the answers to several queries, by the names they have in gets.
-func (s *Store) ask(ctx context.Context, gets map[string]*graphql.GetBuilder) (map[string][]row, error) {
-	var query strings.Builder
-	query.WriteString("{")
-	for _, name := range slices.Sorted(maps.Keys(gets)) {
-		// {Get …} becomes name: Get …, and all of them are one request.
-		fmt.Fprintf(&query, "%s: %s ", name, strings.TrimSuffix(strings.TrimPrefix(gets[name].Build(), "{"), "}"))
-	}
-	query.WriteString("}")
-	r, err := s.client.GraphQL().Raw().WithQuery(query.String()).Do(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return rowsOf(r, s.opts.Class)
-}
-
-// rowsOf returns the objects of a class in an answer, by the names of what was
-// asked for.
-func rowsOf(r *models.GraphQLResponse, class string) (map[string][]row, error) {
-	for _, e := range r.Errors {
-		if e != nil {
-			return nil, refusal(e.Message)
-		}
-	}
-	data, err := json.Marshal(r.Data)
-	if err != nil {
-		return nil, err
-	}
-	var gets map[string]map[string][]row
-	if err := json.Unmarshal(data, &gets); err != nil {
-		return nil, fmt.Errorf("an answer of another shape: %w", err)
-	}
-	rows := make(map[string][]row)
-	for name, classes := range gets {
-		rows[name] = classes[class]
-	}
-	return rows, nil
-}
-
 // Sums implements [mcphybrid.VectorStore].
 func (s *Store) Sums(ctx context.Context, scope string) (map[string]string, error) {
 	sums := make(map[string]string)
 	for after := ""; ; {
-		get := s.get(TenantName(scope), []string{fieldTool, fieldSum}, "id").WithLimit(sumsPage).WithAfter(after)
-		r, err := s.ask(ctx, map[string]*graphql.GetBuilder{"all": get})
+		q := s.query(TenantName(scope), fieldTool+" "+fieldSum+" _additional {id}", sumsPage, "after: "+literal(after))
+		r, err := s.ask(ctx, map[string]*query{"all": q})
 		if s.absent(ctx, err) {
 			return sums, nil
 		}
@@ -111,12 +42,15 @@ func (s *Store) Sums(ctx context.Context, scope string) (map[string]string, erro
 		if len(page) < sumsPage {
 			return sums, nil
 		}
-		after = page[len(page)-1].Additional.ID
+		// Pages are in the order of the ids. If they don't get further, this
+		// would never end.
+		last := page[len(page)-1].Additional.ID
+		if last <= after {
+			return nil, failed(ctx, scope, "listing", errors.New("the engine's pages are not in the order of the ids"))
+		}
+		after = last
 	}
 }
-
-// ours reports whether an object was made by this package.
-func (o *row) ours() bool { return o.Additional.ID == objectID(o.Tool) }
 
 // Search implements [mcphybrid.VectorStore]. No more than 10,000 tools are
 // considered on each side.
@@ -131,11 +65,11 @@ func (s *Store) Search(ctx context.Context, scope string, q mcphybrid.StoreQuery
 	if q.Limit <= 0 || q.Servers != nil && len(q.Servers) == 0 {
 		return nil, nil
 	}
-	gets, err := s.sides(TenantName(scope), &q)
+	sides, err := s.sides(TenantName(scope), &q)
 	if err != nil {
 		return nil, fmt.Errorf("weaviatestore: scope %q: %w", scope, err)
 	}
-	found, err := s.best(ctx, gets, min(candidates, maxResults))
+	found, err := s.best(ctx, sides, min(candidates, maxResults))
 	switch {
 	case s.absent(ctx, err):
 		return nil, nil
@@ -162,60 +96,49 @@ const (
 	bySimilarity = "similar"
 )
 
-// sides returns what is asked for on each side of a search, by its name.
-func (s *Store) sides(tenant string, q *mcphybrid.StoreQuery) (map[string]*graphql.GetBuilder, error) {
-	gets := make(map[string]*graphql.GetBuilder)
-	fields := []string{fieldTool, fieldServer}
-	if words := quotable(q.Words); words != "" {
-		gets[byWords] = s.get(tenant, fields, "id", "score").
-			WithBM25(s.client.GraphQL().Bm25ArgBuilder().WithQuery(words).WithProperties(fieldText))
+// sides returns what is asked for on each side of a search, by its name. The
+// limits are left open.
+func (s *Store) sides(tenant string, q *mcphybrid.StoreQuery) (map[string]*query, error) {
+	var servers []string
+	if q.Servers != nil {
+		hashes := make([]string, len(q.Servers))
+		for i, server := range q.Servers {
+			hashes[i] = hash(server)
+		}
+		servers = []string{where(fieldServerHash, "ContainsAny", "valueText", hashes)}
+	}
+	ask := func(how, measure string) *query {
+		return s.query(tenant, fieldTool+" "+fieldServer+" _additional {id "+measure+"}", 0, append(servers, how)...)
+	}
+	sides := make(map[string]*query)
+	if words := strings.TrimSpace(q.Words); words != "" {
+		sides[byWords] = ask(fmt.Sprintf("bm25: {query: %s, properties: [%s]}", literal(words), literal(fieldText)), "score")
 	}
 	if q.Vector != nil {
 		unit, err := mcphybrid.UnitVector(q.Vector)
 		if err != nil {
 			return nil, fmt.Errorf("the query's vector: %w", err)
 		}
-		gets[bySimilarity] = s.get(tenant, fields, "id", "distance").
-			WithNearVector(s.client.GraphQL().NearVectorArgBuilder().WithVector(unit))
+		sides[bySimilarity] = ask("nearVector: {vector: "+literal(unit)+"}", "distance")
 	}
-	if q.Servers != nil {
-		hashes := make([]string, len(q.Servers))
-		for i, server := range q.Servers {
-			hashes[i] = hash(server)
-		}
-		for _, get := range gets {
-			get.WithWhere(filters.Where().WithPath([]string{fieldServerHash}).WithOperator(filters.ContainsAny).WithValueText(hashes...))
-		}
-	}
-	return gets, nil
-}
-
-// quotable returns words without what has no escape in GraphQL that the client
-// knows. It is no part of words anyway.
-func quotable(words string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, words))
+	return sides, nil
 }
 
 // best returns the n best of each side, best first and equal ones in the order
 // of their IDs.
-func (s *Store) best(ctx context.Context, gets map[string]*graphql.GetBuilder, n int) (map[string][]mcphybrid.StoreMatch, error) {
+func (s *Store) best(ctx context.Context, sides map[string]*query, n int) (map[string][]mcphybrid.StoreMatch, error) {
 	found := make(map[string][]mcphybrid.StoreMatch)
 	// Of equal ones the engine returns any. So one more is asked for, and if it
 	// equals the last then all that do.
-	for limit := min(n+1, maxResults); len(gets) > 0; limit = min(4*limit, maxResults) {
-		for _, get := range gets {
-			get.WithLimit(limit)
+	for limit := min(n+1, maxResults); len(sides) > 0; limit = min(4*limit, maxResults) {
+		for _, q := range sides {
+			q.limit = limit
 		}
-		r, err := s.ask(ctx, gets)
+		r, err := s.ask(ctx, sides)
 		if err != nil {
 			return nil, err
 		}
-		for side := range gets {
+		for side := range sides {
 			matches, err := matches(r[side], side)
 			if err != nil {
 				return nil, err
@@ -224,7 +147,7 @@ func (s *Store) best(ctx context.Context, gets map[string]*graphql.GetBuilder, n
 				found[side] = matches[:min(n, len(matches))]
 			}
 		}
-		maps.DeleteFunc(gets, func(side string, _ *graphql.GetBuilder) bool { return found[side] != nil })
+		maps.DeleteFunc(sides, func(side string, _ *query) bool { return found[side] != nil })
 	}
 	return found, nil
 }
@@ -242,14 +165,14 @@ func matches(rows []row, side string) ([]mcphybrid.StoreMatch, error) {
 		m := mcphybrid.StoreMatch{ID: o.Tool, Server: o.Server}
 		if side == bySimilarity {
 			if o.Additional.Distance == nil {
-				return nil, fmt.Errorf("no distance of tool %q", o.Tool)
+				return nil, fmt.Errorf("the answer has no distance of object %s", o.Additional.ID)
 			}
 			m.Similarity = min(1-*o.Additional.Distance, 1)
 		} else {
 			var err error
 			m.Words, err = strconv.ParseFloat(o.Additional.Score, 64)
 			if err != nil || math.IsNaN(m.Words) || math.IsInf(m.Words, 0) {
-				return nil, fmt.Errorf("the score of tool %q is no number: %q", o.Tool, o.Additional.Score)
+				return nil, fmt.Errorf("the answer has no number as the score of object %s", o.Additional.ID)
 			}
 		}
 		list = append(list, m)

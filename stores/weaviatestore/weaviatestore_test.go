@@ -2,9 +2,11 @@ package weaviatestore
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"testing"
 	"time"
 
@@ -12,28 +14,45 @@ import (
 	"github.com/mcphybrid/mcphybrid/storetest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/weaviate/weaviate/entities/models"
 )
 
-// newClass returns a class that nobody else has and that is deleted after the
-// test.
-func newClass(t testing.TB) *Options {
+// newOptions returns the server and a class that nobody else has and that is
+// deleted after the test.
+func newOptions(t testing.TB) Options {
 	t.Helper()
-	name := fmt.Sprintf("McphybridTest%d", rand.Uint64())
-	t.Cleanup(func() {
-		client, err := dial(addr(t), time.Minute)
-		require.NoError(t, err)
-		assert.NoError(t, client.Schema().ClassDeleter().WithClassName(name).Do(context.Background()))
-	})
-	return &Options{Class: name}
+	opts := Options{URL: "http://" + addr(t), Class: fmt.Sprintf("McphybridTest%d", rand.Uint64())}
+	t.Cleanup(func() { assert.NoError(t, deleteClass(context.Background(), open(t, opts))) })
+	return opts
 }
 
-// open returns a store over a client of its own.
-func open(t testing.TB, opts *Options) *Store {
+func deleteClass(ctx context.Context, s *Store) error {
+	return s.call(ctx, http.MethodDelete, "/v1/schema/"+s.opts.Class, nil, nil)
+}
+
+// open returns a store with connections of its own.
+func open(t testing.TB, opts Options) *Store {
 	t.Helper()
-	client, err := dial(addr(t), time.Minute)
+	opts.Client = &http.Client{Transport: new(http.Transport), Timeout: time.Minute}
+	t.Cleanup(opts.Client.CloseIdleConnections)
+	s, err := New(opts)
 	require.NoError(t, err)
-	return New(client, opts)
+	return s
+}
+
+// fetch returns what the server has at a path.
+func fetch[T any](t *testing.T, s *Store, path string) (out T) {
+	t.Helper()
+	require.NoError(t, s.call(t.Context(), http.MethodGet, path, nil, func(reply []byte) error { return json.Unmarshal(reply, &out) }))
+	return out
+}
+
+// tenants returns the names of a class's tenants.
+func tenants(t *testing.T, s *Store) (names []string) {
+	t.Helper()
+	for _, tenant := range fetch[[]struct{ Name string }](t, s, "/v1/schema/"+s.opts.Class+"/tenants") {
+		names = append(names, tenant.Name)
+	}
+	return names
 }
 
 func tool(id string, vector ...float32) mcphybrid.StoredTool {
@@ -52,30 +71,26 @@ func search(t *testing.T, s *Store, scope string, q mcphybrid.StoreQuery) (ids [
 
 // The server is a real one, of the version that is said to be tested.
 func TestServer(t *testing.T) {
-	client, err := dial(addr(t), time.Minute)
-	require.NoError(t, err)
-	meta, err := client.Misc().MetaGetter().Do(t.Context())
-	require.NoError(t, err)
+	s := open(t, Options{URL: "http://" + addr(t)})
+	meta := fetch[struct{ Version string }](t, s, "/v1/meta")
 	t.Logf("the server at %s says that it is Weaviate %s", addr(t), meta.Version)
 	if own == nil {
 		t.Skipf("it is the one that %s names", addrVariable)
 	}
 	assert.Equal(t, serverVersion, meta.Version)
-	_, err = net.DialTimeout("tcp", "192.0.2.1:80", time.Second)
+	_, err := net.DialTimeout("tcp", "192.0.2.1:80", time.Second)
 	assert.ErrorContains(t, err, "unreachable", "no way out of the namespace, and none in")
 }
 
 func TestStore(t *testing.T) {
-	opts := newClass(t)
+	opts := newOptions(t)
 	storetest.Run(t, storetest.Subject{
 		Open: func(t *testing.T) mcphybrid.VectorStore { return open(t, opts) },
 		Broken: func(t *testing.T) mcphybrid.VectorStore {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			require.NoError(t, l.Close())
-			client, err := dial(l.Addr().String(), time.Minute)
-			require.NoError(t, err)
-			return New(client, opts)
+			return open(t, Options{URL: "http://" + l.Addr().String(), Class: opts.Class})
 		},
 		Slow: func(t *testing.T) mcphybrid.VectorStore {
 			l := newLine(t)
@@ -84,16 +99,12 @@ func TestStore(t *testing.T) {
 			return s
 		},
 	})
-	client, err := dial(addr(t), time.Minute)
-	require.NoError(t, err)
-	tenants, err := client.Schema().TenantsGetter().WithClassName(opts.Class).Do(t.Context())
-	require.NoError(t, err)
-	assert.Empty(t, tenants, "dropped scopes leave nothing")
+	assert.Empty(t, tenants(t, open(t, opts)), "dropped scopes leave nothing")
 }
 
 // Of many equal tools the first by ID are found, though the engine returns any.
 func TestTiesBeyondTheLimit(t *testing.T) {
-	s := open(t, newClass(t))
+	s := open(t, newOptions(t))
 	tools := []mcphybrid.StoredTool{tool("zz", 1, 0)}
 	tools[0].Text = "text text"
 	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(500) {
@@ -112,42 +123,31 @@ func TestTiesBeyondTheLimit(t *testing.T) {
 
 // What is in the class is what the package comment says.
 func TestObjects(t *testing.T) {
-	opts := newClass(t)
+	opts := newOptions(t)
 	s := open(t, opts)
 	require.NoError(t, s.Upsert(t.Context(), "system", []mcphybrid.StoredTool{tool("a", 3, 4)}))
 	require.NoError(t, s.Upsert(t.Context(), "Ünï", []mcphybrid.StoredTool{{ID: "b", Sum: "1", Server: "s", Text: "bad \xff"}}))
-	tenants, err := s.client.Schema().TenantsGetter().WithClassName(opts.Class).Do(t.Context())
-	require.NoError(t, err)
-	var names []string
-	for _, tenant := range tenants {
-		names = append(names, tenant.Name)
-	}
 	hashed := "216999f2898ef2f6f5514c9966e633a6224e147925670b4a0461ac6036b37df4"
-	assert.ElementsMatch(t, []string{"system", hashed}, names)
+	assert.ElementsMatch(t, []string{"system", hashed}, tenants(t, s))
 
-	get := func(tenant, tool string) *models.Object {
-		t.Helper()
-		list, err := s.client.Data().ObjectsGetter().WithClassName(opts.Class).WithTenant(tenant).WithID(objectID(tool)).WithVector().Do(t.Context())
-		require.NoError(t, err)
-		return list[0]
+	get := func(tenant, tool string) object {
+		return fetch[object](t, s, "/v1/objects/"+opts.Class+"/"+objectID(tool)+"?include=vector&tenant="+tenant)
 	}
 	o := get("system", "a")
-	assert.InDeltaSlice(t, []float32{0.6, 0.8}, []float32(o.Vector), 1e-6)
+	assert.InDeltaSlice(t, []float32{0.6, 0.8}, o.Vector, 1e-6)
 	assert.Equal(t, map[string]any{
 		"tool_name": "a", "origin": "s", "origin_sha256": "043a718774c572bd8a25adbeb1bfcd5c0256ae11cecf9f9c3f925d0e52beaf89",
 		"text": "text of a", "sum": "sum of a", "scope": "system", "dimensions": 2.0,
 	}, o.Properties)
 	o = get(hashed, "b")
 	assert.Empty(t, o.Vector)
-	assert.Equal(t, "bad \uFFFD", o.Properties.(map[string]any)["text"])
-	assert.Equal(t, "Ünï", o.Properties.(map[string]any)["scope"])
+	assert.Equal(t, "bad \uFFFD", o.Properties["text"])
+	assert.Equal(t, "Ünï", o.Properties["scope"])
 
 	// Objects of others in a tenant are passed over.
-	foreign := &models.Object{Class: opts.Class, Tenant: "system", ID: "00000000-0000-4000-8000-000000000001", Vector: []float32{0.6, 0.8},
+	foreign := &object{Class: opts.Class, Tenant: "system", ID: "00000000-0000-4000-8000-000000000001", Vector: []float32{0.6, 0.8},
 		Properties: map[string]any{"tool_name": "a", "text": "text of a", "sum": "foreign"}}
-	answers, err := s.client.Batch().ObjectsBatcher().WithObjects(foreign).Do(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, refused(&answers[0]))
+	require.NoError(t, s.send(t.Context(), []*object{foreign}))
 	assert.Equal(t, []string{"a"}, search(t, s, "system", mcphybrid.StoreQuery{Words: "text", Vector: []float32{3, 4}, Limit: 5, Alpha: 0.5}))
 	sums, err := s.Sums(t.Context(), "system")
 	require.NoError(t, err)
@@ -157,7 +157,7 @@ func TestObjects(t *testing.T) {
 // After any history of changes, the store answers as one in memory would, if
 // ever so many tools are equal.
 func TestHistories(t *testing.T) {
-	opts := newClass(t)
+	opts := newOptions(t)
 	for seed := range uint64(6) {
 		scope := fmt.Sprint("u", seed)
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -209,13 +209,10 @@ func TestHistories(t *testing.T) {
 // Why the store does not ask for Weaviate's own fusion: relativeScoreFusion
 // makes 0 of the last of each side, however alike it is, and tells no cosine.
 func TestRelativeScores(t *testing.T) {
-	s := open(t, newClass(t))
+	s := open(t, newOptions(t))
 	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("best", 1, 0), tool("good", 1, 0.1)}))
-	get := s.get("u", []string{fieldTool}, "id", "score").WithHybrid(s.client.GraphQL().HybridArgumentBuilder().
-		WithQuery("nothing like it").WithVector([]float32{1, 0}).WithAlpha(0.6).WithFusionType("relativeScoreFusion"))
-	r, err := s.client.GraphQL().Raw().WithQuery(get.Build()).Do(t.Context())
-	require.NoError(t, err)
-	rows, err := rowsOf(&models.GraphQLResponse{Data: map[string]models.JSONObject{"x": r.Data["Get"]}}, s.opts.Class)
+	rows, err := s.ask(t.Context(), map[string]*query{"x": s.query("u", "tool_name _additional {id score}", 10,
+		`hybrid: {query: "nothing like it", vector: [1, 0], alpha: 0.6, fusionType: relativeScoreFusion}`)})
 	require.NoError(t, err)
 	native, err := matches(rows["x"], byWords) // a score
 	require.NoError(t, err)
@@ -231,7 +228,7 @@ func TestRelativeScores(t *testing.T) {
 
 // Requests stay small, answers may be large and come in pages.
 func TestBatches(t *testing.T) {
-	s := open(t, newClass(t))
+	s := open(t, newOptions(t))
 	var tools []mcphybrid.StoredTool
 	for i := range 2500 {
 		u := tool(fmt.Sprintf("t%04d", i), 1, float32(i))
@@ -253,7 +250,7 @@ func TestBatches(t *testing.T) {
 // The vectors of a scope keep their length until it is dropped, also when no
 // tool is left to tell it.
 func TestDimensionsStay(t *testing.T) {
-	opts := newClass(t)
+	opts := newOptions(t)
 	s := open(t, opts)
 	bare := mcphybrid.StoredTool{ID: "bare", Sum: "1", Server: "s"}
 	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{bare, tool("a", 1, 0)}))
@@ -272,7 +269,7 @@ func TestDimensionsStay(t *testing.T) {
 // A similarity that is the least itself counts, though the engine tells 1 less
 // it, as a float32.
 func TestLeastItself(t *testing.T) {
-	s := open(t, newClass(t))
+	s := open(t, newOptions(t))
 	for i, sides := range [][3]float32{{3, 4, 5}, {7, 24, 25}, {5, 12, 13}, {8, 15, 17}, {9, 40, 41}, {11, 60, 61}, {13, 84, 85}, {1, 0, 1}} {
 		scope, least := fmt.Sprint("u", i), float64(sides[0])/float64(sides[2])
 		require.NoError(t, s.Upsert(t.Context(), scope, []mcphybrid.StoredTool{tool("a", sides[0], sides[1])}))
