@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"cmp"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/search"
 	"math"
 	"slices"
 )
@@ -44,12 +45,6 @@ type BM25Index struct {
 type bm25Posting struct {
 	doc int32 // 0 <= doc < len(norm)
 	tf  int32 // occurrences of the term in doc, >= 1
-}
-
-// A Match is one document found by [BM25Index.Search].
-type Match struct {
-	Doc   int     // the document's number, from 0
-	Score float64 // above 0, without an upper bound, comparable within one Search
 }
 
 // NewBM25Index returns an index of docs. If opts is nil, [DefaultK1] and
@@ -107,20 +102,23 @@ func (x *BM25Index) score(p bm25Posting, df int) float64 {
 
 // Explain tells what the score of a document consists of, term by term in the
 // order of the query. Its Field is always "text".
-func (x *BM25Index) Explain(query string, doc int) Explanation {
-	var e Explanation
+func (x *BM25Index) Explain(query string, doc int) search.Explanation {
+	var e search.Explanation
 	for _, term := range tokenize(query) {
 		ps := x.postings[term]
 		for _, p := range ps {
 			if int(p.doc) == doc {
-				e.add(ScorePart{Field: "text", Query: term, Term: term, Score: x.score(p, len(ps))})
+				score := x.score(p, len(ps))
+				e.Parts = append(e.Parts, search.ScorePart{Field: "text", Query: term, Term: term, Score: score})
+				e.Score += score
 			}
 		}
 	}
 	return e
 }
 
-func (x *BM25Index) hasTerms(query string) bool { return len(tokenize(query)) > 0 }
+// HasTerms reports whether there is anything in query to search for.
+func (x *BM25Index) HasTerms(query string) bool { return len(tokenize(query)) > 0 }
 
 // Len returns the number of documents.
 func (x *BM25Index) Len() int { return len(x.norm) }
@@ -137,7 +135,7 @@ func (x *BM25Index) Len() int { return len(x.norm) }
 //	idf = ln((N - df + 0.5)/(df + 0.5) + 1)
 //
 // The cost is proportional to the postings of the query's terms.
-func (x *BM25Index) Search(query string, n int, keep func(doc int) bool) []Match {
+func (x *BM25Index) Search(query string, n int, keep func(doc int) bool) []search.Match {
 	if n <= 0 {
 		return nil
 	}
@@ -148,12 +146,12 @@ func (x *BM25Index) Search(query string, n int, keep func(doc int) bool) []Match
 			scores[p.doc] += x.score(p, len(ps))
 		}
 	}
-	var matches []Match
+	var matches []search.Match
 	for doc, score := range scores {
 		if score > 0 && (keep == nil || keep(doc)) {
-			matches = append(matches, Match{doc, score})
+			matches = append(matches, search.Match{Doc: doc, Score: score})
 		}
 	}
-	slices.SortStableFunc(matches, func(a, b Match) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortStableFunc(matches, func(a, b search.Match) int { return cmp.Compare(b.Score, a.Score) })
 	return matches[:min(n, len(matches))]
 }

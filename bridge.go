@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // A Tool is something that the model can call. Its dynamic type must be
@@ -62,7 +63,7 @@ type definition struct {
 	needs       []string          // own names of tools of the same server, by raw; see NeedsKey
 	badNeeds    error             // why they can't be told, or nil
 	always      bool              // the server wants it inline; see AlwaysLoadKey
-	document    Document          // what it is found by
+	document    search.Document   // what it is found by
 	sum         [sha256.Size]byte // of raw
 	canonical   func() string     // CanonicalHash of raw, computed once
 
@@ -180,7 +181,7 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 		d.annotations = mcp.ToolAnnotation{} // not a half-read one, whose hints would say false
 	}
 	d.needs, d.badNeeds = parseNeeds(in.Meta)
-	d.document = Document{Server: d.server, Name: d.name, Title: d.title, Description: d.description, InputSchema: d.input}
+	d.document = search.Document{Server: d.server, Name: d.name, Title: d.title, Description: d.description, InputSchema: d.input}
 	d.always, d.document.Hints = parseServerHints(in.Meta)
 	return d, nil
 }

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/search"
 	"iter"
 	"strings"
 	"sync"
@@ -31,12 +32,12 @@ type catalog struct {
 // A retriever ranks documents, which it knows by their number, against
 // queries: see [BM25Index.Search].
 type retriever interface {
-	Search(query string, n int, keep func(doc int) bool) []Match
-	Explain(query string, doc int) Explanation
+	Search(query string, n int, keep func(doc int) bool) []search.Match
+	Explain(query string, doc int) search.Explanation
 	Len() int
 
-	// hasTerms reports whether there is anything in query to search for.
-	hasTerms(query string) bool
+	// HasTerms reports whether there is anything in query to search for.
+	HasTerms(query string) bool
 }
 
 // A goneTool is what is known of a tool that has left the catalog.
@@ -190,14 +191,14 @@ func newRetriever(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *
 		}
 		return NewBM25Index(texts, opts.BM25)
 	}
-	docs := make([]*Document, len(tools))
+	docs := make([]*search.Document, len(tools))
 	for i, t := range tools {
 		docs[i] = hints(t).documentOf(t)
 	}
-	if x, ok := prev.(*Index); ok {
+	if x, ok := prev.(*search.Index); ok {
 		return x.With(docs)
 	}
-	return newGrowth(opts.Ranker, m.lexicon(), opts.SearchThreshold).index(docs)
+	return m.ranking().New(docs)
 }
 
 // add gives d its name: that under its server's prefix, or one of its own if

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 type searchPage struct {
@@ -19,7 +20,7 @@ type searchPage struct {
 }
 
 // Width returns how much of 100 a part is of the largest one of all.
-func (p *searchPage) Width(part ScorePart) float64 {
+func (p *searchPage) Width(part search.ScorePart) float64 {
 	return max(0, min(100, 100*part.Score/p.most))
 }
 
@@ -27,8 +28,8 @@ type hitRow struct {
 	toolRow
 	Score, Words, Similarity float64
 	NeededBy                 string
-	Parts                    []ScorePart // what words gave, the text fit to be shown
-	More                     int         // parts that are left out
+	Parts                    []search.ScorePart // what words gave, the text fit to be shown
+	More                     int                // parts that are left out
 }
 
 // search searches as the model of the session would, of which nothing is told.

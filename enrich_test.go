@@ -13,6 +13,7 @@ import (
 	"time"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -274,10 +275,11 @@ func TestSpecE4RefreshHints(t *testing.T) {
 		f()
 		mu.Unlock()
 	}
-	documents := func() map[string]*Document {
-		docs := make(map[string]*Document)
-		for i, d := range m.cur.Load().index.(*Index).docs {
-			docs[m.cur.Load().documents()[i].name] = d
+	documents := func() map[string]*search.Document {
+		docs := make(map[string]*search.Document)
+		x := m.cur.Load().index.(*search.Index)
+		for i, t := range m.cur.Load().documents() {
+			docs[t.name] = x.Document(i)
 		}
 		return docs
 	}

@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -128,34 +127,9 @@ func TestSummaryOfServers(t *testing.T) {
 	}
 }
 
-func TestSubject(t *testing.T) {
-	of := func(server string, names ...string) string {
-		s := subject{server: server}
-		for _, n := range names {
-			s.add(n)
-		}
-		return s.String()
-	}
-	assert.Equal(t, "issue, comment, pull", of("github", "create_issue", "listIssues", "github-add-comment", "issue_comments", "pull_request", "push"))
-	assert.Equal(t, "", of("x", "get_data", "Ünï", "a_b_c", ""))
-	assert.Equal(t, []string{"create", "pull", "request"}, wordsOf("createPullRequest"))
-	assert.Equal(t, []string{"get", "http", "log", "x"}, wordsOf("get-HTTPLog2_x"))
-	assert.Equal(t, []string{"ab", "cd"}, wordsOf("ab日本CD"))
-	for i := range 3 {
-		assert.Equal(t, "alpha, beta, gamma", of("s", "alpha", "beta", "gamma", "delta"), fmt.Sprint(i))
-	}
-}
-
-func FuzzSubjectAndExample(f *testing.F) {
-	f.Add("createPullRequest", `{"properties":{"a":{"type":"string"},"b":{}},"required":["a"]}`)
-	f.Fuzz(func(t *testing.T, name, schema string) {
-		s := subject{server: name[:len(name)/2]}
-		s.add(name)
-		for _, r := range s.String() {
-			if r != ',' && r != ' ' && (r < 'a' || r > 'z') {
-				t.Errorf("%q has %q", s.String(), r)
-			}
-		}
+func FuzzExample(f *testing.F) {
+	f.Add(`{"properties":{"a":{"type":"string"},"b":{}},"required":["a"]}`)
+	f.Fuzz(func(t *testing.T, schema string) {
 		e, ok := exampleOf(&BridgeTool{def: &definition{input: json.RawMessage(schema)}})
 		if strings.ContainsAny(e.wrong+e.right, "\n\r") || ok == (e.right == "") {
 			t.Errorf("%q %q", e.wrong, e.right)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // Hints are what a host knows of a tool beyond its definition. They are plain
@@ -171,7 +172,7 @@ func (h Hints) words() string {
 // them, instead of its definition's. It is never changed; nil stands for none.
 type toolHints struct {
 	Hints
-	document Document
+	document search.Document
 }
 
 func newToolHints(d *definition, h Hints) *toolHints {
@@ -181,7 +182,7 @@ func newToolHints(d *definition, h Hints) *toolHints {
 }
 
 // documentOf returns what t, the tool of h, is indexed by.
-func (h *toolHints) documentOf(t *BridgeTool) *Document {
+func (h *toolHints) documentOf(t *BridgeTool) *search.Document {
 	if h == nil {
 		return &t.def.document
 	}

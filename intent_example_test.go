@@ -8,15 +8,16 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // What a message is about, by a table of the host's own, and the tools for it: the
 // keywords of an intent are a query.
 func ExampleDetectIntents() {
-	table := append(mcphybrid.DefaultIntents(), mcphybrid.IntentWords{
+	table := append(search.DefaultIntents(), search.IntentWords{
 		Intent: "book_room", Keywords: []string{"meeting room", "Besprechungsraum", "会議室"},
 	})
-	intents := mcphybrid.DetectIntents("Is a meeting room free? Then send a message to the team.", table)
+	intents := search.DetectIntents("Is a meeting room free? Then send a message to the team.", table)
 	for _, i := range intents {
 		fmt.Printf("%s %.2f %q\n", i.Name, i.Confidence, i.Keywords)
 	}

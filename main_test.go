@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -154,7 +155,7 @@ func checkCatalog(c *catalog) error {
 		}
 	}
 	for i, t := range c.documents() {
-		if x, ok := c.index.(*Index); ok && x.docs[i] != c.known.of(t).documentOf(t) {
+		if x, ok := c.index.(*search.Index); ok && x.Document(i) != c.known.of(t).documentOf(t) {
 			return fmt.Errorf("document %d is not that of %s", i, t.name)
 		}
 	}
@@ -174,8 +175,8 @@ func checkCatalog(c *catalog) error {
 		return fmt.Errorf("the index has %d documents for %d tools", c.index.Len(), len(c.indexed))
 	}
 	switch x := c.index.(type) {
-	case *Index:
-		return checkIndex(x)
+	case *search.Index:
+		return x.Check()
 	case *BM25Index:
 		var texts []string
 		for _, t := range c.documents() {

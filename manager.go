@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/search"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,9 +26,9 @@ type session = Session
 type Manager struct {
 	*session
 
-	opts    Options // fixed at creation
-	handler Handler // makes calls of tools, in the middleware of opts
-	lexicon func() *compiledLexicon
+	opts    Options              // fixed at creation
+	handler Handler              // makes calls of tools, in the middleware of opts
+	ranking func() *search.Index // without documents; made when it is first needed
 	trust   *trust
 	uses    *usageRecord // nil without [Options.Usage]
 
@@ -81,10 +82,10 @@ func NewManager(opts *Options) *Manager {
 		o = *opts
 	}
 	o.setDefaults()
-	m := &Manager{opts: o, handler: wrapped(o.Middleware), policy: new(atomic.Pointer[policy]), lexicon: compileDefault}
-	if o.Lexicon != nil {
-		m.lexicon = sync.OnceValue(func() *compiledLexicon { return compile(o.Lexicon) })
-	}
+	m := &Manager{opts: o, handler: wrapped(o.Middleware), policy: new(atomic.Pointer[policy])}
+	m.ranking = sync.OnceValue(func() *search.Index {
+		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(o.Ranker), Lexicon: o.Lexicon, Threshold: o.SearchThreshold})
+	})
 	for _, name := range metaNames {
 		if matchAny(o.Access.Deny, name) {
 			m.metaAccess.Deny = append(m.metaAccess.Deny, name)

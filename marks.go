@@ -155,7 +155,7 @@ func (p *phrase) match(tokens []token) int {
 }
 
 // tokens returns the words of text.
-func (b *phraseBook) tokens(text string) (tokens []token) {
+func (b *phraseBook) tokens(line string) (tokens []token) {
 	var word []byte
 	start, end := 0, 0
 	flush := func() {
@@ -165,42 +165,42 @@ func (b *phraseBook) tokens(text string) (tokens []token) {
 		word = norm.NFKC.Bytes(word)
 		n := b.numbers[string(word)]
 		for signs := 1; signs <= 2 && signs <= start; signs++ { // "<important", "</important"
-			if m := b.numbers[text[start-signs:start]+string(word)]; m != 0 {
+			if m := b.numbers[line[start-signs:start]+string(word)]; m != 0 {
 				n = m
 			}
 		}
 		tokens = append(tokens, token{n, start, end})
 		word = word[:0]
 	}
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRuneInString(text[i:])
-		k := separator
+	for i := 0; i < len(line); {
+		r, n := utf8.DecodeRuneInString(line[i:])
+		k := text.Separator
 		if r < utf8.RuneSelf {
-			k = asciiKinds[r]
+			k = text.ASCIIKinds[r]
 		} else if r != utf8.RuneError {
-			k = kindOf(r)
+			k = text.KindOf(r)
 		}
 		switch {
 		case r == '\'' || r == '’' || r >= utf8.RuneSelf && isHidden(r): // "don't", and what divides a word in secret
-		case k == dense:
+		case k == text.Dense:
 			flush()
 			t := token{0, i, i + n}
 			for to := i + 4*n; to >= i+n && t.number == 0; to -= n { // the longest that is known
-				if to <= len(text) && b.numbers[text[i:to]] != 0 {
-					t = token{b.numbers[text[i:to]], i, to}
+				if to <= len(line) && b.numbers[line[i:to]] != 0 {
+					t = token{b.numbers[line[i:to]], i, to}
 				}
 			}
 			tokens = append(tokens, t)
 			n = t.end - i
-		case k != separator:
+		case k != text.Separator:
 			if len(word) == 0 {
 				start = i
 			}
 			word, end = utf8.AppendRune(word, unicode.ToLower(r)), i+n
 		default:
 			flush()
-			next, _ := utf8.DecodeRuneInString(text[i+n:])
-			if strings.ContainsRune("。！？；", r) || strings.ContainsRune(".!?;", r) && (i+n == len(text) || unicode.IsSpace(next)) {
+			next, _ := utf8.DecodeRuneInString(line[i+n:])
+			if strings.ContainsRune("。！？；", r) || strings.ContainsRune(".!?;", r) && (i+n == len(line) || unicode.IsSpace(next)) {
 				tokens = append(tokens, token{sentenceEnd, i, i + n})
 			}
 		}

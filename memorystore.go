@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/search"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -32,13 +33,13 @@ type vectorRows struct {
 	tools   []storedRow
 	states  []rowState // by row
 
-	words func() *Index // over the texts of all rows, made when it is asked for
+	words func() *search.Index // over the texts of all rows, made when it is asked for
 }
 
 // A storedRow is a tool but for its vector.
 type storedRow struct {
 	id, sum, server string
-	text            *Document
+	text            *search.Document
 }
 
 type rowState uint8
@@ -64,12 +65,12 @@ func (s *MemoryStore) scope(name string, make_ bool) *memoryScope {
 
 // newRows returns r, of which the words have yet to be read.
 func newRows(r *vectorRows) *vectorRows {
-	r.words = sync.OnceValue(func() *Index {
-		docs := make([]*Document, len(r.tools))
+	r.words = sync.OnceValue(func() *search.Index {
+		docs := make([]*search.Document, len(r.tools))
 		for i := range r.tools {
 			docs[i] = r.tools[i].text
 		}
-		return NewIndex(docs, &IndexOptions{Ranker: RankerLexical})
+		return search.NewIndex(docs, &search.Options{Ranker: search.RankerLexical})
 	})
 	return r
 }
@@ -115,7 +116,7 @@ func (s *MemoryStore) Upsert(ctx context.Context, scope string, tools []StoredTo
 
 // add appends a tool with its vector, of length 1 or nil.
 func (r *vectorRows) add(t StoredTool, unit []float32) {
-	r.tools = append(r.tools, storedRow{t.ID, t.Sum, t.Server, &Document{Server: t.Server, Name: t.ID, Description: t.Text}})
+	r.tools = append(r.tools, storedRow{t.ID, t.Sum, t.Server, &search.Document{Server: t.Server, Name: t.ID, Description: t.Text}})
 	if unit == nil {
 		r.states = append(r.states, rowPlain)
 		r.vectors = append(r.vectors, make([]float32, r.dims)...)
@@ -128,7 +129,7 @@ func (r *vectorRows) add(t StoredTool, unit []float32) {
 // publish makes r what searches see. When more rows are gone than there, the
 // others are copied to new lists.
 func (sc *memoryScope) publish(r *vectorRows) {
-	if len(r.tools) > 2*len(sc.at)+minDead {
+	if len(r.tools) > 2*len(sc.at)+minGone {
 		c := &vectorRows{dims: r.dims}
 		for i := range r.tools {
 			if r.states[i] != rowGone {
@@ -247,7 +248,7 @@ func (r *vectorRows) ranked(query string, n int, passes func(row int) bool) []St
 	n = min(n, len(r.tools))
 	// The index has equal ones in the order of the rows. So one more is asked
 	// for, and if it equals the last then all that do.
-	var hits []Match
+	var hits []search.Match
 	for limit := n + 1; ; limit *= 4 {
 		hits = r.words().Search(query, limit, passes)
 		if len(hits) < limit || hits[limit-1].Score < hits[n-1].Score {
@@ -318,3 +319,6 @@ func dot(a, b []float32) float32 {
 	}
 	return s0 + s1 + (s2 + s3) + (s4 + s5 + (s6 + s7))
 }
+
+// minGone is how many removed records don't matter.
+const minGone = 256

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"bytes"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"iter"
 	"math/bits"
 	"slices"
@@ -77,27 +78,27 @@ func (f *foldedName) from(word int) []byte { return f.text[f.words[word]:f.words
 func (f *foldedName) fold(name string) {
 	name = name[:min(len(name), maxNearBytes)]
 	size, count, tool, own := 0, 0, 0, 0
-	last := separator
+	last := text.Separator
 	for i := range len(name) {
-		c, now := name[i], lower
+		c, now := name[i], text.Lower
 		if c < utf8.RuneSelf {
-			now = asciiKinds[c]
+			now = text.ASCIIKinds[c]
 		}
-		if now == separator {
-			if last == separator && c == '_' || c == '.' || c == '/' || c == ':' {
+		if now == text.Separator {
+			if last == text.Separator && c == '_' || c == '.' || c == '/' || c == ':' {
 				own = count
 			}
-			last = separator
+			last = text.Separator
 			continue
 		}
-		if last == separator || now == upper && (last != upper || i+1 < len(name) && isLower(name[i+1])) {
+		if last == text.Separator || now == text.Upper && (last != text.Upper || i+1 < len(name) && text.IsLower(name[i+1])) {
 			if count < maxNearWords {
 				f.words[count] = uint8(size)
 				count++
 			}
 			tool = min(own, count-1)
 		}
-		if now == upper {
+		if now == text.Upper {
 			c += 'a' - 'A'
 		}
 		f.text[size] = c
@@ -214,7 +215,7 @@ func distance(a, b []byte, limit int) int {
 	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
 		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
-	inA, inB := letters(a), letters(b)
+	inA, inB := text.Letters(a), text.Letters(b)
 	if max(bits.OnesCount32(inA&^inB), bits.OnesCount32(inB&^inA)) > limit {
 		return limit + 1
 	}

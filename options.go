@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"cmp"
 	"fmt"
+	"github.com/mcphybrid/mcphybrid/search"
 	"log/slog"
 	"math"
 	"slices"
@@ -94,7 +95,7 @@ const (
 	RankerDefault Ranker = "default"
 
 	// RankerLexical is BM25F over all that is known of a tool, its parameters
-	// included, in one pass: see [Index].
+	// included, in one pass: see [search.Index].
 	RankerLexical Ranker = "lexical"
 
 	// RankerClassic is BM25 over the server's name, the tool's own name and
@@ -162,13 +163,13 @@ type Options struct {
 	Ranker Ranker
 
 	// Lexicon is what [RankerDefault] and [RankerLexical] know of words. If
-	// nil, [DefaultLexicon].
-	Lexicon *Lexicon
+	// nil, [search.DefaultLexicon].
+	Lexicon *search.Lexicon
 
 	// SearchThreshold is what a tool must score in a search, for any ranker
-	// but [RankerClassic]: see [IndexOptions].
+	// but [RankerClassic]: see [search.Options].
 	//
-	// If zero, defaults to [DefaultThreshold]. If negative, there is none.
+	// If zero, defaults to [search.DefaultThreshold]. If negative, there is none.
 	SearchThreshold float64
 
 	// BM25 are the parameters of [RankerClassic]. If nil, the defaults.
@@ -356,7 +357,6 @@ func (o *Options) setDefaults() {
 	if math.IsNaN(o.SearchThreshold) || math.IsInf(o.SearchThreshold, 0) {
 		panic(fmt.Sprintf("mcphybrid: Options.SearchThreshold is %v", o.SearchThreshold))
 	}
-	o.SearchThreshold = max(cmp.Or(o.SearchThreshold, DefaultThreshold), 0)
 	limit := func(n *int, standard int) {
 		if *n = cmp.Or(*n, standard); *n < 0 {
 			*n = math.MaxInt

@@ -6,6 +6,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // Rules say by intent which tools a session has; what is left can be pruned to
@@ -28,8 +29,8 @@ func ExampleRule() {
 		}
 	}
 
-	words := []mcphybrid.IntentWords{{Intent: "plan", Keywords: []string{"task", "backlog"}}}
-	intents := mcphybrid.DetectIntents("create a new task for the backend", words)
+	words := []search.IntentWords{{Intent: "plan", Keywords: []string{"task", "backlog"}}}
+	intents := search.DetectIntents("create a new task for the backend", words)
 	sess := mgr.NewSession(nil)
 	sess.SetIntent(intents[0].Name)
 	for _, p := range sess.Placements() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -271,7 +272,7 @@ func TestSpecE1Speed(t *testing.T) {
 	again := time.Since(begun) / views
 	t.Logf("selecting for a new intent: %v; when nothing changed: %v", least, again)
 	slower := time.Duration(1)
-	if testsRace() {
+	if mcptest.Race() {
 		slower = 10
 	}
 	assert.Less(t, least, slower*5*time.Millisecond)

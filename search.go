@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // maxQueryBytes bounds a query; a model writes a few words.
@@ -166,7 +167,7 @@ func hitsOf(named []*BridgeTool, found []Hit, n int) []Hit {
 // Explain tells how the deferred tool of that registered name scores for query,
 // whether it would be found or not. It is empty for any other tool, and does
 // not know of names that come first and of limits.
-func (s *Session) Explain(query, name string) Explanation {
+func (s *Session) Explain(query, name string) search.Explanation {
 	v := s.view()
 	may := func(_ *BridgeTool, st standing) bool { return st.searchable() }
 	for _, p := range v.parts(may) {
@@ -176,7 +177,7 @@ func (s *Session) Explain(query, name string) Explanation {
 			}
 		}
 	}
-	return Explanation{}
+	return search.Explanation{}
 }
 
 // named returns the tools of these names, registered or their own, that keep lets
@@ -227,12 +228,9 @@ const selectPrefix = "select:"
 // isIdentifier reports whether no ordinary text has the word w.
 func isIdentifier(w string) bool {
 	for i := 1; i < len(w)-1; i++ {
-		if strings.IndexByte("_-./:", w[i]) >= 0 || isLower(w[i-1]) && isUpper(w[i]) {
+		if strings.IndexByte("_-./:", w[i]) >= 0 || text.IsLower(w[i-1]) && text.IsUpper(w[i]) {
 			return true
 		}
 	}
 	return false
 }
-
-func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
-func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }

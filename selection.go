@@ -216,9 +216,9 @@ func (s *selection) empty() bool {
 	return !slices.ContainsFunc(s.catalogs, func(c *catalog) bool { return len(c.tools) > 0 })
 }
 
-// hasTerms reports whether there is anything in query to search for.
+// HasTerms reports whether there is anything in query to search for.
 func (s *selection) hasTerms(query string) bool {
-	return slices.ContainsFunc(s.catalogs, func(c *catalog) bool { return c.index.hasTerms(query) })
+	return slices.ContainsFunc(s.catalogs, func(c *catalog) bool { return c.index.HasTerms(query) })
 }
 
 // needs returns what t was said to need.

@@ -178,7 +178,7 @@ func (v view) activeSet() map[*BridgeTool]bool {
 
 // SetIntent says what the conversation is about: of [Options.Rules], those for
 // that intent are in force from now on, in this session. A host that does not
-// know it may ask [DetectIntents]. "" is no intent. What the model was shown
+// know it may ask [search.DetectIntents]. "" is no intent. What the model was shown
 // before stays, until [Session.Compact]; what it may call changes at once.
 func (s *Session) SetIntent(intent string) {
 	s.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // A Disclosure says how a session's model comes to the tools that are not
@@ -314,21 +315,21 @@ func (v view) fitLines(fresh, list []shown, counted shownKind) []shown {
 // registration order, and what they are about. Those in known are left out.
 func (v view) searchOffer(known map[string]bool) *told {
 	counts := make(map[string]int)
-	var about []*subject
+	var about []*search.Subject
 	for t, st := range v.each() {
 		name := t.def.server
 		if !st.searchable() || known[name] {
 			continue
 		}
 		if counts[name]++; counts[name] == 1 {
-			about = append(about, &subject{server: name})
+			about = append(about, &search.Subject{Server: name})
 		}
-		i := slices.IndexFunc(about, func(s *subject) bool { return s.server == name })
-		about[i].add(t.def.name)
+		i := slices.IndexFunc(about, func(s *search.Subject) bool { return s.Server == name })
+		about[i].Add(t.def.name)
 	}
 	o := make(searchOffer, len(about))
 	for i, s := range about {
-		o[i] = serverOffer{s.server, counts[s.server], s.String()}
+		o[i] = serverOffer{s.Server, counts[s.Server], s.String()}
 	}
 	return &told{servers: o}
 }

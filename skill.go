@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // A Skill is a text of instructions for one kind of task. What there is for
@@ -226,11 +227,11 @@ func newSkillIndex(list []*skill, opts *Options) retriever {
 		}
 		return NewBM25Index(texts, opts.BM25)
 	}
-	docs := make([]*Document, len(list))
+	docs := make([]*search.Document, len(list))
 	for i, sk := range list {
-		docs[i] = &Document{Name: sk.Name, Description: sk.Description}
+		docs[i] = &search.Document{Name: sk.Name, Description: sk.Description}
 	}
-	return NewIndex(docs, &IndexOptions{Ranker: opts.Ranker, Lexicon: opts.Lexicon, Threshold: &opts.SearchThreshold})
+	return search.NewIndex(docs, &search.Options{Ranker: search.Ranker(opts.Ranker), Lexicon: opts.Lexicon, Threshold: opts.SearchThreshold})
 }
 
 // skillProblems returns what is wrong with the skills: those that were left

@@ -38,7 +38,7 @@ func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
 		answer.Skills = append(answer.Skills, foundSkill{sk.Name, text.Line(sk.Description, s.m.opts.MaxDescription)})
 	}
 	answer.Count = len(answer.Skills)
-	answer.Message = textFoundSkills(answer.Count, v.skills.index().hasTerms(query))
+	answer.Message = textFoundSkills(answer.Count, v.skills.index().HasTerms(query))
 	text := text.JSON(answer)
 	s.countAnswer(text)
 	return mcp.NewToolResultText(text)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -208,7 +209,7 @@ type meeting struct {
 	there  chan struct{}
 }
 
-func (x meeting) Search(query string, n int, keep func(int) bool) []Match {
+func (x meeting) Search(query string, n int, keep func(int) bool) []search.Match {
 	x.arrive()
 	<-x.there
 	return x.retriever.Search(query, n, keep)

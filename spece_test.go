@@ -3,9 +3,11 @@ package mcphybrid
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -47,7 +49,7 @@ func TestSpecE2ScoresAndLookups(t *testing.T) {
 	assert.Len(t, m.Search("run a build", 1), 1)
 	assert.Equal(t, hitNames(hits), hitNames(m.Search("run_build", 5)), "the name of an intent")
 	assert.Equal(t, []string{"mcp_b__post"}, hitNames(m.Search("send_message", 1)))
-	assert.Equal(t, []string{"mcp_b__post"}, hitNames(m.Search(DetectIntents("please send a message to Anna", nil)[0].Name, 1)))
+	assert.Equal(t, []string{"mcp_b__post"}, hitNames(m.Search(search.DetectIntents("please send a message to Anna", nil)[0].Name, 1)))
 
 	assert.Equal(t, []string{"mcp_b__post", "mcp_b__build_log"}, hitNames(m.Search("select:post,nope,mcp_b__build_log", 5)), "in the order of the names")
 	assert.Empty(t, m.Search("select:mcp_a__tasks_list", 5), "what is inline needs no search")
@@ -110,4 +112,22 @@ func TestSpecE6RegisteringWhileSessionsSelect(t *testing.T) {
 	assert.Equal(t, slices.Repeat([]int{5 * rounds}, len(selections)), selections)
 	assert.Len(t, m.cur.Load().tools, 50)
 	assert.Equal(t, 25, m.Stats().Tools, "the odd ones")
+}
+
+// A host that has an intent searches for its tools by what the message said.
+func TestSpecE2SearchByIntentAndByNames(t *testing.T) {
+	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{
+		serving("github", echoTool("create_pull_request", "Opens a pull request"), echoTool("list_branches", "Lists branches of a repository")),
+		serving("slack", echoTool("post_message", "Sends a message to a channel"), echoTool("list_users", "Lists people")),
+	}})
+	s := m.NewSession(nil)
+	intents := search.DetectIntents("Could you, when you have a minute, open a pull request on GitHub, and then send a message about it to Anna?", nil)
+	require.Len(t, intents, 2)
+	assert.Equal(t, "version_control", intents[0].Name)
+	assert.Equal(t, "mcp_github__create_pull_request", s.Search(strings.Join(intents[0].Keywords, " "), 1)[0].Tool.Name())
+	assert.Equal(t, "send_message", intents[1].Name)
+	assert.Equal(t, "mcp_slack__post_message", s.Search(strings.Join(intents[1].Keywords, " "), 1)[0].Tool.Name())
+
+	assert.Equal(t, []string{"mcp_slack__list_users", "mcp_github__list_branches"}, hitNames(s.Search("select:list_users,mcp_github__list_branches", 5)))
+	assert.Empty(t, s.Search("select:no_such_tool", 5))
 }

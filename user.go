@@ -115,7 +115,7 @@ func (m *Manager) NewUser(id string, opts *UserOptions) (*Manager, error) {
 		return nil, fmt.Errorf("mcphybrid: user %q: %w", id, err)
 	}
 	u := &Manager{
-		opts: m.opts, handler: m.handler, lexicon: m.lexicon, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills,
+		opts: m.opts, handler: m.handler, ranking: m.ranking, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills,
 		user: user{system: m, id: id, access: o.Access.clone(), most: make(map[*Manager]int)},
 	}
 	results := u.limitResults(m, o.SystemResults, DefaultSystemResults) + u.limitResults(u, o.UserResults, DefaultUserResults)

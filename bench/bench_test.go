@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -58,7 +58,7 @@ type spy struct {
 	asked func()
 }
 
-func (e *spy) search(dst []mcphybrid.Match, query string, k int) ([]mcphybrid.Match, error) {
+func (e *spy) search(dst []search.Match, query string, k int) ([]search.Match, error) {
 	e.asked()
 	return e.scan.search(dst, query, k)
 }

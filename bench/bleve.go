@@ -8,7 +8,7 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	"github.com/blevesearch/bleve/v2/mapping"
 	"github.com/blevesearch/bleve/v2/search/query"
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // bleveEngine is bleve in memory, in its fastest mode. What was tried beside
@@ -84,7 +84,7 @@ func (e *bleveEngine) change(number int, t *tool) func() error {
 	}
 }
 
-func (e *bleveEngine) search(dst []mcphybrid.Match, asked string, k int) ([]mcphybrid.Match, error) {
+func (e *bleveEngine) search(dst []search.Match, asked string, k int) ([]search.Match, error) {
 	asked = words(asked)
 	var parts []query.Query
 	for _, f := range e.fields {
@@ -102,7 +102,7 @@ func (e *bleveEngine) search(dst []mcphybrid.Match, asked string, k int) ([]mcph
 		if err != nil {
 			return dst, err
 		}
-		dst = append(dst, mcphybrid.Match{Doc: number, Score: hit.Score})
+		dst = append(dst, search.Match{Doc: number, Score: hit.Score})
 	}
 	return dst, nil
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/search"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -28,7 +28,7 @@ type engine interface {
 
 	// search appends the numbers of the best k tools, best first, to dst. It
 	// may be called concurrently.
-	search(dst []mcphybrid.Match, query string, k int) ([]mcphybrid.Match, error)
+	search(dst []search.Match, query string, k int) ([]search.Match, error)
 
 	// outside returns the bytes held outside of Go's heap.
 	outside() (int, error)
@@ -54,8 +54,8 @@ type entrant struct {
 
 // engines are in the order of the tables.
 var engines = []entrant{
-	{"default", own, "#0b5fa5", func() engine { return newRanked(mcphybrid.RankerDefault) }, "this project's ranker"},
-	{"lexical", own, "#007a5a", func() engine { return newRanked(mcphybrid.RankerLexical) }, "its first pass alone: no relatives of words, no slips corrected, no closer look"},
+	{"default", own, "#0b5fa5", func() engine { return newRanked(search.RankerDefault) }, "this project's ranker"},
+	{"lexical", own, "#007a5a", func() engine { return newRanked(search.RankerLexical) }, "its first pass alone: no relatives of words, no slips corrected, no closer look"},
 	{"classic", former, "#5f5f5f", newClassic, "this project's BM25 by the published formula; each change builds it anew"},
 	{"scan", peer, "#8a5a9e", func() engine { return &scan{} }, "the same formula without an index: every query looks into every tool"},
 	{"bleve", peer, "#c2410c", func() engine { return &bleveEngine{fields: bleveFields} },
@@ -85,7 +85,7 @@ func named(roles ...string) []string {
 // what an engine keeps of it is not counted as the engine's.
 type tool struct {
 	ID string
-	mcphybrid.Document
+	search.Document
 }
 
 // A record is a tool as a line of tools.jsonl.
@@ -122,7 +122,7 @@ func decode(line []byte) (*tool, error) {
 	if err := json.Unmarshal(line, &r); err != nil {
 		return nil, err
 	}
-	t := &tool{r.ID, mcphybrid.Document{Server: r.Server, Name: r.Name, Description: r.Description}}
+	t := &tool{r.ID, search.Document{Server: r.Server, Name: r.Name, Description: r.Description}}
 	if string(r.InputSchema) != "null" {
 		t.InputSchema = r.InputSchema
 	}
@@ -131,7 +131,7 @@ func decode(line []byte) (*tool, error) {
 
 // text returns what the published design searches: one string of server, name
 // and description.
-func text(d *mcphybrid.Document) string {
+func text(d *search.Document) string {
 	return strings.Join([]string{d.Server, d.Name, d.Description}, " ")
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/blevesearch/bleve/v2/analysis"
 	"github.com/blevesearch/bleve/v2/analysis/lang/en"
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/search"
 	"modernc.org/sqlite"
 )
 
@@ -124,7 +124,7 @@ func (e *fts5) expression(query string) string {
 	return `"` + strings.Join(terms, `" OR "`) + `"`
 }
 
-func (e *fts5) search(dst []mcphybrid.Match, query string, k int) ([]mcphybrid.Match, error) {
+func (e *fts5) search(dst []search.Match, query string, k int) ([]search.Match, error) {
 	x := e.expression(query)
 	if x == "" {
 		return dst, nil
@@ -135,7 +135,7 @@ func (e *fts5) search(dst []mcphybrid.Match, query string, k int) ([]mcphybrid.M
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var m mcphybrid.Match
+		var m search.Match
 		if err := rows.Scan(&m.Doc, &m.Score); err != nil {
 			return dst, err
 		}

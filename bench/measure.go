@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // A turn is one engine in one round: it is built, and then takes its batches
@@ -205,7 +205,7 @@ func (t *turn) start(held *int) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var before, after runtime.MemStats
-	dst := make([]mcphybrid.Match, 0, k)
+	dst := make([]search.Match, 0, k)
 	for _, m := range []*runtime.MemStats{&before, &after} {
 		begun = time.Now()
 		for _, query := range t.queries {
@@ -239,7 +239,7 @@ func findsItsTools(e engine, tools []*tool) error {
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(matches, func(m mcphybrid.Match) bool { return tools[m.Doc].Name == t.Name }) {
+		if slices.ContainsFunc(matches, func(m search.Match) bool { return tools[m.Doc].Name == t.Name }) {
 			found++
 		}
 	}
@@ -263,7 +263,7 @@ func (t *turn) warm() error {
 
 // ask times single queries.
 func (t *turn) ask(queries []string) error {
-	dst := make([]mcphybrid.Match, 0, k)
+	dst := make([]search.Match, 0, k)
 	took := make([]float64, len(queries))
 	for i, query := range queries {
 		begun := time.Now()
@@ -291,7 +291,7 @@ func (t *turn) throughput() error {
 		begun := time.Now()
 		for g := range goroutines {
 			all.Go(func() {
-				dst := make([]mcphybrid.Match, 0, k)
+				dst := make([]search.Match, 0, k)
 				for i := range n {
 					if _, err := t.search(dst, t.queries[i%len(t.queries)], k); err != nil {
 						errs[g] = err
@@ -350,7 +350,7 @@ func (t *turn) put(kind string, number int, to, other *tool) error {
 	if err != nil {
 		return err
 	}
-	if found := slices.ContainsFunc(matches, func(m mcphybrid.Match) bool { return m.Doc == number }); found != (to != nil) {
+	if found := slices.ContainsFunc(matches, func(m search.Match) bool { return m.Doc == number }); found != (to != nil) {
 		return fmt.Errorf("after %s of tool %d, its being found by %q is %t", kind, number, query, found)
 	}
 	t.took[kind], t.took[kind+" seen"] = append(t.took[kind], took), append(t.took[kind+" seen"], seen)

@@ -4,29 +4,30 @@ import (
 	"slices"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // ranked is this project's indexes. They are of a list of documents and know
 // these by their place in it; a change makes the index of another list. Lists
 // that were handed out are left as they are.
 type ranked struct {
-	index   func(docs []*mcphybrid.Document) finder
-	docs    []*mcphybrid.Document
+	index   func(docs []*search.Document) finder
+	docs    []*search.Document
 	numbers []int // by place; ascending
 
 	finder
 }
 
 type finder interface {
-	AppendSearch(dst []mcphybrid.Match, query string, n int, keep func(doc int) bool) []mcphybrid.Match
+	AppendSearch(dst []search.Match, query string, n int, keep func(doc int) bool) []search.Match
 }
 
 // newRanked returns an engine of an index that makes the next from itself.
-func newRanked(ranker mcphybrid.Ranker) engine {
-	var x *mcphybrid.Index
-	return &ranked{index: func(docs []*mcphybrid.Document) finder {
+func newRanked(ranker search.Ranker) engine {
+	var x *search.Index
+	return &ranked{index: func(docs []*search.Document) finder {
 		if x == nil {
-			x = mcphybrid.NewIndex(docs, &mcphybrid.IndexOptions{Ranker: ranker})
+			x = search.NewIndex(docs, &search.Options{Ranker: ranker})
 		} else {
 			x = x.With(docs)
 		}
@@ -37,7 +38,7 @@ func newRanked(ranker mcphybrid.Ranker) engine {
 // newClassic returns an engine of the index by the published formula, which is
 // built anew for every list.
 func newClassic() engine {
-	return &ranked{index: func(docs []*mcphybrid.Document) finder {
+	return &ranked{index: func(docs []*search.Document) finder {
 		texts := make([]string, len(docs))
 		for i, d := range docs {
 			texts[i] = text(d)
@@ -48,17 +49,17 @@ func newClassic() engine {
 
 type classic struct{ *mcphybrid.BM25Index }
 
-func (x classic) AppendSearch(dst []mcphybrid.Match, query string, n int, keep func(doc int) bool) []mcphybrid.Match {
+func (x classic) AppendSearch(dst []search.Match, query string, n int, keep func(doc int) bool) []search.Match {
 	return append(dst, x.Search(query, n, keep)...)
 }
 
-func (e *ranked) set(docs []*mcphybrid.Document) error {
+func (e *ranked) set(docs []*search.Document) error {
 	e.docs, e.finder = docs, e.index(docs)
 	return nil
 }
 
 func (e *ranked) build(tools []*tool) error {
-	docs := make([]*mcphybrid.Document, len(tools))
+	docs := make([]*search.Document, len(tools))
 	e.numbers = make([]int, len(tools))
 	for i, t := range tools {
 		docs[i], e.numbers[i] = &t.Document, i
@@ -85,7 +86,7 @@ func (e *ranked) change(number int, t *tool) func() error {
 	return func() error { return e.set(docs) }
 }
 
-func (e *ranked) search(dst []mcphybrid.Match, query string, k int) ([]mcphybrid.Match, error) {
+func (e *ranked) search(dst []search.Match, query string, k int) ([]search.Match, error) {
 	n := len(dst)
 	dst = e.AppendSearch(dst, query, k, nil)
 	for i := range dst[n:] {

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // scan is the published formula written down: terms are counted once for each
@@ -70,7 +71,7 @@ func (e *scan) change(number int, t *tool) func() error {
 	}
 }
 
-func (e *scan) search(dst []mcphybrid.Match, query string, k int) ([]mcphybrid.Match, error) {
+func (e *scan) search(dst []search.Match, query string, k int) ([]search.Match, error) {
 	const k1, b = mcphybrid.DefaultK1, mcphybrid.DefaultB
 	asked := terms(query)
 	n := float64(len(e.docs))
@@ -85,7 +86,7 @@ func (e *scan) search(dst []mcphybrid.Match, query string, k int) ([]mcphybrid.M
 		}
 		idf[term] = math.Log((n-df+0.5)/(df+0.5) + 1)
 	}
-	var matches []mcphybrid.Match
+	var matches []search.Match
 	for _, d := range e.docs {
 		score := 0.0
 		for _, term := range asked {
@@ -94,10 +95,10 @@ func (e *scan) search(dst []mcphybrid.Match, query string, k int) ([]mcphybrid.M
 			}
 		}
 		if score > 0 {
-			matches = append(matches, mcphybrid.Match{Doc: d.number, Score: score})
+			matches = append(matches, search.Match{Doc: d.number, Score: score})
 		}
 	}
-	slices.SortStableFunc(matches, func(x, y mcphybrid.Match) int { return cmp.Compare(y.Score, x.Score) })
+	slices.SortStableFunc(matches, func(x, y search.Match) int { return cmp.Compare(y.Score, x.Score) })
 	return append(dst, matches[:min(k, len(matches))]...), nil
 }
 

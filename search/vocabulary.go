@@ -1,6 +1,7 @@
-package mcphybrid
+package search
 
 import (
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"math"
 	"math/bits"
 )
@@ -44,7 +45,7 @@ func family(term []byte) []byte {
 		return nil
 	}
 	for _, c := range term[:familyPrefix] {
-		if !isLower(c) {
+		if !text.IsLower(c) {
 			return nil
 		}
 	}
@@ -55,23 +56,16 @@ func family(term []byte) []byte {
 // length.
 func spelling(first byte, length int) [2]byte { return [2]byte{first, byte(length)} }
 
-func letters(term []byte) (set uint32) {
-	for _, c := range term {
-		set |= 1 << (c & 31)
-	}
-	return set
-}
-
 // group puts the terms from number begin on into their groups.
 func (g *growth) group(v *vocabulary, begin int) {
 	var term []byte
 	for n := begin; n < g.terms.len(); n++ {
 		term = append(term[:0], g.terms.text(uint32(n))...)
-		m := similar{uint32(n), letters(term), uint32(len(term))}
+		m := similar{uint32(n), text.Letters(term), uint32(len(term))}
 		if name := family(term); name != nil {
 			g.join(v, name, m)
 		}
-		if len(term) >= minSpelled-1 && len(term) <= maxSpelled+1 && isLower(term[0]) {
+		if len(term) >= minSpelled-1 && len(term) <= maxSpelled+1 && text.IsLower(term[0]) {
 			name := spelling(term[0], len(term))
 			g.join(v, name[:], m)
 		}
@@ -133,10 +127,10 @@ func (x *Index) correct(word, stem []byte) (term uint32, ok bool) {
 	var best slip
 	var count int32
 	for _, w := range [][]byte{word, stem} {
-		if len(w) < minSpelled-1 || len(w) > maxSpelled || !isLower(w[0]) {
+		if len(w) < minSpelled-1 || len(w) > maxSpelled || !text.IsLower(w[0]) {
 			continue
 		}
-		set := letters(w)
+		set := text.Letters(w)
 		for length := len(w) - 1; length <= len(w)+2; length++ {
 			name := spelling(w[0], length)
 			if length == len(w)+2 {

@@ -1,9 +1,8 @@
-package mcphybrid
+package search
 
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -14,72 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// canonical is all that an index knows, without slots and numbers.
-type canonical struct {
-	terms map[string][]canonicalPosting // by term
-	idf   map[string]float64
-	worth map[signature]uint32
-}
-
-type canonicalPosting struct {
-	doc int
-	sig signature
-}
-
-func (x *Index) canonical() canonical {
-	c := canonical{map[string][]canonicalPosting{}, map[string]float64{}, map[signature]uint32{}}
-	for n := range x.vocabulary.len() {
-		term := x.vocabulary.text(uint32(n))
-		var ps []canonicalPosting
-		for _, p := range x.heads.at(uint32(n)).postings {
-			if doc := x.positions[p.slot]; doc >= 0 {
-				ps = append(ps, canonicalPosting{int(doc), x.signatures[p.signature]})
-				c.worth[x.signatures[p.signature]] = x.worth[p.signature]
-			}
-		}
-		if len(ps) == 0 {
-			continue
-		}
-		slices.SortFunc(ps, func(a, b canonicalPosting) int { return a.doc - b.doc })
-		c.terms[term] = ps
-		c.idf[term] = x.idf(uint32(n))
-	}
-	return c
-}
-
-// checkIndex returns how x differs from a new index of the same documents, or
-// from itself, or nil.
-func checkIndex(x *Index) error {
-	if len(x.slots) != len(x.docs) || len(x.first) != len(x.positions)+1 || len(x.worth) != len(x.signatures) {
-		return fmt.Errorf("index of %d documents: %d slots, %d positions, %d first, %d worth of %d", len(x.docs), len(x.slots), len(x.positions), len(x.first), len(x.worth), len(x.signatures))
-	}
-	for i, slot := range x.slots {
-		if x.positions[slot] != int32(i) {
-			return fmt.Errorf("document %d is in slot %d, which is at position %d", i, slot, x.positions[slot])
-		}
-	}
-	for slot := range x.positions {
-		for i, o := range x.occurrencesOf(uint32(slot)) {
-			if i > 0 && x.occurrencesOf(uint32(slot))[i-1].term >= o.term {
-				return fmt.Errorf("slot %d: occurrences are not in the order of terms", slot)
-			}
-			p := posting{uint32(slot), o.sig()}
-			if _, ok := slices.BinarySearchFunc(x.heads.at(o.term).postings, p, func(a, b posting) int { return int(a.slot) - int(b.slot) }); !ok {
-				return fmt.Errorf("slot %d has %q without a posting", slot, x.vocabulary.text(o.term))
-			}
-		}
-	}
-	fresh := newGrowth(x.growth.ranker, x.growth.lexicon, x.growth.threshold).index(x.docs)
-	if x.lengths != fresh.lengths || x.averages != fresh.averages {
-		return fmt.Errorf("lengths %v, averages %v; a new index has %v, %v", x.lengths, x.averages, fresh.lengths, fresh.averages)
-	}
-	got, want := x.canonical(), fresh.canonical()
-	if !maps.Equal(got.idf, want.idf) || !maps.Equal(got.worth, want.worth) || !maps.EqualFunc(got.terms, want.terms, slices.Equal) {
-		return fmt.Errorf("the index of %d documents is not what a new one is", len(x.docs))
-	}
-	return nil
-}
 
 // randomDocument returns a document of words that occur in others too.
 func randomDocument(rng *rand.Rand) *Document {
@@ -139,7 +72,7 @@ func TestIndexAfterAnyHistory(t *testing.T) {
 				docs = randomDocuments(rng, rng.IntN(60))
 			}
 			x = x.With(docs)
-			if err := checkIndex(x); err != nil {
+			if err := x.Check(); err != nil {
 				t.Fatalf("seed %d, step %d: %v", seed, step, err)
 			}
 		}
@@ -182,7 +115,7 @@ func TestIndexSnapshots(t *testing.T) {
 		if len(given) > 0 {
 			given[0] = &Document{Name: "the caller may use its slice again"}
 		}
-		require.NoError(t, checkIndex(x), "step %d", step)
+		require.NoError(t, x.Check(), "step %d", step)
 		require.Equal(t, answers(NewIndex(docs, nil)), answers(x), "step %d", step)
 		require.Equal(t, len(docs), x.Len())
 		if from != snapshots[step].x {
@@ -191,7 +124,7 @@ func TestIndexSnapshots(t *testing.T) {
 	}
 	assert.Equal(t, 10, other)
 	for i, s := range snapshots {
-		require.NoError(t, checkIndex(s.x), "snapshot %d", i)
+		require.NoError(t, (s.x).Check(), "snapshot %d", i)
 		require.Equal(t, s.want, answers(s.x), "snapshot %d", i)
 		require.Equal(t, s.docs, s.x.docs, "snapshot %d", i)
 	}
@@ -283,7 +216,7 @@ func TestIndexConcurrent(t *testing.T) {
 	wg.Wait()
 	assert.EqualValues(t, searchers*steps*rounds+4*10, equal.Load())
 	for _, s := range snapshots {
-		require.NoError(t, checkIndex(s.x))
+		require.NoError(t, (s.x).Check())
 	}
 }
 
@@ -317,7 +250,7 @@ func FuzzIndex(f *testing.F) {
 	f.Add("n0authorize authority\nn0author Überweisung\ns3autohr\np0{\"properties\":{\"id\":{\"enum\":[\"x\"]}}}\nx0\nn0\xff\xfe\ns0\xff id", true)
 	f.Add(strings.Repeat("n0get file data\n", 30)+strings.Repeat("r0\nn9the tool\n", 20)+"s9get the file tool", false)
 	f.Fuzz(func(t *testing.T, program string, lexical bool) {
-		opts := &IndexOptions{Lexicon: &Lexicon{Stop: []string{"the"}, Generic: []string{"get"}, Synonyms: [][]string{{"issue", "bug"}, {"天气", "weather"}}}}
+		opts := &Options{Lexicon: &Lexicon{Stop: []string{"the"}, Generic: []string{"get"}, Synonyms: [][]string{{"issue", "bug"}, {"天气", "weather"}}}}
 		if lexical {
 			opts.Ranker = RankerLexical
 		}
@@ -367,7 +300,7 @@ func FuzzIndex(f *testing.F) {
 			}
 			x = x.With(docs)
 		}
-		if err := checkIndex(x); err != nil {
+		if err := x.Check(); err != nil {
 			t.Fatalf("%q: %v", program, err)
 		}
 	})
@@ -428,7 +361,7 @@ func TestIndexesShareTheLexicon(t *testing.T) {
 				docs = append(docs, &Document{Name: fmt.Sprint(own, i), Description: "Sends a mail to delete the file of " + own})
 				x = x.With(slices.Clone(docs))
 			}
-			assert.NoError(t, checkIndex(x))
+			assert.NoError(t, x.Check())
 			assert.Len(t, x.Search(own, 99, nil), 40)
 			for other := range 8 {
 				if other != g {

@@ -1,6 +1,7 @@
-package mcphybrid
+package search
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -17,9 +18,21 @@ type Document struct {
 	Hints       string          // further words to find it by
 }
 
-// IndexOptions configure an [Index]. The zero value is the default
+// A Ranker names a way to rank documents.
+type Ranker string
+
+const (
+	// RankerDefault is [RankerLexical], followed by a closer look at the best.
+	RankerDefault Ranker = "default"
+
+	// RankerLexical is BM25F over all fields of a document, its parameters
+	// included, in one pass: see [Index].
+	RankerLexical Ranker = "lexical"
+)
+
+// Options configure an [Index]. The zero value is the default
 // configuration.
-type IndexOptions struct {
+type Options struct {
 	// Ranker is [RankerDefault] or [RankerLexical]. If empty, [RankerDefault].
 	Ranker Ranker
 
@@ -31,8 +44,8 @@ type IndexOptions struct {
 	// word is enough; with 1, nearly only documents with this or
 	// with several other words are found.
 	//
-	// If nil, [DefaultThreshold]. It must not be negative.
-	Threshold *float64
+	// If zero, defaults to [DefaultThreshold]. If negative, there is none.
+	Threshold float64
 }
 
 // DefaultThreshold costs less than 0.1 points of recall on nine public corpora.
@@ -122,12 +135,15 @@ func (x *Index) occurrencesOf(slot uint32) []occurrence {
 	return x.occurrences[x.first[slot]:x.first[slot+1]]
 }
 
+// Document returns the document of a number, from 0 to [Index.Len] - 1.
+func (x *Index) Document(i int) *Document { return x.docs[i] }
+
 // Len returns the number of documents.
 func (x *Index) Len() int { return len(x.docs) }
 
 // NewIndex returns an index of docs.
-func NewIndex(docs []*Document, opts *IndexOptions) *Index {
-	var o IndexOptions
+func NewIndex(docs []*Document, opts *Options) *Index {
+	var o Options
 	if opts != nil {
 		o = *opts
 	}
@@ -135,20 +151,24 @@ func NewIndex(docs []*Document, opts *IndexOptions) *Index {
 		o.Ranker = RankerDefault
 	}
 	if o.Ranker != RankerDefault && o.Ranker != RankerLexical {
-		panic(fmt.Sprintf("mcphybrid: IndexOptions.Ranker is %q, must be %q or %q", o.Ranker, RankerDefault, RankerLexical))
+		panic(fmt.Sprintf("search: Options.Ranker is %q, must be %q or %q", o.Ranker, RankerDefault, RankerLexical))
 	}
 	l := compileDefault()
 	if o.Lexicon != nil {
 		l = compile(o.Lexicon)
 	}
-	threshold := DefaultThreshold
-	if o.Threshold != nil {
-		threshold = *o.Threshold
+	if math.IsNaN(o.Threshold) || math.IsInf(o.Threshold, 0) {
+		panic(fmt.Sprintf("search: Options.Threshold is %v", o.Threshold))
 	}
-	if !(threshold >= 0) || math.IsInf(threshold, 0) {
-		panic(fmt.Sprintf("mcphybrid: IndexOptions.Threshold is %v, must be 0 or more", threshold))
-	}
+	threshold := max(cmp.Or(o.Threshold, DefaultThreshold), 0)
 	return newGrowth(o.Ranker, l, threshold).index(docs)
+}
+
+// New returns an index of docs with the options of x. It shares the compiled
+// lexicon with x and nothing else.
+func (x *Index) New(docs []*Document) *Index {
+	g := x.growth
+	return newGrowth(g.ranker, g.lexicon, g.threshold).index(docs)
 }
 
 // With returns an index of docs that equals a new one. Documents that x has
@@ -161,10 +181,13 @@ func (x *Index) With(docs []*Document) *Index {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.newest != x {
-		return newGrowth(g.ranker, g.lexicon, g.threshold).index(docs)
+		return x.New(docs)
 	}
 	return g.next(docs)
 }
+
+// saturation is BM25's k1, of Lucene and of the published reference.
+const saturation = 1.2
 
 // The weights of the fields. A long field counts less, to the degree b; of
 // those that are prose, by the logarithm of its length, as otherwise the few
@@ -192,7 +215,7 @@ const unit = 1 << 16
 // fields", 2004). It is below (k1 + 1) * unit.
 func (s *signature) worthAt(averages *[fields]float64) uint32 {
 	tf := s.frequency(averages)
-	return uint32(math.Round(unit * tf * (DefaultK1 + 1) / (tf + DefaultK1)))
+	return uint32(math.Round(unit * tf * (saturation + 1) / (tf + saturation)))
 }
 
 // frequency returns the term frequency of all fields together.
@@ -248,3 +271,9 @@ var logs = func() (logs [1024]float64) {
 	}
 	return logs
 }()
+
+// A Match is one document found by [BM25Index.Search].
+type Match struct {
+	Doc   int     // the document's number, from 0
+	Score float64 // above 0, without an upper bound, comparable within one Search
+}

@@ -1,4 +1,4 @@
-package mcphybrid
+package search
 
 import (
 	"slices"
@@ -49,17 +49,17 @@ func TestParseLexiconErrors(t *testing.T) {
 		text string
 		want string
 	}{
-		{"text before the first section", "# comment\nthe of\n[stop]", `mcphybrid: lexicon, line 2: "the of" stands before the first section`},
-		{"unknown section", "[stop]\n[words]", "mcphybrid: lexicon, line 2: there is no section [words]"},
-		{"section without its end", "[stop", "mcphybrid: lexicon, line 1: there is no section [stop"},
-		{"section and text", "[stop] the", "mcphybrid: lexicon, line 1: there is no section [stop] the"},
-		{"hint without a sign", "[hints]\n\nxlsx table", `mcphybrid: lexicon, line 3: "xlsx table" is not words, ">" and words`},
-		{"hint with two", "[hints]\na > b > c", `mcphybrid: lexicon, line 2: "a > b > c" is not words, ">" and words`},
-		{"hint from nothing", "[hints]\n> table", `mcphybrid: lexicon, line 2: "> table" is not words, ">" and words`},
-		{"hint to nothing", "[hints]\nxlsx >", `mcphybrid: lexicon, line 2: "xlsx >" is not words, ">" and words`},
-		{"hint with the other sign", "[hints]\nxlsx = table", `mcphybrid: lexicon, line 2: "xlsx = table" is not words, ">" and words`},
-		{"translation without a sign", "[translations]\n天气", `mcphybrid: lexicon, line 2: "天气" is not words, "=" and words`},
-		{"translation with two", "[translations]\n天气 = a = b", `mcphybrid: lexicon, line 2: "天气 = a = b" is not words, "=" and words`},
+		{"text before the first section", "# comment\nthe of\n[stop]", `search: lexicon, line 2: "the of" stands before the first section`},
+		{"unknown section", "[stop]\n[words]", "search: lexicon, line 2: there is no section [words]"},
+		{"section without its end", "[stop", "search: lexicon, line 1: there is no section [stop"},
+		{"section and text", "[stop] the", "search: lexicon, line 1: there is no section [stop] the"},
+		{"hint without a sign", "[hints]\n\nxlsx table", `search: lexicon, line 3: "xlsx table" is not words, ">" and words`},
+		{"hint with two", "[hints]\na > b > c", `search: lexicon, line 2: "a > b > c" is not words, ">" and words`},
+		{"hint from nothing", "[hints]\n> table", `search: lexicon, line 2: "> table" is not words, ">" and words`},
+		{"hint to nothing", "[hints]\nxlsx >", `search: lexicon, line 2: "xlsx >" is not words, ">" and words`},
+		{"hint with the other sign", "[hints]\nxlsx = table", `search: lexicon, line 2: "xlsx = table" is not words, ">" and words`},
+		{"translation without a sign", "[translations]\n天气", `search: lexicon, line 2: "天气" is not words, "=" and words`},
+		{"translation with two", "[translations]\n天气 = a = b", `search: lexicon, line 2: "天气 = a = b" is not words, "=" and words`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestIndexLexicon(t *testing.T) {
 	docs := []*Document{{Name: "gizmo"}, {Name: "mail"}, {Name: "the"}, {Name: "find gizmo"}}
 	for _, ranker := range []Ranker{RankerLexical, RankerDefault} {
 		search := func(l *Lexicon, query string) []int {
-			return searchDocs(NewIndex(docs, &IndexOptions{Ranker: ranker, Lexicon: l, Threshold: all}), query)
+			return searchDocs(NewIndex(docs, &Options{Ranker: ranker, Lexicon: l, Threshold: -1}), query)
 		}
 		assert.Empty(t, search(nil, "widget"))
 		assert.Empty(t, search(nil, "the"))
@@ -179,7 +179,7 @@ func TestIndexLexicon(t *testing.T) {
 		assert.Equal(t, []int{0, 3}, search(translation, "零件"))
 
 		// A later change of a lexicon changes no index.
-		x := NewIndex(docs, &IndexOptions{Ranker: ranker, Lexicon: hint, Threshold: all})
+		x := NewIndex(docs, &Options{Ranker: ranker, Lexicon: hint, Threshold: -1})
 		want := x.Search("widget", 5, nil)
 		hint.Hints[0].To[0], hint.Hints = "mail", nil
 		assert.Equal(t, want, x.Search("widget", 5, nil))
@@ -188,10 +188,10 @@ func TestIndexLexicon(t *testing.T) {
 
 	// A hint does not lead back, a generic word counts less.
 	hint := &Lexicon{Hints: []Hint{{[]string{"widget"}, []string{"mail"}}}}
-	assert.Empty(t, searchDocs(NewIndex([]*Document{{Name: "widget"}}, &IndexOptions{Lexicon: hint, Threshold: all}), "mail"))
+	assert.Empty(t, searchDocs(NewIndex([]*Document{{Name: "widget"}}, &Options{Lexicon: hint, Threshold: -1}), "mail"))
 	pair := []*Document{{Name: "find"}, {Name: "gizmo"}}
-	assert.Equal(t, []int{1, 0}, searchDocs(NewIndex(pair, &IndexOptions{Threshold: all}), "find gizmo"))
-	assert.Equal(t, []int{0, 1}, searchDocs(NewIndex(pair, &IndexOptions{Lexicon: new(Lexicon), Threshold: all}), "find gizmo"))
+	assert.Equal(t, []int{1, 0}, searchDocs(NewIndex(pair, &Options{Threshold: -1}), "find gizmo"))
+	assert.Equal(t, []int{0, 1}, searchDocs(NewIndex(pair, &Options{Lexicon: new(Lexicon), Threshold: -1}), "find gizmo"))
 }
 
 func FuzzParseLexicon(f *testing.F) {
@@ -206,6 +206,6 @@ func FuzzParseLexicon(f *testing.F) {
 		if len(c.terms) != len(p.class) {
 			t.Fatalf("%q: %d terms, want %d", text, len(c.terms), len(p.class))
 		}
-		NewIndex([]*Document{{Name: "a tool", Description: text}}, &IndexOptions{Lexicon: l}).Search(text, 3, nil)
+		NewIndex([]*Document{{Name: "a tool", Description: text}}, &Options{Lexicon: l}).Search(text, 3, nil)
 	})
 }

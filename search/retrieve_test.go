@@ -1,4 +1,4 @@
-package mcphybrid
+package search
 
 import (
 	"cmp"
@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -324,11 +326,11 @@ func (p *plainIndex) correct(word, stem string) (best string, ok bool) {
 	var kind slip
 	var count int
 	for _, w := range []string{word, stem} {
-		if len(w) < minSpelled-1 || len(w) > maxSpelled || !isLower(w[0]) {
+		if len(w) < minSpelled-1 || len(w) > maxSpelled || !text.IsLower(w[0]) {
 			continue
 		}
 		try := func(term string) {
-			if len(term) < minSpelled-1 || len(term) > maxSpelled+1 || !isLower(term[0]) {
+			if len(term) < minSpelled-1 || len(term) > maxSpelled+1 || !text.IsLower(term[0]) {
 				return
 			}
 			k := plainSlip(w, term)
@@ -446,7 +448,7 @@ func (p *plainIndex) feedback(best []Match, terms []plainQuery) map[string]uint6
 
 // sameMatches reports whether two answers are equal, but for rounding.
 func sameMatches(a, b []Match) bool {
-	return slices.EqualFunc(a, b, func(a, b Match) bool { return a.Doc == b.Doc && math.Abs(a.Score-b.Score) <= tolerance })
+	return slices.EqualFunc(a, b, func(a, b Match) bool { return a.Doc == b.Doc && math.Abs(a.Score-b.Score) <= 1e-9 })
 }
 
 // plainWords are words for catalogues and queries: relatives of each other,
@@ -592,8 +594,8 @@ func (w *plainWorld) lexicon() *Lexicon {
 }
 
 // options returns random options, and the plain index of docs for them.
-func (w *plainWorld) options() (*IndexOptions, func(docs []*Document) *plainIndex) {
-	opts := &IndexOptions{Ranker: []Ranker{RankerLexical, RankerDefault}[w.rng.IntN(2)], Lexicon: w.lexicon()}
+func (w *plainWorld) options() (*Options, func(docs []*Document) *plainIndex) {
+	opts := &Options{Ranker: []Ranker{RankerLexical, RankerDefault}[w.rng.IntN(2)], Lexicon: w.lexicon()}
 	lexicon := newPlainLexicon(opts.Lexicon)
 	if w.rng.IntN(4) == 0 {
 		opts.Lexicon, lexicon = nil, defaultPlainLexicon()
@@ -601,7 +603,10 @@ func (w *plainWorld) options() (*IndexOptions, func(docs []*Document) *plainInde
 	threshold := DefaultThreshold
 	if w.rng.IntN(4) > 0 {
 		threshold = []float64{0, 0, 0, 0.1, 1}[w.rng.IntN(5)]
-		opts.Threshold = &threshold
+		opts.Threshold = threshold
+		if threshold == 0 {
+			opts.Threshold = -1
+		}
 	}
 	return opts, func(docs []*Document) *plainIndex { return newPlainIndex(docs, opts.Ranker, lexicon, threshold) }
 }
@@ -687,7 +692,7 @@ func TestIndexEqualsPlainAfterChanges(t *testing.T) {
 				t.Fatalf("seed %d, step %d, %d documents, %s", seed, step, len(docs), d)
 			}
 		}
-		require.NoError(t, checkIndex(x), "seed %d", seed)
+		require.NoError(t, x.Check(), "seed %d", seed)
 	}
 	t.Log(seen)
 	assert.NotZero(t, seen["compactions"])
@@ -781,12 +786,12 @@ func TestSearchTable(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.lexical, searchDocs(NewIndex(docs, &IndexOptions{Ranker: RankerLexical, Threshold: all}), test.query), "lexical")
+			assert.Equal(t, test.lexical, searchDocs(NewIndex(docs, &Options{Ranker: RankerLexical, Threshold: -1}), test.query), "lexical")
 			want := test.lexical
 			if test.plus != nil {
 				want = test.plus
 			}
-			assert.Equal(t, want, searchDocs(NewIndex(docs, &IndexOptions{Threshold: all}), test.query), "default")
+			assert.Equal(t, want, searchDocs(NewIndex(docs, &Options{Threshold: -1}), test.query), "default")
 		})
 	}
 }
@@ -796,7 +801,7 @@ func TestSearchTable(t *testing.T) {
 func TestSearchRepeatedTerms(t *testing.T) {
 	docs := []*Document{{Name: "spreadsheet"}, {Name: "other"}, {Name: "authenticate"}, {Name: "天气"}}
 	for _, ranker := range []Ranker{RankerLexical, RankerDefault} {
-		x := NewIndex(docs, &IndexOptions{Ranker: ranker, Threshold: all})
+		x := NewIndex(docs, &Options{Ranker: ranker, Threshold: -1})
 		for _, word := range []string{"spreadsheet", "xlsx", "autehnticate", "authentic", "天气", "weather"} {
 			assert.Equal(t, x.Search(word, 5, nil), x.Search(strings.Repeat(word+" ", 3), 5, nil), "%s ranker, query %q", ranker, word)
 		}
@@ -808,7 +813,7 @@ func TestSearchRepeatedTerms(t *testing.T) {
 func TestSearchBounds(t *testing.T) {
 	docs := []*Document{{Name: "create_issue"}, {Name: "issue"}, {Name: "issue"}}
 	for _, ranker := range []Ranker{RankerLexical, RankerDefault} {
-		x := NewIndex(docs, &IndexOptions{Ranker: ranker, Threshold: all})
+		x := NewIndex(docs, &Options{Ranker: ranker, Threshold: -1})
 		assert.Nil(t, x.Search("issue", 0, nil))
 		assert.Nil(t, x.Search("issue", -1, nil))
 		assert.Nil(t, x.Search("issue", 5, func(int) bool { return false }))
@@ -818,7 +823,7 @@ func TestSearchBounds(t *testing.T) {
 		before := []Match{{9, 1}}
 		assert.Equal(t, append(before, best...), x.AppendSearch(slices.Clip(before), "issue", 2, nil))
 		assert.Equal(t, before, x.AppendSearch(before, "quux", 2, nil))
-		assert.Nil(t, NewIndex(nil, &IndexOptions{Ranker: ranker}).Search("issue", 5, nil))
+		assert.Nil(t, NewIndex(nil, &Options{Ranker: ranker}).Search("issue", 5, nil))
 		assert.Equal(t, 3, x.Len())
 
 		// keep is asked about documents that match, and not about others.
@@ -832,25 +837,24 @@ func TestIndexThreshold(t *testing.T) {
 		docs = append(docs, &Document{Name: "tool" + string('a'+rune(i%26)) + string('a'+rune(i/26)), Description: "common"})
 	}
 	docs[0].Description = "common rare"
-	found := func(threshold *float64, query string) int {
-		lexical := NewIndex(docs, &IndexOptions{Ranker: RankerLexical, Threshold: threshold}).Search(query, 100, nil)
-		closer := NewIndex(docs, &IndexOptions{Threshold: threshold}).Search(query, 100, nil)
+	found := func(threshold float64, query string) int {
+		lexical := NewIndex(docs, &Options{Ranker: RankerLexical, Threshold: threshold}).Search(query, 100, nil)
+		closer := NewIndex(docs, &Options{Threshold: threshold}).Search(query, 100, nil)
 		assert.Equal(t, len(lexical), len(closer))
 		return len(lexical)
 	}
-	of := func(f float64) *float64 { return &f }
-	assert.Equal(t, 50, found(of(0), "common rare"))
-	assert.Equal(t, 1, found(nil, "common rare"), "common is too little, beside rare")
-	assert.Equal(t, 50, found(nil, "common"), "and is enough alone")
-	assert.Equal(t, 0, found(of(100), "common rare"))
+	assert.Equal(t, 50, found(-1, "common rare"))
+	assert.Equal(t, 1, found(0, "common rare"), "common is too little, beside rare")
+	assert.Equal(t, 50, found(0, "common"), "and is enough alone")
+	assert.Equal(t, 0, found(100, "common rare"))
 	for exponent := range 30 {
 		huge := math.Ldexp(100, 10*exponent)
-		assert.Equal(t, 0, found(&huge, "common rare"), "threshold %v", huge)
+		assert.Equal(t, 0, found(huge, "common rare"), "threshold %v", huge)
 	}
-	for _, wrong := range []float64{-0.1, math.NaN(), math.Inf(1)} {
-		assert.Panics(t, func() { NewIndex(nil, &IndexOptions{Threshold: &wrong}) }, "%v", wrong)
+	for _, wrong := range []float64{math.NaN(), math.Inf(1)} {
+		assert.Panics(t, func() { NewIndex(nil, &Options{Threshold: wrong}) }, "%v", wrong)
 	}
-	assert.Panics(t, func() { NewIndex(nil, &IndexOptions{Ranker: "x"}) })
+	assert.Panics(t, func() { NewIndex(nil, &Options{Ranker: "x"}) })
 }
 
 // What a hostile server or model may send.
@@ -881,7 +885,7 @@ func TestSearchHostile(t *testing.T) {
 	}
 	lexicon := defaultPlainLexicon()
 	for _, ranker := range []Ranker{RankerLexical, RankerDefault} {
-		x := NewIndex(docs, &IndexOptions{Ranker: ranker, Threshold: all})
+		x := NewIndex(docs, &Options{Ranker: ranker, Threshold: -1})
 		plain := newPlainIndex(docs, ranker, lexicon, 0)
 		for i, query := range queries {
 			start := time.Now()
@@ -911,7 +915,7 @@ func TestSearchManyTerms(t *testing.T) {
 	for _, w := range words {
 		docs = append(docs, &Document{Name: w})
 	}
-	x := NewIndex(docs, &IndexOptions{Ranker: RankerLexical, Threshold: all})
+	x := NewIndex(docs, &Options{Ranker: RankerLexical, Threshold: -1})
 	got := x.Search(strings.Join(words, " "), 1000, nil)
 	require.Len(t, got, 255)
 	for i, m := range got {
@@ -922,22 +926,15 @@ func TestSearchManyTerms(t *testing.T) {
 
 // seeds returns n, or less if the race detector makes all of it slow.
 func seeds(n uint64) uint64 {
-	if testsRace() {
+	if mcptest.Race() {
 		return n/10 + 1
 	}
 	return n
 }
 
-// testsRace reports whether the race detector is on. It allocates, and makes
-// pools forget at random.
-func testsRace() bool {
-	info, _ := debug.ReadBuildInfo()
-	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-}
-
 // Searches do not allocate once the scratch space is there.
 func TestSearchAllocs(t *testing.T) {
-	if testsRace() {
+	if mcptest.Race() {
 		t.Skip("the race detector allocates")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it empties pools
@@ -945,7 +942,7 @@ func TestSearchAllocs(t *testing.T) {
 	w.words = plainWords
 	docs := w.documents(300)
 	for _, ranker := range []Ranker{RankerLexical, RankerDefault} {
-		x := NewIndex(docs, &IndexOptions{Ranker: ranker, Threshold: all})
+		x := NewIndex(docs, &Options{Ranker: ranker, Threshold: -1})
 		keep := func(doc int) bool { return doc%3 > 0 }
 		dst := make([]Match, 0, 64)
 		for _, query := range []string{"create issue", "查询天气 autehnticate Überweisung", "xlsx configuration", strings.Join(plainWords, " ")} {
@@ -964,7 +961,7 @@ func TestSearchLeavesNothing(t *testing.T) {
 	w := newPlainWorld(5)
 	var indexes []*Index
 	for _, n := range []int{3, 200, 30} {
-		indexes = append(indexes, NewIndex(w.documents(n), &IndexOptions{Threshold: all}))
+		indexes = append(indexes, NewIndex(w.documents(n), &Options{Threshold: -1}))
 	}
 	for range 300 {
 		indexes[w.rng.IntN(3)].Search(w.query(), 5, nil)

@@ -1,4 +1,4 @@
-package mcphybrid
+package search
 
 import (
 	"cmp"
@@ -233,24 +233,6 @@ func TestSpecE2IntentsByDefinition(t *testing.T) {
 		between := slices.Insert(slices.Clone(message), at, "vux")
 		require.Equal(t, plainIntents(between, table), DetectIntents(strings.Join(between, " "), table), "seed %d: %q in %q", seed, table, between)
 	}
-}
-
-// A host that has an intent searches for its tools by what the message said.
-func TestSpecE2SearchByIntentAndByNames(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{
-		serving("github", echoTool("create_pull_request", "Opens a pull request"), echoTool("list_branches", "Lists branches of a repository")),
-		serving("slack", echoTool("post_message", "Sends a message to a channel"), echoTool("list_users", "Lists people")),
-	}})
-	s := m.NewSession(nil)
-	intents := DetectIntents("Could you, when you have a minute, open a pull request on GitHub, and then send a message about it to Anna?", nil)
-	require.Len(t, intents, 2)
-	assert.Equal(t, "version_control", intents[0].Name)
-	assert.Equal(t, "mcp_github__create_pull_request", s.Search(strings.Join(intents[0].Keywords, " "), 1)[0].Tool.Name())
-	assert.Equal(t, "send_message", intents[1].Name)
-	assert.Equal(t, "mcp_slack__post_message", s.Search(strings.Join(intents[1].Keywords, " "), 1)[0].Tool.Name())
-
-	assert.Equal(t, []string{"mcp_slack__list_users", "mcp_github__list_branches"}, hitNames(s.Search("select:list_users,mcp_github__list_branches", 5)))
-	assert.Empty(t, s.Search("select:no_such_tool", 5))
 }
 
 func FuzzDetectIntents(f *testing.F) {

@@ -1,4 +1,4 @@
-package mcphybrid
+package search
 
 import (
 	"fmt"
@@ -36,7 +36,7 @@ func TestCloserFeedback(t *testing.T) {
 	assert.NotZero(t, r.feedback(4))
 	assert.Zero(t, r.feedback(20))
 
-	lexical := NewIndex(docs, &IndexOptions{Ranker: RankerLexical})
+	lexical := NewIndex(docs, &Options{Ranker: RankerLexical})
 	assert.Greater(t, x.Search("lamp", 5, nil)[0].Score, lexical.Search("lamp", 5, nil)[0].Score)
 }
 
@@ -49,7 +49,7 @@ func TestCloserName(t *testing.T) {
 	for i := range 10 {
 		docs = append(docs, &Document{Name: fmt.Sprintf("other%c_template_from", 'a'+i)})
 	}
-	x := NewIndex(docs, &IndexOptions{Threshold: all})
+	x := NewIndex(docs, &Options{Threshold: -1})
 	r := retrieval{x: x}
 	r.parse("branch")
 	r.score()
@@ -72,10 +72,10 @@ func TestCloserRest(t *testing.T) {
 		}
 		docs = append(docs, d)
 	}
-	x := NewIndex(docs, &IndexOptions{Threshold: all})
+	x := NewIndex(docs, &Options{Threshold: -1})
 	got := x.Search("lamp", 100, nil)
 	require.Len(t, got, 50)
-	lexical := NewIndex(docs, &IndexOptions{Ranker: RankerLexical, Threshold: all}).Search("lamp", 100, nil)
+	lexical := NewIndex(docs, &Options{Ranker: RankerLexical, Threshold: -1}).Search("lamp", 100, nil)
 	for i, m := range got {
 		assert.Equal(t, lexical[i].Doc, m.Doc)
 		if i < closerDocs {

@@ -1,7 +1,8 @@
-package mcphybrid
+package search
 
 import (
 	"cmp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"strings"
 	"sync"
@@ -13,8 +14,8 @@ const maxSubjectWords = 3
 
 // A subject is what the names of a server's tools are about: how many of them
 // have which words.
-type subject struct {
-	server string
+type Subject struct {
+	Server string
 	words  map[string]*subjectWord // by stem
 }
 
@@ -40,11 +41,11 @@ func stemOf(word string) string {
 }
 
 // add counts the words of a tool's name.
-func (s *subject) add(name string) {
+func (s *Subject) Add(name string) {
 	seen := make(map[string]bool)
 	for _, w := range wordsOf(name) {
 		root := stemOf(w)
-		if len(w) < 3 || seen[root] || commonWords()[root] || slices.Contains(wordsOf(s.server), w) {
+		if len(w) < 3 || seen[root] || commonWords()[root] || slices.Contains(wordsOf(s.Server), w) {
 			continue
 		}
 		seen[root] = true
@@ -60,7 +61,7 @@ func (s *subject) add(name string) {
 
 // String returns the words that most tools have, of equally common ones those
 // that were seen first, separated by commas.
-func (s *subject) String() string {
+func (s *Subject) String() string {
 	var list []*subjectWord
 	for _, w := range s.words {
 		list = append(list, w)
@@ -92,7 +93,7 @@ func wordsOf(name string) (words []string) {
 		case r > unicode.MaxASCII || !unicode.IsLetter(r):
 			end(i)
 			begin = i + len(string(r))
-		case i > begin && isUpper(name[i]) && (isLower(name[i-1]) || i+1 < len(name) && isLower(name[i+1])):
+		case i > begin && text.IsUpper(name[i]) && (text.IsLower(name[i-1]) || i+1 < len(name) && text.IsLower(name[i+1])):
 			end(i)
 		}
 	}

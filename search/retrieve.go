@@ -1,4 +1,4 @@
-package mcphybrid
+package search
 
 import (
 	"math"
@@ -56,7 +56,7 @@ var retrievals = sync.Pool{New: func() any { return new(retrieval) }}
 // nil if none matches or n <= 0. If keep is not nil, documents for which it
 // returns false are passed over before n is applied.
 //
-// A document that does not reach [IndexOptions.Threshold] does not match. Of a
+// A document that does not reach [Options.Threshold] does not match. Of a
 // long query the first 255 distinct terms within 16 KiB count.
 func (x *Index) Search(query string, n int, keep func(doc int) bool) []Match {
 	return x.AppendSearch(nil, query, n, keep)
@@ -82,7 +82,9 @@ func (x *Index) AppendSearch(dst []Match, query string, n int, keep func(doc int
 	return dst
 }
 
-func (x *Index) hasTerms(query string) bool {
+// HasTerms reports whether there is anything in query to search for: more than
+// stop words and signs.
+func (x *Index) HasTerms(query string) bool {
 	r := retrieval{x: x}
 	r.parse(query)
 	return len(r.terms) > 0

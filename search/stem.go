@@ -1,6 +1,9 @@
-package mcphybrid
+package search
 
-import "bytes"
+import (
+	"bytes"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
 
 // minStem is the shortest stem that a derivational ending leaves.
 const minStem = 4
@@ -23,7 +26,7 @@ var derivational = [][]byte{
 // algorithm, of which there is no implementation that works in place.
 func stem(w []byte) int {
 	n := len(w)
-	if n < 4 || !isLower(w[n-1]) {
+	if n < 4 || !text.IsLower(w[n-1]) {
 		return n
 	}
 	ends := func(ending string) bool { return n >= len(ending) && string(w[n-len(ending):n]) == ending }

@@ -1,10 +1,11 @@
-package mcphybrid
+package search
 
 import (
 	"bytes"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -53,94 +54,38 @@ func (a *analyzer) term(i int) []byte { return a.bytes[a.terms[i].start:a.terms[
 
 func (a *analyzer) reset() { a.terms, a.bytes = a.terms[:0], a.bytes[:0] }
 
-// A kind is what a rune is to a word.
-type kind uint8
-
-const (
-	separator kind = iota
-	lower          // also letters without case, and marks that belong to them
-	upper
-	digit
-	accent // dropped
-	dense  // a character of a script without spaces
-	joiner // a mark on such a character
-)
-
-var asciiKinds = func() (kinds [utf8.RuneSelf]kind) {
-	for r := range kinds {
-		switch {
-		case r >= '0' && r <= '9':
-			kinds[r] = digit
-		case r >= 'a' && r <= 'z':
-			kinds[r] = lower
-		case r >= 'A' && r <= 'Z':
-			kinds[r] = upper
-		}
-	}
-	return kinds
-}()
-
-// kindOf returns the kind of a rune outside ASCII.
-func kindOf(r rune) kind {
-	switch {
-	case r < 0x300: // Latin
-	case r >= 0x4e00 && r <= 0x9fff, r >= 0xac00 && r <= 0xd7a3: // most of Han and Hangul, at once
-		return dense
-	case r <= 0x36f, r >= 0xfe00 && r <= 0xfe0f: // combining accents, variation selectors
-		return accent
-	case r == 'ー', unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul):
-		return dense
-	case unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar):
-		if unicode.IsMark(r) {
-			return joiner
-		}
-		if unicode.IsLetter(r) {
-			return dense
-		}
-	}
-	switch {
-	case unicode.IsUpper(r) || unicode.IsTitle(r):
-		return upper
-	case unicode.IsLetter(r) || unicode.IsMark(r):
-		return lower
-	case unicode.IsNumber(r):
-		return digit
-	}
-	return separator
-}
-
 // next returns the rune at the start of text, its kind and its length.
-func next(text []byte) (rune, kind, int) {
-	if c := text[0]; c < utf8.RuneSelf {
-		return rune(c), asciiKinds[c], 1
+func next(line []byte) (rune, text.Kind, int) {
+	if c := line[0]; c < utf8.RuneSelf {
+		return rune(c), text.ASCIIKinds[c], 1
 	}
-	r, n := utf8.DecodeRune(text)
+	r, n := utf8.DecodeRune(line)
 	if r == utf8.RuneError {
-		return r, separator, n
+		return r, text.Separator, n
 	}
-	return r, kindOf(r), n
+	return r, text.KindOf(r), n
 }
 
 // add appends the terms of text. Invalid UTF-8 separates.
-func (a *analyzer) add(text []byte) {
-	for _, c := range text {
+func (a *analyzer) add(line []byte) {
+	for _, c := range line {
 		if c >= utf8.RuneSelf {
-			text = a.normalize(text)
+			line = a.normalize(line)
 			break
 		}
 	}
-	for len(text) > 0 {
-		switch _, k, n := next(text); k {
-		case lower, upper, digit:
-			if rest, ok := a.plainWord(text); ok {
-				text = rest
+	for len(line) > 0 {
+		switch _, k, n := next(line); k {
+		case text.Lower, text.Upper, text.Digit:
+			if rest, ok := a.plainWord(line); ok {
+				line = rest
 				continue
 			}
-			text = a.word(text)
-		case dense:
-			text = a.denseRun(text)
+			line = a.word(line)
+		case text.Dense:
+			line = a.denseRun(line)
 		default:
-			text = text[n:]
+			line = line[n:]
 		}
 	}
 }
@@ -164,55 +109,55 @@ func (a *analyzer) normalize(text []byte) []byte {
 
 // plainWord appends the word at the start of text, if it is one term of ASCII
 // letters, as most are, and returns the rest.
-func (a *analyzer) plainWord(text []byte) (rest []byte, ok bool) {
+func (a *analyzer) plainWord(line []byte) (rest []byte, ok bool) {
 	n := 1
-	for n < len(text) && isLower(text[n]) {
+	for n < len(line) && text.IsLower(line[n]) {
 		n++
 	}
-	if n < len(text) && (text[n] >= utf8.RuneSelf || asciiKinds[text[n]] != separator) || asciiKinds[text[0]&0x7f] == digit || text[0] >= utf8.RuneSelf {
+	if n < len(line) && (line[n] >= utf8.RuneSelf || text.ASCIIKinds[line[n]] != text.Separator) || text.ASCIIKinds[line[0]&0x7f] == text.Digit || line[0] >= utf8.RuneSelf {
 		return nil, false
 	}
 	start := len(a.bytes)
-	a.bytes = append(a.bytes, text[:n]...)
+	a.bytes = append(a.bytes, line[:n]...)
 	a.bytes[start] |= 'a' - 'A'
 	if before := len(a.terms); n > 1 {
 		a.end(start, len(a.bytes), word)
 		t := &a.terms[before]
 		t.end = t.start + int32(stem(a.bytes[t.start:t.end]))
 	}
-	return text[n:], true
+	return line[n:], true
 }
 
 // word appends the terms of the word at the start of text, and returns the
 // rest.
-func (a *analyzer) word(text []byte) []byte {
+func (a *analyzer) word(line []byte) []byte {
 	start := len(a.bytes)
 	first := len(a.terms)
-	part, last := start, start      // where the part and its last rune begin
-	before, earlier := lower, lower // the kinds of the last two runes
-	for len(text) > 0 {
-		r, k, n := next(text)
-		if k == accent {
-			text = text[n:]
+	part, last := start, start                // where the part and its last rune begin
+	before, earlier := text.Lower, text.Lower // the kinds of the last two runes
+	for len(line) > 0 {
+		r, k, n := next(line)
+		if k == text.Accent {
+			line = line[n:]
 			continue
 		}
-		if k != lower && k != upper && k != digit {
+		if k != text.Lower && k != text.Upper && k != text.Digit {
 			break
 		}
 		if len(a.bytes) > part {
 			switch {
-			case (before == digit) != (k == digit), before == lower && k == upper:
+			case (before == text.Digit) != (k == text.Digit), before == text.Lower && k == text.Upper:
 				a.end(part, len(a.bytes), word)
 				part = len(a.bytes)
-			case earlier == upper && before == upper && k == lower && last > part && !plural(r, text[n:]):
+			case earlier == text.Upper && before == text.Upper && k == text.Lower && last > part && !plural(r, line[n:]):
 				a.end(part, last, word) // HTTP|Server
 				part = last
 			}
 		}
 		last = len(a.bytes)
-		a.bytes = appendFolded(a.bytes, r, text)
+		a.bytes = appendFolded(a.bytes, r, line)
 		earlier, before = before, k
-		text = text[n:]
+		line = line[n:]
 	}
 	end := len(a.bytes)
 	a.end(part, end, word)
@@ -225,7 +170,7 @@ func (a *analyzer) word(text []byte) []byte {
 		t := &a.terms[i]
 		t.end = t.start + int32(stem(a.bytes[t.start:t.end]))
 	}
-	return text
+	return line
 }
 
 // plural reports whether r, after capitals, is the s of URLs.
@@ -234,40 +179,40 @@ func plural(r rune, rest []byte) bool {
 		return r == 's'
 	}
 	_, k, _ := next(rest)
-	return k != lower
+	return k != text.Lower
 }
 
 // denseRun appends the characters of the run at the start of text and the
 // pairs of them, and returns the rest.
-func (a *analyzer) denseRun(text []byte) []byte {
+func (a *analyzer) denseRun(line []byte) []byte {
 	before := -1 // where the character before begins
-	for len(text) > 0 {
-		_, k, n := next(text)
-		if k != dense {
+	for len(line) > 0 {
+		_, k, n := next(line)
+		if k != text.Dense {
 			break
 		}
-		for n < len(text) {
-			_, k, m := next(text[n:])
-			if k != joiner {
+		for n < len(line) {
+			_, k, m := next(line[n:])
+			if k != text.Joiner {
 				break
 			}
 			n += m
 		}
 		start := len(a.bytes)
-		a.bytes = append(a.bytes, text[:n]...)
+		a.bytes = append(a.bytes, line[:n]...)
 		a.end(start, len(a.bytes), character)
 		if before >= 0 {
 			a.end(before, len(a.bytes), pair)
 		}
 		before = start
-		text = text[n:]
+		line = line[n:]
 	}
-	return text
+	return line
 }
 
 // end appends the term in a.bytes[start:end].
 func (a *analyzer) end(start, end int, f form) {
-	if end-start == 1 && asciiKinds[a.bytes[start]&0x7f] == lower && a.bytes[start] < utf8.RuneSelf {
+	if end-start == 1 && text.ASCIIKinds[a.bytes[start]&0x7f] == text.Lower && a.bytes[start] < utf8.RuneSelf {
 		return
 	}
 	if end > start+maxTermBytes {
@@ -285,15 +230,15 @@ var folded = map[rune]string{
 }
 
 // appendFolded appends r, which begins text, lower-cased and without accents.
-func appendFolded(dst []byte, r rune, text []byte) []byte {
+func appendFolded(dst []byte, r rune, line []byte) []byte {
 	if r < utf8.RuneSelf {
-		if asciiKinds[r] == upper {
+		if text.ASCIIKinds[r] == text.Upper {
 			r += 'a' - 'A'
 		}
 		return append(dst, byte(r))
 	}
 	if r < 0x530 || r >= 0x1e00 && r < 0x2000 { // Latin, Greek, Cyrillic
-		if base := norm.NFD.Properties(text).Decomposition(); base != nil {
+		if base := norm.NFD.Properties(line).Decomposition(); base != nil {
 			r, _ = utf8.DecodeRune(base)
 		}
 		r = unicode.ToLower(r)

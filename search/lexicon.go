@@ -1,4 +1,4 @@
-package mcphybrid
+package search
 
 import (
 	_ "embed"
@@ -87,7 +87,7 @@ func ParseLexicon(words string) (*Lexicon, error) {
 			err = fmt.Errorf("%q stands before the first section", line)
 		}
 		if err != nil {
-			return nil, text.Bounded(fmt.Errorf("mcphybrid: lexicon, line %d: %w", i+1, err))
+			return nil, text.Bounded(fmt.Errorf("search: lexicon, line %d: %w", i+1, err))
 		}
 	}
 	return l, nil

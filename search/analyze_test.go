@@ -1,4 +1,4 @@
-package mcphybrid
+package search
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"golang.org/x/text/unicode/norm"
 )
@@ -141,21 +142,21 @@ func TestAnalyzeAppends(t *testing.T) {
 func TestAnalyzePlainWord(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 20_000 {
-		text := make([]byte, 1+rng.IntN(12))
-		for i := range text {
-			text[i] = "abesingdyABS2 _\xc3\xa9"[rng.IntN(17)]
+		line := make([]byte, 1+rng.IntN(12))
+		for i := range line {
+			line[i] = "abesingdyABS2 _\xc3\xa9"[rng.IntN(17)]
 		}
 		var short, long analyzer
-		if k := asciiKinds[text[0]&0x7f]; k == separator || text[0] >= utf8.RuneSelf {
+		if k := text.ASCIIKinds[line[0]&0x7f]; k == text.Separator || line[0] >= utf8.RuneSelf {
 			continue
 		}
-		rest, ok := short.plainWord(bytes.Clone(text))
+		rest, ok := short.plainWord(bytes.Clone(line))
 		if !ok {
 			continue
 		}
-		assert.Equal(t, string(long.word(bytes.Clone(text))), string(rest), "%q", text)
-		assert.Equal(t, long.terms, short.terms, "%q", text)
-		assert.Equal(t, string(long.bytes), string(short.bytes), "%q", text)
+		assert.Equal(t, string(long.word(bytes.Clone(line))), string(rest), "%q", line)
+		assert.Equal(t, long.terms, short.terms, "%q", line)
+		assert.Equal(t, string(long.bytes), string(short.bytes), "%q", line)
 	}
 }
 
@@ -168,54 +169,54 @@ func FuzzAnalyze(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Add([]byte("\xf2\u00ba")) // cut off in the middle of a character
-	f.Fuzz(func(t *testing.T, text []byte) {
+	f.Fuzz(func(t *testing.T, line []byte) {
 		var a analyzer
-		before := bytes.Clone(text)
-		if got, want := a.normalize(text), norm.NFKC.Bytes(bytes.ToValidUTF8(text, []byte(" "))); !bytes.Equal(got, want) {
-			t.Fatalf("%q is normalized to %q, want %q", text, got, want)
+		before := bytes.Clone(line)
+		if got, want := a.normalize(line), norm.NFKC.Bytes(bytes.ToValidUTF8(line, []byte(" "))); !bytes.Equal(got, want) {
+			t.Fatalf("%q is normalized to %q, want %q", line, got, want)
 		}
-		a.add(text)
-		if !bytes.Equal(text, before) {
-			t.Fatalf("%q was changed to %q", before, text)
+		a.add(line)
+		if !bytes.Equal(line, before) {
+			t.Fatalf("%q was changed to %q", before, line)
 		}
 		for i, s := range a.terms {
 			if s.start < 0 || s.start >= s.end || s.end > s.full || int(s.full) > len(a.bytes) || s.full-s.start > maxTermBytes {
-				t.Fatalf("%q: term %d is %+v, of %d bytes", text, i, s, len(a.bytes))
+				t.Fatalf("%q: term %d is %+v, of %d bytes", line, i, s, len(a.bytes))
 			}
 			term := a.term(i)
 			if !utf8.Valid(term) {
-				t.Fatalf("%q: term %q is no text", text, term)
+				t.Fatalf("%q: term %q is no text", line, term)
 			}
 			switch s.form {
 			case word:
-				if len(term) == 1 && asciiKinds[term[0]] == lower && s.full-s.start == 1 {
-					t.Fatalf("%q: single letter %q", text, term)
+				if len(term) == 1 && text.ASCIIKinds[term[0]] == text.Lower && s.full-s.start == 1 {
+					t.Fatalf("%q: single letter %q", line, term)
 				}
 			case character, pair: // analyzed again, it is the same
 				again := plainTerms(string(term))
 				if last := again[len(again)-1]; last.text != string(term) && len(term) < maxTermBytes-utf8.UTFMax {
-					t.Fatalf("%q: term %q analyzed again is %q", text, term, again)
+					t.Fatalf("%q: term %q analyzed again is %q", line, term, again)
 				}
 			}
 			stemmed := bytes.Clone(a.bytes[s.start:s.full])
 			n := stem(stemmed)
 			if n < 1 || n > len(stemmed) {
-				t.Fatalf("%q: stem of %q has %d bytes", text, a.bytes[s.start:s.full], n)
+				t.Fatalf("%q: stem of %q has %d bytes", line, a.bytes[s.start:s.full], n)
 			}
 		}
 		// A separator before and behind changes nothing, nor does what was
 		// analyzed before.
-		first := analyzed(string(text))
+		first := analyzed(string(line))
 		a.reset()
 		a.add([]byte("another text, 別の"))
 		a.reset()
-		a.add(append(append([]byte(" . "), text...), " ."...))
+		a.add(append(append([]byte(" . "), line...), " ."...))
 		var terms []string
 		for i := range a.terms {
 			terms = append(terms, string(a.term(i)))
 		}
 		if second := strings.Join(terms, " "); first != second {
-			t.Fatalf("%q: %q, and again %q", text, first, second)
+			t.Fatalf("%q: %q, and again %q", line, first, second)
 		}
 	})
 }

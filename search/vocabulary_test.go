@@ -1,4 +1,4 @@
-package mcphybrid
+package search
 
 import (
 	"math/bits"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -63,7 +64,7 @@ func TestSlipOfEqualsPlain(t *testing.T) {
 		require.Equal(t, want, got, "%q for %q", word, term)
 		kinds[got]++
 		if got != 0 {
-			require.LessOrEqual(t, bits.OnesCount32(letters([]byte(word))^letters([]byte(term))), 2, "%q for %q", word, term)
+			require.LessOrEqual(t, bits.OnesCount32(text.Letters([]byte(word))^text.Letters([]byte(term))), 2, "%q for %q", word, term)
 		}
 	}
 	assert.Greater(t, kinds[swapped], 300)
@@ -104,7 +105,7 @@ func TestCorrect(t *testing.T) {
 		{"accents do not matter", "uberwiesung", "uberweisung"},
 		{"unknown", "quuxly", ""},
 	}
-	x := NewIndex(docs, &IndexOptions{Lexicon: lexicon})
+	x := NewIndex(docs, &Options{Lexicon: lexicon})
 	plain := newPlainIndex(docs, RankerDefault, newPlainLexicon(lexicon), 0)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -139,10 +140,10 @@ func TestFamily(t *testing.T) {
 	x := NewIndex(docs, nil)
 	var members []string
 	for _, m := range x.vocabulary.members([]byte("autho")) {
-		if text := x.vocabulary.text(m.term); x.heads.at(m.term).df > 0 {
-			members = append(members, text)
-			assert.EqualValues(t, len(text), m.length)
-			assert.Equal(t, letters([]byte(text)), m.letters)
+		if line := x.vocabulary.text(m.term); x.heads.at(m.term).df > 0 {
+			members = append(members, line)
+			assert.EqualValues(t, len(line), m.length)
+			assert.Equal(t, text.Letters([]byte(line)), m.letters)
 		}
 	}
 	assert.Equal(t, []string{"authoriz", "authoritativ"}, members)

@@ -1,0 +1,74 @@
+package text
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// A kind is what a rune is to a word.
+type Kind uint8
+
+const (
+	Separator Kind = iota
+	Lower          // also letters without case, and marks that belong to them
+	Upper
+	Digit
+	Accent // dropped
+	Dense  // a character of a script without spaces
+	Joiner // a mark on such a character
+)
+
+var ASCIIKinds = func() (kinds [utf8.RuneSelf]Kind) {
+	for r := range kinds {
+		switch {
+		case r >= '0' && r <= '9':
+			kinds[r] = Digit
+		case r >= 'a' && r <= 'z':
+			kinds[r] = Lower
+		case r >= 'A' && r <= 'Z':
+			kinds[r] = Upper
+		}
+	}
+	return kinds
+}()
+
+// KindOf returns the kind of a rune outside ASCII.
+func KindOf(r rune) Kind {
+	switch {
+	case r < 0x300: // Latin
+	case r >= 0x4e00 && r <= 0x9fff, r >= 0xac00 && r <= 0xd7a3: // most of Han and Hangul, at once
+		return Dense
+	case r <= 0x36f, r >= 0xfe00 && r <= 0xfe0f: // combining accents, variation selectors
+		return Accent
+	case r == 'ー', unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul):
+		return Dense
+	case unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar):
+		if unicode.IsMark(r) {
+			return Joiner
+		}
+		if unicode.IsLetter(r) {
+			return Dense
+		}
+	}
+	switch {
+	case unicode.IsUpper(r) || unicode.IsTitle(r):
+		return Upper
+	case unicode.IsLetter(r) || unicode.IsMark(r):
+		return Lower
+	case unicode.IsNumber(r):
+		return Digit
+	}
+	return Separator
+}
+
+func IsLower(c byte) bool { return 'a' <= c && c <= 'z' }
+func IsUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+// letters returns the set of the letters of a word, a bit each: few bits differ
+// between a word and a slip of it.
+func Letters(term []byte) (set uint32) {
+	for _, c := range term {
+		set |= 1 << (c & 31)
+	}
+	return set
+}

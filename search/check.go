@@ -1,0 +1,73 @@
+package search
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// canonical is all that an index knows, without slots and numbers.
+type canonical struct {
+	terms map[string][]canonicalPosting // by term
+	idf   map[string]float64
+	worth map[signature]uint32
+}
+
+type canonicalPosting struct {
+	doc int
+	sig signature
+}
+
+func (x *Index) canonical() canonical {
+	c := canonical{map[string][]canonicalPosting{}, map[string]float64{}, map[signature]uint32{}}
+	for n := range x.vocabulary.len() {
+		term := x.vocabulary.text(uint32(n))
+		var ps []canonicalPosting
+		for _, p := range x.heads.at(uint32(n)).postings {
+			if doc := x.positions[p.slot]; doc >= 0 {
+				ps = append(ps, canonicalPosting{int(doc), x.signatures[p.signature]})
+				c.worth[x.signatures[p.signature]] = x.worth[p.signature]
+			}
+		}
+		if len(ps) == 0 {
+			continue
+		}
+		slices.SortFunc(ps, func(a, b canonicalPosting) int { return a.doc - b.doc })
+		c.terms[term] = ps
+		c.idf[term] = x.idf(uint32(n))
+	}
+	return c
+}
+
+// Check returns how x differs from a new index of the same documents, or from
+// itself, or nil. It is for tests: it takes as long as [NewIndex].
+func (x *Index) Check() error {
+	if len(x.slots) != len(x.docs) || len(x.first) != len(x.positions)+1 || len(x.worth) != len(x.signatures) {
+		return fmt.Errorf("index of %d documents: %d slots, %d positions, %d first, %d worth of %d", len(x.docs), len(x.slots), len(x.positions), len(x.first), len(x.worth), len(x.signatures))
+	}
+	for i, slot := range x.slots {
+		if x.positions[slot] != int32(i) {
+			return fmt.Errorf("document %d is in slot %d, which is at position %d", i, slot, x.positions[slot])
+		}
+	}
+	for slot := range x.positions {
+		for i, o := range x.occurrencesOf(uint32(slot)) {
+			if i > 0 && x.occurrencesOf(uint32(slot))[i-1].term >= o.term {
+				return fmt.Errorf("slot %d: occurrences are not in the order of terms", slot)
+			}
+			p := posting{uint32(slot), o.sig()}
+			if _, ok := slices.BinarySearchFunc(x.heads.at(o.term).postings, p, func(a, b posting) int { return int(a.slot) - int(b.slot) }); !ok {
+				return fmt.Errorf("slot %d has %q without a posting", slot, x.vocabulary.text(o.term))
+			}
+		}
+	}
+	fresh := newGrowth(x.growth.ranker, x.growth.lexicon, x.growth.threshold).index(x.docs)
+	if x.lengths != fresh.lengths || x.averages != fresh.averages {
+		return fmt.Errorf("lengths %v, averages %v; a new index has %v, %v", x.lengths, x.averages, fresh.lengths, fresh.averages)
+	}
+	got, want := x.canonical(), fresh.canonical()
+	if !maps.Equal(got.idf, want.idf) || !maps.Equal(got.worth, want.worth) || !maps.EqualFunc(got.terms, want.terms, slices.Equal) {
+		return fmt.Errorf("the index of %d documents is not what a new one is", len(x.docs))
+	}
+	return nil
+}
