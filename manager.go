@@ -63,7 +63,7 @@ type Manager struct {
 	usageMu sync.Mutex
 	usage   map[string]*Usage // by server
 
-	debug atomic.Pointer[debugger] // nil until DebugHandler is called; stored with mu held
+	noted atomic.Pointer[noted] // nil until Watch is called; stored with mu held
 }
 
 // noTools is the catalog without tools, and ended that of a closed Manager.
