@@ -2,11 +2,12 @@ package mcphybrid
 
 import (
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/search"
 	"iter"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // A catalog is one version of the tools that a Manager knows, and their index.

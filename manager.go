@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/search"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // session makes a Session's methods the Manager's: it is its own default
@@ -64,7 +65,7 @@ type Manager struct {
 	usageMu sync.Mutex
 	usage   map[string]*Usage // by server
 
-	debug atomic.Pointer[debugger] // nil until DebugHandler is called; stored with mu held
+	noted atomic.Pointer[noted] // nil until Watch is called; stored with mu held
 }
 
 // noTools is the catalog without tools, and ended that of a closed Manager.
@@ -383,7 +384,7 @@ func (m *Manager) Problems() []error {
 // Close ends all servers and leaves nothing behind: no process, no goroutine,
 // no tool or group in a registry. Sessions are empty from then on. Calls that
 // run end with an error. It closes the Managers of all users; that of a user
-// leaves its system and the other users as they are, and what a [VectorStore]
+// leaves its system and the other users as they are, and what a [vector.Store]
 // has of the user's tools stays there: see [Manager.DropUser]. Close must not be called by a registry's method, nor
 // with a lock held that a registry needs. (Of processes that a server's child
 // started, it finds on Linux those that kept its environment, elsewhere those

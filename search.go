@@ -25,7 +25,7 @@ type Hit struct {
 	Score float64
 
 	// Words and Similarity are what the words of the query and, with
-	// [Options.Semantic], its meaning gave: see [StoreMatch]. Both are 0 for
+	// [Options.Semantic], its meaning gave: see [vector.Match]. Both are 0 for
 	// what the query names, and for what is needed.
 	Words, Similarity float64
 

@@ -92,8 +92,8 @@ func (m *Manager) newSession(inherited, skills rights, intent string, opts *Sess
 		s.registrar.copy = func(t Tool) Tool { return t.(interface{ copyFor(*Session) Tool }).copyFor(s) }
 		m.attach(s)
 	}
-	if d := m.debug.Load(); d != nil {
-		d.note(s)
+	if n := m.noted.Load(); n != nil {
+		n.note(s)
 	}
 	return s
 }
