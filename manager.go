@@ -291,7 +291,7 @@ func (m *Manager) sync() {
 	attached, users := slices.Clone(m.attached), m.users.list()
 	m.mu.Unlock()
 	for _, s := range attached {
-		s.registrar.sync()
+		s.registrar.Sync()
 	}
 	for _, u := range users {
 		u.forgetSelections()
@@ -400,7 +400,7 @@ func (m *Manager) Close() error {
 
 		m.forgetSelections()
 		for _, s := range attached {
-			s.registrar.close()
+			s.registrar.Close()
 		}
 		var wg sync.WaitGroup
 		for _, u := range users {
@@ -435,10 +435,10 @@ func (m *Manager) attach(s *Session) {
 	}
 	m.mu.Unlock()
 	if !closed {
-		s.registrar.open(s.ActivateToolIfDeferred)
+		s.registrar.Open(s.ActivateToolIfDeferred)
 	}
 	if !closed && m.life.Err() != nil { // Close came in between
-		s.registrar.close()
+		s.registrar.Close()
 	}
 }
 
@@ -446,5 +446,5 @@ func (m *Manager) detach(s *Session) {
 	m.mu.Lock()
 	m.attached = slices.DeleteFunc(m.attached, func(other *Session) bool { return other == s })
 	m.mu.Unlock()
-	s.registrar.close()
+	s.registrar.Close()
 }

@@ -3,10 +3,11 @@ package mcphybrid
 import (
 	"context"
 	"errors"
-	"github.com/mcphybrid/mcphybrid/vector"
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/mcphybrid/mcphybrid/vector"
 )
 
 // A want is what is searched for.
