@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -88,7 +89,7 @@ func NewManager(opts *Options) *Manager {
 		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(o.Ranker), Lexicon: o.Lexicon, Threshold: o.SearchThreshold})
 	})
 	for _, name := range metaNames {
-		if matchAny(o.Access.Deny, name) {
+		if rules.MatchAny(o.Access.Deny, name) {
 			m.metaAccess.Deny = append(m.metaAccess.Deny, name)
 		}
 	}

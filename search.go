@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -125,7 +126,7 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, m *M
 	n = min(n, m.opts.SearchLimit)
 	keep := may
 	if len(opts.Servers) > 0 {
-		keep = func(t *BridgeTool, st standing) bool { return may(t, st) && matchAny(opts.Servers, t.def.server) }
+		keep = func(t *BridgeTool, st standing) bool { return may(t, st) && rules.MatchAny(opts.Servers, t.def.server) }
 	}
 	names, only := namesIn(query)
 	named := v.named(names, keep)
