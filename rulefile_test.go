@@ -153,7 +153,7 @@ func TestSpecE5RuleFilesAreRefused(t *testing.T) {
 		{"a large integer", "f.json", `{"rules":[{"name":"a","priority":9223372036854775808,"patterns":["x"],"action":"include"}]}`, []string{`line 1, column 34: "priority" is out of range`}},
 		{"an integer that is none", "f.yaml", "rules: [{name: a, priority: !!int x, patterns: [x], action: include}]", []string{`line 1, column 29: "priority" is out of range`}},
 		{"what Validate finds", "f.yaml", "rules:\n  - " + valid + "\n  - name: b\n    patterns: ['[']\n    action: include\n  - {}", []string{
-			`line 3, column 5: rule "b": pattern 0: "[" is malformed`,
+			`line 3, column 5: rule "b": pattern 0: "[" has a '[', which is no wildcard: * and ? are`,
 			`line 6, column 5: rule "": the name is missing`,
 		}},
 		{"what Validate finds", "f.json", "{\"rules\":[\n\t{\"name\": \"b\", \"patterns\": [\"x\"], \"action\": \"drop\"}]}", []string{
