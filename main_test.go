@@ -71,7 +71,7 @@ func check(m *Manager, sessions ...*Session) error {
 			return fmt.Errorf("user %q: %w", u.user.id, err)
 		}
 	}
-	for _, s := range append(sessions, m.session) {
+	for _, s := range append(sessions, m.def) {
 		if err := checkView(s.view()); err != nil {
 			return err
 		}
@@ -230,7 +230,7 @@ func newTestManager(t *testing.T, opts *Options) (*Manager, *ToolRegistry) {
 	t.Cleanup(func() {
 		assert.NoError(t, check(m))
 		if o.Registry == r {
-			assert.NoError(t, checkRegistry(m.session, r))
+			assert.NoError(t, checkRegistry(m.def, r))
 		}
 		assert.NoError(t, m.Close())
 		assert.Empty(t, r.List())

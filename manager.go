@@ -13,20 +13,17 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// session makes a Session's methods the Manager's: it is its own default
-// session.
-type session = Session
-
 // A Manager holds what all conversations share: the servers and the catalog of
-// their tools. It is also its own default session, for hosts that need only
-// one, and has all the methods of a [Session]: Tools, PromptSections, Search,
-// ActivateTools, Call and so on. Only its Close ends everything.
+// their tools. [Manager.NewSession] returns a conversation's view of it.
 //
-// Its methods may be called concurrently. Those of a session that only read
-// work on one version of the catalog from start to end and never wait for a
-// writer.
+// A host with a single conversation needs no other session than
+// [Manager.Default]: the Manager's Search, Call, ActivateTools and the like are
+// methods of that one.
+//
+// Its methods may be called concurrently. Those that only read work on one
+// version of the catalog from start to end and never wait for a writer.
 type Manager struct {
-	*session
+	def *Session // the default session
 
 	opts    Options              // fixed at creation
 	handler Handler              // makes calls of tools, in the middleware of opts
@@ -123,7 +120,7 @@ func (m *Manager) begin(ctx context.Context) {
 			m.sources = append(m.sources, src)
 		}
 	}
-	m.session = m.NewSession(&SessionOptions{Registry: m.opts.Registry})
+	m.def = m.NewSession(&SessionOptions{Registry: m.opts.Registry})
 }
 
 // newSource returns the place of a server; what is wrong with cfg, the

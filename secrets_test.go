@@ -180,7 +180,7 @@ func TestSecrets(t *testing.T) {
 			}
 			note(errors.Join(m.Problems()...))
 			note(m.PromptSections(PromptFull))
-			note(string(m.Save()))
+			note(string(m.Default().Save()))
 			require.NoError(t, m.Close())
 			cached, _ := os.ReadFile(file)
 			note(string(cached))

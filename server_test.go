@@ -484,7 +484,7 @@ func TestClosedManager(t *testing.T) {
 	assert.ErrorIs(t, m.AddServer(t.Context(), inProcess("b", 1)), ErrClosed)
 	assert.ErrorIs(t, m.AddTools("b", echoTool("x", "X")), ErrClosed)
 	assert.False(t, m.RemoveServer("a"))
-	for _, s := range []*Session{s, m.session} {
+	for _, s := range []*Session{s, m.def} {
 		assert.Empty(t, s.Tools())
 		assert.Empty(t, s.PromptSections(PromptFull))
 		_, err := s.Call(t.Context(), "mcp_a__tool_000", nil)

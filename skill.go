@@ -238,7 +238,7 @@ func newSkillIndex(list []*skill, opts *Options) retriever {
 // out, and then the tools that they name and no server has. While a server has
 // not listed its tools yet, these may be its own.
 func (m *Manager) skillProblems() []error {
-	v := m.view()
+	v := m.def.view()
 	problems := slices.Clone(v.skills.problems)
 	m.mu.Lock()
 	waiting := slices.ContainsFunc(m.sources, func(src *source) bool {

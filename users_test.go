@@ -220,7 +220,7 @@ func live(t *testing.T, seed uint64, alone bool) []string {
 		}
 		seen = append(seen, text)
 	}
-	system := n.m.PromptSections(PromptFull) + fmt.Sprint(namesOf(n.m.Tools()), namesOf(n.m.DeferredTools()), n.m.Problems(), hitNames(n.m.Search("secret send read", 20)))
+	system := n.m.PromptSections(PromptFull) + fmt.Sprint(namesOf(n.m.Default().Tools()), namesOf(n.m.DeferredTools()), n.m.Problems(), hitNames(n.m.Search("secret send read", 20)))
 	require.Empty(t, foreign(system, -1), "seed %d: the system sees", seed)
 	require.NoError(t, check(n.m))
 	return seen
@@ -267,7 +267,7 @@ func TestUsersHammer(t *testing.T) {
 			r := rand.New(rand.NewPCG(3, uint64(user)))
 			whose := fmt.Sprintf("secret%02d", user)
 			for range 25 {
-				u, err := m.NewUser(whose, nil)
+				u, err := m.newUser(whose, nil)
 				if !assert.NoError(t, err) {
 					return
 				}
@@ -336,7 +336,7 @@ func TestUsersWhileTheSystemCloses(t *testing.T) {
 		for user := range 6 {
 			wg.Go(func() {
 				reg := NewRegistry()
-				u, err := m.NewUser(fmt.Sprint(user), &UserOptions{Registry: reg, Servers: []ServerConfig{inProcess("s", 3)}})
+				u, err := m.newUser(fmt.Sprint(user), &UserOptions{Registry: reg, Servers: []ServerConfig{inProcess("s", 3)}})
 				if err != nil {
 					assert.ErrorIs(t, err, ErrClosed)
 					return
@@ -372,7 +372,7 @@ func TestUserIsCheap(t *testing.T) {
 	before := heap()
 	for i := range users {
 		users[i] = newUser(t, m, fmt.Sprint(i), nil, errands("user", 50)...)
-		users[i].Tools()
+		users[i].Default().Tools()
 		users[i].Search("errand 7", 0)
 	}
 	each := (heap() - before) / len(users)
