@@ -2,11 +2,12 @@ package mcphybrid
 
 import (
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/search"
 	"iter"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // A catalog is one version of the tools that a Manager knows, and their index.
@@ -88,18 +89,6 @@ func (c *catalog) tool(name string) *BridgeTool {
 		return c.tools[at]
 	}
 	return nil
-}
-
-// A source is one place in the registration order: a server, or tools without
-// a connection.
-type source struct {
-	name     string
-	server   *server         // nil for tools without a connection
-	begun    bool            // the server was started
-	listed   []*definition   // what the server says it has
-	changed  []*ChangedError // of these
-	defs     []*definition   // of listed, what may be used; all, without a connection
-	problems []error
 }
 
 // newCatalog returns the catalog of sources that follows prev. Tools that prev

@@ -254,13 +254,10 @@ func TestDebugFollowsServers(t *testing.T) {
 	require.NoError(t, err)
 	assert.Regexp(t, `servers ready 2 of 2 .* a ready \S+\s\S+ ago , took \S+\s\S+ 3 3 \d+ 1 0 \d`, pageText(t, h, ""))
 	require.Error(t, mgr.AddServer(t.Context(), ServerConfig{Name: "gone", Command: "/nowhere"}))
-	src := mgr.sources[0].server
-	src.mu.Lock()
-	p := src.conn.value.process
-	src.mu.Unlock()
-	require.NoError(t, p.cmd.Process.Kill())
+	_, err = mgr.Call(t.Context(), "mcp_good__exit", nil)
+	require.ErrorIs(t, err, ErrServerDown)
 	soon(t, func() bool { return mgr.Servers()[0].State == StateDown })
-	assert.Regexp(t, `servers ready 1 of 2 .* good down \S+\s\S+ ago , took .*killed`, pageText(t, h, ""))
+	assert.Regexp(t, `servers ready 1 of 2 .* good down \S+\s\S+ ago , took .*asked to exit`, pageText(t, h, ""))
 	require.NoError(t, mgr.Close())
 	assert.Contains(t, pageText(t, h, ""), "The Manager is closed.")
 	assert.Contains(t, pageText(t, h, "view=tools"), "There are none.")

@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -95,7 +96,7 @@ func TestDebugShowsNoSecrets(t *testing.T) {
 			shown += text
 		}
 	}
-	assert.Contains(t, shown, "It uses "+masked)
+	assert.Contains(t, shown, "It uses "+upstream.Masked)
 	assert.Contains(t, shown, "failing")
 }
 

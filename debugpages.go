@@ -133,7 +133,7 @@ func (d *debugger) overview(e *eraser, s liveSession, page int) (*overviewPage, 
 	for _, src := range sources {
 		row := serverRow{Name: src.name}
 		if src.server != nil {
-			st := src.server.snapshot()
+			st := m.statusOf(src)
 			row.State, row.Since, row.Took, row.Failed, row.Retry = st.State, st.Since, st.Took, st.Failures, st.Retry
 			if st.Err != nil {
 				row.Reason = e.line(st.Err.Error(), text.MaxError)

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
 // An eraser makes texts that servers wrote fit to be seen: without secrets, and
@@ -28,7 +29,7 @@ func (d *debugger) eraser() *eraser {
 	d.m.mu.Lock()
 	for _, src := range d.m.sources {
 		if src.server != nil {
-			values = append(values, src.server.secrets.values...)
+			values = append(values, src.server.Secrets()...)
 		}
 	}
 	d.m.mu.Unlock()
@@ -39,7 +40,7 @@ func (d *debugger) eraser() *eraser {
 	e := new(eraser)
 	var pairs []string
 	for i, v := range values {
-		pairs = append(pairs, v, masked)
+		pairs = append(pairs, v, upstream.Masked)
 		values[i] = strings.ToLower(v)
 	}
 	e.mask, e.values = strings.NewReplacer(pairs...), values
@@ -63,13 +64,13 @@ func (e *eraser) beginnings(text string) string {
 	for i, part := range parts[:len(parts)-1] {
 		for _, v := range e.values {
 			n := min(len(v), len(part))
-			for ; n >= minNamedSecret; n-- {
+			for ; n >= upstream.MinNamedSecret; n-- {
 				if strings.EqualFold(part[len(part)-n:], v[:n]) {
-					parts[i] = part[:len(part)-n] + masked
+					parts[i] = part[:len(part)-n] + upstream.Masked
 					break
 				}
 			}
-			if n >= minNamedSecret {
+			if n >= upstream.MinNamedSecret {
 				break
 			}
 		}
@@ -81,7 +82,7 @@ func (e *eraser) beginnings(text string) string {
 // that is what it is.
 func (e *eraser) name(registered string, d *definition) (shown string, ok bool) {
 	if own := text.Line(d.name, len(d.name)); e.mask.Replace(own) != own { // cut or spelled otherwise in the registered one
-		return masked, false
+		return upstream.Masked, false
 	}
 	shown = e.line(registered, maxNameLength)
 	return shown, shown == registered
@@ -93,7 +94,7 @@ var spelled = regexp.MustCompile(`U\+[0-9A-F]{4,6}`)
 // mark returns the text of a mark.
 func (e *eraser) mark(text string) string {
 	if plain := spelled.ReplaceAllString(text, "") + "…"; e.line(plain, len(plain)) != plain {
-		return masked
+		return upstream.Masked
 	}
 	return e.line(text, maxNameLength)
 }
@@ -144,10 +145,10 @@ const maxDebugText = 16 << 10
 // term returns a term of a document, unless it may be a piece of a secret that
 // who asks doesn't know.
 func (e *eraser) term(term, query string) string {
-	if len(term) >= minNamedSecret && term != query {
+	if len(term) >= upstream.MinNamedSecret && term != query {
 		for _, v := range e.values {
 			if strings.Contains(v, term) {
-				return masked
+				return upstream.Masked
 			}
 		}
 	}

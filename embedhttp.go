@@ -157,7 +157,9 @@ func (e *httpEmbedder) embed(ctx context.Context, texts []string) ([][]float32, 
 
 // withoutKey takes out of err what the service may have repeated.
 func (e *httpEmbedder) withoutKey(err error) error {
-	err = withoutURL(err)
+	if request := new(url.Error); errors.As(err, &request) {
+		err = request.Err // without the URL, which may hold the key
+	}
 	if e.opts.Key != "" && strings.Contains(err.Error(), e.opts.Key) {
 		return errors.New(strings.ReplaceAll(err.Error(), e.opts.Key, "…"))
 	}
@@ -226,7 +228,7 @@ func (e *httpEmbedder) post(ctx context.Context, body []byte) (answer []byte, wa
 	}
 	switch {
 	case len(answer) > DefaultMaxMessage:
-		return nil, -1, tooLarge(DefaultMaxMessage)
+		return nil, -1, fmt.Errorf("a message has more bytes than the limit of %d", DefaultMaxMessage)
 	case resp.StatusCode == http.StatusOK:
 		return answer, 0, nil
 	}
