@@ -60,17 +60,17 @@ func (s *Session) makeActive(names []string) (callable, fresh []*BridgeTool) {
 
 	// Phase 2: register. What is offered already is kept from being removed.
 	if s.registrar != nil {
-		tools = slices.DeleteFunc(tools, func(t *BridgeTool) bool { return !s.registrar.begin(t) })
+		tools = slices.DeleteFunc(tools, func(t *BridgeTool) bool { return !s.registrar.Begin(t) })
 	}
 
 	// Phase 3: publish.
 	callable, fresh = s.publish(tools)
 	if s.registrar != nil {
 		for _, t := range tools {
-			s.registrar.finish(t)
+			s.registrar.Finish(t)
 		}
 		if len(fresh) > 0 {
-			s.registrar.sync() // the groups
+			s.registrar.Sync() // the groups
 		}
 	}
 	return callable, fresh

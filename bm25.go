@@ -3,9 +3,10 @@ package mcphybrid
 import (
 	"cmp"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/search"
 	"math"
 	"slices"
+
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // The parameters of BM25: the values of the published reference, which are

@@ -35,7 +35,7 @@ func (s *Session) Compact() []*BridgeTool {
 	s.pages.kept, s.pages.offered, s.refused = nil, false, refusal{}
 	s.mu.Unlock()
 	if s.registrar != nil {
-		s.registrar.sync()
+		s.registrar.Sync()
 	}
 	if len(gone) > 0 {
 		s.tell(Event{Kind: EventEvict, Tools: namesOf(gone)})

@@ -1,140 +1,45 @@
 package mcphybrid
 
 import (
-	"bytes"
-	"crypto/sha256"
-	_ "embed"
-	"encoding/base64"
-	"fmt"
-	"html/template"
+	"context"
+	"errors"
 	"maps"
-	"net/http"
 	"slices"
-	"strconv"
-	"sync"
+	"strings"
 	"time"
-	"weak"
 
-	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// DebugHandler returns pages that show how the Manager is, for the people who
-// run it: the servers and their states; each tool, how it stands and why;
-// searches, with the parts that each score consists of; the sessions; and, over
-// time, the tokens of tools in a request and those that are saved. They are
-// plain HTML of one address and its query, which the host may mount under any
-// path, and need no script and nothing from elsewhere:
+// A Snapshot shows a Manager to people, as one of its sessions sees it. It has a
+// copy of that session: looking at it changes nothing in the session itself.
+// Each method reads what the Manager has when it is called. Package debug makes
+// pages of it.
 //
-//	http.Handle("/debug/mcp", mgr.DebugHandler())
-//
-// It only answers GET and HEAD and changes nothing; with [Options.Semantic], a
-// search asks the embedder. Secrets of the servers' configurations are hidden.
-// But there is no authentication: whoever can ask sees what any model is shown,
-// so it must be mounted where only those can who may.
-//
-// The first call has the Manager note, until Close, the sessions that begin
-// from then on, without keeping them, and the tokens, in a bounded number of
-// samples. Without that call, none of it costs anything.
-func (m *Manager) DebugHandler() http.Handler {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	d := m.debug.Load()
-	if d == nil {
-		d = &debugger{m: m, prune: minPrune}
-		for _, s := range m.attached {
-			if s != m.session {
-				d.note(s)
-			}
-		}
-		m.debug.Store(d)
-		if m.life.Err() == nil {
-			m.starting.Go(d.run)
-		}
+// Names, errors and texts of servers come without the secrets in the
+// configurations of the Manager's servers.
+type Snapshot struct {
+	Closed bool // the Manager is closed
+
+	m       *Manager
+	session liveSession // a copy
+	eraser  *eraser
+}
+
+// Snapshot returns a look at the Manager as the session of that number sees it.
+// 0 is the Manager's own session; the others are numbered by [Manager.Watch].
+// It is an error if there is no such session.
+func (m *Manager) Snapshot(session int) (*Snapshot, error) {
+	s, err := m.numbered(session)
+	if err != nil {
+		return nil, err
 	}
-	return d
+	s.Session = s.double()
+	return &Snapshot{Closed: m.life.Err() != nil, m: m, session: s, eraser: m.eraser()}, nil
 }
 
-// A debugger is what is kept for the pages.
-type debugger struct {
-	m *Manager
-
-	mu       sync.Mutex
-	last     int // number of the last session
-	sessions []notedSession
-	prune    int // how many there are when those that are gone are dropped next
-	history  history
-}
-
-// A notedSession is one that may be gone. Sessions are numbered from 1 in the
-// order in which they began; 0 is the Manager's own.
-type notedSession struct {
-	number  int
-	began   time.Time
-	session weak.Pointer[Session]
-}
-
-const minPrune = 64
-
-// note has s among the sessions for as long as the host has it.
-func (d *debugger) note(s *Session) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.sessions) >= d.prune {
-		kept := make([]notedSession, 0, len(d.sessions))
-		for _, n := range d.sessions {
-			if n.session.Value() != nil {
-				kept = append(kept, n)
-			}
-		}
-		d.sessions = kept
-		d.prune = max(2*len(kept), minPrune) // so that each is looked at a few times at most
-	}
-	d.last++
-	d.sessions = append(d.sessions, notedSession{d.last, time.Now(), weak.Make(s)})
-}
-
-// A liveSession is one that is there and open.
-type liveSession struct {
-	*Session
-	number int
-	began  time.Time // zero for the Manager's own
-}
-
-// newest returns the sessions that are open, the newest first.
-func (d *debugger) newest() (list []liveSession) {
-	d.mu.Lock()
-	noted := d.sessions[:len(d.sessions):len(d.sessions)] // what is in it doesn't change
-	d.mu.Unlock()
-	for i := len(noted) - 1; i >= 0; i-- {
-		s := noted[i].session.Value()
-		if s == nil {
-			continue
-		}
-		s.mu.Lock()
-		closed := s.closed
-		s.mu.Unlock()
-		if !closed {
-			list = append(list, liveSession{s, noted[i].number, noted[i].began})
-		}
-	}
-	return list
-}
-
-// find returns the session of that number. It is an error if it is not there.
-func (d *debugger) find(number int) (liveSession, error) {
-	if number == 0 {
-		return liveSession{Session: d.m.session}, nil
-	}
-	for _, s := range d.newest() {
-		if s.number == number {
-			return s, nil
-		}
-	}
-	return liveSession{}, fmt.Errorf("there is no session %d: it has not begun yet, was closed, or is not used any more", number)
-}
-
-// double returns a session that is as s is now, to look at: what is asked of it
-// changes nothing in s.
+// double returns a copy of s as it is now. Looking at the copy changes nothing
+// in s.
 func (s *Session) double() *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,72 +54,223 @@ func (s *Session) double() *Session {
 	return d
 }
 
-var (
-	//go:embed debug.html
-	debugHTML string
+// Text returns text without the secrets that the Snapshot hides.
+func (s *Snapshot) Text(text string) SafeText { return SafeText{text, s.eraser} }
 
-	//go:embed debug.css
-	debugCSS string
-
-	debugTemplate = template.Must(template.New("").Funcs(template.FuncMap{
-		"style": func() template.HTML { return template.HTML("<style>" + debugCSS + "</style>") },
-		"count": count, "short": short, "ago": ago,
-	}).Parse(debugHTML))
-
-	debugHeaders = map[string]string{
-		"Content-Security-Policy": "default-src 'none'; style-src 'sha256-" + base64Sum(debugCSS) + "'; img-src data:; " +
-			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-		"X-Content-Type-Options":       "nosniff",
-		"X-Frame-Options":              "DENY",
-		"Referrer-Policy":              "no-referrer",
-		"Cross-Origin-Opener-Policy":   "same-origin",
-		"Cross-Origin-Resource-Policy": "same-origin",
-		"Cache-Control":                "no-store",
+// Problems returns [Manager.Problems] as texts.
+func (s *Snapshot) Problems() (list []SafeText) {
+	for _, err := range s.m.Problems() {
+		list = append(list, s.Text(strings.TrimPrefix(err.Error(), "mcphybrid: ")))
 	}
-)
-
-func base64Sum(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return base64.StdEncoding.EncodeToString(sum[:])
+	return list
 }
 
-// ServeHTTP answers with a page. It heeds the query only: the path is the
-// host's.
-func (d *debugger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	header := w.Header()
-	for name, value := range debugHeaders {
-		header.Set(name, value)
+// Held returns how many tools are in quarantine.
+func (s *Snapshot) Held() (n int) {
+	for _, err := range s.m.Problems() {
+		if errors.Is(err, ErrQuarantined) {
+			n++
+		}
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		header.Set("Allow", "GET, HEAD")
-		http.Error(w, "mcphybrid: the pages can only be read", http.StatusMethodNotAllowed)
-		return
-	}
-	status, page := d.answer(r)
-	var body bytes.Buffer
-	if err := debugTemplate.ExecuteTemplate(&body, "page", page); err != nil {
-		http.Error(w, "mcphybrid: "+err.Error(), http.StatusInternalServerError)
-		return
-	}
-	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Content-Length", strconv.Itoa(body.Len()))
-	w.WriteHeader(status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(body.Bytes()) // who asked may have gone
-	}
+	return n
 }
 
-// answer returns the page that is asked for, or one that says why there is none.
-func (d *debugger) answer(r *http.Request) (status int, page *debugPage) {
-	e := d.eraser()
-	a, err := parseAsked(r.URL.RawQuery)
-	status = http.StatusBadRequest
-	if err == nil {
-		page, err = d.page(r.Context(), e, a)
-		status = http.StatusNotFound
+// A ServerSnapshot tells how a server is, or tools of [Manager.AddTools], which
+// have no State.
+type ServerSnapshot struct {
+	ServerStatus             // the text of Err has no secret
+	Hidden       bool        // Name is not the server's name, but what may be shown of it
+	Figures      ServerStats // as the Manager's own session sees the tools
+}
+
+// Servers returns how each server is, in registration order, and among them the
+// tools without a connection.
+func (s *Snapshot) Servers() []ServerSnapshot {
+	m := s.m
+	m.mu.Lock()
+	sources := slices.Clone(m.sources)
+	m.mu.Unlock()
+	list := make([]ServerSnapshot, len(sources))
+	figures := make(map[string]*ServerStats)
+	for i, src := range sources {
+		st := &list[i]
+		if src.server != nil {
+			st.ServerStatus = m.statusOf(src)
+		}
+		if st.Err != nil {
+			st.Err = errors.New(s.Text(st.Err.Error()).String())
+		}
+		st.Name = s.Text(src.name).Line(maxNameLength)
+		st.Hidden = st.Name != src.name
+		st.Figures.Name = st.Name
+		figures[src.name] = &st.Figures
 	}
-	if err != nil {
-		return status, &debugPage{Asked: asked{View: "error"}, At: time.Now(), Error: e.line(err.Error(), text.MaxError)}
+	for t, p := range m.session.double().view().each() {
+		if f := figures[t.def.server]; f != nil && t.m == m {
+			f.Tools++
+			f.Tokens += m.toolTokens(t)
+			if p == inline {
+				f.Inline++
+			}
+		}
 	}
-	return http.StatusOK, page
+	m.usageMu.Lock()
+	defer m.usageMu.Unlock()
+	for name, u := range m.usage {
+		if f := figures[name]; f != nil {
+			f.Usage = *u
+		}
+	}
+	return list
+}
+
+// A ToolSnapshot tells what a tool is and how it stands in the session.
+type ToolSnapshot struct {
+	Name     string // registered
+	Hidden   bool   // Name is not the registered name, but what may be shown of it
+	Original SafeText
+	Server   SafeText
+	Standing string   // as in [Placement], or "quarantined"; "" of what a search found
+	Reason   SafeText // for Standing
+	Tokens   int      // of the definition; 0 in quarantine
+	Used     int      // turn of the last use of an active tool
+
+	Title, Description SafeText
+
+	// Changed is not nil if the definition has changed. It has no Definition,
+	// and no secret.
+	Changed *ChangedError
+
+	name   string // registered
+	def    *definition
+	eraser *eraser
+}
+
+func (s *Snapshot) tool(name string, d *definition) ToolSnapshot {
+	t := ToolSnapshot{
+		Original: s.Text(d.name), Server: s.Text(d.server), Title: s.Text(d.title), Description: s.Text(d.description),
+		name: name, def: d, eraser: s.eraser,
+	}
+	var ok bool
+	t.Name, ok = s.eraser.name(name, d)
+	t.Hidden = !ok
+	return t
+}
+
+func (s *Snapshot) bridgeTool(t *BridgeTool) ToolSnapshot {
+	shown := s.tool(t.name, t.def)
+	shown.Tokens, shown.Used = s.m.toolTokens(t), s.session.used[t.name]
+	return shown
+}
+
+// Schema returns the schema of the arguments, indented: at most limit
+// characters and 400 lines.
+func (t ToolSnapshot) Schema(limit int) string { return t.eraser.schema(t.def.input, limit) }
+
+// Marks returns what in the definition looks as if it was meant to steer the
+// model, as [ChangedError.Marks] does. It reads the definition, which takes
+// about 0.3 ms.
+func (t ToolSnapshot) Marks() (list []Mark) {
+	for _, m := range marksIn(t.def.raw, func(string) bool { return false }) {
+		list = append(list, Mark{m.Kind, t.eraser.line(m.Place, maxNameLength), t.eraser.mark(m.Text)})
+	}
+	return list
+}
+
+// Tools returns all tools in registration order, and then those in quarantine.
+func (s *Snapshot) Tools() (list []ToolSnapshot) {
+	var held []ToolSnapshot
+	changed := make(map[string]*ChangedError)
+	for _, err := range s.m.Problems() {
+		var c *ChangedError
+		if !errors.As(err, &c) {
+			continue
+		}
+		t := s.tool(c.Name, c.def)
+		t.Standing = "quarantined"
+		t.Changed = &ChangedError{
+			Server: t.Server.Line(maxNameLength), Tool: t.Original.Line(maxNameLength), Name: t.Name,
+			Held: c.Held, Since: c.Since, Was: c.Was, Is: c.Is,
+		}
+		changed[c.Name] = t.Changed
+		if c.Held {
+			held = append(held, t)
+		}
+	}
+	places := s.session.Placements()
+	list = make([]ToolSnapshot, 0, len(places)+len(held))
+	for _, p := range places {
+		t := s.bridgeTool(p.Tool)
+		t.Standing, t.Reason, t.Changed = p.Standing, s.Text(p.Reason), changed[p.Tool.name]
+		list = append(list, t)
+	}
+	return append(list, held...)
+}
+
+// Tool returns the tool of that registered name and reports whether there is
+// one.
+func (s *Snapshot) Tool(name string) (ToolSnapshot, bool) {
+	tools := s.Tools()
+	i := slices.IndexFunc(tools, func(t ToolSnapshot) bool { return t.name == name })
+	if i < 0 {
+		return ToolSnapshot{}, false
+	}
+	return tools[i], true
+}
+
+// ActiveTools returns the session's active tools in the order of their
+// activation.
+func (s *Snapshot) ActiveTools() (list []ToolSnapshot) {
+	for _, t := range s.session.ActiveTools() {
+		shown := s.bridgeTool(t)
+		shown.Standing = "active"
+		list = append(list, shown)
+	}
+	return list
+}
+
+// A SearchSnapshot is an [Answer] with the parts of its scores.
+type SearchSnapshot struct {
+	Took           time.Duration // of the search itself, without the parts
+	Words, Meaning int
+	Err            SafeText
+	Hits           []HitSnapshot
+}
+
+// A HitSnapshot is a [Hit] with what its score by words consists of.
+type HitSnapshot struct {
+	Tool                     ToolSnapshot
+	Score, Words, Similarity float64
+	NeededBy                 string             // name of the hit that needs it, or ""
+	Parts                    []search.ScorePart // the first 60
+	More                     int                // parts that were left out
+}
+
+// maxParts is how many parts of a score are kept.
+const maxParts = 60
+
+// Search searches as the session's model would. The session does not notice.
+func (s *Snapshot) Search(ctx context.Context, query string, opts SearchOptions) SearchSnapshot {
+	query = query[:min(len(query), maxQueryBytes)]
+	begun := time.Now()
+	answer := s.session.Find(ctx, query, opts)
+	found := SearchSnapshot{Took: time.Since(begun), Words: answer.Words, Meaning: answer.Meaning}
+	if answer.Err != nil {
+		found.Err = s.Text(answer.Err.Error())
+	}
+	for _, hit := range answer.Hits {
+		h := HitSnapshot{Tool: s.bridgeTool(hit.Tool), Score: hit.Score, Words: hit.Words, Similarity: hit.Similarity}
+		if hit.NeededBy != nil {
+			h.NeededBy, _ = s.eraser.name(hit.NeededBy.name, hit.NeededBy.def)
+		}
+		h.Parts = s.session.Explain(query, hit.Tool.name).Parts
+		h.More = max(len(h.Parts)-maxParts, 0)
+		h.Parts = h.Parts[:len(h.Parts)-h.More]
+		for i, part := range h.Parts {
+			h.Parts[i].Term = s.eraser.term(part.Term, part.Query)
+			h.Parts[i].Query = s.eraser.line(part.Query, maxNameLength)
+		}
+		found.Hits = append(found.Hits, h)
+	}
+	return found
 }

@@ -50,7 +50,7 @@ func TestSpecA12ByARealTool(t *testing.T) {
 // What is summarized is listed by name and one line, comes with its definition
 // once it is activated, and is as little as the budget wants.
 func TestSpecE1SummarizeLists(t *testing.T) {
-	rules := []Rule{{Name: "short", Patterns: []string{"mcp_a__tool_00[1-3]"}, Action: RuleSummarize}}
+	rules := []Rule{{Name: "short", Patterns: []string{"mcp_a__tool_001", "mcp_a__tool_002", "mcp_a__tool_003"}, Action: RuleSummarize}}
 	m, _ := newTestManager(t, &Options{Rules: rules, Servers: []ServerConfig{inProcess("a", 5)}})
 	s := m.NewSession(nil)
 	lines := "\n" + summaryHeading + "- mcp_a__tool_001: Does chore 1 for a\n- mcp_a__tool_002: Does chore 2 for a\n- mcp_a__tool_003: Does chore 3 for a\n"
@@ -102,7 +102,7 @@ func TestListingBudget(t *testing.T) {
 	assert.Equal(t, names, sections(tokens-1))
 	assert.Equal(t, "- 3 tools of a\n- 2 tools of b\n", sections(5))
 
-	short := Rule{Name: "short", Patterns: []string{"tool_00[12]"}, Action: RuleSummarize}
+	short := Rule{Name: "short", Patterns: []string{"tool_001", "tool_002"}, Action: RuleSummarize}
 	text := sections(5, short)
 	assert.True(t, strings.HasPrefix(text, "- 1 tools of a\n- 1 tools of b\n\n## Additional"), text)
 	assert.True(t, strings.HasSuffix(text, summaryHeading+"- 2 tools of a\n- 1 tools of b\n"), text)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -309,7 +310,7 @@ func (s *Session) override(v view, h Hints) string {
 // conceals reports whether name is that of a tool of the catalogs that the
 // session does not see, or may not. Names that are nobody's may be the host's.
 func (s *Session) conceals(v view, name string) bool {
-	denied := func(a Access) bool { return matchAny(a.Deny, name) }
+	denied := func(a Access) bool { return rules.MatchAny(a.Deny, name) }
 	if t, _ := v.lookup(name); t != nil {
 		return false
 	}

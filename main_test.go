@@ -176,7 +176,7 @@ func checkCatalog(c *catalog) error {
 // or nil. Nobody else may use them meanwhile.
 func checkRegistry(s *Session, r *ToolRegistry) error {
 	var want, got []string
-	for _, t := range s.offer().tools {
+	for _, t := range (registered{s}).Offer().Tools {
 		want = append(want, t.Name())
 	}
 	for _, t := range r.List() {
@@ -187,7 +187,7 @@ func checkRegistry(s *Session, r *ToolRegistry) error {
 	if !slices.Equal(want, got) {
 		return fmt.Errorf("the registry holds %v, the session offers %v", got, want)
 	}
-	if groups := s.offer().groups; len(groups)+len(r.groups) > 0 && !reflect.DeepEqual(groups, r.groups) {
+	if groups := (registered{s}).Offer().Groups; len(groups)+len(r.groups) > 0 && !reflect.DeepEqual(groups, r.groups) {
 		return fmt.Errorf("the registry has the groups %v, want %v", r.groups, groups)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -65,7 +66,7 @@ type Manager struct {
 	usageMu sync.Mutex
 	usage   map[string]*Usage // by server
 
-	debug atomic.Pointer[debugger] // nil until DebugHandler is called; stored with mu held
+	noted atomic.Pointer[noted] // nil until Watch is called; stored with mu held
 }
 
 // noTools is the catalog without tools, and ended that of a closed Manager.
@@ -88,7 +89,7 @@ func NewManager(opts *Options) *Manager {
 		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(o.Ranker), Lexicon: o.Lexicon, Threshold: o.SearchThreshold})
 	})
 	for _, name := range metaNames {
-		if matchAny(o.Access.Deny, name) {
+		if rules.MatchAny(o.Access.Deny, name) {
 			m.metaAccess.Deny = append(m.metaAccess.Deny, name)
 		}
 	}
@@ -253,7 +254,7 @@ func (m *Manager) sync() {
 	attached, users := slices.Clone(m.attached), m.users.list()
 	m.mu.Unlock()
 	for _, s := range attached {
-		s.registrar.sync()
+		s.registrar.Sync()
 	}
 	for _, u := range users {
 		u.forgetSelections()
@@ -346,7 +347,7 @@ func (m *Manager) Problems() []error {
 // Close ends all servers and leaves nothing behind: no process, no goroutine,
 // no tool or group in a registry. Sessions are empty from then on. Calls that
 // run end with an error. It closes the Managers of all users; that of a user
-// leaves its system and the other users as they are, and what a [VectorStore]
+// leaves its system and the other users as they are, and what a [vector.Store]
 // has of the user's tools stays there: see [Manager.DropUser]. Close must not be called by a registry's method, nor
 // with a lock held that a registry needs. (Of processes that a server's child
 // started, it finds on Linux those that kept its environment, elsewhere those
@@ -362,7 +363,7 @@ func (m *Manager) Close() error {
 
 		m.forgetSelections()
 		for _, s := range attached {
-			s.registrar.close()
+			s.registrar.Close()
 		}
 		var wg sync.WaitGroup
 		for _, u := range users {
@@ -397,10 +398,10 @@ func (m *Manager) attach(s *Session) {
 	}
 	m.mu.Unlock()
 	if !closed {
-		s.registrar.open(s.ActivateToolIfDeferred)
+		s.registrar.Open(s.ActivateToolIfDeferred)
 	}
 	if !closed && m.life.Err() != nil { // Close came in between
-		s.registrar.close()
+		s.registrar.Close()
 	}
 }
 
@@ -408,5 +409,5 @@ func (m *Manager) detach(s *Session) {
 	m.mu.Lock()
 	m.attached = slices.DeleteFunc(m.attached, func(other *Session) bool { return other == s })
 	m.mu.Unlock()
-	s.registrar.close()
+	s.registrar.Close()
 }

@@ -2,11 +2,12 @@ package mcphybrid
 
 import (
 	"bytes"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"iter"
 	"math/bits"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 const (

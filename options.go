@@ -3,11 +3,12 @@ package mcphybrid
 import (
 	"cmp"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/search"
 	"log/slog"
 	"math"
 	"slices"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // The defaults of [Options].

@@ -68,7 +68,7 @@ func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
 	}
 	s.mu.Unlock()
 	if first && s.registrar != nil {
-		s.registrar.sync() // the tool that reads on
+		s.registrar.Sync() // the tool that reads on
 	}
 	return cut
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/mcphybrid/mcphybrid/vector"
 )
 
 // A want is what is searched for.
@@ -106,7 +108,7 @@ func (p *part) search(ctx context.Context, w want) (a Answer) {
 // by both together, best first. The answer has no hits yet.
 func (p *part) searchBoth(ctx context.Context, w want, se *semantic, candidates int) ([]Hit, Answer) {
 	type side struct {
-		matches []StoreMatch
+		matches []vector.Match
 		err     error
 	}
 	meaning := make(chan side, 1)
@@ -114,24 +116,24 @@ func (p *part) searchBoth(ctx context.Context, w want, se *semantic, candidates 
 		matches, err := se.search(ctx, w.query, candidates, w.vector, p.keepNamed)
 		meaning <- side{matches, err}
 	}()
-	var words []StoreMatch
+	var words []vector.Match
 	byWords := candidates
 	if w.by == ByMeaning {
 		byWords = 0
 	}
 	for _, match := range p.index.Search(w.query, byWords, p.keep) {
-		words = append(words, StoreMatch{ID: p.document(match.Doc).name, Words: match.Score})
+		words = append(words, vector.Match{ID: p.document(match.Doc).name, Words: match.Score})
 	}
 	similar := <-meaning
 	a := Answer{Words: len(words), Meaning: len(similar.matches), Err: similar.err}
-	var fused []StoreMatch
+	var fused []vector.Match
 	switch {
 	case w.by == ByMeaning:
-		fused = Fuse(nil, similar.matches, 1, math.MaxInt)
+		fused = vector.Fuse(nil, similar.matches, 1, math.MaxInt)
 	case se.ByRank:
-		fused = FuseRanks(words, similar.matches, math.MaxInt)
+		fused = vector.FuseRanks(words, similar.matches, math.MaxInt)
 	default:
-		fused = Fuse(words, similar.matches, se.Alpha, math.MaxInt)
+		fused = vector.Fuse(words, similar.matches, se.Alpha, math.MaxInt)
 	}
 	found := make([]Hit, len(fused))
 	for i, f := range fused {

@@ -46,7 +46,7 @@ var standings = map[standing]string{hidden: "hidden", inline: "inline", summariz
 func (p *policy) placement(t *BridgeTool, v verdict) Placement {
 	place := Placement{Tool: t, Standing: standings[v.standing]}
 	if v.reason == reasonExcluded || v.reason == reasonRule {
-		place.Rule = p.rules.rules[v.rule].Name
+		place.Rule = p.rules.Rules[v.rule].Name
 	}
 	switch v.reason {
 	case reasonDenied:

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
 // A policy says how tools stand. It is not changed once it is in use.
 type policy struct {
 	pins      []string
-	rules     *ruleSet
+	rules     *rules.Set
 	limit     int            // the largest number of inline tools, pins aside
 	allUpTo   int            // up to that many tools are all inline
 	maxTokens int            // of the inline tools together, pins aside
@@ -194,8 +196,8 @@ func (r *room) admit(tokens func(*BridgeTool) int, w candidate) (standing, reaso
 // judgeEach judges each tool by itself, and returns how many are seen.
 func (s *selection) judgeEach() (seen int) {
 	p := s.policy
-	applies := p.rules.applying(s.intent)
-	included := p.rules.including(applies)
+	applies := p.rules.Applying(s.intent)
+	included := p.rules.Including(applies)
 	s.verdicts = make([][]verdict, len(s.catalogs))
 	for i, c := range s.catalogs {
 		s.verdicts[i] = make([]verdict, len(c.tools))
@@ -231,13 +233,13 @@ func (p *policy) judge(t *BridgeTool, applies []bool, included bool) verdict {
 		if !applies[rule] {
 			continue
 		}
-		switch action := p.rules.rules[rule].Action; {
-		case action == RuleExclude:
+		switch action := p.rules.Rules[rule].Action; {
+		case action == rules.Exclude:
 			return verdict{hidden, reasonExcluded, rule}
 		case decided:
-		case action == RuleInclude:
+		case action == rules.Include:
 			v, decided = verdict{deferred, reasonCount, rule}, true
-		case action == RuleSummarize:
+		case action == rules.Summarize:
 			v, decided = verdict{summarized, reasonRule, rule}, true
 		}
 	}
@@ -259,9 +261,9 @@ func (p *policy) matchesOf(t *BridgeTool) *matched {
 	if m := t.matched.Load(); m != nil && m.policy == p {
 		return m
 	}
-	m := &matched{p, nil, matchAny(p.pins, t.name)}
-	if p.rules != nil && len(p.rules.rules) > 0 {
-		m.rules = p.rules.matches(t.name, t.def.name)
+	m := &matched{p, nil, rules.MatchAny(p.pins, t.name)}
+	if p.rules != nil && len(p.rules.Rules) > 0 {
+		m.rules = p.rules.Matches(t.name, t.def.name)
 	}
 	t.matched.Store(m)
 	return m

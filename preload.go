@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
 // Preload has the servers connected whose tools match one of the patterns, by
@@ -21,7 +23,7 @@ func (m *Manager) Preload(ctx context.Context, patterns ...string) error {
 	c := m.cur.Load()
 	wanted := make(map[string]bool)
 	for _, t := range c.tools {
-		if matchAny(patterns, t.name) {
+		if rules.MatchAny(patterns, t.name) {
 			wanted[t.def.server] = true
 		}
 	}

@@ -78,6 +78,9 @@ var docImports = map[string]string{
 	"http":      "net/http",
 	"log":       "log",
 	"mcp":       "github.com/mark3labs/mcp-go/mcp",
+	"search":    "github.com/mcphybrid/mcphybrid/search",
+	"vector":    "github.com/mcphybrid/mcphybrid/vector",
+	"debug":     "github.com/mcphybrid/mcphybrid/debug",
 	"mcphybrid": "github.com/mcphybrid/mcphybrid",
 }
 

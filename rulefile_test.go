@@ -20,7 +20,7 @@ func TestSpecE5RulesFromFiles(t *testing.T) {
 	want := []Rule{
 		{Name: "no deleting", Intent: "*", Priority: 100, Patterns: []string{"*_delete_*", "drop"}, Action: RuleExclude},
 		{Name: "größer", Priority: -3, Patterns: []string{"mcp_s__*"}, Action: RuleSummarize},
-		{Name: "", Intent: "work_[ab]", Patterns: []string{"*_delete_*", "drop"}, Action: RuleInclude},
+		{Name: "", Intent: "work_?", Patterns: []string{"*_delete_*", "drop"}, Action: RuleInclude},
 	}
 	want[2].Name = "third"
 	files := map[string]string{
@@ -33,14 +33,14 @@ rules:
     action: exclude
   - {name: größer, priority: -3, patterns: [mcp_s__*], action: summarize}
   - name: third
-    intent: work_[ab]
+    intent: work_?
     patterns: *deleting
     action: include
 `,
 		"rules.json": `{"rules": [
 	{"name": "no deleting", "intent": "*", "priority": 100, "patterns": ["*_delete_*", "drop"], "action": "exclude"},
 	{"name": "gr\u00f6\u00dfer", "priority": -3, "patterns": ["mcp_s__*"], "action": "summarize"},
-	{"action": "include", "patterns": ["*_delete_*", "drop"], "intent": "work_[ab]", "name": "third"}
+	{"action": "include", "patterns": ["*_delete_*", "drop"], "intent": "work_?", "name": "third"}
 ]}`,
 	}
 	files["RULES.YML"] = "\ufeff" + files["rules.yaml"]
@@ -80,11 +80,11 @@ func TestSpecE5ExampleRules(t *testing.T) {
 		{"manage_issues", []string{"mcp_metrics__list", "list"}, "summarize"},
 	}
 	for _, test := range tests {
-		applies := s.applying(test.intent)
+		applies := s.Applying(test.intent)
 		var got []string
-		for _, r := range s.matches(test.names...) {
+		for _, r := range s.Matches(test.names...) {
 			if applies[r] {
-				got = append(got, string(s.rules[r].Action))
+				got = append(got, string(s.Rules[r].Action))
 			}
 		}
 		assert.Equal(t, test.want, strings.Join(got, " "), "%q %v", test.intent, test.names)
@@ -153,7 +153,7 @@ func TestSpecE5RuleFilesAreRefused(t *testing.T) {
 		{"a large integer", "f.json", `{"rules":[{"name":"a","priority":9223372036854775808,"patterns":["x"],"action":"include"}]}`, []string{`line 1, column 34: "priority" is out of range`}},
 		{"an integer that is none", "f.yaml", "rules: [{name: a, priority: !!int x, patterns: [x], action: include}]", []string{`line 1, column 29: "priority" is out of range`}},
 		{"what Validate finds", "f.yaml", "rules:\n  - " + valid + "\n  - name: b\n    patterns: ['[']\n    action: include\n  - {}", []string{
-			`line 3, column 5: rule "b": pattern 0: "[" is malformed`,
+			`line 3, column 5: rule "b": pattern 0: "[" has a '[', which is no wildcard: * and ? are`,
 			`line 6, column 5: rule "": the name is missing`,
 		}},
 		{"what Validate finds", "f.json", "{\"rules\":[\n\t{\"name\": \"b\", \"patterns\": [\"x\"], \"action\": \"drop\"}]}", []string{

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -25,7 +26,7 @@ type Hit struct {
 	Score float64
 
 	// Words and Similarity are what the words of the query and, with
-	// [Options.Semantic], its meaning gave: see [StoreMatch]. Both are 0 for
+	// [Options.Semantic], its meaning gave: see [vector.Match]. Both are 0 for
 	// what the query names, and for what is needed.
 	Words, Similarity float64
 
@@ -125,7 +126,7 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, m *M
 	n = min(n, m.opts.SearchLimit)
 	keep := may
 	if len(opts.Servers) > 0 {
-		keep = func(t *BridgeTool, st standing) bool { return may(t, st) && matchAny(opts.Servers, t.def.server) }
+		keep = func(t *BridgeTool, st standing) bool { return may(t, st) && rules.MatchAny(opts.Servers, t.def.server) }
 	}
 	names, only := namesIn(query)
 	named := v.named(names, keep)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
 // A standing is how a tool stands for a session.
@@ -48,7 +50,7 @@ type opening struct {
 	made  atomic.Int32 // how many
 }
 
-var endedSelection = &selection{catalogs: []*catalog{ended}, policy: &policy{rules: new(ruleSet)}, verdicts: make([][]verdict, 1), ended: true}
+var endedSelection = &selection{catalogs: []*catalog{ended}, policy: &policy{rules: new(rules.Set)}, verdicts: make([][]verdict, 1), ended: true}
 
 // A selectionSet has those of one version of everything.
 type selectionSet struct {

@@ -18,29 +18,30 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
+	"github.com/mcphybrid/mcphybrid/vector"
 )
 
 // SemanticOptions let searches find by meaning, beside words. Only Embedder is
 // required.
 type SemanticOptions struct {
 	// Embedder makes the vectors of tools, in the background, and of queries.
-	Embedder Embedder
+	Embedder vector.Embedder
 
-	// Store keeps the vectors, in Scope. If nil, a new [MemoryStore].
-	Store VectorStore
+	// Store keeps the vectors, in Scope. If nil, a new [vector.MemoryStore].
+	Store vector.Store
 
 	// Scope is where in Store. If empty, "system".
 	Scope string
 
 	// Alpha is what the meaning weighs against the words, from 0 to 1: see
-	// [Fuse]. If zero, [DefaultAlpha]. If negative, 0.
+	// [vector.Fuse]. If zero, [vector.DefaultAlpha]. If negative, 0.
 	Alpha float64
 
-	// ByRank puts the two together by [FuseRanks] instead.
+	// ByRank puts the two together by [vector.FuseRanks] instead.
 	ByRank bool
 
 	// Candidates is how many tools of each side are considered; with a limit
-	// per server more, until there are enough. If zero, [DefaultCandidates].
+	// per server more, until there are enough. If zero, [vector.DefaultCandidates].
 	Candidates int
 
 	// Least is the similarity below which a tool is not like the query. What
@@ -69,14 +70,14 @@ func (o *SemanticOptions) setDefaults() {
 		panic("mcphybrid: SemanticOptions.Embedder is nil")
 	}
 	if o.Store == nil {
-		o.Store = new(MemoryStore)
+		o.Store = new(vector.MemoryStore)
 	}
 	o.Scope = cmp.Or(o.Scope, defaultScope)
 	if math.IsNaN(o.Alpha) || o.Alpha > 1 {
 		panic(fmt.Sprintf("mcphybrid: SemanticOptions.Alpha is %v, must be 0 to 1", o.Alpha))
 	}
-	o.Alpha = max(cmp.Or(o.Alpha, DefaultAlpha), 0)
-	o.Candidates = cmp.Or(o.Candidates, DefaultCandidates)
+	o.Alpha = max(cmp.Or(o.Alpha, vector.DefaultAlpha), 0)
+	o.Candidates = cmp.Or(o.Candidates, vector.DefaultCandidates)
 	o.Timeout = cmp.Or(o.Timeout, time.Second)
 	if o.Candidates < 0 || o.Timeout < 0 {
 		panic(fmt.Sprintf("mcphybrid: SemanticOptions.Candidates is %d and Timeout %v, must not be negative", o.Candidates, o.Timeout))
@@ -180,8 +181,26 @@ func (se *semantic) run(ctx context.Context) {
 
 // A wantedTool is one that the store should have.
 type wantedTool struct {
-	StoredTool
-	vectorKey
+	vector.Record
+	key vector.Key
+}
+
+// keysOf returns what the tools' vectors are kept by.
+func keysOf(wanted []wantedTool) []vector.Key {
+	keys := make([]vector.Key, len(wanted))
+	for i, w := range wanted {
+		keys[i] = w.key
+	}
+	return keys
+}
+
+// fingerprintOf returns a hash of the tools that a store should have.
+func fingerprintOf(wanted []wantedTool) [32]byte {
+	h := sha256.New()
+	for _, w := range wanted {
+		fmt.Fprintf(h, "%d:%s%s", len(w.ID), w.ID, w.Sum)
+	}
+	return [32]byte(h.Sum(nil))
 }
 
 // embedBatch is how many tools are embedded and stored at once.
@@ -206,11 +225,11 @@ func (se *semantic) sync(ctx context.Context) (err error) {
 			se.progress.Store(&last)
 		}
 	}()
-	var cache *vectorCache // read when something is missing
+	var cache *vector.Cache // read when something is missing
 	print := fingerprintOf(wanted)
 	if !se.known {
-		cache = loadVectors(se.Cache, se.Embedder.Model(), se.log)
-		if _, own := se.Store.(*MemoryStore); !own && cache.fresh(print) {
+		cache = vector.LoadCache(se.Cache, se.Embedder.Model(), se.log)
+		if _, own := se.Store.(*vector.MemoryStore); !own && cache.Fresh(print) {
 			se.stored = sumsOf(wanted)
 		} else if se.stored, err = se.Store.Sums(ctx, se.Scope); err != nil {
 			return fmt.Errorf("what is stored: %w", err)
@@ -235,18 +254,18 @@ func (se *semantic) sync(ctx context.Context) (err error) {
 		return nil
 	}
 	if cache == nil {
-		cache = loadVectors(se.Cache, se.Embedder.Model(), se.log)
+		cache = vector.LoadCache(se.Cache, se.Embedder.Model(), se.log)
 	}
 	for batch := range slices.Chunk(missing, embedBatch) {
 		if err := se.embed(ctx, batch, cache); err != nil {
 			return fmt.Errorf("embedding: %w", err)
 		}
-		tools := make([]StoredTool, len(batch))
+		tools := make([]vector.Record, len(batch))
 		for i, w := range batch {
-			tools[i] = w.StoredTool
+			tools[i] = w.Record
 		}
 		err := se.Store.Upsert(ctx, se.Scope, tools)
-		if errors.Is(err, ErrDimensions) && p.done == 0 {
+		if errors.Is(err, vector.ErrDimensions) && p.done == 0 {
 			// Nothing that is there is wanted: another model made it.
 			if err = se.Store.Drop(ctx, se.Scope); err == nil {
 				clear(se.stored)
@@ -265,7 +284,7 @@ func (se *semantic) sync(ctx context.Context) (err error) {
 			break
 		}
 	}
-	return cache.save(wanted, print, p.done == p.total)
+	return cache.Save(keysOf(wanted), print, p.done == p.total)
 }
 
 // note publishes a copy of p.
@@ -279,11 +298,11 @@ func (se *semantic) note(p *embeddingProgress, also func(done, total int)) *embe
 }
 
 // embed gives tools their vectors: from the cache, or made now.
-func (se *semantic) embed(ctx context.Context, tools []wantedTool, cache *vectorCache) error {
+func (se *semantic) embed(ctx context.Context, tools []wantedTool, cache *vector.Cache) error {
 	var texts []string
 	var places []int
 	for i := range tools {
-		if v := cache.vector(tools[i].vectorKey); v != nil {
+		if v := cache.Vector(tools[i].key); v != nil {
 			tools[i].Vector = v
 			continue
 		}
@@ -294,14 +313,14 @@ func (se *semantic) embed(ctx context.Context, tools []wantedTool, cache *vector
 	}
 	vectors, err := foreign.Call(func() ([][]float32, error) { return se.Embedder.Embed(ctx, texts) })
 	if err == nil {
-		err = checkVectors(vectors, len(texts), se.Embedder.Dimensions())
+		err = vector.CheckAll(vectors, len(texts), se.Embedder.Dimensions())
 	}
 	if err != nil {
 		return err
 	}
 	for i, v := range vectors {
 		tools[places[i]].Vector = v
-		cache.put(tools[places[i]].vectorKey, v)
+		cache.Put(tools[places[i]].key, v)
 	}
 	return nil
 }
@@ -316,9 +335,9 @@ func (se *semantic) wanted(c *catalog) []wantedTool {
 			continue
 		}
 		text := embeddedText(t.def)
-		key := keyOf(se.Embedder.Model(), text)
+		key := vector.KeyOf(se.Embedder.Model(), text)
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s %x", t.def.server, key))
-		list[i] = wantedTool{StoredTool{ID: t.name, Sum: hex.EncodeToString(sum[:16]), Server: t.def.server, Text: text}, key}
+		list[i] = wantedTool{vector.Record{ID: t.name, Sum: hex.EncodeToString(sum[:16]), Server: t.def.server, Text: text}, key}
 		made[t] = list[i]
 	}
 	se.made = made
@@ -357,7 +376,7 @@ var (
 // search returns what is like the query in meaning, whose vector is made by the
 // given function, most similar first and within the timeout. Matches may come with an error: that of the tools, not of the
 // query. Only what keep lets through, by registered name, is returned.
-func (se *semantic) search(ctx context.Context, query string, candidates int, vector func(context.Context) ([]float32, error), keep func(name string) bool) ([]StoreMatch, error) {
+func (se *semantic) search(ctx context.Context, query string, candidates int, v func(context.Context) ([]float32, error), keep func(name string) bool) ([]vector.Match, error) {
 	p := se.progress.Load()
 	switch {
 	case strings.TrimSpace(query) == "":
@@ -376,9 +395,9 @@ func (se *semantic) search(ctx context.Context, query string, candidates int, ve
 	}
 	ctx, cancel := context.WithTimeout(ctx, se.Timeout)
 	defer cancel()
-	matches, err := foreign.Detached(ctx, func() ([]StoreMatch, error) {
+	matches, err := foreign.Detached(ctx, func() ([]vector.Match, error) {
 		defer func() { <-se.asking }()
-		return se.ask(ctx, candidates, vector, keep)
+		return se.ask(ctx, candidates, v, keep)
 	})
 	switch {
 	case err != nil:
@@ -395,27 +414,27 @@ func (se *semantic) search(ctx context.Context, query string, candidates int, ve
 // first called, for all scopes that are searched for it. Whoever calls it waits.
 func (se *semantic) queryVector(query string) func(context.Context) ([]float32, error) {
 	var once sync.Once
-	var vector []float32
+	var v []float32
 	err := errors.New("the embedder panicked") // unless it is told better
 	return func(ctx context.Context) ([]float32, error) {
 		once.Do(func() {
-			vector, err = se.Embedder.EmbedQuery(ctx, strings.ToValidUTF8(query[:min(len(query), maxEmbeddedText)], ""))
+			v, err = se.Embedder.EmbedQuery(ctx, strings.ToValidUTF8(query[:min(len(query), maxEmbeddedText)], ""))
 			if err == nil {
-				err = checkVector(vector, cmp.Or(se.Embedder.Dimensions(), len(vector)))
+				err = vector.Check(v, cmp.Or(se.Embedder.Dimensions(), len(v)))
 			}
 		})
-		return vector, err
+		return v, err
 	}
 }
 
-func (se *semantic) ask(ctx context.Context, candidates int, makeVector func(context.Context) ([]float32, error), keep func(name string) bool) ([]StoreMatch, error) {
-	vector, err := makeVector(ctx)
+func (se *semantic) ask(ctx context.Context, candidates int, makeVector func(context.Context) ([]float32, error), keep func(name string) bool) ([]vector.Match, error) {
+	v, err := makeVector(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("embedding the query: %w", err)
 	}
-	q := StoreQuery{Vector: vector, Limit: candidates, Candidates: candidates, Least: se.Least}
-	if own, ok := se.Store.(*MemoryStore); ok {
-		return own.search(ctx, se.Scope, q, keep)
+	q := vector.Query{Vector: v, Limit: candidates, Candidates: candidates, Least: se.Least}
+	if own, ok := se.Store.(*vector.MemoryStore); ok {
+		return own.SearchFunc(ctx, se.Scope, q, keep)
 	}
 	// Another store does not know what a session may use.
 	for {
@@ -423,7 +442,7 @@ func (se *semantic) ask(ctx context.Context, candidates int, makeVector func(con
 		if err != nil {
 			return nil, err
 		}
-		kept := slices.DeleteFunc(slices.Clone(all), func(m StoreMatch) bool { return !keep(m.ID) })
+		kept := slices.DeleteFunc(slices.Clone(all), func(m vector.Match) bool { return !keep(m.ID) })
 		if len(kept) >= candidates || len(all) < q.Limit {
 			return kept[:min(len(kept), candidates)], nil
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -111,7 +112,7 @@ func TestSpecC1FindsByMeaning(t *testing.T) {
 	assert.Equal(t, 1, a.Words)
 	assert.Equal(t, 2, a.Meaning)
 	both, meaning := a.Hits[0], a.Hits[1]
-	assert.InDelta(t, DefaultAlpha*both.Similarity+(1-DefaultAlpha)*both.Words, both.Score, 1e-9)
+	assert.InDelta(t, vector.DefaultAlpha*both.Similarity+(1-vector.DefaultAlpha)*both.Words, both.Score, 1e-9)
 	assert.Equal(t, 1.0, both.Words)
 	assert.Zero(t, meaning.Words)
 	assert.Greater(t, meaning.Similarity, 0.9)
@@ -135,10 +136,10 @@ func TestSpecC1FindsByMeaning(t *testing.T) {
 // deleted, and with a cache nothing is embedded twice.
 func TestSpecD6Difference(t *testing.T) {
 	e := newConcepts()
-	cache, store := new(aStore), new(MemoryStore)
+	cache, store := new(aStore), new(vector.MemoryStore)
 	s := mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true))
 	s.AddTools(echoTool("a", "dog"), echoTool("b", "car"))
-	options := func(store VectorStore) *Options {
+	options := func(store vector.Store) *Options {
 		return &Options{MaxInline: -1, Servers: []ServerConfig{{Name: "s", InProcess: s}},
 			Semantic: &SemanticOptions{Embedder: e, Store: store, Cache: cache, Least: 0.5}}
 	}
@@ -152,7 +153,7 @@ func TestSpecD6Difference(t *testing.T) {
 	soon(t, func() bool { sums, _ := store.Sums(t.Context(), "system"); return len(sums) == 2 })
 	require.NoError(t, m.Close())
 
-	m, _ = newTestManager(t, options(new(MemoryStore)))
+	m, _ = newTestManager(t, options(new(vector.MemoryStore)))
 	embedded(t, m, 2)
 	assert.Equal(t, 4, e.embedded(), "from the cache")
 	assert.Equal(t, []string{"mcp_s__a"}, hitNames(m.Search("pet", 1)))
@@ -208,7 +209,7 @@ func TestSemanticStoreFails(t *testing.T) {
 // failingStore fails when it is told to. It is not a *MemoryStore, so that what
 // a session may use is not known to it.
 type failingStore struct {
-	MemoryStore
+	vector.MemoryStore
 	fails atomic.Bool
 }
 
@@ -237,8 +238,8 @@ func TestSemanticAsksForMore(t *testing.T) {
 
 // Another model's vectors, of other dimensions, are replaced.
 func TestSemanticModelChanges(t *testing.T) {
-	store := new(MemoryStore)
-	require.NoError(t, store.Upsert(t.Context(), "system", []StoredTool{{ID: "mcp_s__groom", Sum: "old", Vector: []float32{1, 2}}}))
+	store := new(vector.MemoryStore)
+	require.NoError(t, store.Upsert(t.Context(), "system", []vector.Record{{ID: "mcp_s__groom", Sum: "old", Vector: []float32{1, 2}}}))
 	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
 	embedded(t, m, 5)
 	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))
@@ -275,7 +276,7 @@ func TestSearchWithBadService(t *testing.T) {
 					test.serve(w, r)
 					return
 				}
-				var in embeddingRequest
+				var in struct{ Input []string }
 				if !assert.NoError(t, json.NewDecoder(r.Body).Decode(&in)) {
 					return
 				}
@@ -289,7 +290,7 @@ func TestSearchWithBadService(t *testing.T) {
 			client := new(http.Client)
 			defer client.CloseIdleConnections()
 			const timeout = 300 * time.Millisecond
-			service, err := NewOpenAIEmbedder(HTTPEmbedderOptions{URL: s.URL, Model: "m", Dimensions: 5, Client: client})
+			service, err := vector.NewOpenAIEmbedder(vector.HTTPEmbedderOptions{URL: s.URL, Model: "m", Dimensions: 5, Client: client})
 			require.NoError(t, err)
 			m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()},
 				Semantic: &SemanticOptions{Embedder: service, Least: 0.5, Timeout: timeout}})
@@ -335,7 +336,7 @@ func TestSpecD6Fingerprint(t *testing.T) {
 
 // countingStore counts how often it is asked what it has.
 type countingStore struct {
-	MemoryStore
+	vector.MemoryStore
 	asked atomic.Int64
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"weak"
+
+	"github.com/mcphybrid/mcphybrid/internal/registrar"
 )
 
 // A Session is one conversation's view of a [Manager]: what it may use of the
@@ -12,10 +14,10 @@ import (
 // registry, a server or another session.
 type Session struct {
 	m          *Manager
-	rights     rights     // fixed at creation
-	disclosure Disclosure // fixed at creation
-	skills     rights     // by name of skills; fixed at creation
-	registrar  *registrar // nil without a registry
+	rights     rights                     // fixed at creation
+	disclosure Disclosure                 // fixed at creation
+	skills     rights                     // by name of skills; fixed at creation
+	registrar  *registrar.Registrar[Tool] // nil without a registry
 	meta       [metaKinds]metaTool
 
 	mu      sync.Mutex
@@ -87,13 +89,11 @@ func (m *Manager) newSession(inherited, skills rights, intent string, opts *Sess
 		s.meta[kind] = metaTool{s, metaKind(kind)}
 	}
 	if o.Registry != nil {
-		s.registrar = newRegistrar(o.Registry, m.opts.Logger)
-		s.registrar.offer, s.registrar.offered, s.registrar.known = s.offer, s.offered, s.known
-		s.registrar.copy = func(t Tool) Tool { return t.(interface{ copyFor(*Session) Tool }).copyFor(s) }
+		s.registrar = registrar.New(o.Registry, registered{s}, m.opts.Logger)
 		m.attach(s)
 	}
-	if d := m.debug.Load(); d != nil {
-		d.note(s)
+	if n := m.noted.Load(); n != nil {
+		n.note(s)
 	}
 	return s
 }
@@ -185,7 +185,7 @@ func (s *Session) SetIntent(intent string) {
 	s.intent = intent
 	s.mu.Unlock()
 	if s.registrar != nil {
-		s.registrar.sync()
+		s.registrar.Sync()
 	}
 }
 
@@ -237,23 +237,26 @@ func (s *Session) callable(v view) []Tool {
 	return list
 }
 
-// offer returns what belongs in the session's registry.
-func (s *Session) offer() offer {
-	o := offer{tools: s.callable(s.view()), groups: make(map[string][]string)}
-	for _, t := range o.tools {
+// A registered is a session as its registry's registrar knows it.
+type registered struct{ s *Session }
+
+// Offer returns what belongs in the session's registry.
+func (r registered) Offer() registrar.Offer[Tool] {
+	o := registrar.Offer[Tool]{Tools: r.s.callable(r.s.view()), Groups: make(map[string][]string)}
+	for _, t := range o.Tools {
 		if b, ok := t.(*BridgeTool); ok {
-			o.groups[GroupAll] = append(o.groups[GroupAll], b.name)
-			o.groups[GroupServer+b.def.server] = append(o.groups[GroupServer+b.def.server], b.name)
+			o.Groups[GroupAll] = append(o.Groups[GroupAll], b.name)
+			o.Groups[GroupServer+b.def.server] = append(o.Groups[GroupServer+b.def.server], b.name)
 		}
 	}
 	return o
 }
 
-// offered returns the tool that belongs in the session's registry under name,
+// Offered returns the tool that belongs in the session's registry under name,
 // or nil.
-func (s *Session) offered(name string) Tool {
-	v := s.view()
-	if t := s.metaNamed(v, name); t != nil {
+func (r registered) Offered(name string) Tool {
+	v := r.s.view()
+	if t := r.s.metaNamed(v, name); t != nil {
 		return t
 	}
 	if t, p := v.lookup(name); p == inline || v.isActive(name) {
@@ -262,10 +265,15 @@ func (s *Session) offered(name string) Tool {
 	return nil
 }
 
-// known returns the tool of that name that the session may use, or nil.
-func (s *Session) known(name string) Tool {
-	if t, _ := s.view().lookup(name); t != nil {
+// Known returns the tool of that name that the session may use, or nil.
+func (r registered) Known(name string) Tool {
+	if t, _ := r.s.view().lookup(name); t != nil {
 		return t
 	}
 	return nil
+}
+
+// Copy returns a copy of t, whose calls go through the session.
+func (r registered) Copy(t Tool) Tool {
+	return t.(interface{ copyFor(*Session) Tool }).copyFor(r.s)
 }

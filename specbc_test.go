@@ -19,6 +19,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/search"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -244,7 +245,7 @@ func TestSpecC1BothAtOnce(t *testing.T) {
 // weighs 0.6. With a limit of 3 per server 10 results are of at least four; below
 // 0 it is lifted.
 func TestSpecC3Limits(t *testing.T) {
-	assert.Equal(t, []any{0.6, 50}, []any{DefaultAlpha, DefaultCandidates})
+	assert.Equal(t, []any{0.6, 50}, []any{vector.DefaultAlpha, vector.DefaultCandidates})
 	var servers []ServerConfig
 	for i := range 5 {
 		var tools []mcpserver.ServerTool
@@ -299,31 +300,31 @@ func TestSpecC4Answer(t *testing.T) {
 
 // SPEC C5: a store searches by words alone and by meaning alone, beside both.
 func TestSpecC5EitherSideAlone(t *testing.T) {
-	store := new(MemoryStore)
-	require.NoError(t, store.Upsert(t.Context(), "x", []StoredTool{
+	store := new(vector.MemoryStore)
+	require.NoError(t, store.Upsert(t.Context(), "x", []vector.Record{
 		{ID: "words", Text: "send a letter", Vector: []float32{0, 1}}, {ID: "meaning", Text: "electronic post", Vector: []float32{1, 0}},
 		{ID: "half", Text: "send a message", Vector: []float32{3, 4}},
 	}))
-	find := func(q StoreQuery) (list []StoreMatch) {
+	find := func(q vector.Query) (list []vector.Match) {
 		q.Limit = 9
 		list, err := store.Search(t.Context(), "x", q)
 		require.NoError(t, err)
 		return list
 	}
-	words := find(StoreQuery{Words: "letter send"})
-	require.Equal(t, []string{"words", "half"}, matchIDs(words))
+	words := find(vector.Query{Words: "letter send"})
+	require.Equal(t, []string{"words", "half"}, storedIDs(words))
 	for _, h := range words {
 		assert.Zero(t, h.Similarity)
 		assert.Equal(t, h.Words, h.Score)
 	}
-	meaning := find(StoreQuery{Vector: []float32{2, 0}})
-	require.Equal(t, []string{"meaning", "half"}, matchIDs(meaning))
+	meaning := find(vector.Query{Vector: []float32{2, 0}})
+	require.Equal(t, []string{"meaning", "half"}, storedIDs(meaning))
 	assert.InDelta(t, 0.6, meaning[1].Score, 1e-6)
 	for _, h := range meaning {
 		assert.Zero(t, h.Words)
 		assert.Equal(t, h.Similarity, h.Score)
 	}
-	assert.Len(t, find(StoreQuery{Words: "letter send", Vector: []float32{2, 0}, Alpha: 0.6}), 3)
+	assert.Len(t, find(vector.Query{Words: "letter send", Vector: []float32{2, 0}, Alpha: 0.6}), 3)
 }
 
 // SPEC C3: however many tools of one server stand first, those of others are
@@ -337,7 +338,7 @@ func TestSpecC3NoServerFloods(t *testing.T) {
 	for i := range 4 {
 		servers = append(servers, serving(fmt.Sprint("quiet", i), echoTool("kennel", "It has a place for the dog and for a car on the road")))
 	}
-	for _, store := range []VectorStore{nil, new(failingStore)} {
+	for _, store := range []vector.Store{nil, new(failingStore)} {
 		m, _ := newTestManager(t, &Options{MaxInline: -1, ServerLimit: -1, Servers: servers, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store}})
 		embedded(t, m, 304)
 		a := m.Find(t.Context(), "dog", SearchOptions{Limit: 10, ServerLimit: 3})
@@ -368,4 +369,11 @@ func TestSpecC5BySide(t *testing.T) {
 		assert.Equal(t, h.Similarity, h.Score)
 		assert.NotEmpty(t, h.Snippet())
 	}
+}
+
+func storedIDs(list []vector.Match) (ids []string) {
+	for _, m := range list {
+		ids = append(ids, m.ID)
+	}
+	return ids
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -22,7 +23,7 @@ import (
 // SPEC D1: core tools are there whatever the message, no store has them, and
 // nothing finds or activates them.
 func TestSpecD1CoreTools(t *testing.T) {
-	store := new(MemoryStore)
+	store := new(vector.MemoryStore)
 	m, _ := newTestManager(t, &Options{Pins: []string{"mcp_s__pay_bill"}, JustInTime: new(JustInTimeOptions), Servers: []ServerConfig{inProcess("a", 11), meaningTools()},
 		Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
 	embedded(t, m, 15)
@@ -77,13 +78,13 @@ func TestSpecD3Threshold(t *testing.T) {
 
 // A gate is a store in which a search waits until two are under way.
 type gate struct {
-	MemoryStore
+	vector.MemoryStore
 	mu     sync.Mutex
 	scopes []string
 	both   chan struct{}
 }
 
-func (g *gate) Search(ctx context.Context, scope string, q StoreQuery) ([]StoreMatch, error) {
+func (g *gate) Search(ctx context.Context, scope string, q vector.Query) ([]vector.Match, error) {
 	g.mu.Lock()
 	if g.scopes = append(g.scopes, scope); len(g.scopes) == 2 {
 		close(g.both)
@@ -138,7 +139,7 @@ func TestSpecD5EmbeddedText(t *testing.T) {
 
 // A recorder is a store that remembers what it was asked to change.
 type recorder struct {
-	MemoryStore
+	vector.MemoryStore
 	mu      sync.Mutex
 	changes []string
 	sums    int
@@ -158,7 +159,7 @@ func (r *recorder) noted() []string {
 	return list
 }
 
-func (r *recorder) Upsert(ctx context.Context, scope string, tools []StoredTool) error {
+func (r *recorder) Upsert(ctx context.Context, scope string, tools []vector.Record) error {
 	var ids []string
 	for _, t := range tools {
 		ids = append(ids, t.ID)
@@ -210,7 +211,12 @@ func TestSpecD6ADay(t *testing.T) {
 		require.NoError(t, m.Close())
 	}
 	age := func(d time.Duration) {
-		var h vectorHeader
+		var h struct { // of the cache's document
+			Magic       [8]byte
+			Print       [32]byte
+			Synced      int64
+			Dims, Count uint32
+		}
 		n, err := binary.Decode(cache.data, binary.LittleEndian, &h)
 		require.NoError(t, err)
 		h.Synced = time.Now().Add(-d).Unix()
@@ -252,7 +258,7 @@ func TestSpecD7PromptNote(t *testing.T) {
 // and ready with the first tool.
 func TestSpecD10EmbeddedStore(t *testing.T) {
 	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Least: 0.5}})
-	assert.IsType(t, new(MemoryStore), m.semantic.Store)
+	assert.IsType(t, new(vector.MemoryStore), m.semantic.Store)
 	embedded(t, m, 5)
 	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))
 }

@@ -182,7 +182,7 @@ func (m *Manager) restore(inherited, skills rights, state json.RawMessage, opts 
 	s.setShown(r.list)
 	s.mu.Unlock()
 	if s.registrar != nil {
-		s.registrar.sync()
+		s.registrar.Sync()
 	}
 	return s, r.changed, nil
 }

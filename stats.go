@@ -43,6 +43,9 @@ type TokenStats struct {
 	Searches int // the answers to searches and of descriptions, so far
 }
 
+// Sent returns what a request costs: all but what is deferred.
+func (t TokenStats) Sent() int { return t.Inline + t.Meta + t.Active + t.Sections + t.Searches }
+
 // Usage counts calls of tools.
 type Usage struct {
 	Calls   int
@@ -74,40 +77,86 @@ func (s *Session) Stats() Stats {
 	list := s.shownLocked(v)
 	u := s.usage
 	s.mu.Unlock()
-	var st Stats
+	return newWeigher(s.m).weigh(s, v, list, u)
+}
+
+// A weigher counts once what sessions have in common.
+type weigher struct {
+	m          *Manager
+	selections map[*selection]Stats // of sessions without active tools
+	sections   map[*shown]weight    // by the first of what was shown
+}
+
+// A weight is what the sections of items, which begin with the same, cost.
+type weight struct{ items, tokens int }
+
+func newWeigher(m *Manager) *weigher {
+	return &weigher{m: m, selections: make(map[*selection]Stats), sections: make(map[*shown]weight)}
+}
+
+// stats returns the figures of a session that nobody else has.
+func (w *weigher) stats(s *Session) Stats {
+	v := s.view()
+	return w.weigh(s, v, s.shownLocked(v), s.usage)
+}
+
+// weigh returns the figures of s as v sees it, that was shown list and used as
+// u tells.
+func (w *weigher) weigh(s *Session, v view, list []shown, u sessionUsage) Stats {
+	st, ok := w.selections[v.selection]
+	if !ok {
+		st = w.weighTools(v.selection)
+		w.selections[v.selection] = st
+	}
+	for _, t := range v.active {
+		st.Active++
+		st.Deferred--
+		st.Tokens.Active += w.m.toolTokens(t)
+	}
+	for _, t := range s.metaTools(v) {
+		st.Tokens.Meta += w.m.tokens(definitionText(t))
+	}
+	st.Tokens.Sections = w.weighSections(s, list)
+	st.Usage, st.Activations, st.Searches, st.EmptySearches = u.calls, u.activations, u.searches, u.emptySearches
+	st.Tokens.Searches = u.answerTokens
+	return st
+}
+
+func (w *weigher) weighTools(sel *selection) (st Stats) {
 	type server struct {
 		of   *Manager
 		name string
 	}
 	servers := make(map[server]bool)
-	active := v.activeSet()
-	for t, p := range v.each() {
+	for t, p := range sel.each() {
 		if p == hidden {
 			continue
 		}
 		servers[server{t.m, t.def.server}] = true
-		tokens := s.m.toolTokens(t)
+		tokens := w.m.toolTokens(t)
 		st.Tools++
 		st.Tokens.All += tokens
-		switch {
-		case p == inline:
+		if p == inline {
 			st.Inline++
 			st.Tokens.Inline += tokens
-		case active[t]:
-			st.Active++
-			st.Tokens.Active += tokens
-		default:
+		} else {
 			st.Deferred++
 		}
 	}
-	for _, t := range s.metaTools(v) {
-		st.Tokens.Meta += s.m.tokens(definitionText(t))
-	}
 	st.Servers = len(servers)
-	st.Tokens.Sections = s.m.tokens(s.sections(list, true, true))
-	st.Usage, st.Activations, st.Searches, st.EmptySearches = u.calls, u.activations, u.searches, u.emptySearches
-	st.Tokens.Searches = u.answerTokens
 	return st
+}
+
+func (w *weigher) weighSections(s *Session, list []shown) int {
+	if len(list) == 0 {
+		return w.m.tokens(s.sections(list, true, true))
+	}
+	known := w.sections[&list[0]]
+	if known.items != len(list) {
+		known = weight{len(list), w.m.tokens(s.sections(list, true, true))}
+		w.sections[&list[0]] = known
+	}
+	return known.tokens
 }
 
 // ServerStats counts what one server has, and the calls of it in all sessions,

@@ -100,7 +100,7 @@ func (u *user) leave(m *Manager) {
 // Tools, Search, Call and the like see both; Servers, Problems, Marks,
 // ServerStats, Accept and what adds and removes servers are about the user's own.
 // With [Options.Semantic], the user's tools are in a scope of their own in the
-// same [VectorStore]: "user:" and id or, if the system's is not "system", that
+// same [vector.Store]: "user:" and id or, if the system's is not "system", that
 // before it and a slash. A query is embedded once for both.
 //
 // Options may be nil. It is an error if id is empty or m is a user's Manager;
@@ -198,7 +198,7 @@ func (o *SemanticOptions) userScope(id string) string {
 
 // DropUser removes what m keeps of a user for good: it closes the user's
 // Manager, if there is one, and removes the user's scope from the
-// [VectorStore], so that a user who comes back has all tools embedded anew. What
+// [vector.Store], so that a user who comes back has all tools embedded anew. What
 // [UserOptions] name is the host's to remove, before the user comes back. It is
 // not an error if there is no such user. After an error it may be called again.
 func (m *Manager) DropUser(ctx context.Context, id string) error {

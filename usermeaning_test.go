@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -16,7 +17,7 @@ import (
 // query is embedded once for both scopes, and no one's is kept for another.
 func TestSpecD3ScopesByMeaning(t *testing.T) {
 	e, cache, own := newConcepts(), new(aStore), new(aStore)
-	store := new(MemoryStore)
+	store := new(vector.MemoryStore)
 	var queries atomic.Int64
 	e.query = func(context.Context) error { queries.Add(1); return nil }
 	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()},
@@ -46,9 +47,9 @@ func TestSpecD3ScopesByMeaning(t *testing.T) {
 	assert.Equal(t, []string{"mcp_own__stable", "mcp_s__walk_dog", "mcp_s__groom"}, hitNames(b.Search("dog", 0)))
 
 	// What a user's tools are like is not in the system's cache.
-	vectors := loadVectors(cache, e.Model(), m.opts.Logger)
-	assert.Len(t, vectors.vectors, 5)
-	assert.Len(t, loadVectors(own, e.Model(), m.opts.Logger).vectors, 2)
+	vectors := vector.LoadCache(cache, e.Model(), m.opts.Logger)
+	assert.Equal(t, 5, vectors.Len())
+	assert.Equal(t, 2, vector.LoadCache(own, e.Model(), m.opts.Logger).Len())
 
 	// A query that can't be embedded is told once.
 	e.query = func(context.Context) error { return fmt.Errorf("out of order") }

@@ -25,6 +25,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -214,7 +215,7 @@ func TestDebugPageInBrowser(t *testing.T) {
 		Name: "jot<script>", Title: evil, Description: evil,
 		InputSchema: mcp.ToolInputSchema{Type: "object", Properties: map[string]any{"a": map[string]any{"type": "string", "description": evil}}},
 	}}))
-	srv := httptest.NewServer(mgr.DebugHandler())
+	srv := httptest.NewServer(debug.Handler(mgr))
 	t.Cleanup(srv.Close)
 	sess := mgr.NewSession(nil)
 	sess.SetIntent("remember people")
@@ -243,7 +244,7 @@ func TestDebugPageInBrowser(t *testing.T) {
 		chromedp.SendKeys(chromedp.CSS(`input[name=q]`), "jot an alert"+kb.Enter))
 	b.shows("jot", "score", "description", "Notes <script>")
 	b.do(chromedp.Click(chromedp.CSS(`.hits a`)))
-	b.shows("deferred", "its own name", "Notes <script>document.title", "Input schema")
+	b.shows("deferred", "name at the server", "Notes <script>document.title", "Input schema")
 
 	// What a server says is text, even if the policy was not there.
 	tool := eval[string](b, `location.href`)

@@ -1,4 +1,4 @@
-// Package storetest has the tests that every [mcphybrid.VectorStore] must
+// Package storetest has the tests that every [vector.Store] must
 // pass.
 package storetest
 
@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -22,21 +22,21 @@ import (
 type Subject struct {
 	// Open opens the engine once more: with what is in it, as after a restart
 	// or by another process. It is called several times.
-	Open func(t *testing.T) mcphybrid.VectorStore
+	Open func(t *testing.T) vector.Store
 
 	// Broken opens a store whose engine is not there. If nil, the engine can't
 	// be away.
-	Broken func(t *testing.T) mcphybrid.VectorStore
+	Broken func(t *testing.T) vector.Store
 
 	// Slow opens a store whose engine accepts connections and does not answer.
 	// If nil, the engine can't be slow.
-	Slow func(t *testing.T) mcphybrid.VectorStore
+	Slow func(t *testing.T) vector.Store
 
 	// NoWords is set if the store finds by meaning only.
 	NoWords bool
 
 	// OwnFusion is set if the store's Score of both sides is not that of
-	// [mcphybrid.Fuse].
+	// [vector.Fuse].
 	OwnFusion bool
 
 	// Approximate is set if searches by meaning may miss some of many that are
@@ -51,16 +51,16 @@ const dims = 8
 
 // tool returns a tool whose vector points along an axis, turned by a little
 // towards the next.
-func tool(id, server, text string, axis int, turn float64) mcphybrid.StoredTool {
+func tool(id, server, text string, axis int, turn float64) vector.Record {
 	v := make([]float32, dims)
 	v[axis%dims] = float32(math.Cos(turn))
 	v[(axis+1)%dims] = float32(math.Sin(turn))
-	return mcphybrid.StoredTool{ID: id, Sum: "sum of " + id, Server: server, Text: text, Vector: v}
+	return vector.Record{ID: id, Sum: "sum of " + id, Server: server, Text: text, Vector: v}
 }
 
 func axis(n int) []float32 { return tool("", "", "", n, 0).Vector }
 
-func ids(matches []mcphybrid.StoreMatch) []string {
+func ids(matches []vector.Match) []string {
 	list := []string{}
 	for _, m := range matches {
 		list = append(list, m.ID)
@@ -104,22 +104,22 @@ func Run(t *testing.T, s Subject) {
 // A run is one test.
 type run struct {
 	Subject
-	store mcphybrid.VectorStore
+	store vector.Store
 	scope string
 }
 
-func (r *run) put(t *testing.T, tools ...mcphybrid.StoredTool) {
+func (r *run) put(t *testing.T, tools ...vector.Record) {
 	t.Helper()
 	require.NoError(t, r.store.Upsert(t.Context(), r.scope, tools))
 }
 
 // finds asserts what a query finds, in this order.
-func (r *run) finds(t *testing.T, q mcphybrid.StoreQuery, want ...string) []mcphybrid.StoreMatch {
+func (r *run) finds(t *testing.T, q vector.Query, want ...string) []vector.Match {
 	t.Helper()
 	return r.findsIn(t, r.scope, q, want...)
 }
 
-func (r *run) findsIn(t *testing.T, scope string, q mcphybrid.StoreQuery, want ...string) (found []mcphybrid.StoreMatch) {
+func (r *run) findsIn(t *testing.T, scope string, q vector.Query, want ...string) (found []vector.Match) {
 	t.Helper()
 	if q.Limit == 0 {
 		q.Limit = 10
@@ -146,14 +146,14 @@ func (r *run) findsIn(t *testing.T, scope string, q mcphybrid.StoreQuery, want .
 
 func byMeaning(t *testing.T, r *run) {
 	r.put(t, tool("c", "s", "third", 0, 0.6), tool("a", "s", "first", 0, 0.1), tool("b", "s", "second", 0, 0.3), tool("d", "s", "none", 4, 0))
-	found := r.finds(t, mcphybrid.StoreQuery{Vector: axis(0)}, "a", "b", "c")
+	found := r.finds(t, vector.Query{Vector: axis(0)}, "a", "b", "c")
 	for i, turn := range []float64{0.1, 0.3, 0.6} {
 		assert.InDelta(t, math.Cos(turn), found[i].Similarity, 1e-3)
 		assert.Equal(t, "s", found[i].Server)
 	}
 	longer := axis(0)
 	longer[0] = 17 // only the direction counts
-	r.finds(t, mcphybrid.StoreQuery{Vector: longer}, "a", "b", "c")
+	r.finds(t, vector.Query{Vector: longer}, "a", "b", "c")
 }
 
 func byWords(t *testing.T, r *run) {
@@ -161,14 +161,14 @@ func byWords(t *testing.T, r *run) {
 		t.Skip("this store finds by meaning only")
 	}
 	r.put(t, tool("issue", "s", "create an issue in a repository", 0, 0), tool("weather", "s", "the weather of tomorrow", 1, 0),
-		mcphybrid.StoredTool{ID: "plain", Sum: "x", Server: "s", Text: "close the issue"})
-	found := r.finds(t, mcphybrid.StoreQuery{Words: "tomorrow's weather"}, "weather")
+		vector.Record{ID: "plain", Sum: "x", Server: "s", Text: "close the issue"})
+	found := r.finds(t, vector.Query{Words: "tomorrow's weather"}, "weather")
 	assert.Positive(t, found[0].Words)
 	assert.Zero(t, found[0].Similarity)
-	r.finds(t, mcphybrid.StoreQuery{Words: "create a new issue"}, "issue", "plain")
-	r.finds(t, mcphybrid.StoreQuery{Words: "zebra"})
+	r.finds(t, vector.Query{Words: "create a new issue"}, "issue", "plain")
+	r.finds(t, vector.Query{Words: "zebra"})
 	for _, strange := range []string{"", "   ", `"`, `a & | ! ( ) : * ' \`, "' or 1=1 --", "NOT", "or or or", "日本語", "\x00 issue", "weather\xff"} {
-		_, err := r.store.Search(t.Context(), r.scope, mcphybrid.StoreQuery{Words: strange, Limit: 3})
+		_, err := r.store.Search(t.Context(), r.scope, vector.Query{Words: strange, Limit: 3})
 		assert.NoError(t, err, "%q", strange)
 	}
 }
@@ -178,7 +178,7 @@ func both(t *testing.T, r *run) {
 		t.Skip("this store finds by meaning only")
 	}
 	r.put(t, tool("words", "s", "send a letter", 4, 0), tool("meaning", "s", "electronic post", 0, 0.2), tool("both", "s", "send a message", 0, 0.3))
-	q := mcphybrid.StoreQuery{Words: "send", Vector: axis(0), Alpha: 0.6}
+	q := vector.Query{Words: "send", Vector: axis(0), Alpha: 0.6}
 	found := r.finds(t, q, "both", "meaning", "words")
 	if !r.OwnFusion {
 		for _, m := range found {
@@ -200,17 +200,17 @@ func replace(t *testing.T, r *run) {
 	a.Vector, a.Text, a.Sum = axis(4), "new", "changed"
 	r.put(t, a)
 	r.put(t, a) // again
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0)}, "b")
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(4)}, "a")
+	r.finds(t, vector.Query{Vector: axis(0)}, "b")
+	r.finds(t, vector.Query{Vector: axis(4)}, "a")
 
 	// The last of several, and with and without a vector.
-	r.put(t, tool("c", "s", "other", 6, 0), mcphybrid.StoredTool{ID: "c", Sum: "none", Server: "s"})
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(6)})
+	r.put(t, tool("c", "s", "other", 6, 0), vector.Record{ID: "c", Sum: "none", Server: "s"})
+	r.finds(t, vector.Query{Vector: axis(6)})
 	sums, err := r.store.Sums(t.Context(), r.scope)
 	require.NoError(t, err)
 	assert.Equal(t, "none", sums["c"], "it is there")
-	r.put(t, mcphybrid.StoredTool{ID: "c", Sum: "none", Server: "s"}, tool("c", "s", "other", 6, 0))
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(6)}, "c")
+	r.put(t, vector.Record{ID: "c", Sum: "none", Server: "s"}, tool("c", "s", "other", 6, 0))
+	r.finds(t, vector.Query{Vector: axis(6)}, "c")
 	require.NoError(t, r.store.Delete(t.Context(), r.scope, []string{"c"}))
 	sums, err = r.store.Sums(t.Context(), r.scope)
 	require.NoError(t, err)
@@ -220,17 +220,17 @@ func replace(t *testing.T, r *run) {
 func remove(t *testing.T, r *run) {
 	r.put(t, tool("a", "s", "one", 0, 0), tool("b", "s", "two", 0, 0.5), tool("c", "s", "three", 0, 0.7))
 	require.NoError(t, r.store.Delete(t.Context(), r.scope, []string{"b", "unknown"}))
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0)}, "a", "c")
+	r.finds(t, vector.Query{Vector: axis(0)}, "a", "c")
 	require.NoError(t, r.store.Delete(t.Context(), r.scope, nil))
 	require.NoError(t, r.store.Delete(t.Context(), r.scope, []string{"a", "c"}))
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0)})
+	r.finds(t, vector.Query{Vector: axis(0)})
 	require.NoError(t, r.store.Drop(t.Context(), r.scope))
 	require.NoError(t, r.store.Drop(t.Context(), r.scope))
 	sums, err := r.store.Sums(t.Context(), r.scope)
 	require.NoError(t, err)
 	assert.Empty(t, sums)
 	r.put(t, tool("b", "s", "back", 0, 0))
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0)}, "b")
+	r.finds(t, vector.Query{Vector: axis(0)}, "b")
 }
 
 func servers(t *testing.T, r *run) {
@@ -238,27 +238,27 @@ func servers(t *testing.T, r *run) {
 		r.put(t, tool(fmt.Sprintf("near%02d", i), "loud", "send it", 0, 0.001*float64(i)))
 	}
 	r.put(t, tool("far", "quiet", "send it", 0, 1), tool("farther", "it's", "send it", 0, 1.1))
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Servers: []string{"quiet", "it's"}, Limit: 5, Candidates: 5}, "far", "farther")
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Servers: []string{"nobody"}})
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Servers: []string{}})
+	r.finds(t, vector.Query{Vector: axis(0), Servers: []string{"quiet", "it's"}, Limit: 5, Candidates: 5}, "far", "farther")
+	r.finds(t, vector.Query{Vector: axis(0), Servers: []string{"nobody"}})
+	r.finds(t, vector.Query{Vector: axis(0), Servers: []string{}})
 	if !r.NoWords {
-		r.finds(t, mcphybrid.StoreQuery{Words: "send", Servers: []string{"quiet"}, Limit: 5, Candidates: 5}, "far")
+		r.finds(t, vector.Query{Words: "send", Servers: []string{"quiet"}, Limit: 5, Candidates: 5}, "far")
 	}
 }
 
 func least(t *testing.T, r *run) {
 	r.put(t, tool("a", "s", "x", 0, 0.2), tool("b", "s", "x", 0, 1), tool("opposite", "s", "x", 0, math.Pi))
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Least: 0.75}, "a")
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Least: 0.99})
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0)}, "a", "b")
+	r.finds(t, vector.Query{Vector: axis(0), Least: 0.75}, "a")
+	r.finds(t, vector.Query{Vector: axis(0), Least: 0.99})
+	r.finds(t, vector.Query{Vector: axis(0)}, "a", "b")
 }
 
 func ties(t *testing.T, r *run) {
 	r.put(t, tool("d", "s", "chess", 0, 0.5), tool("b", "s", "chess", 0, 0.5), tool("a", "s", "chess", 0, 0.5), tool("c", "s", "chess", 0, 0.5))
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0)}, "a", "b", "c", "d")
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Limit: 2, Candidates: 4}, "a", "b")
+	r.finds(t, vector.Query{Vector: axis(0)}, "a", "b", "c", "d")
+	r.finds(t, vector.Query{Vector: axis(0), Limit: 2, Candidates: 4}, "a", "b")
 	if !r.NoWords {
-		r.finds(t, mcphybrid.StoreQuery{Words: "chess", Limit: 4}, "a", "b", "c", "d")
+		r.finds(t, vector.Query{Words: "chess", Limit: 4}, "a", "b", "c", "d")
 	}
 }
 
@@ -268,32 +268,32 @@ func leastItself(t *testing.T, r *run) {
 	same, some := tool("same", "s", "x", 0, 0), tool("some", "s", "x", 0, 0)
 	some.Vector[0], some.Vector[1] = 3, 4 // a cosine of 0.6
 	r.put(t, same, some)
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Least: 1}, "same")
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Least: 0.6}, "same", "some")
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Least: 0.60001}, "same")
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Least: 1.00001})
+	r.finds(t, vector.Query{Vector: axis(0), Least: 1}, "same")
+	r.finds(t, vector.Query{Vector: axis(0), Least: 0.6}, "same", "some")
+	r.finds(t, vector.Query{Vector: axis(0), Least: 0.60001}, "same")
+	r.finds(t, vector.Query{Vector: axis(0), Least: 1.00001})
 }
 
 // Of more equal tools than are considered, the first by ID are found.
 func manyTies(t *testing.T, r *run) {
 	const n = 300
-	tools := []mcphybrid.StoredTool{tool("zz", "s", "chess chess", 0, 0)}
+	tools := []vector.Record{tool("zz", "s", "chess chess", 0, 0)}
 	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(n) {
 		tools = append(tools, tool(fmt.Sprintf("t%03d", i), "s", "chess", 0, 0.5))
 	}
 	r.put(t, tools...)
 	if !r.NoWords {
-		r.finds(t, mcphybrid.StoreQuery{Words: "chess", Limit: 3, Candidates: 3}, "zz", "t000", "t001")
+		r.finds(t, vector.Query{Words: "chess", Limit: 3, Candidates: 3}, "zz", "t000", "t001")
 	}
 	if r.Approximate {
 		t.Skip("this store's order of many equally near ones is not exact")
 	}
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Limit: 3, Candidates: 3}, "zz", "t000", "t001")
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Limit: 1, Candidates: 2}, "zz")
+	r.finds(t, vector.Query{Vector: axis(0), Limit: 3, Candidates: 3}, "zz", "t000", "t001")
+	r.finds(t, vector.Query{Vector: axis(0), Limit: 1, Candidates: 2}, "zz")
 	if !r.NoWords {
-		r.finds(t, mcphybrid.StoreQuery{Words: "chess", Vector: axis(0), Alpha: 0.5, Limit: 3, Candidates: 3}, "zz", "t000", "t001")
+		r.finds(t, vector.Query{Words: "chess", Vector: axis(0), Alpha: 0.5, Limit: 3, Candidates: 3}, "zz", "t000", "t001")
 	}
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Limit: n + 1}, append([]string{"zz"}, sequence("t%03d", n)...)...)
+	r.finds(t, vector.Query{Vector: axis(0), Limit: n + 1}, append([]string{"zz"}, sequence("t%03d", n)...)...)
 }
 
 // sequence returns n IDs in their order.
@@ -306,10 +306,10 @@ func sequence(format string, n int) (list []string) {
 
 func limits(t *testing.T, r *run) {
 	r.put(t, tool("a", "s", "chess", 0, 0.1), tool("b", "s", "chess", 0, 0.2), tool("c", "s", "chess", 0, 0.3))
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Limit: 1, Candidates: 1}, "a")
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Limit: 1000}, "a", "b", "c")
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Limit: -1})
-	_, err := r.store.Search(t.Context(), r.scope, mcphybrid.StoreQuery{Vector: axis(0), Limit: 3, Alpha: 1.5})
+	r.finds(t, vector.Query{Vector: axis(0), Limit: 1, Candidates: 1}, "a")
+	r.finds(t, vector.Query{Vector: axis(0), Limit: 1000}, "a", "b", "c")
+	r.finds(t, vector.Query{Vector: axis(0), Limit: -1})
+	_, err := r.store.Search(t.Context(), r.scope, vector.Query{Vector: axis(0), Limit: 3, Alpha: 1.5})
 	assert.ErrorContains(t, err, "alpha is 1.5")
 }
 
@@ -319,27 +319,27 @@ func scopes(t *testing.T, r *run) {
 	r.put(t, tool("shared", "s", "private words", 0, 0), tool("mine", "s", "private words", 0, 0.1))
 	for i, scope := range others {
 		t.Cleanup(func() { assert.NoError(t, r.store.Drop(context.Background(), scope)) })
-		require.NoError(t, r.store.Upsert(t.Context(), scope, []mcphybrid.StoredTool{tool("shared", "s", fmt.Sprint("private other ", i), 0, 0.2)}))
+		require.NoError(t, r.store.Upsert(t.Context(), scope, []vector.Record{tool("shared", "s", fmt.Sprint("private other ", i), 0, 0.2)}))
 	}
 	for _, scope := range others {
-		r.findsIn(t, scope, mcphybrid.StoreQuery{Vector: axis(0)}, "shared")
+		r.findsIn(t, scope, vector.Query{Vector: axis(0)}, "shared")
 		if !r.NoWords {
-			r.findsIn(t, scope, mcphybrid.StoreQuery{Words: "private"}, "shared")
-			r.findsIn(t, scope, mcphybrid.StoreQuery{Words: "words"})
+			r.findsIn(t, scope, vector.Query{Words: "private"}, "shared")
+			r.findsIn(t, scope, vector.Query{Words: "words"})
 		}
 	}
 	require.NoError(t, r.store.Delete(t.Context(), others[0], []string{"shared", "mine"}))
 	require.NoError(t, r.store.Drop(t.Context(), others[1]))
-	found := r.finds(t, mcphybrid.StoreQuery{Vector: axis(0)}, "shared", "mine")
+	found := r.finds(t, vector.Query{Vector: axis(0)}, "shared", "mine")
 	assert.InDelta(t, 1, found[0].Similarity, 1e-3)
-	r.findsIn(t, others[2], mcphybrid.StoreQuery{Vector: axis(0)}, "shared")
-	r.findsIn(t, "nobody has put anything here", mcphybrid.StoreQuery{Vector: axis(0), Words: "private"})
+	r.findsIn(t, others[2], vector.Query{Vector: axis(0)}, "shared")
+	r.findsIn(t, "nobody has put anything here", vector.Query{Vector: axis(0), Words: "private"})
 }
 
 // IDs and texts are anything.
 func names(t *testing.T, r *run) {
 	list := []string{"a'b\"c", "ünï 人 🙂", "%_\\", "a/b?c#d", "-", "UPPER", "upper"}
-	var tools []mcphybrid.StoredTool
+	var tools []vector.Record
 	for i, id := range list {
 		tools = append(tools, tool(id, "s", "text of "+id+" "+string(rune('a'+i)), i%dims, 0))
 	}
@@ -349,7 +349,7 @@ func names(t *testing.T, r *run) {
 	assert.Len(t, sums, len(list))
 	for i, id := range list {
 		assert.Equal(t, "sum of "+id, sums[id])
-		r.finds(t, mcphybrid.StoreQuery{Vector: axis(i), Limit: 1}, id)
+		r.finds(t, vector.Query{Vector: axis(i), Limit: 1}, id)
 	}
 }
 
@@ -357,46 +357,46 @@ func dimensions(t *testing.T, r *run) {
 	r.put(t, tool("a", "s", "x", 0, 0))
 	wrong := tool("b", "s", "x", 0, 0)
 	wrong.Vector = wrong.Vector[:dims-1]
-	err := r.store.Upsert(t.Context(), r.scope, []mcphybrid.StoredTool{wrong})
-	assert.ErrorIs(t, err, mcphybrid.ErrDimensions)
-	_, err = r.store.Search(t.Context(), r.scope, mcphybrid.StoreQuery{Vector: wrong.Vector, Limit: 1})
-	assert.ErrorIs(t, err, mcphybrid.ErrDimensions)
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0)}, "a")
+	err := r.store.Upsert(t.Context(), r.scope, []vector.Record{wrong})
+	assert.ErrorIs(t, err, vector.ErrDimensions)
+	_, err = r.store.Search(t.Context(), r.scope, vector.Query{Vector: wrong.Vector, Limit: 1})
+	assert.ErrorIs(t, err, vector.ErrDimensions)
+	r.finds(t, vector.Query{Vector: axis(0)}, "a")
 }
 
 func badVectors(t *testing.T, r *run) {
 	for _, x := range []float32{float32(math.NaN()), float32(math.Inf(1)), 0} {
 		bad := tool("a", "s", "x", 0, 0)
 		bad.Vector[0] = x
-		assert.Error(t, r.store.Upsert(t.Context(), r.scope, []mcphybrid.StoredTool{bad}))
-		_, err := r.store.Search(t.Context(), r.scope, mcphybrid.StoreQuery{Vector: bad.Vector, Limit: 1})
+		assert.Error(t, r.store.Upsert(t.Context(), r.scope, []vector.Record{bad}))
+		_, err := r.store.Search(t.Context(), r.scope, vector.Query{Vector: bad.Vector, Limit: 1})
 		assert.Error(t, err)
 	}
 }
 
 func empty(t *testing.T, r *run) {
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0), Words: "x"})
+	r.finds(t, vector.Query{Vector: axis(0), Words: "x"})
 	r.put(t)
 	require.NoError(t, r.store.Delete(t.Context(), r.scope, []string{"a"}))
 	sums, err := r.store.Sums(t.Context(), r.scope)
 	require.NoError(t, err)
 	assert.Empty(t, sums)
-	r.put(t, mcphybrid.StoredTool{ID: "a", Sum: "1", Server: "s"})
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0)})
+	r.put(t, vector.Record{ID: "a", Sum: "1", Server: "s"})
+	r.finds(t, vector.Query{Vector: axis(0)})
 }
 
 func restart(t *testing.T, r *run) {
 	r.put(t, tool("a", "s", "some words", 0, 0))
 	other := *r
 	other.store = r.Open(t)
-	other.finds(t, mcphybrid.StoreQuery{Vector: axis(0)}, "a")
+	other.finds(t, vector.Query{Vector: axis(0)}, "a")
 	other.put(t, tool("b", "s", "more words", 0, 0.1))
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0)}, "a", "b")
+	r.finds(t, vector.Query{Vector: axis(0)}, "a", "b")
 }
 
 func huge(t *testing.T, r *run) {
 	const n = 3000
-	var tools []mcphybrid.StoredTool
+	var tools []vector.Record
 	var all []string
 	for i := range n {
 		tools = append(tools, tool(fmt.Sprintf("tool %04d", i), "s", fmt.Sprint("number ", i), i, 0.0001*float64(i)))
@@ -406,9 +406,9 @@ func huge(t *testing.T, r *run) {
 	sums, err := r.store.Sums(t.Context(), r.scope)
 	require.NoError(t, err)
 	assert.Len(t, sums, n)
-	r.finds(t, mcphybrid.StoreQuery{Vector: tools[1234].Vector, Limit: 1}, "tool 1234")
+	r.finds(t, vector.Query{Vector: tools[1234].Vector, Limit: 1}, "tool 1234")
 	require.NoError(t, r.store.Delete(t.Context(), r.scope, all[1:]))
-	r.finds(t, mcphybrid.StoreQuery{Vector: axis(0)}, "tool 0000")
+	r.finds(t, vector.Query{Vector: axis(0)}, "tool 0000")
 }
 
 // Writers of the same tools, in any order, all succeed.
@@ -419,18 +419,18 @@ func concurrent(t *testing.T, r *run) {
 		wg.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(w)))
 			for round := range rounds {
-				var tools []mcphybrid.StoredTool
+				var tools []vector.Record
 				for _, i := range random.Perm(n) {
 					tools = append(tools, tool(fmt.Sprintf("t%02d", i), "s", "x", i, 0))
 				}
 				assert.NoError(t, r.store.Upsert(t.Context(), r.scope, tools))
-				_, err := r.store.Search(t.Context(), r.scope, mcphybrid.StoreQuery{Vector: axis(w), Limit: 5})
+				_, err := r.store.Search(t.Context(), r.scope, vector.Query{Vector: axis(w), Limit: 5})
 				assert.NoError(t, err)
 				if round%2 == 1 {
 					assert.NoError(t, r.store.Delete(t.Context(), r.scope, []string{"gone", fmt.Sprint("w", w)}))
 				}
 			}
-			assert.NoError(t, r.store.Upsert(t.Context(), r.scope, []mcphybrid.StoredTool{tool(fmt.Sprint("w", w), "s", "x", w, 0)}))
+			assert.NoError(t, r.store.Upsert(t.Context(), r.scope, []vector.Record{tool(fmt.Sprint("w", w), "s", "x", w, 0)}))
 		})
 	}
 	wg.Wait()
@@ -442,24 +442,24 @@ func concurrent(t *testing.T, r *run) {
 func contexts(t *testing.T, r *run) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := r.store.Search(ctx, r.scope, mcphybrid.StoreQuery{Vector: axis(0), Limit: 1})
+	_, err := r.store.Search(ctx, r.scope, vector.Query{Vector: axis(0), Limit: 1})
 	assert.ErrorIs(t, err, context.Canceled)
-	assert.ErrorIs(t, r.store.Upsert(ctx, r.scope, []mcphybrid.StoredTool{tool("a", "s", "x", 0, 0)}), context.Canceled)
+	assert.ErrorIs(t, r.store.Upsert(ctx, r.scope, []vector.Record{tool("a", "s", "x", 0, 0)}), context.Canceled)
 }
 
 // fails asserts that nothing can be had of a store, and that it says so in
 // time.
-func fails(t *testing.T, store mcphybrid.VectorStore, within time.Duration) {
+func fails(t *testing.T, store vector.Store, within time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	begun := time.Now()
-	_, err := store.Search(ctx, "scope", mcphybrid.StoreQuery{Vector: axis(0), Words: "x", Limit: 1})
+	_, err := store.Search(ctx, "scope", vector.Query{Vector: axis(0), Words: "x", Limit: 1})
 	assert.Error(t, err)
-	assert.Error(t, store.Upsert(ctx, "scope", []mcphybrid.StoredTool{tool("a", "s", "x", 0, 0)}))
+	assert.Error(t, store.Upsert(ctx, "scope", []vector.Record{tool("a", "s", "x", 0, 0)}))
 	_, err = store.Sums(ctx, "scope")
 	assert.Error(t, err)
 	assert.Error(t, store.Delete(ctx, "scope", []string{"a"}))
 	assert.Error(t, store.Drop(ctx, "scope"))
 	assert.Less(t, time.Since(begun), within+5*time.Second)
-	assert.False(t, errors.Is(err, mcphybrid.ErrDimensions))
+	assert.False(t, errors.Is(err, vector.ErrDimensions))
 }

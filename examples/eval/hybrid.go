@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 )
 
 // A service is where the ranker "hybrid" has texts embedded; $EMBEDDING_KEY is
@@ -18,22 +19,22 @@ type service struct {
 	model          string
 }
 
-func (s service) embedder() (mcphybrid.Embedder, error) {
-	opts := mcphybrid.HTTPEmbedderOptions{URL: cmp.Or(s.ollama, s.openai), Model: s.model, Key: os.Getenv("EMBEDDING_KEY")}
+func (s service) embedder() (vector.Embedder, error) {
+	opts := vector.HTTPEmbedderOptions{URL: cmp.Or(s.ollama, s.openai), Model: s.model, Key: os.Getenv("EMBEDDING_KEY")}
 	switch {
 	case s.ollama != "" && s.openai != "":
 		return nil, errors.New("-ollama and -openai are two services")
 	case s.ollama != "":
-		return mcphybrid.NewOllamaEmbedder(opts)
+		return vector.NewOllamaEmbedder(opts)
 	case s.openai != "":
-		return mcphybrid.NewOpenAIEmbedder(opts)
+		return vector.NewOpenAIEmbedder(opts)
 	}
 	return letters{}, nil
 }
 
 // hybrid returns the options of searches by words and meaning, and a channel
 // that is closed when that many tools are embedded.
-func hybrid(e mcphybrid.Embedder, alpha float64, tools int, show *progress) (*mcphybrid.SemanticOptions, <-chan struct{}) {
+func hybrid(e vector.Embedder, alpha float64, tools int, show *progress) (*mcphybrid.SemanticOptions, <-chan struct{}) {
 	ready := make(chan struct{})
 	var once sync.Once
 	if alpha == 0 {

@@ -32,6 +32,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 )
 
 var rankers = []string{"default", "lexical", "classic", "hybrid"}
@@ -57,7 +58,7 @@ func run(args []string, stdout, term io.Writer) error {
 	flags.StringVar(&services.ollama, "ollama", "", "with -ranker hybrid: the `URL` of Ollama, such as http://localhost:11434")
 	flags.StringVar(&services.openai, "openai", "", "with -ranker hybrid: the `URL` of a service with OpenAI's /embeddings")
 	flags.StringVar(&services.model, "model", "nomic-embed-text", "with -ranker hybrid: the embedding `model`")
-	alpha := flags.Float64("alpha", mcphybrid.DefaultAlpha, "with -ranker hybrid: what the meaning weighs, from 0 to 1")
+	alpha := flags.Float64("alpha", vector.DefaultAlpha, "with -ranker hybrid: what the meaning weighs, from 0 to 1")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

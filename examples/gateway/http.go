@@ -20,6 +20,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/debug"
 )
 
 const (
@@ -112,7 +113,7 @@ func (g *gateway) serveHTTP(ctx context.Context, w *website) error {
 	mux := http.NewServeMux()
 	mux.Handle(endpoint, w.guard(endingWith(streams, sane(withEvents(front)))))
 	if w.debug {
-		mux.Handle(debugPath, w.guardPage(g.mgr.DebugHandler()))
+		mux.Handle(debugPath, w.guardPage(debug.Handler(g.mgr)))
 	}
 	s := &http.Server{
 		Handler:           mux,

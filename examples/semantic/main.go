@@ -26,6 +26,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 )
 
 func main() {
@@ -52,16 +53,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if *query == "" || flags.NArg() > 0 {
 		return errors.New("-query is needed, and no other arguments")
 	}
-	opts := mcphybrid.HTTPEmbedderOptions{URL: cmp.Or(*ollama, *openai), Model: *model, Key: os.Getenv("EMBEDDING_KEY")}
-	var embedder mcphybrid.Embedder = letters{}
+	opts := vector.HTTPEmbedderOptions{URL: cmp.Or(*ollama, *openai), Model: *model, Key: os.Getenv("EMBEDDING_KEY")}
+	var embedder vector.Embedder = letters{}
 	var err error
 	switch {
 	case *ollama != "" && *openai != "":
 		return errors.New("-ollama and -openai are two services")
 	case *ollama != "":
-		embedder, err = mcphybrid.NewOllamaEmbedder(opts)
+		embedder, err = vector.NewOllamaEmbedder(opts)
 	case *openai != "":
-		embedder, err = mcphybrid.NewOpenAIEmbedder(opts)
+		embedder, err = vector.NewOpenAIEmbedder(opts)
 	}
 	if err != nil {
 		return err
@@ -72,12 +73,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 // scope is where the store has the tools.
 const scope = "system"
 
-func show(ctx context.Context, file, query string, n int, embedder mcphybrid.Embedder, stdout, stderr io.Writer) error {
+func show(ctx context.Context, file, query string, n int, embedder vector.Embedder, stdout, stderr io.Writer) error {
 	servers, all, err := readTools(file)
 	if err != nil {
 		return err
 	}
-	store := new(mcphybrid.MemoryStore)
+	store := new(vector.MemoryStore)
 	ready := make(chan struct{})
 	both := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: -1, SearchLimit: max(n, 1), Semantic: &mcphybrid.SemanticOptions{
 		Embedder: embedder, Store: store, Scope: scope,
@@ -97,7 +98,7 @@ func show(ctx context.Context, file, query string, n int, embedder mcphybrid.Emb
 			return err
 		}
 	}
-	vector, err := embedder.EmbedQuery(ctx, query)
+	v, err := embedder.EmbedQuery(ctx, query)
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func show(ctx context.Context, file, query string, n int, embedder mcphybrid.Emb
 	for _, h := range words.Search(query, n) {
 		columns[0] = append(columns[0], h.Tool.Name())
 	}
-	similar, err := store.Search(ctx, scope, mcphybrid.StoreQuery{Vector: vector, Limit: n})
+	similar, err := store.Search(ctx, scope, vector.Query{Vector: v, Limit: n})
 	if err != nil {
 		return err
 	}

@@ -216,7 +216,7 @@ func (h secretHandler) hide(a slog.Attr) slog.Attr {
 		a.Value = slog.StringValue(h.secrets.text(v.String()))
 	case slog.KindAny:
 		if err, ok := v.Any().(error); ok {
-			a.Value = slog.StringValue(h.secrets.text(withoutURL(err).Error()))
+			a.Value = slog.StringValue(h.secrets.text(text.WithoutURL(err).Error()))
 		} else {
 			a.Value = slog.StringValue(h.secrets.text(fmt.Sprint(v.Any())))
 		}

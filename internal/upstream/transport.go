@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -13,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // The transports of mcp-go, each with the same guard around its requests. The
@@ -61,7 +61,7 @@ func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCReque
 	if cause := failed.err.Load(); cause != nil {
 		return nil, fmt.Errorf("%w: %w", errBroken, *cause)
 	}
-	if err = withoutURL(err); bad {
+	if err = text.WithoutURL(err); bad {
 		err = &badRequestError{err}
 	}
 	return nil, err
@@ -76,16 +76,7 @@ func (e *badRequestError) Error() string { return e.err.Error() }
 func (e *badRequestError) Unwrap() error { return e.err }
 
 func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
-	return withoutURL(t.StreamableHTTP.SendNotification(ctx, n))
-}
-
-// withoutURL takes from err the URL of the request, which may hold a secret.
-func withoutURL(err error) error {
-	var request *url.Error
-	if errors.As(err, &request) {
-		return request.Err
-	}
-	return err
+	return text.WithoutURL(t.StreamableHTTP.SendNotification(ctx, n))
 }
 
 // SendRequest calls a tool's handler on this goroutine: a switch to another one

@@ -1,7 +1,7 @@
 // Package pgstore keeps tools in PostgreSQL, with pgvector, for searches by
 // words and by meaning.
 //
-// A [Store] is a [mcphybrid.VectorStore] over a pool of connections that the
+// A [Store] is a [vector.Store] over a pool of connections that the
 // host has. [New] makes the extension vector, a schema and its tables where they
 // are missing; any number of processes may start at once.
 //
@@ -27,7 +27,7 @@
 // # Searches
 //
 // A search is one statement: the candidates by words, those by meaning, and what
-// [mcphybrid.Fuse] makes of them. Words are found by websearch_to_tsquery, any
+// [vector.Fuse] makes of them. Words are found by websearch_to_tsquery, any
 // of them, and ranked by ts_rank, which knows nothing of rare words. Where words
 // are not separated by spaces, as in Japanese, PostgreSQL finds none.
 //

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/stores/pgstore"
+	"github.com/mcphybrid/mcphybrid/vector"
 )
 
 func Example() {
@@ -20,7 +21,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	var embedder mcphybrid.Embedder // of your choice
+	var embedder vector.Embedder // of your choice
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
 		Semantic: &mcphybrid.SemanticOptions{Embedder: embedder, Store: store, Scope: "system"},
 	})

@@ -9,23 +9,23 @@ import (
 	"unicode"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 )
 
-// Search implements [mcphybrid.VectorStore].
-func (s *Store) Search(ctx context.Context, scope string, q mcphybrid.StoreQuery) ([]mcphybrid.StoreMatch, error) {
+// Search implements [vector.Store].
+func (s *Store) Search(ctx context.Context, scope string, q vector.Query) ([]vector.Match, error) {
 	found, err := s.search(ctx, scope, q)
 	return found, of(scope, err)
 }
 
-func (s *Store) search(ctx context.Context, scope string, q mcphybrid.StoreQuery) (found []mcphybrid.StoreMatch, err error) {
+func (s *Store) search(ctx context.Context, scope string, q vector.Query) (found []vector.Match, err error) {
 	candidates, err := q.Check()
 	terms := anyOf(q.Words)
 	if err != nil || q.Limit <= 0 || terms == "" && q.Vector == nil {
 		return nil, cmp.Or(err, ctx.Err())
 	}
 	if q.Vector != nil {
-		if q.Vector, err = mcphybrid.UnitVector(q.Vector); err != nil {
+		if q.Vector, err = vector.Unit(q.Vector); err != nil {
 			return nil, err
 		}
 	}
@@ -40,14 +40,14 @@ func (s *Store) search(ctx context.Context, scope string, q mcphybrid.StoreQuery
 			found, err = pgx.CollectRows(rows, match)
 		}
 		if q.Vector != nil && codeOf(err) == dataException {
-			return fmt.Errorf("the query: %w: %w", mcphybrid.ErrDimensions, err)
+			return fmt.Errorf("the query: %w: %w", vector.ErrDimensions, err)
 		}
 		return err
 	})
 	return found, err
 }
 
-func match(row pgx.CollectableRow) (m mcphybrid.StoreMatch, err error) {
+func match(row pgx.CollectableRow) (m vector.Match, err error) {
 	err = row.Scan(&m.ID, &m.Server, &m.Score, &m.Words, &m.Similarity)
 	return m, err
 }
@@ -57,7 +57,7 @@ const maxEfSearch = 1000
 
 // askNear runs a statement that uses an HNSW index, of which the least number of
 // candidates is set for this transaction: a batch is one.
-func (s *Store) askNear(ctx context.Context, sql string, args []any, ef int) (found []mcphybrid.StoreMatch, err error) {
+func (s *Store) askNear(ctx context.Context, sql string, args []any, ef int) (found []vector.Match, err error) {
 	var batch pgx.Batch
 	batch.Queue("SELECT set_config('hnsw.ef_search', $1::text, true)", strconv.Itoa(min(ef, maxEfSearch)))
 	if s.iterative {
@@ -73,10 +73,10 @@ func (s *Store) askNear(ctx context.Context, sql string, args []any, ef int) (fo
 
 // statement returns the statement that answers q, whose words are those of terms:
 // see anyOf. It has the candidates of each
-// side, of which one may be empty, and puts them together as [mcphybrid.Fuse]
+// side, of which one may be empty, and puts them together as [vector.Fuse]
 // does. With near it can use the index of the vectors, which is one of
 // embedding::vector(n); without, it asks for plain embedding, and all are read.
-func (s *Store) statement(table string, q *mcphybrid.StoreQuery, terms string, candidates int, near bool) (sql string, args []any) {
+func (s *Store) statement(table string, q *vector.Query, terms string, candidates int, near bool) (sql string, args []any) {
 	arg := func(v any, as string) string {
 		args = append(args, v)
 		return fmt.Sprintf("$%d::%s", len(args), as)

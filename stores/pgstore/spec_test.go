@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -19,9 +19,9 @@ func TestSpecC7RanksOfTheEngine(t *testing.T) {
 			"once": "creates an issue", "often": "issue issue issues: an issue for each issue", "long": "of all that there is to be said here, one word is issues",
 			"other": "sends a message",
 		}
-		var tools []mcphybrid.StoredTool
+		var tools []vector.Record
 		for id, text := range texts {
-			tools = append(tools, mcphybrid.StoredTool{ID: id, Sum: "1", Server: "s", Text: text, Vector: []float32{1, float32(len(text))}})
+			tools = append(tools, vector.Record{ID: id, Sum: "1", Server: "s", Text: text, Vector: []float32{1, float32(len(text))}})
 		}
 		require.NoError(t, s.Upsert(t.Context(), "scope", tools))
 		pool := e.pool(t)
@@ -32,7 +32,7 @@ func TestSpecC7RanksOfTheEngine(t *testing.T) {
 			ranks[id], greatest = rank, max(greatest, rank)
 			require.NoError(t, pool.QueryRow(t.Context(), fmt.Sprintf(`SELECT 1 - ($1::text::%s.vector OPERATOR(%[1]s.<=>) '[3,4]'::%[1]s.vector)`, s.vector),
 				fmt.Sprintf("[1,%d]", len(text))).Scan(&similarity))
-			found, err := s.Search(t.Context(), "scope", mcphybrid.StoreQuery{Vector: []float32{3, 4}, Limit: 9})
+			found, err := s.Search(t.Context(), "scope", vector.Query{Vector: []float32{3, 4}, Limit: 9})
 			require.NoError(t, err)
 			for _, m := range found {
 				if m.ID == id {
@@ -41,7 +41,7 @@ func TestSpecC7RanksOfTheEngine(t *testing.T) {
 			}
 			assert.Len(t, found, 4)
 		}
-		found, err := s.Search(t.Context(), "scope", mcphybrid.StoreQuery{Words: "Issues", Limit: 9})
+		found, err := s.Search(t.Context(), "scope", vector.Query{Words: "Issues", Limit: 9})
 		require.NoError(t, err)
 		require.Len(t, found, 3)
 		assert.Equal(t, 1.0, found[0].Words)

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 )
 
 // Options are how a [Store] uses its database. The zero value is the default.
@@ -43,7 +43,7 @@ type Options struct {
 // ten milliseconds.
 const DefaultIndexAbove = 10_000
 
-// A Store is a [mcphybrid.VectorStore] in a PostgreSQL database. Its methods may
+// A Store is a [vector.Store] in a PostgreSQL database. Its methods may
 // be called concurrently, and there may be any number of Stores, in any
 // processes, for the same schema.
 type Store struct {
@@ -60,7 +60,7 @@ type Store struct {
 	states map[string]knownState // by table; guarded by mu
 }
 
-var _ mcphybrid.VectorStore = (*Store)(nil)
+var _ vector.Store = (*Store)(nil)
 
 // New returns a store in the database of pool, which stays the caller's. It
 // makes what is missing there: the extension vector, the schema and its tables.
@@ -194,7 +194,7 @@ func (s *Store) forget(table string) {
 	delete(s.states, table)
 }
 
-// Sums implements [mcphybrid.VectorStore].
+// Sums implements [vector.Store].
 func (s *Store) Sums(ctx context.Context, scope string) (map[string]string, error) {
 	sums := make(map[string]string)
 	table := s.table(scope)
@@ -228,7 +228,7 @@ func (s *Store) ifThere(ctx context.Context, table string, do func(tableState) e
 	return err
 }
 
-// Delete implements [mcphybrid.VectorStore].
+// Delete implements [vector.Store].
 func (s *Store) Delete(ctx context.Context, scope string, ids []string) error {
 	var kept []string
 	for _, id := range ids {
@@ -249,7 +249,7 @@ func (s *Store) Delete(ctx context.Context, scope string, ids []string) error {
 	return of(scope, err)
 }
 
-// Drop implements [mcphybrid.VectorStore].
+// Drop implements [vector.Store].
 func (s *Store) Drop(ctx context.Context, scope string) error {
 	table := s.table(scope)
 	err := s.again(ctx, func(ctx context.Context) error {

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/storetest"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -25,7 +25,7 @@ var queries = flag.Int("queries", 3000, "how many searches TestSpecD3UsersAreSep
 func TestStore(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		schema := e.schema(t)
-		broken := func(t *testing.T, breakIt func(*line)) mcphybrid.VectorStore {
+		broken := func(t *testing.T, breakIt func(*line)) vector.Store {
 			far, line := e.through(t)
 			s := far.open(t, Options{Schema: schema})
 			t.Cleanup(line.cut) // else closing the pool waits
@@ -33,9 +33,9 @@ func TestStore(t *testing.T) {
 			return s
 		}
 		storetest.Run(t, storetest.Subject{
-			Open:   func(t *testing.T) mcphybrid.VectorStore { return e.open(t, Options{Schema: schema}) },
-			Broken: func(t *testing.T) mcphybrid.VectorStore { return broken(t, (*line).cut) },
-			Slow:   func(t *testing.T) mcphybrid.VectorStore { return broken(t, (*line).hush) },
+			Open:   func(t *testing.T) vector.Store { return e.open(t, Options{Schema: schema}) },
+			Broken: func(t *testing.T) vector.Store { return broken(t, (*line).cut) },
+			Slow:   func(t *testing.T) vector.Store { return broken(t, (*line).hush) },
 		})
 	})
 }
@@ -48,7 +48,7 @@ func TestIndexedStore(t *testing.T) {
 		}
 		schema := e.schema(t)
 		storetest.Run(t, storetest.Subject{
-			Open:        func(t *testing.T) mcphybrid.VectorStore { return e.open(t, Options{Schema: schema, IndexAbove: 1}) },
+			Open:        func(t *testing.T) vector.Store { return e.open(t, Options{Schema: schema, IndexAbove: 1}) },
 			Approximate: true,
 		})
 	})
@@ -63,10 +63,10 @@ func (e *engine) canIndex(t *testing.T) (there bool) {
 
 // randomTools returns n tools with vectors of dims elements around some centres, of
 // few words and of few servers.
-func randomTools(random *rand.Rand, n, dims int, prefix string) []mcphybrid.StoredTool {
-	tools := make([]mcphybrid.StoredTool, n)
+func randomTools(random *rand.Rand, n, dims int, prefix string) []vector.Record {
+	tools := make([]vector.Record, n)
 	for i := range tools {
-		tools[i] = mcphybrid.StoredTool{
+		tools[i] = vector.Record{
 			ID: fmt.Sprintf("%s%05d", prefix, i), Sum: fmt.Sprint(i), Server: fmt.Sprint("server ", i%7),
 			Text: randomText(random, 8), Vector: randomVector(random, dims),
 		}
@@ -105,10 +105,10 @@ func TestSpecC2StatementIsFuse(t *testing.T) {
 			}
 		}
 		require.NoError(t, s.Upsert(t.Context(), "scope", tools))
-		memory := new(mcphybrid.MemoryStore)
+		memory := new(vector.MemoryStore)
 		require.NoError(t, memory.Upsert(t.Context(), "scope", tools))
 		for i := range 100 {
-			q := mcphybrid.StoreQuery{
+			q := vector.Query{
 				Words: randomText(random, 2), Vector: randomVector(random, 16), Alpha: random.Float64(),
 				Limit: 1 + random.IntN(30), Candidates: random.IntN(40), Least: random.Float64() / 2,
 			}
@@ -132,12 +132,12 @@ func TestSpecC2StatementIsFuse(t *testing.T) {
 			require.NoError(t, err)
 			both, err := s.Search(t.Context(), "scope", q)
 			require.NoError(t, err)
-			requireMatches(t, mcphybrid.Fuse(byWords, similar, q.Alpha, q.Limit), both)
+			requireMatches(t, vector.Fuse(byWords, similar, q.Alpha, q.Limit), both)
 		}
 	})
 }
 
-func requireMatches(t *testing.T, want, got []mcphybrid.StoreMatch) {
+func requireMatches(t *testing.T, want, got []vector.Match) {
 	t.Helper()
 	require.Len(t, got, len(want))
 	for i := range want {
@@ -177,7 +177,7 @@ func TestIndex(t *testing.T) {
 		require.Equal(t, tableState{table: true, words: true, near: true}, st)
 
 		var plan strings.Builder
-		q := mcphybrid.StoreQuery{Words: "issue", Vector: randomVector(random, 32), Alpha: 0.6, Limit: 10}
+		q := vector.Query{Words: "issue", Vector: randomVector(random, 32), Alpha: 0.6, Limit: 10}
 		sql, args := s.statement(s.table("scope"), &q, anyOf(q.Words), 50, true)
 		rows, err := s.pool.Query(t.Context(), "EXPLAIN "+sql, append([]any{s.mode}, args...)...)
 		require.NoError(t, err)
@@ -191,7 +191,7 @@ func TestIndex(t *testing.T) {
 
 		found, all := 0, 0
 		for i := range 200 {
-			q := mcphybrid.StoreQuery{Vector: randomVector(random, 32), Limit: 50}
+			q := vector.Query{Vector: randomVector(random, 32), Limit: 50}
 			switch i % 4 {
 			case 0:
 				q.Servers = []string{"rare"}
@@ -211,7 +211,7 @@ func TestIndex(t *testing.T) {
 			require.Len(t, got, len(want))
 			for _, m := range want {
 				all++
-				if slices.ContainsFunc(got, func(g mcphybrid.StoreMatch) bool { return g.ID == m.ID }) {
+				if slices.ContainsFunc(got, func(g vector.Match) bool { return g.ID == m.ID }) {
 					found++
 				}
 			}
@@ -225,7 +225,7 @@ func TestIndex(t *testing.T) {
 			require.NoError(t, s.Upsert(t.Context(), "scope", randomTools(random, len(tools), 32, "tool")))
 		}
 		for range 10 {
-			got, err := s.Search(t.Context(), "scope", mcphybrid.StoreQuery{Vector: randomVector(random, 32), Limit: 100})
+			got, err := s.Search(t.Context(), "scope", vector.Query{Vector: randomVector(random, 32), Limit: 100})
 			require.NoError(t, err)
 			require.Len(t, got, 100)
 		}
@@ -237,7 +237,7 @@ func TestIndex(t *testing.T) {
 		}
 		require.NoError(t, s.Delete(t.Context(), "scope", ids))
 		require.NoError(t, s.Upsert(t.Context(), "scope", randomTools(random, 600, 8, "other")))
-		got, err := s.Search(t.Context(), "scope", mcphybrid.StoreQuery{Vector: randomVector(random, 8), Limit: 5})
+		got, err := s.Search(t.Context(), "scope", vector.Query{Vector: randomVector(random, 8), Limit: 5})
 		require.NoError(t, err)
 		assert.Len(t, got, 5)
 	})
@@ -258,7 +258,7 @@ func TestConcurrentStarts(t *testing.T) {
 				for round := range 5 {
 					scope := fmt.Sprint("scope ", round)
 					assert.NoError(t, s.Upsert(t.Context(), scope, randomTools(random, 20, 8, fmt.Sprint("of ", i))))
-					_, err := s.Search(t.Context(), scope, mcphybrid.StoreQuery{Vector: randomVector(random, 8), Words: "issue", Limit: 3})
+					_, err := s.Search(t.Context(), scope, vector.Query{Vector: randomVector(random, 8), Words: "issue", Limit: 3})
 					assert.NoError(t, err)
 				}
 			})
@@ -289,12 +289,12 @@ func TestConcurrentDrops(t *testing.T) {
 				random := rand.New(rand.NewPCG(4, uint64(i)))
 				for round := range 15 {
 					err := s.Upsert(t.Context(), "scope", randomTools(random, 70, 8+round%2, "tool"))
-					if !errors.Is(err, mcphybrid.ErrDimensions) {
+					if !errors.Is(err, vector.ErrDimensions) {
 						assert.NoError(t, err)
 						done.Add(1)
 					}
-					_, err = s.Search(t.Context(), "scope", mcphybrid.StoreQuery{Vector: randomVector(random, 8), Limit: 3})
-					if !errors.Is(err, mcphybrid.ErrDimensions) {
+					_, err = s.Search(t.Context(), "scope", vector.Query{Vector: randomVector(random, 8), Limit: 3})
+					if !errors.Is(err, vector.ErrDimensions) {
 						assert.NoError(t, err)
 					}
 					assert.NoError(t, s.Delete(t.Context(), "scope", []string{"tool00003", "tool00001", "tool00002"}))
@@ -338,20 +338,20 @@ func TestUpsertTwice(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		s := e.open(t, Options{Schema: e.schema(t)})
 		ctx := t.Context()
-		require.NoError(t, s.Upsert(ctx, "scope", []mcphybrid.StoredTool{{ID: "a", Sum: "1", Text: "first"}, {ID: "a", Sum: "2", Text: "second"}}))
+		require.NoError(t, s.Upsert(ctx, "scope", []vector.Record{{ID: "a", Sum: "1", Text: "first"}, {ID: "a", Sum: "2", Text: "second"}}))
 		sums, err := s.Sums(ctx, "scope")
 		require.NoError(t, err)
 		assert.Equal(t, map[string]string{"a": "2"}, sums)
 
-		assert.ErrorContains(t, s.Upsert(ctx, "scope", []mcphybrid.StoredTool{{ID: "zero\x00"}}), `scope "scope": tool "zero\x00"`)
-		assert.Error(t, s.Upsert(ctx, "scope", []mcphybrid.StoredTool{{ID: "b", Server: "\xff"}}))
-		require.NoError(t, s.Upsert(ctx, "nul \x00 \xff", []mcphybrid.StoredTool{{ID: "b", Text: "nul \x00 createIssue \xff it's"}}))
+		assert.ErrorContains(t, s.Upsert(ctx, "scope", []vector.Record{{ID: "zero\x00"}}), `scope "scope": tool "zero\x00"`)
+		assert.Error(t, s.Upsert(ctx, "scope", []vector.Record{{ID: "b", Server: "\xff"}}))
+		require.NoError(t, s.Upsert(ctx, "nul \x00 \xff", []vector.Record{{ID: "b", Text: "nul \x00 createIssue \xff it's"}}))
 		for _, q := range []string{"issue", "IT'S create", "\x00issue\xff", `"create" -nul`, strings.Repeat("x y ", 5000) + "issue"} {
-			found, err := s.Search(ctx, "nul \x00 \xff", mcphybrid.StoreQuery{Words: q, Limit: 1, Servers: []string{"", "\xff", "\x00"}})
+			found, err := s.Search(ctx, "nul \x00 \xff", vector.Query{Words: q, Limit: 1, Servers: []string{"", "\xff", "\x00"}})
 			require.NoError(t, err)
 			assert.Len(t, found, 1, "%.50q", q)
 		}
-		found, err := s.Search(ctx, "nul \x00 \xfe", mcphybrid.StoreQuery{Words: "issue", Limit: 1})
+		found, err := s.Search(ctx, "nul \x00 \xfe", vector.Query{Words: "issue", Limit: 1})
 		require.NoError(t, err)
 		assert.Empty(t, found)
 		require.NoError(t, s.Delete(ctx, "nul \x00 \xff", []string{"b", "\x00"}))
@@ -361,17 +361,17 @@ func TestUpsertTwice(t *testing.T) {
 		for i := range 300_000 {
 			fmt.Fprintf(&text, "ünique%d ", i)
 		}
-		require.NoError(t, s.Upsert(ctx, "text", []mcphybrid.StoredTool{{ID: "a", Text: text.String()}}))
-		found, err = s.Search(ctx, "text", mcphybrid.StoreQuery{Words: "ünique7", Limit: 1})
+		require.NoError(t, s.Upsert(ctx, "text", []vector.Record{{ID: "a", Text: text.String()}}))
+		found, err = s.Search(ctx, "text", vector.Query{Words: "ünique7", Limit: 1})
 		require.NoError(t, err)
 		assert.Len(t, found, 1)
 
 		// Only the direction of a vector counts, however long it is.
 		for i, by := range []float32{1e-30, 1, 1e30} {
 			id := fmt.Sprint("v", i)
-			require.NoError(t, s.Upsert(ctx, "long", []mcphybrid.StoredTool{{ID: id, Vector: []float32{by, 2 * by}}}))
+			require.NoError(t, s.Upsert(ctx, "long", []vector.Record{{ID: id, Vector: []float32{by, 2 * by}}}))
 		}
-		found, err = s.Search(ctx, "long", mcphybrid.StoreQuery{Vector: []float32{1e-30, 2e-30}, Limit: 5})
+		found, err = s.Search(ctx, "long", vector.Query{Vector: []float32{1e-30, 2e-30}, Limit: 5})
 		require.NoError(t, err)
 		require.Len(t, found, 3)
 		for i, m := range found {
@@ -385,8 +385,8 @@ func TestOptions(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		schema := e.schema(t)
 		german := e.open(t, Options{Schema: schema, Config: "german"})
-		require.NoError(t, german.Upsert(t.Context(), "s", []mcphybrid.StoredTool{{ID: "a", Text: "die Häuser anzeigen"}}))
-		found, err := german.Search(t.Context(), "s", mcphybrid.StoreQuery{Words: "ein Haus", Limit: 1})
+		require.NoError(t, german.Upsert(t.Context(), "s", []vector.Record{{ID: "a", Text: "die Häuser anzeigen"}}))
+		found, err := german.Search(t.Context(), "s", vector.Query{Words: "ein Haus", Limit: 1})
 		require.NoError(t, err)
 		assert.Len(t, found, 1)
 		_, err = New(t.Context(), e.pool(t), &Options{Schema: schema})
@@ -407,7 +407,7 @@ func TestErrors(t *testing.T) {
 		far, line := e.through(t)
 		s := far.open(t, Options{Schema: e.schema(t)})
 		line.cut()
-		_, err := s.Search(t.Context(), "my scope", mcphybrid.StoreQuery{Words: "x", Limit: 1})
+		_, err := s.Search(t.Context(), "my scope", vector.Query{Words: "x", Limit: 1})
 		require.Error(t, err)
 		assert.ErrorContains(t, err, `"my scope"`)
 		assert.NotContains(t, err.Error(), "hush")
@@ -466,7 +466,7 @@ func TestSpecD3UsersAreSeparate(t *testing.T) {
 					if random.IntN(10) == 0 {
 						u = users
 					}
-					q := mcphybrid.StoreQuery{Words: randomText(random, 3), Vector: randomVector(random, dims), Alpha: 0.6, Limit: 10}
+					q := vector.Query{Words: randomText(random, 3), Vector: randomVector(random, dims), Alpha: 0.6, Limit: 10}
 					switch random.IntN(4) {
 					case 0:
 						q.Words = ""
@@ -503,7 +503,7 @@ func TestDeadlock(t *testing.T) {
 			t.Skip("PGlite does one thing at a time")
 		}
 		s := e.open(t, Options{Schema: e.schema(t)})
-		tools := []mcphybrid.StoredTool{{ID: "a", Sum: "1"}, {ID: "b", Sum: "1"}}
+		tools := []vector.Record{{ID: "a", Sum: "1"}, {ID: "b", Sum: "1"}}
 		require.NoError(t, s.Upsert(t.Context(), "scope", tools))
 		other, err := e.pool(t).Begin(t.Context())
 		require.NoError(t, err)
@@ -518,7 +518,7 @@ func TestDeadlock(t *testing.T) {
 		lock("b")
 		done := make(chan error, 1)
 		go func() {
-			done <- s.Upsert(t.Context(), "scope", []mcphybrid.StoredTool{{ID: "a", Sum: "2"}, {ID: "b", Sum: "2"}})
+			done <- s.Upsert(t.Context(), "scope", []vector.Record{{ID: "a", Sum: "2"}, {ID: "b", Sum: "2"}})
 		}()
 		require.Eventually(t, func() bool { // it has a and waits for b
 			var waiting bool

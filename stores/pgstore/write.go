@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 )
 
 // maxBatch is how many tools one statement writes, and maxBatchNumbers how many
@@ -19,13 +19,13 @@ const (
 	maxBatchNumbers = 1 << 20
 )
 
-// Upsert implements [mcphybrid.VectorStore]. Of several tools with one ID it
+// Upsert implements [vector.Store]. Of several tools with one ID it
 // keeps the last. Each batch is a transaction.
-func (s *Store) Upsert(ctx context.Context, scope string, tools []mcphybrid.StoredTool) error {
+func (s *Store) Upsert(ctx context.Context, scope string, tools []vector.Record) error {
 	return of(scope, s.upsert(ctx, scope, tools))
 }
 
-func (s *Store) upsert(ctx context.Context, scope string, tools []mcphybrid.StoredTool) error {
+func (s *Store) upsert(ctx context.Context, scope string, tools []vector.Record) error {
 	tools, dims, err := checked(tools)
 	if err != nil || len(tools) == 0 {
 		return cmp.Or(err, ctx.Err())
@@ -49,9 +49,9 @@ func (s *Store) upsert(ctx context.Context, scope string, tools []mcphybrid.Stor
 // checked returns tools in the order of their IDs, each once, and the length of
 // their vectors, 0 if they have none. All transactions lock rows in this order,
 // so that none waits for another in a circle.
-func checked(tools []mcphybrid.StoredTool) ([]mcphybrid.StoredTool, int, error) {
+func checked(tools []vector.Record) ([]vector.Record, int, error) {
 	dims := 0
-	last := make(map[string]mcphybrid.StoredTool, len(tools))
+	last := make(map[string]vector.Record, len(tools))
 	for _, t := range tools {
 		if !storable(t.ID) || !storable(t.Sum) || !storable(t.Server) {
 			return nil, 0, fmt.Errorf("tool %q: PostgreSQL can't keep its ID, sum or server: they must be UTF-8 without zero bytes", t.ID)
@@ -60,19 +60,19 @@ func checked(tools []mcphybrid.StoredTool) ([]mcphybrid.StoredTool, int, error) 
 			var err error
 			dims = cmp.Or(dims, len(t.Vector))
 			if len(t.Vector) != dims {
-				return nil, 0, fmt.Errorf("tool %q: %w: %d, not %d", t.ID, mcphybrid.ErrDimensions, len(t.Vector), dims)
+				return nil, 0, fmt.Errorf("tool %q: %w: %d, not %d", t.ID, vector.ErrDimensions, len(t.Vector), dims)
 			}
-			if t.Vector, err = mcphybrid.UnitVector(t.Vector); err != nil {
+			if t.Vector, err = vector.Unit(t.Vector); err != nil {
 				return nil, 0, fmt.Errorf("tool %q: its vector: %w", t.ID, err)
 			}
 		}
 		last[t.ID] = t
 	}
-	list := make([]mcphybrid.StoredTool, 0, len(last))
+	list := make([]vector.Record, 0, len(last))
 	for _, t := range last {
 		list = append(list, t)
 	}
-	slices.SortFunc(list, func(a, b mcphybrid.StoredTool) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(list, func(a, b vector.Record) int { return cmp.Compare(a.ID, b.ID) })
 	return list, dims, nil
 }
 
@@ -99,7 +99,7 @@ type columns struct {
 	vectors                   []*string
 }
 
-func (c *columns) add(t mcphybrid.StoredTool) {
+func (c *columns) add(t vector.Record) {
 	c.ids, c.sums, c.servers = append(c.ids, t.ID), append(c.sums, t.Sum), append(c.servers, t.Server)
 	c.words = append(c.words, separated(t.Text[:min(len(t.Text), maxText)]))
 	var vector *string
@@ -177,7 +177,7 @@ func (s *Store) prepare(ctx context.Context, scope string, dims int) error {
 				return err
 			}
 			if used {
-				return fmt.Errorf("%w: %d, not %d", mcphybrid.ErrDimensions, dims, have)
+				return fmt.Errorf("%w: %d, not %d", vector.ErrDimensions, dims, have)
 			}
 			if _, err := tx.Exec(ctx, "DROP INDEX IF EXISTS "+table+"_near", s.mode); err != nil {
 				return err

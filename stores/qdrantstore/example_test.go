@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/stores/qdrantstore"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/qdrant/go-client/qdrant"
 )
 
@@ -20,7 +21,7 @@ func Example() {
 	defer client.Close()
 
 	const model = "text-embedding-3-small"
-	embedder, err := mcphybrid.NewOpenAIEmbedder(mcphybrid.HTTPEmbedderOptions{
+	embedder, err := vector.NewOpenAIEmbedder(vector.HTTPEmbedderOptions{
 		URL: "https://api.openai.com/v1", Model: model, Key: os.Getenv("OPENAI_API_KEY"),
 	})
 	if err != nil {

@@ -57,7 +57,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/qdrant/go-client/qdrant"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -82,7 +82,7 @@ type Options struct {
 	Create func(*qdrant.CreateCollection)
 }
 
-// A Store is a [mcphybrid.VectorStore] in Qdrant. A request that fails is not
+// A Store is a [vector.Store] in Qdrant. A request that fails is not
 // tried again: who waits for the store knows how long to. A collection keeps its
 // number of dimensions until Drop, even without any points.
 type Store struct {
@@ -92,7 +92,7 @@ type Store struct {
 	ready sync.Map // by name, collections that are as they should be
 }
 
-var _ mcphybrid.VectorStore = (*Store)(nil)
+var _ vector.Store = (*Store)(nil)
 
 // New returns a Store that uses client, which remains the caller's to close.
 // opts may be nil.
@@ -143,8 +143,8 @@ func failed(ctx context.Context, scope, doing string, err error) error {
 	return fmt.Errorf("qdrantstore: scope %q: %s: %w", scope, doing, err)
 }
 
-// Upsert implements [mcphybrid.VectorStore].
-func (s *Store) Upsert(ctx context.Context, scope string, tools []mcphybrid.StoredTool) error {
+// Upsert implements [vector.Store].
+func (s *Store) Upsert(ctx context.Context, scope string, tools []vector.Record) error {
 	last := make(map[string]int, len(tools)) // of tools with the same ID the last one counts
 	for i := range tools {
 		last[tools[i].ID] = i
@@ -195,17 +195,17 @@ func (s *Store) Upsert(ctx context.Context, scope string, tools []mcphybrid.Stor
 
 // point returns what is stored of a tool, whose vector, if any, must have dims
 // elements.
-func (s *Store) point(scope string, t *mcphybrid.StoredTool, dims int) (*qdrant.PointStruct, error) {
+func (s *Store) point(scope string, t *vector.Record, dims int) (*qdrant.PointStruct, error) {
 	if !utf8.ValidString(t.ID + t.Sum + t.Server) {
 		return nil, fmt.Errorf("its ID, Sum or Server is not UTF-8")
 	}
-	vector := []float32{1} // in the collection of tools without vectors all are the same
+	v := []float32{1} // in the collection of tools without vectors all are the same
 	if t.Vector != nil {
 		if len(t.Vector) != dims {
-			return nil, fmt.Errorf("%w: %d, not the %d of the others", mcphybrid.ErrDimensions, len(t.Vector), dims)
+			return nil, fmt.Errorf("%w: %d, not the %d of the others", vector.ErrDimensions, len(t.Vector), dims)
 		}
 		var err error
-		if vector, err = mcphybrid.UnitVector(t.Vector); err != nil {
+		if v, err = vector.Unit(t.Vector); err != nil {
 			return nil, fmt.Errorf("its vector: %w", err)
 		}
 	}
@@ -223,7 +223,7 @@ func (s *Store) point(scope string, t *mcphybrid.StoredTool, dims int) (*qdrant.
 	if s.opts.Model != "" {
 		payload[fieldModel] = qdrant.NewValueString(s.opts.Model)
 	}
-	return &qdrant.PointStruct{Id: qdrant.NewIDUUID(pointID(t.ID)), Vectors: qdrant.NewVectorsDense(vector), Payload: payload}, nil
+	return &qdrant.PointStruct{Id: qdrant.NewIDUUID(pointID(t.ID)), Vectors: qdrant.NewVectorsDense(v), Payload: payload}, nil
 }
 
 // put upserts points into a collection, which is made if it isn't there; once
@@ -271,7 +271,7 @@ func (s *Store) prepare(ctx context.Context, name string, dims int) error {
 	case params.GetDistance() != qdrant.Distance_Cosine:
 		return fmt.Errorf("collection %q has the distance %v, not cosine", name, params.GetDistance())
 	case params.GetSize() != uint64(dims):
-		return fmt.Errorf("%w: %d, not the %d of collection %q", mcphybrid.ErrDimensions, dims, params.GetSize(), name)
+		return fmt.Errorf("%w: %d, not the %d of collection %q", vector.ErrDimensions, dims, params.GetSize(), name)
 	}
 	if info.GetPayloadSchema()[fieldServer] == nil {
 		r, err := s.client.GetPointsClient().CreateFieldIndex(ctx, &qdrant.CreateFieldIndexCollection{
@@ -335,13 +335,13 @@ func (s *Store) explain(ctx context.Context, name string, dims int, err error) e
 		info, infoErr := s.info(ctx, name)
 		params := info.GetConfig().GetParams().GetVectorsConfig().GetParams()
 		if infoErr == nil && params != nil && params.GetSize() != uint64(dims) {
-			return fmt.Errorf("%w: %d, not the %d of collection %q", mcphybrid.ErrDimensions, dims, params.GetSize(), name)
+			return fmt.Errorf("%w: %d, not the %d of collection %q", vector.ErrDimensions, dims, params.GetSize(), name)
 		}
 	}
 	return err
 }
 
-// Delete implements [mcphybrid.VectorStore].
+// Delete implements [vector.Store].
 func (s *Store) Delete(ctx context.Context, scope string, ids []string) error {
 	name := s.opts.Collection(scope)
 	err := s.remove(ctx, name, ids)
@@ -373,7 +373,7 @@ func (s *Store) remove(ctx context.Context, name string, ids []string) error {
 	return nil
 }
 
-// Drop implements [mcphybrid.VectorStore].
+// Drop implements [vector.Store].
 func (s *Store) Drop(ctx context.Context, scope string) error {
 	name := s.opts.Collection(scope)
 	for _, name := range []string{name, name + bareSuffix} {

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/storetest"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/qdrant/go-client/qdrant"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -45,14 +45,14 @@ func newStore(t testing.TB) (*fakeEngine, *Store) {
 
 func subject(addr, apiKey string, opts *Options) storetest.Subject {
 	return storetest.Subject{
-		Open: func(t *testing.T) mcphybrid.VectorStore { return open(t, addr, apiKey, opts) },
-		Broken: func(t *testing.T) mcphybrid.VectorStore {
+		Open: func(t *testing.T) vector.Store { return open(t, addr, apiKey, opts) },
+		Broken: func(t *testing.T) vector.Store {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			require.NoError(t, l.Close())
 			return open(t, l.Addr().String(), apiKey, opts)
 		},
-		Slow: func(t *testing.T) mcphybrid.VectorStore {
+		Slow: func(t *testing.T) vector.Store {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, l.Close()) })
@@ -79,11 +79,11 @@ func TestStoreQdrant(t *testing.T) {
 	}))
 }
 
-func tool(id string, vector ...float32) mcphybrid.StoredTool {
-	return mcphybrid.StoredTool{ID: id, Sum: "sum of " + id, Server: "s", Text: "text of " + id, Vector: vector}
+func tool(id string, v ...float32) vector.Record {
+	return vector.Record{ID: id, Sum: "sum of " + id, Server: "s", Text: "text of " + id, Vector: v}
 }
 
-func search(t *testing.T, s *Store, scope string, q mcphybrid.StoreQuery) (ids []string) {
+func search(t *testing.T, s *Store, scope string, q vector.Query) (ids []string) {
 	t.Helper()
 	found, err := s.Search(t.Context(), scope, q)
 	require.NoError(t, err)
@@ -97,8 +97,8 @@ func search(t *testing.T, s *Store, scope string, q mcphybrid.StoreQuery) (ids [
 func TestPoints(t *testing.T) {
 	f, addr := newFake(t)
 	s := open(t, addr, "", &Options{Model: "m-1"})
-	require.NoError(t, s.Upsert(t.Context(), "system", []mcphybrid.StoredTool{tool("a", 3, 4)}))
-	require.NoError(t, s.Upsert(t.Context(), "4f1c", []mcphybrid.StoredTool{{ID: "b", Sum: "1", Server: "s", Text: "bad \xff", Vector: []float32{0, 1, 0}}}))
+	require.NoError(t, s.Upsert(t.Context(), "system", []vector.Record{tool("a", 3, 4)}))
+	require.NoError(t, s.Upsert(t.Context(), "4f1c", []vector.Record{{ID: "b", Sum: "1", Server: "s", Text: "bad \xff", Vector: []float32{0, 1, 0}}}))
 	assert.Equal(t, []string{"kb_user_4f1c_tools", "sys_tool_index"}, f.names())
 
 	c := f.collections["sys_tool_index"]
@@ -137,28 +137,28 @@ func TestWithoutVectors(t *testing.T) {
 			assert.Equal(t, "sum of "+id, got[id])
 		}
 	}
-	q := mcphybrid.StoreQuery{Vector: []float32{1, 0}, Limit: 10}
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{bare}))
+	q := vector.Query{Vector: []float32{1, 0}, Limit: 10}
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{bare}))
 	assert.Equal(t, []string{"kb_user_u_tools_without_vectors"}, f.names())
 	sums("a")
 	assert.Empty(t, search(t, s, "u", q))
 
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0), tool("b", 1, 1)}))
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0), tool("b", 1, 1)}))
 	sums("a", "b")
 	assert.Empty(t, f.collections["kb_user_u_tools_without_vectors"].points)
 	assert.Equal(t, []string{"a", "b"}, search(t, s, "u", q))
 
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{bare}))
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{bare}))
 	sums("a", "b")
 	assert.Equal(t, []string{"b"}, search(t, s, "u", q))
 	require.NoError(t, s.Delete(t.Context(), "u", []string{"a"}))
 	sums("b")
 
 	// Of the same ID in one batch the last one counts.
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{bare, tool("a", 0, 1), tool("a", 1, 0)}))
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{bare, tool("a", 0, 1), tool("a", 1, 0)}))
 	sums("a", "b")
 	assert.Equal(t, []string{"a", "b"}, search(t, s, "u", q))
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0), bare}))
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0), bare}))
 	assert.Equal(t, []string{"b"}, search(t, s, "u", q))
 
 	require.NoError(t, s.Drop(t.Context(), "u"))
@@ -171,9 +171,9 @@ func TestHistories(t *testing.T) {
 	for seed := range uint64(15) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		_, s := newStore(t)
-		var memory mcphybrid.MemoryStore
+		var memory vector.MemoryStore
 		for range 25 {
-			var tools []mcphybrid.StoredTool
+			var tools []vector.Record
 			for range 1 + random.IntN(20) {
 				u := tool(fmt.Sprint("t", random.IntN(60)))
 				u.Server, u.Sum, u.Vector = fmt.Sprint("s", random.IntN(3)), fmt.Sprint(random.Uint64()), nil
@@ -186,15 +186,15 @@ func TestHistories(t *testing.T) {
 			for range random.IntN(15) {
 				gone = append(gone, fmt.Sprint("t", random.IntN(60)))
 			}
-			q := mcphybrid.StoreQuery{
+			q := vector.Query{
 				Vector: []float32{1, float32(random.IntN(4)), 0}, Limit: 1 + random.IntN(12), Candidates: 1 + random.IntN(6), Least: float64(random.IntN(2)) * 0.6,
 			}
 			if random.IntN(2) == 0 {
 				q.Servers = []string{fmt.Sprint("s", random.IntN(4)), "no\xff"}
 			}
-			var all [2][]mcphybrid.StoreMatch
+			var all [2][]vector.Match
 			var sums [2]map[string]string
-			for i, store := range []mcphybrid.VectorStore{s, &memory} {
+			for i, store := range []vector.Store{s, &memory} {
 				require.NoError(t, store.Upsert(t.Context(), "u", tools))
 				require.NoError(t, store.Delete(t.Context(), "u", gone))
 				var err error
@@ -218,36 +218,36 @@ func TestHistories(t *testing.T) {
 // Of many equal tools the first by ID are found, though the engine returns any.
 func TestTiesBeyondTheLimit(t *testing.T) {
 	_, s := newStore(t)
-	var tools []mcphybrid.StoredTool
+	var tools []vector.Record
 	for i := range 500 {
 		tools = append(tools, tool(fmt.Sprintf("t%03d", i), 1, 1))
 	}
 	tools = append(tools, tool("zz", 1, 0))
 	require.NoError(t, s.Upsert(t.Context(), "u", tools))
-	assert.Equal(t, []string{"zz", "t000", "t001"}, search(t, s, "u", mcphybrid.StoreQuery{Vector: []float32{1, 0}, Limit: 3, Candidates: 3}))
+	assert.Equal(t, []string{"zz", "t000", "t001"}, search(t, s, "u", vector.Query{Vector: []float32{1, 0}, Limit: 3, Candidates: 3}))
 }
 
 // A tool whose similarity is the least that counts does.
 func TestLeastCounts(t *testing.T) {
 	_, s := newStore(t)
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("same", 0, 2)}))
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("same", 0, 2)}))
 	more := float64(math.Nextafter32(1, 2)) // than any is
 	for range 20 {                          // whatever the engine makes of what equals the threshold
-		assert.Equal(t, []string{"same"}, search(t, s, "u", mcphybrid.StoreQuery{Vector: []float32{0, 7}, Limit: 3, Least: 1}))
-		assert.Empty(t, search(t, s, "u", mcphybrid.StoreQuery{Vector: []float32{0, 7}, Limit: 3, Least: more}))
-		assert.Empty(t, search(t, s, "u", mcphybrid.StoreQuery{Vector: []float32{1, 0}, Limit: 3}), "0 is not positive")
+		assert.Equal(t, []string{"same"}, search(t, s, "u", vector.Query{Vector: []float32{0, 7}, Limit: 3, Least: 1}))
+		assert.Empty(t, search(t, s, "u", vector.Query{Vector: []float32{0, 7}, Limit: 3, Least: more}))
+		assert.Empty(t, search(t, s, "u", vector.Query{Vector: []float32{1, 0}, Limit: 3}), "0 is not positive")
 	}
 	// Lengths at which float32 has no squares.
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("same", 1e-30, 0), tool("great", 1e30, 0)}))
-	assert.Equal(t, []string{"great", "same"}, search(t, s, "u", mcphybrid.StoreQuery{Vector: []float32{3e-35, 0}, Limit: 3, Least: 0.999}))
-	assert.Empty(t, search(t, s, "u", mcphybrid.StoreQuery{Words: "text of same", Limit: 3}), "words find nothing")
-	assert.Len(t, search(t, s, "u", mcphybrid.StoreQuery{Vector: []float32{1, 0}, Words: "x", Limit: math.MaxInt, Candidates: math.MaxInt}), 2)
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("same", 1e-30, 0), tool("great", 1e30, 0)}))
+	assert.Equal(t, []string{"great", "same"}, search(t, s, "u", vector.Query{Vector: []float32{3e-35, 0}, Limit: 3, Least: 0.999}))
+	assert.Empty(t, search(t, s, "u", vector.Query{Words: "text of same", Limit: 3}), "words find nothing")
+	assert.Len(t, search(t, s, "u", vector.Query{Vector: []float32{1, 0}, Words: "x", Limit: math.MaxInt, Candidates: math.MaxInt}), 2)
 }
 
 // Requests stay below what gRPC's servers accept, answers may be larger.
 func TestBatches(t *testing.T) {
 	f, s := newStore(t)
-	var tools []mcphybrid.StoredTool
+	var tools []vector.Record
 	for i := range 600 {
 		u := tool(fmt.Sprintf("%s%d", strings.Repeat("long", 2500), i), 1, float32(i))
 		u.Text = strings.Repeat("x", 20_000)
@@ -261,9 +261,9 @@ func TestBatches(t *testing.T) {
 	sums, err := s.Sums(t.Context(), "u")
 	require.NoError(t, err)
 	assert.Len(t, sums, 600)
-	assert.Len(t, search(t, s, "u", mcphybrid.StoreQuery{Vector: []float32{1, 1}, Limit: 1000}), 600)
+	assert.Len(t, search(t, s, "u", vector.Query{Vector: []float32{1, 1}, Limit: 1000}), 600)
 
-	many := make([]mcphybrid.StoredTool, 2500)
+	many := make([]vector.Record, 2500)
 	for i := range many {
 		many[i] = tool(fmt.Sprint(i), 1, float32(i))
 	}
@@ -281,7 +281,7 @@ func TestRequests(t *testing.T) {
 	f, addr := newFake(t)
 	first, second := open(t, addr, "", nil), open(t, addr, "", nil)
 	put := func(s *Store) map[string]int {
-		require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)}))
+		require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0)}))
 		return f.asked()
 	}
 	assert.Equal(t, map[string]int{
@@ -290,26 +290,26 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, map[string]int{"Points/Upsert": 1, "Points/Delete": 1}, put(first))
 	assert.Equal(t, map[string]int{"Collections/Get": 1, "Points/Upsert": 1, "Points/Delete": 1}, put(second))
 
-	assert.Equal(t, []string{"a"}, search(t, first, "u", mcphybrid.StoreQuery{Vector: []float32{1, 0}, Limit: 1, Candidates: 1}))
+	assert.Equal(t, []string{"a"}, search(t, first, "u", vector.Query{Vector: []float32{1, 0}, Limit: 1, Candidates: 1}))
 	assert.Equal(t, map[string]int{"Points/Query": 1}, f.asked())
 
 	// Another process drops the scope.
 	require.NoError(t, second.Drop(t.Context(), "u"))
 	f.asked()
 	put(first)
-	assert.Equal(t, []string{"a"}, search(t, second, "u", mcphybrid.StoreQuery{Vector: []float32{1, 0}, Limit: 1}))
+	assert.Equal(t, []string{"a"}, search(t, second, "u", vector.Query{Vector: []float32{1, 0}, Limit: 1}))
 
 	// It comes back with other dimensions.
 	require.NoError(t, second.Drop(t.Context(), "u"))
-	require.NoError(t, second.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0, 0)}))
-	assert.ErrorIs(t, first.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)}), mcphybrid.ErrDimensions)
-	require.NoError(t, first.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("b", 1, 0, 1)}))
+	require.NoError(t, second.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0, 0)}))
+	assert.ErrorIs(t, first.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0)}), vector.ErrDimensions)
+	require.NoError(t, first.Upsert(t.Context(), "u", []vector.Record{tool("b", 1, 0, 1)}))
 
 	// Nothing is asked for nothing.
 	f.asked()
 	require.NoError(t, first.Upsert(t.Context(), "u", nil))
 	require.NoError(t, first.Delete(t.Context(), "u", nil))
-	assert.Empty(t, search(t, first, "u", mcphybrid.StoreQuery{Vector: []float32{1, 0}, Limit: 5, Servers: []string{}}))
+	assert.Empty(t, search(t, first, "u", vector.Query{Vector: []float32{1, 0}, Limit: 5, Servers: []string{}}))
 	assert.Empty(t, f.asked())
 }
 
@@ -322,7 +322,7 @@ func TestManyMakeTheSame(t *testing.T) {
 		wg.Go(func() {
 			for round := range 10 {
 				scope := fmt.Sprint("u", round%3)
-				assert.NoError(t, s.Upsert(t.Context(), scope, []mcphybrid.StoredTool{tool(fmt.Sprint("w", w), 1, 1), {ID: fmt.Sprint("bare", w)}}))
+				assert.NoError(t, s.Upsert(t.Context(), scope, []vector.Record{tool(fmt.Sprint("w", w), 1, 1), {ID: fmt.Sprint("bare", w)}}))
 			}
 		})
 	}
@@ -345,7 +345,7 @@ func TestManyMakeTheSame(t *testing.T) {
 		}
 		return nil
 	})
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1)}))
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1)}))
 
 	// One drops what another has just made.
 	dropped := false
@@ -358,7 +358,7 @@ func TestManyMakeTheSame(t *testing.T) {
 		}
 		return nil
 	})
-	require.NoError(t, s.Upsert(t.Context(), "v", []mcphybrid.StoredTool{tool("a", 1)}))
+	require.NoError(t, s.Upsert(t.Context(), "v", []vector.Record{tool("a", 1)}))
 	assert.True(t, dropped)
 	assert.Equal(t, []string{"kb_user_v_tools"}, f.names())
 }
@@ -379,14 +379,14 @@ func TestForeignCollections(t *testing.T) {
 	shared.points[pointID("note")] = &fakePoint{[]float32{1, 0}, nil}
 
 	put := func(scope string) error {
-		return s.Upsert(t.Context(), scope, []mcphybrid.StoredTool{tool("a", 1, 0)})
+		return s.Upsert(t.Context(), scope, []vector.Record{tool("a", 1, 0)})
 	}
 	assert.EqualError(t, put("dot"), `qdrantstore: scope "dot": storing: collection "kb_user_dot_tools" has the distance Dot, not cosine`)
-	assert.ErrorIs(t, put("long"), mcphybrid.ErrDimensions)
+	assert.ErrorIs(t, put("long"), vector.ErrDimensions)
 	assert.EqualError(t, put("named"), `qdrantstore: scope "named": storing: collection "kb_user_named_tools" has not one vector without a name`)
 	require.NoError(t, put("shared"))
 	assert.True(t, shared.indexed["origin"])
-	assert.Equal(t, []string{"a"}, search(t, s, "shared", mcphybrid.StoreQuery{Vector: []float32{1, 0}, Limit: 5}))
+	assert.Equal(t, []string{"a"}, search(t, s, "shared", vector.Query{Vector: []float32{1, 0}, Limit: 5}))
 	sums, err := s.Sums(t.Context(), "shared")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"a": "sum of a"}, sums)
@@ -398,10 +398,10 @@ func TestErrors(t *testing.T) {
 	f.apiKey = "the-secret"
 	right, wrong := open(t, addr, "the-secret", nil), open(t, addr, "another-secret", nil)
 	ctx := t.Context()
-	tools := []mcphybrid.StoredTool{tool("a", 1, 0)}
+	tools := []vector.Record{tool("a", 1, 0)}
 	require.NoError(t, right.Upsert(ctx, "u", tools))
 	all := func(s *Store, ctx context.Context) []error {
-		_, searchErr := s.Search(ctx, "u", mcphybrid.StoreQuery{Vector: []float32{1, 0}, Limit: 1})
+		_, searchErr := s.Search(ctx, "u", vector.Query{Vector: []float32{1, 0}, Limit: 1})
 		_, sumsErr := s.Sums(ctx, "u")
 		return []error{searchErr, sumsErr, s.Upsert(ctx, "u", tools), s.Delete(ctx, "u", []string{"a"}), s.Drop(ctx, "u")}
 	}
@@ -409,7 +409,7 @@ func TestErrors(t *testing.T) {
 		assert.Equal(t, codes.Unauthenticated, status.Code(err))
 		assert.ErrorContains(t, err, `qdrantstore: scope "u": `+[]string{"searching", "listing", "storing", "deleting", "dropping"}[i])
 		assert.NotContains(t, err.Error(), "secret")
-		assert.NotErrorIs(t, err, mcphybrid.ErrDimensions)
+		assert.NotErrorIs(t, err, vector.ErrDimensions)
 	}
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
@@ -431,18 +431,18 @@ func TestErrors(t *testing.T) {
 	})
 	for _, err := range []error{all(right, ctx)[0], right.Upsert(ctx, "u", tools)} {
 		assert.Equal(t, codes.InvalidArgument, status.Code(err))
-		assert.NotErrorIs(t, err, mcphybrid.ErrDimensions)
+		assert.NotErrorIs(t, err, vector.ErrDimensions)
 	}
 	f.setBefore(nil)
 
-	for _, bad := range []mcphybrid.StoredTool{
+	for _, bad := range []vector.Record{
 		{ID: "a\xff"}, {ID: "a", Sum: "\xff"}, {ID: "a", Server: "\xff"}, tool("a", []float32{}...), tool("a", 0, 0),
 		tool("a", float32(math.NaN()), 1), tool("a", float32(math.Inf(-1)), 1),
 	} {
-		assert.ErrorContains(t, right.Upsert(ctx, "u", []mcphybrid.StoredTool{bad}), "qdrantstore: scope \"u\": tool \"a", "%+v", bad)
+		assert.ErrorContains(t, right.Upsert(ctx, "u", []vector.Record{bad}), "qdrantstore: scope \"u\": tool \"a", "%+v", bad)
 	}
-	err := right.Upsert(ctx, "new", []mcphybrid.StoredTool{tool("a", 1, 0), tool("b", 1)})
-	assert.ErrorIs(t, err, mcphybrid.ErrDimensions)
+	err := right.Upsert(ctx, "new", []vector.Record{tool("a", 1, 0), tool("b", 1)})
+	assert.ErrorIs(t, err, vector.ErrDimensions)
 	assert.EqualError(t, err, `qdrantstore: scope "new": tool "b": the vector has the wrong number of dimensions: 1, not the 2 of the others`)
 	assert.NotContains(t, f.names(), CollectionName("new"))
 }
@@ -462,7 +462,7 @@ func TestOptions(t *testing.T) {
 		Collection: func(scope string) string { return "team_" + scope },
 		Create:     func(r *qdrant.CreateCollection) { made = append(made, r.GetCollectionName()) },
 	})
-	require.NoError(t, s.Upsert(t.Context(), "system", []mcphybrid.StoredTool{tool("a", 1), {ID: "b"}}))
+	require.NoError(t, s.Upsert(t.Context(), "system", []vector.Record{tool("a", 1), {ID: "b"}}))
 	assert.Equal(t, []string{"team_system", "team_system_without_vectors"}, f.names())
 	assert.Equal(t, f.names(), made)
 	assert.PanicsWithValue(t, "qdrantstore: the client is nil", func() { New(nil, nil) })
@@ -472,7 +472,7 @@ func TestOptions(t *testing.T) {
 // to rely on it.
 func TestFakeIsStrict(t *testing.T) {
 	_, s := newStore(t)
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)}))
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0)}))
 	name := CollectionName("u")
 	points := s.client.GetPointsClient()
 	query := func(change func(*qdrant.QueryPoints)) error {

@@ -9,13 +9,13 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/qdrant/go-client/qdrant"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
-// Sums implements [mcphybrid.VectorStore].
+// Sums implements [vector.Store].
 func (s *Store) Sums(ctx context.Context, scope string) (map[string]string, error) {
 	name := s.opts.Collection(scope)
 	sums, err := s.sums(ctx, name+bareSuffix)
@@ -64,9 +64,9 @@ func toolOf(id *qdrant.PointId, payload map[string]*qdrant.Value) (string, bool)
 	return tool, id.GetUuid() == pointID(tool)
 }
 
-// Search implements [mcphybrid.VectorStore]. The Score of a match is its
+// Search implements [vector.Store]. The Score of a match is its
 // Similarity. No more than 100,000 tools are considered.
-func (s *Store) Search(ctx context.Context, scope string, q mcphybrid.StoreQuery) ([]mcphybrid.StoreMatch, error) {
+func (s *Store) Search(ctx context.Context, scope string, q vector.Query) ([]vector.Match, error) {
 	candidates, err := q.Check()
 	if err == nil {
 		err = ctx.Err()
@@ -81,20 +81,20 @@ func (s *Store) Search(ctx context.Context, scope string, q mcphybrid.StoreQuery
 	if err != nil {
 		return nil, failed(ctx, scope, "searching", err)
 	}
-	return mcphybrid.Fuse(nil, similar, 1, q.Limit), nil
+	return vector.Fuse(nil, similar, 1, q.Limit), nil
 }
 
 // nearest returns the n tools most similar to a query, most similar first and
 // equal ones in the order of their IDs.
-func (s *Store) nearest(ctx context.Context, name string, q *mcphybrid.StoreQuery, n int) ([]mcphybrid.StoreMatch, error) {
-	vector, err := mcphybrid.UnitVector(q.Vector)
+func (s *Store) nearest(ctx context.Context, name string, q *vector.Query, n int) ([]vector.Match, error) {
+	v, err := vector.Unit(q.Vector)
 	if err != nil {
 		return nil, fmt.Errorf("the query's vector: %w", err)
 	}
 	least := float32(q.Least)
 	request := &qdrant.QueryPoints{
 		CollectionName: name,
-		Query:          qdrant.NewQueryDense(vector),
+		Query:          qdrant.NewQueryDense(v),
 		Params:         &qdrant.SearchParams{Exact: qdrant.PtrOf(true)},
 		// Whether the threshold itself counts is not documented, so it is put a
 		// little lower.
@@ -118,23 +118,23 @@ func (s *Store) nearest(ctx context.Context, name string, q *mcphybrid.StoreQuer
 		case status.Code(err) == codes.NotFound:
 			return nil, nil
 		case err != nil:
-			return nil, s.explain(ctx, name, len(vector), err)
+			return nil, s.explain(ctx, name, len(v), err)
 		}
 		points = r.GetResult()
 		if len(points) < limit || points[limit-1].GetScore() < points[n-1].GetScore() || limit > maxResults {
 			break
 		}
 	}
-	var found []mcphybrid.StoreMatch
+	var found []vector.Match
 	for _, p := range points {
 		tool, ok := toolOf(p.GetId(), p.GetPayload())
 		if ok && p.GetScore() >= least && p.GetScore() > 0 {
-			found = append(found, mcphybrid.StoreMatch{
+			found = append(found, vector.Match{
 				ID: tool, Server: p.GetPayload()[fieldServer].GetStringValue(), Similarity: min(float64(p.GetScore()), 1),
 			})
 		}
 	}
-	slices.SortFunc(found, func(a, b mcphybrid.StoreMatch) int {
+	slices.SortFunc(found, func(a, b vector.Match) int {
 		return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.ID, b.ID))
 	})
 	return found[:min(n, len(found))], nil

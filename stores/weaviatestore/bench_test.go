@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/require"
 )
 
 func BenchmarkSearch(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
-	vector := func() []float32 {
+	embedding := func() []float32 {
 		v := make([]float32, 384)
 		for i := range v {
 			v[i] = float32(random.NormFloat64())
@@ -28,10 +28,10 @@ func BenchmarkSearch(b *testing.B) {
 	}
 	for _, n := range []int{1000, 10_000} {
 		s := open(b, newOptions(b))
-		var tools []mcphybrid.StoredTool
+		var tools []vector.Record
 		for i := range n {
-			tools = append(tools, mcphybrid.StoredTool{
-				ID: fmt.Sprint("tool", i), Sum: "1", Server: fmt.Sprint("server", i%50), Vector: vector(),
+			tools = append(tools, vector.Record{
+				ID: fmt.Sprint("tool", i), Sum: "1", Server: fmt.Sprint("server", i%50), Vector: embedding(),
 				Text: text(10 + random.IntN(40)),
 			})
 		}
@@ -40,8 +40,8 @@ func BenchmarkSearch(b *testing.B) {
 			require.NoError(b, own.stop())
 			require.NoError(b, own.start())
 		}
-		for _, q := range []mcphybrid.StoreQuery{
-			{Words: text(5)}, {Vector: vector()}, {Words: text(5), Vector: vector(), Alpha: 0.6},
+		for _, q := range []vector.Query{
+			{Words: text(5)}, {Vector: embedding()}, {Words: text(5), Vector: embedding(), Alpha: 0.6},
 		} {
 			name := fmt.Sprintf("tools=%d/words=%t/vector=%t", n, q.Words != "", q.Vector != nil)
 			q.Limit = 10

@@ -3,7 +3,7 @@ package weaviatestore
 import (
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -37,16 +37,16 @@ func TestForeignClasses(t *testing.T) {
 		opts := newOptions(t)
 		changing := opts
 		changing.Create = test.change
-		err := open(t, changing).Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)}) // makes the class
+		err := open(t, changing).Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0)}) // makes the class
 		if test.want == "" {
 			require.NoError(t, err)
 			s := open(t, opts) // knows nothing of the change
-			require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)}))
-			assert.Equal(t, []string{"a"}, search(t, s, "u", mcphybrid.StoreQuery{Words: "text", Vector: []float32{1, 0}, Alpha: 0.5, Limit: 5}))
+			require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0)}))
+			assert.Equal(t, []string{"a"}, search(t, s, "u", vector.Query{Words: "text", Vector: []float32{1, 0}, Alpha: 0.5, Limit: 5}))
 			continue
 		}
 		assert.EqualError(t, err, `weaviatestore: scope "u": storing: class "`+opts.Class+`" `+test.want)
-		assert.NotErrorIs(t, err, mcphybrid.ErrDimensions)
+		assert.NotErrorIs(t, err, vector.ErrDimensions)
 	}
 }
 
@@ -60,17 +60,17 @@ func TestBadTools(t *testing.T) {
 	opts := newOptions(t)
 	s := open(t, opts)
 	require.NoError(t, s.Upsert(t.Context(), "u", nil))
-	for _, bad := range []mcphybrid.StoredTool{
+	for _, bad := range []vector.Record{
 		{ID: "a\xff"}, {ID: "a", Sum: "\xff"}, {ID: "a", Server: "\xff"}, tool("a", []float32{}...), tool("a", 0, 0),
 	} {
-		err := s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("good", 1, 0), bad})
+		err := s.Upsert(t.Context(), "u", []vector.Record{tool("good", 1, 0), bad})
 		assert.ErrorContains(t, err, `weaviatestore: scope "u": tool "a`, "%+v", bad)
 	}
-	err := s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0), tool("b", 1)})
-	assert.ErrorIs(t, err, mcphybrid.ErrDimensions)
+	err := s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0), tool("b", 1)})
+	assert.ErrorIs(t, err, vector.ErrDimensions)
 	assert.EqualError(t, err, `weaviatestore: scope "u": tool "b": the vector has the wrong number of dimensions: 1, not the 2 of the others`)
 	sums, err := s.Sums(t.Context(), "u")
 	require.NoError(t, err)
 	assert.Empty(t, sums)
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)})) // for newClass to delete
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0)})) // for newClass to delete
 }

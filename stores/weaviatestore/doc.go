@@ -31,11 +31,11 @@
 // # Searches
 //
 // A search is one GraphQL request of two queries, bm25 and nearVector, whose
-// answers [mcphybrid.Fuse] puts together. It does not use the hybrid query:
+// answers [vector.Fuse] puts together. It does not use the hybrid query:
 // relativeScoreFusion stretches the scores of each side from the least that it
 // found, which becomes 0, to the greatest, which becomes 1. A tool with a
 // similarity of 0.995 has the score 0 if it is the last, a bad one 1 if it is
-// alone; and no similarity is left that [mcphybrid.StoreQuery].Least could be
+// alone; and no similarity is left that [vector.Query].Least could be
 // compared with.
 //
 // Words are ranked by BM25 among the tools of the scope. They are cut at

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -23,20 +23,20 @@ var hostileTexts = []string{
 func TestHostileTexts(t *testing.T) {
 	s := open(t, newOptions(t))
 	for _, text := range hostileTexts {
-		evil := mcphybrid.StoredTool{ID: "evil " + strings.ToValidUTF8(text, "?"), Sum: "1", Server: strings.ToValidUTF8(text, "?"), Text: text + " wanted", Vector: []float32{1, 0}}
-		require.NoError(t, s.Upsert(t.Context(), text, []mcphybrid.StoredTool{evil, tool("other", 0, 1)}), "%q", text)
+		evil := vector.Record{ID: "evil " + strings.ToValidUTF8(text, "?"), Sum: "1", Server: strings.ToValidUTF8(text, "?"), Text: text + " wanted", Vector: []float32{1, 0}}
+		require.NoError(t, s.Upsert(t.Context(), text, []vector.Record{evil, tool("other", 0, 1)}), "%q", text)
 		for _, words := range []string{text + " wanted", "wanted " + text} {
-			q := mcphybrid.StoreQuery{Words: words, Vector: []float32{1, 0}, Servers: []string{evil.Server}, Alpha: 0.5, Limit: 5}
+			q := vector.Query{Words: words, Vector: []float32{1, 0}, Servers: []string{evil.Server}, Alpha: 0.5, Limit: 5}
 			assert.Equal(t, []string{evil.ID}, search(t, s, text, q), "%q", words)
 		}
-		search(t, s, text, mcphybrid.StoreQuery{Words: text, Limit: 5})
+		search(t, s, text, vector.Query{Words: text, Limit: 5})
 		sums, err := s.Sums(t.Context(), text)
 		require.NoError(t, err)
 		assert.Equal(t, map[string]string{evil.ID: "1", "other": "sum of other"}, sums)
 		require.NoError(t, s.Delete(t.Context(), text, []string{evil.ID}))
-		assert.Empty(t, search(t, s, text, mcphybrid.StoreQuery{Words: "wanted", Limit: 5}))
+		assert.Empty(t, search(t, s, text, vector.Query{Words: "wanted", Limit: 5}))
 	}
-	assert.Empty(t, search(t, s, `"`, mcphybrid.StoreQuery{Words: " \n", Limit: 5}), "no words")
+	assert.Empty(t, search(t, s, `"`, vector.Query{Words: " \n", Limit: 5}), "no words")
 }
 
 // graphQLString is one string as the GraphQL specification has it.
@@ -60,7 +60,7 @@ func FuzzLiteral(f *testing.F) {
 func TestQueries(t *testing.T) {
 	s, err := New(Options{URL: "http://localhost:8080"})
 	require.NoError(t, err)
-	sides, err := s.sides("u", &mcphybrid.StoreQuery{Words: ` say "hi" `, Vector: []float32{3, 4}, Servers: []string{"s"}})
+	sides, err := s.sides("u", &vector.Query{Words: ` say "hi" `, Vector: []float32{3, 4}, Servers: []string{"s"}})
 	require.NoError(t, err)
 	sides[byWords].limit, sides[bySimilarity].limit = 7, 8
 	inS := `where: {path: ["origin_sha256"], operator: ContainsAny, valueText: ["` + hash("s") + `"]}`

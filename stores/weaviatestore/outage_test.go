@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -18,7 +18,7 @@ import (
 // everything does all that a store does in the scope "u", and returns the
 // errors by what was done.
 func everything(ctx context.Context, s *Store) map[string]error {
-	storing := s.Upsert(ctx, "u", []mcphybrid.StoredTool{tool("a", 1, 0)})
+	storing := s.Upsert(ctx, "u", []vector.Record{tool("a", 1, 0)})
 	errs := butStoring(ctx, s)
 	errs["storing"] = storing
 	return errs
@@ -26,7 +26,7 @@ func everything(ctx context.Context, s *Store) map[string]error {
 
 func butStoring(ctx context.Context, s *Store) map[string]error {
 	errs := make(map[string]error)
-	_, errs["searching"] = s.Search(ctx, "u", mcphybrid.StoreQuery{Words: "text", Vector: []float32{1, 0}, Limit: 1})
+	_, errs["searching"] = s.Search(ctx, "u", vector.Query{Words: "text", Vector: []float32{1, 0}, Limit: 1})
 	_, errs["listing"] = s.Sums(ctx, "u")
 	errs["deleting"] = s.Delete(ctx, "u", []string{"x"})
 	errs["dropping"] = s.Drop(ctx, "u")
@@ -41,14 +41,14 @@ func TestServerRestarts(t *testing.T) {
 	}
 	opts := newOptions(t)
 	s := open(t, opts)
-	var tools []mcphybrid.StoredTool
+	var tools []vector.Record
 	for i := range 300 {
 		tools = append(tools, tool(fmt.Sprintf("t%03d", i), 1, float32(i)))
 	}
 	require.NoError(t, s.Upsert(t.Context(), "u", tools))
 	require.NoError(t, s.Upsert(t.Context(), "v", tools[:1]))
 	require.NoError(t, s.Delete(t.Context(), "u", []string{"t007"}))
-	q := mcphybrid.StoreQuery{Words: "t250", Vector: []float32{1, 8}, Limit: 3, Alpha: 0.5}
+	q := vector.Query{Words: "t250", Vector: []float32{1, 8}, Limit: 3, Alpha: 0.5}
 	before := search(t, s, "u", q)
 	require.Len(t, before, 3)
 	require.NoError(t, own.stop())
@@ -67,7 +67,7 @@ func TestServerRestarts(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, sums, 299)
 	assert.NotContains(t, sums, "t007")
-	assert.ErrorIs(t, s.Upsert(t.Context(), "v", []mcphybrid.StoredTool{tool("b", 1, 0, 0)}), mcphybrid.ErrDimensions)
+	assert.ErrorIs(t, s.Upsert(t.Context(), "v", []vector.Record{tool("b", 1, 0, 0)}), vector.ErrDimensions)
 	for doing, err := range everything(t.Context(), s) {
 		assert.NoError(t, err, doing)
 	}
@@ -79,16 +79,16 @@ func TestSlowServer(t *testing.T) {
 	opts := newOptions(t)
 	l := newLine(t)
 	s := l.store(t, opts)
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)}))
-	assert.Equal(t, []string{"a"}, search(t, s, "u", mcphybrid.StoreQuery{Words: "text", Limit: 1}))
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0)}))
+	assert.Equal(t, []string{"a"}, search(t, s, "u", vector.Query{Words: "text", Limit: 1}))
 	l.hush()
 	for doing, do := range map[string]func(ctx context.Context) error{
 		"searching": func(ctx context.Context) error { return butStoring(ctx, s)["searching"] },
 		"storing": func(ctx context.Context) error {
-			return s.Upsert(ctx, "u", []mcphybrid.StoredTool{tool("a", 1, 0)})
+			return s.Upsert(ctx, "u", []vector.Record{tool("a", 1, 0)})
 		},
 		"storing before anything": func(ctx context.Context) error {
-			return l.store(t, opts).Upsert(ctx, "u", []mcphybrid.StoredTool{tool("a", 1, 0)})
+			return l.store(t, opts).Upsert(ctx, "u", []vector.Record{tool("a", 1, 0)})
 		},
 		"listing": func(ctx context.Context) error {
 			_, err := s.Sums(ctx, "u")
@@ -107,13 +107,13 @@ func TestSlowServer(t *testing.T) {
 	for doing, err := range everything(t.Context(), s) {
 		assert.ErrorContains(t, err, `weaviatestore: scope "u": `+doing+": ")
 	}
-	assert.Equal(t, []string{"a"}, search(t, open(t, opts), "u", mcphybrid.StoreQuery{Words: "text", Limit: 1}), "it is still there")
+	assert.Equal(t, []string{"a"}, search(t, open(t, opts), "u", vector.Query{Words: "text", Limit: 1}), "it is still there")
 }
 
 // An end of the context is told as such, without asking the server.
 func TestContext(t *testing.T) {
 	s := open(t, newOptions(t))
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)}))
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0)}))
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for doing, err := range everything(canceled, s) {
@@ -126,7 +126,7 @@ func TestContext(t *testing.T) {
 	}
 	assert.ErrorIs(t, s.Upsert(canceled, "u", nil), context.Canceled)
 	assert.ErrorIs(t, s.Delete(canceled, "u", nil), context.Canceled)
-	assert.Equal(t, []string{"a"}, search(t, s, "u", mcphybrid.StoreQuery{Words: "text", Limit: 1}))
+	assert.Equal(t, []string{"a"}, search(t, s, "u", vector.Query{Words: "text", Limit: 1}))
 }
 
 // Stores of many processes that begin at the same time, with no class there,
@@ -140,9 +140,9 @@ func TestManyBegin(t *testing.T) {
 		wg.Go(func() {
 			for round := range rounds {
 				scope := fmt.Sprint("u", (w+round)%rounds)
-				for _, vector := range [][]float32{{1, 1}, nil} {
-					id := fmt.Sprint("w", w, len(vector))
-					assert.NoError(t, s.Upsert(t.Context(), scope, []mcphybrid.StoredTool{tool("same", 1, 1), tool(id, vector...)}))
+				for _, v := range [][]float32{{1, 1}, nil} {
+					id := fmt.Sprint("w", w, len(v))
+					assert.NoError(t, s.Upsert(t.Context(), scope, []vector.Record{tool("same", 1, 1), tool(id, v...)}))
 				}
 			}
 		})
@@ -162,14 +162,14 @@ func TestDroppedByOthers(t *testing.T) {
 	s, other := open(t, opts), open(t, opts)
 	put := func() {
 		t.Helper()
-		require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)}))
-		assert.Equal(t, []string{"a"}, search(t, other, "u", mcphybrid.StoreQuery{Words: "text", Vector: []float32{1, 0}, Limit: 1}))
+		require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0)}))
+		assert.Equal(t, []string{"a"}, search(t, other, "u", vector.Query{Words: "text", Vector: []float32{1, 0}, Limit: 1}))
 	}
 	put()
 	require.NoError(t, other.Drop(t.Context(), "u"))
 	put()
 	require.NoError(t, deleteClass(t.Context(), other))
-	assert.Empty(t, search(t, s, "u", mcphybrid.StoreQuery{Words: "text", Vector: []float32{1, 0}, Limit: 1}))
+	assert.Empty(t, search(t, s, "u", vector.Query{Words: "text", Vector: []float32{1, 0}, Limit: 1}))
 	put()
 	require.NoError(t, deleteClass(t.Context(), other))
 	for doing, err := range butStoring(t.Context(), s) {
@@ -190,7 +190,7 @@ func TestHundredTenants(t *testing.T) {
 		wg.Go(func() {
 			for u := range work {
 				scope := fmt.Sprintf("user-%d", u)
-				var tools []mcphybrid.StoredTool
+				var tools []vector.Record
 				for i := range each {
 					x := tool(fmt.Sprint("tool", i), 1, float32(i))
 					x.Server, x.Text = scope, fmt.Sprintf("shared words of user%d", u)
@@ -199,7 +199,7 @@ func TestHundredTenants(t *testing.T) {
 				if !assert.NoError(t, s.Upsert(t.Context(), scope, tools)) {
 					continue
 				}
-				found, err := s.Search(t.Context(), scope, mcphybrid.StoreQuery{Words: "shared", Vector: []float32{1, 0}, Alpha: 0.5, Limit: 1000})
+				found, err := s.Search(t.Context(), scope, vector.Query{Words: "shared", Vector: []float32{1, 0}, Alpha: 0.5, Limit: 1000})
 				assert.NoError(t, err)
 				assert.Len(t, found, each)
 				for _, m := range found {
@@ -225,9 +225,9 @@ func TestHundredTenants(t *testing.T) {
 		case 2:
 			want = each - 2
 		}
-		assert.Len(t, search(t, s, scope, mcphybrid.StoreQuery{Words: fmt.Sprintf("user%d", u), Limit: 1000}), want)
-		assert.Empty(t, search(t, s, scope, mcphybrid.StoreQuery{Words: fmt.Sprintf("user%d", (u+7)%users), Limit: 1000}))
-		assert.Empty(t, search(t, s, scope, mcphybrid.StoreQuery{Vector: []float32{1, 0}, Limit: 1000, Servers: []string{fmt.Sprintf("user-%d", (u+7)%users)}}))
+		assert.Len(t, search(t, s, scope, vector.Query{Words: fmt.Sprintf("user%d", u), Limit: 1000}), want)
+		assert.Empty(t, search(t, s, scope, vector.Query{Words: fmt.Sprintf("user%d", (u+7)%users), Limit: 1000}))
+		assert.Empty(t, search(t, s, scope, vector.Query{Vector: []float32{1, 0}, Limit: 1000, Servers: []string{fmt.Sprintf("user-%d", (u+7)%users)}}))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -63,8 +63,8 @@ func TestAPIKey(t *testing.T) {
 	}
 	opts.APIKey = serverKey
 	s := open(t, opts)
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("a", 1, 0)}))
-	assert.Equal(t, []string{"a"}, search(t, s, "u", mcphybrid.StoreQuery{Words: "text", Limit: 1}))
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0)}))
+	assert.Equal(t, []string{"a"}, search(t, s, "u", vector.Query{Words: "text", Limit: 1}))
 	opts.APIKey = "wrong-key"
 	for doing, err := range everything(t.Context(), open(t, opts)) {
 		assert.ErrorContains(t, err, `weaviatestore: scope "u": `+doing+": ")
@@ -103,7 +103,7 @@ func TestRefusals(t *testing.T) {
 			w.WriteHeader(test.status)
 			io.WriteString(w, test.body)
 		})
-		_, err := s.Search(t.Context(), "u", mcphybrid.StoreQuery{Words: "x", Limit: 1})
+		_, err := s.Search(t.Context(), "u", vector.Query{Words: "x", Limit: 1})
 		assert.EqualError(t, err, `weaviatestore: scope "u": searching: POST /v1/graphql: `+test.want)
 	}
 }
@@ -286,7 +286,7 @@ func TestConnectionsAreReused(t *testing.T) {
 	defer server.Close()
 	s := open(t, Options{URL: server.URL})
 	for range 10 {
-		assert.Empty(t, search(t, s, "u", mcphybrid.StoreQuery{Words: "x", Limit: 1}))
+		assert.Empty(t, search(t, s, "u", vector.Query{Words: "x", Limit: 1}))
 	}
 	assert.Equal(t, int64(1), conns.Load())
 }

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 	rounding = 1e-7 // of a similarity, as 1 less a float32
 )
 
-// Sums implements [mcphybrid.VectorStore].
+// Sums implements [vector.Store].
 func (s *Store) Sums(ctx context.Context, scope string) (map[string]string, error) {
 	sums := make(map[string]string)
 	for after := ""; ; {
@@ -52,9 +52,9 @@ func (s *Store) Sums(ctx context.Context, scope string) (map[string]string, erro
 	}
 }
 
-// Search implements [mcphybrid.VectorStore]. No more than 10,000 tools are
+// Search implements [vector.Store]. No more than 10,000 tools are
 // considered on each side.
-func (s *Store) Search(ctx context.Context, scope string, q mcphybrid.StoreQuery) ([]mcphybrid.StoreMatch, error) {
+func (s *Store) Search(ctx context.Context, scope string, q vector.Query) ([]vector.Match, error) {
 	candidates, err := q.Check()
 	if err == nil {
 		err = ctx.Err()
@@ -76,8 +76,8 @@ func (s *Store) Search(ctx context.Context, scope string, q mcphybrid.StoreQuery
 	case err != nil:
 		return nil, failed(ctx, scope, "searching", s.explain(ctx, TenantName(scope), len(q.Vector), err))
 	}
-	words := slices.DeleteFunc(found[byWords], func(m mcphybrid.StoreMatch) bool { return m.Words <= 0 })
-	similar := slices.DeleteFunc(found[bySimilarity], func(m mcphybrid.StoreMatch) bool {
+	words := slices.DeleteFunc(found[byWords], func(m vector.Match) bool { return m.Words <= 0 })
+	similar := slices.DeleteFunc(found[bySimilarity], func(m vector.Match) bool {
 		return m.Similarity < q.Least-rounding || m.Similarity <= 0
 	})
 	alpha := q.Alpha
@@ -87,7 +87,7 @@ func (s *Store) Search(ctx context.Context, scope string, q mcphybrid.StoreQuery
 	case q.Words == "":
 		alpha = 1
 	}
-	return mcphybrid.Fuse(words, similar, alpha, q.Limit), nil
+	return vector.Fuse(words, similar, alpha, q.Limit), nil
 }
 
 // The sides of a search.
@@ -98,7 +98,7 @@ const (
 
 // sides returns what is asked for on each side of a search, by its name. The
 // limits are left open.
-func (s *Store) sides(tenant string, q *mcphybrid.StoreQuery) (map[string]*query, error) {
+func (s *Store) sides(tenant string, q *vector.Query) (map[string]*query, error) {
 	var servers []string
 	if q.Servers != nil {
 		hashes := make([]string, len(q.Servers))
@@ -115,7 +115,7 @@ func (s *Store) sides(tenant string, q *mcphybrid.StoreQuery) (map[string]*query
 		sides[byWords] = ask(fmt.Sprintf("bm25: {query: %s, properties: [%s]}", literal(words), literal(fieldText)), "score")
 	}
 	if q.Vector != nil {
-		unit, err := mcphybrid.UnitVector(q.Vector)
+		unit, err := vector.Unit(q.Vector)
 		if err != nil {
 			return nil, fmt.Errorf("the query's vector: %w", err)
 		}
@@ -126,8 +126,8 @@ func (s *Store) sides(tenant string, q *mcphybrid.StoreQuery) (map[string]*query
 
 // best returns the n best of each side, best first and equal ones in the order
 // of their IDs.
-func (s *Store) best(ctx context.Context, sides map[string]*query, n int) (map[string][]mcphybrid.StoreMatch, error) {
-	found := make(map[string][]mcphybrid.StoreMatch)
+func (s *Store) best(ctx context.Context, sides map[string]*query, n int) (map[string][]vector.Match, error) {
+	found := make(map[string][]vector.Match)
 	// Of equal ones the engine returns any. So one more is asked for, and if it
 	// equals the last then all that do.
 	for limit := min(n+1, maxResults); len(sides) > 0; limit = min(4*limit, maxResults) {
@@ -152,17 +152,17 @@ func (s *Store) best(ctx context.Context, sides map[string]*query, n int) (map[s
 	return found, nil
 }
 
-func score(m mcphybrid.StoreMatch) float64 { return m.Words + m.Similarity } // one is 0
+func score(m vector.Match) float64 { return m.Words + m.Similarity } // one is 0
 
 // matches returns the tools of one side, best first and equal ones in the order
 // of their IDs; never nil.
-func matches(rows []row, side string) ([]mcphybrid.StoreMatch, error) {
-	list := []mcphybrid.StoreMatch{}
+func matches(rows []row, side string) ([]vector.Match, error) {
+	list := []vector.Match{}
 	for _, o := range rows {
 		if !o.ours() {
 			continue
 		}
-		m := mcphybrid.StoreMatch{ID: o.Tool, Server: o.Server}
+		m := vector.Match{ID: o.Tool, Server: o.Server}
 		if side == bySimilarity {
 			if o.Additional.Distance == nil {
 				return nil, fmt.Errorf("the answer has no distance of object %s", o.Additional.ID)
@@ -177,7 +177,7 @@ func matches(rows []row, side string) ([]mcphybrid.StoreMatch, error) {
 		}
 		list = append(list, m)
 	}
-	slices.SortFunc(list, func(a, b mcphybrid.StoreMatch) int {
+	slices.SortFunc(list, func(a, b vector.Match) int {
 		return cmp.Or(cmp.Compare(score(b), score(a)), cmp.Compare(a.ID, b.ID))
 	})
 	return list, nil

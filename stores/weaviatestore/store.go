@@ -15,7 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/vector"
 )
 
 // Options say where Weaviate is and what a [Store] does there. URL is required.
@@ -51,7 +51,7 @@ var className = regexp.MustCompile(`\A[A-Z][_0-9A-Za-z]{0,254}\z`)
 // defaultTimeout bounds a request if [Options] have no Client.
 const defaultTimeout = time.Minute
 
-// A Store is a [mcphybrid.VectorStore] in Weaviate. A request that fails is not
+// A Store is a [vector.Store] in Weaviate. A request that fails is not
 // tried again: who waits for the store knows how long to. Only if the server has
 // closed an idle connection does net/http try another one. A scope keeps its
 // number of dimensions until Drop, even without any tools.
@@ -64,7 +64,7 @@ type Store struct {
 	ready atomic.Bool // the class is as it should be
 }
 
-var _ mcphybrid.VectorStore = (*Store)(nil)
+var _ vector.Store = (*Store)(nil)
 
 // New returns a Store. It asks Weaviate for nothing. It is an error if the URL
 // is none of http or https with a host, or has a user, a query or a fragment;
@@ -111,8 +111,8 @@ func failed(ctx context.Context, scope, doing string, err error) error {
 	return fmt.Errorf("weaviatestore: scope %q: %s: %w", scope, doing, err)
 }
 
-// Upsert implements [mcphybrid.VectorStore].
-func (s *Store) Upsert(ctx context.Context, scope string, tools []mcphybrid.StoredTool) error {
+// Upsert implements [vector.Store].
+func (s *Store) Upsert(ctx context.Context, scope string, tools []vector.Record) error {
 	last := make(map[string]int, len(tools)) // of tools with the same ID the last one counts
 	for i := range tools {
 		last[tools[i].ID] = i
@@ -160,7 +160,7 @@ type object struct {
 
 // object returns what is stored of a tool, whose vector, if any, must have dims
 // elements.
-func (s *Store) object(scope string, t *mcphybrid.StoredTool, dims int) (*object, error) {
+func (s *Store) object(scope string, t *vector.Record, dims int) (*object, error) {
 	if !utf8.ValidString(t.ID + t.Sum + t.Server) {
 		return nil, errors.New("its ID, Sum or Server is not UTF-8")
 	}
@@ -180,9 +180,9 @@ func (s *Store) object(scope string, t *mcphybrid.StoredTool, dims int) (*object
 	}
 	if t.Vector != nil {
 		if len(t.Vector) != dims {
-			return nil, fmt.Errorf("%w: %d, not the %d of the others", mcphybrid.ErrDimensions, len(t.Vector), dims)
+			return nil, fmt.Errorf("%w: %d, not the %d of the others", vector.ErrDimensions, len(t.Vector), dims)
 		}
-		unit, err := mcphybrid.UnitVector(t.Vector)
+		unit, err := vector.Unit(t.Vector)
 		if err != nil {
 			return nil, fmt.Errorf("its vector: %w", err)
 		}
@@ -258,14 +258,14 @@ func (s *Store) explain(ctx context.Context, tenant string, dims int, err error)
 	case askErr != nil || have == dims:
 		return err
 	case have > 0:
-		return fmt.Errorf("%w: %d, not %d", mcphybrid.ErrDimensions, dims, have)
+		return fmt.Errorf("%w: %d, not %d", vector.ErrDimensions, dims, have)
 	case strings.Contains(messageOf(err), "length"):
-		return fmt.Errorf("%w: %w", mcphybrid.ErrDimensions, err)
+		return fmt.Errorf("%w: %w", vector.ErrDimensions, err)
 	}
 	return err
 }
 
-// Delete implements [mcphybrid.VectorStore].
+// Delete implements [vector.Store].
 func (s *Store) Delete(ctx context.Context, scope string, ids []string) error {
 	for chunk := range slices.Chunk(ids, maxDeleted) {
 		objects := make([]string, len(chunk))
@@ -303,7 +303,7 @@ func deleted(reply []byte) error {
 	return nil
 }
 
-// Drop implements [mcphybrid.VectorStore].
+// Drop implements [vector.Store].
 func (s *Store) Drop(ctx context.Context, scope string) error {
 	err := s.call(ctx, http.MethodDelete, "/v1/schema/"+s.opts.Class+"/tenants", []string{TenantName(scope)}, nil)
 	if s.absent(ctx, err) {

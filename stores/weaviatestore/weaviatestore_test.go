@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/storetest"
+	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -55,11 +55,11 @@ func tenants(t *testing.T, s *Store) (names []string) {
 	return names
 }
 
-func tool(id string, vector ...float32) mcphybrid.StoredTool {
-	return mcphybrid.StoredTool{ID: id, Sum: "sum of " + id, Server: "s", Text: "text of " + id, Vector: vector}
+func tool(id string, v ...float32) vector.Record {
+	return vector.Record{ID: id, Sum: "sum of " + id, Server: "s", Text: "text of " + id, Vector: v}
 }
 
-func search(t *testing.T, s *Store, scope string, q mcphybrid.StoreQuery) (ids []string) {
+func search(t *testing.T, s *Store, scope string, q vector.Query) (ids []string) {
 	t.Helper()
 	found, err := s.Search(t.Context(), scope, q)
 	require.NoError(t, err)
@@ -85,14 +85,14 @@ func TestServer(t *testing.T) {
 func TestStore(t *testing.T) {
 	opts := newOptions(t)
 	storetest.Run(t, storetest.Subject{
-		Open: func(t *testing.T) mcphybrid.VectorStore { return open(t, opts) },
-		Broken: func(t *testing.T) mcphybrid.VectorStore {
+		Open: func(t *testing.T) vector.Store { return open(t, opts) },
+		Broken: func(t *testing.T) vector.Store {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			require.NoError(t, l.Close())
 			return open(t, Options{URL: "http://" + l.Addr().String(), Class: opts.Class})
 		},
-		Slow: func(t *testing.T) mcphybrid.VectorStore {
+		Slow: func(t *testing.T) vector.Store {
 			l := newLine(t)
 			s := l.store(t, opts)
 			l.hush()
@@ -105,7 +105,7 @@ func TestStore(t *testing.T) {
 // Of many equal tools the first by ID are found, though the engine returns any.
 func TestTiesBeyondTheLimit(t *testing.T) {
 	s := open(t, newOptions(t))
-	tools := []mcphybrid.StoredTool{tool("zz", 1, 0)}
+	tools := []vector.Record{tool("zz", 1, 0)}
 	tools[0].Text = "text text"
 	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(500) {
 		u := tool(fmt.Sprintf("t%03d", i), 1, 1)
@@ -113,7 +113,7 @@ func TestTiesBeyondTheLimit(t *testing.T) {
 		tools = append(tools, u)
 	}
 	require.NoError(t, s.Upsert(t.Context(), "u", tools))
-	for _, q := range []mcphybrid.StoreQuery{
+	for _, q := range []vector.Query{
 		{Vector: []float32{1, 0}}, {Words: "text"}, {Words: "text", Vector: []float32{1, 0}, Alpha: 0.5}, {Words: "text", Servers: []string{"s"}},
 	} {
 		q.Limit, q.Candidates = 3, 3
@@ -125,8 +125,8 @@ func TestTiesBeyondTheLimit(t *testing.T) {
 func TestObjects(t *testing.T) {
 	opts := newOptions(t)
 	s := open(t, opts)
-	require.NoError(t, s.Upsert(t.Context(), "system", []mcphybrid.StoredTool{tool("a", 3, 4)}))
-	require.NoError(t, s.Upsert(t.Context(), "Ünï", []mcphybrid.StoredTool{{ID: "b", Sum: "1", Server: "s", Text: "bad \xff"}}))
+	require.NoError(t, s.Upsert(t.Context(), "system", []vector.Record{tool("a", 3, 4)}))
+	require.NoError(t, s.Upsert(t.Context(), "Ünï", []vector.Record{{ID: "b", Sum: "1", Server: "s", Text: "bad \xff"}}))
 	hashed := "216999f2898ef2f6f5514c9966e633a6224e147925670b4a0461ac6036b37df4"
 	assert.ElementsMatch(t, []string{"system", hashed}, tenants(t, s))
 
@@ -148,7 +148,7 @@ func TestObjects(t *testing.T) {
 	foreign := &object{Class: opts.Class, Tenant: "system", ID: "00000000-0000-4000-8000-000000000001", Vector: []float32{0.6, 0.8},
 		Properties: map[string]any{"tool_name": "a", "text": "text of a", "sum": "foreign"}}
 	require.NoError(t, s.send(t.Context(), []*object{foreign}))
-	assert.Equal(t, []string{"a"}, search(t, s, "system", mcphybrid.StoreQuery{Words: "text", Vector: []float32{3, 4}, Limit: 5, Alpha: 0.5}))
+	assert.Equal(t, []string{"a"}, search(t, s, "system", vector.Query{Words: "text", Vector: []float32{3, 4}, Limit: 5, Alpha: 0.5}))
 	sums, err := s.Sums(t.Context(), "system")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"a": "sum of a"}, sums)
@@ -162,9 +162,9 @@ func TestHistories(t *testing.T) {
 		scope := fmt.Sprint("u", seed)
 		random := rand.New(rand.NewPCG(seed, 0))
 		s := open(t, opts)
-		var memory mcphybrid.MemoryStore
+		var memory vector.MemoryStore
 		for range 15 {
-			var tools []mcphybrid.StoredTool
+			var tools []vector.Record
 			for range 1 + random.IntN(20) {
 				u := tool(fmt.Sprint("t", random.IntN(60)))
 				u.Server, u.Sum, u.Vector = fmt.Sprint("s", random.IntN(3)), fmt.Sprint(random.Uint64()), nil
@@ -177,15 +177,15 @@ func TestHistories(t *testing.T) {
 			for range random.IntN(15) {
 				gone = append(gone, fmt.Sprint("t", random.IntN(60)))
 			}
-			q := mcphybrid.StoreQuery{
+			q := vector.Query{
 				Vector: []float32{1, float32(random.IntN(4)), 0}, Limit: 1 + random.IntN(12), Candidates: 1 + random.IntN(6), Least: float64(random.IntN(2)) * 0.6,
 			}
 			if random.IntN(2) == 0 {
 				q.Servers = []string{fmt.Sprint("s", random.IntN(4)), "no\xff"}
 			}
-			var all [2][]mcphybrid.StoreMatch
+			var all [2][]vector.Match
 			var sums [2]map[string]string
-			for i, store := range []mcphybrid.VectorStore{s, &memory} {
+			for i, store := range []vector.Store{s, &memory} {
 				require.NoError(t, store.Upsert(t.Context(), scope, tools))
 				require.NoError(t, store.Delete(t.Context(), scope, gone))
 				var err error
@@ -210,7 +210,7 @@ func TestHistories(t *testing.T) {
 // makes 0 of the last of each side, however alike it is, and tells no cosine.
 func TestRelativeScores(t *testing.T) {
 	s := open(t, newOptions(t))
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("best", 1, 0), tool("good", 1, 0.1)}))
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("best", 1, 0), tool("good", 1, 0.1)}))
 	rows, err := s.ask(t.Context(), map[string]*query{"x": s.query("u", "tool_name _additional {id score}", 10,
 		`hybrid: {query: "nothing like it", vector: [1, 0], alpha: 0.6, fusionType: relativeScoreFusion}`)})
 	require.NoError(t, err)
@@ -220,7 +220,7 @@ func TestRelativeScores(t *testing.T) {
 	require.Len(t, native, 2)
 	assert.Zero(t, native[1].Words, "a similarity of 0.995")
 
-	found, err := s.Search(t.Context(), "u", mcphybrid.StoreQuery{Words: "nothing like it", Vector: []float32{1, 0}, Alpha: 0.6, Limit: 2})
+	found, err := s.Search(t.Context(), "u", vector.Query{Words: "nothing like it", Vector: []float32{1, 0}, Alpha: 0.6, Limit: 2})
 	require.NoError(t, err)
 	require.Len(t, found, 2)
 	assert.InDelta(t, 0.6*0.995, found[1].Score, 1e-3)
@@ -229,7 +229,7 @@ func TestRelativeScores(t *testing.T) {
 // Requests stay small, answers may be large and come in pages.
 func TestBatches(t *testing.T) {
 	s := open(t, newOptions(t))
-	var tools []mcphybrid.StoredTool
+	var tools []vector.Record
 	for i := range 2500 {
 		u := tool(fmt.Sprintf("t%04d", i), 1, float32(i))
 		if i%5 == 0 {
@@ -243,8 +243,8 @@ func TestBatches(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, sums, 2500)
 	assert.Equal(t, "sum of t2499", sums["t2499"])
-	assert.Len(t, search(t, s, "u", mcphybrid.StoreQuery{Vector: []float32{1, 1}, Words: "text", Limit: 3000, Candidates: 1 << 40, Alpha: 0.5}), 2500)
-	assert.Len(t, search(t, s, "u", mcphybrid.StoreQuery{Words: "text", Limit: 3000}), 2000)
+	assert.Len(t, search(t, s, "u", vector.Query{Vector: []float32{1, 1}, Words: "text", Limit: 3000, Candidates: 1 << 40, Alpha: 0.5}), 2500)
+	assert.Len(t, search(t, s, "u", vector.Query{Words: "text", Limit: 3000}), 2000)
 }
 
 // The vectors of a scope keep their length until it is dropped, also when no
@@ -252,18 +252,18 @@ func TestBatches(t *testing.T) {
 func TestDimensionsStay(t *testing.T) {
 	opts := newOptions(t)
 	s := open(t, opts)
-	bare := mcphybrid.StoredTool{ID: "bare", Sum: "1", Server: "s"}
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{bare, tool("a", 1, 0)}))
-	err := s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("b", 1, 0, 0)})
-	assert.ErrorIs(t, err, mcphybrid.ErrDimensions)
+	bare := vector.Record{ID: "bare", Sum: "1", Server: "s"}
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{bare, tool("a", 1, 0)}))
+	err := s.Upsert(t.Context(), "u", []vector.Record{tool("b", 1, 0, 0)})
+	assert.ErrorIs(t, err, vector.ErrDimensions)
 	assert.EqualError(t, err, `weaviatestore: scope "u": storing: the vector has the wrong number of dimensions: 3, not 2`)
 	require.NoError(t, s.Delete(t.Context(), "u", []string{"a"}))
-	assert.ErrorIs(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("b", 1, 0, 0)}), mcphybrid.ErrDimensions)
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("b", 0, 1)}))
-	require.NoError(t, s.Upsert(t.Context(), "other", []mcphybrid.StoredTool{tool("b", 1, 0, 0)}), "each scope has its own")
+	assert.ErrorIs(t, s.Upsert(t.Context(), "u", []vector.Record{tool("b", 1, 0, 0)}), vector.ErrDimensions)
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("b", 0, 1)}))
+	require.NoError(t, s.Upsert(t.Context(), "other", []vector.Record{tool("b", 1, 0, 0)}), "each scope has its own")
 	require.NoError(t, s.Drop(t.Context(), "u"))
-	require.NoError(t, s.Upsert(t.Context(), "u", []mcphybrid.StoredTool{tool("b", 1, 0, 0)}))
-	assert.Equal(t, []string{"b"}, search(t, s, "u", mcphybrid.StoreQuery{Vector: []float32{1, 0, 0}, Limit: 5}))
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("b", 1, 0, 0)}))
+	assert.Equal(t, []string{"b"}, search(t, s, "u", vector.Query{Vector: []float32{1, 0, 0}, Limit: 5}))
 }
 
 // A similarity that is the least itself counts, though the engine tells 1 less
@@ -272,8 +272,8 @@ func TestLeastItself(t *testing.T) {
 	s := open(t, newOptions(t))
 	for i, sides := range [][3]float32{{3, 4, 5}, {7, 24, 25}, {5, 12, 13}, {8, 15, 17}, {9, 40, 41}, {11, 60, 61}, {13, 84, 85}, {1, 0, 1}} {
 		scope, least := fmt.Sprint("u", i), float64(sides[0])/float64(sides[2])
-		require.NoError(t, s.Upsert(t.Context(), scope, []mcphybrid.StoredTool{tool("a", sides[0], sides[1])}))
-		assert.Equal(t, []string{"a"}, search(t, s, scope, mcphybrid.StoreQuery{Vector: []float32{1, 0}, Limit: 1, Least: least}), "%v", least)
-		assert.Empty(t, search(t, s, scope, mcphybrid.StoreQuery{Vector: []float32{1, 0}, Limit: 1, Least: least + 1e-6}), "%v", least)
+		require.NoError(t, s.Upsert(t.Context(), scope, []vector.Record{tool("a", sides[0], sides[1])}))
+		assert.Equal(t, []string{"a"}, search(t, s, scope, vector.Query{Vector: []float32{1, 0}, Limit: 1, Least: least}), "%v", least)
+		assert.Empty(t, search(t, s, scope, vector.Query{Vector: []float32{1, 0}, Limit: 1, Least: least + 1e-6}), "%v", least)
 	}
 }

@@ -1,4 +1,4 @@
-package mcphybrid
+package debug_test
 
 import (
 	"encoding/json"
@@ -13,8 +13,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/internal/upstream"
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -24,7 +24,7 @@ import (
 const hostileText = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> javascript:alert(3) </style></pre></textarea>{{.}}\u202egnp.exe\u200b \x1b[31m\x00\x07 &lt;b&gt; \ufeff%00 ?q=\"&x"
 
 func TestDebugEscapes(t *testing.T) {
-	mgr, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{
+	mgr := start(t, &mcphybrid.Options{MaxInline: -1, Servers: []mcphybrid.ServerConfig{
 		serving("plain", echoTool("fetch", "Fetches a page")),
 	}})
 	require.NoError(t, mgr.AddTools("<b onclick=x>&\"' \u202e", mcpserver.ServerTool{Tool: mcp.Tool{
@@ -33,8 +33,8 @@ func TestDebugEscapes(t *testing.T) {
 			hostileText: map[string]any{"type": "string", "description": hostileText},
 		}},
 	}}))
-	require.Error(t, mgr.AddServer(t.Context(), ServerConfig{Name: "failing", URL: "http://127.0.0.1:1/" + url.PathEscape("<script>")}))
-	h := mgr.DebugHandler()
+	require.Error(t, mgr.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "failing", URL: "http://127.0.0.1:1/" + url.PathEscape("<script>")}))
+	h := debug.Handler(mgr)
 	name := mgr.DeferredTools()[1].Name()
 	for _, query := range []string{
 		"", "view=tools", "view=tools&sort=name", "view=tool&name=" + url.QueryEscape(name), "view=search&q=alert+script+img",
@@ -51,7 +51,7 @@ func TestDebugEscapes(t *testing.T) {
 		assert.Contains(t, []int{http.StatusBadRequest, http.StatusNotFound}, w.Code, query)
 		text, err := readPage(w.Body.String())
 		require.NoError(t, err, query)
-		assert.Contains(t, text, "There is no such page", query)
+		assert.Contains(t, text, "Page not found", query)
 	}
 }
 
@@ -68,19 +68,19 @@ func TestDebugShowsNoSecrets(t *testing.T) {
 	said := "It uses " + secret + ", " + url.QueryEscape(secret) + ", sk-\u200bLive7x-quite\u202eunlikely and " + strings.Repeat("\u200b", 400) + secret
 	cfg := child(t, "raw", "raw")
 	cfg.Env["API_TOKEN"] = secret
-	cfg.Env["LIST"] = text.JSON(map[string]any{"tools": []any{
+	cfg.Env["LIST"] = jsonText(t, map[string]any{"tools": []any{
 		map[string]any{"name": "say", "title": said, "description": said, "inputSchema": map[string]any{"type": "object", "description": said,
 			"title": json.RawMessage(`"sk-Li\udb40\udc41ve7x\u002dqui\u202eteunlikely"`)}},
-		map[string]any{"name": secret, "description": strings.Repeat("x", 8*debugDescription+1<<10-12) + secret},
+		map[string]any{"name": secret, "description": strings.Repeat("x", 8*160+1<<10-12) + secret},
 		map[string]any{"name": 1, secret: said},
 		map[string]any{"name": said},
 	}})
 	failing := child(t, "failing", "confess")
 	failing.Env["API_TOKEN"] = secret
-	mgr := NewManager(&Options{MaxInline: -1, Reconnect: -1, Servers: []ServerConfig{cfg, failing}})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: -1, Reconnect: -1, Servers: []mcphybrid.ServerConfig{cfg, failing}})
 	defer mgr.Close()
 	require.Error(t, mgr.Start(t.Context()))
-	h := mgr.DebugHandler()
+	h := debug.Handler(mgr)
 	require.Len(t, mgr.DeferredTools(), 3)
 	shown := ""
 	for _, tool := range mgr.DeferredTools() {
@@ -96,12 +96,19 @@ func TestDebugShowsNoSecrets(t *testing.T) {
 			shown += text
 		}
 	}
-	assert.Contains(t, shown, "It uses "+upstream.Masked)
+	assert.Contains(t, shown, "It uses [hidden]")
 	assert.Contains(t, shown, "failing")
 }
 
+func jsonText(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(text)
+}
+
 // addMany adds n tools, with what a hostile server could do to make a page long.
-func addMany(tb testing.TB, mgr *Manager, n int) {
+func addMany(tb testing.TB, mgr *mcphybrid.Manager, n int) {
 	long := strings.Repeat("<&\"' create an issue ", 60)
 	tools := make([]mcpserver.ServerTool, n)
 	for i := range tools {
@@ -111,14 +118,14 @@ func addMany(tb testing.TB, mgr *Manager, n int) {
 }
 
 func TestDebugPagesAreBounded(t *testing.T) {
-	mgr := NewManager(nil)
+	mgr := mcphybrid.NewManager(nil)
 	t.Cleanup(func() { mgr.Close() })
 	for i := range 250 {
 		require.NoError(t, mgr.AddTools(fmt.Sprintf("s%03d", i), echoTool("a", "Does nothing")))
 	}
 	addMany(t, mgr, 9_750)
-	h := mgr.DebugHandler()
-	var sessions []*Session
+	h := debug.Handler(mgr)
+	var sessions []*mcphybrid.Session
 	for range 1000 {
 		sessions = append(sessions, mgr.NewSession(nil))
 	}
@@ -134,19 +141,19 @@ func TestDebugPagesAreBounded(t *testing.T) {
 	assert.Contains(t, pageText(t, h, "view=tools&page=100"), "9 901 to 10 000 of 10 000")
 	assert.Contains(t, pageText(t, h, "view=tools&page=999999"), "9 901 to 10 000 of 10 000", "the last one")
 	assert.Contains(t, pageText(t, h, "view=sessions&page=2"), "101 to 200 of 1 001")
-	assert.Equal(t, http.StatusBadRequest, ask(h, "q="+strings.Repeat("x", maxAsked)).Code)
+	assert.Equal(t, http.StatusBadRequest, ask(h, "q="+strings.Repeat("x", 8<<10)).Code)
 	runtime.KeepAlive(sessions)
 }
 
 func FuzzDebugQuery(f *testing.F) {
-	mgr := NewManager(&Options{MaxInline: 3})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: 3})
 	f.Cleanup(func() { mgr.Close() })
 	var tools []mcpserver.ServerTool
 	for i := range 20 {
 		tools = append(tools, echoTool(fmt.Sprintf("tool_%02d", i), "Does "+hostileText))
 	}
 	require.NoError(f, mgr.AddTools("<a>", tools...))
-	h := mgr.DebugHandler()
+	h := debug.Handler(mgr)
 	for _, query := range append(allViews("mcp_a__tool_00", hostileText),
 		"view=tools&server=%3Ca%3E&standing=deferred&sort=tokens&page=2&refresh=3", "q=%00%ff&view=search", "q=a;b", "session=1", "page=99999999999999999999", "refresh=-1", "view=%22%3E") {
 		f.Add(query)

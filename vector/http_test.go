@@ -1,4 +1,4 @@
-package mcphybrid
+package vector
 
 import (
 	"context"
@@ -113,7 +113,7 @@ func TestHTTPEmbedderBadAnswers(t *testing.T) {
 		{200, `{"data":[{"embedding":[1e99,1]},{"embedding":[1,1]}]}`, "1e99"},
 		{200, `{"data":null}`, "0 vectors for 2 texts"},
 		{200, `not JSON`, "invalid character"},
-		{200, strings.Repeat(" ", DefaultMaxMessage+1), "more bytes than the limit of 16777216"},
+		{200, strings.Repeat(" ", maxAnswer+1), "more bytes than the limit of 16777216"},
 		{400, `{"error":"the key sk-1234567890 knows no model m"}`, `400 Bad Request: {"error":"the key … knows no model m"}`},
 		{401, "", "401 Unauthorized"},
 		{404, strings.Repeat("x", 100_000), "404 Not Found: xxx"},
@@ -134,7 +134,7 @@ func TestHTTPEmbedderBadAnswers(t *testing.T) {
 				assert.NoError(t, err)
 				return
 			}
-			require.ErrorContains(t, err, `mcphybrid: embedding with "m": `)
+			require.ErrorContains(t, err, `vector: embedding with "m": `)
 			assert.ErrorContains(t, err, test.want)
 			assert.NotContains(t, err.Error(), "sk-1234567890")
 			assert.NotContains(t, err.Error(), s.URL)
@@ -241,11 +241,11 @@ func TestHTTPEmbedderOptions(t *testing.T) {
 
 func TestCheckVectors(t *testing.T) {
 	nan := float32(math.NaN())
-	assert.NoError(t, checkVectors(nil, 0, 0))
-	assert.NoError(t, checkVectors([][]float32{{1, 2}, {0, -1}}, 2, 2))
-	assert.ErrorContains(t, checkVectors([][]float32{{1, 2}}, 1, 3), "it has 2 dimensions, want 3")
-	assert.ErrorContains(t, checkVectors([][]float32{{1, nan}}, 1, 0), "no numbers")
-	assert.ErrorContains(t, checkVectors([][]float32{{0, 0}}, 1, 0), "zero")
+	assert.NoError(t, CheckAll(nil, 0, 0))
+	assert.NoError(t, CheckAll([][]float32{{1, 2}, {0, -1}}, 2, 2))
+	assert.ErrorContains(t, CheckAll([][]float32{{1, 2}}, 1, 3), "it has 2 dimensions, want 3")
+	assert.ErrorContains(t, CheckAll([][]float32{{1, nan}}, 1, 0), "no numbers")
+	assert.ErrorContains(t, CheckAll([][]float32{{0, 0}}, 1, 0), "zero")
 }
 
 func FuzzEmbeddings(f *testing.F) {
@@ -258,7 +258,7 @@ func FuzzEmbeddings(f *testing.F) {
 		for _, e := range []Embedder{openAI, ollama} {
 			vectors, err := e.(*httpEmbedder).read(data)
 			if err == nil {
-				_ = checkVectors(vectors, 1, 2)
+				_ = CheckAll(vectors, 1, 2)
 			}
 		}
 	})

@@ -1,4 +1,4 @@
-package mcphybrid
+package rules
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ import (
 
 // parseRuleTree returns what the document is, of either format.
 func parseRuleTree(data []byte, name string) (*yaml.Node, error) {
-	if len(data) > maxConfigBytes {
-		return nil, fmt.Errorf("larger than %d bytes", maxConfigBytes)
+	if len(data) > maxFileBytes {
+		return nil, fmt.Errorf("larger than %d bytes", maxFileBytes)
 	}
 	if !utf8.Valid(data) {
 		return nil, errors.New("is not UTF-8")

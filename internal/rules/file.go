@@ -1,7 +1,6 @@
-package mcphybrid
+package rules
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -11,35 +10,23 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-//go:embed rules.example.yaml
-var exampleRules []byte
-
-// ExampleRules returns the rules of rules.example.yaml in the folder of this
-// package, a file to begin with: its comments explain each of them.
-func ExampleRules() []Rule {
-	rules, err := ParseRules(exampleRules, "rules.example.yaml")
-	if err != nil {
-		panic(err) // there is a test for it
-	}
-	return rules
-}
-
-// Bounds of a rule file, besides maxConfigBytes and maxRules. As a YAML alias
+// Bounds of a rule file, besides MaxRules. As a YAML alias
 // repeats a list of patterns at no cost, the size of the file bounds neither
 // their number nor what they are together.
 const (
+	maxFileBytes    = 4 << 20
 	maxRulePatterns = 100_000 // of all rules
 	maxRuleText     = 1000    // bytes of a name, an intent or a pattern
 	maxRuleProblems = 10      // named in an error
 )
 
-// LoadRules reads a rule file: see [ParseRules].
-func LoadRules(path string) ([]Rule, error) {
+// Load reads a file: see [Parse].
+func Load(path string) ([]Rule, error) {
 	data, err := readRules(path)
 	if err != nil {
 		return nil, fmt.Errorf("mcphybrid: %s: %w", path, err)
 	}
-	return ParseRules(data, path)
+	return Parse(data, path)
 }
 
 func readRules(path string) ([]byte, error) {
@@ -48,33 +35,16 @@ func readRules(path string) ([]byte, error) {
 		return nil, errors.Unwrap(err) // the path is already named
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
 	return data, nil
 }
 
-// ParseRules reads rules from what a file of this name holds: YAML if the name
-// ends in .yaml or .yml, JSON if in .json. In YAML it is
-//
-//	rules:
-//	  - name: no deleting      # for the fields see Rule
-//	    intent: "*"            # may be left out
-//	    priority: 100          # may be left out
-//	    patterns: ["*_delete_*", mcp_github__fork]
-//	    action: exclude        # or include, or summarize
-//
-// and in JSON the same object. The rules keep the order of the file; none are
-// "rules: []". YAML may have anchors and aliases, but no merge keys.
-//
-// Refused are other fields, a field given twice, a null or another type, a
-// second document, a rule in which [Rule.Validate] finds an error, and more than
-// 4 MiB, 10,000 rules, 100,000 patterns or 1,000 bytes of a name, an intent or a
-// pattern. If anything is refused, there are no rules, and the error joins one
-// for each of the first 10 problems. Each names the file and, but for its size
-// and encoding, the line and the column, from 1. A rule is where it begins.
-func ParseRules(data []byte, name string) ([]Rule, error) {
+// Parse reads rules from what a file of this name holds. The package's user
+// documents the format: see ParseRules there.
+func Parse(data []byte, name string) ([]Rule, error) {
 	root, err := parseRuleTree(data, name)
 	if err != nil {
 		return nil, text.Bounded(fmt.Errorf("mcphybrid: %s: %w", name, err))
@@ -115,8 +85,8 @@ func (f *ruleFile) read(root *yaml.Node) (rules []Rule) {
 		}
 		given = true
 		for i, e := range f.list(field, v) {
-			if i == maxRules {
-				f.problem(e, "there are more than %d rules", maxRules)
+			if i == MaxRules {
+				f.problem(e, "there are more than %d rules", MaxRules)
 				break
 			}
 			rules = append(rules, f.rule(e))
@@ -148,7 +118,7 @@ func (f *ruleFile) rule(n *yaml.Node) (r Rule) {
 				r.Patterns = append(r.Patterns, f.text(fmt.Sprintf("patterns[%d]", i), e))
 			}
 		case "action":
-			r.Action = RuleAction(f.text(field, v))
+			r.Action = Action(f.text(field, v))
 		default:
 			return false
 		}

@@ -1,4 +1,4 @@
-package mcphybrid
+package vector
 
 import (
 	"bytes"
@@ -103,10 +103,10 @@ type httpEmbedder struct {
 func newHTTPEmbedder(opts HTTPEmbedderOptions, path string, read func([]byte) ([][]float32, error)) (Embedder, error) {
 	address, err := url.Parse(opts.URL) // its error would show what is secret in it
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
-		return nil, errors.New("mcphybrid: the embedder's URL is not one with http:// or https:// and a host")
+		return nil, errors.New("vector: the embedder's URL is not one with http:// or https:// and a host")
 	}
 	if opts.Model == "" {
-		return nil, errors.New("mcphybrid: the embedder has no model")
+		return nil, errors.New("vector: the embedder has no model")
 	}
 	opts.BatchSize = max(cmp.Or(opts.BatchSize, 64), 1)
 	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
@@ -144,10 +144,10 @@ func (e *httpEmbedder) embed(ctx context.Context, texts []string) ([][]float32, 
 		texts = texts[len(batch):]
 		answer, err := e.ask(ctx, batch)
 		if err == nil {
-			err = checkVectors(answer, len(batch), dims)
+			err = CheckAll(answer, len(batch), dims)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("mcphybrid: embedding with %q: %w", e.opts.Model, e.withoutKey(err))
+			return nil, fmt.Errorf("vector: embedding with %q: %w", e.opts.Model, e.withoutKey(err))
 		}
 		dims = len(answer[0])
 		vectors = append(vectors, answer...)
@@ -157,9 +157,7 @@ func (e *httpEmbedder) embed(ctx context.Context, texts []string) ([][]float32, 
 
 // withoutKey takes out of err what the service may have repeated.
 func (e *httpEmbedder) withoutKey(err error) error {
-	if request := new(url.Error); errors.As(err, &request) {
-		err = request.Err // without the URL, which may hold the key
-	}
+	err = text.WithoutURL(err)
 	if e.opts.Key != "" && strings.Contains(err.Error(), e.opts.Key) {
 		return errors.New(strings.ReplaceAll(err.Error(), e.opts.Key, "…"))
 	}
@@ -222,20 +220,25 @@ func (e *httpEmbedder) post(ctx context.Context, body []byte) (answer []byte, wa
 		return nil, 0, err
 	}
 	defer resp.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(resp.Body, DefaultMaxMessage+1))
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
 		return nil, 0, err
 	}
 	switch {
-	case len(answer) > DefaultMaxMessage:
-		return nil, -1, fmt.Errorf("a message has more bytes than the limit of %d", DefaultMaxMessage)
+	case len(answer) > maxAnswer:
+		return nil, -1, fmt.Errorf("a message has more bytes than the limit of %d", maxAnswer)
 	case resp.StatusCode == http.StatusOK:
 		return answer, 0, nil
 	}
-	err = fmt.Errorf("%s: %s", resp.Status, text.Line(string(answer), maxErrorLength))
+	err = fmt.Errorf("%s: %s", resp.Status, text.Line(string(answer), maxErrorEcho))
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
 		return nil, -1, err
 	}
 	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 	return nil, time.Duration(min(max(seconds, 0), 3600)) * time.Second, err
 }
+
+const (
+	maxAnswer    = 16 << 20 // bytes of an answer
+	maxErrorEcho = 500      // characters of an error that are told
+)

@@ -1,4 +1,4 @@
-package mcphybrid
+package vector
 
 import (
 	"context"
@@ -26,9 +26,9 @@ type Embedder interface {
 	Dimensions() int
 }
 
-// checkVectors returns what is wrong with an embedder's answer for n texts. A
+// CheckAll returns what is wrong with an embedder's answer for n texts. A
 // dims of 0 stands for any.
-func checkVectors(vectors [][]float32, n, dims int) error {
+func CheckAll(vectors [][]float32, n, dims int) error {
 	if len(vectors) != n {
 		return fmt.Errorf("%d vectors for %d texts", len(vectors), n)
 	}
@@ -36,14 +36,14 @@ func checkVectors(vectors [][]float32, n, dims int) error {
 		if dims == 0 {
 			dims = len(v)
 		}
-		if err := checkVector(v, dims); err != nil {
+		if err := Check(v, dims); err != nil {
 			return fmt.Errorf("vector %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-func checkVector(v []float32, dims int) error {
+func Check(v []float32, dims int) error {
 	if len(v) != dims || dims == 0 {
 		return fmt.Errorf("it has %d dimensions, want %d", len(v), dims)
 	}
@@ -66,10 +66,10 @@ func vectorLength(v []float32) (float64, error) {
 	return math.Sqrt(sum), nil
 }
 
-// UnitVector returns the vector of length 1 in the direction of v, in which
+// Unit returns the vector of length 1 in the direction of v, in which
 // stores keep vectors: the squares of others can be too large for a float32, or
 // too small. It is an error if v is zero or has elements that are no numbers.
-func UnitVector(v []float32) ([]float32, error) {
+func Unit(v []float32) ([]float32, error) {
 	length, err := vectorLength(v)
 	if err != nil {
 		return nil, err

@@ -1,16 +1,17 @@
-package mcphybrid
+package vector
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/mcphybrid/mcphybrid/search"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// A MemoryStore is a [VectorStore] in this process. Searches compare with every
+// A MemoryStore is a [Store] in this process. Searches compare with every
 // vector of the scope, exactly; they never wait for changes. The zero value is
 // an empty store.
 type MemoryStore struct {
@@ -75,8 +76,8 @@ func newRows(r *vectorRows) *vectorRows {
 	return r
 }
 
-// Upsert implements [VectorStore].
-func (s *MemoryStore) Upsert(ctx context.Context, scope string, tools []StoredTool) error {
+// Upsert implements [Store].
+func (s *MemoryStore) Upsert(ctx context.Context, scope string, tools []Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -93,10 +94,10 @@ func (s *MemoryStore) Upsert(ctx context.Context, scope string, tools []StoredTo
 		var err error
 		dims = cmp.Or(dims, len(t.Vector))
 		if len(t.Vector) != dims {
-			return fmt.Errorf("mcphybrid: tool %q: %w: %d, not the %d of scope %q", t.ID, ErrDimensions, len(t.Vector), dims, scope)
+			return fmt.Errorf("vector: record %q: %w: %d, not the %d of scope %q", t.ID, ErrDimensions, len(t.Vector), dims, scope)
 		}
-		if units[i], err = UnitVector(t.Vector); err != nil {
-			return fmt.Errorf("mcphybrid: tool %q: its vector: %w", t.ID, err)
+		if units[i], err = Unit(t.Vector); err != nil {
+			return fmt.Errorf("vector: record %q: its vector: %w", t.ID, err)
 		}
 	}
 	r := &vectorRows{dims: dims, vectors: old.vectors, tools: old.tools, states: slices.Clone(old.states)}
@@ -115,7 +116,7 @@ func (s *MemoryStore) Upsert(ctx context.Context, scope string, tools []StoredTo
 }
 
 // add appends a tool with its vector, of length 1 or nil.
-func (r *vectorRows) add(t StoredTool, unit []float32) {
+func (r *vectorRows) add(t Record, unit []float32) {
 	r.tools = append(r.tools, storedRow{t.ID, t.Sum, t.Server, &search.Document{Server: t.Server, Name: t.ID, Description: t.Text}})
 	if unit == nil {
 		r.states = append(r.states, rowPlain)
@@ -146,7 +147,7 @@ func (sc *memoryScope) publish(r *vectorRows) {
 	sc.rows.Store(newRows(r))
 }
 
-// Delete implements [VectorStore].
+// Delete implements [Store].
 func (s *MemoryStore) Delete(ctx context.Context, scope string, ids []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +167,7 @@ func (s *MemoryStore) Delete(ctx context.Context, scope string, ids []string) er
 	return nil
 }
 
-// Drop implements [VectorStore].
+// Drop implements [Store].
 func (s *MemoryStore) Drop(ctx context.Context, scope string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +175,7 @@ func (s *MemoryStore) Drop(ctx context.Context, scope string) error {
 	return ctx.Err()
 }
 
-// Sums implements [VectorStore].
+// Sums implements [Store].
 func (s *MemoryStore) Sums(ctx context.Context, scope string) (map[string]string, error) {
 	sums := make(map[string]string)
 	if sc := s.scope(scope, false); sc != nil {
@@ -188,14 +189,14 @@ func (s *MemoryStore) Sums(ctx context.Context, scope string) (map[string]string
 	return sums, ctx.Err()
 }
 
-// Search implements [VectorStore].
-func (s *MemoryStore) Search(ctx context.Context, scope string, q StoreQuery) ([]StoreMatch, error) {
-	return s.search(ctx, scope, q, nil)
+// Search implements [Store].
+func (s *MemoryStore) Search(ctx context.Context, scope string, q Query) ([]Match, error) {
+	return s.SearchFunc(ctx, scope, q, nil)
 }
 
 // search is Search with a filter more: tools of which keep, if not nil, returns
 // false are passed over before anything is compared.
-func (s *MemoryStore) search(ctx context.Context, scope string, q StoreQuery, keep func(id string) bool) ([]StoreMatch, error) {
+func (s *MemoryStore) SearchFunc(ctx context.Context, scope string, q Query, keep func(id string) bool) ([]Match, error) {
 	candidates, err := q.Check()
 	if err == nil {
 		err = ctx.Err()
@@ -210,25 +211,25 @@ func (s *MemoryStore) search(ctx context.Context, scope string, q StoreQuery, ke
 	return sc.rows.Load().search(q, candidates, keep)
 }
 
-func (r *vectorRows) search(q StoreQuery, candidates int, keep func(id string) bool) ([]StoreMatch, error) {
+func (r *vectorRows) search(q Query, candidates int, keep func(id string) bool) ([]Match, error) {
 	passes := func(row int) bool {
 		t := &r.tools[row]
 		return (q.Servers == nil || slices.Contains(q.Servers, t.server)) && (keep == nil || keep(t.id))
 	}
-	var words, similar []StoreMatch
+	var words, similar []Match
 	if q.Words != "" {
 		words = r.ranked(q.Words, candidates, func(row int) bool { return r.states[row] != rowGone && passes(row) })
 	}
 	if q.Vector != nil && r.dims > 0 {
 		if len(q.Vector) != r.dims {
-			return nil, fmt.Errorf("mcphybrid: the query: %w: %d, not %d", ErrDimensions, len(q.Vector), r.dims)
+			return nil, fmt.Errorf("vector: the query: %w: %d, not %d", ErrDimensions, len(q.Vector), r.dims)
 		}
 		if q.Servers == nil && keep == nil {
 			passes = nil // not to look at every tool
 		}
-		unit, err := UnitVector(q.Vector)
+		unit, err := Unit(q.Vector)
 		if err != nil {
-			return nil, fmt.Errorf("mcphybrid: the query's vector: %w", err)
+			return nil, fmt.Errorf("vector: the query's vector: %w", err)
 		}
 		similar = r.nearest(unit, candidates, q.Least, passes)
 	}
@@ -244,7 +245,7 @@ func (r *vectorRows) search(q StoreQuery, candidates int, keep func(id string) b
 
 // ranked returns the n best by words of the rows that pass, best first and equal
 // ones in the order of their IDs.
-func (r *vectorRows) ranked(query string, n int, passes func(row int) bool) []StoreMatch {
+func (r *vectorRows) ranked(query string, n int, passes func(row int) bool) []Match {
 	n = min(n, len(r.tools))
 	// The index has equal ones in the order of the rows. So one more is asked
 	// for, and if it equals the last then all that do.
@@ -255,11 +256,11 @@ func (r *vectorRows) ranked(query string, n int, passes func(row int) bool) []St
 			break
 		}
 	}
-	var found []StoreMatch
+	var found []Match
 	for _, m := range hits {
-		found = append(found, StoreMatch{ID: r.tools[m.Doc].id, Server: r.tools[m.Doc].server, Words: m.Score})
+		found = append(found, Match{ID: r.tools[m.Doc].id, Server: r.tools[m.Doc].server, Words: m.Score})
 	}
-	slices.SortFunc(found, func(a, b StoreMatch) int {
+	slices.SortFunc(found, func(a, b Match) int {
 		return cmp.Or(cmp.Compare(b.Words, a.Words), cmp.Compare(a.ID, b.ID))
 	})
 	return found[:min(n, len(found))]
@@ -267,8 +268,8 @@ func (r *vectorRows) ranked(query string, n int, passes func(row int) bool) []St
 
 // nearest returns the rows of the n vectors most similar to unit, which has length
 // 1, that pass if passes is not nil, most similar first and equal ones in the order of their IDs.
-func (r *vectorRows) nearest(unit []float32, n int, least float64, passes func(row int) bool) []StoreMatch {
-	var best []StoreMatch
+func (r *vectorRows) nearest(unit []float32, n int, least float64, passes func(row int) bool) []Match {
+	var best []Match
 	floor := float32(least)
 	for row, state := range r.states {
 		if state != rowVector || passes != nil && !passes(row) {
@@ -279,14 +280,14 @@ func (r *vectorRows) nearest(unit []float32, n int, least float64, passes func(r
 			continue
 		}
 		t := &r.tools[row]
-		m := StoreMatch{ID: t.id, Server: t.server, Similarity: min(float64(similarity), 1)}
+		m := Match{ID: t.id, Server: t.server, Similarity: min(float64(similarity), 1)}
 		if len(best) == n {
 			if last := &best[n-1]; m.Similarity < last.Similarity || m.Similarity == last.Similarity && m.ID > last.ID {
 				continue
 			}
 			best = best[:n-1]
 		}
-		i, _ := slices.BinarySearchFunc(best, m, func(a, b StoreMatch) int {
+		i, _ := slices.BinarySearchFunc(best, m, func(a, b Match) int {
 			return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.ID, b.ID))
 		})
 		best = slices.Insert(best, i, m)

@@ -6,17 +6,44 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
-// An eraser makes texts that servers wrote fit to be seen: without secrets, and
-// without characters that can't be seen.
+// A SafeText is a text that a server may have written, for people to read. It is
+// only given out without the secrets of configurations, and without characters
+// that can't be seen or change how others are seen. It may still hold anything
+// else, such as HTML or lies.
+type SafeText struct {
+	text   string
+	eraser *eraser
+}
+
+// Line returns the text as one line of at most limit characters; a longer one
+// ends in an ellipsis. Of what is far too long, only the beginning is looked at.
+func (t SafeText) Line(limit int) string {
+	if t.text == "" {
+		return ""
+	}
+	return t.eraser.line(t.text, limit)
+}
+
+// String returns the text as one line of at most 2,000 characters.
+func (t SafeText) String() string { return t.Line(text.MaxError) }
+
+// Lines returns the text line by line, at most limit characters and 400 lines of
+// it, each with the spaces that it begins with.
+func (t SafeText) Lines(limit int) string {
+	if t.text == "" {
+		return ""
+	}
+	return t.eraser.lines(t.text, limit)
+}
+
+// An eraser makes texts that servers wrote fit to be seen.
 type eraser struct {
 	mask   *strings.Replacer
 	values []string // in lower case
@@ -24,15 +51,8 @@ type eraser struct {
 
 // eraser returns one that knows the secrets of all servers, as one server may
 // repeat those of another.
-func (d *debugger) eraser() *eraser {
-	var values []string
-	d.m.mu.Lock()
-	for _, src := range d.m.sources {
-		if src.server != nil {
-			values = append(values, src.server.Secrets()...)
-		}
-	}
-	d.m.mu.Unlock()
+func (m *Manager) eraser() *eraser {
+	values := m.secretValues()
 	slices.SortFunc(values, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	})
@@ -47,20 +67,35 @@ func (d *debugger) eraser() *eraser {
 	return e
 }
 
-// line returns text as [Line] does. Of what is far too long, only the
-// beginning is looked at.
-func (e *eraser) line(line string, limit int) string {
-	if most := 8*limit + 1<<10; len(line) > most {
-		line = line[:most] + "…"
+// secretValues returns the secrets of all servers; of a user's Manager, those of
+// its system's too, whose tools the user sees.
+func (m *Manager) secretValues() (values []string) {
+	if m.user.system != nil {
+		values = m.user.system.secretValues()
 	}
-	line = text.Line(line, len(line)) // without what can't be seen, it may have a secret only now
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, src := range m.sources {
+		if src.server != nil {
+			values = append(values, src.server.Secrets()...)
+		}
+	}
+	return values
+}
+
+// line is [SafeText.Line].
+func (e *eraser) line(raw string, limit int) string {
+	if most := 8*limit + 1<<10; len(raw) > most {
+		raw = raw[:most] + "…"
+	}
+	line := text.Line(raw, len(raw)) // without what can't be seen, it may have a secret only now
 	return text.Line(e.beginnings(e.mask.Replace(line)), limit)
 }
 
 // beginnings hides the beginning of a secret that an ellipsis has cut: whoever
 // cut it may not have known.
-func (e *eraser) beginnings(text string) string {
-	parts := strings.Split(text, "…")
+func (e *eraser) beginnings(line string) string {
+	parts := strings.Split(line, "…")
 	for i, part := range parts[:len(parts)-1] {
 		for _, v := range e.values {
 			n := min(len(v), len(part))
@@ -81,8 +116,15 @@ func (e *eraser) beginnings(text string) string {
 // name returns the registered name of a tool, as it may be shown, and whether
 // that is what it is.
 func (e *eraser) name(registered string, d *definition) (shown string, ok bool) {
-	if own := text.Line(d.name, len(d.name)); e.mask.Replace(own) != own { // cut or spelled otherwise in the registered one
+	own := d.name
+	if !isSafeName(own) {
+		own = text.Line(own, len(own))
+	}
+	if e.mask.Replace(own) != own { // cut or spelled otherwise in the registered one
 		return upstream.Masked, false
+	}
+	if isSafeName(registered) && e.mask.Replace(registered) == registered {
+		return registered, true // what most are, of many
 	}
 	shown = e.line(registered, maxNameLength)
 	return shown, shown == registered
@@ -99,8 +141,7 @@ func (e *eraser) mark(text string) string {
 	return e.line(text, maxNameLength)
 }
 
-// lines returns text line by line, at most limit characters and 400 lines of
-// it, each with the spaces that it begins with.
+// lines is [SafeText.Lines].
 func (e *eraser) lines(text string, limit int) string {
 	if most := 8*limit + 1<<10; len(text) > most {
 		text = text[:most] + "…"
@@ -123,8 +164,8 @@ func (e *eraser) lines(text string, limit int) string {
 // escaped are characters in JSON.
 var escaped = regexp.MustCompile(`(\\u[0-9a-fA-F]{4})+`)
 
-// schema returns a JSON text to be read.
-func (e *eraser) schema(raw json.RawMessage) string {
+// schema returns a JSON text to be read, as lines returns a text.
+func (e *eraser) schema(raw json.RawMessage, limit int) string {
 	raw = escaped.ReplaceAllFunc(raw, func(b []byte) []byte {
 		var text string
 		if json.Unmarshal([]byte(`"`+string(b)+`"`), &text) != nil || strings.ContainsAny(text, "\"\\") || strings.ContainsFunc(text, unicode.IsControl) {
@@ -133,14 +174,11 @@ func (e *eraser) schema(raw json.RawMessage) string {
 		return []byte(text)
 	})
 	var b bytes.Buffer
-	if len(raw) > maxDebugText || json.Indent(&b, raw, "", "  ") != nil {
-		return e.lines(string(raw), maxDebugText)
+	if len(raw) > limit || json.Indent(&b, raw, "", "  ") != nil {
+		return e.lines(string(raw), limit)
 	}
-	return e.lines(b.String(), maxDebugText)
+	return e.lines(b.String(), limit)
 }
-
-// maxDebugText is how many characters of one text a page has.
-const maxDebugText = 16 << 10
 
 // term returns a term of a document, unless it may be a piece of a secret that
 // who asks doesn't know.
@@ -153,40 +191,4 @@ func (e *eraser) term(term, query string) string {
 		}
 	}
 	return e.line(term, maxNameLength)
-}
-
-// count returns n with spaces between thousands, at which no line is broken.
-func count(n int) string {
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "\u202f" + text[i:]
-	}
-	return text
-}
-
-// ago returns how long ago t was.
-func ago(now, t time.Time) string {
-	d := now.Sub(t)
-	if d < 0 {
-		return "in " + short(-d)
-	}
-	return short(d) + " ago"
-}
-
-// short returns d in one unit.
-func short(d time.Duration) string {
-	unit := func(n float64, name string) string { return strconv.FormatFloat(n, 'f', 0, 64) + "\u00a0" + name }
-	switch {
-	case d < time.Millisecond:
-		return unit(float64(d)/float64(time.Microsecond), "µs")
-	case d < time.Second:
-		return unit(float64(d)/float64(time.Millisecond), "ms")
-	case d < 2*time.Minute:
-		return unit(d.Seconds(), "s")
-	case d < 2*time.Hour:
-		return unit(d.Minutes(), "min")
-	case d < 48*time.Hour:
-		return unit(d.Hours(), "h")
-	}
-	return unit(d.Hours()/24, "days")
 }

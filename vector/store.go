@@ -1,4 +1,4 @@
-package mcphybrid
+package vector
 
 import (
 	"cmp"
@@ -9,17 +9,17 @@ import (
 	"slices"
 )
 
-// A VectorStore keeps tools, in scopes that know nothing of each other, and
+// A Store keeps tools, in scopes that know nothing of each other, and
 // finds them by words and by meaning. Its methods may be called concurrently
 // and from several processes.
 //
 // Package storetest has the tests that every store must pass.
-type VectorStore interface {
+type Store interface {
 	// Upsert puts tools into a scope, each in the place of the one with its ID
 	// if there is one; of several with the same ID the last counts. It does all of it or, with an error, may have done a
 	// part; to do it again is harmless. All vectors of a scope have the same
 	// length: others are an [ErrDimensions].
-	Upsert(ctx context.Context, scope string, tools []StoredTool) error
+	Upsert(ctx context.Context, scope string, tools []Record) error
 
 	// Delete removes the tools of these IDs. IDs that the scope does not have
 	// are no error.
@@ -31,7 +31,7 @@ type VectorStore interface {
 	// Search returns what a scope has for q, best first; tools of equal score
 	// are in the order of their IDs. A scope that nobody has put anything into
 	// has nothing.
-	Search(ctx context.Context, scope string, q StoreQuery) ([]StoreMatch, error)
+	Search(ctx context.Context, scope string, q Query) ([]Match, error)
 
 	// Drop removes a scope with all that is in it.
 	Drop(ctx context.Context, scope string) error
@@ -40,8 +40,8 @@ type VectorStore interface {
 // ErrDimensions means that a vector is not as long as those of its scope.
 var ErrDimensions = errors.New("the vector has the wrong number of dimensions")
 
-// A StoredTool is what a [VectorStore] keeps of a tool.
-type StoredTool struct {
+// A Record is what a [Store] keeps of a tool.
+type Record struct {
 	ID     string    // its registered name
 	Sum    string    // changes with anything else here
 	Server string    // searches can be narrowed to some
@@ -49,8 +49,8 @@ type StoredTool struct {
 	Vector []float32 // what it is found by in meaning; nil if it is not
 }
 
-// A StoreQuery says what is searched for: words, a vector, or both.
-type StoreQuery struct {
+// A Query says what is searched for: words, a vector, or both.
+type Query struct {
 	Words   string    // if empty, only by meaning
 	Vector  []float32 // if nil, only by words
 	Servers []string  // if not nil, only their tools
@@ -61,8 +61,8 @@ type StoreQuery struct {
 	Least      float64 // the least similarity that counts; if zero, any that is positive
 }
 
-// A StoreMatch is one tool that was found.
-type StoreMatch struct {
+// A Match is one tool that was found.
+type Match struct {
 	ID, Server string
 
 	// Score is Alpha*Similarity + (1-Alpha)*Words or what the store has in its
@@ -89,22 +89,22 @@ const (
 // 1-alpha times the rank by words, which is divided by the greatest. What one
 // side has not found counts 0 there. It returns the best n, in the order of
 // their scores and then of their IDs.
-func Fuse(words, similar []StoreMatch, alpha float64, n int) []StoreMatch {
+func Fuse(words, similar []Match, alpha float64, n int) []Match {
 	greatest := 0.0
 	for _, m := range words {
 		greatest = max(greatest, m.Words)
 	}
-	var all []StoreMatch
+	var all []Match
 	at := make(map[string]int)
 	for _, m := range words {
 		at[m.ID] = len(all)
-		all = append(all, StoreMatch{ID: m.ID, Server: m.Server, Words: m.Words / greatest})
+		all = append(all, Match{ID: m.ID, Server: m.Server, Words: m.Words / greatest})
 	}
 	for _, m := range similar {
 		if i, ok := at[m.ID]; ok {
 			all[i].Similarity = m.Similarity
 		} else {
-			all = append(all, StoreMatch{ID: m.ID, Server: m.Server, Similarity: m.Similarity})
+			all = append(all, Match{ID: m.ID, Server: m.Server, Similarity: m.Similarity})
 		}
 	}
 	for i := range all {
@@ -121,16 +121,16 @@ const fusedRank = 60
 // FuseRanks puts the two sides together by their order alone: the sum of 1/(60
 // + the place, from 1) on each side. It returns the best n, in the order of
 // their scores and then of their IDs.
-func FuseRanks(words, similar []StoreMatch, n int) []StoreMatch {
-	var all []StoreMatch
+func FuseRanks(words, similar []Match, n int) []Match {
+	var all []Match
 	at := make(map[string]int)
-	for _, side := range [][]StoreMatch{words, similar} {
+	for _, side := range [][]Match{words, similar} {
 		for i, m := range side {
 			j, ok := at[m.ID]
 			if !ok {
 				j = len(all)
 				at[m.ID] = j
-				all = append(all, StoreMatch{ID: m.ID, Server: m.Server})
+				all = append(all, Match{ID: m.ID, Server: m.Server})
 			}
 			all[j].Words = max(all[j].Words, m.Words)
 			all[j].Similarity = cmp.Or(all[j].Similarity, m.Similarity)
@@ -140,8 +140,8 @@ func FuseRanks(words, similar []StoreMatch, n int) []StoreMatch {
 	return bestMatches(all, n)
 }
 
-func bestMatches(all []StoreMatch, n int) []StoreMatch {
-	slices.SortFunc(all, func(a, b StoreMatch) int {
+func bestMatches(all []Match, n int) []Match {
+	slices.SortFunc(all, func(a, b Match) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
 	})
 	return all[:min(max(n, 0), len(all))]
@@ -149,14 +149,14 @@ func bestMatches(all []StoreMatch, n int) []StoreMatch {
 
 // Check returns what is wrong with q, or nil, and for stores the number of
 // candidates.
-func (q *StoreQuery) Check() (candidates int, err error) {
+func (q *Query) Check() (candidates int, err error) {
 	if q.Vector != nil {
-		if err := checkVector(q.Vector, len(q.Vector)); err != nil {
-			return 0, fmt.Errorf("mcphybrid: the query's vector: %w", err)
+		if err := Check(q.Vector, len(q.Vector)); err != nil {
+			return 0, fmt.Errorf("vector: the query's vector: %w", err)
 		}
 	}
 	if math.IsNaN(q.Alpha) || q.Alpha < 0 || q.Alpha > 1 {
-		return 0, fmt.Errorf("mcphybrid: alpha is %v, must be 0 to 1", q.Alpha)
+		return 0, fmt.Errorf("vector: alpha is %v, must be 0 to 1", q.Alpha)
 	}
 	return max(cmp.Or(q.Candidates, DefaultCandidates), q.Limit), nil
 }

@@ -1,4 +1,4 @@
-package mcphybrid
+package vector
 
 import (
 	"bytes"
@@ -13,20 +13,32 @@ import (
 	"time"
 )
 
-// A vectorKey names what a vector was made of: a model and a text.
-type vectorKey [16]byte
+// A Key names what a vector was made of: a model and a text.
+type Key [16]byte
 
-func keyOf(model, text string) vectorKey {
+// KeyOf returns the key of a text that a model embeds.
+func KeyOf(model, text string) Key {
 	sum := sha256.Sum256([]byte(model + "\x00" + text))
-	return vectorKey(sum[:16])
+	return Key(sum[:16])
 }
 
-// A vectorCache is the vectors that were made, to be kept from one run to the
+// A CacheStore keeps one document, the cache, from one run of a program to the
+// next. Its methods may be called concurrently.
+type CacheStore interface {
+	// Load returns the document that was saved last, or nil if none was yet.
+	Load() ([]byte, error)
+
+	// Save replaces the document by data, or changes nothing and returns an
+	// error.
+	Save(data []byte) error
+}
+
+// A Cache is the vectors that were made, to be kept from one run to the
 // next.
-type vectorCache struct {
-	store   Store // or nil
+type Cache struct {
+	store   CacheStore // or nil
 	model   string
-	vectors map[vectorKey][]float32
+	vectors map[Key][]float32
 	print   [32]byte  // of the tools that a vector store had
 	synced  time.Time // when it had them
 	changed bool
@@ -44,9 +56,9 @@ type vectorHeader struct {
 
 var vectorMagic = [8]byte{'m', 'c', 'p', 'v', 'e', 'c', '0', '1'}
 
-// loadVectors reads what was stored. What cannot be read is made anew.
-func loadVectors(store Store, model string, log *slog.Logger) *vectorCache {
-	c := &vectorCache{store: store, model: model, vectors: make(map[vectorKey][]float32)}
+// LoadCache reads what was stored. What cannot be read is made anew.
+func LoadCache(store CacheStore, model string, log *slog.Logger) *Cache {
+	c := &Cache{store: store, model: model, vectors: make(map[Key][]float32)}
 	if store == nil {
 		return c
 	}
@@ -55,29 +67,29 @@ func loadVectors(store Store, model string, log *slog.Logger) *vectorCache {
 		err = c.read(data)
 	}
 	if err != nil {
-		log.Warn("mcphybrid: stored vectors could not be loaded", "error", err)
-		*c = vectorCache{store: store, model: model, vectors: make(map[vectorKey][]float32)}
+		log.Warn("vector: stored vectors could not be loaded", "error", err)
+		*c = Cache{store: store, model: model, vectors: make(map[Key][]float32)}
 	}
 	return c
 }
 
-func (c *vectorCache) read(data []byte) error {
+func (c *Cache) read(data []byte) error {
 	var h vectorHeader
 	n, err := binary.Decode(data, binary.LittleEndian, &h)
 	if err != nil || h.Magic != vectorMagic {
 		return errors.New("it has no vectors, or another version's")
 	}
-	size := len(vectorKey{}) + 4*int(h.Dims)
+	size := len(Key{}) + 4*int(h.Dims)
 	if data = data[n:]; h.Count > 0 && h.Dims == 0 || uint64(len(data)) != uint64(h.Count)*uint64(size) {
 		return fmt.Errorf("it has %d bytes for %d vectors of %d dimensions", len(data), h.Count, h.Dims)
 	}
 	for ; len(data) > 0; data = data[size:] {
 		v := make([]float32, h.Dims)
 		for i := range v {
-			v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[len(vectorKey{})+4*i:]))
+			v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[len(Key{})+4*i:]))
 		}
-		key := vectorKey(data)
-		if err := checkVector(v, int(h.Dims)); err != nil {
+		key := Key(data)
+		if err := Check(v, int(h.Dims)); err != nil {
 			return fmt.Errorf("vector %s: %w", hex.EncodeToString(key[:]), err)
 		}
 		c.vectors[key] = v
@@ -90,21 +102,23 @@ func (c *vectorCache) read(data []byte) error {
 const syncLifetime = 24 * time.Hour
 
 // fresh reports whether the store had just these tools not long ago.
-func (c *vectorCache) fresh(print [32]byte) bool {
+func (c *Cache) Fresh(print [32]byte) bool {
 	age := time.Since(c.synced)
 	return c.print == print && age >= 0 && age < syncLifetime
 }
 
-func (c *vectorCache) vector(key vectorKey) []float32 { return c.vectors[key] }
+// vector returns the vector of a key, or nil. It must not be changed.
+func (c *Cache) Vector(key Key) []float32 { return c.vectors[key] }
 
-func (c *vectorCache) put(key vectorKey, v []float32) {
+// put keeps a vector.
+func (c *Cache) Put(key Key, v []float32) {
 	c.vectors[key], c.changed = v, true
 }
 
-// save stores the vectors of the wanted tools, and whether the vector store has
-// them all.
-func (c *vectorCache) save(wanted []wantedTool, print [32]byte, inStep bool) error {
-	if c.store == nil || !c.changed && (!inStep || c.fresh(print)) {
+// save keeps the vectors of the given keys and gives up the others. If inStep,
+// it notes that the vector store has all records of that print now.
+func (c *Cache) Save(keys []Key, print [32]byte, inStep bool) error {
+	if c.store == nil || !c.changed && (!inStep || c.Fresh(print)) {
 		return nil
 	}
 	h := vectorHeader{Magic: vectorMagic}
@@ -112,16 +126,16 @@ func (c *vectorCache) save(wanted []wantedTool, print [32]byte, inStep bool) err
 		h.Print, h.Synced = print, time.Now().Unix()
 	}
 	var body []byte
-	seen := make(map[vectorKey]bool)
-	for _, w := range wanted {
-		v := c.vectors[w.vectorKey]
+	seen := make(map[Key]bool)
+	for _, key := range keys {
+		v := c.vectors[key]
 		h.Dims = cmp.Or(h.Dims, uint32(len(v)))
-		if v == nil || seen[w.vectorKey] || len(v) != int(h.Dims) {
+		if v == nil || seen[key] || len(v) != int(h.Dims) {
 			continue
 		}
-		seen[w.vectorKey] = true
+		seen[key] = true
 		h.Count++
-		body = append(body, w.vectorKey[:]...)
+		body = append(body, key[:]...)
 		for _, x := range v {
 			body = binary.LittleEndian.AppendUint32(body, math.Float32bits(x))
 		}
@@ -135,10 +149,5 @@ func (c *vectorCache) save(wanted []wantedTool, print [32]byte, inStep bool) err
 	return nil
 }
 
-func fingerprintOf(wanted []wantedTool) [32]byte {
-	h := sha256.New()
-	for _, w := range wanted {
-		fmt.Fprintf(h, "%d:%s%s", len(w.ID), w.ID, w.Sum)
-	}
-	return [32]byte(h.Sum(nil))
-}
+// Len returns the number of vectors.
+func (c *Cache) Len() int { return len(c.vectors) }

@@ -1,4 +1,6 @@
-package mcphybrid
+// Package registrar keeps a host's table of tools in step with what a session
+// offers, though the table may lock, call back, panic and be used by others.
+package registrar
 
 import (
 	"fmt"
@@ -8,7 +10,23 @@ import (
 	"sync"
 )
 
-// A registrar keeps a host's registry in step with what a session offers. It
+// A Tool is what a registry holds. Its dynamic type must be comparable.
+type Tool interface {
+	comparable
+	Name() string
+}
+
+// A Registry is a host's table of tools. Its methods may be called from
+// several goroutines at once.
+type Registry[T Tool] interface {
+	Register(t T)
+	Unregister(t T)
+	Get(name string) (T, bool)
+	RegisterToolGroup(group string, names []string)
+	SetDeferredActivator(activate func(name string) bool)
+}
+
+// A Registrar keeps a host's registry in step with what a session offers. It
 // never waits for the registry while another call of it runs, in this or in
 // another goroutine, so that the registry may lock and call back as it likes.
 //
@@ -17,58 +35,72 @@ import (
 // Unregister goes by identity, so that a late Unregister can't remove what was
 // registered since. And whoever has changed something looks again whether it
 // is what is wanted by then: the last to change something sees it right.
-type registrar struct {
-	reg     Registry
-	offer   func() offer           // all that belongs in the registry now
-	offered func(name string) Tool // the one of that name, or nil
-	known   func(name string) Tool // the catalog's tool of that name, offered or not, or nil
-	copy    func(Tool) Tool        // a copy for the registry, to be told from the tool
+type Registrar[T Tool] struct {
+	reg     Registry[T]
+	session Session[T]
 	log     *slog.Logger
 
 	mu      sync.Mutex
-	held    map[string][]*registration // by name: all that the registry may hold
-	pending map[string]int             // by name: activations that register and have not published
-	begun   uint64                     // activations that ever began
-	syncing bool                       // a goroutine is in sync
-	again   bool                       // there is something new for it
-	idle    sync.Cond                  // signals that no goroutine is in sync
-	groups  map[string][]string        // as published; only the one in sync uses it
+	held    map[string][]*registration[T] // by name: all that the registry may hold
+	pending map[string]int                // by name: activations that register and have not published
+	begun   uint64                        // activations that ever began
+	syncing bool                          // a goroutine is in sync
+	again   bool                          // there is something new for it
+	idle    sync.Cond                     // signals that no goroutine is in sync
+	groups  map[string][]string           // as published; only the one in sync uses it
+}
+
+// A Session says what belongs in its registry. Its methods are called without
+// a lock of the registrar's.
+type Session[T Tool] interface {
+	// Offer returns all that belongs in the registry now.
+	Offer() Offer[T]
+
+	// Offered returns the tool of that name that belongs there, or nil.
+	Offered(name string) T
+
+	// Known returns the tool of that name that the session may use, offered or
+	// not, or nil.
+	Known(name string) T
+
+	// Copy returns a copy of t for the registry, which is not equal to t.
+	Copy(t T) T
 }
 
 // A registration is one copy of a tool that a registry was given.
-type registration struct {
-	of   Tool
-	copy Tool
+type registration[T Tool] struct {
+	of   T
+	copy T
 	done bool // Register has returned; guarded by the registrar's mu
 }
 
-// An offer is what belongs in a registry.
-type offer struct {
-	tools  []Tool // in the order in which they are registered
-	groups map[string][]string
+// An Offer is what belongs in a registry.
+type Offer[T Tool] struct {
+	Tools  []T // in the order in which they are registered
+	Groups map[string][]string
 }
 
-// newRegistrar returns a registrar without its functions.
-func newRegistrar(reg Registry, log *slog.Logger) *registrar {
-	r := &registrar{
-		reg: reg, log: log,
-		held: make(map[string][]*registration), pending: make(map[string]int),
+// New returns the registrar of a session's registry.
+func New[T Tool](reg Registry[T], session Session[T], log *slog.Logger) *Registrar[T] {
+	r := &Registrar[T]{
+		reg: reg, session: session, log: log,
+		held: make(map[string][]*registration[T]), pending: make(map[string]int),
 	}
 	r.idle.L = &r.mu
 	return r
 }
 
-// open fills the registry.
-func (r *registrar) open(activate func(name string) bool) {
+// Open fills the registry.
+func (r *Registrar[T]) Open(activate func(name string) bool) {
 	_ = r.safely(func() { r.reg.SetDeferredActivator(activate) })
-	r.sync()
+	r.Sync()
 }
 
-// close empties the registry, when nothing is offered any more. Unlike the
+// Close empties the registry, when nothing is offered any more. Unlike the
 // others it waits until that is done.
-func (r *registrar) close() {
+func (r *Registrar[T]) Close() {
 	_ = r.safely(func() { r.reg.SetDeferredActivator(nil) })
-	r.sync()
+	r.Sync()
 	r.mu.Lock()
 	for r.syncing {
 		r.idle.Wait()
@@ -76,11 +108,11 @@ func (r *registrar) close() {
 	r.mu.Unlock()
 }
 
-// begin sees to it that t, which is about to be offered or already is, is
+// Begin sees to it that t, which is about to be offered or already is, is
 // registered until finish, and reports whether it is. If so, finish must
 // follow.
-func (r *registrar) begin(t Tool) bool {
-	var copies []Tool
+func (r *Registrar[T]) Begin(t T) bool {
+	var copies []T
 	r.mu.Lock()
 	r.pending[t.Name()]++
 	r.begun++
@@ -93,7 +125,7 @@ func (r *registrar) begin(t Tool) bool {
 	if r.stores(t.Name(), copies) || r.register(t) {
 		return true
 	}
-	r.finish(t)
+	r.Finish(t)
 	return false
 }
 
@@ -101,7 +133,7 @@ func (r *registrar) begin(t Tool) bool {
 // registered does not tell: what was registered later, and is gone again, may
 // have replaced them. One whose Register has not returned may be there too:
 // perhaps it is from there that we are called.
-func (r *registrar) stores(name string, copies []Tool) (found bool) {
+func (r *Registrar[T]) stores(name string, copies []T) (found bool) {
 	if len(copies) > 0 {
 		_ = r.safely(func() {
 			t, ok := r.reg.Get(name)
@@ -111,8 +143,8 @@ func (r *registrar) stores(name string, copies []Tool) (found bool) {
 	return found
 }
 
-// finish ends what begin began, once t is offered or will not be.
-func (r *registrar) finish(t Tool) {
+// Finish ends what begin began, once t is offered or will not be.
+func (r *Registrar[T]) Finish(t T) {
 	r.mu.Lock()
 	if r.pending[t.Name()]--; r.pending[t.Name()] == 0 {
 		delete(r.pending, t.Name())
@@ -123,20 +155,20 @@ func (r *registrar) finish(t Tool) {
 
 // holdsLocked reports whether t is registered or about to be: whoever is at it
 // sees to the rest.
-func (r *registrar) holdsLocked(t Tool) bool {
-	return slices.ContainsFunc(r.held[t.Name()], func(g *registration) bool { return g.of == t })
+func (r *Registrar[T]) holdsLocked(t T) bool {
+	return slices.ContainsFunc(r.held[t.Name()], func(g *registration[T]) bool { return g.of == t })
 }
 
 // register registers a copy of t and reports whether that went well.
-func (r *registrar) register(t Tool) bool {
-	g := &registration{of: t, copy: r.copy(t)}
+func (r *Registrar[T]) register(t T) bool {
+	g := &registration[T]{of: t, copy: r.session.Copy(t)}
 	r.mu.Lock()
 	r.held[t.Name()] = append(r.held[t.Name()], g)
 	r.mu.Unlock()
 	err := r.safely(func() { r.reg.Register(g.copy) })
 	r.mu.Lock()
 	g.done = true
-	var gone []*registration
+	var gone []*registration[T]
 	if err != nil {
 		// It may have replaced what was there before, or not: all of it goes.
 		gone = r.takeLocked(t.Name())
@@ -150,8 +182,8 @@ func (r *registrar) register(t Tool) bool {
 // what is under way: to unregister that could be too early, or, when it has
 // just replaced something newer, too late. Whoever is at it settles the name
 // next.
-func (r *registrar) takeLocked(name string) (regs []*registration) {
-	var underway []*registration
+func (r *Registrar[T]) takeLocked(name string) (regs []*registration[T]) {
+	var underway []*registration[T]
 	for _, g := range r.held[name] {
 		if g.done {
 			regs = append(regs, g)
@@ -165,7 +197,7 @@ func (r *registrar) takeLocked(name string) (regs []*registration) {
 	return regs
 }
 
-func (r *registrar) unregister(regs []*registration) {
+func (r *Registrar[T]) unregister(regs []*registration[T]) {
 	for _, g := range regs {
 		_ = r.safely(func() { r.reg.Unregister(g.copy) })
 	}
@@ -174,23 +206,24 @@ func (r *registrar) unregister(regs []*registration) {
 // settle makes the registry hold under name what the session offers under it.
 // last is what the caller registered under name just before, or nil: it may
 // have replaced something newer.
-func (r *registrar) settle(name string, last Tool) {
+func (r *Registrar[T]) settle(name string, last T) {
+	var none T
 	for {
 		r.mu.Lock()
 		begun, pending := r.begun, r.pending[name] > 0
 		r.mu.Unlock()
-		want := r.offered(name)
-		if want == nil && pending {
+		want := r.session.Offered(name)
+		if want == none && pending {
 			// Whoever activates it was told, or will be, that the registry has
 			// it: what stands there must be right, but must not go.
-			want = r.known(name)
+			want = r.session.Known(name)
 		}
 		r.mu.Lock()
 		switch {
-		case want == nil && r.begun != begun:
+		case want == none && r.begun != begun:
 			// An activation of it may have begun, and even finished, since.
 			r.mu.Unlock()
-		case want == nil:
+		case want == none:
 			regs := r.takeLocked(name)
 			r.mu.Unlock()
 			if len(regs) == 0 {
@@ -198,7 +231,7 @@ func (r *registrar) settle(name string, last Tool) {
 			}
 			r.unregister(regs)
 			last = regs[0].copy // which may have stood where something newer belongs
-		case r.holdsLocked(want) && (last == nil || last == want):
+		case r.holdsLocked(want) && (last == none || last == want):
 			r.mu.Unlock()
 			return
 		default:
@@ -211,10 +244,10 @@ func (r *registrar) settle(name string, last Tool) {
 	}
 }
 
-// sync brings the whole registry in step. If another goroutine is at it, or
+// Sync brings the whole registry in step. If another goroutine is at it, or
 // this one further up, that one goes on until all is in step, and sync
 // returns at once.
-func (r *registrar) sync() {
+func (r *Registrar[T]) Sync() {
 	r.mu.Lock()
 	r.again = true
 	if r.syncing {
@@ -222,14 +255,15 @@ func (r *registrar) sync() {
 		return
 	}
 	r.syncing = true
+	var none T
 	for r.again {
 		r.again = false
 		r.mu.Unlock()
-		o := r.offer()
-		for _, name := range r.unsettled(o.tools) {
-			r.settle(name, nil)
+		o := r.session.Offer()
+		for _, name := range r.unsettled(o.Tools) {
+			r.settle(name, none)
 		}
-		r.publishGroups(o.groups)
+		r.publishGroups(o.Groups)
 		r.mu.Lock()
 	}
 	r.syncing = false
@@ -239,7 +273,7 @@ func (r *registrar) sync() {
 
 // unsettled returns the names of those of tools that are not registered, in
 // their order, and of all else that is.
-func (r *registrar) unsettled(tools []Tool) []string {
+func (r *Registrar[T]) unsettled(tools []T) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var names []string
@@ -259,7 +293,7 @@ func (r *registrar) unsettled(tools []Tool) []string {
 }
 
 // publishGroups tells the registry of the groups that have changed.
-func (r *registrar) publishGroups(groups map[string][]string) {
+func (r *Registrar[T]) publishGroups(groups map[string][]string) {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(groups)), maps.Keys(r.groups))
 	slices.Sort(names)
 	published := make(map[string][]string)
@@ -277,7 +311,7 @@ func (r *registrar) publishGroups(groups map[string][]string) {
 }
 
 // safely calls a method of the host's registry.
-func (r *registrar) safely(call func()) (err error) {
+func (r *Registrar[T]) safely(call func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic in the registry: %v", p)
@@ -287,3 +321,6 @@ func (r *registrar) safely(call func()) (err error) {
 	call()
 	return nil
 }
+
+// Registry returns the registry that r keeps in step.
+func (r *Registrar[T]) Registry() Registry[T] { return r.reg }

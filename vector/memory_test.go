@@ -1,4 +1,4 @@
-package mcphybrid
+package vector
 
 import (
 	"cmp"
@@ -17,9 +17,9 @@ func TestMemoryStoreHistories(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		var store MemoryStore
-		plain := make(map[string]StoredTool)
+		plain := make(map[string]Record)
 		for range 40 {
-			var tools []StoredTool
+			var tools []Record
 			for range random.IntN(20) {
 				tools = append(tools, randomTool(random, 12))
 			}
@@ -34,7 +34,7 @@ func TestMemoryStoreHistories(t *testing.T) {
 				delete(plain, id)
 			}
 			require.NoError(t, store.Delete(t.Context(), "a", gone))
-			q := StoreQuery{Vector: randomTool(random, 12).Vector, Limit: 1 + random.IntN(8), Least: random.Float64() - 0.3}
+			q := Query{Vector: randomTool(random, 12).Vector, Limit: 1 + random.IntN(8), Least: random.Float64() - 0.3}
 			if random.IntN(2) == 0 {
 				q.Servers = []string{fmt.Sprint("s", random.IntN(3))}
 			}
@@ -54,15 +54,15 @@ func TestMemoryStoreHistories(t *testing.T) {
 	}
 }
 
-func randomTool(random *rand.Rand, dims int) StoredTool {
-	t := StoredTool{ID: fmt.Sprint("t", random.IntN(200)), Sum: "x", Server: fmt.Sprint("s", random.IntN(3)), Vector: make([]float32, dims)}
+func randomTool(random *rand.Rand, dims int) Record {
+	t := Record{ID: fmt.Sprint("t", random.IntN(200)), Sum: "x", Server: fmt.Sprint("s", random.IntN(3)), Vector: make([]float32, dims)}
 	for i := range t.Vector {
 		t.Vector[i] = float32(random.NormFloat64())
 	}
 	return t
 }
 
-func plainNearest(tools map[string]StoredTool, q StoreQuery) (list []StoreMatch) {
+func plainNearest(tools map[string]Record, q Query) (list []Match) {
 	for id, t := range tools {
 		var ab, aa, bb float64
 		for i := range t.Vector {
@@ -71,10 +71,10 @@ func plainNearest(tools map[string]StoredTool, q StoreQuery) (list []StoreMatch)
 		}
 		s := ab / math.Sqrt(aa) / math.Sqrt(bb)
 		if s > 0 && s >= q.Least && (q.Servers == nil || slices.Contains(q.Servers, t.Server)) {
-			list = append(list, StoreMatch{ID: id, Similarity: s})
+			list = append(list, Match{ID: id, Similarity: s})
 		}
 	}
-	slices.SortFunc(list, func(a, b StoreMatch) int {
+	slices.SortFunc(list, func(a, b Match) int {
 		return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.ID, b.ID))
 	})
 	return list[:min(q.Limit, len(list))]
@@ -83,9 +83,9 @@ func plainNearest(tools map[string]StoredTool, q StoreQuery) (list []StoreMatch)
 // SPEC C2: total = alpha*vec + (1-alpha)*fts, fts = rank / max rank; a missing
 // side counts 0.
 func TestSpecC2Fuse(t *testing.T) {
-	words := []StoreMatch{{ID: "b", Server: "s", Words: 8}, {ID: "a", Words: 4}, {ID: "x", Words: 2}}
-	similar := []StoreMatch{{ID: "a", Similarity: 0.9}, {ID: "c", Similarity: 0.5}}
-	assert.Equal(t, []StoreMatch{
+	words := []Match{{ID: "b", Server: "s", Words: 8}, {ID: "a", Words: 4}, {ID: "x", Words: 2}}
+	similar := []Match{{ID: "a", Similarity: 0.9}, {ID: "c", Similarity: 0.5}}
+	assert.Equal(t, []Match{
 		{ID: "a", Score: 0.6*0.9 + 0.4*0.5, Words: 0.5, Similarity: 0.9},
 		{ID: "b", Server: "s", Score: 0.4, Words: 1},
 		{ID: "c", Score: 0.3, Similarity: 0.5},
@@ -99,16 +99,16 @@ func TestSpecC2Fuse(t *testing.T) {
 }
 
 func TestFuseRanks(t *testing.T) {
-	words := []StoreMatch{{ID: "b", Words: 8}, {ID: "a", Words: 4}}
-	similar := []StoreMatch{{ID: "c", Similarity: 0.9}, {ID: "a", Similarity: 0.5}}
-	assert.Equal(t, []StoreMatch{
+	words := []Match{{ID: "b", Words: 8}, {ID: "a", Words: 4}}
+	similar := []Match{{ID: "c", Similarity: 0.9}, {ID: "a", Similarity: 0.5}}
+	assert.Equal(t, []Match{
 		{ID: "a", Score: 1./62 + 1./62, Words: 4, Similarity: 0.5},
 		{ID: "b", Score: 1. / 61, Words: 8},
 		{ID: "c", Score: 1. / 61, Similarity: 0.9},
 	}, FuseRanks(words, similar, 9))
 }
 
-func matchIDs(list []StoreMatch) (ids []string) {
+func matchIDs(list []Match) (ids []string) {
 	for _, m := range list {
 		ids = append(ids, m.ID)
 	}
@@ -119,14 +119,14 @@ func BenchmarkMemoryStore(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		var store MemoryStore
 		random := rand.New(rand.NewPCG(1, 1))
-		tools := make([]StoredTool, n)
+		tools := make([]Record, n)
 		for i := range tools {
 			tools[i] = randomTool(random, 384)
 			tools[i].ID = fmt.Sprint("t", i)
 		}
 		require.NoError(b, store.Upsert(b.Context(), "a", tools))
 		b.Run(fmt.Sprintf("%dx384", n), func(b *testing.B) {
-			q := StoreQuery{Vector: randomTool(random, 384).Vector, Limit: 10}
+			q := Query{Vector: randomTool(random, 384).Vector, Limit: 10}
 			for b.Loop() {
 				if _, err := store.Search(b.Context(), "a", q); err != nil {
 					b.Fatal(err)

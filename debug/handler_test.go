@@ -1,0 +1,422 @@
+package debug_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/debug"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// ask returns the answer of the pages to a GET.
+func ask(h http.Handler, query string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/debug/mcp?"+query, nil))
+	return w
+}
+
+// pageText returns a page, which must be one, as the words on it.
+func pageText(t testing.TB, h http.Handler, query string) string {
+	t.Helper()
+	w := ask(h, query)
+	require.Equal(t, http.StatusOK, w.Code, "%s: %s", query, w.Body)
+	text, err := readPage(w.Body.String())
+	require.NoError(t, err, query)
+	return text
+}
+
+// readPage returns the words on a page, between single spaces. It is an error
+// if there is anything on the page that is not of the kind that we write.
+func readPage(body string) (string, error) {
+	d := xml.NewDecoder(strings.NewReader(body))
+	d.Strict, d.AutoClose, d.Entity = false, append(xml.HTMLAutoClose, "input"), xml.HTMLEntity
+	var text strings.Builder
+	style := false
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return strings.Join(strings.Fields(text.String()), " "), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			style = token.Name.Local == "style"
+			if token.Name.Local == "p" {
+				text.WriteByte(' ')
+			}
+			if !slices.Contains(pageElements, token.Name.Local) {
+				return "", fmt.Errorf("there is an element %q", token.Name.Local)
+			}
+			for _, a := range token.Attr {
+				switch name := a.Name.Local; {
+				case strings.HasPrefix(name, "on"), name == "style", name == "src", name == "action":
+					return "", fmt.Errorf("%s has an attribute %s=%q", token.Name.Local, name, a.Value)
+				case name == "href" && a.Value != "data:," && !strings.HasPrefix(a.Value, "?"):
+					return "", fmt.Errorf("there is a link to %q", a.Value)
+				}
+				if strings.ContainsFunc(a.Value, isUnfit) || strings.Contains(a.Value, "ZgotmplZ") {
+					return "", fmt.Errorf("%s is %q", a.Name.Local, a.Value)
+				}
+			}
+		case xml.EndElement:
+			text.WriteByte(' ')
+		case xml.CharData:
+			if style {
+				style = false
+				continue
+			}
+			text.Write(token)
+			if strings.ContainsFunc(string(token), isUnfit) {
+				return "", fmt.Errorf("there is the text %+q", token)
+			}
+		}
+	}
+}
+
+var pageElements = strings.Fields(`html head meta link title style body header main footer nav p a h1 h2 dl div dt dd small b i span
+	figure figcaption svg path rect table thead tbody tr th td time ol ul li form input label button code pre`)
+
+// isUnfit reports whether r can't be seen or changes how others are seen.
+func isUnfit(r rune) bool {
+	return r != '\n' && r < ' ' || r == 0x7f || r == utf8.RuneError || unicode.In(r, unicode.Cf, unicode.Co, unicode.Variation_Selector, unicode.Noncharacter_Code_Point)
+}
+
+func TestDebugIsReadOnly(t *testing.T) {
+	mgr := start(t, nil)
+	h := debug.Handler(mgr)
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions, http.MethodConnect, "X"} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(method, "/", nil))
+		assert.Equal(t, http.StatusMethodNotAllowed, w.Code, method)
+		assert.Equal(t, "GET, HEAD", w.Header().Get("Allow"))
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodHead, "/", nil))
+	assert.Equal(t, http.StatusOK, w.Code)
+	assert.Empty(t, w.Body)
+	assert.NotEqual(t, "0", w.Header().Get("Content-Length"))
+}
+
+// A page that is looked at while a tool is hidden must not take it from the
+// session, which would have noticed nothing.
+func TestDebugChangesNothing(t *testing.T) {
+	mgr := start(t, &mcphybrid.Options{MaxInline: 1, Servers: []mcphybrid.ServerConfig{inProcess("a", 30)}})
+	h := debug.Handler(mgr)
+	s := mgr.NewSession(nil)
+	s.ActivateTools([]string{"mcp_a__tool_007", "mcp_a__tool_003"})
+	sections := s.PromptSections(mcphybrid.PromptFull)
+	_, err := s.Call(t.Context(), "mcp_a__tool_009", nil)
+	require.NoError(t, err)
+	state := string(s.Save())
+	require.NoError(t, mgr.SetRules([]mcphybrid.Rule{{Name: "none", Patterns: []string{"*"}, Action: mcphybrid.RuleExclude}}))
+	for _, query := range allViews("mcp_a__tool_007", "chore") {
+		pageText(t, h, query+"&session=1")
+	}
+	assert.Contains(t, pageText(t, h, "view=session&session=1"), "No active tools.")
+	require.NoError(t, mgr.SetRules(nil))
+	for _, query := range allViews("mcp_a__tool_007", "chore") {
+		pageText(t, h, query+"&session=1")
+	}
+	assert.Equal(t, state, string(s.Save()))
+	assert.Equal(t, sections, s.PromptSections(mcphybrid.PromptFull))
+	assert.Equal(t, []string{"mcp_a__tool_007", "mcp_a__tool_003", "mcp_a__tool_009"}, names(s.ActiveTools()))
+	assert.Zero(t, s.Stats().Searches)
+	assert.Regexp(t, `mcp_a__tool_007 .*mcp_a__tool_003 .*mcp_a__tool_009 `, pageText(t, h, "view=session&session=1"))
+	runtime.KeepAlive(s)
+}
+
+func names(tools []*mcphybrid.BridgeTool) (list []string) {
+	for _, t := range tools {
+		list = append(list, t.Name())
+	}
+	return list
+}
+
+func TestDebugHeaders(t *testing.T) {
+	mgr := start(t, nil)
+	for _, query := range []string{"", "view=nothing"} {
+		w := ask(debug.Handler(mgr), query)
+		policy := w.Header().Get("Content-Security-Policy")
+		assert.Contains(t, policy, "default-src 'none'; ")
+		assert.NotContains(t, policy, "unsafe")
+		assert.NotContains(t, policy, "script")
+		assert.Equal(t, "no-store", w.Header().Get("Cache-Control"))
+		assert.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"))
+		if w.Code == http.StatusOK {
+			style := regexp.MustCompile(`(?s)<style>(.*)</style>`).FindStringSubmatch(w.Body.String())
+			require.NotNil(t, style)
+			sum := sha256.Sum256([]byte(style[1]))
+			assert.Contains(t, policy, "style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'", "the page's own style is let in")
+			assert.NotContains(t, style[1], "url(")
+			assert.NotContains(t, w.Body.String(), "<script")
+		}
+	}
+}
+
+// Wherever the pages are mounted, their links lead to them.
+func TestDebugIsMountedAnywhere(t *testing.T) {
+	mgr := start(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{inProcess("a", 2)}})
+	mux := http.NewServeMux()
+	mux.Handle("/exact", debug.Handler(mgr))
+	mux.Handle("/stripped/", http.StripPrefix("/stripped", debug.Handler(mgr)))
+	mux.Handle("/bare/", http.StripPrefix("/bare/", debug.Handler(mgr)))
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	links := regexp.MustCompile(`href="([^"]*view=[^"]*)"`)
+	for _, path := range []string{"/exact", "/stripped/", "/bare/"} {
+		base, err := url.Parse(srv.URL + path + "?view=sessions&refresh=60")
+		require.NoError(t, err)
+		_, body := get(t, base.String())
+		found := links.FindAllStringSubmatch(body, -1)
+		require.NotEmpty(t, found)
+		for _, link := range found {
+			to, err := base.Parse(strings.ReplaceAll(link[1], "&amp;", "&"))
+			require.NoError(t, err)
+			assert.Equal(t, path, to.Path)
+			status, body := get(t, to.String())
+			assert.Equal(t, http.StatusOK, status)
+			if n := to.Query().Get("refresh"); n != "" {
+				assert.Contains(t, body, fmt.Sprintf(`http-equiv="refresh" content="%s"`, n))
+			}
+		}
+	}
+}
+
+func get(t *testing.T, address string) (status int, body string) {
+	t.Helper()
+	resp, err := http.Get(address)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(data)
+}
+
+func TestDebugShowsStandings(t *testing.T) {
+	git := serving("git", echoTool("log", "Shows the history"), echoTool("push", "Sends commits"))
+	mgr := start(t, &mcphybrid.Options{MaxInline: 2, Pins: []string{"mcp_a__tool_004"}, Trust: mcphybrid.TrustQuarantine, Servers: []mcphybrid.ServerConfig{
+		inProcess("a", 5), git,
+	}, Rules: []mcphybrid.Rule{
+		{Name: "short", Patterns: []string{"mcp_a__tool_002"}, Action: mcphybrid.RuleSummarize}, {Name: "off", Patterns: []string{"mcp_a__tool_003"}, Action: mcphybrid.RuleExclude},
+	}})
+	h := debug.Handler(mgr)
+	mgr.ActivateTools([]string{"mcp_git__log"})
+	git.InProcess.AddTools(echoTool("push", "Sends all files"))
+	soon(t, func() bool { return len(changedTools(mgr)) == 1 })
+	text := pageText(t, h, "view=tools")
+	for _, want := range []string{
+		"mcp_a__tool_004 Does chore 4 for a a inline it is pinned",
+		"mcp_a__tool_000 Does chore 0 for a a inline there is room",
+		"mcp_a__tool_001 Does chore 1 for a a deferred 2 tools before it are inline",
+		`mcp_a__tool_002 Does chore 2 for a a summarized rule "short" summarizes it`,
+		`mcp_a__tool_003 Does chore 3 for a a hidden rule "off" excludes it`,
+		"mcp_git__log Shows the history git active 2 tools before it are inline",
+		"mcp_git__push git quarantined its definition has changed since ",
+		"all inline 2 summarized 1 deferred 1 active 1 hidden 1 quarantined 1 sorted by",
+	} {
+		assert.Contains(t, text, want)
+	}
+	only := pageText(t, h, "view=tools&standing=quarantined")
+	assert.Contains(t, only, "mcp_git__push")
+	assert.NotContains(t, only, "mcp_git__log")
+	one := pageText(t, h, "view=tool&name=mcp_git__push")
+	assert.Contains(t, one, "Sends all files")
+	assert.Contains(t, one, changedTools(mgr)[0].Is)
+	assert.Contains(t, pageText(t, h, "view=problems"), "held back until it is accepted")
+	assert.Contains(t, pageText(t, h, "view=tools&server=git&sort=name"), "mcp_git__log")
+	assert.NotContains(t, pageText(t, h, "view=tools&server=git&q=pu"), "mcp_a__")
+}
+
+func TestDebugExplainsScores(t *testing.T) {
+	mgr := start(t, &mcphybrid.Options{MaxInline: -1, Servers: []mcphybrid.ServerConfig{
+		serving("files", echoTool("read_file", "Reads a document"), echoTool("move", "Moves a file")),
+	}})
+	text := pageText(t, debug.Handler(mgr), "view=search&q=delete+the+file")
+	hits := mgr.Search("delete the file", 20)
+	require.NotEmpty(t, hits)
+	for _, hit := range hits {
+		assert.Contains(t, text, fmt.Sprintf("score %.3f", hit.Score))
+		for _, part := range mgr.Explain("delete the file", hit.Tool.Name()).Parts {
+			assert.Regexp(t, strings.Join(strings.Fields(fmt.Sprintf(`%s ?%s (for %s )?%.3f`, part.Field, part.Term, part.Query, part.Score)), " "), text)
+		}
+	}
+	assert.Contains(t, pageText(t, debug.Handler(mgr), "view=search&q=zzyzx"), "Found no deferred tools in")
+}
+
+func TestDebugFollowsServers(t *testing.T) {
+	mgr := start(t, &mcphybrid.Options{Reconnect: -1, Servers: []mcphybrid.ServerConfig{child(t, "good", "exits"), inProcess("a", 3)}})
+	h := debug.Handler(mgr)
+	_, err := mgr.Call(t.Context(), "mcp_a__tool_000", nil)
+	require.NoError(t, err)
+	assert.Regexp(t, `servers ready 2 of 2 .* a ready \S+\s\S+ ago , took \S+\s\S+ 3 3 \d+ 1 0 \d`, pageText(t, h, ""))
+	require.NoError(t, mgr.AddTools("own", echoTool("b", "c")))
+	assert.Contains(t, pageText(t, h, ""), "own local tools without a connection 1 1 ")
+	_, err = mgr.Call(t.Context(), "mcp_good__exit", nil)
+	require.Error(t, err)
+	soon(t, func() bool { return mgr.Servers()[0].State == mcphybrid.StateDown })
+	assert.Regexp(t, `servers ready 1 of 2 .* good down \S+\s\S+ ago , took .*asked to exit`, pageText(t, h, ""))
+	require.NoError(t, mgr.Close())
+	assert.Contains(t, pageText(t, h, ""), "The Manager is closed.")
+	assert.Contains(t, pageText(t, h, "view=tools"), "No tools.")
+}
+
+func TestDebugSessions(t *testing.T) {
+	mgr := start(t, &mcphybrid.Options{MaxInline: -1, Servers: []mcphybrid.ServerConfig{inProcess("a", 50)}})
+	before := mgr.NewSession(nil)
+	registered := mgr.NewSession(&mcphybrid.SessionOptions{Registry: mcphybrid.NewRegistry()})
+	h := debug.Handler(mgr)
+	busy := mgr.NewSession(&mcphybrid.SessionOptions{Disclosure: mcphybrid.ByProvider})
+	busy.SetIntent("<i>clean\u202e up")
+	busy.NextTurn()
+	_, err := busy.Call(t.Context(), "mcp_a__tool_009", nil)
+	require.NoError(t, err)
+	busy.Call(t.Context(), mcphybrid.SearchToolName, json.RawMessage(`{"query":"zzyzx"}`))
+	closed := mgr.NewSession(nil)
+	closed.Close()
+	text := pageText(t, h, "view=sessions")
+	assert.Contains(t, text, "default session at start 0 0 0")
+	st := busy.Stats()
+	assert.Regexp(t, fmt.Sprintf(`session 2 <i>clean up \S+\s\S+ ago %d 1 %d 0 \S+\s\S+ 1 \(1 empty\) %s %s session 1 `,
+		1, st.Usage.Calls, digits(st.Tokens.Sent()), digits(max(st.Tokens.All-st.Tokens.Sent(), 0))), text)
+	assert.NotContains(t, text, "session 3 ", "it is closed")
+	assert.Equal(t, http.StatusNotFound, ask(h, "view=session&session=3").Code)
+	page := pageText(t, h, "view=session&session=2")
+	assert.Contains(t, page, "Turn 1. Intent: <i>clean up. Tools are disclosed by the provider.")
+	assert.Regexp(t, `mcp_a__tool_009 Does chore 9 for a a 1 \d+`, page)
+	assert.Contains(t, pageText(t, h, "view=tools&session=2&standing=active"), "Seen by session 2 .")
+	assert.Contains(t, pageText(t, h, ""), "sessions 2 problems")
+	registered.Close()
+	assert.NotContains(t, pageText(t, h, "view=sessions"), "session 1 ")
+	assert.Contains(t, pageText(t, debug.Handler(mgr), "view=sessions"), "session 2 ", "another handler shows the same")
+	for _, s := range []*mcphybrid.Session{before, registered, busy, closed} {
+		runtime.KeepAlive(s)
+	}
+}
+
+// The plot has the newest sample's numbers.
+func TestDebugPlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mgr := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: 2})
+		var tools []mcpserver.ServerTool
+		for i := range 200 {
+			tools = append(tools, echoTool(fmt.Sprintf("tool_%03d", i), "Does a chore"))
+		}
+		require.NoError(t, mgr.AddTools("a", tools...))
+		h := debug.Handler(mgr)
+		synctest.Wait()
+		assert.Contains(t, pageText(t, h, ""), "No measurements yet.")
+		s := mgr.NewSession(nil)
+		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
+		tokens := s.Stats().Tokens
+		saved := tokens.All - tokens.Sent()
+		assert.Positive(t, saved)
+		text := pageText(t, h, "")
+		assert.Regexp(t, fmt.Sprintf(`sent %s saved %s \(%d %% of %s\)`, digits(tokens.Sent()), digits(saved), 100*saved/tokens.All, digits(tokens.All)), text)
+		assert.Contains(t, text, "Mean of one session.")
+		assert.Contains(t, ask(h, "").Body.String(), `<path class="saved" d="M0.0,`)
+		require.NoError(t, mgr.Close()) // what still ran would hang the test
+		runtime.KeepAlive(s)
+	})
+}
+
+// digits is a pattern for a number on a page.
+func digits(n int) string {
+	return strings.Join(strings.Split(strconv.Itoa(n), ""), `\s?`)
+}
+
+func BenchmarkDebugPage(b *testing.B) {
+	mgr := mcphybrid.NewManager(nil)
+	b.Cleanup(func() { mgr.Close() })
+	addMany(b, mgr, 10_000)
+	h := debug.Handler(mgr)
+	for _, query := range []string{"", "view=tools", "view=search&q=create+an+issue"} {
+		b.Run("query="+query, func(b *testing.B) {
+			for b.Loop() {
+				ask(h, query)
+			}
+		})
+	}
+}
+
+// Pages are read while servers, rules and sessions change.
+func TestDebugConcurrently(t *testing.T) {
+	mgr := start(t, &mcphybrid.Options{MaxInline: 5, Trust: mcphybrid.TrustQuarantine, Servers: []mcphybrid.ServerConfig{inProcess("a", 30)}})
+	var pages, sessions, servers atomic.Int64
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	forever := func(f func(i int)) {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-done:
+					return
+				default:
+					f(i)
+				}
+			}
+		})
+	}
+	forever(func(i int) {
+		s := mgr.NewSession(&mcphybrid.SessionOptions{Registry: mcphybrid.NewRegistry()})
+		s.ActivateTools([]string{fmt.Sprintf("mcp_a__tool_%03d", i%30)})
+		_, _ = s.Call(context.Background(), fmt.Sprintf("mcp_a__tool_%03d", (i+1)%30), nil)
+		s.PromptSections(mcphybrid.PromptFull)
+		s.SetIntent(fmt.Sprint(i % 3))
+		s.NextTurn()
+		s.Compact()
+		s.Close()
+		sessions.Add(1)
+	})
+	forever(func(i int) {
+		name := fmt.Sprintf("b%d", i%3)
+		if !assert.NoError(t, mgr.AddServer(context.Background(), inProcess(name, 1+i%7))) {
+			return
+		}
+		_ = mgr.SetRules([]mcphybrid.Rule{{Name: "r", Patterns: []string{fmt.Sprintf("*%d", i%10)}, Action: mcphybrid.RuleExclude}})
+		assert.True(t, mgr.RemoveServer(name))
+		servers.Add(1)
+	})
+	for range 2 {
+		forever(func(i int) {
+			h := debug.Handler(mgr)
+			queries := append(allViews(fmt.Sprintf("mcp_a__tool_%03d", i%30), "chore"), fmt.Sprintf("view=session&session=%d", sessions.Load()))
+			w := ask(h, queries[i%len(queries)])
+			if w.Code == http.StatusOK {
+				_, err := readPage(w.Body.String())
+				assert.NoError(t, err)
+				pages.Add(1)
+			} else {
+				assert.Equal(t, http.StatusNotFound, w.Code, w.Body)
+			}
+		})
+	}
+	soon(t, func() bool { return pages.Load() > 100 && sessions.Load() > 20 && servers.Load() > 20 })
+	close(done)
+	wg.Wait()
+}

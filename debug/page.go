@@ -1,0 +1,99 @@
+package debug
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid"
+)
+
+const (
+	pageRows = 100 // of a list on one page
+
+	// Characters of a text.
+	maxName        = 64
+	maxDescription = 160 // in a list
+	maxText        = 16 << 10
+	maxQueryText   = 4 << 10
+)
+
+// A page is what the template shows. Of the pointers, those are set that belong
+// to the view.
+type page struct {
+	Request  request // its texts are fit to be shown
+	At       time.Time
+	Closed   bool
+	Pages    pager
+	Overview *overviewPage
+	Tools    *toolsPage
+	Tool     *toolPage
+	Search   *searchPage
+	Sessions []sessionRow
+	Session  *sessionPage
+	Problems []mcphybrid.SafeText
+	Error    string // why there is no page
+}
+
+// Views returns the views that every page has a link to.
+func (*page) Views() []string {
+	return []string{"overview", "tools", "search", "sessions", "problems"}
+}
+
+// Before returns the number of the page before this one in a list.
+func (p *page) Before() int { return p.Pages.Page - 1 }
+
+// After returns the number of the page after this one in a list.
+func (p *page) After() int { return p.Pages.Page + 1 }
+
+// page gathers what a page shows. It is an error if there is no such session or
+// tool.
+func (h handler) page(ctx context.Context, r request) (*page, error) {
+	snap, err := h.mgr.Snapshot(r.Session)
+	if err != nil {
+		return nil, err
+	}
+	p := &page{Request: r, At: time.Now(), Closed: snap.Closed}
+	p.Request.Query, p.Request.Server, p.Request.Name = snap.Text(r.Query).Line(maxQueryText), snap.Text(r.Server).Line(maxName), snap.Text(r.Name).Line(maxName)
+	switch r.View {
+	case "overview":
+		p.Overview, p.Pages = newOverview(snap, r.Page)
+	case "tools":
+		p.Tools, p.Pages = newTools(snap, r)
+	case "tool":
+		p.Tool, err = newTool(snap, r.Name)
+	case "search":
+		p.Search = newSearch(ctx, snap, r)
+	case "sessions":
+		p.Sessions, p.Pages = sessionRows(snap, r.Page)
+	case "session":
+		p.Session = newSession(snap)
+	case "problems":
+		p.Problems, p.Pages = rowsOf(snap.Problems(), r.Page)
+	}
+	return p, err
+}
+
+// A pager says which part of a list is shown.
+type pager struct {
+	Page, Last int // from 1
+	From, To   int // of the rows, from 1
+	Rows       int // of all pages
+}
+
+// newPager returns the pager for one page of so many rows, or for the last page
+// if there are fewer.
+func newPager(rows, page int) pager {
+	last := max((rows+pageRows-1)/pageRows, 1)
+	page = max(min(page, last), 1)
+	from, to := (page-1)*pageRows, min(page*pageRows, rows)
+	return pager{page, last, min(from+1, to), to, rows}
+}
+
+// first returns the index of the first row that is shown.
+func (p pager) first() int { return (p.Page - 1) * pageRows }
+
+// rowsOf returns the rows of one page.
+func rowsOf[T any](list []T, page int) ([]T, pager) {
+	p := newPager(len(list), page)
+	return list[p.first():p.To], p
+}

@@ -1,0 +1,139 @@
+package debug
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A request says which page is wanted. Its fields are the parameters of the
+// query.
+type request struct {
+	View     string // one of views
+	Query    string // of a search, or a part of tools' names
+	Server   string // whose tools are shown
+	Standing string // one of standings, of the tools that are shown
+	Sort     string // one of sorts
+	Name     string // registered name of the tool that is shown
+	Page     int    // of a list, from 1
+	Session  int    // number of the session that sees the page; 0 is the Manager's own
+	Refresh  int    // the page is loaded again after so many seconds; 0 is never
+}
+
+var (
+	views     = []string{"overview", "tools", "tool", "search", "sessions", "session", "problems"}
+	sorts     = []string{"order", "name", "server", "tokens"}
+	standings = []string{"inline", "summarized", "deferred", "active", "hidden", "quarantined"}
+)
+
+// maxQuery is the largest number of bytes of a query.
+const maxQuery = 8 << 10
+
+// parseRequest reads the query of a URL.
+func parseRequest(query string) (r request, err error) {
+	if len(query) > maxQuery {
+		return r, fmt.Errorf("the query has %d bytes, more than the limit of %d", len(query), maxQuery)
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return r, fmt.Errorf("the query: %w", err)
+	}
+	oneOf := func(name string, known []string) string {
+		value := values.Get(name)
+		if value != "" && !slices.Contains(known, value) {
+			err = fmt.Errorf("%s is %.40q, must be one of %s", name, value, strings.Join(known, ", "))
+		}
+		return value
+	}
+	number := func(name string, least, most int) int {
+		value := values.Get(name)
+		if value == "" {
+			return least
+		}
+		n, wrong := strconv.Atoi(value)
+		if wrong != nil || n < least || n > most {
+			err = fmt.Errorf("%s is %.40q, must be a number from %d to %d", name, value, least, most)
+		}
+		return n
+	}
+	r = request{
+		View: oneOf("view", views), Standing: oneOf("standing", standings), Sort: oneOf("sort", sorts),
+		Query: values.Get("q"), Server: values.Get("server"), Name: values.Get("name"),
+		Page: number("page", 1, 1e9), Session: number("session", 0, 1e9), Refresh: number("refresh", 0, 3600),
+	}
+	if r.View == "" {
+		r.View = views[0]
+	}
+	return r, err
+}
+
+// values returns r as the parameters of a query, without those that have their
+// defaults.
+func (r request) values() url.Values {
+	values := make(url.Values)
+	set := func(name, value string, given bool) {
+		if given {
+			values.Set(name, value)
+		}
+	}
+	set("view", r.View, r.View != views[0])
+	set("q", r.Query, r.Query != "")
+	set("server", r.Server, r.Server != "")
+	set("standing", r.Standing, r.Standing != "")
+	set("sort", r.Sort, r.Sort != "")
+	set("name", r.Name, r.Name != "")
+	set("page", strconv.Itoa(r.Page), r.Page > 1)
+	set("session", strconv.Itoa(r.Session), r.Session > 0)
+	set("refresh", strconv.Itoa(r.Refresh), r.Refresh > 0)
+	return values
+}
+
+// link returns the address of the page, relative to any other page.
+func (r request) link() string { return "?" + r.values().Encode() }
+
+// To returns the address of a view, for the same session.
+func (r request) To(view string) string {
+	return request{View: view, Session: r.Session, Refresh: r.Refresh}.link()
+}
+
+// ToSession returns the address of a session's page.
+func (r request) ToSession(number int) string {
+	return request{View: "session", Session: number, Refresh: r.Refresh}.link()
+}
+
+// ToServer returns the address of the list of a server's tools.
+func (r request) ToServer(name string) string {
+	return request{View: "tools", Server: name, Session: r.Session, Refresh: r.Refresh}.link()
+}
+
+// ToTool returns the address of a tool's page.
+func (r request) ToTool(name string) string {
+	return request{View: "tool", Name: name, Session: r.Session, Refresh: r.Refresh}.link()
+}
+
+// ToPage returns the address of another page of the same list.
+func (r request) ToPage(page int) string {
+	r.Page = page
+	return r.link()
+}
+
+// Sorted returns the address of the same list in another order.
+func (r request) Sorted(by string) string {
+	r.Sort, r.Page = by, 0
+	return r.link()
+}
+
+// Standings returns the address of the list of tools of one standing.
+func (r request) Standings(standing string) string {
+	r.Standing, r.Page = standing, 0
+	return r.link()
+}
+
+// Refreshed returns the address of the same page, loaded again every so many
+// seconds.
+func (r request) Refreshed(seconds int) string {
+	r.Refresh = seconds
+	return r.link()
+}

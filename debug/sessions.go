@@ -1,0 +1,65 @@
+package debug
+
+import (
+	"time"
+
+	"github.com/mcphybrid/mcphybrid"
+)
+
+// maxActive is how many active tools a session's page shows.
+const maxActive = 300
+
+// A sessionRow is one session in a list.
+type sessionRow struct {
+	mcphybrid.SessionSnapshot
+	Mean time.Duration // of its calls
+}
+
+// Label returns the session's intent for people, or "".
+func (r sessionRow) Label() string { return r.Intent.Line(maxName) }
+
+// Saved returns the tokens of tools that are not in a request.
+func (r sessionRow) Saved() int { return max(r.Stats.Tokens.All-r.Stats.Tokens.Sent(), 0) }
+
+// How returns how the model comes to the deferred tools.
+func (r sessionRow) How() string {
+	switch r.Disclosure {
+	case mcphybrid.ByBridge:
+		return "by the bridge"
+	case mcphybrid.ByProvider:
+		return "by the provider"
+	}
+	return "by activation"
+}
+
+func newSessionRow(s mcphybrid.SessionSnapshot) sessionRow { return sessionRow{s, mean(s.Stats.Usage)} }
+
+func sessionRows(snap *mcphybrid.Snapshot, page int) (rows []sessionRow, pages pager) {
+	_, total := snap.Sessions(0, 0)
+	pages = newPager(total, page)
+	list, _ := snap.Sessions(pages.first(), pages.To)
+	for _, s := range list {
+		rows = append(rows, newSessionRow(s))
+	}
+	return rows, pages
+}
+
+type sessionPage struct {
+	sessionRow
+	Tools []activeRow
+}
+
+// An activeRow is an active tool.
+type activeRow struct {
+	toolRow
+	Used int // turn of the last use
+}
+
+func newSession(snap *mcphybrid.Snapshot) *sessionPage {
+	p := &sessionPage{sessionRow: newSessionRow(snap.Session())}
+	tools := snap.ActiveTools()
+	for _, t := range tools[:min(len(tools), maxActive)] {
+		p.Tools = append(p.Tools, activeRow{newRow(t), t.Used})
+	}
+	return p
+}

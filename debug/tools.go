@@ -1,0 +1,124 @@
+package debug
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid"
+)
+
+type toolsPage struct {
+	Standings []standingCount
+	Sorts     []string
+	Rows      []toolRow
+}
+
+type standingCount struct {
+	Name  string
+	Count int
+}
+
+// A toolRow is one tool in a list.
+type toolRow struct {
+	Name        string
+	Link        string // name to ask for, "" if it can't be shown
+	Server      string
+	Standing    string
+	Reason      string
+	Description string
+	Tokens      int
+}
+
+func newTools(snap *mcphybrid.Snapshot, r request) (*toolsPage, pager) {
+	p := &toolsPage{Sorts: sorts}
+	counts := make(map[string]int)
+	servers := make(map[mcphybrid.SafeText]string) // of many tools
+	var found []foundTool
+	want := strings.ToLower(strings.TrimSpace(r.Query))
+	tools := snap.Tools()
+	for i := range tools {
+		t := &tools[i]
+		counts[t.Standing]++
+		server, ok := servers[t.Server]
+		if !ok {
+			server = t.Server.Line(maxName)
+			servers[t.Server] = server
+		}
+		if (r.Standing == "" || r.Standing == t.Standing) && (r.Server == "" || r.Server == server) && strings.Contains(strings.ToLower(t.Name), want) {
+			found = append(found, foundTool{t, server})
+		}
+	}
+	for _, standing := range standings {
+		if counts[standing] > 0 {
+			p.Standings = append(p.Standings, standingCount{standing, counts[standing]})
+		}
+	}
+	switch r.Sort {
+	case "name":
+		slices.SortStableFunc(found, func(a, b foundTool) int { return strings.Compare(a.Name, b.Name) })
+	case "server":
+		slices.SortStableFunc(found, func(a, b foundTool) int { return strings.Compare(a.server, b.server) })
+	case "tokens":
+		slices.SortStableFunc(found, func(a, b foundTool) int { return cmp.Compare(b.Tokens, a.Tokens) })
+	}
+	found, pages := rowsOf(found, r.Page)
+	for _, f := range found {
+		p.Rows = append(p.Rows, newRow(*f.ToolSnapshot))
+	}
+	return p, pages
+}
+
+// A foundTool is one that passes the filters, without texts.
+type foundTool struct {
+	*mcphybrid.ToolSnapshot
+	server string
+}
+
+func newRow(t mcphybrid.ToolSnapshot) toolRow {
+	r := toolRow{
+		Name: t.Name, Link: t.Name, Server: t.Server.Line(maxName), Standing: t.Standing, Reason: t.Reason.String(),
+		Description: cmp.Or(t.Description.Line(maxDescription), t.Title.Line(maxDescription)), Tokens: t.Tokens,
+	}
+	if t.Hidden {
+		r.Link = ""
+	}
+	if t.Standing == "quarantined" {
+		r.Description = "" // nobody has looked at it yet
+	}
+	switch c := t.Changed; {
+	case c == nil:
+	case c.Was == "":
+		r.Reason += "; its server has more tools than are remembered"
+	default:
+		r.Reason += "; its definition has changed since " + c.Since.UTC().Format(time.DateTime)
+	}
+	r.Reason = strings.TrimPrefix(r.Reason, "; ")
+	return r
+}
+
+type toolPage struct {
+	toolRow
+	Original, Title string
+	Lines           string // the description
+	Schema          string
+	Marks           []mcphybrid.Mark
+	Was, Is         string // hashes of definitions, if it has changed
+}
+
+func newTool(snap *mcphybrid.Snapshot, name string) (*toolPage, error) {
+	t, ok := snap.Tool(name)
+	if !ok {
+		return nil, fmt.Errorf("there is no tool %.80q", name)
+	}
+	p := &toolPage{
+		toolRow: newRow(t), Original: t.Original.Line(maxName), Title: t.Title.Line(maxName),
+		Lines: t.Description.Lines(maxText), Schema: t.Schema(maxText), Marks: t.Marks(),
+	}
+	if t.Changed != nil {
+		p.Was, p.Is = t.Changed.Was, t.Changed.Is
+	}
+	return p, nil
+}

@@ -1,0 +1,220 @@
+package registrar
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A tool is told from another of its name by its pointer.
+type tool struct{ name string }
+
+func (t *tool) Name() string { return t.name }
+
+// A table is a registry with one lock, which it holds while it calls back.
+type table struct {
+	mu     sync.Mutex
+	tools  map[string]*tool
+	order  []string
+	groups map[string][]string
+	fails  int // calls of RegisterToolGroup that panic
+}
+
+func newTable() *table { return &table{tools: map[string]*tool{}, groups: map[string][]string{}} }
+
+func (r *table) Register(t *tool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tools[t.name] = t
+	r.order = append(r.order, t.name)
+}
+
+func (r *table) Unregister(t *tool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tools[t.name] == t {
+		delete(r.tools, t.name)
+	}
+}
+
+func (r *table) Get(name string) (*tool, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t, ok := r.tools[name]
+	return t, ok
+}
+
+func (r *table) RegisterToolGroup(group string, names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fails > 0 {
+		r.fails--
+		panic("no groups today")
+	}
+	if r.groups[group] = names; len(names) == 0 {
+		delete(r.groups, group)
+	}
+}
+
+func (r *table) SetDeferredActivator(func(string) bool) {}
+
+// A session offers what it is told to.
+type session struct {
+	mu     sync.Mutex
+	offer  []*tool
+	others []*tool // known, and not offered
+}
+
+func (s *session) set(tools ...*tool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offer = tools
+}
+
+func (s *session) Offer() Offer[*tool] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := Offer[*tool]{Tools: slices.Clone(s.offer), Groups: map[string][]string{}}
+	for _, t := range s.offer {
+		o.Groups["all"] = append(o.Groups["all"], t.name)
+	}
+	return o
+}
+
+func find(tools []*tool, name string) *tool {
+	for _, t := range tools {
+		if t.name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+func (s *session) Offered(name string) *tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return find(s.offer, name)
+}
+
+func (s *session) Known(name string) *tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return find(slices.Concat(s.offer, s.others), name)
+}
+
+func (s *session) Copy(t *tool) *tool { return &tool{t.name} }
+
+func open(tools ...*tool) (*Registrar[*tool], *table, *session) {
+	r, s := newTable(), &session{offer: tools}
+	g := New(r, s, slog.New(slog.DiscardHandler))
+	g.Open(func(string) bool { return false })
+	return g, r, s
+}
+
+// The registry is filled in the order of the offer, follows it, and is empty
+// in the end.
+func TestSyncFollowsTheOffer(t *testing.T) {
+	a, b, c := &tool{"c"}, &tool{"a"}, &tool{"b"}
+	g, r, s := open(a, b)
+	assert.Equal(t, []string{"c", "a"}, r.order)
+	assert.Equal(t, map[string][]string{"all": {"c", "a"}}, r.groups)
+	s.set(b, c)
+	g.Sync()
+	assert.Equal(t, []string{"c", "a", "b"}, r.order, "what is there is not registered again")
+	assert.Len(t, r.tools, 2)
+	assert.Equal(t, map[string][]string{"all": {"a", "b"}}, r.groups)
+	before := r.tools["a"]
+	s.set(&tool{"a"}, c)
+	g.Sync()
+	assert.NotSame(t, before, r.tools["a"], "another tool of that name")
+	s.set()
+	g.Close()
+	assert.Empty(t, r.tools)
+	assert.Empty(t, r.groups)
+	assert.Empty(t, g.held)
+	assert.Empty(t, g.pending)
+}
+
+// A group whose publication failed is published again.
+func TestFailedGroupIsPublishedAgain(t *testing.T) {
+	g, r, s := open()
+	r.fails = 1
+	s.set(&tool{"a"})
+	g.Sync()
+	assert.Empty(t, r.groups)
+	g.Sync()
+	assert.Equal(t, map[string][]string{"all": {"a"}}, r.groups)
+}
+
+// Between Begin and Finish a tool that is not offered yet stays registered.
+func TestPendingToolStays(t *testing.T) {
+	g, r, s := open()
+	a := &tool{"a"}
+	s.others = []*tool{a}
+	require.True(t, g.Begin(a))
+	g.Sync()
+	assert.Contains(t, r.tools, "a", "an activation is under way")
+	s.set(a)
+	g.Finish(a)
+	assert.Contains(t, r.tools, "a")
+	require.True(t, g.Begin(a))
+	s.set()
+	g.Finish(a)
+	assert.NotContains(t, r.tools, "a", "it was not published")
+}
+
+// What an older registration put in the place of a newer one is put right.
+func TestNewestToolWins(t *testing.T) {
+	older, newer := &tool{"a"}, &tool{"a"}
+	g, r, s := open(newer)
+	require.True(t, g.Begin(older))
+	g.Finish(older)
+	held := g.held["a"]
+	require.NotEmpty(t, held)
+	var now []*tool
+	for _, h := range held {
+		if h.of == newer {
+			now = append(now, h.copy)
+		}
+	}
+	assert.Contains(t, now, r.tools["a"])
+	s.set()
+	g.Sync()
+	assert.Empty(t, r.tools)
+}
+
+// However many change the offer at once, the registry has what is offered last.
+func TestManyAtOnce(t *testing.T) {
+	g, r, s := open()
+	tools := make([]*tool, 8)
+	for i := range tools {
+		tools[i] = &tool{fmt.Sprint(i)}
+	}
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			for n := range 200 {
+				t := tools[(i+n)%8]
+				if g.Begin(t) {
+					s.set(tools[:n%8]...)
+					g.Finish(t)
+				}
+				g.Sync()
+			}
+		})
+	}
+	wg.Wait()
+	s.set(tools[2:5]...)
+	g.Sync()
+	g.Close() // waits until nobody is at it
+	assert.Len(t, r.tools, 3)
+	for _, want := range tools[2:5] {
+		assert.Contains(t, r.tools, want.name)
+	}
+	assert.Empty(t, g.pending)
+}
