@@ -246,3 +246,37 @@ func TestLazyRace(t *testing.T) {
 	running.Wait()
 	assert.Positive(t, got.Load())
 }
+
+// Who has the mutex sees the value and the load, and may end the load.
+func TestPeek(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTestLazy(t, 0)
+		begin := func() *Flight[int32] {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			f, fresh := x.Begin()
+			assert.True(t, fresh)
+			same, fresh := x.Begin()
+			assert.Same(t, f, same)
+			assert.False(t, fresh)
+			value, flight := x.Peek()
+			assert.Zero(t, value)
+			assert.Same(t, f, flight)
+			return f
+		}
+		f := begin()
+		cause := errors.New("enough")
+		f.Stop(cause)
+		<-f.Done()
+		assert.Equal(t, cause, f.Err())
+		f = begin()
+		x.let <- nil
+		<-f.Done()
+		assert.NoError(t, f.Err())
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		value, flight := x.Peek()
+		assert.EqualValues(t, 2, value)
+		assert.Nil(t, flight)
+	})
+}

@@ -3,6 +3,7 @@ package upstream
 import (
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,4 +47,14 @@ func TestChildEnv(t *testing.T) {
 	env := map[string]string{"PATH": "/bin", "HOME": "/root", "AWS_SECRET": "x", "LANG": "C"}
 	got := childEnv(map[string]string{"LANG": "de", "KEY": "v"}, func(k string) (string, bool) { v, ok := env[k]; return v, ok })
 	assert.Equal(t, []string{"HOME=/root", "KEY=v", "LANG=de", "PATH=/bin"}, got)
+}
+
+// A child of a child can be told from the child of another.
+func TestMarks(t *testing.T) {
+	assert.Equal(t, mcptest.ChildMark, childMark)
+	none := func(string) (string, bool) { return "", false }
+	mark := newMark(none)
+	assert.NotEqual(t, mark, newMark(none))
+	nested := newMark(func(string) (string, bool) { return mark, true })
+	assert.True(t, strings.HasPrefix(nested, mark+"/"))
 }

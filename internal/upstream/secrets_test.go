@@ -1,8 +1,12 @@
 package upstream
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,4 +35,21 @@ func TestHidden(t *testing.T) {
 	assert.EqualError(t, s.error(err), "[hidden]: unexpected EOF")
 	assert.ErrorIs(t, s.error(err), io.ErrUnexpectedEOF)
 	assert.Equal(t, io.EOF, s.error(io.EOF))
+}
+
+// What mcp-go logs of a server has none of its secrets, wherever they stand.
+func TestLogsAreHidden(t *testing.T) {
+	srv := newTest(t, Config{Name: "web", URL: "http://h/mcp?key=abcdefgh", Headers: map[string]string{"X-Key": "ijklmnop"}}, Limits{})
+	var b strings.Builder
+	log := slog.New(secretHandler{slog.NewJSONHandler(&b, nil), srv.secrets})
+	log.With("a", "ijklmnop").WithGroup("g").Error("it said abcdefgh", "err", &url.Error{Op: "Get", URL: "http://other/", Err: errors.New("ijklmnop")},
+		slog.Group("h", "b", "abcdefgh", "n", 7), "list", []string{"abcdefgh"})
+	for _, secret := range append(srv.Secrets(), "http://other/") {
+		assert.NotContains(t, b.String(), secret)
+	}
+	for _, want := range []string{`"msg":"it said [hidden]"`, `"a":"[hidden]"`, `"g":{"err":"[hidden]"`, `"h":{"b":"[hidden]","n":7}`, `"list":"[[hidden]]"`} {
+		assert.Contains(t, b.String(), want)
+	}
+	assert.Subset(t, srv.Secrets(), []string{"abcdefgh", "ijklmnop"})
+	assert.EqualError(t, srv.Hide(errors.New("ijklmnop?")), "[hidden]?")
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -172,4 +174,107 @@ func TestListAgainTimeout(t *testing.T) {
 	s.AddTools(mcptest.Echo("b", ""))
 	mcptest.Soon(t, func() bool { return srv.Status().State == Degraded })
 	assert.ErrorContains(t, srv.Status().Err, "no answer within 100ms")
+}
+
+// What a server lists goes up byte for byte and in its order, and again each time
+// that it says that something has changed.
+func TestListingsGoUpRaw(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	cfg := child(t, "raw", "raw")
+	cfg.Env["LIST"] = `{"tools":[{"name":"b","x":1.50},{"name":5},"what",{"name":"` + long + `"},{"name":"a"}]}`
+	tools, lists := started(t, cfg, Limits{MaxDefinition: 50}).listed()
+	assert.Equal(t, 1, lists)
+	var raw []string
+	for i, e := range tools {
+		raw = append(raw, string(e.Raw))
+		assert.Equal(t, i == 3, e.Problem != nil)
+	}
+	assert.Equal(t, []string{`{"name":"b","x":1.50}`, `{"name":5}`, `"what"`, "", `{"name":"a"}`}, raw)
+	assert.EqualError(t, tools[3].Problem, "the definition has 111 bytes, more than the limit of 50")
+
+	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true))
+	s.AddTools(mcptest.Echo("a", ""))
+	srv := started(t, Config{Name: "live", InProcess: s}, Limits{})
+	s.AddTools(mcptest.Echo("b", ""))
+	mcptest.Soon(t, func() bool { tools, _ := srv.listed(); return len(tools) == 2 })
+}
+
+// A listing that can't be used fails the start, and later leaves the server
+// degraded. It has the start timeout.
+func TestPublishFails(t *testing.T) {
+	s := mcptest.Server("live", mcptest.Echo("a", ""))
+	refused := errors.New("refused")
+	l := started(t, Config{Name: "limits", InProcess: s}, Limits{}).limits
+	l.Refresh, l.Reconnect = time.Millisecond, -1
+	var calls atomic.Int64
+	srv := New(Config{Name: "live", InProcess: s, Log: slog.New(slog.DiscardHandler)}, l, func(ctx context.Context, _ []Element) error {
+		until, ok := ctx.Deadline()
+		assert.True(t, ok && time.Until(until) <= l.StartTimeout)
+		if calls.Add(1) != 2 {
+			return refused
+		}
+		return nil
+	})
+	defer srv.Close()
+	assert.ErrorIs(t, srv.Start(t.Context()), refused)
+	assert.Equal(t, Down, srv.Status().State)
+	require.NoError(t, srv.Start(t.Context()))
+	mcptest.Soon(t, func() bool { return srv.Status().State == Degraded })
+	assert.ErrorIs(t, srv.Status().Err, refused)
+	assert.NoError(t, srv.Connect(t.Context()), "it serves on")
+}
+
+// A server whose tools are known from elsewhere is started by its first call, and
+// stopped when nobody has called it for a while.
+func TestCachedServer(t *testing.T) {
+	url := mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", ""))), "127.0.0.1:0")
+	srv := newTest(t, Config{Name: "web", URL: url}, Limits{Idle: 20 * time.Millisecond})
+	_, err := srv.call(t.Context(), "echo")
+	assert.EqualError(t, err, "the server is down", "it was not started")
+	srv.SetCached()
+	assert.Equal(t, Cached, srv.Status().State)
+	for n := 1; n <= 2; n++ {
+		r, err := srv.call(t.Context(), "echo")
+		require.NoError(t, err)
+		assert.Equal(t, "echo {}", mcptest.Text(t, r))
+		_, lists := srv.listed()
+		assert.GreaterOrEqual(t, lists, n)
+		mcptest.Soon(t, func() bool { return srv.Status().State == Cached })
+	}
+	assert.Nil(t, srv.connection())
+}
+
+// What is wrong with a configuration is told by the start, and tried no more.
+func TestInvalidConfig(t *testing.T) {
+	invalid := errors.New("the url is no URL")
+	srv := newTest(t, Config{Name: "x", Invalid: invalid}, Limits{Reconnect: time.Nanosecond})
+	assert.Equal(t, invalid, srv.Start(t.Context()))
+	st := srv.Status()
+	assert.Equal(t, Status{State: Down, Since: st.Since, Took: st.Took, Err: invalid, Failures: 1}, st)
+	_, err := srv.call(t.Context(), "a")
+	assert.ErrorIs(t, err, ErrDown)
+	assert.ErrorIs(t, err, invalid)
+}
+
+// The context of the start ends its attempt. Nothing begins after Close.
+func TestStartEnds(t *testing.T) {
+	srv := newTest(t, child(t, "silent", "silent"), Limits{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.ErrorIs(t, srv.Start(ctx), context.Canceled)
+	assert.Equal(t, 1, srv.Status().Failures)
+	assert.False(t, srv.Status().Retry.IsZero(), "another one follows")
+	srv.Begin()
+	assert.Equal(t, Connecting, srv.Status().State)
+	srv.Close()
+	st := srv.Status()
+	assert.Equal(t, Down, st.State)
+	assert.ErrorIs(t, st.Err, ErrClosed)
+	assert.True(t, st.Retry.IsZero())
+	assert.Equal(t, ErrClosed, srv.Start(t.Context()))
+	_, err := srv.call(t.Context(), "a")
+	assert.ErrorIs(t, err, ErrDown)
+	assert.ErrorIs(t, err, ErrClosed)
+	_, lists := srv.listed()
+	assert.Zero(t, lists)
 }

@@ -2,13 +2,18 @@ package mcphybrid
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -113,4 +118,74 @@ func TestToolLeavesDuringItsCall(t *testing.T) {
 	var unknown *UnknownToolError
 	require.ErrorAs(t, err, &unknown)
 	assert.False(t, unknown.Gone.IsZero())
+}
+
+// A state is told by the same word as the package that has the server says it.
+func TestStates(t *testing.T) {
+	for own, of := range map[State]upstream.State{
+		StateConfigured: upstream.Configured, StateCached: upstream.Cached, StateConnecting: upstream.Connecting,
+		StateReady: upstream.Ready, StateDegraded: upstream.Degraded, StateDown: upstream.Down,
+	} {
+		assert.Equal(t, own, State(of))
+	}
+}
+
+// Each setting of a server and each limit of its Manager reaches what has the
+// server: none is forgotten.
+func TestSourceConfig(t *testing.T) {
+	src := &source{invalid: errors.New("invalid"), cfg: ServerConfig{
+		Name: "n", Command: "c", Args: []string{"a"}, Env: map[string]string{"E": "e"}, Dir: "d", URL: "u", Headers: map[string]string{"H": "h"},
+		InProcess: mcpserver.NewMCPServer("s", "1"), LogLevel: mcp.LoggingLevelInfo, OnNotification: func(mcp.JSONRPCNotification) {}, StartTimeout: time.Hour,
+	}}
+	o := Options{IdleTimeout: time.Minute}
+	o.setDefaults()
+	cfg, limits := src.upstreamConfig(o.Logger), src.upstreamLimits(&o)
+	for _, v := range []reflect.Value{reflect.ValueOf(cfg), reflect.ValueOf(limits)} {
+		for i := range v.NumField() {
+			assert.False(t, v.Field(i).IsZero(), v.Type().Field(i).Name)
+		}
+	}
+	assert.Equal(t, "c a e d u h", strings.Join([]string{cfg.Command, cfg.Args[0], cfg.Env["E"], cfg.Dir, cfg.URL, cfg.Headers["H"]}, " "))
+	assert.Equal(t, upstream.Limits{
+		StartTimeout: time.Hour, CallTimeout: DefaultCallTimeout, MaxMessage: DefaultMaxMessage, MaxDefinition: DefaultMaxDefinition,
+		MaxTools: DefaultMaxTools, MaxPages: DefaultMaxPages, MaxUnasked: DefaultMaxUnasked, Reconnect: DefaultReconnect, Refresh: DefaultRefresh, Idle: time.Minute,
+	}, limits)
+}
+
+// A tool that is listed as it was before is the same definition; one that is
+// not is another, and so may be one of a server whose names never end.
+func TestAdopt(t *testing.T) {
+	src := &source{known: make(map[string]*definition)}
+	list := func(raws ...string) []*definition {
+		var elements []json.RawMessage
+		for _, raw := range raws {
+			elements = append(elements, json.RawMessage(raw))
+		}
+		defs, problems := parseAll(t, ServerConfig{Name: "s"}, elements, 1000)
+		require.Empty(t, problems)
+		src.adopt(defs, 2)
+		for _, d := range defs {
+			assert.NotNil(t, d.call)
+		}
+		return defs
+	}
+	first := list(`{"name":"a"}`, `{"name":"b"}`)
+	second := list(`{"name":"b"}`, `{"name":"a","title":"A"}`)
+	assert.Same(t, first[1], second[0])
+	assert.NotSame(t, first[0], second[1])
+	assert.Same(t, second[1], list(`{"name":"a","title":"A"}`)[0])
+	for i := range 100 {
+		list(fmt.Sprintf(`{"name":"n%d"}`, i))
+		assert.LessOrEqual(t, len(src.known), 4)
+	}
+}
+
+// Reading a long list ends with its context.
+func TestParsingEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	defs, problems, err := parseDefinitions(ctx, ServerConfig{Name: "s"}, []upstream.Element{{Raw: json.RawMessage(`{"name":"a"}`)}}, 1000)
+	assert.Equal(t, context.Canceled, err)
+	assert.Empty(t, defs)
+	assert.Empty(t, problems)
 }
