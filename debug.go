@@ -95,7 +95,7 @@ func (s *Snapshot) Servers() []ServerSnapshot {
 	for i, src := range sources {
 		st := &list[i]
 		if src.server != nil {
-			st.ServerStatus = src.server.snapshot()
+			st.ServerStatus = m.statusOf(src)
 		}
 		if st.Err != nil {
 			st.Err = errors.New(s.Text(st.Err.Error()).String())

@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -184,7 +185,7 @@ func TestDebugSnapshotHasNoSecrets(t *testing.T) {
 		require.Len(t, tools, 2)
 		assert.Equal(t, "mcp_raw__say", tools[0].Name)
 		assert.False(t, tools[0].Hidden)
-		assert.Equal(t, masked, tools[1].Name)
+		assert.Equal(t, upstream.Masked, tools[1].Name)
 		assert.True(t, tools[1].Hidden)
 		found := look.Search(t.Context(), "say live7x", SearchOptions{})
 		assert.NotEmpty(t, found.Hits)
@@ -197,7 +198,7 @@ func TestDebugSnapshotHasNoSecrets(t *testing.T) {
 		}
 		said = append(said, fmt.Sprint(look.Problems()), look.Session().Intent.String(), look.Text("?"+secret).Line(100), fmt.Sprintf("%v", tools[0].Title))
 		text := strings.Join(said, "\n")
-		assert.Contains(t, text, "It uses "+masked)
+		assert.Contains(t, text, "It uses "+upstream.Masked)
 		assert.NotContains(t, text, "Live7x")
 		assert.NotContains(t, text, "quiteunlikely")
 	}

@@ -123,46 +123,6 @@ func (m *Manager) begin(ctx context.Context) {
 	m.def = m.NewSession(&SessionOptions{Registry: m.opts.Registry})
 }
 
-// newSource returns the place of a server; what is wrong with cfg, the
-// server's start reports.
-func (m *Manager) newSource(cfg ServerConfig) *source {
-	cfg = cfg.clone()
-	invalid := cfg.validate()
-	if invalid == nil && m.find(cfg.Name) >= 0 {
-		invalid = ErrDuplicate
-	}
-	l := limits{
-		startTimeout: m.opts.StartTimeout, callTimeout: m.opts.CallTimeout,
-		maxMessage: m.opts.MaxMessage, maxDefinition: m.opts.MaxDefinition, maxTools: m.opts.MaxTools,
-		maxPages: m.opts.MaxPages, maxUnasked: m.opts.MaxUnasked,
-		reconnect: m.opts.Reconnect, refresh: m.opts.Refresh, idle: m.opts.IdleTimeout,
-	}
-	src := &source{name: cfg.Name}
-	src.server = newServer(cfg, invalid, l, m.opts.Logger, func(defs []*definition, problems []error) error {
-		return m.setTools(src, defs, problems)
-	})
-	return src
-}
-
-// setTools makes one step from the tools that src had to those it has now.
-func (m *Manager) setTools(src *source, defs []*definition, problems []error) error {
-	err := m.change(func() error {
-		if !slices.Contains(m.sources, src) {
-			return errors.New("it was removed while it started")
-		}
-		if slices.Equal(src.listed, defs) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
-			return errNoChange
-		}
-		src.listed, src.problems = defs, problems
-		m.judge(src)
-		return nil
-	})
-	if err == nil && m.opening.Load() == 0 { // else Start does, for all at once
-		m.save()
-	}
-	return err
-}
-
 // errNoChange is that a change turned out to be none.
 var errNoChange = errors.New("nothing has changed")
 
@@ -213,15 +173,17 @@ func (m *Manager) Start(ctx context.Context) error {
 		m.opts.Logger.Warn("mcphybrid: the catalog could not be loaded", "error", err)
 	}
 	for _, src := range stale {
-		src.server.begin()
+		src.server.Begin()
 	}
+	m.mu.Lock()
 	waiting = slices.DeleteFunc(waiting, func(src *source) bool {
-		known := src.server.lastListed() != time.Time{}
+		known := !src.listedAt.IsZero()
 		if known {
 			m.starting.Done()
 		}
 		return known
 	})
+	m.mu.Unlock()
 	m.opening.Add(1)
 	errs := make([]error, len(waiting))
 	var wg sync.WaitGroup
@@ -239,7 +201,7 @@ func (m *Manager) Start(ctx context.Context) error {
 
 // connect starts the server of src, whose tools are then in the catalog.
 func (m *Manager) connect(ctx context.Context, src *source) error {
-	if err := src.server.start(ctx); err != nil {
+	if err := src.server.Start(ctx); err != nil {
 		return fmt.Errorf("mcphybrid: server %q: %w", src.name, err)
 	}
 	return nil
@@ -334,7 +296,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 			delete(m.owners, prefix)
 		}
 		m.mu.Unlock()
-		src.server.close()
+		src.server.Close()
 		return err
 	}
 	m.save()
@@ -366,7 +328,7 @@ func (m *Manager) remove(src *source) bool {
 		return nil
 	})
 	if err == nil && src.server != nil {
-		src.server.close()
+		src.server.Close()
 	}
 	return err == nil
 }
@@ -406,7 +368,7 @@ func (m *Manager) Close() error {
 		}
 		for _, src := range sources {
 			if src.server != nil {
-				wg.Go(src.server.close)
+				wg.Go(src.server.Close)
 			}
 		}
 		wg.Wait()

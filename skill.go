@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -116,7 +117,7 @@ func checkSkillBody(text string) error {
 type skill struct {
 	Skill
 	element string // of the section
-	body    *lazy[string]
+	body    *lazy.Value[string]
 }
 
 // A skillSet is one version of the skills that a Manager has. It must not be
@@ -190,7 +191,9 @@ func (m *Manager) newSkillSet(skills []Skill) *skillSet {
 		}
 		given.Tools = slices.Clone(given.Tools)
 		sk := &skill{Skill: given, element: skillElement(given.Name, given.Description)}
-		sk.body = &lazy[string]{load: m.loadSkill(sk), keep: skillLifetime, life: m.life, run: m.skills.loading.Go, mu: &m.skills.mu}
+		sk.body = &lazy.Value[string]{
+			Load: m.loadSkill(sk), Keep: skillLifetime, Life: m.life, Ended: ErrClosed, Run: m.skills.loading.Go, Mu: &m.skills.mu,
+		}
 		set.list = append(set.list, sk)
 		set.byName[sk.Name] = sk
 	}
@@ -242,7 +245,7 @@ func (m *Manager) skillProblems() []error {
 	problems := slices.Clone(v.skills.problems)
 	m.mu.Lock()
 	waiting := slices.ContainsFunc(m.sources, func(src *source) bool {
-		return src.server != nil && src.server.lastListed().IsZero()
+		return src.server != nil && src.listedAt.IsZero()
 	})
 	m.mu.Unlock()
 	if waiting {

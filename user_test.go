@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -200,17 +201,20 @@ func TestUserServerOfTheSameName(t *testing.T) {
 	assert.Equal(t, Usage{Calls: 1, Errors: 1}, withoutLatency(a.ServerStats()[0].Usage))
 
 	// The system's is down, and the user's is not.
-	m.sources[0].server.mu.Lock()
-	m.sources[0].server.setLocked(StateDown, fail)
-	m.sources[0].server.mu.Unlock()
+	m.sources[0].server.Close()
 	assert.NotContains(t, s.textRefused(s.view(), "mcp_s__own", ErrServerDown), "since")
 	assert.Contains(t, s.textRefused(s.view(), "mcp_s__tool_000", ErrServerDown), "since")
 
 	// What is still being connected is told of to who may know.
+	hooks := &mcpserver.Hooks{}
+	hooks.AddBeforeListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest) { <-ctx.Done() })
+	stuck := mcpserver.NewMCPServer("stuck", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
 	connecting := func(m *Manager) {
-		m.sources[0].server.mu.Lock()
-		defer m.sources[0].server.mu.Unlock()
-		m.sources[0].server.setLocked(StateConnecting, nil)
+		src := m.sources[0]
+		src.server.Close()
+		src.cfg.InProcess = stuck
+		src.server = upstream.New(src.upstreamConfig(m.opts.Logger), src.upstreamLimits(&m.opts), nil)
+		src.server.Begin()
 	}
 	b := newUser(t, m, "b", nil)
 	connecting(a)
