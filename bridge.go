@@ -159,7 +159,7 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 		in.Input = json.RawMessage(`{"type":"object"}`)
 	}
 	if in.Input[0] != '{' {
-		return nil, fmt.Errorf("the inputSchema of %q is not a JSON object", text.Line(in.Name, maxNameLength))
+		return nil, fmt.Errorf("the inputSchema of %q is not a JSON object", text.Line(in.Name, text.MaxName))
 	}
 	d := &definition{
 		server:      server,
@@ -201,7 +201,7 @@ func parseDefinitions(ctx context.Context, cfg ServerConfig, elements []element,
 			d, err = parseDefinition(cfg.Name, e.raw, maxBytes)
 		}
 		if err == nil && seen[d.name] {
-			err = fmt.Errorf("another tool is named %q too; the first is kept", text.Line(d.name, maxNameLength))
+			err = fmt.Errorf("another tool is named %q too; the first is kept", text.Line(d.name, text.MaxName))
 		}
 		switch {
 		case err != nil:

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
+
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/search"
@@ -146,7 +148,7 @@ func checkView(v view) error {
 func checkCatalog(c *catalog) error {
 	for _, t := range c.tools {
 		switch {
-		case !isSafeName(t.name):
+		case !text.IsSafeName(t.name):
 			return fmt.Errorf("%q is no safe name", t.name)
 		case c.tool(t.name) != t:
 			return fmt.Errorf("%s is two tools", t.name)

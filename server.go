@@ -199,7 +199,7 @@ func (c *conn) list(ctx context.Context, limits limits) ([]element, error) {
 	}
 	for i, e := range l.elements {
 		if e.decoded != "" && !accepted[e.decoded] {
-			l.elements[i].problem = fmt.Errorf("the x-mcp-header annotations of %q are invalid", text.Line(e.decoded, maxNameLength))
+			l.elements[i].problem = fmt.Errorf("the x-mcp-header annotations of %q are invalid", text.Line(e.decoded, text.MaxName))
 		}
 	}
 	return l.elements, nil

@@ -277,7 +277,7 @@ func (v view) toolsOf(sk *skill) (names, missing []string) {
 			}
 		}
 		if !found {
-			missing = append(missing, cmp.Or(text.Line(name, maxNameLength), "?"))
+			missing = append(missing, cmp.Or(text.Line(name, text.MaxName), "?"))
 		}
 	}
 	return names, missing

@@ -256,7 +256,7 @@ func parseSkill(data []byte) (sk Skill, err error) {
 	for i := 0; i+1 < len(fields); i += 2 {
 		key, value, line := fields[i].Value, fields[i+1], fields[i].Line
 		if lines[key] != 0 {
-			return sk, &lineError{line, fmt.Sprintf("%q is there twice, first in line %d", text.Line(key, maxNameLength), lines[key])}
+			return sk, &lineError{line, fmt.Sprintf("%q is there twice, first in line %d", text.Line(key, text.MaxName), lines[key])}
 		}
 		lines[key] = line
 		switch key {
