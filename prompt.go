@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -344,7 +345,7 @@ func textBadArguments(name string, e *ArgumentsError) string {
 		fmt.Fprintf(&b, "- and %d more\n", e.More)
 	}
 	schema := string(e.Schema)
-	if part, next := pageOf(schema, 0, maxSchemaShown); next < len(schema) {
+	if part, next := result.Page(schema, 0, maxSchemaShown); next < len(schema) {
 		schema = part + "…"
 	}
 	b.WriteString("The schema: " + schema + "\nCorrect the arguments and call it again.")
