@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/result"
+	"github.com/mcphybrid/mcphybrid/internal/skills"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -155,7 +156,7 @@ const skillSearchSteps = "1. Before you begin a task that such instructions may 
 
 // skillElement is a line of the section.
 func skillElement(name, description string) string {
-	return "<skill><name>" + name + "</name><description>" + escapeXML.Replace(text.Line(description, maxSkillDescription)) + "</description></skill>\n"
+	return "<skill><name>" + name + "</name><description>" + escapeXML.Replace(text.Line(description, skills.MaxDescription)) + "</description></skill>\n"
 }
 
 // escapeXML leaves quotes alone, which stand for themselves in a text.
