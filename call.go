@@ -75,7 +75,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.Cal
 	}
 	took := time.Since(begun)
 	s.count(t, took, err != nil || result.IsError)
-	if s.m.opts.OnEvent != nil {
+	if s.scope.opts.OnEvent != nil {
 		e := Event{Kind: EventCall, Tools: []string{name}, Took: took, Err: err}
 		if t != nil {
 			e.Server = t.def.server
@@ -92,7 +92,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.Cal
 func (s *Session) textRefused(v view, name string, err error) string {
 	var since time.Time
 	if t, _ := v.lookup(name); t != nil && errors.Is(err, ErrServerDown) {
-		if st, ok := t.m.status(t.def.server); ok && st.State == StateDown {
+		if st, ok := s.scope.keeper.status(t.owner, t.def.server); ok && st.State == StateDown {
 			since = st.Since
 		}
 	}
@@ -113,7 +113,7 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 		}
 		return nil, held
 	}
-	unknown := &UnknownToolError{Name: name, Connecting: s.m.connecting(name)}
+	unknown := &UnknownToolError{Name: name, Connecting: s.scope.keeper.connecting(name)}
 	gone, left := v.gone(name)
 	if (left || unknown.Connecting != "") && !v.rights.permit(name) {
 		return nil, &permissionError{name}
@@ -184,7 +184,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 			Tool: t.name, Violations: publicViolations(problems), More: more, Schema: t.def.input, Repeated: s.refuse(t.name, raw),
 		}
 	}
-	result, err := s.m.handler(ctx, ToolCall{s, t, raw})
+	result, err := s.scope.handler(ctx, ToolCall{s, t, raw})
 	if err == nil && result == nil {
 		err = errors.New("mcphybrid: a middleware returned neither a result nor an error")
 	}

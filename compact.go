@@ -55,11 +55,11 @@ func (s *Session) forgetUnused() {
 func (s *Session) divide(active []*BridgeTool) (kept, gone []*BridgeTool) {
 	byUse := slices.Clone(active)
 	slices.SortStableFunc(byUse, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name], s.used[b.name]) })
-	excess := len(active) - s.m.opts.MaxActive
+	excess := len(active) - s.scope.opts.MaxActive
 	goes := make(map[*BridgeTool]bool)
 	for i, t := range byUse {
 		age := s.turn - s.used[t.name]
-		goes[t] = age > 0 && (i < excess || age >= s.m.opts.ActiveTurns)
+		goes[t] = age > 0 && (i < excess || age >= s.scope.opts.ActiveTurns)
 	}
 	for _, t := range active {
 		if goes[t] {
@@ -69,12 +69,4 @@ func (s *Session) divide(active []*BridgeTool) (kept, gone []*BridgeTool) {
 		}
 	}
 	return kept, gone
-}
-
-func namesOf[T Tool](tools []T) []string {
-	list := make([]string, len(tools))
-	for i, t := range tools {
-		list[i] = t.Name()
-	}
-	return list
 }

@@ -10,6 +10,13 @@ import (
 // It is there from the start and ends with the Manager.
 func (m *Manager) Default() *Session { return m.def }
 
+// NewSession returns a session in which nothing is active yet. Options may be
+// nil. A session with a registry should be closed when the conversation is
+// over; one without need not be.
+func (m *Manager) NewSession(opts *SessionOptions) *Session {
+	return m.scope.newSession(nil, nil, "", opts)
+}
+
 // Search is [Session.Search] of the default session.
 func (m *Manager) Search(query string, n int) []Hit { return m.def.Search(query, n) }
 

@@ -29,9 +29,9 @@ type Event struct {
 
 // tell hands an event to the host, with no lock held.
 func (s *Session) tell(e Event) {
-	if s.m.opts.OnEvent != nil {
+	if s.scope.opts.OnEvent != nil {
 		e.Session = s
-		s.m.opts.OnEvent(e)
+		s.scope.opts.OnEvent(e)
 	}
 }
 

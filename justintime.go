@@ -39,9 +39,9 @@ func (o *JustInTimeOptions) setDefaults() {
 // model's answer. It finds by meaning within ctx and the timeout, and otherwise
 // by words. Like every activation it appends to what was sent.
 func (s *Session) SelectFor(ctx context.Context, message string) []*BridgeTool {
-	n := s.m.opts.SearchResults
-	if s.m.opts.JustInTime != nil {
-		n = s.m.opts.JustInTime.Results
+	n := s.scope.opts.SearchResults
+	if s.scope.opts.JustInTime != nil {
+		n = s.scope.opts.JustInTime.Results
 	}
 	var names []string
 	for _, h := range s.Find(ctx, message, SearchOptions{Limit: n}).Hits {

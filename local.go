@@ -49,7 +49,7 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 		i := m.find(name)
 		if i < 0 {
 			i = len(m.sources)
-			m.sources = append(m.sources, &source{name: name})
+			m.sources = append(m.sources, &source{listing: listing{name: name}})
 		}
 		src := m.sources[i]
 		if src.server != nil {

@@ -23,24 +23,15 @@ import (
 // Its methods may be called concurrently. Those that only read work on one
 // version of the catalog from start to end and never wait for a writer.
 type Manager struct {
-	def *Session // the default session
+	*scope // what sessions see of it
 
-	opts    Options              // fixed at creation
-	handler Handler              // makes calls of tools, in the middleware of opts
-	ranking func() *search.Index // without documents; made when it is first needed
-	trust   *trust
-	uses    *usageRecord // nil without [Options.Usage]
+	def    *Session // the default session
+	system *Manager // of a user's; else nil
 
-	semantic *semantic   // nil without [Options.Semantic]
-	skills   *skillShelf // a user has its system's
-
+	trust      *trust
 	enrichment *enrichment // nil without [Options.Enricher]
 
-	metaAccess Access // denies the meta tools that opts deny
-	user       user   // zero if this is no user's
-
-	life context.Context // ends with Close
-	end  context.CancelFunc
+	end context.CancelFunc // of life
 
 	mu       sync.Mutex     // serializes writers
 	sources  []*source      // in registration order
@@ -50,27 +41,11 @@ type Manager struct {
 	starting sync.WaitGroup // servers that are being started, what embeds tools, and what looks up hints
 	closing  sync.Once
 
-	cur    atomic.Pointer[catalog] // never nil; stored with mu held
-	policy *atomic.Pointer[policy] // never of nil; a user's is its system's
-
-	selecting  sync.Mutex
-	selected   *selectionSet // guarded by selecting
-	selections atomic.Uint64 // that were ever made
-
 	cacheMu sync.Mutex   // held while the catalog is stored
 	opening atomic.Int32 // Starts that are under way
 
-	usageMu sync.Mutex
-	usage   map[string]*Usage // by server
-
 	noted atomic.Pointer[noted] // nil until Watch is called; stored with mu held
 }
-
-// noTools is the catalog without tools, and ended that of a closed Manager.
-var (
-	noTools = &catalog{index: NewBM25Index(nil, nil), originals: func() map[string][]int { return nil }}
-	ended   = &catalog{ended: true, index: noTools.index, originals: noTools.originals}
-)
 
 // NewManager returns a Manager of the servers in opts, none of which is
 // started. Options may be nil. It panics if a number in opts is out of its
@@ -81,7 +56,7 @@ func NewManager(opts *Options) *Manager {
 		o = *opts
 	}
 	o.setDefaults()
-	m := &Manager{opts: o, handler: wrapped(o.Middleware), policy: new(atomic.Pointer[policy])}
+	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy])}}
 	m.ranking = sync.OnceValue(func() *search.Index {
 		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(o.Ranker), Lexicon: o.Lexicon, Threshold: o.SearchThreshold})
 	})
@@ -98,8 +73,9 @@ func NewManager(opts *Options) *Manager {
 // begin makes the rest of a Manager that has its options. It ends with ctx at
 // the latest.
 func (m *Manager) begin(ctx context.Context) {
+	m.keeper = m
 	m.usage, m.owners = make(map[string]*Usage), make(prefixOwners)
-	m.trust = newTrust(&m.opts)
+	m.trust = newTrust(m.opts.Trust, m.opts.TrustStore, m.opts.MaxTools, m.opts.Logger)
 	m.uses = newUsageRecord(m.opts.Usage)
 	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load)
 	m.enrichment = newEnrichment(m)
@@ -223,7 +199,7 @@ func (m *Manager) change(f func() error) error {
 		return err
 	}
 	prev := m.cur.Load()
-	c := newCatalog(m, prev, m.sources, m.owners, &m.opts)
+	c := m.recipe().newCatalog(prev, m.listings(), m.owners)
 	m.cur.Store(c)
 	if m.semantic != nil {
 		m.semantic.changed(func(run func(context.Context)) { m.starting.Go(func() { run(m.life) }) })
@@ -373,7 +349,7 @@ func (m *Manager) Close() error {
 		}
 		wg.Wait()
 		m.starting.Wait()
-		if m.user.system == nil {
+		if m.system == nil {
 			m.skills.close()
 		}
 		if m.uses != nil {
@@ -381,12 +357,21 @@ func (m *Manager) Close() error {
 				m.opts.Logger.Warn("mcphybrid: the record of the tools' use could not be stored", "error", err)
 			}
 		}
-		m.user.leave(m)
+		m.leave()
 	})
 	return nil
 }
 
-// attach keeps the registry of s in step from now on.
+// began keeps the registry of s, if it has one, in step from now on.
+func (m *Manager) began(s *Session) {
+	if s.registrar != nil {
+		m.attach(s)
+	}
+	if n := m.noted.Load(); n != nil {
+		n.note(s)
+	}
+}
+
 func (m *Manager) attach(s *Session) {
 	m.mu.Lock()
 	closed := m.life.Err() != nil
@@ -402,9 +387,35 @@ func (m *Manager) attach(s *Session) {
 	}
 }
 
-func (m *Manager) detach(s *Session) {
+// closed lets go of the registry of s, if it has one.
+func (m *Manager) closed(s *Session) {
+	if s.registrar == nil {
+		return
+	}
 	m.mu.Lock()
 	m.attached = slices.DeleteFunc(m.attached, func(other *Session) bool { return other == s })
 	m.mu.Unlock()
 	s.registrar.Close()
+}
+
+// recipe returns how the Manager's catalogs are made now. It is called with mu
+// held.
+func (m *Manager) recipe() *recipe {
+	r := &recipe{owner: m.owner, access: m.opts.Access, needs: m.opts.Needs, hints: m.enrichment.hints(), retriever: m.newRetriever}
+	if m.system == nil {
+		// How a user's tools stand depends on the system's too, and those change
+		// without a new catalog of the user's: all of the user's are indexed.
+		r.searchable = m.standings
+	}
+	return r
+}
+
+// listings returns what there is to make a catalog of. It is called with mu
+// held.
+func (m *Manager) listings() []*listing {
+	list := make([]*listing, len(m.sources))
+	for i, src := range m.sources {
+		list[i] = &src.listing
+	}
+	return list
 }

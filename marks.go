@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/mcphybrid/mcphybrid/internal/marks"
 )
@@ -36,37 +35,6 @@ var markKinds = [...]MarkKind{
 func marksIn(raw json.RawMessage, foreign func(word string) bool) (list []Mark) {
 	for _, m := range marks.In(raw, foreign) {
 		list = append(list, Mark{markKinds[m.Kind], m.Place, m.Text})
-	}
-	return list
-}
-
-// ToolMarks are the marks of one tool.
-type ToolMarks struct {
-	Tool  *BridgeTool
-	Marks []Mark
-}
-
-// Marks returns the tools of the catalog whose definitions look as if they were
-// meant to steer the model, in registration order. It reads all definitions,
-// which takes about 0.3 ms each. A mark is a reason for a person to look, not
-// proof of anything, and nothing is done about it.
-func (m *Manager) Marks() (list []ToolMarks) {
-	c := m.cur.Load()
-	owners := make(map[string][]string) // servers, by registered and own names of their tools
-	for _, known := range m.catalogs() {
-		for _, t := range known.tools {
-			owners[t.name] = append(owners[t.name], t.def.server)
-			owners[t.def.name] = append(owners[t.def.name], t.def.server)
-		}
-	}
-	for _, t := range c.tools {
-		foreign := func(word string) bool {
-			servers := owners[word]
-			return len(servers) > 0 && !slices.Contains(servers, t.def.server)
-		}
-		if marks := marksIn(t.def.raw, foreign); len(marks) > 0 {
-			list = append(list, ToolMarks{t, marks})
-		}
 	}
 	return list
 }

@@ -67,14 +67,12 @@ func (t *metaTool) Description() string {
 func (t *metaTool) InputSchema() json.RawMessage {
 	switch t.kind {
 	case metaSearch:
-		return searchToolSchema(t.s.m.opts.SearchResults, t.s.m.opts.SearchLimit)
+		return searchToolSchema(t.s.scope.opts.SearchResults, t.s.scope.opts.SearchLimit)
 	case metaSkillSearch:
-		return skillSearchSchema(t.s.m.opts.SearchResults, t.s.m.opts.SearchLimit)
+		return skillSearchSchema(t.s.scope.opts.SearchResults, t.s.scope.opts.SearchLimit)
 	}
 	return json.RawMessage(metaSchemas[t.kind])
 }
-
-func (t *metaTool) copyFor(s *Session) Tool { return &metaTool{s, t.kind} }
 
 // Call answers in words of its own also when something is wrong with args, so
 // that the error is always nil, but for what [CallToolName] calls.

@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -248,16 +247,9 @@ func (p *policy) judge(t *BridgeTool, applies []bool, included bool) verdict {
 	return v
 }
 
-// A matched is what of a policy matches a tool.
-type matched struct {
-	policy *policy
-	rules  []uint16 // ascending
-	pinned bool
-}
-
 // matchesOf returns what matches t. It finds it once for each tool.
 func (p *policy) matchesOf(t *BridgeTool) *matched {
-	if m := t.matched.Load(); m != nil && m.policy == p {
+	if m := t.matched.Load(); m != nil && m.policy == any(p) {
 		return m
 	}
 	m := &matched{p, nil, rules.MatchAny(p.pins, t.name)}
@@ -277,24 +269,4 @@ func (s *selection) overridden(i int, name string) bool {
 		}
 	}
 	return false
-}
-
-// SetRules puts rules in the place of those there are, for all sessions, or
-// none if there is an error, which names the rule. What models were shown
-// before stays, until [Session.Compact]; what they may call changes at once.
-// They hold for the sessions of users, too.
-func (m *Manager) SetRules(rules []Rule) error {
-	set, err := newRuleSet(rules)
-	if err == nil {
-		err = m.change(func() error {
-			p := *m.policy.Load()
-			p.rules = set
-			m.policy.Store(&p)
-			return nil
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("mcphybrid: rules: %w", err)
-	}
-	return nil
 }

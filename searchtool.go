@@ -17,15 +17,15 @@ import (
 // answerSearch searches, activates what it finds and answers with it.
 func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
 	begun := time.Now()
-	query, n, err := parseSearchArguments(args, s.m.opts.SearchResults)
+	query, n, err := parseSearchArguments(args, s.scope.opts.SearchResults)
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaSearch, err))
 	}
 	v := s.view()
-	hits := v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.m, s.unlisted(v)).Hits
+	hits := v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.unlisted(v)).Hits
 	var found []*BridgeTool
 	neededBy := make(map[string]string)
-	for _, h := range v.andNeeded(hits, s.m.opts.SearchLimit) {
+	for _, h := range v.andNeeded(hits, s.scope.opts.SearchLimit) {
 		found = append(found, h.Tool)
 		if h.NeededBy != nil {
 			neededBy[h.Tool.name] = h.NeededBy.name
@@ -38,15 +38,15 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	for i, f := range found {
 		answer.Tools[i] = foundTool{
 			Name:         f.name,
-			OriginalName: text.Line(f.def.name, s.m.opts.MaxDescription),
+			OriginalName: text.Line(f.def.name, s.scope.opts.MaxDescription),
 			Server:       f.def.server,
-			Description:  text.Line(f.def.description, s.m.opts.MaxDescription),
+			Description:  text.Line(f.def.description, s.scope.opts.MaxDescription),
 			NeededBy:     neededBy[f.name],
 		}
 	}
 	answer.Message = textFound(searchOutcome{
 		found: len(found), disclosure: v.disclosure, keywords: v.hasTerms(query),
-		callable: v.callable(query), connecting: s.m.connectingServers(v.rights),
+		callable: v.callable(query), connecting: s.scope.keeper.connectingServers(v.rights),
 	})
 	text := text.JSON(answer)
 	s.countSearch(len(found))

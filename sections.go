@@ -84,10 +84,10 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 			if e.kind == shownMeta {
 				b.WriteString(searchHeading)
 			}
-			b.WriteString(e.offer.servers.summary(s.m.opts.MaxSummaryTokens, s.m.tokens))
+			b.WriteString(e.offer.servers.summary(s.scope.opts.MaxSummaryTokens, s.scope.tokens))
 			if e.kind == shownMeta {
 				b.WriteString(searchSteps[s.disclosure])
-				if s.m.opts.JustInTime != nil && s.disclosure != ByBridge {
+				if s.scope.opts.JustInTime != nil && s.disclosure != ByBridge {
 					b.WriteString(textJustInTime)
 				}
 			}
@@ -102,7 +102,7 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 		open = in
 		switch e.kind {
 		case shownInline, shownSummary:
-			b.WriteString(textLine(e.tool, e.line, s.m.opts.MaxDescription))
+			b.WriteString(textLine(e.tool, e.line, s.scope.opts.MaxDescription))
 		case shownCounts, shownSummaryCounts:
 			b.WriteString(textCounts(e.offer.servers))
 		}

@@ -13,7 +13,7 @@ import (
 // Its methods may be called concurrently; those that only read never wait for a
 // registry, a server or another session.
 type Session struct {
-	m          *Manager
+	scope      *scope                     // what it shares with others
 	rights     rights                     // fixed at creation
 	disclosure Disclosure                 // fixed at creation
 	skills     rights                     // by name of skills; fixed at creation
@@ -58,13 +58,6 @@ type SessionOptions struct {
 	Registry Registry
 }
 
-// NewSession returns a session in which nothing is active yet. Options may be
-// nil. A session with a registry should be closed when the conversation is
-// over; one without need not be.
-func (m *Manager) NewSession(opts *SessionOptions) *Session {
-	return m.newSession(nil, nil, "", opts)
-}
-
 // NewChild returns a session for a subagent: it may use what s may, less what
 // opts take away, has the intent that s has now and active tools of its own,
 // and leaves no trace in s. It may outlive s.
@@ -72,29 +65,26 @@ func (s *Session) NewChild(opts *SessionOptions) *Session {
 	s.mu.Lock()
 	intent := s.intent
 	s.mu.Unlock()
-	return s.m.newSession(s.rights, s.skills, intent, opts)
+	return s.scope.newSession(s.rights, s.skills, intent, opts)
 }
 
-func (m *Manager) newSession(inherited, skills rights, intent string, opts *SessionOptions) *Session {
+func (sc *scope) newSession(inherited, skills rights, intent string, opts *SessionOptions) *Session {
 	var o SessionOptions
 	if opts != nil {
 		o = *opts
 	}
 	o.Disclosure.validate()
 	if len(inherited) == 0 {
-		inherited = inherited.and(m.metaAccess).and(m.user.access)
+		inherited = inherited.and(sc.metaAccess).and(sc.user.access)
 	}
-	s := &Session{m: m, rights: inherited.and(o.Access), intent: intent, disclosure: o.Disclosure, skills: skills.and(o.Skills)}
+	s := &Session{scope: sc, rights: inherited.and(o.Access), intent: intent, disclosure: o.Disclosure, skills: skills.and(o.Skills)}
 	for kind := range s.meta {
 		s.meta[kind] = metaTool{s, metaKind(kind)}
 	}
 	if o.Registry != nil {
-		s.registrar = registrar.New(o.Registry, registered{s}, m.opts.Logger)
-		m.attach(s)
+		s.registrar = registrar.New(o.Registry, registered{s}, sc.opts.Logger)
 	}
-	if n := m.noted.Load(); n != nil {
-		n.note(s)
-	}
+	sc.keeper.began(s)
 	return s
 }
 
@@ -106,15 +96,14 @@ func (s *Session) Close() {
 	s.mu.Lock()
 	s.closed, s.active, s.used, s.shown, s.pages = true, nil, nil, nil, pages{}
 	s.mu.Unlock()
-	if s.registrar != nil {
-		s.m.detach(s)
-	}
+	s.scope.keeper.closed(s)
 }
 
 // A view is a session at one moment: what it sees of tools, and the active ones
 // among them.
 type view struct {
 	*selection
+	scope      *scope
 	disclosure Disclosure
 	active     []*BridgeTool // searchable; not to be changed
 	paged      bool          // there are results to be read on
@@ -133,20 +122,20 @@ func (s *Session) view() view {
 
 func (s *Session) viewLocked() view {
 	if s.closed {
-		return view{selection: endedSelection, skills: noSkills}
+		return view{selection: endedSelection, scope: s.scope, skills: noSkills}
 	}
 	now := s.seen.Value()
-	if !s.m.current(now) || now.intent != s.intent {
-		if now = s.m.selection(s.rights, s.intent); now.ended {
-			return view{selection: endedSelection, skills: noSkills}
+	if !s.scope.current(now) || now.intent != s.intent {
+		if now = s.scope.selection(s.rights, s.intent); now.ended {
+			return view{selection: endedSelection, scope: s.scope, skills: noSkills}
 		}
 		s.active = stillSearchable(now, s.active)
 		s.forgetUnused()
 		s.seen = weak.Make(now)
 	}
 	return view{
-		selection: now, disclosure: s.disclosure, active: s.active, paged: s.pages.offered, metas: s.metas,
-		skills: s.m.skills.cur.Load(), skillRights: s.skills,
+		selection: now, scope: s.scope, disclosure: s.disclosure, active: s.active, paged: s.pages.offered, metas: s.metas,
+		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
 	}
 }
 
@@ -237,6 +226,10 @@ func (s *Session) callable(v view) []Tool {
 	return list
 }
 
+// User returns the id of the user whose session it is, or "" if it is the
+// system's: see [Manager.NewUser].
+func (s *Session) User() string { return s.scope.user.id }
+
 // A registered is a session as its registry's registrar knows it.
 type registered struct{ s *Session }
 
@@ -275,5 +268,11 @@ func (r registered) Known(name string) Tool {
 
 // Copy returns a copy of t, whose calls go through the session.
 func (r registered) Copy(t Tool) Tool {
-	return t.(interface{ copyFor(*Session) Tool }).copyFor(r.s)
+	switch t := t.(type) {
+	case *BridgeTool:
+		return t.copyFor(r.s.Call)
+	case *metaTool:
+		return &metaTool{r.s, t.kind}
+	}
+	return t // never: a session offers no others
 }

@@ -29,14 +29,14 @@ func (s *Session) SkillsSection() string {
 
 // answerSkillSearch answers with the skills that are found.
 func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
-	query, n, err := parseSearchArguments(args, s.m.opts.SearchResults)
+	query, n, err := parseSearchArguments(args, s.scope.opts.SearchResults)
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaSkillSearch, err))
 	}
 	v := s.view()
 	answer := skillAnswer{Skills: []foundSkill{}}
-	for _, sk := range v.findSkills(query, min(max(n, 1), s.m.opts.SearchLimit)) {
-		answer.Skills = append(answer.Skills, foundSkill{sk.Name, text.Line(sk.Description, s.m.opts.MaxDescription)})
+	for _, sk := range v.findSkills(query, min(max(n, 1), s.scope.opts.SearchLimit)) {
+		answer.Skills = append(answer.Skills, foundSkill{sk.Name, text.Line(sk.Description, s.scope.opts.MaxDescription)})
 	}
 	answer.Count = len(answer.Skills)
 	answer.Message = textFoundSkills(answer.Count, v.skills.index().HasTerms(query))
@@ -112,7 +112,7 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 	}
 	body, err := sk.body.Get(ctx)
 	if err != nil {
-		s.m.opts.Logger.Warn("mcphybrid: a skill could not be loaded", "skill", sk.Name, "error", err)
+		s.scope.opts.Logger.Warn("mcphybrid: a skill could not be loaded", "skill", sk.Name, "error", err)
 		return mcp.NewToolResultError(textSkillFailed(sk.Name, err))
 	}
 	tools, missing := v.toolsOf(sk)

@@ -17,16 +17,13 @@ import (
 // A source is one place in the registration order: a server, or tools without
 // a connection. What changes of it is guarded by the Manager's mu.
 type source struct {
-	name     string
+	listing
+
 	server   *upstream.Server // nil for tools without a connection
 	cfg      ServerConfig     // of the server
 	invalid  error            // what is wrong with cfg, or nil
 	begun    bool             // the server was started
-	listed   []*definition    // what the server says it has
-	listedAt time.Time        // when it said so last; zero if never
-	changed  []*ChangedError  // of these
-	defs     []*definition    // of listed, what may be used; all, without a connection
-	problems []error
+	listedAt time.Time        // when it said last what it has; zero if never
 
 	known map[string]*definition // by own name; only used by who lists, not guarded
 }
@@ -34,7 +31,11 @@ type source struct {
 // newSource returns the place of a server; what is wrong with cfg, the
 // server's start reports.
 func (m *Manager) newSource(cfg ServerConfig) *source {
-	src := &source{name: cfg.Name, cfg: cfg.clone(), known: make(map[string]*definition)}
+	cfg = cfg.clone()
+	src := &source{
+		listing: listing{name: cfg.Name, prefix: cfg.Prefix, needs: cfg.Needs, remote: true},
+		cfg:     cfg, known: make(map[string]*definition),
+	}
 	src.invalid = src.cfg.validate()
 	if src.invalid == nil && m.find(cfg.Name) >= 0 {
 		src.invalid = ErrDuplicate

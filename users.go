@@ -52,14 +52,6 @@ type UserOptions struct {
 	UserResults   int
 }
 
-// A user is what a Manager knows that is a user's.
-type user struct {
-	system *Manager
-	id     string
-	access Access           // of all its sessions
-	most   map[*Manager]int // tools of each in the answer to a search
-}
-
 // users are the Managers of a system's users by id; nil while what is left of
 // one is removed.
 type users map[string]*Manager
@@ -74,15 +66,16 @@ func (u users) list() []*Manager {
 	return list
 }
 
-// leave is called when m, the user's Manager, has come to its end.
-func (u *user) leave(m *Manager) {
-	if u.system == nil {
+// leave is called when m has come to its end. A user's is no more among its
+// system's then.
+func (m *Manager) leave() {
+	if m.system == nil {
 		return
 	}
-	u.system.mu.Lock()
-	defer u.system.mu.Unlock()
-	if u.system.users[u.id] == m {
-		delete(u.system.users, u.id)
+	m.system.mu.Lock()
+	defer m.system.mu.Unlock()
+	if m.system.users[m.user.id] == m {
+		delete(m.system.users, m.user.id)
 	}
 }
 
@@ -122,11 +115,11 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcphybrid: user %q: %w", id, err)
 	}
-	u := &Manager{
+	u := &Manager{system: m, scope: &scope{
 		opts: m.opts, handler: m.handler, ranking: m.ranking, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills,
-		user: user{system: m, id: id, access: o.Access.clone(), most: make(map[*Manager]int)},
-	}
-	results := u.limitResults(m, o.SystemResults, DefaultSystemResults) + u.limitResults(u, o.UserResults, DefaultUserResults)
+		below: m.scope, owner: &owner{id}, user: user{id: id, access: o.Access.clone(), most: make(map[*owner]int)},
+	}}
+	results := u.limitResults(m.owner, o.SystemResults, DefaultSystemResults) + u.limitResults(u.owner, o.UserResults, DefaultUserResults)
 	u.opts.SearchResults = min(results, m.opts.SearchLimit)
 	u.opts.Servers, u.opts.Needs, u.opts.Registry = slices.Clone(o.Servers), cloneNeeds(o.Needs), o.Registry
 	u.opts.Cache, u.opts.TrustStore = o.Cache, o.TrustStore
@@ -181,9 +174,9 @@ func (m *Manager) mayBeginLocked(id string) error {
 	return nil
 }
 
-// limitResults sets how many of the tools of another Manager, or its own, u
-// finds, and returns how many of them count in a search without a number.
-func (u *Manager) limitResults(of *Manager, n, standard int) int {
+// limitResults sets how many tools of an owner u's sessions find, and returns
+// how many of them count in a search without a number.
+func (u *Manager) limitResults(of *owner, n, standard int) int {
 	switch {
 	case n < 0:
 		return u.opts.SearchResults
@@ -234,7 +227,3 @@ func (m *Manager) DropUser(ctx context.Context, id string) error {
 	}
 	return nil
 }
-
-// User returns the id of the user whose session it is, or "" if it is the
-// system's: see [Manager.NewUser].
-func (s *Session) User() string { return s.m.user.id }
