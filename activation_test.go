@@ -87,7 +87,7 @@ func newLockingManager(t *testing.T, opts Options) (*Manager, *lockingRegistry) 
 	r.mu.Lock()
 	r.m = m
 	r.mu.Unlock()
-	t.Cleanup(func() { assert.NoError(t, checkRegistry(m.session, r.tools)) })
+	t.Cleanup(func() { assert.NoError(t, checkRegistry(m.def, r.tools)) })
 	return m, r
 }
 
@@ -222,7 +222,7 @@ func TestActiveToolsFollowTheCatalog(t *testing.T) {
 	m, r := newTestManager(t, &Options{MaxInline: 3, Servers: []ServerConfig{inProcess("a", 3), inProcess("b", 3)}})
 	s := m.NewSession(nil)
 	unread := m.NewSession(nil) // is not looked at in between
-	for _, s := range []*Session{m.session, s, unread} {
+	for _, s := range []*Session{m.def, s, unread} {
 		s.ActivateTools([]string{"mcp_b__tool_001", "mcp_b__tool_000"})
 	}
 	require.NoError(t, m.AddServer(t.Context(), inProcess("c", 2)))
@@ -233,7 +233,7 @@ func TestActiveToolsFollowTheCatalog(t *testing.T) {
 	assert.Empty(t, s.ActiveTools())
 	assert.Equal(t, []string{"mcp_b__tool_000", "mcp_b__tool_001", "mcp_b__tool_002"}, toolNames(s.InlineTools()))
 	assert.NoError(t, check(m, s, unread))
-	assert.NoError(t, checkRegistry(m.session, r))
+	assert.NoError(t, checkRegistry(m.def, r))
 
 	s.ActivateTools([]string{"mcp_c__tool_001"})
 	unread.ActivateTools([]string{"mcp_c__tool_000"})

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -138,7 +139,7 @@ func (t *BridgeTool) copyFor(s *Session) Tool {
 // object. A tool without an input schema takes no arguments.
 func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definition, error) {
 	if len(raw) > maxBytes {
-		return nil, definitionTooLarge(len(raw), maxBytes)
+		return nil, fmt.Errorf("the definition has %d bytes, more than the limit of %d", len(raw), maxBytes)
 	}
 	var in struct {
 		Name        string          `json:"name"`
@@ -189,16 +190,16 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 // parseDefinitions checks the elements of a tools/list result. It returns the
 // usable tools that the configuration takes, in their order, and an error for
 // each of the others that is malformed or repeats a name.
-func parseDefinitions(ctx context.Context, cfg ServerConfig, elements []element, maxBytes int) (defs []*definition, problems []error, err error) {
+func parseDefinitions(ctx context.Context, cfg ServerConfig, elements []upstream.Element, maxBytes int) (defs []*definition, problems []error, err error) {
 	seen := make(map[string]bool)
 	for i, e := range elements {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
 		var d *definition
-		err := e.problem
+		err := e.Problem
 		if err == nil {
-			d, err = parseDefinition(cfg.Name, e.raw, maxBytes)
+			d, err = parseDefinition(cfg.Name, e.Raw, maxBytes)
 		}
 		if err == nil && seen[d.name] {
 			err = fmt.Errorf("another tool is named %q too; the first is kept", text.Line(d.name, maxNameLength))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -133,9 +134,9 @@ func TestParseDefinitionLimit(t *testing.T) {
 // parseAll is parseDefinitions for elements that were only read.
 func parseAll(t *testing.T, cfg ServerConfig, raw []json.RawMessage, maxBytes int) ([]*definition, []error) {
 	t.Helper()
-	var elements []element
+	var elements []upstream.Element
 	for _, r := range raw {
-		elements = append(elements, element{raw: r})
+		elements = append(elements, upstream.Element{Raw: r})
 	}
 	defs, problems, err := parseDefinitions(t.Context(), cfg, elements, maxBytes)
 	require.NoError(t, err)

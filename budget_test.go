@@ -128,7 +128,7 @@ func TestServerHints(t *testing.T) {
 	require.Len(t, hits, 2)
 	assert.Equal(t, "want5", hits[0].Tool.def.name)
 	reasons := make(map[string]string)
-	for _, p := range m.Placements() {
+	for _, p := range m.Default().Placements() {
 		reasons[p.Tool.def.name] = p.Standing + ": " + p.Reason
 	}
 	assert.Equal(t, "inline: there is room", reasons["plain1"])

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
 // A cachedCatalog is what is stored of the servers' tools, so that there is a
@@ -60,15 +61,15 @@ func (m *Manager) loadCache(sources []*source) (stale []*source, err error) {
 	var fills []fill
 	for _, src := range sources {
 		c, ok := cached.Servers[src.name]
-		if !ok || src.server.cfg.InProcess != nil || src.server.invalid != nil || c.Config != src.server.cfg.cacheKey() {
+		if !ok || src.cfg.InProcess != nil || src.invalid != nil || c.Config != src.cfg.cacheKey() {
 			continue
 		}
-		defs, err := src.server.fromCache(c.Tools, c.Listed)
+		defs, err := m.fromCache(src, c.Tools, c.Listed)
 		if err != nil {
 			continue // it is listed instead
 		}
 		fills = append(fills, fill{src, defs})
-		if age := time.Since(c.Listed); src.server.cfg.Eager || m.opts.Refresh > 0 && (age > m.opts.Refresh || age < 0) {
+		if age := time.Since(c.Listed); src.cfg.Eager || m.opts.Refresh > 0 && (age > m.opts.Refresh || age < 0) {
 			stale = append(stale, src)
 		}
 	}
@@ -84,25 +85,22 @@ func (m *Manager) loadCache(sources []*source) (stale []*source, err error) {
 	})
 }
 
-// fromCache returns the definitions of tools as they were when listed. The
-// server is then connected when one is called.
-func (s *server) fromCache(tools []string, listed time.Time) ([]*definition, error) {
-	elements := make([]element, len(tools))
+// fromCache returns the definitions of tools of src as they were when listed.
+// Its server, which was not started, is then connected when one is called.
+func (m *Manager) fromCache(src *source, tools []string, listed time.Time) ([]*definition, error) {
+	elements := make([]upstream.Element, len(tools))
 	for i, raw := range tools {
-		elements[i].raw = json.RawMessage(raw)
+		elements[i].Raw = json.RawMessage(raw)
 	}
-	defs, problems, err := parseDefinitions(context.Background(), s.cfg, elements, s.limits.maxDefinition)
-	if err != nil || len(problems) > 0 || len(defs) > s.limits.maxTools {
+	defs, problems, err := parseDefinitions(context.Background(), src.cfg, elements, m.opts.MaxDefinition)
+	if err != nil || len(problems) > 0 || len(defs) > m.opts.MaxTools {
 		return nil, fmt.Errorf("the cached tools can't be used: %v", problems)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, d := range defs {
-		defs[i] = s.same(d)
-	}
-	s.listed = listed
-	s.status.Tools = len(defs)
-	s.setLocked(StateCached, nil)
+	src.adopt(defs, m.opts.MaxTools)
+	m.mu.Lock()
+	src.listedAt = listed
+	m.mu.Unlock()
+	src.server.SetCached()
 	return defs, nil
 }
 
@@ -118,19 +116,16 @@ func (m *Manager) saveCache() {
 	m.mu.Lock()
 	sources := slices.Clone(m.sources)
 	lists := make([][]*definition, len(sources))
+	listed := make([]time.Time, len(sources))
 	for i, src := range sources {
-		lists[i] = src.listed
+		lists[i], listed[i] = src.listed, src.listedAt
 	}
 	m.mu.Unlock()
 	for i, src := range sources {
-		if src.server == nil || src.server.cfg.InProcess != nil {
+		if src.server == nil || src.cfg.InProcess != nil || listed[i].IsZero() {
 			continue
 		}
-		listed := src.server.lastListed()
-		if listed.IsZero() {
-			continue
-		}
-		c := cachedServer{Config: src.server.cfg.cacheKey(), Listed: listed, Tools: []string{}}
+		c := cachedServer{Config: src.cfg.cacheKey(), Listed: listed[i], Tools: []string{}}
 		for _, d := range lists[i] {
 			c.Tools = append(c.Tools, string(d.raw))
 		}

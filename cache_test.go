@@ -42,7 +42,7 @@ func TestSpecB2StartFromTheCache(t *testing.T) {
 		return &Options{MaxInline: 3, Cache: FileStore(path), Servers: []ServerConfig{child(t, "one", "plain"), child(t, "two", "plain")}}
 	}
 	first, _ := newTestManager(t, options())
-	sections, tools := sentBytes(first.session)
+	sections, tools := sentBytes(first.def)
 	fingerprint := first.cur.Load().fingerprint()
 	for _, st := range first.Servers() {
 		assert.Equal(t, StateReady, st.State)
@@ -55,7 +55,7 @@ func TestSpecB2StartFromTheCache(t *testing.T) {
 		assert.Equal(t, 6, st.Tools)
 	}
 	assert.Equal(t, fingerprint, m.cur.Load().fingerprint())
-	nowSections, nowTools := sentBytes(m.session)
+	nowSections, nowTools := sentBytes(m.def)
 	assert.Equal(t, sections, nowSections)
 	assert.Equal(t, tools, nowTools)
 	assert.NotEmpty(t, m.Search("test tool big", 5))

@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
 // A ToolCall is a call that may be made: its tool is known and permitted, and
@@ -243,4 +244,21 @@ func (s *Session) refuse(name string, args json.RawMessage) int {
 	}
 	s.refused.Times++
 	return s.refused.Times - 1
+}
+
+// WithProgress returns a context whose calls ask the tool's server to tell how
+// far they are. tell is called with what it says, in the order in which it
+// does and with the token that the server was given, where its messages are
+// read: it must return soon. After the call has ended it is not called, but may
+// still run. Servers need not tell anything; a tool of [Manager.AddTools] can't.
+func WithProgress(ctx context.Context, tell func(mcp.ProgressNotificationParams)) context.Context {
+	return upstream.WithProgress(ctx, tell)
+}
+
+// WithMeta returns a context whose calls send meta to the tool's server, as
+// the _meta of the request: a traceparent, say. It must not be changed any more.
+// A progressToken in it is left out: see [WithProgress]. The tools of
+// [Manager.AddTools] are not given it.
+func WithMeta(ctx context.Context, meta map[string]any) context.Context {
+	return upstream.WithMeta(ctx, meta)
 }

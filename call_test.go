@@ -286,3 +286,30 @@ func TestLogEvents(t *testing.T) {
 level=INFO msg="mcphybrid: search" tools="[mcp_a__x mcp_a__y]" query=q
 `, b.String())
 }
+
+// What the context of a call asks for reaches the server, and what it tells
+// reaches the host.
+func TestCallAsksItsServer(t *testing.T) {
+	srv := mcpserver.NewMCPServer("a", "1")
+	srv.AddTool(mcp.NewTool("steps"), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		err := srv.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": r.Params.Meta.ProgressToken, "progress": 7})
+		if err != nil {
+			return nil, err
+		}
+		<-ctx.Done() // so that it is read before the answer
+		return nil, ctx.Err()
+	})
+	srv.AddTool(mcp.NewTool("trace"), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText(fmt.Sprint(r.Params.Meta.AdditionalFields["traceparent"])), nil
+	})
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "a", InProcess: srv}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	told := 0.0
+	_, err := m.Call(WithProgress(ctx, func(p mcp.ProgressNotificationParams) { told = p.Progress; cancel() }), "mcp_a__steps", nil)
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, 7.0, told)
+	result, err := m.Call(WithMeta(t.Context(), map[string]any{"traceparent": "00-1-2-01"}), "mcp_a__trace", nil)
+	require.NoError(t, err)
+	assert.Equal(t, "00-1-2-01", resultText(t, result))
+}

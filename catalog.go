@@ -91,18 +91,6 @@ func (c *catalog) tool(name string) *BridgeTool {
 	return nil
 }
 
-// A source is one place in the registration order: a server, or tools without
-// a connection.
-type source struct {
-	name     string
-	server   *server         // nil for tools without a connection
-	begun    bool            // the server was started
-	listed   []*definition   // what the server says it has
-	changed  []*ChangedError // of these
-	defs     []*definition   // of listed, what may be used; all, without a connection
-	problems []error
-}
-
 // newCatalog returns the catalog of sources that follows prev. Tools that prev
 // has too, under the same name, are the same *BridgeTool.
 func newCatalog(m *Manager, prev *catalog, sources []*source, owners prefixOwners, opts *Options) *catalog {

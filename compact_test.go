@@ -21,17 +21,17 @@ func TestSpecF4CompactBoundsTheActiveTools(t *testing.T) {
 
 	// A batch can't evict itself, however large.
 	require.Len(t, m.ActivateTools([]string{name(1), name(2), name(3), name(4), name(5)}), 5)
-	assert.Empty(t, m.Compact())
+	assert.Empty(t, m.Default().Compact())
 	assert.Len(t, active(), 5)
 
 	// The least recently used go first, those of this turn not at all.
-	m.NextTurn()
+	m.Default().NextTurn()
 	use(1)
-	m.NextTurn()
+	m.Default().NextTurn()
 	use(4)
-	assert.Equal(t, []string{name(2), name(3)}, namesOf(m.Compact()))
+	assert.Equal(t, []string{name(2), name(3)}, namesOf(m.Default().Compact()))
 	assert.Equal(t, []string{name(1), name(4), name(5)}, active())
-	assert.NoError(t, checkRegistry(m.session, r))
+	assert.NoError(t, checkRegistry(m.def, r))
 	_, registered := r.Get(name(2))
 	assert.False(t, registered)
 
@@ -42,28 +42,28 @@ func TestSpecF4CompactBoundsTheActiveTools(t *testing.T) {
 	use(2)
 	use(9)
 	assert.Equal(t, []string{name(1), name(4), name(5), name(2)}, active())
-	assert.Equal(t, []string{name(5)}, namesOf(m.Compact()))
+	assert.Equal(t, []string{name(5)}, namesOf(m.Default().Compact()))
 
 	// Too many turns without use, below the cap.
 	for range 3 {
-		m.NextTurn()
+		m.Default().NextTurn()
 	}
-	assert.Equal(t, []string{name(1)}, namesOf(m.Compact()), "used in turn 1, of 5")
+	assert.Equal(t, []string{name(1)}, namesOf(m.Default().Compact()), "used in turn 1, of 5")
 	use(4)
-	m.NextTurn()
-	assert.Equal(t, []string{name(2)}, namesOf(m.Compact()))
+	m.Default().NextTurn()
+	assert.Equal(t, []string{name(2)}, namesOf(m.Default().Compact()))
 	assert.Equal(t, []string{name(4)}, active())
 	assert.Equal(t, []string{name(9)}, namesOf(m.InlineTools()), "a pin is inline and stays")
-	assert.Len(t, m.used, 1)
+	assert.Len(t, m.def.used, 1)
 }
 
 func TestCompactWithoutLimits(t *testing.T) {
 	m, _ := newTestManager(t, &Options{MaxInline: -1, MaxActive: -1, ActiveTurns: -1, Servers: []ServerConfig{inProcess("a", 100)}})
 	m.ActivateTools(namesOf(m.DeferredTools()))
 	for range 1000 {
-		m.NextTurn()
+		m.Default().NextTurn()
 	}
-	assert.Empty(t, m.Compact())
+	assert.Empty(t, m.Default().Compact())
 	assert.Len(t, m.ActiveTools(), 100)
 }
 
@@ -122,5 +122,5 @@ func TestSpecF3Child(t *testing.T) {
 	parent.Close()
 	_, err := child.Call(t.Context(), "mcp_b__tool_001", nil)
 	assert.NoError(t, err, "a child may outlive its parent")
-	assert.Empty(t, m.NewChild(&SessionOptions{Access: Access{Deny: []string{"*"}}}).Tools())
+	assert.Empty(t, m.Default().NewChild(&SessionOptions{Access: Access{Deny: []string{"*"}}}).Tools())
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/url"
 	"os"
@@ -267,6 +268,39 @@ func (sc ServerConfig) clone() ServerConfig {
 	sc.Needs = cloneNeeds(sc.Needs)
 	return sc
 }
+
+// String returns what the server is without its secrets: of Args only the
+// number, of the URL the host, and of Env and Headers the names.
+func (sc ServerConfig) String() string {
+	text := fmt.Sprintf("server %q", sc.Name)
+	switch {
+	case sc.InProcess != nil:
+		text += " in this process"
+	case sc.URL != "":
+		u, err := url.Parse(sc.URL)
+		if err != nil {
+			u = new(url.URL)
+		}
+		text += fmt.Sprintf(" at %s://%s, headers %q", u.Scheme, u.Host, keyNames(sc.Headers))
+	default:
+		program, _, _ := strings.Cut(sc.Command, " ")
+		text += fmt.Sprintf(" by %q with %d arguments, environment %q", program, len(sc.Args), keyNames(sc.Env))
+	}
+	return text
+}
+
+func keyNames(values map[string]string) (names []string) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		names = append(names, nameOnly(key))
+	}
+	return names
+}
+
+// GoString is [ServerConfig.String], for %#v.
+func (sc ServerConfig) GoString() string { return sc.String() }
+
+// LogValue is [ServerConfig.String], for any [slog.Handler].
+func (sc ServerConfig) LogValue() slog.Value { return slog.StringValue(sc.String()) }
 
 // validate returns every problem of sc, joined, without the server's name.
 func (sc *ServerConfig) validate() error {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -575,4 +576,11 @@ func membersOfServers(data []byte) []string {
 		_ = dec.Decode(&value)
 	}
 	return names
+}
+
+// A configuration with a function can be written as JSON.
+func TestServerConfigJSON(t *testing.T) {
+	data, err := json.Marshal(ServerConfig{Name: "a", OnNotification: func(mcp.JSONRPCNotification) {}})
+	require.NoError(t, err)
+	assert.NotContains(t, string(data), "OnNotification")
 }

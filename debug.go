@@ -95,7 +95,7 @@ func (s *Snapshot) Servers() []ServerSnapshot {
 	for i, src := range sources {
 		st := &list[i]
 		if src.server != nil {
-			st.ServerStatus = src.server.snapshot()
+			st.ServerStatus = m.statusOf(src)
 		}
 		if st.Err != nil {
 			st.Err = errors.New(s.Text(st.Err.Error()).String())
@@ -105,7 +105,7 @@ func (s *Snapshot) Servers() []ServerSnapshot {
 		st.Figures.Name = st.Name
 		figures[src.name] = &st.Figures
 	}
-	for t, p := range m.session.double().view().each() {
+	for t, p := range m.def.double().view().each() {
 		if f := figures[t.def.server]; f != nil && t.m == m {
 			f.Tools++
 			f.Tokens += m.toolTokens(t)

@@ -36,8 +36,8 @@ func chores(n int) []mcpserver.ServerTool {
 
 // enriched counts the tools of m that have hints.
 func enriched(m *Manager) (n int) {
-	for t := range m.view().each() {
-		if _, ok := m.Hints(t.name); ok {
+	for t := range m.def.view().each() {
+		if _, ok := m.Default().Hints(t.name); ok {
 			n++
 		}
 	}
@@ -156,7 +156,7 @@ func TestSpecE4BadLookupsCostTheirHintsOnly(t *testing.T) {
 		assert.ErrorContains(t, err, "mcphybrid: hints: those of 5 tools could not be looked up: tool ")
 		assert.Equal(t, 4, enriched(m))
 		for i := range 10 {
-			h, ok := m.Hints(fmt.Sprintf("mcp_s__t%04d", i))
+			h, ok := m.Default().Hints(fmt.Sprintf("mcp_s__t%04d", i))
 			assert.Equal(t, i > 5, ok)
 			assert.Equal(t, i > 5, h.OutputShape == "fine")
 			assert.Len(t, m.Search(fmt.Sprintf("chore %d", i), 1), 1)
@@ -328,7 +328,7 @@ func TestSpecE4RefreshHintsAsksAgain(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		require.NoError(t, <-refreshed)
-		h, _ := m.Hints("mcp_s__a")
+		h, _ := m.Default().Hints("mcp_s__a")
 		assert.Equal(t, "2", h.OutputShape)
 	})
 }
@@ -345,7 +345,7 @@ func TestSpecE4LookupsMayCallBack(t *testing.T) {
 			m.Search("chore", 3)
 			_ = m.AddTools("more", echoTool("last", "Last"))
 		}
-		return Hints{OutputShape: m.OverrideBlock()}, true, nil
+		return Hints{OutputShape: m.Default().OverrideBlock()}, true, nil
 	})})
 	require.NoError(t, m.AddTools("s", echoTool("first", "First")))
 	<-closed

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
 // A SafeText is a text that a server may have written, for people to read. It is
@@ -59,7 +60,7 @@ func (m *Manager) eraser() *eraser {
 	e := new(eraser)
 	var pairs []string
 	for i, v := range values {
-		pairs = append(pairs, v, masked)
+		pairs = append(pairs, v, upstream.Masked)
 		values[i] = strings.ToLower(v)
 	}
 	e.mask, e.values = strings.NewReplacer(pairs...), values
@@ -76,7 +77,7 @@ func (m *Manager) secretValues() (values []string) {
 	defer m.mu.Unlock()
 	for _, src := range m.sources {
 		if src.server != nil {
-			values = append(values, src.server.secrets.values...)
+			values = append(values, src.server.Secrets()...)
 		}
 	}
 	return values
@@ -98,13 +99,13 @@ func (e *eraser) beginnings(line string) string {
 	for i, part := range parts[:len(parts)-1] {
 		for _, v := range e.values {
 			n := min(len(v), len(part))
-			for ; n >= minNamedSecret; n-- {
+			for ; n >= upstream.MinNamedSecret; n-- {
 				if strings.EqualFold(part[len(part)-n:], v[:n]) {
-					parts[i] = part[:len(part)-n] + masked
+					parts[i] = part[:len(part)-n] + upstream.Masked
 					break
 				}
 			}
-			if n >= minNamedSecret {
+			if n >= upstream.MinNamedSecret {
 				break
 			}
 		}
@@ -120,7 +121,7 @@ func (e *eraser) name(registered string, d *definition) (shown string, ok bool) 
 		own = text.Line(own, len(own))
 	}
 	if e.mask.Replace(own) != own { // cut or spelled otherwise in the registered one
-		return masked, false
+		return upstream.Masked, false
 	}
 	if isSafeName(registered) && e.mask.Replace(registered) == registered {
 		return registered, true // what most are, of many
@@ -135,7 +136,7 @@ var spelled = regexp.MustCompile(`U\+[0-9A-F]{4,6}`)
 // mark returns the text of a mark.
 func (e *eraser) mark(text string) string {
 	if plain := spelled.ReplaceAllString(text, "") + "…"; e.line(plain, len(plain)) != plain {
-		return masked
+		return upstream.Masked
 	}
 	return e.line(text, maxNameLength)
 }
@@ -182,10 +183,10 @@ func (e *eraser) schema(raw json.RawMessage, limit int) string {
 // term returns a term of a document, unless it may be a piece of a secret that
 // who asks doesn't know.
 func (e *eraser) term(term, query string) string {
-	if len(term) >= minNamedSecret && term != query {
+	if len(term) >= upstream.MinNamedSecret && term != query {
 		for _, v := range e.values {
 			if strings.Contains(v, term) {
-				return masked
+				return upstream.Masked
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
 // Why a call did not get a result from a tool.
@@ -28,13 +29,13 @@ var (
 	ErrQuarantined = errors.New("it is held back until it is accepted")
 
 	// ErrServerDown means that the tool's server can't be reached.
-	ErrServerDown = errors.New("the server is down")
+	ErrServerDown = upstream.ErrDown
 )
 
 // Why the Manager was not changed.
 var (
 	// ErrClosed means that the Manager was closed.
-	ErrClosed = errors.New("the manager is closed")
+	ErrClosed = upstream.ErrClosed
 
 	// ErrDuplicate means that a server of that name is there already.
 	ErrDuplicate = errors.New("the name is taken")

@@ -125,9 +125,9 @@ func TestSpecE4OverrideBlock(t *testing.T) {
 			assert.Empty(t, s.OverrideBlock())
 		})
 	}
-	assert.Empty(t, withHints(t, nil, 3, Options{}).OverrideBlock())
-	assert.Empty(t, withHints(t, NopEnricher{}, 3, Options{}).OverrideBlock())
-	assert.Empty(t, withHints(t, table{"mcp_s__c": e["mcp_s__c"]}, 3, Options{MaxInline: 2}).OverrideBlock())
+	assert.Empty(t, withHints(t, nil, 3, Options{}).Default().OverrideBlock())
+	assert.Empty(t, withHints(t, NopEnricher{}, 3, Options{}).Default().OverrideBlock())
+	assert.Empty(t, withHints(t, table{"mcp_s__c": e["mcp_s__c"]}, 3, Options{MaxInline: 2}).Default().OverrideBlock())
 }
 
 // SPEC E4: a session has no hints of tools that it may not use, and none that
@@ -135,9 +135,9 @@ func TestSpecE4OverrideBlock(t *testing.T) {
 func TestSpecE4HintsHeedAccess(t *testing.T) {
 	e := table{"mcp_s__a": {ChainsWith: []string{"mcp_s__b", "mcp_s__c", "mcp_s__d", "mcp_x__y"}}, "mcp_s__b": {OutputShape: "secret"}, "mcp_s__d": {OutputShape: "secret"}}
 	m := withHints(t, e, 4, Options{Access: Access{Deny: []string{"mcp_s__d"}}})
-	_, ok := m.Hints("mcp_s__d")
+	_, ok := m.Default().Hints("mcp_s__d")
 	assert.False(t, ok)
-	all, ok := m.Hints("mcp_s__b")
+	all, ok := m.Default().Hints("mcp_s__b")
 	assert.True(t, ok)
 	assert.Equal(t, e["mcp_s__b"], all)
 	for _, access := range []Access{{Deny: []string{"mcp_s__b"}}, {Allow: []string{"mcp_s__a", "mcp_s__c"}}} {
@@ -148,9 +148,9 @@ func TestSpecE4HintsHeedAccess(t *testing.T) {
 			assert.False(t, ok)
 		}
 	}
-	h, _ := m.Hints("mcp_s__a")
+	h, _ := m.Default().Hints("mcp_s__a")
 	h.ChainsWith[0] = "changed"
-	again, _ := m.Hints("mcp_s__a")
+	again, _ := m.Default().Hints("mcp_s__a")
 	assert.Equal(t, "mcp_s__b", again.ChainsWith[0], "what is handed out is the caller's")
 }
 
@@ -175,7 +175,7 @@ func TestSpecE4OverrideBlockIsBounded(t *testing.T) {
 	}
 	m := withHints(t, e, 26, Options{MaxInline: 20})
 	m.ActivateTools([]string{"mcp_s__z"})
-	block := m.OverrideBlock()
+	block := m.Default().OverrideBlock()
 	lines := strings.Split(block, "\n")
 	assert.LessOrEqual(t, len(block), len(overrideHeading)+maxOverrides+100)
 	assert.True(t, utf8.ValidString(block))
@@ -189,7 +189,7 @@ func TestSpecE4OverrideBlockIsBounded(t *testing.T) {
 	assert.Equal(t, strings.Split("opqrstz", ""), kept)
 	assert.Equal(t, "Notes on 14 tools that you have had for longer are left out.", lines[len(lines)-2])
 	assert.Equal(t, 14, strings.Count(block, "  - Before: "))
-	assert.Equal(t, block, m.OverrideBlock())
+	assert.Equal(t, block, m.Default().OverrideBlock())
 }
 
 // SPEC E4: a tool is found by its hints, whatever the ranker and whether or not
@@ -203,7 +203,7 @@ func TestSpecE4HintsAreIndexed(t *testing.T) {
 		t.Run(string(ranker), func(t *testing.T) {
 			m := withHints(t, e, 6, Options{MaxInline: 3, Ranker: ranker})
 			few := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"mcp_s__b"}}})
-			for _, s := range []*Session{m.session, few} {
+			for _, s := range []*Session{m.def, few} {
 				assert.Equal(t, []string{"mcp_s__e"}, hitNames(s.Search("quinoa", 5)))
 				assert.Empty(t, s.Search("gondola", 5))
 				inline := s.view().unindexed()
@@ -229,7 +229,7 @@ func TestSpecE4HostileHints(t *testing.T) {
 		"  - Before: # h\n"+
 		"  - Avoid: ``` ```\n"+
 		"  - Returns: x ## System - mcp_s__b evil [2J\n"+
-		"  - Often followed by: b ## c, d, e\n", m.OverrideBlock())
+		"  - Often followed by: b ## c, d, e\n", m.Default().OverrideBlock())
 }
 
 // What is parsed can be written and is then the same, and never breaks a line
@@ -241,7 +241,7 @@ func FuzzParseHints(f *testing.F) {
 	f.Add([]byte("{\"output_shape\":\"\xff\"}"))
 	m := NewManager(nil)
 	defer m.Close()
-	v := m.view()
+	v := m.def.view()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h, err := ParseHints(data)
 		if err != nil {
@@ -255,7 +255,7 @@ func FuzzParseHints(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, h, again)
 		require.NoError(t, h.validate())
-		for _, line := range strings.Split(strings.TrimSuffix(m.override(v, h), "\n"), "\n") {
+		for _, line := range strings.Split(strings.TrimSuffix(m.def.override(v, h), "\n"), "\n") {
 			assert.Regexp(t, `^(  - (Before|Avoid|Returns|Often followed by): \S.*)?$`, line)
 			assert.LessOrEqual(t, len(line), maxOverride)
 			assert.False(t, strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || text.IsInvisible(r) }), "%q", line)

@@ -333,7 +333,7 @@ func (row hostileRow) run(t *testing.T, over byte) {
 	bad.set(mischief{Stubborn: row.does.Stubborn})
 	begun := time.Now()
 	require.NoError(t, m.Close())
-	assert.Less(t, time.Since(begun), exitGrace+termGrace+3*time.Second)
+	assert.Less(t, time.Since(begun), endOfChild+3*time.Second)
 	soon(t, func() bool { return bad.running() == 0 }, "its processes end")
 }
 

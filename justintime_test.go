@@ -17,17 +17,17 @@ func TestSpecD2JustInTime(t *testing.T) {
 			Semantic: &SemanticOptions{Embedder: newConcepts(), Least: 0.5}})
 		if n == 10 {
 			assert.Len(t, m.InlineTools(), 15)
-			assert.Empty(t, m.SelectFor(t.Context(), "tomorrow's weather"))
+			assert.Empty(t, m.Default().SelectFor(t.Context(), "tomorrow's weather"))
 			continue
 		}
 		assert.Equal(t, []string{"mcp_s__pay_bill"}, toolNames(m.InlineTools()))
 		embedded(t, m, 15)
-		before, _ := sentBytes(m.session)
-		assert.Equal(t, []string{"mcp_s__forecast"}, toolNames(m.SelectFor(t.Context(), "will I need an umbrella for the rain?")))
+		before, _ := sentBytes(m.def)
+		assert.Equal(t, []string{"mcp_s__forecast"}, toolNames(m.Default().SelectFor(t.Context(), "will I need an umbrella for the rain?")))
 		assert.Equal(t, []string{"mcp_s__forecast"}, toolNames(m.ActiveTools()))
-		after, _ := sentBytes(m.session)
+		after, _ := sentBytes(m.def)
 		assert.True(t, strings.HasPrefix(after, before), "it only grows")
-		assert.LessOrEqual(t, len(m.SelectFor(t.Context(), "chore dog car rain")), 3)
+		assert.LessOrEqual(t, len(m.Default().SelectFor(t.Context(), "chore dog car rain")), 3)
 	}
 }
 
@@ -35,7 +35,7 @@ func TestSpecD2JustInTime(t *testing.T) {
 func TestSpecD9Related(t *testing.T) {
 	m, _ := newTestManager(t, &Options{JustInTime: &JustInTimeOptions{Threshold: -1, Results: 1}, Servers: []ServerConfig{meaningTools()},
 		Needs: map[string][]string{"mcp_s__forecast": {"mcp_s__plan_route"}}})
-	assert.Equal(t, []string{"mcp_s__forecast", "mcp_s__plan_route"}, toolNames(m.SelectFor(t.Context(), "tomorrow's weather")))
+	assert.Equal(t, []string{"mcp_s__forecast", "mcp_s__plan_route"}, toolNames(m.Default().SelectFor(t.Context(), "tomorrow's weather")))
 }
 
 // SPEC D7, D8: the model is told how to ask for more, and the answer is read
@@ -45,7 +45,7 @@ func TestSpecD8SearchDirectives(t *testing.T) {
 	assert.Contains(t, m.PromptSections(PromptFull), "`SEARCH_TOOLS: what the tool should do`")
 	queries := SearchDirectives("I can't do that yet.\nSEARCH_TOOLS: tomorrow's weather")
 	require.Equal(t, []string{"tomorrow's weather"}, queries)
-	assert.Equal(t, []string{"mcp_s__forecast"}, toolNames(m.SelectFor(t.Context(), queries[0])))
+	assert.Equal(t, []string{"mcp_s__forecast"}, toolNames(m.Default().SelectFor(t.Context(), queries[0])))
 
 	for _, test := range []struct {
 		answer string

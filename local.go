@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
 // AddTools adds tools that need no connection: their handlers are called in
@@ -86,7 +87,7 @@ func (m *Manager) localDefinition(server string, t mcpserver.ServerTool) (*defin
 // of the handler is an error of this call.
 func callHandler(handler mcpserver.ToolHandlerFunc, name string, timeout time.Duration) func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 	return func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
-		return withTimeout(ctx, timeout, func(ctx context.Context) (*mcp.CallToolResult, error) {
+		return foreign.Within(ctx, timeout, func(ctx context.Context) (*mcp.CallToolResult, error) {
 			var r mcp.CallToolRequest
 			r.Params.Name = name
 			r.Params.RawArguments = args
@@ -96,7 +97,7 @@ func callHandler(handler mcpserver.ToolHandlerFunc, name string, timeout time.Du
 			if handler == nil {
 				return nil, errors.New("it has no handler")
 			}
-			return recovered(func() (*mcp.CallToolResult, error) {
+			return foreign.Call(func() (*mcp.CallToolResult, error) {
 				result, err := handler(ctx, r)
 				if err == nil && result == nil {
 					err = errors.New("the handler returned no result")

@@ -1,62 +1,41 @@
 package mcphybrid
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
-	"strings"
 	"testing"
+	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 )
 
-// TestMain runs the tests, or one of the servers that they start as children.
-// At the end, no goroutine and no child may be left.
-func TestMain(m *testing.M) {
-	if mode := os.Getenv("TEST_SERVER"); mode != "" {
-		serveChild(mode)
-		return
-	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if left := children(os.Getpid()); code == 0 && len(left) > 0 {
-			fmt.Println("processes left:", left)
-			code = 1
-		}
-		os.Exit(code)
-	}))
-}
+func TestMain(m *testing.M) { mcptest.Main(m, map[string]func(){"hostile": serveHostile}) }
 
-// children returns the command lines of the processes that descend from pid
-// or, having lost their parent, carry its mark. It knows none but on Linux.
-func children(pid int) []string {
-	var list []string
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		stat, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		env, _ := os.ReadFile(filepath.Dir(path) + "/environ")
-		var ppid int
-		var state string
-		_, rest, _ := strings.Cut(string(stat), ") ")
-		_, _ = fmt.Sscan(rest, &state, &ppid)
-		marked := strings.Contains(string(env), fmt.Sprintf("%s=%d-", childMark, pid))
-		if state != "Z" && (ppid == pid || marked) {
-			cmd, _ := os.ReadFile(filepath.Dir(path) + "/cmdline")
-			list = append(list, strings.ReplaceAll(string(cmd), "\x00", " "))
-		}
-	}
-	return list
+// What the tests of several packages share, by short names.
+var (
+	children        = mcptest.Children
+	skipUnlessUnix  = mcptest.SkipUnlessUnix
+	startGrandchild = mcptest.StartGrandchild
+	echoTool        = mcptest.Echo
+	serveHTTP       = mcptest.ServeHTTP
+	soon            = mcptest.Soon
+	resultText      = mcptest.Text
+)
+
+// endOfChild is how long a child may take to end by itself, and after SIGTERM.
+const endOfChild = 3 * time.Second
+
+// child returns the configuration of a server that is this test program, run
+// again as a child that behaves as mode says: see [mcptest.Child].
+func child(t *testing.T, name, mode string) ServerConfig {
+	t.Helper()
+	command, env := mcptest.Child(t, mode)
+	return ServerConfig{Name: name, Command: command, Env: env}
 }
 
 // check returns the first invariant that is broken in m, in the Manager of one
@@ -71,7 +50,7 @@ func check(m *Manager, sessions ...*Session) error {
 			return fmt.Errorf("user %q: %w", u.user.id, err)
 		}
 	}
-	for _, s := range append(sessions, m.session) {
+	for _, s := range append(sessions, m.def) {
 		if err := checkView(s.view()); err != nil {
 			return err
 		}
@@ -230,7 +209,7 @@ func newTestManager(t *testing.T, opts *Options) (*Manager, *ToolRegistry) {
 	t.Cleanup(func() {
 		assert.NoError(t, check(m))
 		if o.Registry == r {
-			assert.NoError(t, checkRegistry(m.session, r))
+			assert.NoError(t, checkRegistry(m.def, r))
 		}
 		assert.NoError(t, m.Close())
 		assert.Empty(t, r.List())
@@ -241,32 +220,15 @@ func newTestManager(t *testing.T, opts *Options) (*Manager, *ToolRegistry) {
 	return m, r
 }
 
-// echoTool returns a tool that answers with its name and arguments.
-func echoTool(name, description string) mcpserver.ServerTool {
-	return mcpserver.ServerTool{
-		Tool: mcp.NewTool(name, mcp.WithDescription(description), mcp.WithString("text")),
-		Handler: func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return mcp.NewToolResultText(fmt.Sprintf("%s %s", name, r.Params.RawArguments)), nil
-		},
-	}
-}
-
 // inProcess returns a real MCP server in this process, of n tools named
 // tool_000 and so on, which mcp-go lists in this order.
 func inProcess(name string, n int) ServerConfig {
-	s := mcpserver.NewMCPServer(name, "1")
-	for i := range n {
-		tool := fmt.Sprintf("tool_%03d", i)
-		s.AddTools(echoTool(tool, fmt.Sprintf("Does chore %d for %s", i, name)))
-	}
-	return ServerConfig{Name: name, InProcess: s}
+	return serving(name, mcptest.Chores(name, n)...)
 }
 
 // serving returns a real MCP server in this process with the given tools.
 func serving(name string, tools ...mcpserver.ServerTool) ServerConfig {
-	s := mcpserver.NewMCPServer(name, "1")
-	s.AddTools(tools...)
-	return ServerConfig{Name: name, InProcess: s}
+	return ServerConfig{Name: name, InProcess: mcptest.Server(name, tools...)}
 }
 
 func toolNames[T Tool](tools []T) []string {
@@ -275,17 +237,4 @@ func toolNames[T Tool](tools []T) []string {
 		names = append(names, t.Name())
 	}
 	return names
-}
-
-func resultText(t *testing.T, r *mcp.CallToolResult) string {
-	t.Helper()
-	require.NotNil(t, r)
-	require.Len(t, r.Content, 1)
-	return mcp.GetTextFromContent(r.Content[0])
-}
-
-func skipUnlessUnix(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("needs process groups, which Windows has not")
-	}
 }

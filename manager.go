@@ -13,20 +13,17 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// session makes a Session's methods the Manager's: it is its own default
-// session.
-type session = Session
-
 // A Manager holds what all conversations share: the servers and the catalog of
-// their tools. It is also its own default session, for hosts that need only
-// one, and has all the methods of a [Session]: Tools, PromptSections, Search,
-// ActivateTools, Call and so on. Only its Close ends everything.
+// their tools. [Manager.NewSession] returns a conversation's view of it.
 //
-// Its methods may be called concurrently. Those of a session that only read
-// work on one version of the catalog from start to end and never wait for a
-// writer.
+// A host with a single conversation needs no other session than
+// [Manager.Default]: the Manager's Search, Call, ActivateTools and the like are
+// methods of that one.
+//
+// Its methods may be called concurrently. Those that only read work on one
+// version of the catalog from start to end and never wait for a writer.
 type Manager struct {
-	*session
+	def *Session // the default session
 
 	opts    Options              // fixed at creation
 	handler Handler              // makes calls of tools, in the middleware of opts
@@ -123,47 +120,7 @@ func (m *Manager) begin(ctx context.Context) {
 			m.sources = append(m.sources, src)
 		}
 	}
-	m.session = m.NewSession(&SessionOptions{Registry: m.opts.Registry})
-}
-
-// newSource returns the place of a server; what is wrong with cfg, the
-// server's start reports.
-func (m *Manager) newSource(cfg ServerConfig) *source {
-	cfg = cfg.clone()
-	invalid := cfg.validate()
-	if invalid == nil && m.find(cfg.Name) >= 0 {
-		invalid = ErrDuplicate
-	}
-	l := limits{
-		startTimeout: m.opts.StartTimeout, callTimeout: m.opts.CallTimeout,
-		maxMessage: m.opts.MaxMessage, maxDefinition: m.opts.MaxDefinition, maxTools: m.opts.MaxTools,
-		maxPages: m.opts.MaxPages, maxUnasked: m.opts.MaxUnasked,
-		reconnect: m.opts.Reconnect, refresh: m.opts.Refresh, idle: m.opts.IdleTimeout,
-	}
-	src := &source{name: cfg.Name}
-	src.server = newServer(cfg, invalid, l, m.opts.Logger, func(defs []*definition, problems []error) error {
-		return m.setTools(src, defs, problems)
-	})
-	return src
-}
-
-// setTools makes one step from the tools that src had to those it has now.
-func (m *Manager) setTools(src *source, defs []*definition, problems []error) error {
-	err := m.change(func() error {
-		if !slices.Contains(m.sources, src) {
-			return errors.New("it was removed while it started")
-		}
-		if slices.Equal(src.listed, defs) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
-			return errNoChange
-		}
-		src.listed, src.problems = defs, problems
-		m.judge(src)
-		return nil
-	})
-	if err == nil && m.opening.Load() == 0 { // else Start does, for all at once
-		m.save()
-	}
-	return err
+	m.def = m.NewSession(&SessionOptions{Registry: m.opts.Registry})
 }
 
 // errNoChange is that a change turned out to be none.
@@ -216,15 +173,17 @@ func (m *Manager) Start(ctx context.Context) error {
 		m.opts.Logger.Warn("mcphybrid: the catalog could not be loaded", "error", err)
 	}
 	for _, src := range stale {
-		src.server.begin()
+		src.server.Begin()
 	}
+	m.mu.Lock()
 	waiting = slices.DeleteFunc(waiting, func(src *source) bool {
-		known := src.server.lastListed() != time.Time{}
+		known := !src.listedAt.IsZero()
 		if known {
 			m.starting.Done()
 		}
 		return known
 	})
+	m.mu.Unlock()
 	m.opening.Add(1)
 	errs := make([]error, len(waiting))
 	var wg sync.WaitGroup
@@ -242,7 +201,7 @@ func (m *Manager) Start(ctx context.Context) error {
 
 // connect starts the server of src, whose tools are then in the catalog.
 func (m *Manager) connect(ctx context.Context, src *source) error {
-	if err := src.server.start(ctx); err != nil {
+	if err := src.server.Start(ctx); err != nil {
 		return fmt.Errorf("mcphybrid: server %q: %w", src.name, err)
 	}
 	return nil
@@ -337,7 +296,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 			delete(m.owners, prefix)
 		}
 		m.mu.Unlock()
-		src.server.close()
+		src.server.Close()
 		return err
 	}
 	m.save()
@@ -369,7 +328,7 @@ func (m *Manager) remove(src *source) bool {
 		return nil
 	})
 	if err == nil && src.server != nil {
-		src.server.close()
+		src.server.Close()
 	}
 	return err == nil
 }
@@ -409,7 +368,7 @@ func (m *Manager) Close() error {
 		}
 		for _, src := range sources {
 			if src.server != nil {
-				wg.Go(src.server.close)
+				wg.Go(src.server.Close)
 			}
 		}
 		wg.Wait()

@@ -98,7 +98,7 @@ func (c *catalog) withoutBelow(t *BridgeTool, names []string) (own []string) {
 func (c *catalog) addServerNeeds(src *source, tools []*BridgeTool) {
 	var configured map[string][]string
 	if src.server != nil && src.listed != nil {
-		configured = src.server.cfg.Needs
+		configured = src.cfg.Needs
 	}
 	if len(configured) == 0 && !slices.ContainsFunc(tools, func(t *BridgeTool) bool {
 		return t.def.needs != nil || t.def.badNeeds != nil
@@ -160,7 +160,7 @@ func (c *catalog) problem(format string, args ...any) {
 func unlisted(sources []*source, name string) bool {
 	return slices.ContainsFunc(sources, func(src *source) bool {
 		return src.server != nil && src.listed == nil &&
-			strings.HasPrefix(name, registeredName(src.name, src.server.cfg.Prefix, ""))
+			strings.HasPrefix(name, registeredName(src.name, src.cfg.Prefix, ""))
 	})
 }
 

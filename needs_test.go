@@ -157,15 +157,15 @@ func TestSpecB5InlineToolNeedsADeferredOne(t *testing.T) {
 
 	// What a tool in use needs is in use.
 	for range DefaultActiveTurns {
-		m.NextTurn()
+		m.Default().NextTurn()
 	}
 	_, err = m.Call(t.Context(), "mcp_fs__edit", nil)
 	require.NoError(t, err)
-	assert.Empty(t, m.Compact())
+	assert.Empty(t, m.Default().Compact())
 	for range DefaultActiveTurns {
-		m.NextTurn()
+		m.Default().NextTurn()
 	}
-	assert.Equal(t, inFS("read", "stat"), namesOf(m.Compact()))
+	assert.Equal(t, inFS("read", "stat"), namesOf(m.Default().Compact()))
 }
 
 // A call that is refused brings nothing.
@@ -269,7 +269,7 @@ func TestSpecB5NeededToolGoesAndComesBack(t *testing.T) {
 	_, err := m.Call(t.Context(), "mcp_fs__edit", nil)
 	require.NoError(t, err)
 	assert.Equal(t, inFS("edit", "read"), toolNames(m.ActiveTools()))
-	require.NoError(t, checkRegistry(m.session, r))
+	require.NoError(t, checkRegistry(m.def, r))
 }
 
 func TestSpecB5SearchAnswersWithWhatIsNeeded(t *testing.T) {
@@ -279,7 +279,7 @@ func TestSpecB5SearchAnswersWithWhatIsNeeded(t *testing.T) {
 		m, _ := newTestManager(t, &opts)
 		require.NoError(t, m.AddTools("fs", tools...))
 		m.ActivateTools(active)
-		for i, h := range m.SearchWith("edit", so) {
+		for i, h := range m.Default().SearchWith("edit", so) {
 			if h.NeededBy == nil {
 				assert.Positive(t, h.Score)
 				hits = append(hits, hit{h.Tool.OriginalName(), ""})
@@ -436,7 +436,7 @@ func TestSpecB5NeedsAgreeWithReachability(t *testing.T) {
 			}
 		}
 		require.NoError(t, m.AddTools("fs", tools...))
-		v := m.view()
+		v := m.def.view()
 		cyclic := make(map[int]int) // number of the cycle
 		for c, cycle := range v.catalogs[0].cycles() {
 			for _, tool := range cycle {

@@ -21,7 +21,7 @@ func (m *Manager) Watch() {
 	}
 	n := &noted{m: m, prune: minPrune, every: sampleEvery}
 	for _, s := range m.attached {
-		if s != m.session {
+		if s != m.def {
 			n.note(s)
 		}
 	}
@@ -106,7 +106,7 @@ func (m *Manager) newest() (list []liveSession) {
 // there.
 func (m *Manager) numbered(number int) (liveSession, error) {
 	if number == 0 {
-		return liveSession{Session: m.session}, nil
+		return liveSession{Session: m.def}, nil
 	}
 	for _, s := range m.newest() {
 		if s.number == number {
@@ -133,7 +133,7 @@ func (s *Snapshot) Session() SessionSnapshot { return s.sessionSnapshot(s.sessio
 // Manager's own at 0, then those that [Manager.Watch] has noted and that are
 // open, the newest first. It also returns how many there are in all.
 func (s *Snapshot) Sessions(from, to int) (list []SessionSnapshot, total int) {
-	all := append([]liveSession{{Session: s.m.session}}, s.m.newest()...)
+	all := append([]liveSession{{Session: s.m.def}}, s.m.newest()...)
 	to = max(min(to, len(all)), 0)
 	w := newWeigher(s.m)
 	for _, live := range all[max(min(from, to), 0):to] {
@@ -223,7 +223,7 @@ func (n *noted) sample() (s Sample, ok bool) {
 	}()
 	newest := n.m.newest()
 	if len(newest) == 0 {
-		newest = []liveSession{{Session: n.m.session}}
+		newest = []liveSession{{Session: n.m.def}}
 	}
 	s.At = time.Now()
 	w := newWeigher(n.m)

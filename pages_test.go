@@ -42,7 +42,7 @@ func TestLongResultIsReadPageByPage(t *testing.T) {
 		return result
 	}
 	assert.Equal(t, linesOf(100), resultText(t, call("mcp_a__write", `{"n":100}`)), "as long as may be")
-	before := m.Tools()
+	before := m.Default().Tools()
 	assert.NotContains(t, namesOf(before), PageToolName)
 
 	cut := resultText(t, call("mcp_a__write", `{"n":1000}`))
@@ -50,8 +50,8 @@ func TestLongResultIsReadPageByPage(t *testing.T) {
 	assert.True(t, strings.HasPrefix(cut, "line    0\n"))
 	assert.True(t, strings.HasSuffix(cut, "line  999\n"))
 	assert.Contains(t, cut, `of 10000 bytes are left out here. To read them, call mcp_tool_page with {"id": "r1", "offset": 6`)
-	assert.Equal(t, append(namesOf(before), PageToolName), namesOf(m.Tools()))
-	assert.NoError(t, checkRegistry(m.session, r))
+	assert.Equal(t, append(namesOf(before), PageToolName), namesOf(m.Default().Tools()))
+	assert.NoError(t, checkRegistry(m.def, r))
 
 	whole, offset := "", 0
 	for offset < 10000 {
@@ -80,9 +80,9 @@ func TestLongResultIsReadPageByPage(t *testing.T) {
 		assert.False(t, call(PageToolName, `{"id":"r1","offset":`+offset+`}`).IsError, offset)
 	}
 
-	m.Compact()
-	assert.NotContains(t, namesOf(m.Tools()), PageToolName)
-	assert.NoError(t, checkRegistry(m.session, r))
+	m.Default().Compact()
+	assert.NotContains(t, namesOf(m.Default().Tools()), PageToolName)
+	assert.NoError(t, checkRegistry(m.def, r))
 }
 
 func TestOnlyTheNewestResultsAreKept(t *testing.T) {

@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -283,12 +282,9 @@ func (s *selection) overridden(i int, name string) bool {
 // SetRules puts rules in the place of those there are, for all sessions, or
 // none if there is an error, which names the rule. What models were shown
 // before stays, until [Session.Compact]; what they may call changes at once.
-// Users have their system's: see [Manager.NewUser].
+// They hold for the sessions of users, too.
 func (m *Manager) SetRules(rules []Rule) error {
 	set, err := newRuleSet(rules)
-	if m.user.system != nil {
-		err = errors.New("a user has the system's")
-	}
 	if err == nil {
 		err = m.change(func() error {
 			p := *m.policy.Load()

@@ -34,11 +34,9 @@ func (m *Manager) Preload(ctx context.Context, patterns ...string) error {
 			continue
 		}
 		wg.Go(func() {
-			if _, err := src.server.serving(ctx); err != nil {
+			if err := src.server.Connect(ctx); err != nil {
 				errs[i] = fmt.Errorf("mcphybrid: server %q: %w", src.name, err)
-				return
 			}
-			src.server.done()
 		})
 	}
 	wg.Wait()

@@ -428,7 +428,7 @@ func TestSaveHasTheFingerprint(t *testing.T) {
 		m, _ := newTestManager(t, &Options{MaxInline: maxInline})
 		require.NoError(t, m.AddTools("a", echoTool("one", description), echoTool("two", "")))
 		var state savedSession
-		require.NoError(t, json.Unmarshal(m.Save(), &state))
+		require.NoError(t, json.Unmarshal(m.Default().Save(), &state))
 		return state.Catalog
 	}
 	assert.Len(t, of(1, "x"), 16)
@@ -480,12 +480,12 @@ func TestRestoreHeedsDeniedMetaTools(t *testing.T) {
 // A search tool that was shown works when nothing is left to search for.
 func TestShownMetaToolsStay(t *testing.T) {
 	m, r := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 1), inProcess("b", 1)}})
-	m.Tools()
+	m.Default().Tools()
 	m.RemoveServer("b")
 	assert.False(t, m.IsSearchMode())
 	_, err := m.Call(t.Context(), SearchToolName, `{"query":"chore"}`)
 	assert.NoError(t, err)
-	assert.NoError(t, checkRegistry(m.session, r))
+	assert.NoError(t, checkRegistry(m.def, r))
 }
 
 // The last thing kept is kept however long, a closed session keeps nothing,
@@ -548,12 +548,12 @@ func TestCompactCountsEveryUse(t *testing.T) {
 	m, _ := newTestManager(t, &Options{MaxInline: -1, ActiveTurns: 2, Servers: []ServerConfig{inProcess("a", 3)}})
 	names := []string{"mcp_a__tool_000", "mcp_a__tool_001", "mcp_a__tool_002"}
 	m.ActivateTools(names)
-	m.NextTurn()
-	m.NextTurn()
+	m.Default().NextTurn()
+	m.Default().NextTurn()
 	m.ActivateTools(names[:1])
 	_, err := m.Call(t.Context(), names[1], nil)
 	require.NoError(t, err)
-	assert.Equal(t, names[2:], namesOf(m.Compact()))
+	assert.Equal(t, names[2:], namesOf(m.Default().Compact()))
 }
 
 // Compact forgets refusals; another tool with the same arguments is another call.
@@ -567,7 +567,7 @@ func TestCompactForgetsRefusals(t *testing.T) {
 	assert.NotContains(t, call("mcp_a__tool_000"), "STOP")
 	assert.NotContains(t, call("mcp_a__tool_001"), "STOP")
 	assert.Contains(t, call("mcp_a__tool_001"), "STOP")
-	m.Compact()
+	m.Default().Compact()
 	assert.NotContains(t, call("mcp_a__tool_001"), "STOP")
 }
 
@@ -602,7 +602,7 @@ func TestSaveOfAClosedSession(t *testing.T) {
 func TestCompactTellsNothing(t *testing.T) {
 	events := 0
 	m, _ := newTestManager(t, &Options{OnEvent: func(Event) { events++ }})
-	m.Compact()
+	m.Default().Compact()
 	assert.Zero(t, events)
 }
 

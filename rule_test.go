@@ -104,7 +104,7 @@ func TestRuleErrors(t *testing.T) {
 		assert.EqualError(t, m.SetRules([]Rule{ok, test.rule}), test.want)
 	}
 	assert.ErrorContains(t, m.SetRules(make([]Rule, rules.MaxRules+1)), "there are 10001 rules, more than the limit of 10000")
-	assert.Equal(t, map[string]string{"x": "hidden ok", "y": "inline"}, placements(m.session), "the rules before stay in force")
+	assert.Equal(t, map[string]string{"x": "hidden ok", "y": "inline"}, placements(m.def), "the rules before stay in force")
 	assert.PanicsWithValue(t, `mcphybrid: Options.Rules: rule 0 "": the name is missing`, func() { NewManager(&Options{Rules: []Rule{{}}}) })
 }
 

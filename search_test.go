@@ -170,7 +170,7 @@ func TestSearchFiltersBeforeTheLimit(t *testing.T) {
 	m := searchManager(t, Options{})
 	for _, ranker := range []Ranker{RankerDefault, RankerLexical, RankerClassic} {
 		m := searchManager(t, Options{Ranker: ranker})
-		us := m.SearchWith("create repository", SearchOptions{Limit: 3, Servers: []string{"*-us"}})
+		us := m.Default().SearchWith("create repository", SearchOptions{Limit: 3, Servers: []string{"*-us"}})
 		assert.Equal(t, "mcp_git_us__create_repository", us[0].Tool.name)
 		for _, h := range us {
 			assert.Equal(t, "git-us", h.Tool.Server())
@@ -179,7 +179,7 @@ func TestSearchFiltersBeforeTheLimit(t *testing.T) {
 		assert.Equal(t, "mcp_git_us__create_repository", s.Search("create repository", 1)[0].Tool.name)
 	}
 	assert.Len(t, m.Search("repository", 0), 5)
-	assert.Empty(t, m.SearchWith("repository", SearchOptions{Servers: []string{"tracker"}}))
+	assert.Empty(t, m.Default().SearchWith("repository", SearchOptions{Servers: []string{"tracker"}}))
 }
 
 // However many tools a server has for a query, it leaves room for others.
@@ -199,8 +199,8 @@ func TestSearchServerLimit(t *testing.T) {
 			return names
 		}
 		assert.ElementsMatch(t, []string{"flood", "flood", "disk", "disk"}, servers(m.Search("read a file", 0)), ranker)
-		assert.ElementsMatch(t, []string{"flood", "disk"}, servers(m.SearchWith("read a file", SearchOptions{ServerLimit: 1})), ranker)
-		assert.Equal(t, []string{"flood", "flood", "flood", "flood", "flood"}, servers(m.SearchWith("read a file", SearchOptions{ServerLimit: -1})), ranker)
+		assert.ElementsMatch(t, []string{"flood", "disk"}, servers(m.Default().SearchWith("read a file", SearchOptions{ServerLimit: 1})), ranker)
+		assert.Equal(t, []string{"flood", "flood", "flood", "flood", "flood"}, servers(m.Default().SearchWith("read a file", SearchOptions{ServerLimit: -1})), ranker)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestSearchExplain(t *testing.T) {
 		hits := m.Search(query, 0)
 		require.NotEmpty(t, hits, ranker)
 		for _, h := range hits {
-			e := m.Explain(query, h.Tool.name)
+			e := m.Default().Explain(query, h.Tool.name)
 			assert.InDelta(t, h.Score, e.Score, 1e-4, "%s %s %+v", ranker, h.Tool.name, e)
 			sum := 0.0
 			for _, p := range e.Parts {
@@ -243,11 +243,11 @@ func TestSearchExplain(t *testing.T) {
 			}
 			assert.InDelta(t, e.Score, sum, 1e-9)
 		}
-		assert.Empty(t, m.Explain(query, "mcp_x__unknown").Parts)
+		assert.Empty(t, m.Default().Explain(query, "mcp_x__unknown").Parts)
 		assert.Empty(t, m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*"}}}).Explain(query, hits[0].Tool.name).Parts)
 	}
 	m := searchManager(t, Options{})
-	e := m.Explain("make a repository", "mcp_git_eu__create_repository")
+	e := m.Default().Explain("make a repository", "mcp_git_eu__create_repository")
 	var found []string
 	for _, p := range e.Parts {
 		found = append(found, p.Field+" "+p.Query+" "+p.Term)

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
@@ -310,7 +311,7 @@ func (se *semantic) embed(ctx context.Context, tools []wantedTool, cache *vector
 	if len(texts) == 0 {
 		return nil
 	}
-	vectors, err := recovered(func() ([][]float32, error) { return se.Embedder.Embed(ctx, texts) })
+	vectors, err := foreign.Call(func() ([][]float32, error) { return se.Embedder.Embed(ctx, texts) })
 	if err == nil {
 		err = vector.CheckAll(vectors, len(texts), se.Embedder.Dimensions())
 	}
@@ -394,7 +395,7 @@ func (se *semantic) search(ctx context.Context, query string, candidates int, v 
 	}
 	ctx, cancel := context.WithTimeout(ctx, se.Timeout)
 	defer cancel()
-	matches, err := detached(ctx, func() ([]vector.Match, error) {
+	matches, err := foreign.Detached(ctx, func() ([]vector.Match, error) {
 		defer func() { <-se.asking }()
 		return se.ask(ctx, candidates, v, keep)
 	})

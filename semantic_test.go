@@ -106,7 +106,7 @@ func TestSpecC1FindsByMeaning(t *testing.T) {
 	assert.Equal(t, [][2]int{{5, 5}}, progress)
 	assert.Equal(t, "Tool Name: forecast. Description: Tells tomorrow's weather. Arguments: text", e.texts[0], "SPEC D5")
 
-	a := m.Find(t.Context(), "my cat is sick and needs a walk", SearchOptions{})
+	a := m.Default().Find(t.Context(), "my cat is sick and needs a walk", SearchOptions{})
 	require.NoError(t, a.Err)
 	assert.Equal(t, []string{"mcp_s__walk_dog", "mcp_s__groom"}, hitNames(a.Hits))
 	assert.Equal(t, 1, a.Words)
@@ -185,7 +185,7 @@ func TestSpecC6OneSideFails(t *testing.T) {
 				embedded(t, m, 5)
 			}
 			soon(t, func() bool {
-				a := m.Find(t.Context(), "tomorrow's weather", SearchOptions{})
+				a := m.Default().Find(t.Context(), "tomorrow's weather", SearchOptions{})
 				return assert.Equal(t, []string{"mcp_s__forecast"}, hitNames(a.Hits)) && strings.Contains(fmt.Sprint(a.Err), test.want)
 			})
 		})
@@ -198,7 +198,7 @@ func TestSemanticStoreFails(t *testing.T) {
 	store.fails.Store(true)
 	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
 	soon(t, func() bool { return m.semantic.progress.Load() != nil && m.semantic.progress.Load().err != nil })
-	a := m.Find(t.Context(), "tomorrow's weather", SearchOptions{})
+	a := m.Default().Find(t.Context(), "tomorrow's weather", SearchOptions{})
 	assert.ErrorContains(t, a.Err, "no store")
 	assert.Equal(t, []string{"mcp_s__forecast"}, hitNames(a.Hits))
 	store.fails.Store(false)
@@ -295,13 +295,13 @@ func TestSearchWithBadService(t *testing.T) {
 			m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()},
 				Semantic: &SemanticOptions{Embedder: service, Least: 0.5, Timeout: timeout}})
 			embedded(t, m, 5)
-			a := m.Find(t.Context(), "rain", SearchOptions{})
+			a := m.Default().Find(t.Context(), "rain", SearchOptions{})
 			require.NoError(t, a.Err)
 			assert.Equal(t, []string{"mcp_s__forecast"}, hitNames(a.Hits))
 
 			bad.Store(true)
 			begun := time.Now()
-			a = m.Find(t.Context(), "tomorrow's weather", SearchOptions{})
+			a = m.Default().Find(t.Context(), "tomorrow's weather", SearchOptions{})
 			assert.Less(t, time.Since(begun), timeout+2*time.Second)
 			require.Error(t, a.Err)
 			assert.Regexp(t, test.want+"|deadline exceeded", a.Err.Error(), "on a busy machine time may be up before")

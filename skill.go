@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -116,7 +117,7 @@ func checkSkillBody(text string) error {
 type skill struct {
 	Skill
 	element string // of the section
-	body    *lazy[string]
+	body    *lazy.Value[string]
 }
 
 // A skillSet is one version of the skills that a Manager has. It must not be
@@ -190,7 +191,9 @@ func (m *Manager) newSkillSet(skills []Skill) *skillSet {
 		}
 		given.Tools = slices.Clone(given.Tools)
 		sk := &skill{Skill: given, element: skillElement(given.Name, given.Description)}
-		sk.body = &lazy[string]{load: m.loadSkill(sk), keep: skillLifetime, life: m.life, run: m.skills.loading.Go, mu: &m.skills.mu}
+		sk.body = &lazy.Value[string]{
+			Load: m.loadSkill(sk), Keep: skillLifetime, Life: m.life, Ended: ErrClosed, Run: m.skills.loading.Go, Mu: &m.skills.mu,
+		}
 		set.list = append(set.list, sk)
 		set.byName[sk.Name] = sk
 	}
@@ -238,11 +241,11 @@ func newSkillIndex(list []*skill, opts *Options) retriever {
 // out, and then the tools that they name and no server has. While a server has
 // not listed its tools yet, these may be its own.
 func (m *Manager) skillProblems() []error {
-	v := m.view()
+	v := m.def.view()
 	problems := slices.Clone(v.skills.problems)
 	m.mu.Lock()
 	waiting := slices.ContainsFunc(m.sources, func(src *source) bool {
-		return src.server != nil && src.server.lastListed().IsZero()
+		return src.server != nil && src.listedAt.IsZero()
 	})
 	m.mu.Unlock()
 	if waiting {

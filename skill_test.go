@@ -61,22 +61,22 @@ func TestSpecA15SkillsByCount(t *testing.T) {
 		_, canSearch := r.Get(SkillSearchToolName)
 		_, canLoad := r.Get(SkillLoadToolName)
 		assert.True(t, canLoad)
-		names, _ := listedIn(t, m.SkillsSection())
-		assert.True(t, strings.HasSuffix(m.PromptSections(PromptFull), "\n\n"+m.SkillsSection()), "behind the tools")
+		names, _ := listedIn(t, m.Default().SkillsSection())
+		assert.True(t, strings.HasSuffix(m.PromptSections(PromptFull), "\n\n"+m.Default().SkillsSection()), "behind the tools")
 		if n <= 60 {
 			assert.Len(t, names, n)
 			assert.False(t, canSearch)
-			assert.NotContains(t, m.SkillsSection(), SkillSearchToolName)
+			assert.NotContains(t, m.Default().SkillsSection(), SkillSearchToolName)
 			continue
 		}
 		assert.Empty(t, names)
 		assert.True(t, canSearch)
-		assert.Contains(t, m.SkillsSection(), "61 skills are available")
-		assert.Contains(t, toolNamesOf(m.Tools()), SkillSearchToolName)
+		assert.Contains(t, m.Default().SkillsSection(), "61 skills are available")
+		assert.Contains(t, toolNamesOf(m.Default().Tools()), SkillSearchToolName)
 	}
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("s", 1)}})
-	assert.Empty(t, m.SkillsSection())
-	assert.NotContains(t, toolNamesOf(m.Tools()), SkillLoadToolName)
+	assert.Empty(t, m.Default().SkillsSection())
+	assert.NotContains(t, toolNamesOf(m.Default().Tools()), SkillLoadToolName)
 }
 
 // SPEC A15: so do their estimated tokens, exactly at 5,000 and above.
@@ -88,24 +88,24 @@ func TestSpecA15SkillsByTokens(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Skills: skills})
 	most := 5000*4 + 3 // characters, for 5,000 tokens
 	skills[0].Description += strings.Repeat("é", 100)
-	missing := most - utf8.RuneCountInString(m.SkillsSection()) - 100
+	missing := most - utf8.RuneCountInString(m.Default().SkillsSection()) - 100
 	for i := 1; missing > 0; i++ {
 		n := min(missing, 100)
 		skills[i].Description += strings.Repeat("é", n)
 		missing -= n
 	}
 	require.NoError(t, m.SetSkills(skills))
-	m.Compact()
-	assert.Equal(t, most, utf8.RuneCountInString(m.SkillsSection()))
-	names, _ := listedIn(t, m.SkillsSection())
+	m.Default().Compact()
+	assert.Equal(t, most, utf8.RuneCountInString(m.Default().SkillsSection()))
+	names, _ := listedIn(t, m.Default().SkillsSection())
 	assert.Len(t, names, 20)
 
 	skills[19].Description += "é"
 	require.NoError(t, m.SetSkills(skills))
-	m.Compact()
-	names, _ = listedIn(t, m.SkillsSection())
+	m.Default().Compact()
+	names, _ = listedIn(t, m.Default().SkillsSection())
 	assert.Empty(t, names)
-	assert.Contains(t, m.SkillsSection(), "20 skills are available")
+	assert.Contains(t, m.Default().SkillsSection(), "20 skills are available")
 }
 
 // SPEC A16: both thresholds are options.
@@ -113,7 +113,7 @@ func TestSpecA16SkillThresholds(t *testing.T) {
 	section := func(o Options) string {
 		o.Skills = someSkills(3)
 		m, _ := newTestManager(t, &o)
-		return m.SkillsSection()
+		return m.Default().SkillsSection()
 	}
 	tokens := utf8.RuneCountInString(section(Options{})) / 4
 	for _, test := range []struct {
@@ -237,7 +237,7 @@ func TestSkillsSectionIsXML(t *testing.T) {
 			skills = append(skills, Skill{Name: fmt.Sprintf("s%d", i), Description: d, Body: "b"})
 		}
 		m := NewManager(&Options{Skills: skills})
-		section := m.SkillsSection()
+		section := m.Default().SkillsSection()
 		names, descriptions := listedIn(t, section)
 		require.Len(t, names, 5, "seed %d: %q", seed, section)
 		for i, d := range descriptions {
@@ -331,11 +331,11 @@ func TestBadSkills(t *testing.T) {
 		require.Len(t, m.Problems(), 1)
 		assert.ErrorContains(t, m.Problems()[0], test.want)
 		assert.EqualError(t, m.SetSkills([]Skill{good, sk, other}), m.Problems()[0].Error())
-		names, _ := listedIn(t, m.SkillsSection())
+		names, _ := listedIn(t, m.Default().SkillsSection())
 		assert.Equal(t, []string{"good-1", "other"}, names)
 		m.Close()
 		assert.ErrorIs(t, m.SetSkills(nil), ErrClosed)
-		assert.Empty(t, m.SkillsSection())
+		assert.Empty(t, m.Default().SkillsSection())
 	}
 }
 
@@ -438,7 +438,7 @@ func TestSetSkillsRace(t *testing.T) {
 	})
 	wg.Wait()
 	assert.EqualValues(t, 240, loaded.Load())
-	assert.NoError(t, checkRegistry(m.session, r))
+	assert.NoError(t, checkRegistry(m.def, r))
 }
 
 // A saved session goes on to the byte; what has changed of its skills is named.
@@ -485,15 +485,15 @@ func TestSkillPromptGolden(t *testing.T) {
 		require.NoError(t, err)
 		section(title, resultText(t, r))
 	}
-	section("sections", m.SkillsSection())
+	section("sections", m.Default().SkillsSection())
 	answer("loaded", SkillLoadToolName, `{"name":"code-review"}`)
 	require.NoError(t, m.SetSkills(append(someSkills(1), Skill{Name: "code-review", Description: "d", Body: "b"})))
-	section("one more", m.SkillsSection())
+	section("one more", m.Default().SkillsSection())
 	require.NoError(t, m.SetSkills(append(someSkills(4), Skill{Name: "code-review", Description: "d", Load: func(context.Context) (string, error) { return "", errors.New("gone") }})))
-	section("too many", m.SkillsSection())
-	m.Compact()
-	section("too many from the start", m.SkillsSection())
-	for _, tool := range m.Tools() {
+	section("too many", m.Default().SkillsSection())
+	m.Default().Compact()
+	section("too many from the start", m.Default().SkillsSection())
+	for _, tool := range m.Default().Tools() {
 		if strings.HasPrefix(tool.Name(), "skill_") {
 			section(tool.Name(), tool.Description()+"\n"+string(tool.InputSchema()))
 		}

@@ -109,7 +109,7 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 		}, maxNearest)
 		return mcp.NewToolResultError(textNoSkill(in.Name, near, v.offers(metaSkillSearch)))
 	}
-	body, err := sk.body.get(ctx)
+	body, err := sk.body.Get(ctx)
 	if err != nil {
 		s.m.opts.Logger.Warn("mcphybrid: a skill could not be loaded", "skill", sk.Name, "error", err)
 		return mcp.NewToolResultError(textSkillFailed(sk.Name, err))

@@ -229,10 +229,10 @@ func TestSpecA10SearchSection(t *testing.T) {
 	assert.Equal(t, "\n\n"+strings.TrimSuffix(m.InlineSection(), "\n")+"\n\n"+section, both)
 
 	// Activation changes no byte of it, and appends to the tools.
-	before := toolNames(m.Tools())
+	before := toolNames(m.Default().Tools())
 	m.ActivateTools([]string{"mcp_b__tool_003", "mcp_a__tool_040"})
 	assert.Equal(t, both, m.PromptSections(PromptFull))
-	assert.Equal(t, append(before, "mcp_b__tool_003", "mcp_a__tool_040"), toolNames(m.Tools()))
+	assert.Equal(t, append(before, "mcp_b__tool_003", "mcp_a__tool_040"), toolNames(m.Default().Tools()))
 	m.ActivateTools(toolNames(m.DeferredTools()))
 	assert.Equal(t, both, m.PromptSections(PromptFull), "not even when nothing is left to find")
 
@@ -294,7 +294,7 @@ func TestSpecA16ConstantsAreOptions(t *testing.T) {
 func TestSpecF1EqualCatalogsGiveEqualBytes(t *testing.T) {
 	snapshot := func(m *Manager) string {
 		var b strings.Builder
-		for _, tool := range m.Tools() {
+		for _, tool := range m.Default().Tools() {
 			fmt.Fprintln(&b, tool.Name(), tool.Description(), string(tool.InputSchema()))
 		}
 		for _, h := range m.Search("chore 7", 20) {

@@ -41,7 +41,7 @@ func TestSpecB1ThreeLayers(t *testing.T) {
 	require.Equal(t, 100, utf8.RuneCountInString(short))
 	assert.Contains(t, sections, "\n- mcp_post__buy_stamps: Buys stamps\n- mcp_post__send_parcel: "+short+"\n")
 	var before int
-	for _, tool := range m.Tools() {
+	for _, tool := range m.Default().Tools() {
 		before++
 		assert.NotContains(t, definitionText(tool), "send_parcel")
 	}
@@ -52,9 +52,9 @@ func TestSpecB1ThreeLayers(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(resultText(t, r)), &found))
 	assert.Equal(t, []foundTool{{Name: "mcp_post__send_parcel", OriginalName: "send_parcel", Server: "post", Description: short}}, found.Tools)
 	assert.NotContains(t, resultText(t, r), "properties")
-	require.Len(t, m.Tools(), before+1)
-	assert.Equal(t, long, m.Tools()[before].Description())
-	assert.Contains(t, string(m.Tools()[before].InputSchema()), "properties")
+	require.Len(t, m.Default().Tools(), before+1)
+	assert.Equal(t, long, m.Default().Tools()[before].Description())
+	assert.Contains(t, string(m.Default().Tools()[before].InputSchema()), "properties")
 }
 
 // SPEC B2: what is kept of a server is used for 5 minutes. An older list is used
@@ -103,17 +103,17 @@ func TestSpecB4TenAndTen(t *testing.T) {
 		tools = append(tools, echoTool(fmt.Sprintf("kennel_%02d", i), "Has a place for the dog"), echoTool(fmt.Sprintf("clinic_%02d", i), "Heals each animal and pet"))
 	}
 	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{serving("s", tools...)}, Semantic: &SemanticOptions{Embedder: e, Candidates: 10}})
-	a := m.Find(t.Context(), "dog", SearchOptions{})
+	a := m.Default().Find(t.Context(), "dog", SearchOptions{})
 	assert.ErrorIs(t, a.Err, errNotEmbedded)
 	assert.Len(t, a.Hits, 5)
 	close(ready)
 	embedded(t, m, 40)
 
-	a = m.Find(t.Context(), "dog", SearchOptions{})
+	a = m.Default().Find(t.Context(), "dog", SearchOptions{})
 	require.NoError(t, a.Err)
 	assert.Equal(t, []int{10, 10, 5}, []int{a.Words, a.Meaning, len(a.Hits)})
 	// Both sides find more than five of what is the same; each is there once.
-	a = m.Find(t.Context(), "dog", SearchOptions{Limit: 20})
+	a = m.Default().Find(t.Context(), "dog", SearchOptions{Limit: 20})
 	names := hitNames(a.Hits)
 	assert.Len(t, slices.Compact(slices.Sorted(slices.Values(names))), len(names))
 	assert.LessOrEqual(t, len(names), 20)
@@ -232,7 +232,7 @@ func TestSpecC1BothAtOnce(t *testing.T) {
 			return errors.New("words are searched for afterwards")
 		}
 	}
-	v := m.view()
+	v := m.def.view()
 	p := v.parts(v.deferredTools())[0]
 	p.catalog = &catalog{m: p.m, tools: p.tools, byName: p.byName, indexed: p.indexed, index: meeting{p.index, sync.OnceFunc(func() { close(words) }), meaning}}
 	const query = "tomorrow's weather"
@@ -257,7 +257,7 @@ func TestSpecC3Limits(t *testing.T) {
 	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: servers, Semantic: &SemanticOptions{Embedder: newConcepts()}})
 	embedded(t, m, 60)
 	for _, test := range []struct{ limit, most, servers int }{{3, 3, 4}, {-1, 10, 1}, {0, 10, 1}} {
-		a := m.Find(t.Context(), "a dog", SearchOptions{Limit: 10, ServerLimit: test.limit})
+		a := m.Default().Find(t.Context(), "a dog", SearchOptions{Limit: 10, ServerLimit: test.limit})
 		require.NoError(t, a.Err)
 		assert.Equal(t, []int{50, 50, 10}, []int{a.Words, a.Meaning, len(a.Hits)})
 		from := make(map[string]int)
@@ -275,7 +275,7 @@ func TestSpecC4Answer(t *testing.T) {
 	m, _ := newTestManager(t, &Options{MaxInline: -1, Semantic: &SemanticOptions{Embedder: newConcepts(), Least: 0.5}, Servers: []ServerConfig{serving("s",
 		echoTool("kennel", "Has a place for the dog. "+strings.Repeat("é", 300)), echoTool("clinic", "Heals a pet"), echoTool("bus", "Is dog-friendly. It goes by the road, by the car road, in traffic"))}})
 	embedded(t, m, 3)
-	a := m.Find(t.Context(), "dog", SearchOptions{})
+	a := m.Default().Find(t.Context(), "dog", SearchOptions{})
 	require.NoError(t, a.Err)
 	assert.Equal(t, []int{2, 2}, []int{a.Words, a.Meaning})
 	sides := make(map[string][2]bool)
@@ -341,10 +341,10 @@ func TestSpecC3NoServerFloods(t *testing.T) {
 	for _, store := range []vector.Store{nil, new(failingStore)} {
 		m, _ := newTestManager(t, &Options{MaxInline: -1, ServerLimit: -1, Servers: servers, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store}})
 		embedded(t, m, 304)
-		a := m.Find(t.Context(), "dog", SearchOptions{Limit: 10, ServerLimit: 3})
+		a := m.Default().Find(t.Context(), "dog", SearchOptions{Limit: 10, ServerLimit: 3})
 		require.NoError(t, a.Err)
 		assert.Equal(t, []string{"mcp_flood__dog_000", "mcp_flood__dog_001", "mcp_flood__dog_002", "mcp_quiet0__kennel", "mcp_quiet1__kennel", "mcp_quiet2__kennel", "mcp_quiet3__kennel"}, hitNames(a.Hits))
-		a = m.Find(t.Context(), "dog", SearchOptions{Limit: 10})
+		a = m.Default().Find(t.Context(), "dog", SearchOptions{Limit: 10})
 		assert.Equal(t, []int{50, 50, 10}, []int{a.Words, a.Meaning, len(a.Hits)})
 	}
 }
@@ -355,9 +355,9 @@ func TestSpecC5BySide(t *testing.T) {
 		serving("pets", echoTool("hound", "A dog"), echoTool("kennel", "It has a place for the dog and for a car on the road")),
 	}})
 	embedded(t, m, 2)
-	both := m.Find(t.Context(), "dog", SearchOptions{})
-	words := m.Find(t.Context(), "dog", SearchOptions{By: ByWords})
-	meaning := m.Find(t.Context(), "dog", SearchOptions{By: ByMeaning})
+	both := m.Default().Find(t.Context(), "dog", SearchOptions{})
+	words := m.Default().Find(t.Context(), "dog", SearchOptions{By: ByWords})
+	meaning := m.Default().Find(t.Context(), "dog", SearchOptions{By: ByMeaning})
 	assert.Positive(t, both.Words)
 	assert.Positive(t, both.Meaning)
 	assert.Zero(t, words.Meaning)

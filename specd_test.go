@@ -31,11 +31,11 @@ func TestSpecD1CoreTools(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, sums, 15)
 	assert.NotContains(t, sums, "mcp_s__pay_bill")
-	assert.Empty(t, m.SelectFor(t.Context(), "settle an invoice: pay it from the bank"))
+	assert.Empty(t, m.Default().SelectFor(t.Context(), "settle an invoice: pay it from the bank"))
 	for _, message := range []string{"", "zebra", "tomorrow's weather"} {
-		m.SelectFor(t.Context(), message)
+		m.Default().SelectFor(t.Context(), message)
 		assert.Equal(t, []string{"mcp_s__pay_bill"}, toolNames(m.InlineTools()))
-		assert.Contains(t, toolNames(m.Tools()), "mcp_s__pay_bill")
+		assert.Contains(t, toolNames(m.Default().Tools()), "mcp_s__pay_bill")
 		assert.NotContains(t, toolNames(m.ActiveTools()), "mcp_s__pay_bill")
 	}
 }
@@ -70,7 +70,7 @@ func TestSpecD3Threshold(t *testing.T) {
 	u := newUser(t, m, "u", nil, tools...)
 	embedded(t, m, 3)
 	embedded(t, u, 3)
-	a := u.Find(t.Context(), "zebra", SearchOptions{})
+	a := u.Default().Find(t.Context(), "zebra", SearchOptions{})
 	require.NoError(t, a.Err)
 	assert.Equal(t, []string{"mcp_own__above", "mcp_sys__above"}, hitNames(a.Hits))
 	assert.Equal(t, 2, a.Meaning)
@@ -106,7 +106,7 @@ func TestSpecD3InParallel(t *testing.T) {
 	u := newUser(t, m, "u", nil, echoTool("feed", "Feeds the cat"))
 	embedded(t, m, 5)
 	embedded(t, u, 1)
-	a := u.Find(t.Context(), "vet", SearchOptions{})
+	a := u.Default().Find(t.Context(), "vet", SearchOptions{})
 	require.NoError(t, a.Err)
 	assert.Equal(t, []string{"mcp_own__feed", "mcp_s__groom", "mcp_s__walk_dog"}, hitNames(a.Hits))
 	slices.Sort(store.scopes)

@@ -26,7 +26,7 @@ func TestSpecE1HigherPriorityFirst(t *testing.T) {
 		for _, rules := range [][]Rule{{include, summarize, exclude}, {exclude, summarize, include}} {
 			m, _ := newTestManager(t, &Options{Rules: rules})
 			require.NoError(t, m.AddTools("x", echoTool("build_go", ""), echoTool("build_js", ""), echoTool("deploy", "")))
-			assert.Equal(t, map[string]string{"build_go": test.want, "build_js": "hidden exclude", "deploy": "hidden"}, placements(m.session), "%+v", test)
+			assert.Equal(t, map[string]string{"build_go": test.want, "build_js": "hidden exclude", "deploy": "hidden"}, placements(m.def), "%+v", test)
 		}
 	}
 }

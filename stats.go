@@ -174,7 +174,7 @@ type ServerStats struct {
 func (m *Manager) ServerStats() []ServerStats {
 	var list []ServerStats
 	at := make(map[string]int)
-	v := m.view()
+	v := m.def.view()
 	for t, p := range v.each() {
 		if v.own().tool(t.name) != t { // of a user's system
 			continue

@@ -29,7 +29,7 @@ func TestStress(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), *stress)
 	defer cancel()
 	own := NewRegistry()
-	sessions := []*Session{m.session, m.NewSession(nil), m.NewSession(&SessionOptions{Registry: own}),
+	sessions := []*Session{m.def, m.NewSession(nil), m.NewSession(&SessionOptions{Registry: own}),
 		m.NewSession(&SessionOptions{Access: Access{Deny: []string{"mcp_s1__*"}}})}
 
 	var wg sync.WaitGroup
@@ -101,7 +101,7 @@ func TestStress(t *testing.T) {
 	assert.Positive(t, calls.Load())
 	assert.Positive(t, changes.Load())
 	require.NoError(t, check(m, sessions...))
-	assert.NoError(t, checkRegistry(m.session, r.tools))
+	assert.NoError(t, checkRegistry(m.def, r.tools))
 	assert.NoError(t, checkRegistry(sessions[2], own))
 	sessions[2].Close()
 	assert.Empty(t, own.List())

@@ -35,17 +35,17 @@ func TestMostUsedAreInline(t *testing.T) {
 		}
 	}
 	first := run(UsageOptions{}, func(m *Manager) {
-		before, _ := sentBytes(m.session)
+		before, _ := sentBytes(m.def)
 		call(m, "mcp_a__tool_003", 3)
 		call(m, "mcp_a__tool_002", 2)
 		_, err := m.Call(t.Context(), "mcp_a__tool_001", `{"text":7}`)
 		require.Error(t, err, "which is no use of it")
 		assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_005"}, toolNames(m.InlineTools()), "nothing moves by itself")
-		after, _ := sentBytes(m.session)
+		after, _ := sentBytes(m.def)
 		assert.Equal(t, before, after)
 		require.NoError(t, m.Reorder())
 		assert.Equal(t, []string{"mcp_a__tool_003", "mcp_a__tool_005"}, toolNames(m.InlineTools()))
-		assert.Equal(t, "it is the 1. of the most used", m.Placements()[3].Reason)
+		assert.Equal(t, "it is the 1. of the most used", m.Default().Placements()[3].Reason)
 		now := m.cur.Load()
 		require.NoError(t, m.Reorder())
 		assert.Same(t, now, m.cur.Load(), "nothing has changed")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -18,7 +19,7 @@ import (
 // when the test ends.
 func newUser(t *testing.T, m *Manager, id string, opts *UserOptions, tools ...mcpserver.ServerTool) *Manager {
 	t.Helper()
-	u, err := m.NewUser(id, opts)
+	u, err := m.newUser(id, opts)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		assert.NoError(t, check(u))
@@ -56,7 +57,7 @@ func TestSpecD3Scopes(t *testing.T) {
 	a := newUser(t, m, "a", nil, errands("alice", 30)...)
 	b := newUser(t, m, "b", nil, errands("bob", 30)...)
 	assert.Equal(t, "a", a.NewSession(nil).User())
-	assert.Empty(t, m.User())
+	assert.Empty(t, m.Default().User())
 
 	whose := func(hits []Hit) (list []string) {
 		for _, h := range hits {
@@ -65,7 +66,7 @@ func TestSpecD3Scopes(t *testing.T) {
 		return list
 	}
 	for _, u := range []*Manager{a, b} {
-		own := u.User()
+		own := u.Default().User()
 		assert.Equal(t, []string{own, "s", own, "s", own, "s", own, own}, whose(u.Search("errand", 0)))
 		assert.Equal(t, []string{own, "s", own}, whose(u.Search("errand", 3)))
 		assert.Len(t, u.Search("errand", 20), 8)
@@ -106,7 +107,7 @@ func TestSpecD3Scopes(t *testing.T) {
 
 	// ServerLimit holds for each of two servers of a name.
 	require.NoError(t, a.AddTools("sys", errands("alice", 9)...))
-	hits := a.SearchWith("errand", SearchOptions{ServerLimit: 1, Servers: []string{"sys"}})
+	hits := a.Default().SearchWith("errand", SearchOptions{ServerLimit: 1, Servers: []string{"sys"}})
 	assert.Equal(t, []string{"a", "s"}, whose(hits))
 }
 
@@ -133,8 +134,8 @@ func TestSpecD4UserWins(t *testing.T) {
 		require.NoError(t, a.AddTools("mail", answering("send", "Sends mail by alice", "alice")))
 		assert.Equal(t, "alice", call(s, "mcp_mail__send"))
 		assert.Equal(t, "system", call(s, "mcp_mail__read"))
-		assert.Equal(t, "system", call(m.session, "mcp_mail__send"))
-		assert.Equal(t, "system", call(b.session, "mcp_mail__send"))
+		assert.Equal(t, "system", call(m.def, "mcp_mail__send"))
+		assert.Equal(t, "system", call(b.def, "mcp_mail__send"))
 		fresh := a.NewSession(nil)
 		assert.Equal(t, 2, fresh.Stats().Tools)
 		assert.Equal(t, 2, fresh.Stats().Servers, "two servers of one name")
@@ -145,7 +146,7 @@ func TestSpecD4UserWins(t *testing.T) {
 			assert.Len(t, slices.Compact(hitNames(hits)), len(hits))
 			assert.Equal(t, []string{"mcp_mail__send"}, fresh.ActivateTools([]string{"mcp_mail__send", "mcp_mail__send"}))
 			assert.Positive(t, fresh.Explain("alice", "mcp_mail__send").Score)
-			assert.Zero(t, b.Explain("alice", "mcp_mail__send").Score)
+			assert.Zero(t, b.Default().Explain("alice", "mcp_mail__send").Score)
 		}
 		list := fresh.Tools()
 		i := slices.IndexFunc(list, func(t Tool) bool { return t.Name() == "mcp_mail__send" })
@@ -177,7 +178,7 @@ func TestUserToolHeldBack(t *testing.T) {
 	assert.Empty(t, a.NewSession(nil).Tools())
 	assert.NoError(t, check(a, s))
 	assert.Empty(t, m.Problems())
-	assert.Len(t, m.Tools(), 1)
+	assert.Len(t, m.Default().Tools(), 1)
 }
 
 // Two servers have one name: what is told of either is its own.
@@ -200,17 +201,20 @@ func TestUserServerOfTheSameName(t *testing.T) {
 	assert.Equal(t, Usage{Calls: 1, Errors: 1}, withoutLatency(a.ServerStats()[0].Usage))
 
 	// The system's is down, and the user's is not.
-	m.sources[0].server.mu.Lock()
-	m.sources[0].server.setLocked(StateDown, fail)
-	m.sources[0].server.mu.Unlock()
+	m.sources[0].server.Close()
 	assert.NotContains(t, s.textRefused(s.view(), "mcp_s__own", ErrServerDown), "since")
 	assert.Contains(t, s.textRefused(s.view(), "mcp_s__tool_000", ErrServerDown), "since")
 
 	// What is still being connected is told of to who may know.
+	hooks := &mcpserver.Hooks{}
+	hooks.AddBeforeListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest) { <-ctx.Done() })
+	stuck := mcpserver.NewMCPServer("stuck", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
 	connecting := func(m *Manager) {
-		m.sources[0].server.mu.Lock()
-		defer m.sources[0].server.mu.Unlock()
-		m.sources[0].server.setLocked(StateConnecting, nil)
+		src := m.sources[0]
+		src.server.Close()
+		src.cfg.InProcess = stuck
+		src.server = upstream.New(src.upstreamConfig(m.opts.Logger), src.upstreamLimits(&m.opts), nil)
+		src.server.Begin()
 	}
 	b := newUser(t, m, "b", nil)
 	connecting(a)
@@ -236,12 +240,10 @@ func withoutLatency(u Usage) Usage {
 
 func TestUserErrors(t *testing.T) {
 	m, _ := newTestManager(t, nil)
-	_, err := m.NewUser("", nil)
+	_, err := m.newUser("", nil)
 	assert.EqualError(t, err, `mcphybrid: user "": the id is empty`)
 	a := newUser(t, m, "a", nil)
-	_, err = a.NewUser("b", nil)
-	assert.EqualError(t, err, `mcphybrid: user "b": a user has no users`)
-	_, err = m.NewUser("a", nil)
+	_, err = m.newUser("a", nil)
 	assert.ErrorIs(t, err, ErrDuplicate)
 	require.NoError(t, a.Close())
 	a = newUser(t, m, "a", nil)
@@ -250,12 +252,12 @@ func TestUserErrors(t *testing.T) {
 	require.NoError(t, m.DropUser(t.Context(), "nobody"))
 	assert.Empty(t, m.users)
 	m.users = users{"a": nil}
-	_, err = m.NewUser("a", nil)
+	_, err = m.newUser("a", nil)
 	assert.ErrorIs(t, err, ErrDuplicate)
 	assert.EqualError(t, m.DropUser(t.Context(), "a"), `mcphybrid: user "a" is being removed already`)
 	delete(m.users, "a")
 	require.NoError(t, m.Close())
-	_, err = m.NewUser("c", nil)
+	_, err = m.newUser("c", nil)
 	assert.ErrorIs(t, err, ErrClosed)
 }
 
@@ -303,7 +305,7 @@ func TestUserToolsFollowTheSystem(t *testing.T) {
 	s := a.NewSession(&SessionOptions{Registry: reg})
 	assert.Len(t, s.InlineTools(), 6)
 	assert.False(t, s.IsSearchMode())
-	other.Tools()
+	other.Default().Tools()
 	require.NoError(t, m.AddTools("sys", errands("system", 8)...))
 	assert.Nil(t, other.selected, "who is not looked at keeps no old catalog")
 	assert.Len(t, s.InlineTools(), 10, "the system's first")
@@ -311,7 +313,7 @@ func TestUserToolsFollowTheSystem(t *testing.T) {
 	assert.Equal(t, "mcp_own__errand_05", s.Search("errand 5 of alice", 1)[0].Tool.Name())
 	assert.Len(t, m.InlineTools(), 8)
 	assert.NoError(t, checkRegistry(s, reg))
-	assert.NoError(t, checkRegistry(a.session, own))
+	assert.NoError(t, checkRegistry(a.def, own))
 	assert.Len(t, r.List(), 8)
 	m.RemoveServer("sys")
 	assert.Len(t, s.InlineTools(), 6)
@@ -319,7 +321,7 @@ func TestUserToolsFollowTheSystem(t *testing.T) {
 
 	// Each ends by itself; the system ends all.
 	require.NoError(t, other.Close())
-	assert.Empty(t, other.Tools())
+	assert.Empty(t, other.Default().Tools())
 	assert.Len(t, s.InlineTools(), 6)
 	assert.Len(t, m.users, 1)
 	require.NoError(t, m.Close())
@@ -351,7 +353,7 @@ func TestUserSessionsAreRestored(t *testing.T) {
 		assert.EqualError(t, err, "mcphybrid: the state is of a session of another user")
 		assert.Empty(t, changed)
 	}
-	_, _, err = b.RestoreSession(m.Save(), nil)
+	_, _, err = b.RestoreSession(m.Default().Save(), nil)
 	assert.Error(t, err)
 }
 
@@ -359,16 +361,15 @@ func TestUserSessionsAreRestored(t *testing.T) {
 func TestUsersHaveTheSystemsPolicy(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Skills: []Skill{{Name: "release", Description: "How to release", Body: "Carefully"}}})
 	require.NoError(t, m.AddTools("shared", echoTool("x", ""), echoTool("y", "")))
-	u, err := m.NewUser("alice", nil)
+	u, err := m.newUser("alice", nil)
 	require.NoError(t, err)
 	require.NoError(t, u.AddTools("own", echoTool("x", ""), echoTool("z", "")))
 	rules := []Rule{{Name: "r", Patterns: []string{"x"}, Action: RuleExclude}}
-	assert.EqualError(t, u.SetRules(rules), "mcphybrid: rules: a user has the system's")
 	assert.EqualError(t, u.SetSkills(nil), "mcphybrid: a user has the system's skills")
 	assert.Len(t, u.InlineTools(), 4)
 	require.NoError(t, m.SetRules(rules))
 	assert.Equal(t, []string{"mcp_shared__y", "mcp_own__z"}, toolNames(u.InlineTools()))
-	assert.Contains(t, u.SkillsSection(), "release")
+	assert.Contains(t, u.Default().SkillsSection(), "release")
 	require.NoError(t, m.SetSkills(nil))
 	assert.NotContains(t, u.NewSession(nil).SkillsSection(), "release")
 	require.NoError(t, u.Close())

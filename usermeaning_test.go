@@ -37,7 +37,7 @@ func TestSpecD3ScopesByMeaning(t *testing.T) {
 
 	for range 2 {
 		queries.Store(0)
-		answer := a.Find(t.Context(), "dog", SearchOptions{})
+		answer := a.Default().Find(t.Context(), "dog", SearchOptions{})
 		require.NoError(t, answer.Err)
 		assert.Equal(t, []string{"mcp_own__secret01", "mcp_s__walk_dog", "mcp_s__groom"}, hitNames(answer.Hits))
 		assert.Equal(t, 3, answer.Meaning)
@@ -53,9 +53,9 @@ func TestSpecD3ScopesByMeaning(t *testing.T) {
 
 	// A query that can't be embedded is told once.
 	e.query = func(context.Context) error { return fmt.Errorf("out of order") }
-	assert.EqualError(t, a.Find(t.Context(), "dog", SearchOptions{}).Err, "embedding the query: out of order")
+	assert.EqualError(t, a.Default().Find(t.Context(), "dog", SearchOptions{}).Err, "embedding the query: out of order")
 	e.query = func(context.Context) error { panic("out of its mind") }
-	assert.ErrorContains(t, a.Find(t.Context(), "dog", SearchOptions{}).Err, "panic")
+	assert.ErrorContains(t, a.Default().Find(t.Context(), "dog", SearchOptions{}).Err, "panic")
 	e.query = nil
 
 	// A user who comes back is not embedded again, and one who was dropped is.
@@ -112,7 +112,7 @@ func TestUsersFindNothingForeign(t *testing.T) {
 	found, ofUser := 0, 0
 	for range queries {
 		u := all[r.IntN(users)]
-		a := u.Find(t.Context(), words[r.IntN(len(words))]+" "+words[r.IntN(len(words))], SearchOptions{Limit: r.IntN(9)})
+		a := u.Default().Find(t.Context(), words[r.IntN(len(words))]+" "+words[r.IntN(len(words))], SearchOptions{Limit: r.IntN(9)})
 		require.NoError(t, a.Err)
 		for _, h := range a.Hits {
 			found++
@@ -121,7 +121,7 @@ func TestUsersFindNothingForeign(t *testing.T) {
 				ofUser++
 			case m:
 			default:
-				t.Fatalf("user %s finds %q", u.User(), h.Tool.Description())
+				t.Fatalf("user %s finds %q", u.Default().User(), h.Tool.Description())
 			}
 		}
 	}

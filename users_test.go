@@ -23,8 +23,8 @@ import (
 // secret is what tells whose tool it is, in any byte.
 var secret = regexp.MustCompile(`secret(\d\d)`)
 
-// foreign returns what in text is of another user than the given one.
-func foreign(text string, user int) []string {
+// strangers returns what in text is of another user than the given one.
+func strangers(text string, user int) []string {
 	var list []string
 	for _, m := range secret.FindAllStringSubmatch(text, -1) {
 		if m[1] != fmt.Sprintf("%02d", user) {
@@ -205,23 +205,23 @@ func live(t *testing.T, seed uint64, alone bool) []string {
 		}
 		for user := 1; user < len(n.users); user++ {
 			n.meddle(rest, user)
-			if bad := foreign(n.ask(rest, user), user); bad != nil {
+			if bad := strangers(n.ask(rest, user), user); bad != nil {
 				t.Fatalf("seed %d: user %d sees %v", seed, user, bad)
 			}
 			if state := n.states[user]; state != nil {
 				_, changed, err := n.users[0].RestoreSession(state, nil)
 				require.Error(t, err)
-				assert.Empty(t, foreign(fmt.Sprint(changed, err), 0))
+				assert.Empty(t, strangers(fmt.Sprint(changed, err), 0))
 			}
 		}
 		text := n.ask(r, 0)
-		if bad := foreign(text, 0); bad != nil {
+		if bad := strangers(text, 0); bad != nil {
 			t.Fatalf("seed %d: the first user sees %v in\n%s", seed, bad, text)
 		}
 		seen = append(seen, text)
 	}
-	system := n.m.PromptSections(PromptFull) + fmt.Sprint(namesOf(n.m.Tools()), namesOf(n.m.DeferredTools()), n.m.Problems(), hitNames(n.m.Search("secret send read", 20)))
-	require.Empty(t, foreign(system, -1), "seed %d: the system sees", seed)
+	system := n.m.PromptSections(PromptFull) + fmt.Sprint(namesOf(n.m.Default().Tools()), namesOf(n.m.DeferredTools()), n.m.Problems(), hitNames(n.m.Search("secret send read", 20)))
+	require.Empty(t, strangers(system, -1), "seed %d: the system sees", seed)
 	require.NoError(t, check(n.m))
 	return seen
 }
@@ -267,7 +267,7 @@ func TestUsersHammer(t *testing.T) {
 			r := rand.New(rand.NewPCG(3, uint64(user)))
 			whose := fmt.Sprintf("secret%02d", user)
 			for range 25 {
-				u, err := m.NewUser(whose, nil)
+				u, err := m.newUser(whose, nil)
 				if !assert.NoError(t, err) {
 					return
 				}
@@ -289,7 +289,7 @@ func TestUsersHammer(t *testing.T) {
 								answered.Add(1)
 							}
 							for _, h := range s.Search("dog errand", 0) {
-								assert.Empty(t, slices.DeleteFunc(foreign(h.Tool.Description(), user), func(w string) bool { return w == "secret99" }))
+								assert.Empty(t, slices.DeleteFunc(strangers(h.Tool.Description(), user), func(w string) bool { return w == "secret99" }))
 							}
 							_, err = s.Call(context.Background(), "mcp_sys__errand_03", nil)
 							assert.NoError(t, err)
@@ -336,7 +336,7 @@ func TestUsersWhileTheSystemCloses(t *testing.T) {
 		for user := range 6 {
 			wg.Go(func() {
 				reg := NewRegistry()
-				u, err := m.NewUser(fmt.Sprint(user), &UserOptions{Registry: reg, Servers: []ServerConfig{inProcess("s", 3)}})
+				u, err := m.newUser(fmt.Sprint(user), &UserOptions{Registry: reg, Servers: []ServerConfig{inProcess("s", 3)}})
 				if err != nil {
 					assert.ErrorIs(t, err, ErrClosed)
 					return
@@ -372,7 +372,7 @@ func TestUserIsCheap(t *testing.T) {
 	before := heap()
 	for i := range users {
 		users[i] = newUser(t, m, fmt.Sprint(i), nil, errands("user", 50)...)
-		users[i].Tools()
+		users[i].Default().Tools()
 		users[i].Search("errand 7", 0)
 	}
 	each := (heap() - before) / len(users)

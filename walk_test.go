@@ -146,7 +146,7 @@ func (w *riot) run() {
 	defer func() { // also if it fails
 		ended := time.Now()
 		assert.NoError(t, w.m.Close())
-		assert.Less(t, time.Since(ended), exitGrace+termGrace+5*time.Second, "Close takes too long")
+		assert.Less(t, time.Since(ended), endOfChild+5*time.Second, "Close takes too long")
 		for _, c := range w.servers {
 			soon(t, func() bool { return c.running() == 0 }, "processes are left")
 		}

@@ -23,6 +23,13 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
+// A Source is what the pages show: a [mcphybrid.Manager] or, with what is the
+// user's own, a [mcphybrid.User].
+type Source interface {
+	Watch()
+	Snapshot(session int) (*mcphybrid.Snapshot, error)
+}
+
 // Handler returns pages that show mgr. They have one address and differ in its
 // query only, so a host may mount the handler under any path. It answers GET and
 // HEAD and changes nothing; with [mcphybrid.Options.Semantic], a search asks the
@@ -30,12 +37,12 @@ import (
 //
 // Handler calls [mcphybrid.Manager.Watch]: from then on the Manager notes
 // sessions and tokens. All handlers of one Manager show the same pages.
-func Handler(mgr *mcphybrid.Manager) http.Handler {
+func Handler(mgr Source) http.Handler {
 	mgr.Watch()
 	return handler{mgr}
 }
 
-type handler struct{ mgr *mcphybrid.Manager }
+type handler struct{ mgr Source }
 
 var (
 	//go:embed page.html

@@ -261,7 +261,7 @@ func TestDebugExplainsScores(t *testing.T) {
 	require.NotEmpty(t, hits)
 	for _, hit := range hits {
 		assert.Contains(t, text, fmt.Sprintf("score %.3f", hit.Score))
-		for _, part := range mgr.Explain("delete the file", hit.Tool.Name()).Parts {
+		for _, part := range mgr.Default().Explain("delete the file", hit.Tool.Name()).Parts {
 			assert.Regexp(t, strings.Join(strings.Fields(fmt.Sprintf(`%s ?%s (for %s )?%.3f`, part.Field, part.Term, part.Query, part.Score)), " "), text)
 		}
 	}

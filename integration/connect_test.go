@@ -52,8 +52,8 @@ func TestConnect(t *testing.T) {
 
 	// The model gets the inline tools and the search tool, and may call what
 	// it gets.
-	require.Len(t, mgr.Tools(), 41)
-	assert.Equal(t, mcphybrid.SearchToolName, mgr.Tools()[40].Name())
+	require.Len(t, mgr.Default().Tools(), 41)
+	assert.Equal(t, mcphybrid.SearchToolName, mgr.Default().Tools()[40].Name())
 }
 
 // Whoever connects first: Managers of one file give the model the same bytes.
@@ -83,7 +83,7 @@ func everyByte(mgr *mcphybrid.Manager) string {
 				kind, t.Name(), t.Server(), t.OriginalName(), t.Description(), t.InputSchema(), t.OutputSchema(), t.Raw())
 		}
 	}
-	for _, t := range mgr.Tools() {
+	for _, t := range mgr.Default().Tools() {
 		fmt.Fprintf(&b, "%s %q\n%s\n", t.Name(), t.Description(), t.InputSchema())
 	}
 	b.WriteString(mgr.PromptSections(mcphybrid.PromptFull))

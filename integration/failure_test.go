@@ -284,7 +284,7 @@ func TestClose(t *testing.T) {
 	assert.Empty(t, children())
 	assert.Error(t, <-running)
 	assert.Empty(t, registry.List())
-	assert.Empty(t, mgr.Tools())
+	assert.Empty(t, mgr.Default().Tools())
 	assert.Empty(t, mgr.Servers())
 	_, err := mgr.Call(t.Context(), "mcp_everything__echo", `{"message": "here"}`)
 	assert.ErrorIs(t, err, mcphybrid.ErrUnknownTool)

@@ -119,7 +119,7 @@ func show(ctx context.Context, file, query string, n int, embedder vector.Embedd
 	for _, m := range similar {
 		columns[1] = append(columns[1], fmt.Sprintf("%.2f %s", m.Similarity, m.ID))
 	}
-	answer := both.Find(ctx, query, mcphybrid.SearchOptions{Limit: n})
+	answer := both.Default().Find(ctx, query, mcphybrid.SearchOptions{Limit: n})
 	if answer.Err != nil {
 		return answer.Err
 	}

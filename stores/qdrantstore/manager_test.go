@@ -62,7 +62,7 @@ func TestManager(t *testing.T) {
 		require.NoError(t, m.Start(t.Context()))
 		var a mcphybrid.Answer
 		require.Eventually(t, func() bool {
-			a = m.Find(t.Context(), "my cat is sick", mcphybrid.SearchOptions{})
+			a = m.Default().Find(t.Context(), "my cat is sick", mcphybrid.SearchOptions{})
 			return a.Err == nil
 		}, 10*time.Second, 10*time.Millisecond)
 		if assert.Len(t, a.Hits, 1) {

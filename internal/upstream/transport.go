@@ -1,8 +1,7 @@
-package mcphybrid
+package upstream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -39,7 +39,7 @@ func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequ
 
 // SendNotification heeds its context, as a write to a child does not.
 func (t stdioTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
-	_, err := detached(ctx, func() (struct{}, error) { return struct{}{}, t.Stdio.SendNotification(ctx, n) })
+	_, err := foreign.Detached(ctx, func() (struct{}, error) { return struct{}{}, t.Stdio.SendNotification(ctx, n) })
 	return err
 }
 
@@ -85,7 +85,7 @@ func (t inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRPC
 	if r.Method != string(mcp.MethodToolsCall) {
 		return t.send(ctx, r, t.InProcessTransport.SendRequest)
 	}
-	response, err := recovered(func() (*transport.JSONRPCResponse, error) { return t.InProcessTransport.SendRequest(ctx, r) })
+	response, err := foreign.Call(func() (*transport.JSONRPCResponse, error) { return t.InProcessTransport.SendRequest(ctx, r) })
 	return t.check(ctx, r, response, err)
 }
 
@@ -101,7 +101,7 @@ type sendFunc func(context.Context, transport.JSONRPCRequest) (*transport.JSONRP
 func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFunc) (*transport.JSONRPCResponse, error) {
 	g.unasked.ask()
 	defer g.unasked.answered()
-	response, err := detached(ctx, func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
+	response, err := foreign.Detached(ctx, func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
 	return g.check(ctx, r, response, err)
 }
 
@@ -125,106 +125,6 @@ func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *
 	}
 	return response, nil
 }
-
-// recovered returns what f does. A panic in f is an error.
-func recovered[T any](f func() (T, error)) (value T, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return f()
-}
-
-// detached returns what f does, or ctx's error as soon as ctx ends. What f
-// returns after that is dropped: a write to a child that does not read may not
-// heed ctx. f's goroutine then lives until the connection is closed. A panic in
-// f is an error.
-func detached[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	type answer struct {
-		value T
-		err   error
-	}
-	done := make(chan answer, 1)
-	go func() {
-		value, err := recovered(f)
-		done <- answer{value, err}
-	}()
-	select {
-	case a := <-done:
-		return a.value, a.err
-	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
-	}
-}
-
-// A listing collects the elements of tools/list results, page by page, before
-// mcp-go decodes them: its types lose most keywords of a schema, and one
-// element that they can't hold fails the whole list.
-type listing struct {
-	limits   limits
-	elements []element
-	pages    int
-	bytes    int // of all elements
-}
-
-// An element is one of a tools/list result.
-type element struct {
-	raw     json.RawMessage
-	decoded string // its name, if mcp-go was given it
-	problem error  // why it can't be used, or nil
-}
-
-type listingKey struct{}
-
-// maxCursor bounds what leads to the next page, in bytes: all are remembered.
-const maxCursor = 4 << 10
-
-// take keeps the tools of one result and returns the result with only those
-// that mcp-go can decode.
-func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
-	var page map[string]json.RawMessage
-	if err := json.Unmarshal(result, &page); err != nil {
-		return nil, fmt.Errorf("tools/list result: %w", text.JSONError(result, err))
-	}
-	var tools []json.RawMessage
-	if err := json.Unmarshal(page["tools"], &tools); err != nil {
-		return nil, errors.New(`tools/list result: "tools" is not a list`)
-	}
-	if len(l.elements)+len(tools) > l.limits.maxTools {
-		return nil, fmt.Errorf("it lists more tools than the limit of %d", l.limits.maxTools)
-	}
-	if l.pages++; l.pages > l.limits.maxPages { // they may be empty
-		return nil, fmt.Errorf("it lists its tools on more pages than the limit of %d", l.limits.maxPages)
-	}
-	if len(page["nextCursor"]) > maxCursor {
-		return nil, fmt.Errorf("the cursor of a page has more bytes than the limit of %d", maxCursor)
-	}
-	decodable := []json.RawMessage{}
-	for _, raw := range tools {
-		if len(raw) > l.limits.maxDefinition {
-			l.elements = append(l.elements, element{problem: definitionTooLarge(len(raw), l.limits.maxDefinition)})
-			continue
-		}
-		if l.bytes += len(raw); l.bytes > maxListing*l.limits.maxMessage {
-			return nil, fmt.Errorf("its tools have more bytes than the limit of %d", maxListing*l.limits.maxMessage)
-		}
-		e := element{raw: raw}
-		var t mcp.Tool
-		if json.Unmarshal(raw, &t) == nil {
-			decodable = append(decodable, raw)
-			e.decoded = t.Name
-		}
-		l.elements = append(l.elements, e)
-	}
-	page["tools"], _ = json.Marshal(decodable) // raw values always marshal
-	return json.Marshal(page)
-}
-
-// maxListing is how many messages of the greatest size the tools of a server
-// may fill.
-const maxListing = 4
 
 // sameHost refuses a redirect to another host: the headers of a server's
 // configuration, secrets among them, are for that server.

@@ -1,4 +1,4 @@
-package mcphybrid
+package mcptest
 
 import (
 	"bufio"
@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,22 +19,80 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
 
-// child returns the configuration of a server that is this test program, run
-// again as a child that behaves as mode says: see serveChild.
-func child(t *testing.T, name, mode string) ServerConfig {
+// Main runs the tests, or one of the servers that they start as children: see
+// [Child]. At the end, no goroutine and no child may be left. A mode of more
+// runs the function instead.
+func Main(m *testing.M, more map[string]func()) {
+	if mode := os.Getenv("TEST_SERVER"); mode != "" {
+		time.AfterFunc(time.Minute, func() { os.Exit(9) }) // it never lives longer
+		if serve := more[mode]; serve != nil {
+			serve()
+		} else {
+			serveChild(mode)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if left := Children(os.Getpid()); code == 0 && len(left) > 0 {
+			fmt.Println("processes left:", left)
+			code = 1
+		}
+		os.Exit(code)
+	}))
+}
+
+// ChildMark is the environment variable by which package upstream finds again
+// what a child started.
+const ChildMark = "MCPHYBRID_CHILD"
+
+// Children returns the command lines of the processes that descend from pid
+// or, having lost their parent, carry its mark. It knows none but on Linux.
+func Children(pid int) []string {
+	var list []string
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		stat, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		env, _ := os.ReadFile(filepath.Dir(path) + "/environ")
+		var ppid int
+		var state string
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		_, _ = fmt.Sscan(rest, &state, &ppid)
+		marked := strings.Contains(string(env), fmt.Sprintf("%s=%d-", ChildMark, pid))
+		if state != "Z" && (ppid == pid || marked) {
+			cmd, _ := os.ReadFile(filepath.Dir(path) + "/cmdline")
+			list = append(list, strings.ReplaceAll(string(cmd), "\x00", " "))
+		}
+	}
+	return list
+}
+
+// Child returns the program and the environment of a server that is this test
+// program, run again as a child that behaves as mode says: see serveChild. Its
+// package must have [Main] as its TestMain.
+func Child(t testing.TB, mode string) (command string, env map[string]string) {
 	t.Helper()
-	skipUnlessUnix(t)
+	SkipUnlessUnix(t)
 	self, err := os.Executable()
 	require.NoError(t, err)
-	return ServerConfig{Name: name, Command: self, Env: map[string]string{"TEST_SERVER": mode}}
+	return self, map[string]string{"TEST_SERVER": mode}
+}
+
+// SkipUnlessUnix skips a test that needs process groups.
+func SkipUnlessUnix(t testing.TB) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs process groups, which Windows has not")
+	}
 }
 
 // serveChild is a server over standard input and output that behaves as mode
-// says. It never lives longer than a minute.
+// says.
 func serveChild(mode string) {
-	time.AfterFunc(time.Minute, func() { os.Exit(9) })
 	switch mode {
 	case "silent": // reads, never answers
 		for s := bufio.NewScanner(os.Stdin); s.Scan(); {
@@ -45,8 +105,6 @@ func serveChild(mode string) {
 	case "dead":
 		fmt.Fprintln(os.Stderr, "cannot find module 'nowhere'")
 		os.Exit(3)
-	case "hostile":
-		serveHostile()
 	case "raw": // answers tools/list with what LIST holds, and nothing else right
 		serveRaw(os.Getenv("LIST"))
 	case "confess": // says all that it knows, at length, and ends, once it has answered as AFTER says
@@ -62,8 +120,8 @@ func serveChild(mode string) {
 		signal.Ignore(syscall.SIGTERM)
 		select {}
 	case "parent": // serves, and starts a grandchild in its group and one in a session of its own
-		startGrandchild(false)
-		startGrandchild(true)
+		StartGrandchild(false)
+		StartGrandchild(true)
 		_ = mcpserver.ServeStdio(childServer())
 	default:
 		if mode == "noisy" {
@@ -73,7 +131,9 @@ func serveChild(mode string) {
 	}
 }
 
-func startGrandchild(session bool) {
+// StartGrandchild starts a process that refuses to end, in a session of its own
+// or in this one's process group.
+func StartGrandchild(session bool) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "TEST_SERVER=stubborn")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // keeps the pipes open
@@ -138,6 +198,10 @@ func childServer() *mcpserver.MCPServer {
 	return s
 }
 
+// FloodNotification is a message that a child of the mode "raw" sends unasked
+// before it lists its tools, as often as UNASKED says.
+const FloodNotification = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+
 // serveRaw speaks just enough of the protocol to answer tools/list with list.
 func serveRaw(list string) { serveUntil(list, "never") }
 
@@ -175,7 +239,7 @@ func serveUntil(list, last string) {
 		}
 		if r.Method == "tools/list" {
 			n, _ := strconv.Atoi(os.Getenv("UNASKED"))
-			fmt.Print(strings.Repeat(floodNotification+"\n", n))
+			fmt.Print(strings.Repeat(FloodNotification+"\n", n))
 		}
 		fmt.Printf("{%s,\"jsonrpc\":\"2.0\",\"id\":%s}\n", answer, r.ID)
 		if r.Method == last {

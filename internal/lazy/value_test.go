@@ -1,4 +1,4 @@
-package mcphybrid
+package lazy
 
 import (
 	"context"
@@ -12,11 +12,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
+
+// errEnded is told once the life of a value has ended.
+var errEnded = errors.New("it has ended")
 
 // A testLazy counts loads, each of which returns its number when it is let.
 type testLazy struct {
-	lazy[int32]
+	Value[int32]
 	mu      sync.Mutex
 	running sync.WaitGroup
 	loads   atomic.Int32
@@ -28,7 +32,7 @@ func newTestLazy(t *testing.T, keep time.Duration) *testLazy {
 	x := &testLazy{let: make(chan error)}
 	life, end := context.WithCancel(context.Background())
 	x.end = end
-	x.lazy = lazy[int32]{keep: keep, life: life, run: x.running.Go, mu: &x.mu, load: func(ctx context.Context) (int32, error) {
+	x.Value = Value[int32]{Keep: keep, Life: life, Ended: errEnded, Run: x.running.Go, Mu: &x.mu, Load: func(ctx context.Context) (int32, error) {
 		n := x.loads.Add(1)
 		select {
 		case err := <-x.let:
@@ -44,8 +48,11 @@ func newTestLazy(t *testing.T, keep time.Duration) *testLazy {
 func (x *testLazy) drop() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.forget()
+	x.Forget()
 }
+
+// TestMain runs the tests. At the end, no goroutine may be left.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // SPEC B7: however many ask, it is loaded once, and an impatient one ends
 // nothing for the others.
@@ -56,14 +63,14 @@ func TestSpecB7LazyLoadsOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
-				v, err := x.get(t.Context())
+				v, err := x.Get(t.Context())
 				assert.NoError(t, err)
 				got.Add(v)
 			})
 		}
 		impatient, cancel := context.WithCancel(t.Context())
 		wg.Go(func() {
-			_, err := x.get(impatient)
+			_, err := x.Get(impatient)
 			assert.ErrorIs(t, err, context.Canceled)
 		})
 		synctest.Wait()
@@ -73,11 +80,11 @@ func TestSpecB7LazyLoadsOnce(t *testing.T) {
 		x.let <- nil
 		wg.Wait()
 		assert.EqualValues(t, 100, got.Load())
-		v, err := x.get(impatient)
+		v, err := x.Get(impatient)
 		require.NoError(t, err, "what is there costs no patience")
 		assert.EqualValues(t, 1, v)
 		time.Sleep(1000 * time.Hour)
-		_, err = x.get(t.Context())
+		_, err = x.Get(t.Context())
 		require.NoError(t, err)
 		assert.EqualValues(t, 1, x.loads.Load(), "for good")
 	})
@@ -91,7 +98,7 @@ func TestSpecB7LazyErrors(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() {
-				v, err := x.get(t.Context())
+				v, err := x.Get(t.Context())
 				assert.ErrorIs(t, err, failed)
 				assert.Zero(t, v)
 			})
@@ -100,7 +107,7 @@ func TestSpecB7LazyErrors(t *testing.T) {
 		x.let <- failed
 		wg.Wait()
 		wg.Go(func() {
-			v, err := x.get(t.Context())
+			v, err := x.Get(t.Context())
 			assert.NoError(t, err)
 			assert.EqualValues(t, 2, v)
 		})
@@ -115,7 +122,7 @@ func TestSpecB7LazyLifetime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTestLazy(t, time.Minute)
 		get := func() int32 {
-			v, err := x.get(t.Context())
+			v, err := x.Get(t.Context())
 			require.NoError(t, err)
 			return v
 		}
@@ -151,7 +158,7 @@ func TestSpecB7LazyForget(t *testing.T) {
 		x := newTestLazy(t, 0)
 		results := make(chan int32, 2)
 		ask := func() {
-			v, err := x.get(t.Context())
+			v, err := x.Get(t.Context())
 			assert.NoError(t, err)
 			results <- v
 		}
@@ -179,20 +186,20 @@ func TestSpecB7LazyEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTestLazy(t, 0)
 		settled := make(chan error, 1)
-		x.settle = func(v int32, err error) {
+		x.Settle = func(v int32, err error) {
 			assert.EqualValues(t, 1, v)
 			assert.False(t, x.mu.TryLock(), "it is held")
 			settled <- err
 		}
-		x.load = func(ctx context.Context) (int32, error) { <-ctx.Done(); return x.loads.Add(1), nil }
+		x.Load = func(ctx context.Context) (int32, error) { <-ctx.Done(); return x.loads.Add(1), nil }
 		errs := make(chan error, 1)
-		go func() { _, err := x.get(t.Context()); errs <- err }()
+		go func() { _, err := x.Get(t.Context()); errs <- err }()
 		synctest.Wait()
 		x.end()
-		assert.ErrorIs(t, <-errs, ErrClosed)
-		assert.ErrorIs(t, <-settled, ErrClosed, "with the value, to clean up")
-		_, err := x.get(t.Context())
-		assert.ErrorIs(t, err, ErrClosed)
+		assert.ErrorIs(t, <-errs, errEnded)
+		assert.ErrorIs(t, <-settled, errEnded, "with the value, to clean up")
+		_, err := x.Get(t.Context())
+		assert.ErrorIs(t, err, errEnded)
 		assert.EqualValues(t, 1, x.loads.Load())
 	})
 }
@@ -204,7 +211,7 @@ func TestLazyRace(t *testing.T) {
 	var running, wg sync.WaitGroup
 	var newest, forgotten, got atomic.Int64
 	life, end := context.WithCancel(context.Background())
-	x := &lazy[int64]{life: life, run: running.Go, mu: &mu, load: func(context.Context) (int64, error) {
+	x := &Value[int64]{Life: life, Ended: errEnded, Run: running.Go, Mu: &mu, Load: func(context.Context) (int64, error) {
 		n := newest.Load()
 		if n%7 == 3 {
 			return 0, errors.New("failed")
@@ -215,7 +222,7 @@ func TestLazyRace(t *testing.T) {
 		wg.Go(func() {
 			for forgotten.Load() < 300 {
 				oldest := forgotten.Load()
-				if v, err := x.get(life); err == nil {
+				if v, err := x.Get(life); err == nil {
 					got.Add(1)
 					if v < oldest {
 						t.Errorf("got %d after %d was forgotten", v, oldest)
@@ -228,7 +235,7 @@ func TestLazyRace(t *testing.T) {
 		for range 300 {
 			n := newest.Add(1)
 			mu.Lock()
-			x.forget()
+			x.Forget()
 			mu.Unlock()
 			forgotten.Store(n)
 			runtime.Gosched()
@@ -238,4 +245,38 @@ func TestLazyRace(t *testing.T) {
 	end()
 	running.Wait()
 	assert.Positive(t, got.Load())
+}
+
+// Who has the mutex sees the value and the load, and may end the load.
+func TestPeek(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTestLazy(t, 0)
+		begin := func() *Flight[int32] {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			f, fresh := x.Begin()
+			assert.True(t, fresh)
+			same, fresh := x.Begin()
+			assert.Same(t, f, same)
+			assert.False(t, fresh)
+			value, flight := x.Peek()
+			assert.Zero(t, value)
+			assert.Same(t, f, flight)
+			return f
+		}
+		f := begin()
+		cause := errors.New("enough")
+		f.Stop(cause)
+		<-f.Done()
+		assert.Equal(t, cause, f.Err())
+		f = begin()
+		x.let <- nil
+		<-f.Done()
+		assert.NoError(t, f.Err())
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		value, flight := x.Peek()
+		assert.EqualValues(t, 2, value)
+		assert.Nil(t, flight)
+	})
 }

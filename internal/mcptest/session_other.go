@@ -1,6 +1,6 @@
 //go:build !unix
 
-package mcphybrid
+package mcptest
 
 import "os/exec"
 

@@ -1,4 +1,4 @@
-package mcphybrid
+package upstream
 
 import (
 	"context"
@@ -14,48 +14,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
-
-// A State is how far a server is.
-type State string
-
-const (
-	StateConfigured State = "configured" // known, not started
-	StateCached     State = "cached"     // not running, its tools known; a call starts it
-	StateConnecting State = "connecting" // starting, or listing its tools
-	StateReady      State = "ready"      // serving
-	StateDegraded   State = "degraded"   // serving, but its tools could not be listed again
-	StateDown       State = "down"       // failed to start, or ended
-)
-
-// A ServerStatus tells how one server is.
-type ServerStatus struct {
-	Name  string
-	State State
-	Since time.Time     // when State was entered
-	Took  time.Duration // from the start until it was ready or failed
-	Tools int           // in the catalog
-	Err   error         // why it is down or degraded, else nil
-
-	// Failures is how many attempts to connect have failed in a row, and Retry
-	// when the next one is made: see [Options.Reconnect]. Zero if none is.
-	Failures int
-	Retry    time.Time
-}
-
-// limits bound what a server may send and how long it may take.
-type limits struct {
-	startTimeout  time.Duration
-	callTimeout   time.Duration
-	maxMessage    int // bytes
-	maxDefinition int // bytes
-	maxTools      int // per server
-	maxPages      int // of its tools/list result
-	maxUnasked    int // messages within a second
-
-	reconnect time.Duration // before the first attempt to connect again; negative for none
-	refresh   time.Duration // between listings; negative for none
-	idle      time.Duration // without a call, until it is stopped; 0 for ever
-}
 
 // A conn is one live connection to a server. It is opened once, before anyone
 // else has it.
@@ -73,9 +31,9 @@ type conn struct {
 
 // dial makes a connection to the server and, if it is a command, runs it. It
 // does not wait for an answer.
-func dial(cfg *ServerConfig, l limits, log *slog.Logger, hide *secrets) (*conn, error) {
+func dial(cfg *Config, l Limits, hide *secrets) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
-	g := guard{maxMessage: l.maxMessage, unasked: &unasked{max: l.maxUnasked}}
+	g := guard{maxMessage: l.MaxMessage, unasked: &unasked{max: l.MaxUnasked}}
 	switch {
 	case cfg.InProcess != nil:
 		c.client = client.NewClient(inProcessTransport{transport.NewInProcessTransport(cfg.InProcess), g})
@@ -83,11 +41,11 @@ func dial(cfg *ServerConfig, l limits, log *slog.Logger, hide *secrets) (*conn, 
 		c.http = ownTransport()
 		t, err := transport.NewStreamableHTTP(cfg.URL,
 			transport.WithHTTPBasicClient(&http.Client{
-				Transport:     &limitedHTTP{base: c.http, maxMessage: l.maxMessage, unasked: g.unasked},
+				Transport:     &limitedHTTP{base: c.http, maxMessage: l.MaxMessage, unasked: g.unasked},
 				CheckRedirect: sameHost,
 			}),
 			transport.WithHTTPHeaders(cfg.Headers),
-			transport.WithHTTPLogger(slog.New(secretHandler{log.Handler(), hide})),
+			transport.WithHTTPLogger(slog.New(secretHandler{cfg.Log.Handler(), hide})),
 		)
 		if err != nil {
 			return nil, err
@@ -99,7 +57,7 @@ func dial(cfg *ServerConfig, l limits, log *slog.Logger, hide *secrets) (*conn, 
 			return nil, err
 		}
 		c.process = p
-		t := transport.NewIO(newFrameReader(p.out, l.maxMessage, g.unasked, p.expectExit), p, nil)
+		t := transport.NewIO(newFrameReader(p.out, l.MaxMessage, g.unasked, p.expectExit), p, nil)
 		transport.WithCommandLogger(slog.New(slog.DiscardHandler))(t) // how a pipe ends, for each that uses it
 		c.client = client.NewClient(stdioTransport{t, g})
 	}
@@ -110,11 +68,11 @@ func dial(cfg *ServerConfig, l limits, log *slog.Logger, hide *secrets) (*conn, 
 			mcp.MethodNotificationSubscriptionsAcknowledged: // changes before were not told
 			c.tellChanged()
 		case string(mcp.MethodNotificationProgress):
-			c.progress.tell(n, log)
+			c.progress.tell(n, cfg.Log)
 			return
 		}
 		if cfg.OnNotification != nil {
-			hosted(log, func() { cfg.OnNotification(n) })
+			hosted(cfg.Log, func() { cfg.OnNotification(n) })
 		}
 	})
 	return c, nil
@@ -181,9 +139,12 @@ func (c *conn) listen(ctx context.Context) error {
 	return c.client.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true})
 }
 
+// maxShownName is how many characters of a tool's name an error has.
+const maxShownName = 64
+
 // list returns the elements of the server's tools/list result, as many pages
 // as it has.
-func (c *conn) list(ctx context.Context, limits limits) ([]element, error) {
+func (c *conn) list(ctx context.Context, limits Limits) ([]Element, error) {
 	l := &listing{limits: limits}
 	result, err := c.client.ListTools(context.WithValue(ctx, listingKey{}, l), mcp.ListToolsRequest{})
 	if errors.Is(err, mcp.ErrMethodNotFound) {
@@ -199,7 +160,7 @@ func (c *conn) list(ctx context.Context, limits limits) ([]element, error) {
 	}
 	for i, e := range l.elements {
 		if e.decoded != "" && !accepted[e.decoded] {
-			l.elements[i].problem = fmt.Errorf("the x-mcp-header annotations of %q are invalid", text.Line(e.decoded, maxNameLength))
+			l.elements[i].Problem = fmt.Errorf("the x-mcp-header annotations of %q are invalid", text.Line(e.decoded, maxShownName))
 		}
 	}
 	return l.elements, nil

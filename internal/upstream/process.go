@@ -1,4 +1,4 @@
-package mcphybrid
+package upstream
 
 import (
 	"errors"
@@ -69,9 +69,9 @@ type process struct {
 	stopOnce sync.Once
 }
 
-// startProcess runs the command of sc, whose secrets it hides in the child's
+// startProcess runs the command of cfg, whose secrets it hides in the child's
 // last words. The child lives until stop.
-func startProcess(sc *ServerConfig, hide *secrets) (*process, error) {
+func startProcess(cfg *Config, hide *secrets) (*process, error) {
 	var files []*os.File
 	pipe := func() (r, w *os.File) {
 		r, w, err := os.Pipe()
@@ -94,15 +94,15 @@ func startProcess(sc *ServerConfig, hide *secrets) (*process, error) {
 		return nil, errors.New("no pipe to be had: too many open files")
 	}
 	p := &process{
-		cmd:    exec.Command(sc.Command, sc.Args...),
+		cmd:    exec.Command(cfg.Command, cfg.Args...),
 		in:     in,
 		out:    out,
 		stderr: &tail{},
 		exited: make(chan struct{}),
 	}
-	p.cmd.Dir = sc.Dir
+	p.cmd.Dir = cfg.Dir
 	mark := newMark(os.LookupEnv)
-	p.cmd.Env = append(childEnv(sc.Env, os.LookupEnv), childMark+"="+mark)
+	p.cmd.Env = append(childEnv(cfg.Env, os.LookupEnv), childMark+"="+mark)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = childIn, childOut, childErr
 	ownGroup(p.cmd)
 	if err := p.cmd.Start(); err != nil {

@@ -1,4 +1,4 @@
-package mcphybrid
+package upstream
 
 import (
 	"context"
@@ -16,19 +16,15 @@ type (
 	metaKey     struct{}
 )
 
-// WithProgress returns a context whose calls ask the tool's server to tell how
-// far they are. tell is called with what it says, in the order in which it
-// does and with the token that the server was given, where its messages are
-// read: it must return soon. After the call has ended it is not called, but may
-// still run. Servers need not tell anything; a tool of [Manager.AddTools] can't.
+// WithProgress returns a context whose calls ask the server to tell how far they
+// are. tell is called in the order of its messages, where these are read: it must
+// return soon. After the call has ended it is not called, but may still run.
 func WithProgress(ctx context.Context, tell func(mcp.ProgressNotificationParams)) context.Context {
 	return context.WithValue(ctx, progressKey{}, tell)
 }
 
-// WithMeta returns a context whose calls send meta to the tool's server, as
-// the _meta of the request: a traceparent, say. It must not be changed any more.
-// A progressToken in it is left out: see [WithProgress]. The tools of
-// [Manager.AddTools] are not given it.
+// WithMeta returns a context whose calls send meta as the _meta of the request,
+// without a progressToken. It must not be changed any more.
 func WithMeta(ctx context.Context, meta map[string]any) context.Context {
 	return context.WithValue(ctx, metaKey{}, meta)
 }

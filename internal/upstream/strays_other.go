@@ -1,6 +1,6 @@
 //go:build !linux
 
-package mcphybrid
+package upstream
 
 // Other systems do not show the environment of a process to others. What left
 // the process group of its own accord must end by itself.

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package mcphybrid
+package upstream
 
 import "os/exec"
 

@@ -1,4 +1,4 @@
-package mcphybrid
+package upstream
 
 import (
 	"bufio"
@@ -13,6 +13,22 @@ import (
 	"sync"
 	"time"
 )
+
+// Limits bound what a server may send and how long it may take.
+type Limits struct {
+	StartTimeout time.Duration // to start and list its tools, and to list them again
+	CallTimeout  time.Duration
+
+	MaxMessage    int // bytes
+	MaxDefinition int // bytes
+	MaxTools      int // of the server
+	MaxPages      int // of its tools/list result
+	MaxUnasked    int // messages within a second
+
+	Reconnect time.Duration // before the first attempt to connect again; negative for none
+	Refresh   time.Duration // between listings; negative for none
+	Idle      time.Duration // without a call, until it is stopped; 0 for ever
+}
 
 // tooLarge is the error of a request whose answer is larger than the limit.
 // Whatever the transport, such a message is not read into memory as a whole,
@@ -60,10 +76,6 @@ func (u *unasked) count() error {
 		return fmt.Errorf("it sends more messages unasked than the limit of %d in a second", u.max)
 	}
 	return nil
-}
-
-func definitionTooLarge(size, limit int) error {
-	return fmt.Errorf("the definition has %d bytes, more than the limit of %d", size, limit)
 }
 
 // A frameReader reads lines, one message each, from a child. A message of

@@ -1,4 +1,4 @@
-package mcphybrid
+package upstream
 
 import (
 	"context"
@@ -9,21 +9,21 @@ import (
 )
 
 // watch waits for what happens to a connection, until it is over.
-func (s *server) watch(c *conn) {
+func (s *Server) watch(c *conn) {
 	if c.listens() {
 		ctx, stop := context.WithCancel(s.life)
 		defer stop()
 		s.running.Go(func() { s.listen(ctx, c) })
 	}
 	var refresh <-chan time.Time
-	if s.limits.refresh > 0 {
-		t := time.NewTicker(s.limits.refresh)
+	if s.limits.Refresh > 0 {
+		t := time.NewTicker(s.limits.Refresh)
 		defer t.Stop()
 		refresh = t.C
 	}
 	var idle <-chan time.Time
-	if s.limits.idle > 0 && s.cfg.InProcess == nil {
-		idle = time.After(s.limits.idle)
+	if s.limits.Idle > 0 && s.cfg.InProcess == nil {
+		idle = time.After(s.limits.Idle)
 	}
 	for failures := 0; ; {
 		select {
@@ -49,12 +49,12 @@ func (s *server) watch(c *conn) {
 		switch ok, err := s.listAgain(c); {
 		case !ok:
 			return
-		case err == nil || s.limits.reconnect < 0:
+		case err == nil || s.limits.Reconnect < 0:
 			failures = 0
 			// However often a server says so, most of the time it is left alone.
 			s.pause(c, 4*time.Since(begun))
 		default:
-			s.pause(c, min(s.limits.reconnect<<min(failures, 16), maxBackoff))
+			s.pause(c, min(s.limits.Reconnect<<min(failures, 16), maxBackoff))
 			failures++
 			c.tellChanged()
 		}
@@ -64,8 +64,8 @@ func (s *server) watch(c *conn) {
 // listen is told of changes until ctx ends. A stream of them that ends is opened
 // again, as proxies end what is idle: less and less often, unless it lasts.
 // What was missed is listed when that is acknowledged.
-func (s *server) listen(ctx context.Context, c *conn) {
-	first := max(s.limits.reconnect, time.Millisecond)
+func (s *Server) listen(ctx context.Context, c *conn) {
+	first := max(s.limits.Reconnect, time.Millisecond)
 	for wait := first; ; wait = min(2*wait, maxBackoff) {
 		begun := time.Now()
 		err := c.listen(ctx)
@@ -87,7 +87,7 @@ func (s *server) listen(ctx context.Context, c *conn) {
 const coalesce = 50 * time.Millisecond
 
 // pause waits for d, but no longer than there is c.
-func (s *server) pause(c *conn, d time.Duration) {
+func (s *Server) pause(c *conn, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -100,12 +100,12 @@ func (s *server) pause(c *conn, d time.Duration) {
 
 // listAgain lists the tools again, and reports whether c is still of use, and
 // how that went.
-func (s *server) listAgain(c *conn) (ok bool, err error) {
+func (s *Server) listAgain(c *conn) (ok bool, err error) {
 	select { // what was told until now is what is going to be listed
 	case <-c.changed:
 	default:
 	}
-	ctx, cancel := context.WithTimeout(s.life, s.limits.startTimeout)
+	ctx, cancel := context.WithTimeout(s.life, s.limits.StartTimeout)
 	defer cancel()
 	err = s.list(ctx, c)
 	if s.life.Err() != nil {
@@ -117,31 +117,31 @@ func (s *server) listAgain(c *conn) (ok bool, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.conn.value != c {
+	if current, _ := s.conn.Peek(); current != c {
 		return false, err
 	}
 	if err != nil {
-		s.setLocked(StateDegraded, s.told(late(err, s.limits.startTimeout)))
+		s.setLocked(Degraded, s.told(late(err, s.limits.StartTimeout)))
 		return true, err
 	}
-	if s.status.State == StateDegraded {
-		s.setLocked(StateReady, nil)
+	if s.status.State == Degraded {
+		s.setLocked(Ready, nil)
 	}
 	return true, nil
 }
 
 // rest gives up a connection that nobody needs until the next call, and
 // reports whether it did. If not, wait is when to look again.
-func (s *server) rest(c *conn) (wait time.Duration, ok bool) {
+func (s *Server) rest(c *conn) (wait time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wait = s.limits.idle - time.Since(s.called)
-	if s.conn.value != c || s.life.Err() != nil || s.calls > 0 || wait > 0 {
-		return max(wait, s.limits.idle/8), false
+	wait = s.limits.Idle - time.Since(s.called)
+	if current, _ := s.conn.Peek(); current != c || s.life.Err() != nil || s.calls > 0 || wait > 0 {
+		return max(wait, s.limits.Idle/8), false
 	}
-	s.conn.forget()
+	s.conn.Forget()
 	close(c.over)
 	s.running.Go(func() { c.close(exitGrace) })
-	s.setLocked(StateCached, nil)
+	s.setLocked(Cached, nil)
 	return 0, true
 }

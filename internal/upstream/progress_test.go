@@ -1,4 +1,4 @@
-package mcphybrid
+package upstream
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -50,19 +51,19 @@ func asking() *mcpserver.MCPServer {
 }
 
 // overEach runs a test of asking in this process and over HTTP.
-func overEach(t *testing.T, test func(t *testing.T, cfg ServerConfig)) {
-	t.Run("in process", func(t *testing.T) { test(t, ServerConfig{Name: "a", InProcess: asking()}) })
+func overEach(t *testing.T, test func(t *testing.T, cfg Config)) {
+	t.Run("in process", func(t *testing.T) { test(t, Config{Name: "a", InProcess: asking()}) })
 	t.Run("http", func(t *testing.T) {
 		s := httptest.NewServer(mcpserver.NewStreamableHTTPServer(asking()))
 		t.Cleanup(s.Close)
-		test(t, ServerConfig{Name: "a", URL: s.URL})
+		test(t, Config{Name: "a", URL: s.URL})
 	})
 }
 
 // Two calls at once of one server are each told of their own progress only.
 func TestProgressIsOnesOwn(t *testing.T) {
-	overEach(t, func(t *testing.T, cfg ServerConfig) {
-		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{cfg}})
+	overEach(t, func(t *testing.T, cfg Config) {
+		srv := started(t, cfg, Limits{})
 		var wg sync.WaitGroup
 		for i := range 10 { // mcp-go keeps 100 notifications in this process, and drops more
 			wg.Go(func() {
@@ -76,7 +77,7 @@ func TestProgressIsOnesOwn(t *testing.T) {
 						cancel()
 					}
 				})
-				_, err := m.Call(ctx, "mcp_a__steps", map[string]any{"text": text})
+				_, err := srv.Call(ctx, "steps", json.RawMessage(fmt.Sprintf(`{"text":%q}`, text)), false)
 				assert.ErrorIs(t, err, context.Canceled)
 				assert.Equal(t, []string{text + " 1", text + " 2", text + " 3", "last 9"}, told)
 			})
@@ -87,7 +88,7 @@ func TestProgressIsOnesOwn(t *testing.T) {
 
 // A panic in the host's function costs what it was told, and no more.
 func TestProgressPanic(t *testing.T) {
-	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "a", InProcess: asking()}}})
+	srv := started(t, Config{Name: "a", InProcess: asking()}, Limits{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ctx = WithProgress(ctx, func(p mcp.ProgressNotificationParams) {
@@ -96,13 +97,13 @@ func TestProgressPanic(t *testing.T) {
 		}
 		panic("the host's")
 	})
-	_, err := m.Call(ctx, "mcp_a__steps", nil)
+	_, err := srv.call(ctx, "steps")
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
 func TestWithMeta(t *testing.T) {
-	overEach(t, func(t *testing.T, cfg ServerConfig) {
-		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{cfg}})
+	overEach(t, func(t *testing.T, cfg Config) {
+		srv := started(t, cfg, Limits{})
 		meta := map[string]any{"traceparent": "00-1-2-01", "progressToken": "mine"}
 		for _, test := range []struct {
 			name string
@@ -113,10 +114,10 @@ func TestWithMeta(t *testing.T) {
 			{"empty", WithMeta(t.Context(), nil), ""},
 			{"meta", WithMeta(t.Context(), meta), "00-1-2-01"},
 		} {
-			result, err := m.Call(test.ctx, "mcp_a__meta", nil)
+			result, err := srv.call(test.ctx, "meta")
 			require.NoError(t, err, test.name)
 			var got map[string]any
-			require.NoError(t, json.Unmarshal([]byte(resultText(t, result)), &got), test.name)
+			require.NoError(t, json.Unmarshal([]byte(mcptest.Text(t, result)), &got), test.name)
 			assert.NotContains(t, got, "progressToken", test.name)
 			if test.want == "" {
 				assert.NotContains(t, got, "traceparent", test.name)
@@ -130,29 +131,22 @@ func TestWithMeta(t *testing.T) {
 
 // A server is asked for log messages of a level, and they come to the host.
 func TestOnNotification(t *testing.T) {
-	overEach(t, func(t *testing.T, cfg ServerConfig) {
+	overEach(t, func(t *testing.T, cfg Config) {
 		told := make(chan mcp.JSONRPCNotification, 100)
 		cfg.LogLevel = mcp.LoggingLevelInfo
 		cfg.OnNotification = func(n mcp.JSONRPCNotification) {
 			told <- n
 			panic("the host's")
 		}
-		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{cfg}})
-		_, err := m.Call(t.Context(), "mcp_a__log", nil)
+		srv := started(t, cfg, Limits{})
+		_, err := srv.call(t.Context(), "log")
 		require.NoError(t, err)
 		n := <-told
 		for n.Method != "notifications/message" { // of the connection
 			n = <-told
 		}
 		assert.Equal(t, "info", n.Params.AdditionalFields["data"], "not the one below it")
-		_, err = m.Call(t.Context(), "mcp_a__meta", nil)
+		_, err = srv.call(t.Context(), "meta")
 		assert.NoError(t, err, "a panic costs no more")
 	})
-}
-
-// A configuration with a function can be written as JSON.
-func TestServerConfigJSON(t *testing.T) {
-	data, err := json.Marshal(ServerConfig{Name: "a", OnNotification: func(mcp.JSONRPCNotification) {}})
-	require.NoError(t, err)
-	assert.NotContains(t, string(data), "OnNotification")
 }

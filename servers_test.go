@@ -1,28 +1,19 @@
 package mcphybrid
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -43,16 +34,6 @@ func TestChildServer(t *testing.T) {
 
 	_, err = m.Call(t.Context(), "mcp_child__fail", nil)
 	assert.ErrorContains(t, err, `mcphybrid: tool "fail" of server "child": internal error: no such luck`)
-}
-
-func TestChildServerResultTooLarge(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxMessage: 100_000, Servers: []ServerConfig{child(t, "child", "plain")}})
-	_, err := m.Call(t.Context(), "mcp_child__big", `{"n": 1000000}`)
-	assert.ErrorContains(t, err, "a message has more bytes than the limit of 100000")
-	// It costs this call, not the server.
-	r, err := m.Call(t.Context(), "mcp_child__big", `{"n": 3}`)
-	require.NoError(t, err)
-	assert.Equal(t, "xxx", resultText(t, r))
 }
 
 func TestChildServerHangingCall(t *testing.T) {
@@ -125,18 +106,6 @@ func TestStartFailures(t *testing.T) {
 			assert.NoError(t, check(m))
 			assert.Empty(t, children(os.Getpid()))
 		})
-	}
-}
-
-func TestCloseLeavesNoProcess(t *testing.T) {
-	for _, mode := range []string{"plain", "late", "parent"} {
-		m := NewManager(&Options{Servers: []ServerConfig{child(t, "child", mode)}})
-		require.NoError(t, m.Start(t.Context()))
-		if mode == "parent" {
-			require.Len(t, children(os.Getpid()), 3)
-		}
-		require.NoError(t, m.Close())
-		assert.Empty(t, children(os.Getpid()), mode)
 	}
 }
 
@@ -229,60 +198,6 @@ func TestHTTPServer(t *testing.T) {
 	}
 }
 
-// An event of a stream counts as one message, however many lines it has.
-func TestLimitedBody(t *testing.T) {
-	for _, test := range []struct {
-		name, body string
-		events, ok bool
-	}{
-		{"a body within the limit", strings.Repeat("x", 100), false, true},
-		{"a body over it", strings.Repeat("x\n\n", 34), false, false},
-		{"many events within it", strings.Repeat("data: xxxx\n\n", 50), true, true},
-		{"many with carriage returns", strings.Repeat("data: xxxx\r\n\r\n", 50), true, true},
-		{"an event of many lines over it", strings.Repeat("data: xxxx\n", 50), true, false},
-		{"a long line", strings.Repeat("x", 101), true, false},
-	} {
-		b := &limitedBody{ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(test.body))), max: 100, left: 100, events: test.events, unasked: &unasked{max: 50}}
-		got, err := io.ReadAll(b)
-		if test.ok {
-			assert.NoError(t, err, test.name)
-			assert.Equal(t, test.body, string(got))
-		} else {
-			assert.ErrorContains(t, err, "more bytes than the limit of 100", test.name)
-		}
-	}
-}
-
-// What a server lists is bounded in all: tools, pages, cursors, bytes.
-func TestListingIsBounded(t *testing.T) {
-	l := limits{maxTools: 3, maxPages: 3, maxDefinition: 100, maxMessage: 50}
-	tool := `{"name":"` + strings.Repeat("x", 70) + `"}`
-	for _, test := range []struct {
-		name  string
-		pages []string
-		want  string
-	}{
-		{"few", []string{`{"tools":[{"name":"a"}],"nextCursor":"1"}`, `{"tools":[{"name":"b"}]}`}, ""},
-		{"tools", []string{`{"tools":[{},{}]}`, `{"tools":[{},{}]}`}, "it lists more tools than the limit of 3"},
-		{"pages", slices.Repeat([]string{`{"tools":[],"nextCursor":"1"}`}, 4), "it lists its tools on more pages than the limit of 3"},
-		{"cursor", []string{`{"tools":[],"nextCursor":"` + strings.Repeat("x", maxCursor) + `"}`}, "the cursor of a page has more bytes"},
-		{"bytes", []string{`{"tools":[` + tool + `,` + tool + `,` + tool + `]}`}, "its tools have more bytes than the limit of 200"},
-	} {
-		listing := &listing{limits: l}
-		var err error
-		for _, page := range test.pages {
-			if _, err = listing.take(json.RawMessage(page)); err != nil {
-				break
-			}
-		}
-		if test.want == "" {
-			assert.NoError(t, err)
-			continue
-		}
-		assert.ErrorContains(t, err, test.want, test.name)
-	}
-}
-
 // A schema of alternatives within alternatives costs time in proportion to its
 // size, not to its square.
 func TestDeepSchemaIsCheap(t *testing.T) {
@@ -293,86 +208,6 @@ func TestDeepSchemaIsCheap(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, d.noNull)
 	assert.Less(t, time.Since(begun), 2*time.Second)
-}
-
-// A host may have put its own transport into net/http.
-func TestForeignDefaultTransport(t *testing.T) {
-	standard := http.DefaultTransport
-	defer func() { http.DefaultTransport = standard }()
-	http.DefaultTransport = struct{ http.RoundTripper }{standard}
-	m := NewManager(&Options{Servers: []ServerConfig{{Name: "web", URL: "http://127.0.0.1:1/"}}})
-	defer m.Close()
-	assert.ErrorContains(t, m.Start(t.Context()), "connection refused")
-}
-
-// A connection that ends within an answer is lost like any other.
-func TestHTTPAnswerBreaksOff(t *testing.T) {
-	s := mcpserver.NewMCPServer("web", "1")
-	s.AddTools(echoTool("echo", "Echoes"))
-	handler := mcpserver.NewStreamableHTTPServer(s)
-	for _, kind := range []string{"text/event-stream", "application/json"} {
-		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			if !strings.Contains(string(body), `"tools/call"`) {
-				r.Body = io.NopCloser(bytes.NewReader(body))
-				handler.ServeHTTP(w, r)
-				return
-			}
-			w.Header().Set("Content-Type", kind)
-			fmt.Fprint(w, "{")
-			w.(http.Flusher).Flush()
-			panic(http.ErrAbortHandler)
-		}))
-		m := NewManager(&Options{Servers: []ServerConfig{{Name: "web", URL: web.URL + "/mcp"}}})
-		require.NoError(t, m.Start(t.Context()))
-		_, err := m.Call(t.Context(), "mcp_web__echo", nil)
-		assert.ErrorIs(t, err, ErrServerDown, kind)
-		assert.NoError(t, m.Close())
-		web.Close()
-	}
-}
-
-// An error shows neither a secret of the URL nor a page of text.
-func TestHTTPErrorsAreClean(t *testing.T) {
-	for name, handler := range map[string]http.HandlerFunc{
-		"page": func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusInternalServerError)
-			fmt.Fprint(w, strings.Repeat("<p>sorry</p>\n", 100_000))
-		},
-		"hang up": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"hang up after initialize": func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			if !strings.Contains(string(body), `"initialize"`) {
-				if strings.Contains(string(body), "server/discover") {
-					w.WriteHeader(http.StatusBadRequest)
-					return
-				}
-				panic(http.ErrAbortHandler)
-			}
-			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprint(w, `{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}`)
-		},
-	} {
-		web := httptest.NewUnstartedServer(handler)
-		web.Config.ErrorLog = log.New(io.Discard, "", 0)
-		web.Start()
-		m := NewManager(&Options{Servers: []ServerConfig{{Name: "web", URL: web.URL + "/mcp?key=SECRET"}}})
-		err := m.Start(t.Context())
-		require.Error(t, err, name)
-		assert.NotContains(t, err.Error(), "SECRET", name)
-		assert.Less(t, len(err.Error()), 3*text.MaxError, name)
-		assert.NoError(t, m.Close())
-		web.Close()
-	}
-}
-
-// A child that can't answer any more is ended, so that its state is known.
-func TestChildClosesItsOutput(t *testing.T) {
-	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{child(t, "mute", "plain")}})
-	_, err := m.Call(t.Context(), "mcp_mute__mute", nil)
-	assert.ErrorIs(t, err, ErrServerDown)
-	require.Eventually(t, func() bool { return m.Servers()[0].State == StateDown }, 10*time.Second, time.Millisecond)
-	assert.Empty(t, children(os.Getpid()))
 }
 
 // Removing a server that is still starting ends the start.
@@ -386,38 +221,6 @@ func TestRemoveServerDuringStart(t *testing.T) {
 	assert.Empty(t, children(os.Getpid()))
 	assert.ErrorContains(t, <-started, `server "slow"`)
 	assert.NoError(t, m.AddServer(t.Context(), inProcess("slow", 1)))
-}
-
-// The headers of a configuration are for its server, not for where that may
-// redirect to.
-func TestHTTPRedirectToAnotherHost(t *testing.T) {
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		t.Error("the other host was asked")
-	}))
-	defer other.Close()
-	web := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
-	defer web.Close()
-	m := NewManager(&Options{Servers: []ServerConfig{{Name: "web", URL: web.URL, Headers: map[string]string{"X-Key": "k"}}}})
-	defer m.Close()
-	assert.ErrorContains(t, m.Start(t.Context()), "refused a redirect to host")
-}
-
-// A server that stops answering can't hold up the start or the close.
-func TestHTTPServerHangs(t *testing.T) {
-	release := make(chan struct{})
-	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case <-release:
-		case <-r.Context().Done():
-		}
-	}))
-	defer web.Close()
-	defer close(release)
-	m := NewManager(&Options{StartTimeout: 200 * time.Millisecond, Servers: []ServerConfig{{Name: "web", URL: web.URL}}})
-	begun := time.Now()
-	assert.ErrorContains(t, m.Start(t.Context()), "no answer within 200ms")
-	assert.NoError(t, m.Close())
-	assert.Less(t, time.Since(begun), 3*time.Second)
 }
 
 // A handler in this process that panics or takes too long costs its own call.
@@ -484,7 +287,7 @@ func TestClosedManager(t *testing.T) {
 	assert.ErrorIs(t, m.AddServer(t.Context(), inProcess("b", 1)), ErrClosed)
 	assert.ErrorIs(t, m.AddTools("b", echoTool("x", "X")), ErrClosed)
 	assert.False(t, m.RemoveServer("a"))
-	for _, s := range []*Session{s, m.session} {
+	for _, s := range []*Session{s, m.def} {
 		assert.Empty(t, s.Tools())
 		assert.Empty(t, s.PromptSections(PromptFull))
 		_, err := s.Call(t.Context(), "mcp_a__tool_000", nil)
@@ -506,46 +309,6 @@ func TestCloseDuringStart(t *testing.T) {
 	assert.Empty(t, children(os.Getpid()))
 }
 
-func TestFrameReader(t *testing.T) {
-	long := strings.Repeat("x", 200_000)
-	for _, test := range []struct{ name, in, want string }{
-		{"short lines", "a\nb\n", "a\nb\n"},
-		{"half a line at the end is dropped", "a\nhalf", "a\n"},
-		{"id first", `{"jsonrpc":"2.0","id":7,"result":"` + long + "\"}\nb\n",
-			`{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"a message has more bytes than the limit of 1000"}}` + "\nb\n"},
-		{"id last", `{"result":"` + long + "\", \"jsonrpc\":\"2.0\", \"id\": 8}\n",
-			`{"jsonrpc":"2.0","id":8,"error":{"code":-32000,"message":"a message has more bytes than the limit of 1000"}}` + "\n"},
-		{"id within the result only", `{"result":"` + long + `","x":{"id":9}}` + "\nb\n", "\nb\n"},
-		{"just over the limit", `{"id":1,"r":"` + long[:1000-14] + "\"}\n", // 1001 bytes with the newline
-			`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"a message has more bytes than the limit of 1000"}}` + "\n"},
-		{"just within it", `{"id":1,"r":"` + long[:1000-16] + "\"}\n", `{"id":1,"r":"` + long[:1000-16] + "\"}\n"},
-	} {
-		f := newFrameReader(strings.NewReader(test.in), 1000, &unasked{max: 10}, func(error) {})
-		var got strings.Builder
-		_, err := fmt.Fprint(&got, readAll(f))
-		require.NoError(t, err)
-		assert.Equal(t, test.want, got.String(), test.name)
-	}
-}
-
-func readAll(f *frameReader) string {
-	var b strings.Builder
-	buf := make([]byte, 10)
-	for {
-		n, err := f.Read(buf)
-		b.Write(buf[:n])
-		if err != nil {
-			return b.String()
-		}
-	}
-}
-
-func TestChildEnv(t *testing.T) {
-	env := map[string]string{"PATH": "/bin", "HOME": "/root", "AWS_SECRET": "x", "LANG": "C"}
-	got := childEnv(map[string]string{"LANG": "de", "KEY": "v"}, func(k string) (string, bool) { v, ok := env[k]; return v, ok })
-	assert.Equal(t, []string{"HOME=/root", "KEY=v", "LANG=de", "PATH=/bin"}, got)
-}
-
 func TestErrorsAreDistinct(t *testing.T) {
 	all := []error{ErrUnknownTool, ErrBadArguments, ErrServerDown, ErrClosed, ErrDuplicate}
 	for i, a := range all {
@@ -553,30 +316,4 @@ func TestErrorsAreDistinct(t *testing.T) {
 			assert.Equal(t, i == j, errors.Is(a, b))
 		}
 	}
-}
-
-// What calls at once opened is used again.
-func TestConnectionsAreKept(t *testing.T) {
-	var opened atomic.Int32
-	srv := httptest.NewUnstartedServer(mcpserver.NewStreamableHTTPServer(inProcess("a", 1).InProcess))
-	srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			opened.Add(1)
-		}
-	}
-	srv.Start()
-	defer srv.Close()
-	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "a", URL: srv.URL}}})
-	var wg sync.WaitGroup
-	for range 16 {
-		wg.Go(func() {
-			for range 20 {
-				_, err := m.Call(t.Context(), "mcp_a__tool_000", nil)
-				assert.NoError(t, err)
-			}
-		})
-	}
-	wg.Wait()
-	assert.Less(t, opened.Load(), int32(40), "of 320 calls")
-	require.NoError(t, m.Close())
 }

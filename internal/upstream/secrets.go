@@ -1,4 +1,4 @@
-package mcphybrid
+package upstream
 
 import (
 	"cmp"
@@ -28,40 +28,41 @@ type secrets struct {
 
 // A shorter value is not hidden, as it would be found in words that have nothing
 // to do with it: "true", "debug", 8080. One whose name says that it is a secret
-// may be shorter than others.
+// may be shorter than others. No shorter piece of a secret is hidden either.
 const (
 	minSecret      = 8
-	minNamedSecret = 4
+	MinNamedSecret = 4
 )
 
 // secretName matches a name of an option, variable, header or parameter whose
 // value is likely to be a secret.
 var secretName = regexp.MustCompile(`(?i)key|token|secret|pass|pwd|auth|cred|cookie|session|bearer|sign?at|\bpat\b|\bsig\b`)
 
-const masked = "[hidden]"
+// Masked stands for a secret in a text.
+const Masked = "[hidden]"
 
-// newSecrets returns what to hide of sc: the values of Env and Headers; in URLs,
+// newSecrets returns what to hide of cfg: the values of Env and Headers; in URLs,
 // the password, the values of the query and parts of the path that look
 // random; of Args, and of Command if it holds more than the program, those that
 // follow a secretName, and URLs; and, anywhere, the values of variables in
 // environ with a secretName, as ${VAR} in a configuration stands for.
-func newSecrets(sc *ServerConfig, environ []string) *secrets {
+func newSecrets(cfg *Config, environ []string) *secrets {
 	s := new(secrets)
-	for _, key := range slices.Sorted(maps.Keys(sc.Env)) {
-		s.add(key, sc.Env[key])
+	for _, key := range slices.Sorted(maps.Keys(cfg.Env)) {
+		s.add(key, cfg.Env[key])
 	}
-	for _, key := range slices.Sorted(maps.Keys(sc.Headers)) {
-		s.add(key, sc.Headers[key])
-		if _, rest, ok := strings.Cut(sc.Headers[key], " "); ok { // Bearer …
+	for _, key := range slices.Sorted(maps.Keys(cfg.Headers)) {
+		s.add(key, cfg.Headers[key])
+		if _, rest, ok := strings.Cut(cfg.Headers[key], " "); ok { // Bearer …
 			s.add(key, rest)
 		}
 	}
-	s.addURL(sc.URL)
-	if fields := strings.Fields(sc.Command); len(fields) > 1 {
+	s.addURL(cfg.URL)
+	if fields := strings.Fields(cfg.Command); len(fields) > 1 {
 		s.addArgs(fields[1:])
 	}
-	s.addArgs(sc.Args)
-	given := strings.Join(slices.Concat([]string{sc.Command, sc.URL}, sc.Args, slices.Collect(maps.Values(sc.Env)), slices.Collect(maps.Values(sc.Headers))), "\x00")
+	s.addArgs(cfg.Args)
+	given := strings.Join(slices.Concat([]string{cfg.Command, cfg.URL}, cfg.Args, slices.Collect(maps.Values(cfg.Env)), slices.Collect(maps.Values(cfg.Headers))), "\x00")
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		if secretName.MatchString(name) && name != "PWD" && name != "OLDPWD" && strings.Contains(given, value) {
@@ -74,7 +75,7 @@ func newSecrets(sc *ServerConfig, environ []string) *secrets {
 	s.values = slices.Compact(s.values)
 	var pairs []string
 	for _, v := range s.values {
-		pairs = append(pairs, v, masked)
+		pairs = append(pairs, v, Masked)
 	}
 	s.mask = strings.NewReplacer(pairs...)
 	return s
@@ -137,7 +138,7 @@ func (s *secrets) addURL(text string) {
 func (s *secrets) add(name, value string) {
 	least := minSecret
 	if secretName.MatchString(name) {
-		least = minNamedSecret
+		least = MinNamedSecret
 	}
 	for _, v := range append(strings.Split(value, "\n"), value) {
 		inJSON, _ := json.Marshal(v)
@@ -162,7 +163,7 @@ func (s *secrets) text(text string) string { return s.mask.Replace(text) }
 func (s *secrets) dropRest(text string) string {
 	cut := 0
 	for _, v := range s.values {
-		for n := len(v) - 1; n > max(cut, minNamedSecret-1); n-- {
+		for n := len(v) - 1; n > max(cut, MinNamedSecret-1); n-- {
 			if strings.HasPrefix(text, v[len(v)-n:]) {
 				cut = n
 				break
@@ -241,35 +242,10 @@ func (h secretHandler) WithGroup(name string) slog.Handler {
 	return secretHandler{h.Handler.WithGroup(name), h.secrets}
 }
 
-// String returns what the server is without its secrets: of Args only the
-// number, of the URL the host, and of Env and Headers the names.
-func (sc ServerConfig) String() string {
-	text := fmt.Sprintf("server %q", sc.Name)
-	switch {
-	case sc.InProcess != nil:
-		text += " in this process"
-	case sc.URL != "":
-		u, err := url.Parse(sc.URL)
-		if err != nil {
-			u = new(url.URL)
-		}
-		text += fmt.Sprintf(" at %s://%s, headers %q", u.Scheme, u.Host, keyNames(sc.Headers))
-	default:
-		program, _, _ := strings.Cut(sc.Command, " ")
-		text += fmt.Sprintf(" by %q with %d arguments, environment %q", program, len(sc.Args), keyNames(sc.Env))
-	}
-	return text
-}
+// Hide returns err, or what takes its place if its text has a secret of the
+// server's configuration. That answers [errors.Is] as err does.
+func (s *Server) Hide(err error) error { return s.secrets.error(err) }
 
-func keyNames(values map[string]string) (names []string) {
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		names = append(names, nameOnly(key))
-	}
-	return names
-}
-
-// GoString is [ServerConfig.String], for %#v.
-func (sc ServerConfig) GoString() string { return sc.String() }
-
-// LogValue is [ServerConfig.String], for any [slog.Handler].
-func (sc ServerConfig) LogValue() slog.Value { return slog.StringValue(sc.String()) }
+// Secrets returns what [Server.Hide] hides, in each form that it may have in a
+// text, longest first. It is shared and must not be changed.
+func (s *Server) Secrets() []string { return s.secrets.values }

@@ -1,4 +1,4 @@
-package mcphybrid
+package upstream
 
 import (
 	"bytes"

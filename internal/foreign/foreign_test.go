@@ -1,0 +1,62 @@
+package foreign
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestCall(t *testing.T) {
+	failed := errors.New("failed")
+	value, err := Call(func() (int, error) { return 7, failed })
+	assert.Equal(t, 7, value)
+	assert.Equal(t, failed, err)
+	value, err = Call(func() (int, error) { panic("oops") })
+	assert.Zero(t, value)
+	assert.EqualError(t, err, "panic: oops")
+}
+
+// Code that heeds no context is left behind, and what it returns is dropped.
+func TestDetached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		value, err := Detached(t.Context(), func() (int, error) { return 7, nil })
+		assert.Equal(t, 7, value)
+		assert.NoError(t, err)
+		_, err = Detached(t.Context(), func() (int, error) { panic("oops") })
+		assert.EqualError(t, err, "panic: oops")
+
+		ctx, cancel := context.WithCancel(t.Context())
+		let := make(chan struct{})
+		go func() { synctest.Wait(); cancel() }()
+		value, err = Detached(ctx, func() (int, error) { <-let; return 7, nil })
+		assert.Zero(t, value)
+		assert.ErrorIs(t, err, context.Canceled)
+		close(let)
+	})
+}
+
+// Who ended the call is told: the time, or the caller.
+func TestWithin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wait := func(ctx context.Context) (int, error) { <-ctx.Done(); return 7, ctx.Err() }
+		begun := time.Now()
+		value, err := Within(t.Context(), time.Minute, wait)
+		assert.Zero(t, value)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.EqualError(t, err, "no answer within 1m0s: context deadline exceeded")
+		assert.Equal(t, time.Minute, time.Since(begun))
+
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = Within(ctx, time.Minute, wait)
+		assert.Equal(t, context.Canceled, err)
+
+		value, err = Within(t.Context(), time.Minute, func(context.Context) (int, error) { return 7, nil })
+		assert.Equal(t, 7, value)
+		assert.NoError(t, err)
+	})
+}

@@ -1,0 +1,71 @@
+package mcptest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/require"
+)
+
+// Echo returns a tool that answers with its name and arguments.
+func Echo(name, description string) mcpserver.ServerTool {
+	return mcpserver.ServerTool{
+		Tool: mcp.NewTool(name, mcp.WithDescription(description), mcp.WithString("text")),
+		Handler: func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText(fmt.Sprintf("%s %s", name, r.Params.RawArguments)), nil
+		},
+	}
+}
+
+// Server returns a real MCP server with the given tools.
+func Server(name string, tools ...mcpserver.ServerTool) *mcpserver.MCPServer {
+	s := mcpserver.NewMCPServer(name, "1")
+	s.AddTools(tools...)
+	return s
+}
+
+// Chores returns n tools named tool_000 and so on, which mcp-go lists in this
+// order.
+func Chores(name string, n int) []mcpserver.ServerTool {
+	tools := make([]mcpserver.ServerTool, n)
+	for i := range tools {
+		tools[i] = Echo(fmt.Sprintf("tool_%03d", i), fmt.Sprintf("Does chore %d for %s", i, name))
+	}
+	return tools
+}
+
+// ServeHTTP serves h on a port of the loopback until the test ends, and
+// returns the address of MCP there.
+func ServeHTTP(t testing.TB, h http.Handler, address string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	require.NoError(t, err)
+	web := &http.Server{Handler: h}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = web.Serve(l)
+	}()
+	t.Cleanup(func() { web.Close(); <-served })
+	return fmt.Sprintf("http://%s/mcp", l.Addr())
+}
+
+// Soon waits until a condition holds that the rest of the world brings about.
+func Soon(t testing.TB, condition func() bool, what ...any) {
+	t.Helper()
+	require.Eventually(t, condition, 15*time.Second, time.Millisecond, what...)
+}
+
+// Text returns the text of a result that has nothing else.
+func Text(t testing.TB, r *mcp.CallToolResult) string {
+	t.Helper()
+	require.NotNil(t, r)
+	require.Len(t, r.Content, 1)
+	return mcp.GetTextFromContent(r.Content[0])
+}

@@ -1,0 +1,103 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
+)
+
+// Call runs the tool of that name, within the call timeout. If the connection
+// breaks, a call that is repeatable is made once more over a new one. The error
+// is without secrets; it is [ErrDown] if the server can't be reached.
+func (s *Server) Call(ctx context.Context, tool string, args json.RawMessage, repeatable bool) (*mcp.CallToolResult, error) {
+	return foreign.Within(ctx, s.limits.CallTimeout, func(ctx context.Context) (*mcp.CallToolResult, error) {
+		for again := repeatable; ; again = false {
+			c, err := s.serving(ctx)
+			if err != nil {
+				return nil, err
+			}
+			var r mcp.CallToolRequest
+			r.Params.Name = tool
+			r.Params.Arguments = args
+			result, err := c.callTool(ctx, r)
+			s.done()
+			if bad := new(badRequestError); errors.As(err, &bad) {
+				c.tellChanged() // a listing shows whether the session is known
+			}
+			if !isLostIn(ctx, err) {
+				return result, s.told(err)
+			}
+			err = c.explain(err)
+			s.lose(c, err)
+			if !again {
+				return nil, fmt.Errorf("%w: %w", ErrDown, s.told(err))
+			}
+		}
+	})
+}
+
+// Connect returns once the server serves. It waits for the connection, and has it
+// made, as a call does.
+func (s *Server) Connect(ctx context.Context) error {
+	if _, err := s.serving(ctx); err != nil {
+		return err
+	}
+	s.done()
+	return nil
+}
+
+// isLostIn is isLost for a call with ctx: if not the caller has ended it, it was
+// closed with the connection.
+func isLostIn(ctx context.Context, err error) bool {
+	return isLost(err) || errors.Is(err, context.Canceled) && ctx.Err() == nil
+}
+
+// serving returns the connection, which is not given up for want of calls until
+// done is called. It waits for one that is being made, and has
+// it made if the server has not run yet or was only just lost. Once an attempt
+// has failed, it waits for none; but as somebody needs the server, the next one
+// is made no later than after the first step of the backoff.
+func (s *Server) serving(ctx context.Context) (*conn, error) {
+	s.mu.Lock()
+	c, attempt := s.conn.Peek()
+	status := s.status
+	if c == nil && attempt == nil && status.Failures == 0 && (status.State == Cached || !status.Retry.IsZero()) {
+		attempt = s.connectLocked()
+	} else if c == nil && attempt == nil && !status.Retry.IsZero() && time.Since(status.Since) >= s.limits.Reconnect {
+		s.connectLocked()
+	}
+	if c != nil {
+		s.calls++
+	}
+	s.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	if attempt == nil {
+		return nil, status.down()
+	}
+	select {
+	case <-attempt.Done():
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c, _ = s.conn.Peek(); c == nil {
+		return nil, s.status.down()
+	}
+	s.calls++
+	return c, nil
+}
+
+func (s *Server) done() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls--
+	s.called = time.Now()
+}

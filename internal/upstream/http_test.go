@@ -1,0 +1,204 @@
+package upstream
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A host may have put its own transport into net/http.
+func TestForeignDefaultTransport(t *testing.T) {
+	standard := http.DefaultTransport
+	defer func() { http.DefaultTransport = standard }()
+	http.DefaultTransport = struct{ http.RoundTripper }{standard}
+	srv := newTest(t, Config{Name: "web", URL: "http://127.0.0.1:1/"}, Limits{})
+	assert.ErrorContains(t, srv.Start(t.Context()), "connection refused")
+}
+
+// A connection that ends within an answer is lost like any other.
+func TestHTTPAnswerBreaksOff(t *testing.T) {
+	s := mcptest.Server("web", mcptest.Echo("echo", "Echoes"))
+	handler := mcpserver.NewStreamableHTTPServer(s)
+	for _, kind := range []string{"text/event-stream", "application/json"} {
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if !strings.Contains(string(body), `"tools/call"`) {
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				handler.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", kind)
+			fmt.Fprint(w, "{")
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}))
+		srv := newTest(t, Config{Name: "web", URL: web.URL + "/mcp"}, Limits{})
+		require.NoError(t, srv.Start(t.Context()))
+		_, err := srv.call(t.Context(), "echo")
+		assert.ErrorIs(t, err, ErrDown, kind)
+		srv.Close()
+		web.Close()
+	}
+}
+
+// An error shows neither a secret of the URL nor a page of text.
+func TestHTTPErrorsAreClean(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"page": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprint(w, strings.Repeat("<p>sorry</p>\n", 100_000))
+		},
+		"hang up": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"hang up after initialize": func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if !strings.Contains(string(body), `"initialize"`) {
+				if strings.Contains(string(body), "server/discover") {
+					w.WriteHeader(http.StatusBadRequest)
+					return
+				}
+				panic(http.ErrAbortHandler)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}`)
+		},
+	} {
+		web := httptest.NewUnstartedServer(handler)
+		web.Config.ErrorLog = log.New(io.Discard, "", 0)
+		web.Start()
+		srv := newTest(t, Config{Name: "web", URL: web.URL + "/mcp?key=SECRET"}, Limits{})
+		err := srv.Start(t.Context())
+		require.Error(t, err, name)
+		assert.NotContains(t, err.Error(), "SECRET", name)
+		assert.Less(t, len(err.Error()), 3*text.MaxError, name)
+		srv.Close()
+		web.Close()
+	}
+}
+
+// The headers of a configuration are for its server, not for where that may
+// redirect to.
+func TestHTTPRedirectToAnotherHost(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("the other host was asked")
+	}))
+	defer other.Close()
+	web := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer web.Close()
+	srv := newTest(t, Config{Name: "web", URL: web.URL, Headers: map[string]string{"X-Key": "k"}}, Limits{})
+	assert.ErrorContains(t, srv.Start(t.Context()), "refused a redirect to host")
+}
+
+// A server that stops answering can't hold up the start or the close.
+func TestHTTPServerHangs(t *testing.T) {
+	release := make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
+	defer web.Close()
+	defer close(release)
+	srv := newTest(t, Config{Name: "web", URL: web.URL}, Limits{StartTimeout: 200 * time.Millisecond})
+	begun := time.Now()
+	assert.ErrorContains(t, srv.Start(t.Context()), "no answer within 200ms")
+	srv.Close()
+	assert.Less(t, time.Since(begun), 3*time.Second)
+}
+
+// What calls at once opened is used again.
+func TestConnectionsAreKept(t *testing.T) {
+	var opened atomic.Int32
+	web := httptest.NewUnstartedServer(mcpserver.NewStreamableHTTPServer(mcptest.Server("a", mcptest.Chores("a", 1)...)))
+	web.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	web.Start()
+	defer web.Close()
+	srv := started(t, Config{Name: "a", URL: web.URL}, Limits{})
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for range 20 {
+				_, err := srv.call(t.Context(), "tool_000")
+				assert.NoError(t, err)
+			}
+		})
+	}
+	wg.Wait()
+	assert.Less(t, opened.Load(), int32(40), "of 320 calls")
+	srv.Close()
+}
+
+// A server over HTTP that is gone for a while, and comes back as a new one, is
+// found again.
+func TestHTTPServerComesBack(t *testing.T) {
+	s := mcptest.Server("web", mcptest.Echo("echo", "Echoes"))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	var web *http.Server
+	serve := func(l net.Listener) {
+		web = &http.Server{Handler: mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true))}
+		go func(w *http.Server) { _ = w.Serve(l) }(web)
+	}
+	serve(l)
+	srv := started(t, Config{Name: "web", URL: "http://" + address + "/mcp"}, Limits{Reconnect: 10 * time.Millisecond})
+	t.Cleanup(func() { web.Close() })
+	_, err = srv.call(t.Context(), "echo")
+	require.NoError(t, err)
+
+	require.NoError(t, web.Close())
+	mcptest.Soon(t, func() bool { _, err := srv.call(t.Context(), "echo"); return errors.Is(err, ErrDown) })
+	mcptest.Soon(t, func() bool { return srv.Status().Failures > 1 })
+	l, err = net.Listen("tcp", address)
+	require.NoError(t, err)
+	serve(l)
+	mcptest.Soon(t, func() bool { _, err := srv.call(t.Context(), "echo"); return err == nil })
+	assert.Equal(t, Ready, srv.Status().State)
+}
+
+// A server that was started anew while nobody called, and answers its old
+// session with 400 instead of 404, is connected anew.
+func TestHTTPServerForgetsItsSession(t *testing.T) {
+	s := mcptest.Server("web", mcptest.Echo("echo", "Echoes"))
+	inner := mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true),
+		mcpserver.WithStreamableHTTPProtocolVersions(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
+	var known sync.Map
+	url := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if id := r.Header.Get("Mcp-Session-Id"); id != "" {
+			if _, ok := known.Load(id); !ok {
+				http.Error(w, "no valid session", http.StatusBadRequest)
+				return
+			}
+		}
+		inner.ServeHTTP(w, r)
+		known.Store(w.Header().Get("Mcp-Session-Id"), true)
+	}), "127.0.0.1:0")
+	srv := started(t, Config{Name: "web", URL: url}, Limits{})
+	_, err := srv.call(t.Context(), "echo")
+	require.NoError(t, err)
+	known.Clear()
+	_, err = srv.call(t.Context(), "echo")
+	require.ErrorContains(t, err, "no valid session")
+	mcptest.Soon(t, func() bool { _, err := srv.call(t.Context(), "echo"); return err == nil })
+}

@@ -1,0 +1,268 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// An event of a stream counts as one message, however many lines it has.
+func TestLimitedBody(t *testing.T) {
+	for _, test := range []struct {
+		name, body string
+		events, ok bool
+	}{
+		{"a body within the limit", strings.Repeat("x", 100), false, true},
+		{"a body over it", strings.Repeat("x\n\n", 34), false, false},
+		{"many events within it", strings.Repeat("data: xxxx\n\n", 50), true, true},
+		{"many with carriage returns", strings.Repeat("data: xxxx\r\n\r\n", 50), true, true},
+		{"an event of many lines over it", strings.Repeat("data: xxxx\n", 50), true, false},
+		{"a long line", strings.Repeat("x", 101), true, false},
+	} {
+		b := &limitedBody{ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(test.body))), max: 100, left: 100, events: test.events, unasked: &unasked{max: 50}}
+		got, err := io.ReadAll(b)
+		if test.ok {
+			assert.NoError(t, err, test.name)
+			assert.Equal(t, test.body, string(got))
+		} else {
+			assert.ErrorContains(t, err, "more bytes than the limit of 100", test.name)
+		}
+	}
+}
+
+// What a server lists is bounded in all: tools, pages, cursors, bytes.
+func TestListingIsBounded(t *testing.T) {
+	l := Limits{MaxTools: 3, MaxPages: 3, MaxDefinition: 100, MaxMessage: 50}
+	tool := `{"name":"` + strings.Repeat("x", 70) + `"}`
+	for _, test := range []struct {
+		name  string
+		pages []string
+		want  string
+	}{
+		{"few", []string{`{"tools":[{"name":"a"}],"nextCursor":"1"}`, `{"tools":[{"name":"b"}]}`}, ""},
+		{"tools", []string{`{"tools":[{},{}]}`, `{"tools":[{},{}]}`}, "it lists more tools than the limit of 3"},
+		{"pages", slices.Repeat([]string{`{"tools":[],"nextCursor":"1"}`}, 4), "it lists its tools on more pages than the limit of 3"},
+		{"cursor", []string{`{"tools":[],"nextCursor":"` + strings.Repeat("x", maxCursor) + `"}`}, "the cursor of a page has more bytes"},
+		{"bytes", []string{`{"tools":[` + tool + `,` + tool + `,` + tool + `]}`}, "its tools have more bytes than the limit of 200"},
+	} {
+		listing := &listing{limits: l}
+		var err error
+		for _, page := range test.pages {
+			if _, err = listing.take(json.RawMessage(page)); err != nil {
+				break
+			}
+		}
+		if test.want == "" {
+			assert.NoError(t, err)
+			continue
+		}
+		assert.ErrorContains(t, err, test.want, test.name)
+	}
+}
+
+func TestFrameReader(t *testing.T) {
+	long := strings.Repeat("x", 200_000)
+	for _, test := range []struct{ name, in, want string }{
+		{"short lines", "a\nb\n", "a\nb\n"},
+		{"half a line at the end is dropped", "a\nhalf", "a\n"},
+		{"id first", `{"jsonrpc":"2.0","id":7,"result":"` + long + "\"}\nb\n",
+			`{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"a message has more bytes than the limit of 1000"}}` + "\nb\n"},
+		{"id last", `{"result":"` + long + "\", \"jsonrpc\":\"2.0\", \"id\": 8}\n",
+			`{"jsonrpc":"2.0","id":8,"error":{"code":-32000,"message":"a message has more bytes than the limit of 1000"}}` + "\n"},
+		{"id within the result only", `{"result":"` + long + `","x":{"id":9}}` + "\nb\n", "\nb\n"},
+		{"just over the limit", `{"id":1,"r":"` + long[:1000-14] + "\"}\n", // 1001 bytes with the newline
+			`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"a message has more bytes than the limit of 1000"}}` + "\n"},
+		{"just within it", `{"id":1,"r":"` + long[:1000-16] + "\"}\n", `{"id":1,"r":"` + long[:1000-16] + "\"}\n"},
+	} {
+		f := newFrameReader(strings.NewReader(test.in), 1000, &unasked{max: 10}, func(error) {})
+		var got strings.Builder
+		_, err := fmt.Fprint(&got, readAll(f))
+		require.NoError(t, err)
+		assert.Equal(t, test.want, got.String(), test.name)
+	}
+}
+
+func readAll(f *frameReader) string {
+	var b strings.Builder
+	buf := make([]byte, 10)
+	for {
+		n, err := f.Read(buf)
+		b.Write(buf[:n])
+		if err != nil {
+			return b.String()
+		}
+	}
+}
+
+const floodRequest = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+
+// mostGoroutines runs f and returns how many more goroutines there were
+// meanwhile than before.
+func mostGoroutines(f func()) (most int) {
+	before := runtime.NumGoroutine()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	for {
+		select {
+		case <-done:
+			return most
+		case <-time.After(time.Millisecond):
+			most = max(most, runtime.NumGoroutine()-before)
+		}
+	}
+}
+
+// A child that floods us, reading nothing, is given up at the limit: before it
+// is initialized, in the middle of that, and when it serves.
+func TestFloodingChild(t *testing.T) {
+	const limit = 100
+	want := "it sends more messages unasked than the limit of 100 in a second"
+	for name, line := range map[string]string{"requests": floodRequest, "notifications": mcptest.FloodNotification, "junk": "?", "nothing": ""} {
+		for _, after := range []string{"", "initialize", "tools/list"} {
+			t.Run(name+" after "+after, func(t *testing.T) {
+				cfg := child(t, "flood", "flood")
+				cfg.Env["FLOOD"], cfg.Env["AFTER"] = line, after
+				srv := newTest(t, cfg, Limits{MaxUnasked: limit, Reconnect: -1})
+				var err error
+				most := mostGoroutines(func() {
+					err = srv.Start(t.Context())
+					mcptest.Soon(t, func() bool { return srv.Status().State == Down })
+				})
+				assert.Less(t, most, 3*limit)
+				if err != nil { // it may have come so far
+					assert.ErrorContains(t, err, want)
+				} else {
+					assert.Equal(t, "tools/list", after)
+				}
+				assert.ErrorContains(t, srv.Status().Err, want)
+			})
+		}
+	}
+}
+
+// Over HTTP, a stream may bring no more than that either, be it the answer to
+// a call or what is listened to. What the server does not take as an answer to
+// its requests does not pile up.
+func TestFloodingHTTP(t *testing.T) {
+	const limit = 100
+	var flooding atomic.Value // the method that is answered so
+	flooding.Store("")
+	s := mcpserver.NewMCPServer("web", "1", mcpserver.WithToolCapabilities(true))
+	s.AddTools(mcptest.Echo("echo", "Echoes"))
+	handler := mcpserver.NewStreamableHTTPServer(s)
+	url := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var message struct{ Method string }
+		_ = json.Unmarshal(body, &message)
+		switch message.Method {
+		case flooding.Load():
+			w.Header().Set("Content-Type", "text/event-stream")
+			for r.Context().Err() == nil {
+				if _, err := fmt.Fprintf(w, "data: %s\n\n", floodRequest); err != nil {
+					return
+				}
+			}
+		case "": // an answer
+			<-r.Context().Done()
+		default:
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			handler.ServeHTTP(w, r)
+		}
+	}), "127.0.0.1:0")
+	want := "it sends more messages unasked than the limit of 100 in a second"
+	srv := started(t, Config{Name: "web", URL: url}, Limits{MaxUnasked: limit, Reconnect: 10 * time.Millisecond})
+	_, err := srv.call(t.Context(), "echo")
+	require.NoError(t, err)
+
+	flooding.Store("tools/call")
+	most := mostGoroutines(func() { _, err = srv.call(t.Context(), "echo") })
+	assert.ErrorIs(t, err, ErrDown)
+	assert.ErrorContains(t, err, want)
+	assert.Less(t, most, 20*limit, "each answer takes a few, here and at the server")
+
+	flooding.Store("tools/list")
+	assert.ErrorContains(t, newTest(t, Config{Name: "another", URL: url}, Limits{MaxUnasked: limit}).Start(t.Context()), want)
+
+	flooding.Store("subscriptions/listen")
+	listening := started(t, Config{Name: "listen", URL: url}, Limits{MaxUnasked: limit, Reconnect: 10 * time.Millisecond})
+	mcptest.Soon(t, func() bool { st := listening.Status(); return st.Err != nil && strings.Contains(st.Err.Error(), want) })
+	flooding.Store("")
+	mcptest.Soon(t, func() bool { _, err := srv.call(t.Context(), "echo"); return err == nil })
+}
+
+// As many messages as there are requests under way may be answers, whenever
+// these were made; the others are counted second by second.
+func TestUnasked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := &unasked{max: 3}
+		many := func(n int) (err error) {
+			for range n {
+				err = errors.Join(err, u.count())
+			}
+			return err
+		}
+		assert.NoError(t, many(3))
+		assert.Error(t, many(1))
+		time.Sleep(time.Second)
+		for range 10 {
+			u.ask()
+		}
+		assert.NoError(t, many(3))
+		time.Sleep(time.Minute)
+		assert.NoError(t, many(13), "late answers, and three more")
+		assert.Error(t, many(1))
+		for range 10 {
+			u.answered()
+		}
+		time.Sleep(time.Second)
+		assert.NoError(t, many(3))
+		assert.Error(t, many(1))
+	})
+}
+
+// Many calls at once are not taken for a flood.
+func TestManyAnswersAreNoFlood(t *testing.T) {
+	srv := started(t, child(t, "child", "plain"), Limits{MaxUnasked: 1})
+	errs := make(chan error)
+	for range 100 {
+		go func() {
+			_, err := srv.call(context.WithoutCancel(t.Context()), "big")
+			errs <- err
+		}()
+	}
+	for range 100 {
+		assert.NoError(t, <-errs)
+	}
+}
+
+// A notification to a child that does not read heeds its context.
+func TestNotificationHeedsContext(t *testing.T) {
+	r, w := io.Pipe() // nobody reads
+	defer r.Close()
+	tr := stdioTransport{transport.NewIO(strings.NewReader(""), w, nil), guard{unasked: new(unasked)}}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	assert.ErrorIs(t, tr.SendNotification(ctx, mcp.JSONRPCNotification{}), context.DeadlineExceeded)
+}

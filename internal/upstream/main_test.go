@@ -1,0 +1,87 @@
+package upstream
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/stretchr/testify/require"
+)
+
+func TestMain(m *testing.M) { mcptest.Main(m, nil) }
+
+// A testServer is a Server with what it published.
+type testServer struct {
+	*Server
+	mu    sync.Mutex
+	tools []Element // of the last listing
+	lists int       // listings
+}
+
+// newTest returns a server that is closed when the test ends. Limits that are
+// not given are wide.
+func newTest(t *testing.T, cfg Config, l Limits) *testServer {
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	l.StartTimeout, l.CallTimeout = cmp.Or(l.StartTimeout, 20*time.Second), cmp.Or(l.CallTimeout, time.Minute)
+	l.MaxMessage, l.MaxDefinition = cmp.Or(l.MaxMessage, 16<<20), cmp.Or(l.MaxDefinition, 256<<10)
+	l.MaxTools, l.MaxPages, l.MaxUnasked = cmp.Or(l.MaxTools, 1000), cmp.Or(l.MaxPages, 1000), cmp.Or(l.MaxUnasked, 1000)
+	l.Reconnect, l.Refresh = cmp.Or(l.Reconnect, 500*time.Millisecond), cmp.Or(l.Refresh, -1)
+	s := new(testServer)
+	s.Server = New(cfg, l, func(ctx context.Context, tools []Element) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.tools = tools
+		s.lists++
+		return ctx.Err()
+	})
+	t.Cleanup(s.Close)
+	return s
+}
+
+// started returns a server that serves.
+func started(t *testing.T, cfg Config, l Limits) *testServer {
+	t.Helper()
+	s := newTest(t, cfg, l)
+	require.NoError(t, s.Start(t.Context()))
+	return s
+}
+
+// listed returns the last listing, and how many there were.
+func (s *testServer) listed() ([]Element, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools, s.lists
+}
+
+// call calls a tool without arguments, which must not be called twice.
+func (s *testServer) call(ctx context.Context, tool string) (*mcp.CallToolResult, error) {
+	return s.Call(ctx, tool, json.RawMessage("{}"), false)
+}
+
+// connection returns the one that there is, or nil.
+func (s *testServer) connection() *conn {
+	s.Server.mu.Lock()
+	defer s.Server.mu.Unlock()
+	c, _ := s.conn.Peek()
+	return c
+}
+
+// child returns the configuration of a server that is this test program, run
+// again as a child: see [mcptest.Child].
+func child(t *testing.T, name, mode string) Config {
+	t.Helper()
+	command, env := mcptest.Child(t, mode)
+	return Config{Name: name, Command: command, Env: env}
+}
+
+// inProcess returns a real MCP server in this process with the given tools.
+func inProcess(name string, tools ...mcpserver.ServerTool) Config {
+	return Config{Name: name, InProcess: mcptest.Server(name, tools...)}
+}

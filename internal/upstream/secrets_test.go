@@ -1,0 +1,55 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// What is hidden, and what is not.
+func TestHidden(t *testing.T) {
+	s := newSecrets(&Config{
+		Command: "tool", Args: []string{"--key", "abcd", "--verbose", "plainvalue", "--color=always", "--token=xyz", "https://h/?a=12345678"},
+		Env: map[string]string{"DEBUG": "true", "PORT": "8080", "TOKEN": "t0ken", "NAME": "very-long", "SHORT_KEY": "abc"},
+	}, []string{"MY_SECRET=plainvalue", "OTHER_SECRET=unused-here", "PWD=tool"})
+	for in, want := range map[string]string{
+		"abcd and plainvalue":    "[hidden] and [hidden]",
+		"true 8080 abc xyz tool": "true 8080 abc xyz tool",
+		"a t0ken, very-longer":   "a [hidden], [hidden]er",
+		"always unused-here":     "always unused-here",
+		"12345678":               "[hidden]",
+	} {
+		assert.Equal(t, want, s.text(in))
+	}
+	assert.Equal(t, " and more", s.dropRest("y-long and more"))
+	assert.Equal(t, "ong and more", s.dropRest("ong and more"), "too short to tell")
+	var none error
+	assert.NoError(t, s.error(none))
+	err := fmt.Errorf("t0ken: %w", io.ErrUnexpectedEOF)
+	assert.EqualError(t, s.error(err), "[hidden]: unexpected EOF")
+	assert.ErrorIs(t, s.error(err), io.ErrUnexpectedEOF)
+	assert.Equal(t, io.EOF, s.error(io.EOF))
+}
+
+// What mcp-go logs of a server has none of its secrets, wherever they stand.
+func TestLogsAreHidden(t *testing.T) {
+	srv := newTest(t, Config{Name: "web", URL: "http://h/mcp?key=abcdefgh", Headers: map[string]string{"X-Key": "ijklmnop"}}, Limits{})
+	var b strings.Builder
+	log := slog.New(secretHandler{slog.NewJSONHandler(&b, nil), srv.secrets})
+	log.With("a", "ijklmnop").WithGroup("g").Error("it said abcdefgh", "err", &url.Error{Op: "Get", URL: "http://other/", Err: errors.New("ijklmnop")},
+		slog.Group("h", "b", "abcdefgh", "n", 7), "list", []string{"abcdefgh"})
+	for _, secret := range append(srv.Secrets(), "http://other/") {
+		assert.NotContains(t, b.String(), secret)
+	}
+	for _, want := range []string{`"msg":"it said [hidden]"`, `"a":"[hidden]"`, `"g":{"err":"[hidden]"`, `"h":{"b":"[hidden]","n":7}`, `"list":"[[hidden]]"`} {
+		assert.Contains(t, b.String(), want)
+	}
+	assert.Subset(t, srv.Secrets(), []string{"abcdefgh", "ijklmnop"})
+	assert.EqualError(t, srv.Hide(errors.New("ijklmnop?")), "[hidden]?")
+}

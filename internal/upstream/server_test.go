@@ -1,0 +1,280 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A server that can't be started is tried again, less and less often, and a
+// call meanwhile says so at once.
+func TestBackoff(t *testing.T) {
+	srv := newTest(t, child(t, "broken", "dead"), Limits{Reconnect: 10 * time.Millisecond})
+	require.ErrorContains(t, srv.Start(t.Context()), "exit status 3")
+	st := srv.Status()
+	assert.Equal(t, Down, st.State)
+	assert.Equal(t, 1, st.Failures)
+	mcptest.Soon(t, func() bool { return srv.Status().Failures >= 4 && srv.Status().State == Down })
+	st = srv.Status()
+	wait := st.Retry.Sub(st.Since)
+	assert.InDelta(t, 70, wait.Milliseconds(), 75, "10 ms, 20, 40, 80 or more, each up to a fifth less")
+	err := srv.Connect(t.Context())
+	assert.ErrorIs(t, err, ErrDown)
+
+	s := New(Config{Name: "x"}, Limits{Reconnect: time.Second}, nil)
+	for failures, most := range []time.Duration{time.Second, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, time.Minute, time.Minute} {
+		s.mu.Lock()
+		s.status.Failures = failures
+		s.retryLocked()
+		wait := time.Until(s.status.Retry)
+		s.mu.Unlock()
+		assert.LessOrEqual(t, wait, most)
+		assert.Greater(t, wait, most*3/4)
+	}
+	s.status.Failures = 1 << 30
+	s.retryLocked()
+	s.Close()
+}
+
+// A server that connects well and does not stay up is started less and less
+// often, by itself; one that was up for a while soon, and by a call at once.
+func TestBackoffOfCrashLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := started(t, inProcess("mortal", mcptest.Echo("a", "")), Limits{StartTimeout: time.Second, CallTimeout: time.Second, Reconnect: time.Second})
+		defer s.Close()
+		// lost returns how long it is until the next attempt.
+		lost := func(after time.Duration) time.Duration {
+			time.Sleep(after)
+			c := s.connection()
+			require.NotNil(t, c)
+			s.lose(c, errors.New("it died"))
+			wait := time.Until(s.Status().Retry)
+			assert.Zero(t, s.Status().Failures)
+			return wait
+		}
+		for _, most := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, time.Minute, time.Minute} {
+			wait := lost(time.Second)
+			assert.LessOrEqual(t, wait, most)
+			assert.Greater(t, wait, most*3/4)
+			time.Sleep(wait)
+			synctest.Wait()
+			require.Equal(t, Ready, s.Status().State)
+		}
+		assert.LessOrEqual(t, lost(maxBackoff), time.Second, "it was up for long enough")
+		assert.NoError(t, s.Connect(t.Context()), "a call does not wait")
+		assert.LessOrEqual(t, lost(0), time.Second)
+	})
+}
+
+// A call that may be made twice is, once.
+func TestRepeatableCallIsMadeAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "died")
+	cfg := child(t, "mortal", "plain")
+	cfg.Env["DIED"] = file
+	srv := started(t, cfg, Limits{})
+	r, err := srv.Call(t.Context(), "once", json.RawMessage("{}"), true)
+	require.NoError(t, err)
+	assert.Equal(t, "alive", mcptest.Text(t, r))
+	died, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "x", string(died), "it died once")
+	_, err = srv.Call(t.Context(), "exit_read_only", json.RawMessage("{}"), true)
+	require.ErrorIs(t, err, ErrDown, "and not for ever")
+}
+
+// A server that was down for long is back as soon as somebody needs it, and not
+// when its turn comes.
+func TestDownServerIsNeeded(t *testing.T) {
+	s := mcptest.Server("web", mcptest.Echo("echo", "Echoes"))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	l.Close()
+	srv := newTest(t, Config{Name: "web", URL: "http://" + address + "/mcp"}, Limits{Reconnect: 50 * time.Millisecond})
+	require.Error(t, srv.Start(t.Context()))
+	var down Status
+	mcptest.Soon(t, func() bool { down = srv.Status(); return down.Failures >= 6 && down.State == Down })
+	mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(s), address)
+	mcptest.Soon(t, func() bool { return srv.Connect(t.Context()) == nil })
+	assert.True(t, time.Now().Before(down.Retry), "%v later", time.Since(down.Retry))
+}
+
+// A call over a connection that is just being given up says that it was lost,
+// and not that the caller has ended it.
+func TestConnectionIsGivenUpDuringACall(t *testing.T) {
+	s := mcptest.Server("web", mcptest.Echo("echo", "Echoes"))
+	url := mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true),
+		mcpserver.WithStreamableHTTPProtocolVersions(mcp.LATEST_LEGACY_PROTOCOL_VERSION)), "127.0.0.1:0")
+	srv := started(t, Config{Name: "web", URL: url}, Limits{})
+	require.NoError(t, srv.connection().client.Close())
+	_, err := srv.call(t.Context(), "echo")
+	assert.ErrorIs(t, err, ErrDown)
+	mcptest.Soon(t, func() bool { _, err := srv.call(t.Context(), "echo"); return err == nil })
+
+	closed := fmt.Errorf("transport error: %w", context.Canceled) // what mcp-go says if it is closed a moment earlier
+	assert.True(t, isLostIn(t.Context(), closed))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.False(t, isLostIn(ctx, closed))
+}
+
+// A server whose list can't be read any more serves on with what it had.
+func TestDegraded(t *testing.T) {
+	var broken atomic.Bool
+	hooks := &mcpserver.Hooks{}
+	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) {
+		if broken.Load() {
+			panic("no list today")
+		}
+	})
+	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
+	s.AddTools(mcptest.Echo("a", ""))
+	srv := started(t, Config{Name: "live", InProcess: s}, Limits{})
+	broken.Store(true)
+	s.AddTools(mcptest.Echo("b", ""))
+	mcptest.Soon(t, func() bool { return srv.Status().State == Degraded })
+	assert.ErrorContains(t, srv.Status().Err, "no list today")
+	_, err := srv.call(t.Context(), "a")
+	assert.NoError(t, err)
+	broken.Store(false)
+	s.AddTools(mcptest.Echo("c", ""))
+	mcptest.Soon(t, func() bool { return srv.Status().State == Ready })
+	tools, _ := srv.listed()
+	assert.Len(t, tools, 3)
+}
+
+// A list that is asked for again has the start timeout, too.
+func TestListAgainTimeout(t *testing.T) {
+	var hang atomic.Bool
+	hooks := &mcpserver.Hooks{}
+	hooks.AddBeforeListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest) {
+		if hang.Load() {
+			<-ctx.Done()
+		}
+	})
+	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
+	srv := started(t, Config{Name: "live", InProcess: s}, Limits{StartTimeout: 100 * time.Millisecond})
+	hang.Store(true)
+	s.AddTools(mcptest.Echo("b", ""))
+	mcptest.Soon(t, func() bool { return srv.Status().State == Degraded })
+	assert.ErrorContains(t, srv.Status().Err, "no answer within 100ms")
+}
+
+// What a server lists goes up byte for byte and in its order, and again each time
+// that it says that something has changed.
+func TestListingsGoUpRaw(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	cfg := child(t, "raw", "raw")
+	cfg.Env["LIST"] = `{"tools":[{"name":"b","x":1.50},{"name":5},"what",{"name":"` + long + `"},{"name":"a"}]}`
+	tools, lists := started(t, cfg, Limits{MaxDefinition: 50}).listed()
+	assert.Equal(t, 1, lists)
+	var raw []string
+	for i, e := range tools {
+		raw = append(raw, string(e.Raw))
+		assert.Equal(t, i == 3, e.Problem != nil)
+	}
+	assert.Equal(t, []string{`{"name":"b","x":1.50}`, `{"name":5}`, `"what"`, "", `{"name":"a"}`}, raw)
+	assert.EqualError(t, tools[3].Problem, "the definition has 111 bytes, more than the limit of 50")
+
+	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true))
+	s.AddTools(mcptest.Echo("a", ""))
+	srv := started(t, Config{Name: "live", InProcess: s}, Limits{})
+	s.AddTools(mcptest.Echo("b", ""))
+	mcptest.Soon(t, func() bool { tools, _ := srv.listed(); return len(tools) == 2 })
+}
+
+// A listing that can't be used fails the start, and later leaves the server
+// degraded. It has the start timeout.
+func TestPublishFails(t *testing.T) {
+	s := mcptest.Server("live", mcptest.Echo("a", ""))
+	refused := errors.New("refused")
+	l := started(t, Config{Name: "limits", InProcess: s}, Limits{}).limits
+	l.Refresh, l.Reconnect = time.Millisecond, -1
+	var calls atomic.Int64
+	srv := New(Config{Name: "live", InProcess: s, Log: slog.New(slog.DiscardHandler)}, l, func(ctx context.Context, _ []Element) error {
+		until, ok := ctx.Deadline()
+		assert.True(t, ok && time.Until(until) <= l.StartTimeout)
+		if calls.Add(1) != 2 {
+			return refused
+		}
+		return nil
+	})
+	defer srv.Close()
+	assert.ErrorIs(t, srv.Start(t.Context()), refused)
+	assert.Equal(t, Down, srv.Status().State)
+	require.NoError(t, srv.Start(t.Context()))
+	mcptest.Soon(t, func() bool { return srv.Status().State == Degraded })
+	assert.ErrorIs(t, srv.Status().Err, refused)
+	assert.NoError(t, srv.Connect(t.Context()), "it serves on")
+}
+
+// A server whose tools are known from elsewhere is started by its first call, and
+// stopped when nobody has called it for a while.
+func TestCachedServer(t *testing.T) {
+	url := mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", ""))), "127.0.0.1:0")
+	srv := newTest(t, Config{Name: "web", URL: url}, Limits{Idle: 20 * time.Millisecond})
+	_, err := srv.call(t.Context(), "echo")
+	assert.EqualError(t, err, "the server is down", "it was not started")
+	srv.SetCached()
+	assert.Equal(t, Cached, srv.Status().State)
+	for n := 1; n <= 2; n++ {
+		r, err := srv.call(t.Context(), "echo")
+		require.NoError(t, err)
+		assert.Equal(t, "echo {}", mcptest.Text(t, r))
+		_, lists := srv.listed()
+		assert.GreaterOrEqual(t, lists, n)
+		mcptest.Soon(t, func() bool { return srv.Status().State == Cached })
+	}
+	assert.Nil(t, srv.connection())
+}
+
+// What is wrong with a configuration is told by the start, and tried no more.
+func TestInvalidConfig(t *testing.T) {
+	invalid := errors.New("the url is no URL")
+	srv := newTest(t, Config{Name: "x", Invalid: invalid}, Limits{Reconnect: time.Nanosecond})
+	assert.Equal(t, invalid, srv.Start(t.Context()))
+	st := srv.Status()
+	assert.Equal(t, Status{State: Down, Since: st.Since, Took: st.Took, Err: invalid, Failures: 1}, st)
+	_, err := srv.call(t.Context(), "a")
+	assert.ErrorIs(t, err, ErrDown)
+	assert.ErrorIs(t, err, invalid)
+}
+
+// The context of the start ends its attempt. Nothing begins after Close.
+func TestStartEnds(t *testing.T) {
+	srv := newTest(t, child(t, "silent", "silent"), Limits{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.ErrorIs(t, srv.Start(ctx), context.Canceled)
+	assert.Equal(t, 1, srv.Status().Failures)
+	assert.False(t, srv.Status().Retry.IsZero(), "another one follows")
+	srv.Begin()
+	assert.Equal(t, Connecting, srv.Status().State)
+	srv.Close()
+	st := srv.Status()
+	assert.Equal(t, Down, st.State)
+	assert.ErrorIs(t, st.Err, ErrClosed)
+	assert.True(t, st.Retry.IsZero())
+	assert.Equal(t, ErrClosed, srv.Start(t.Context()))
+	_, err := srv.call(t.Context(), "a")
+	assert.ErrorIs(t, err, ErrDown)
+	assert.ErrorIs(t, err, ErrClosed)
+	_, lists := srv.listed()
+	assert.Zero(t, lists)
+}

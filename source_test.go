@@ -1,0 +1,191 @@
+package mcphybrid
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// SPEC F8: what a server says has changed is listed again and becomes one step
+// of the catalog. What is still there stays the same tool.
+func TestSpecF8ListChanged(t *testing.T) {
+	for _, kind := range []string{"in process", "http", "old http"} {
+		t.Run(kind, func(t *testing.T) {
+			s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true))
+			s.AddTools(echoTool("a", "First"), echoTool("b", "Second"))
+			cfg := ServerConfig{Name: "live", InProcess: s}
+			refresh := time.Duration(-1)
+			if kind != "in process" {
+				var opts []mcpserver.StreamableHTTPOption
+				if kind == "old http" { // says nothing, so that it must be asked
+					opts = append(opts, mcpserver.WithStreamableHTTPProtocolVersions(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
+					refresh = 20 * time.Millisecond
+				}
+				cfg = ServerConfig{Name: "live", URL: serveHTTP(t, mcpserver.NewStreamableHTTPServer(s, opts...), "127.0.0.1:0")}
+			}
+			m, r := newTestManager(t, &Options{MaxInline: -1, Refresh: refresh, Servers: []ServerConfig{cfg}})
+			sess := m.NewSession(nil)
+			m.ActivateTools([]string{"mcp_live__b", "mcp_live__a"})
+			before := m.ActiveTools()
+
+			s.AddTools(echoTool("c", "Third"))
+			soon(t, func() bool { return len(m.DeferredTools()) == 1 })
+			assert.Equal(t, before, m.ActiveTools())
+
+			s.DeleteTools("b")
+			soon(t, func() bool { return len(m.ActiveTools()) == 1 })
+			assert.Equal(t, before[1:], m.ActiveTools())
+			_, registered := r.Get("mcp_live__b")
+			soon(t, func() bool { _, registered = r.Get("mcp_live__b"); return !registered })
+			result, err := sess.Call(t.Context(), "mcp_live__b", nil)
+			require.ErrorIs(t, err, ErrUnknownTool)
+			var unknown *UnknownToolError
+			require.ErrorAs(t, err, &unknown)
+			assert.WithinDuration(t, time.Now(), unknown.Gone, time.Minute)
+			assert.Contains(t, resultText(t, result), "mcp_live__b is gone: its server does not have it since ")
+
+			s.AddTools(echoTool("b", "Second"))
+			soon(t, func() bool { _, err := sess.Call(t.Context(), "mcp_live__b", nil); return err == nil })
+			assert.Same(t, before[0].def, m.cur.Load().tool("mcp_live__b").def, "the same tool")
+
+			s.AddTools(echoTool("a", "First, and changed"))
+			soon(t, func() bool { return m.cur.Load().tool("mcp_live__a").Description() == "First, and changed" })
+			soon(t, func() bool { _, registered := r.Get("mcp_live__a"); return !registered }) // it is another tool now
+			assert.NoError(t, check(m, sess))
+		})
+	}
+}
+
+// A storm of notifications costs a few listings.
+func TestListChangedStorm(t *testing.T) {
+	var lists atomic.Int64
+	hooks := &mcpserver.Hooks{}
+	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { lists.Add(1) })
+	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
+	s.AddTools(echoTool("tool_0", ""))
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "live", InProcess: s}}})
+	for i := range 1000 {
+		s.AddTools(echoTool(fmt.Sprintf("tool_%d", i), ""))
+	}
+	soon(t, func() bool { return m.Stats().Tools == 1000 })
+	assert.Less(t, lists.Load(), int64(100))
+}
+
+// A child that dies is back for the next call; the call that killed it, and
+// one that must not be made twice, says that it is down.
+func TestServerIsStartedAgain(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{child(t, "mortal", "plain"), inProcess("other", 3)}})
+	tools := m.InlineTools()
+	for range 3 {
+		_, err := m.Call(t.Context(), "mcp_mortal__exit", nil)
+		require.ErrorIs(t, err, ErrServerDown)
+		r, err := m.Call(t.Context(), "mcp_mortal__big", `{"n":3}`)
+		require.NoError(t, err, "it does not wait for the time of the next attempt")
+		assert.Equal(t, "xxx", resultText(t, r))
+	}
+	// Nobody has to call it.
+	_, err := m.Call(t.Context(), "mcp_mortal__exit", nil)
+	require.ErrorIs(t, err, ErrServerDown)
+	soon(t, func() bool { return m.Servers()[0].State == StateReady })
+	assert.Equal(t, tools, m.InlineTools(), "the same tools")
+}
+
+// A tool that leaves while it is called is told to be gone.
+func TestToolLeavesDuringItsCall(t *testing.T) {
+	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true))
+	s.AddTools(echoTool("a", ""))
+	var m *Manager
+	m, _ = newTestManager(t, &Options{Servers: []ServerConfig{{Name: "live", InProcess: s}}, Middleware: []Middleware{func(next Handler) Handler {
+		return func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
+			s.DeleteTools("a")
+			soon(t, func() bool { return len(m.InlineTools()) == 0 })
+			return next(ctx, c)
+		}
+	}}})
+	_, err := m.Call(t.Context(), "mcp_live__a", nil)
+	var unknown *UnknownToolError
+	require.ErrorAs(t, err, &unknown)
+	assert.False(t, unknown.Gone.IsZero())
+}
+
+// A state is told by the same word as the package that has the server says it.
+func TestStates(t *testing.T) {
+	for own, of := range map[State]upstream.State{
+		StateConfigured: upstream.Configured, StateCached: upstream.Cached, StateConnecting: upstream.Connecting,
+		StateReady: upstream.Ready, StateDegraded: upstream.Degraded, StateDown: upstream.Down,
+	} {
+		assert.Equal(t, own, State(of))
+	}
+}
+
+// Each setting of a server and each limit of its Manager reaches what has the
+// server: none is forgotten.
+func TestSourceConfig(t *testing.T) {
+	src := &source{invalid: errors.New("invalid"), cfg: ServerConfig{
+		Name: "n", Command: "c", Args: []string{"a"}, Env: map[string]string{"E": "e"}, Dir: "d", URL: "u", Headers: map[string]string{"H": "h"},
+		InProcess: mcpserver.NewMCPServer("s", "1"), LogLevel: mcp.LoggingLevelInfo, OnNotification: func(mcp.JSONRPCNotification) {}, StartTimeout: time.Hour,
+	}}
+	o := Options{IdleTimeout: time.Minute}
+	o.setDefaults()
+	cfg, limits := src.upstreamConfig(o.Logger), src.upstreamLimits(&o)
+	for _, v := range []reflect.Value{reflect.ValueOf(cfg), reflect.ValueOf(limits)} {
+		for i := range v.NumField() {
+			assert.False(t, v.Field(i).IsZero(), v.Type().Field(i).Name)
+		}
+	}
+	assert.Equal(t, "c a e d u h", strings.Join([]string{cfg.Command, cfg.Args[0], cfg.Env["E"], cfg.Dir, cfg.URL, cfg.Headers["H"]}, " "))
+	assert.Equal(t, upstream.Limits{
+		StartTimeout: time.Hour, CallTimeout: DefaultCallTimeout, MaxMessage: DefaultMaxMessage, MaxDefinition: DefaultMaxDefinition,
+		MaxTools: DefaultMaxTools, MaxPages: DefaultMaxPages, MaxUnasked: DefaultMaxUnasked, Reconnect: DefaultReconnect, Refresh: DefaultRefresh, Idle: time.Minute,
+	}, limits)
+}
+
+// A tool that is listed as it was before is the same definition; one that is
+// not is another, and so may be one of a server whose names never end.
+func TestAdopt(t *testing.T) {
+	src := &source{known: make(map[string]*definition)}
+	list := func(raws ...string) []*definition {
+		var elements []json.RawMessage
+		for _, raw := range raws {
+			elements = append(elements, json.RawMessage(raw))
+		}
+		defs, problems := parseAll(t, ServerConfig{Name: "s"}, elements, 1000)
+		require.Empty(t, problems)
+		src.adopt(defs, 2)
+		for _, d := range defs {
+			assert.NotNil(t, d.call)
+		}
+		return defs
+	}
+	first := list(`{"name":"a"}`, `{"name":"b"}`)
+	second := list(`{"name":"b"}`, `{"name":"a","title":"A"}`)
+	assert.Same(t, first[1], second[0])
+	assert.NotSame(t, first[0], second[1])
+	assert.Same(t, second[1], list(`{"name":"a","title":"A"}`)[0])
+	for i := range 100 {
+		list(fmt.Sprintf(`{"name":"n%d"}`, i))
+		assert.LessOrEqual(t, len(src.known), 4)
+	}
+}
+
+// Reading a long list ends with its context.
+func TestParsingEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	defs, problems, err := parseDefinitions(ctx, ServerConfig{Name: "s"}, []upstream.Element{{Raw: json.RawMessage(`{"name":"a"}`)}}, 1000)
+	assert.Equal(t, context.Canceled, err)
+	assert.Empty(t, defs)
+	assert.Empty(t, problems)
+}
