@@ -160,7 +160,7 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 		in.Input = json.RawMessage(`{"type":"object"}`)
 	}
 	if in.Input[0] != '{' {
-		return nil, fmt.Errorf("the inputSchema of %q is not a JSON object", text.Line(in.Name, maxNameLength))
+		return nil, fmt.Errorf("the inputSchema of %q is not a JSON object", text.Line(in.Name, text.MaxName))
 	}
 	d := &definition{
 		server:      server,
@@ -202,7 +202,7 @@ func parseDefinitions(ctx context.Context, cfg ServerConfig, elements []upstream
 			d, err = parseDefinition(cfg.Name, e.Raw, maxBytes)
 		}
 		if err == nil && seen[d.name] {
-			err = fmt.Errorf("another tool is named %q too; the first is kept", text.Line(d.name, maxNameLength))
+			err = fmt.Errorf("another tool is named %q too; the first is kept", text.Line(d.name, text.MaxName))
 		}
 		switch {
 		case err != nil:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/nearest"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
@@ -121,7 +122,7 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 		unknown.Gone = gone.since
 		return nil, unknown
 	}
-	unknown.Nearest = nearest(name, func(yield func(string) bool) {
+	unknown.Nearest = nearest.Names(name, func(yield func(string) bool) {
 		for t, p := range v.each() {
 			if p != hidden && !yield(t.name) {
 				return

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
+
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -100,7 +102,7 @@ func (s *Snapshot) Servers() []ServerSnapshot {
 		if st.Err != nil {
 			st.Err = errors.New(s.Text(st.Err.Error()).String())
 		}
-		st.Name = s.Text(src.name).Line(maxNameLength)
+		st.Name = s.Text(src.name).Line(text.MaxName)
 		st.Hidden = st.Name != src.name
 		st.Figures.Name = st.Name
 		figures[src.name] = &st.Figures
@@ -172,7 +174,7 @@ func (t ToolSnapshot) Schema(limit int) string { return t.eraser.schema(t.def.in
 // about 0.3 ms.
 func (t ToolSnapshot) Marks() (list []Mark) {
 	for _, m := range marksIn(t.def.raw, func(string) bool { return false }) {
-		list = append(list, Mark{m.Kind, t.eraser.line(m.Place, maxNameLength), t.eraser.mark(m.Text)})
+		list = append(list, Mark{m.Kind, t.eraser.line(m.Place, text.MaxName), t.eraser.mark(m.Text)})
 	}
 	return list
 }
@@ -189,7 +191,7 @@ func (s *Snapshot) Tools() (list []ToolSnapshot) {
 		t := s.tool(c.Name, c.def)
 		t.Standing = "quarantined"
 		t.Changed = &ChangedError{
-			Server: t.Server.Line(maxNameLength), Tool: t.Original.Line(maxNameLength), Name: t.Name,
+			Server: t.Server.Line(text.MaxName), Tool: t.Original.Line(text.MaxName), Name: t.Name,
 			Held: c.Held, Since: c.Since, Was: c.Was, Is: c.Is,
 		}
 		changed[c.Name] = t.Changed
@@ -268,7 +270,7 @@ func (s *Snapshot) Search(ctx context.Context, query string, opts SearchOptions)
 		h.Parts = h.Parts[:len(h.Parts)-h.More]
 		for i, part := range h.Parts {
 			h.Parts[i].Term = s.eraser.term(part.Term, part.Query)
-			h.Parts[i].Query = s.eraser.line(part.Query, maxNameLength)
+			h.Parts[i].Query = s.eraser.line(part.Query, text.MaxName)
 		}
 		found.Hits = append(found.Hits, h)
 	}

@@ -117,28 +117,28 @@ func (e *eraser) beginnings(line string) string {
 // that is what it is.
 func (e *eraser) name(registered string, d *definition) (shown string, ok bool) {
 	own := d.name
-	if !isSafeName(own) {
+	if !text.IsSafeName(own) {
 		own = text.Line(own, len(own))
 	}
 	if e.mask.Replace(own) != own { // cut or spelled otherwise in the registered one
 		return upstream.Masked, false
 	}
-	if isSafeName(registered) && e.mask.Replace(registered) == registered {
+	if text.IsSafeName(registered) && e.mask.Replace(registered) == registered {
 		return registered, true // what most are, of many
 	}
-	shown = e.line(registered, maxNameLength)
+	shown = e.line(registered, text.MaxName)
 	return shown, shown == registered
 }
 
 // spelled are characters in marks.
 var spelled = regexp.MustCompile(`U\+[0-9A-F]{4,6}`)
 
-// mark returns the text of a mark.
-func (e *eraser) mark(text string) string {
-	if plain := spelled.ReplaceAllString(text, "") + "…"; e.line(plain, len(plain)) != plain {
+// mark returns the text of a mark, without what must not be shown.
+func (e *eraser) mark(of string) string {
+	if plain := spelled.ReplaceAllString(of, "") + "…"; e.line(plain, len(plain)) != plain {
 		return upstream.Masked
 	}
-	return e.line(text, maxNameLength)
+	return e.line(of, text.MaxName)
 }
 
 // lines is [SafeText.Lines].
@@ -190,5 +190,5 @@ func (e *eraser) term(term, query string) string {
 			}
 		}
 	}
-	return e.line(term, maxNameLength)
+	return e.line(term, text.MaxName)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mcphybrid/mcphybrid/internal/provider"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -91,11 +92,11 @@ func exportOnce(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
 	return e, err
 }
 
-// A provider is what there is to know of a format but for [FormatMCP].
-type provider struct {
-	dialect  dialect // of its schemas
-	maxTools int     // in one list; 0 if no limit is known
-	defers   bool    // has defer_loading
+// A shape is what there is to know of a format but for [FormatMCP].
+type shape struct {
+	dialect  provider.Dialect // of its schemas
+	maxTools int              // in one list; 0 if no limit is known
+	defers   bool             // has defer_loading
 
 	// envelope returns the tool's JSON. description is a JSON string, or nil.
 	envelope func(name, description, schema json.RawMessage) []text.Member
@@ -111,10 +112,10 @@ type provider struct {
 //   - Gemini: names of [A-Za-z_][A-Za-z0-9_.:-]{0,127}, 63 more for older models;
 //     512 tools.
 //
-// dialect.go and gemini.go have those of schemas.
-var providers = map[Format]provider{
+// [provider.Dialect] has those of schemas.
+var shapes = map[Format]shape{
 	FormatOpenAIChat: {
-		dialect:  openAI,
+		dialect:  provider.OpenAI,
 		maxTools: 128,
 		envelope: func(name, description, schema json.RawMessage) []text.Member {
 			function := toolMembers(name, description, "parameters", schema)
@@ -122,7 +123,7 @@ var providers = map[Format]provider{
 		},
 	},
 	FormatOpenAIResponses: {
-		dialect: openAI,
+		dialect: provider.OpenAI,
 		defers:  true,
 		envelope: func(name, description, schema json.RawMessage) []text.Member {
 			list := []text.Member{{Name: "type", Value: json.RawMessage(`"function"`)}}
@@ -131,7 +132,7 @@ var providers = map[Format]provider{
 		},
 	},
 	FormatAnthropic: {
-		dialect:  anthropic,
+		dialect:  provider.Anthropic,
 		maxTools: 10_000,
 		defers:   true,
 		envelope: func(name, description, schema json.RawMessage) []text.Member {
@@ -139,7 +140,7 @@ var providers = map[Format]provider{
 		},
 	},
 	FormatGemini: {
-		dialect:  gemini,
+		dialect:  provider.Gemini,
 		maxTools: 512,
 		envelope: func(name, description, schema json.RawMessage) []text.Member {
 			return toolMembers(name, description, "parametersJsonSchema", schema)
@@ -164,7 +165,7 @@ func toolMembers(name, description json.RawMessage, schemaName string, schema js
 // name that the provider does not take, which no [BridgeTool] has, or if its
 // input schema is not a JSON object.
 func exportTool(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
-	p, ok := providers[f]
+	p, ok := shapes[f]
 	switch {
 	case !ok && f != FormatMCP:
 		return ExportedTool{}, fmt.Errorf("mcphybrid: there is no format %q", f)
@@ -179,14 +180,14 @@ func exportTool(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
 		data, err := exportMCP(t, schema)
 		return ExportedTool{JSON: data}, err
 	}
-	if !isSafeName(t.Name()) || f == FormatGemini && !isNameStart(t.Name()[0]) {
-		return ExportedTool{}, fmt.Errorf("mcphybrid: tool %q has a name that %s does not take", text.Line(t.Name(), maxNameLength), f)
+	if !text.IsSafeName(t.Name()) || f == FormatGemini && !isNameStart(t.Name()[0]) {
+		return ExportedTool{}, fmt.Errorf("mcphybrid: tool %q has a name that %s does not take", text.Line(t.Name(), text.MaxName), f)
 	}
 	var description json.RawMessage
 	if t.Description() != "" {
 		description = text.Quote(t.Description())
 	}
-	schema, losses := convertSchema(schema, p.dialect)
+	schema, losses := provider.Convert(schema, p.dialect)
 	list := p.envelope(text.Quote(t.Name()), description, schema)
 	if deferLoading {
 		list = append(list, text.Member{Name: "defer_loading", Value: json.RawMessage("true")})
@@ -236,7 +237,7 @@ func exportMCP(t Tool, schema json.RawMessage) (json.RawMessage, error) {
 // exportListNote says that a list of n tools is longer than the provider
 // takes, or returns "".
 func exportListNote(f Format, n int) string {
-	if limit := providers[f].maxTools; limit > 0 && n > limit {
+	if limit := shapes[f].maxTools; limit > 0 && n > limit {
 		return fmt.Sprintf("%s takes at most %d tools, this list has %d", f, limit, n)
 	}
 	return ""
@@ -258,4 +259,4 @@ func ToolReferences(names []string) []json.RawMessage {
 }
 
 // isNameStart reports whether c can begin the name of a Gemini function.
-func isNameStart(c byte) bool { return isSafeByte(c) && c != '-' && (c < '0' || c > '9') }
+func isNameStart(c byte) bool { return text.IsSafeByte(c) && c != '-' && (c < '0' || c > '9') }

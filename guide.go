@@ -35,7 +35,7 @@ func exampleOf(t *BridgeTool) (e parameterExample, ok bool) {
 	var required, optional []string
 	for _, p := range properties {
 		switch needed := slices.Contains(schema.Required, p.Name); {
-		case !isSafeName(p.Name) || len(p.Name) > maxParameterName:
+		case !text.IsSafeName(p.Name) || len(p.Name) > maxParameterName:
 			return e, false
 		case needed:
 			required = append(required, `"`+p.Name+`": `+exampleValue(p.Value, true))

@@ -96,7 +96,7 @@ func parseHints(data []byte) (h Hints, err error) {
 	}
 	seen := make(map[string]bool)
 	for _, m := range members {
-		name := text.Line(m.Name, maxNameLength)
+		name := text.Line(m.Name, text.MaxName)
 		switch {
 		case !slices.Contains(hintMembers, m.Name):
 			return h, fmt.Errorf("%q is no member of hints, want one of %q", name, hintMembers)
@@ -299,7 +299,7 @@ func (s *Session) override(v view, h Hints) string {
 	var names []string
 	for _, name := range h.ChainsWith {
 		if !s.conceals(v, name) {
-			names = append(names, text.Line(name, maxNameLength))
+			names = append(names, text.Line(name, text.MaxName))
 		}
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })

@@ -9,6 +9,7 @@ import (
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -125,7 +126,7 @@ func checkView(v view) error {
 func checkCatalog(c *catalog) error {
 	for _, t := range c.tools {
 		switch {
-		case !isSafeName(t.name):
+		case !text.IsSafeName(t.name):
 			return fmt.Errorf("%q is no safe name", t.name)
 		case c.tool(t.name) != t:
 			return fmt.Errorf("%s is two tools", t.name)

@@ -5,11 +5,9 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
-)
 
-// maxNameLength is the longest tool name, in bytes, that the common model
-// providers take; they also take only [A-Za-z0-9_-].
-const maxNameLength = 64
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
 
 // suffixLength is the length of the hash that makes a name unique: 32 bits in
 // hexadecimal behind an underscore.
@@ -27,7 +25,7 @@ const suffixLength = 1 + 8
 // appended, so that the result depends on nothing else.
 func registeredName(server, prefix, tool string) string {
 	name := namePrefix(server, prefix) + "__" + tool
-	if isSafeName(name) {
+	if text.IsSafeName(name) {
 		return name
 	}
 	return suffixedName(name, server, tool, 0)
@@ -79,31 +77,15 @@ func (p prefixOwners) nameOf(d *definition) string {
 	return d.registered
 }
 
-func isSafeName(name string) bool {
-	if name == "" || len(name) > maxNameLength {
-		return false
-	}
-	for i := range len(name) {
-		if !isSafeByte(name[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func isSafeByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
-}
-
 // suffixedName returns a safe form of name that carries a hash of its owner.
 // With try > 0 it returns others, for the case that the first is taken too.
 func suffixedName(name, server, tool string, try int) string {
 	var b strings.Builder
 	for _, r := range name {
-		if b.Len() == maxNameLength-suffixLength {
+		if b.Len() == text.MaxName-suffixLength {
 			break
 		}
-		if r < 0x80 && isSafeByte(byte(r)) {
+		if r < 0x80 && text.IsSafeByte(byte(r)) {
 			b.WriteByte(byte(r))
 		} else {
 			b.WriteByte('_')

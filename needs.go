@@ -172,7 +172,7 @@ func quoteNames(names []string) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%q", text.Line(name, maxNameLength))
+		fmt.Fprintf(&b, "%q", text.Line(name, text.MaxName))
 	}
 	if len(names) > most {
 		fmt.Fprintf(&b, " and %d more", len(names)-most)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
+
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/stretchr/testify/assert"
@@ -405,7 +407,7 @@ func TestSpecB5HostileServer(t *testing.T) {
 	require.NoError(t, err)
 	assert.LessOrEqual(t, len(m.ActiveTools()), 2*(1+maxNeeds))
 	for _, err := range m.Problems() {
-		assert.Less(t, len(err.Error()), 11*maxNameLength)
+		assert.Less(t, len(err.Error()), 11*text.MaxName)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/result"
+	"github.com/mcphybrid/mcphybrid/internal/skills"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -62,7 +64,7 @@ func textLine(t *BridgeTool, form lineForm, maxDescription int) string {
 func textCounts(o searchOffer) string {
 	var b strings.Builder
 	for _, s := range o {
-		fmt.Fprintf(&b, "- %d tools of %s\n", s.Tools, text.Line(s.Server, maxNameLength))
+		fmt.Fprintf(&b, "- %d tools of %s\n", s.Tools, text.Line(s.Server, text.MaxName))
 	}
 	return b.String()
 }
@@ -154,7 +156,7 @@ const skillSearchSteps = "1. Before you begin a task that such instructions may 
 
 // skillElement is a line of the section.
 func skillElement(name, description string) string {
-	return "<skill><name>" + name + "</name><description>" + escapeXML.Replace(text.Line(description, maxSkillDescription)) + "</description></skill>\n"
+	return "<skill><name>" + name + "</name><description>" + escapeXML.Replace(text.Line(description, skills.MaxDescription)) + "</description></skill>\n"
 }
 
 // escapeXML leaves quotes alone, which stand for themselves in a text.
@@ -187,7 +189,7 @@ func textFoundSkills(found int, keywords bool) string {
 }
 
 func textNoSkill(name string, near []string, canSearch bool) string {
-	text := fmt.Sprintf("There is no skill named %q.", text.Line(name, maxNameLength))
+	text := fmt.Sprintf("There is no skill named %q.", text.Line(name, text.MaxName))
 	switch {
 	case len(near) > 0:
 		return text + " Did you mean " + strings.Join(near, ", ") + "?"
@@ -246,7 +248,7 @@ func textFound(o searchOutcome) string {
 	}
 	if o.found == 0 && len(o.connecting) > 0 {
 		for i, name := range o.connecting {
-			o.connecting[i] = text.Line(name, maxNameLength)
+			o.connecting[i] = text.Line(name, text.MaxName)
 		}
 		line += " Still connecting, so not searched yet: " + strings.Join(o.connecting, ", ") + "."
 	}
@@ -286,13 +288,13 @@ func textPage(id string, next, total int) string {
 }
 
 func textNoPage(id string) string {
-	return fmt.Sprintf("There is no result %q any more: only the last few are kept. Call its tool again if you need it.", text.Line(id, maxNameLength))
+	return fmt.Sprintf("There is no result %q any more: only the last few are kept. Call its tool again if you need it.", text.Line(id, text.MaxName))
 }
 
 // textRefused is the answer to a call that did not reach a tool or got no
 // result from it. If the tool's server is down, since says since when.
 func textRefused(name string, err error, canSearch bool, since time.Time) string {
-	name = text.Line(name, maxNameLength)
+	name = text.Line(name, text.MaxName)
 	var unknown *UnknownToolError
 	var arguments *ArgumentsError
 	var permission *permissionError
@@ -344,7 +346,7 @@ func textBadArguments(name string, e *ArgumentsError) string {
 		fmt.Fprintf(&b, "- and %d more\n", e.More)
 	}
 	schema := string(e.Schema)
-	if part, next := pageOf(schema, 0, maxSchemaShown); next < len(schema) {
+	if part, next := result.Page(schema, 0, maxSchemaShown); next < len(schema) {
 		schema = part + "…"
 	}
 	b.WriteString("The schema: " + schema + "\nCorrect the arguments and call it again.")

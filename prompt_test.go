@@ -11,6 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
+
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -99,7 +101,7 @@ func FuzzInlineSection(f *testing.F) {
 			switch {
 			case strings.HasPrefix(wantLines[i], "- mcp_s__a: d"):
 				assert.Regexp(t, `^- mcp_[A-Za-z0-9_-]+(: .*)?$`, line)
-				assert.LessOrEqual(t, utf8.RuneCountInString(line), len("- ")+maxNameLength+len(": ")+DefaultMaxDescription)
+				assert.LessOrEqual(t, utf8.RuneCountInString(line), len("- ")+text.MaxName+len(": ")+DefaultMaxDescription)
 			case strings.Contains(wantLines[i], "s (1)"):
 			default:
 				assert.Equal(t, wantLines[i], line)

@@ -361,9 +361,9 @@ func (o searchOffer) summaryOf(n int, subjects bool) string {
 		}
 		about := ""
 		if subjects && s.About != "" {
-			about = ": " + text.Line(s.About, maxNameLength)
+			about = ": " + text.Line(s.About, text.MaxName)
 		}
-		parts = append(parts, fmt.Sprintf("%s (%d%s)", text.Line(s.Server, maxNameLength), s.Tools, about))
+		parts = append(parts, fmt.Sprintf("%s (%d%s)", text.Line(s.Server, text.MaxName), s.Tools, about))
 	}
 	if more := len(o) - n; more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more servers", more))

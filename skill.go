@@ -10,9 +10,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
+	"github.com/mcphybrid/mcphybrid/internal/skills"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -50,68 +50,8 @@ type Skill struct {
 	Load func(ctx context.Context) (string, error)
 }
 
-// What a skill may have.
-const (
-	maxSkillName        = 64
-	maxSkillDescription = 1024 // characters
-	maxSkillTools       = 32
-	maxSkillBody        = 1 << 20
-)
-
 // skillLifetime is how long the text of a skill serves.
 const skillLifetime = 5 * time.Minute
-
-// check returns what is wrong with the skill, or nil.
-func (sk *Skill) check() error {
-	for _, err := range []error{checkSkillName(sk.Name), checkSkillDescription(sk.Description), checkSkillTools(sk.Tools)} {
-		if err != nil {
-			return err
-		}
-	}
-	if sk.Load == nil {
-		return checkSkillBody(sk.Body)
-	}
-	return nil
-}
-
-func checkSkillName(name string) error {
-	switch {
-	case name == "":
-		return errors.New("it has no name")
-	case strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.Trim(name, "-") != name:
-		return errors.New("its name may have lower-case letters, digits and, between these, hyphens")
-	case len(name) > maxSkillName:
-		return fmt.Errorf("its name has %d characters, more than the limit of %d", len(name), maxSkillName)
-	}
-	return nil
-}
-
-func checkSkillDescription(line string) error {
-	if n := utf8.RuneCountInString(line); n > maxSkillDescription {
-		return fmt.Errorf("its description has %d characters, more than the limit of %d", n, maxSkillDescription)
-	}
-	if text.Line(line, maxSkillDescription) == "" {
-		return errors.New("it has no description")
-	}
-	return nil
-}
-
-func checkSkillTools(names []string) error {
-	if len(names) > maxSkillTools {
-		return fmt.Errorf("it names %d tools, more than the limit of %d", len(names), maxSkillTools)
-	}
-	return nil
-}
-
-func checkSkillBody(text string) error {
-	switch {
-	case strings.TrimSpace(text) == "":
-		return errors.New("it has no text")
-	case len(text) > maxSkillBody:
-		return fmt.Errorf("its text has %d bytes, more than the limit of %d", len(text), maxSkillBody)
-	}
-	return nil
-}
 
 // A skill is a [Skill] of a Manager.
 type skill struct {
@@ -175,13 +115,13 @@ func (m *Manager) SetSkills(skills []Skill) error {
 }
 
 // newSkillSet returns the set that follows the one there is.
-func (m *Manager) newSkillSet(skills []Skill) *skillSet {
+func (m *Manager) newSkillSet(list []Skill) *skillSet {
 	set := &skillSet{
-		version: m.skills.cur.Load().version + 1, byName: make(map[string]*skill, len(skills)),
+		version: m.skills.cur.Load().version + 1, byName: make(map[string]*skill, len(list)),
 		maxInline: m.opts.MaxInlineSkills, maxTokens: m.opts.MaxSkillTokens,
 	}
-	for i, given := range skills {
-		err := given.check()
+	for i, given := range list {
+		err := skills.Skill(given).Check()
 		if err == nil && set.byName[given.Name] != nil {
 			err = fmt.Errorf("there is another one before it: %w", ErrDuplicate)
 		}
@@ -217,7 +157,7 @@ func (m *Manager) loadSkill(sk *skill) func(context.Context) (string, error) {
 		if text, err = sk.Load(ctx); err != nil {
 			return "", err
 		}
-		return strings.ToValidUTF8(text, "\ufffd"), checkSkillBody(text)
+		return strings.ToValidUTF8(text, "\ufffd"), skills.CheckBody(text)
 	}
 }
 
@@ -263,7 +203,7 @@ func (m *Manager) skillProblems() []error {
 // session may use, each once, and the names for which there is none.
 func (v view) toolsOf(sk *skill) (names, missing []string) {
 	add := func(t *BridgeTool) {
-		if !slices.Contains(names, t.name) && len(names) < maxSkillTools {
+		if !slices.Contains(names, t.name) && len(names) < skills.MaxTools {
 			names = append(names, t.name)
 		}
 	}
@@ -280,7 +220,7 @@ func (v view) toolsOf(sk *skill) (names, missing []string) {
 			}
 		}
 		if !found {
-			missing = append(missing, cmp.Or(text.Line(name, maxNameLength), "?"))
+			missing = append(missing, cmp.Or(text.Line(name, text.MaxName), "?"))
 		}
 	}
 	return names, missing

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/nearest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -100,7 +101,7 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 	v := s.view()
 	sk := v.skill(in.Name)
 	if sk == nil {
-		near := nearest(in.Name, func(yield func(string) bool) {
+		near := nearest.Names(in.Name, func(yield func(string) bool) {
 			for _, sk := range v.mySkills().list {
 				if !yield(sk.Name) {
 					return

@@ -42,10 +42,10 @@ type ChangedError struct {
 
 func (e *ChangedError) Error() string {
 	line := fmt.Sprintf("mcphybrid: tool %q of server %q has changed since %s, from %.12s to %.12s",
-		text.Line(e.Tool, maxNameLength), e.Server, e.Since.UTC().Format(time.RFC3339), e.Was, e.Is)
+		text.Line(e.Tool, text.MaxName), e.Server, e.Since.UTC().Format(time.RFC3339), e.Was, e.Is)
 	if e.Was == "" {
 		line = fmt.Sprintf("mcphybrid: tool %q of server %q is one more than can be remembered of a server, %.12s",
-			text.Line(e.Tool, maxNameLength), e.Server, e.Is)
+			text.Line(e.Tool, text.MaxName), e.Server, e.Is)
 	}
 	if e.Held {
 		line += "; " + ErrQuarantined.Error()

@@ -154,7 +154,7 @@ func readUsage(data []byte) (map[string]use, error) {
 	}
 	for name, u := range stored.Tools {
 		if !(u.Count > 0 && u.Count < math.MaxFloat32) {
-			return nil, fmt.Errorf("tool %q was used %v times", text.Line(name, maxNameLength), u.Count)
+			return nil, fmt.Errorf("tool %q was used %v times", text.Line(name, text.MaxName), u.Count)
 		}
 	}
 	return stored.Tools, nil

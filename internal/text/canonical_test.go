@@ -1,7 +1,10 @@
 package text
 
 import (
+	"bytes"
 	"encoding/json"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,4 +65,77 @@ func TestCanonicalHash(t *testing.T) {
 	assert.Equal(t, CanonicalHash(json.RawMessage(`{"inputSchema":{"properties":{"a":1,"A":2}}}`)),
 		CanonicalHash(json.RawMessage(`{"inputSchema":{"properties":{"A":2,"a":1}}}`)), "parameters a and A are two")
 	assert.Len(t, CanonicalHash(json.RawMessage(strings.Repeat(`{"name":`, 1<<20))), 64, "what is no JSON is hashed, too")
+}
+
+// shuffled writes n in another order and, by chance, with escapes and space.
+func shuffled(n Node, r *rand.Rand) []byte {
+	space := []string{"", " ", "\n\t"}[r.IntN(3)]
+	text := func(s string) []byte {
+		b, _ := json.Marshal(s)
+		if r.IntN(2) == 0 {
+			b = bytes.ReplaceAll(b, []byte("e"), []byte(`\u0065`))
+			if !json.Valid(b) || bytes.Contains(b, []byte(`\\`)) {
+				b, _ = json.Marshal(s)
+			}
+		}
+		return b
+	}
+	switch v := n.Value.(type) {
+	case string:
+		return append([]byte(space), text(v)...)
+	case json.Delim:
+		kids := slices.Clone(n.Kids)
+		if v == '{' {
+			r.Shuffle(len(kids), func(i, j int) { kids[i], kids[j] = kids[j], kids[i] })
+		}
+		b := append([]byte(space), byte(v))
+		for i, kid := range kids {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if v == '{' {
+				b = append(append(b, text(kid.Name)...), ':')
+			}
+			b = append(b, shuffled(kid, r)...)
+		}
+		return append(b, space+string(rune(v+2))...)
+	}
+	b, _ := json.Marshal(n.Value)
+	return append(b, space...)
+}
+
+// ambiguous reports whether the order of n's members means something.
+func ambiguous(n Node) bool {
+	seen := make(map[string]bool)
+	for _, kid := range n.Kids {
+		if n.Value == json.Delim('{') && seen[FoldCase(kid.Name)] || ambiguous(kid) {
+			return true
+		}
+		seen[FoldCase(kid.Name)] = true
+	}
+	return false
+}
+
+func FuzzCanonicalHash(f *testing.F) {
+	for _, seed := range []string{
+		``, `{`, `[]`, `{"name":"a","NAME":"b"}`, `{"inputSchema":{"a":[1e400,-0,{"b":"\ud800"}],"":null}}`, "{\"title\":\"\xff\xc3\"}",
+		`{"name":"a","description":"the end","inputSchema":{"properties":{"e":{"enum":["e",1.0,true,null]}},"type":"object"}}`,
+		`{"description":"` + strings.Repeat("\u0301", 100_000) + `"}`,
+	} {
+		f.Add([]byte(seed), uint64(1))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte, seed uint64) {
+		hash := CanonicalHash(raw)
+		require.Len(t, hash, 64)
+		n, ok := Definition(raw)
+		if !ok {
+			return
+		}
+		var compacted bytes.Buffer
+		require.NoError(t, json.Compact(&compacted, raw))
+		require.Equal(t, hash, CanonicalHash(compacted.Bytes()))
+		if !ambiguous(n) {
+			require.Equal(t, hash, CanonicalHash(shuffled(n, rand.New(rand.NewPCG(seed, 0)))))
+		}
+	})
 }

@@ -139,9 +139,6 @@ func (c *conn) listen(ctx context.Context) error {
 	return c.client.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true})
 }
 
-// maxShownName is how many characters of a tool's name an error has.
-const maxShownName = 64
-
 // list returns the elements of the server's tools/list result, as many pages
 // as it has.
 func (c *conn) list(ctx context.Context, limits Limits) ([]Element, error) {
@@ -160,7 +157,7 @@ func (c *conn) list(ctx context.Context, limits Limits) ([]Element, error) {
 	}
 	for i, e := range l.elements {
 		if e.decoded != "" && !accepted[e.decoded] {
-			l.elements[i].Problem = fmt.Errorf("the x-mcp-header annotations of %q are invalid", text.Line(e.decoded, maxShownName))
+			l.elements[i].Problem = fmt.Errorf("the x-mcp-header annotations of %q are invalid", text.Line(e.decoded, text.MaxName))
 		}
 	}
 	return l.elements, nil

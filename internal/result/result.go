@@ -1,4 +1,7 @@
-package mcphybrid
+// Package result cuts the result of a tool that is too long for a model, and
+// reads a long text page by page. It splits no character, and no line where
+// one ends near the cut.
+package result
 
 import (
 	"strings"
@@ -8,7 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// cutResult returns r and "" if its texts have at most limit bytes. Otherwise
+// Cut returns r and "" if its texts have at most limit bytes. Otherwise
 // it returns a copy with the beginning and the end of the whole text, two
 // thirds and one third of limit at most, and the whole text.
 //
@@ -18,7 +21,7 @@ import (
 // where that was, in the content in which the beginning ends. Contents of
 // which nothing is left are left out. All else in r is kept as it is, its
 // structured content and whatever is no text for one. A nil r is kept too.
-func cutResult(r *mcp.CallToolResult, limit int, note func(from, to, total int) string) (cut *mcp.CallToolResult, whole string) {
+func Cut(r *mcp.CallToolResult, limit int, note func(from, to, total int) string) (cut *mcp.CallToolResult, whole string) {
 	if r == nil {
 		return nil, ""
 	}
@@ -76,11 +79,11 @@ func textOf(c mcp.Content) (text string, with func(text string) mcp.Content) {
 	return "", nil
 }
 
-// pageOf returns the part of text that begins at byte from, or after the code
+// Page returns the part of text that begins at byte from, or after the code
 // point that from is within, and where the next part begins: len(text) after
 // the last. The part has at most limit bytes and ends as headEnd says, but has
 // at least one code point, so that page after page gives the text.
-func pageOf(text string, from, limit int) (part string, next int) {
+func Page(text string, from, limit int) (part string, next int) {
 	from = min(max(from, 0), len(text))
 	for inside(text, from) {
 		from++

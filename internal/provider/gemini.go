@@ -1,4 +1,4 @@
-package mcphybrid
+package provider
 
 import (
 	"encoding/json"
@@ -6,12 +6,12 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// gemini is what Google's SDK documents of JSON Schema for answers (at
+// Gemini is what Google's SDK documents of JSON Schema for answers (at
 // GenerateContentConfig.ResponseJsonSchema) and, in the last line, as fields of
 // Schema, to which it is converted; for parameters in JSON Schema it says only
 // that they are an object's. Left out are references, which may have nothing
 // beside them and were refused even so, and oneOf, which is read as anyOf.
-var gemini = dialect{needItems: true, onlyWith: map[string]bool{
+var Gemini = Dialect{needItems: true, onlyWith: map[string]bool{
 	"type": true, "format": true, "title": true, "description": true, "enum": true,
 	"items": true, "prefixItems": true, "minItems": true, "maxItems": true, "minimum": true, "maximum": true,
 	"anyOf": true, "properties": true, "additionalProperties": true, "required": true, "propertyOrdering": true,

@@ -1,4 +1,4 @@
-package mcphybrid
+package provider
 
 import (
 	"bytes"

@@ -1,8 +1,9 @@
 //go:build unix
 
-package mcphybrid
+package skills
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +16,7 @@ import (
 )
 
 // A link that leads out of the folder is not followed, then or later.
-func TestSkillLinks(t *testing.T) {
+func TestLinks(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	write := func(name, text string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
@@ -31,31 +32,30 @@ func TestSkillLinks(t *testing.T) {
 	require.NoError(t, os.Symlink("store", filepath.Join(dir, "alias")))
 	require.NoError(t, os.Symlink("..", filepath.Join(dir, "store", "up")))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe", "SKILL.md"), 0o644))
-	skills, err := LoadSkills(dir)
-	require.Error(t, err)
-	text := err.Error()
+	list, errs := Load(dir)
+	text := errors.Join(errs...).Error()
 	assert.Contains(t, text, filepath.Join(dir, "folder")+": ")
 	assert.Contains(t, text, filepath.Join(dir, "file", "SKILL.md")+": ")
 	assert.Contains(t, text, "escapes from parent")
 	assert.Contains(t, text, filepath.Join(dir, "pipe", "SKILL.md")+": it is no regular file")
-	assert.ElementsMatch(t, []string{"inner", "plain"}, namesOfSkills(skills))
+	assert.ElementsMatch(t, []string{"inner", "plain"}, names(list))
 
 	i := 0
-	for ; skills[i].Name != "plain"; i++ {
+	for ; list[i].Name != "plain"; i++ {
 	}
 	file := filepath.Join(dir, "plain", "SKILL.md")
 	write(file, frontMatter("plain", "")+"More.\n")
-	body, err := skills[i].Load(t.Context())
+	body, err := list[i].Load(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "Do plain.\nMore.", body)
 	require.NoError(t, os.Remove(file))
 	require.NoError(t, os.Symlink(filepath.Join(outside, "secret", "SKILL.md"), file))
-	_, err = skills[i].Load(t.Context())
+	_, err = list[i].Load(t.Context())
 	assert.ErrorContains(t, err, "escapes from parent")
 	require.NoError(t, os.Remove(file))
-	_, err = skills[i].Load(t.Context())
+	_, err = list[i].Load(t.Context())
 	assert.ErrorIs(t, err, fs.ErrNotExist)
-	write(file, strings.Repeat("x", maxSkillFile+1))
-	_, err = skills[i].Load(t.Context())
+	write(file, strings.Repeat("x", maxFile+1))
+	_, err = list[i].Load(t.Context())
 	assert.ErrorContains(t, err, "more than 1048576 bytes")
 }

@@ -1,4 +1,5 @@
-package mcphybrid
+// Package nearest finds the names that a wrong name was meant to be.
+package nearest
 
 import (
 	"bytes"
@@ -22,7 +23,7 @@ const (
 	maxNearWords = 64
 )
 
-// nearest returns the candidates that are most like name, a tool's name that a
+// Names returns the candidates that are most like name, a tool's name that a
 // model got wrong: at most n, best first and equally near ones in their order,
 // or nil if none is near.
 //
@@ -32,7 +33,7 @@ const (
 //
 //	create_issue, github.createIsue, issue_create, mcp-github-createissue,
 //	mcp_gitlab__create_issue, add_issue  →  mcp_github__create_issue
-func nearest(name string, candidates iter.Seq[string], n int) []string {
+func Names(name string, candidates iter.Seq[string], n int) []string {
 	var want, have foldedName
 	want.fold(name)
 	if n <= 0 {
@@ -206,6 +207,10 @@ func (f *foldedName) sharedLetters(candidate *foldedName, floor int) (best int) 
 // distance returns how many letters have to be added, removed, replaced or
 // swapped with their neighbours to make a of b, or more than limit if that is
 // more. Both have at most maxNearBytes.
+//
+// The search for words corrects slips too, and shares [text.Letters]. It does
+// not share this: it allows one slip only, needs no table for it, and asks of
+// which kind it is, since swapped letters are likelier than a wrong one.
 func distance(a, b []byte, limit int) int {
 	if max(len(a)-len(b), len(b)-len(a)) > limit {
 		return limit + 1

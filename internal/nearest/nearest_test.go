@@ -1,4 +1,4 @@
-package mcphybrid
+package nearest
 
 import (
 	"fmt"
@@ -97,7 +97,7 @@ func TestNearest(t *testing.T) {
 		{"天气", ""},
 	}
 	for _, test := range tests {
-		got := nearest(test.name, slices.Values(catalogNames), 3)
+		got := Names(test.name, slices.Values(catalogNames), 3)
 		if test.want == "" {
 			assert.Nil(t, got, "%q", test.name)
 		} else if assert.NotEmpty(t, got, "%q", test.name) {
@@ -108,14 +108,14 @@ func TestNearest(t *testing.T) {
 
 func TestNearestOrder(t *testing.T) {
 	names := slices.Values([]string{"mcp_b__get_item", "mcp_a__get_item", "mcp_a__get_itme", "get_item", "mcp_a__get_items"})
-	assert.Equal(t, []string{"get_item", "mcp_b__get_item", "mcp_a__get_item"}, nearest("getItem", names, 3))
-	assert.Equal(t, []string{"mcp_a__get_item", "mcp_b__get_item"}, nearest("a.get_item", names, 2))
-	assert.Equal(t, []string{"mcp_b__get_item"}, nearest("c.get_item", names, 1))
+	assert.Equal(t, []string{"get_item", "mcp_b__get_item", "mcp_a__get_item"}, Names("getItem", names, 3))
+	assert.Equal(t, []string{"mcp_a__get_item", "mcp_b__get_item"}, Names("a.get_item", names, 2))
+	assert.Equal(t, []string{"mcp_b__get_item"}, Names("c.get_item", names, 1))
 	for _, n := range []int{0, -1} {
-		assert.Nil(t, nearest("get_item", names, n))
+		assert.Nil(t, Names("get_item", names, n))
 	}
-	assert.Nil(t, nearest("get_item", slices.Values([]string{}), 3))
-	assert.Len(t, nearest("get_item", names, 1<<40), 5)
+	assert.Nil(t, Names("get_item", slices.Values([]string{}), 3))
+	assert.Len(t, Names("get_item", names, 1<<40), 5)
 }
 
 // Each name is the nearest to itself, however it is written; a slip in a long
@@ -129,10 +129,10 @@ func TestNearestProperties(t *testing.T) {
 		func(s string) string { return strings.Replace(s, "mcp_", "mcp__", 1) },
 	}
 	for _, name := range catalogNames {
-		require.Equal(t, []string{name}, nearest(name, slices.Values(catalogNames), 1))
+		require.Equal(t, []string{name}, Names(name, slices.Values(catalogNames), 1))
 		for _, spell := range spellings {
 			if s := spell(name); s != strings.ToUpper(s) || !strings.Contains(name, "refundPayment") { // its words are lost
-				require.Equal(t, []string{name}, nearest(s, slices.Values(catalogNames), 1), s)
+				require.Equal(t, []string{name}, Names(s, slices.Values(catalogNames), 1), s)
 			}
 		}
 		own := strings.LastIndex(name, "__") + 2
@@ -140,12 +140,12 @@ func TestNearestProperties(t *testing.T) {
 			b := []byte(name)
 			if i := own + random.IntN(len(b)-own-1); len(b)-own >= 12 && b[i] != '_' && b[i+1] != '_' {
 				b[i], b[i+1] = b[i+1], b[i]
-				require.Equal(t, []string{name}, nearest(string(b), slices.Values(catalogNames), 1), "%s", b)
+				require.Equal(t, []string{name}, Names(string(b), slices.Values(catalogNames), 1), "%s", b)
 			}
 		}
-		all := nearest(name[own:], slices.Values(catalogNames), len(catalogNames))
+		all := Names(name[own:], slices.Values(catalogNames), len(catalogNames))
 		for n := range len(all) {
-			require.Equal(t, all[:n], append([]string{}, nearest(name[own:], slices.Values(catalogNames), n)...), "%s, %d", name, n)
+			require.Equal(t, all[:n], append([]string{}, Names(name[own:], slices.Values(catalogNames), n)...), "%s, %d", name, n)
 		}
 	}
 }
@@ -229,7 +229,7 @@ func TestFoldedName(t *testing.T) {
 func TestNearestBounded(t *testing.T) {
 	for _, s := range []string{"create_issue_", "a_", "A", "aB", "\xff", "_", "é"} {
 		long := strings.Repeat(s, 1<<20/len(s))
-		allocs := testing.AllocsPerRun(5, func() { nearest(long, slices.Values(append(catalogNames, long)), 2) })
+		allocs := testing.AllocsPerRun(5, func() { Names(long, slices.Values(append(catalogNames, long)), 2) })
 		assert.Less(t, allocs, 20.0, s)
 	}
 }
@@ -240,9 +240,9 @@ func FuzzNearest(f *testing.F) {
 	f.Add("aBcDeFgH", "a_b_c\nABC", 2)
 	f.Fuzz(func(t *testing.T, name, list string, n int) {
 		candidates := strings.Split(list, "\n")
-		got := nearest(name, slices.Values(candidates), n)
+		got := Names(name, slices.Values(candidates), n)
 		require.LessOrEqual(t, len(got), max(n, 0))
-		require.Equal(t, got, nearest(name, slices.Values(candidates), n))
+		require.Equal(t, got, Names(name, slices.Values(candidates), n))
 		for _, g := range got {
 			require.Contains(t, candidates, g)
 		}
@@ -267,7 +267,7 @@ func BenchmarkNearest(b *testing.B) {
 			b.Run(fmt.Sprintf("candidates=%d/%s", size, name), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					nearest(name, slices.Values(names), 3)
+					Names(name, slices.Values(names), 3)
 				}
 			})
 		}

@@ -1,4 +1,4 @@
-package mcphybrid
+package result
 
 import (
 	"encoding/json"
@@ -44,7 +44,7 @@ func requireCut(t *testing.T, r *mcp.CallToolResult, limit int) {
 	require.NoError(t, err)
 	joined := strings.Join(resultTexts(r), "\n")
 	note, from, to := "", -1, -1
-	cut, whole := cutResult(r, limit, func(f, t, total int) string {
+	cut, whole := Cut(r, limit, func(f, t, total int) string {
 		note, from, to = testNote(f, t, total), f, t
 		return note
 	})
@@ -76,7 +76,7 @@ func requireCut(t *testing.T, r *mcp.CallToolResult, limit int) {
 	}
 }
 
-func TestCutResult(t *testing.T) {
+func TestCut(t *testing.T) {
 	image := mcp.NewImageContent("AAAA", "image/png")
 	link := mcp.NewResourceLink("file:///b", "b", "", "")
 	blob := mcp.NewEmbeddedResource(mcp.BlobResourceContents{URI: "file:///c", Blob: strings.Repeat("A", 100)})
@@ -139,7 +139,7 @@ func TestCutResult(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := &mcp.CallToolResult{Content: test.in}
 			requireCut(t, r, test.limit)
-			cut, whole := cutResult(r, test.limit, testNote)
+			cut, whole := Cut(r, test.limit, testNote)
 			if test.want == nil {
 				assert.Same(t, r, cut)
 				assert.Empty(t, whole)
@@ -150,8 +150,8 @@ func TestCutResult(t *testing.T) {
 	}
 }
 
-func TestCutResultKeepsTheRest(t *testing.T) {
-	cut, whole := cutResult(nil, 0, testNote)
+func TestCutKeepsTheRest(t *testing.T) {
+	cut, whole := Cut(nil, 0, testNote)
 	assert.Nil(t, cut)
 	assert.Empty(t, whole)
 
@@ -165,7 +165,7 @@ func TestCutResultKeepsTheRest(t *testing.T) {
 	text.Annotations = &mcp.Annotations{Audience: []mcp.Role{mcp.RoleUser}}
 	text.Meta = mcp.NewMetaFromMap(map[string]any{"b": 2})
 	r.Content = []mcp.Content{text}
-	cut, whole = cutResult(r, 3, testNote)
+	cut, whole = Cut(r, 3, testNote)
 	assert.Equal(t, "0123456789", whole)
 	want := *r
 	text.Text = "01<2-9 of 10>9"
@@ -199,14 +199,14 @@ func TestPagesSplitNoCharacter(t *testing.T) {
 		}
 		for limit := longest + 1; limit < len(text); limit++ {
 			for from := 0; from < len(text); {
-				part, next := pageOf(text, from, limit)
+				part, next := Page(text, from, limit)
 				require.LessOrEqual(t, len(part), limit)
 				require.Contains(t, ends, next, "%s: %q ends in a character", name, part)
 				require.Greater(t, next-from, 0)
 				from = next
 			}
 			var from, to int
-			cutResult(mcp.NewToolResultText(text), limit, func(f, t, _ int) string {
+			Cut(mcp.NewToolResultText(text), limit, func(f, t, _ int) string {
 				from, to = f, t
 				return ""
 			})
@@ -255,7 +255,7 @@ func TestPage(t *testing.T) {
 		{"\xe6\xb1\xe6\xb1\x89", 0, 3, "\xe6\xb1", 2},
 	}
 	for _, test := range tests {
-		part, next := pageOf(test.text, test.from, test.limit)
+		part, next := Page(test.text, test.from, test.limit)
 		assert.Equal(t, test.part, part, "%q from %d, limit %d", test.text, test.from, test.limit)
 		assert.Equal(t, test.next, next, "%q from %d, limit %d", test.text, test.from, test.limit)
 	}
@@ -266,7 +266,7 @@ func requirePages(t *testing.T, text string, limit int) {
 	t.Helper()
 	var b strings.Builder
 	for from := 0; from < len(text); {
-		part, next := pageOf(text, from, limit)
+		part, next := Page(text, from, limit)
 		require.Equal(t, from+len(part), next)
 		require.NotEmpty(t, part)
 		require.LessOrEqual(t, len(part), max(limit, utf8.UTFMax))
@@ -319,7 +319,7 @@ func FuzzPage(f *testing.F) {
 		if len(text) > 4096 {
 			t.Skip("long")
 		}
-		part, next := pageOf(text, from, limit)
+		part, next := Page(text, from, limit)
 		start := next - len(part)
 		require.True(t, 0 <= start && next <= len(text))
 		require.Equal(t, text[start:next], part)
@@ -329,7 +329,7 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-func FuzzCutResult(f *testing.F) {
+func FuzzCut(f *testing.F) {
 	f.Add("123456789\nabc", "汉字👨‍👩‍👧‍👦", 9)
 	f.Add("\xff\x80\x80", "", 1)
 	f.Fuzz(func(t *testing.T, a, b string, limit int) {
@@ -346,12 +346,12 @@ func FuzzCutResult(f *testing.F) {
 	})
 }
 
-func BenchmarkCutResult(b *testing.B) {
+func BenchmarkCut(b *testing.B) {
 	for name, line := range map[string]string{"ASCII": "A line of the result, as long as many.\n", "Chinese": "人人生而自由，在尊严和权利上一律平等。", "marks": "\u0301"} {
 		r := mcp.NewToolResultText(strings.Repeat(line, (1<<20)/len(line)))
 		b.Run("text="+name, func(b *testing.B) {
 			for b.Loop() {
-				cutResult(r, 32<<10, testNote)
+				Cut(r, 32<<10, testNote)
 			}
 		})
 	}

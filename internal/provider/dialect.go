@@ -1,4 +1,10 @@
-package mcphybrid
+// Package provider converts JSON schemas for the providers of models.
+//
+// A provider refuses a whole request for one keyword that it does not know, or
+// for a union at the root. [Convert] returns a schema that it takes, and says
+// what was lost. It works on the JSON text, so that members keep their order
+// and numbers their digits.
+package provider
 
 import (
 	"bytes"
@@ -12,10 +18,10 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A dialect is what a provider takes of JSON Schema, draft 2020-12. No
+// A Dialect is what a provider takes of JSON Schema, draft 2020-12. No
 // provider takes a root that is not of type object, or that has anyOf, oneOf
 // or allOf: they refuse the whole request for it.
-type dialect struct {
+type Dialect struct {
 	notAtRoot   []string        // more keywords that are refused at the root
 	onlyWith    map[string]bool // the keywords that there are, or nil if all; with references replaced
 	shortNames  bool            // the parameters are named [A-Za-z0-9_.-]{1,64}
@@ -24,15 +30,15 @@ type dialect struct {
 	needObjects bool            // the root must have properties
 }
 
-// From the errors of the APIs: "schema must have type 'object' and not have
+// OpenAI and Anthropic are as the errors of their APIs say: "schema must have type 'object' and not have
 // 'oneOf'/'anyOf'/'allOf'/'enum'/'const'/'not' at the top level", "array schema
 // missing items", "object schema missing properties", "regex lookaround is not
 // supported"; and "input_schema does not support oneOf, allOf, or anyOf at the
 // top level", "It must match JSON Schema draft 2020-12", "Property keys should
 // match pattern '^[a-zA-Z0-9_.-]{1,64}$'", which is of the root's alone.
 var (
-	openAI    = dialect{notAtRoot: []string{"enum", "const", "not"}, noLook: true, needItems: true, needObjects: true}
-	anthropic = dialect{shortNames: true}
+	OpenAI    = Dialect{notAtRoot: []string{"enum", "const", "not"}, noLook: true, needItems: true, needObjects: true}
+	Anthropic = Dialect{shortNames: true}
 )
 
 const (
@@ -89,19 +95,20 @@ var keywords = map[string]operand{
 
 var schemaTypes = []string{"object", "string", "number", "integer", "boolean", "array", "null"}
 
-// convertSchema returns the schema, a JSON object, as a provider takes it: a
+// Convert returns the schema, a compact JSON object, as a provider takes it: a
 // valid schema of type object that allows what the given one allows as far as
-// the losses do not say otherwise. Time and memory are within a constant of
-// len(schema) + maxReplaced.
-func convertSchema(line json.RawMessage, d dialect) (json.RawMessage, []string) {
+// the losses do not say otherwise. A loss begins with its place, a JSON pointer
+// into the schema. Time and memory are within a constant of len(given) +
+// maxReplaced.
+func Convert(given json.RawMessage, d Dialect) (converted json.RawMessage, losses []string) {
 	c := &converter{
-		dialect:  d,
-		root:     line,
+		Dialect:  d,
+		root:     given,
 		children: make(map[string]map[string]json.RawMessage),
 		refs:     []string{"#"},
 		stumps:   make(map[string]json.RawMessage),
 	}
-	converted := c.schema(line, nil, schema.MaxNesting)
+	converted = c.schema(given, nil, schema.MaxNesting)
 	if c.untold > 0 {
 		c.losses = append(c.losses, fmt.Sprintf("and %d more", c.untold))
 	}
@@ -109,7 +116,7 @@ func convertSchema(line json.RawMessage, d dialect) (json.RawMessage, []string) 
 }
 
 type converter struct {
-	dialect
+	Dialect
 	root     json.RawMessage
 	children map[string]map[string]json.RawMessage // of the values that references lead through, by JSON pointer
 
@@ -437,7 +444,7 @@ func (c *converter) complete(list []text.Member, p *place) []text.Member {
 			if known[name] || c.onlyWith == nil && isShortName(name) { // of Anthropic's, only those that were left out
 				kept = append(kept, name)
 			} else {
-				c.lose(p.at("required"), fmt.Sprintf("%q is not among the properties, left out", text.Line(name, maxNameLength)))
+				c.lose(p.at("required"), fmt.Sprintf("%q is not among the properties, left out", text.Line(name, text.MaxName)))
 			}
 		}
 		if list[i].Value = text.JoinStrings(kept); kept == nil {
@@ -448,7 +455,7 @@ func (c *converter) complete(list []text.Member, p *place) []text.Member {
 }
 
 func isShortName(name string) bool {
-	return isSafeName(strings.ReplaceAll(name, ".", "_"))
+	return text.IsSafeName(strings.ReplaceAll(name, ".", "_"))
 }
 
 // looksAround reports whether a regular expression has a lookahead or a

@@ -1,0 +1,419 @@
+// Package marks finds what in a tool's definition looks as if it was meant to
+// steer the model or to hide from people. It judges nothing: some servers have
+// honest reasons, and who wants to can avoid all marks.
+package marks
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
+	"golang.org/x/text/unicode/norm"
+)
+
+// A Mark is one such thing.
+type Mark struct {
+	Kind  Kind
+	Place string // JSON pointer into the definition, such as /description; cut after 200 characters
+	Text  string // what looks so: at most 80 characters of one line, hidden ones spelled as U+200B
+}
+
+// A Kind says what a [Mark] looks like.
+type Kind int
+
+const (
+	Hidden      Kind = iota // text that can't be seen, reorders text, or stands far off
+	Encoded                 // words in base64 or hexadecimal
+	Leak                    // keys asked for, or an image whose address carries data
+	Instruction             // to the model, against the user, the host or other tools
+	Foreign                 // a tool of another server is named
+)
+
+// maxMarks is how many marks a tool has at most.
+const maxMarks = 20
+
+// maxGap is how many words ".." stands for at most.
+const maxGap = 5
+
+// The phrases, word by word, in any case. "a|b" is one of the words, ".." a
+// few words of the same sentence. Han characters need no spaces in the text.
+// A sign before a word stands directly before it.
+const (
+	instructionPhrases = `ignore|disregard|forget|override .. previous|prior|preceding|earlier|above|your .. instructions|instruction|prompt|prompts|rules|guidelines|directives
+not|never|dont|without .. tell|telling|inform|informing|mention|mentioning|reveal|revealing|disclose|disclosing|alert .. user|users|human
+not|never|dont show|display this|these|it .. user
+hide|conceal this|these|it .. from .. user|users|human
+user must|should|shall|may not|never know|notice|see|learn|suspect
+keep this|these|it secret|hidden|confidential|private
+im start|end
+secretly|covertly|surreptitiously
+silently send|forward|upload|copy|include|call|add|transmit|post|read|append
+before .. any|other|every|all .. tool|tools
+dont|never|not use|call|invoke any|other|another .. tool|tools
+when|whenever|if|once|while this tool|server|function is available|present|installed|loaded|connected
+you are now|actually a|an|in|no
+system|developer|admin override|directive
+new|updated|real|actual|urgent system instruction|instructions|prompt|message
+<important|</important|</system|</instruction|</instructions|</secret|</hidden|</admin|[inst|[/inst|<<sys
+忽略|无视|忘记|忽视 .. 之前|以前|先前|上述|以上|前面|此前|系统 .. 指令|指示|提示|说明|规则
+不要|切勿|不得|请勿|不能|别 .. 告诉|告知|提及|透露|泄露 .. 用户
+任何|其他|其它|所有 .. 工具 前|之前
+bỏ|phớt qua|lờ .. hướng|chỉ|lệnh|quy dẫn|thị|lệnh|tắc .. trước|trên
+không|đừng|chớ .. nói|kể|báo|tiết|nhắc|cho .. người dùng biết|rằng|về|hay
+đừng|chớ|cấm .. nói|kể|báo|tiết|nhắc .. người dùng
+trước khi .. bất|mọi .. công cụ`
+
+	leakPhrases = `read|open|cat|include|send|pass|attach|put|copy|contents|content|upload .. .ssh|.aws|.netrc|passwd|.git-credentials
+read|open|cat|include|send|pass|attach|put|copy|contents|content|upload .. id rsa|ed25519
+your system prompt|message|instructions
+entire|full|whole|complete|all|previous conversation|chat history|transcript
+读取|发送|打开|上传 .. .ssh
+đọc|gửi|mở .. .ssh`
+)
+
+// A phraseBook has the tables, over words that are numbered from 1.
+type phraseBook struct {
+	numbers map[string]uint16
+	phrases map[uint16][]phrase // by each of their first words
+}
+
+type phrase struct {
+	kind  Kind
+	steps []step
+}
+
+type step struct {
+	words []uint16 // one of these
+	gap   int      // how many others may stand before it
+}
+
+// A token is a word of a text.
+type token struct {
+	number     uint16 // 0 if it is in no phrase
+	start, end int    // in bytes
+}
+
+const sentenceEnd = 1<<16 - 1 // the number of what no phrase goes across
+
+var phrases = sync.OnceValue(func() *phraseBook {
+	b := &phraseBook{make(map[string]uint16), make(map[uint16][]phrase)}
+	b.add(Instruction, instructionPhrases)
+	b.add(Leak, leakPhrases)
+	return b
+})
+
+func (b *phraseBook) add(kind Kind, table string) {
+	for line := range strings.Lines(table) {
+		p := phrase{kind: kind}
+		gap := 0
+		for _, alternatives := range strings.Fields(line) {
+			if alternatives == ".." {
+				gap = maxGap
+				continue
+			}
+			s := step{gap: gap}
+			gap = 0
+			for _, word := range strings.Split(alternatives, "|") {
+				if b.numbers[word] == 0 {
+					b.numbers[word] = uint16(len(b.numbers) + 1)
+				}
+				s.words = append(s.words, b.numbers[word])
+			}
+			p.steps = append(p.steps, s)
+		}
+		for _, n := range p.steps[0].words {
+			b.phrases[n] = append(b.phrases[n], p)
+		}
+	}
+}
+
+// match returns how many tokens p takes whose first word is the first of
+// them, or 0.
+func (p *phrase) match(tokens []token) int {
+	at := 1
+	for _, s := range p.steps[1:] {
+		for last := at + s.gap; ; at++ {
+			if at > last || at == len(tokens) || tokens[at].number == sentenceEnd {
+				return 0
+			}
+			if slices.Contains(s.words, tokens[at].number) {
+				break
+			}
+		}
+		at++
+	}
+	return at
+}
+
+// tokens returns the words of text.
+func (b *phraseBook) tokens(line string) (tokens []token) {
+	var word []byte
+	start, end := 0, 0
+	flush := func() {
+		if len(word) == 0 {
+			return
+		}
+		word = norm.NFKC.Bytes(word)
+		n := b.numbers[string(word)]
+		for signs := 1; signs <= 2 && signs <= start; signs++ { // "<important", "</important"
+			if m := b.numbers[line[start-signs:start]+string(word)]; m != 0 {
+				n = m
+			}
+		}
+		tokens = append(tokens, token{n, start, end})
+		word = word[:0]
+	}
+	for i := 0; i < len(line); {
+		r, n := utf8.DecodeRuneInString(line[i:])
+		k := text.Separator
+		if r < utf8.RuneSelf {
+			k = text.ASCIIKinds[r]
+		} else if r != utf8.RuneError {
+			k = text.KindOf(r)
+		}
+		switch {
+		case r == '\'' || r == '’' || r >= utf8.RuneSelf && isHidden(r): // "don't", and what divides a word in secret
+		case k == text.Dense:
+			flush()
+			t := token{0, i, i + n}
+			for to := i + 4*n; to >= i+n && t.number == 0; to -= n { // the longest that is known
+				if to <= len(line) && b.numbers[line[i:to]] != 0 {
+					t = token{b.numbers[line[i:to]], i, to}
+				}
+			}
+			tokens = append(tokens, t)
+			n = t.end - i
+		case k != text.Separator:
+			if len(word) == 0 {
+				start = i
+			}
+			word, end = utf8.AppendRune(word, unicode.ToLower(r)), i+n
+		default:
+			flush()
+			next, _ := utf8.DecodeRuneInString(line[i+n:])
+			if strings.ContainsRune("。！？；", r) || strings.ContainsRune(".!?;", r) && (i+n == len(line) || unicode.IsSpace(next)) {
+				tokens = append(tokens, token{sentenceEnd, i, i + n})
+			}
+		}
+		i += n
+	}
+	flush()
+	return tokens
+}
+
+// In returns the marks of a tools/list element, at most maxMarks: one of
+// each kind in a string or member name. foreign reports whether a word is the
+// name of a tool of another server; it is asked for words of prose that look
+// like an identifier or stand in backquotes, and each is reported once.
+func In(raw json.RawMessage, foreign func(word string) bool) []Mark {
+	n, ok := text.Definition(raw)
+	if !ok {
+		return nil
+	}
+	s := scanner{foreign: foreign}
+	for _, kid := range n.Kids {
+		if own, ok := kid.Value.(string); ok && text.FoldCase(kid.Name) == "name" {
+			s.named = append(s.named, own)
+		}
+	}
+	s.node(n, false)
+	return s.marks
+}
+
+type scanner struct {
+	named   []string // tools that were reported, and this one
+	foreign func(word string) bool
+	path    []string
+	marks   []Mark
+}
+
+// node scans the strings of n. In prose, other tools may be named.
+func (s *scanner) node(n text.Node, prose bool) {
+	if text, ok := n.Value.(string); ok {
+		s.text(text)
+		if prose && s.foreign != nil {
+			s.references(text)
+		}
+	}
+	for i, kid := range n.Kids {
+		if len(s.marks) == maxMarks {
+			return
+		}
+		if n.Value == json.Delim('[') {
+			kid.Name = strconv.Itoa(i)
+		}
+		s.path = append(s.path, kid.Name)
+		s.text(kid.Name)
+		s.node(kid, kid.Name == "description" || kid.Name == "title")
+		s.path = s.path[:len(s.path)-1]
+	}
+}
+
+func (s *scanner) report(kind Kind, text string) {
+	var place strings.Builder
+	for _, name := range s.path {
+		place.WriteString("/" + strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1"))
+		if place.Len() > utf8.UTFMax*maxPlace {
+			break
+		}
+	}
+	if len(s.marks) < maxMarks {
+		s.marks = append(s.marks, Mark{kind, spellOut(place.String(), maxPlace), spellOut(text, maxText)})
+	}
+}
+
+// spellOut returns text as one clean line in which hidden characters are
+// written as their number.
+func spellOut(line string, limit int) string {
+	var b strings.Builder
+	for _, r := range line[:min(len(line), utf8.UTFMax*limit)] {
+		if isHidden(r) {
+			fmt.Fprintf(&b, "%U", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return text.Line(b.String(), limit)
+}
+
+// isHidden reports whether r is neither seen nor white space.
+func isHidden(r rune) bool {
+	if ' ' <= r && r <= '~' {
+		return false
+	}
+	return unicode.IsControl(r) && !unicode.IsSpace(r) || text.IsInvisible(r) && r != utf8.RuneError
+}
+
+func (s *scanner) text(text string) {
+	if start, end := hiddenIn(text); end > 0 {
+		s.report(Hidden, text[start:end])
+	}
+	for _, at := range longWord.FindAllStringIndex(text, -1) {
+		if isEncodedText(text[at[0]:at[1]]) {
+			s.report(Encoded, text[at[0]:at[1]])
+			break
+		}
+	}
+	if strings.Contains(text, "![") {
+		if at := leakyImage.FindStringIndex(text); at != nil {
+			s.report(Leak, text[at[0]:at[1]])
+		}
+	}
+	book := phrases()
+	tokens := book.tokens(text)
+	found := make(map[Kind]bool)
+	for i, t := range tokens {
+		for _, p := range book.phrases[t.number] {
+			if found[p.kind] {
+				continue
+			}
+			if n := p.match(tokens[i:]); n > 0 {
+				found[p.kind] = true
+				s.report(p.kind, text[t.start:tokens[i+n-1].end])
+			}
+		}
+	}
+}
+
+// hiddenIn returns the place of the first hidden text, with the word it
+// divides, or 0, 0.
+func hiddenIn(text string) (start, end int) {
+	var before rune
+	blanks := 0
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case isHidden(r):
+			run := text[i:]
+			if stop := strings.IndexFunc(run, func(r rune) bool { return !isHidden(r) }); stop >= 0 {
+				run = run[:stop]
+			}
+			n = len(run)
+			after, _ := utf8.DecodeRuneInString(text[i+n:])
+			if !isJoin(before, run, after) {
+				word := strings.LastIndexFunc(text[:i], unicode.IsSpace) + 1
+				rest := strings.IndexFunc(text[i+n:], unicode.IsSpace)
+				if rest < 0 {
+					rest = len(text) - i - n
+				}
+				return max(word, i-20), i + n + min(rest, 20)
+			}
+		case unicode.IsSpace(r):
+			blanks++
+		case blanks > maxBlanks:
+			return i, min(len(text), i+4*maxText)
+		default:
+			blanks = 0
+		}
+		before = r
+		i += n
+	}
+	return 0, 0
+}
+
+// isJoin reports whether a run of hidden characters has its place in a script
+// or emoji: it is short, of those that join or choose a form, and next to a
+// character outside ASCII or to a keycap; or it makes a region's flag.
+func isJoin(before rune, run string, after rune) bool {
+	if before == '🏴' && len(run) <= 4*7 {
+		return strings.Trim(run, flagTags) == ""
+	}
+	joins := strings.IndexFunc(run, func(r rune) bool {
+		return !unicode.Is(unicode.Variation_Selector, r) && !strings.ContainsRune("\u200c\u200d\u200e\u200f\u061c", r)
+	}) < 0
+	return joins && utf8.RuneCountInString(run) <= 2 && (before >= utf8.RuneSelf || after >= utf8.RuneSelf)
+}
+
+// isEncodedText reports whether word is the base64 or hexadecimal form of
+// something that can be read.
+func isEncodedText(word string) bool {
+	word = strings.NewReplacer("-", "+", "_", "/").Replace(word[:min(len(word), 400)])
+	data, err := hex.DecodeString(word[:len(word)&^1])
+	if err != nil {
+		data, err = base64.RawStdEncoding.DecodeString(word[:len(word)&^3])
+	}
+	for len(data) > 0 && !utf8.Valid(data) && len(data) > len(word)/2-4 {
+		data = data[:len(data)-1] // within a character
+	}
+	return err == nil && utf8.Valid(data) && bytes.ContainsRune(data, ' ') &&
+		bytes.IndexFunc(data, isHidden) < 0
+}
+
+// references reports the foreign tools that text names.
+func (s *scanner) references(text string) {
+	for _, at := range identifier.FindAllStringIndex(text, -1) {
+		word := text[at[0]:at[1]]
+		quoted := strings.HasSuffix(text[:at[0]], "`") && strings.HasPrefix(text[at[1]:], "`")
+		if (quoted || strings.ContainsAny(word, "_.-") || camel.MatchString(word)) && !slices.Contains(s.named, word) && s.foreign(word) {
+			s.named = append(s.named, word)
+			s.report(Foreign, word)
+		}
+		if len(s.marks) == maxMarks {
+			return
+		}
+	}
+}
+
+const (
+	maxPlace  = 200
+	maxText   = 80
+	maxBlanks = 100 // that separate words; more push the rest out of sight
+	flagTags  = "\U000e0067\U000e0062\U000e0065\U000e006e\U000e0073\U000e0063\U000e0074\U000e0077\U000e006c\U000e007f"
+)
+
+var (
+	longWord   = regexp.MustCompile(`[A-Za-z0-9+/_-]{32,}`)
+	leakyImage = regexp.MustCompile(`!\[[^\]\n]*\]\(\s*https?://[^)\n]*[?{<$\[]`)
+	identifier = regexp.MustCompile(`[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?`)
+	camel      = regexp.MustCompile(`[a-z][A-Z]`)
+)
