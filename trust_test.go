@@ -140,6 +140,7 @@ func TestTrustOff(t *testing.T) {
 // What is known outlives the process; a server can't have it forgotten by
 // going away, nor by leaving a tool out for a while.
 func TestTrustIsStored(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "trust.json")
 	cache := FileStore(filepath.Join(t.TempDir(), "cache.json"))
 	list := func(description string) string {
