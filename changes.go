@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,83 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
+
+// errNoChange is that a change turned out to be none.
+var errNoChange = errors.New("nothing has changed")
+
+// change makes one change to the sources and publishes the catalog that
+// follows from it, or nothing if there is an error; [errNoChange] is none.
+func (m *Manager) change(f func() error) error {
+	m.mu.Lock()
+	if m.life.Err() != nil {
+		m.mu.Unlock()
+		return ErrClosed
+	}
+	if err := f(); err != nil {
+		m.mu.Unlock()
+		if err == errNoChange {
+			return nil
+		}
+		return err
+	}
+	prev := m.cur.Load()
+	c := m.recipe().newCatalog(prev, m.listings(), m.owners)
+	m.cur.Store(c)
+	if m.semantic != nil {
+		m.semantic.changed(func(run func(context.Context)) { m.starting.Go(func() { run(m.life) }) })
+	}
+	m.enrichment.changed()
+	m.mu.Unlock()
+
+	known := make(map[string]bool, len(prev.problems))
+	for _, err := range prev.problems {
+		known[err.Error()] = true
+	}
+	for _, err := range c.problems {
+		if text := err.Error(); !known[text] {
+			m.opts.Logger.Warn(text)
+		}
+	}
+	m.sync()
+	return nil
+}
+
+// sync brings all registries in step with what there is now, those of users'
+// sessions included.
+func (m *Manager) sync() {
+	m.mu.Lock()
+	attached, users := slices.Clone(m.attached), m.users.list()
+	m.mu.Unlock()
+	for _, s := range attached {
+		s.registrar.Sync()
+	}
+	for _, u := range users {
+		u.forgetSelections()
+		u.sync()
+	}
+}
+
+// recipe returns how the Manager's catalogs are made now. It is called with mu
+// held.
+func (m *Manager) recipe() *recipe {
+	r := &recipe{owner: m.owner, access: m.opts.Access, needs: m.opts.Needs, hints: m.enrichment.hints(), retriever: m.newRetriever}
+	if m.system == nil {
+		// How a user's tools stand depends on the system's too, and those change
+		// without a new catalog of the user's: all of the user's are indexed.
+		r.searchable = m.standings
+	}
+	return r
+}
+
+// listings returns what there is to make a catalog of. It is called with mu
+// held.
+func (m *Manager) listings() []*listing {
+	list := make([]*listing, len(m.sources))
+	for i, src := range m.sources {
+		list[i] = &src.listing
+	}
+	return list
+}
 
 // SetRules puts rules in the place of those there are, for all sessions, or
 // none if there is an error, which names the rule. What models were shown

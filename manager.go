@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -99,9 +100,6 @@ func (m *Manager) begin(ctx context.Context) {
 	m.def = m.NewSession(&SessionOptions{Registry: m.opts.Registry})
 }
 
-// errNoChange is that a change turned out to be none.
-var errNoChange = errors.New("nothing has changed")
-
 // save stores what is kept from one run to the next.
 func (m *Manager) save() {
 	m.saveCache()
@@ -181,58 +179,6 @@ func (m *Manager) connect(ctx context.Context, src *source) error {
 		return fmt.Errorf("mcphybrid: server %q: %w", src.name, err)
 	}
 	return nil
-}
-
-// change makes one change to the sources and publishes the catalog that
-// follows from it, or nothing if there is an error; [errNoChange] is none.
-func (m *Manager) change(f func() error) error {
-	m.mu.Lock()
-	if m.life.Err() != nil {
-		m.mu.Unlock()
-		return ErrClosed
-	}
-	if err := f(); err != nil {
-		m.mu.Unlock()
-		if err == errNoChange {
-			return nil
-		}
-		return err
-	}
-	prev := m.cur.Load()
-	c := m.recipe().newCatalog(prev, m.listings(), m.owners)
-	m.cur.Store(c)
-	if m.semantic != nil {
-		m.semantic.changed(func(run func(context.Context)) { m.starting.Go(func() { run(m.life) }) })
-	}
-	m.enrichment.changed()
-	m.mu.Unlock()
-
-	known := make(map[string]bool, len(prev.problems))
-	for _, err := range prev.problems {
-		known[err.Error()] = true
-	}
-	for _, err := range c.problems {
-		if text := err.Error(); !known[text] {
-			m.opts.Logger.Warn(text)
-		}
-	}
-	m.sync()
-	return nil
-}
-
-// sync brings all registries in step with what there is now, those of users'
-// sessions included.
-func (m *Manager) sync() {
-	m.mu.Lock()
-	attached, users := slices.Clone(m.attached), m.users.list()
-	m.mu.Unlock()
-	for _, s := range attached {
-		s.registrar.Sync()
-	}
-	for _, u := range users {
-		u.forgetSelections()
-		u.sync()
-	}
 }
 
 // AddServer connects one more server, last in registration order, and puts its
@@ -398,24 +344,55 @@ func (m *Manager) closed(s *Session) {
 	s.registrar.Close()
 }
 
-// recipe returns how the Manager's catalogs are made now. It is called with mu
-// held.
-func (m *Manager) recipe() *recipe {
-	r := &recipe{owner: m.owner, access: m.opts.Access, needs: m.opts.Needs, hints: m.enrichment.hints(), retriever: m.newRetriever}
-	if m.system == nil {
-		// How a user's tools stand depends on the system's too, and those change
-		// without a new catalog of the user's: all of the user's are indexed.
-		r.searchable = m.standings
-	}
-	return r
+// Default returns the Manager's own session, which [Options.Registry] follows.
+// It is there from the start and ends with the Manager.
+func (m *Manager) Default() *Session { return m.def }
+
+// NewSession returns a session in which nothing is active yet. Options may be
+// nil. A session with a registry should be closed when the conversation is
+// over; one without need not be.
+func (m *Manager) NewSession(opts *SessionOptions) *Session {
+	return m.scope.newSession(nil, nil, "", opts)
 }
 
-// listings returns what there is to make a catalog of. It is called with mu
-// held.
-func (m *Manager) listings() []*listing {
-	list := make([]*listing, len(m.sources))
-	for i, src := range m.sources {
-		list[i] = &src.listing
-	}
-	return list
+// Search is [Session.Search] of the default session.
+func (m *Manager) Search(query string, n int) []Hit { return m.def.Search(query, n) }
+
+// ActivateTools is [Session.ActivateTools] of the default session.
+func (m *Manager) ActivateTools(names []string) []string { return m.def.ActivateTools(names) }
+
+// ActivateToolIfDeferred is [Session.ActivateToolIfDeferred] of the default
+// session.
+func (m *Manager) ActivateToolIfDeferred(name string) bool { return m.def.ActivateToolIfDeferred(name) }
+
+// InlineTools is [Session.InlineTools] of the default session.
+func (m *Manager) InlineTools() []*BridgeTool { return m.def.InlineTools() }
+
+// DeferredTools is [Session.DeferredTools] of the default session.
+func (m *Manager) DeferredTools() []*BridgeTool { return m.def.DeferredTools() }
+
+// ActiveTools is [Session.ActiveTools] of the default session.
+func (m *Manager) ActiveTools() []*BridgeTool { return m.def.ActiveTools() }
+
+// IsSearchMode is [Session.IsSearchMode] of the default session.
+func (m *Manager) IsSearchMode() bool { return m.def.IsSearchMode() }
+
+// SearchTool is [Session.SearchTool] of the default session.
+func (m *Manager) SearchTool() Tool { return m.def.SearchTool() }
+
+// InlineSection is [Session.InlineSection] of the default session.
+func (m *Manager) InlineSection() string { return m.def.InlineSection() }
+
+// SearchSection is [Session.SearchSection] of the default session.
+func (m *Manager) SearchSection() string { return m.def.SearchSection() }
+
+// PromptSections is [Session.PromptSections] of the default session.
+func (m *Manager) PromptSections(mode PromptMode) string { return m.def.PromptSections(mode) }
+
+// Call is [Session.Call] of the default session.
+func (m *Manager) Call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
+	return m.def.Call(ctx, name, args)
 }
+
+// Stats is [Session.Stats] of the default session.
+func (m *Manager) Stats() Stats { return m.def.Stats() }

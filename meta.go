@@ -11,43 +11,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// The names of the meta tools, which a session answers itself.
-const (
-	// SearchToolName finds deferred tools.
-	SearchToolName = "mcp_tool_search"
-
-	// DescribeToolName and CallToolName are offered with [ByBridge].
-	DescribeToolName = "mcp_tool_describe"
-	CallToolName     = "mcp_tool_call"
-
-	// PageToolName reads what was left out of a long result. It is offered
-	// once a result was cut; with [ByBridge], always.
-	PageToolName = "mcp_tool_page"
-
-	// SkillSearchToolName finds skills; it is offered when there are too many
-	// to be listed. SkillLoadToolName reads one.
-	SkillSearchToolName = "skill_search"
-	SkillLoadToolName   = "skill_load"
-)
-
-// A metaKind is one of the meta tools.
-type metaKind uint8
-
-const (
-	metaSearch metaKind = iota
-	metaDescribe
-	metaCall
-	metaPage
-	metaSkillSearch
-	metaSkillLoad
-	metaKinds
-)
-
-// A metaSet is a set of meta tools.
-type metaSet [metaKinds]bool
-
-var metaNames = [metaKinds]string{SearchToolName, DescribeToolName, CallToolName, PageToolName, SkillSearchToolName, SkillLoadToolName}
-
 // A metaTool is a meta tool of one session. A session has one of each kind for
 // its life.
 type metaTool struct {

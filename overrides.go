@@ -9,16 +9,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// hints returns those of t, as the session sees it, or nil. t may be nil.
-func (s *selection) hints(t *BridgeTool) *toolHints {
-	for _, c := range s.catalogs {
-		if h := c.known.of(t); h != nil {
-			return h
-		}
-	}
-	return nil
-}
-
 // Hints returns the hints of the tool of a registered name, as far as they are
 // known by now, and whether there are any. Of a tool that the session may not
 // use there are none.

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -24,34 +25,6 @@ type policy struct {
 	maxDescription int // characters of a description
 	maxListing     int // tokens of the tools' lines
 	maxSummary     int // tokens of what there is to search for
-}
-
-// newPolicy returns the policy that opts ask for. It panics if a rule is
-// malformed.
-func newPolicy(opts *Options, tokens func(*BridgeTool) int) *policy {
-	rules, err := newRuleSet(opts.Rules)
-	if err != nil {
-		panic("mcphybrid: Options.Rules: " + err.Error())
-	}
-	p := &policy{
-		pins: opts.Pins, rules: rules, tokens: tokens,
-		limit: opts.MaxInline, allUpTo: opts.MaxInline, maxTokens: opts.maxInlineTokens(),
-		count: opts.Tokens.CountTokens, maxDescription: opts.MaxDescription,
-		maxListing: opts.MaxListingTokens, maxSummary: opts.MaxSummaryTokens,
-	}
-	if jit := opts.JustInTime; jit != nil {
-		p.limit, p.allUpTo = 0, jit.Threshold
-	}
-	return p
-}
-
-// maxInlineTokens returns what the inline tools may cost.
-func (o *Options) maxInlineTokens() int {
-	tokens := cmp.Or(o.MaxInlineTokens, math.MaxInt)
-	if o.ContextWindow > 0 {
-		tokens = min(tokens, int(o.InlineShare*float64(o.ContextWindow)))
-	}
-	return tokens
 }
 
 // A verdict is how a tool stands, and why.
@@ -269,4 +242,79 @@ func (s *selection) overridden(i int, name string) bool {
 		}
 	}
 	return false
+}
+
+// A Placement tells how a tool stands in a session, and why.
+type Placement struct {
+	Tool *BridgeTool
+
+	// Standing is "inline", "summarized", "deferred", or "hidden": the session
+	// may neither find nor call it. A summarized or deferred tool that is
+	// active is "active".
+	Standing string
+
+	// Rule is the name of the rule that decided it, or "".
+	Rule string
+
+	// Reason says in a few words why, for people.
+	Reason string
+}
+
+// String returns p as a line without its end.
+func (p Placement) String() string {
+	return fmt.Sprintf("%s %s: %s", p.Standing, p.Tool.name, p.Reason)
+}
+
+// Placements returns how each tool of the catalog stands in the session, in
+// registration order. It is for the host: a session may not use what is hidden.
+func (s *Session) Placements() []Placement {
+	v := s.view()
+	active := v.activeSet()
+	var list []Placement
+	for i, c := range v.catalogs {
+		for j, t := range c.tools {
+			p := v.policy.placement(t, v.verdicts[i][j])
+			if active[t] {
+				p.Standing = "active"
+			}
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+var standings = map[standing]string{hidden: "hidden", inline: "inline", summarized: "summarized", deferred: "deferred"}
+
+func (p *policy) placement(t *BridgeTool, v verdict) Placement {
+	place := Placement{Tool: t, Standing: standings[v.standing]}
+	if v.reason == reasonExcluded || v.reason == reasonRule {
+		place.Rule = p.rules.Rules[v.rule].Name
+	}
+	switch v.reason {
+	case reasonDenied:
+		place.Reason = "an access list does not permit it"
+	case reasonOverridden:
+		place.Reason = "the user has a tool of this name"
+	case reasonExcluded:
+		place.Reason = fmt.Sprintf("rule %q excludes it", place.Rule)
+	case reasonOthers:
+		place.Reason = "rules include others"
+	case reasonPin:
+		place.Reason = "it is pinned"
+	case reasonServer:
+		place.Reason = "its server wants it loaded always"
+	case reasonUsed:
+		place.Reason = fmt.Sprintf("it is the %d. of the most used", p.used[t.name])
+	case reasonFits:
+		place.Reason = "there is room"
+	case reasonUnsearched:
+		place.Reason = "there is no search to find it by"
+	case reasonRule:
+		place.Reason = fmt.Sprintf("rule %q summarizes it", place.Rule)
+	case reasonCount:
+		place.Reason = fmt.Sprintf("%d tools before it are inline", p.limit)
+	case reasonTokens:
+		place.Reason = fmt.Sprintf("the inline tools may have %d tokens, and it or one before it has too many", p.maxTokens)
+	}
+	return place
 }

@@ -1,9 +1,11 @@
 package mcphybrid
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -194,4 +196,32 @@ func (s *scope) toolTokens(t *BridgeTool) int {
 	n := s.tokens(definitionText(t))
 	t.tokens.Store(int64(n))
 	return n
+}
+
+// newPolicy returns the policy that opts ask for. It panics if a rule is
+// malformed.
+func newPolicy(opts *Options, tokens func(*BridgeTool) int) *policy {
+	rules, err := newRuleSet(opts.Rules)
+	if err != nil {
+		panic("mcphybrid: Options.Rules: " + err.Error())
+	}
+	p := &policy{
+		pins: opts.Pins, rules: rules, tokens: tokens,
+		limit: opts.MaxInline, allUpTo: opts.MaxInline, maxTokens: opts.maxInlineTokens(),
+		count: opts.Tokens.CountTokens, maxDescription: opts.MaxDescription,
+		maxListing: opts.MaxListingTokens, maxSummary: opts.MaxSummaryTokens,
+	}
+	if jit := opts.JustInTime; jit != nil {
+		p.limit, p.allUpTo = 0, jit.Threshold
+	}
+	return p
+}
+
+// maxInlineTokens returns what the inline tools may cost.
+func (o *Options) maxInlineTokens() int {
+	tokens := cmp.Or(o.MaxInlineTokens, math.MaxInt)
+	if o.ContextWindow > 0 {
+		tokens = min(tokens, int(o.InlineShare*float64(o.ContextWindow)))
+	}
+	return tokens
 }

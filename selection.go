@@ -171,3 +171,13 @@ func (s *selection) gone(name string) (g goneTool, ok bool) {
 // searchMode reports whether the session has tools to search for, active ones
 // included, and may search.
 func (s *selection) searchMode() bool { return s.deferred > 0 && s.rights.mayUse(SearchToolName) }
+
+// hints returns those of t, as the session sees it, or nil. t may be nil.
+func (s *selection) hints(t *BridgeTool) *toolHints {
+	for _, c := range s.catalogs {
+		if h := c.known.of(t); h != nil {
+			return h
+		}
+	}
+	return nil
+}

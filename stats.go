@@ -1,21 +1,10 @@
 package mcphybrid
 
 import (
+	"context"
+	"log/slog"
 	"time"
 )
-
-// A TokenCounter counts the tokens of a text as a model does. It is called
-// concurrently, also with locks held: it must not call a Manager or a session.
-type TokenCounter interface {
-	CountTokens(text string) int
-}
-
-// quarterBytes estimates tokens as a quarter of the bytes, rounded up: over 866
-// published tools that is 7 % more than the tokens of OpenAI's o200k in sum,
-// and within 36 % for each.
-type quarterBytes struct{}
-
-func (quarterBytes) CountTokens(text string) int { return (len(text) + 3) / 4 }
 
 // Stats counts what a session sees, what it costs, and what was done in it.
 type Stats struct {
@@ -198,7 +187,81 @@ func (s *Session) countSearch(found int) {
 	}
 }
 
-// definitionText returns t as it stands in a list of tools.
-func definitionText(t Tool) string {
-	return `{"name":"` + t.Name() + `","description":"` + t.Description() + `","inputSchema":` + string(t.InputSchema()) + `},`
+// A State is how far a server is.
+type State string
+
+const (
+	StateConfigured State = "configured" // known, not started
+	StateCached     State = "cached"     // not running, its tools known; a call starts it
+	StateConnecting State = "connecting" // starting, or listing its tools
+	StateReady      State = "ready"      // serving
+	StateDegraded   State = "degraded"   // serving, but its tools could not be listed again
+	StateDown       State = "down"       // failed to start, or ended
+)
+
+// A ServerStatus tells how one server is.
+type ServerStatus struct {
+	Name  string
+	State State
+	Since time.Time     // when State was entered
+	Took  time.Duration // from the start until it was ready or failed
+	Tools int           // in the catalog
+	Err   error         // why it is down or degraded, else nil
+
+	// Failures is how many attempts to connect have failed in a row, and Retry
+	// when the next one is made: see [Options.Reconnect]. Zero if none is.
+	Failures int
+	Retry    time.Time
+}
+
+// An EventKind says what happened in a session.
+type EventKind string
+
+const (
+	EventCall     EventKind = "call"     // a tool was called, or the call refused
+	EventSearch   EventKind = "search"   // the model searched
+	EventActivate EventKind = "activate" // deferred tools became active
+	EventEvict    EventKind = "evict"    // active tools were given up by Compact
+)
+
+// An Event is something that happened in a session.
+type Event struct {
+	Kind    EventKind
+	Session *Session
+	Tools   []string      // registered: the one called, those found, activated or given up
+	Server  string        // of the tool called, if it is known
+	Query   string        // of a search
+	Took    time.Duration // a call or a search
+	Err     error         // of a call; nil if the tool answered, be it with an error of its own
+}
+
+// tell hands an event to the host, with no lock held.
+func (s *Session) tell(e Event) {
+	if s.scope.opts.OnEvent != nil {
+		e.Session = s
+		s.scope.opts.OnEvent(e)
+	}
+}
+
+// LogEvents returns a function for [Options.OnEvent] that logs each event,
+// those with an error as warnings and the others at level.
+func LogEvents(log *slog.Logger, level slog.Level) func(Event) {
+	return func(e Event) {
+		level := level
+		attrs := []slog.Attr{slog.Any("tools", e.Tools)}
+		if e.Server != "" {
+			attrs = append(attrs, slog.String("server", e.Server))
+		}
+		if e.Kind == EventSearch {
+			attrs = append(attrs, slog.String("query", e.Query))
+		}
+		if e.Took > 0 {
+			attrs = append(attrs, slog.Duration("took", e.Took))
+		}
+		if e.Err != nil {
+			level = slog.LevelWarn
+			attrs = append(attrs, slog.String("error", e.Err.Error()))
+		}
+		log.LogAttrs(context.Background(), level, "mcphybrid: "+string(e.Kind), attrs...)
+	}
 }

@@ -10,8 +10,42 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/marks"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
+
+// A Mark is something in a tool's definition that looks as if it was meant to
+// steer the model or to hide from people. It is for people to judge: some
+// servers have honest reasons, and who wants to can avoid all marks.
+type Mark struct {
+	Kind  MarkKind
+	Place string // JSON pointer into the tools/list element, such as /description; cut after 200 characters
+	Text  string // what looks so: at most 80 characters of one line, hidden ones spelled as U+200B
+}
+
+// A MarkKind says what a [Mark] looks like.
+type MarkKind string
+
+const (
+	MarkHidden      MarkKind = "hidden text"              // can't be seen, reorders text, or stands far off
+	MarkEncoded     MarkKind = "encoded text"             // words in base64 or hexadecimal
+	MarkLeak        MarkKind = "a leak"                   // keys asked for, or an image whose address carries data
+	MarkInstruction MarkKind = "instruction to the model" // against the user, the host or other tools
+	MarkForeign     MarkKind = "tool of another server"   // is named
+)
+
+var markKinds = [...]MarkKind{
+	marks.Hidden: MarkHidden, marks.Encoded: MarkEncoded, marks.Leak: MarkLeak, marks.Instruction: MarkInstruction, marks.Foreign: MarkForeign,
+}
+
+// marksIn returns the marks of a tools/list element. foreign reports whether a
+// word is the name of a tool of another server.
+func marksIn(raw json.RawMessage, foreign func(word string) bool) (list []Mark) {
+	for _, m := range marks.In(raw, foreign) {
+		list = append(list, Mark{markKinds[m.Kind], m.Place, m.Text})
+	}
+	return list
+}
 
 // A TrustPolicy says what becomes of a tool whose server has changed its
 // definition: its name, title, description, schemas or annotations. A server
