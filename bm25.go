@@ -9,6 +9,25 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
+// A Ranker names a way to rank deferred tools.
+type Ranker string
+
+const (
+	// RankerDefault is [RankerLexical], followed by a closer look at the best.
+	RankerDefault Ranker = "default"
+
+	// RankerLexical is BM25F over all that is known of a tool, its parameters
+	// included, in one pass: see [search.Index].
+	RankerLexical Ranker = "lexical"
+
+	// RankerClassic is BM25 over the server's name, the tool's own name and
+	// its description, with the terms and the formula of the published
+	// reference design: see [BM25Index].
+	RankerClassic Ranker = "classic"
+)
+
+var rankers = []Ranker{RankerDefault, RankerLexical, RankerClassic}
+
 // The parameters of BM25: the values of the published reference, which are
 // also Lucene's, see
 // https://lucene.apache.org/core/10_0_0/core/org/apache/lucene/search/similarities/BM25Similarity.html.

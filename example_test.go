@@ -24,8 +24,8 @@ func weather() *server.MCPServer {
 
 func newManager() *mcphybrid.Manager {
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
-		Servers:   []mcphybrid.ServerConfig{{Name: "weather", InProcess: weather()}},
-		MaxInline: 1,
+		Servers: []mcphybrid.ServerConfig{{Name: "weather", InProcess: weather()}},
+		Inline:  mcphybrid.InlineOptions{Max: 1},
 	})
 	if err := mgr.Start(context.Background()); err != nil {
 		log.Print(err)
@@ -108,8 +108,8 @@ func ExampleSession_PromptSections() {
 // What a tool needs comes along with it.
 func ExampleOptions_needs() {
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
-		MaxInline: -1,
-		Needs:     map[string][]string{"mcp_files__edit_file": {"mcp_files__read_file"}},
+		Inline: mcphybrid.InlineOptions{Max: -1},
+		Needs:  map[string][]string{"mcp_files__edit_file": {"mcp_files__read_file"}},
 	})
 	defer mgr.Close()
 	err := mgr.AddTools("files",
@@ -132,7 +132,7 @@ func ExampleOptions_needs() {
 // what the model may call.
 func ExampleToolRegistry() {
 	registry := mcphybrid.NewRegistry()
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Registry: registry, MaxInline: 1})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Registry: registry, Inline: mcphybrid.InlineOptions{Max: 1}})
 	defer mgr.Close()
 	echo := func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText(r.GetString("text", "")), nil

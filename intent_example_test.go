@@ -22,7 +22,7 @@ func ExampleDetectIntents() {
 		fmt.Printf("%s %.2f %q\n", i.Name, i.Confidence, i.Keywords)
 	}
 
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: -1})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}})
 	defer mgr.Close()
 	if err := mgr.AddTools("office",
 		server.ServerTool{Tool: mcp.NewTool("reserve", mcp.WithDescription("Reserves a room for a meeting"))},

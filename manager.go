@@ -59,7 +59,7 @@ func NewManager(opts *Options) *Manager {
 	o.setDefaults()
 	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy])}}
 	m.ranking = sync.OnceValue(func() *search.Index {
-		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(o.Ranker), Lexicon: o.Lexicon, Threshold: o.SearchThreshold})
+		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(o.Search.Ranker), Lexicon: o.Search.Lexicon, Threshold: o.Search.Threshold})
 	})
 	for _, name := range metaNames {
 		if rules.MatchAny(o.Access.Deny, name) {
@@ -76,7 +76,7 @@ func NewManager(opts *Options) *Manager {
 func (m *Manager) begin(ctx context.Context) {
 	m.keeper = m
 	m.usage, m.owners = make(map[string]*Usage), make(prefixOwners)
-	m.trust = newTrust(m.opts.Trust, m.opts.TrustStore, m.opts.MaxTools, m.opts.Logger)
+	m.trust = newTrust(m.opts.Trust, m.opts.TrustStore, m.opts.Limits.MaxTools, m.opts.Logger)
 	m.uses = newUsageRecord(m.opts.Usage)
 	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load)
 	m.enrichment = newEnrichment(m)

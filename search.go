@@ -49,8 +49,8 @@ func (h Hit) Snippet() string { return text.Line(h.Tool.def.description, Default
 // SearchOptions narrow a search. The zero value is a search with the
 // [Options] of the [Manager].
 type SearchOptions struct {
-	// Limit is the largest number of hits, within [Options.SearchLimit]. If
-	// zero or negative, [Options.SearchResults].
+	// Limit is the largest number of hits, within [RankingOptions.Limit]. If
+	// zero or negative, [RankingOptions.Results].
 	Limit int
 
 	// By says, with [Options.Semantic], whether tools are found by words, by
@@ -62,18 +62,18 @@ type SearchOptions struct {
 	Servers []string
 
 	// ServerLimit is the largest number of hits from one server. If zero,
-	// [Options.ServerLimit]. If negative, there is none.
+	// [RankingOptions.ServerLimit]. If negative, there is none.
 	ServerLimit int
 }
 
 // Search returns the deferred tools that best match query, best first; tools
 // of equal score are in registration order. Only tools that the session may
 // use and has not active are considered. It returns at most n of them, at most
-// [Options.SearchLimit], and nil if none matches; with n <= 0 it returns up to
-// [Options.SearchResults]. Search activates nothing.
+// [RankingOptions.Limit], and nil if none matches; with n <= 0 it returns up to
+// [RankingOptions.Results]. Search activates nothing.
 //
 // Behind them follow the deferred tools that they need, with a score of 0 and
-// as many as [Options.SearchLimit] leaves room for: see [Options.Needs].
+// as many as [RankingOptions.Limit] leaves room for: see [Options.Needs].
 //
 // A tool whose name, registered or its own, is the query comes first, and
 // so does one whose name is a word of the query, if it is an identifier such as
@@ -106,7 +106,7 @@ type Answer struct {
 func (s *Session) Find(ctx context.Context, query string, opts SearchOptions) Answer {
 	v := s.view()
 	a := v.search(ctx, query, opts, v.deferredTools())
-	a.Hits = v.andNeeded(a.Hits, s.scope.opts.SearchLimit)
+	a.Hits = v.andNeeded(a.Hits, s.scope.opts.Search.Limit)
 	return a
 }
 
@@ -121,9 +121,9 @@ func (v view) deferredTools() func(*BridgeTool, standing) bool {
 func (v view) search(ctx context.Context, query string, opts SearchOptions, may func(*BridgeTool, standing) bool) Answer {
 	n := opts.Limit
 	if n <= 0 {
-		n = v.scope.opts.SearchResults
+		n = v.scope.opts.Search.Results
 	}
-	n = min(n, v.scope.opts.SearchLimit)
+	n = min(n, v.scope.opts.Search.Limit)
 	keep := may
 	if len(opts.Servers) > 0 {
 		keep = func(t *BridgeTool, st standing) bool { return may(t, st) && rules.MatchAny(opts.Servers, t.def.server) }
@@ -133,7 +133,7 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, may 
 	if only {
 		return Answer{Hits: hitsOf(named, nil, n)}
 	}
-	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, v.scope.opts.ServerLimit), perOwner: v.scope.user.most, named: named, by: opts.By}
+	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, v.scope.opts.Search.ServerLimit), perOwner: v.scope.user.most, named: named, by: opts.By}
 	if v.scope.semantic != nil {
 		w.vector = v.scope.semantic.queryVector(query)
 	}

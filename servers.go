@@ -169,7 +169,7 @@ func (m *Manager) Marks() (list []ToolMarks) {
 
 // Preload has the servers connected whose tools match one of the patterns, by
 // registered name as in [Access], so that their first calls need not wait: with
-// [Options.Cache] or [Options.IdleTimeout], servers run only once they are
+// [Options.Cache] or [ServerLimits.IdleTimeout], servers run only once they are
 // called. It connects them all at once, and returns when each is ready or has
 // failed; those that are ready cost nothing. The error joins one for each that
 // failed, naming it.

@@ -55,7 +55,7 @@ func TestChildServerHangingCall(t *testing.T) {
 }
 
 func TestChildServerDies(t *testing.T) {
-	m, _ := newTestManager(t, &Options{Reconnect: -1, Servers: []ServerConfig{child(t, "mortal", "plain"), inProcess("other", 3)}})
+	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{child(t, "mortal", "plain"), inProcess("other", 3)}})
 	_, err := m.Call(t.Context(), "mcp_mortal__exit", nil)
 	require.ErrorIs(t, err, ErrServerDown)
 	require.Eventually(t, func() bool { return m.Servers()[0].State == StateDown }, 10*time.Second, time.Millisecond)
@@ -93,7 +93,7 @@ func TestStartFailures(t *testing.T) {
 			if strings.HasPrefix(test.want, "no answer") {
 				test.cfg.StartTimeout = 300 * time.Millisecond
 			}
-			m := NewManager(&Options{Reconnect: -1, Servers: []ServerConfig{test.cfg, inProcess("good", 2)}})
+			m := NewManager(&Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{test.cfg, inProcess("good", 2)}})
 			defer m.Close()
 			err := m.Start(t.Context())
 			assert.ErrorContains(t, err, `mcphybrid: server "bad": `)
@@ -129,7 +129,7 @@ func TestStartContextBoundsTheStartOnly(t *testing.T) {
 // A malformed tool costs itself; the rest keeps every byte of its schema.
 func TestMalformedTools(t *testing.T) {
 	schema := `{"$schema":"http://json-schema.org/draft-07/schema#","type":["object","null"],"oneOf":[{"required":["a"]}],"x-n":9007199254740993}`
-	m, _ := newTestManager(t, &Options{MaxDefinition: 1000, Servers: []ServerConfig{raw(t, `{"tools":[`+
+	m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxDefinition: 1000}, Servers: []ServerConfig{raw(t, `{"tools":[`+
 		`{"name":"first","inputSchema":`+schema+`},`+
 		`{"name":5,"inputSchema":{}},`+
 		`{"name":"yes","inputSchema":true},`+
@@ -161,7 +161,7 @@ func raw(t *testing.T, list string) ServerConfig {
 }
 
 func TestTooManyTools(t *testing.T) {
-	m := NewManager(&Options{MaxTools: 9, Servers: []ServerConfig{inProcess("many", 10)}})
+	m := NewManager(&Options{Limits: ServerLimits{MaxTools: 9}, Servers: []ServerConfig{inProcess("many", 10)}})
 	defer m.Close()
 	assert.ErrorContains(t, m.Start(t.Context()), "it lists more tools than the limit of 9")
 }
@@ -183,7 +183,7 @@ func TestHTTPServer(t *testing.T) {
 	}))
 	t.Cleanup(web.Close) // after the Manager's: it listens
 
-	m, _ := newTestManager(t, &Options{MaxMessage: 100_000, Servers: []ServerConfig{{
+	m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxMessage: 100_000}, Servers: []ServerConfig{{
 		Name: "web", URL: web.URL + "/mcp", Headers: map[string]string{"Authorization": "Bearer abc"},
 	}}})
 	r, err := m.Call(t.Context(), "mcp_web__echo", map[string]any{"text": "hello"})
@@ -236,7 +236,7 @@ func TestInProcessMisbehaviour(t *testing.T) {
 	}
 	hang := func(ctx context.Context) { <-ctx.Done() }
 	fail := func(context.Context) { panic("oops") }
-	m, _ := newTestManager(t, &Options{CallTimeout: 50 * time.Millisecond, Servers: []ServerConfig{
+	m, _ := newTestManager(t, &Options{Limits: ServerLimits{CallTimeout: 50 * time.Millisecond}, Servers: []ServerConfig{
 		serving("s", tool("hang", hang), tool("panic", fail)),
 	}})
 	require.NoError(t, m.AddTools("local", tool("hang", hang), tool("panic", fail),

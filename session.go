@@ -42,7 +42,7 @@ type Session struct {
 type SessionOptions struct {
 	// Access says, by registered name, which of the Manager's tools the
 	// session may use. It can't give back what the Manager's own [Options]
-	// take away. Of those that are left, the first [Options.MaxInline] are
+	// take away. Of those that are left, the first [InlineOptions.Max] are
 	// inline; if it denies [SearchToolName], all.
 	Access Access
 
@@ -293,8 +293,8 @@ func (s *Session) NextTurn() {
 // anything leave or change that the model was sent. A host calls it when it
 // rewrites the conversation anyway, since the provider's cache of it is lost.
 //
-// Active tools are given up that were not used for [Options.ActiveTurns]
-// turns, and the least recently used of more than [Options.MaxActive]; never
+// Active tools are given up that were not used for [ActiveOptions.Turns]
+// turns, and the least recently used of more than [ActiveOptions.Max]; never
 // one that was found or called in this turn. Compact returns them, in the
 // order of their activation: they are deferred again, and can be found and
 // called again. Results that were cut can no longer be read on.
@@ -328,11 +328,11 @@ func (s *Session) forgetUnused() {
 func (s *Session) divide(active []*BridgeTool) (kept, gone []*BridgeTool) {
 	byUse := slices.Clone(active)
 	slices.SortStableFunc(byUse, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name], s.used[b.name]) })
-	excess := len(active) - s.scope.opts.MaxActive
+	excess := len(active) - s.scope.opts.Active.Max
 	goes := make(map[*BridgeTool]bool)
 	for i, t := range byUse {
 		age := s.turn - s.used[t.name]
-		goes[t] = age > 0 && (i < excess || age >= s.scope.opts.ActiveTurns)
+		goes[t] = age > 0 && (i < excess || age >= s.scope.opts.Active.Turns)
 	}
 	for _, t := range active {
 		if goes[t] {

@@ -44,7 +44,7 @@ type Skill struct {
 
 	// Load, if not nil, returns the text in the place of Body. It is called
 	// when the skill is first loaded, once for all sessions that wait for it,
-	// and must return when ctx ends, as it does after [Options.CallTimeout].
+	// and must return when ctx ends, as it does after [ServerLimits.CallTimeout].
 	// The text serves for five minutes. After these it is loaded anew, and
 	// serves on meanwhile; after ten, whoever asks waits for the new one. An
 	// error is not kept.
@@ -98,7 +98,7 @@ func (s *skillShelf) close() {
 func (s *scope) newSkillSet(list []Skill) *skillSet {
 	set := &skillSet{
 		version: s.skills.cur.Load().version + 1, byName: make(map[string]*skill, len(list)),
-		maxInline: s.opts.MaxInlineSkills, maxTokens: s.opts.MaxSkillTokens,
+		maxInline: s.opts.SkillListing.Max, maxTokens: s.opts.SkillListing.MaxTokens,
 	}
 	for i, given := range list {
 		err := skills.Skill(given).Check()
@@ -132,7 +132,7 @@ func (s *scope) loadSkill(sk *skill) func(context.Context) (string, error) {
 				err = fmt.Errorf("its Load panicked: %v", p)
 			}
 		}()
-		ctx, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
+		ctx, cancel := context.WithTimeout(ctx, s.opts.Limits.CallTimeout)
 		defer cancel()
 		if text, err = sk.Load(ctx); err != nil {
 			return "", err
@@ -143,18 +143,18 @@ func (s *scope) loadSkill(sk *skill) func(context.Context) (string, error) {
 
 // newSkillIndex returns what finds skills, which are indexed as tools are.
 func newSkillIndex(list []*skill, opts *Options) retriever {
-	if opts.Ranker == RankerClassic {
+	if opts.Search.Ranker == RankerClassic {
 		texts := make([]string, len(list))
 		for i, sk := range list {
 			texts[i] = sk.Name + " " + sk.Description
 		}
-		return NewBM25Index(texts, opts.BM25)
+		return NewBM25Index(texts, opts.Search.BM25)
 	}
 	docs := make([]*search.Document, len(list))
 	for i, sk := range list {
 		docs[i] = &search.Document{Name: sk.Name, Description: sk.Description}
 	}
-	return search.NewIndex(docs, &search.Options{Ranker: search.Ranker(opts.Ranker), Lexicon: opts.Lexicon, Threshold: opts.SearchThreshold})
+	return search.NewIndex(docs, &search.Options{Ranker: search.Ranker(opts.Search.Ranker), Lexicon: opts.Search.Lexicon, Threshold: opts.Search.Threshold})
 }
 
 // toolsOf returns the registered names of the tools that sk names and the

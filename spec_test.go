@@ -99,7 +99,7 @@ func TestSpecA3CollisionsKeepBothTools(t *testing.T) {
 }
 
 func TestSpecA4Groups(t *testing.T) {
-	m, r := newTestManager(t, &Options{MaxInline: 3, Servers: []ServerConfig{inProcess("a", 2), inProcess("b", 3), inProcess("c", 2)}})
+	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Servers: []ServerConfig{inProcess("a", 2), inProcess("b", 3), inProcess("c", 2)}})
 	inline := []string{"mcp_a__tool_000", "mcp_a__tool_001", "mcp_b__tool_000"}
 	assert.Equal(t, inline, r.ToolGroup("mcp"))
 	assert.Equal(t, inline[:2], r.ToolGroup("mcp:a"))
@@ -114,7 +114,7 @@ func TestSpecA4Groups(t *testing.T) {
 }
 
 func TestSpecA6IndexFollowsTheDeferredSet(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{serving("s", echoTool("a", "Zero")), serving("fruit", echoTool("apple", "Slices an apple"))}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{serving("s", echoTool("a", "Zero")), serving("fruit", echoTool("apple", "Slices an apple"))}})
 	find := func(query string) []string {
 		var names []string
 		for _, h := range m.Search(query, 0) {
@@ -134,7 +134,7 @@ func TestSpecA6IndexFollowsTheDeferredSet(t *testing.T) {
 }
 
 func TestSpecA7ResultsPerSearch(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 60)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 60)}})
 	assert.Len(t, m.Search("chore", 0), 5)
 	assert.Len(t, m.Search("chore", 3), 3)
 	assert.Len(t, m.Search("chore", 10_000), 20)
@@ -155,7 +155,7 @@ func TestSpecA7ResultsPerSearch(t *testing.T) {
 }
 
 func TestSpecA8SearchTool(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{
 		serving("git-hub", echoTool("aaa", "Inline"), echoTool("issue/create", "Creates an\n## issue\u202e in a repository"), echoTool("list", "Lists pull requests")),
 	}})
 	var schema struct {
@@ -263,8 +263,7 @@ func TestSpecA16ConstantsAreOptions(t *testing.T) {
 	assert.Equal(t, []any{40, 200, 5, 1.2, 0.75, 20 * time.Second, 60 * time.Second},
 		[]any{DefaultMaxInline, DefaultMaxDescription, DefaultSearchResults, DefaultK1, DefaultB, DefaultStartTimeout, DefaultCallTimeout})
 	m, _ := newTestManager(t, &Options{
-		MaxInline: 2, MaxDescription: 6, SearchResults: 3, SearchLimit: 4, BM25: &BM25Options{K1: 0, B: 0},
-		Ranker: RankerClassic, Pins: []string{"mcp_a__tool_007", "*_008"}, Servers: []ServerConfig{inProcess("a", 10)},
+		Inline: InlineOptions{Max: 2}, Prompt: PromptOptions{MaxDescription: 6}, Search: RankingOptions{Results: 3, Limit: 4, BM25: &BM25Options{K1: 0, B: 0}, Ranker: RankerClassic}, Pins: []string{"mcp_a__tool_007", "*_008"}, Servers: []ServerConfig{inProcess("a", 10)},
 	})
 	assert.Equal(t, []string{"mcp_a__tool_007", "mcp_a__tool_008"}, toolNames(m.InlineTools()))
 	assert.Contains(t, m.InlineSection(), "- mcp_a__tool_007: Does…\n")
@@ -275,14 +274,14 @@ func TestSpecA16ConstantsAreOptions(t *testing.T) {
 		// With k1 and b 0, only the idf is left: ln(0.5/8.5 + 1), twice.
 		assert.InDelta(t, 2*0.05715841383994864, h.Score, 1e-9)
 	}
-	none, _ := newTestManager(t, &Options{MaxInline: -1, MaxDescription: -1, Servers: []ServerConfig{inProcess("a", 10)}})
+	none, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Prompt: PromptOptions{MaxDescription: -1}, Servers: []ServerConfig{inProcess("a", 10)}})
 	assert.Empty(t, none.InlineTools())
 	assert.Empty(t, none.InlineSection())
 	assert.Len(t, none.DeferredTools(), 10)
 
 	for name, opts := range map[string]Options{
-		"SearchResults": {SearchResults: -1}, "SearchLimit": {SearchLimit: -1}, "CallTimeout": {CallTimeout: -1},
-		"B": {BM25: &BM25Options{B: 2}}, "Ranker": {Ranker: "best"},
+		"Search.Results": {Search: RankingOptions{Results: -1}}, "Search.Limit": {Search: RankingOptions{Limit: -1}}, "CallTimeout": {Limits: ServerLimits{CallTimeout: -1}},
+		"B": {Search: RankingOptions{BM25: &BM25Options{B: 2}}}, "Ranker": {Search: RankingOptions{Ranker: "best"}},
 	} {
 		func() {
 			defer func() { assert.Contains(t, recover(), name) }()
@@ -319,7 +318,7 @@ func TestSpecF1EqualCatalogsGiveEqualBytes(t *testing.T) {
 
 // A session sees the catalog as it is, and only its own activations.
 func TestSessionsAreIndependent(t *testing.T) {
-	m, r := newTestManager(t, &Options{MaxInline: 5, Servers: []ServerConfig{inProcess("a", 100)}})
+	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Servers: []ServerConfig{inProcess("a", 100)}})
 	var wg sync.WaitGroup
 	sessions := make([]*Session, 50)
 	for i := range sessions {
@@ -347,7 +346,7 @@ func TestSessionsAreIndependent(t *testing.T) {
 
 // Call gives an answer for the model whatever it is called with.
 func TestCallAlwaysAnswers(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 3)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	for _, test := range []struct {
 		name string
 		args any
@@ -401,7 +400,7 @@ func TestCallKeepsResults(t *testing.T) {
 }
 
 func TestStats(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 3, Servers: []ServerConfig{inProcess("a", 10), inProcess("b", 2)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Servers: []ServerConfig{inProcess("a", 10), inProcess("b", 2)}})
 	m.ActivateTools([]string{"mcp_b__tool_001"})
 	st := m.Stats()
 	assert.Equal(t, []int{2, 12, 3, 8, 1}, []int{st.Servers, st.Tools, st.Inline, st.Deferred, st.Active})
@@ -425,7 +424,7 @@ func TestSpecA6TheDefaultRankerIsNeverWorse(t *testing.T) {
 	}
 	managers := make(map[Ranker]*Manager)
 	for _, ranker := range rankers {
-		managers[ranker] = NewManager(&Options{Ranker: ranker, MaxInline: -1})
+		managers[ranker] = NewManager(&Options{Search: RankingOptions{Ranker: ranker}, Inline: InlineOptions{Max: -1}})
 		defer managers[ranker].Close()
 	}
 	of := make(map[string][]mcpserver.ServerTool)

@@ -29,7 +29,7 @@ import (
 // its server; its definition comes with its use.
 func TestSpecB1ThreeLayers(t *testing.T) {
 	long := "Sends a parcel. " + strings.Repeat("é", 200)
-	options := Options{MaxInline: -1, MaxDescription: 100, Servers: []ServerConfig{serving("post", echoTool("send_parcel", long), echoTool("buy_stamps", "Buys stamps"))}}
+	options := Options{Inline: InlineOptions{Max: -1}, Prompt: PromptOptions{MaxDescription: 100}, Servers: []ServerConfig{serving("post", echoTool("send_parcel", long), echoTool("buy_stamps", "Buys stamps"))}}
 	none, _ := newTestManager(t, &options)
 	assert.NotContains(t, none.PromptSections(PromptFull), "send_parcel")
 	assert.Contains(t, none.PromptSections(PromptFull), "post (2: ")
@@ -102,7 +102,7 @@ func TestSpecB4TenAndTen(t *testing.T) {
 	for i := range 20 {
 		tools = append(tools, echoTool(fmt.Sprintf("kennel_%02d", i), "Has a place for the dog"), echoTool(fmt.Sprintf("clinic_%02d", i), "Heals each animal and pet"))
 	}
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{serving("s", tools...)}, Semantic: &SemanticOptions{Embedder: e, Candidates: 10}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{serving("s", tools...)}, Semantic: &SemanticOptions{Embedder: e, Candidates: 10}})
 	a := m.Default().Find(t.Context(), "dog", SearchOptions{})
 	assert.ErrorIs(t, a.Err, errNotEmbedded)
 	assert.Len(t, a.Hits, 5)
@@ -126,7 +126,7 @@ func TestSpecB4TenAndTen(t *testing.T) {
 // because of tools counts, what the model was answered by meta tools too. Each
 // tool is searched for by the words of its name, and used after that.
 func TestSpecB6Savings(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	data, err := os.ReadFile("testdata/corpus/tools.jsonl")
 	require.NoError(t, err)
 	of := make(map[string][]mcpserver.ServerTool)
@@ -221,7 +221,7 @@ func (x meeting) Search(query string, n int, keep func(int) bool) []search.Match
 func TestSpecC1BothAtOnce(t *testing.T) {
 	e := newConcepts()
 	words, meaning := make(chan struct{}), make(chan struct{})
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: e, Timeout: time.Minute}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: e, Timeout: time.Minute}})
 	embedded(t, m, 5)
 	e.query = func(ctx context.Context) error {
 		close(meaning)
@@ -254,7 +254,7 @@ func TestSpecC3Limits(t *testing.T) {
 		}
 		servers = append(servers, serving(fmt.Sprint("s", i), tools...))
 	}
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: servers, Semantic: &SemanticOptions{Embedder: newConcepts()}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: servers, Semantic: &SemanticOptions{Embedder: newConcepts()}})
 	embedded(t, m, 60)
 	for _, test := range []struct{ limit, most, servers int }{{3, 3, 4}, {-1, 10, 1}, {0, 10, 1}} {
 		a := m.Default().Find(t.Context(), "a dog", SearchOptions{Limit: 10, ServerLimit: test.limit})
@@ -272,7 +272,7 @@ func TestSpecC3Limits(t *testing.T) {
 // SPEC C4: each result has its total and what either side gave, the answer how
 // many either found, and the model is told 200 characters.
 func TestSpecC4Answer(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Semantic: &SemanticOptions{Embedder: newConcepts(), Least: 0.5}, Servers: []ServerConfig{serving("s",
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts(), Least: 0.5}, Servers: []ServerConfig{serving("s",
 		echoTool("kennel", "Has a place for the dog. "+strings.Repeat("é", 300)), echoTool("clinic", "Heals a pet"), echoTool("bus", "Is dog-friendly. It goes by the road, by the car road, in traffic"))}})
 	embedded(t, m, 3)
 	a := m.Default().Find(t.Context(), "dog", SearchOptions{})
@@ -339,7 +339,7 @@ func TestSpecC3NoServerFloods(t *testing.T) {
 		servers = append(servers, serving(fmt.Sprint("quiet", i), echoTool("kennel", "It has a place for the dog and for a car on the road")))
 	}
 	for _, store := range []vector.Store{nil, new(failingStore)} {
-		m, _ := newTestManager(t, &Options{MaxInline: -1, ServerLimit: -1, Servers: servers, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store}})
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Search: RankingOptions{ServerLimit: -1}, Servers: servers, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store}})
 		embedded(t, m, 304)
 		a := m.Default().Find(t.Context(), "dog", SearchOptions{Limit: 10, ServerLimit: 3})
 		require.NoError(t, a.Err)
@@ -351,7 +351,7 @@ func TestSpecC3NoServerFloods(t *testing.T) {
 
 // SPEC C5: beside both, words alone and meaning alone.
 func TestSpecC5BySide(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Semantic: &SemanticOptions{Embedder: newConcepts()}, Servers: []ServerConfig{
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts()}, Servers: []ServerConfig{
 		serving("pets", echoTool("hound", "A dog"), echoTool("kennel", "It has a place for the dog and for a car on the road")),
 	}})
 	embedded(t, m, 2)

@@ -209,7 +209,7 @@ type ServerStatus struct {
 	Err   error         // why it is down or degraded, else nil
 
 	// Failures is how many attempts to connect have failed in a row, and Retry
-	// when the next one is made: see [Options.Reconnect]. Zero if none is.
+	// when the next one is made: see [ServerLimits.Reconnect]. Zero if none is.
 	Failures int
 	Retry    time.Time
 }

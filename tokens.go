@@ -30,7 +30,7 @@ func EstimateTokens[T Tool](tools []T, c TokenCounter) int {
 
 // Prune returns the longest beginning of tools that has no more than budget
 // tokens, as [EstimateTokens] counts them: with a larger budget, the same tools
-// and perhaps more. So what is last is lost first. [Options.MaxInlineTokens]
+// and perhaps more. So what is last is lost first. [InlineOptions.MaxTokens]
 // does the same for what is inline, and loses no pin.
 func Prune[T Tool](tools []T, budget int, c TokenCounter) []T {
 	for i, t := range tools {

@@ -154,7 +154,7 @@ func (k *knownTool) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// maxKnown is how many times [Options.MaxTools] tools of a server are
+// maxKnown is how many times [ServerLimits.MaxTools] tools of a server are
 // remembered. None is forgotten for another, as a server could then have its
 // tools forgotten to change them.
 const maxKnown = 4

@@ -38,7 +38,7 @@ func TestSpecF7Quarantine(t *testing.T) {
 	for _, disclosure := range []Disclosure{ByActivation, ByBridge, ByProvider} {
 		t.Run(fmt.Sprint(disclosure), func(t *testing.T) {
 			s := changing(echoTool("log", "Shows the history"), echoTool("push", "Sends commits"))
-			m, r := newTestManager(t, &Options{MaxInline: 1, Pins: []string{"mcp_git__log"}, Trust: TrustQuarantine,
+			m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Pins: []string{"mcp_git__log"}, Trust: TrustQuarantine,
 				Servers: []ServerConfig{{Name: "git", InProcess: s}}})
 			sess := m.NewSession(&SessionOptions{Disclosure: disclosure})
 			everything := []string{"mcp_git__log", "mcp_git__push"}
@@ -243,7 +243,7 @@ func TestAcceptUnknown(t *testing.T) {
 // A server can't have a tool forgotten by listing others without end.
 func TestTrustRemembersSoMany(t *testing.T) {
 	s := changing(echoTool("log", "good"))
-	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, MaxTools: 2, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
+	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, Limits: ServerLimits{MaxTools: 2}, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
 	for i := range 2 * maxKnown {
 		name := fmt.Sprint("tool_", i)
 		s.SetTools(echoTool(name, ""))

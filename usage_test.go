@@ -20,7 +20,7 @@ func TestMostUsedAreInline(t *testing.T) {
 	store := FileStore(filepath.Join(t.TempDir(), "usage.json"))
 	run := func(opts UsageOptions, f func(*Manager)) []string {
 		opts.Store = store
-		m, _ := newTestManager(t, &Options{MaxInline: 2, Pins: []string{"*_005"}, Usage: &opts, Servers: []ServerConfig{inProcess("a", 6)}})
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Pins: []string{"*_005"}, Usage: &opts, Servers: []ServerConfig{inProcess("a", 6)}})
 		inline := toolNames(m.InlineTools())
 		if f != nil {
 			f(m)

@@ -126,7 +126,7 @@ type UserOptions struct {
 	// SystemResults and UserResults are how many of the system's tools and of
 	// the user's own a search finds at most, what the query names aside. Their
 	// sum is how many it finds if no number is asked for, and takes the place
-	// of [Options.SearchResults] and [JustInTimeOptions.Results].
+	// of [RankingOptions.Results] and [JustInTimeOptions.Results].
 	//
 	// If zero, they default to [DefaultSystemResults] and
 	// [DefaultUserResults]. If negative, there is no such limit, and
@@ -203,13 +203,13 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 		below: m.scope, owner: &owner{id}, user: user{id: id, access: o.Access.clone(), most: make(map[*owner]int)},
 	}}
 	results := u.limitResults(m.owner, o.SystemResults, DefaultSystemResults) + u.limitResults(u.owner, o.UserResults, DefaultUserResults)
-	u.opts.SearchResults = min(results, m.opts.SearchLimit)
+	u.opts.Search.Results = min(results, m.opts.Search.Limit)
 	u.opts.Servers, u.opts.Needs, u.opts.Registry = slices.Clone(o.Servers), cloneNeeds(o.Needs), o.Registry
 	u.opts.Cache, u.opts.TrustStore = o.Cache, o.TrustStore
 	u.opts.Usage = nil // the record is of the system's tools
 	u.opts.Logger = m.opts.Logger.With("user", id)
 	if jit := m.opts.JustInTime; jit != nil {
-		u.opts.JustInTime = &JustInTimeOptions{Threshold: jit.Threshold, Results: u.opts.SearchResults}
+		u.opts.JustInTime = &JustInTimeOptions{Threshold: jit.Threshold, Results: u.opts.Search.Results}
 	}
 	if so := m.opts.Semantic; so != nil {
 		own := *so
@@ -262,7 +262,7 @@ func (m *Manager) mayBeginLocked(id string) error {
 func (u *Manager) limitResults(of *owner, n, standard int) int {
 	switch {
 	case n < 0:
-		return u.opts.SearchResults
+		return u.opts.Search.Results
 	case n == 0:
 		n = standard
 	}
