@@ -115,7 +115,7 @@
 // What the host provides is called from several goroutines at once. [Middleware],
 // the function that is given each [Event], and a [Registry] may call methods of
 // this package. But a Registry must not close the Manager or a session, and a
-// [TokenCounter] must call neither.
+// [TokenCounter] must not call a Manager or a session at all.
 //
 // [Manager.Close] waits until nothing is left behind: no goroutine and no
 // process.
