@@ -22,6 +22,8 @@ func weather() *server.MCPServer {
 	return s
 }
 
+// newManager returns a Manager with that server: one of its tools is inline,
+// two are deferred.
 func newManager() *mcphybrid.Manager {
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
 		Servers: []mcphybrid.ServerConfig{{Name: "weather", InProcess: weather()}},
@@ -56,10 +58,12 @@ func Example() {
 	// [mcp_weather__weather_in_Hanoi mcp_tool_search mcp_weather__weather_in_Quito]
 }
 
+// A search for the host finds deferred tools and activates nothing.
 func ExampleSession_Search() {
 	mgr := newManager()
 	defer mgr.Close()
-	for _, hit := range mgr.Search("weather Oslo", 5) {
+	sess := mgr.NewSession(nil)
+	for _, hit := range sess.Search("weather Oslo", 5) {
 		fmt.Printf("%s %.2f\n", hit.Tool.Name(), hit.Score)
 	}
 	// Output:
@@ -67,20 +71,24 @@ func ExampleSession_Search() {
 	// mcp_weather__weather_in_Quito 0.39
 }
 
+// The host activates tools by name. Names that it does not know are left out.
 func ExampleSession_ActivateTools() {
 	mgr := newManager()
 	defer mgr.Close()
-	fmt.Println(mgr.ActivateTools([]string{"mcp_weather__weather_in_Oslo", "mcp_weather__no_such_tool"}))
-	fmt.Println(names(mgr.ActiveTools()), names(mgr.DeferredTools()))
+	sess := mgr.NewSession(nil)
+	fmt.Println(sess.ActivateTools([]string{"mcp_weather__weather_in_Oslo", "mcp_weather__no_such_tool"}))
+	fmt.Println(names(sess.ActiveTools()), names(sess.DeferredTools()))
 	// Output:
 	// [mcp_weather__weather_in_Oslo]
 	// [mcp_weather__weather_in_Oslo] [mcp_weather__weather_in_Quito]
 }
 
+// The host appends the sections to its system prompt.
 func ExampleSession_PromptSections() {
 	mgr := newManager()
 	defer mgr.Close()
-	fmt.Print("You are helpful." + mgr.PromptSections(mcphybrid.PromptFull))
+	sess := mgr.NewSession(nil)
+	fmt.Print("You are helpful." + sess.PromptSections(mcphybrid.PromptFull))
 	// Output:
 	// You are helpful.
 	//
@@ -153,6 +161,7 @@ func ExampleToolRegistry() {
 	// [mcp_local__echo mcp_local__repeat]
 }
 
+// Plain BM25, by which RankerClassic ranks.
 func ExampleNewBM25Index() {
 	index := mcphybrid.NewBM25Index([]string{
 		"github create_issue Creates an issue in a repository",

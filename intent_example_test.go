@@ -13,7 +13,7 @@ import (
 
 // What a message is about, by a table of the host's own, and the tools for it: the
 // keywords of an intent are a query.
-func ExampleDetectIntents() {
+func ExampleSession_Search_byIntent() {
 	table := append(search.DefaultIntents(), search.IntentWords{
 		Intent: "book_room", Keywords: []string{"meeting room", "Besprechungsraum", "会議室"},
 	})
