@@ -45,7 +45,8 @@ func asking() *mcpserver.MCPServer {
 				return nil, err
 			}
 		}
-		return mcp.NewToolResultText("logged"), nil
+		<-ctx.Done() // mcp-go drops what is not sent before the answer
+		return nil, ctx.Err()
 	})
 	return s
 }
@@ -134,13 +135,18 @@ func TestOnNotification(t *testing.T) {
 	overEach(t, func(t *testing.T, cfg Config) {
 		told := make(chan mcp.JSONRPCNotification, 100)
 		cfg.LogLevel = mcp.LoggingLevelInfo
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		cfg.OnNotification = func(n mcp.JSONRPCNotification) {
 			told <- n
+			if n.Method == "notifications/message" {
+				cancel()
+			}
 			panic("the host's")
 		}
 		srv := started(t, cfg, Limits{})
-		_, err := srv.call(t.Context(), "log")
-		require.NoError(t, err)
+		_, err := srv.call(ctx, "log")
+		require.ErrorIs(t, err, context.Canceled)
 		n := <-told
 		for n.Method != "notifications/message" { // of the connection
 			n = <-told
