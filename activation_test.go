@@ -157,6 +157,7 @@ func TestRegistryPanicsAfterStoring(t *testing.T) {
 // Two goroutines activate one tool that a third takes away and brings back
 // all the time.
 func TestActivationRacesWithRemoval(t *testing.T) {
+	t.Parallel()
 	m, r := newTestManager(t, &Options{MaxInline: -1})
 	require.NoError(t, m.AddTools("a", echoTool("x", "X")))
 	ctx, cancel := context.WithTimeout(context.Background(), *stress/2)

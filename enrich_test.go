@@ -335,6 +335,7 @@ func TestSpecE4RefreshHintsAsksAgain(t *testing.T) {
 
 // A lookup may use the Manager, and close it.
 func TestSpecE4LookupsMayCallBack(t *testing.T) {
+	t.Parallel()
 	closed := make(chan struct{})
 	var m *Manager
 	m, _ = newTestManager(t, &Options{Enricher: lookupFunc(func(_ context.Context, tool *BridgeTool) (Hints, bool, error) {
@@ -354,6 +355,7 @@ func TestSpecE4LookupsMayCallBack(t *testing.T) {
 // SPEC E4, E6: hints come, change and go while sessions search, show and call;
 // at the end all are there.
 func TestSpecE4HintsFromManyGoroutines(t *testing.T) {
+	t.Parallel()
 	var lookups atomic.Int64
 	m, _ := newTestManager(t, &Options{MaxInline: 5, Enricher: lookupFunc(func(_ context.Context, tool *BridgeTool) (Hints, bool, error) {
 		n := lookups.Add(1)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -44,7 +45,7 @@ func hammer(t *testing.T, d Disclosure) {
 	reg := NewRegistry()
 	s := m.NewSession(&SessionOptions{Disclosure: d, Registry: reg})
 	plain := m.NewSession(&SessionOptions{Disclosure: d}) // never compacted
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), mcptest.Long(time.Second, 300*time.Millisecond))
 	defer cancel()
 	var wg sync.WaitGroup
 	for g := range 12 {

@@ -226,6 +226,7 @@ var places = map[rune]string{'s': "stdio", 'h': "http", 'm': "modern http", 'p':
 // A server that sends, or is, what a row says costs itself no more than the row
 // says, and the others nothing. Once it behaves, it is as good as any.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	for _, row := range hostileRows {
 		for _, over := range row.over {
 			t.Run(row.name+"/"+places[over], func(t *testing.T) {

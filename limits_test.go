@@ -17,6 +17,7 @@ import (
 // is just within it; the error of what is not names the server and the limit.
 // (A result above MaxResult is no error: it is cut.)
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	start := func(t *testing.T, o Options) error {
 		m := NewManager(&o)
 		defer m.Close()

@@ -74,6 +74,7 @@ func TestSpecA3LongNames(t *testing.T) {
 }
 
 func TestSpecA3DistinctNames(t *testing.T) {
+	t.Parallel()
 	const pairs = 100_000
 	owners := make(map[string]string, pairs)
 	for i := range pairs {

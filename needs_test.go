@@ -391,6 +391,7 @@ func TestSpecB5MalformedMetaIsNoHint(t *testing.T) {
 
 // However many tools need each other, one brings few, and problems are short.
 func TestSpecB5HostileServer(t *testing.T) {
+	t.Parallel()
 	const n = 2000
 	var tools []mcpserver.ServerTool
 	for i := range n {
@@ -414,6 +415,7 @@ func TestSpecB5HostileServer(t *testing.T) {
 // On random graphs, what is needed is what can be reached, the nearest first,
 // and cycles are the sets of tools that reach each other.
 func TestSpecB5NeedsAgreeWithReachability(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		n := 1 + rng.IntN(maxNeeds)

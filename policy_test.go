@@ -93,6 +93,7 @@ func TestPartition(t *testing.T) {
 }
 
 func TestPartitionProperties(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(2000) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		tools := make([]*BridgeTool, rnd.IntN(60))

@@ -12,6 +12,7 @@ import (
 // SPEC B3: what is cached is served; what is wanted is loaded together, by name
 // or pattern.
 func TestSpecB3Preload(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "catalog.json")
 	options := func() *Options {
 		return &Options{Cache: FileStore(path), Servers: []ServerConfig{child(t, "one", "plain"), child(t, "two", "plain"), child(t, "three", "plain")}}

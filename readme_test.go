@@ -187,6 +187,7 @@ func documents(t *testing.T) map[string]string {
 
 // The code of the README and of docs/ compiles as it stands there.
 func TestDocumentedCodeCompiles(t *testing.T) {
+	t.Parallel()
 	fset := token.NewFileSet()
 	imports := docImporter(t, fset)
 	for path, text := range documents(t) {
@@ -205,6 +206,7 @@ func TestDocumentedCodeCompiles(t *testing.T) {
 
 // The check above fails for code that does not compile.
 func TestDocumentedCodeIsChecked(t *testing.T) {
+	t.Parallel()
 	fset := token.NewFileSet()
 	imports := docImporter(t, fset)
 	for code, want := range map[string]string{

@@ -217,6 +217,7 @@ func TestSpecE5AliasesDoNotBlowUp(t *testing.T) {
 // What is written is read again, whatever is in it. (But for line feeds: of
 // some, yaml.Marshal writes what no YAML parser reads.)
 func TestSpecE5RulesSurviveTheirFile(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	words := []string{"", "*", "a_*", "yes", "null", "~", "1", "0x1F", "1e3", "2026-01-01", "- a", "# b", "a: b", "&a", "*a", "!a", "%a", "@a", "`a", "'", `"`, `\\`,
 		"{}", "<<", "=", " a ", "a\tb", "ä 天气 😀", "\u0001", "\u0085", "\u2028", "\ufeff", "</b>&", "true", "[a-z]", "---", "...", "\r"}

@@ -184,6 +184,7 @@ func TestSearchFiltersBeforeTheLimit(t *testing.T) {
 
 // However many tools a server has for a query, it leaves room for others.
 func TestSearchServerLimit(t *testing.T) {
+	t.Parallel()
 	flood := make([]mcpserver.ServerTool, 200)
 	for i := range flood {
 		flood[i] = echoTool(fmt.Sprintf("read_file_%d", i), "Read file read file")

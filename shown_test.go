@@ -98,8 +98,9 @@ func (w *walk) step() string {
 // Whatever happens, what the model was sent stays as it is, and only more
 // comes behind it: TestSpecF2 for each way of disclosure.
 func TestSpecF2WhatWasSentNeverChanges(t *testing.T) {
+	t.Parallel()
 	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
-		for seed := range uint64(30) {
+		for seed := range mcptest.Long[uint64](30, 10) {
 			w := newWalk(t, seed, d)
 			sections, tools := sentBytes(w.s)
 			appended := 0
@@ -131,6 +132,7 @@ func TestSpecF2WhatWasSentNeverChanges(t *testing.T) {
 
 // Everything that the model is told to call can be called.
 func TestShownToolsAreCallable(t *testing.T) {
+	t.Parallel()
 	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
 		for seed := range uint64(10) {
 			w := newWalk(t, seed, d)

@@ -21,6 +21,7 @@ import (
 // SPEC F8: what a server says has changed is listed again and becomes one step
 // of the catalog. What is still there stays the same tool.
 func TestSpecF8ListChanged(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"in process", "http", "old http"} {
 		t.Run(kind, func(t *testing.T) {
 			s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true))
@@ -86,6 +87,7 @@ func TestListChangedStorm(t *testing.T) {
 // A child that dies is back for the next call; the call that killed it, and
 // one that must not be made twice, says that it is down.
 func TestServerIsStartedAgain(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{child(t, "mortal", "plain"), inProcess("other", 3)}})
 	tools := m.InlineTools()
 	for range 3 {

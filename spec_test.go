@@ -45,6 +45,7 @@ func TestSpecA1UpToTheThresholdEverythingIsInline(t *testing.T) {
 
 // The order of configuration decides, whichever server is ready first.
 func TestSpecA2RegistrationOrder(t *testing.T) {
+	t.Parallel()
 	var want []string
 	for round := range 10 {
 		// The server that is first in order is a child and ready last.
@@ -292,6 +293,7 @@ func TestSpecA16ConstantsAreOptions(t *testing.T) {
 
 // Equal configurations give equal bytes, whatever order servers come up in.
 func TestSpecF1EqualCatalogsGiveEqualBytes(t *testing.T) {
+	t.Parallel()
 	snapshot := func(m *Manager) string {
 		var b strings.Builder
 		for _, tool := range m.Default().Tools() {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -13,9 +14,10 @@ import (
 // Saved at any point and restored, a session is the same: TestSpecF3 for the
 // bytes that are sent and for what happens next.
 func TestSpecF3RestoredIsTheSame(t *testing.T) {
-	same := 0
+	t.Parallel()
+	same, seeds := 0, mcptest.Long[uint64](20, 8)
 	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
-		for seed := range uint64(20) {
+		for seed := range seeds {
 			w := newWalk(t, seed, d)
 			w.compacts = true
 			for range 30 {
@@ -49,7 +51,7 @@ func TestSpecF3RestoredIsTheSame(t *testing.T) {
 			}
 		}
 	}
-	assert.Greater(t, same, 20)
+	assert.Greater(t, same, int(seeds))
 }
 
 // restore saves the session of w and restores it over m.

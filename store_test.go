@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -82,6 +83,7 @@ func TestFileStoreInTheCurrentFolder(t *testing.T) {
 }
 
 func TestFileStoreErrors(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 
 	t.Run("a folder as the path", func(t *testing.T) {
@@ -172,6 +174,7 @@ func TestFileStoreStaleFiles(t *testing.T) {
 }
 
 func TestFileStoreConcurrently(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "trust.json")
 	var saved, loaded sync.WaitGroup
@@ -224,11 +227,13 @@ func TestFileStoreChild(t *testing.T) {
 }
 
 func TestFileStoreCrash(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	folder := t.TempDir()
 	path := filepath.Join(folder, "trust.json")
-	for kill := range 50 {
+	kills := mcptest.Long(50, 15)
+	for kill := range kills {
 		cmd := exec.Command(self, "-test.run", "^TestFileStoreChild$", "-test.timeout", "1m")
 		cmd.Env = append(os.Environ(), "TEST_FILE_STORE="+path)
 		out, err := cmd.StdoutPipe()
@@ -250,7 +255,7 @@ func TestFileStoreCrash(t *testing.T) {
 		require.True(t, assertNumbered(t, data), "kill %d", kill)
 	}
 	left := filesIn(t, folder)
-	t.Logf("%d of 50 kills left a temporary file", len(left)-1)
+	t.Logf("%d of %d kills left a temporary file", len(left)-1, kills)
 	old := time.Now().Add(-time.Hour)
 	for _, name := range left {
 		require.True(t, strings.HasPrefix(name, "trust.json"), name)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -139,6 +140,7 @@ func TestTrustOff(t *testing.T) {
 // What is known outlives the process; a server can't have it forgotten by
 // going away, nor by leaving a tool out for a while.
 func TestTrustIsStored(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "trust.json")
 	cache := FileStore(filepath.Join(t.TempDir(), "cache.json"))
 	list := func(description string) string {
@@ -214,7 +216,7 @@ func TestTrustComparesWhatIsSaid(t *testing.T) {
 		require.NoError(t, err)
 		return d
 	}
-	trust := newTrust(&Options{Trust: TrustQuarantine, MaxTools: 10})
+	trust := newTrust(TrustQuarantine, nil, 10, slog.New(slog.DiscardHandler))
 	judge := func(text string) int {
 		_, changed := trust.judge("git", []*definition{definitionOf(text)})
 		return len(changed)
@@ -325,7 +327,7 @@ func FuzzReadKnown(f *testing.F) {
 		if err != nil {
 			return
 		}
-		trust := newTrust(&Options{Trust: TrustQuarantine, MaxTools: 10})
+		trust := newTrust(TrustQuarantine, nil, 10, slog.New(slog.DiscardHandler))
 		if known != nil {
 			trust.known = known
 		}

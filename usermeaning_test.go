@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -89,7 +90,9 @@ func TestEmbeddingEnds(t *testing.T) {
 
 // Of 200 users, none finds what is another's.
 func TestUsersFindNothingForeign(t *testing.T) {
-	const users, own, queries = 200, 10, 20_000
+	t.Parallel()
+	const users, own = 200, 10
+	queries := mcptest.Long(20_000, 4_000)
 	groups := newConcepts().groups
 	m, _ := newTestManager(t, &Options{MaxInline: -1, Semantic: &SemanticOptions{Embedder: newConcepts()}})
 	tools := func(n int, whose string) (list []mcpserver.ServerTool) {
@@ -116,10 +119,10 @@ func TestUsersFindNothingForeign(t *testing.T) {
 		require.NoError(t, a.Err)
 		for _, h := range a.Hits {
 			found++
-			switch h.Tool.m {
-			case u:
+			switch h.Tool.owner {
+			case u.owner:
 				ofUser++
-			case m:
+			case m.owner:
 			default:
 				t.Fatalf("user %s finds %q", u.Default().User(), h.Tool.Description())
 			}

@@ -229,6 +229,7 @@ func live(t *testing.T, seed uint64, alone bool) []string {
 // What a user sees has not a byte of another, and is the same to the byte
 // whether there are others or not.
 func TestUsersKnowNothingOfEachOther(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(18) {
 		alone, among := live(t, seed, true), live(t, seed, false)
 		for i := range alone {

@@ -23,7 +23,7 @@ import (
 var (
 	walkTime  = flag.Duration("walk", time.Second, "how long each walk of TestWalk is")
 	walkSeed  = flag.Uint64("seed", 1, "the seed of the first walk of TestWalk")
-	walkSeeds = flag.Int("seeds", 2, "how many walks TestWalk makes, each with the next seed")
+	walkSeeds = flag.Int("seeds", 1, "how many walks TestWalk makes, each with the next seed")
 )
 
 const (

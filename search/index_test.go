@@ -45,6 +45,7 @@ func randomDocuments(rng *rand.Rand, n int) []*Document {
 
 // After any history of changes an index is what a new one is.
 func TestIndexAfterAnyHistory(t *testing.T) {
+	t.Parallel()
 	for seed := range seeds(10) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		docs := randomDocuments(rng, rng.IntN(40))
@@ -82,6 +83,7 @@ func TestIndexAfterAnyHistory(t *testing.T) {
 // Indexes from before a change answer as they did, and With of one that is not
 // the newest gives an index of its own.
 func TestIndexSnapshots(t *testing.T) {
+	t.Parallel()
 	w := newPlainWorld(42)
 	queries := make([]string, 20)
 	for i := range queries {

@@ -655,6 +655,7 @@ func (w *plainWorld) compare(x *Index, p *plainIndex, searches int, seen map[str
 }
 
 func TestIndexEqualsPlain(t *testing.T) {
+	t.Parallel()
 	seen := map[string]int{}
 	for seed := range seeds(1200) {
 		w := newPlainWorld(seed)
@@ -674,6 +675,7 @@ func TestIndexEqualsPlain(t *testing.T) {
 
 // After any changes an index gives the answers of the plain one.
 func TestIndexEqualsPlainAfterChanges(t *testing.T) {
+	t.Parallel()
 	seen := map[string]int{}
 	for seed := range seeds(20) {
 		w := newPlainWorld(10_000 + seed)
@@ -742,9 +744,6 @@ func searchDocs(x *Index, query string) (docs []int) {
 	}
 	return docs
 }
-
-// all is a threshold that every document reaches that shares a word.
-var all = new(float64)
 
 func TestSearchTable(t *testing.T) {
 	docs := []*Document{
@@ -859,6 +858,7 @@ func TestIndexThreshold(t *testing.T) {
 
 // What a hostile server or model may send.
 func TestSearchHostile(t *testing.T) {
+	t.Parallel()
 	many := func(n int, of string) string { return strings.Repeat(of, n) }
 	distinct := func(n int) string {
 		var b strings.Builder

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,6 +36,7 @@ func Main(m *testing.M, more map[string]func()) {
 		}
 		return
 	}
+	waitTogether()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if left := Children(os.Getpid()); code == 0 && len(left) > 0 {
 			fmt.Println("processes left:", left)
@@ -42,6 +44,19 @@ func Main(m *testing.M, more map[string]func()) {
 		}
 		os.Exit(code)
 	}))
+}
+
+// waitTogether lets more parallel tests run than there are cores, as most of
+// them wait for a server, unless a flag says otherwise.
+func waitTogether() {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) {
+		asked = asked || f.Name == "test.parallel" || f.Name == "test.fuzz" || f.Name == "test.fuzzworker"
+	})
+	if !asked {
+		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
+	}
 }
 
 // ChildMark is the environment variable by which package upstream finds again

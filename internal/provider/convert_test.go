@@ -225,6 +225,7 @@ func hostileSchemas() map[string]string {
 func TestConvertHostile(t *testing.T) {
 	for name, schema := range hostileSchemas() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			require.True(t, json.Valid([]byte(schema)))
 			for of := range dialects {
 				start := time.Now()
@@ -254,8 +255,9 @@ func FuzzConvert(f *testing.F) {
 // Like FuzzConvert, of schemas made of keywords, so that more of them say
 // something.
 func TestConvertRandom(t *testing.T) {
+	t.Parallel()
 	names := slices.Sorted(maps.Keys(keywords))
-	for seed := range uint64(500) {
+	for seed := range mcptest.Long[uint64](500, 100) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		pick := func(list ...string) string { return list[r.IntN(len(list))] }
 		var schema, value func(depth int) string

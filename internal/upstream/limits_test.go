@@ -137,6 +137,7 @@ func mostGoroutines(f func()) (most int) {
 // A child that floods us, reading nothing, is given up at the limit: before it
 // is initialized, in the middle of that, and when it serves.
 func TestFloodingChild(t *testing.T) {
+	t.Parallel()
 	const limit = 100
 	want := "it sends more messages unasked than the limit of 100 in a second"
 	for name, line := range map[string]string{"requests": floodRequest, "notifications": mcptest.FloodNotification, "junk": "?", "nothing": ""} {

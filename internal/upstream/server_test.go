@@ -25,6 +25,7 @@ import (
 // A server that can't be started is tried again, less and less often, and a
 // call meanwhile says so at once.
 func TestBackoff(t *testing.T) {
+	t.Parallel()
 	srv := newTest(t, child(t, "broken", "dead"), Limits{Reconnect: 10 * time.Millisecond})
 	require.ErrorContains(t, srv.Start(t.Context()), "exit status 3")
 	st := srv.Status()
@@ -101,6 +102,7 @@ func TestRepeatableCallIsMadeAgain(t *testing.T) {
 // A server that was down for long is back as soon as somebody needs it, and not
 // when its turn comes.
 func TestDownServerIsNeeded(t *testing.T) {
+	t.Parallel()
 	s := mcptest.Server("web", mcptest.Echo("echo", "Echoes"))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -136,6 +138,7 @@ func TestConnectionIsGivenUpDuringACall(t *testing.T) {
 
 // A server whose list can't be read any more serves on with what it had.
 func TestDegraded(t *testing.T) {
+	t.Parallel()
 	var broken atomic.Bool
 	hooks := &mcpserver.Hooks{}
 	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) {

@@ -1,0 +1,301 @@
+# shellcheck shell=bash
+# What .ci/run and .ci/full share: how a step runs and is reported, and the
+# steps themselves. It is sourced, and leaves the shell in the repository.
+set -u
+begun=$EPOCHSECONDS
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+set -a # steps run in shells of their own
+root=$PWD
+tmp=$(mktemp -d)
+# Where there are tools of published servers, and labelled queries.
+CATALOGS=${CATALOGS:-$root/../shared/catalogs}
+CORPORA=${CORPORA:-$root/../shared/eval}
+names=() limits=() pids=() reported=0 passed=0 failed=0
+
+stop() {
+	local running
+	running=$(jobs -p)
+	# shellcheck disable=SC2086
+	[ -z "$running" ] || kill $running 2>/dev/null
+	wait
+	rm -rf "$tmp"
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
+
+# start NAME SECONDS COMMAND…: begins a check, which fails after so many
+# seconds at the latest.
+start() {
+	local n=${#names[@]} limit=$2
+	names+=("$1")
+	limits+=("$limit")
+	shift 2
+	(
+		begun=$EPOCHSECONDS status=0
+		timeout -k 20 "$limit" bash -uc '"$@"' step "$@" >"$tmp/$n.log" 2>&1 &
+		trap 'kill $!' TERM
+		wait $! || status=$?
+		echo "$status $((EPOCHSECONDS - begun))" >"$tmp/$n.end"
+	) &
+	pids+=($!)
+}
+
+# finish waits for all that was started and reports it, in that order. The
+# output of a check is shown if it fails, but for lines "NOTE: …" and tests that
+# were skipped, which always are. Of a check that runs tests with -v, each test
+# counts.
+finish() {
+	local n log status took tests broken
+	for ((n = reported; n < ${#names[@]}; n++)); do
+		wait "${pids[n]}"
+		log=$tmp/$n.log
+		read -r status took <"$tmp/$n.end"
+		tests=$(grep -cE '^ *--- PASS: ' "$log")
+		broken=$(grep -cE '^ *--- FAIL: ' "$log")
+		passed=$((passed + tests)) failed=$((failed + broken))
+		if [ "$status" = 0 ]; then
+			passed=$((passed + 1))
+			echo "ok    ${names[n]} ($took s, $tests tests)"
+		else
+			failed=$((failed + 1))
+			[ "$took" -lt "${limits[n]}" ] || echo "more than ${limits[n]} s" >>"$log"
+			echo "FAIL  ${names[n]} ($took s, $tests tests)"
+			grep -vE '^ *(--- (PASS|SKIP)|=== )|^NOTE: ' "$log" | tail -n 200
+		fi
+		skipped "$log"
+		sed -n 's/^NOTE: /      /p' "$log"
+	done
+	reported=$n
+}
+
+step() { start "$@" && finish; }
+
+# skipped LOG: the tests that were skipped, each with the reason it gave last.
+skipped() {
+	awk '$1 == "===" { test = $3 }
+		/^ +[a-z0-9_]+_test\.go:[0-9]+: / { reason = $0; sub(/^ +/, "", reason); why[test] = reason }
+		$1 == "---" && $2 == "SKIP:" { print "SKIP  " $3 ": " why[$3] }' "$1"
+}
+
+# total reports all and ends.
+total() {
+	finish
+	echo "$((EPOCHSECONDS - begun)) s in all"
+	echo "$passed passed, $failed failed"
+	[ "$failed" = 0 ]
+	exit
+}
+
+# Of each module.
+
+modules() { find . -name go.mod -not -path '*/.cache/*' -exec dirname {} \; | sort; }
+
+# each COMMAND…: in every module.
+each() {
+	local module
+	for module in $(modules); do
+		(cd "$module" && "$@") || return 1
+	done
+}
+
+formatted() { test -z "$(gofmt -l . | tee /dev/stderr)"; }
+
+tidy() { each go mod tidy -diff; }
+
+# other_systems: the library and its examples compile where we do not test.
+other_systems() { GOOS=windows go vet ./... && GOOS=darwin go vet ./...; }
+
+staticcheck() {
+	GOBIN=$tmp/bin go install honnef.co/go/tools/cmd/staticcheck@v0.6.1 && each "$tmp/bin/staticcheck" ./...
+}
+
+# vulnerabilities: known ones that are called, in any module; findings fail.
+# Where the database can't be reached, nothing is checked.
+vulnerabilities() {
+	local db=${GOVULNDB:-https://vuln.go.dev}
+	command -v curl || return 1
+	if ! curl -fsS -m 20 -o /dev/null "$db/index/db.json"; then
+		echo "NOTE: NOT CHECKED for vulnerabilities: $db can't be reached"
+		return
+	fi
+	each go run golang.org/x/vuln/cmd/govulncheck@v1.8.0 -db "$db" ./...
+}
+
+# surface: what other modules can use is a file; a change of it is a decision.
+# .ci/surface >api.txt writes it.
+surface() { .ci/surface >"$tmp/api.txt" && diff -u api.txt "$tmp/api.txt"; }
+
+# walls: what lies below the root does not know it, and the root does not know
+# its debug pages.
+walls() {
+	local deps
+	deps=$(go list -f '{{$p := .ImportPath}}{{range .Deps}}{{$p}} {{.}}{{"\n"}}{{end}}' ./...) || return 1
+	awk -v root="$(go list -m)" '
+		$2 == root && ($1 ~ "^" root "/internal/" || $1 ~ "^" root "/(search|vector)(/|$)") ||
+		$1 == root && $2 ~ "^" root "/debug(/|$)" { print $1 " needs " $2; bad = 1 }
+		END { exit bad }' <<<"$deps"
+}
+
+# readme N: the Nth command of the README, as it stands there, in an empty
+# clone.
+readme() {
+	local command
+	command=$(grep -oE '^    go (run|test) .*' README.md | sed -n "$1p")
+	echo "$command"
+	test -n "$command" || return 1
+	rm -rf "$tmp/clone$1" && git clone -q "$root" "$tmp/clone$1" && cd "$tmp/clone$1" && eval "$command"
+}
+
+# stranger: a stranger's module with a replace line compiles the loop of the
+# package's documentation.
+stranger() {
+	mkdir -p "$tmp/stranger" && cp .ci/stranger.go.txt "$tmp/stranger/main.go" && cd "$tmp/stranger" &&
+		go mod init example.com/stranger && go mod edit -replace "github.com/mcphybrid/mcphybrid=$root" &&
+		go mod tidy && go vet ./... && go run .
+}
+
+# evaluation: recall@5 of the default ranker, on our own corpus and, where they
+# are, on the development corpora in $CORPORA; the mean over these must not
+# fall by more than a point below what was recorded.
+evaluation() {
+	local corpus value values=()
+	go build -o "$tmp/eval" ./examples/eval || return 1
+	recall() {
+		"$tmp/eval" -tools "$1/tools.jsonl" -queries "$1/queries.jsonl" -json | grep -oE '"recall@5":[0-9.e-]+' | cut -d: -f2
+	}
+	# at_least NAME LEAST VALUE…: the mean of the values.
+	at_least() {
+		local name=$1 least=$2
+		shift 2
+		awk -v name="$name" -v least="$least" 'BEGIN { for (i = 1; i < ARGC; i++) sum += ARGV[i]; mean = sum / (ARGC - 1)
+			printf "NOTE: %s: recall@5 %.4f, at least %s\n", name, mean, least; exit !(mean >= least) }' "$@"
+	}
+	at_least "our own" 0.825 "$(recall testdata/corpus)" || return 1
+	for corpus in "$CORPORA"/*/; do
+		[ -f "$corpus/queries.jsonl" ] || continue
+		value=$(recall "$corpus") || return 1
+		echo "$corpus $value"
+		values+=("$value")
+	done
+	if [ ${#values[@]} = 0 ]; then
+		echo "NOTE: no corpora in $CORPORA"
+		return
+	fi
+	at_least "mean" 0.780 "${values[@]}" # 0.790 was recorded on 2026-11-21
+}
+
+# Long tests. They run two at a time, as two cores can.
+
+# where FUNCTION: the folder of the root module's package that has this test.
+where() { grep -lE "^func $1\(" $(go list -f '{{range .TestGoFiles}}{{$.Dir}}/{{.}} {{end}}' ./...) | head -n 1 | xargs dirname; }
+
+# walk SEEDS TIME: so many walks among servers that misbehave, half of them
+# beside the other half. A walk that fails names its seed.
+walk() {
+	local seeds=$1 time=$2 folder half pids=() status=0
+	folder=$(where TestWalk) && go test -race -c -o "$tmp/walk.test" "$folder" && cd "$folder" || return 1
+	for half in 0 1; do
+		"$tmp/walk.test" -test.v -test.run '^TestWalk$' -test.timeout 60m \
+			-walk "$time" -seed $((1 + half * seeds / 2)) -seeds $((seeds / 2)) >"$tmp/walk$half" 2>&1 &
+		pids+=($!)
+	done
+	for half in "${pids[@]}"; do wait "$half" || status=1; done
+	cat "$tmp/walk0" "$tmp/walk1"
+	return $status
+}
+
+# stress TIME CALLS: everything at once, and sessions that must not mix.
+stress() {
+	(cd "$(where TestStress)" && go test -race -v -run '^TestStress$' -stress "$1" .) &&
+		cd "$(where TestSpecF3SessionsSeeOnlyTheirOwn)" && go test -race -v -run '^TestSpecF3SessionsSeeOnlyTheirOwn$' -calls "$2" .
+}
+
+# fuzz_targets FOLDER…: the packages with fuzz targets in these modules, each as
+# a line "folder target…".
+fuzz_targets() {
+	local module folder targets
+	for module in "$@"; do
+		for folder in $(cd "$module" && go list -f '{{.Dir}}' ./...); do
+			targets=$(cat "$folder"/*_test.go 2>/dev/null | grep -oE '^func Fuzz[A-Za-z0-9_]+' | cut -d' ' -f2)
+			# shellcheck disable=SC2086
+			[ -z "$targets" ] || echo "$folder" $targets
+		done
+	done
+}
+
+# changed FOLDER: whether a Go file of its package, or test data, differs from
+# what the last commit of the main branch was made on, or none is known.
+changed() {
+	local base
+	base=$(git rev-parse -q --verify origin/HEAD~) || return 0
+	! git diff --quiet "$base" -- "$1/*.go" ":(exclude)$1/*/*.go"
+}
+
+# fuzz TIME FOLDER…: each target of these modules, one worker each, two at a
+# time. With the time "changed", 4 s for those of changed packages, or 2 s for
+# all where it is not known what changed.
+fuzz() {
+	local time=$1 limit folder targets target known=yes status=0 n=0
+	shift
+	git rev-parse -q --verify origin/HEAD~ >/dev/null || known=
+	fuzz_targets "$@" >"$tmp/targets"
+	: >"$tmp/fuzzing"
+	while read -r folder targets; do
+		case $time$known in
+		changed) limit=2s ;;
+		changedyes) limit=4s && changed "$folder" || continue ;;
+		*) limit=$time ;;
+		esac
+		n=$((n + 1))
+		# Instrumented once for all targets of the package.
+		(cd "$folder" && go test -c -fuzz . -o "$tmp/fuzz$n.test" .) || return 1
+		for target in $targets; do
+			printf '%s\0' "$folder" "$tmp/fuzz$n.test" "$target" "$limit" >>"$tmp/fuzzing"
+		done
+	done <"$tmp/targets"
+	xargs -0 -r -n 4 -P 2 bash -uc 'fuzz_one "$@"' fuzz <"$tmp/fuzzing" || status=1
+	echo "NOTE: $(($(tr -dc '\0' <"$tmp/fuzzing" | wc -c) / 4)) targets of $(wc -l <"$tmp/targets") packages' $(cut -d' ' -f2- "$tmp/targets" | wc -w)"
+	return $status
+}
+
+# fuzz_one FOLDER PROGRAM TARGET TIME
+fuzz_one() {
+	local log=$tmp/fuzz.$$
+	cd "$1" || return 1
+	WEAVIATE_ADDR=127.0.0.1:1 # lest a server is built, which no target needs
+	# The fuzzer sometimes fails with no more than this when the time is up; an
+	# input that fails is always written and named.
+	timeout 120 "$2" -test.run '^$' -test.fuzz "^$3\$" -test.fuzztime "$4" -test.fuzzminimizetime 10x -test.parallel 1 \
+		-test.fuzzcachedir "$(go env GOCACHE)/fuzz/$(go list .)" >"$log" 2>&1 ||
+		{ grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input' "$log"; } ||
+		{ echo "$3"; cat "$log"; return 1; }
+	echo "$3: $(grep execs "$log" | tail -n 1)"
+}
+
+# Other modules.
+
+# test_in FOLDER FLAG…: a module's tests.
+test_in() { cd "$1" && shift && go test -v "$@" ./...; }
+
+# light: what the nested modules test without any service.
+light() {
+	local module status=0
+	for module in tiktoken examples/otel examples/agent stores/qdrantstore; do
+		(test_in "$module" -short) || status=1
+	done
+	# An address keeps it from building a server; these tests use none.
+	(cd stores/weaviatestore && WEAVIATE_ADDR=127.0.0.1:1 go test -v -run '^(TestTenantNames|Fuzz.*)$' .) || status=1
+	return $status
+}
+
+# real: published servers of npm, over stdio and HTTP.
+real() {
+	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -run '^(TestEnvironmentStaysHere|TestCallTimeout)$' .
+}
+
+browser() {
+	command -v chromium || command -v google-chrome ||
+		{ apt-get update -q && apt-get install -qy --no-install-recommends chromium fonts-dejavu-core; }
+}
+
+set +a
