@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -16,32 +17,14 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// A Tool is something that the model can call. Its dynamic type must be
-// comparable, such as a pointer.
-type Tool interface {
-	// Name is what the model calls it by.
-	Name() string
-
-	// Description is for the model, in full.
-	Description() string
-
-	// InputSchema is the JSON Schema of the arguments, a JSON object. It is
-	// shared and must not be changed.
-	InputSchema() json.RawMessage
-
-	// Call runs the tool. args is a JSON object; empty means one without
-	// members.
-	Call(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
-}
-
 // A BridgeTool is one tool of an MCP server as a callable Go value. It is
 // immutable and may be used concurrently. Two of them are the same tool if
 // their names are equal; a [Registry] may be given several copies of one.
 type BridgeTool struct {
 	name    string // registered
 	def     *definition
-	m       *Manager     // whose it is
-	session *Session     // of a copy in a registry: calls go through it
+	owner   *owner       // whose it is
+	through caller       // of a copy in a registry: how it is called; else nil
 	tokens  atomic.Int64 // of the definition, once counted
 	exports sync.Map     // of ExportedTool, by exportKey, once made
 	matched atomic.Pointer[matched]
@@ -110,8 +93,8 @@ func (t *BridgeTool) Raw() json.RawMessage { return t.def.raw }
 //
 // What a [Registry] holds is called as by [Session.Call].
 func (t *BridgeTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
-	if t.session != nil {
-		return t.session.Call(ctx, t.name, args)
+	if t.through != nil {
+		return t.through(ctx, t.name, args)
 	}
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
@@ -130,8 +113,24 @@ func (d *definition) repeatable() bool {
 	return is(d.annotations.IdempotentHint) || is(d.annotations.ReadOnlyHint)
 }
 
-func (t *BridgeTool) copyFor(s *Session) Tool {
-	return &BridgeTool{name: t.name, def: t.def, m: t.m, session: s}
+func (t *BridgeTool) copyFor(through caller) Tool {
+	return &BridgeTool{name: t.name, def: t.def, owner: t.owner, through: through}
+}
+
+// A caller calls a tool by its registered name, as [Session.Call] does.
+type caller func(ctx context.Context, name string, args any) (*mcp.CallToolResult, error)
+
+// An owner says whose tools they are: the system's or one user's. It is told
+// from others by its address.
+type owner struct {
+	user string // "" for the system
+}
+
+// A matched is what of a policy matches a tool.
+type matched struct {
+	policy any      // a *policy
+	rules  []uint16 // ascending
+	pinned bool
 }
 
 // parseDefinition checks one element of a tools/list result. Only what makes
@@ -214,4 +213,65 @@ func parseDefinitions(ctx context.Context, cfg ServerConfig, elements []upstream
 		}
 	}
 	return defs, problems, nil
+}
+
+// The members of a tool's _meta by which servers say how it should be offered,
+// as published clients understand them:
+//
+//	{"name": "open_ticket", …, "_meta": {"anthropic/alwaysLoad": true, "anthropic/searchHint": "bug incident"}}
+const (
+	// AlwaysLoadKey says that the tool should be inline. Five such tools of a
+	// server come before other tools, pins aside, within the limits on these.
+	AlwaysLoadKey = "anthropic/alwaysLoad"
+
+	// SearchHintKey has further words to find the tool by.
+	SearchHintKey = "anthropic/searchHint"
+)
+
+// maxSearchHint is how many bytes of a server's hint are indexed.
+const maxSearchHint = 500
+
+// parseServerHints returns what is said in a tool's _meta. A hint of the wrong
+// type is no hint.
+func parseServerHints(meta json.RawMessage) (always bool, search string) {
+	if text.IsNull(meta) {
+		return false, ""
+	}
+	var in struct {
+		Always json.RawMessage `json:"anthropic/alwaysLoad"`
+		Search json.RawMessage `json:"anthropic/searchHint"`
+	}
+	if json.Unmarshal(meta, &in) != nil {
+		return false, ""
+	}
+	_ = json.Unmarshal(in.Always, &always)
+	_ = json.Unmarshal(in.Search, &search)
+	return always, strings.ToValidUTF8(search[:min(len(search), maxSearchHint)], "")
+}
+
+// NeedsKey is the member of a tool's _meta by which its server says which of
+// its tools this one needs, by their own names:
+//
+//	{"name": "edit_file", …, "_meta": {"mcphybrid/needs": ["read_file"]}}
+const NeedsKey = "mcphybrid/needs"
+
+// maxNeeds is how many tools one brings along, and how many its server may
+// name: a server must not have half a catalog activated by one of its tools.
+const maxNeeds = 32
+
+// parseNeeds returns the names under [NeedsKey] in a tool's _meta.
+func parseNeeds(meta json.RawMessage) ([]string, error) {
+	if text.IsNull(meta) {
+		return nil, nil
+	}
+	var in struct {
+		Needs []string `json:"mcphybrid/needs"`
+	}
+	if err := json.Unmarshal(meta, &in); err != nil {
+		return nil, text.JSONError(meta, err)
+	}
+	if len(in.Needs) > maxNeeds {
+		return nil, fmt.Errorf("%q has %d names, more than the limit of %d", NeedsKey, len(in.Needs), maxNeeds)
+	}
+	return in.Needs, nil
 }

@@ -75,7 +75,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.Cal
 	}
 	took := time.Since(begun)
 	s.count(t, took, err != nil || result.IsError)
-	if s.m.opts.OnEvent != nil {
+	if s.scope.opts.OnEvent != nil {
 		e := Event{Kind: EventCall, Tools: []string{name}, Took: took, Err: err}
 		if t != nil {
 			e.Server = t.def.server
@@ -92,7 +92,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.Cal
 func (s *Session) textRefused(v view, name string, err error) string {
 	var since time.Time
 	if t, _ := v.lookup(name); t != nil && errors.Is(err, ErrServerDown) {
-		if st, ok := t.m.status(t.def.server); ok && st.State == StateDown {
+		if st, ok := s.scope.keeper.status(t.owner, t.def.server); ok && st.State == StateDown {
 			since = st.Since
 		}
 	}
@@ -113,7 +113,7 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 		}
 		return nil, held
 	}
-	unknown := &UnknownToolError{Name: name, Connecting: s.m.connecting(name)}
+	unknown := &UnknownToolError{Name: name, Connecting: s.scope.keeper.connecting(name)}
 	gone, left := v.gone(name)
 	if (left || unknown.Connecting != "") && !v.rights.permit(name) {
 		return nil, &permissionError{name}
@@ -132,44 +132,6 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 	return nil, unknown
 }
 
-// A permissionError tells that the session may not use a tool.
-type permissionError struct{ name string }
-
-func (e *permissionError) Error() string {
-	return fmt.Sprintf("mcphybrid: tool %q: %v", e.name, ErrNotPermitted)
-}
-func (e *permissionError) Unwrap() error { return ErrNotPermitted }
-
-// maxAskedName is how many bytes of a name that a model asks for are looked at.
-const maxAskedName = 512
-
-// maxNearest is how many names are told instead of an unknown one.
-const maxNearest = 3
-
-// An UnknownToolError tells that the session has no tool of a name.
-type UnknownToolError struct {
-	Name       string
-	Nearest    []string // the registered names most like it, nearest first; at most three
-	Connecting string   // the server, still being connected, that the tool would be of; or ""
-
-	// Gone is since when the tool, which was there, is not; or zero.
-	Gone time.Time
-}
-
-func (e *UnknownToolError) Error() string {
-	text := fmt.Sprintf("mcphybrid: %v: %q", ErrUnknownTool, e.Name)
-	if !e.Gone.IsZero() {
-		text += "; it is gone since " + e.Gone.UTC().Format(time.RFC3339)
-	}
-	if e.Connecting != "" {
-		text += fmt.Sprintf("; server %q is still connecting", e.Connecting)
-	}
-	return text
-}
-
-// Unwrap returns [ErrUnknownTool].
-func (e *UnknownToolError) Unwrap() error { return ErrUnknownTool }
-
 func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.CallToolResult, error) {
 	raw, err := schema.Arguments(args)
 	if err != nil {
@@ -184,7 +146,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 			Tool: t.name, Violations: publicViolations(problems), More: more, Schema: t.def.input, Repeated: s.refuse(t.name, raw),
 		}
 	}
-	result, err := s.m.handler(ctx, ToolCall{s, t, raw})
+	result, err := s.scope.handler(ctx, ToolCall{s, t, raw})
 	if err == nil && result == nil {
 		err = errors.New("mcphybrid: a middleware returned neither a result nor an error")
 	}

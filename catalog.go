@@ -3,7 +3,6 @@ package mcphybrid
 import (
 	"fmt"
 	"iter"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 // A catalog is one version of the tools that a Manager knows, and their index.
 // It is shared by all readers once published and must not be changed.
 type catalog struct {
-	m          *Manager
+	owner      *owner                        // nil for a part of several catalogs
 	tools      []*BridgeTool                 // in registration order
 	byName     map[string]int                // where in tools, by registered name
 	index      retriever                     // of those that are deferred for most sessions
@@ -29,6 +28,25 @@ type catalog struct {
 	print     fingerprint
 	ended     bool // the Manager is closed
 }
+
+// noTools is the catalog without tools, and ended that of a closed Manager.
+var (
+	noTools = &catalog{index: NewBM25Index(nil, nil), originals: func() map[string][]int { return nil }}
+	ended   = &catalog{ended: true, index: noTools.index, originals: noTools.originals}
+)
+
+// A standing is how a tool stands for a session.
+type standing uint8
+
+const (
+	hidden     standing = iota // the session does not know of it
+	inline                     // its definition is sent from the start
+	summarized                 // deferred, and listed by name and one line
+	deferred                   // it has to be searched for
+)
+
+// searchable reports whether a search may find the tool.
+func (st standing) searchable() bool { return st == summarized || st == deferred }
 
 // A retriever ranks documents, which it knows by their number, against
 // queries: see [BM25Index.Search].
@@ -91,11 +109,37 @@ func (c *catalog) tool(name string) *BridgeTool {
 	return nil
 }
 
-// newCatalog returns the catalog of sources that follows prev. Tools that prev
+// A listing is what one place in the registration order has: a server, or tools
+// without a connection.
+type listing struct {
+	name     string
+	prefix   string              // see [ServerConfig.Prefix]
+	needs    map[string][]string // see [ServerConfig.Needs]
+	remote   bool                // a server, which may not have listed its tools yet
+	listed   []*definition       // what the server says it has; nil before it has said so
+	changed  []*ChangedError     // of these
+	defs     []*definition       // of listed, what may be used; all, without a connection
+	problems []error
+}
+
+// A recipe says how catalogs are made.
+type recipe struct {
+	owner  *owner
+	access Access              // which tools there are
+	needs  map[string][]string // see [Options.Needs]
+	hints  knownHints
+
+	// searchable reports of each tool whether it is deferred for a session that
+	// nothing is denied. If nil, all are indexed.
+	searchable func(c *catalog) iter.Seq2[*BridgeTool, standing]
+	retriever  func(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints) retriever
+}
+
+// newCatalog returns the catalog of listings that follows prev. Tools that prev
 // has too, under the same name, are the same *BridgeTool.
-func newCatalog(m *Manager, prev *catalog, sources []*source, owners prefixOwners, opts *Options) *catalog {
-	c := &catalog{m: m, byName: make(map[string]int, len(prev.byName))}
-	for _, src := range sources {
+func (r *recipe) newCatalog(prev *catalog, listings []*listing, owners prefixOwners) *catalog {
+	c := &catalog{owner: r.owner, byName: make(map[string]int, len(prev.byName)), known: r.hints}
+	for _, src := range listings {
 		c.problems = append(c.problems, src.problems...)
 		for _, change := range src.changed {
 			c.problems = append(c.problems, change)
@@ -107,14 +151,13 @@ func newCatalog(m *Manager, prev *catalog, sources []*source, owners prefixOwner
 			}
 		}
 		for _, d := range src.defs {
-			c.add(prev, d, owners, opts.Access)
+			c.add(prev, d, owners, r.access)
 		}
 	}
-	c.resolveNeeds(sources, opts.Needs)
-	c.known = m.enrichment.hints()
+	c.resolveNeeds(listings, r.needs)
 	c.noteGone(prev)
-	c.setIndexed()
-	c.index = newRetriever(prev.index, c.documents(), c.known.of, m)
+	c.setIndexed(r.searchable)
+	c.index = r.retriever(prev.index, c.documents(), c.known.of)
 	c.originals = sync.OnceValue(func() map[string][]int {
 		byName := make(map[string][]int, len(c.tools))
 		for i, t := range c.tools {
@@ -125,21 +168,22 @@ func newCatalog(m *Manager, prev *catalog, sources []*source, owners prefixOwner
 	return c
 }
 
-// setIndexed decides which tools are indexed.
-func (c *catalog) setIndexed() {
-	if c.m.user.system != nil {
-		// How a user's tools stand depends on the system's too, and those change
-		// without a new catalog of the user's: all are.
+// setIndexed decides which tools are indexed: all, or those that are deferred
+// for most sessions.
+func (c *catalog) setIndexed(standings func(*catalog) iter.Seq2[*BridgeTool, standing]) {
+	if standings == nil {
 		c.indexed = make([]int, len(c.tools))
 		for i := range c.indexed {
 			c.indexed[i] = i
 		}
 		return
 	}
-	for i, v := range c.m.common(c).verdicts[0] {
-		if v.standing.searchable() {
+	i := 0
+	for _, st := range standings(c) {
+		if st.searchable() {
 			c.indexed = append(c.indexed, i)
 		}
+		i++
 	}
 }
 
@@ -166,34 +210,10 @@ func (c *catalog) documents() []*BridgeTool {
 	return tools
 }
 
-// newRetriever returns the retriever of tools that follows prev. Tools with
-// hints are found by these, too.
-func newRetriever(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints, m *Manager) retriever {
-	opts := &m.opts
-	if opts.Ranker == RankerClassic {
-		texts := make([]string, len(tools))
-		for i, t := range tools {
-			texts[i] = strings.Join([]string{t.def.server, t.def.name, t.def.description}, " ")
-			if h := hints(t); h != nil {
-				texts[i] += " " + h.words()
-			}
-		}
-		return NewBM25Index(texts, opts.BM25)
-	}
-	docs := make([]*search.Document, len(tools))
-	for i, t := range tools {
-		docs[i] = hints(t).documentOf(t)
-	}
-	if x, ok := prev.(*search.Index); ok {
-		return x.With(docs)
-	}
-	return m.ranking().New(docs)
-}
-
 // add gives d its name: that under its server's prefix, or one of its own if
 // this is another server's or, among long names, is taken.
 func (c *catalog) add(prev *catalog, d *definition, owners prefixOwners, access Access) {
-	name := owners.nameOf(d)
+	name := owners.nameOf(d.registered, d.server, d.name)
 	first := c.tool(d.registered)
 	for try := 0; c.tool(name) != nil; try++ {
 		name = suffixedName(d.registered, d.server, d.name, try)
@@ -208,7 +228,7 @@ func (c *catalog) add(prev *catalog, d *definition, owners prefixOwners, access 
 	if !access.permits(name) {
 		return
 	}
-	t := &BridgeTool{name: name, def: d, m: c.m}
+	t := &BridgeTool{name: name, def: d, owner: c.owner}
 	if old := prev.tool(name); old != nil && old.def == d {
 		t = old
 	}
@@ -229,4 +249,10 @@ type CollisionError struct {
 func (e *CollisionError) Error() string {
 	return fmt.Sprintf("mcphybrid: tool %q of server %q and tool %q of server %q are both named %q; the second is now %q",
 		e.FirstTool, e.First, e.SecondTool, e.Second, e.Name, e.Renamed)
+}
+
+// A fingerprint is computed once.
+type fingerprint struct {
+	once sync.Once
+	text string
 }

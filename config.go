@@ -388,3 +388,12 @@ func (t *timeout) UnmarshalJSON(data []byte) error {
 	*t = timeout(time.Duration(ms) * time.Millisecond)
 	return nil
 }
+
+// cloneNeeds returns a copy that shares nothing with needs.
+func cloneNeeds(needs map[string][]string) map[string][]string {
+	needs = maps.Clone(needs)
+	for name, list := range needs {
+		needs[name] = slices.Clone(list)
+	}
+	return needs
+}

@@ -46,7 +46,7 @@ func (s *Session) double() *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := &Session{
-		m: s.m, rights: s.rights, disclosure: s.disclosure, seen: s.seen, active: s.active, used: maps.Clone(s.used), turn: s.turn,
+		scope: s.scope, rights: s.rights, disclosure: s.disclosure, seen: s.seen, active: s.active, used: maps.Clone(s.used), turn: s.turn,
 		shown: slices.Clip(s.shown), shownAs: s.shownAs, metas: s.metas, usage: s.usage, intent: s.intent, closed: s.closed, skills: s.skills,
 	}
 	d.pages.offered = s.pages.offered
@@ -108,7 +108,7 @@ func (s *Snapshot) Servers() []ServerSnapshot {
 		figures[src.name] = &st.Figures
 	}
 	for t, p := range m.def.double().view().each() {
-		if f := figures[t.def.server]; f != nil && t.m == m {
+		if f := figures[t.def.server]; f != nil && t.owner == m.owner {
 			f.Tools++
 			f.Tokens += m.toolTokens(t)
 			if p == inline {

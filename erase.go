@@ -70,8 +70,8 @@ func (m *Manager) eraser() *eraser {
 // secretValues returns the secrets of all servers; of a user's Manager, those of
 // its system's too, whose tools the user sees.
 func (m *Manager) secretValues() (values []string) {
-	if m.user.system != nil {
-		values = m.user.system.secretValues()
+	if m.system != nil {
+		values = m.system.secretValues()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

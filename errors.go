@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -107,3 +108,41 @@ func publicViolations(found []schema.Violation) []Violation {
 	}
 	return list
 }
+
+// A permissionError tells that the session may not use a tool.
+type permissionError struct{ name string }
+
+func (e *permissionError) Error() string {
+	return fmt.Sprintf("mcphybrid: tool %q: %v", e.name, ErrNotPermitted)
+}
+func (e *permissionError) Unwrap() error { return ErrNotPermitted }
+
+// maxAskedName is how many bytes of a name that a model asks for are looked at.
+const maxAskedName = 512
+
+// maxNearest is how many names are told instead of an unknown one.
+const maxNearest = 3
+
+// An UnknownToolError tells that the session has no tool of a name.
+type UnknownToolError struct {
+	Name       string
+	Nearest    []string // the registered names most like it, nearest first; at most three
+	Connecting string   // the server, still being connected, that the tool would be of; or ""
+
+	// Gone is since when the tool, which was there, is not; or zero.
+	Gone time.Time
+}
+
+func (e *UnknownToolError) Error() string {
+	text := fmt.Sprintf("mcphybrid: %v: %q", ErrUnknownTool, e.Name)
+	if !e.Gone.IsZero() {
+		text += "; it is gone since " + e.Gone.UTC().Format(time.RFC3339)
+	}
+	if e.Connecting != "" {
+		text += fmt.Sprintf("; server %q is still connecting", e.Connecting)
+	}
+	return text
+}
+
+// Unwrap returns [ErrUnknownTool].
+func (e *UnknownToolError) Unwrap() error { return ErrUnknownTool }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -23,24 +24,15 @@ import (
 // Its methods may be called concurrently. Those that only read work on one
 // version of the catalog from start to end and never wait for a writer.
 type Manager struct {
-	def *Session // the default session
+	*scope // what sessions see of it
 
-	opts    Options              // fixed at creation
-	handler Handler              // makes calls of tools, in the middleware of opts
-	ranking func() *search.Index // without documents; made when it is first needed
-	trust   *trust
-	uses    *usageRecord // nil without [Options.Usage]
+	def    *Session // the default session
+	system *Manager // of a user's; else nil
 
-	semantic *semantic   // nil without [Options.Semantic]
-	skills   *skillShelf // a user has its system's
-
+	trust      *trust
 	enrichment *enrichment // nil without [Options.Enricher]
 
-	metaAccess Access // denies the meta tools that opts deny
-	user       user   // zero if this is no user's
-
-	life context.Context // ends with Close
-	end  context.CancelFunc
+	end context.CancelFunc // of life
 
 	mu       sync.Mutex     // serializes writers
 	sources  []*source      // in registration order
@@ -50,27 +42,11 @@ type Manager struct {
 	starting sync.WaitGroup // servers that are being started, what embeds tools, and what looks up hints
 	closing  sync.Once
 
-	cur    atomic.Pointer[catalog] // never nil; stored with mu held
-	policy *atomic.Pointer[policy] // never of nil; a user's is its system's
-
-	selecting  sync.Mutex
-	selected   *selectionSet // guarded by selecting
-	selections atomic.Uint64 // that were ever made
-
 	cacheMu sync.Mutex   // held while the catalog is stored
 	opening atomic.Int32 // Starts that are under way
 
-	usageMu sync.Mutex
-	usage   map[string]*Usage // by server
-
 	noted atomic.Pointer[noted] // nil until Watch is called; stored with mu held
 }
-
-// noTools is the catalog without tools, and ended that of a closed Manager.
-var (
-	noTools = &catalog{index: NewBM25Index(nil, nil), originals: func() map[string][]int { return nil }}
-	ended   = &catalog{ended: true, index: noTools.index, originals: noTools.originals}
-)
 
 // NewManager returns a Manager of the servers in opts, none of which is
 // started. Options may be nil. It panics if a number in opts is out of its
@@ -81,7 +57,7 @@ func NewManager(opts *Options) *Manager {
 		o = *opts
 	}
 	o.setDefaults()
-	m := &Manager{opts: o, handler: wrapped(o.Middleware), policy: new(atomic.Pointer[policy])}
+	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy])}}
 	m.ranking = sync.OnceValue(func() *search.Index {
 		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(o.Ranker), Lexicon: o.Lexicon, Threshold: o.SearchThreshold})
 	})
@@ -98,8 +74,9 @@ func NewManager(opts *Options) *Manager {
 // begin makes the rest of a Manager that has its options. It ends with ctx at
 // the latest.
 func (m *Manager) begin(ctx context.Context) {
+	m.keeper = m
 	m.usage, m.owners = make(map[string]*Usage), make(prefixOwners)
-	m.trust = newTrust(&m.opts)
+	m.trust = newTrust(m.opts.Trust, m.opts.TrustStore, m.opts.MaxTools, m.opts.Logger)
 	m.uses = newUsageRecord(m.opts.Usage)
 	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load)
 	m.enrichment = newEnrichment(m)
@@ -122,9 +99,6 @@ func (m *Manager) begin(ctx context.Context) {
 	}
 	m.def = m.NewSession(&SessionOptions{Registry: m.opts.Registry})
 }
-
-// errNoChange is that a change turned out to be none.
-var errNoChange = errors.New("nothing has changed")
 
 // save stores what is kept from one run to the next.
 func (m *Manager) save() {
@@ -205,58 +179,6 @@ func (m *Manager) connect(ctx context.Context, src *source) error {
 		return fmt.Errorf("mcphybrid: server %q: %w", src.name, err)
 	}
 	return nil
-}
-
-// change makes one change to the sources and publishes the catalog that
-// follows from it, or nothing if there is an error; [errNoChange] is none.
-func (m *Manager) change(f func() error) error {
-	m.mu.Lock()
-	if m.life.Err() != nil {
-		m.mu.Unlock()
-		return ErrClosed
-	}
-	if err := f(); err != nil {
-		m.mu.Unlock()
-		if err == errNoChange {
-			return nil
-		}
-		return err
-	}
-	prev := m.cur.Load()
-	c := newCatalog(m, prev, m.sources, m.owners, &m.opts)
-	m.cur.Store(c)
-	if m.semantic != nil {
-		m.semantic.changed(func(run func(context.Context)) { m.starting.Go(func() { run(m.life) }) })
-	}
-	m.enrichment.changed()
-	m.mu.Unlock()
-
-	known := make(map[string]bool, len(prev.problems))
-	for _, err := range prev.problems {
-		known[err.Error()] = true
-	}
-	for _, err := range c.problems {
-		if text := err.Error(); !known[text] {
-			m.opts.Logger.Warn(text)
-		}
-	}
-	m.sync()
-	return nil
-}
-
-// sync brings all registries in step with what there is now, those of users'
-// sessions included.
-func (m *Manager) sync() {
-	m.mu.Lock()
-	attached, users := slices.Clone(m.attached), m.users.list()
-	m.mu.Unlock()
-	for _, s := range attached {
-		s.registrar.Sync()
-	}
-	for _, u := range users {
-		u.forgetSelections()
-		u.sync()
-	}
 }
 
 // AddServer connects one more server, last in registration order, and puts its
@@ -373,7 +295,7 @@ func (m *Manager) Close() error {
 		}
 		wg.Wait()
 		m.starting.Wait()
-		if m.user.system == nil {
+		if m.system == nil {
 			m.skills.close()
 		}
 		if m.uses != nil {
@@ -381,12 +303,21 @@ func (m *Manager) Close() error {
 				m.opts.Logger.Warn("mcphybrid: the record of the tools' use could not be stored", "error", err)
 			}
 		}
-		m.user.leave(m)
+		m.leave()
 	})
 	return nil
 }
 
-// attach keeps the registry of s in step from now on.
+// began keeps the registry of s, if it has one, in step from now on.
+func (m *Manager) began(s *Session) {
+	if s.registrar != nil {
+		m.attach(s)
+	}
+	if n := m.noted.Load(); n != nil {
+		n.note(s)
+	}
+}
+
 func (m *Manager) attach(s *Session) {
 	m.mu.Lock()
 	closed := m.life.Err() != nil
@@ -402,9 +333,66 @@ func (m *Manager) attach(s *Session) {
 	}
 }
 
-func (m *Manager) detach(s *Session) {
+// closed lets go of the registry of s, if it has one.
+func (m *Manager) closed(s *Session) {
+	if s.registrar == nil {
+		return
+	}
 	m.mu.Lock()
 	m.attached = slices.DeleteFunc(m.attached, func(other *Session) bool { return other == s })
 	m.mu.Unlock()
 	s.registrar.Close()
 }
+
+// Default returns the Manager's own session, which [Options.Registry] follows.
+// It is there from the start and ends with the Manager.
+func (m *Manager) Default() *Session { return m.def }
+
+// NewSession returns a session in which nothing is active yet. Options may be
+// nil. A session with a registry should be closed when the conversation is
+// over; one without need not be.
+func (m *Manager) NewSession(opts *SessionOptions) *Session {
+	return m.scope.newSession(nil, nil, "", opts)
+}
+
+// Search is [Session.Search] of the default session.
+func (m *Manager) Search(query string, n int) []Hit { return m.def.Search(query, n) }
+
+// ActivateTools is [Session.ActivateTools] of the default session.
+func (m *Manager) ActivateTools(names []string) []string { return m.def.ActivateTools(names) }
+
+// ActivateToolIfDeferred is [Session.ActivateToolIfDeferred] of the default
+// session.
+func (m *Manager) ActivateToolIfDeferred(name string) bool { return m.def.ActivateToolIfDeferred(name) }
+
+// InlineTools is [Session.InlineTools] of the default session.
+func (m *Manager) InlineTools() []*BridgeTool { return m.def.InlineTools() }
+
+// DeferredTools is [Session.DeferredTools] of the default session.
+func (m *Manager) DeferredTools() []*BridgeTool { return m.def.DeferredTools() }
+
+// ActiveTools is [Session.ActiveTools] of the default session.
+func (m *Manager) ActiveTools() []*BridgeTool { return m.def.ActiveTools() }
+
+// IsSearchMode is [Session.IsSearchMode] of the default session.
+func (m *Manager) IsSearchMode() bool { return m.def.IsSearchMode() }
+
+// SearchTool is [Session.SearchTool] of the default session.
+func (m *Manager) SearchTool() Tool { return m.def.SearchTool() }
+
+// InlineSection is [Session.InlineSection] of the default session.
+func (m *Manager) InlineSection() string { return m.def.InlineSection() }
+
+// SearchSection is [Session.SearchSection] of the default session.
+func (m *Manager) SearchSection() string { return m.def.SearchSection() }
+
+// PromptSections is [Session.PromptSections] of the default session.
+func (m *Manager) PromptSections(mode PromptMode) string { return m.def.PromptSections(mode) }
+
+// Call is [Session.Call] of the default session.
+func (m *Manager) Call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
+	return m.def.Call(ctx, name, args)
+}
+
+// Stats is [Session.Stats] of the default session.
+func (m *Manager) Stats() Stats { return m.def.Stats() }

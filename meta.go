@@ -11,43 +11,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// The names of the meta tools, which a session answers itself.
-const (
-	// SearchToolName finds deferred tools.
-	SearchToolName = "mcp_tool_search"
-
-	// DescribeToolName and CallToolName are offered with [ByBridge].
-	DescribeToolName = "mcp_tool_describe"
-	CallToolName     = "mcp_tool_call"
-
-	// PageToolName reads what was left out of a long result. It is offered
-	// once a result was cut; with [ByBridge], always.
-	PageToolName = "mcp_tool_page"
-
-	// SkillSearchToolName finds skills; it is offered when there are too many
-	// to be listed. SkillLoadToolName reads one.
-	SkillSearchToolName = "skill_search"
-	SkillLoadToolName   = "skill_load"
-)
-
-// A metaKind is one of the meta tools.
-type metaKind uint8
-
-const (
-	metaSearch metaKind = iota
-	metaDescribe
-	metaCall
-	metaPage
-	metaSkillSearch
-	metaSkillLoad
-	metaKinds
-)
-
-// A metaSet is a set of meta tools.
-type metaSet [metaKinds]bool
-
-var metaNames = [metaKinds]string{SearchToolName, DescribeToolName, CallToolName, PageToolName, SkillSearchToolName, SkillLoadToolName}
-
 // A metaTool is a meta tool of one session. A session has one of each kind for
 // its life.
 type metaTool struct {
@@ -67,14 +30,12 @@ func (t *metaTool) Description() string {
 func (t *metaTool) InputSchema() json.RawMessage {
 	switch t.kind {
 	case metaSearch:
-		return searchToolSchema(t.s.m.opts.SearchResults, t.s.m.opts.SearchLimit)
+		return searchToolSchema(t.s.scope.opts.SearchResults, t.s.scope.opts.SearchLimit)
 	case metaSkillSearch:
-		return skillSearchSchema(t.s.m.opts.SearchResults, t.s.m.opts.SearchLimit)
+		return skillSearchSchema(t.s.scope.opts.SearchResults, t.s.scope.opts.SearchLimit)
 	}
 	return json.RawMessage(metaSchemas[t.kind])
 }
-
-func (t *metaTool) copyFor(s *Session) Tool { return &metaTool{s, t.kind} }
 
 // Call answers in words of its own also when something is wrong with args, so
 // that the error is always nil, but for what [CallToolName] calls.

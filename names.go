@@ -70,11 +70,11 @@ func (p prefixOwners) owner(name string) string {
 }
 
 // nameOf returns the registered name of a tool.
-func (p prefixOwners) nameOf(d *definition) string {
-	if owner := p.owner(d.registered); owner != "" && owner != d.server {
-		return suffixedName(d.registered, d.server, d.name, 0)
+func (p prefixOwners) nameOf(registered, server, tool string) string {
+	if owner := p.owner(registered); owner != "" && owner != server {
+		return suffixedName(registered, server, tool, 0)
 	}
-	return d.registered
+	return registered
 }
 
 // suffixedName returns a safe form of name that carries a hash of its owner.

@@ -1,7 +1,6 @@
 package mcphybrid
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -11,47 +10,12 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// NeedsKey is the member of a tool's _meta by which its server says which of
-// its tools this one needs, by their own names:
-//
-//	{"name": "edit_file", …, "_meta": {"mcphybrid/needs": ["read_file"]}}
-const NeedsKey = "mcphybrid/needs"
-
-// maxNeeds is how many tools one brings along, and how many its server may
-// name: a server must not have half a catalog activated by one of its tools.
-const maxNeeds = 32
-
-// parseNeeds returns the names under [NeedsKey] in a tool's _meta.
-func parseNeeds(meta json.RawMessage) ([]string, error) {
-	if text.IsNull(meta) {
-		return nil, nil
-	}
-	var in struct {
-		Needs []string `json:"mcphybrid/needs"`
-	}
-	if err := json.Unmarshal(meta, &in); err != nil {
-		return nil, text.JSONError(meta, err)
-	}
-	if len(in.Needs) > maxNeeds {
-		return nil, fmt.Errorf("%q has %d names, more than the limit of %d", NeedsKey, len(in.Needs), maxNeeds)
-	}
-	return in.Needs, nil
-}
-
-func cloneNeeds(needs map[string][]string) map[string][]string {
-	needs = maps.Clone(needs)
-	for name, list := range needs {
-		needs[name] = slices.Clone(list)
-	}
-	return needs
-}
-
 // resolveNeeds sets c.needs: for each tool first what the [Options] say, then
 // its server's configuration, then its server. What can't be is a problem and
 // no more: names that are not there, be they nobody's, denied or held back;
 // malformed declarations; and cycles.
-func (c *catalog) resolveNeeds(sources []*source, host map[string][]string) {
-	expected := func(name string) bool { return c.tool(name) == nil && unlisted(sources, name) }
+func (c *catalog) resolveNeeds(listings []*listing, host map[string][]string) {
+	expected := func(name string) bool { return c.tool(name) == nil && unlisted(listings, name) }
 	for _, name := range slices.Sorted(maps.Keys(host)) {
 		if t := c.tool(name); t != nil {
 			c.addNeeds(t, c.withoutBelow(t, slices.DeleteFunc(slices.Clone(host[name]), expected)), c.tool)
@@ -60,7 +24,7 @@ func (c *catalog) resolveNeeds(sources []*source, host map[string][]string) {
 		}
 	}
 	rest := c.tools
-	for _, src := range sources {
+	for _, src := range listings {
 		n := 0
 		for n < len(rest) && rest[n].def.server == src.name {
 			n++
@@ -77,7 +41,7 @@ func (c *catalog) resolveNeeds(sources []*source, host map[string][]string) {
 // tools come and go without a new catalog of the user's, so that what is not
 // there is no problem.
 func (c *catalog) withoutBelow(t *BridgeTool, names []string) (own []string) {
-	if c.m.user.system == nil {
+	if c.owner.user == "" {
 		return names
 	}
 	for _, name := range names {
@@ -95,10 +59,10 @@ func (c *catalog) withoutBelow(t *BridgeTool, names []string) (own []string) {
 
 // addServerNeeds adds what tools, those of src, need by its configuration and
 // by what it sent.
-func (c *catalog) addServerNeeds(src *source, tools []*BridgeTool) {
+func (c *catalog) addServerNeeds(src *listing, tools []*BridgeTool) {
 	var configured map[string][]string
-	if src.server != nil && src.listed != nil {
-		configured = src.cfg.Needs
+	if src.remote && src.listed != nil {
+		configured = src.needs
 	}
 	if len(configured) == 0 && !slices.ContainsFunc(tools, func(t *BridgeTool) bool {
 		return t.def.needs != nil || t.def.badNeeds != nil
@@ -157,10 +121,10 @@ func (c *catalog) problem(format string, args ...any) {
 
 // unlisted reports whether name would be a tool's of a server that has not
 // listed any so far.
-func unlisted(sources []*source, name string) bool {
-	return slices.ContainsFunc(sources, func(src *source) bool {
-		return src.server != nil && src.listed == nil &&
-			strings.HasPrefix(name, registeredName(src.name, src.cfg.Prefix, ""))
+func unlisted(listings []*listing, name string) bool {
+	return slices.ContainsFunc(listings, func(src *listing) bool {
+		return src.remote && src.listed == nil &&
+			strings.HasPrefix(name, registeredName(src.name, src.prefix, ""))
 	})
 }
 
@@ -217,53 +181,4 @@ func (c *catalog) cycles() (cycles [][]*BridgeTool) {
 		}
 	}
 	return cycles
-}
-
-// needed returns what t needs, what that needs, and so on: the nearest first,
-// of equally near ones in the order in which they were declared, and at most
-// [maxNeeds]. What the session may not use is left out, and what only that
-// needs.
-func (v view) needed(t *BridgeTool) []*BridgeTool {
-	if len(v.needs(t)) == 0 {
-		return nil
-	}
-	all := []*BridgeTool{t}
-	for i := 0; i < len(all); i++ {
-		for _, n := range v.needs(all[i]) {
-			if len(all) <= maxNeeds && !slices.Contains(all, n) && v.standing(n) != hidden {
-				all = append(all, n)
-			}
-		}
-	}
-	return all[1:]
-}
-
-// withNeeded returns names and, behind them, those of the tools that they need.
-func (s *Session) withNeeded(names []string) []string {
-	v := s.view()
-	all := slices.Clip(names)
-	for _, name := range names {
-		if t, _ := v.lookup(name); t != nil {
-			all = append(all, namesOf(v.needed(t))...)
-		}
-	}
-	return all
-}
-
-// andNeeded returns hits and, behind them, the deferred tools that they need
-// and the model does not have, up to limit in all.
-func (v view) andNeeded(hits []Hit, limit int) []Hit {
-	there := v.activeInList()
-	for _, h := range hits {
-		there[h.Tool] = true
-	}
-	for _, h := range hits {
-		for _, n := range v.needed(h.Tool) {
-			if len(hits) < limit && !there[n] && v.standing(n).searchable() {
-				there[n] = true
-				hits = append(hits, Hit{Tool: n, NeededBy: h.Tool})
-			}
-		}
-	}
-	return hits
 }

@@ -127,7 +127,9 @@ type SessionSnapshot struct {
 }
 
 // Session returns how the session is.
-func (s *Snapshot) Session() SessionSnapshot { return s.sessionSnapshot(s.session, newWeigher(s.m)) }
+func (s *Snapshot) Session() SessionSnapshot {
+	return s.sessionSnapshot(s.session, newWeigher(s.m.scope))
+}
 
 // Sessions returns how the sessions from one place to before another are: the
 // Manager's own at 0, then those that [Manager.Watch] has noted and that are
@@ -135,7 +137,7 @@ func (s *Snapshot) Session() SessionSnapshot { return s.sessionSnapshot(s.sessio
 func (s *Snapshot) Sessions(from, to int) (list []SessionSnapshot, total int) {
 	all := append([]liveSession{{Session: s.m.def}}, s.m.newest()...)
 	to = max(min(to, len(all)), 0)
-	w := newWeigher(s.m)
+	w := newWeigher(s.m.scope)
 	for _, live := range all[max(min(from, to), 0):to] {
 		live.Session = live.double()
 		list = append(list, s.sessionSnapshot(live, w))
@@ -226,7 +228,7 @@ func (n *noted) sample() (s Sample, ok bool) {
 		newest = []liveSession{{Session: n.m.def}}
 	}
 	s.At = time.Now()
-	w := newWeigher(n.m)
+	w := newWeigher(n.m.scope)
 	for _, session := range newest[:min(len(newest), maxSampled)] {
 		tokens := w.stats(session.double()).Tokens
 		s.All += tokens.All

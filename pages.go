@@ -47,11 +47,11 @@ func (p *pages) keep(id, text string) {
 // is then kept to be read page by page.
 func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
 	if !s.rights.mayUse(PageToolName) {
-		cut, _ := result.Cut(r, s.m.opts.MaxResult, textLeftOut)
+		cut, _ := result.Cut(r, s.scope.opts.MaxResult, textLeftOut)
 		return cut
 	}
 	number := 0
-	cut, whole := result.Cut(r, s.m.opts.MaxResult, func(from, to, total int) string {
+	cut, whole := result.Cut(r, s.scope.opts.MaxResult, func(from, to, total int) string {
 		s.mu.Lock()
 		s.pages.last++
 		number = s.pages.last
@@ -101,6 +101,6 @@ func (s *Session) answerPage(args json.RawMessage) *mcp.CallToolResult {
 	}
 	text := kept[i].text
 	from := int(max(0, min(in.Offset, float64(len(text)))))
-	part, next := result.Page(text, from, s.m.opts.MaxResult)
+	part, next := result.Page(text, from, s.scope.opts.MaxResult)
 	return mcp.NewToolResultText(part + textPage(in.ID, next, len(text)))
 }

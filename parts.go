@@ -12,12 +12,12 @@ import (
 
 // A want is what is searched for.
 type want struct {
-	query      string
-	n          int
-	perServer  int              // the most tools of a server; if not positive, there is no limit
-	perManager map[*Manager]int // the most of its tools; of those that are not there, there is no limit
-	named      []*BridgeTool    // found already
-	by         SearchSide
+	query     string
+	n         int
+	perServer int            // the most tools of a server; if not positive, there is no limit
+	perOwner  map[*owner]int // the most of its tools; of those that are not there, there is no limit
+	named     []*BridgeTool  // found already
+	by        SearchSide
 
 	vector func(context.Context) ([]float32, error) // of the query, made once; nil without meaning
 }
@@ -27,6 +27,7 @@ type want struct {
 type part struct {
 	*catalog
 	verdicts []verdict // by the place in tools
+	semantic *semantic // of these tools, or nil
 	may      func(*BridgeTool, standing) bool
 }
 
@@ -34,13 +35,13 @@ type part struct {
 func (v view) parts(may func(*BridgeTool, standing) bool) (list []part) {
 	left := false
 	for i, c := range slices.Backward(v.catalogs) {
-		list = append(list, part{c, v.verdicts[i], may})
+		list = append(list, part{c, v.verdicts[i], v.scope.of(c.owner).semantic, may})
 		for j := range c.unindexed() {
 			left = left || may(c.tools[j], v.verdicts[i][j].standing)
 		}
 	}
 	if left {
-		rest := part{v.unindexed(), nil, may}
+		rest := part{v.unindexed(), nil, nil, may}
 		for _, t := range rest.tools {
 			rest.verdicts = append(rest.verdicts, verdict{standing: v.standing(t)})
 		}
@@ -70,17 +71,17 @@ func (p *part) document(doc int) *BridgeTool { return p.tools[p.indexed[doc]] }
 
 // search searches one part.
 func (p *part) search(ctx context.Context, w want) (a Answer) {
-	if most, ok := w.perManager[p.tools[0].m]; ok {
+	if most, ok := w.perOwner[p.tools[0].owner]; ok {
 		w.n = min(w.n, most)
 	}
-	if p.m != nil && p.m.semantic != nil && w.by != ByWords {
-		ctx, cancel := context.WithTimeout(ctx, p.m.semantic.Timeout)
+	if p.semantic != nil && w.by != ByWords {
+		ctx, cancel := context.WithTimeout(ctx, p.semantic.Timeout)
 		defer cancel()
 		// If the candidates are of few servers, a limit per server leaves too
 		// few of them: there are more, then.
-		for n := p.m.semantic.Candidates; ; n *= 4 {
+		for n := p.semantic.Candidates; ; n *= 4 {
 			var fused []Hit
-			if fused, a = p.searchBoth(ctx, w, p.m.semantic, n); a.Meaning == 0 && w.by != ByMeaning {
+			if fused, a = p.searchBoth(ctx, w, p.semantic, n); a.Meaning == 0 && w.by != ByMeaning {
 				break
 			}
 			a.Hits = w.best(fused)
@@ -175,26 +176,26 @@ func searchAll(ctx context.Context, parts []part, w want) (a Answer) {
 }
 
 // best returns the first n of what was found, within the limits per server and
-// per Manager and without what is named.
+// per owner and without what is named.
 func (w want) best(found []Hit) []Hit {
 	type server struct {
-		of   *Manager
+		of   *owner
 		name string
 	}
 	from := make(map[server]int)
-	of := make(map[*Manager]int)
+	of := make(map[*owner]int)
 	var best []Hit
 	for _, h := range found {
-		m := h.Tool.m
-		srv := server{m, h.Tool.def.server}
+		o := h.Tool.owner
+		srv := server{o, h.Tool.def.server}
 		if len(best) == w.n || w.perServer > 0 && from[srv] == w.perServer || slices.Contains(w.named, h.Tool) {
 			continue
 		}
-		if most, ok := w.perManager[m]; ok && of[m] == most {
+		if most, ok := w.perOwner[o]; ok && of[o] == most {
 			continue
 		}
 		from[srv]++
-		of[m]++
+		of[o]++
 		best = append(best, h)
 	}
 	return best

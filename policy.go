@@ -27,34 +27,6 @@ type policy struct {
 	maxSummary     int // tokens of what there is to search for
 }
 
-// newPolicy returns the policy that opts ask for. It panics if a rule is
-// malformed.
-func newPolicy(opts *Options, tokens func(*BridgeTool) int) *policy {
-	rules, err := newRuleSet(opts.Rules)
-	if err != nil {
-		panic("mcphybrid: Options.Rules: " + err.Error())
-	}
-	p := &policy{
-		pins: opts.Pins, rules: rules, tokens: tokens,
-		limit: opts.MaxInline, allUpTo: opts.MaxInline, maxTokens: opts.maxInlineTokens(),
-		count: opts.Tokens.CountTokens, maxDescription: opts.MaxDescription,
-		maxListing: opts.MaxListingTokens, maxSummary: opts.MaxSummaryTokens,
-	}
-	if jit := opts.JustInTime; jit != nil {
-		p.limit, p.allUpTo = 0, jit.Threshold
-	}
-	return p
-}
-
-// maxInlineTokens returns what the inline tools may cost.
-func (o *Options) maxInlineTokens() int {
-	tokens := cmp.Or(o.MaxInlineTokens, math.MaxInt)
-	if o.ContextWindow > 0 {
-		tokens = min(tokens, int(o.InlineShare*float64(o.ContextWindow)))
-	}
-	return tokens
-}
-
 // A verdict is how a tool stands, and why.
 type verdict struct {
 	standing standing
@@ -248,16 +220,9 @@ func (p *policy) judge(t *BridgeTool, applies []bool, included bool) verdict {
 	return v
 }
 
-// A matched is what of a policy matches a tool.
-type matched struct {
-	policy *policy
-	rules  []uint16 // ascending
-	pinned bool
-}
-
 // matchesOf returns what matches t. It finds it once for each tool.
 func (p *policy) matchesOf(t *BridgeTool) *matched {
-	if m := t.matched.Load(); m != nil && m.policy == p {
+	if m := t.matched.Load(); m != nil && m.policy == any(p) {
 		return m
 	}
 	m := &matched{p, nil, rules.MatchAny(p.pins, t.name)}
@@ -279,22 +244,77 @@ func (s *selection) overridden(i int, name string) bool {
 	return false
 }
 
-// SetRules puts rules in the place of those there are, for all sessions, or
-// none if there is an error, which names the rule. What models were shown
-// before stays, until [Session.Compact]; what they may call changes at once.
-// They hold for the sessions of users, too.
-func (m *Manager) SetRules(rules []Rule) error {
-	set, err := newRuleSet(rules)
-	if err == nil {
-		err = m.change(func() error {
-			p := *m.policy.Load()
-			p.rules = set
-			m.policy.Store(&p)
-			return nil
-		})
+// A Placement tells how a tool stands in a session, and why.
+type Placement struct {
+	Tool *BridgeTool
+
+	// Standing is "inline", "summarized", "deferred", or "hidden": the session
+	// may neither find nor call it. A summarized or deferred tool that is
+	// active is "active".
+	Standing string
+
+	// Rule is the name of the rule that decided it, or "".
+	Rule string
+
+	// Reason says in a few words why, for people.
+	Reason string
+}
+
+// String returns p as a line without its end.
+func (p Placement) String() string {
+	return fmt.Sprintf("%s %s: %s", p.Standing, p.Tool.name, p.Reason)
+}
+
+// Placements returns how each tool of the catalog stands in the session, in
+// registration order. It is for the host: a session may not use what is hidden.
+func (s *Session) Placements() []Placement {
+	v := s.view()
+	active := v.activeSet()
+	var list []Placement
+	for i, c := range v.catalogs {
+		for j, t := range c.tools {
+			p := v.policy.placement(t, v.verdicts[i][j])
+			if active[t] {
+				p.Standing = "active"
+			}
+			list = append(list, p)
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("mcphybrid: rules: %w", err)
+	return list
+}
+
+var standings = map[standing]string{hidden: "hidden", inline: "inline", summarized: "summarized", deferred: "deferred"}
+
+func (p *policy) placement(t *BridgeTool, v verdict) Placement {
+	place := Placement{Tool: t, Standing: standings[v.standing]}
+	if v.reason == reasonExcluded || v.reason == reasonRule {
+		place.Rule = p.rules.Rules[v.rule].Name
 	}
-	return nil
+	switch v.reason {
+	case reasonDenied:
+		place.Reason = "an access list does not permit it"
+	case reasonOverridden:
+		place.Reason = "the user has a tool of this name"
+	case reasonExcluded:
+		place.Reason = fmt.Sprintf("rule %q excludes it", place.Rule)
+	case reasonOthers:
+		place.Reason = "rules include others"
+	case reasonPin:
+		place.Reason = "it is pinned"
+	case reasonServer:
+		place.Reason = "its server wants it loaded always"
+	case reasonUsed:
+		place.Reason = fmt.Sprintf("it is the %d. of the most used", p.used[t.name])
+	case reasonFits:
+		place.Reason = "there is room"
+	case reasonUnsearched:
+		place.Reason = "there is no search to find it by"
+	case reasonRule:
+		place.Reason = fmt.Sprintf("rule %q summarizes it", place.Rule)
+	case reasonCount:
+		place.Reason = fmt.Sprintf("%d tools before it are inline", p.limit)
+	case reasonTokens:
+		place.Reason = fmt.Sprintf("the inline tools may have %d tokens, and it or one before it has too many", p.maxTokens)
+	}
+	return place
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sort"
 	"strings"
 	"time"
 
@@ -377,4 +378,53 @@ func textOverrides(entries []string, left int) string {
 		text += fmt.Sprintf("\nNotes on %d tools that you have had for longer are left out.\n", left)
 	}
 	return text
+}
+
+// directive is what a model that was told so writes to have tools searched for.
+const directive = "SEARCH_TOOLS:"
+
+// A searchOffer is what the model is told there is to search for.
+type searchOffer []serverOffer
+
+type serverOffer struct {
+	Server string `json:"server"`
+	Tools  int    `json:"tools"`           // deferred
+	About  string `json:"about,omitempty"` // words from their names
+}
+
+// summary returns a line for the model of at most maxTokens, or "": with what
+// each server is about, or if that is too much without, or with the first
+// servers only.
+func (o searchOffer) summary(maxTokens int, count func(string) int) string {
+	if len(o) == 0 {
+		return ""
+	}
+	for _, subjects := range []bool{true, false} {
+		if text := o.summaryOf(len(o), subjects); count(text) <= maxTokens {
+			return text
+		}
+	}
+	named := sort.Search(len(o)-1, func(n int) bool { return count(o.summaryOf(n+1, false)) > maxTokens })
+	return o.summaryOf(named, false)
+}
+
+// summaryOf returns the line with the names of the first n servers.
+func (o searchOffer) summaryOf(n int, subjects bool) string {
+	total := 0
+	var parts []string
+	for i, s := range o {
+		total += s.Tools
+		if i >= n {
+			continue
+		}
+		about := ""
+		if subjects && s.About != "" {
+			about = ": " + text.Line(s.About, text.MaxName)
+		}
+		parts = append(parts, fmt.Sprintf("%s (%d%s)", text.Line(s.Server, text.MaxName), s.Tools, about))
+	}
+	if more := len(o) - n; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more servers", more))
+	}
+	return textMoreTools(total, strings.Join(parts, ", "))
 }

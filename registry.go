@@ -10,6 +10,24 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
+// A Tool is something that the model can call. Its dynamic type must be
+// comparable, such as a pointer.
+type Tool interface {
+	// Name is what the model calls it by.
+	Name() string
+
+	// Description is for the model, in full.
+	Description() string
+
+	// InputSchema is the JSON Schema of the arguments, a JSON object. It is
+	// shared and must not be changed.
+	InputSchema() json.RawMessage
+
+	// Call runs the tool. args is a JSON object; empty means one without
+	// members.
+	Call(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
+}
+
 // The tool groups that a session keeps in its [Registry]: GroupAll holds its
 // inline and active tools, GroupServer and a server's name those of one server.
 const (
@@ -147,4 +165,13 @@ func (r *ToolRegistry) Execute(ctx context.Context, name string, args json.RawMe
 		return nil, fmt.Errorf("mcphybrid: %w: %q", ErrUnknownTool, name)
 	}
 	return t.Call(ctx, args)
+}
+
+// namesOf returns the names of tools, in their order.
+func namesOf[T Tool](tools []T) []string {
+	list := make([]string, len(tools))
+	for i, t := range tools {
+		list[i] = t.Name()
+	}
+	return list
 }

@@ -105,8 +105,8 @@ type Answer struct {
 // too, unless ctx ends before, and tells what each side gave.
 func (s *Session) Find(ctx context.Context, query string, opts SearchOptions) Answer {
 	v := s.view()
-	a := v.search(ctx, query, opts, s.m, v.deferredTools())
-	a.Hits = v.andNeeded(a.Hits, s.m.opts.SearchLimit)
+	a := v.search(ctx, query, opts, v.deferredTools())
+	a.Hits = v.andNeeded(a.Hits, s.scope.opts.SearchLimit)
 	return a
 }
 
@@ -118,12 +118,12 @@ func (v view) deferredTools() func(*BridgeTool, standing) bool {
 }
 
 // search is Find without what the hits need, among the tools that may be found.
-func (v view) search(ctx context.Context, query string, opts SearchOptions, m *Manager, may func(*BridgeTool, standing) bool) Answer {
+func (v view) search(ctx context.Context, query string, opts SearchOptions, may func(*BridgeTool, standing) bool) Answer {
 	n := opts.Limit
 	if n <= 0 {
-		n = m.opts.SearchResults
+		n = v.scope.opts.SearchResults
 	}
-	n = min(n, m.opts.SearchLimit)
+	n = min(n, v.scope.opts.SearchLimit)
 	keep := may
 	if len(opts.Servers) > 0 {
 		keep = func(t *BridgeTool, st standing) bool { return may(t, st) && rules.MatchAny(opts.Servers, t.def.server) }
@@ -133,9 +133,9 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, m *M
 	if only {
 		return Answer{Hits: hitsOf(named, nil, n)}
 	}
-	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, m.opts.ServerLimit), perManager: m.user.most, named: named, by: opts.By}
-	if m.semantic != nil {
-		w.vector = m.semantic.queryVector(query)
+	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, v.scope.opts.ServerLimit), perOwner: v.scope.user.most, named: named, by: opts.By}
+	if v.scope.semantic != nil {
+		w.vector = v.scope.semantic.queryVector(query)
 	}
 	a := searchAll(ctx, v.parts(keep), w)
 	a.Hits = hitsOf(named, a.Hits, n)

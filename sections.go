@@ -1,8 +1,12 @@
 package mcphybrid
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // section writes out what the model is told of skills.
@@ -84,10 +88,10 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 			if e.kind == shownMeta {
 				b.WriteString(searchHeading)
 			}
-			b.WriteString(e.offer.servers.summary(s.m.opts.MaxSummaryTokens, s.m.tokens))
+			b.WriteString(e.offer.servers.summary(s.scope.opts.MaxSummaryTokens, s.scope.tokens))
 			if e.kind == shownMeta {
 				b.WriteString(searchSteps[s.disclosure])
-				if s.m.opts.JustInTime != nil && s.disclosure != ByBridge {
+				if s.scope.opts.JustInTime != nil && s.disclosure != ByBridge {
 					b.WriteString(textJustInTime)
 				}
 			}
@@ -102,7 +106,7 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 		open = in
 		switch e.kind {
 		case shownInline, shownSummary:
-			b.WriteString(textLine(e.tool, e.line, s.m.opts.MaxDescription))
+			b.WriteString(textLine(e.tool, e.line, s.scope.opts.MaxDescription))
 		case shownCounts, shownSummaryCounts:
 			b.WriteString(textCounts(e.offer.servers))
 		}
@@ -133,4 +137,68 @@ func (e shown) section() section {
 		return skillText
 	}
 	return noSection
+}
+
+// A parameterExample tells by a real tool how optional parameters are left out.
+type parameterExample struct{ wrong, right string }
+
+// How many parameters an example has, and how long their names may be.
+const (
+	maxRequiredShown = 3
+	maxOptionalShown = 4
+	maxParameterName = 40
+)
+
+// exampleOf returns an example of t, if it has parameters that must and others
+// that need not be given, all plainly named.
+func exampleOf(t *BridgeTool) (e parameterExample, ok bool) {
+	var schema struct {
+		Properties json.RawMessage
+		Required   []string
+	}
+	if json.Unmarshal(t.def.input, &schema) != nil {
+		return e, false
+	}
+	properties, err := text.Members(schema.Properties)
+	if err != nil {
+		return e, false
+	}
+	var required, optional []string
+	for _, p := range properties {
+		switch needed := slices.Contains(schema.Required, p.Name); {
+		case !text.IsSafeName(p.Name) || len(p.Name) > maxParameterName:
+			return e, false
+		case needed:
+			required = append(required, `"`+p.Name+`": `+exampleValue(p.Value, true))
+		case len(optional) < maxOptionalShown:
+			optional = append(optional, `"`+p.Name+`": `+exampleValue(p.Value, false))
+		}
+	}
+	if len(optional) == 0 || len(required) == 0 || len(required) > maxRequiredShown {
+		return e, false
+	}
+	e.right = "{" + strings.Join(required, ", ") + "}"
+	e.wrong = "{" + strings.Join(append(required, optional...), ", ") + "}"
+	return e, true
+}
+
+// exampleValue returns a value for a parameter of that schema: one that stands
+// for any or, for what should have been left out, an empty one.
+func exampleValue(schema json.RawMessage, given bool) string {
+	var is struct{ Type string }
+	_ = json.Unmarshal(schema, &is) // else it is none of these
+	values := map[string][2]string{
+		"string": {`""`, `"…"`}, "integer": {"0", "1"}, "number": {"0", "1"}, "boolean": {"false", "true"},
+		"array": {"[]", "[…]"}, "object": {"{}", "{…}"},
+	}
+	pair, ok := values[is.Type]
+	switch {
+	case !ok && given:
+		return `"…"`
+	case !ok:
+		return "null"
+	case given:
+		return pair[1]
+	}
+	return pair[0]
 }

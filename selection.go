@@ -1,7 +1,6 @@
 package mcphybrid
 
 import (
-	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -9,19 +8,6 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
-
-// A standing is how a tool stands for a session.
-type standing uint8
-
-const (
-	hidden     standing = iota // the session does not know of it
-	inline                     // its definition is sent from the start
-	summarized                 // deferred, and listed by name and one line
-	deferred                   // it has to be searched for
-)
-
-// searchable reports whether a search may find the tool.
-func (st standing) searchable() bool { return st == summarized || st == deferred }
 
 // A selection is what sessions of equal rights see of one version of
 // everything. It is shared by them and must not be changed.
@@ -36,6 +22,9 @@ type selection struct {
 	inline   []*BridgeTool // in registration order
 	deferred int           // how many tools are searchable
 	ended    bool          // the Manager is closed
+
+	// retriever indexes tools that no catalog has indexed.
+	retriever func(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints) retriever
 
 	openings [disclosures]opening
 	rest     struct {
@@ -52,94 +41,10 @@ type opening struct {
 
 var endedSelection = &selection{catalogs: []*catalog{ended}, policy: &policy{rules: new(rules.Set)}, verdicts: make([][]verdict, 1), ended: true}
 
-// A selectionSet has those of one version of everything.
-type selectionSet struct {
-	catalogs []*catalog
-	policy   *policy
-
-	mu    sync.Mutex
-	byKey map[selectionKey]*lazySelection
-}
-
-// A selectionKey tells the selections of a version apart. An intent is any
-// text: in one string with the rights, it could pass for others.
-type selectionKey struct{ intent, rights string }
-
-type lazySelection struct {
-	once sync.Once
-	selection
-}
-
 // maxSelections is of how many different rights and intents a selection is
 // kept. Of more, such as one for each user, it is made anew when it is needed
 // and the memory was.
 const maxSelections = 256
-
-// catalogs returns what m's sessions see of tools, as it is now: of a user's
-// Manager its system's catalog and then its own.
-func (m *Manager) catalogs() []*catalog {
-	if m.user.system != nil {
-		return []*catalog{m.user.system.cur.Load(), m.cur.Load()}
-	}
-	return []*catalog{m.cur.Load()}
-}
-
-// current reports whether s is of the newest version of everything.
-func (m *Manager) current(s *selection) bool {
-	if s == nil || s.policy != m.policy.Load() || s.own() != m.cur.Load() {
-		return false
-	}
-	return m.user.system == nil || s.catalogs[0] == m.user.system.cur.Load()
-}
-
-// forgetSelections lets go of those that were kept, and so of the catalogs that
-// they are of.
-func (m *Manager) forgetSelections() {
-	m.selecting.Lock()
-	defer m.selecting.Unlock()
-	m.selected = nil
-}
-
-// selection returns what a session of these rights and this intent sees now.
-func (m *Manager) selection(r rights, intent string) *selection {
-	m.selecting.Lock()
-	if old := m.selected; old == nil || old.policy != m.policy.Load() || !slices.Equal(old.catalogs, m.catalogs()) {
-		m.selected = &selectionSet{catalogs: m.catalogs(), policy: m.policy.Load(), byKey: make(map[selectionKey]*lazySelection)}
-	}
-	all := m.selected
-	m.selecting.Unlock()
-
-	key := selectionKey{intent: intent}
-	if len(r) > 0 {
-		key.rights = fmt.Sprintf("%q", r)
-	}
-	all.mu.Lock()
-	s := all.byKey[key]
-	if s == nil {
-		s = new(lazySelection)
-		if len(all.byKey) < maxSelections {
-			all.byKey[key] = s
-		}
-	}
-	all.mu.Unlock()
-	s.once.Do(func() {
-		s.id = m.selections.Add(1)
-		s.catalogs, s.policy, s.rights, s.intent = all.catalogs, all.policy, r, intent
-		for _, c := range s.catalogs {
-			s.ended = s.ended || c.ended
-		}
-		s.judge()
-	})
-	return &s.selection
-}
-
-// common returns what a session that nothing is denied sees once c is m's
-// catalog.
-func (m *Manager) common(c *catalog) *selection {
-	s := &selection{catalogs: []*catalog{c}, policy: m.policy.Load(), rights: rights(nil).and(m.metaAccess)}
-	s.judge()
-	return s
-}
 
 // own returns the catalog of the Manager whose session it is.
 func (s *selection) own() *catalog { return s.catalogs[len(s.catalogs)-1] }
@@ -207,7 +112,7 @@ func (s *selection) unindexed() *catalog {
 			}
 		}
 		if len(r.tools) > 0 {
-			r.index = newRetriever(nil, r.tools, s.hints, r.tools[0].m)
+			r.index = s.retriever(nil, r.tools, s.hints)
 		}
 	})
 	return &r.catalog
@@ -266,3 +171,13 @@ func (s *selection) gone(name string) (g goneTool, ok bool) {
 // searchMode reports whether the session has tools to search for, active ones
 // included, and may search.
 func (s *selection) searchMode() bool { return s.deferred > 0 && s.rights.mayUse(SearchToolName) }
+
+// hints returns those of t, as the session sees it, or nil. t may be nil.
+func (s *selection) hints(t *BridgeTool) *toolHints {
+	for _, c := range s.catalogs {
+		if h := c.known.of(t); h != nil {
+			return h
+		}
+	}
+	return nil
+}

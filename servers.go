@@ -1,39 +1,16 @@
 package mcphybrid
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
-	"time"
+	"sync"
 
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
-
-// A State is how far a server is.
-type State string
-
-const (
-	StateConfigured State = "configured" // known, not started
-	StateCached     State = "cached"     // not running, its tools known; a call starts it
-	StateConnecting State = "connecting" // starting, or listing its tools
-	StateReady      State = "ready"      // serving
-	StateDegraded   State = "degraded"   // serving, but its tools could not be listed again
-	StateDown       State = "down"       // failed to start, or ended
-)
-
-// A ServerStatus tells how one server is.
-type ServerStatus struct {
-	Name  string
-	State State
-	Since time.Time     // when State was entered
-	Took  time.Duration // from the start until it was ready or failed
-	Tools int           // in the catalog
-	Err   error         // why it is down or degraded, else nil
-
-	// Failures is how many attempts to connect have failed in a row, and Retry
-	// when the next one is made: see [Options.Reconnect]. Zero if none is.
-	Failures int
-	Retry    time.Time
-}
 
 // statusOf returns how the server of src is.
 func (m *Manager) statusOf(src *source) ServerStatus {
@@ -88,8 +65,8 @@ func (m *Manager) connectingServers(r rights) (names []string) {
 // those of its system first.
 func (m *Manager) connectingSources() []*source {
 	var sources []*source
-	if m.user.system != nil {
-		sources = m.user.system.connectingSources()
+	if m.system != nil {
+		sources = m.system.connectingSources()
 	}
 	m.mu.Lock()
 	sources = append(sources, m.sources...)
@@ -99,8 +76,11 @@ func (m *Manager) connectingSources() []*source {
 	})
 }
 
-// status returns how the server of that name is.
-func (m *Manager) status(name string) (st ServerStatus, ok bool) {
+// status returns how the server of that name is that an owner has.
+func (m *Manager) status(of *owner, name string) (st ServerStatus, ok bool) {
+	if of != m.owner && m.system != nil {
+		m = m.system
+	}
 	m.mu.Lock()
 	i := m.find(name)
 	var src *source
@@ -112,4 +92,110 @@ func (m *Manager) status(name string) (st ServerStatus, ok bool) {
 		return st, false
 	}
 	return m.statusOf(src), true
+}
+
+// ServerStats counts what one server has, and the calls of it in all sessions,
+// those of users included.
+type ServerStats struct {
+	Name   string
+	Tools  int
+	Inline int
+	Tokens int // of the definitions
+	Usage  Usage
+}
+
+// ServerStats returns the figures of each server that has tools, in
+// registration order.
+func (m *Manager) ServerStats() []ServerStats {
+	var list []ServerStats
+	at := make(map[string]int)
+	v := m.def.view()
+	for t, p := range v.each() {
+		if v.own().tool(t.name) != t { // of a user's system
+			continue
+		}
+		i, ok := at[t.def.server]
+		if !ok {
+			i = len(list)
+			at[t.def.server] = i
+			list = append(list, ServerStats{Name: t.def.server})
+		}
+		list[i].Tools++
+		list[i].Tokens += m.toolTokens(t)
+		if p == inline {
+			list[i].Inline++
+		}
+	}
+	m.usageMu.Lock()
+	defer m.usageMu.Unlock()
+	for i := range list {
+		if u := m.usage[list[i].Name]; u != nil {
+			list[i].Usage = *u
+		}
+	}
+	return list
+}
+
+// ToolMarks are the marks of one tool.
+type ToolMarks struct {
+	Tool  *BridgeTool
+	Marks []Mark
+}
+
+// Marks returns the tools of the catalog whose definitions look as if they were
+// meant to steer the model, in registration order. It reads all definitions,
+// which takes about 0.3 ms each. A mark is a reason for a person to look, not
+// proof of anything, and nothing is done about it.
+func (m *Manager) Marks() (list []ToolMarks) {
+	c := m.cur.Load()
+	owners := make(map[string][]string) // servers, by registered and own names of their tools
+	for _, known := range m.catalogs() {
+		for _, t := range known.tools {
+			owners[t.name] = append(owners[t.name], t.def.server)
+			owners[t.def.name] = append(owners[t.def.name], t.def.server)
+		}
+	}
+	for _, t := range c.tools {
+		foreign := func(word string) bool {
+			servers := owners[word]
+			return len(servers) > 0 && !slices.Contains(servers, t.def.server)
+		}
+		if marks := marksIn(t.def.raw, foreign); len(marks) > 0 {
+			list = append(list, ToolMarks{t, marks})
+		}
+	}
+	return list
+}
+
+// Preload has the servers connected whose tools match one of the patterns, by
+// registered name as in [Access], so that their first calls need not wait: with
+// [Options.Cache] or [Options.IdleTimeout], servers run only once they are
+// called. It connects them all at once, and returns when each is ready or has
+// failed; those that are ready cost nothing. The error joins one for each that
+// failed, naming it.
+func (m *Manager) Preload(ctx context.Context, patterns ...string) error {
+	m.mu.Lock()
+	sources := slices.Clone(m.sources)
+	m.mu.Unlock()
+	c := m.cur.Load()
+	wanted := make(map[string]bool)
+	for _, t := range c.tools {
+		if rules.MatchAny(patterns, t.name) {
+			wanted[t.def.server] = true
+		}
+	}
+	errs := make([]error, len(sources))
+	var wg sync.WaitGroup
+	for i, src := range sources {
+		if src.server == nil || !wanted[src.name] {
+			continue
+		}
+		wg.Go(func() {
+			if err := src.server.Connect(ctx); err != nil {
+				errs[i] = fmt.Errorf("mcphybrid: server %q: %w", src.name, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }

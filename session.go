@@ -1,6 +1,8 @@
 package mcphybrid
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"weak"
@@ -13,7 +15,7 @@ import (
 // Its methods may be called concurrently; those that only read never wait for a
 // registry, a server or another session.
 type Session struct {
-	m          *Manager
+	scope      *scope                     // what it shares with others
 	rights     rights                     // fixed at creation
 	disclosure Disclosure                 // fixed at creation
 	skills     rights                     // by name of skills; fixed at creation
@@ -58,13 +60,6 @@ type SessionOptions struct {
 	Registry Registry
 }
 
-// NewSession returns a session in which nothing is active yet. Options may be
-// nil. A session with a registry should be closed when the conversation is
-// over; one without need not be.
-func (m *Manager) NewSession(opts *SessionOptions) *Session {
-	return m.newSession(nil, nil, "", opts)
-}
-
 // NewChild returns a session for a subagent: it may use what s may, less what
 // opts take away, has the intent that s has now and active tools of its own,
 // and leaves no trace in s. It may outlive s.
@@ -72,29 +67,26 @@ func (s *Session) NewChild(opts *SessionOptions) *Session {
 	s.mu.Lock()
 	intent := s.intent
 	s.mu.Unlock()
-	return s.m.newSession(s.rights, s.skills, intent, opts)
+	return s.scope.newSession(s.rights, s.skills, intent, opts)
 }
 
-func (m *Manager) newSession(inherited, skills rights, intent string, opts *SessionOptions) *Session {
+func (sc *scope) newSession(inherited, skills rights, intent string, opts *SessionOptions) *Session {
 	var o SessionOptions
 	if opts != nil {
 		o = *opts
 	}
 	o.Disclosure.validate()
 	if len(inherited) == 0 {
-		inherited = inherited.and(m.metaAccess).and(m.user.access)
+		inherited = inherited.and(sc.metaAccess).and(sc.user.access)
 	}
-	s := &Session{m: m, rights: inherited.and(o.Access), intent: intent, disclosure: o.Disclosure, skills: skills.and(o.Skills)}
+	s := &Session{scope: sc, rights: inherited.and(o.Access), intent: intent, disclosure: o.Disclosure, skills: skills.and(o.Skills)}
 	for kind := range s.meta {
 		s.meta[kind] = metaTool{s, metaKind(kind)}
 	}
 	if o.Registry != nil {
-		s.registrar = registrar.New(o.Registry, registered{s}, m.opts.Logger)
-		m.attach(s)
+		s.registrar = registrar.New(o.Registry, registered{s}, sc.opts.Logger)
 	}
-	if n := m.noted.Load(); n != nil {
-		n.note(s)
-	}
+	sc.keeper.began(s)
 	return s
 }
 
@@ -106,15 +98,14 @@ func (s *Session) Close() {
 	s.mu.Lock()
 	s.closed, s.active, s.used, s.shown, s.pages = true, nil, nil, nil, pages{}
 	s.mu.Unlock()
-	if s.registrar != nil {
-		s.m.detach(s)
-	}
+	s.scope.keeper.closed(s)
 }
 
 // A view is a session at one moment: what it sees of tools, and the active ones
 // among them.
 type view struct {
 	*selection
+	scope      *scope
 	disclosure Disclosure
 	active     []*BridgeTool // searchable; not to be changed
 	paged      bool          // there are results to be read on
@@ -133,20 +124,20 @@ func (s *Session) view() view {
 
 func (s *Session) viewLocked() view {
 	if s.closed {
-		return view{selection: endedSelection, skills: noSkills}
+		return view{selection: endedSelection, scope: s.scope, skills: noSkills}
 	}
 	now := s.seen.Value()
-	if !s.m.current(now) || now.intent != s.intent {
-		if now = s.m.selection(s.rights, s.intent); now.ended {
-			return view{selection: endedSelection, skills: noSkills}
+	if !s.scope.current(now) || now.intent != s.intent {
+		if now = s.scope.selection(s.rights, s.intent); now.ended {
+			return view{selection: endedSelection, scope: s.scope, skills: noSkills}
 		}
 		s.active = stillSearchable(now, s.active)
 		s.forgetUnused()
 		s.seen = weak.Make(now)
 	}
 	return view{
-		selection: now, disclosure: s.disclosure, active: s.active, paged: s.pages.offered, metas: s.metas,
-		skills: s.m.skills.cur.Load(), skillRights: s.skills,
+		selection: now, scope: s.scope, disclosure: s.disclosure, active: s.active, paged: s.pages.offered, metas: s.metas,
+		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
 	}
 }
 
@@ -237,6 +228,10 @@ func (s *Session) callable(v view) []Tool {
 	return list
 }
 
+// User returns the id of the user whose session it is, or "" if it is the
+// system's: see [Manager.NewUser].
+func (s *Session) User() string { return s.scope.user.id }
+
 // A registered is a session as its registry's registrar knows it.
 type registered struct{ s *Session }
 
@@ -275,5 +270,76 @@ func (r registered) Known(name string) Tool {
 
 // Copy returns a copy of t, whose calls go through the session.
 func (r registered) Copy(t Tool) Tool {
-	return t.(interface{ copyFor(*Session) Tool }).copyFor(r.s)
+	switch t := t.(type) {
+	case *BridgeTool:
+		return t.copyFor(r.s.Call)
+	case *metaTool:
+		return &metaTool{r.s, t.kind}
+	}
+	return t // never: a session offers no others
+}
+
+// NextTurn tells the session that a new turn of the conversation begins, such
+// as with each message of the user. Only the host knows what a turn is; if it
+// never says so, no tool is too old to stay active.
+func (s *Session) NextTurn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn++
+}
+
+// Compact makes room and begins the list of tools and the prompt sections
+// anew, by the catalog as it is now. It is the one safe point: only here does
+// anything leave or change that the model was sent. A host calls it when it
+// rewrites the conversation anyway, since the provider's cache of it is lost.
+//
+// Active tools are given up that were not used for [Options.ActiveTurns]
+// turns, and the least recently used of more than [Options.MaxActive]; never
+// one that was found or called in this turn. Compact returns them, in the
+// order of their activation: they are deferred again, and can be found and
+// called again. Results that were cut can no longer be read on.
+func (s *Session) Compact() []*BridgeTool {
+	s.mu.Lock()
+	v := s.viewLocked()
+	kept, gone := s.divide(v.active)
+	s.active = kept
+	s.forgetUnused()
+	s.setShown(nil)
+	s.pages.kept, s.pages.offered, s.refused = nil, false, refusal{}
+	s.mu.Unlock()
+	if s.registrar != nil {
+		s.registrar.Sync()
+	}
+	if len(gone) > 0 {
+		s.tell(Event{Kind: EventEvict, Tools: namesOf(gone)})
+	}
+	return gone
+}
+
+// forgetUnused forgets when tools were used that are not active. It is called
+// with mu held.
+func (s *Session) forgetUnused() {
+	maps.DeleteFunc(s.used, func(name string, _ int) bool {
+		return !slices.ContainsFunc(s.active, func(t *BridgeTool) bool { return t.name == name })
+	})
+}
+
+// divide divides the active tools into those that stay and those that go.
+func (s *Session) divide(active []*BridgeTool) (kept, gone []*BridgeTool) {
+	byUse := slices.Clone(active)
+	slices.SortStableFunc(byUse, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name], s.used[b.name]) })
+	excess := len(active) - s.scope.opts.MaxActive
+	goes := make(map[*BridgeTool]bool)
+	for i, t := range byUse {
+		age := s.turn - s.used[t.name]
+		goes[t] = age > 0 && (i < excess || age >= s.scope.opts.ActiveTurns)
+	}
+	for _, t := range active {
+		if goes[t] {
+			gone = append(gone, t)
+		} else {
+			kept = append(kept, t)
+		}
+	}
+	return kept, gone
 }

@@ -4,41 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
-	"strings"
 
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
 )
-
-// A Disclosure says how a session's model comes to the tools that are not
-// inline.
-type Disclosure int
-
-const (
-	// ByActivation offers the search tool. What it finds is appended to the
-	// list of tools, definition and all.
-	ByActivation Disclosure = iota
-
-	// ByBridge is for hosts whose list of tools must never change: beside the
-	// inline tools it has [SearchToolName], [DescribeToolName],
-	// [CallToolName] and [PageToolName], by which everything else is found,
-	// described and called. No search and no call activates anything.
-	ByBridge
-
-	// ByProvider is for providers that keep tools from the model themselves,
-	// as Anthropic and OpenAI do with defer_loading: the list has all tools,
-	// and [Session.Export] marks the deferred ones. See [ToolReferences].
-	ByProvider
-
-	disclosures
-)
-
-func (d Disclosure) validate() {
-	if d < 0 || d >= disclosures {
-		panic(fmt.Sprintf("mcphybrid: SessionOptions.Disclosure is %d", d))
-	}
-}
 
 // A shown is one thing that a session's model was given. What it was given
 // stands at the head of every request, where a provider caches it as long as
@@ -73,30 +41,11 @@ const (
 	shownSkills                         // a section: skills, or that there are some to search for
 )
 
-// A lineForm is how much of a tool stands in the sections.
-type lineForm uint8
-
-const (
-	lineFull lineForm = iota // its name and description
-	lineName                 // its name
-	lineNone                 // nothing: it is counted in a shownCounts
-	lineForms
-)
-
 // A told is what the model is told in a section that lists no tools. Sessions
 // have many shown, and few of these.
 type told struct {
 	servers searchOffer
 	skills  *skillOffer // of shownSkills
-}
-
-// A searchOffer is what the model is told there is to search for.
-type searchOffer []serverOffer
-
-type serverOffer struct {
-	Server string `json:"server"`
-	Tools  int    `json:"tools"`           // deferred
-	About  string `json:"about,omitempty"` // words from their names
 }
 
 // A stamp tells whether there may be something to append.
@@ -332,43 +281,6 @@ func (v view) searchOffer(known map[string]bool) *told {
 		o[i] = serverOffer{s.Server, counts[s.Server], s.String()}
 	}
 	return &told{servers: o}
-}
-
-// summary returns a line for the model of at most maxTokens, or "": with what
-// each server is about, or if that is too much without, or with the first
-// servers only.
-func (o searchOffer) summary(maxTokens int, count func(string) int) string {
-	if len(o) == 0 {
-		return ""
-	}
-	for _, subjects := range []bool{true, false} {
-		if text := o.summaryOf(len(o), subjects); count(text) <= maxTokens {
-			return text
-		}
-	}
-	named := sort.Search(len(o)-1, func(n int) bool { return count(o.summaryOf(n+1, false)) > maxTokens })
-	return o.summaryOf(named, false)
-}
-
-// summaryOf returns the line with the names of the first n servers.
-func (o searchOffer) summaryOf(n int, subjects bool) string {
-	total := 0
-	var parts []string
-	for i, s := range o {
-		total += s.Tools
-		if i >= n {
-			continue
-		}
-		about := ""
-		if subjects && s.About != "" {
-			about = ": " + text.Line(s.About, text.MaxName)
-		}
-		parts = append(parts, fmt.Sprintf("%s (%d%s)", text.Line(s.Server, text.MaxName), s.Tools, about))
-	}
-	if more := len(o) - n; more > 0 {
-		parts = append(parts, fmt.Sprintf("%d more servers", more))
-	}
-	return textMoreTools(total, strings.Join(parts, ", "))
 }
 
 // Tools returns what belongs in the tool list of the next request to the

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -93,32 +94,11 @@ func (s *skillShelf) close() {
 	s.loading.Wait()
 }
 
-// SetSkills puts skills in the place of those that the Manager had, in one
-// step. The error names each of them that can't be used, and is left out; of
-// two of one name the first counts. What a session has shown of its skills
-// stays as it was until [Session.Compact]: new ones are appended to it. Users
-// have their system's: see [Manager.NewUser].
-func (m *Manager) SetSkills(skills []Skill) error {
-	if m.user.system != nil {
-		return errors.New("mcphybrid: a user has the system's skills")
-	}
-	m.mu.Lock()
-	if m.life.Err() != nil {
-		m.mu.Unlock()
-		return fmt.Errorf("mcphybrid: %w", ErrClosed)
-	}
-	set := m.newSkillSet(skills)
-	m.skills.cur.Store(set)
-	m.mu.Unlock()
-	m.sync()
-	return errors.Join(set.problems...)
-}
-
 // newSkillSet returns the set that follows the one there is.
-func (m *Manager) newSkillSet(list []Skill) *skillSet {
+func (s *scope) newSkillSet(list []Skill) *skillSet {
 	set := &skillSet{
-		version: m.skills.cur.Load().version + 1, byName: make(map[string]*skill, len(list)),
-		maxInline: m.opts.MaxInlineSkills, maxTokens: m.opts.MaxSkillTokens,
+		version: s.skills.cur.Load().version + 1, byName: make(map[string]*skill, len(list)),
+		maxInline: s.opts.MaxInlineSkills, maxTokens: s.opts.MaxSkillTokens,
 	}
 	for i, given := range list {
 		err := skills.Skill(given).Check()
@@ -132,17 +112,17 @@ func (m *Manager) newSkillSet(list []Skill) *skillSet {
 		given.Tools = slices.Clone(given.Tools)
 		sk := &skill{Skill: given, element: skillElement(given.Name, given.Description)}
 		sk.body = &lazy.Value[string]{
-			Load: m.loadSkill(sk), Keep: skillLifetime, Life: m.life, Ended: ErrClosed, Run: m.skills.loading.Go, Mu: &m.skills.mu,
+			Load: s.loadSkill(sk), Keep: skillLifetime, Life: s.life, Ended: ErrClosed, Run: s.skills.loading.Go, Mu: &s.skills.mu,
 		}
 		set.list = append(set.list, sk)
 		set.byName[sk.Name] = sk
 	}
-	set.index = sync.OnceValue(func() retriever { return newSkillIndex(set.list, &m.opts) })
+	set.index = sync.OnceValue(func() retriever { return newSkillIndex(set.list, &s.opts) })
 	return set
 }
 
 // loadSkill returns the function that loads the text of sk.
-func (m *Manager) loadSkill(sk *skill) func(context.Context) (string, error) {
+func (s *scope) loadSkill(sk *skill) func(context.Context) (string, error) {
 	return func(ctx context.Context) (text string, err error) {
 		if sk.Load == nil {
 			return strings.ToValidUTF8(sk.Body, "\ufffd"), nil
@@ -152,7 +132,7 @@ func (m *Manager) loadSkill(sk *skill) func(context.Context) (string, error) {
 				err = fmt.Errorf("its Load panicked: %v", p)
 			}
 		}()
-		ctx, cancel := context.WithTimeout(ctx, m.opts.CallTimeout)
+		ctx, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
 		defer cancel()
 		if text, err = sk.Load(ctx); err != nil {
 			return "", err
@@ -175,28 +155,6 @@ func newSkillIndex(list []*skill, opts *Options) retriever {
 		docs[i] = &search.Document{Name: sk.Name, Description: sk.Description}
 	}
 	return search.NewIndex(docs, &search.Options{Ranker: search.Ranker(opts.Ranker), Lexicon: opts.Lexicon, Threshold: opts.SearchThreshold})
-}
-
-// skillProblems returns what is wrong with the skills: those that were left
-// out, and then the tools that they name and no server has. While a server has
-// not listed its tools yet, these may be its own.
-func (m *Manager) skillProblems() []error {
-	v := m.def.view()
-	problems := slices.Clone(v.skills.problems)
-	m.mu.Lock()
-	waiting := slices.ContainsFunc(m.sources, func(src *source) bool {
-		return src.server != nil && src.listedAt.IsZero()
-	})
-	m.mu.Unlock()
-	if waiting {
-		return problems
-	}
-	for _, sk := range v.skills.list {
-		if _, missing := v.toolsOf(sk); len(missing) > 0 {
-			problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: skill %q names tools that are not there: %s", sk.Name, quoteNames(missing))))
-		}
-	}
-	return problems
 }
 
 // toolsOf returns the registered names of the tools that sk names and the
@@ -224,4 +182,47 @@ func (v view) toolsOf(sk *skill) (names, missing []string) {
 		}
 	}
 	return names, missing
+}
+
+// LoadSkills returns the skills in a folder, in the order of their paths: of
+// each folder in it, four levels deep, that has a file SKILL.md in the Agent
+// Skills format (https://agentskills.io/specification). What is in the folder
+// of a skill is its own, and no further skill; folders whose names begin with a
+// period, and node_modules, are passed over.
+//
+//	---
+//	name: code-review
+//	description: How we review code. Use it for every pull request.
+//	tools: [get_diff, mcp_github__create_review]
+//	---
+//	Read the whole change before …
+//
+// Of the front matter, name, description and tools become those of a [Skill],
+// by its limits; tools, which is not of the format, is a list or a line of
+// names. All other fields are left to those who know them. The name need not
+// be that of the folder. A file has at most 1 MiB, of which 64 KiB are front
+// matter. What stands below it is read when the skill is loaded, from the file
+// as it is by then.
+//
+// Symbolic links are followed within the folder only. The error names each file
+// that can't be used, the line, and what is wrong; it comes with all the
+// other skills. Of two of one name there is the first,
+// and of more than 2,000 folders only those are looked at.
+func LoadSkills(dir string) ([]Skill, error) { return loadedSkills(skills.Load(dir)) }
+
+// LoadSkillsFS is [LoadSkills] for skills that are elsewhere, such as in the
+// program. Where links lead is up to fsys, which is read later too.
+func LoadSkillsFS(fsys fs.FS) ([]Skill, error) { return loadedSkills(skills.LoadFS(fsys)) }
+
+func loadedSkills(read []skills.Skill, problems []error) (list []Skill, err error) {
+	for _, sk := range read {
+		list = append(list, Skill(sk))
+	}
+	for i, err := range problems {
+		if duplicate := new(skills.DuplicateError); errors.As(err, &duplicate) {
+			err = fmt.Errorf("%w: %w", err, ErrDuplicate)
+		}
+		problems[i] = text.Bounded(fmt.Errorf("mcphybrid: %w", err))
+	}
+	return list, errors.Join(problems...)
 }

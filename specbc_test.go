@@ -234,7 +234,7 @@ func TestSpecC1BothAtOnce(t *testing.T) {
 	}
 	v := m.def.view()
 	p := v.parts(v.deferredTools())[0]
-	p.catalog = &catalog{m: p.m, tools: p.tools, byName: p.byName, indexed: p.indexed, index: meeting{p.index, sync.OnceFunc(func() { close(words) }), meaning}}
+	p.catalog = &catalog{owner: p.owner, tools: p.tools, byName: p.byName, indexed: p.indexed, index: meeting{p.index, sync.OnceFunc(func() { close(words) }), meaning}}
 	const query = "tomorrow's weather"
 	a := p.search(t.Context(), want{query: query, n: 5, vector: m.semantic.queryVector(query)})
 	require.NoError(t, a.Err)

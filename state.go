@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -67,7 +66,7 @@ func (s *Session) Save() json.RawMessage {
 		active = s.active // as it was when the Manager was closed
 	}
 	state := savedSession{
-		Version: stateVersion, User: s.m.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
+		Version: stateVersion, User: s.scope.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
 		Results: s.pages.last, Paged: s.pages.offered,
 	}
 	if s.refused.Times > 0 {
@@ -123,16 +122,16 @@ func (s *Session) Save() json.RawMessage {
 // The session is nil if state was not returned by Save, or by a version of it
 // that is not known here.
 func (m *Manager) RestoreSession(state json.RawMessage, opts *SessionOptions) (s *Session, changed []string, err error) {
-	return m.restore(nil, nil, state, opts)
+	return m.scope.restore(nil, nil, state, opts)
 }
 
 // RestoreChild is [Manager.RestoreSession] for a child of s: see
 // [Session.NewChild].
 func (s *Session) RestoreChild(state json.RawMessage, opts *SessionOptions) (child *Session, changed []string, err error) {
-	return s.m.restore(s.rights, s.skills, state, opts)
+	return s.scope.restore(s.rights, s.skills, state, opts)
 }
 
-func (m *Manager) restore(inherited, skills rights, state json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
+func (sc *scope) restore(inherited, skills rights, state json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
 	var saved savedSession
 	if err := json.Unmarshal(state, &saved); err != nil {
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session: %w", text.JSONError(state, err))
@@ -140,10 +139,10 @@ func (m *Manager) restore(inherited, skills rights, state json.RawMessage, opts 
 	if saved.Version != stateVersion {
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session has version %d, want %d", saved.Version, stateVersion)
 	}
-	if saved.User != m.user.id { // of whose servers it may tell
+	if saved.User != sc.user.id { // of whose servers it may tell
 		return nil, nil, errors.New("mcphybrid: the state is of a session of another user")
 	}
-	s := m.newSession(inherited, skills, saved.Intent, opts)
+	s := sc.newSession(inherited, skills, saved.Intent, opts)
 	if saved.Lists > len(s.rights) {
 		s.Close()
 		return nil, nil, fmt.Errorf("mcphybrid: the state is of a session with %d access lists, and this one has %d: it needs the same options, and a child its parent's RestoreChild", saved.Lists, len(s.rights))
@@ -295,10 +294,4 @@ func (c *catalog) fingerprint() string {
 		c.print.text = hex.EncodeToString(h.Sum(nil)[:8])
 	})
 	return c.print.text
-}
-
-// A fingerprint is computed once.
-type fingerprint struct {
-	once sync.Once
-	text string
 }

@@ -1,21 +1,10 @@
 package mcphybrid
 
 import (
+	"context"
+	"log/slog"
 	"time"
 )
-
-// A TokenCounter counts the tokens of a text as a model does. It is called
-// concurrently, also with locks held: it must not call a Manager or a session.
-type TokenCounter interface {
-	CountTokens(text string) int
-}
-
-// quarterBytes estimates tokens as a quarter of the bytes, rounded up: over 866
-// published tools that is 7 % more than the tokens of OpenAI's o200k in sum,
-// and within 36 % for each.
-type quarterBytes struct{}
-
-func (quarterBytes) CountTokens(text string) int { return (len(text) + 3) / 4 }
 
 // Stats counts what a session sees, what it costs, and what was done in it.
 type Stats struct {
@@ -77,12 +66,12 @@ func (s *Session) Stats() Stats {
 	list := s.shownLocked(v)
 	u := s.usage
 	s.mu.Unlock()
-	return newWeigher(s.m).weigh(s, v, list, u)
+	return newWeigher(s.scope).weigh(s, v, list, u)
 }
 
 // A weigher counts once what sessions have in common.
 type weigher struct {
-	m          *Manager
+	scope      *scope
 	selections map[*selection]Stats // of sessions without active tools
 	sections   map[*shown]weight    // by the first of what was shown
 }
@@ -90,8 +79,8 @@ type weigher struct {
 // A weight is what the sections of items, which begin with the same, cost.
 type weight struct{ items, tokens int }
 
-func newWeigher(m *Manager) *weigher {
-	return &weigher{m: m, selections: make(map[*selection]Stats), sections: make(map[*shown]weight)}
+func newWeigher(s *scope) *weigher {
+	return &weigher{scope: s, selections: make(map[*selection]Stats), sections: make(map[*shown]weight)}
 }
 
 // stats returns the figures of a session that nobody else has.
@@ -111,10 +100,10 @@ func (w *weigher) weigh(s *Session, v view, list []shown, u sessionUsage) Stats 
 	for _, t := range v.active {
 		st.Active++
 		st.Deferred--
-		st.Tokens.Active += w.m.toolTokens(t)
+		st.Tokens.Active += w.scope.toolTokens(t)
 	}
 	for _, t := range s.metaTools(v) {
-		st.Tokens.Meta += w.m.tokens(definitionText(t))
+		st.Tokens.Meta += w.scope.tokens(definitionText(t))
 	}
 	st.Tokens.Sections = w.weighSections(s, list)
 	st.Usage, st.Activations, st.Searches, st.EmptySearches = u.calls, u.activations, u.searches, u.emptySearches
@@ -124,7 +113,7 @@ func (w *weigher) weigh(s *Session, v view, list []shown, u sessionUsage) Stats 
 
 func (w *weigher) weighTools(sel *selection) (st Stats) {
 	type server struct {
-		of   *Manager
+		of   *owner
 		name string
 	}
 	servers := make(map[server]bool)
@@ -132,8 +121,8 @@ func (w *weigher) weighTools(sel *selection) (st Stats) {
 		if p == hidden {
 			continue
 		}
-		servers[server{t.m, t.def.server}] = true
-		tokens := w.m.toolTokens(t)
+		servers[server{t.owner, t.def.server}] = true
+		tokens := w.scope.toolTokens(t)
 		st.Tools++
 		st.Tokens.All += tokens
 		if p == inline {
@@ -149,56 +138,14 @@ func (w *weigher) weighTools(sel *selection) (st Stats) {
 
 func (w *weigher) weighSections(s *Session, list []shown) int {
 	if len(list) == 0 {
-		return w.m.tokens(s.sections(list, true, true))
+		return w.scope.tokens(s.sections(list, true, true))
 	}
 	known := w.sections[&list[0]]
 	if known.items != len(list) {
-		known = weight{len(list), w.m.tokens(s.sections(list, true, true))}
+		known = weight{len(list), w.scope.tokens(s.sections(list, true, true))}
 		w.sections[&list[0]] = known
 	}
 	return known.tokens
-}
-
-// ServerStats counts what one server has, and the calls of it in all sessions,
-// those of users included.
-type ServerStats struct {
-	Name   string
-	Tools  int
-	Inline int
-	Tokens int // of the definitions
-	Usage  Usage
-}
-
-// ServerStats returns the figures of each server that has tools, in
-// registration order.
-func (m *Manager) ServerStats() []ServerStats {
-	var list []ServerStats
-	at := make(map[string]int)
-	v := m.def.view()
-	for t, p := range v.each() {
-		if v.own().tool(t.name) != t { // of a user's system
-			continue
-		}
-		i, ok := at[t.def.server]
-		if !ok {
-			i = len(list)
-			at[t.def.server] = i
-			list = append(list, ServerStats{Name: t.def.server})
-		}
-		list[i].Tools++
-		list[i].Tokens += m.toolTokens(t)
-		if p == inline {
-			list[i].Inline++
-		}
-	}
-	m.usageMu.Lock()
-	defer m.usageMu.Unlock()
-	for i := range list {
-		if u := m.usage[list[i].Name]; u != nil {
-			list[i].Usage = *u
-		}
-	}
-	return list
 }
 
 // count notes a call of t, nil if it is unknown.
@@ -209,7 +156,7 @@ func (s *Session) count(t *BridgeTool, took time.Duration, failed bool) {
 	if t == nil {
 		return
 	}
-	m := t.m
+	m := s.scope.of(t.owner)
 	if m.uses != nil && !failed {
 		m.uses.note(t.name, time.Now())
 	}
@@ -225,7 +172,7 @@ func (s *Session) count(t *BridgeTool, took time.Duration, failed bool) {
 
 // countAnswer counts the tokens of a meta tool's answer.
 func (s *Session) countAnswer(text string) {
-	n := s.m.tokens(text)
+	n := s.scope.tokens(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.usage.answerTokens += n
@@ -240,19 +187,81 @@ func (s *Session) countSearch(found int) {
 	}
 }
 
-func (m *Manager) tokens(text string) int { return m.opts.Tokens.CountTokens(text) }
+// A State is how far a server is.
+type State string
 
-// toolTokens counts the definition of t once.
-func (m *Manager) toolTokens(t *BridgeTool) int {
-	if n := t.tokens.Load(); n > 0 {
-		return int(n)
-	}
-	n := m.tokens(definitionText(t))
-	t.tokens.Store(int64(n))
-	return n
+const (
+	StateConfigured State = "configured" // known, not started
+	StateCached     State = "cached"     // not running, its tools known; a call starts it
+	StateConnecting State = "connecting" // starting, or listing its tools
+	StateReady      State = "ready"      // serving
+	StateDegraded   State = "degraded"   // serving, but its tools could not be listed again
+	StateDown       State = "down"       // failed to start, or ended
+)
+
+// A ServerStatus tells how one server is.
+type ServerStatus struct {
+	Name  string
+	State State
+	Since time.Time     // when State was entered
+	Took  time.Duration // from the start until it was ready or failed
+	Tools int           // in the catalog
+	Err   error         // why it is down or degraded, else nil
+
+	// Failures is how many attempts to connect have failed in a row, and Retry
+	// when the next one is made: see [Options.Reconnect]. Zero if none is.
+	Failures int
+	Retry    time.Time
 }
 
-// definitionText returns t as it stands in a list of tools.
-func definitionText(t Tool) string {
-	return `{"name":"` + t.Name() + `","description":"` + t.Description() + `","inputSchema":` + string(t.InputSchema()) + `},`
+// An EventKind says what happened in a session.
+type EventKind string
+
+const (
+	EventCall     EventKind = "call"     // a tool was called, or the call refused
+	EventSearch   EventKind = "search"   // the model searched
+	EventActivate EventKind = "activate" // deferred tools became active
+	EventEvict    EventKind = "evict"    // active tools were given up by Compact
+)
+
+// An Event is something that happened in a session.
+type Event struct {
+	Kind    EventKind
+	Session *Session
+	Tools   []string      // registered: the one called, those found, activated or given up
+	Server  string        // of the tool called, if it is known
+	Query   string        // of a search
+	Took    time.Duration // a call or a search
+	Err     error         // of a call; nil if the tool answered, be it with an error of its own
+}
+
+// tell hands an event to the host, with no lock held.
+func (s *Session) tell(e Event) {
+	if s.scope.opts.OnEvent != nil {
+		e.Session = s
+		s.scope.opts.OnEvent(e)
+	}
+}
+
+// LogEvents returns a function for [Options.OnEvent] that logs each event,
+// those with an error as warnings and the others at level.
+func LogEvents(log *slog.Logger, level slog.Level) func(Event) {
+	return func(e Event) {
+		level := level
+		attrs := []slog.Attr{slog.Any("tools", e.Tools)}
+		if e.Server != "" {
+			attrs = append(attrs, slog.String("server", e.Server))
+		}
+		if e.Kind == EventSearch {
+			attrs = append(attrs, slog.String("query", e.Query))
+		}
+		if e.Took > 0 {
+			attrs = append(attrs, slog.Duration("took", e.Took))
+		}
+		if e.Err != nil {
+			level = slog.LevelWarn
+			attrs = append(attrs, slog.String("error", e.Err.Error()))
+		}
+		log.LogAttrs(context.Background(), level, "mcphybrid: "+string(e.Kind), attrs...)
+	}
 }

@@ -10,8 +10,42 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/marks"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
+
+// A Mark is something in a tool's definition that looks as if it was meant to
+// steer the model or to hide from people. It is for people to judge: some
+// servers have honest reasons, and who wants to can avoid all marks.
+type Mark struct {
+	Kind  MarkKind
+	Place string // JSON pointer into the tools/list element, such as /description; cut after 200 characters
+	Text  string // what looks so: at most 80 characters of one line, hidden ones spelled as U+200B
+}
+
+// A MarkKind says what a [Mark] looks like.
+type MarkKind string
+
+const (
+	MarkHidden      MarkKind = "hidden text"              // can't be seen, reorders text, or stands far off
+	MarkEncoded     MarkKind = "encoded text"             // words in base64 or hexadecimal
+	MarkLeak        MarkKind = "a leak"                   // keys asked for, or an image whose address carries data
+	MarkInstruction MarkKind = "instruction to the model" // against the user, the host or other tools
+	MarkForeign     MarkKind = "tool of another server"   // is named
+)
+
+var markKinds = [...]MarkKind{
+	marks.Hidden: MarkHidden, marks.Encoded: MarkEncoded, marks.Leak: MarkLeak, marks.Instruction: MarkInstruction, marks.Foreign: MarkForeign,
+}
+
+// marksIn returns the marks of a tools/list element. foreign reports whether a
+// word is the name of a tool of another server.
+func marksIn(raw json.RawMessage, foreign func(word string) bool) (list []Mark) {
+	for _, m := range marks.In(raw, foreign) {
+		list = append(list, Mark{markKinds[m.Kind], m.Place, m.Text})
+	}
+	return list
+}
 
 // A TrustPolicy says what becomes of a tool whose server has changed its
 // definition: its name, title, description, schemas or annotations. A server
@@ -125,11 +159,10 @@ func (k *knownTool) MarshalJSON() ([]byte, error) {
 // tools forgotten to change them.
 const maxKnown = 4
 
-func newTrust(opts *Options) *trust {
-	return &trust{
-		policy: opts.Trust, most: maxKnown * opts.MaxTools, store: opts.TrustStore, log: opts.Logger,
-		known: make(knownTools),
-	}
+// newTrust returns what is known of tools: of a server at most maxKnown times
+// maxTools.
+func newTrust(policy TrustPolicy, store Store, maxTools int, log *slog.Logger) *trust {
+	return &trust{policy: policy, most: maxKnown * maxTools, store: store, log: log, known: make(knownTools)}
 }
 
 // judge divides the tools that a server lists into those that may be used and,
@@ -266,43 +299,5 @@ func (t *trust) save() {
 		t.mu.Lock()
 		t.unsaved = true
 		t.mu.Unlock()
-	}
-}
-
-// Accept says that a changed tool is as it should be: it is known by this
-// definition from now on, and no longer held back. The tool is given by the names
-// of its server and its own; hash is Is of its [ChangedError], so that what is
-// accepted is what was looked at.
-func (m *Manager) Accept(server, tool, hash string) error {
-	err := m.change(func() error {
-		i := m.find(server)
-		if i < 0 {
-			return fmt.Errorf("there is no server %q", server)
-		}
-		src := m.sources[i]
-		j := slices.IndexFunc(src.listed, func(d *definition) bool { return d.name == tool })
-		if j < 0 {
-			return fmt.Errorf("%w: server %q has no %q", ErrUnknownTool, server, tool)
-		}
-		d := src.listed[j]
-		if d.canonical() != hash {
-			return fmt.Errorf("the definition of tool %q of server %q is %s, not %s", tool, server, d.canonical(), hash)
-		}
-		m.trust.accept(d)
-		m.judge(src)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("mcphybrid: accept: %w", err)
-	}
-	m.trust.save()
-	return nil
-}
-
-// judge sets what of a source's tools may be used. It is called with mu held.
-func (m *Manager) judge(src *source) {
-	src.defs, src.changed = m.trust.judge(src.name, src.listed)
-	for _, change := range src.changed {
-		change.Name = m.owners.nameOf(change.def)
 	}
 }

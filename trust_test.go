@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -215,7 +216,7 @@ func TestTrustComparesWhatIsSaid(t *testing.T) {
 		require.NoError(t, err)
 		return d
 	}
-	trust := newTrust(&Options{Trust: TrustQuarantine, MaxTools: 10})
+	trust := newTrust(TrustQuarantine, nil, 10, slog.New(slog.DiscardHandler))
 	judge := func(text string) int {
 		_, changed := trust.judge("git", []*definition{definitionOf(text)})
 		return len(changed)
@@ -326,7 +327,7 @@ func FuzzReadKnown(f *testing.F) {
 		if err != nil {
 			return
 		}
-		trust := newTrust(&Options{Trust: TrustQuarantine, MaxTools: 10})
+		trust := newTrust(TrustQuarantine, nil, 10, slog.New(slog.DiscardHandler))
 		if known != nil {
 			trust.known = known
 		}

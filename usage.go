@@ -184,36 +184,3 @@ func (r *usageRecord) save(now time.Time) error {
 	}
 	return r.store.Save(data)
 }
-
-// Reorder has the tools inline that are used most by now, with [Options.Usage]:
-// without a call of it, they are those that were used most when the Manager
-// was started. It moves tools in all sessions, so that prompts begin
-// differently in new ones. A host calls it seldom, such as once a day. It also
-// stores the record, as [Manager.Close] does.
-func (m *Manager) Reorder() error {
-	if m.uses == nil {
-		return nil
-	}
-	err := m.uses.save(time.Now())
-	if err == nil {
-		err = m.takeOrder()
-	}
-	if err != nil {
-		return fmt.Errorf("mcphybrid: the record of the tools' use: %w", err)
-	}
-	return nil
-}
-
-// takeOrder makes the order of the most used that of the policy.
-func (m *Manager) takeOrder() error {
-	order := m.uses.order(time.Now())
-	return m.change(func() error {
-		p := *m.policy.Load()
-		if maps.Equal(p.used, order) {
-			return errNoChange
-		}
-		p.used = order
-		m.policy.Store(&p)
-		return nil
-	})
-}

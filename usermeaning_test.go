@@ -119,10 +119,10 @@ func TestUsersFindNothingForeign(t *testing.T) {
 		require.NoError(t, a.Err)
 		for _, h := range a.Hits {
 			found++
-			switch h.Tool.m {
-			case u:
+			switch h.Tool.owner {
+			case u.owner:
 				ofUser++
-			case m:
+			case m.owner:
 			default:
 				t.Fatalf("user %s finds %q", u.Default().User(), h.Tool.Description())
 			}

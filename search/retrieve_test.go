@@ -745,9 +745,6 @@ func searchDocs(x *Index, query string) (docs []int) {
 	return docs
 }
 
-// all is a threshold that every document reaches that shares a word.
-var all = new(float64)
-
 func TestSearchTable(t *testing.T) {
 	docs := []*Document{
 		0: {Server: "git", Name: "create_issue", Description: "Creates an issue in a repository."},

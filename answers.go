@@ -1,0 +1,239 @@
+package mcphybrid
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/nearest"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// answerSearch searches, activates what it finds and answers with it.
+func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
+	begun := time.Now()
+	query, n, err := parseSearchArguments(args, s.scope.opts.SearchResults)
+	if err != nil {
+		return mcp.NewToolResultError(textBadMeta(metaSearch, err))
+	}
+	v := s.view()
+	hits := v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.unlisted(v)).Hits
+	var found []*BridgeTool
+	neededBy := make(map[string]string)
+	for _, h := range v.andNeeded(hits, s.scope.opts.SearchLimit) {
+		found = append(found, h.Tool)
+		if h.NeededBy != nil {
+			neededBy[h.Tool.name] = h.NeededBy.name
+		}
+	}
+	if v.disclosure != ByBridge {
+		found = s.activate(namesOf(found)) // and no more: the limit bounds what is activated too
+	}
+	answer := searchAnswer{Tools: make([]foundTool, len(found)), Count: len(found)}
+	for i, f := range found {
+		answer.Tools[i] = foundTool{
+			Name:         f.name,
+			OriginalName: text.Line(f.def.name, s.scope.opts.MaxDescription),
+			Server:       f.def.server,
+			Description:  text.Line(f.def.description, s.scope.opts.MaxDescription),
+			NeededBy:     neededBy[f.name],
+		}
+	}
+	answer.Message = textFound(searchOutcome{
+		found: len(found), disclosure: v.disclosure, keywords: v.hasTerms(query),
+		callable: v.callable(query), connecting: s.scope.keeper.connectingServers(v.rights),
+	})
+	text := text.JSON(answer)
+	s.countSearch(len(found))
+	s.countAnswer(text)
+	s.tell(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(begun)})
+	return mcp.NewToolResultText(text)
+}
+
+// unlisted reports of tools whether the model does not have them in its list: it
+// has not the deferred ones and, by bridge, the inline ones that came when its
+// list was fixed.
+func (s *Session) unlisted(v view) func(*BridgeTool, standing) bool {
+	may := v.deferredTools()
+	if v.disclosure != ByBridge {
+		return may
+	}
+	s.mu.Lock()
+	list := s.shown
+	s.mu.Unlock()
+	told := make(map[string]bool)
+	for _, e := range list {
+		if e.isTool() {
+			told[e.tool.name] = true
+		}
+	}
+	return func(t *BridgeTool, st standing) bool { return may(t, st) || st == inline && !told[t.name] }
+}
+
+// callable returns the registered names of the tools that query names and
+// that need no search: the inline and the active ones.
+func (v view) callable(query string) []string {
+	names, _ := namesIn(query)
+	var callable []string
+	for _, t := range slices.Concat(v.inline, v.active) {
+		if slices.Contains(names, t.name) || slices.Contains(names, t.def.name) {
+			callable = append(callable, t.name)
+		}
+	}
+	return callable
+}
+
+// A searchAnswer is what the model gets from a search.
+type searchAnswer struct {
+	Tools   []foundTool `json:"tools"`
+	Count   int         `json:"count"`
+	Message string      `json:"message"`
+}
+
+type foundTool struct {
+	Name         string `json:"name"`
+	OriginalName string `json:"original_name"`
+	Server       string `json:"server"`
+	Description  string `json:"description"`
+	NeededBy     string `json:"needed_by,omitempty"` // the tool that it comes along with
+}
+
+// parseSearchArguments returns the query and how many results are asked for,
+// standard if that is not said. A number of results that is no integer is
+// rounded down, and may be any.
+func parseSearchArguments(args json.RawMessage, standard int) (query string, n int, err error) {
+	var in struct {
+		Query      *string  `json:"query"`
+		MaxResults *float64 `json:"max_results"`
+	}
+	if err := json.Unmarshal(args, &in); err != nil {
+		return "", 0, text.JSONError(args, err)
+	}
+	switch {
+	case in.Query == nil || strings.TrimSpace(*in.Query) == "":
+		return "", 0, errors.New(`"query" is missing or empty`)
+	case len(*in.Query) > maxQueryBytes:
+		return "", 0, fmt.Errorf(`"query" has %d bytes, more than the limit of %d`, len(*in.Query), maxQueryBytes)
+	case in.MaxResults == nil:
+		return *in.Query, standard, nil
+	}
+	// Within what fits an int, so that the conversion is defined.
+	return *in.Query, int(math.Max(math.MinInt32, math.Min(math.MaxInt32, *in.MaxResults))), nil
+}
+
+// SkillsSection returns the prompt section that lists the skills by name and
+// description, as XML; or, of more than [Options.MaxInlineSkills] or
+// [Options.MaxSkillTokens], tells the model how many there are and to search for them.
+// It is "" without skills. Like all that the model is shown, it only grows at
+// its end, until [Session.Compact].
+func (s *Session) SkillsSection() string {
+	var parts []string
+	for _, e := range s.show() {
+		if e.kind == shownSkills {
+			parts = append(parts, e.offer.skills.section())
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// answerSkillSearch answers with the skills that are found.
+func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
+	query, n, err := parseSearchArguments(args, s.scope.opts.SearchResults)
+	if err != nil {
+		return mcp.NewToolResultError(textBadMeta(metaSkillSearch, err))
+	}
+	v := s.view()
+	answer := skillAnswer{Skills: []foundSkill{}}
+	for _, sk := range v.findSkills(query, min(max(n, 1), s.scope.opts.SearchLimit)) {
+		answer.Skills = append(answer.Skills, foundSkill{sk.Name, text.Line(sk.Description, s.scope.opts.MaxDescription)})
+	}
+	answer.Count = len(answer.Skills)
+	answer.Message = textFoundSkills(answer.Count, v.skills.index().HasTerms(query))
+	text := text.JSON(answer)
+	s.countAnswer(text)
+	return mcp.NewToolResultText(text)
+}
+
+// A skillAnswer is what the model gets from a search for skills.
+type skillAnswer struct {
+	Skills  []foundSkill `json:"skills"`
+	Count   int          `json:"count"`
+	Message string       `json:"message"`
+}
+
+type foundSkill struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// findSkills returns the skills that best match query, at most n: first those
+// that it names, in its order, then best first; those of equal score as they
+// were given.
+func (v view) findSkills(query string, n int) []*skill {
+	var found []*skill
+	names, only := namesIn(query)
+	for _, name := range names {
+		if sk := v.skill(name); sk != nil && !slices.Contains(found, sk) {
+			found = append(found, sk)
+		}
+	}
+	if !only {
+		named := len(found)
+		may := func(doc int) bool {
+			sk := v.skills.list[doc]
+			return v.skill(sk.Name) != nil && !slices.Contains(found[:named], sk)
+		}
+		for _, match := range v.skills.index().Search(query, n, may) {
+			found = append(found, v.skills.list[match.Doc])
+		}
+	}
+	return found[:min(n, len(found))]
+}
+
+// answerSkillLoad answers with the text of a skill, and makes the tools active
+// that it names.
+func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
+	var in struct {
+		Name string `json:"name"`
+	}
+	err := json.Unmarshal(args, &in)
+	switch {
+	case err != nil:
+		err = text.JSONError(args, err)
+	case in.Name == "":
+		err = errors.New(`"name" is missing or empty`)
+	}
+	if err != nil {
+		return mcp.NewToolResultError(textBadMeta(metaSkillLoad, err))
+	}
+	in.Name = in.Name[:min(len(in.Name), maxAskedName)]
+	v := s.view()
+	sk := v.skill(in.Name)
+	if sk == nil {
+		near := nearest.Names(in.Name, func(yield func(string) bool) {
+			for _, sk := range v.mySkills().list {
+				if !yield(sk.Name) {
+					return
+				}
+			}
+		}, maxNearest)
+		return mcp.NewToolResultError(textNoSkill(in.Name, near, v.offers(metaSkillSearch)))
+	}
+	body, err := sk.body.Get(ctx)
+	if err != nil {
+		s.scope.opts.Logger.Warn("mcphybrid: a skill could not be loaded", "skill", sk.Name, "error", err)
+		return mcp.NewToolResultError(textSkillFailed(sk.Name, err))
+	}
+	tools, missing := v.toolsOf(sk)
+	if v.disclosure != ByBridge {
+		active := s.ActivateTools(tools)
+		tools = slices.DeleteFunc(tools, func(name string) bool { return !slices.Contains(active, name) })
+	}
+	return s.fit(mcp.NewToolResultText(textSkill(sk.Name, tools, missing, v.disclosure) + body))
+}

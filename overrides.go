@@ -1,0 +1,117 @@
+package mcphybrid
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// Hints returns the hints of the tool of a registered name, as far as they are
+// known by now, and whether there are any. Of a tool that the session may not
+// use there are none.
+func (s *Session) Hints(name string) (Hints, bool) {
+	v := s.view()
+	t, _ := v.lookup(name)
+	if known := v.hints(t); known != nil {
+		return known.Hints.clone(), true
+	}
+	return Hints{}, false
+}
+
+// The bounds of [Session.OverrideBlock].
+const (
+	maxOverrides    = 8 << 10 // bytes of all lines of tools
+	maxOverride     = 1 << 10 // bytes of the lines of one
+	maxOverrideText = 200     // characters of a text
+)
+
+// OverrideBlock returns a markdown block headed "## Tool Overrides" with the
+// [Hints] of the tools that the session's model was shown and may use now,
+// inline and active ones, in the order in which they were shown. It is "" if
+// none has any.
+//
+// A host appends it to a turn. It is no part of [Session.PromptSections], which
+// must not change when a tool is activated or its hints become known.
+//
+// A text is one line of at most 200 characters. Of each tool there are the
+// first lines that fit 1 KiB; there is always one. The lines of all tools
+// together have 8 KiB, about 2,000 tokens: the tools shown last, which the
+// conversation is about, are kept, and a last line says how many are left out.
+// Equal hints of equal tools give equal bytes.
+func (s *Session) OverrideBlock() string {
+	s.mu.Lock()
+	v := s.viewLocked()
+	var list []shown
+	if !v.ended {
+		list = s.shownLocked(v)
+	}
+	s.mu.Unlock()
+
+	var entries []string
+	seen := make(map[string]bool)
+	for _, e := range list {
+		ofModel := e.kind == shownInline || e.kind == shownActive || e.kind == shownDeferred && v.isActive(e.tool.name)
+		if !ofModel || seen[e.tool.name] {
+			continue
+		}
+		seen[e.tool.name] = true
+		t, _ := v.lookup(e.tool.name)
+		if known := v.hints(t); known != nil {
+			if lines := s.override(v, known.Hints); lines != "" {
+				entries = append(entries, "- "+t.name+"\n"+lines)
+			}
+		}
+	}
+	if len(entries) == 0 {
+		return ""
+	}
+	first, size := len(entries), 0
+	for first > 0 && size+len(entries[first-1]) <= maxOverrides {
+		first--
+		size += len(entries[first])
+	}
+	return textOverrides(entries[first:], first)
+}
+
+// override returns the lines of one tool, or "".
+func (s *Session) override(v view, h Hints) string {
+	var b strings.Builder
+	full := false
+	line := func(label, text string) {
+		next := fmt.Sprintf("  - %s: %s\n", label, text)
+		full = full || text != "" && b.Len()+len(next) > maxOverride
+		if text != "" && !full {
+			b.WriteString(next)
+		}
+	}
+	for _, words := range h.Preconditions {
+		line(labelPrecondition, text.Line(words, maxOverrideText))
+	}
+	for _, words := range h.AntiPatterns {
+		line(labelAntiPattern, text.Line(words, maxOverrideText))
+	}
+	line(labelOutputShape, text.Line(h.OutputShape, maxOverrideText))
+	var names []string
+	for _, name := range h.ChainsWith {
+		if !s.conceals(v, name) {
+			names = append(names, text.Line(name, text.MaxName))
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
+	line(labelChainsWith, text.Line(strings.Join(names, ", "), maxOverrideText))
+	return b.String()
+}
+
+// conceals reports whether name is that of a tool of the catalogs that the
+// session does not see, or may not. Names that are nobody's may be the host's.
+func (s *Session) conceals(v view, name string) bool {
+	denied := func(a Access) bool { return rules.MatchAny(a.Deny, name) }
+	if t, _ := v.lookup(name); t != nil {
+		return false
+	}
+	_, _, there := v.find(name)
+	return there || v.held(name) != nil || denied(s.scope.opts.Access) || slices.ContainsFunc(s.rights, denied)
+}
