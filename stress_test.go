@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var stress = flag.Duration("stress", time.Second, "how long TestStress goes on")
+var stress = flag.Duration("stress", 500*time.Millisecond, "how long TestStress goes on")
 
 // 64 goroutines use a Manager and its sessions in every way while servers come
 // and go and the registry locks and calls back. No invariant breaks at any

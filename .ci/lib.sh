@@ -73,7 +73,7 @@ step() { start "$@" && finish; }
 # skipped LOG: the tests that were skipped, each with the reason it gave last.
 skipped() {
 	awk '$1 == "===" { test = $3 }
-		/^ +[a-z0-9_]+_test\.go:[0-9]+: / { reason = $0; sub(/^ +/, "", reason); why[test] = reason }
+		/^ +[A-Za-z0-9_]+\.go:[0-9]+: / { reason = $0; sub(/^ +/, "", reason); why[test] = reason }
 		$1 == "---" && $2 == "SKIP:" { print "SKIP  " $3 ": " why[$3] }' "$1"
 }
 
@@ -193,7 +193,7 @@ where() { grep -lE "^func $1\(" $(go list -f '{{range .TestGoFiles}}{{$.Dir}}/{{
 # beside the other half. A walk that fails names its seed.
 walk() {
 	local seeds=$1 time=$2 folder half pids=() status=0
-	folder=$(where TestWalk) && go test -race -c -o "$tmp/walk.test" "$folder" && cd "$folder" || return 1
+	folder=$(where TestWalk) && [ -n "$folder" ] && go test -race -c -o "$tmp/walk.test" "$folder" && cd "$folder" || return 1
 	for half in 0 1; do
 		"$tmp/walk.test" -test.v -test.run '^TestWalk$' -test.timeout 60m \
 			-walk "$time" -seed $((1 + half * seeds / 2)) -seeds $((seeds / 2)) >"$tmp/walk$half" 2>&1 &
@@ -254,7 +254,7 @@ fuzz() {
 		done
 	done <"$tmp/targets"
 	xargs -0 -r -n 4 -P 2 bash -uc 'fuzz_one "$@"' fuzz <"$tmp/fuzzing" || status=1
-	echo "NOTE: $(($(tr -dc '\0' <"$tmp/fuzzing" | wc -c) / 4)) targets of $(wc -l <"$tmp/targets") packages' $(cut -d' ' -f2- "$tmp/targets" | wc -w)"
+	echo "NOTE: $(($(tr -dc '\0' <"$tmp/fuzzing" | wc -c) / 4)) of $(cut -d' ' -f2- "$tmp/targets" | wc -w) targets"
 	return $status
 }
 
