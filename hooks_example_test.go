@@ -47,7 +47,7 @@ func ExampleMiddleware() {
 func ExampleEvent() {
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
 		Servers:   []mcphybrid.ServerConfig{{Name: "weather", InProcess: weather()}},
-		MaxInline: 1,
+		Inline: mcphybrid.InlineOptions{Max: 1},
 		OnEvent: func(e mcphybrid.Event) {
 			fmt.Printf("%s %v %q\n", e.Kind, e.Tools, e.Query)
 		},

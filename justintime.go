@@ -34,7 +34,7 @@ func (o *JustInTimeOptions) setDefaults() {
 
 // SelectFor activates the tools that message, such as the user's, most likely
 // needs, and what these need, and returns them: [JustInTimeOptions.Results], or
-// without [Options.JustInTime] [Options.SearchResults]. A host calls it before
+// without [Options.JustInTime] [RankingOptions.Results]. A host calls it before
 // it calls the model, and again with what [SearchDirectives] finds in the
 // model's answer. It finds by meaning within ctx and the timeout, and otherwise
 // by words. Like every activation it appends to what was sent.

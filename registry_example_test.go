@@ -68,7 +68,7 @@ func (t *table) run(ctx context.Context, name, args string) (*mcp.CallToolResult
 // The Manager keeps a host's own table in step with what the model may call.
 func ExampleRegistry() {
 	host := &table{tools: make(map[string]mcphybrid.Tool)}
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Registry: host, MaxInline: -1})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Registry: host, Inline: mcphybrid.InlineOptions{Max: -1}})
 	defer mgr.Close()
 	err := mgr.AddTools("local", server.ServerTool{
 		Tool: mcp.NewTool("echo", mcp.WithString("text")),

@@ -43,7 +43,7 @@ func (e topics) Embed(ctx context.Context, texts []string) (list [][]float32, er
 func ExampleSemanticOptions() {
 	ready := make(chan bool, 1)
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
-		MaxInline: -1,
+		Inline: mcphybrid.InlineOptions{Max: -1},
 		Semantic: &mcphybrid.SemanticOptions{
 			Embedder: topics{},
 			Least:    0.5,

@@ -55,7 +55,7 @@ func TestSpecF8ListChanged(t *testing.T) {
 			var unknown *UnknownToolError
 			require.ErrorAs(t, err, &unknown)
 			assert.WithinDuration(t, time.Now(), unknown.Gone, time.Minute)
-			assert.Contains(t, resultText(t, result), "mcp_live__b is gone: its server does not have it since ")
+			assert.Contains(t, resultText(t, result), "mcp_live__b is gone: its server removed it at ")
 
 			s.AddTools(echoTool("b", "Second"))
 			soon(t, func() bool { _, err := sess.Call(t.Context(), "mcp_live__b", nil); return err == nil })

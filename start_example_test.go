@@ -47,7 +47,7 @@ func ExampleManager_Start() {
 			{Name: "files", Command: "no-such-program"},
 			{Name: "weather", InProcess: weather()},
 		},
-		Reconnect: -1, // do not try again
+		Limits: mcphybrid.ServerLimits{Reconnect: -1}, // do not try again
 	})
 	defer mgr.Close()
 	if err := mgr.Start(context.Background()); err != nil {

@@ -191,12 +191,12 @@ func TestTrustStoreFails(t *testing.T) {
 	}{
 		{&aStore{err: errors.New("no disk")}, "no disk"},
 		{&aStore{data: []byte(`{"version":1`)}, "line 1, column 12: unexpected end of JSON input"},
-		{&aStore{data: []byte(`{"version":7}`)}, "it is of version 7, not 1"},
+		{&aStore{data: []byte(`{"version":7}`)}, "the document has version 7, want 1"},
 		{&aStore{data: []byte(`{"version":1,"servers":{"git":{"log":null}}}`)}, `tool "log" of server "git" has no hash`},
 	} {
 		m := NewManager(&Options{Trust: TrustQuarantine, TrustStore: test.store, Servers: []ServerConfig{inProcess("a", 1)}})
 		err := m.Start(t.Context())
-		assert.ErrorContains(t, err, "what is known of tools could not be loaded: "+test.want)
+		assert.ErrorContains(t, err, "loading the known tools: "+test.want)
 		assert.ErrorContains(t, m.AddServer(t.Context(), inProcess("b", 1)), test.want)
 		assert.Empty(t, m.InlineTools(), "nobody knows whether they have changed")
 		test.store.data, test.store.err = nil, nil
@@ -258,7 +258,7 @@ func TestTrustRemembersSoMany(t *testing.T) {
 	}
 	assert.Len(t, m.trust.known["git"], 2*maxKnown)
 	require.Len(t, changedTools(m), 1)
-	assert.ErrorContains(t, changedTools(m)[0], `tool "tool_7" of server "git" is one more than can be remembered of a server`)
+	assert.ErrorContains(t, changedTools(m)[0], `tool "tool_7" of server "git" exceeds the number of tools remembered for a server`)
 	s.SetTools(echoTool("log", "bad"))
 	soon(t, func() bool { return len(changedTools(m)) == 1 && changedTools(m)[0].Tool == "log" })
 	assert.Empty(t, m.InlineTools())

@@ -350,7 +350,7 @@ func TestUserSessionsAreRestored(t *testing.T) {
 	assert.Equal(t, s.PromptSections(PromptFull), again.PromptSections(PromptFull))
 	for _, other := range []*Manager{m, b} {
 		_, changed, err := other.RestoreSession(state, nil)
-		assert.EqualError(t, err, "mcphybrid: the state is of a session of another user")
+		assert.EqualError(t, err, "mcphybrid: the state belongs to a session of another user")
 		assert.Empty(t, changed)
 	}
 	_, _, err = b.RestoreSession(m.Default().Save(), nil)
