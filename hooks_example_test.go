@@ -46,8 +46,8 @@ func ExampleMiddleware() {
 // The host is told what happens in its sessions.
 func ExampleEvent() {
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
-		Servers:   []mcphybrid.ServerConfig{{Name: "weather", InProcess: weather()}},
-		Inline: mcphybrid.InlineOptions{Max: 1},
+		Servers: []mcphybrid.ServerConfig{{Name: "weather", InProcess: weather()}},
+		Inline:  mcphybrid.InlineOptions{Max: 1},
 		OnEvent: func(e mcphybrid.Event) {
 			fmt.Printf("%s %v %q\n", e.Kind, e.Tools, e.Query)
 		},
