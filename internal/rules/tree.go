@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parseRuleTree returns what the document is, of either format.
+// parseRuleTree parses data as YAML or JSON, by the extension of name.
 func parseRuleTree(data []byte, name string) (*yaml.Node, error) {
 	if len(data) > maxFileBytes {
 		return nil, fmt.Errorf("larger than %d bytes", maxFileBytes)
@@ -51,22 +51,22 @@ func parseYAMLTree(data []byte) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-// yamlError matches the texts of the package's errors; what it names is the line
-// where something began, if any, so it is left out.
+// yamlError matches the error texts of package yaml. Their line numbers name the
+// start of the construct, not the place of the error, so we drop them.
 var yamlError = regexp.MustCompile(`^yaml: (?:line \d+: )?(.*)$`)
 
-// unknownAnchor matches those of an alias to nothing.
+// unknownAnchor matches the error text of an alias without an anchor.
 var unknownAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced$`)
 
-// describeYAMLError adds to err, a syntax error, where in data it is: where the
-// parser has come to when it finds it.
+// describeYAMLError adds a line and column to err, a syntax error: the place in
+// data that the parser had reached.
 func describeYAMLError(data []byte, err error) error {
 	read, _ := firstYAMLError(data)
 	at := max(read-1, 0)
 	text := err.Error()
 	if m := unknownAnchor.FindStringSubmatch(text); m != nil {
-		// The parser has read some tokens more, which may be the same alias: it
-		// stumbles over the first with which the text could end.
+		// The parser reads a few tokens ahead, and these may repeat the alias.
+		// Search backwards for the first alias that causes this error.
 		alias := []byte("*" + m[1])
 		for end, n := read, 0; n < 10; n++ {
 			i := bytes.LastIndex(data[:end], alias)
@@ -89,8 +89,8 @@ func describeYAMLError(data []byte, err error) error {
 	return fmt.Errorf("line %d, column %d: %s", line, column, text)
 }
 
-// firstYAMLError returns how many bytes are read when the first error in data
-// is found, and that error, or io.EOF if there is none.
+// firstYAMLError returns the first error in data, or io.EOF if there is none, and
+// how many bytes the parser had read by then.
 func firstYAMLError(data []byte) (read int, err error) {
 	r := byteReader{data: data}
 	dec := yaml.NewDecoder(&r)
@@ -100,7 +100,7 @@ func firstYAMLError(data []byte) (read int, err error) {
 	return r.read, err
 }
 
-// A byteReader gives one byte at a time, so that no more is read than needed.
+// A byteReader returns one byte at a time, so that the parser does not read ahead.
 type byteReader struct {
 	data []byte
 	read int
@@ -115,8 +115,8 @@ func (r *byteReader) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// advance returns the line and column, in characters, that follow on those at
-// the start of text.
+// advance returns the line and column after text, given those at its start.
+// Columns count characters from 1.
 func advance(line, column int, text []byte) (int, int) {
 	if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
 		line += bytes.Count(text, []byte("\n"))
@@ -126,16 +126,17 @@ func advance(line, column int, text []byte) (int, int) {
 	return line, column + utf8.RuneCount(text)
 }
 
-// A jsonTree reads a JSON document into a tree as YAML's, with places.
+// A jsonTree reads a JSON document into a tree of YAML nodes with lines and
+// columns.
 type jsonTree struct {
 	data         []byte
 	dec          *json.Decoder
-	at           int // in data
-	line, column int // there
+	at           int // current offset in data
+	line, column int // of at
 }
 
-// ruleDepth is how deep a rule file is: an object of lists of objects of lists.
-// What is inside of a list or an object even deeper is not read.
+// ruleDepth is the nesting depth of a rule file: an object of lists of objects of
+// lists. The parser skips the content of deeper lists and objects.
 const ruleDepth = 4
 
 func parseJSONTree(data []byte) (*yaml.Node, error) {
@@ -148,7 +149,7 @@ func parseJSONTree(data []byte) (*yaml.Node, error) {
 	return t.node(0)
 }
 
-// node returns the next value, or name of a member.
+// node returns the next value or member name.
 func (t *jsonTree) node(depth int) (*yaml.Node, error) {
 	start := int(t.dec.InputOffset())
 	start = len(t.data) - len(bytes.TrimLeft(t.data[start:], " \t\r\n,:"))
@@ -178,7 +179,7 @@ func (t *jsonTree) node(depth int) (*yaml.Node, error) {
 			}
 			n.Content = append(n.Content, e)
 		}
-		_, err = t.dec.Token() // the end
+		_, err = t.dec.Token() // the closing bracket
 	case string:
 		n.Tag, n.Value = "!!str", v
 	case json.Number:
