@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // Bounds of a rule file, besides MaxRules. The size of the file does not bound

@@ -8,11 +8,12 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // parseRuleTree parses data as YAML or JSON, by the extension of name.
@@ -51,68 +52,31 @@ func parseYAMLTree(data []byte) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-// yamlError matches the error texts of package yaml. Their line numbers name the
-// start of the construct, not the place of the error, so we drop them.
-var yamlError = regexp.MustCompile(`^yaml: (?:line \d+: )?(.*)$`)
+// unknownAnchor matches the texts of errors of an alias to nothing.
+var unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 
-// unknownAnchor matches the error text of an alias without an anchor.
-var unknownAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced$`)
-
-// describeYAMLError adds a line and column to err, a syntax error: the place in
-// data that the parser had reached.
+// describeYAMLError says of err, a syntax error, where in data it is.
 func describeYAMLError(data []byte, err error) error {
-	read, _ := firstYAMLError(data)
-	at := max(read-1, 0)
-	text := err.Error()
+	var e *yaml.LoadError
+	if !errors.As(err, &e) {
+		return err
+	}
+	text, line, column := e.Message, e.Mark.Line, e.Mark.Column
+	if line == 0 { // of a character that may not be in YAML, only this is known
+		_, number, _ := strings.Cut(text, "(value: ")
+		if r, err := strconv.ParseInt(strings.TrimSuffix(number, ")"), 0, 32); err == nil {
+			line, column = advance(1, 1, data[:max(bytes.IndexRune(data, rune(r)), 0)])
+		}
+	}
 	if m := unknownAnchor.FindStringSubmatch(text); m != nil {
-		// The parser reads a few tokens ahead, and these may repeat the alias.
-		// Search backwards for the first alias that causes this error.
-		alias := []byte("*" + m[1])
-		for end, n := read, 0; n < 10; n++ {
-			i := bytes.LastIndex(data[:end], alias)
-			if i < 0 {
-				break
-			}
-			if _, e := firstYAMLError(data[:i+len(alias)]); n > 0 && e.Error() != text {
-				break
-			}
-			at, end = i, i
-		}
 		text = fmt.Sprintf("the alias *%s has no anchor: put a pattern that begins with * in quotes", m[1])
-	} else if m := yamlError.FindStringSubmatch(text); m != nil {
-		text = m[1]
-		if strings.Contains(text, "alphabetic or numeric") { // the name of an alias
-			text += ": put a pattern that begins with * in quotes"
-		}
+	} else if strings.Contains(text, "alphabetic or numeric") { // the name of an alias
+		text += ": put a pattern that begins with * in quotes"
 	}
-	line, column := advance(1, 1, data[:at])
-	return fmt.Errorf("line %d, column %d: %s", line, column, text)
-}
-
-// firstYAMLError returns the first error in data, or io.EOF if there is none, and
-// how many bytes the parser had read by then.
-func firstYAMLError(data []byte) (read int, err error) {
-	r := byteReader{data: data}
-	dec := yaml.NewDecoder(&r)
-	for err == nil {
-		err = dec.Decode(new(yaml.Node))
+	if l, c := advance(1, 1, data); line > l { // after a line break that is not there
+		line, column = l, c
 	}
-	return r.read, err
-}
-
-// A byteReader returns one byte at a time, so that the parser does not read ahead.
-type byteReader struct {
-	data []byte
-	read int
-}
-
-func (r *byteReader) Read(p []byte) (int, error) {
-	if r.read == len(r.data) || len(p) == 0 {
-		return 0, io.EOF
-	}
-	p[0] = r.data[r.read]
-	r.read++
-	return 1, nil
+	return fmt.Errorf("line %d, column %d: %s", max(line, 1), max(column, 1), text)
 }
 
 // advance returns the line and column after text, given those at its start.
