@@ -168,7 +168,7 @@ func (v view) activeSet() map[*BridgeTool]bool {
 	return set
 }
 
-// SetIntent says what the conversation is about, such as "coding". From now on
+// SetIntent says what the conversation is about, such as "browse". From now on
 // this session applies those [Options.Rules] that are for that intent. "" means
 // no intent. A host that does not know the intent can ask [search.DetectIntents].
 //

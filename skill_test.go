@@ -321,7 +321,7 @@ func TestBadSkills(t *testing.T) {
 		{func(s *Skill) { s.Tools = tooMany }, `it names 33 tools, more than the limit of 32`},
 		{func(s *Skill) { s.Body = " " }, `it has no text`},
 		{func(s *Skill) { s.Body = strings.Repeat("x", 1<<20+1) }, `its text has 1048577 bytes, more than the limit of 1048576`},
-		{func(s *Skill) {}, `there is another one before it: the name is taken`},
+		{func(s *Skill) {}, `an earlier skill has this name: the name is taken`},
 	}
 	for _, test := range bad {
 		sk := good

@@ -133,6 +133,6 @@ func TestServerHints(t *testing.T) {
 	}
 	assert.Equal(t, "inline: there is room", reasons["plain1"])
 	assert.Equal(t, "inline: it is pinned", reasons["plain5"])
-	assert.Equal(t, "inline: its server wants it loaded always", reasons["want4"])
+	assert.Equal(t, "inline: its server wants it always loaded", reasons["want4"])
 	assert.Equal(t, "deferred: 8 tools before it are inline", reasons["want5"])
 }

@@ -113,7 +113,7 @@ func export(t *testing.T, s *mcphybrid.Session, f mcphybrid.Format) []mcphybrid.
 	t.Helper()
 	tools, err := s.Export(f)
 	if err != nil {
-		require.ErrorContains(t, err, "openai-chat takes at most 128 tools")
+		require.ErrorContains(t, err, "openai-chat accepts at most 128 tools")
 	}
 	require.Len(t, tools, len(s.Tools()))
 	return tools
