@@ -68,8 +68,8 @@ type ArgumentsError struct {
 // value only where the schema lists the permitted values.
 type Violation struct {
 	// Pointer is the JSON pointer (RFC 6901) to the value in the arguments. It
-	// is "" for the arguments as a whole and for a property name that the
-	// schema rejects. Names in it are cut to 80 characters.
+	// is "" for the arguments as a whole. For a property name that the schema
+	// rejects, it leads to the object. Names in it are cut to 80 characters.
 	Pointer string
 
 	// Problem says what is wrong with the value, such as

@@ -45,7 +45,7 @@ type Hint struct {
 }
 
 // DefaultLexicon returns a copy of the lexicon that [NewIndex] uses if
-// [RankingOptions.Lexicon] is nil. The caller may change it.
+// [Options.Lexicon] is nil. The caller may change it.
 func DefaultLexicon() *Lexicon {
 	l, err := ParseLexicon(lexiconText)
 	if err != nil {

@@ -58,7 +58,7 @@ func TestValidateProblems(t *testing.T) {
 		{`{"properties":{"a":false}}`, `{"a":1}`, `/x/a is not allowed`},
 		{`{"not":{"type":"string"}}`, `"secret"`, `/x is not allowed`},
 		{`{"unevaluatedProperties":false}`, `{"a":1}`, `/x/a is not allowed`},
-		{`{"propertyNames":{"pattern":"^a"}}`, `{"b":1}`, ` has the property "b", whose name is not allowed`},
+		{`{"propertyNames":{"pattern":"^a"}}`, `{"b":1}`, `/x has the property "b", whose name is not allowed`},
 		{`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `/x is missing the property "b", which goes with "a"`},
 		{`{"dependencies":{"a":["b"]}}`, `{"a":1}`, `/x is missing the property "b", which goes with "a"`},
 		{`{"dependentSchemas":{"a":{"required":["b"]}}}`, `{"a":1}`, `/x is missing the property "b"`},

@@ -18,7 +18,7 @@ import (
 type Violation struct {
 	// Pointer is the JSON pointer (RFC 6901) to the value in the arguments,
 	// and "" for the arguments themselves. Names in it are cut to 80
-	// characters. Of a property name that the schema refuses, it is "".
+	// characters. For a property name that the schema rejects, it leads to the object.
 	Pointer string
 
 	// Problem says what is wrong with the value, such as
