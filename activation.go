@@ -4,12 +4,12 @@ import (
 	"slices"
 )
 
-// ActivateTools makes the tools of the given registered names callable, in
-// this order, and then what they need, and returns the names of those that now
-// are: deferred ones are activated, and with a registry are registered there by
-// then; active and inline ones already were. Names that the session does not
-// know are left out, and so is what is needed and can't be had: see
-// [Options.Needs].
+// ActivateTools makes the tools with these registered names callable, and after
+// them the tools that they need: see [Options.Needs]. It returns the names of all
+// that are callable now, in this order, including those that were inline or
+// active before. It returns a name only after the session's [Registry], if there
+// is one, holds the tool. It skips unknown names and tools that the session may
+// not use.
 func (s *Session) ActivateTools(names []string) []string {
 	var callable []string
 	for _, t := range s.activate(s.withNeeded(names)) {
@@ -18,8 +18,9 @@ func (s *Session) ActivateTools(names []string) []string {
 	return callable
 }
 
-// ActivateToolIfDeferred makes one tool, and what it needs, callable and
-// reports whether the tool is.
+// ActivateToolIfDeferred makes the tool with that registered name and the tools
+// that it needs callable. It reports whether the tool is callable now, which
+// includes inline and active tools.
 func (s *Session) ActivateToolIfDeferred(name string) bool {
 	return s.activateOne(name) != nil
 }
@@ -34,11 +35,11 @@ func (s *Session) activateOne(name string) *BridgeTool {
 	return callable[0]
 }
 
-// activate is the one way by which tools become active, in three phases: it
-// collects what is to be done, does it without any lock held, since a registry
-// may have a lock of its own and call back, and then publishes it. What has
-// left the catalog meanwhile does not stay registered, and what has come into
-// its place is registered instead.
+// activate makes tools active. Every activation goes through it, in three phases:
+// it collects the tools, registers them, and publishes them. It registers without
+// any lock held, since a registry may have a lock of its own and call back. If a
+// tool leaves the catalog meanwhile, it does not stay registered, and a tool that
+// replaces it is registered instead.
 func (s *Session) activate(names []string) []*BridgeTool {
 	callable, fresh := s.makeActive(names)
 	if len(fresh) > 0 {
@@ -47,7 +48,8 @@ func (s *Session) activate(names []string) []*BridgeTool {
 	return callable
 }
 
-// makeActive returns the tools that are callable, and those that were not.
+// makeActive returns the tools that are callable now, and as fresh those that were
+// not before.
 func (s *Session) makeActive(names []string) (callable, fresh []*BridgeTool) {
 	// Phase 1: collect.
 	v := s.view()
@@ -60,7 +62,8 @@ func (s *Session) makeActive(names []string) (callable, fresh []*BridgeTool) {
 		}
 	}
 
-	// Phase 2: register. What is offered already is kept from being removed.
+	// Phase 2: register. This also keeps the registrar from removing tools that
+	// it has already.
 	if s.registrar != nil {
 		tools = slices.DeleteFunc(tools, func(t *BridgeTool) bool { return !s.registrar.Begin(t) })
 	}
@@ -78,9 +81,9 @@ func (s *Session) makeActive(names []string) (callable, fresh []*BridgeTool) {
 	return callable, fresh
 }
 
-// publish appends to the active tools those that are deferred, by the newest
-// catalog, and notes that they are in use. It returns those of tools that the
-// catalog has at all, and those that it appended.
+// publish appends the deferred tools among tools to the active ones, by the newest
+// catalog, and records their use. It returns the tools that the catalog has, and
+// those that it appended.
 func (s *Session) publish(tools []*BridgeTool) (callable, fresh []*BridgeTool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,8 +112,8 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh []*BridgeTool) {
 	return callable, fresh
 }
 
-// inUse reports whether t and what it needs are inline or active as they are,
-// and notes their use.
+// inUse reports whether t and the tools that it needs are inline or active, in
+// their current version. It records their use.
 func (s *Session) inUse(t *BridgeTool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,10 +131,9 @@ func (s *Session) inUse(t *BridgeTool) bool {
 	return use(t) && !slices.ContainsFunc(v.needed(t), func(n *BridgeTool) bool { return !use(n) })
 }
 
-// needed returns what t needs, what that needs, and so on: the nearest first,
-// of equally near ones in the order in which they were declared, and at most
-// [maxNeeds]. What the session may not use is left out, and what only that
-// needs.
+// needed returns the tools that t needs, then those that they need, and so on, at
+// most [maxNeeds] and in the order of declaration. It skips the tools that the
+// session may not use, and does not follow their needs.
 func (v view) needed(t *BridgeTool) []*BridgeTool {
 	if len(v.needs(t)) == 0 {
 		return nil
@@ -147,7 +149,7 @@ func (v view) needed(t *BridgeTool) []*BridgeTool {
 	return all[1:]
 }
 
-// withNeeded returns names and, behind them, those of the tools that they need.
+// withNeeded returns names followed by the names of the tools that they need.
 func (s *Session) withNeeded(names []string) []string {
 	v := s.view()
 	all := slices.Clip(names)
@@ -159,8 +161,8 @@ func (s *Session) withNeeded(names []string) []string {
 	return all
 }
 
-// andNeeded returns hits and, behind them, the deferred tools that they need
-// and the model does not have, up to limit in all.
+// andNeeded returns hits followed by the deferred tools that they need and that
+// the model does not have, up to limit in all.
 func (v view) andNeeded(hits []Hit, limit int) []Hit {
 	there := v.activeInList()
 	for _, h := range hits {

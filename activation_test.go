@@ -92,7 +92,7 @@ func newLockingManager(t *testing.T, opts Options) (*Manager, *lockingRegistry) 
 }
 
 func TestSpecA13ActivationRegistersBeforeItReports(t *testing.T) {
-	m, r := newLockingManager(t, Options{MaxInline: 2, Servers: []ServerConfig{inProcess("a", 6)}})
+	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6)}})
 	r.mu.Lock()
 	r.registered = nil
 	r.mu.Unlock()
@@ -105,7 +105,7 @@ func TestSpecA13ActivationRegistersBeforeItReports(t *testing.T) {
 
 // Register calls back and activates another tool: no lock of ours is held.
 func TestSpecA13ActivationFromWithinRegister(t *testing.T) {
-	m, r := newLockingManager(t, Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 12)}})
+	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 12)}})
 	r.afterRegister = func(name string) {
 		var i int
 		_, _ = fmt.Sscanf(name, "mcp_a__tool_%d", &i)
@@ -118,7 +118,7 @@ func TestSpecA13ActivationFromWithinRegister(t *testing.T) {
 }
 
 func TestRegistryPanicCostsOneActivation(t *testing.T) {
-	m, r := newLockingManager(t, Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 5)}})
+	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
 	r.panicOn = "mcp_a__tool_002"
 	assert.Equal(t, []string{"mcp_a__tool_001", "mcp_a__tool_003"},
 		m.ActivateTools([]string{"mcp_a__tool_001", "mcp_a__tool_002", "mcp_a__tool_003"}))
@@ -131,7 +131,7 @@ func TestRegistryPanicCostsOneActivation(t *testing.T) {
 
 // Register calls back for the tool that it has just stored.
 func TestActivationOfTheSameToolFromWithinRegister(t *testing.T) {
-	m, r := newLockingManager(t, Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 3)}})
+	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	r.afterRegister = func(name string) { assert.True(t, m.ActivateToolIfDeferred(name)) }
 	assert.True(t, m.ActivateToolIfDeferred("mcp_a__tool_002"))
 	assert.Equal(t, []string{"mcp_a__tool_002"}, toolNames(m.ActiveTools()))
@@ -139,7 +139,7 @@ func TestActivationOfTheSameToolFromWithinRegister(t *testing.T) {
 
 // A registry that stores a tool, or a group, and then panics.
 func TestRegistryPanicsAfterStoring(t *testing.T) {
-	m, r := newLockingManager(t, Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 3)}})
+	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	r.afterRegister = func(string) { panic("too late") }
 	assert.False(t, m.ActivateToolIfDeferred("mcp_a__tool_002"))
 	_, ok := r.Get("mcp_a__tool_002")
@@ -158,7 +158,7 @@ func TestRegistryPanicsAfterStoring(t *testing.T) {
 // all the time.
 func TestActivationRacesWithRemoval(t *testing.T) {
 	t.Parallel()
-	m, r := newTestManager(t, &Options{MaxInline: -1})
+	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("a", echoTool("x", "X")))
 	ctx, cancel := context.WithTimeout(context.Background(), *stress/2)
 	defer cancel()
@@ -194,7 +194,7 @@ func TestActivationRacesWithRemoval(t *testing.T) {
 // and in the end each tool is active once.
 func TestSpecA13ConcurrentActivation(t *testing.T) {
 	for round := range 20 {
-		m, r := newLockingManager(t, Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 9)}})
+		m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
 		var wg sync.WaitGroup
 		var told atomic.Int64
 		for g := range 16 {
@@ -220,7 +220,7 @@ func TestSpecA13ConcurrentActivation(t *testing.T) {
 // A tool stays active when servers come and go, if it still exists; what was
 // removed and added again is new.
 func TestActiveToolsFollowTheCatalog(t *testing.T) {
-	m, r := newTestManager(t, &Options{MaxInline: 3, Servers: []ServerConfig{inProcess("a", 3), inProcess("b", 3)}})
+	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Servers: []ServerConfig{inProcess("a", 3), inProcess("b", 3)}})
 	s := m.NewSession(nil)
 	unread := m.NewSession(nil) // is not looked at in between
 	for _, s := range []*Session{m.def, s, unread} {
@@ -249,7 +249,7 @@ func TestActiveToolsFollowTheCatalog(t *testing.T) {
 // Tools of a new server that take a name while it is being activated: the
 // caller gets what is there now.
 func TestActivationRacesWithReplacement(t *testing.T) {
-	m, r := newLockingManager(t, Options{MaxInline: -1, Servers: []ServerConfig{inProcess("a", 2)}})
+	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{inProcess("a", 2)}})
 	var replaced atomic.Bool
 	r.afterRegister = func(string) {
 		if replaced.CompareAndSwap(false, true) {
@@ -268,7 +268,7 @@ func TestActivationRacesWithReplacement(t *testing.T) {
 }
 
 func TestSpecA14RegistryActivatesLazily(t *testing.T) {
-	m, r := newTestManager(t, &Options{MaxInline: 1, Access: Access{Deny: []string{"mcp_a__tool_003"}}, Servers: []ServerConfig{
+	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Access: Access{Deny: []string{"mcp_a__tool_003"}}, Servers: []ServerConfig{
 		func() ServerConfig { c := inProcess("a", 6); c.Tools.Deny = []string{"tool_004"}; return c }(),
 	}})
 	_, ok := r.Get("mcp_a__tool_002")
@@ -288,7 +288,7 @@ func TestSpecA14RegistryActivatesLazily(t *testing.T) {
 }
 
 func TestSpecA14SessionRules(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 2, Servers: []ServerConfig{inProcess("a", 6), inProcess("b", 2)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6), inProcess("b", 2)}})
 	reg := NewRegistry()
 	s := m.NewSession(&SessionOptions{Registry: reg, Access: Access{Allow: []string{"mcp_a__*"}, Deny: []string{"*_001", "*_004"}}})
 	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_002"}, toolNames(s.InlineTools()), "the first of those that it may use")

@@ -18,7 +18,7 @@ import (
 // answerSearch searches, activates what it finds and answers with it.
 func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
 	begun := time.Now()
-	query, n, err := parseSearchArguments(args, s.scope.opts.SearchResults)
+	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results)
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaSearch, err))
 	}
@@ -26,7 +26,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	hits := v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.unlisted(v)).Hits
 	var found []*BridgeTool
 	neededBy := make(map[string]string)
-	for _, h := range v.andNeeded(hits, s.scope.opts.SearchLimit) {
+	for _, h := range v.andNeeded(hits, s.scope.opts.Search.Limit) {
 		found = append(found, h.Tool)
 		if h.NeededBy != nil {
 			neededBy[h.Tool.name] = h.NeededBy.name
@@ -39,9 +39,9 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	for i, f := range found {
 		answer.Tools[i] = foundTool{
 			Name:         f.name,
-			OriginalName: text.Line(f.def.name, s.scope.opts.MaxDescription),
+			OriginalName: text.Line(f.def.name, s.scope.opts.Prompt.MaxDescription),
 			Server:       f.def.server,
-			Description:  text.Line(f.def.description, s.scope.opts.MaxDescription),
+			Description:  text.Line(f.def.description, s.scope.opts.Prompt.MaxDescription),
 			NeededBy:     neededBy[f.name],
 		}
 	}
@@ -128,8 +128,8 @@ func parseSearchArguments(args json.RawMessage, standard int) (query string, n i
 }
 
 // SkillsSection returns the prompt section that lists the skills by name and
-// description, as XML; or, of more than [Options.MaxInlineSkills] or
-// [Options.MaxSkillTokens], tells the model how many there are and to search for them.
+// description, as XML; or, of more than [SkillListingOptions.Max] or
+// [SkillListingOptions.MaxTokens], tells the model how many there are and to search for them.
 // It is "" without skills. Like all that the model is shown, it only grows at
 // its end, until [Session.Compact].
 func (s *Session) SkillsSection() string {
@@ -144,14 +144,14 @@ func (s *Session) SkillsSection() string {
 
 // answerSkillSearch answers with the skills that are found.
 func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
-	query, n, err := parseSearchArguments(args, s.scope.opts.SearchResults)
+	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results)
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaSkillSearch, err))
 	}
 	v := s.view()
 	answer := skillAnswer{Skills: []foundSkill{}}
-	for _, sk := range v.findSkills(query, min(max(n, 1), s.scope.opts.SearchLimit)) {
-		answer.Skills = append(answer.Skills, foundSkill{sk.Name, text.Line(sk.Description, s.scope.opts.MaxDescription)})
+	for _, sk := range v.findSkills(query, min(max(n, 1), s.scope.opts.Search.Limit)) {
+		answer.Skills = append(answer.Skills, foundSkill{sk.Name, text.Line(sk.Description, s.scope.opts.Prompt.MaxDescription)})
 	}
 	answer.Count = len(answer.Skills)
 	answer.Message = textFoundSkills(answer.Count, v.skills.index().HasTerms(query))

@@ -9,29 +9,49 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// The parameters of BM25: the values of the published reference, which are
-// also Lucene's, see
+// A Ranker names a way to rank deferred tools.
+type Ranker string
+
+const (
+	// RankerDefault is [RankerLexical], followed by a closer look at the best.
+	RankerDefault Ranker = "default"
+
+	// RankerLexical is BM25F over all that is known of a tool, its parameters
+	// included, in one pass: see [search.Index].
+	RankerLexical Ranker = "lexical"
+
+	// RankerClassic is BM25 over the server's name, the tool's own name and
+	// its description, with the terms and the formula of the published
+	// reference design: see [BM25Index].
+	RankerClassic Ranker = "classic"
+)
+
+var rankers = []Ranker{RankerDefault, RankerLexical, RankerClassic}
+
+// The default parameters of BM25. They are those of the published reference and of
+// Lucene, see
 // https://lucene.apache.org/core/10_0_0/core/org/apache/lucene/search/similarities/BM25Similarity.html.
 const (
 	DefaultK1 = 1.2
 	DefaultB  = 0.75
 )
 
-// BM25Options are the parameters of a [BM25Index]. Zero is a meaningful value
-// of both, so that a nil *BM25Options, not a zero one, means the defaults.
+// BM25Options are the parameters of a [BM25Index]. Zero is a meaningful value for
+// both: pass a nil *BM25Options to get the defaults.
 type BM25Options struct {
-	// K1 sets how soon more occurrences of a term in a document stop adding to
-	// its score; with 0 only presence counts. It must not be negative.
+	// K1 sets how soon further occurrences of a term in a document stop adding
+	// to its score. With 0, only the first counts. It must be finite and not
+	// negative.
 	K1 float64
 
-	// B sets how much long documents are held back, from 0, not at all, to 1,
-	// in full proportion to their length.
+	// B sets how strongly long documents are penalized: from 0, not at all, to
+	// 1, in full proportion to their length.
 	B float64
 }
 
 // A BM25Index ranks a fixed list of documents against queries by BM25. It
-// knows documents only by their number in that list. It must not be changed
-// after [NewBM25Index] and may be used concurrently.
+// identifies documents by their number in that list, from 0. It is immutable and
+// may be used concurrently.
 //
 // For the documents {create issue} {list issue issue} it holds
 //
@@ -48,8 +68,8 @@ type bm25Posting struct {
 	tf  int32 // occurrences of the term in doc, >= 1
 }
 
-// NewBM25Index returns an index of docs. If opts is nil, [DefaultK1] and
-// [DefaultB] are used. It panics if a parameter is out of its range.
+// NewBM25Index returns an index of docs. If opts is nil, it uses [DefaultK1] and
+// [DefaultB]. It panics if a parameter is out of range.
 func NewBM25Index(docs []string, opts *BM25Options) *BM25Index {
 	p := BM25Options{K1: DefaultK1, B: DefaultB}
 	if opts != nil {
@@ -84,7 +104,7 @@ func NewBM25Index(docs []string, opts *BM25Options) *BM25Index {
 	return x
 }
 
-// validate panics if a parameter is out of its range.
+// validate panics if a parameter is out of range.
 func (p BM25Options) validate() {
 	if !(p.K1 >= 0) || math.IsInf(p.K1, 0) {
 		panic(fmt.Sprintf("mcphybrid: BM25Options.K1 is %v, must be 0 or more", p.K1))
@@ -94,15 +114,16 @@ func (p BM25Options) validate() {
 	}
 }
 
-// score returns what a posting of a term in df documents adds to a score.
+// score returns how much the posting p adds to a score, if df documents have the
+// term.
 func (x *BM25Index) score(p bm25Posting, df int) float64 {
 	idf := math.Log((float64(len(x.norm)-df)+0.5)/(float64(df)+0.5) + 1)
 	tf := float64(p.tf)
 	return idf * tf * (x.k1 + 1) / (tf + x.norm[p.doc])
 }
 
-// Explain tells what the score of a document consists of, term by term in the
-// order of the query. Its Field is always "text".
+// Explain returns the parts of a document's score for query, term by term in the
+// order of the query. Their Field is always "text".
 func (x *BM25Index) Explain(query string, doc int) search.Explanation {
 	var e search.Explanation
 	for _, term := range tokenize(query) {
@@ -118,24 +139,25 @@ func (x *BM25Index) Explain(query string, doc int) search.Explanation {
 	return e
 }
 
-// HasTerms reports whether there is anything in query to search for.
+// HasTerms reports whether query has any term to search for.
 func (x *BM25Index) HasTerms(query string) bool { return len(tokenize(query)) > 0 }
 
 // Len returns the number of documents.
 func (x *BM25Index) Len() int { return len(x.norm) }
 
-// Search returns the documents that share a term with query, best first;
-// documents of equal score are in the order of their numbers. It returns at
-// most n of them, and nil if none matches or n <= 0. If keep is not nil,
-// documents for which it returns false are passed over before n is applied.
+// Search returns the documents that share a term with query, best first. Documents
+// of equal score are in the order of their numbers. If keep is not nil, Search
+// skips the documents for which it returns false. It returns at most n matches,
+// and nil if none matches or n <= 0.
 //
-// A document scores, summed over the terms of query as often as they occur
-// there,
+// The score of a document is the sum, over all terms of query including
+// repetitions, of
 //
 //	idf * tf*(k1+1) / (tf + k1*(1 - b + b*dl/avgdl))
 //	idf = ln((N - df + 0.5)/(df + 0.5) + 1)
 //
-// The cost is proportional to the postings of the query's terms.
+// Search takes time in proportion to the number of documents and to the postings
+// of the query's terms.
 func (x *BM25Index) Search(query string, n int, keep func(doc int) bool) []search.Match {
 	if n <= 0 {
 		return nil

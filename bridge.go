@@ -18,24 +18,24 @@ import (
 )
 
 // A BridgeTool is one tool of an MCP server as a callable Go value. It is
-// immutable and may be used concurrently. Two of them are the same tool if
-// their names are equal; a [Registry] may be given several copies of one.
+// immutable and may be used concurrently. Compare tools by name, not by pointer:
+// a [Registry] may get several copies of one tool.
 type BridgeTool struct {
 	name    string // registered
 	def     *definition
-	owner   *owner       // whose it is
-	through caller       // of a copy in a registry: how it is called; else nil
+	owner   *owner       // the system or a user
+	through caller       // calls a copy that is in a registry; else nil
 	tokens  atomic.Int64 // of the definition, once counted
-	exports sync.Map     // of ExportedTool, by exportKey, once made
+	exports sync.Map     // ExportedTool by exportKey, once made
 	matched atomic.Pointer[matched]
 }
 
-// A definition is one tool as its server described it, checked but not
-// changed. All strings but server are the server's, so not to be trusted.
+// A definition is one tool as its server described it, checked but not changed.
+// Don't trust its strings, except server: they come from the server.
 type definition struct {
 	server      string
 	name        string // the server's own
-	registered  string // the name it has unless another tool took it before
+	registered  string // the registered name, unless another tool already has it
 	title       string
 	description string
 	input       json.RawMessage // a JSON object, compact
@@ -44,39 +44,39 @@ type definition struct {
 	raw         json.RawMessage   // the whole element of the tools/list result
 	noNull      []string          // the optional parameters that can't be null
 	arguments   *schema.Validator // of input
-	needs       []string          // own names of tools of the same server, by raw; see NeedsKey
-	badNeeds    error             // why they can't be told, or nil
+	needs       []string          // own names of tools of the same server, from raw; see NeedsKey
+	badNeeds    error             // why needs could not be read, or nil
 	always      bool              // the server wants it inline; see AlwaysLoadKey
-	document    search.Document   // what it is found by
+	document    search.Document   // indexed for search
 	sum         [sha256.Size]byte // of raw
-	canonical   func() string     // CanonicalHash of raw, computed once
+	canonical   func() string     // returns CanonicalHash of raw, computed once
 
 	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
 }
 
-// Name returns the registered name: unique in the Manager, safe for every
-// provider.
+// Name returns the registered name, such as mcp_github__create_issue. It is
+// unique in the Manager and safe for every provider.
 func (t *BridgeTool) Name() string { return t.name }
 
-// OriginalName returns the name that the tool has at its server.
+// OriginalName returns the tool's name on its server.
 func (t *BridgeTool) OriginalName() string { return t.def.name }
 
-// Server returns the name of the tool's server in its [ServerConfig].
+// Server returns the [ServerConfig] name of the tool's server.
 func (t *BridgeTool) Server() string { return t.def.server }
 
-// Title returns the name for people, or "" if the server gave none.
+// Title returns the display name for people, or "" if the server sent none.
 func (t *BridgeTool) Title() string { return t.def.title }
 
-// Description returns the server's description as it sent it. Its lines,
-// length and content are not to be trusted.
+// Description returns the description exactly as the server sent it. Don't trust
+// its content, its length or its line breaks.
 func (t *BridgeTool) Description() string { return t.def.description }
 
-// InputSchema returns the JSON Schema of the arguments with every keyword
-// that the server sent, in compact form. It is shared and must not be changed.
+// InputSchema returns the JSON Schema of the arguments as compact JSON, with
+// every keyword that the server sent. It is shared and must not be changed.
 func (t *BridgeTool) InputSchema() json.RawMessage { return t.def.input }
 
-// OutputSchema returns the JSON Schema of the structured content, or nil if
-// the server gave none. It is shared and must not be changed.
+// OutputSchema returns the JSON Schema of the structured content, or nil if the
+// server sent none. It is shared and must not be changed.
 func (t *BridgeTool) OutputSchema() json.RawMessage { return t.def.output }
 
 // Annotations returns the server's hints about the tool's behaviour.
@@ -86,12 +86,13 @@ func (t *BridgeTool) Annotations() mcp.ToolAnnotation { return t.def.annotations
 // is shared and must not be changed.
 func (t *BridgeTool) Raw() json.RawMessage { return t.def.raw }
 
-// Call runs the tool at its server, within the server's call timeout. A null
-// for an optional parameter that can't be null is left out; nothing else in
-// args is changed or checked. An error means that the server gave no result; a
-// result with IsError is the tool's own and comes without an error.
+// Call runs the tool on its server, within the server's call timeout. It removes
+// a null for an optional parameter that can't be null. It does not change or
+// check anything else in args; empty args mean {}. An error means that the
+// server gave no result. If the tool itself fails, Call returns a result with
+// IsError and no error.
 //
-// What a [Registry] holds is called as by [Session.Call].
+// For a tool from a [Registry], Call does what [Session.Call] does.
 func (t *BridgeTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
 	if t.through != nil {
 		return t.through(ctx, t.name, args)
@@ -106,8 +107,8 @@ func (t *BridgeTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallT
 	return result, nil
 }
 
-// repeatable reports whether the tool may be called twice instead of once, by
-// what its server says.
+// repeatable reports whether a second call of the tool does no harm, according to
+// its server's hints.
 func (d *definition) repeatable() bool {
 	is := func(hint *bool) bool { return hint != nil && *hint }
 	return is(d.annotations.IdempotentHint) || is(d.annotations.ReadOnlyHint)
@@ -120,22 +121,23 @@ func (t *BridgeTool) copyFor(through caller) Tool {
 // A caller calls a tool by its registered name, as [Session.Call] does.
 type caller func(ctx context.Context, name string, args any) (*mcp.CallToolResult, error)
 
-// An owner says whose tools they are: the system's or one user's. It is told
-// from others by its address.
+// An owner is who tools belong to: the system or one user. Owners are compared by
+// address.
 type owner struct {
 	user string // "" for the system
 }
 
-// A matched is what of a policy matches a tool.
+// A matched is the part of a policy that matches a tool.
 type matched struct {
 	policy any      // a *policy
 	rules  []uint16 // ascending
 	pinned bool
 }
 
-// parseDefinition checks one element of a tools/list result. Only what makes
-// a tool unusable is an error: no name, or an input schema that is not an
-// object. A tool without an input schema takes no arguments.
+// parseDefinition checks one element of a tools/list result. It fails only if the
+// tool is unusable: the definition is too large or not JSON, has no name, or has
+// an input schema that is not an object. A tool without an input schema gets
+// {"type":"object"}.
 func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definition, error) {
 	if len(raw) > maxBytes {
 		return nil, fmt.Errorf("the definition has %d bytes, more than the limit of %d", len(raw), maxBytes)
@@ -175,10 +177,10 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 	if !text.IsNull(in.Output) && in.Output[0] == '{' {
 		d.output = text.Compact(in.Output)
 	}
-	// A hint of the wrong type is no hint.
+	// We ignore a hint of the wrong type.
 	_ = json.Unmarshal(in.Title, &d.title)
 	if json.Unmarshal(in.Annotations, &d.annotations) != nil {
-		d.annotations = mcp.ToolAnnotation{} // not a half-read one, whose hints would say false
+		d.annotations = mcp.ToolAnnotation{} // a half-read one would have false hints
 	}
 	d.needs, d.badNeeds = parseNeeds(in.Meta)
 	d.document = search.Document{Server: d.server, Name: d.name, Title: d.title, Description: d.description, InputSchema: d.input}
@@ -187,8 +189,8 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 }
 
 // parseDefinitions checks the elements of a tools/list result. It returns the
-// usable tools that the configuration takes, in their order, and an error for
-// each of the others that is malformed or repeats a name.
+// usable tools that the configuration permits, in their order. problems has an
+// error for each element that is malformed or repeats a name. err is that of ctx.
 func parseDefinitions(ctx context.Context, cfg ServerConfig, elements []upstream.Element, maxBytes int) (defs []*definition, problems []error, err error) {
 	seen := make(map[string]bool)
 	for i, e := range elements {
@@ -215,24 +217,25 @@ func parseDefinitions(ctx context.Context, cfg ServerConfig, elements []upstream
 	return defs, problems, nil
 }
 
-// The members of a tool's _meta by which servers say how it should be offered,
-// as published clients understand them:
+// A server can set these members of a tool's _meta to say how clients should
+// offer the tool. Published clients understand them too:
 //
 //	{"name": "open_ticket", …, "_meta": {"anthropic/alwaysLoad": true, "anthropic/searchHint": "bug incident"}}
 const (
-	// AlwaysLoadKey says that the tool should be inline. Five such tools of a
-	// server come before other tools, pins aside, within the limits on these.
+	// AlwaysLoadKey, if true, asks for the tool to be inline. Up to five such
+	// tools of a server rank before all other tools except pins. They count
+	// towards the limits on inline tools.
 	AlwaysLoadKey = "anthropic/alwaysLoad"
 
-	// SearchHintKey has further words to find the tool by.
+	// SearchHintKey holds further words by which search finds the tool.
 	SearchHintKey = "anthropic/searchHint"
 )
 
-// maxSearchHint is how many bytes of a server's hint are indexed.
+// maxSearchHint is how many bytes of a server's hint we index.
 const maxSearchHint = 500
 
-// parseServerHints returns what is said in a tool's _meta. A hint of the wrong
-// type is no hint.
+// parseServerHints returns the hints in a tool's _meta. It ignores a hint of the
+// wrong type.
 func parseServerHints(meta json.RawMessage) (always bool, search string) {
 	if text.IsNull(meta) {
 		return false, ""
@@ -249,14 +252,14 @@ func parseServerHints(meta json.RawMessage) (always bool, search string) {
 	return always, strings.ToValidUTF8(search[:min(len(search), maxSearchHint)], "")
 }
 
-// NeedsKey is the member of a tool's _meta by which its server says which of
-// its tools this one needs, by their own names:
+// NeedsKey is a member of a tool's _meta. With it a server lists which of its
+// other tools this one needs, by their own names, at most 32:
 //
 //	{"name": "edit_file", …, "_meta": {"mcphybrid/needs": ["read_file"]}}
 const NeedsKey = "mcphybrid/needs"
 
-// maxNeeds is how many tools one brings along, and how many its server may
-// name: a server must not have half a catalog activated by one of its tools.
+// maxNeeds is how many needed tools are activated with a tool, and how many its
+// server may name. One tool of a server must not activate half the catalog.
 const maxNeeds = 32
 
 // parseNeeds returns the names under [NeedsKey] in a tool's _meta.

@@ -69,7 +69,7 @@ func (m *Manager) loadCache(sources []*source) (stale []*source, err error) {
 			continue // it is listed instead
 		}
 		fills = append(fills, fill{src, defs})
-		if age := time.Since(c.Listed); src.cfg.Eager || m.opts.Refresh > 0 && (age > m.opts.Refresh || age < 0) {
+		if age := time.Since(c.Listed); src.cfg.Eager || m.opts.Limits.Refresh > 0 && (age > m.opts.Limits.Refresh || age < 0) {
 			stale = append(stale, src)
 		}
 	}
@@ -92,11 +92,11 @@ func (m *Manager) fromCache(src *source, tools []string, listed time.Time) ([]*d
 	for i, raw := range tools {
 		elements[i].Raw = json.RawMessage(raw)
 	}
-	defs, problems, err := parseDefinitions(context.Background(), src.cfg, elements, m.opts.MaxDefinition)
-	if err != nil || len(problems) > 0 || len(defs) > m.opts.MaxTools {
+	defs, problems, err := parseDefinitions(context.Background(), src.cfg, elements, m.opts.Limits.MaxDefinition)
+	if err != nil || len(problems) > 0 || len(defs) > m.opts.Limits.MaxTools {
 		return nil, fmt.Errorf("the cached tools can't be used: %v", problems)
 	}
-	src.adopt(defs, m.opts.MaxTools)
+	src.adopt(defs, m.opts.Limits.MaxTools)
 	m.mu.Lock()
 	src.listedAt = listed
 	m.mu.Unlock()

@@ -39,7 +39,7 @@ func (s *aStore) Save(data []byte) error {
 func TestSpecB2StartFromTheCache(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalog.json")
 	options := func() *Options {
-		return &Options{MaxInline: 3, Cache: FileStore(path), Servers: []ServerConfig{child(t, "one", "plain"), child(t, "two", "plain")}}
+		return &Options{Inline: InlineOptions{Max: 3}, Cache: FileStore(path), Servers: []ServerConfig{child(t, "one", "plain"), child(t, "two", "plain")}}
 	}
 	first, _ := newTestManager(t, options())
 	sections, tools := sentBytes(first.def)
@@ -118,7 +118,7 @@ func TestCacheLifetime(t *testing.T) {
 		return m.Servers()[0].State
 	}
 	assert.Equal(t, StateCached, states(Options{}, child(t, "one", "plain")))
-	assert.Equal(t, StateReady, states(Options{Refresh: time.Nanosecond}, child(t, "one", "plain")))
+	assert.Equal(t, StateReady, states(Options{Limits: ServerLimits{Refresh: time.Nanosecond}}, child(t, "one", "plain")))
 	eager := child(t, "one", "plain")
 	eager.Eager = true
 	assert.Equal(t, StateReady, states(Options{}, eager))
@@ -151,7 +151,7 @@ func TestCacheHasNoSecrets(t *testing.T) {
 
 // A server that nobody calls is stopped, and started by the next call.
 func TestIdleServerIsStopped(t *testing.T) {
-	m, _ := newTestManager(t, &Options{IdleTimeout: 50 * time.Millisecond, Servers: []ServerConfig{child(t, "one", "plain")}})
+	m, _ := newTestManager(t, &Options{Limits: ServerLimits{IdleTimeout: 50 * time.Millisecond}, Servers: []ServerConfig{child(t, "one", "plain")}})
 	for range 2 {
 		soon(t, func() bool { return m.Servers()[0].State == StateCached && len(children(os.Getpid())) == 0 })
 		assert.Len(t, m.InlineTools(), 6)

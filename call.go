@@ -17,39 +17,48 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
-// A ToolCall is a call that may be made: its tool is known and permitted, and
-// its arguments fit the tool's schema.
+// A ToolCall is a call that passed all checks: its tool is known and permitted,
+// and its arguments fit the tool's schema.
 type ToolCall struct {
 	Session   *Session
 	Tool      *BridgeTool
 	Arguments json.RawMessage // a JSON object
 }
 
-// A Handler makes a call. It returns a result or an error.
+// A Handler makes a call. It returns either a result or an error.
 type Handler func(ctx context.Context, call ToolCall) (*mcp.CallToolResult, error)
 
-// A Middleware wraps a handler, to log, approve, limit or change calls, for
-// which the tool's Annotations are at hand. It runs before the tool is
-// activated: a call that it does not hand on activates nothing. An error of
-// its own is told to the model in its words.
+// A Middleware wraps a handler to log, approve, limit or change calls. It can
+// decide by the tool's Annotations. It runs before the tool is activated: a call
+// that it does not pass on activates nothing. The model reads the text of an error
+// that it returns.
 type Middleware func(next Handler) Handler
 
-// Call runs what the model called: a meta tool, or a tool by its registered
-// name. args is a JSON object in any of the shapes in which providers' clients
-// hand it over: a string, []byte or [json.RawMessage] with JSON, a map, or nil.
+// Call runs the tool that the model called: a tool by its registered name, or a
+// meta tool. args is a JSON object in any of the forms that providers' clients
+// use: a string, []byte or [json.RawMessage] with JSON, a map, or nil.
 //
-// Every call of a tool goes the same way, from here, a meta tool or a registry:
-// it is known, or the names most like its are told; it is permitted; its
-// arguments are valid, after nulls for optional parameters that can't be null
-// are left out; [Options.Middleware] lets it pass; it is activated, if it is
-// deferred; it runs; a result above [Options.MaxResult] is cut.
+// Every call of a tool takes the same steps, whether it comes from here, from a
+// meta tool or from a registry:
 //
-// The result is never nil: it is the answer for the model. If it is a tool's
-// own, errors of the tool included, the error is nil. Otherwise the result
-// says in words for the model why there is none, and the error says it for the
-// host: it may be [ErrUnknownTool], [ErrNotPermitted], [ErrBadArguments],
-// [ErrQuarantined], [ErrServerDown], [context.DeadlineExceeded] for a call timeout, or what the
-// server or a middleware answered.
+//  1. Look up the tool. For an unknown name, suggest the nearest names.
+//  2. Check that the session may use it.
+//  3. Remove a null for an optional parameter that can't be null, and validate
+//     the arguments.
+//  4. Run [Options.Middleware].
+//  5. Activate the tool if it is deferred.
+//  6. Run it.
+//  7. Cut a result longer than [Options.MaxResult].
+//
+// A call that fails in steps 1 to 4 activates nothing.
+//
+// The result is never nil: always pass it to the model. If the tool ran, the
+// result is the tool's and the error is nil, even if the tool itself failed.
+// Otherwise the result explains the failure to the model, and the error explains
+// it to the host. The error may wrap [ErrUnknownTool], [ErrNotPermitted],
+// [ErrBadArguments], [ErrQuarantined], [ErrServerDown],
+// [context.DeadlineExceeded] after a call timeout, or an error of the server or a
+// middleware.
 func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
 	t := s.metaNamed(s.view(), name)
 	if t == nil {
@@ -63,7 +72,7 @@ func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToo
 	return t.Call(ctx, raw)
 }
 
-// callTool is the one way to a tool.
+// callTool calls a tool. Every call goes through it.
 func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
 	begun := time.Now()
 	name = name[:min(len(name), maxAskedName)]
@@ -88,7 +97,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.Cal
 	return result, nil
 }
 
-// textRefused says in words for the model why a call has no result.
+// textRefused returns the text that tells the model why a call has no result.
 func (s *Session) textRefused(v view, name string, err error) string {
 	var since time.Time
 	if t, _ := v.lookup(name); t != nil && errors.Is(err, ErrServerDown) {
@@ -99,7 +108,7 @@ func (s *Session) textRefused(v view, name string, err error) string {
 	return textRefused(name, err, v.offers(metaSearch), since)
 }
 
-// find returns the tool of that name if the session may call it.
+// find returns the tool with that name if the session may call it.
 func (s *Session) find(v view, name string) (*BridgeTool, error) {
 	if t, _ := v.lookup(name); t != nil {
 		return t, nil
@@ -156,7 +165,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 	return s.fit(result), nil
 }
 
-// wrapped returns the handler that makes calls, in the given middleware.
+// wrapped returns the handler that makes calls, wrapped in middleware.
 func wrapped(middleware []Middleware) Handler {
 	handler := func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
 		if c.Session == nil || c.Tool == nil {
@@ -170,15 +179,15 @@ func wrapped(middleware []Middleware) Handler {
 	return handler
 }
 
-// execute is the end of the way.
+// execute activates and runs the tool, behind all middleware.
 func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
 	t := c.Tool
-	if _, err := s.find(s.view(), t.name); errors.Is(err, ErrNotPermitted) { // a middleware has put it there
+	if _, err := s.find(s.view(), t.name); errors.Is(err, ErrNotPermitted) { // a middleware has replaced the tool
 		return nil, err
 	}
 	if s.disclosure != ByBridge && !s.inUse(t) {
 		found := s.activateOne(t.name)
-		if found == nil { // it has just left
+		if found == nil { // the tool has just left the catalog
 			if _, err := s.find(s.view(), t.name); err != nil {
 				return nil, err
 			}
@@ -189,14 +198,14 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 	return t.Call(ctx, c.Arguments)
 }
 
-// A refusal is the last call that was refused for its arguments.
+// A refusal is the last call that was rejected for its arguments.
 type refusal struct {
 	Sum   string `json:"sum"`   // of the tool's name and the arguments
 	Times int    `json:"times"` // in a row
 }
 
-// refuse notes a refused call and returns how many times in a row it has been
-// refused before.
+// refuse records a rejected call and returns how many times in a row the same
+// call was rejected before.
 func (s *Session) refuse(name string, args json.RawMessage) int {
 	sum := sha256.Sum256(slices.Concat([]byte(name), []byte{0}, args))
 	text := hex.EncodeToString(sum[:8])
@@ -209,19 +218,21 @@ func (s *Session) refuse(name string, args json.RawMessage) int {
 	return s.refused.Times - 1
 }
 
-// WithProgress returns a context whose calls ask the tool's server to tell how
-// far they are. tell is called with what it says, in the order in which it
-// does and with the token that the server was given, where its messages are
-// read: it must return soon. After the call has ended it is not called, but may
-// still run. Servers need not tell anything; a tool of [Manager.AddTools] can't.
+// WithProgress returns a context for calls that report their progress. tell is
+// called with each progress notification of the tool's server, in the order in
+// which the server sends them. It runs on the goroutine that reads the server's
+// messages, so it must return soon. It is not called after the call has ended,
+// but its last run may end later.
+//
+// Servers may send no progress at all. Tools of [Manager.AddTools] can't.
 func WithProgress(ctx context.Context, tell func(mcp.ProgressNotificationParams)) context.Context {
 	return upstream.WithProgress(ctx, tell)
 }
 
-// WithMeta returns a context whose calls send meta to the tool's server, as
-// the _meta of the request: a traceparent, say. It must not be changed any more.
-// A progressToken in it is left out: see [WithProgress]. The tools of
-// [Manager.AddTools] are not given it.
+// WithMeta returns a context whose calls send meta to the tool's server as the
+// _meta of the request, for example a traceparent. The caller must not change
+// meta afterwards. A progressToken in it is not sent: use [WithProgress]. Tools of
+// [Manager.AddTools] do not get meta.
 func WithMeta(ctx context.Context, meta map[string]any) context.Context {
 	return upstream.WithMeta(ctx, meta)
 }

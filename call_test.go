@@ -43,7 +43,7 @@ func trackerTool(calls *int) mcpserver.ServerTool {
 func TestSpecF5OneWayToATool(t *testing.T) {
 	calls := 0
 	newSession := func(t *testing.T, opts SessionOptions) (*Session, *ToolRegistry) {
-		m, _ := newTestManager(t, &Options{MaxInline: -1})
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 		require.NoError(t, m.AddTools("github", trackerTool(&calls), echoTool("list_issues", "Lists issues"), echoTool("delete_issue", "Deletes an issue")))
 		reg := NewRegistry()
 		opts.Registry = reg
@@ -129,7 +129,7 @@ func TestCallsToServersThatDoNotServe(t *testing.T) {
 	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { <-release })
 	slow.InProcess = mcpserver.NewMCPServer("slow", "1", mcpserver.WithHooks(hooks))
 	slow.InProcess.AddTools(echoTool("run", "Runs"))
-	m := NewManager(&Options{MaxInline: -1, Servers: []ServerConfig{slow, inProcess("b", 3)}})
+	m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{slow, inProcess("b", 3)}})
 	defer m.Close()
 	started := make(chan error, 1)
 	go func() { started <- m.Start(context.Background()) }()
@@ -180,7 +180,7 @@ func TestMiddleware(t *testing.T) {
 		}
 	}
 	calls := 0
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Middleware: []Middleware{note("outer"), note("inner"), approve}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Middleware: []Middleware{note("outer"), note("inner"), approve}})
 	require.NoError(t, m.AddTools("a", trackerTool(&calls), echoTool("echo", ""), echoTool("nothing", "")))
 
 	r, err := m.Call(t.Context(), "mcp_a__echo", `{"text":"x"}`)
@@ -203,7 +203,7 @@ func TestMiddleware(t *testing.T) {
 // SPEC F10: figures of a session and of a server, and events as they happen.
 func TestSpecF10Accounting(t *testing.T) {
 	var events []Event
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 6)}, OnEvent: func(e Event) { events = append(events, e) }})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 6)}, OnEvent: func(e Event) { events = append(events, e) }})
 	fails := echoTool("fails", "Fails")
 	fails.Handler = func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultError("no"), nil
@@ -255,7 +255,7 @@ func TestSpecF10Accounting(t *testing.T) {
 // Tokens are counted by the host's counter, each definition once.
 func TestTokenCounter(t *testing.T) {
 	var counter wordCounter
-	m, _ := newTestManager(t, &Options{MaxInline: 2, Servers: []ServerConfig{inProcess("a", 4)}, Tokens: &counter})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 4)}, Tokens: &counter})
 	st := m.Stats()
 	assert.Equal(t, 4*len(strings.Fields(definitionText(m.InlineTools()[0]))), st.Tokens.All)
 	before := counter.definitions

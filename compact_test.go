@@ -12,7 +12,7 @@ import (
 // point only, and never a pin or a tool of this turn.
 func TestSpecF4CompactBoundsTheActiveTools(t *testing.T) {
 	name := func(i int) string { return fmt.Sprintf("mcp_a__tool_%03d", i) }
-	m, r := newTestManager(t, &Options{MaxInline: 1, MaxActive: 3, ActiveTurns: 4, Pins: []string{name(9)}, Servers: []ServerConfig{inProcess("a", 10)}})
+	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Active: ActiveOptions{Max: 3, Turns: 4}, Pins: []string{name(9)}, Servers: []ServerConfig{inProcess("a", 10)}})
 	use := func(i int) {
 		_, err := m.Call(t.Context(), name(i), nil)
 		require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestSpecF4CompactBoundsTheActiveTools(t *testing.T) {
 }
 
 func TestCompactWithoutLimits(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1, MaxActive: -1, ActiveTurns: -1, Servers: []ServerConfig{inProcess("a", 100)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Active: ActiveOptions{Max: NoLimit, Turns: NoLimit}, Servers: []ServerConfig{inProcess("a", 100)}})
 	m.ActivateTools(namesOf(m.DeferredTools()))
 	for range 1000 {
 		m.Default().NextTurn()
@@ -71,7 +71,7 @@ func TestCompactWithoutLimits(t *testing.T) {
 func TestCompactTellsTheHost(t *testing.T) {
 	var events []Event
 	var m *Manager
-	m, _ = newTestManager(t, &Options{MaxInline: -1, MaxActive: 1, Servers: []ServerConfig{inProcess("a", 4)}, OnEvent: func(e Event) {
+	m, _ = newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Active: ActiveOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 4)}, OnEvent: func(e Event) {
 		e.Session.Stats()
 		m.Stats()
 		events = append(events, e)
@@ -89,7 +89,7 @@ func TestCompactTellsTheHost(t *testing.T) {
 // SPEC F3: a child may use what its parent may, less what is taken from it,
 // and leaves no trace in it.
 func TestSpecF3Child(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 5)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 5)}})
 	parent := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*_003"}}})
 	parent.ActivateTools([]string{"mcp_a__tool_001"})
 	before, tools := sentBytes(parent)

@@ -20,21 +20,21 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A ServerConfig describes one MCP server. Exactly one of Command, URL and
-// InProcess says how it is reached.
+// A ServerConfig describes one MCP server. Set exactly one of Command, URL and
+// InProcess: it says how to reach the server.
 //
-// What is secret in Args, Env, URL and Headers is hidden in errors and logs. It
-// is printed and logged without them all; as JSON it has them.
+// Errors and logs never show the secrets in Args, Env, URL and Headers. Printing
+// or logging a ServerConfig shows none of their values either. Its JSON does.
 type ServerConfig struct {
-	// Name identifies the server among all of a Manager's; it must not be
-	// empty. The registered names of its tools are made from it.
+	// Name identifies the server. It must not be empty and must be unique among
+	// the Manager's servers. A tool is registered as mcp_<name>__<tool>.
 	Name string
 
-	// Command is the program of a server that is run as a child process and
-	// spoken to over its standard input and output, with Args, in Dir (this
-	// process's directory if empty). The child's environment is Env and, of
-	// this process's, only a few variables without which programs do not run:
-	// PATH, HOME, LANG and the like.
+	// Command is a program to run as a child process, with Args, in the
+	// directory Dir (if empty, that of this process). The Manager talks to it
+	// over its standard input and output. The child's environment is Env, plus
+	// the few variables of this process without which programs do not run, such
+	// as PATH, HOME and LANG.
 	Command string
 	Args    []string
 	Env     map[string]string
@@ -45,48 +45,50 @@ type ServerConfig struct {
 	URL     string
 	Headers map[string]string
 
-	// InProcess is a server in this process. It is not shut down with the
-	// Manager. Its tools' handlers run on the goroutine of the call and must
-	// heed their context, by which they learn that the call timed out.
+	// InProcess is a server in this process. [Manager.Close] does not shut it
+	// down. Its tool handlers run on the goroutine of the call. They must heed
+	// their context, which ends when the call times out.
 	InProcess *mcpserver.MCPServer
 
 	// Disabled keeps the server out of the Manager.
 	Disabled bool
 
-	// Eager starts the server with the Manager even if its tools are known
+	// Eager makes [Manager.Start] start the server even if its tools are known
 	// from [Options.Cache].
 	Eager bool
 
-	// Tools says which of the server's tools to take, by their own names. The
-	// others do not exist for the Manager.
+	// Tools says which of the server's tools to use, by their own names. The
+	// Manager ignores the others.
 	Tools Access
 
-	// Needs says which of the server's tools a tool of it needs, by their own
+	// Needs says which other tools of this server a tool needs, by their own
 	// names: see [Options.Needs].
 	Needs map[string][]string
 
 	// Prefix replaces the server's name in the registered names of its tools.
-	// Of servers with the same prefix it belongs to the first, as long as the
-	// Manager lives; the names of the others' tools have a hash at their end.
+	// If two servers share a prefix, the first keeps it for the lifetime of the
+	// Manager, and the names of the other's tools end in a hash.
 	Prefix string
 
 	// StartTimeout bounds starting the server and listing its tools,
-	// CallTimeout each call. If zero, those of the [Options] hold.
+	// CallTimeout each call. If zero, those of the [Options] apply. They must
+	// not be negative.
 	StartTimeout time.Duration
 	CallTimeout  time.Duration
 
-	// LogLevel, if not empty, asks the server for its log messages from that
-	// level on. They come to OnNotification.
+	// LogLevel, if not empty, asks the server for log messages of at least that
+	// level. OnNotification receives them.
 	LogLevel mcp.LoggingLevel
 
-	// OnNotification, if not nil, is called with what the server tells unasked,
-	// but for the progress of calls: see [WithProgress]. It runs where the
-	// server's messages are read: it must return soon, and ask the server
-	// nothing. Nothing in a notification is to be trusted.
+	// OnNotification, if not nil, is called with each notification of the
+	// server except the progress of calls, for which there is [WithProgress].
+	// It runs on the goroutine that reads the server's messages: it must return
+	// soon and must not call the server. Don't trust the content of a
+	// notification.
 	OnNotification func(mcp.JSONRPCNotification) `json:"-"`
 }
 
-// A Config is what [LoadConfig] read: the servers, in the order of the file.
+// A Config is the result of [LoadConfig]: the servers in the order of the file.
 type Config struct {
 	Servers []ServerConfig
 }
@@ -95,25 +97,26 @@ type Config struct {
 const maxConfigBytes = 4 << 20
 
 // LoadConfig reads the JSON file with an "mcpServers" object that MCP clients
-// use. The servers keep the order of the file. A server has either
+// use, of at most 4 MiB. The servers keep the order of the file. A server has
+// either
 //
 //	"command", "args", "env", "cwd"   for a child process, or
-//	"url", "headers"                  for streamable HTTP, and
+//	"url", "headers"                  for streamable HTTP, and optionally
 //
 //	"disabled"      true to leave it out
 //	"eager"         see [ServerConfig.Eager]
 //	"tools"         {"allow": […], "deny": […]}: names or patterns, see [Access]
 //	"needs"         {"edit_file": ["read_file"]}: see [ServerConfig.Needs]
 //	"prefix"        see [ServerConfig.Prefix]
-//	"timeout"       to start and list, "20s" or a number of milliseconds
-//	"callTimeout"   for each call, likewise
+//	"timeout"       see [ServerConfig.StartTimeout]: "20s" or milliseconds
+//	"callTimeout"   see [ServerConfig.CallTimeout]: likewise
 //
-// Other keys are other clients' and are ignored. In strings, ${VAR} stands
-// for that environment variable, and ${VAR:-text} for it or, where it is
-// unset, for text; nothing else is taken from the environment.
+// LoadConfig ignores all other keys, which belong to other clients. In command,
+// args, env, cwd, url and headers, ${VAR} stands for an environment variable, and
+// ${VAR:-text} for text if the variable is unset.
 //
-// The error joins one for each problem, naming the file and the server. The
-// Config is never nil and holds the servers without a problem.
+// The error joins one error for each problem. They name the file and the server.
+// The Config is never nil and holds the servers that have no problem.
 func LoadConfig(path string) (*Config, error) {
 	cfg, err := readConfig(path)
 	if err != nil {
@@ -135,7 +138,7 @@ func readConfig(path string) (*Config, error) {
 	return parseConfig(data, os.LookupEnv)
 }
 
-// parseConfig is [LoadConfig] for bytes, with the environment given.
+// parseConfig is [LoadConfig] for bytes; lookup reads the environment.
 func parseConfig(data []byte, lookup func(string) (string, bool)) (*Config, error) {
 	cfg := &Config{}
 	if len(data) > maxConfigBytes {
@@ -207,7 +210,7 @@ func parseServer(name string, data []byte, lookup func(string) (string, bool)) (
 		StartTimeout: time.Duration(start), CallTimeout: time.Duration(call),
 	}
 	if sc.Disabled {
-		return sc, nil // what is not used need not be complete
+		return sc, nil // a disabled server need not be complete
 	}
 	switch in.Type {
 	case "", "stdio", "http", "streamable-http", "streamableHttp", "streamable_http":
@@ -215,7 +218,7 @@ func parseServer(name string, data []byte, lookup func(string) (string, bool)) (
 		return sc, fmt.Errorf("type %q is not supported: want stdio or http", in.Type)
 	}
 	if (in.Type == "stdio" && in.URL != "") || (in.Type != "stdio" && in.Type != "" && in.Command != "") {
-		return sc, fmt.Errorf("type %q does not go with what else is given", in.Type)
+		return sc, fmt.Errorf("type %q contradicts the other keys: stdio goes with command, http with url", in.Type)
 	}
 	if err := sc.expand(lookup); err != nil {
 		return sc, err
@@ -223,7 +226,7 @@ func parseServer(name string, data []byte, lookup func(string) (string, bool)) (
 	return sc, sc.validate()
 }
 
-// expand replaces ${VAR} in every string that is handed to the server.
+// expand replaces ${VAR} in every string that the server gets.
 func (sc *ServerConfig) expand(lookup func(string) (string, bool)) error {
 	var missing []string
 	expand := func(s *string) {
@@ -269,8 +272,8 @@ func (sc ServerConfig) clone() ServerConfig {
 	return sc
 }
 
-// String returns what the server is without its secrets: of Args only the
-// number, of the URL the host, and of Env and Headers the names.
+// String describes the server without its secrets. It shows only the number of
+// the Args, the host of the URL, and the names in Env and Headers.
 func (sc ServerConfig) String() string {
 	text := fmt.Sprintf("server %q", sc.Name)
 	switch {
@@ -342,8 +345,8 @@ func (sc *ServerConfig) validate() error {
 	return errors.Join(problems...)
 }
 
-// nameOnly returns the beginning of what should be a name, and may be a name
-// and a secret.
+// nameOnly returns the part of key that is surely a name. By mistake, a secret may
+// follow it.
 func nameOnly(key string) string {
 	if i := strings.IndexAny(key, "=: ") + 1; i > 0 && i < len(key) {
 		return key[:i] + "…"
@@ -357,8 +360,8 @@ var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 // A timeout is a duration in a configuration file.
 type timeout time.Duration
 
-// minTimeout is the least number of milliseconds taken as a timeout. A smaller
-// one was most likely meant in seconds, as some clients read it.
+// minTimeout is the smallest number that we accept as milliseconds. The author of
+// a smaller one most likely meant seconds, as some clients read it.
 const minTimeout = 100
 
 func (t *timeout) UnmarshalJSON(data []byte) error {

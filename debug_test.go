@@ -78,7 +78,7 @@ func TestDebugNotesSessions(t *testing.T) {
 // The figures in a list of sessions, which share what they cost, are those that
 // each session has itself.
 func TestDebugStatsOfSessions(t *testing.T) {
-	mgr, _ := newTestManager(t, &Options{MaxInline: 3, Rules: []Rule{{Name: "short", Patterns: []string{"*_00?"}, Action: RuleSummarize, Intent: "brief"}},
+	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Rules: []Rule{{Name: "short", Patterns: []string{"*_00?"}, Action: RuleSummarize, Intent: "brief"}},
 		Servers: []ServerConfig{inProcess("a", 30), inProcess("b", 5)}})
 	mgr.Watch()
 	var sessions []*Session
@@ -109,7 +109,7 @@ func TestDebugStatsOfSessions(t *testing.T) {
 }
 
 func TestDebugSnapshotChangesNothing(t *testing.T) {
-	mgr, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 30)}})
+	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 30)}})
 	mgr.Watch()
 	s := mgr.NewSession(nil)
 	s.ActivateTools([]string{"mcp_a__tool_007"})
@@ -130,7 +130,7 @@ func TestDebugSnapshotChangesNothing(t *testing.T) {
 
 func TestDebugSnapshotOfTools(t *testing.T) {
 	git := changing(echoTool("log", "Shows the history"), echoTool("push", "Sends commits"))
-	mgr, _ := newTestManager(t, &Options{MaxInline: 1, Trust: TrustQuarantine, Servers: []ServerConfig{inProcess("a", 3), {Name: "git", InProcess: git}}})
+	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Trust: TrustQuarantine, Servers: []ServerConfig{inProcess("a", 3), {Name: "git", InProcess: git}}})
 	mgr.Default().NextTurn()
 	mgr.Default().NextTurn()
 	mgr.ActivateTools([]string{"mcp_git__log"})
@@ -172,7 +172,7 @@ func TestDebugSnapshotHasNoSecrets(t *testing.T) {
 		map[string]any{"name": secret},
 		map[string]any{"name": 1, secret: secret},
 	}})
-	mgr := NewManager(&Options{MaxInline: -1, Reconnect: -1, Servers: []ServerConfig{cfg}})
+	mgr := NewManager(&Options{Inline: InlineOptions{Max: -1}, Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{cfg}})
 	defer mgr.Close()
 	require.NoError(t, mgr.Start(t.Context()))
 	mgr.Default().SetIntent(secret)
@@ -211,7 +211,7 @@ func TestDebugSnapshotOfServers(t *testing.T) {
 	cfg := child(t, "confessor", "confess")
 	cfg.Env["API_TOKEN"] = secret
 	local := echoTool("b", "c")
-	mgr := NewManager(&Options{Reconnect: -1, Servers: []ServerConfig{inProcess("a", 3), cfg}})
+	mgr := NewManager(&Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{inProcess("a", 3), cfg}})
 	defer mgr.Close()
 	require.Error(t, mgr.Start(t.Context()))
 	require.NoError(t, mgr.AddTools("own\u202e", local))
@@ -239,7 +239,7 @@ func TestDebugSnapshotOfSearch(t *testing.T) {
 		words = append(words, fmt.Sprintf("w%03dx", i))
 	}
 	text := strings.Join(words, " ")
-	mgr, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{serving("a", echoTool("much", text), echoTool("little", words[0]))}})
+	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{serving("a", echoTool("much", text), echoTool("little", words[0]))}})
 	found := snapshot(t, mgr, 0).Search(t.Context(), text, SearchOptions{Limit: 5})
 	require.Len(t, found.Hits, 2)
 	for i, hit := range mgr.Search(text, 5) {
@@ -256,7 +256,7 @@ func TestDebugSnapshotOfSearch(t *testing.T) {
 // with the Manager.
 func TestDebugSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		mgr := NewManager(&Options{MaxInline: 2})
+		mgr := NewManager(&Options{Inline: InlineOptions{Max: 2}})
 		var tools []mcpserver.ServerTool
 		for i := range 20 {
 			tools = append(tools, echoTool(fmt.Sprintf("tool_%02d", i), "Does a chore"))

@@ -2,24 +2,23 @@ package mcphybrid
 
 import "fmt"
 
-// A Disclosure says how a session's model comes to the tools that are not
-// inline.
+// A Disclosure says how a session's model gets the tools that are not inline.
 type Disclosure int
 
 const (
-	// ByActivation offers the search tool. What it finds is appended to the
-	// list of tools, definition and all.
+	// ByActivation offers the search tool. The tools that it finds become
+	// active: their full definitions are appended to the tool list.
 	ByActivation Disclosure = iota
 
-	// ByBridge is for hosts whose list of tools must never change: beside the
-	// inline tools it has [SearchToolName], [DescribeToolName],
-	// [CallToolName] and [PageToolName], by which everything else is found,
-	// described and called. No search and no call activates anything.
+	// ByBridge is for hosts whose tool list must never change. The list has the
+	// inline tools, [SearchToolName], [DescribeToolName], [CallToolName] and
+	// [PageToolName]. With these the model finds, describes and calls all other
+	// tools. Searches and calls activate nothing.
 	ByBridge
 
-	// ByProvider is for providers that keep tools from the model themselves,
-	// as Anthropic and OpenAI do with defer_loading: the list has all tools,
-	// and [Session.Export] marks the deferred ones. See [ToolReferences].
+	// ByProvider is for providers that hide tools from the model themselves, as
+	// Anthropic and OpenAI do with defer_loading. The list has all tools, and
+	// [Session.Export] marks the deferred ones. See [ToolReferences].
 	ByProvider
 
 	disclosures
@@ -31,7 +30,7 @@ func (d Disclosure) validate() {
 	}
 }
 
-// The names of the meta tools, which a session answers itself.
+// The names of the meta tools. A session answers them itself; no server does.
 const (
 	// SearchToolName finds deferred tools.
 	SearchToolName = "mcp_tool_search"
@@ -40,12 +39,12 @@ const (
 	DescribeToolName = "mcp_tool_describe"
 	CallToolName     = "mcp_tool_call"
 
-	// PageToolName reads what was left out of a long result. It is offered
-	// once a result was cut; with [ByBridge], always.
+	// PageToolName reads the parts that were cut from a long result. It is
+	// offered as soon as a result was cut; with [ByBridge], always.
 	PageToolName = "mcp_tool_page"
 
-	// SkillSearchToolName finds skills; it is offered when there are too many
-	// to be listed. SkillLoadToolName reads one.
+	// SkillSearchToolName finds skills. It is offered when there are too many
+	// to list. SkillLoadToolName loads the text of one.
 	SkillSearchToolName = "skill_search"
 	SkillLoadToolName   = "skill_load"
 )
@@ -68,12 +67,12 @@ type metaSet [metaKinds]bool
 
 var metaNames = [metaKinds]string{SearchToolName, DescribeToolName, CallToolName, PageToolName, SkillSearchToolName, SkillLoadToolName}
 
-// A lineForm is how much of a tool stands in the sections.
+// A lineForm says how much of a tool the sections show.
 type lineForm uint8
 
 const (
 	lineFull lineForm = iota // its name and description
 	lineName                 // its name
-	lineNone                 // nothing: it is counted in a shownCounts
+	lineNone                 // nothing: a shownCounts counts it
 	lineForms
 )

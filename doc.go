@@ -1,18 +1,55 @@
-// Package mcphybrid lets an agent runtime have thousands of MCP tools while
-// its model sees a few dozen.
+// Package mcphybrid lets an agent runtime use thousands of MCP tools while its
+// model sees a few dozen of them.
 //
-// A [Manager] connects MCP servers and gives the model their first 40 tools in
-// full (inline). The rest it keeps out of the prompt (deferred) until they are
-// needed: the model finds them with the tool mcp_tool_search, or calls one by
-// its name, and they become callable in the same turn (active). A [Session] is
-// one conversation's view of it, a [BridgeTool] one MCP tool as a Go value.
+// The catalog holds all tools of all servers. Its first 40 tools
+// ([DefaultMaxInline]) are inline: the model sees them in full, from the start.
+// The others are deferred: the model does not see them until it needs one. It
+// then finds the tool by a search, or calls it by its name, and the tool becomes
+// active: the model sees it from then on. A session is one conversation. Each
+// session has active tools of its own.
+//
+// A host meets these names first. To start:
+//
+//   - [LoadConfig] reads the "mcpServers" file that MCP clients share.
+//   - [Options] configure everything else. The zero value works.
+//   - [NewManager] returns a [Manager], which has the servers and the catalog.
+//   - [Manager.Start] connects the servers.
+//   - [Manager.AddTools] adds tools that are functions of the host.
+//   - [Manager.NewSession] returns a [Session], for one conversation.
+//
+// For each request to the model:
+//
+//   - [Session.PromptSections] returns the text that belongs in the system prompt.
+//   - [Session.Tools] returns the tools that the model may see now.
+//   - [Session.Export] returns the same tools as JSON for a provider.
+//   - [Session.Call] runs what the model called, and returns what it should read.
+//   - [Session.Search] finds deferred tools, for the host itself.
+//
+// For a long conversation, and at the end:
+//
+//   - [Session.NextTurn] says that the user has written again.
+//   - [Session.Compact] drops active tools that are too many or too old.
+//   - [Session.Save] returns the state as JSON, and [Manager.RestoreSession] goes on from it.
+//   - [Manager.Close] ends the servers.
+//
+// To join it to what the host has:
+//
+//   - [Middleware] approves, logs, limits or changes calls.
+//   - [Registry] is a host's own table of tools, which the Manager keeps in step.
+//   - [Event] tells the host what happens in a session.
+//
+// Tools go this way:
 //
 //	MCP servers ── tools/list ──▶ catalog ─┬─ inline ───────────────▶ prompt, tools
 //	                                       └─ deferred ── search ──▶ active ──▶ call
 //
-// This is the whole of it in an agent's loop:
+// This is an agent's loop. The model, base, messages and toolResult are the
+// host's:
 //
 //	cfg, err := mcphybrid.LoadConfig("mcp.json")
+//	if err != nil {
+//		log.Fatal(err)
+//	}
 //	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: cfg.Servers})
 //	defer mgr.Close()
 //	if err := mgr.Start(ctx); err != nil {
@@ -23,43 +60,80 @@
 //	for {
 //		system := base + sess.PromptSections(mcphybrid.PromptFull)
 //		reply := model.Chat(system, messages, sess.Tools())
+//		messages = append(messages, reply.Message)
+//		if len(reply.ToolCalls) == 0 {
+//			break
+//		}
 //		for _, call := range reply.ToolCalls {
 //			res, err := sess.Call(ctx, call.Name, call.Arguments)
-//			…
+//			if err != nil {
+//				log.Print(err) // res is never nil and tells the model why
+//			}
+//			messages = append(messages, toolResult(call, res))
 //		}
 //	}
 //
-// A host with a loop and a table of tools of its own gives the Manager that
-// table as a [Registry], and uses [Session.ActivateTools] and the sections.
+// # Activation
 //
-// # Order
+// A deferred tool becomes active in a session when the model finds it with the
+// search tool ([SearchToolName]) or calls it by its name, when the model loads a
+// [Skill] that needs it, or when the host asks for it with
+// [Session.ActivateTools] or [Session.SelectFor]. The tools that it needs become
+// active with it. The model can call them in the same turn. A call that is
+// refused activates nothing. This is [ByActivation], the default [Disclosure].
+// With [ByBridge], no search and no call activates anything, so that the list of
+// tools never changes. With [ByProvider], the provider keeps deferred tools from
+// the model.
+//
+// Providers cache the beginning of a request as long as no byte of it changes.
+// So everything that a session shows its model only grows at its end: active
+// tools stand behind the others, in the order of their activation, and a tool
+// that is gone or has changed stays as it was shown. Two things change what was
+// shown. [Session.Compact] begins anew. It gives up tools that were not used for
+// 20 turns ([DefaultActiveTurns], counted by [Session.NextTurn]) and the least
+// recently used of more than 64 ([DefaultMaxActive]), but none that was used in
+// this turn. And a tool that is put into quarantine disappears at once: see
+// [TrustQuarantine].
 //
 // Equal configurations and tool lists give equal bytes. Tools stand in
-// registration order: servers as they were configured, tools as their server
-// lists them, whoever connects first. Active tools follow in the order of
-// their activation, so that activating one changes nothing that was sent to
-// the model before.
+// registration order: servers as they are configured, tools as their server
+// lists them. Which server connects first does not matter. Access lists,
+// [Rule]s, pins, budgets and use decide which tools a session has and which of
+// these are inline. [Session.Placements] gives the reason for each tool.
 //
-// # Sessions
+// # Concurrency
 //
-// Which tools a session has, and which of them are inline, follows from access
-// lists, [Rule]s, pins, budgets and use: see [Session.Placements].
+// All methods of a [Manager], a [Session] and a [User] may be called
+// concurrently. A catalog never changes: servers that announce a change, and
+// hosts that add or remove tools, make the next one, which is published whole.
+// A method that only reads works on one catalog from start to end and never
+// waits for one that writes. A call does not wait for other servers.
 //
-// What a model is sent at the head of each request is cached by its provider as
-// long as not a byte changes. So the sections and the tools of a session only
-// grow, whatever happens to the catalog, until the host calls
-// [Session.Compact], where active tools are given up that are too many or too
-// old. A session can be saved by one process and restored by another.
+// The slices that are returned are the caller's. What they point to is shared:
+// a [BridgeTool] is immutable, and schemas and exported JSON must not be changed.
 //
-// Each call goes one way: found, permitted, valid, let pass by the host's
-// [Middleware], activated, run. See [Session.Call].
+// What the host provides is called from several goroutines at once. [Middleware],
+// the function that is given each [Event], and a [Registry] may call methods of
+// this package. But a Registry must not close the Manager or a session, and a
+// [TokenCounter] must not call a Manager or a session at all.
+//
+// [Manager.Close] waits until nothing is left behind: no goroutine and no
+// process.
 //
 // # What servers send
 //
-// Names, descriptions, schemas and results come from third parties. Registered
-// names are safe for model providers; a description in a prompt section or a
-// search answer is one line of bounded length without characters that can't be
-// seen; messages and definitions have a size limit; a server that hangs, dies
-// or panics costs its own calls. What a tool definition itself says to the
-// model, its full description and schema, is not changed.
+// Names, descriptions, schemas and results come from third parties. The names
+// that the Manager gives tools are safe for model providers. A description in a
+// prompt section or in the answer to a search is one line of bounded length,
+// without characters that can't be seen. Messages and definitions have a size
+// limit. A server that hangs, dies or panics costs only its own calls. The
+// definition of a tool, with its full description and schema, goes to the model
+// unchanged: see [Manager.Marks] and [TrustPolicy].
+//
+// # Other packages
+//
+// Package [github.com/mcphybrid/mcphybrid/search] ranks by words, package
+// [github.com/mcphybrid/mcphybrid/vector] by meaning. Package
+// [github.com/mcphybrid/mcphybrid/debug] serves pages that show what a Manager
+// does.
 package mcphybrid

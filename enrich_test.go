@@ -129,7 +129,7 @@ func TestSpecE4BadLookupsCostTheirHintsOnly(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 		log, text := logged()
-		m, _ := newTestManager(t, &Options{MaxInline: -1, Logger: log, Enricher: lookupFunc(func(ctx context.Context, tool *BridgeTool) (Hints, bool, error) {
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Logger: log, Enricher: lookupFunc(func(ctx context.Context, tool *BridgeTool) (Hints, bool, error) {
 			good := Hints{OutputShape: "fine"}
 			switch tool.OriginalName() {
 			case "t0000":
@@ -269,7 +269,7 @@ func TestSpecE4RefreshHints(t *testing.T) {
 		defer mu.Unlock()
 		h, ok, _ := known.LookupHints(ctx, tool)
 		return h, ok, failing
-	}), 4, Options{MaxInline: -1})
+	}), 4, Options{Inline: InlineOptions{Max: -1}})
 	change := func(f func()) {
 		mu.Lock()
 		f()
@@ -357,7 +357,7 @@ func TestSpecE4LookupsMayCallBack(t *testing.T) {
 func TestSpecE4HintsFromManyGoroutines(t *testing.T) {
 	t.Parallel()
 	var lookups atomic.Int64
-	m, _ := newTestManager(t, &Options{MaxInline: 5, Enricher: lookupFunc(func(_ context.Context, tool *BridgeTool) (Hints, bool, error) {
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Enricher: lookupFunc(func(_ context.Context, tool *BridgeTool) (Hints, bool, error) {
 		n := lookups.Add(1)
 		if n%7 == 0 {
 			return Hints{}, false, fmt.Errorf("failure %d", n)

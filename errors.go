@@ -13,43 +13,43 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
-// Why a call did not get a result from a tool.
+// The reasons why a call got no result from a tool.
 var (
-	// ErrUnknownTool means that the session has no tool of that name.
+	// ErrUnknownTool means that the session has no tool with that name.
 	ErrUnknownTool = errors.New("unknown tool")
 
 	// ErrNotPermitted means that the session may not use the tool.
 	ErrNotPermitted = errors.New("not permitted")
 
-	// ErrBadArguments means that the arguments are not a JSON object, or one
-	// that the tool's schema refuses: see [ArgumentsError].
+	// ErrBadArguments means that the arguments are not a JSON object, or that
+	// the tool's schema rejects them: see [ArgumentsError].
 	ErrBadArguments = errors.New("bad arguments")
 
-	// ErrQuarantined means that the tool has changed, and that nobody has
-	// accepted it yet: see [TrustQuarantine].
-	ErrQuarantined = errors.New("it is held back until it is accepted")
+	// ErrQuarantined means that the tool's definition has changed and that
+	// nobody has accepted the change yet: see [TrustQuarantine].
+	ErrQuarantined = errors.New("the tool is held back until it is accepted")
 
 	// ErrServerDown means that the tool's server can't be reached.
 	ErrServerDown = upstream.ErrDown
 )
 
-// Why the Manager was not changed.
+// The reasons why a Manager refuses a change.
 var (
 	// ErrClosed means that the Manager was closed.
 	ErrClosed = upstream.ErrClosed
 
-	// ErrDuplicate means that a server of that name is there already.
+	// ErrDuplicate means that a server, user or skill has that name already.
 	ErrDuplicate = errors.New("the name is taken")
 )
 
-// An ArgumentsError says what in the arguments of a call the input schema of
-// the tool refuses. The tool was not called.
+// An ArgumentsError lists the mistakes in the arguments of a call, by the tool's
+// input schema. The tool was not called.
 type ArgumentsError struct {
 	// Tool is the registered name of the tool.
 	Tool string
 
-	// Violations are what is wrong: at least one and at most 16, in the order
-	// of their pointers, name by name, and then of their problems.
+	// Violations are the mistakes: at least one and at most 16. They are sorted
+	// by pointer, name by name, and then by problem.
 	Violations []Violation
 
 	// More is how many further violations were left out.
@@ -59,17 +59,17 @@ type ArgumentsError struct {
 	// changed.
 	Schema json.RawMessage
 
-	// Repeated is how many times in a row this very call was refused before.
+	// Repeated is how many times in a row the same call was rejected before.
 	Repeated int
 }
 
-// A Violation is one thing that a schema refuses. Both strings are one line
-// of bounded length. Of the arguments they repeat names of properties, and
-// values only where the schema lists what may stand there.
+// A Violation is one mistake in the arguments of a call. Both strings are single
+// lines of bounded length. They may repeat the names of properties. They repeat a
+// value only where the schema lists the permitted values.
 type Violation struct {
-	// Pointer is the JSON pointer (RFC 6901) to the value in the arguments,
-	// and "" for the arguments themselves. Names in it are cut to 80
-	// characters. Of a property name that the schema refuses, it is "".
+	// Pointer is the JSON pointer (RFC 6901) to the value in the arguments. It
+	// is "" for the arguments as a whole and for a property name that the
+	// schema rejects. Names in it are cut to 80 characters.
 	Pointer string
 
 	// Problem says what is wrong with the value, such as
@@ -80,8 +80,8 @@ type Violation struct {
 	Problem string
 }
 
-// Error returns a line with the tool and the violations. It is for the host;
-// what the model reads is the result of the call.
+// Error returns one line with the tool and the violations. It is for the host:
+// the model reads the result of the call instead.
 func (e *ArgumentsError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "mcphybrid: %v for %q: ", ErrBadArguments, e.Tool)
@@ -89,7 +89,10 @@ func (e *ArgumentsError) Error() string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		fmt.Fprintf(&b, "%s %s", cmp.Or(v.Pointer, "the object"), v.Problem)
+		if !strings.HasPrefix(v.Problem, "the arguments ") { // else a sentence of its own
+			b.WriteString(cmp.Or(v.Pointer, "the object") + " ")
+		}
+		b.WriteString(v.Problem)
 	}
 	if e.More > 0 {
 		fmt.Fprintf(&b, "; and %d more", e.More)
@@ -100,7 +103,7 @@ func (e *ArgumentsError) Error() string {
 // Unwrap returns [ErrBadArguments].
 func (e *ArgumentsError) Unwrap() error { return ErrBadArguments }
 
-// publicViolations returns what the schema of a tool refuses, as hosts see it.
+// publicViolations converts the violations of a schema to the type for hosts.
 func publicViolations(found []schema.Violation) []Violation {
 	list := make([]Violation, len(found))
 	for i, v := range found {
@@ -109,7 +112,7 @@ func publicViolations(found []schema.Violation) []Violation {
 	return list
 }
 
-// A permissionError tells that the session may not use a tool.
+// A permissionError says that the session may not use a tool.
 type permissionError struct{ name string }
 
 func (e *permissionError) Error() string {
@@ -117,26 +120,26 @@ func (e *permissionError) Error() string {
 }
 func (e *permissionError) Unwrap() error { return ErrNotPermitted }
 
-// maxAskedName is how many bytes of a name that a model asks for are looked at.
+// maxAskedName is how many bytes we read of a tool name that a model asks for.
 const maxAskedName = 512
 
-// maxNearest is how many names are told instead of an unknown one.
+// maxNearest is how many names we suggest for an unknown one.
 const maxNearest = 3
 
-// An UnknownToolError tells that the session has no tool of a name.
+// An UnknownToolError says that the session has no tool with that name.
 type UnknownToolError struct {
 	Name       string
-	Nearest    []string // the registered names most like it, nearest first; at most three
-	Connecting string   // the server, still being connected, that the tool would be of; or ""
+	Nearest    []string // the most similar registered names, nearest first; at most three
+	Connecting string   // the server that the tool would belong to, if it is still connecting; or ""
 
-	// Gone is since when the tool, which was there, is not; or zero.
+	// Gone is when the tool left the catalog, or zero if it never was there.
 	Gone time.Time
 }
 
 func (e *UnknownToolError) Error() string {
 	text := fmt.Sprintf("mcphybrid: %v: %q", ErrUnknownTool, e.Name)
 	if !e.Gone.IsZero() {
-		text += "; it is gone since " + e.Gone.UTC().Format(time.RFC3339)
+		text += "; its server removed it at " + e.Gone.UTC().Format(time.RFC3339)
 	}
 	if e.Connecting != "" {
 		text += fmt.Sprintf("; server %q is still connecting", e.Connecting)

@@ -9,7 +9,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A Format is the shape in which a model provider takes tools.
+// A Format is the JSON form in which a model provider takes tools.
 type Format string
 
 const (
@@ -23,28 +23,31 @@ const (
 // An ExportedTool is one element of a provider's list of tools. It is shared
 // and must not be changed.
 type ExportedTool struct {
-	// JSON is compact, and as the tool's server wrote it where the provider
-	// takes that: members in their order, numbers with their digits.
+	// JSON is compact. Where the provider accepts what the tool's server wrote,
+	// it is unchanged: members keep their order, numbers their digits.
 	JSON json.RawMessage
 
-	// Losses say what of the description and the input schema the provider
-	// does not take, so that it was changed or left out. A place is a JSON
-	// pointer into the input schema; what was taken out of a union or a
-	// reference is named by where it went. Nil if there is none. Not told is
-	// what no provider has a place for, such as annotations and output
-	// schemas, and what says nothing of arguments: $schema, since providers
-	// take draft 2020-12 only, and definitions that nothing refers to.
+	// Losses says which parts of the description and the input schema we
+	// changed or left out because the provider does not accept them. Each entry
+	// gives the place, a JSON pointer into the input schema. For a part taken
+	// out of a union or a reference it is the place where the part now stands.
+	// Losses is nil if nothing was lost.
+	//
+	// It does not mention parts for which no provider has a place, such as
+	// annotations and output schemas, nor those that say nothing about
+	// arguments: $schema and definitions that nothing refers to.
 	Losses []string
 }
 
-// Export returns what [Session.Tools] would, in the shape of a provider. With
-// [ByProvider], tools that are not inline carry the provider's mark for those
-// that its model is to find by a search.
+// Export returns [Session.Tools] in the form of a provider, in the same order.
+// With [ByProvider], deferred tools carry the provider's mark for tools that the
+// model finds by a search.
 //
-// Like the list of tools, and to the byte, it only grows at its end until
-// [Session.Compact]. It is an error if the format is not known or, with
-// ByProvider, has no such mark. If the provider does not take so many tools,
-// the list comes with an error that says so.
+// Like Tools, and to the byte, the list only grows at its end until
+// [Session.Compact]. Export fails if the format is unknown, if the provider can't
+// take a tool's name, or if the session is ByProvider and the format has no such
+// mark. If the provider does not accept that many tools, Export returns the list
+// and an error that says so.
 func (s *Session) Export(f Format) ([]ExportedTool, error) {
 	shown := s.show()
 	list := make([]ExportedTool, 0, len(shown))
@@ -74,8 +77,8 @@ type exportKey struct {
 	deferred bool
 }
 
-// exportOnce is exportTool, which does its work once for each form of a
-// BridgeTool.
+// exportOnce is exportTool with a cache: it converts each form of a BridgeTool
+// only once.
 func exportOnce(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
 	b, ok := t.(*BridgeTool)
 	if !ok {
@@ -92,18 +95,18 @@ func exportOnce(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
 	return e, err
 }
 
-// A shape is what there is to know of a format but for [FormatMCP].
+// A shape describes a format other than [FormatMCP].
 type shape struct {
-	dialect  provider.Dialect // of its schemas
-	maxTools int              // in one list; 0 if no limit is known
-	defers   bool             // has defer_loading
+	dialect  provider.Dialect // the dialect of its schemas
+	maxTools int              // limit of one list; 0 if none is known
+	defers   bool             // it has defer_loading
 
 	// envelope returns the tool's JSON. description is a JSON string, or nil.
 	envelope func(name, description, schema json.RawMessage) []text.Member
 }
 
-// The limits are the providers' own, from their documentation and the errors
-// that they answer with, as of November 2026:
+// The limits come from the providers' documentation and from the errors that
+// their APIs return, as of November 2026:
 //
 //   - OpenAI: names of [A-Za-z0-9_-]{1,64}, 128 tools in chat completions.
 //     Responses makes a schema strict, and so its optional parameters
@@ -112,7 +115,7 @@ type shape struct {
 //   - Gemini: names of [A-Za-z_][A-Za-z0-9_.:-]{0,127}, 63 more for older models;
 //     512 tools.
 //
-// [provider.Dialect] has those of schemas.
+// [provider.Dialect] has the limits of schemas.
 var shapes = map[Format]shape{
 	FormatOpenAIChat: {
 		dialect:  provider.OpenAI,
@@ -148,7 +151,8 @@ var shapes = map[Format]shape{
 	},
 }
 
-// toolMembers returns what all providers have, under their name for the schema.
+// toolMembers returns the members that all providers have. schemaName is the
+// provider's name for the schema.
 func toolMembers(name, description json.RawMessage, schemaName string, schema json.RawMessage) []text.Member {
 	list := []text.Member{{Name: "name", Value: name}}
 	if description != nil {
@@ -157,13 +161,12 @@ func toolMembers(name, description json.RawMessage, schemaName string, schema js
 	return append(list, text.Member{Name: schemaName, Value: schema})
 }
 
-// exportTool returns t in a format, with the provider's mark of a tool that
-// its model is to find by a search if deferLoading is set. The result depends
-// on nothing but the arguments.
+// exportTool returns t in a format. If deferLoading is set, it adds the
+// provider's mark for tools that the model finds by a search. The result depends
+// only on the arguments.
 //
-// It is an error if the format is not known or has no such mark, if t has a
-// name that the provider does not take, which no [BridgeTool] has, or if its
-// input schema is not a JSON object.
+// It fails if the format is unknown or has no such mark, if the provider does not
+// accept the name of t, or if the input schema of t is not a JSON object.
 func exportTool(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
 	p, ok := shapes[f]
 	switch {
@@ -181,7 +184,7 @@ func exportTool(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
 		return ExportedTool{JSON: data}, err
 	}
 	if !text.IsSafeName(t.Name()) || f == FormatGemini && !isNameStart(t.Name()[0]) {
-		return ExportedTool{}, fmt.Errorf("mcphybrid: tool %q has a name that %s does not take", text.Line(t.Name(), text.MaxName), f)
+		return ExportedTool{}, fmt.Errorf("mcphybrid: tool %q has a name that %s does not accept", text.Line(t.Name(), text.MaxName), f)
 	}
 	var description json.RawMessage
 	if t.Description() != "" {
@@ -195,9 +198,9 @@ func exportTool(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
 	return ExportedTool{JSON: text.JoinMembers(list), Losses: losses}, nil
 }
 
-// exportMCP returns t as an element of a tools/list result. Of a BridgeTool it
-// is what the server sent but for the name, and for an input schema if the
-// server gave none.
+// exportMCP returns t as an element of a tools/list result. A BridgeTool is
+// exported as its server sent it, with the registered name, and with an input
+// schema if the server sent none.
 func exportMCP(t Tool, schema json.RawMessage) (json.RawMessage, error) {
 	name := text.Quote(t.Name())
 	b, ok := t.(*BridgeTool)
@@ -210,7 +213,7 @@ func exportMCP(t Tool, schema json.RawMessage) (json.RawMessage, error) {
 	}
 	list, err := text.Members(text.Compact(b.def.raw))
 	if err != nil {
-		return nil, fmt.Errorf("mcphybrid: tool %q %w", t.Name(), err) // never: it was read before
+		return nil, fmt.Errorf("mcphybrid: tool %q %w", t.Name(), err) // never reached: raw was parsed before
 	}
 	named, typed := false, false
 	for i, m := range list {
@@ -224,7 +227,7 @@ func exportMCP(t Tool, schema json.RawMessage) (json.RawMessage, error) {
 			}
 		}
 	}
-	// JSON of encoding/json has a name in any case, MCP has it in lower case.
+	// encoding/json also accepts "Name"; MCP wants lower case.
 	if !named {
 		list = append([]text.Member{{Name: "name", Value: name}}, list...)
 	}
@@ -234,19 +237,19 @@ func exportMCP(t Tool, schema json.RawMessage) (json.RawMessage, error) {
 	return text.JoinMembers(list), nil
 }
 
-// exportListNote says that a list of n tools is longer than the provider
-// takes, or returns "".
+// exportListNote returns a note if a list of n tools is longer than the provider
+// accepts, or "".
 func exportListNote(f Format, n int) string {
 	if limit := shapes[f].maxTools; limit > 0 && n > limit {
-		return fmt.Sprintf("%s takes at most %d tools, this list has %d", f, limit, n)
+		return fmt.Sprintf("%s accepts at most %d tools, this list has %d", f, limit, n)
 	}
 	return ""
 }
 
-// ToolReferences returns content blocks for the tool_result that answers a
-// search of an Anthropic model: one for each of names, in their order. They
-// load the tools of these names that the request defers; the API refuses a
-// name that the request's tools have not, and a request that defers them all.
+// ToolReferences returns content blocks for the tool_result that answers a search
+// of an Anthropic model: one for each of names, in order. The API then loads those
+// deferred tools of the request. It rejects a name that is not among the request's
+// tools, and a request that defers all of its tools.
 func ToolReferences(names []string) []json.RawMessage {
 	blocks := make([]json.RawMessage, len(names))
 	for i, name := range names {

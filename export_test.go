@@ -126,10 +126,10 @@ func TestExportErrors(t *testing.T) {
 		{schemaTool{"t", "", ``}, FormatMCP, `mcphybrid: tool "t": the input schema is not a JSON object`},
 		{schemaTool{"t", "", `{`}, FormatGemini, `mcphybrid: tool "t": the input schema is not a JSON object`},
 		{schemaTool{"t", "", `[]`}, FormatAnthropic, `mcphybrid: tool "t": the input schema is not a JSON object`},
-		{schemaTool{"a b", "", `{}`}, FormatOpenAIChat, `mcphybrid: tool "a b" has a name that openai-chat does not take`},
-		{schemaTool{strings.Repeat("x", 65), "", `{}`}, FormatAnthropic, `mcphybrid: tool "` + strings.Repeat("x", 63) + `…" has a name that anthropic does not take`},
-		{schemaTool{"1st", "", `{}`}, FormatGemini, `mcphybrid: tool "1st" has a name that gemini does not take`},
-		{schemaTool{"-", "", `{}`}, FormatGemini, `mcphybrid: tool "-" has a name that gemini does not take`},
+		{schemaTool{"a b", "", `{}`}, FormatOpenAIChat, `mcphybrid: tool "a b" has a name that openai-chat does not accept`},
+		{schemaTool{strings.Repeat("x", 65), "", `{}`}, FormatAnthropic, `mcphybrid: tool "` + strings.Repeat("x", 63) + `…" has a name that anthropic does not accept`},
+		{schemaTool{"1st", "", `{}`}, FormatGemini, `mcphybrid: tool "1st" has a name that gemini does not accept`},
+		{schemaTool{"-", "", `{}`}, FormatGemini, `mcphybrid: tool "-" has a name that gemini does not accept`},
 	} {
 		e, err := exportTool(&test.tool, test.format, false)
 		assert.EqualError(t, err, test.want)
@@ -141,9 +141,9 @@ func TestExportErrors(t *testing.T) {
 
 func TestExportListNote(t *testing.T) {
 	assert.Empty(t, exportListNote(FormatOpenAIChat, 128))
-	assert.Equal(t, "openai-chat takes at most 128 tools, this list has 129", exportListNote(FormatOpenAIChat, 129))
-	assert.Equal(t, "gemini takes at most 512 tools, this list has 513", exportListNote(FormatGemini, 513))
-	assert.Equal(t, "anthropic takes at most 10000 tools, this list has 10001", exportListNote(FormatAnthropic, 10_001))
+	assert.Equal(t, "openai-chat accepts at most 128 tools, this list has 129", exportListNote(FormatOpenAIChat, 129))
+	assert.Equal(t, "gemini accepts at most 512 tools, this list has 513", exportListNote(FormatGemini, 513))
+	assert.Equal(t, "anthropic accepts at most 10000 tools, this list has 10001", exportListNote(FormatAnthropic, 10_001))
 	assert.Empty(t, exportListNote(FormatMCP, 1<<20))
 	assert.Empty(t, exportListNote(FormatOpenAIResponses, 1<<20))
 }

@@ -27,7 +27,7 @@ func TestHammer(t *testing.T) {
 func hammer(t *testing.T, d Disclosure) {
 	var m *Manager
 	var depth sync.Map
-	m, _ = newTestManager(t, &Options{MaxInline: 6, MaxResult: 60, MaxActive: 3, ActiveTurns: 2,
+	m, _ = newTestManager(t, &Options{Inline: InlineOptions{Max: 6}, MaxResult: 60, Active: ActiveOptions{Max: 3, Turns: 2},
 		Servers: []ServerConfig{inProcess("s0", 8), inProcess("s1", 8)},
 		Needs:   map[string][]string{"mcp_s0__tool_007": {"mcp_s1__tool_006", "mcp_s2__tool_001"}, "mcp_s1__tool_006": {"mcp_s0__tool_007"}},
 		OnEvent: func(e Event) {

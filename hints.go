@@ -11,48 +11,51 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// Hints are what a host knows of a tool beyond its definition. They are plain
-// text in the host's name: the model reads them, cleaned, in
-// [Session.OverrideBlock], and all but the AntiPatterns are words to find the
-// tool by. Of each list there are at most 16 texts, and a text has at most 500
-// bytes. The zero value has none. In JSON it is
+// Hints are notes of the host on a tool, beyond its definition. The model reads
+// them as the host's words in [Session.OverrideBlock], each cut to one line
+// without invisible characters. Search indexes all of them except the
+// AntiPatterns. Each list has at most 16 texts, and each text at most 500 bytes.
+// The zero value has no hints. As JSON, where empty members are left out, they
+// are
 //
 //	{"preconditions": ["…"], "anti_patterns": ["…"], "chains_with": ["…"], "output_shape": "…"}
 //
-// without the members that are empty. To read it, see [ParseHints].
+// [ParseHints] reads this form.
 type Hints struct {
-	// Preconditions are what must be so before the tool is called.
+	// Preconditions say what must hold before the tool is called.
 	Preconditions []string `json:"preconditions,omitempty"`
 
-	// AntiPatterns are what the tool is not for, and how it is misused. They
-	// are not indexed: who searches for that wants another tool.
+	// AntiPatterns say what the tool is not for and how it is misused. They are
+	// not indexed: a search for them should find another tool.
 	AntiPatterns []string `json:"anti_patterns,omitempty"`
 
-	// ChainsWith are the names of tools, registered or a host's own, that are
-	// often called after this one. That they are named activates none of them:
-	// for what must come along with a tool there is [Options.Needs].
+	// ChainsWith names tools that are often called after this one: registered
+	// names or the host's own. It activates none of them: see [Options.Needs]
+	// for tools that must be activated together.
 	ChainsWith []string `json:"chains_with,omitempty"`
 
 	// OutputShape says what the tool returns.
 	OutputShape string `json:"output_shape,omitempty"`
 }
 
-// An Enricher looks up what a host knows of tools: in a file, a database, a
-// service. It is called from several goroutines at once, and never on the way
-// of a search or a call.
+// An Enricher looks up hints for tools, for example in a file, a database or a
+// service. The Manager calls it in the background from several goroutines, never
+// during a search or a call.
 //
-// What it returns, the model reads as the host's own words. What a tool's
-// server says is not to be repeated in it unread.
+// The model reads the hints as the host's own words. So don't copy a server's
+// texts into them unread.
 type Enricher interface {
-	// LookupHints returns the hints for a tool and whether there are any. The
-	// tool must not be changed. ctx ends after [Options.EnrichTimeout], and with
-	// [Manager.Close]. An error, a panic, hints beyond the limits and no answer
-	// in time are logged: the tool then has the hints that it had before, if
-	// any, until [Manager.RefreshHints].
+	// LookupHints returns the hints for a tool and whether there are any. It
+	// must not change the tool. ctx ends after [Options.EnrichTimeout] and with
+	// [Manager.Close].
+	//
+	// The Manager logs an error, a panic, a timeout, and hints that exceed the
+	// limits. The tool then keeps its previous hints, if any, until
+	// [Manager.RefreshHints].
 	LookupHints(ctx context.Context, tool *BridgeTool) (hints Hints, ok bool, err error)
 }
 
-// NopEnricher is an [Enricher] that knows of no hints. It is as good as none.
+// NopEnricher is an [Enricher] without hints. It has the same effect as none.
 type NopEnricher struct{}
 
 // LookupHints returns no hints.
@@ -60,17 +63,18 @@ func (NopEnricher) LookupHints(context.Context, *BridgeTool) (Hints, bool, error
 	return Hints{}, false, nil
 }
 
-// What hints may have, here and from an [Enricher]: enough for a page about a
-// tool, and too little to fill a context with.
+// The limits of hints: enough for a page about a tool, too little to fill a
+// context window.
 const (
 	maxHints      = 16        // texts in a list
 	maxHintLength = 500       // bytes of a text
-	maxHintsJSON  = 256 << 10 // holds all of it with every character escaped
+	maxHintsJSON  = 256 << 10 // room for all hints with every character escaped
 )
 
-// ParseHints returns the hints in a JSON object of at most 256 KiB: see [Hints].
-// A member that is missing or null is empty; any other, a repeated one, and
-// what is too large is an error that says where.
+// ParseHints reads hints from a JSON object of at most 256 KiB: see [Hints] for
+// its form. A missing or null member is empty. ParseHints fails on an unknown or
+// repeated member, a value of the wrong type, and hints that exceed the limits.
+// The error says where.
 func ParseHints(data []byte) (Hints, error) {
 	h, err := parseHints(data)
 	if err != nil {
@@ -79,7 +83,7 @@ func ParseHints(data []byte) (Hints, error) {
 	return h, nil
 }
 
-// hintMembers are the JSON names, as they must be written.
+// hintMembers are the names of the JSON members.
 var hintMembers = []string{"preconditions", "anti_patterns", "chains_with", "output_shape"}
 
 func parseHints(data []byte) (h Hints, err error) {
@@ -98,7 +102,7 @@ func parseHints(data []byte) (h Hints, err error) {
 		name := text.Line(m.Name, text.MaxName)
 		switch {
 		case !slices.Contains(hintMembers, m.Name):
-			return h, fmt.Errorf("%q is no member of hints, want one of %q", name, hintMembers)
+			return h, fmt.Errorf("%q is not a member of hints, want one of %q", name, hintMembers)
 		case seen[m.Name]:
 			return h, fmt.Errorf("%q is there twice", name)
 		}
@@ -122,7 +126,8 @@ func (h *Hints) lists() [3]hintList {
 	return [3]hintList{{hintMembers[0], &h.Preconditions}, {hintMembers[1], &h.AntiPatterns}, {hintMembers[2], &h.ChainsWith}}
 }
 
-// validate returns what is too large in h, by its place in JSON.
+// validate returns an error for the first text or list of h that is too large. The
+// error names its place in the JSON.
 func (h *Hints) validate() error {
 	for _, list := range h.lists() {
 		if n := len(*list.texts); n > maxHints {
@@ -157,7 +162,7 @@ func (h Hints) equal(other Hints) bool {
 	return h.OutputShape == other.OutputShape
 }
 
-// words returns what a tool is found by: all but what it is not for.
+// words returns the text that search indexes: all hints except the AntiPatterns.
 func (h Hints) words() string {
 	var texts []string
 	for _, line := range slices.Concat(h.Preconditions, h.ChainsWith, []string{h.OutputShape}) {
@@ -168,8 +173,8 @@ func (h Hints) words() string {
 	return strings.Join(texts, "\n")
 }
 
-// A toolHints is the hints of a tool and the document that it is found by with
-// them, instead of its definition's. It is never changed; nil stands for none.
+// A toolHints holds the hints of a tool and the document to index for it, which
+// includes them. It is never changed. nil means no hints.
 type toolHints struct {
 	Hints
 	document search.Document
@@ -181,7 +186,7 @@ func newToolHints(d *definition, h Hints) *toolHints {
 	return th
 }
 
-// documentOf returns what t, the tool of h, is indexed by.
+// documentOf returns the document to index for t, the tool of h.
 func (h *toolHints) documentOf(t *BridgeTool) *search.Document {
 	if h == nil {
 		return &t.def.document
@@ -189,7 +194,7 @@ func (h *toolHints) documentOf(t *BridgeTool) *search.Document {
 	return &h.document
 }
 
-// knownHints are those that are known. It is shared and never changed.
+// knownHints are the hints known so far. A map is shared and never changed.
 type knownHints map[*definition]*toolHints
 
 // of returns the hints of t, or nil. t may be nil.

@@ -43,8 +43,8 @@ func TestParseHintsTellsWhatIsWrong(t *testing.T) {
 		{"syntax", "{\"preconditions\": [\n  \"a\",, ]}", `line 2, column 7: invalid character ','`},
 		{"list", `["a"]`, `is a JSON array, want an object`},
 		{"null", `null`, `is not a JSON object`},
-		{"unknown member", `{"precondition": []}`, `"precondition" is no member of hints, want one of ["preconditions" "anti_patterns" "chains_with" "output_shape"]`},
-		{"other case", `{"Preconditions": ["a"]}`, `"Preconditions" is no member of hints`},
+		{"unknown member", `{"precondition": []}`, `"precondition" is not a member of hints, want one of ["preconditions" "anti_patterns" "chains_with" "output_shape"]`},
+		{"other case", `{"Preconditions": ["a"]}`, `"Preconditions" is not a member of hints`},
 		{"twice", `{"output_shape": "a", "output_shape": "b"}`, `"output_shape" is there twice`},
 		{"no list", `{"chains_with": "a"}`, `"chains_with" is a JSON string, want a list of strings`},
 		{"number in a list", `{"chains_with": ["a", 1]}`, `"chains_with" is a JSON number, want a string`},
@@ -97,7 +97,7 @@ func TestSpecE4OverrideBlock(t *testing.T) {
 	const c, d = "- mcp_s__c\n  - Before: c is deferred\n", "- mcp_s__d\n  - Returns: d\n"
 	for _, disclosure := range []Disclosure{ByActivation, ByProvider, ByBridge} {
 		t.Run(fmt.Sprint(disclosure), func(t *testing.T) {
-			m := withHints(t, e, 6, Options{MaxInline: 2})
+			m := withHints(t, e, 6, Options{Inline: InlineOptions{Max: 2}})
 			s := m.NewSession(&SessionOptions{Disclosure: disclosure})
 			assert.Equal(t, overrideHeading+a, s.OverrideBlock())
 			assert.Nil(t, s.shown, "asking shows nothing")
@@ -127,7 +127,7 @@ func TestSpecE4OverrideBlock(t *testing.T) {
 	}
 	assert.Empty(t, withHints(t, nil, 3, Options{}).Default().OverrideBlock())
 	assert.Empty(t, withHints(t, NopEnricher{}, 3, Options{}).Default().OverrideBlock())
-	assert.Empty(t, withHints(t, table{"mcp_s__c": e["mcp_s__c"]}, 3, Options{MaxInline: 2}).Default().OverrideBlock())
+	assert.Empty(t, withHints(t, table{"mcp_s__c": e["mcp_s__c"]}, 3, Options{Inline: InlineOptions{Max: 2}}).Default().OverrideBlock())
 }
 
 // SPEC E4: a session has no hints of tools that it may not use, and none that
@@ -156,7 +156,7 @@ func TestSpecE4HintsHeedAccess(t *testing.T) {
 
 // SPEC E4: tools that chain with one are not activated with it.
 func TestSpecE4ChainsWithActivatesNothing(t *testing.T) {
-	m := withHints(t, table{"mcp_s__a": {ChainsWith: []string{"mcp_s__b"}}}, 3, Options{MaxInline: -1})
+	m := withHints(t, table{"mcp_s__a": {ChainsWith: []string{"mcp_s__b"}}}, 3, Options{Inline: InlineOptions{Max: -1}})
 	m.ActivateTools([]string{"mcp_s__a"})
 	assert.Equal(t, []string{"mcp_s__a"}, toolNames(m.ActiveTools()))
 }
@@ -173,7 +173,7 @@ func TestSpecE4OverrideBlockIsBounded(t *testing.T) {
 	for i := range 26 {
 		e["mcp_s__"+string(rune('a'+i))] = full
 	}
-	m := withHints(t, e, 26, Options{MaxInline: 20})
+	m := withHints(t, e, 26, Options{Inline: InlineOptions{Max: 20}})
 	m.ActivateTools([]string{"mcp_s__z"})
 	block := m.Default().OverrideBlock()
 	lines := strings.Split(block, "\n")
@@ -201,7 +201,7 @@ func TestSpecE4HintsAreIndexed(t *testing.T) {
 	}
 	for _, ranker := range rankers {
 		t.Run(string(ranker), func(t *testing.T) {
-			m := withHints(t, e, 6, Options{MaxInline: 3, Ranker: ranker})
+			m := withHints(t, e, 6, Options{Inline: InlineOptions{Max: 3}, Search: RankingOptions{Ranker: ranker}})
 			few := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"mcp_s__b"}}})
 			for _, s := range []*Session{m.def, few} {
 				assert.Equal(t, []string{"mcp_s__e"}, hitNames(s.Search("quinoa", 5)))
@@ -209,7 +209,7 @@ func TestSpecE4HintsAreIndexed(t *testing.T) {
 				inline := s.view().unindexed()
 				assert.Len(t, inline.index.Search("zeppelin", 5, nil), 1)
 			}
-			deferred := withHints(t, e, 6, Options{MaxInline: -1, Ranker: ranker})
+			deferred := withHints(t, e, 6, Options{Inline: InlineOptions{Max: -1}, Search: RankingOptions{Ranker: ranker}})
 			for _, query := range []string{"zeppelin", "ferry"} {
 				assert.Equal(t, []string{"mcp_s__a"}, hitNames(deferred.Search(query, 5)))
 			}

@@ -13,7 +13,7 @@ import (
 
 // What a message is about, by a table of the host's own, and the tools for it: the
 // keywords of an intent are a query.
-func ExampleDetectIntents() {
+func ExampleSession_Search_byIntent() {
 	table := append(search.DefaultIntents(), search.IntentWords{
 		Intent: "book_room", Keywords: []string{"meeting room", "Besprechungsraum", "会議室"},
 	})
@@ -22,7 +22,7 @@ func ExampleDetectIntents() {
 		fmt.Printf("%s %.2f %q\n", i.Name, i.Confidence, i.Keywords)
 	}
 
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: -1})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}})
 	defer mgr.Close()
 	if err := mgr.AddTools("office",
 		server.ServerTool{Tool: mcp.NewTool("reserve", mcp.WithDescription("Reserves a room for a meeting"))},

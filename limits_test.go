@@ -44,7 +44,7 @@ func TestLimits(t *testing.T) {
 		o.Servers = []ServerConfig{serving("limited", mcpserver.ServerTool{
 			Tool: mcp.NewTool("wait"),
 			Handler: func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				if o.CallTimeout > time.Minute {
+				if o.Limits.CallTimeout > time.Minute {
 					return mcp.NewToolResultText(""), nil
 				}
 				<-ctx.Done()
@@ -57,35 +57,35 @@ func TestLimits(t *testing.T) {
 		run         func(t *testing.T, over int) error // over is 0 or 1
 	}{
 		{"MaxTools", "limit of 9", func(t *testing.T, over int) error {
-			return start(t, Options{MaxTools: 9, Servers: []ServerConfig{inProcess("limited", 9+over)}})
+			return start(t, Options{Limits: ServerLimits{MaxTools: 9}, Servers: []ServerConfig{inProcess("limited", 9+over)}})
 		}},
 		{"MaxPages", "limit of 9", func(t *testing.T, over int) error {
-			return start(t, Options{MaxPages: 9, Servers: []ServerConfig{paged(8 + over)}}) // mcp-go adds an empty page
+			return start(t, Options{Limits: ServerLimits{MaxPages: 9}, Servers: []ServerConfig{paged(8 + over)}}) // mcp-go adds an empty page
 		}},
 		{"MaxDefinition", "limit of 50", func(t *testing.T, over int) error {
 			tool := `{"name":"` + strings.Repeat("x", 50-len(`{"name":""}`)+over) + `"}`
-			m, _ := newTestManager(t, &Options{MaxDefinition: 50, Servers: []ServerConfig{raw(t, `{"tools":[`+tool+`]}`)}})
+			m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxDefinition: 50}, Servers: []ServerConfig{raw(t, `{"tools":[`+tool+`]}`)}})
 			return errors.Join(m.Problems()...)
 		}},
 		{"MaxMessage", "limit of 1000", func(t *testing.T, over int) error {
 			around := len(`{"result":{"tools":[],"x":""},"jsonrpc":"2.0","id":3}` + "\n")
 			list := `{"tools":[],"x":"` + strings.Repeat("x", 1000-around+over) + `"}`
-			return start(t, Options{MaxMessage: 1000, Servers: []ServerConfig{raw(t, list)}})
+			return start(t, Options{Limits: ServerLimits{MaxMessage: 1000}, Servers: []ServerConfig{raw(t, list)}})
 		}},
 		{"MaxUnasked", "limit of 9", func(t *testing.T, over int) error {
 			cfg := raw(t, `{"tools":[]}`)
 			cfg.Env["UNASKED"] = fmt.Sprint(9 + over)
-			return start(t, Options{MaxUnasked: 9, Servers: []ServerConfig{cfg}})
+			return start(t, Options{Limits: ServerLimits{MaxUnasked: 9}, Servers: []ServerConfig{cfg}})
 		}},
 		{"StartTimeout", "no answer within 200ms", func(t *testing.T, over int) error {
 			o := Options{Servers: []ServerConfig{child(t, "limited", []string{"plain", "silent"}[over])}}
 			if over == 1 {
-				o.StartTimeout = 200 * time.Millisecond
+				o.Limits.StartTimeout = 200 * time.Millisecond
 			}
 			return start(t, o)
 		}},
 		{"CallTimeout", "no answer within 20ms", func(t *testing.T, over int) error {
-			o := Options{CallTimeout: []time.Duration{time.Hour, 20 * time.Millisecond}[over]}
+			o := Options{Limits: ServerLimits{CallTimeout: []time.Duration{time.Hour, 20 * time.Millisecond}[over]}}
 			waiting(&o)
 			return call(t, o, "mcp_limited__wait")
 		}},

@@ -15,42 +15,45 @@ import (
 )
 
 // A Manager holds what all conversations share: the servers and the catalog of
-// their tools. [Manager.NewSession] returns a conversation's view of it.
+// their tools. [Manager.NewSession] returns one conversation's view of it.
 //
-// A host with a single conversation needs no other session than
-// [Manager.Default]: the Manager's Search, Call, ActivateTools and the like are
-// methods of that one.
+// A host with a single conversation can use the default session, which
+// [Manager.Default] returns. The Manager's Search, Call, ActivateTools and
+// similar methods call the methods of that session.
 //
-// Its methods may be called concurrently. Those that only read work on one
-// version of the catalog from start to end and never wait for a writer.
+// Its methods may be called concurrently. A method that only reads uses one
+// version of the catalog from start to end and never waits for a writer.
 type Manager struct {
-	*scope // what sessions see of it
+	*scope // the part that sessions see
 
 	def    *Session // the default session
-	system *Manager // of a user's; else nil
+	system *Manager // the system, if this is a user's Manager; else nil
 
 	trust      *trust
 	enrichment *enrichment // nil without [Options.Enricher]
 
-	end context.CancelFunc // of life
+	end context.CancelFunc // ends life
 
 	mu       sync.Mutex     // serializes writers
 	sources  []*source      // in registration order
-	owners   prefixOwners   // of these, and of those before
-	attached []*Session     // with a registry
-	users    users          // that are not closed
-	starting sync.WaitGroup // servers that are being started, what embeds tools, and what looks up hints
+	owners   prefixOwners   // of the sources and of earlier ones
+	attached []*Session     // the sessions with a registry
+	users    users          // not yet closed
+	starting sync.WaitGroup // counts starting servers, embedding runs and hint lookups
 	closing  sync.Once
 
 	cacheMu sync.Mutex   // held while the catalog is stored
-	opening atomic.Int32 // Starts that are under way
+	opening atomic.Int32 // calls of Start in progress
 
 	noted atomic.Pointer[noted] // nil until Watch is called; stored with mu held
 }
 
-// NewManager returns a Manager of the servers in opts, none of which is
-// started. Options may be nil. It panics if a number in opts is out of its
-// range or a rule is malformed, which [LoadRules] and [Rule.Validate] tell; what is wrong with a server, [Manager.Start] reports.
+// NewManager returns a Manager for the servers in opts. It starts none of them.
+// opts may be nil.
+//
+// NewManager panics if a number in opts is out of range or a rule is malformed;
+// check rules first with [LoadRules] or [Rule.Validate]. [Manager.Start] reports
+// errors in a server's configuration.
 func NewManager(opts *Options) *Manager {
 	var o Options
 	if opts != nil {
@@ -59,7 +62,7 @@ func NewManager(opts *Options) *Manager {
 	o.setDefaults()
 	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy])}}
 	m.ranking = sync.OnceValue(func() *search.Index {
-		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(o.Ranker), Lexicon: o.Lexicon, Threshold: o.SearchThreshold})
+		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(o.Search.Ranker), Lexicon: o.Search.Lexicon, Threshold: o.Search.Threshold})
 	})
 	for _, name := range metaNames {
 		if rules.MatchAny(o.Access.Deny, name) {
@@ -71,12 +74,12 @@ func NewManager(opts *Options) *Manager {
 	return m
 }
 
-// begin makes the rest of a Manager that has its options. It ends with ctx at
-// the latest.
+// begin sets up the rest of a Manager whose options are set. The Manager ends
+// when ctx does, if not before.
 func (m *Manager) begin(ctx context.Context) {
 	m.keeper = m
 	m.usage, m.owners = make(map[string]*Usage), make(prefixOwners)
-	m.trust = newTrust(m.opts.Trust, m.opts.TrustStore, m.opts.MaxTools, m.opts.Logger)
+	m.trust = newTrust(m.opts.Trust, m.opts.TrustStore, m.opts.Limits.MaxTools, m.opts.Logger)
 	m.uses = newUsageRecord(m.opts.Usage)
 	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load)
 	m.enrichment = newEnrichment(m)
@@ -100,23 +103,25 @@ func (m *Manager) begin(ctx context.Context) {
 	m.def = m.NewSession(&SessionOptions{Registry: m.opts.Registry})
 }
 
-// save stores what is kept from one run to the next.
+// save stores the data that outlives this run.
 func (m *Manager) save() {
 	m.saveCache()
 	m.trust.save()
 }
 
-// find returns the index in m.sources of the one of that name, or -1.
+// find returns the index in m.sources of the source with that name, or -1.
 func (m *Manager) find(name string) int {
 	return slices.IndexFunc(m.sources, func(s *source) bool { return s.name == name })
 }
 
-// Start connects the servers of the [Options] that have not been started, all
-// at once and each within its start timeout, and returns when each is ready or
-// has failed. The tools of a server are in the catalog as soon as it is ready.
+// Start connects the servers in the [Options] that have not been started. It
+// connects them concurrently, each within its start timeout, and returns when
+// every server is ready or has failed. A server's tools enter the catalog as
+// soon as it is ready.
 //
-// The error joins one for each server that failed, naming it; the others work.
-// ctx bounds the start only: the servers run until [Manager.Close].
+// The error joins one error for each failed server, which names the server. The
+// other servers work. ctx bounds only the start: the servers run until
+// [Manager.Close].
 func (m *Manager) Start(ctx context.Context) error {
 	if err := m.trust.load(); err != nil {
 		return err
@@ -140,7 +145,7 @@ func (m *Manager) Start(ctx context.Context) error {
 		if err := m.uses.load(); err != nil {
 			m.opts.Logger.Warn("mcphybrid: the record of the tools' use could not be loaded", "error", err)
 		}
-		_ = m.takeOrder() // no error but that the Manager was closed
+		_ = m.takeOrder() // fails only if the Manager was closed
 	}
 	stale, err := m.loadCache(waiting)
 	if err != nil {
@@ -173,7 +178,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// connect starts the server of src, whose tools are then in the catalog.
+// connect starts the server of src. Its tools are in the catalog afterwards.
 func (m *Manager) connect(ctx context.Context, src *source) error {
 	if err := src.server.Start(ctx); err != nil {
 		return fmt.Errorf("mcphybrid: server %q: %w", src.name, err)
@@ -181,10 +186,11 @@ func (m *Manager) connect(ctx context.Context, src *source) error {
 	return nil
 }
 
-// AddServer connects one more server, last in registration order, and puts its
-// tools into the catalog in one step. On an error, nothing is added; it is
-// [ErrDuplicate] if there is a server of that name. A disabled server is not
-// added. ctx bounds the start only.
+// AddServer connects one more server, last in registration order, and publishes
+// all its tools at once. If it returns an error, it has added nothing. The error
+// is [ErrDuplicate] if a server has that name already and [ErrClosed] after
+// [Manager.Close]. AddServer ignores a disabled server. ctx bounds only the
+// start.
 func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	if cfg.Disabled {
 		return nil
@@ -225,9 +231,10 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	return nil
 }
 
-// RemoveServer takes the server of that name, or the tools added under it, out
-// of the catalog in one step and closes the connection; calls that run end
-// with an error. It reports whether there was one.
+// RemoveServer removes the server with that name, or the tools that
+// [Manager.AddTools] added under it. All its tools leave the catalog at once, the
+// connection is closed, and running calls end with an error. RemoveServer
+// reports whether there was such a server.
 func (m *Manager) RemoveServer(name string) bool {
 	m.mu.Lock()
 	i := m.find(name)
@@ -255,22 +262,25 @@ func (m *Manager) remove(src *source) bool {
 	return err == nil
 }
 
-// Problems returns what is wrong with tools and can be lived with, in
-// registration order: definitions that can't be used, each [ChangedError] and
-// [CollisionError], and needs that can't be met; and then what is wrong with
-// skills, in their order.
+// Problems returns the problems that do not keep the Manager from working. First
+// come those of tools, in registration order: unusable definitions, changed
+// definitions (see [ChangedError]), name collisions (see [CollisionError]) and
+// needs that can't be met. Then come those of skills, in the order of the skills.
+// It returns nil if there are none.
 func (m *Manager) Problems() []error {
 	return slices.Concat(m.cur.Load().problems, m.skillProblems())
 }
 
-// Close ends all servers and leaves nothing behind: no process, no goroutine,
-// no tool or group in a registry. Sessions are empty from then on. Calls that
-// run end with an error. It closes the Managers of all users; that of a user
-// leaves its system and the other users as they are, and what a [vector.Store]
-// has of the user's tools stays there: see [Manager.DropUser]. Close must not be called by a registry's method, nor
-// with a lock held that a registry needs. (Of processes that a server's child
-// started, it finds on Linux those that kept its environment, elsewhere those
-// that stayed in its process group.)
+// Close stops all servers and leaves no process or goroutine behind, and no tool
+// or group in a registry. It also closes all users. Afterwards sessions are
+// empty. Running calls end with an error. Close always returns nil.
+//
+// A registry's method must not call Close, and the caller must not hold a lock
+// that a registry needs.
+//
+// Close also ends the processes that a server started itself: on Linux those
+// that kept the server's environment, elsewhere those that stayed in its process
+// group.
 func (m *Manager) Close() error {
 	m.closing.Do(func() {
 		m.mu.Lock()
@@ -308,7 +318,7 @@ func (m *Manager) Close() error {
 	return nil
 }
 
-// began keeps the registry of s, if it has one, in step from now on.
+// began keeps the registry of s, if it has one, up to date from now on.
 func (m *Manager) began(s *Session) {
 	if s.registrar != nil {
 		m.attach(s)
@@ -328,12 +338,12 @@ func (m *Manager) attach(s *Session) {
 	if !closed {
 		s.registrar.Open(s.ActivateToolIfDeferred)
 	}
-	if !closed && m.life.Err() != nil { // Close came in between
+	if !closed && m.life.Err() != nil { // Close ran in the meantime
 		s.registrar.Close()
 	}
 }
 
-// closed lets go of the registry of s, if it has one.
+// closed releases the registry of s, if it has one.
 func (m *Manager) closed(s *Session) {
 	if s.registrar == nil {
 		return
@@ -344,13 +354,13 @@ func (m *Manager) closed(s *Session) {
 	s.registrar.Close()
 }
 
-// Default returns the Manager's own session, which [Options.Registry] follows.
-// It is there from the start and ends with the Manager.
+// Default returns the default session. It exists from [NewManager] to
+// [Manager.Close], and [Options.Registry] is its registry.
 func (m *Manager) Default() *Session { return m.def }
 
-// NewSession returns a session in which nothing is active yet. Options may be
-// nil. A session with a registry should be closed when the conversation is
-// over; one without need not be.
+// NewSession returns a session without active tools. opts may be nil. Close a
+// session that has a registry when the conversation is over; other sessions need
+// no Close. After [Manager.Close] the session is empty.
 func (m *Manager) NewSession(opts *SessionOptions) *Session {
 	return m.scope.newSession(nil, nil, "", opts)
 }

@@ -30,9 +30,9 @@ func (t *metaTool) Description() string {
 func (t *metaTool) InputSchema() json.RawMessage {
 	switch t.kind {
 	case metaSearch:
-		return searchToolSchema(t.s.scope.opts.SearchResults, t.s.scope.opts.SearchLimit)
+		return searchToolSchema(t.s.scope.opts.Search.Results, t.s.scope.opts.Search.Limit)
 	case metaSkillSearch:
-		return skillSearchSchema(t.s.scope.opts.SearchResults, t.s.scope.opts.SearchLimit)
+		return skillSearchSchema(t.s.scope.opts.Search.Results, t.s.scope.opts.Search.Limit)
 	}
 	return json.RawMessage(metaSchemas[t.kind])
 }

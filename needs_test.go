@@ -87,7 +87,7 @@ func TestSpecB5WhatIsNeededComesAfterwards(t *testing.T) {
 			[]string{`mcphybrid: tool "mcp_fs__a" needs what is not there: "mcp_fs__b"`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m, r := newTestManager(t, &Options{MaxInline: -1})
+			m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 			require.NoError(t, m.AddTools("fs", needing(test.tools...)...))
 			want, ask := inFS(strings.Fields(test.want)...), inFS(strings.Fields(test.ask+" mine")...)
 			assert.Equal(t, want, m.ActivateTools(ask[:len(ask)-1]))
@@ -124,7 +124,7 @@ func TestSpecB5EveryWayBringsWhatIsNeeded(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(name, d), func(t *testing.T) {
 				var events []Event
-				m, _ := newTestManager(t, &Options{MaxInline: -1, OnEvent: func(e Event) {
+				m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, OnEvent: func(e Event) {
 					if e.Kind == EventActivate {
 						events = append(events, e)
 					}
@@ -149,7 +149,7 @@ func TestSpecB5EveryWayBringsWhatIsNeeded(t *testing.T) {
 
 // An inline tool is there from the start, what it needs from its first call.
 func TestSpecB5InlineToolNeedsADeferredOne(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
 	require.NoError(t, m.AddTools("fs", needing("edit: read, stat", "read", "stat")...))
 	assert.Empty(t, m.ActiveTools())
 	assert.Equal(t, inFS("edit", "read", "stat"), m.NewSession(nil).ActivateTools(inFS("edit")))
@@ -172,7 +172,7 @@ func TestSpecB5InlineToolNeedsADeferredOne(t *testing.T) {
 
 // A call that is refused brings nothing.
 func TestSpecB5RefusedCallBringsNothing(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
 	require.NoError(t, m.AddTools("fs", needing("edit: read", "read", "other: read")...))
 	for _, name := range inFS("edit", "other") {
 		_, err := m.Call(t.Context(), name, `{"text": 5}`)
@@ -193,7 +193,7 @@ func TestSpecB5DeclaredByTheHost(t *testing.T) {
 	fs.Needs = map[string][]string{"edit": {"denied", "off", "seek"}, "lost": {"read"}}
 	fs.Tools.Deny = []string{"off"}
 	late := serving("late", echoTool("tool", ""))
-	m := NewManager(&Options{MaxInline: -1, Needs: needs, Access: Access{Deny: []string{"mcp_fs__denied"}}, Servers: []ServerConfig{late}})
+	m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Needs: needs, Access: Access{Deny: []string{"mcp_fs__denied"}}, Servers: []ServerConfig{late}})
 	defer m.Close()
 	needs["mcp_fs__edit"][1] = "changed"
 	delete(needs, "mcp_git__diff")
@@ -219,7 +219,7 @@ func TestSpecB5DeclaredByTheHost(t *testing.T) {
 
 // What a server says reaches its own tools only.
 func TestSpecB5ServerNamesItsOwnToolsOnly(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("fs", needing("read", "delete")...))
 	require.NoError(t, m.AddTools("evil", needing("edit: delete, mcp_fs__delete, read", "read")...))
 	assert.Equal(t, []string{"mcp_evil__edit", "mcp_evil__read"}, m.ActivateTools([]string{"mcp_evil__edit"}))
@@ -233,7 +233,7 @@ func TestSpecB5ServerNamesItsOwnToolsOnly(t *testing.T) {
 }
 
 func TestSpecB5NeedsPastTheRights(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
 	require.NoError(t, m.AddTools("fs", needing("stat", "edit: stat, read, list", "read: seek", "seek", "list")...))
 	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*__read"}}})
 	assert.Equal(t, inFS("edit", "stat", "list"), s.ActivateTools(inFS("edit")), "neither read nor what only read needs")
@@ -247,7 +247,7 @@ func TestSpecB5NeedsPastTheRights(t *testing.T) {
 // What is gone or held back is not brought, and is again once it is there.
 func TestSpecB5NeededToolGoesAndComesBack(t *testing.T) {
 	fs := serving("fs", needing("edit: read", "read")...)
-	m, r := newTestManager(t, &Options{MaxInline: -1, Trust: TrustQuarantine, Servers: []ServerConfig{fs}})
+	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Trust: TrustQuarantine, Servers: []ServerConfig{fs}})
 	assert.Equal(t, inFS("edit", "read"), m.ActivateTools(inFS("edit")))
 
 	for _, change := range []func(){
@@ -304,17 +304,17 @@ func TestSpecB5SearchAnswersWithWhatIsNeeded(t *testing.T) {
 			{"read", "edit_file"}, {"stat", "edit_file"}, {"seek", "edit_file"}, {"render", "edit_page"}}},
 		{"not counted against the number of hits", Options{}, nil, SearchOptions{Limit: 1},
 			[]hit{{"edit_file", ""}, {"read", "edit_file"}, {"stat", "edit_file"}, {"seek", "edit_file"}}},
-		{"nor against the limit per server", Options{ServerLimit: 2}, nil, SearchOptions{},
+		{"nor against the limit per server", Options{Search: RankingOptions{ServerLimit: 2}}, nil, SearchOptions{},
 			[]hit{{"edit_file", ""}, {"edit_page", ""}, {"read", "edit_file"}, {"stat", "edit_file"}, {"seek", "edit_file"}, {"render", "edit_page"}}},
-		{"within the limit for all", Options{SearchResults: 3, SearchLimit: 3}, nil, SearchOptions{},
+		{"within the limit for all", Options{Search: RankingOptions{Results: 3, Limit: 3}}, nil, SearchOptions{},
 			[]hit{{"edit_file", ""}, {"edit_page", ""}, {"read", "edit_file"}}},
-		{"which hits may fill", Options{SearchResults: 2, SearchLimit: 2}, nil, SearchOptions{},
+		{"which hits may fill", Options{Search: RankingOptions{Results: 2, Limit: 2}}, nil, SearchOptions{},
 			[]hit{{"edit_file", ""}, {"edit_page", ""}}},
 		{"active ones are there", Options{}, inFS("read"), SearchOptions{},
 			[]hit{{"edit_file", ""}, {"edit_page", ""}, {"stat", "edit_file"}, {"render", "edit_page"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			test.opts.MaxInline = 1
+			test.opts.Inline.Max = 1
 			assert.Equal(t, test.want, search(t, test.opts, test.active, test.so))
 		})
 	}
@@ -338,7 +338,7 @@ func TestSpecB5SearchByTheModel(t *testing.T) {
 		{ByProvider, 3, inFS("edit", "read", "stat")},
 		{ByBridge, 3, nil},
 	} {
-		m, _ := newTestManager(t, &Options{MaxInline: -1, SearchResults: 1, SearchLimit: test.limit})
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Search: RankingOptions{Results: 1, Limit: test.limit}})
 		require.NoError(t, m.AddTools("fs", tools...))
 		s := m.NewSession(&SessionOptions{Disclosure: test.disclosure})
 		s.Tools()
@@ -378,7 +378,7 @@ func TestSpecB5MalformedMetaIsNoHint(t *testing.T) {
 		{[]any{"b", 5}, `"mcphybrid/needs" is a JSON number, want a string`},
 		{make([]string, maxNeeds+1), `"mcphybrid/needs" has 33 names, more than the limit of 32`},
 	} {
-		m, _ := newTestManager(t, &Options{MaxInline: -1})
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 		require.NoError(t, m.AddTools("fs", withMeta("a", test.needs), echoTool("b", "B")))
 		assert.Equal(t, inFS("a"), m.ActivateTools(inFS("a")), test.needs)
 		if test.problem == "" {
@@ -401,7 +401,7 @@ func TestSpecB5HostileServer(t *testing.T) {
 		}
 		tools = append(tools, withMeta(strconv.Itoa(i), append(needs, strings.Repeat("x", 2000))))
 	}
-	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("fs", tools...))
 	assert.Len(t, m.ActivateTools(inFS("0")), 1+maxNeeds)
 	_, err := m.Call(t.Context(), "mcp_fs__1000", nil)
@@ -419,7 +419,7 @@ func TestSpecB5NeedsAgreeWithReachability(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		n := 1 + rng.IntN(maxNeeds)
-		m := NewManager(&Options{MaxInline: rng.IntN(5) - 1})
+		m := NewManager(&Options{Inline: InlineOptions{Max: rng.IntN(5) - 1}})
 		far := make([][]int, n) // the length of the shortest way, or n
 		var tools []mcpserver.ServerTool
 		for i := range n {

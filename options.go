@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"log/slog"
 	"math"
@@ -89,36 +88,24 @@ const (
 	DefaultMaxUnasked = 1000
 )
 
-// A Ranker names a way to rank deferred tools.
-type Ranker string
-
-const (
-	// RankerDefault is [RankerLexical], followed by a closer look at the best.
-	RankerDefault Ranker = "default"
-
-	// RankerLexical is BM25F over all that is known of a tool, its parameters
-	// included, in one pass: see [search.Index].
-	RankerLexical Ranker = "lexical"
-
-	// RankerClassic is BM25 over the server's name, the tool's own name and
-	// its description, with the terms and the formula of the published
-	// reference design: see [BM25Index].
-	RankerClassic Ranker = "classic"
-)
-
-var rankers = []Ranker{RankerDefault, RankerLexical, RankerClassic}
+// NoLimit lifts a limit: of an option that is a number of tools, tokens,
+// characters, bytes or turns.
+const NoLimit = math.MaxInt
 
 // Options configure a [Manager]. The zero value is the default configuration.
+//
+// In all numbers and durations of it, and of the structs in it, zero stands for
+// the default, a negative value for none of it, and [NoLimit] for no limit. A
+// field whose doc says no more follows this. What can't be, such as a search
+// of no results, panics in [NewManager].
 type Options struct {
 	// Servers are connected by [Manager.Start]. Their order is the
 	// registration order, whichever connects first.
 	Servers []ServerConfig
 
-	// MaxInline is the largest number of tools that are all inline; of more,
-	// pins aside, the first MaxInline are.
-	//
-	// If zero, defaults to [DefaultMaxInline]. If negative, all are deferred.
-	MaxInline int
+	// Access says, by registered name, which tools exist for any session. If it
+	// denies [SearchToolName], no tool is deferred.
+	Access Access
 
 	// Pins are the tools that are inline in any case, unless a rule excludes
 	// them, by registered name or a pattern of it as in [Access].
@@ -129,53 +116,28 @@ type Options struct {
 	// others.
 	Rules []Rule
 
-	// MaxInlineTokens is how many tokens the definitions of the inline tools
-	// have together, pins aside: the first that has too many is deferred, and
-	// so are those after it. With a ContextWindow it is at most InlineShare of
-	// that, from 0 to 1.
-	//
-	// If zero, there is no such limit; InlineShare defaults to
-	// [DefaultInlineShare].
-	MaxInlineTokens int
-	ContextWindow   int
-	InlineShare     float64
-
-	// Access says, by registered name, which tools there are for any session.
-	// If it denies [SearchToolName], no tool is deferred.
-	Access Access
-
-	// Needs says by registered name which other tools a tool needs, as one
-	// that edits files needs the one that reads them. They come along with it,
-	// and so does what they need, the nearest first, up to 32 in all: a search
-	// has them behind its hits, and when the tool, be it inline, is activated
-	// or called, they are activated too. It does its work without those
-	// that are not there or not permitted.
+	// Needs says by registered name which other tools a tool needs, as one that
+	// edits files needs the one that reads them. They come along with it, and so
+	// does what they need, the nearest first, up to 32 in all: a search lists
+	// them behind its hits, and when the tool is activated or called, they are
+	// activated too, even if the tool itself is inline. The tool does its work
+	// without those that are not there or not permitted.
 	//
 	// [ServerConfig.Needs] says so by the tools' own names, and by [NeedsKey] a
 	// server of its own tools; what is said here comes first.
-	// [Manager.Problems] has names that are not there, cycles, and what is
+	// [Manager.Problems] reports names that are not there, cycles, and what is
 	// malformed.
 	Needs map[string][]string
+
+	// Inline says how many tools are inline, and what they may cost.
+	Inline InlineOptions
 
 	// Usage, if not nil, has the tools inline that are used most, instead of
 	// the first.
 	Usage *UsageOptions
 
-	// Ranker says how deferred tools are ranked. If empty, [RankerDefault].
-	Ranker Ranker
-
-	// Lexicon is what [RankerDefault] and [RankerLexical] know of words. If
-	// nil, [search.DefaultLexicon].
-	Lexicon *search.Lexicon
-
-	// SearchThreshold is what a tool must score in a search, for any ranker
-	// but [RankerClassic]: see [search.Options].
-	//
-	// If zero, defaults to [search.DefaultThreshold]. If negative, there is none.
-	SearchThreshold float64
-
-	// BM25 are the parameters of [RankerClassic]. If nil, the defaults.
-	BM25 *BM25Options
+	// Search says how deferred tools are ranked, and how many a search finds.
+	Search RankingOptions
 
 	// Semantic, if not nil, lets searches find by meaning too.
 	Semantic *SemanticOptions
@@ -184,116 +146,174 @@ type Options struct {
 	// model is called.
 	JustInTime *JustInTimeOptions
 
+	// Prompt bounds the prompt sections.
+	Prompt PromptOptions
+
+	// Active bounds the active tools.
+	Active ActiveOptions
+
 	// Enricher, if not nil, is asked in the background for [Hints] on each tool
-	// that comes into the catalog.
-	//
-	// EnrichTimeout is how long one lookup may take. If zero, defaults to
-	// [DefaultEnrichTimeout].
+	// that comes into the catalog. EnrichTimeout is how long one lookup may take;
+	// it defaults to [DefaultEnrichTimeout].
 	Enricher      Enricher
 	EnrichTimeout time.Duration
 
-	// SearchResults is how many tools a search returns if the model does not
-	// ask for a number, SearchLimit how many it returns at most.
-	//
-	// If zero, they default to [DefaultSearchResults] and [DefaultSearchLimit].
-	SearchResults int
-	SearchLimit   int
-
-	// ServerLimit is the largest number of tools of one server in the answer
-	// to a search. If zero or negative, there is no such limit.
-	ServerLimit int
-
-	// MaxDescription is the number of characters of a tool's description in
-	// the prompt section and in search results. If zero, defaults to
-	// [DefaultMaxDescription]. If negative, there are no descriptions there.
-	MaxDescription int
-
-	// MaxListingTokens is how many tokens the lines of tools in the prompt
-	// sections have together: if they would have more, the lines of all that is
-	// listed at once have names only, and if these are too many, there is a line
-	// per server with the number of its tools.
-	//
-	// If zero, there is no such limit.
-	MaxListingTokens int
-
-	// MaxSummaryTokens is how many tokens the prompt section has of what there
-	// is to search for: the servers, how many tools they have and, if there is
-	// room, what these are about.
-	//
-	// If zero, defaults to [DefaultMaxSummaryTokens]. If negative, there is no
-	// such limit.
-	MaxSummaryTokens int
-
-	// MaxActive is how many active tools [Session.Compact] leaves at most, those
-	// used in the current turn aside, and ActiveTurns after how many turns without use it gives one up.
-	//
-	// If zero, they default to [DefaultMaxActive] and [DefaultActiveTurns]. If
-	// negative, there is no such limit.
-	MaxActive   int
-	ActiveTurns int
-
 	// Skills are what [Manager.SetSkills] is given first, in the order in which
-	// the model sees them. [Manager.Problems] has those that can't be used.
-	Skills []Skill
-
-	// MaxInlineSkills is the largest number of skills that the prompt section
-	// lists, and MaxSkillTokens the largest number of tokens that it then has,
-	// estimated as a quarter of its characters. With more of either, there is
-	// [SkillSearchToolName] instead, unless [Options.Access] denies it.
-	//
-	// If zero, they default to [DefaultMaxInlineSkills] and
-	// [DefaultMaxSkillTokens]. If negative, no skill is listed.
-	MaxInlineSkills int
-	MaxSkillTokens  int
+	// the model sees them. [Manager.Problems] reports those that can't be used.
+	// SkillListing says up to when the prompt lists them.
+	Skills       []Skill
+	SkillListing SkillListingOptions
 
 	// MaxResult is how many bytes of text a result may have. Of a longer one
-	// the model gets the beginning and the end, and the rest on demand.
-	//
-	// If zero, defaults to [DefaultMaxResult]. If negative, there is no limit.
+	// the model gets the beginning and the end, and the rest on demand. It
+	// defaults to [DefaultMaxResult] and must not be negative.
 	MaxResult int
 
 	// Middleware wraps every call of a tool, the first outermost.
 	Middleware []Middleware
 
-	// OnEvent is called with what happens in sessions, one call after the
-	// other within a goroutine but from several at once. It may be nil.
+	// OnEvent is called with what happens in sessions: within one goroutine one
+	// call after the other, from several goroutines at once. It may be nil.
 	OnEvent func(Event)
 
 	// Tokens counts tokens. If nil, they are estimated as a quarter of the
 	// bytes.
 	Tokens TokenCounter
 
-	// Registry is kept in step with the Manager's own session. If nil, it is
+	// Registry is kept in step with the Manager's default session. If nil, it is
 	// a new [ToolRegistry].
 	Registry Registry
-
-	// StartTimeout and CallTimeout hold for servers that have none of their
-	// own. If zero, they default to [DefaultStartTimeout] and
-	// [DefaultCallTimeout].
-	StartTimeout time.Duration
-	CallTimeout  time.Duration
 
 	// Cache, if not nil, keeps the servers' tools from one run to the next: see
 	// [FileStore]. [Manager.Start] then returns with the catalog of the servers
 	// that it knows before any of them runs. Such a server is started by the
 	// first call of one of its tools or, if they were listed longer ago than
-	// Refresh, in the background; how its tools have changed since is then
-	// published like any change.
+	// [ServerLimits.Refresh], in the background; how its tools have changed since
+	// is then published like any change.
 	Cache Store
 
 	// Trust says what becomes of a tool whose definition changes after it was
-	// first seen. What tools are known to be is kept in TrustStore; without one
-	// it is known for as long as the Manager lives. If it can't be loaded and
+	// first seen. TrustStore keeps what tools are known to be; without one it is
+	// known for as long as the Manager lives. If TrustStore can't be loaded and
 	// Trust is [TrustQuarantine], no server is started. It belongs to one Manager
 	// at a time.
 	//
-	// If empty, [TrustWarn].
+	// If Trust is empty, it is [TrustWarn].
 	Trust      TrustPolicy
 	TrustStore Store
 
+	// Limits bound what servers may take and send.
+	Limits ServerLimits
+
+	// Logger is told of problems that no caller is. If nil, no one is.
+	Logger *slog.Logger
+}
+
+// InlineOptions say which tools are inline: the first, or with
+// [Options.Usage] the most used, until one of these limits is reached. Pins are
+// inline besides and do not count.
+type InlineOptions struct {
+	// Max is the largest number of tools that are all inline; of more, the first
+	// Max are. It defaults to [DefaultMaxInline].
+	Max int
+
+	// MaxTokens is how many tokens the definitions of the inline tools have
+	// together: the first tool that has too many is deferred, and so are those
+	// after it. By default there is no such limit.
+	MaxTokens int
+
+	// ContextWindow is how many tokens the model reads. If it is not zero,
+	// MaxTokens is at most Share of it. Share is above 0 and up to 1; it defaults
+	// to [DefaultInlineShare].
+	ContextWindow int
+	Share         float64
+}
+
+// RankingOptions say how deferred tools are ranked, and how many a search finds.
+type RankingOptions struct {
+	// Ranker names the way. If empty, [RankerDefault].
+	Ranker Ranker
+
+	// Lexicon is what [RankerDefault] and [RankerLexical] know of words. If
+	// nil, [search.DefaultLexicon].
+	Lexicon *search.Lexicon
+
+	// Threshold is what a tool must score in a search, for any ranker except
+	// [RankerClassic]: see [search.Options]. It defaults to
+	// [search.DefaultThreshold].
+	Threshold float64
+
+	// BM25 are the parameters of [RankerClassic]. If nil, the defaults.
+	BM25 *BM25Options
+
+	// Results is how many tools a search returns if the model does not ask for
+	// a number, Limit how many it returns at most. They default to
+	// [DefaultSearchResults] and [DefaultSearchLimit] and must not be negative.
+	Results int
+	Limit   int
+
+	// ServerLimit is the largest number of tools of one server in the answer
+	// to a search. If zero or negative, there is no such limit: none of a server
+	// would be no search.
+	ServerLimit int
+}
+
+// PromptOptions bound what the prompt sections have of tools.
+type PromptOptions struct {
+	// MaxDescription is the number of characters of a tool's description in
+	// the prompt section and in search results. It defaults to
+	// [DefaultMaxDescription].
+	MaxDescription int
+
+	// MaxListingTokens is how many tokens the lines of tools in the prompt
+	// sections have together. If they would have more, the lines of all that is
+	// listed at once have names only; if these are too many, there is one line
+	// for each server, with the number of its tools. By default there is no such
+	// limit.
+	MaxListingTokens int
+
+	// MaxSummaryTokens is how many tokens the prompt section has of what there
+	// is to search for: the servers, how many tools they have and, if there is
+	// room, what these are about. It defaults to [DefaultMaxSummaryTokens].
+	MaxSummaryTokens int
+}
+
+// ActiveOptions bound the active tools of a session. [Session.Compact] applies
+// them; tools used in the current turn do not count.
+type ActiveOptions struct {
+	// Max is how many active tools Compact leaves at most. It defaults to
+	// [DefaultMaxActive].
+	Max int
+
+	// Turns is after how many turns without use Compact gives up a tool. It
+	// defaults to [DefaultActiveTurns].
+	Turns int
+}
+
+// SkillListingOptions say up to when the prompt section lists skills. With more
+// of either, the model gets [SkillSearchToolName] instead, unless
+// [Options.Access] denies it.
+type SkillListingOptions struct {
+	// Max is the largest number of skills that are listed. It defaults to
+	// [DefaultMaxInlineSkills].
+	Max int
+
+	// MaxTokens is the largest number of tokens of the section, estimated as a
+	// quarter of its characters. It defaults to [DefaultMaxSkillTokens].
+	MaxTokens int
+}
+
+// ServerLimits bound what a server may take and send.
+type ServerLimits struct {
+	// StartTimeout and CallTimeout hold for servers that have none of their
+	// own. They default to [DefaultStartTimeout] and [DefaultCallTimeout] and
+	// must not be negative.
+	StartTimeout time.Duration
+	CallTimeout  time.Duration
+
 	// IdleTimeout is how long a server runs without a call before it is
 	// stopped; the next call starts it again. Servers in this process are not
-	// stopped. If zero, none is.
+	// stopped. If zero or negative, none is.
 	IdleTimeout time.Duration
 
 	// Reconnect is how long after a server was lost, or could not be started,
@@ -303,19 +323,20 @@ type Options struct {
 	// for it, and one that could not be started no later than after Reconnect,
 	// and does not.
 	//
-	// If zero, defaults to [DefaultReconnect]. If negative, a server that is
-	// down stays down.
+	// It defaults to [DefaultReconnect]. If negative, a server that is down stays
+	// down.
 	Reconnect time.Duration
 
 	// Refresh is how often the tools of a server are listed, besides whenever
-	// it says that they have changed. If zero, defaults to [DefaultRefresh]. If
-	// negative, only then.
+	// it says that they have changed. It defaults to [DefaultRefresh]. If
+	// negative, they are listed only then.
 	Refresh time.Duration
 
-	// What a server may send: MaxMessage bytes in a message, a tool's result
-	// for one; MaxDefinition bytes in a tool's definition; MaxTools tools, on
-	// MaxPages pages. If zero, they default to [DefaultMaxMessage],
-	// [DefaultMaxDefinition], [DefaultMaxTools] and [DefaultMaxPages].
+	// MaxMessage is how many bytes a message has, a tool's result for one;
+	// MaxDefinition how many a tool's definition has; MaxTools how many tools a
+	// server has, on MaxPages pages. They default to [DefaultMaxMessage],
+	// [DefaultMaxDefinition], [DefaultMaxTools] and [DefaultMaxPages] and must not
+	// be negative.
 	MaxMessage    int
 	MaxDefinition int
 	MaxTools      int
@@ -324,56 +345,9 @@ type Options struct {
 	// MaxUnasked is how many messages a server may send within a second beside
 	// its answers: notifications, requests, and what is neither. The
 	// connection to one that sends more is given up, as if it was lost.
-	// Servers in this process are not counted.
-	//
-	// If zero, defaults to [DefaultMaxUnasked].
+	// Servers in this process are not counted. It defaults to
+	// [DefaultMaxUnasked] and must not be negative.
 	MaxUnasked int
-
-	// Logger is told of problems that no caller is. If nil, no one is.
-	Logger *slog.Logger
-}
-
-// JustInTimeOptions have tools selected for each message of the user before the
-// model is called: see [Session.SelectFor].
-type JustInTimeOptions struct {
-	// Threshold is the largest number of tools that are all inline. Of more,
-	// only the pins are. It takes the place of [Options.MaxInline].
-	//
-	// If zero, defaults to [DefaultJustInTime]. If negative, none but the pins
-	// are inline.
-	Threshold int
-
-	// Results is how many tools are selected for a message. If zero, 3.
-	Results int
-}
-
-// DefaultJustInTime is that of the published design.
-const DefaultJustInTime = 15
-
-func (o *JustInTimeOptions) setDefaults() {
-	o.Threshold = max(cmp.Or(o.Threshold, DefaultJustInTime), 0)
-	o.Results = cmp.Or(o.Results, 3)
-	if o.Results < 0 {
-		panic(fmt.Sprintf("mcphybrid: JustInTimeOptions.Results is %d, must not be negative", o.Results))
-	}
-}
-
-// SelectFor activates the tools that message, such as the user's, most likely
-// needs, and what these need, and returns them: [JustInTimeOptions.Results], or
-// without [Options.JustInTime] [Options.SearchResults]. A host calls it before
-// it calls the model, and again with what [SearchDirectives] finds in the
-// model's answer. It finds by meaning within ctx and the timeout, and otherwise
-// by words. Like every activation it appends to what was sent.
-func (s *Session) SelectFor(ctx context.Context, message string) []*BridgeTool {
-	n := s.scope.opts.SearchResults
-	if s.scope.opts.JustInTime != nil {
-		n = s.scope.opts.JustInTime.Results
-	}
-	var names []string
-	for _, h := range s.Find(ctx, message, SearchOptions{Limit: n}).Hits {
-		names = append(names, h.Tool.name)
-	}
-	return s.activate(names)
 }
 
 func (o *Options) setDefaults() {
@@ -393,47 +367,43 @@ func (o *Options) setDefaults() {
 			panic(fmt.Sprintf("mcphybrid: Options.%s is %v, must not be negative", name, *d))
 		}
 	}
-	o.MaxInline = max(cmp.Or(o.MaxInline, DefaultMaxInline), 0)
-	o.MaxDescription = max(cmp.Or(o.MaxDescription, DefaultMaxDescription), 0)
-	o.MaxInlineSkills = max(cmp.Or(o.MaxInlineSkills, DefaultMaxInlineSkills), 0)
-	o.MaxSkillTokens = max(cmp.Or(o.MaxSkillTokens, DefaultMaxSkillTokens), 0)
-	number("SearchResults", &o.SearchResults, DefaultSearchResults)
-	number("SearchLimit", &o.SearchLimit, max(DefaultSearchLimit, o.SearchResults))
-	if math.IsNaN(o.SearchThreshold) || math.IsInf(o.SearchThreshold, 0) {
-		panic(fmt.Sprintf("mcphybrid: Options.SearchThreshold is %v", o.SearchThreshold))
+	amount := func(n *int, standard int) { *n = max(cmp.Or(*n, standard), 0) }
+	amount(&o.Inline.Max, DefaultMaxInline)
+	amount(&o.Inline.MaxTokens, NoLimit)
+	amount(&o.Inline.ContextWindow, 0)
+	amount(&o.Prompt.MaxDescription, DefaultMaxDescription)
+	amount(&o.Prompt.MaxListingTokens, NoLimit)
+	amount(&o.Prompt.MaxSummaryTokens, DefaultMaxSummaryTokens)
+	amount(&o.Active.Max, DefaultMaxActive)
+	amount(&o.Active.Turns, DefaultActiveTurns)
+	amount(&o.SkillListing.Max, DefaultMaxInlineSkills)
+	amount(&o.SkillListing.MaxTokens, DefaultMaxSkillTokens)
+	number("MaxResult", &o.MaxResult, DefaultMaxResult)
+	number("Search.Results", &o.Search.Results, DefaultSearchResults)
+	number("Search.Limit", &o.Search.Limit, max(DefaultSearchLimit, o.Search.Results))
+	if math.IsNaN(o.Search.Threshold) || math.IsInf(o.Search.Threshold, 0) {
+		panic(fmt.Sprintf("mcphybrid: Options.Search.Threshold is %v", o.Search.Threshold))
 	}
-	limit := func(n *int, standard int) {
-		if *n = cmp.Or(*n, standard); *n < 0 {
-			*n = math.MaxInt
-		}
-	}
-	limit(&o.MaxActive, DefaultMaxActive)
-	limit(&o.MaxSummaryTokens, DefaultMaxSummaryTokens)
-	limit(&o.ActiveTurns, DefaultActiveTurns)
-	limit(&o.MaxResult, DefaultMaxResult)
 	if o.Tokens == nil {
 		o.Tokens = quarterBytes{}
 	}
-	number("MaxInlineTokens", &o.MaxInlineTokens, 0)
-	number("ContextWindow", &o.ContextWindow, 0)
-	number("MaxListingTokens", &o.MaxListingTokens, math.MaxInt)
-	if o.InlineShare = cmp.Or(o.InlineShare, DefaultInlineShare); !(o.InlineShare > 0 && o.InlineShare <= 1) {
-		panic(fmt.Sprintf("mcphybrid: Options.InlineShare is %v, must be 0 to 1", o.InlineShare))
+	if o.Inline.Share = cmp.Or(o.Inline.Share, DefaultInlineShare); !(o.Inline.Share > 0 && o.Inline.Share <= 1) {
+		panic(fmt.Sprintf("mcphybrid: Options.Inline.Share is %v, must be 0 to 1", o.Inline.Share))
 	}
-	number("MaxMessage", &o.MaxMessage, DefaultMaxMessage)
-	number("MaxDefinition", &o.MaxDefinition, DefaultMaxDefinition)
-	number("MaxTools", &o.MaxTools, DefaultMaxTools)
-	number("MaxPages", &o.MaxPages, DefaultMaxPages)
-	number("MaxUnasked", &o.MaxUnasked, DefaultMaxUnasked)
-	period("StartTimeout", &o.StartTimeout, DefaultStartTimeout)
+	number("Limits.MaxMessage", &o.Limits.MaxMessage, DefaultMaxMessage)
+	number("Limits.MaxDefinition", &o.Limits.MaxDefinition, DefaultMaxDefinition)
+	number("Limits.MaxTools", &o.Limits.MaxTools, DefaultMaxTools)
+	number("Limits.MaxPages", &o.Limits.MaxPages, DefaultMaxPages)
+	number("Limits.MaxUnasked", &o.Limits.MaxUnasked, DefaultMaxUnasked)
+	period("Limits.StartTimeout", &o.Limits.StartTimeout, DefaultStartTimeout)
 	period("EnrichTimeout", &o.EnrichTimeout, DefaultEnrichTimeout)
-	period("CallTimeout", &o.CallTimeout, DefaultCallTimeout)
-	period("IdleTimeout", &o.IdleTimeout, 0)
-	o.Reconnect = cmp.Or(o.Reconnect, DefaultReconnect)
-	o.Refresh = cmp.Or(o.Refresh, DefaultRefresh)
-	o.Ranker = cmp.Or(o.Ranker, RankerDefault)
-	if !slices.Contains(rankers, o.Ranker) {
-		panic(fmt.Sprintf("mcphybrid: Options.Ranker is %q, must be one of %q", o.Ranker, rankers))
+	period("Limits.CallTimeout", &o.Limits.CallTimeout, DefaultCallTimeout)
+	o.Limits.IdleTimeout = max(o.Limits.IdleTimeout, 0)
+	o.Limits.Reconnect = cmp.Or(o.Limits.Reconnect, DefaultReconnect)
+	o.Limits.Refresh = cmp.Or(o.Limits.Refresh, DefaultRefresh)
+	o.Search.Ranker = cmp.Or(o.Search.Ranker, RankerDefault)
+	if !slices.Contains(rankers, o.Search.Ranker) {
+		panic(fmt.Sprintf("mcphybrid: Options.Search.Ranker is %q, must be one of %q", o.Search.Ranker, rankers))
 	}
 	if o.Semantic != nil {
 		so := *o.Semantic
@@ -449,10 +419,10 @@ func (o *Options) setDefaults() {
 	if !slices.Contains(trustPolicies, o.Trust) {
 		panic(fmt.Sprintf("mcphybrid: Options.Trust is %q, must be one of %q", o.Trust, trustPolicies))
 	}
-	if o.BM25 != nil {
-		o.BM25.validate()
-		p := *o.BM25
-		o.BM25 = &p
+	if o.Search.BM25 != nil {
+		o.Search.BM25.validate()
+		p := *o.Search.BM25
+		o.Search.BM25 = &p
 	}
 	if o.Registry == nil {
 		o.Registry = NewRegistry()

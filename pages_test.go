@@ -115,7 +115,7 @@ func TestPagesAreOfOneSession(t *testing.T) {
 }
 
 func TestResultsWithoutLimit(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxResult: -1, Servers: []ServerConfig{serving("a", writer())}})
+	m, _ := newTestManager(t, &Options{MaxResult: NoLimit, Servers: []ServerConfig{serving("a", writer())}})
 	r, err := m.Call(t.Context(), "mcp_a__write", `{"n":9000}`)
 	require.NoError(t, err)
 	assert.Len(t, resultText(t, r), 90_000)

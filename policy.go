@@ -9,53 +9,55 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
-// A policy says how tools stand. It is not changed once it is in use.
+// A policy decides the standing of tools: which are inline, summarized, deferred
+// or hidden. It is not changed once it is in use.
 type policy struct {
 	pins      []string
 	rules     *rules.Set
-	limit     int            // the largest number of inline tools, pins aside
-	allUpTo   int            // up to that many tools are all inline
-	maxTokens int            // of the inline tools together, pins aside
-	used      map[string]int // by registered name: the place among the most used, from 1
+	limit     int            // the largest number of inline tools, without pins
+	allUpTo   int            // up to this many tools are all inline
+	maxTokens int            // of all inline tools together, without pins
+	used      map[string]int // rank among the most used, from 1, by registered name
 
 	tokens func(*BridgeTool) int
 	count  func(text string) int
 
-	// What the sections may have of tools.
+	// The limits of the sections.
 	maxDescription int // characters of a description
 	maxListing     int // tokens of the tools' lines
-	maxSummary     int // tokens of what there is to search for
+	maxSummary     int // tokens of the text on what search can find
 }
 
-// A verdict is how a tool stands, and why.
+// A verdict is the standing of a tool and the reason for it.
 type verdict struct {
 	standing standing
 	reason   reason
-	rule     uint16 // of the policy's, for the reasons that are one
+	rule     uint16 // index of the policy's rule, if the reason is a rule
 }
 
-// A reason says why a tool stands as it does.
+// A reason is why a tool has its standing.
 type reason uint8
 
 const (
-	reasonDenied     reason = iota // hidden: by an access list
+	reasonDenied     reason = iota // hidden: an access list does not permit it
 	reasonOverridden               // hidden: a user's own tool has the name
-	reasonExcluded                 // hidden: by a rule
-	reasonOthers                   // hidden: rules include others
-	reasonPin                      // inline
-	reasonServer                   // inline: the server says that it is always needed
+	reasonExcluded                 // hidden: a rule excludes it
+	reasonOthers                   // hidden: rules include other tools only
+	reasonPin                      // inline: it is pinned
+	reasonServer                   // inline: its server wants it always loaded
 	reasonUsed                     // inline: it is among the most used
-	reasonFits                     // inline: there are few enough, or it is among the first
+	reasonFits                     // inline: there is room for it
 	reasonUnsearched               // inline: the session has no search
-	reasonRule                     // summarized: by a rule
-	reasonCount                    // deferred: there are more than MaxInline before it
-	reasonTokens                   // deferred: there are too many tokens before it
+	reasonRule                     // summarized: a rule says so
+	reasonCount                    // deferred: the number of inline tools is used up
+	reasonTokens                   // deferred: the tokens of inline tools are used up
 )
 
-// judge fills in how each tool of s stands, in this order: what the session may
-// not use, what rules take away, pins, what rules summarize, and of the rest as
-// many as there is room for: first those that their servers want there, then
-// the most used, then the first.
+// judge sets the standing of each tool of s. It takes these steps in order: hide
+// what the session may not use and what rules exclude, make pins inline, apply
+// the rules that summarize. Then it fills the room for inline tools: first with
+// tools that their servers want always loaded, then with the most used, then in
+// registration order.
 func (s *selection) judge() {
 	p := s.policy
 	seen := s.judgeEach()
@@ -65,7 +67,7 @@ func (s *selection) judge() {
 	}
 	searchable := s.rights.mayUse(SearchToolName)
 	var waiting []candidate
-	wanted := make(map[string]int) // by server: how many tools it may still have there
+	wanted := make(map[string]int) // by server: how many always-loaded tools it has so far
 	for i, c := range s.catalogs {
 		for j, t := range c.tools {
 			v := &s.verdicts[i][j]
@@ -103,19 +105,19 @@ func (s *selection) judge() {
 	}
 }
 
-// maxAlwaysLoaded is how many tools of a server come before others because it
-// says so.
+// maxAlwaysLoaded is how many tools a server can move before others by
+// [AlwaysLoadKey].
 const maxAlwaysLoaded = 5
 
-// A candidate is a tool for which there may be room.
+// A candidate is a tool that becomes inline if there is room.
 type candidate struct {
 	verdict *verdict
 	tool    *BridgeTool
 	always  bool // its server wants it inline
-	used    int  // place among the most used, from 1; 0 if it is not
+	used    int  // rank among the most used, from 1; 0 if it was never used
 }
 
-// compare puts what should rather be inline first.
+// compare sorts the candidates by who gets room first.
 func (w candidate) compare(other candidate) int {
 	order := func(w candidate) int {
 		switch {
@@ -129,11 +131,11 @@ func (w candidate) compare(other candidate) int {
 	return cmp.Compare(order(w), order(other))
 }
 
-// A room is what is left for inline tools.
+// A room is how many inline tools and tokens are still free.
 type room struct {
 	tools  int
 	tokens int
-	full   bool // of tokens: a tool did not fit
+	full   bool // a tool had too many tokens
 }
 
 func (r *room) take(tokens func(*BridgeTool) int, t *BridgeTool) {
@@ -143,9 +145,9 @@ func (r *room) take(tokens func(*BridgeTool) int, t *BridgeTool) {
 	}
 }
 
-// admit takes a tool in if there is room. Behind the first that has too many
-// tokens there is none: otherwise more room could mean other tools instead of
-// more tools.
+// admit makes a tool inline if there is room. After the first tool with too many
+// tokens it admits no other. Otherwise a larger budget could replace tools
+// instead of adding some.
 func (r *room) admit(tokens func(*BridgeTool) int, w candidate) (standing, reason) {
 	switch {
 	case r.tools <= 0:
@@ -164,7 +166,7 @@ func (r *room) admit(tokens func(*BridgeTool) int, w candidate) (standing, reaso
 	return inline, reasonFits
 }
 
-// judgeEach judges each tool by itself, and returns how many are seen.
+// judgeEach judges each tool on its own and returns how many the session sees.
 func (s *selection) judgeEach() (seen int) {
 	p := s.policy
 	applies := p.rules.Applying(s.intent)
@@ -190,9 +192,9 @@ func (s *selection) judgeEach() (seen int) {
 	return seen
 }
 
-// judge says how the pins and the rules that apply have t stand: hidden, inline
-// as a pin, summarized, or deferred until there is room. With included, there
-// are no others than what rules match, and pins.
+// judge returns the verdict of the pins and the applying rules on t: hidden, inline
+// as a pin, summarized, or deferred until there is room. If included is set, it
+// hides tools that no rule matches and that are not pinned.
 func (p *policy) judge(t *BridgeTool, applies []bool, included bool) verdict {
 	m := p.matchesOf(t)
 	v := verdict{standing: deferred}
@@ -220,7 +222,7 @@ func (p *policy) judge(t *BridgeTool, applies []bool, included bool) verdict {
 	return v
 }
 
-// matchesOf returns what matches t. It finds it once for each tool.
+// matchesOf returns the rules and pins that match t. It caches them in t.
 func (p *policy) matchesOf(t *BridgeTool) *matched {
 	if m := t.matched.Load(); m != nil && m.policy == any(p) {
 		return m
@@ -233,8 +235,8 @@ func (p *policy) matchesOf(t *BridgeTool) *matched {
 	return m
 }
 
-// overridden reports whether a later catalog than the i-th has a tool of that
-// name, be it held back.
+// overridden reports whether a catalog after the i-th has a tool with that name,
+// even if the tool is held back.
 func (s *selection) overridden(i int, name string) bool {
 	for _, c := range s.catalogs[i+1:] {
 		if c.tool(name) != nil || c.held[name] != nil {
@@ -244,29 +246,33 @@ func (s *selection) overridden(i int, name string) bool {
 	return false
 }
 
-// A Placement tells how a tool stands in a session, and why.
+// A Placement is the standing of a tool in a session and the reason for it.
 type Placement struct {
 	Tool *BridgeTool
 
-	// Standing is "inline", "summarized", "deferred", or "hidden": the session
-	// may neither find nor call it. A summarized or deferred tool that is
-	// active is "active".
+	// Standing is one of
+	//
+	//	inline      the model sees the tool from the start
+	//	summarized  the prompt lists its name and description; search finds it
+	//	deferred    search finds it
+	//	active      it was summarized or deferred and has been activated
+	//	hidden      the session can neither find nor call it
 	Standing string
 
-	// Rule is the name of the rule that decided it, or "".
+	// Rule is the name of the rule that decided, or "" if none did.
 	Rule string
 
-	// Reason says in a few words why, for people.
+	// Reason says in a few words, for people, why.
 	Reason string
 }
 
-// String returns p as a line without its end.
+// String returns p as one line, without a line break.
 func (p Placement) String() string {
 	return fmt.Sprintf("%s %s: %s", p.Standing, p.Tool.name, p.Reason)
 }
 
-// Placements returns how each tool of the catalog stands in the session, in
-// registration order. It is for the host: a session may not use what is hidden.
+// Placements returns the standing of each tool of the catalog in the session, in
+// registration order. It includes hidden tools, so it is for the host only.
 func (s *Session) Placements() []Placement {
 	v := s.view()
 	active := v.activeSet()
@@ -298,13 +304,13 @@ func (p *policy) placement(t *BridgeTool, v verdict) Placement {
 	case reasonExcluded:
 		place.Reason = fmt.Sprintf("rule %q excludes it", place.Rule)
 	case reasonOthers:
-		place.Reason = "rules include others"
+		place.Reason = "rules include only other tools"
 	case reasonPin:
 		place.Reason = "it is pinned"
 	case reasonServer:
-		place.Reason = "its server wants it loaded always"
+		place.Reason = "its server wants it always loaded"
 	case reasonUsed:
-		place.Reason = fmt.Sprintf("it is the %d. of the most used", p.used[t.name])
+		place.Reason = fmt.Sprintf("it ranks %d among the most used", p.used[t.name])
 	case reasonFits:
 		place.Reason = "there is room"
 	case reasonUnsearched:
@@ -314,7 +320,7 @@ func (p *policy) placement(t *BridgeTool, v verdict) Placement {
 	case reasonCount:
 		place.Reason = fmt.Sprintf("%d tools before it are inline", p.limit)
 	case reasonTokens:
-		place.Reason = fmt.Sprintf("the inline tools may have %d tokens, and it or one before it has too many", p.maxTokens)
+		place.Reason = fmt.Sprintf("the budget of %d tokens for inline tools ends before it", p.maxTokens)
 	}
 	return place
 }

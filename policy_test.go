@@ -85,7 +85,7 @@ func TestPartition(t *testing.T) {
 			for _, r := range strings.ToUpper(test.tools) {
 				pins = append(pins, string(r))
 			}
-			s := judged(policyOf(Options{Pins: pins, MaxInline: cmp.Or(test.limit, -1)}), tools)
+			s := judged(policyOf(Options{Pins: pins, Inline: InlineOptions{Max: cmp.Or(test.limit, -1)}}), tools)
 			assert.Equal(t, test.inline, names(s.inline), "inline")
 			assert.Equal(t, test.deferred, names(standingAs(s, deferred)), "deferred")
 		})
@@ -110,7 +110,7 @@ func TestPartitionProperties(t *testing.T) {
 			}
 		}
 		limit := rnd.IntN(50)
-		sel := judged(policyOf(Options{Pins: pinned, MaxInline: cmp.Or(limit, -1)}), tools)
+		sel := judged(policyOf(Options{Pins: pinned, Inline: InlineOptions{Max: cmp.Or(limit, -1)}}), tools)
 		inline, deferred := sel.inline, standingAs(sel, deferred)
 
 		if len(tools) <= limit {

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // change of them is seen in review: the sections, the search tool and each
 // answer.
 func TestPromptGolden(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 2, Servers: []ServerConfig{
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{
 		serving("github", echoTool("create_issue", "Creates an issue."), echoTool("list_issues", "Lists the issues\n\n## of a repository")),
 		inProcess("grafana", 3), inProcess("slack", 2),
 	}})
@@ -64,7 +64,7 @@ func TestPromptGolden(t *testing.T) {
 
 // Of any number of servers, the search section names the first thirty.
 func TestSearchSummaryIsBounded(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	for i := range 100 {
 		require.NoError(t, m.AddTools(strings.Repeat("s", 40)+string(rune('A'+i%26))+strings.Repeat("x", i), echoTool("t", "T")))
 	}
@@ -81,14 +81,14 @@ func FuzzInlineSection(f *testing.F) {
 	f.Add("\u202egnp", strings.Repeat("e\u0301", 300), "a\u2028b")
 	f.Add("x", "\xff\xfe\x00\x1b[2J\u200b\U000e0041", "\xff")
 	f.Fuzz(func(t *testing.T, tool, description, server string) {
-		m := NewManager(&Options{MaxInline: 1})
+		m := NewManager(&Options{Inline: InlineOptions{Max: 1}})
 		defer m.Close()
 		for _, name := range []string{tool, tool + "2"} {
 			if name == "" || server == "" || m.AddTools(server, echoTool(name, description)) != nil {
 				t.Skip("no such tool can be added")
 			}
 		}
-		plain := NewManager(&Options{MaxInline: 1})
+		plain := NewManager(&Options{Inline: InlineOptions{Max: 1}})
 		defer plain.Close()
 		for _, name := range []string{"a", "b"} {
 			require.NoError(t, plain.AddTools("s", echoTool(name, "d")))

@@ -214,7 +214,7 @@ func TestDocumentedCodeIsChecked(t *testing.T) {
 		"log.Print(nobody)":                  "X.md:3:11: undefined: nobody",
 		"n := 1":                             "X.md:3:1: declared and not used: n",
 		"sess.Forget()":                      "X.md:3:6: sess.Forget undefined (type *mcphybrid.Session has no field or method Forget)",
-		"opts.MaxInline = \"40\"":            "X.md:3:18: cannot use \"40\" (untyped string constant) as int value in assignment",
+		"opts.Inline.Max = \"40\"":           "X.md:3:19: cannot use \"40\" (untyped string constant) as int value in assignment",
 		"res := sess.Call(ctx, \"x\", \"\")": "X.md:3:8: assignment mismatch: 1 variable but sess.Call returns 2 values",
 		"for {":                              "X.md:4:3: expected '}', found 'EOF'",
 		"…":                                  "X.md:3:1: illegal character U+2026 '…'",
@@ -266,10 +266,17 @@ func TestOptionsAreDocumented(t *testing.T) {
 	var want, got []string
 	options := reflect.TypeFor[mcphybrid.Options]()
 	for i := range options.NumField() {
-		want = append(want, options.Field(i).Name)
+		f := options.Field(i)
+		if f.Type.Kind() != reflect.Struct || f.Name == "Access" {
+			want = append(want, f.Name)
+			continue
+		}
+		for i := range f.Type.NumField() {
+			want = append(want, f.Name+"."+f.Type.Field(i).Name)
+		}
 	}
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllStringSubmatch(documents(t)["docs/options.md"], -1) {
-		for _, name := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(row[1], -1) {
+		for _, name := range regexp.MustCompile("`([\\w.]+)`").FindAllStringSubmatch(row[1], -1) {
 			got = append(got, name[1])
 		}
 	}

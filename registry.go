@@ -11,66 +11,71 @@ import (
 )
 
 // A Tool is something that the model can call. Its dynamic type must be
-// comparable, such as a pointer.
+// comparable, for example a pointer.
 type Tool interface {
-	// Name is what the model calls it by.
+	// Name returns the name by which the model calls the tool.
 	Name() string
 
-	// Description is for the model, in full.
+	// Description returns the full description for the model.
 	Description() string
 
-	// InputSchema is the JSON Schema of the arguments, a JSON object. It is
+	// InputSchema returns the JSON Schema of the arguments, a JSON object. It is
 	// shared and must not be changed.
 	InputSchema() json.RawMessage
 
-	// Call runs the tool. args is a JSON object; empty means one without
-	// members.
+	// Call runs the tool. args is a JSON object; nil or empty means {}.
 	Call(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
 }
 
-// The tool groups that a session keeps in its [Registry]: GroupAll holds its
-// inline and active tools, GroupServer and a server's name those of one server.
+// The names of the tool groups that a session keeps in its [Registry]. The group
+// GroupAll holds the session's inline and active tools. The group GroupServer
+// followed by a server's name holds those of that server.
 const (
 	GroupAll    = "mcp"
 	GroupServer = "mcp:"
 )
 
-// A Registry is a host's table of callable tools. A session that has one keeps
-// its inline and active tools and, while there is something to search for, the
-// search tool registered there; and the groups [GroupAll] and [GroupServer].
+// A Registry is a host's table of callable tools. A session with a registry keeps
+// its callable tools registered there: the inline tools, the active tools and
+// the meta tools that it offers, such as the search tool. It also maintains the
+// groups [GroupAll] and [GroupServer].
 //
-// Its methods are called concurrently, and never with a lock held that a
-// method of this package waits for: they may use a lock of their own and call
-// back, but not Close. (Register must have stored a tool before it calls back to
-// activate the same one.) A panic in a method costs that call.
+// Sessions call the methods concurrently, and never while they hold a lock that
+// a method of this package waits for. So a method may take a lock of its own and
+// call back into this package, except for Close. Register must have stored a
+// tool before it calls back to activate the same tool. A panic in a method fails
+// only that call.
 type Registry interface {
-	// Register makes t callable under its name, in place of what was.
+	// Register makes t callable under its name and replaces the tool that had
+	// the name.
 	Register(t Tool)
 
-	// Unregister removes t, if it is t that is registered under its name. If
-	// it is another tool by then, or another copy of t, it must stay: the two
-	// may have been registered and given up by different goroutines.
+	// Unregister removes t if t itself is registered under its name. Any other
+	// tool under that name, even another copy of t, must stay: two goroutines
+	// may register the one and unregister the other at the same time.
 	Unregister(t Tool)
 
-	// Get returns what is registered under a name.
+	// Get returns the tool registered under a name and reports whether there is
+	// one.
 	Get(name string) (Tool, bool)
 
-	// RegisterToolGroup sets the members of a group; without names the group
-	// ceases to exist.
+	// RegisterToolGroup sets the members of a group. Without names it removes
+	// the group.
 	RegisterToolGroup(group string, names []string)
 
 	// SetDeferredActivator sets the function that the registry calls when it
-	// is asked for a tool that it does not have. The function makes a deferred
-	// tool of that name callable, in this registry, and reports whether it
-	// did. Nil removes it.
+	// is asked for a tool that it does not have. The function registers the
+	// deferred tool with that name in this registry and reports whether it did.
+	// A nil function removes the activator.
 	SetDeferredActivator(activate func(name string) bool)
 }
 
-// A ToolRegistry is the default [Registry]. It may be used concurrently.
+// A ToolRegistry is the default [Registry]. Its methods may be called
+// concurrently.
 type ToolRegistry struct {
 	mu       sync.RWMutex
 	tools    map[string]Tool
-	order    []string // names, in the order of their registration
+	order    []string // names, in registration order
 	groups   map[string][]string
 	activate func(name string) bool // or nil
 }
@@ -108,7 +113,8 @@ func (r *ToolRegistry) Get(name string) (Tool, bool) {
 	return t, ok
 }
 
-// List returns the registered tools in the order of their registration.
+// List returns the registered tools in registration order. The caller owns the
+// slice.
 func (r *ToolRegistry) List() []Tool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -130,8 +136,8 @@ func (r *ToolRegistry) RegisterToolGroup(group string, names []string) {
 	r.groups[group] = slices.Clone(names)
 }
 
-// ToolGroup returns the names in a group, in the order they were given, or nil
-// if there is no such group.
+// ToolGroup returns the names in a group, in the order of RegisterToolGroup, or
+// nil if there is no such group.
 func (r *ToolRegistry) ToolGroup(group string) []string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -145,8 +151,9 @@ func (r *ToolRegistry) SetDeferredActivator(activate func(name string) bool) {
 	r.activate = activate
 }
 
-// TryActivateDeferred makes the deferred tool of that name callable, if there
-// is one that may be used, and reports whether it did.
+// TryActivateDeferred makes the deferred tool with that name callable and reports
+// whether it did. It reports false if there is no such tool or the session may
+// not use it.
 func (r *ToolRegistry) TryActivateDeferred(name string) bool {
 	r.mu.RLock()
 	activate := r.activate
@@ -154,8 +161,9 @@ func (r *ToolRegistry) TryActivateDeferred(name string) bool {
 	return activate != nil && activate(name)
 }
 
-// Execute calls the tool of that name, which it first activates if it is
-// deferred. The error is [ErrUnknownTool] if there is no such tool.
+// Execute calls the tool with that name. It activates a deferred tool first. The
+// error is [ErrUnknownTool] if there is no such tool, and otherwise that of
+// [Tool.Call].
 func (r *ToolRegistry) Execute(ctx context.Context, name string, args json.RawMessage) (*mcp.CallToolResult, error) {
 	t, ok := r.Get(name)
 	if !ok && r.TryActivateDeferred(name) {
@@ -167,7 +175,7 @@ func (r *ToolRegistry) Execute(ctx context.Context, name string, args json.RawMe
 	return t.Call(ctx, args)
 }
 
-// namesOf returns the names of tools, in their order.
+// namesOf returns the names of tools in the same order.
 func namesOf[T Tool](tools []T) []string {
 	list := make([]string, len(tools))
 	for i, t := range tools {

@@ -24,7 +24,7 @@ func unique(t *testing.T, names []string) {
 
 // ByProvider lists a tool twice that is active when the list begins.
 func TestByProviderListsActiveToolsTwice(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 4)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 4)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByProvider})
 	s.ActivateTools([]string{"mcp_a__tool_003"})
 	unique(t, namesOf(s.Tools()))
@@ -37,7 +37,7 @@ func TestByProviderListsActiveToolsTwice(t *testing.T) {
 
 // a child, restored, has only its own access lists.
 func TestRestoredChildHasMoreRights(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 5)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
 	parent := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*_003"}}})
 	opts := &SessionOptions{Access: Access{Allow: []string{"mcp_a__*"}}}
 	child := parent.NewChild(opts)
@@ -103,7 +103,7 @@ func TestResultIDsAreUsedAgain(t *testing.T) {
 // ByBridge through a registry activates, which hides the tool from the
 // search and, after Compact, changes the list.
 func TestByBridgeActivates(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 9)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
 	reg := NewRegistry()
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge, Registry: reg})
 	t.Cleanup(s.Close)
@@ -119,7 +119,7 @@ func TestByBridgeActivates(t *testing.T) {
 
 // ByBridge has no list before the first server is there, and then one.
 func TestByBridgeListChangesWhenToolsCome(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge})
 	before := namesOf(s.Tools())
 	require.NoError(t, m.AddTools("a", echoTool("one", "")))
@@ -136,7 +136,7 @@ func TestManagerAccessOfMetaTools(t *testing.T) {
 
 // a state puts lines into the prompt, and names twice into the list.
 func TestHostileState(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 9)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
 	restore := func(state string) *Session {
 		s, _, err := m.RestoreSession(json.RawMessage(state), nil)
 		require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestHostileState(t *testing.T) {
 
 // a state tells of servers that the restored session may not see.
 func TestRestoredSummaryTellsOfDeniedServers(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 3), inProcess("secret", 3)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3), inProcess("secret", 3)}})
 	s := m.NewSession(nil)
 	s.Tools()
 	restored, _, err := m.RestoreSession(s.Save(), &SessionOptions{Access: Access{Deny: []string{"mcp_secret__*"}}})
@@ -202,7 +202,7 @@ func TestArgumentsThatAreNoObject(t *testing.T) {
 
 // a meta tool by mcp_tool_call.
 func TestMetaToolByCallTool(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 3)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge})
 	r, _ := s.Call(t.Context(), CallToolName, `{"name":"mcp_tool_search","arguments":{"query":"chore"}}`)
 	assert.NotContains(t, resultText(t, r), `There is no tool named "mcp_tool_search"`)
@@ -211,7 +211,7 @@ func TestMetaToolByCallTool(t *testing.T) {
 // describe answers are neither counted nor cut.
 func TestDescribe(t *testing.T) {
 	long := echoTool("long", strings.Repeat("word ", 40_000))
-	m, _ := newTestManager(t, &Options{MaxInline: -1, MaxResult: 1000})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, MaxResult: 1000})
 	require.NoError(t, m.AddTools("a", long))
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge})
 	before := s.Stats().Tokens
@@ -234,7 +234,7 @@ func TestDeniedPageToolIsNamed(t *testing.T) {
 // restoring reports activations that were none.
 func TestRestoreTellsOfActivations(t *testing.T) {
 	var events []EventKind
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 3)}, OnEvent: func(e Event) { events = append(events, e.Kind) }})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}, OnEvent: func(e Event) { events = append(events, e.Kind) }})
 	s := m.NewSession(nil)
 	s.ActivateTools([]string{"mcp_a__tool_002"})
 	events = nil
@@ -250,7 +250,7 @@ func TestConnectingServersAreNotFiltered(t *testing.T) {
 	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { <-release })
 	slow := ServerConfig{Name: "secret", InProcess: mcpserver.NewMCPServer("slow", "1", mcpserver.WithHooks(hooks))}
 	slow.InProcess.AddTools(echoTool("run", "Runs"))
-	m := NewManager(&Options{MaxInline: -1})
+	m := NewManager(&Options{Inline: InlineOptions{Max: -1}})
 	defer m.Close()
 	require.NoError(t, m.AddTools("b", echoTool("one", "")))
 	done := make(chan error, 1)
@@ -301,7 +301,7 @@ func TestMiddlewareRedirectsPastRights(t *testing.T) {
 
 // a panicking registry
 func TestUsedGrows(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	s := m.NewSession(nil)
 	for i := range 100 {
 		name := fmt.Sprintf("s%d", i)
@@ -369,7 +369,7 @@ func TestMiddlewareWordsAreLost(t *testing.T) {
 
 // a turn of the future is never too old, an id never offered.
 func TestHostileTurns(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, MaxActive: 1, Servers: []ServerConfig{inProcess("a", 5)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Active: ActiveOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
 	s, _, err := m.RestoreSession(json.RawMessage(`{"version":1,"active":[{"tool":"mcp_a__tool_003","used":9999},{"tool":"mcp_a__tool_002","used":9999}]}`), nil)
 	require.NoError(t, err)
 	for range 100 {
@@ -393,7 +393,7 @@ func TestResultCutBeforeTheFirstList(t *testing.T) {
 // A server that was removed and added again has new tools, also for a session
 // that did not look in between.
 func TestRestoredServerIsNotActiveCompact(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("a", echoTool("run", "old")))
 	s := m.NewSession(nil)
 	s.ActivateTools([]string{"mcp_a__run"})
@@ -405,7 +405,7 @@ func TestRestoredServerIsNotActiveCompact(t *testing.T) {
 
 // Lists that begin alike do not write into each other.
 func TestShownListsAreNotShared(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 9)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
 	one, other := m.NewSession(nil), m.NewSession(nil)
 	one.Tools()
 	other.Tools()
@@ -425,7 +425,7 @@ func TestShownListsAreNotShared(t *testing.T) {
 // The fingerprint is of names, places and definitions, and is in the state.
 func TestSaveHasTheFingerprint(t *testing.T) {
 	of := func(maxInline int, description string) string {
-		m, _ := newTestManager(t, &Options{MaxInline: maxInline})
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: maxInline}})
 		require.NoError(t, m.AddTools("a", echoTool("one", description), echoTool("two", "")))
 		var state savedSession
 		require.NoError(t, json.Unmarshal(m.Default().Save(), &state))
@@ -440,7 +440,7 @@ func TestSaveHasTheFingerprint(t *testing.T) {
 // A restored session's registry has the meta tools that the state speaks of,
 // its figures begin at 0, and an unknown name is reported once.
 func TestRestoreFillsTheRegistry(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, MaxResult: 100, Servers: []ServerConfig{serving("a", writer()), inProcess("b", 3)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, MaxResult: 100, Servers: []ServerConfig{serving("a", writer()), inProcess("b", 3)}})
 	s := m.NewSession(nil)
 	_, err := s.Call(t.Context(), "mcp_a__write", `{"n":50}`)
 	require.NoError(t, err)
@@ -466,7 +466,7 @@ func TestRestoreFillsTheRegistry(t *testing.T) {
 
 // A meta tool that the restored session may not use is not shown to it.
 func TestRestoreHeedsDeniedMetaTools(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 3)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(nil)
 	s.Tools()
 	opts := &SessionOptions{Access: Access{Deny: []string{SearchToolName}}}
@@ -479,7 +479,7 @@ func TestRestoreHeedsDeniedMetaTools(t *testing.T) {
 
 // A search tool that was shown works when nothing is left to search for.
 func TestShownMetaToolsStay(t *testing.T) {
-	m, r := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 1), inProcess("b", 1)}})
+	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 1), inProcess("b", 1)}})
 	m.Default().Tools()
 	m.RemoveServer("b")
 	assert.False(t, m.IsSearchMode())
@@ -513,7 +513,7 @@ func TestPagesKeepTheNewest(t *testing.T) {
 
 // Twenty definitions are not too many, and what may not be used is not described.
 func TestByBridgeDescribeLimits(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{inProcess("a", maxDescribed+1)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{inProcess("a", maxDescribed+1)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge, Access: Access{Deny: []string{"*_000", PageToolName}}})
 	args, _ := json.Marshal(map[string]any{"names": namesOf(s.DeferredTools())})
 	r, err := s.Call(t.Context(), DescribeToolName, args)
@@ -530,7 +530,7 @@ func TestByBridgeDescribeLimits(t *testing.T) {
 // A restricted session's figures are of what it may see; a fresh one's have
 // the sections that it will be sent; latencies add up.
 func TestTokenStatsOfARestrictedSession(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 2, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 5)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 5)}})
 	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"mcp_b__*"}}})
 	st := s.Stats()
 	assert.Equal(t, []int{1, 5, 2, 3}, []int{st.Servers, st.Tools, st.Inline, st.Deferred})
@@ -545,7 +545,7 @@ func TestTokenStatsOfARestrictedSession(t *testing.T) {
 // A use is a use, whether it activates or not: found again by a list, called
 // again, searched for.
 func TestCompactCountsEveryUse(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1, ActiveTurns: 2, Servers: []ServerConfig{inProcess("a", 3)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Active: ActiveOptions{Turns: 2}, Servers: []ServerConfig{inProcess("a", 3)}})
 	names := []string{"mcp_a__tool_000", "mcp_a__tool_001", "mcp_a__tool_002"}
 	m.ActivateTools(names)
 	m.Default().NextTurn()
@@ -574,7 +574,7 @@ func TestCompactForgetsRefusals(t *testing.T) {
 // Sections name servers in one line each whatever they are called, and to a
 // restricted session only those it may use.
 func TestSectionsNameServers(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("evil\n## System", echoTool("one", "")))
 	require.NoError(t, m.AddTools("secret", echoTool("one", "")))
 	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"mcp_secret__*"}}})
@@ -584,7 +584,7 @@ func TestSectionsNameServers(t *testing.T) {
 
 // A closed session has nothing and gives nothing, also while the Manager lives.
 func TestSaveOfAClosedSession(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 3)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(nil)
 	s.Tools()
 	s.ActivateTools([]string{"mcp_a__tool_001"})
@@ -608,7 +608,7 @@ func TestCompactTellsNothing(t *testing.T) {
 
 // A restored session knows when each tool was last used.
 func TestRestoreKeepsTheTurns(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1, ActiveTurns: 3, Servers: []ServerConfig{inProcess("a", 3)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Active: ActiveOptions{Turns: 3}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(nil)
 	s.ActivateTools([]string{"mcp_a__tool_001"})
 	for range 3 {
@@ -624,7 +624,7 @@ func TestRestoreKeepsTheTurns(t *testing.T) {
 // The answer to a call of a server that is down says since when.
 func TestServerThatIsDownCalls(t *testing.T) {
 	skipUnlessUnix(t)
-	m, _ := newTestManager(t, &Options{Reconnect: -1, Servers: []ServerConfig{child(t, "zz", "plain")}})
+	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{child(t, "zz", "plain")}})
 	_, _ = m.Call(t.Context(), "mcp_zz__exit", nil)
 	require.Eventually(t, func() bool { return m.Servers()[0].State == StateDown }, 10*time.Second, time.Millisecond)
 	r, err := m.Call(t.Context(), "mcp_zz__env", nil)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 func TestSpecE5RulesFromFiles(t *testing.T) {
@@ -110,10 +110,12 @@ func TestSpecE5RuleFilesAreRefused(t *testing.T) {
 		{"another thing", "f.yaml", "- a", []string{"line 1, column 1: the file is a list, want an object"}},
 		{"another thing", "f.json", "\n 5", []string{"line 2, column 2: the file is an integer, want an object"}},
 		{"two documents", "f.yaml", "rules: []\n---\nrules: []\n", []string{"line 2, column 1: a second document begins"}},
-		{"two documents, the second malformed", "f.yaml", "rules: []\n---\n[", []string{"line 3, column 1: did not find expected node content"}},
+		{"two documents, the second malformed", "f.yaml", "rules: []\n---\n[", []string{"line 3, column 2: did not find expected node content"}},
 		{"two documents", "f.json", `{"rules": []} {}`, []string{"line 1, column 15: invalid character '{' after top-level value"}},
-		{"syntax", "f.yaml", "rules:\n  - name: x: y\n", []string{"line 2, column 15: mapping values are not allowed in this context"}},
+		{"syntax", "f.yaml", "rules:\n  - name: x: y\n", []string{"line 2, column 12: mapping values are not allowed in this context"}},
 		{"syntax", "f.json", "{\"rules\":\n[,]}", []string{"line 2, column 2: invalid character ',' looking for beginning of value"}},
+		{"a character that may not be", "f.yaml", "rules: # é\n- é\x07", []string{"line 2, column 4: control characters are not allowed (value: 7)"}},
+		{"a syntax error after é", "f.yaml", "rules:\n- é: é: b", []string{"line 2, column 7: mapping values are not allowed in this context"}},
 		{"star without quotes", "f.yaml", "rules:\n- name: a\n  patterns: [*]", []string{"line 3, column 15: did not find expected alphabetic or numeric character: put a pattern that begins with * in quotes"}},
 		{"pattern without quotes", "f.yaml", "rules:\n- name: '*_drop'\n  patterns:\n  - *_drop\n  - *_drop # *_drop\n  - *_drop\n", []string{"line 4, column 5: the alias *_drop has no anchor: put a pattern that begins with * in quotes"}},
 		{"other field", "f.yaml", "rules: []\nrule: []", []string{`line 2, column 1: there is no field "rule", want rules`}},

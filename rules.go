@@ -7,14 +7,14 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
-// Access says by name which tools may be used. Each entry is a name or a
-// pattern, in which * stands for any run of characters and ? for one. The zero
-// value permits every tool.
+// Access says by name which tools may be used. Each entry is a name or a pattern:
+// * stands for any number of characters, ? for exactly one. The zero value
+// permits every tool.
 type Access struct {
-	// Allow, if not empty, lists the only tools that may be used.
+	// Allow, if not empty, permits only the tools that it matches.
 	Allow []string
 
-	// Deny lists tools that may not be used, allowed or not.
+	// Deny forbids the tools that it matches, even if Allow matches them too.
 	Deny []string
 }
 
@@ -30,8 +30,8 @@ func (a Access) clone() Access {
 	return Access{Allow: slices.Clone(a.Allow), Deny: slices.Clone(a.Deny)}
 }
 
-// rights are what a session may use: what all of them permit. None permit
-// everything.
+// rights say what a session may use: whatever all the lists permit. No list at all
+// permits everything.
 type rights []Access
 
 func (r rights) permit(name string) bool {
@@ -46,27 +46,29 @@ func (r rights) and(a Access) rights {
 	return append(slices.Clip(r), a.clone())
 }
 
-// mayUse reports whether r does not deny a meta tool. An allow list is about
-// the servers' tools: it need not name the meta tools.
+// mayUse reports whether r permits a meta tool. Only Deny can forbid one: an allow
+// list is about the servers' tools and need not name the meta tools.
 func (r rights) mayUse(meta string) bool {
 	return !slices.ContainsFunc(r, func(a Access) bool { return rules.MatchAny(a.Deny, meta) })
 }
 
-// A Rule says what becomes of tools: see [Options.Rules].
+// A Rule includes, excludes or summarizes tools: see [Options.Rules].
 type Rule struct {
+	// Name appears in [Placement] and in errors.
 	Name string `json:"name" yaml:"name"`
 
-	// Intent is a pattern of the intents that the rule is for, as in [Access].
-	// If it is empty or "*", the rule is for all, and for sessions without one.
+	// Intent says for which intents the rule applies: a name or a pattern as in
+	// [Access]. If empty or "*", it always applies, even without an intent.
 	Intent string `json:"intent" yaml:"intent"`
 
-	// Priority is which rule is named as the reason, and whether a tool is
-	// included or summarized, if several match it: that of the highest, of
-	// equal ones the first.
+	// Priority decides between rules that match the same tool: the rule with
+	// the highest priority says whether the tool is included or summarized, and
+	// is named as the reason. Of rules with equal priority the first decides.
+	// [RuleExclude] always wins.
 	Priority int `json:"priority" yaml:"priority"`
 
-	// Patterns say by registered or own name which tools the rule matches, as in
-	// [Access]. Other wildcards than * and ? are refused.
+	// Patterns say which tools the rule matches, by registered or own name, as
+	// in [Access]. Only the wildcards * and ? are valid.
 	Patterns []string `json:"patterns" yaml:"patterns"`
 
 	Action RuleAction `json:"action" yaml:"action"`
@@ -76,27 +78,27 @@ type Rule struct {
 type RuleAction string
 
 const (
-	// RuleInclude permits tools. Once one such rule is for the intent, there are
-	// no others than those that it and its like match, and pins.
+	// RuleInclude permits tools. If any such rule applies, the session has only
+	// the tools that a rule includes or summarizes, and the pins.
 	RuleInclude RuleAction = "include"
 
-	// RuleExclude takes tools away, be they included or pinned.
+	// RuleExclude removes tools, even included and pinned ones.
 	RuleExclude RuleAction = "exclude"
 
-	// RuleSummarize defers tools, but lists them by name and description. A tool
-	// that it matches need not be included.
+	// RuleSummarize defers tools, but lists their names and descriptions in the
+	// prompt. No other rule need include them.
 	RuleSummarize RuleAction = "summarize"
 )
 
-// Validate returns what is wrong with r, or nil.
+// Validate returns the first mistake in r, or nil.
 func (r Rule) Validate() error { return r.internal().Validate() }
 
 func (r Rule) internal() rules.Rule {
 	return rules.Rule{Name: r.Name, Intent: r.Intent, Priority: r.Priority, Patterns: r.Patterns, Action: rules.Action(r.Action)}
 }
 
-// newRuleSet returns the set of rules, or an error that names the first that is
-// malformed, from 0, and what is wrong with it.
+// newRuleSet returns the set of rules. The error names the first malformed rule,
+// by its index, and says what is wrong with it.
 func newRuleSet(list []Rule) (*rules.Set, error) {
 	internal := make([]rules.Rule, len(list))
 	for i, r := range list {
@@ -108,8 +110,8 @@ func newRuleSet(list []Rule) (*rules.Set, error) {
 //go:embed rules.example.yaml
 var exampleRules []byte
 
-// ExampleRules returns the rules of rules.example.yaml in the folder of this
-// package, a file to begin with: its comments explain each of them.
+// ExampleRules returns the rules in rules.example.yaml, a file in the folder of
+// this package that you can copy and change. Its comments explain each rule.
 func ExampleRules() []Rule {
 	list, err := ParseRules(exampleRules, "rules.example.yaml")
 	if err != nil {
@@ -118,11 +120,11 @@ func ExampleRules() []Rule {
 	return list
 }
 
-// LoadRules reads a rule file: see [ParseRules].
+// LoadRules reads a rule file: see [ParseRules] for its format.
 func LoadRules(path string) ([]Rule, error) { return publicRules(rules.Load(path)) }
 
-// ParseRules reads rules from what a file of this name holds: YAML if the name
-// ends in .yaml or .yml, JSON if in .json. In YAML it is
+// ParseRules reads rules from the content of a file. The file's name says whether
+// it is YAML (.yaml, .yml) or JSON (.json); errors quote the name. The YAML is
 //
 //	rules:
 //	  - name: no deleting      # for the fields see Rule
@@ -131,15 +133,19 @@ func LoadRules(path string) ([]Rule, error) { return publicRules(rules.Load(path
 //	    patterns: ["*_delete_*", mcp_github__fork]
 //	    action: exclude        # or include, or summarize
 //
-// and in JSON the same object. The rules keep the order of the file; none are
-// "rules: []". YAML may have anchors and aliases, but no merge keys.
+// and the JSON is the same object. The rules keep the order of the file. A file
+// without rules is "rules: []". YAML may use anchors and aliases, but no merge
+// keys.
 //
-// Refused are other fields, a field given twice, a null or another type, a
-// second document, a rule in which [Rule.Validate] finds an error, and more than
-// 4 MiB, 10,000 rules, 100,000 patterns or 1,000 bytes of a name, an intent or a
-// pattern. If anything is refused, there are no rules, and the error joins one
-// for each of the first 10 problems. Each names the file and, but for its size
-// and encoding, the line and the column, from 1. A rule is where it begins.
+// ParseRules fails on an unknown field, a field given twice, a null, a value of
+// the wrong type, a second document, and a rule for which [Rule.Validate] returns
+// an error. It also fails on more than 4 MiB, 10,000 rules or 100,000 patterns,
+// and on a name, intent or pattern of more than 1,000 bytes.
+//
+// It returns either all rules or nil and an error. The error joins one error for
+// each of the first 10 problems. Each names the file and, unless the size or the
+// encoding is wrong, the line and column, counted from 1. For a rule that is
+// where the rule begins.
 func ParseRules(data []byte, name string) ([]Rule, error) {
 	return publicRules(rules.Parse(data, name))
 }

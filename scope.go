@@ -1,11 +1,9 @@
 package mcphybrid
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -166,7 +164,7 @@ func (s *scope) standings(c *catalog) iter.Seq2[*BridgeTool, standing] {
 // newRetriever returns the retriever of tools that follows prev. Tools with
 // hints are found by these, too.
 func (s *scope) newRetriever(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints) retriever {
-	if s.opts.Ranker == RankerClassic {
+	if s.opts.Search.Ranker == RankerClassic {
 		texts := make([]string, len(tools))
 		for i, t := range tools {
 			texts[i] = strings.Join([]string{t.def.server, t.def.name, t.def.description}, " ")
@@ -174,7 +172,7 @@ func (s *scope) newRetriever(prev retriever, tools []*BridgeTool, hints func(*Br
 				texts[i] += " " + h.words()
 			}
 		}
-		return NewBM25Index(texts, s.opts.BM25)
+		return NewBM25Index(texts, s.opts.Search.BM25)
 	}
 	docs := make([]*search.Document, len(tools))
 	for i, t := range tools {
@@ -207,9 +205,9 @@ func newPolicy(opts *Options, tokens func(*BridgeTool) int) *policy {
 	}
 	p := &policy{
 		pins: opts.Pins, rules: rules, tokens: tokens,
-		limit: opts.MaxInline, allUpTo: opts.MaxInline, maxTokens: opts.maxInlineTokens(),
-		count: opts.Tokens.CountTokens, maxDescription: opts.MaxDescription,
-		maxListing: opts.MaxListingTokens, maxSummary: opts.MaxSummaryTokens,
+		limit: opts.Inline.Max, allUpTo: opts.Inline.Max, maxTokens: opts.maxInlineTokens(),
+		count: opts.Tokens.CountTokens, maxDescription: opts.Prompt.MaxDescription,
+		maxListing: opts.Prompt.MaxListingTokens, maxSummary: opts.Prompt.MaxSummaryTokens,
 	}
 	if jit := opts.JustInTime; jit != nil {
 		p.limit, p.allUpTo = 0, jit.Threshold
@@ -219,9 +217,9 @@ func newPolicy(opts *Options, tokens func(*BridgeTool) int) *policy {
 
 // maxInlineTokens returns what the inline tools may cost.
 func (o *Options) maxInlineTokens() int {
-	tokens := cmp.Or(o.MaxInlineTokens, math.MaxInt)
-	if o.ContextWindow > 0 {
-		tokens = min(tokens, int(o.InlineShare*float64(o.ContextWindow)))
+	tokens := o.Inline.MaxTokens
+	if o.Inline.ContextWindow > 0 {
+		tokens = min(tokens, int(o.Inline.Share*float64(o.Inline.ContextWindow)))
 	}
 	return tokens
 }

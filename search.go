@@ -12,29 +12,30 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// maxQueryBytes bounds a query; a model writes a few words.
+// maxQueryBytes bounds a query. A model writes only a few words.
 const maxQueryBytes = 4 << 10
 
 // A Hit is one tool found by [Session.Search].
 type Hit struct {
 	Tool *BridgeTool
 
-	// Score is comparable only with others of the same search, and among the
-	// hits of one Manager not above that of the hit before: in a session of a
-	// user's Manager, the best of the user's and of the system's tools take
-	// turns. See [Manager.NewUser].
+	// Score is comparable only within one search. It falls from hit to hit,
+	// or stays equal. The sessions of a user are different: there the system's
+	// and the user's tools take turns, and the scores fall within each of the
+	// two.
 	Score float64
 
-	// Words and Similarity are what the words of the query and, with
-	// [Options.Semantic], its meaning gave: see [vector.Match]. Both are 0 for
-	// what the query names, and for what is needed.
+	// Words is the score by the words of the query. Similarity is, with
+	// [Options.Semantic], the similarity in meaning: see [vector.Match]. Both
+	// are 0 for a tool that the query names and for one that another hit needs.
 	Words, Similarity float64
 
-	// NeededBy is the hit that needs this tool, if it was not found itself.
+	// NeededBy is the hit that needs this tool. It is nil for a tool that the
+	// search itself found.
 	NeededBy *BridgeTool
 }
 
-// A SearchSide is one of the two ways in which tools are found.
+// A SearchSide is one of the two ways to find tools.
 type SearchSide string
 
 const (
@@ -46,84 +47,89 @@ const (
 // line.
 func (h Hit) Snippet() string { return text.Line(h.Tool.def.description, DefaultMaxDescription) }
 
-// SearchOptions narrow a search. The zero value is a search with the
-// [Options] of the [Manager].
+// SearchOptions narrow a search. The zero value searches with the [Options] of
+// the [Manager].
 type SearchOptions struct {
-	// Limit is the largest number of hits, within [Options.SearchLimit]. If
-	// zero or negative, [Options.SearchResults].
+	// Limit is the largest number of hits, itself limited to
+	// [RankingOptions.Limit]. If zero or negative, [RankingOptions.Results].
 	Limit int
 
-	// By says, with [Options.Semantic], whether tools are found by words, by
-	// meaning or, if it is empty, by both. Without it, it is by words.
+	// By limits the search to words or to meaning. If empty, the search uses
+	// both. It has no effect without [Options.Semantic]: the search is then by
+	// words.
 	By SearchSide
 
-	// Servers, if not empty, are those whose tools are considered, by name or
-	// a pattern of it as in [Access]. What these need may be of others.
+	// Servers, if not empty, limits the search to the tools of these servers.
+	// Each entry is a name or a pattern as in [Access]. A tool that a hit needs
+	// may belong to another server.
 	Servers []string
 
 	// ServerLimit is the largest number of hits from one server. If zero,
-	// [Options.ServerLimit]. If negative, there is none.
+	// [RankingOptions.ServerLimit]. If negative, there is no limit.
 	ServerLimit int
 }
 
-// Search returns the deferred tools that best match query, best first; tools
-// of equal score are in registration order. Only tools that the session may
-// use and has not active are considered. It returns at most n of them, at most
-// [Options.SearchLimit], and nil if none matches; with n <= 0 it returns up to
-// [Options.SearchResults]. Search activates nothing.
+// Search returns the deferred tools that best match query, best first. Tools of
+// equal score are in registration order. Search considers only tools that the
+// session may use and that are not active. It activates nothing.
 //
-// Behind them follow the deferred tools that they need, with a score of 0 and
-// as many as [Options.SearchLimit] leaves room for: see [Options.Needs].
+// Search returns at most n hits, or [RankingOptions.Results] if n <= 0, and never
+// more than [RankingOptions.Limit]. It returns nil if no tool matches. The deferred
+// tools that the hits need follow them with a score of 0, up to
+// [RankingOptions.Limit] in all: see [Options.Needs].
 //
-// A tool whose name, registered or its own, is the query comes first, and
-// so does one whose name is a word of the query, if it is an identifier such as
-// create_issue. The query "select:a,b" returns just the tools of these names,
-// in this order.
+// If the query is a tool's name, registered or own, that tool comes first. So
+// does a tool whose name is a word of the query, if the name looks like an
+// identifier, such as create_issue. The query "select:a,b" returns only the tools
+// named a and b, in this order.
 func (s *Session) Search(query string, n int) []Hit {
 	return s.SearchWith(query, SearchOptions{Limit: n})
 }
 
-// SearchWith is like [Session.Search] with opts.
+// SearchWith is [Session.Search] with more options.
 func (s *Session) SearchWith(query string, opts SearchOptions) []Hit {
 	return s.Find(context.Background(), query, opts).Hits
 }
 
-// An Answer is what [Session.Find] found.
+// An Answer is the result of [Session.Find].
 type Answer struct {
 	Hits []Hit
 
-	// Words and Meaning are how many tools were considered that were found by
-	// either; Meaning is 0 without [Options.Semantic].
+	// Words and Meaning are how many candidates the search found by words and
+	// by meaning. Meaning is 0 without [Options.Semantic].
 	Words, Meaning int
 
-	// Err says why tools were not, or not all, found by meaning. It is nil
-	// without [Options.Semantic].
+	// Err says why the search by meaning failed or is incomplete: the embedder
+	// or the store is slow, down or still being filled. Hits then has the
+	// results by words. Err is nil without [Options.Semantic].
 	Err error
 }
 
-// Find is like [Session.SearchWith]. With [Options.Semantic] it finds by meaning
-// too, unless ctx ends before, and tells what each side gave.
+// Find is [Session.SearchWith] within ctx. It also says how many candidates each
+// side found and whether the search by meaning failed. If ctx ends early, the
+// hits are those by words.
 func (s *Session) Find(ctx context.Context, query string, opts SearchOptions) Answer {
 	v := s.view()
 	a := v.search(ctx, query, opts, v.deferredTools())
-	a.Hits = v.andNeeded(a.Hits, s.scope.opts.SearchLimit)
+	a.Hits = v.andNeeded(a.Hits, s.scope.opts.Search.Limit)
 	return a
 }
 
-// deferredTools reports of tools whether they are deferred and not in the model's
-// list.
+// deferredTools returns a function that reports whether a tool is deferred and
+// not in the model's list.
 func (v view) deferredTools() func(*BridgeTool, standing) bool {
 	active := v.activeInList()
 	return func(t *BridgeTool, st standing) bool { return st.searchable() && !active[t] }
 }
 
-// search is Find without what the hits need, among the tools that may be found.
+// search is Find among the tools that may accepts, without the tools that the
+// hits need.
 func (v view) search(ctx context.Context, query string, opts SearchOptions, may func(*BridgeTool, standing) bool) Answer {
 	n := opts.Limit
 	if n <= 0 {
-		n = v.scope.opts.SearchResults
+		n = v.scope.opts.Search.Results
 	}
-	n = min(n, v.scope.opts.SearchLimit)
+	n = min(n, v.scope.opts.Search.Limit)
 	keep := may
 	if len(opts.Servers) > 0 {
 		keep = func(t *BridgeTool, st standing) bool { return may(t, st) && rules.MatchAny(opts.Servers, t.def.server) }
@@ -133,7 +139,7 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, may 
 	if only {
 		return Answer{Hits: hitsOf(named, nil, n)}
 	}
-	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, v.scope.opts.ServerLimit), perOwner: v.scope.user.most, named: named, by: opts.By}
+	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, v.scope.opts.Search.ServerLimit), perOwner: v.scope.user.most, named: named, by: opts.By}
 	if v.scope.semantic != nil {
 		w.vector = v.scope.semantic.queryVector(query)
 	}
@@ -142,7 +148,7 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, may 
 	return a
 }
 
-// activeInList returns the active tools that are in the model's list, as a set.
+// activeInList returns the set of active tools that are in the model's list.
 func (v view) activeInList() map[*BridgeTool]bool {
 	if v.disclosure == ByBridge {
 		return make(map[*BridgeTool]bool)
@@ -150,8 +156,8 @@ func (v view) activeInList() map[*BridgeTool]bool {
 	return v.activeSet()
 }
 
-// hitsOf returns the first n of the named tools and then of what was found. What
-// is named scores as high as the best of that.
+// hitsOf returns the first n of the named tools followed by found. A named tool
+// gets the best score of found.
 func hitsOf(named []*BridgeTool, found []Hit, n int) []Hit {
 	top := 1.0
 	if len(found) > 0 {
@@ -165,9 +171,10 @@ func hitsOf(named []*BridgeTool, found []Hit, n int) []Hit {
 	return hits[:min(n, len(hits))]
 }
 
-// Explain tells how the deferred tool of that registered name scores for query,
-// whether it would be found or not. It is empty for any other tool, and does
-// not know of names that come first and of limits.
+// Explain returns how the words of query score the deferred tool with that
+// registered name, even if a search would not return the tool. It ignores limits
+// and the preference for tools that the query names. The Explanation is empty for
+// any other tool.
 func (s *Session) Explain(query, name string) search.Explanation {
 	v := s.view()
 	may := func(_ *BridgeTool, st standing) bool { return st.searchable() }
@@ -181,8 +188,9 @@ func (s *Session) Explain(query, name string) search.Explanation {
 	return search.Explanation{}
 }
 
-// named returns the tools of these names, registered or their own, that keep lets
-// through, each once: in the order of the names, and of equal names in their own.
+// named returns the tools with these names, registered or own, that keep accepts.
+// It returns each tool once, in the order of names. Tools with the same own name
+// are in registration order, the user's first.
 func (s *selection) named(names []string, keep func(*BridgeTool, standing) bool) (list []*BridgeTool) {
 	add := func(i, j int) {
 		t := s.catalogs[i].tools[j]
@@ -204,8 +212,8 @@ func (s *selection) named(names []string, keep func(*BridgeTool, standing) bool)
 	return list
 }
 
-// namesIn returns what may be the name of a tool in query. only is set if
-// it has nothing else.
+// namesIn returns the words of query that may be names of tools. only reports
+// that the query starts with "select:" and so has nothing else.
 func namesIn(query string) (names []string, only bool) {
 	query = strings.TrimSpace(query)
 	split := func(r rune) bool { return r == ',' || r == '`' || r == '"' || r == '\'' || unicode.IsSpace(r) }
@@ -226,7 +234,8 @@ func namesIn(query string) (names []string, only bool) {
 
 const selectPrefix = "select:"
 
-// isIdentifier reports whether no ordinary text has the word w.
+// isIdentifier reports whether w looks like an identifier, not like a word of
+// ordinary text.
 func isIdentifier(w string) bool {
 	for i := 1; i < len(w)-1; i++ {
 		if strings.IndexByte("_-./:", w[i]) >= 0 || text.IsLower(w[i-1]) && text.IsUpper(w[i]) {

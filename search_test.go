@@ -106,7 +106,7 @@ func FuzzSearchArguments(f *testing.F) {
 // searchManager has all its tools deferred: those of issues and of two servers
 // that have the same names.
 func searchManager(t *testing.T, opts Options) *Manager {
-	opts.MaxInline = -1
+	opts.Inline.Max = -1
 	opts.Servers = []ServerConfig{
 		serving("tracker", echoTool("create_issue", "Creates an issue in a project"), echoTool("search", "Finds issues, comments and people"), echoTool("listBoards", "Shows the boards of a project")),
 		serving("git-eu", echoTool("create_repository", "Creates a repository"), echoTool("search", "Finds code in repositories"), echoTool("merge", "Merges a branch of a repository")),
@@ -162,14 +162,14 @@ func TestSearchByName(t *testing.T) {
 	assert.Equal(t, []string{"mcp_tracker__search"}, hitNames(m.Search("search", 1)))
 	m.ActivateTools([]string{"mcp_tracker__search"})
 	assert.Equal(t, []string{"mcp_git_eu__search"}, hitNames(m.Search("select:search", 0)), "what is active is not found")
-	classic := searchManager(t, Options{Ranker: RankerClassic})
+	classic := searchManager(t, Options{Search: RankingOptions{Ranker: RankerClassic}})
 	assert.Equal(t, "mcp_git_us__delete_repository", classic.Search("create a repository, not delete_repository", 0)[0].Tool.name)
 }
 
 func TestSearchFiltersBeforeTheLimit(t *testing.T) {
 	m := searchManager(t, Options{})
 	for _, ranker := range []Ranker{RankerDefault, RankerLexical, RankerClassic} {
-		m := searchManager(t, Options{Ranker: ranker})
+		m := searchManager(t, Options{Search: RankingOptions{Ranker: ranker}})
 		us := m.Default().SearchWith("create repository", SearchOptions{Limit: 3, Servers: []string{"*-us"}})
 		assert.Equal(t, "mcp_git_us__create_repository", us[0].Tool.name)
 		for _, h := range us {
@@ -190,7 +190,7 @@ func TestSearchServerLimit(t *testing.T) {
 		flood[i] = echoTool(fmt.Sprintf("read_file_%d", i), "Read file read file")
 	}
 	for _, ranker := range []Ranker{RankerDefault, RankerLexical, RankerClassic} {
-		m, _ := newTestManager(t, &Options{MaxInline: -1, Ranker: ranker, ServerLimit: 2, Servers: []ServerConfig{
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Search: RankingOptions{Ranker: ranker, ServerLimit: 2}, Servers: []ServerConfig{
 			serving("flood", flood...), serving("disk", echoTool("open", "Opens a file to read"), echoTool("stat", "Tells the size of a file")),
 		}})
 		servers := func(hits []Hit) (names []string) {
@@ -215,22 +215,22 @@ func TestSearchThreshold(t *testing.T) {
 		}
 	}
 	for _, ranker := range []Ranker{RankerDefault, RankerLexical} {
-		m, _ := newTestManager(t, &Options{MaxInline: -1, Ranker: ranker, Servers: []ServerConfig{serving("tracker", tools...)}})
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Search: RankingOptions{Ranker: ranker}, Servers: []ServerConfig{serving("tracker", tools...)}})
 		for _, query := range []string{"list the best pizzerias in Rome", "a project about sourdough", "zebra", "请给我讲一个笑话"} {
 			assert.Empty(t, m.Search(query, 0), "%s: %s", ranker, query)
 		}
 		assert.NotEmpty(t, m.Search("list sprints", 0), ranker)
 		assert.NotEmpty(t, m.Search("project", 0), "%s: it is all that was asked", ranker)
-		loose, _ := newTestManager(t, &Options{MaxInline: -1, Ranker: ranker, SearchThreshold: -1, Servers: []ServerConfig{serving("tracker", tools...)}})
+		loose, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Search: RankingOptions{Ranker: ranker, Threshold: -1}, Servers: []ServerConfig{serving("tracker", tools...)}})
 		assert.Len(t, loose.Search("a project about sourdough", 0), 5, ranker)
-		strict, _ := newTestManager(t, &Options{MaxInline: -1, Ranker: ranker, SearchThreshold: 9, Servers: []ServerConfig{serving("tracker", tools...)}})
+		strict, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Search: RankingOptions{Ranker: ranker, Threshold: 9}, Servers: []ServerConfig{serving("tracker", tools...)}})
 		assert.Empty(t, strict.Search("project", 0), ranker)
 	}
 }
 
 func TestSearchExplain(t *testing.T) {
 	for _, ranker := range []Ranker{RankerDefault, RankerLexical, RankerClassic} {
-		m := searchManager(t, Options{Ranker: ranker})
+		m := searchManager(t, Options{Search: RankingOptions{Ranker: ranker}})
 		const query = "make a repository, please"
 		hits := m.Search(query, 0)
 		require.NotEmpty(t, hits, ranker)
@@ -259,7 +259,7 @@ func TestSearchExplain(t *testing.T) {
 // What the search tool answers if there is nothing, and if what is named needs
 // no search.
 func TestSearchToolAnswers(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 2, Servers: []ServerConfig{inProcess("a", 6)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6)}})
 	ask := func(query string) (answer searchAnswer) {
 		args, err := json.Marshal(map[string]string{"query": query})
 		require.NoError(t, err)

@@ -33,7 +33,7 @@ func (o *skillOffer) section() string {
 }
 
 // InlineSection returns the prompt section that lists the inline tools, each
-// on a line of its own with its description, cut to [Options.MaxDescription]
+// on a line of its own with its description, cut to [PromptOptions.MaxDescription]
 // characters. It is "" without inline tools. Like all that the model is shown,
 // it only grows at its end, until [Session.Compact].
 func (s *Session) InlineSection() string {
@@ -88,7 +88,7 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 			if e.kind == shownMeta {
 				b.WriteString(searchHeading)
 			}
-			b.WriteString(e.offer.servers.summary(s.scope.opts.MaxSummaryTokens, s.scope.tokens))
+			b.WriteString(e.offer.servers.summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens))
 			if e.kind == shownMeta {
 				b.WriteString(searchSteps[s.disclosure])
 				if s.scope.opts.JustInTime != nil && s.disclosure != ByBridge {
@@ -106,7 +106,7 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 		open = in
 		switch e.kind {
 		case shownInline, shownSummary:
-			b.WriteString(textLine(e.tool, e.line, s.scope.opts.MaxDescription))
+			b.WriteString(textLine(e.tool, e.line, s.scope.opts.Prompt.MaxDescription))
 		case shownCounts, shownSummaryCounts:
 			b.WriteString(textCounts(e.offer.servers))
 		}

@@ -21,50 +21,55 @@ import (
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
-// SemanticOptions let searches find by meaning, beside words. Only Embedder is
-// required.
+// SemanticOptions make searches find tools by meaning as well as by words. Only
+// Embedder is required.
 type SemanticOptions struct {
-	// Embedder makes the vectors of tools, in the background, and of queries.
+	// Embedder computes the vectors of queries and, in the background, of tools.
 	Embedder vector.Embedder
 
-	// Store keeps the vectors, in Scope. If nil, a new [vector.MemoryStore].
+	// Store keeps the vectors, under Scope. If nil, a new [vector.MemoryStore].
 	Store vector.Store
 
-	// Scope is where in Store. If empty, "system".
+	// Scope is the part of Store that holds the Manager's tools. If empty,
+	// "system".
 	Scope string
 
-	// Alpha is what the meaning weighs against the words, from 0 to 1: see
-	// [vector.Fuse]. If zero, [vector.DefaultAlpha]. If negative, 0.
+	// Alpha is the weight of meaning against words, from 0 (only words) to 1
+	// (only meaning): see [vector.Fuse]. If zero, [vector.DefaultAlpha]. If
+	// negative, 0. NewManager panics if it is above 1.
 	Alpha float64
 
-	// ByRank puts the two together by [vector.FuseRanks] instead.
+	// ByRank combines words and meaning by [vector.FuseRanks] instead of
+	// [vector.Fuse].
 	ByRank bool
 
-	// Candidates is how many tools of each side are considered; with a limit
-	// per server more, until there are enough. If zero, [vector.DefaultCandidates].
+	// Candidates is how many tools each side contributes before the two are
+	// combined. With a limit per server the search takes more if it needs them.
+	// If zero, [vector.DefaultCandidates]. It must not be negative.
 	Candidates int
 
-	// Least is the similarity below which a tool is not like the query. What
-	// is much differs from model to model. If zero, any that is positive counts,
-	// so that most searches find something.
+	// Least is the smallest similarity that counts as a match. A good value
+	// depends on the model. If zero, any positive similarity counts, so that
+	// most searches find something.
 	Least float64
 
-	// Timeout is how long a search waits for the meaning, at most; what its
-	// words find then is the answer. If zero, one second.
+	// Timeout bounds how long a search waits for the embedder and the store.
+	// After that it returns the results by words. If zero, one second. It must
+	// not be negative.
 	Timeout time.Duration
 
-	// Cache, if not nil, keeps the vectors from one run to the next, so that
-	// no text is embedded twice.
+	// Cache, if not nil, keeps the vectors from one run to the next, so that no
+	// text is embedded twice.
 	Cache Store
 
-	// Progress is called after each batch of tools. It may be nil.
+	// Progress, if not nil, is called after each batch of embedded tools with
+	// how many of the tools are embedded so far.
 	Progress func(done, total int)
 }
 
 const defaultScope = "system"
 
-// setDefaults fills in what is not set. It panics if a number is out of its
-// range.
+// setDefaults sets the defaults. It panics if a number is out of range.
 func (o *SemanticOptions) setDefaults() {
 	if o.Embedder == nil {
 		panic("mcphybrid: SemanticOptions.Embedder is nil")
@@ -84,36 +89,37 @@ func (o *SemanticOptions) setDefaults() {
 	}
 }
 
-// A semantic keeps a store in step with what a catalog has indexed and asks it.
+// A semantic keeps a vector store up to date with the indexed tools of a catalog,
+// and searches it.
 type semantic struct {
 	SemanticOptions
 	log     *slog.Logger
 	cur     func() *catalog
 	running atomic.Bool
-	wake    chan struct{} // holds one: there is a newer catalog
-	turn    chan struct{} // of a user's: its system's turns
-	turns   chan struct{} // holds one for each user's that is in sync
+	wake    chan struct{} // holds one if there is a newer catalog
+	turn    chan struct{} // the system's turns, if this is a user's; else nil
+	turns   chan struct{} // holds one for each user whose tools are being embedded
 
-	made   map[*BridgeTool]wantedTool // of the last catalog; only used by run, as are the next two
+	made   map[*BridgeTool]wantedTool // for the last catalog; only run uses it and the next two
 	stored map[string]string          // sums by ID, as far as known
-	known  bool                       // stored is what the store has
+	known  bool                       // stored is complete
 
 	progress atomic.Pointer[embeddingProgress]
-	asking   chan struct{} // holds one for each query that is under way; users' are their system's
+	asking   chan struct{} // holds one for each running query; users share their system's
 }
 
-// An embeddingProgress is how far a store is.
+// An embeddingProgress says how much of a catalog the store holds.
 type embeddingProgress struct {
 	done, total int
-	err         error // why it does not go on
+	err         error // why the work stopped, or nil
 }
 
-// maxAsking bounds the queries that wait for an embedder or a store which do
-// not heed their context.
+// maxAsking bounds the queries that wait for an embedder or a store that ignores
+// its context.
 const maxAsking = 256
 
-// maxTurns is for how many users tools are embedded at once. The system's do
-// not wait for theirs.
+// maxTurns is for how many users we embed tools at once. The system's tools do
+// not wait for them.
 const maxTurns = 4
 
 func newSemantic(opts *SemanticOptions, log *slog.Logger, cur func() *catalog) *semantic {
@@ -127,8 +133,8 @@ func newSemantic(opts *SemanticOptions, log *slog.Logger, cur func() *catalog) *
 	}
 }
 
-// changed tells that there is a newer catalog, and has run started unless it
-// runs. It never waits.
+// changed says that there is a newer catalog, and starts run unless it is running.
+// It never waits.
 func (se *semantic) changed(start func(run func(context.Context))) {
 	select {
 	case se.wake <- struct{}{}:
@@ -139,13 +145,14 @@ func (se *semantic) changed(start func(run func(context.Context))) {
 	}
 }
 
-// How long run waits after a failure: twice as long after each further one.
+// The first and the longest wait of run after failures. Each further failure
+// doubles the wait.
 const (
 	firstSemanticRetry = time.Second
 	maxSemanticRetry   = time.Minute
 )
 
-// run brings the store in step, and ends when it is or ctx ends.
+// run updates the store until it matches the newest catalog or ctx ends.
 func (se *semantic) run(ctx context.Context) {
 	wait := firstSemanticRetry
 	var again <-chan time.Time
@@ -171,21 +178,21 @@ func (se *semantic) run(ctx context.Context) {
 				return
 			}
 		default:
-			se.log.Warn("mcphybrid: tools are not found by meaning", "error", err)
-			se.known = false // a part may have been done
+			se.log.Warn("mcphybrid: embedding the tools failed, searches by meaning are incomplete", "error", err)
+			se.known = false // a part may have been stored
 			again = time.After(wait)
 			wait = min(2*wait, maxSemanticRetry)
 		}
 	}
 }
 
-// A wantedTool is one that the store should have.
+// A wantedTool is a tool that the store should hold.
 type wantedTool struct {
 	vector.Record
 	key vector.Key
 }
 
-// keysOf returns what the tools' vectors are kept by.
+// keysOf returns the cache keys of the tools' vectors.
 func keysOf(wanted []wantedTool) []vector.Key {
 	keys := make([]vector.Key, len(wanted))
 	for i, w := range wanted {
@@ -194,7 +201,7 @@ func keysOf(wanted []wantedTool) []vector.Key {
 	return keys
 }
 
-// fingerprintOf returns a hash of the tools that a store should have.
+// fingerprintOf returns a hash of the tools that a store should hold.
 func fingerprintOf(wanted []wantedTool) [32]byte {
 	h := sha256.New()
 	for _, w := range wanted {
@@ -206,7 +213,8 @@ func fingerprintOf(wanted []wantedTool) [32]byte {
 // embedBatch is how many tools are embedded and stored at once.
 const embedBatch = 64
 
-// sync makes one step of the store from what it has to what it should have.
+// sync updates the store to the current catalog. It stops early if there is a
+// newer one.
 func (se *semantic) sync(ctx context.Context) (err error) {
 	if se.turn != nil {
 		select {
@@ -232,7 +240,7 @@ func (se *semantic) sync(ctx context.Context) (err error) {
 		if _, own := se.Store.(*vector.MemoryStore); !own && cache.Fresh(print) {
 			se.stored = sumsOf(wanted)
 		} else if se.stored, err = se.Store.Sums(ctx, se.Scope); err != nil {
-			return fmt.Errorf("what is stored: %w", err)
+			return fmt.Errorf("reading the store: %w", err)
 		}
 		se.known = true
 	}
@@ -266,7 +274,7 @@ func (se *semantic) sync(ctx context.Context) (err error) {
 		}
 		err := se.Store.Upsert(ctx, se.Scope, tools)
 		if errors.Is(err, vector.ErrDimensions) && p.done == 0 {
-			// Nothing that is there is wanted: another model made it.
+			// All stored vectors are useless: another model made them.
 			if err = se.Store.Drop(ctx, se.Scope); err == nil {
 				clear(se.stored)
 				err = se.Store.Upsert(ctx, se.Scope, tools)
@@ -287,7 +295,7 @@ func (se *semantic) sync(ctx context.Context) (err error) {
 	return cache.Save(keysOf(wanted), print, p.done == p.total)
 }
 
-// note publishes a copy of p.
+// note publishes a copy of p and, if also is not nil, calls it.
 func (se *semantic) note(p *embeddingProgress, also func(done, total int)) *embeddingProgress {
 	c := *p
 	se.progress.Store(&c)
@@ -297,7 +305,7 @@ func (se *semantic) note(p *embeddingProgress, also func(done, total int)) *embe
 	return &c
 }
 
-// embed gives tools their vectors: from the cache, or made now.
+// embed sets the vectors of tools. It takes them from the cache or makes them.
 func (se *semantic) embed(ctx context.Context, tools []wantedTool, cache *vector.Cache) error {
 	var texts []string
 	var places []int
@@ -325,7 +333,7 @@ func (se *semantic) embed(ctx context.Context, tools []wantedTool, cache *vector
 	return nil
 }
 
-// wanted returns what of a catalog should be stored, in its order.
+// wanted returns the tools of a catalog that the store should hold, in order.
 func (se *semantic) wanted(c *catalog) []wantedTool {
 	list := make([]wantedTool, len(c.indexed))
 	made := make(map[*BridgeTool]wantedTool, len(list))
@@ -352,12 +360,12 @@ func sumsOf(tools []wantedTool) map[string]string {
 	return sums
 }
 
-// maxEmbeddedText is how many bytes of a tool's text are embedded: the models
-// in use read some hundreds to some thousands of tokens.
+// maxEmbeddedText is how many bytes of a tool's text we embed. Common models read
+// a few hundred to a few thousand tokens.
 const maxEmbeddedText = 4000
 
-// embeddedText returns what a tool is embedded by: its name, its description
-// and the names of its parameters.
+// embeddedText returns the text to embed for a tool: its name, its description and
+// the names of its parameters.
 func embeddedText(d *definition) string {
 	var args []string
 	schema.Walk(d.input, func(name []byte) { args = append(args, string(name)) }, func([]byte) {})
@@ -373,9 +381,10 @@ var (
 	errBusy        = errors.New("too many queries wait for the embedder or the store")
 )
 
-// search returns what is like the query in meaning, whose vector is made by the
-// given function, most similar first and within the timeout. Matches may come with an error: that of the tools, not of the
-// query. Only what keep lets through, by registered name, is returned.
+// search returns the tools most similar to the query, best first, within the
+// timeout. v makes the vector of the query. keep says by registered name which
+// tools to return. Matches may come with an error: then only some of the tools
+// are embedded.
 func (se *semantic) search(ctx context.Context, query string, candidates int, v func(context.Context) ([]float32, error), keep func(name string) bool) ([]vector.Match, error) {
 	p := se.progress.Load()
 	switch {
@@ -405,17 +414,17 @@ func (se *semantic) search(ctx context.Context, query string, candidates int, v 
 	case p.err != nil:
 		err = fmt.Errorf("%d of %d tools are embedded: %w", p.done, p.total, p.err)
 	case p.done < p.total:
-		err = fmt.Errorf("%d of %d tools are embedded yet", p.done, p.total)
+		err = fmt.Errorf("%d of %d tools are embedded so far", p.done, p.total)
 	}
 	return matches, err
 }
 
-// queryVector returns a function that makes the vector of the query, when it is
-// first called, for all scopes that are searched for it. Whoever calls it waits.
+// queryVector returns a function that makes the vector of the query. The first
+// call makes it, for all scopes; other callers wait for it.
 func (se *semantic) queryVector(query string) func(context.Context) ([]float32, error) {
 	var once sync.Once
 	var v []float32
-	err := errors.New("the embedder panicked") // unless it is told better
+	err := errors.New("the embedder panicked") // overwritten if it did not
 	return func(ctx context.Context) ([]float32, error) {
 		once.Do(func() {
 			v, err = se.Embedder.EmbedQuery(ctx, strings.ToValidUTF8(query[:min(len(query), maxEmbeddedText)], ""))
@@ -436,7 +445,8 @@ func (se *semantic) ask(ctx context.Context, candidates int, makeVector func(con
 	if own, ok := se.Store.(*vector.MemoryStore); ok {
 		return own.SearchFunc(ctx, se.Scope, q, keep)
 	}
-	// Another store does not know what a session may use.
+	// Other stores can't filter by what a session may use: so we ask for more
+	// until enough are left.
 	for {
 		all, err := se.Store.Search(ctx, se.Scope, q)
 		if err != nil {

@@ -99,7 +99,7 @@ func embedded(t *testing.T, m *Manager, n int) {
 func TestSpecC1FindsByMeaning(t *testing.T) {
 	e := newConcepts()
 	var progress [][2]int
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{
 		Embedder: e, Least: 0.5, Progress: func(done, total int) { progress = append(progress, [2]int{done, total}) },
 	}})
 	embedded(t, m, 5)
@@ -140,7 +140,7 @@ func TestSpecD6Difference(t *testing.T) {
 	s := mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true))
 	s.AddTools(echoTool("a", "dog"), echoTool("b", "car"))
 	options := func(store vector.Store) *Options {
-		return &Options{MaxInline: -1, Servers: []ServerConfig{{Name: "s", InProcess: s}},
+		return &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{{Name: "s", InProcess: s}},
 			Semantic: &SemanticOptions{Embedder: e, Store: store, Cache: cache, Least: 0.5}}
 	}
 	m, _ := newTestManager(t, options(store))
@@ -179,7 +179,7 @@ func TestSpecC6OneSideFails(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			e := newConcepts()
 			e.embed, e.query = test.embed, test.query
-			m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()},
+			m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()},
 				Semantic: &SemanticOptions{Embedder: e, Timeout: 20 * time.Millisecond}})
 			if test.embed == nil {
 				embedded(t, m, 5)
@@ -197,7 +197,7 @@ func TestSemanticStoreFails(t *testing.T) {
 	t.Parallel()
 	store := &failingStore{}
 	store.fails.Store(true)
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
 	soon(t, func() bool { return m.semantic.progress.Load() != nil && m.semantic.progress.Load().err != nil })
 	a := m.Default().Find(t.Context(), "tomorrow's weather", SearchOptions{})
 	assert.ErrorContains(t, a.Err, "no store")
@@ -228,7 +228,7 @@ func TestSemanticAsksForMore(t *testing.T) {
 		tools = append(tools, echoTool(fmt.Sprintf("other_%03d", i), "dog dog dog"))
 	}
 	tools = append(tools, echoTool("mine", "dog car"))
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{serving("s", tools...)},
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{serving("s", tools...)},
 		Semantic: &SemanticOptions{Embedder: newConcepts(), Store: new(failingStore)}})
 	embedded(t, m, 301)
 	s := m.NewSession(&SessionOptions{Access: Access{Allow: []string{"*mine"}}})
@@ -241,7 +241,7 @@ func TestSemanticAsksForMore(t *testing.T) {
 func TestSemanticModelChanges(t *testing.T) {
 	store := new(vector.MemoryStore)
 	require.NoError(t, store.Upsert(t.Context(), "system", []vector.Record{{ID: "mcp_s__groom", Sum: "old", Vector: []float32{1, 2}}}))
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
 	embedded(t, m, 5)
 	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))
 }
@@ -293,7 +293,7 @@ func TestSearchWithBadService(t *testing.T) {
 			const timeout = 300 * time.Millisecond
 			service, err := vector.NewOpenAIEmbedder(vector.HTTPEmbedderOptions{URL: s.URL, Model: "m", Dimensions: 5, Client: client})
 			require.NoError(t, err)
-			m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()},
+			m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()},
 				Semantic: &SemanticOptions{Embedder: service, Least: 0.5, Timeout: timeout}})
 			embedded(t, m, 5)
 			a := m.Default().Find(t.Context(), "rain", SearchOptions{})
@@ -319,7 +319,7 @@ func TestSearchWithBadService(t *testing.T) {
 func TestSpecD6Fingerprint(t *testing.T) {
 	cache, store := new(aStore), new(countingStore)
 	start := func() {
-		m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()},
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()},
 			Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Cache: cache, Least: 0.5}})
 		embedded(t, m, 5)
 		soon(t, func() bool { cache.mu.Lock(); defer cache.mu.Unlock(); return cache.data != nil })

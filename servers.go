@@ -12,9 +12,9 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
-// statusOf returns how the server of src is.
+// statusOf returns the status of the server of src.
 func (m *Manager) statusOf(src *source) ServerStatus {
-	st := src.server.Status() // before its tools: once it is ready, they are there
+	st := src.server.Status() // read before the tools: a ready server has its tools
 	m.mu.Lock()
 	tools := len(src.listed)
 	m.mu.Unlock()
@@ -24,7 +24,8 @@ func (m *Manager) statusOf(src *source) ServerStatus {
 	}
 }
 
-// Servers returns how each server is, in registration order.
+// Servers returns the status of each server, in registration order. It does not
+// include tools of [Manager.AddTools].
 func (m *Manager) Servers() []ServerStatus {
 	m.mu.Lock()
 	sources := slices.Clone(m.sources)
@@ -38,8 +39,8 @@ func (m *Manager) Servers() []ServerStatus {
 	return list
 }
 
-// connecting returns the name of the server, still being connected, that a
-// tool of that registered name would be of, or "".
+// connecting returns the name of the server that the tool with that registered
+// name would belong to, if it is still connecting, or "".
 func (m *Manager) connecting(tool string) string {
 	for _, st := range m.connectingSources() {
 		if strings.HasPrefix(tool, registeredName(st.name, st.cfg.Prefix, "")) {
@@ -49,9 +50,8 @@ func (m *Manager) connecting(tool string) string {
 	return ""
 }
 
-// connectingServers returns the names of the servers that are still being
-// connected, in registration order and each once, but for those of which r
-// permits no tool.
+// connectingServers returns the names of the servers that are still connecting, in
+// registration order and each once. It omits servers of which r permits no tool.
 func (m *Manager) connectingServers(r rights) (names []string) {
 	for _, src := range m.connectingSources() {
 		if r.permit(registeredName(src.name, src.cfg.Prefix, "any")) && !slices.Contains(names, src.name) {
@@ -61,8 +61,8 @@ func (m *Manager) connectingServers(r rights) (names []string) {
 	return names
 }
 
-// connectingSources returns them in registration order, of a user's Manager
-// those of its system first.
+// connectingSources returns the sources that are still connecting, in registration
+// order. A user's Manager returns those of its system first.
 func (m *Manager) connectingSources() []*source {
 	var sources []*source
 	if m.system != nil {
@@ -76,7 +76,7 @@ func (m *Manager) connectingSources() []*source {
 	})
 }
 
-// status returns how the server of that name is that an owner has.
+// status returns the status of an owner's server with that name.
 func (m *Manager) status(of *owner, name string) (st ServerStatus, ok bool) {
 	if of != m.owner && m.system != nil {
 		m = m.system
@@ -94,14 +94,13 @@ func (m *Manager) status(of *owner, name string) (st ServerStatus, ok bool) {
 	return m.statusOf(src), true
 }
 
-// ServerStats counts what one server has, and the calls of it in all sessions,
-// those of users included.
+// ServerStats holds the figures of one server.
 type ServerStats struct {
 	Name   string
 	Tools  int
-	Inline int
-	Tokens int // of the definitions
-	Usage  Usage
+	Inline int   // inline tools in the default session
+	Tokens int   // tokens of the tools' definitions
+	Usage  Usage // calls in all sessions, including those of users
 }
 
 // ServerStats returns the figures of each server that has tools, in
@@ -111,7 +110,7 @@ func (m *Manager) ServerStats() []ServerStats {
 	at := make(map[string]int)
 	v := m.def.view()
 	for t, p := range v.each() {
-		if v.own().tool(t.name) != t { // of a user's system
+		if v.own().tool(t.name) != t { // it belongs to the user's system
 			continue
 		}
 		i, ok := at[t.def.server]
@@ -142,13 +141,13 @@ type ToolMarks struct {
 	Marks []Mark
 }
 
-// Marks returns the tools of the catalog whose definitions look as if they were
-// meant to steer the model, in registration order. It reads all definitions,
-// which takes about 0.3 ms each. A mark is a reason for a person to look, not
-// proof of anything, and nothing is done about it.
+// Marks returns the tools of the catalog with suspicious text in their
+// definitions, in registration order: text that may try to steer the model. It
+// reads all definitions, which takes about 0.3 ms each. A mark is a reason for a
+// person to look, not a proof. The Manager does nothing about it.
 func (m *Manager) Marks() (list []ToolMarks) {
 	c := m.cur.Load()
-	owners := make(map[string][]string) // servers, by registered and own names of their tools
+	owners := make(map[string][]string) // servers by the registered and own names of their tools
 	for _, known := range m.catalogs() {
 		for _, t := range known.tools {
 			owners[t.name] = append(owners[t.name], t.def.server)
@@ -167,12 +166,13 @@ func (m *Manager) Marks() (list []ToolMarks) {
 	return list
 }
 
-// Preload has the servers connected whose tools match one of the patterns, by
-// registered name as in [Access], so that their first calls need not wait: with
-// [Options.Cache] or [Options.IdleTimeout], servers run only once they are
-// called. It connects them all at once, and returns when each is ready or has
-// failed; those that are ready cost nothing. The error joins one for each that
-// failed, naming it.
+// Preload connects the servers that have a tool whose registered name matches one
+// of the patterns, as in [Access]. Their first calls then need not wait. Use it
+// with [Options.Cache] or [ServerLimits.IdleTimeout], where a server starts only when
+// one of its tools is called.
+//
+// Preload connects the servers concurrently and returns when each is ready or has
+// failed. The error joins one error for each failed server, which names it.
 func (m *Manager) Preload(ctx context.Context, patterns ...string) error {
 	m.mu.Lock()
 	sources := slices.Clone(m.sources)

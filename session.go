@@ -10,26 +10,26 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/registrar"
 )
 
-// A Session is one conversation's view of a [Manager]: what it may use of the
-// catalog, which deferred tools are active in it, and what its model was shown.
-// Its methods may be called concurrently; those that only read never wait for a
-// registry, a server or another session.
+// A Session is one conversation's view of a [Manager]. It records which tools of
+// the catalog the conversation may use, which deferred tools are active, and
+// what the model was shown. Its methods may be called concurrently. A method that
+// only reads never waits for a registry, a server or another session.
 type Session struct {
-	scope      *scope                     // what it shares with others
+	scope      *scope                     // shared with other sessions
 	rights     rights                     // fixed at creation
 	disclosure Disclosure                 // fixed at creation
-	skills     rights                     // by name of skills; fixed at creation
+	skills     rights                     // to skills, by name; fixed at creation
 	registrar  *registrar.Registrar[Tool] // nil without a registry
 	meta       [metaKinds]metaTool
 
 	mu      sync.Mutex
-	seen    weak.Pointer[selection] // that active was last checked against; an idle session does not keep it
+	seen    weak.Pointer[selection] // the one that active was last checked against; an idle session does not keep it alive
 	active  []*BridgeTool           // in activation order; replaced, never changed
-	used    map[string]int          // by registered name of active tools: the turn of the last use
+	used    map[string]int          // the turn of the last use, by registered name of active tools
 	turn    int
-	shown   []shown // appended to until Compact
-	shownAs stamp   // what shown was last brought up to
-	metas   metaSet // in shown
+	shown   []shown // only appended to, until Compact
+	shownAs stamp   // the state that shown was last updated to
+	metas   metaSet // the meta tools in shown
 	pages   pages
 	refused refusal
 	usage   sessionUsage
@@ -41,28 +41,29 @@ type Session struct {
 // use the whole catalog and has no registry.
 type SessionOptions struct {
 	// Access says, by registered name, which of the Manager's tools the
-	// session may use. It can't give back what the Manager's own [Options]
-	// take away. Of those that are left, the first [Options.MaxInline] are
-	// inline; if it denies [SearchToolName], all.
+	// session may use. It can only narrow [Options.Access]. The first
+	// [InlineOptions.Max] tools that remain are inline, or all of them if
+	// Access denies [SearchToolName].
 	Access Access
 
 	// Skills says, by name, which of the Manager's skills the session may use.
-	// If Access denies [SkillLoadToolName], it may use none; if that denies
-	// [SkillSearchToolName], all are listed, however many.
+	// If Access denies [SkillLoadToolName], the session may use no skill. If
+	// Access denies [SkillSearchToolName], the prompt lists all skills,
+	// whatever their number.
 	Skills Access
 
-	// Disclosure is how the model comes to the deferred tools. If zero,
+	// Disclosure is how the model gets the deferred tools. If zero,
 	// [ByActivation].
 	Disclosure Disclosure
 
-	// Registry, if not nil, is kept in step with the session: see [Registry].
+	// Registry, if not nil, holds the session's callable tools: see [Registry].
 	// It must not be shared with another session.
 	Registry Registry
 }
 
-// NewChild returns a session for a subagent: it may use what s may, less what
-// opts take away, has the intent that s has now and active tools of its own,
-// and leaves no trace in s. It may outlive s.
+// NewChild returns a session for a subagent. The child may use what s may use,
+// narrowed by opts, and starts with the intent of s. It has its own active tools,
+// changes nothing in s, and may outlive s. opts may be nil.
 func (s *Session) NewChild(opts *SessionOptions) *Session {
 	s.mu.Lock()
 	intent := s.intent
@@ -90,10 +91,10 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 	return s
 }
 
-// Close empties the session for good. A registry that it had is left without
-// its tools and groups. Close does not wait for tools that run. Since it waits
-// for the registry, it must not be called by a method of the registry, nor
-// with a lock held that the registry needs.
+// Close empties the session for good and removes its tools and groups from its
+// registry. Close does not wait for running calls. It does wait for the registry:
+// a registry's method must not call Close, and the caller must not hold a lock
+// that the registry needs.
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.closed, s.active, s.used, s.shown, s.pages = true, nil, nil, nil, pages{}
@@ -101,15 +102,15 @@ func (s *Session) Close() {
 	s.scope.keeper.closed(s)
 }
 
-// A view is a session at one moment: what it sees of tools, and the active ones
+// A view is a session at one moment: the tools that it sees and the active ones
 // among them.
 type view struct {
 	*selection
 	scope      *scope
 	disclosure Disclosure
-	active     []*BridgeTool // searchable; not to be changed
-	paged      bool          // there are results to be read on
-	metas      metaSet       // that the model was shown, and so may call
+	active     []*BridgeTool // searchable; must not be changed
+	paged      bool          // there are cut results to read on in
+	metas      metaSet       // the meta tools that the model was shown, so may call
 
 	skills      *skillSet
 	skillRights rights
@@ -141,9 +142,9 @@ func (s *Session) viewLocked() view {
 	}
 }
 
-// stillSearchable returns those of tools that are so, in their order, as they
-// are now. A server that was removed and added again has new tools: what was
-// active of it is not.
+// stillSearchable returns the tools that can still be found by search, in their
+// order and in their current version. A server that was removed and added again
+// has new tools, so its old ones are no longer active.
 func stillSearchable(now *selection, tools []*BridgeTool) []*BridgeTool {
 	var kept []*BridgeTool
 	for _, t := range tools {
@@ -167,10 +168,12 @@ func (v view) activeSet() map[*BridgeTool]bool {
 	return set
 }
 
-// SetIntent says what the conversation is about: of [Options.Rules], those for
-// that intent are in force from now on, in this session. A host that does not
-// know it may ask [search.DetectIntents]. "" is no intent. What the model was shown
-// before stays, until [Session.Compact]; what it may call changes at once.
+// SetIntent says what the conversation is about, such as "browse". From now on
+// this session applies those [Options.Rules] that are for that intent. "" means
+// no intent. A host that does not know the intent can ask [search.DetectIntents].
+//
+// What the model may call changes at once. What it was shown stays until
+// [Session.Compact].
 func (s *Session) SetIntent(intent string) {
 	s.mu.Lock()
 	s.intent = intent
@@ -181,13 +184,13 @@ func (s *Session) SetIntent(intent string) {
 }
 
 // InlineTools returns the tools that the model sees from the start, in
-// registration order.
+// registration order. The caller owns the slice.
 func (s *Session) InlineTools() []*BridgeTool {
 	return slices.Clone(s.view().inline)
 }
 
 // DeferredTools returns the tools that can be found and activated, in
-// registration order. Active ones are not among them.
+// registration order, without the active ones.
 func (s *Session) DeferredTools() []*BridgeTool {
 	v := s.view()
 	active := v.activeSet()
@@ -200,18 +203,18 @@ func (s *Session) DeferredTools() []*BridgeTool {
 	return list
 }
 
-// ActiveTools returns the tools that were deferred and have been activated in
-// this session, in the order of their activation.
+// ActiveTools returns the deferred tools that have been activated in this
+// session, in the order of activation.
 func (s *Session) ActiveTools() []*BridgeTool {
 	return slices.Clone(s.view().active)
 }
 
-// IsSearchMode reports whether there are more tools than fit inline, so that
-// the session offers the search tool.
+// IsSearchMode reports whether the session has more tools than fit inline, so
+// that it offers the search tool.
 func (s *Session) IsSearchMode() bool { return s.view().searchMode() }
 
-// SearchTool returns the search tool, or nil if there is nothing to search
-// for or the session may not.
+// SearchTool returns the search tool, or nil if there is nothing to search for
+// or the session may not search.
 func (s *Session) SearchTool() Tool { return s.metaNamed(s.view(), SearchToolName) }
 
 // callable returns what is callable now in the session: the inline tools, the
@@ -228,11 +231,11 @@ func (s *Session) callable(v view) []Tool {
 	return list
 }
 
-// User returns the id of the user whose session it is, or "" if it is the
-// system's: see [Manager.NewUser].
+// User returns the id of the user who owns the session, or "" if it is a session
+// of the system: see [Manager.NewUser].
 func (s *Session) User() string { return s.scope.user.id }
 
-// A registered is a session as its registry's registrar knows it.
+// A registered is a session as seen by the registrar of its registry.
 type registered struct{ s *Session }
 
 // Offer returns what belongs in the session's registry.
@@ -260,7 +263,7 @@ func (r registered) Offered(name string) Tool {
 	return nil
 }
 
-// Known returns the tool of that name that the session may use, or nil.
+// Known returns the tool with that name if the session may use it, or nil.
 func (r registered) Known(name string) Tool {
 	if t, _ := r.s.view().lookup(name); t != nil {
 		return t
@@ -276,28 +279,31 @@ func (r registered) Copy(t Tool) Tool {
 	case *metaTool:
 		return &metaTool{r.s, t.kind}
 	}
-	return t // never: a session offers no others
+	return t // never reached: a session offers no other types
 }
 
-// NextTurn tells the session that a new turn of the conversation begins, such
-// as with each message of the user. Only the host knows what a turn is; if it
-// never says so, no tool is too old to stay active.
+// NextTurn tells the session that a new turn of the conversation begins. The
+// host decides what a turn is, for example one message of the user. If the host
+// never calls NextTurn, no active tool grows old: see [ActiveOptions.Turns].
 func (s *Session) NextTurn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turn++
 }
 
-// Compact makes room and begins the list of tools and the prompt sections
-// anew, by the catalog as it is now. It is the one safe point: only here does
-// anything leave or change that the model was sent. A host calls it when it
-// rewrites the conversation anyway, since the provider's cache of it is lost.
+// Compact drops old active tools and rebuilds the tool list and the prompt
+// sections from the current catalog. Only Compact removes or changes anything
+// that the model was sent, which loses the provider's prompt cache. So call it
+// when you rewrite the conversation anyway.
 //
-// Active tools are given up that were not used for [Options.ActiveTurns]
-// turns, and the least recently used of more than [Options.MaxActive]; never
-// one that was found or called in this turn. Compact returns them, in the
-// order of their activation: they are deferred again, and can be found and
-// called again. Results that were cut can no longer be read on.
+// Compact drops the active tools that have not been used for
+// [ActiveOptions.Turns] turns. If more than [ActiveOptions.Max] are active, it
+// also drops the least recently used. It never drops a tool that was found or
+// called in the current turn. Dropped tools are deferred again: the model can
+// find and call them again. Compact returns them in the order of their
+// activation, or nil if it dropped none.
+//
+// The model can no longer read on in results that were cut before Compact.
 func (s *Session) Compact() []*BridgeTool {
 	s.mu.Lock()
 	v := s.viewLocked()
@@ -316,23 +322,23 @@ func (s *Session) Compact() []*BridgeTool {
 	return gone
 }
 
-// forgetUnused forgets when tools were used that are not active. It is called
-// with mu held.
+// forgetUnused forgets the last use of tools that are not active. The caller
+// holds mu.
 func (s *Session) forgetUnused() {
 	maps.DeleteFunc(s.used, func(name string, _ int) bool {
 		return !slices.ContainsFunc(s.active, func(t *BridgeTool) bool { return t.name == name })
 	})
 }
 
-// divide divides the active tools into those that stay and those that go.
+// divide splits the active tools into those to keep and those to drop.
 func (s *Session) divide(active []*BridgeTool) (kept, gone []*BridgeTool) {
 	byUse := slices.Clone(active)
 	slices.SortStableFunc(byUse, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name], s.used[b.name]) })
-	excess := len(active) - s.scope.opts.MaxActive
+	excess := len(active) - s.scope.opts.Active.Max
 	goes := make(map[*BridgeTool]bool)
 	for i, t := range byUse {
 		age := s.turn - s.used[t.name]
-		goes[t] = age > 0 && (i < excess || age >= s.scope.opts.ActiveTurns)
+		goes[t] = age > 0 && (i < excess || age >= s.scope.opts.Active.Turns)
 	}
 	for _, t := range active {
 		if goes[t] {

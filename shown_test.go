@@ -36,7 +36,7 @@ type walk struct {
 }
 
 func newWalk(t *testing.T, seed uint64, d Disclosure) *walk {
-	m, _ := newTestManager(t, &Options{MaxInline: 8, MaxResult: 200, MaxActive: 5, ActiveTurns: 3, Servers: []ServerConfig{inProcess("first", 5), inProcess("second", 7)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 8}, MaxResult: 200, Active: ActiveOptions{Max: 5, Turns: 3}, Servers: []ServerConfig{inProcess("first", 5), inProcess("second", 7)}})
 	w := &walk{t: t, random: rand.New(rand.NewPCG(seed, uint64(d))), m: m, opts: SessionOptions{Disclosure: d}, servers: 2}
 	w.s = m.NewSession(&w.opts)
 	return w
@@ -156,7 +156,7 @@ func isBridgeTool(t Tool) bool { _, ok := t.(*BridgeTool); return ok }
 // What comes after the sections were sent stands behind them, in sections of
 // its own.
 func TestSectionsGrow(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 3, Servers: []ServerConfig{inProcess("a", 2)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Servers: []ServerConfig{inProcess("a", 2)}})
 	s := m.NewSession(nil)
 	first := s.PromptSections(PromptFull)
 	assert.NotContains(t, first, searchHeading)
@@ -181,7 +181,7 @@ func TestSectionsGrow(t *testing.T) {
 
 // The first request decides what is sent, and no look at the figures before.
 func TestNothingIsFixedBeforeItIsSent(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
 	s := m.NewSession(nil)
 	assert.Empty(t, s.Tools())
 	assert.Empty(t, s.PromptSections(PromptFull))
@@ -195,7 +195,7 @@ func TestNothingIsFixedBeforeItIsSent(t *testing.T) {
 
 // A search in a bridge finds, describes and calls without changing anything.
 func TestByBridge(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 9)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
 	reg := NewRegistry()
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge, Registry: reg})
 	t.Cleanup(s.Close)
@@ -252,7 +252,7 @@ func TestDisclosureIsChecked(t *testing.T) {
 // With ByProvider all tools are in the list from the start, and a search
 // changes nothing about it.
 func TestByProvider(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 2, Servers: []ServerConfig{inProcess("a", 6)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByProvider})
 	want := namesOf(s.Tools())
 	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_001", SearchToolName, "mcp_a__tool_002", "mcp_a__tool_003", "mcp_a__tool_004", "mcp_a__tool_005"}, want)

@@ -18,46 +18,46 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// A Skill is a text of instructions for one kind of task. What there is for
-// tools there is for skills: the model sees their names and descriptions, or if
-// they are too many searches for them, and reads the text of one when it needs
-// it. See [Options.Skills] and, for skills in files, [LoadSkills].
+// A Skill is a text of instructions for one kind of task. The prompt lists the
+// names and descriptions of the skills. If there are too many, the model searches
+// for them instead. It loads the text of a skill when it needs it. See
+// [Options.Skills] and, for skills in files, [LoadSkills].
 type Skill struct {
-	// Name is what the model loads it by: at most 64 lower-case letters of
-	// ASCII, digits and hyphens, without a hyphen at either end.
+	// Name is the name by which the model loads the skill: 1 to 64 lower-case
+	// ASCII letters, digits and hyphens, without a hyphen at either end.
 	Name string
 
-	// Description says what the skill is for, and when to use it: at most
-	// 1,024 characters. It is all that the model knows of a skill before it
-	// loads it.
+	// Description says what the skill is for and when to use it, in at most
+	// 1,024 characters. Before it loads a skill, the model knows nothing else
+	// of it.
 	Description string
 
-	// Tools are the tools that the skill needs, at most 32, by registered or
-	// own name; an own name stands for the tools of that name of all servers.
-	// They become active when the skill is loaded. Those that are not there
-	// or not permitted are left out: the model is told so, and
-	// [Manager.Problems] has those that are nowhere.
+	// Tools are the tools that the skill needs, at most 32. Each entry is a
+	// registered name, or an own name, which stands for the tools of all
+	// servers with that name. Loading the skill activates them. It skips the
+	// tools that are missing or not permitted and tells the model so.
+	// [Manager.Problems] reports names that no server has.
 	Tools []string
 
-	// Body is the text, of at most 1 MiB.
+	// Body is the text, at most 1 MiB.
 	Body string
 
-	// Load, if not nil, returns the text in the place of Body. It is called
-	// when the skill is first loaded, once for all sessions that wait for it,
-	// and must return when ctx ends, as it does after [Options.CallTimeout].
-	// The text serves for five minutes. After these it is loaded anew, and
-	// serves on meanwhile; after ten, whoever asks waits for the new one. An
-	// error is not kept.
+	// Load, if not nil, returns the text instead of Body. It is called when a
+	// model first loads the skill, once for all sessions that wait for it, and
+	// must return when ctx ends, which happens after [ServerLimits.CallTimeout].
+	//
+	// The text is cached for ten minutes. After five, the next use loads it
+	// again in the background. Errors are not cached.
 	Load func(ctx context.Context) (string, error)
 }
 
-// skillLifetime is how long the text of a skill serves.
+// skillLifetime is how long the text of a skill stays fresh.
 const skillLifetime = 5 * time.Minute
 
 // A skill is a [Skill] of a Manager.
 type skill struct {
 	Skill
-	element string // of the section
+	element string // its line in the section
 	body    *lazy.Value[string]
 }
 
@@ -65,45 +65,45 @@ type skill struct {
 // changed once it is published.
 type skillSet struct {
 	version  uint64
-	list     []*skill // as they were given
+	list     []*skill // in the order given
 	byName   map[string]*skill
-	problems []error // of those that were left out
+	problems []error // one for each rejected skill
 	index    func() retriever
 
 	maxInline int
 	maxTokens int
-	views     sync.Map     // of *skillView, by rights
-	viewed    atomic.Int32 // views that were made
+	views     sync.Map     // *skillView by rights
+	viewed    atomic.Int32 // number of views made
 }
 
 var noSkills = &skillSet{index: func() retriever { return ended.index }}
 
-// A skillShelf is where a Manager has its skills.
+// A skillShelf holds the skills of a Manager.
 type skillShelf struct {
 	cur atomic.Pointer[skillSet] // never nil; stored with Manager.mu held, and by close
 
-	mu      sync.Mutex     // of the texts
-	loading sync.WaitGroup // of texts
+	mu      sync.Mutex     // guards the texts
+	loading sync.WaitGroup // counts the loads of texts
 }
 
-// close waits until no text is being loaded, once the Manager's life has ended.
+// close waits until no text is being loaded. The Manager's life has ended by then.
 func (s *skillShelf) close() {
 	s.mu.Lock()
 	s.cur.Store(noSkills)
-	s.mu.Unlock() // no load begins from here on
+	s.mu.Unlock() // no load begins after this
 	s.loading.Wait()
 }
 
-// newSkillSet returns the set that follows the one there is.
+// newSkillSet returns the set of list, with the version after the current one.
 func (s *scope) newSkillSet(list []Skill) *skillSet {
 	set := &skillSet{
 		version: s.skills.cur.Load().version + 1, byName: make(map[string]*skill, len(list)),
-		maxInline: s.opts.MaxInlineSkills, maxTokens: s.opts.MaxSkillTokens,
+		maxInline: s.opts.SkillListing.Max, maxTokens: s.opts.SkillListing.MaxTokens,
 	}
 	for i, given := range list {
 		err := skills.Skill(given).Check()
 		if err == nil && set.byName[given.Name] != nil {
-			err = fmt.Errorf("there is another one before it: %w", ErrDuplicate)
+			err = fmt.Errorf("an earlier skill has this name: %w", ErrDuplicate)
 		}
 		if err != nil {
 			set.problems = append(set.problems, text.Bounded(fmt.Errorf("mcphybrid: skill %d, %q: %w", i+1, given.Name, err)))
@@ -132,7 +132,7 @@ func (s *scope) loadSkill(sk *skill) func(context.Context) (string, error) {
 				err = fmt.Errorf("its Load panicked: %v", p)
 			}
 		}()
-		ctx, cancel := context.WithTimeout(ctx, s.opts.CallTimeout)
+		ctx, cancel := context.WithTimeout(ctx, s.opts.Limits.CallTimeout)
 		defer cancel()
 		if text, err = sk.Load(ctx); err != nil {
 			return "", err
@@ -141,24 +141,24 @@ func (s *scope) loadSkill(sk *skill) func(context.Context) (string, error) {
 	}
 }
 
-// newSkillIndex returns what finds skills, which are indexed as tools are.
+// newSkillIndex returns an index of skills. It indexes them like tools.
 func newSkillIndex(list []*skill, opts *Options) retriever {
-	if opts.Ranker == RankerClassic {
+	if opts.Search.Ranker == RankerClassic {
 		texts := make([]string, len(list))
 		for i, sk := range list {
 			texts[i] = sk.Name + " " + sk.Description
 		}
-		return NewBM25Index(texts, opts.BM25)
+		return NewBM25Index(texts, opts.Search.BM25)
 	}
 	docs := make([]*search.Document, len(list))
 	for i, sk := range list {
 		docs[i] = &search.Document{Name: sk.Name, Description: sk.Description}
 	}
-	return search.NewIndex(docs, &search.Options{Ranker: search.Ranker(opts.Ranker), Lexicon: opts.Lexicon, Threshold: opts.SearchThreshold})
+	return search.NewIndex(docs, &search.Options{Ranker: search.Ranker(opts.Search.Ranker), Lexicon: opts.Search.Lexicon, Threshold: opts.Search.Threshold})
 }
 
-// toolsOf returns the registered names of the tools that sk names and the
-// session may use, each once, and the names for which there is none.
+// toolsOf returns the registered names of the tools that sk names and the session
+// may use, each once. missing are the names without such a tool.
 func (v view) toolsOf(sk *skill) (names, missing []string) {
 	add := func(t *BridgeTool) {
 		if !slices.Contains(names, t.name) && len(names) < skills.MaxTools {
@@ -184,11 +184,11 @@ func (v view) toolsOf(sk *skill) (names, missing []string) {
 	return names, missing
 }
 
-// LoadSkills returns the skills in a folder, in the order of their paths: of
-// each folder in it, four levels deep, that has a file SKILL.md in the Agent
-// Skills format (https://agentskills.io/specification). What is in the folder
-// of a skill is its own, and no further skill; folders whose names begin with a
-// period, and node_modules, are passed over.
+// LoadSkills returns the skills in a folder, in the order of their paths. A skill
+// is a folder with a file SKILL.md in the Agent Skills format
+// (https://agentskills.io/specification), at most four levels deep. LoadSkills
+// does not look for skills inside the folder of a skill, in node_modules, or in
+// folders whose names begin with a period.
 //
 //	---
 //	name: code-review
@@ -197,21 +197,21 @@ func (v view) toolsOf(sk *skill) (names, missing []string) {
 //	---
 //	Read the whole change before …
 //
-// Of the front matter, name, description and tools become those of a [Skill],
-// by its limits; tools, which is not of the format, is a list or a line of
-// names. All other fields are left to those who know them. The name need not
-// be that of the folder. A file has at most 1 MiB, of which 64 KiB are front
-// matter. What stands below it is read when the skill is loaded, from the file
-// as it is by then.
+// The front matter gives the Name, Description and Tools of the [Skill], within
+// its limits. The field tools is our extension of the format: a list of names, or
+// one line of them. LoadSkills ignores all other fields. The name need not be that
+// of the folder. A file may have 1 MiB, of which 64 KiB front matter. The text
+// below the front matter is read from the file when the model loads the skill.
 //
-// Symbolic links are followed within the folder only. The error names each file
-// that can't be used, the line, and what is wrong; it comes with all the
-// other skills. Of two of one name there is the first,
-// and of more than 2,000 folders only those are looked at.
+// LoadSkills follows symbolic links only within the folder. It looks at no more
+// than 2,000 folders. If two skills have the same name, it returns the first. The
+// error joins one error for each file that can't be used, with the file, the line
+// and the problem. All other skills are returned along with it.
 func LoadSkills(dir string) ([]Skill, error) { return loadedSkills(skills.Load(dir)) }
 
-// LoadSkillsFS is [LoadSkills] for skills that are elsewhere, such as in the
-// program. Where links lead is up to fsys, which is read later too.
+// LoadSkillsFS is [LoadSkills] for skills in fsys, for example embedded in the
+// program. fsys decides where links lead. It is read again whenever the model
+// loads a skill, so it must stay usable.
 func LoadSkillsFS(fsys fs.FS) ([]Skill, error) { return loadedSkills(skills.LoadFS(fsys)) }
 
 func loadedSkills(read []skills.Skill, problems []error) (list []Skill, err error) {

@@ -121,20 +121,20 @@ func TestSpecA16SkillThresholds(t *testing.T) {
 		listed int
 	}{
 		{Options{}, 3},
-		{Options{MaxInlineSkills: 3}, 3},
-		{Options{MaxInlineSkills: 2}, 0},
-		{Options{MaxInlineSkills: -1}, 0},
-		{Options{MaxSkillTokens: tokens}, 3},
-		{Options{MaxSkillTokens: tokens - 1}, 0},
-		{Options{MaxSkillTokens: -1}, 0},
-		{Options{MaxInlineSkills: -1, Access: Access{Deny: []string{SkillSearchToolName}}}, 3},
+		{Options{SkillListing: SkillListingOptions{Max: 3}}, 3},
+		{Options{SkillListing: SkillListingOptions{Max: 2}}, 0},
+		{Options{SkillListing: SkillListingOptions{Max: -1}}, 0},
+		{Options{SkillListing: SkillListingOptions{MaxTokens: tokens}}, 3},
+		{Options{SkillListing: SkillListingOptions{MaxTokens: tokens - 1}}, 0},
+		{Options{SkillListing: SkillListingOptions{MaxTokens: -1}}, 0},
+		{Options{SkillListing: SkillListingOptions{Max: -1}, Access: Access{Deny: []string{SkillSearchToolName}}}, 3},
 	} {
 		names, _ := listedIn(t, section(test.opts))
 		assert.Len(t, names, test.listed, "%+v", test.opts)
 	}
 	var o Options
 	o.setDefaults()
-	assert.Equal(t, [2]int{60, 5000}, [2]int{o.MaxInlineSkills, o.MaxSkillTokens})
+	assert.Equal(t, [2]int{60, 5000}, [2]int{o.SkillListing.Max, o.SkillListing.MaxTokens})
 }
 
 func toolNamesOf(tools []Tool) []string { return namesOf(tools) }
@@ -145,7 +145,7 @@ func TestSkillSearchAndLoad(t *testing.T) {
 			Tools: []string{"mcp_a__tool_003", "tool_001", "mcp_b__nowhere"}},
 		Skill{Name: "poetry", Description: "Writes verse", Body: strings.Repeat("rose ", 20_000)},
 	)
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Skills: skills, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 2)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Skills: skills, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 2)}})
 	s := m.NewSession(nil)
 	call := func(s *Session, name, args string) string {
 		r, err := s.Call(t.Context(), name, args)
@@ -189,7 +189,7 @@ func TestSkillSearchAndLoad(t *testing.T) {
 // A session finds and loads only what it may, and neither do its children more.
 func TestSkillAccess(t *testing.T) {
 	skills := append(someSkills(3), Skill{Name: "secret-plan", Description: "Chore of the boss", Body: "Shh.", Tools: []string{"mcp_s__tool_001"}})
-	m, _ := newTestManager(t, &Options{Skills: skills, MaxInline: 1, MaxInlineSkills: 2, Servers: []ServerConfig{inProcess("s", 3)}})
+	m, _ := newTestManager(t, &Options{Skills: skills, Inline: InlineOptions{Max: 1}, SkillListing: SkillListingOptions{Max: 2}, Servers: []ServerConfig{inProcess("s", 3)}})
 	s := m.NewSession(&SessionOptions{Skills: Access{Deny: []string{"secret-*"}}, Access: Access{Deny: []string{"mcp_s__tool_001"}}})
 	child := s.NewChild(&SessionOptions{Skills: Access{Allow: []string{"a001", "secret-plan"}}})
 	for _, s := range []*Session{s, child} {
@@ -255,7 +255,7 @@ func TestSkillsSectionIsXML(t *testing.T) {
 // What was shown stays; what comes is appended, listed while all that there is
 // now is few enough.
 func TestSkillsAreAppended(t *testing.T) {
-	m, r := newTestManager(t, &Options{Skills: someSkills(2), MaxInlineSkills: 4, MaxInline: 1, Servers: []ServerConfig{inProcess("s", 3)}})
+	m, r := newTestManager(t, &Options{Skills: someSkills(2), SkillListing: SkillListingOptions{Max: 4}, Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("s", 3)}})
 	s := m.NewSession(&SessionOptions{})
 	names := func() []string { n, _ := listedIn(t, s.SkillsSection()); return n }
 	first := s.PromptSections(PromptFull)
@@ -321,7 +321,7 @@ func TestBadSkills(t *testing.T) {
 		{func(s *Skill) { s.Tools = tooMany }, `it names 33 tools, more than the limit of 32`},
 		{func(s *Skill) { s.Body = " " }, `it has no text`},
 		{func(s *Skill) { s.Body = strings.Repeat("x", 1<<20+1) }, `its text has 1048577 bytes, more than the limit of 1048576`},
-		{func(s *Skill) {}, `there is another one before it: the name is taken`},
+		{func(s *Skill) {}, `an earlier skill has this name: the name is taken`},
 	}
 	for _, test := range bad {
 		sk := good
@@ -404,7 +404,7 @@ func TestSpecB7SkillsAreLoadedLazily(t *testing.T) {
 // Sessions see one set or the other, whole, while skills are replaced.
 func TestSetSkillsRace(t *testing.T) {
 	sets := [2][]Skill{someSkills(3), someSkills(8)}
-	m, r := newTestManager(t, &Options{Skills: sets[0], MaxInlineSkills: 5, MaxInline: 2, Servers: []ServerConfig{inProcess("s", 5)}})
+	m, r := newTestManager(t, &Options{Skills: sets[0], SkillListing: SkillListingOptions{Max: 5}, Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("s", 5)}})
 	for i := range sets[1] {
 		sets[1][i].Tools = []string{"tool_003"}
 	}
@@ -444,7 +444,7 @@ func TestSetSkillsRace(t *testing.T) {
 // A saved session goes on to the byte; what has changed of its skills is named.
 func TestSkillsAreRestored(t *testing.T) {
 	opts := func(skills []Skill) *Options {
-		return &Options{Skills: skills, MaxInlineSkills: 3, MaxInline: 1, Servers: []ServerConfig{inProcess("s", 3)}}
+		return &Options{Skills: skills, SkillListing: SkillListingOptions{Max: 3}, Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("s", 3)}}
 	}
 	so := &SessionOptions{Skills: Access{Deny: []string{"a009"}}}
 	m, _ := newTestManager(t, opts(someSkills(2)))
@@ -475,7 +475,7 @@ func TestSkillsAreRestored(t *testing.T) {
 
 // testdata/skills/prompt.golden pins every word that the model reads of skills.
 func TestSkillPromptGolden(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, MaxInlineSkills: 2, Servers: []ServerConfig{inProcess("s", 3)}, Skills: []Skill{
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, SkillListing: SkillListingOptions{Max: 2}, Servers: []ServerConfig{inProcess("s", 3)}, Skills: []Skill{
 		{Name: "code-review", Description: "How we review <b>code</b>.\n## Not a heading", Body: "Read it.", Tools: []string{"tool_001", "tool_009"}},
 	}})
 	var b strings.Builder

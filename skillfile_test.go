@@ -29,7 +29,7 @@ func TestSpecA15SkillsFromAFolder(t *testing.T) {
 	var want []string
 	for _, problem := range []string{
 		"broken/no-name/SKILL.md: line 1: the front matter has no \"name\"",
-		"broken/syntax/SKILL.md: line 4: did not find expected ',' or ']'",
+		"broken/syntax/SKILL.md: line 5: did not find expected ',' or ']'",
 		"broken/twice/SKILL.md: line 5: \"name\" is there twice, first in line 3",
 	} {
 		want = append(want, "mcphybrid: "+filepath.Join(dir, filepath.FromSlash(problem)))

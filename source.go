@@ -44,14 +44,14 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 		src.invalid = ErrDuplicate
 	}
 	src.server = upstream.New(src.upstreamConfig(m.opts.Logger), src.upstreamLimits(&m.opts), func(ctx context.Context, elements []upstream.Element) error {
-		defs, problems, err := parseDefinitions(ctx, src.cfg, elements, m.opts.MaxDefinition)
+		defs, problems, err := parseDefinitions(ctx, src.cfg, elements, m.opts.Limits.MaxDefinition)
 		if err != nil {
 			return err
 		}
 		for i, err := range problems {
 			problems[i] = src.server.Hide(err)
 		}
-		src.adopt(defs, m.opts.MaxTools)
+		src.adopt(defs, m.opts.Limits.MaxTools)
 		return m.setTools(src, defs, problems)
 	})
 	return src
@@ -68,9 +68,9 @@ func (src *source) upstreamConfig(log *slog.Logger) upstream.Config {
 
 func (src *source) upstreamLimits(o *Options) upstream.Limits {
 	return upstream.Limits{
-		StartTimeout: cmp.Or(max(src.cfg.StartTimeout, 0), o.StartTimeout), CallTimeout: cmp.Or(max(src.cfg.CallTimeout, 0), o.CallTimeout),
-		MaxMessage: o.MaxMessage, MaxDefinition: o.MaxDefinition, MaxTools: o.MaxTools, MaxPages: o.MaxPages, MaxUnasked: o.MaxUnasked,
-		Reconnect: o.Reconnect, Refresh: o.Refresh, Idle: o.IdleTimeout,
+		StartTimeout: cmp.Or(max(src.cfg.StartTimeout, 0), o.Limits.StartTimeout), CallTimeout: cmp.Or(max(src.cfg.CallTimeout, 0), o.Limits.CallTimeout),
+		MaxMessage: o.Limits.MaxMessage, MaxDefinition: o.Limits.MaxDefinition, MaxTools: o.Limits.MaxTools, MaxPages: o.Limits.MaxPages, MaxUnasked: o.Limits.MaxUnasked,
+		Reconnect: o.Limits.Reconnect, Refresh: o.Limits.Refresh, Idle: o.Limits.IdleTimeout,
 	}
 }
 
@@ -115,7 +115,7 @@ func (m *Manager) setTools(src *source, defs []*definition, problems []error) er
 
 // AddTools adds tools that need no connection: their handlers are called in
 // this process, on the goroutine of the call, and must heed their context,
-// which ends after [Options.CallTimeout]. They stand under name as a
+// which ends after [ServerLimits.CallTimeout]. They stand under name as a
 // server's tools do, in the order given, last in registration order; more
 // tools may be added under the same name later. A tool without a handler can
 // be found but not called. On an error, nothing is added; it is [ErrDuplicate]
@@ -174,12 +174,12 @@ func (m *Manager) localDefinition(server string, t mcpserver.ServerTool) (*defin
 	if err != nil {
 		return nil, err
 	}
-	d, err := parseDefinition(server, raw, m.opts.MaxDefinition)
+	d, err := parseDefinition(server, raw, m.opts.Limits.MaxDefinition)
 	if err != nil {
 		return nil, err
 	}
 	d.registered = registeredName(server, "", d.name)
-	d.call = callHandler(t.Handler, d.name, m.opts.CallTimeout)
+	d.call = callHandler(t.Handler, d.name, m.opts.Limits.CallTimeout)
 	return d, nil
 }
 

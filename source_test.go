@@ -36,7 +36,7 @@ func TestSpecF8ListChanged(t *testing.T) {
 				}
 				cfg = ServerConfig{Name: "live", URL: serveHTTP(t, mcpserver.NewStreamableHTTPServer(s, opts...), "127.0.0.1:0")}
 			}
-			m, r := newTestManager(t, &Options{MaxInline: -1, Refresh: refresh, Servers: []ServerConfig{cfg}})
+			m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Limits: ServerLimits{Refresh: refresh}, Servers: []ServerConfig{cfg}})
 			sess := m.NewSession(nil)
 			m.ActivateTools([]string{"mcp_live__b", "mcp_live__a"})
 			before := m.ActiveTools()
@@ -55,7 +55,7 @@ func TestSpecF8ListChanged(t *testing.T) {
 			var unknown *UnknownToolError
 			require.ErrorAs(t, err, &unknown)
 			assert.WithinDuration(t, time.Now(), unknown.Gone, time.Minute)
-			assert.Contains(t, resultText(t, result), "mcp_live__b is gone: its server does not have it since ")
+			assert.Contains(t, resultText(t, result), "mcp_live__b is gone: its server removed it at ")
 
 			s.AddTools(echoTool("b", "Second"))
 			soon(t, func() bool { _, err := sess.Call(t.Context(), "mcp_live__b", nil); return err == nil })
@@ -139,7 +139,7 @@ func TestSourceConfig(t *testing.T) {
 		Name: "n", Command: "c", Args: []string{"a"}, Env: map[string]string{"E": "e"}, Dir: "d", URL: "u", Headers: map[string]string{"H": "h"},
 		InProcess: mcpserver.NewMCPServer("s", "1"), LogLevel: mcp.LoggingLevelInfo, OnNotification: func(mcp.JSONRPCNotification) {}, StartTimeout: time.Hour,
 	}}
-	o := Options{IdleTimeout: time.Minute}
+	o := Options{Limits: ServerLimits{IdleTimeout: time.Minute}}
 	o.setDefaults()
 	cfg, limits := src.upstreamConfig(o.Logger), src.upstreamLimits(&o)
 	for _, v := range []reflect.Value{reflect.ValueOf(cfg), reflect.ValueOf(limits)} {

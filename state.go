@@ -11,35 +11,35 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// stateVersion is that of the form in which sessions are saved.
+// stateVersion is the version of the format in which sessions are saved.
 const stateVersion = 1
 
-// A savedSession is what is saved of a session.
+// A savedSession is the saved state of a session.
 type savedSession struct {
 	Version int          `json:"version"`
 	Catalog string       `json:"catalog"` // fingerprint
 	User    string       `json:"user,omitempty"`
-	Lists   int          `json:"lists"`            // access lists that bound it
-	Skills  int          `json:"skills,omitempty"` // lists that bound its skills
+	Lists   int          `json:"lists"`            // number of access lists on its tools
+	Skills  int          `json:"skills,omitempty"` // number of access lists on its skills
 	Turn    int          `json:"turn"`
 	Intent  string       `json:"intent,omitempty"`
 	Shown   []savedShown `json:"shown,omitempty"`
 	Active  []savedTool  `json:"active,omitempty"`  // in activation order
-	Results int          `json:"results,omitempty"` // that were cut so far
-	Paged   bool         `json:"paged,omitempty"`   // one since the last Compact
+	Results int          `json:"results,omitempty"` // number of results cut so far
+	Paged   bool         `json:"paged,omitempty"`   // one was cut since the last Compact
 	Refused *refusal     `json:"refused,omitempty"`
 }
 
-// A savedShown is a [shown] by names.
+// A savedShown is a [shown] with names instead of tools.
 type savedShown struct {
 	Inline   string       `json:"inline,omitempty"`
 	Active   string       `json:"active,omitempty"`
 	Deferred string       `json:"deferred,omitempty"`
-	Sum      string       `json:"sum,omitempty"` // of the tool's definition, its beginning
+	Sum      string       `json:"sum,omitempty"` // start of the hash of the tool's definition
 	Summary  string       `json:"summary,omitempty"`
 	Example  string       `json:"example,omitempty"`
 	Line     lineForm     `json:"line,omitempty"`   // of Inline and Summary
-	Counts   shownKind    `json:"counts,omitempty"` // what Offer is of, if it is counts
+	Counts   shownKind    `json:"counts,omitempty"` // the kind, if Offer has counts
 	Meta     string       `json:"meta,omitempty"`
 	Offer    *searchOffer `json:"offer,omitempty"`
 	Skills   *savedSkills `json:"skills,omitempty"`
@@ -47,23 +47,23 @@ type savedShown struct {
 
 type savedTool struct {
 	Tool string `json:"tool"`
-	Used int    `json:"used"` // turn
+	Used int    `json:"used"` // turn of the last use
 }
 
-// shortSum tells an old definition of a tool from a new one.
+// shortSum returns a short hash that differs when the definition has changed.
 func (d *definition) shortSum() string { return d.canonical()[:8] }
 
-// Save returns the session's state as a JSON object of some kilobytes, or with
-// [ByProvider] some tens of bytes for each tool: which tools are active, what
-// the model was shown and in which order, and the turns; no definitions, no
-// figures, and no results that are kept to be read on. See
-// [Manager.RestoreSession].
+// Save returns the session's state as a JSON object, to be restored with
+// [Manager.RestoreSession]. It has the active tools, what the model was shown and
+// in which order, the turn and the intent. It has no definitions, no figures and
+// no cut results. It takes a few kilobytes, or with [ByProvider] a few dozen bytes
+// for each tool.
 func (s *Session) Save() json.RawMessage {
 	s.mu.Lock()
 	v := s.viewLocked()
 	active := v.active
 	if v.ended && !s.closed {
-		active = s.active // as it was when the Manager was closed
+		active = s.active // the tools that were active when the Manager was closed
 	}
 	state := savedSession{
 		Version: stateVersion, User: s.scope.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
@@ -108,24 +108,23 @@ func (s *Session) Save() json.RawMessage {
 	return json.RawMessage(text.JSON(state))
 }
 
-// RestoreSession returns a session in the state that [Session.Save] returned,
-// in this process or another one. Options are those of the saved session: they
-// are not part of the state, which is refused if it is of a session with more
-// access lists, or of another user's.
+// RestoreSession returns a new session in a state that [Session.Save] returned,
+// in this process or another one. Pass the options of the saved session: the
+// state does not include them.
 //
-// Over an equal catalog the session goes on as the saved one would, to the
-// byte. Of another catalog, it keeps what is there, in the same order. Changed
-// has the registered names of tools that it was shown or had active and that
-// are not there or not permitted any more, or are shown with a definition that
-// has changed; and the names of such skills.
+// If the catalog is the same as before, the session goes on exactly as the saved
+// one would, to the byte. Otherwise it keeps the tools and skills that still
+// exist, in the same order. changed names those that were active or shown and now
+// are missing, not permitted or different: tools by registered name, and skills.
 //
-// The session is nil if state was not returned by Save, or by a version of it
-// that is not known here.
+// RestoreSession fails, with a nil session, if state is malformed or of an unknown
+// version, if it belongs to another user, or if the saved session had more access
+// lists than opts and the Manager give the new one.
 func (m *Manager) RestoreSession(state json.RawMessage, opts *SessionOptions) (s *Session, changed []string, err error) {
 	return m.scope.restore(nil, nil, state, opts)
 }
 
-// RestoreChild is [Manager.RestoreSession] for a child of s: see
+// RestoreChild is [Manager.RestoreSession] for a saved child of s: see
 // [Session.NewChild].
 func (s *Session) RestoreChild(state json.RawMessage, opts *SessionOptions) (child *Session, changed []string, err error) {
 	return s.scope.restore(s.rights, s.skills, state, opts)
@@ -139,8 +138,8 @@ func (sc *scope) restore(inherited, skills rights, state json.RawMessage, opts *
 	if saved.Version != stateVersion {
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session has version %d, want %d", saved.Version, stateVersion)
 	}
-	if saved.User != sc.user.id { // of whose servers it may tell
-		return nil, nil, errors.New("mcphybrid: the state is of a session of another user")
+	if saved.User != sc.user.id { // the state may name that user's servers
+		return nil, nil, errors.New("mcphybrid: the state belongs to a session of another user")
 	}
 	s := sc.newSession(inherited, skills, saved.Intent, opts)
 	if saved.Lists > len(s.rights) {
@@ -164,7 +163,7 @@ func (sc *scope) restore(inherited, skills rights, state json.RawMessage, opts *
 	callable, _ := s.makeActive(names)
 	for _, name := range names {
 		if !slices.ContainsFunc(callable, func(t *BridgeTool) bool { return t.name == name }) {
-			r.report(name) // the registry does not take it
+			r.report(name) // the registry did not take it
 		}
 	}
 	s.mu.Lock()
@@ -186,12 +185,12 @@ func (sc *scope) restore(inherited, skills rights, state json.RawMessage, opts *
 	return s, r.changed, nil
 }
 
-// A restorer makes of what was saved what s may be shown.
+// A restorer turns a saved list into the list that s may show.
 type restorer struct {
 	s       *Session
 	v       view
 	list    []shown
-	named   map[string]bool // in list, by name; of tools that are reported, too
+	named   map[string]bool // the names in list and those of reported tools
 	changed []string
 }
 
@@ -262,7 +261,7 @@ func (r *restorer) showTool(kind shownKind, name string, saved savedShown) {
 	}
 }
 
-// offer returns what of o the session may know.
+// offer returns the part of o that the session may know.
 func (r *restorer) offer(o *searchOffer) *told {
 	kept := &told{servers: searchOffer{}}
 	if o == nil {
@@ -275,7 +274,7 @@ func (r *restorer) offer(o *searchOffer) *told {
 				there, seen = true, seen || p != hidden
 			}
 		}
-		// A server that has left the catalog was told of all the same.
+		// The model was told of a server even if it has left the catalog since.
 		if seen || !there && r.v.rights.permit(registeredName(offer.Server, "", "any")) {
 			kept.servers = append(kept.servers, offer)
 		}
@@ -283,7 +282,8 @@ func (r *restorer) offer(o *searchOffer) *told {
 	return kept
 }
 
-// fingerprint tells catalogs apart: equal ones have the same, in any process.
+// fingerprint returns a hash of the catalog. Equal catalogs have the same, in any
+// process.
 func (c *catalog) fingerprint() string {
 	c.print.once.Do(func() {
 		h := sha256.New()

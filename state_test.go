@@ -90,13 +90,13 @@ func script(t *testing.T, s *Session, random uint64) string {
 // is reported.
 func TestRestoreOverAnotherCatalog(t *testing.T) {
 	config := func() []ServerConfig { return []ServerConfig{inProcess("a", 3), inProcess("b", 5)} }
-	m, _ := newTestManager(t, &Options{MaxInline: 2, Servers: config()})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: config()})
 	s := m.NewSession(nil)
 	s.ActivateTools([]string{"mcp_b__tool_004", "mcp_a__tool_002", "mcp_b__tool_001", "mcp_b__tool_003"})
 	sections, tools := sentBytes(s)
 	state := s.Save()
 
-	equal, _ := newTestManager(t, &Options{MaxInline: 2, Servers: config()})
+	equal, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: config()})
 	same, gone, err := equal.RestoreSession(state, nil)
 	require.NoError(t, err)
 	assert.Empty(t, gone)
@@ -105,7 +105,7 @@ func TestRestoreOverAnotherCatalog(t *testing.T) {
 	assert.Equal(t, tools, tools2)
 	assert.JSONEq(t, string(state), string(same.Save()))
 
-	less, _ := newTestManager(t, &Options{MaxInline: 2, Servers: []ServerConfig{inProcess("b", 4), inProcess("c", 4)}})
+	less, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("b", 4), inProcess("c", 4)}})
 	reg := NewRegistry()
 	other, gone, err := less.RestoreSession(state, &SessionOptions{Access: Access{Deny: []string{"mcp_b__tool_003"}}, Registry: reg})
 	require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestRestoreRefusesWhatIsNoState(t *testing.T) {
 
 // No state, whoever wrote it, breaks a session.
 func FuzzRestoreSession(f *testing.F) {
-	m := NewManager(&Options{MaxInline: 2})
+	m := NewManager(&Options{Inline: InlineOptions{Max: 2}})
 	for _, name := range []string{"a", "b"} {
 		if err := m.AddTools(name, echoTool("one", "First"), echoTool("two", "Second")); err != nil {
 			f.Fatal(err)

@@ -6,40 +6,41 @@ import (
 	"time"
 )
 
-// Stats counts what a session sees, what it costs, and what was done in it.
+// Stats holds the figures of a session: what it sees, what that costs in tokens,
+// and what happened in it so far.
 type Stats struct {
-	Servers  int // that have tools
-	Tools    int // inline, deferred and active
+	Servers  int // servers that have tools in the session
+	Tools    int // the sum of Inline, Deferred and Active
 	Inline   int
-	Deferred int // not active
+	Deferred int // without the active ones
 	Active   int
 	Tokens   TokenStats
 
 	Usage         Usage
 	Activations   int
-	Searches      int // by the model
-	EmptySearches int // of them, those that found nothing
+	Searches      int // searches by the model
+	EmptySearches int // searches by the model that found nothing
 }
 
-// TokenStats are tokens by [Options.Tokens]. Those of tools are of the catalog
-// as it is now, which may be less than what the model was shown.
+// TokenStats are token counts by [Options.Tokens]. Those of tools follow the
+// current catalog. The model may have been shown more.
 type TokenStats struct {
-	All      int // the definitions of all tools: what a request costs without deferring
-	Inline   int // those of the inline tools
-	Meta     int // those of the meta tools that are offered
-	Active   int // those of the active tools
-	Sections int // the prompt sections
-	Searches int // the answers to searches and of descriptions, so far
+	All      int // definitions of all tools: the cost of a request without deferring
+	Inline   int // definitions of the inline tools
+	Meta     int // definitions of the meta tools that the session offers
+	Active   int // definitions of the active tools
+	Sections int // prompt sections
+	Searches int // answers so far of the meta tools that search and describe
 }
 
-// Sent returns what a request costs: all but what is deferred.
+// Sent returns the cost of a request: all tokens except those of deferred tools.
 func (t TokenStats) Sent() int { return t.Inline + t.Meta + t.Active + t.Sections + t.Searches }
 
 // Usage counts calls of tools.
 type Usage struct {
 	Calls   int
-	Errors  int           // refused, failed, or answered by the tool with an error
-	Latency time.Duration // of all together
+	Errors  int           // calls that were rejected, failed, or got an error from the tool
+	Latency time.Duration // total of all calls
 }
 
 func (u *Usage) count(took time.Duration, failed bool) {
@@ -50,7 +51,7 @@ func (u *Usage) count(took time.Duration, failed bool) {
 	}
 }
 
-// A sessionUsage is what was done in a session.
+// A sessionUsage counts what happened in a session.
 type sessionUsage struct {
 	calls         Usage
 	activations   int
@@ -69,28 +70,29 @@ func (s *Session) Stats() Stats {
 	return newWeigher(s.scope).weigh(s, v, list, u)
 }
 
-// A weigher counts once what sessions have in common.
+// A weigher computes figures of sessions. It counts only once what several of
+// them share.
 type weigher struct {
 	scope      *scope
-	selections map[*selection]Stats // of sessions without active tools
-	sections   map[*shown]weight    // by the first of what was shown
+	selections map[*selection]Stats // without active tools
+	sections   map[*shown]weight    // by the first item shown
 }
 
-// A weight is what the sections of items, which begin with the same, cost.
+// A weight is the cost of the sections of that many items.
 type weight struct{ items, tokens int }
 
 func newWeigher(s *scope) *weigher {
 	return &weigher{scope: s, selections: make(map[*selection]Stats), sections: make(map[*shown]weight)}
 }
 
-// stats returns the figures of a session that nobody else has.
+// stats returns the figures of a session that no other goroutine uses.
 func (w *weigher) stats(s *Session) Stats {
 	v := s.view()
 	return w.weigh(s, v, s.shownLocked(v), s.usage)
 }
 
-// weigh returns the figures of s as v sees it, that was shown list and used as
-// u tells.
+// weigh returns the figures of s, given its view, the list that its model was
+// shown, and its usage.
 func (w *weigher) weigh(s *Session, v view, list []shown, u sessionUsage) Stats {
 	st, ok := w.selections[v.selection]
 	if !ok {
@@ -148,7 +150,7 @@ func (w *weigher) weighSections(s *Session, list []shown) int {
 	return known.tokens
 }
 
-// count notes a call of t, nil if it is unknown.
+// count records a call of t, which is nil if the tool is unknown.
 func (s *Session) count(t *BridgeTool, took time.Duration, failed bool) {
 	s.mu.Lock()
 	s.usage.calls.count(took, failed)
@@ -187,29 +189,30 @@ func (s *Session) countSearch(found int) {
 	}
 }
 
-// A State is how far a server is.
+// A State is the state of a server.
 type State string
 
 const (
-	StateConfigured State = "configured" // known, not started
-	StateCached     State = "cached"     // not running, its tools known; a call starts it
-	StateConnecting State = "connecting" // starting, or listing its tools
+	StateConfigured State = "configured" // known, not started yet
+	StateCached     State = "cached"     // not running, but its tools are known; a call starts it
+	StateConnecting State = "connecting" // starting, or listing its tools for the first time
 	StateReady      State = "ready"      // serving
-	StateDegraded   State = "degraded"   // serving, but its tools could not be listed again
+	StateDegraded   State = "degraded"   // serving, but listing its tools again failed
 	StateDown       State = "down"       // failed to start, or ended
 )
 
-// A ServerStatus tells how one server is.
+// A ServerStatus is the status of one server.
 type ServerStatus struct {
 	Name  string
 	State State
-	Since time.Time     // when State was entered
-	Took  time.Duration // from the start until it was ready or failed
-	Tools int           // in the catalog
+	Since time.Time     // when the server entered State
+	Took  time.Duration // how long its last start took until it was ready or failed
+	Tools int           // number of its tools
 	Err   error         // why it is down or degraded, else nil
 
-	// Failures is how many attempts to connect have failed in a row, and Retry
-	// when the next one is made: see [Options.Reconnect]. Zero if none is.
+	// Failures is how many attempts to connect have failed in a row. Retry is
+	// when the next attempt is due, or zero if there will be none: see
+	// [ServerLimits.Reconnect].
 	Failures int
 	Retry    time.Time
 }
@@ -218,24 +221,24 @@ type ServerStatus struct {
 type EventKind string
 
 const (
-	EventCall     EventKind = "call"     // a tool was called, or the call refused
+	EventCall     EventKind = "call"     // the model called a tool, with or without success
 	EventSearch   EventKind = "search"   // the model searched
 	EventActivate EventKind = "activate" // deferred tools became active
-	EventEvict    EventKind = "evict"    // active tools were given up by Compact
+	EventEvict    EventKind = "evict"    // Compact dropped active tools
 )
 
 // An Event is something that happened in a session.
 type Event struct {
 	Kind    EventKind
 	Session *Session
-	Tools   []string      // registered: the one called, those found, activated or given up
-	Server  string        // of the tool called, if it is known
-	Query   string        // of a search
-	Took    time.Duration // a call or a search
-	Err     error         // of a call; nil if the tool answered, be it with an error of its own
+	Tools   []string      // registered names of the tools called, found, activated or dropped
+	Server  string        // server of the called tool, or "" if the tool is unknown
+	Query   string        // query of a search
+	Took    time.Duration // duration of a call or a search
+	Err     error         // error of a call; nil if the tool answered, even with an error
 }
 
-// tell hands an event to the host, with no lock held.
+// tell passes an event to the host. The caller holds no lock.
 func (s *Session) tell(e Event) {
 	if s.scope.opts.OnEvent != nil {
 		e.Session = s
@@ -243,8 +246,8 @@ func (s *Session) tell(e Event) {
 	}
 }
 
-// LogEvents returns a function for [Options.OnEvent] that logs each event,
-// those with an error as warnings and the others at level.
+// LogEvents returns a function for [Options.OnEvent] that logs each event: at
+// level, or as a warning if it has an error.
 func LogEvents(log *slog.Logger, level slog.Level) func(Event) {
 	return func(e Event) {
 		level := level

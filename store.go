@@ -12,26 +12,28 @@ import (
 	"time"
 )
 
-// A Store keeps one small document from one run of a program to the next. Its
-// methods may be called concurrently.
+// A Store keeps one document from one run of a program to the next. Its methods
+// may be called concurrently.
 type Store interface {
-	// Load returns the document that was saved last, or nil if none was yet.
+	// Load returns the document that was saved last, or nil if there is none
+	// yet.
 	Load() ([]byte, error)
 
-	// Save replaces the document by data, or changes nothing and returns an
-	// error.
+	// Save replaces the document with data. If it returns an error, the old
+	// document is unchanged.
 	Save(data []byte) error
 }
 
 const (
-	maxStoreBytes = 64 << 20 // many thousand tools
+	maxStoreBytes = 64 << 20 // enough for many thousand tools
 	storeTooLarge = "mcphybrid: the document of %s has more than 64 MiB"
 )
 
-// FileStore returns a [Store] in a file of at most 64 MiB, whose folder must
-// exist. A crash at any moment leaves the old document or the new one. Several
-// processes may save at once: the last one wins. The file is its owner's alone
-// and is replaced by each Save, also if it is a symbolic link.
+// FileStore returns a [Store] that keeps its document in a file of at most 64
+// MiB. The file's folder must exist. A crash leaves either the old or the new
+// document. If several processes save at once, the last one wins. Only the file's
+// owner may read or write it (mode 0600). Save replaces the file, even if it is a
+// symbolic link.
 func FileStore(path string) Store { return fileStore(path) }
 
 type fileStore string
@@ -73,7 +75,7 @@ func (s fileStore) Save(data []byte) error {
 		return fmt.Errorf("mcphybrid: %w", errors.Join(err, os.Remove(f.Name())))
 	}
 	if d, err := os.Open(folder); err == nil {
-		_ = errors.Join(d.Sync(), d.Close()) // the new document is in place: an error would deny it
+		_ = errors.Join(d.Sync(), d.Close()) // no error from here: the new document is in place
 	}
 	return nil
 }
@@ -83,13 +85,13 @@ func replace(path, by string) (err error) {
 		if err = os.Rename(by, path); err == nil || runtime.GOOS != "windows" {
 			return err
 		}
-		time.Sleep(10 * time.Millisecond) // Windows refuses while somebody has the file open
+		time.Sleep(10 * time.Millisecond) // Windows refuses while a process has the file open
 	}
 	return err
 }
 
-// removeStale removes what programs left that crashed within Save. One that
-// takes longer than ten minutes is taken for crashed: it fails.
+// removeStale removes the temporary files of programs that crashed in Save: those
+// older than ten minutes. A Save that takes longer than that fails.
 func removeStale(folder, base string) {
 	list, _ := os.ReadDir(folder)
 	for _, e := range list {

@@ -1,25 +1,27 @@
 package mcphybrid
 
-// A TokenCounter counts the tokens of a text as a model does. It is called
-// concurrently, also with locks held: it must not call a Manager or a session.
+// A TokenCounter counts the tokens of a text as a model does. The Manager calls it
+// concurrently, sometimes with a lock held: it must not call a Manager or a
+// session.
 type TokenCounter interface {
+	// CountTokens returns the number of tokens in text. It must not be negative.
 	CountTokens(text string) int
 }
 
-// quarterBytes estimates tokens as a quarter of the bytes, rounded up: over 866
-// published tools that is 7 % more than the tokens of OpenAI's o200k in sum,
-// and within 36 % for each.
+// quarterBytes estimates tokens as a quarter of the bytes, rounded up. For 866
+// published tools the total is 7 % above the count of OpenAI's o200k, and each
+// tool is within 36 % of it.
 type quarterBytes struct{}
 
 func (quarterBytes) CountTokens(text string) int { return (len(text) + 3) / 4 }
 
-// definitionText returns t as it stands in a list of tools.
+// definitionText returns t as it stands in a tool list.
 func definitionText(t Tool) string {
 	return `{"name":"` + t.Name() + `","description":"` + t.Description() + `","inputSchema":` + string(t.InputSchema()) + `},`
 }
 
-// EstimateTokens returns how many tokens the definitions of tools have in a
-// request, by c; if c is nil, about a quarter of their bytes.
+// EstimateTokens returns how many tokens the definitions of tools cost in a
+// request, counted by c. If c is nil, it counts a quarter of their bytes.
 func EstimateTokens[T Tool](tools []T, c TokenCounter) int {
 	total := 0
 	for _, t := range tools {
@@ -28,10 +30,10 @@ func EstimateTokens[T Tool](tools []T, c TokenCounter) int {
 	return total
 }
 
-// Prune returns the longest beginning of tools that has no more than budget
-// tokens, as [EstimateTokens] counts them: with a larger budget, the same tools
-// and perhaps more. So what is last is lost first. [Options.MaxInlineTokens]
-// does the same for what is inline, and loses no pin.
+// Prune returns the longest prefix of tools that costs at most budget tokens, as
+// [EstimateTokens] counts them. So it drops the last tools first, and a larger
+// budget only adds tools. [InlineOptions.MaxTokens] does the same for inline
+// tools, but never drops a pin.
 func Prune[T Tool](tools []T, budget int, c TokenCounter) []T {
 	for i, t := range tools {
 		if budget -= tokensOf(t, c); budget < 0 {

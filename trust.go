@@ -14,32 +14,32 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A Mark is something in a tool's definition that looks as if it was meant to
-// steer the model or to hide from people. It is for people to judge: some
-// servers have honest reasons, and who wants to can avoid all marks.
+// A Mark is suspicious text in a tool's definition: it may try to steer the model
+// or to hide from people. A person must judge it. Some servers have honest
+// reasons for such text, and an attacker can avoid every mark.
 type Mark struct {
 	Kind  MarkKind
-	Place string // JSON pointer into the tools/list element, such as /description; cut after 200 characters
-	Text  string // what looks so: at most 80 characters of one line, hidden ones spelled as U+200B
+	Place string // JSON pointer into the tools/list element, such as /description; at most 200 characters
+	Text  string // the suspicious text: one line of at most 80 characters, invisible ones written like U+200B
 }
 
-// A MarkKind says what a [Mark] looks like.
+// A MarkKind is the kind of a [Mark].
 type MarkKind string
 
 const (
-	MarkHidden      MarkKind = "hidden text"              // can't be seen, reorders text, or stands far off
+	MarkHidden      MarkKind = "hidden text"              // invisible, reordering or far-off characters
 	MarkEncoded     MarkKind = "encoded text"             // words in base64 or hexadecimal
-	MarkLeak        MarkKind = "a leak"                   // keys asked for, or an image whose address carries data
-	MarkInstruction MarkKind = "instruction to the model" // against the user, the host or other tools
-	MarkForeign     MarkKind = "tool of another server"   // is named
+	MarkLeak        MarkKind = "a leak"                   // a request for keys, or an image whose address carries data
+	MarkInstruction MarkKind = "instruction to the model" // one against the user, the host or other tools
+	MarkForeign     MarkKind = "tool of another server"   // the name of one
 )
 
 var markKinds = [...]MarkKind{
 	marks.Hidden: MarkHidden, marks.Encoded: MarkEncoded, marks.Leak: MarkLeak, marks.Instruction: MarkInstruction, marks.Foreign: MarkForeign,
 }
 
-// marksIn returns the marks of a tools/list element. foreign reports whether a
-// word is the name of a tool of another server.
+// marksIn returns the marks in a tools/list element. foreign reports whether a
+// word is the name of another server's tool.
 func marksIn(raw json.RawMessage, foreign func(word string) bool) (list []Mark) {
 	for _, m := range marks.In(raw, foreign) {
 		list = append(list, Mark{markKinds[m.Kind], m.Place, m.Text})
@@ -47,29 +47,29 @@ func marksIn(raw json.RawMessage, foreign func(word string) bool) (list []Mark) 
 	return list
 }
 
-// A TrustPolicy says what becomes of a tool whose server has changed its
-// definition: its name, title, description, schemas or annotations. A server
-// that looked harmless when a person approved it may do so later to steer the
+// A TrustPolicy says what the Manager does when a server changes the definition
+// of a tool: its title, description, schemas or annotations. A server that looked
+// harmless when a person approved it may later change a definition to steer the
 // model.
 type TrustPolicy string
 
 const (
-	TrustOff        TrustPolicy = "off"        // nothing
-	TrustWarn       TrustPolicy = "warn"       // a [ChangedError] tells of it
-	TrustQuarantine TrustPolicy = "quarantine" // also, the tool is held back until [Manager.Accept]
+	TrustOff        TrustPolicy = "off"        // ignore the change
+	TrustWarn       TrustPolicy = "warn"       // report it as a [ChangedError]
+	TrustQuarantine TrustPolicy = "quarantine" // report it and hold the tool back until [Manager.Accept]
 )
 
 var trustPolicies = []TrustPolicy{TrustOff, TrustWarn, TrustQuarantine}
 
-// A ChangedError reports, among [Manager.Problems], a tool that does not have
-// the definition that was seen first, or accepted since.
+// A ChangedError reports a tool whose definition differs from the one that was
+// first seen, or last accepted. [Manager.Problems] returns it.
 type ChangedError struct {
-	Server, Tool string          // the tool's own name
-	Name         string          // registered
-	Held         bool            // it is neither shown nor called, by [TrustQuarantine]
-	Since        time.Time       // when the other definition was seen or accepted
-	Was, Is      string          // hashes of the definitions
-	Definition   json.RawMessage // its element of the tools/list result, not to be trusted
+	Server, Tool string          // Tool is the tool's own name
+	Name         string          // the registered name
+	Held         bool            // [TrustQuarantine] holds it back: it can't be shown or called
+	Since        time.Time       // when the known definition was first seen or accepted
+	Was, Is      string          // hashes of the known and of the new definition
+	Definition   json.RawMessage // the new tools/list element; don't trust its content
 
 	def *definition
 }
@@ -78,7 +78,7 @@ func (e *ChangedError) Error() string {
 	line := fmt.Sprintf("mcphybrid: tool %q of server %q has changed since %s, from %.12s to %.12s",
 		text.Line(e.Tool, text.MaxName), e.Server, e.Since.UTC().Format(time.RFC3339), e.Was, e.Is)
 	if e.Was == "" {
-		line = fmt.Sprintf("mcphybrid: tool %q of server %q is one more than can be remembered of a server, %.12s",
+		line = fmt.Sprintf("mcphybrid: tool %q of server %q exceeds the number of tools remembered for a server, hash %.12s",
 			text.Line(e.Tool, text.MaxName), e.Server, e.Is)
 	}
 	if e.Held {
@@ -95,17 +95,16 @@ func (e *ChangedError) Unwrap() error {
 	return nil
 }
 
-// Marks returns what in the new definition looks as if it was meant to steer the
-// model, as [Manager.Marks] does for tools of the catalog, but for names of
-// other servers' tools.
+// Marks returns the suspicious text in the new definition, like [Manager.Marks]
+// but without the names of other servers' tools.
 func (e *ChangedError) Marks() []Mark {
 	return marksIn(e.Definition, func(string) bool { return false })
 }
 
-// A trust remembers what the tools of servers are known to be.
+// A trust remembers the known definitions of the servers' tools.
 type trust struct {
 	policy TrustPolicy
-	most   int   // tools of a server that are remembered
+	most   int   // largest number of tools remembered for a server
 	store  Store // or nil
 	log    *slog.Logger
 
@@ -117,17 +116,17 @@ type trust struct {
 	unsaved bool
 }
 
-// knownTools are definitions by server and by the tools' own names.
+// knownTools are the known definitions by server and by the tools' own names.
 type knownTools map[string]map[string]*knownTool
 
-// A knownTool is a definition as it was first seen, or accepted since. It is
-// not changed.
+// A knownTool is a definition as it was first seen or last accepted. It is never
+// changed.
 type knownTool struct {
-	Sum   string    `json:"sum"`  // SHA-256 of its bytes: if these are the same, they need not be read
-	Hash  string    `json:"hash"` // CanonicalHash of them
+	Sum   string    `json:"sum"`  // SHA-256 of its bytes; if equal, we skip computing the Hash
+	Hash  string    `json:"hash"` // CanonicalHash of its bytes
 	Since time.Time `json:"since"`
 
-	def *definition // instead of Sum and Hash, until they are stored
+	def *definition // replaces Sum and Hash until they are stored
 }
 
 func (k *knownTool) is(d *definition) bool {
@@ -144,7 +143,7 @@ func (k *knownTool) hash() string {
 	return k.Hash
 }
 
-// MarshalJSON reads the definition now that it is stored.
+// MarshalJSON computes Sum and Hash, if need be.
 func (k *knownTool) MarshalJSON() ([]byte, error) {
 	type plain knownTool
 	p := plain(*k)
@@ -154,20 +153,20 @@ func (k *knownTool) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// maxKnown is how many times [Options.MaxTools] tools of a server are
-// remembered. None is forgotten for another, as a server could then have its
-// tools forgotten to change them.
+// maxKnown times [ServerLimits.MaxTools] is how many tools of a server we remember. We
+// never forget one to make room: otherwise a server could make us forget a tool
+// and then change it.
 const maxKnown = 4
 
-// newTrust returns what is known of tools: of a server at most maxKnown times
-// maxTools.
+// newTrust returns a trust that remembers at most maxKnown*maxTools tools of each
+// server.
 func newTrust(policy TrustPolicy, store Store, maxTools int, log *slog.Logger) *trust {
 	return &trust{policy: policy, most: maxKnown * maxTools, store: store, log: log, known: make(knownTools)}
 }
 
-// judge divides the tools that a server lists into those that may be used and,
-// whether they may or not, those that have changed. What is seen for the first
-// time is as it should be.
+// judge returns the tools among listed that may be used, and an error for each
+// that has changed. It trusts and remembers a tool that it sees for the first
+// time.
 func (t *trust) judge(server string, listed []*definition) (usable []*definition, changed []*ChangedError) {
 	if t.policy == TrustOff {
 		return listed, nil
@@ -204,7 +203,7 @@ func (t *trust) judge(server string, listed []*definition) (usable []*definition
 	return slices.DeleteFunc(slices.Clone(listed), func(d *definition) bool { return held[d] }), changed
 }
 
-// accept makes d what the tool is known to be.
+// accept makes d the known definition of its tool.
 func (t *trust) accept(d *definition) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -214,7 +213,7 @@ func (t *trust) accept(d *definition) {
 	}
 }
 
-// A storedTools is what is stored.
+// A storedTools is the document in the store.
 type storedTools struct {
 	Version int        `json:"version"`
 	Servers knownTools `json:"servers"`
@@ -222,9 +221,9 @@ type storedTools struct {
 
 const trustVersion = 1
 
-// load reads what was stored, the first time that it is called and until it
-// succeeds. What cannot be read is an error only if tools would be trusted
-// that are not known.
+// load reads the known tools from the store. After the first success it does
+// nothing. A failed read is an error only under TrustQuarantine: otherwise it is
+// logged.
 func (t *trust) load() error {
 	t.saving.Lock()
 	defer t.saving.Unlock()
@@ -233,7 +232,7 @@ func (t *trust) load() error {
 	}
 	stored, err := readKnown(t.store.Load())
 	if err != nil {
-		err = fmt.Errorf("mcphybrid: what is known of tools could not be loaded: %w", err)
+		err = fmt.Errorf("mcphybrid: loading the known tools: %w", err)
 		if t.policy == TrustQuarantine {
 			return err
 		}
@@ -255,7 +254,7 @@ func readKnown(data []byte, err error) (knownTools, error) {
 		return nil, text.JSONError(data, err)
 	}
 	if stored.Version != trustVersion {
-		return nil, fmt.Errorf("it is of version %d, not %d", stored.Version, trustVersion)
+		return nil, fmt.Errorf("the document has version %d, want %d", stored.Version, trustVersion)
 	}
 	for server, tools := range stored.Servers {
 		for name, k := range tools {
@@ -270,7 +269,7 @@ func readKnown(data []byte, err error) (knownTools, error) {
 	return stored.Servers, nil
 }
 
-// save stores what is known of tools, if that has changed.
+// save stores the known tools if they have changed.
 func (t *trust) save() {
 	if t.store == nil {
 		return
@@ -295,7 +294,7 @@ func (t *trust) save() {
 		err = t.store.Save(data)
 	}
 	if err != nil {
-		t.log.Warn("mcphybrid: what is known of tools could not be stored", "error", err)
+		t.log.Warn("mcphybrid: storing the known tools failed", "error", err)
 		t.mu.Lock()
 		t.unsaved = true
 		t.mu.Unlock()

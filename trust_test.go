@@ -38,7 +38,7 @@ func TestSpecF7Quarantine(t *testing.T) {
 	for _, disclosure := range []Disclosure{ByActivation, ByBridge, ByProvider} {
 		t.Run(fmt.Sprint(disclosure), func(t *testing.T) {
 			s := changing(echoTool("log", "Shows the history"), echoTool("push", "Sends commits"))
-			m, r := newTestManager(t, &Options{MaxInline: 1, Pins: []string{"mcp_git__log"}, Trust: TrustQuarantine,
+			m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Pins: []string{"mcp_git__log"}, Trust: TrustQuarantine,
 				Servers: []ServerConfig{{Name: "git", InProcess: s}}})
 			sess := m.NewSession(&SessionOptions{Disclosure: disclosure})
 			everything := []string{"mcp_git__log", "mcp_git__push"}
@@ -191,12 +191,12 @@ func TestTrustStoreFails(t *testing.T) {
 	}{
 		{&aStore{err: errors.New("no disk")}, "no disk"},
 		{&aStore{data: []byte(`{"version":1`)}, "line 1, column 12: unexpected end of JSON input"},
-		{&aStore{data: []byte(`{"version":7}`)}, "it is of version 7, not 1"},
+		{&aStore{data: []byte(`{"version":7}`)}, "the document has version 7, want 1"},
 		{&aStore{data: []byte(`{"version":1,"servers":{"git":{"log":null}}}`)}, `tool "log" of server "git" has no hash`},
 	} {
 		m := NewManager(&Options{Trust: TrustQuarantine, TrustStore: test.store, Servers: []ServerConfig{inProcess("a", 1)}})
 		err := m.Start(t.Context())
-		assert.ErrorContains(t, err, "what is known of tools could not be loaded: "+test.want)
+		assert.ErrorContains(t, err, "loading the known tools: "+test.want)
 		assert.ErrorContains(t, m.AddServer(t.Context(), inProcess("b", 1)), test.want)
 		assert.Empty(t, m.InlineTools(), "nobody knows whether they have changed")
 		test.store.data, test.store.err = nil, nil
@@ -243,7 +243,7 @@ func TestAcceptUnknown(t *testing.T) {
 // A server can't have a tool forgotten by listing others without end.
 func TestTrustRemembersSoMany(t *testing.T) {
 	s := changing(echoTool("log", "good"))
-	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, MaxTools: 2, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
+	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, Limits: ServerLimits{MaxTools: 2}, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
 	for i := range 2 * maxKnown {
 		name := fmt.Sprint("tool_", i)
 		s.SetTools(echoTool(name, ""))
@@ -258,7 +258,7 @@ func TestTrustRemembersSoMany(t *testing.T) {
 	}
 	assert.Len(t, m.trust.known["git"], 2*maxKnown)
 	require.Len(t, changedTools(m), 1)
-	assert.ErrorContains(t, changedTools(m)[0], `tool "tool_7" of server "git" is one more than can be remembered of a server`)
+	assert.ErrorContains(t, changedTools(m)[0], `tool "tool_7" of server "git" exceeds the number of tools remembered for a server`)
 	s.SetTools(echoTool("log", "bad"))
 	soon(t, func() bool { return len(changedTools(m)) == 1 && changedTools(m)[0].Tool == "log" })
 	assert.Empty(t, m.InlineTools())

@@ -13,30 +13,31 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// UsageOptions have the tools inline that are used most, instead of the first:
-// see [Manager.Reorder].
+// UsageOptions make the most used tools inline, instead of the first ones: see
+// [Manager.Reorder].
 type UsageOptions struct {
-	// Store keeps from one run to the next how much each tool was used. If nil,
-	// only this run and Counts are known.
+	// Store keeps the use of each tool from one run to the next. If nil, only
+	// this run and Counts are known.
 	Store Store
 
-	// Counts is what the host knows of the use of tools, by registered name, in
-	// calls. It is added to what is stored.
+	// Counts is the use of tools that the host knows of: numbers of calls by
+	// registered name. It is added to the stored use. Only finite positive
+	// numbers count.
 	Counts map[string]float64
 
-	// HalfLife is after how long a call counts half. If zero,
-	// [DefaultHalfLife].
+	// HalfLife is the time after which a call counts half. If zero,
+	// [DefaultHalfLife]. It must not be negative.
 	HalfLife time.Duration
 }
 
-// DefaultHalfLife lets what was not used for a few months fall behind.
+// DefaultHalfLife lets tools that nobody used for a few months fall behind.
 const DefaultHalfLife = 30 * 24 * time.Hour
 
-// maxUsed is of how many tools the use is remembered: the most used.
+// maxUsed is how many tools we remember the use of: the most used.
 const maxUsed = 10_000
 
-// A usageRecord is how much tools were used: the sum over their calls, each
-// half as much after each half-life.
+// A usageRecord holds the use of each tool: the sum over its calls, where a call
+// counts half after each half-life.
 type usageRecord struct {
 	store    Store
 	counts   map[string]float64
@@ -49,7 +50,7 @@ type usageRecord struct {
 	uses map[string]use // by registered name
 }
 
-// A use is what a tool was used at a time.
+// A use is the use of a tool, as of a time.
 type use struct {
 	Count float64   `json:"count"`
 	At    time.Time `json:"at"`
@@ -65,21 +66,21 @@ func newUsageRecord(o *UsageOptions) *usageRecord {
 	return &usageRecord{store: o.Store, counts: maps.Clone(o.Counts), halfLife: cmp.Or(o.HalfLife, DefaultHalfLife), uses: make(map[string]use)}
 }
 
-// after returns what u counts at a later time.
+// after returns the count of u at a later time.
 func (r *usageRecord) after(u use, now time.Time) float64 {
 	age := max(now.Sub(u.At), 0)
 	return u.Count * math.Exp2(-float64(age)/float64(r.halfLife))
 }
 
-// note adds a call.
+// note records a call.
 func (r *usageRecord) note(name string, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.uses[name] = use{r.after(r.uses[name], now) + 1, now}
 }
 
-// order returns the place of each tool that was used among the most used, from
-// 1; of equal use, by name.
+// order returns the rank of each used tool, from 1 for the most used. Tools of
+// equal use are in the order of their names.
 func (r *usageRecord) order(now time.Time) map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +107,7 @@ func mostUsed(counts map[string]float64) []string {
 	})
 }
 
-// A storedUsage is what is stored.
+// A storedUsage is the document in the store.
 type storedUsage struct {
 	Version int            `json:"version"`
 	Tools   map[string]use `json:"tools"`
@@ -114,8 +115,8 @@ type storedUsage struct {
 
 const usageVersion = 1
 
-// load adds what was stored, until that succeeds once. What can't be read is
-// begun anew.
+// load adds the stored use. After the first read of the store it does nothing. If
+// the document is malformed, load returns an error and the record begins anew.
 func (r *usageRecord) load() error {
 	r.storing.Lock()
 	defer r.storing.Unlock()
@@ -150,7 +151,7 @@ func readUsage(data []byte) (map[string]use, error) {
 		return nil, text.JSONError(data, err)
 	}
 	if stored.Version != usageVersion {
-		return nil, fmt.Errorf("it is of version %d, not %d", stored.Version, usageVersion)
+		return nil, fmt.Errorf("the document has version %d, want %d", stored.Version, usageVersion)
 	}
 	for name, u := range stored.Tools {
 		if !(u.Count > 0 && u.Count < math.MaxFloat32) {
@@ -160,7 +161,7 @@ func readUsage(data []byte) (map[string]use, error) {
 	return stored.Tools, nil
 }
 
-// save stores the most used.
+// save stores the use of the most used tools.
 func (r *usageRecord) save(now time.Time) error {
 	r.storing.Lock()
 	defer r.storing.Unlock()

@@ -20,7 +20,7 @@ func TestMostUsedAreInline(t *testing.T) {
 	store := FileStore(filepath.Join(t.TempDir(), "usage.json"))
 	run := func(opts UsageOptions, f func(*Manager)) []string {
 		opts.Store = store
-		m, _ := newTestManager(t, &Options{MaxInline: 2, Pins: []string{"*_005"}, Usage: &opts, Servers: []ServerConfig{inProcess("a", 6)}})
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Pins: []string{"*_005"}, Usage: &opts, Servers: []ServerConfig{inProcess("a", 6)}})
 		inline := toolNames(m.InlineTools())
 		if f != nil {
 			f(m)
@@ -45,7 +45,7 @@ func TestMostUsedAreInline(t *testing.T) {
 		assert.Equal(t, before, after)
 		require.NoError(t, m.Reorder())
 		assert.Equal(t, []string{"mcp_a__tool_003", "mcp_a__tool_005"}, toolNames(m.InlineTools()))
-		assert.Equal(t, "it is the 1. of the most used", m.Default().Placements()[3].Reason)
+		assert.Equal(t, "it ranks 1 among the most used", m.Default().Placements()[3].Reason)
 		now := m.cur.Load()
 		require.NoError(t, m.Reorder())
 		assert.Same(t, now, m.cur.Load(), "nothing has changed")
@@ -74,7 +74,7 @@ func TestUsageDecays(t *testing.T) {
 
 func TestUsageRecordIsKept(t *testing.T) {
 	broken := map[string]string{
-		"{": "unexpected end", `{"version":2}`: "it is of version 2, not 1",
+		"{": "unexpected end", `{"version":2}`: "the document has version 2, want 1",
 		`{"version":1,"tools":{"x":{"count":-1,"at":"2026-01-01T00:00:00Z"}}}`: `tool "x" was used -1 times`,
 	}
 	for data, want := range broken {

@@ -10,49 +10,49 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 )
 
-// A User is one user of a Manager, the system: with servers and tools of its
-// own over the system's, which all users share. Nobody else finds, sees or calls
-// the user's own tools.
+// A User has servers and tools of its own on top of those of the Manager, the
+// system, which all users share. Nobody else can find, see or call the user's own
+// tools.
 //
-// Servers, Problems, Marks, ServerStats, Accept and what adds and removes
-// servers are about the user's own; sessions see both. Its methods may be
+// The methods for servers, problems, marks and figures concern only the user's
+// own servers. The user's sessions see the tools of both. Its methods may be
 // called concurrently.
 type User struct {
-	own *Manager // of the user's servers; its user says whose
+	own *Manager // manages the user's servers
 }
 
-// ID returns the id by which [Manager.NewUser] made the user.
+// ID returns the id that was passed to [Manager.NewUser].
 func (u *User) ID() string { return u.own.user.id }
 
 // Start connects the servers of the [UserOptions]: see [Manager.Start].
 func (u *User) Start(ctx context.Context) error { return u.own.Start(ctx) }
 
-// AddServer connects one more server of the user's: see [Manager.AddServer].
+// AddServer connects one more server for the user: see [Manager.AddServer].
 func (u *User) AddServer(ctx context.Context, cfg ServerConfig) error {
 	return u.own.AddServer(ctx, cfg)
 }
 
-// AddTools adds tools of the user's that need no connection: see
+// AddTools adds tools for the user that need no connection: see
 // [Manager.AddTools].
 func (u *User) AddTools(name string, tools ...mcpserver.ServerTool) error {
 	return u.own.AddTools(name, tools...)
 }
 
-// RemoveServer removes a server of the user's and reports whether there was
-// one: see [Manager.RemoveServer].
+// RemoveServer removes one of the user's servers and reports whether there was
+// one with that name: see [Manager.RemoveServer].
 func (u *User) RemoveServer(name string) bool { return u.own.RemoveServer(name) }
 
-// Preload connects servers of the user's: see [Manager.Preload].
+// Preload connects some of the user's servers: see [Manager.Preload].
 func (u *User) Preload(ctx context.Context, patterns ...string) error {
 	return u.own.Preload(ctx, patterns...)
 }
 
-// Default returns the user's default session, which [UserOptions.Registry]
-// follows. It ends with the user.
+// Default returns the user's default session, whose registry is
+// [UserOptions.Registry]. It ends with [User.Close].
 func (u *User) Default() *Session { return u.own.def }
 
 // NewSession returns a session that sees the system's tools and the user's.
-// Options may be nil.
+// opts may be nil.
 func (u *User) NewSession(opts *SessionOptions) *Session { return u.own.NewSession(opts) }
 
 // RestoreSession restores a saved session of the same user: see
@@ -61,82 +61,85 @@ func (u *User) RestoreSession(state json.RawMessage, opts *SessionOptions) (s *S
 	return u.own.RestoreSession(state, opts)
 }
 
-// Servers returns how the user's servers are: see [Manager.Servers].
+// Servers returns the status of the user's servers: see [Manager.Servers].
 func (u *User) Servers() []ServerStatus { return u.own.Servers() }
 
-// ServerStats returns figures of the user's servers: see [Manager.ServerStats].
+// ServerStats returns call figures for the user's servers: see
+// [Manager.ServerStats].
 func (u *User) ServerStats() []ServerStats { return u.own.ServerStats() }
 
-// Problems returns what is wrong with the user's tools and can be lived with:
-// see [Manager.Problems].
+// Problems returns the problems of the user's tools that do not keep them from
+// working: see [Manager.Problems].
 func (u *User) Problems() []error { return u.own.Problems() }
 
-// Marks returns what in the definitions of the user's tools looks as if it was
-// meant to steer the model: see [Manager.Marks].
+// Marks returns suspicious text in the definitions of the user's tools: see
+// [Manager.Marks].
 func (u *User) Marks() []ToolMarks { return u.own.Marks() }
 
-// Accept lets a changed tool of the user's be used again: see [Manager.Accept].
+// Accept releases a changed tool of the user for use: see [Manager.Accept].
 func (u *User) Accept(server, tool, hash string) error { return u.own.Accept(server, tool, hash) }
 
-// Watch and Snapshot are those of the Manager, for the user's page: see
-// [Manager.Watch] and [Manager.Snapshot].
+// Watch is [Manager.Watch] for the user.
 func (u *User) Watch() { u.own.Watch() }
 
 // Snapshot is [Manager.Snapshot] for the user.
 func (u *User) Snapshot(session int) (*Snapshot, error) { return u.own.Snapshot(session) }
 
-// Close ends the user's servers, and the sessions of the user are empty from
-// then on. The system and the other users go on. What a [vector.Store] has of
-// the user's tools stays there: see [Manager.DropUser].
+// Close stops the user's servers and empties the user's sessions. The system and
+// the other users go on. The vectors of the user's tools stay in the
+// [vector.Store]: see [Manager.DropUser].
 func (u *User) Close() error { return u.own.Close() }
 
-// The defaults of [UserOptions] are those of the published design.
+// The defaults of [UserOptions], as in the published design.
 const (
 	DefaultSystemResults = 3
 	DefaultUserResults   = 5
 )
 
-// UserOptions configure a [User]. The zero value is a user
-// without servers. What is kept in a [Store] must be the user's own.
+// UserOptions configure a [User]. The zero value is a user without servers. Users
+// must not share a [Store].
 type UserOptions struct {
-	// Servers are the user's, connected by [User.Start].
-	// They may be called as servers of the system.
+	// Servers are the user's servers. [User.Start] connects them. They may have
+	// the same names as servers of the system.
 	Servers []ServerConfig
 
 	// Access says, by registered name, which tools the user's sessions may
-	// use, of the system's and of the user's own.
+	// use, both of the system's and of the user's own.
 	Access Access
 
-	// Needs says which other tools the user's tools need, as [Options.Needs]
-	// does: of the user's own and, in the places behind these, of the system's.
-	// What the system does not have is no problem: it may come and go.
+	// Needs says which other tools the user's tools need: see [Options.Needs].
+	// These may be tools of the user or of the system. The user's come first.
+	// A name that the system does not have is no problem: its tools come and
+	// go.
 	Needs map[string][]string
 
-	// Registry is kept in step with the user's default session. If nil, none
-	// is. Of each registry, that of any session, all is looked at with each
-	// change of the system's tools.
+	// Registry, if not nil, holds the callable tools of the user's default
+	// session. Each change of the system's tools costs a pass over all tools
+	// for every registry, so give one only to users who need it.
 	Registry Registry
 
-	// Cache, TrustStore and VectorCache are what [Options] and
-	// [SemanticOptions] have, for the user's servers. If nil, nothing is kept.
+	// Cache, TrustStore and VectorCache are the user's [Options.Cache],
+	// [Options.TrustStore] and [SemanticOptions.Cache]. If nil, nothing is
+	// stored.
 	Cache       Store
 	TrustStore  Store
 	VectorCache Store
 
-	// SystemResults and UserResults are how many of the system's tools and of
-	// the user's own a search finds at most, what the query names aside. Their
-	// sum is how many it finds if no number is asked for, and takes the place
-	// of [Options.SearchResults] and [JustInTimeOptions.Results].
+	// SystemResults is the largest number of the system's tools that a search
+	// finds, and UserResults that of the user's own. Tools that the query names
+	// don't count. A search without a limit of its own finds up to the sum of
+	// both, which replaces [RankingOptions.Results] and
+	// [JustInTimeOptions.Results] for this user.
 	//
 	// If zero, they default to [DefaultSystemResults] and
 	// [DefaultUserResults]. If negative, there is no such limit, and
-	// SearchResults counts in the sum.
+	// [RankingOptions.Results] is used in the sum.
 	SystemResults int
 	UserResults   int
 }
 
-// users are the Managers of a system's users by id; nil while what is left of
-// one is removed.
+// users are the Managers of a system's users by id. A value is nil while DropUser
+// removes that user.
 type users map[string]*Manager
 
 func (u users) list() []*Manager {
@@ -149,8 +152,7 @@ func (u users) list() []*Manager {
 	return list
 }
 
-// leave is called when m has come to its end. A user's is no more among its
-// system's then.
+// leave removes m, which has ended, from the users of its system.
 func (m *Manager) leave() {
 	if m.system == nil {
 		return
@@ -162,24 +164,25 @@ func (m *Manager) leave() {
 	}
 }
 
-// NewUser returns the User of that id.
+// NewUser creates the user with that id. opts may be nil.
 //
-// A user's sessions see the system's tools and behind them the user's own, which
-// are in an index of their own; of a name that both have, they see the user's.
-// Everything else but what opts say is the system's: limits, middleware, skills,
-// [Options.Access], which holds for the user's tools too, and what decides which
-// tools are inline.
+// The user's sessions see the system's tools followed by the user's own, which
+// have an index of their own. If a name exists in both, the user's tool wins.
+// The user inherits everything that opts does not set: limits, middleware,
+// skills, the inline policy, and [Options.Access], which also applies to the
+// user's own tools.
 //
-// Nothing of a user is in what the system or another user keeps, finds, says
-// in an error or restores from a saved session: [User.RestoreSession] takes
-// the states of the same user's sessions only.
+// Neither the system nor another user can reach the user's tools, by search, call,
+// error or store. [User.RestoreSession] accepts only states of the same user's
+// sessions.
 //
-// With [Options.Semantic], the user's tools are in a scope of their own in the
-// same [vector.Store]: "user:" and id or, if the system's is not "system", that
-// before it and a slash. A query is embedded once for both.
+// With [Options.Semantic], the vectors of the user's tools have a scope of their
+// own in the same [vector.Store]: "user:" followed by the id. If the system's
+// scope is not "system", that scope and a slash come first. A query is embedded
+// once for both scopes.
 //
-// Options may be nil. It is an error if id is empty; [ErrDuplicate] if the last
-// User of that id has not been closed; and [ErrClosed].
+// NewUser fails if id is empty, with [ErrDuplicate] if a User with that id has
+// not been closed, and with [ErrClosed] after [Manager.Close].
 func (m *Manager) NewUser(id string, opts *UserOptions) (*User, error) {
 	own, err := m.newUser(id, opts)
 	if err != nil {
@@ -188,7 +191,7 @@ func (m *Manager) NewUser(id string, opts *UserOptions) (*User, error) {
 	return &User{own}, nil
 }
 
-// newUser returns what a User has of its own: a Manager over m, the system.
+// newUser returns the Manager of a user's own servers; m is its system.
 func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	var o UserOptions
 	if opts != nil {
@@ -203,13 +206,13 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 		below: m.scope, owner: &owner{id}, user: user{id: id, access: o.Access.clone(), most: make(map[*owner]int)},
 	}}
 	results := u.limitResults(m.owner, o.SystemResults, DefaultSystemResults) + u.limitResults(u.owner, o.UserResults, DefaultUserResults)
-	u.opts.SearchResults = min(results, m.opts.SearchLimit)
+	u.opts.Search.Results = min(results, m.opts.Search.Limit)
 	u.opts.Servers, u.opts.Needs, u.opts.Registry = slices.Clone(o.Servers), cloneNeeds(o.Needs), o.Registry
 	u.opts.Cache, u.opts.TrustStore = o.Cache, o.TrustStore
 	u.opts.Usage = nil // the record is of the system's tools
 	u.opts.Logger = m.opts.Logger.With("user", id)
 	if jit := m.opts.JustInTime; jit != nil {
-		u.opts.JustInTime = &JustInTimeOptions{Threshold: jit.Threshold, Results: u.opts.SearchResults}
+		u.opts.JustInTime = &JustInTimeOptions{Threshold: jit.Threshold, Results: u.opts.Search.Results}
 	}
 	if so := m.opts.Semantic; so != nil {
 		own := *so
@@ -233,11 +236,11 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 		_ = u.Close() // never fails
 		return nil, fmt.Errorf("mcphybrid: user %q: %w", id, err)
 	}
-	u.sync() // with what has changed meanwhile
+	u.sync() // with the changes made meanwhile
 	return u, nil
 }
 
-// mayBegin returns why there can't be a Manager for the user now, or nil.
+// mayBegin returns why the user can't be created now, or nil.
 func (m *Manager) mayBegin(id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -257,12 +260,12 @@ func (m *Manager) mayBeginLocked(id string) error {
 	return nil
 }
 
-// limitResults sets how many tools of an owner u's sessions find, and returns
-// how many of them count in a search without a number.
+// limitResults limits how many tools of an owner a search in u's sessions finds.
+// It returns their share in a search without a limit of its own.
 func (u *Manager) limitResults(of *owner, n, standard int) int {
 	switch {
 	case n < 0:
-		return u.opts.SearchResults
+		return u.opts.Search.Results
 	case n == 0:
 		n = standard
 	}
@@ -270,7 +273,7 @@ func (u *Manager) limitResults(of *owner, n, standard int) int {
 	return n
 }
 
-// userScope returns where the vectors of a user's tools are.
+// userScope returns the scope that holds the vectors of a user's tools.
 func (o *SemanticOptions) userScope(id string) string {
 	if o.Scope == defaultScope {
 		return "user:" + id
@@ -278,11 +281,13 @@ func (o *SemanticOptions) userScope(id string) string {
 	return o.Scope + "/user:" + id
 }
 
-// DropUser removes what m keeps of a user for good: it closes the user's
-// Manager, if there is one, and removes the user's scope from the
-// [vector.Store], so that a user who comes back has all tools embedded anew. What
-// [UserOptions] name is the host's to remove, before the user comes back. It is
-// not an error if there is no such user. After an error it may be called again.
+// DropUser removes a user for good. It closes the [User], if there is one, and
+// deletes the user's scope from the [vector.Store]. If the user comes back, all
+// tools are embedded again. The host must delete the stores that it named in
+// [UserOptions] before it calls [Manager.NewUser] with the same id again.
+//
+// It is not an error if there is no such user. After an error DropUser may be
+// called again.
 func (m *Manager) DropUser(ctx context.Context, id string) error {
 	m.mu.Lock()
 	u, there := m.users[id]
@@ -293,7 +298,7 @@ func (m *Manager) DropUser(ctx context.Context, id string) error {
 	if m.users == nil {
 		m.users = make(users)
 	}
-	m.users[id] = nil // nobody comes back meanwhile
+	m.users[id] = nil // keeps NewUser out until the deletion is done
 	m.mu.Unlock()
 	defer func() {
 		m.mu.Lock()

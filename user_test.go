@@ -52,7 +52,7 @@ func answering(name, description, answer string) mcpserver.ServerTool {
 // SPEC D3: the system's tools and each user's are in indexes of their own. A
 // search finds at most three of the one and five of the other.
 func TestSpecD3Scopes(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("sys", errands("system", 30)...))
 	a := newUser(t, m, "a", nil, errands("alice", 30)...)
 	b := newUser(t, m, "b", nil, errands("bob", 30)...)
@@ -121,7 +121,7 @@ func statNames(stats []ServerStats) (list []string) {
 // SPEC D4: of a name that both have, a user's tool wins, for that user.
 func TestSpecD4UserWins(t *testing.T) {
 	for _, inline := range []int{40, -1} {
-		m, _ := newTestManager(t, &Options{MaxInline: inline})
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: inline}})
 		require.NoError(t, m.AddTools("mail", answering("send", "Sends mail by the system", "system"), answering("read", "Reads mail", "system")))
 		a, b := newUser(t, m, "a", nil), newUser(t, m, "b", nil)
 		s := a.NewSession(nil)
@@ -183,7 +183,7 @@ func TestUserToolHeldBack(t *testing.T) {
 
 // Two servers have one name: what is told of either is its own.
 func TestUserServerOfTheSameName(t *testing.T) {
-	m, _ := newTestManager(t, &Options{Reconnect: -1, Servers: []ServerConfig{inProcess("s", 2)}})
+	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{inProcess("s", 2)}})
 	fail := errors.New("out of order")
 	down := mcpserver.ServerTool{Tool: mcp.NewTool("own"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, fail }}
 	a := newUser(t, m, "a", &UserOptions{Servers: []ServerConfig{serving("s", down)}})
@@ -264,7 +264,7 @@ func TestUserErrors(t *testing.T) {
 // What the system's Options deny, no user has, and a user's Access holds for
 // both.
 func TestUserAccess(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Access: Access{Deny: []string{"*delete*", DescribeToolName}}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Access: Access{Deny: []string{"*delete*", DescribeToolName}}})
 	require.NoError(t, m.AddTools("sys", echoTool("read", ""), echoTool("write", "")))
 	a := newUser(t, m, "a", &UserOptions{Access: Access{Deny: []string{"*write"}}},
 		echoTool("delete_all", ""), echoTool("own_write", ""), echoTool("keep", ""))
@@ -282,7 +282,7 @@ func TestUserAccess(t *testing.T) {
 // A user's tool needs the system's by name, as it is at the time; a system's
 // never brings a user's.
 func TestUserNeeds(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Needs: map[string][]string{"mcp_sys__edit": {"mcp_own__read"}}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Needs: map[string][]string{"mcp_sys__edit": {"mcp_own__read"}}})
 	require.NoError(t, m.AddTools("sys", echoTool("edit", "")))
 	a := newUser(t, m, "a", &UserOptions{Needs: map[string][]string{"mcp_own__save": {"mcp_sys__lock", "mcp_own__read"}}},
 		echoTool("save", ""), echoTool("read", ""))
@@ -297,7 +297,7 @@ func TestUserNeeds(t *testing.T) {
 // Up to what fits, all is inline. How a user's tools stand follows the
 // system's, and what was inline is found once it is not.
 func TestUserToolsFollowTheSystem(t *testing.T) {
-	m, r := newTestManager(t, &Options{MaxInline: 10})
+	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 10}})
 	own := NewRegistry()
 	a := newUser(t, m, "a", &UserOptions{Registry: own}, errands("alice", 6)...)
 	other := newUser(t, m, "b", nil, errands("bob", 6)...)
@@ -335,7 +335,7 @@ func TestUserToolsFollowTheSystem(t *testing.T) {
 
 // A saved session is restored by its user's Manager, and by no other.
 func TestUserSessionsAreRestored(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("sys", errands("system", 3)...))
 	a := newUser(t, m, "a", nil, errands("alice", 3)...)
 	b := newUser(t, m, "b", nil, errands("bob", 3)...)
@@ -350,7 +350,7 @@ func TestUserSessionsAreRestored(t *testing.T) {
 	assert.Equal(t, s.PromptSections(PromptFull), again.PromptSections(PromptFull))
 	for _, other := range []*Manager{m, b} {
 		_, changed, err := other.RestoreSession(state, nil)
-		assert.EqualError(t, err, "mcphybrid: the state is of a session of another user")
+		assert.EqualError(t, err, "mcphybrid: the state belongs to a session of another user")
 		assert.Empty(t, changed)
 	}
 	_, _, err = b.RestoreSession(m.Default().Save(), nil)

@@ -21,7 +21,7 @@ func TestSpecD3ScopesByMeaning(t *testing.T) {
 	store := new(vector.MemoryStore)
 	var queries atomic.Int64
 	e.query = func(context.Context) error { queries.Add(1); return nil }
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()},
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()},
 		Semantic: &SemanticOptions{Embedder: e, Store: store, Least: 0.5, Cache: cache}})
 	embedded(t, m, 5)
 	a := newUser(t, m, "a", &UserOptions{VectorCache: own}, echoTool("secret01", "Feeds the cat"), echoTool("cash", "Counts money"))
@@ -80,7 +80,7 @@ func TestSpecD3ScopesByMeaning(t *testing.T) {
 
 // What embeds tools ends when it is done, and goes on with the next change.
 func TestEmbeddingEnds(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Semantic: &SemanticOptions{Embedder: newConcepts()}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts()}})
 	for i := range 50 {
 		require.NoError(t, m.AddTools("s", echoTool(fmt.Sprint("t", i), "dog")))
 		embedded(t, m, i+1)
@@ -94,7 +94,7 @@ func TestUsersFindNothingForeign(t *testing.T) {
 	const users, own = 200, 10
 	queries := mcptest.Long(20_000, 4_000)
 	groups := newConcepts().groups
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Semantic: &SemanticOptions{Embedder: newConcepts()}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts()}})
 	tools := func(n int, whose string) (list []mcpserver.ServerTool) {
 		for i := range n {
 			list = append(list, answering(fmt.Sprintf("tool_%02d", i), fmt.Sprintf("Looks after %s by %s", groups[i%len(groups)], whose), whose))

@@ -176,14 +176,14 @@ func (n *neighborhood) ask(r *rand.Rand, user int) string {
 // neighbors, and returns what was seen of it.
 func live(t *testing.T, seed uint64, alone bool) []string {
 	n := &neighborhood{t: t, events: make(map[*Session]*strings.Builder), states: make([]json.RawMessage, neighbors)}
-	opts := &Options{MaxInline: []int{-1, 5, 40}[seed%3], OnEvent: func(e Event) {
+	opts := &Options{Inline: InlineOptions{Max: []int{-1, 5, 40}[seed%3]}, OnEvent: func(e Event) {
 		if n.events[e.Session] == nil {
 			n.events[e.Session] = new(strings.Builder)
 		}
 		fmt.Fprintln(n.events[e.Session], e.Kind, e.Tools, e.Server, e.Query, e.Err)
 	}}
 	if seed%5 == 0 {
-		opts.Ranker = RankerClassic
+		opts.Search.Ranker = RankerClassic
 	}
 	n.m, _ = newTestManager(t, opts)
 	r, rest := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 2))
@@ -242,7 +242,7 @@ func TestUsersKnowNothingOfEachOther(t *testing.T) {
 // each call that succeeded was made once, of the user's own tool or the
 // system's, and nothing is left.
 func TestUsersHammer(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 5, Semantic: &SemanticOptions{Embedder: newConcepts()}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Semantic: &SemanticOptions{Embedder: newConcepts()}})
 	require.NoError(t, m.AddTools("sys", errands("secret99", 20)...))
 	var made, answered, lives atomic.Int64
 	var wg sync.WaitGroup

@@ -115,8 +115,8 @@ func newRiot(t *testing.T, seed uint64) *riot {
 		calls: make(map[string]*walkCall), kinds: make(map[string]int), mischiefs: make(map[string]int),
 	}
 	opts := &Options{
-		StartTimeout: 4 * walkTimeout, CallTimeout: walkTimeout, Reconnect: 10 * time.Millisecond, Refresh: 100 * time.Millisecond,
-		MaxInline: 10, MaxMessage: 1 << 20, MaxTools: 100,
+		Limits: ServerLimits{StartTimeout: 4 * walkTimeout, CallTimeout: walkTimeout, Reconnect: 10 * time.Millisecond, Refresh: 100 * time.Millisecond, MaxMessage: 1 << 20, MaxTools: 100},
+		Inline: InlineOptions{Max: 10},
 	}
 	for i, over := range walkPlaces {
 		c := newCulprit(t, byte(over), fmt.Sprintf("%c%d", over, i), w.journal)

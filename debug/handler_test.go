@@ -125,7 +125,7 @@ func TestDebugIsReadOnly(t *testing.T) {
 // A page that is looked at while a tool is hidden must not take it from the
 // session, which would have noticed nothing.
 func TestDebugChangesNothing(t *testing.T) {
-	mgr := start(t, &mcphybrid.Options{MaxInline: 1, Servers: []mcphybrid.ServerConfig{inProcess("a", 30)}})
+	mgr := start(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 1}, Servers: []mcphybrid.ServerConfig{inProcess("a", 30)}})
 	h := debug.Handler(mgr)
 	s := mgr.NewSession(nil)
 	s.ActivateTools([]string{"mcp_a__tool_007", "mcp_a__tool_003"})
@@ -219,7 +219,7 @@ func get(t *testing.T, address string) (status int, body string) {
 
 func TestDebugShowsStandings(t *testing.T) {
 	git := serving("git", echoTool("log", "Shows the history"), echoTool("push", "Sends commits"))
-	mgr := start(t, &mcphybrid.Options{MaxInline: 2, Pins: []string{"mcp_a__tool_004"}, Trust: mcphybrid.TrustQuarantine, Servers: []mcphybrid.ServerConfig{
+	mgr := start(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 2}, Pins: []string{"mcp_a__tool_004"}, Trust: mcphybrid.TrustQuarantine, Servers: []mcphybrid.ServerConfig{
 		inProcess("a", 5), git,
 	}, Rules: []mcphybrid.Rule{
 		{Name: "short", Patterns: []string{"mcp_a__tool_002"}, Action: mcphybrid.RuleSummarize}, {Name: "off", Patterns: []string{"mcp_a__tool_003"}, Action: mcphybrid.RuleExclude},
@@ -253,7 +253,7 @@ func TestDebugShowsStandings(t *testing.T) {
 }
 
 func TestDebugExplainsScores(t *testing.T) {
-	mgr := start(t, &mcphybrid.Options{MaxInline: -1, Servers: []mcphybrid.ServerConfig{
+	mgr := start(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Servers: []mcphybrid.ServerConfig{
 		serving("files", echoTool("read_file", "Reads a document"), echoTool("move", "Moves a file")),
 	}})
 	text := pageText(t, debug.Handler(mgr), "view=search&q=delete+the+file")
@@ -269,7 +269,7 @@ func TestDebugExplainsScores(t *testing.T) {
 }
 
 func TestDebugFollowsServers(t *testing.T) {
-	mgr := start(t, &mcphybrid.Options{Reconnect: -1, Servers: []mcphybrid.ServerConfig{child(t, "good", "exits"), inProcess("a", 3)}})
+	mgr := start(t, &mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{child(t, "good", "exits"), inProcess("a", 3)}})
 	h := debug.Handler(mgr)
 	_, err := mgr.Call(t.Context(), "mcp_a__tool_000", nil)
 	require.NoError(t, err)
@@ -286,7 +286,7 @@ func TestDebugFollowsServers(t *testing.T) {
 }
 
 func TestDebugSessions(t *testing.T) {
-	mgr := start(t, &mcphybrid.Options{MaxInline: -1, Servers: []mcphybrid.ServerConfig{inProcess("a", 50)}})
+	mgr := start(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Servers: []mcphybrid.ServerConfig{inProcess("a", 50)}})
 	before := mgr.NewSession(nil)
 	registered := mgr.NewSession(&mcphybrid.SessionOptions{Registry: mcphybrid.NewRegistry()})
 	h := debug.Handler(mgr)
@@ -321,7 +321,7 @@ func TestDebugSessions(t *testing.T) {
 // The plot has the newest sample's numbers.
 func TestDebugPlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		mgr := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: 2})
+		mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 2}})
 		var tools []mcpserver.ServerTool
 		for i := range 200 {
 			tools = append(tools, echoTool(fmt.Sprintf("tool_%03d", i), "Does a chore"))
@@ -366,7 +366,7 @@ func BenchmarkDebugPage(b *testing.B) {
 
 // Pages are read while servers, rules and sessions change.
 func TestDebugConcurrently(t *testing.T) {
-	mgr := start(t, &mcphybrid.Options{MaxInline: 5, Trust: mcphybrid.TrustQuarantine, Servers: []mcphybrid.ServerConfig{inProcess("a", 30)}})
+	mgr := start(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 5}, Trust: mcphybrid.TrustQuarantine, Servers: []mcphybrid.ServerConfig{inProcess("a", 30)}})
 	var pages, sessions, servers atomic.Int64
 	done := make(chan struct{})
 	var wg sync.WaitGroup

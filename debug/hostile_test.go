@@ -24,7 +24,7 @@ import (
 const hostileText = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> javascript:alert(3) </style></pre></textarea>{{.}}\u202egnp.exe\u200b \x1b[31m\x00\x07 &lt;b&gt; \ufeff%00 ?q=\"&x"
 
 func TestDebugEscapes(t *testing.T) {
-	mgr := start(t, &mcphybrid.Options{MaxInline: -1, Servers: []mcphybrid.ServerConfig{
+	mgr := start(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Servers: []mcphybrid.ServerConfig{
 		serving("plain", echoTool("fetch", "Fetches a page")),
 	}})
 	require.NoError(t, mgr.AddTools("<b onclick=x>&\"' \u202e", mcpserver.ServerTool{Tool: mcp.Tool{
@@ -77,7 +77,7 @@ func TestDebugShowsNoSecrets(t *testing.T) {
 	}})
 	failing := child(t, "failing", "confess")
 	failing.Env["API_TOKEN"] = secret
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: -1, Reconnect: -1, Servers: []mcphybrid.ServerConfig{cfg, failing}})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Limits: mcphybrid.ServerLimits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{cfg, failing}})
 	defer mgr.Close()
 	require.Error(t, mgr.Start(t.Context()))
 	h := debug.Handler(mgr)
@@ -146,7 +146,7 @@ func TestDebugPagesAreBounded(t *testing.T) {
 }
 
 func FuzzDebugQuery(f *testing.F) {
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: 3})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 3}})
 	f.Cleanup(func() { mgr.Close() })
 	var tools []mcpserver.ServerTool
 	for i := range 20 {

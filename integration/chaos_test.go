@@ -343,7 +343,7 @@ func assertGone(t *testing.T, c caller, name string, after time.Time) {
 	}
 	assert.WithinRange(t, unknown.Gone, after, time.Now())
 	assert.True(t, result.IsError)
-	assert.Regexp(t, "^"+name+` is gone: its server does not have it since \S+\. Go on without it\.$`, text(result))
+	assert.Regexp(t, "^"+name+` is gone: its server removed it at \S+\. Go on without it\.$`, text(result))
 }
 
 // freeAddress returns an address of 127.0.0.1 on which nothing listens, and

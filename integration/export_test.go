@@ -41,7 +41,7 @@ var exportCases = []struct{ schema, arguments string }{
 // exporting returns a Manager with the tools of addExportTools, all inline, and
 // the arguments of exportCases by registered name.
 func exporting(t *testing.T) (*mcphybrid.Manager, map[string]string) {
-	m := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: 1 << 20})
+	m := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 1 << 20}})
 	t.Cleanup(func() { assert.NoError(t, m.Close()) })
 	addExportTools(t, m)
 	arguments := make(map[string]string)
@@ -113,7 +113,7 @@ func export(t *testing.T, s *mcphybrid.Session, f mcphybrid.Format) []mcphybrid.
 	t.Helper()
 	tools, err := s.Export(f)
 	if err != nil {
-		require.ErrorContains(t, err, "openai-chat takes at most 128 tools")
+		require.ErrorContains(t, err, "openai-chat accepts at most 128 tools")
 	}
 	require.Len(t, tools, len(s.Tools()))
 	return tools
@@ -140,7 +140,7 @@ func TestExportDeferredSDKs(t *testing.T) {
 	m.Close()
 	for _, sdk := range sdks[1:3] {
 		t.Run(string(sdk.format), func(t *testing.T) {
-			m := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: 5})
+			m := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 5}})
 			defer m.Close()
 			addExportTools(t, m)
 			sess := m.NewSession(&mcphybrid.SessionOptions{Disclosure: mcphybrid.ByProvider})

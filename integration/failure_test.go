@@ -134,7 +134,7 @@ func TestKilledUnderLoad(t *testing.T) {
 func TestKilledServersComeBack(t *testing.T) {
 	const kills = 8
 	path := writeConfig(t, grafana(), everything())
-	mgr := loadManagerThat(t, path, mcphybrid.Options{Reconnect: 50 * time.Millisecond})
+	mgr := loadManagerThat(t, path, mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: 50 * time.Millisecond}})
 	require.NoError(t, mgr.Start(t.Context()))
 	before := everyByte(mgr)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -48,7 +48,7 @@ func TestOthersKeepTheirLatency(t *testing.T) {
 	const tool, args = "mcp_everything__echo", `{"message": "here"}`
 	dying := memory(filepath.Join(t.TempDir(), "memory.jsonl"))
 	// Started again at once, as the test's own is.
-	mgr := loadManagerThat(t, writeConfig(t, everything(), dying), mcphybrid.Options{Reconnect: time.Millisecond})
+	mgr := loadManagerThat(t, writeConfig(t, everything(), dying), mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: time.Millisecond}})
 	require.NoError(t, mgr.Start(t.Context()))
 	s := mgr.NewSession(nil)
 

@@ -154,7 +154,7 @@ func newManager(t *testing.T, servers ...server) *mcphybrid.Manager {
 // loadManager returns a Manager in which what is down stays down, to be seen.
 func loadManager(t *testing.T, path string) *mcphybrid.Manager {
 	t.Helper()
-	return loadManagerThat(t, path, mcphybrid.Options{Reconnect: -1})
+	return loadManagerThat(t, path, mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1}})
 }
 
 func loadManagerThat(t *testing.T, path string, opts mcphybrid.Options) *mcphybrid.Manager {

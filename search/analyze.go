@@ -9,52 +9,52 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxTermBytes bounds a term: what is longer, a key or a picture in base64, is
-// cut, and nobody searches for it.
+// maxTermBytes is the greatest length of a term. Longer ones, such as keys or
+// base64 data, are cut; nobody searches for them.
 const maxTermBytes = 64
 
-// An analyzer divides text into terms. Its buffers are reused, so that it
-// allocates nothing once they are large enough. The zero value is ready.
+// An analyzer splits text into terms. It reuses its buffers, so it allocates
+// nothing once they are large enough. The zero value is ready to use.
 //
 //	"createPullRequest"  create pull request createpullrequest
 //	"Überweisungen in €" uberweisungen in
 //	"查询天气"             查 询 查询 天 询天 气 天气
 //
-// A term is a run of letters and digits, lower-cased, without accents and, if
-// it is ASCII, stemmed. An identifier is split where its case changes or
-// digits begin or end, and kept whole besides. Scripts without spaces between
-// words give single characters and pairs of neighbours. Single ASCII letters
+// A term is a run of letters and digits in lower case, without accents. ASCII
+// terms are stemmed. An identifier is split where its case changes or digits
+// begin or end, and is also kept whole. Text in scripts without spaces between
+// words becomes single characters and pairs of neighbours. Single ASCII letters
 // are dropped.
 type analyzer struct {
 	terms []span
-	bytes []byte // of all terms
+	bytes []byte // the bytes of all terms
 
-	normal     []byte // the text in NFKC, if it is not ASCII
+	normal     []byte // the text in NFKC, unless it was so already
 	normalizer norm.Iter
 }
 
-// A span is the place of a term in analyzer.bytes.
+// A span is a term: bytes[start:end] of its analyzer.
 type span struct {
 	start, end int32
-	full       int32 // where the word ended before it was stemmed
+	full       int32 // the end before stemming
 	form       form
 }
 
-// A form says where in the text a term comes from.
+// A form says what kind of term a span is.
 type form uint8
 
 const (
 	word      form = iota // a word, or part of an identifier
 	whole                 // an identifier of several parts
-	character             // of a script without spaces
-	pair                  // of such characters
+	character             // one character of a script without spaces
+	pair                  // two neighbouring characters of such a script
 )
 
 func (a *analyzer) term(i int) []byte { return a.bytes[a.terms[i].start:a.terms[i].end] }
 
 func (a *analyzer) reset() { a.terms, a.bytes = a.terms[:0], a.bytes[:0] }
 
-// next returns the rune at the start of text, its kind and its length.
+// next returns the rune at the start of line, its kind and its length in bytes.
 func next(line []byte) (rune, text.Kind, int) {
 	if c := line[0]; c < utf8.RuneSelf {
 		return rune(c), text.ASCIIKinds[c], 1
@@ -66,7 +66,7 @@ func next(line []byte) (rune, text.Kind, int) {
 	return r, text.KindOf(r), n
 }
 
-// add appends the terms of text. Invalid UTF-8 separates.
+// add appends the terms of line. Invalid UTF-8 separates terms.
 func (a *analyzer) add(line []byte) {
 	for _, c := range line {
 		if c >= utf8.RuneSelf {
@@ -90,8 +90,8 @@ func (a *analyzer) add(line []byte) {
 	}
 }
 
-// normalize returns text in NFKC, with spaces for what is no UTF-8. Unlike
-// norm.Form.Append it allocates nothing, if all is UTF-8.
+// normalize returns text in NFKC, with a space in place of invalid UTF-8. Unlike
+// norm.Form.Append, it allocates nothing for valid text.
 func (a *analyzer) normalize(text []byte) []byte {
 	if !utf8.Valid(text) {
 		text = bytes.ToValidUTF8(text, []byte(" "))
@@ -107,8 +107,9 @@ func (a *analyzer) normalize(text []byte) []byte {
 	return a.normal
 }
 
-// plainWord appends the word at the start of text, if it is one term of ASCII
-// letters, as most are, and returns the rest.
+// plainWord is a fast path for the most common word: one term of ASCII letters.
+// It appends the word at the start of line and returns the rest. If line begins
+// with any other word, ok is false.
 func (a *analyzer) plainWord(line []byte) (rest []byte, ok bool) {
 	n := 1
 	for n < len(line) && text.IsLower(line[n]) {
@@ -128,8 +129,7 @@ func (a *analyzer) plainWord(line []byte) (rest []byte, ok bool) {
 	return line[n:], true
 }
 
-// word appends the terms of the word at the start of text, and returns the
-// rest.
+// word appends the terms of the word at the start of line and returns the rest.
 func (a *analyzer) word(line []byte) []byte {
 	start := len(a.bytes)
 	first := len(a.terms)
@@ -165,7 +165,7 @@ func (a *analyzer) word(line []byte) []byte {
 		a.bytes = append(a.bytes, a.bytes[start:end]...)
 		a.end(end, len(a.bytes), whole)
 	}
-	// Only now, as the parts and the whole had the same bytes.
+	// Stem only now, because the whole is made of the unstemmed parts.
 	for i := first; i < len(a.terms); i++ {
 		t := &a.terms[i]
 		t.end = t.start + int32(stem(a.bytes[t.start:t.end]))
@@ -173,7 +173,7 @@ func (a *analyzer) word(line []byte) []byte {
 	return line
 }
 
-// plural reports whether r, after capitals, is the s of URLs.
+// plural reports whether r, which follows capitals, is a plural s as in "URLs".
 func plural(r rune, rest []byte) bool {
 	if r != 's' || len(rest) == 0 {
 		return r == 's'
@@ -182,10 +182,10 @@ func plural(r rune, rest []byte) bool {
 	return k != text.Lower
 }
 
-// denseRun appends the characters of the run at the start of text and the
-// pairs of them, and returns the rest.
+// denseRun appends the characters of the run at the start of line and their
+// pairs, and returns the rest.
 func (a *analyzer) denseRun(line []byte) []byte {
-	before := -1 // where the character before begins
+	before := -1 // start of the previous character
 	for len(line) > 0 {
 		_, k, n := next(line)
 		if k != text.Dense {
@@ -210,7 +210,8 @@ func (a *analyzer) denseRun(line []byte) []byte {
 	return line
 }
 
-// end appends the term in a.bytes[start:end].
+// end appends the term a.bytes[start:end], cut to maxTermBytes. It drops a
+// single ASCII letter.
 func (a *analyzer) end(start, end int, f form) {
 	if end-start == 1 && text.ASCIIKinds[a.bytes[start]&0x7f] == text.Lower && a.bytes[start] < utf8.RuneSelf {
 		return
@@ -223,13 +224,14 @@ func (a *analyzer) end(start, end int, f form) {
 	a.terms = append(a.terms, span{int32(start), int32(end), int32(end), f})
 }
 
-// folded are the Latin letters that have no decomposition.
+// folded maps Latin letters that have no Unicode decomposition to ASCII.
 var folded = map[rune]string{
 	'đ': "d", 'ð': "d", 'ø': "o", 'ł': "l", 'ħ': "h", 'ı': "i", 'ŧ': "t",
 	'ß': "ss", 'æ': "ae", 'œ': "oe", 'þ': "th",
 }
 
-// appendFolded appends r, which begins text, lower-cased and without accents.
+// appendFolded appends r, the first rune of line, in lower case and without
+// accents.
 func appendFolded(dst []byte, r rune, line []byte) []byte {
 	if r < utf8.RuneSelf {
 		if text.ASCIIKinds[r] == text.Upper {

@@ -84,7 +84,7 @@ func TestAnalyzeForms(t *testing.T) {
 	assert.Equal(t, map[string]form{"read": word, "fil": word, "readfil": whole, "天": character, "气": character, "天气": pair, "word": word}, got)
 }
 
-// What is longer than a term may be is cut, between runes.
+// A term longer than maxTermBytes is cut between runes.
 func TestAnalyzeLongTerms(t *testing.T) {
 	for _, text := range []string{
 		strings.Repeat("x", 1000),
@@ -124,8 +124,7 @@ func TestAnalyzeAllocs(t *testing.T) {
 	}
 }
 
-// add may be called for several texts, and terms of one are not mixed with
-// those of another.
+// add may be called for several texts. It does not join terms across them.
 func TestAnalyzeAppends(t *testing.T) {
 	var a analyzer
 	a.add([]byte("readFile"))
@@ -138,7 +137,7 @@ func TestAnalyzeAppends(t *testing.T) {
 	assert.Equal(t, []string{"read", "fil", "readfil", "天", "气"}, terms)
 }
 
-// The short cut for plain words gives what the long way gives.
+// The fast path for plain words gives the same terms as word.
 func TestAnalyzePlainWord(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 20_000 {
@@ -204,8 +203,7 @@ func FuzzAnalyze(f *testing.F) {
 				t.Fatalf("%q: stem of %q has %d bytes", line, a.bytes[s.start:s.full], n)
 			}
 		}
-		// A separator before and behind changes nothing, nor does what was
-		// analyzed before.
+		// Separators around a text and earlier texts change nothing.
 		first := analyzed(string(line))
 		a.reset()
 		a.add([]byte("another text, 別の"))

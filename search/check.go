@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// canonical is all that an index knows, without slots and numbers.
+// canonical is the content of an index without slots and numbers.
 type canonical struct {
 	terms map[string][]canonicalPosting // by term
 	idf   map[string]float64
@@ -39,8 +39,8 @@ func (x *Index) canonical() canonical {
 	return c
 }
 
-// Check returns how x differs from a new index of the same documents, or from
-// itself, or nil. It is for tests: it takes as long as [NewIndex].
+// Check returns an error if x contradicts itself or differs from a new index of
+// the same documents. It is for tests and takes as long as [NewIndex].
 func (x *Index) Check() error {
 	if len(x.slots) != len(x.docs) || len(x.first) != len(x.positions)+1 || len(x.worth) != len(x.signatures) {
 		return fmt.Errorf("index of %d documents: %d slots, %d positions, %d first, %d worth of %d", len(x.docs), len(x.slots), len(x.positions), len(x.first), len(x.worth), len(x.signatures))
@@ -67,7 +67,7 @@ func (x *Index) Check() error {
 	}
 	got, want := x.canonical(), fresh.canonical()
 	if !maps.Equal(got.idf, want.idf) || !maps.Equal(got.worth, want.worth) || !maps.EqualFunc(got.terms, want.terms, slices.Equal) {
-		return fmt.Errorf("the index of %d documents is not what a new one is", len(x.docs))
+		return fmt.Errorf("the index of %d documents differs from a new one", len(x.docs))
 	}
 	return nil
 }

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// The default ranker looks closer at the best documents of the first pass.
-// What each part earns is in ARCHITECTURE.md.
+// [RankerDefault] scores the best documents of the first pass a second time.
+// ARCHITECTURE.md lists what each part adds to recall.
 const (
 	closerDocs = 20
 
 	// Pseudo-relevance feedback, as in RM3 (Abdul-Jaleel and others, "UMass at
-	// TREC 2004"): what the best documents have in common is likely what the
-	// query means.
+	// TREC 2004"): terms that the best documents share likely belong to the
+	// meaning of the query.
 	feedbackDocs   = 3
 	feedbackTerms  = 10
 	feedbackWeight = 0.1
@@ -23,22 +23,22 @@ const (
 	nameWeight = 0.2
 )
 
-// A closerLook is the scratch space for it.
+// A closerLook is the scratch space of the second pass.
 type closerLook struct {
 	found  []Match
 	common []commonTerm
-	ways   []uint32 // by term: the best of retrieval.ways that leads to it + 1, or 0; all 0 between looks
-	gain   []uint32 // by term: its weight as a common term, in units; all 0 between looks
+	ways   []uint32 // by term: 1 + the index of its best way in retrieval.ways, or 0; all 0 between searches
+	gain   []uint32 // by term: its weight as a common term, in units; all 0 between searches
 }
 
-// A commonTerm is one that several of the best documents have.
+// A commonTerm is a term that several of the best documents share.
 type commonTerm struct {
 	term  uint32
-	value float64 // how much it speaks for them
+	value float64 // the sum of document score × worth, times idf
 }
 
-// lookCloser appends the n best documents. Scores are only raised, so that the
-// best stay before the rest.
+// lookCloser appends the n best documents. The second pass only raises scores,
+// so the documents it looks at stay before the others.
 func (r *retrieval) lookCloser(dst []Match, n int, keep func(doc int) bool) []Match {
 	c := &r.closer
 	c.found = r.top(c.found[:0], max(n, closerDocs), keep)
@@ -76,9 +76,9 @@ func (r *retrieval) unmark() {
 	}
 }
 
-// findCommon sets c.common to the terms that speak most for the first of the
-// best documents, of those that at least two of them have and the query has
-// not; of equal ones, the first in the order of strings.
+// findCommon sets c.common to the feedbackTerms terms of greatest value in the
+// first feedbackDocs of best. A term counts if at least two of these documents
+// have it and the query doesn't. Ties end in the order of strings.
 func (r *retrieval) findCommon(best []Match) {
 	c, x := &r.closer, r.x
 	c.common = c.common[:0]
@@ -115,7 +115,7 @@ func (r *retrieval) findCommon(best []Match) {
 	c.common = c.common[:min(feedbackTerms, len(c.common))]
 }
 
-// raise adds to the scores of the best documents what is for them.
+// raise adds feedback and name bonus to the scores of best.
 func (r *retrieval) raise(best []Match) {
 	top := 0.0
 	for i := range best {
@@ -127,7 +127,7 @@ func (r *retrieval) raise(best []Match) {
 	}
 }
 
-// feedback returns the score of the common terms in doc.
+// feedback returns the score that the common terms give doc.
 func (r *retrieval) feedback(doc int) float64 {
 	x := r.x
 	sum := uint64(0)
@@ -139,8 +139,8 @@ func (r *retrieval) feedback(doc int) float64 {
 	return float64(sum) / unit
 }
 
-// nameShare returns how much of doc's name the query leads to, by idf, from 0
-// to 1.
+// nameShare returns how much of doc's name the query matches, weighted by idf,
+// from 0 to 1.
 func (r *retrieval) nameShare(doc int) float64 {
 	x := r.x
 	name, matched := uint64(0), uint64(0)

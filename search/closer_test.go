@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the best documents have in common lifts others that have it too.
+// Terms that the best documents share lift other documents that have them.
 func TestCloserFeedback(t *testing.T) {
 	docs := []*Document{
 		{Name: "lamp", Description: "illuminates chamber"},
@@ -40,7 +40,7 @@ func TestCloserFeedback(t *testing.T) {
 	assert.Greater(t, x.Search("lamp", 5, nil)[0].Score, lexical.Search("lamp", 5, nil)[0].Score)
 }
 
-// A document whose whole name is asked for comes first.
+// A document whose whole name is in the query comes first.
 func TestCloserName(t *testing.T) {
 	docs := []*Document{
 		{Name: "branch_create_from_template", Description: "branch branch branch"},
@@ -62,7 +62,7 @@ func TestCloserName(t *testing.T) {
 	assert.Zero(t, (&retrieval{x: NewIndex([]*Document{{}}, nil)}).nameShare(0), "no name")
 }
 
-// The first 20 documents are looked at more closely, and stay before the rest.
+// The second pass reorders only the first 20 documents.
 func TestCloserRest(t *testing.T) {
 	var docs []*Document
 	for i := range 50 {
@@ -88,14 +88,14 @@ func TestCloserRest(t *testing.T) {
 		}
 	}
 
-	// A short answer is the beginning of a long one, as n must not decide what
-	// is looked at.
+	// A short answer is the beginning of a long one: n must not change which
+	// documents the second pass looks at.
 	for n := range 50 {
 		if n > 0 {
 			assert.Equal(t, got[:n], x.Search("lamp", n, nil))
 		}
 	}
-	// Filtered documents are not looked at.
+	// The second pass ignores filtered documents.
 	kept := x.Search("lamp", 5, func(doc int) bool { return doc >= 25 })
 	require.Len(t, kept, 5)
 	assert.Equal(t, 25, kept[0].Doc)

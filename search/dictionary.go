@@ -5,28 +5,27 @@ import (
 	"sync/atomic"
 )
 
-// A dictionary numbers terms from 0 in the order they were added. It only
-// grows. One goroutine at a time may add; any may look up meanwhile, through
-// a view taken before.
+// A dictionary numbers terms from 0 in the order in which they are added. It
+// only grows. One goroutine at a time may add; others may look up terms
+// meanwhile through views taken earlier.
 type dictionary struct {
 	dictionaryView
 }
 
-// A dictionaryView is a dictionary as it was when the view was taken. What is
-// added later is not seen.
+// A dictionaryView is a dictionary as it was when the view was taken. It does
+// not see terms added later.
 //
-// The slots are an open-addressing hash table shared with the dictionary and
-// with later views: an entry never moves within a table, and a table that has
-// become too small is replaced, not changed. A view skips what is newer than
-// itself.
+// The slots are an open-addressing hash table that the dictionary and later
+// views share. An entry never moves within a table. A table that is too small
+// is replaced, not changed. A view skips entries newer than itself.
 //
-// A dictionary may stand on another one that does not grow any more, whose
-// terms have the first numbers.
+// A dictionary may extend a base: another dictionary that no longer grows. The
+// base's terms have the first numbers.
 type dictionaryView struct {
-	base  *dictionaryView // or nil; has none itself
+	base  *dictionaryView // may be nil; a base has no base
 	seed  maphash.Seed
-	slots []atomic.Uint64 // half a hash and, below it, where in terms + 1; 0 if free; len is a power of 2
-	terms []string        // by number, less those of base
+	slots []atomic.Uint64 // upper 32 bits: of the hash; lower: 1 + index in terms; 0 if free; len is a power of 2
+	terms []string        // without those of base; the first has number below()
 }
 
 func newDictionary(base *dictionaryView) *dictionary {
@@ -36,6 +35,7 @@ func newDictionary(base *dictionaryView) *dictionary {
 	return &dictionary{dictionaryView{base: base, seed: base.seed, slots: make([]atomic.Uint64, 1<<8)}}
 }
 
+// below returns the number of terms in base.
 func (v *dictionaryView) below() int {
 	if v.base == nil {
 		return 0
@@ -67,7 +67,7 @@ func (v *dictionaryView) lookup(term []byte) (uint32, bool) {
 	return 0, false
 }
 
-// find returns where in terms term is.
+// find returns the index of term in v.terms.
 func (v *dictionaryView) find(hash uint64, term []byte) (uint32, bool) {
 	mask := uint64(len(v.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
@@ -84,7 +84,7 @@ func (v *dictionaryView) find(hash uint64, term []byte) (uint32, bool) {
 	}
 }
 
-// add returns the number of term, which it has from now on.
+// add returns the number of term. A new term gets the next number.
 func (d *dictionary) add(term []byte) uint32 {
 	if n, ok := d.lookup(term); ok {
 		return n

@@ -36,7 +36,7 @@ func TestDictionaryEqualsMap(t *testing.T) {
 			terms = append(terms, string(term))
 		}
 		require.Equal(t, want, d.add(term), "%q", term)
-		term = append(term, "x"...) // the caller may use its bytes again
+		term = append(term, "x"...) // the caller may reuse its bytes
 		if len(term) > 1 {
 			term[0]++
 		}
@@ -47,7 +47,7 @@ func TestDictionaryEqualsMap(t *testing.T) {
 	require.Greater(t, len(terms), 4<<10, "the table grows twice at least")
 	require.Equal(t, terms, d.terms)
 
-	// A view sees what was there, and nothing newer.
+	// A view sees the terms added before it was taken, and no newer ones.
 	for _, s := range snapshots {
 		for n, term := range terms {
 			got, ok := s.view.lookup([]byte(term))

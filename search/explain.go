@@ -2,33 +2,37 @@ package search
 
 import "slices"
 
-// An Explanation tells how a document came by its score.
+// An Explanation breaks the score of a document into its parts.
 type Explanation struct {
 	Score float64 // the sum of the parts
 	Parts []ScorePart
 }
 
-// A ScorePart is what one thing gave to a score.
+// A ScorePart is the share of a score that one term in one field adds, or that
+// one bonus adds.
 type ScorePart struct {
-	// Field is where Term was found: "server", "name", "title", "description",
-	// "parameters", "parameter texts" or "hints"; "text" in a [BM25Index]. Or
-	// it is "feedback", for terms that the best documents have in common, or
-	// "whole name", for a name that is in the query.
+	// Field is the field that has Term: "server", "name", "title",
+	// "description", "parameters", "parameter texts" or "hints". An index whose
+	// documents are plain texts says "text". Two values name a bonus:
+	// "feedback", for terms that the best documents share, and "whole name",
+	// for a document whose name is in the query.
 	Field string
 
-	Query string  // the term of the query, after stemming; "" if Field is not a field
-	Term  string  // the term of the document: Query, or what stands for it
-	Score float64 // comparable with others of the same search
+	Query string  // the stemmed term of the query; "" for a bonus
+	Term  string  // the term of the document: Query or a related term; "" for a bonus
+	Score float64 // comparable within one search
 }
 
 var fieldNames = [fields]string{"server", "name", "title", "description", "parameters", "parameter texts", "hints"}
 
-// Explain tells what the score of a document for query consists of: the terms
-// in the order of the query, the fields of each in the order above. A document
-// that is not found has what it has of them all the same; that of a document
-// number that does not exist is empty.
+// Explain returns the parts of the score of document number doc for query. The
+// parts stand in the order of the query's terms, then in the order of fields
+// that [ScorePart] lists; bonuses come last. A document below the threshold is
+// explained too. A number outside 0 to [Index.Len] - 1 gives an empty
+// Explanation.
 //
-// Filters are not known here: the best documents are those of the whole index.
+// Explain applies no filter, so it computes bonuses from the best documents of
+// the whole index.
 func (x *Index) Explain(query string, doc int) Explanation {
 	var e Explanation
 	if doc < 0 || doc >= len(x.docs) {

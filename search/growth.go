@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// A growth makes the indexes that come from each other. It owns what they
-// share: only the newest of them may be appended to.
+// A growth makes a chain of indexes, each derived from the one before. It owns
+// the data they share. Only the newest index may be appended to.
 type growth struct {
 	ranker    Ranker
 	lexicon   *compiledLexicon
@@ -20,20 +20,20 @@ type growth struct {
 	terms      *dictionary
 	groups     *dictionary
 	numbers    map[signature]uint32
-	last       [1 << fields]struct { // by the fields that a signature has
+	last       [1 << fields]struct { // the last signature, by the set of its fields
 		signature signature
 		number    uint32
 	}
 
 	// Scratch space.
-	found []foundTerm // in the document being added
-	at    []uint32    // by term: where it is in found, plus 1, or 0
+	found []foundTerm // terms of the document being added
+	at    []uint32    // by term: 1 + its index in found, or 0
 	order []uint64
 	space []posting // for new terms
 }
 
-// A foundTerm is a term of a document that is being added, and how often it
-// occurs in each field.
+// A foundTerm counts how often a term occurs in each field of the document
+// being added.
 type foundTerm struct {
 	term uint32
 	tf   [fields]uint16
@@ -45,7 +45,7 @@ func newGrowth(ranker Ranker, l *compiledLexicon, threshold float64) *growth {
 	return g
 }
 
-// clear forgets all terms but the lexicon's, which have the first numbers.
+// clear forgets all terms except the lexicon's, which have the first numbers.
 func (g *growth) clear() {
 	base := g.lexicon.base()
 	g.terms, g.groups = newDictionary(&base.terms), newDictionary(&base.groups)
@@ -59,7 +59,7 @@ func (g *growth) index(docs []*Document) *Index {
 	return g.next(docs)
 }
 
-// empty returns an index without documents, and with the lexicon's terms.
+// empty returns an index without documents. It has the lexicon's terms.
 func (g *growth) empty() *Index {
 	base := g.lexicon.base()
 	x := &Index{growth: g, first: []uint32{0}}
@@ -68,8 +68,9 @@ func (g *growth) empty() *Index {
 	return x
 }
 
-// A lexiconBase is what every index with a lexicon begins with. They share its
-// pages, which are of a generation before theirs and so never changed.
+// A lexiconBase is the start of every index with one lexicon. The indexes share
+// its pages and never change them, because the pages are of an earlier
+// generation.
 type lexiconBase struct {
 	terms, groups dictionaryView
 	heads         paged[head]
@@ -87,7 +88,7 @@ func newLexiconBase(terms []string) *lexiconBase {
 	g.group(&v, 0)
 	for n := range g.groups.len() {
 		list := v.lists.at(uint32(n))
-		*list = slices.Clip(*list) // who appends copies it
+		*list = slices.Clip(*list) // so that append copies it
 	}
 	b := &lexiconBase{terms: v.terms, groups: v.groups, lists: v.lists}
 	for none := (&page[head]{generation: baseGeneration}); len(b.heads.pages)*pageSize < len(terms); {
@@ -114,7 +115,7 @@ func (g *growth) next(docs []*Document) *Index {
 	for end < len(old)-begin && end < len(docs)-begin && old[len(old)-1-end] == docs[len(docs)-1-end] {
 		end++
 	}
-	kept := make(map[*Document][]uint32) // slots of the old documents between
+	kept := make(map[*Document][]uint32) // slots of the old documents between begin and end
 	for i := begin; i < len(old)-end; i++ {
 		kept[old[i]] = append(kept[old[i]], x.slots[i])
 	}
@@ -122,7 +123,7 @@ func (g *growth) next(docs []*Document) *Index {
 	copy(slots, x.slots[:begin])
 	copy(slots[len(docs)-end:], x.slots[len(old)-end:])
 	var fresh []*Document
-	var places []int // in slots, of fresh
+	var places []int // by document in fresh: its index in slots
 	for i := begin; i < len(docs)-end; i++ {
 		if same := kept[docs[i]]; len(same) > 0 {
 			slots[i] = same[0]
@@ -156,10 +157,10 @@ func (g *growth) next(docs []*Document) *Index {
 	return &x
 }
 
-// minDead is how many removed documents don't matter.
+// minDead is how many removed documents never trigger compact.
 const minDead = 256
 
-// weigh computes what signatures are worth, where that is not known.
+// weigh computes the worth of new signatures, or of all if an average changed.
 func (g *growth) weigh(x *Index) {
 	averages := x.averages
 	for f, total := range x.lengths {
@@ -175,7 +176,7 @@ func (g *growth) weigh(x *Index) {
 
 // add appends a document to x and returns its slot. It has no position yet.
 func (g *growth) add(x *Index, words *wordList) uint32 {
-	for _, t := range g.found { // of the document before
+	for _, t := range g.found { // left by the previous document
 		g.at[t.term] = 0
 	}
 	g.found = g.found[:0]
@@ -183,7 +184,7 @@ func (g *growth) add(x *Index, words *wordList) uint32 {
 	for _, w := range words.words {
 		g.count(w.field, &lengths, words.bytes[w.start:w.end])
 	}
-	// Ascending terms; numbers sort faster than what they stand for.
+	// Sort by term. Integers sort faster than structs.
 	g.order = g.order[:0]
 	for i, t := range g.found {
 		g.order = append(g.order, uint64(t.term)<<32|uint64(i))
@@ -206,8 +207,9 @@ func (g *growth) add(x *Index, words *wordList) uint32 {
 	return g.post(x)
 }
 
-// number returns the number of a signature, which it has from now on. Most
-// terms of a document that are in the same fields have the same one.
+// number returns the number of a signature and numbers a new one. In one
+// document, most terms in the same fields have the same signature, so it looks
+// at the last signature with these fields first.
 func (g *growth) number(x *Index, s signature) uint32 {
 	places := 0
 	for f := range s {
@@ -229,8 +231,8 @@ func (g *growth) number(x *Index, s signature) uint32 {
 	return n
 }
 
-// count adds a term in field to the document being added, unless it is a stop
-// word or the field is too long already.
+// count adds a term in field to the document being added. It skips stop words
+// and, in a field of 65,535 terms, all others.
 func (g *growth) count(field uint8, lengths *[fields]uint16, text []byte) {
 	term := g.terms.add(text)
 	if lengths[field] == math.MaxUint16 || g.lexicon.stops(term) {
@@ -247,15 +249,15 @@ func (g *growth) count(field uint8, lengths *[fields]uint16, text []byte) {
 	g.found[g.at[term]-1].tf[field]++
 }
 
-// post appends the document whose occurrences stand at the end of x to the
-// postings of its terms, and returns its slot.
+// post adds the document whose occurrences are the last in x to the postings of
+// its terms, and returns its slot.
 func (g *growth) post(x *Index) uint32 {
 	slot := uint32(len(x.positions))
 	x.positions = append(x.positions, -1)
 	x.first = append(x.first, uint32(len(x.occurrences)))
 	x.heads.grow(g.terms.len(), g.generation)
 	g.tally(x, slot, 1, func(h *head, o occurrence) {
-		if h.postings == nil { // most terms stay with so few
+		if h.postings == nil { // most terms never need more
 			const few = 4
 			if len(g.space) < few {
 				g.space = make([]posting, 256*few)
@@ -267,14 +269,14 @@ func (g *growth) post(x *Index) uint32 {
 	return slot
 }
 
-// remove takes the document of slot out of what is counted, and its position.
+// remove takes the document in slot out of the counts and clears its position.
 func (g *growth) remove(x *Index, slot uint32) {
 	x.positions[slot] = -1
 	g.tally(x, slot, -1, func(*head, occurrence) {})
 }
 
-// tally counts the document of slot in, or with -1 out, and calls also with
-// each of its terms.
+// tally adds the document in slot to the counts if n is 1, or subtracts it if n
+// is -1. It calls also with each of the document's terms.
 func (g *growth) tally(x *Index, slot uint32, n int, also func(*head, occurrence)) {
 	var lengths [fields]uint16
 	for _, o := range x.occurrencesOf(slot) {
@@ -283,7 +285,7 @@ func (g *growth) tally(x *Index, slot uint32, n int, also func(*head, occurrence
 		also(h, o)
 		s := &x.signatures[o.sig()]
 		for f := range s {
-			lengths[f] = max(lengths[f], s[f].length) // a field that has terms is in the signature of each
+			lengths[f] = max(lengths[f], s[f].length) // each term of a field has the field's length
 		}
 	}
 	for f, length := range lengths {
@@ -291,8 +293,8 @@ func (g *growth) tally(x *Index, slot uint32, n int, also func(*head, occurrence
 	}
 }
 
-// compact returns x without what removed documents left behind. It reads no
-// document again.
+// compact returns x without the data of removed documents. It does not read the
+// other documents again.
 func (g *growth) compact(x *Index) *Index {
 	terms, signatures := g.terms.dictionaryView, x.signatures
 	g.clear()

@@ -7,91 +7,94 @@ import (
 	"math"
 )
 
-// A Document is what an [Index] knows of a tool. Any part may be empty. It
-// must not be changed once it is in an index.
+// A Document is one entry of an [Index]. Any field may be empty. The caller
+// must not change a document that is in an index.
 type Document struct {
 	Server      string
 	Name        string
 	Title       string
 	Description string
 	InputSchema json.RawMessage // JSON Schema of the arguments
-	Hints       string          // further words to find it by
+	Hints       string          // more words that find it
 }
 
-// A Ranker names a way to rank documents.
+// A Ranker names a ranking method.
 type Ranker string
 
 const (
-	// RankerDefault is [RankerLexical], followed by a closer look at the best.
+	// RankerDefault is [RankerLexical] with relatives of words and correction of
+	// typing errors. A second pass reranks the best 20 documents.
 	RankerDefault Ranker = "default"
 
-	// RankerLexical is BM25F over all fields of a document, its parameters
-	// included, in one pass: see [Index].
+	// RankerLexical is BM25F over all fields of a document, including the names
+	// and descriptions of its parameters, in one pass.
 	RankerLexical Ranker = "lexical"
 )
 
-// Options configure an [Index]. The zero value is the default
-// configuration.
+// Options configures an [Index]. The zero value is the default configuration.
 type Options struct {
-	// Ranker is [RankerDefault] or [RankerLexical]. If empty, [RankerDefault].
+	// Ranker is [RankerDefault] or [RankerLexical]. If empty, it is
+	// [RankerDefault].
 	Ranker Ranker
 
-	// Lexicon is what is known of words. If nil, [DefaultLexicon].
+	// Lexicon relates words. If nil, it is [DefaultLexicon].
 	Lexicon *Lexicon
 
-	// Threshold is what a document must score to be found, compared with an
-	// occurrence of the most telling word of the query: with 0, to share any
-	// word is enough; with 1, nearly only documents with this or
-	// with several other words are found.
+	// Threshold is the least score of a match, in units of what one occurrence
+	// of the query's rarest word scores. With 1, a document needs this word or
+	// several others. A negative value turns the threshold off: any shared word
+	// is enough.
 	//
-	// If zero, defaults to [DefaultThreshold]. If negative, there is none.
+	// If zero, it is [DefaultThreshold]. It must not be NaN or infinite.
 	Threshold float64
 }
 
-// DefaultThreshold costs less than 0.1 points of recall on nine public corpora.
-// Among some hundreds of tools it leaves out those that share only one word
-// with a longer query, if a tenth of the tools have it in their descriptions
-// or a third in their names.
+// DefaultThreshold is the default of [Options.Threshold]. It costs less than
+// 0.1 points of recall on nine public corpora. Among a few hundred documents it
+// drops matches that share only one word with a longer query, if a tenth of the
+// documents have this word in their descriptions or a third in their names.
 const DefaultThreshold = 0.4
 
-// An Index ranks a list of documents against queries. It knows a document by
-// its position in the list. It is immutable and may be used concurrently.
+// An Index ranks a list of documents against queries. A document's number is
+// its position in the list, from 0. An Index is immutable and safe for
+// concurrent use.
 type Index struct {
 	growth *growth
 
 	docs      []*Document // by position
 	slots     []uint32    // by position
-	positions []int32     // by slot; -1 if it was removed
+	positions []int32     // by slot; -1 for a removed document
 
 	vocabulary  vocabulary
 	heads       paged[head]  // by term
-	occurrences []occurrence // by slot, ascending terms within
-	first       []uint32     // by slot, and one more: where its occurrences begin
+	occurrences []occurrence // by slot, then by ascending term
+	first       []uint32     // by slot: where its occurrences begin; len is slots + 1
 	signatures  []signature
 
-	logDocs  float64         // ln(N+1), of N documents; see idf
-	lengths  [fields]uint64  // of all documents together, in terms
+	logDocs  float64         // ln(N+1) for N documents; see idf
+	lengths  [fields]uint64  // sum over all documents, in terms
 	averages [fields]float64 // see average
-	worth    []uint32        // by signature, at averages
+	worth    []uint32        // by signature, computed with averages
 }
 
-// Inside an index, each document has a slot and each term a number, in the order in
-// which they came. Of each term there is a list of postings, and of each
-// document a list of occurrences, the same facts the other way round. How often
-// a term occurs in which fields, and how long these are, is its signature
-// there; as few of these are distinct, what an occurrence is worth at the
-// average lengths is computed once per signature. Of the documents {server
-// "git", name "create_issue"} and {server "git", name "list_issues"} there are
+// Inside an index, each document has a slot and each term a number, in the order
+// in which they were added. Each term has a list of postings: the documents that
+// contain it. Each document has a list of occurrences: the terms that it
+// contains. A signature says how often a term occurs in each field of a document
+// and how long these fields are. Few signatures are distinct, so the index
+// computes once per signature how much an occurrence is worth. The documents
+// {server "git", name "create_issue"} and {server "git", name "list_issues"}
+// give
 //
 //	terms        0 git, 1 creat, 2 issu, 3 list
 //	signatures   0 once of 1 in server, 1 once of 2 in name
 //	postings     git {slot 0, signature 0} {1, 0}; creat {0, 1}; issu {0, 1} {1, 1}; …
 //	occurrences  slot 0: {git, 0} {creat, 1} {issu, 1}; slot 1: …
 //
-// Indexes that come from each other by [Index.With] share all of this: what is
-// new is appended behind what the older ones see, and a document that is
-// removed only loses its position. No answer depends on slots and numbers, so
-// that after any history it is that of a new index, to the bit.
+// Indexes that [Index.With] derives from each other share these lists. New
+// entries are appended behind the part that older indexes see; a removed
+// document only loses its position. No answer depends on slots and numbers, so
+// after any history an index answers like a new one, to the bit.
 
 // The fields of a document.
 const (
@@ -99,8 +102,8 @@ const (
 	inName
 	inTitle
 	inDescription
-	inParameters // their names
-	inTexts      // the descriptions of parameters, and the strings they may be
+	inParameters // names of parameters
+	inTexts      // descriptions and string values of parameters
 	inHints
 	fields
 )
@@ -121,27 +124,29 @@ const nameBit = 1 << 31
 
 func (o occurrence) sig() uint32 { return o.signature &^ nameBit }
 
-// A signature says, by field, how often a term occurs there and how many terms
-// the field has. Where tf is 0, length is too.
+// A signature says, by field, how often a term occurs (tf) and how many terms
+// the field has (length). Where tf is 0, length is 0 too.
 type signature [fields]struct{ tf, length uint16 }
 
-// A head is what is known of one term.
+// A head holds the postings of one term.
 type head struct {
-	postings []posting // ascending slot; removed documents are still there
-	df       int32     // documents with it; if 0, it is as good as unknown
+	postings []posting // by ascending slot, including removed documents
+	df       int32     // number of documents with the term, without removed ones
 }
 
 func (x *Index) occurrencesOf(slot uint32) []occurrence {
 	return x.occurrences[x.first[slot]:x.first[slot+1]]
 }
 
-// Document returns the document of a number, from 0 to [Index.Len] - 1.
+// Document returns document i, from 0 to [Index.Len] - 1. It panics for any
+// other i.
 func (x *Index) Document(i int) *Document { return x.docs[i] }
 
 // Len returns the number of documents.
 func (x *Index) Len() int { return len(x.docs) }
 
-// NewIndex returns an index of docs.
+// NewIndex returns an index of docs. If opts is nil, it uses the zero [Options].
+// It panics if the ranker is unknown or the threshold is NaN or infinite.
 func NewIndex(docs []*Document, opts *Options) *Index {
 	var o Options
 	if opts != nil {
@@ -158,24 +163,23 @@ func NewIndex(docs []*Document, opts *Options) *Index {
 		l = compile(o.Lexicon)
 	}
 	if math.IsNaN(o.Threshold) || math.IsInf(o.Threshold, 0) {
-		panic(fmt.Sprintf("search: Options.Threshold is %v", o.Threshold))
+		panic(fmt.Sprintf("search: Options.Threshold is %v, must be finite", o.Threshold))
 	}
 	threshold := max(cmp.Or(o.Threshold, DefaultThreshold), 0)
 	return newGrowth(o.Ranker, l, threshold).index(docs)
 }
 
-// New returns an index of docs with the options of x. It shares the compiled
-// lexicon with x and nothing else.
+// New returns an index of docs with the options of x. The two share only the
+// compiled lexicon.
 func (x *Index) New(docs []*Document) *Index {
 	g := x.growth
 	return newGrowth(g.ranker, g.lexicon, g.threshold).index(docs)
 }
 
-// With returns an index of docs that equals a new one. Documents that x has
-// too, by their pointers, are not read again: what is changed between their
-// common beginning and their common end decides the cost, besides a small part
-// per document. x stays as it is. If With was called on x before, it is as
-// slow as [NewIndex].
+// With returns an index of docs that answers like a new one and leaves x
+// unchanged. It reads only documents whose pointers x doesn't have. The cost
+// grows with the part of the list between the first and the last change, plus a
+// little per document. A second call on the same x is as slow as [NewIndex].
 func (x *Index) With(docs []*Document) *Index {
 	g := x.growth
 	g.mu.Lock()
@@ -186,12 +190,12 @@ func (x *Index) With(docs []*Document) *Index {
 	return g.next(docs)
 }
 
-// saturation is BM25's k1, of Lucene and of the published reference.
+// saturation is BM25's k1. Lucene uses the same value.
 const saturation = 1.2
 
-// The weights of the fields. A long field counts less, to the degree b; of
-// those that are prose, by the logarithm of its length, as otherwise the few
-// long-winded tools of a large catalogue decide what average means.
+// fieldWeights holds the weight of each field. A long field counts less, to the
+// degree b. Prose fields use the logarithm of their length; otherwise a few
+// long-winded documents would set the average of a large index.
 var fieldWeights = [fields]struct {
 	weight, b float64
 	prose     bool
@@ -205,12 +209,12 @@ var fieldWeights = [fields]struct {
 	inHints:       {1, 0.75, true},
 }
 
-// unit is 1 as a fixed-point number. Scores are integers, as a sum of
-// those is the same in any order.
+// unit is 1 as a fixed-point number. Scores are integers because a sum of
+// integers is the same in any order.
 const unit = 1 << 16
 
-// worthAt returns what an occurrence adds to a score, before the weight of its
-// term: BM25's saturated term frequency, of all fields together, as in BM25F
+// worthAt returns how much an occurrence adds to a score, before its term's
+// weight: BM25's saturated term frequency over all fields, as in BM25F
 // (Robertson, Zaragoza and Taylor, "Simple BM25 extension to multiple weighted
 // fields", 2004). It is below (k1 + 1) * unit.
 func (s *signature) worthAt(averages *[fields]float64) uint32 {
@@ -218,7 +222,7 @@ func (s *signature) worthAt(averages *[fields]float64) uint32 {
 	return uint32(math.Round(unit * tf * (saturation + 1) / (tf + saturation)))
 }
 
-// frequency returns the term frequency of all fields together.
+// frequency returns the weighted term frequency over all fields.
 func (s *signature) frequency(averages *[fields]float64) float64 {
 	tf := 0.0
 	for f := range s {
@@ -237,12 +241,12 @@ func scale(prose bool, length float64) float64 {
 	return length
 }
 
-// average returns the average length of a field on its scale. It is rounded to
-// 6 bits, less than 1 %, so that it changes with one document in some
-// hundreds and not with each.
+// average returns the average length of a field on its scale. It rounds to 6
+// bits (less than 1 %), so that only one added document in a few hundred changes
+// it.
 func average(field int, total uint64, docs int) float64 {
 	if total == 0 {
-		return 1 // no document has it, so none is measured by it
+		return 1 // no document has this field, so nothing uses the average
 	}
 	mantissa, exponent := math.Frexp(scale(fieldWeights[field].prose, float64(total)/float64(docs)))
 	return math.Ldexp(math.Round(mantissa*64)/64, exponent)
@@ -252,7 +256,7 @@ func average(field int, total uint64, docs int) float64 {
 // it.
 func (x *Index) idf(term uint32) float64 { return x.idfOf(x.heads.at(term).df) }
 
-// idfOf returns that of a term that df documents have:
+// idfOf returns the inverse document frequency of a term in df documents:
 // ln(1 + (N-df+1/2)/(df+1/2)) = ln(N+1) - ln(df+1/2).
 func (x *Index) idfOf(df int32) float64 {
 	switch {
@@ -264,7 +268,7 @@ func (x *Index) idfOf(df int32) float64 {
 	return x.logDocs - math.Log(float64(df)+0.5)
 }
 
-// logs are ln(df+1/2), for nearly all terms there are.
+// logs caches ln(df+1/2) for df below 1024, which covers nearly all terms.
 var logs = func() (logs [1024]float64) {
 	for df := range logs {
 		logs[df] = math.Log(float64(df) + 0.5)
@@ -272,8 +276,8 @@ var logs = func() (logs [1024]float64) {
 	return logs
 }()
 
-// A Match is one document found by [BM25Index.Search].
+// A Match is one document found by [Index.Search].
 type Match struct {
 	Doc   int     // the document's number, from 0
-	Score float64 // above 0, without an upper bound, comparable within one Search
+	Score float64 // above 0, without an upper bound, comparable within one search
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// randomDocument returns a document of words that occur in others too.
+// randomDocument returns a document whose words occur in others too.
 func randomDocument(rng *rand.Rand) *Document {
 	words := func(n int) string {
 		var b strings.Builder
@@ -43,7 +43,7 @@ func randomDocuments(rng *rand.Rand, n int) []*Document {
 	return docs
 }
 
-// After any history of changes an index is what a new one is.
+// After any history of changes, an index equals a new one.
 func TestIndexAfterAnyHistory(t *testing.T) {
 	t.Parallel()
 	for seed := range seeds(10) {
@@ -80,8 +80,8 @@ func TestIndexAfterAnyHistory(t *testing.T) {
 	}
 }
 
-// Indexes from before a change answer as they did, and With of one that is not
-// the newest gives an index of its own.
+// Older indexes answer as before after a change. With on an index that is not
+// the newest gives an independent index.
 func TestIndexSnapshots(t *testing.T) {
 	t.Parallel()
 	w := newPlainWorld(42)
@@ -132,7 +132,7 @@ func TestIndexSnapshots(t *testing.T) {
 	}
 }
 
-// change returns other documents than docs, not many of which are new.
+// change returns docs with a random change, which adds few new documents.
 func (w *plainWorld) change(docs []*Document) []*Document {
 	docs = slices.Clone(docs)
 	at := w.rng.IntN(len(docs) + 1)
@@ -152,13 +152,13 @@ func (w *plainWorld) change(docs []*Document) []*Document {
 			d := docs[at]
 			docs = append(slices.Delete(docs, at, at+1), d)
 		}
-	case 5: // all are others, so that there is something to compact
+	case 5: // replace all, so that there is something to compact
 		return w.documents(50 + w.rng.IntN(100))
 	}
 	return docs
 }
 
-// Searches of all indexes go on while With makes others.
+// Searches of all indexes run while With derives new ones.
 func TestIndexConcurrent(t *testing.T) {
 	const searchers, steps, rounds = 4, 60, 10
 	w := newPlainWorld(7)
@@ -178,7 +178,7 @@ func TestIndexConcurrent(t *testing.T) {
 		lists = append(lists, docs)
 	}
 	snapshots := make([]snapshot, len(lists))
-	for i, docs := range lists { // what must be found is known before
+	for i, docs := range lists { // compute the expected answers first
 		fresh := NewIndex(docs, nil)
 		for _, q := range queries {
 			snapshots[i].want = append(snapshots[i].want, fresh.Search(q, 10, nil))
@@ -204,7 +204,7 @@ func TestIndexConcurrent(t *testing.T) {
 		snapshots[i+1].x = snapshots[i].x.With(lists[i+1])
 		published.Add(1)
 	}
-	// Of several With of one index at the same time, each gives a right one.
+	// Concurrent calls of With on one index each give a correct index.
 	for range 4 {
 		wg.Go(func() {
 			for i := range lists[:10] {
@@ -222,8 +222,8 @@ func TestIndexConcurrent(t *testing.T) {
 	}
 }
 
-// checkMatches returns how got, the answer of x for at most n documents, is
-// none.
+// checkMatches returns an error if got is not a valid answer of x for at most n
+// documents.
 func checkMatches(x *Index, got []Match, n int) error {
 	if len(got) > n || got != nil && len(got) == 0 {
 		return fmt.Errorf("%d documents of at most %d", len(got), n)
@@ -288,7 +288,7 @@ func FuzzIndex(f *testing.F) {
 				docs = append(docs, docs[:at]...)
 				docs = docs[:min(len(docs), 200)]
 			case 'x':
-				x = NewIndex(docs, opts) // so that the change after it starts anew
+				x = NewIndex(docs, opts) // so that the next change starts from a new index
 			default:
 				n := 1 + place%7
 				got := x.Search(text, n, nil)
@@ -308,7 +308,7 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// A change of 40,000 documents, and the search that follows.
+// A change to an index of 40,000 documents, and the search that follows.
 func BenchmarkIndexChange(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	docs := randomDocuments(rng, 40_000)
@@ -350,7 +350,7 @@ func BenchmarkIndexChange(b *testing.B) {
 	})
 }
 
-// Indexes with one lexicon share its terms, and nothing of each other.
+// Indexes with one lexicon share its terms and nothing else.
 func TestIndexesShareTheLexicon(t *testing.T) {
 	l := compile(DefaultLexicon())
 	var wg sync.WaitGroup

@@ -12,41 +12,42 @@ import (
 //go:embed intents.txt
 var intentsText string
 
-// An Intent is what a message seems to be about, by its words: see
+// An Intent is something that the writer of a message may want. See
 // [DetectIntents].
 type Intent struct {
 	Name string
 
-	// Confidence is above 0 and at most 1. It is no probability.
+	// Confidence is above 0 and at most 1. It is not a probability.
 	Confidence float64
 
-	// Keywords are those of the table that the message has, each once, in the
-	// order of the message. Joined by spaces they are a query for tools.
+	// Keywords lists the intent's keywords found in the message, each once, in
+	// the order of the message. Joined by spaces, they make a search query.
 	Keywords []string
 }
 
-// IntentWords are keywords that speak for an intent, in any languages. A table
-// with several for one intent has it once, with all their keywords.
+// IntentWords lists the keywords of one intent, in any languages. Entries of a
+// table with the same intent are merged.
 //
-// A keyword is one or several words. They are compared as an [Index] does:
-// without case, accents and English endings. One of several words is in a
-// message that has all of them in a row, whatever stands between them that is
-// no letter or digit. In scripts without spaces between words, what has to
-// follow are the characters. A keyword without letters and digits is never found.
+// A keyword is one or several words. They are compared as in an [Index]:
+// without case, accents and English endings. A keyword of several words matches
+// if the message has them in a row; only characters other than letters and
+// digits may stand between them. In scripts without spaces between words, the
+// characters must follow each other. A keyword without letters and digits never
+// matches.
 type IntentWords struct {
 	Intent   string
 	Keywords []string
 }
 
-// DefaultIntents returns the table that is used if none is given, for a host
-// that wants to change it: some 20 things that people do by MCP servers, such as
-// search_web, read_files, query_database, manage_calendar and deploy, in Chinese,
-// English, French, German, Japanese, Korean, Portuguese, Russian, Spanish and
-// Vietnamese.
+// DefaultIntents returns a copy of the table that [DetectIntents] uses if table
+// is nil. The caller may change it. It has about 20 intents, such as search_web,
+// read_files, query_database, manage_calendar and deploy, with keywords in
+// Chinese, English, French, German, Japanese, Korean, Portuguese, Russian,
+// Spanish and Vietnamese.
 func DefaultIntents() []IntentWords { return parseIntents(intentsText) }
 
-// parseIntents reads a table from text: lines of an intent in brackets, and of
-// a language, a colon, and keywords with commas between them.
+// parseIntents reads a table from text. A line "[intent]" begins an entry; the
+// lines "language: keyword, keyword" after it list its keywords.
 func parseIntents(text string) (table []IntentWords) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -65,24 +66,24 @@ func parseIntents(text string) (table []IntentWords) {
 	return table
 }
 
-// maxIntentBytes bounds how much of a message is read.
+// maxIntentBytes is how many bytes of a message DetectIntents reads.
 const maxIntentBytes = 64 << 10
 
-// DetectIntents returns the intents of the table that a message has keywords
-// of, by descending confidence, those of equal confidence in the order of the
-// table, and nil if there are none. If table is nil, it is [DefaultIntents],
-// which is made ready once; another one is with each call, at about 1 µs a keyword.
+// DetectIntents returns the intents whose keywords a message contains, by
+// descending confidence and then in the order of the table. It returns nil if
+// there are none. If table is nil, it uses [DefaultIntents], compiled once. It
+// compiles any other table on each call, at about 1 µs a keyword.
 //
 // The confidence is 1 − 2^−n, where n is the number of words in the keywords
-// found: one gives 0.5, two give 0.75, three 0.88. A keyword that k intents have
-// counts 1/k for each. Two characters count as a word in scripts without spaces.
-// A keyword counts once, however often it is in the message and however it is
-// spelled in the table, and not where it is a part of a longer one that is
-// found: of "pull request", "request" says nothing. Those that overlap count both. So what else a message has
-// changes nothing, unless it stands between the words of a keyword, and the same
-// message and table always give the same.
+// found: one gives 0.5, two give 0.75, three 0.88.
 //
-// Of a message the first 64 KiB are read. It may be any bytes.
+//   - A keyword that k intents share counts 1/k for each.
+//   - In scripts without spaces between words, two characters count as a word.
+//   - A keyword counts once, even if the message repeats it.
+//   - A keyword inside a longer one found in the same place does not count:
+//     "pull request" finds no "request". Keywords that only overlap both count.
+//
+// DetectIntents reads the first 64 KiB of a message, which may be any bytes.
 func DetectIntents(message string, table []IntentWords) []Intent {
 	c := defaultIntents()
 	if table != nil {
@@ -93,7 +94,7 @@ func DetectIntents(message string, table []IntentWords) []Intent {
 
 var defaultIntents = sync.OnceValue(func() *intentTable { return compileIntents(DefaultIntents()) })
 
-// An intentTable is a table over terms, which it numbers from 1.
+// An intentTable is a compiled table. It numbers terms from 1.
 type intentTable struct {
 	intents []string // in the order of the table
 	numbers map[string]int32
@@ -101,20 +102,20 @@ type intentTable struct {
 	byFirst [][]int32 // phrases by the number of their first term
 }
 
-// A keywordPhrase is keywords that are the same terms.
+// A keywordPhrase stands for all keywords that consist of the same terms.
 type keywordPhrase struct {
 	steps []keywordStep
 	words int
-	of    []keywordOwner // ascending intent
+	of    []keywordOwner // by ascending intent
 }
 
 type keywordOwner struct {
-	intent  int    // in intentTable.intents
-	keyword string // as it is spelled there
+	intent  int    // index in intentTable.intents
+	keyword string // as the table spells it
 }
 
-// A keywordStep is a term of a phrase. If joined, there may be nothing between it and
-// the one before.
+// A keywordStep is a term of a phrase. If joined is set, it must follow the term
+// before it directly.
 type keywordStep struct {
 	term   int32
 	joined bool
@@ -139,7 +140,8 @@ func compileIntents(table []IntentWords) *intentTable {
 	return c
 }
 
-// add adds a keyword. Phrases are the numbers of those so far by their steps.
+// add adds a keyword of an intent. phrases maps the steps of each phrase added
+// so far to its number.
 func (c *intentTable) add(a *analyzer, phrases map[string]int32, intent int, keyword string) {
 	a.reset()
 	a.add([]byte(keyword))
@@ -157,7 +159,7 @@ func (c *intentTable) add(a *analyzer, phrases map[string]int32, intent int, key
 	for i := 0; i < len(places); {
 		s := keywordStep{places[i].term, places[i].joined}
 		i++
-		if places[i-1].whole != 0 { // of an identifier, rather than its parts
+		if places[i-1].whole != 0 { // use the identifier rather than its parts
 			s.term, i = places[i-1].whole, places[i-1].end
 		}
 		p.steps = append(p.steps, s)
@@ -184,22 +186,23 @@ func (c *intentTable) add(a *analyzer, phrases map[string]int32, intent int, key
 	}
 }
 
-// A wordPlace is where a text has a word, or a character of a script without
+// A wordPlace is one word in a text, or one character of a script without
 // spaces. The text "getURL(天气)" has the places
 //
-//	0  get, where also the identifier geturl begins, which ends before 2
+//	0  get; the identifier geturl begins here and ends before 2
 //	1  url
 //	2  天
 //	3  气, joined
 type wordPlace struct {
-	term, whole int32 // numbers, 0 for those that are not in the table
-	end         int   // where whole ends
+	term, whole int32 // numbers; 0 if the table lacks the term
+	end         int   // the place after whole
 	start       int32 // in the analyzer's bytes
-	joined      bool  // to the place before
-	dense       bool
+	joined      bool  // nothing stands between it and the place before
+	dense       bool  // it is a character of a script without spaces
 }
 
-// readPlaces returns the places of what a has read, with the numbers of terms.
+// readPlaces returns the places of the text that a has read. number returns the
+// number of a term, or 0.
 func readPlaces(a *analyzer, number func(term []byte) int32) []wordPlace {
 	places := make([]wordPlace, 0, len(a.terms))
 	for i, t := range a.terms {
@@ -209,7 +212,7 @@ func readPlaces(a *analyzer, number func(term []byte) int32) []wordPlace {
 		case pair:
 			places[len(places)-1].joined = true
 		case whole:
-			// Its parts have the bytes before its own, less those that are dropped.
+			// Its parts stand right before it in the analyzer's bytes.
 			first := len(places)
 			for first > 0 && places[first-1].start >= t.start-(t.full-t.start) && !places[first-1].dense {
 				first--
@@ -217,7 +220,7 @@ func readPlaces(a *analyzer, number func(term []byte) int32) []wordPlace {
 			if first == len(places) {
 				places = append(places, wordPlace{start: t.start})
 			}
-			// Of "pullEr" both are "pull": then it is its parts only.
+			// "pullEr" has the term "pull" as a part and as a whole. Keep the part.
 			if n := number(a.term(i)); n != places[first].term {
 				places[first].whole, places[first].end = n, len(places)
 			}
@@ -226,8 +229,8 @@ func readPlaces(a *analyzer, number func(term []byte) int32) []wordPlace {
 	return places
 }
 
-// countWords returns the number of words at places, two joined characters being
-// one, and an identifier too.
+// countWords returns the number of words at places. Two joined characters count
+// as one word; so does an identifier.
 func countWords(places []wordPlace) (n int) {
 	for i := 0; i < len(places); {
 		first := i
@@ -248,13 +251,13 @@ func countWords(places []wordPlace) (n int) {
 	return n
 }
 
-// sharedWord is a word as an integer that 2 to 16 intents can share, as a sum of
-// integers is the same in any order.
+// sharedWord is 1 word as a fixed-point number. Integers give the same sum in
+// any order, and 720,720 divides by each number of intents from 1 to 16.
 const sharedWord = 720_720
 
 var analyzers = sync.Pool{New: func() any { return new(analyzer) }}
 
-// A sighting is a phrase at places [start, end) of a message.
+// A sighting is a phrase found at the places [start, end) of a message.
 type sighting struct {
 	start, end int
 	phrase     int32
@@ -283,10 +286,10 @@ func (c *intentTable) detect(message string) []Intent {
 	found := make([]Intent, len(c.intents))
 	words := make([]int, len(c.intents)) // in units of 1/sharedWord
 	seen := make([]bool, len(c.phrases))
-	var widest sighting // of those before, the one that ends last, and of these the first
+	var widest sighting // the earlier sighting that ends last; on a tie, the first
 	for _, s := range sightings {
 		if s.end <= widest.end && (s.start != widest.start || s.end != widest.end) {
-			continue // a part of it
+			continue // inside widest
 		}
 		widest = s
 		if seen[s.phrase] {
@@ -311,7 +314,7 @@ func (c *intentTable) detect(message string) []Intent {
 	return list
 }
 
-// at returns where p ends, if it begins at places[start].
+// at reports whether p begins at places[start], and returns the place after it.
 func (p *keywordPhrase) at(places []wordPlace, start int) (end int, ok bool) {
 	end = start
 	for i, s := range p.steps {

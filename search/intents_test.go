@@ -112,8 +112,7 @@ func TestSpecE2LongMessages(t *testing.T) {
 	assert.NotNil(t, DetectIntents("word "+strings.Repeat("世", 1<<20), table))
 }
 
-// The default table says nothing that has no effect, and nothing that any
-// message has.
+// Each keyword of the default table can match, and none matches any message.
 func TestSpecE2DefaultIntents(t *testing.T) {
 	table := DefaultIntents()
 	c := compileIntents(table)
@@ -156,7 +155,7 @@ func TestSpecE2DefaultIntents(t *testing.T) {
 	assert.Equal(t, table, DefaultIntents())
 }
 
-// plainIntents is DetectIntents as it is documented, for words of letters
+// plainIntents implements the documentation of DetectIntents for words of letters
 // without endings.
 func plainIntents(message []string, table []IntentWords) (list []Intent) {
 	type occurrence struct {
@@ -203,8 +202,8 @@ func plainIntents(message []string, table []IntentWords) (list []Intent) {
 	return list
 }
 
-// Random tables and messages agree with the definition, and a word of no
-// keyword changes nothing where it stands between no words of one.
+// Random tables and messages agree with plainIntents. A foreign word changes
+// nothing unless it stands inside a keyword.
 func TestSpecE2IntentsByDefinition(t *testing.T) {
 	vocabulary := []string{"ba", "ko", "du", "mi", "fo", "pa"}
 	for seed := range uint64(3000) {
@@ -252,7 +251,7 @@ func FuzzDetectIntents(f *testing.F) {
 				confidence = i.Confidence
 			}
 		}
-		// A message that is a keyword has it, if it can be found at all.
+		// A message that is a keyword matches it, if the keyword can match at all.
 		var a analyzer
 		a.add([]byte(keyword))
 		if found := DetectIntents(keyword, []IntentWords{{"a", []string{keyword}}}); len(keyword) <= maxIntentBytes && (len(found) == 1) != (len(a.terms) > 0) {

@@ -13,38 +13,39 @@ import (
 //go:embed lexicon.txt
 var lexiconText string
 
-// A Lexicon is what a ranker knows of words. Words are compared as terms:
-// without case, accents and English endings. Of a word that is several terms,
-// the last one counts.
+// A Lexicon tells an [Index] which words to ignore and which words are related.
+// Words are compared as terms: without case, accents and English endings. If a
+// word splits into several terms, the last one counts.
 type Lexicon struct {
-	// Stop are words without content: neither indexed nor searched for.
+	// Stop lists words without content. They are neither indexed nor searched
+	// for.
 	Stop []string
 
-	// Generic are words that fit nearly any tool, such as "get". They count
-	// less in a query.
+	// Generic lists words that fit nearly any document, such as "get". They
+	// count less in a query.
 	Generic []string
 
-	// Synonyms are groups of words. A query with one of them finds the others
-	// too, with less weight.
+	// Synonyms lists groups of words. A query with one word of a group also
+	// finds the others, with less weight.
 	Synonyms [][]string
 
-	// Hints lead from words in a query to words that a tool for it may have,
-	// and not back.
+	// Hints lead from words in a query to words in documents, in that
+	// direction only.
 	Hints []Hint
 
-	// Translations are like Synonyms on the From side, and like Hints in
-	// both directions between the sides.
+	// Translations relate the words of From with each other, as Synonyms do,
+	// and From with To in both directions, as Hints do.
 	Translations []Hint
 }
 
-// A Hint says that a query with any word of From may want tools with those of
-// To.
+// A Hint says that a query with any word of From also finds documents with any
+// word of To.
 type Hint struct {
 	From, To []string
 }
 
-// DefaultLexicon returns the lexicon that is used if none is given, for a host
-// that wants to change it.
+// DefaultLexicon returns a copy of the lexicon that [NewIndex] uses if
+// [RankingOptions.Lexicon] is nil. The caller may change it.
 func DefaultLexicon() *Lexicon {
 	l, err := ParseLexicon(lexiconText)
 	if err != nil {
@@ -53,11 +54,15 @@ func DefaultLexicon() *Lexicon {
 	return l
 }
 
-// ParseLexicon reads a lexicon from text. It has the sections [stop] and
-// [generic], of words; [synonyms], with a group per line; [hints], with lines
-// such as "xlsx csv > spreadsheet table"; and [translations], such as
-// "天气 气象 = weather". Lines that begin with # are comments. An error names the
-// line.
+// ParseLexicon reads a lexicon from text with these sections:
+//
+//	[stop]          words, separated by spaces
+//	[generic]       words, separated by spaces
+//	[synonyms]      one group per line
+//	[hints]         lines such as "xlsx csv > spreadsheet table"
+//	[translations]  lines such as "天气 气象 = weather"
+//
+// Lines that begin with # are comments. An error names the line, from 1.
 func ParseLexicon(words string) (*Lexicon, error) {
 	l := new(Lexicon)
 	section := ""
@@ -71,7 +76,7 @@ func ParseLexicon(words string) (*Lexicon, error) {
 		case line[0] == '[':
 			section = line
 			if !slices.Contains([]string{"[stop]", "[generic]", "[synonyms]", "[hints]", "[translations]"}, section) {
-				err = fmt.Errorf("there is no section %s", section)
+				err = fmt.Errorf("unknown section %s", section)
 			}
 		case section == "[stop]":
 			l.Stop = append(l.Stop, strings.Fields(line)...)
@@ -84,7 +89,7 @@ func ParseLexicon(words string) (*Lexicon, error) {
 		case section == "[translations]":
 			l.Translations, err = appendHint(l.Translations, line, "=")
 		default:
-			err = fmt.Errorf("%q stands before the first section", line)
+			err = fmt.Errorf("%q comes before the first section", line)
 		}
 		if err != nil {
 			return nil, text.Bounded(fmt.Errorf("search: lexicon, line %d: %w", i+1, err))
@@ -97,12 +102,12 @@ func appendHint(list []Hint, line, sign string) ([]Hint, error) {
 	from, to, _ := strings.Cut(line, sign)
 	h := Hint{strings.Fields(from), strings.Fields(to)}
 	if len(h.From) == 0 || len(h.To) == 0 || strings.Contains(to, sign) {
-		return nil, fmt.Errorf("%q is not words, %q and words", line, sign)
+		return nil, fmt.Errorf("%q must have words, one %q and words", line, sign)
 	}
 	return append(list, h), nil
 }
 
-// What a way to find a term of a query counts, compared with the term itself.
+// Weights of the ways to find a query term, where an exact match weighs 1.
 const (
 	synonymWeight  = 0.35
 	hintWeight     = 0.6
@@ -110,20 +115,20 @@ const (
 	slipWeight     = 0.9 // see Index.correct
 )
 
-// What a term of a query counts, compared with others.
+// Weights of query terms, where an ordinary term weighs 1.
 const (
 	genericWeight   = 0.65
-	characterWeight = 0.5 // one character of a script without spaces: seldom a word
+	characterWeight = 0.5 // one character of a script without spaces; it is seldom a word
 )
 
-// A compiledLexicon is a Lexicon over terms, which it numbers from 0.
+// A compiledLexicon is a Lexicon whose words are terms, numbered from 0.
 type compiledLexicon struct {
 	terms   []string
 	numbers map[string]uint32
 	class   []class       // by term
 	others  [][]expansion // by term; ascending terms
 
-	base func() *lexiconBase // made once
+	base func() *lexiconBase // computed on first use
 }
 
 type class uint8
@@ -134,7 +139,7 @@ const (
 	stop
 )
 
-// An expansion is a term that may stand for another.
+// An expansion is a term that also finds another one.
 type expansion struct {
 	term   uint32
 	weight float64
@@ -176,8 +181,8 @@ func compile(l *Lexicon) *compiledLexicon {
 	return c
 }
 
-// add returns the numbers of words, which they have from now on. Words without
-// a term are left out.
+// add returns the numbers of words and numbers the new ones. It skips words
+// without a term.
 func (c *compiledLexicon) add(words []string) (numbers []uint32) {
 	var a analyzer
 	for _, w := range words {
@@ -213,7 +218,7 @@ func (c *compiledLexicon) relate(from, to uint32, weight float64) {
 	c.others[from] = append(c.others[from], expansion{to, weight})
 }
 
-// has reports whether the lexicon has term.
+// has reports whether the lexicon contains term.
 func (c *compiledLexicon) has(term uint32) bool { return int(term) < len(c.terms) }
 
 func (c *compiledLexicon) classOf(term uint32) class {

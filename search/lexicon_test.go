@@ -49,17 +49,17 @@ func TestParseLexiconErrors(t *testing.T) {
 		text string
 		want string
 	}{
-		{"text before the first section", "# comment\nthe of\n[stop]", `search: lexicon, line 2: "the of" stands before the first section`},
-		{"unknown section", "[stop]\n[words]", "search: lexicon, line 2: there is no section [words]"},
-		{"section without its end", "[stop", "search: lexicon, line 1: there is no section [stop"},
-		{"section and text", "[stop] the", "search: lexicon, line 1: there is no section [stop] the"},
-		{"hint without a sign", "[hints]\n\nxlsx table", `search: lexicon, line 3: "xlsx table" is not words, ">" and words`},
-		{"hint with two", "[hints]\na > b > c", `search: lexicon, line 2: "a > b > c" is not words, ">" and words`},
-		{"hint from nothing", "[hints]\n> table", `search: lexicon, line 2: "> table" is not words, ">" and words`},
-		{"hint to nothing", "[hints]\nxlsx >", `search: lexicon, line 2: "xlsx >" is not words, ">" and words`},
-		{"hint with the other sign", "[hints]\nxlsx = table", `search: lexicon, line 2: "xlsx = table" is not words, ">" and words`},
-		{"translation without a sign", "[translations]\n天气", `search: lexicon, line 2: "天气" is not words, "=" and words`},
-		{"translation with two", "[translations]\n天气 = a = b", `search: lexicon, line 2: "天气 = a = b" is not words, "=" and words`},
+		{"text before the first section", "# comment\nthe of\n[stop]", `search: lexicon, line 2: "the of" comes before the first section`},
+		{"unknown section", "[stop]\n[words]", "search: lexicon, line 2: unknown section [words]"},
+		{"section without its end", "[stop", "search: lexicon, line 1: unknown section [stop"},
+		{"section and text", "[stop] the", "search: lexicon, line 1: unknown section [stop] the"},
+		{"hint without a sign", "[hints]\n\nxlsx table", `search: lexicon, line 3: "xlsx table" must have words, one ">" and words`},
+		{"hint with two", "[hints]\na > b > c", `search: lexicon, line 2: "a > b > c" must have words, one ">" and words`},
+		{"hint from nothing", "[hints]\n> table", `search: lexicon, line 2: "> table" must have words, one ">" and words`},
+		{"hint to nothing", "[hints]\nxlsx >", `search: lexicon, line 2: "xlsx >" must have words, one ">" and words`},
+		{"hint with the other sign", "[hints]\nxlsx = table", `search: lexicon, line 2: "xlsx = table" must have words, one ">" and words`},
+		{"translation without a sign", "[translations]\n天气", `search: lexicon, line 2: "天气" must have words, one "=" and words`},
+		{"translation with two", "[translations]\n天气 = a = b", `search: lexicon, line 2: "天气 = a = b" must have words, one "=" and words`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -73,12 +73,12 @@ func TestParseLexiconErrors(t *testing.T) {
 	assert.Less(t, len(err.Error()), 10_000, "a line is not quoted without end")
 }
 
-// The default lexicon says nothing twice, and nothing that has no effect.
+// The default lexicon has no duplicates and no entry without effect.
 func TestDefaultLexicon(t *testing.T) {
 	_, err := ParseLexicon(lexiconText)
 	require.NoError(t, err)
 	l := DefaultLexicon()
-	l.Stop[0] = "changed" // it is the host's
+	l.Stop[0] = "changed" // the caller owns it
 	l = DefaultLexicon()
 	require.NotEqual(t, "changed", l.Stop[0])
 
@@ -115,8 +115,8 @@ func TestDefaultLexicon(t *testing.T) {
 	assert.Empty(t, twice(l.Stop, "[stop]"))
 	assert.Empty(t, twice(l.Generic, "[generic]"))
 
-	// The words of a relation are not stop words, which no document has, and
-	// none is there twice.
+	// No word of a relation is a stop word, which no document has, and none is
+	// listed twice.
 	stops := map[string]bool{}
 	for _, w := range l.Stop {
 		stops[term(w)] = true
@@ -154,7 +154,7 @@ func TestDefaultLexicon(t *testing.T) {
 	}
 }
 
-// A host's lexicon takes the place of the default one.
+// Options.Lexicon replaces the default lexicon.
 func TestIndexLexicon(t *testing.T) {
 	docs := []*Document{{Name: "gizmo"}, {Name: "mail"}, {Name: "the"}, {Name: "find gizmo"}}
 	for _, ranker := range []Ranker{RankerLexical, RankerDefault} {
@@ -178,7 +178,7 @@ func TestIndexLexicon(t *testing.T) {
 		translation := &Lexicon{Translations: []Hint{{[]string{"零件", "部件"}, []string{"gizmo"}}}}
 		assert.Equal(t, []int{0, 3}, search(translation, "零件"))
 
-		// A later change of a lexicon changes no index.
+		// Changing a lexicon later does not change an index.
 		x := NewIndex(docs, &Options{Ranker: ranker, Lexicon: hint, Threshold: -1})
 		want := x.Search("widget", 5, nil)
 		hint.Hints[0].To[0], hint.Hints = "mail", nil
@@ -186,7 +186,7 @@ func TestIndexLexicon(t *testing.T) {
 		assert.Equal(t, want, x.With(slices.Clone(docs)).Search("widget", 5, nil))
 	}
 
-	// A hint does not lead back, a generic word counts less.
+	// A hint leads in one direction only. A generic word counts less.
 	hint := &Lexicon{Hints: []Hint{{[]string{"widget"}, []string{"mail"}}}}
 	assert.Empty(t, searchDocs(NewIndex([]*Document{{Name: "widget"}}, &Options{Lexicon: hint, Threshold: -1}), "mail"))
 	pair := []*Document{{Name: "find"}, {Name: "gizmo"}}

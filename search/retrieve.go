@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// What counts of a query. With more words it is no query.
+// Limits of a query. Search ignores the rest.
 const (
-	maxQueryTerms = 255      // fits 8 bits, see score
+	maxQueryTerms = 255      // distinct terms; fits 8 bits, see score
 	maxQueryText  = 16 << 10 // bytes
 )
 
-// A retrieval is one search of an index, with its scratch space.
+// A retrieval is one search of an index and its scratch space.
 type retrieval struct {
 	x *Index
 
@@ -21,10 +21,10 @@ type retrieval struct {
 	terms    []queryTerm
 	numbers  []uint32 // queryTerm.term of each, close together
 	ways     []way    // of all terms
-	telling  float64  // the greatest weight and idf of a term
+	telling  float64  // greatest weight × idf of a query term
 
-	scores []uint32 // by slot; 0 between retrievals
-	best   []uint32 // by slot: see score; 0 between retrievals
+	scores []uint32 // by slot; 0 between searches
+	best   []uint32 // by slot, see score; 0 between searches
 
 	closer closerLook
 }
@@ -32,37 +32,37 @@ type retrieval struct {
 // A queryTerm is one distinct term of a query.
 type queryTerm struct {
 	span       span    // in the analyzer
-	term       uint32  // or strange
-	weight     float64 // compared with other terms
-	begin, end int     // its ways
+	term       uint32  // its number, or strange
+	weight     float64 // relative to an ordinary term
+	begin, end int     // its ways are retrieval.ways[begin:end]
 }
 
 // strange stands for a term without a number.
 const strange = math.MaxUint32
 
-// A way is a term of the index by which a term of the query is found: itself,
-// or another that may stand for it.
+// A way is a term of the index that finds a term of the query: the same term or
+// a related one.
 type way struct {
 	term   uint32
-	factor float64 // of this way to find the query's term
-	weight uint32  // of the query's term, of the way and of its idf together, in units
-	exact  bool
+	factor float64 // 1 for the same term, less for a related one
+	weight uint32  // query term's weight × factor × idf, in units
+	exact  bool    // it is the query's term, corrected if need be
 }
 
 var retrievals = sync.Pool{New: func() any { return new(retrieval) }}
 
-// Search returns the documents that match query, best first; documents of
-// equal score are in the order of the list. It returns at most n of them, and
-// nil if none matches or n <= 0. If keep is not nil, documents for which it
-// returns false are passed over before n is applied.
+// Search returns at most n documents that match query, best first. Documents of
+// equal score stand in the order of the list. The result is nil if nothing
+// matches or n <= 0. If keep is not nil, Search skips documents for which it
+// returns false; they don't count toward n.
 //
-// A document that does not reach [Options.Threshold] does not match. Of a
-// long query the first 255 distinct terms within 16 KiB count.
+// A document below [Options.Threshold] does not match. Search uses the first
+// 255 distinct terms in the first 16 KiB of query.
 func (x *Index) Search(query string, n int, keep func(doc int) bool) []Match {
 	return x.AppendSearch(nil, query, n, keep)
 }
 
-// AppendSearch is like Search, and appends the documents to dst.
+// AppendSearch is like [Index.Search] but appends the matches to dst.
 func (x *Index) AppendSearch(dst []Match, query string, n int, keep func(doc int) bool) []Match {
 	if n <= 0 || len(x.docs) == 0 {
 		return dst
@@ -82,8 +82,8 @@ func (x *Index) AppendSearch(dst []Match, query string, n int, keep func(doc int
 	return dst
 }
 
-// HasTerms reports whether there is anything in query to search for: more than
-// stop words and signs.
+// HasTerms reports whether query has a term to search for, that is, more than
+// stop words and punctuation.
 func (x *Index) HasTerms(query string) bool {
 	r := retrieval{x: x}
 	r.parse(query)
@@ -104,7 +104,7 @@ func (r *retrieval) parse(query string) {
 	}
 }
 
-// addTerm adds the term i of the text, unless it is there or is a stop word.
+// addTerm adds term i of the text, unless it is a stop word or was added before.
 func (r *retrieval) addTerm(i int) {
 	x := r.x
 	lexicon := x.growth.lexicon
@@ -131,13 +131,13 @@ func (r *retrieval) addTerm(i int) {
 		}
 		if idf := x.idf(n); idf > 0 {
 			known = true
-			limit = idf // what stands for a term is not more telling than the term
+			limit = idf // a related term must not weigh more than the term itself
 		}
 	}
 	switch t.span.form {
 	case whole:
 		if !known {
-			return // its parts are there
+			return // its parts are terms already
 		}
 	case character:
 		t.weight *= characterWeight
@@ -149,7 +149,7 @@ func (r *retrieval) addTerm(i int) {
 		r.addRelatives(n, ok, text, t.weight, limit, t.begin)
 		if len(r.ways) == t.begin {
 			if fix, ok := x.correct(r.analyzer.bytes[t.span.start:t.span.full], text); ok {
-				// From here on it is the word that was meant.
+				// From here on, use the corrected word.
 				switch lexicon.classOf(fix) {
 				case stop:
 					return
@@ -163,14 +163,13 @@ func (r *retrieval) addTerm(i int) {
 			}
 		}
 	}
-	// A word that no document has is as telling as one that a single one has.
+	// A word in no document weighs as much as a word in one document.
 	r.telling = max(r.telling, t.weight*min(limit, x.idfOf(1)))
 	t.end = len(r.ways)
 	r.terms, r.numbers = append(r.terms, t), append(r.numbers, n)
 }
 
-// addWays adds term as a way to find the term at hand, and what the lexicon
-// has for it.
+// addWays adds term and the terms that the lexicon relates to it as ways.
 func (r *retrieval) addWays(term uint32, weight, factor, limit float64) {
 	begin := len(r.ways)
 	r.addWay(term, weight, factor, limit, begin)
@@ -184,8 +183,8 @@ func (r *retrieval) addWays(term uint32, weight, factor, limit float64) {
 	}
 }
 
-// addRelatives adds the relatives of text, which is term if known is set. If
-// there are so many that they say nothing, none is added.
+// addRelatives adds the relatives of text as ways. If known is set, text is
+// term. It adds none if there are more than maxRelatives.
 func (r *retrieval) addRelatives(term uint32, known bool, text []byte, weight, limit float64, begin int) {
 	list := r.x.vocabulary.members(family(text))
 	relative := func(m similar) bool {
@@ -208,8 +207,8 @@ func (r *retrieval) addRelatives(term uint32, known bool, text []byte, weight, l
 	}
 }
 
-// addWay adds a way, unless a better one by the same term is among those from
-// begin on. Its idf counts up to limit.
+// addWay adds a way, unless the ways from begin on have a better one with the
+// same term. Its idf counts at most limit.
 func (r *retrieval) addWay(term uint32, weight, factor, limit float64, begin int) {
 	idf := r.x.idf(term)
 	if idf == 0 {
@@ -227,11 +226,11 @@ func (r *retrieval) addWay(term uint32, weight, factor, limit float64, begin int
 	r.ways = append(r.ways, w)
 }
 
-// score gives each document the sum, over the terms of the query, of what the
-// best way to find the term there is worth.
+// score sets each document's score: the sum, over the query's terms, of the
+// score of the best way to find the term in it.
 //
-// What the best way so far is worth stands in r.best, below the number of the
-// term from 1: 24 bits are enough for (k1 + 1) * idf.
+// r.best holds the score of the best way so far in its lower 24 bits and the
+// number of the term, from 1, above. 24 bits hold (k1 + 1) * idf.
 func (r *retrieval) score() {
 	x := r.x
 	r.scores = zeros(r.scores, len(x.positions))
@@ -274,7 +273,8 @@ func (r *retrieval) score() {
 	}
 }
 
-// zeros returns n zeros, in s if it is large enough. All of s is 0.
+// zeros returns a slice of n zeros. It reuses s, which is all zeros, if s is
+// large enough.
 func zeros(s []uint32, n int) []uint32 {
 	if n > cap(s) {
 		s = make([]uint32, n+n/4)
@@ -285,11 +285,11 @@ func zeros(s []uint32, n int) []uint32 {
 // top appends the n best documents.
 func (r *retrieval) top(dst []Match, n int, keep func(doc int) bool) []Match {
 	begin := len(dst)
-	// What a document must have to be among the best.
+	// The least score that enters the result.
 	least := uint32(max(1, min(math.MaxUint32, math.Ceil(unit*r.x.growth.threshold*r.telling))))
 	for first := 0; first < len(r.scores); first += 8 {
 		scores := r.scores[first:min(first+8, len(r.scores))]
-		if len(scores) == 8 { // pass over eight that are too low at once
+		if len(scores) == 8 { // skip eight scores at once if all are too low
 			a, b := max(scores[0], scores[1]), max(scores[2], scores[3])
 			c, d := max(scores[4], scores[5]), max(scores[6], scores[7])
 			if max(max(a, b), max(c, d)) < least {
@@ -327,12 +327,11 @@ func (r *retrieval) top(dst []Match, n int, keep func(doc int) bool) []Match {
 	return dst
 }
 
-// maxInserted is how many results are kept in order while they are found; of
-// more, all are sorted in the end.
+// maxInserted is the greatest n for which top keeps results sorted while it
+// finds them. For a greater n it sorts at the end.
 const maxInserted = 64
 
-// insertLast puts the last match, of which the others are in order, in its
-// place.
+// insertLast moves the last match to its place. The others are sorted.
 func insertLast(found []Match) {
 	i := len(found) - 1
 	m := found[i]
@@ -342,9 +341,9 @@ func insertLast(found []Match) {
 	found[i] = m
 }
 
-// inOrder compares two matches by their places in an answer.
+// inOrder compares two matches: higher score first, then lower document number.
 func inOrder(a, b Match) int {
-	switch { // cmp.Compare takes longer, as it knows NaN
+	switch { // cmp.Compare is slower because it handles NaN
 	case a.Score > b.Score:
 		return -1
 	case a.Score < b.Score:

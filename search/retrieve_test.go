@@ -21,9 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A plainIndex ranks documents as an [Index] should, straight from the
-// documents: by maps and loops over all of them and over all terms, without
-// numbers, postings, groups, pages or scratch space.
+// A plainIndex ranks documents as an [Index] should, but with maps and loops over
+// all documents and terms: no numbers, postings, groups, pages or scratch space.
 type plainIndex struct {
 	ranker    Ranker
 	threshold float64
@@ -201,7 +200,7 @@ type plainQuery struct {
 	exact  string             // the term itself, or what it was corrected to
 }
 
-// query returns the terms of a query, and what the most telling one is worth.
+// query returns the terms of a query and the greatest weight × idf among them.
 func (p *plainIndex) query(query string) (terms []plainQuery, telling float64) {
 	if len(query) > 16<<10 {
 		query = query[:16<<10]
@@ -248,7 +247,7 @@ func (p *plainIndex) query(query string) (terms []plainQuery, telling float64) {
 					relatives = append(relatives, other)
 				}
 			}
-			if len(relatives) <= maxRelatives { // more say nothing
+			if len(relatives) <= maxRelatives { // otherwise none are used
 				for _, other := range relatives {
 					way(other, relativeWeight)
 				}
@@ -446,7 +445,7 @@ func (p *plainIndex) feedback(best []Match, terms []plainQuery) map[string]uint6
 	return weights
 }
 
-// sameMatches reports whether two answers are equal, but for rounding.
+// sameMatches reports whether two answers are equal except for rounding.
 func sameMatches(a, b []Match) bool {
 	return slices.EqualFunc(a, b, func(a, b Match) bool { return a.Doc == b.Doc && math.Abs(a.Score-b.Score) <= 1e-9 })
 }
@@ -673,7 +672,7 @@ func TestIndexEqualsPlain(t *testing.T) {
 	assert.Greater(t, seen["not cut"], all/5)
 }
 
-// After any changes an index gives the answers of the plain one.
+// After any changes, an index gives the same answers as the plain one.
 func TestIndexEqualsPlainAfterChanges(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
@@ -700,8 +699,8 @@ func TestIndexEqualsPlainAfterChanges(t *testing.T) {
 	assert.NotZero(t, seen["compactions"])
 }
 
-// In a catalogue whose words are all of one family each word of a query could
-// lead to all others. Answers must be right, and come soon.
+// If all words of an index belong to one family, each query word could lead to
+// all others. Answers must be correct and fast.
 func TestSearchManyRelatives(t *testing.T) {
 	var words []string
 	const letters = "bcfhjkmpqvwx" // no ending is of these
@@ -795,8 +794,8 @@ func TestSearchTable(t *testing.T) {
 	}
 }
 
-// A term counts once, however often it is in the query: also one that no
-// document has, and by which others are found.
+// A term counts once, even if the query repeats it. This includes a term that no
+// document has but that finds others.
 func TestSearchRepeatedTerms(t *testing.T) {
 	docs := []*Document{{Name: "spreadsheet"}, {Name: "other"}, {Name: "authenticate"}, {Name: "天气"}}
 	for _, ranker := range []Ranker{RankerLexical, RankerDefault} {
@@ -804,7 +803,7 @@ func TestSearchRepeatedTerms(t *testing.T) {
 		for _, word := range []string{"spreadsheet", "xlsx", "autehnticate", "authentic", "天气", "weather"} {
 			assert.Equal(t, x.Search(word, 5, nil), x.Search(strings.Repeat(word+" ", 3), 5, nil), "%s ranker, query %q", ranker, word)
 		}
-		// Nor do they take the place of those that follow.
+		// Repeated terms do not use up the limit on terms.
 		assert.Equal(t, x.Search("quux spreadsheet", 5, nil), x.Search(strings.Repeat("quux ", 300)+"spreadsheet", 5, nil), "%s ranker", ranker)
 	}
 }
@@ -825,7 +824,7 @@ func TestSearchBounds(t *testing.T) {
 		assert.Nil(t, NewIndex(nil, &Options{Ranker: ranker}).Search("issue", 5, nil))
 		assert.Equal(t, 3, x.Len())
 
-		// keep is asked about documents that match, and not about others.
+		// Search calls keep only for documents that match.
 		x.Search("create", 5, func(doc int) bool { assert.Equal(t, 0, doc); return true })
 	}
 }
@@ -856,7 +855,7 @@ func TestIndexThreshold(t *testing.T) {
 	assert.Panics(t, func() { NewIndex(nil, &Options{Ranker: "x"}) })
 }
 
-// What a hostile server or model may send.
+// Documents and queries that a hostile server or model may send.
 func TestSearchHostile(t *testing.T) {
 	t.Parallel()
 	many := func(n int, of string) string { return strings.Repeat(of, n) }
@@ -895,7 +894,7 @@ func TestSearchHostile(t *testing.T) {
 				t.Errorf("%s ranker, query %d, %.50q:\n got %v\nwant %v", ranker, i, query, got, want)
 			}
 		}
-		// Of a field of 70,000 terms 65,535 count.
+		// In a field of 70,000 terms, 65,535 count.
 		for _, o := range x.occurrencesOf(x.slots[3]) {
 			if x.vocabulary.text(o.term) == "xy" {
 				assert.EqualValues(t, 65535, x.signatures[o.sig()][inDescription].tf)
@@ -905,7 +904,7 @@ func TestSearchHostile(t *testing.T) {
 	}
 }
 
-// 255 distinct terms count, and the rest does not.
+// Only the first 255 distinct terms count.
 func TestSearchManyTerms(t *testing.T) {
 	var words []string
 	for i := range 300 {
@@ -957,7 +956,7 @@ func TestSearchAllocs(t *testing.T) {
 	}
 }
 
-// The scratch space is left as it must be found, whatever was searched before.
+// Every search leaves the scratch space clean for the next one.
 func TestSearchLeavesNothing(t *testing.T) {
 	w := newPlainWorld(5)
 	var indexes []*Index

@@ -5,25 +5,25 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// minStem is the shortest stem that a derivational ending leaves.
+// minStem is the least length that removing a derivational ending leaves, in
+// letters.
 const minStem = 4
 
-// derivational are the endings that make one kind of word of another, the
-// longer before those that they end in.
+// derivational lists endings that turn one kind of word into another, such as a
+// verb into a noun. A longer ending stands before its own suffixes.
 var derivational = [][]byte{
 	[]byte("ational"), []byte("ation"), []byte("ator"), []byte("ate"), []byte("ion"), []byte("or"), []byte("er"),
 	[]byte("ment"), []byte("al"), []byte("ly"),
 }
 
-// stem removes the English endings of an ASCII word in place and returns its
-// new length: of the plural, of -ing and -ed, and one that makes it another
-// kind of word.
+// stem removes English endings from an ASCII word in place and returns its new
+// length. It removes the plural, -ing or -ed, and one derivational ending.
 //
 //	queries → queri   creating, created, creation, creator → creat   news → news
 //
-// The terms only have to be equal for words of one meaning. With the relatives
-// of a term (see familyPrefix) there is no measurable difference from Porter's
-// algorithm, of which there is no implementation that works in place.
+// A stem need not be a word; it only has to be equal for words of one meaning.
+// Together with relatives (see familyPrefix), recall is the same as with
+// Porter's algorithm, which has no Go implementation that works in place.
 func stem(w []byte) int {
 	n := len(w)
 	if n < 4 || !text.IsLower(w[n-1]) {

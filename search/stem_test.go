@@ -49,8 +49,8 @@ func TestStem(t *testing.T) {
 	}
 }
 
-// A stem is not longer than the word, begins as it, and has two letters at
-// least, or all of a shorter word.
+// A stem is no longer than its word and begins like it. It has at least two
+// letters, or all letters of a shorter word.
 func TestStemProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	parts := []string{"a", "e", "i", "y", "b", "s", "t", "r", "l", "ing", "ed", "ies", "es", "ion", "ation", "ational", "ator", "ment", "al", "ly", "er"}

@@ -9,23 +9,24 @@ import (
 	"unicode"
 )
 
-// maxSubjectWords is how many words tell what a server's tools are about.
+// maxSubjectWords is the number of words in [Subject.String].
 const maxSubjectWords = 3
 
-// A subject is what the names of a server's tools are about: how many of them
-// have which words.
+// A Subject summarizes what a server is about. It counts how many of the
+// server's documents have each word in their names. The zero value with a
+// Server set is ready to use.
 type Subject struct {
 	Server string
 	words  map[string]*subjectWord // by stem
 }
 
 type subjectWord struct {
-	text  string // as it was seen first
-	tools int
-	place int // among the words, as they were seen
+	text  string // the first spelling seen
+	tools int    // how many names have it
+	place int    // order in which it was first seen, from 0
 }
 
-// commonWords are the words that say nothing of a server, by stem.
+// commonWords returns the stems of words that fit any server.
 var commonWords = sync.OnceValue(func() map[string]bool {
 	words := make(map[string]bool)
 	l := DefaultLexicon()
@@ -40,7 +41,8 @@ func stemOf(word string) string {
 	return string(b[:stem(b)])
 }
 
-// add counts the words of a tool's name.
+// Add counts the words of one document's name. It skips words of fewer than
+// three letters, stop words, generic words and the words of s.Server.
 func (s *Subject) Add(name string) {
 	seen := make(map[string]bool)
 	for _, w := range wordsOf(name) {
@@ -59,8 +61,8 @@ func (s *Subject) Add(name string) {
 	}
 }
 
-// String returns the words that most tools have, of equally common ones those
-// that were seen first, separated by commas.
+// String returns the three most frequent words, separated by ", ". Words of
+// equal frequency stand in the order in which they were first seen.
 func (s *Subject) String() string {
 	var list []*subjectWord
 	for _, w := range s.words {
@@ -76,7 +78,7 @@ func (s *Subject) String() string {
 	return strings.Join(words, ", ")
 }
 
-// wordsOf returns the ASCII words of an identifier, in lower case.
+// wordsOf splits an identifier into its ASCII words, in lower case.
 //
 //	wordsOf("createPullRequest") = create pull request
 //	wordsOf("get-HTTP_log2")     = get http log

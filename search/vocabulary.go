@@ -6,13 +6,14 @@ import (
 	"math/bits"
 )
 
-// A vocabulary is the terms of an index, by number, and for ASCII words the
-// groups in which a similar word is looked for: those of one family, which
-// begin with the same five letters, such as "authentic" and "authoriz"; and
-// those of one first letter and length, of which a word may be a slip.
+// A vocabulary holds the terms of an index by number. For ASCII words it also
+// holds groups of similar terms. A family is the terms that begin with the same
+// five letters, such as "config" and "configur". A spelling group is the
+// terms with the same first letter and length, candidates for correcting a
+// misspelled word.
 type vocabulary struct {
 	terms  dictionaryView
-	groups dictionaryView // a family's letters, or a first letter and a length
+	groups dictionaryView // names: the letters of a family, or a first letter and a length
 	lists  paged[[]similar]
 }
 
@@ -24,22 +25,22 @@ func (v *vocabulary) text(term uint32) string { return v.terms.text(term) }
 // A similar is a term in a group.
 type similar struct {
 	term    uint32
-	letters uint32 // the set of its letters
-	length  uint32
+	letters uint32 // the set of its letters, one bit each
+	length  uint32 // in bytes
 }
 
 const (
-	familyPrefix = 5 // letters
-	familySpread = 5 // the most by which relatives differ in length
-	maxRelatives = 64
+	familyPrefix = 5  // letters
+	familySpread = 5  // greatest difference in length between relatives
+	maxRelatives = 64 // with more, none of them are used
 
-	// Words of this many bytes are corrected: in shorter ones one letter makes
-	// another word, and longer ones are no words.
+	// Only words of this many bytes are corrected. In a shorter word one letter
+	// makes another word; a longer one is hardly a word.
 	minSpelled = 5
 	maxSpelled = 24
 )
 
-// family returns the name of a term's group of relatives, or nil.
+// family returns the name of a term's family, or nil if it has none.
 func family(term []byte) []byte {
 	if len(term) < familyPrefix {
 		return nil
@@ -52,11 +53,11 @@ func family(term []byte) []byte {
 	return term[:familyPrefix]
 }
 
-// spelling returns the name of the group of terms of a first letter and a
+// spelling returns the name of the group of terms with a first letter and a
 // length.
 func spelling(first byte, length int) [2]byte { return [2]byte{first, byte(length)} }
 
-// group puts the terms from number begin on into their groups.
+// group adds the terms from number begin on to their groups.
 func (g *growth) group(v *vocabulary, begin int) {
 	var term []byte
 	for n := begin; n < g.terms.len(); n++ {
@@ -88,16 +89,17 @@ func (v *vocabulary) members(name []byte) []similar {
 	return nil
 }
 
-// A slip is a way to misspell a word, the likelier the less.
+// A slip is a kind of typing error. A lower value is more likely.
 type slip int
 
 const (
-	swapped slip = iota + 1 // two neighbours
-	edited                  // a letter left out, put in or replaced
+	swapped slip = iota + 1 // two neighbouring letters swapped
+	edited                  // one letter removed, inserted or replaced
 )
 
-// slipOf returns how word may be a slip of term, or 0. Their lengths differ by
-// at most 1. The first letter is right, but for being swapped.
+// slipOf returns the one slip that turns term into word, or 0 if there is none.
+// Their lengths differ by at most 1. The first letter must be right unless it is
+// swapped with the second.
 func slipOf(word []byte, term string) slip {
 	n := min(len(word), len(term))
 	i := 0
@@ -116,10 +118,9 @@ func slipOf(word []byte, term string) slip {
 	return 0
 }
 
-// correct returns the known term that word, or what is left of it as stem, is
-// most likely a slip of: one of swapped neighbours before other slips, then
-// the term of more documents, stop words before all, then the first in
-// the order of strings.
+// correct returns the known term that word, or its stem, most likely misspells.
+// It prefers swapped letters to edited ones, then stop words, then the term in
+// more documents, then the first in the order of strings.
 func (x *Index) correct(word, stem []byte) (term uint32, ok bool) {
 	if len(word) < minSpelled {
 		return 0, false

@@ -120,7 +120,7 @@ func TestCorrect(t *testing.T) {
 		})
 	}
 
-	// What is removed is no word any more.
+	// A removed word does not correct queries.
 	y := x.With(docs[1:])
 	_, ok := y.correct([]byte("mesage"), []byte("mesag"))
 	assert.False(t, ok)

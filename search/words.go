@@ -6,21 +6,22 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 )
 
-// A wordList is a document's terms, by field, before they have numbers.
+// A wordList holds the terms of one document, by field, before the dictionary
+// numbers them.
 type wordList struct {
 	words []fieldWord
-	bytes []byte // of all words
+	bytes []byte // the text of all words
 
 	analyzer analyzer
 	text     []byte
 }
 
 type fieldWord struct {
-	start, end int32 // in bytes
+	start, end int32 // in wordList.bytes
 	field      uint8
 }
 
-// read sets l to the terms of d. A nil document has none.
+// read sets l to the terms of d. A nil document has no terms.
 func (l *wordList) read(d *Document) {
 	l.words, l.bytes = l.words[:0], l.bytes[:0]
 	if d == nil {
@@ -45,8 +46,8 @@ func (l *wordList) add(field uint8, text []byte) {
 	}
 }
 
-// eachWordList calls use with the words of each document, in order. Of many
-// documents, another goroutine reads the next ones meanwhile.
+// eachWordList calls use with the words of each document, in order. From 128
+// documents on, a second goroutine reads ahead.
 func eachWordList(docs []*Document, use func(*wordList)) {
 	const batch = 64
 	if len(docs) < 2*batch {

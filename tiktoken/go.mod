@@ -9,5 +9,5 @@ require (
 
 require (
 	github.com/dlclark/regexp2 v1.11.5 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	go.yaml.in/yaml/v3 v3.0.6 // indirect
 )

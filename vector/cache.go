@@ -13,50 +13,51 @@ import (
 	"time"
 )
 
-// A Key names what a vector was made of: a model and a text.
+// A Key identifies a vector by its model and text. It is half a SHA-256 sum.
 type Key [16]byte
 
-// KeyOf returns the key of a text that a model embeds.
+// KeyOf returns the key of a text embedded by a model.
 func KeyOf(model, text string) Key {
 	sum := sha256.Sum256([]byte(model + "\x00" + text))
 	return Key(sum[:16])
 }
 
-// A CacheStore keeps one document, the cache, from one run of a program to the
-// next. Its methods may be called concurrently.
+// A CacheStore keeps one blob, the content of a [Cache], between runs of a
+// program. Its methods must be safe for concurrent use.
 type CacheStore interface {
-	// Load returns the document that was saved last, or nil if none was yet.
+	// Load returns the data saved last, or nil if there is none yet.
 	Load() ([]byte, error)
 
-	// Save replaces the document by data, or changes nothing and returns an
-	// error.
+	// Save replaces the data. If it returns an error, the old data stays.
 	Save(data []byte) error
 }
 
-// A Cache is the vectors that were made, to be kept from one run to the
-// next.
+// A Cache holds vectors by [Key] and keeps them between runs in a [CacheStore].
+// It is not safe for concurrent use.
 type Cache struct {
-	store   CacheStore // or nil
+	store   CacheStore // may be nil
 	model   string
 	vectors map[Key][]float32
-	print   [32]byte  // of the tools that a vector store had
-	synced  time.Time // when it had them
+	print   [32]byte  // fingerprint of the records last sent to a Store
+	synced  time.Time // when they were sent
 	changed bool
 }
 
-// A store's document is this header and then, for each vector, its key and its
-// elements; all numbers are little-endian.
+// The saved data is this header and then, for each vector, its key and its
+// elements. All numbers are little-endian.
 type vectorHeader struct {
 	Magic  [8]byte
 	Print  [32]byte
-	Synced int64 // Unix time; 0 if it was not in step
+	Synced int64 // Unix time in seconds; 0 if never in step
 	Dims   uint32
 	Count  uint32
 }
 
 var vectorMagic = [8]byte{'m', 'c', 'p', 'v', 'e', 'c', '0', '1'}
 
-// LoadCache reads what was stored. What cannot be read is made anew.
+// LoadCache returns a cache with the vectors saved in store. If store is nil,
+// the cache lives in memory only. If loading fails, LoadCache logs a warning and
+// returns an empty cache.
 func LoadCache(store CacheStore, model string, log *slog.Logger) *Cache {
 	c := &Cache{store: store, model: model, vectors: make(map[Key][]float32)}
 	if store == nil {
@@ -77,7 +78,7 @@ func (c *Cache) read(data []byte) error {
 	var h vectorHeader
 	n, err := binary.Decode(data, binary.LittleEndian, &h)
 	if err != nil || h.Magic != vectorMagic {
-		return errors.New("it has no vectors, or another version's")
+		return errors.New("the data is not a vector cache of this version")
 	}
 	size := len(Key{}) + 4*int(h.Dims)
 	if data = data[n:]; h.Count > 0 && h.Dims == 0 || uint64(len(data)) != uint64(h.Count)*uint64(size) {
@@ -98,25 +99,27 @@ func (c *Cache) read(data []byte) error {
 	return nil
 }
 
-// syncLifetime is how long a vector store is taken to have what it was given.
+// syncLifetime is how long Fresh trusts that a Store still has its records.
 const syncLifetime = 24 * time.Hour
 
-// fresh reports whether the store had just these tools not long ago.
+// Fresh reports whether a [Store] held exactly the records with this
+// fingerprint less than 24 hours ago, according to the data loaded at start.
 func (c *Cache) Fresh(print [32]byte) bool {
 	age := time.Since(c.synced)
 	return c.print == print && age >= 0 && age < syncLifetime
 }
 
-// vector returns the vector of a key, or nil. It must not be changed.
+// Vector returns the vector of key, or nil. The caller must not change it.
 func (c *Cache) Vector(key Key) []float32 { return c.vectors[key] }
 
-// put keeps a vector.
+// Put adds a vector. The cache keeps v itself, not a copy.
 func (c *Cache) Put(key Key, v []float32) {
 	c.vectors[key], c.changed = v, true
 }
 
-// save keeps the vectors of the given keys and gives up the others. If inStep,
-// it notes that the vector store has all records of that print now.
+// Save writes the vectors of keys to the cache's store and leaves out the
+// others. If inStep is set, it records that a [Store] now has all records with
+// this fingerprint. It writes nothing if nothing changed or there is no store.
 func (c *Cache) Save(keys []Key, print [32]byte, inStep bool) error {
 	if c.store == nil || !c.changed && (!inStep || c.Fresh(print)) {
 		return nil

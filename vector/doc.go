@@ -1,13 +1,10 @@
-// Package vector keeps what is found by meaning: records with vectors, and the
-// search over both words and vectors.
+// Package vector stores records with vectors and searches them by words and by
+// meaning.
 //
-// A [Store] holds records in scopes that know nothing of each other.
-// [MemoryStore] is one in this process; the modules below stores/ are others,
-// and package storetest has the tests that each of them passes. An [Embedder]
-// turns texts into vectors; [NewOpenAIEmbedder] and [NewOllamaEmbedder] ask a
-// service. [Fuse] and [FuseRanks] put the two sides of a search together. A
-// [Cache] keeps vectors from one run to the next, so that no text is embedded
-// twice.
-//
-// The package knows no tools, no servers and no sessions.
+// A [Store] holds records in separate scopes. [MemoryStore] keeps them in
+// memory; the modules below stores/ use a database. Package storetest has the
+// tests that every store must pass. An [Embedder] turns texts into vectors;
+// [NewOpenAIEmbedder] and [NewOllamaEmbedder] ask a service over HTTP. [Fuse]
+// and [FuseRanks] merge the results by words with those by vector. A [Cache]
+// keeps vectors between runs, so that no text is embedded twice.
 package vector

@@ -7,27 +7,28 @@ import (
 	"math"
 )
 
-// An Embedder turns texts into vectors that lie the closer, by their angle, the
-// more alike the texts are in meaning. It may be used concurrently.
+// An Embedder turns texts into vectors. The closer two texts are in meaning, the
+// smaller the angle between their vectors. The methods are safe for concurrent
+// use.
 type Embedder interface {
-	// Embed returns a vector for each of the texts of tools, in their order. All
-	// have the same length and none is zero.
+	// Embed returns one vector for each text, in the order of texts. All have the
+	// same length and none is zero.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 
-	// EmbedQuery returns the vector of what is searched for, comparable with
-	// those of texts.
+	// EmbedQuery returns the vector of a search query, comparable with the
+	// vectors of Embed.
 	EmbedQuery(ctx context.Context, query string) ([]float32, error)
 
-	// Model names what makes the vectors: those of different models are not
-	// comparable.
+	// Model names the model. Vectors of different models are not comparable.
 	Model() string
 
-	// Dimensions is the length of the vectors, or 0 if only an answer shows it.
+	// Dimensions returns the length of the vectors, or 0 if it is not known
+	// before the first answer.
 	Dimensions() int
 }
 
-// CheckAll returns what is wrong with an embedder's answer for n texts. A
-// dims of 0 stands for any.
+// CheckAll returns an error unless vectors has n vectors that each pass [Check].
+// If dims is 0, the first vector sets the length.
 func CheckAll(vectors [][]float32, n, dims int) error {
 	if len(vectors) != n {
 		return fmt.Errorf("%d vectors for %d texts", len(vectors), n)
@@ -43,6 +44,8 @@ func CheckAll(vectors [][]float32, n, dims int) error {
 	return nil
 }
 
+// Check returns an error unless v has dims elements, all are finite and one is
+// not 0. A dims of 0 is an error too.
 func Check(v []float32, dims int) error {
 	if len(v) != dims || dims == 0 {
 		return fmt.Errorf("it has %d dimensions, want %d", len(v), dims)
@@ -66,9 +69,9 @@ func vectorLength(v []float32) (float64, error) {
 	return math.Sqrt(sum), nil
 }
 
-// Unit returns the vector of length 1 in the direction of v, in which
-// stores keep vectors: the squares of others can be too large for a float32, or
-// too small. It is an error if v is zero or has elements that are no numbers.
+// Unit returns the vector of length 1 in the direction of v. Stores keep vectors
+// in this form, because squares of other vectors can overflow or underflow a
+// float32. It is an error if v is zero or has elements that are not finite.
 func Unit(v []float32) ([]float32, error) {
 	length, err := vectorLength(v)
 	if err != nil {

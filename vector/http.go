@@ -18,44 +18,44 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// HTTPEmbedderOptions configure an embedder that is asked over HTTP. URL and
-// Model are required.
+// HTTPEmbedderOptions configures an embedder that asks a service over HTTP. URL
+// and Model are required.
 type HTTPEmbedderOptions struct {
-	// URL is where the service is, such as https://api.openai.com/v1 or
+	// URL is the base URL of the service, such as https://api.openai.com/v1 or
 	// http://localhost:11434.
 	URL   string
 	Model string
 
-	// Key is sent as a bearer token, if there is one. It is in no error.
+	// Key is sent as a bearer token, if it is not empty. Errors don't contain it.
 	Key string
 
-	// Dimensions is the length of the vectors. If not zero, it is asked for
-	// and checked.
+	// Dimensions is the length of the vectors. If not zero, requests ask for it
+	// and an answer with another length is an error.
 	Dimensions int
 
-	// TextPrefix and QueryPrefix stand before what is embedded, for models that
-	// tell the two apart by it, such as "passage: " and "query: ".
+	// TextPrefix and QueryPrefix are put before texts and queries, for models
+	// that tell the two apart by a prefix, such as "passage: " and "query: ".
 	TextPrefix, QueryPrefix string
 
-	// BatchSize is how many texts are sent at once. If zero, 64.
+	// BatchSize is the greatest number of texts in one request. If zero, it is 64.
 	BatchSize int
 
-	// Timeout bounds each request. If zero, 30 seconds.
+	// Timeout bounds each request. If zero, it is 30 seconds.
 	Timeout time.Duration
 
-	// Retries is how often a request is sent again that failed for a reason
-	// that may pass: no connection, 429 or 5xx. The first time 0.2 s are
-	// waited, then twice as long each, or what the service says, up to
-	// 10 seconds. If zero, 3. If negative, none.
+	// Retries is how often a request is repeated after a failure that may pass:
+	// a connection error, status 429 or 5xx. The wait doubles from 0.2 to at
+	// most 10 seconds; a longer Retry-After counts, up to 10 seconds. If zero,
+	// it is 3. If negative, there are no retries.
 	Retries int
 
 	// Client sends the requests. If nil, [http.DefaultClient].
 	Client *http.Client
 }
 
-// NewOpenAIEmbedder returns an embedder for services with OpenAI's
-// /embeddings, as vLLM, LM Studio, llama.cpp and text-embeddings-inference have it too.
-// It is an error if the options lack a URL or a model.
+// NewOpenAIEmbedder returns an embedder for OpenAI's /embeddings endpoint, which
+// vLLM, LM Studio, llama.cpp and text-embeddings-inference offer too. It is an
+// error if the options lack a valid URL or a model.
 func NewOpenAIEmbedder(opts HTTPEmbedderOptions) (Embedder, error) {
 	return newHTTPEmbedder(opts, "/embeddings", func(answer []byte) ([][]float32, error) {
 		var in struct {
@@ -81,8 +81,8 @@ func NewOpenAIEmbedder(opts HTTPEmbedderOptions) (Embedder, error) {
 	})
 }
 
-// NewOllamaEmbedder returns an embedder for Ollama's /api/embed. It is an
-// error if the options lack a URL or a model.
+// NewOllamaEmbedder returns an embedder for Ollama's /api/embed endpoint. It is
+// an error if the options lack a valid URL or a model.
 func NewOllamaEmbedder(opts HTTPEmbedderOptions) (Embedder, error) {
 	return newHTTPEmbedder(opts, "/api/embed", func(answer []byte) ([][]float32, error) {
 		var in struct{ Embeddings [][]float32 }
@@ -155,7 +155,8 @@ func (e *httpEmbedder) embed(ctx context.Context, texts []string) ([][]float32, 
 	return vectors, nil
 }
 
-// withoutKey takes out of err what the service may have repeated.
+// withoutKey removes the URL and the key from err. A service may repeat the key
+// in its answer.
 func (e *httpEmbedder) withoutKey(err error) error {
 	err = text.WithoutURL(err)
 	if e.opts.Key != "" && strings.Contains(err.Error(), e.opts.Key) {
@@ -169,7 +170,8 @@ const (
 	maxRetry   = 10 * time.Second
 )
 
-// ask sends one batch until there is an answer or no point in another try.
+// ask sends one batch. It retries until it has an answer, a retry would not help
+// or ctx is done.
 func (e *httpEmbedder) ask(ctx context.Context, texts []string) ([][]float32, error) {
 	body, err := json.Marshal(struct {
 		Model      string   `json:"model"`
@@ -187,7 +189,8 @@ func (e *httpEmbedder) ask(ctx context.Context, texts []string) ([][]float32, er
 		if wait < 0 || try >= e.opts.Retries || ctx.Err() != nil {
 			return nil, cmp.Or(context.Cause(ctx), err)
 		}
-		// Many clients that were told to wait must not come back at once.
+		// The random part keeps clients that wait equally long from returning at
+		// once.
 		wait = min(max(wait, firstRetry<<min(try, 8))+rand.N(firstRetry), maxRetry)
 		if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
 			return nil, fmt.Errorf("%w; there is no time for another try", err)
@@ -202,8 +205,8 @@ func (e *httpEmbedder) ask(ctx context.Context, texts []string) ([][]float32, er
 	}
 }
 
-// post sends one request. With an error, wait is how long the service wants
-// not to be asked, and negative if to ask again would not help.
+// post sends one request. If it fails, wait is how long the service asks callers
+// to wait, or negative if a retry would not help.
 func (e *httpEmbedder) post(ctx context.Context, body []byte) (answer []byte, wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
 	defer cancel()
@@ -240,5 +243,5 @@ func (e *httpEmbedder) post(ctx context.Context, body []byte) (answer []byte, wa
 
 const (
 	maxAnswer    = 16 << 20 // bytes of an answer
-	maxErrorEcho = 500      // characters of an error that are told
+	maxErrorEcho = 500      // characters of a service's error that ours repeats
 )

@@ -25,7 +25,7 @@ type embeddingRequest struct {
 	Dimensions int
 }
 
-// lengths is what the test's service makes of a text: its length, and 1.
+// lengths returns the vector that the test's service gives a text: its length and 1.
 func lengths(text string) []float32 { return []float32{float32(len(text)), 1} }
 
 // embeddings serves both protocols.
@@ -96,7 +96,7 @@ func TestHTTPEmbedders(t *testing.T) {
 	}
 }
 
-// Whatever a service answers is an error that tells what is wrong with it.
+// A malformed answer becomes an error that says what is wrong with it.
 func TestHTTPEmbedderBadAnswers(t *testing.T) {
 	for _, test := range []struct {
 		status       int
@@ -144,8 +144,7 @@ func TestHTTPEmbedderBadAnswers(t *testing.T) {
 	}
 }
 
-// A transport stands for a service, so that the time of a synctest bubble
-// passes.
+// A transport replaces the service, so that time passes in a synctest bubble.
 type aTransport func(*http.Request) (*http.Response, error)
 
 func (f aTransport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -197,7 +196,7 @@ func TestHTTPEmbedderRetries(t *testing.T) {
 		assert.ErrorContains(t, err, "403: no")
 		assert.Equal(t, 1, tries)
 
-		// Nobody waits longer than the caller does, whatever the service says.
+		// A wait never exceeds the caller's deadline, even if the service asks for more.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		took, _, err = embed(t, ctx, 5, func(int) (*http.Response, error) { return answer(429, "999999", "later"), nil })
@@ -216,7 +215,7 @@ func TestHTTPEmbedderRetries(t *testing.T) {
 	})
 }
 
-// A service that accepts and does not answer costs the timeout.
+// A service that accepts and never answers costs one timeout.
 func TestHTTPEmbedderHangs(t *testing.T) {
 	release := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))

@@ -11,33 +11,32 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// A MemoryStore is a [Store] in this process. Searches compare with every
-// vector of the scope, exactly; they never wait for changes. The zero value is
-// an empty store.
+// A MemoryStore is a [Store] in memory. A search compares the query with every
+// vector of the scope and never waits for changes. The zero value is an empty
+// store.
 type MemoryStore struct {
 	mu     sync.Mutex // serializes changes
-	scopes sync.Map   // of *memoryScope by name
+	scopes sync.Map   // *memoryScope by name
 }
 
-// A memoryScope is one scope. Searches use the rows that were published last.
+// A memoryScope is one scope. Searches use the rows published last.
 type memoryScope struct {
 	rows atomic.Pointer[vectorRows]
-	at   map[string]int // row by ID; only used by who changes it
+	at   map[string]int // row by ID; guarded by MemoryStore.mu
 }
 
-// vectorRows is one version of a scope. Versions share what is appended, of
-// which each sees its own beginning; only which rows are gone each has for
-// itself.
+// vectorRows is one version of a scope. Versions share vectors and tools; each
+// sees the first part of them. Each has its own states.
 type vectorRows struct {
-	dims    int       // 0 until there is a vector
-	vectors []float32 // of length 1, row by row; 0 where there is none
+	dims    int       // length of the vectors; 0 until there is one
+	vectors []float32 // dims elements a row; length 1, or all 0 for a row without a vector
 	tools   []storedRow
 	states  []rowState // by row
 
-	words func() *search.Index // over the texts of all rows, made when it is asked for
+	words func() *search.Index // index of the texts of all rows, built on first use
 }
 
-// A storedRow is a tool but for its vector.
+// A storedRow is a record without its vector.
 type storedRow struct {
 	id, sum, server string
 	text            *search.Document
@@ -46,9 +45,9 @@ type storedRow struct {
 type rowState uint8
 
 const (
-	rowGone   rowState = iota
-	rowPlain           // without a vector
-	rowVector          // with one
+	rowGone   rowState = iota // removed or replaced
+	rowPlain                  // without a vector
+	rowVector                 // with a vector
 )
 
 func (s *MemoryStore) scope(name string, make_ bool) *memoryScope {
@@ -64,7 +63,7 @@ func (s *MemoryStore) scope(name string, make_ bool) *memoryScope {
 	return sc
 }
 
-// newRows returns r, of which the words have yet to be read.
+// newRows returns r with words set to build the index on first use.
 func newRows(r *vectorRows) *vectorRows {
 	r.words = sync.OnceValue(func() *search.Index {
 		docs := make([]*search.Document, len(r.tools))
@@ -101,7 +100,7 @@ func (s *MemoryStore) Upsert(ctx context.Context, scope string, tools []Record) 
 		}
 	}
 	r := &vectorRows{dims: dims, vectors: old.vectors, tools: old.tools, states: slices.Clone(old.states)}
-	if old.dims == 0 { // rows without vectors may be there
+	if old.dims == 0 { // there may be rows without vectors
 		r.vectors = make([]float32, dims*len(r.tools))
 	}
 	for i, t := range tools {
@@ -115,7 +114,7 @@ func (s *MemoryStore) Upsert(ctx context.Context, scope string, tools []Record) 
 	return nil
 }
 
-// add appends a tool with its vector, of length 1 or nil.
+// add appends a record. unit is its vector scaled to length 1, or nil.
 func (r *vectorRows) add(t Record, unit []float32) {
 	r.tools = append(r.tools, storedRow{t.ID, t.Sum, t.Server, &search.Document{Server: t.Server, Name: t.ID, Description: t.Text}})
 	if unit == nil {
@@ -127,8 +126,8 @@ func (r *vectorRows) add(t Record, unit []float32) {
 	r.vectors = append(r.vectors, unit...)
 }
 
-// publish makes r what searches see. When more rows are gone than there, the
-// others are copied to new lists.
+// publish makes searches use r. If more than half of the rows are gone, and at
+// least minGone, it first copies the others to new lists.
 func (sc *memoryScope) publish(r *vectorRows) {
 	if len(r.tools) > 2*len(sc.at)+minGone {
 		c := &vectorRows{dims: r.dims}
@@ -142,7 +141,7 @@ func (sc *memoryScope) publish(r *vectorRows) {
 		r = c
 	}
 	if len(sc.at) == 0 {
-		r = new(vectorRows) // of any dimensions again
+		r = new(vectorRows) // an empty scope accepts any dimensions again
 	}
 	sc.rows.Store(newRows(r))
 }
@@ -194,8 +193,8 @@ func (s *MemoryStore) Search(ctx context.Context, scope string, q Query) ([]Matc
 	return s.SearchFunc(ctx, scope, q, nil)
 }
 
-// search is Search with a filter more: tools of which keep, if not nil, returns
-// false are passed over before anything is compared.
+// SearchFunc is like [MemoryStore.Search]. If keep is not nil, it skips records
+// for which keep returns false before it compares anything.
 func (s *MemoryStore) SearchFunc(ctx context.Context, scope string, q Query, keep func(id string) bool) ([]Match, error) {
 	candidates, err := q.Check()
 	if err == nil {
@@ -225,7 +224,7 @@ func (r *vectorRows) search(q Query, candidates int, keep func(id string) bool) 
 			return nil, fmt.Errorf("vector: the query: %w: %d, not %d", ErrDimensions, len(q.Vector), r.dims)
 		}
 		if q.Servers == nil && keep == nil {
-			passes = nil // not to look at every tool
+			passes = nil // spare a call per row
 		}
 		unit, err := Unit(q.Vector)
 		if err != nil {
@@ -243,12 +242,12 @@ func (r *vectorRows) search(q Query, candidates int, keep func(id string) bool) 
 	return Fuse(words, similar, alpha, q.Limit), nil
 }
 
-// ranked returns the n best by words of the rows that pass, best first and equal
-// ones in the order of their IDs.
+// ranked returns the n best rows that pass by words, by descending score and
+// then by ID.
 func (r *vectorRows) ranked(query string, n int, passes func(row int) bool) []Match {
 	n = min(n, len(r.tools))
-	// The index has equal ones in the order of the rows. So one more is asked
-	// for, and if it equals the last then all that do.
+	// The index orders equal scores by row, not by ID. So ask for one more, and
+	// if its score equals that of the last, for all rows with that score.
 	var hits []search.Match
 	for limit := n + 1; ; limit *= 4 {
 		hits = r.words().Search(query, limit, passes)
@@ -266,8 +265,9 @@ func (r *vectorRows) ranked(query string, n int, passes func(row int) bool) []Ma
 	return found[:min(n, len(found))]
 }
 
-// nearest returns the rows of the n vectors most similar to unit, which has length
-// 1, that pass if passes is not nil, most similar first and equal ones in the order of their IDs.
+// nearest returns the n rows most similar to unit, a vector of length 1, by
+// descending similarity and then by ID. If passes is not nil, it skips rows for
+// which passes returns false.
 func (r *vectorRows) nearest(unit []float32, n int, least float64, passes func(row int) bool) []Match {
 	var best []Match
 	floor := float32(least)
@@ -298,8 +298,8 @@ func (r *vectorRows) nearest(unit []float32, n int, least float64, passes func(r
 	return best
 }
 
-// dot returns the inner product of two vectors of the same length. Several
-// sums keep the processor from waiting for each addition.
+// dot returns the inner product of two vectors of the same length. Eight
+// separate sums let the processor add in parallel.
 func dot(a, b []float32) float32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3, s4, s5, s6, s7 float32
@@ -321,5 +321,5 @@ func dot(a, b []float32) float32 {
 	return s0 + s1 + (s2 + s3) + (s4 + s5 + (s6 + s7))
 }
 
-// minGone is how many removed records don't matter.
+// minGone is how many removed rows never trigger a copy in publish.
 const minGone = 256

@@ -80,7 +80,7 @@ func plainNearest(tools map[string]Record, q Query) (list []Match) {
 	return list[:min(q.Limit, len(list))]
 }
 
-// SPEC C2: total = alpha*vec + (1-alpha)*fts, fts = rank / max rank; a missing
+// total = alpha*vec + (1-alpha)*fts, fts = rank / max rank; a missing
 // side counts 0.
 func TestSpecC2Fuse(t *testing.T) {
 	words := []Match{{ID: "b", Server: "s", Words: 8}, {ID: "a", Words: 4}, {ID: "x", Words: 2}}

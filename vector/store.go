@@ -9,86 +9,84 @@ import (
 	"slices"
 )
 
-// A Store keeps tools, in scopes that know nothing of each other, and
-// finds them by words and by meaning. Its methods may be called concurrently
-// and from several processes.
+// A Store keeps records in scopes and finds them by words and by meaning. A
+// scope never sees another scope's records. The methods are safe for concurrent
+// use, also from several processes.
 //
 // Package storetest has the tests that every store must pass.
 type Store interface {
-	// Upsert puts tools into a scope, each in the place of the one with its ID
-	// if there is one; of several with the same ID the last counts. It does all of it or, with an error, may have done a
-	// part; to do it again is harmless. All vectors of a scope have the same
-	// length: others are an [ErrDimensions].
+	// Upsert puts records into a scope and replaces records with the same ID. If
+	// tools repeats an ID, the last record wins. After an error, some records may
+	// be stored; calling Upsert again is safe. All vectors of a scope must have
+	// the same length; otherwise the error is [ErrDimensions].
 	Upsert(ctx context.Context, scope string, tools []Record) error
 
-	// Delete removes the tools of these IDs. IDs that the scope does not have
-	// are no error.
+	// Delete removes the records with these IDs. It ignores unknown IDs.
 	Delete(ctx context.Context, scope string, ids []string) error
 
-	// Sums returns what the scope has: the Sum of each tool, by ID.
+	// Sums returns the Sum of each record in the scope, by ID.
 	Sums(ctx context.Context, scope string) (map[string]string, error)
 
-	// Search returns what a scope has for q, best first; tools of equal score
-	// are in the order of their IDs. A scope that nobody has put anything into
-	// has nothing.
+	// Search returns the best records of a scope for q, by descending score and
+	// then by ID. An unknown scope has no records; that is not an error.
 	Search(ctx context.Context, scope string, q Query) ([]Match, error)
 
-	// Drop removes a scope with all that is in it.
+	// Drop removes a scope and its records.
 	Drop(ctx context.Context, scope string) error
 }
 
-// ErrDimensions means that a vector is not as long as those of its scope.
+// ErrDimensions means that a vector's length differs from that of its scope.
 var ErrDimensions = errors.New("the vector has the wrong number of dimensions")
 
-// A Record is what a [Store] keeps of a tool.
+// A Record is one entry of a [Store].
 type Record struct {
-	ID     string    // its registered name
-	Sum    string    // changes with anything else here
-	Server string    // searches can be narrowed to some
-	Text   string    // what it is found by in words
-	Vector []float32 // what it is found by in meaning; nil if it is not
+	ID     string    // unique in its scope
+	Sum    string    // checksum of the other fields
+	Server string    // group that a query can ask for
+	Text   string    // text for the search by words
+	Vector []float32 // vector for the search by meaning; nil for none
 }
 
-// A Query says what is searched for: words, a vector, or both.
+// A Query asks for records by words, by a vector, or by both.
 type Query struct {
-	Words   string    // if empty, only by meaning
-	Vector  []float32 // if nil, only by words
-	Servers []string  // if not nil, only their tools
+	Words   string    // if empty, search by vector only
+	Vector  []float32 // if nil, search by words only
+	Servers []string  // if not nil, return only records of these servers
 
-	Limit      int     // the most matches, all in all; none if zero or negative
-	Candidates int     // the most that are considered of each side; if zero, 50
-	Alpha      float64 // with both sides: the weight of the vector, 0 to 1
-	Least      float64 // the least similarity that counts; if zero, any that is positive
+	Limit      int     // most matches in the result; none if zero or negative
+	Candidates int     // most candidates from words and from the vector each, at least Limit; if zero, 50
+	Alpha      float64 // weight of the vector if there are words too, from 0 to 1
+	Least      float64 // least similarity of a candidate; if zero, any above 0
 }
 
-// A Match is one tool that was found.
+// A Match is one record found by a search.
 type Match struct {
 	ID, Server string
 
-	// Score is Alpha*Similarity + (1-Alpha)*Words or what the store has in its
-	// place; with one side, that side's.
+	// Score is Alpha*Similarity + (1-Alpha)*Words, or the store's own score. In
+	// a search by words or vector only, it is Words or Similarity.
 	Score float64
 
-	// Words is the rank by words, 1 for the best of an answer and greater than 0;
-	// 0 if it was not found by words.
+	// Words is the score by words, from 0 to 1, where the best match has 1. It is
+	// 0 if the words did not find the record.
 	Words float64
 
-	// Similarity is the cosine of the angle between the tool's vector and that
-	// of the query; 0 if it was not found by meaning.
+	// Similarity is the cosine of the angle between the record's vector and the
+	// query's. It is 0 if the vector did not find the record.
 	Similarity float64
 }
 
-// DefaultAlpha and DefaultCandidates are those of the published hybrid search
-// that [Fuse] follows.
+// DefaultAlpha and DefaultCandidates are the values of the published hybrid
+// search that [Fuse] follows.
 const (
 	DefaultAlpha      = 0.6
 	DefaultCandidates = 50
 )
 
-// Fuse puts the two sides of a search together: alpha times the similarity and
-// 1-alpha times the rank by words, which is divided by the greatest. What one
-// side has not found counts 0 there. It returns the best n, in the order of
-// their scores and then of their IDs.
+// Fuse merges the results by words with those by vector. A record's score is
+// alpha*Similarity + (1-alpha)*Words, with Words divided by the greatest. A
+// result missing on one side counts 0 there. Fuse returns the best n, by
+// descending score and then by ID.
 func Fuse(words, similar []Match, alpha float64, n int) []Match {
 	greatest := 0.0
 	for _, m := range words {
@@ -118,9 +116,10 @@ func Fuse(words, similar []Match, alpha float64, n int) []Match {
 // Learning Methods", 2009).
 const fusedRank = 60
 
-// FuseRanks puts the two sides together by their order alone: the sum of 1/(60
-// + the place, from 1) on each side. It returns the best n, in the order of
-// their scores and then of their IDs.
+// FuseRanks merges the results by words with those by vector by their places
+// alone. A record's score is the sum of 1/(60 + place) over both sides, with
+// places from 1. FuseRanks returns the best n, by descending score and then by
+// ID.
 func FuseRanks(words, similar []Match, n int) []Match {
 	var all []Match
 	at := make(map[string]int)
@@ -147,8 +146,9 @@ func bestMatches(all []Match, n int) []Match {
 	return all[:min(max(n, 0), len(all))]
 }
 
-// Check returns what is wrong with q, or nil, and for stores the number of
-// candidates.
+// Check returns an error if the vector is zero or not finite, or if Alpha is
+// outside 0 to 1. Otherwise it returns the number of candidates that a store
+// must consider on each side: Candidates or its default, but at least Limit.
 func (q *Query) Check() (candidates int, err error) {
 	if q.Vector != nil {
 		if err := Check(q.Vector, len(q.Vector)); err != nil {

@@ -48,7 +48,7 @@ func run(ctx context.Context, paths []string, samples int, out io.Writer) error 
 	if err != nil {
 		return err
 	}
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: -1, Tokens: counter})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Tokens: counter})
 	defer mgr.Close()
 	var names []string
 	for _, path := range paths {

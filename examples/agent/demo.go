@@ -21,7 +21,7 @@ import (
 // their 13 tools the first three that may be used are inline. That is so few to have something
 // to search for.
 func demoOptions() *mcphybrid.Options {
-	return &mcphybrid.Options{MaxInline: 3, MaxActive: 3, Servers: []mcphybrid.ServerConfig{
+	return &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 3}, Active: mcphybrid.ActiveOptions{Max: 3}, Servers: []mcphybrid.ServerConfig{
 		{Name: "notes", InProcess: notesServer()},
 		{Name: "calendar", InProcess: calendarServer()},
 		{Name: "units", InProcess: unitsServer()},

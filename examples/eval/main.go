@@ -75,7 +75,7 @@ func run(args []string, stdout, term io.Writer) error {
 	show := &progress{w: term}
 	defer show.end()
 	begun := time.Now()
-	opts := mcphybrid.Options{Ranker: mcphybrid.Ranker(*ranker)}
+	opts := mcphybrid.Options{Search: mcphybrid.RankingOptions{Ranker: mcphybrid.Ranker(*ranker)}}
 	var ready <-chan struct{}
 	if *ranker == "hybrid" {
 		e, err := services.embedder()
@@ -85,7 +85,7 @@ func run(args []string, stdout, term io.Writer) error {
 		if err != nil {
 			return err
 		}
-		opts.Ranker = mcphybrid.RankerDefault
+		opts.Search.Ranker = mcphybrid.RankerDefault
 		opts.Semantic, ready = hybrid(e, *alpha, len(tools), show)
 	}
 	s, err := newSubject(tools, opts)
@@ -122,9 +122,9 @@ type subject struct {
 
 // newSubject adds tools as a host would, server by server in the order of the file.
 func newSubject(tools []tool, opts mcphybrid.Options) (*subject, error) {
-	opts.MaxInline = -1
-	opts.SearchLimit = max(depth, len(tools)) // all, for the rank of a miss
-	opts.MaxDefinition = 1 << 30
+	opts.Inline.Max = -1
+	opts.Search.Limit = max(depth, len(tools)) // all, for the rank of a miss
+	opts.Limits.MaxDefinition = 1 << 30
 	s := &subject{mcphybrid.NewManager(&opts), make(map[[2]string]string)}
 	var servers []string
 	of := make(map[string][]mcpserver.ServerTool)

@@ -77,7 +77,7 @@ func newGateway(opts gatewayOptions) *gateway {
 		s.OnNotification = func(n mcp.JSONRPCNotification) { g.hear(s.Name, n) }
 	}
 	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
-		Servers: opts.servers, Cache: opts.cache, Logger: opts.log, StartTimeout: startTimeout,
+		Servers: opts.servers, Cache: opts.cache, Logger: opts.log, Limits: mcphybrid.ServerLimits{StartTimeout: startTimeout},
 		Registry:   &catalogWatch{ToolRegistry: mcphybrid.NewRegistry(), changed: g.tellAll},
 		OnEvent:    g.event,
 		Middleware: []mcphybrid.Middleware{g.attribute},

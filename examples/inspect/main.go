@@ -91,7 +91,7 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 		}
 		fmt.Fprintln(stderr, err) // the other servers work
 	}
-	opts := &mcphybrid.Options{Servers: cfg.Servers, Reconnect: -1}
+	opts := &mcphybrid.Options{Servers: cfg.Servers, Limits: mcphybrid.ServerLimits{Reconnect: -1}}
 	if *cache != "" {
 		opts.Cache = mcphybrid.FileStore(*cache)
 	}

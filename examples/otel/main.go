@@ -46,7 +46,7 @@ func run(ctx context.Context) (err error) {
 	}
 
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
-		MaxInline:  1,
+		Inline:     mcphybrid.InlineOptions{Max: 1},
 		Middleware: []mcphybrid.Middleware{spanOf(traces.Tracer("mcphybrid"))},
 		OnEvent:    onEvent,
 	})

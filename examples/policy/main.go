@@ -56,7 +56,7 @@ func policies(used map[string]float64) []policy {
 	return []policy{
 		{name: "the first 40"},
 		{name: "pins, and the first others", options: mcphybrid.Options{Pins: []string{"mcp_postbox__*", "mcp_dayplan__*"}}},
-		{name: "a tenth of a window of 32,000 tokens", options: mcphybrid.Options{MaxInline: 1000, ContextWindow: 32_000}},
+		{name: "a tenth of a window of 32,000 tokens", options: mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 1000, ContextWindow: 32_000}}},
 		{name: "the 40 most used", options: mcphybrid.Options{Usage: &mcphybrid.UsageOptions{Counts: used}}},
 		{name: "rules, for someone who codes", intent: "code", options: mcphybrid.Options{Rules: []mcphybrid.Rule{
 			{Name: "what coding needs", Intent: "code", Patterns: []string{"mcp_forgehub__*", "mcp_buildline__*", "mcp_tracklane__*"}, Action: mcphybrid.RuleInclude},

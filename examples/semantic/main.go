@@ -80,7 +80,7 @@ func show(ctx context.Context, file, query string, n int, embedder vector.Embedd
 	}
 	store := new(vector.MemoryStore)
 	ready := make(chan struct{})
-	both := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: -1, SearchLimit: max(n, 1), Semantic: &mcphybrid.SemanticOptions{
+	both := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Search: mcphybrid.RankingOptions{Limit: max(n, 1)}, Semantic: &mcphybrid.SemanticOptions{
 		Embedder: embedder, Store: store, Scope: scope,
 		Progress: func(done, total int) {
 			fmt.Fprintf(stderr, "\r%d of %d tools embedded", done, all)
@@ -91,7 +91,7 @@ func show(ctx context.Context, file, query string, n int, embedder vector.Embedd
 		},
 	}})
 	defer both.Close()
-	words := mcphybrid.NewManager(&mcphybrid.Options{MaxInline: -1, SearchLimit: max(n, 1)})
+	words := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Search: mcphybrid.RankingOptions{Limit: max(n, 1)}})
 	defer words.Close()
 	for _, s := range servers {
 		if err := errors.Join(words.AddTools(s.name, s.tools...), both.AddTools(s.name, s.tools...)); err != nil {

@@ -1,5 +1,6 @@
-// Package registrar keeps a host's table of tools in step with what a session
-// offers, though the table may lock, call back, panic and be used by others.
+// Package registrar keeps a host's table of tools in step with the tools that a
+// session offers. The host's table may lock, call back or panic, and other
+// goroutines may use it.
 package registrar
 
 import (
@@ -26,58 +27,58 @@ type Registry[T Tool] interface {
 	SetDeferredActivator(activate func(name string) bool)
 }
 
-// A Registrar keeps a host's registry in step with what a session offers. It
-// never waits for the registry while another call of it runs, in this or in
-// another goroutine, so that the registry may lock and call back as it likes.
+// A Registrar keeps a host's registry in step with the tools that a session
+// offers. It holds no lock during calls to the registry, so the registry may lock
+// and call back.
 //
-// That leaves the order in which concurrent calls reach the registry open, and
-// is made up for in two ways. Each registration is of a copy of its own and
-// Unregister goes by identity, so that a late Unregister can't remove what was
-// registered since. And whoever has changed something looks again whether it
-// is what is wanted by then: the last to change something sees it right.
+// Concurrent calls therefore reach the registry in any order. Two rules keep the
+// result correct. Each registration uses its own copy of a tool and Unregister
+// goes by identity, so a late Unregister can't remove a newer registration. And
+// each goroutine checks again after a change whether the registry has the tool
+// that the session offers now, so the last one leaves it right.
 type Registrar[T Tool] struct {
 	reg     Registry[T]
 	session Session[T]
 	log     *slog.Logger
 
 	mu      sync.Mutex
-	held    map[string][]*registration[T] // by name: all that the registry may hold
-	pending map[string]int                // by name: activations that register and have not published
+	held    map[string][]*registration[T] // by name: the copies that the registry may hold
+	pending map[string]int                // by name: activations between Begin and Finish
 	begun   uint64                        // activations that ever began
-	syncing bool                          // a goroutine is in sync
-	again   bool                          // there is something new for it
-	idle    sync.Cond                     // signals that no goroutine is in sync
-	groups  map[string][]string           // as published; only the one in sync uses it
+	syncing bool                          // a goroutine is in Sync
+	again   bool                          // Sync must run once more
+	idle    sync.Cond                     // signals that no goroutine is in Sync
+	groups  map[string][]string           // as published; used only in Sync
 }
 
-// A Session says what belongs in its registry. Its methods are called without
-// a lock of the registrar's.
+// A Session says which tools belong in its registry. The registrar holds no lock
+// while it calls these methods.
 type Session[T Tool] interface {
-	// Offer returns all that belongs in the registry now.
+	// Offer returns all tools and groups that belong in the registry now.
 	Offer() Offer[T]
 
-	// Offered returns the tool of that name that belongs there, or nil.
+	// Offered returns the offered tool with this name, or the zero T.
 	Offered(name string) T
 
-	// Known returns the tool of that name that the session may use, offered or
-	// not, or nil.
+	// Known returns the tool with this name that the session may use, offered or
+	// not, or the zero T.
 	Known(name string) T
 
-	// Copy returns a copy of t for the registry, which is not equal to t.
+	// Copy returns a copy of t for the registry. The copy is not equal to t.
 	Copy(t T) T
 }
 
-// A registration is one copy of a tool that a registry was given.
+// A registration is one copy of a tool passed to the registry.
 type registration[T Tool] struct {
 	of   T
 	copy T
-	done bool // Register has returned; guarded by the registrar's mu
+	done bool // Register has returned; guarded by Registrar.mu
 }
 
-// An Offer is what belongs in a registry.
+// An Offer lists the tools and groups that belong in a registry.
 type Offer[T Tool] struct {
-	Tools  []T // in the order in which they are registered
-	Groups map[string][]string
+	Tools  []T                 // in the order of registration
+	Groups map[string][]string // names of tools, by group
 }
 
 // New returns the registrar of a session's registry.
@@ -90,14 +91,14 @@ func New[T Tool](reg Registry[T], session Session[T], log *slog.Logger) *Registr
 	return r
 }
 
-// Open fills the registry.
+// Open gives the registry its activator and registers the offered tools.
 func (r *Registrar[T]) Open(activate func(name string) bool) {
 	_ = r.safely(func() { r.reg.SetDeferredActivator(activate) })
 	r.Sync()
 }
 
-// Close empties the registry, when nothing is offered any more. Unlike the
-// others it waits until that is done.
+// Close empties the registry. The session must offer no tools any more. Unlike
+// the other methods, Close waits until the registry is in step.
 func (r *Registrar[T]) Close() {
 	_ = r.safely(func() { r.reg.SetDeferredActivator(nil) })
 	r.Sync()
@@ -108,9 +109,9 @@ func (r *Registrar[T]) Close() {
 	r.mu.Unlock()
 }
 
-// Begin sees to it that t, which is about to be offered or already is, is
-// registered until finish, and reports whether it is. If so, finish must
-// follow.
+// Begin registers t, which is offered or about to be, and keeps it registered
+// until [Registrar.Finish]. It reports whether the registry has t. If so, the
+// caller must call Finish.
 func (r *Registrar[T]) Begin(t T) bool {
 	var copies []T
 	r.mu.Lock()
@@ -129,10 +130,9 @@ func (r *Registrar[T]) Begin(t T) bool {
 	return false
 }
 
-// stores reports whether the registry has one of copies. That they were
-// registered does not tell: what was registered later, and is gone again, may
-// have replaced them. One whose Register has not returned may be there too:
-// perhaps it is from there that we are called.
+// stores reports whether the registry has one of copies. It asks the registry,
+// because a later registration may have replaced a copy, and because a Register
+// that has not returned yet may have stored one (it may be our caller).
 func (r *Registrar[T]) stores(name string, copies []T) (found bool) {
 	if len(copies) > 0 {
 		_ = r.safely(func() {
@@ -143,7 +143,8 @@ func (r *Registrar[T]) stores(name string, copies []T) (found bool) {
 	return found
 }
 
-// Finish ends what begin began, once t is offered or will not be.
+// Finish ends what [Registrar.Begin] began, when it is decided whether t is
+// offered.
 func (r *Registrar[T]) Finish(t T) {
 	r.mu.Lock()
 	if r.pending[t.Name()]--; r.pending[t.Name()] == 0 {
@@ -153,13 +154,14 @@ func (r *Registrar[T]) Finish(t T) {
 	r.settle(t.Name(), t)
 }
 
-// holdsLocked reports whether t is registered or about to be: whoever is at it
-// sees to the rest.
+// holdsLocked reports whether t is registered or being registered. The goroutine
+// that registers it settles its name.
 func (r *Registrar[T]) holdsLocked(t T) bool {
 	return slices.ContainsFunc(r.held[t.Name()], func(g *registration[T]) bool { return g.of == t })
 }
 
-// register registers a copy of t and reports whether that went well.
+// register registers a copy of t and reports whether the registry took it
+// without a panic.
 func (r *Registrar[T]) register(t T) bool {
 	g := &registration[T]{of: t, copy: r.session.Copy(t)}
 	r.mu.Lock()
@@ -170,7 +172,7 @@ func (r *Registrar[T]) register(t T) bool {
 	g.done = true
 	var gone []*registration[T]
 	if err != nil {
-		// It may have replaced what was there before, or not: all of it goes.
+		// The copy may or may not have replaced an earlier one: remove all.
 		gone = r.takeLocked(t.Name())
 	}
 	r.mu.Unlock()
@@ -178,10 +180,8 @@ func (r *Registrar[T]) register(t T) bool {
 	return err == nil
 }
 
-// takeLocked returns what was registered under name and forgets it, but for
-// what is under way: to unregister that could be too early, or, when it has
-// just replaced something newer, too late. Whoever is at it settles the name
-// next.
+// takeLocked returns the registrations under name and forgets them. It leaves
+// out those under way: the goroutine that registers them settles the name next.
 func (r *Registrar[T]) takeLocked(name string) (regs []*registration[T]) {
 	var underway []*registration[T]
 	for _, g := range r.held[name] {
@@ -203,9 +203,9 @@ func (r *Registrar[T]) unregister(regs []*registration[T]) {
 	}
 }
 
-// settle makes the registry hold under name what the session offers under it.
-// last is what the caller registered under name just before, or nil: it may
-// have replaced something newer.
+// settle makes the registry hold the tool that the session offers under name, or
+// none. last is the tool that the caller just registered under name, or the zero
+// T; it may have replaced a newer one.
 func (r *Registrar[T]) settle(name string, last T) {
 	var none T
 	for {
@@ -214,14 +214,14 @@ func (r *Registrar[T]) settle(name string, last T) {
 		r.mu.Unlock()
 		want := r.session.Offered(name)
 		if want == none && pending {
-			// Whoever activates it was told, or will be, that the registry has
-			// it: what stands there must be right, but must not go.
+			// The caller of Begin relies on the registry having the tool: it may
+			// be replaced by a newer one but must not be removed.
 			want = r.session.Known(name)
 		}
 		r.mu.Lock()
 		switch {
 		case want == none && r.begun != begun:
-			// An activation of it may have begun, and even finished, since.
+			// An activation may have begun, and even finished, meanwhile.
 			r.mu.Unlock()
 		case want == none:
 			regs := r.takeLocked(name)
@@ -230,7 +230,7 @@ func (r *Registrar[T]) settle(name string, last T) {
 				return
 			}
 			r.unregister(regs)
-			last = regs[0].copy // which may have stood where something newer belongs
+			last = regs[0].copy // it may have replaced a newer tool
 		case r.holdsLocked(want) && (last == none || last == want):
 			r.mu.Unlock()
 			return
@@ -244,9 +244,9 @@ func (r *Registrar[T]) settle(name string, last T) {
 	}
 }
 
-// Sync brings the whole registry in step. If another goroutine is at it, or
-// this one further up, that one goes on until all is in step, and sync
-// returns at once.
+// Sync brings the whole registry in step. If a call of Sync is already running,
+// in another goroutine or further up in this one, that call does the work and
+// this one returns at once.
 func (r *Registrar[T]) Sync() {
 	r.mu.Lock()
 	r.again = true
@@ -271,8 +271,8 @@ func (r *Registrar[T]) Sync() {
 	r.mu.Unlock()
 }
 
-// unsettled returns the names of those of tools that are not registered, in
-// their order, and of all else that is.
+// unsettled returns the names of the given tools that are not registered, in
+// their order, and then the sorted names of all other registered tools.
 func (r *Registrar[T]) unsettled(tools []T) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -292,7 +292,7 @@ func (r *Registrar[T]) unsettled(tools []T) []string {
 	return names
 }
 
-// publishGroups tells the registry of the groups that have changed.
+// publishGroups passes the changed groups to the registry.
 func (r *Registrar[T]) publishGroups(groups map[string][]string) {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(groups)), maps.Keys(r.groups))
 	slices.Sort(names)
@@ -301,7 +301,7 @@ func (r *Registrar[T]) publishGroups(groups map[string][]string) {
 		members := groups[name]
 		if !slices.Equal(members, r.groups[name]) &&
 			r.safely(func() { r.reg.RegisterToolGroup(name, slices.Clone(members)) }) != nil {
-			members = r.groups[name] // to be told again
+			members = r.groups[name] // so that the next call tries again
 		}
 		if len(members) > 0 {
 			published[name] = members
@@ -310,7 +310,8 @@ func (r *Registrar[T]) publishGroups(groups map[string][]string) {
 	r.groups = published
 }
 
-// safely calls a method of the host's registry.
+// safely calls a method of the host's registry. It logs a panic and returns it as
+// an error.
 func (r *Registrar[T]) safely(call func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -7,20 +7,19 @@ import (
 	"os"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
-// Bounds of a rule file, besides MaxRules. As a YAML alias
-// repeats a list of patterns at no cost, the size of the file bounds neither
-// their number nor what they are together.
+// Bounds of a rule file, besides MaxRules. The size of the file does not bound
+// the number of patterns, because a YAML alias can repeat a list.
 const (
 	maxFileBytes    = 4 << 20
 	maxRulePatterns = 100_000 // of all rules
 	maxRuleText     = 1000    // bytes of a name, an intent or a pattern
-	maxRuleProblems = 10      // named in an error
+	maxRuleProblems = 10      // listed in an error
 )
 
-// Load reads a file: see [Parse].
+// Load reads rules from the file at path. See [Parse].
 func Load(path string) ([]Rule, error) {
 	data, err := readRules(path)
 	if err != nil {
@@ -42,8 +41,9 @@ func readRules(path string) ([]byte, error) {
 	return data, nil
 }
 
-// Parse reads rules from what a file of this name holds. The package's user
-// documents the format: see ParseRules there.
+// Parse reads rules from data, the content of a file with this name. The name
+// must end in .yaml, .yml or .json. An error lists up to 10 problems with lines
+// and columns; then there are no rules.
 func Parse(data []byte, name string) ([]Rule, error) {
 	root, err := parseRuleTree(data, name)
 	if err != nil {
@@ -60,12 +60,12 @@ func Parse(data []byte, name string) ([]Rule, error) {
 	return rules, nil
 }
 
-// A ruleFile makes rules of a document, and collects what is wrong with it.
+// A ruleFile turns a document into rules and collects its problems.
 type ruleFile struct {
 	name     string
-	patterns int // so far
+	patterns int // number of patterns so far
 	problems []error
-	more     int // problems besides
+	more     int // number of further problems
 }
 
 func (f *ruleFile) problem(n *yaml.Node, format string, args ...any) {
@@ -125,7 +125,7 @@ func (f *ruleFile) rule(n *yaml.Node) (r Rule) {
 		return true
 	})
 	if len(f.problems)+f.more > problems {
-		return r // and what is missing may be what was refused
+		return r // Validate would report refused fields again as missing
 	}
 	if err := r.Validate(); err != nil {
 		f.problem(n, "rule %q: %w", r.Name, err)
@@ -133,8 +133,8 @@ func (f *ruleFile) rule(n *yaml.Node) (r Rule) {
 	return r
 }
 
-// object calls set with each field of an object and its value, and reports
-// those that set does not know. Known says which it does.
+// object calls set with each field of an object and its value. It reports the
+// fields that set does not know. known lists the known fields for the message.
 func (f *ruleFile) object(n *yaml.Node, what, known string, set func(field string, v *yaml.Node) bool) {
 	n = resolved(n)
 	if n.Kind != yaml.MappingNode {
@@ -190,8 +190,8 @@ func (f *ruleFile) integer(field string, n *yaml.Node) (i int) {
 	return i
 }
 
-// resolved returns what n stands for. An alias may be part of what it stands
-// for, but as a rule file is only so deep, nobody follows it forever.
+// resolved returns n, or the node that it is an alias of. An alias can contain
+// itself, but the reader stops at the fixed depth of a rule file.
 func resolved(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias

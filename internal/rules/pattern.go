@@ -5,15 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// Match reports whether pattern stands for name. In a pattern, * stands for any
-// run of characters, a slash among them, and ? for one character; all else
-// stands for itself. Bytes that are not UTF-8 count as characters.
+// Match reports whether pattern matches the whole name. In a pattern, * matches
+// any run of characters, including slashes, and ? matches one character. Other
+// characters match themselves. A byte that is not UTF-8 counts as a character.
 //
-// It is not [path.Match], for which a slash is no ordinary character: a deny
-// list "*" must not let a tool named "a/b" pass.
+// Match differs from [path.Match], whose * does not match a slash: a deny list
+// "*" must not let a tool named "a/b" pass.
 func Match(pattern, name string) bool {
 	p, n := 0, 0
-	star, from := -1, 0 // the last * seen, and where in name the rest was last tried
+	star, from := -1, 0 // position of the last *, and where in name its run ends so far
 	for n < len(name) {
 		_, size := utf8.DecodeRuneInString(name[n:])
 		switch {
@@ -24,7 +24,7 @@ func Match(pattern, name string) bool {
 			p, n = p+1, n+size
 		case p < len(pattern) && pattern[p] == name[n]:
 			p, n = p+1, n+1
-		case star >= 0: // let the * stand for one more
+		case star >= 0: // let the * match one more character
 			_, size := utf8.DecodeRuneInString(name[from:])
 			from += size
 			p, n = star+1, from
@@ -38,7 +38,7 @@ func Match(pattern, name string) bool {
 	return p == len(pattern)
 }
 
-// MatchAny reports whether one of patterns stands for name.
+// MatchAny reports whether one of patterns matches name.
 func MatchAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return Match(p, name) })
 }

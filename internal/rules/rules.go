@@ -1,5 +1,6 @@
-// Package rules has what a policy is made of: patterns of names, rules by
-// intent, and the files that rules are read from. It knows names, and no tools.
+// Package rules decides by name which tools a session gets. It matches name
+// patterns, holds rules per intent and reads rule files. It knows tools only by
+// their names.
 package rules
 
 import (
@@ -9,30 +10,32 @@ import (
 	"strings"
 )
 
-// A Rule says what becomes of the tools that its patterns match, in sessions
-// whose intent its Intent matches. An empty Intent and "*" match all.
+// A Rule applies an action to the tools whose names match one of its patterns,
+// in sessions whose intent matches Intent.
 type Rule struct {
 	Name     string
-	Intent   string
+	Intent   string // a pattern; "" and "*" match every session
 	Priority int
-	Patterns []string
+	Patterns []string // at least one; see [Match]
 	Action   Action
 }
 
-// An Action is what a rule does with the tools that it matches.
+// An Action says how a rule treats the tools that it matches.
 type Action string
 
-// The actions.
+// The actions of a rule.
 const (
 	Include   Action = "include"
 	Exclude   Action = "exclude"
 	Summarize Action = "summarize"
 )
 
-// MaxRules bounds a rule set: a verdict has two bytes for its rule.
+// MaxRules is the greatest number of rules in a [Set], which numbers them with 16
+// bits.
 const MaxRules = 10_000
 
-// Validate returns what is wrong with r, or nil.
+// Validate returns an error if r lacks a name, a pattern or a known action, or
+// has a malformed pattern.
 func (r Rule) Validate() error {
 	if r.Name == "" {
 		return fmt.Errorf("the name is missing")
@@ -60,8 +63,8 @@ func (r Rule) Validate() error {
 	return fmt.Errorf("the action is %q, must be %q, %q or %q", r.Action, Include, Exclude, Summarize)
 }
 
-// validPattern returns what is wrong with a pattern, or nil. Other wildcards
-// than * and ? would match nothing, silently.
+// validPattern returns an error if pattern has a character that looks like a
+// wildcard other than * and ?. Such a pattern would silently match nothing.
 func validPattern(pattern string) error {
 	if i := strings.IndexAny(pattern, `[]\\`); i >= 0 {
 		return fmt.Errorf("%q has a %q, which is no wildcard: * and ? are", pattern, pattern[i])
@@ -69,24 +72,24 @@ func validPattern(pattern string) error {
 	return nil
 }
 
-// A Set is rules, ready to be matched. It is not changed.
+// A Set is an immutable, compiled list of rules.
 type Set struct {
 	Rules    []Rule // by descending priority
 	exact    map[string][]uint16
 	prefixes map[string][]uint16
-	lengths  []int // of prefixes, ascending
+	lengths  []int // lengths of prefixes, ascending
 	globs    []glob
 }
 
-// A glob is a pattern that is neither a name nor the beginning of one.
+// A glob is a pattern that is neither a plain name nor a prefix followed by *.
 type glob struct {
 	pattern string
-	pieces  []string // what stands between stars; nil if there is a ?
+	pieces  []string // the texts between stars; nil if there is a ?
 	rule    uint16
 }
 
-// NewSet returns the set of rules, or an error that names the first that is
-// malformed, from 0, and what is wrong with it.
+// NewSet compiles rules. It sorts them by descending priority and keeps the order
+// of equal ones. An error names the first malformed rule by its index, from 0.
 func NewSet(rules []Rule) (*Set, error) {
 	if len(rules) > MaxRules {
 		return nil, fmt.Errorf("there are %d rules, more than the limit of %d", len(rules), MaxRules)
@@ -127,7 +130,8 @@ func (s *Set) add(rule uint16, pattern string) {
 	}
 }
 
-// Matches returns the rules that match a tool of these names, ascending.
+// Matches returns the indexes in s.Rules of the rules that match one of names,
+// ascending, each once.
 func (s *Set) Matches(names ...string) (list []uint16) {
 	for _, name := range names {
 		list = append(list, s.exact[name]...)
@@ -151,7 +155,7 @@ func (g *glob) match(name string) bool {
 	if g.pieces == nil {
 		return Match(g.pattern, name)
 	}
-	// What stands between the stars has to follow in order.
+	// The pieces between the stars must follow in order.
 	first, last := g.pieces[0], g.pieces[len(g.pieces)-1]
 	if len(name) < len(first)+len(last) || !strings.HasPrefix(name, first) || !strings.HasSuffix(name, last) {
 		return false
@@ -167,7 +171,7 @@ func (g *glob) match(name string) bool {
 	return true
 }
 
-// Applying returns of each rule whether it is for an intent.
+// Applying returns for each rule in s.Rules whether it applies to intent.
 func (s *Set) Applying(intent string) []bool {
 	applies := make([]bool, len(s.Rules))
 	for i, r := range s.Rules {
@@ -179,7 +183,8 @@ func (s *Set) Applying(intent string) []bool {
 	return applies
 }
 
-// Including reports whether one of the rules that apply includes tools.
+// Including reports whether one of the rules that apply is an [Include] rule.
+// applies is a result of [Set.Applying].
 func (s *Set) Including(applies []bool) bool {
 	for i, r := range s.Rules {
 		if applies[i] && r.Action == Include {

@@ -8,14 +8,15 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
-// parseRuleTree returns what the document is, of either format.
+// parseRuleTree parses data as YAML or JSON, by the extension of name.
 func parseRuleTree(data []byte, name string) (*yaml.Node, error) {
 	if len(data) > maxFileBytes {
 		return nil, fmt.Errorf("larger than %d bytes", maxFileBytes)
@@ -51,72 +52,35 @@ func parseYAMLTree(data []byte) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-// yamlError matches the texts of the package's errors; what it names is the line
-// where something began, if any, so it is left out.
-var yamlError = regexp.MustCompile(`^yaml: (?:line \d+: )?(.*)$`)
+// unknownAnchor matches the texts of errors of an alias to nothing.
+var unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 
-// unknownAnchor matches those of an alias to nothing.
-var unknownAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced$`)
-
-// describeYAMLError adds to err, a syntax error, where in data it is: where the
-// parser has come to when it finds it.
+// describeYAMLError says of err, a syntax error, where in data it is.
 func describeYAMLError(data []byte, err error) error {
-	read, _ := firstYAMLError(data)
-	at := max(read-1, 0)
-	text := err.Error()
+	var e *yaml.LoadError
+	if !errors.As(err, &e) {
+		return err
+	}
+	text, line, column := e.Message, e.Mark.Line, e.Mark.Column
+	if line == 0 { // of a character that may not be in YAML, only this is known
+		_, number, _ := strings.Cut(text, "(value: ")
+		if r, err := strconv.ParseInt(strings.TrimSuffix(number, ")"), 0, 32); err == nil {
+			line, column = advance(1, 1, data[:max(bytes.IndexRune(data, rune(r)), 0)])
+		}
+	}
 	if m := unknownAnchor.FindStringSubmatch(text); m != nil {
-		// The parser has read some tokens more, which may be the same alias: it
-		// stumbles over the first with which the text could end.
-		alias := []byte("*" + m[1])
-		for end, n := read, 0; n < 10; n++ {
-			i := bytes.LastIndex(data[:end], alias)
-			if i < 0 {
-				break
-			}
-			if _, e := firstYAMLError(data[:i+len(alias)]); n > 0 && e.Error() != text {
-				break
-			}
-			at, end = i, i
-		}
 		text = fmt.Sprintf("the alias *%s has no anchor: put a pattern that begins with * in quotes", m[1])
-	} else if m := yamlError.FindStringSubmatch(text); m != nil {
-		text = m[1]
-		if strings.Contains(text, "alphabetic or numeric") { // the name of an alias
-			text += ": put a pattern that begins with * in quotes"
-		}
+	} else if strings.Contains(text, "alphabetic or numeric") { // the name of an alias
+		text += ": put a pattern that begins with * in quotes"
 	}
-	line, column := advance(1, 1, data[:at])
-	return fmt.Errorf("line %d, column %d: %s", line, column, text)
-}
-
-// firstYAMLError returns how many bytes are read when the first error in data
-// is found, and that error, or io.EOF if there is none.
-func firstYAMLError(data []byte) (read int, err error) {
-	r := byteReader{data: data}
-	dec := yaml.NewDecoder(&r)
-	for err == nil {
-		err = dec.Decode(new(yaml.Node))
+	if l, c := advance(1, 1, data); line > l { // after a line break that is not there
+		line, column = l, c
 	}
-	return r.read, err
+	return fmt.Errorf("line %d, column %d: %s", max(line, 1), max(column, 1), text)
 }
 
-// A byteReader gives one byte at a time, so that no more is read than needed.
-type byteReader struct {
-	data []byte
-	read int
-}
-
-func (r *byteReader) Read(p []byte) (int, error) {
-	if r.read == len(r.data) || len(p) == 0 {
-		return 0, io.EOF
-	}
-	p[0] = r.data[r.read]
-	r.read++
-	return 1, nil
-}
-
-// advance returns the line and column, in characters, that follow on those at
-// the start of text.
+// advance returns the line and column after text, given those at its start.
+// Columns count characters from 1.
 func advance(line, column int, text []byte) (int, int) {
 	if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
 		line += bytes.Count(text, []byte("\n"))
@@ -126,16 +90,17 @@ func advance(line, column int, text []byte) (int, int) {
 	return line, column + utf8.RuneCount(text)
 }
 
-// A jsonTree reads a JSON document into a tree as YAML's, with places.
+// A jsonTree reads a JSON document into a tree of YAML nodes with lines and
+// columns.
 type jsonTree struct {
 	data         []byte
 	dec          *json.Decoder
-	at           int // in data
-	line, column int // there
+	at           int // current offset in data
+	line, column int // of at
 }
 
-// ruleDepth is how deep a rule file is: an object of lists of objects of lists.
-// What is inside of a list or an object even deeper is not read.
+// ruleDepth is the nesting depth of a rule file: an object of lists of objects of
+// lists. The parser skips the content of deeper lists and objects.
 const ruleDepth = 4
 
 func parseJSONTree(data []byte) (*yaml.Node, error) {
@@ -148,7 +113,7 @@ func parseJSONTree(data []byte) (*yaml.Node, error) {
 	return t.node(0)
 }
 
-// node returns the next value, or name of a member.
+// node returns the next value or member name.
 func (t *jsonTree) node(depth int) (*yaml.Node, error) {
 	start := int(t.dec.InputOffset())
 	start = len(t.data) - len(bytes.TrimLeft(t.data[start:], " \t\r\n,:"))
@@ -178,7 +143,7 @@ func (t *jsonTree) node(depth int) (*yaml.Node, error) {
 			}
 			n.Content = append(n.Content, e)
 		}
-		_, err = t.dec.Token() // the end
+		_, err = t.dec.Token() // the closing bracket
 	case string:
 		n.Tag, n.Value = "!!str", v
 	case json.Number:

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // Load returns the skills in a folder, in the order of their paths, and a
@@ -311,15 +311,11 @@ func parseYAML(front []byte) (*yaml.Node, error) {
 	if err == nil {
 		return doc, nil
 	}
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 2
-	if n, err := fmt.Sscanf(text, "line %d:", &line); n == 1 && err == nil {
-		_, text, _ = strings.Cut(text, ": ")
+	var e *yaml.LoadError
+	if !errors.As(err, &e) {
+		return nil, &lineError{2, err.Error()}
 	}
-	if strings.HasPrefix(text, "did not find expected") {
-		line++ // of its two kinds of errors, the library counts the lines of one from 0
-	}
-	return nil, &lineError{max(line, 2), text}
+	return nil, &lineError{max(e.Mark.Line, 2), e.Message}
 }
 
 // quoteDescription returns front with the description in quotes, or nil if it

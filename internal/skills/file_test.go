@@ -56,7 +56,7 @@ func TestBrokenFiles(t *testing.T) {
 		{"---\nname: a\ndescription: d\ntools: " + strings.Repeat("t ", 33) + "\n---\n", `line 4: "tools": it names 33 tools`},
 		{"---\nname: a\n\nx: \xff\n---\n", "line 4: it is not UTF-8"},
 		{"---\nname: a\nx: \x00\n---\n", "line 3: it has the control character U+0000"},
-		{"---\nname: a\n\tb: c\n---\n", "line 2: found a tab character that violates indentation"},
+		{"---\nname: a\n\tb: c\n---\n", "line 3: found a tab character that violates indentation"},
 		{"---\nname: a\nother: b: c\n---\n", "line 3: mapping values are not allowed in this context"},
 		{"---\nname: *a\ndescription: d\n---\n", "line 2: unknown anchor 'a' referenced"},
 		{strings.Repeat("x", 1<<20+1), "it has 1048577 bytes, more than the limit of 1048576"},

@@ -11,9 +11,9 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
-// Call runs the tool of that name, within the call timeout. If the connection
-// breaks, a call that is repeatable is made once more over a new one. The error
-// is without secrets; it is [ErrDown] if the server can't be reached.
+// Call runs a tool within the call timeout. If the connection breaks and the
+// call is repeatable, Call tries once more over a new connection. Errors contain
+// no secrets; the error is [ErrDown] if the server can't be reached.
 func (s *Server) Call(ctx context.Context, tool string, args json.RawMessage, repeatable bool) (*mcp.CallToolResult, error) {
 	return foreign.Within(ctx, s.limits.CallTimeout, func(ctx context.Context) (*mcp.CallToolResult, error) {
 		for again := repeatable; ; again = false {
@@ -27,7 +27,7 @@ func (s *Server) Call(ctx context.Context, tool string, args json.RawMessage, re
 			result, err := c.callTool(ctx, r)
 			s.done()
 			if bad := new(badRequestError); errors.As(err, &bad) {
-				c.tellChanged() // a listing shows whether the session is known
+				c.tellChanged() // a listing shows whether the server still knows the session
 			}
 			if !isLostIn(ctx, err) {
 				return result, s.told(err)
@@ -41,8 +41,8 @@ func (s *Server) Call(ctx context.Context, tool string, args json.RawMessage, re
 	})
 }
 
-// Connect returns once the server serves. It waits for the connection, and has it
-// made, as a call does.
+// Connect returns when the server is connected. Like a call, it waits for a
+// connection and starts one if need be.
 func (s *Server) Connect(ctx context.Context) error {
 	if _, err := s.serving(ctx); err != nil {
 		return err
@@ -51,17 +51,16 @@ func (s *Server) Connect(ctx context.Context) error {
 	return nil
 }
 
-// isLostIn is isLost for a call with ctx: if not the caller has ended it, it was
-// closed with the connection.
+// isLostIn is isLost for a call with ctx. A call canceled by anyone except its
+// caller was canceled because the connection closed.
 func isLostIn(ctx context.Context, err error) bool {
 	return isLost(err) || errors.Is(err, context.Canceled) && ctx.Err() == nil
 }
 
-// serving returns the connection, which is not given up for want of calls until
-// done is called. It waits for one that is being made, and has
-// it made if the server has not run yet or was only just lost. Once an attempt
-// has failed, it waits for none; but as somebody needs the server, the next one
-// is made no later than after the first step of the backoff.
+// serving returns the connection and keeps it from resting until done is called.
+// It waits for an attempt under way. It begins one if the server has not run yet
+// or was just lost. After a failed attempt it returns an error at once, and begins
+// the next attempt if the first step of the backoff has passed.
 func (s *Server) serving(ctx context.Context) (*conn, error) {
 	s.mu.Lock()
 	c, attempt := s.conn.Peek()
@@ -95,6 +94,7 @@ func (s *Server) serving(ctx context.Context) (*conn, error) {
 	return c, nil
 }
 
+// done ends the use of a connection that serving returned.
 func (s *Server) done() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

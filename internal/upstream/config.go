@@ -7,27 +7,27 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 )
 
-// A Config says how one server is reached: by Command, URL or InProcess. It is
-// not changed once a [Server] is made of it.
+// A Config says how to reach one server: by InProcess, URL or Command. The
+// caller must not change it after [New].
 type Config struct {
-	Name string // of the server; seeds the times between attempts
+	Name string // of the server; seeds the random part of reconnect delays
 
-	Command string // of a child process, with its arguments
+	Command string // program to run as a child process
 	Args    []string
-	Env     map[string]string // beside the few variables that every child gets
-	Dir     string            // "" for this process's
+	Env     map[string]string // added to the few variables that every child gets
+	Dir     string            // working directory; "" for that of this process
 
-	URL     string // of streamable HTTP
+	URL     string // endpoint of streamable HTTP
 	Headers map[string]string
 
-	InProcess *mcpserver.MCPServer // not shut down with the Server
+	InProcess *mcpserver.MCPServer // Close does not shut it down
 
-	// Invalid, if not nil, is what is wrong with the rest. Each attempt to
-	// connect fails with it, and none follows by itself.
+	// Invalid, if not nil, says why the configuration cannot work. Each attempt
+	// to connect fails with it and is not repeated.
 	Invalid error
 
-	LogLevel       mcp.LoggingLevel              // from which on log messages are asked for, or ""
-	OnNotification func(mcp.JSONRPCNotification) // nil if nobody wants to know; called where messages are read
+	LogLevel       mcp.LoggingLevel              // least level of log messages to request; "" for no request
+	OnNotification func(mcp.JSONRPCNotification) // called on the goroutine that reads messages; may be nil
 
-	Log *slog.Logger // of what no caller is told
+	Log *slog.Logger // receives problems that no caller learns of
 }

@@ -15,22 +15,22 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A conn is one live connection to a server. It is opened once, before anyone
-// else has it.
+// A conn is one live connection to a server. dial creates it and open prepares
+// it before other goroutines use it.
 type conn struct {
 	client  *client.Client
 	process *process        // nil unless the server is a child
-	http    *http.Transport // nil unless it is spoken to over HTTP
-	changed chan struct{}   // holds one: the server said that its tools have changed
-	over    chan struct{}   // closed once the connection is no longer used
-	opened  time.Time       // when it was ready to be used
+	http    *http.Transport // nil unless the connection uses HTTP
+	changed chan struct{}   // capacity 1: the server said that its tools changed
+	over    chan struct{}   // closed when the connection is no longer used
+	opened  time.Time       // when it became ready
 
 	progress progressTable
-	logLevel mcp.LoggingLevel // from which on it is asked for log messages, or ""
+	logLevel mcp.LoggingLevel // least level of log messages to request, or ""
 }
 
-// dial makes a connection to the server and, if it is a command, runs it. It
-// does not wait for an answer.
+// dial creates a connection to the server and starts the child if there is a
+// command. It does not wait for an answer.
 func dial(cfg *Config, l Limits, hide *secrets) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
 	g := guard{maxMessage: l.MaxMessage, unasked: &unasked{max: l.MaxUnasked}}
@@ -58,14 +58,14 @@ func dial(cfg *Config, l Limits, hide *secrets) (*conn, error) {
 		}
 		c.process = p
 		t := transport.NewIO(newFrameReader(p.out, l.MaxMessage, g.unasked, p.expectExit), p, nil)
-		transport.WithCommandLogger(slog.New(slog.DiscardHandler))(t) // how a pipe ends, for each that uses it
+		transport.WithCommandLogger(slog.New(slog.DiscardHandler))(t) // it would log the end of a pipe once per request
 		c.client = client.NewClient(stdioTransport{t, g})
 	}
-	// Handlers run where messages are read: they must not wait for any.
+	// Handlers run on the goroutine that reads messages: they must not wait for one.
 	c.client.OnNotification(func(n mcp.JSONRPCNotification) {
 		switch n.Method {
 		case mcp.MethodNotificationToolsListChanged,
-			mcp.MethodNotificationSubscriptionsAcknowledged: // changes before were not told
+			mcp.MethodNotificationSubscriptionsAcknowledged: // the server announced no earlier changes
 			c.tellChanged()
 		case string(mcp.MethodNotificationProgress):
 			c.progress.tell(n, cfg.Log)
@@ -78,7 +78,7 @@ func dial(cfg *Config, l Limits, hide *secrets) (*conn, error) {
 	return c, nil
 }
 
-// tellChanged has the tools listed again. It never waits.
+// tellChanged makes watch list the tools again. It never blocks.
 func (c *conn) tellChanged() {
 	select {
 	case c.changed <- struct{}{}:
@@ -86,7 +86,8 @@ func (c *conn) tellChanged() {
 	}
 }
 
-// exited returns a channel that is closed when the server's process has ended.
+// exited returns a channel that is closed when the child has ended, or nil if
+// there is no child.
 func (c *conn) exited() <-chan struct{} {
 	if c.process == nil {
 		return nil
@@ -99,16 +100,16 @@ func (c *conn) exited() <-chan struct{} {
 func ownTransport() *http.Transport {
 	if t, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = t.Clone()
-		t.MaxIdleConnsPerHost = t.MaxIdleConns // all are of one server
+		t.MaxIdleConnsPerHost = t.MaxIdleConns // there is only one host
 		return t
 	}
-	// The host has put something else there.
+	// The host program replaced http.DefaultTransport with another type.
 	return &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
 }
 
 // open initializes the connection.
 func (c *conn) open(ctx context.Context) error {
-	// mcp-go ties a child to this context; ours has its own end.
+	// mcp-go ends the connection with this context. Ours outlives open.
 	if err := c.client.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
@@ -123,24 +124,24 @@ func (c *conn) open(ctx context.Context) error {
 		//lint:ignore SA1019 servers before 2026-07-28 have it
 		if err := c.client.SetLevel(ctx, r); err != nil && (isLost(err) || ctx.Err() != nil) {
 			return fmt.Errorf("logging/setLevel: %w", err)
-		} // else it logs as it likes
+		} // otherwise, the server chooses the level
 	}
 	return nil
 }
 
-// listens reports whether the server has to be asked to tell of changes, as one
-// over HTTP must be; others do so unasked.
+// listens reports whether the client must subscribe to changes, as over HTTP
+// since protocol 2026-07-28. Other servers announce changes unasked.
 func (c *conn) listens() bool {
 	return c.http != nil && c.client.ProtocolVersion() >= mcp.ProtocolVersion20260728
 }
 
-// listen asks to be told of changes, and returns when the server tells no more.
+// listen subscribes to changes of the tool list and returns when the
+// subscription ends.
 func (c *conn) listen(ctx context.Context) error {
 	return c.client.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true})
 }
 
-// list returns the elements of the server's tools/list result, as many pages
-// as it has.
+// list returns the elements of all pages of the server's tools/list result.
 func (c *conn) list(ctx context.Context, limits Limits) ([]Element, error) {
 	l := &listing{limits: limits}
 	result, err := c.client.ListTools(context.WithValue(ctx, listingKey{}, l), mcp.ListToolsRequest{})
@@ -150,7 +151,7 @@ func (c *conn) list(ctx context.Context, limits Limits) ([]Element, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tools/list: %w", err)
 	}
-	// The protocol tells a client to leave some out, which mcp-go has done.
+	// The protocol tells clients to drop some tools. mcp-go dropped them.
 	accepted := make(map[string]bool, len(result.Tools))
 	for _, t := range result.Tools {
 		accepted[t.Name] = true
@@ -163,7 +164,7 @@ func (c *conn) list(ctx context.Context, limits Limits) ([]Element, error) {
 	return l.elements, nil
 }
 
-// explain adds to err how the server's process ended, if that is why.
+// explain returns how the child ended if that is the reason for err, else err.
 func (c *conn) explain(err error) error {
 	if c.process == nil || !isLost(err) {
 		return err
@@ -175,10 +176,10 @@ func (c *conn) explain(err error) error {
 	return err
 }
 
-// close ends the connection, leaving a child grace to end by itself, and
-// returns when nothing of it is left.
+// close ends the connection and waits until the child is gone. The child has
+// grace to end by itself.
 func (c *conn) close(grace time.Duration) {
-	_ = c.client.Close() // how a server that we end ends is of no interest
+	_ = c.client.Close() // an error of a connection that we end does not matter
 	if c.process != nil {
 		c.process.stop(grace)
 	}

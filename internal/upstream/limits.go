@@ -14,43 +14,42 @@ import (
 	"time"
 )
 
-// Limits bound what a server may send and how long it may take.
+// Limits bounds how much a server may send and how long it may take.
 type Limits struct {
-	StartTimeout time.Duration // to start and list its tools, and to list them again
-	CallTimeout  time.Duration
+	StartTimeout time.Duration // for connecting and the first listing, and for each later listing
+	CallTimeout  time.Duration // for each call
 
-	MaxMessage    int // bytes
-	MaxDefinition int // bytes
-	MaxTools      int // of the server
-	MaxPages      int // of its tools/list result
-	MaxUnasked    int // messages within a second
+	MaxMessage    int // bytes of one message
+	MaxDefinition int // bytes of one tool
+	MaxTools      int // tools of the server
+	MaxPages      int // pages of a tools/list result
+	MaxUnasked    int // messages per second that answer no request
 
-	Reconnect time.Duration // before the first attempt to connect again; negative for none
-	Refresh   time.Duration // between listings; negative for none
-	Idle      time.Duration // without a call, until it is stopped; 0 for ever
+	Reconnect time.Duration // delay before the first reconnect; negative: never reconnect
+	Refresh   time.Duration // between listings; negative: list only after changes
+	Idle      time.Duration // without a call until the connection is closed; 0: never
 }
 
-// tooLarge is the error of a request whose answer is larger than the limit.
-// Whatever the transport, such a message is not read into memory as a whole,
-// and costs its own request only.
+// tooLarge is the error of a request whose answer exceeds the limit. No transport
+// reads such a message into memory as a whole, and only its own request fails.
 func tooLarge(limit int) error {
 	return fmt.Errorf("a message has more bytes than the limit of %d", limit)
 }
 
-// An unasked counts the messages that a server sends over one connection, but
-// for as many as may be answers, second by second. A message is a line of a
-// child's or an event of a stream, whatever it holds.
+// An unasked limits the messages per second that a server sends over one
+// connection without a request. It counts all messages and subtracts the answers
+// that were due. A message is a line from a child or an event of a stream.
 type unasked struct {
 	max int
 
 	mu       sync.Mutex
-	begun    time.Time // of the second
-	sent     int       // messages in it
-	due      int       // answers that may be among them
-	underWay int       // requests
+	begun    time.Time // start of the current second
+	sent     int       // messages in this second
+	due      int       // answers expected in this second
+	underWay int       // requests without an answer
 }
 
-// ask says that a request is made, answered that it has ended.
+// ask counts a new request.
 func (u *unasked) ask() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -58,14 +57,14 @@ func (u *unasked) ask() {
 	u.due++
 }
 
+// answered counts the end of a request.
 func (u *unasked) answered() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.underWay--
 }
 
-// count counts a message. Once there is an error, the connection is to be
-// given up.
+// count counts a message. After an error, the caller must close the connection.
 func (u *unasked) count() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -78,15 +77,14 @@ func (u *unasked) count() error {
 	return nil
 }
 
-// A frameReader reads lines, one message each, from a child. A message of
-// more than max bytes is not passed on; in its place comes an error response
-// to the same request, so that only that request fails. Too many messages are
-// the end of the stream.
+// A frameReader reads messages from a child, one per line. It replaces a message
+// of more than max bytes by an error response with the same id, so that only that
+// request fails. It ends the stream if there are too many messages.
 type frameReader struct {
 	r       *bufio.Reader
 	max     int
 	unasked *unasked
-	end     func(error) // called at the end of the stream; nil if the child has ended it
+	end     func(error) // called at the end of the stream; with nil if the child ended it
 	line    []byte      // the rest of the current line
 }
 
@@ -105,10 +103,10 @@ func (f *frameReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a line. Any end of the stream, and half a line at the end, is
-// [io.EOF]: the connection is over.
+// next reads a line. It returns [io.EOF] if the stream ends for any reason, even
+// within a line.
 func (f *frameReader) next() error {
-	const edge = 256 // bytes at either end of a dropped line that may name its id
+	const edge = 256 // bytes at each end of a dropped line to search for its id
 	var line []byte  // the line; once it is too long, its first bytes
 	var last []byte  // its last bytes, once it is too long
 	size := 0
@@ -144,16 +142,16 @@ func (f *frameReader) next() error {
 	}
 }
 
-// The id of a JSON-RPC message, where peers put it: first or last, next to
-// "jsonrpc". mcp-go numbers its requests.
+// firstID and lastID find the id of a JSON-RPC message at its start or end, next
+// to "jsonrpc", where peers put it. The ids of mcp-go are integers.
 var (
 	firstID = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*([0-9]+)\s*,`)
 	lastID  = regexp.MustCompile(`[,{]\s*"id"\s*:\s*([0-9]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$`)
 )
 
-// oversizeResponse returns the line that stands in for one too long, of which
-// the first and the last bytes are given: an error response if the id of the
-// request can be seen there, else an empty line.
+// oversizeResponse returns the line that replaces a line that is too long. It is
+// an error response if the first or last bytes of the line contain the id, else
+// an empty line.
 func oversizeResponse(first, last []byte, limit int) []byte {
 	m := firstID.FindSubmatch(first)
 	if m == nil {
@@ -167,8 +165,8 @@ func oversizeResponse(first, last []byte, limit int) []byte {
 	return append(b.Bytes(), '\n')
 }
 
-// limitedHTTP bounds what a server can send over HTTP, and how long it can keep
-// what it need not answer.
+// limitedHTTP limits how much a server can send over HTTP, and how long it can
+// hold requests that need no answer.
 type limitedHTTP struct {
 	base       *http.Transport
 	maxMessage int
@@ -182,9 +180,9 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		failed = nil
 	}
 	if answer || r.Method == http.MethodDelete {
-		// An answer to a request of the server's, of which there may be many,
-		// or the end of a session, sent on Close: a server that hangs must
-		// not hold that up. What it says to it has no body that anyone reads.
+		// This answers a request of the server, of which there may be many, or it
+		// ends the session on Close. A server that hangs must not delay either.
+		// Nobody reads the body of the response.
 		ctx, cancel := context.WithTimeout(r.Context(), termGrace)
 		defer cancel()
 		r = r.WithContext(ctx)
@@ -207,16 +205,16 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// A limitedBody fails once a message has more than max bytes: the whole body,
-// or an event of a stream, which may itself go on for ever, but not bring too
-// many.
+// A limitedBody fails when a message has more than max bytes. A message is the
+// whole body or one event of a stream. A stream may last forever but fails if it
+// has too many events.
 type limitedBody struct {
 	io.ReadCloser
 	failed    *failure
 	max, left int
 	unasked   *unasked
 	events    bool
-	inLine    bool // since the last line break, something came
+	inLine    bool // the current line is not empty
 }
 
 func (b *limitedBody) Read(p []byte) (int, error) {

@@ -9,9 +9,9 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A listing collects the elements of tools/list results, page by page, before
-// mcp-go decodes them: its types lose most keywords of a schema, and one
-// element that they can't hold fails the whole list.
+// A listing collects the raw elements of tools/list results, page by page,
+// before mcp-go decodes them. The types of mcp-go lose most keywords of a schema,
+// and one element that they can't hold fails the whole list.
 type listing struct {
 	limits   Limits
 	elements []Element
@@ -19,20 +19,21 @@ type listing struct {
 	bytes    int // of all elements
 }
 
-// An Element is one of a tools/list result.
+// An Element is one tool of a tools/list result.
 type Element struct {
-	Raw     json.RawMessage // byte for byte; nil if it is too large
+	Raw     json.RawMessage // as the server sent it; nil if it is too large
 	Problem error           // why it can't be used, or nil
-	decoded string          // its name, if mcp-go was given it
+	decoded string          // its name if mcp-go can decode it, else ""
 }
 
 type listingKey struct{}
 
-// maxCursor bounds what leads to the next page, in bytes: all are remembered.
+// maxCursor is the greatest length of a page's cursor, in bytes. mcp-go keeps
+// all cursors of a listing.
 const maxCursor = 4 << 10
 
-// take keeps the tools of one result and returns the result with only those
-// that mcp-go can decode.
+// take collects the tools of one result. It returns the result without the tools
+// that mcp-go can't decode.
 func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
 	var page map[string]json.RawMessage
 	if err := json.Unmarshal(result, &page); err != nil {
@@ -45,7 +46,7 @@ func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
 	if len(l.elements)+len(tools) > l.limits.MaxTools {
 		return nil, fmt.Errorf("it lists more tools than the limit of %d", l.limits.MaxTools)
 	}
-	if l.pages++; l.pages > l.limits.MaxPages { // they may be empty
+	if l.pages++; l.pages > l.limits.MaxPages { // pages may be empty
 		return nil, fmt.Errorf("it lists its tools on more pages than the limit of %d", l.limits.MaxPages)
 	}
 	if len(page["nextCursor"]) > maxCursor {
@@ -72,8 +73,8 @@ func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(page)
 }
 
-// maxListing is how many messages of the greatest size the tools of a server
-// may fill.
+// maxListing bounds the size of a server's tools, in multiples of
+// [Limits.MaxMessage].
 const maxListing = 4
 
 func definitionTooLarge(size, limit int) error {

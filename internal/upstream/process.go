@@ -16,13 +16,16 @@ import (
 )
 
 const (
-	// How long a child that served may take to end by itself once its standard
-	// input is closed, and any child after SIGTERM, before it is killed.
+	// exitGrace is how long a child that was ready may take to end after its
+	// standard input closes. Then it gets SIGTERM.
 	exitGrace = 2 * time.Second
+
+	// termGrace is how long any child may take to end after SIGTERM. Then it is
+	// killed.
 	termGrace = time.Second
 
-	// writeTimeout is how long a child may leave its full standard input
-	// unread before the connection counts as broken.
+	// writeTimeout is how long a child may leave its standard input full. Then
+	// the connection counts as broken.
 	writeTimeout = 10 * time.Second
 
 	// stderrTail is how many bytes of a child's standard error are kept to
@@ -30,8 +33,8 @@ const (
 	stderrTail = 2 << 10
 )
 
-// inherited are the variables of this process's environment that a child gets
-// without asking: those without which ordinary programs do not run.
+// inherited lists the environment variables that every child gets from this
+// process. Ordinary programs don't run without them.
 var inherited = []string{
 	"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
 	// On Windows.
@@ -39,9 +42,9 @@ var inherited = []string{
 	"SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
 }
 
-// childMark is an environment variable that names the child to whatever that
-// starts: by it, on Linux, they are found again when the child has ended. A
-// child that has children of this package itself extends the value with /.
+// childMark is an environment variable that identifies a child. Its descendants
+// inherit it, so on Linux killStrays can find them after the child has ended. A
+// child that itself uses this package appends "/" and its own mark.
 const childMark = "MCPHYBRID_CHILD"
 
 var childCount atomic.Int64
@@ -62,15 +65,15 @@ type process struct {
 	out    *os.File
 	stderr *tail
 
-	exited chan struct{}         // closed when the child has ended and its group is dead
-	err    error                 // how it ended; valid once exited is closed
-	killed atomic.Pointer[error] // why it was, if it was for what it did
+	exited chan struct{}         // closed when the child and its group are dead
+	err    error                 // how it ended; valid after exited is closed
+	killed atomic.Pointer[error] // why kill killed it, or nil
 
 	stopOnce sync.Once
 }
 
-// startProcess runs the command of cfg, whose secrets it hides in the child's
-// last words. The child lives until stop.
+// startProcess runs the command of cfg until stop. It hides secrets in the
+// child's last words: the end of its standard error.
 func startProcess(cfg *Config, hide *secrets) (*process, error) {
 	var files []*os.File
 	pipe := func() (r, w *os.File) {
@@ -118,9 +121,9 @@ func startProcess(cfg *Config, hide *secrets) (*process, error) {
 	}()
 	go func() {
 		err := p.cmd.Wait()
-		killGroup(p.cmd) // what the child leaves behind ends with it
+		killGroup(p.cmd) // processes that the child left behind
 		killStrays(mark)
-		// Should anything have got away, it may hold the pipes open.
+		// A process that escaped may hold the pipes open.
 		soon := time.Now().Add(termGrace)
 		_ = errs.SetReadDeadline(soon)
 		_ = out.SetReadDeadline(soon)
@@ -144,9 +147,9 @@ func startProcess(cfg *Config, hide *secrets) (*process, error) {
 	return p, nil
 }
 
-// stop ends the child and what it started. It first closes the child's
-// standard input and leaves it grace to end by itself. It returns when the
-// child is gone.
+// stop ends the child and its descendants and returns when the child is gone. It
+// closes standard input, waits for grace, sends SIGTERM, waits for termGrace and
+// kills.
 func (p *process) stop(grace time.Duration) {
 	p.stopOnce.Do(func() {
 		p.in.Close()
@@ -161,14 +164,15 @@ func (p *process) stop(grace time.Duration) {
 	p.out.Close()
 }
 
-// kill ends a child that misbehaves, which err says.
+// kill kills a child that misbehaves. err says what it did.
 func (p *process) kill(err error) {
 	p.killed.CompareAndSwap(nil, &err)
 	killGroup(p.cmd)
 }
 
-// expectExit ends a child whose standard output is read no more: at once if err
-// says why, else it has closed it and may still end by itself.
+// expectExit handles the end of the child's standard output. If err is not nil,
+// it kills the child at once. Otherwise the child closed its output and has
+// termGrace to end by itself.
 func (p *process) expectExit(err error) {
 	if err != nil {
 		p.kill(err)
@@ -195,8 +199,8 @@ func (p *process) waitExit(d time.Duration) bool {
 
 var errUnread = fmt.Errorf("it has not read its input for %v", writeTimeout)
 
-// Write writes to the child's standard input. If the child leaves it unread
-// for too long, the message is broken off and the child is of no more use.
+// Write writes to the child's standard input. If the child does not read it
+// within writeTimeout, Write kills the child.
 func (p *process) Write(b []byte) (int, error) {
 	_ = p.in.SetWriteDeadline(time.Now().Add(writeTimeout))
 	n, err := p.in.Write(b)
@@ -210,7 +214,8 @@ func (p *process) Write(b []byte) (int, error) {
 // Close closes the child's standard input, which asks it to end.
 func (p *process) Close() error { return p.in.Close() }
 
-// childEnv returns the environment of a child: what programs need, and set.
+// childEnv returns the environment of a child: the inherited variables and set,
+// sorted by name.
 func childEnv(set map[string]string, lookup func(string) (string, bool)) []string {
 	env := make(map[string]string)
 	for _, key := range inherited {
@@ -226,7 +231,7 @@ func childEnv(set map[string]string, lookup func(string) (string, bool)) []strin
 	return list
 }
 
-// A tail keeps the last bytes written to it.
+// A tail keeps the last stderrTail bytes written to it.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte
@@ -242,7 +247,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns what was kept.
+// String returns the bytes kept.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

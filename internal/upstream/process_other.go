@@ -4,8 +4,8 @@ package upstream
 
 import "os/exec"
 
-// Without process groups only the child itself is ended; what it started must
-// end by itself.
+// ownGroup does nothing: there are no process groups. Only the child itself is
+// killed; processes that it started must end by themselves.
 func ownGroup(*exec.Cmd) {}
 
 func terminateGroup(*exec.Cmd) {}

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// ownGroup makes cmd the leader of a new process group, so that it and all
-// that it starts can be ended together.
+// ownGroup makes cmd the leader of a new process group, so that a signal can end
+// it and its descendants together.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }

@@ -16,20 +16,21 @@ type (
 	metaKey     struct{}
 )
 
-// WithProgress returns a context whose calls ask the server to tell how far they
-// are. tell is called in the order of its messages, where these are read: it must
-// return soon. After the call has ended it is not called, but may still run.
+// WithProgress returns a context whose calls ask the server for progress
+// notifications. tell receives them in order, on the goroutine that reads
+// messages, so it must return soon. No new call of tell begins after the tool
+// call has ended, but one may still be running.
 func WithProgress(ctx context.Context, tell func(mcp.ProgressNotificationParams)) context.Context {
 	return context.WithValue(ctx, progressKey{}, tell)
 }
 
-// WithMeta returns a context whose calls send meta as the _meta of the request,
-// without a progressToken. It must not be changed any more.
+// WithMeta returns a context whose calls send meta, without a progressToken, as
+// the _meta of the request. The caller must not change meta afterwards.
 func WithMeta(ctx context.Context, meta map[string]any) context.Context {
 	return context.WithValue(ctx, metaKey{}, meta)
 }
 
-// callTool makes the request of a call, with what its context asks for.
+// callTool sends a tools/call request with the options of its context.
 func (c *conn) callTool(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	meta, _ := ctx.Value(metaKey{}).(map[string]any)
 	if len(meta) > 0 {
@@ -48,8 +49,8 @@ func (c *conn) callTool(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallTo
 	return c.client.CallTool(ctx, r)
 }
 
-// A progressTable has the calls over one connection whose progress somebody
-// wants to know, by their tokens.
+// A progressTable maps progress tokens to the callbacks of calls over one
+// connection.
 type progressTable struct {
 	mu    sync.Mutex
 	last  int
@@ -74,8 +75,8 @@ func (t *progressTable) remove(token string) {
 	delete(t.tells, token)
 }
 
-// tell hands a notification to the call that it is about. One of none, or one
-// that says no number, is dropped.
+// tell passes a notification to the callback of its call. It drops a
+// notification that is malformed or has an unknown token.
 func (t *progressTable) tell(n mcp.JSONRPCNotification, log *slog.Logger) {
 	fields, err := json.Marshal(n.Params.AdditionalFields)
 	if err != nil {
@@ -94,7 +95,8 @@ func (t *progressTable) tell(n mcp.JSONRPCNotification, log *slog.Logger) {
 	}
 }
 
-// hosted calls a function of the host's where a panic would end the process.
+// hosted calls a function of the host program and recovers from its panic, which
+// would otherwise end the process.
 func hosted(log *slog.Logger, call func()) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -18,34 +18,40 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// secrets hides what must not be seen of a server's configuration from texts
-// that the server may have had a part in: its errors, and what is logged of it.
-// Results of tools are left alone: they are the server's answer to the model.
+// secrets hides secret values of a server's configuration in texts that the
+// server may influence: its errors and log messages. It does not change results
+// of tools, which are the server's answer to the model.
 type secrets struct {
-	values []string // in each form that they may have in a text; longest first
+	values []string // each value in every form it may take in a text; longest first
 	mask   *strings.Replacer
 }
 
-// A shorter value is not hidden, as it would be found in words that have nothing
-// to do with it: "true", "debug", 8080. One whose name says that it is a secret
-// may be shorter than others. No shorter piece of a secret is hidden either.
+// Shorter values are not hidden, because they occur in unrelated texts: "true",
+// "debug", 8080.
 const (
-	minSecret      = 8
+	minSecret = 8 // bytes
+
+	// MinNamedSecret is the least length, in bytes, of a hidden value whose name
+	// says that it is a secret. Shorter pieces of a secret are not hidden either.
 	MinNamedSecret = 4
 )
 
-// secretName matches a name of an option, variable, header or parameter whose
-// value is likely to be a secret.
+// secretName matches the name of an option, variable, header or parameter whose
+// value is likely a secret.
 var secretName = regexp.MustCompile(`(?i)key|token|secret|pass|pwd|auth|cred|cookie|session|bearer|sign?at|\bpat\b|\bsig\b`)
 
-// Masked stands for a secret in a text.
+// Masked replaces a secret in a text.
 const Masked = "[hidden]"
 
-// newSecrets returns what to hide of cfg: the values of Env and Headers; in URLs,
-// the password, the values of the query and parts of the path that look
-// random; of Args, and of Command if it holds more than the program, those that
-// follow a secretName, and URLs; and, anywhere, the values of variables in
-// environ with a secretName, as ${VAR} in a configuration stands for.
+// newSecrets returns the secrets of cfg:
+//
+//   - the values of Env and Headers
+//   - in URLs, the password, the values of the query and parts of the path that
+//     look random
+//   - in Args, and in Command if it has arguments too, URLs and the values that
+//     follow a secretName
+//   - in all fields, the values of variables in environ with a secretName, which
+//     a ${VAR} in the configuration may have expanded to
 func newSecrets(cfg *Config, environ []string) *secrets {
 	s := new(secrets)
 	for _, key := range slices.Sorted(maps.Keys(cfg.Env)) {
@@ -102,7 +108,7 @@ func (s *secrets) addArgs(args []string) {
 	}
 }
 
-// addURL adds what is secret in text, if that is a URL.
+// addURL adds the secrets in text if text is a URL.
 func (s *secrets) addURL(text string) {
 	if !strings.Contains(text, "://") {
 		return
@@ -116,7 +122,7 @@ func (s *secrets) addURL(text string) {
 		s.add("password", password)
 		s.add("password", base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
 	}
-	for _, pair := range strings.Split(u.RawQuery, "&") { // Query would drop what is malformed
+	for _, pair := range strings.Split(u.RawQuery, "&") { // u.Query would drop malformed pairs
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok {
 			key, value = "", pair
@@ -133,8 +139,8 @@ func (s *secrets) addURL(text string) {
 	}
 }
 
-// add adds a value, if it is long enough, and its lines, as a text may have
-// them, quoted or not.
+// add adds a value and each of its lines, in every quoted and unquoted form that
+// a text may use. It skips forms that are too short.
 func (s *secrets) add(name, value string) {
 	least := minSecret
 	if secretName.MatchString(name) {
@@ -158,8 +164,8 @@ func inner(quoted string) string { return quoted[1 : len(quoted)-1] }
 
 func (s *secrets) text(text string) string { return s.mask.Replace(text) }
 
-// dropRest leaves out the rest of a secret that the end of a longer text begins
-// with.
+// dropRest removes the rest of a secret from the start of text. text is the tail
+// of a longer text and may have been cut within a secret.
 func (s *secrets) dropRest(text string) string {
 	cut := 0
 	for _, v := range s.values {
@@ -173,7 +179,7 @@ func (s *secrets) dropRest(text string) string {
 	return text[cut:]
 }
 
-// error returns err, or what takes its place if its text has a secret.
+// error returns err, or a [maskedError] if the text of err has a secret.
 func (s *secrets) error(err error) error {
 	if err == nil {
 		return nil
@@ -185,8 +191,8 @@ func (s *secrets) error(err error) error {
 	return err
 }
 
-// A maskedError is what its error is, but does not lead to it: those who report
-// errors look at what they wrap.
+// A maskedError matches the same targets in [errors.Is] as its error but does not
+// unwrap to it, because error reporters print wrapped errors.
 type maskedError struct {
 	err  error
 	text string
@@ -195,7 +201,7 @@ type maskedError struct {
 func (e *maskedError) Error() string        { return e.text }
 func (e *maskedError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// A secretHandler hides secrets, and URLs of errors, in what mcp-go logs.
+// A secretHandler hides secrets and the URLs of errors in log records of mcp-go.
 type secretHandler struct {
 	slog.Handler
 	secrets *secrets
@@ -242,10 +248,11 @@ func (h secretHandler) WithGroup(name string) slog.Handler {
 	return secretHandler{h.Handler.WithGroup(name), h.secrets}
 }
 
-// Hide returns err, or what takes its place if its text has a secret of the
-// server's configuration. That answers [errors.Is] as err does.
+// Hide returns err, or an error with [Masked] in place of secrets if the text of
+// err has secrets of the server's configuration. The result matches the same
+// targets in [errors.Is].
 func (s *Server) Hide(err error) error { return s.secrets.error(err) }
 
-// Secrets returns what [Server.Hide] hides, in each form that it may have in a
-// text, longest first. It is shared and must not be changed.
+// Secrets returns the texts that [Server.Hide] hides: every form of every secret,
+// longest first. The caller must not change the slice.
 func (s *Server) Secrets() []string { return s.secrets.values }

@@ -1,10 +1,11 @@
-// Package upstream has one MCP server: the child process or the HTTP connection
-// that it is reached by, the limits on what it sends, the secrets that must not
-// be seen of its configuration, and the supervision that keeps it connected. What
-// goes up is raw: the elements of its tools/list result, to one callback, and the
-// results of calls. What they mean is for who made the [Server]. Each Server owns
-// its goroutines and its child; after [Server.Close] none is left, but for one
-// that waits in code which heeds no context.
+// Package upstream connects one MCP server and keeps it connected: a child
+// process, an HTTP endpoint or a server in this process. It limits how much the
+// server may send and hides the secrets of its configuration.
+//
+// A [Server] passes raw data to its owner: the elements of each tools/list
+// result, through one callback, and the results of calls. It does not interpret
+// them. A Server owns its goroutines and its child. [Server.Close] ends them all,
+// except a goroutine inside code that ignores its context.
 package upstream
 
 import (
@@ -21,11 +22,10 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A Server is one configured MCP server: how it is doing, and what keeps it
-// so. Whatever happens to it, one of three things follows: an attempt to
-// connect, another listing of its tools over the connection that there is, or
-// nothing until it is called. What either finds goes to the same place,
-// publish. Its methods may be called concurrently.
+// A Server supervises one configured MCP server. After each event it does one of
+// three things: it tries to connect, it lists the tools again over the current
+// connection, or it waits for a call. Both connecting and listing pass the tools
+// to publish. The methods are safe for concurrent use.
 type Server struct {
 	cfg     Config
 	secrets *secrets // of cfg
@@ -38,17 +38,17 @@ type Server struct {
 
 	mu     sync.Mutex
 	status Status
-	conn   lazy.Value[*conn] // there while it serves
-	brief  int               // connections in a row that were lost within maxBackoff
-	calls  int               // that have the connection
-	called time.Time         // when the last of them ended
-	random *rand.Rand        // of the server's name, so that it is the same in each run
+	conn   lazy.Value[*conn] // loaded while the server is connected
+	brief  int               // connections in a row lost within maxBackoff
+	calls  int               // calls under way over conn
+	called time.Time         // when the last call ended
+	random *rand.Rand        // seeded with the server's name, so each run is the same
 }
 
-// New returns a server that is not started. publish is told of the tools each
-// time that they were listed, all of them and in their order; one call ends
-// before the next is made. Its error fails the listing. It must return soon after
-// its context ends, which has the time of the listing.
+// New returns a server that is not started. The server calls publish with all
+// tools, in order, after each listing; calls don't overlap. An error of publish
+// fails the listing. publish must return soon after its context ends; the context
+// has the deadline of the listing.
 func New(cfg Config, limits Limits, publish func(ctx context.Context, tools []Element) error) *Server {
 	h := fnv.New64a()
 	h.Write([]byte(cfg.Name))
@@ -63,8 +63,8 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, tools []El
 }
 
 // Start makes the first attempt to connect, within the start timeout, and
-// returns how it went. If ctx ends before, so does the attempt. If it fails,
-// others follow by themselves.
+// returns its error. If ctx ends first, the attempt ends too. After a failure,
+// the server retries by itself.
 func (s *Server) Start(ctx context.Context) error {
 	s.mu.Lock()
 	attempt := s.connectLocked()
@@ -85,8 +85,7 @@ func (s *Server) Begin() {
 	s.connectLocked()
 }
 
-// connectLocked returns the attempt that is being made, which it begins if
-// there is none.
+// connectLocked returns the attempt under way. It begins one if there is none.
 func (s *Server) connectLocked() *lazy.Flight[*conn] {
 	attempt, fresh := s.conn.Begin()
 	if fresh {
@@ -96,8 +95,8 @@ func (s *Server) connectLocked() *lazy.Flight[*conn] {
 	return attempt
 }
 
-// connect makes an attempt: it makes a connection, reads the tools and
-// publishes them, within the start timeout.
+// connect makes one attempt within the start timeout: it connects, lists the
+// tools and publishes them.
 func (s *Server) connect(ctx context.Context) (*conn, error) {
 	if s.cfg.Invalid != nil {
 		return nil, s.cfg.Invalid
@@ -130,9 +129,9 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	return nil, s.told(err)
 }
 
-// connected notes how an attempt went. It is called with mu held.
+// connected records the result of an attempt. The caller holds mu.
 func (s *Server) connected(c *conn, err error) {
-	s.status.Took = time.Since(s.status.Since) // it is connecting
+	s.status.Took = time.Since(s.status.Since) // Since: when connecting began
 	switch {
 	case err == nil:
 		c.opened = time.Now()
@@ -141,7 +140,7 @@ func (s *Server) connected(c *conn, err error) {
 		s.setLocked(Ready, nil)
 		s.running.Go(func() { s.watch(c) })
 		return
-	case c != nil: // closed meanwhile
+	case c != nil: // the server was closed meanwhile
 		s.running.Go(func() { c.close(0) })
 	}
 	s.status.Failures++
@@ -149,10 +148,10 @@ func (s *Server) connected(c *conn, err error) {
 	s.retryLocked()
 }
 
-// told returns err as it is told: without secrets, and of bounded length.
+// told returns err as callers see it: without secrets and of bounded length.
 func (s *Server) told(err error) error { return text.Bounded(s.secrets.error(err)) }
 
-// late says in err, if it is of a deadline, that this was after d.
+// late adds the timeout d to err if err is a deadline error.
 func late(err error, d time.Duration) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("no answer within %v: %w", d, err)
@@ -169,8 +168,8 @@ func (s *Server) list(ctx context.Context, c *conn) error {
 	return s.publish(ctx, elements)
 }
 
-// lose gives up a connection, which err says is broken, and sees to another
-// one. Only the first call of it for a connection does anything.
+// lose drops connection c because of err and plans the next attempt. Only the
+// first call for a connection has an effect.
 func (s *Server) lose(c *conn, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,8 +186,8 @@ func (s *Server) lose(c *conn, err error) {
 	s.retryLocked()
 }
 
-// The time before an attempt doubles with each that fails, up to maxBackoff, and
-// with each connection that is lost within maxBackoff.
+// maxBackoff is the longest delay before an attempt. The delay doubles with each
+// failed attempt and with each connection lost within maxBackoff.
 const maxBackoff = time.Minute
 
 // retryLocked plans the next attempt to connect.
@@ -198,7 +197,7 @@ func (s *Server) retryLocked() {
 	}
 	wait := s.limits.Reconnect << min(max(s.status.Failures+s.brief-1, 0), 16)
 	wait = min(wait, max(maxBackoff, s.limits.Reconnect))
-	wait -= time.Duration(s.random.Int64N(int64(wait/5) + 1)) // so that many do not come at once
+	wait -= time.Duration(s.random.Int64N(int64(wait/5) + 1)) // so that many servers don't reconnect at once
 	at := time.Now().Add(wait)
 	s.status.Retry = at
 	s.running.Go(func() {
@@ -221,23 +220,23 @@ func (s *Server) setLocked(state State, err error) {
 	s.status.State, s.status.Err, s.status.Since = state, err, time.Now()
 }
 
-// Status tells how the server is.
+// Status returns the server's current status.
 func (s *Server) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status
 }
 
-// SetCached says that the tools of the server, which was not started, are known
-// from elsewhere. It is then connected when one is called.
+// SetCached marks a server that was not started as [Cached]: its tools are known
+// from elsewhere, and the first call connects it.
 func (s *Server) SetCached() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.setLocked(Cached, nil)
 }
 
-// Close ends the connection, or the attempt to make one. It returns when
-// nothing of it is left.
+// Close ends the connection or the attempt to make one. It returns when the
+// goroutines and the child are gone.
 func (s *Server) Close() {
 	s.end()
 	s.mu.Lock()

@@ -6,38 +6,39 @@ import (
 	"time"
 )
 
-// A State is how far a server is.
+// A State is the state of a server's connection.
 type State string
 
+// The states of a server.
 const (
 	Configured State = "configured" // not started
-	Cached     State = "cached"     // not running, its tools known; a call starts it
-	Connecting State = "connecting" // starting, or listing its tools
-	Ready      State = "ready"      // serving
-	Degraded   State = "degraded"   // serving, but its tools could not be listed again
-	Down       State = "down"       // failed to start, or ended
+	Cached     State = "cached"     // not running, but its tools are known; a call starts it
+	Connecting State = "connecting" // starting or listing its tools for the first time
+	Ready      State = "ready"      // connected
+	Degraded   State = "degraded"   // connected, but listing the tools again failed
+	Down       State = "down"       // failed to start, or lost
 )
 
-// A Status tells how a server is at one moment.
+// A Status describes a server at one moment.
 type Status struct {
 	State State
 	Since time.Time     // when State was entered
-	Took  time.Duration // from the start until it was ready or failed
-	Err   error         // why it is down or degraded, else nil; without secrets
+	Took  time.Duration // how long the last attempt to connect took
+	Err   error         // why the server is down or degraded, else nil; without secrets
 
-	Failures int       // attempts to connect that failed in a row
-	Retry    time.Time // when the next one is made; zero if none is
+	Failures int       // failed attempts to connect in a row
+	Retry    time.Time // when the next attempt begins; zero for none
 }
 
 var (
 	// ErrDown means that the server can't be reached.
 	ErrDown = errors.New("the server is down")
 
-	// ErrClosed means that the server was closed: with its manager, say.
+	// ErrClosed means that the server was closed, usually with its manager.
 	ErrClosed = errors.New("the manager is closed")
 )
 
-// down returns [ErrDown] with what is known.
+// down returns [ErrDown] with the reason and the time of the next attempt.
 func (st Status) down() error {
 	err := ErrDown
 	if st.Err != nil {

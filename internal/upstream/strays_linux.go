@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// killStrays kills the processes whose environment has the mark: those that a
-// child has started and that have left its process group.
+// killStrays kills the processes whose environment has the mark: descendants of
+// a child that left its process group.
 func killStrays(mark string) {
-	// One that is killed may just have started another, and takes a moment to
-	// be gone; one that the kernel can't end is left.
+	// A process may start another before it dies, so look again until none is
+	// left. Give up on processes that the kernel can't end in time.
 	deadline := time.Now().Add(termGrace)
 	for found := true; found && time.Now().Before(deadline); {
 		found = false
@@ -34,8 +34,8 @@ func killStrays(mark string) {
 	}
 }
 
-// hasMark reports whether a process of this environment, as in /proc, is the
-// child with the mark or descends from it.
+// hasMark reports whether a process is the child with the mark or a descendant.
+// env is its environment as in /proc.
 func hasMark(env []byte, mark string) bool {
 	for v := range bytes.SplitSeq(env, []byte{0}) {
 		if rest, ok := bytes.CutPrefix(v, []byte(childMark+"="+mark)); ok {

@@ -2,6 +2,6 @@
 
 package upstream
 
-// Other systems do not show the environment of a process to others. What left
-// the process group of its own accord must end by itself.
+// killStrays does nothing: other systems don't show the environment of a process.
+// A process that left the process group must end by itself.
 func killStrays(string) {}

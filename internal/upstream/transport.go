@@ -15,9 +15,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// The transports of mcp-go, each with the same guard around its requests. The
-// concrete type is embedded because mcp-go's client looks for optional methods
-// of its transport.
+// These are the transports of mcp-go with a guard around their requests. Each
+// embeds the concrete type because mcp-go's client looks for optional methods.
 type (
 	stdioTransport struct {
 		*transport.Stdio
@@ -37,7 +36,7 @@ func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequ
 	return t.send(ctx, r, t.Stdio.SendRequest)
 }
 
-// SendNotification heeds its context, as a write to a child does not.
+// SendNotification returns when ctx ends. A write to a child alone would not.
 func (t stdioTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
 	_, err := foreign.Detached(ctx, func() (struct{}, error) { return struct{}{}, t.Stdio.SendNotification(ctx, n) })
 	return err
@@ -53,11 +52,12 @@ func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCReque
 	case err == nil:
 		return response, nil
 	}
-	// A stream that its caller ends breaks off, too: others' go on.
+	// If the caller ended the request, its stream breaks off too. Other requests
+	// go on.
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	// What mcp-go makes of a stream that breaks off does not say that it did.
+	// The error of mcp-go does not tell that the stream broke off.
 	if cause := failed.err.Load(); cause != nil {
 		return nil, fmt.Errorf("%w: %w", errBroken, *cause)
 	}
@@ -67,9 +67,9 @@ func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCReque
 	return nil, err
 }
 
-// A badRequestError is what a server answers that does not understand a
-// request, or that was started anew and does not know the session, for which
-// others answer with 404.
+// A badRequestError is an answer with status 400. Either the server does not
+// understand the request, or it was restarted and does not know the session.
+// Other servers answer the latter with 404.
 type badRequestError struct{ err error }
 
 func (e *badRequestError) Error() string { return e.err.Error() }
@@ -79,8 +79,8 @@ func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotifi
 	return text.WithoutURL(t.StreamableHTTP.SendNotification(ctx, n))
 }
 
-// SendRequest calls a tool's handler on this goroutine: a switch to another one
-// can cost as much as the rest of the call.
+// SendRequest calls a tool's handler on this goroutine. Switching to another
+// goroutine can cost as much as the rest of the call.
 func (t inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	if r.Method != string(mcp.MethodToolsCall) {
 		return t.send(ctx, r, t.InProcessTransport.SendRequest)
@@ -89,8 +89,8 @@ func (t inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRPC
 	return t.check(ctx, r, response, err)
 }
 
-// A guard makes a transport's requests end when their context does, whatever
-// the server is doing, and keeps the bytes of tools/list results.
+// A guard ends requests when their context ends, even if the server hangs. It
+// also limits the size of results and collects the raw tools/list results.
 type guard struct {
 	maxMessage int // bytes of a result
 	unasked    *unasked
@@ -105,8 +105,8 @@ func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFu
 	return g.check(ctx, r, response, err)
 }
 
-// check returns a response as it is, if it is not too long, and takes from it
-// what is to be listed.
+// check returns an error if the response is too long. It passes a tools/list
+// result to the listing in ctx and returns other responses unchanged.
 func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *transport.JSONRPCResponse, err error) (*transport.JSONRPCResponse, error) {
 	if err != nil || response == nil || response.Error != nil {
 		return response, err
@@ -126,8 +126,8 @@ func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *
 	return response, nil
 }
 
-// sameHost refuses a redirect to another host: the headers of a server's
-// configuration, secrets among them, are for that server.
+// sameHost refuses redirects to another host or from https to http. The
+// configured headers may hold secrets and are only for the configured server.
 func sameHost(r *http.Request, via []*http.Request) error {
 	if r.URL.Host != via[0].URL.Host || via[0].URL.Scheme == "https" && r.URL.Scheme != "https" {
 		return fmt.Errorf("refused a redirect to host %q", r.URL.Host)
@@ -138,12 +138,12 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// A failure is how the connection of a request failed, before or within the
+// A failure records how the connection of a request failed, before or within the
 // answer.
 type failure struct {
 	err    atomic.Pointer[error]
-	status atomic.Int32 // of the answer, or 0
-	sent   atomic.Bool  // the request; what is sent for it from then on answers the server's
+	status atomic.Int32 // HTTP status of the answer, or 0
+	sent   atomic.Bool  // the request was sent; later POSTs answer requests of the server
 }
 
 type failureKey struct{}
@@ -157,13 +157,12 @@ func (f *failure) noteStatus(status int) {
 }
 
 func (f *failure) note(err error) {
-	if f != nil { // nil if nobody asks
+	if f != nil { // nil if the caller does not want to know
 		f.err.Store(&err)
 	}
 }
 
-// isLost reports whether err means that there is no connection to the server,
-// or none any more.
+// isLost reports whether err means that there is no connection to the server.
 func isLost(err error) bool {
 	return errors.Is(err, transport.ErrTransportClosed) ||
 		errors.Is(err, transport.ErrSessionTerminated) ||

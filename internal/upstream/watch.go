@@ -8,7 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// watch waits for what happens to a connection, until it is over.
+// watch handles the events of a connection until the connection is over.
 func (s *Server) watch(c *conn) {
 	if c.listens() {
 		ctx, stop := context.WithCancel(s.life)
@@ -51,7 +51,8 @@ func (s *Server) watch(c *conn) {
 			return
 		case err == nil || s.limits.Reconnect < 0:
 			failures = 0
-			// However often a server says so, most of the time it is left alone.
+			// Spend at most a fifth of the time on listing, even if the server
+			// announces changes all the time.
 			s.pause(c, 4*time.Since(begun))
 		default:
 			s.pause(c, min(s.limits.Reconnect<<min(failures, 16), maxBackoff))
@@ -61,16 +62,16 @@ func (s *Server) watch(c *conn) {
 	}
 }
 
-// listen is told of changes until ctx ends. A stream of them that ends is opened
-// again, as proxies end what is idle: less and less often, unless it lasts.
-// What was missed is listed when that is acknowledged.
+// listen subscribes to changes until ctx ends. Proxies end idle streams, so it
+// opens the stream again, at growing intervals unless the stream lasted. The
+// acknowledgement of a new stream triggers a listing, which finds missed changes.
 func (s *Server) listen(ctx context.Context, c *conn) {
 	first := max(s.limits.Reconnect, time.Millisecond)
 	for wait := first; ; wait = min(2*wait, maxBackoff) {
 		begun := time.Now()
 		err := c.listen(ctx)
 		switch {
-		case ctx.Err() != nil || errors.Is(err, mcp.ErrMethodNotFound): // over, or it can't
+		case ctx.Err() != nil || errors.Is(err, mcp.ErrMethodNotFound): // the end, or the server has no subscriptions
 			return
 		case isLost(err):
 			s.lose(c, err)
@@ -82,11 +83,11 @@ func (s *Server) listen(ctx context.Context, c *conn) {
 	}
 }
 
-// coalesce is how long further changes are waited for after the first, as
-// servers tell of them one by one.
+// coalesce is how long watch waits for more changes after the first. Servers
+// announce them one by one.
 const coalesce = 50 * time.Millisecond
 
-// pause waits for d, but no longer than there is c.
+// pause waits for d or until c is over, whichever comes first.
 func (s *Server) pause(c *conn, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -98,10 +99,10 @@ func (s *Server) pause(c *conn, d time.Duration) {
 	}
 }
 
-// listAgain lists the tools again, and reports whether c is still of use, and
-// how that went.
+// listAgain lists the tools again. ok reports whether c is still usable; err is
+// the error of the listing.
 func (s *Server) listAgain(c *conn) (ok bool, err error) {
-	select { // what was told until now is what is going to be listed
+	select { // the listing covers the changes announced so far
 	case <-c.changed:
 	default:
 	}
@@ -111,7 +112,7 @@ func (s *Server) listAgain(c *conn) (ok bool, err error) {
 	if s.life.Err() != nil {
 		return false, err
 	}
-	if bad := new(badRequestError); isLost(err) || errors.As(err, &bad) { // it has listed them before
+	if bad := new(badRequestError); isLost(err) || errors.As(err, &bad) { // the request worked before
 		s.lose(c, err)
 		return false, err
 	}
@@ -130,8 +131,8 @@ func (s *Server) listAgain(c *conn) (ok bool, err error) {
 	return true, nil
 }
 
-// rest gives up a connection that nobody needs until the next call, and
-// reports whether it did. If not, wait is when to look again.
+// rest closes a connection that had no call for Limits.Idle, and reports whether
+// it did. If not, wait is the time until the next check.
 func (s *Server) rest(c *conn) (wait time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

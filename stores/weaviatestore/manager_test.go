@@ -56,7 +56,7 @@ func TestManager(t *testing.T) {
 	e := new(topics)
 	for range 2 {
 		m := mcphybrid.NewManager(&mcphybrid.Options{
-			MaxInline: -1, Servers: []mcphybrid.ServerConfig{{Name: "s", InProcess: servers}},
+			Inline: mcphybrid.InlineOptions{Max: -1}, Servers: []mcphybrid.ServerConfig{{Name: "s", InProcess: servers}},
 			Semantic: &mcphybrid.SemanticOptions{Embedder: e, Store: open(t, opts), Least: 0.5},
 		})
 		require.NoError(t, m.Start(t.Context()))

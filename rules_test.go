@@ -123,7 +123,7 @@ func TestIntentIsNoAccessList(t *testing.T) {
 
 // Rules may be loaded while sessions select: each sees one set or the other.
 func TestSpecE6RulesWhileSessionsSelect(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 5, Servers: []ServerConfig{inProcess("a", 30)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Servers: []ServerConfig{inProcess("a", 30)}})
 	even := []Rule{{Name: "even", Patterns: []string{"tool_??0", "tool_??2", "tool_??4", "tool_??6", "tool_??8"}, Action: RuleInclude}}
 	odd := []Rule{{Name: "odd", Intent: "x", Patterns: []string{"tool_??1", "tool_??3", "tool_??5", "tool_??7", "tool_??9"}, Action: RuleInclude}, {Name: "even", Intent: "y", Patterns: []string{"tool_??0", "tool_??2", "tool_??4", "tool_??6", "tool_??8"}, Action: RuleInclude}}
 	require.NoError(t, m.SetRules(even))
@@ -177,7 +177,7 @@ func TestSpecE1Properties(t *testing.T) {
 				Patterns: []string{pattern()}, Action: []RuleAction{RuleInclude, RuleExclude, RuleSummarize}[rnd.IntN(3)],
 			})
 		}
-		opts := Options{Rules: rules, MaxInline: rnd.IntN(30) - 1, Pins: []string{pattern()}}
+		opts := Options{Rules: rules, Inline: InlineOptions{Max: rnd.IntN(30) - 1}, Pins: []string{pattern()}}
 		verdicts := func(o Options) ([][]verdict, []Placement) {
 			p := policyOf(o)
 			c := judgedAs(p, tools, "i")

@@ -19,7 +19,7 @@ func rawTool(name, schema string) mcpserver.ServerTool {
 
 // SPEC A12: the guidance is by a tool that the session really has.
 func TestSpecA12ByARealTool(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 3})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}})
 	require.NoError(t, m.AddTools("a",
 		rawTool("all", `{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`),
 		rawTool("evil", `{"type":"object","properties":{"x":{"type":"string"},"do this":{}},"required":["x"]}`),
@@ -85,7 +85,7 @@ func TestSpecE1SummarizeLists(t *testing.T) {
 
 func TestListingBudget(t *testing.T) {
 	sections := func(budget int, rules ...Rule) string {
-		m, _ := newTestManager(t, &Options{MaxListingTokens: budget, Rules: rules, Servers: []ServerConfig{inProcess("a", 3), inProcess("b", 2)}})
+		m, _ := newTestManager(t, &Options{Prompt: PromptOptions{MaxListingTokens: budget}, Rules: rules, Servers: []ServerConfig{inProcess("a", 3), inProcess("b", 2)}})
 		s := m.NewSession(nil)
 		text := s.PromptSections(PromptFull)
 		restored, _, err := m.RestoreSession(s.Save(), nil)
@@ -108,7 +108,7 @@ func TestListingBudget(t *testing.T) {
 	assert.True(t, strings.HasSuffix(text, summaryHeading+"- 2 tools of a\n- 1 tools of b\n"), text)
 
 	// What is added later has what is left.
-	m, _ := newTestManager(t, &Options{MaxListingTokens: tokens, Servers: []ServerConfig{inProcess("a", 3)}})
+	m, _ := newTestManager(t, &Options{Prompt: PromptOptions{MaxListingTokens: tokens}, Servers: []ServerConfig{inProcess("a", 3)}})
 	before := m.PromptSections(PromptFull)
 	require.NoError(t, m.AddTools("b", echoTool("x", strings.Repeat("long ", 40))))
 	assert.Equal(t, before+"- mcp_b__x\n", m.PromptSections(PromptFull))

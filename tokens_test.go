@@ -55,7 +55,7 @@ func TestSpecE3BudgetProperties(t *testing.T) {
 		limit := 1 + rnd.IntN(50)
 		var before []*BridgeTool
 		for budget := 1; budget < 2*all; budget += 1 + rnd.IntN(all) {
-			opts := Options{MaxInline: limit, MaxInlineTokens: budget, Pins: pins}
+			opts := Options{Inline: InlineOptions{Max: limit, MaxTokens: budget}, Pins: pins}
 			s := judged(policyOf(opts), tools)
 			require.Equal(t, s.verdicts, judged(policyOf(opts), tools).verdicts)
 			cost := 0
@@ -82,11 +82,11 @@ func TestSpecE3ShareOfTheWindow(t *testing.T) {
 		want int
 	}{
 		{Options{}, 10},
-		{Options{MaxInlineTokens: 450}, 4},
-		{Options{ContextWindow: 3000}, 3},
-		{Options{ContextWindow: 3000, InlineShare: 0.25}, 7},
-		{Options{ContextWindow: 3000, MaxInlineTokens: 200}, 2},
-		{Options{MaxInline: 1, MaxInlineTokens: 450}, 1},
+		{Options{Inline: InlineOptions{MaxTokens: 450}}, 4},
+		{Options{Inline: InlineOptions{ContextWindow: 3000}}, 3},
+		{Options{Inline: InlineOptions{ContextWindow: 3000, Share: 0.25}}, 7},
+		{Options{Inline: InlineOptions{ContextWindow: 3000, MaxTokens: 200}}, 2},
+		{Options{Inline: InlineOptions{Max: 1, MaxTokens: 450}}, 1},
 	} {
 		test.opts.Tokens = constantTokens(100)
 		test.opts.Servers = []ServerConfig{inProcess("a", 10)}
@@ -97,7 +97,7 @@ func TestSpecE3ShareOfTheWindow(t *testing.T) {
 			assert.Len(t, m.Search("chore", 20), 10-test.want, "what is not inline is found")
 		}
 	}
-	for _, opts := range []Options{{InlineShare: 2}, {InlineShare: -1}, {ContextWindow: -1}, {MaxInlineTokens: -1}} {
+	for _, opts := range []Options{{Inline: InlineOptions{Share: 2}}, {Inline: InlineOptions{Share: -1}}} {
 		assert.Panics(t, func() { NewManager(&opts) }, "%+v", opts)
 	}
 }
@@ -117,7 +117,7 @@ func TestServerHints(t *testing.T) {
 	for i := range 7 {
 		tools = append(tools, hintedTool(fmt.Sprint("want", i), map[string]any{AlwaysLoadKey: true, SearchHintKey: "zebra crossing"}))
 	}
-	m, _ := newTestManager(t, &Options{MaxInline: 8, Pins: []string{"*plain5"}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 8}, Pins: []string{"*plain5"}})
 	require.NoError(t, m.AddTools("a", tools...))
 	var names []string
 	for _, tool := range m.InlineTools() {
@@ -133,6 +133,6 @@ func TestServerHints(t *testing.T) {
 	}
 	assert.Equal(t, "inline: there is room", reasons["plain1"])
 	assert.Equal(t, "inline: it is pinned", reasons["plain5"])
-	assert.Equal(t, "inline: its server wants it loaded always", reasons["want4"])
+	assert.Equal(t, "inline: its server wants it always loaded", reasons["want4"])
 	assert.Equal(t, "deferred: 8 tools before it are inline", reasons["want5"])
 }

@@ -64,7 +64,7 @@ func (at) EmbedQuery(context.Context, string) ([]float32, error) { return []floa
 // SPEC D3: with the published threshold of 0.75, what is less like the message
 // is not found by it, be it the system's or the user's.
 func TestSpecD3Threshold(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Semantic: &SemanticOptions{Embedder: at{}, Least: 0.75}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: at{}, Least: 0.75}})
 	tools := []mcpserver.ServerTool{echoTool("below", "cos 0.74"), echoTool("above", "cos 0.76"), echoTool("far", "cos 0.1")}
 	require.NoError(t, m.AddTools("sys", tools...))
 	u := newUser(t, m, "u", nil, tools...)
@@ -101,7 +101,7 @@ func (g *gate) Search(ctx context.Context, scope string, q vector.Query) ([]vect
 // SPEC D3: the two scopes are searched at the same time.
 func TestSpecD3InParallel(t *testing.T) {
 	store := &gate{both: make(chan struct{})}
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()},
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()},
 		Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5, Timeout: 10 * time.Second}})
 	u := newUser(t, m, "u", nil, echoTool("feed", "Feeds the cat"))
 	embedded(t, m, 5)
@@ -116,7 +116,7 @@ func TestSpecD3InParallel(t *testing.T) {
 // SPEC D5: what a tool is embedded by: its own name, its description and the
 // names of its arguments.
 func TestSpecD5EmbeddedText(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	for _, test := range []struct {
 		tool mcp.Tool
 		want string
@@ -184,7 +184,7 @@ func (r *recorder) Sums(ctx context.Context, scope string) (map[string]string, e
 // nothing else.
 func TestSpecD6OnlyChangesAreStored(t *testing.T) {
 	store := new(recorder)
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store}})
 	require.NoError(t, m.AddTools("a", echoTool("x", "dog"), echoTool("y", "car")))
 	embedded(t, m, 2)
 	soon(t, func() bool { return !m.semantic.running.Load() })
@@ -204,7 +204,7 @@ func TestSpecD6OnlyChangesAreStored(t *testing.T) {
 func TestSpecD6ADay(t *testing.T) {
 	cache, store := new(aStore), new(recorder)
 	start := func(tools ...mcpserver.ServerTool) {
-		m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{serving("s", tools...)},
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{serving("s", tools...)},
 			Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Cache: cache}})
 		embedded(t, m, len(tools))
 		soon(t, func() bool { return !m.semantic.running.Load() })
@@ -257,7 +257,7 @@ func TestSpecD7PromptNote(t *testing.T) {
 // SPEC D10: without a store of the host's there is one in this process, exact
 // and ready with the first tool.
 func TestSpecD10EmbeddedStore(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: -1, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Least: 0.5}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Least: 0.5}})
 	assert.IsType(t, new(vector.MemoryStore), m.semantic.Store)
 	embedded(t, m, 5)
 	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))

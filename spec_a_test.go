@@ -2,14 +2,12 @@ package mcphybrid
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -44,6 +42,7 @@ func TestSpecA1UpToTheThresholdEverythingIsInline(t *testing.T) {
 }
 
 // The order of configuration decides, whichever server is ready first.
+
 func TestSpecA2RegistrationOrder(t *testing.T) {
 	t.Parallel()
 	var want []string
@@ -99,7 +98,7 @@ func TestSpecA3CollisionsKeepBothTools(t *testing.T) {
 }
 
 func TestSpecA4Groups(t *testing.T) {
-	m, r := newTestManager(t, &Options{MaxInline: 3, Servers: []ServerConfig{inProcess("a", 2), inProcess("b", 3), inProcess("c", 2)}})
+	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Servers: []ServerConfig{inProcess("a", 2), inProcess("b", 3), inProcess("c", 2)}})
 	inline := []string{"mcp_a__tool_000", "mcp_a__tool_001", "mcp_b__tool_000"}
 	assert.Equal(t, inline, r.ToolGroup("mcp"))
 	assert.Equal(t, inline[:2], r.ToolGroup("mcp:a"))
@@ -114,7 +113,7 @@ func TestSpecA4Groups(t *testing.T) {
 }
 
 func TestSpecA6IndexFollowsTheDeferredSet(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{serving("s", echoTool("a", "Zero")), serving("fruit", echoTool("apple", "Slices an apple"))}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{serving("s", echoTool("a", "Zero")), serving("fruit", echoTool("apple", "Slices an apple"))}})
 	find := func(query string) []string {
 		var names []string
 		for _, h := range m.Search(query, 0) {
@@ -134,7 +133,7 @@ func TestSpecA6IndexFollowsTheDeferredSet(t *testing.T) {
 }
 
 func TestSpecA7ResultsPerSearch(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 60)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 60)}})
 	assert.Len(t, m.Search("chore", 0), 5)
 	assert.Len(t, m.Search("chore", 3), 3)
 	assert.Len(t, m.Search("chore", 10_000), 20)
@@ -155,7 +154,7 @@ func TestSpecA7ResultsPerSearch(t *testing.T) {
 }
 
 func TestSpecA8SearchTool(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{
 		serving("git-hub", echoTool("aaa", "Inline"), echoTool("issue/create", "Creates an\n## issue\u202e in a repository"), echoTool("list", "Lists pull requests")),
 	}})
 	var schema struct {
@@ -201,7 +200,7 @@ func TestSpecA9InlineSection(t *testing.T) {
 	)}})
 	section := m.InlineSection()
 	assert.True(t, strings.HasPrefix(section, "## MCP Tools (prefer over core tools)\n"))
-	assert.Contains(t, section, "use the MCP tool")
+	assert.Contains(t, section, "ALWAYS prefer the MCP tool")
 	assert.True(t, utf8.ValidString(section))
 	var lines []string
 	for line := range strings.Lines(section) {
@@ -263,8 +262,7 @@ func TestSpecA16ConstantsAreOptions(t *testing.T) {
 	assert.Equal(t, []any{40, 200, 5, 1.2, 0.75, 20 * time.Second, 60 * time.Second},
 		[]any{DefaultMaxInline, DefaultMaxDescription, DefaultSearchResults, DefaultK1, DefaultB, DefaultStartTimeout, DefaultCallTimeout})
 	m, _ := newTestManager(t, &Options{
-		MaxInline: 2, MaxDescription: 6, SearchResults: 3, SearchLimit: 4, BM25: &BM25Options{K1: 0, B: 0},
-		Ranker: RankerClassic, Pins: []string{"mcp_a__tool_007", "*_008"}, Servers: []ServerConfig{inProcess("a", 10)},
+		Inline: InlineOptions{Max: 2}, Prompt: PromptOptions{MaxDescription: 6}, Search: RankingOptions{Results: 3, Limit: 4, BM25: &BM25Options{K1: 0, B: 0}, Ranker: RankerClassic}, Pins: []string{"mcp_a__tool_007", "*_008"}, Servers: []ServerConfig{inProcess("a", 10)},
 	})
 	assert.Equal(t, []string{"mcp_a__tool_007", "mcp_a__tool_008"}, toolNames(m.InlineTools()))
 	assert.Contains(t, m.InlineSection(), "- mcp_a__tool_007: Does…\n")
@@ -275,14 +273,14 @@ func TestSpecA16ConstantsAreOptions(t *testing.T) {
 		// With k1 and b 0, only the idf is left: ln(0.5/8.5 + 1), twice.
 		assert.InDelta(t, 2*0.05715841383994864, h.Score, 1e-9)
 	}
-	none, _ := newTestManager(t, &Options{MaxInline: -1, MaxDescription: -1, Servers: []ServerConfig{inProcess("a", 10)}})
+	none, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Prompt: PromptOptions{MaxDescription: -1}, Servers: []ServerConfig{inProcess("a", 10)}})
 	assert.Empty(t, none.InlineTools())
 	assert.Empty(t, none.InlineSection())
 	assert.Len(t, none.DeferredTools(), 10)
 
 	for name, opts := range map[string]Options{
-		"SearchResults": {SearchResults: -1}, "SearchLimit": {SearchLimit: -1}, "CallTimeout": {CallTimeout: -1},
-		"B": {BM25: &BM25Options{B: 2}}, "Ranker": {Ranker: "best"},
+		"Search.Results": {Search: RankingOptions{Results: -1}}, "Search.Limit": {Search: RankingOptions{Limit: -1}}, "CallTimeout": {Limits: ServerLimits{CallTimeout: -1}},
+		"B": {Search: RankingOptions{BM25: &BM25Options{B: 2}}}, "Ranker": {Search: RankingOptions{Ranker: "best"}},
 	} {
 		func() {
 			defer func() { assert.Contains(t, recover(), name) }()
@@ -292,129 +290,7 @@ func TestSpecA16ConstantsAreOptions(t *testing.T) {
 }
 
 // Equal configurations give equal bytes, whatever order servers come up in.
-func TestSpecF1EqualCatalogsGiveEqualBytes(t *testing.T) {
-	t.Parallel()
-	snapshot := func(m *Manager) string {
-		var b strings.Builder
-		for _, tool := range m.Default().Tools() {
-			fmt.Fprintln(&b, tool.Name(), tool.Description(), string(tool.InputSchema()))
-		}
-		for _, h := range m.Search("chore 7", 20) {
-			fmt.Fprintln(&b, h.Tool.Name(), h.Score)
-		}
-		return b.String() + m.PromptSections(PromptFull)
-	}
-	servers := []ServerConfig{inProcess("a", 30), inProcess("b", 30), inProcess("c", 30), inProcess("d", 30)}
-	m, _ := newTestManager(t, &Options{Servers: servers})
-	want := snapshot(m)
-	for range 20 {
-		again, _ := newTestManager(t, &Options{Servers: servers})
-		assert.Equal(t, want, snapshot(again))
-	}
-	// Also after a detour.
-	require.NoError(t, m.AddServer(t.Context(), inProcess("e", 3)))
-	require.True(t, m.RemoveServer("e"))
-	assert.Equal(t, want, snapshot(m))
-}
 
-// A session sees the catalog as it is, and only its own activations.
-func TestSessionsAreIndependent(t *testing.T) {
-	m, r := newTestManager(t, &Options{MaxInline: 5, Servers: []ServerConfig{inProcess("a", 100)}})
-	var wg sync.WaitGroup
-	sessions := make([]*Session, 50)
-	for i := range sessions {
-		wg.Go(func() {
-			s := m.NewSession(nil)
-			sessions[i] = s
-			for j := range 10 {
-				_, err := s.Call(t.Context(), fmt.Sprintf("mcp_a__tool_%03d", 5+(i+j)%95), nil)
-				assert.NoError(t, err)
-			}
-		})
-	}
-	wg.Wait()
-	for i, s := range sessions {
-		var want []string
-		for j := range 10 {
-			want = append(want, fmt.Sprintf("mcp_a__tool_%03d", 5+(i+j)%95))
-		}
-		assert.Equal(t, want, toolNames(s.ActiveTools()))
-	}
-	assert.Empty(t, m.ActiveTools())
-	assert.Len(t, r.List(), 6)
-	assert.NoError(t, check(m, sessions...))
-}
-
-// Call gives an answer for the model whatever it is called with.
-func TestCallAlwaysAnswers(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 1, Servers: []ServerConfig{inProcess("a", 3)}})
-	for _, test := range []struct {
-		name string
-		args any
-		err  error
-		want string
-	}{
-		{"mcp_a__tool_000", nil, nil, "tool_000 {}"},
-		{"mcp_a__tool_000", "", nil, "tool_000 {}"},
-		{"mcp_a__tool_000", "null", nil, "tool_000 {}"},
-		{"mcp_a__tool_002", `{"text":null}`, nil, "tool_002 {}"},
-		{"mcp_a__tool_002", []byte(`{"text":"USD"}`), nil, `tool_002 {"text":"USD"}`},
-		{"mcp_a__tool_002", json.RawMessage(`{"n": 9007199254740993}`), nil, `tool_002 {"n":9007199254740993}`},
-		{"mcp_a__tool_001", map[string]any{"text": "x"}, nil, `tool_001 {"text":"x"}`},
-		{"mcp_a__tool_001", `[1]`, ErrBadArguments, "- the arguments: the arguments are not a JSON object\nThe schema: {"},
-		{"mcp_a__tool_001", `{"a":`, ErrBadArguments, "column"},
-		{"mcp_a__tool_001", func() {}, ErrBadArguments, "unsupported type"},
-		{"mcp_a__nope", nil, ErrUnknownTool, `There is no tool named "mcp_a__nope". Use a name from the tool list, or find one with mcp_tool_search.`},
-		{"tool_000\n## x", nil, ErrUnknownTool, `There is no tool named "tool_000 ## x".`},
-	} {
-		r, err := m.Call(t.Context(), test.name, test.args)
-		if test.err == nil {
-			require.NoError(t, err)
-			assert.False(t, r.IsError)
-		} else {
-			assert.ErrorIs(t, err, test.err)
-			assert.True(t, r.IsError)
-		}
-		assert.Contains(t, resultText(t, r), test.want)
-	}
-}
-
-// A result that is an error is the tool's answer, and a result that speaks of
-// an error is none.
-func TestCallKeepsResults(t *testing.T) {
-	results := map[string]*mcp.CallToolResult{
-		"failed":     mcp.NewToolResultError("no such file"),
-		"error_key":  mcp.NewToolResultText(`{"error": false}`),
-		"structured": {Content: []mcp.Content{mcp.NewImageContent("aGk=", "image/png")}, StructuredContent: map[string]any{"n": 1.0}},
-	}
-	var m *Manager
-	for name, want := range results {
-		tool := echoTool(name, "")
-		tool.Handler = func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return want, nil }
-		m, _ = newTestManager(t, &Options{Servers: []ServerConfig{serving("s", tool)}})
-		got, err := m.Call(t.Context(), "mcp_s__"+name, nil)
-		require.NoError(t, err)
-		assert.Equal(t, want.IsError, got.IsError)
-		assert.Equal(t, want.Content, got.Content)
-		assert.Equal(t, want.StructuredContent, got.StructuredContent)
-	}
-}
-
-func TestStats(t *testing.T) {
-	m, _ := newTestManager(t, &Options{MaxInline: 3, Servers: []ServerConfig{inProcess("a", 10), inProcess("b", 2)}})
-	m.ActivateTools([]string{"mcp_b__tool_001"})
-	st := m.Stats()
-	assert.Equal(t, []int{2, 12, 3, 8, 1}, []int{st.Servers, st.Tools, st.Inline, st.Deferred, st.Active})
-	one := m.toolTokens(m.InlineTools()[0])
-	assert.Equal(t, 12*one, st.Tokens.All)
-	assert.Equal(t, 3*one, st.Tokens.Inline)
-	assert.Equal(t, m.tokens(definitionText(m.SearchTool())), st.Tokens.Meta)
-	assert.Equal(t, one, st.Tokens.Active)
-	assert.Equal(t, (len(m.PromptSections(PromptFull))+3)/4, st.Tokens.Sections)
-}
-
-// On our own corpus the default ranker finds more than the reference, in each
-// kind of query that the corpus has.
 func TestSpecA6TheDefaultRankerIsNeverWorse(t *testing.T) {
 	lines := func(name string, each func(line []byte)) {
 		data, err := os.ReadFile("testdata/corpus/" + name)
@@ -425,7 +301,7 @@ func TestSpecA6TheDefaultRankerIsNeverWorse(t *testing.T) {
 	}
 	managers := make(map[Ranker]*Manager)
 	for _, ranker := range rankers {
-		managers[ranker] = NewManager(&Options{Ranker: ranker, MaxInline: -1})
+		managers[ranker] = NewManager(&Options{Search: RankingOptions{Ranker: ranker}, Inline: InlineOptions{Max: -1}})
 		defer managers[ranker].Close()
 	}
 	of := make(map[string][]mcpserver.ServerTool)
