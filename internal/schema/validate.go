@@ -24,8 +24,6 @@ import (
 // that isn't a regular expression of Go's is left out; and a schema that
 // can't be compiled, or needs more than maxSteps for these arguments, refuses
 // nothing. There is no coercion: "5" is not a number.
-//
-// The library counts the items behind prefixItems from 0, and so do pointers.
 type Validator struct {
 	size     int
 	compiled func() (*compiledSchema, error)
