@@ -201,7 +201,7 @@ func TestSpecA9InlineSection(t *testing.T) {
 	)}})
 	section := m.InlineSection()
 	assert.True(t, strings.HasPrefix(section, "## MCP Tools (prefer over core tools)\n"))
-	assert.Contains(t, section, "use the MCP tool")
+	assert.Contains(t, section, "prefer the MCP tool")
 	assert.True(t, utf8.ValidString(section))
 	var lines []string
 	for line := range strings.Lines(section) {
