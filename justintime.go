@@ -4,26 +4,28 @@ import (
 	"strings"
 )
 
-// maxDirectives bounds the searches of one answer.
+// maxDirectives bounds the searches in one answer.
 const maxDirectives = 5
 
-// SearchDirectives returns what a model asks to have searched for in its
-// answer, by lines such as "SEARCH_TOOLS: send an e-mail": in their order, each
-// once, at most five. The line may be quoted or set in bold or as code.
+// SearchDirectives returns the searches that a model asks for in its answer, by
+// lines such as "SEARCH_TOOLS: send an e-mail". The lines may be quoted, bold or
+// code. SearchDirectives returns the first five different queries, in order.
 func SearchDirectives(answer string) []string {
 	var d Directives
 	_, _ = d.Write([]byte(answer)) // never fails
 	return d.End()
 }
 
-// Directives finds search directives in an answer that comes in pieces, each of
-// which is written to it. The zero value is ready for an answer.
+// Directives finds search directives in a streamed answer: see [SearchDirectives].
+// Write each piece of the answer to it, then call End. The zero value is ready to
+// use. Its methods must not be called concurrently.
 type Directives struct {
-	line    []byte // the line at hand, without what it can't be a directive with
+	line    []byte // the current line, cut to maxQueryBytes
 	queries []string
 }
 
-// Write takes the next piece, which may be cut anywhere. It never fails.
+// Write takes the next piece of the answer, which may be cut anywhere. It never
+// fails.
 func (d *Directives) Write(piece []byte) (int, error) {
 	for _, c := range piece {
 		if c == '\n' || c == '\r' {
@@ -35,8 +37,8 @@ func (d *Directives) Write(piece []byte) (int, error) {
 	return len(piece), nil
 }
 
-// End returns what was found in the whole answer, and makes d ready for
-// another one.
+// End returns the searches found in the whole answer, or nil, and makes d ready
+// for another answer.
 func (d *Directives) End() []string {
 	d.endLine()
 	queries := d.queries
