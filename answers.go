@@ -15,7 +15,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// answerSearch searches, activates what it finds and answers with it.
+// answerSearch searches, activates the tools that it finds and answers with them.
 func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
 	begun := time.Now()
 	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results)
@@ -33,7 +33,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 		}
 	}
 	if v.disclosure != ByBridge {
-		found = s.activate(namesOf(found)) // and no more: the limit bounds what is activated too
+		found = s.activate(namesOf(found)) // only these: the limit also bounds activations
 	}
 	answer := searchAnswer{Tools: make([]foundTool, len(found)), Count: len(found)}
 	for i, f := range found {
@@ -56,9 +56,9 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	return mcp.NewToolResultText(text)
 }
 
-// unlisted reports of tools whether the model does not have them in its list: it
-// has not the deferred ones and, by bridge, the inline ones that came when its
-// list was fixed.
+// unlisted returns a function that reports whether a tool is missing in the
+// model's list. Deferred tools are. With ByBridge, so are inline tools that came
+// after the list was fixed.
 func (s *Session) unlisted(v view) func(*BridgeTool, standing) bool {
 	may := v.deferredTools()
 	if v.disclosure != ByBridge {
@@ -76,8 +76,8 @@ func (s *Session) unlisted(v view) func(*BridgeTool, standing) bool {
 	return func(t *BridgeTool, st standing) bool { return may(t, st) || st == inline && !told[t.name] }
 }
 
-// callable returns the registered names of the tools that query names and
-// that need no search: the inline and the active ones.
+// callable returns the registered names of the inline and active tools that query
+// names. They need no search.
 func (v view) callable(query string) []string {
 	names, _ := namesIn(query)
 	var callable []string
@@ -89,7 +89,7 @@ func (v view) callable(query string) []string {
 	return callable
 }
 
-// A searchAnswer is what the model gets from a search.
+// A searchAnswer is the answer of the search tool.
 type searchAnswer struct {
 	Tools   []foundTool `json:"tools"`
 	Count   int         `json:"count"`
@@ -101,12 +101,12 @@ type foundTool struct {
 	OriginalName string `json:"original_name"`
 	Server       string `json:"server"`
 	Description  string `json:"description"`
-	NeededBy     string `json:"needed_by,omitempty"` // the tool that it comes along with
+	NeededBy     string `json:"needed_by,omitempty"` // the found tool that needs it
 }
 
-// parseSearchArguments returns the query and how many results are asked for,
-// standard if that is not said. A number of results that is no integer is
-// rounded down, and may be any.
+// parseSearchArguments returns the query and the number of results, which is
+// standard if args have none. The number may be any, even negative. A fraction is
+// cut off.
 func parseSearchArguments(args json.RawMessage, standard int) (query string, n int, err error) {
 	var in struct {
 		Query      *string  `json:"query"`
@@ -123,15 +123,14 @@ func parseSearchArguments(args json.RawMessage, standard int) (query string, n i
 	case in.MaxResults == nil:
 		return *in.Query, standard, nil
 	}
-	// Within what fits an int, so that the conversion is defined.
+	// Keep the number within an int, so that the conversion is defined.
 	return *in.Query, int(math.Max(math.MinInt32, math.Min(math.MaxInt32, *in.MaxResults))), nil
 }
 
 // SkillsSection returns the prompt section that lists the skills by name and
-// description, as XML; or, of more than [SkillListingOptions.Max] or
-// [SkillListingOptions.MaxTokens], tells the model how many there are and to search for them.
-// It is "" without skills. Like all that the model is shown, it only grows at
-// its end, until [Session.Compact].
+// description, as XML. If they exceed [SkillListingOptions.Max] or
+// [SkillListingOptions.MaxTokens], it says how many there are and how to search for them.
+// It is "" without skills. It only grows at its end, until [Session.Compact].
 func (s *Session) SkillsSection() string {
 	var parts []string
 	for _, e := range s.show() {
@@ -142,7 +141,7 @@ func (s *Session) SkillsSection() string {
 	return strings.Join(parts, "\n")
 }
 
-// answerSkillSearch answers with the skills that are found.
+// answerSkillSearch searches for skills and answers with them.
 func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
 	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results)
 	if err != nil {
@@ -160,7 +159,7 @@ func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
 	return mcp.NewToolResultText(text)
 }
 
-// A skillAnswer is what the model gets from a search for skills.
+// A skillAnswer is the answer to a search for skills.
 type skillAnswer struct {
 	Skills  []foundSkill `json:"skills"`
 	Count   int          `json:"count"`
@@ -172,9 +171,9 @@ type foundSkill struct {
 	Description string `json:"description"`
 }
 
-// findSkills returns the skills that best match query, at most n: first those
-// that it names, in its order, then best first; those of equal score as they
-// were given.
+// findSkills returns at most n skills: first those that query names, in the order
+// of query, then those that match it best, best first. Skills of equal score are
+// in the order given.
 func (v view) findSkills(query string, n int) []*skill {
 	var found []*skill
 	names, only := namesIn(query)
@@ -196,8 +195,8 @@ func (v view) findSkills(query string, n int) []*skill {
 	return found[:min(n, len(found))]
 }
 
-// answerSkillLoad answers with the text of a skill, and makes the tools active
-// that it names.
+// answerSkillLoad answers with the text of a skill and activates the tools that
+// the skill names.
 func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
 	var in struct {
 		Name string `json:"name"`

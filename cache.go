@@ -13,8 +13,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
-// A cachedCatalog is what is stored of the servers' tools, so that there is a
-// catalog before a server runs.
+// A cachedCatalog is the stored form of the servers' tools. It gives a Manager a
+// catalog before any server runs.
 type cachedCatalog struct {
 	Version int                     `json:"version"`
 	Servers map[string]cachedServer `json:"servers"` // by name
@@ -24,21 +24,21 @@ const cacheVersion = 1
 
 type cachedServer struct {
 	Config string    `json:"config"` // see cacheKey
-	Listed time.Time `json:"listed"` // when the server said so last
+	Listed time.Time `json:"listed"` // when the server last listed them
 	Tools  []string  `json:"tools"`  // elements of tools/list results, as strings to keep each byte
 }
 
-// cacheKey tells configurations apart of which a server may have other tools.
-// Secrets have no part in it: neither the environment nor headers.
+// cacheKey returns a hash that differs if a configuration may give the server
+// other tools. The environment and headers, which hold secrets, are not part of
+// it.
 func (sc *ServerConfig) cacheKey() string {
 	data, _ := json.Marshal([]any{sc.Command, sc.Args, sc.Dir, sc.URL, sc.Tools})
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16])
 }
 
-// loadCache gives servers that are not connected the tools that they had when
-// they were last listed, in one step of the catalog, and returns those whose
-// list is too old.
+// loadCache gives servers that are not connected the tools that they last listed,
+// in one change of the catalog. It returns the servers whose list is too old.
 func (m *Manager) loadCache(sources []*source) (stale []*source, err error) {
 	if m.opts.Cache == nil {
 		return nil, nil
@@ -52,7 +52,7 @@ func (m *Manager) loadCache(sources []*source) (stale []*source, err error) {
 		return nil, fmt.Errorf("the cached catalog: %w", text.JSONError(data, err))
 	}
 	if cached.Version != cacheVersion {
-		return nil, nil // another version's: made anew
+		return nil, nil // another version wrote it: the next save replaces it
 	}
 	type fill struct {
 		src  *source
@@ -66,7 +66,7 @@ func (m *Manager) loadCache(sources []*source) (stale []*source, err error) {
 		}
 		defs, err := m.fromCache(src, c.Tools, c.Listed)
 		if err != nil {
-			continue // it is listed instead
+			continue // we start the server and list its tools instead
 		}
 		fills = append(fills, fill{src, defs})
 		if age := time.Since(c.Listed); src.cfg.Eager || m.opts.Limits.Refresh > 0 && (age > m.opts.Limits.Refresh || age < 0) {
@@ -85,8 +85,8 @@ func (m *Manager) loadCache(sources []*source) (stale []*source, err error) {
 	})
 }
 
-// fromCache returns the definitions of tools of src as they were when listed.
-// Its server, which was not started, is then connected when one is called.
+// fromCache returns the definitions of the cached tools of src. A call of one of
+// them starts the server.
 func (m *Manager) fromCache(src *source, tools []string, listed time.Time) ([]*definition, error) {
 	elements := make([]upstream.Element, len(tools))
 	for i, raw := range tools {
@@ -104,13 +104,13 @@ func (m *Manager) fromCache(src *source, tools []string, listed time.Time) ([]*d
 	return defs, nil
 }
 
-// saveCache stores the tools of all servers. What went wrong is logged: a
-// catalog can be had without.
+// saveCache stores the tools of all servers. It only logs an error, since the
+// Manager works without a cache.
 func (m *Manager) saveCache() {
 	if m.opts.Cache == nil {
 		return
 	}
-	m.cacheMu.Lock() // saves in order
+	m.cacheMu.Lock() // keeps saves in order
 	defer m.cacheMu.Unlock()
 	cached := cachedCatalog{Version: cacheVersion, Servers: make(map[string]cachedServer)}
 	m.mu.Lock()

@@ -9,67 +9,68 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// A catalog is one version of the tools that a Manager knows, and their index.
-// It is shared by all readers once published and must not be changed.
+// A catalog is one version of the tools that a Manager knows, and their index. All
+// readers share it once it is published, and nobody may change it.
 type catalog struct {
 	owner      *owner                        // nil for a part of several catalogs
 	tools      []*BridgeTool                 // in registration order
-	byName     map[string]int                // where in tools, by registered name
-	index      retriever                     // of those that are deferred for most sessions
-	indexed    []int                         // where in tools, by document; ascending
-	needs      map[*BridgeTool][]*BridgeTool // what each was said to need, in this order; not itself, none twice
-	needsBelow map[*BridgeTool][]string      // of a user's: the registered names of what else, if the system has it
+	byName     map[string]int                // index in tools, by registered name
+	index      retriever                     // of the tools that are deferred for most sessions
+	indexed    []int                         // index in tools, by document; ascending
+	needs      map[*BridgeTool][]*BridgeTool // the tools that each needs, in order; not itself, none twice
+	needsBelow map[*BridgeTool][]string      // for a user: names of the system's tools that each needs
 	problems   []error                       // in registration order
-	held       map[string]*ChangedError      // by registered name: tools in quarantine
-	gone       map[string]goneTool           // by registered name: tools that were there
-	known      knownHints                    // of tools, also of some that are not here
+	held       map[string]*ChangedError      // tools in quarantine, by registered name
+	gone       map[string]goneTool           // tools that have left, by registered name
+	known      knownHints                    // hints, some of them for tools that are not here
 
-	originals func() map[string][]int // by a tool's own name: where in tools, ascending
+	originals func() map[string][]int // indexes in tools, ascending, by a tool's own name
 	print     fingerprint
 	ended     bool // the Manager is closed
 }
 
-// noTools is the catalog without tools, and ended that of a closed Manager.
+// noTools is the catalog without tools. ended is the catalog of a closed Manager.
 var (
 	noTools = &catalog{index: NewBM25Index(nil, nil), originals: func() map[string][]int { return nil }}
 	ended   = &catalog{ended: true, index: noTools.index, originals: noTools.originals}
 )
 
-// A standing is how a tool stands for a session.
+// A standing is what a session may do with a tool.
 type standing uint8
 
 const (
 	hidden     standing = iota // the session does not know of it
-	inline                     // its definition is sent from the start
-	summarized                 // deferred, and listed by name and one line
-	deferred                   // it has to be searched for
+	inline                     // the model gets its definition from the start
+	summarized                 // deferred, but listed by name and description
+	deferred                   // the model must search for it
 )
 
 // searchable reports whether a search may find the tool.
 func (st standing) searchable() bool { return st == summarized || st == deferred }
 
-// A retriever ranks documents, which it knows by their number, against
-// queries: see [BM25Index.Search].
+// A retriever ranks documents against queries. It identifies documents by number:
+// see [BM25Index.Search].
 type retriever interface {
 	Search(query string, n int, keep func(doc int) bool) []search.Match
 	Explain(query string, doc int) search.Explanation
 	Len() int
 
-	// HasTerms reports whether there is anything in query to search for.
+	// HasTerms reports whether query has any term to search for.
 	HasTerms(query string) bool
 }
 
-// A goneTool is what is known of a tool that has left the catalog.
+// A goneTool describes a tool that has left the catalog.
 type goneTool struct {
 	server string
 	since  time.Time
 }
 
-// maxGone bounds them; of more, none is remembered.
+// maxGone bounds how many tools that have left we remember. Beyond it we forget
+// all of them.
 const maxGone = 10_000
 
-// noteGone sets c.gone: what has left since prev, and what had left before and
-// is not back.
+// noteGone sets c.gone: the tools that left since prev, and those that left before
+// and have not come back.
 func (c *catalog) noteGone(prev *catalog) {
 	there := func(name string) bool { return c.tool(name) != nil }
 	var left []*BridgeTool
@@ -101,7 +102,7 @@ func (c *catalog) noteGone(prev *catalog) {
 	}
 }
 
-// tool returns the tool of a registered name, or nil.
+// tool returns the tool with that registered name, or nil.
 func (c *catalog) tool(name string) *BridgeTool {
 	if at, ok := c.byName[name]; ok {
 		return c.tools[at]
@@ -109,34 +110,35 @@ func (c *catalog) tool(name string) *BridgeTool {
 	return nil
 }
 
-// A listing is what one place in the registration order has: a server, or tools
-// without a connection.
+// A listing holds the tools at one place in the registration order: those of a
+// server, or a group of tools without a connection.
 type listing struct {
 	name     string
 	prefix   string              // see [ServerConfig.Prefix]
 	needs    map[string][]string // see [ServerConfig.Needs]
 	remote   bool                // a server, which may not have listed its tools yet
-	listed   []*definition       // what the server says it has; nil before it has said so
-	changed  []*ChangedError     // of these
-	defs     []*definition       // of listed, what may be used; all, without a connection
+	listed   []*definition       // the tools that the server listed; nil before its first list
+	changed  []*ChangedError     // the tools in listed that have changed
+	defs     []*definition       // the usable tools in listed; without a connection, all tools
 	problems []error
 }
 
-// A recipe says how catalogs are made.
+// A recipe says how to make catalogs.
 type recipe struct {
 	owner  *owner
-	access Access              // which tools there are
+	access Access              // the tools to include
 	needs  map[string][]string // see [Options.Needs]
 	hints  knownHints
 
-	// searchable reports of each tool whether it is deferred for a session that
-	// nothing is denied. If nil, all are indexed.
+	// searchable yields each tool with its standing in a session without
+	// restrictions. The catalog indexes the searchable ones. If nil, it
+	// indexes all tools.
 	searchable func(c *catalog) iter.Seq2[*BridgeTool, standing]
 	retriever  func(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints) retriever
 }
 
-// newCatalog returns the catalog of listings that follows prev. Tools that prev
-// has too, under the same name, are the same *BridgeTool.
+// newCatalog returns the catalog of listings that follows prev. It keeps the
+// *BridgeTool of a tool that prev has with the same name and definition.
 func (r *recipe) newCatalog(prev *catalog, listings []*listing, owners prefixOwners) *catalog {
 	c := &catalog{owner: r.owner, byName: make(map[string]int, len(prev.byName)), known: r.hints}
 	for _, src := range listings {
@@ -168,8 +170,8 @@ func (r *recipe) newCatalog(prev *catalog, listings []*listing, owners prefixOwn
 	return c
 }
 
-// setIndexed decides which tools are indexed: all, or those that are deferred
-// for most sessions.
+// setIndexed decides which tools to index: all, or those that are deferred for
+// most sessions.
 func (c *catalog) setIndexed(standings func(*catalog) iter.Seq2[*BridgeTool, standing]) {
 	if standings == nil {
 		c.indexed = make([]int, len(c.tools))
@@ -187,7 +189,7 @@ func (c *catalog) setIndexed(standings func(*catalog) iter.Seq2[*BridgeTool, sta
 	}
 }
 
-// unindexed yields where in c.tools those are that are not indexed.
+// unindexed yields the indexes in c.tools of the tools that are not indexed.
 func (c *catalog) unindexed() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		doc := 0
@@ -201,7 +203,7 @@ func (c *catalog) unindexed() iter.Seq[int] {
 	}
 }
 
-// documents returns the tools that are indexed.
+// documents returns the indexed tools, by document.
 func (c *catalog) documents() []*BridgeTool {
 	tools := make([]*BridgeTool, len(c.indexed))
 	for doc, i := range c.indexed {
@@ -210,8 +212,8 @@ func (c *catalog) documents() []*BridgeTool {
 	return tools
 }
 
-// add gives d its name: that under its server's prefix, or one of its own if
-// this is another server's or, among long names, is taken.
+// add adds a tool for d and gives it its name: the registered name, or a name with
+// a hash if the prefix belongs to another server or the name is taken.
 func (c *catalog) add(prev *catalog, d *definition, owners prefixOwners, access Access) {
 	name := owners.nameOf(d.registered, d.server, d.name)
 	first := c.tool(d.registered)
@@ -236,14 +238,14 @@ func (c *catalog) add(prev *catalog, d *definition, owners prefixOwners, access 
 	c.tools = append(c.tools, t)
 }
 
-// A CollisionError reports two tools that would have the same registered name.
-// Both are kept: the first in registration order has the name, the second is
-// renamed.
+// A CollisionError reports two tools that would have the same registered name. The
+// Manager keeps both: the first in registration order keeps the name, the second
+// gets another one.
 type CollisionError struct {
-	Name               string // what both would be called
-	First, FirstTool   string // server and tool that keep the name
-	Second, SecondTool string
-	Renamed            string // the second tool's name
+	Name               string // the name in question
+	First, FirstTool   string // server and own name of the tool that keeps Name
+	Second, SecondTool string // server and own name of the other tool
+	Renamed            string // registered name of the other tool
 }
 
 func (e *CollisionError) Error() string {
@@ -251,7 +253,7 @@ func (e *CollisionError) Error() string {
 		e.FirstTool, e.First, e.SecondTool, e.Second, e.Name, e.Renamed)
 }
 
-// A fingerprint is computed once.
+// A fingerprint is computed once, on first use.
 type fingerprint struct {
 	once sync.Once
 	text string

@@ -11,11 +11,12 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// errNoChange is that a change turned out to be none.
+// errNoChange says that a change left everything as it was.
 var errNoChange = errors.New("nothing has changed")
 
-// change makes one change to the sources and publishes the catalog that
-// follows from it, or nothing if there is an error; [errNoChange] is none.
+// change calls f, which changes the sources, and publishes the new catalog. If f
+// returns an error, it publishes nothing and returns the error. After errNoChange
+// it returns nil.
 func (m *Manager) change(f func() error) error {
 	m.mu.Lock()
 	if m.life.Err() != nil {
@@ -51,8 +52,8 @@ func (m *Manager) change(f func() error) error {
 	return nil
 }
 
-// sync brings all registries in step with what there is now, those of users'
-// sessions included.
+// sync updates all registries to the current catalog, including those of users'
+// sessions.
 func (m *Manager) sync() {
 	m.mu.Lock()
 	attached, users := slices.Clone(m.attached), m.users.list()
@@ -66,20 +67,19 @@ func (m *Manager) sync() {
 	}
 }
 
-// recipe returns how the Manager's catalogs are made now. It is called with mu
-// held.
+// recipe returns the recipe for the Manager's next catalog. The caller holds mu.
 func (m *Manager) recipe() *recipe {
 	r := &recipe{owner: m.owner, access: m.opts.Access, needs: m.opts.Needs, hints: m.enrichment.hints(), retriever: m.newRetriever}
 	if m.system == nil {
-		// How a user's tools stand depends on the system's too, and those change
-		// without a new catalog of the user's: all of the user's are indexed.
+		// The standing of a user's tools also depends on the system's tools,
+		// which change without a new catalog for the user. So a user's catalog
+		// indexes all tools: there r.searchable is nil.
 		r.searchable = m.standings
 	}
 	return r
 }
 
-// listings returns what there is to make a catalog of. It is called with mu
-// held.
+// listings returns the listings of all sources. The caller holds mu.
 func (m *Manager) listings() []*listing {
 	list := make([]*listing, len(m.sources))
 	for i, src := range m.sources {
@@ -88,10 +88,12 @@ func (m *Manager) listings() []*listing {
 	return list
 }
 
-// SetRules puts rules in the place of those there are, for all sessions, or
-// none if there is an error, which names the rule. What models were shown
-// before stays, until [Session.Compact]; what they may call changes at once.
-// They hold for the sessions of users, too.
+// SetRules replaces the rules of all sessions, including those of users. If a rule
+// is malformed, it changes nothing and returns an error that names the rule. After
+// [Manager.Close] it returns [ErrClosed].
+//
+// What models may call changes at once. What they were shown stays until
+// [Session.Compact].
 func (m *Manager) SetRules(rules []Rule) error {
 	set, err := newRuleSet(rules)
 	if err == nil {
@@ -108,11 +110,13 @@ func (m *Manager) SetRules(rules []Rule) error {
 	return nil
 }
 
-// SetSkills puts skills in the place of those that the Manager had, in one
-// step. The error names each of them that can't be used, and is left out; of
-// two of one name the first counts. What a session has shown of its skills
-// stays as it was until [Session.Compact]: new ones are appended to it. Users
-// see them too.
+// SetSkills replaces all skills at once, for all sessions, including those of
+// users. It skips a skill that is malformed or has the name of an earlier one. The
+// error joins one error for each of these, which names the skill. The other skills
+// are in use nevertheless. After [Manager.Close] it returns [ErrClosed].
+//
+// A session that has shown skills to its model appends the new ones. It removes
+// the old ones only at [Session.Compact].
 func (m *Manager) SetSkills(skills []Skill) error {
 	m.mu.Lock()
 	if m.life.Err() != nil {
@@ -126,9 +130,9 @@ func (m *Manager) SetSkills(skills []Skill) error {
 	return errors.Join(set.problems...)
 }
 
-// skillProblems returns what is wrong with the skills: those that were left
-// out, and then the tools that they name and no server has. While a server has
-// not listed its tools yet, these may be its own.
+// skillProblems returns an error for each rejected skill, and one for each skill
+// that names missing tools. While a server has not listed its tools yet, it omits
+// the latter: the tools may be of that server.
 func (m *Manager) skillProblems() []error {
 	v := m.def.view()
 	problems := slices.Clone(v.skills.problems)
@@ -142,17 +146,20 @@ func (m *Manager) skillProblems() []error {
 	}
 	for _, sk := range v.skills.list {
 		if _, missing := v.toolsOf(sk); len(missing) > 0 {
-			problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: skill %q names tools that are not there: %s", sk.Name, quoteNames(missing))))
+			problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: skill %q names missing tools: %s", sk.Name, quoteNames(missing))))
 		}
 	}
 	return problems
 }
 
-// Reorder has the tools inline that are used most by now, with [Options.Usage]:
-// without a call of it, they are those that were used most when the Manager
-// was started. It moves tools in all sessions, so that prompts begin
-// differently in new ones. A host calls it seldom, such as once a day. It also
-// stores the record, as [Manager.Close] does.
+// Reorder makes the tools inline that are most used by now. Without Reorder, they
+// are those that were most used when the Manager started. It needs
+// [Options.Usage] and does nothing without. It also stores the record of use, as
+// [Manager.Close] does; if that fails, it returns the error and moves no tool.
+//
+// Reorder moves tools in all sessions, so that the prompts of new sessions begin
+// differently and miss the provider's cache. Call it seldom, for example once a
+// day.
 func (m *Manager) Reorder() error {
 	if m.uses == nil {
 		return nil
@@ -167,7 +174,7 @@ func (m *Manager) Reorder() error {
 	return nil
 }
 
-// takeOrder makes the order of the most used that of the policy.
+// takeOrder sets the current order of use in the policy.
 func (m *Manager) takeOrder() error {
 	order := m.uses.order(time.Now())
 	return m.change(func() error {
@@ -181,10 +188,10 @@ func (m *Manager) takeOrder() error {
 	})
 }
 
-// Accept says that a changed tool is as it should be: it is known by this
-// definition from now on, and no longer held back. The tool is given by the names
-// of its server and its own; hash is Is of its [ChangedError], so that what is
-// accepted is what was looked at.
+// Accept accepts the changed definition of a tool, which is then no longer held
+// back. server and tool are the names in its [ChangedError]. hash is the Is of that
+// error: if the definition has changed once more since, Accept fails. It also
+// fails if there is no such server or tool.
 func (m *Manager) Accept(server, tool, hash string) error {
 	err := m.change(func() error {
 		i := m.find(server)
@@ -194,11 +201,11 @@ func (m *Manager) Accept(server, tool, hash string) error {
 		src := m.sources[i]
 		j := slices.IndexFunc(src.listed, func(d *definition) bool { return d.name == tool })
 		if j < 0 {
-			return fmt.Errorf("%w: server %q has no %q", ErrUnknownTool, server, tool)
+			return fmt.Errorf("%w: server %q has no tool %q", ErrUnknownTool, server, tool)
 		}
 		d := src.listed[j]
 		if d.canonical() != hash {
-			return fmt.Errorf("the definition of tool %q of server %q is %s, not %s", tool, server, d.canonical(), hash)
+			return fmt.Errorf("the definition of tool %q of server %q has hash %s, not %s", tool, server, d.canonical(), hash)
 		}
 		m.trust.accept(d)
 		m.judge(src)
@@ -211,7 +218,7 @@ func (m *Manager) Accept(server, tool, hash string) error {
 	return nil
 }
 
-// judge sets what of a source's tools may be used. It is called with mu held.
+// judge decides which tools of a source may be used. The caller holds mu.
 func (m *Manager) judge(src *source) {
 	src.defs, src.changed = m.trust.judge(src.name, src.listed)
 	for _, change := range src.changed {

@@ -13,13 +13,13 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// A Snapshot shows a Manager to people, as one of its sessions sees it. It has a
-// copy of that session: looking at it changes nothing in the session itself.
-// Each method reads what the Manager has when it is called. Package debug makes
-// pages of it.
+// A Snapshot shows a Manager to people, as one of its sessions sees it. It works
+// on a copy of that session, so reading it changes nothing in the session. Each
+// method reads the Manager's state at the time of the call. Package debug renders
+// it as web pages.
 //
-// Names, errors and texts of servers come without the secrets in the
-// configurations of the Manager's servers.
+// A Snapshot hides the secrets of the servers' configurations in all names,
+// errors and texts.
 type Snapshot struct {
 	Closed bool // the Manager is closed
 
@@ -28,9 +28,9 @@ type Snapshot struct {
 	eraser  *eraser
 }
 
-// Snapshot returns a look at the Manager as the session of that number sees it.
-// 0 is the Manager's own session; the others are numbered by [Manager.Watch].
-// It is an error if there is no such session.
+// Snapshot returns a view of the Manager as the session with that number sees it.
+// 0 is the default session. [Manager.Watch] numbers the others. Snapshot fails if
+// there is no such session.
 func (m *Manager) Snapshot(session int) (*Snapshot, error) {
 	s, err := m.numbered(session)
 	if err != nil {
@@ -40,8 +40,7 @@ func (m *Manager) Snapshot(session int) (*Snapshot, error) {
 	return &Snapshot{Closed: m.life.Err() != nil, m: m, session: s, eraser: m.eraser()}, nil
 }
 
-// double returns a copy of s as it is now. Looking at the copy changes nothing
-// in s.
+// double returns a copy of s. Reading the copy changes nothing in s.
 func (s *Session) double() *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +55,7 @@ func (s *Session) double() *Session {
 	return d
 }
 
-// Text returns text without the secrets that the Snapshot hides.
+// Text wraps text so that it shows none of the secrets that the Snapshot hides.
 func (s *Snapshot) Text(text string) SafeText { return SafeText{text, s.eraser} }
 
 // Problems returns [Manager.Problems] as texts.
@@ -77,16 +76,16 @@ func (s *Snapshot) Held() (n int) {
 	return n
 }
 
-// A ServerSnapshot tells how a server is, or tools of [Manager.AddTools], which
-// have no State.
+// A ServerSnapshot describes a server, or a group of tools of [Manager.AddTools],
+// which has no State.
 type ServerSnapshot struct {
 	ServerStatus             // the text of Err has no secret
-	Hidden       bool        // Name is not the server's name, but what may be shown of it
-	Figures      ServerStats // as the Manager's own session sees the tools
+	Hidden       bool        // Name differs from the server's name, to hide a secret
+	Figures      ServerStats // as the default session sees the tools
 }
 
-// Servers returns how each server is, in registration order, and among them the
-// tools without a connection.
+// Servers describes each server and each group of tools without a connection, in
+// registration order.
 func (s *Snapshot) Servers() []ServerSnapshot {
 	m := s.m
 	m.mu.Lock()
@@ -126,21 +125,21 @@ func (s *Snapshot) Servers() []ServerSnapshot {
 	return list
 }
 
-// A ToolSnapshot tells what a tool is and how it stands in the session.
+// A ToolSnapshot describes a tool and its standing in the session.
 type ToolSnapshot struct {
-	Name     string // registered
-	Hidden   bool   // Name is not the registered name, but what may be shown of it
+	Name     string // registered name
+	Hidden   bool   // Name differs from the registered name, to hide a secret
 	Original SafeText
 	Server   SafeText
-	Standing string   // as in [Placement], or "quarantined"; "" of what a search found
-	Reason   SafeText // for Standing
-	Tokens   int      // of the definition; 0 in quarantine
+	Standing string   // as in [Placement], or "quarantined"; "" in a search result
+	Reason   SafeText // the reason for Standing
+	Tokens   int      // tokens of the definition; 0 in quarantine
 	Used     int      // turn of the last use of an active tool
 
 	Title, Description SafeText
 
-	// Changed is not nil if the definition has changed. It has no Definition,
-	// and no secret.
+	// Changed is not nil if the definition has changed. Its Definition is nil,
+	// and it has no secrets.
 	Changed *ChangedError
 
 	name   string // registered
@@ -165,13 +164,12 @@ func (s *Snapshot) bridgeTool(t *BridgeTool) ToolSnapshot {
 	return shown
 }
 
-// Schema returns the schema of the arguments, indented: at most limit
-// characters and 400 lines.
+// Schema returns the schema of the arguments as indented JSON, cut to about limit
+// characters and to 400 lines.
 func (t ToolSnapshot) Schema(limit int) string { return t.eraser.schema(t.def.input, limit) }
 
-// Marks returns what in the definition looks as if it was meant to steer the
-// model, as [ChangedError.Marks] does. It reads the definition, which takes
-// about 0.3 ms.
+// Marks returns the suspicious text in the definition, like [ChangedError.Marks].
+// It takes about 0.3 ms.
 func (t ToolSnapshot) Marks() (list []Mark) {
 	for _, m := range marksIn(t.def.raw, func(string) bool { return false }) {
 		list = append(list, Mark{m.Kind, t.eraser.line(m.Place, text.MaxName), t.eraser.mark(m.Text)})
@@ -179,7 +177,7 @@ func (t ToolSnapshot) Marks() (list []Mark) {
 	return list
 }
 
-// Tools returns all tools in registration order, and then those in quarantine.
+// Tools returns all tools in registration order, followed by those in quarantine.
 func (s *Snapshot) Tools() (list []ToolSnapshot) {
 	var held []ToolSnapshot
 	changed := make(map[string]*ChangedError)
@@ -209,7 +207,7 @@ func (s *Snapshot) Tools() (list []ToolSnapshot) {
 	return append(list, held...)
 }
 
-// Tool returns the tool of that registered name and reports whether there is
+// Tool returns the tool with that registered name and reports whether there is
 // one.
 func (s *Snapshot) Tool(name string) (ToolSnapshot, bool) {
 	tools := s.Tools()
@@ -233,25 +231,26 @@ func (s *Snapshot) ActiveTools() (list []ToolSnapshot) {
 
 // A SearchSnapshot is an [Answer] with the parts of its scores.
 type SearchSnapshot struct {
-	Took           time.Duration // of the search itself, without the parts
+	Took           time.Duration // duration of the search, without computing the parts
 	Words, Meaning int
 	Err            SafeText
 	Hits           []HitSnapshot
 }
 
-// A HitSnapshot is a [Hit] with what its score by words consists of.
+// A HitSnapshot is a [Hit] with the parts of its score by words.
 type HitSnapshot struct {
 	Tool                     ToolSnapshot
 	Score, Words, Similarity float64
 	NeededBy                 string             // name of the hit that needs it, or ""
 	Parts                    []search.ScorePart // the first 60
-	More                     int                // parts that were left out
+	More                     int                // number of further parts
 }
 
-// maxParts is how many parts of a score are kept.
+// maxParts is how many parts of a score a HitSnapshot has.
 const maxParts = 60
 
-// Search searches as the session's model would. The session does not notice.
+// Search searches as [Session.Find] does in the session, and changes nothing in
+// the session.
 func (s *Snapshot) Search(ctx context.Context, query string, opts SearchOptions) SearchSnapshot {
 	query = query[:min(len(query), maxQueryBytes)]
 	begun := time.Now()

@@ -13,57 +13,58 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// How lookups go on.
+// The limits of lookups.
 const (
-	// maxLookups are waited for at once.
+	// maxLookups is how many lookups we wait for at once.
 	maxLookups = 8
 
-	// maxInside is how many have not returned, waited for or not. When so many
-	// hang, none is begun until one returns.
+	// maxInside is how many calls of the Enricher may be unfinished, including
+	// those that have timed out. If that many hang, we start no other until one
+	// returns.
 	maxInside = 64
 
-	// publishEvery is how often hints that have become known are published
-	// while others are looked up: a catalog each time.
+	// publishEvery is how often we publish new hints while lookups go on. Each
+	// time takes a new catalog.
 	publishEvery = 500 * time.Millisecond
 
 	// lookupsEnd is how long Close waits for lookups whose context has ended.
 	lookupsEnd = time.Second
 
-	// maxLookupsLogged is how many failures are logged one by one in a batch.
+	// maxLookupsLogged is how many failures of a batch we log one by one.
 	maxLookupsLogged = 10
 )
 
-// An enrichment keeps the hints of the tools that a Manager knows. One
-// goroutine, in run, decides everything; each lookup has one that waits for it
-// and one that may hang in it.
+// An enrichment keeps the hints of the tools that a Manager knows. One goroutine,
+// in run, decides everything. Each lookup has two more: one waits for it, and one
+// calls the Enricher and may hang.
 type enrichment struct {
 	m        *Manager
 	enricher Enricher
 	timeout  time.Duration
 
-	known knownHints // replaced by run only, with Manager.mu held; never changed
+	known knownHints // replaced only by run, with Manager.mu held; never changed
 
 	begun     sync.Once
-	wake      chan struct{} // holds one: there is a newer catalog
-	freed     chan struct{} // holds one: a lookup that hung has returned
+	wake      chan struct{} // holds one if there is a newer catalog
+	freed     chan struct{} // holds one if a call of the Enricher has returned
 	outcomes  chan lookupResult
 	refreshes chan *hintRefresh
-	inside    atomic.Int32 // lookups that have not returned, waited for or not
+	inside    atomic.Int32 // unfinished calls of the Enricher
 
-	// What follows is run's.
-	asked    map[*definition]bool       // tools that there are: all were or will be looked up
-	waiting  []*BridgeTool              // to be looked up, in this order; no definition twice
-	running  map[*definition]bool       // waited for
-	repeat   map[*definition]bool       // of running: to be looked up again then
-	found    map[*definition]*toolHints // not yet published; nil: no hints any more
-	due      <-chan time.Time           // when found is published, if lookups take that long
-	last     time.Time                  // when something was published
-	failures int                        // since then
-	stuck    bool                       // there are too many that hang, and that was logged
+	// Only run uses the following.
+	asked    map[*definition]bool       // all current tools: each was or will be looked up
+	waiting  []*BridgeTool              // to look up, in this order; no definition twice
+	running  map[*definition]bool       // lookups that we wait for
+	repeat   map[*definition]bool       // the part of running to look up once more
+	found    map[*definition]*toolHints // not yet published; nil if the tool has lost its hints
+	due      <-chan time.Time           // when to publish found, if lookups take that long
+	last     time.Time                  // of the last publication
+	failures int                        // since last
+	stuck    bool                       // too many calls hang, and we have logged it
 	pending  []*hintRefresh
 }
 
-// A lookupResult is the outcome of one lookup. Hints are nil if there are none.
+// A lookupResult is the outcome of one lookup. hints is nil if there are none.
 type lookupResult struct {
 	tool  *BridgeTool
 	hints *Hints
@@ -72,11 +73,11 @@ type lookupResult struct {
 
 // A hintRefresh is one call of [Manager.RefreshHints].
 type hintRefresh struct {
-	left   map[*definition]bool // tools whose outcome is missing
+	left   map[*definition]bool // tools without an outcome so far
 	failed int
-	least  string        // of the names of these, and
-	err    error         // its error
-	done   chan struct{} // closed when left is empty and all is published
+	least  string        // first name, by the alphabet, among the failed tools
+	err    error         // the error of that tool
+	done   chan struct{} // closed when left is empty and everything is published
 }
 
 // newEnrichment returns nil if m has no enricher.
@@ -92,7 +93,7 @@ func newEnrichment(m *Manager) *enrichment {
 	}
 }
 
-// hints returns what is known; Manager.mu is held.
+// hints returns the known hints. The caller holds Manager.mu.
 func (e *enrichment) hints() knownHints {
 	if e == nil {
 		return nil
@@ -100,8 +101,8 @@ func (e *enrichment) hints() knownHints {
 	return e.known
 }
 
-// changed tells that there is a newer catalog; the first time it has run
-// started. Manager.mu is held.
+// changed says that there is a newer catalog. The first call starts run. The caller
+// holds Manager.mu.
 func (e *enrichment) changed() {
 	if e == nil {
 		return
@@ -149,8 +150,7 @@ func (e *enrichment) run(ctx context.Context) {
 	}
 }
 
-// enlist has the tools looked up that have come, and forgets those that have
-// gone.
+// enlist queues the tools that are new and forgets those that have left.
 func (e *enrichment) enlist() {
 	there := make(map[*definition]bool, len(e.asked))
 	for _, t := range e.m.cur.Load().tools {
@@ -177,7 +177,7 @@ func (e *enrichment) enlist() {
 	}
 }
 
-// again has all tools looked up that are not about to be.
+// again queues all tools for a lookup, except those that are queued already.
 func (e *enrichment) again(r *hintRefresh) {
 	waiting := make(map[*definition]bool, len(e.waiting))
 	for _, t := range e.waiting {
@@ -197,13 +197,13 @@ func (e *enrichment) again(r *hintRefresh) {
 	e.pending = append(e.pending, r)
 }
 
-// begin begins as many lookups as may be.
+// begin starts as many lookups as the limits permit.
 func (e *enrichment) begin(ctx context.Context) {
 	for ctx.Err() == nil && len(e.waiting) > 0 && len(e.running) < maxLookups {
 		if e.inside.Load() >= maxInside {
 			if len(e.running) == 0 && !e.stuck {
 				e.stuck = true
-				e.m.opts.Logger.Warn("mcphybrid: lookups of hints hang: no more are begun until one returns", "hanging", maxInside, "waiting", len(e.waiting))
+				e.m.opts.Logger.Warn("mcphybrid: too many lookups of hints hang: none is started until one returns", "hanging", maxInside, "waiting", len(e.waiting))
 			}
 			return
 		}
@@ -216,8 +216,8 @@ func (e *enrichment) begin(ctx context.Context) {
 	}
 }
 
-// lookup asks the enricher, and no longer than the timeout. Once life has
-// ended, it waits a little for what heeds its context.
+// lookup asks the enricher and waits for at most the timeout. When life has ended,
+// it waits lookupsEnd for an enricher that heeds its context.
 func (e *enrichment) lookup(life context.Context, t *BridgeTool) lookupResult {
 	ctx, cancel := context.WithTimeout(life, e.timeout)
 	defer cancel()
@@ -251,14 +251,14 @@ func (e *enrichment) lookup(life context.Context, t *BridgeTool) lookupResult {
 	return lookupResult{t, nil, fmt.Errorf("no answer within %v: %w", e.timeout, context.DeadlineExceeded)}
 }
 
-// note takes in the outcome of a lookup.
+// note records the outcome of a lookup.
 func (e *enrichment) note(o lookupResult) {
 	d := o.tool.def
 	again := e.repeat[d]
 	delete(e.running, d)
 	delete(e.repeat, d)
 	switch {
-	case !e.asked[d]: // it has gone
+	case !e.asked[d]: // the tool has left
 		return
 	case again:
 		e.waiting = append(e.waiting, o.tool)
@@ -274,7 +274,7 @@ func (e *enrichment) note(o lookupResult) {
 	}
 	if o.err != nil {
 		if e.failures++; e.failures <= maxLookupsLogged {
-			e.m.opts.Logger.Warn("mcphybrid: the hints of a tool could not be looked up", "tool", o.tool.name, "error", o.err)
+			e.m.opts.Logger.Warn("mcphybrid: looking up the hints of a tool failed", "tool", o.tool.name, "error", o.err)
 		}
 		return
 	}
@@ -291,7 +291,7 @@ func (e *enrichment) note(o lookupResult) {
 	}
 }
 
-// next returns what is known with what was found.
+// next returns the known hints updated with found.
 func (e *enrichment) next() knownHints {
 	known := make(knownHints, len(e.known)+len(e.found))
 	maps.Copy(known, e.known)
@@ -300,29 +300,28 @@ func (e *enrichment) next() knownHints {
 	return known
 }
 
-// publish makes one change of the catalog of all that was found.
+// publish publishes all of found in one change of the catalog.
 func (e *enrichment) publish() {
 	if more := e.failures - maxLookupsLogged; more > 0 {
-		e.m.opts.Logger.Warn("mcphybrid: the hints of more tools could not be looked up", "tools", more)
+		e.m.opts.Logger.Warn("mcphybrid: looking up the hints of more tools failed", "tools", more)
 	}
 	e.failures, e.due, e.last = 0, nil, time.Now()
 	if len(e.found) == 0 {
 		return
 	}
-	_ = e.m.change(func() error { // fails when the Manager is closed
+	_ = e.m.change(func() error { // fails only if the Manager is closed
 		e.known = e.next()
 		return nil
 	})
 	clear(e.found)
 }
 
-// awaited reports whether a refresh only waits for what was found to be
-// published.
+// awaited reports whether a refresh waits only for found to be published.
 func (e *enrichment) awaited() bool {
 	return slices.ContainsFunc(e.pending, func(r *hintRefresh) bool { return len(r.left) == 0 })
 }
 
-// finish ends the refreshes of which all is published.
+// finish ends the refreshes whose results are all published.
 func (e *enrichment) finish() {
 	var pending []*hintRefresh
 	for _, r := range e.pending {
@@ -335,12 +334,13 @@ func (e *enrichment) finish() {
 	e.pending = pending
 }
 
-// RefreshHints has the hints of all tools looked up again, and returns when
-// those that are new are in the catalog: sessions find tools by them and show
-// them. The error tells how many could not be looked up, and of one why; those
-// tools keep the hints that they had. It is that of ctx if this ends before;
-// lookups go on. Without an [Options.Enricher] nothing happens. It must not be
-// called by the Enricher.
+// RefreshHints looks up the hints of all tools again. It returns when the new
+// hints are in the catalog, so that sessions search and show them. Without an
+// [Options.Enricher] it does nothing. The Enricher must not call it.
+//
+// If lookups fail, the error says how many and gives the reason of one. Those tools
+// keep their previous hints. If ctx ends first, RefreshHints returns its error, and
+// the lookups go on.
 func (m *Manager) RefreshHints(ctx context.Context) error {
 	if err := m.refreshHints(ctx); err != nil {
 		return fmt.Errorf("mcphybrid: hints: %w", err)
@@ -378,7 +378,7 @@ func (m *Manager) refreshHints(ctx context.Context) error {
 		return ErrClosed
 	}
 	if r.failed > 0 {
-		return fmt.Errorf("those of %d tools could not be looked up: tool %q: %w", r.failed, r.least, r.err)
+		return fmt.Errorf("looking up those of %d tools failed: tool %q: %w", r.failed, r.least, r.err)
 	}
 	return nil
 }

@@ -153,7 +153,7 @@ func TestSpecE4BadLookupsCostTheirHintsOnly(t *testing.T) {
 		start := time.Now()
 		err := m.RefreshHints(t.Context())
 		assert.LessOrEqual(t, time.Since(start), 2*DefaultEnrichTimeout, "the first, and again")
-		assert.ErrorContains(t, err, "mcphybrid: hints: those of 5 tools could not be looked up: tool ")
+		assert.ErrorContains(t, err, "mcphybrid: hints: looking up those of 5 tools failed: tool ")
 		assert.Equal(t, 4, enriched(m))
 		for i := range 10 {
 			h, ok := m.Default().Hints(fmt.Sprintf("mcp_s__t%04d", i))
@@ -185,7 +185,7 @@ func TestSpecE4FailuresAreLoggedInBatches(t *testing.T) {
 		synctest.Wait()
 		lines := strings.Split(strings.TrimSpace(text()), "\n")
 		require.Len(t, lines, maxLookupsLogged+1)
-		assert.Contains(t, lines[maxLookupsLogged], `"mcphybrid: the hints of more tools could not be looked up" tools=990`)
+		assert.Contains(t, lines[maxLookupsLogged], `"mcphybrid: looking up the hints of more tools failed" tools=990`)
 	})
 }
 
@@ -206,7 +206,7 @@ func TestSpecE4HangingLookupsAreBounded(t *testing.T) {
 		time.Sleep(time.Hour)
 		assert.EqualValues(t, maxInside, begun.Load())
 		assert.Equal(t, 1, strings.Count(text(), "lookups of hints hang"))
-		assert.Equal(t, maxInside, strings.Count(text(), "could not be looked up\" tool="))
+		assert.Equal(t, maxInside, strings.Count(text(), "looking up the hints of a tool failed\" tool="))
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -302,7 +302,7 @@ func TestSpecE4RefreshHints(t *testing.T) {
 
 	change(func() { failing = errors.New("the service is down") })
 	version = m.cur.Load()
-	assert.EqualError(t, m.RefreshHints(t.Context()), `mcphybrid: hints: those of 4 tools could not be looked up: tool "mcp_s__a": the service is down`)
+	assert.EqualError(t, m.RefreshHints(t.Context()), `mcphybrid: hints: looking up those of 4 tools failed: tool "mcp_s__a": the service is down`)
 	assert.Same(t, version, m.cur.Load())
 	assert.Equal(t, 3, enriched(m))
 

@@ -13,17 +13,17 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
-// A SafeText is a text that a server may have written, for people to read. It is
-// only given out without the secrets of configurations, and without characters
-// that can't be seen or change how others are seen. It may still hold anything
-// else, such as HTML or lies.
+// A SafeText is a text for people that a server may have written. Its methods hide
+// the secrets of all configurations and drop characters that are invisible or
+// change how others look. The text may still hold anything else, such as HTML or
+// lies.
 type SafeText struct {
 	text   string
 	eraser *eraser
 }
 
-// Line returns the text as one line of at most limit characters; a longer one
-// ends in an ellipsis. Of what is far too long, only the beginning is looked at.
+// Line returns the text as one line of at most limit characters. A longer one ends
+// in an ellipsis.
 func (t SafeText) Line(limit int) string {
 	if t.text == "" {
 		return ""
@@ -34,8 +34,8 @@ func (t SafeText) Line(limit int) string {
 // String returns the text as one line of at most 2,000 characters.
 func (t SafeText) String() string { return t.Line(text.MaxError) }
 
-// Lines returns the text line by line, at most limit characters and 400 lines of
-// it, each with the spaces that it begins with.
+// Lines returns the text with its line breaks and the spaces at the beginning of
+// each line. It is cut to about limit characters and to 400 lines.
 func (t SafeText) Lines(limit int) string {
 	if t.text == "" {
 		return ""
@@ -43,14 +43,14 @@ func (t SafeText) Lines(limit int) string {
 	return t.eraser.lines(t.text, limit)
 }
 
-// An eraser makes texts that servers wrote fit to be seen.
+// An eraser removes secrets and invisible characters from texts of servers.
 type eraser struct {
 	mask   *strings.Replacer
-	values []string // in lower case
+	values []string // the secrets in lower case, longest first
 }
 
-// eraser returns one that knows the secrets of all servers, as one server may
-// repeat those of another.
+// eraser returns an eraser for the secrets of all servers: one server may repeat
+// the secrets of another.
 func (m *Manager) eraser() *eraser {
 	values := m.secretValues()
 	slices.SortFunc(values, func(a, b string) int {
@@ -67,8 +67,8 @@ func (m *Manager) eraser() *eraser {
 	return e
 }
 
-// secretValues returns the secrets of all servers; of a user's Manager, those of
-// its system's too, whose tools the user sees.
+// secretValues returns the secrets of all servers. A user's Manager includes those
+// of its system, whose tools the user sees.
 func (m *Manager) secretValues() (values []string) {
 	if m.system != nil {
 		values = m.system.secretValues()
@@ -88,12 +88,12 @@ func (e *eraser) line(raw string, limit int) string {
 	if most := 8*limit + 1<<10; len(raw) > most {
 		raw = raw[:most] + "…"
 	}
-	line := text.Line(raw, len(raw)) // without what can't be seen, it may have a secret only now
+	line := text.Line(raw, len(raw)) // invisible characters may have split a secret
 	return text.Line(e.beginnings(e.mask.Replace(line)), limit)
 }
 
-// beginnings hides the beginning of a secret that an ellipsis has cut: whoever
-// cut it may not have known.
+// beginnings hides the beginning of a secret that was cut by an ellipsis. The code
+// that cut the text may not have known the secret.
 func (e *eraser) beginnings(line string) string {
 	parts := strings.Split(line, "…")
 	for i, part := range parts[:len(parts)-1] {
@@ -113,27 +113,27 @@ func (e *eraser) beginnings(line string) string {
 	return strings.Join(parts, "…")
 }
 
-// name returns the registered name of a tool, as it may be shown, and whether
-// that is what it is.
+// name returns the registered name of a tool without secrets, and whether that is
+// the unchanged name.
 func (e *eraser) name(registered string, d *definition) (shown string, ok bool) {
 	own := d.name
 	if !text.IsSafeName(own) {
 		own = text.Line(own, len(own))
 	}
-	if e.mask.Replace(own) != own { // cut or spelled otherwise in the registered one
+	if e.mask.Replace(own) != own { // the registered name may hold the secret cut or respelled
 		return upstream.Masked, false
 	}
 	if text.IsSafeName(registered) && e.mask.Replace(registered) == registered {
-		return registered, true // what most are, of many
+		return registered, true // the fast path for most names
 	}
 	shown = e.line(registered, text.MaxName)
 	return shown, shown == registered
 }
 
-// spelled are characters in marks.
+// spelled matches characters as marks spell them.
 var spelled = regexp.MustCompile(`U\+[0-9A-F]{4,6}`)
 
-// mark returns the text of a mark, without what must not be shown.
+// mark returns the text of a mark without secrets.
 func (e *eraser) mark(of string) string {
 	if plain := spelled.ReplaceAllString(of, "") + "…"; e.line(plain, len(plain)) != plain {
 		return upstream.Masked
@@ -161,10 +161,10 @@ func (e *eraser) lines(text string, limit int) string {
 	return e.mask.Replace(strings.TrimSpace(b.String()))
 }
 
-// escaped are characters in JSON.
+// escaped matches escaped characters in JSON.
 var escaped = regexp.MustCompile(`(\\u[0-9a-fA-F]{4})+`)
 
-// schema returns a JSON text to be read, as lines returns a text.
+// schema is lines for a JSON text, which it indents.
 func (e *eraser) schema(raw json.RawMessage, limit int) string {
 	raw = escaped.ReplaceAllFunc(raw, func(b []byte) []byte {
 		var text string
@@ -180,8 +180,8 @@ func (e *eraser) schema(raw json.RawMessage, limit int) string {
 	return e.lines(b.String(), limit)
 }
 
-// term returns a term of a document, unless it may be a piece of a secret that
-// who asks doesn't know.
+// term returns a term of a document. It hides a term that may be a piece of a
+// secret, unless the query has the same term.
 func (e *eraser) term(term, query string) string {
 	if len(term) >= upstream.MinNamedSecret && term != query {
 		for _, v := range e.values {

@@ -246,7 +246,7 @@ func TestInProcessMisbehaviour(t *testing.T) {
 		"mcp_s__panic":     "oops",
 		"mcp_local__hang":  "no answer within 50ms",
 		"mcp_local__panic": "panic: oops",
-		"mcp_local__none":  "it has no handler",
+		"mcp_local__none":  "the tool has no handler",
 	} {
 		r, err := m.Call(t.Context(), name, nil)
 		assert.ErrorContains(t, err, want, name)

@@ -11,8 +11,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A metaTool is a meta tool of one session. A session has one of each kind for
-// its life.
+// A metaTool is a meta tool of one session. A session has one of each kind for its
+// whole life.
 type metaTool struct {
 	s    *Session
 	kind metaKind
@@ -37,8 +37,8 @@ func (t *metaTool) InputSchema() json.RawMessage {
 	return json.RawMessage(metaSchemas[t.kind])
 }
 
-// Call answers in words of its own also when something is wrong with args, so
-// that the error is always nil, but for what [CallToolName] calls.
+// Call answers in words even if args are malformed. So the error is always nil,
+// except for the tool that [CallToolName] calls.
 func (t *metaTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
@@ -58,8 +58,8 @@ func (t *metaTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallToo
 	return t.s.answerSearch(ctx, args), nil
 }
 
-// offers reports whether the session has the meta tool of that kind. Once it
-// was shown to the model, it has.
+// offers reports whether the session has the meta tool of that kind. A meta tool
+// that the model was shown stays.
 func (v view) offers(kind metaKind) bool {
 	switch {
 	case v.metas[kind]:
@@ -80,7 +80,7 @@ func (v view) offers(kind metaKind) bool {
 	return v.disclosure == ByBridge
 }
 
-// metaNamed returns the meta tool of that name that v offers, or nil.
+// metaNamed returns the meta tool with that name if v offers it, or nil.
 func (s *Session) metaNamed(v view, name string) Tool {
 	for kind := range metaKinds {
 		if metaNames[kind] == name && v.offers(kind) {
@@ -100,10 +100,10 @@ func (s *Session) metaTools(v view) (list []Tool) {
 	return list
 }
 
-// maxDescribed is how many definitions one answer has.
+// maxDescribed is the largest number of definitions in one answer.
 const maxDescribed = 20
 
-// answerDescribe answers with the definitions of the tools that are asked for.
+// answerDescribe answers with the definitions of the named tools.
 func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 	var in struct {
 		Names []string `json:"names"`
@@ -135,7 +135,7 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 	return result
 }
 
-// A describeAnswer is what the model gets for names.
+// A describeAnswer is the answer of the describe tool.
 type describeAnswer struct {
 	Tools    []describedTool `json:"tools"`
 	Problems []string        `json:"problems,omitempty"`

@@ -9,20 +9,21 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// suffixLength is the length of the hash that makes a name unique: 32 bits in
-// hexadecimal behind an underscore.
+// suffixLength is the length of the suffix that makes a name unique: an underscore
+// and a hash of 32 bits in hexadecimal.
 const suffixLength = 1 + 8
 
-// registeredName returns the name under which the model calls a server's tool:
-// the prefix, two underscores, the tool's own name. Without a prefix it is
-// "mcp_" and the server's name with - as _; a prefix that lacks "mcp_" gets it.
+// registeredName returns the name by which the model calls a server's tool: the
+// prefix, two underscores, and the tool's own name. The default prefix is "mcp_"
+// and the server's name with every - replaced by _. A prefix without "mcp_" gets
+// it in front.
 //
 //	registeredName("my-server", "", "run")   = "mcp_my_server__run"
 //	registeredName("my-server", "ops", "run") = "mcp_ops__run"
 //
-// A name that a provider would refuse is made safe: other characters become
-// underscores, it is cut, and a hash of the server's and the tool's name is
-// appended, so that the result depends on nothing else.
+// If a provider would reject the name, registeredName makes it safe: it replaces
+// other characters by underscores, cuts the name and appends a hash of the
+// server's and the tool's name. The result depends on nothing else.
 func registeredName(server, prefix, tool string) string {
 	name := namePrefix(server, prefix) + "__" + tool
 	if text.IsSafeName(name) {
@@ -31,7 +32,7 @@ func registeredName(server, prefix, tool string) string {
 	return suffixedName(name, server, tool, 0)
 }
 
-// namePrefix returns what stands before the two underscores.
+// namePrefix returns the part of a registered name before the two underscores.
 func namePrefix(server, prefix string) string {
 	switch {
 	case prefix == "":
@@ -42,13 +43,14 @@ func namePrefix(server, prefix string) string {
 	return prefix
 }
 
-// A prefixOwners says, by prefix, whose names begin with it: those of the
-// server that was there first, even when it is gone. Otherwise a server could
-// be called in the place of another, by a like prefix or by a tool's name such
-// as "b__run" of server "a" beside a server "a__b".
+// A prefixOwners says which server owns a prefix of names: the first that had it,
+// even after its removal. Otherwise one server could take over the calls of
+// another: with the same prefix, or with a tool "b__run" of server "a" beside a
+// server "a__b".
 type prefixOwners map[string]string
 
-// claim makes a prefix the server's and reports whether it was nobody's.
+// claim gives a prefix to the server, unless another has it, and reports whether
+// it did.
 func (p prefixOwners) claim(prefix, server string) bool {
 	if _, ok := p[prefix]; ok {
 		return false
@@ -57,7 +59,7 @@ func (p prefixOwners) claim(prefix, server string) bool {
 	return true
 }
 
-// owner returns the server that has the longest prefix of name, or "".
+// owner returns the server that owns the longest prefix of name, or "".
 func (p prefixOwners) owner(name string) string {
 	for i := len(name) - 2; i >= 0; i-- {
 		if name[i] == '_' && name[i+1] == '_' {
@@ -77,8 +79,8 @@ func (p prefixOwners) nameOf(registered, server, tool string) string {
 	return registered
 }
 
-// suffixedName returns a safe form of name that carries a hash of its owner.
-// With try > 0 it returns others, for the case that the first is taken too.
+// suffixedName returns a safe form of name that ends in a hash of the server and
+// the tool. Each try > 0 gives another one, in case the first is taken too.
 func suffixedName(name, server, tool string, try int) string {
 	var b strings.Builder
 	for _, r := range name {

@@ -10,17 +10,17 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// resolveNeeds sets c.needs: for each tool first what the [Options] say, then
-// its server's configuration, then its server. What can't be is a problem and
-// no more: names that are not there, be they nobody's, denied or held back;
-// malformed declarations; and cycles.
+// resolveNeeds sets c.needs: for each tool first the needs from the [Options], then
+// those from its server's configuration, then those from its server. It only
+// reports what can't be resolved, as problems: names that are unknown, denied or
+// held back; malformed declarations; and cycles.
 func (c *catalog) resolveNeeds(listings []*listing, host map[string][]string) {
 	expected := func(name string) bool { return c.tool(name) == nil && unlisted(listings, name) }
 	for _, name := range slices.Sorted(maps.Keys(host)) {
 		if t := c.tool(name); t != nil {
 			c.addNeeds(t, c.withoutBelow(t, slices.DeleteFunc(slices.Clone(host[name]), expected)), c.tool)
 		} else if !expected(name) {
-			c.problem("Options.Needs tells what %q needs, which is not there", name)
+			c.problem("Options.Needs has an entry for %q, which is not there", name)
 		}
 	}
 	rest := c.tools
@@ -37,9 +37,9 @@ func (c *catalog) resolveNeeds(listings []*listing, host map[string][]string) {
 	}
 }
 
-// withoutBelow returns those of names that are not left to a user's system. Its
-// tools come and go without a new catalog of the user's, so that what is not
-// there is no problem.
+// withoutBelow returns the names to look up in c itself. In a user's catalog it
+// leaves other names to the system's catalog. The system's tools come and go
+// without a new catalog for the user, so a missing one is no problem.
 func (c *catalog) withoutBelow(t *BridgeTool, names []string) (own []string) {
 	if c.owner.user == "" {
 		return names
@@ -57,8 +57,8 @@ func (c *catalog) withoutBelow(t *BridgeTool, names []string) (own []string) {
 	return own
 }
 
-// addServerNeeds adds what tools, those of src, need by its configuration and
-// by what it sent.
+// addServerNeeds adds the needs of the tools of src: those from its configuration
+// and those that the server sent.
 func (c *catalog) addServerNeeds(src *listing, tools []*BridgeTool) {
 	var configured map[string][]string
 	if src.remote && src.listed != nil {
@@ -75,18 +75,18 @@ func (c *catalog) addServerNeeds(src *listing, tools []*BridgeTool) {
 	}
 	for _, t := range tools {
 		if t.def.badNeeds != nil {
-			c.problem("server %q: tool %q: its _meta does not tell what it needs: %w", src.name, t.name, t.def.badNeeds)
+			c.problem("server %q: tool %q: its _meta has malformed needs: %w", src.name, t.name, t.def.badNeeds)
 		}
 		c.addNeeds(t, slices.Concat(configured[t.def.name], t.def.needs), func(name string) *BridgeTool { return own[name] })
 	}
 	for _, name := range slices.Sorted(maps.Keys(configured)) {
 		if own[name] == nil {
-			c.problem("server %q: its configuration tells what %q needs, which is not there", src.name, name)
+			c.problem("server %q: its configuration has needs for %q, which is not there", src.name, name)
 		}
 	}
 }
 
-// addNeeds adds names to what t needs.
+// addNeeds adds the tools with these names to the needs of t.
 func (c *catalog) addNeeds(t *BridgeTool, names []string, tool func(name string) *BridgeTool) {
 	needs := c.needs[t]
 	var missing []string
@@ -105,7 +105,7 @@ func (c *catalog) addNeeds(t *BridgeTool, names []string, tool func(name string)
 		c.problem("tool %q needs itself", t.name)
 	}
 	if len(missing) > 0 {
-		c.problem("tool %q needs what is not there: %s", t.name, quoteNames(missing))
+		c.problem("tool %q needs missing tools: %s", t.name, quoteNames(missing))
 	}
 	if len(needs) > 0 {
 		if c.needs == nil {
@@ -119,8 +119,8 @@ func (c *catalog) problem(format string, args ...any) {
 	c.problems = append(c.problems, text.Bounded(fmt.Errorf("mcphybrid: "+format, args...)))
 }
 
-// unlisted reports whether name would be a tool's of a server that has not
-// listed any so far.
+// unlisted reports whether name would belong to a tool of a server that has not
+// listed its tools yet.
 func unlisted(listings []*listing, name string) bool {
 	return slices.ContainsFunc(listings, func(src *listing) bool {
 		return src.remote && src.listed == nil &&
@@ -128,7 +128,7 @@ func unlisted(listings []*listing, name string) bool {
 	})
 }
 
-// quoteNames writes out names, of many the first.
+// quoteNames returns the first 10 names, quoted, and the number of further ones.
 func quoteNames(names []string) string {
 	const most = 10
 	var b strings.Builder
@@ -144,15 +144,15 @@ func quoteNames(names []string) string {
 	return b.String()
 }
 
-// cycles returns the sets of tools that need each other, those of each in the
-// order in which a walk along the needs comes to them: Tarjan's strongly
-// connected components, but for single tools.
+// cycles returns the sets of two or more tools that need each other: Tarjan's
+// strongly connected components. The tools of a set are in the order in which a
+// walk along the needs reaches them.
 func (c *catalog) cycles() (cycles [][]*BridgeTool) {
 	const done = math.MaxInt
 	numbers := make(map[*BridgeTool]int, len(c.needs)) // from 1 in the order of the walk; or done
-	var open []*BridgeTool                             // walked to and not done, in this order
+	var open []*BridgeTool                             // reached but not done, in this order
 	var walk func(*BridgeTool) int
-	walk = func(t *BridgeTool) int { // returns the least number that t leads to
+	walk = func(t *BridgeTool) int { // returns the smallest number that t leads to
 		number, from := len(numbers)+1, len(open)
 		numbers[t] = number
 		open = append(open, t)

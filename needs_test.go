@@ -82,9 +82,9 @@ func TestSpecB5WhatIsNeededComesAfterwards(t *testing.T) {
 			[]string{`mcphybrid: these tools need each other: "mcp_fs__a", "mcp_fs__b"`,
 				`mcphybrid: these tools need each other: "mcp_fs__c", "mcp_fs__d"`}},
 		{"unknown", []string{"a: nope, b, x\ny, nope", "b"}, "a", "a b",
-			[]string{`mcphybrid: tool "mcp_fs__a" needs what is not there: "nope", "x y"`}},
+			[]string{`mcphybrid: tool "mcp_fs__a" needs missing tools: "nope", "x y"`}},
 		{"a registered name is no name of the server's", []string{"a: mcp_fs__b", "b"}, "a", "a",
-			[]string{`mcphybrid: tool "mcp_fs__a" needs what is not there: "mcp_fs__b"`}},
+			[]string{`mcphybrid: tool "mcp_fs__a" needs missing tools: "mcp_fs__b"`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
@@ -203,16 +203,16 @@ func TestSpecB5DeclaredByTheHost(t *testing.T) {
 	assert.Equal(t, []string{"mcp_fs__edit", "mcp_git__diff", "mcp_fs__read", "mcp_fs__seek", "mcp_fs__stat", "mcp_git__log"}, m.ActivateTools(inFS("edit")),
 		"what the options say comes first, then the configuration, then the server")
 	expected := []string{
-		`mcphybrid: tool "mcp_fs__edit" needs what is not there: "nope"`,
-		`mcphybrid: Options.Needs tells what "mcp_fs__typo" needs, which is not there`,
-		`mcphybrid: tool "mcp_fs__edit" needs what is not there: "denied", "off"`,
-		`mcphybrid: server "fs": its configuration tells what "lost" needs, which is not there`,
+		`mcphybrid: tool "mcp_fs__edit" needs missing tools: "nope"`,
+		`mcphybrid: Options.Needs has an entry for "mcp_fs__typo", which is not there`,
+		`mcphybrid: tool "mcp_fs__edit" needs missing tools: "denied", "off"`,
+		`mcphybrid: server "fs": its configuration has needs for "lost", which is not there`,
 	}
 	assert.Equal(t, expected, problemsOf(m), "the tools of a server that was not listed yet may be there")
 	require.NoError(t, check(m))
 
 	require.NoError(t, m.Start(t.Context()))
-	expected = slices.Insert(expected, 1, `mcphybrid: tool "mcp_fs__read" needs what is not there: "mcp_late__other"`)
+	expected = slices.Insert(expected, 1, `mcphybrid: tool "mcp_fs__read" needs missing tools: "mcp_late__other"`)
 	assert.Equal(t, expected,
 		problemsOf(m))
 }
@@ -223,7 +223,7 @@ func TestSpecB5ServerNamesItsOwnToolsOnly(t *testing.T) {
 	require.NoError(t, m.AddTools("fs", needing("read", "delete")...))
 	require.NoError(t, m.AddTools("evil", needing("edit: delete, mcp_fs__delete, read", "read")...))
 	assert.Equal(t, []string{"mcp_evil__edit", "mcp_evil__read"}, m.ActivateTools([]string{"mcp_evil__edit"}))
-	assert.Equal(t, []string{`mcphybrid: tool "mcp_evil__edit" needs what is not there: "delete", "mcp_fs__delete"`}, problemsOf(m))
+	assert.Equal(t, []string{`mcphybrid: tool "mcp_evil__edit" needs missing tools: "delete", "mcp_fs__delete"`}, problemsOf(m))
 
 	// Under a name that another server has taken, too.
 	require.NoError(t, m.AddTools("a-b", needing("edit: read", "read")...))
@@ -258,7 +258,7 @@ func TestSpecB5NeededToolGoesAndComesBack(t *testing.T) {
 		change()
 		require.Eventually(t, func() bool { return m.cur.Load() != before }, 10*time.Second, time.Millisecond)
 		assert.Equal(t, inFS("edit"), toolNames(m.ActiveTools()))
-		assert.Contains(t, problemsOf(m), `mcphybrid: tool "mcp_fs__edit" needs what is not there: "read"`)
+		assert.Contains(t, problemsOf(m), `mcphybrid: tool "mcp_fs__edit" needs missing tools: "read"`)
 		_, err := m.Call(t.Context(), "mcp_fs__edit", nil)
 		require.NoError(t, err)
 		assert.Equal(t, inFS("edit"), m.ActivateTools(inFS("edit")))
@@ -366,7 +366,7 @@ func TestSpecB5SearchByTheModel(t *testing.T) {
 }
 
 func TestSpecB5MalformedMetaIsNoHint(t *testing.T) {
-	const told = `mcphybrid: server "fs": tool "mcp_fs__a": its _meta does not tell what it needs: `
+	const told = `mcphybrid: server "fs": tool "mcp_fs__a": its _meta has malformed needs: `
 	for _, test := range []struct {
 		needs   any
 		problem string // behind told

@@ -8,11 +8,11 @@ import (
 	"weak"
 )
 
-// Watch has the Manager note, until Close, what [Manager.Snapshot] shows of the
-// past: the sessions that begin from now on, without keeping them, and the
-// tokens of tools, in a bounded number of samples, for which one goroutine runs.
-// Sessions that have a registry are noted even if they began before. Without
-// Watch, none of it costs anything. A second call does nothing.
+// Watch makes the Manager record the history that [Manager.Snapshot] shows, until
+// Close. It records each session that begins from now on, and those with a
+// registry that began before; it does not keep sessions alive. It also takes a
+// bounded number of samples of the tools' tokens, in one goroutine. A second call
+// does nothing.
 func (m *Manager) Watch() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -31,20 +31,20 @@ func (m *Manager) Watch() {
 	}
 }
 
-// noted is what a Manager that is watched keeps of the past.
+// noted is the history that Watch records.
 type noted struct {
 	m *Manager
 
 	mu       sync.Mutex
 	last     int // number of the last session
 	sessions []notedSession
-	prune    int // when there are this many, those that are gone are dropped
+	prune    int // with this many sessions, we drop the collected ones
 	samples  []Sample
 	every    time.Duration // between samples
 }
 
-// A notedSession is one that may be gone. Sessions are numbered from 1 in the
-// order in which they began.
+// A notedSession refers to a session that may have been garbage collected.
+// Sessions are numbered from 1 in the order in which they began.
 type notedSession struct {
 	number  int
 	began   time.Time
@@ -53,7 +53,7 @@ type notedSession struct {
 
 const minPrune = 64
 
-// note adds s to the sessions. It stays there for as long as the host has it.
+// note adds s to the sessions. The entry is valid for as long as the host keeps s.
 func (n *noted) note(s *Session) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -65,27 +65,27 @@ func (n *noted) note(s *Session) {
 			}
 		}
 		n.sessions = kept
-		n.prune = max(2*len(kept), minPrune) // so that each is looked at a few times at most
+		n.prune = max(2*len(kept), minPrune) // doubling keeps the cost per session constant
 	}
 	n.last++
 	n.sessions = append(n.sessions, notedSession{n.last, time.Now(), weak.Make(s)})
 }
 
-// A liveSession is one that is there and open.
+// A liveSession is an open session.
 type liveSession struct {
 	*Session
-	number int       // 0 for the Manager's own
-	began  time.Time // zero for the Manager's own
+	number int       // 0 for the default session
+	began  time.Time // zero for the default session
 }
 
-// newest returns the noted sessions that are open, the newest first.
+// newest returns the noted sessions that are open, newest first.
 func (m *Manager) newest() (list []liveSession) {
 	n := m.noted.Load()
 	if n == nil {
 		return nil
 	}
 	n.mu.Lock()
-	sessions := slices.Clip(n.sessions) // what is in it doesn't change
+	sessions := slices.Clip(n.sessions) // its elements don't change
 	n.mu.Unlock()
 	for _, was := range slices.Backward(sessions) {
 		s := was.session.Value()
@@ -102,8 +102,7 @@ func (m *Manager) newest() (list []liveSession) {
 	return list
 }
 
-// numbered returns the session of that number. It is an error if it is not
-// there.
+// numbered returns the session with that number, or an error if there is none.
 func (m *Manager) numbered(number int) (liveSession, error) {
 	if number == 0 {
 		return liveSession{Session: m.def}, nil
@@ -116,24 +115,24 @@ func (m *Manager) numbered(number int) (liveSession, error) {
 	return liveSession{}, fmt.Errorf("there is no session %d: it has not begun, was closed, or is no longer in use", number)
 }
 
-// A SessionSnapshot tells how a session is.
+// A SessionSnapshot describes a session.
 type SessionSnapshot struct {
-	Number     int       // from 1, in the order in which they began; 0 for the Manager's own
-	Began      time.Time // zero for the Manager's own
+	Number     int       // from 1, in the order in which sessions began; 0 for the default session
+	Began      time.Time // zero for the default session
 	Intent     SafeText
 	Turn       int
 	Disclosure Disclosure
 	Stats      Stats
 }
 
-// Session returns how the session is.
+// Session describes the session of the Snapshot.
 func (s *Snapshot) Session() SessionSnapshot {
 	return s.sessionSnapshot(s.session, newWeigher(s.m.scope))
 }
 
-// Sessions returns how the sessions from one place to before another are: the
-// Manager's own at 0, then those that [Manager.Watch] has noted and that are
-// open, the newest first. It also returns how many there are in all.
+// Sessions describes sessions by their place in a list: the default session at 0,
+// then the open ones that [Manager.Watch] has recorded, newest first. It returns
+// those at the places from <= i < to, and the length of the whole list.
 func (s *Snapshot) Sessions(from, to int) (list []SessionSnapshot, total int) {
 	all := append([]liveSession{{Session: s.m.def}}, s.m.newest()...)
 	to = max(min(to, len(all)), 0)
@@ -145,7 +144,7 @@ func (s *Snapshot) Sessions(from, to int) (list []SessionSnapshot, total int) {
 	return list, len(all)
 }
 
-// sessionSnapshot tells how a copy of a session is.
+// sessionSnapshot describes a copy of a session.
 func (s *Snapshot) sessionSnapshot(of liveSession, w *weigher) SessionSnapshot {
 	return SessionSnapshot{of.number, of.began, s.Text(of.intent), of.turn, of.disclosure, w.stats(of.Session)}
 }
@@ -154,26 +153,27 @@ const (
 	// maxSamples is enough for a plot as wide as a screen.
 	maxSamples = 240
 
-	// sampleEvery is the time between the first samples. Whenever there are
-	// maxSamples, every second one is dropped, and the time is doubled: so they
-	// reach back to the first.
+	// sampleEvery is the time between the first samples. With maxSamples
+	// samples, we drop every second one and double the time. So the samples
+	// always reach back to the first.
 	sampleEvery = time.Second
 
-	// maxSampled is of how many sessions, the newest, a sample is the mean.
+	// maxSampled is how many of the newest sessions a sample averages.
 	maxSampled = 64
 )
 
-// A Sample has the tokens of tools in one request, as [TokenStats] has them: the
-// mean of the newest sessions, or what the Manager's own has if there is no other.
+// A Sample is the tokens of tools in one request, as in [TokenStats]. It is the
+// mean over the newest sessions, or the figures of the default session if there is
+// no other.
 type Sample struct {
 	At       time.Time
-	Sessions int // of which it is the mean, at most 64
-	All      int // without deferring
-	Sent     int // inline, meta and active tools, sections, and answers to searches
+	Sessions int // number of sessions averaged, at most 64
+	All      int // see [TokenStats]
+	Sent     int // see [TokenStats.Sent]
 }
 
-// Samples returns what [Manager.Watch] has measured, the oldest first: at most 240
-// samples, which reach back to when it began.
+// Samples returns the measurements of [Manager.Watch], oldest first. There are at
+// most 240, and they reach back to the call of Watch.
 func (s *Snapshot) Samples() []Sample {
 	n := s.m.noted.Load()
 	if n == nil {
@@ -218,9 +218,9 @@ func (n *noted) run() {
 // sample measures the newest sessions. It reports whether it could.
 func (n *noted) sample() (s Sample, ok bool) {
 	defer func() {
-		if p := recover(); p != nil { // of the host's TokenCounter
+		if p := recover(); p != nil { // from the host's TokenCounter
 			ok = false
-			n.m.opts.Logger.Error("mcphybrid: the tokens could not be counted", "panic", p)
+			n.m.opts.Logger.Error("mcphybrid: counting tokens panicked", "panic", p)
 		}
 	}()
 	newest := n.m.newest()

@@ -9,9 +9,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// Hints returns the hints of the tool of a registered name, as far as they are
-// known by now, and whether there are any. Of a tool that the session may not
-// use there are none.
+// Hints returns the hints known so far of the tool with that registered name, and
+// whether there are any. It returns none for a tool that the session may not use.
 func (s *Session) Hints(name string) (Hints, bool) {
 	v := s.view()
 	t, _ := v.lookup(name)
@@ -23,24 +22,23 @@ func (s *Session) Hints(name string) (Hints, bool) {
 
 // The bounds of [Session.OverrideBlock].
 const (
-	maxOverrides    = 8 << 10 // bytes of all lines of tools
-	maxOverride     = 1 << 10 // bytes of the lines of one
+	maxOverrides    = 8 << 10 // bytes of the lines of all tools
+	maxOverride     = 1 << 10 // bytes of the lines of one tool
 	maxOverrideText = 200     // characters of a text
 )
 
-// OverrideBlock returns a markdown block headed "## Tool Overrides" with the
-// [Hints] of the tools that the session's model was shown and may use now,
-// inline and active ones, in the order in which they were shown. It is "" if
-// none has any.
+// OverrideBlock returns a Markdown block headed "## Tool Overrides". It has the
+// [Hints] of the inline and active tools that the model was shown and may still
+// use, in the order in which they were shown. It is "" if none of them has hints.
 //
-// A host appends it to a turn. It is no part of [Session.PromptSections], which
-// must not change when a tool is activated or its hints become known.
+// The host appends the block to a turn. It is not part of
+// [Session.PromptSections], which must not change when a tool is activated or its
+// hints become known.
 //
-// A text is one line of at most 200 characters. Of each tool there are the
-// first lines that fit 1 KiB; there is always one. The lines of all tools
-// together have 8 KiB, about 2,000 tokens: the tools shown last, which the
-// conversation is about, are kept, and a last line says how many are left out.
-// Equal hints of equal tools give equal bytes.
+// Each text is one line of at most 200 characters. A tool gets its first lines up
+// to 1 KiB. The lines of all tools get 8 KiB, about 2,000 tokens: the block keeps
+// the tools shown last, and a final line says how many others it omits. Equal
+// hints for equal tools give equal bytes.
 func (s *Session) OverrideBlock() string {
 	s.mu.Lock()
 	v := s.viewLocked()
@@ -105,8 +103,9 @@ func (s *Session) override(v view, h Hints) string {
 	return b.String()
 }
 
-// conceals reports whether name is that of a tool of the catalogs that the
-// session does not see, or may not. Names that are nobody's may be the host's.
+// conceals reports whether the session must not show name: it belongs to a tool
+// that the session does not see, or an access list denies it. Unknown names pass:
+// they may be the host's.
 func (s *Session) conceals(v view, name string) bool {
 	denied := func(a Access) bool { return rules.MatchAny(a.Deny, name) }
 	if t, _ := v.lookup(name); t != nil {

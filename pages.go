@@ -11,9 +11,9 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// pages are the long results of a session that the model got only parts of.
+// pages holds the cut results of a session.
 type pages struct {
-	last    int // number of the newest
+	last    int // number of the newest result
 	kept    []keptResult
 	offered bool // a result was cut since the last Compact
 }
@@ -23,16 +23,16 @@ type keptResult struct {
 	text string
 }
 
-// What a session keeps of results that were cut: the newest, up to so many and
-// so many bytes together; and the newest of all in any case.
+// The limits on the cut results that a session keeps. It keeps the newest ones
+// within both limits, and always the very newest.
 const (
 	maxKeptResults = 8
 	maxKeptBytes   = 16 << 20
 )
 
-// keep adds a text and drops what is too old.
+// keep adds a text and drops the oldest ones beyond the limits.
 func (p *pages) keep(id, text string) {
-	// In a slice of its own: readers hold no lock.
+	// Clip makes append copy the slice: readers hold no lock.
 	p.kept = append(slices.Clip(p.kept), keptResult{id, text})
 	size := 0
 	for i, r := range slices.Backward(p.kept) {
@@ -43,8 +43,8 @@ func (p *pages) keep(id, text string) {
 	}
 }
 
-// fit returns r, cut to [Options.MaxResult] if it is longer. The whole of it
-// is then kept to be read page by page.
+// fit returns r, cut to [Options.MaxResult] if it is longer. It then keeps the
+// whole text, so that the model can read it page by page.
 func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
 	if !s.rights.mayUse(PageToolName) {
 		cut, _ := result.Cut(r, s.scope.opts.MaxResult, textLeftOut)
@@ -69,14 +69,14 @@ func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
 	}
 	s.mu.Unlock()
 	if first && s.registrar != nil {
-		s.registrar.Sync() // the tool that reads on
+		s.registrar.Sync() // registers the page tool
 	}
 	return cut
 }
 
 func pageID(number int) string { return fmt.Sprintf("r%d", number) }
 
-// answerPage answers with a part of a result that was cut.
+// answerPage answers with a part of a cut result.
 func (s *Session) answerPage(args json.RawMessage) *mcp.CallToolResult {
 	var in struct {
 		ID     string  `json:"id"`

@@ -10,28 +10,27 @@ import (
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
-// A want is what is searched for.
+// A want describes a search.
 type want struct {
 	query     string
 	n         int
-	perServer int            // the most tools of a server; if not positive, there is no limit
-	perOwner  map[*owner]int // the most of its tools; of those that are not there, there is no limit
-	named     []*BridgeTool  // found already
+	perServer int            // limit of tools per server; no limit if zero or negative
+	perOwner  map[*owner]int // limit of tools per owner; no limit for a missing owner
+	named     []*BridgeTool  // already found by name
 	by        SearchSide
 
-	vector func(context.Context) ([]float32, error) // of the query, made once; nil without meaning
+	vector func(context.Context) ([]float32, error) // makes the query's vector once; nil without meaning
 }
 
-// A part is one index of tools that a session sees, and those of them that may
-// be found.
+// A part is one index of tools that a session sees.
 type part struct {
 	*catalog
-	verdicts []verdict // by the place in tools
-	semantic *semantic // of these tools, or nil
-	may      func(*BridgeTool, standing) bool
+	verdicts []verdict                        // by index in tools
+	semantic *semantic                        // searches these tools by meaning, or nil
+	may      func(*BridgeTool, standing) bool // reports which tools may be found
 }
 
-// parts returns where there is something to be found.
+// parts returns the indexes in which at least one tool may be found.
 func (v view) parts(may func(*BridgeTool, standing) bool) (list []part) {
 	left := false
 	for i, c := range slices.Backward(v.catalogs) {
@@ -77,8 +76,8 @@ func (p *part) search(ctx context.Context, w want) (a Answer) {
 	if p.semantic != nil && w.by != ByWords {
 		ctx, cancel := context.WithTimeout(ctx, p.semantic.Timeout)
 		defer cancel()
-		// If the candidates are of few servers, a limit per server leaves too
-		// few of them: there are more, then.
+		// If few servers have most candidates, a limit per server leaves too
+		// few of them. So we ask for more until there are enough.
 		for n := p.semantic.Candidates; ; n *= 4 {
 			var fused []Hit
 			if fused, a = p.searchBoth(ctx, w, p.semantic, n); a.Meaning == 0 && w.by != ByMeaning {
@@ -90,8 +89,8 @@ func (p *part) search(ctx context.Context, w want) (a Answer) {
 			}
 		}
 	}
-	// The index does not know of servers: it is asked for more until there are
-	// enough that the limit lets through.
+	// The index knows no servers. So we ask for more until enough are within
+	// the limit.
 	for ask := w.n + len(w.named); ; ask *= 4 {
 		matches := p.index.Search(w.query, ask, p.keep)
 		found := make([]Hit, len(matches))
@@ -105,8 +104,8 @@ func (p *part) search(ctx context.Context, w want) (a Answer) {
 	}
 }
 
-// searchBoth searches by words and by meaning at once, and returns what was found
-// by both together, best first. The answer has no hits yet.
+// searchBoth searches by words and by meaning concurrently. It returns the combined
+// hits, best first, and an answer that has no hits yet.
 func (p *part) searchBoth(ctx context.Context, w want, se *semantic, candidates int) ([]Hit, Answer) {
 	type side struct {
 		matches []vector.Match
@@ -143,8 +142,8 @@ func (p *part) searchBoth(ctx context.Context, w want, se *semantic, candidates 
 	return found, a
 }
 
-// searchAll searches all parts at once. Their scores can't be compared: what is
-// best of each comes first, then what is second, and so on.
+// searchAll searches all parts concurrently. Their scores can't be compared: so it
+// takes the best hit of each part, then the second best of each, and so on.
 func searchAll(ctx context.Context, parts []part, w want) (a Answer) {
 	answers := make([]Answer, len(parts))
 	var others sync.WaitGroup
@@ -175,8 +174,8 @@ func searchAll(ctx context.Context, parts []part, w want) (a Answer) {
 	return a
 }
 
-// best returns the first n of what was found, within the limits per server and
-// per owner and without what is named.
+// best returns the first n hits of found within the limits per server and per
+// owner. It skips the named tools.
 func (w want) best(found []Hit) []Hit {
 	type server struct {
 		of   *owner

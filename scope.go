@@ -12,59 +12,59 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// A scope is what sessions have in common that see the same tools: those of the
-// system, or of the system and of one user. A [Manager] fills it; sessions read
-// it, and know nothing of servers.
+// A scope is what the sessions share that see the same tools: those of the system,
+// or those of the system and one user. A [Manager] fills it. Sessions only read it
+// and know nothing of servers.
 type scope struct {
 	opts    Options              // fixed at creation
-	handler Handler              // makes calls of tools, in the middleware of opts
-	ranking func() *search.Index // without documents; made when it is first needed
+	handler Handler              // calls a tool, wrapped in the middleware of opts
+	ranking func() *search.Index // returns an index without documents, made on first use
 	owner   *owner               // of its tools
-	below   *scope               // the system's, of a user's; else nil
-	user    user                 // zero if it is the system's
+	below   *scope               // the system's scope, if this is a user's; else nil
+	user    user                 // zero if this is the system's scope
 	keeper  keeper               // the Manager
 
 	metaAccess Access       // denies the meta tools that opts deny
 	semantic   *semantic    // nil without [Options.Semantic]
 	uses       *usageRecord // nil without [Options.Usage]
-	skills     *skillShelf  // a user has the system's
+	skills     *skillShelf  // shared with the system
 
 	life context.Context // ends with the Manager
 
 	cur    atomic.Pointer[catalog] // never nil; the Manager stores it with its mu held
-	policy *atomic.Pointer[policy] // never of nil; a user's is its system's
+	policy *atomic.Pointer[policy] // never nil inside; shared with the system
 
 	selecting  sync.Mutex
 	selected   *selectionSet // guarded by selecting
-	selections atomic.Uint64 // that were ever made
+	selections atomic.Uint64 // number of selections made so far
 
 	usageMu sync.Mutex
 	usage   map[string]*Usage // by server
 }
 
-// A user is what a scope knows that is a user's.
+// A user is the part of a scope that belongs to a user.
 type user struct {
 	id     string
-	access Access         // of all its sessions
-	most   map[*owner]int // tools of each in the answer to a search
+	access Access         // for all its sessions
+	most   map[*owner]int // limit of tools per owner in the answer to a search
 }
 
-// A keeper is what a session needs of its Manager. None of it is called with a
-// session's lock held.
+// A keeper is the part of a Manager that sessions use. A session holds no lock of
+// its own when it calls a method.
 type keeper interface {
-	// began is told of each new session, and closed when one is closed.
+	// began is called for each new session, and closed for each that is closed.
 	began(s *Session)
 	closed(s *Session)
 
-	// connecting returns the name of the server, still being connected, that a
-	// tool of that registered name would be of, or "".
+	// connecting returns the name of the server that the tool with that
+	// registered name would belong to, if it is still connecting, or "".
 	connecting(tool string) string
 
-	// connectingServers returns the names of the servers that are still being
-	// connected, but for those of which r permits no tool.
+	// connectingServers returns the names of the servers that are still
+	// connecting, except those of which r permits no tool.
 	connectingServers(r rights) []string
 
-	// status returns how a server is that an owner of tools has.
+	// status returns the status of an owner's server.
 	status(of *owner, name string) (ServerStatus, bool)
 }
 
@@ -76,7 +76,8 @@ func (s *scope) of(o *owner) *scope {
 	return s
 }
 
-// A selectionSet has those of one version of everything.
+// A selectionSet holds the selections of one version of the catalogs and the
+// policy.
 type selectionSet struct {
 	catalogs []*catalog
 	policy   *policy
@@ -85,8 +86,8 @@ type selectionSet struct {
 	byKey map[selectionKey]*lazySelection
 }
 
-// A selectionKey tells the selections of a version apart. An intent is any
-// text: in one string with the rights, it could pass for others.
+// A selectionKey identifies a selection in its set. The intent has a field of its
+// own: it can be any text, and joined with the rights it could look like others.
 type selectionKey struct{ intent, rights string }
 
 type lazySelection struct {
@@ -94,8 +95,8 @@ type lazySelection struct {
 	selection
 }
 
-// catalogs returns what the sessions see of tools, as it is now: of a user's
-// the system's catalog and then the user's own.
+// catalogs returns the current catalogs that the sessions see: the system's and,
+// in a user's scope, then the user's own.
 func (s *scope) catalogs() []*catalog {
 	if s.below != nil {
 		return []*catalog{s.below.cur.Load(), s.cur.Load()}
@@ -103,7 +104,7 @@ func (s *scope) catalogs() []*catalog {
 	return []*catalog{s.cur.Load()}
 }
 
-// current reports whether sel is of the newest version of everything.
+// current reports whether sel was made from the newest catalogs and policy.
 func (s *scope) current(sel *selection) bool {
 	if sel == nil || sel.policy != s.policy.Load() || sel.own() != s.cur.Load() {
 		return false
@@ -111,15 +112,14 @@ func (s *scope) current(sel *selection) bool {
 	return s.below == nil || sel.catalogs[0] == s.below.cur.Load()
 }
 
-// forgetSelections lets go of those that were kept, and so of the catalogs that
-// they are of.
+// forgetSelections drops the kept selections, and with them their catalogs.
 func (s *scope) forgetSelections() {
 	s.selecting.Lock()
 	defer s.selecting.Unlock()
 	s.selected = nil
 }
 
-// selection returns what a session of these rights and this intent sees now.
+// selection returns what a session with these rights and this intent sees now.
 func (s *scope) selection(r rights, intent string) *selection {
 	s.selecting.Lock()
 	if old := s.selected; old == nil || old.policy != s.policy.Load() || !slices.Equal(old.catalogs, s.catalogs()) {
@@ -153,16 +153,16 @@ func (s *scope) selection(r rights, intent string) *selection {
 	return &sel.selection
 }
 
-// standings goes through the tools of c as a session sees them that nothing is
-// denied, once c is the scope's catalog.
+// standings yields the tools of c with the standing that they would have in a
+// session without restrictions.
 func (s *scope) standings(c *catalog) iter.Seq2[*BridgeTool, standing] {
 	sel := &selection{catalogs: []*catalog{c}, policy: s.policy.Load(), rights: rights(nil).and(s.metaAccess)}
 	sel.judge()
 	return sel.each()
 }
 
-// newRetriever returns the retriever of tools that follows prev. Tools with
-// hints are found by these, too.
+// newRetriever returns an index of tools and their hints. It reuses the work of
+// prev.
 func (s *scope) newRetriever(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints) retriever {
 	if s.opts.Search.Ranker == RankerClassic {
 		texts := make([]string, len(tools))
@@ -186,7 +186,7 @@ func (s *scope) newRetriever(prev retriever, tools []*BridgeTool, hints func(*Br
 
 func (s *scope) tokens(text string) int { return s.opts.Tokens.CountTokens(text) }
 
-// toolTokens counts the definition of t once.
+// toolTokens returns the tokens of the definition of t. It counts them once.
 func (s *scope) toolTokens(t *BridgeTool) int {
 	if n := t.tokens.Load(); n > 0 {
 		return int(n)
@@ -196,8 +196,7 @@ func (s *scope) toolTokens(t *BridgeTool) int {
 	return n
 }
 
-// newPolicy returns the policy that opts ask for. It panics if a rule is
-// malformed.
+// newPolicy returns the policy for opts. It panics if a rule is malformed.
 func newPolicy(opts *Options, tokens func(*BridgeTool) int) *policy {
 	rules, err := newRuleSet(opts.Rules)
 	if err != nil {
@@ -215,7 +214,7 @@ func newPolicy(opts *Options, tokens func(*BridgeTool) int) *policy {
 	return p
 }
 
-// maxInlineTokens returns what the inline tools may cost.
+// maxInlineTokens returns the token budget for inline tools.
 func (o *Options) maxInlineTokens() int {
 	tokens := o.Inline.MaxTokens
 	if o.Inline.ContextWindow > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// section writes out what the model is told of skills.
+// section returns the text of the skills section.
 func (o *skillOffer) section() string {
 	if len(o.Listed) == 0 {
 		more := ""
@@ -32,27 +32,27 @@ func (o *skillOffer) section() string {
 	return b.String()
 }
 
-// InlineSection returns the prompt section that lists the inline tools, each
-// on a line of its own with its description, cut to [PromptOptions.MaxDescription]
-// characters. It is "" without inline tools. Like all that the model is shown,
-// it only grows at its end, until [Session.Compact].
+// InlineSection returns the prompt section that lists the inline tools, one per
+// line with its description, cut to [PromptOptions.MaxDescription] characters. It is ""
+// without inline tools. It only grows at its end, until [Session.Compact].
 func (s *Session) InlineSection() string {
 	return strings.TrimPrefix(s.sections(s.show(), true, false), "\n\n")
 }
 
-// SearchSection returns the prompt section that tells the model of the search
-// tool and which servers it covers. It is "" when the search tool is not
-// offered. Activation does not change it.
+// SearchSection returns the prompt section on the search tool: how to use it and
+// which servers it covers. It is "" if the session does not offer the search tool.
+// Activation does not change it.
 func (s *Session) SearchSection() string {
 	return strings.TrimPrefix(s.sections(s.show(), false, true), "\n\n")
 }
 
-// PromptSections returns the sections for a system prompt, to be appended to
-// it: a blank line and [Session.InlineSection], in search mode another and
-// [Session.SearchSection], and with skills another and [Session.SkillsSection].
-// It is "" in other modes than [PromptFull], and without tools and skills.
-// Equal catalogs and skills give equal bytes. Later calls return the same,
-// with more at its end if the catalog has more, until [Session.Compact].
+// PromptSections returns the sections to append to a system prompt:
+// [Session.InlineSection], [Session.SearchSection] in search mode, and
+// [Session.SkillsSection] if there are skills. A blank line precedes each. It
+// returns "" for a mode other than [PromptFull], and without tools and skills.
+//
+// Equal catalogs and skills give equal bytes. Later calls return the same text,
+// with new tools and skills at its end, until [Session.Compact].
 func (s *Session) PromptSections(mode PromptMode) string {
 	if mode != PromptFull {
 		return ""
@@ -60,7 +60,8 @@ func (s *Session) PromptSections(mode PromptMode) string {
 	return s.sections(s.show(), true, true)
 }
 
-// sections writes out what the model is shown: a blank line before each
+// sections returns the text of list: the lines of inline tools and skills if
+// inline is set, those on search if search is set. A blank line precedes each
 // heading.
 func (s *Session) sections(list []shown, inline, search bool) string {
 	var b strings.Builder
@@ -114,7 +115,7 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 	return b.String()
 }
 
-// A section is which part of the prompt sections something shown stands in.
+// A section is a part of the prompt sections.
 type section uint8
 
 const (
@@ -139,18 +140,18 @@ func (e shown) section() section {
 	return noSection
 }
 
-// A parameterExample tells by a real tool how optional parameters are left out.
+// A parameterExample shows by a real tool how to leave out optional parameters.
 type parameterExample struct{ wrong, right string }
 
-// How many parameters an example has, and how long their names may be.
+// The limits on the parameters of an example and on the length of their names.
 const (
 	maxRequiredShown = 3
 	maxOptionalShown = 4
 	maxParameterName = 40
 )
 
-// exampleOf returns an example of t, if it has parameters that must and others
-// that need not be given, all plainly named.
+// exampleOf returns an example for t if t has both required and optional
+// parameters, all with plain names.
 func exampleOf(t *BridgeTool) (e parameterExample, ok bool) {
 	var schema struct {
 		Properties json.RawMessage
@@ -182,11 +183,11 @@ func exampleOf(t *BridgeTool) (e parameterExample, ok bool) {
 	return e, true
 }
 
-// exampleValue returns a value for a parameter of that schema: one that stands
-// for any or, for what should have been left out, an empty one.
+// exampleValue returns a value for a parameter of that schema: a placeholder if
+// the parameter is given, and an empty value if it should be left out.
 func exampleValue(schema json.RawMessage, given bool) string {
 	var is struct{ Type string }
-	_ = json.Unmarshal(schema, &is) // else it is none of these
+	_ = json.Unmarshal(schema, &is) // on an error the type is unknown
 	values := map[string][2]string{
 		"string": {`""`, `"…"`}, "integer": {"0", "1"}, "number": {"0", "1"}, "boolean": {"false", "true"},
 		"array": {"[]", "[…]"}, "object": {"{}", "{…}"},

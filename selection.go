@@ -9,21 +9,21 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
-// A selection is what sessions of equal rights see of one version of
-// everything. It is shared by them and must not be changed.
+// A selection is what sessions with equal rights and intent see of one version of
+// the catalogs and the policy. They share it, and nobody may change it.
 type selection struct {
-	id       uint64     // no other has it
-	catalogs []*catalog // each later one's tools win over those of the same name before
+	id       uint64     // unique
+	catalogs []*catalog // if a name is in several, the last one wins
 	policy   *policy
 	rights   rights
 	intent   string
 
-	verdicts [][]verdict   // by catalog and the tool's position in it
+	verdicts [][]verdict   // by catalog and the tool's index in it
 	inline   []*BridgeTool // in registration order
 	deferred int           // how many tools are searchable
 	ended    bool          // the Manager is closed
 
-	// retriever indexes tools that no catalog has indexed.
+	// retriever makes an index of the tools that no catalog has indexed.
 	retriever func(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints) retriever
 
 	openings [disclosures]opening
@@ -33,23 +33,23 @@ type selection struct {
 	}
 }
 
-// An opening is what a session is shown first.
+// An opening is the first list that a model is shown.
 type opening struct {
-	lists sync.Map     // of []shown, by the version of the skills and the rights to them
-	made  atomic.Int32 // how many
+	lists sync.Map     // []shown by the version of the skills and the rights to them
+	made  atomic.Int32 // number of lists made
 }
 
 var endedSelection = &selection{catalogs: []*catalog{ended}, policy: &policy{rules: new(rules.Set)}, verdicts: make([][]verdict, 1), ended: true}
 
-// maxSelections is of how many different rights and intents a selection is
-// kept. Of more, such as one for each user, it is made anew when it is needed
-// and the memory was.
+// maxSelections is for how many combinations of rights and intent we keep a
+// selection. For more, such as one for each user, we make it again when a session
+// needs it.
 const maxSelections = 256
 
-// own returns the catalog of the Manager whose session it is.
+// own returns the catalog of the session's own Manager.
 func (s *selection) own() *catalog { return s.catalogs[len(s.catalogs)-1] }
 
-// each goes through all tools, in registration order.
+// each yields all tools and their standing, in registration order.
 func (s *selection) each() iter.Seq2[*BridgeTool, standing] {
 	return func(yield func(*BridgeTool, standing) bool) {
 		for i, c := range s.catalogs {
@@ -62,21 +62,21 @@ func (s *selection) each() iter.Seq2[*BridgeTool, standing] {
 	}
 }
 
-// find returns where the tool of a registered name is, whether the session sees
-// it or not: in which catalog and where in it.
+// find returns the place of the tool with that registered name, even if it is
+// hidden: the index of its catalog and its index there.
 func (s *selection) find(name string) (i, j int, ok bool) {
 	for i, c := range slices.Backward(s.catalogs) {
 		if j, ok := c.byName[name]; ok {
 			return i, j, true
 		}
-		if c.held[name] != nil { // nothing else comes into its place
+		if c.held[name] != nil { // no other tool may replace a tool that is held back
 			break
 		}
 	}
 	return 0, 0, false
 }
 
-// lookup returns the tool of a registered name and how it stands, or nil if the
+// lookup returns the tool with that registered name and its standing, or nil if the
 // session does not see it.
 func (s *selection) lookup(name string) (*BridgeTool, standing) {
 	if i, j, ok := s.find(name); ok && s.verdicts[i][j].standing != hidden {
@@ -85,7 +85,7 @@ func (s *selection) lookup(name string) (*BridgeTool, standing) {
 	return nil, hidden
 }
 
-// standing returns how t stands.
+// standing returns the standing of t.
 func (s *selection) standing(t *BridgeTool) standing {
 	if there, st := s.lookup(t.name); there == t {
 		return st
@@ -93,9 +93,9 @@ func (s *selection) standing(t *BridgeTool) standing {
 	return hidden
 }
 
-// unindexed returns a catalog of the tools that the session sees and that the
-// catalogs have not indexed: the inline ones of most sessions. Those that are
-// inline for this one too are found only by a model that does not know of them.
+// unindexed returns a catalog of the tools that the session sees but the catalogs
+// have not indexed, because they are inline in most sessions. A search returns
+// those that are inline here only to a model that was not shown them.
 func (s *selection) unindexed() *catalog {
 	r := &s.rest
 	r.once.Do(func() {
@@ -123,12 +123,12 @@ func (s *selection) empty() bool {
 	return !slices.ContainsFunc(s.catalogs, func(c *catalog) bool { return len(c.tools) > 0 })
 }
 
-// HasTerms reports whether there is anything in query to search for.
+// hasTerms reports whether query has any term to search for.
 func (s *selection) hasTerms(query string) bool {
 	return slices.ContainsFunc(s.catalogs, func(c *catalog) bool { return c.index.HasTerms(query) })
 }
 
-// needs returns what t was said to need.
+// needs returns the tools that t needs directly.
 func (s *selection) needs(t *BridgeTool) []*BridgeTool {
 	for _, c := range s.catalogs {
 		needs := c.needs[t]
@@ -144,7 +144,7 @@ func (s *selection) needs(t *BridgeTool) []*BridgeTool {
 	return nil
 }
 
-// held returns the change for which the tool of that name is in quarantine, or
+// held returns the change for which the tool with that name is in quarantine, or
 // nil.
 func (s *selection) held(name string) *ChangedError {
 	for _, c := range slices.Backward(s.catalogs) {
@@ -158,7 +158,7 @@ func (s *selection) held(name string) *ChangedError {
 	return nil
 }
 
-// gone returns what is known of a tool that is not there any more.
+// gone returns what is known of a tool that has left.
 func (s *selection) gone(name string) (g goneTool, ok bool) {
 	for _, c := range slices.Backward(s.catalogs) {
 		if g, ok = c.gone[name]; ok {
@@ -172,7 +172,7 @@ func (s *selection) gone(name string) (g goneTool, ok bool) {
 // included, and may search.
 func (s *selection) searchMode() bool { return s.deferred > 0 && s.rights.mayUse(SearchToolName) }
 
-// hints returns those of t, as the session sees it, or nil. t may be nil.
+// hints returns the hints of t, or nil. t may be nil.
 func (s *selection) hints(t *BridgeTool) *toolHints {
 	for _, c := range s.catalogs {
 		if h := c.known.of(t); h != nil {

@@ -8,20 +8,19 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// A shown is one thing that a session's model was given. What it was given
-// stands at the head of every request, where a provider caches it as long as
-// not a byte changes. So a session keeps a list of these to which it only
-// appends, and its prompt sections and its tools are both that list, written
-// out item by item.
+// A shown is one item that a session's model was given. The items stand at the head
+// of every request, which a provider caches as long as not a byte changes. So a
+// session keeps a list of items and only appends to it. Both the prompt sections
+// and the tool list are this list, written item by item.
 type shown struct {
 	kind  shownKind
-	meta  metaKind    // of shownMeta
-	line  lineForm    // of shownInline and shownSummary
-	tool  *BridgeTool // as it was then
-	offer *told       // of the search tool, shownServers and shownSkills; of counts, how many
+	meta  metaKind    // for shownMeta
+	line  lineForm    // for shownInline and shownSummary
+	tool  *BridgeTool // the version that the model was given
+	offer *told       // for the search tool, shownServers, shownSkills and counts
 }
 
-// isTool reports whether e is in the list of tools.
+// isTool reports whether e is in the tool list.
 func (e shown) isTool() bool {
 	return e.kind == shownInline || e.kind == shownActive || e.kind == shownDeferred
 }
@@ -30,34 +29,34 @@ type shownKind uint8
 
 const (
 	shownInline        shownKind = iota // a line in the sections, and a tool
-	shownMeta                           // a tool; that for search also a section
-	shownServers                        // a line in the sections: more to search for
+	shownMeta                           // a meta tool; the search tool also has a section
+	shownServers                        // a line in the sections: more servers to search
 	shownActive                         // a tool
-	shownDeferred                       // a tool that the provider keeps back
-	shownCounts                         // lines in the sections: inline tools that have none of their own
-	shownSummary                        // a line in the sections: a tool that is summarized
-	shownSummaryCounts                  // lines in the sections: such tools that have none of their own
-	shownExample                        // a part of the sections, made of a tool; before the inline ones
-	shownSkills                         // a section: skills, or that there are some to search for
+	shownDeferred                       // a tool that the provider hides from the model
+	shownCounts                         // lines in the sections: counts of inline tools without a line
+	shownSummary                        // a line in the sections: a summarized tool
+	shownSummaryCounts                  // lines in the sections: counts of summarized tools without a line
+	shownExample                        // the example before the inline tools, made from a tool
+	shownSkills                         // a section: skills, or how to search for them
 )
 
-// A told is what the model is told in a section that lists no tools. Sessions
-// have many shown, and few of these.
+// A told holds the part of an item that only few items have. It is separate to
+// keep shown small: sessions have many of those.
 type told struct {
 	servers searchOffer
-	skills  *skillOffer // of shownSkills
+	skills  *skillOffer // for shownSkills
 }
 
-// A stamp tells whether there may be something to append.
+// A stamp changes whenever there may be something to append.
 type stamp struct {
-	seen   uint64 // the selection
+	seen   uint64 // id of the selection
 	active int
 	paged  bool
-	skills uint64 // their version
+	skills uint64 // version of the skills
 }
 
-// show returns what the model is shown, brought up to now, and fixes it. It
-// must not be changed.
+// show updates the list of items and returns it. The session keeps the list, since
+// the host sends it to the model. The caller must not change it.
 func (s *Session) show() []shown {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +72,7 @@ func (s *Session) show() []shown {
 	return list
 }
 
-// setShown is called with mu held.
+// setShown sets the list of items. The caller holds mu.
 func (s *Session) setShown(list []shown) {
 	s.shown, s.shownAs, s.metas = list, stamp{}, metaSet{}
 	for _, e := range list {
@@ -83,7 +82,8 @@ func (s *Session) setShown(list []shown) {
 	}
 }
 
-// shownLocked returns what show would.
+// shownLocked returns the updated list of items, but does not store it. The caller
+// holds mu.
 func (s *Session) shownLocked(v view) []shown {
 	switch {
 	case s.shown == nil && len(v.active) == 0 && !v.paged:
@@ -98,9 +98,8 @@ func (s *Session) shownLocked(v view) []shown {
 	return v.appendNew(list)
 }
 
-// withoutHeld takes out of list the tools that are held back. Nothing else is
-// ever taken out: a tool that must not be trusted weighs more than what the
-// provider has cached.
+// withoutHeld removes the tools that are held back from list. It is the only
+// removal outside Compact: hiding an untrusted tool is worth the provider's cache.
 func (v view) withoutHeld(list []shown) []shown {
 	held := func(e shown) bool { return e.tool != nil && v.held(e.tool.name) != nil }
 	if !slices.ContainsFunc(list, held) {
@@ -111,8 +110,8 @@ func (v view) withoutHeld(list []shown) []shown {
 
 func (v view) stamp() stamp { return stamp{v.id, len(v.active), v.paged, v.skills.version} }
 
-// opening returns what a session is shown first. It is the same slice for all
-// sessions of a selection that may use the same skills.
+// opening returns the first list of a session. All sessions of a selection that may
+// use the same skills share the slice.
 func (v view) opening() []shown {
 	o := &v.openings[v.disclosure]
 	key := fmt.Sprintf("%d %q", v.skills.version, v.skillRights)
@@ -126,7 +125,7 @@ func (v view) opening() []shown {
 	return list
 }
 
-// appendNew appends to list what belongs there and is not in it.
+// appendNew appends to list the items that belong there and are missing.
 func (v view) appendNew(list []shown) []shown {
 	if v.empty() && v.disclosure != ByBridge && !v.hasSkills() {
 		return list // nothing is fixed yet
@@ -206,10 +205,10 @@ func (v view) appendNew(list []shown) []shown {
 	if fresh == nil {
 		return list
 	}
-	return slices.Concat(list, fresh) // sessions are many: no room to spare
+	return slices.Concat(list, fresh) // without spare capacity: there are many sessions
 }
 
-// appendExample appends the first inline tool that makes an example.
+// appendExample appends an example made from the first inline tool that suits.
 func (v view) appendExample(list []shown) []shown {
 	for _, t := range v.inline {
 		if _, ok := exampleOf(t); ok {
@@ -219,9 +218,9 @@ func (v view) appendExample(list []shown) []shown {
 	return list
 }
 
-// fitLines returns fresh, whose tools get as much of a line as the budget for
-// lines leaves beside those in list: all of them the whole, or all their names,
-// or a count for each server, which is appended.
+// fitLines fits the lines of fresh into the token budget that list leaves. All tools
+// of fresh get full lines, or all get their names only. If the names are too long,
+// none gets a line, and fitLines appends counts per server.
 func (v view) fitLines(fresh, list []shown, counted shownKind) []shown {
 	p := v.policy
 	lines := func(list []shown, form lineForm) (tokens int) {
@@ -260,8 +259,8 @@ func (v view) fitLines(fresh, list []shown, counted shownKind) []shown {
 	return append(fresh, shown{kind: counted, offer: o})
 }
 
-// searchOffer tells how many deferred tools there are of which servers, in
-// registration order, and what they are about. Those in known are left out.
+// searchOffer returns the servers that have deferred tools, in registration order:
+// how many tools and what they are about. It omits the servers in known.
 func (v view) searchOffer(known map[string]bool) *told {
 	counts := make(map[string]int)
 	var about []*search.Subject
@@ -283,13 +282,14 @@ func (v view) searchOffer(known map[string]bool) *told {
 	return &told{servers: o}
 }
 
-// Tools returns what belongs in the tool list of the next request to the
-// model: the inline tools, the meta tools and the active tools or, with
-// [ByProvider], all others. From the first call on it only grows at its end,
-// until [Session.Compact]: a tool that has left the catalog stays in it, and
-// one whose definition has changed stays as it was. Only a tool that is put
-// into quarantine is taken out: see [TrustQuarantine]. Calls go through
-// [Session.Call]: what stands here calls its server directly.
+// Tools returns the tool list for the next request to the model: the inline tools,
+// the meta tools and the active tools. With [ByProvider], the deferred tools are in
+// it too. Make the model's calls with [Session.Call]: the Call method of a tool in
+// this list calls the server directly.
+//
+// From the first call on, the list only grows at its end, until [Session.Compact].
+// A tool that has left the catalog stays in it, and a changed tool keeps its old
+// definition. Only a tool in quarantine is removed: see [TrustQuarantine].
 func (s *Session) Tools() []Tool {
 	var list []Tool
 	for _, e := range s.show() {

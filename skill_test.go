@@ -169,7 +169,7 @@ func TestSkillSearchAndLoad(t *testing.T) {
 	assert.Equal(t, []string{"mcp_a__tool_003", "mcp_a__tool_001", "mcp_b__tool_001"}, toolNames(s.ActiveTools()))
 	assert.Empty(t, m.ActiveTools())
 	require.Len(t, m.Problems(), 1)
-	assert.EqualError(t, m.Problems()[0], `mcphybrid: skill "code-review" names tools that are not there: "mcp_b__nowhere"`)
+	assert.EqualError(t, m.Problems()[0], `mcphybrid: skill "code-review" names missing tools: "mcp_b__nowhere"`)
 
 	long := call(s, SkillLoadToolName, `{"name":"poetry"}`)
 	assert.Less(t, len(long), DefaultMaxResult+1000)

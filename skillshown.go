@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// A skillView is the skills that some sessions may use.
+// A skillView holds the skills that sessions with equal rights may use.
 type skillView struct {
 	list []*skill // in the order of the set
-	fit  bool     // they are few and short enough to be listed
+	fit  bool     // the prompt has room to list them
 }
 
 // view returns the skills that r permits.
@@ -42,17 +42,17 @@ func (v view) mySkills() *skillView {
 	return v.skills.view(v.skillRights)
 }
 
-// hasSkills reports whether there are any that the session may load.
+// hasSkills reports whether there are skills that the session may load.
 func (v view) hasSkills() bool { return len(v.mySkills().list) > 0 }
 
-// searchesSkills reports whether there are too many to be listed. What can't
-// be searched for must be in sight.
+// searchesSkills reports whether the model must search for skills, since there are
+// too many to list. A session that may not search lists them all.
 func (v view) searchesSkills() bool {
 	mine := v.mySkills()
 	return len(mine.list) > 0 && !mine.fit && v.rights.mayUse(SkillSearchToolName)
 }
 
-// skill returns the one of that name if the session may load it, or nil.
+// skill returns the skill with that name if the session may load it, or nil.
 func (v view) skill(name string) *skill {
 	if v.skills == nil || !v.rights.mayUse(SkillLoadToolName) || !v.skillRights.permit(name) {
 		return nil
@@ -60,15 +60,15 @@ func (v view) skill(name string) *skill {
 	return v.skills.byName[name]
 }
 
-// A skillOffer is what the model is told of skills at one moment.
+// A skillOffer is what a skills section tells the model.
 type skillOffer struct {
-	Listed []*skill // by name and description
-	Count  int      // if none is listed: how many there are to search for
-	More   bool     // others were listed before
+	Listed []*skill // the skills to list
+	Count  int      // number of skills to search for, if none is listed
+	More   bool     // earlier sections listed others
 }
 
-// newSkills returns what is to be told of skills to a model that was shown
-// list, or nil if there is nothing new.
+// newSkills returns the offer of new skills for a model that was shown list, or nil
+// if there are none.
 func (v view) newSkills(list []shown) *skillOffer {
 	told := make(map[string]bool)
 	for _, e := range list {
@@ -76,7 +76,7 @@ func (v view) newSkills(list []shown) *skillOffer {
 			continue
 		}
 		if len(e.offer.skills.Listed) == 0 {
-			return nil // it searches for all that come
+			return nil // the model searches, which also finds new skills
 		}
 		for _, sk := range e.offer.skills.Listed {
 			told[sk.Name] = true
@@ -97,7 +97,7 @@ func (v view) newSkills(list []shown) *skillOffer {
 	return o
 }
 
-// A savedSkills is a [skillOffer] by names.
+// A savedSkills is a [skillOffer] with names instead of skills.
 type savedSkills struct {
 	Listed []savedSkill `json:"listed,omitempty"`
 	Count  int          `json:"count,omitempty"`
@@ -106,10 +106,10 @@ type savedSkills struct {
 
 type savedSkill struct {
 	Name string `json:"name"`
-	Sum  string `json:"sum"` // of what is said of it, its beginning
+	Sum  string `json:"sum"` // start of the hash of its line
 }
 
-// shortSum tells an old description of a skill from a new one.
+// shortSum returns a short hash that differs when the skill's line has changed.
 func (sk *skill) shortSum() string {
 	sum := sha256.Sum256([]byte(sk.element))
 	return hex.EncodeToString(sum[:4])
@@ -123,8 +123,8 @@ func (o *skillOffer) save() *savedSkills {
 	return saved
 }
 
-// restoreSkills returns what was saved as far as it is there, or nil. It
-// reports what is not, or has changed.
+// restoreSkills returns the saved offer with the skills that still exist, or nil if
+// none is left. It reports those that are missing or have changed.
 func (v view) restoreSkills(saved *savedSkills, report func(name string)) *skillOffer {
 	o := &skillOffer{Count: max(saved.Count, 0), More: saved.More}
 	for _, e := range saved.Listed {

@@ -17,22 +17,22 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
-// A source is one place in the registration order: a server, or tools without
-// a connection. What changes of it is guarded by the Manager's mu.
+// A source is one place in the registration order: a server, or a group of tools
+// without a connection. The Manager's mu guards the fields that change.
 type source struct {
 	listing
 
 	server   *upstream.Server // nil for tools without a connection
 	cfg      ServerConfig     // of the server
-	invalid  error            // what is wrong with cfg, or nil
+	invalid  error            // why cfg is invalid, or nil
 	begun    bool             // the server was started
-	listedAt time.Time        // when it said last what it has; zero if never
+	listedAt time.Time        // when the server last listed its tools; zero if never
 
-	known map[string]*definition // by own name; only used by who lists, not guarded
+	known map[string]*definition // by own name; only for the goroutine that lists, so not guarded
 }
 
-// newSource returns the place of a server; what is wrong with cfg, the
-// server's start reports.
+// newSource returns the source of a server. Starting the server reports an invalid
+// cfg.
 func (m *Manager) newSource(cfg ServerConfig) *source {
 	cfg = cfg.clone()
 	src := &source{
@@ -74,9 +74,8 @@ func (src *source) upstreamLimits(o *Options) upstream.Limits {
 	}
 }
 
-// adopt makes defs the tools of the server. One that is listed just as it was
-// before is the same *definition again. Only one goroutine at a time lists a
-// server's tools.
+// adopt makes defs callable on the server. It keeps the *definition of a tool that
+// is listed unchanged. Only one goroutine at a time lists a server's tools.
 func (src *source) adopt(defs []*definition, maxTools int) {
 	for i, d := range defs {
 		if old := src.known[d.name]; old != nil && bytes.Equal(old.raw, d.raw) {
@@ -86,14 +85,14 @@ func (src *source) adopt(defs []*definition, maxTools int) {
 		d.call = func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
 			return src.server.Call(ctx, d.name, args, d.repeatable())
 		}
-		if len(src.known) >= 2*maxTools { // names without end
+		if len(src.known) >= 2*maxTools { // the server keeps inventing names
 			clear(src.known)
 		}
 		src.known[d.name] = d
 	}
 }
 
-// setTools makes one step from the tools that src had to those it has now.
+// setTools replaces the tools of src in one change of the catalog.
 func (m *Manager) setTools(src *source, defs []*definition, problems []error) error {
 	err := m.change(func() error {
 		if !slices.Contains(m.sources, src) {
@@ -107,19 +106,22 @@ func (m *Manager) setTools(src *source, defs []*definition, problems []error) er
 		m.judge(src)
 		return nil
 	})
-	if err == nil && m.opening.Load() == 0 { // else Start does, for all at once
+	if err == nil && m.opening.Load() == 0 { // else Start saves once for all servers
 		m.save()
 	}
 	return err
 }
 
-// AddTools adds tools that need no connection: their handlers are called in
-// this process, on the goroutine of the call, and must heed their context,
-// which ends after [ServerLimits.CallTimeout]. They stand under name as a
-// server's tools do, in the order given, last in registration order; more
-// tools may be added under the same name later. A tool without a handler can
-// be found but not called. On an error, nothing is added; it is [ErrDuplicate]
-// if name is a connected server's.
+// AddTools adds tools that need no connection. Their handlers run in this process,
+// on the goroutine of the call. They must heed their context, which ends after
+// [ServerLimits.CallTimeout]. A tool without a handler can be found but not called.
+//
+// name takes the place of a server's name: it must not be empty. The tools come
+// last in registration order, in the order given. You can add more tools under the
+// same name later: they follow the earlier ones.
+//
+// If AddTools returns an error, it has added nothing. The error is [ErrDuplicate]
+// if a server has that name or name already has a tool with the same name.
 func (m *Manager) AddTools(name string, tools ...mcpserver.ServerTool) error {
 	err := m.addTools(name, tools)
 	if err != nil {
@@ -183,8 +185,8 @@ func (m *Manager) localDefinition(server string, t mcpserver.ServerTool) (*defin
 	return d, nil
 }
 
-// callHandler runs a tool that has no connection, within the timeout. A panic
-// of the handler is an error of this call.
+// callHandler returns a function that calls handler within the timeout. A panic of
+// the handler becomes an error of that call.
 func callHandler(handler mcpserver.ToolHandlerFunc, name string, timeout time.Duration) func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 	return func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
 		return foreign.Within(ctx, timeout, func(ctx context.Context) (*mcp.CallToolResult, error) {
@@ -195,7 +197,7 @@ func callHandler(handler mcpserver.ToolHandlerFunc, name string, timeout time.Du
 				return nil, err
 			}
 			if handler == nil {
-				return nil, errors.New("it has no handler")
+				return nil, errors.New("the tool has no handler")
 			}
 			return foreign.Call(func() (*mcp.CallToolResult, error) {
 				result, err := handler(ctx, r)

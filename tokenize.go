@@ -5,15 +5,15 @@ import (
 	"unicode"
 )
 
-// tokenize splits text into the terms of the classic ranker: lower-cased, with
-// every rune that is neither a letter nor a digit taken as a space, and terms
-// of a single byte dropped.
+// tokenize splits text into the terms of the classic ranker. It lower-cases text,
+// splits it at every rune that is neither a letter nor a digit, and drops terms of
+// a single byte.
 //
 //	tokenize("create-github-issue") = {"create", "github", "issue"}
 //
-// The rule is the published reference's and is kept exactly, so that the
-// classic ranker's scores can be compared. A single Han character has three
-// bytes and is kept; a run of them is one term.
+// This is exactly the rule of the published reference, so that the scores of the
+// classic ranker can be compared with it. A single Han character has three bytes
+// and is a term; so is a run of them.
 func tokenize(text string) []string {
 	fields := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)

@@ -4,7 +4,7 @@ package mcphybrid
 // concurrently, sometimes with a lock held: it must not call a Manager or a
 // session.
 type TokenCounter interface {
-	// CountTokens returns the number of tokens in text. It must not be negative.
+	// CountTokens returns the number of tokens in text.
 	CountTokens(text string) int
 }
 
