@@ -18,43 +18,41 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Load returns the skills in a folder, in the order of their paths, and a
-// problem for each file or folder that can't be used: of each folder in it,
-// four levels deep, that has a file SKILL.md. What is in the folder of a skill
-// is its own, and no further skill; folders whose names begin with a period,
-// and node_modules, are passed over. Symbolic links are followed within the
-// folder only.
+// Load returns the skills below a folder, in the order of their paths, and one
+// problem for each unusable file or folder. A skill is a folder, at most four levels
+// deep, that has a file SKILL.md. Load does not search inside a skill's folder, in
+// folders whose names begin with a period, or in node_modules. It follows symbolic
+// links only within the folder.
 //
-// Name, Description and Tools are those of the front matter, and have been
-// checked; Load reads what stands below it, from the file as it is by then. Of
-// two of one name there is the first, and of more than 2,000 folders only those
-// are looked at.
+// Name, Description and Tools come from the checked front matter. Skill.Load reads
+// the text below it from the file at the time of the call. If two skills share a
+// name, the first one counts. Load looks at the first 2,000 folders only.
 func Load(dir string) (list []Skill, problems []error) {
-	dir, err := filepath.Abs(dir) // as it is now
+	dir, err := filepath.Abs(dir) // relative to the current directory at this moment
 	if err != nil {
 		return nil, []error{err}
 	}
 	return load(folderFS(dir), func(file string) string { return filepath.Join(dir, filepath.FromSlash(file)) })
 }
 
-// LoadFS is [Load] for skills that are elsewhere. Where links lead is up to
-// fsys, which is read later too.
+// LoadFS is [Load] for skills in fsys. fsys decides where symbolic links lead. The
+// skills read from it again later.
 func LoadFS(fsys fs.FS) (list []Skill, problems []error) {
 	return load(fsys, func(file string) string { return file })
 }
 
-// A DuplicateError says that a skill was left out, since there is another one
-// of its name.
+// A DuplicateError says that a skill was left out because an earlier one has the
+// same name.
 type DuplicateError struct {
 	Name  string
-	Other string // the file of the other
+	Other string // the file of the earlier skill
 }
 
 func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("the name %q: there is another skill in %s", e.Name, e.Other)
 }
 
-// A folderFS is the files in the folder of that path, and none outside of it.
+// A folderFS is the file system below a path. It never leaves the folder.
 type folderFS string
 
 func (dir folderFS) Open(name string) (fs.File, error) {
@@ -77,7 +75,7 @@ func (dir folderFS) Stat(name string) (fs.FileInfo, error) {
 
 const fileName = "SKILL.md"
 
-// How much is looked at.
+// Limits of the search.
 const (
 	maxDepth       = 4
 	maxFolders     = 2000
@@ -85,13 +83,13 @@ const (
 	maxFrontMatter = 64 << 10
 )
 
-// A walk looks for skills.
+// A walk searches folders for skills.
 type walk struct {
 	fsys     fs.FS
-	full     func(file string) string // how a file is named in errors
+	full     func(file string) string // returns the name of a file for errors
 	folders  int
 	skills   []Skill
-	files    map[string]string // by name of the skills
+	files    map[string]string // by name of the skill
 	problems []error
 }
 
@@ -203,7 +201,7 @@ func readBeginning(fsys fs.FS, file string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// A lineError tells what is wrong with a line of a file.
+// A lineError is a problem in one line of a file.
 type lineError struct {
 	line int // from 1
 	text string
@@ -211,8 +209,8 @@ type lineError struct {
 
 func (e *lineError) Error() string { return fmt.Sprintf("line %d: %s", e.line, e.text) }
 
-// splitFrontMatter returns what stands between the first line, which is ---,
-// and the next such line, and what stands below that.
+// splitFrontMatter returns the front matter, which stands between a first line ---
+// and the next such line, and the body below it.
 func splitFrontMatter(data []byte) (front, body []byte, err error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	line, rest, _ := bytes.Cut(data, []byte("\n"))
@@ -229,8 +227,8 @@ func splitFrontMatter(data []byte) (front, body []byte, err error) {
 	return nil, nil, &lineError{1, fmt.Sprintf("there is no second line of ---, which ends the front matter, in the first %d bytes", maxFrontMatter)}
 }
 
-// parse returns what the front matter says of a skill, which has no text
-// yet. data may be cut anywhere below the front matter.
+// parse returns the skill that the front matter describes, without a text. data may
+// be cut anywhere below the front matter.
 func parse(data []byte) (sk Skill, err error) {
 	front, _, err := splitFrontMatter(data)
 	if err != nil {
@@ -283,12 +281,12 @@ func parse(data []byte) (sk Skill, err error) {
 	return sk, nil
 }
 
-// parseFields returns the keys and values of front matter, in turn, with their
-// lines in the file.
+// parseFields returns the keys and values of front matter, alternating. Their line
+// numbers are those of the file.
 func parseFields(front []byte) ([]*yaml.Node, error) {
 	doc, err := parseYAML(front)
 	if err != nil {
-		// Many have a colon in a description without quotes, which is no YAML.
+		// Many descriptions have a colon but no quotes, which is invalid YAML.
 		if quoted := quoteDescription(front); quoted != nil {
 			if again, err2 := parseYAML(quoted); err2 == nil {
 				doc, err = again, nil
@@ -304,7 +302,7 @@ func parseFields(front []byte) ([]*yaml.Node, error) {
 	return doc.Content[0].Content, nil
 }
 
-// parseYAML parses front matter, with its lines in the file.
+// parseYAML parses front matter. Line numbers are those of the file.
 func parseYAML(front []byte) (*yaml.Node, error) {
 	doc := new(yaml.Node)
 	err := yaml.Unmarshal(append([]byte("\n"), front...), doc)
@@ -317,13 +315,13 @@ func parseYAML(front []byte) (*yaml.Node, error) {
 		_, text, _ = strings.Cut(text, ": ")
 	}
 	if strings.HasPrefix(text, "did not find expected") {
-		line++ // of its two kinds of errors, the library counts the lines of one from 0
+		line++ // in one of its two kinds of errors, the library counts lines from 0
 	}
 	return nil, &lineError{max(line, 2), text}
 }
 
-// quoteDescription returns front with the description in quotes, or nil if it
-// is not a plain line of text.
+// quoteDescription returns front with the description in quotes, or nil if the
+// description is not one plain line.
 func quoteDescription(front []byte) []byte {
 	const key = "description:"
 	lines := strings.Split(string(front), "\n")
@@ -338,8 +336,8 @@ func quoteDescription(front []byte) []byte {
 	return nil
 }
 
-// scalar returns a text. Aliases stand for what they name; as nothing else is
-// expanded, they can't make much of little.
+// scalar returns a text. It follows aliases, which can't grow without bound because
+// nothing else is expanded.
 func scalar(n *yaml.Node) (string, error) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -353,8 +351,8 @@ func scalar(n *yaml.Node) (string, error) {
 	return strings.TrimSpace(n.Value), nil
 }
 
-// toolList returns names, which are a list or a line with spaces or commas
-// between them.
+// toolList returns names from a list, or from one line in which spaces or commas
+// separate them.
 func toolList(n *yaml.Node) ([]string, error) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
