@@ -1,15 +1,15 @@
-// Bench measures how well and how fast this project's rankers find tools,
-// beside other ways to do so, all in one run.
+// Bench measures how well and how fast the rankers of this project find tools, together
+// with other search engines, in one run.
 //
 //	go -C bench run . [-corpus DIR] [-sizes 40,400,4000,40000] [-short]
 //		[-json FILE] [-svg DIR] [-markdown FILE]
 //
-// Paths are seen from the folder bench. This writes everything:
+// Paths are relative to the folder bench. This writes everything:
 //
 //	go -C bench run . -corpus DIR -json results.json -svg plots -markdown ../BENCHMARKS.md
 //
-// It prints tables and writes what it is asked for. Equal corpora and sizes
-// give equal tools, queries and changes; the times are the machine's.
+// It prints tables and writes the files asked for. Equal corpora and sizes give equal
+// tools, queries and changes. The times depend on the machine.
 package main
 
 import (
@@ -100,7 +100,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
-// parseSizes returns ascending sizes.
+// parseSizes returns the sizes in ascending order.
 func parseSizes(list string, short bool) ([]int, error) {
 	switch {
 	case list == "" && short:
@@ -120,8 +120,8 @@ func parseSizes(list string, short bool) ([]int, error) {
 	return slices.Compact(sizes), nil
 }
 
-// command returns what to type for the same run. Where the corpora are is
-// left open: they differ from machine to machine.
+// command returns the command line that repeats this run, without the directory of the
+// corpora.
 func command(flags *flag.FlagSet) string {
 	text := "go -C bench run ."
 	flags.Visit(func(f *flag.Flag) {
@@ -137,7 +137,7 @@ func command(flags *flag.FlagSet) string {
 	return text
 }
 
-// write makes a file, and the folder for it.
+// write writes a file and creates its folder if need be.
 func write(path string, content func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

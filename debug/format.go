@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// count returns n with spaces between thousands, at which no line is broken.
+// count formats n with a no-break space between thousands.
 func count(n int) string {
 	text := strconv.Itoa(n)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
@@ -14,7 +14,7 @@ func count(n int) string {
 	return text
 }
 
-// ago returns how long ago t was.
+// ago says how long before now t was.
 func ago(now, t time.Time) string {
 	d := now.Sub(t)
 	if d < 0 {
@@ -23,7 +23,7 @@ func ago(now, t time.Time) string {
 	return short(d) + " ago"
 }
 
-// short returns d in one unit.
+// short formats d in one unit.
 func short(d time.Duration) string {
 	unit := func(n float64, name string) string { return strconv.FormatFloat(n, 'f', 0, 64) + "\u00a0" + name }
 	switch {

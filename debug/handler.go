@@ -1,13 +1,13 @@
-// Package debug serves HTML pages that show people what a Manager of package
-// mcphybrid has and does: the servers and their states; each tool, how it stands
-// and why; searches with the parts of each score; the sessions; and the tokens
-// sent and saved over time. The pages need no script and load nothing else.
+// Package debug serves HTML pages that show the state of a [mcphybrid.Manager]:
+// its servers and their states, the standing of each tool and the reason for it,
+// searches with the parts of each score, sessions, and the tokens sent and saved
+// over time. The pages use no scripts and load no other resources.
 //
 //	http.Handle("/debug/mcp", debug.Handler(mgr))
 //
-// The pages have no authentication. Whoever can reach them sees what any model
-// is shown, so mount them behind the host's own access control. The secrets in
-// the servers' configurations are hidden.
+// The pages have no authentication. Anyone who can reach them sees everything that
+// any model is shown, so put them behind the host's own access control. They hide
+// the secrets in the servers' configurations.
 package debug
 
 import (
@@ -23,20 +23,20 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// A Source is what the pages show: a [mcphybrid.Manager] or, with what is the
-// user's own, a [mcphybrid.User].
+// A Source is the data behind the pages: a [mcphybrid.Manager], or a
+// [mcphybrid.User] with the user's own servers.
 type Source interface {
 	Watch()
 	Snapshot(session int) (*mcphybrid.Snapshot, error)
 }
 
-// Handler returns pages that show mgr. They have one address and differ in its
-// query only, so a host may mount the handler under any path. It answers GET and
-// HEAD and changes nothing; with [mcphybrid.Options.Semantic], a search asks the
-// embedder.
+// Handler returns a handler for pages that show mgr. All pages have one path and
+// differ in the query only, so a host may mount the handler anywhere. It answers GET
+// and HEAD and changes nothing. With [mcphybrid.Options.Semantic], a search calls
+// the embedder.
 //
-// Handler calls [mcphybrid.Manager.Watch]: from then on the Manager notes
-// sessions and tokens. All handlers of one Manager show the same pages.
+// Handler calls [mcphybrid.Manager.Watch]: from then on, the Manager records sessions
+// and tokens. All handlers of one Manager show the same pages.
 func Handler(mgr Source) http.Handler {
 	mgr.Watch()
 	return handler{mgr}
@@ -73,8 +73,8 @@ func base64Sum(text string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// ServeHTTP answers with a page. It reads the query only: the path is the
-// host's.
+// ServeHTTP answers with a page. It reads only the query of the URL; the path
+// belongs to the host.
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	for name, value := range headers {
@@ -95,11 +95,11 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body.Bytes()) // the client may have gone
+		_, _ = w.Write(body.Bytes()) // fails if the client has gone
 	}
 }
 
-// answer returns the page that r asks for, or one that says why there is none.
+// answer returns the page for r, or a page that says why there is none.
 func (h handler) answer(r *http.Request) (status int, p *page) {
 	req, err := parseRequest(r.URL.RawQuery)
 	status = http.StatusBadRequest
@@ -112,7 +112,7 @@ func (h handler) answer(r *http.Request) (status int, p *page) {
 	}
 	text := err.Error()
 	if own, err := h.mgr.Snapshot(0); err == nil {
-		text = own.Text(text).String() // it may repeat a secret of the query
+		text = own.Text(text).String() // the error may repeat a secret from the query
 	}
 	return status, &page{Request: request{View: "error"}, At: time.Now(), Error: text}
 }

@@ -9,19 +9,19 @@ import (
 type overviewPage struct {
 	Stats    mcphybrid.Stats
 	Servers  []serverRow
-	Ready    int // servers
-	Managed  int // servers, ready or not
+	Ready    int // servers that are ready
+	Managed  int // servers with a connection, ready or not
 	Sessions int
 	Problems int
-	Held     int // in quarantine
+	Held     int // tools in quarantine
 	Plot     *plot
 }
 
-// A serverRow is one server, or the tools without a connection of one name.
+// A serverRow is one server, or a group of tools that need no connection.
 type serverRow struct {
 	mcphybrid.ServerSnapshot
-	Link string        // name to ask for, "" if it can't be shown
-	Mean time.Duration // of its calls
+	Link string        // name for a link, "" if it can't be in one
+	Mean time.Duration // mean duration of its calls
 }
 
 func newOverview(snap *mcphybrid.Snapshot, page int) (*overviewPage, pager) {
@@ -29,7 +29,7 @@ func newOverview(snap *mcphybrid.Snapshot, page int) (*overviewPage, pager) {
 		Stats: snap.Session().Stats, Problems: len(snap.Problems()), Held: snap.Held(), Plot: newPlot(snap.Samples()),
 	}
 	_, sessions := snap.Sessions(0, 0)
-	o.Sessions = sessions - 1 // the Manager's own is always there
+	o.Sessions = sessions - 1 // without the Manager's own session
 	servers := snap.Servers()
 	for _, s := range servers {
 		if s.State != "" {

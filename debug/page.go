@@ -8,19 +8,18 @@ import (
 )
 
 const (
-	pageRows = 100 // of a list on one page
+	pageRows = 100 // rows of a list per page
 
-	// Characters of a text.
+	// Greatest lengths of texts, in characters.
 	maxName        = 64
 	maxDescription = 160 // in a list
 	maxText        = 16 << 10
 	maxQueryText   = 4 << 10
 )
 
-// A page is what the template shows. Of the pointers, those are set that belong
-// to the view.
+// A page is the data of the template. Only the pointers that the view needs are set.
 type page struct {
-	Request  request // its texts are fit to be shown
+	Request  request // its texts are safe to show
 	At       time.Time
 	Closed   bool
 	Pages    pager
@@ -45,8 +44,8 @@ func (p *page) Before() int { return p.Pages.Page - 1 }
 // After returns the number of the page after this one in a list.
 func (p *page) After() int { return p.Pages.Page + 1 }
 
-// page gathers what a page shows. It is an error if there is no such session or
-// tool.
+// page gathers the data of a page. It is an error if the session or tool does not
+// exist.
 func (h handler) page(ctx context.Context, r request) (*page, error) {
 	snap, err := h.mgr.Snapshot(r.Session)
 	if err != nil {
@@ -73,15 +72,15 @@ func (h handler) page(ctx context.Context, r request) (*page, error) {
 	return p, err
 }
 
-// A pager says which part of a list is shown.
+// A pager says which part of a list a page shows.
 type pager struct {
 	Page, Last int // from 1
-	From, To   int // of the rows, from 1
-	Rows       int // of all pages
+	From, To   int // numbers of the first and last row, from 1
+	Rows       int // number of rows on all pages
 }
 
-// newPager returns the pager for one page of so many rows, or for the last page
-// if there are fewer.
+// newPager returns the pager for the given page of a list of rows, or for its last
+// page if the list is shorter.
 func newPager(rows, page int) pager {
 	last := max((rows+pageRows-1)/pageRows, 1)
 	page = max(min(page, last), 1)
@@ -89,7 +88,7 @@ func newPager(rows, page int) pager {
 	return pager{page, last, min(from+1, to), to, rows}
 }
 
-// first returns the index of the first row that is shown.
+// first returns the index of the first row shown.
 func (p pager) first() int { return (p.Page - 1) * pageRows }
 
 // rowsOf returns the rows of one page.

@@ -8,25 +8,25 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// A plot draws samples in a box 1000 wide and 200 high. The page stretches the
-// box, so all text stands outside of it.
+// A plot draws samples in a box 1000 wide and 200 high. The page stretches the box,
+// so all text stands outside of it.
 type plot struct {
-	Sent, Saved string // paths of areas, the latter on top of the former
+	Sent, Saved string // SVG paths of the two areas; Saved lies on top of Sent
 	Top         int    // tokens at the upper edge
 	From, To    time.Time
 	Last        mcphybrid.Sample
 }
 
-// LastSaved returns the tokens that the newest sample saves.
+// LastSaved returns the tokens saved in the newest sample.
 func (p plot) LastSaved() int { return saved(p.Last) }
 
-// Share returns how much of 100 is saved.
+// Share returns the percentage of tokens saved in the newest sample.
 func (p plot) Share() int { return 100 * saved(p.Last) / max(p.Last.All, 1) }
 
 func saved(s mcphybrid.Sample) int { return max(s.All-s.Sent, 0) }
 
-// newPlot draws the samples, the oldest first. It returns nil if there are fewer
-// than two.
+// newPlot draws samples, which must be oldest first. It returns nil if there are
+// fewer than two.
 func newPlot(samples []mcphybrid.Sample) *plot {
 	if len(samples) < 2 {
 		return nil
@@ -52,7 +52,7 @@ func newPlot(samples []mcphybrid.Sample) *plot {
 	return p
 }
 
-// area returns the path around the area between two lines.
+// area returns the SVG path around the area between two lines.
 func area(below, above []string) string {
 	var b strings.Builder
 	b.WriteString("M" + above[0])
@@ -65,8 +65,8 @@ func area(below, above []string) string {
 	return b.String() + "Z"
 }
 
-// roundUp returns the least number that is not below n and has at most two digits
-// before its zeros.
+// roundUp returns the least number >= n that has at most two digits before its
+// trailing zeros.
 func roundUp(n int) int {
 	unit := 1
 	for n > 99*unit {

@@ -8,18 +8,17 @@ import (
 	"strings"
 )
 
-// A request says which page is wanted. Its fields are the parameters of the
-// query.
+// A request says which page to show. Its fields are the parameters of the query.
 type request struct {
 	View     string // one of views
-	Query    string // of a search, or a part of tools' names
-	Server   string // whose tools are shown
-	Standing string // one of standings, of the tools that are shown
+	Query    string // search query, or part of the names of tools to list
+	Server   string // only tools of this server
+	Standing string // one of standings: only tools with it
 	Sort     string // one of sorts
-	Name     string // registered name of the tool that is shown
-	Page     int    // of a list, from 1
-	Session  int    // number of the session that sees the page; 0 is the Manager's own
-	Refresh  int    // the page is loaded again after so many seconds; 0 is never
+	Name     string // registered name of the tool to show
+	Page     int    // page of a list, from 1
+	Session  int    // number of the session to show; 0 is the Manager's own
+	Refresh  int    // seconds until the page reloads; 0 for never
 }
 
 var (
@@ -28,7 +27,7 @@ var (
 	standings = []string{"inline", "summarized", "deferred", "active", "hidden", "quarantined"}
 )
 
-// maxQuery is the largest number of bytes of a query.
+// maxQuery is the greatest length of a query, in bytes.
 const maxQuery = 8 << 10
 
 // parseRequest reads the query of a URL.
@@ -69,8 +68,7 @@ func parseRequest(query string) (r request, err error) {
 	return r, err
 }
 
-// values returns r as the parameters of a query, without those that have their
-// defaults.
+// values returns r as query parameters. It leaves out those with default values.
 func (r request) values() url.Values {
 	values := make(url.Values)
 	set := func(name, value string, given bool) {
@@ -90,49 +88,48 @@ func (r request) values() url.Values {
 	return values
 }
 
-// link returns the address of the page, relative to any other page.
+// link returns the URL of the page, relative to any other page.
 func (r request) link() string { return "?" + r.values().Encode() }
 
-// To returns the address of a view, for the same session.
+// To returns the URL of a view for the same session.
 func (r request) To(view string) string {
 	return request{View: view, Session: r.Session, Refresh: r.Refresh}.link()
 }
 
-// ToSession returns the address of a session's page.
+// ToSession returns the URL of a session's page.
 func (r request) ToSession(number int) string {
 	return request{View: "session", Session: number, Refresh: r.Refresh}.link()
 }
 
-// ToServer returns the address of the list of a server's tools.
+// ToServer returns the URL of the list of a server's tools.
 func (r request) ToServer(name string) string {
 	return request{View: "tools", Server: name, Session: r.Session, Refresh: r.Refresh}.link()
 }
 
-// ToTool returns the address of a tool's page.
+// ToTool returns the URL of a tool's page.
 func (r request) ToTool(name string) string {
 	return request{View: "tool", Name: name, Session: r.Session, Refresh: r.Refresh}.link()
 }
 
-// ToPage returns the address of another page of the same list.
+// ToPage returns the URL of another page of the same list.
 func (r request) ToPage(page int) string {
 	r.Page = page
 	return r.link()
 }
 
-// Sorted returns the address of the same list in another order.
+// Sorted returns the URL of the same list in another order.
 func (r request) Sorted(by string) string {
 	r.Sort, r.Page = by, 0
 	return r.link()
 }
 
-// Standings returns the address of the list of tools of one standing.
+// Standings returns the URL of the list of tools with one standing.
 func (r request) Standings(standing string) string {
 	r.Standing, r.Page = standing, 0
 	return r.link()
 }
 
-// Refreshed returns the address of the same page, loaded again every so many
-// seconds.
+// Refreshed returns the URL of the same page, set to reload every so many seconds.
 func (r request) Refreshed(seconds int) string {
 	r.Refresh = seconds
 	return r.link()

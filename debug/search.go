@@ -7,18 +7,18 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// maxHits is how many hits of a search are shown.
+// maxHits is the greatest number of hits shown.
 const maxHits = 20
 
 type searchPage struct {
-	Asked bool // there was a query
+	Asked bool // the request has a query
 	Found mcphybrid.SearchSnapshot
 	Hits  []hitRow
 
-	most float64 // of the parts of all scores
+	most float64 // the greatest part of all scores
 }
 
-// Width returns the length of a part's bar, of 100 for the largest part.
+// Width returns the length of a part's bar; the greatest part has 100.
 func (p *searchPage) Width(part search.ScorePart) float64 {
 	return max(0, min(100, 100*part.Score/p.most))
 }

@@ -6,22 +6,22 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// maxActive is how many active tools a session's page shows.
+// maxActive is the greatest number of active tools on a session's page.
 const maxActive = 300
 
 // A sessionRow is one session in a list.
 type sessionRow struct {
 	mcphybrid.SessionSnapshot
-	Mean time.Duration // of its calls
+	Mean time.Duration // mean duration of its calls
 }
 
-// Label returns the session's intent for people, or "".
+// Label returns the session's intent in readable form, or "".
 func (r sessionRow) Label() string { return r.Intent.Line(maxName) }
 
-// Saved returns the tokens of tools that are not in a request.
+// Saved returns the tokens of tools left out of a request.
 func (r sessionRow) Saved() int { return max(r.Stats.Tokens.All-r.Stats.Tokens.Sent(), 0) }
 
-// How returns how the model comes to the deferred tools.
+// How says how the model reaches deferred tools.
 func (r sessionRow) How() string {
 	switch r.Disclosure {
 	case mcphybrid.ByBridge:

@@ -24,7 +24,7 @@ type standingCount struct {
 // A toolRow is one tool in a list.
 type toolRow struct {
 	Name        string
-	Link        string // name to ask for, "" if it can't be shown
+	Link        string // name for a link, "" if it can't be in one
 	Server      string
 	Standing    string
 	Reason      string
@@ -71,7 +71,7 @@ func newTools(snap *mcphybrid.Snapshot, r request) (*toolsPage, pager) {
 	return p, pages
 }
 
-// A foundTool is one that passes the filters, without texts.
+// A foundTool is a tool that passes the filters, without its texts.
 type foundTool struct {
 	*mcphybrid.ToolSnapshot
 	server string
@@ -105,7 +105,7 @@ type toolPage struct {
 	Lines           string // the description
 	Schema          string
 	Marks           []mcphybrid.Mark
-	Was, Is         string // hashes of definitions, if it has changed
+	Was, Is         string // hashes of the definition before and after a change
 }
 
 func newTool(snap *mcphybrid.Snapshot, name string) (*toolPage, error) {

@@ -1,3 +1,3 @@
-// Package integration has no code but tests: they run a mcphybrid.Manager
-// against published MCP servers, over standard input and output and over HTTP.
+// Package integration has only tests. They run a mcphybrid.Manager against published MCP
+// servers, over standard input and output and over HTTP.
 package integration

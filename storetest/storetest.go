@@ -1,5 +1,4 @@
-// Package storetest has the tests that every [vector.Store] must
-// pass.
+// Package storetest has the tests that every [vector.Store] must pass.
 package storetest
 
 import (
@@ -17,40 +16,40 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A Subject is a store to be tested, over an engine that the test has to
-// itself.
+// A Subject describes the store to test. The tests own its engine: nothing else may
+// use it meanwhile.
 type Subject struct {
-	// Open opens the engine once more: with what is in it, as after a restart
-	// or by another process. It is called several times.
+	// Open opens the engine again with its current content, as after a restart or
+	// from another process. Run calls it several times.
 	Open func(t *testing.T) vector.Store
 
-	// Broken opens a store whose engine is not there. If nil, the engine can't
-	// be away.
+	// Broken opens a store whose engine can't be reached. If nil, Run skips the
+	// tests of that case.
 	Broken func(t *testing.T) vector.Store
 
-	// Slow opens a store whose engine accepts connections and does not answer.
-	// If nil, the engine can't be slow.
+	// Slow opens a store whose engine accepts connections but never answers. If
+	// nil, Run skips the tests of that case.
 	Slow func(t *testing.T) vector.Store
 
-	// NoWords is set if the store finds by meaning only.
+	// NoWords says that the store searches by vector only.
 	NoWords bool
 
-	// OwnFusion is set if the store's Score of both sides is not that of
-	// [vector.Fuse].
+	// OwnFusion says that the store does not compute the Score of a search by words
+	// and vector as [vector.Fuse] does.
 	OwnFusion bool
 
-	// Approximate is set if searches by meaning may miss some of many that are
-	// equally near, as a graph of neighbours does.
+	// Approximate says that a search by vector may miss some of many equally near
+	// records, as a graph index does.
 	Approximate bool
 
-	// Eventually is set if what was written may be seen a little later.
+	// Eventually says that a write may become visible a little later.
 	Eventually bool
 }
 
 const dims = 8
 
-// tool returns a tool whose vector points along an axis, turned by a little
-// towards the next.
+// tool returns a record whose vector points along an axis, turned slightly toward
+// the next one.
 func tool(id, server, text string, axis int, turn float64) vector.Record {
 	v := make([]float32, dims)
 	v[axis%dims] = float32(math.Cos(turn))
@@ -68,7 +67,7 @@ func ids(matches []vector.Match) []string {
 	return list
 }
 
-// Run runs the tests, each in a scope of its own.
+// Run runs all tests, each in its own scope.
 func Run(t *testing.T, s Subject) {
 	for _, test := range []struct {
 		name string
@@ -101,7 +100,7 @@ func Run(t *testing.T, s Subject) {
 	})
 }
 
-// A run is one test.
+// A run is one running test.
 type run struct {
 	Subject
 	store vector.Store
@@ -113,7 +112,7 @@ func (r *run) put(t *testing.T, tools ...vector.Record) {
 	require.NoError(t, r.store.Upsert(t.Context(), r.scope, tools))
 }
 
-// finds asserts what a query finds, in this order.
+// finds asserts that q finds exactly these IDs in this order.
 func (r *run) finds(t *testing.T, q vector.Query, want ...string) []vector.Match {
 	t.Helper()
 	return r.findsIn(t, r.scope, q, want...)
@@ -152,7 +151,7 @@ func byMeaning(t *testing.T, r *run) {
 		assert.Equal(t, "s", found[i].Server)
 	}
 	longer := axis(0)
-	longer[0] = 17 // only the direction counts
+	longer[0] = 17 // only the direction matters
 	r.finds(t, vector.Query{Vector: longer}, "a", "b", "c")
 }
 
@@ -189,7 +188,7 @@ func both(t *testing.T, r *run) {
 	q.Alpha = 0.01
 	found = r.finds(t, q, "both", "words", "meaning")
 	assert.Positive(t, found[0].Words)
-	q.Words = "zebra" // one side finds nothing
+	q.Words = "zebra" // the words find nothing
 	q.Alpha = 0.6
 	r.finds(t, q, "meaning", "both")
 }
@@ -199,11 +198,11 @@ func replace(t *testing.T, r *run) {
 	r.put(t, a, tool("b", "s", "other", 0, 0.5))
 	a.Vector, a.Text, a.Sum = axis(4), "new", "changed"
 	r.put(t, a)
-	r.put(t, a) // again
+	r.put(t, a) // a second time
 	r.finds(t, vector.Query{Vector: axis(0)}, "b")
 	r.finds(t, vector.Query{Vector: axis(4)}, "a")
 
-	// The last of several, and with and without a vector.
+	// The last record of an ID wins, with or without a vector.
 	r.put(t, tool("c", "s", "other", 6, 0), vector.Record{ID: "c", Sum: "none", Server: "s"})
 	r.finds(t, vector.Query{Vector: axis(6)})
 	sums, err := r.store.Sums(t.Context(), r.scope)
@@ -234,7 +233,7 @@ func remove(t *testing.T, r *run) {
 }
 
 func servers(t *testing.T, r *run) {
-	for i := range 30 { // more than a limit, and nearer
+	for i := range 30 { // more than the limit, and nearer
 		r.put(t, tool(fmt.Sprintf("near%02d", i), "loud", "send it", 0, 0.001*float64(i)))
 	}
 	r.put(t, tool("far", "quiet", "send it", 0, 1), tool("farther", "it's", "send it", 0, 1.1))
@@ -262,8 +261,7 @@ func ties(t *testing.T, r *run) {
 	}
 }
 
-// A similarity that is the least itself counts, and one that is a little less
-// does not.
+// A similarity equal to Least counts; one slightly below does not.
 func leastItself(t *testing.T, r *run) {
 	same, some := tool("same", "s", "x", 0, 0), tool("some", "s", "x", 0, 0)
 	some.Vector[0], some.Vector[1] = 3, 4 // a cosine of 0.6
@@ -274,7 +272,7 @@ func leastItself(t *testing.T, r *run) {
 	r.finds(t, vector.Query{Vector: axis(0), Least: 1.00001})
 }
 
-// Of more equal tools than are considered, the first by ID are found.
+// If more records tie than there are candidates, the first by ID are found.
 func manyTies(t *testing.T, r *run) {
 	const n = 300
 	tools := []vector.Record{tool("zz", "s", "chess chess", 0, 0)}
@@ -296,7 +294,7 @@ func manyTies(t *testing.T, r *run) {
 	r.finds(t, vector.Query{Vector: axis(0), Limit: n + 1}, append([]string{"zz"}, sequence("t%03d", n)...)...)
 }
 
-// sequence returns n IDs in their order.
+// sequence returns n IDs in ascending order.
 func sequence(format string, n int) (list []string) {
 	for i := range n {
 		list = append(list, fmt.Sprintf(format, i))
@@ -313,7 +311,7 @@ func limits(t *testing.T, r *run) {
 	assert.ErrorContains(t, err, "alpha is 1.5")
 }
 
-// What is in one scope is in no other, whatever it is called.
+// No scope sees the records of another, whatever its name.
 func scopes(t *testing.T, r *run) {
 	others := []string{r.scope + "_", r.scope + "%", "x" + r.scope, r.scope + "'; drop table tools; --", r.scope + "/Ünï 人"}
 	r.put(t, tool("shared", "s", "private words", 0, 0), tool("mine", "s", "private words", 0, 0.1))
@@ -336,7 +334,7 @@ func scopes(t *testing.T, r *run) {
 	r.findsIn(t, "nobody has put anything here", vector.Query{Vector: axis(0), Words: "private"})
 }
 
-// IDs and texts are anything.
+// IDs and texts may be any strings.
 func names(t *testing.T, r *run) {
 	list := []string{"a'b\"c", "ünï 人 🙂", "%_\\", "a/b?c#d", "-", "UPPER", "upper"}
 	var tools []vector.Record
@@ -411,7 +409,7 @@ func huge(t *testing.T, r *run) {
 	r.finds(t, vector.Query{Vector: axis(0)}, "tool 0000")
 }
 
-// Writers of the same tools, in any order, all succeed.
+// Concurrent writers of the same records all succeed, in any order.
 func concurrent(t *testing.T, r *run) {
 	const writers, rounds, n = 8, 5, 40
 	var wg sync.WaitGroup
@@ -447,8 +445,7 @@ func contexts(t *testing.T, r *run) {
 	assert.ErrorIs(t, r.store.Upsert(ctx, r.scope, []vector.Record{tool("a", "s", "x", 0, 0)}), context.Canceled)
 }
 
-// fails asserts that nothing can be had of a store, and that it says so in
-// time.
+// fails asserts that all methods of store return errors within the given time.
 func fails(t *testing.T, store vector.Store, within time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()

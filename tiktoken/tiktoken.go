@@ -1,12 +1,12 @@
-// Package tiktoken counts tokens as OpenAI's models do, for hosts that want
-// the figures of mcphybrid exact instead of estimated:
+// Package tiktoken counts tokens as OpenAI's models do, for hosts that want exact figures
+// from mcphybrid instead of estimates:
 //
 //	counter, err := tiktoken.New("o200k_base")
 //
-// A [Counter] is an mcphybrid.TokenCounter. The vocabularies are part of the
-// program, of which they make about 9 MB; nothing is read from elsewhere.
+// A [Counter] is an mcphybrid.TokenCounter. The vocabularies are embedded in the program,
+// which grows by about 9 MB; the package loads nothing else.
 //
-// It is a module of its own, so that hosts that only estimate don't link it.
+// The package is a separate module, so that hosts that only estimate don't link it.
 package tiktoken
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/tiktoken-go/tokenizer/codec"
 )
 
-// A Counter counts the tokens of one encoding. It may be used concurrently.
+// A Counter counts the tokens of one encoding. It is safe for concurrent use.
 type Counter struct {
 	codec interface {
 		Count(text string) (int, error)
@@ -37,8 +37,8 @@ func New(encoding string) (*Counter, error) {
 	return nil, fmt.Errorf(`tiktoken: unknown encoding %q: must be "o200k_base" or "cl100k_base"`, encoding)
 }
 
-// window is how many bytes are counted at a time. The tokenizer takes quadratic
-// time for what it doesn't split, such as a long line of dashes.
+// window is how many bytes are counted at a time. The tokenizer takes quadratic time for
+// text without breaks, such as a long line of dashes.
 const window = 512
 
 // CountTokens returns the number of tokens of text alone, without those by

@@ -1,14 +1,13 @@
-// Command savings counts the tokens that a request costs with the tools of real
-// servers, by OpenAI's o200k_base: all definitions at once, and by search.
+// Command savings counts the tokens that the tools of real servers add to a request, by
+// OpenAI's o200k_base: with all definitions in the request, and with search.
 //
 //	go -C bench run ./savings FILE…
 //
-// A file is a tools/list result, or anything with a "tools" array. Of all
-// tools, -samples are drawn and used one after the other: the model searches by
-// the words of the tool's name and then calls it. What is counted is all that
-// is there because of tools: prompt sections, meta tools, active definitions
-// and the answers of meta tools. The median over the draws is told, and the
-// worst.
+// A file is a tools/list result or any JSON object with a "tools" array. The command
+// draws -samples tools and uses one after the other: the model searches for the words of
+// the tool's name and then calls it. It counts everything that tools add: prompt
+// sections, meta tools, active definitions and the answers of meta tools. It reports the
+// median and the worst of all draws.
 package main
 
 import (
@@ -101,8 +100,8 @@ func run(ctx context.Context, paths []string, samples int, out io.Writer) error 
 	return nil
 }
 
-// use searches for a tool by the words of its name and calls it, and returns
-// what that costs beyond what the session counts.
+// use searches for a tool by the words of its name and calls it. It returns the tokens
+// that the session does not count.
 func use(ctx context.Context, s *mcphybrid.Session, bridge bool, counter mcphybrid.TokenCounter, name string, results int) (int, error) {
 	_, own, _ := strings.Cut(name, "__")
 	query := map[string]any{"query": strings.NewReplacer("_", " ", "-", " ").Replace(own), "max_results": results}

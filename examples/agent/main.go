@@ -1,10 +1,10 @@
-// Agent is an agent in the terminal: a model of OpenAI's or Anthropic's, or of
-// any endpoint that speaks like one of them, with the tools of MCP servers.
+// Agent is an agent in the terminal. It uses a model from OpenAI, Anthropic or a
+// compatible endpoint, with the tools of MCP servers.
 //
 //	go -C examples/agent run . [-config mcp.json] [-provider openai|anthropic] [-model M] [-base-url URL] [message …]
 //
-// The key is taken from OPENAI_API_KEY or ANTHROPIC_API_KEY. With neither a key
-// nor an endpoint a script plays the model's part, over the real protocol.
+// The key comes from OPENAI_API_KEY or ANTHROPIC_API_KEY. Without a key and an
+// endpoint, a script plays the model over the real protocol.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 const (
 	system = "You are a helpful assistant with tools. Use them where they help, and say briefly what came of it."
 
-	// maxRequests bounds what one message can cost.
+	// maxRequests bounds the requests, and so the cost, of one message.
 	maxRequests = 50
 
 	summarize = "Summarize this conversation for yourself: you will go on with nothing but your summary. Keep what was asked, done and decided, with names and figures."
@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	defer set.close()
 
 	mgr := mcphybrid.NewManager(set.options)
-	defer mgr.Close() // ends the servers, whatever happens
+	defer mgr.Close() // ends the servers
 	if err := mgr.Start(ctx); err != nil {
 		fmt.Fprintln(stderr, "!", err) // names each server that failed; the others work
 	}
@@ -80,7 +80,7 @@ type agent struct {
 	out    io.Writer
 }
 
-// converse has the model answer each of the user's messages.
+// converse answers each of the user's messages.
 func (a *agent) converse(ctx context.Context, messages []string) error {
 	m, summary := a.begin(), ""
 	for i, message := range messages {
@@ -95,8 +95,8 @@ func (a *agent) converse(ctx context.Context, messages []string) error {
 			if reply, err = a.turn(ctx, m, summarize); err != nil {
 				return err
 			}
-			// What the provider has cached is lost with the conversation, so
-			// the list of tools may begin anew as well.
+			// The conversation ends, and with it the provider's cache, so the list of
+			// tools may begin anew as well.
 			m, summary = a.begin(), "This is your summary of what was before:\n"+reply.text+"\n\n"
 			a.sess.Compact()
 		}
@@ -104,13 +104,13 @@ func (a *agent) converse(ctx context.Context, messages []string) error {
 	return nil
 }
 
-// turn has the model answer one message, with as many calls as it takes.
+// turn answers one message, with as many calls as the model makes.
 func (a *agent) turn(ctx context.Context, m model, message string) (reply, error) {
 	a.sess.NextTurn()
 	next := request{message: message}
 	for range maxRequests {
-		// What a search or a call has activated since the last request stands
-		// at the end of the list. All before it is as it was sent.
+		// Tools that a search or a call has activated since the last request stand at
+		// the end of the list. The part before them is unchanged.
 		var err error
 		if next.tools, err = a.sess.Export(a.format); err != nil {
 			return reply{}, err
@@ -128,8 +128,8 @@ func (a *agent) turn(ctx context.Context, m model, message string) (reply, error
 	return reply{}, fmt.Errorf("the model has called tools %d times in a row without an answer", maxRequests)
 }
 
-// call makes the calls of one answer at the same time, and returns their
-// results in the order of the calls.
+// call runs the calls of one answer concurrently and returns their results in the
+// order of the calls.
 func (a *agent) call(ctx context.Context, calls []call) []result {
 	results := make([]result, len(calls))
 	problems := make([]error, len(calls))
@@ -153,7 +153,7 @@ func (a *agent) call(ctx context.Context, calls []call) []result {
 	return results
 }
 
-// print writes text to the terminal, without what could control it.
+// print writes text to the terminal, without control characters.
 func (a *agent) print(text string) {
 	fmt.Fprint(a.out, strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || 0x7f <= r && r < 0xa0 {

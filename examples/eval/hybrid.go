@@ -12,8 +12,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
-// A service is where the ranker "hybrid" has texts embedded; $EMBEDDING_KEY is
-// its key, if it wants one. The zero value is none: a stand-in is used.
+// A service is the embedding service of the ranker "hybrid". $EMBEDDING_KEY is its
+// key. The zero value selects a stand-in.
 type service struct {
 	ollama, openai string // URLs
 	model          string
@@ -32,8 +32,8 @@ func (s service) embedder() (vector.Embedder, error) {
 	return letters{}, nil
 }
 
-// hybrid returns the options of searches by words and meaning, and a channel
-// that is closed when that many tools are embedded.
+// hybrid returns the options for searches by words and meaning, and a channel that is
+// closed when that many tools are embedded.
 func hybrid(e vector.Embedder, alpha float64, tools int, show *progress) (*mcphybrid.SemanticOptions, <-chan struct{}) {
 	ready := make(chan struct{})
 	var once sync.Once
@@ -48,8 +48,8 @@ func hybrid(e vector.Embedder, alpha float64, tools int, show *progress) (*mcphy
 	}}, ready
 }
 
-// letters stands in for a model: a text points to where the groups of three
-// letters of its words point. It knows no meaning.
+// letters stands in for an embedding model. Its vectors count the groups of three
+// letters in a text. It knows no meaning.
 type letters struct{}
 
 const letterDims = 512

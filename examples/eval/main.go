@@ -1,19 +1,18 @@
-// Eval measures how well search finds tools, on a corpus of tools and of
-// queries that are labelled with the tools that answer them.
+// Eval measures how well search finds tools. It needs a corpus: tools, and queries
+// labelled with the tools that answer them.
 //
 //	go run ./examples/eval -tools T.jsonl -queries Q.jsonl [-ranker R] [-json] [-misses N]
 //
-// The ranker "hybrid" is the default one put together with the meaning that a
-// model sees: -ollama URL or -openai URL, -model M, -alpha A. Without a service
-// a stand-in compares letters, which is no gain: the library has no model of
-// its own. On a terminal, standard error shows how far it is.
+// The ranker "hybrid" combines the default ranker with an embedding model: -ollama URL
+// or -openai URL, -model M, -alpha A. Without a service, a stand-in compares letters,
+// which does not improve the results. On a terminal, standard error shows progress.
 //
-// A file has one JSON object per line, which may have more members:
+// Each line of a file is a JSON object; further members are ignored:
 //
 //	{"id": …, "server": …, "name": …, "description": …, "input_schema": {…}}
 //	{"id": …, "query": …, "relevant": [ids of tools]}
 //
-// There is a corpus to start with in testdata/corpus; one of your own says more.
+// testdata/corpus has a corpus to start with. Your own tells you more.
 package main
 
 import (
@@ -37,7 +36,7 @@ import (
 
 var rankers = []string{"default", "lexical", "classic", "hybrid"}
 
-const depth = 10 // results of a query that are looked at
+const depth = 10 // results considered per query
 
 func main() {
 	log.SetFlags(0)
@@ -46,7 +45,7 @@ func main() {
 	}
 }
 
-// run writes the report to stdout and, while it works, how far it is to term.
+// run writes the report to stdout and the progress to term.
 func run(args []string, stdout, term io.Writer) error {
 	flags := flag.NewFlagSet("eval", flag.ContinueOnError)
 	toolsFile := flags.String("tools", "", "the `file` with the tools")
@@ -117,7 +116,7 @@ func run(args []string, stdout, term io.Writer) error {
 // A subject is a Manager with the tools of a corpus, all deferred.
 type subject struct {
 	*mcphybrid.Manager
-	ids map[[2]string]string // by server and name
+	ids map[[2]string]string // ids of tools, by server and name
 }
 
 // newSubject adds tools as a host would, server by server in the order of the file.
@@ -144,7 +143,7 @@ func newSubject(tools []tool, opts mcphybrid.Options) (*subject, error) {
 	return s, nil
 }
 
-// find returns the ids of the n best tools, best first, and the time it took.
+// find returns the ids of the n best tools, best first, and the time of the search.
 func (s *subject) find(query string, n int) (ids []string, took time.Duration) {
 	begun := time.Now()
 	hits := s.Search(query, n)
@@ -155,8 +154,8 @@ func (s *subject) find(query string, n int) (ids []string, took time.Duration) {
 	return ids, took
 }
 
-// ask returns what each query finds, and the times of all searches in
-// ascending order. It asks five times over, or until a second is over.
+// ask returns the results of each query and the sorted times of all searches. It asks
+// each query five times, or until a second has passed.
 func (s *subject) ask(queries []query, show *progress) (answers [][]string, times []time.Duration) {
 	begun := time.Now()
 	doing := "asking query"
@@ -172,8 +171,8 @@ func (s *subject) ask(queries []query, show *progress) (answers [][]string, time
 	return answers[:len(queries)], times
 }
 
-// miss returns, for people, the rank of each relevant tool among all, and the
-// first 5 that were found.
+// miss returns, in readable form, the rank of each relevant tool among all tools, and
+// the first 5 tools found.
 func (s *subject) miss(q query) string {
 	text := fmt.Sprintf("\n%s: %s\n", q.ID, q.Query)
 	all, _ := s.find(q.Query, len(s.ids))

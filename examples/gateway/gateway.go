@@ -23,10 +23,10 @@ type gatewayOptions struct {
 	log      *slog.Logger
 }
 
-// A gateway is an MCP server whose tools are those of a Manager. mcp-go keeps
-// one table of tools for all clients; here each client has a Session, which
-// knows what it may list and call. So mcp-go's table has one tool, to which
-// every call is led, and a list is taken from the Session.
+// A gateway is an MCP server with the tools of a Manager. mcp-go keeps one table of
+// tools for all clients, but here each client has a Session, which knows the tools that
+// it may list and call. So mcp-go's table has a single tool, which receives every call,
+// and lists come from the Session.
 //
 //	client ── initialize ──▶ client of its own, with a Session
 //	       ── tools/list ──▶ Session.Tools
@@ -53,11 +53,11 @@ type gateway struct {
 	idle     *sync.Cond // signals that running is 0
 }
 
-// startTimeout leaves room for what downloads a server before it first runs it,
-// as npx does. No client waits so long: see -wait.
+// startTimeout is long enough for a launcher such as npx to download a server before
+// its first run. Clients don't wait that long: see -wait.
 const startTimeout = time.Minute
 
-// newGateway returns a gateway whose servers are starting.
+// newGateway returns a gateway and begins to start its servers.
 func newGateway(opts gatewayOptions) *gateway {
 	g := &gateway{
 		opts:    opts,
@@ -92,7 +92,7 @@ func newGateway(opts gatewayOptions) *gateway {
 	return g
 }
 
-// newFront returns the MCP server that clients speak to.
+// newFront returns the MCP server that clients connect to.
 func (g *gateway) newFront() *server.MCPServer {
 	hooks := &server.Hooks{}
 	hooks.AddOnRegisterSession(func(ctx context.Context, s server.ClientSession) { g.open(s.SessionID()) })
@@ -117,13 +117,13 @@ func (g *gateway) newFront() *server.MCPServer {
 	return front
 }
 
-// anyTool is the one tool that mcp-go knows, called what the client called, in
-// place of the arguments. These are kept as they came, too.
+// anyTool is the single tool that mcp-go knows. In a call of it, Arguments hold the name
+// that the client called; the original arguments are kept separately.
 const anyTool = "any"
 
 type called string
 
-// await waits until another context than that of a request ends, or both.
+// await waits until ctx or the context of a request ends.
 func await(ctx, other context.Context) {
 	select {
 	case <-other.Done():
@@ -131,13 +131,13 @@ func await(ctx, other context.Context) {
 	}
 }
 
-// instructions is what a client's model is told about searching.
+// instructions tells a client's model how to search.
 func (g *gateway) instructions(ctx context.Context) string {
 	await(ctx, g.waiting)
 	return g.client(ctx).session.SearchSection()
 }
 
-// list returns what the client may call now, in the order of its Session.
+// list returns the tools that the client may call now, in the order of its Session.
 func (g *gateway) list(ctx context.Context) []mcp.Tool {
 	await(ctx, g.waiting)
 	c := g.client(ctx)
@@ -154,7 +154,7 @@ func (g *gateway) list(ctx context.Context) []mcp.Tool {
 	return tools
 }
 
-// call is the one way to a tool.
+// call runs every call of a tool.
 func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	name, _ := r.Params.Arguments.(called)
 	if !g.enter() {
@@ -180,7 +180,7 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToo
 	return result, nil
 }
 
-// enter counts a call that begins, if one may.
+// enter counts a new call unless the gateway is draining.
 func (g *gateway) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -199,8 +199,8 @@ func (g *gateway) leave() {
 	}
 }
 
-// drain lets no call begin any more, and returns when all have their answers:
-// after a grace, errors. It waits no longer for a client that does not read.
+// drain refuses new calls and returns when all running ones have answers. After a
+// grace period it answers with errors. It does not wait for clients that don't read.
 func (g *gateway) drain() {
 	late := time.AfterFunc(g.opts.grace, g.endCalls)
 	defer late.Stop()

@@ -1,6 +1,6 @@
-// Gateway is one MCP server in front of many, for clients that speak only MCP:
-// it offers the first 40 of their tools, and four tools by which the model
-// searches, reads, calls and reads on in all the others.
+// Gateway is one MCP server in front of many, for clients that speak only MCP. It lists
+// the first 40 of their tools, and four tools with which the model searches, describes
+// and calls the others and reads long results.
 //
 //	go run ./examples/gateway -config mcp.json [-http 127.0.0.1:PORT]
 //
@@ -36,10 +36,10 @@ func main() {
 	}
 }
 
-// endGrace is how long it may take to write the last answers.
+// endGrace is how long the last answers may take.
 const endGrace = 2 * time.Second
 
-// run serves until ctx ends or, without -http, the input does.
+// run serves until ctx ends or, without -http, the input ends.
 func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, errs io.Writer) error {
 	flags := flag.NewFlagSet("gateway", flag.ContinueOnError)
 	flags.SetOutput(errs)

@@ -8,7 +8,7 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// attribute is a middleware that notes which client a server works for.
+// attribute is a middleware that records which client a server works for.
 func (g *gateway) attribute(next mcphybrid.Handler) mcphybrid.Handler {
 	return func(ctx context.Context, c mcphybrid.ToolCall) (*mcp.CallToolResult, error) {
 		if v, ok := ctx.Value(clientCallKey{}).(*clientCall); ok {
@@ -25,10 +25,10 @@ func (g *gateway) attribute(next mcphybrid.Handler) mcphybrid.Handler {
 	}
 }
 
-// hear passes on a server's log message to the client that it is for. A server
-// does not say that. It is for the one whose call it works on or, if it works
-// on none, for the only one there is. What may be for several is nobody's: it
-// could hold what one of them must not see.
+// hear passes a server's log message to the client that it belongs to. The message does
+// not name the client. It goes to the client whose call the server runs or, if the
+// server runs none, to the only client. If several clients are possible, hear drops it:
+// it could hold something that one of them must not see.
 func (g *gateway) hear(from string, n mcp.JSONRPCNotification) {
 	if n.Method != string(mcp.MethodNotificationMessage) {
 		return
@@ -50,8 +50,8 @@ func (g *gateway) hear(from string, n mcp.JSONRPCNotification) {
 	}
 }
 
-// addressee returns a call of the client that a server's message is for or, if
-// the server works on none, the only client, or neither.
+// addressee returns the call that a server's message belongs to, or the only client if
+// the server runs no call, or neither.
 func (g *gateway) addressee(from string) (v *clientCall, only *conversation) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,7 +71,7 @@ func (g *gateway) addressee(from string) (v *clientCall, only *conversation) {
 	return v, only
 }
 
-// event tells a client whose Session has new active tools.
+// event tells a client that its Session has new active tools.
 func (g *gateway) event(e mcphybrid.Event) {
 	if e.Kind != mcphybrid.EventActivate {
 		return
@@ -89,21 +89,21 @@ func (g *gateway) event(e mcphybrid.Event) {
 	}
 }
 
-// tellChanged tells a client that its tools have changed, once until it has
-// listed them.
+// tellChanged tells a client that its tools have changed, at most once until the client
+// lists them again.
 func (g *gateway) tellChanged(c *conversation) {
 	if !c.told.Swap(true) {
 		_ = g.front.SendNotificationToSpecificClient(c.id, mcp.MethodNotificationToolsListChanged, nil)
 	}
 }
 
-// tellAll tells all clients that the inline tools have changed, those too that
-// have no session and only listen.
+// tellAll tells all clients that the inline tools have changed, including clients that
+// only listen and have no session.
 func (g *gateway) tellAll() {
 	g.front.SendNotificationToAllClients(mcp.MethodNotificationToolsListChanged, nil)
 }
 
-// A catalogWatch is a registry that tells of changes.
+// A catalogWatch is a registry that reports changes of the tools.
 type catalogWatch struct {
 	*mcphybrid.ToolRegistry
 	changed func()

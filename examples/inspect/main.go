@@ -1,13 +1,12 @@
-// Inspect shows what a model would get from the MCP servers of a
-// configuration file: which of their tools are inline and which deferred, what
-// each server costs in tokens, as a bar, and what deferring saves; and tries a
-// search or a call.
+// Inspect shows which tools a model would get from the MCP servers of a configuration
+// file: which are inline and which deferred, how many tokens each server costs, and how
+// many deferring saves. It can also try a search or a call.
 //
 //	go run ./examples/inspect -config mcp.json [-json] [-query Q] [-call NAME -args JSON] [-cache FILE]
 //
-// With -cache, the tools of servers that were there in the last five minutes
-// are taken from the file, and a server is started only if it is called. On a
-// terminal, standard error shows how the servers start.
+// With -cache, it takes the tools of servers seen in the last five minutes from the file
+// and starts such a server only for a call. On a terminal, standard error shows how the
+// servers start.
 package main
 
 import (
@@ -37,7 +36,7 @@ func main() {
 	}
 }
 
-// A report is the answer; its JSON form is a contract.
+// A report is the output. Its JSON form is a contract.
 type report struct {
 	Servers  []serverReport      `json:"servers"`
 	Inline   []string            `json:"inline"`
@@ -158,7 +157,7 @@ func newReport(mgr *mcphybrid.Manager) report {
 	return r
 }
 
-// print writes the report for people, the bars in that many columns.
+// print writes the report for people. columns is the width of the bars' chart.
 func (r report) print(w io.Writer, columns int) error {
 	p := &printer{w: w}
 	for _, s := range r.Servers {

@@ -1,6 +1,6 @@
-// Command otel shows how a host traces and counts what its sessions do: a
-// middleware makes a span of each call, and events become metrics. Both go to
-// the standard output here, and to any exporter of OpenTelemetry's in earnest.
+// Command otel shows how a host traces and counts calls: a middleware makes a span of
+// each call, and events become metrics. This example writes both to standard output; any
+// OpenTelemetry exporter works.
 package main
 
 import (
@@ -69,8 +69,7 @@ func run(ctx context.Context) (err error) {
 	return meters.Shutdown(ctx)
 }
 
-// spanOf returns a middleware that makes a span of each call that reaches a
-// tool.
+// spanOf returns a middleware that makes a span of each call that reaches a tool.
 func spanOf(tracer trace.Tracer) mcphybrid.Middleware {
 	return func(next mcphybrid.Handler) mcphybrid.Handler {
 		return func(ctx context.Context, call mcphybrid.ToolCall) (*mcp.CallToolResult, error) {
@@ -90,8 +89,8 @@ func spanOf(tracer trace.Tracer) mcphybrid.Middleware {
 	}
 }
 
-// count returns a function that counts events, and how long calls and searches
-// take.
+// count returns a function that counts events and measures the time of calls and
+// searches.
 func count(meter metric.Meter) (func(mcphybrid.Event), error) {
 	events, err := meter.Int64Counter("mcphybrid.events")
 	if err != nil {

@@ -1,10 +1,10 @@
-// Policy shows what a policy is worth: one catalogue of 308 tools under five of
-// them, and for each how many tools stand in front of the model, what that
-// costs, and how many requests need no search.
+// Policy compares five policies on one catalogue of 308 tools. For each it shows how
+// many tools the model sees, how many tokens they cost, and how many requests need no
+// search.
 //
 //	go run ./examples/policy [-tools T.jsonl -queries Q.jsonl]
 //
-// The files are those of examples/eval.
+// The files have the format of examples/eval.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// A policy is options, and for the one with rules an intent.
+// A policy is a set of options and, for the one with rules, an intent.
 type policy struct {
 	name    string
 	options mcphybrid.Options
@@ -93,7 +93,7 @@ func show(w io.Writer, toolsFile, queriesFile string) error {
 	return err
 }
 
-// A row is what became of the tools.
+// A row is the result of one policy.
 type row struct {
 	policy           string
 	standing         map[string]int

@@ -1,6 +1,6 @@
-// Quickstart shows the whole of mcphybrid, offline and without keys: seven
-// real MCP servers in this process, with 150 tools that do something; what the
-// model is shown of them; how it finds and calls the others.
+// Quickstart shows all of mcphybrid, offline and without keys: seven real MCP servers in
+// this process with 150 working tools, which of them the model sees, and how it finds and
+// calls the others.
 //
 //	go run ./examples/quickstart
 package main
@@ -64,7 +64,7 @@ func show(ctx context.Context, w io.Writer, dir string) error {
 	fmt.Fprintln(w, firstLines(sess.InlineSection(), 9))
 	fmt.Fprintln(w, firstLines(sess.SearchSection(), 20))
 
-	// From here on it is the model that calls; we play its part.
+	// From here on, we play the model, which makes the calls.
 	c := conversation{w, sess}
 	heading(w, "The model uses an inline tool")
 	c.call(ctx, "mcp_files__write_file", map[string]any{"path": "prices.csv", "content": "item,price\ntea,3\ncoffee,4\n"})
@@ -97,7 +97,7 @@ func show(ctx context.Context, w io.Writer, dir string) error {
 	return nil
 }
 
-// A conversation prints what a model calls in a session and what it gets.
+// A conversation prints the calls of a model in a session and their results.
 type conversation struct {
 	w    io.Writer
 	sess *mcphybrid.Session

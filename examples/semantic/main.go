@@ -2,10 +2,10 @@
 //
 //	go run ./examples/semantic -query Q [-tools T.jsonl] [-ollama URL | -openai URL] [-model M] [-n 5]
 //
-// The tools are read as by examples/eval. Meaning is what the model says that the
-// service has; $EMBEDDING_KEY is its key, if it wants one. Without a service, a
-// stand-in takes words for alike that share letters: it shows how the two sides
-// are put together, not what a model knows.
+// The tools have the format of examples/eval. Meaning comes from the embedding model of
+// the service; $EMBEDDING_KEY is its key. Without a service, a stand-in treats words
+// with common letters as similar. It shows how the two sides are combined, not what a
+// model knows.
 package main
 
 import (
@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return show(ctx, *tools, *query, *n, embedder, stdout, stderr)
 }
 
-// scope is where the store has the tools.
+// scope is the scope of the tools in the store.
 const scope = "system"
 
 func show(ctx context.Context, file, query string, n int, embedder vector.Embedder, stdout, stderr io.Writer) error {
@@ -84,7 +84,7 @@ func show(ctx context.Context, file, query string, n int, embedder vector.Embedd
 		Embedder: embedder, Store: store, Scope: scope,
 		Progress: func(done, total int) {
 			fmt.Fprintf(stderr, "\r%d of %d tools embedded", done, all)
-			if done == all { // no more are to come
+			if done == all { // no more events follow
 				fmt.Fprintln(stderr)
 				close(ready)
 			}
@@ -140,7 +140,7 @@ type server struct {
 	tools []mcpserver.ServerTool
 }
 
-// readTools returns the tools of a file, in its order, and how many there are.
+// readTools returns the tools of a file in their order, and their number.
 func readTools(file string) (servers []server, n int, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -193,7 +193,7 @@ func (l letters) Embed(ctx context.Context, texts []string) ([][]float32, error)
 
 func (letters) EmbedQuery(_ context.Context, text string) ([]float32, error) {
 	v := make([]float32, letterDims)
-	v[0] = 0.01 // no text is nowhere
+	v[0] = 0.01 // so that no vector is zero
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' }) {
 		word = "<" + word + ">"
 		for i := range len(word) - 2 {

@@ -1,6 +1,6 @@
-// Package foreign calls code that is not ours: handlers and functions of the
-// host, servers in this process, writes to a child. Such code may panic, may
-// take too long, and may not heed its context.
+// Package foreign calls code that this module does not control: handlers and
+// functions of the host, servers in this process, writes to a child. Such code may
+// panic, take too long or ignore its context.
 package foreign
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Call returns what f does. A panic in f is an error.
+// Call returns the results of f. It turns a panic in f into an error.
 func Call[T any](f func() (T, error)) (value T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -19,9 +19,9 @@ func Call[T any](f func() (T, error)) (value T, err error) {
 	return f()
 }
 
-// Detached returns what f does, or ctx's error as soon as ctx ends. What f
-// returns after that is dropped: f may not heed ctx. f's goroutine then lives
-// until f returns. A panic in f is an error.
+// Detached returns the results of f, or ctx's error as soon as ctx ends. f may
+// ignore ctx: its goroutine then runs until f returns, and the results are dropped.
+// A panic in f becomes an error.
 func Detached[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -41,8 +41,8 @@ func Detached[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-// Within calls f with a context that ends after d, and says so in the error if
-// it was that. It waits for f.
+// Within calls f with a context that ends after d and waits for f. If the timeout
+// was the reason for an error, the error says so.
 func Within[T any](ctx context.Context, d time.Duration, f func(context.Context) (T, error)) (T, error) {
 	inner, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

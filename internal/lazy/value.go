@@ -1,6 +1,6 @@
-// Package lazy has values that are loaded when they are first asked for, once
-// for all who wait. It starts no goroutine itself: the owner of a value says
-// how one is run, and waits for it.
+// Package lazy provides values that are loaded on first use, once for all callers
+// that wait. It starts no goroutines itself: the owner of a value provides the
+// function that runs one, and waits for it.
 package lazy
 
 import (
@@ -9,45 +9,44 @@ import (
 	"time"
 )
 
-// A Value is loaded when it is first asked for: the connection to a server, the
-// text of a skill. However many ask for it at once, it is loaded once; each
-// waits no longer than its own context lets it, and none of them ends the load
-// for the others. An error is told to those who waited, and not kept: whoever
-// asks next has the value loaded again.
+// A Value is loaded on first use, such as the connection to a server or the text of
+// a skill. Concurrent callers share one load. Each waits only as long as its own
+// context allows, and none ends the load for the others. Waiting callers get the
+// error of a failed load, which is not kept: the next caller starts a new load.
 //
-// A Value shares the mutex of its owner, so that what the owner knows of the
-// value changes in one step with it. The exported fields are set before first
-// use and not changed.
+// A Value shares the mutex of its owner, so that the value and the owner's state
+// change in one step. The exported fields must be set before first use and not
+// changed afterwards.
 type Value[T any] struct {
-	Load func(ctx context.Context) (T, error) // called without Mu, once at a time unless Forget is called
-	Keep time.Duration                        // how long a value serves; for good, if zero
+	Load func(ctx context.Context) (T, error) // called without Mu; one call at a time, unless Forget is called
+	Keep time.Duration                        // how long a value stays fresh; if zero, forever
 
-	// Settle, if not nil, is told with Mu held how a load went, before anyone
-	// else knows. It has the value also with an error, if there is one to
-	// clean up.
+	// Settle, if not nil, receives the result of each load before any caller does.
+	// The caller holds Mu. value may be set together with err and then needs a
+	// clean-up.
 	Settle func(value T, err error)
 
-	Life  context.Context // of loads
-	Ended error           // of who asks once Life has ended
-	Run   func(func())    // starts a goroutine; called with Mu held, and not once Life has ended
+	Life  context.Context // parent context of all loads
+	Ended error           // error of Get after Life has ended
+	Run   func(func())    // starts a goroutine; called with Mu held, never after Life has ended
 
-	Mu     *sync.Mutex // its owner's; guards what follows
+	Mu     *sync.Mutex // the owner's; guards the fields below
 	there  bool
-	value  T // the zero value unless there
+	value  T // the zero value if not loaded
 	since  time.Time
-	flight *Flight[T] // the load that is under way, or nil
+	flight *Flight[T] // the load under way, or nil
 }
 
 // A Flight is one load.
 type Flight[T any] struct {
 	ended chan struct{}
 	stop  context.CancelCauseFunc
-	value T     // valid once it has ended, like err
-	err   error // nil if value was loaded
+	value T     // valid after ended is closed, like err
+	err   error // nil after a successful load
 }
 
-// Get returns the value, and waits for it if need be. One that is older than
-// Keep is loaded anew: it still serves meanwhile, unless it is twice as old.
+// Get returns the value and loads it if need be. If the value is older than Keep,
+// Get starts a new load; it still returns the old value unless that is twice as old.
 func (l *Value[T]) Get(ctx context.Context) (T, error) {
 	l.Mu.Lock()
 	age := time.Since(l.since)
@@ -66,12 +65,12 @@ func (l *Value[T]) Get(ctx context.Context) (T, error) {
 	return f.wait(ctx)
 }
 
-// Peek returns the value, or the zero value if there is none, and the load that
-// is under way, or nil. It is called with Mu held.
+// Peek returns the value, or the zero value, and the load under way, or nil. The
+// caller holds Mu.
 func (l *Value[T]) Peek() (T, *Flight[T]) { return l.value, l.flight }
 
-// Begin returns the load that is under way, which it starts if there is none;
-// fresh reports whether it did. It is called with Mu held.
+// Begin returns the load under way. If there is none, it starts one and fresh is
+// true. The caller holds Mu.
 func (l *Value[T]) Begin() (f *Flight[T], fresh bool) {
 	if l.flight != nil {
 		return l.flight, false
@@ -115,8 +114,8 @@ func (l *Value[T]) land(f *Flight[T], value T, err error) {
 	close(f.ended)
 }
 
-// Forget has the value loaded anew for whoever asks from now on, whatever is
-// under way. It is called with Mu held.
+// Forget drops the value and disregards the load under way. Later callers start a
+// new load. The caller holds Mu.
 func (l *Value[T]) Forget() {
 	var none T
 	l.there, l.value, l.flight = false, none, nil
@@ -128,10 +127,10 @@ func (f *Flight[T]) Done() <-chan struct{} { return f.ended }
 // Err returns nil if a value was loaded. It is valid once the load has ended.
 func (f *Flight[T]) Err() error { return f.err }
 
-// Stop ends the context of the load, for that cause.
+// Stop cancels the context of the load with the given cause.
 func (f *Flight[T]) Stop(cause error) { f.stop(cause) }
 
-// wait returns what was loaded, or the error of ctx if that ends before.
+// wait returns the result of the load, or the error of ctx if ctx ends first.
 func (f *Flight[T]) wait(ctx context.Context) (value T, err error) {
 	select {
 	case <-f.ended:

@@ -1,6 +1,6 @@
-// Package marks finds what in a tool's definition looks as if it was meant to
-// steer the model or to hide from people. It judges nothing: some servers have
-// honest reasons, and who wants to can avoid all marks.
+// Package marks finds text in a tool's definition that seems meant to steer the
+// model or to stay hidden from people. A mark is no verdict: some servers have
+// honest reasons, and an attacker can avoid all marks.
 package marks
 
 import (
@@ -21,33 +21,33 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A Mark is one such thing.
+// A Mark is one suspicious piece of text.
 type Mark struct {
 	Kind  Kind
 	Place string // JSON pointer into the definition, such as /description; cut after 200 characters
-	Text  string // what looks so: at most 80 characters of one line, hidden ones spelled as U+200B
+	Text  string // the suspicious text: one line of at most 80 characters, hidden ones written as U+200B
 }
 
-// A Kind says what a [Mark] looks like.
+// A Kind says why a [Mark] is suspicious.
 type Kind int
 
 const (
-	Hidden      Kind = iota // text that can't be seen, reorders text, or stands far off
+	Hidden      Kind = iota // text that is invisible, reorders text or stands far outside of view
 	Encoded                 // words in base64 or hexadecimal
-	Leak                    // keys asked for, or an image whose address carries data
-	Instruction             // to the model, against the user, the host or other tools
-	Foreign                 // a tool of another server is named
+	Leak                    // a request for keys, or an image whose address carries data
+	Instruction             // orders to the model, or against the user, the host or other tools
+	Foreign                 // the name of another server's tool
 )
 
-// maxMarks is how many marks a tool has at most.
+// maxMarks is the greatest number of marks of one tool.
 const maxMarks = 20
 
-// maxGap is how many words ".." stands for at most.
+// maxGap is the greatest number of words that ".." matches.
 const maxGap = 5
 
-// The phrases, word by word, in any case. "a|b" is one of the words, ".." a
-// few words of the same sentence. Han characters need no spaces in the text.
-// A sign before a word stands directly before it.
+// The phrases are matched word by word, regardless of case. "a|b" matches one of
+// the words; ".." matches a few words of the same sentence. Han characters need no
+// spaces in the text. A sign before a word must stand directly before it.
 const (
 	instructionPhrases = `ignore|disregard|forget|override .. previous|prior|preceding|earlier|above|your .. instructions|instruction|prompt|prompts|rules|guidelines|directives
 not|never|dont|without .. tell|telling|inform|informing|mention|mentioning|reveal|revealing|disclose|disclosing|alert .. user|users|human
@@ -81,10 +81,10 @@ entire|full|whole|complete|all|previous conversation|chat history|transcript
 đọc|gửi|mở .. .ssh`
 )
 
-// A phraseBook has the tables, over words that are numbered from 1.
+// A phraseBook holds the phrases. It numbers their words from 1.
 type phraseBook struct {
 	numbers map[string]uint16
-	phrases map[uint16][]phrase // by each of their first words
+	phrases map[uint16][]phrase // by first word
 }
 
 type phrase struct {
@@ -93,17 +93,17 @@ type phrase struct {
 }
 
 type step struct {
-	words []uint16 // one of these
-	gap   int      // how many others may stand before it
+	words []uint16 // alternatives
+	gap   int      // how many other words may stand before it
 }
 
 // A token is a word of a text.
 type token struct {
-	number     uint16 // 0 if it is in no phrase
+	number     uint16 // 0 for a word of no phrase
 	start, end int    // in bytes
 }
 
-const sentenceEnd = 1<<16 - 1 // the number of what no phrase goes across
+const sentenceEnd = 1<<16 - 1 // the number of a token that no phrase crosses
 
 var phrases = sync.OnceValue(func() *phraseBook {
 	b := &phraseBook{make(map[string]uint16), make(map[uint16][]phrase)}
@@ -137,8 +137,8 @@ func (b *phraseBook) add(kind Kind, table string) {
 	}
 }
 
-// match returns how many tokens p takes whose first word is the first of
-// them, or 0.
+// match returns how many of tokens p takes, beginning with the first, or 0 if p
+// does not match there.
 func (p *phrase) match(tokens []token) int {
 	at := 1
 	for _, s := range p.steps[1:] {
@@ -182,11 +182,11 @@ func (b *phraseBook) tokens(line string) (tokens []token) {
 			k = text.KindOf(r)
 		}
 		switch {
-		case r == '\'' || r == '’' || r >= utf8.RuneSelf && isHidden(r): // "don't", and what divides a word in secret
+		case r == '\'' || r == '’' || r >= utf8.RuneSelf && isHidden(r): // "don't", and a hidden character that divides a word
 		case k == text.Dense:
 			flush()
 			t := token{0, i, i + n}
-			for to := i + 4*n; to >= i+n && t.number == 0; to -= n { // the longest that is known
+			for to := i + 4*n; to >= i+n && t.number == 0; to -= n { // the longest known word
 				if to <= len(line) && b.numbers[line[i:to]] != 0 {
 					t = token{b.numbers[line[i:to]], i, to}
 				}
@@ -211,10 +211,10 @@ func (b *phraseBook) tokens(line string) (tokens []token) {
 	return tokens
 }
 
-// In returns the marks of a tools/list element, at most maxMarks: one of
-// each kind in a string or member name. foreign reports whether a word is the
-// name of a tool of another server; it is asked for words of prose that look
-// like an identifier or stand in backquotes, and each is reported once.
+// In returns at most maxMarks marks of a tools/list element: at most one of each
+// kind per string or member name. foreign reports whether a word names a tool of
+// another server. In calls it for words of prose that look like an identifier or
+// stand in backquotes, and reports each name once.
 func In(raw json.RawMessage, foreign func(word string) bool) []Mark {
 	n, ok := text.Definition(raw)
 	if !ok {
@@ -231,13 +231,13 @@ func In(raw json.RawMessage, foreign func(word string) bool) []Mark {
 }
 
 type scanner struct {
-	named   []string // tools that were reported, and this one
+	named   []string // reported tools, and the tool itself
 	foreign func(word string) bool
 	path    []string
 	marks   []Mark
 }
 
-// node scans the strings of n. In prose, other tools may be named.
+// node scans the strings of n. If prose is set, it also looks for names of tools.
 func (s *scanner) node(n text.Node, prose bool) {
 	if text, ok := n.Value.(string); ok {
 		s.text(text)
@@ -272,8 +272,8 @@ func (s *scanner) report(kind Kind, text string) {
 	}
 }
 
-// spellOut returns text as one clean line in which hidden characters are
-// written as their number.
+// spellOut returns text as one clean line with hidden characters written as their
+// code points.
 func spellOut(line string, limit int) string {
 	var b strings.Builder
 	for _, r := range line[:min(len(line), utf8.UTFMax*limit)] {
@@ -286,7 +286,7 @@ func spellOut(line string, limit int) string {
 	return text.Line(b.String(), limit)
 }
 
-// isHidden reports whether r is neither seen nor white space.
+// isHidden reports whether r is invisible but not white space.
 func isHidden(r rune) bool {
 	if ' ' <= r && r <= '~' {
 		return false
@@ -325,8 +325,8 @@ func (s *scanner) text(text string) {
 	}
 }
 
-// hiddenIn returns the place of the first hidden text, with the word it
-// divides, or 0, 0.
+// hiddenIn returns the place of the first hidden text, including a word that it
+// divides. It returns 0, 0 if there is none.
 func hiddenIn(text string) (start, end int) {
 	var before rune
 	blanks := 0
@@ -361,9 +361,9 @@ func hiddenIn(text string) (start, end int) {
 	return 0, 0
 }
 
-// isJoin reports whether a run of hidden characters has its place in a script
-// or emoji: it is short, of those that join or choose a form, and next to a
-// character outside ASCII or to a keycap; or it makes a region's flag.
+// isJoin reports whether a run of hidden characters is normal in its script or
+// emoji. Such a run is short, consists of characters that join or choose a form,
+// and stands next to a character outside ASCII or a keycap; or it makes a flag.
 func isJoin(before rune, run string, after rune) bool {
 	if before == '🏴' && len(run) <= 4*7 {
 		return strings.Trim(run, flagTags) == ""
@@ -374,8 +374,7 @@ func isJoin(before rune, run string, after rune) bool {
 	return joins && utf8.RuneCountInString(run) <= 2 && (before >= utf8.RuneSelf || after >= utf8.RuneSelf)
 }
 
-// isEncodedText reports whether word is the base64 or hexadecimal form of
-// something that can be read.
+// isEncodedText reports whether word is readable text in base64 or hexadecimal.
 func isEncodedText(word string) bool {
 	word = strings.NewReplacer("-", "+", "_", "/").Replace(word[:min(len(word), 400)])
 	data, err := hex.DecodeString(word[:len(word)&^1])
@@ -383,13 +382,13 @@ func isEncodedText(word string) bool {
 		data, err = base64.RawStdEncoding.DecodeString(word[:len(word)&^3])
 	}
 	for len(data) > 0 && !utf8.Valid(data) && len(data) > len(word)/2-4 {
-		data = data[:len(data)-1] // within a character
+		data = data[:len(data)-1] // drop a character cut in the middle
 	}
 	return err == nil && utf8.Valid(data) && bytes.ContainsRune(data, ' ') &&
 		bytes.IndexFunc(data, isHidden) < 0
 }
 
-// references reports the foreign tools that text names.
+// references reports the names of foreign tools in text.
 func (s *scanner) references(text string) {
 	for _, at := range identifier.FindAllStringIndex(text, -1) {
 		word := text[at[0]:at[1]]
@@ -407,7 +406,7 @@ func (s *scanner) references(text string) {
 const (
 	maxPlace  = 200
 	maxText   = 80
-	maxBlanks = 100 // that separate words; more push the rest out of sight
+	maxBlanks = 100 // blanks that may separate words; more push text out of view
 	flagTags  = "\U000e0067\U000e0062\U000e0065\U000e006e\U000e0073\U000e0063\U000e0074\U000e0077\U000e006c\U000e007f"
 )
 

@@ -1,5 +1,5 @@
-// Package mcptest has what the tests of several packages share: real MCP
-// servers in the process, published catalogs, and a look at what is left over.
+// Package mcptest has helpers for the tests of several packages: real MCP servers in
+// the process or as children, published catalogs, and checks for leftovers.
 package mcptest
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Catalogs returns the tools of published servers by file: those in the folder
-// that $CATALOGS names, JSON files with an array "tools" each. The test is
-// skipped without it.
+// Catalogs returns the tools of published servers, by file name. It reads JSON files
+// with an array "tools" from the folder $CATALOGS and skips the test if that is not
+// set.
 func Catalogs(t testing.TB) map[string][]json.RawMessage {
 	t.Helper()
 	dir := os.Getenv("CATALOGS")

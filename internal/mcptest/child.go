@@ -23,12 +23,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests, or one of the servers that they start as children: see
-// [Child]. At the end, no goroutine and no child may be left. A mode of more
-// runs the function instead.
+// Main runs the tests, or serves as one of the children that they start: see
+// [Child]. It fails if a goroutine or child is left at the end. For a mode in more,
+// it runs that function instead.
 func Main(m *testing.M, more map[string]func()) {
 	if mode := os.Getenv("TEST_SERVER"); mode != "" {
-		time.AfterFunc(time.Minute, func() { os.Exit(9) }) // it never lives longer
+		time.AfterFunc(time.Minute, func() { os.Exit(9) }) // no child lives longer
 		if serve := more[mode]; serve != nil {
 			serve()
 		} else {
@@ -46,8 +46,8 @@ func Main(m *testing.M, more map[string]func()) {
 	}))
 }
 
-// waitTogether lets more parallel tests run than there are cores, as most of
-// them wait for a server, unless a flag says otherwise.
+// waitTogether lets more tests run in parallel than there are cores, since most wait
+// for a server. A flag overrides it.
 func waitTogether() {
 	flag.Parse()
 	asked := false
@@ -59,12 +59,12 @@ func waitTogether() {
 	}
 }
 
-// ChildMark is the environment variable by which package upstream finds again
-// what a child started.
+// ChildMark is the environment variable by which package upstream finds the
+// descendants of a child.
 const ChildMark = "MCPHYBRID_CHILD"
 
-// Children returns the command lines of the processes that descend from pid
-// or, having lost their parent, carry its mark. It knows none but on Linux.
+// Children returns the command lines of the processes that descend from pid or carry
+// its mark. It returns nil on systems other than Linux.
 func Children(pid int) []string {
 	var list []string
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -87,9 +87,9 @@ func Children(pid int) []string {
 	return list
 }
 
-// Child returns the program and the environment of a server that is this test
-// program, run again as a child that behaves as mode says: see serveChild. Its
-// package must have [Main] as its TestMain.
+// Child returns the program and environment of a server: this test program, run as a
+// child that behaves as mode says (see serveChild). The package must call [Main] in
+// its TestMain.
 func Child(t testing.TB, mode string) (command string, env map[string]string) {
 	t.Helper()
 	SkipUnlessUnix(t)
@@ -105,8 +105,7 @@ func SkipUnlessUnix(t testing.TB) {
 	}
 }
 
-// serveChild is a server over standard input and output that behaves as mode
-// says.
+// serveChild serves over standard input and output and behaves as mode says.
 func serveChild(mode string) {
 	switch mode {
 	case "silent": // reads, never answers
@@ -120,21 +119,21 @@ func serveChild(mode string) {
 	case "dead":
 		fmt.Fprintln(os.Stderr, "cannot find module 'nowhere'")
 		os.Exit(3)
-	case "raw": // answers tools/list with what LIST holds, and nothing else right
+	case "raw": // answers tools/list with $LIST, and nothing else correctly
 		serveRaw(os.Getenv("LIST"))
-	case "confess": // says all that it knows, at length, and ends, once it has answered as AFTER says
+	case "confess": // after answering as $AFTER says, writes its arguments and environment three times and ends
 		if after := os.Getenv("AFTER"); after != "" {
 			serveUntil(`{"tools":[{"name":"a"}]}`, after)
 		}
 		fmt.Fprint(os.Stderr, strings.Repeat(fmt.Sprintf("%q\n%s\n%q\n", os.Args, os.Args, os.Environ()), 3))
 		os.Exit(3)
-	case "flood": // sends what FLOOD holds for ever and reads nothing, once it has answered as AFTER says
+	case "flood": // after answering as $AFTER says, sends $FLOOD forever and reads nothing
 		serveFlood(os.Getenv("FLOOD"), os.Getenv("AFTER"))
-	case "late": // serves, but does not end with its input
+	case "late": // serves, but does not end when its input closes
 		_ = mcpserver.ServeStdio(childServer())
 		signal.Ignore(syscall.SIGTERM)
 		select {}
-	case "parent": // serves, and starts a grandchild in its group and one in a session of its own
+	case "parent": // serves; starts one grandchild in its group and one in another session
 		StartGrandchild(false)
 		StartGrandchild(true)
 		_ = mcpserver.ServeStdio(childServer())
@@ -146,8 +145,8 @@ func serveChild(mode string) {
 	}
 }
 
-// StartGrandchild starts a process that refuses to end, in a session of its own
-// or in this one's process group.
+// StartGrandchild starts a process that refuses to end, in its own session or in
+// this process group.
 func StartGrandchild(session bool) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "TEST_SERVER=stubborn")
@@ -213,15 +212,14 @@ func childServer() *mcpserver.MCPServer {
 	return s
 }
 
-// FloodNotification is a message that a child of the mode "raw" sends unasked
-// before it lists its tools, as often as UNASKED says.
+// FloodNotification is the message that a child of mode "raw" sends $UNASKED times
+// before it lists its tools.
 const FloodNotification = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 
-// serveRaw speaks just enough of the protocol to answer tools/list with list.
+// serveRaw implements just enough of the protocol to answer tools/list with list.
 func serveRaw(list string) { serveUntil(list, "never") }
 
-// serveFlood answers until the method after, and that, and then does nothing
-// but send line.
+// serveFlood answers requests up to the method after, then only sends line.
 func serveFlood(line, after string) {
 	if after != "" {
 		serveUntil(`{"tools":[{"name":"a"}]}`, after)

@@ -2,8 +2,8 @@ package mcptest
 
 import "os"
 
-// Long returns long where tests are to repeat what they do until it tells
-// nothing new, which .ci/full asks for by MCPHYBRID_LONG, and otherwise short.
+// Long returns long if the environment variable MCPHYBRID_LONG is set, which asks
+// tests to repeat longer, and short otherwise.
 func Long[T any](long, short T) T {
 	if os.Getenv("MCPHYBRID_LONG") != "" {
 		return long

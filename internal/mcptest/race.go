@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Race reports whether the race detector is on. It allocates, and makes pools
-// forget at random.
+// Race reports whether the race detector is on. It allocates memory and makes pools
+// drop items at random.
 func Race() bool {
 	info, _ := debug.ReadBuildInfo()
 	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Echo returns a tool that answers with its name and arguments.
+// Echo returns a tool that answers with its own name and arguments.
 func Echo(name, description string) mcpserver.ServerTool {
 	return mcpserver.ServerTool{
 		Tool: mcp.NewTool(name, mcp.WithDescription(description), mcp.WithString("text")),
@@ -30,8 +30,8 @@ func Server(name string, tools ...mcpserver.ServerTool) *mcpserver.MCPServer {
 	return s
 }
 
-// Chores returns n tools named tool_000 and so on, which mcp-go lists in this
-// order.
+// Chores returns n tools named tool_000, tool_001 and so on. mcp-go lists them in
+// this order.
 func Chores(name string, n int) []mcpserver.ServerTool {
 	tools := make([]mcpserver.ServerTool, n)
 	for i := range tools {
@@ -40,8 +40,8 @@ func Chores(name string, n int) []mcpserver.ServerTool {
 	return tools
 }
 
-// ServeHTTP serves h on a port of the loopback until the test ends, and
-// returns the address of MCP there.
+// ServeHTTP serves h on a loopback port until the test ends and returns the URL of
+// the MCP endpoint.
 func ServeHTTP(t testing.TB, h http.Handler, address string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -56,13 +56,13 @@ func ServeHTTP(t testing.TB, h http.Handler, address string) string {
 	return fmt.Sprintf("http://%s/mcp", l.Addr())
 }
 
-// Soon waits until a condition holds that the rest of the world brings about.
+// Soon waits until condition holds and fails the test if it takes too long.
 func Soon(t testing.TB, condition func() bool, what ...any) {
 	t.Helper()
 	require.Eventually(t, condition, 15*time.Second, time.Millisecond, what...)
 }
 
-// Text returns the text of a result that has nothing else.
+// Text returns the text of a result that has only text.
 func Text(t testing.TB, r *mcp.CallToolResult) string {
 	t.Helper()
 	require.NotNil(t, r)

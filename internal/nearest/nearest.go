@@ -1,4 +1,4 @@
-// Package nearest finds the names that a wrong name was meant to be.
+// Package nearest finds the names that a misspelled name most likely means.
 package nearest
 
 import (
@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// nearEnough is the nearness from which on a name is near, of 1000 for
-	// equal words or letters: half of the words are shared, of which the first
-	// of a tool, mostly a verb, weighs two and every other three; or three
-	// quarters of the letters stay in their order.
+	// nearEnough is the least nearness of a near name; equal names have 1000. Half
+	// of the words must be equal, where the first word of a tool, mostly a verb,
+	// weighs two and the others three; or three quarters of the letters must stay in
+	// order.
 	nearEnough = 500
 
-	// What is looked at of a name; registered ones have up to 64 bytes.
+	// Limits of a name; registered names have up to 64 bytes.
 	maxNearBytes = 128
 	maxNearWords = 64
 )
 
-// Names returns the candidates that are most like name, a tool's name that a
-// model got wrong: at most n, best first and equally near ones in their order,
-// or nil if none is near.
+// Names returns at most n candidates that are most like name, a tool's name that a
+// model got wrong. They are sorted by nearness, then in the order of candidates. It
+// returns nil if none is near.
 //
-// Case and separators don't count, and the server, which is what stands before
-// the last of __ . / and :, decides only among tools of equal nearness. Words
-// may be in another order, be cut after four letters, or have one wrong letter.
+// Case and separators don't count. The server, which is the part before the last of
+// __ . / and :, only decides between tools of equal nearness. Words may be in
+// another order, be cut after four letters, or have one wrong letter.
 //
 //	create_issue, github.createIsue, issue_create, mcp-github-createissue,
 //	mcp_gitlab__create_issue, add_issue  →  mcp_github__create_issue
@@ -61,22 +61,22 @@ func Names(name string, candidates iter.Seq[string], n int) []string {
 	return names
 }
 
-// A foldedName is a name without case and separators. "mcp-GitHub.getURLs" has
-// the text "mcpgithubgeturls" and words that start at 0, 3, 9 and 12.
+// A foldedName is a name without case and separators. "mcp-GitHub.getURLs" has the
+// text "mcpgithubgeturls" and words that begin at 0, 3, 9 and 12.
 type foldedName struct {
 	text  [maxNearBytes]byte
-	words [maxNearWords + 1]uint8 // where they start in text, and the end of it
-	count int                     // of words
-	first int                     // the first word but "mcp"
-	tool  int                     // the first word of the tool's own name
+	words [maxNearWords + 1]uint8 // where each word begins in text, then the end of text
+	count int                     // number of words
+	first int                     // index of the first word other than "mcp"
+	tool  int                     // index of the first word of the tool's own name
 }
 
 func (f *foldedName) word(i int) []byte { return f.text[f.words[i]:f.words[i+1]] }
 
-// from returns the text from a word on.
+// from returns the text from the given word on.
 func (f *foldedName) from(word int) []byte { return f.text[f.words[word]:f.words[f.count]] }
 
-// fold sets f to a name. Bytes outside ASCII are taken as lower-case letters.
+// fold sets f to name. It treats bytes outside ASCII as lower-case letters.
 func (f *foldedName) fold(name string) {
 	name = name[:min(len(name), maxNearBytes)]
 	size, count, tool, own := 0, 0, 0, 0
@@ -115,8 +115,8 @@ func (f *foldedName) fold(name string) {
 	f.tool = max(f.tool, f.first)
 }
 
-// nearness returns how near a candidate is, times 100, and up to 99 for the
-// server. It is 0 if it's less near than floor.
+// nearness returns the nearness of a candidate times 100, plus up to 99 for the
+// server. It returns 0 if the nearness is below floor.
 func (f *foldedName) nearness(candidate *foldedName, floor int) int {
 	shared, server := f.sharedWords(candidate)
 	score := max(shared, f.sharedLetters(candidate, max(floor, shared)))
@@ -129,10 +129,10 @@ func (f *foldedName) nearness(candidate *foldedName, floor int) int {
 	return 100*score + server
 }
 
-// sharedWords returns, of 1000, how much the words of two names have in common
-// but for their servers' names, and of 90, how much those have.
+// sharedWords returns how many words two names share: from 0 to 1000 for the tools'
+// own names and from 0 to 90 for the servers' names.
 func (f *foldedName) sharedWords(candidate *foldedName) (tool, server int) {
-	var used uint64 // the words of f that were found in candidate
+	var used uint64 // bit set of the words of f found in candidate
 	find := func(word []byte) int {
 		found := 0
 		for i := f.first; i < f.count; i++ {
@@ -175,8 +175,8 @@ func (f *foldedName) sharedWords(candidate *foldedName) (tool, server int) {
 	return 2000 * both / (all + own), server
 }
 
-// isSlip reports whether two words of four letters or more are one but for a
-// letter, or two that are swapped, or one is the beginning of the other.
+// isSlip reports whether two words of four letters or more differ by one letter or
+// two swapped letters, or one is a prefix of the other.
 func isSlip(a, b []byte) bool {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -184,16 +184,16 @@ func isSlip(a, b []byte) bool {
 	return len(a) >= 4 && (bytes.HasPrefix(b, a) || len(b)-len(a) <= 1 && distance(a, b, 1) <= 1)
 }
 
-// sharedLetters returns, of 1000, how many letters of two tools' own names
-// stay in their order, or 0 if that is less than three quarters or floor. A
-// name without a server may begin with one for lack of a separator.
+// sharedLetters returns, from 0 to 1000, how many letters of two tools' own names
+// stay in order. It returns 0 below three quarters or floor. A name without a
+// server may begin with one that lacks a separator.
 func (f *foldedName) sharedLetters(candidate *foldedName, floor int) (best int) {
 	floor = max(floor, 750)
 	own := f.from(f.tool)
 	for _, begin := range [...]int{candidate.tool, candidate.first} {
 		other := candidate.from(begin)
 		longer := max(len(own), len(other))
-		limit := (longer*(1001-floor) - 1) / 1000 // so that best is not less than floor
+		limit := (longer*(1001-floor) - 1) / 1000 // so that best is at least floor
 		if d := distance(own, other, limit); longer > 0 && d <= limit {
 			best = max(best, 1000-1000*d/longer)
 		}
@@ -204,13 +204,12 @@ func (f *foldedName) sharedLetters(candidate *foldedName, floor int) (best int) 
 	return best
 }
 
-// distance returns how many letters have to be added, removed, replaced or
-// swapped with their neighbours to make a of b, or more than limit if that is
-// more. Both have at most maxNearBytes.
+// distance returns how many letters must be added, removed, replaced or swapped with
+// a neighbour to turn a into b. Above limit, it returns any number above limit. Both
+// have at most maxNearBytes.
 //
-// The search for words corrects slips too, and shares [text.Letters]. It does
-// not share this: it allows one slip only, needs no table for it, and asks of
-// which kind it is, since swapped letters are likelier than a wrong one.
+// Package search corrects typing errors with its own function: it allows only one
+// slip, needs no table and returns the kind of the slip.
 func distance(a, b []byte, limit int) int {
 	if max(len(a)-len(b), len(b)-len(a)) > limit {
 		return limit + 1
@@ -234,9 +233,9 @@ func distance(a, b []byte, limit int) int {
 		}
 		return limit + 1
 	}
-	// Only what is next to the diagonal can be within limit.
+	// Only cells next to the diagonal can be within limit.
 	const far = maxNearBytes + 1
-	var rows [3][maxNearBytes + 2]uint8 // the last three
+	var rows [3][maxNearBytes + 2]uint8 // the last three rows
 	for j := range len(b) + 1 {
 		rows[0][j] = uint8(j)
 	}

@@ -1,9 +1,9 @@
-// Package provider converts JSON schemas for the providers of models.
+// Package provider converts JSON schemas for model providers.
 //
-// A provider refuses a whole request for one keyword that it does not know, or
-// for a union at the root. [Convert] returns a schema that it takes, and says
-// what was lost. It works on the JSON text, so that members keep their order
-// and numbers their digits.
+// A provider refuses a whole request because of one unknown keyword or a union at
+// the root of a schema. [Convert] returns a schema that the provider accepts and
+// lists what was lost. It works on the JSON text, so members keep their order and
+// numbers keep their digits.
 package provider
 
 import (
@@ -18,47 +18,48 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A Dialect is what a provider takes of JSON Schema, draft 2020-12. No
-// provider takes a root that is not of type object, or that has anyOf, oneOf
-// or allOf: they refuse the whole request for it.
+// A Dialect describes which part of JSON Schema, draft 2020-12, a provider accepts.
+// Every provider refuses a root that is not of type object or that has anyOf, oneOf
+// or allOf.
 type Dialect struct {
-	notAtRoot   []string        // more keywords that are refused at the root
-	onlyWith    map[string]bool // the keywords that there are, or nil if all; with references replaced
-	shortNames  bool            // the parameters are named [A-Za-z0-9_.-]{1,64}
-	noLook      bool            // a regular expression can't look ahead or behind
+	notAtRoot   []string        // further keywords refused at the root
+	onlyWith    map[string]bool // the known keywords, or nil for all; if set, references are replaced
+	shortNames  bool            // the parameters must be named [A-Za-z0-9_.-]{1,64}
+	noLook      bool            // regular expressions have no lookaround
 	needItems   bool            // an array must have items
 	needObjects bool            // the root must have properties
 }
 
-// OpenAI and Anthropic are as the errors of their APIs say: "schema must have type 'object' and not have
+// OpenAI and Anthropic follow the error messages of their APIs. OpenAI: "schema
+// must have type 'object' and not have
 // 'oneOf'/'anyOf'/'allOf'/'enum'/'const'/'not' at the top level", "array schema
 // missing items", "object schema missing properties", "regex lookaround is not
-// supported"; and "input_schema does not support oneOf, allOf, or anyOf at the
-// top level", "It must match JSON Schema draft 2020-12", "Property keys should
-// match pattern '^[a-zA-Z0-9_.-]{1,64}$'", which is of the root's alone.
+// supported". Anthropic: "input_schema does not support oneOf, allOf, or anyOf at
+// the top level", "It must match JSON Schema draft 2020-12", "Property keys should
+// match pattern '^[a-zA-Z0-9_.-]{1,64}$'", which concerns only the root.
 var (
 	OpenAI    = Dialect{notAtRoot: []string{"enum", "const", "not"}, noLook: true, needItems: true, needObjects: true}
 	Anthropic = Dialect{shortNames: true}
 )
 
 const (
-	// maxReplaced bounds the bytes of definitions that stand in for references,
-	// since a definition can refer to others more than once, and these to others.
+	// maxReplaced bounds the bytes of definitions that replace references. Nested
+	// definitions could otherwise grow exponentially.
 	maxReplaced = 256 << 10
 
-	// maxLosses and maxPlaceLength bound what is told of a hostile schema.
+	// maxLosses and maxPlaceLength bound the losses of a hostile schema.
 	maxLosses      = 100
 	maxPlaceLength = 200
 )
 
-// An operand is what the value of a keyword must be.
+// An operand is the kind of value that a keyword requires.
 type operand int
 
 const (
-	anything      operand = iota // also of a keyword that is not known
-	outdated                     // of an older draft, and not of 2020-12
-	aSchema                      // true and false among them
-	aSchemaOrBool                // true and false are better kept as they are
+	anything      operand = iota // also for unknown keywords
+	outdated                     // a keyword of older drafts only
+	aSchema                      // including true and false
+	aSchemaOrBool                // true and false stay as they are
 	someSchemas                  // a list, not empty
 	namedSchemas                 // an object
 	aType                        // the name of a type, or several
@@ -95,11 +96,10 @@ var keywords = map[string]operand{
 
 var schemaTypes = []string{"object", "string", "number", "integer", "boolean", "array", "null"}
 
-// Convert returns the schema, a compact JSON object, as a provider takes it: a
-// valid schema of type object that allows what the given one allows as far as
-// the losses do not say otherwise. A loss begins with its place, a JSON pointer
-// into the schema. Time and memory are within a constant of len(given) +
-// maxReplaced.
+// Convert returns given as a compact JSON object that the provider accepts: a valid
+// schema of type object. It allows the same values as given, except for the losses.
+// Each loss begins with its place, a JSON pointer into the schema. Time and memory
+// are proportional to len(given) + maxReplaced.
 func Convert(given json.RawMessage, d Dialect) (converted json.RawMessage, losses []string) {
 	c := &converter{
 		Dialect:  d,
@@ -118,17 +118,17 @@ func Convert(given json.RawMessage, d Dialect) (converted json.RawMessage, losse
 type converter struct {
 	Dialect
 	root     json.RawMessage
-	children map[string]map[string]json.RawMessage // of the values that references lead through, by JSON pointer
+	children map[string]map[string]json.RawMessage // by JSON pointer: the members of values that references lead through
 
-	refs     []string                   // the references that the schema at hand stands in for
-	replaced int                        // bytes of definitions that stand in for references
-	stumps   map[string]json.RawMessage // of definitions that were cut, by reference
-	referred bool                       // a reference was kept, outside of definitions
+	refs     []string                   // references that the current schema replaces
+	replaced int                        // bytes of definitions that replaced references
+	stumps   map[string]json.RawMessage // by reference: definitions that were cut
+	referred bool                       // a reference was kept outside of definitions
 	losses   []string
 	untold   int // losses beyond maxLosses
 }
 
-// A place is where something stands in the schema; nil is the root.
+// A place is a position in the schema; nil is the root.
 type place struct {
 	in   *place
 	name string
@@ -136,7 +136,7 @@ type place struct {
 
 func (p *place) at(name string) *place { return &place{p, name} }
 
-// String returns the JSON pointer of p, or the end of a very long one.
+// String returns the JSON pointer of p, or the last part of a very long one.
 func (p *place) String() string {
 	if p == nil {
 		return "the root"
@@ -158,7 +158,7 @@ func (c *converter) lose(p *place, what string) {
 	c.losses = append(c.losses, p.String()+": "+what)
 }
 
-// schema converts a schema that holds schemas at most depth deep.
+// schema converts a schema and descends at most depth levels.
 func (c *converter) schema(raw json.RawMessage, p *place, depth int) json.RawMessage {
 	switch {
 	case string(raw) == "true":
@@ -193,7 +193,7 @@ func (c *converter) schema(raw json.RawMessage, p *place, depth int) json.RawMes
 			referred := c.referred
 			value, ok := c.keyword(m, at, depth)
 			if p == nil && isDefinitions(m) {
-				c.referred = referred // what only definitions refer to is not needed
+				c.referred = referred // references between definitions don't count
 			}
 			if ok && value == nil {
 				c.lose(at, "malformed, left out")
@@ -210,7 +210,8 @@ func (c *converter) schema(raw json.RawMessage, p *place, depth int) json.RawMes
 // takes reports whether the dialect has a keyword.
 func (c *converter) takes(keyword string) bool { return c.onlyWith == nil || c.onlyWith[keyword] }
 
-// members returns the members of an object, of repeated ones the last.
+// members returns the members of an object. If a name is repeated, it returns the
+// last one.
 func (c *converter) members(object json.RawMessage, p *place) []text.Member {
 	members, err := text.Members(object)
 	if err != nil {
@@ -230,9 +231,8 @@ func (c *converter) members(object json.RawMessage, p *place) []text.Member {
 	return list
 }
 
-// modern returns the members with what older drafts wrote in another way as
-// 2020-12 has it: a list of schemas as items, and bounds that a boolean makes
-// exclusive. So it is not the draft any more that $schema may name.
+// modern rewrites forms of older drafts as in 2020-12: a list of schemas as items,
+// and booleans for exclusive bounds. It drops $schema, which may name another draft.
 func modern(members []text.Member) []text.Member {
 	values := make(map[string]json.RawMessage, len(members))
 	for _, m := range members {
@@ -265,8 +265,8 @@ func modern(members []text.Member) []text.Member {
 	return list
 }
 
-// opened returns the members without additionalProperties if that would shut
-// out what patternProperties let in that the provider does not take.
+// opened returns the members without additionalProperties if that would exclude
+// properties that a dropped patternProperties allows.
 func (c *converter) opened(members []text.Member, p *place) []text.Member {
 	shut := func(m text.Member) bool { return m.Name == "additionalProperties" && string(m.Value) != "true" }
 	lost := func(m text.Member) bool {
@@ -283,8 +283,8 @@ func (c *converter) opened(members []text.Member, p *place) []text.Member {
 	return members
 }
 
-// keyword converts the value of m, which stands at p. It returns nil if it is
-// malformed, and false if m says nothing and is to be left out.
+// keyword converts the value of m, which stands at p. The value is nil if it is
+// malformed. ok is false if the keyword has no effect and can be dropped.
 func (c *converter) keyword(m text.Member, p *place, depth int) (json.RawMessage, bool) {
 	raw := m.Value
 	switch keywords[m.Name] {
@@ -360,7 +360,7 @@ func (c *converter) keyword(m text.Member, p *place, depth int) (json.RawMessage
 	return nil, true
 }
 
-// wellFormed returns raw, or nil if it is not well formed.
+// wellFormed returns raw, or nil if raw is not a valid value of the keyword.
 func wellFormed(raw json.RawMessage, ok bool) json.RawMessage {
 	if ok {
 		return raw
@@ -368,7 +368,7 @@ func wellFormed(raw json.RawMessage, ok bool) json.RawMessage {
 	return nil
 }
 
-// schemas converts the object of schemas at p.
+// schemas converts an object of schemas at p.
 func (c *converter) schemas(keyword string, raw json.RawMessage, p *place, depth int) json.RawMessage {
 	var list []text.Member
 	for _, m := range c.members(raw, p) {
@@ -406,9 +406,9 @@ func (c *converter) types(raw json.RawMessage, p *place) json.RawMessage {
 	return text.JoinStrings(known)
 }
 
-// complete returns the converted members of a schema with what the provider
-// needs to be there, and without definitions that nothing refers to any more
-// and required properties that it does not know.
+// complete adds the members that the provider requires to a converted schema. It
+// removes definitions without references and required properties that the schema
+// does not describe.
 func (c *converter) complete(list []text.Member, p *place) []text.Member {
 	if p == nil && !c.referred {
 		list = slices.DeleteFunc(list, isDefinitions)

@@ -12,19 +12,19 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// flatten returns the members of a schema with what a reference, allOf, anyOf
-// or oneOf of the schema itself says moved into them, as far as the provider
-// does not take these: at the root none of them, elsewhere those that the
-// dialect has not, and references that lead to what may have moved.
+// flatten moves what a schema says through a reference, allOf, anyOf or oneOf into
+// the schema's own members, where the provider does not accept these keywords. At
+// the root it accepts none of them. Elsewhere it may accept some, but references to
+// places that may have moved are followed too.
 //
 //	{"properties":{"a":A},"anyOf":[{"properties":{"b":B},"required":["b"]},{"properties":{"b":C,"d":D},"required":["b","d"]}]}
 //
-// becomes {"properties":{"a":A,"b":{"anyOf":[B,C]},"d":D},"required":["b"]}. So
-// the arguments that an alternative describes stay valid, and more become it.
-// Of allOf, all is kept but for a keyword that stands in two places.
+// becomes {"properties":{"a":A,"b":{"anyOf":[B,C]},"d":D},"required":["b"]}. The
+// arguments that an alternative allows stay valid, and others become valid too. An
+// allOf keeps its meaning unless a keyword occurs twice.
 //
-// within are the references that the schema stands in for. It returns those
-// that it has followed besides.
+// within lists the references that the schema already replaces. flatten returns the
+// further references that it followed.
 func (c *converter) flatten(members []text.Member, p *place, depth int, within []string) (flat []text.Member, followed []string) {
 	isUnion := func(m text.Member) bool { return p == nil && (m.Name == "anyOf" || m.Name == "oneOf") }
 	isAll := func(m text.Member) bool { return m.Name == "allOf" && (p == nil || !c.takes("allOf")) }
@@ -32,8 +32,8 @@ func (c *converter) flatten(members []text.Member, p *place, depth int, within [
 	if !slices.ContainsFunc(members, func(m text.Member) bool { return isUnion(m) || isAll(m) || isRef(m) }) {
 		return members, nil
 	}
-	// flattened returns the members of an alternative or a part, without any of
-	// these keywords either. Its definitions are found where they are.
+	// flattened returns the members of an alternative or part without these
+	// keywords. References still lead to definitions in their old places.
 	flattened := func(raw json.RawMessage, at *place, refs []string) []text.Member {
 		switch {
 		case raw[0] == 't':
@@ -89,8 +89,8 @@ func (c *converter) flatten(members []text.Member, p *place, depth int, within [
 	return flatter.members(), followed
 }
 
-// keepsRef reports whether a reference can stay, since the provider takes it
-// and it leads to a definition, or to the root, which are where they were.
+// keepsRef reports whether a reference can stay: the provider accepts it and it
+// leads to the root or to a definition, which have not moved.
 func (c *converter) keepsRef(value json.RawMessage) bool {
 	ref, ok := text.Unquote(value)
 	if !ok || !c.takes("$ref") {
@@ -103,9 +103,9 @@ func (c *converter) keepsRef(value json.RawMessage) bool {
 	return ref == "#" || len(parts) == 3 && (parts[1] == "$defs" || parts[1] == "definitions")
 }
 
-// follow returns the schema that a reference stands for and its name, or nil
-// if there is none. Of what would never end, or has grown too large, it
-// returns the type and the description.
+// follow returns the target of a reference and its name, or nil if there is none.
+// If the reference is circular or its target too large, follow returns only the
+// target's type and description.
 func (c *converter) follow(value json.RawMessage, p *place, within []string) (schema json.RawMessage, ref string) {
 	ref, _ = text.Unquote(value)
 	schema, ok := c.resolve(ref)
@@ -180,7 +180,7 @@ type alternative struct {
 	members []text.Member
 }
 
-// excludesObjects reports whether m is a type that no object has.
+// excludesObjects reports whether m is a type keyword that excludes objects.
 func excludesObjects(m text.Member) bool {
 	return m.Name == "type" && !bytes.Contains(m.Value, []byte(`"object"`))
 }
@@ -189,20 +189,20 @@ func isDefinitions(m text.Member) bool { return m.Name == "$defs" || m.Name == "
 
 func hasPatterns(m text.Member) bool { return m.Name == "patternProperties" }
 
-// A merger makes one schema of several that hold together.
+// A merger merges schemas that must all hold into one.
 type merger struct {
 	keywords   ordered[text.Member] // properties and required have their places here, and their values below
 	properties propertySet
 	required   ordered[bool]
 }
 
-// A propertySet has what is said of each property, nothing of it twice.
+// A propertySet lists the schemas of each property without repetitions.
 type propertySet struct {
 	schemas ordered[[]json.RawMessage]
 	said    map[string]bool
 }
 
-// An ordered is a map that knows in what order the keys came.
+// An ordered is a map that remembers the order of its keys.
 type ordered[V any] struct {
 	keys   []string
 	values map[string]V
@@ -233,7 +233,7 @@ func (s *propertySet) add(name string, schema json.RawMessage) {
 	s.schemas.set(name, append(s.schemas.values[name], schema))
 }
 
-// members returns the properties. Several schemas of one become one under a
+// members returns the properties. Several schemas of one property are joined by a
 // keyword, allOf or anyOf.
 func (s *propertySet) members(keyword string) []text.Member {
 	list := make([]text.Member, len(s.schemas.keys))
@@ -247,7 +247,7 @@ func (s *propertySet) members(keyword string) []text.Member {
 	return list
 }
 
-// add adds a keyword. What the schema has already is not replaced.
+// add adds a keyword unless the schema has it already.
 func (g *merger) add(c *converter, m text.Member, p *place) {
 	old, ok := g.keywords.values[m.Name]
 	if !ok {
@@ -270,12 +270,12 @@ func (g *merger) add(c *converter, m text.Member, p *place) {
 	}
 }
 
-// unite adds what the alternatives of a union at p say of properties. Of one
-// that the schema describes outside of the union, they say nothing more.
+// unite adds the properties of the alternatives of a union at p. It skips properties
+// that the schema describes outside of the union.
 func (g *merger) unite(c *converter, alternatives []alternative, p *place) {
 	c.lose(p, "not taken at the root; its alternatives became one list of properties")
 	var properties propertySet
-	var required ordered[int] // in how many alternatives
+	var required ordered[int] // in how many alternatives each is required
 	closed := 0
 	for _, a := range alternatives {
 		for _, m := range a.members {

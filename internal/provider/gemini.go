@@ -6,11 +6,11 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// Gemini is what Google's SDK documents of JSON Schema for answers (at
-// GenerateContentConfig.ResponseJsonSchema) and, in the last line, as fields of
-// Schema, to which it is converted; for parameters in JSON Schema it says only
-// that they are an object's. Left out are references, which may have nothing
-// beside them and were refused even so, and oneOf, which is read as anyOf.
+// Gemini follows the documentation of Google's SDK: JSON Schema for answers (at
+// GenerateContentConfig.ResponseJsonSchema) and, in the last line, fields of
+// Schema, which the SDK converts it to. For parameters, the SDK only says that they
+// are an object. Two documented keywords are left out: references, which Gemini
+// refused even without siblings, and oneOf, which Gemini reads as anyOf.
 var Gemini = Dialect{needItems: true, onlyWith: map[string]bool{
 	"type": true, "format": true, "title": true, "description": true, "enum": true,
 	"items": true, "prefixItems": true, "minItems": true, "maxItems": true, "minimum": true, "maximum": true,
@@ -18,8 +18,8 @@ var Gemini = Dialect{needItems: true, onlyWith: map[string]bool{
 	"default": true, "pattern": true, "minLength": true, "maxLength": true, "minProperties": true, "maxProperties": true,
 }}
 
-// subset returns the members of a schema that Gemini takes, with others put in
-// the words that it has.
+// subset returns the members that Gemini accepts and rewrites others in terms of
+// these.
 func (c *converter) subset(members []text.Member, p *place) []text.Member {
 	values := make(map[string]json.RawMessage, len(members))
 	for _, m := range members {
@@ -46,8 +46,8 @@ func (c *converter) subset(members []text.Member, p *place) []text.Member {
 	return list
 }
 
-// enum returns the strings and numbers of an enum, which may have no others,
-// nil if it is malformed, and false if there are none.
+// enum returns the strings and numbers of an enum; Gemini accepts no other values.
+// The list is nil if the enum is malformed. ok is false if no value is left.
 func (c *converter) enum(raw json.RawMessage, p *place) (json.RawMessage, bool) {
 	var list []json.RawMessage
 	all := text.Elements(raw)

@@ -1,6 +1,6 @@
-// Package result cuts the result of a tool that is too long for a model, and
-// reads a long text page by page. It splits no character, and no line where
-// one ends near the cut.
+// Package result shortens a tool result that is too long for a model, and splits a
+// long text into pages. It never splits a character. It cuts at the end of a line if
+// there is one near the cut.
 package result
 
 import (
@@ -11,16 +11,15 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Cut returns r and "" if its texts have at most limit bytes. Otherwise
-// it returns a copy with the beginning and the end of the whole text, two
-// thirds and one third of limit at most, and the whole text.
+// Cut returns r and "" if the texts of r have at most limit bytes, or if r is nil.
+// Otherwise it returns a shortened copy and the whole text. The copy keeps the start
+// of the whole text, at most two thirds of limit, and its end, at most one third.
 //
-// The texts of r are those of its text contents and of its embedded resources;
-// the whole text is these as lines, that is joined by "\n", which count too.
-// What note says of it, that whole[from:to] is left out of total bytes, stands
-// where that was, in the content in which the beginning ends. Contents of
-// which nothing is left are left out. All else in r is kept as it is, its
-// structured content and whatever is no text for one. A nil r is kept too.
+// The texts of r are its text contents and the texts of its embedded resources. The
+// whole text joins them with "\n", which counts too. Cut inserts note(from, to,
+// total) where it left out whole[from:to] of total bytes, in the content in which
+// the start ends. It drops contents with no text left. It keeps everything else,
+// including structured content and contents that are no text.
 func Cut(r *mcp.CallToolResult, limit int, note func(from, to, total int) string) (cut *mcp.CallToolResult, whole string) {
 	if r == nil {
 		return nil, ""
@@ -41,7 +40,7 @@ func Cut(r *mcp.CallToolResult, limit int, note func(from, to, total int) string
 
 	result := *r
 	result.Content = make([]mcp.Content, 0, len(r.Content))
-	start := 0 // of c's text in the whole
+	start := 0 // offset of c's text in the whole text
 	for _, c := range r.Content {
 		text, with := textOf(c)
 		if with == nil {
@@ -65,8 +64,8 @@ func Cut(r *mcp.CallToolResult, limit int, note func(from, to, total int) string
 	return &result, whole
 }
 
-// textOf returns the text of c and what makes c with another text. The latter
-// is nil if c is no text.
+// textOf returns the text of c and a function that returns c with another text. The
+// function is nil if c has no text.
 func textOf(c mcp.Content) (text string, with func(text string) mcp.Content) {
 	switch c := c.(type) {
 	case mcp.TextContent:
@@ -79,10 +78,10 @@ func textOf(c mcp.Content) (text string, with func(text string) mcp.Content) {
 	return "", nil
 }
 
-// Page returns the part of text that begins at byte from, or after the code
-// point that from is within, and where the next part begins: len(text) after
-// the last. The part has at most limit bytes and ends as headEnd says, but has
-// at least one code point, so that page after page gives the text.
+// Page returns the part of text at byte from and the offset of the next part, which
+// is len(text) after the last part. If from is inside a code point, the part begins
+// after it. The part has at most limit bytes, but at least one code point, and ends
+// as headEnd says. The parts of all pages together give the text.
 func Page(text string, from, limit int) (part string, next int) {
 	from = min(max(from, 0), len(text))
 	for inside(text, from) {
@@ -96,8 +95,8 @@ func Page(text string, from, limit int) (part string, next int) {
 	return rest[:n], from + n
 }
 
-// headEnd returns where the beginning of text ends that has at most limit
-// bytes and ends with a line, if one ends in its last tenth, or a character.
+// headEnd returns the end of the longest start of text within limit bytes. It ends
+// after a line if a line ends in the last tenth, otherwise after a character.
 func headEnd(text string, limit int) int {
 	if len(text) <= limit {
 		return len(text)
@@ -110,9 +109,9 @@ func headEnd(text string, limit int) int {
 	return n
 }
 
-// tailStart returns where the end of text begins that has at most limit bytes,
-// fewer than text, and begins with a line, if one begins in its first tenth,
-// or a character.
+// tailStart returns the beginning of the longest end of text within limit bytes,
+// which must be fewer than the text has. It begins with a line if a line begins in
+// the first tenth, otherwise with a character.
 func tailStart(text string, limit int) int {
 	n := boundary(text, len(text)-limit, +1)
 	if i := strings.IndexByte(text[n-1:n+(len(text)-n)/10], '\n'); i >= 0 {
@@ -121,12 +120,12 @@ func tailStart(text string, limit int) int {
 	return n
 }
 
-// maxCharacter is how many bytes a character may have that is never split. A
-// family of four with skin tones has 41.
+// maxCharacter is the greatest length, in bytes, of a character that is never split.
+// The emoji of a family of four with skin tones has 41.
 const maxCharacter = 64
 
-// boundary returns the first place from i on, in steps of +1 or -1, where no
-// character is split; if that is too far, where no code point is.
+// boundary returns the first offset from i on, in steps of +1 or -1, that splits no
+// character. If it is too far away, it returns the first that splits no code point.
 func boundary(text string, i, step int) int {
 	for n := 0; n <= maxCharacter; n++ {
 		if at := i + n*step; !splits(text, at) {
@@ -139,9 +138,9 @@ func boundary(text string, i, step int) int {
 	return i
 }
 
-// splits reports whether i is within a character: within a code point, or next
-// to one that belongs to the other. That is what Unicode calls a grapheme
-// cluster, without conjuncts and without Hangul in parts.
+// splits reports whether offset i is inside a character: inside a code point, or
+// between code points that belong together. Characters are the grapheme clusters of
+// Unicode, except for conjuncts and decomposed Hangul.
 func splits(text string, i int) bool {
 	if i <= 0 || i >= len(text) {
 		return false
@@ -155,11 +154,11 @@ func splits(text string, i int) bool {
 	case unicode.IsControl(prev):
 		return prev == '\r' && next == '\n'
 	case prev == '\u200d', unicode.In(next, unicode.M, unicode.Join_Control), next == '\u0e33', next == '\u0eb3':
-		return true // \u0e33 and \u0eb3 are vowels that Unicode has as letters
+		return true // Unicode classes the vowels \u0e33 and \u0eb3 as letters
 	case '\U0001f3fb' <= next && next <= '\U0001f3ff', '\U000e0020' <= next && next <= '\U000e007f':
-		return true // skin tones; the letters of a region's flag
+		return true // skin tones and the letters of flag tags
 	}
-	// Regional indicators are flags two by two.
+	// Two regional indicators make a flag.
 	const regional = "\xf0\x9f\x87"
 	j := i
 	for j >= 0 && j > i-maxCharacter && strings.HasPrefix(text[j:], regional) {
@@ -168,7 +167,7 @@ func splits(text string, i int) bool {
 	return j < i && (i-j)/len("🇦")%2 == 0
 }
 
-// inside reports whether i is within the UTF-8 encoding of a code point.
+// inside reports whether offset i is inside the UTF-8 encoding of a code point.
 func inside(text string, i int) bool {
 	for j := i - 1; j >= max(0, i-3) && i < len(text); j-- {
 		if utf8.RuneStart(text[j]) {

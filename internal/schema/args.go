@@ -10,10 +10,10 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// Arguments returns the arguments of a call as a JSON object. Providers'
-// clients give them in several shapes, and all are taken: a string, []byte or
-// json.RawMessage that holds JSON, nil or empty for no arguments, or any
-// value that marshals to a JSON object, such as a map[string]any.
+// Arguments returns the arguments of a call as a JSON object. It accepts every
+// shape in which providers' clients pass them: a string, []byte or
+// json.RawMessage with JSON; nil or empty for no arguments; or a value that
+// marshals to a JSON object, such as a map[string]any.
 func Arguments(args any) (json.RawMessage, error) {
 	var raw json.RawMessage
 	switch a := args.(type) {
@@ -30,7 +30,7 @@ func Arguments(args any) (json.RawMessage, error) {
 			return nil, err
 		}
 		if raw[0] == '{' {
-			return raw, nil // and it is valid
+			return raw, nil // Marshal returned valid JSON
 		}
 	}
 	raw = bytes.TrimSpace(raw)
@@ -47,10 +47,10 @@ func Arguments(args any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// NoNull returns the parameters of an input schema for which a null
-// provably means "not given": they are optional and their schema refuses null.
-// Models often fill in every optional parameter; servers then refuse the call.
-// In doubt, as with a $ref, a parameter is left out of the list.
+// NoNull returns the names of the parameters of an input schema for which null
+// certainly means "not given": they are optional and their schema refuses null.
+// Models often fill in every optional parameter, and servers then refuse the call.
+// In doubt, as with a $ref, NoNull leaves a parameter out.
 func NoNull(schema json.RawMessage) []string {
 	var in struct {
 		Properties json.RawMessage `json:"properties"`
@@ -76,12 +76,12 @@ func NoNull(schema json.RawMessage) []string {
 	return names
 }
 
-// maxSchemaDepth is how deep alternatives within alternatives are looked at:
-// each level reads the rest again.
+// maxSchemaDepth is how many levels of nested alternatives refusesNull reads.
+// Each level reads the deeper ones again.
 const maxSchemaDepth = 4
 
-// refusesNull reports whether null is certainly not valid against a schema, as
-// far as can be seen within depth levels.
+// refusesNull reports whether null is certainly invalid against schema. It reads
+// at most depth levels of alternatives and returns false in doubt.
 func refusesNull(schema json.RawMessage, depth int) bool {
 	if depth == 0 {
 		return false
@@ -117,15 +117,15 @@ func refusesNull(schema json.RawMessage, depth int) bool {
 	return false
 }
 
-// DropNulls returns args without the members of the given names that are
-// null. All else keeps its bytes: numbers their digits, members their order.
+// DropNulls returns args without members of the given names whose value is null.
+// Other members keep their bytes and order.
 func DropNulls(args json.RawMessage, names []string) json.RawMessage {
 	if len(names) == 0 || !bytes.Contains(args, []byte("null")) {
 		return args
 	}
 	members, err := text.Members(args)
 	if err != nil {
-		return args // the server will say what is wrong
+		return args // the server will report the error
 	}
 	kept := slices.DeleteFunc(slices.Clone(members), func(m text.Member) bool {
 		return text.IsNull(m.Value) && slices.Contains(names, m.Name)
@@ -147,7 +147,7 @@ func DropNulls(args json.RawMessage, names []string) json.RawMessage {
 	return b.Bytes()
 }
 
-// isType reports whether t is a type of JSON Schema that null is not of.
+// isType reports whether t is a type of JSON Schema other than "null".
 func isType(t string) bool {
 	switch t {
 	case "string", "number", "integer", "boolean", "object", "array":

@@ -8,24 +8,24 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Real schemas have some hundred values, nest less than ten deep, and their
-// calls take some dozens of steps. With these bounds the worst schemas and
-// arguments that we could think of take a fraction of a second.
+// Real schemas have a few hundred values and nest less than ten deep; their calls
+// take some dozens of steps. Within these bounds, the worst schemas and arguments
+// that we know take a fraction of a second.
 const (
 	maxSchemaValues = 1 << 13
 	maxJSONNesting  = 256
-	maxPatternSize  = 1 << 14 // instructions of a schema's regular expressions
+	maxPatternSize  = 1 << 14 // instructions of all regular expressions in a schema
 	maxSteps        = 100_000
-	maxNumber       = 400 // digits and exponent; float64 has 309 and 308
+	maxNumber       = 400 // digits, or exponent; float64 has 309 and 308
 )
 
-// A gauge looks whether a decoded JSON value is one that the library can take.
+// A gauge checks whether a decoded JSON value is small enough for the library.
 type gauge struct {
-	left int // values, with a part for their pointers, which the library builds
+	left int // values; a deep value counts more, because the library builds its pointer
 }
 
-// fits reports whether v is small enough, and its numbers are: an exponent
-// makes as many digits of them as it says.
+// fits reports whether v and its numbers are small enough. The library expands a
+// number's exponent into digits.
 func (g *gauge) fits(v any, depth, path int) bool {
 	if g.left -= 1 + path/64; g.left < 0 || depth > maxJSONNesting {
 		return false
@@ -48,7 +48,7 @@ func (g *gauge) fits(v any, depth, path int) bool {
 			if !g.fits(value, depth+1, path+1+len(name)) {
 				return false
 			}
-			if name == "$ref" { // may cost a look at all others
+			if name == "$ref" { // resolving it may visit all other values
 				g.left -= 16
 			}
 		}
@@ -56,21 +56,21 @@ func (g *gauge) fits(v any, depth, path int) bool {
 	return true
 }
 
-// A meter counts what steps of the library validating takes at most, without
-// taking them: schemas can make it exponential. A step is about 100 ns.
+// A meter bounds the number of steps that the library takes to validate, without
+// taking them. Some schemas make it exponential. A step takes about 100 ns.
 type meter struct {
 	left         int64
 	schema, args int // bytes
 }
 
-// visit counts the steps for v and s, which is depth levels down.
+// visit counts the steps to validate v against s, which is depth levels deep.
 func (m *meter) visit(s *jsonschema.Schema, v any, depth int) {
 	if s == nil || m.left < 0 {
 		return
 	}
 	m.left -= int64(1 + depth/4 + len(s.Required))
 	if s.RecursiveRef != nil || s.DynamicRef != nil {
-		m.left = -1 // where it leads is not to be seen
+		m.left = -1 // its target is not known here
 	}
 	scalar := 1
 	switch v := v.(type) {
@@ -107,7 +107,7 @@ func (m *meter) visit(s *jsonschema.Schema, v any, depth int) {
 
 func (m *meter) visitItems(s *jsonschema.Schema, items []any, depth int) {
 	m.left -= int64(len(items))
-	if s.UniqueItems { // items whose hashes are made equal are all compared
+	if s.UniqueItems { // values can be made to hash alike; then all pairs are compared
 		m.left -= int64(len(items)) * int64(m.args) / 64
 	}
 	list, _ := s.Items.([]*jsonschema.Schema)

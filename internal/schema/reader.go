@@ -5,40 +5,39 @@ import (
 	"encoding/json"
 )
 
-// MaxNesting is how deep schemas within schemas are read. It bounds the
-// stack that a hostile schema can take; real ones nest less than ten deep.
+// MaxNesting is how deep Walk reads schemas within schemas. It bounds the stack
+// that a hostile schema can take; real schemas nest less than ten deep.
 const MaxNesting = 64
 
-// Walk reads the words of a JSON Schema that say what a tool takes. It
-// calls name with the name of each property, at every level, and text with
-// each description and each string of an enum or const, in the order of the
-// schema. The bytes must not be changed, nor used after the call; they may be
-// invalid UTF-8 where schema is.
+// Walk passes the words of a JSON Schema to two functions, in the order of the
+// schema. It calls name with the name of each property, at every level. It calls
+// text with each description and each string of an enum or const. The functions
+// must not change the bytes or keep them after the call. The bytes are invalid
+// UTF-8 where schema is.
 //
-// Keywords count only where a schema stands, so that a property may have the
-// name of one. Schemas are read in properties, patternProperties, $defs and
+// A keyword counts only where a schema may stand, so a property may be named like
+// a keyword. Walk reads schemas in properties, patternProperties, $defs and
 // definitions, items and prefixItems, anyOf, oneOf and allOf,
-// additionalProperties, then and else. No $ref is followed: a definition is
-// read once, where it stands. Members of the same name are all read.
+// additionalProperties, then and else. It does not follow $ref: it reads a
+// definition once, in its own place. It reads all members of the same name.
 //
-// What has the wrong type is passed over, and so is what stands more than
-// MaxNesting deep. Of what is not valid JSON a part is read, at least
-// what stands before the mistake. The cost is proportional to len(schema);
-// only strings with a backslash allocate.
+// Walk skips values of the wrong type and schemas more than MaxNesting deep. If
+// schema is not valid JSON, it reads at least the part before the mistake. The
+// cost is proportional to len(schema); only strings with a backslash allocate.
 func Walk(schema []byte, name, text func([]byte)) {
 	r := reader{data: schema, name: name, text: text}
 	r.schema(MaxNesting)
 }
 
-// A reader goes once through a JSON text. It finds values without
-// checking them: commas and colons are taken as space.
+// A reader reads through a JSON text once. It does not check the syntax and treats
+// commas and colons as space.
 type reader struct {
 	data       []byte
-	pos        int // of the next byte; 0 <= pos <= len(data)
+	pos        int // position of the next byte; 0 <= pos <= len(data)
 	name, text func([]byte)
 }
 
-// schema reads a value that is a schema, with at most depth levels.
+// schema reads a value as a schema and descends at most depth levels.
 func (r *reader) schema(depth int) {
 	if depth == 0 || r.next() != '{' {
 		r.skip()
@@ -77,8 +76,8 @@ func (r *reader) schema(depth int) {
 	}
 }
 
-// schemas reads an object of schemas and calls name, unless it is nil, with
-// the name of each.
+// schemas reads an object of schemas. If name is not nil, it calls name with the
+// name of each.
 func (r *reader) schemas(depth int, name func([]byte)) {
 	if !r.enter('{') {
 		return
@@ -91,15 +90,15 @@ func (r *reader) schemas(depth int, name func([]byte)) {
 	}
 }
 
-// textValue reads a value and hands it out if it is a string.
+// textValue reads a value and passes it to r.text if it is a string.
 func (r *reader) textValue() {
 	if s, ok := r.string(); ok {
 		r.text(s)
 	}
 }
 
-// next goes to the next value or closing bracket and returns its first byte,
-// or 0 at the end of the text.
+// next moves to the next value or closing bracket and returns its first byte, or 0
+// at the end of the text.
 func (r *reader) next() byte {
 	for ; r.pos < len(r.data); r.pos++ {
 		switch c := r.data[r.pos]; c {
@@ -111,8 +110,8 @@ func (r *reader) next() byte {
 	return 0
 }
 
-// enter goes past open and reports true if the next value is an object or
-// array that starts with it. Otherwise it goes past the value.
+// enter moves past open and returns true if the next value begins with open.
+// Otherwise it moves past the value.
 func (r *reader) enter(open byte) bool {
 	if r.next() != open {
 		r.skip()
@@ -122,8 +121,8 @@ func (r *reader) enter(open byte) bool {
 	return true
 }
 
-// more reports whether the object or array that was entered has something
-// more. Otherwise it goes past the closing bracket.
+// more reports whether the current object or array has another element. If not,
+// it moves past the closing bracket.
 func (r *reader) more() bool {
 	switch c := r.next(); c {
 	case '}', ']':
@@ -134,7 +133,7 @@ func (r *reader) more() bool {
 	}
 }
 
-// string goes past a value and returns its text if it is a whole string.
+// string moves past a value. If it is a complete string, it returns its text.
 func (r *reader) string() ([]byte, bool) {
 	if r.next() != '"' {
 		r.skip()
@@ -149,8 +148,8 @@ func (r *reader) string() ([]byte, bool) {
 	return []byte(unquoted), err == nil
 }
 
-// quoted goes past the string whose opening quote is next and returns it with
-// its quotes, or nil if it has no end.
+// quoted moves past the string whose opening quote is next. It returns the string
+// with its quotes, or nil if the closing quote is missing.
 func (r *reader) quoted() []byte {
 	s := r.data[r.pos:]
 	for end := 1; ; end++ {
@@ -160,7 +159,7 @@ func (r *reader) quoted() []byte {
 			return nil
 		}
 		end += i
-		// A quote after an odd number of backslashes is one of the string's.
+		// A quote after an odd number of backslashes is escaped.
 		if (end-len(bytes.TrimRight(s[:end], `\`)))%2 == 0 {
 			r.pos += end + 1
 			return s[:end+1]
@@ -168,7 +167,7 @@ func (r *reader) quoted() []byte {
 	}
 }
 
-// skip goes past a value, however deep, without recursion.
+// skip moves past a value of any depth, without recursion.
 func (r *reader) skip() {
 	for depth := 0; ; {
 		switch r.next() {

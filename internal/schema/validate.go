@@ -15,15 +15,19 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A validator checks arguments against one input schema, which it compiles
-// when it is first used. It may be used concurrently.
+// A Validator checks arguments against one input schema, which it compiles on
+// first use. It is safe for concurrent use.
 //
-// Where it is in doubt it lets arguments pass: the server checks them anyway,
-// but nobody can make a call that is refused here. So formats are notes, as
-// the current draft has it, since servers read them differently; a pattern
-// that isn't a regular expression of Go's is left out; and a schema that
-// can't be compiled, or needs more than maxSteps for these arguments, refuses
-// nothing. There is no coercion: "5" is not a number.
+// In doubt, it accepts arguments: the server checks them anyway, but a call
+// refused here never gets through.
+//
+//   - It ignores formats, as the current draft allows, because servers read them
+//     differently.
+//   - It ignores a pattern that is not a regular expression of Go's.
+//   - It accepts all arguments if the schema can't be compiled or would need more
+//     than maxSteps.
+//
+// It does not convert types: "5" is not a number.
 type Validator struct {
 	size     int
 	compiled func() (*compiledSchema, error)
@@ -34,22 +38,25 @@ type compiledSchema struct {
 	plain *plainSchema // or nil
 }
 
+// NewValidator returns a validator for an input schema. It does not read the
+// schema yet.
 func NewValidator(schema json.RawMessage) *Validator {
 	return &Validator{len(schema), sync.OnceValues(func() (*compiledSchema, error) { return compileSchema(schema) })}
 }
 
-// err returns why the schema refuses nothing, or nil if it can be compiled.
+// err returns why the schema can't be compiled, or nil. Such a schema accepts all
+// arguments.
 func (v *Validator) err() error {
 	_, err := v.compiled()
 	return err
 }
 
-// validate returns what is wrong with a valid JSON object, as [ArgumentsError] has
-// it, and how much more there is. Of members of the same name the last one
-// counts. Equal arguments give equal violations.
+// Validate returns up to maxViolations mistakes in args, a valid JSON object,
+// sorted by place, and the number of further ones. If args repeats a member, the
+// last one counts. Equal arguments give equal violations.
 func (v *Validator) Validate(args json.RawMessage) (violations []Violation, more int) {
 	defer func() {
-		if recover() != nil { // in the library
+		if recover() != nil { // a panic in the library
 			violations, more = nil, 0
 		}
 	}()
@@ -80,12 +87,11 @@ func decodeJSON(raw json.RawMessage) (v any, err error) {
 	return v, err
 }
 
-// compileSchema compiles a schema without reading anything else: a reference
-// out of it is an error, but for those to the metaschemas, which are built in.
-// A schema that is not valid in the draft that it names, or names one that is
-// not known, is tried in those that servers write without saying so: the one
-// that is MCP's default, and older ones for lists of items and for booleans as
-// exclusive bounds.
+// compileSchema compiles a schema without loading other documents. A reference to
+// one is an error, except to the built-in metaschemas. If the schema is invalid in
+// the draft that it names, or names an unknown one, compileSchema tries three
+// others: the default of MCP, an older one for lists of items, and a still older
+// one for booleans as exclusive bounds.
 func compileSchema(raw json.RawMessage) (schema *compiledSchema, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -125,7 +131,7 @@ func compileSchema(raw json.RawMessage) (schema *compiledSchema, err error) {
 	return nil, err
 }
 
-// adapt changes what is in a schema to what the library understands of it.
+// adapt changes the parts of a schema that the library would misread.
 func adapt(v any, expressions *patterns) {
 	switch v := v.(type) {
 	case []any:
@@ -161,19 +167,19 @@ func adapt(v any, expressions *patterns) {
 	}
 }
 
-// patterns are the regular expressions of a schema.
+// patterns holds the regular expressions of a schema.
 type patterns struct {
-	seen map[string]*pattern // nil for what is none
-	left int                 // instructions
+	seen map[string]*pattern // by expression; nil for an invalid one
+	left int                 // instructions still allowed
 }
 
 type pattern struct {
 	*regexp.Regexp
-	size int // instructions; matching is at most proportional to it
+	size int // instructions; bounds the time to match a byte
 }
 
-// find returns the pattern of an expression, or nil if it is not one of Go's
-// or too large together with those before.
+// find returns the compiled expression. It returns nil if the expression is not
+// valid in Go or exceeds the limit together with the earlier ones.
 func (p *patterns) find(expression string) *pattern {
 	found, ok := p.seen[expression]
 	if ok || p.left < 0 {

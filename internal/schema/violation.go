@@ -12,13 +12,13 @@ import (
 	fault "github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// A violation is one thing that a schema refuses. Both strings are one line
-// of bounded length. Of the arguments they repeat names of properties, and
-// values only where the schema lists what may stand there.
+// A Violation is one mistake that a schema finds in arguments. Both strings are
+// single lines of bounded length. They repeat property names of the arguments, but
+// values only where the schema lists the allowed ones.
 type Violation struct {
-	// Pointer is the JSON pointer (RFC 6901) to the value in the arguments,
-	// and "" for the arguments themselves. Names in it are cut to 80
-	// characters. For a property name that the schema rejects, it leads to the object.
+	// Pointer is the JSON pointer (RFC 6901) to the value in the arguments, "" for
+	// the arguments themselves. Names in it are cut to 80 characters. If the schema
+	// rejects a property name, Pointer leads to the object.
 	Pointer string
 
 	// Problem says what is wrong with the value, such as
@@ -36,7 +36,8 @@ const (
 	maxListed     = 10 // values of an enum
 )
 
-// report puts defects into words, each once and in order.
+// report converts defects to violations, sorted by place and without duplicates.
+// It returns at most maxViolations of them and the number of the others.
 func report(defects []defect) (violations []Violation, more int) {
 	for i, f := range defects {
 		defects[i].problem = f.text()
@@ -63,15 +64,15 @@ var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 // A defect is one violation in the library's terms.
 type defect struct {
-	at   []string // names and indexes on the way to the value
+	at   []string // names and indexes that lead to the value
 	kind jsonschema.ErrorKind
-	name string // of a property that kind is about; types that an enum is not all of
+	name string // the property that kind is about; for an enum, other allowed types
 
 	problem string // set by report
 }
 
-// appendDefects appends what is at the ends of a tree of errors. Of the
-// alternatives of an anyOf or oneOf it takes the one that comes nearest.
+// appendDefects appends the leaves of a tree of errors. For an anyOf or oneOf it
+// appends only those of the nearest alternative.
 func appendDefects(list []defect, e *jsonschema.ValidationError) []defect {
 	var names []string
 	switch k := e.ErrorKind.(type) {
@@ -104,10 +105,10 @@ func appendDefects(list []defect, e *jsonschema.ValidationError) []defect {
 	return list
 }
 
-// nearestForm returns the defects of the alternative with the fewest, the
-// first of these, of those that the value could be meant for. If it is of the
-// wrong type, or none of the listed values, for all of them, that is one
-// defect.
+// nearestForm returns the defects of the alternative with the fewest, or of the
+// first such. It ignores alternatives whose type or listed values rule the value
+// out. If that rules out all alternatives, it returns one defect that lists what
+// they want.
 func nearestForm(e *jsonschema.ValidationError) (best []defect) {
 	var types fault.Type
 	var values fault.Enum
@@ -139,7 +140,7 @@ func nearestForm(e *jsonschema.ValidationError) (best []defect) {
 	return []defect{{at: e.InstanceLocation, kind: &types}}
 }
 
-// text returns the problem of a [Violation].
+// text returns the [Violation.Problem] of f.
 func (f *defect) text() string {
 	switch k := f.kind.(type) {
 	case *fault.Type:
@@ -195,11 +196,11 @@ func (f *defect) text() string {
 	case *fault.OneOf:
 		return "has more than one of the forms of which it must have one"
 	}
-	return "is not allowed" // false, not
+	return "is not allowed" // keywords false and not
 }
 
-// quoted returns a scalar as in JSON, cut to limit characters, and what else
-// a value is in words.
+// quoted returns a scalar as JSON, cut to limit characters. For an array, an object
+// or null it returns a word.
 func quoted(v any, limit int) string {
 	switch v := v.(type) {
 	case string:
@@ -214,7 +215,7 @@ func quoted(v any, limit int) string {
 	return text.Line(fmt.Sprint(v), limit)
 }
 
-// wanted lists the values of an enum, and what else is allowed.
+// wanted lists the values of an enum and the other types allowed.
 func wanted(values []any, types string) string {
 	if len(values) == 0 {
 		return "and no value is allowed"
@@ -236,7 +237,7 @@ func wanted(values []any, types string) string {
 	return "want " + text
 }
 
-// typeList returns the names of types, each once, null last.
+// typeList joins the names of types with " or ", each once, null last.
 func typeList(types []string) string {
 	var list []string
 	for _, t := range types {

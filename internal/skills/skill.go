@@ -1,5 +1,5 @@
-// Package skills reads files of skills in the Agent Skills format
-// (https://agentskills.io/specification), and checks what a skill says.
+// Package skills reads skill files in the Agent Skills format
+// (https://agentskills.io/specification) and checks them.
 package skills
 
 import (
@@ -12,16 +12,16 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A Skill is a text of instructions for one kind of task.
+// A Skill is an instruction text for one kind of task.
 type Skill struct {
 	Name        string
 	Description string
-	Tools       []string // names of those that it needs
+	Tools       []string // names of the tools that it needs
 	Body        string
-	Load        func(ctx context.Context) (string, error) // returns the text in the place of Body, if not nil
+	Load        func(ctx context.Context) (string, error) // if not nil, returns the text in place of Body
 }
 
-// What a skill may have.
+// Limits of a skill.
 const (
 	MaxDescription = 1024 // characters
 	MaxTools       = 32
@@ -30,8 +30,8 @@ const (
 	maxBody = 1 << 20
 )
 
-// Check returns what is wrong with the skill, or nil. What Load will return is
-// for [CheckBody].
+// Check returns an error if a field other than the result of Load breaks the format
+// or its limits. [CheckBody] checks that result.
 func (sk Skill) Check() error {
 	for _, err := range []error{checkName(sk.Name), checkDescription(sk.Description), checkTools(sk.Tools)} {
 		if err != nil {
@@ -73,7 +73,7 @@ func checkTools(names []string) error {
 	return nil
 }
 
-// CheckBody returns what is wrong with the text of a skill, or nil.
+// CheckBody returns an error if text can't be the text of a skill.
 func CheckBody(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "":

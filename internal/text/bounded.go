@@ -1,11 +1,11 @@
 package text
 
-// MaxError is how many characters of an error are kept that a server may
-// have written.
+// MaxError is the greatest length of an error that a server may have written, in
+// characters.
 const MaxError = 2000
 
-// bounded returns err with a text of bounded length in one line, if it is
-// longer than that.
+// Bounded returns err, or, if its text has more than [MaxError] bytes, an error
+// that wraps err and whose text is one line of at most MaxError characters.
 func Bounded(err error) error {
 	if err == nil || len(err.Error()) <= MaxError {
 		return err

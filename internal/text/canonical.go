@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// A node is one value of a JSON text.
+// A Node is one value of a JSON text.
 type Node struct {
-	Name  string     // of a member
-	Value json.Token // json.Delim '{' or '[' if it has kids
+	Name  string     // the member's name, if the parent is an object
+	Value json.Token // a scalar, or json.Delim '{' or '[' with the elements in Kids
 	Kids  []Node
 }
 
@@ -37,11 +37,11 @@ func readNode(dec *json.Decoder) (n Node) {
 	return n
 }
 
-// Definition returns of a tools/list element the members that the model
-// and the host rely on, or false if it is no JSON object. Names match without
-// case, as in [json.Unmarshal].
+// Definition parses an element of a tools/list result and keeps the members that
+// the model and the host rely on. It returns false if raw is not a JSON object.
+// Names match without case, as in [json.Unmarshal].
 func Definition(raw json.RawMessage) (n Node, ok bool) {
-	if !json.Valid(raw) { // among others, what nests 10,000 deep
+	if !json.Valid(raw) { // Valid also refuses nesting of more than 10,000
 		return Node{}, false
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -57,16 +57,16 @@ func Definition(raw json.RawMessage) (n Node, ok bool) {
 	return n, n.Value == json.Delim('{')
 }
 
-// FoldCase returns s in lower case, with one form for letters that have
-// several, such as the Kelvin sign.
+// FoldCase returns s in lower case. Letters with several lower-case forms, such as
+// the Kelvin sign, get one form.
 func FoldCase(s string) string { return strings.ToLower(strings.ToUpper(s)) }
 
-// CanonicalHash returns a hash of what the model and the host rely on in a
-// tools/list element: the name, title, description, schemas and annotations.
-// It is the same for equal JSON values, whatever their space, escapes and
-// order of members, but a number counts as it is written: 1 is not 1.0. Of
-// members with the same name, which are read by this one and that, the order
-// counts too. What is no JSON object is hashed byte by byte.
+// CanonicalHash returns a SHA-256 hash, in hexadecimal, of the parts of a
+// tools/list element that the model and the host rely on: name, title,
+// description, schemas and annotations. Equal JSON values have equal hashes,
+// regardless of space, escapes and order of members. A number counts as written:
+// 1 is not 1.0. Members with the same name count in their order, because readers
+// disagree which one wins. If raw is not a JSON object, its bytes are hashed.
 func CanonicalHash(raw json.RawMessage) string {
 	text := append([]byte("bytes "), raw...)
 	if n, ok := Definition(raw); ok {
@@ -76,9 +76,9 @@ func CanonicalHash(raw json.RawMessage) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// appendCanonical appends n with its members sorted and the length of each
-// string before it. Hashes are stored: this must never change. If folds, n is
-// decoded to a struct, for which names in any case are the same.
+// appendCanonical appends n with its members sorted and the length before each
+// string. Stored hashes depend on this format: it must never change. If folds is
+// set, n is decoded to a struct, so its names match in any case.
 func (n Node) appendCanonical(b []byte, folds bool) []byte {
 	switch v := n.Value.(type) {
 	case json.Delim:
@@ -98,7 +98,7 @@ func (n Node) appendCanonical(b []byte, folds bool) []byte {
 			}
 			b = kid.appendCanonical(b, folds && FoldCase(kid.Name) == "annotations")
 		}
-		return append(b, byte(v)+2) // the closing one
+		return append(b, byte(v)+2) // the closing bracket
 	case string:
 		return fmt.Appendf(b, "%d:%s", len(v), v)
 	default:

@@ -10,15 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// A member is one name and value of a JSON object.
+// A Member is one name and value of a JSON object.
 type Member struct {
 	Name    string
-	Written []byte // the name as it stands in the JSON text
+	Written []byte // the name as written in the JSON text, with quotes
 	Value   json.RawMessage
 }
 
-// Members returns the members of a JSON object in their order,
-// repeated names included.
+// Members returns the members of a JSON object in their order, including repeated
+// names. It is an error if data is anything else.
 func Members(data []byte) ([]Member, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if t, err := dec.Token(); err != nil {
@@ -49,7 +49,8 @@ func Members(data []byte) ([]Member, error) {
 	return members, nil
 }
 
-// JSONError adds to err where in data it is.
+// JSONError adds the line and column in data to a syntax error. It rewrites a type
+// error in terms of JSON and returns other errors unchanged.
 func JSONError(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -80,12 +81,13 @@ func jsonKind(goType string) string {
 	return "an object"
 }
 
+// IsNull reports whether raw is empty or null.
 func IsNull(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// compact returns the JSON value raw without insignificant space, as valid
-// UTF-8, with its members in their order.
+// Compact returns the JSON value raw without insignificant space and with invalid
+// UTF-8 replaced. The members keep their order.
 func Compact(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
@@ -97,8 +99,8 @@ func Compact(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// JSON returns v, which marshals in any case, for a model: not escaped for
-// a browser.
+// JSON returns v as JSON for a model, without escapes for HTML. v must be a value
+// that always marshals.
 func JSON(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -107,8 +109,8 @@ func JSON(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// JoinMembers returns the JSON object of members, under their names as they
-// were written.
+// JoinMembers returns the JSON object with these members. A member without Written
+// gets its quoted Name.
 func JoinMembers(members []Member) json.RawMessage {
 	b := []byte{'{'}
 	for i, m := range members {
@@ -123,9 +125,11 @@ func JoinMembers(members []Member) json.RawMessage {
 	return append(b, '}')
 }
 
+// Quote returns s as a JSON string.
 func Quote(s string) json.RawMessage { return json.RawMessage(JSON(s)) }
 
-// elements returns the elements of a JSON array, or nil if it is none.
+// Elements returns the elements of a JSON array, or nil if raw is not an array.
+// raw must not be empty.
 func Elements(raw json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
 	if raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
@@ -134,7 +138,7 @@ func Elements(raw json.RawMessage) []json.RawMessage {
 	return list
 }
 
-// JoinElements returns a JSON array, or nil if it would be empty.
+// JoinElements returns a JSON array, or nil if list is empty.
 func JoinElements(list []json.RawMessage) json.RawMessage {
 	if len(list) == 0 {
 		return nil
@@ -149,8 +153,8 @@ func JoinElements(list []json.RawMessage) json.RawMessage {
 	return append(b, ']')
 }
 
-// Strings returns the strings of a JSON array without repetition, or nil if
-// it is none or has something else.
+// Strings returns the distinct strings of a JSON array in their order. It returns
+// nil if raw is not an array or has other elements. raw must not be empty.
 func Strings(raw json.RawMessage) []string {
 	list := []string{}
 	seen := make(map[string]bool)
@@ -170,6 +174,7 @@ func Strings(raw json.RawMessage) []string {
 	return list
 }
 
+// JoinStrings returns a JSON array of strings, or nil if list is nil.
 func JoinStrings(list []string) json.RawMessage {
 	if list == nil {
 		return nil
@@ -184,9 +189,12 @@ func JoinStrings(list []string) json.RawMessage {
 	return JoinElements(quoted)
 }
 
+// Unquote returns the value of a JSON string. It returns false if raw is no string.
+// raw must not be empty.
 func Unquote(raw json.RawMessage) (s string, ok bool) {
 	ok = raw[0] == '"' && json.Unmarshal(raw, &s) == nil
 	return s, ok
 }
 
+// IsNumber reports whether raw, a JSON value, is a number.
 func IsNumber(raw json.RawMessage) bool { return raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9' }

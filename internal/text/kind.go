@@ -5,12 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// A kind is what a rune is to a word.
+// A Kind is the role of a rune in a word.
 type Kind uint8
 
+// The kinds of runes.
 const (
 	Separator Kind = iota
-	Lower          // also letters without case, and marks that belong to them
+	Lower          // also letters without case, and the marks on them
 	Upper
 	Digit
 	Accent // dropped
@@ -18,6 +19,7 @@ const (
 	Joiner // a mark on such a character
 )
 
+// ASCIIKinds holds the kind of each ASCII character.
 var ASCIIKinds = func() (kinds [utf8.RuneSelf]Kind) {
 	for r := range kinds {
 		switch {
@@ -61,11 +63,14 @@ func KindOf(r rune) Kind {
 	return Separator
 }
 
+// IsLower reports whether c is an ASCII lower-case letter.
 func IsLower(c byte) bool { return 'a' <= c && c <= 'z' }
+
+// IsUpper reports whether c is an ASCII upper-case letter.
 func IsUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
-// letters returns the set of the letters of a word, a bit each: few bits differ
-// between a word and a slip of it.
+// Letters returns the set of the letters in a word, one bit each. The sets of a
+// word and its misspelling differ in few bits.
 func Letters(term []byte) (set uint32) {
 	for _, c := range term {
 		set |= 1 << (c & 31)

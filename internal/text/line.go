@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns text from a server as at most limit characters of one
-// line, so that it can't open a heading of its own or hide anything: runs of
-// white space and control characters become one space, and characters that
-// are not seen, among them those that change the direction of the text, are
-// left out. A longer text ends in an ellipsis, and never within a character.
+// Line returns text as one line of at most limit characters, so that text from a
+// server can't open a heading or hide anything. Each run of white space and control
+// characters becomes one space. Line removes invisible characters, including those
+// that change the direction of the text. It cuts longer text between characters and
+// ends it with an ellipsis.
 func Line(text string, limit int) string {
 	if limit <= 0 {
 		return ""
@@ -47,9 +47,9 @@ func Line(text string, limit int) string {
 	return b.String()
 }
 
-// IsInvisible reports whether r prints nothing by itself: format characters,
-// such as zero-width and bidirectional ones and tags, variation selectors,
-// blank letters, and what is no character at all.
+// IsInvisible reports whether r prints nothing by itself: format characters (such
+// as zero-width and bidirectional ones and tags), variation selectors, blank letters
+// and code points that are no characters.
 func IsInvisible(r rune) bool {
 	switch {
 	case r == utf8.RuneError, unicode.Is(unicode.Cf, r), unicode.Is(unicode.Variation_Selector, r):

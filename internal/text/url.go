@@ -5,7 +5,7 @@ import (
 	"net/url"
 )
 
-// WithoutURL takes from err the URL of the request, which may hold a secret.
+// WithoutURL removes the URL of the request, which may hold a secret, from err.
 func WithoutURL(err error) error {
 	var request *url.Error
 	if errors.As(err, &request) {

@@ -1,55 +1,55 @@
-// Package pgstore keeps tools in PostgreSQL, with pgvector, for searches by
+// Package pgstore keeps records in PostgreSQL with pgvector and searches them by
 // words and by meaning.
 //
-// A [Store] is a [vector.Store] over a pool of connections that the
-// host has. [New] makes the extension vector, a schema and its tables where they
-// are missing; any number of processes may start at once.
+// A [Store] is a [vector.Store] over the host's connection pool. [New] creates the
+// extension vector, a schema and its tables if they are missing. Any number of
+// processes may call it at once.
 //
 // # Tables
 //
-// Each scope has a table, made by the first Upsert: its name is a hash of the
-// scope's, which may be anything, and the table scopes says which is whose.
+// The first Upsert into a scope creates a table for it. The table's name has a hash
+// of the scope's name, which may be any string; the table scopes maps one to the
+// other.
 //
 //	mcphybrid.scopes          id, scope, dimensions
 //	mcphybrid.tools_3fdb…     id, sum, server, words, embedding, terms
-//	mcphybrid.tools_3fdb…_words, …_near    GIN and HNSW, of large scopes
+//	mcphybrid.tools_3fdb…_words, …_near    GIN and HNSW indexes of large scopes
 //
-// So a statement for one user names a table that has no row of another: no
-// filter can be forgotten. Scopes can have vectors of different lengths, to drop
-// one is to drop a table, and the rows of a user are next to each other. Rejected
-// were one table with a column for the scope, where all of that hangs on a WHERE
-// and one HNSW index of one length is filtered after it was asked; and a
-// partition for each scope, which has as many tables, and all of them have to be
-// planned for. What it costs is five relations for each scope: a thousand scopes
-// are made in some seconds. Those who have a hundred thousand should spread them
-// over databases.
+// A statement for one user therefore names a table without rows of other users: there
+// is no filter to forget. Scopes can have vectors of different lengths, Drop drops a
+// table, and the rows of a user are close to each other. We rejected one table with a
+// scope column, where everything depends on a WHERE clause and HNSW filters its
+// results only afterwards. We also rejected one partition per scope, which needs as
+// many tables and makes the planner look at all of them. The price is five relations
+// per scope: creating a thousand scopes takes a few seconds. Hosts with a hundred
+// thousand scopes should spread them over several databases.
 //
 // # Searches
 //
-// A search is one statement: the candidates by words, those by meaning, and what
-// [vector.Fuse] makes of them. Words are found by websearch_to_tsquery, any
-// of them, and ranked by ts_rank, which knows nothing of rare words. Where words
-// are not separated by spaces, as in Japanese, PostgreSQL finds none.
+// A search is one statement. It collects the candidates by words and by vector and
+// merges them like [vector.Fuse]. Words go through websearch_to_tsquery; any of them
+// may match. ts_rank ranks the matches and does not weigh rare words higher.
+// PostgreSQL can't search languages without spaces between words, such as Japanese.
 //
-// Small scopes, of at most [Options].IndexAbove tools, have no index but that of
-// their IDs: a search reads them all, which is exact. Larger ones get a GIN
-// index for the words and an HNSW index for vectors of at most 2000 dimensions.
-// HNSW finds nearly all of the nearest, but a filter is applied to what it found,
-// and may leave too few. So a search that is narrowed to servers, or wants more
-// than 1000 candidates, reads all vectors that pass, and is exact in any scope.
+// A scope of at most [Options].IndexAbove records is indexed only by ID: a search
+// reads all records and is exact. A larger scope gets a GIN index for words and an
+// HNSW index for vectors of at most 2000 dimensions. HNSW finds nearly all of the
+// nearest vectors, but a filter applied to its results may leave too few. So a search
+// restricted to servers, or with more than 1000 candidates, reads all vectors that
+// pass and is exact in any scope.
 //
 // # Writers
 //
-// All transactions lock first the scope's row in scopes, for themselves if they
-// change the scope, and then tools in the order of their IDs: none waits for
-// another in a circle. Should PostgreSQL stop one for others' sake, it is begun
-// again. The indexes of a scope are made by the Upsert that makes it large;
-// other writers wait, searches do not.
+// Every transaction first locks the scope's row in scopes, exclusively if it changes
+// the scope, and then records in the order of their IDs. This order prevents
+// deadlocks. If PostgreSQL still aborts a transaction because of another one, the
+// store retries it. The Upsert that makes a scope large creates its indexes;
+// meanwhile other writers wait, searches don't.
 //
 // # Connections
 //
-// Statements are not prepared, since each scope has its own, and nothing is left
-// in a session: a pooler between may give each transaction another one. The user
-// of the database needs the right to make the schema and the extension, if they
-// are not there.
+// The store prepares no statements, because each scope has its own, and leaves
+// nothing in a session, so a pooler may give each transaction another connection. If
+// the schema or the extension is missing, the database user needs the right to create
+// it.
 package pgstore

@@ -10,19 +10,18 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// migrations has the files 1.sql, 2.sql, …, each of which makes the schema's
-// version that of its name. They are run with the schema first in the
-// search_path.
+// migrations holds the files 1.sql, 2.sql, …. Each brings the schema to the version
+// in its name. They run with the schema first in the search_path.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrationLock is the key of the advisory lock that those who migrate hold.
-// There is one for the whole database: they make the extension too.
+// migrationLock is the key of the advisory lock held during a migration. There is
+// one for the whole database, because migrations also create the extension.
 const migrationLock = 0x6d63_7068_7962_7264 // "mcphybrd"
 
-// migrate brings the schema to the newest version and sets s.vector and
-// s.config. Any number may do so at once.
+// migrate brings the schema to the newest version and sets s.vector and s.config.
+// Several processes may call it at once.
 func (s *Store) migrate(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", s.mode, int64(migrationLock)); err != nil {
@@ -31,7 +30,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		if err := s.findVector(ctx, tx); err != nil {
 			return err
 		}
-		// CREATE SCHEMA demands the right to do so even if it has nothing to do.
+		// CREATE SCHEMA requires the right to create even if the schema exists.
 		var there bool
 		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1::text)", s.mode, s.opts.Schema).Scan(&there); err != nil {
 			return err
@@ -53,8 +52,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	})
 }
 
-// findVector sets s.vector to the schema of the type vector, after making the
-// extension if it is not there, and s.iterative.
+// findVector creates the extension if it is missing. It sets s.vector to the schema
+// of the type vector, and s.iterative.
 func (s *Store) findVector(ctx context.Context, tx pgx.Tx) error {
 	find := func() error {
 		return tx.QueryRow(ctx, `SELECT quote_ident(n.nspname)

@@ -52,16 +52,16 @@ func match(row pgx.CollectableRow) (m vector.Match, err error) {
 	return m, err
 }
 
-// maxEfSearch is the most candidates that an HNSW index of pgvector returns.
+// maxEfSearch is the greatest number of candidates of an HNSW index in pgvector.
 const maxEfSearch = 1000
 
-// askNear runs a statement that uses an HNSW index, of which the least number of
-// candidates is set for this transaction: a batch is one.
+// askNear runs a statement that uses an HNSW index with ef candidates. The setting
+// lasts for one transaction, which a batch is.
 func (s *Store) askNear(ctx context.Context, sql string, args []any, ef int) (found []vector.Match, err error) {
 	var batch pgx.Batch
 	batch.Queue("SELECT set_config('hnsw.ef_search', $1::text, true)", strconv.Itoa(min(ef, maxEfSearch)))
 	if s.iterative {
-		// Each change of a tool leaves its old vector in the index until a VACUUM.
+		// Each change of a record leaves its old vector in the index until a VACUUM.
 		batch.Queue("SELECT set_config('hnsw.iterative_scan', 'strict_order', true)")
 	}
 	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
@@ -71,11 +71,11 @@ func (s *Store) askNear(ctx context.Context, sql string, args []any, ef int) (fo
 	return found, s.pool.SendBatch(ctx, &batch).Close()
 }
 
-// statement returns the statement that answers q, whose words are those of terms:
-// see anyOf. It has the candidates of each
-// side, of which one may be empty, and puts them together as [vector.Fuse]
-// does. With near it can use the index of the vectors, which is one of
-// embedding::vector(n); without, it asks for plain embedding, and all are read.
+// statement returns the statement that answers q. terms is the result of anyOf for
+// its words. The statement collects the candidates by words and by vector, either of
+// which may be empty, and merges them like [vector.Fuse]. If near is set, it sorts by
+// embedding::vector(n), which the index covers; otherwise by plain embedding, which
+// reads all vectors.
 func (s *Store) statement(table string, q *vector.Query, terms string, candidates int, near bool) (sql string, args []any) {
 	arg := func(v any, as string) string {
 		args = append(args, v)
@@ -114,7 +114,7 @@ func (s *Store) statement(table string, q *vector.Query, terms string, candidate
 		if near {
 			embedding, ties = fmt.Sprintf("embedding::%s.vector(%d)", s.vector, len(q.Vector)), ""
 		}
-		// What is too far is left out after the limit: it is behind what is not.
+		// Apply Least after the limit: vectors that are too far come last.
 		similar = fmt.Sprintf(`SELECT id, server, 1 - distance AS score FROM (
 				SELECT id, server, %s OPERATOR(%s.<=>) %s AS distance FROM %s
 				WHERE embedding IS NOT NULL%s ORDER BY distance%s LIMIT %s) nearest
@@ -130,11 +130,11 @@ func (s *Store) statement(table string, q *vector.Query, terms string, candidate
 	return sql, args
 }
 
-// maxTerms bounds the words of a query: more say nothing new.
+// maxTerms bounds the words of a query. Further words are ignored.
 const maxTerms = 100
 
-// anyOf returns the query of websearch_to_tsquery that finds texts with any of
-// the words: "create" or "issue". It is empty if there are none.
+// anyOf returns a query for websearch_to_tsquery that finds any of the words, such as
+// "create" or "issue". It returns "" if there are none.
 func anyOf(words string) string {
 	var terms []string
 	seen := make(map[string]bool)
@@ -147,9 +147,9 @@ func anyOf(words string) string {
 	return strings.Join(terms, " or ")
 }
 
-// separated returns the words of a text, separated by spaces. PostgreSQL would
-// take "owner/repo" for a file, "issues.list" for a host and "createIssue" for
-// one word; nothing that means something in a query is left either.
+// separated returns the words of a text, separated by spaces, without characters that
+// have a meaning in a query. PostgreSQL would take "owner/repo" for a file,
+// "issues.list" for a host and "createIssue" for one word.
 func separated(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))

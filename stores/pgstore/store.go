@@ -18,43 +18,42 @@ import (
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
-// Options are how a [Store] uses its database. The zero value is the default.
+// Options configures a [Store]. The zero value is the default configuration.
 type Options struct {
-	// Schema is where all tables are. If it is not there, it is made. If empty,
-	// "mcphybrid".
+	// Schema is the schema of all tables. New creates it if it is missing. If
+	// empty, it is "mcphybrid".
 	Schema string
 
-	// Config is the text search configuration by which texts and queries are cut
-	// into words. A schema has one for ever. If empty, "english".
+	// Config is the text search configuration that splits texts and queries into
+	// words. It can't change once the schema exists. If empty, it is "english".
 	Config string
 
-	// IndexAbove is the number of tools above which a scope gets indexes. With
-	// fewer of them each search reads all, which is exact; above it, searches by
-	// meaning that are not narrowed to some servers ask an HNSW index, which may
-	// miss one. If zero, [DefaultIndexAbove]. If negative, no scope does.
+	// IndexAbove is the number of records above which a scope gets indexes. Below
+	// it, a search reads all records and is exact. Above it, a search by vector
+	// without Servers uses an HNSW index, which may miss a record. If zero, it is
+	// [DefaultIndexAbove]. If negative, there are no indexes.
 	IndexAbove int
 
-	// M and EfConstruction are those of HNSW indexes to be made, EfSearch is the
-	// least number of candidates in a search of one. If zero, 16, 64 and 100.
+	// M and EfConstruction configure new HNSW indexes. EfSearch is the least number
+	// of candidates in a search of one. If zero, they are 16, 64 and 100.
 	M, EfConstruction, EfSearch int
 }
 
-// DefaultIndexAbove is where reading all vectors of 384 dimensions takes some
-// ten milliseconds.
+// DefaultIndexAbove is the size at which reading all vectors of 384 dimensions takes
+// a few dozen milliseconds.
 const DefaultIndexAbove = 10_000
 
-// A Store is a [vector.Store] in a PostgreSQL database. Its methods may
-// be called concurrently, and there may be any number of Stores, in any
-// processes, for the same schema.
+// A Store is a [vector.Store] in a PostgreSQL database. It is safe for concurrent use.
+// Any number of Stores in any processes may use the same schema.
 type Store struct {
 	pool   *pgxpool.Pool
 	opts   Options
-	mode   pgx.QueryExecMode // of all that has to be said with each query
+	mode   pgx.QueryExecMode // how pgx sends queries
 	schema string            // quoted
 	vector string            // the schema of the type vector; quoted
 	config string            // the text search configuration, as SQL
 
-	iterative bool // HNSW indexes go on where too many candidates are gone: pgvector 0.8
+	iterative bool // HNSW scans go on if too many candidates were filtered out; since pgvector 0.8
 
 	mu     sync.Mutex
 	states map[string]knownState // by table; guarded by mu
@@ -62,8 +61,9 @@ type Store struct {
 
 var _ vector.Store = (*Store)(nil)
 
-// New returns a store in the database of pool, which stays the caller's. It
-// makes what is missing there: the extension vector, the schema and its tables.
+// New returns a store in the database of pool. The caller keeps pool and closes it
+// after the store. New creates the extension vector, the schema and its tables if
+// they are missing.
 func New(ctx context.Context, pool *pgxpool.Pool, opts *Options) (*Store, error) {
 	s := &Store{pool: pool, states: make(map[string]knownState)}
 	if opts != nil {
@@ -76,8 +76,8 @@ func New(ctx context.Context, pool *pgxpool.Pool, opts *Options) (*Store, error)
 	s.opts.EfConstruction = cmp.Or(s.opts.EfConstruction, 64)
 	s.opts.EfSearch = cmp.Or(s.opts.EfSearch, 100)
 	s.schema = pgx.Identifier{s.opts.Schema}.Sanitize()
-	// The statements of each scope are others: to prepare them would fill every
-	// connection with statements that are hardly used again.
+	// Each scope has its own statements: preparing them would fill every connection
+	// with statements that are rarely used again.
 	s.mode = pgx.QueryExecModeExec
 	if pool.Config().ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol {
 		s.mode = pgx.QueryExecModeSimpleProtocol
@@ -88,8 +88,8 @@ func New(ctx context.Context, pool *pgxpool.Pool, opts *Options) (*Store, error)
 	return s, nil
 }
 
-// tableID returns what the table of a scope is called after "tools_": names of
-// scopes are anything and of any length, those of tables are not.
+// tableID returns the part of a scope's table name after "tools_". It is a hash,
+// because a scope's name may be any string of any length.
 func tableID(scope string) string {
 	sum := sha256.Sum256([]byte(scope))
 	return hex.EncodeToString(sum[:20])
@@ -98,16 +98,15 @@ func tableID(scope string) string {
 // table returns the table of a scope, qualified and quoted.
 func (s *Store) table(scope string) string { return s.schema + ".tools_" + tableID(scope) }
 
-// maxTries is how often a transaction is begun that another one stopped, and
-// firstPause how long the pause before the second is; each further one is twice
-// as long. Together they are some ten seconds.
+// maxTries is how often a transaction runs that other ones abort. The first pause is
+// firstPause; it doubles each time. All pauses together take about ten seconds.
 const (
 	maxTries   = 10
 	firstPause = 10 * time.Millisecond
 )
 
-// again calls do until it is not stopped by another transaction. do begins one
-// of its own each time.
+// again calls do until no other transaction aborts it. do begins its own transaction
+// each time.
 func (s *Store) again(ctx context.Context, do func(context.Context) error) error {
 	pause := firstPause
 	for try := 1; ; try++ {
@@ -125,11 +124,11 @@ func (s *Store) again(ctx context.Context, do func(context.Context) error) error
 	}
 }
 
-// The codes of errors that are told from others.
+// The SQLSTATE codes that the store handles.
 const (
 	deadlockDetected     = "40P01"
 	serializationFailure = "40001"
-	dataException        = "22000" // pgvector: not the same dimensions
+	dataException        = "22000" // pgvector: different dimensions
 	undefinedTable       = "42P01"
 )
 
@@ -141,28 +140,28 @@ func codeOf(err error) string {
 	return ""
 }
 
-// A tableState is what is there of a scope.
+// A tableState says which relations of a scope exist.
 type tableState struct {
-	table bool // nothing else is if it is not
+	table bool // if false, the others are false too
 	words bool // the index of the words
 	near  bool // the index of the vectors
 }
 
-// A knownState is one of a table that is there.
+// A knownState is the remembered state of an existing table.
 type knownState struct {
 	tableState
 	until time.Time
 }
 
-// A state is believed for stateAge: to take an index for missing, or a missing
-// one for there, is never wrong, only slow. maxStates bounds the memory.
+// The store trusts a state for stateAge. An outdated state makes a search slow, never
+// wrong. maxStates bounds the memory.
 const (
 	stateAge  = time.Minute
 	maxStates = 10_000
 )
 
-// state returns what is there of a scope. That there is nothing is never
-// remembered.
+// state returns which relations of a scope exist. It never remembers that a scope is
+// missing.
 func (s *Store) state(ctx context.Context, table string) (tableState, error) {
 	s.mu.Lock()
 	known, ok := s.states[table]
@@ -213,8 +212,8 @@ func (s *Store) Sums(ctx context.Context, scope string) (map[string]string, erro
 	return sums, of(scope, err)
 }
 
-// ifThere calls do unless there is no such table. That another process has
-// dropped it meanwhile is no error.
+// ifThere calls do if the table exists. It is no error if another process drops the
+// table meanwhile.
 func (s *Store) ifThere(ctx context.Context, table string, do func(tableState) error) error {
 	st, err := s.state(ctx, table)
 	if err != nil || !st.table {
@@ -232,14 +231,14 @@ func (s *Store) ifThere(ctx context.Context, table string, do func(tableState) e
 func (s *Store) Delete(ctx context.Context, scope string, ids []string) error {
 	var kept []string
 	for _, id := range ids {
-		if storable(id) { // others can't be there
+		if storable(id) { // other IDs can't exist
 			kept = append(kept, id)
 		}
 	}
 	table := s.table(scope)
 	err := s.ifThere(ctx, table, func(tableState) error {
 		return s.again(ctx, func(ctx context.Context) error {
-			// Rows are locked in the order of their IDs, as by Upsert.
+			// Lock rows in the order of their IDs, as Upsert does.
 			_, err := s.pool.Exec(ctx, fmt.Sprintf(`DELETE FROM %s t
 				USING (SELECT id FROM %[1]s WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE) gone
 				WHERE t.id = gone.id`, table), s.mode, kept)
@@ -266,7 +265,7 @@ func (s *Store) Drop(ctx context.Context, scope string) error {
 	return of(scope, err)
 }
 
-// of names the scope of an error.
+// of adds the name of the scope to an error.
 func of(scope string, err error) error {
 	if err == nil {
 		return nil
@@ -274,12 +273,12 @@ func of(scope string, err error) error {
 	return fmt.Errorf("pgstore: scope %q: %w", scope, err)
 }
 
-// storable reports whether PostgreSQL can keep s as text.
+// storable reports whether PostgreSQL can store s as text.
 func storable(s string) bool {
 	return strings.ToValidUTF8(s, "") == s && !strings.Contains(s, "\x00")
 }
 
-// clean returns s without what PostgreSQL can't keep.
+// clean returns s without characters that PostgreSQL can't store.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, " "), "\x00", " ")
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
-// maxBatch is how many tools one statement writes, and maxBatchNumbers how many
-// elements of vectors: some ten bytes each.
+// maxBatch is how many records one statement writes. maxBatchNumbers is how many
+// elements of vectors it writes, at about ten bytes each.
 const (
 	maxBatch        = 500
 	maxBatchNumbers = 1 << 20
 )
 
-// Upsert implements [vector.Store]. Of several tools with one ID it
-// keeps the last. Each batch is a transaction.
+// Upsert implements [vector.Store]. If tools repeats an ID, the last record wins. Each
+// batch is a transaction.
 func (s *Store) Upsert(ctx context.Context, scope string, tools []vector.Record) error {
 	return of(scope, s.upsert(ctx, scope, tools))
 }
@@ -46,9 +46,9 @@ func (s *Store) upsert(ctx context.Context, scope string, tools []vector.Record)
 	return nil
 }
 
-// checked returns tools in the order of their IDs, each once, and the length of
-// their vectors, 0 if they have none. All transactions lock rows in this order,
-// so that none waits for another in a circle.
+// checked returns the records sorted by ID without duplicates, and the length of their
+// vectors, or 0 if there are none. All transactions lock rows in this order, which
+// prevents deadlocks.
 func checked(tools []vector.Record) ([]vector.Record, int, error) {
 	dims := 0
 	last := make(map[string]vector.Record, len(tools))
@@ -76,8 +76,8 @@ func checked(tools []vector.Record) ([]vector.Record, int, error) {
 	return list, dims, nil
 }
 
-// literal returns a vector as pgvector reads it: [1,0.5,-2e-7]. It is sent as
-// text, for which no type has to be registered with the pool's connections.
+// literal formats a vector for pgvector, such as [1,0.5,-2e-7]. It is sent as text, so
+// the pool's connections need no registered type.
 func literal(v []float32) string {
 	b := []byte{'['}
 	for i, x := range v {
@@ -89,11 +89,10 @@ func literal(v []float32) string {
 	return string(append(b, ']'))
 }
 
-// maxText is how many bytes of a text are searched: a tsvector has a limit of
-// 1 MiB.
+// maxText is how many bytes of a text are searchable. A tsvector is limited to 1 MiB.
 const maxText = 256 << 10
 
-// columns are tools as a statement takes them: the i-th of each is of one tool.
+// columns holds records by column: index i of each slice belongs to record i.
 type columns struct {
 	ids, sums, servers, words []string
 	vectors                   []*string
@@ -109,12 +108,11 @@ func (c *columns) add(t vector.Record) {
 	c.vectors = append(c.vectors, vector)
 }
 
-// errUnprepared means that a scope is not there or not of the dimensions.
+// errUnprepared means that a scope is missing or has other dimensions.
 var errUnprepared = errors.New("the scope is dropped again and again")
 
-// write writes tools. It and others that write hold a lock on the scope's row
-// in scopes, which those who change the scope itself hold alone and all of
-// them take first.
+// write writes records. Writers share a lock on the scope's row in scopes; changes of
+// the scope itself hold it exclusively. Everyone takes this lock first.
 func (s *Store) write(ctx context.Context, scope string, dims int, c *columns) error {
 	for range maxTries {
 		err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -143,18 +141,18 @@ func (s *Store) write(ctx context.Context, scope string, dims int, c *columns) e
 	return errUnprepared
 }
 
-// prepare makes a scope if it is not there, of these dimensions if they are not
-// 0.
+// prepare creates a scope if it is missing. If dims is not 0, it sets the scope's
+// dimensions.
 func (s *Store) prepare(ctx context.Context, scope string, dims int) error {
 	table, id := s.table(scope), tableID(scope)
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		// Who does so at the same time waits here.
+		// Concurrent callers wait here.
 		if _, err := tx.Exec(ctx, "INSERT INTO "+s.schema+".scopes (id, scope) VALUES ($1::text, $2::text) ON CONFLICT DO NOTHING", s.mode, id, clean(scope)); err != nil {
 			return err
 		}
 		var have int
 		err := tx.QueryRow(ctx, "SELECT coalesce(dimensions, 0) FROM "+s.schema+".scopes WHERE id = $1::text FOR UPDATE", s.mode, id).Scan(&have)
-		if errors.Is(err, pgx.ErrNoRows) { // dropped since
+		if errors.Is(err, pgx.ErrNoRows) { // dropped meanwhile
 			return nil
 		}
 		if err != nil {
@@ -188,10 +186,10 @@ func (s *Store) prepare(ctx context.Context, scope string, dims int) error {
 	})
 }
 
-// maxIndexedDimensions is the most that an HNSW index of pgvector takes.
+// maxIndexedDimensions is the greatest length of vectors in an HNSW index of pgvector.
 const maxIndexedDimensions = 2000
 
-// index makes the indexes of a scope that has become large.
+// index creates the indexes of a scope that has become large.
 func (s *Store) index(ctx context.Context, scope string) error {
 	if s.opts.IndexAbove < 0 {
 		return nil
@@ -218,7 +216,7 @@ func (s *Store) makeIndexes(ctx context.Context, scope string) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var dims int
 		err := tx.QueryRow(ctx, "SELECT coalesce(dimensions, 0) FROM "+s.schema+".scopes WHERE id = $1::text FOR UPDATE", s.mode, tableID(scope)).Scan(&dims)
-		if errors.Is(err, pgx.ErrNoRows) { // dropped since
+		if errors.Is(err, pgx.ErrNoRows) { // dropped meanwhile
 			return nil
 		}
 		if err != nil {

@@ -6,15 +6,16 @@ import (
 	"regexp"
 )
 
-// CollectionName returns the name of a scope's collection where
-// [Options].Collection does not say otherwise: sys_tool_index for "system",
-// kb_user_{scope}_tools for any other scope of at most 64 of a-z, 0-9, "_" and
-// "-", as UUIDs are. Everything else becomes kb_user_sha256.{hash}_tools, with
-// the SHA-256 of the scope in hexadecimal.
+// CollectionName returns the default name of a scope's collection:
 //
-// No two scopes share a collection: only hashed names have a dot. Capital
-// letters are hashed since the file system under Qdrant, where each collection
-// is a directory of its name, may not tell them from small ones.
+//   - sys_tool_index for "system"
+//   - kb_user_{scope}_tools for a scope of 1 to 64 characters a-z, 0-9, "_" and "-",
+//     such as a UUID
+//   - kb_user_sha256.{hash}_tools for any other scope, with its SHA-256 in hexadecimal
+//
+// No two scopes share a collection: only hashed names contain a dot. Scopes with
+// capital letters are hashed, because Qdrant stores each collection in a directory of
+// its name and some file systems ignore case.
 func CollectionName(scope string) string {
 	switch {
 	case scope == systemScope:
@@ -26,18 +27,17 @@ func CollectionName(scope string) string {
 	return "kb_user_sha256." + hex.EncodeToString(sum[:]) + "_tools"
 }
 
-// systemScope is the scope of the tools that all users share.
+// systemScope is the scope of the records that all users share.
 const systemScope = "system"
 
 var plainScope = regexp.MustCompile(`\A[a-z0-9_-]{1,64}\z`)
 
-// bareSuffix makes of the name of a scope's collection that of its other one.
-// No name of CollectionName ends in it.
+// bareSuffix is added to the name of a scope's collection for its second one. No
+// result of CollectionName ends in it.
 const bareSuffix = "_without_vectors"
 
-// pointID returns the id of a tool's point: the first half of the SHA-256 of
-// the tool's ID as a UUID of version 8, that for which everyone may choose
-// their own way (RFC 9562).
+// pointID returns the id of a record's point: the first half of the SHA-256 of the
+// record's ID, as a UUID of version 8 (RFC 9562, for custom formats).
 func pointID(tool string) string {
 	sum := sha256.Sum256([]byte(tool))
 	u := sum[:16]

@@ -1,5 +1,5 @@
-// Package qdrantstore keeps the tools of package mcphybrid in Qdrant, so that
-// they are embedded once for all processes of a host and stay there:
+// Package qdrantstore keeps the vectors of package mcphybrid in Qdrant, so that all
+// processes of a host share them and embed each text once:
 //
 //	client, err := qdrant.NewClient(&qdrant.Config{Host: "localhost", Port: 6334})
 //	…
@@ -10,42 +10,41 @@
 //
 // # Collections
 //
-// Each scope has a collection of its own, see [CollectionName], made by the
-// first Upsert with the cosine distance and as many dimensions as that has. A
-// point is one tool; its id is made from the tool's ID, its one vector has no
-// name, and its payload is
+// Each scope has its own collection; see [CollectionName]. The first Upsert creates it
+// with the cosine distance and the dimensions of its vectors. A point is one record.
+// Its id is derived from the record's ID, its single vector has no name, and its
+// payload is
 //
-//	tool_name        the tool's ID
-//	origin           the tool's Server, with an index for searches in some servers
-//	text             what was embedded
-//	sum              the tool's Sum
+//	tool_name        the record's ID
+//	origin           the record's Server, indexed for searches in some servers
+//	text             the text that was embedded
+//	sum              the record's Sum
 //	embedding_model  Options.Model, if any
 //	scope            "system" or "user"
 //	user_id          the scope, if it is not "system"
 //
-// Tools without vectors are kept in a second collection, with "_without_vectors"
-// after the name, which is only made for a scope that has such tools: a point
-// of the first must have a vector of its size, which a scope that begins with
-// such tools doesn't know yet.
+// Records without vectors are in a second collection, whose name ends in
+// "_without_vectors". The store creates it only for a scope that has such records. The
+// first collection can't hold them, because each of its points must have a vector, and
+// the vectors' length may not be known yet.
 //
 // # Searches
 //
-// Searches compare with every vector of the collection, exactly: the order of
-// equal tools is always that of their IDs, and a collection of tools is far
-// smaller than what makes a search by graph worth its misses. A Qdrant in strict
-// mode must allow exact searches (search_allow_exact) and the Limit and the
-// Candidates of a query, and one more (max_query_limit).
+// A search compares the query with every vector of the collection, so it is exact and
+// equal records stand in the order of their IDs. Collections of tools are too small
+// for a graph index to be worth its misses. A Qdrant server in strict mode must allow
+// exact searches (search_allow_exact), and its max_query_limit must be greater than
+// the Limit and Candidates of a query.
 //
-// The store finds by meaning only. Words find nothing: Qdrant's full-text match
-// is a filter, which tells that a text has a word and not how well it fits, and
-// the library ranks by words on its own, beside the store.
+// The store searches by vector only; words find nothing. Qdrant's full-text match is a
+// filter without scores, and mcphybrid ranks by words itself.
 //
 // # What is proven
 //
-// The tests run against a server written for them, after Qdrant's public
-// documentation: they prove what the store asks and what it makes of the
-// answers, not that Qdrant answers so. Run them with QDRANT_ADDR=host:port (and
-// QDRANT_API_KEY) against a real one before relying on it.
+// The tests run against a fake server that follows Qdrant's public documentation. They
+// prove what the store sends and how it reads answers, not that Qdrant answers so.
+// Before you rely on the store, run them against a real server with
+// QDRANT_ADDR=host:port (and QDRANT_API_KEY).
 package qdrantstore
 
 import (
@@ -65,37 +64,36 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Options change what a [Store] does. The zero value works.
+// Options configures a [Store]. The zero value works.
 type Options struct {
-	// Collection returns the name of a scope's collection, another one for
-	// each scope, also with "_without_vectors" after it. If nil,
+	// Collection returns the name of a scope's collection. Names must differ for
+	// different scopes, also after "_without_vectors" is added. If nil, it is
 	// [CollectionName].
 	Collection func(scope string) string
 
-	// Model is written to each point as embedding_model, for those who look at
-	// the collection: the store doesn't read it.
+	// Model is written to each point as embedding_model, for people who inspect the
+	// collection. The store does not read it.
 	Model string
 
-	// Create, if not nil, may add to the request that makes a collection:
-	// replicas, shards, vectors on disk. It must not change the vectors' size
-	// and distance.
+	// Create, if not nil, may change the request that creates a collection:
+	// replicas, shards, vectors on disk. It must not change the size and distance
+	// of the vectors.
 	Create func(*qdrant.CreateCollection)
 }
 
-// A Store is a [vector.Store] in Qdrant. A request that fails is not
-// tried again: who waits for the store knows how long to. A collection keeps its
-// number of dimensions until Drop, even without any points.
+// A Store is a [vector.Store] in Qdrant. It does not retry a failed request: the
+// caller knows how long to wait. A collection keeps its dimensions until Drop, even
+// if it has no points.
 type Store struct {
 	client *qdrant.Client
 	opts   Options
 
-	ready sync.Map // by name, collections that are as they should be
+	ready sync.Map // by name: collections that were checked
 }
 
 var _ vector.Store = (*Store)(nil)
 
-// New returns a Store that uses client, which remains the caller's to close.
-// opts may be nil.
+// New returns a Store that uses client. The caller closes client. opts may be nil.
 func New(client *qdrant.Client, opts *Options) *Store {
 	if client == nil {
 		panic("qdrantstore: the client is nil")
@@ -123,16 +121,16 @@ const (
 
 const (
 	maxPoints   = 256       // in one request
-	maxBytes    = 3 << 20   // of points in one request: gRPC's servers refuse 4 MiB where nothing else is set
-	scrollPage  = 1000      // points of one answer
-	maxResults  = 100_000   // that are asked for at once: Qdrant makes room for all of them
+	maxBytes    = 3 << 20   // bytes of points in one request; gRPC servers accept 4 MiB by default
+	scrollPage  = 1000      // points in one answer
+	maxResults  = 100_000   // results of one request; Qdrant allocates memory for all of them
 	maxResponse = 256 << 20 // bytes; gRPC's default would be 4 MiB
 )
 
 var callOptions = []grpc.CallOption{grpc.MaxCallRecvMsgSize(maxResponse)}
 
-// failed returns the error of what was done in a scope. An end of ctx is told as
-// such; a gRPC status does not say so.
+// failed returns the error of an operation in a scope. If ctx has ended, the error
+// wraps that of ctx, which a gRPC status does not.
 func failed(ctx context.Context, scope, doing string, err error) error {
 	if err == nil {
 		return nil
@@ -145,7 +143,7 @@ func failed(ctx context.Context, scope, doing string, err error) error {
 
 // Upsert implements [vector.Store].
 func (s *Store) Upsert(ctx context.Context, scope string, tools []vector.Record) error {
-	last := make(map[string]int, len(tools)) // of tools with the same ID the last one counts
+	last := make(map[string]int, len(tools)) // if an ID is repeated, the last record wins
 	for i := range tools {
 		last[tools[i].ID] = i
 	}
@@ -169,8 +167,8 @@ func (s *Store) Upsert(ctx context.Context, scope string, tools []vector.Record)
 			bare, bareIDs = append(bare, p), append(bareIDs, t.ID)
 		}
 	}
-	// A tool is put into the one collection before it is taken from the other:
-	// what ends between the two leaves it in both, which the next time mends.
+	// Write a record to one collection before removing it from the other. If only
+	// the first step succeeds, it is in both; the next Upsert repairs that.
 	name := s.opts.Collection(scope)
 	if len(full) > 0 {
 		err := s.put(ctx, name, dims, full)
@@ -193,13 +191,12 @@ func (s *Store) Upsert(ctx context.Context, scope string, tools []vector.Record)
 	return ctx.Err()
 }
 
-// point returns what is stored of a tool, whose vector, if any, must have dims
-// elements.
+// point returns the point of a record. The vector, if any, must have dims elements.
 func (s *Store) point(scope string, t *vector.Record, dims int) (*qdrant.PointStruct, error) {
 	if !utf8.ValidString(t.ID + t.Sum + t.Server) {
 		return nil, fmt.Errorf("its ID, Sum or Server is not UTF-8")
 	}
-	v := []float32{1} // in the collection of tools without vectors all are the same
+	v := []float32{1} // records without vectors all have this one
 	if t.Vector != nil {
 		if len(t.Vector) != dims {
 			return nil, fmt.Errorf("%w: %d, not the %d of the others", vector.ErrDimensions, len(t.Vector), dims)
@@ -226,8 +223,8 @@ func (s *Store) point(scope string, t *vector.Record, dims int) (*qdrant.PointSt
 	return &qdrant.PointStruct{Id: qdrant.NewIDUUID(pointID(t.ID)), Vectors: qdrant.NewVectorsDense(v), Payload: payload}, nil
 }
 
-// put upserts points into a collection, which is made if it isn't there; once
-// more if somebody drops it meanwhile.
+// put upserts points into a collection and creates it if need be. If another process
+// drops it meanwhile, put tries once more.
 func (s *Store) put(ctx context.Context, name string, dims int, points []*qdrant.PointStruct) (err error) {
 	for range 2 {
 		if err = s.prepare(ctx, name, dims); err == nil {
@@ -240,8 +237,8 @@ func (s *Store) put(ctx context.Context, name string, dims int, points []*qdrant
 	return err
 }
 
-// prepare sees to it that a collection is there, has the size and the distance
-// it should have, and an index of servers. Several may do so at once.
+// prepare makes sure that a collection exists with the right size and distance and an
+// index of servers. Several processes may call it at once.
 func (s *Store) prepare(ctx context.Context, name string, dims int) error {
 	if _, ok := s.ready.Load(name); ok {
 		return nil
@@ -290,7 +287,7 @@ func (s *Store) info(ctx context.Context, name string) (*qdrant.CollectionInfo, 
 	return r.GetResult(), err
 }
 
-// send upserts points in requests of bounded size.
+// send upserts points in requests of limited size.
 func (s *Store) send(ctx context.Context, name string, dims int, points []*qdrant.PointStruct) error {
 	for len(points) > 0 {
 		n, bytes := 0, 0
@@ -312,7 +309,7 @@ func (s *Store) send(ctx context.Context, name string, dims int, points []*qdran
 	return nil
 }
 
-// applied returns err or that a change was not made.
+// applied returns err, or an error if the change was not applied.
 func applied(r *qdrant.PointsOperationResponse, err error) error {
 	if err != nil {
 		return err
@@ -320,13 +317,13 @@ func applied(r *qdrant.PointsOperationResponse, err error) error {
 	switch st := r.GetResult().GetStatus(); st {
 	case qdrant.UpdateStatus_Completed:
 		return nil
-	default: // it may still be made: what is not sure to be seen is not done
+	default: // it may still be applied later, which is too late
 		return fmt.Errorf("the engine answers %v", st)
 	}
 }
 
-// explain returns why the engine refused a vector of dims elements. What its
-// message says may change; the size of the collection tells.
+// explain returns why the engine refused a vector of dims elements. It asks for the
+// size of the collection, because the engine's messages may change.
 func (s *Store) explain(ctx context.Context, name string, dims int, err error) error {
 	switch status.Code(err) {
 	case codes.NotFound:
@@ -351,8 +348,7 @@ func (s *Store) Delete(ctx context.Context, scope string, ids []string) error {
 	return failed(ctx, scope, "deleting", err)
 }
 
-// remove deletes the points of tools. That they or the collection are not there
-// is no error.
+// remove deletes the points of records. Missing points or collections are no error.
 func (s *Store) remove(ctx context.Context, name string, ids []string) error {
 	for chunk := range slices.Chunk(ids, 4*maxPoints) {
 		points := make([]*qdrant.PointId, len(chunk))
@@ -378,7 +374,7 @@ func (s *Store) Drop(ctx context.Context, scope string) error {
 	name := s.opts.Collection(scope)
 	for _, name := range []string{name, name + bareSuffix} {
 		s.ready.Delete(name)
-		// The answer is false if there was nothing to delete.
+		// The answer is false if there was no collection.
 		_, err := s.client.GetCollectionsClient().Delete(ctx, &qdrant.DeleteCollection{CollectionName: name})
 		if err != nil && status.Code(err) != codes.NotFound {
 			return failed(ctx, scope, "dropping", err)

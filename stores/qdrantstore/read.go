@@ -57,15 +57,15 @@ func (s *Store) sums(ctx context.Context, name string) (map[string]string, error
 	}
 }
 
-// toolOf returns the ID of a point's tool, and false if the point is not this
-// store's.
+// toolOf returns the ID of a point's record. It returns false if this store did not
+// write the point.
 func toolOf(id *qdrant.PointId, payload map[string]*qdrant.Value) (string, bool) {
 	tool := payload[fieldTool].GetStringValue()
 	return tool, id.GetUuid() == pointID(tool)
 }
 
-// Search implements [vector.Store]. The Score of a match is its
-// Similarity. No more than 100,000 tools are considered.
+// Search implements [vector.Store]. The Score of a match is its Similarity. Search
+// considers at most 100,000 records.
 func (s *Store) Search(ctx context.Context, scope string, q vector.Query) ([]vector.Match, error) {
 	candidates, err := q.Check()
 	if err == nil {
@@ -84,8 +84,8 @@ func (s *Store) Search(ctx context.Context, scope string, q vector.Query) ([]vec
 	return vector.Fuse(nil, similar, 1, q.Limit), nil
 }
 
-// nearest returns the n tools most similar to a query, most similar first and
-// equal ones in the order of their IDs.
+// nearest returns the n records most similar to q, by descending similarity and then
+// by ID.
 func (s *Store) nearest(ctx context.Context, name string, q *vector.Query, n int) ([]vector.Match, error) {
 	v, err := vector.Unit(q.Vector)
 	if err != nil {
@@ -96,8 +96,8 @@ func (s *Store) nearest(ctx context.Context, name string, q *vector.Query, n int
 		CollectionName: name,
 		Query:          qdrant.NewQueryDense(v),
 		Params:         &qdrant.SearchParams{Exact: qdrant.PtrOf(true)},
-		// Whether the threshold itself counts is not documented, so it is put a
-		// little lower.
+		// The documentation does not say whether the threshold itself passes, so lower
+		// it slightly.
 		ScoreThreshold: qdrant.PtrOf(max(0, math.Nextafter32(least, -1))),
 		WithPayload:    qdrant.NewWithPayloadInclude(fieldTool, fieldServer),
 	}
@@ -108,8 +108,8 @@ func (s *Store) nearest(ctx context.Context, name string, q *vector.Query, n int
 		}
 		request.Filter = &qdrant.Filter{Must: []*qdrant.Condition{qdrant.NewMatchKeywords(fieldServer, servers...)}}
 	}
-	// Of equal ones the engine returns any. So one more is asked for, and if it
-	// equals the last then all that do.
+	// The engine returns ties in any order. So ask for one more, and if it ties with
+	// the last, for all that do.
 	var points []*qdrant.ScoredPoint
 	for limit := n + 1; ; limit *= 4 {
 		request.Limit = qdrant.PtrOf(uint64(limit))

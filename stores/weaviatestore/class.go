@@ -21,7 +21,7 @@ const (
 	fieldDimensions = "dimensions"
 )
 
-// A property is one of a class.
+// A property is one property of a class.
 type property struct {
 	Name            string   `json:"name"`
 	DataType        []string `json:"dataType"`
@@ -29,7 +29,7 @@ type property struct {
 	IndexSearchable bool     `json:"indexSearchable"`
 }
 
-// properties are what the class must have.
+// properties lists the properties that the class must have.
 var properties = []property{
 	{Name: fieldTool, DataType: []string{"text"}},
 	{Name: fieldServer, DataType: []string{"text"}},
@@ -40,7 +40,7 @@ var properties = []property{
 	{Name: fieldDimensions, DataType: []string{"int"}, IndexFilterable: true},
 }
 
-// newClass returns the class as it is made.
+// newClass returns the definition of a new class.
 func (s *Store) newClass() map[string]any {
 	var list []map[string]any
 	for _, p := range properties {
@@ -59,7 +59,7 @@ func (s *Store) newClass() map[string]any {
 		"class":       s.opts.Class,
 		"description": "Tools of MCP servers, a tenant for each scope",
 		"vectorizer":  "none",
-		// All vectors are compared: see the package comment.
+		// Searches compare all vectors: see the package comment.
 		"vectorIndexType":    "flat",
 		"vectorIndexConfig":  map[string]any{"distance": "cosine"},
 		"multiTenancyConfig": map[string]any{"enabled": true, "autoTenantCreation": true, "autoTenantActivation": true},
@@ -71,7 +71,7 @@ func (s *Store) newClass() map[string]any {
 	return c
 }
 
-// A class is what the server has, as far as it matters.
+// A class holds the parts of the server's class that the store checks.
 type class struct {
 	Vectorizer        string                     `json:"vectorizer"`
 	VectorConfig      map[string]json.RawMessage `json:"vectorConfig"`
@@ -85,7 +85,7 @@ type class struct {
 	Properties []property `json:"properties"`
 }
 
-// check returns in what a class is not as it should be.
+// check returns how the class differs from the one that the store needs, or nil.
 func (c *class) check() error {
 	switch {
 	case !c.MultiTenancyConfig.Enabled || !c.MultiTenancyConfig.AutoTenantCreation:
@@ -113,7 +113,7 @@ func (c *class) check() error {
 	return nil
 }
 
-// getClass asks for the class. Its error has the status 404 if there is none.
+// getClass reads the class. If there is none, the error has the status 404.
 func (s *Store) getClass(ctx context.Context) (*class, error) {
 	c := new(class)
 	err := s.call(ctx, http.MethodGet, "/v1/schema/"+s.opts.Class, nil, func(reply []byte) error {
@@ -125,8 +125,8 @@ func (s *Store) getClass(ctx context.Context) (*class, error) {
 	return c, err
 }
 
-// prepare sees to it that the class is there and as it should be. Several may
-// do so at once.
+// prepare makes sure that the class exists and is as the store needs it. Several
+// processes may call it at once.
 func (s *Store) prepare(ctx context.Context) error {
 	if s.ready.Load() {
 		return nil
@@ -149,13 +149,13 @@ func (s *Store) prepare(ctx context.Context) error {
 	return nil
 }
 
-// absent reports whether err comes from a class or a tenant that is not there.
+// absent reports whether err means that the class or the tenant does not exist.
 func (s *Store) absent(ctx context.Context, err error) bool {
 	if !answered(err) || ctx.Err() != nil {
 		return false
 	}
-	// To ask for the tenant would be one more request for each search of a scope
-	// that has nothing.
+	// Asking for the tenant would cost each search of an empty scope another
+	// request.
 	if strings.Contains(messageOf(err), "tenant not found") {
 		return true
 	}

@@ -1,6 +1,6 @@
-// Package weaviatestore keeps the tools of package mcphybrid in Weaviate, for
-// searches by words and by meaning, so that they are embedded once for all
-// processes of a host and stay there:
+// Package weaviatestore keeps the records of package mcphybrid in Weaviate and searches
+// them by words and by vector, so that all processes of a host share them and embed
+// each text once:
 //
 //	store, err := weaviatestore.New(weaviatestore.Options{URL: "http://localhost:8080"})
 //	…
@@ -8,68 +8,62 @@
 //
 // # Tenants
 //
-// All scopes are tenants of one class, which the first Upsert makes: see
-// [TenantName] and [Options]. A tenant is a shard with files, a vector index, an
-// inverted index and word statistics of its own. So there is no filter by user
-// that could be forgotten, not even a score tells what others have, and to drop
-// a scope is to delete files. "system" is a tenant like the others: a class of
-// its own would separate it no better, and its code would be another one. Its
-// vectors may have another length than those of users anyway.
+// All scopes are tenants of one class, which the first Upsert creates; see [TenantName]
+// and [Options]. A tenant is a shard with its own files, vector index, inverted index
+// and word statistics. So there is no filter by user to forget, scores reveal nothing
+// about other tenants, and Drop deletes files. "system" is a tenant like the others: a
+// separate class would isolate it no better and need separate code. Tenants may have
+// vectors of different lengths.
 //
-// An object is one tool. Its id is a UUID of version 5 of the tool's ID, its one
-// vector has no name, comes from no vectorizer and is compared by its cosine,
-// and its properties are
+// An object is one record. Its id is a UUID of version 5 of the record's ID. Its single
+// vector has no name and no vectorizer and is compared by cosine. Its properties are
 //
-//	tool_name      the tool's ID
-//	origin         the tool's Server
-//	origin_sha256  its hash, for searches in some servers: a filter by text ignores outer spaces
-//	text           what is found by words
-//	sum            the tool's Sum
-//	scope          the scope, also where the tenant has its hash
+//	tool_name      the record's ID
+//	origin         the record's Server
+//	origin_sha256  the hash of origin, for searches in some servers: a filter by text ignores outer spaces
+//	text           the text for the search by words
+//	sum            the record's Sum
+//	scope          the scope, even if the tenant's name is a hash
 //	dimensions     the length of the vector, 0 if there is none
 //
 // # Searches
 //
-// A search is one GraphQL request of two queries, bm25 and nearVector, whose
-// answers [vector.Fuse] puts together. It does not use the hybrid query:
-// relativeScoreFusion stretches the scores of each side from the least that it
-// found, which becomes 0, to the greatest, which becomes 1. A tool with a
-// similarity of 0.995 has the score 0 if it is the last, a bad one 1 if it is
-// alone; and no similarity is left that [vector.Query].Least could be
-// compared with.
+// A search is one GraphQL request with two queries, bm25 and nearVector. [vector.Fuse]
+// merges their answers. The store does not use the hybrid query, because its
+// relativeScoreFusion stretches the scores of each side to 0 to 1: a record with a
+// similarity of 0.995 scores 0 if it is the last, and a bad one scores 1 if it is the
+// only one. It also returns no similarity to compare with [vector.Query].Least.
 //
-// Words are ranked by BM25 among the tools of the scope. They are cut at
-// everything but letters and digits and are not stemmed, but for English stop
-// words. Japanese or Chinese texts need another tokenization, which
-// [Options].Create can set.
+// Words are ranked by BM25 among the records of the scope. Weaviate splits texts at
+// everything except letters and digits, does not stem, and removes English stop words.
+// Japanese or Chinese texts need another tokenization, which [Options].Create can set.
 //
-// Searches compare with every vector of the scope: the index is "flat". That is
-// exact and needs no memory for scopes that are not in use. A search of 10,000
-// tools with 384 dimensions takes some 20 ms, 6 ms by words alone and 16 ms by
-// meaning (2 cores of an AMD EPYC, 2026-11-22); by words half a second in the
-// first minute after they were written, until Weaviate has put them into files. A graph (hnsw), which Create can ask
-// for, is faster in large scopes and may miss some: of 301 tools, 300 of them
-// with equal vectors, it missed the nearest one. Of equal tools the first by ID
-// are found, for which as many are asked for as there are, up to 10,000
+// A search compares the query with every vector of the scope: the index is "flat". It
+// is exact and needs no memory for idle scopes. A search of 10,000 records with 384
+// dimensions takes about 20 ms, of which words take 6 ms and vectors 16 ms (2 cores of
+// an AMD EPYC, 2026-11-22). In the first minute after a write, until Weaviate has
+// flushed it to files, words take half a second. Create can select a graph index
+// (hnsw). It is faster in large scopes but may miss records: in a test of 301 records,
+// of which 300 had equal vectors, it missed the nearest one. To return ties in the
+// order of IDs, the store asks for all of them, up to 10,000
 // (QUERY_MAXIMUM_RESULTS).
 //
 // # Requests
 //
-// The store sends its requests with net/http: to /v1/schema and
-// /v1/batch/objects, and as GraphQL to /v1/graphql. Words become a quoted string
-// of GraphQL, so they can't change the query. Redirects are not followed. An
-// answer may have 64 MiB, and what it repeats of the request. Errors name the
-// request, its status and the first 300 characters of Weaviate's message. They
-// never show the API key. What Options have no field for is up to the Transport
-// of [Options].Client: proxies, certificates, other headers, tokens that expire.
+// The store sends requests with net/http to /v1/schema, /v1/batch/objects and
+// /v1/graphql. It sends words as a quoted GraphQL string, so they can't change the
+// query. It does not follow redirects. An answer may have 64 MiB, plus what it repeats
+// of the request. Errors contain the request, its status and the first 300 characters
+// of Weaviate's message, but never the API key. For proxies, certificates, further
+// headers or expiring tokens, set the Transport of [Options].Client.
 //
 // # Limits
 //
-// GraphQL must not be disabled in the server. If the URL leads to another
-// server that answers all with 404, searches find nothing, and only Upsert
-// tells. Vectors that are the first of a scope and have different lengths are
-// only refused if one comes after the other.
+// The server must not disable GraphQL. If the URL leads to another server that answers
+// everything with 404, searches find nothing and only Upsert returns an error. If two
+// concurrent calls write the first vectors of a scope with different lengths, neither
+// is refused.
 //
-// The tests run against a Weaviate 1.35.2 of one node. Nothing is proven about
-// replicas: there, what was written may be seen a little later.
+// The tests run against Weaviate 1.35.2 on one node. They prove nothing about replicas,
+// where a write may become visible a little later.
 package weaviatestore

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A query asks for objects of one tenant. What comes from outside this package
-// is in args, written by [literal].
+// A query asks for objects of one tenant. Values from outside this package are only in
+// args, quoted by [literal].
 type query struct {
 	class  string
 	args   []string
@@ -19,31 +19,31 @@ type query struct {
 	fields string
 }
 
-// query asks for fields of a tenant's objects, of which _additional has the id
-// and how good a match it is.
+// query asks for the given fields of a tenant's objects, and for _additional: the id
+// and the quality of the match.
 func (s *Store) query(tenant, fields string, limit int, args ...string) *query {
 	return &query{s.opts.Class, append([]string{"tenant: " + literal(tenant)}, args...), limit, fields}
 }
 
-// String returns q as GraphQL writes it.
+// String returns q in GraphQL syntax.
 func (q *query) String() string {
 	return fmt.Sprintf("Get {%s(%s, limit: %d) {%s}}", q.class, strings.Join(q.args, ", "), q.limit, q.fields)
 }
 
-// literal returns a value as GraphQL writes it. Strings, numbers and lists of
-// them are written there as in JSON, with the same escapes, so that nothing
-// in a string ends it. Bytes that are not UTF-8 become U+FFFD.
+// literal returns a value in GraphQL syntax. Strings, numbers and lists are the same as
+// in JSON, with the same escapes, so that no string can end early. Bytes that are not
+// UTF-8 become U+FFFD.
 func literal[T string | int | []string | []float32](value T) string {
 	text, _ := json.Marshal(value) // only infinities and NaN fail, which no unit vector has
 	return string(text)
 }
 
-// where is the argument for objects of which a property is related to value.
+// where returns the argument that selects objects by a property.
 func where[T string | int | []string](property, operator, valueType string, value T) string {
 	return fmt.Sprintf("where: {path: [%s], operator: %s, %s: %s}", literal(property), operator, valueType, literal(value))
 }
 
-// A row is an object of an answer, as far as it was asked for.
+// A row is one object of an answer.
 type row struct {
 	Tool       string `json:"tool_name"`
 	Server     string `json:"origin"`
@@ -56,11 +56,11 @@ type row struct {
 	} `json:"_additional"`
 }
 
-// ours reports whether an object was made by this package.
+// ours reports whether this package wrote the object.
 func (o *row) ours() bool { return o.Additional.ID == objectID(o.Tool) }
 
-// ask sends several queries as one request. It returns the answers by the names
-// the queries have.
+// ask sends several queries as one request. It returns the answers by the names of the
+// queries.
 func (s *Store) ask(ctx context.Context, queries map[string]*query) (map[string][]row, error) {
 	names := slices.Sorted(maps.Keys(queries))
 	var text strings.Builder
@@ -77,8 +77,7 @@ func (s *Store) ask(ctx context.Context, queries map[string]*query) (map[string]
 	return rows, err
 }
 
-// rowsOf returns the objects of a class in an answer, by the names of what was
-// asked for.
+// rowsOf returns the objects of a class in an answer, by the names of the queries.
 func rowsOf(reply []byte, class string, names []string) (map[string][]row, error) {
 	var answer struct {
 		Data   json.RawMessage `json:"data"`

@@ -8,13 +8,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// TenantName returns the name of a scope's tenant: the scope itself if it has 1
-// to 63 of a-z, 0-9, "_" and "-", as "system" and UUIDs have, and otherwise the
+// TenantName returns the name of a scope's tenant. It is the scope itself if that has 1
+// to 63 characters a-z, 0-9, "_" and "-", as "system" and UUIDs do. Otherwise it is the
 // SHA-256 of the scope in hexadecimal.
 //
-// No two scopes share a tenant: only hashes have 64 characters, which is the
-// most that Weaviate takes. Capital letters are hashed since each tenant is a
-// directory of its name, and some file systems don't tell them from small ones.
+// No two scopes share a tenant: only hashes have 64 characters, the most that Weaviate
+// accepts. Scopes with capital letters are hashed, because Weaviate stores each tenant
+// in a directory of its name and some file systems ignore case.
 func TenantName(scope string) string {
 	if plainScope.MatchString(scope) {
 		return scope
@@ -29,11 +29,11 @@ func hash(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// space is what object ids are made in; it must never change.
+// space is the namespace of object ids. It must never change.
 var space = uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://github.com/mcphybrid/mcphybrid/stores/weaviatestore"))
 
-// objectID returns the id of a tool's object: a UUID of version 5 of the tool's
-// ID. The same tool has the same one in every tenant.
+// objectID returns the id of a record's object: a UUID of version 5 of the record's ID.
+// It is the same in every tenant.
 func objectID(tool string) string {
 	return uuid.NewSHA1(space, []byte(tool)).String()
 }

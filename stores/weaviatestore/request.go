@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	maxReply   = 64 << 20 // bytes of an answer, beyond what it repeats of the request
-	maxRefusal = 64 << 10 // bytes that are read of an answer that says no
+	maxReply   = 64 << 20 // bytes of an answer, in addition to what it repeats of the request
+	maxRefusal = 64 << 10 // bytes read of a refusal
 	maxShown   = 300      // characters of Weaviate's messages in errors
 )
 
-// A refusal is an answer that says no: another status than 200, or an error in
-// the answer to a request of several parts.
+// A refusal is an answer with a status other than 200, or an error within the answer to
+// a request of several parts.
 type refusal struct {
-	status  int    // of HTTP; 0 if that was 200
+	status  int    // HTTP status; 0 if it was 200
 	message string // as Weaviate sent it
-	shown   string // the message as Error tells it, see call
+	shown   string // the message in Error; see call
 }
 
 func (r *refusal) Error() string {
@@ -48,7 +48,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// messageOf returns what Weaviate says in a refusal, or "".
+// messageOf returns Weaviate's message in a refusal, or "".
 func messageOf(err error) string {
 	var r *refusal
 	if errors.As(err, &r) {
@@ -57,16 +57,16 @@ func messageOf(err error) string {
 	return ""
 }
 
-// answered reports whether err is what the engine says, and not that it can't be
-// reached.
+// answered reports whether err is an answer of the engine rather than a failure to reach
+// it.
 func answered(err error) bool {
 	var r *refusal
 	return errors.As(err, &r)
 }
 
-// call sends one request, with in as JSON if it is not nil, and has read look at
-// the answer, unless it is nil. All errors, those of read too, name the request.
-// They show messages of bounded length and never the API key.
+// call sends one request. If in is not nil, it is sent as JSON. If read is not nil, it
+// receives the answer. All errors, including those of read, name the request. Their
+// texts have bounded length and never contain the API key.
 func (s *Store) call(ctx context.Context, method, path string, in any, read func(reply []byte) error) error {
 	reply, err := s.roundTrip(ctx, method, path, in)
 	if err == nil && read != nil {
@@ -75,7 +75,7 @@ func (s *Store) call(ctx context.Context, method, path string, in any, read func
 	if err == nil {
 		return nil
 	}
-	var sent *url.Error // its text has the URL, which path tells better
+	var sent *url.Error // its text repeats the URL, but path is clearer
 	if errors.As(err, &sent) {
 		err = sent.Err
 	}
@@ -107,9 +107,9 @@ func (s *Store) roundTrip(ctx context.Context, method, path string, in any) ([]b
 	if s.opts.APIKey != "" {
 		r.Header.Set("Authorization", "Bearer "+s.opts.APIKey)
 	}
-	// All requests may be sent twice. An entry without values says so to
-	// net/http, which then tries a new connection if the server has just closed
-	// the idle one. It is not sent.
+	// All requests are safe to repeat. This entry without values tells net/http so:
+	// it then retries on a new connection if the server has just closed the idle
+	// one. The header is not sent.
 	r.Header["Idempotency-Key"] = nil
 	resp, err := s.client.Do(r)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Store) roundTrip(ctx context.Context, method, path string, in any) ([]b
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		reply, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // the status is the better error
+		reply, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // if reading fails, the status is the better error
 		return nil, &refusal{status: resp.StatusCode, message: message(reply)}
 	}
 	limit := maxReply + 6*len(body) // one byte may come back as \u003c
@@ -131,7 +131,7 @@ func (s *Store) roundTrip(ctx context.Context, method, path string, in any) ([]b
 	return reply, nil
 }
 
-// reasons is how Weaviate says why it refuses something.
+// reasons holds Weaviate's explanations of a refusal.
 type reasons struct {
 	Error []struct {
 		Message string `json:"message"`
@@ -148,20 +148,20 @@ func (r *reasons) first() string {
 	return ""
 }
 
-// message returns what the answer to a refused request says: in Weaviate's
-// shape, in that of the framework it is made with, or in any other.
+// message returns the message in a refused request's answer: in Weaviate's format, in
+// that of its web framework, or in any other.
 func message(reply []byte) string {
 	var weaviate reasons
 	var framework struct {
 		Message string `json:"message"`
 	}
-	_ = json.Unmarshal(reply, &weaviate) // what it can't read it leaves empty
+	_ = json.Unmarshal(reply, &weaviate) // fields that it can't read stay empty
 	_ = json.Unmarshal(reply, &framework)
 	return cmp.Or(weaviate.first(), framework.Message, string(reply))
 }
 
-// oneLine returns the first characters of text, with spaces for what is not
-// printable.
+// oneLine returns the first characters of text, with spaces in place of characters that
+// are not printable.
 func oneLine(text string) string {
 	cut := len(text) > 4*maxShown
 	if cut {
@@ -182,7 +182,7 @@ func oneLine(text string) string {
 	return text
 }
 
-// hiding returns what takes a secret out of texts, also as JSON and Go quote it.
+// hiding returns a replacer that hides a secret, also when quoted for JSON or Go.
 func hiding(secret string) *strings.Replacer {
 	if secret == "" {
 		return strings.NewReplacer()

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	maxResults = 10_000 // that Weaviate gives for one query: QUERY_MAXIMUM_RESULTS
-	sumsPage   = 1000   // tools of one answer
+	maxResults = 10_000 // Weaviate's limit for one query: QUERY_MAXIMUM_RESULTS
+	sumsPage   = 1000   // records in one answer
 
-	rounding = 1e-7 // of a similarity, as 1 less a float32
+	rounding = 1e-7 // error of a similarity, computed as 1 minus a float32
 )
 
 // Sums implements [vector.Store].
@@ -42,7 +42,7 @@ func (s *Store) Sums(ctx context.Context, scope string) (map[string]string, erro
 		if len(page) < sumsPage {
 			return sums, nil
 		}
-		// Pages are in the order of the ids. If they don't get further, this
+		// Pages are in the order of ids. If one makes no progress, stop: the loop
 		// would never end.
 		last := page[len(page)-1].Additional.ID
 		if last <= after {
@@ -52,8 +52,8 @@ func (s *Store) Sums(ctx context.Context, scope string) (map[string]string, erro
 	}
 }
 
-// Search implements [vector.Store]. No more than 10,000 tools are
-// considered on each side.
+// Search implements [vector.Store]. It considers at most 10,000 records by words and
+// 10,000 by vector.
 func (s *Store) Search(ctx context.Context, scope string, q vector.Query) ([]vector.Match, error) {
 	candidates, err := q.Check()
 	if err == nil {
@@ -90,14 +90,13 @@ func (s *Store) Search(ctx context.Context, scope string, q vector.Query) ([]vec
 	return vector.Fuse(words, similar, alpha, q.Limit), nil
 }
 
-// The sides of a search.
+// The two queries of a search.
 const (
 	byWords      = "words"
 	bySimilarity = "similar"
 )
 
-// sides returns what is asked for on each side of a search, by its name. The
-// limits are left open.
+// sides returns the queries of a search by their names, without limits.
 func (s *Store) sides(tenant string, q *vector.Query) (map[string]*query, error) {
 	var servers []string
 	if q.Servers != nil {
@@ -124,12 +123,11 @@ func (s *Store) sides(tenant string, q *vector.Query) (map[string]*query, error)
 	return sides, nil
 }
 
-// best returns the n best of each side, best first and equal ones in the order
-// of their IDs.
+// best returns the n best matches of each side, by descending score and then by ID.
 func (s *Store) best(ctx context.Context, sides map[string]*query, n int) (map[string][]vector.Match, error) {
 	found := make(map[string][]vector.Match)
-	// Of equal ones the engine returns any. So one more is asked for, and if it
-	// equals the last then all that do.
+	// The engine returns ties in any order. So ask for one more, and if it ties with
+	// the last, for all that do.
 	for limit := min(n+1, maxResults); len(sides) > 0; limit = min(4*limit, maxResults) {
 		for _, q := range sides {
 			q.limit = limit
@@ -154,8 +152,8 @@ func (s *Store) best(ctx context.Context, sides map[string]*query, n int) (map[s
 
 func score(m vector.Match) float64 { return m.Words + m.Similarity } // one is 0
 
-// matches returns the tools of one side, best first and equal ones in the order
-// of their IDs; never nil.
+// matches returns the matches of one side, by descending score and then by ID. It never
+// returns nil.
 func matches(rows []row, side string) ([]vector.Match, error) {
 	list := []vector.Match{}
 	for _, o := range rows {

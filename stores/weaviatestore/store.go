@@ -18,60 +18,58 @@ import (
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
-// Options say where Weaviate is and what a [Store] does there. URL is required.
+// Options configures a [Store]. URL is required.
 type Options struct {
-	// URL is where Weaviate's REST API is, without /v1, such as
+	// URL is the address of Weaviate's REST API without /v1, such as
 	// http://localhost:8080 or https://weaviate.example.com.
 	URL string
 
-	// APIKey is sent as a bearer token, if there is one. It is in no error.
+	// APIKey is sent as a bearer token, if it is not empty. Errors don't contain it.
 	APIKey string
 
-	// Client sends the requests. Redirects are not followed, whatever its
-	// CheckRedirect says. If nil, one that gives each request a minute.
+	// Client sends the requests. The store never follows redirects, even if
+	// CheckRedirect allows them. If nil, it is a client with a timeout of a minute.
 	Client *http.Client
 
-	// Class is the class that all scopes are tenants of: a capital letter and
-	// up to 254 of A-Z, a-z, 0-9 and "_". If empty, [DefaultClass].
+	// Class is the class whose tenants are the scopes: a capital letter and up to
+	// 254 of A-Z, a-z, 0-9 and "_". If empty, it is [DefaultClass].
 	Class string
 
-	// Create, if not nil, may change the class before it is made, as the JSON
-	// that /v1/schema takes: "replicationConfig", "vectorIndexType", the
-	// "tokenization" of a property. The "properties" are a []map[string]any. It
-	// must leave the tenants, the distance, the vectorizer and the types and
-	// indexes of the properties as they are.
+	// Create, if not nil, may change the definition of the class before the store
+	// creates it. The map is the JSON object that /v1/schema accepts:
+	// "replicationConfig", "vectorIndexType", the "tokenization" of a property. The
+	// "properties" are a []map[string]any. It must not change the tenants, the
+	// distance, the vectorizer, or the types and indexes of the properties.
 	Create func(class map[string]any)
 }
 
-// DefaultClass is where tools are if [Options] do not say otherwise.
+// DefaultClass is the default of [Options].Class.
 const DefaultClass = "McphybridTools"
 
 var className = regexp.MustCompile(`\A[A-Z][_0-9A-Za-z]{0,254}\z`)
 
-// defaultTimeout bounds a request if [Options] have no Client.
+// defaultTimeout bounds a request if [Options].Client is nil.
 const defaultTimeout = time.Minute
 
-// A Store is a [vector.Store] in Weaviate. A request that fails is not
-// tried again: who waits for the store knows how long to. Only if the server has
-// closed an idle connection does net/http try another one. A scope keeps its
-// number of dimensions until Drop, even without any tools.
+// A Store is a [vector.Store] in Weaviate. It does not retry a failed request: the
+// caller knows how long to wait. Only net/http retries, if the server has just closed an
+// idle connection. A scope keeps its dimensions until Drop, even if it has no records.
 type Store struct {
 	opts   Options // fixed at creation
 	url    string  // without a slash at the end
 	client http.Client
-	hidden *strings.Replacer // takes the API key out of texts
+	hidden *strings.Replacer // removes the API key from texts
 
-	ready atomic.Bool // the class is as it should be
+	ready atomic.Bool // the class was checked
 }
 
 var _ vector.Store = (*Store)(nil)
 
-// New returns a Store. It asks Weaviate for nothing. It is an error if the URL
-// is none of http or https with a host, or has a user, a query or a fragment;
-// if the API key is no header's value; or if Weaviate would not take the
-// class's name.
+// New returns a Store without contacting Weaviate. It is an error if the URL is not
+// http or https with a host, or has a user, a query or a fragment; if the API key can't
+// be sent in a header; or if Weaviate would refuse the class's name.
 func New(opts Options) (*Store, error) {
-	u, err := url.Parse(opts.URL) // its error would show what is secret in it
+	u, err := url.Parse(opts.URL) // its error would repeat a secret in the URL
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
 		return nil, errors.New("weaviatestore: the URL must be http:// or https:// and a host, without a user, a query or a fragment")
 	}
@@ -86,21 +84,21 @@ func New(opts Options) (*Store, error) {
 	if opts.Client != nil {
 		s.client = *opts.Client
 	}
-	// A redirect could take tools and words to another server.
+	// A redirect could send records and words to another server.
 	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return s, nil
 }
 
-// What is sent at once.
+// Limits of one request.
 const (
 	maxObjects = 256
-	maxNumbers = 256 << 10 // of all vectors, some 3 MB
+	maxNumbers = 256 << 10 // elements of all vectors, about 3 MB
 	maxText    = 4 << 20   // bytes
 	maxDeleted = 1000
 )
 
-// failed returns the error of what was done in a scope. If ctx has ended, that
-// is the error.
+// failed returns the error of an operation in a scope. If ctx has ended, that is the
+// error.
 func failed(ctx context.Context, scope, doing string, err error) error {
 	if err == nil {
 		return nil
@@ -113,7 +111,7 @@ func failed(ctx context.Context, scope, doing string, err error) error {
 
 // Upsert implements [vector.Store].
 func (s *Store) Upsert(ctx context.Context, scope string, tools []vector.Record) error {
-	last := make(map[string]int, len(tools)) // of tools with the same ID the last one counts
+	last := make(map[string]int, len(tools)) // if an ID is repeated, the last record wins
 	for i := range tools {
 		last[tools[i].ID] = i
 	}
@@ -135,7 +133,7 @@ func (s *Store) Upsert(ctx context.Context, scope string, tools []vector.Record)
 	if len(objects) == 0 {
 		return ctx.Err()
 	}
-	// Once more if somebody drops the class or the scope meanwhile.
+	// Try once more if another process drops the class or the scope meanwhile.
 	var err error
 	for range 2 {
 		if err = s.prepare(ctx); err != nil {
@@ -149,7 +147,7 @@ func (s *Store) Upsert(ctx context.Context, scope string, tools []vector.Record)
 	return failed(ctx, scope, "storing", err)
 }
 
-// An object is what is stored of a tool.
+// An object is the stored form of a record.
 type object struct {
 	Class      string         `json:"class"`
 	Tenant     string         `json:"tenant"`
@@ -158,7 +156,7 @@ type object struct {
 	Properties map[string]any `json:"properties"`
 }
 
-// object returns what is stored of a tool, whose vector, if any, must have dims
+// object returns the stored form of a record. The vector, if any, must have dims
 // elements.
 func (s *Store) object(scope string, t *vector.Record, dims int) (*object, error) {
 	if !utf8.ValidString(t.ID + t.Sum + t.Server) {
@@ -191,8 +189,7 @@ func (s *Store) object(scope string, t *vector.Record, dims int) (*object, error
 	return o, nil
 }
 
-// send stores objects, each in the place of the one with its id, in requests
-// of bounded size.
+// send stores objects in requests of limited size and replaces those with the same id.
 func (s *Store) send(ctx context.Context, objects []*object) error {
 	for len(objects) > 0 {
 		n, numbers, text := 0, 0, 0
@@ -214,7 +211,7 @@ func (s *Store) send(ctx context.Context, objects []*object) error {
 	return nil
 }
 
-// stored returns why the engine has not stored all of n objects, or nil.
+// stored returns an error unless the engine stored all n objects.
 func stored(reply []byte, n int) error {
 	var answers []struct {
 		Result struct {
@@ -240,10 +237,9 @@ func stored(reply []byte, n int) error {
 	return nil
 }
 
-// explain returns err or, if that is why the engine refused a vector of dims
-// elements, that the scope has others. A tool that is there tells. Where none
-// has a vector any more only the engine knows how long they were, and its
-// message has to tell.
+// explain returns a better error if the engine refused a vector because the scope's
+// vectors do not have dims elements. A stored record shows their length. If none has a
+// vector any more, only the engine's message tells.
 func (s *Store) explain(ctx context.Context, tenant string, dims int, err error) error {
 	if dims == 0 || !answered(err) {
 		return err
@@ -287,7 +283,7 @@ func (s *Store) Delete(ctx context.Context, scope string, ids []string) error {
 	return failed(ctx, scope, "deleting", ctx.Err())
 }
 
-// deleted returns an error unless the engine says that all objects are gone.
+// deleted returns an error unless the engine deleted all objects.
 func deleted(reply []byte) error {
 	var answer struct {
 		Results *struct {
