@@ -88,7 +88,7 @@ func TestSpecF7Quarantine(t *testing.T) {
 			assert.Contains(t, string(change.Definition), "id_rsa")
 			assert.NotEmpty(t, change.Marks())
 			assert.Equal(t, old[0].def.canonical(), change.Was)
-			assert.ErrorContains(t, m.Accept("git", "log", change.Was), "is "+change.Is+", not "+change.Was)
+			assert.ErrorContains(t, m.Accept("git", "log", change.Was), "has hash "+change.Is+", not "+change.Was)
 			assert.Len(t, changedTools(m), 2)
 			require.NoError(t, m.Accept("git", "log", change.Is))
 			assert.Equal(t, evil, m.InlineTools()[0].Description())
