@@ -226,7 +226,7 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 	}
 	body, err := sk.body.Get(ctx)
 	if err != nil {
-		s.scope.opts.Logger.Warn("mcphybrid: a skill could not be loaded", "skill", sk.Name, "error", err)
+		s.scope.opts.Logger.Warn("mcphybrid: loading a skill failed", "skill", sk.Name, "error", err)
 		return mcp.NewToolResultError(textSkillFailed(sk.Name, err))
 	}
 	tools, missing := v.toolsOf(sk)

@@ -136,6 +136,6 @@ func (m *Manager) saveCache() {
 		err = m.opts.Cache.Save(data)
 	}
 	if err != nil {
-		m.opts.Logger.Warn("mcphybrid: the catalog could not be stored", "error", err)
+		m.opts.Logger.Warn("mcphybrid: storing the catalog failed", "error", err)
 	}
 }

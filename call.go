@@ -169,7 +169,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 func wrapped(middleware []Middleware) Handler {
 	handler := func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
 		if c.Session == nil || c.Tool == nil {
-			return nil, errors.New("mcphybrid: a middleware handed on a call without a session or a tool")
+			return nil, errors.New("mcphybrid: a middleware passed on a call without a session or a tool")
 		}
 		return c.Session.execute(ctx, c)
 	}

@@ -169,7 +169,7 @@ func (m *Manager) Reorder() error {
 		err = m.takeOrder()
 	}
 	if err != nil {
-		return fmt.Errorf("mcphybrid: the record of the tools' use: %w", err)
+		return fmt.Errorf("mcphybrid: the record of use: %w", err)
 	}
 	return nil
 }

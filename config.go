@@ -162,7 +162,7 @@ func parseConfig(data []byte, lookup func(string) (string, bool)) (*Config, erro
 	for _, m := range members {
 		sc, err := parseServer(m.Name, m.Value, lookup)
 		if err == nil && seen[m.Name] {
-			err = errors.New("is defined twice")
+			err = errors.New("it is defined twice")
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("server %q: %w", m.Name, err))

@@ -225,7 +225,7 @@ func TestConfigAllProblemsOfAServer(t *testing.T) {
 
 func TestConfigNames(t *testing.T) {
 	cfg, err := parseConfig([]byte(`{"mcpServers": {"a": {"command": "first"}, "b": {"command": "b"}, "a": {"command": "second"}, "a": {"disabled": true}}}`), environment())
-	require.EqualError(t, err, "server \"a\": is defined twice\nserver \"a\": is defined twice")
+	require.EqualError(t, err, "server \"a\": it is defined twice\nserver \"a\": it is defined twice")
 	assert.Equal(t, []string{"a", "b"}, serverNames(cfg))
 	assert.Equal(t, "first", cfg.Servers[0].Command)
 

@@ -113,7 +113,7 @@ func ExampleSession_PromptSections() {
 	// 3. If it finds nothing, go on with the tools you have.
 }
 
-// What a tool needs comes along with it.
+// Activating a tool also activates the tools that it needs.
 func ExampleOptions_needs() {
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
 		Inline: mcphybrid.InlineOptions{Max: -1},
@@ -136,8 +136,8 @@ func ExampleOptions_needs() {
 	// [mcp_files__edit_file mcp_files__read_file]
 }
 
-// A host with a table of tools of its own: the registry is kept in step with
-// what the model may call.
+// A host with its own table of tools passes it as a registry. The session keeps the
+// callable tools registered there.
 func ExampleToolRegistry() {
 	registry := mcphybrid.NewRegistry()
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{Registry: registry, Inline: mcphybrid.InlineOptions{Max: 1}})

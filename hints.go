@@ -88,7 +88,7 @@ var hintMembers = []string{"preconditions", "anti_patterns", "chains_with", "out
 
 func parseHints(data []byte) (h Hints, err error) {
 	if len(data) > maxHintsJSON {
-		return h, fmt.Errorf("has %d bytes, more than the limit of %d", len(data), maxHintsJSON)
+		return h, fmt.Errorf("the document has %d bytes, more than the limit of %d", len(data), maxHintsJSON)
 	}
 	if err := json.Unmarshal(data, &h); err != nil {
 		return h, text.JSONError(data, err)
@@ -104,7 +104,7 @@ func parseHints(data []byte) (h Hints, err error) {
 		case !slices.Contains(hintMembers, m.Name):
 			return h, fmt.Errorf("%q is not a member of hints, want one of %q", name, hintMembers)
 		case seen[m.Name]:
-			return h, fmt.Errorf("%q is there twice", name)
+			return h, fmt.Errorf("%q is given twice", name)
 		}
 		seen[m.Name] = true
 	}

@@ -45,14 +45,14 @@ func TestParseHintsTellsWhatIsWrong(t *testing.T) {
 		{"null", `null`, `is not a JSON object`},
 		{"unknown member", `{"precondition": []}`, `"precondition" is not a member of hints, want one of ["preconditions" "anti_patterns" "chains_with" "output_shape"]`},
 		{"other case", `{"Preconditions": ["a"]}`, `"Preconditions" is not a member of hints`},
-		{"twice", `{"output_shape": "a", "output_shape": "b"}`, `"output_shape" is there twice`},
+		{"twice", `{"output_shape": "a", "output_shape": "b"}`, `"output_shape" is given twice`},
 		{"no list", `{"chains_with": "a"}`, `"chains_with" is a JSON string, want a list of strings`},
 		{"number in a list", `{"chains_with": ["a", 1]}`, `"chains_with" is a JSON number, want a string`},
 		{"no text", `{"output_shape": {}}`, `"output_shape" is a JSON object, want a string`},
 		{"too many", `{"anti_patterns": ` + many + `}`, `"anti_patterns" has 17 texts, more than the limit of 16`},
 		{"long text", `{"preconditions": ["a", "` + long + `"]}`, `"preconditions": text 1 has 501 bytes, more than the limit of 500`},
 		{"long shape", `{"output_shape": "` + long + `"}`, `"output_shape" has 501 bytes, more than the limit of 500`},
-		{"too long", strings.Repeat(" ", maxHintsJSON+1), `has 262145 bytes, more than the limit of 262144`},
+		{"too long", strings.Repeat(" ", maxHintsJSON+1), `the document has 262145 bytes, more than the limit of 262144`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h, err := ParseHints([]byte(c.in))

@@ -11,8 +11,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// What a message is about, by a table of the host's own, and the tools for it: the
-// keywords of an intent are a query.
+// Detect the intent of a message with the host's own table, and search for tools
+// with the keywords of that intent.
 func ExampleSession_Search_byIntent() {
 	table := append(search.DefaultIntents(), search.IntentWords{
 		Intent: "book_room", Keywords: []string{"meeting room", "Besprechungsraum", "会議室"},

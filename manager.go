@@ -143,13 +143,13 @@ func (m *Manager) Start(ctx context.Context) error {
 
 	if m.uses != nil {
 		if err := m.uses.load(); err != nil {
-			m.opts.Logger.Warn("mcphybrid: the record of the tools' use could not be loaded", "error", err)
+			m.opts.Logger.Warn("mcphybrid: loading the record of use failed", "error", err)
 		}
 		_ = m.takeOrder() // fails only if the Manager was closed
 	}
 	stale, err := m.loadCache(waiting)
 	if err != nil {
-		m.opts.Logger.Warn("mcphybrid: the catalog could not be loaded", "error", err)
+		m.opts.Logger.Warn("mcphybrid: loading the cached catalog failed", "error", err)
 	}
 	for _, src := range stale {
 		src.server.Begin()
@@ -251,7 +251,7 @@ func (m *Manager) remove(src *source) bool {
 	err := m.change(func() error {
 		i := slices.Index(m.sources, src)
 		if i < 0 {
-			return errors.New("it was removed")
+			return errors.New("the server was removed")
 		}
 		m.sources = slices.Delete(m.sources, i, i+1)
 		return nil
@@ -310,7 +310,7 @@ func (m *Manager) Close() error {
 		}
 		if m.uses != nil {
 			if err := m.uses.save(time.Now()); err != nil {
-				m.opts.Logger.Warn("mcphybrid: the record of the tools' use could not be stored", "error", err)
+				m.opts.Logger.Warn("mcphybrid: storing the record of use failed", "error", err)
 			}
 		}
 		m.leave()

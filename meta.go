@@ -162,7 +162,7 @@ func (s *Session) answerCall(ctx context.Context, args json.RawMessage) (*mcp.Ca
 	case in.Name == "":
 		err = errors.New(`"name" is missing or empty`)
 	case slices.Contains(metaNames[:], in.Name):
-		err = fmt.Errorf("%s is called by itself", in.Name)
+		err = fmt.Errorf("call %s directly, not by this tool", in.Name)
 	}
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaCall, err)), nil

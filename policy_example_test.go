@@ -9,8 +9,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// Rules say by intent which tools a session has; what is left can be pruned to
-// a number of tokens.
+// Rules select the tools of a session by its intent. Prune cuts the rest to a
+// number of tokens.
 func ExampleRule() {
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{Rules: []mcphybrid.Rule{
 		{Name: "hide noisy build tools", Intent: "*", Priority: 10, Patterns: []string{"build_*"}, Action: mcphybrid.RuleExclude},

@@ -598,7 +598,7 @@ func TestSaveOfAClosedSession(t *testing.T) {
 	assert.ErrorIs(t, err, ErrUnknownTool)
 }
 
-// The host is not told of an eviction that was none.
+// A Compact that drops nothing sends no event.
 func TestCompactTellsNothing(t *testing.T) {
 	events := 0
 	m, _ := newTestManager(t, &Options{OnEvent: func(Event) { events++ }})

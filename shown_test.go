@@ -241,7 +241,7 @@ func TestByBridge(t *testing.T) {
 	}
 	r, err := s.Call(t.Context(), CallToolName, `{"name":"mcp_tool_search"}`)
 	require.NoError(t, err)
-	assert.Contains(t, resultText(t, r), "mcp_tool_search is called by itself")
+	assert.Contains(t, resultText(t, r), "call mcp_tool_search directly, not by this tool")
 }
 
 func TestDisclosureIsChecked(t *testing.T) {

@@ -461,7 +461,7 @@ func TestSkillsAreRestored(t *testing.T) {
 	assert.Equal(t, want, restored.PromptSections(PromptFull))
 	assert.Equal(t, toolNamesOf(s.Tools()), toolNamesOf(restored.Tools()))
 	_, _, err = other.RestoreSession(s.Save(), nil)
-	assert.ErrorContains(t, err, "1 lists of skills")
+	assert.ErrorContains(t, err, "more lists of skills than the new one, 1 instead of 0")
 
 	less := someSkills(1)
 	less[0].Description = "Changed"

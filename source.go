@@ -96,7 +96,7 @@ func (src *source) adopt(defs []*definition, maxTools int) {
 func (m *Manager) setTools(src *source, defs []*definition, problems []error) error {
 	err := m.change(func() error {
 		if !slices.Contains(m.sources, src) {
-			return errors.New("it was removed while it started")
+			return errors.New("the server was removed while it started")
 		}
 		src.listedAt = time.Now()
 		if slices.Equal(src.listed, defs) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {

@@ -144,11 +144,11 @@ func (sc *scope) restore(inherited, skills rights, state json.RawMessage, opts *
 	s := sc.newSession(inherited, skills, saved.Intent, opts)
 	if saved.Lists > len(s.rights) {
 		s.Close()
-		return nil, nil, fmt.Errorf("mcphybrid: the state is of a session with %d access lists, and this one has %d: it needs the same options, and a child its parent's RestoreChild", saved.Lists, len(s.rights))
+		return nil, nil, fmt.Errorf("mcphybrid: the saved session has more access lists than the new one, %d instead of %d: pass the same options, and restore a child with its parent's RestoreChild", saved.Lists, len(s.rights))
 	}
 	if saved.Skills > len(s.skills) {
 		s.Close()
-		return nil, nil, fmt.Errorf("mcphybrid: the state is of a session with %d lists of skills, and this one has %d: it needs the same options, and a child its parent's RestoreChild", saved.Skills, len(s.skills))
+		return nil, nil, fmt.Errorf("mcphybrid: the saved session has more lists of skills than the new one, %d instead of %d: pass the same options, and restore a child with its parent's RestoreChild", saved.Skills, len(s.skills))
 	}
 	r := restorer{s: s, v: s.view(), named: make(map[string]bool)}
 	for _, e := range saved.Shown {

@@ -142,7 +142,7 @@ func TestRestoreRefusesWhatIsNoState(t *testing.T) {
 	}
 }
 
-// No state, whoever wrote it, breaks a session.
+// No state breaks a session, not even a forged one.
 func FuzzRestoreSession(f *testing.F) {
 	m := NewManager(&Options{Inline: InlineOptions{Max: 2}})
 	for _, name := range []string{"a", "b"} {

@@ -155,7 +155,7 @@ func readUsage(data []byte) (map[string]use, error) {
 	}
 	for name, u := range stored.Tools {
 		if !(u.Count > 0 && u.Count < math.MaxFloat32) {
-			return nil, fmt.Errorf("tool %q was used %v times", text.Line(name, text.MaxName), u.Count)
+			return nil, fmt.Errorf("tool %q has the invalid count %v", text.Line(name, text.MaxName), u.Count)
 		}
 	}
 	return stored.Tools, nil

@@ -75,7 +75,7 @@ func TestUsageDecays(t *testing.T) {
 func TestUsageRecordIsKept(t *testing.T) {
 	broken := map[string]string{
 		"{": "unexpected end", `{"version":2}`: "the document has version 2, want 1",
-		`{"version":1,"tools":{"x":{"count":-1,"at":"2026-01-01T00:00:00Z"}}}`: `tool "x" was used -1 times`,
+		`{"version":1,"tools":{"x":{"count":-1,"at":"2026-01-01T00:00:00Z"}}}`: `tool "x" has the invalid count -1`,
 	}
 	for data, want := range broken {
 		_, err := readUsage([]byte(data))

@@ -181,7 +181,7 @@ func TestUserToolHeldBack(t *testing.T) {
 	assert.Len(t, m.Default().Tools(), 1)
 }
 
-// Two servers have one name: what is told of either is its own.
+// Two servers with the same name have separate figures and statuses.
 func TestUserServerOfTheSameName(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{inProcess("s", 2)}})
 	fail := errors.New("out of order")
