@@ -67,3 +67,15 @@ func FuzzMatch(f *testing.F) {
 		}
 	})
 }
+
+// Only a rule that applies and includes leaves nothing else there.
+func TestIncluding(t *testing.T) {
+	set, err := NewSet([]Rule{
+		{Name: "a", Patterns: []string{"x"}, Action: Exclude},
+		{Name: "b", Intent: "write_*", Patterns: []string{"x"}, Action: Include},
+	})
+	require.NoError(t, err)
+	require.False(t, set.Including(set.Applying("")))
+	require.False(t, set.Including(set.Applying("read")))
+	require.True(t, set.Including(set.Applying("write_code")))
+}
