@@ -247,3 +247,18 @@ func FuzzIn(f *testing.F) {
 		}
 	})
 }
+
+// The last one to be seen may have more marks than there is room for.
+func TestBoundWithinAnElement(t *testing.T) {
+	hidden := "a\u200bb"
+	for n := range 3 {
+		s := new(scanner)
+		for range maxMarks - n {
+			s.report(0, hidden)
+		}
+		for range 3 {
+			s.report(0, hidden)
+		}
+		assert.Len(t, s.marks, maxMarks)
+	}
+}
