@@ -60,7 +60,7 @@ finish() {
 			failed=$((failed + 1))
 			[ "$took" -lt "${limits[n]}" ] || echo "more than ${limits[n]} s" >>"$log"
 			echo "FAIL  ${names[n]} ($took s, $tests tests)"
-			grep -vE '^ *(--- (PASS|SKIP)|=== )|^NOTE: ' "$log" | tail -n 200
+			broken "$log"
 		fi
 		skipped "$log"
 		sed -n 's/^NOTE: /      /p' "$log"
@@ -69,6 +69,15 @@ finish() {
 }
 
 step() { start "$@" && finish; }
+
+# broken LOG: what the tests that failed said, if any did, and the end.
+broken() {
+	awk 'NR == FNR { if ($1 == "---" && $2 == "FAIL:") bad[$3] = 1; next }
+		$1 == "===" { test = $3; next }
+		/^ *--- FAIL: / || test in bad && !/^ *---/' "$1" "$1" | head -n 200
+	echo "…"
+	grep -vE '^ *(--- (PASS|SKIP)|=== )|^NOTE: |^ok  |^PASS' "$1" | tail -n 60
+}
 
 # skipped LOG: the tests that were skipped, each with the reason it gave last.
 skipped() {
@@ -223,38 +232,41 @@ fuzz_targets() {
 	done
 }
 
-# changed FOLDER: whether a Go file of its package, or test data, differs from
-# what the last commit of the main branch was made on, or none is known.
+# changed: of lines of fuzz_targets, those of packages in which a file differs
+# from what the last commit of the main branch was made on.
 changed() {
-	local base
+	local base folder targets
 	base=$(git rev-parse -q --verify origin/HEAD~) || return 0
-	! git diff --quiet "$base" -- "$1/*.go" ":(exclude)$1/*/*.go"
+	while read -r folder targets; do
+		git diff --quiet "$base" -- "$folder/*.go" ":(exclude)$folder/*/*.go" || echo "$folder" "$targets"
+	done
 }
 
 # fuzz TIME FOLDER…: each target of these modules, one worker each, two at a
-# time. With the time "changed", 4 s for those of changed packages, or 2 s for
-# all where it is not known what changed.
+# time. With the time "sample", 4 s for those of changed packages or, if there
+# are none or that is not known, 2 s for all.
 fuzz() {
-	local time=$1 limit folder targets target known=yes status=0 n=0
+	local time=$1 folder targets target status=0 n=0
 	shift
-	git rev-parse -q --verify origin/HEAD~ >/dev/null || known=
 	fuzz_targets "$@" >"$tmp/targets"
-	: >"$tmp/fuzzing"
+	if [ "$time" = sample ]; then
+		changed <"$tmp/targets" >"$tmp/changed"
+		time=2s
+		if [ -s "$tmp/changed" ]; then
+			time=4s
+			mv "$tmp/changed" "$tmp/targets"
+		fi
+	fi
 	while read -r folder targets; do
-		case $time$known in
-		changed) limit=2s ;;
-		changedyes) limit=4s && changed "$folder" || continue ;;
-		*) limit=$time ;;
-		esac
 		n=$((n + 1))
 		# Instrumented once for all targets of the package.
 		(cd "$folder" && go test -c -fuzz . -o "$tmp/fuzz$n.test" .) || return 1
 		for target in $targets; do
-			printf '%s\0' "$folder" "$tmp/fuzz$n.test" "$target" "$limit" >>"$tmp/fuzzing"
+			printf '%s\0' "$folder" "$tmp/fuzz$n.test" "$target" "$time"
 		done
-	done <"$tmp/targets"
+	done <"$tmp/targets" >"$tmp/fuzzing"
 	xargs -0 -r -n 4 -P 2 bash -uc 'fuzz_one "$@"' fuzz <"$tmp/fuzzing" || status=1
-	echo "NOTE: $(($(tr -dc '\0' <"$tmp/fuzzing" | wc -c) / 4)) of $(cut -d' ' -f2- "$tmp/targets" | wc -w) targets"
+	echo "NOTE: $(cut -d' ' -f2- "$tmp/targets" | wc -w) targets in $(wc -l <"$tmp/targets") packages, $time each"
 	return $status
 }
 
