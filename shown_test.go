@@ -329,7 +329,7 @@ func TestSpecF2AgentLoop(t *testing.T) {
 					continue
 				}
 				if err != nil {
-					require.ErrorContains(t, err, "takes at most")
+					require.ErrorContains(t, err, "accepts at most")
 				}
 				require.GreaterOrEqual(t, len(list), len(sent[f]))
 				for i, e := range list {
