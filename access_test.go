@@ -35,10 +35,10 @@ func TestAccessPermits(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			a := Access{Allow: test.allow, Deny: test.deny}
 			for _, name := range test.yes {
-				assert.True(t, a.permits(name), "%q", name)
+				assert.True(t, a.permitsName(name), "%q", name)
 			}
 			for _, name := range test.no {
-				assert.False(t, a.permits(name), "%q", name)
+				assert.False(t, a.permitsName(name), "%q", name)
 			}
 		})
 	}

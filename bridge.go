@@ -11,8 +11,10 @@ import (
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/trust"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -35,7 +37,8 @@ type BridgeTool struct {
 type definition struct {
 	server      string
 	name        string // the server's own
-	registered  string // the registered name, unless another tool already has it
+	registered  string // the registered name
+	wanted      string // the registered name without other servers, if it differs
 	title       string
 	description string
 	input       json.RawMessage // a JSON object, compact
@@ -50,6 +53,7 @@ type definition struct {
 	document    search.Document   // indexed for search
 	sum         [sha256.Size]byte // of raw
 	canonical   func() string     // returns CanonicalHash of raw, computed once
+	trusted     trust.Definition  // what must not change unnoticed
 
 	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
 }
@@ -185,13 +189,15 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 	d.needs, d.badNeeds = parseNeeds(in.Meta)
 	d.document = search.Document{Server: d.server, Name: d.name, Title: d.title, Description: d.description, InputSchema: d.input}
 	d.always, d.document.Hints = parseServerHints(in.Meta)
+	d.trusted = trust.Definition{Name: d.name, Sum: d.sum, Hash: sync.OnceValue(d.trustHash)}
 	return d, nil
 }
 
-// parseDefinitions checks the elements of a tools/list result. It returns the
-// usable tools that the configuration permits, in their order. problems has an
-// error for each element that is malformed or repeats a name. err is that of ctx.
-func parseDefinitions(ctx context.Context, cfg ServerConfig, elements []upstream.Element, maxBytes int) (defs []*definition, problems []error, err error) {
+// parseDefinitions checks the elements of a tools/list result and names the tools.
+// It returns the usable tools that the configuration permits, in their order.
+// problems has an error for each element that is malformed or repeats a name. err
+// is that of ctx.
+func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Element, book *names.Book, maxBytes int) (defs []*definition, problems []error, err error) {
 	seen := make(map[string]bool)
 	for i, e := range elements {
 		if err := ctx.Err(); err != nil {
@@ -200,19 +206,23 @@ func parseDefinitions(ctx context.Context, cfg ServerConfig, elements []upstream
 		var d *definition
 		err := e.Problem
 		if err == nil {
-			d, err = parseDefinition(cfg.Name, e.Raw, maxBytes)
+			d, err = parseDefinition(src.name, e.Raw, maxBytes)
 		}
 		if err == nil && seen[d.name] {
 			err = fmt.Errorf("another tool is named %q too; the first is kept", text.Line(d.name, text.MaxName))
 		}
-		switch {
-		case err != nil:
-			problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: server %q: tool %d: %w", cfg.Name, i, err)))
-		case cfg.Tools.permits(d.name):
+		if err == nil {
+			if !src.cfg.Tools.permitsName(d.name) {
+				continue
+			}
 			seen[d.name] = true
-			d.registered = registeredName(cfg.Name, cfg.Prefix, d.name)
-			defs = append(defs, d)
+			err = src.nameTool(book, d)
 		}
+		if err != nil {
+			problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: server %q: tool %d: %w", src.name, i, err)))
+			continue
+		}
+		defs = append(defs, d)
 	}
 	return defs, problems, nil
 }

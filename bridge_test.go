@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/stretchr/testify/assert"
@@ -131,14 +132,15 @@ func TestParseDefinitionLimit(t *testing.T) {
 	require.EqualError(t, err, fmt.Sprintf("the definition has %d bytes, more than the limit of %d", len(raw), len(raw)-1))
 }
 
-// parseAll is parseDefinitions for elements that were only read.
+// parseAll is parseDefinitions for elements that were only read, of a server alone.
 func parseAll(t *testing.T, cfg ServerConfig, raw []json.RawMessage, maxBytes int) ([]*definition, []error) {
 	t.Helper()
 	var elements []upstream.Element
 	for _, r := range raw {
 		elements = append(elements, upstream.Element{Raw: r})
 	}
-	defs, problems, err := parseDefinitions(t.Context(), cfg, elements, maxBytes)
+	src := &source{listing: listing{name: cfg.Name, prefix: cfg.Prefix, claim: names.Alone(cfg.Name, cfg.Prefix)}, cfg: cfg}
+	defs, problems, err := src.parseDefinitions(t.Context(), elements, names.NewBook(100), maxBytes)
 	require.NoError(t, err)
 	return defs, problems
 }
@@ -168,7 +170,7 @@ func TestParseDefinitions(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"zeta mcp_my_server__zeta ",
-		"a/b " + registeredName("my-server", "", "a/b") + " first",
+		"a/b " + names.Alone("my-server", "").Name("a/b") + " first",
 		"Zeta mcp_my_server__Zeta ",
 		"alpha mcp_my_server__alpha ",
 	}, got)
@@ -205,7 +207,7 @@ func TestBridgeToolAccessors(t *testing.T) {
 	defs, problems := parseAll(t, ServerConfig{Name: "s-1"}, []json.RawMessage{raw}, 1<<20)
 	require.Empty(t, problems)
 	tool := &BridgeTool{name: defs[0].registered, def: defs[0]}
-	assert.Equal(t, registeredName("s-1", "", "a b"), tool.Name())
+	assert.Equal(t, names.Alone("s-1", "").Name("a b"), tool.Name())
 	assert.Equal(t, "a b", tool.OriginalName())
 	assert.Equal(t, "s-1", tool.Server())
 	assert.Equal(t, "A", tool.Title())

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
@@ -17,6 +18,7 @@ import (
 // catalog before any server runs.
 type cachedCatalog struct {
 	Version int                     `json:"version"`
+	Names   []names.Claim           `json:"names,omitempty"`
 	Servers map[string]cachedServer `json:"servers"` // by name
 }
 
@@ -37,22 +39,53 @@ func (sc *ServerConfig) cacheKey() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// loadCache gives servers that are not connected the tools that they last listed,
-// in one change of the catalog. It returns the servers whose list is too old.
-func (m *Manager) loadCache(sources []*source) (stale []*source, err error) {
-	if m.opts.Cache == nil {
-		return nil, nil
+// recall restores the names that were given before this run, once. It returns the
+// cached catalog, or nil.
+func (m *Manager) recall() (*cachedCatalog, error) {
+	if err := m.trust.Load(); err != nil {
+		if m.opts.Trust.holds() {
+			return nil, fmt.Errorf("mcphybrid: %w", err)
+		}
+		m.opts.Logger.Warn("mcphybrid: " + err.Error())
 	}
-	data, err := m.opts.Cache.Load()
+	m.recalling.Do(func() {
+		cached, err := readCache(m.opts.Cache)
+		if err != nil {
+			m.opts.Logger.Warn("mcphybrid: loading the cached catalog failed", "error", err)
+			return
+		}
+		m.names.Restore(cached.Names)
+		m.cached.Store(cached)
+	})
+	m.logRefused()
+	return m.cached.Load(), nil
+}
+
+// readCache returns the catalog in the store. It is empty if there is none, or if
+// another version wrote it: the next save replaces it.
+func readCache(store Store) (*cachedCatalog, error) {
+	cached := new(cachedCatalog)
+	if store == nil {
+		return cached, nil
+	}
+	data, err := store.Load()
 	if err != nil || data == nil {
-		return nil, err
+		return cached, err
 	}
-	var cached cachedCatalog
-	if err := json.Unmarshal(data, &cached); err != nil {
+	if err := json.Unmarshal(data, cached); err != nil {
 		return nil, fmt.Errorf("the cached catalog: %w", text.JSONError(data, err))
 	}
 	if cached.Version != cacheVersion {
-		return nil, nil // another version wrote it: the next save replaces it
+		return new(cachedCatalog), nil
+	}
+	return cached, nil
+}
+
+// fill gives servers that are not connected the tools that they last listed, in one
+// change of the catalog. It returns the servers whose list is too old.
+func (m *Manager) fill(sources []*source, cached *cachedCatalog) (stale []*source, err error) {
+	if cached == nil {
+		return nil, nil
 	}
 	type fill struct {
 		src  *source
@@ -92,7 +125,7 @@ func (m *Manager) fromCache(src *source, tools []string, listed time.Time) ([]*d
 	for i, raw := range tools {
 		elements[i].Raw = json.RawMessage(raw)
 	}
-	defs, problems, err := parseDefinitions(context.Background(), src.cfg, elements, m.opts.Limits.MaxDefinition)
+	defs, problems, err := src.parseDefinitions(context.Background(), elements, m.names, m.opts.Limits.MaxDefinition)
 	if err != nil || len(problems) > 0 || len(defs) > m.opts.Limits.MaxTools {
 		return nil, fmt.Errorf("the cached tools can't be used: %v", problems)
 	}
@@ -112,7 +145,7 @@ func (m *Manager) saveCache() {
 	}
 	m.cacheMu.Lock() // keeps saves in order
 	defer m.cacheMu.Unlock()
-	cached := cachedCatalog{Version: cacheVersion, Servers: make(map[string]cachedServer)}
+	cached := cachedCatalog{Version: cacheVersion, Names: m.names.Claims(), Servers: make(map[string]cachedServer)}
 	m.mu.Lock()
 	sources := slices.Clone(m.sources)
 	lists := make([][]*definition, len(sources))

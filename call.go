@@ -56,7 +56,7 @@ type Middleware func(next Handler) Handler
 // result is the tool's and the error is nil, even if the tool itself failed.
 // Otherwise the result explains the failure to the model, and the error explains
 // it to the host. The error may wrap [ErrUnknownTool], [ErrNotPermitted],
-// [ErrBadArguments], [ErrQuarantined], [ErrServerDown],
+// [ErrBadArguments], [ErrQuarantined], [ErrChanged], [ErrServerDown],
 // [context.DeadlineExceeded] after a call timeout, or an error of the server or a
 // middleware.
 func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
@@ -117,16 +117,17 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 		return nil, &permissionError{name}
 	}
 	if held := v.held(name); held != nil {
-		if !v.rights.permit(name) {
+		if !v.rights.permit(held.def.names()) {
 			return nil, &permissionError{name}
 		}
 		return nil, held
 	}
-	unknown := &UnknownToolError{Name: name, Connecting: s.scope.keeper.connecting(name)}
+	connecting, isConnecting := s.scope.keeper.connecting(name)
 	gone, left := v.gone(name)
-	if (left || unknown.Connecting != "") && !v.rights.permit(name) {
+	if left && !v.rights.permit(gone.names) || isConnecting && !v.rights.permit(connecting) {
 		return nil, &permissionError{name}
 	}
+	unknown := &UnknownToolError{Name: name, Connecting: connecting.Server}
 	if left {
 		unknown.Gone = gone.since
 		return nil, unknown
@@ -179,11 +180,16 @@ func wrapped(middleware []Middleware) Handler {
 	return handler
 }
 
-// execute activates and runs the tool, behind all middleware.
+// execute activates and runs the tool, behind all middleware. Meanwhile a person
+// may have approved the call, the tool may have changed, and a middleware may have
+// replaced it.
 func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
-	t := c.Tool
-	if _, err := s.find(s.view(), t.name); errors.Is(err, ErrNotPermitted) { // a middleware has replaced the tool
+	t, err := s.find(s.view(), c.Tool.name)
+	if err != nil {
 		return nil, err
+	}
+	if t.def != c.Tool.def && t.def.trusted.Hash() != c.Tool.def.trusted.Hash() {
+		return nil, fmt.Errorf("mcphybrid: tool %q was not called: %w", t.name, ErrChanged)
 	}
 	if s.disclosure != ByBridge && !s.inUse(t) {
 		found := s.activateOne(t.name)

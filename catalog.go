@@ -1,11 +1,12 @@
 package mcphybrid
 
 import (
-	"fmt"
 	"iter"
 	"sync"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -61,8 +62,8 @@ type retriever interface {
 
 // A goneTool describes a tool that has left the catalog.
 type goneTool struct {
-	server string
-	since  time.Time
+	names rules.Tool
+	since time.Time
 }
 
 // maxGone bounds how many tools that have left we remember. Beyond it we forget
@@ -95,7 +96,7 @@ func (c *catalog) noteGone(prev *catalog) {
 	}
 	now := time.Now()
 	for _, t := range left {
-		c.gone[t.name] = goneTool{t.def.server, now}
+		c.gone[t.name] = goneTool{t.def.names(), now}
 	}
 	if len(c.gone) > maxGone {
 		c.gone = nil
@@ -115,12 +116,15 @@ func (c *catalog) tool(name string) *BridgeTool {
 type listing struct {
 	name     string
 	prefix   string              // see [ServerConfig.Prefix]
+	claim    names.Claim         // of the names of its tools
 	needs    map[string][]string // see [ServerConfig.Needs]
 	remote   bool                // a server, which may not have listed its tools yet
 	listed   []*definition       // the tools that the server listed; nil before its first list
 	changed  []*ChangedError     // the tools in listed that have changed
 	defs     []*definition       // the usable tools in listed; without a connection, all tools
 	problems []error
+
+	collision *CollisionError // or nil
 }
 
 // A recipe says how to make catalogs.
@@ -139,9 +143,12 @@ type recipe struct {
 
 // newCatalog returns the catalog of listings that follows prev. It keeps the
 // *BridgeTool of a tool that prev has with the same name and definition.
-func (r *recipe) newCatalog(prev *catalog, listings []*listing, owners prefixOwners) *catalog {
+func (r *recipe) newCatalog(prev *catalog, listings []*listing) *catalog {
 	c := &catalog{owner: r.owner, byName: make(map[string]int, len(prev.byName)), known: r.hints}
 	for _, src := range listings {
+		if src.collision != nil {
+			c.problems = append(c.problems, src.collision)
+		}
 		c.problems = append(c.problems, src.problems...)
 		for _, change := range src.changed {
 			c.problems = append(c.problems, change)
@@ -153,7 +160,7 @@ func (r *recipe) newCatalog(prev *catalog, listings []*listing, owners prefixOwn
 			}
 		}
 		for _, d := range src.defs {
-			c.add(prev, d, owners, r.access)
+			c.add(prev, d, r.access)
 		}
 	}
 	c.resolveNeeds(listings, r.needs)
@@ -212,45 +219,17 @@ func (c *catalog) documents() []*BridgeTool {
 	return tools
 }
 
-// add adds a tool for d and gives it its name: the registered name, or a name with
-// a hash if the prefix belongs to another server or the name is taken.
-func (c *catalog) add(prev *catalog, d *definition, owners prefixOwners, access Access) {
-	name := owners.nameOf(d.registered, d.server, d.name)
-	first := c.tool(d.registered)
-	for try := 0; c.tool(name) != nil; try++ {
-		name = suffixedName(d.registered, d.server, d.name, try)
-	}
-	if first != nil {
-		c.problems = append(c.problems, &CollisionError{
-			Name:  d.registered,
-			First: first.def.server, FirstTool: first.def.name,
-			Second: d.server, SecondTool: d.name, Renamed: name,
-		})
-	}
-	if !access.permits(name) {
+// add adds a tool for d, if access permits it.
+func (c *catalog) add(prev *catalog, d *definition, access Access) {
+	if !access.permits(d.names()) {
 		return
 	}
-	t := &BridgeTool{name: name, def: d, owner: c.owner}
-	if old := prev.tool(name); old != nil && old.def == d {
+	t := &BridgeTool{name: d.registered, def: d, owner: c.owner}
+	if old := prev.tool(t.name); old != nil && old.def == d {
 		t = old
 	}
-	c.byName[name] = len(c.tools)
+	c.byName[t.name] = len(c.tools)
 	c.tools = append(c.tools, t)
-}
-
-// A CollisionError reports two tools that would have the same registered name. The
-// Manager keeps both: the first in registration order keeps the name, the second
-// gets another one.
-type CollisionError struct {
-	Name               string // the name in question
-	First, FirstTool   string // server and own name of the tool that keeps Name
-	Second, SecondTool string // server and own name of the other tool
-	Renamed            string // registered name of the other tool
-}
-
-func (e *CollisionError) Error() string {
-	return fmt.Sprintf("mcphybrid: tool %q of server %q and tool %q of server %q are both named %q; the second is now %q",
-		e.FirstTool, e.First, e.SecondTool, e.Second, e.Name, e.Renamed)
 }
 
 // A fingerprint is computed once, on first use.

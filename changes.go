@@ -31,7 +31,7 @@ func (m *Manager) change(f func() error) error {
 		return err
 	}
 	prev := m.cur.Load()
-	c := m.recipe().newCatalog(prev, m.listings(), m.owners)
+	c := m.recipe().newCatalog(prev, m.listings())
 	m.cur.Store(c)
 	if m.semantic != nil {
 		m.semantic.changed(func(run func(context.Context)) { m.starting.Go(func() { run(m.life) }) })
@@ -186,42 +186,4 @@ func (m *Manager) takeOrder() error {
 		m.policy.Store(&p)
 		return nil
 	})
-}
-
-// Accept accepts the changed definition of a tool, which is then no longer held
-// back. server and tool are the names in its [ChangedError]. hash is the Is of that
-// error: if the definition has changed once more since, Accept fails. It also
-// fails if there is no such server or tool.
-func (m *Manager) Accept(server, tool, hash string) error {
-	err := m.change(func() error {
-		i := m.find(server)
-		if i < 0 {
-			return fmt.Errorf("there is no server %q", server)
-		}
-		src := m.sources[i]
-		j := slices.IndexFunc(src.listed, func(d *definition) bool { return d.name == tool })
-		if j < 0 {
-			return fmt.Errorf("%w: server %q has no tool %q", ErrUnknownTool, server, tool)
-		}
-		d := src.listed[j]
-		if d.canonical() != hash {
-			return fmt.Errorf("the definition of tool %q of server %q has hash %s, not %s", tool, server, d.canonical(), hash)
-		}
-		m.trust.accept(d)
-		m.judge(src)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("mcphybrid: accept: %w", err)
-	}
-	m.trust.save()
-	return nil
-}
-
-// judge decides which tools of a source may be used. The caller holds mu.
-func (m *Manager) judge(src *source) {
-	src.defs, src.changed = m.trust.judge(src.name, src.listed)
-	for _, change := range src.changed {
-		change.Name = m.owners.nameOf(change.def.registered, change.def.server, change.def.name)
-	}
 }

@@ -29,6 +29,10 @@ var (
 	// nobody has accepted the change yet: see [TrustQuarantine].
 	ErrQuarantined = errors.New("the tool is held back until it is accepted")
 
+	// ErrChanged means that the tool's definition changed after the arguments
+	// were checked, for example while a person was asked.
+	ErrChanged = errors.New("the tool has changed since the call was checked")
+
 	// ErrServerDown means that the tool's server can't be reached.
 	ErrServerDown = upstream.ErrDown
 )

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,7 +42,7 @@ var trickyDefinitions = []string{
 func bridgeTool(t testing.TB, raw string) *BridgeTool {
 	d, err := parseDefinition("s", json.RawMessage(raw), DefaultMaxDefinition)
 	require.NoError(t, err, raw)
-	return &BridgeTool{name: registeredName("s", "", d.name), def: d}
+	return &BridgeTool{name: names.Alone("s", "").Name(d.name), def: d}
 }
 
 // schemaTool is a Tool of a host, with this input schema.

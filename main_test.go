@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
@@ -51,6 +54,9 @@ func check(m *Manager, sessions ...*Session) error {
 			return fmt.Errorf("user %q: %w", u.user.id, err)
 		}
 	}
+	if err := checkNames(m); err != nil {
+		return err
+	}
 	for _, s := range append(sessions, m.def) {
 		if err := checkView(s.view()); err != nil {
 			return err
@@ -68,12 +74,40 @@ func check(m *Manager, sessions ...*Session) error {
 	return nil
 }
 
+// known has the owner of each name that check has seen: the server's and the tool's
+// own name, by Manager and registered name.
+var known struct {
+	sync.Mutex
+	names map[weak.Pointer[Manager]]map[string]rules.Tool
+}
+
+// checkNames returns an error if a name means another tool than it did before.
+func checkNames(m *Manager) error {
+	known.Lock()
+	defer known.Unlock()
+	if known.names == nil {
+		known.names = make(map[weak.Pointer[Manager]]map[string]rules.Tool)
+	}
+	owners := known.names[weak.Make(m)]
+	if owners == nil {
+		owners = make(map[string]rules.Tool)
+		known.names[weak.Make(m)] = owners
+	}
+	for _, t := range m.cur.Load().tools {
+		if before, ok := owners[t.name]; ok && before != t.def.names() {
+			return fmt.Errorf("%s means %+v, and before it meant %+v", t.name, t.def.names(), before)
+		}
+		owners[t.name] = t.def.names()
+	}
+	return nil
+}
+
 func checkView(v view) error {
 	places := make(map[string]int)
 	for _, list := range [][]*BridgeTool{v.inline, v.active} {
 		for _, t := range list {
 			places[t.name]++
-			if !v.rights.permit(t.name) {
+			if !v.rights.permit(t.def.names()) {
 				return fmt.Errorf("the session has %s and may not use it", t.name)
 			}
 		}

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/trust"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -29,21 +31,23 @@ type Manager struct {
 	def    *Session // the default session
 	system *Manager // the system, if this is a user's Manager; else nil
 
-	trust      *trust
+	trust      *trust.Memory
 	enrichment *enrichment // nil without [Options.Enricher]
 
 	end context.CancelFunc // ends life
 
 	mu       sync.Mutex     // serializes writers
 	sources  []*source      // in registration order
-	owners   prefixOwners   // of the sources and of earlier ones
+	names    *names.Book    // of the sources and of earlier ones
 	attached []*Session     // the sessions with a registry
 	users    users          // not yet closed
 	starting sync.WaitGroup // counts starting servers, embedding runs and hint lookups
 	closing  sync.Once
 
-	cacheMu sync.Mutex   // held while the catalog is stored
-	opening atomic.Int32 // calls of Start in progress
+	recalling sync.Once
+	cached    atomic.Pointer[cachedCatalog] // from recall until Start has used it
+	cacheMu   sync.Mutex                    // held while the catalog is stored
+	opening   atomic.Int32                  // calls of Start in progress
 
 	noted atomic.Pointer[noted] // nil until Watch is called; stored with mu held
 }
@@ -78,8 +82,8 @@ func NewManager(opts *Options) *Manager {
 // when ctx does, if not before.
 func (m *Manager) begin(ctx context.Context) {
 	m.keeper = m
-	m.usage, m.owners = make(map[string]*Usage), make(prefixOwners)
-	m.trust = newTrust(m.opts.Trust, m.opts.TrustStore, m.opts.Limits.MaxTools, m.opts.Logger)
+	m.usage, m.names = make(map[string]*Usage), names.NewBook(maxKnown*m.opts.Limits.MaxTools)
+	m.trust = trust.New(m.opts.Trust.caution(), maxKnown*m.opts.Limits.MaxTools, m.names, m.opts.knownStore())
 	m.uses = newUsageRecord(m.opts.Usage)
 	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load)
 	m.enrichment = newEnrichment(m)
@@ -95,9 +99,7 @@ func (m *Manager) begin(ctx context.Context) {
 	}
 	for _, cfg := range m.opts.Servers {
 		if !cfg.Disabled {
-			src := m.newSource(cfg)
-			m.owners.claim(namePrefix(cfg.Name, cfg.Prefix), cfg.Name)
-			m.sources = append(m.sources, src)
+			m.sources = append(m.sources, m.newSource(cfg))
 		}
 	}
 	m.def = m.NewSession(&SessionOptions{Registry: m.opts.Registry})
@@ -106,7 +108,7 @@ func (m *Manager) begin(ctx context.Context) {
 // save stores the data that outlives this run.
 func (m *Manager) save() {
 	m.saveCache()
-	m.trust.save()
+	m.saveTrust()
 }
 
 // find returns the index in m.sources of the source with that name, or -1.
@@ -123,7 +125,8 @@ func (m *Manager) find(name string) int {
 // other servers work. ctx bounds only the start: the servers run until
 // [Manager.Close].
 func (m *Manager) Start(ctx context.Context) error {
-	if err := m.trust.load(); err != nil {
+	cached, err := m.recall()
+	if err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -135,6 +138,10 @@ func (m *Manager) Start(ctx context.Context) error {
 	for _, src := range m.sources {
 		if src.server != nil && !src.begun {
 			src.begun = true
+			if err := src.claimNames(m.names); err != nil {
+				m.mu.Unlock()
+				return fmt.Errorf("mcphybrid: server %q: %w", src.name, err)
+			}
 			waiting = append(waiting, src)
 		}
 	}
@@ -147,9 +154,10 @@ func (m *Manager) Start(ctx context.Context) error {
 		}
 		_ = m.takeOrder() // fails only if the Manager was closed
 	}
-	stale, err := m.loadCache(waiting)
+	stale, err := m.fill(waiting, cached)
+	m.cached.Store(nil) // later servers are not in it
 	if err != nil {
-		m.opts.Logger.Warn("mcphybrid: loading the cached catalog failed", "error", err)
+		m.opts.Logger.Warn("mcphybrid: using the cached catalog failed", "error", err)
 	}
 	for _, src := range stale {
 		src.server.Begin()
@@ -195,7 +203,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	if cfg.Disabled {
 		return nil
 	}
-	if err := m.trust.load(); err != nil {
+	if _, err := m.recall(); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -209,8 +217,10 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	}
 	src := m.newSource(cfg)
 	src.begun = true
-	prefix := namePrefix(cfg.Name, cfg.Prefix)
-	claimed := m.owners.claim(prefix, cfg.Name)
+	if err := src.claimNames(m.names); err != nil {
+		m.mu.Unlock()
+		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, err)
+	}
 	m.sources = append(m.sources, src)
 	m.starting.Add(1)
 	m.mu.Unlock()
@@ -220,9 +230,6 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	if err != nil { // its tools were never published
 		m.mu.Lock()
 		m.sources = slices.DeleteFunc(m.sources, func(other *source) bool { return other == src })
-		if claimed {
-			delete(m.owners, prefix)
-		}
 		m.mu.Unlock()
 		src.server.Close()
 		return err

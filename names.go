@@ -1,102 +1,75 @@
 package mcphybrid
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"strconv"
-	"strings"
+	"fmt"
 
-	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
-// suffixLength is the length of the suffix that makes a name unique: an underscore
-// and a hash of 32 bits in hexadecimal.
-const suffixLength = 1 + 8
-
-// registeredName returns the name by which the model calls a server's tool: the
-// prefix, two underscores, and the tool's own name. The default prefix is "mcp_"
-// and the server's name with every - replaced by _. A prefix without "mcp_" gets
-// it in front.
-//
-//	registeredName("my-server", "", "run")   = "mcp_my_server__run"
-//	registeredName("my-server", "ops", "run") = "mcp_ops__run"
-//
-// If a provider would reject the name, registeredName makes it safe: it replaces
-// other characters by underscores, cuts the name and appends a hash of the
-// server's and the tool's name. The result depends on nothing else.
-func registeredName(server, prefix, tool string) string {
-	name := namePrefix(server, prefix) + "__" + tool
-	if text.IsSafeName(name) {
-		return name
-	}
-	return suffixedName(name, server, tool, 0)
+// A CollisionError reports a server whose tools can't have the names that they
+// would have without other servers: models could take them for the tools of another
+// one. The names under a prefix belong to the server that had it first, for the life
+// of the Manager and beyond, with [Options.Cache] or [Options.TrustStore]. The later
+// server gets a prefix with a hash.
+type CollisionError struct {
+	Server string // the server whose tools have other names
+	Wanted string // the prefix that it would have, such as mcp_github
+	Prefix string // the one that it has, such as mcp_github_0a1b2c3d
+	First  string // the server that has such names; it may have been removed
 }
 
-// namePrefix returns the part of a registered name before the two underscores.
-func namePrefix(server, prefix string) string {
-	switch {
-	case prefix == "":
-		return "mcp_" + strings.ReplaceAll(server, "-", "_")
-	case !strings.HasPrefix(prefix, "mcp_"):
-		return "mcp_" + prefix
-	}
-	return prefix
+func (e *CollisionError) Error() string {
+	return fmt.Sprintf("mcphybrid: names that begin with %q belong to server %q; the names of server %q begin with %q",
+		e.Wanted+"__", e.First, e.Server, e.Prefix+"__")
 }
 
-// A prefixOwners says which server owns a prefix of names: the first that had it,
-// even after its removal. Otherwise one server could take over the calls of
-// another: with the same prefix, or with a tool "b__run" of server "a" beside a
-// server "a__b".
-type prefixOwners map[string]string
-
-// claim gives a prefix to the server, unless another has it, and reports whether
-// it did.
-func (p prefixOwners) claim(prefix, server string) bool {
-	if _, ok := p[prefix]; ok {
-		return false
+// claim gives the listing the prefix of its tools' names: the same at each call.
+func (src *listing) claimNames(book *names.Book) error {
+	c, first, err := book.Claim(src.name, src.prefix)
+	if err != nil {
+		return err
 	}
-	p[prefix] = server
-	return true
+	src.claim, src.collision = c, nil
+	if first != "" {
+		src.collision = &CollisionError{src.name, c.Wanted, c.Prefix, first}
+	}
+	return nil
 }
 
-// owner returns the server that owns the longest prefix of name, or "".
-func (p prefixOwners) owner(name string) string {
-	for i := len(name) - 2; i >= 0; i-- {
-		if name[i] == '_' && name[i+1] == '_' {
-			if server, ok := p[name[:i]]; ok {
-				return server
-			}
-		}
+// logRefused logs the stored prefixes that the Manager can't use, because it has
+// given them to other servers.
+func (m *Manager) logRefused() {
+	for _, c := range m.names.Refused() {
+		m.opts.Logger.Warn("mcphybrid: a stored prefix is not used", "prefix", c.Prefix, "server", c.Server)
 	}
-	return ""
 }
 
-// nameOf returns the registered name of a tool.
-func (p prefixOwners) nameOf(registered, server, tool string) string {
-	if owner := p.owner(registered); owner != "" && owner != server {
-		return suffixedName(registered, server, tool, 0)
+// nameTool gives d its registered name: the same at each call.
+func (src *listing) nameTool(book *names.Book, d *definition) (err error) {
+	if d.registered, err = book.Name(src.claim, d.name); err != nil {
+		return err
 	}
-	return registered
+	if alone := names.Alone(src.name, src.prefix); alone != src.claim {
+		d.wanted = alone.Name(d.name)
+	}
+	return nil
 }
 
-// suffixedName returns a safe form of name that ends in a hash of the server and
-// the tool. Each try > 0 gives another one, in case the first is taken too.
-func suffixedName(name, server, tool string, try int) string {
-	var b strings.Builder
-	for _, r := range name {
-		if b.Len() == text.MaxName-suffixLength {
-			break
-		}
-		if r < 0x80 && text.IsSafeByte(byte(r)) {
-			b.WriteByte(byte(r))
-		} else {
-			b.WriteByte('_')
-		}
-	}
-	owner := server + "\x00" + tool
-	if try > 0 {
-		owner += "\x00" + strconv.Itoa(try)
-	}
-	sum := sha256.Sum256([]byte(owner))
-	return b.String() + "_" + hex.EncodeToString(sum[:4])
+// names returns what patterns see of the tool.
+func (d *definition) names() rules.Tool {
+	return rules.Tool{Name: d.registered, Server: d.server, Own: d.name, Wanted: d.wanted}
+}
+
+// begins reports whether name could be that of one of its tools.
+func (src *listing) begins(name string) bool {
+	_, ok := src.claim.Own(name)
+	return ok
+}
+
+// anyTool returns what patterns see of a tool of which only the server is known.
+func (src *listing) anyTool() rules.Tool { return anyTool(src.claim) }
+
+func anyTool(c names.Claim) rules.Tool {
+	return rules.Tool{Name: c.Name("any"), Server: c.Server, Own: "any"}
 }

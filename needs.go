@@ -123,8 +123,7 @@ func (c *catalog) problem(format string, args ...any) {
 // listed its tools yet.
 func unlisted(listings []*listing, name string) bool {
 	return slices.ContainsFunc(listings, func(src *listing) bool {
-		return src.remote && src.listed == nil &&
-			strings.HasPrefix(name, registeredName(src.name, src.prefix, ""))
+		return src.remote && src.listed == nil && src.begins(name)
 	})
 }
 

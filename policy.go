@@ -177,7 +177,7 @@ func (s *selection) judgeEach() (seen int) {
 		for j, t := range c.tools {
 			v := &s.verdicts[i][j]
 			switch {
-			case !s.rights.permit(t.name):
+			case !s.rights.permit(t.def.names()):
 				v.reason = reasonDenied
 			case s.overridden(i, t.name):
 				v.reason = reasonOverridden
@@ -227,9 +227,10 @@ func (p *policy) matchesOf(t *BridgeTool) *matched {
 	if m := t.matched.Load(); m != nil && m.policy == any(p) {
 		return m
 	}
-	m := &matched{p, nil, rules.MatchAny(p.pins, t.name)}
+	names := t.def.names()
+	m := &matched{p, nil, names.MatchesAny(p.pins)}
 	if p.rules != nil && len(p.rules.Rules) > 0 {
-		m.rules = p.rules.Matches(t.name, t.def.name)
+		m.rules = p.rules.Matches(names)
 	}
 	t.matched.Store(m)
 	return m

@@ -317,6 +317,8 @@ func textRefused(name string, err error, canSearch bool, since time.Time) string
 		return textBadArguments(name, arguments)
 	case errors.Is(err, ErrQuarantined):
 		return fmt.Sprintf("%s can't be called: its definition has changed, and a person has not yet agreed to that. Go on without it.", name)
+	case errors.Is(err, ErrChanged):
+		return fmt.Sprintf("%s was not called: its definition changed while the call waited. Call it again if it still fits.", name)
 	case errors.Is(err, ErrServerDown) && !since.IsZero():
 		return fmt.Sprintf("%s can't be called now: its server is down since %s. Go on without it.", name, since.UTC().Format(time.RFC3339))
 	case errors.Is(err, ErrServerDown):

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v4"
@@ -66,28 +67,28 @@ func TestSpecE5ExampleRules(t *testing.T) {
 	require.NoError(t, err)
 	tests := []struct {
 		intent string
-		names  []string
+		tool   rules.Tool
 		want   string // the actions of the rules that apply, by descending priority
 	}{
-		{"", []string{"mcp_files__delete_file", "delete_file"}, "exclude"},
-		{"", []string{"mcp_db__user_purge", "user_purge"}, "exclude"},
-		{"", []string{"mcp_db__ResetDatabase", "ResetDatabase"}, "exclude"},
-		{"", []string{"mcp_files__read_file", "read_file"}, ""},
-		{"manage_releases", []string{"mcp_files__read_file", "read_file"}, "include"},
-		{"manage_releases", []string{"mcp_github__create_release", "create_release"}, "include"},
-		{"manage_releases", []string{"mcp_github__delete_repo", "delete_repo"}, "exclude include"},
-		{"manage_issues", []string{"mcp_github__create_release", "create_release"}, ""},
-		{"manage_issues", []string{"mcp_metrics__list", "list"}, "summarize"},
+		{"", rules.Tool{Name: "mcp_files__delete_file", Own: "delete_file"}, "exclude"},
+		{"", rules.Tool{Name: "mcp_db__user_purge", Own: "user_purge"}, "exclude"},
+		{"", rules.Tool{Name: "mcp_db__ResetDatabase", Own: "ResetDatabase"}, "exclude"},
+		{"", rules.Tool{Name: "mcp_files__read_file", Own: "read_file"}, ""},
+		{"manage_releases", rules.Tool{Name: "mcp_files__read_file", Own: "read_file"}, "include"},
+		{"manage_releases", rules.Tool{Name: "mcp_github__create_release", Own: "create_release"}, "include"},
+		{"manage_releases", rules.Tool{Name: "mcp_github__delete_repo", Own: "delete_repo"}, "exclude include"},
+		{"manage_issues", rules.Tool{Name: "mcp_github__create_release", Own: "create_release"}, ""},
+		{"manage_issues", rules.Tool{Name: "mcp_metrics__list", Own: "list"}, "summarize"},
 	}
 	for _, test := range tests {
 		applies := s.Applying(test.intent)
 		var got []string
-		for _, r := range s.Matches(test.names...) {
+		for _, r := range s.Matches(test.tool) {
 			if applies[r] {
 				got = append(got, string(s.Rules[r].Action))
 			}
 		}
-		assert.Equal(t, test.want, strings.Join(got, " "), "%q %v", test.intent, test.names)
+		assert.Equal(t, test.want, strings.Join(got, " "), "%q %v", test.intent, test.tool)
 	}
 }
 

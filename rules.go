@@ -8,18 +8,31 @@ import (
 )
 
 // Access says by name which tools may be used. Each entry is a name or a pattern:
-// * stands for any number of characters, ? for exactly one. The zero value
-// permits every tool.
+// * stands for any number of characters, ? for exactly one. What a pattern matches
+// depends on its form:
+//
+//	github/create_*        a server's name and the tool's own name
+//	mcp_github__create_*   the registered name: the pattern begins with mcp_
+//	create_*, *_delete_*   the own name or the registered name
+//
+// The zero value permits every tool.
 type Access struct {
 	// Allow, if not empty, permits only the tools that it matches.
 	Allow []string
 
 	// Deny forbids the tools that it matches, even if Allow matches them too.
+	// It also forbids a tool whose registered name it would match without
+	// other servers: see [CollisionError].
 	Deny []string
 }
 
-// permits reports whether a allows name and does not deny it.
-func (a Access) permits(name string) bool {
+// permits reports whether a allows the tool and does not deny it.
+func (a Access) permits(t rules.Tool) bool {
+	return !t.Forbidden(a.Deny) && (len(a.Allow) == 0 || t.MatchesAny(a.Allow))
+}
+
+// permitsName is permits for what has only one name.
+func (a Access) permitsName(name string) bool {
 	return !rules.MatchAny(a.Deny, name) && (len(a.Allow) == 0 || rules.MatchAny(a.Allow, name))
 }
 
@@ -34,8 +47,12 @@ func (a Access) clone() Access {
 // permits everything.
 type rights []Access
 
-func (r rights) permit(name string) bool {
-	return !slices.ContainsFunc(r, func(a Access) bool { return !a.permits(name) })
+func (r rights) permit(t rules.Tool) bool {
+	return !slices.ContainsFunc(r, func(a Access) bool { return !a.permits(t) })
+}
+
+func (r rights) permitName(name string) bool {
+	return !slices.ContainsFunc(r, func(a Access) bool { return !a.permitsName(name) })
 }
 
 // and returns r, further restricted to a.
@@ -67,8 +84,8 @@ type Rule struct {
 	// [RuleExclude] always wins.
 	Priority int `json:"priority" yaml:"priority"`
 
-	// Patterns say which tools the rule matches, by registered or own name, as
-	// in [Access]. Only the wildcards * and ? are valid.
+	// Patterns say which tools the rule matches, as in [Access]. Only the
+	// wildcards * and ? are valid.
 	Patterns []string `json:"patterns" yaml:"patterns"`
 
 	Action RuleAction `json:"action" yaml:"action"`

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -56,9 +57,9 @@ type keeper interface {
 	began(s *Session)
 	closed(s *Session)
 
-	// connecting returns the name of the server that the tool with that
-	// registered name would belong to, if it is still connecting, or "".
-	connecting(tool string) string
+	// connecting returns what patterns see of the tool with that registered
+	// name, if it would belong to a server that is still connecting.
+	connecting(tool string) (rules.Tool, bool)
 
 	// connectingServers returns the names of the servers that are still
 	// connecting, except those of which r permits no tool.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -39,22 +38,22 @@ func (m *Manager) Servers() []ServerStatus {
 	return list
 }
 
-// connecting returns the name of the server that the tool with that registered
-// name would belong to, if it is still connecting, or "".
-func (m *Manager) connecting(tool string) string {
-	for _, st := range m.connectingSources() {
-		if strings.HasPrefix(tool, registeredName(st.name, st.cfg.Prefix, "")) {
-			return st.name
+// connecting returns what patterns see of the tool with that registered name, if it
+// would belong to a server that is still connecting.
+func (m *Manager) connecting(tool string) (rules.Tool, bool) {
+	for _, src := range m.connectingSources() {
+		if own, ok := src.claim.Own(tool); ok {
+			return rules.Tool{Name: tool, Server: src.name, Own: own}, true
 		}
 	}
-	return ""
+	return rules.Tool{}, false
 }
 
 // connectingServers returns the names of the servers that are still connecting, in
 // registration order and each once. It omits servers of which r permits no tool.
 func (m *Manager) connectingServers(r rights) (names []string) {
 	for _, src := range m.connectingSources() {
-		if r.permit(registeredName(src.name, src.cfg.Prefix, "any")) && !slices.Contains(names, src.name) {
+		if r.permit(src.anyTool()) && !slices.Contains(names, src.name) {
 			names = append(names, src.name)
 		}
 	}
@@ -180,7 +179,7 @@ func (m *Manager) Preload(ctx context.Context, patterns ...string) error {
 	c := m.cur.Load()
 	wanted := make(map[string]bool)
 	for _, t := range c.tools {
-		if rules.MatchAny(patterns, t.name) {
+		if t.def.names().MatchesAny(patterns) {
 			wanted[t.def.server] = true
 		}
 	}

@@ -22,7 +22,7 @@ func (set *skillSet) view(r rights) *skillView {
 	}
 	v := &skillView{list: set.list}
 	if len(r) > 0 {
-		v.list = slices.DeleteFunc(slices.Clone(set.list), func(sk *skill) bool { return !r.permit(sk.Name) })
+		v.list = slices.DeleteFunc(slices.Clone(set.list), func(sk *skill) bool { return !r.permitName(sk.Name) })
 	}
 	if len(v.list) <= set.maxInline {
 		section := (&skillOffer{Listed: v.list}).section()
@@ -54,7 +54,7 @@ func (v view) searchesSkills() bool {
 
 // skill returns the skill with that name if the session may load it, or nil.
 func (v view) skill(name string) *skill {
-	if v.skills == nil || !v.rights.mayUse(SkillLoadToolName) || !v.skillRights.permit(name) {
+	if v.skills == nil || !v.rights.mayUse(SkillLoadToolName) || !v.skillRights.permitName(name) {
 		return nil
 	}
 	return v.skills.byName[name]

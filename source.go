@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
@@ -36,7 +37,7 @@ type source struct {
 func (m *Manager) newSource(cfg ServerConfig) *source {
 	cfg = cfg.clone()
 	src := &source{
-		listing: listing{name: cfg.Name, prefix: cfg.Prefix, needs: cfg.Needs, remote: true},
+		listing: listing{name: cfg.Name, prefix: cfg.Prefix, claim: names.Alone(cfg.Name, cfg.Prefix), needs: cfg.Needs, remote: true},
 		cfg:     cfg, known: make(map[string]*definition),
 	}
 	src.invalid = src.cfg.validate()
@@ -44,7 +45,7 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 		src.invalid = ErrDuplicate
 	}
 	src.server = upstream.New(src.upstreamConfig(m.opts.Logger), src.upstreamLimits(&m.opts), func(ctx context.Context, elements []upstream.Element) error {
-		defs, problems, err := parseDefinitions(ctx, src.cfg, elements, m.opts.Limits.MaxDefinition)
+		defs, problems, err := src.parseDefinitions(ctx, elements, m.names, m.opts.Limits.MaxDefinition)
 		if err != nil {
 			return err
 		}
@@ -147,13 +148,15 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 	if problems != nil {
 		return errors.Join(problems...)
 	}
+	if _, err := m.recall(); err != nil {
+		return err
+	}
 	return m.change(func() error {
+		src := &source{listing: listing{name: name}}
 		i := m.find(name)
-		if i < 0 {
-			i = len(m.sources)
-			m.sources = append(m.sources, &source{listing: listing{name: name}})
+		if i >= 0 {
+			src = m.sources[i]
 		}
-		src := m.sources[i]
 		if src.server != nil {
 			return ErrDuplicate
 		}
@@ -165,8 +168,18 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 			}
 			names[d.name] = true
 		}
+		if err := src.claimNames(m.names); err != nil {
+			return err
+		}
+		for _, d := range defs {
+			if err := src.nameTool(m.names, d); err != nil {
+				return fmt.Errorf("tool %q: %w", d.name, err)
+			}
+		}
 		src.defs = all
-		m.owners.claim(namePrefix(name, ""), name)
+		if i < 0 {
+			m.sources = append(m.sources, src)
+		}
 		return nil
 	})
 }
@@ -180,7 +193,6 @@ func (m *Manager) localDefinition(server string, t mcpserver.ServerTool) (*defin
 	if err != nil {
 		return nil, err
 	}
-	d.registered = registeredName(server, "", d.name)
 	d.call = callHandler(t.Handler, d.name, m.opts.Limits.CallTimeout)
 	return d, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -186,7 +187,7 @@ func TestAdopt(t *testing.T) {
 func TestParsingEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	defs, problems, err := parseDefinitions(ctx, ServerConfig{Name: "s"}, []upstream.Element{{Raw: json.RawMessage(`{"name":"a"}`)}}, 1000)
+	defs, problems, err := new(source).parseDefinitions(ctx, []upstream.Element{{Raw: json.RawMessage(`{"name":"a"}`)}}, names.NewBook(1), 1000)
 	assert.Equal(t, context.Canceled, err)
 	assert.Empty(t, defs)
 	assert.Empty(t, problems)

@@ -79,7 +79,7 @@ func TestSpecA3CollisionsKeepBothTools(t *testing.T) {
 	assert.Equal(t, []string{"mcp_my_server__a", "mcp_my_server__b"}, names[:2])
 	for i, server := range []string{"my_server", "third"} {
 		tool := m.InlineTools()[2+i]
-		assert.Regexp(t, `^mcp_my_server__a_[0-9a-f]{8}$`, tool.Name())
+		assert.Regexp(t, `^mcp_my_server_[0-9a-f]{8}__a$`, tool.Name())
 		assert.Equal(t, "a", tool.OriginalName())
 		assert.Equal(t, server, tool.Server())
 		registered, ok := r.Get(tool.Name())
@@ -88,8 +88,7 @@ func TestSpecA3CollisionsKeepBothTools(t *testing.T) {
 
 		var collision *CollisionError
 		require.ErrorAs(t, m.Problems()[i], &collision)
-		assert.Equal(t, CollisionError{Name: "mcp_my_server__a", First: "my-server", FirstTool: "a",
-			Second: server, SecondTool: "a", Renamed: tool.Name()}, *collision)
+		assert.Equal(t, CollisionError{Server: server, Wanted: "mcp_my_server", Prefix: strings.TrimSuffix(tool.Name(), "__a"), First: "my-server"}, *collision)
 	}
 	// Calls reach the owner.
 	result, err := m.Call(t.Context(), names[2], nil)

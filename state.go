@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -275,7 +276,7 @@ func (r *restorer) offer(o *searchOffer) *told {
 			}
 		}
 		// The model was told of a server even if it has left the catalog since.
-		if seen || !there && r.v.rights.permit(registeredName(offer.Server, "", "any")) {
+		if seen || !there && r.v.rights.permit(anyTool(names.Alone(offer.Server, ""))) {
 			kept.servers = append(kept.servers, offer)
 		}
 	}

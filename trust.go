@@ -1,17 +1,16 @@
 package mcphybrid
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"log/slog"
-	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/marks"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/trust"
 )
 
 // A Mark is suspicious text in a tool's definition: it may try to steer the model
@@ -48,38 +47,64 @@ func marksIn(raw json.RawMessage, foreign func(word string) bool) (list []Mark) 
 }
 
 // A TrustPolicy says what the Manager does when a server changes the definition
-// of a tool: its title, description, schemas or annotations. A server that looked
-// harmless when a person approved it may later change a definition to steer the
-// model.
+// of a tool: its title, description, schemas, annotations, or what its _meta asks
+// of clients. A server that looked harmless when a person approved it may later
+// change a definition to steer the model.
 type TrustPolicy string
 
 const (
-	TrustOff        TrustPolicy = "off"        // ignore the change
-	TrustWarn       TrustPolicy = "warn"       // report it as a [ChangedError]
-	TrustQuarantine TrustPolicy = "quarantine" // report it and hold the tool back until [Manager.Accept]
+	TrustOff  TrustPolicy = "off"  // ignore the change
+	TrustWarn TrustPolicy = "warn" // report it as a [ChangedError]
+
+	// TrustQuarantine reports the change and holds the tool back until
+	// [Manager.Accept]. Until then it also holds back the tools that the server
+	// adds: one of them could be the changed tool under another name.
+	TrustQuarantine TrustPolicy = "quarantine"
+
+	// TrustApprove is TrustQuarantine, and holds back every tool that a server
+	// adds after its first list.
+	TrustApprove TrustPolicy = "approve"
 )
 
-var trustPolicies = []TrustPolicy{TrustOff, TrustWarn, TrustQuarantine}
+var trustPolicies = []TrustPolicy{TrustOff, TrustWarn, TrustQuarantine, TrustApprove}
+
+// holds reports whether p holds tools back.
+func (p TrustPolicy) holds() bool { return p == TrustQuarantine || p == TrustApprove }
+
+func (p TrustPolicy) caution() trust.Caution {
+	switch p {
+	case TrustQuarantine:
+		return trust.Suspect
+	case TrustApprove:
+		return trust.Always
+	}
+	return trust.Never
+}
 
 // A ChangedError reports a tool whose definition differs from the one that was
-// first seen, or last accepted. [Manager.Problems] returns it.
+// first seen, or last accepted, or a new tool that is held back.
+// [Manager.Problems] returns it.
 type ChangedError struct {
 	Server, Tool string          // Tool is the tool's own name
 	Name         string          // the registered name
-	Held         bool            // [TrustQuarantine] holds it back: it can't be shown or called
-	Since        time.Time       // when the known definition was first seen or accepted
-	Was, Is      string          // hashes of the known and of the new definition
+	Held         bool            // it is held back: it can't be shown or called
+	Added        bool            // it is new, and no definition of it is known
+	Since        time.Time       // when the known definition was first seen or accepted; zero if there is none
+	Was, Is      string          // hashes of the known and of the new definition; Was is empty if there is none
 	Definition   json.RawMessage // the new tools/list element; don't trust its content
 
 	def *definition
 }
 
 func (e *ChangedError) Error() string {
-	line := fmt.Sprintf("mcphybrid: tool %q of server %q has changed since %s, from %.12s to %.12s",
-		text.Line(e.Tool, text.MaxName), e.Server, e.Since.UTC().Format(time.RFC3339), e.Was, e.Is)
-	if e.Was == "" {
-		line = fmt.Sprintf("mcphybrid: tool %q of server %q exceeds the number of tools remembered for a server, hash %.12s",
-			text.Line(e.Tool, text.MaxName), e.Server, e.Is)
+	line := fmt.Sprintf("mcphybrid: tool %q of server %q ", text.Line(e.Tool, text.MaxName), e.Server)
+	switch {
+	case e.Added:
+		line += fmt.Sprintf("is new, hash %.12s", e.Is)
+	case e.Was == "":
+		line += fmt.Sprintf("exceeds the number of tools remembered for a server, hash %.12s", e.Is)
+	default:
+		line += fmt.Sprintf("has changed since %s, from %.12s to %.12s", e.Since.UTC().Format(time.RFC3339), e.Was, e.Is)
 	}
 	if e.Held {
 		line += "; " + ErrQuarantined.Error()
@@ -101,202 +126,101 @@ func (e *ChangedError) Marks() []Mark {
 	return marksIn(e.Definition, func(string) bool { return false })
 }
 
-// A trust remembers the known definitions of the servers' tools.
-type trust struct {
-	policy TrustPolicy
-	most   int   // largest number of tools remembered for a server
-	store  Store // or nil
-	log    *slog.Logger
-
-	saving sync.Mutex // held while the store is used
-
-	mu      sync.Mutex
-	known   knownTools
-	loaded  bool
-	unsaved bool
-}
-
-// knownTools are the known definitions by server and by the tools' own names.
-type knownTools map[string]map[string]*knownTool
-
-// A knownTool is a definition as it was first seen or last accepted. It is never
-// changed.
-type knownTool struct {
-	Sum   string    `json:"sum"`  // SHA-256 of its bytes; if equal, we skip computing the Hash
-	Hash  string    `json:"hash"` // CanonicalHash of its bytes
-	Since time.Time `json:"since"`
-
-	def *definition // replaces Sum and Hash until they are stored
-}
-
-func (k *knownTool) is(d *definition) bool {
-	if k.def != nil {
-		return k.def.sum == d.sum || k.def.canonical() == d.canonical()
-	}
-	return k.Sum == hex.EncodeToString(d.sum[:]) || k.Hash == d.canonical()
-}
-
-func (k *knownTool) hash() string {
-	if k.def != nil {
-		return k.def.canonical()
-	}
-	return k.Hash
-}
-
-// MarshalJSON computes Sum and Hash, if need be.
-func (k *knownTool) MarshalJSON() ([]byte, error) {
-	type plain knownTool
-	p := plain(*k)
-	if k.def != nil {
-		p.Sum, p.Hash = hex.EncodeToString(k.def.sum[:]), k.def.canonical()
-	}
-	return json.Marshal(p)
-}
-
-// maxKnown times [ServerLimits.MaxTools] is how many tools of a server we remember. We
-// never forget one to make room: otherwise a server could make us forget a tool
-// and then change it.
+// maxKnown times [ServerLimits.MaxTools] is how many tools of a server we remember,
+// and how many names with a hash. We never forget one to make room: otherwise a
+// server could make us forget a tool and then change it.
 const maxKnown = 4
 
-// newTrust returns a trust that remembers at most maxKnown*maxTools tools of each
-// server.
-func newTrust(policy TrustPolicy, store Store, maxTools int, log *slog.Logger) *trust {
-	return &trust{policy: policy, most: maxKnown * maxTools, store: store, log: log, known: make(knownTools)}
+// trustHash returns a hash of all in the definition that people and models see and
+// that we act on.
+func (d *definition) trustHash() string {
+	if !d.always && d.needs == nil && d.document.Hints == "" {
+		return d.canonical()
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %t %q %q", d.canonical(), d.always, d.needs, d.document.Hints))
+	return hex.EncodeToString(sum[:])
 }
 
-// judge returns the tools among listed that may be used, and an error for each
-// that has changed. It trusts and remembers a tool that it sees for the first
-// time.
-func (t *trust) judge(server string, listed []*definition) (usable []*definition, changed []*ChangedError) {
-	if t.policy == TrustOff {
-		return listed, nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	tools := t.known[server]
-	if tools == nil {
-		tools = make(map[string]*knownTool)
-		t.known[server] = tools
-	}
-	held := make(map[*definition]bool)
-	for _, d := range listed {
-		k := tools[d.name]
-		switch {
-		case k == nil && len(tools) < t.most:
-			tools[d.name] = &knownTool{def: d, Since: time.Now().UTC()}
-			t.unsaved = true
-			continue
-		case k == nil:
-			k = new(knownTool)
-		case k.is(d):
-			continue
-		}
-		held[d] = t.policy == TrustQuarantine
-		changed = append(changed, &ChangedError{
-			Server: server, Tool: d.name, Held: held[d],
-			Since: k.Since, Was: k.hash(), Is: d.canonical(), Definition: d.raw, def: d,
-		})
-	}
-	if len(changed) == 0 {
-		return listed, nil
-	}
-	return slices.DeleteFunc(slices.Clone(listed), func(d *definition) bool { return held[d] }), changed
-}
-
-// accept makes d the known definition of its tool.
-func (t *trust) accept(d *definition) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if tools := t.known[d.server]; tools != nil {
-		tools[d.name] = &knownTool{def: d, Since: time.Now().UTC()}
-		t.unsaved = true
-	}
-}
-
-// A storedTools is the document in the store.
-type storedTools struct {
-	Version int        `json:"version"`
-	Servers knownTools `json:"servers"`
-}
-
-const trustVersion = 1
-
-// load reads the known tools from the store. After the first success it does
-// nothing. A failed read is an error only under TrustQuarantine: otherwise it is
-// logged.
-func (t *trust) load() error {
-	t.saving.Lock()
-	defer t.saving.Unlock()
-	if t.store == nil || t.policy == TrustOff || t.loaded {
+// knownStore returns the store of the known tools, or nil.
+func (o *Options) knownStore() trust.Store {
+	if o.TrustStore == nil || o.Trust == TrustOff {
 		return nil
 	}
-	stored, err := readKnown(t.store.Load())
-	if err != nil {
-		err = fmt.Errorf("mcphybrid: loading the known tools: %w", err)
-		if t.policy == TrustQuarantine {
-			return err
-		}
-		t.log.Warn(err.Error())
+	return o.TrustStore
+}
+
+// judge decides which tools of a source may be used. The caller holds mu.
+func (m *Manager) judge(src *source) {
+	src.defs, src.changed = src.listed, nil
+	policy := m.opts.Trust
+	if policy == TrustOff {
+		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	maps.Copy(t.known, stored)
-	t.loaded = true
+	listed := make([]*trust.Definition, len(src.listed))
+	for i, d := range src.listed {
+		listed[i] = &d.trusted
+	}
+	held := make(map[*definition]bool)
+	for i, v := range m.trust.Judge(src.name, listed) {
+		if v.Finding == trust.Known {
+			continue
+		}
+		d := src.listed[i]
+		held[d] = policy.holds()
+		src.changed = append(src.changed, &ChangedError{
+			Server: src.name, Tool: d.name, Name: d.registered, Held: held[d], Added: v.Finding == trust.Added,
+			Since: v.Since, Was: v.Was, Is: d.trusted.Hash(), Definition: d.raw, def: d,
+		})
+	}
+	if len(src.changed) > 0 && policy.holds() {
+		src.defs = slices.DeleteFunc(slices.Clone(src.listed), func(d *definition) bool { return held[d] })
+	}
+}
+
+// Accept accepts the changed or new definition of a tool, which is then no longer
+// held back. server and tool are the names in its [ChangedError]. hash is the Is of
+// that error: if the definition has changed once more since, Accept fails. It also
+// fails if there is no such server or tool.
+func (m *Manager) Accept(server, tool, hash string) error {
+	err := m.change(func() error {
+		i := m.find(server)
+		if i < 0 {
+			return fmt.Errorf("there is no server %q", server)
+		}
+		src := m.sources[i]
+		j := slices.IndexFunc(src.listed, func(d *definition) bool { return d.name == tool })
+		if j < 0 {
+			return fmt.Errorf("%w: server %q has no tool %q", ErrUnknownTool, server, tool)
+		}
+		d := src.listed[j]
+		if is := d.trusted.Hash(); is != hash {
+			return fmt.Errorf("the definition of tool %q of server %q has hash %s, not %s", tool, server, is, hash)
+		}
+		m.trust.Accept(server, &d.trusted)
+		m.judge(src)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("mcphybrid: accept: %w", err)
+	}
+	m.saveTrust()
 	return nil
 }
 
-func readKnown(data []byte, err error) (knownTools, error) {
-	if err != nil || data == nil {
-		return nil, err
-	}
-	var stored storedTools
-	if err := json.Unmarshal(data, &stored); err != nil {
-		return nil, text.JSONError(data, err)
-	}
-	if stored.Version != trustVersion {
-		return nil, fmt.Errorf("the document has version %d, want %d", stored.Version, trustVersion)
-	}
-	for server, tools := range stored.Servers {
-		for name, k := range tools {
-			if k == nil || k.Hash == "" {
-				return nil, fmt.Errorf("tool %q of server %q has no hash", name, server)
-			}
-		}
-		if tools == nil {
-			delete(stored.Servers, server)
-		}
-	}
-	return stored.Servers, nil
-}
-
-// save stores the known tools if they have changed.
-func (t *trust) save() {
-	if t.store == nil {
-		return
-	}
-	t.saving.Lock()
-	defer t.saving.Unlock()
-	t.mu.Lock()
-	due := t.unsaved && t.loaded
-	stored := storedTools{trustVersion, make(knownTools, len(t.known))}
-	if due {
-		t.unsaved = false
-		for server, tools := range t.known {
-			stored.Servers[server] = maps.Clone(tools)
-		}
-	}
-	t.mu.Unlock()
-	if !due {
-		return
-	}
-	data, err := json.Marshal(stored)
-	if err == nil {
-		err = t.store.Save(data)
-	}
+// saveTrust stores the known tools and names. If another process has accepted a
+// definition meanwhile, or seen one before us, it judges all tools again.
+func (m *Manager) saveTrust() {
+	changed, err := m.trust.Save()
 	if err != nil {
-		t.log.Warn("mcphybrid: storing the known tools failed", "error", err)
-		t.mu.Lock()
-		t.unsaved = true
-		t.mu.Unlock()
+		m.opts.Logger.Warn("mcphybrid: " + err.Error())
+	}
+	m.logRefused()
+	if changed {
+		_ = m.change(func() error { // fails only if the Manager was closed
+			for _, src := range m.sources {
+				m.judge(src)
+			}
+			return nil
+		})
 	}
 }

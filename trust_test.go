@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -210,27 +209,26 @@ func TestTrustStoreFails(t *testing.T) {
 	assert.NoError(t, m.Start(t.Context()))
 }
 
+// What people and models see and what we act on is compared, nothing else.
 func TestTrustComparesWhatIsSaid(t *testing.T) {
-	definitionOf := func(text string) *definition {
+	hash := func(text string) string {
 		d, err := parseDefinition("git", json.RawMessage(text), 1000)
 		require.NoError(t, err)
-		return d
+		return d.trusted.Hash()
 	}
-	trust := newTrust(TrustQuarantine, nil, 10, slog.New(slog.DiscardHandler))
-	judge := func(text string) int {
-		_, changed := trust.judge("git", []*definition{definitionOf(text)})
-		return len(changed)
-	}
-	assert.Zero(t, judge(`{"name":"log","title":"Log","description":"a","inputSchema":{"type":"object"}}`))
-	assert.Zero(t, judge(`{"inputSchema":{"type":"object"},"description":"\u0061", "name":"log","title":"Log","_meta":{"x":1}}`))
+	first := hash(`{"name":"log","title":"Log","description":"a","inputSchema":{"type":"object"}}`)
+	assert.Equal(t, first, hash(`{"inputSchema":{"type":"object"},"description":"\u0061", "name":"log","title":"Log","_meta":{"x":1}}`))
 	for _, other := range []string{
 		`{"name":"log","title":"Lag","description":"a","inputSchema":{"type":"object"}}`,
 		`{"name":"log","title":"Log","description":"b","inputSchema":{"type":"object"}}`,
 		`{"name":"log","title":"Log","description":"a","inputSchema":{"type":"object","properties":{"x":{}}}}`,
 		`{"name":"log","title":"Log","description":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`,
 		`{"name":"log","title":"Log","description":"a","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`,
+		`{"name":"log","title":"Log","description":"a","inputSchema":{"type":"object"},"_meta":{"anthropic/alwaysLoad":true}}`,
+		`{"name":"log","title":"Log","description":"a","inputSchema":{"type":"object"},"_meta":{"anthropic/searchHint":"everything"}}`,
+		`{"name":"log","title":"Log","description":"a","inputSchema":{"type":"object"},"_meta":{"mcphybrid/needs":["rm"]}}`,
 	} {
-		assert.Equal(t, 1, judge(other), other)
+		assert.NotEqual(t, first, hash(other), other)
 	}
 }
 
@@ -256,7 +254,6 @@ func TestTrustRemembersSoMany(t *testing.T) {
 			return false
 		})
 	}
-	assert.Len(t, m.trust.known["git"], 2*maxKnown)
 	require.Len(t, changedTools(m), 1)
 	assert.ErrorContains(t, changedTools(m)[0], `tool "tool_7" of server "git" exceeds the number of tools remembered for a server`)
 	s.SetTools(echoTool("log", "bad"))
@@ -290,13 +287,10 @@ func TestNamesHaveOwners(t *testing.T) {
 		}
 		return list
 	}
-	renamed := func(server, tool string) string {
-		return suffixedName(registeredName(server, "", tool), server, tool, 0)
-	}
 	want := map[string]string{
-		"mcp_acme__run": "acme", "mcp_acme__b__run": "acme__b", renamed("acme", "b__run"): "acme", renamed("acme", "b__stop"): "acme",
-		"mcp_acme___status": "acme_", renamed("acme", "_status"): "acme",
-		"mcp_x_1__go": "x-1", renamed("x_1", "go"): "x_1", renamed("x_1", "stop"): "x_1",
+		"mcp_acme__run": "acme", "mcp_acme__b__run": "acme", "mcp_acme__b__stop": "acme", "mcp_acme___status": "acme",
+		"mcp_acme_b_80d69dd6__run": "acme__b", "mcp_acme_01c375d5__status": "acme_",
+		"mcp_x_1__go": "x-1", "mcp_x_1_d9b1567a__go": "x_1", "mcp_x_1_d9b1567a__stop": "x_1",
 	}
 	assert.Equal(t, want, owners())
 
@@ -310,38 +304,9 @@ func TestNamesHaveOwners(t *testing.T) {
 	want["mcp_x_1__go"] = "x-1"
 	assert.Equal(t, want, owners())
 
-	// Who never was there has no claim.
+	// Nor is who could not be started: it may come again.
 	assert.Error(t, m.AddServer(t.Context(), ServerConfig{Name: "new-1", Command: "no-such-program-anywhere"}))
 	require.NoError(t, m.AddServer(t.Context(), own("new_1", "go")))
-	want["mcp_new_1__go"] = "new_1"
+	want["mcp_new_1_49954f0f__go"] = "new_1"
 	assert.Equal(t, want, owners())
-}
-
-func FuzzReadKnown(f *testing.F) {
-	f.Add([]byte(`{"version":1,"servers":{"git":{"log":{"sum":"00","hash":"11","since":"2026-01-01T00:00:00Z"}}}}`))
-	f.Add([]byte(`{"version":1,"servers":{"git":null}}`))
-	d, err := parseDefinition("git", json.RawMessage(`{"name":"log","inputSchema":{}}`), 1000)
-	require.NoError(f, err)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		known, err := readKnown(data, nil)
-		if err != nil {
-			return
-		}
-		trust := newTrust(TrustQuarantine, nil, 10, slog.New(slog.DiscardHandler))
-		if known != nil {
-			trust.known = known
-		}
-		usable, changed := trust.judge("git", []*definition{d})
-		if len(usable)+len(changed) != 1 {
-			t.Fatalf("%d usable, %d changed", len(usable), len(changed))
-		}
-		again, err := json.Marshal(storedTools{trustVersion, trust.known})
-		if err != nil {
-			t.Fatal(err)
-		}
-		read, err := readKnown(again, nil)
-		if err != nil || len(read) != len(trust.known) {
-			t.Fatalf("%v, %d of %d", err, len(read), len(trust.known))
-		}
-	})
 }

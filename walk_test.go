@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -228,7 +229,7 @@ func (w *riot) use(ctx context.Context, s *Session, stream int) {
 	}
 }
 
-func toolName(c *culprit, own string) string { return registeredName(c.cfg.Name, "", own) }
+func toolName(c *culprit, own string) string { return names.Alone(c.cfg.Name, "").Name(own) }
 
 // call makes a call and reports whether it succeeded. How it ended is checked
 // here, and once more by count.

@@ -74,7 +74,12 @@ func validPattern(pattern string) error {
 
 // A Set is an immutable, compiled list of rules.
 type Set struct {
-	Rules    []Rule // by descending priority
+	Rules  []Rule // by descending priority
+	tables [forms]table
+}
+
+// A table finds the patterns that match a name.
+type table struct {
 	exact    map[string][]uint16
 	prefixes map[string][]uint16
 	lengths  []int // lengths of prefixes, ascending
@@ -94,7 +99,7 @@ func NewSet(rules []Rule) (*Set, error) {
 	if len(rules) > MaxRules {
 		return nil, fmt.Errorf("there are %d rules, more than the limit of %d", len(rules), MaxRules)
 	}
-	s := &Set{exact: make(map[string][]uint16), prefixes: make(map[string][]uint16)}
+	s := new(Set)
 	for i, r := range rules {
 		if err := r.Validate(); err != nil {
 			return nil, fmt.Errorf("rule %d %q: %w", i, r.Name, err)
@@ -105,47 +110,74 @@ func NewSet(rules []Rule) (*Set, error) {
 	slices.SortStableFunc(s.Rules, func(a, b Rule) int { return cmp.Compare(b.Priority, a.Priority) })
 	for i, r := range s.Rules {
 		for _, p := range r.Patterns {
-			s.add(uint16(i), p)
+			s.tables[formOf(p)].add(uint16(i), p)
 		}
 	}
-	for p := range s.prefixes {
-		s.lengths = append(s.lengths, len(p))
+	for i := range s.tables {
+		tb := &s.tables[i]
+		for p := range tb.prefixes {
+			tb.lengths = append(tb.lengths, len(p))
+		}
+		slices.Sort(tb.lengths)
+		tb.lengths = slices.Compact(tb.lengths)
 	}
-	slices.Sort(s.lengths)
-	s.lengths = slices.Compact(s.lengths)
 	return s, nil
 }
 
-func (s *Set) add(rule uint16, pattern string) {
+func (tb *table) add(rule uint16, pattern string) {
 	before, prefix := strings.CutSuffix(pattern, "*")
 	switch {
 	case !strings.ContainsAny(pattern, "*?"):
-		s.exact[pattern] = append(s.exact[pattern], rule)
+		if tb.exact == nil {
+			tb.exact = make(map[string][]uint16)
+		}
+		tb.exact[pattern] = append(tb.exact[pattern], rule)
 	case prefix && !strings.ContainsAny(before, "*?"):
-		s.prefixes[before] = append(s.prefixes[before], rule)
+		if tb.prefixes == nil {
+			tb.prefixes = make(map[string][]uint16)
+		}
+		tb.prefixes[before] = append(tb.prefixes[before], rule)
 	case !strings.Contains(pattern, "?"):
-		s.globs = append(s.globs, glob{pattern, strings.Split(pattern, "*"), rule})
+		tb.globs = append(tb.globs, glob{pattern, strings.Split(pattern, "*"), rule})
 	default:
-		s.globs = append(s.globs, glob{pattern, nil, rule})
+		tb.globs = append(tb.globs, glob{pattern, nil, rule})
 	}
 }
 
-// Matches returns the indexes in s.Rules of the rules that match one of names,
-// ascending, each once.
-func (s *Set) Matches(names ...string) (list []uint16) {
-	for _, name := range names {
-		list = append(list, s.exact[name]...)
-		for _, n := range s.lengths {
-			if n > len(name) {
-				break
-			}
-			list = append(list, s.prefixes[name[:n]]...)
+// appendMatches appends the rules of the patterns that match name.
+func (tb *table) appendMatches(list []uint16, name string) []uint16 {
+	list = append(list, tb.exact[name]...)
+	for _, n := range tb.lengths {
+		if n > len(name) {
+			break
 		}
-		for i := range s.globs {
-			if s.globs[i].match(name) {
-				list = append(list, s.globs[i].rule)
-			}
+		list = append(list, tb.prefixes[name[:n]]...)
+	}
+	for i := range tb.globs {
+		if tb.globs[i].match(name) {
+			list = append(list, tb.globs[i].rule)
 		}
+	}
+	return list
+}
+
+// empty reports whether tb has no pattern.
+func (tb *table) empty() bool { return tb.exact == nil && tb.prefixes == nil && tb.globs == nil }
+
+// Matches returns the indexes in s.Rules of the rules that match t, ascending,
+// each once. An [Exclude] rule also matches a tool as [Tool.Forbidden] does.
+func (s *Set) Matches(t Tool) (list []uint16) {
+	if t.Wanted != "" {
+		for i := range s.tables {
+			list = s.tables[i].appendMatches(list, t.Wanted)
+		}
+		list = slices.DeleteFunc(list, func(rule uint16) bool { return s.Rules[rule].Action != Exclude })
+	}
+	list = s.tables[formName].appendMatches(list, t.Name)
+	list = s.tables[formAny].appendMatches(list, t.Name)
+	list = s.tables[formAny].appendMatches(list, t.Own)
+	if !s.tables[formPath].empty() {
+		list = s.tables[formPath].appendMatches(list, t.path())
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

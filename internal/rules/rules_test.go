@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -23,7 +24,7 @@ func plainMatch(pattern, name []rune) bool {
 
 // What a rule set finds at once is what its patterns match one by one.
 func TestMatches(t *testing.T) {
-	parts := []string{"a", "b", "ab", "*", "*", "?", "/", "_", "文"}
+	parts := []string{"a", "b", "ab", "*", "*", "?", "/", "_", "文", "mcp_"}
 	for seed := range uint64(3000) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		word := func(n int, of []string) (w string) {
@@ -34,23 +35,43 @@ func TestMatches(t *testing.T) {
 		}
 		rules := make([]Rule, 1+rnd.IntN(5))
 		for i := range rules {
-			rules[i] = Rule{Name: fmt.Sprint(i), Priority: rnd.IntN(3), Patterns: []string{"x" + word(4, parts), word(5, parts) + "*"}, Action: Exclude}
+			rules[i] = Rule{Name: fmt.Sprint(i), Priority: rnd.IntN(3), Patterns: []string{"x" + word(4, parts), word(5, parts) + "*"},
+				Action: []Action{Exclude, Include}[rnd.IntN(2)]}
 		}
 		set, err := NewSet(rules)
 		require.NoError(t, err)
 		for range 20 {
-			name := word(7, []string{"a", "b", "x", "*", "/", "_", "文"})
+			name := func() string { return word(7, []string{"a", "b", "x", "*", "_", "文", "mcp_"}) }
+			tool := Tool{Name: name(), Server: word(3, parts), Own: name() + "/"[:rnd.IntN(2)], Wanted: name()}
 			var want []uint16
 			for i, r := range set.Rules {
-				if slices.ContainsFunc(r.Patterns, func(p string) bool {
-					return plainMatch([]rune(p), []rune(name))
-				}) {
+				if tool.MatchesAny(r.Patterns) || r.Action == Exclude && tool.Forbidden(r.Patterns) {
 					want = append(want, uint16(i))
 				}
 			}
-			require.Equal(t, want, set.Matches(name), "seed %d, %q against %+v", seed, name, set.Rules)
+			require.True(t, slices.Equal(want, set.Matches(tool)), "seed %d, %q against %+v", seed, tool, set.Rules)
 		}
 	}
+}
+
+func TestToolMatches(t *testing.T) {
+	tool := Tool{Name: "mcp_p_0a1b2c3d__create_issue_11111111", Server: "github", Own: "create/issue", Wanted: "mcp_p__create_issue"}
+	for _, pattern := range []string{
+		"*", "create*", "*issue*", "github/create/issue", "github/*", "*/issue", "mcp_p_0a1b2c3d__*", "mcp_*", "mcp*", "*_11111111",
+	} {
+		assert.True(t, tool.Matches(pattern), pattern)
+	}
+	for _, pattern := range []string{"", "create/*", "create_issue", "github", "Github/*", "mcp_p__create_issue", "mcp_p__*"} {
+		assert.False(t, tool.Matches(pattern), pattern)
+	}
+	assert.True(t, tool.Forbidden([]string{"x", "mcp_p__*"}), "as it would be named alone")
+	assert.True(t, tool.Forbidden([]string{"github/*"}))
+	assert.False(t, tool.Forbidden([]string{"mcp_q__*"}))
+
+	evil := Tool{Name: "mcp_evil__mcp_github__x", Server: "evil", Own: "mcp_github__x"}
+	assert.False(t, evil.Matches("mcp_github__*"), "an own name does not get it past a list for another server")
+	evil = Tool{Name: "mcp_evil__github_x_11111111", Server: "evil", Own: "github/x"}
+	assert.False(t, evil.Matches("github/*"))
 }
 
 func FuzzMatch(f *testing.F) {

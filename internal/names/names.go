@@ -1,0 +1,279 @@
+// Package names gives tools the names by which models call them. A name that a
+// tool was given never means another tool: each server has a prefix of its own,
+// and a name under one prefix is never a name under another.
+package names
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+const (
+	separator = "__" // between the prefix and the tool's own name
+
+	// suffixLength is the length of the suffix that makes a name unique: an
+	// underscore and a hash of 32 bits in hexadecimal.
+	suffixLength = 1 + 8
+
+	// maxPrefix is the length of the longest prefix that a name with a suffix
+	// holds whole.
+	maxPrefix = text.MaxName - suffixLength - len(separator)
+
+	// MaxPrefixes is how many prefixes a [Book] gives. It takes none back.
+	MaxPrefixes = 100_000
+)
+
+var (
+	errPrefixes = fmt.Errorf("names are kept for %d servers, which is the limit", MaxPrefixes)
+	errNames    = errors.New("the server has used up the names that need a hash")
+)
+
+// Wanted returns the prefix that a server asks for: "mcp_" and the server's name
+// with every - replaced by _. A given prefix takes its place; one without "mcp_"
+// gets it in front.
+//
+//	Wanted("my-server", "")     = "mcp_my_server"
+//	Wanted("my-server", "ops")  = "mcp_ops"
+func Wanted(server, given string) string {
+	switch {
+	case given == "":
+		return "mcp_" + strings.ReplaceAll(server, "-", "_")
+	case !strings.HasPrefix(given, "mcp_"):
+		return "mcp_" + given
+	}
+	return given
+}
+
+var underscores = regexp.MustCompile("__+")
+
+// A Claim says that a prefix belongs to a server.
+type Claim struct {
+	Server string `json:"server"`
+	Wanted string `json:"wanted"` // the prefix that the server asked for
+	Prefix string `json:"prefix"` // the one that it has
+}
+
+// Alone returns the claim of a server without others beside it.
+func Alone(server, given string) Claim {
+	wanted := Wanted(server, given)
+	c := Claim{server, wanted, clean(wanted)}
+	if len(c.Prefix) > maxPrefix {
+		c.Prefix = withHash(c.Prefix, maxPrefix, server, 0)
+	}
+	return c
+}
+
+// Own returns the tool's own name, if name could be that of one of the server's
+// tools and has no hash.
+func (c Claim) Own(name string) (string, bool) { return strings.CutPrefix(name, c.Prefix+separator) }
+
+// Name returns the name that the tool has if no other tool of the server has it:
+// the prefix, two underscores and the tool's own name. A name that a provider would
+// reject is made safe: it has underscores in place of other characters, is cut, and
+// ends in a hash of the server's and the tool's name.
+func (c Claim) Name(tool string) string {
+	name := c.Prefix + separator + tool
+	if text.IsSafeName(c.Wanted) && len(c.Wanted) <= maxPrefix && text.IsSafeName(name) {
+		return name
+	}
+	return c.suffixed(tool, 0)
+}
+
+// suffixed returns a safe name that ends in a hash. Each try > 0 gives another one.
+func (c Claim) suffixed(tool string, try int) string {
+	return withHash(clean(c.Prefix+separator+tool), text.MaxName, c.Server+"\x00"+tool, try)
+}
+
+// clean returns s with an underscore in place of each unsafe character.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && text.IsSafeByte(byte(r)) {
+			return r
+		}
+		return '_'
+	}, s)
+}
+
+// withHash returns s, cut to length, with a hash of owner at its end.
+func withHash(s string, length int, owner string, try int) string {
+	if try > 0 {
+		owner += "\x00" + strconv.Itoa(try)
+	}
+	sum := sha256.Sum256([]byte(owner))
+	return s[:min(len(s), length-suffixLength)] + "_" + hex.EncodeToString(sum[:4])
+}
+
+// looksSuffixed reports whether name ends like a name with a hash.
+func looksSuffixed(name string) bool {
+	at := len(name) - suffixLength
+	return at >= 0 && name[at] == '_' && strings.Trim(name[at+1:], "0123456789abcdef") == ""
+}
+
+// A Book gives prefixes and names, each once. It may be used concurrently.
+type Book struct {
+	most int // names with a hash, for each prefix
+
+	mu       sync.Mutex
+	claims   map[[2]string]Claim // by server and wanted prefix
+	prefixes []string            // each with the separator, sorted; none begins another
+	owners   map[string]string   // servers, by the elements of prefixes
+
+	// hashed has the owner of each name that ends like one with a hash, by
+	// prefix and name: a hash of the tool's own name.
+	hashed map[string]map[string][16]byte
+
+	refused []Claim // by Restore, since the last Refused
+}
+
+// NewBook returns a Book that keeps at most so many names with a hash for each
+// server.
+func NewBook(most int) *Book {
+	return &Book{
+		most: most, claims: make(map[[2]string]Claim), owners: make(map[string]string),
+		hashed: make(map[string]map[string][16]byte),
+	}
+}
+
+// Claim gives the server a prefix of its own: the one it wants, or if names under
+// that one could be those of another server, one with a hash. first is then that
+// server, else "". The same server gets the same prefix each time. Claim fails after
+// [MaxPrefixes].
+func (b *Book) Claim(server, given string) (c Claim, first string, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	alone := Alone(server, given)
+	c, known := b.claims[[2]string{server, alone.Wanted}]
+	if !known {
+		c = alone
+		for try := 0; b.conflict(c.Prefix) != ""; try++ {
+			// Without a separator inside, it begins like no other prefix.
+			c.Prefix = withHash(strings.TrimRight(underscores.ReplaceAllString(alone.Prefix, "_"), "_"), maxPrefix, server, try)
+		}
+		if len(b.claims) == MaxPrefixes {
+			return Claim{}, "", errPrefixes
+		}
+		b.add(c)
+	}
+	if c.Prefix != alone.Prefix {
+		first = b.conflict(alone.Prefix)
+	}
+	return c, first, nil
+}
+
+// conflict returns the server whose names could begin with prefix, or "".
+func (b *Book) conflict(prefix string) string {
+	prefix += separator
+	i, _ := slices.BinarySearch(b.prefixes, prefix)
+	// No element begins another, so one that begins prefix is the last before it.
+	if i > 0 && strings.HasPrefix(prefix, b.prefixes[i-1]) {
+		return b.owners[b.prefixes[i-1]]
+	}
+	if i < len(b.prefixes) && strings.HasPrefix(b.prefixes[i], prefix) {
+		return b.owners[b.prefixes[i]]
+	}
+	return ""
+}
+
+func (b *Book) add(c Claim) {
+	b.claims[[2]string{c.Server, c.Wanted}] = c
+	prefix := c.Prefix + separator
+	i, _ := slices.BinarySearch(b.prefixes, prefix)
+	b.prefixes = slices.Insert(b.prefixes, i, prefix)
+	b.owners[prefix] = c.Server
+}
+
+// Claims returns all claims, sorted by server and wanted prefix.
+func (b *Book) Claims() []Claim {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := make([]Claim, 0, len(b.claims))
+	for _, c := range b.claims {
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(x, y Claim) int {
+		return strings.Compare(x.Server+"\x00"+x.Wanted, y.Server+"\x00"+y.Wanted)
+	})
+	return list
+}
+
+// maxRefused is how many claims a Book keeps for [Book.Refused].
+const maxRefused = 100
+
+// Restore adds claims that another Book has given. Those of b count before them.
+func (b *Book) Restore(claims []Claim) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range claims {
+		if known, ok := b.claims[[2]string{c.Server, c.Wanted}]; ok {
+			if known != c {
+				b.refuse(c)
+			}
+			continue
+		}
+		ok := c.Server != "" && strings.HasPrefix(c.Wanted, "mcp_") && strings.HasPrefix(c.Prefix, "mcp_") &&
+			len(c.Prefix) <= maxPrefix && text.IsSafeName(c.Prefix)
+		if !ok || len(b.claims) == MaxPrefixes || b.conflict(c.Prefix) != "" {
+			b.refuse(c)
+			continue
+		}
+		b.add(c)
+	}
+}
+
+func (b *Book) refuse(c Claim) {
+	if len(b.refused) < maxRefused {
+		b.refused = append(b.refused, c)
+	}
+}
+
+// Refused returns the claims that [Book.Restore] did not add since the last call:
+// they are malformed, in conflict with what b has given, or too many. It returns at
+// most 100.
+func (b *Book) Refused() []Claim {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	refused := b.refused
+	b.refused = nil
+	return refused
+}
+
+// Name returns the registered name of a tool of the server with that claim. It is
+// [Claim.Name], unless another tool of the server got that before: then it has
+// another hash. It fails if the server has used up its names with a hash.
+func (b *Book) Name(c Claim, tool string) (string, error) {
+	name := c.Name(tool)
+	if !looksSuffixed(name) {
+		return name, nil // no other tool's name is like it
+	}
+	sum := sha256.Sum256([]byte(tool))
+	owner := [16]byte(sum[:])
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	given := b.hashed[c.Prefix]
+	for try := 0; ; try++ {
+		if other, taken := given[name]; !taken {
+			break
+		} else if other == owner {
+			return name, nil
+		}
+		name = c.suffixed(tool, try)
+	}
+	if len(given) >= b.most {
+		return "", errNames
+	}
+	if given == nil {
+		given = make(map[string][16]byte)
+		b.hashed[c.Prefix] = given
+	}
+	given[name] = owner
+	return name, nil
+}

@@ -1,0 +1,69 @@
+package rules
+
+import "strings"
+
+// A Tool is what patterns see of a tool.
+type Tool struct {
+	Name   string // registered
+	Server string
+	Own    string // the name on its server
+
+	// Wanted is the registered name that the tool would have if no other server
+	// had its server's prefix, or "" if that is Name.
+	Wanted string
+}
+
+// A form says which names a pattern is about.
+type form uint8
+
+const (
+	formName form = iota // the registered name: the pattern begins with mcp_
+	formPath             // server/tool: the pattern has a slash
+	formAny              // the registered or the own name
+	forms
+)
+
+func formOf(pattern string) form {
+	switch {
+	case strings.Contains(pattern, "/"):
+		return formPath
+	case strings.HasPrefix(pattern, "mcp_"):
+		return formName
+	}
+	return formAny
+}
+
+func (t Tool) path() string { return t.Server + "/" + t.Own }
+
+// Matches reports whether pattern matches t. A pattern with a slash is about the
+// server's and the tool's own name, as in github/create_*; one that begins with
+// mcp_ is about the registered name; any other is about both the registered and
+// the own name.
+//
+// So a server can't choose an own name that a pattern for other servers matches.
+func (t Tool) Matches(pattern string) bool {
+	switch formOf(pattern) {
+	case formPath:
+		return Match(pattern, t.path())
+	case formName:
+		return Match(pattern, t.Name)
+	}
+	return Match(pattern, t.Name) || t.Own != "" && Match(pattern, t.Own)
+}
+
+// MatchesAny reports whether one of patterns matches t.
+func (t Tool) MatchesAny(patterns []string) bool {
+	for _, p := range patterns {
+		if t.Matches(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// Forbidden reports whether one of patterns matches t, or matches the name that t
+// would have if its prefix were not another server's. A name that is forbidden
+// stays so when its tool has to be named differently.
+func (t Tool) Forbidden(patterns []string) bool {
+	return t.MatchesAny(patterns) || t.Wanted != "" && MatchAny(patterns, t.Wanted)
+}

@@ -1,0 +1,210 @@
+package trust
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func define(name, text string) *Definition {
+	return &Definition{Name: name, Sum: sha256.Sum256([]byte(text)), Hash: func() string { return fmt.Sprintf("%x", sha256.Sum256([]byte("said "+text))) }}
+}
+
+func findings(verdicts []Verdict) (list []Finding) {
+	for _, v := range verdicts {
+		list = append(list, v.Finding)
+	}
+	return list
+}
+
+// A document is a Store in memory.
+type memory struct {
+	data []byte
+	err  error
+}
+
+func (m *memory) Load() ([]byte, error) { return m.data, m.err }
+
+func (m *memory) Save(data []byte) error {
+	if m.err == nil {
+		m.data = data
+	}
+	return m.err
+}
+
+func fresh(caution Caution, most int, store Store) *Memory {
+	return New(caution, most, names.NewBook(10), store)
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	for caution, want := range map[Caution][]Finding{
+		Never:   {Known, Known, Changed, Known, Known},
+		Suspect: {Known, Known, Changed, Added, Known},
+		Always:  {Known, Added, Changed, Added, Added},
+	} {
+		m := fresh(caution, 100, nil)
+		a, b, c := define("a", "1"), define("b", "1"), define("c", "1")
+		got := findings(m.Judge("s", []*Definition{a}))
+		got = append(got, m.Judge("s", []*Definition{a, b})[1].Finding)
+		bad := define("a", "2")
+		verdicts := m.Judge("s", []*Definition{bad, c})
+		got = append(got, findings(verdicts)...)
+		assert.Equal(t, a.Hash(), verdicts[0].Was)
+		assert.False(t, verdicts[0].Since.IsZero())
+		got = append(got, m.Judge("s", []*Definition{a, define("d", "1")})[1].Finding)
+		assert.Equal(t, want, got, "caution %d", caution)
+		assert.Equal(t, []Finding{Known}, findings(m.Judge("other", []*Definition{define("a", "5")})), "another server")
+	}
+}
+
+// Who has one tool changed and takes it away does not get another one in.
+func TestSuspicionStays(t *testing.T) {
+	t.Parallel()
+	store := new(memory)
+	m := fresh(Suspect, 100, store)
+	require.NoError(t, m.Load())
+	a, bad := define("a", "1"), define("a", "2")
+	m.Judge("s", []*Definition{a})
+	m.Judge("s", []*Definition{bad})
+	again := define("a2", "2")
+	assert.Equal(t, []Finding{Added}, findings(m.Judge("s", []*Definition{again})))
+	_, err := m.Save()
+	require.NoError(t, err)
+	next := fresh(Suspect, 100, store)
+	require.NoError(t, next.Load())
+	assert.Equal(t, []Finding{Added}, findings(next.Judge("s", []*Definition{again})), "in another process")
+	next.Accept("s", bad)
+	assert.Equal(t, []Finding{Known}, findings(next.Judge("s", []*Definition{again})))
+	assert.Equal(t, []Finding{Changed}, findings(next.Judge("s", []*Definition{a})))
+}
+
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	m := fresh(Never, 3, nil)
+	for i := range 10 {
+		v := m.Judge("s", []*Definition{define(fmt.Sprint(i), "")})[0]
+		want := Known
+		if i >= 3 {
+			want = Beyond
+		}
+		assert.Equal(t, want, v.Finding, i)
+	}
+	m.Accept("s", define("7", ""))
+	assert.Equal(t, Beyond, m.Judge("s", []*Definition{define("7", "")})[0].Finding)
+	assert.Equal(t, Changed, m.Judge("s", []*Definition{define("0", "other")})[0].Finding, "the first is not forgotten")
+	assert.Len(t, m.servers["s"].tools, 3)
+	for i := range MaxServers {
+		m.Judge(fmt.Sprint("server ", i), nil)
+	}
+	assert.Len(t, m.servers, MaxServers)
+	assert.Equal(t, Beyond, m.Judge("one more", []*Definition{define("a", "")})[0].Finding)
+}
+
+// Of what a server has listed before, only hashes are kept.
+func TestOldDefinitionsAreDropped(t *testing.T) {
+	t.Parallel()
+	m := fresh(Never, 1000, nil)
+	for i := range 50 {
+		m.Judge("s", []*Definition{define("same", "x"), define(fmt.Sprint("tool ", i), "x")})
+		held := 0
+		for _, tool := range m.servers["s"].tools {
+			if tool.def != nil {
+				held++
+			}
+		}
+		assert.LessOrEqual(t, held, 2)
+		assert.LessOrEqual(t, len(m.servers["s"].fresh), 2)
+	}
+	assert.Equal(t, Known, m.Judge("s", []*Definition{define("tool 7", "x")})[0].Finding)
+	assert.Equal(t, Changed, m.Judge("s", []*Definition{define("tool 7", "y")})[0].Finding)
+}
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	store := &memory{err: errors.New("no disk")}
+	m := fresh(Never, 10, store)
+	assert.EqualError(t, m.Load(), "loading the known tools: no disk")
+	m.Judge("s", []*Definition{define("a", "1")})
+	_, err := m.Save()
+	assert.EqualError(t, err, "loading the known tools: no disk")
+	store.err = nil
+	changed, err := m.Save()
+	require.NoError(t, err)
+	assert.False(t, changed)
+	saved := string(store.data)
+	_, err = m.Save()
+	require.NoError(t, err)
+	assert.Equal(t, saved, string(store.data), "nothing is due")
+
+	// Another process has seen the tool later, and accepts it.
+	other := fresh(Never, 10, store)
+	other.Judge("s", []*Definition{define("a", "2"), define("b", "1")})
+	changed, err = other.Save()
+	require.NoError(t, err)
+	assert.True(t, changed, "what was seen first counts")
+	assert.Equal(t, Changed, other.Judge("s", []*Definition{define("a", "2")})[0].Finding)
+	other.Accept("s", define("a", "2"))
+	changed, err = other.Save()
+	require.NoError(t, err)
+	assert.False(t, changed)
+	m.Judge("t", []*Definition{define("c", "1")})
+	changed, err = m.Save()
+	require.NoError(t, err)
+	assert.True(t, changed, "a person has accepted it")
+	assert.Equal(t, []Finding{Known, Known}, findings(m.Judge("s", []*Definition{define("a", "2"), define("b", "1")})))
+
+	// A prefix belongs to whoever the store says.
+	for i, server := range []string{"x", "y"} {
+		m := fresh(Never, 10, store)
+		if i == 1 {
+			require.NoError(t, m.Load())
+		}
+		_, _, err := m.names.Claim(server, "p")
+		require.NoError(t, err)
+		_, err = m.Save()
+		require.NoError(t, err)
+	}
+	late := fresh(Never, 10, store)
+	_, _, err = late.names.Claim("z", "p")
+	require.NoError(t, err)
+	_, err = late.Save()
+	require.NoError(t, err)
+	assert.Len(t, late.names.Refused(), 1, "the one of x")
+	var doc document
+	require.NoError(t, json.Unmarshal(store.data, &doc))
+	require.Len(t, doc.Names, 2)
+	assert.Equal(t, names.Claim{Server: "x", Wanted: "mcp_p", Prefix: "mcp_p"}, doc.Names[0])
+
+	store.data = []byte(`{"version":7}`)
+	assert.EqualError(t, fresh(Never, 10, store).Load(), "loading the known tools: the document has version 7, want 1")
+}
+
+func FuzzDocument(f *testing.F) {
+	f.Add([]byte(`{"version":1,"servers":{"git":{"log":{"sum":"00","hash":"11","since":"2026-01-01T00:00:00Z"}}}}`))
+	f.Add([]byte(`{"version":1,"names":[{"server":"git","wanted":"mcp_git","prefix":"mcp_git"}],"servers":{"git":null}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		store := &memory{data: data}
+		m := fresh(Suspect, 10, store)
+		if m.Load() != nil {
+			return
+		}
+		require.Len(t, m.Judge("git", []*Definition{define("log", "1")}), 1)
+		m.Accept("git", define("log", "2"))
+		_, err := m.Save()
+		require.NoError(t, err)
+		again := fresh(Suspect, 10, store)
+		require.NoError(t, again.Load())
+		require.Equal(t, len(m.servers), len(again.servers))
+		for name, s := range m.servers {
+			require.Equal(t, len(s.tools), len(again.servers[name].tools))
+			require.Equal(t, s.changed, again.servers[name].changed)
+		}
+	})
+}
