@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
@@ -94,7 +95,7 @@ func TestUsersFindNothingForeign(t *testing.T) {
 	const users, own = 200, 10
 	queries := mcptest.Long(20_000, 4_000)
 	groups := newConcepts().groups
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts()}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts(), Timeout: time.Minute}})
 	tools := func(n int, whose string) (list []mcpserver.ServerTool) {
 		for i := range n {
 			list = append(list, answering(fmt.Sprintf("tool_%02d", i), fmt.Sprintf("Looks after %s by %s", groups[i%len(groups)], whose), whose))
