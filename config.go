@@ -1,11 +1,9 @@
 package mcphybrid
 
 import (
-	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net/url"
@@ -17,7 +15,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/clients"
 )
 
 // A ServerConfig describes one MCP server. Set exactly one of Command, URL and
@@ -44,6 +42,11 @@ type ServerConfig struct {
 	// sent with each request.
 	URL     string
 	Headers map[string]string
+
+	// HeadersHelper is a command that prints further headers, and OAuth says how
+	// to sign in. Neither is supported yet: a server that has one is invalid.
+	HeadersHelper string
+	OAuth         *OAuthConfig
 
 	// InProcess is a server in this process. [Manager.Close] does not shut it
 	// down. Its tool handlers run on the goroutine of the call. They must heed
@@ -86,19 +89,79 @@ type ServerConfig struct {
 	// soon and must not call the server. Don't trust the content of a
 	// notification.
 	OnNotification func(mcp.JSONRPCNotification) `json:"-"`
+
+	secrets []string // from inputs and files; never changed
 }
 
-// A Config is the result of [LoadConfig]: the servers in the order of the file.
+// OAuthConfig has the settings with which a client signs in to a server. Each may
+// be empty.
+type OAuthConfig struct {
+	ClientID     string
+	ClientSecret string
+	RedirectURI  string
+	Scopes       []string
+	Resource     string // of RFC 8707
+
+	// The addresses of the authorization server, where it does not tell them:
+	// of its metadata, of the page for the user, and of its tokens.
+	MetadataURL, AuthorizationURL, TokenURL string
+}
+
+// A Config is the result of [LoadConfig].
 type Config struct {
+	// Servers are in the order of the file. Those of TOML are in the order of
+	// their names.
 	Servers []ServerConfig
+
+	// Dialect is the client for which the file is written. See
+	// [ConfigOptions.Dialect].
+	Dialect string
+
+	// Notes tell what has no effect here: keys that we don't know, and keys of
+	// other clients. Each names file, server and key, and none has a secret.
+	// There are at most 101.
+	Notes []string
 }
 
-// maxConfigBytes bounds a configuration file; a real one has a few kilobytes.
-const maxConfigBytes = 4 << 20
+// ConfigOptions say how to read a file. The zero value is the default.
+type ConfigOptions struct {
+	// Dialect names the client for which the file is written: claude-desktop,
+	// claude-code, cursor, windsurf, cline, gemini, vscode, zed, opencode, crush,
+	// codex, or mcphybrid for none of them. If empty, it is recognized by the
+	// path, by where the servers are, and by keys that only one client has.
+	Dialect string
 
-// LoadConfig reads the JSON file with an "mcpServers" object that MCP clients
-// use, of at most 4 MiB. The servers keep the order of the file. A server has
-// either
+	// Workspace is the folder of the project, for ${workspaceFolder}. If empty,
+	// it is the folder of the file, or the one above if that is a dot folder
+	// such as .vscode. Of the projects in a .claude.json, the default is that of
+	// the working directory.
+	Workspace string
+
+	// Input asks the user for a value, for ${input:…}. It is called once for
+	// each input of a server that is switched on and has no other problem. If
+	// nil, servers with inputs are problems.
+	Input func(ConfigInput) (string, error)
+
+	// TOML converts TOML to JSON, for Codex: use ToJSON of the package toml. If
+	// nil, TOML is an error.
+	TOML func([]byte) ([]byte, error)
+}
+
+// A ConfigInput is a value for which a file asks the user.
+type ConfigInput struct {
+	ID          string
+	Description string   // for the user
+	Password    bool     // the value is a secret
+	Default     string   // what to offer
+	Choices     []string // the values to choose from; if none, any value
+}
+
+// LoadConfig is [LoadConfigWith] without options.
+func LoadConfig(path string) (*Config, error) { return LoadConfigWith(path, nil) }
+
+// LoadConfigWith reads a file of at most 4 MiB in which an MCP client keeps its
+// servers. It is JSON with or without comments, and has an object "mcpServers" or
+// the one of another client: see [ConfigOptions.Dialect]. A server has either
 //
 //	"command", "args", "env", "cwd"   for a child process, or
 //	"url", "headers"                  for streamable HTTP, and optionally
@@ -111,164 +174,76 @@ const maxConfigBytes = 4 << 20
 //	"timeout"       see [ServerConfig.StartTimeout]: "20s" or milliseconds
 //	"callTimeout"   see [ServerConfig.CallTimeout]: likewise
 //
-// LoadConfig ignores all other keys, which belong to other clients. In command,
-// args, env, cwd, url and headers, ${VAR} stands for an environment variable, and
-// ${VAR:-text} for text if the variable is unset.
+// docs/clients.md has the keys of all clients and what becomes of them. Whatever
+// switches off a server or a tool holds. In strings, ${VAR} stands for an
+// environment variable, and ${VAR:-text} for text if the variable is unset. A
+// reference without a value is a problem.
 //
 // The error joins one error for each problem. They name the file and the server.
 // The Config is never nil and holds the servers that have no problem.
-func LoadConfig(path string) (*Config, error) {
-	cfg, err := readConfig(path)
-	if err != nil {
+func LoadConfigWith(path string, opts *ConfigOptions) (*Config, error) {
+	o := opts.reader()
+	o.Path = path
+	file, err := clients.Load(o)
+	cfg := newConfig(file)
+	for i, note := range cfg.Notes {
+		cfg.Notes[i] = path + ": " + note
+	}
+	if err = cmp.Or(err, cfg.add(file.Servers)); err != nil {
 		return cfg, fmt.Errorf("mcphybrid: %s: %w", path, err)
 	}
 	return cfg, nil
 }
 
-func readConfig(path string) (*Config, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return &Config{}, errors.Unwrap(err) // the path is already named
+// reader returns the options of internal/clients.
+func (o *ConfigOptions) reader() clients.Options {
+	to := clients.Options{Env: os.LookupEnv}
+	if o == nil {
+		return to
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
-	if err != nil {
-		return &Config{}, errors.Unwrap(err)
+	to.Dialect, to.Workspace, to.TOML = o.Dialect, o.Workspace, o.TOML
+	if o.Input != nil {
+		to.Input = func(in clients.Input) (string, error) { return o.Input(ConfigInput(in)) }
 	}
-	return parseConfig(data, os.LookupEnv)
+	return to
 }
 
-// parseConfig is [LoadConfig] for bytes; lookup reads the environment.
-func parseConfig(data []byte, lookup func(string) (string, bool)) (*Config, error) {
-	cfg := &Config{}
-	if len(data) > maxConfigBytes {
-		return cfg, fmt.Errorf("larger than %d bytes", maxConfigBytes)
-	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	var file map[string]json.RawMessage
-	if err := json.Unmarshal(data, &file); err != nil {
-		return cfg, text.JSONError(data, err)
-	}
-	servers, ok := file["mcpServers"]
-	if !ok {
-		return cfg, errors.New(`no "mcpServers" object`)
-	}
-	members, err := text.Members(servers)
-	if err != nil {
-		return cfg, fmt.Errorf(`"mcpServers": %w`, err)
-	}
+func newConfig(file clients.File) *Config {
+	return &Config{Dialect: file.Dialect, Notes: file.Notes}
+}
+
+// add adds the servers that have no problem. It returns all problems, joined.
+func (cfg *Config) add(servers []clients.Server) error {
 	var problems []error
-	seen := make(map[string]bool)
-	for _, m := range members {
-		sc, err := parseServer(m.Name, m.Value, lookup)
-		if err == nil && seen[m.Name] {
-			err = errors.New("it is defined twice")
+	for _, s := range servers {
+		sc := ServerConfig{
+			Name: s.Name, Disabled: s.Disabled, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir,
+			URL: s.URL, Headers: s.Headers, HeadersHelper: s.HeadersHelper, OAuth: (*OAuthConfig)(s.OAuth),
+			Tools: Access{Allow: s.Allow, Deny: s.Deny}, Needs: s.Needs, Prefix: s.Prefix, Eager: s.Eager,
+			StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, secrets: s.Secrets,
+		}
+		err := s.Err
+		if err == nil && !s.Disabled {
+			err = sc.validate()
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("server %q: %w", m.Name, err))
+			problems = append(problems, fmt.Errorf("server %q: %w", s.Name, err))
 			continue
 		}
-		seen[m.Name] = true
 		cfg.Servers = append(cfg.Servers, sc)
 	}
-	return cfg, errors.Join(problems...)
+	return errors.Join(problems...)
 }
-
-func parseServer(name string, data []byte, lookup func(string) (string, bool)) (ServerConfig, error) {
-	var in struct {
-		Type     string            `json:"type"`
-		Command  string            `json:"command"`
-		Args     []string          `json:"args"`
-		Env      map[string]string `json:"env"`
-		Dir      string            `json:"cwd"`
-		URL      string            `json:"url"`
-		Headers  map[string]string `json:"headers"`
-		Disabled bool              `json:"disabled"`
-		Eager    bool              `json:"eager"`
-		Tools    struct {
-			Allow []string `json:"allow"`
-			Deny  []string `json:"deny"`
-		} `json:"tools"`
-		Needs       map[string][]string `json:"needs"`
-		Prefix      string              `json:"prefix"`
-		Timeout     json.RawMessage     `json:"timeout"`
-		CallTimeout json.RawMessage     `json:"callTimeout"`
-	}
-	if err := json.Unmarshal(data, &in); err != nil {
-		return ServerConfig{}, text.JSONError(data, err)
-	}
-	var start, call timeout
-	if err := start.UnmarshalJSON(in.Timeout); err != nil {
-		return ServerConfig{}, fmt.Errorf(`"timeout": %w`, err)
-	}
-	if err := call.UnmarshalJSON(in.CallTimeout); err != nil {
-		return ServerConfig{}, fmt.Errorf(`"callTimeout": %w`, err)
-	}
-	sc := ServerConfig{
-		Name: name, Command: in.Command, Args: in.Args, Env: in.Env, Dir: in.Dir,
-		URL: in.URL, Headers: in.Headers, Disabled: in.Disabled, Eager: in.Eager, Tools: Access(in.Tools), Needs: in.Needs, Prefix: in.Prefix,
-		StartTimeout: time.Duration(start), CallTimeout: time.Duration(call),
-	}
-	if sc.Disabled {
-		return sc, nil // a disabled server need not be complete
-	}
-	switch in.Type {
-	case "", "stdio", "http", "streamable-http", "streamableHttp", "streamable_http":
-	default:
-		return sc, fmt.Errorf("type %q is not supported: want stdio or http", in.Type)
-	}
-	if (in.Type == "stdio" && in.URL != "") || (in.Type != "stdio" && in.Type != "" && in.Command != "") {
-		return sc, fmt.Errorf("type %q contradicts the other keys: stdio goes with command, http with url", in.Type)
-	}
-	if err := sc.expand(lookup); err != nil {
-		return sc, err
-	}
-	return sc, sc.validate()
-}
-
-// expand replaces ${VAR} in every string that the server gets.
-func (sc *ServerConfig) expand(lookup func(string) (string, bool)) error {
-	var missing []string
-	expand := func(s *string) {
-		*s = variable.ReplaceAllStringFunc(*s, func(ref string) string {
-			m := variable.FindStringSubmatch(ref)
-			if value, ok := lookup(m[1]); ok {
-				return value
-			}
-			if m[2] == "" && !slices.Contains(missing, m[1]) {
-				missing = append(missing, m[1])
-			}
-			return strings.TrimPrefix(m[2], ":-")
-		})
-	}
-	expandMap := func(values map[string]string) {
-		for _, key := range slices.Sorted(maps.Keys(values)) {
-			v := values[key]
-			expand(&v)
-			values[key] = v
-		}
-	}
-	expand(&sc.Command)
-	for i := range sc.Args {
-		expand(&sc.Args[i])
-	}
-	expandMap(sc.Env)
-	expand(&sc.Dir)
-	expand(&sc.URL)
-	expandMap(sc.Headers)
-	if missing != nil {
-		return fmt.Errorf("environment variables not set: %s", strings.Join(missing, ", "))
-	}
-	return nil
-}
-
-// variable matches ${VAR} and ${VAR:-text}; its groups are VAR and ":-text".
-var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 
 // clone returns a copy that shares nothing that can be changed.
 func (sc ServerConfig) clone() ServerConfig {
 	sc.Args, sc.Env, sc.Headers, sc.Tools = slices.Clone(sc.Args), maps.Clone(sc.Env), maps.Clone(sc.Headers), sc.Tools.clone()
 	sc.Needs = cloneNeeds(sc.Needs)
+	if sc.OAuth != nil {
+		oauth := *sc.OAuth
+		oauth.Scopes = slices.Clone(oauth.Scopes)
+		sc.OAuth = &oauth
+	}
 	return sc
 }
 
@@ -339,6 +314,12 @@ func (sc *ServerConfig) validate() error {
 			problem("the header %q is malformed", nameOnly(key))
 		}
 	}
+	if sc.HeadersHelper != "" {
+		problem("headersHelper: headers from a command are not supported yet: set headers")
+	}
+	if sc.OAuth != nil {
+		problem("oauth: signing in is not supported yet: remove it, and set a token in headers if the server needs one")
+	}
 	if sc.StartTimeout < 0 || sc.CallTimeout < 0 {
 		problem("a timeout is negative")
 	}
@@ -356,41 +337,6 @@ func nameOnly(key string) string {
 
 // headerName matches a token of RFC 9110, section 5.6.2.
 var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
-
-// A timeout is a duration in a configuration file.
-type timeout time.Duration
-
-// minTimeout is the smallest number that we accept as milliseconds. The author of
-// a smaller one most likely meant seconds, as some clients read it.
-const minTimeout = 100
-
-func (t *timeout) UnmarshalJSON(data []byte) error {
-	if text.IsNull(data) {
-		return nil // as if it were not there
-	}
-	var text string
-	if json.Unmarshal(data, &text) == nil {
-		d, err := time.ParseDuration(text)
-		if err != nil || d <= 0 {
-			return fmt.Errorf(`timeout %q: want a positive duration such as "20s"`, text)
-		}
-		*t = timeout(d)
-		return nil
-	}
-	var ms int64
-	if err := json.Unmarshal(data, &ms); err != nil {
-		return fmt.Errorf(`timeout %s: want a duration such as "20s", or milliseconds`, data)
-	}
-	if ms < minTimeout || ms > int64(24*time.Hour/time.Millisecond) {
-		hint := ""
-		if 0 < ms && ms < minTimeout {
-			hint = fmt.Sprintf(`; or write "%ds"`, ms)
-		}
-		return fmt.Errorf(`timeout %d: a number means milliseconds, from %d up to a day%s`, ms, minTimeout, hint)
-	}
-	*t = timeout(time.Duration(ms) * time.Millisecond)
-	return nil
-}
 
 // cloneNeeds returns a copy that shares nothing with needs.
 func cloneNeeds(needs map[string][]string) map[string][]string {

@@ -2,16 +2,19 @@ package mcphybrid
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/clients"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -26,6 +29,13 @@ func environment(pairs ...string) func(string) (string, bool) {
 		}
 		return "", false
 	}
+}
+
+// parseConfig is [LoadConfig] for bytes; lookup reads the environment.
+func parseConfig(data []byte, lookup func(string) (string, bool)) (*Config, error) {
+	file, err := clients.Parse(data, clients.Options{Env: lookup})
+	cfg := newConfig(file)
+	return cfg, cmp.Or(err, cfg.add(file.Servers))
 }
 
 // parseOne parses a file whose only server, s, has the given members.
@@ -169,11 +179,23 @@ func TestConfigVariables(t *testing.T) {
 }
 
 func TestConfigNothingElseIsAVariable(t *testing.T) {
-	for _, text := range []string{"$A", "$A}", "$A$A", "%A%", "$$A", "$(A)", "${}", "${1A}", "${A", "${A-x}", "${A:x}", "${A B}", "{A}", "$ {A}", "~", "`A`", "*"} {
+	for _, text := range []string{"$A", "$A}", "$A$A", "%A%", "$$A", "$(A)", "{env:A}", "{A}", "$ {A}", "~", "`A`", "*"} {
 		cfg, err := parseOne(fmt.Sprintf(`"command": "run", "args": [%q]`, text), "A=changed")
 		require.NoError(t, err, text)
 		assert.Equal(t, []string{text}, cfg.Servers[0].Args)
 	}
+}
+
+// What looks like a reference and is none does not go out as it is.
+func TestConfigBadReferences(t *testing.T) {
+	for _, text := range []string{"${}", "${1A}", "${A", "${A-x}", "${A:x}", "${A B}", "${A:-${A}}", "${command:pick}", "${workspaceFolder:x}", "${env:}"} {
+		cfg, err := parseOne(fmt.Sprintf(`"command": "run", "args": [%q]`, text), "A=changed")
+		assert.ErrorContains(t, err, `server "s": "${`, text)
+		assert.Empty(t, cfg.Servers, text)
+	}
+	cfg, err := parseOne(`"command": "run", "args": ["${NONE:-$}{A}"]`, "A=changed")
+	require.NoError(t, err, "the way to write it all the same")
+	assert.Equal(t, []string{"${A}"}, cfg.Servers[0].Args)
 }
 
 func TestConfigMissingVariables(t *testing.T) {
@@ -225,9 +247,8 @@ func TestConfigAllProblemsOfAServer(t *testing.T) {
 
 func TestConfigNames(t *testing.T) {
 	cfg, err := parseConfig([]byte(`{"mcpServers": {"a": {"command": "first"}, "b": {"command": "b"}, "a": {"command": "second"}, "a": {"disabled": true}}}`), environment())
-	require.EqualError(t, err, "server \"a\": it is defined twice\nserver \"a\": it is defined twice")
-	assert.Equal(t, []string{"a", "b"}, serverNames(cfg))
-	assert.Equal(t, "first", cfg.Servers[0].Command)
+	require.EqualError(t, err, `server "a": it is defined 3 times`)
+	assert.Equal(t, []string{"b"}, serverNames(cfg), "one of them switches it off")
 
 	cfg, err = parseConfig([]byte(`{"mcpServers": {"": {"command": "run"}}}`), environment())
 	require.EqualError(t, err, `server "": the name is empty`)
@@ -333,10 +354,10 @@ func TestConfigTimeouts(t *testing.T) {
 		{`0`, 0, `a number means milliseconds`},
 		{`-1`, 0, `a number means milliseconds`},
 		{`86400001`, 0, `up to a day`},
-		{`1e300`, 0, `want a duration such as "20s", or milliseconds`},
+		{`1e300`, 0, `up to a day`},
 		{`9223372036854775807`, 0, `up to a day`},
-		{`9223372036854775808`, 0, `or milliseconds`},
-		{`30000.5`, 0, `or milliseconds`},
+		{`9223372036854775808`, 0, `up to a day`},
+		{`30000.5`, 30*time.Second + 500*time.Microsecond, ``},
 		{`"x"`, 0, `"x": want a positive duration such as "20s"`},
 		{`""`, 0, `"": want a positive duration`},
 		{`"20"`, 0, `"20": want a positive duration`},
@@ -388,14 +409,17 @@ func TestConfigWrongKinds(t *testing.T) {
 		want    string
 	}{
 		{`"type": 1`, `"type" is a JSON number, want a string`},
-		{`"command": ["run"]`, `"command" is a JSON array, want a string`},
+		{`"command": ["run"]`, `"command" is there twice`},
 		{`"args": "-y"`, `"args" is a JSON string, want a list of strings`},
 		{`"env": ["A=B"]`, `"env" is a JSON array, want an object`},
 		{`"cwd": {}`, `"cwd" is a JSON object, want a string`},
 		{`"url": true`, `"url" is a JSON bool, want a string`},
 		{`"headers": "X: y"`, `"headers" is a JSON string, want an object`},
 		{`"disabled": "yes"`, `"disabled" is a JSON string, want true or false`},
-		{`"tools": ["a"]`, `"tools" is a JSON array, want an object`},
+		{`"tools": "a"`, `"tools" is a JSON string, want an object`},
+		{`"tools": [1]`, `"tools" is a JSON array, want a list of strings`},
+		{`"tools": {"denied": ["a"]}`, `"tools" has "denied"`},
+		{`"tools": {"a": {"enabled": "no"}}`, `"tools.a.enabled" is a JSON string, want true or false`},
 		{`"tools": {"allow": "a"}`, `"tools.allow" is a JSON string, want a list of strings`},
 		{`"tools": {"deny": {}}`, `"tools.deny" is a JSON object, want a list of strings`},
 		{`"needs": ["a"]`, `"needs" is a JSON array, want an object`},
@@ -425,9 +449,10 @@ func TestConfigSyntaxErrors(t *testing.T) {
 	}{
 		{"first character", `x`, "line 1, column 1: "},
 		{"a missing colon", `{"mcpServers" {}}`, "line 1, column 15: "},
-		{"a trailing comma", "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"b\"},\n  }\n}", "line 4, column 3: "},
+		{"two trailing commas", "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"b\"},,\n  }\n}", "line 4, column 3: "},
 		{"in a server", "{\"mcpServers\": {\n\"a\": {\"command\": 'b'}}}", "line 2, column 18: "},
-		{"a comment", "{\n// none\n}", "line 2, column 1: "},
+		{"behind comments", "{\n// none\n/* none */ x\n}", "line 3, column 12: "},
+		{"a comment without end", "{} /* none", "line 1, column 4: "},
 		{"behind the end", "{\"mcpServers\": {}}\n}", "line 2, column 1: "},
 		{"behind a BOM", "\ufeff{,", "line 1, column 2: "},
 		{"a line break in a string", "{\"a\nb\": 1}", "line 1, column 4: "},
@@ -455,11 +480,11 @@ func TestConfigShapeOfTheFile(t *testing.T) {
 		{"an array", `[]`, "is a JSON array, want an object"},
 		{"a string", `"x"`, "is a JSON string, want an object"},
 		{"null", `null`, `no "mcpServers" object`},
-		{"no mcpServers", `{"servers": {}}`, `no "mcpServers" object`},
+		{"no mcpServers", `{"server": {}}`, `no "mcpServers" object`},
 		{"mcpServers is null", `{"mcpServers": null}`, `"mcpServers": is not a JSON object`},
 		{"mcpServers is an array", `{"mcpServers": [{"name": "a"}]}`, `"mcpServers": is not a JSON object`},
 		{"mcpServers is a string", `{"mcpServers": "a"}`, `"mcpServers": is not a JSON object`},
-		{"too large", strings.Repeat(" ", maxConfigBytes-1) + "{}", "larger than 4194304 bytes"},
+		{"too large", strings.Repeat(" ", clients.MaxBytes-1) + "{}", "larger than 4194304 bytes"},
 		{"nested too deep", strings.Repeat("[", 20_000), "exceeded max depth"},
 	}
 	for _, test := range tests {
@@ -503,7 +528,7 @@ func TestLoadConfig(t *testing.T) {
 	require.NotNil(t, cfg)
 	assert.Empty(t, cfg.Servers)
 
-	path = write("large.json", `{"mcpServers": {"a": {"command": "run"}}}`+strings.Repeat(" ", maxConfigBytes))
+	path = write("large.json", `{"mcpServers": {"a": {"command": "run"}}}`+strings.Repeat(" ", clients.MaxBytes))
 	cfg, err = LoadConfig(path)
 	require.EqualError(t, err, "mcphybrid: "+path+": larger than 4194304 bytes")
 	require.NotNil(t, cfg)
@@ -538,9 +563,10 @@ func FuzzParseConfig(f *testing.F) {
 		}
 		members := membersOfServers(data)
 		if members == nil {
-			require.Empty(t, cfg.Servers)
 			return
 		}
+		slices.Sort(members)
+		members = slices.Compact(members)
 		var problems []error
 		if err != nil {
 			problems = err.(interface{ Unwrap() []error }).Unwrap()
@@ -561,7 +587,7 @@ func FuzzParseConfig(f *testing.F) {
 func membersOfServers(data []byte) []string {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var file map[string]json.RawMessage
-	if len(data) > maxConfigBytes || json.Unmarshal(data, &file) != nil {
+	if len(data) > clients.MaxBytes || json.Unmarshal(data, &file) != nil || len(file) > 1 {
 		return nil
 	}
 	dec := json.NewDecoder(bytes.NewReader(file["mcpServers"]))

@@ -10,7 +10,8 @@
 //
 // A host meets these names first. To start:
 //
-//   - [LoadConfig] reads the "mcpServers" file that MCP clients share.
+//   - [LoadConfig] reads the "mcpServers" file that MCP clients share, and the
+//     files of other clients.
 //   - [Options] configure everything else. The zero value works.
 //   - [NewManager] returns a [Manager], which has the servers and the catalog.
 //   - [Manager.Start] connects the servers.

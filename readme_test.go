@@ -82,6 +82,7 @@ var docImports = map[string]string{
 	"vector":    "github.com/mcphybrid/mcphybrid/vector",
 	"debug":     "github.com/mcphybrid/mcphybrid/debug",
 	"mcphybrid": "github.com/mcphybrid/mcphybrid",
+	"toml":      "github.com/mcphybrid/mcphybrid/toml",
 }
 
 // A docBlock is one fenced block of Go in a document.

@@ -74,6 +74,23 @@ func TestSecrets(t *testing.T) {
 		}
 		return cfg
 	}
+	// loaded has its secrets from a file and from the user.
+	loaded := func() ServerConfig {
+		path := filepath.Join(t.TempDir(), "mcp.json")
+		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "key"), []byte("file"+mark+"\n"), 0o600))
+		base := child(t, "bad", "confess")
+		base.Env["AFTER"] = "initialize"
+		data, err := json.Marshal(map[string]any{
+			"inputs":  []any{map[string]any{"id": "pin", "type": "promptString", "password": true}},
+			"servers": map[string]any{"bad": map[string]any{"command": base.Command, "env": base.Env, "args": []string{"${file:key}", "x${input:pin}y"}}},
+		})
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		cfg, err := LoadConfigWith(path, &ConfigOptions{Input: func(ConfigInput) (string, error) { return "user" + mark, nil }})
+		require.NoError(t, err)
+		require.Equal(t, []string{"file" + mark, "xuser" + mark + "y"}, cfg.Servers[0].Args)
+		return cfg.Servers[0]
+	}
 	serve := mcpserver.NewStreamableHTTPServer(func() *mcpserver.MCPServer {
 		s := mcpserver.NewMCPServer("web", "1")
 		s.AddTools(echoTool("a", ""))
@@ -131,12 +148,13 @@ func TestSecrets(t *testing.T) {
 	hangUp := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	configs := map[string]ServerConfig{
 		"dies": dying(""), "dies when initialized": dying("initialize"), "dies when listed": dying("tools/list"), "dies of a call": dying("tools/call"),
-		"no command":    {Command: "no-such --password=pw" + mark, Args: []string{"--key", "k" + mark}},
-		"no address":    {Args: []string{"--key", "k" + mark}, Env: map[string]string{"TOKEN=t" + mark: ""}},
-		"bad header":    {URL: "http://localhost", Headers: map[string]string{"X-Key: h" + mark: "", "X": "h" + mark + "\n"}},
-		"bad url":       {URL: "http://h/%zz?key=k" + mark},
-		"refused":       {URL: "http://me:pass" + mark + "@127.0.0.1:1/mcp?key=query" + mark},
-		"malformed url": {URL: "http://me:pass" + mark + "@:1:1/"},
+		"dies, loaded from a file": loaded(),
+		"no command":               {Command: "no-such --password=pw" + mark, Args: []string{"--key", "k" + mark}},
+		"no address":               {Args: []string{"--key", "k" + mark}, Env: map[string]string{"TOKEN=t" + mark: ""}},
+		"bad header":               {URL: "http://localhost", Headers: map[string]string{"X-Key: h" + mark: "", "X": "h" + mark + "\n"}},
+		"bad url":                  {URL: "http://h/%zz?key=k" + mark},
+		"refused":                  {URL: "http://me:pass" + mark + "@127.0.0.1:1/mcp?key=query" + mark},
+		"malformed url":            {URL: "http://me:pass" + mark + "@:1:1/"},
 	}
 	for name, f := range map[string]http.HandlerFunc{
 		"401": status(401), "404": status(404), "500": status(500), "JSON-RPC error": rpc, "garbage": garbage, "redirect": redirect, "hang up": hangUp,
@@ -184,7 +202,7 @@ func TestSecrets(t *testing.T) {
 			require.NoError(t, m.Close())
 			cached, _ := os.ReadFile(file)
 			note(string(cached))
-			fmt.Fprintf(&seen, "%v %+v %#v %s %v %+v %#v\n", cfg, cfg, cfg, cfg, &cfg, o, Config{[]ServerConfig{cfg}})
+			fmt.Fprintf(&seen, "%v %+v %#v %s %v %+v %#v\n", cfg, cfg, cfg, cfg, &cfg, o, Config{Servers: []ServerConfig{cfg}})
 			slog.New(slog.NewJSONHandler(&seen, nil)).Info("", "server", cfg)
 			note(log.String())
 			text := seen.String()

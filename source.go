@@ -62,7 +62,7 @@ func (src *source) upstreamConfig(log *slog.Logger) upstream.Config {
 	cfg := &src.cfg
 	return upstream.Config{
 		Name: cfg.Name, Command: cfg.Command, Args: cfg.Args, Env: cfg.Env, Dir: cfg.Dir,
-		URL: cfg.URL, Headers: cfg.Headers, InProcess: cfg.InProcess, Invalid: src.invalid,
+		URL: cfg.URL, Headers: cfg.Headers, Secrets: cfg.secrets, InProcess: cfg.InProcess, Invalid: src.invalid,
 		LogLevel: cfg.LogLevel, OnNotification: cfg.OnNotification, Log: log,
 	}
 }

@@ -138,7 +138,7 @@ func TestStates(t *testing.T) {
 func TestSourceConfig(t *testing.T) {
 	src := &source{invalid: errors.New("invalid"), cfg: ServerConfig{
 		Name: "n", Command: "c", Args: []string{"a"}, Env: map[string]string{"E": "e"}, Dir: "d", URL: "u", Headers: map[string]string{"H": "h"},
-		InProcess: mcpserver.NewMCPServer("s", "1"), LogLevel: mcp.LoggingLevelInfo, OnNotification: func(mcp.JSONRPCNotification) {}, StartTimeout: time.Hour,
+		InProcess: mcpserver.NewMCPServer("s", "1"), LogLevel: mcp.LoggingLevelInfo, OnNotification: func(mcp.JSONRPCNotification) {}, StartTimeout: time.Hour, secrets: []string{"s"},
 	}}
 	o := Options{Limits: ServerLimits{IdleTimeout: time.Minute}}
 	o.setDefaults()

@@ -74,6 +74,9 @@ func parse(args []string, stderr io.Writer) (*settings, error) {
 		if err != nil {
 			fmt.Fprintln(stderr, "!", err) // the other servers work
 		}
+		for _, note := range cfg.Notes {
+			fmt.Fprintln(stderr, "!", note)
+		}
 		set.options = &mcphybrid.Options{Servers: cfg.Servers}
 	}
 	return set, nil

@@ -22,6 +22,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/toml"
 )
 
 func main() {
@@ -43,7 +44,8 @@ const endGrace = 2 * time.Second
 func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, errs io.Writer) error {
 	flags := flag.NewFlagSet("gateway", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	config := flags.String("config", "mcp.json", "the `file` with the mcpServers")
+	config := flags.String("config", "mcp.json", "the `file` with the servers, as an MCP client writes it")
+	dialect := flags.String("dialect", "", "the `client` that the file is written for, such as vscode; by default it is recognized")
 	follow := flags.String("follow", "", "the `names` of clients, with commas between, that list the tools again when told to; * for all")
 	cache := flags.String("cache", "", "keep the servers' tools in this `file`, and start from it")
 	level := flags.String("log-level", string(mcp.LoggingLevelInfo), "the least `level` of log messages that servers are asked for")
@@ -66,12 +68,15 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	}
 	log := slog.New(slog.NewTextHandler(errs, nil))
 
-	cfg, err := mcphybrid.LoadConfig(*config)
+	cfg, err := mcphybrid.LoadConfigWith(*config, &mcphybrid.ConfigOptions{Dialect: *dialect, TOML: toml.ToJSON})
 	if err != nil {
 		if len(cfg.Servers) == 0 {
 			return err
 		}
 		log.Warn(err.Error()) // the other servers work
+	}
+	for _, note := range cfg.Notes {
+		log.Info(note)
 	}
 	opts := gatewayOptions{servers: cfg.Servers, logLevel: mcp.LoggingLevel(*level), wait: *wait, grace: *grace, log: log}
 	if !opts.logLevel.ShouldSendTo(mcp.LoggingLevelDebug) {

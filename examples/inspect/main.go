@@ -2,7 +2,7 @@
 // file: which are inline and which deferred, how many tokens each server costs, and how
 // many deferring saves. It can also try a search or a call.
 //
-//	go run ./examples/inspect -config mcp.json [-json] [-query Q] [-call NAME -args JSON] [-cache FILE]
+//	go run ./examples/inspect -config mcp.json [-dialect CLIENT] [-json] [-query Q] [-call NAME -args JSON] [-cache FILE]
 //
 // With -cache, it takes the tools of servers seen in the last five minutes from the file
 // and starts such a server only for a call. On a terminal, standard error shows how the
@@ -22,6 +22,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/toml"
 )
 
 func main() {
@@ -70,7 +71,8 @@ type hitReport struct {
 
 func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 	flags := flag.NewFlagSet("inspect", flag.ContinueOnError)
-	config := flags.String("config", "mcp.json", "the `file` with the mcpServers")
+	config := flags.String("config", "mcp.json", "the `file` with the servers, as an MCP client writes it")
+	dialect := flags.String("dialect", "", "the `client` that the file is written for, such as vscode; by default it is recognized")
 	asJSON := flags.Bool("json", false, "print JSON")
 	query := flags.String("query", "", "search the deferred tools")
 	call := flags.String("call", "", "call the tool of this registered `name`")
@@ -83,12 +85,15 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 
-	cfg, err := mcphybrid.LoadConfig(*config)
+	cfg, err := mcphybrid.LoadConfigWith(*config, &mcphybrid.ConfigOptions{Dialect: *dialect, TOML: toml.ToJSON})
 	if err != nil {
 		if len(cfg.Servers) == 0 {
 			return err
 		}
 		fmt.Fprintln(stderr, err) // the other servers work
+	}
+	for _, note := range cfg.Notes {
+		fmt.Fprintln(stderr, note)
 	}
 	opts := &mcphybrid.Options{Servers: cfg.Servers, Limits: mcphybrid.ServerLimits{Reconnect: -1}}
 	if *cache != "" {

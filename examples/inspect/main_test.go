@@ -116,6 +116,35 @@ func TestInspectText(t *testing.T) {
 	assert.Contains(t, stderr, "unknown tool")
 }
 
+// The file of another client: it says what is off and what has no effect.
+func TestInspectOtherClients(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "config.toml")
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `
+		[mcp_servers.kitchen]
+		command = %q
+		env = { TEST_SERVER = "1" }
+		enabled_tools = ["tool_00", "tool_01"]
+		disabled_tools = ["tool_01"]
+		required = true
+
+		[mcp_servers.off]
+		command = "surely-not-there"
+		enabled = false
+	`, self), 0o600))
+	for _, args := range [][]string{nil, {"-dialect", "codex"}} {
+		stdout, stderr, err := inspect(t, append(args, "-config", path)...)
+		require.NoError(t, err)
+		assert.Contains(t, stdout, "kitchen              ready         1 tools")
+		assert.Contains(t, stdout, "mcp_kitchen__tool_00")
+		assert.NotContains(t, stdout, "off")
+		assert.Contains(t, stderr, path+`: server "kitchen": "required": `)
+	}
+	_, _, err = inspect(t, "-config", path, "-dialect", "nobody")
+	assert.ErrorContains(t, err, `there is no dialect "nobody": want one of mcphybrid, claude-desktop, `)
+}
+
 func TestInspectRefusals(t *testing.T) {
 	for _, test := range []struct {
 		args []string

@@ -20,6 +20,8 @@ type Config struct {
 	URL     string // endpoint of streamable HTTP
 	Headers map[string]string
 
+	Secrets []string // further values to hide in errors and logs
+
 	InProcess *mcpserver.MCPServer // Close does not shut it down
 
 	// Invalid, if not nil, says why the configuration cannot work. Each attempt

@@ -45,7 +45,7 @@ const Masked = "[hidden]"
 
 // newSecrets returns the secrets of cfg:
 //
-//   - the values of Env and Headers
+//   - Secrets, and the values of Env and Headers
 //   - in URLs, the password, the values of the query and parts of the path that
 //     look random
 //   - in Args, and in Command if it has arguments too, URLs and the values that
@@ -54,6 +54,9 @@ const Masked = "[hidden]"
 //     a ${VAR} in the configuration may have expanded to
 func newSecrets(cfg *Config, environ []string) *secrets {
 	s := new(secrets)
+	for _, value := range cfg.Secrets {
+		s.add("secret", value)
+	}
 	for _, key := range slices.Sorted(maps.Keys(cfg.Env)) {
 		s.add(key, cfg.Env[key])
 	}

@@ -15,6 +15,7 @@ import (
 // What is hidden, and what is not.
 func TestHidden(t *testing.T) {
 	s := newSecrets(&Config{
+		Secrets: []string{"a-note"},
 		Command: "tool", Args: []string{"--key", "abcd", "--verbose", "plainvalue", "--color=always", "--token=xyz", "https://h/?a=12345678"},
 		Env: map[string]string{"DEBUG": "true", "PORT": "8080", "TOKEN": "t0ken", "NAME": "very-long", "SHORT_KEY": "abc"},
 	}, []string{"MY_SECRET=plainvalue", "OTHER_SECRET=unused-here", "PWD=tool"})
@@ -24,6 +25,7 @@ func TestHidden(t *testing.T) {
 		"a t0ken, very-longer":   "a [hidden], [hidden]er",
 		"always unused-here":     "always unused-here",
 		"12345678":               "[hidden]",
+		"of a-note":              "of [hidden]",
 	} {
 		assert.Equal(t, want, s.text(in))
 	}

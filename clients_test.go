@@ -1,0 +1,295 @@
+package mcphybrid
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/toml"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A clientFile is a file as a client's documentation says to write it, and what it
+// becomes.
+type clientFile struct {
+	path    string // below testdata/clients
+	dialect string
+	env     map[string]string
+	options ConfigOptions
+	servers []ServerConfig    // apart from those that are off
+	off     []string          // names
+	refused map[string]string // by name, a part of the error
+	notes   []string          // parts, one each
+}
+
+func clientFiles(t *testing.T) []clientFile {
+	folder, err := filepath.Abs("testdata/clients")
+	require.NoError(t, err)
+	in := func(path string) string { return filepath.Join(folder, filepath.FromSlash(path)) }
+	home, err := os.UserHomeDir()
+	require.NoError(t, err)
+	ask := func(in ConfigInput) (string, error) { return "<" + in.ID + ">", nil }
+	noApprovals := "there are no approvals here, so it has no effect"
+	return []clientFile{
+		{
+			path: "claude-desktop/claude_desktop_config.json", dialect: "claude-desktop",
+			servers: []ServerConfig{{
+				Name: "notes", Command: "npx", Args: []string{"-y", "@example/notes-server", "/home/ann/notes"}, Env: map[string]string{"NOTES_LANG": "en"},
+			}},
+		},
+		{
+			path: "claude-code/.mcp.json", dialect: "claude-code",
+			env: map[string]string{"TICKETS_TOKEN": "t", "TOOLS": "/opt/tools", "DSN": "db://x"},
+			servers: []ServerConfig{
+				{Name: "tickets", URL: "https://tickets.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer t"}, CallTimeout: 10 * time.Minute},
+				{Name: "database", Command: "/opt/tools/db-server", Args: []string{"--dsn", "db://x"}, Env: map[string]string{"MODE": "read"}},
+			},
+			refused: map[string]string{
+				"intranet": "headersHelper: headers from a command are not supported yet: set headers",
+				"calendar": "oauth: signing in is not supported yet",
+				"stream":   `type "sse" is not supported: if the server speaks streamable HTTP too, give its address and write "type": "http"`,
+				"socket":   `type "ws" is not supported: want stdio or http`,
+			},
+			notes: []string{`server "tickets": "alwaysLoad": its tools are deferred like all others: pin them by Options.Pins`},
+		},
+		{
+			path: "claude-code/.claude.json", dialect: "claude-code", options: ConfigOptions{Workspace: "/home/ann/shop"},
+			servers: []ServerConfig{
+				{Name: "search", Command: "search-server", Env: map[string]string{}, Tools: Access{Deny: []string{"delete_index"}}},
+				{Name: "files", Command: "shop-files"},
+				{Name: "shop", Command: "shop-server"},
+			},
+			off: []string{"browser"},
+		},
+		{
+			path: "claude-code/.claude.json", dialect: "claude-code", options: ConfigOptions{Workspace: "/home/ann/blog"},
+			servers: []ServerConfig{
+				{Name: "browser", Command: "browser-server"},
+				{Name: "files", Command: "files-server"},
+				{Name: "blog", Command: "blog-server"},
+			},
+			off: []string{"search"},
+		},
+		{
+			path: "cursor/.cursor/mcp.json", dialect: "cursor",
+			env: map[string]string{"API_KEY": "from the environment", "TOKEN": "t", "CLIENT_ID": "id", "CLIENT_SECRET": "hunter2"},
+			servers: []ServerConfig{
+				{
+					Name: "local", Command: filepath.Join(in("cursor"), "bin", "server"), Args: []string{"--name", "cursor", "--home", home}, Dir: in("cursor"),
+					Env: map[string]string{"API_KEY": "from the environment", "REGION": "eu-1", "PASSWORD": "pa$$word#1"},
+				},
+				{Name: "remote", URL: "https://remote.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer t"}},
+			},
+			refused: map[string]string{"login": "signing in is not supported yet"},
+		},
+		{
+			path: "vscode/.vscode/mcp.json", dialect: "vscode", options: ConfigOptions{Input: ask},
+			servers: []ServerConfig{
+				{
+					Name: "weather", Command: "node", Args: []string{in("vscode") + "/weather.js", "--region=<region>"}, Dir: in("vscode"),
+					Env: map[string]string{"WEATHER_KEY": "<weather-key>", "PORT": "8080", "UNITS": "metric"},
+				},
+				{Name: "docs", URL: "https://docs.example.com/mcp", Headers: map[string]string{"X-Key": "<weather-key>", "X-Region": "<region>"}},
+			},
+			off: []string{"off"},
+			refused: map[string]string{
+				"boxed":  `"sandboxEnabled": servers do not run in a sandbox here: remove it to run the server without one`,
+				"picker": `"${input:picked}": an input of type "command" is not supported: want promptString or pickString`,
+				"asks":   `"${input:unknown}": "inputs" does not have it`,
+			},
+			notes: []string{`server "weather": "dev": only its client knows what it is for, so it has no effect`},
+		},
+		{
+			path: "windsurf/mcp_config.json", dialect: "windsurf", env: map[string]string{"AUTH_TOKEN": "t"},
+			servers: []ServerConfig{
+				{
+					Name: "remote", URL: "https://remote.example.com/mcp", Headers: map[string]string{"API_KEY": "Bearer t", "X-File": "t0ken-of-a-file"},
+					Tools: Access{Deny: []string{"delete_all"}},
+				},
+				{Name: "local", Command: "local-server", Args: []string{"-v"}, Env: map[string]string{"A": "b"}},
+			},
+			off:   []string{"off"},
+			notes: []string{`server "local": "alwaysAllow": ` + noApprovals},
+		},
+		{
+			path: "cline/cline_mcp_settings.json", dialect: "cline",
+			servers: []ServerConfig{
+				{Name: "local", Command: "node", Args: []string{"/srv/server.js"}, Env: map[string]string{"API_KEY": "k"}, CallTimeout: 2 * time.Minute},
+				{
+					Name: "remote", URL: "https://remote.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer t"},
+					Tools: Access{Deny: []string{"drop"}}, CallTimeout: 30 * time.Second,
+				},
+			},
+			off:     []string{"off"},
+			refused: map[string]string{"older": `if the server speaks streamable HTTP, write "type": "streamableHttp"`},
+			notes:   []string{`server "local": "autoApprove": ` + noApprovals, `server "local": "alwaysAllow": ` + noApprovals},
+		},
+		{
+			path: "gemini/.gemini/settings.json", dialect: "gemini", env: map[string]string{"ARGS_DIR": "/args", "DB_URL": "db://x", "API_KEY": "k"},
+			servers: []ServerConfig{
+				{
+					Name: "python", Command: "python", Args: []string{"-m", "server", "/args/x"}, Dir: "./servers/python",
+					Env:          map[string]string{"DATABASE_URL": "db://x", "API_KEY": "k", "PRICE": "5$"},
+					StartTimeout: 15 * time.Second, CallTimeout: 15 * time.Second, Tools: Access{Deny: []string{"format_disk"}},
+				},
+				{
+					Name: "http", URL: "https://http.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer k"},
+					StartTimeout: 5 * time.Second, CallTimeout: 5 * time.Second, Tools: Access{Deny: []string{"format_disk"}},
+				},
+				{Name: "plain", URL: "https://plain.example.com/mcp", Tools: Access{Deny: []string{"format_disk"}}},
+				{Name: "filtered", Command: "filtered", Tools: Access{Allow: []string{"safe", "read(path)", "read"}, Deny: []string{"read", "format_disk"}}},
+			},
+			off:     []string{"excluded", "unlisted"},
+			refused: map[string]string{"google": `"authProviderType": signing in with credentials of Google is not supported`},
+			notes:   []string{`server "python": "trust": ` + noApprovals},
+		},
+		{
+			path: "zed/settings.json", dialect: "zed",
+			servers: []ServerConfig{
+				{Name: "local", Command: "some-command", Args: []string{"arg-1", "arg-2"}, Env: map[string]string{}, CallTimeout: 90 * time.Second},
+				{Name: "custom", Command: "other"},
+				{Name: "remote", URL: "https://remote.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer t"}},
+			},
+			off: []string{"off"},
+			refused: map[string]string{
+				"login":     "signing in is not supported yet",
+				"extension": `"source": an extension of Zed starts the server: write its "command"`,
+			},
+		},
+		{
+			path: "opencode/opencode.jsonc", dialect: "opencode", env: map[string]string{"KEY": "k"},
+			servers: []ServerConfig{
+				{
+					Name: "local", Command: "npx", Args: []string{"-y", "my-server"}, Env: map[string]string{"KEY": "k", "SECRET": "s3cret"},
+					StartTimeout: 8 * time.Second, CallTimeout: 8 * time.Second, Tools: Access{Deny: []string{"delete*"}},
+				},
+				{
+					Name: "remote", URL: "https://remote.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer k"},
+					Tools: Access{Deny: []string{"*_drop", "drop", "pay"}},
+				},
+				{Name: "quiet.one", Command: "quiet", Tools: Access{Deny: []string{"*"}}},
+			},
+			off:     []string{"off", "jira"},
+			refused: map[string]string{"login": "signing in is not supported yet"},
+		},
+		{
+			path: "opencode-v2/opencode.json", dialect: "opencode",
+			servers: []ServerConfig{{Name: "local", Command: "npx", Args: []string{"-y", "my-server"}, Dir: in("opencode-v2/sub")}},
+			off:     []string{"off"},
+		},
+		{
+			path: "crush/crush.json", dialect: "crush", env: map[string]string{"TOOLS": "/opt/tools", "GH_PAT": "t"},
+			servers: []ServerConfig{
+				{
+					Name: "files", Command: "node", Args: []string{"/opt/tools/files.js"}, Env: map[string]string{"NODE_ENV": "production"},
+					StartTimeout: 2 * time.Minute, Tools: Access{Deny: []string{"some-tool", "remove"}},
+				},
+				{Name: "github", URL: "https://github.example.com/mcp/", Headers: map[string]string{"Authorization": "Bearer t"}},
+			},
+			off:     []string{"off"},
+			refused: map[string]string{"echo": `"$(…)" runs a command, which is not done here`, "events": `type "sse" is not supported`},
+		},
+		{
+			path: "codex/config.toml", dialect: "codex", options: ConfigOptions{TOML: toml.ToJSON},
+			env: map[string]string{"HOME_TOKEN": "${NOT}", "OTHER": "o", "FIGMA_TOKEN": "$t", "FIGMA_ORG": "org"},
+			servers: []ServerConfig{
+				{
+					Name: "docs", Command: "npx", Args: []string{"-y", "docs-server"}, Dir: "/srv/docs",
+					Env:   map[string]string{"LOG": "info", "HOME_TOKEN": "${NOT}", "OTHER": "o"},
+					Tools: Access{Allow: []string{"search", "read", "delete"}, Deny: []string{"delete"}}, StartTimeout: 20 * time.Second, CallTimeout: 90*time.Second + 500*time.Millisecond,
+				},
+				{
+					Name: "figma", URL: "https://figma.example.com/mcp",
+					Headers: map[string]string{"X-Region": "eu", "X-Org": "org", "Authorization": "Bearer $t"},
+				},
+				{Name: "none", Command: "none", Tools: Access{Deny: []string{"*"}}},
+			},
+			off: []string{"off"},
+			refused: map[string]string{
+				"login":  "signing in is not supported yet",
+				"inline": `"bearer_token": Codex does not read it: write "bearer_token_env_var"`,
+			},
+			notes: []string{
+				`server "docs": "tools.read.approval_mode": ` + noApprovals,
+				`server "docs": "default_tools_approval_mode": ` + noApprovals,
+				`server "figma": "required": a server that fails stops nothing`,
+				`server "figma": "env_http_headers": UNSET_ORG is not set, so the header "X-None" is not sent`,
+			},
+		},
+	}
+}
+
+// Each client's file becomes the servers that the client would start, or an error
+// says what to change.
+func TestClientFiles(t *testing.T) {
+	for i, file := range clientFiles(t) {
+		t.Run(fmt.Sprint(i, " ", file.path), func(t *testing.T) {
+			for name, value := range file.env {
+				t.Setenv(name, value)
+			}
+			path := filepath.Join("testdata", "clients", filepath.FromSlash(file.path))
+			cfg, err := LoadConfigWith(path, &file.options)
+			assert.Equal(t, file.dialect, cfg.Dialect)
+			var servers []ServerConfig
+			var off []string
+			for _, sc := range cfg.Servers {
+				if sc.Disabled {
+					off = append(off, sc.Name)
+				} else {
+					servers = append(servers, sc)
+				}
+			}
+			if assert.Len(t, servers, len(file.servers)) {
+				for i := range servers {
+					assert.EqualExportedValues(t, file.servers[i], servers[i])
+				}
+			}
+			assert.Equal(t, file.off, off)
+			var problems []error
+			if err != nil {
+				problems = errors.Unwrap(err).(interface{ Unwrap() []error }).Unwrap()
+				assert.True(t, strings.HasPrefix(err.Error(), "mcphybrid: "+path+": server "), err)
+				assert.NotContains(t, err.Error(), "hunter2")
+			}
+			assert.Len(t, problems, len(file.refused))
+			for _, name := range slices.Sorted(maps.Keys(file.refused)) {
+				assert.ErrorContains(t, err, fmt.Sprintf("server %q: ", name))
+				assert.ErrorContains(t, err, file.refused[name])
+			}
+			if assert.Len(t, cfg.Notes, len(file.notes), cfg.Notes) {
+				for i, note := range file.notes {
+					assert.Contains(t, cfg.Notes[i], path+": "+note)
+				}
+			}
+
+			// Named, a client's file reads the same.
+			file.options.Dialect = file.dialect
+			named, namedErr := LoadConfigWith(path, &file.options)
+			assert.Equal(t, cfg, named)
+			assert.Equal(t, fmt.Sprint(err), fmt.Sprint(namedErr))
+		})
+	}
+}
+
+// What a file says of signing in, and of commands for headers, is there for a host;
+// but no server is started without it.
+func TestServersThatAreNotSupportedYet(t *testing.T) {
+	t.Parallel()
+	mgr := NewManager(nil)
+	defer mgr.Close()
+	for want, cfg := range map[string]ServerConfig{
+		"signing in is not supported yet":              {OAuth: &OAuthConfig{}},
+		"headers from a command are not supported yet": {HeadersHelper: "surely-not-there"},
+	} {
+		cfg.Name, cfg.URL = "s", "http://127.0.0.1:1/mcp"
+		assert.ErrorContains(t, mgr.AddServer(t.Context(), cfg), want)
+	}
+	assert.Empty(t, mgr.Servers())
+}

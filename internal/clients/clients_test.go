@@ -1,0 +1,461 @@
+package clients
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// environment returns a lookup function for NAME=value pairs.
+func environment(pairs ...string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for _, p := range pairs {
+			if key, value, _ := strings.Cut(p, "="); key == name {
+				return value, true
+			}
+		}
+		return "", false
+	}
+}
+
+// one reads a file whose only server, s, has the given members.
+func one(t *testing.T, o Options, members string) (Server, []string) {
+	t.Helper()
+	if o.Env == nil {
+		o.Env = environment()
+	}
+	if o.Dialect == "" {
+		o.Dialect = "mcphybrid"
+	}
+	document := fmt.Sprintf(`{"mcpServers": {"s": {%s}}}`, members)
+	for _, d := range dialects {
+		if d.name == o.Dialect {
+			document = strings.Replace(document, "mcpServers", strings.ReplaceAll(d.at[0], ".", `": {"`), 1) + strings.Repeat("}", strings.Count(d.at[0], "."))
+		}
+	}
+	file, err := Parse([]byte(document), o)
+	require.NoError(t, err, document)
+	require.Len(t, file.Servers, 1)
+	return file.Servers[0], file.Notes
+}
+
+func TestRecognition(t *testing.T) {
+	server := `{"s": {"command": "run"}}`
+	tests := []struct {
+		path, data, want string
+	}{
+		{"", `{"mcpServers": ` + server + `}`, "mcphybrid"},
+		{"dir/mcp.json", `{"mcpServers": ` + server + `}`, "mcphybrid"},
+		{"/home/ann/.cursor/mcp.json", `{"mcpServers": ` + server + `}`, "cursor"},
+		{"x.cursor/mcp.json", `{"mcpServers": ` + server + `}`, "mcphybrid"},
+		{".mcp.json", `{"mcpServers": ` + server + `}`, "claude-code"},
+		{"a.mcp.json", `{"mcpServers": ` + server + `}`, "mcphybrid"},
+		{"claude_desktop_config.json", `{"mcpServers": ` + server + `}`, "claude-desktop"},
+		{"/home/ann/.claude.json", `{"projects": {}}`, "claude-code"},
+		{"/home/ann/.gemini/settings.json", `{"mcpServers": ` + server + `, "mcp": {"allowed": ["s"]}}`, "gemini"},
+		{"settings.json", `{"mcpServers": ` + server + `, "mcp": {"allowed": ["s"]}}`, "mcphybrid"},
+		{"a.json", `{"mcpServers": {"s": {"httpUrl": "http://h"}}}`, "gemini"},
+		{"a.json", `{"mcpServers": {"s": {"serverUrl": "http://h"}}}`, "windsurf"},
+		{"a.json", `{"mcpServers": {"s": {"command": "a", "autoApprove": []}}}`, "cline"},
+		{"a.json", `{"mcpServers": {"s": {"command": "a", "autoApprove": [], "trust": true}}}`, "mcphybrid"},
+		{"mcp_settings.json", `{"mcpServers": ` + server + `}`, "cline"},
+		{".cursor/mcp.json", `{"servers": ` + server + `}`, "vscode"},
+		{"a.json", `{"servers": ` + server + `}`, "vscode"},
+		{"settings.json", `{"mcp": {"servers": ` + server + `}}`, "vscode"},
+		{"settings.json", `{"mcp": {"servers": {"s": {"type": "local", "command": ["a"]}}}}`, "opencode"},
+		{"a.json", `{"mcp": {"s": {"type": "local", "command": ["a"]}}}`, "opencode"},
+		{"a.json", `{"mcp": {"s": {"type": "stdio", "command": "a"}}}`, "crush"},
+		{"crush.json", `{"mcp": ` + server + `}`, "crush"},
+		{"a.json", `{"context_servers": ` + server + `}`, "zed"},
+		{"config.toml", `{"mcp_servers": ` + server + `}`, "codex"},
+	}
+	for _, test := range tests {
+		t.Run(test.path+" "+test.data, func(t *testing.T) {
+			t.Parallel()
+			file, err := Parse([]byte(test.data), Options{Path: test.path, Env: environment(), TOML: func(data []byte) ([]byte, error) { return data, nil }})
+			require.NoError(t, err)
+			assert.Equal(t, test.want, file.Dialect)
+		})
+	}
+}
+
+func TestFilesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ path, dialect, data, want string }{
+		{"", "", `{"mcpServers": {}, "servers": {}}`, "different clients' servers are in it: name one of the dialects mcphybrid, "},
+		{"", "", `{"mcpServers": {}, "mcpServers": {}}`, `"mcpServers" is there twice`},
+		{"", "", `{"mcp": {"servers": {}, "servers": {}}}`, `"mcp": "servers" is there twice`},
+		{"", "claude", `{"mcpServers": {}}`, `there is no dialect "claude": want one of mcphybrid, claude-desktop, `},
+		{"", "vscode", `{"mcpServers": {}}`, `no "servers" object, where vscode has its servers`},
+		{"a.toml", "", ``, "it is TOML, which nothing here reads: set a converter of TOML"},
+		{"", "codex", ``, "it is TOML, which nothing here reads"},
+		{"", "", `{"mcpServers": {}, "disabledMcpServers": "s"}`, `"disabledMcpServers" is a JSON string, want a list of strings`},
+		{"", "", `{"mcpServers": {}, "mcp": {"excluded": [1]}}`, `"mcp.excluded" is a JSON array, want a list of strings`},
+		{"", "", `{"mcpServers": {}, "mcp": {"excluded": [], "excluded": ["s"]}}`, `"mcp": "excluded" is there twice`},
+		{"", "", `{"mcpServers": {}, "excludeTools": ["` + strings.Repeat(`a", "`, maxSwitches) + `a"]}`, "lists of tools have more than 1000 entries"},
+		{"", "", `{"mcpServers": {}, "tools": {"a": false, "a": true}}`, `"tools": "a" is there twice`},
+		{"", "", `{"mcpServers": {}, "tools": {"exclude": {"a": true}}}`, `"tools.exclude" is a JSON object, want a list of strings`},
+		{"", "opencode", `{"mcp": {}, "tools": {"a*": "false"}}`, `"tools": "a*" is a JSON string, want true or false`},
+		{"", "", `{"mcpServers": {}, "permission": {"a": "deny", "a": "ask"}}`, `"permission": "a" is there twice`},
+		{"/x/.claude.json", "", `{"projects": []}`, `"projects": `},
+		{"", "", `{"mcpServers": {"a": {}}, "disabledServers": ["b", "a"]}`, `"disabledServers" is not known here and may switch servers off`},
+	}
+	for _, test := range tests {
+		_, err := Parse([]byte(test.data), Options{Path: test.path, Dialect: test.dialect, Env: environment()})
+		assert.ErrorContains(t, err, test.want, test.data)
+	}
+	var many strings.Builder
+	for i := range maxServers + 1 {
+		fmt.Fprintf(&many, `"%d": {}, `, i)
+	}
+	_, err := Parse([]byte(`{"mcpServers": {`+many.String()+`}}`), Options{Env: environment()})
+	assert.EqualError(t, err, `"mcpServers": more than 1000 servers`)
+	_, err = Parse([]byte(strings.Repeat(" ", maxTOML+1)), Options{Dialect: "codex", TOML: func(b []byte) ([]byte, error) { return b, nil }})
+	assert.EqualError(t, err, "larger than 262144 bytes")
+}
+
+func TestSwitches(t *testing.T) {
+	t.Parallel()
+	for _, member := range []string{
+		`"disabled": true`, `"Disabled": true`, `"enabled": false`, `"isActive": false`, `"is_active": false`, `"disabled": true, "enabled": true`,
+		`"enabled": false, "disabled": false`, `"disabled": true, "args": 7`, `"disabled": true, "url": "${NOT_SET}", "oauth": 5, "autoApprove": []`,
+	} {
+		for _, name := range Dialects() {
+			o := Options{Dialect: name, TOML: func(data []byte) ([]byte, error) { return data, nil }}
+			s, notes := one(t, o, `"command": "run", `+member)
+			assert.Equal(t, Server{Name: "s", Disabled: true}, s, "%s: %s", name, member)
+			assert.Empty(t, notes)
+		}
+	}
+	for _, member := range []string{`"disabled": false`, `"enabled": true`, `"isActive": true`, `"disabled": null`, `"enabled": null`} {
+		s, _ := one(t, Options{}, `"command": "run", `+member)
+		assert.Equal(t, Server{Name: "s", Command: "run"}, s, member)
+	}
+	file, err := Parse([]byte(`{"mcpServers": {"s": {"command": "run"}, "t": {"command": "run"}, "s": {"disabled": true}, "s": {"command": "run"}}}`), Options{Env: environment()})
+	require.NoError(t, err)
+	require.Len(t, file.Servers, 2)
+	assert.EqualError(t, file.Servers[0].Err, "it is defined 3 times")
+	assert.NoError(t, file.Servers[1].Err)
+
+	// What may be meant as a switch starts nothing.
+	for _, member := range []string{
+		`"disabled": "true"`, `"enabled": 0`, `"disabled": false, "disabled": true`, `"disable": true`, `"enable": false`, `"diabled": true`, `"enabeld": false`,
+		`"active": false`, `"off": true`, `"skip": true`, `"excludedTools": ["a"]`, `"disabled_tool": ["a"]`, `"blockedTools": ["a"]`, `"toolFilter": {}`,
+		`"disabledTools": "a"`, `"disabledTools": [null]`, `"enabledTools": {"a": true}`, `"enabledTools": ["a"], "includeTools": ["b"]`, `"tools": {"allow": ["a"]}, "enabledTools": ["b"]`,
+	} {
+		s, _ := one(t, Options{}, `"command": "run", `+member)
+		assert.Error(t, s.Err, member)
+		assert.Equal(t, Server{Name: "s", Err: s.Err}, s, member)
+	}
+}
+
+// Lists of other settings are none of our business.
+func TestListsThatAreNoSwitches(t *testing.T) {
+	t.Parallel()
+	for _, member := range []string{`"disabledServers": ["other"]`, `"enabledMcpjsonServers": ["s"]`, `"favourites": ["s"]`, `"disabledThemes": {"s": true}`} {
+		file, err := Parse([]byte(`{"mcpServers": {"s": {"command": "run"}}, `+member+`}`), Options{Env: environment()})
+		require.NoError(t, err, member)
+		assert.Equal(t, []Server{{Name: "s", Command: "run"}}, file.Servers, member)
+	}
+}
+
+func TestToolLists(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		member      string
+		allow, deny []string
+	}{
+		{`"disabledTools": ["a", "b*"]`, nil, []string{"a", "b*"}},
+		{`"disabled_tools": ["a"], "excludeTools": ["b"], "disabledTools": ["c"]`, nil, []string{"a", "b", "c"}},
+		{`"enabledTools": ["a"]`, []string{"a"}, nil},
+		{`"enabled_tools": []`, nil, []string{"*"}},
+		{`"includeTools": ["a(x)"], "excludeTools": ["b(y)"]`, []string{"a(x)", "a"}, []string{"b(y)", "b"}},
+		{`"tools": ["*"]`, []string{"*"}, nil},
+		{`"tools": []`, nil, []string{"*"}},
+		{`"tools": {"allow": ["a"], "deny": ["b"]}, "disabledTools": ["c"]`, []string{"a"}, []string{"b", "c"}},
+		{`"tools": {"allow": []}`, nil, nil},
+		{`"tools": {"a": {"enabled": false}, "b": {"approval_mode": "auto", "disabled": true}, "c": {"enabled": true}}`, nil, []string{"a", "b"}},
+		{`"tools": null`, nil, nil},
+	}
+	for _, test := range tests {
+		s, _ := one(t, Options{}, `"command": "run", `+test.member)
+		require.NoError(t, s.Err, test.member)
+		assert.Equal(t, test.allow, s.Allow, test.member)
+		assert.Equal(t, test.deny, s.Deny, test.member)
+	}
+}
+
+func TestSwitchesOfTheFile(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		dialect, members string
+		off              []string
+		deny             []string // of server a
+	}{
+		{"mcphybrid", `"disabledMcpServers": ["a"]`, []string{"a"}, nil},
+		{"mcphybrid", `"disabledMcpjsonServers": ["a", "x"], "excludeMCPServers": ["b"]`, []string{"a", "b"}, nil},
+		{"gemini", `"mcp": {"allowed": ["a", "b"]}, "allowMCPServers": ["b"]`, []string{"a"}, nil},
+		{"gemini", `"mcp": {"allowed": []}`, []string{"a", "b"}, nil},
+		{"gemini", `"tools": {"exclude": ["x", "a__y", "mcp_a_z", "b__w"]}`, nil, []string{"a__y", "b__w", "mcp_a_z", "x", "y", "z"}},
+		{"mcphybrid", `"excludeTools": ["x"]`, nil, []string{"x"}},
+		{"claude-code", `"permissions": {"deny": ["mcp__a", "mcp__b__x"]}`, nil, []string{"*"}},
+		{"vscode", `"chat.mcp.enabled": false`, []string{"a", "b"}, nil},
+		{"vscode", `"chat.mcp.access": "none"`, []string{"a", "b"}, nil},
+		{"zed", `"disable_ai": true`, []string{"a", "b"}, nil},
+		{"opencode", `"permission": "deny"`, nil, []string{"*"}},
+		{"opencode", `"tools": {"*": false, "bash": true}`, nil, []string{"*"}},
+		{"opencode", `"tools": {"a_?x": false, "b_*": false}`, nil, []string{"?x"}},
+		{"crush", `"options": {"disabled_tools": ["x", "mcp_a_x"]}`, nil, []string{"x"}},
+	}
+	for _, test := range tests {
+		var at string
+		for _, d := range dialects {
+			if d.name == test.dialect {
+				at = d.at[len(d.at)-1]
+			}
+		}
+		if test.dialect == "vscode" {
+			at = "servers"
+		}
+		file, err := Parse(fmt.Appendf(nil, `{%q: {"a": {"command": "run"}, "b": {"command": "run"}}, %s}`, at, test.members), Options{Dialect: test.dialect, Env: environment()})
+		require.NoError(t, err, test.members)
+		var off []string
+		for _, s := range file.Servers {
+			require.NoError(t, s.Err)
+			if s.Disabled {
+				off = append(off, s.Name)
+			}
+		}
+		assert.Equal(t, test.off, off, test.members)
+		assert.Equal(t, test.deny, file.Servers[0].Deny, test.members)
+	}
+}
+
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	s, notes := one(t, Options{}, `"command": "run", "comand": "x", "whatever": 1, "description": "d", "autoApprove": ["a"], "trust": false, "required": null, "x\ny": 1`)
+	require.NoError(t, s.Err)
+	assert.Equal(t, []string{
+		`server "s": "comand" is not known here and has no effect; did you mean "command"?`,
+		`server "s": "whatever" is not known here and has no effect`,
+		`server "s": "autoApprove": there are no approvals here, so it has no effect`,
+		`server "s": "x\ny" is not known here and has no effect`,
+	}, notes)
+
+	var many strings.Builder
+	for i := range maxNotes + 5 {
+		fmt.Fprintf(&many, `, "x%d": 1`, i)
+	}
+	_, notes = one(t, Options{}, `"command": "run"`+many.String()+`, "`+strings.Repeat("x", 10_000)+`": 1`)
+	require.Len(t, notes, maxNotes+1)
+	assert.Equal(t, "there are 6 more notes", notes[maxNotes])
+	_, notes = one(t, Options{}, `"command": "run", "`+strings.Repeat("x", 10_000)+`": 1`)
+	assert.LessOrEqual(t, len(notes[0]), 2010)
+}
+
+func TestTimeouts(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		dialect, member string
+		start, call     time.Duration
+		err             string
+	}{
+		{"mcphybrid", `"timeout": 30000, "callTimeout": "5s"`, 30 * time.Second, 5 * time.Second, ""},
+		{"mcphybrid", `"timeout": 30`, 0, 0, `a number means milliseconds, from 100 up to a day; or write "30s"`},
+		{"vscode", `"timeout": 30000`, 30 * time.Second, 0, ""},
+		{"claude-code", `"timeout": 30000`, 0, 30 * time.Second, ""},
+		{"cline", `"timeout": 60`, 0, time.Minute, ""},
+		{"cline", `"timeout": "20s"`, 20 * time.Second, 0, ""}, // ours
+		{"cline", `"timeout": 60000`, 0, 0, "a number means seconds, from 0.001 up to an hour"},
+		{"zed", `"timeout": 60`, 0, time.Minute, ""},
+		{"gemini", `"timeout": 60000`, time.Minute, time.Minute, ""},
+		{"opencode", `"timeout": 5000`, 5 * time.Second, 5 * time.Second, ""},
+		{"crush", `"timeout": 120`, 2 * time.Minute, 0, ""},
+		{"mcphybrid", `"startup_timeout_ms": 5000, "startup_timeout_sec": 0.5, "tool_timeout_sec": 7200`, 500 * time.Millisecond, 2 * time.Hour, ""},
+		{"mcphybrid", `"tool_timeout_sec": 1e5`, 0, 0, "a number means seconds, from 0.001 up to a day"},
+		{"mcphybrid", `"tool_timeout_sec": 0`, 0, 0, "a number means seconds"},
+		{"mcphybrid", `"timeout": {"start": 1}`, 0, 0, `"timeout" is a JSON object, want a duration such as "20s", or milliseconds`},
+	}
+	for _, test := range tests {
+		s, _ := one(t, Options{Dialect: test.dialect}, `"command": "run", `+test.member)
+		if test.err != "" {
+			assert.ErrorContains(t, s.Err, test.err, test.member)
+			continue
+		}
+		require.NoError(t, s.Err, test.member)
+		assert.Equal(t, test.start, s.StartTimeout, test.member)
+		assert.Equal(t, test.call, s.CallTimeout, test.member)
+	}
+}
+
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write := func(name, data string) {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(data), 0o600))
+	}
+	write("token", " ${A} \n")
+	write("large", strings.Repeat("x", maxSideBytes+1))
+	o := Options{Path: filepath.Join(folder, "x.json"), Workspace: "/work/space", Env: environment("A=1", "EMPTY=", "B=$A")}
+	tests := []struct {
+		dialect, text, want, err string
+	}{
+		{"mcphybrid", "${A}${env:A}-${B}", "11-$A", ""},
+		{"mcphybrid", "${X:-x}${env:X:-y}${EMPTY:-z}", "xy", ""},
+		{"mcphybrid", "${A:?must}", "1", ""},
+		{"mcphybrid", "${X:?must}", "", "environment variables not set: X"},
+		{"mcphybrid", "${workspaceFolder}/${workspaceFolderBasename}", "/work/space/space", ""},
+		{"mcphybrid", "${file:token}", "${A}", ""},
+		{"mcphybrid", "${file:none}", "", `none": no such file`},
+		{"mcphybrid", "${file:large}", "", `large": larger than 1048576 bytes`},
+		{"mcphybrid", "${file:.}", "", `is not a regular file`},
+		{"mcphybrid", "$A {env:A} $(A) {A}", "$A {env:A} $(A) {A}", ""},
+		{"gemini", "$A/${A}/$A_/$ $5", "", "environment variables not set: A_"},
+		{"gemini", "$A/$ $5$", "1/$ $5$", ""},
+		{"crush", "x$(date)", "", `"$(…)" runs a command`},
+		{"crush", "$A${X:-y}", "1y", ""},
+		{"opencode", "{env:A}{file:token}{env:A", "1${A}{env:A", ""},
+		{"opencode", "{env:X}", "", "environment variables not set: X"},
+		{"opencode", "{file:~/surely/not/there}", "", "no such file"},
+		{"mcphybrid", "${input:x}", "", `"${input:x}": "inputs" does not have it`},
+		{"mcphybrid", "x${A", "", `"${" has no "}"`},
+		{"mcphybrid", "${X:-${A}}", "", `"${X:-${A": a reference within a reference is not supported`},
+		{"mcphybrid", "${env:}", "", `"${env:}" is not a reference that is known here`},
+	}
+	for _, test := range tests {
+		o.Dialect = test.dialect
+		s, _ := one(t, o, fmt.Sprintf(`"command": "run", "args": [%q]`, test.text))
+		if test.err != "" {
+			assert.ErrorContains(t, s.Err, test.err, test.text)
+			assert.Equal(t, Server{Name: "s", Err: s.Err}, s)
+			continue
+		}
+		require.NoError(t, s.Err, test.text)
+		assert.Equal(t, []string{test.want}, s.Args, test.text)
+	}
+}
+
+func TestInputs(t *testing.T) {
+	t.Parallel()
+	parse := func(servers string, input func(Input) (string, error)) File {
+		file, err := Parse([]byte(`{"inputs": [
+			{"type": "promptString", "id": "a", "description": "The key", "password": true, "default": "d"},
+			{"type": "pickString", "id": "b", "options": ["x", {"label": "Y", "value": "y"}]}
+		], "servers": {`+servers+`}}`), Options{Env: environment(), Input: input})
+		require.NoError(t, err)
+		return file
+	}
+	var asked []Input
+	ask := func(in Input) (string, error) {
+		asked = append(asked, in)
+		if in.ID == "b" {
+			return "", errors.New("the user went away")
+		}
+		return "${A}", nil
+	}
+	file := parse(`
+		"off": {"command": "${input:a}", "disabled": true},
+		"bad": {"command": "${input:a}", "args": ["${NOT_SET}"]},
+		"one": {"command": "${input:a}", "args": ["${input:a}"]},
+		"two": {"command": "${input:b}"},
+		"three": {"url": "${input:a}", "headers": {"X": "${input:b}"}}`, ask)
+	assert.Equal(t, []Input{{ID: "a", Description: "The key", Password: true, Default: "d"}, {ID: "b", Choices: []string{"x", "y"}}}, asked)
+	assert.EqualError(t, file.Servers[1].Err, "environment variables not set: NOT_SET")
+	assert.Equal(t, Server{Name: "one", Command: "${A}", Args: []string{"${A}"}, Secrets: []string{"${A}"}}, file.Servers[2], "an answer is not expanded")
+	assert.EqualError(t, file.Servers[3].Err, `"${input:b}": the user went away`)
+	assert.EqualError(t, file.Servers[4].Err, `"${input:b}": the user went away`)
+
+	file = parse(`"one": {"command": "${input:a}"}`, nil)
+	assert.EqualError(t, file.Servers[0].Err, `"${input:a}": the user must be asked for "The key": set a function that does, or write the value in its place`)
+}
+
+func TestEnvFile(t *testing.T) {
+	t.Parallel()
+	variables, err := parseEnv("\ufeffA=1\r\n\r\n # c\nexport B = two words # c\nC='${A} #'\nD=\"a\\nb\\\"\\\\n\" # c\nE=\"x\ny\"\nF=\nG=a#b\nH=x=y\nA=2\nI=`q`\nJ='it\\'")
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{
+		"A": "2", "B": "two words", "C": "${A} #", "D": "a\nb\"\\n", "E": "x\ny", "F": "", "G": "a#b", "H": "x=y", "I": "q", "J": "it\\",
+	}, variables)
+	for data, want := range map[string]string{
+		"A=1\nB":          "line 2: want NAME=value",
+		"=x":              "line 1: want NAME=value",
+		"A B=x":           "line 1: want NAME=value",
+		"A='1\n2'\nB=\"x": "line 3: the value of B has no closing quote",
+	} {
+		_, err := parseEnv(data)
+		assert.EqualError(t, err, want)
+	}
+	s, _ := one(t, Options{}, `"command": "run", "envFile": "/not/there"`)
+	assert.EqualError(t, s.Err, `"envFile" "/not/there": no such file or directory`)
+}
+
+func TestOAuth(t *testing.T) {
+	t.Parallel()
+	full := &OAuth{
+		ClientID: "id", ClientSecret: "1", RedirectURI: "http://localhost:8080/callback", Scopes: []string{"a", "b"},
+		MetadataURL: "https://m", AuthorizationURL: "https://a", TokenURL: "https://t",
+	}
+	for _, test := range []struct {
+		member string
+		want   *OAuth
+		notes  []string
+	}{
+		{`"oauth": {"clientId": "id", "clientSecret": "${A}", "callbackPort": 8080, "authServerMetadataUrl": "https://m", "scopes": "a b", "authorizationUrl": "https://a", "tokenUrl": "https://t"}`, full, nil},
+		{`"auth": {"CLIENT_ID": "id", "CLIENT_SECRET": "1", "redirect_uri": "http://localhost:8080/callback", "authServerMetadataUrl": "https://m", "scope": ["a", "b"], "authorizationEndpoint": "https://a", "tokenEndpoint": "https://t"}`, full, nil},
+		{`"scopes": ["a"], "oauth_resource": "r"`, &OAuth{Scopes: []string{"a"}, Resource: "r"}, nil},
+		{`"oauth": {}`, &OAuth{}, nil},
+		{`"oauth": {"xaa": true}`, &OAuth{}, []string{`server "s": "oauth.xaa" is not known here and has no effect`}},
+		{`"oauth": {"enabled": false, "clientId": "id"}`, nil, nil},
+		{`"oauth": false`, nil, nil},
+		{`"oauth": null`, nil, nil},
+	} {
+		s, notes := one(t, Options{Env: environment("A=1")}, `"url": "http://h", `+test.member)
+		require.NoError(t, s.Err, test.member)
+		assert.Equal(t, test.want, s.OAuth, test.member)
+		assert.Equal(t, test.notes, notes, test.member)
+	}
+	for member, want := range map[string]string{
+		`"oauth": true`:                   `"oauth" is a JSON bool, want an object`,
+		`"oauth": {"clientId": 5}`:        `"oauth.clientId" is a JSON number, want a string`,
+		`"oauth": {"callbackPort": 1e6}`:  `"oauth.callbackPort" is a JSON number, want a port`,
+		`"oauth": {"scopes": [1]}`:        `"oauth.scopes" is a JSON array, want a list of strings`,
+		`"oauth": {"clientId": "${NOT}"}`: `environment variables not set: NOT`,
+	} {
+		s, _ := one(t, Options{}, `"url": "http://h", `+member)
+		assert.EqualError(t, s.Err, want)
+	}
+}
+
+// docs/clients.md has each key.
+func TestKeysAreDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/clients.md")
+	require.NoError(t, err)
+	documented := make(map[string]bool)
+	_, page, _ = bytes.Cut(page, []byte("\n## Clients\n")) // behind the example
+	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllSubmatch(page, -1) {
+		documented[string(m[1])] = true
+	}
+	want := append(Dialects(), known...)
+	for key := range idle {
+		want = append(want, key)
+	}
+	for key := range refused {
+		want = append(want, key)
+	}
+	for _, d := range dialects {
+		want = append(want, d.files...)
+	}
+	for _, name := range want {
+		assert.True(t, documented[name], "docs/clients.md does not have `%s`", name)
+	}
+}

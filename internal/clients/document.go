@@ -1,0 +1,198 @@
+package clients
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/tidwall/jsonc"
+)
+
+// A document is a file whose servers are found but not yet read.
+type document struct {
+	dialect *dialect
+	servers []server
+	off     switches
+	folder  string // the workspace, absolute
+	project bool   // folder is surely the workspace, not just where the file is
+	inputs  json.RawMessage
+}
+
+// A server is the object of one server.
+type server struct {
+	name  string
+	value json.RawMessage
+	times int // how often the name is there
+}
+
+// An object is a JSON object whose members are not read yet.
+type object struct {
+	names  []string // in their order
+	values map[string]json.RawMessage
+}
+
+// parseObject fails if raw is not an object or has a key twice. The object has what
+// could be read.
+func parseObject(raw json.RawMessage) (object, error) {
+	o := object{values: make(map[string]json.RawMessage)}
+	members, err := text.Members(raw)
+	for _, m := range members {
+		if _, ok := o.values[m.Name]; ok && err == nil {
+			err = fmt.Errorf("%q is there twice", m.Name)
+		}
+		o.names = append(o.names, m.Name)
+		o.values[m.Name] = m.Value
+	}
+	return o, err
+}
+
+// parseDocument finds the servers in data.
+func parseDocument(data []byte, o *Options) (*document, error) {
+	top, err := parseTop(data, o)
+	if err != nil {
+		return nil, err
+	}
+	projects := o.Dialect == "claude-code" || filepath.Base(o.Path) == ".claude.json"
+	if projects && top.values["mcpServers"] == nil && top.values["projects"] != nil {
+		top.values["mcpServers"] = json.RawMessage("{}")
+	}
+	d, servers, err := recognize(top, o)
+	if err != nil {
+		return nil, err
+	}
+	doc := &document{dialect: d, inputs: top.values["inputs"]}
+	if parent, err := parseObject(top.values["mcp"]); err == nil && doc.inputs == nil {
+		doc.inputs = parent.values["inputs"] // in settings.json of VS Code
+	}
+	doc.folder, doc.project = workspace(o)
+	if err := doc.add(servers); err != nil {
+		return nil, fmt.Errorf("%q: %w", d.at[0], err)
+	}
+	scopes := []object{top}
+	if projects {
+		project, err := claudeProject(top, o)
+		if err == nil && project.values["mcpServers"] != nil {
+			err = doc.add(project.values["mcpServers"])
+		}
+		if err != nil {
+			return nil, fmt.Errorf(`"projects": %w`, err)
+		}
+		scopes = append(scopes, project)
+	}
+	if len(doc.servers) > maxServers {
+		return nil, fmt.Errorf("more than %d servers", maxServers)
+	}
+	if doc.off, err = parseSwitches(d, scopes); err != nil {
+		return nil, err
+	}
+	return doc, doc.unknownSwitch(scopes)
+}
+
+// parseTop returns the members of the file. It accepts comments and trailing commas.
+func parseTop(data []byte, o *Options) (object, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	switch {
+	case len(data) > MaxBytes:
+		return object{}, fmt.Errorf("larger than %d bytes", MaxBytes)
+	case !isTOML(o):
+		data = plainJSON(data)
+	case o.TOML == nil:
+		return object{}, errors.New("it is TOML, which nothing here reads: set a converter of TOML")
+	case len(data) > maxTOML:
+		return object{}, fmt.Errorf("larger than %d bytes", maxTOML)
+	default:
+		var err error
+		if data, err = o.TOML(data); err != nil {
+			return object{}, err
+		}
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return object{}, text.JSONError(data, err)
+	}
+	if members == nil { // null
+		return object{}, nil
+	}
+	return parseObject(data)
+}
+
+func isTOML(o *Options) bool {
+	return o.Dialect == "codex" || strings.EqualFold(filepath.Ext(o.Path), ".toml")
+}
+
+// plainJSON replaces comments and trailing commas with spaces, so that all else
+// keeps its place. A comment ends at any kind of line break.
+func plainJSON(data []byte) []byte {
+	data = bytes.Clone(data)
+	for i, c := range data {
+		if c == '\r' && (i+1 == len(data) || data[i+1] != '\n') {
+			data[i] = '\n'
+		}
+	}
+	return jsonc.ToJSONInPlace(data)
+}
+
+// add adds the servers of an object. They replace servers of other objects with the
+// same name.
+func (doc *document) add(servers json.RawMessage) error {
+	members, err := text.Members(servers)
+	if err != nil {
+		return err
+	}
+	times := make(map[string]int)
+	for _, m := range members {
+		times[m.Name]++
+		s := server{m.Name, m.Value, times[m.Name]}
+		i := slices.IndexFunc(doc.servers, func(s server) bool { return s.name == m.Name })
+		if i < 0 {
+			doc.servers = append(doc.servers, s)
+		} else {
+			doc.servers[i] = s
+		}
+		if len(doc.servers) > maxServers {
+			return fmt.Errorf("more than %d servers", maxServers)
+		}
+	}
+	return nil
+}
+
+// claudeProject returns what .claude.json has for the workspace, or for the working
+// directory of this process.
+func claudeProject(top object, o *Options) (project object, err error) {
+	if top.values["projects"] == nil {
+		return object{}, nil
+	}
+	folder := absolute(o.Workspace)
+	all, err := parseObject(top.values["projects"])
+	if err != nil || all.values[folder] == nil {
+		return object{}, err
+	}
+	return parseObject(all.values[folder])
+}
+
+// workspace returns the folder of the project, and whether it surely is one.
+func workspace(o *Options) (folder string, project bool) {
+	if o.Workspace != "" {
+		return absolute(o.Workspace), true
+	}
+	if o.Path == "" {
+		return absolute("."), false
+	}
+	folder = filepath.Dir(absolute(o.Path))
+	if strings.HasPrefix(filepath.Base(folder), ".") {
+		return filepath.Dir(folder), true
+	}
+	return folder, false
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}

@@ -1,0 +1,237 @@
+package clients
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// An entry is one server while it is read. What was taken from values is understood;
+// what is left is not.
+type entry struct {
+	*reader
+	Server
+	values   map[string]json.RawMessage
+	problems []error
+
+	onList   string            // the key that says which tools to use; "" if none does
+	envFile  string            // a file with more of Env
+	inherits []string          // variables of this process for Env
+	fromEnv  map[string]string // Headers by the variables that have them
+	bearer   string            // the variable with the token for Authorization
+	missing  []string          // variables that are not set
+}
+
+// server reads one server. One that is switched off need not be complete.
+func (r *reader) server(s server) Server {
+	fail := func(err error) Server { return Server{Name: s.name, Err: err} }
+	if s.times > 1 {
+		return fail(fmt.Errorf("it is defined %d times", s.times))
+	}
+	if r.off.server(s.name) {
+		return Server{Name: s.name, Disabled: true}
+	}
+	o, err := parseObject(s.value)
+	if err != nil {
+		if len(o.names) == 0 {
+			err = fmt.Errorf("is a JSON %s, want an object", kind(s.value))
+		}
+		return fail(err)
+	}
+	e := &entry{reader: r, Server: Server{Name: s.name}, values: o.values}
+	if e.disabled(o.names) {
+		return Server{Name: s.name, Disabled: true}
+	}
+	e.toolLists(o.names)
+	e.process()
+	e.remote()
+	e.signIn()
+	e.own()
+	e.timeouts()
+	e.transport()
+	e.without(o.names)
+	if e.problems == nil {
+		e.expand() // last: it may ask the user
+	}
+	if e.problems != nil {
+		return fail(errors.Join(e.problems...))
+	}
+	return e.Server
+}
+
+func (e *entry) problem(format string, args ...any) {
+	e.problems = append(e.problems, text.Bounded(fmt.Errorf(format, args...)))
+}
+
+// take sets *into to the value of key and reports whether there is one. null is as
+// good as none. want says what kind of value it must be.
+func (e *entry) take(key string, into any, want string) bool {
+	raw, ok := e.values[key]
+	delete(e.values, key)
+	if !ok || string(raw) == "null" {
+		return false
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		e.problem("%q is a JSON %s, want %s", key, kind(raw), want)
+		return false
+	}
+	return true
+}
+
+func (e *entry) string(key string) (value string) {
+	e.take(key, &value, "a string")
+	return value
+}
+
+func (e *entry) flag(key string) (value bool) {
+	e.take(key, &value, "true or false")
+	return value
+}
+
+// list returns a list of strings, and whether it is there.
+func (e *entry) list(key string) (values []string, ok bool) {
+	var given []*string
+	if !e.take(key, &given, "a list of strings") {
+		return nil, false
+	}
+	for _, value := range given {
+		if value == nil {
+			e.problem("%q has a null, want a list of strings", key)
+			return nil, false
+		}
+		values = append(values, *value)
+	}
+	return values, true
+}
+
+// table adds the strings of an object to *into. A null is left out.
+func (e *entry) table(key string, into *map[string]string, numbers bool) {
+	var given map[string]json.RawMessage
+	if !e.take(key, &given, "an object") {
+		return
+	}
+	if *into == nil {
+		*into = make(map[string]string)
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		var value string
+		switch raw := given[name]; {
+		case string(raw) == "null":
+		case json.Unmarshal(raw, &value) == nil:
+			(*into)[name] = value
+		case numbers && kind(raw) == "number":
+			(*into)[name] = string(raw)
+		default:
+			e.problem("%q has a JSON %s, want strings", key, kind(raw))
+		}
+	}
+}
+
+// kind returns what a JSON value is.
+func kind(raw json.RawMessage) string {
+	switch raw[0] {
+	case '"':
+		return "string"
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case 't', 'f':
+		return "bool"
+	case 'n':
+		return "null"
+	}
+	return "number"
+}
+
+// process takes the keys of a child process.
+func (e *entry) process() {
+	if raw := e.values["command"]; len(raw) > 0 && raw[0] == '[' { // opencode
+		if words, _ := e.list("command"); len(words) > 0 {
+			e.Command, e.Args = words[0], append(e.Args, words[1:]...)
+		}
+	} else {
+		e.Command = e.string("command")
+	}
+	args, _ := e.list("args")
+	e.Args = append(e.Args, args...)
+	e.table("env", &e.Env, e.dialect.envNumber)
+	e.table("environment", &e.Env, false)
+	e.envFile = e.string("envFile")
+	e.Dir = e.string("cwd")
+	e.inherited()
+}
+
+// inherited takes the variables that Codex hands on to a child.
+func (e *entry) inherited() {
+	var given []json.RawMessage
+	e.take("env_vars", &given, "a list of names")
+	for _, raw := range given {
+		var variable struct{ Name, Source string }
+		if json.Unmarshal(raw, &variable.Name) != nil && json.Unmarshal(raw, &variable) != nil || variable.Name == "" {
+			e.problem(`"env_vars" has a JSON %s, want names`, kind(raw))
+			continue
+		}
+		if variable.Source != "" && variable.Source != "local" {
+			e.problem(`"env_vars": %q is to come from %q: only variables of this process can be handed on`, variable.Name, variable.Source)
+		}
+		e.inherits = append(e.inherits, variable.Name)
+	}
+}
+
+// remote takes the keys of a server that is reached over HTTP.
+func (e *entry) remote() {
+	for _, key := range []string{"url", "serverUrl", "httpUrl"} {
+		address := e.string(key)
+		if address != "" && e.URL != "" {
+			e.problem("%q is one address too many: keep one", key)
+		}
+		if address != "" {
+			e.URL = address
+		}
+	}
+	e.table("headers", &e.Headers, false)
+	e.table("http_headers", &e.Headers, false)
+	e.table("env_http_headers", &e.fromEnv, false)
+	e.bearer = e.string("bearer_token_env_var")
+	e.HeadersHelper = e.string("headersHelper")
+}
+
+// own takes the keys that no other client has.
+func (e *entry) own() {
+	e.take("needs", &e.Needs, "an object with lists of names")
+	e.Prefix = e.string("prefix")
+	e.Eager = e.flag("eager")
+}
+
+// transport checks that the server is reached in a way that we know.
+func (e *entry) transport() {
+	given := ""
+	for _, key := range []string{"type", "transport", "transportType"} {
+		if value := e.string(key); value != "" {
+			given = value
+		}
+	}
+	switch given {
+	case "":
+		if e.dialect.olderHTTP && e.URL != "" && e.Command == "" {
+			e.problem(`without a "type", %s means the older transport, HTTP with SSE, which is not supported: if the server speaks streamable HTTP, write "type": "streamableHttp"`, e.dialect.name)
+		}
+	case "stdio", "local":
+		if e.URL != "" {
+			e.problem("type %q contradicts the other keys: stdio goes with command, http with url", given)
+		}
+	case "http", "streamable-http", "streamableHttp", "streamable_http", "remote":
+		if e.Command != "" {
+			e.problem("type %q contradicts the other keys: stdio goes with command, http with url", given)
+		}
+	case "sse":
+		e.problem(`type "sse" is not supported: if the server speaks streamable HTTP too, give its address and write "type": "http"`)
+	default:
+		e.problem("type %q is not supported: want stdio or http", given)
+	}
+}

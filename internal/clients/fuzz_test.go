@@ -1,0 +1,289 @@
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/toml"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzParse: whatever a file of any dialect says, nothing that it switches off is
+// started, each server is there once, and no reference goes out as it is.
+func FuzzParse(f *testing.F) {
+	err := filepath.WalkDir("../../testdata/clients", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		for name := range uint8(len(dialects) + 1) {
+			f.Add(data, name)
+		}
+		return err
+	})
+	require.NoError(f, err)
+	for _, data := range []string{
+		`{"mcpServers": {"a": {"command": "x", "disabled": true}, "a": {"command": "y"}, "b": {"url": "http://h", "enabled": false, "enabled": true}}}`,
+		`{"mcpServers": {"a": {"command": "x", "disabledTools": ["t"], "enabledTools": []}, "b": {"command": "${X${Y}}", "Disabled": true}}, "excludeTools": ["q"]}`,
+		"{\"servers\": {\"a\": {\"command\": \"x\", // c\r\"disabled\": true\n}}}",
+		`{"mcp": {"servers": {"a": {"command": ["x"], "enabled": false}}, "excluded": ["b"]}, "tools": {"a*": false}}`,
+		`{"mcpServers": {"a": {"command": "x${A", "args": ["${X:-${A}}", "$A ${A} {env:A} $(A)"], "env": {"E": "${}"}}}}`,
+		"[mcp_servers]\na.command = 'x'\na.enabled = false\n\"b.c\" = { url = 'http://h' }",
+	} {
+		for name := range uint8(len(dialects) + 1) {
+			f.Add([]byte(data), name)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte, name uint8) {
+		dialect := ""
+		if i := int(name) % (len(dialects) + 1); i > 0 {
+			dialect = dialects[i-1].name
+		}
+		checkFile(t, data, Options{Dialect: dialect, TOML: toml.ToJSON})
+	})
+}
+
+// checkFile reads data and fails if something is started that must not be. It
+// returns how many servers are started.
+func checkFile(t *testing.T, data []byte, o Options) (started int) {
+	o.Env, o.Workspace = environment("A=1", "EMPTY="), "/w"
+	asked := make(map[string]bool)
+	o.Input = func(in Input) (string, error) {
+		require.False(t, asked[in.ID], "%q is asked for twice", in.ID)
+		asked[in.ID] = true
+		return "answer", nil
+	}
+	file, err := Parse(data, o)
+	if err != nil {
+		require.Empty(t, file.Servers)
+		return 0
+	}
+	require.LessOrEqual(t, len(file.Notes), maxNotes+1)
+	written, off := serversOf(t, data, &o, file.Dialect)
+	seen := make(map[string]bool)
+	for _, s := range file.Servers {
+		require.False(t, seen[s.Name], "%q is there twice", s.Name)
+		seen[s.Name] = true
+		if s.Disabled || s.Err != nil {
+			require.Equal(t, Server{Name: s.Name, Disabled: s.Disabled, Err: s.Err}, s)
+			continue
+		}
+		started++
+		require.NotContains(t, off, s.Name)
+		checkSwitches(t, s, written[s.Name])
+		if !strings.Contains(string(data), `:-`) && !strings.Contains(string(data), `file:`) {
+			checkReferences(t, s)
+		}
+	}
+	return started
+}
+
+// The same of files that are made of what clients write, in any mixture.
+func TestNothingOffIsStarted(t *testing.T) {
+	t.Parallel()
+	members := []string{
+		`"disabled": true`, `"disabled": false`, `"enabled": false`, `"enabled": true`, `"Disabled": true`, `"is_active": false`, `"isActive": true`, `"disabled": "true"`, `"enabled": null`,
+		`"disable": true`, `"off": true`, `"enable": false`, `"disabledTools": ["a", "b*"]`, `"disabled_tools": ["c"]`, `"excludeTools": ["d(x)"]`, `"disabledTools": {}`,
+		`"enabledTools": ["a"]`, `"enabled_tools": []`, `"includeTools": ["a", "d"]`, `"tools": ["a"]`, `"tools": {"allow": ["a"], "deny": ["b"]}`, `"tools": {"a": {"enabled": false}}`,
+		`"args": ["${A}", "$A"]`, `"args": ["${X}"]`, `"args": ["{env:A}"]`, `"args": ["$(A)"]`, `"env": {"E": "${env:A}"}`, `"env": {"E": "${"}`, `"cwd": "${workspaceFolder}"`, `"args": ["${input:i}"]`,
+		`"type": "stdio"`, `"timeout": 60`, `"timeout": 60000`, `"autoApprove": ["a"]`, `"trust": true`, `"oauth": {}`, `"description": "x"`, `"unknown": 1`,
+	}
+	lists := []string{
+		`"disabledMcpServers": ["s"]`, `"mcp": {"excluded": ["t"]}`, `"mcp": {"allowed": ["s", "u"]}`, `"excludeTools": ["a"]`, `"inputs": [{"id": "i", "type": "promptString"}]`,
+		`"tools": {"s*": false}`, `"permission": "deny"`, `"x": 1`, `"disabledServers": ["u"]`, `"excludeMCPServers": ["u"]`,
+	}
+	space := []string{" ", "\n", "// \"disabled\": true\n", "/* } */", "\r\n", "// c\r"}
+	random := rand.New(rand.NewPCG(3, 4))
+	pick := func(from []string) string { return from[random.IntN(len(from))] }
+	started, files := 0, 0
+	for range 5000 {
+		d := &dialects[random.IntN(len(dialects))]
+		var b strings.Builder
+		at, inner, nested := strings.Cut(d.at[random.IntN(len(d.at))], ".")
+		fmt.Fprintf(&b, "{%q: {", at)
+		if nested {
+			fmt.Fprintf(&b, "%q: {", inner)
+		}
+		for range 1 + random.IntN(3) {
+			fmt.Fprintf(&b, `%q: {"command": "run",`, pick([]string{"s", "t", "u", "v", "w"}))
+			for range random.IntN(4) {
+				b.WriteString(pick(space) + pick(members) + pick(space) + ",")
+			}
+			b.WriteString("},")
+		}
+		if nested {
+			b.WriteString("},")
+		}
+		b.WriteString("},")
+		for range random.IntN(3) {
+			b.WriteString(pick(lists) + "," + pick(space))
+		}
+		b.WriteString("}")
+		o := Options{TOML: func(data []byte) ([]byte, error) { return plainJSON(data), nil }}
+		if random.IntN(2) == 0 && d.name != "codex" {
+			o.Dialect = d.name
+		}
+		n := checkFile(t, []byte(b.String()), o)
+		started += n
+		if n > 0 {
+			files++
+		}
+	}
+	assert.Greater(t, files, 1000, "of 5000")
+	assert.Greater(t, started, 2000)
+}
+
+// serversOf returns the servers in data and the names in lists that switch some off,
+// independently of the reader.
+func serversOf(t *testing.T, data []byte, o *Options, dialect string) (servers map[string]map[string]any, off []any) {
+	if isTOML(o) {
+		data, _ = toml.ToJSON(data)
+	} else {
+		data = plainJSON(data)
+	}
+	var top map[string]any
+	require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(string(data), "\ufeff")), &top))
+	servers = make(map[string]map[string]any)
+	add := func(value any) {
+		members, _ := value.(map[string]any)
+		for name, server := range members {
+			if server, ok := server.(map[string]any); ok {
+				servers[name] = server
+			}
+		}
+	}
+	mcp, _ := top["mcp"].(map[string]any)
+	for _, list := range []any{top["disabledMcpServers"], top["disabledMcpjsonServers"], top["excludeMCPServers"], mcp["excluded"]} {
+		names, _ := list.([]any)
+		off = append(off, names...)
+	}
+	switch dialect {
+	case "zed":
+		add(top["context_servers"])
+	case "codex":
+		add(top["mcp_servers"])
+	case "crush":
+		add(mcp)
+	case "opencode":
+		if mcp["servers"] != nil {
+			add(mcp["servers"])
+		} else {
+			add(mcp)
+		}
+	case "vscode":
+		if top["servers"] != nil {
+			add(top["servers"])
+		} else {
+			add(mcp["servers"])
+		}
+	default:
+		add(top["mcpServers"])
+		projects, _ := top["projects"].(map[string]any)
+		project, _ := projects[o.Workspace].(map[string]any)
+		if dialect == "claude-code" && o.Dialect != "" {
+			add(project["mcpServers"])
+		}
+	}
+	return servers, off
+}
+
+// checkSwitches fails if a server that is started, or a tool that it would offer, is
+// switched off by what is written.
+func checkSwitches(t *testing.T, s Server, written map[string]any) {
+	require.NotNil(t, written, "%q is started and not written", s.Name)
+	offered := func(tool string) bool {
+		return !rules.MatchAny(s.Deny, tool) && (len(s.Allow) == 0 || rules.MatchAny(s.Allow, tool))
+	}
+	for key, value := range written {
+		list, _ := value.([]any)
+		switch fold(key) {
+		case "disabled":
+			require.NotEqual(t, true, value, "%q is off by %q", s.Name, key)
+		case "enabled", "isactive":
+			require.NotEqual(t, false, value, "%q is off by %q", s.Name, key)
+		case "disabledtools", "excludetools":
+			require.True(t, value == nil || list != nil, "%q: %q is no list", s.Name, key)
+			for _, tool := range list {
+				require.False(t, offered(tool.(string)), "%q: the tool %q is off by %q", s.Name, tool, key)
+			}
+		case "enabledtools", "includetools":
+			require.True(t, value == nil || list != nil, "%q: %q is no list", s.Name, key)
+			if value != nil && !slices.ContainsFunc(list, func(tool any) bool { return rules.Match(tool.(string), "not listed") }) {
+				require.False(t, offered("not listed"), "%q: %q does not hold", s.Name, key)
+			}
+		}
+	}
+}
+
+func checkReferences(t *testing.T, s Server) {
+	for _, text := range slices.Concat([]string{s.Command, s.Dir, s.URL}, s.Args, slices.Collect(maps.Values(s.Env)), slices.Collect(maps.Values(s.Headers))) {
+		require.NotContains(t, text, "${", "of %q", s.Name)
+	}
+}
+
+// FuzzEnvFile: reading always ends, and what is written in one line is read.
+func FuzzEnvFile(f *testing.F) {
+	f.Add("A=1\n#x\nexport B='2'\nC=\"a\\n\nb\"", "v")
+	f.Fuzz(func(t *testing.T, data, value string) {
+		if variables, err := parseEnv(data); err == nil {
+			for name := range variables {
+				require.NotEmpty(t, name)
+			}
+		}
+		if strings.ContainsAny(value, "'\r") {
+			return
+		}
+		variables, err := parseEnv("LAST='" + value + "'")
+		require.NoError(t, err)
+		require.Equal(t, map[string]string{"LAST": value}, variables)
+	})
+}
+
+// Comments and trailing commas change nothing, and JSON without them stays as it is.
+func TestPlainJSON(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`{"a": "// no", "b": "/* no */", "c": ",]", "d\\": "\"//\\", "e": [1, 2], "f": {}}`, `"\\"`, `[]`, " {\n\t\r\n} ",
+	} {
+		assert.Equal(t, text, string(plainJSON([]byte(text))))
+	}
+	data := []byte("{// c\r\"a\": [1, /* , */ 2,\n ], // d\r\n \"b\": {\"c\": 1,},\n}")
+	before := string(data)
+	assert.JSONEq(t, `{"a": [1, 2], "b": {"c": 1}}`, string(plainJSON(data)))
+	assert.Equal(t, before, string(data), "the caller's")
+	assert.Len(t, plainJSON(data), len(data), "all keeps its place")
+}
+
+// The rest of a pattern matches exactly what follows the prefix.
+func TestRestOfPatterns(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	word := func(letters string, most int) string {
+		var b strings.Builder
+		for range random.IntN(most + 1) {
+			letters := []rune(letters)
+			b.WriteRune(letters[random.IntN(len(letters))])
+		}
+		return b.String()
+	}
+	matched := 0
+	for range 50_000 {
+		pattern, prefix, name := word("ab*?é", 6), word("abé", 3), word("abé", 4)
+		want := rules.Match(pattern, prefix+name)
+		require.Equal(t, want, rules.MatchAny(rest(pattern, prefix), name), fmt.Sprintf("%q %q %q", pattern, prefix, name))
+		if want {
+			matched++
+		}
+	}
+	assert.Greater(t, matched, 1000)
+}

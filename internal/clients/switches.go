@@ -1,0 +1,228 @@
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// switches are what a file switches off outside of its servers.
+type switches struct {
+	all      bool     // every server
+	servers  []string // these
+	only     []string // all but these, if given
+	given    bool
+	patterns []string // these tools; see dialect.toolPrefixes
+	prefixes []string
+}
+
+// parseSwitches collects the lists by which clients switch off servers and tools.
+// A list of the wrong kind is an error, since nobody knows what it would switch off.
+func parseSwitches(d *dialect, scopes []object) (switches, error) {
+	s := switches{prefixes: d.toolPrefixes}
+	if s.prefixes == nil {
+		s.prefixes = []string{"", "*__", "mcp_*_", "mcp__*__"}
+	}
+	for _, o := range scopes {
+		for _, err := range []error{
+			take(o, "disabledMcpServers", &s.servers), // Claude Code
+			take(o, "disabledMcpjsonServers", &s.servers),
+			take(o, "permissions.deny", &s.patterns),
+			take(o, "mcp.excluded", &s.servers), // Gemini CLI
+			take(o, "excludeMCPServers", &s.servers),
+			take(o, "excludeTools", &s.patterns),
+			take(o, "options.disabled_tools", &s.patterns), // crush
+			s.takeOnly(o, "mcp.allowed"), s.takeOnly(o, "allowMCPServers"),
+			s.takeTools(o, d.name == "opencode"), s.takePermission(o),
+		} {
+			if err != nil {
+				return switches{}, err
+			}
+		}
+		s.all = s.all || string(o.values["chat.mcp.enabled"]) == "false" || string(o.values["chat.mcp.access"]) == `"none"` || // VS Code
+			string(o.values["disable_ai"]) == "true" // Zed
+	}
+	if len(s.patterns) > maxSwitches || slices.ContainsFunc(s.patterns, func(p string) bool { return len(p) > maxSwitches }) {
+		return switches{}, fmt.Errorf("lists of tools have more than %d entries, or an entry of more than %[1]d bytes", maxSwitches)
+	}
+	return s, nil
+}
+
+// knownSwitches are the keys of lists that are understood, or switch nothing off.
+var knownSwitches = []string{"disabledMcpServers", "disabledMcpjsonServers", "enabledMcpjsonServers", "excludeMCPServers", "allowMCPServers", "excludeTools"}
+
+// unknownSwitch fails if a list that we don't know seems to switch servers off: its
+// key reads so, and it names one.
+func (doc *document) unknownSwitch(scopes []object) error {
+	for _, o := range scopes {
+		for _, key := range o.names {
+			var list []string
+			if slices.Contains(knownSwitches, key) || !isSwitch(key) || json.Unmarshal(o.values[key], &list) != nil {
+				continue
+			}
+			if slices.ContainsFunc(doc.servers, func(s server) bool { return slices.Contains(list, s.name) }) {
+				return fmt.Errorf(`%q is not known here and may switch servers off: write "disabled" into the servers, or remove it`, key)
+			}
+		}
+	}
+	return nil
+}
+
+// take appends the list of strings at a place, keys that are joined by a dot. In the
+// object of servers itself, there is no such list.
+func take(o object, place string, list *[]string) error {
+	raw, err := lookup(o, place)
+	if raw == nil || err != nil {
+		return err
+	}
+	var more []string
+	if err := json.Unmarshal(raw, &more); err != nil {
+		return fmt.Errorf("%q is a JSON %s, want a list of strings", place, kind(raw))
+	}
+	*list = append(*list, more...)
+	return nil
+}
+
+// lookup returns the value at a place, or nil.
+func lookup(o object, place string) (json.RawMessage, error) {
+	key, inner, nested := strings.Cut(place, ".")
+	raw := o.values[key]
+	if !nested || len(raw) == 0 || raw[0] != '{' {
+		if nested || string(raw) == "null" {
+			return nil, nil
+		}
+		return raw, nil
+	}
+	parent, err := parseObject(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", key, err)
+	}
+	raw = parent.values[inner]
+	if string(raw) == "null" || key == "mcp" && len(raw) > 0 && raw[0] == '{' { // a server may be named so
+		return nil, nil
+	}
+	return raw, nil
+}
+
+// takeOnly restricts s to a list of servers.
+func (s *switches) takeOnly(o object, place string) error {
+	var list []string
+	if raw, err := lookup(o, place); raw == nil || err != nil {
+		return err
+	}
+	if err := take(o, place, &list); err != nil {
+		return err
+	}
+	if s.given {
+		list = slices.DeleteFunc(list, func(name string) bool { return !slices.Contains(s.only, name) })
+	}
+	s.only, s.given = list, true
+	return nil
+}
+
+// takeTools reads "tools": {"exclude": […]} of Gemini CLI and {"pattern": false} of
+// opencode. If strict, nothing else may be there.
+func (s *switches) takeTools(o object, strict bool) error {
+	raw := o.values["tools"]
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil
+	}
+	tools, err := parseObject(raw)
+	if err != nil {
+		return fmt.Errorf(`"tools": %w`, err)
+	}
+	for _, name := range tools.names {
+		switch raw := tools.values[name]; {
+		case string(raw) == "false":
+			s.patterns = append(s.patterns, name)
+		case strict && string(raw) != "true":
+			return fmt.Errorf(`"tools": %q is a JSON %s, want true or false`, name, kind(raw))
+		}
+	}
+	return take(o, "tools.exclude", &s.patterns)
+}
+
+// takePermission reads "permission": {"pattern": "deny"} of opencode.
+func (s *switches) takePermission(o object) error {
+	raw := o.values["permission"]
+	if string(raw) == `"deny"` {
+		s.patterns = append(s.patterns, "*")
+	}
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil
+	}
+	permission, err := parseObject(raw)
+	for _, name := range permission.names {
+		if string(permission.values[name]) == `"deny"` {
+			s.patterns = append(s.patterns, name)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf(`"permission": %w`, err)
+	}
+	return nil
+}
+
+// server reports whether the server is switched off.
+func (s *switches) server(name string) bool {
+	return s.all || slices.Contains(s.servers, name) || s.given && !slices.Contains(s.only, name)
+}
+
+// tools returns patterns of the server's own tools that are switched off.
+func (s *switches) tools(server string) (deny []string) {
+	names := []string{server, safeName(server)}
+	for _, pattern := range s.patterns {
+		pattern, _, _ = strings.Cut(pattern, "(") // "tool(arguments)"
+		for _, prefix := range s.prefixes {
+			for _, name := range slices.Compact(slices.Clone(names)) {
+				full := strings.Replace(prefix, "*", name, 1)
+				deny = append(deny, rest(pattern, full)...)
+				if full != "" && pattern == strings.TrimRight(full, "_") && strings.HasSuffix(full, "__") {
+					deny = append(deny, "*") // mcp__server of Claude Code
+				}
+			}
+		}
+	}
+	slices.Sort(deny)
+	return slices.Compact(deny)
+}
+
+// safeName returns name with _ for characters that providers refuse.
+func safeName(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// rest returns patterns of what follows prefix in the names that pattern matches:
+// for "git*_x" and "github_", both "*_x" and "x".
+func rest(pattern, prefix string) (patterns []string) {
+	p := []rune(pattern)
+	at := map[int]bool{0: true} // where in p the match may be
+	for _, c := range prefix {
+		next := make(map[int]bool)
+		for i := range at {
+			for ; i < len(p); i++ {
+				if p[i] == '*' {
+					next[i] = true
+					continue // a * may be empty
+				}
+				if p[i] == '?' || p[i] == c {
+					next[i+1] = true
+				}
+				break
+			}
+		}
+		at = next
+	}
+	for i := range at {
+		patterns = append(patterns, string(p[i:]))
+	}
+	slices.Sort(patterns)
+	return patterns
+}

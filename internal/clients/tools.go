@@ -1,0 +1,124 @@
+package clients
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// fold returns key as all spellings of it: disabledTools, disabled_tools.
+func fold(key string) string {
+	return strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(key))
+}
+
+// disabled takes the switches of the server and reports whether one switches it off.
+// All clients' switches hold, in any spelling.
+func (e *entry) disabled(names []string) (off bool) {
+	for _, name := range names {
+		var value bool
+		switch fold(name) {
+		case "disabled":
+			off = e.take(name, &value, "true or false") && value || off
+		case "enabled", "isactive":
+			off = e.take(name, &value, "true or false") && !value || off
+		}
+	}
+	return off
+}
+
+// toolLists takes the lists that switch tools on and off.
+func (e *entry) toolLists(names []string) {
+	for _, name := range names {
+		switch fold(name) {
+		case "disabledtools", "excludetools":
+			list, _ := e.list(name)
+			e.Deny = append(e.Deny, toolNames(list)...)
+		case "enabledtools", "includetools":
+			if list, ok := e.list(name); ok {
+				e.onlyTools(name, list)
+			}
+		case "tools":
+			e.tools(name)
+		}
+	}
+	e.Deny = append(e.Deny, e.off.tools(e.Name)...)
+}
+
+// tools takes "tools", which is a list of names to GitHub Copilot, an object by name
+// to Codex, and {"allow": […], "deny": […]} to us.
+func (e *entry) tools(key string) {
+	if raw := e.values[key]; kind(raw) == "array" {
+		list, ok := e.list(key)
+		if ok {
+			e.onlyTools(key, list)
+		}
+		return
+	}
+	var given map[string]json.RawMessage
+	e.take(key, &given, "an object")
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		raw := given[name]
+		ours := e.dialect.name != "codex" && (name == "allow" || name == "deny")
+		switch {
+		case kind(raw) == "object" && !ours:
+			e.tool(key+"."+name, name, raw)
+		case !ours:
+			e.problem(`%q has %q: want "allow" or "deny"`, key, name)
+		default:
+			e.values[key+"."+name] = raw
+			list, _ := e.list(key + "." + name)
+			if name == "deny" {
+				e.Deny = append(e.Deny, list...)
+			} else if len(list) > 0 {
+				e.onlyTools(key+"."+name, list)
+			}
+		}
+	}
+}
+
+// tool takes the settings that Codex has for one tool.
+func (e *entry) tool(key, name string, raw json.RawMessage) {
+	settings, err := parseObject(raw)
+	if err != nil {
+		e.problem("%q: %w", key, err)
+	}
+	for _, setting := range settings.names {
+		value := string(settings.values[setting])
+		switch fold(setting) {
+		case "approvalmode":
+			e.note("server %q: %q: %s", e.Name, key+"."+setting, noApprovals)
+		case "enabled", "disabled":
+			if value != "true" && value != "false" {
+				e.problem("%q is a JSON %s, want true or false", key+"."+setting, kind(settings.values[setting]))
+			} else if (fold(setting) == "enabled") != (value == "true") {
+				e.Deny = append(e.Deny, name)
+			}
+		default:
+			e.problem("%q is not known here: remove it", key+"."+setting)
+		}
+	}
+}
+
+// onlyTools sets which tools to use. An empty list is none.
+func (e *entry) onlyTools(key string, list []string) {
+	if e.onList != "" {
+		e.problem("%q and %q both say which tools to use: keep one", e.onList, key)
+	}
+	e.onList = key
+	e.Allow = toolNames(list)
+	if len(list) == 0 {
+		e.Deny = append(e.Deny, "*")
+	}
+}
+
+// toolNames returns list with "tool(arguments)" of Gemini CLI as "tool" too.
+func toolNames(list []string) (names []string) {
+	for _, name := range list {
+		names = append(names, name)
+		if tool, _, ok := strings.Cut(name, "("); ok {
+			names = append(names, tool)
+		}
+	}
+	return names
+}
