@@ -267,6 +267,9 @@ func serving(name string, tools ...mcpserver.ServerTool) ServerConfig {
 	return ServerConfig{Name: name, InProcess: mcptest.Server(name, tools...)}
 }
 
+// mcpServer returns the server that serving configured.
+func mcpServer(cfg ServerConfig) *mcpserver.MCPServer { return cfg.InProcess.(*mcpserver.MCPServer) }
+
 func toolNames[T Tool](tools []T) []string {
 	var names []string
 	for _, t := range tools {

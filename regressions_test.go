@@ -249,7 +249,7 @@ func TestConnectingServersAreNotFiltered(t *testing.T) {
 	hooks := &mcpserver.Hooks{}
 	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { <-release })
 	slow := ServerConfig{Name: "secret", InProcess: mcpserver.NewMCPServer("slow", "1", mcpserver.WithHooks(hooks))}
-	slow.InProcess.AddTools(echoTool("run", "Runs"))
+	mcpServer(slow).AddTools(echoTool("run", "Runs"))
 	m := NewManager(&Options{Inline: InlineOptions{Max: -1}})
 	defer m.Close()
 	require.NoError(t, m.AddTools("b", echoTool("one", "")))
