@@ -45,7 +45,7 @@ func (s *Session) double() *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := &Session{
-		scope: s.scope, rights: s.rights, disclosure: s.disclosure, seen: s.seen, active: s.active, used: maps.Clone(s.used), turn: s.turn,
+		scope: s.scope, rights: s.rights, disclosure: s.disclosure, seen: s.seen, active: s.active, crowded: s.crowded, full: s.full, used: maps.Clone(s.used), turn: s.turn,
 		shown: slices.Clip(s.shown), shownAs: s.shownAs, metas: s.metas, usage: s.usage, intent: s.intent, closed: s.closed, skills: s.skills,
 	}
 	d.pages.offered = s.pages.offered

@@ -295,14 +295,13 @@ func TestDebugSamples(t *testing.T) {
 	})
 }
 
-// A counter that panics costs a sample, not the process.
-func TestDebugCounterPanics(t *testing.T) {
+// A counter that panics costs no more than exact figures.
+func TestCounterPanics(t *testing.T) {
 	var log lockedBuffer
 	mgr := NewManager(&Options{Tokens: panicking{}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, mgr.AddTools("a", echoTool("b", "c")))
-	mgr.Watch()
-	soon(t, func() bool { return strings.Contains(log.String(), "no vocabulary") })
-	assert.Empty(t, snapshot(t, mgr, 0).Samples())
+	assert.Equal(t, EstimateTokens(mgr.InlineTools(), nil), mgr.Stats().Tokens.Inline)
+	assert.Equal(t, 1, strings.Count(log.String(), "no vocabulary"))
 	require.NoError(t, mgr.Close())
 }
 

@@ -11,6 +11,7 @@ import (
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
@@ -69,6 +70,34 @@ func check(m *Manager, sessions ...*Session) error {
 			if e.tool != nil && v.held(e.tool.name) != nil {
 				return fmt.Errorf("%s is held back, and shown", e.tool.name)
 			}
+		}
+		if err := checkList(s, v, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkList checks the limits of the list that a session may search beside.
+func checkList(s *Session, v view, list []shown) error {
+	if v.ended || s.disclosure == ByBridge || !v.rights.mayUse(SearchToolName) {
+		return nil
+	}
+	all, of := room.Use{}, make(map[origin]room.Use)
+	for _, e := range list {
+		if e.isTool() && e.kind != shownDeferred {
+			tokens := v.scope.toolTokens(e.tool)
+			u := of[e.tool.origin()]
+			all, of[e.tool.origin()] = room.Use{Items: all.Items + 1, Tokens: all.Tokens + tokens}, room.Use{Items: u.Items + 1, Tokens: u.Tokens + tokens}
+		}
+	}
+	l := v.policy.list
+	if all.Items > l.Items || all.Tokens > l.Tokens {
+		return fmt.Errorf("the list has %+v, the limits are %+v", all, l)
+	}
+	for from, u := range of {
+		if u.Items > l.ItemsEach || u.Tokens > l.TokensEach {
+			return fmt.Errorf("the list has %+v of server %q, the limits are %+v", u, from.server, l)
 		}
 	}
 	return nil

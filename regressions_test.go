@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -457,7 +458,7 @@ func TestRestoreFillsTheRegistry(t *testing.T) {
 	assert.Zero(t, restored.Stats().Activations)
 	_, err = restored.Call(t.Context(), "mcp_a__write", `{"n":50}`)
 	require.NoError(t, err)
-	assert.Equal(t, "r2", restored.pages.kept[0].id, "r1 was another result")
+	assert.Equal(t, "r2", restored.pages.kept[0].ID, "r1 was another result")
 
 	_, gone, err = m.RestoreSession(json.RawMessage(`{"version":1,"shown":[{"active":"x"}],"active":[{"tool":"x"}]}`), nil)
 	require.NoError(t, err)
@@ -492,14 +493,14 @@ func TestShownMetaToolsStay(t *testing.T) {
 // and a reader's slice stays as it was.
 func TestPagesKeepTheNewest(t *testing.T) {
 	var p pages
-	p.keep("r1", strings.Repeat("x", maxKeptBytes+1))
+	p.kept = p.kept.With("r1", strings.Repeat("x", result.MaxKeptBytes+1))
 	require.Len(t, p.kept, 1)
-	p = pages{kept: make([]keptResult, 0, 8)}
-	p.keep("r1", "a")
+	p = pages{kept: make(result.Kept, 0, 8)}
+	p.kept = p.kept.With("r1", "a")
 	one, other := p, p
-	one.keep("r2", "b")
-	other.keep("r3", "c")
-	assert.Equal(t, "r2", one.kept[1].id)
+	one.kept = one.kept.With("r2", "b")
+	other.kept = other.kept.With("r3", "c")
+	assert.Equal(t, "r2", one.kept[1].ID)
 
 	m, _ := newTestManager(t, &Options{MaxResult: 100, Servers: []ServerConfig{serving("a", writer())}})
 	s := m.NewSession(nil)

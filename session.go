@@ -25,6 +25,8 @@ type Session struct {
 	mu      sync.Mutex
 	seen    weak.Pointer[selection] // the one that active was last checked against; an idle session does not keep it alive
 	active  []*BridgeTool           // in activation order; replaced, never changed
+	crowded map[*BridgeTool]bool    // inline tools of seen for which the list has no room; replaced, never changed
+	full    bool                    // a tool had no room since the last Compact
 	used    map[string]int          // the turn of the last use, by registered name of active tools
 	turn    int
 	shown   []shown // only appended to, until Compact
@@ -108,9 +110,12 @@ type view struct {
 	*selection
 	scope      *scope
 	disclosure Disclosure
-	active     []*BridgeTool // searchable; must not be changed
-	paged      bool          // there are cut results to read on in
-	metas      metaSet       // the meta tools that the model was shown, so may call
+	crowded    map[*BridgeTool]bool // inline by the selection; deferred here, since the list has no room
+	inline     []*BridgeTool        // those of the selection that are not crowded
+	active     []*BridgeTool        // searchable; must not be changed
+	bridges    bool                 // some tools are called by CallToolName
+	paged      bool                 // there are cut results to read on in
+	metas      metaSet              // the meta tools that the model was shown, so may call
 
 	skills      *skillSet
 	skillRights rights
@@ -132,27 +137,49 @@ func (s *Session) viewLocked() view {
 		if now = s.scope.selection(s.rights, s.intent); now.ended {
 			return view{selection: endedSelection, scope: s.scope, skills: noSkills}
 		}
-		s.active = stillSearchable(now, s.active)
-		s.forgetUnused()
+		s.settle(now)
 		s.seen = weak.Make(now)
 	}
 	return view{
-		selection: now, scope: s.scope, disclosure: s.disclosure, active: s.active, paged: s.pages.offered, metas: s.metas,
+		selection: now, scope: s.scope, disclosure: s.disclosure, crowded: s.crowded, inline: uncrowded(now.inline, s.crowded),
+		active: s.active, bridges: s.full || s.disclosure == ByBridge, paged: s.pages.offered, metas: s.metas,
 		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
 	}
 }
 
-// stillSearchable returns the tools that can still be found by search, in their
-// order and in their current version. A server that was removed and added again
-// has new tools, so its old ones are no longer active.
-func stillSearchable(now *selection, tools []*BridgeTool) []*BridgeTool {
+// settle fits the active tools and the inline tools of now into the list, in this
+// order. It drops active tools that can no longer be found by search, and those that
+// do not fit. A server that was removed and added again has new tools, so its old
+// ones are no longer active. The caller holds mu.
+func (s *Session) settle(now *selection) {
+	left := s.listRoom(now)
 	var kept []*BridgeTool
-	for _, t := range tools {
-		if there, p := now.lookup(t.name); p.searchable() && there.def == t.def {
+	for _, t := range s.active {
+		if there, st := now.lookup(t.name); st != hidden && there.def == t.def && s.admits(left, there) && st != inline {
 			kept = append(kept, there)
 		}
 	}
-	return kept
+	s.active, s.crowded = kept, nil
+	s.forgetUnused()
+	if s.shown == nil && len(kept) == 0 {
+		return // now makes room for its inline tools
+	}
+	for _, t := range now.inline {
+		if !s.admits(left, t) {
+			if s.crowded == nil {
+				s.crowded, s.full = make(map[*BridgeTool]bool), true
+			}
+			s.crowded[t] = true
+		}
+	}
+}
+
+// uncrowded returns the tools that are not crowded out.
+func uncrowded(tools []*BridgeTool, crowded map[*BridgeTool]bool) []*BridgeTool {
+	if crowded == nil {
+		return tools
+	}
+	return slices.DeleteFunc(slices.Clone(tools), func(t *BridgeTool) bool { return crowded[t] })
 }
 
 func (v view) isActive(name string) bool {
@@ -298,8 +325,9 @@ func (s *Session) NextTurn() {
 //
 // Compact drops the active tools that have not been used for
 // [ActiveOptions.Turns] turns. If more than [ActiveOptions.Max] are active, it
-// also drops the least recently used. It never drops a tool that was found or
-// called in the current turn. Dropped tools are deferred again: the model can
+// also drops the least recently used. It does not drop a tool that was found or
+// called in the current turn, unless its definition has grown past [ListOptions].
+// Dropped tools are deferred again: the model can
 // find and call them again. Compact returns them in the order of their
 // activation, or nil if it dropped none.
 //
@@ -307,10 +335,12 @@ func (s *Session) NextTurn() {
 func (s *Session) Compact() []*BridgeTool {
 	s.mu.Lock()
 	v := s.viewLocked()
-	kept, gone := s.divide(v.active)
-	s.active = kept
-	s.forgetUnused()
+	s.active, s.full = s.toKeep(v.active), false
 	s.setShown(nil)
+	s.settle(v.selection)
+	gone := slices.DeleteFunc(slices.Clone(v.active), func(t *BridgeTool) bool {
+		return slices.Contains(s.active, t) || v.selection.standing(t) == inline
+	})
 	s.pages.kept, s.pages.offered, s.refused = nil, false, refusal{}
 	s.mu.Unlock()
 	if s.registrar != nil {
@@ -330,8 +360,8 @@ func (s *Session) forgetUnused() {
 	})
 }
 
-// divide splits the active tools into those to keep and those to drop.
-func (s *Session) divide(active []*BridgeTool) (kept, gone []*BridgeTool) {
+// toKeep returns the active tools that Compact does not drop.
+func (s *Session) toKeep(active []*BridgeTool) []*BridgeTool {
 	byUse := slices.Clone(active)
 	slices.SortStableFunc(byUse, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name], s.used[b.name]) })
 	excess := len(active) - s.scope.opts.Active.Max
@@ -340,12 +370,5 @@ func (s *Session) divide(active []*BridgeTool) (kept, gone []*BridgeTool) {
 		age := s.turn - s.used[t.name]
 		goes[t] = age > 0 && (i < excess || age >= s.scope.opts.Active.Turns)
 	}
-	for _, t := range active {
-		if goes[t] {
-			gone = append(gone, t)
-		} else {
-			kept = append(kept, t)
-		}
-	}
-	return kept, gone
+	return slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool { return goes[t] })
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -52,6 +53,7 @@ type stamp struct {
 	seen   uint64 // id of the selection
 	active int
 	paged  bool
+	bridge bool
 	skills uint64 // version of the skills
 }
 
@@ -108,7 +110,7 @@ func (v view) withoutHeld(list []shown) []shown {
 	return slices.DeleteFunc(slices.Clone(list), held)
 }
 
-func (v view) stamp() stamp { return stamp{v.id, len(v.active), v.paged, v.skills.version} }
+func (v view) stamp() stamp { return stamp{v.id, len(v.active), v.paged, v.bridges, v.skills.version} }
 
 // opening returns the first list of a session. All sessions of a selection that may
 // use the same skills share the slice.
@@ -180,8 +182,9 @@ func (v view) appendNew(list []shown) []shown {
 	}
 	if searching || v.offers(metaSearch) {
 		var lines []shown
+		left := v.growth(list, func(e shown) bool { return e.kind == shownSummary }, func(st standing) bool { return st == summarized })
 		for t, st := range v.each() {
-			if st == summarized && !summaries[t.name] && !tools[t.name] {
+			if st == summarized && !summaries[t.name] && !tools[t.name] && left.Take(t.origin()) {
 				lines = append(lines, shown{kind: shownSummary, tool: t})
 			}
 		}
@@ -191,8 +194,9 @@ func (v view) appendNew(list []shown) []shown {
 		fresh = append(fresh, shown{kind: shownSkills, offer: &told{skills: o}})
 	}
 	if v.disclosure == ByProvider {
+		left := v.growth(slices.Concat(list, fresh), shown.isTool, func(st standing) bool { return st != hidden })
 		for t, p := range v.each() {
-			if p.searchable() {
+			if p.searchable() && !tools[t.name] && left.Take(t.origin()) {
 				add(shownDeferred, t)
 			}
 		}
@@ -206,6 +210,23 @@ func (v view) appendNew(list []shown) []shown {
 		return list
 	}
 	return slices.Concat(list, fresh) // without spare capacity: there are many sessions
+}
+
+// growth returns the room for more of the items in list that count, such as tools of
+// the standings now.
+func (v view) growth(list []shown, counts func(shown) bool, now func(standing) bool) *room.Growth[origin] {
+	g := room.NewGrowth[origin](v.policy.list)
+	for t, st := range v.each() {
+		if now(st) {
+			g.There(t.origin())
+		}
+	}
+	for _, e := range list {
+		if counts(e) {
+			g.Take(e.tool.origin())
+		}
+	}
+	return g
 }
 
 // appendExample appends an example made from the first inline tool that suits.

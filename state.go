@@ -28,6 +28,7 @@ type savedSession struct {
 	Active  []savedTool  `json:"active,omitempty"`  // in activation order
 	Results int          `json:"results,omitempty"` // number of results cut so far
 	Paged   bool         `json:"paged,omitempty"`   // one was cut since the last Compact
+	Full    bool         `json:"full,omitempty"`    // a tool had no room since the last Compact
 	Refused *refusal     `json:"refused,omitempty"`
 }
 
@@ -68,7 +69,7 @@ func (s *Session) Save() json.RawMessage {
 	}
 	state := savedSession{
 		Version: stateVersion, User: s.scope.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
-		Results: s.pages.last, Paged: s.pages.offered,
+		Results: s.pages.last, Paged: s.pages.offered, Full: s.full,
 	}
 	if s.refused.Times > 0 {
 		r := s.refused
@@ -151,17 +152,22 @@ func (sc *scope) restore(inherited, skills rights, state json.RawMessage, opts *
 		s.Close()
 		return nil, nil, fmt.Errorf("mcphybrid: the saved session has more lists of skills than the new one, %d instead of %d: pass the same options, and restore a child with its parent's RestoreChild", saved.Skills, len(s.skills))
 	}
-	r := restorer{s: s, v: s.view(), named: make(map[string]bool)}
+	r := restorer{s: s, v: s.view(), full: saved.Full, named: make(map[string]bool)}
 	for _, e := range saved.Shown {
 		r.show(e)
 	}
+	s.mu.Lock()
+	s.full = saved.Full
+	s.setShown(r.list)
+	s.settle(r.v.selection)
+	s.mu.Unlock()
 	var names []string
 	for _, t := range saved.Active {
 		if r.lookup(t.Tool) != nil {
 			names = append(names, t.Tool)
 		}
 	}
-	callable, _ := s.makeActive(names)
+	callable, _, _ := s.makeActive(names)
 	for _, name := range names {
 		if !slices.ContainsFunc(callable, func(t *BridgeTool) bool { return t.name == name }) {
 			r.report(name) // the registry did not take it
@@ -178,7 +184,6 @@ func (sc *scope) restore(inherited, skills rights, state json.RawMessage, opts *
 		s.refused = *saved.Refused
 	}
 	s.usage.activations = 0
-	s.setShown(r.list)
 	s.mu.Unlock()
 	if s.registrar != nil {
 		s.registrar.Sync()
@@ -190,6 +195,7 @@ func (sc *scope) restore(inherited, skills rights, state json.RawMessage, opts *
 type restorer struct {
 	s       *Session
 	v       view
+	full    bool // the saved session called tools by CallToolName
 	list    []shown
 	named   map[string]bool // the names in list and those of reported tools
 	changed []string
@@ -224,7 +230,7 @@ func (r *restorer) show(e savedShown) {
 	case e.Meta != "":
 		kind := metaKind(slices.Index(metaNames[:], e.Meta))
 		bridge := kind == metaDescribe || kind == metaCall
-		if kind >= metaKinds || r.named[e.Meta] || bridge && r.v.disclosure != ByBridge || !r.v.rights.mayUse(e.Meta) {
+		if kind >= metaKinds || r.named[e.Meta] || bridge && r.v.disclosure != ByBridge && !r.full || !r.v.rights.mayUse(e.Meta) {
 			return
 		}
 		r.named[e.Meta] = true

@@ -1,8 +1,10 @@
 package mcphybrid
 
+import "github.com/mcphybrid/mcphybrid/internal/foreign"
+
 // A TokenCounter counts the tokens of a text as a model does. The Manager calls it
 // concurrently, sometimes with a lock held: it must not call a Manager or a
-// session.
+// session. If it panics, the count is estimated and the panic is logged once.
 type TokenCounter interface {
 	// CountTokens returns the number of tokens in text.
 	CountTokens(text string) int
@@ -14,6 +16,21 @@ type TokenCounter interface {
 type quarterBytes struct{}
 
 func (quarterBytes) CountTokens(text string) int { return (len(text) + 3) / 4 }
+
+// A safeCounter estimates where the host's counter panics.
+type safeCounter struct {
+	TokenCounter
+	log func(err error) // called for the first panic only
+}
+
+func (c safeCounter) CountTokens(s string) int {
+	n, err := foreign.Call(func() (int, error) { return c.TokenCounter.CountTokens(s), nil })
+	if err != nil {
+		c.log(err)
+		n = quarterBytes{}.CountTokens(s)
+	}
+	return max(n, 0)
+}
 
 // definitionText returns t as it stands in a tool list.
 func definitionText(t Tool) string {
