@@ -41,6 +41,7 @@ type Manager struct {
 	names    *names.Book    // of the sources and of earlier ones
 	attached []*Session     // the sessions with a registry
 	users    users          // not yet closed
+	removed  []string       // the servers removed last
 	starting sync.WaitGroup // counts starting servers, embedding runs and hint lookups
 	closing  sync.Once
 
@@ -85,7 +86,11 @@ func (m *Manager) begin(ctx context.Context) {
 	m.usage, m.names = make(map[string]*Usage), names.NewBook(maxKnown*m.opts.Limits.MaxTools)
 	m.trust = trust.New(m.opts.Trust.caution(), maxKnown*m.opts.Limits.MaxTools, m.names, m.opts.knownStore())
 	m.uses = newUsageRecord(m.opts.Usage)
-	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load)
+	var above *semantic
+	if m.system != nil {
+		above = m.system.semantic
+	}
+	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load, m.listedNames, above)
 	m.enrichment = newEnrichment(m)
 	m.life, m.end = context.WithCancel(ctx)
 	m.cur.Store(noTools)
@@ -254,6 +259,10 @@ func (m *Manager) RemoveServer(name string) bool {
 	return m.remove(src)
 }
 
+// maxRemoved is how many removed servers we remember, so that their records leave a
+// vector store.
+const maxRemoved = 1000
+
 func (m *Manager) remove(src *source) bool {
 	err := m.change(func() error {
 		i := slices.Index(m.sources, src)
@@ -261,6 +270,7 @@ func (m *Manager) remove(src *source) bool {
 			return errors.New("the server was removed")
 		}
 		m.sources = slices.Delete(m.sources, i, i+1)
+		m.removed = append(m.removed[max(len(m.removed)-maxRemoved, 0):], src.name)
 		return nil
 	})
 	if err == nil && src.server != nil {

@@ -220,9 +220,6 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 		u.opts.Semantic = &own
 	}
 	u.begin(m.life)
-	if u.semantic != nil {
-		u.semantic.asking, u.semantic.turn = m.semantic.asking, m.semantic.turns
-	}
 
 	m.mu.Lock()
 	if err = m.mayBeginLocked(id); err == nil {
