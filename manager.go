@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
@@ -47,7 +48,7 @@ type Manager struct {
 
 	recalling sync.Once
 	cached    atomic.Pointer[cachedCatalog] // from recall until Start has used it
-	cacheMu   sync.Mutex                    // held while the catalog is stored
+	caching   lazy.Task                     // stores the catalog
 	opening   atomic.Int32                  // calls of Start in progress
 
 	noted atomic.Pointer[noted] // nil until Watch is called; stored with mu held
@@ -65,6 +66,7 @@ func NewManager(opts *Options) *Manager {
 		o = *opts
 	}
 	o.setDefaults()
+	o.guard()
 	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy])}}
 	m.ranking = sync.OnceValue(func() *search.Index {
 		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(o.Search.Ranker), Lexicon: o.Search.Lexicon, Threshold: o.Search.Threshold})
@@ -74,7 +76,7 @@ func NewManager(opts *Options) *Manager {
 			m.metaAccess.Deny = append(m.metaAccess.Deny, name)
 		}
 	}
-	m.policy.Store(newPolicy(&m.opts, m.toolTokens))
+	m.policy.Store(newPolicy(&m.opts, m.toolTokens, m.lineTokens))
 	m.begin(context.Background())
 	return m
 }

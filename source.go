@@ -54,6 +54,9 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 			problems[i] = src.server.Hide(err)
 		}
 		src.adopt(defs, m.opts.Limits.MaxTools)
+		if err := m.weigh(ctx, defs); err != nil {
+			return err
+		}
 		return m.setTools(src, defs, problems)
 	})
 	return src
@@ -155,6 +158,12 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 		return errors.Join(problems...)
 	}
 	if _, err := m.recall(); err != nil {
+		return err
+	}
+	if err := m.weigh(m.life, defs); err != nil {
+		if m.life.Err() != nil {
+			return ErrClosed
+		}
 		return err
 	}
 	return m.change(func() error {
