@@ -48,15 +48,17 @@ func (m *Manager) recall() (*cachedCatalog, error) {
 		}
 		m.opts.Logger.Warn("mcphybrid: " + err.Error())
 	}
+	var failed error
 	m.recalling.Do(func() {
 		cached, err := readCache(m.opts.Cache)
-		if err != nil {
-			m.opts.Logger.Warn("mcphybrid: loading the cached catalog failed", "error", err)
-			return
+		if failed = err; err == nil {
+			m.names.Restore(cached.Names)
+			m.cached.Store(cached)
 		}
-		m.names.Restore(cached.Names)
-		m.cached.Store(cached)
 	})
+	if failed != nil {
+		m.opts.Logger.Warn("mcphybrid: loading the cached catalog failed", "error", failed)
+	}
 	m.logRefused()
 	return m.cached.Load(), nil
 }

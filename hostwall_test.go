@@ -104,8 +104,8 @@ func changes(h *tryingHost) {
 	m := h.m.Load()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	_ = m.AddTools("from within", echoTool("x", ""))
-	if h.inside.Load() != "trust load" { // AddServer waits for it
+	if code := h.inside.Load(); code != "trust load" && code != "cache load" { // they wait for it
+		_ = m.AddTools("from within", echoTool("x", ""))
 		_ = m.AddServer(ctx, inProcess("deep within", 2))
 	}
 	m.Default().ActivateTools([]string{"mcp_a__tool_009"})
@@ -313,6 +313,7 @@ func (h *tryingHost) live() {
 		return m.semantic.InStep() || m.semantic.Reached().Err != nil
 	})
 	h.note(m.DropUser(ctx, "u"))
+	h.note(m.AddServer(ctx, inProcess("late", 1))) // at rest, what is saved is saved on this goroutine
 	assert.NoError(h.t, check(m, s))
 
 	h.calm.Store(true)

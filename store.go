@@ -16,7 +16,7 @@ import (
 // may be called concurrently.
 type Store interface {
 	// Load returns the document that was saved last, or nil if there is none
-	// yet.
+	// yet. Start, AddServer and AddTools wait for it, so it must not call them.
 	Load() ([]byte, error)
 
 	// Save replaces the document with data. If it returns an error, the old

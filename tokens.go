@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/names"
 )
 
 // A TokenCounter counts the tokens of a text as a model does. The Manager calls it
@@ -60,10 +61,10 @@ type hostTokens struct{ *foreign.Counter }
 
 func (c hostTokens) CountTokens(text string) int { return c.Count(text) }
 
-// weights are the tokens of a definition under the name that it has unless another
-// tool has that name. The host's counter counts them before anyone decides by them,
+// weights are the tokens of a definition under a name, most likely its own. The host's counter counts them before anyone decides by them,
 // since no lock may be held meanwhile.
 type weights struct {
+	name       string
 	definition int
 	lines      [lineForms]int // in the sections
 }
@@ -97,7 +98,10 @@ func (s *scope) weigh(ctx context.Context, defs []*definition) error {
 // weights counts the tokens of a definition.
 func (s *scope) weights(d *definition) *weights {
 	t := &BridgeTool{name: d.registered, def: d}
-	w := &weights{definition: s.tokens(definitionText(t))}
+	if t.name == "" { // AddTools names it later
+		t.name = names.Alone(d.server, "").Name(d.name)
+	}
+	w := &weights{name: t.name, definition: s.tokens(definitionText(t))}
 	for form := range w.lines {
 		if s.opts.Prompt.MaxListingTokens < NoLimit {
 			w.lines[form] = s.tokens(textLine(t, lineForm(form), s.opts.Prompt.MaxDescription))
@@ -116,8 +120,8 @@ func (s *scope) weightOf(t *BridgeTool, text string, of func(*weights) int) int 
 		return estimate.CountTokens(text)
 	}
 	n := of(w)
-	if n > 0 && t.name != t.def.registered {
-		n += estimate.CountTokens(t.name) - estimate.CountTokens(t.def.registered)
+	if n > 0 && t.name != w.name {
+		n += estimate.CountTokens(t.name) - estimate.CountTokens(w.name)
 	}
 	return n
 }
