@@ -169,6 +169,7 @@ func TestTurnsEnd(t *testing.T) {
 	s, _, err := m.RestoreSession(json.RawMessage(`{"version":1,"turn":9223372036854775807,"active":[{"tool":"mcp_a__tool_003","used":1},{"tool":"mcp_a__tool_002","used":2}]}`), nil)
 	require.NoError(t, err)
 	s.NextTurn()
+	assert.Contains(t, string(s.Save()), `"turn":9223372036854775807`)
 	assert.NotEmpty(t, s.Compact())
 }
 
@@ -354,7 +355,7 @@ func TestDamagedStores(t *testing.T) {
 		_, _ = s.Call(t.Context(), "mcp_a__tool_004", `{}`)
 		s.Search("chore", 3)
 		_ = m.Reorder()
-		soon(t, m.semantic.InStep)
+		soon(t, func() bool { return m.semantic.InStep() || len(m.DeferredTools()) == 0 }) // none, if a damaged store stops the start
 		assert.NoError(t, check(m, s))
 		require.NoError(t, m.Close())
 	}
@@ -403,7 +404,7 @@ func damaged(data []byte, r *rand.Rand) []byte {
 // A crafted vector cache is refused, and the tools are embedded.
 func TestCraftedCacheOfVectors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cache := &aStore{data: append([]byte("mcpvec02"+strings.Repeat("\x00", 40)+"\xc4\x02\xfc\xff\x02\x02\x01\x40"), make([]byte, 64)...)}
+		cache := &aStore{data: append([]byte("mcpvec02"+strings.Repeat("\x00", 40)+"\x04\x00\xfc\xff\x02\x00\x01\x40"), make([]byte, 64)...)}
 		e := newConcepts()
 		m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: e, Cache: cache}})
 		require.NoError(t, m.AddTools("a", echoTool("run", "dog")))

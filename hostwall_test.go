@@ -28,12 +28,14 @@ type tryingHost struct {
 	calm    atomic.Bool
 	loading atomic.Int64 // loads of stores for which AddServer and AddTools wait
 	use     func(h *tryingHost)
+	times   int // how often each piece uses the Manager
 
 	m atomic.Pointer[Manager]
 
 	mu      sync.Mutex
 	called  map[string]bool
-	entered map[string]bool // used the Manager
+	entered map[string]int  // how often it used the Manager
+	inside  map[string]bool // it uses it now
 	told    bytes.Buffer    // what was logged, and errors
 }
 
@@ -54,10 +56,13 @@ func (h *tryingHost) at(code string) {
 	m := h.m.Load()
 	h.mu.Lock()
 	h.called[code] = true
-	first := m != nil && !h.entered[code] // more would never end: what a save changes is saved, and so on
-	h.entered[code] = h.entered[code] || first
+	use := m != nil && !h.inside[code] && h.entered[code] < h.times // more would never end: what a save changes is saved, and so on
+	if use {
+		h.inside[code] = true
+		h.entered[code]++
+	}
 	h.mu.Unlock()
-	if first {
+	if use {
 		loads := code == "trust load" || code == "cache load"
 		if loads {
 			h.loading.Add(1)
@@ -66,6 +71,9 @@ func (h *tryingHost) at(code string) {
 		if loads {
 			h.loading.Add(-1)
 		}
+		h.mu.Lock()
+		h.inside[code] = false
+		h.mu.Unlock()
 	}
 	if h.panics == code && !h.calm.Load() {
 		panic("the host's fault")
@@ -105,7 +113,7 @@ func reads(h *tryingHost) {
 func changes(h *tryingHost) {
 	reads(h)
 	m := h.m.Load()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if h.loading.Load() == 0 {
 		_ = m.AddTools("from within", echoTool("x", ""))
@@ -221,8 +229,8 @@ type hostCounter struct{ h *tryingHost }
 
 func (c hostCounter) CountTokens(text string) int { c.h.at("tokens"); return len(text) / 3 }
 
-func newTryingHost(t *testing.T, panics string, use func(*tryingHost)) *tryingHost {
-	return &tryingHost{t: t, panics: panics, use: use, called: make(map[string]bool), entered: make(map[string]bool)}
+func newTryingHost(t *testing.T, panics string, use func(*tryingHost), times int) *tryingHost {
+	return &tryingHost{t: t, panics: panics, use: use, times: times, called: make(map[string]bool), entered: make(map[string]int), inside: make(map[string]bool)}
 }
 
 // server returns a server in this process with code of the host in it, and an
@@ -254,7 +262,7 @@ func (h *tryingHost) options() *Options {
 		Needs:  map[string][]string{"mcp_a__tool_000": {"nothing"}}, // so that there is something to log
 		Inline: InlineOptions{Max: 4, MaxTokens: 5000}, Prompt: PromptOptions{MaxListingTokens: 5000}, Limits: ServerLimits{Reconnect: time.Hour},
 		Semantic: &SemanticOptions{Embedder: hostEmbedder{newConcepts(), h}, Store: &hostVectors{h: h}, Cache: store("vectors"), Grace: -1,
-			Timeout: 10 * time.Second, Progress: func(int, int) { h.at("embedded") }},
+			Timeout: time.Second, Progress: func(int, int) { h.at("embedded") }},
 		Cache: store("cache"), TrustStore: store("trust"), Usage: &UsageOptions{Store: store("usage")},
 		OnEvent:  func(Event) { h.at("event") },
 		Enricher: lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) { h.at("enricher"); return Hints{}, false, nil }),
@@ -338,9 +346,10 @@ func within(d time.Duration, what string, f func()) {
 
 // No lock is held while the host's code runs: all of it may use the Manager.
 func TestHostCodeMayUseTheManager(t *testing.T) {
-	for name, use := range map[string]func(*tryingHost){"reads": reads, "changes": changes} {
+	for name, host := range map[string]*tryingHost{"reads": newTryingHost(nil, "", reads, 300), "changes": newTryingHost(nil, "", changes, 1)} {
 		t.Run(name, func(t *testing.T) {
-			h := newTryingHost(t, "", use)
+			h := host
+			h.t = t
 			within(2*time.Minute, name, h.live)
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -354,7 +363,7 @@ func TestHostCodeMayUseTheManager(t *testing.T) {
 func TestHostCodeMayPanic(t *testing.T) {
 	for code, name := range hostCode {
 		t.Run(code, func(t *testing.T) {
-			h := newTryingHost(t, code, func(*tryingHost) {})
+			h := newTryingHost(t, code, func(*tryingHost) {}, 1)
 			within(time.Minute, code, h.live)
 			if h.mu.Lock(); assert.True(t, h.called[code]) && name != "" {
 				assert.Contains(t, h.told.String(), name+": panic: the host's fault")
