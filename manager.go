@@ -248,7 +248,8 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 // RemoveServer removes the server with that name, or the tools that
 // [Manager.AddTools] added under it. All its tools leave the catalog at once, the
 // connection is closed, and running calls end with an error. RemoveServer
-// reports whether there was such a server.
+// reports whether there was such a server. It waits until the connection is closed,
+// so code that runs while the server connects or lists its tools must not call it.
 func (m *Manager) RemoveServer(name string) bool {
 	m.mu.Lock()
 	i := m.find(name)
