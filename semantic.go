@@ -71,9 +71,6 @@ type SemanticOptions struct {
 	// Progress, if not nil, is called after each batch of embedded tools with
 	// how many of the tools are embedded so far.
 	Progress func(done, total int)
-
-	model   string // of Embedder
-	private bool   // Store is our own
 }
 
 const (
@@ -92,10 +89,6 @@ const (
 func (o *SemanticOptions) setDefaults() {
 	if o.Embedder == nil {
 		panic("mcphybrid: SemanticOptions.Embedder is nil")
-	}
-	o.model = o.Embedder.Model()
-	if o.private = o.Store == nil; o.private {
-		o.Store = new(vector.MemoryStore)
 	}
 	o.Scope = cmp.Or(o.Scope, defaultScope)
 	if math.IsNaN(o.Alpha) || o.Alpha > 1 {
@@ -117,8 +110,10 @@ func (o *SemanticOptions) setDefaults() {
 type semantic struct {
 	SemanticOptions
 	*meaning.Keeper
-	cur  func() *catalog
-	made map[*BridgeTool]*meaning.Text // of the last catalog; only the Keeper's goroutine uses it
+	model   string // of Embedder
+	private bool   // Store is our own
+	cur     func() *catalog
+	made    map[*BridgeTool]*meaning.Text // of the last catalog; only the Keeper's goroutine uses it
 }
 
 // newSemantic returns nil if there are no options. listed returns the own names of
@@ -127,10 +122,12 @@ func newSemantic(opts *SemanticOptions, log *slog.Logger, cur func() *catalog, l
 	if opts == nil {
 		return nil
 	}
-	se := &semantic{SemanticOptions: *opts, cur: cur}
+	se := &semantic{SemanticOptions: *opts, private: opts.Store == nil, cur: cur}
 	var host *meaning.Keeper
 	if system != nil {
-		host = system.Keeper
+		host, se.Store, se.private, se.model = system.Keeper, system.Store, system.private, system.model
+	} else if se.model = se.Embedder.Model(); se.private {
+		se.Store = new(vector.MemoryStore)
 	}
 	se.Keeper = meaning.New(meaning.Options{
 		Embedder: se.Embedder, Model: se.model, Store: se.Store, Scope: se.Scope, Private: se.private, Cache: se.Cache,

@@ -308,7 +308,7 @@ func (m *Manager) DropUser(ctx context.Context, id string) error {
 	}
 	if so := m.opts.Semantic; so != nil && id != "" {
 		_, err := foreign.Detached(ctx, "SemanticOptions.Store", func() (struct{}, error) {
-			return struct{}{}, so.Store.Drop(ctx, so.userScope(id))
+			return struct{}{}, m.semantic.Store.Drop(ctx, so.userScope(id))
 		})
 		if err != nil {
 			return fmt.Errorf("mcphybrid: user %q: %w", id, err)
