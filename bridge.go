@@ -54,6 +54,7 @@ type definition struct {
 	sum         [sha256.Size]byte // of raw
 	canonical   func() string     // returns CanonicalHash of raw, computed once
 	trusted     trust.Definition  // what must not change unnoticed
+	weights     *weights          // set before the definition is published; nil if the host counts nothing
 
 	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
 }

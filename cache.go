@@ -48,15 +48,17 @@ func (m *Manager) recall() (*cachedCatalog, error) {
 		}
 		m.opts.Logger.Warn("mcphybrid: " + err.Error())
 	}
+	var failed error
 	m.recalling.Do(func() {
 		cached, err := readCache(m.opts.Cache)
-		if err != nil {
-			m.opts.Logger.Warn("mcphybrid: loading the cached catalog failed", "error", err)
-			return
+		if failed = err; err == nil {
+			m.names.Restore(cached.Names)
+			m.cached.Store(cached)
 		}
-		m.names.Restore(cached.Names)
-		m.cached.Store(cached)
 	})
+	if failed != nil {
+		m.opts.Logger.Warn("mcphybrid: loading the cached catalog failed", "error", failed)
+	}
 	m.logRefused()
 	return m.cached.Load(), nil
 }
@@ -130,6 +132,9 @@ func (m *Manager) fromCache(src *source, tools []string, listed time.Time) ([]*d
 		return nil, fmt.Errorf("the cached tools can't be used: %v", problems)
 	}
 	src.adopt(defs, m.opts.Limits.MaxTools)
+	if err := m.weigh(m.life, defs); err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	src.listedAt = listed
 	m.mu.Unlock()
@@ -143,8 +148,10 @@ func (m *Manager) saveCache() {
 	if m.opts.Cache == nil {
 		return
 	}
-	m.cacheMu.Lock() // keeps saves in order
-	defer m.cacheMu.Unlock()
+	m.caching.Do(m.saveCacheNow)
+}
+
+func (m *Manager) saveCacheNow() {
 	cached := cachedCatalog{Version: cacheVersion, Names: m.names.Claims(), Servers: make(map[string]cachedServer)}
 	m.mu.Lock()
 	sources := slices.Clone(m.sources)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -147,7 +148,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 	if err != nil {
 		return nil, &ArgumentsError{
 			Tool: t.name, Violations: []Violation{{Problem: text.Line(err.Error(), maxErrorLength)}}, Schema: t.def.input,
-			Repeated: s.refuse(t.name, fmt.Append(nil, args)),
+			Repeated: s.refuse(t.name, schema.Written(args, err)),
 		}
 	}
 	raw = schema.DropNulls(raw, t.def.noNull)
@@ -174,8 +175,11 @@ func wrapped(middleware []Middleware) Handler {
 		}
 		return c.Session.execute(ctx, c)
 	}
-	for _, wrap := range slices.Backward(middleware) {
-		handler = wrap(handler)
+	for i, wrap := range slices.Backward(middleware) {
+		wrapped, what := wrap(handler), fmt.Sprintf("mcphybrid: Options.Middleware[%d]", i)
+		handler = func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
+			return foreign.Call(what, func() (*mcp.CallToolResult, error) { return wrapped(ctx, c) })
+		}
 	}
 	return handler
 }

@@ -163,7 +163,7 @@ func TestSpecE4BadLookupsCostTheirHintsOnly(t *testing.T) {
 		}
 		for _, want := range []string{
 			`tool=mcp_s__t0000 error="no answer within 5s: context deadline exceeded"`,
-			`tool=mcp_s__t0001 error=`, `tool=mcp_s__t0002 error="panic: oh no xx`, `tool=mcp_s__t0003 error="unknown\ntool"`,
+			`tool=mcp_s__t0001 error=`, `tool=mcp_s__t0002 error="the enricher: panic: oh no xx`, `tool=mcp_s__t0003 error="unknown\ntool"`,
 			`tool=mcp_s__t0004 error="\"output_shape\" has 1048576 bytes, more than the limit of 500"`,
 		} {
 			assert.Contains(t, text(), want)

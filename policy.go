@@ -19,8 +19,8 @@ type policy struct {
 	maxTokens int            // of all inline tools together, without pins
 	used      map[string]int // rank among the most used, from 1, by registered name
 
-	tokens func(*BridgeTool) int
-	count  func(text string) int
+	tokens     func(*BridgeTool) int
+	lineTokens func(*BridgeTool, lineForm) int
 
 	// The limits of the sections.
 	maxDescription int // characters of a description

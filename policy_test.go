@@ -33,7 +33,7 @@ func namedTool(name string) *BridgeTool {
 
 func policyOf(opts Options) *policy {
 	opts.setDefaults()
-	return newPolicy(&opts, func(t *BridgeTool) int { return int(t.tokens.Load()) })
+	return newPolicy(&opts, func(t *BridgeTool) int { return int(t.tokens.Load()) }, nil)
 }
 
 func standingAs(s *selection, want standing) (list []*BridgeTool) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -185,20 +186,47 @@ func (s *scope) newRetriever(prev retriever, tools []*BridgeTool, hints func(*Br
 	return s.ranking().New(docs)
 }
 
+// guard keeps the host's code from ending the process: a panic in it becomes an error
+// or a log record.
+func (o *Options) guard() {
+	o.Logger = foreign.Logger(o.Logger)
+	o.Cache, o.TrustStore = foreign.Guarded(o.Cache, "Options.Cache"), foreign.Guarded(o.TrustStore, "Options.TrustStore")
+	if o.Usage != nil {
+		u := *o.Usage
+		u.Store = foreign.Guarded(u.Store, "UsageOptions.Store")
+		o.Usage = &u
+	}
+	if _, ours := o.Tokens.(quarterBytes); !ours {
+		o.Tokens = hostTokens{&foreign.Counter{What: "Options.Tokens", Of: o.Tokens.CountTokens, Estimate: quarterBytes{}.CountTokens, Log: o.Logger}}
+	}
+	if tell := o.OnEvent; tell != nil {
+		o.OnEvent = func(e Event) { foreign.Logged(o.Logger, "Options.OnEvent", func() { tell(e) }) }
+	}
+}
+
+// tokens counts the tokens of a text. It calls the host's code: the caller holds no
+// lock.
 func (s *scope) tokens(text string) int { return s.opts.Tokens.CountTokens(text) }
 
-// toolTokens returns the tokens of the definition of t. It counts them once.
+// toolTokens returns the tokens of the definition of t. It calls no code of the host.
 func (s *scope) toolTokens(t *BridgeTool) int {
 	if n := t.tokens.Load(); n > 0 {
 		return int(n)
 	}
-	n := s.tokens(definitionText(t))
+	n := s.weightOf(t, definitionText(t), func(w *weights) int { return w.definition })
 	t.tokens.Store(int64(n))
 	return n
 }
 
-// newPolicy returns the policy for opts. It panics if a rule is malformed.
-func newPolicy(opts *Options, tokens func(*BridgeTool) int) *policy {
+// lineTokens returns the tokens of the line of t in the sections. It calls no code of
+// the host.
+func (s *scope) lineTokens(t *BridgeTool, form lineForm) int {
+	return s.weightOf(t, textLine(t, form, s.opts.Prompt.MaxDescription), func(w *weights) int { return w.lines[form] })
+}
+
+// newPolicy returns the policy for opts. It panics if a rule is malformed. tokens and
+// lineTokens are called with locks held.
+func newPolicy(opts *Options, tokens func(*BridgeTool) int, lineTokens func(*BridgeTool, lineForm) int) *policy {
 	rules, err := newRuleSet(opts.Rules)
 	if err != nil {
 		panic("mcphybrid: Options.Rules: " + err.Error())
@@ -206,7 +234,7 @@ func newPolicy(opts *Options, tokens func(*BridgeTool) int) *policy {
 	p := &policy{
 		pins: opts.Pins, rules: rules, tokens: tokens,
 		limit: opts.Inline.Max, allUpTo: opts.Inline.Max, maxTokens: opts.maxInlineTokens(),
-		count: opts.Tokens.CountTokens, maxDescription: opts.Prompt.MaxDescription,
+		lineTokens: lineTokens, maxDescription: opts.Prompt.MaxDescription,
 		maxListing: opts.Prompt.MaxListingTokens, maxSummary: opts.Prompt.MaxSummaryTokens,
 	}
 	if jit := opts.JustInTime; jit != nil {

@@ -141,7 +141,7 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, may 
 	}
 	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, v.scope.opts.Search.ServerLimit), perOwner: v.scope.user.most, named: named, by: opts.By}
 	if v.scope.semantic != nil {
-		w.vector = v.scope.semantic.queryVector(query)
+		w.vector = v.scope.semantic.QueryVector(query)
 	}
 	a := searchAll(ctx, v.parts(keep), w)
 	a.Hits = hitsOf(named, a.Hits, n)

@@ -89,8 +89,8 @@ func meaningTools() ServerConfig {
 func embedded(t *testing.T, m *Manager, n int) {
 	t.Helper()
 	soon(t, func() bool {
-		p := m.semantic.progress.Load()
-		return p != nil && p.done == n && p.total == n && p.err == nil
+		p := m.semantic.Reached()
+		return p != nil && p.Done == n && p.Total == n && p.Err == nil
 	})
 }
 
@@ -141,7 +141,7 @@ func TestSpecD6Difference(t *testing.T) {
 	s.AddTools(echoTool("a", "dog"), echoTool("b", "car"))
 	options := func(store vector.Store) *Options {
 		return &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{{Name: "s", InProcess: s}},
-			Semantic: &SemanticOptions{Embedder: e, Store: store, Cache: cache, Least: 0.5}}
+			Semantic: &SemanticOptions{Embedder: e, Store: store, Cache: cache, Least: 0.5, Grace: -1}}
 	}
 	m, _ := newTestManager(t, options(store))
 	embedded(t, m, 2)
@@ -198,7 +198,7 @@ func TestSemanticStoreFails(t *testing.T) {
 	store := &failingStore{}
 	store.fails.Store(true)
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
-	soon(t, func() bool { return m.semantic.progress.Load() != nil && m.semantic.progress.Load().err != nil })
+	soon(t, func() bool { return m.semantic.Reached() != nil && m.semantic.Reached().Err != nil })
 	a := m.Default().Find(t.Context(), "tomorrow's weather", SearchOptions{})
 	assert.ErrorContains(t, a.Err, "no store")
 	assert.Equal(t, []string{"mcp_s__forecast"}, hitNames(a.Hits))
@@ -211,12 +211,18 @@ func TestSemanticStoreFails(t *testing.T) {
 // a session may use is not known to it.
 type failingStore struct {
 	vector.MemoryStore
-	fails atomic.Bool
+	fails   atomic.Bool
+	failing func(context.Context) error // asked too, unless nil
 }
 
 func (s *failingStore) Sums(ctx context.Context, scope string) (map[string]string, error) {
 	if s.fails.Load() {
 		return nil, errors.New("no store")
+	}
+	if s.failing != nil {
+		if err := s.failing(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return s.MemoryStore.Sums(ctx, scope)
 }

@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"weak"
@@ -288,7 +289,9 @@ func (r registered) Copy(t Tool) Tool {
 func (s *Session) NextTurn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.turn++
+	if s.turn < math.MaxInt { // a saved session may be there already
+		s.turn++
+	}
 }
 
 // Compact drops old active tools and rebuilds the tool list and the prompt

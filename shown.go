@@ -226,7 +226,7 @@ func (v view) fitLines(fresh, list []shown, counted shownKind) []shown {
 	lines := func(list []shown, form lineForm) (tokens int) {
 		for _, e := range list {
 			if e.kind == shownInline || e.kind == shownSummary {
-				tokens += p.count(textLine(e.tool, max(form, e.line), p.maxDescription))
+				tokens += p.lineTokens(e.tool, max(form, e.line))
 			}
 		}
 		return tokens

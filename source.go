@@ -27,6 +27,7 @@ type source struct {
 	cfg      ServerConfig     // of the server
 	invalid  error            // why cfg is invalid, or nil
 	begun    bool             // the server was started
+	live     bool             // the server has listed its tools in this run
 	listedAt time.Time        // when the server last listed its tools; zero if never
 
 	known map[string]*definition // by own name; only for the goroutine that lists, so not guarded
@@ -53,6 +54,9 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 			problems[i] = src.server.Hide(err)
 		}
 		src.adopt(defs, m.opts.Limits.MaxTools)
+		if err := m.weigh(ctx, defs); err != nil {
+			return err
+		}
 		return m.setTools(src, defs, problems)
 	})
 	return src
@@ -100,7 +104,12 @@ func (m *Manager) setTools(src *source, defs []*definition, problems []error) er
 			return errors.New("the server was removed while it started")
 		}
 		src.listedAt = time.Now()
+		first := !src.live
+		src.live = true
 		if slices.Equal(src.listed, defs) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
+			if first { // it still has what the cache said
+				m.embed()
+			}
 			return errNoChange
 		}
 		src.listed, src.problems = defs, problems
@@ -149,6 +158,12 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 		return errors.Join(problems...)
 	}
 	if _, err := m.recall(); err != nil {
+		return err
+	}
+	if err := m.weigh(m.life, defs); err != nil {
+		if m.life.Err() != nil {
+			return ErrClosed
+		}
 		return err
 	}
 	return m.change(func() error {
@@ -211,7 +226,7 @@ func callHandler(handler mcpserver.ToolHandlerFunc, name string, timeout time.Du
 			if handler == nil {
 				return nil, errors.New("the tool has no handler")
 			}
-			return foreign.Call(func() (*mcp.CallToolResult, error) {
+			return foreign.Call("the handler", func() (*mcp.CallToolResult, error) {
 				result, err := handler(ctx, r)
 				if err == nil && result == nil {
 					err = errors.New("the handler returned no result")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/meaning"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -108,7 +109,7 @@ func TestSpecB4TenAndTen(t *testing.T) {
 	}
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{serving("s", tools...)}, Semantic: &SemanticOptions{Embedder: e, Candidates: 10}})
 	a := m.Default().Find(t.Context(), "dog", SearchOptions{})
-	assert.ErrorIs(t, a.Err, errNotEmbedded)
+	assert.ErrorIs(t, a.Err, meaning.ErrNotEmbedded)
 	assert.Len(t, a.Hits, 5)
 	close(ready)
 	embedded(t, m, 40)

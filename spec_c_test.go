@@ -35,7 +35,7 @@ func TestSpecC1BothAtOnce(t *testing.T) {
 	p := v.parts(v.deferredTools())[0]
 	p.catalog = &catalog{owner: p.owner, tools: p.tools, byName: p.byName, indexed: p.indexed, index: meeting{p.index, sync.OnceFunc(func() { close(words) }), meaning}}
 	const query = "tomorrow's weather"
-	a := p.search(t.Context(), want{query: query, n: 5, vector: m.semantic.queryVector(query)})
+	a := p.search(t.Context(), want{query: query, n: 5, vector: m.semantic.QueryVector(query)})
 	require.NoError(t, a.Err)
 	assert.Equal(t, "mcp_s__forecast", a.Hits[0].Tool.name)
 }

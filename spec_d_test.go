@@ -184,18 +184,18 @@ func (r *recorder) Sums(ctx context.Context, scope string) (map[string]string, e
 // nothing else.
 func TestSpecD6OnlyChangesAreStored(t *testing.T) {
 	store := new(recorder)
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Grace: -1}})
 	require.NoError(t, m.AddTools("a", echoTool("x", "dog"), echoTool("y", "car")))
 	embedded(t, m, 2)
-	soon(t, func() bool { return !m.semantic.running.Load() })
+	soon(t, func() bool { return m.semantic.Idle() })
 	assert.Equal(t, []string{"upsert mcp_a__x mcp_a__y"}, store.noted())
 	require.NoError(t, m.AddTools("b", echoTool("z", "money")))
 	embedded(t, m, 3)
-	soon(t, func() bool { return !m.semantic.running.Load() })
+	soon(t, func() bool { return m.semantic.Idle() })
 	assert.Equal(t, []string{"upsert mcp_b__z"}, store.noted())
 	require.True(t, m.RemoveServer("a"))
 	embedded(t, m, 1)
-	soon(t, func() bool { return !m.semantic.running.Load() })
+	soon(t, func() bool { return m.semantic.Idle() })
 	assert.Equal(t, []string{"delete mcp_a__x mcp_a__y"}, store.noted())
 }
 
@@ -205,9 +205,9 @@ func TestSpecD6ADay(t *testing.T) {
 	cache, store := new(aStore), new(recorder)
 	start := func(tools ...mcpserver.ServerTool) {
 		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{serving("s", tools...)},
-			Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Cache: cache}})
+			Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Cache: cache, Grace: -1}})
 		embedded(t, m, len(tools))
-		soon(t, func() bool { return !m.semantic.running.Load() })
+		soon(t, func() bool { return m.semantic.Idle() })
 		require.NoError(t, m.Close())
 	}
 	age := func(d time.Duration) {

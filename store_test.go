@@ -114,8 +114,8 @@ func TestFileStoreErrors(t *testing.T) {
 	t.Run("too large", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "trust.json")
 		require.NoError(t, FileStore(path).Save([]byte("x")))
-		err := FileStore(path).Save(make([]byte, 64<<20+1))
-		assert.EqualError(t, err, "mcphybrid: the document of "+path+" has more than 64 MiB")
+		err := FileStore(path).Save(make([]byte, 256<<20+1))
+		assert.EqualError(t, err, "mcphybrid: the document of "+path+" has more than 256 MiB")
 		data, err := FileStore(path).Load()
 		require.NoError(t, err)
 		assert.Equal(t, "x", string(data))
@@ -124,9 +124,9 @@ func TestFileStoreErrors(t *testing.T) {
 		data, err = FileStore(path).Load()
 		require.NoError(t, err)
 		assert.Len(t, data, 64<<20)
-		require.NoError(t, os.Truncate(path, 1<<40))
+		require.NoError(t, os.Truncate(path, 256<<20+1))
 		_, err = FileStore(path).Load()
-		assert.EqualError(t, err, "mcphybrid: the document of "+path+" has more than 64 MiB")
+		assert.EqualError(t, err, "mcphybrid: the document of "+path+" has more than 256 MiB")
 	})
 
 	t.Run("permissions", func(t *testing.T) {

@@ -86,7 +86,7 @@ func TestEmbeddingEnds(t *testing.T) {
 		require.NoError(t, m.AddTools("s", echoTool(fmt.Sprint("t", i), "dog")))
 		embedded(t, m, i+1)
 	}
-	soon(t, func() bool { return !m.semantic.running.Load() })
+	soon(t, func() bool { return m.semantic.Idle() })
 }
 
 // Of 200 users, none finds what is another's.

@@ -4,11 +4,12 @@
 package registrar
 
 import (
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
 // A Tool is what a registry holds. Its dynamic type must be comparable.
@@ -313,14 +314,10 @@ func (r *Registrar[T]) publishGroups(groups map[string][]string) {
 // safely calls a method of the host's registry. It logs a panic and returns it as
 // an error.
 func (r *Registrar[T]) safely(call func()) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in the registry: %v", p)
-			r.log.Error("mcphybrid: the registry panicked", "panic", p)
-		}
-	}()
-	call()
-	return nil
+	if err = foreign.Do("the registry", call); err != nil {
+		r.log.Error("mcphybrid: the host's code panicked", "error", err)
+	}
+	return err
 }
 
 // Registry returns the registry that r keeps in step.

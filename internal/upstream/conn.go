@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -72,7 +73,7 @@ func dial(cfg *Config, l Limits, hide *secrets) (*conn, error) {
 			return
 		}
 		if cfg.OnNotification != nil {
-			hosted(cfg.Log, func() { cfg.OnNotification(n) })
+			foreign.Logged(cfg.Log, "ServerConfig.OnNotification", func() { cfg.OnNotification(n) })
 		}
 	})
 	return c, nil

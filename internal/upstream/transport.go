@@ -38,7 +38,7 @@ func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequ
 
 // SendNotification returns when ctx ends. A write to a child alone would not.
 func (t stdioTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
-	_, err := foreign.Detached(ctx, func() (struct{}, error) { return struct{}{}, t.Stdio.SendNotification(ctx, n) })
+	_, err := foreign.Detached(ctx, "the write to the server", func() (struct{}, error) { return struct{}{}, t.Stdio.SendNotification(ctx, n) })
 	return err
 }
 
@@ -85,7 +85,7 @@ func (t inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRPC
 	if r.Method != string(mcp.MethodToolsCall) {
 		return t.send(ctx, r, t.InProcessTransport.SendRequest)
 	}
-	response, err := foreign.Call(func() (*transport.JSONRPCResponse, error) { return t.InProcessTransport.SendRequest(ctx, r) })
+	response, err := foreign.Call("the server", func() (*transport.JSONRPCResponse, error) { return t.InProcessTransport.SendRequest(ctx, r) })
 	return t.check(ctx, r, response, err)
 }
 
@@ -101,7 +101,7 @@ type sendFunc func(context.Context, transport.JSONRPCRequest) (*transport.JSONRP
 func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFunc) (*transport.JSONRPCResponse, error) {
 	g.unasked.ask()
 	defer g.unasked.answered()
-	response, err := foreign.Detached(ctx, func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
+	response, err := foreign.Detached(ctx, "the server", func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
 	return g.check(ctx, r, response, err)
 }
 
