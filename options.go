@@ -77,6 +77,11 @@ const (
 	// DefaultMaxDefinition is five times the longest of 866 published tools.
 	DefaultMaxDefinition = 256 << 10
 
+	// DefaultMaxListing is eight times the longest tools/list result of 27
+	// published servers. DefaultMaxCatalog is enough for 50,000 tools.
+	DefaultMaxListing = 8 << 20
+	DefaultMaxCatalog = 64 << 20
+
 	// DefaultMaxTools is 50 times what the largest published server has.
 	DefaultMaxTools = 10_000
 
@@ -86,6 +91,9 @@ const (
 	// DefaultMaxUnasked is a log message or a notification of progress every
 	// millisecond, more than anyone reads.
 	DefaultMaxUnasked = 1000
+
+	// DefaultMaxTimeouts is enough to tell a slow tool from a server that hangs.
+	DefaultMaxTimeouts = 3
 )
 
 // NoLimit lifts a limit: of an option that is a number of tools, tokens,
@@ -344,11 +352,27 @@ type ServerLimits struct {
 	MaxTools      int
 	MaxPages      int
 
+	// MaxListing is how many bytes the definitions of a server's tools have in
+	// all, MaxCatalog those of all servers together; a user's servers are counted
+	// for themselves. A list that exceeds either is refused: the server keeps its
+	// earlier list, or can't be started. They default to [DefaultMaxListing] and
+	// [DefaultMaxCatalog] and must not be negative.
+	MaxListing int
+	MaxCatalog int
+
+	// MaxTimeouts is how many calls in a row a server may leave without an answer
+	// within their timeout. Then calls are refused with [ErrServerDown] for as
+	// long as the call timeout, a minute at most. After the pause one call is
+	// sent; if it has no answer, the next pause is twice as long, up to 8 times.
+	// It defaults to [DefaultMaxTimeouts]. If negative, calls are always sent.
+	MaxTimeouts int
+
 	// MaxUnasked is how many messages a server may send within a second beside
 	// its answers: notifications, requests, and what is neither. The
 	// connection to one that sends more is given up, as if it was lost.
 	// Servers in this process are not counted. It defaults to
-	// [DefaultMaxUnasked] and must not be negative.
+	// [DefaultMaxUnasked] and must not be negative. Their bytes are bounded, too:
+	// by MaxMessage.
 	MaxUnasked int
 }
 
@@ -396,6 +420,9 @@ func (o *Options) setDefaults() {
 	number("Limits.MaxDefinition", &o.Limits.MaxDefinition, DefaultMaxDefinition)
 	number("Limits.MaxTools", &o.Limits.MaxTools, DefaultMaxTools)
 	number("Limits.MaxPages", &o.Limits.MaxPages, DefaultMaxPages)
+	number("Limits.MaxListing", &o.Limits.MaxListing, DefaultMaxListing)
+	number("Limits.MaxCatalog", &o.Limits.MaxCatalog, DefaultMaxCatalog)
+	amount(&o.Limits.MaxTimeouts, DefaultMaxTimeouts)
 	number("Limits.MaxUnasked", &o.Limits.MaxUnasked, DefaultMaxUnasked)
 	period("Limits.StartTimeout", &o.Limits.StartTimeout, DefaultStartTimeout)
 	period("EnrichTimeout", &o.EnrichTimeout, DefaultEnrichTimeout)

@@ -32,16 +32,23 @@ const (
 // FileStore returns a [Store] that keeps its document in a file of at most 64
 // MiB. The file's folder must exist. A crash leaves either the old or the new
 // document. If several processes save at once, the last one wins. Only the file's
-// owner may read or write it (mode 0600). Save replaces the file, even if it is a
-// symbolic link.
+// owner may read or write it (mode 0600). Load reads only a regular file. Save
+// replaces the file, even if it is a symbolic link.
 func FileStore(path string) Store { return fileStore(path) }
 
 type fileStore string
 
 func (s fileStore) Load() (data []byte, err error) {
-	f, err := os.Open(string(s))
+	info, err := os.Stat(string(s))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if err == nil && !info.Mode().IsRegular() { // reading a pipe would wait for a writer
+		return nil, fmt.Errorf("mcphybrid: %s is no regular file", s)
+	}
+	var f *os.File
+	if err == nil {
+		f, err = os.Open(string(s))
 	}
 	if err == nil {
 		defer f.Close()

@@ -5,15 +5,18 @@ package foreign
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // Call returns the results of f. It turns a panic in f into an error.
 func Call[T any](f func() (T, error)) (value T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
+			err = errors.New(text.WithoutAddresses(fmt.Sprintf("panic: %v", p)))
 		}
 	}()
 	return f()

@@ -33,7 +33,7 @@ type conn struct {
 // command. It does not wait for an answer.
 func dial(cfg *Config, l Limits, hide *secrets) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
-	g := guard{maxMessage: l.MaxMessage, unasked: &unasked{max: l.MaxUnasked}}
+	g := guard{maxMessage: l.MaxMessage, unasked: &unasked{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
 	switch {
 	case cfg.InProcess != nil:
 		c.client = client.NewClient(inProcessTransport{transport.NewInProcessTransport(cfg.InProcess), g})
@@ -41,7 +41,7 @@ func dial(cfg *Config, l Limits, hide *secrets) (*conn, error) {
 		c.http = ownTransport()
 		t, err := transport.NewStreamableHTTP(cfg.URL,
 			transport.WithHTTPBasicClient(&http.Client{
-				Transport:     &limitedHTTP{base: c.http, maxMessage: l.MaxMessage, unasked: g.unasked},
+				Transport:     &limitedHTTP{base: c.http, headers: cfg.Headers, maxMessage: l.MaxMessage, unasked: g.unasked},
 				CheckRedirect: sameHost,
 			}),
 			transport.WithHTTPHeaders(cfg.Headers),
@@ -169,8 +169,9 @@ func (c *conn) explain(err error) error {
 	if c.process == nil || !isLost(err) {
 		return err
 	}
-	// The pipes close a moment before the process is reaped.
-	if c.process.waitExit(termGrace) {
+	// The pipes close before the process is reaped. A child that only closes its
+	// output is killed after termGrace: see expectExit.
+	if c.process.waitExit(2 * termGrace) {
 		return c.process.err
 	}
 	return err

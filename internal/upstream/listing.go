@@ -58,8 +58,8 @@ func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
 			l.elements = append(l.elements, Element{Problem: definitionTooLarge(len(raw), l.limits.MaxDefinition)})
 			continue
 		}
-		if l.bytes += len(raw); l.bytes > maxListing*l.limits.MaxMessage {
-			return nil, fmt.Errorf("its tools have more bytes than the limit of %d", maxListing*l.limits.MaxMessage)
+		if l.bytes += len(raw); l.bytes > l.limits.MaxListing {
+			return nil, fmt.Errorf("its tools have more bytes than the limit of %d", l.limits.MaxListing)
 		}
 		e := Element{Raw: raw}
 		var t mcp.Tool
@@ -72,10 +72,6 @@ func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
 	page["tools"], _ = json.Marshal(decodable) // raw values always marshal
 	return json.Marshal(page)
 }
-
-// maxListing bounds the size of a server's tools, in multiples of
-// [Limits.MaxMessage].
-const maxListing = 4
 
 func definitionTooLarge(size, limit int) error {
 	return fmt.Errorf("the definition has %d bytes, more than the limit of %d", size, limit)

@@ -55,7 +55,7 @@ func (s *Server) watch(c *conn) {
 			// announces changes all the time.
 			s.pause(c, 4*time.Since(begun))
 		default:
-			s.pause(c, min(s.limits.Reconnect<<min(failures, 16), maxBackoff))
+			s.pause(c, max(min(s.limits.Reconnect<<min(failures, 16), maxBackoff), waitOf(err)))
 			failures++
 			c.tellChanged()
 		}
@@ -79,7 +79,7 @@ func (s *Server) listen(ctx context.Context, c *conn) {
 		case time.Since(begun) >= maxBackoff:
 			wait = first
 		}
-		s.pause(c, wait)
+		s.pause(c, max(wait, waitOf(err)))
 	}
 }
 
