@@ -77,9 +77,10 @@ const (
 	// DefaultMaxDefinition is five times the longest of 866 published tools.
 	DefaultMaxDefinition = 256 << 10
 
-	// DefaultMaxListing is eight times the longest tools/list result of 27
-	// published servers. DefaultMaxCatalog is enough for 50,000 tools.
-	DefaultMaxListing = 8 << 20
+	// DefaultMaxListing is 16 times the longest tools/list result of 27 published
+	// servers, DefaultMaxCatalog four times that. Definitions take up to 20 times
+	// their length in memory, most of it for the search index.
+	DefaultMaxListing = 16 << 20
 	DefaultMaxCatalog = 64 << 20
 
 	// DefaultMaxTools is 50 times what the largest published server has.
