@@ -75,7 +75,7 @@ func TestPastListsAreForgotten(t *testing.T) {
 				srv.SetTools(tools(-1)...)
 				reg := &rememberingRegistry{ToolRegistry: NewRegistry()}
 				m := NewManager(&Options{
-					Trust: TrustOff, Inline: InlineOptions{Max: 3}, Registry: reg, Servers: []ServerConfig{{Name: "a", InProcess: srv}},
+					Inline: InlineOptions{Max: 3}, Registry: reg, Servers: []ServerConfig{{Name: "a", InProcess: srv}},
 				})
 				defer m.Close()
 				require.NoError(t, m.Start(t.Context()))
@@ -98,6 +98,40 @@ func TestPastListsAreForgotten(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Of servers and users that came and went nothing is kept that could be large.
+func TestWhatWentIsForgotten(t *testing.T) {
+	t.Parallel()
+	m := NewManager(&Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("good", 3)}})
+	defer m.Close()
+	require.NoError(t, m.Start(t.Context()))
+	var defs []weak.Pointer[definition]
+	var users []weak.Pointer[Manager]
+	for i := range 50 {
+		name := fmt.Sprintf("tenant-%d", i)
+		require.NoError(t, m.AddServer(t.Context(), serving(name, echoTool("run", "Runs"))))
+		u, err := m.NewUser(name, &UserOptions{Servers: []ServerConfig{serving("own", echoTool("own", "Does"))}})
+		require.NoError(t, err)
+		require.NoError(t, u.Start(t.Context()))
+		s := u.NewSession(&SessionOptions{Registry: NewRegistry()})
+		r, err := s.Call(t.Context(), "mcp_own__own", nil)
+		require.NoError(t, err)
+		assert.False(t, r.IsError)
+		assert.NotEmpty(t, s.Search("runs", 3))
+		for _, tool := range m.cur.Load().tools {
+			if tool.Server() == name {
+				defs = append(defs, weak.Make(tool.def))
+			}
+		}
+		users = append(users, weak.Make(u.own))
+		u.Close()
+		require.True(t, m.RemoveServer(name))
+	}
+	require.Len(t, defs, 50)
+	assert.LessOrEqual(t, living(defs), 2)
+	assert.LessOrEqual(t, living(users), 2)
+	assert.NoError(t, check(m))
 }
 
 // A server that leaves calls without an answer is not called for a while, and the

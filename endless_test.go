@@ -46,7 +46,7 @@ func TestEndlessLists(t *testing.T) {
 	}))
 	srv.AddTools(echoTool("any", ""))
 	m, _ := newTestManager(t, &Options{
-		Limits:  ServerLimits{Refresh: time.Millisecond, MaxTools: 60},
+		Limits:  ServerLimits{Refresh: time.Millisecond, MaxTools: 60}, // so that what is kept of each tool for ever is soon full
 		Servers: []ServerConfig{{Name: "endless", InProcess: srv}, inProcess("good", 30)},
 	})
 	s := m.NewSession(nil)

@@ -261,6 +261,7 @@ func (m *Manager) remove(src *source) bool {
 			return errors.New("the server was removed")
 		}
 		m.sources = slices.Delete(m.sources, i, i+1)
+		m.trust.Left(src.name)
 		return nil
 	})
 	if err == nil && src.server != nil {

@@ -372,8 +372,8 @@ type ServerLimits struct {
 	// its answers: notifications, requests, and what is neither. The
 	// connection to one that sends more is given up, as if it was lost.
 	// Servers in this process are not counted. It defaults to
-	// [DefaultMaxUnasked] and must not be negative. Their bytes are bounded, too:
-	// by MaxMessage.
+	// [DefaultMaxUnasked] and must not be negative. The bytes of these messages
+	// are bounded, too: by MaxMessage at once, and a sixteenth of it per second.
 	MaxUnasked int
 }
 

@@ -20,7 +20,7 @@ type Limits struct {
 	StartTimeout time.Duration // for connecting and the first listing, and for each later listing
 	CallTimeout  time.Duration // for each call
 
-	MaxMessage    int // bytes of one message, and per second of the messages that answer no request
+	MaxMessage    int // bytes of one message; see also unasked
 	MaxDefinition int // bytes of one tool
 	MaxListing    int // bytes of all tools of the server
 	MaxTools      int // tools of the server
@@ -45,15 +45,19 @@ func tooLarge(limit int) error {
 // event of a stream.
 type unasked struct {
 	max      int // messages
-	maxBytes int // bytes of one answer, and of all messages that are none
+	maxBytes int // bytes of one answer, and of the others at once
 
 	mu       sync.Mutex
 	begun    time.Time // start of the current second
 	sent     int       // messages in this second
-	bytes    int       // of these messages
 	due      int       // answers expected in this second
 	underWay int       // requests without an answer
+	bytes    int       // of messages; those of answers and of long ago are taken off again
+	counted  time.Time // when bytes was last reduced
 }
+
+// forgiven is the part of maxBytes that is taken off within a second.
+const forgiven = 16
 
 // ask counts a new request.
 func (u *unasked) ask() {
@@ -68,6 +72,7 @@ func (u *unasked) answered() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.underWay--
+	u.bytes = max(u.bytes-u.maxBytes, 0)
 }
 
 // count counts a message of that many bytes, at most maxBytes. After an error,
@@ -75,14 +80,17 @@ func (u *unasked) answered() {
 func (u *unasked) count(bytes int) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if now := time.Now(); now.Sub(u.begun) >= time.Second {
-		u.begun, u.sent, u.bytes, u.due = now, 0, 0, u.underWay
+	now := time.Now()
+	if now.Sub(u.begun) >= time.Second {
+		u.begun, u.sent, u.due = now, 0, u.underWay
 	}
 	if u.sent++; u.sent-u.due > u.max {
 		return fmt.Errorf("it sends more messages unasked than the limit of %d in a second", u.max)
 	}
-	if u.bytes += bytes; (u.bytes-1)/u.maxBytes > u.due {
-		return fmt.Errorf("it sends more bytes unasked than the limit of %d in a second", u.maxBytes)
+	left := float64(u.bytes) - now.Sub(u.counted).Seconds()*float64(u.maxBytes)/forgiven
+	u.bytes, u.counted = int(max(left, 0))+bytes, now
+	if (u.bytes-1)/u.maxBytes > u.underWay {
+		return fmt.Errorf("it sends more bytes unasked than the limit of %d", u.maxBytes)
 	}
 	return nil
 }

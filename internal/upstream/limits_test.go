@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"runtime"
 	"slices"
@@ -260,18 +261,49 @@ func TestUnasked(t *testing.T) {
 	})
 }
 
-// The bytes of messages that nobody asked for are bounded too.
+// The bytes of messages that nobody asked for are bounded too: at once, and in the
+// long run.
 func TestUnaskedBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := &unasked{max: 100, maxBytes: 1000}
-		assert.NoError(t, u.count(1000))
-		assert.EqualError(t, u.count(1), "it sends more bytes unasked than the limit of 1000 in a second")
+		const limit = 1600
+		u := &unasked{max: 1000, maxBytes: limit}
+		assert.NoError(t, u.count(limit))
 		time.Sleep(time.Second)
+		assert.NoError(t, u.count(100))
+		assert.EqualError(t, u.count(1), "it sends more bytes unasked than the limit of 1600")
+		time.Sleep(time.Hour)
 		u.ask()
 		u.ask()
-		assert.NoError(t, errors.Join(u.count(1000), u.count(1000), u.count(1000)), "two answers, and as much besides")
+		assert.NoError(t, errors.Join(u.count(limit), u.count(limit), u.count(limit)), "two answers, and as much besides")
+		u.answered()
+		u.answered()
 		assert.Error(t, u.count(1))
+		time.Sleep(time.Hour)
+		for range 1000 {
+			u.ask()
+			assert.NoError(t, u.count(limit))
+			u.answered()
+		}
+		for range 100 {
+			time.Sleep(time.Second)
+			assert.NoError(t, u.count(100))
+		}
 	})
+}
+
+// Nothing overflows without a limit.
+func TestUnaskedWithoutLimit(t *testing.T) {
+	u := &unasked{max: math.MaxInt, maxBytes: math.MaxInt}
+	for range 100 {
+		u.ask()
+		assert.NoError(t, u.count(1<<40))
+		u.answered()
+	}
+	f := newFrameReader(strings.NewReader(strings.Repeat("x", 1<<20)+"\n"), math.MaxInt, u, func(err error) { assert.NoError(t, err) })
+	assert.Len(t, readAll(f), 1<<20+1)
+	b := &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("data: x\n", 1000) + "\n")), max: math.MaxInt, events: true, unasked: u}
+	_, err := io.ReadAll(b)
+	assert.NoError(t, err)
 }
 
 // Many calls at once are not taken for a flood.
