@@ -131,7 +131,7 @@ var hostileRows = []hostileRow{
 	{name: "a stream that ends without an answer", over: "hm", then: mischief{At: call, Type: events, Data: ": nothing\n\n"}, call: "unexpected nil response|" + down},
 	{name: "a stream that never answers", over: "hm", then: mischief{At: call, Type: events, Mute: true, Data: strings.Repeat("data: "+listChanged+"\n\ndata: half\n\n", 400)}, call: noAnswer},
 	{name: "a stream of events without end", over: "hm", then: mischief{At: call, Type: events, Mute: true, Data: strings.Repeat("data: "+listChanged+"\n\ndata: half\n\n", 1000)}, call: tooManyUnasked, is: ErrServerDown},
-	{name: "an event of a million lines", over: "hm", then: mischief{At: call, Type: events, Mute: true, Data: strings.Repeat("data:x\n", 1<<20)}, call: "an event of a stream has too many lines"},
+	{name: "an event of many lines", over: "hm", then: mischief{At: call, Type: events, Mute: true, Data: strings.Repeat("data:x\n", 1<<16)}, call: "an event of a stream has too many lines"},
 	{name: "a stream to resume without end", over: "h", then: mischief{At: call, Type: events, Data: "retry: 1\nid: 1\ndata: " + listChanged + "\n\n"}, call: "unexpected status 405|" + noAnswer},
 
 	// Lists.
@@ -182,7 +182,7 @@ var hostileRows = []hostileRow{
 			return m.Servers()[1].Err != nil && strings.Contains(m.Servers()[1].Err.Error(), tooManyUnasked)
 		})
 	}},
-	{name: "more bytes than it may send unasked", over: "sm", then: mischief{Push: `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1<<20) + `"}}`, Pushes: 40}, call: "|the server is down", see: func(t *testing.T, m *Manager, bad *culprit) {
+	{name: "more bytes than it may send unasked", over: "sm", then: mischief{Push: `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1<<18) + `"}}`, Pushes: 160}, call: "|the server is down", see: func(t *testing.T, m *Manager, bad *culprit) {
 		soon(t, func() bool {
 			return m.Servers()[1].Err != nil && strings.Contains(m.Servers()[1].Err.Error(), "it sends more bytes unasked than the limit of 16777216")
 		})
