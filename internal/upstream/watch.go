@@ -143,6 +143,7 @@ func (s *Server) rest(c *conn) (wait time.Duration, ok bool) {
 	s.conn.Forget()
 	close(c.over)
 	s.running.Go(func() { c.close(exitGrace) })
+	s.circuit.close()
 	s.setLocked(Cached, nil)
 	return 0, true
 }
