@@ -104,7 +104,8 @@ func (s *secrets) addCredentials(name, value string) {
 		}
 	}
 	s.add(name, rest)
-	if plain, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest)); err == nil && kind != "" {
+	basic := strings.EqualFold(strings.TrimSpace(kind), "basic")
+	if plain, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest)); err == nil && basic {
 		_, password, _ := strings.Cut(string(plain), ":")
 		s.add(name, string(plain))
 		s.add(name, password)
