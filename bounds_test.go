@@ -493,3 +493,31 @@ func TestMaxCatalog(t *testing.T) {
 	assert.NoError(t, u.Start(t.Context()), "a user's servers are counted for themselves")
 	assert.NoError(t, errors.Join(m.Problems()...))
 }
+
+// The limits hold for lists from the cache too: the server is asked instead.
+func TestCachedListsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := mcpserver.NewMCPServer("a", "1")
+	s.AddTools(echoTool("one", strings.Repeat("x", 1000)), echoTool("two", strings.Repeat("x", 1000)))
+	o := Options{
+		Cache:   FileStore(t.TempDir() + "/cache"),
+		Servers: []ServerConfig{{Name: "a", URL: serveHTTP(t, mcpserver.NewStreamableHTTPServer(s), "127.0.0.1:0")}},
+	}
+	start := func(o Options) (*Manager, error) {
+		m := NewManager(&o)
+		t.Cleanup(func() { m.Close() })
+		return m, m.Start(t.Context())
+	}
+	_, err := start(o)
+	require.NoError(t, err)
+	m, err := start(o)
+	require.NoError(t, err)
+	assert.Equal(t, StateCached, m.Servers()[0].State)
+	for _, limits := range []ServerLimits{{MaxListing: 2000}, {MaxCatalog: 2000}} {
+		o.Limits = limits
+		m, err := start(o)
+		require.ErrorContains(t, err, "the limit of 2000")
+		assert.Zero(t, m.Stats().Tools)
+		assert.NoError(t, check(m))
+	}
+}

@@ -39,16 +39,12 @@ func FileStore(path string) Store { return fileStore(path) }
 type fileStore string
 
 func (s fileStore) Load() (data []byte, err error) {
-	info, err := os.Stat(string(s))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil && !info.Mode().IsRegular() { // reading a pipe would wait for a writer
+	if info, err := os.Stat(string(s)); err == nil && !info.Mode().IsRegular() { // reading a pipe would wait for a writer
 		return nil, fmt.Errorf("mcphybrid: %s is no regular file", s)
 	}
-	var f *os.File
-	if err == nil {
-		f, err = os.Open(string(s))
+	f, err := os.Open(string(s))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
 	if err == nil {
 		defer f.Close()
