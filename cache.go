@@ -90,8 +90,9 @@ func (m *Manager) fill(sources []*source, cached *cachedCatalog) (stale []*sourc
 		return nil, nil
 	}
 	type fill struct {
-		src  *source
-		defs []*definition
+		src    *source
+		defs   []*definition
+		listed time.Time
 	}
 	var fills []fill
 	for _, src := range sources {
@@ -99,11 +100,11 @@ func (m *Manager) fill(sources []*source, cached *cachedCatalog) (stale []*sourc
 		if !ok || src.cfg.InProcess != nil || src.invalid != nil || c.Config != src.cfg.cacheKey() {
 			continue
 		}
-		defs, err := m.fromCache(src, c.Tools, c.Listed)
+		defs, err := m.fromCache(src, c.Tools)
 		if err != nil {
 			continue // we start the server and list its tools instead
 		}
-		fills = append(fills, fill{src, defs})
+		fills = append(fills, fill{src, defs, c.Listed})
 		if age := time.Since(c.Listed); src.cfg.Eager || m.opts.Limits.Refresh > 0 && (age > m.opts.Limits.Refresh || age < 0) {
 			stale = append(stale, src)
 		}
@@ -113,8 +114,9 @@ func (m *Manager) fill(sources []*source, cached *cachedCatalog) (stale []*sourc
 	}
 	return stale, m.change(func() error {
 		for _, f := range fills {
-			f.src.listed = f.defs
-			m.judge(f.src)
+			if m.take(f.src, f.defs, f.listed) == nil { // else we start the server
+				f.src.server.SetCached()
+			}
 		}
 		return nil
 	})
@@ -122,7 +124,7 @@ func (m *Manager) fill(sources []*source, cached *cachedCatalog) (stale []*sourc
 
 // fromCache returns the definitions of the cached tools of src. A call of one of
 // them starts the server.
-func (m *Manager) fromCache(src *source, tools []string, listed time.Time) ([]*definition, error) {
+func (m *Manager) fromCache(src *source, tools []string) ([]*definition, error) {
 	elements := make([]upstream.Element, len(tools))
 	for i, raw := range tools {
 		elements[i].Raw = json.RawMessage(raw)
@@ -131,14 +133,10 @@ func (m *Manager) fromCache(src *source, tools []string, listed time.Time) ([]*d
 	if err != nil || len(problems) > 0 || len(defs) > m.opts.Limits.MaxTools {
 		return nil, fmt.Errorf("the cached tools can't be used: %v", problems)
 	}
-	src.adopt(defs, m.opts.Limits.MaxTools)
+	m.adopt(src, defs)
 	if err := m.weigh(m.life, defs); err != nil {
 		return nil, err
 	}
-	m.mu.Lock()
-	src.listedAt = listed
-	m.mu.Unlock()
-	src.server.SetCached()
 	return defs, nil
 }
 

@@ -33,7 +33,8 @@ var (
 	// were checked, for example while a person was asked.
 	ErrChanged = errors.New("the tool has changed since the call was checked")
 
-	// ErrServerDown means that the tool's server can't be reached.
+	// ErrServerDown means that the tool's server can't be reached, or is not
+	// called for a while: see [ServerLimits.MaxTimeouts].
 	ErrServerDown = upstream.ErrDown
 )
 

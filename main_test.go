@@ -57,6 +57,9 @@ func check(m *Manager, sessions ...*Session) error {
 	if err := checkNames(m); err != nil {
 		return err
 	}
+	if err := checkBounds(m); err != nil {
+		return err
+	}
 	for _, s := range append(sessions, m.def) {
 		if err := checkView(s.view()); err != nil {
 			return err
@@ -98,6 +101,42 @@ func checkNames(m *Manager) error {
 			return fmt.Errorf("%s means %+v, and before it meant %+v", t.name, t.def.names(), before)
 		}
 		owners[t.name] = t.def.names()
+	}
+	return nil
+}
+
+// checkBounds returns what m keeps more of than its limits say, or nil: of what
+// servers list, and of what they listed before.
+func checkBounds(m *Manager) error {
+	m.mu.Lock()
+	attached, limits, all := slices.Clone(m.attached), m.opts.Limits, 0
+	sources := make([]source, len(m.sources))
+	for i, src := range m.sources {
+		sources[i] = *src
+	}
+	m.mu.Unlock()
+	for _, src := range sources {
+		size := 0
+		for _, d := range src.listed {
+			size += len(d.raw)
+		}
+		if size != src.bytes || size > limits.MaxListing || len(src.listed) > limits.MaxTools {
+			return fmt.Errorf("server %q has %d tools of %d bytes, counted as %d", src.name, len(src.listed), size, src.bytes)
+		}
+		all += size
+	}
+	if all > limits.MaxCatalog {
+		return fmt.Errorf("the servers' tools have %d bytes", all)
+	}
+	if gone := len(m.cur.Load().gone); gone > maxGone {
+		return fmt.Errorf("%d tools that have left are remembered", gone)
+	}
+	for _, s := range attached {
+		for _, t := range s.view().inline {
+			if n := s.registrar.Held(t.name); n > 100 { // as many goroutines may be at it
+				return fmt.Errorf("%d copies of %s are remembered", n, t.name)
+			}
+		}
 	}
 	return nil
 }

@@ -77,6 +77,12 @@ const (
 	// DefaultMaxDefinition is five times the longest of 866 published tools.
 	DefaultMaxDefinition = 256 << 10
 
+	// DefaultMaxListing is 16 times the longest tools/list result of 27 published
+	// servers, DefaultMaxCatalog four times that. Definitions take up to 20 times
+	// their length in memory, most of it for the search index.
+	DefaultMaxListing = 16 << 20
+	DefaultMaxCatalog = 64 << 20
+
 	// DefaultMaxTools is 50 times what the largest published server has.
 	DefaultMaxTools = 10_000
 
@@ -86,6 +92,9 @@ const (
 	// DefaultMaxUnasked is a log message or a notification of progress every
 	// millisecond, more than anyone reads.
 	DefaultMaxUnasked = 1000
+
+	// DefaultMaxTimeouts is enough to tell a slow tool from a server that hangs.
+	DefaultMaxTimeouts = 3
 )
 
 // NoLimit lifts a limit: of an option that is a number of tools, tokens,
@@ -305,53 +314,6 @@ type SkillListingOptions struct {
 	MaxTokens int
 }
 
-// ServerLimits bound what a server may take and send.
-type ServerLimits struct {
-	// StartTimeout and CallTimeout hold for servers that have none of their
-	// own. They default to [DefaultStartTimeout] and [DefaultCallTimeout] and
-	// must not be negative.
-	StartTimeout time.Duration
-	CallTimeout  time.Duration
-
-	// IdleTimeout is how long a server runs without a call before it is
-	// stopped; the next call starts it again. Servers in this process are not
-	// stopped. If zero or negative, none is.
-	IdleTimeout time.Duration
-
-	// Reconnect is how long after a server was lost, or could not be started,
-	// it is started again; after each further failure twice as long, up to a
-	// minute. That it was lost within a minute counts as a failure, too. A call
-	// of one of its tools has a server that was lost started at once and waits
-	// for it, and one that could not be started no later than after Reconnect,
-	// and does not.
-	//
-	// It defaults to [DefaultReconnect]. If negative, a server that is down stays
-	// down.
-	Reconnect time.Duration
-
-	// Refresh is how often the tools of a server are listed, besides whenever
-	// it says that they have changed. It defaults to [DefaultRefresh]. If
-	// negative, they are listed only then.
-	Refresh time.Duration
-
-	// MaxMessage is how many bytes a message has, a tool's result for one;
-	// MaxDefinition how many a tool's definition has; MaxTools how many tools a
-	// server has, on MaxPages pages. They default to [DefaultMaxMessage],
-	// [DefaultMaxDefinition], [DefaultMaxTools] and [DefaultMaxPages] and must not
-	// be negative.
-	MaxMessage    int
-	MaxDefinition int
-	MaxTools      int
-	MaxPages      int
-
-	// MaxUnasked is how many messages a server may send within a second beside
-	// its answers: notifications, requests, and what is neither. The
-	// connection to one that sends more is given up, as if it was lost.
-	// Servers in this process are not counted. It defaults to
-	// [DefaultMaxUnasked] and must not be negative.
-	MaxUnasked int
-}
-
 func (o *Options) setDefaults() {
 	number := func(name string, n *int, standard int) {
 		if *n == 0 {
@@ -396,6 +358,9 @@ func (o *Options) setDefaults() {
 	number("Limits.MaxDefinition", &o.Limits.MaxDefinition, DefaultMaxDefinition)
 	number("Limits.MaxTools", &o.Limits.MaxTools, DefaultMaxTools)
 	number("Limits.MaxPages", &o.Limits.MaxPages, DefaultMaxPages)
+	number("Limits.MaxListing", &o.Limits.MaxListing, DefaultMaxListing)
+	number("Limits.MaxCatalog", &o.Limits.MaxCatalog, DefaultMaxCatalog)
+	amount(&o.Limits.MaxTimeouts, DefaultMaxTimeouts)
 	number("Limits.MaxUnasked", &o.Limits.MaxUnasked, DefaultMaxUnasked)
 	period("Limits.StartTimeout", &o.Limits.StartTimeout, DefaultStartTimeout)
 	period("EnrichTimeout", &o.EnrichTimeout, DefaultEnrichTimeout)

@@ -11,6 +11,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/skills"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
 // This file holds every word that the model reads and that no server wrote. So
@@ -300,6 +301,7 @@ func textRefused(name string, err error, canSearch bool, since time.Time) string
 	var unknown *UnknownToolError
 	var arguments *ArgumentsError
 	var permission *permissionError
+	var paused *upstream.PausedError
 	switch {
 	case errors.As(err, &unknown) && unknown.Connecting != "":
 		return fmt.Sprintf("%s can't be called yet: its server is still connecting. Go on with something else and try again later.", name)
@@ -319,6 +321,8 @@ func textRefused(name string, err error, canSearch bool, since time.Time) string
 		return fmt.Sprintf("%s can't be called: its definition has changed, and a person has not yet agreed to that. Go on without it.", name)
 	case errors.Is(err, ErrChanged):
 		return fmt.Sprintf("%s was not called: its definition changed while the call waited. Call it again if it still fits.", name)
+	case errors.As(err, &paused):
+		return fmt.Sprintf("%s was not called: %v. Its server can be called again from %s on. Go on without it.", name, paused.Reason, paused.Until.UTC().Format(time.RFC3339))
 	case errors.Is(err, ErrServerDown) && !since.IsZero():
 		return fmt.Sprintf("%s can't be called now: its server is down since %s. Go on without it.", name, since.UTC().Format(time.RFC3339))
 	case errors.Is(err, ErrServerDown):

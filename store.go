@@ -32,8 +32,8 @@ const (
 // FileStore returns a [Store] that keeps its document in a file of at most 256
 // MiB. The file's folder must exist. A crash leaves either the old or the new
 // document. If several processes save at once, the last one wins. Only the file's
-// owner may read or write it (mode 0600). Save replaces the file, even if it is a
-// symbolic link.
+// owner may read or write it (mode 0600). Load reads only a regular file. Save
+// replaces the file, even if it is a symbolic link.
 func FileStore(path string) Store { return fileStore(path) }
 
 type fileStore string

@@ -11,15 +11,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A pipe where the document should be is an error at once, and Save puts a file in
-// its place.
+// A pipe in the place of a stored file is no document. Nobody waits for a writer,
+// and Save puts a file in its place.
 func TestFileStoreIsAPipe(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "cache.json")
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "cache")
 	require.NoError(t, syscall.Mkfifo(path, 0o600))
-	_, err := FileStore(path).Load()
+	store := FileStore(path)
+	_, err := store.Load()
 	assert.EqualError(t, err, "mcphybrid: "+path+" is not a regular file")
-	require.NoError(t, FileStore(path).Save([]byte("x")))
-	data, err := FileStore(path).Load()
-	require.NoError(t, err)
-	assert.Equal(t, "x", string(data))
+	m := NewManager(&Options{Cache: store, TrustStore: store, Servers: []ServerConfig{inProcess("a", 1)}})
+	defer m.Close()
+	require.NoError(t, m.Start(t.Context()))
+	assert.Equal(t, 1, m.Stats().Tools)
+	data, err := store.Load()
+	assert.NoError(t, err, "Save has replaced it")
+	assert.NotEmpty(t, data)
+	_, err = FileStore(t.TempDir()).Load()
+	assert.ErrorContains(t, err, "is not a regular file")
 }

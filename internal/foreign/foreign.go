@@ -39,7 +39,7 @@ func Logged(log *slog.Logger, what string, f func()) {
 }
 
 func panicked(what string, p any) error {
-	return text.Bounded(fmt.Errorf("%s: panic: %v", what, p))
+	return text.Bounded(errors.New(text.WithoutAddresses(fmt.Sprintf("%s: panic: %v", what, p))))
 }
 
 // errExited is the error of a function that ended its goroutine, as a failed

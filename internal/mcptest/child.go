@@ -129,6 +129,10 @@ func serveChild(mode string) {
 		os.Exit(3)
 	case "flood": // after answering as $AFTER says, sends $FLOOD forever and reads nothing
 		serveFlood(os.Getenv("FLOOD"), os.Getenv("AFTER"))
+	case "endless": // after answering as $AFTER says, sends a line without end, on standard error too
+		go serveEndless(os.Stderr)
+		serveUntil(`{"tools":[{"name":"a"}]}`, os.Getenv("AFTER"))
+		serveEndless(os.Stdout)
 	case "late": // serves, but does not end when its input closes
 		_ = mcpserver.ServeStdio(childServer())
 		signal.Ignore(syscall.SIGTERM)
@@ -227,6 +231,15 @@ func serveFlood(line, after string) {
 	out := bufio.NewWriterSize(os.Stdout, 1<<16)
 	for {
 		if _, err := out.WriteString(line + "\n"); err != nil {
+			return
+		}
+	}
+}
+
+func serveEndless(out *os.File) {
+	line := []byte(strings.Repeat("x", 1<<16))
+	for {
+		if _, err := out.Write(line); err != nil {
 			return
 		}
 	}

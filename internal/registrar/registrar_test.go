@@ -188,6 +188,36 @@ func TestNewestToolWins(t *testing.T) {
 	assert.Empty(t, r.tools)
 }
 
+// A table that wraps what it holds does not tell which copy it holds.
+type wrappingTable struct{ *table }
+
+func (wrappingTable) Get(string) (*tool, bool) { return &tool{"wrapped"}, true }
+
+// Of a name, only the copies that the registry may hold are remembered, however
+// often the tool changes, leaves, is activated again or is refused.
+func TestReplacedCopiesAreForgotten(t *testing.T) {
+	g, r, s := open()
+	for range 100 {
+		s.set(&tool{"a"})
+		g.Sync()
+		assert.Equal(t, 1, g.Held("a"))
+	}
+	s.set()
+	g.Sync()
+	assert.Zero(t, g.Held("a"))
+	assert.Empty(t, r.tools)
+
+	a := &tool{"a"}
+	s.set(a)
+	g = New(Registry[*tool](wrappingTable{r}), s, slog.New(slog.DiscardHandler))
+	g.Sync()
+	for range 100 {
+		require.True(t, g.Begin(a))
+		g.Finish(a)
+	}
+	assert.Equal(t, 1, g.Held("a"))
+}
+
 // However many change the offer at once, the registry has what is offered last.
 func TestManyAtOnce(t *testing.T) {
 	g, r, s := open()
@@ -215,6 +245,7 @@ func TestManyAtOnce(t *testing.T) {
 	assert.Len(t, r.tools, 3)
 	for _, want := range tools[2:5] {
 		assert.Contains(t, r.tools, want.name)
+		assert.LessOrEqual(t, g.Held(want.name), 16, "of 3,200 registrations by 16 goroutines")
 	}
 	assert.Empty(t, g.pending)
 }

@@ -167,6 +167,15 @@ func (m *Memory) Judge(name string, listed []*Definition) []Verdict {
 	return verdicts
 }
 
+// Left says that the server is gone. What was known of it stays known, by hashes.
+func (m *Memory) Left(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := m.servers[name]; s != nil {
+		s.settle(nil)
+	}
+}
+
 // Accept makes d the known definition of its tool.
 func (m *Memory) Accept(name string, d *Definition) {
 	m.mu.Lock()

@@ -2,9 +2,11 @@ package upstream
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
@@ -58,3 +60,18 @@ func TestMarks(t *testing.T) {
 	nested := newMark(func(string) (string, bool) { return mark, true })
 	assert.True(t, strings.HasPrefix(nested, mark+"/"))
 }
+
+// Bytes without end on standard error are read at a bounded rate.
+func TestStandardErrorIsReadSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		var kept tail
+		kept.readAll(io.LimitReader(endless{}, 5*maxStderr/2))
+		assert.Equal(t, 2*time.Second, time.Since(begun))
+		assert.Len(t, kept.String(), stderrTail)
+	})
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }

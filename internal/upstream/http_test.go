@@ -2,6 +2,8 @@ package upstream
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -201,4 +203,52 @@ func TestHTTPServerForgetsItsSession(t *testing.T) {
 	_, err = srv.call(t.Context(), "echo")
 	require.ErrorContains(t, err, "no valid session")
 	mcptest.Soon(t, func() bool { _, err := srv.call(t.Context(), "echo"); return err == nil })
+}
+
+// Arguments that a server wants as headers too are sent so over modern HTTP. A tool
+// that asks for them in a wrong way is not used.
+func TestArgumentsAsHeaders(t *testing.T) {
+	s := mcpserver.NewMCPServer("web", "1")
+	var got sync.Map
+	s.AddTool(mcp.NewToolWithRawSchema("run", "", json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"other":{"type":"string"}}}`)),
+		func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText("ran"), nil
+		})
+	s.AddTools(mcptest.Echo("plain", ""))
+	inner := mcpserver.NewStreamableHTTPServer(s)
+	url := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var request struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ Name string }
+		}
+		_ = json.Unmarshal(body, &request)
+		if request.Method == "tools/call" {
+			got.Store(request.Params.Name, strings.Join(r.Header.Values("Mcp-Param-Region"), ","))
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		answer := httptest.NewRecorder()
+		if request.Method != "tools/list" {
+			inner.ServeHTTP(w, r)
+			return
+		}
+		inner.ServeHTTP(answer, r)
+		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+		fmt.Fprint(w, strings.Replace(answer.Body.String(), `"tools":[`, `"tools":[{"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A b"}}}},`, 1))
+	}), "127.0.0.1:0")
+	srv := started(t, Config{Name: "web", URL: url}, Limits{})
+	require.True(t, srv.connection().isModernHTTP())
+	tools, _ := srv.listed()
+	require.Len(t, tools, 3)
+	assert.EqualError(t, tools[0].Problem, `the x-mcp-header annotations of "bad" are invalid`)
+	assert.NoError(t, errors.Join(tools[1].Problem, tools[2].Problem))
+	for _, tool := range []string{"run", "plain"} {
+		_, err := srv.Call(t.Context(), tool, json.RawMessage(`{"region":"eu","other":"x"}`), false)
+		require.NoError(t, err)
+	}
+	region, _ := got.Load("run")
+	assert.Equal(t, "eu", region)
+	region, _ = got.Load("plain")
+	assert.Equal(t, "", region)
 }

@@ -31,6 +31,10 @@ const (
 	// stderrTail is how many bytes of a child's standard error are kept to
 	// explain its death.
 	stderrTail = 2 << 10
+
+	// maxStderr is how many bytes of a child's standard error are read within a
+	// second. A child that writes more has to wait.
+	maxStderr = 16 << 20
 )
 
 // inherited lists the environment variables that every child gets from this
@@ -117,7 +121,7 @@ func startProcess(cfg *Config, hide *secrets) (*process, error) {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		_, _ = io.Copy(p.stderr, errs)
+		p.stderr.readAll(errs)
 	}()
 	go func() {
 		err := p.cmd.Wait()
@@ -245,6 +249,25 @@ func (t *tail) Write(b []byte) (int, error) {
 		t.buf = append(t.buf[:0], t.buf[over:]...)
 	}
 	return len(b), nil
+}
+
+// readAll reads r to its end, at most maxStderr bytes within a second.
+func (t *tail) readAll(r io.Reader) {
+	buf := make([]byte, 32<<10)
+	begun, read := time.Now(), 0
+	for {
+		n, err := r.Read(buf)
+		_, _ = t.Write(buf[:n])
+		if err != nil {
+			return
+		}
+		if read += n; read >= maxStderr {
+			time.Sleep(time.Second - time.Since(begun))
+		}
+		if time.Since(begun) >= time.Second {
+			begun, read = time.Now(), 0
+		}
+	}
 }
 
 // String returns the bytes kept.

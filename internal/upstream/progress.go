@@ -47,6 +47,7 @@ func (c *conn) callTool(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallTo
 		defer c.progress.remove(token)
 		r.Params.Meta.ProgressToken = token
 	}
+	r.Header = c.mirror(r.Params.Name, r.Params.Arguments)
 	return c.client.CallTool(ctx, r)
 }
 

@@ -31,12 +31,41 @@ func TestHidden(t *testing.T) {
 	}
 	assert.Equal(t, " and more", s.dropRest("y-long and more"))
 	assert.Equal(t, "ong and more", s.dropRest("ong and more"), "too short to tell")
+	assert.Equal(t, "", s.dropRest("ery-lo"), "within one")
+	assert.Equal(t, "[hidden]… [hidden]… plai", s.text("t0ke… plainval… plai"), "a text that was cut")
+	assert.Equal(t, "[hidden][hidden], [hidden]", s.text("t0kent0ken, very-long"))
 	var none error
 	assert.NoError(t, s.error(none))
 	err := fmt.Errorf("t0ken: %w", io.ErrUnexpectedEOF)
 	assert.EqualError(t, s.error(err), "[hidden]: unexpected EOF")
 	assert.ErrorIs(t, s.error(err), io.ErrUnexpectedEOF)
 	assert.Equal(t, io.EOF, s.error(io.EOF))
+}
+
+// FuzzHidden hides secrets wherever they are in a text, and changes nothing else.
+func FuzzHidden(f *testing.F) {
+	f.Add("abcdefgh", "efghijkl", "x abcdefghijkl y")
+	f.Add("aaaaaaaa", "aaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaaaaaaa…")
+	f.Add("…………", "secret-1", "secret…secret-1………………")
+	f.Fuzz(func(t *testing.T, a, b, text string) {
+		s := newSecrets(&Config{Headers: map[string]string{"A": a, "B": b}}, nil)
+		hidden := s.text(text)
+		found := false
+		for _, v := range s.values {
+			found = found || strings.Contains(text, v)
+			if len(v) >= minSecret && !strings.Contains(Masked, v) {
+				for _, part := range strings.Split(hidden, Masked) {
+					assert.NotContains(t, part, v)
+				}
+			}
+		}
+		if found {
+			assert.Contains(t, hidden, Masked)
+		}
+		if !strings.Contains(text, "…") && !found && !strings.Contains(text, "0x") {
+			assert.Equal(t, text, hidden)
+		}
+	})
 }
 
 // What mcp-go logs of a server has none of its secrets, wherever they stand.
