@@ -69,12 +69,13 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 	heading := inlineHeading
 	open := noSection
 	for _, e := range list {
-		if e.kind == shownExample && e.tool != nil {
+		in := e.section
+		if in == exampleText {
 			if example, ok := exampleOf(e.tool); ok {
 				guide = textExample(e.tool.name, example)
 			}
+			continue
 		}
-		in := e.section()
 		if in == noSection || in == inlineLines && !inline || in != inlineLines && !search || in == skillText && !inline {
 			continue
 		}
@@ -86,11 +87,11 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 		}
 		switch {
 		case in == searchText:
-			if e.kind == shownMeta {
+			if e.place == asMeta {
 				b.WriteString(searchHeading)
 			}
 			b.WriteString(e.offer.servers.summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens))
-			if e.kind == shownMeta {
+			if e.place == asMeta {
 				b.WriteString(searchSteps[s.disclosure])
 				if s.scope.opts.JustInTime != nil && s.disclosure != ByBridge {
 					b.WriteString(textJustInTime)
@@ -105,39 +106,14 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 			b.WriteString(summaryHeading)
 		}
 		open = in
-		switch e.kind {
-		case shownInline, shownSummary:
+		switch {
+		case e.hasLine():
 			b.WriteString(textLine(e.tool, e.line, s.scope.opts.Prompt.MaxDescription))
-		case shownCounts, shownSummaryCounts:
+		case in == inlineLines || in == summaryLines:
 			b.WriteString(textCounts(e.offer.servers))
 		}
 	}
 	return b.String()
-}
-
-// A section is a part of the prompt sections.
-type section uint8
-
-const (
-	noSection section = iota
-	inlineLines
-	searchText
-	summaryLines
-	skillText
-)
-
-func (e shown) section() section {
-	switch {
-	case e.kind == shownInline || e.kind == shownCounts:
-		return inlineLines
-	case e.kind == shownSummary || e.kind == shownSummaryCounts:
-		return summaryLines
-	case e.kind == shownServers || e.kind == shownMeta && e.meta == metaSearch:
-		return searchText
-	case e.kind == shownSkills:
-		return skillText
-	}
-	return noSection
 }
 
 // A parameterExample shows by a real tool how to leave out optional parameters.

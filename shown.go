@@ -13,38 +13,44 @@ import (
 // session keeps a list of items and only appends to it. Both the prompt sections
 // and the tool list are this list, written item by item.
 type shown struct {
-	kind  shownKind
-	meta  metaKind    // for shownMeta
-	line  lineForm    // for shownInline and shownSummary
-	tool  *BridgeTool // the version that the model was given
-	offer *told       // for the search tool, shownServers, shownSkills and counts
+	place   place
+	section section
+	line    lineForm    // of a tool that has a line in its section
+	meta    metaKind    // for asMeta
+	tool    *BridgeTool // the version that the model was given, or nil
+	offer   *told       // of a section without a tool, or of the search tool
 }
 
-// isTool reports whether e is in the tool list.
-func (e shown) isTool() bool {
-	return e.kind == shownInline || e.kind == shownActive || e.kind == shownDeferred
-}
-
-type shownKind uint8
+// A place says where an item is in the tool list.
+type place uint8
 
 const (
-	shownInline        shownKind = iota // a line in the sections, and a tool
-	shownMeta                           // a meta tool; the search tool also has a section
-	shownServers                        // a line in the sections: more servers to search
-	shownActive                         // a tool
-	shownDeferred                       // a tool that the provider hides from the model
-	shownCounts                         // lines in the sections: counts of inline tools without a line
-	shownSummary                        // a line in the sections: a summarized tool
-	shownSummaryCounts                  // lines in the sections: counts of summarized tools without a line
-	shownExample                        // the example before the inline tools, made from a tool
-	shownSkills                         // a section: skills, or how to search for them
+	notListed place = iota
+	asMeta
+	asTool
+	asDeferred // a tool that the provider hides from the model
 )
+
+// A section is a part of the prompt sections. An item has text in one at most.
+type section uint8
+
+const (
+	noSection    section = iota
+	exampleText          // the example before the inline tools, made from a tool
+	inlineLines          // a line for a tool, or lines that count tools without a line
+	searchText           // how to search, or a line: more servers to search
+	summaryLines         // as inlineLines, of summarized tools
+	skillText            // skills, or how to search for them
+)
+
+// isTool reports whether e is a tool in the tool list.
+func (e shown) isTool() bool { return e.place >= asTool }
 
 // A told holds the part of an item that only few items have. It is separate to
 // keep shown small: sessions have many of those.
 type told struct {
 	servers searchOffer
-	skills  *skillOffer // for shownSkills
+	skills  *skillOffer // for skillText
 }
 
 // A stamp changes whenever there may be something to append.
@@ -76,7 +82,7 @@ func (s *Session) show() []shown {
 func (s *Session) setShown(list []shown) {
 	s.shown, s.shownAs, s.metas = list, stamp{}, metaSet{}
 	for _, e := range list {
-		if e.kind == shownMeta {
+		if e.place == asMeta {
 			s.metas[e.meta] = true
 		}
 	}
@@ -138,68 +144,68 @@ func (v view) appendNew(list []shown) []shown {
 		switch {
 		case e.isTool():
 			tools[e.tool.name] = true
-		case e.kind == shownSummary:
-			summaries[e.tool.name] = true
-		case e.kind == shownMeta:
+		case e.place == asMeta:
 			metas[e.meta] = true
+		case e.section == summaryLines && e.tool != nil:
+			summaries[e.tool.name] = true
 		}
-		if e.offer != nil && (e.kind == shownMeta || e.kind == shownServers) {
+		if e.section == searchText {
 			for _, o := range e.offer.servers {
 				servers[o.Server] = true
 			}
 		}
 	}
 	var fresh []shown
-	add := func(kind shownKind, t *BridgeTool) {
+	add := func(t *BridgeTool, p place, in section) {
 		if !tools[t.name] {
 			tools[t.name] = true
-			fresh = append(fresh, shown{kind: kind, tool: t})
+			fresh = append(fresh, shown{place: p, section: in, tool: t})
 		}
 	}
 	if list == nil {
 		fresh = v.appendExample(fresh)
 	}
 	for _, t := range v.inline {
-		add(shownInline, t)
+		add(t, asTool, inlineLines)
 	}
-	fresh = v.fitLines(fresh, list, shownCounts)
+	fresh = v.fitLines(fresh, list, inlineLines)
 	searching := metas[metaSearch]
 	for kind := range metaKinds {
 		if !metas[kind] && v.offers(kind) {
-			e := shown{kind: shownMeta, meta: kind}
+			e := shown{place: asMeta, meta: kind}
 			if kind == metaSearch {
-				e.offer = v.searchOffer(servers)
+				e.section, e.offer = searchText, v.searchOffer(servers)
 			}
 			fresh = append(fresh, e)
 		}
 	}
 	if searching {
 		if o := v.searchOffer(servers); len(o.servers) > 0 {
-			fresh = append(fresh, shown{kind: shownServers, offer: o})
+			fresh = append(fresh, shown{section: searchText, offer: o})
 		}
 	}
 	if searching || v.offers(metaSearch) {
 		var lines []shown
 		for t, st := range v.each() {
 			if st == summarized && !summaries[t.name] && !tools[t.name] {
-				lines = append(lines, shown{kind: shownSummary, tool: t})
+				lines = append(lines, shown{section: summaryLines, tool: t})
 			}
 		}
-		fresh = append(fresh, v.fitLines(lines, slices.Concat(list, fresh), shownSummaryCounts)...)
+		fresh = append(fresh, v.fitLines(lines, slices.Concat(list, fresh), summaryLines)...)
 	}
 	if o := v.newSkills(list); o != nil {
-		fresh = append(fresh, shown{kind: shownSkills, offer: &told{skills: o}})
+		fresh = append(fresh, shown{section: skillText, offer: &told{skills: o}})
 	}
 	if v.disclosure == ByProvider {
 		for t, p := range v.each() {
 			if p.searchable() {
-				add(shownDeferred, t)
+				add(t, asDeferred, noSection)
 			}
 		}
 	}
 	if v.disclosure != ByBridge {
 		for _, t := range v.active {
-			add(shownActive, t)
+			add(t, asTool, noSection)
 		}
 	}
 	if fresh == nil {
@@ -208,11 +214,16 @@ func (v view) appendNew(list []shown) []shown {
 	return slices.Concat(list, fresh) // without spare capacity: there are many sessions
 }
 
+// hasLine reports whether e is a line for one tool in the sections.
+func (e shown) hasLine() bool {
+	return e.tool != nil && (e.section == inlineLines || e.section == summaryLines)
+}
+
 // appendExample appends an example made from the first inline tool that suits.
 func (v view) appendExample(list []shown) []shown {
 	for _, t := range v.inline {
 		if _, ok := exampleOf(t); ok {
-			return append(list, shown{kind: shownExample, tool: t})
+			return append(list, shown{section: exampleText, tool: t})
 		}
 	}
 	return list
@@ -221,11 +232,11 @@ func (v view) appendExample(list []shown) []shown {
 // fitLines fits the lines of fresh into the token budget that list leaves. All tools
 // of fresh get full lines, or all get their names only. If the names are too long,
 // none gets a line, and fitLines appends counts per server.
-func (v view) fitLines(fresh, list []shown, counted shownKind) []shown {
+func (v view) fitLines(fresh, list []shown, in section) []shown {
 	p := v.policy
 	lines := func(list []shown, form lineForm) (tokens int) {
 		for _, e := range list {
-			if e.kind == shownInline || e.kind == shownSummary {
+			if e.hasLine() {
 				tokens += p.count(textLine(e.tool, max(form, e.line), p.maxDescription))
 			}
 		}
@@ -242,7 +253,7 @@ func (v view) fitLines(fresh, list []shown, counted shownKind) []shown {
 	counts := make(map[string]int)
 	var servers []string
 	for i, e := range fresh {
-		if e.kind == shownInline || e.kind == shownSummary {
+		if e.hasLine() {
 			fresh[i].line = form
 			if counts[e.tool.def.server]++; counts[e.tool.def.server] == 1 {
 				servers = append(servers, e.tool.def.server)
@@ -256,7 +267,7 @@ func (v view) fitLines(fresh, list []shown, counted shownKind) []shown {
 	for _, name := range servers {
 		o.servers = append(o.servers, serverOffer{Server: name, Tools: counts[name]})
 	}
-	return append(fresh, shown{kind: counted, offer: o})
+	return append(fresh, shown{section: in, offer: o})
 }
 
 // searchOffer returns the servers that have deferred tools, in registration order:
@@ -296,7 +307,7 @@ func (s *Session) Tools() []Tool {
 		switch {
 		case e.isTool():
 			list = append(list, e.tool)
-		case e.kind == shownMeta:
+		case e.place == asMeta:
 			list = append(list, &s.meta[e.meta])
 		}
 	}

@@ -72,7 +72,7 @@ type skillOffer struct {
 func (v view) newSkills(list []shown) *skillOffer {
 	told := make(map[string]bool)
 	for _, e := range list {
-		if e.kind != shownSkills {
+		if e.section != skillText {
 			continue
 		}
 		if len(e.offer.skills.Listed) == 0 {

@@ -40,10 +40,79 @@ type savedShown struct {
 	Summary  string       `json:"summary,omitempty"`
 	Example  string       `json:"example,omitempty"`
 	Line     lineForm     `json:"line,omitempty"`   // of Inline and Summary
-	Counts   shownKind    `json:"counts,omitempty"` // the kind, if Offer has counts
+	Counts   int          `json:"counts,omitempty"` // see savedCounts
 	Meta     string       `json:"meta,omitempty"`
 	Offer    *searchOffer `json:"offer,omitempty"`
 	Skills   *savedSkills `json:"skills,omitempty"`
+}
+
+// A savedName is the member of a [savedShown] that names the tool of an item with
+// that place and section.
+type savedName struct {
+	place   place
+	section section
+	member  func(*savedShown) *string
+}
+
+var savedNames = []savedName{
+	{asTool, inlineLines, func(s *savedShown) *string { return &s.Inline }},
+	{asTool, noSection, func(s *savedShown) *string { return &s.Active }},
+	{asDeferred, noSection, func(s *savedShown) *string { return &s.Deferred }},
+	{notListed, summaryLines, func(s *savedShown) *string { return &s.Summary }},
+	{notListed, exampleText, func(s *savedShown) *string { return &s.Example }},
+}
+
+// savedCounts are the values of Counts, by the section that has the counts.
+var savedCounts = map[section]int{inlineLines: 5, summaryLines: 7}
+
+// save returns the saved form of e; restorer.item is its inverse.
+func (e shown) save() savedShown {
+	saved := savedShown{Line: e.line}
+	if e.tool != nil {
+		i := slices.IndexFunc(savedNames, func(n savedName) bool { return n.place == e.place && n.section == e.section })
+		*savedNames[i].member(&saved), saved.Sum = e.tool.name, e.tool.def.shortSum()
+		return saved
+	}
+	if e.place == asMeta {
+		saved.Meta = metaNames[e.meta]
+	}
+	if e.offer != nil && e.section == skillText {
+		saved.Skills = e.offer.skills.save()
+	} else if e.offer != nil {
+		saved.Offer, saved.Counts = &e.offer.servers, savedCounts[e.section]
+	}
+	return saved
+}
+
+// item returns the item whose saved form is saved, if the session may show it.
+func (r *restorer) item(saved savedShown) (e shown, ok bool) {
+	for _, n := range savedNames {
+		if name := *n.member(&saved); name != "" {
+			e = shown{place: n.place, section: n.section, line: min(saved.Line, lineForms-1), tool: r.tool(name, saved.Sum)}
+			return e, e.tool != nil && (e.place != asDeferred || r.v.disclosure == ByProvider)
+		}
+	}
+	switch {
+	case saved.Meta != "":
+		e = shown{place: asMeta, meta: metaKind(slices.Index(metaNames[:], saved.Meta))}
+		if bridge := e.meta == metaDescribe || e.meta == metaCall; e.meta >= metaKinds || bridge && r.v.disclosure != ByBridge || !r.v.rights.mayUse(saved.Meta) {
+			return e, false
+		}
+		if e.meta == metaSearch {
+			e.section, e.offer = searchText, r.offer(saved.Offer)
+		}
+		return e, true
+	case saved.Skills != nil:
+		o := r.v.restoreSkills(saved.Skills, r.report)
+		return shown{section: skillText, offer: &told{skills: o}}, o != nil
+	}
+	e = shown{section: searchText, offer: r.offer(saved.Offer)}
+	for in, counts := range savedCounts {
+		if saved.Counts == counts {
+			e.section = in
+		}
+	}
+	return e, len(e.offer.servers) > 0
 }
 
 type savedTool struct {
@@ -75,29 +144,7 @@ func (s *Session) Save() json.RawMessage {
 		state.Refused = &r
 	}
 	for _, e := range s.shown {
-		saved := savedShown{Line: e.line}
-		switch e.kind {
-		case shownInline:
-			saved.Inline, saved.Sum = e.tool.name, e.tool.def.shortSum()
-		case shownActive:
-			saved.Active, saved.Sum = e.tool.name, e.tool.def.shortSum()
-		case shownDeferred:
-			saved.Deferred, saved.Sum = e.tool.name, e.tool.def.shortSum()
-		case shownSummary:
-			saved.Summary, saved.Sum = e.tool.name, e.tool.def.shortSum()
-		case shownExample:
-			saved.Example, saved.Sum = e.tool.name, e.tool.def.shortSum()
-		case shownCounts, shownSummaryCounts:
-			saved.Counts = e.kind
-		case shownMeta:
-			saved.Meta = metaNames[e.meta]
-		case shownSkills:
-			saved.Skills = e.offer.skills.save()
-		}
-		if e.kind != shownSkills && e.offer != nil {
-			saved.Offer = &e.offer.servers
-		}
-		state.Shown = append(state.Shown, saved)
+		state.Shown = append(state.Shown, e.save())
 	}
 	for _, t := range active {
 		state.Active = append(state.Active, savedTool{t.name, s.used[t.name]})
@@ -191,7 +238,7 @@ type restorer struct {
 	s       *Session
 	v       view
 	list    []shown
-	named   map[string]bool // the names in list and those of reported tools
+	named   map[string]bool // the names in the tool list
 	changed []string
 }
 
@@ -209,57 +256,33 @@ func (r *restorer) lookup(name string) *BridgeTool {
 	return t
 }
 
-func (r *restorer) show(e savedShown) {
-	switch {
-	case e.Inline != "":
-		r.showTool(shownInline, e.Inline, e)
-	case e.Active != "":
-		r.showTool(shownActive, e.Active, e)
-	case e.Deferred != "" && r.v.disclosure == ByProvider:
-		r.showTool(shownDeferred, e.Deferred, e)
-	case e.Summary != "":
-		r.showTool(shownSummary, e.Summary, e)
-	case e.Example != "":
-		r.showTool(shownExample, e.Example, e)
-	case e.Meta != "":
-		kind := metaKind(slices.Index(metaNames[:], e.Meta))
-		bridge := kind == metaDescribe || kind == metaCall
-		if kind >= metaKinds || r.named[e.Meta] || bridge && r.v.disclosure != ByBridge || !r.v.rights.mayUse(e.Meta) {
-			return
-		}
-		r.named[e.Meta] = true
-		next := shown{kind: shownMeta, meta: kind}
-		if kind == metaSearch {
-			next.offer = r.offer(e.Offer)
-		}
-		r.list = append(r.list, next)
-	case e.Skills != nil:
-		if o := r.v.restoreSkills(e.Skills, r.report); o != nil {
-			r.list = append(r.list, shown{kind: shownSkills, offer: &told{skills: o}})
-		}
-	case e.Offer != nil:
-		kind := shownServers
-		if e.Counts == shownCounts || e.Counts == shownSummaryCounts {
-			kind = e.Counts
-		}
-		if o := r.offer(e.Offer); len(o.servers) > 0 {
-			r.list = append(r.list, shown{kind: kind, offer: o})
-		}
-	}
-}
-
-func (r *restorer) showTool(kind shownKind, name string, saved savedShown) {
-	next := shown{kind: kind, line: min(saved.Line, lineForms-1)}
-	t := r.lookup(name)
-	if t == nil || next.isTool() && r.named[name] {
+// show appends an item to the list, unless its tool is in the tool list already.
+func (r *restorer) show(saved savedShown) {
+	e, ok := r.item(saved)
+	if !ok {
 		return
 	}
-	next.tool = t
-	r.named[name] = r.named[name] || next.isTool()
-	r.list = append(r.list, next)
-	if saved.Sum != t.def.shortSum() {
+	if e.place != notListed {
+		name := saved.Meta
+		if e.isTool() {
+			name = e.tool.name
+		}
+		if r.named[name] {
+			return
+		}
+		r.named[name] = true
+	}
+	r.list = append(r.list, e)
+}
+
+// tool returns the tool with that name, or nil. It reports a tool that is missing
+// or has another definition than sum says.
+func (r *restorer) tool(name, sum string) *BridgeTool {
+	t := r.lookup(name)
+	if t != nil && sum != t.def.shortSum() {
 		r.report(name)
 	}
+	return t
 }
 
 // offer returns the part of o that the session may know.
