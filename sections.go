@@ -1,12 +1,10 @@
 package mcphybrid
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 )
 
 // section returns the text of the skills section.
@@ -71,7 +69,7 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 	for _, e := range list {
 		in := e.section
 		if in == exampleText {
-			if example, ok := exampleOf(e.tool); ok {
+			if example, ok := schema.ExampleOf(e.tool.def.input); ok {
 				guide = textExample(e.tool.name, example)
 			}
 			continue
@@ -114,68 +112,4 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 		}
 	}
 	return b.String()
-}
-
-// A parameterExample shows by a real tool how to leave out optional parameters.
-type parameterExample struct{ wrong, right string }
-
-// The limits on the parameters of an example and on the length of their names.
-const (
-	maxRequiredShown = 3
-	maxOptionalShown = 4
-	maxParameterName = 40
-)
-
-// exampleOf returns an example for t if t has both required and optional
-// parameters, all with plain names.
-func exampleOf(t *BridgeTool) (e parameterExample, ok bool) {
-	var schema struct {
-		Properties json.RawMessage
-		Required   []string
-	}
-	if json.Unmarshal(t.def.input, &schema) != nil {
-		return e, false
-	}
-	properties, err := text.Members(schema.Properties)
-	if err != nil {
-		return e, false
-	}
-	var required, optional []string
-	for _, p := range properties {
-		switch needed := slices.Contains(schema.Required, p.Name); {
-		case !text.IsSafeName(p.Name) || len(p.Name) > maxParameterName:
-			return e, false
-		case needed:
-			required = append(required, `"`+p.Name+`": `+exampleValue(p.Value, true))
-		case len(optional) < maxOptionalShown:
-			optional = append(optional, `"`+p.Name+`": `+exampleValue(p.Value, false))
-		}
-	}
-	if len(optional) == 0 || len(required) == 0 || len(required) > maxRequiredShown {
-		return e, false
-	}
-	e.right = "{" + strings.Join(required, ", ") + "}"
-	e.wrong = "{" + strings.Join(append(required, optional...), ", ") + "}"
-	return e, true
-}
-
-// exampleValue returns a value for a parameter of that schema: a placeholder if
-// the parameter is given, and an empty value if it should be left out.
-func exampleValue(schema json.RawMessage, given bool) string {
-	var is struct{ Type string }
-	_ = json.Unmarshal(schema, &is) // on an error the type is unknown
-	values := map[string][2]string{
-		"string": {`""`, `"…"`}, "integer": {"0", "1"}, "number": {"0", "1"}, "boolean": {"false", "true"},
-		"array": {"[]", "[…]"}, "object": {"{}", "{…}"},
-	}
-	pair, ok := values[is.Type]
-	switch {
-	case !ok && given:
-		return `"…"`
-	case !ok:
-		return "null"
-	case given:
-		return pair[1]
-	}
-	return pair[0]
 }

@@ -5,6 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -53,10 +56,55 @@ type told struct {
 	skills  *skillOffer // for skillText
 }
 
+// keptTools are tools of a session's list, by registered name, that the session
+// has from a saved state: when it was restored, the catalog did not have them in
+// that version. They are shown only. They are in no catalog, and so can't be
+// found or called; nothing trusts them.
+type keptTools map[string]*BridgeTool
+
+// A share is a part of the room for inline tools.
+type share struct{ tools, tokens int }
+
+// taken returns what room for inline tools those take that were inline and that
+// no catalog has. So what was deferred does not move up in the place of a server
+// that is not here. The caller holds mu.
+func (s *Session) taken(catalogs []*catalog) (r share) {
+	if len(s.kept) == 0 {
+		return r
+	}
+	for _, e := range s.shown {
+		if e.place != asTool || e.section != inlineLines || s.kept[e.tool.name] != e.tool {
+			continue
+		}
+		if !slices.ContainsFunc(catalogs, func(c *catalog) bool { t := c.tool(e.tool.name); return t != nil && t.is(e.tool) }) {
+			r.tools++
+			r.tokens += s.scope.toolTokens(e.tool)
+		}
+	}
+	return r
+}
+
+// welcome makes the tools active that were away and can be searched for now. The
+// caller holds mu.
+func (s *Session) welcome(now *selection) {
+	var back []*BridgeTool
+	s.away = slices.DeleteFunc(s.away, func(a *BridgeTool) bool {
+		t, st := now.lookup(a.name)
+		if t == nil || !st.searchable() || !t.is(a) {
+			return false
+		}
+		back = append(back, t)
+		return true
+	})
+	if back != nil {
+		s.active = s.inOrder(s.active, back)
+	}
+}
+
 // A stamp changes whenever there may be something to append.
 type stamp struct {
 	seen   uint64 // id of the selection
-	active int
+	acts   int
 	paged  bool
 	skills uint64 // version of the skills
 }
@@ -107,14 +155,14 @@ func (s *Session) shownLocked(v view) []shown {
 // withoutHeld removes the tools that are held back from list. It is the only
 // removal outside Compact: hiding an untrusted tool is worth the provider's cache.
 func (v view) withoutHeld(list []shown) []shown {
-	held := func(e shown) bool { return e.tool != nil && v.held(e.tool.name) != nil }
+	held := func(e shown) bool { return e.tool != nil && v.holds(e.tool) }
 	if !slices.ContainsFunc(list, held) {
 		return list
 	}
 	return slices.DeleteFunc(slices.Clone(list), held)
 }
 
-func (v view) stamp() stamp { return stamp{v.id, len(v.active), v.paged, v.skills.version} }
+func (v view) stamp() stamp { return stamp{v.id, v.acts, v.paged, v.skills.version} }
 
 // opening returns the first list of a session. All sessions of a selection that may
 // use the same skills share the slice.
@@ -222,7 +270,7 @@ func (e shown) hasLine() bool {
 // appendExample appends an example made from the first inline tool that suits.
 func (v view) appendExample(list []shown) []shown {
 	for _, t := range v.inline {
-		if _, ok := exampleOf(t); ok {
+		if _, ok := schema.ExampleOf(t.def.input); ok {
 			return append(list, shown{section: exampleText, tool: t})
 		}
 	}
@@ -250,13 +298,14 @@ func (v view) fitLines(fresh, list []shown, in section) []shown {
 	for form < lineNone && lines(fresh, form) > left {
 		form++
 	}
-	counts := make(map[string]int)
+	counts, first := make(map[string]int), make(map[string]rules.Tool)
 	var servers []string
 	for i, e := range fresh {
 		if e.hasLine() {
 			fresh[i].line = form
 			if counts[e.tool.def.server]++; counts[e.tool.def.server] == 1 {
 				servers = append(servers, e.tool.def.server)
+				first[e.tool.def.server] = e.tool.def.names()
 			}
 		}
 	}
@@ -265,7 +314,7 @@ func (v view) fitLines(fresh, list []shown, in section) []shown {
 	}
 	o := new(told)
 	for _, name := range servers {
-		o.servers = append(o.servers, serverOffer{Server: name, Tools: counts[name]})
+		o.servers = append(o.servers, saved.Server{Server: name, Tools: counts[name], Tool: first[name]})
 	}
 	return append(fresh, shown{section: in, offer: o})
 }
@@ -273,7 +322,7 @@ func (v view) fitLines(fresh, list []shown, in section) []shown {
 // searchOffer returns the servers that have deferred tools, in registration order:
 // how many tools and what they are about. It omits the servers in known.
 func (v view) searchOffer(known map[string]bool) *told {
-	counts := make(map[string]int)
+	counts, first := make(map[string]int), make(map[string]rules.Tool)
 	var about []*search.Subject
 	for t, st := range v.each() {
 		name := t.def.server
@@ -282,13 +331,14 @@ func (v view) searchOffer(known map[string]bool) *told {
 		}
 		if counts[name]++; counts[name] == 1 {
 			about = append(about, &search.Subject{Server: name})
+			first[name] = t.def.names()
 		}
 		i := slices.IndexFunc(about, func(s *search.Subject) bool { return s.Server == name })
 		about[i].Add(t.def.name)
 	}
 	o := make(searchOffer, len(about))
 	for i, s := range about {
-		o[i] = serverOffer{s.Server, counts[s.Server], s.String()}
+		o[i] = saved.Server{Server: s.Server, Tools: counts[s.Server], About: s.String(), Tool: first[s.Server]}
 	}
 	return &told{servers: o}
 }
