@@ -100,16 +100,34 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh []*BridgeTool) {
 				active = append(active, t)
 				fresh = append(fresh, t)
 			}
-			if s.used == nil {
-				s.used = make(map[string]int)
-			}
-			s.used[t.name] = s.turn
+			s.use(t, !isActive[t])
 		}
 		callable = append(callable, t)
 	}
 	s.active = active
 	s.usage.activations += len(fresh)
 	return callable, fresh
+}
+
+// A lastUse is what a session knows of the use of an active tool.
+type lastUse struct {
+	turn int // of the last use
+	act  int // the how many-th activation it was
+}
+
+// use records that t is used, and if fresh is set, that it was activated. The
+// caller holds mu.
+func (s *Session) use(t *BridgeTool, fresh bool) {
+	if s.used == nil {
+		s.used = make(map[string]lastUse)
+	}
+	u := s.used[t.name]
+	u.turn = s.turn
+	if fresh {
+		s.acts++
+		u.act = s.acts
+	}
+	s.used[t.name] = u
 }
 
 // inUse reports whether t and the tools that it needs are inline or active, in
@@ -125,7 +143,7 @@ func (s *Session) inUse(t *BridgeTool) bool {
 		if !slices.Contains(v.active, t) {
 			return false
 		}
-		s.used[t.name] = s.turn
+		s.use(t, false)
 		return true
 	}
 	return use(t) && !slices.ContainsFunc(v.needed(t), func(n *BridgeTool) bool { return !use(n) })

@@ -119,6 +119,11 @@ func (d *definition) repeatable() bool {
 	return is(d.annotations.IdempotentHint) || is(d.annotations.ReadOnlyHint)
 }
 
+// is reports whether both are the same tool of the same server, in whatever version.
+func (t *BridgeTool) is(other *BridgeTool) bool {
+	return t.owner == other.owner && t.def.server == other.def.server && t.def.name == other.def.name
+}
+
 func (t *BridgeTool) copyFor(through caller) Tool {
 	return &BridgeTool{name: t.name, def: t.def, owner: t.owner, through: through}
 }

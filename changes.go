@@ -23,7 +23,10 @@ func (m *Manager) change(f func() error) error {
 		m.mu.Unlock()
 		return ErrClosed
 	}
-	if err := f(); err != nil {
+	err := f()
+	close(m.news)
+	m.news = make(chan struct{})
+	if err != nil {
 		m.mu.Unlock()
 		if err == errNoChange {
 			return nil

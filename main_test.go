@@ -1,9 +1,11 @@
 package mcphybrid
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
@@ -69,9 +72,12 @@ func check(m *Manager, sessions ...*Session) error {
 		list := s.shownLocked(v)
 		s.mu.Unlock()
 		for _, e := range list {
-			if e.tool != nil && v.held(e.tool.name) != nil {
+			if e.tool != nil && v.holds(e.tool) {
 				return fmt.Errorf("%s is held back, and shown", e.tool.name)
 			}
+		}
+		if err := checkRestored(m, s); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -139,6 +145,93 @@ func checkBounds(m *Manager) error {
 		}
 	}
 	return nil
+}
+
+// checkRestored returns how what a session has shown, and what it saves next,
+// changes when it is saved and restored: in the same Manager, and in one that has
+// none of its servers, skills and tools.
+func checkRestored(m *Manager, s *Session) error {
+	s.mu.Lock()
+	v := s.viewLocked()
+	list := v.withoutHeld(s.shown)
+	state := s.stateLocked(v)
+	s.mu.Unlock()
+	if v.ended {
+		return nil
+	}
+	data := state.JSON(s.scope.opts.MaxState)
+	parsed, err := saved.Parse(data, s.scope.opts.MaxState)
+	if err != nil {
+		return err
+	}
+	want := listBytes(s, list[:len(parsed.Shown)]) // a large state has not all
+	places := map[string]*scope{"here": s.scope}
+	known := restoredState{weak.Make(s.scope), s.disclosure, sha256.Sum256(data)}
+	if _, done := restoredElsewhere.Load(known); !done {
+		elsewhere := NewManager(nil)
+		defer func() { _ = elsewhere.Close() }()
+		own := elsewhere
+		if id := s.scope.user.id; id != "" {
+			if own, err = elsewhere.newUser(id, nil); err != nil {
+				return err
+			}
+		}
+		logger := own.opts.Logger
+		own.opts = s.scope.opts
+		own.opts.Logger, own.opts.OnEvent = logger, nil
+		places["elsewhere"] = own.scope
+	}
+	for place, sc := range places {
+		restored, _, err := sc.restore(s.rights, s.skills, data, &SessionOptions{Disclosure: s.disclosure})
+		if err != nil {
+			return err
+		}
+		restored.mu.Lock()
+		now := restored.viewLocked()
+		list, again := restored.shown, restored.stateLocked(now)
+		restored.mu.Unlock()
+		got := listBytes(restored, list)
+		restored.Close()
+		switch {
+		case !s.scope.current(v.selection) && m.opts.Trust == TrustQuarantine || now.ended:
+			continue // something may be held back by now
+		case got != want:
+			return fmt.Errorf("restored %s, a session shows\n%s\ninstead of\n%s", place, got, want)
+		}
+		if text.JSON([]any{again.Tools, again.Shown, again.Active}) != text.JSON([]any{parsed.Tools, parsed.Shown, parsed.Active}) {
+			return fmt.Errorf("restored %s, a session saves\n%s\ninstead of\n%s", place, text.JSON(again), text.JSON(parsed))
+		}
+	}
+	restoredElsewhere.Store(known, true)
+	return nil
+}
+
+// A restoredState is a state of a scope's sessions.
+type restoredState struct {
+	scope      weak.Pointer[scope]
+	disclosure Disclosure
+	sum        [sha256.Size]byte
+}
+
+// restoredElsewhere has the states that check has restored where nothing is, which
+// gives the same each time.
+var restoredElsewhere sync.Map
+
+// listBytes returns what a session sends of its list.
+func listBytes(s *Session, list []shown) string {
+	var b strings.Builder
+	b.WriteString(s.sections(list, true, true))
+	for _, e := range list {
+		switch {
+		case e.place == asMeta:
+			b.WriteString("\n" + definitionText(&s.meta[e.meta]))
+		case e.isTool():
+			b.WriteString("\n" + definitionText(e.tool))
+			exported, err := exportTool(e.tool, FormatMCP, false)
+			fmt.Fprint(&b, string(exported.JSON), err)
+		}
+	}
+	return b.String()
 }
 
 func checkView(v view) error {

@@ -45,6 +45,7 @@ type Manager struct {
 	removed  []string       // the servers removed last
 	starting sync.WaitGroup // counts starting servers, embedding runs and hint lookups
 	closing  sync.Once
+	news     chan struct{} // closed and replaced when a server has listed its tools
 
 	recalling sync.Once
 	cached    atomic.Pointer[cachedCatalog] // from recall until Start has used it
@@ -85,6 +86,7 @@ func NewManager(opts *Options) *Manager {
 // when ctx does, if not before.
 func (m *Manager) begin(ctx context.Context) {
 	m.keeper = m
+	m.news = make(chan struct{})
 	m.usage, m.names = make(map[string]*Usage), names.NewBook(maxKnown*m.opts.Limits.MaxTools)
 	m.trust = trust.New(m.opts.Trust.caution(), maxKnown*m.opts.Limits.MaxTools, m.names, m.opts.knownStore())
 	m.uses = newUsageRecord(m.opts.Usage)

@@ -52,6 +52,10 @@ const (
 	// window.
 	DefaultMaxResult = 48 << 10
 
+	// DefaultMaxState is enough for a session that has shown 3,000 published
+	// tools; one that has shown 60 takes 70 KB.
+	DefaultMaxState = 4 << 20
+
 	// DefaultStartTimeout leaves room: 27 published servers took 0.06 to 1.7
 	// seconds to start and list their tools.
 	DefaultStartTimeout = 20 * time.Second
@@ -177,6 +181,11 @@ type Options struct {
 	// the model gets the beginning and the end, and the rest on demand. It
 	// defaults to [DefaultMaxResult] and must not be negative.
 	MaxResult int
+
+	// MaxState is how many bytes [Session.Save] returns at most, and how many
+	// [Manager.RestoreSession] accepts. It defaults to [DefaultMaxState] and must
+	// not be negative.
+	MaxState int
 
 	// Middleware wraps every call of a tool, the first outermost.
 	Middleware []Middleware
@@ -343,6 +352,7 @@ func (o *Options) setDefaults() {
 	amount(&o.SkillListing.Max, DefaultMaxInlineSkills)
 	amount(&o.SkillListing.MaxTokens, DefaultMaxSkillTokens)
 	number("MaxResult", &o.MaxResult, DefaultMaxResult)
+	number("MaxState", &o.MaxState, DefaultMaxState)
 	number("Search.Results", &o.Search.Results, DefaultSearchResults)
 	number("Search.Limit", &o.Search.Limit, max(DefaultSearchLimit, o.Search.Results))
 	if math.IsNaN(o.Search.Threshold) || math.IsInf(o.Search.Threshold, 0) {

@@ -61,8 +61,11 @@ const (
 func (s *selection) judge() {
 	p := s.policy
 	seen := s.judgeEach()
-	r := room{tools: p.limit, tokens: p.maxTokens}
-	if seen <= p.allUpTo {
+	r := room{tools: p.limit - s.taken.tools, tokens: p.maxTokens}
+	if p.maxTokens < math.MaxInt {
+		r.tokens -= s.taken.tokens
+	}
+	if seen+s.taken.tools <= p.allUpTo {
 		r.tools = seen
 	}
 	searchable := s.rights.mayUse(SearchToolName)

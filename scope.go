@@ -66,6 +66,14 @@ type keeper interface {
 	// connecting, except those of which r permits no tool.
 	connectingServers(r rights) []string
 
+	// permits reports whether the configuration of an owner's server permits a
+	// tool, by its own name. It does if there is no such server.
+	permits(of *owner, server, tool string) bool
+
+	// reach connects an owner's server, as a call of one of its tools does. It
+	// reports whether there is such a server.
+	reach(ctx context.Context, of *owner, server string) (there bool, err error)
+
 	// status returns the status of an owner's server.
 	status(of *owner, name string) (ServerStatus, bool)
 }
@@ -90,7 +98,10 @@ type selectionSet struct {
 
 // A selectionKey identifies a selection in its set. The intent has a field of its
 // own: it can be any text, and joined with the rights it could look like others.
-type selectionKey struct{ intent, rights string }
+type selectionKey struct {
+	intent, rights string
+	taken          share
+}
 
 type lazySelection struct {
 	once sync.Once
@@ -122,7 +133,8 @@ func (s *scope) forgetSelections() {
 }
 
 // selection returns what a session with these rights and this intent sees now.
-func (s *scope) selection(r rights, intent string) *selection {
+// taken returns what room the session's own tools take beside those of catalogs.
+func (s *scope) selection(r rights, intent string, taken func([]*catalog) share) *selection {
 	s.selecting.Lock()
 	if old := s.selected; old == nil || old.policy != s.policy.Load() || !slices.Equal(old.catalogs, s.catalogs()) {
 		s.selected = &selectionSet{catalogs: s.catalogs(), policy: s.policy.Load(), byKey: make(map[selectionKey]*lazySelection)}
@@ -130,7 +142,7 @@ func (s *scope) selection(r rights, intent string) *selection {
 	all := s.selected
 	s.selecting.Unlock()
 
-	key := selectionKey{intent: intent}
+	key := selectionKey{intent: intent, taken: taken(all.catalogs)}
 	if len(r) > 0 {
 		key.rights = fmt.Sprintf("%q", r)
 	}
@@ -145,7 +157,7 @@ func (s *scope) selection(r rights, intent string) *selection {
 	all.mu.Unlock()
 	sel.once.Do(func() {
 		sel.id = s.selections.Add(1)
-		sel.catalogs, sel.policy, sel.rights, sel.intent = all.catalogs, all.policy, r, intent
+		sel.catalogs, sel.policy, sel.rights, sel.intent, sel.taken = all.catalogs, all.policy, r, intent, key.taken
 		sel.retriever = s.newRetriever
 		for _, c := range sel.catalogs {
 			sel.ended = sel.ended || c.ended

@@ -41,7 +41,7 @@ func TestSpecA12ByARealTool(t *testing.T) {
 	require.NoError(t, m.SetRules([]Rule{{Name: "r", Patterns: []string{"issues"}, Action: RuleExclude}}))
 	assert.True(t, strings.HasPrefix(s.PromptSections(PromptFull), before))
 	other := m.NewSession(nil)
-	assert.Contains(t, other.PromptSections(PromptFull), plainExample.wrong)
+	assert.Contains(t, other.PromptSections(PromptFull), plainExample.Wrong)
 	plain := other.PromptSections(PromptFull)
 	require.NoError(t, m.SetRules(nil))
 	assert.True(t, strings.HasPrefix(other.PromptSections(PromptFull), plain))
@@ -115,7 +115,7 @@ func TestListingBudget(t *testing.T) {
 }
 
 func TestSummaryOfServers(t *testing.T) {
-	o := searchOffer{{"github", 87, "issue, pull, branch"}, {"jira", 3, ""}, {"x", 1, "y"}}
+	o := searchOffer{{Server: "github", Tools: 87, About: "issue, pull, branch"}, {Server: "jira", Tools: 3}, {Server: "x", Tools: 1, About: "y"}}
 	words := func(s string) int { return len(strings.Fields(s)) }
 	assert.Equal(t, "91 more tools are available from these MCP servers: github (87: issue, pull, branch), jira (3), x (1: y).\n", o.summary(100, words))
 	assert.Equal(t, "91 more tools are available from these MCP servers: github (87), jira (3), x (1).\n", o.summary(15, words))
@@ -125,14 +125,4 @@ func TestSummaryOfServers(t *testing.T) {
 	for budget := range 30 {
 		assert.LessOrEqual(t, words(o.summary(budget, words)), max(budget, 12))
 	}
-}
-
-func FuzzExample(f *testing.F) {
-	f.Add(`{"properties":{"a":{"type":"string"},"b":{}},"required":["a"]}`)
-	f.Fuzz(func(t *testing.T, schema string) {
-		e, ok := exampleOf(&BridgeTool{def: &definition{input: json.RawMessage(schema)}})
-		if strings.ContainsAny(e.wrong+e.right, "\n\r") || ok == (e.right == "") {
-			t.Errorf("%q %q", e.wrong, e.right)
-		}
-	})
 }

@@ -26,11 +26,14 @@ type Session struct {
 	mu      sync.Mutex
 	seen    weak.Pointer[selection] // the one that active was last checked against; an idle session does not keep it alive
 	active  []*BridgeTool           // in activation order; replaced, never changed
-	used    map[string]int          // the turn of the last use, by registered name of active tools
+	away    []*BridgeTool           // of a saved state: active, but now not to be had here; in no order
+	used    map[string]lastUse      // by registered name of active tools and those that are away
 	turn    int
 	shown   []shown // only appended to, until Compact
 	shownAs stamp   // the state that shown was last updated to
 	metas   metaSet // the meta tools in shown
+	kept    keptTools
+	acts    int // number of activations so far
 	pages   pages
 	refused refusal
 	usage   sessionUsage
@@ -98,7 +101,7 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 // that the registry needs.
 func (s *Session) Close() {
 	s.mu.Lock()
-	s.closed, s.active, s.used, s.shown, s.pages = true, nil, nil, nil, pages{}
+	s.closed, s.active, s.away, s.used, s.shown, s.kept, s.pages = true, nil, nil, nil, nil, nil, pages{}
 	s.mu.Unlock()
 	s.scope.keeper.closed(s)
 }
@@ -110,8 +113,10 @@ type view struct {
 	scope      *scope
 	disclosure Disclosure
 	active     []*BridgeTool // searchable; must not be changed
-	paged      bool          // there are cut results to read on in
-	metas      metaSet       // the meta tools that the model was shown, so may call
+	acts       int           // number of activations so far
+	kept       keptTools
+	paged      bool    // there are cut results to read on in
+	metas      metaSet // the meta tools that the model was shown, so may call
 
 	skills      *skillSet
 	skillRights rights
@@ -130,15 +135,16 @@ func (s *Session) viewLocked() view {
 	}
 	now := s.seen.Value()
 	if !s.scope.current(now) || now.intent != s.intent {
-		if now = s.scope.selection(s.rights, s.intent); now.ended {
+		if now = s.scope.selection(s.rights, s.intent, s.taken); now.ended {
 			return view{selection: endedSelection, scope: s.scope, skills: noSkills}
 		}
 		s.active = stillSearchable(now, s.active)
+		s.welcome(now)
 		s.forgetUnused()
 		s.seen = weak.Make(now)
 	}
 	return view{
-		selection: now, scope: s.scope, disclosure: s.disclosure, active: s.active, paged: s.pages.offered, metas: s.metas,
+		selection: now, scope: s.scope, disclosure: s.disclosure, active: s.active, acts: s.acts, kept: s.kept, paged: s.pages.offered, metas: s.metas,
 		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
 	}
 }
@@ -161,9 +167,11 @@ func (v view) isActive(name string) bool {
 }
 
 // activeSet returns the active tools as a set.
-func (v view) activeSet() map[*BridgeTool]bool {
-	set := make(map[*BridgeTool]bool, len(v.active))
-	for _, t := range v.active {
+func (v view) activeSet() map[*BridgeTool]bool { return setOf(v.active) }
+
+func setOf(tools []*BridgeTool) map[*BridgeTool]bool {
+	set := make(map[*BridgeTool]bool, len(tools))
+	for _, t := range tools {
 		set[t] = true
 	}
 	return set
@@ -304,15 +312,21 @@ func (s *Session) NextTurn() {
 // also drops the least recently used. It never drops a tool that was found or
 // called in the current turn. Dropped tools are deferred again: the model can
 // find and call them again. Compact returns them in the order of their
-// activation, or nil if it dropped none.
+// activation, or nil if it dropped none. It does not return tools of a restored
+// session whose server is not here.
 //
 // The model can no longer read on in results that were cut before Compact.
 func (s *Session) Compact() []*BridgeTool {
 	s.mu.Lock()
 	v := s.viewLocked()
-	kept, gone := s.divide(v.active)
-	s.active = kept
+	isAway := setOf(s.away)
+	away := func(t *BridgeTool) bool { return isAway[t] }
+	kept, gone := s.divide(s.inOrder(v.active, s.away))
+	gone = slices.DeleteFunc(gone, away)
+	s.active = slices.DeleteFunc(slices.Clone(kept), away)
+	s.away = slices.DeleteFunc(kept, func(t *BridgeTool) bool { return !away(t) })
 	s.forgetUnused()
+	s.kept, s.seen = nil, weak.Pointer[selection]{} // nothing takes room any more
 	s.setShown(nil)
 	s.pages.kept, s.pages.offered, s.refused = nil, false, refusal{}
 	s.mu.Unlock()
@@ -328,19 +342,31 @@ func (s *Session) Compact() []*BridgeTool {
 // forgetUnused forgets the last use of tools that are not active. The caller
 // holds mu.
 func (s *Session) forgetUnused() {
-	maps.DeleteFunc(s.used, func(name string, _ int) bool {
-		return !slices.ContainsFunc(s.active, func(t *BridgeTool) bool { return t.name == name })
-	})
+	if len(s.used) == 0 {
+		return
+	}
+	known := make(map[string]bool, len(s.used))
+	for _, name := range namesOf(slices.Concat(s.active, s.away)) {
+		known[name] = true
+	}
+	maps.DeleteFunc(s.used, func(name string, _ lastUse) bool { return !known[name] })
+}
+
+// inOrder returns the tools of both lists in activation order. The caller holds mu.
+func (s *Session) inOrder(list, more []*BridgeTool) []*BridgeTool {
+	all := slices.Concat(list, more)
+	slices.SortStableFunc(all, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name].act, s.used[b.name].act) })
+	return all
 }
 
 // divide splits the active tools into those to keep and those to drop.
 func (s *Session) divide(active []*BridgeTool) (kept, gone []*BridgeTool) {
 	byUse := slices.Clone(active)
-	slices.SortStableFunc(byUse, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name], s.used[b.name]) })
+	slices.SortStableFunc(byUse, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name].turn, s.used[b.name].turn) })
 	excess := len(active) - s.scope.opts.Active.Max
 	goes := make(map[*BridgeTool]bool)
 	for i, t := range byUse {
-		age := s.turn - s.used[t.name]
+		age := s.turn - s.used[t.name].turn
 		goes[t] = age > 0 && (i < excess || age >= s.scope.opts.Active.Turns)
 	}
 	for _, t := range active {

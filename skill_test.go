@@ -469,6 +469,8 @@ func TestSkillsAreRestored(t *testing.T) {
 	restored, changed, err = other.RestoreSession(s.Save(), so)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a000", "a001"}, changed)
+	assert.Equal(t, want, restored.PromptSections(PromptFull), "what was shown stays")
+	restored.Compact()
 	names, _ := listedIn(t, restored.SkillsSection())
 	assert.Equal(t, []string{"a000"}, names)
 }

@@ -62,6 +62,12 @@ func (u *User) RestoreSession(state json.RawMessage, opts *SessionOptions) (s *S
 	return u.own.RestoreSession(state, opts)
 }
 
+// AwaitServers waits for the servers of the tools in a saved state of the user's,
+// both the user's and the system's: see [Manager.AwaitServers].
+func (u *User) AwaitServers(ctx context.Context, state json.RawMessage) error {
+	return u.own.AwaitServers(ctx, state)
+}
+
 // Servers returns the status of the user's servers: see [Manager.Servers].
 func (u *User) Servers() []ServerStatus { return u.own.Servers() }
 
