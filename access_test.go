@@ -7,6 +7,7 @@ import (
 )
 
 func TestAccessPermits(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name        string
 		allow, deny []string
@@ -45,6 +46,7 @@ func TestAccessPermits(t *testing.T) {
 }
 
 func TestAccessEmpty(t *testing.T) {
+	t.Parallel()
 	assert.True(t, Access{}.empty())
 	assert.True(t, Access{Allow: []string{}, Deny: []string{}}.empty())
 	assert.False(t, Access{Allow: []string{"*"}}.empty())
@@ -52,6 +54,7 @@ func TestAccessEmpty(t *testing.T) {
 }
 
 func TestAccessClone(t *testing.T) {
+	t.Parallel()
 	a := Access{Allow: []string{"read"}, Deny: []string{"write"}}
 	c := a.clone()
 	a.Allow[0], a.Deny[0] = "changed", "changed"

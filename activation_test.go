@@ -92,6 +92,7 @@ func newLockingManager(t *testing.T, opts Options) (*Manager, *lockingRegistry) 
 }
 
 func TestSpecA13ActivationRegistersBeforeItReports(t *testing.T) {
+	t.Parallel()
 	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6)}})
 	r.mu.Lock()
 	r.registered = nil
@@ -105,6 +106,7 @@ func TestSpecA13ActivationRegistersBeforeItReports(t *testing.T) {
 
 // Register calls back and activates another tool: no lock of ours is held.
 func TestSpecA13ActivationFromWithinRegister(t *testing.T) {
+	t.Parallel()
 	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 12)}})
 	r.afterRegister = func(name string) {
 		var i int
@@ -118,6 +120,7 @@ func TestSpecA13ActivationFromWithinRegister(t *testing.T) {
 }
 
 func TestRegistryPanicCostsOneActivation(t *testing.T) {
+	t.Parallel()
 	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
 	r.panicOn = "mcp_a__tool_002"
 	assert.Equal(t, []string{"mcp_a__tool_001", "mcp_a__tool_003"},
@@ -131,6 +134,7 @@ func TestRegistryPanicCostsOneActivation(t *testing.T) {
 
 // Register calls back for the tool that it has just stored.
 func TestActivationOfTheSameToolFromWithinRegister(t *testing.T) {
+	t.Parallel()
 	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	r.afterRegister = func(name string) { assert.True(t, m.ActivateToolIfDeferred(name)) }
 	assert.True(t, m.ActivateToolIfDeferred("mcp_a__tool_002"))
@@ -139,6 +143,7 @@ func TestActivationOfTheSameToolFromWithinRegister(t *testing.T) {
 
 // A registry that stores a tool, or a group, and then panics.
 func TestRegistryPanicsAfterStoring(t *testing.T) {
+	t.Parallel()
 	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	r.afterRegister = func(string) { panic("too late") }
 	assert.False(t, m.ActivateToolIfDeferred("mcp_a__tool_002"))
@@ -193,6 +198,7 @@ func TestActivationRacesWithRemoval(t *testing.T) {
 // Of many goroutines that activate the same few tools, each is told the truth,
 // and in the end each tool is active once.
 func TestSpecA13ConcurrentActivation(t *testing.T) {
+	t.Parallel()
 	for round := range 20 {
 		m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
 		var wg sync.WaitGroup
@@ -220,6 +226,7 @@ func TestSpecA13ConcurrentActivation(t *testing.T) {
 // A tool stays active when servers come and go, if it still exists; what was
 // removed and added again is new.
 func TestActiveToolsFollowTheCatalog(t *testing.T) {
+	t.Parallel()
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Servers: []ServerConfig{inProcess("a", 3), inProcess("b", 3)}})
 	s := m.NewSession(nil)
 	unread := m.NewSession(nil) // is not looked at in between
@@ -249,6 +256,7 @@ func TestActiveToolsFollowTheCatalog(t *testing.T) {
 // Tools of a new server that take a name while it is being activated: the
 // caller gets what is there now.
 func TestActivationRacesWithReplacement(t *testing.T) {
+	t.Parallel()
 	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{inProcess("a", 2)}})
 	var replaced atomic.Bool
 	r.afterRegister = func(string) {
@@ -268,6 +276,7 @@ func TestActivationRacesWithReplacement(t *testing.T) {
 }
 
 func TestSpecA14RegistryActivatesLazily(t *testing.T) {
+	t.Parallel()
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Access: Access{Deny: []string{"mcp_a__tool_003"}}, Servers: []ServerConfig{
 		func() ServerConfig { c := inProcess("a", 6); c.Tools.Deny = []string{"tool_004"}; return c }(),
 	}})
@@ -288,6 +297,7 @@ func TestSpecA14RegistryActivatesLazily(t *testing.T) {
 }
 
 func TestSpecA14SessionRules(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6), inProcess("b", 2)}})
 	reg := NewRegistry()
 	s := m.NewSession(&SessionOptions{Registry: reg, Access: Access{Allow: []string{"mcp_a__*"}, Deny: []string{"*_001", "*_004"}}})

@@ -134,6 +134,7 @@ func difference(got []search.Match, want []scanned, n int) string {
 }
 
 func TestSpecA6BM25EqualsScan(t *testing.T) {
+	t.Parallel()
 	vocabulary := []string{"create", "issue", "list", "github", "file", "搜索", "search", "v2"}
 	parameters := []*BM25Options{nil, {1.2, 0.75}, {0, 0.75}, {1.2, 0}, {1.2, 1}, {0, 0}, {0, 1}, {2.5, 0.3}}
 	searches, ties, cut := 0, 0, 0
@@ -202,6 +203,7 @@ func TestSpecA6BM25EqualsScan(t *testing.T) {
 }
 
 func TestSpecA6BM25WorkedExample(t *testing.T) {
+	t.Parallel()
 	docs := []string{"create issue", "list issue issue"}
 
 	// "issue": N 2, df 2, idf ln(0.5/2.5 + 1) = 0.182321556793955, average
@@ -229,6 +231,7 @@ func TestSpecA6BM25WorkedExample(t *testing.T) {
 }
 
 func TestSpecA6BM25Defaults(t *testing.T) {
+	t.Parallel()
 	assert.Equal(t, 1.2, DefaultK1)
 	assert.Equal(t, 0.75, DefaultB)
 	docs := []string{"create issue", "list issue issue"}
@@ -236,6 +239,7 @@ func TestSpecA6BM25Defaults(t *testing.T) {
 }
 
 func TestBM25Ties(t *testing.T) {
+	t.Parallel()
 	docs := make([]string, 100)
 	for i := range docs {
 		docs[i] = "the same tool"
@@ -250,6 +254,7 @@ func TestBM25Ties(t *testing.T) {
 }
 
 func TestBM25Edges(t *testing.T) {
+	t.Parallel()
 	docs := []string{"", "create issue", "--", "issue"}
 	x := NewBM25Index(docs, nil)
 	tests := []struct {
@@ -295,6 +300,7 @@ func TestBM25Edges(t *testing.T) {
 }
 
 func TestBM25ParameterOutOfRange(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		opts BM25Options
@@ -326,6 +332,7 @@ func TestBM25ParameterOutOfRange(t *testing.T) {
 
 // The options are read once: changing them later changes no index.
 func TestBM25OptionsAreCopied(t *testing.T) {
+	t.Parallel()
 	opts := &BM25Options{K1: 1.2, B: 0.75}
 	x := NewBM25Index([]string{"create issue", "issue"}, opts)
 	want := x.Search("issue", 2, nil)
@@ -334,6 +341,7 @@ func TestBM25OptionsAreCopied(t *testing.T) {
 }
 
 func TestBM25ConcurrentSearch(t *testing.T) {
+	t.Parallel()
 	docs := benchmarkDocs(200)
 	x := NewBM25Index(docs, nil)
 	queries := benchmarkQueries(20)

@@ -18,6 +18,7 @@ import (
 )
 
 func TestParseDefinitionKeepsBytes(t *testing.T) {
+	t.Parallel()
 	const raw = `{
 		"name" : "create_issue", "title": "Create an issue",
 		"description": "Line one\nline <two> \u00e9",
@@ -52,6 +53,7 @@ func TestParseDefinitionKeepsBytes(t *testing.T) {
 }
 
 func TestParseDefinition(t *testing.T) {
+	t.Parallel()
 	const noInput = `{"type":"object"}`
 	tests := []struct {
 		name, raw string
@@ -113,6 +115,7 @@ func TestParseDefinition(t *testing.T) {
 
 // A hint of the wrong type is no hint; above all it does not say false.
 func TestParseDefinitionWrongHints(t *testing.T) {
+	t.Parallel()
 	for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
 		for _, value := range []string{`"yes"`, `1`, `[true]`, `{}`, `null`} {
 			raw := json.RawMessage(fmt.Sprintf(`{"name":"a","title":"A","annotations":{%q:%s}}`, hint, value))
@@ -125,6 +128,7 @@ func TestParseDefinitionWrongHints(t *testing.T) {
 }
 
 func TestParseDefinitionLimit(t *testing.T) {
+	t.Parallel()
 	raw := json.RawMessage(`{"name":"a","description":"` + strings.Repeat("x", 1000) + `"}`)
 	_, err := parseDefinition("s", raw, len(raw))
 	require.NoError(t, err)
@@ -146,6 +150,7 @@ func parseAll(t *testing.T, cfg ServerConfig, raw []json.RawMessage, maxBytes in
 }
 
 func TestParseDefinitions(t *testing.T) {
+	t.Parallel()
 	const tooLarge = 200
 	elements := []json.RawMessage{
 		json.RawMessage(`{"name":"zeta"}`),
@@ -203,6 +208,7 @@ func TestParseDefinitions(t *testing.T) {
 }
 
 func TestBridgeToolAccessors(t *testing.T) {
+	t.Parallel()
 	raw := json.RawMessage(`{"name":"a b","title":"A","description":"d","inputSchema":{"type":"object"},"outputSchema":{"x":1},"annotations":{"idempotentHint":true}}`)
 	defs, problems := parseAll(t, ServerConfig{Name: "s-1"}, []json.RawMessage{raw}, 1<<20)
 	require.Empty(t, problems)
@@ -219,6 +225,7 @@ func TestBridgeToolAccessors(t *testing.T) {
 }
 
 func TestBridgeToolCallArguments(t *testing.T) {
+	t.Parallel()
 	raw := json.RawMessage(`{"name":"run","inputSchema":{"properties":{"p":{"type":"string"},"q":{"type":["string","null"]}}}}`)
 	d, err := parseDefinition("s", raw, 1<<20)
 	require.NoError(t, err)

@@ -79,6 +79,7 @@ func TestSpecB2StartFromTheCache(t *testing.T) {
 
 // What has changed since is published like any change, and stored.
 func TestCacheIsCheckedAgainstTheServer(t *testing.T) {
+	t.Parallel()
 	store := &aStore{}
 	options := func(list string) *Options {
 		cfg := child(t, "raw", "raw")
@@ -104,6 +105,7 @@ func TestCacheIsCheckedAgainstTheServer(t *testing.T) {
 // An old list is read again in the background, an eager server is started, and
 // what does not fit the configuration is not used.
 func TestCacheLifetime(t *testing.T) {
+	t.Parallel()
 	store := &aStore{}
 	first, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
 	require.NoError(t, first.Close())
@@ -137,6 +139,7 @@ func TestCacheLifetime(t *testing.T) {
 
 // The store holds neither environment nor headers.
 func TestCacheHasNoSecrets(t *testing.T) {
+	t.Parallel()
 	store := &aStore{}
 	cfg := child(t, "one", "plain")
 	cfg.Env["TOKEN"] = "s3cret"

@@ -41,6 +41,7 @@ func trackerTool(calls *int) mcpserver.ServerTool {
 // SPEC F5: every call goes one way, whoever makes it, and a call that is
 // refused activates nothing and tells the model what to do instead.
 func TestSpecF5OneWayToATool(t *testing.T) {
+	t.Parallel()
 	calls := 0
 	newSession := func(t *testing.T, opts SessionOptions) (*Session, *ToolRegistry) {
 		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
@@ -123,6 +124,7 @@ func TestSpecF5OneWayToATool(t *testing.T) {
 // A server that is still starting, and one that is down, have answers of
 // their own.
 func TestCallsToServersThatDoNotServe(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	slow := serving("slow-one", echoTool("run", "Runs"))
 	hooks := &mcpserver.Hooks{}
@@ -155,6 +157,7 @@ func TestCallsToServersThatDoNotServe(t *testing.T) {
 // Middleware sees what was called, in order, may change, answer or refuse it,
 // and what it does not hand on activates nothing.
 func TestMiddleware(t *testing.T) {
+	t.Parallel()
 	var log []string
 	note := func(name string) Middleware {
 		return func(next Handler) Handler {
@@ -202,6 +205,7 @@ func TestMiddleware(t *testing.T) {
 
 // SPEC F10: figures of a session and of a server, and events as they happen.
 func TestSpecF10Accounting(t *testing.T) {
+	t.Parallel()
 	var events []Event
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 6)}, OnEvent: func(e Event) { events = append(events, e) }})
 	fails := echoTool("fails", "Fails")
@@ -254,6 +258,7 @@ func TestSpecF10Accounting(t *testing.T) {
 
 // Tokens are counted by the host's counter, each definition once.
 func TestTokenCounter(t *testing.T) {
+	t.Parallel()
 	var counter wordCounter
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 4)}, Tokens: &counter})
 	st := m.Stats()
@@ -273,6 +278,7 @@ func (c *wordCounter) CountTokens(text string) int {
 }
 
 func TestLogEvents(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	log := LogEvents(slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -290,6 +296,7 @@ level=INFO msg="mcphybrid: search" tools="[mcp_a__x mcp_a__y]" query=q
 // What the context of a call asks for reaches the server, and what it tells
 // reaches the host.
 func TestCallAsksItsServer(t *testing.T) {
+	t.Parallel()
 	srv := mcpserver.NewMCPServer("a", "1")
 	srv.AddTool(mcp.NewTool("steps"), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		err := srv.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": r.Params.Meta.ProgressToken, "progress": 7})

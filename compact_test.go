@@ -11,6 +11,7 @@ import (
 // SPEC F4: the active tools are bounded by number and by turns, at the safe
 // point only, and never a pin or a tool of this turn.
 func TestSpecF4CompactBoundsTheActiveTools(t *testing.T) {
+	t.Parallel()
 	name := func(i int) string { return fmt.Sprintf("mcp_a__tool_%03d", i) }
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Active: ActiveOptions{Max: 3, Turns: 4}, Pins: []string{name(9)}, Servers: []ServerConfig{inProcess("a", 10)}})
 	use := func(i int) {
@@ -58,6 +59,7 @@ func TestSpecF4CompactBoundsTheActiveTools(t *testing.T) {
 }
 
 func TestCompactWithoutLimits(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Active: ActiveOptions{Max: NoLimit, Turns: NoLimit}, Servers: []ServerConfig{inProcess("a", 100)}})
 	m.ActivateTools(namesOf(m.DeferredTools()))
 	for range 1000 {
@@ -69,6 +71,7 @@ func TestCompactWithoutLimits(t *testing.T) {
 
 // The host is told what leaves, with no lock held.
 func TestCompactTellsTheHost(t *testing.T) {
+	t.Parallel()
 	var events []Event
 	var m *Manager
 	m, _ = newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Active: ActiveOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 4)}, OnEvent: func(e Event) {
@@ -89,6 +92,7 @@ func TestCompactTellsTheHost(t *testing.T) {
 // SPEC F3: a child may use what its parent may, less what is taken from it,
 // and leaves no trace in it.
 func TestSpecF3Child(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 5)}})
 	parent := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*_003"}}})
 	parent.ActivateTools([]string{"mcp_a__tool_001"})

@@ -37,6 +37,7 @@ func testsIn(t *testing.T, folder string) (names []string) {
 // CONFORMANCE.md has each row once and in order, each shown by tests that are
 // there; and a test that is named after a row stands in it.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	var want, got []string
 	for group, n := range map[string]int{"A": 16, "B": 7, "C": 7, "D": 10, "E": 6, "F": 10, "G": 1} {
 		for i := range n {

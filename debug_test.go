@@ -78,6 +78,7 @@ func TestDebugNotesSessions(t *testing.T) {
 // The figures in a list of sessions, which share what they cost, are those that
 // each session has itself.
 func TestDebugStatsOfSessions(t *testing.T) {
+	t.Parallel()
 	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Rules: []Rule{{Name: "short", Patterns: []string{"*_00?"}, Action: RuleSummarize, Intent: "brief"}},
 		Servers: []ServerConfig{inProcess("a", 30), inProcess("b", 5)}})
 	mgr.Watch()
@@ -109,6 +110,7 @@ func TestDebugStatsOfSessions(t *testing.T) {
 }
 
 func TestDebugSnapshotChangesNothing(t *testing.T) {
+	t.Parallel()
 	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 30)}})
 	mgr.Watch()
 	s := mgr.NewSession(nil)
@@ -129,6 +131,7 @@ func TestDebugSnapshotChangesNothing(t *testing.T) {
 }
 
 func TestDebugSnapshotOfTools(t *testing.T) {
+	t.Parallel()
 	git := changing(echoTool("log", "Shows the history"), echoTool("push", "Sends commits"))
 	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Trust: TrustQuarantine, Servers: []ServerConfig{inProcess("a", 3), {Name: "git", InProcess: git}}})
 	mgr.Default().NextTurn()
@@ -164,6 +167,7 @@ func TestDebugSnapshotOfTools(t *testing.T) {
 // Neither a server's texts nor what is found about them have the secrets of any
 // server.
 func TestDebugSnapshotHasNoSecrets(t *testing.T) {
+	t.Parallel()
 	const secret = "sk-Live7x-quiteunlikely"
 	cfg := child(t, "raw", "raw")
 	cfg.Env["API_TOKEN"] = secret
@@ -207,6 +211,7 @@ func TestDebugSnapshotHasNoSecrets(t *testing.T) {
 
 // A server's error comes without the secrets of another.
 func TestDebugSnapshotOfServers(t *testing.T) {
+	t.Parallel()
 	const secret = "sk-Live7x-quiteunlikely"
 	cfg := child(t, "confessor", "confess")
 	cfg.Env["API_TOKEN"] = secret
@@ -234,6 +239,7 @@ func TestDebugSnapshotOfServers(t *testing.T) {
 
 // A search is told with what Explain tells, as far as there is room.
 func TestDebugSnapshotOfSearch(t *testing.T) {
+	t.Parallel()
 	var words []string
 	for i := range 2 * maxParts {
 		words = append(words, fmt.Sprintf("w%03dx", i))
@@ -297,6 +303,7 @@ func TestDebugSamples(t *testing.T) {
 
 // A counter that panics costs a sample, not the process.
 func TestDebugCounterPanics(t *testing.T) {
+	t.Parallel()
 	var log lockedBuffer
 	mgr := NewManager(&Options{Tokens: panicking{}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, mgr.AddTools("a", echoTool("b", "c")))

@@ -67,6 +67,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 // SPEC E4: each tool is looked up once, some at once, in the background; all
 // that becomes known in some time is one version of the catalog.
 func TestSpecE4LookupsAreBatched(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		asked := make(map[string]int)
@@ -176,6 +177,7 @@ func TestSpecE4BadLookupsCostTheirHintsOnly(t *testing.T) {
 
 // SPEC E4: a service that is down does not fill the log.
 func TestSpecE4FailuresAreLoggedInBatches(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log, text := logged()
 		m, _ := newTestManager(t, &Options{Logger: log, Enricher: lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) {
@@ -261,6 +263,7 @@ func TestSpecE4CloseEndsLookups(t *testing.T) {
 // RefreshHints returns when new hints are in the catalog. What is the same is
 // not indexed anew, and what fails keeps what it had.
 func TestSpecE4RefreshHints(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	known := table{"mcp_s__a": {OutputShape: "zeppelin"}, "mcp_s__b": {OutputShape: "quinoa"}, "mcp_s__c": {OutputShape: "ferry"}}
 	var failing error
@@ -313,6 +316,7 @@ func TestSpecE4RefreshHints(t *testing.T) {
 
 // RefreshHints does not take a lookup that began before for an answer.
 func TestSpecE4RefreshHintsAsksAgain(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var answers atomic.Int32
 		release := make(chan struct{})

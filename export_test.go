@@ -58,6 +58,7 @@ func (t *schemaTool) Call(context.Context, json.RawMessage) (*mcp.CallToolResult
 // testdata/export has, for each format, what becomes of trickyDefinitions and
 // what is lost of them.
 func TestExportGolden(t *testing.T) {
+	t.Parallel()
 	for _, f := range formats {
 		t.Run(string(f), func(t *testing.T) {
 			var b strings.Builder
@@ -83,6 +84,7 @@ func TestExportGolden(t *testing.T) {
 }
 
 func TestExportMCP(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ give, want string }{
 		{` { "name" : "a", "inputSchema" : {"x": 1.0 } , "_meta":{"name":"n"} }`, `{"name":"mcp_s__a","inputSchema":{"x":1.0},"_meta":{"name":"n"}}`},
 		{`{"inputSchema":{},"n\u0061me":"a","name":"b"}`, `{"inputSchema":{},"n\u0061me":"mcp_s__b","name":"mcp_s__b"}`},
@@ -103,6 +105,7 @@ func TestExportMCP(t *testing.T) {
 }
 
 func TestExportDeferred(t *testing.T) {
+	t.Parallel()
 	tool := &schemaTool{"t", "D", `{"type":"object"}`}
 	for f, want := range map[Format]string{
 		FormatAnthropic:       `{"name":"t","description":"D","input_schema":{"type":"object"},"defer_loading":true}`,
@@ -118,6 +121,7 @@ func TestExportDeferred(t *testing.T) {
 }
 
 func TestExportErrors(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		tool   schemaTool
 		format Format
@@ -141,6 +145,7 @@ func TestExportErrors(t *testing.T) {
 }
 
 func TestExportListNote(t *testing.T) {
+	t.Parallel()
 	assert.Empty(t, exportListNote(FormatOpenAIChat, 128))
 	assert.Equal(t, "openai-chat accepts at most 128 tools, this list has 129", exportListNote(FormatOpenAIChat, 129))
 	assert.Equal(t, "gemini accepts at most 512 tools, this list has 513", exportListNote(FormatGemini, 513))
@@ -150,6 +155,7 @@ func TestExportListNote(t *testing.T) {
 }
 
 func TestToolReferences(t *testing.T) {
+	t.Parallel()
 	assert.Empty(t, ToolReferences(nil))
 	assert.Equal(t, []json.RawMessage{
 		json.RawMessage(`{"type":"tool_reference","tool_name":"b"}`), json.RawMessage(`{"type":"tool_reference","tool_name":"a\"<"}`),
@@ -159,6 +165,7 @@ func TestToolReferences(t *testing.T) {
 // What real servers send is taken by each provider, and by most of them as it
 // is.
 func TestExportCatalogs(t *testing.T) {
+	t.Parallel()
 	tools, losses := 0, make(map[Format]int)
 	for _, list := range mcptest.Catalogs(t) {
 		for _, raw := range list {

@@ -19,6 +19,7 @@ import (
 // TestHammer: every method of sessions at once, servers come and go, with a
 // registry that calls back; what was sent stays.
 func TestHammer(t *testing.T) {
+	t.Parallel()
 	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
 		t.Run(fmt.Sprint(d), func(t *testing.T) { hammer(t, d) })
 	}
@@ -157,6 +158,7 @@ func hammer(t *testing.T, d Disclosure) {
 // B5b: Compact between the two locks of fit: the result is kept under an id
 // that is given again, and no tool to read it is offered.
 func TestCompactWhileAResultIsCut(t *testing.T) {
+	t.Parallel()
 	many := mcpserver.ServerTool{Tool: mcp.NewTool("many"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		r := &mcp.CallToolResult{}
 		for range 200_000 {

@@ -356,6 +356,7 @@ func explain(t *testing.T, err error, prefix, want string) {
 
 // HOSTILE.md has a row for each input and no other.
 func TestHostileIsDocumented(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile("HOSTILE.md")
 	require.NoError(t, err)
 	text := regexp.MustCompile("[`*]").ReplaceAllString(string(doc), "")

@@ -11,6 +11,7 @@ import (
 // SPEC D1, D2: up to 15 tools are all there; of more, the core tools and what
 // the message needs, without waiting for the model to search.
 func TestSpecD2JustInTime(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{10, 11} {
 		m, _ := newTestManager(t, &Options{Pins: []string{"mcp_s__pay_bill"}, JustInTime: new(JustInTimeOptions),
 			Servers:  []ServerConfig{inProcess("a", n), meaningTools()},
@@ -33,6 +34,7 @@ func TestSpecD2JustInTime(t *testing.T) {
 
 // SPEC D9: what a selected tool needs comes along.
 func TestSpecD9Related(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{JustInTime: &JustInTimeOptions{Threshold: -1, Results: 1}, Servers: []ServerConfig{meaningTools()},
 		Needs: map[string][]string{"mcp_s__forecast": {"mcp_s__plan_route"}}})
 	assert.Equal(t, []string{"mcp_s__forecast", "mcp_s__plan_route"}, toolNames(m.Default().SelectFor(t.Context(), "tomorrow's weather")))
@@ -41,6 +43,7 @@ func TestSpecD9Related(t *testing.T) {
 // SPEC D7, D8: the model is told how to ask for more, and the answer is read
 // for it.
 func TestSpecD8SearchDirectives(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{JustInTime: &JustInTimeOptions{Threshold: -1}, Servers: []ServerConfig{meaningTools()}})
 	assert.Contains(t, m.PromptSections(PromptFull), "`SEARCH_TOOLS: what the tool should do`")
 	queries := SearchDirectives("I can't do that yet.\nSEARCH_TOOLS: tomorrow's weather")

@@ -54,6 +54,7 @@ func problemsOf(m *Manager) (texts []string) {
 }
 
 func TestSpecB5WhatIsNeededComesAfterwards(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name     string
 		tools    []string
@@ -105,6 +106,7 @@ func TestSpecB5WhatIsNeededComesAfterwards(t *testing.T) {
 // Every way to a deferred tool brings what it needs, once, in every disclosure
 // in which there is activation.
 func TestSpecB5EveryWayBringsWhatIsNeeded(t *testing.T) {
+	t.Parallel()
 	for _, d := range []Disclosure{ByActivation, ByProvider} {
 		for name, ask := range map[string]func(t *testing.T, s *Session, r *ToolRegistry){
 			"ActivateToolIfDeferred": func(t *testing.T, s *Session, _ *ToolRegistry) {
@@ -149,6 +151,7 @@ func TestSpecB5EveryWayBringsWhatIsNeeded(t *testing.T) {
 
 // An inline tool is there from the start, what it needs from its first call.
 func TestSpecB5InlineToolNeedsADeferredOne(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
 	require.NoError(t, m.AddTools("fs", needing("edit: read, stat", "read", "stat")...))
 	assert.Empty(t, m.ActiveTools())
@@ -172,6 +175,7 @@ func TestSpecB5InlineToolNeedsADeferredOne(t *testing.T) {
 
 // A call that is refused brings nothing.
 func TestSpecB5RefusedCallBringsNothing(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
 	require.NoError(t, m.AddTools("fs", needing("edit: read", "read", "other: read")...))
 	for _, name := range inFS("edit", "other") {
@@ -182,6 +186,7 @@ func TestSpecB5RefusedCallBringsNothing(t *testing.T) {
 }
 
 func TestSpecB5DeclaredByTheHost(t *testing.T) {
+	t.Parallel()
 	needs := map[string][]string{
 		"mcp_fs__edit":   {"mcp_git__diff", "mcp_fs__read", "nope"},
 		"mcp_git__diff":  {"mcp_git__log"},
@@ -219,6 +224,7 @@ func TestSpecB5DeclaredByTheHost(t *testing.T) {
 
 // What a server says reaches its own tools only.
 func TestSpecB5ServerNamesItsOwnToolsOnly(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("fs", needing("read", "delete")...))
 	require.NoError(t, m.AddTools("evil", needing("edit: delete, mcp_fs__delete, read", "read")...))
@@ -233,6 +239,7 @@ func TestSpecB5ServerNamesItsOwnToolsOnly(t *testing.T) {
 }
 
 func TestSpecB5NeedsPastTheRights(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
 	require.NoError(t, m.AddTools("fs", needing("stat", "edit: stat, read, list", "read: seek", "seek", "list")...))
 	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*__read"}}})
@@ -246,6 +253,7 @@ func TestSpecB5NeedsPastTheRights(t *testing.T) {
 
 // What is gone or held back is not brought, and is again once it is there.
 func TestSpecB5NeededToolGoesAndComesBack(t *testing.T) {
+	t.Parallel()
 	fs := serving("fs", needing("edit: read", "read")...)
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Trust: TrustQuarantine, Servers: []ServerConfig{fs}})
 	assert.Equal(t, inFS("edit", "read"), m.ActivateTools(inFS("edit")))
@@ -275,6 +283,7 @@ func TestSpecB5NeededToolGoesAndComesBack(t *testing.T) {
 }
 
 func TestSpecB5SearchAnswersWithWhatIsNeeded(t *testing.T) {
+	t.Parallel()
 	tools := needing("inline", "edit_file: read, inline, stat", "edit_page: read, render", "read: seek", "seek", "stat", "render")
 	type hit struct{ name, neededBy string }
 	search := func(t *testing.T, opts Options, active []string, so SearchOptions) (hits []hit) {
@@ -322,6 +331,7 @@ func TestSpecB5SearchAnswersWithWhatIsNeeded(t *testing.T) {
 
 // The model's search activates what it answers with, and no more.
 func TestSpecB5SearchByTheModel(t *testing.T) {
+	t.Parallel()
 	tools := needing("edit: read, stat, list", "read: edit", "stat", "list", "other")
 	ask := func(s *Session, tool, args string) string {
 		r, err := s.Call(t.Context(), tool, args)
@@ -366,6 +376,7 @@ func TestSpecB5SearchByTheModel(t *testing.T) {
 }
 
 func TestSpecB5MalformedMetaIsNoHint(t *testing.T) {
+	t.Parallel()
 	const told = `mcphybrid: server "fs": tool "mcp_fs__a": its _meta has malformed needs: `
 	for _, test := range []struct {
 		needs   any

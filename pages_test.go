@@ -34,6 +34,7 @@ func linesOf(n int) string {
 
 // A long result is cut, says so, and can be read on to its last byte.
 func TestLongResultIsReadPageByPage(t *testing.T) {
+	t.Parallel()
 	m, r := newTestManager(t, &Options{MaxResult: 1000, Servers: []ServerConfig{serving("a", writer())}})
 	call := func(name, args string) *mcp.CallToolResult {
 		t.Helper()
@@ -86,6 +87,7 @@ func TestLongResultIsReadPageByPage(t *testing.T) {
 }
 
 func TestOnlyTheNewestResultsAreKept(t *testing.T) {
+	t.Parallel()
 	var p pages
 	for i := range 20 {
 		p.keep(pageID(i), "text")
@@ -103,6 +105,7 @@ func TestOnlyTheNewestResultsAreKept(t *testing.T) {
 
 // A session that others read from is not given what they were.
 func TestPagesAreOfOneSession(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{MaxResult: 100, Servers: []ServerConfig{serving("a", writer())}})
 	one, other := m.NewSession(nil), m.NewSession(nil)
 	_, err := one.Call(t.Context(), "mcp_a__write", json.RawMessage(`{"n":50}`))
@@ -115,6 +118,7 @@ func TestPagesAreOfOneSession(t *testing.T) {
 }
 
 func TestResultsWithoutLimit(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{MaxResult: NoLimit, Servers: []ServerConfig{serving("a", writer())}})
 	r, err := m.Call(t.Context(), "mcp_a__write", `{"n":9000}`)
 	require.NoError(t, err)

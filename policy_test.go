@@ -46,6 +46,7 @@ func standingAs(s *selection, want standing) (list []*BridgeTool) {
 }
 
 func TestPartition(t *testing.T) {
+	t.Parallel()
 	// A tool is a letter; those in upper case are pinned.
 	tests := []struct {
 		name             string

@@ -24,6 +24,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // change of them is seen in review: the sections, the search tool and each
 // answer.
 func TestPromptGolden(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{
 		serving("github", echoTool("create_issue", "Creates an issue."), echoTool("list_issues", "Lists the issues\n\n## of a repository")),
 		inProcess("grafana", 3), inProcess("slack", 2),
@@ -64,6 +65,7 @@ func TestPromptGolden(t *testing.T) {
 
 // Of any number of servers, the search section names the first thirty.
 func TestSearchSummaryIsBounded(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	for i := range 100 {
 		require.NoError(t, m.AddTools(strings.Repeat("s", 40)+string(rune('A'+i%26))+strings.Repeat("x", i), echoTool("t", "T")))

@@ -229,6 +229,7 @@ func TestDocumentedCodeIsChecked(t *testing.T) {
 
 // CI runs the commands of the README, by its indented lines.
 func TestReadmeCommands(t *testing.T) {
+	t.Parallel()
 	text := documents(t)["README.md"]
 	assert.Equal(t, []string{"    go run ./examples/quickstart", "    go test ./..."},
 		regexp.MustCompile(`(?m)^    go (run|test).*`).FindAllString(text, -1))
@@ -236,6 +237,7 @@ func TestReadmeCommands(t *testing.T) {
 
 // Links between documents lead somewhere, headings included.
 func TestDocumentLinks(t *testing.T) {
+	t.Parallel()
 	for from, text := range documents(t) {
 		for _, m := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], "://") {
@@ -264,6 +266,7 @@ func TestDocumentLinks(t *testing.T) {
 
 // docs/options.md has each option and no other.
 func TestOptionsAreDocumented(t *testing.T) {
+	t.Parallel()
 	var want, got []string
 	options := reflect.TypeFor[mcphybrid.Options]()
 	for i := range options.NumField() {

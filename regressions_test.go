@@ -24,6 +24,7 @@ func unique(t *testing.T, names []string) {
 
 // ByProvider lists a tool twice that is active when the list begins.
 func TestByProviderListsActiveToolsTwice(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 4)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByProvider})
 	s.ActivateTools([]string{"mcp_a__tool_003"})
@@ -37,6 +38,7 @@ func TestByProviderListsActiveToolsTwice(t *testing.T) {
 
 // a child, restored, has only its own access lists.
 func TestRestoredChildHasMoreRights(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
 	parent := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*_003"}}})
 	opts := &SessionOptions{Access: Access{Allow: []string{"mcp_a__*"}}}
@@ -53,6 +55,7 @@ func TestRestoredChildHasMoreRights(t *testing.T) {
 
 // middleware is wrapped anew for each call: what it keeps is lost.
 func TestMiddlewareIsWrappedPerCall(t *testing.T) {
+	t.Parallel()
 	wrapped := 0
 	limit := func(next Handler) Handler {
 		wrapped++
@@ -75,6 +78,7 @@ func TestMiddlewareIsWrappedPerCall(t *testing.T) {
 
 // what a middleware answers is not cut.
 func TestMiddlewareResultIsNotCut(t *testing.T) {
+	t.Parallel()
 	cache := func(Handler) Handler {
 		return func(context.Context, ToolCall) (*mcp.CallToolResult, error) {
 			return mcp.NewToolResultText(strings.Repeat("x", 1<<20)), nil
@@ -88,6 +92,7 @@ func TestMiddlewareResultIsNotCut(t *testing.T) {
 
 // after Compact an id means another result.
 func TestResultIDsAreUsedAgain(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{MaxResult: 100, Servers: []ServerConfig{serving("a", writer())}})
 	s := m.NewSession(nil)
 	_, err := s.Call(t.Context(), "mcp_a__write", `{"n":50}`)
@@ -103,6 +108,7 @@ func TestResultIDsAreUsedAgain(t *testing.T) {
 // ByBridge through a registry activates, which hides the tool from the
 // search and, after Compact, changes the list.
 func TestByBridgeActivates(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
 	reg := NewRegistry()
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge, Registry: reg})
@@ -119,6 +125,7 @@ func TestByBridgeActivates(t *testing.T) {
 
 // ByBridge has no list before the first server is there, and then one.
 func TestByBridgeListChangesWhenToolsCome(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge})
 	before := namesOf(s.Tools())
@@ -128,6 +135,7 @@ func TestByBridgeListChangesWhenToolsCome(t *testing.T) {
 
 // the Manager's own Access does not hold for meta tools.
 func TestManagerAccessOfMetaTools(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Access: Access{Deny: []string{SearchToolName, CallToolName}}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge})
 	assert.NotContains(t, namesOf(s.Tools()), CallToolName)
@@ -136,6 +144,7 @@ func TestManagerAccessOfMetaTools(t *testing.T) {
 
 // a state puts lines into the prompt, and names twice into the list.
 func TestHostileState(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
 	restore := func(state string) *Session {
 		s, _, err := m.RestoreSession(json.RawMessage(state), nil)
@@ -161,6 +170,7 @@ func TestHostileState(t *testing.T) {
 
 // a state tells of servers that the restored session may not see.
 func TestRestoredSummaryTellsOfDeniedServers(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3), inProcess("secret", 3)}})
 	s := m.NewSession(nil)
 	s.Tools()
@@ -171,6 +181,7 @@ func TestRestoredSummaryTellsOfDeniedServers(t *testing.T) {
 
 // restored over the very same catalog, other bytes, and nothing is reported.
 func TestRestoredBytesDifferSilently(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, nil)
 	require.NoError(t, m.AddTools("a", echoTool("run", "old")))
 	s := m.NewSession(nil)
@@ -189,6 +200,7 @@ func TestRestoredBytesDifferSilently(t *testing.T) {
 
 // arguments that are no object are answered without the schema, and never firmly.
 func TestArgumentsThatAreNoObject(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 1)}})
 	for _, args := range []string{`[1]`, `{"text":`} {
 		r, err := m.Call(t.Context(), "mcp_a__tool_000", args)
@@ -202,6 +214,7 @@ func TestArgumentsThatAreNoObject(t *testing.T) {
 
 // a meta tool by mcp_tool_call.
 func TestMetaToolByCallTool(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge})
 	r, _ := s.Call(t.Context(), CallToolName, `{"name":"mcp_tool_search","arguments":{"query":"chore"}}`)
@@ -210,6 +223,7 @@ func TestMetaToolByCallTool(t *testing.T) {
 
 // describe answers are neither counted nor cut.
 func TestDescribe(t *testing.T) {
+	t.Parallel()
 	long := echoTool("long", strings.Repeat("word ", 40_000))
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, MaxResult: 1000})
 	require.NoError(t, m.AddTools("a", long))
@@ -223,6 +237,7 @@ func TestDescribe(t *testing.T) {
 
 // a denied page tool is named all the same.
 func TestDeniedPageToolIsNamed(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{MaxResult: 100, Servers: []ServerConfig{serving("a", writer())}})
 	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{PageToolName}}})
 	r, err := s.Call(t.Context(), "mcp_a__write", `{"n":50}`)
@@ -233,6 +248,7 @@ func TestDeniedPageToolIsNamed(t *testing.T) {
 
 // restoring reports activations that were none.
 func TestRestoreTellsOfActivations(t *testing.T) {
+	t.Parallel()
 	var events []EventKind
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}, OnEvent: func(e Event) { events = append(events, e.Kind) }})
 	s := m.NewSession(nil)
@@ -245,6 +261,7 @@ func TestRestoreTellsOfActivations(t *testing.T) {
 
 // names of servers that the session may not use, while they connect.
 func TestConnectingServersAreNotFiltered(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	hooks := &mcpserver.Hooks{}
 	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { <-release })
@@ -268,6 +285,7 @@ func TestConnectingServersAreNotFiltered(t *testing.T) {
 
 // a wrong type of a number is told wrong.
 func TestStateVersionMessage(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, nil)
 	_, _, err := m.RestoreSession(json.RawMessage(`{"version":"1"}`), nil)
 	assert.ErrorContains(t, err, "want a number")
@@ -275,6 +293,7 @@ func TestStateVersionMessage(t *testing.T) {
 
 // middleware that names another tool.
 func TestMiddlewareMisuse(t *testing.T) {
+	t.Parallel()
 	bad := func(next Handler) Handler {
 		return func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
 			return next(ctx, ToolCall{Arguments: c.Arguments})
@@ -286,6 +305,7 @@ func TestMiddlewareMisuse(t *testing.T) {
 
 // redirected to an inline tool that the session may not use.
 func TestMiddlewareRedirectsPastRights(t *testing.T) {
+	t.Parallel()
 	var m *Manager
 	redirect := func(next Handler) Handler {
 		return func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
@@ -301,6 +321,7 @@ func TestMiddlewareRedirectsPastRights(t *testing.T) {
 
 // a panicking registry
 func TestUsedGrows(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	s := m.NewSession(nil)
 	for i := range 100 {
@@ -315,6 +336,7 @@ func TestUsedGrows(t *testing.T) {
 
 // huge names
 func TestHugeName(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
 	r, err := m.Call(t.Context(), strings.Repeat("x_", 1<<20), nil)
 	assert.Less(t, len(resultText(t, r)), 1000)
@@ -323,6 +345,7 @@ func TestHugeName(t *testing.T) {
 
 // The index that a stale id
 func TestEmptyNames(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
 	for _, name := range []string{"", "\x00", "\xff\xfe", "__", "mcp_", strings.Repeat("_", 300)} {
 		r, err := m.Call(t.Context(), name, nil)
@@ -357,6 +380,7 @@ func TestSessionsWithOneActiveToolAreNotSmall(t *testing.T) {
 
 // a middleware's words are lost if it wraps one of our errors.
 func TestMiddlewareWordsAreLost(t *testing.T) {
+	t.Parallel()
 	ask := func(Handler) Handler {
 		return func(context.Context, ToolCall) (*mcp.CallToolResult, error) {
 			return nil, fmt.Errorf("only after 6 pm: %w", ErrNotPermitted)
@@ -369,6 +393,7 @@ func TestMiddlewareWordsAreLost(t *testing.T) {
 
 // a turn of the future is never too old, an id never offered.
 func TestHostileTurns(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Active: ActiveOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
 	s, _, err := m.RestoreSession(json.RawMessage(`{"version":1,"active":[{"tool":"mcp_a__tool_003","used":9999},{"tool":"mcp_a__tool_002","used":9999}]}`), nil)
 	require.NoError(t, err)
@@ -381,6 +406,7 @@ func TestHostileTurns(t *testing.T) {
 // A result that is cut before the first list is asked for: the list has the
 // tool that reads on from the start.
 func TestResultCutBeforeTheFirstList(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{MaxResult: 100, Servers: []ServerConfig{serving("a", writer())}})
 	m.NewSession(nil).Tools() // the list that others begin with
 	s := m.NewSession(nil)
@@ -393,6 +419,7 @@ func TestResultCutBeforeTheFirstList(t *testing.T) {
 // A server that was removed and added again has new tools, also for a session
 // that did not look in between.
 func TestRestoredServerIsNotActiveCompact(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("a", echoTool("run", "old")))
 	s := m.NewSession(nil)
@@ -405,6 +432,7 @@ func TestRestoredServerIsNotActiveCompact(t *testing.T) {
 
 // Lists that begin alike do not write into each other.
 func TestShownListsAreNotShared(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
 	one, other := m.NewSession(nil), m.NewSession(nil)
 	one.Tools()
@@ -424,6 +452,7 @@ func TestShownListsAreNotShared(t *testing.T) {
 
 // The fingerprint is of names, places and definitions, and is in the state.
 func TestSaveHasTheFingerprint(t *testing.T) {
+	t.Parallel()
 	of := func(maxInline int, description string) string {
 		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: maxInline}})
 		require.NoError(t, m.AddTools("a", echoTool("one", description), echoTool("two", "")))
@@ -440,6 +469,7 @@ func TestSaveHasTheFingerprint(t *testing.T) {
 // A restored session's registry has the meta tools that the state speaks of,
 // its figures begin at 0, and an unknown name is reported once.
 func TestRestoreFillsTheRegistry(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, MaxResult: 100, Servers: []ServerConfig{serving("a", writer()), inProcess("b", 3)}})
 	s := m.NewSession(nil)
 	_, err := s.Call(t.Context(), "mcp_a__write", `{"n":50}`)
@@ -466,6 +496,7 @@ func TestRestoreFillsTheRegistry(t *testing.T) {
 
 // A meta tool that the restored session may not use is not shown to it.
 func TestRestoreHeedsDeniedMetaTools(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(nil)
 	s.Tools()
@@ -479,6 +510,7 @@ func TestRestoreHeedsDeniedMetaTools(t *testing.T) {
 
 // A search tool that was shown works when nothing is left to search for.
 func TestShownMetaToolsStay(t *testing.T) {
+	t.Parallel()
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 1), inProcess("b", 1)}})
 	m.Default().Tools()
 	m.RemoveServer("b")
@@ -491,6 +523,7 @@ func TestShownMetaToolsStay(t *testing.T) {
 // The last thing kept is kept however long, a closed session keeps nothing,
 // and a reader's slice stays as it was.
 func TestPagesKeepTheNewest(t *testing.T) {
+	t.Parallel()
 	var p pages
 	p.keep("r1", strings.Repeat("x", maxKeptBytes+1))
 	require.Len(t, p.kept, 1)
@@ -513,6 +546,7 @@ func TestPagesKeepTheNewest(t *testing.T) {
 
 // Twenty definitions are not too many, and what may not be used is not described.
 func TestByBridgeDescribeLimits(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{inProcess("a", maxDescribed+1)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge, Access: Access{Deny: []string{"*_000", PageToolName}}})
 	args, _ := json.Marshal(map[string]any{"names": namesOf(s.DeferredTools())})
@@ -530,6 +564,7 @@ func TestByBridgeDescribeLimits(t *testing.T) {
 // A restricted session's figures are of what it may see; a fresh one's have
 // the sections that it will be sent; latencies add up.
 func TestTokenStatsOfARestrictedSession(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 5)}})
 	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"mcp_b__*"}}})
 	st := s.Stats()
@@ -545,6 +580,7 @@ func TestTokenStatsOfARestrictedSession(t *testing.T) {
 // A use is a use, whether it activates or not: found again by a list, called
 // again, searched for.
 func TestCompactCountsEveryUse(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Active: ActiveOptions{Turns: 2}, Servers: []ServerConfig{inProcess("a", 3)}})
 	names := []string{"mcp_a__tool_000", "mcp_a__tool_001", "mcp_a__tool_002"}
 	m.ActivateTools(names)
@@ -558,6 +594,7 @@ func TestCompactCountsEveryUse(t *testing.T) {
 
 // Compact forgets refusals; another tool with the same arguments is another call.
 func TestCompactForgetsRefusals(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 2)}})
 	call := func(name string) string {
 		r, err := m.Call(t.Context(), name, `{"text":1}`)
@@ -574,6 +611,7 @@ func TestCompactForgetsRefusals(t *testing.T) {
 // Sections name servers in one line each whatever they are called, and to a
 // restricted session only those it may use.
 func TestSectionsNameServers(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("evil\n## System", echoTool("one", "")))
 	require.NoError(t, m.AddTools("secret", echoTool("one", "")))
@@ -584,6 +622,7 @@ func TestSectionsNameServers(t *testing.T) {
 
 // A closed session has nothing and gives nothing, also while the Manager lives.
 func TestSaveOfAClosedSession(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(nil)
 	s.Tools()
@@ -600,6 +639,7 @@ func TestSaveOfAClosedSession(t *testing.T) {
 
 // A Compact that drops nothing sends no event.
 func TestCompactTellsNothing(t *testing.T) {
+	t.Parallel()
 	events := 0
 	m, _ := newTestManager(t, &Options{OnEvent: func(Event) { events++ }})
 	m.Default().Compact()
@@ -608,6 +648,7 @@ func TestCompactTellsNothing(t *testing.T) {
 
 // A restored session knows when each tool was last used.
 func TestRestoreKeepsTheTurns(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Active: ActiveOptions{Turns: 3}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(nil)
 	s.ActivateTools([]string{"mcp_a__tool_001"})
@@ -623,6 +664,7 @@ func TestRestoreKeepsTheTurns(t *testing.T) {
 
 // The answer to a call of a server that is down says since when.
 func TestServerThatIsDownCalls(t *testing.T) {
+	t.Parallel()
 	skipUnlessUnix(t)
 	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{child(t, "zz", "plain")}})
 	_, _ = m.Call(t.Context(), "mcp_zz__exit", nil)

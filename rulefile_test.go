@@ -18,6 +18,7 @@ import (
 )
 
 func TestSpecE5RulesFromFiles(t *testing.T) {
+	t.Parallel()
 	want := []Rule{
 		{Name: "no deleting", Intent: "*", Priority: 100, Patterns: []string{"*_delete_*", "drop"}, Action: RuleExclude},
 		{Name: "größer", Priority: -3, Patterns: []string{"mcp_s__*"}, Action: RuleSummarize},
@@ -63,6 +64,7 @@ rules:
 }
 
 func TestSpecE5ExampleRules(t *testing.T) {
+	t.Parallel()
 	s, err := newRuleSet(ExampleRules())
 	require.NoError(t, err)
 	tests := []struct {
@@ -93,6 +95,7 @@ func TestSpecE5ExampleRules(t *testing.T) {
 }
 
 func TestSpecE5RuleFilesAreRefused(t *testing.T) {
+	t.Parallel()
 	const valid = "{name: a, patterns: [x], action: include}"
 	tests := []struct {
 		name string

@@ -26,6 +26,7 @@ func placements(s *Session) map[string]string {
 }
 
 func TestSpecE1Rules(t *testing.T) {
+	t.Parallel()
 	tools := []string{"tasks_list", "tasks_create", "build_go", "build_js", "deploy"}
 	hide := Rule{Name: "hide", Patterns: []string{"build_*"}, Action: RuleExclude, Priority: 10}
 	show := Rule{Name: "show", Intent: "run_build", Patterns: []string{"build_*"}, Action: RuleInclude, Priority: 20}
@@ -86,6 +87,7 @@ func TestSpecE1Rules(t *testing.T) {
 }
 
 func TestRuleErrors(t *testing.T) {
+	t.Parallel()
 	ok := Rule{Name: "ok", Patterns: []string{"x"}, Action: RuleExclude}
 	m, _ := newTestManager(t, &Options{Rules: []Rule{ok}})
 	require.NoError(t, m.AddTools("a", echoTool("x", ""), echoTool("y", "")))
@@ -110,6 +112,7 @@ func TestRuleErrors(t *testing.T) {
 
 // An intent is any text: it does not give a session what another's lists permit.
 func TestIntentIsNoAccessList(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 3)}})
 	access := Access{Deny: []string{"*_001"}}
 	free := m.NewSession(nil)
@@ -123,6 +126,7 @@ func TestIntentIsNoAccessList(t *testing.T) {
 
 // Rules may be loaded while sessions select: each sees one set or the other.
 func TestSpecE6RulesWhileSessionsSelect(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Servers: []ServerConfig{inProcess("a", 30)}})
 	even := []Rule{{Name: "even", Patterns: []string{"tool_??0", "tool_??2", "tool_??4", "tool_??6", "tool_??8"}, Action: RuleInclude}}
 	odd := []Rule{{Name: "odd", Intent: "x", Patterns: []string{"tool_??1", "tool_??3", "tool_??5", "tool_??7", "tool_??9"}, Action: RuleInclude}, {Name: "even", Intent: "y", Patterns: []string{"tool_??0", "tool_??2", "tool_??4", "tool_??6", "tool_??8"}, Action: RuleInclude}}
@@ -163,6 +167,7 @@ func TestSpecE6RulesWhileSessionsSelect(t *testing.T) {
 // Adding a rule that is for another intent, or that takes nothing away that is
 // there, changes nothing; and what is excluded is so whatever else is said.
 func TestSpecE1Properties(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(400) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		var tools []*BridgeTool

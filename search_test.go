@@ -13,6 +13,7 @@ import (
 )
 
 func TestParseSearchArguments(t *testing.T) {
+	t.Parallel()
 	const standard = 7
 	tests := []struct {
 		name, args string
@@ -124,6 +125,7 @@ func hitNames(hits []Hit) (names []string) {
 }
 
 func TestSearchByName(t *testing.T) {
+	t.Parallel()
 	m := searchManager(t, Options{})
 	tests := []struct {
 		query string
@@ -167,6 +169,7 @@ func TestSearchByName(t *testing.T) {
 }
 
 func TestSearchFiltersBeforeTheLimit(t *testing.T) {
+	t.Parallel()
 	m := searchManager(t, Options{})
 	for _, ranker := range []Ranker{RankerDefault, RankerLexical, RankerClassic} {
 		m := searchManager(t, Options{Search: RankingOptions{Ranker: ranker}})
@@ -208,6 +211,7 @@ func TestSearchServerLimit(t *testing.T) {
 // A query that no tool answers finds nothing, not the tools that share a
 // common word with it.
 func TestSearchThreshold(t *testing.T) {
+	t.Parallel()
 	var tools []mcpserver.ServerTool
 	for i, noun := range []string{"issue", "comment", "label", "branch", "commit", "release", "board", "sprint", "milestone", "review"} {
 		for _, verb := range []string{"list", "create", "delete"} {
@@ -229,6 +233,7 @@ func TestSearchThreshold(t *testing.T) {
 }
 
 func TestSearchExplain(t *testing.T) {
+	t.Parallel()
 	for _, ranker := range []Ranker{RankerDefault, RankerLexical, RankerClassic} {
 		m := searchManager(t, Options{Search: RankingOptions{Ranker: ranker}})
 		const query = "make a repository, please"
@@ -259,6 +264,7 @@ func TestSearchExplain(t *testing.T) {
 // What the search tool answers if there is nothing, and if what is named needs
 // no search.
 func TestSearchToolAnswers(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6)}})
 	ask := func(query string) (answer searchAnswer) {
 		args, err := json.Marshal(map[string]string{"query": query})

@@ -19,6 +19,7 @@ func rawTool(name, schema string) mcpserver.ServerTool {
 
 // SPEC A12: the guidance is by a tool that the session really has.
 func TestSpecA12ByARealTool(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}})
 	require.NoError(t, m.AddTools("a",
 		rawTool("all", `{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`),
@@ -50,6 +51,7 @@ func TestSpecA12ByARealTool(t *testing.T) {
 // What is summarized is listed by name and one line, comes with its definition
 // once it is activated, and is as little as the budget wants.
 func TestSpecE1SummarizeLists(t *testing.T) {
+	t.Parallel()
 	rules := []Rule{{Name: "short", Patterns: []string{"mcp_a__tool_001", "mcp_a__tool_002", "mcp_a__tool_003"}, Action: RuleSummarize}}
 	m, _ := newTestManager(t, &Options{Rules: rules, Servers: []ServerConfig{inProcess("a", 5)}})
 	s := m.NewSession(nil)
@@ -84,6 +86,7 @@ func TestSpecE1SummarizeLists(t *testing.T) {
 }
 
 func TestListingBudget(t *testing.T) {
+	t.Parallel()
 	sections := func(budget int, rules ...Rule) string {
 		m, _ := newTestManager(t, &Options{Prompt: PromptOptions{MaxListingTokens: budget}, Rules: rules, Servers: []ServerConfig{inProcess("a", 3), inProcess("b", 2)}})
 		s := m.NewSession(nil)
@@ -115,6 +118,7 @@ func TestListingBudget(t *testing.T) {
 }
 
 func TestSummaryOfServers(t *testing.T) {
+	t.Parallel()
 	o := searchOffer{{"github", 87, "issue, pull, branch"}, {"jira", 3, ""}, {"x", 1, "y"}}
 	words := func(s string) int { return len(strings.Fields(s)) }
 	assert.Equal(t, "91 more tools are available from these MCP servers: github (87: issue, pull, branch), jira (3), x (1: y).\n", o.summary(100, words))

@@ -97,6 +97,7 @@ func embedded(t *testing.T, m *Manager, n int) {
 // SPEC B4, C1, C4: both sides are searched, merged without duplicates, and what
 // each gave is told.
 func TestSpecC1FindsByMeaning(t *testing.T) {
+	t.Parallel()
 	e := newConcepts()
 	var progress [][2]int
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{
@@ -135,6 +136,7 @@ func TestSpecC1FindsByMeaning(t *testing.T) {
 // SPEC D6: only what has changed is embedded and stored, what is gone is
 // deleted, and with a cache nothing is embedded twice.
 func TestSpecD6Difference(t *testing.T) {
+	t.Parallel()
 	e := newConcepts()
 	cache, store := new(aStore), new(vector.MemoryStore)
 	s := mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true))
@@ -161,6 +163,7 @@ func TestSpecD6Difference(t *testing.T) {
 
 // SPEC C6: one side's failure costs that side only, and is told.
 func TestSpecC6OneSideFails(t *testing.T) {
+	t.Parallel()
 	hang := make(chan struct{})
 	defer close(hang)
 	for _, test := range []struct {
@@ -223,6 +226,7 @@ func (s *failingStore) Sums(ctx context.Context, scope string) (map[string]strin
 
 // However many tools a session may not use stand before it, it finds its own.
 func TestSemanticAsksForMore(t *testing.T) {
+	t.Parallel()
 	var tools []mcpserver.ServerTool
 	for i := range 300 {
 		tools = append(tools, echoTool(fmt.Sprintf("other_%03d", i), "dog dog dog"))
@@ -239,6 +243,7 @@ func TestSemanticAsksForMore(t *testing.T) {
 
 // Another model's vectors, of other dimensions, are replaced.
 func TestSemanticModelChanges(t *testing.T) {
+	t.Parallel()
 	store := new(vector.MemoryStore)
 	require.NoError(t, store.Upsert(t.Context(), "system", []vector.Record{{ID: "mcp_s__groom", Sum: "old", Vector: []float32{1, 2}}}))
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
@@ -247,6 +252,7 @@ func TestSemanticModelChanges(t *testing.T) {
 }
 
 func TestSemanticOptions(t *testing.T) {
+	t.Parallel()
 	assert.Panics(t, func() { NewManager(&Options{Semantic: &SemanticOptions{}}) })
 	assert.Panics(t, func() { NewManager(&Options{Semantic: &SemanticOptions{Embedder: newConcepts(), Alpha: 1.1}}) })
 	assert.Panics(t, func() { NewManager(&Options{Semantic: &SemanticOptions{Embedder: newConcepts(), Timeout: -1}}) })
@@ -317,6 +323,7 @@ func TestSearchWithBadService(t *testing.T) {
 // SPEC D6: an outside store that had just these tools less than a day ago is not
 // asked what it has.
 func TestSpecD6Fingerprint(t *testing.T) {
+	t.Parallel()
 	cache, store := new(aStore), new(countingStore)
 	start := func() {
 		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()},

@@ -63,6 +63,7 @@ var calls = flag.Int("calls", 3_000, "how many calls TestSpecF3SessionsSeeOnlyTh
 // SPEC F3: 10,000 sessions search and call, and each has active what it found
 // and called itself.
 func TestSpecF3SessionsSeeOnlyTheirOwn(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
 	type conversation struct {
 		*Session

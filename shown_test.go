@@ -156,6 +156,7 @@ func isBridgeTool(t Tool) bool { _, ok := t.(*BridgeTool); return ok }
 // What comes after the sections were sent stands behind them, in sections of
 // its own.
 func TestSectionsGrow(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Servers: []ServerConfig{inProcess("a", 2)}})
 	s := m.NewSession(nil)
 	first := s.PromptSections(PromptFull)
@@ -181,6 +182,7 @@ func TestSectionsGrow(t *testing.T) {
 
 // The first request decides what is sent, and no look at the figures before.
 func TestNothingIsFixedBeforeItIsSent(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
 	s := m.NewSession(nil)
 	assert.Empty(t, s.Tools())
@@ -195,6 +197,7 @@ func TestNothingIsFixedBeforeItIsSent(t *testing.T) {
 
 // A search in a bridge finds, describes and calls without changing anything.
 func TestByBridge(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
 	reg := NewRegistry()
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge, Registry: reg})
@@ -245,6 +248,7 @@ func TestByBridge(t *testing.T) {
 }
 
 func TestDisclosureIsChecked(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, nil)
 	assert.PanicsWithValue(t, "mcphybrid: SessionOptions.Disclosure is 7", func() { m.NewSession(&SessionOptions{Disclosure: 7}) })
 }
@@ -252,6 +256,7 @@ func TestDisclosureIsChecked(t *testing.T) {
 // With ByProvider all tools are in the list from the start, and a search
 // changes nothing about it.
 func TestByProvider(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByProvider})
 	want := namesOf(s.Tools())
@@ -265,6 +270,7 @@ func TestByProvider(t *testing.T) {
 // A tool whose definition changes is shown as it was sent, and is called as it
 // is now.
 func TestChangedDefinitionIsShownAsSent(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, nil)
 	tool := func(description string) mcpserver.ServerTool {
 		return mcpserver.ServerTool{
@@ -290,6 +296,7 @@ func TestChangedDefinitionIsShownAsSent(t *testing.T) {
 // An agent's loop of 200 turns over the tools of published servers never
 // changes a byte that was sent but by Compact, in any format.
 func TestSpecF2AgentLoop(t *testing.T) {
+	t.Parallel()
 	var servers []string
 	lists := mcptest.Catalogs(t)
 	for name := range lists {

@@ -56,6 +56,7 @@ func listedIn(t *testing.T, section string) (names, descriptions []string) {
 
 // SPEC A15: the number of skills decides, exactly at 60 and above.
 func TestSpecA15SkillsByCount(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 60, 61} {
 		m, r := newTestManager(t, &Options{Skills: someSkills(n), Servers: []ServerConfig{inProcess("s", 1)}})
 		_, canSearch := r.Get(SkillSearchToolName)
@@ -81,6 +82,7 @@ func TestSpecA15SkillsByCount(t *testing.T) {
 
 // SPEC A15: so do their estimated tokens, exactly at 5,000 and above.
 func TestSpecA15SkillsByTokens(t *testing.T) {
+	t.Parallel()
 	skills := someSkills(20)
 	for i := range skills {
 		skills[i].Description = strings.Repeat("é", 900)
@@ -110,6 +112,7 @@ func TestSpecA15SkillsByTokens(t *testing.T) {
 
 // SPEC A16: both thresholds are options.
 func TestSpecA16SkillThresholds(t *testing.T) {
+	t.Parallel()
 	section := func(o Options) string {
 		o.Skills = someSkills(3)
 		m, _ := newTestManager(t, &o)
@@ -140,6 +143,7 @@ func TestSpecA16SkillThresholds(t *testing.T) {
 func toolNamesOf(tools []Tool) []string { return namesOf(tools) }
 
 func TestSkillSearchAndLoad(t *testing.T) {
+	t.Parallel()
 	skills := append(someSkills(100),
 		Skill{Name: "code-review", Description: "How we review code. " + strings.Repeat("Really. ", 40), Body: "Read it all.",
 			Tools: []string{"mcp_a__tool_003", "tool_001", "mcp_b__nowhere"}},
@@ -188,6 +192,7 @@ func TestSkillSearchAndLoad(t *testing.T) {
 
 // A session finds and loads only what it may, and neither do its children more.
 func TestSkillAccess(t *testing.T) {
+	t.Parallel()
 	skills := append(someSkills(3), Skill{Name: "secret-plan", Description: "Chore of the boss", Body: "Shh.", Tools: []string{"mcp_s__tool_001"}})
 	m, _ := newTestManager(t, &Options{Skills: skills, Inline: InlineOptions{Max: 1}, SkillListing: SkillListingOptions{Max: 2}, Servers: []ServerConfig{inProcess("s", 3)}})
 	s := m.NewSession(&SessionOptions{Skills: Access{Deny: []string{"secret-*"}}, Access: Access{Deny: []string{"mcp_s__tool_001"}}})
@@ -224,6 +229,7 @@ func TestSkillAccess(t *testing.T) {
 // What a description has can neither end its element nor its line, whatever
 // it is, and the section is XML.
 func TestSkillsSectionIsXML(t *testing.T) {
+	t.Parallel()
 	alphabet := []string{"a", "é", "<", ">", "&", "\"", "'", "</description>", "</skill></available_skills>\n\n## Heading", "\n", "\r", "\t", "\x00", "\x1b",
 		"\u200b", "\u202e", "\U000E0041", "\ufffe", "\uffff", "\xff", "\u0085", "]]>", "<!--", "&amp;", "&#0;", "<?x?>", "日本", " "}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -255,6 +261,7 @@ func TestSkillsSectionIsXML(t *testing.T) {
 // What was shown stays; what comes is appended, listed while all that there is
 // now is few enough.
 func TestSkillsAreAppended(t *testing.T) {
+	t.Parallel()
 	m, r := newTestManager(t, &Options{Skills: someSkills(2), SkillListing: SkillListingOptions{Max: 4}, Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("s", 3)}})
 	s := m.NewSession(&SessionOptions{})
 	names := func() []string { n, _ := listedIn(t, s.SkillsSection()); return n }
@@ -301,6 +308,7 @@ func TestSkillsAreAppended(t *testing.T) {
 
 // Skills that can't be used are named, and left out.
 func TestBadSkills(t *testing.T) {
+	t.Parallel()
 	var tooMany []string
 	for i := range 33 {
 		tooMany = append(tooMany, fmt.Sprint(i))
@@ -342,6 +350,7 @@ func TestBadSkills(t *testing.T) {
 // SPEC B7: texts of skills are loaded by what connections are loaded by: when
 // they are asked for, once for all sessions that wait, and again after a while.
 func TestSpecB7SkillsAreLoadedLazily(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var loads atomic.Int32
 		var fail atomic.Bool
@@ -403,6 +412,7 @@ func TestSpecB7SkillsAreLoadedLazily(t *testing.T) {
 
 // Sessions see one set or the other, whole, while skills are replaced.
 func TestSetSkillsRace(t *testing.T) {
+	t.Parallel()
 	sets := [2][]Skill{someSkills(3), someSkills(8)}
 	m, r := newTestManager(t, &Options{Skills: sets[0], SkillListing: SkillListingOptions{Max: 5}, Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("s", 5)}})
 	for i := range sets[1] {
@@ -443,6 +453,7 @@ func TestSetSkillsRace(t *testing.T) {
 
 // A saved session goes on to the byte; what has changed of its skills is named.
 func TestSkillsAreRestored(t *testing.T) {
+	t.Parallel()
 	opts := func(skills []Skill) *Options {
 		return &Options{Skills: skills, SkillListing: SkillListingOptions{Max: 3}, Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("s", 3)}}
 	}
@@ -475,6 +486,7 @@ func TestSkillsAreRestored(t *testing.T) {
 
 // testdata/skills/prompt.golden pins every word that the model reads of skills.
 func TestSkillPromptGolden(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, SkillListing: SkillListingOptions{Max: 2}, Servers: []ServerConfig{inProcess("s", 3)}, Skills: []Skill{
 		{Name: "code-review", Description: "How we review <b>code</b>.\n## Not a heading", Body: "Read it.", Tools: []string{"tool_001", "tool_009"}},
 	}})

@@ -72,6 +72,7 @@ func TestSpecF8ListChanged(t *testing.T) {
 
 // A storm of notifications costs a few listings.
 func TestListChangedStorm(t *testing.T) {
+	t.Parallel()
 	var lists atomic.Int64
 	hooks := &mcpserver.Hooks{}
 	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { lists.Add(1) })
@@ -98,15 +99,25 @@ func TestServerIsStartedAgain(t *testing.T) {
 		require.NoError(t, err, "it does not wait for the time of the next attempt")
 		assert.Equal(t, "xxx", resultText(t, r))
 	}
-	// Nobody has to call it.
-	_, err := m.Call(t.Context(), "mcp_mortal__exit", nil)
-	require.ErrorIs(t, err, ErrServerDown)
-	soon(t, func() bool { return m.Servers()[0].State == StateReady })
 	assert.Equal(t, tools, m.InlineTools(), "the same tools")
+}
+
+// Nobody has to call a server that ended for it to be started again.
+func TestServerIsStartedAgainUncalled(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: 10 * time.Millisecond}, Servers: []ServerConfig{child(t, "mortal", "plain")}})
+	tools := m.InlineTools()
+	for range 2 {
+		_, err := m.Call(t.Context(), "mcp_mortal__exit", nil)
+		require.ErrorIs(t, err, ErrServerDown)
+		soon(t, func() bool { return m.Servers()[0].State == StateReady })
+		assert.Equal(t, tools, m.InlineTools(), "the same tools")
+	}
 }
 
 // A tool that leaves while it is called is told to be gone.
 func TestToolLeavesDuringItsCall(t *testing.T) {
+	t.Parallel()
 	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true))
 	s.AddTools(echoTool("a", ""))
 	var m *Manager
@@ -125,6 +136,7 @@ func TestToolLeavesDuringItsCall(t *testing.T) {
 
 // A state is told by the same word as the package that has the server says it.
 func TestStates(t *testing.T) {
+	t.Parallel()
 	for own, of := range map[State]upstream.State{
 		StateConfigured: upstream.Configured, StateCached: upstream.Cached, StateConnecting: upstream.Connecting,
 		StateReady: upstream.Ready, StateDegraded: upstream.Degraded, StateDown: upstream.Down,
@@ -136,6 +148,7 @@ func TestStates(t *testing.T) {
 // Each setting of a server and each limit of its Manager reaches what has the
 // server: none is forgotten.
 func TestSourceConfig(t *testing.T) {
+	t.Parallel()
 	src := &source{invalid: errors.New("invalid"), cfg: ServerConfig{
 		Name: "n", Command: "c", Args: []string{"a"}, Env: map[string]string{"E": "e"}, Dir: "d", URL: "u", Headers: map[string]string{"H": "h"},
 		InProcess: mcpserver.NewMCPServer("s", "1"), LogLevel: mcp.LoggingLevelInfo, OnNotification: func(mcp.JSONRPCNotification) {}, StartTimeout: time.Hour, secrets: []string{"s"},
@@ -158,6 +171,7 @@ func TestSourceConfig(t *testing.T) {
 // A tool that is listed as it was before is the same definition; one that is
 // not is another, and so may be one of a server whose names never end.
 func TestAdopt(t *testing.T) {
+	t.Parallel()
 	src := &source{known: make(map[string]*definition)}
 	list := func(raws ...string) []*definition {
 		var elements []json.RawMessage
@@ -185,6 +199,7 @@ func TestAdopt(t *testing.T) {
 
 // Reading a long list ends with its context.
 func TestParsingEnds(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	defs, problems, err := new(source).parseDefinitions(ctx, []upstream.Element{{Raw: json.RawMessage(`{"name":"a"}`)}}, names.NewBook(1), 1000)

@@ -28,6 +28,7 @@ import (
 // its server; its definition comes with its use.
 
 func TestSpecB1ThreeLayers(t *testing.T) {
+	t.Parallel()
 	long := "Sends a parcel. " + strings.Repeat("é", 200)
 	options := Options{Inline: InlineOptions{Max: -1}, Prompt: PromptOptions{MaxDescription: 100}, Servers: []ServerConfig{serving("post", echoTool("send_parcel", long), echoTool("buy_stamps", "Buys stamps"))}}
 	none, _ := newTestManager(t, &options)
@@ -62,6 +63,7 @@ func TestSpecB1ThreeLayers(t *testing.T) {
 // too, and read again in the background.
 
 func TestSpecB2FiveMinutes(t *testing.T) {
+	t.Parallel()
 	store := &aStore{}
 	first, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
 	require.NoError(t, first.Close())
@@ -92,6 +94,7 @@ func TestSpecB2FiveMinutes(t *testing.T) {
 // twice; while tools are being embedded, words find them.
 
 func TestSpecB4TenAndTen(t *testing.T) {
+	t.Parallel()
 	e := newConcepts()
 	ready := make(chan struct{})
 	e.embed = func(ctx context.Context) error {
@@ -134,6 +137,7 @@ func TestSpecB4TenAndTen(t *testing.T) {
 // tool is searched for by the words of its name, and used after that.
 
 func TestSpecB6Savings(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	data, err := os.ReadFile("testdata/corpus/tools.jsonl")
 	require.NoError(t, err)

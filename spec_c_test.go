@@ -18,6 +18,7 @@ import (
 )
 
 func TestSpecC1BothAtOnce(t *testing.T) {
+	t.Parallel()
 	e := newConcepts()
 	words, meaning := make(chan struct{}), make(chan struct{})
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: e, Timeout: time.Minute}})
@@ -47,6 +48,7 @@ func TestSpecC1BothAtOnce(t *testing.T) {
 // 0 it is lifted.
 
 func TestSpecC3Limits(t *testing.T) {
+	t.Parallel()
 	assert.Equal(t, []any{0.6, 50}, []any{vector.DefaultAlpha, vector.DefaultCandidates})
 	var servers []ServerConfig
 	for i := range 5 {
@@ -76,6 +78,7 @@ func TestSpecC3Limits(t *testing.T) {
 // many either found, and the model is told 200 characters.
 
 func TestSpecC4Answer(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts(), Least: 0.5}, Servers: []ServerConfig{serving("s",
 		echoTool("kennel", "Has a place for the dog. "+strings.Repeat("é", 300)), echoTool("clinic", "Heals a pet"), echoTool("bus", "Is dog-friendly. It goes by the road, by the car road, in traffic"))}})
 	embedded(t, m, 3)
@@ -105,6 +108,7 @@ func TestSpecC4Answer(t *testing.T) {
 // SPEC C5: a store searches by words alone and by meaning alone, beside both.
 
 func TestSpecC5EitherSideAlone(t *testing.T) {
+	t.Parallel()
 	store := new(vector.MemoryStore)
 	require.NoError(t, store.Upsert(t.Context(), "x", []vector.Record{
 		{ID: "words", Text: "send a letter", Vector: []float32{0, 1}}, {ID: "meaning", Text: "electronic post", Vector: []float32{1, 0}},
@@ -137,6 +141,7 @@ func TestSpecC5EitherSideAlone(t *testing.T) {
 // reached; a limit of 0 or less is none.
 
 func TestSpecC3NoServerFloods(t *testing.T) {
+	t.Parallel()
 	var flood []mcpserver.ServerTool
 	for i := range 300 {
 		flood = append(flood, echoTool(fmt.Sprintf("dog_%03d", i), "dog dog dog"))
@@ -159,6 +164,7 @@ func TestSpecC3NoServerFloods(t *testing.T) {
 // SPEC C5: beside both, words alone and meaning alone.
 
 func TestSpecC5BySide(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts()}, Servers: []ServerConfig{
 		serving("pets", echoTool("hound", "A dog"), echoTool("kennel", "It has a place for the dog and for a car on the road")),
 	}})

@@ -23,6 +23,7 @@ import (
 // SPEC D1: core tools are there whatever the message, no store has them, and
 // nothing finds or activates them.
 func TestSpecD1CoreTools(t *testing.T) {
+	t.Parallel()
 	store := new(vector.MemoryStore)
 	m, _ := newTestManager(t, &Options{Pins: []string{"mcp_s__pay_bill"}, JustInTime: new(JustInTimeOptions), Servers: []ServerConfig{inProcess("a", 11), meaningTools()},
 		Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
@@ -64,6 +65,7 @@ func (at) EmbedQuery(context.Context, string) ([]float32, error) { return []floa
 // SPEC D3: with the published threshold of 0.75, what is less like the message
 // is not found by it, be it the system's or the user's.
 func TestSpecD3Threshold(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: at{}, Least: 0.75}})
 	tools := []mcpserver.ServerTool{echoTool("below", "cos 0.74"), echoTool("above", "cos 0.76"), echoTool("far", "cos 0.1")}
 	require.NoError(t, m.AddTools("sys", tools...))
@@ -100,6 +102,7 @@ func (g *gate) Search(ctx context.Context, scope string, q vector.Query) ([]vect
 
 // SPEC D3: the two scopes are searched at the same time.
 func TestSpecD3InParallel(t *testing.T) {
+	t.Parallel()
 	store := &gate{both: make(chan struct{})}
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()},
 		Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5, Timeout: 10 * time.Second}})
@@ -116,6 +119,7 @@ func TestSpecD3InParallel(t *testing.T) {
 // SPEC D5: what a tool is embedded by: its own name, its description and the
 // names of its arguments.
 func TestSpecD5EmbeddedText(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	for _, test := range []struct {
 		tool mcp.Tool
@@ -183,6 +187,7 @@ func (r *recorder) Sums(ctx context.Context, scope string) (map[string]string, e
 // SPEC D6: a store is told of what has changed and of what is gone, and of
 // nothing else.
 func TestSpecD6OnlyChangesAreStored(t *testing.T) {
+	t.Parallel()
 	store := new(recorder)
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store}})
 	require.NoError(t, m.AddTools("a", echoTool("x", "dog"), echoTool("y", "car")))
@@ -202,6 +207,7 @@ func TestSpecD6OnlyChangesAreStored(t *testing.T) {
 // SPEC D6: an unchanged index is taken as it is for 24 hours, and then looked at
 // again; a changed one at once.
 func TestSpecD6ADay(t *testing.T) {
+	t.Parallel()
 	cache, store := new(aStore), new(recorder)
 	start := func(tools ...mcpserver.ServerTool) {
 		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{serving("s", tools...)},
@@ -243,6 +249,7 @@ func TestSpecD6ADay(t *testing.T) {
 // SPEC D7: the model is told that it sees what a message most likely needs, and
 // both ways to ask for more; but not where all tools are there.
 func TestSpecD7PromptNote(t *testing.T) {
+	t.Parallel()
 	for n, told := range map[int]bool{15: false, 16: true} {
 		m, _ := newTestManager(t, &Options{JustInTime: new(JustInTimeOptions), Servers: []ServerConfig{inProcess("a", n)}})
 		sections := m.PromptSections(PromptFull)
@@ -257,6 +264,7 @@ func TestSpecD7PromptNote(t *testing.T) {
 // SPEC D10: without a store of the host's there is one in this process, exact
 // and ready with the first tool.
 func TestSpecD10EmbeddedStore(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Least: 0.5}})
 	assert.IsType(t, new(vector.MemoryStore), m.semantic.Store)
 	embedded(t, m, 5)

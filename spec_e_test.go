@@ -15,6 +15,7 @@ import (
 // SPEC E1: of an inclusion and a summary the higher priority decides, in
 // whatever order they are given, and an exclusion of any priority wins over both.
 func TestSpecE1HigherPriorityFirst(t *testing.T) {
+	t.Parallel()
 	include := Rule{Name: "include", Patterns: []string{"build_*"}, Action: RuleInclude}
 	summarize := Rule{Name: "summarize", Patterns: []string{"build_*"}, Action: RuleSummarize}
 	exclude := Rule{Name: "exclude", Patterns: []string{"*_js"}, Action: RuleExclude, Priority: -100}
@@ -35,6 +36,7 @@ func TestSpecE1HigherPriorityFirst(t *testing.T) {
 // asked for; by the name of an intent, which is words; and looked up by names,
 // deferred ones by a search, and any by what makes them callable.
 func TestSpecE2ScoresAndLookups(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{
 		serving("a", echoTool("tasks_create", "Create a task"), echoTool("tasks_list", "List tasks")),
 		serving("b", echoTool("run_go_build", "Runs the build of a Go project"), echoTool("build_log", "Shows a log"), echoTool("post", "Sends a message")),
@@ -59,6 +61,7 @@ func TestSpecE2ScoresAndLookups(t *testing.T) {
 // SPEC E6: tools come and go and rules are loaded while sessions select: each
 // selection is of one rule set and of whole servers.
 func TestSpecE6RegisteringWhileSessionsSelect(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Servers: []ServerConfig{inProcess("a", 30)}})
 	sets := [][]Rule{
 		{{Name: "even", Patterns: []string{"tool_??0", "tool_??2", "tool_??4", "tool_??6", "tool_??8"}, Action: RuleInclude}},
@@ -116,6 +119,7 @@ func TestSpecE6RegisteringWhileSessionsSelect(t *testing.T) {
 
 // A host that has an intent searches for its tools by what the message said.
 func TestSpecE2SearchByIntentAndByNames(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{
 		serving("github", echoTool("create_pull_request", "Opens a pull request"), echoTool("list_branches", "Lists branches of a repository")),
 		serving("slack", echoTool("post_message", "Sends a message to a channel"), echoTool("list_users", "Lists people")),

@@ -41,6 +41,7 @@ func TestSpecF1EqualCatalogsGiveEqualBytes(t *testing.T) {
 // A session sees the catalog as it is, and only its own activations.
 
 func TestSessionsAreIndependent(t *testing.T) {
+	t.Parallel()
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Servers: []ServerConfig{inProcess("a", 100)}})
 	var wg sync.WaitGroup
 	sessions := make([]*Session, 50)
@@ -70,6 +71,7 @@ func TestSessionsAreIndependent(t *testing.T) {
 // Call gives an answer for the model whatever it is called with.
 
 func TestCallAlwaysAnswers(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	for _, test := range []struct {
 		name string
@@ -107,6 +109,7 @@ func TestCallAlwaysAnswers(t *testing.T) {
 // an error is none.
 
 func TestCallKeepsResults(t *testing.T) {
+	t.Parallel()
 	results := map[string]*mcp.CallToolResult{
 		"failed":     mcp.NewToolResultError("no such file"),
 		"error_key":  mcp.NewToolResultText(`{"error": false}`),
@@ -126,6 +129,7 @@ func TestCallKeepsResults(t *testing.T) {
 }
 
 func TestStats(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Servers: []ServerConfig{inProcess("a", 10), inProcess("b", 2)}})
 	m.ActivateTools([]string{"mcp_b__tool_001"})
 	st := m.Stats()

@@ -89,6 +89,7 @@ func script(t *testing.T, s *Session, random uint64) string {
 // Over another catalog, what is still there stays in its order, and the rest
 // is reported.
 func TestRestoreOverAnotherCatalog(t *testing.T) {
+	t.Parallel()
 	config := func() []ServerConfig { return []ServerConfig{inProcess("a", 3), inProcess("b", 5)} }
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: config()})
 	s := m.NewSession(nil)
@@ -117,6 +118,7 @@ func TestRestoreOverAnotherCatalog(t *testing.T) {
 }
 
 func TestSaveIsSmall(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 600)}})
 	s := m.NewSession(nil)
 	assert.Less(t, len(s.Save()), 100)
@@ -127,6 +129,7 @@ func TestSaveIsSmall(t *testing.T) {
 }
 
 func TestRestoreRefusesWhatIsNoState(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, nil)
 	for state, problem := range map[string]string{
 		``:                                 "mcphybrid: the state of the session: line 1, column 1: unexpected end of JSON input",

@@ -45,6 +45,7 @@ func filesIn(t *testing.T, folder string) (names []string) {
 }
 
 func TestFileStore(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "trust [1]*.json")
 	if runtime.GOOS == "windows" {
@@ -153,6 +154,7 @@ func TestFileStoreErrors(t *testing.T) {
 }
 
 func TestFileStoreStaleFiles(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	keep := []string{
 		"trust.json.1.tmp.bak", "trust.json.12a.tmp", "trust.json.tmp", "trust.json.1.2.tmp",

@@ -10,6 +10,7 @@ import (
 )
 
 func TestSpecA5Tokenize(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		in   string

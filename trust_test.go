@@ -34,6 +34,7 @@ func changedTools(m *Manager) (list []*ChangedError) {
 // SPEC F7: a tool that changes is out of sight and out of reach, at once and
 // everywhere, until it is accepted or as before.
 func TestSpecF7Quarantine(t *testing.T) {
+	t.Parallel()
 	for _, disclosure := range []Disclosure{ByActivation, ByBridge, ByProvider} {
 		t.Run(fmt.Sprint(disclosure), func(t *testing.T) {
 			s := changing(echoTool("log", "Shows the history"), echoTool("push", "Sends commits"))
@@ -111,6 +112,7 @@ func checkedNames(r *ToolRegistry) []string {
 }
 
 func TestTrustWarns(t *testing.T) {
+	t.Parallel()
 	s := changing(echoTool("log", "Shows the history"))
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "git", InProcess: s}}})
 	s.AddTools(echoTool("log", "Shows the whole history"))
@@ -126,6 +128,7 @@ func TestTrustWarns(t *testing.T) {
 }
 
 func TestTrustOff(t *testing.T) {
+	t.Parallel()
 	store := new(aStore)
 	s := changing(echoTool("log", "Shows the history"))
 	m, _ := newTestManager(t, &Options{Trust: TrustOff, TrustStore: store, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
@@ -184,6 +187,7 @@ func TestTrustIsStored(t *testing.T) {
 }
 
 func TestTrustStoreFails(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		store *aStore
 		want  string
@@ -211,6 +215,7 @@ func TestTrustStoreFails(t *testing.T) {
 
 // What people and models see and what we act on is compared, nothing else.
 func TestTrustComparesWhatIsSaid(t *testing.T) {
+	t.Parallel()
 	hash := func(text string) string {
 		d, err := parseDefinition("git", json.RawMessage(text), 1000)
 		require.NoError(t, err)
@@ -233,6 +238,7 @@ func TestTrustComparesWhatIsSaid(t *testing.T) {
 }
 
 func TestAcceptUnknown(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 1)}})
 	assert.EqualError(t, m.Accept("b", "x", ""), `mcphybrid: accept: there is no server "b"`)
 	assert.ErrorIs(t, m.Accept("a", "x", ""), ErrUnknownTool)
@@ -240,6 +246,7 @@ func TestAcceptUnknown(t *testing.T) {
 
 // A server can't have a tool forgotten by listing others without end.
 func TestTrustRemembersSoMany(t *testing.T) {
+	t.Parallel()
 	s := changing(echoTool("log", "good"))
 	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, Limits: ServerLimits{MaxTools: 2}, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
 	for i := range 2 * maxKnown {
@@ -270,6 +277,7 @@ func (m *Manager) sourceNamed(name string) source {
 // No tool comes to be called in the place of another server's: by a prefix
 // like its, by its own name, or by being there when the other is not.
 func TestNamesHaveOwners(t *testing.T) {
+	t.Parallel()
 	own := func(server string, tools ...string) ServerConfig {
 		var list []mcpserver.ServerTool
 		for _, name := range tools {

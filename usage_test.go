@@ -17,6 +17,7 @@ import (
 
 // The most used are inline, by the record of the runs before, until Reorder.
 func TestMostUsedAreInline(t *testing.T) {
+	t.Parallel()
 	store := FileStore(filepath.Join(t.TempDir(), "usage.json"))
 	run := func(opts UsageOptions, f func(*Manager)) []string {
 		opts.Store = store
@@ -56,6 +57,7 @@ func TestMostUsedAreInline(t *testing.T) {
 }
 
 func TestUsageDecays(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newUsageRecord(&UsageOptions{HalfLife: time.Hour})
 		for range 4 {
@@ -73,6 +75,7 @@ func TestUsageDecays(t *testing.T) {
 }
 
 func TestUsageRecordIsKept(t *testing.T) {
+	t.Parallel()
 	broken := map[string]string{
 		"{": "unexpected end", `{"version":2}`: "the document has version 2, want 1",
 		`{"version":1,"tools":{"x":{"count":-1,"at":"2026-01-01T00:00:00Z"}}}`: `tool "x" has the invalid count -1`,
@@ -115,6 +118,7 @@ func (s *memoryStore) Save(data []byte) error {
 }
 
 func TestUsageIsCountedByMany(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Usage: &UsageOptions{Store: new(memoryStore)}, Servers: []ServerConfig{inProcess("a", 3)}})
 	var wg sync.WaitGroup
 	for g := range 8 {

@@ -29,6 +29,7 @@ func serverOf(name string, tools ...server.ServerTool) mcphybrid.ServerConfig {
 // All that a User does is about the user's own servers, and its sessions see
 // the system's tools too.
 func TestUser(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	mgr := mcphybrid.NewManager(nil)
 	t.Cleanup(func() { assert.NoError(t, mgr.Close()) })

@@ -52,6 +52,7 @@ func answering(name, description, answer string) mcpserver.ServerTool {
 // SPEC D3: the system's tools and each user's are in indexes of their own. A
 // search finds at most three of the one and five of the other.
 func TestSpecD3Scopes(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("sys", errands("system", 30)...))
 	a := newUser(t, m, "a", nil, errands("alice", 30)...)
@@ -120,6 +121,7 @@ func statNames(stats []ServerStats) (list []string) {
 
 // SPEC D4: of a name that both have, a user's tool wins, for that user.
 func TestSpecD4UserWins(t *testing.T) {
+	t.Parallel()
 	for _, inline := range []int{40, -1} {
 		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: inline}})
 		require.NoError(t, m.AddTools("mail", answering("send", "Sends mail by the system", "system"), answering("read", "Reads mail", "system")))
@@ -161,6 +163,7 @@ func TestSpecD4UserWins(t *testing.T) {
 // A tool of the user's that is held back is not replaced by the system's of
 // the same name.
 func TestUserToolHeldBack(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine})
 	require.NoError(t, m.AddTools("mail", answering("send", "By the system", "system")))
 	srv := mcpserver.NewMCPServer("mail", "1", mcpserver.WithToolCapabilities(true))
@@ -183,6 +186,7 @@ func TestUserToolHeldBack(t *testing.T) {
 
 // Two servers with the same name have separate figures and statuses.
 func TestUserServerOfTheSameName(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{inProcess("s", 2)}})
 	fail := errors.New("out of order")
 	down := mcpserver.ServerTool{Tool: mcp.NewTool("own"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, fail }}
@@ -239,6 +243,7 @@ func withoutLatency(u Usage) Usage {
 }
 
 func TestUserErrors(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, nil)
 	_, err := m.newUser("", nil)
 	assert.EqualError(t, err, `mcphybrid: user "": the id is empty`)
@@ -264,6 +269,7 @@ func TestUserErrors(t *testing.T) {
 // What the system's Options deny, no user has, and a user's Access holds for
 // both.
 func TestUserAccess(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Access: Access{Deny: []string{"*delete*", DescribeToolName}}})
 	require.NoError(t, m.AddTools("sys", echoTool("read", ""), echoTool("write", "")))
 	a := newUser(t, m, "a", &UserOptions{Access: Access{Deny: []string{"*write"}}},
@@ -282,6 +288,7 @@ func TestUserAccess(t *testing.T) {
 // A user's tool needs the system's by name, as it is at the time; a system's
 // never brings a user's.
 func TestUserNeeds(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Needs: map[string][]string{"mcp_sys__edit": {"mcp_own__read"}}})
 	require.NoError(t, m.AddTools("sys", echoTool("edit", "")))
 	a := newUser(t, m, "a", &UserOptions{Needs: map[string][]string{"mcp_own__save": {"mcp_sys__lock", "mcp_own__read"}}},
@@ -297,6 +304,7 @@ func TestUserNeeds(t *testing.T) {
 // Up to what fits, all is inline. How a user's tools stand follows the
 // system's, and what was inline is found once it is not.
 func TestUserToolsFollowTheSystem(t *testing.T) {
+	t.Parallel()
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 10}})
 	own := NewRegistry()
 	a := newUser(t, m, "a", &UserOptions{Registry: own}, errands("alice", 6)...)
@@ -335,6 +343,7 @@ func TestUserToolsFollowTheSystem(t *testing.T) {
 
 // A saved session is restored by its user's Manager, and by no other.
 func TestUserSessionsAreRestored(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("sys", errands("system", 3)...))
 	a := newUser(t, m, "a", nil, errands("alice", 3)...)
@@ -359,6 +368,7 @@ func TestUserSessionsAreRestored(t *testing.T) {
 
 // What decides which tools are inline is the system's, and so are the skills.
 func TestUsersHaveTheSystemsPolicy(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Skills: []Skill{{Name: "release", Description: "How to release", Body: "Carefully"}}})
 	require.NoError(t, m.AddTools("shared", echoTool("x", ""), echoTool("y", "")))
 	u, err := m.newUser("alice", nil)

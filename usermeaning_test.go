@@ -18,6 +18,7 @@ import (
 // SPEC D3: with meaning, each user has a scope of its own in the store. The
 // query is embedded once for both scopes, and no one's is kept for another.
 func TestSpecD3ScopesByMeaning(t *testing.T) {
+	t.Parallel()
 	e, cache, own := newConcepts(), new(aStore), new(aStore)
 	store := new(vector.MemoryStore)
 	var queries atomic.Int64
@@ -81,6 +82,7 @@ func TestSpecD3ScopesByMeaning(t *testing.T) {
 
 // What embeds tools ends when it is done, and goes on with the next change.
 func TestEmbeddingEnds(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts()}})
 	for i := range 50 {
 		require.NoError(t, m.AddTools("s", echoTool(fmt.Sprint("t", i), "dog")))

@@ -242,6 +242,7 @@ func TestUsersKnowNothingOfEachOther(t *testing.T) {
 // each call that succeeded was made once, of the user's own tool or the
 // system's, and nothing is left.
 func TestUsersHammer(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Semantic: &SemanticOptions{Embedder: newConcepts()}})
 	require.NoError(t, m.AddTools("sys", errands("secret99", 20)...))
 	var made, answered, lives atomic.Int64
@@ -331,6 +332,7 @@ func TestUsersHammer(t *testing.T) {
 
 // The system is closed while users come.
 func TestUsersWhileTheSystemCloses(t *testing.T) {
+	t.Parallel()
 	for range 20 {
 		m := NewManager(nil)
 		var wg sync.WaitGroup
