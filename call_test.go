@@ -320,3 +320,60 @@ func TestCallAsksItsServer(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "00-1-2-01", resultText(t, result))
 }
+
+// Call gives an answer for the model whatever it is called with.
+func TestCallAlwaysAnswers(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
+	for _, test := range []struct {
+		name string
+		args any
+		err  error
+		want string
+	}{
+		{"mcp_a__tool_000", nil, nil, "tool_000 {}"},
+		{"mcp_a__tool_000", "", nil, "tool_000 {}"},
+		{"mcp_a__tool_000", "null", nil, "tool_000 {}"},
+		{"mcp_a__tool_002", `{"text":null}`, nil, "tool_002 {}"},
+		{"mcp_a__tool_002", []byte(`{"text":"USD"}`), nil, `tool_002 {"text":"USD"}`},
+		{"mcp_a__tool_002", json.RawMessage(`{"n": 9007199254740993}`), nil, `tool_002 {"n":9007199254740993}`},
+		{"mcp_a__tool_001", map[string]any{"text": "x"}, nil, `tool_001 {"text":"x"}`},
+		{"mcp_a__tool_001", `[1]`, ErrBadArguments, "- the arguments: the arguments are not a JSON object\nThe schema: {"},
+		{"mcp_a__tool_001", `{"a":`, ErrBadArguments, "column"},
+		{"mcp_a__tool_001", func() {}, ErrBadArguments, "unsupported type"},
+		{"mcp_a__nope", nil, ErrUnknownTool, `There is no tool named "mcp_a__nope". Use a name from the tool list, or find one with mcp_tool_search.`},
+		{"tool_000\n## x", nil, ErrUnknownTool, `There is no tool named "tool_000 ## x".`},
+	} {
+		r, err := m.Call(t.Context(), test.name, test.args)
+		if test.err == nil {
+			require.NoError(t, err)
+			assert.False(t, r.IsError)
+		} else {
+			assert.ErrorIs(t, err, test.err)
+			assert.True(t, r.IsError)
+		}
+		assert.Contains(t, resultText(t, r), test.want)
+	}
+}
+
+// A result that is an error is the tool's answer, and a result that speaks of
+// an error is none.
+func TestCallKeepsResults(t *testing.T) {
+	t.Parallel()
+	results := map[string]*mcp.CallToolResult{
+		"failed":     mcp.NewToolResultError("no such file"),
+		"error_key":  mcp.NewToolResultText(`{"error": false}`),
+		"structured": {Content: []mcp.Content{mcp.NewImageContent("aGk=", "image/png")}, StructuredContent: map[string]any{"n": 1.0}},
+	}
+	var m *Manager
+	for name, want := range results {
+		tool := echoTool(name, "")
+		tool.Handler = func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return want, nil }
+		m, _ = newTestManager(t, &Options{Servers: []ServerConfig{serving("s", tool)}})
+		got, err := m.Call(t.Context(), "mcp_s__"+name, nil)
+		require.NoError(t, err)
+		assert.Equal(t, want.IsError, got.IsError)
+		assert.Equal(t, want.Content, got.Content)
+		assert.Equal(t, want.StructuredContent, got.StructuredContent)
+	}
+}

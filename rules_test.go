@@ -228,25 +228,27 @@ func TestSpecE1Speed(t *testing.T) {
 	require.NoError(t, m.SetRules(rules))
 	t.Logf("loading %d rules over %d tools: %v", len(rules), len(m.cur.Load().tools), time.Since(begun))
 	s := m.NewSession(nil)
-	least := time.Hour
-	for i := range 20 {
+	var took []time.Duration
+	for i := range 21 {
 		s.SetIntent(fmt.Sprintf("intent_%d", i))
 		begun = time.Now()
 		s.view()
-		least = min(least, time.Since(begun))
+		took = append(took, time.Since(begun))
 	}
+	slices.Sort(took)
+	median := took[10]
 	begun = time.Now()
 	const views = 10_000
 	for range views {
 		s.view()
 	}
 	again := time.Since(begun) / views
-	t.Logf("selecting for a new intent: %v; when nothing changed: %v", least, again)
+	t.Logf("selecting for a new intent: %v; when nothing changed: %v", median, again)
 	slower := time.Duration(1)
 	if mcptest.Race() {
 		slower = 10
 	}
-	assert.Less(t, least, slower*5*time.Millisecond)
+	assert.Less(t, median, slower*5*time.Millisecond)
 	assert.Less(t, again, slower*50*time.Microsecond)
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -351,4 +352,43 @@ type countingStore struct {
 func (s *countingStore) Sums(ctx context.Context, scope string) (map[string]string, error) {
 	s.asked.Add(1)
 	return s.MemoryStore.Sums(ctx, scope)
+}
+
+// A meeting is a ranker that goes on when the other one is there too.
+type meeting struct {
+	retriever
+	arrive func()
+	there  chan struct{}
+}
+
+func (x meeting) Search(query string, n int, keep func(int) bool) []search.Match {
+	x.arrive()
+	<-x.there
+	return x.retriever.Search(query, n, keep)
+}
+
+// The query is embedded while words are searched for: each side waits until the
+// other is under way.
+func TestBothSidesAreSearchedAtOnce(t *testing.T) {
+	t.Parallel()
+	e := newConcepts()
+	words, meaning := make(chan struct{}), make(chan struct{})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: e, Timeout: time.Minute}})
+	embedded(t, m, 5)
+	e.query = func(ctx context.Context) error {
+		close(meaning)
+		select {
+		case <-words:
+			return nil
+		case <-time.After(10 * time.Second):
+			return errors.New("words are searched for afterwards")
+		}
+	}
+	v := m.def.view()
+	p := v.parts(v.deferredTools())[0]
+	p.catalog = &catalog{owner: p.owner, tools: p.tools, byName: p.byName, indexed: p.indexed, index: meeting{p.index, sync.OnceFunc(func() { close(words) }), meaning}}
+	const query = "tomorrow's weather"
+	a := p.search(t.Context(), want{query: query, n: 5, vector: m.semantic.queryVector(query)})
+	require.NoError(t, a.Err)
+	assert.Equal(t, "mcp_s__forecast", a.Hits[0].Tool.name)
 }

@@ -172,3 +172,32 @@ func BenchmarkCall(b *testing.B) {
 	b.ReportMetric(median(took[1]), "session-µs")
 	b.ReportMetric(median(took[1])-median(took[0]), "added-µs")
 }
+
+// A session sees the catalog as it is, and only its own activations.
+func TestSessionsAreIndependent(t *testing.T) {
+	t.Parallel()
+	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Servers: []ServerConfig{inProcess("a", 100)}})
+	var wg sync.WaitGroup
+	sessions := make([]*Session, 50)
+	for i := range sessions {
+		wg.Go(func() {
+			s := m.NewSession(nil)
+			sessions[i] = s
+			for j := range 10 {
+				_, err := s.Call(t.Context(), fmt.Sprintf("mcp_a__tool_%03d", 5+(i+j)%95), nil)
+				assert.NoError(t, err)
+			}
+		})
+	}
+	wg.Wait()
+	for i, s := range sessions {
+		var want []string
+		for j := range 10 {
+			want = append(want, fmt.Sprintf("mcp_a__tool_%03d", 5+(i+j)%95))
+		}
+		assert.Equal(t, want, toolNames(s.ActiveTools()))
+	}
+	assert.Empty(t, m.ActiveTools())
+	assert.Len(t, r.List(), 6)
+	assert.NoError(t, check(m, sessions...))
+}

@@ -1,4 +1,4 @@
-package mcphybrid
+package mcphybrid_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,8 +26,8 @@ import (
 func TestSpecD1CoreTools(t *testing.T) {
 	t.Parallel()
 	store := new(vector.MemoryStore)
-	m, _ := newTestManager(t, &Options{Pins: []string{"mcp_s__pay_bill"}, JustInTime: new(JustInTimeOptions), Servers: []ServerConfig{inProcess("a", 11), meaningTools()},
-		Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
+	m, _ := newTestManager(t, &mcphybrid.Options{Pins: []string{"mcp_s__pay_bill"}, JustInTime: new(mcphybrid.JustInTimeOptions), Servers: []mcphybrid.ServerConfig{inProcess("a", 11), meaningTools()},
+		Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Store: store, Least: 0.5}})
 	embedded(t, m, 15)
 	sums, err := store.Sums(t.Context(), "system")
 	require.NoError(t, err)
@@ -35,9 +36,9 @@ func TestSpecD1CoreTools(t *testing.T) {
 	assert.Empty(t, m.Default().SelectFor(t.Context(), "settle an invoice: pay it from the bank"))
 	for _, message := range []string{"", "zebra", "tomorrow's weather"} {
 		m.Default().SelectFor(t.Context(), message)
-		assert.Equal(t, []string{"mcp_s__pay_bill"}, toolNames(m.InlineTools()))
-		assert.Contains(t, toolNames(m.Default().Tools()), "mcp_s__pay_bill")
-		assert.NotContains(t, toolNames(m.ActiveTools()), "mcp_s__pay_bill")
+		assert.Equal(t, []string{"mcp_s__pay_bill"}, names(m.InlineTools()))
+		assert.Contains(t, names(m.Default().Tools()), "mcp_s__pay_bill")
+		assert.NotContains(t, names(m.ActiveTools()), "mcp_s__pay_bill")
 	}
 }
 
@@ -66,13 +67,13 @@ func (at) EmbedQuery(context.Context, string) ([]float32, error) { return []floa
 // is not found by it, be it the system's or the user's.
 func TestSpecD3Threshold(t *testing.T) {
 	t.Parallel()
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: at{}, Least: 0.75}})
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Semantic: &mcphybrid.SemanticOptions{Embedder: at{}, Least: 0.75}})
 	tools := []mcpserver.ServerTool{echoTool("below", "cos 0.74"), echoTool("above", "cos 0.76"), echoTool("far", "cos 0.1")}
 	require.NoError(t, m.AddTools("sys", tools...))
-	u := newUser(t, m, "u", nil, tools...)
+	u, own := mcphybrid.NewTestUser(t, m, "u", tools...)
 	embedded(t, m, 3)
-	embedded(t, u, 3)
-	a := u.Default().Find(t.Context(), "zebra", SearchOptions{})
+	embedded(t, own, 3)
+	a := u.Default().Find(t.Context(), "zebra", mcphybrid.SearchOptions{})
 	require.NoError(t, a.Err)
 	assert.Equal(t, []string{"mcp_own__above", "mcp_sys__above"}, hitNames(a.Hits))
 	assert.Equal(t, 2, a.Meaning)
@@ -104,12 +105,12 @@ func (g *gate) Search(ctx context.Context, scope string, q vector.Query) ([]vect
 func TestSpecD3InParallel(t *testing.T) {
 	t.Parallel()
 	store := &gate{both: make(chan struct{})}
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()},
-		Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5, Timeout: 10 * time.Second}})
-	u := newUser(t, m, "u", nil, echoTool("feed", "Feeds the cat"))
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Servers: []mcphybrid.ServerConfig{meaningTools()},
+		Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Store: store, Least: 0.5, Timeout: 10 * time.Second}})
+	u, own := mcphybrid.NewTestUser(t, m, "u", echoTool("feed", "Feeds the cat"))
 	embedded(t, m, 5)
-	embedded(t, u, 1)
-	a := u.Default().Find(t.Context(), "vet", SearchOptions{})
+	embedded(t, own, 1)
+	a := u.Default().Find(t.Context(), "vet", mcphybrid.SearchOptions{})
 	require.NoError(t, a.Err)
 	assert.Equal(t, []string{"mcp_own__feed", "mcp_s__groom", "mcp_s__walk_dog"}, hitNames(a.Hits))
 	slices.Sort(store.scopes)
@@ -117,28 +118,29 @@ func TestSpecD3InParallel(t *testing.T) {
 }
 
 // SPEC D5: what a tool is embedded by: its own name, its description and the
-// names of its arguments.
+// names of its arguments, in the order of its schema.
 func TestSpecD5EmbeddedText(t *testing.T) {
 	t.Parallel()
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
-	for _, test := range []struct {
+	e := mcphybrid.NewConcepts(nil)
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Semantic: &mcphybrid.SemanticOptions{Embedder: e}})
+	for i, test := range []struct {
 		tool mcp.Tool
 		want string
 	}{
 		{mcp.NewTool("send", mcp.WithDescription("Sends mail"), mcp.WithString("to", mcp.Required()), mcp.WithString("body")), "Tool Name: send. Description: Sends mail. Arguments: %s"},
 		{mcp.NewTool("stop", mcp.WithDescription("Ends all.\n")), "Tool Name: stop. Description: Ends all."},
 		{mcp.NewTool("天气", mcp.WithDescription("明天")), "Tool Name: 天气. Description: 明天."},
+		{mcp.NewToolWithRawSchema("a", "b", json.RawMessage(`{"type":"object","properties":{"z":{"type":"object","properties":{"deep":{}}},"y":{}}}`)), "Tool Name: a. Description: b. Arguments: z, deep, y"},
 	} {
-		require.NoError(t, m.AddTools("s", mcpserver.ServerTool{Tool: test.tool}))
-		text := embeddedText(m.DeferredTools()[len(m.DeferredTools())-1].def)
-		if strings.Contains(test.want, "%s") {
+		require.NoError(t, m.AddTools(fmt.Sprint("s", i), mcpserver.ServerTool{Tool: test.tool}))
+		embedded(t, m, i+1)
+		text := e.Texts()[i]
+		if strings.Contains(test.want, "%s") { // mcp-go writes a map
 			assert.Contains(t, []string{fmt.Sprintf(test.want, "to, body"), fmt.Sprintf(test.want, "body, to")}, text)
 			continue
 		}
 		assert.Equal(t, test.want, text)
 	}
-	inOrder := &definition{name: "a", description: "b", input: json.RawMessage(`{"properties":{"z":{"type":"object","properties":{"deep":{}}},"y":{}}}`)}
-	assert.Equal(t, "Tool Name: a. Description: b. Arguments: z, deep, y", embeddedText(inOrder))
 }
 
 // A recorder is a store that remembers what it was asked to change.
@@ -189,18 +191,18 @@ func (r *recorder) Sums(ctx context.Context, scope string) (map[string]string, e
 func TestSpecD6OnlyChangesAreStored(t *testing.T) {
 	t.Parallel()
 	store := new(recorder)
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store}})
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Store: store}})
 	require.NoError(t, m.AddTools("a", echoTool("x", "dog"), echoTool("y", "car")))
 	embedded(t, m, 2)
-	soon(t, func() bool { return !m.semantic.running.Load() })
+	soon(t, func() bool { return mcphybrid.TextsEmbedded(m) })
 	assert.Equal(t, []string{"upsert mcp_a__x mcp_a__y"}, store.noted())
 	require.NoError(t, m.AddTools("b", echoTool("z", "money")))
 	embedded(t, m, 3)
-	soon(t, func() bool { return !m.semantic.running.Load() })
+	soon(t, func() bool { return mcphybrid.TextsEmbedded(m) })
 	assert.Equal(t, []string{"upsert mcp_b__z"}, store.noted())
 	require.True(t, m.RemoveServer("a"))
 	embedded(t, m, 1)
-	soon(t, func() bool { return !m.semantic.running.Load() })
+	soon(t, func() bool { return mcphybrid.TextsEmbedded(m) })
 	assert.Equal(t, []string{"delete mcp_a__x mcp_a__y"}, store.noted())
 }
 
@@ -208,12 +210,12 @@ func TestSpecD6OnlyChangesAreStored(t *testing.T) {
 // again; a changed one at once.
 func TestSpecD6ADay(t *testing.T) {
 	t.Parallel()
-	cache, store := new(aStore), new(recorder)
+	cache, store := mcphybrid.NewTestStore(), new(recorder)
 	start := func(tools ...mcpserver.ServerTool) {
-		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{serving("s", tools...)},
-			Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Cache: cache}})
+		m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Servers: []mcphybrid.ServerConfig{serving("s", tools...)},
+			Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Store: store, Cache: cache}})
 		embedded(t, m, len(tools))
-		soon(t, func() bool { return !m.semantic.running.Load() })
+		soon(t, func() bool { return mcphybrid.TextsEmbedded(m) })
 		require.NoError(t, m.Close())
 	}
 	age := func(d time.Duration) {
@@ -223,12 +225,14 @@ func TestSpecD6ADay(t *testing.T) {
 			Synced      int64
 			Dims, Count uint32
 		}
-		n, err := binary.Decode(cache.data, binary.LittleEndian, &h)
+		data, err := cache.Load()
+		require.NoError(t, err)
+		n, err := binary.Decode(data, binary.LittleEndian, &h)
 		require.NoError(t, err)
 		h.Synced = time.Now().Add(-d).Unix()
 		var b bytes.Buffer
 		require.NoError(t, binary.Write(&b, binary.LittleEndian, h))
-		cache.data = append(b.Bytes(), cache.data[n:]...)
+		require.NoError(t, cache.Save(append(b.Bytes(), data[n:]...)))
 	}
 	dog, car := echoTool("a", "dog"), echoTool("b", "car")
 	start(dog, car)
@@ -251,22 +255,22 @@ func TestSpecD6ADay(t *testing.T) {
 func TestSpecD7PromptNote(t *testing.T) {
 	t.Parallel()
 	for n, told := range map[int]bool{15: false, 16: true} {
-		m, _ := newTestManager(t, &Options{JustInTime: new(JustInTimeOptions), Servers: []ServerConfig{inProcess("a", n)}})
-		sections := m.PromptSections(PromptFull)
+		m, _ := newTestManager(t, &mcphybrid.Options{JustInTime: new(mcphybrid.JustInTimeOptions), Servers: []mcphybrid.ServerConfig{inProcess("a", n)}})
+		sections := m.PromptSections(mcphybrid.PromptFull)
 		for _, want := range []string{"the tools that a message most likely needs are put into your list", "`SEARCH_TOOLS: ", "call `mcp_tool_search`", fmt.Sprint(n, " more tools")} {
 			assert.Equal(t, told, strings.Contains(sections, want), "%d tools: %s", n, want)
 		}
 	}
-	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 50)}})
-	assert.NotContains(t, m.PromptSections(PromptFull), directive)
+	m, _ := newTestManager(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{inProcess("a", 50)}})
+	assert.NotContains(t, m.PromptSections(mcphybrid.PromptFull), "SEARCH_TOOLS:")
 }
 
 // SPEC D10: without a store of the host's there is one in this process, exact
 // and ready with the first tool.
 func TestSpecD10EmbeddedStore(t *testing.T) {
 	t.Parallel()
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Least: 0.5}})
-	assert.IsType(t, new(vector.MemoryStore), m.semantic.Store)
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Servers: []mcphybrid.ServerConfig{meaningTools()}, Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Least: 0.5}})
+	assert.IsType(t, new(vector.MemoryStore), mcphybrid.StoreOf(m))
 	embedded(t, m, 5)
 	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))
 }
