@@ -19,12 +19,12 @@ import (
 )
 
 func TestChildServer(t *testing.T) {
+	t.Setenv("MY_SECRET", "s3cret")
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{child(t, "child", "noisy")}})
 	// Several pages of two.
 	assert.Equal(t, []string{"mcp_child__big", "mcp_child__env", "mcp_child__exit", "mcp_child__fail", "mcp_child__hang", "mcp_child__mute"},
 		toolNames(m.InlineTools()))
 
-	t.Setenv("MY_SECRET", "s3cret")
 	r, err := m.Call(t.Context(), "mcp_child__env", nil)
 	require.NoError(t, err)
 	env := resultText(t, r)

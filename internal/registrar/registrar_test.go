@@ -18,11 +18,12 @@ func (t *tool) Name() string { return t.name }
 
 // A table is a registry with one lock, which it holds while it calls back.
 type table struct {
-	mu     sync.Mutex
-	tools  map[string]*tool
-	order  []string
-	groups map[string][]string
-	fails  int // calls of RegisterToolGroup that panic
+	mu      sync.Mutex
+	tools   map[string]*tool
+	order   []string
+	groups  map[string][]string
+	fails   int // calls of RegisterToolGroup that panic
+	removed int // calls of Unregister that removed a tool
 }
 
 func newTable() *table { return &table{tools: map[string]*tool{}, groups: map[string][]string{}} }
@@ -39,6 +40,7 @@ func (r *table) Unregister(t *tool) {
 	defer r.mu.Unlock()
 	if r.tools[t.name] == t {
 		delete(r.tools, t.name)
+		r.removed++
 	}
 }
 
@@ -68,6 +70,7 @@ type session struct {
 	mu     sync.Mutex
 	offer  []*tool
 	others []*tool // known, and not offered
+	asked  func()  // if not nil, called after the next answer of Offered was found
 }
 
 func (s *session) set(tools ...*tool) {
@@ -97,8 +100,12 @@ func find(tools []*tool, name string) *tool {
 
 func (s *session) Offered(name string) *tool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return find(s.offer, name)
+	t := find(s.offer, name)
+	s.mu.Unlock()
+	if s.asked != nil {
+		s.asked()
+	}
+	return t
 }
 
 func (s *session) Known(name string) *tool {
@@ -182,7 +189,7 @@ func TestNewestToolWins(t *testing.T) {
 			now = append(now, h.copy)
 		}
 	}
-	assert.Contains(t, now, r.tools["a"])
+	assert.True(t, slices.Contains(now, r.tools["a"]), "compared by identity")
 	s.set()
 	g.Sync()
 	assert.Empty(t, r.tools)
@@ -217,4 +224,21 @@ func TestManyAtOnce(t *testing.T) {
 		assert.Contains(t, r.tools, want.name)
 	}
 	assert.Empty(t, g.pending)
+}
+
+// An activation that begins, and even ends, while the registrar asks the session
+// whether the tool is offered keeps it registered all the time.
+func TestActivationWhileTheOfferIsAsked(t *testing.T) {
+	a := &tool{"a"}
+	g, r, s := open(a)
+	s.set()
+	s.asked = func() {
+		s.asked = nil
+		require.True(t, g.Begin(a))
+		s.set(a)
+		g.Finish(a)
+	}
+	g.Sync()
+	assert.Contains(t, r.tools, "a")
+	assert.Zero(t, r.removed, "the model was told that the tool is there")
 }

@@ -3,6 +3,7 @@ package upstream
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -57,4 +58,42 @@ func TestMarks(t *testing.T) {
 	assert.NotEqual(t, mark, newMark(none))
 	nested := newMark(func(string) (string, bool) { return mark, true })
 	assert.True(t, strings.HasPrefix(nested, mark+"/"))
+}
+
+// A child has the environment of its configuration, and of ours only what programs
+// need.
+func TestChildHasNotOurEnvironment(t *testing.T) {
+	t.Setenv("MY_SECRET", "s3cret")
+	srv := started(t, child(t, "child", "plain"), Limits{})
+	r, err := srv.call(t.Context(), "env")
+	require.NoError(t, err)
+	env := mcptest.Text(t, r)
+	assert.NotContains(t, env, "s3cret")
+	assert.Contains(t, env, "PATH=")
+	assert.Contains(t, env, "TEST_SERVER=plain")
+}
+
+// A child that reads nothing is killed when its input has been full for too long.
+func TestChildThatReadsNothingIsKilled(t *testing.T) {
+	cfg := child(t, "deaf", "deaf")
+	p, err := startProcess(&cfg, newSecrets(&cfg, nil))
+	require.NoError(t, err)
+	defer p.stop(0)
+	p.patience = 50 * time.Millisecond
+	_, err = p.Write(make([]byte, 1<<20))
+	assert.ErrorIs(t, err, errUnread)
+	<-p.exited
+	assert.ErrorIs(t, p.err, errUnread)
+}
+
+// A child may clean up after SIGTERM.
+func TestChildIsAskedToEnd(t *testing.T) {
+	cfg := child(t, "tidy", "tidy")
+	cfg.Env["ENDED"] = filepath.Join(t.TempDir(), "ended")
+	p, err := startProcess(&cfg, newSecrets(&cfg, nil))
+	require.NoError(t, err)
+	_, err = p.out.Read(make([]byte, 1)) // it listens for the signal now
+	require.NoError(t, err)
+	p.stop(0)
+	assert.FileExists(t, cfg.Env["ENDED"])
 }

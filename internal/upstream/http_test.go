@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -201,4 +202,16 @@ func TestHTTPServerForgetsItsSession(t *testing.T) {
 	_, err = srv.call(t.Context(), "echo")
 	require.ErrorContains(t, err, "no valid session")
 	mcptest.Soon(t, func() bool { _, err := srv.call(t.Context(), "echo"); return err == nil })
+}
+
+// A redirect stays on the host, goes to https but not back, and ends.
+func TestRedirects(t *testing.T) {
+	to := func(url string) *http.Request { return httptest.NewRequest(http.MethodPost, url, nil) }
+	plain, secure := to("http://h/a"), to("https://h/a")
+	assert.NoError(t, sameHost(to("http://h/b"), []*http.Request{plain}))
+	assert.NoError(t, sameHost(to("https://h/b"), []*http.Request{plain}))
+	assert.NoError(t, sameHost(to("https://h/b"), []*http.Request{secure}))
+	assert.EqualError(t, sameHost(to("http://h/b"), []*http.Request{secure}), `refused a redirect to host "h"`)
+	assert.EqualError(t, sameHost(to("https://other/b"), []*http.Request{secure}), `refused a redirect to host "other"`)
+	assert.EqualError(t, sameHost(secure, slices.Repeat([]*http.Request{secure}, 10)), "stopped after 10 redirects")
 }

@@ -55,3 +55,20 @@ func TestLogsAreHidden(t *testing.T) {
 	assert.Subset(t, srv.Secrets(), []string{"abcdefgh", "ijklmnop"})
 	assert.EqualError(t, srv.Hide(errors.New("ijklmnop?")), "[hidden]?")
 }
+
+// A secret is hidden in each form in which an error may quote it: the token of a
+// header alone, the password of a URL as basic authentication sends it, and of two
+// secrets the longer one first.
+func TestHiddenForms(t *testing.T) {
+	s := newSecrets(&Config{
+		URL: "http://ann:pass-word@h/", Headers: map[string]string{"Authorization": "Bearer tok-12345678"},
+		Env: map[string]string{"A_KEY": "abcdefgh", "B_KEY": "abcdefgh-and-more"},
+	}, nil)
+	for in, want := range map[string]string{
+		"invalid token tok-12345678":       "invalid token [hidden]",
+		"abcdefgh-and-more, abcdefgh":      "[hidden], [hidden]",
+		"Basic YW5uOnBhc3Mtd29yZA== is no": "Basic [hidden] is no",
+	} {
+		assert.Equal(t, want, s.text(in))
+	}
+}

@@ -281,3 +281,123 @@ func TestStartEnds(t *testing.T) {
 	_, lists := srv.listed()
 	assert.Zero(t, lists)
 }
+
+// Servers that fail together do not reconnect together; the same server does at the
+// same times in each run.
+func TestReconnectsAreSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		retry := func(name string) time.Duration {
+			s := New(Config{Name: name}, Limits{Reconnect: time.Second}, nil)
+			defer s.Close()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.status.Failures = 1
+			s.retryLocked()
+			return time.Until(s.status.Retry)
+		}
+		seen := make(map[time.Duration]bool)
+		for i := range 20 {
+			wait := retry(fmt.Sprint(i))
+			assert.Equal(t, wait, retry(fmt.Sprint(i)))
+			assert.LessOrEqual(t, wait, time.Second)
+			assert.GreaterOrEqual(t, wait, 800*time.Millisecond)
+			seen[wait] = true
+		}
+		assert.Len(t, seen, 20)
+	})
+}
+
+// The timer of an attempt that somebody has made earlier does nothing.
+func TestStaleRetryDoesNotConnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := started(t, inProcess("a", mcptest.Echo("a", "")), Limits{Reconnect: 10 * time.Second})
+		defer s.Close()
+		c := s.connection()
+		s.lose(c, errors.New("it died")) // the next attempt is due in 8 to 10 s
+		time.Sleep(time.Second)
+		require.NoError(t, s.Connect(t.Context()), "a call makes it now")
+		time.Sleep(time.Second)
+		s.lose(s.connection(), errors.New("it died again")) // 16 to 20 s from here
+		later := s.Status().Retry
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, Down, s.Status().State, "the first timer has fired")
+		time.Sleep(time.Until(later))
+		synctest.Wait()
+		assert.Equal(t, Ready, s.Status().State)
+	})
+}
+
+// A server is not put to rest in the middle of a call, however long it takes.
+func TestNoRestDuringACall(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan struct{})
+	slow := mcpserver.ServerTool{Tool: mcp.NewTool("slow"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		close(asked)
+		<-answer
+		return mcp.NewToolResultText("at last"), nil
+	}}
+	url := mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(mcptest.Server("web", slow)), "127.0.0.1:0")
+	srv := started(t, Config{Name: "web", URL: url}, Limits{Idle: time.Hour})
+	type result struct {
+		*mcp.CallToolResult
+		error
+	}
+	called := make(chan result)
+	go func() {
+		r, err := srv.call(t.Context(), "slow")
+		called <- result{r, err}
+	}()
+	<-asked
+	c := srv.connection()
+	srv.Server.mu.Lock()
+	srv.called = time.Now().Add(-2 * time.Hour)
+	srv.Server.mu.Unlock()
+	_, resting := srv.rest(c)
+	assert.False(t, resting)
+	close(answer)
+	r := <-called
+	require.NoError(t, r.error)
+	assert.Equal(t, "at last", mcptest.Text(t, r.CallToolResult))
+	srv.Server.mu.Lock()
+	srv.called = time.Now().Add(-2 * time.Hour)
+	srv.Server.mu.Unlock()
+	_, resting = srv.rest(c)
+	assert.True(t, resting)
+}
+
+// A server that announces changes all the time is listed for at most a fifth of it.
+func TestStormsAreThrottled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const listing = time.Second
+		var lists atomic.Int64
+		hooks := &mcpserver.Hooks{}
+		hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) {
+			lists.Add(1)
+			time.Sleep(listing)
+		})
+		s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
+		srv := started(t, Config{Name: "live", InProcess: s}, Limits{})
+		defer srv.Close()
+		c := srv.connection()
+		before, begun := lists.Load(), time.Now()
+		for time.Since(begun) < 100*listing {
+			c.tellChanged()
+			time.Sleep(listing / 10)
+		}
+		assert.LessOrEqual(t, lists.Load()-before, int64(20))
+		assert.GreaterOrEqual(t, lists.Load()-before, int64(15), "it is listed all the same")
+	})
+}
+
+// A call of a server that can't be started does not start it once more.
+func TestCallsDoNotStartAFailingServer(t *testing.T) {
+	t.Parallel()
+	srv := newTest(t, child(t, "broken", "dead"), Limits{Reconnect: time.Hour})
+	require.Error(t, srv.Start(t.Context()))
+	for range 5 {
+		_, err := srv.call(t.Context(), "big")
+		assert.ErrorIs(t, err, ErrDown)
+	}
+	assert.Equal(t, Down, srv.Status().State)
+	assert.Equal(t, 1, srv.Status().Failures)
+}
