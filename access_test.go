@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestAccessPermits(t *testing.T) {
@@ -60,4 +61,27 @@ func TestAccessClone(t *testing.T) {
 	a.Allow[0], a.Deny[0] = "changed", "changed"
 	assert.Equal(t, Access{Allow: []string{"read"}, Deny: []string{"write"}}, c)
 	assert.True(t, Access{}.clone().empty())
+}
+
+// A host that changes its slices later does not change rights.
+func TestAccessOfASessionIsCopied(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 2)}})
+	deny := []string{"mcp_a__tool_000"}
+	s := m.NewSession(&SessionOptions{Access: Access{Deny: deny}})
+	deny[0] = "nothing"
+	m.NewSession(nil)
+	_, err := s.Call(t.Context(), "mcp_a__tool_000", nil)
+	assert.ErrorIs(t, err, ErrNotPermitted)
+}
+
+// If two tools would have the same name, the Manager's access lists judge each
+// by the name that it got.
+func TestAccessAfterACollision(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Access: Access{Allow: []string{"mcp_my_server__a_*"}}, Servers: []ServerConfig{
+		serving("third", echoTool("other", "")), serving("my-server", echoTool("b", "")), serving("my_server", echoTool("a", "renamed")),
+	}})
+	require.Len(t, m.InlineTools(), 1)
+	assert.Equal(t, "renamed", m.InlineTools()[0].Description())
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 )
 
-// What the tests of package mcphybrid_test share, by the same short names as in
+// Short names that the tests of package mcphybrid_test share, the same as in
 // package mcphybrid.
 var (
 	newTestManager = mcphybrid.NewTestManager
@@ -32,7 +32,7 @@ func hitNames(hits []mcphybrid.Hit) (names []string) {
 	return names
 }
 
-// searchAnswer is what the search tool answers.
+// A searchAnswer is the answer of the search tool.
 type searchAnswer struct {
 	Tools   []foundTool
 	Count   int
@@ -47,7 +47,8 @@ type foundTool struct {
 	NeededBy     string `json:"needed_by"`
 }
 
-// placements returns how the tools stand, by their own names: "inline ci build".
+// placements returns the standing of each tool by the tool's own name, such as
+// "inline ci build".
 func placements(s *mcphybrid.Session) map[string]string {
 	list := make(map[string]string)
 	for _, p := range s.Placements() {

@@ -58,7 +58,7 @@ func TestParseDefinition(t *testing.T) {
 	tests := []struct {
 		name, raw string
 		want      definition // name, title, description, input and output are compared
-		err       string     // in the error; then want is not used
+		err       string     // in the error; want is then unused
 	}{
 		{"only a name", `{"name":"a"}`, definition{name: "a", input: []byte(noInput)}, ""},
 		{"null inputSchema", `{"name":"a","inputSchema":null}`, definition{name: "a", input: []byte(noInput)}, ""},
@@ -113,7 +113,7 @@ func TestParseDefinition(t *testing.T) {
 	}
 }
 
-// A hint of the wrong type is no hint; above all it does not say false.
+// A hint of the wrong type is ignored. In particular, it does not mean false.
 func TestParseDefinitionWrongHints(t *testing.T) {
 	t.Parallel()
 	for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
@@ -136,7 +136,7 @@ func TestParseDefinitionLimit(t *testing.T) {
 	require.EqualError(t, err, fmt.Sprintf("the definition has %d bytes, more than the limit of %d", len(raw), len(raw)-1))
 }
 
-// parseAll is parseDefinitions for elements that were only read, of a server alone.
+// parseAll is parseDefinitions for raw elements of one server.
 func parseAll(t *testing.T, cfg ServerConfig, raw []json.RawMessage, maxBytes int) ([]*definition, []error) {
 	t.Helper()
 	var elements []upstream.Element
@@ -289,4 +289,27 @@ func FuzzParseDefinition(f *testing.F) {
 		args := json.RawMessage(`{"p":null}`)
 		require.True(t, json.Valid(schema.DropNulls(args, d.noNull)))
 	})
+}
+
+// The number of removed tools that a catalog remembers is bounded.
+func TestGoneToolsAreBounded(t *testing.T) {
+	t.Parallel()
+	with := func(from, to int) *catalog {
+		c := &catalog{byName: make(map[string]int)}
+		for i := from; i < to; i++ {
+			tool := &BridgeTool{name: fmt.Sprint("t", i), def: &definition{server: "s"}}
+			c.byName[tool.name] = len(c.tools)
+			c.tools = append(c.tools, tool)
+		}
+		return c
+	}
+	c, none := with(0, maxGone), with(0, 0)
+	none.noteGone(c)
+	assert.Len(t, none.gone, maxGone)
+	again := with(maxGone, maxGone+1)
+	again.noteGone(none)
+	assert.Len(t, again.gone, maxGone)
+	last := with(0, 0)
+	last.noteGone(again)
+	assert.LessOrEqual(t, len(last.gone), maxGone)
 }

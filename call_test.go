@@ -38,8 +38,8 @@ func trackerTool(calls *int) mcpserver.ServerTool {
 	}}
 }
 
-// SPEC F5: every call goes one way, whoever makes it, and a call that is
-// refused activates nothing and tells the model what to do instead.
+// SPEC F5: every call takes the same way, whoever makes it. A refused call
+// activates nothing and tells the model what to do instead.
 func TestSpecF5OneWayToATool(t *testing.T) {
 	t.Parallel()
 	calls := 0
@@ -61,7 +61,7 @@ func TestSpecF5OneWayToATool(t *testing.T) {
 			return s.Call(t.Context(), CallToolName, fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args))
 		},
 		"registry": func(s *Session, reg *ToolRegistry, name, args string) (*mcp.CallToolResult, error) {
-			s.ActivateToolIfDeferred(name) // so that there is something to call
+			s.ActivateToolIfDeferred(name) // there must be something to call
 			return reg.Execute(t.Context(), name, json.RawMessage(args))
 		},
 	}
@@ -121,8 +121,8 @@ func TestSpecF5OneWayToATool(t *testing.T) {
 	}
 }
 
-// A server that is still starting, and one that is down, have answers of
-// their own.
+// Calls to a server that is starting, and to one that is down, each have their
+// own answer.
 func TestCallsToServersThatDoNotServe(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -154,8 +154,8 @@ func TestCallsToServersThatDoNotServe(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// Middleware sees what was called, in order, may change, answer or refuse it,
-// and what it does not hand on activates nothing.
+// Middleware sees calls in order and may change, answer or refuse them. A call
+// that it does not pass on activates nothing.
 func TestMiddleware(t *testing.T) {
 	t.Parallel()
 	var log []string
@@ -203,7 +203,7 @@ func TestMiddleware(t *testing.T) {
 	assert.Empty(t, log, "what is refused before is not handed on")
 }
 
-// SPEC F10: figures of a session and of a server, and events as they happen.
+// SPEC F10: the figures of sessions and servers, and events as they happen.
 func TestSpecF10Accounting(t *testing.T) {
 	t.Parallel()
 	var events []Event
@@ -256,7 +256,7 @@ func TestSpecF10Accounting(t *testing.T) {
 	}, seen)
 }
 
-// Tokens are counted by the host's counter, each definition once.
+// The host's counter counts tokens, each definition once.
 func TestTokenCounter(t *testing.T) {
 	t.Parallel()
 	var counter wordCounter
@@ -293,8 +293,8 @@ level=INFO msg="mcphybrid: search" tools="[mcp_a__x mcp_a__y]" query=q
 `, b.String())
 }
 
-// What the context of a call asks for reaches the server, and what it tells
-// reaches the host.
+// What the context of a call asks for reaches the server, and what the server
+// reports reaches the host.
 func TestCallAsksItsServer(t *testing.T) {
 	t.Parallel()
 	srv := mcpserver.NewMCPServer("a", "1")
@@ -303,7 +303,7 @@ func TestCallAsksItsServer(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		<-ctx.Done() // so that it is read before the answer
+		<-ctx.Done() // it must be read before the answer
 		return nil, ctx.Err()
 	})
 	srv.AddTool(mcp.NewTool("trace"), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -321,7 +321,7 @@ func TestCallAsksItsServer(t *testing.T) {
 	assert.Equal(t, "00-1-2-01", resultText(t, result))
 }
 
-// Call gives an answer for the model whatever it is called with.
+// Call has an answer for the model, whatever it is called with.
 func TestCallAlwaysAnswers(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
@@ -356,8 +356,8 @@ func TestCallAlwaysAnswers(t *testing.T) {
 	}
 }
 
-// A result that is an error is the tool's answer, and a result that speaks of
-// an error is none.
+// A result that is an error is the tool's answer. A result that only mentions
+// an error is not an error.
 func TestCallKeepsResults(t *testing.T) {
 	t.Parallel()
 	results := map[string]*mcp.CallToolResult{

@@ -362,7 +362,7 @@ func TestConfigTimeouts(t *testing.T) {
 		{`30000`, 30 * time.Second, ""},
 		{`100`, 100 * time.Millisecond, ""},
 		{`86400000`, 24 * time.Hour, ""},
-		{`null`, 0, ""}, // as if it were not there, like every other key
+		{`null`, 0, ""}, // ignored, like every other unknown key
 		{`5`, 0, `a number means milliseconds, from 100 up to a day; or write "5s"`},
 		{`99`, 0, `or write "99s"`},
 		{`0`, 0, `a number means milliseconds`},
@@ -405,7 +405,7 @@ func TestConfigTimeouts(t *testing.T) {
 	}
 }
 
-// The hint of a timeout that is refused must not be refused itself.
+// The hint in the error of a refused timeout must itself be accepted.
 func TestConfigTimeoutHint(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"1", "99", "0", "-1", "86400001"} {
@@ -600,8 +600,8 @@ func FuzzParseConfig(f *testing.F) {
 	})
 }
 
-// membersOfServers returns the names in the mcpServers object, repeated ones
-// included, or nil if data is not a file that has one.
+// membersOfServers returns the names in the mcpServers object, including
+// repeated ones. It returns nil if data has no such object.
 func membersOfServers(data []byte) []string {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var file map[string]json.RawMessage
@@ -622,7 +622,7 @@ func membersOfServers(data []byte) []string {
 	return names
 }
 
-// A configuration with a function can be written as JSON.
+// A configuration that holds a function can still be written as JSON.
 func TestServerConfigJSON(t *testing.T) {
 	t.Parallel()
 	data, err := json.Marshal(ServerConfig{Name: "a", OnNotification: func(mcp.JSONRPCNotification) {}})

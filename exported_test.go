@@ -9,8 +9,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
-// What the tests of package mcphybrid_test take from those of this package: helpers,
-// and what no host can see.
+// What the tests of package mcphybrid_test use of this package: its test
+// helpers, and what a host can't see.
 var (
 	NewTestManager = newTestManager
 	Check          = check
@@ -42,7 +42,8 @@ func (c *concepts) Texts() []string {
 	return slices.Clone(c.texts)
 }
 
-// NewTestUser returns a user with tools of its own, and the Manager of its servers.
+// NewTestUser returns a user with its own tools, and the Manager of the user's
+// servers.
 func NewTestUser(t *testing.T, m *Manager, id string, tools ...mcpserver.ServerTool) (*User, *Manager) {
 	own := newUser(t, m, id, nil, tools...)
 	return &User{own}, own

@@ -21,7 +21,7 @@ import (
 func TestChildServer(t *testing.T) {
 	t.Setenv("MY_SECRET", "s3cret")
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{child(t, "child", "noisy")}})
-	// Several pages of two.
+	// It lists its tools on pages of two.
 	assert.Equal(t, []string{"mcp_child__big", "mcp_child__env", "mcp_child__exit", "mcp_child__fail", "mcp_child__hang", "mcp_child__mute"},
 		toolNames(m.InlineTools()))
 
@@ -70,10 +70,10 @@ func TestChildServerDies(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// A server that does not come up costs its deadline at most, and the others
-// nothing.
+// A server that does not start takes at most its deadline and costs the other
+// servers nothing.
 func TestStartFailures(t *testing.T) {
-	closing := t // the Managers stay open until their children have been counted
+	closing := t // its cleanup closes the Managers after their children were counted
 	t.Run("all", func(t *testing.T) {
 		for _, test := range []struct {
 			name, want string
@@ -114,7 +114,8 @@ func TestStartFailures(t *testing.T) {
 	assert.Empty(t, children(os.Getpid()))
 }
 
-// The server lives as long as the Manager, not as the context of its start.
+// A server lives as long as the Manager, not as long as the context of its
+// start.
 func TestStartContextBoundsTheStartOnly(t *testing.T) {
 	t.Parallel()
 	m := NewManager(&Options{Servers: []ServerConfig{child(t, "child", "plain"), inProcess("local", 1)}})
@@ -132,7 +133,8 @@ func TestStartContextBoundsTheStartOnly(t *testing.T) {
 	assert.ErrorIs(t, m2.Start(ctx), context.Canceled)
 }
 
-// A malformed tool costs itself; the rest keeps every byte of its schema.
+// A malformed tool is left out. The other tools keep every byte of their
+// schemas.
 func TestMalformedTools(t *testing.T) {
 	t.Parallel()
 	schema := `{"$schema":"http://json-schema.org/draft-07/schema#","type":["object","null"],"oneOf":[{"required":["a"]}],"x-n":9007199254740993}`
@@ -190,7 +192,7 @@ func TestHTTPServer(t *testing.T) {
 		mu.Unlock()
 		handler.ServeHTTP(w, r)
 	}))
-	t.Cleanup(web.Close) // after the Manager's: it listens
+	t.Cleanup(web.Close) // closed after the Manager, which still listens
 
 	m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxMessage: 100_000}, Servers: []ServerConfig{{
 		Name: "web", URL: web.URL + "/mcp", Headers: map[string]string{"Authorization": "Bearer abc"},
@@ -207,8 +209,8 @@ func TestHTTPServer(t *testing.T) {
 	}
 }
 
-// A schema of alternatives within alternatives costs time in proportion to its
-// size, not to its square.
+// A schema of nested alternatives takes time in proportion to its size, not to
+// its square.
 func TestDeepSchemaIsCheap(t *testing.T) {
 	deep := `{"name":"a","inputSchema":{"properties":{"p":` + strings.Repeat(`{"anyOf":[`, 4000) +
 		`{"type":"string","description":"` + strings.Repeat("x", 100_000) + `"}` + strings.Repeat(`]}`, 4000) + `}}}`
@@ -219,7 +221,7 @@ func TestDeepSchemaIsCheap(t *testing.T) {
 	assert.Less(t, time.Since(begun), 2*time.Second)
 }
 
-// Removing a server that is still starting ends the start.
+// Removing a server ends its start.
 func TestRemoveServerDuringStart(t *testing.T) {
 	m := NewManager(&Options{Servers: []ServerConfig{child(t, "slow", "silent")}})
 	defer m.Close()
@@ -232,7 +234,8 @@ func TestRemoveServerDuringStart(t *testing.T) {
 	assert.NoError(t, m.AddServer(t.Context(), inProcess("slow", 1)))
 }
 
-// A handler in this process that panics or takes too long costs its own call.
+// A handler in this process that panics or takes too long costs only its own
+// call.
 func TestInProcessMisbehaviour(t *testing.T) {
 	t.Parallel()
 	tool := func(name string, run func(context.Context)) mcpserver.ServerTool {
@@ -310,7 +313,7 @@ func TestClosedManager(t *testing.T) {
 	assert.ErrorIs(t, err, ErrClosed)
 }
 
-// Close while servers start ends the start.
+// Close ends the starts under way.
 func TestCloseDuringStart(t *testing.T) {
 	m := NewManager(&Options{Servers: []ServerConfig{child(t, "slow", "silent")}})
 	started := make(chan error)

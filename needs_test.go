@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withMeta returns an echo tool whose _meta says needs, whatever that is.
+// withMeta returns an echo tool with the given needs in its _meta.
 func withMeta(name string, needs any) mcpserver.ServerTool {
 	t := echoTool(name, "Does the chore "+name)
 	t.Tool.Meta = mcp.NewMetaFromMap(map[string]any{NeedsKey: needs})
@@ -58,8 +58,8 @@ func TestSpecB5WhatIsNeededComesAfterwards(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		tools    []string
-		ask      string // for these, separated by a space
-		want     string // is what is callable then
+		ask      string // for these tools, separated by a space
+		want     string // are the callable tools afterwards
 		problems []string
 	}{
 		{"one", []string{"edit: read", "read", "other"}, "edit", "edit read", nil},
@@ -103,8 +103,8 @@ func TestSpecB5WhatIsNeededComesAfterwards(t *testing.T) {
 	}
 }
 
-// Every way to a deferred tool brings what it needs, once, in every disclosure
-// in which there is activation.
+// Every way to a deferred tool brings the tools that it needs, once, in every
+// disclosure with activation.
 func TestSpecB5EveryWayBringsWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	for _, d := range []Disclosure{ByActivation, ByProvider} {
@@ -149,7 +149,8 @@ func TestSpecB5EveryWayBringsWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// An inline tool is there from the start, what it needs from its first call.
+// An inline tool is there from the start. The tools that it needs come with its
+// first call.
 func TestSpecB5InlineToolNeedsADeferredOne(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
@@ -160,7 +161,7 @@ func TestSpecB5InlineToolNeedsADeferredOne(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, inFS("read", "stat"), toolNames(m.ActiveTools()))
 
-	// What a tool in use needs is in use.
+	// The tools that a used tool needs count as used.
 	for range DefaultActiveTurns {
 		m.Default().NextTurn()
 	}
@@ -173,7 +174,7 @@ func TestSpecB5InlineToolNeedsADeferredOne(t *testing.T) {
 	assert.Equal(t, inFS("read", "stat"), namesOf(m.Default().Compact()))
 }
 
-// A call that is refused brings nothing.
+// A refused call brings no tools.
 func TestSpecB5RefusedCallBringsNothing(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
@@ -222,7 +223,7 @@ func TestSpecB5DeclaredByTheHost(t *testing.T) {
 		problemsOf(m))
 }
 
-// What a server says reaches its own tools only.
+// The needs that a server declares reach only its own tools.
 func TestSpecB5ServerNamesItsOwnToolsOnly(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
@@ -231,7 +232,7 @@ func TestSpecB5ServerNamesItsOwnToolsOnly(t *testing.T) {
 	assert.Equal(t, []string{"mcp_evil__edit", "mcp_evil__read"}, m.ActivateTools([]string{"mcp_evil__edit"}))
 	assert.Equal(t, []string{`mcphybrid: tool "mcp_evil__edit" needs missing tools: "delete", "mcp_fs__delete"`}, problemsOf(m))
 
-	// Under a name that another server has taken, too.
+	// The same holds under a name that another server has taken.
 	require.NoError(t, m.AddTools("a-b", needing("edit: read", "read")...))
 	require.NoError(t, m.AddTools("a_b", needing("edit: read", "read")...))
 	all := toolNames(m.DeferredTools())
@@ -251,7 +252,8 @@ func TestSpecB5NeedsPastTheRights(t *testing.T) {
 	assert.Empty(t, m.Problems(), "a session's rights are no problem of the catalog")
 }
 
-// What is gone or held back is not brought, and is again once it is there.
+// A tool that is gone or held back does not come along, and does so again when
+// it is back.
 func TestSpecB5NeededToolGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	fs := serving("fs", needing("edit: read", "read")...)
@@ -329,7 +331,7 @@ func TestSpecB5SearchAnswersWithWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// The model's search activates what it answers with, and no more.
+// A search by the model activates the tools in its answer and no others.
 func TestSpecB5SearchByTheModel(t *testing.T) {
 	t.Parallel()
 	tools := needing("edit: read, stat, list", "read: edit", "stat", "list", "other")
@@ -366,7 +368,7 @@ func TestSpecB5SearchByTheModel(t *testing.T) {
 		assert.NoError(t, check(m, s))
 
 		if test.disclosure == ByBridge {
-			// Called through the bridge, they stay behind it.
+			// Through the bridge, needed tools stay behind it.
 			assert.Contains(t, ask(s, DescribeToolName, `{"names":["mcp_fs__edit"]}`), `"needs":["mcp_fs__read","mcp_fs__stat","mcp_fs__list"]}`)
 			assert.NotContains(t, ask(s, DescribeToolName, `{"names":["mcp_fs__other"]}`), `"needs"`)
 			ask(s, CallToolName, `{"name":"mcp_fs__edit"}`)
@@ -380,7 +382,7 @@ func TestSpecB5MalformedMetaIsNoHint(t *testing.T) {
 	const told = `mcphybrid: server "fs": tool "mcp_fs__a": its _meta has malformed needs: `
 	for _, test := range []struct {
 		needs   any
-		problem string // behind told
+		problem string // not told
 	}{
 		{nil, ""},
 		{[]string{}, ""},
@@ -400,7 +402,8 @@ func TestSpecB5MalformedMetaIsNoHint(t *testing.T) {
 	}
 }
 
-// However many tools need each other, one brings few, and problems are short.
+// However many tools need each other, one brings only a few, and problems are
+// short.
 func TestSpecB5HostileServer(t *testing.T) {
 	t.Parallel()
 	const n = 2000
@@ -423,8 +426,8 @@ func TestSpecB5HostileServer(t *testing.T) {
 	}
 }
 
-// On random graphs, what is needed is what can be reached, the nearest first,
-// and cycles are the sets of tools that reach each other.
+// On random graphs, a tool needs the tools that it can reach, the nearest
+// first. Cycles are the sets of tools that reach each other.
 func TestSpecB5NeedsAgreeWithReachability(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -452,7 +455,7 @@ func TestSpecB5NeedsAgreeWithReachability(t *testing.T) {
 		}
 		require.NoError(t, m.AddTools("fs", tools...))
 		v := m.def.view()
-		cyclic := make(map[int]int) // number of the cycle
+		cyclic := make(map[int]int) // the number of its cycle
 		for c, cycle := range v.catalogs[0].cycles() {
 			for _, tool := range cycle {
 				i, _ := strconv.Atoi(tool.def.name)
@@ -501,8 +504,8 @@ func FuzzNeeds(f *testing.F) {
 	})
 }
 
-// BenchmarkCatalogChange adds or removes one tool beside 10,000, of which some
-// need two others each.
+// BenchmarkCatalogChange adds or removes one tool beside 10,000 tools, of which
+// some need two others each.
 func BenchmarkCatalogChange(b *testing.B) {
 	const n = 10_000
 	for _, needing := range []int{0, 100, n} {

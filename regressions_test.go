@@ -22,7 +22,7 @@ func unique(t *testing.T, names []string) {
 	assert.Len(t, slices.Compact(slices.Clone(sorted)), len(names), "a name twice: %v", names)
 }
 
-// ByProvider lists a tool twice that is active when the list begins.
+// ByProvider lists a tool once, even if it is active when the list begins.
 func TestByProviderListsActiveToolsTwice(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 4)}})
@@ -36,7 +36,7 @@ func TestByProviderListsActiveToolsTwice(t *testing.T) {
 	unique(t, namesOf(s2.Tools()))
 }
 
-// a child, restored, has only its own access lists.
+// A restored child has its parent's access lists too.
 func TestRestoredChildHasMoreRights(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
@@ -53,7 +53,7 @@ func TestRestoredChildHasMoreRights(t *testing.T) {
 	assert.ErrorIs(t, err, ErrNotPermitted)
 }
 
-// middleware is wrapped anew for each call: what it keeps is lost.
+// Middleware is wrapped once, not for each call, so it can keep state.
 func TestMiddlewareIsWrappedPerCall(t *testing.T) {
 	t.Parallel()
 	wrapped := 0
@@ -76,7 +76,7 @@ func TestMiddlewareIsWrappedPerCall(t *testing.T) {
 	assert.Equal(t, 1, wrapped)
 }
 
-// what a middleware answers is not cut.
+// The answer of a middleware is cut like any other.
 func TestMiddlewareResultIsNotCut(t *testing.T) {
 	t.Parallel()
 	cache := func(Handler) Handler {
@@ -90,7 +90,7 @@ func TestMiddlewareResultIsNotCut(t *testing.T) {
 	assert.Less(t, len(resultText(t, r)), 2000)
 }
 
-// after Compact an id means another result.
+// After Compact, no id is given out again.
 func TestResultIDsAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{MaxResult: 100, Servers: []ServerConfig{serving("a", writer())}})
@@ -105,8 +105,9 @@ func TestResultIDsAreUsedAgain(t *testing.T) {
 	assert.Contains(t, resultText(t, r), "There is no result", "r1 was the one of 500 bytes")
 }
 
-// ByBridge through a registry activates, which hides the tool from the
-// search and, after Compact, changes the list.
+// A call through the registry of a session ByBridge activates nothing.
+// Otherwise the search would not find the tool any more, and the list would
+// change after Compact.
 func TestByBridgeActivates(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
@@ -123,7 +124,7 @@ func TestByBridgeActivates(t *testing.T) {
 	assert.Equal(t, want, namesOf(s.Tools()))
 }
 
-// ByBridge has no list before the first server is there, and then one.
+// The list of a session ByBridge does not change when the first server comes.
 func TestByBridgeListChangesWhenToolsCome(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
@@ -133,7 +134,7 @@ func TestByBridgeListChangesWhenToolsCome(t *testing.T) {
 	assert.Equal(t, before, namesOf(s.Tools()))
 }
 
-// the Manager's own Access does not hold for meta tools.
+// The Manager's Access applies to meta tools.
 func TestManagerAccessOfMetaTools(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Access: Access{Deny: []string{SearchToolName, CallToolName}}, Servers: []ServerConfig{inProcess("a", 3)}})
@@ -142,7 +143,7 @@ func TestManagerAccessOfMetaTools(t *testing.T) {
 	assert.NotContains(t, namesOf(s.Tools()), SearchToolName)
 }
 
-// a state puts lines into the prompt, and names twice into the list.
+// No state can put lines into the prompt, or a name into the list twice.
 func TestHostileState(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
@@ -168,7 +169,8 @@ func TestHostileState(t *testing.T) {
 	assert.False(t, s.pages.last < 0)
 }
 
-// a state tells of servers that the restored session may not see.
+// A restored session's prompt does not name servers that the session may not
+// see.
 func TestRestoredSummaryTellsOfDeniedServers(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3), inProcess("secret", 3)}})
@@ -179,7 +181,8 @@ func TestRestoredSummaryTellsOfDeniedServers(t *testing.T) {
 	assert.NotContains(t, restored.PromptSections(PromptFull), "secret")
 }
 
-// restored over the very same catalog, other bytes, and nothing is reported.
+// A session restored over the same catalog has the same bytes, or reports what
+// has changed.
 func TestRestoredBytesDifferSilently(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, nil)
@@ -198,7 +201,8 @@ func TestRestoredBytesDifferSilently(t *testing.T) {
 	}
 }
 
-// arguments that are no object are answered without the schema, and never firmly.
+// The answer to arguments that are not an object has the schema, and becomes
+// firmer when the call is repeated.
 func TestArgumentsThatAreNoObject(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 1)}})
@@ -212,7 +216,7 @@ func TestArgumentsThatAreNoObject(t *testing.T) {
 	}
 }
 
-// a meta tool by mcp_tool_call.
+// mcp_tool_call does not deny that a meta tool exists.
 func TestMetaToolByCallTool(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
@@ -221,7 +225,7 @@ func TestMetaToolByCallTool(t *testing.T) {
 	assert.NotContains(t, resultText(t, r), `There is no tool named "mcp_tool_search"`)
 }
 
-// describe answers are neither counted nor cut.
+// Answers of mcp_tool_describe are counted and cut.
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	long := echoTool("long", strings.Repeat("word ", 40_000))
@@ -235,7 +239,7 @@ func TestDescribe(t *testing.T) {
 	assert.NotEqual(t, before, s.Stats().Tokens)
 }
 
-// a denied page tool is named all the same.
+// A cut result does not name a denied page tool.
 func TestDeniedPageToolIsNamed(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{MaxResult: 100, Servers: []ServerConfig{serving("a", writer())}})
@@ -246,7 +250,7 @@ func TestDeniedPageToolIsNamed(t *testing.T) {
 	assert.Empty(t, s.pages.kept, "and kept for nobody")
 }
 
-// restoring reports activations that were none.
+// A restore reports no activations.
 func TestRestoreTellsOfActivations(t *testing.T) {
 	t.Parallel()
 	var events []EventKind
@@ -259,7 +263,7 @@ func TestRestoreTellsOfActivations(t *testing.T) {
 	assert.Empty(t, events)
 }
 
-// names of servers that the session may not use, while they connect.
+// No answer names a connecting server that the session may not use.
 func TestConnectingServersAreNotFiltered(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -283,7 +287,7 @@ func TestConnectingServersAreNotFiltered(t *testing.T) {
 	<-done
 }
 
-// a wrong type of a number is told wrong.
+// The error for a version of the wrong type names the type.
 func TestStateVersionMessage(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, nil)
@@ -291,7 +295,7 @@ func TestStateVersionMessage(t *testing.T) {
 	assert.ErrorContains(t, err, "want a number")
 }
 
-// middleware that names another tool.
+// Middleware passes on no session, no tool or another tool.
 func TestMiddlewareMisuse(t *testing.T) {
 	t.Parallel()
 	bad := func(next Handler) Handler {
@@ -303,7 +307,8 @@ func TestMiddlewareMisuse(t *testing.T) {
 	assert.NotPanics(t, func() { _, _ = m.Call(t.Context(), "mcp_a__tool_000", nil) })
 }
 
-// redirected to an inline tool that the session may not use.
+// Middleware can't redirect a call to an inline tool that the session may not
+// use.
 func TestMiddlewareRedirectsPastRights(t *testing.T) {
 	t.Parallel()
 	var m *Manager
@@ -314,9 +319,11 @@ func TestMiddlewareRedirectsPastRights(t *testing.T) {
 		}
 	}
 	m, _ = newTestManager(t, &Options{Middleware: []Middleware{redirect}, Servers: []ServerConfig{inProcess("a", 2)}})
-	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"mcp_a__tool_000"}}})
-	_, err := s.Call(t.Context(), "mcp_a__tool_001", nil)
-	assert.Error(t, err)
+	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
+		s := m.NewSession(&SessionOptions{Disclosure: d, Access: Access{Deny: []string{"mcp_a__tool_000"}}})
+		_, err := s.Call(t.Context(), "mcp_a__tool_001", nil)
+		assert.ErrorIs(t, err, ErrNotPermitted)
+	}
 }
 
 // a panicking registry
@@ -361,7 +368,7 @@ func TestEmptyNames(t *testing.T) {
 	}
 }
 
-// a session that has activated one tool costs more than 2 KiB.
+// A session that has activated one tool takes less than 2 KiB.
 func TestSessionsWithOneActiveToolAreNotSmall(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
 	sessions := make([]*Session, 5_000)
@@ -378,7 +385,7 @@ func TestSessionsWithOneActiveToolAreNotSmall(t *testing.T) {
 	assert.Less(t, each, uint64(2<<10))
 }
 
-// a middleware's words are lost if it wraps one of our errors.
+// The model sees the text of a middleware that wraps one of our errors.
 func TestMiddlewareWordsAreLost(t *testing.T) {
 	t.Parallel()
 	ask := func(Handler) Handler {
@@ -391,7 +398,8 @@ func TestMiddlewareWordsAreLost(t *testing.T) {
 	assert.Contains(t, resultText(t, r), "only after 6 pm")
 }
 
-// a turn of the future is never too old, an id never offered.
+// A restored state with turns of the future does not keep its tools active for
+// ever.
 func TestHostileTurns(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Active: ActiveOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
@@ -403,12 +411,12 @@ func TestHostileTurns(t *testing.T) {
 	assert.NotEmpty(t, s.Compact())
 }
 
-// A result that is cut before the first list is asked for: the list has the
-// tool that reads on from the start.
+// A result is cut before the host asks for the first list. That list then has
+// the page tool from the start.
 func TestResultCutBeforeTheFirstList(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{MaxResult: 100, Servers: []ServerConfig{serving("a", writer())}})
-	m.NewSession(nil).Tools() // the list that others begin with
+	m.NewSession(nil).Tools() // the list that other sessions begin with
 	s := m.NewSession(nil)
 	_, err := s.Call(t.Context(), "mcp_a__write", `{"n":50}`)
 	require.NoError(t, err)
@@ -416,8 +424,8 @@ func TestResultCutBeforeTheFirstList(t *testing.T) {
 	assert.NotContains(t, namesOf(m.NewSession(nil).Tools()), PageToolName)
 }
 
-// A server that was removed and added again has new tools, also for a session
-// that did not look in between.
+// A server that was removed and added again has new tools, also in a session
+// that nobody looked at in between.
 func TestRestoredServerIsNotActiveCompact(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
@@ -430,7 +438,7 @@ func TestRestoredServerIsNotActiveCompact(t *testing.T) {
 	assert.Equal(t, []string{"mcp_a__run"}, namesOf(s.DeferredTools()))
 }
 
-// Lists that begin alike do not write into each other.
+// Lists with the same beginning do not write into each other.
 func TestShownListsAreNotShared(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
@@ -443,14 +451,14 @@ func TestShownListsAreNotShared(t *testing.T) {
 		other.ActivateTools([]string{otherName})
 		before := one.show()
 		one.ActivateTools([]string{otherName})
-		one.Stats() // makes a list of its own from the same beginning
+		one.Stats() // makes its own list from the same beginning
 		assert.Equal(t, before, one.show()[:len(before)])
 		other.show()
 		assert.Equal(t, before, one.show()[:len(before)])
 	}
 }
 
-// The fingerprint is of names, places and definitions, and is in the state.
+// The state has a fingerprint of names, places and definitions.
 func TestSaveHasTheFingerprint(t *testing.T) {
 	t.Parallel()
 	of := func(maxInline int, description string) string {
@@ -466,8 +474,8 @@ func TestSaveHasTheFingerprint(t *testing.T) {
 	assert.NotEqual(t, of(1, "x"), of(3, "x"))
 }
 
-// A restored session's registry has the meta tools that the state speaks of,
-// its figures begin at 0, and an unknown name is reported once.
+// A restored session's registry has the meta tools that the state mentions. Its
+// figures begin at 0, and it reports an unknown name once.
 func TestRestoreFillsTheRegistry(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, MaxResult: 100, Servers: []ServerConfig{serving("a", writer()), inProcess("b", 3)}})
@@ -508,7 +516,7 @@ func TestRestoreHeedsDeniedMetaTools(t *testing.T) {
 	assert.ErrorIs(t, err, ErrUnknownTool)
 }
 
-// A search tool that was shown works when nothing is left to search for.
+// A search tool that was shown works even when nothing is left to search for.
 func TestShownMetaToolsStay(t *testing.T) {
 	t.Parallel()
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 1), inProcess("b", 1)}})
@@ -520,8 +528,8 @@ func TestShownMetaToolsStay(t *testing.T) {
 	assert.NoError(t, checkRegistry(m.def, r))
 }
 
-// The last thing kept is kept however long, a closed session keeps nothing,
-// and a reader's slice stays as it was.
+// The last result is kept, however long it is. A closed session keeps nothing,
+// and a reader's slice does not change.
 func TestPagesKeepTheNewest(t *testing.T) {
 	t.Parallel()
 	var p pages
@@ -544,7 +552,8 @@ func TestPagesKeepTheNewest(t *testing.T) {
 	assert.Empty(t, s.pages.kept)
 }
 
-// Twenty definitions are not too many, and what may not be used is not described.
+// mcp_tool_describe returns up to twenty definitions, and none that the session
+// may not use.
 func TestByBridgeDescribeLimits(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{inProcess("a", maxDescribed+1)}})
@@ -561,8 +570,8 @@ func TestByBridgeDescribeLimits(t *testing.T) {
 	assert.Equal(t, bridgeSearch, s.SearchTool().Description())
 }
 
-// A restricted session's figures are of what it may see; a fresh one's have
-// the sections that it will be sent; latencies add up.
+// A restricted session's figures cover what it may see. A new session's figures
+// have the sections that it will be sent. Latencies add up.
 func TestTokenStatsOfARestrictedSession(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 5)}})
@@ -577,8 +586,8 @@ func TestTokenStatsOfARestrictedSession(t *testing.T) {
 	assert.Equal(t, Usage{Calls: 2, Errors: 1, Latency: 2 * time.Second}, u)
 }
 
-// A use is a use, whether it activates or not: found again by a list, called
-// again, searched for.
+// Each use counts, whether or not it activates: finding a tool again, calling
+// it again, searching for it.
 func TestCompactCountsEveryUse(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Active: ActiveOptions{Turns: 2}, Servers: []ServerConfig{inProcess("a", 3)}})
@@ -592,7 +601,8 @@ func TestCompactCountsEveryUse(t *testing.T) {
 	assert.Equal(t, names[2:], namesOf(m.Default().Compact()))
 }
 
-// Compact forgets refusals; another tool with the same arguments is another call.
+// Compact forgets refusals. The same arguments for another tool are another
+// call.
 func TestCompactForgetsRefusals(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 2)}})
@@ -608,8 +618,8 @@ func TestCompactForgetsRefusals(t *testing.T) {
 	assert.NotContains(t, call("mcp_a__tool_001"), "STOP")
 }
 
-// Sections name servers in one line each whatever they are called, and to a
-// restricted session only those it may use.
+// Sections name each server on one line, whatever its name, and only those that
+// the session may use.
 func TestSectionsNameServers(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
@@ -620,7 +630,8 @@ func TestSectionsNameServers(t *testing.T) {
 	assert.NotContains(t, s.SearchSection(), "secret")
 }
 
-// A closed session has nothing and gives nothing, also while the Manager lives.
+// A closed session has no tools and gives no answers, even while the Manager
+// lives.
 func TestSaveOfAClosedSession(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
@@ -662,7 +673,7 @@ func TestRestoreKeepsTheTurns(t *testing.T) {
 	assert.Equal(t, []string{"mcp_a__tool_002"}, namesOf(restored.ActiveTools()))
 }
 
-// The answer to a call of a server that is down says since when.
+// The answer to a call of a server that is down says since when it is down.
 func TestServerThatIsDownCalls(t *testing.T) {
 	t.Parallel()
 	skipUnlessUnix(t)

@@ -101,7 +101,7 @@ func TestSpecE5RuleFilesAreRefused(t *testing.T) {
 		name string
 		file string
 		text string
-		want []string // of a file f, without its name
+		want []string // in a file f, without its name
 	}{
 		{"extension", "f.toml", "", []string{"the name must end in .yaml, .yml or .json"}},
 		{"no extension", "yaml", "", []string{"the name must end in .yaml, .yml or .json"}},
@@ -201,7 +201,7 @@ func TestSpecE5RuleFilesAreRefused(t *testing.T) {
 	assert.Less(t, len(err.Error()), 10_000, "what the file has is not quoted without end")
 }
 
-// Aliases of aliases, 10 to the power of 9 elements, cost what their text does.
+// Nested aliases of 10^9 elements cost only what their text costs.
 func TestSpecE5AliasesDoNotBlowUp(t *testing.T) {
 	var laughs strings.Builder
 	laughs.WriteString("a0: &a0 [lol]\n")
@@ -220,8 +220,8 @@ func TestSpecE5AliasesDoNotBlowUp(t *testing.T) {
 	assert.Nil(t, rules)
 }
 
-// What is written is read again, whatever is in it. (But for line feeds: of
-// some, yaml.Marshal writes what no YAML parser reads.)
+// Written rules can be read again, whatever they hold. (Line feeds are an
+// exception: for some, yaml.Marshal writes what no YAML parser reads.)
 func TestSpecE5RulesSurviveTheirFile(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// placements returns how the tools stand, by their own names: "inline ci build".
+// placements returns the standing of each tool by the tool's own name, such as
+// "inline ci build".
 func placements(s *Session) map[string]string {
 	list := make(map[string]string)
 	for _, p := range s.Placements() {
@@ -110,7 +111,8 @@ func TestRuleErrors(t *testing.T) {
 	assert.PanicsWithValue(t, `mcphybrid: Options.Rules: rule 0 "": the name is missing`, func() { NewManager(&Options{Rules: []Rule{{}}}) })
 }
 
-// An intent is any text: it does not give a session what another's lists permit.
+// An intent may be any text. It does not give a session what another session's
+// lists permit.
 func TestIntentIsNoAccessList(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 3)}})
@@ -124,7 +126,8 @@ func TestIntentIsNoAccessList(t *testing.T) {
 	require.NoError(t, check(m, free, bound))
 }
 
-// Rules may be loaded while sessions select: each sees one set or the other.
+// Rules may be loaded while sessions select. Each session sees one set or the
+// other.
 func TestSpecE6RulesWhileSessionsSelect(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Servers: []ServerConfig{inProcess("a", 30)}})
@@ -164,8 +167,9 @@ func TestSpecE6RulesWhileSessionsSelect(t *testing.T) {
 	}
 }
 
-// Adding a rule that is for another intent, or that takes nothing away that is
-// there, changes nothing; and what is excluded is so whatever else is said.
+// A rule for another intent changes nothing. Nor does a rule that takes away
+// nothing that is there. An excluded tool stays excluded, whatever the other
+// rules say.
 func TestSpecE1Properties(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(400) {
@@ -218,7 +222,8 @@ func TestSpecE1Properties(t *testing.T) {
 	}
 }
 
-// TestSpecE1Speed prints how long it takes to select for a session.
+// TestSpecE1Speed prints how long a session takes to select its tools, and
+// limits the median.
 func TestSpecE1Speed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: a measurement")

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ func rawTool(name, schema string) mcpserver.ServerTool {
 	return t
 }
 
-// SPEC A12: the guidance is by a tool that the session really has.
+// SPEC A12: the example shows a tool that the session really has.
 func TestSpecA12ByARealTool(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}})
@@ -38,7 +39,8 @@ func TestSpecA12ByARealTool(t *testing.T) {
 	assert.Empty(t, changed)
 	assert.Equal(t, before, restored.PromptSections(PromptFull))
 
-	// It does not change with what comes later, and does not come later.
+	// The example does not change when tools are added later, and does not
+	// appear later.
 	require.NoError(t, m.SetRules([]Rule{{Name: "r", Patterns: []string{"issues"}, Action: RuleExclude}}))
 	assert.True(t, strings.HasPrefix(s.PromptSections(PromptFull), before))
 	other := m.NewSession(nil)
@@ -48,8 +50,8 @@ func TestSpecA12ByARealTool(t *testing.T) {
 	assert.True(t, strings.HasPrefix(other.PromptSections(PromptFull), plain))
 }
 
-// What is summarized is listed by name and one line, comes with its definition
-// once it is activated, and is as little as the budget wants.
+// A summarized tool is listed by its name and one line, and its definition
+// comes when it is activated. The lines are as short as the budget requires.
 func TestSpecE1SummarizeLists(t *testing.T) {
 	t.Parallel()
 	rules := []Rule{{Name: "short", Patterns: []string{"mcp_a__tool_001", "mcp_a__tool_002", "mcp_a__tool_003"}, Action: RuleSummarize}}
@@ -76,7 +78,7 @@ func TestSpecE1SummarizeLists(t *testing.T) {
 	assert.Equal(t, toolNames(s.Tools()), toolNames(restored.Tools()))
 	require.NoError(t, check(m, s, restored))
 
-	// A tool that is summarized later is listed at the end.
+	// A tool that a later rule summarizes is listed at the end.
 	require.NoError(t, m.AddTools("b", echoTool("tool_009", "More")))
 	require.NoError(t, m.SetRules(append(rules, Rule{Name: "more", Patterns: []string{"tool_009"}, Action: RuleSummarize})))
 	after := s.PromptSections(PromptFull)
@@ -110,7 +112,7 @@ func TestListingBudget(t *testing.T) {
 	assert.True(t, strings.HasPrefix(text, "- 1 tools of a\n- 1 tools of b\n\n## Additional"), text)
 	assert.True(t, strings.HasSuffix(text, summaryHeading+"- 2 tools of a\n- 1 tools of b\n"), text)
 
-	// What is added later has what is left.
+	// Tools that are added later get the rest of the budget.
 	m, _ := newTestManager(t, &Options{Prompt: PromptOptions{MaxListingTokens: tokens}, Servers: []ServerConfig{inProcess("a", 3)}})
 	before := m.PromptSections(PromptFull)
 	require.NoError(t, m.AddTools("b", echoTool("x", strings.Repeat("long ", 40))))
@@ -128,6 +130,31 @@ func TestSummaryOfServers(t *testing.T) {
 	assert.Empty(t, searchOffer{}.summary(100, words))
 	for budget := range 30 {
 		assert.LessOrEqual(t, words(o.summary(budget, words)), max(budget, 12))
+	}
+}
+
+// An example has at most three required parameters: more would be noise.
+func TestExampleIsShort(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= 5; n++ {
+		var properties, required []string
+		for i := range n {
+			properties = append(properties, fmt.Sprintf(`"p%d":{}`, i))
+			required = append(required, fmt.Sprintf(`"p%d"`, i))
+		}
+		schema := fmt.Sprintf(`{"properties":{%s,"o":{}},"required":[%s]}`, strings.Join(properties, ","), strings.Join(required, ","))
+		_, ok := exampleOf(&BridgeTool{def: &definition{input: json.RawMessage(schema)}})
+		assert.Equal(t, n <= 3, ok, schema)
+	}
+}
+
+// A server's name and its subject stay on one line and are cut.
+func TestServersInSectionsAreClean(t *testing.T) {
+	t.Parallel()
+	o := searchOffer{{"a\n## b", 1, "x\n## y " + strings.Repeat("z", 1000)}}
+	for _, section := range []string{textCounts(o), o.summary(10_000, func(s string) int { return len(s) })} {
+		assert.Equal(t, 1, strings.Count(section, "\n"), section)
+		assert.Less(t, len(section), 400)
 	}
 }
 

@@ -20,15 +20,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// concepts is an embedder that knows what some words mean. Each group has a
-// dimension of its own.
+// concepts is an embedder that knows the meaning of some words. Each group has
+// its own dimension.
 type concepts struct {
 	groups []string
-	embed  func(ctx context.Context) error // called before, if not nil
+	embed  func(ctx context.Context) error // if not nil, called first
 	query  func(ctx context.Context) error
 
 	mu    sync.Mutex
-	texts []string // that were embedded
+	texts []string // the embedded texts
 }
 
 func newConcepts() *concepts {
@@ -95,8 +95,8 @@ func embedded(t *testing.T, m *Manager, n int) {
 	})
 }
 
-// SPEC B4, C1, C4: both sides are searched, merged without duplicates, and what
-// each gave is told.
+// SPEC B4, C1, C4: a search asks both sides, merges their results without
+// duplicates and says what each found.
 func TestSpecC1FindsByMeaning(t *testing.T) {
 	t.Parallel()
 	e := newConcepts()
@@ -119,7 +119,7 @@ func TestSpecC1FindsByMeaning(t *testing.T) {
 	assert.Zero(t, meaning.Words)
 	assert.Greater(t, meaning.Similarity, 0.9)
 
-	// What is named, active or not permitted is as without meaning.
+	// Named, active and forbidden tools are treated as without meaning.
 	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("mcp_s__groom dog", 2)))
 	m.ActivateTools([]string{"mcp_s__walk_dog"})
 	assert.Equal(t, []string{"mcp_s__groom"}, hitNames(m.Search("dog", 5)))
@@ -134,8 +134,8 @@ func TestSpecC1FindsByMeaning(t *testing.T) {
 	assert.Contains(t, resultText(t, result), "plan_route")
 }
 
-// SPEC D6: only what has changed is embedded and stored, what is gone is
-// deleted, and with a cache nothing is embedded twice.
+// SPEC D6: only changed tools are embedded and stored, and removed ones are
+// deleted. With a cache, no text is embedded twice.
 func TestSpecD6Difference(t *testing.T) {
 	t.Parallel()
 	e := newConcepts()
@@ -162,7 +162,7 @@ func TestSpecD6Difference(t *testing.T) {
 	assert.Equal(t, []string{"mcp_s__a"}, hitNames(m.Search("pet", 1)))
 }
 
-// SPEC C6: one side's failure costs that side only, and is told.
+// SPEC C6: the failure of one side costs only that side and is reported.
 func TestSpecC6OneSideFails(t *testing.T) {
 	t.Parallel()
 	hang := make(chan struct{})
@@ -196,7 +196,7 @@ func TestSpecC6OneSideFails(t *testing.T) {
 	}
 }
 
-// A store that fails for a while is caught up with, without waiting for it.
+// A store that fails for a while gets all changes later. Nothing waits for it.
 func TestSemanticStoreFails(t *testing.T) {
 	t.Parallel()
 	store := &failingStore{}
@@ -211,8 +211,8 @@ func TestSemanticStoreFails(t *testing.T) {
 	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))
 }
 
-// failingStore fails when it is told to. It is not a *MemoryStore, so that what
-// a session may use is not known to it.
+// A failingStore fails on demand. It is not a *MemoryStore, so the store does
+// not know what a session may use.
 type failingStore struct {
 	vector.MemoryStore
 	fails atomic.Bool
@@ -225,7 +225,7 @@ func (s *failingStore) Sums(ctx context.Context, scope string) (map[string]strin
 	return s.MemoryStore.Sums(ctx, scope)
 }
 
-// However many tools a session may not use stand before it, it finds its own.
+// A session finds its own tools, however many better ones it may not use.
 func TestSemanticAsksForMore(t *testing.T) {
 	t.Parallel()
 	var tools []mcpserver.ServerTool
@@ -242,7 +242,7 @@ func TestSemanticAsksForMore(t *testing.T) {
 	assert.Equal(t, []string{"mcp_s__mine"}, hitNames(a.Hits))
 }
 
-// Another model's vectors, of other dimensions, are replaced.
+// Vectors of another model, with other dimensions, are replaced.
 func TestSemanticModelChanges(t *testing.T) {
 	t.Parallel()
 	store := new(vector.MemoryStore)
@@ -259,8 +259,8 @@ func TestSemanticOptions(t *testing.T) {
 	assert.Panics(t, func() { NewManager(&Options{Semantic: &SemanticOptions{Embedder: newConcepts(), Timeout: -1}}) })
 }
 
-// A service that is slow, wrong, rate-limited or gone makes no search fail or
-// miss its deadline.
+// If the service is slow, wrong, rate-limited or gone, no search fails or
+// misses its deadline.
 func TestSearchWithBadService(t *testing.T) {
 	release := make(chan struct{})
 	for _, test := range []struct {
@@ -321,8 +321,8 @@ func TestSearchWithBadService(t *testing.T) {
 	}
 }
 
-// SPEC D6: an outside store that had just these tools less than a day ago is not
-// asked what it has.
+// SPEC D6: if an external store had exactly these tools less than a day ago, we
+// don't ask what it has.
 func TestSpecD6Fingerprint(t *testing.T) {
 	t.Parallel()
 	cache, store := new(aStore), new(countingStore)
@@ -343,7 +343,7 @@ func TestSpecD6Fingerprint(t *testing.T) {
 	assert.EqualValues(t, 2, store.asked.Load())
 }
 
-// countingStore counts how often it is asked what it has.
+// A countingStore counts how often it is asked what it has.
 type countingStore struct {
 	vector.MemoryStore
 	asked atomic.Int64
@@ -354,7 +354,7 @@ func (s *countingStore) Sums(ctx context.Context, scope string) (map[string]stri
 	return s.MemoryStore.Sums(ctx, scope)
 }
 
-// A meeting is a ranker that goes on when the other one is there too.
+// A meeting is a ranker that waits until the other side has begun.
 type meeting struct {
 	retriever
 	arrive func()
@@ -367,8 +367,8 @@ func (x meeting) Search(query string, n int, keep func(int) bool) []search.Match
 	return x.retriever.Search(query, n, keep)
 }
 
-// The query is embedded while words are searched for: each side waits until the
-// other is under way.
+// The query is embedded while the search by words runs: each side waits for the
+// other to begin.
 func TestBothSidesAreSearchedAtOnce(t *testing.T) {
 	t.Parallel()
 	e := newConcepts()

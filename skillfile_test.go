@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SPEC A15: skills from a folder, as they are published: testdata/skills has
-// one with all that the format knows, and some that are broken.
+// SPEC A15: skills from a folder, in the published format. testdata/skills has
+// one that uses everything the format knows, and some broken ones.
 func TestSpecA15SkillsFromAFolder(t *testing.T) {
 	t.Parallel()
 	skills, err := LoadSkills("testdata/skills")

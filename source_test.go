@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SPEC F8: what a server says has changed is listed again and becomes one step
-// of the catalog. What is still there stays the same tool.
+// SPEC F8: when a server announces a change, we list its tools again and
+// publish all changes at once. A tool that is still there stays the same.
 func TestSpecF8ListChanged(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"in process", "http", "old http"} {
@@ -31,7 +31,7 @@ func TestSpecF8ListChanged(t *testing.T) {
 			refresh := time.Duration(-1)
 			if kind != "in process" {
 				var opts []mcpserver.StreamableHTTPOption
-				if kind == "old http" { // says nothing, so that it must be asked
+				if kind == "old http" { // announces nothing, so we must ask
 					opts = append(opts, mcpserver.WithStreamableHTTPProtocolVersions(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
 					refresh = 20 * time.Millisecond
 				}
@@ -70,7 +70,7 @@ func TestSpecF8ListChanged(t *testing.T) {
 	}
 }
 
-// A storm of notifications costs a few listings.
+// A storm of notifications causes only a few listings.
 func TestListChangedStorm(t *testing.T) {
 	t.Parallel()
 	var lists atomic.Int64
@@ -86,8 +86,8 @@ func TestListChangedStorm(t *testing.T) {
 	assert.Less(t, lists.Load(), int64(100))
 }
 
-// A child that dies is back for the next call; the call that killed it, and
-// one that must not be made twice, says that it is down.
+// A child that died is back for the next call. The call that killed it must not
+// be made twice and reports that the server is down.
 func TestServerIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{child(t, "mortal", "plain"), inProcess("other", 3)}})
@@ -102,7 +102,7 @@ func TestServerIsStartedAgain(t *testing.T) {
 	assert.Equal(t, tools, m.InlineTools(), "the same tools")
 }
 
-// Nobody has to call a server that ended for it to be started again.
+// A server that ended is started again even if nobody calls it.
 func TestServerIsStartedAgainUncalled(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: 10 * time.Millisecond}, Servers: []ServerConfig{child(t, "mortal", "plain")}})
@@ -115,7 +115,7 @@ func TestServerIsStartedAgainUncalled(t *testing.T) {
 	}
 }
 
-// A tool that leaves while it is called is told to be gone.
+// If a tool is removed during its call, the call reports that it is gone.
 func TestToolLeavesDuringItsCall(t *testing.T) {
 	t.Parallel()
 	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true))
@@ -134,7 +134,7 @@ func TestToolLeavesDuringItsCall(t *testing.T) {
 	assert.False(t, unknown.Gone.IsZero())
 }
 
-// A state is told by the same word as the package that has the server says it.
+// Each state has the same name here and in package upstream.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	for own, of := range map[State]upstream.State{
@@ -145,8 +145,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// Each setting of a server and each limit of its Manager reaches what has the
-// server: none is forgotten.
+// Every setting of a server and every limit of its Manager reaches package
+// upstream.
 func TestSourceConfig(t *testing.T) {
 	t.Parallel()
 	src := &source{invalid: errors.New("invalid"), cfg: ServerConfig{
@@ -168,8 +168,8 @@ func TestSourceConfig(t *testing.T) {
 	}, limits)
 }
 
-// A tool that is listed as it was before is the same definition; one that is
-// not is another, and so may be one of a server whose names never end.
+// An unchanged tool keeps its definition. A changed one gets a new definition,
+// and so does a tool of a server that never stops inventing names.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	src := &source{known: make(map[string]*definition)}
@@ -197,7 +197,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// Reading a long list ends with its context.
+// Reading a long list ends when its context ends.
 func TestParsingEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

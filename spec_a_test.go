@@ -48,7 +48,7 @@ func TestSpecA2RegistrationOrder(t *testing.T) {
 	t.Parallel()
 	var want []string
 	for round := range 10 {
-		// The server that is first in order is a child and ready last.
+		// The first server in the configuration is a child and ready last.
 		first := child(t, "zz", "plain")
 		m, _ := newTestManager(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{
 			first, inProcess("m", 20), inProcess("a", 20), inProcess("k", 20),
@@ -92,7 +92,7 @@ func TestSpecA3CollisionsKeepBothTools(t *testing.T) {
 		require.ErrorAs(t, m.Problems()[i], &collision)
 		assert.Equal(t, mcphybrid.CollisionError{Server: server, Wanted: "mcp_my_server", Prefix: strings.TrimSuffix(tool.Name(), "__a"), First: "my-server"}, *collision)
 	}
-	// Calls reach the owner.
+	// Calls reach the tool's own server.
 	result, err := m.Call(t.Context(), got[2], nil)
 	require.NoError(t, err)
 	assert.Equal(t, "a {}", resultText(t, result))
@@ -183,7 +183,7 @@ func TestSpecA8SearchTool(t *testing.T) {
 		name, mcphybrid.FoundText), resultText(t, r))
 	assert.Contains(t, mcphybrid.FoundText, "active now")
 
-	// What is active is not found again and takes no place.
+	// An active tool is not found again and takes no place among the results.
 	r, err = m.Call(t.Context(), mcphybrid.SearchToolName, `{"query":"create issue"}`)
 	require.NoError(t, err)
 	assert.JSONEq(t, fmt.Sprintf(`{"tools":[],"count":0,"message":%q}`, mcphybrid.NothingText), resultText(t, r))
@@ -235,7 +235,7 @@ func TestSpecA10SearchSection(t *testing.T) {
 	both := m.PromptSections(mcphybrid.PromptFull)
 	assert.Equal(t, "\n\n"+strings.TrimSuffix(m.InlineSection(), "\n")+"\n\n"+section, both)
 
-	// Activation changes no byte of it, and appends to the tools.
+	// Activation changes no byte of the section and appends to the tools.
 	before := names(m.Default().Tools())
 	m.ActivateTools([]string{"mcp_b__tool_003", "mcp_a__tool_040"})
 	assert.Equal(t, both, m.PromptSections(mcphybrid.PromptFull))
@@ -243,8 +243,8 @@ func TestSpecA10SearchSection(t *testing.T) {
 	m.ActivateTools(names(m.DeferredTools()))
 	assert.Equal(t, both, m.PromptSections(mcphybrid.PromptFull), "not even when nothing is left to find")
 
-	// Where the tool is not offered, the prompt does not speak of it, and
-	// nothing is out of reach.
+	// Without the search tool, the prompt does not mention it, and all tools
+	// are in reach.
 	none, _ := newTestManager(t, &mcphybrid.Options{Access: mcphybrid.Access{Deny: []string{mcphybrid.SearchToolName}}, Servers: []mcphybrid.ServerConfig{inProcess("a", 50)}})
 	assert.Len(t, none.InlineTools(), 50)
 	assert.NotContains(t, none.PromptSections(mcphybrid.PromptFull), mcphybrid.SearchToolName)
@@ -280,7 +280,7 @@ func TestSpecA16ConstantsAreOptions(t *testing.T) {
 	require.Len(t, hits, 3)
 	assert.Len(t, m.Search("chore", 99), 4)
 	for _, h := range hits {
-		// With k1 and b 0, only the idf is left: ln(0.5/8.5 + 1), twice.
+		// With k1 and b of 0, only the idf is left: ln(0.5/8.5 + 1), twice.
 		assert.InDelta(t, 2*0.05715841383994864, h.Score, 1e-9)
 	}
 	none, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Prompt: mcphybrid.PromptOptions{MaxDescription: -1}, Servers: []mcphybrid.ServerConfig{inProcess("a", 10)}})
@@ -299,8 +299,8 @@ func TestSpecA16ConstantsAreOptions(t *testing.T) {
 	}
 }
 
-// On our own corpus the default ranker finds no less than the reference, in each
-// kind of query that the corpus has.
+// On our own corpus, the default ranker finds no less than the reference in
+// each kind of query.
 func TestSpecA6TheDefaultRankerIsNeverWorse(t *testing.T) {
 	t.Parallel()
 	lines := func(name string, each func(line []byte)) {

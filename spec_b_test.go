@@ -22,9 +22,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SPEC B1: at the start a tool is a line of its name, which has its server in
-// it, and 100 characters of its description, or no line at all; a search adds
-// its server; its definition comes with its use.
+// SPEC B1: at the start, a tool is a line with its name, which includes its
+// server, and 100 characters of its description, or it has no line at all. A
+// search tells its server. Its definition comes when it is used.
 func TestSpecB1ThreeLayers(t *testing.T) {
 	t.Parallel()
 	long := "Sends a parcel. " + strings.Repeat("é", 200)
@@ -56,8 +56,8 @@ func TestSpecB1ThreeLayers(t *testing.T) {
 	assert.Contains(t, string(m.Default().Tools()[before].InputSchema()), "properties")
 }
 
-// SPEC B2: what is kept of a server is used for 5 minutes. An older list is used
-// too, and read again in the background.
+// SPEC B2: a stored list is used for 5 minutes. An older one, or one of the
+// future, is used too and read again in the background.
 func TestSpecB2FiveMinutes(t *testing.T) {
 	t.Parallel()
 	store := mcphybrid.NewTestStore()
@@ -66,7 +66,7 @@ func TestSpecB2FiveMinutes(t *testing.T) {
 	for _, test := range []struct {
 		age  time.Duration
 		want mcphybrid.State
-	}{{0, mcphybrid.StateCached}, {5*time.Minute - 20*time.Second, mcphybrid.StateCached}, {5*time.Minute + time.Second, mcphybrid.StateReady}} {
+	}{{0, mcphybrid.StateCached}, {5*time.Minute - 20*time.Second, mcphybrid.StateCached}, {5*time.Minute + time.Second, mcphybrid.StateReady}, {-time.Hour, mcphybrid.StateReady}} {
 		data, err := store.Load()
 		require.NoError(t, err)
 		listed := regexp.MustCompile(`"listed":"[^"]*"`)
@@ -82,8 +82,8 @@ func TestSpecB2FiveMinutes(t *testing.T) {
 	}
 }
 
-// SPEC B4: 10 candidates by words and 10 by meaning make 5 results, none of them
-// twice; while tools are being embedded, words find them.
+// SPEC B4: 10 candidates by words and 10 by meaning make 5 results without
+// duplicates. While tools are being embedded, words find them.
 func TestSpecB4TenAndTen(t *testing.T) {
 	t.Parallel()
 	ready := make(chan struct{})
@@ -109,7 +109,8 @@ func TestSpecB4TenAndTen(t *testing.T) {
 	a = m.Default().Find(t.Context(), "dog", mcphybrid.SearchOptions{})
 	require.NoError(t, a.Err)
 	assert.Equal(t, []int{10, 10, 5}, []int{a.Words, a.Meaning, len(a.Hits)})
-	// Both sides find more than five of what is the same; each is there once.
+	// Both sides find more than five of the same tools. Each tool is in the
+	// results once.
 	a = m.Default().Find(t.Context(), "dog", mcphybrid.SearchOptions{Limit: 20})
 	names := hitNames(a.Hits)
 	assert.Len(t, slices.Compact(slices.Sorted(slices.Values(names))), len(names))
@@ -118,10 +119,10 @@ func TestSpecB4TenAndTen(t *testing.T) {
 	assert.Positive(t, a.Hits[0].Similarity)
 }
 
-// SPEC B6: of definitions of 53,000 tokens, a request has at most 2,600 at the
-// start, 3,200 with one tool in use and 6,500 with five. Everything that is there
-// because of tools counts, what the model was answered by meta tools too. Each
-// tool is searched for by the words of its name, and used after that.
+// SPEC B6: with 53,000 tokens of definitions, a request has at most 2,600 at
+// the start, 3,200 with one tool in use and 6,500 with five. This counts
+// everything that is there because of tools, including the answers of meta
+// tools. Each tool is searched for by the words of its name and then used.
 func TestSpecB6Savings(t *testing.T) {
 	t.Parallel()
 	tokens := func(text string) int { return (len(text) + 3) / 4 } // as a Manager counts by default
@@ -137,7 +138,7 @@ func TestSpecB6Savings(t *testing.T) {
 		require.NoError(t, json.Unmarshal(line, &in))
 		of[in.Server] = append(of[in.Server], mcpserver.ServerTool{Tool: mcp.NewToolWithRawSchema(in.Name, in.Description, in.Schema)})
 	}
-	for _, copies := range []string{"", "2"} { // as of two accounts
+	for _, copies := range []string{"", "2"} { // like two accounts of one service
 		for _, server := range slices.Sorted(maps.Keys(of)) {
 			if m.Stats().Tokens.All < 53_000 {
 				require.NoError(t, m.AddTools(server+copies, of[server]...))
@@ -180,8 +181,8 @@ func TestSpecB6Savings(t *testing.T) {
 	}
 }
 
-// SPEC B6: a start from the cache takes at most 15 % of one that connects, each by
-// the median of five.
+// SPEC B6: a start from the cache takes at most 15 % of a start that connects.
+// Both are medians of five.
 func TestSpecB6ColdStart(t *testing.T) {
 	store := mcphybrid.NewTestStore()
 	start := func(cache mcphybrid.Store) time.Duration {
@@ -195,7 +196,7 @@ func TestSpecB6ColdStart(t *testing.T) {
 	}
 	start(store)
 	var ways [2][]time.Duration
-	for range 5 { // in turn, so that what else runs meets both
+	for range 5 { // alternating, so that other load affects both
 		ways[0], ways[1] = append(ways[0], start(nil)), append(ways[1], start(store))
 	}
 	for _, took := range ways {

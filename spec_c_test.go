@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SPEC C2, C3: the published figures: 50 candidates of each side, the meaning
-// weighs 0.6. With a limit of 3 per server 10 results are of at least four; below
-// 0 it is lifted.
+// SPEC C2, C3: the published figures are 50 candidates on each side and a
+// weight of 0.6 for meaning. With a limit of 3 per server, 10 results come from
+// at least four servers. A negative limit lifts it.
 func TestSpecC3Limits(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, []any{0.6, 50}, []any{vector.DefaultAlpha, vector.DefaultCandidates})
@@ -43,8 +43,8 @@ func TestSpecC3Limits(t *testing.T) {
 	}
 }
 
-// SPEC C4: each result has its total and what either side gave, the answer how
-// many either found, and the model is told 200 characters.
+// SPEC C4: each result has its total and the score of each side, the answer
+// says how many each side found, and the model gets 200 characters.
 func TestSpecC4Answer(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Least: 0.5}, Servers: []mcphybrid.ServerConfig{serving("s",
@@ -73,7 +73,7 @@ func TestSpecC4Answer(t *testing.T) {
 	assert.Equal(t, "Heals a pet", told.Tools[1].Description)
 }
 
-// SPEC C5: a store searches by words alone and by meaning alone, beside both.
+// SPEC C5: besides both, a store searches by words alone and by meaning alone.
 func TestSpecC5EitherSideAlone(t *testing.T) {
 	t.Parallel()
 	store := new(vector.MemoryStore)
@@ -103,8 +103,8 @@ func TestSpecC5EitherSideAlone(t *testing.T) {
 	assert.Len(t, find(vector.Query{Words: "letter send", Vector: []float32{2, 0}, Alpha: 0.6}), 3)
 }
 
-// SPEC C3: however many tools of one server stand first, those of others are
-// reached; a limit of 0 or less is none.
+// SPEC C3: however many tools of one server come first, the search reaches
+// those of others. A limit of 0 or less is no limit.
 func TestSpecC3NoServerFloods(t *testing.T) {
 	t.Parallel()
 	var flood []mcpserver.ServerTool
@@ -126,7 +126,8 @@ func TestSpecC3NoServerFloods(t *testing.T) {
 	}
 }
 
-// SPEC C5: beside both, words alone and meaning alone.
+// SPEC C5: besides both, a session searches by words alone and by meaning
+// alone.
 func TestSpecC5BySide(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil)}, Servers: []mcphybrid.ServerConfig{
@@ -149,8 +150,8 @@ func TestSpecC5BySide(t *testing.T) {
 	}
 }
 
-// A foreignStore is not a *vector.MemoryStore, so that what a session may use is not
-// known to it.
+// A foreignStore is not a *vector.MemoryStore, so it does not know what a
+// session may use.
 type foreignStore struct{ vector.MemoryStore }
 
 func storedIDs(list []vector.Match) (ids []string) {

@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SPEC D1: core tools are there whatever the message, no store has them, and
-// nothing finds or activates them.
+// SPEC D1: core tools are there whatever the message says. No store has them,
+// and nothing finds or activates them.
 func TestSpecD1CoreTools(t *testing.T) {
 	t.Parallel()
 	store := new(vector.MemoryStore)
@@ -42,8 +42,8 @@ func TestSpecD1CoreTools(t *testing.T) {
 	}
 }
 
-// at is an embedder for which the angle between a query and a text is what the
-// text says: "cos 0.76" has that similarity to any query.
+// at is an embedder in which a text gives its own angle to every query: "cos
+// 0.76" has a similarity of 0.76.
 type at struct{}
 
 func (at) Model() string   { return "at" }
@@ -63,8 +63,8 @@ func (at) Embed(_ context.Context, texts []string) (list [][]float32, err error)
 
 func (at) EmbedQuery(context.Context, string) ([]float32, error) { return []float32{1, 0}, nil }
 
-// SPEC D3: with the published threshold of 0.75, what is less like the message
-// is not found by it, be it the system's or the user's.
+// SPEC D3: with the published threshold of 0.75, a less similar tool is not
+// found, whether it is the system's or the user's.
 func TestSpecD3Threshold(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Semantic: &mcphybrid.SemanticOptions{Embedder: at{}, Least: 0.75}})
@@ -79,7 +79,7 @@ func TestSpecD3Threshold(t *testing.T) {
 	assert.Equal(t, 2, a.Meaning)
 }
 
-// A gate is a store in which a search waits until two are under way.
+// A gate is a store whose searches wait until two are under way.
 type gate struct {
 	vector.MemoryStore
 	mu     sync.Mutex
@@ -117,7 +117,7 @@ func TestSpecD3InParallel(t *testing.T) {
 	assert.Equal(t, []string{"system", "user:u"}, store.scopes)
 }
 
-// SPEC D5: what a tool is embedded by: its own name, its description and the
+// SPEC D5: the embedded text has the tool's own name, its description and the
 // names of its arguments, in the order of its schema.
 func TestSpecD5EmbeddedText(t *testing.T) {
 	t.Parallel()
@@ -143,7 +143,7 @@ func TestSpecD5EmbeddedText(t *testing.T) {
 	}
 }
 
-// A recorder is a store that remembers what it was asked to change.
+// A recorder is a store that records the changes it is asked for.
 type recorder struct {
 	vector.MemoryStore
 	mu      sync.Mutex
@@ -186,8 +186,7 @@ func (r *recorder) Sums(ctx context.Context, scope string) (map[string]string, e
 	return r.MemoryStore.Sums(ctx, scope)
 }
 
-// SPEC D6: a store is told of what has changed and of what is gone, and of
-// nothing else.
+// SPEC D6: a store gets the changed and the removed tools, and no others.
 func TestSpecD6OnlyChangesAreStored(t *testing.T) {
 	t.Parallel()
 	store := new(recorder)
@@ -206,8 +205,8 @@ func TestSpecD6OnlyChangesAreStored(t *testing.T) {
 	assert.Equal(t, []string{"delete mcp_a__x mcp_a__y"}, store.noted())
 }
 
-// SPEC D6: an unchanged index is taken as it is for 24 hours, and then looked at
-// again; a changed one at once.
+// SPEC D6: an unchanged index is trusted for 24 hours and then compared with
+// the store again. A changed one is compared at once.
 func TestSpecD6ADay(t *testing.T) {
 	t.Parallel()
 	cache, store := mcphybrid.NewTestStore(), new(recorder)
@@ -219,7 +218,7 @@ func TestSpecD6ADay(t *testing.T) {
 		require.NoError(t, m.Close())
 	}
 	age := func(d time.Duration) {
-		var h struct { // of the cache's document
+		var h struct { // the head of the cache's document
 			Magic       [8]byte
 			Print       [32]byte
 			Synced      int64
@@ -250,8 +249,9 @@ func TestSpecD6ADay(t *testing.T) {
 	assert.Equal(t, []string{"upsert mcp_s__a mcp_s__b", "delete mcp_s__b"}, store.noted())
 }
 
-// SPEC D7: the model is told that it sees what a message most likely needs, and
-// both ways to ask for more; but not where all tools are there.
+// SPEC D7: the prompt says that the model sees what a message most likely
+// needs, and gives both ways to ask for more. It says neither if all tools are
+// inline.
 func TestSpecD7PromptNote(t *testing.T) {
 	t.Parallel()
 	for n, told := range map[int]bool{15: false, 16: true} {
@@ -265,8 +265,8 @@ func TestSpecD7PromptNote(t *testing.T) {
 	assert.NotContains(t, m.PromptSections(mcphybrid.PromptFull), "SEARCH_TOOLS:")
 }
 
-// SPEC D10: without a store of the host's there is one in this process, exact
-// and ready with the first tool.
+// SPEC D10: without a store of the host, there is one in this process. It is
+// exact and ready with the first tool.
 func TestSpecD10EmbeddedStore(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Servers: []mcphybrid.ServerConfig{meaningTools()}, Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Least: 0.5}})

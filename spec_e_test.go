@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SPEC E1: of an inclusion and a summary the higher priority decides, in
-// whatever order they are given, and an exclusion of any priority wins over both.
+// SPEC E1: between an inclusion and a summary, the higher priority wins, in
+// whatever order they are given. An exclusion of any priority wins over both.
 func TestSpecE1HigherPriorityFirst(t *testing.T) {
 	t.Parallel()
 	include := mcphybrid.Rule{Name: "include", Patterns: []string{"build_*"}, Action: mcphybrid.RuleInclude}
@@ -33,9 +33,9 @@ func TestSpecE1HigherPriorityFirst(t *testing.T) {
 	}
 }
 
-// SPEC E2: tools are scored by keywords, the best first and at most as many as
-// asked for; by the name of an intent, which is words; and looked up by names,
-// deferred ones by a search, and any by what makes them callable.
+// SPEC E2: keywords score tools, best first, up to the limit. The name of an
+// intent works as words. Names look tools up: a search finds deferred ones, and
+// activation takes any.
 func TestSpecE2ScoresAndLookups(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 2}, Servers: []mcphybrid.ServerConfig{
@@ -59,8 +59,8 @@ func TestSpecE2ScoresAndLookups(t *testing.T) {
 	assert.Equal(t, []string{"mcp_a__tasks_list", "mcp_b__post"}, m.ActivateTools([]string{"mcp_a__tasks_list", "nope", "mcp_b__post"}))
 }
 
-// SPEC E6: tools come and go and rules are loaded while sessions select: each
-// selection is of one rule set and of whole servers.
+// SPEC E6: tools come and go and rules are loaded while sessions select. Each
+// selection is made of one rule set and of whole servers.
 func TestSpecE6RegisteringWhileSessionsSelect(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 5}, Servers: []mcphybrid.ServerConfig{inProcess("a", 30)}})
@@ -118,7 +118,7 @@ func TestSpecE6RegisteringWhileSessionsSelect(t *testing.T) {
 	assert.Equal(t, 25, m.Stats().Tools, "the odd ones")
 }
 
-// A host that has an intent searches for its tools by what the message said.
+// A host that has detected an intent searches by the words of the message.
 func TestSpecE2SearchByIntentAndByNames(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Servers: []mcphybrid.ServerConfig{

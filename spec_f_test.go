@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Equal configurations give equal bytes, whatever order servers come up in.
+// Equal configurations give equal bytes, in whatever order servers become
+// ready.
 func TestSpecF1EqualCatalogsGiveEqualBytes(t *testing.T) {
 	t.Parallel()
 	snapshot := func(m *mcphybrid.Manager) string {
@@ -30,7 +31,7 @@ func TestSpecF1EqualCatalogsGiveEqualBytes(t *testing.T) {
 		again, _ := newTestManager(t, &mcphybrid.Options{Servers: servers})
 		assert.Equal(t, want, snapshot(again))
 	}
-	// Also after a detour.
+	// This holds after a server came and went, too.
 	require.NoError(t, m.AddServer(t.Context(), inProcess("e", 3)))
 	require.True(t, m.RemoveServer("e"))
 	assert.Equal(t, want, snapshot(m))

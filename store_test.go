@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// numbered returns a document that tells whether it is whole: n lines of n.
+// numbered returns a document that shows whether it is whole: n lines of n.
 func numbered(n int) []byte {
 	return bytes.Repeat([]byte(strconv.Itoa(n)+"\n"), n)
 }
@@ -165,7 +165,7 @@ func TestFileStoreStaleFiles(t *testing.T) {
 	for _, name := range append(stale, keep...) {
 		path := filepath.Join(folder, name)
 		require.NoError(t, os.WriteFile(path, nil, 0o600))
-		if name != "trust.json.5.tmp" { // of somebody who is writing it
+		if name != "trust.json.5.tmp" { // somebody is still writing it
 			require.NoError(t, os.Chtimes(path, old, old))
 		}
 	}
@@ -212,8 +212,8 @@ func TestFileStoreConcurrently(t *testing.T) {
 	assert.Equal(t, []string{"trust.json"}, filesIn(t, folder))
 }
 
-// TestFileStoreChild is not a test but the process that TestFileStoreCrash
-// kills: it saves, and says so, until then.
+// TestFileStoreChild is not a test. It is the process that TestFileStoreCrash
+// kills: it saves and says so until then.
 func TestFileStoreChild(t *testing.T) {
 	path := os.Getenv("TEST_FILE_STORE")
 	if path == "" {

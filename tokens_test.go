@@ -33,8 +33,8 @@ type constantTokens int
 
 func (c constantTokens) CountTokens(string) int { return int(c) }
 
-// Within the budget, pins aside; never a pin lost; with more of it, nothing is
-// lost either.
+// The inline tools fit the budget, without counting pins. A pin is never lost,
+// and a larger budget loses no tool.
 func TestSpecE3BudgetProperties(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(500) {
@@ -111,7 +111,8 @@ func hintedTool(name string, meta map[string]any) mcpserver.ServerTool {
 	return t
 }
 
-// A server may want tools inline and have words to find them by, within bounds.
+// A server may ask for tools to be inline and give words to find them by,
+// within limits.
 func TestServerHints(t *testing.T) {
 	t.Parallel()
 	var tools []mcpserver.ServerTool

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// newUser returns the Manager of a user with tools of its own, which is closed
-// when the test ends.
+// newUser returns the Manager of a user with its own tools. It is closed when
+// the test ends.
 func newUser(t *testing.T, m *Manager, id string, opts *UserOptions, tools ...mcpserver.ServerTool) *Manager {
 	t.Helper()
 	u, err := m.newUser(id, opts)
@@ -31,7 +31,7 @@ func newUser(t *testing.T, m *Manager, id string, opts *UserOptions, tools ...mc
 	return u
 }
 
-// errands returns n tools that say whose they are.
+// errands returns n tools that name their owner.
 func errands(whose string, n int) []mcpserver.ServerTool {
 	list := make([]mcpserver.ServerTool, n)
 	for i := range list {
@@ -49,8 +49,8 @@ func answering(name, description, answer string) mcpserver.ServerTool {
 	}
 }
 
-// SPEC D3: the system's tools and each user's are in indexes of their own. A
-// search finds at most three of the one and five of the other.
+// SPEC D3: the system's tools and each user's are in separate indexes. A search
+// finds at most three of the system's and five of the user's.
 func TestSpecD3Scopes(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
@@ -79,7 +79,7 @@ func TestSpecD3Scopes(t *testing.T) {
 	assert.Empty(t, m.Search("alice", 0))
 	assert.Equal(t, 30, m.cur.Load().index.Len())
 
-	// Other limits, and none.
+	// Other limits, and no limits.
 	for _, test := range []struct {
 		opts      UserOptions
 		ask       int
@@ -106,7 +106,7 @@ func TestSpecD3Scopes(t *testing.T) {
 	require.NoError(t, json.Unmarshal(a.SearchTool().InputSchema(), &schema))
 	assert.Contains(t, string(schema.Properties["max_results"]), "8", "the model is told what it gets")
 
-	// ServerLimit holds for each of two servers of a name.
+	// ServerLimit applies separately to two servers with the same name.
 	require.NoError(t, a.AddTools("sys", errands("alice", 9)...))
 	hits := a.Default().SearchWith("errand", SearchOptions{ServerLimit: 1, Servers: []string{"sys"}})
 	assert.Equal(t, []string{"a", "s"}, whose(hits))
@@ -119,7 +119,7 @@ func statNames(stats []ServerStats) (list []string) {
 	return list
 }
 
-// SPEC D4: of a name that both have, a user's tool wins, for that user.
+// SPEC D4: if a name exists in both, the user's tool wins for that user.
 func TestSpecD4UserWins(t *testing.T) {
 	t.Parallel()
 	for _, inline := range []int{40, -1} {
@@ -160,8 +160,8 @@ func TestSpecD4UserWins(t *testing.T) {
 	}
 }
 
-// A tool of the user's that is held back is not replaced by the system's of
-// the same name.
+// If a user's tool is held back, the system's tool of the same name does not
+// replace it.
 func TestUserToolHeldBack(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine})
@@ -204,12 +204,12 @@ func TestUserServerOfTheSameName(t *testing.T) {
 	assert.Zero(t, m.ServerStats()[0].Usage.Errors)
 	assert.Equal(t, Usage{Calls: 1, Errors: 1}, withoutLatency(a.ServerStats()[0].Usage))
 
-	// The system's is down, and the user's is not.
+	// The system's server is down, the user's is not.
 	m.sources[0].server.Close()
 	assert.NotContains(t, s.textRefused(s.view(), "mcp_s__own", ErrServerDown), "since")
 	assert.Contains(t, s.textRefused(s.view(), "mcp_s__tool_000", ErrServerDown), "since")
 
-	// What is still being connected is told of to who may know.
+	// Only those who may know learn about servers that are still connecting.
 	hooks := &mcpserver.Hooks{}
 	hooks.AddBeforeListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest) { <-ctx.Done() })
 	stuck := mcpserver.NewMCPServer("stuck", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
@@ -266,8 +266,7 @@ func TestUserErrors(t *testing.T) {
 	assert.ErrorIs(t, err, ErrClosed)
 }
 
-// What the system's Options deny, no user has, and a user's Access holds for
-// both.
+// No user has what the system's Options deny. A user's Access applies to both.
 func TestUserAccess(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Access: Access{Deny: []string{"*delete*", DescribeToolName}}})
@@ -285,8 +284,8 @@ func TestUserAccess(t *testing.T) {
 	assert.Len(t, b.DeferredTools(), 2)
 }
 
-// A user's tool needs the system's by name, as it is at the time; a system's
-// never brings a user's.
+// A user's tool may need a tool of the system, by its current name. A system's
+// tool never brings a user's.
 func TestUserNeeds(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Needs: map[string][]string{"mcp_sys__edit": {"mcp_own__read"}}})
@@ -301,8 +300,8 @@ func TestUserNeeds(t *testing.T) {
 	assert.Equal(t, []string{"mcp_own__save", "mcp_own__read", "mcp_sys__lock"}, hitNames(a.Search("mcp_own__save", 1)))
 }
 
-// Up to what fits, all is inline. How a user's tools stand follows the
-// system's, and what was inline is found once it is not.
+// All tools are inline while they fit. How a user's tools stand depends on the
+// system's. A tool that is no longer inline can be found.
 func TestUserToolsFollowTheSystem(t *testing.T) {
 	t.Parallel()
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 10}})
@@ -327,7 +326,7 @@ func TestUserToolsFollowTheSystem(t *testing.T) {
 	assert.Len(t, s.InlineTools(), 6)
 	assert.NoError(t, checkRegistry(s, reg))
 
-	// Each ends by itself; the system ends all.
+	// Each user ends separately; the system ends all.
 	require.NoError(t, other.Close())
 	assert.Empty(t, other.Default().Tools())
 	assert.Len(t, s.InlineTools(), 6)
@@ -341,7 +340,7 @@ func TestUserToolsFollowTheSystem(t *testing.T) {
 	assert.ErrorIs(t, err, ErrUnknownTool)
 }
 
-// A saved session is restored by its user's Manager, and by no other.
+// Only its user's Manager can restore a saved session.
 func TestUserSessionsAreRestored(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
@@ -366,7 +365,7 @@ func TestUserSessionsAreRestored(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// What decides which tools are inline is the system's, and so are the skills.
+// The system decides which tools are inline, and its skills apply.
 func TestUsersHaveTheSystemsPolicy(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Skills: []Skill{{Name: "release", Description: "How to release", Body: "Carefully"}}})

@@ -30,7 +30,7 @@ import (
 const (
 	gatewayToken   = "a token of the test"
 	gatewayClients = 50
-	gatewayLoad    = time.Minute // with -short, a twentieth
+	gatewayLoad    = time.Minute          // with -short, a twentieth
 	gatewayLatency = 2 * time.Millisecond // that a call may take longer through it, twice what it was under load
 )
 

@@ -455,3 +455,12 @@ func checkWithin(of string, root, schema map[string]any, at string) error {
 	}
 	return nil
 }
+
+func TestLooksAround(t *testing.T) {
+	for pattern, want := range map[string]bool{
+		"(?=x)y": true, "(?!x)y": true, "(?<=x)y": true, "(?<!x)y": true, "a(b(?<!c))": true,
+		"(?:x)y": false, "(?<name>x)": false, `\(?!x`: false, "(x)": false, "(": false, "": false,
+	} {
+		assert.Equal(t, want, looksAround(pattern), pattern)
+	}
+}
