@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A tool is told from another of its name by its pointer.
+// Two tools with the same name are told apart by their pointers.
 type tool struct{ name string }
 
 func (t *tool) Name() string { return t.name }
@@ -65,12 +65,12 @@ func (r *table) RegisterToolGroup(group string, names []string) {
 
 func (r *table) SetDeferredActivator(func(string) bool) {}
 
-// A session offers what it is told to.
+// A session offers the tools that the test sets.
 type session struct {
 	mu     sync.Mutex
 	offer  []*tool
-	others []*tool // known, and not offered
-	asked  func()  // if not nil, called after the next answer of Offered was found
+	others []*tool // known but not offered
+	asked  func()  // if not nil, Offered calls it before it returns its answer
 }
 
 func (s *session) set(tools ...*tool) {
@@ -123,8 +123,8 @@ func open(tools ...*tool) (*Registrar[*tool], *table, *session) {
 	return g, r, s
 }
 
-// The registry is filled in the order of the offer, follows it, and is empty
-// in the end.
+// The registry is filled in the order of the offer, follows the offer and is
+// empty in the end.
 func TestSyncFollowsTheOffer(t *testing.T) {
 	a, b, c := &tool{"c"}, &tool{"a"}, &tool{"b"}
 	g, r, s := open(a, b)
@@ -158,7 +158,8 @@ func TestFailedGroupIsPublishedAgain(t *testing.T) {
 	assert.Equal(t, map[string][]string{"all": {"a"}}, r.groups)
 }
 
-// Between Begin and Finish a tool that is not offered yet stays registered.
+// Between Begin and Finish, a tool stays registered although it is not offered
+// yet.
 func TestPendingToolStays(t *testing.T) {
 	g, r, s := open()
 	a := &tool{"a"}
@@ -175,7 +176,7 @@ func TestPendingToolStays(t *testing.T) {
 	assert.NotContains(t, r.tools, "a", "it was not published")
 }
 
-// What an older registration put in the place of a newer one is put right.
+// If an older tool replaces a newer one, the newer one is registered again.
 func TestNewestToolWins(t *testing.T) {
 	older, newer := &tool{"a"}, &tool{"a"}
 	g, r, s := open(newer)
@@ -195,7 +196,8 @@ func TestNewestToolWins(t *testing.T) {
 	assert.Empty(t, r.tools)
 }
 
-// However many change the offer at once, the registry has what is offered last.
+// However many goroutines change the offer at once, the registry ends up with
+// the last offer.
 func TestManyAtOnce(t *testing.T) {
 	g, r, s := open()
 	tools := make([]*tool, 8)
@@ -218,7 +220,7 @@ func TestManyAtOnce(t *testing.T) {
 	wg.Wait()
 	s.set(tools[2:5]...)
 	g.Sync()
-	g.Close() // waits until nobody is at it
+	g.Close() // waits until the last Sync has ended
 	assert.Len(t, r.tools, 3)
 	for _, want := range tools[2:5] {
 		assert.Contains(t, r.tools, want.name)
@@ -226,8 +228,8 @@ func TestManyAtOnce(t *testing.T) {
 	assert.Empty(t, g.pending)
 }
 
-// An activation that begins, and even ends, while the registrar asks the session
-// whether the tool is offered keeps it registered all the time.
+// An activation may begin, and even end, while the registrar asks whether the
+// tool is offered. The tool stays registered all the time.
 func TestActivationWhileTheOfferIsAsked(t *testing.T) {
 	a := &tool{"a"}
 	g, r, s := open(a)

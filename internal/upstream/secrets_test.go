@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// What is hidden, and what is not.
+// Which texts are hidden and which are not.
 func TestHidden(t *testing.T) {
 	s := newSecrets(&Config{
 		Secrets: []string{"a-note"},
@@ -39,7 +39,7 @@ func TestHidden(t *testing.T) {
 	assert.Equal(t, io.EOF, s.error(io.EOF))
 }
 
-// What mcp-go logs of a server has none of its secrets, wherever they stand.
+// mcp-go's log of a server has none of its secrets, wherever they stand.
 func TestLogsAreHidden(t *testing.T) {
 	srv := newTest(t, Config{Name: "web", URL: "http://h/mcp?key=abcdefgh", Headers: map[string]string{"X-Key": "ijklmnop"}}, Limits{})
 	var b strings.Builder
@@ -56,9 +56,9 @@ func TestLogsAreHidden(t *testing.T) {
 	assert.EqualError(t, srv.Hide(errors.New("ijklmnop?")), "[hidden]?")
 }
 
-// A secret is hidden in each form in which an error may quote it: the token of a
-// header alone, the password of a URL as basic authentication sends it, and of two
-// secrets the longer one first.
+// A secret is hidden in each form in which an error may quote it: the token of
+// a header alone, and the password of a URL as basic authentication sends it.
+// If one secret begins with another, the longer one is hidden whole.
 func TestHiddenForms(t *testing.T) {
 	s := newSecrets(&Config{
 		URL: "http://ann:pass-word@h/", Headers: map[string]string{"Authorization": "Bearer tok-12345678"},
