@@ -75,12 +75,12 @@ func TestAccessOfASessionIsCopied(t *testing.T) {
 	assert.ErrorIs(t, err, ErrNotPermitted)
 }
 
-// If two tools would have the same name, the Manager's access lists judge each
-// by the name that it got.
+// If two servers want the same prefix, an access list that names one by its registered
+// names leaves out the other.
 func TestAccessAfterACollision(t *testing.T) {
 	t.Parallel()
-	m, _ := newTestManager(t, &Options{Access: Access{Allow: []string{"mcp_my_server__a_*"}}, Servers: []ServerConfig{
-		serving("third", echoTool("other", "")), serving("my-server", echoTool("b", "")), serving("my_server", echoTool("a", "renamed")),
+	m, _ := newTestManager(t, &Options{Access: Access{Allow: []string{"mcp_my_server_????????__a"}}, Servers: []ServerConfig{
+		serving("my-server", echoTool("a", "first")), serving("my_server", echoTool("a", "renamed")),
 	}})
 	require.Len(t, m.InlineTools(), 1)
 	assert.Equal(t, "renamed", m.InlineTools()[0].Description())

@@ -186,6 +186,44 @@ func TestStore(t *testing.T) {
 	assert.EqualError(t, fresh(Never, 10, store).Load(), "loading the known tools: the document has version 7, want 1")
 }
 
+// A torn store fails in one direction only.
+type torn struct {
+	memory
+	load, save error
+}
+
+func (s *torn) Load() ([]byte, error) { return s.data, s.load }
+
+func (s *torn) Save(data []byte) error {
+	if s.save == nil {
+		s.data = data
+	}
+	return s.save
+}
+
+// A store that could not be read is not overwritten. A failed save is repeated by the
+// next one, even if nothing has changed since.
+func TestSaveAfterFailures(t *testing.T) {
+	t.Parallel()
+	store := &torn{memory: memory{data: []byte("history")}, load: errors.New("no disk")}
+	m := fresh(Never, 10, store)
+	m.Judge("s", []*Definition{define("a", "1")})
+	_, err := m.Save()
+	assert.ErrorIs(t, err, store.load)
+	assert.Equal(t, "history", string(store.data))
+
+	store = &torn{save: errors.New("the disk is full")}
+	m = fresh(Never, 10, store)
+	m.Judge("s", []*Definition{define("a", "1")})
+	_, err = m.Save()
+	assert.ErrorIs(t, err, store.save)
+	assert.Nil(t, store.data)
+	store.save = nil
+	_, err = m.Save()
+	require.NoError(t, err)
+	assert.Contains(t, string(store.data), `"a"`)
+}
+
 func FuzzDocument(f *testing.F) {
 	f.Add([]byte(`{"version":1,"servers":{"git":{"log":{"sum":"00","hash":"11","since":"2026-01-01T00:00:00Z"}}}}`))
 	f.Add([]byte(`{"version":1,"names":[{"server":"git","wanted":"mcp_git","prefix":"mcp_git"}],"servers":{"git":null}}`))
