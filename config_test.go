@@ -191,7 +191,8 @@ func TestConfigNothingElseIsAVariable(t *testing.T) {
 	}
 }
 
-// What looks like a reference and is none does not go out as it is.
+// Text that looks like a reference but is none is an error and is not passed
+// on.
 func TestConfigBadReferences(t *testing.T) {
 	for _, text := range []string{"${}", "${1A}", "${A", "${A-x}", "${A:x}", "${A B}", "${A:-${A}}", "${command:pick}", "${workspaceFolder:x}", "${env:}"} {
 		cfg, err := parseOne(fmt.Sprintf(`"command": "run", "args": [%q]`, text), "A=changed")

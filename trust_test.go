@@ -213,7 +213,8 @@ func TestTrustStoreFails(t *testing.T) {
 	assert.NoError(t, m.Start(t.Context()))
 }
 
-// What people and models see and what we act on is compared, nothing else.
+// Trust compares what people and models see and what we act on, and nothing
+// else.
 func TestTrustComparesWhatIsSaid(t *testing.T) {
 	t.Parallel()
 	hash := func(text string) string {
@@ -312,15 +313,16 @@ func TestNamesHaveOwners(t *testing.T) {
 	want["mcp_x_1__go"] = "x-1"
 	assert.Equal(t, want, owners())
 
-	// Nor is who could not be started: it may come again.
+	// Nobody replaces a server that could not be started either: it may come
+	// again.
 	assert.Error(t, m.AddServer(t.Context(), ServerConfig{Name: "new-1", Command: "no-such-program-anywhere"}))
 	require.NoError(t, m.AddServer(t.Context(), own("new_1", "go")))
 	want["mcp_new_1_49954f0f__go"] = "new_1"
 	assert.Equal(t, want, owners())
 }
 
-// A changed tool with a hash in its name is held back and reported by that
-// name.
+// A changed tool of a server with a hash in its prefix is held back and
+// reported by that name.
 func TestRenamedToolIsHeld(t *testing.T) {
 	t.Parallel()
 	srv := mcpserver.NewMCPServer("two", "1", mcpserver.WithToolCapabilities(true))

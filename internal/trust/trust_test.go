@@ -64,7 +64,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Who has one tool changed and takes it away does not get another one in.
+// A server that changes a tool and then removes it does not get another one in.
 func TestSuspicionStays(t *testing.T) {
 	t.Parallel()
 	store := new(memory)
@@ -107,7 +107,7 @@ func TestBounds(t *testing.T) {
 	assert.Equal(t, Beyond, m.Judge("one more", []*Definition{define("a", "")})[0].Finding)
 }
 
-// Of what a server has listed before, only hashes are kept.
+// Only hashes of former definitions are kept.
 func TestOldDefinitionsAreDropped(t *testing.T) {
 	t.Parallel()
 	m := fresh(Never, 1000, nil)
@@ -160,7 +160,7 @@ func TestStore(t *testing.T) {
 	assert.True(t, changed, "a person has accepted it")
 	assert.Equal(t, []Finding{Known, Known}, findings(m.Judge("s", []*Definition{define("a", "2"), define("b", "1")})))
 
-	// A prefix belongs to whoever the store says.
+	// A prefix belongs to the server that the store names.
 	for i, server := range []string{"x", "y"} {
 		m := fresh(Never, 10, store)
 		if i == 1 {
