@@ -231,7 +231,8 @@ func TestSpecE1Speed(t *testing.T) {
 	m, rules := largeCatalog(t, 10_000, 500)
 	begun := time.Now()
 	require.NoError(t, m.SetRules(rules))
-	t.Logf("loading %d rules over %d tools: %v", len(rules), len(m.cur.Load().tools), time.Since(begun))
+	loading := time.Since(begun)
+	t.Logf("loading %d rules over %d tools: %v", len(rules), len(m.cur.Load().tools), loading)
 	s := m.NewSession(nil)
 	var took []time.Duration
 	for i := range 21 {
@@ -249,12 +250,13 @@ func TestSpecE1Speed(t *testing.T) {
 	}
 	again := time.Since(begun) / views
 	t.Logf("selecting for a new intent: %v; when nothing changed: %v", median, again)
-	slower := time.Duration(1)
-	if mcptest.Race() {
-		slower = 10
+	// Loading matches each pattern with each tool. It shows how slow the machine is.
+	assert.Less(t, median, loading/10)
+	assert.Less(t, again, median/10)
+	if !mcptest.Race() {
+		assert.Less(t, median, 5*time.Millisecond)
+		assert.Less(t, again, 50*time.Microsecond)
 	}
-	assert.Less(t, median, slower*5*time.Millisecond)
-	assert.Less(t, again, slower*50*time.Microsecond)
 }
 
 // largeCatalog returns a Manager with n tools, and rules for them.
