@@ -31,7 +31,7 @@ const (
 	gatewayToken   = "a token of the test"
 	gatewayClients = 50
 	gatewayLoad    = time.Minute          // with -short, a twentieth
-	gatewayLatency = 2 * time.Millisecond // that a call may take longer through it, twice what it was under load
+	gatewayLatency = 2 * time.Millisecond // that a call may take longer through it, or as much again on a busy machine
 )
 
 // buildGateway returns the program examples/gateway.
@@ -319,7 +319,7 @@ func TestGatewayLatency(t *testing.T) {
 			ways[1].tool = list.Tools[i].Name
 			// The median round counts. The ways take turns, so that other load
 			// on the machine affects both.
-			var added []time.Duration
+			var added, base []time.Duration
 			for round := range rounds {
 				for i := range ways {
 					ways[i].took = nil
@@ -338,11 +338,12 @@ func TestGatewayLatency(t *testing.T) {
 				for _, w := range ways {
 					t.Logf("%-7s p50 %v, p90 %v, p99 %v", w.name, percentile(w.took, 50), percentile(w.took, 90), percentile(w.took, 99))
 				}
-				added = append(added, percentile(ways[1].took, 50)-percentile(ways[0].took, 50))
+				base = append(base, percentile(ways[0].took, 50))
+				added = append(added, percentile(ways[1].took, 50)-base[round])
 				t.Logf("the gateway adds %v at the median of %d calls", added[round], calls)
 			}
 			t.Logf("of %d rounds, the median is %v", rounds, percentile(added, 50))
-			assert.Less(t, percentile(added, 50), gatewayLatency)
+			assert.Less(t, percentile(added, 50), max(gatewayLatency, percentile(base, 50)))
 		})
 	}
 }
