@@ -18,24 +18,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A hostileRow is one input of the hostile suite; HOSTILE.md tells readers of
-// each.
+// A hostileRow is one input of the hostile suite. HOSTILE.md describes each.
 type hostileRow struct {
 	name string
 	over string   // where the server is: see newCulprit
-	does mischief // from the beginning
+	does mischief // from the start
 	then mischief // once the server has started, for the call
 	amid mischief // while it executes the call
 
-	// What is in the error of Start and of a call, one of the strings that |
-	// separates; "" if there is none.
+	// Parts of the errors of Start and of a call, one of the strings that |
+	// separates; "" if there is no error.
 	start, call string
-	is          error // which the call's error is
+	is          error // that the call's error is
 
 	tool string                                       // that is called, or "echo"
 	text string                                       // what it is called with, or "first"
-	opts func(o *Options)                             // changes them; the server is the second of two
-	see  func(t *testing.T, m *Manager, bad *culprit) // what else the host must see, before the server behaves again
+	opts func(o *Options)                             // changes the options; the server is the second of two
+	see  func(t *testing.T, m *Manager, bad *culprit) // what else the host sees before the server behaves again
 }
 
 const (
@@ -73,7 +72,7 @@ var hostileRows = []hostileRow{
 	{name: "never reads its input", over: "s", does: mischief{Deaf: true}, start: noAnswer},
 	{name: "stops reading its input", over: "s", then: mischief{Deaf: true}, text: strings.Repeat("x", 1<<20), call: noAnswer, is: context.DeadlineExceeded},
 
-	// The end.
+	// Ends.
 	{name: "dies at once", over: "shm", does: mischief{Die: true}, start: "exit status 4|EOF"},
 	{name: "dies in the middle of tools/list", over: "shm", does: mischief{At: list, Die: true}, start: "exit status 4|unexpected EOF"},
 	{name: "dies in the middle of an answer", over: "shm", then: mischief{At: call, Die: true}, call: down, is: ErrServerDown},
@@ -218,8 +217,8 @@ func patient(o *Options) {
 
 func few(o *Options) { o.Limits.MaxTools, o.Limits.MaxPages = 50, 50 }
 
-// problems returns a check that each pattern matches one of the problems, all
-// of which name the server.
+// problems returns a check: each pattern matches one of the problems, and all
+// problems name the server.
 func problems(patterns ...string) func(*testing.T, *Manager, *culprit) {
 	return func(t *testing.T, m *Manager, _ *culprit) {
 		text := errors.Join(m.Problems()...).Error()
@@ -247,8 +246,8 @@ func toolOf(m *Manager, server, name string) string {
 
 var places = map[rune]string{'s': "stdio", 'h': "http", 'm': "modern http", 'p': "in process"}
 
-// A server that sends, or is, what a row says costs itself no more than the row
-// says, and the others nothing. Once it behaves, it is as good as any.
+// A server that does what a row says costs its own tools no more than the row
+// says, and other tools nothing. Once it behaves, it works like any other.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	for _, row := range hostileRows {
@@ -269,7 +268,7 @@ func (row hostileRow) run(t *testing.T, over byte) {
 		Limits:  ServerLimits{StartTimeout: 20 * time.Second, CallTimeout: 20 * time.Second, Reconnect: 5 * time.Millisecond, Refresh: -1},
 		Servers: []ServerConfig{inProcess("good", 2), bad.cfg},
 	}
-	if over == 'h' { // it tells of no changes
+	if over == 'h' { // it announces no changes
 		opts.Limits.Refresh = 100 * time.Millisecond
 	}
 	if strings.Contains(row.start, noAnswer) {
@@ -362,8 +361,8 @@ func (row hostileRow) run(t *testing.T, over byte) {
 	soon(t, func() bool { return bad.running() == 0 }, "its processes end")
 }
 
-// explain requires that err begins with how it names the server, and has one
-// of the texts that | separates; "" is for no error.
+// explain checks that err begins by naming the server and contains one of the
+// texts that | separates. For "", err must be nil.
 func explain(t *testing.T, err error, prefix, want string) {
 	t.Helper()
 	texts := strings.Split(want, "|")
@@ -380,6 +379,7 @@ func explain(t *testing.T, err error, prefix, want string) {
 
 // HOSTILE.md has a row for each input and no other.
 func TestHostileIsDocumented(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile("HOSTILE.md")
 	require.NoError(t, err)
 	text := regexp.MustCompile("[`*]").ReplaceAllString(string(doc), "")

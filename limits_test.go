@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Each limit of what a server sends, and of how long it takes, lets pass what
-// is just within it; the error of what is not names the server and the limit.
-// (A result above MaxResult is no error: it is cut.)
+// Each limit on what a server sends, and on how long it takes, accepts what is
+// just within it. Beyond it, the error names the server and the limit. (A
+// result above MaxResult is not an error: it is cut.)
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T, o Options) error {

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { mcptest.Main(m, map[string]func(){"hostile": serveHostile}) }
 
-// What the tests of several packages share, by short names.
+// Short names for helpers that the tests of several packages share.
 var (
 	children        = mcptest.Children
 	skipUnlessUnix  = mcptest.SkipUnlessUnix
@@ -34,20 +34,20 @@ var (
 	resultText      = mcptest.Text
 )
 
-// endOfChild is how long a child may take to end by itself, and after SIGTERM.
+// endOfChild is how long a child may take to end by itself, and again after
+// SIGTERM.
 const endOfChild = 3 * time.Second
 
-// child returns the configuration of a server that is this test program, run
-// again as a child that behaves as mode says: see [mcptest.Child].
+// child returns the configuration of a server that is this test program,
+// started as a child that behaves as mode says: see [mcptest.Child].
 func child(t *testing.T, name, mode string) ServerConfig {
 	t.Helper()
 	command, env := mcptest.Child(t, mode)
 	return ServerConfig{Name: name, Command: command, Env: env}
 }
 
-// check returns the first invariant that is broken in m, in the Manager of one
-// of its users or in one of the sessions, or nil. It may be called while others
-// use them.
+// check returns the first broken invariant of m, of the Managers of its users
+// and of the sessions, or nil. Others may use them at the same time.
 func check(m *Manager, sessions ...*Session) error {
 	m.mu.Lock()
 	users := m.users.list()
@@ -340,7 +340,7 @@ func checkCatalog(c *catalog) error {
 }
 
 // checkRegistry returns how the registry differs from what the session offers,
-// or nil. Nobody else may use them meanwhile.
+// or nil. Nobody else may use them at the same time.
 func checkRegistry(s *Session, r *ToolRegistry) error {
 	var want, got []string
 	for _, t := range (registered{s}).Offer().Tools {
@@ -360,8 +360,8 @@ func checkRegistry(s *Session, r *ToolRegistry) error {
 	return nil
 }
 
-// newTestManager returns a started Manager that is checked and closed when the
-// test ends, and then has left nothing in its registry.
+// newTestManager returns a started Manager. When the test ends, it is checked
+// and closed, and must have left nothing in its registry.
 func newTestManager(t *testing.T, opts *Options) (*Manager, *ToolRegistry) {
 	t.Helper()
 	var o Options
@@ -376,7 +376,8 @@ func newTestManager(t *testing.T, opts *Options) (*Manager, *ToolRegistry) {
 	t.Cleanup(func() {
 		assert.NoError(t, check(m))
 		if o.Registry == r {
-			// A change that a server has just announced may still be on its way.
+			// A change that a server has just announced may not have arrived
+			// yet.
 			assert.EventuallyWithT(t, func(c *assert.CollectT) { assert.NoError(c, checkRegistry(m.def, r)) }, 10*time.Second, time.Millisecond)
 		}
 		assert.NoError(t, m.Close())
@@ -388,8 +389,8 @@ func newTestManager(t *testing.T, opts *Options) (*Manager, *ToolRegistry) {
 	return m, r
 }
 
-// inProcess returns a real MCP server in this process, of n tools named
-// tool_000 and so on, which mcp-go lists in this order.
+// inProcess returns a real MCP server in this process with n tools named
+// tool_000 and so on. mcp-go lists them in this order.
 func inProcess(name string, n int) ServerConfig {
 	return serving(name, mcptest.Chores(name, n)...)
 }

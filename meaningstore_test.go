@@ -75,7 +75,7 @@ func TestNothingIsEmbeddedTwice(t *testing.T) {
 				}
 			}
 			if r, ok := shared.(*recorder); ok {
-				assert.Empty(t, slices.DeleteFunc(r.noted(), func(what string) bool { return !strings.HasPrefix(what, "delete") }))
+				assert.Empty(t, slices.DeleteFunc(r.Noted(), func(what string) bool { return !strings.HasPrefix(what, "delete") }))
 			}
 		})
 	}
@@ -357,4 +357,54 @@ func TestManyVectorsAreKept(t *testing.T) {
 	for i, key := range keys {
 		assert.Equal(t, float32(1), c.Vector(key)[i])
 	}
+}
+
+// A recorder is a store that records the changes it is asked for.
+type recorder struct {
+	vector.MemoryStore
+	mu      sync.Mutex
+	changes []string
+	sums    int
+}
+
+func (r *recorder) note(verb string, ids ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changes = append(r.changes, verb+" "+strings.Join(ids, " "))
+}
+
+func (r *recorder) Noted() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.changes
+	r.changes = nil
+	return list
+}
+
+func (r *recorder) Upsert(ctx context.Context, scope string, tools []vector.Record) error {
+	var ids []string
+	for _, t := range tools {
+		ids = append(ids, t.ID)
+	}
+	r.note("upsert", ids...)
+	return r.MemoryStore.Upsert(ctx, scope, tools)
+}
+
+func (r *recorder) Delete(ctx context.Context, scope string, ids []string) error {
+	r.note("delete", ids...)
+	return r.MemoryStore.Delete(ctx, scope, ids)
+}
+
+func (r *recorder) Sums(ctx context.Context, scope string) (map[string]string, error) {
+	r.mu.Lock()
+	r.sums++
+	r.mu.Unlock()
+	return r.MemoryStore.Sums(ctx, scope)
+}
+
+// Sum returns how many times the sums were asked for.
+func (r *recorder) Sum() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sums
 }

@@ -22,8 +22,9 @@ func unique(t *testing.T, names []string) {
 	assert.Len(t, slices.Compact(slices.Clone(sorted)), len(names), "a name twice: %v", names)
 }
 
-// ByProvider lists a tool twice that is active when the list begins.
+// ByProvider lists a tool once, even if it is active when the list begins.
 func TestByProviderListsActiveToolsTwice(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 4)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByProvider})
 	s.ActivateTools([]string{"mcp_a__tool_003"})
@@ -35,8 +36,9 @@ func TestByProviderListsActiveToolsTwice(t *testing.T) {
 	unique(t, namesOf(s2.Tools()))
 }
 
-// a child, restored, has only its own access lists.
+// A restored child has its parent's access lists too.
 func TestRestoredChildHasMoreRights(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
 	parent := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*_003"}}})
 	opts := &SessionOptions{Access: Access{Allow: []string{"mcp_a__*"}}}
@@ -51,8 +53,9 @@ func TestRestoredChildHasMoreRights(t *testing.T) {
 	assert.ErrorIs(t, err, ErrNotPermitted)
 }
 
-// middleware is wrapped anew for each call: what it keeps is lost.
+// Middleware is wrapped once, not for each call, so it can keep state.
 func TestMiddlewareIsWrappedPerCall(t *testing.T) {
+	t.Parallel()
 	wrapped := 0
 	limit := func(next Handler) Handler {
 		wrapped++
@@ -73,8 +76,9 @@ func TestMiddlewareIsWrappedPerCall(t *testing.T) {
 	assert.Equal(t, 1, wrapped)
 }
 
-// what a middleware answers is not cut.
+// The answer of a middleware is cut like any other.
 func TestMiddlewareResultIsNotCut(t *testing.T) {
+	t.Parallel()
 	cache := func(Handler) Handler {
 		return func(context.Context, ToolCall) (*mcp.CallToolResult, error) {
 			return mcp.NewToolResultText(strings.Repeat("x", 1<<20)), nil
@@ -86,8 +90,9 @@ func TestMiddlewareResultIsNotCut(t *testing.T) {
 	assert.Less(t, len(resultText(t, r)), 2000)
 }
 
-// after Compact an id means another result.
+// After Compact, no id is given out again.
 func TestResultIDsAreUsedAgain(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{MaxResult: 100, Servers: []ServerConfig{serving("a", writer())}})
 	s := m.NewSession(nil)
 	_, err := s.Call(t.Context(), "mcp_a__write", `{"n":50}`)
@@ -100,9 +105,11 @@ func TestResultIDsAreUsedAgain(t *testing.T) {
 	assert.Contains(t, resultText(t, r), "There is no result", "r1 was the one of 500 bytes")
 }
 
-// ByBridge through a registry activates, which hides the tool from the
-// search and, after Compact, changes the list.
+// A call through the registry of a session ByBridge activates nothing.
+// Otherwise the search would not find the tool any more, and the list would
+// change after Compact.
 func TestByBridgeActivates(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
 	reg := NewRegistry()
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge, Registry: reg})
@@ -117,8 +124,9 @@ func TestByBridgeActivates(t *testing.T) {
 	assert.Equal(t, want, namesOf(s.Tools()))
 }
 
-// ByBridge has no list before the first server is there, and then one.
+// The list of a session ByBridge does not change when the first server comes.
 func TestByBridgeListChangesWhenToolsCome(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge})
 	before := namesOf(s.Tools())
@@ -126,16 +134,18 @@ func TestByBridgeListChangesWhenToolsCome(t *testing.T) {
 	assert.Equal(t, before, namesOf(s.Tools()))
 }
 
-// the Manager's own Access does not hold for meta tools.
+// The Manager's Access applies to meta tools.
 func TestManagerAccessOfMetaTools(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Access: Access{Deny: []string{SearchToolName, CallToolName}}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge})
 	assert.NotContains(t, namesOf(s.Tools()), CallToolName)
 	assert.NotContains(t, namesOf(s.Tools()), SearchToolName)
 }
 
-// a state puts lines into the prompt, and names twice into the list.
+// No state can put lines into the prompt, or a name into the list twice.
 func TestHostileState(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
 	restore := func(rest string) *Session {
 		state := `{"version":2,"tools":[{"name":"mcp_a__tool_000","server":"a","own":"tool_000","definition":"{\"name\":\"tool_000\"}"},` +
@@ -163,8 +173,10 @@ func TestHostileState(t *testing.T) {
 	assert.False(t, s.pages.last < 0)
 }
 
-// a state tells of servers that the restored session may not see.
+// A restored session's prompt does not name servers that the session may not
+// see.
 func TestRestoredSummaryTellsOfDeniedServers(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3), inProcess("secret", 3)}})
 	s := m.NewSession(nil)
 	s.Tools()
@@ -173,8 +185,10 @@ func TestRestoredSummaryTellsOfDeniedServers(t *testing.T) {
 	assert.NotContains(t, restored.PromptSections(PromptFull), "secret")
 }
 
-// restored over the very same catalog, other bytes, and nothing is reported.
+// A session restored over the same catalog has the same bytes, or reports what
+// has changed.
 func TestRestoredBytesDifferSilently(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, nil)
 	require.NoError(t, m.AddTools("a", echoTool("run", "old")))
 	s := m.NewSession(nil)
@@ -191,8 +205,10 @@ func TestRestoredBytesDifferSilently(t *testing.T) {
 	}
 }
 
-// arguments that are no object are answered without the schema, and never firmly.
+// The answer to arguments that are not an object has the schema, and becomes
+// firmer when the call is repeated.
 func TestArgumentsThatAreNoObject(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 1)}})
 	for _, args := range []string{`[1]`, `{"text":`} {
 		r, err := m.Call(t.Context(), "mcp_a__tool_000", args)
@@ -204,16 +220,18 @@ func TestArgumentsThatAreNoObject(t *testing.T) {
 	}
 }
 
-// a meta tool by mcp_tool_call.
+// mcp_tool_call does not deny that a meta tool exists.
 func TestMetaToolByCallTool(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge})
 	r, _ := s.Call(t.Context(), CallToolName, `{"name":"mcp_tool_search","arguments":{"query":"chore"}}`)
 	assert.NotContains(t, resultText(t, r), `There is no tool named "mcp_tool_search"`)
 }
 
-// describe answers are neither counted nor cut.
+// Answers of mcp_tool_describe are counted and cut.
 func TestDescribe(t *testing.T) {
+	t.Parallel()
 	long := echoTool("long", strings.Repeat("word ", 40_000))
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, MaxResult: 1000})
 	require.NoError(t, m.AddTools("a", long))
@@ -225,8 +243,9 @@ func TestDescribe(t *testing.T) {
 	assert.NotEqual(t, before, s.Stats().Tokens)
 }
 
-// a denied page tool is named all the same.
+// A cut result does not name a denied page tool.
 func TestDeniedPageToolIsNamed(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{MaxResult: 100, Servers: []ServerConfig{serving("a", writer())}})
 	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{PageToolName}}})
 	r, err := s.Call(t.Context(), "mcp_a__write", `{"n":50}`)
@@ -235,8 +254,9 @@ func TestDeniedPageToolIsNamed(t *testing.T) {
 	assert.Empty(t, s.pages.kept, "and kept for nobody")
 }
 
-// restoring reports activations that were none.
+// A restore reports no activations.
 func TestRestoreTellsOfActivations(t *testing.T) {
+	t.Parallel()
 	var events []EventKind
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}, OnEvent: func(e Event) { events = append(events, e.Kind) }})
 	s := m.NewSession(nil)
@@ -247,8 +267,9 @@ func TestRestoreTellsOfActivations(t *testing.T) {
 	assert.Empty(t, events)
 }
 
-// names of servers that the session may not use, while they connect.
+// No answer names a connecting server that the session may not use.
 func TestConnectingServersAreNotFiltered(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	hooks := &mcpserver.Hooks{}
 	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { <-release })
@@ -270,15 +291,17 @@ func TestConnectingServersAreNotFiltered(t *testing.T) {
 	<-done
 }
 
-// a wrong type of a number is told wrong.
+// The error for a version of the wrong type names the type.
 func TestStateVersionMessage(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, nil)
 	_, _, err := m.RestoreSession(json.RawMessage(`{"version":"1"}`), nil)
 	assert.ErrorContains(t, err, "want a number")
 }
 
-// middleware that names another tool.
+// Middleware passes on no session, no tool or another tool.
 func TestMiddlewareMisuse(t *testing.T) {
+	t.Parallel()
 	bad := func(next Handler) Handler {
 		return func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
 			return next(ctx, ToolCall{Arguments: c.Arguments})
@@ -288,8 +311,10 @@ func TestMiddlewareMisuse(t *testing.T) {
 	assert.NotPanics(t, func() { _, _ = m.Call(t.Context(), "mcp_a__tool_000", nil) })
 }
 
-// redirected to an inline tool that the session may not use.
+// Middleware can't redirect a call to an inline tool that the session may not
+// use.
 func TestMiddlewareRedirectsPastRights(t *testing.T) {
+	t.Parallel()
 	var m *Manager
 	redirect := func(next Handler) Handler {
 		return func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
@@ -298,13 +323,16 @@ func TestMiddlewareRedirectsPastRights(t *testing.T) {
 		}
 	}
 	m, _ = newTestManager(t, &Options{Middleware: []Middleware{redirect}, Servers: []ServerConfig{inProcess("a", 2)}})
-	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"mcp_a__tool_000"}}})
-	_, err := s.Call(t.Context(), "mcp_a__tool_001", nil)
-	assert.Error(t, err)
+	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
+		s := m.NewSession(&SessionOptions{Disclosure: d, Access: Access{Deny: []string{"mcp_a__tool_000"}}})
+		_, err := s.Call(t.Context(), "mcp_a__tool_001", nil)
+		assert.ErrorIs(t, err, ErrNotPermitted)
+	}
 }
 
 // a panicking registry
 func TestUsedGrows(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	s := m.NewSession(nil)
 	for i := range 100 {
@@ -319,6 +347,7 @@ func TestUsedGrows(t *testing.T) {
 
 // huge names
 func TestHugeName(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
 	r, err := m.Call(t.Context(), strings.Repeat("x_", 1<<20), nil)
 	assert.Less(t, len(resultText(t, r)), 1000)
@@ -327,6 +356,7 @@ func TestHugeName(t *testing.T) {
 
 // The index that a stale id
 func TestEmptyNames(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
 	for _, name := range []string{"", "\x00", "\xff\xfe", "__", "mcp_", strings.Repeat("_", 300)} {
 		r, err := m.Call(t.Context(), name, nil)
@@ -342,7 +372,7 @@ func TestEmptyNames(t *testing.T) {
 	}
 }
 
-// a session that has activated one tool costs more than 2 KiB.
+// A session that has activated one tool takes less than 2 KiB.
 func TestSessionsWithOneActiveToolAreNotSmall(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
 	sessions := make([]*Session, 5_000)
@@ -359,8 +389,9 @@ func TestSessionsWithOneActiveToolAreNotSmall(t *testing.T) {
 	assert.Less(t, each, uint64(2<<10))
 }
 
-// a middleware's words are lost if it wraps one of our errors.
+// The model sees the text of a middleware that wraps one of our errors.
 func TestMiddlewareWordsAreLost(t *testing.T) {
+	t.Parallel()
 	ask := func(Handler) Handler {
 		return func(context.Context, ToolCall) (*mcp.CallToolResult, error) {
 			return nil, fmt.Errorf("only after 6 pm: %w", ErrNotPermitted)
@@ -371,8 +402,10 @@ func TestMiddlewareWordsAreLost(t *testing.T) {
 	assert.Contains(t, resultText(t, r), "only after 6 pm")
 }
 
-// a turn of the future is never too old, an id never offered.
+// A restored state with turns of the future does not keep its tools active for
+// ever.
 func TestHostileTurns(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Active: ActiveOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
 	s, _, err := m.RestoreSession(json.RawMessage(`{"version":2,"tools":[{"name":"mcp_a__tool_003","server":"a","own":"tool_003"},{"name":"mcp_a__tool_002","server":"a","own":"tool_002"}],"active":[{"tool":1,"used":9999},{"tool":2,"used":9999}]}`), nil)
 	require.NoError(t, err)
@@ -382,11 +415,12 @@ func TestHostileTurns(t *testing.T) {
 	assert.NotEmpty(t, s.Compact())
 }
 
-// A result that is cut before the first list is asked for: the list has the
-// tool that reads on from the start.
+// A result is cut before the host asks for the first list. That list then has
+// the page tool from the start.
 func TestResultCutBeforeTheFirstList(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{MaxResult: 100, Servers: []ServerConfig{serving("a", writer())}})
-	m.NewSession(nil).Tools() // the list that others begin with
+	m.NewSession(nil).Tools() // the list that other sessions begin with
 	s := m.NewSession(nil)
 	_, err := s.Call(t.Context(), "mcp_a__write", `{"n":50}`)
 	require.NoError(t, err)
@@ -394,9 +428,10 @@ func TestResultCutBeforeTheFirstList(t *testing.T) {
 	assert.NotContains(t, namesOf(m.NewSession(nil).Tools()), PageToolName)
 }
 
-// A server that was removed and added again has new tools, also for a session
-// that did not look in between.
+// A server that was removed and added again has new tools, also in a session
+// that nobody looked at in between.
 func TestRestoredServerIsNotActiveCompact(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("a", echoTool("run", "old")))
 	s := m.NewSession(nil)
@@ -407,8 +442,9 @@ func TestRestoredServerIsNotActiveCompact(t *testing.T) {
 	assert.Equal(t, []string{"mcp_a__run"}, namesOf(s.DeferredTools()))
 }
 
-// Lists that begin alike do not write into each other.
+// Lists with the same beginning do not write into each other.
 func TestShownListsAreNotShared(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
 	one, other := m.NewSession(nil), m.NewSession(nil)
 	one.Tools()
@@ -419,15 +455,16 @@ func TestShownListsAreNotShared(t *testing.T) {
 		other.ActivateTools([]string{otherName})
 		before := one.show()
 		one.ActivateTools([]string{otherName})
-		one.Stats() // makes a list of its own from the same beginning
+		one.Stats() // makes its own list from the same beginning
 		assert.Equal(t, before, one.show()[:len(before)])
 		other.show()
 		assert.Equal(t, before, one.show()[:len(before)])
 	}
 }
 
-// The fingerprint is of names, places and definitions, and is in the state.
+// The state has a fingerprint of names, places and definitions.
 func TestSaveHasTheFingerprint(t *testing.T) {
+	t.Parallel()
 	of := func(maxInline int, description string) string {
 		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: maxInline}})
 		require.NoError(t, m.AddTools("a", echoTool("one", description), echoTool("two", "")))
@@ -441,9 +478,10 @@ func TestSaveHasTheFingerprint(t *testing.T) {
 	assert.NotEqual(t, of(1, "x"), of(3, "x"))
 }
 
-// A restored session's registry has the meta tools that the state speaks of,
-// its figures begin at 0, and an unknown name is reported once.
+// A restored session's registry has the meta tools that the state mentions. Its
+// figures begin at 0, and it reports an unknown name once.
 func TestRestoreFillsTheRegistry(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, MaxResult: 100, Servers: []ServerConfig{serving("a", writer()), inProcess("b", 3)}})
 	s := m.NewSession(nil)
 	_, err := s.Call(t.Context(), "mcp_a__write", `{"n":50}`)
@@ -470,6 +508,7 @@ func TestRestoreFillsTheRegistry(t *testing.T) {
 
 // A meta tool that the restored session may not use is not shown to it.
 func TestRestoreHeedsDeniedMetaTools(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(nil)
 	s.Tools()
@@ -481,8 +520,9 @@ func TestRestoreHeedsDeniedMetaTools(t *testing.T) {
 	assert.ErrorIs(t, err, ErrUnknownTool)
 }
 
-// A search tool that was shown works when nothing is left to search for.
+// A search tool that was shown works even when nothing is left to search for.
 func TestShownMetaToolsStay(t *testing.T) {
+	t.Parallel()
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 1), inProcess("b", 1)}})
 	m.Default().Tools()
 	m.RemoveServer("b")
@@ -492,9 +532,10 @@ func TestShownMetaToolsStay(t *testing.T) {
 	assert.NoError(t, checkRegistry(m.def, r))
 }
 
-// The last thing kept is kept however long, a closed session keeps nothing,
-// and a reader's slice stays as it was.
+// The last result is kept, however long it is. A closed session keeps nothing,
+// and a reader's slice does not change.
 func TestPagesKeepTheNewest(t *testing.T) {
+	t.Parallel()
 	var p pages
 	p.keep("r1", strings.Repeat("x", maxKeptBytes+1))
 	require.Len(t, p.kept, 1)
@@ -515,8 +556,10 @@ func TestPagesKeepTheNewest(t *testing.T) {
 	assert.Empty(t, s.pages.kept)
 }
 
-// Twenty definitions are not too many, and what may not be used is not described.
+// mcp_tool_describe returns up to twenty definitions, and none that the session
+// may not use.
 func TestByBridgeDescribeLimits(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{inProcess("a", maxDescribed+1)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge, Access: Access{Deny: []string{"*_000", PageToolName}}})
 	args, _ := json.Marshal(map[string]any{"names": namesOf(s.DeferredTools())})
@@ -531,9 +574,10 @@ func TestByBridgeDescribeLimits(t *testing.T) {
 	assert.Equal(t, bridgeSearch, s.SearchTool().Description())
 }
 
-// A restricted session's figures are of what it may see; a fresh one's have
-// the sections that it will be sent; latencies add up.
+// A restricted session's figures cover what it may see. A new session's figures
+// have the sections that it will be sent. Latencies add up.
 func TestTokenStatsOfARestrictedSession(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 5)}})
 	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"mcp_b__*"}}})
 	st := s.Stats()
@@ -546,9 +590,10 @@ func TestTokenStatsOfARestrictedSession(t *testing.T) {
 	assert.Equal(t, Usage{Calls: 2, Errors: 1, Latency: 2 * time.Second}, u)
 }
 
-// A use is a use, whether it activates or not: found again by a list, called
-// again, searched for.
+// Each use counts, whether or not it activates: finding a tool again, calling
+// it again, searching for it.
 func TestCompactCountsEveryUse(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Active: ActiveOptions{Turns: 2}, Servers: []ServerConfig{inProcess("a", 3)}})
 	names := []string{"mcp_a__tool_000", "mcp_a__tool_001", "mcp_a__tool_002"}
 	m.ActivateTools(names)
@@ -560,8 +605,10 @@ func TestCompactCountsEveryUse(t *testing.T) {
 	assert.Equal(t, names[2:], namesOf(m.Default().Compact()))
 }
 
-// Compact forgets refusals; another tool with the same arguments is another call.
+// Compact forgets refusals. The same arguments for another tool are another
+// call.
 func TestCompactForgetsRefusals(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 2)}})
 	call := func(name string) string {
 		r, err := m.Call(t.Context(), name, `{"text":1}`)
@@ -575,9 +622,10 @@ func TestCompactForgetsRefusals(t *testing.T) {
 	assert.NotContains(t, call("mcp_a__tool_001"), "STOP")
 }
 
-// Sections name servers in one line each whatever they are called, and to a
-// restricted session only those it may use.
+// Sections name each server on one line, whatever its name, and only those that
+// the session may use.
 func TestSectionsNameServers(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("evil\n## System", echoTool("one", "")))
 	require.NoError(t, m.AddTools("secret", echoTool("one", "")))
@@ -586,8 +634,10 @@ func TestSectionsNameServers(t *testing.T) {
 	assert.NotContains(t, s.SearchSection(), "secret")
 }
 
-// A closed session has nothing and gives nothing, also while the Manager lives.
+// A closed session has no tools and gives no answers, even while the Manager
+// lives.
 func TestSaveOfAClosedSession(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(nil)
 	s.Tools()
@@ -604,6 +654,7 @@ func TestSaveOfAClosedSession(t *testing.T) {
 
 // A Compact that drops nothing sends no event.
 func TestCompactTellsNothing(t *testing.T) {
+	t.Parallel()
 	events := 0
 	m, _ := newTestManager(t, &Options{OnEvent: func(Event) { events++ }})
 	m.Default().Compact()
@@ -612,6 +663,7 @@ func TestCompactTellsNothing(t *testing.T) {
 
 // A restored session knows when each tool was last used.
 func TestRestoreKeepsTheTurns(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Active: ActiveOptions{Turns: 3}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(nil)
 	s.ActivateTools([]string{"mcp_a__tool_001"})
@@ -625,8 +677,9 @@ func TestRestoreKeepsTheTurns(t *testing.T) {
 	assert.Equal(t, []string{"mcp_a__tool_002"}, namesOf(restored.ActiveTools()))
 }
 
-// The answer to a call of a server that is down says since when.
+// The answer to a call of a server that is down says since when it is down.
 func TestServerThatIsDownCalls(t *testing.T) {
+	t.Parallel()
 	skipUnlessUnix(t)
 	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{child(t, "zz", "plain")}})
 	_, _ = m.Call(t.Context(), "mcp_zz__exit", nil)

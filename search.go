@@ -235,7 +235,8 @@ func namesIn(query string) (names []string, only bool) {
 const selectPrefix = "select:"
 
 // isIdentifier reports whether w looks like an identifier, not like a word of
-// ordinary text.
+// ordinary text. So it does not split w: "HTTPServer" is two words and may be prose,
+// and so is "user's".
 func isIdentifier(w string) bool {
 	for i := 1; i < len(w)-1; i++ {
 		if strings.IndexByte("_-./:", w[i]) >= 0 || text.IsLower(w[i-1]) && text.IsUpper(w[i]) {

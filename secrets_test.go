@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A lockedBuffer is a buffer for a logger.
+// A lockedBuffer is a buffer for a concurrent logger.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -38,7 +38,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// everyText returns the text of err and of all that it wraps.
+// everyText returns the texts of err and of all errors that it wraps.
 func everyText(err error) string {
 	if err == nil {
 		return ""
@@ -55,10 +55,10 @@ func everyText(err error) string {
 	return text
 }
 
-// Secrets of a configuration are in nothing that the host or the model sees but
-// the results of tools, however a server behaves.
+// However a server behaves, nothing that the host or the model sees has a
+// secret of the configuration, except the results of tools.
 func TestSecrets(t *testing.T) {
-	const mark = "Zq7" // in each secret
+	const mark = "Zq7" // part of each secret
 	t.Setenv("MY_TOKEN", "variable"+mark)
 	dying := func(after string) ServerConfig {
 		cfg := child(t, "bad", "confess")
@@ -96,7 +96,8 @@ func TestSecrets(t *testing.T) {
 		s.AddTools(echoTool("a", ""))
 		return s
 	}())
-	// web answers the method after and all that comes then by f.
+	// web serves normally until the method after. It answers that method and
+	// all later ones by f.
 	web := func(after string, f http.HandlerFunc) ServerConfig {
 		var reached bool
 		var mu sync.Mutex

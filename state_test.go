@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Saved at any point and restored, a session is the same: TestSpecF3 for the
-// bytes that are sent and for what happens next.
+// A session that is saved at any point and restored is the same: it sends the
+// same bytes and reacts in the same way.
 func TestSpecF3RestoredIsTheSame(t *testing.T) {
 	t.Parallel()
 	same, seeds := 0, mcptest.Long[uint64](20, 8)
@@ -23,7 +23,7 @@ func TestSpecF3RestoredIsTheSame(t *testing.T) {
 			for range 30 {
 				did := w.step()
 				if w.random.IntN(3) == 0 {
-					sentBytes(w.s) // some states are saved before anything was sent of the last step
+					sentBytes(w.s) // some states are saved before anything of the last step was sent
 				}
 				restored, gone := w.restore(w.m)
 				sections, tools := sentBytes(w.s)
@@ -38,10 +38,10 @@ func TestSpecF3RestoredIsTheSame(t *testing.T) {
 					w.s = restored
 				}
 			}
-			// The same steps have the same effect on either.
+			// The same steps have the same effect on both.
 			twin, gone := w.restore(w.m)
 			if len(gone) > 0 {
-				continue // the original shows what the twin can't
+				continue // the original shows a tool that the twin lacks
 			}
 			same++
 			random, original := w.random.Uint64(), w.s
@@ -64,8 +64,8 @@ func (w *walk) restore(m *Manager) (*Session, []string) {
 	return s, gone
 }
 
-// script does some things with s that depend on its state only, and returns
-// what came of them.
+// script runs steps on s that depend only on its state and on random, and
+// returns their results.
 func script(t *testing.T, s *Session, random uint64) string {
 	var b strings.Builder
 	for i := range uint64(8) {
@@ -86,9 +86,10 @@ func script(t *testing.T, s *Session, random uint64) string {
 	return b.String()
 }
 
-// Over another catalog, what is still there stays in its order, and the rest
-// is reported.
+// Over another catalog, the remaining tools keep their order, and the others
+// are reported.
 func TestRestoreOverAnotherCatalog(t *testing.T) {
+	t.Parallel()
 	config := func() []ServerConfig { return []ServerConfig{inProcess("a", 3), inProcess("b", 5)} }
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: config()})
 	s := m.NewSession(nil)
@@ -118,6 +119,7 @@ func TestRestoreOverAnotherCatalog(t *testing.T) {
 }
 
 func TestSaveIsSmall(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 600)}})
 	s := m.NewSession(nil)
 	assert.Less(t, len(s.Save()), 100)
@@ -129,6 +131,7 @@ func TestSaveIsSmall(t *testing.T) {
 }
 
 func TestRestoreRefusesWhatIsNoState(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, nil)
 	for state, problem := range map[string]string{
 		``:                                 "mcphybrid: the state of the session: line 1, column 1: unexpected end of JSON input",
@@ -144,7 +147,7 @@ func TestRestoreRefusesWhatIsNoState(t *testing.T) {
 	}
 }
 
-// No state breaks a session, not even a forged one.
+// No state breaks a session, not even a forged state.
 func FuzzRestoreSession(f *testing.F) {
 	m := NewManager(&Options{Inline: InlineOptions{Max: 2}})
 	for _, name := range []string{"a", "b"} {

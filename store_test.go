@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// numbered returns a document that tells whether it is whole: n lines of n.
+// numbered returns a document that shows whether it is whole: n lines of n.
 func numbered(n int) []byte {
 	return bytes.Repeat([]byte(strconv.Itoa(n)+"\n"), n)
 }
@@ -45,6 +45,7 @@ func filesIn(t *testing.T, folder string) (names []string) {
 }
 
 func TestFileStore(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "trust [1]*.json")
 	if runtime.GOOS == "windows" {
@@ -153,6 +154,7 @@ func TestFileStoreErrors(t *testing.T) {
 }
 
 func TestFileStoreStaleFiles(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	keep := []string{
 		"trust.json.1.tmp.bak", "trust.json.12a.tmp", "trust.json.tmp", "trust.json.1.2.tmp",
@@ -163,7 +165,7 @@ func TestFileStoreStaleFiles(t *testing.T) {
 	for _, name := range append(stale, keep...) {
 		path := filepath.Join(folder, name)
 		require.NoError(t, os.WriteFile(path, nil, 0o600))
-		if name != "trust.json.5.tmp" { // of somebody who is writing it
+		if name != "trust.json.5.tmp" { // somebody is still writing it
 			require.NoError(t, os.Chtimes(path, old, old))
 		}
 	}
@@ -186,6 +188,9 @@ func TestFileStoreConcurrently(t *testing.T) {
 				assert.NoError(t, s.Save(numbered(1+1000*w+i)))
 			}
 		})
+		if w >= 2 {
+			continue // two readers keep a processor busy
+		}
 		loaded.Go(func() {
 			for {
 				select {
@@ -210,8 +215,8 @@ func TestFileStoreConcurrently(t *testing.T) {
 	assert.Equal(t, []string{"trust.json"}, filesIn(t, folder))
 }
 
-// TestFileStoreChild is not a test but the process that TestFileStoreCrash
-// kills: it saves, and says so, until then.
+// TestFileStoreChild is not a test. It is the process that TestFileStoreCrash
+// kills: it saves and says so until then.
 func TestFileStoreChild(t *testing.T) {
 	path := os.Getenv("TEST_FILE_STORE")
 	if path == "" {

@@ -25,7 +25,7 @@ func TestCall(t *testing.T) {
 	assert.Less(t, len(Do("x", func() { panic(strings.Repeat("long ", 1<<20)) }).Error()), 8000)
 }
 
-// Code that heeds no context is left behind, and what it returns is dropped.
+// Code that ignores its context is left behind, and its result is dropped.
 func TestDetached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		value, err := Detached(t.Context(), "x", func() (int, error) { return 7, nil })
@@ -46,7 +46,7 @@ func TestDetached(t *testing.T) {
 	})
 }
 
-// Who ended the call is told: the time, or the caller.
+// The error says what ended the call: the deadline or the caller.
 func TestWithin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wait := func(ctx context.Context) (int, error) { <-ctx.Done(); return 7, ctx.Err() }

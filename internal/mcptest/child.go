@@ -116,6 +116,12 @@ func serveChild(mode string) {
 	case "stubborn": // refuses to end
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		select {}
+	case "tidy": // writes to $ENDED after SIGTERM
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, syscall.SIGTERM)
+		fmt.Print(".")
+		<-asked
+		_ = os.WriteFile(os.Getenv("ENDED"), nil, 0o600)
 	case "dead":
 		fmt.Fprintln(os.Stderr, "cannot find module 'nowhere'")
 		os.Exit(3)

@@ -67,7 +67,7 @@ func TestLinesOfAnEventCost(t *testing.T) {
 	}
 }
 
-// What a server lists is bounded in all: tools, pages, cursors, bytes.
+// Everything that a server lists is bounded: tools, pages, cursors, bytes.
 func TestListingIsBounded(t *testing.T) {
 	l := Limits{MaxTools: 3, MaxPages: 3, MaxDefinition: 100, MaxListing: 200}
 	tool := `{"name":"` + strings.Repeat("x", 70) + `"}`
@@ -133,8 +133,8 @@ func readAll(f *frameReader) string {
 
 const floodRequest = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
-// mostGoroutines runs f and returns how many more goroutines there were
-// meanwhile than before.
+// mostGoroutines runs f and returns by how many the number of goroutines rose
+// at most.
 func mostGoroutines(f func()) (most int) {
 	before := runtime.NumGoroutine()
 	done := make(chan struct{})
@@ -152,8 +152,8 @@ func mostGoroutines(f func()) (most int) {
 	}
 }
 
-// A child that floods us, reading nothing, is given up at the limit: before it
-// is initialized, in the middle of that, and when it serves.
+// A child that floods us and reads nothing is given up at the limit: before
+// initialization, during it, and while it serves.
 func TestFloodingChild(t *testing.T) {
 	t.Parallel()
 	const limit = 100
@@ -170,7 +170,7 @@ func TestFloodingChild(t *testing.T) {
 					mcptest.Soon(t, func() bool { return srv.Status().State == Down })
 				})
 				assert.Less(t, most, 3*limit)
-				if err != nil { // it may have come so far
+				if err != nil { // it may have got this far
 					assert.ErrorContains(t, err, want)
 				} else {
 					assert.Equal(t, "tools/list", after)
@@ -181,12 +181,12 @@ func TestFloodingChild(t *testing.T) {
 	}
 }
 
-// Over HTTP, a stream may bring no more than that either, be it the answer to
-// a call or what is listened to. What the server does not take as an answer to
-// its requests does not pile up.
+// The limit holds for streams over HTTP too, for the answer to a call and for
+// the one that we listen to. If the server does not accept our answers to its
+// requests, they don't pile up.
 func TestFloodingHTTP(t *testing.T) {
 	const limit = 100
-	var flooding atomic.Value // the method that is answered so
+	var flooding atomic.Value // the method that gets this answer
 	flooding.Store("")
 	s := mcpserver.NewMCPServer("web", "1", mcpserver.WithToolCapabilities(true))
 	s.AddTools(mcptest.Echo("echo", "Echoes"))
@@ -231,8 +231,8 @@ func TestFloodingHTTP(t *testing.T) {
 	mcptest.Soon(t, func() bool { _, err := srv.call(t.Context(), "echo"); return err == nil })
 }
 
-// As many messages as there are requests under way may be answers, whenever
-// these were made; the others are counted second by second.
+// With n requests under way, n messages may be answers, whenever the requests
+// were made. All others count, second by second.
 func TestUnasked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := &unasked{max: 3, maxBytes: 1000}
@@ -306,7 +306,7 @@ func TestUnaskedWithoutLimit(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// Many calls at once are not taken for a flood.
+// Many concurrent calls are not taken for a flood.
 func TestManyAnswersAreNoFlood(t *testing.T) {
 	srv := started(t, child(t, "child", "plain"), Limits{MaxUnasked: 1})
 	errs := make(chan error)
@@ -321,7 +321,7 @@ func TestManyAnswersAreNoFlood(t *testing.T) {
 	}
 }
 
-// A notification to a child that does not read heeds its context.
+// A notification to a child that does not read ends with its context.
 func TestNotificationHeedsContext(t *testing.T) {
 	r, w := io.Pipe() // nobody reads
 	defer r.Close()

@@ -74,6 +74,7 @@ type process struct {
 	killed atomic.Pointer[error] // why kill killed it, or nil
 
 	stopOnce sync.Once
+	patience time.Duration // writeTimeout; shorter in tests
 }
 
 // startProcess runs the command of cfg until stop. It hides secrets in the
@@ -105,7 +106,7 @@ func startProcess(cfg *Config, hide *secrets) (*process, error) {
 		in:     in,
 		out:    out,
 		stderr: &tail{},
-		exited: make(chan struct{}),
+		exited: make(chan struct{}), patience: writeTimeout,
 	}
 	p.cmd.Dir = cfg.Dir
 	mark := newMark(os.LookupEnv)
@@ -206,7 +207,7 @@ var errUnread = fmt.Errorf("it has not read its input for %v", writeTimeout)
 // Write writes to the child's standard input. If the child does not read it
 // within writeTimeout, Write kills the child.
 func (p *process) Write(b []byte) (int, error) {
-	_ = p.in.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_ = p.in.SetWriteDeadline(time.Now().Add(p.patience))
 	n, err := p.in.Write(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		p.kill(errUnread)

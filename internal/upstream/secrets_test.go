@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// What is hidden, and what is not.
+// Which texts are hidden and which are not.
 func TestHidden(t *testing.T) {
 	s := newSecrets(&Config{
 		Secrets: []string{"a-note"},
@@ -68,7 +68,7 @@ func FuzzHidden(f *testing.F) {
 	})
 }
 
-// What mcp-go logs of a server has none of its secrets, wherever they stand.
+// mcp-go's log of a server has none of its secrets, wherever they stand.
 func TestLogsAreHidden(t *testing.T) {
 	srv := newTest(t, Config{Name: "web", URL: "http://h/mcp?key=abcdefgh", Headers: map[string]string{"X-Key": "ijklmnop"}}, Limits{})
 	var b strings.Builder
@@ -83,4 +83,21 @@ func TestLogsAreHidden(t *testing.T) {
 	}
 	assert.Subset(t, srv.Secrets(), []string{"abcdefgh", "ijklmnop"})
 	assert.EqualError(t, srv.Hide(errors.New("ijklmnop?")), "[hidden]?")
+}
+
+// A secret is hidden in each form in which an error may quote it: the token of
+// a header alone, and the password of a URL as basic authentication sends it.
+// If one secret begins with another, the longer one is hidden whole.
+func TestHiddenForms(t *testing.T) {
+	s := newSecrets(&Config{
+		URL: "http://ann:pass-word@h/", Headers: map[string]string{"Authorization": "Bearer tok-12345678"},
+		Env: map[string]string{"A_KEY": "abcdefgh", "B_KEY": "abcdefgh-and-more"},
+	}, nil)
+	for in, want := range map[string]string{
+		"invalid token tok-12345678":       "invalid token [hidden]",
+		"abcdefgh-and-more, abcdefgh":      "[hidden], [hidden]",
+		"Basic YW5uOnBhc3Mtd29yZA== is no": "Basic [hidden] is no",
+	} {
+		assert.Equal(t, want, s.text(in))
+	}
 }
