@@ -1,14 +1,10 @@
 package mcphybrid_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -17,35 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-func TestSpecC1BothAtOnce(t *testing.T) {
-	e := newConcepts()
-	words, meaning := make(chan struct{}), make(chan struct{})
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: e, Timeout: time.Minute}})
-	embedded(t, m, 5)
-	e.query = func(ctx context.Context) error {
-		close(meaning)
-		select {
-		case <-words:
-			return nil
-		case <-time.After(10 * time.Second):
-			return errors.New("words are searched for afterwards")
-		}
-	}
-	v := m.def.view()
-	p := v.parts(v.deferredTools())[0]
-	p.catalog = &catalog{owner: p.owner, tools: p.tools, byName: p.byName, indexed: p.indexed, index: meeting{p.index, sync.OnceFunc(func() { close(words) }), meaning}}
-	const query = "tomorrow's weather"
-	a := p.search(t.Context(), want{query: query, n: 5, vector: m.semantic.QueryVector(query)})
-	require.NoError(t, a.Err)
-	assert.Equal(t, "mcp_s__forecast", a.Hits[0].Tool.name)
-}
-
-// SPEC C2, C3: the published figures: 50 candidates of each side, the meaning
-
-// weighs 0.6. With a limit of 3 per server 10 results are of at least four; below
-
-// 0 it is lifted.
 
 // SPEC C2, C3: the published figures are 50 candidates on each side and a
 // weight of 0.6 for meaning. With a limit of 3 per server, 10 results come from
