@@ -166,7 +166,7 @@ func TestHandlersCloseWhatRunsThem(t *testing.T) {
 func TestTurnsEnd(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Active: ActiveOptions{Max: 1, Turns: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
-	s, _, err := m.RestoreSession(json.RawMessage(`{"version":1,"turn":9223372036854775807,"active":[{"tool":"mcp_a__tool_003","used":1},{"tool":"mcp_a__tool_002","used":2}]}`), nil)
+	s, _, err := m.RestoreSession(json.RawMessage(`{"version":2,"turn":9223372036854775807,"tools":[{"name":"mcp_a__tool_003","server":"a","own":"tool_003"},{"name":"mcp_a__tool_002","server":"a","own":"tool_002"}],"active":[{"tool":1,"used":1},{"tool":2,"used":2}]}`), nil)
 	require.NoError(t, err)
 	s.NextTurn()
 	assert.Contains(t, string(s.Save()), `"turn":9223372036854775807`)
