@@ -4,9 +4,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestAccessPermits(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name        string
 		allow, deny []string
@@ -45,6 +47,7 @@ func TestAccessPermits(t *testing.T) {
 }
 
 func TestAccessEmpty(t *testing.T) {
+	t.Parallel()
 	assert.True(t, Access{}.empty())
 	assert.True(t, Access{Allow: []string{}, Deny: []string{}}.empty())
 	assert.False(t, Access{Allow: []string{"*"}}.empty())
@@ -52,9 +55,33 @@ func TestAccessEmpty(t *testing.T) {
 }
 
 func TestAccessClone(t *testing.T) {
+	t.Parallel()
 	a := Access{Allow: []string{"read"}, Deny: []string{"write"}}
 	c := a.clone()
 	a.Allow[0], a.Deny[0] = "changed", "changed"
 	assert.Equal(t, Access{Allow: []string{"read"}, Deny: []string{"write"}}, c)
 	assert.True(t, Access{}.clone().empty())
+}
+
+// A host that changes its slices later does not change rights.
+func TestAccessOfASessionIsCopied(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 2)}})
+	deny := []string{"mcp_a__tool_000"}
+	s := m.NewSession(&SessionOptions{Access: Access{Deny: deny}})
+	deny[0] = "nothing"
+	m.NewSession(nil)
+	_, err := s.Call(t.Context(), "mcp_a__tool_000", nil)
+	assert.ErrorIs(t, err, ErrNotPermitted)
+}
+
+// If two servers want the same prefix, an access list that names one by its registered
+// names leaves out the other.
+func TestAccessAfterACollision(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Access: Access{Allow: []string{"mcp_my_server_????????__a"}}, Servers: []ServerConfig{
+		serving("my-server", echoTool("a", "first")), serving("my_server", echoTool("a", "renamed")),
+	}})
+	require.Len(t, m.InlineTools(), 1)
+	assert.Equal(t, "renamed", m.InlineTools()[0].Description())
 }

@@ -106,10 +106,7 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh, without []*Brid
 				active = append(active, t)
 				fresh = append(fresh, t)
 			}
-			if s.used == nil {
-				s.used = make(map[string]int)
-			}
-			s.used[t.name] = s.turn
+			s.use(t, !isActive[t])
 		}
 		callable = append(callable, t)
 	}
@@ -133,9 +130,10 @@ func (s *Session) listRoom(now *selection, tools ...[]*BridgeTool) *room.Names[o
 	left := room.NewNames[origin](limits)
 	take := func(t *BridgeTool) { left.Take(t.name, t.origin(), s.scope.toolTokens(t)) }
 	for _, e := range s.shown {
-		if e.kind == shownDeferred {
+		switch e.place {
+		case asDeferred:
 			left.Note(e.tool.name)
-		} else if e.isTool() {
+		case asTool:
 			take(e.tool)
 		}
 	}
@@ -189,6 +187,27 @@ func (v view) seenBy(may func(*BridgeTool, standing) bool) func(*BridgeTool, sta
 	return func(t *BridgeTool, st standing) bool { return may(t, v.standingOf(t, st)) }
 }
 
+// A lastUse is what a session knows of the use of an active tool.
+type lastUse struct {
+	turn int // of the last use
+	act  int // the how many-th activation it was
+}
+
+// use records that t is used, and if fresh is set, that it was activated. The
+// caller holds mu.
+func (s *Session) use(t *BridgeTool, fresh bool) {
+	if s.used == nil {
+		s.used = make(map[string]lastUse)
+	}
+	u := s.used[t.name]
+	u.turn = s.turn
+	if fresh {
+		s.acts++
+		u.act = s.acts
+	}
+	s.used[t.name] = u
+}
+
 // inUse reports whether t and the tools that it needs are inline or active, in
 // their current version. It records their use.
 func (s *Session) inUse(t *BridgeTool) bool {
@@ -202,7 +221,7 @@ func (s *Session) inUse(t *BridgeTool) bool {
 		if !slices.Contains(v.active, t) {
 			return false
 		}
-		s.used[t.name] = s.turn
+		s.use(t, false)
 		return true
 	}
 	return use(t) && !slices.ContainsFunc(v.needed(t), func(n *BridgeTool) bool { return !use(n) })

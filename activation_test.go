@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,15 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A lockingRegistry is a host's registry at its most trying: it does all its
-// work under a lock of its own, calls the Manager back both with the lock held
-// and from within Register, and sometimes panics.
+// A lockingRegistry is the most difficult registry that a host may have. It
+// works under its own lock, calls the Manager back with the lock held and from
+// within Register, and sometimes panics.
 type lockingRegistry struct {
 	mu    sync.Mutex
 	tools *ToolRegistry
 	m     *Manager // or nil while it is being made
 
-	registered    []string // in the order of the calls
+	registered    []string // in call order
 	afterRegister func(name string)
 	panicOn       string
 	panicGroups   bool
@@ -29,7 +30,7 @@ type lockingRegistry struct {
 }
 
 func (r *lockingRegistry) Register(t Tool) {
-	// Let calls reach the lock in another order than they were made.
+	// Let calls reach the lock in a different order than they were made.
 	for range r.calls.Add(1) * 7 % 64 {
 		runtime.Gosched()
 	}
@@ -92,6 +93,7 @@ func newLockingManager(t *testing.T, opts Options) (*Manager, *lockingRegistry) 
 }
 
 func TestSpecA13ActivationRegistersBeforeItReports(t *testing.T) {
+	t.Parallel()
 	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6)}})
 	r.mu.Lock()
 	r.registered = nil
@@ -103,8 +105,9 @@ func TestSpecA13ActivationRegistersBeforeItReports(t *testing.T) {
 	assert.Equal(t, []string{"mcp_a__tool_002", "mcp_a__tool_005"}, toolNames(m.DeferredTools()))
 }
 
-// Register calls back and activates another tool: no lock of ours is held.
+// Register calls back and activates another tool. We hold no lock then.
 func TestSpecA13ActivationFromWithinRegister(t *testing.T) {
+	t.Parallel()
 	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 12)}})
 	r.afterRegister = func(name string) {
 		var i int
@@ -118,6 +121,7 @@ func TestSpecA13ActivationFromWithinRegister(t *testing.T) {
 }
 
 func TestRegistryPanicCostsOneActivation(t *testing.T) {
+	t.Parallel()
 	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
 	r.panicOn = "mcp_a__tool_002"
 	assert.Equal(t, []string{"mcp_a__tool_001", "mcp_a__tool_003"},
@@ -131,14 +135,16 @@ func TestRegistryPanicCostsOneActivation(t *testing.T) {
 
 // Register calls back for the tool that it has just stored.
 func TestActivationOfTheSameToolFromWithinRegister(t *testing.T) {
+	t.Parallel()
 	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	r.afterRegister = func(name string) { assert.True(t, m.ActivateToolIfDeferred(name)) }
 	assert.True(t, m.ActivateToolIfDeferred("mcp_a__tool_002"))
 	assert.Equal(t, []string{"mcp_a__tool_002"}, toolNames(m.ActiveTools()))
 }
 
-// A registry that stores a tool, or a group, and then panics.
+// A registry stores a tool or a group and then panics.
 func TestRegistryPanicsAfterStoring(t *testing.T) {
+	t.Parallel()
 	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	r.afterRegister = func(string) { panic("too late") }
 	assert.False(t, m.ActivateToolIfDeferred("mcp_a__tool_002"))
@@ -154,8 +160,7 @@ func TestRegistryPanicsAfterStoring(t *testing.T) {
 	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_001", "mcp_a__tool_002"}, r.tools.ToolGroup(GroupAll))
 }
 
-// Two goroutines activate one tool that a third takes away and brings back
-// all the time.
+// Two goroutines activate a tool while a third keeps removing and adding it.
 func TestActivationRacesWithRemoval(t *testing.T) {
 	t.Parallel()
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
@@ -190,9 +195,10 @@ func TestActivationRacesWithRemoval(t *testing.T) {
 	assert.Positive(t, checked.Load())
 }
 
-// Of many goroutines that activate the same few tools, each is told the truth,
-// and in the end each tool is active once.
+// Many goroutines activate the same few tools. Each gets a true answer, and in
+// the end each tool is active once.
 func TestSpecA13ConcurrentActivation(t *testing.T) {
+	t.Parallel()
 	for round := range 20 {
 		m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
 		var wg sync.WaitGroup
@@ -217,19 +223,20 @@ func TestSpecA13ConcurrentActivation(t *testing.T) {
 	}
 }
 
-// A tool stays active when servers come and go, if it still exists; what was
-// removed and added again is new.
+// A tool stays active while servers come and go, as long as it exists. A tool
+// that was removed and added again is a new one.
 func TestActiveToolsFollowTheCatalog(t *testing.T) {
+	t.Parallel()
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Servers: []ServerConfig{inProcess("a", 3), inProcess("b", 3)}})
 	s := m.NewSession(nil)
-	unread := m.NewSession(nil) // is not looked at in between
+	unread := m.NewSession(nil) // nobody looks at it in between
 	for _, s := range []*Session{m.def, s, unread} {
 		s.ActivateTools([]string{"mcp_b__tool_001", "mcp_b__tool_000"})
 	}
 	require.NoError(t, m.AddServer(t.Context(), inProcess("c", 2)))
 	assert.Equal(t, []string{"mcp_b__tool_001", "mcp_b__tool_000"}, toolNames(s.ActiveTools()))
 
-	// With a gone, everything of b is inline, and c deferred.
+	// Without a, all tools of b are inline, and c is deferred.
 	require.True(t, m.RemoveServer("a"))
 	assert.Empty(t, s.ActiveTools())
 	assert.Equal(t, []string{"mcp_b__tool_000", "mcp_b__tool_001", "mcp_b__tool_002"}, toolNames(s.InlineTools()))
@@ -246,9 +253,10 @@ func TestActiveToolsFollowTheCatalog(t *testing.T) {
 	assert.NoError(t, check(m, s, unread))
 }
 
-// Tools of a new server that take a name while it is being activated: the
-// caller gets what is there now.
+// A tool of a new server takes a name while that name is being activated. The
+// caller gets the tool that is there now.
 func TestActivationRacesWithReplacement(t *testing.T) {
+	t.Parallel()
 	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{inProcess("a", 2)}})
 	var replaced atomic.Bool
 	r.afterRegister = func(string) {
@@ -268,6 +276,7 @@ func TestActivationRacesWithReplacement(t *testing.T) {
 }
 
 func TestSpecA14RegistryActivatesLazily(t *testing.T) {
+	t.Parallel()
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Access: Access{Deny: []string{"mcp_a__tool_003"}}, Servers: []ServerConfig{
 		func() ServerConfig { c := inProcess("a", 6); c.Tools.Deny = []string{"tool_004"}; return c }(),
 	}})
@@ -278,7 +287,8 @@ func TestSpecA14RegistryActivatesLazily(t *testing.T) {
 	assert.Equal(t, `tool_002 {"text":"x"}`, resultText(t, result))
 	assert.Equal(t, []string{"mcp_a__tool_002"}, toolNames(m.ActiveTools()))
 
-	// Never past an allow or deny list, of the Manager or of the server.
+	// Activation never gets past an access list, neither the Manager's nor the
+	// server's.
 	for _, name := range []string{"mcp_a__tool_003", "mcp_a__tool_004", "mcp_a__nope", ""} {
 		assert.False(t, r.TryActivateDeferred(name), name)
 		_, err := r.Execute(t.Context(), name, nil)
@@ -288,6 +298,7 @@ func TestSpecA14RegistryActivatesLazily(t *testing.T) {
 }
 
 func TestSpecA14SessionRules(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6), inProcess("b", 2)}})
 	reg := NewRegistry()
 	s := m.NewSession(&SessionOptions{Registry: reg, Access: Access{Allow: []string{"mcp_a__*"}, Deny: []string{"*_001", "*_004"}}})
@@ -325,4 +336,39 @@ func TestSpecA14SessionRules(t *testing.T) {
 	assert.Empty(t, s.Tools())
 	assert.Empty(t, s.ActivateTools([]string{"mcp_a__tool_002"}))
 	assert.Empty(t, reg.List())
+}
+
+// A view does not change when tools become active. Nothing is written behind
+// its end either, where an older view may continue.
+func TestActivationWritesToNoView(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{inProcess("a", 9)}})
+	s := m.NewSession(nil)
+	for i := range 9 {
+		v := s.view()
+		behind := v.active[:cap(v.active)]
+		before := slices.Clone(behind)
+		s.ActivateTools([]string{fmt.Sprintf("mcp_a__tool_%03d", i)})
+		for j := range behind {
+			require.Same(t, before[j], behind[j])
+		}
+		require.Len(t, s.view().active, i+1)
+	}
+}
+
+// The default registry removes exactly the tool that it is given, not another
+// one with the same name.
+func TestUnregisterGoesByIdentity(t *testing.T) {
+	t.Parallel()
+	r := NewRegistry()
+	first, second := &schemaTool{"a", "first", "{}"}, &schemaTool{"a", "second", "{}"}
+	r.Register(first)
+	r.Register(second)
+	r.Unregister(first)
+	got, ok := r.Get("a")
+	require.True(t, ok)
+	assert.Same(t, second, got)
+	r.Unregister(second)
+	_, ok = r.Get("a")
+	assert.False(t, ok)
 }

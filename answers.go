@@ -139,7 +139,7 @@ func parseSearchArguments(args json.RawMessage, standard int) (query string, n i
 func (s *Session) SkillsSection() string {
 	var parts []string
 	for _, e := range s.show() {
-		if e.kind == shownSkills {
+		if e.section == skillText {
 			parts = append(parts, e.offer.skills.section())
 		}
 	}

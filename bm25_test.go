@@ -22,12 +22,12 @@ type scanned struct {
 	score float64
 
 	// key is equal for documents that the formula can't tell apart: those of
-	// one length with the same count of each term of the query.
+	// the same length with the same count of each term of the query.
 	key string
 }
 
-// scan ranks every document by the published formula, one at a time and
-// without an index. Documents and query are words with spaces between them.
+// scan ranks every document by the published formula, one at a time and without
+// an index. In documents and query, spaces separate words.
 func scan(docs []string, query string, n int, keep func(int) bool, k1, b float64) []scanned {
 	count := func(doc, term string) (tf float64) {
 		for word := range strings.FieldsSeq(doc) {
@@ -81,18 +81,18 @@ func scan(docs []string, query string, n int, keep func(int) bool, k1, b float64
 	return found
 }
 
-// tolerance is how far a score may be from the formula's.
+// tolerance is the largest difference between a score and the formula's.
 const tolerance = 1e-9
 
-// difference returns in what got, the answer of an index for at most n
-// documents, is not the ranking want, or "".
+// difference compares got, the answer of an index for at most n documents, with
+// the ranking want. It returns "" if they agree, and otherwise how they differ.
 //
-// Two ways to add the same numbers may differ in the last bits, so that the
-// order of documents whose scores are within tolerance of each other is not
-// compared, with one exception: documents that the formula can't tell apart
-// have exactly equal scores however they are computed, and must stand in the
-// order of their numbers. Each pair of documents with a known order is looked
-// at, whether both are in got or one was cut off by n.
+// The same numbers added in another order may differ in the last bits. So we
+// don't compare the order of documents whose scores are within tolerance of
+// each other. There is one exception: documents that the formula can't tell
+// apart must have exactly equal scores and stand in the order of their numbers.
+// We check each pair of documents with a known order, whether both are in got
+// or n cut one of them off.
 func difference(got []search.Match, want []scanned, n int) string {
 	if len(got) != min(n, len(want)) {
 		return fmt.Sprintf("%d documents, want %d", len(got), min(n, len(want)))
@@ -111,7 +111,7 @@ func difference(got []search.Match, want []scanned, n int) string {
 	for _, w := range want {
 		i, ok := place[w.doc]
 		if !ok {
-			place[w.doc] = len(got) // behind all others
+			place[w.doc] = len(got) // after all others
 			continue
 		}
 		known++
@@ -134,6 +134,7 @@ func difference(got []search.Match, want []scanned, n int) string {
 }
 
 func TestSpecA6BM25EqualsScan(t *testing.T) {
+	t.Parallel()
 	vocabulary := []string{"create", "issue", "list", "github", "file", "搜索", "search", "v2"}
 	parameters := []*BM25Options{nil, {1.2, 0.75}, {0, 0.75}, {1.2, 0}, {1.2, 1}, {0, 0}, {0, 1}, {2.5, 0.3}}
 	searches, ties, cut := 0, 0, 0
@@ -195,13 +196,14 @@ func TestSpecA6BM25EqualsScan(t *testing.T) {
 			}
 		}
 	}
-	// The catalogues must be of the kind that this test is for.
+	// The catalogs must be of the kind that this test needs.
 	assert.Equal(t, 4000, searches)
 	assert.Greater(t, ties, 4000)
 	assert.Greater(t, cut, 500)
 }
 
 func TestSpecA6BM25WorkedExample(t *testing.T) {
+	t.Parallel()
 	docs := []string{"create issue", "list issue issue"}
 
 	// "issue": N 2, df 2, idf ln(0.5/2.5 + 1) = 0.182321556793955, average
@@ -215,12 +217,12 @@ func TestSpecA6BM25WorkedExample(t *testing.T) {
 	assert.Equal(t, 0, got[1].Doc)
 	assert.InDelta(t, 0.198568032151832, got[1].Score, 1e-12)
 
-	// A term counts as often as it occurs in the query.
+	// A term counts once for each time that it occurs in the query.
 	twice := NewBM25Index(docs, nil).Search("issue issue", 10, nil)
 	require.Len(t, twice, 2)
 	assert.InDelta(t, 2*0.237341671566389, twice[0].Score, 1e-12)
 
-	// With k1 0 only presence counts, so that the documents tie.
+	// With k1 0, only presence counts, so the documents tie.
 	flat := NewBM25Index(docs, &BM25Options{}).Search("issue", 10, nil)
 	require.Len(t, flat, 2)
 	assert.Equal(t, []int{0, 1}, []int{flat[0].Doc, flat[1].Doc})
@@ -229,6 +231,7 @@ func TestSpecA6BM25WorkedExample(t *testing.T) {
 }
 
 func TestSpecA6BM25Defaults(t *testing.T) {
+	t.Parallel()
 	assert.Equal(t, 1.2, DefaultK1)
 	assert.Equal(t, 0.75, DefaultB)
 	docs := []string{"create issue", "list issue issue"}
@@ -236,6 +239,7 @@ func TestSpecA6BM25Defaults(t *testing.T) {
 }
 
 func TestBM25Ties(t *testing.T) {
+	t.Parallel()
 	docs := make([]string, 100)
 	for i := range docs {
 		docs[i] = "the same tool"
@@ -250,6 +254,7 @@ func TestBM25Ties(t *testing.T) {
 }
 
 func TestBM25Edges(t *testing.T) {
+	t.Parallel()
 	docs := []string{"", "create issue", "--", "issue"}
 	x := NewBM25Index(docs, nil)
 	tests := []struct {
@@ -295,10 +300,11 @@ func TestBM25Edges(t *testing.T) {
 }
 
 func TestBM25ParameterOutOfRange(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		opts BM25Options
-		want string // "" if it is fine
+		want string // "" if the options are valid
 	}{
 		{"zero", BM25Options{}, ""},
 		{"b 1", BM25Options{K1: 3, B: 1}, ""},
@@ -324,8 +330,9 @@ func TestBM25ParameterOutOfRange(t *testing.T) {
 	}
 }
 
-// The options are read once: changing them later changes no index.
+// The index reads its options once. Changing them later changes no index.
 func TestBM25OptionsAreCopied(t *testing.T) {
+	t.Parallel()
 	opts := &BM25Options{K1: 1.2, B: 0.75}
 	x := NewBM25Index([]string{"create issue", "issue"}, opts)
 	want := x.Search("issue", 2, nil)
@@ -334,6 +341,7 @@ func TestBM25OptionsAreCopied(t *testing.T) {
 }
 
 func TestBM25ConcurrentSearch(t *testing.T) {
+	t.Parallel()
 	docs := benchmarkDocs(200)
 	x := NewBM25Index(docs, nil)
 	queries := benchmarkQueries(20)
@@ -362,7 +370,8 @@ func TestBM25ConcurrentSearch(t *testing.T) {
 }
 
 // benchmarkDocs returns n documents like those of tools: a server's name, a
-// tool's and a sentence. Some words are in many of them, most in few.
+// tool's name and a sentence. Some words are in many of them, most words in
+// few.
 func benchmarkDocs(n int) []string {
 	rnd := rand.New(rand.NewPCG(1, uint64(n)))
 	docs := make([]string, n)

@@ -54,6 +54,7 @@ type definition struct {
 	sum         [sha256.Size]byte // of raw
 	canonical   func() string     // returns CanonicalHash of raw, computed once
 	trusted     trust.Definition  // what must not change unnoticed
+	weights     *weights          // set before the definition is published; nil if the host counts nothing
 
 	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
 }
@@ -116,6 +117,11 @@ func (t *BridgeTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallT
 func (d *definition) repeatable() bool {
 	is := func(hint *bool) bool { return hint != nil && *hint }
 	return is(d.annotations.IdempotentHint) || is(d.annotations.ReadOnlyHint)
+}
+
+// is reports whether both are the same tool of the same server, in whatever version.
+func (t *BridgeTool) is(other *BridgeTool) bool {
+	return t.owner == other.owner && t.def.server == other.def.server && t.def.name == other.def.name
 }
 
 func (t *BridgeTool) copyFor(through caller) Tool {

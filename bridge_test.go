@@ -18,6 +18,7 @@ import (
 )
 
 func TestParseDefinitionKeepsBytes(t *testing.T) {
+	t.Parallel()
 	const raw = `{
 		"name" : "create_issue", "title": "Create an issue",
 		"description": "Line one\nline <two> \u00e9",
@@ -52,11 +53,12 @@ func TestParseDefinitionKeepsBytes(t *testing.T) {
 }
 
 func TestParseDefinition(t *testing.T) {
+	t.Parallel()
 	const noInput = `{"type":"object"}`
 	tests := []struct {
 		name, raw string
 		want      definition // name, title, description, input and output are compared
-		err       string     // in the error; then want is not used
+		err       string     // in the error; want is then unused
 	}{
 		{"only a name", `{"name":"a"}`, definition{name: "a", input: []byte(noInput)}, ""},
 		{"null inputSchema", `{"name":"a","inputSchema":null}`, definition{name: "a", input: []byte(noInput)}, ""},
@@ -111,8 +113,9 @@ func TestParseDefinition(t *testing.T) {
 	}
 }
 
-// A hint of the wrong type is no hint; above all it does not say false.
+// A hint of the wrong type is ignored. In particular, it does not mean false.
 func TestParseDefinitionWrongHints(t *testing.T) {
+	t.Parallel()
 	for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
 		for _, value := range []string{`"yes"`, `1`, `[true]`, `{}`, `null`} {
 			raw := json.RawMessage(fmt.Sprintf(`{"name":"a","title":"A","annotations":{%q:%s}}`, hint, value))
@@ -125,6 +128,7 @@ func TestParseDefinitionWrongHints(t *testing.T) {
 }
 
 func TestParseDefinitionLimit(t *testing.T) {
+	t.Parallel()
 	raw := json.RawMessage(`{"name":"a","description":"` + strings.Repeat("x", 1000) + `"}`)
 	_, err := parseDefinition("s", raw, len(raw))
 	require.NoError(t, err)
@@ -132,7 +136,7 @@ func TestParseDefinitionLimit(t *testing.T) {
 	require.EqualError(t, err, fmt.Sprintf("the definition has %d bytes, more than the limit of %d", len(raw), len(raw)-1))
 }
 
-// parseAll is parseDefinitions for elements that were only read, of a server alone.
+// parseAll is parseDefinitions for raw elements of one server.
 func parseAll(t *testing.T, cfg ServerConfig, raw []json.RawMessage, maxBytes int) ([]*definition, []error) {
 	t.Helper()
 	var elements []upstream.Element
@@ -146,6 +150,7 @@ func parseAll(t *testing.T, cfg ServerConfig, raw []json.RawMessage, maxBytes in
 }
 
 func TestParseDefinitions(t *testing.T) {
+	t.Parallel()
 	const tooLarge = 200
 	elements := []json.RawMessage{
 		json.RawMessage(`{"name":"zeta"}`),
@@ -203,6 +208,7 @@ func TestParseDefinitions(t *testing.T) {
 }
 
 func TestBridgeToolAccessors(t *testing.T) {
+	t.Parallel()
 	raw := json.RawMessage(`{"name":"a b","title":"A","description":"d","inputSchema":{"type":"object"},"outputSchema":{"x":1},"annotations":{"idempotentHint":true}}`)
 	defs, problems := parseAll(t, ServerConfig{Name: "s-1"}, []json.RawMessage{raw}, 1<<20)
 	require.Empty(t, problems)
@@ -219,6 +225,7 @@ func TestBridgeToolAccessors(t *testing.T) {
 }
 
 func TestBridgeToolCallArguments(t *testing.T) {
+	t.Parallel()
 	raw := json.RawMessage(`{"name":"run","inputSchema":{"properties":{"p":{"type":"string"},"q":{"type":["string","null"]}}}}`)
 	d, err := parseDefinition("s", raw, 1<<20)
 	require.NoError(t, err)
@@ -282,4 +289,27 @@ func FuzzParseDefinition(f *testing.F) {
 		args := json.RawMessage(`{"p":null}`)
 		require.True(t, json.Valid(schema.DropNulls(args, d.noNull)))
 	})
+}
+
+// The number of removed tools that a catalog remembers is bounded.
+func TestGoneToolsAreBounded(t *testing.T) {
+	t.Parallel()
+	with := func(from, to int) *catalog {
+		c := &catalog{byName: make(map[string]int)}
+		for i := from; i < to; i++ {
+			tool := &BridgeTool{name: fmt.Sprint("t", i), def: &definition{server: "s"}}
+			c.byName[tool.name] = len(c.tools)
+			c.tools = append(c.tools, tool)
+		}
+		return c
+	}
+	c, none := with(0, maxGone), with(0, 0)
+	none.noteGone(c)
+	assert.Len(t, none.gone, maxGone)
+	again := with(maxGone, maxGone+1)
+	again.noteGone(none)
+	assert.Len(t, again.gone, maxGone)
+	last := with(0, 0)
+	last.noteGone(again)
+	assert.LessOrEqual(t, len(last.gone), maxGone)
 }

@@ -48,15 +48,17 @@ func (m *Manager) recall() (*cachedCatalog, error) {
 		}
 		m.opts.Logger.Warn("mcphybrid: " + err.Error())
 	}
+	var failed error
 	m.recalling.Do(func() {
 		cached, err := readCache(m.opts.Cache)
-		if err != nil {
-			m.opts.Logger.Warn("mcphybrid: loading the cached catalog failed", "error", err)
-			return
+		if failed = err; err == nil {
+			m.names.Restore(cached.Names)
+			m.cached.Store(cached)
 		}
-		m.names.Restore(cached.Names)
-		m.cached.Store(cached)
 	})
+	if failed != nil {
+		m.opts.Logger.Warn("mcphybrid: loading the cached catalog failed", "error", failed)
+	}
 	m.logRefused()
 	return m.cached.Load(), nil
 }
@@ -88,8 +90,9 @@ func (m *Manager) fill(sources []*source, cached *cachedCatalog) (stale []*sourc
 		return nil, nil
 	}
 	type fill struct {
-		src  *source
-		defs []*definition
+		src    *source
+		defs   []*definition
+		listed time.Time
 	}
 	var fills []fill
 	for _, src := range sources {
@@ -97,11 +100,11 @@ func (m *Manager) fill(sources []*source, cached *cachedCatalog) (stale []*sourc
 		if !ok || src.cfg.InProcess != nil || src.invalid != nil || c.Config != src.cfg.cacheKey() {
 			continue
 		}
-		defs, err := m.fromCache(src, c.Tools, c.Listed)
+		defs, err := m.fromCache(src, c.Tools)
 		if err != nil {
 			continue // we start the server and list its tools instead
 		}
-		fills = append(fills, fill{src, defs})
+		fills = append(fills, fill{src, defs, c.Listed})
 		if age := time.Since(c.Listed); src.cfg.Eager || m.opts.Limits.Refresh > 0 && (age > m.opts.Limits.Refresh || age < 0) {
 			stale = append(stale, src)
 		}
@@ -111,8 +114,9 @@ func (m *Manager) fill(sources []*source, cached *cachedCatalog) (stale []*sourc
 	}
 	return stale, m.change(func() error {
 		for _, f := range fills {
-			f.src.listed = f.defs
-			m.judge(f.src)
+			if m.take(f.src, f.defs, f.listed) == nil { // else we start the server
+				f.src.server.SetCached()
+			}
 		}
 		return nil
 	})
@@ -120,7 +124,7 @@ func (m *Manager) fill(sources []*source, cached *cachedCatalog) (stale []*sourc
 
 // fromCache returns the definitions of the cached tools of src. A call of one of
 // them starts the server.
-func (m *Manager) fromCache(src *source, tools []string, listed time.Time) ([]*definition, error) {
+func (m *Manager) fromCache(src *source, tools []string) ([]*definition, error) {
 	elements := make([]upstream.Element, len(tools))
 	for i, raw := range tools {
 		elements[i].Raw = json.RawMessage(raw)
@@ -129,11 +133,10 @@ func (m *Manager) fromCache(src *source, tools []string, listed time.Time) ([]*d
 	if err != nil || len(problems) > 0 || len(defs) > m.opts.Limits.MaxTools {
 		return nil, fmt.Errorf("the cached tools can't be used: %v", problems)
 	}
-	src.adopt(defs, m.opts.Limits.MaxTools)
-	m.mu.Lock()
-	src.listedAt = listed
-	m.mu.Unlock()
-	src.server.SetCached()
+	m.adopt(src, defs)
+	if err := m.weigh(m.life, defs); err != nil {
+		return nil, err
+	}
 	return defs, nil
 }
 
@@ -143,8 +146,10 @@ func (m *Manager) saveCache() {
 	if m.opts.Cache == nil {
 		return
 	}
-	m.cacheMu.Lock() // keeps saves in order
-	defer m.cacheMu.Unlock()
+	m.caching.Do(m.saveCacheNow)
+}
+
+func (m *Manager) saveCacheNow() {
 	cached := cachedCatalog{Version: cacheVersion, Names: m.names.Claims(), Servers: make(map[string]cachedServer)}
 	m.mu.Lock()
 	sources := slices.Clone(m.sources)

@@ -34,8 +34,8 @@ func (s *aStore) Save(data []byte) error {
 	return s.err
 }
 
-// SPEC B2: with what was stored, there is a catalog before any server runs,
-// equal to the byte, and the first call starts its server, once.
+// SPEC B2: a stored catalog is there before any server runs, and it is equal to
+// the byte. The first call starts its server, once.
 func TestSpecB2StartFromTheCache(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalog.json")
 	options := func() *Options {
@@ -77,12 +77,13 @@ func TestSpecB2StartFromTheCache(t *testing.T) {
 	assert.NoError(t, check(m))
 }
 
-// What has changed since is published like any change, and stored.
+// A change since then is published like any change, and stored.
 func TestCacheIsCheckedAgainstTheServer(t *testing.T) {
+	t.Parallel()
 	store := &aStore{}
 	options := func(list string) *Options {
 		cfg := child(t, "raw", "raw")
-		cfg.Env["LIST"] = list // not part of what the cache goes by
+		cfg.Env["LIST"] = list // not part of the cache key
 		return &Options{Cache: store, Servers: []ServerConfig{cfg}}
 	}
 	old := `{"tools":[{"name":"a", "description":"<&>", "inputSchema":{"type": "object"}},{"name":"b","inputSchema":{"type":"object"}}]}`
@@ -102,8 +103,9 @@ func TestCacheIsCheckedAgainstTheServer(t *testing.T) {
 }
 
 // An old list is read again in the background, an eager server is started, and
-// what does not fit the configuration is not used.
+// a list that does not fit the configuration is not used.
 func TestCacheLifetime(t *testing.T) {
+	t.Parallel()
 	store := &aStore{}
 	first, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
 	require.NoError(t, first.Close())
@@ -135,8 +137,9 @@ func TestCacheLifetime(t *testing.T) {
 	assert.Equal(t, StateReady, states(Options{}, child(t, "one", "plain")))
 }
 
-// The store holds neither environment nor headers.
+// The store has neither environments nor headers.
 func TestCacheHasNoSecrets(t *testing.T) {
+	t.Parallel()
 	store := &aStore{}
 	cfg := child(t, "one", "plain")
 	cfg.Env["TOKEN"] = "s3cret"
@@ -159,4 +162,27 @@ func TestIdleServerIsStopped(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "xx", resultText(t, r))
 	}
+}
+
+// A stored list is not used if it has another version or more tools than the
+// limit.
+func TestCacheThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	store := &aStore{}
+	first, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
+	require.NoError(t, first.Close())
+	stored, _ := store.Load()
+
+	other := strings.Replace(string(stored), `"version":1`, `"version":2`, 1)
+	require.NotEqual(t, string(stored), other)
+	require.NoError(t, store.Save([]byte(other)))
+	m, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
+	assert.Equal(t, StateReady, m.Servers()[0].State, "it was not started from the cache")
+	require.NoError(t, m.Close())
+
+	require.NoError(t, store.Save(stored))
+	m = NewManager(&Options{Cache: store, Limits: ServerLimits{MaxTools: 5}, Servers: []ServerConfig{child(t, "one", "plain")}})
+	defer m.Close()
+	assert.ErrorContains(t, m.Start(t.Context()), "it lists more tools than the limit of 5")
+	assert.Empty(t, m.InlineTools())
 }

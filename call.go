@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -78,6 +79,14 @@ func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.Cal
 	name = name[:min(len(name), maxAskedName)]
 	v := s.view()
 	t, err := s.find(v, name)
+	if kept := v.kept[name]; kept != nil && errors.Is(err, ErrUnknownTool) {
+		if there, down := s.scope.keeper.reach(ctx, kept.owner, kept.def.server); down != nil {
+			err = fmt.Errorf("mcphybrid: tool %q of server %q: %w", kept.def.name, kept.def.server, down)
+		} else if there {
+			v = s.view()
+			t, err = s.find(v, name)
+		}
+	}
 	var result *mcp.CallToolResult
 	if err == nil {
 		result, err = s.callFound(ctx, t, args)
@@ -110,10 +119,15 @@ func (s *Session) textRefused(v view, name string, err error) string {
 
 // find returns the tool with that name if the session may call it.
 func (s *Session) find(v view, name string) (*BridgeTool, error) {
-	if t, _ := v.lookup(name); t != nil {
+	t, _ := v.lookup(name)
+	kept := v.kept[name]
+	if kept != nil { // another tool of this name is not what the model means
+		t = v.same(kept)
+	}
+	if t != nil {
 		return t, nil
 	}
-	if _, _, there := v.find(name); there {
+	if i, j, there := v.find(name); there && (kept == nil || v.catalogs[i].tools[j].is(kept)) {
 		return nil, &permissionError{name}
 	}
 	if held := v.held(name); held != nil {
@@ -132,6 +146,12 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 		unknown.Gone = gone.since
 		return nil, unknown
 	}
+	if kept != nil {
+		if _, there := s.scope.keeper.status(kept.owner, kept.def.server); !there {
+			unknown.Away = kept.def.server
+			return nil, unknown
+		}
+	}
 	unknown.Nearest = nearest.Names(name, func(yield func(string) bool) {
 		for t, p := range v.each() {
 			if p != hidden && !yield(t.name) {
@@ -147,7 +167,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 	if err != nil {
 		return nil, &ArgumentsError{
 			Tool: t.name, Violations: []Violation{{Problem: text.Line(err.Error(), maxErrorLength)}}, Schema: t.def.input,
-			Repeated: s.refuse(t.name, fmt.Append(nil, args)),
+			Repeated: s.refuse(t.name, schema.Written(args, err)),
 		}
 	}
 	raw = schema.DropNulls(raw, t.def.noNull)
@@ -174,8 +194,11 @@ func wrapped(middleware []Middleware) Handler {
 		}
 		return c.Session.execute(ctx, c)
 	}
-	for _, wrap := range slices.Backward(middleware) {
-		handler = wrap(handler)
+	for i, wrap := range slices.Backward(middleware) {
+		wrapped, what := wrap(handler), fmt.Sprintf("mcphybrid: Options.Middleware[%d]", i)
+		handler = func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
+			return foreign.Call(what, func() (*mcp.CallToolResult, error) { return wrapped(ctx, c) })
+		}
 	}
 	return handler
 }

@@ -38,9 +38,10 @@ func trackerTool(calls *int) mcpserver.ServerTool {
 	}}
 }
 
-// SPEC F5: every call goes one way, whoever makes it, and a call that is
-// refused activates nothing and tells the model what to do instead.
+// SPEC F5: every call takes the same way, whoever makes it. A refused call
+// activates nothing and tells the model what to do instead.
 func TestSpecF5OneWayToATool(t *testing.T) {
+	t.Parallel()
 	calls := 0
 	newSession := func(t *testing.T, opts SessionOptions) (*Session, *ToolRegistry) {
 		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
@@ -60,7 +61,7 @@ func TestSpecF5OneWayToATool(t *testing.T) {
 			return s.Call(t.Context(), CallToolName, fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args))
 		},
 		"registry": func(s *Session, reg *ToolRegistry, name, args string) (*mcp.CallToolResult, error) {
-			s.ActivateToolIfDeferred(name) // so that there is something to call
+			s.ActivateToolIfDeferred(name) // there must be something to call
 			return reg.Execute(t.Context(), name, json.RawMessage(args))
 		},
 	}
@@ -120,9 +121,10 @@ func TestSpecF5OneWayToATool(t *testing.T) {
 	}
 }
 
-// A server that is still starting, and one that is down, have answers of
-// their own.
+// Calls to a server that is starting, and to one that is down, each have their
+// own answer.
 func TestCallsToServersThatDoNotServe(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	slow := serving("slow-one", echoTool("run", "Runs"))
 	hooks := &mcpserver.Hooks{}
@@ -152,9 +154,10 @@ func TestCallsToServersThatDoNotServe(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// Middleware sees what was called, in order, may change, answer or refuse it,
-// and what it does not hand on activates nothing.
+// Middleware sees calls in order and may change, answer or refuse them. A call
+// that it does not pass on activates nothing.
 func TestMiddleware(t *testing.T) {
+	t.Parallel()
 	var log []string
 	note := func(name string) Middleware {
 		return func(next Handler) Handler {
@@ -200,8 +203,9 @@ func TestMiddleware(t *testing.T) {
 	assert.Empty(t, log, "what is refused before is not handed on")
 }
 
-// SPEC F10: figures of a session and of a server, and events as they happen.
+// SPEC F10: the figures of sessions and servers, and events as they happen.
 func TestSpecF10Accounting(t *testing.T) {
+	t.Parallel()
 	var events []Event
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 6)}, OnEvent: func(e Event) { events = append(events, e) }})
 	fails := echoTool("fails", "Fails")
@@ -252,8 +256,9 @@ func TestSpecF10Accounting(t *testing.T) {
 	}, seen)
 }
 
-// Tokens are counted by the host's counter, each definition once.
+// The host's counter counts tokens, each definition once.
 func TestTokenCounter(t *testing.T) {
+	t.Parallel()
 	var counter wordCounter
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 4)}, Tokens: &counter})
 	st := m.Stats()
@@ -273,6 +278,7 @@ func (c *wordCounter) CountTokens(text string) int {
 }
 
 func TestLogEvents(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	log := LogEvents(slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -287,16 +293,17 @@ level=INFO msg="mcphybrid: search" tools="[mcp_a__x mcp_a__y]" query=q
 `, b.String())
 }
 
-// What the context of a call asks for reaches the server, and what it tells
-// reaches the host.
+// What the context of a call asks for reaches the server, and what the server
+// reports reaches the host.
 func TestCallAsksItsServer(t *testing.T) {
+	t.Parallel()
 	srv := mcpserver.NewMCPServer("a", "1")
 	srv.AddTool(mcp.NewTool("steps"), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		err := srv.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": r.Params.Meta.ProgressToken, "progress": 7})
 		if err != nil {
 			return nil, err
 		}
-		<-ctx.Done() // so that it is read before the answer
+		<-ctx.Done() // it must be read before the answer
 		return nil, ctx.Err()
 	})
 	srv.AddTool(mcp.NewTool("trace"), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -312,4 +319,61 @@ func TestCallAsksItsServer(t *testing.T) {
 	result, err := m.Call(WithMeta(t.Context(), map[string]any{"traceparent": "00-1-2-01"}), "mcp_a__trace", nil)
 	require.NoError(t, err)
 	assert.Equal(t, "00-1-2-01", resultText(t, result))
+}
+
+// Call has an answer for the model, whatever it is called with.
+func TestCallAlwaysAnswers(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
+	for _, test := range []struct {
+		name string
+		args any
+		err  error
+		want string
+	}{
+		{"mcp_a__tool_000", nil, nil, "tool_000 {}"},
+		{"mcp_a__tool_000", "", nil, "tool_000 {}"},
+		{"mcp_a__tool_000", "null", nil, "tool_000 {}"},
+		{"mcp_a__tool_002", `{"text":null}`, nil, "tool_002 {}"},
+		{"mcp_a__tool_002", []byte(`{"text":"USD"}`), nil, `tool_002 {"text":"USD"}`},
+		{"mcp_a__tool_002", json.RawMessage(`{"n": 9007199254740993}`), nil, `tool_002 {"n":9007199254740993}`},
+		{"mcp_a__tool_001", map[string]any{"text": "x"}, nil, `tool_001 {"text":"x"}`},
+		{"mcp_a__tool_001", `[1]`, ErrBadArguments, "- the arguments: the arguments are not a JSON object\nThe schema: {"},
+		{"mcp_a__tool_001", `{"a":`, ErrBadArguments, "column"},
+		{"mcp_a__tool_001", func() {}, ErrBadArguments, "unsupported type"},
+		{"mcp_a__nope", nil, ErrUnknownTool, `There is no tool named "mcp_a__nope". Use a name from the tool list, or find one with mcp_tool_search.`},
+		{"tool_000\n## x", nil, ErrUnknownTool, `There is no tool named "tool_000 ## x".`},
+	} {
+		r, err := m.Call(t.Context(), test.name, test.args)
+		if test.err == nil {
+			require.NoError(t, err)
+			assert.False(t, r.IsError)
+		} else {
+			assert.ErrorIs(t, err, test.err)
+			assert.True(t, r.IsError)
+		}
+		assert.Contains(t, resultText(t, r), test.want)
+	}
+}
+
+// A result that is an error is the tool's answer. A result that only mentions
+// an error is not an error.
+func TestCallKeepsResults(t *testing.T) {
+	t.Parallel()
+	results := map[string]*mcp.CallToolResult{
+		"failed":     mcp.NewToolResultError("no such file"),
+		"error_key":  mcp.NewToolResultText(`{"error": false}`),
+		"structured": {Content: []mcp.Content{mcp.NewImageContent("aGk=", "image/png")}, StructuredContent: map[string]any{"n": 1.0}},
+	}
+	var m *Manager
+	for name, want := range results {
+		tool := echoTool(name, "")
+		tool.Handler = func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return want, nil }
+		m, _ = newTestManager(t, &Options{Servers: []ServerConfig{serving("s", tool)}})
+		got, err := m.Call(t.Context(), "mcp_s__"+name, nil)
+		require.NoError(t, err)
+		assert.Equal(t, want.IsError, got.IsError)
+		assert.Equal(t, want.Content, got.Content)
+		assert.Equal(t, want.StructuredContent, got.StructuredContent)
+	}
 }

@@ -68,7 +68,7 @@ type goneTool struct {
 
 // maxGone bounds how many tools that have left we remember. Beyond it we forget
 // all of them.
-const maxGone = 10_000
+const maxGone = 1_000
 
 // noteGone sets c.gone: the tools that left since prev, and those that left before
 // and have not come back.

@@ -23,7 +23,10 @@ func (m *Manager) change(f func() error) error {
 		m.mu.Unlock()
 		return ErrClosed
 	}
-	if err := f(); err != nil {
+	err := f()
+	close(m.news)
+	m.news = make(chan struct{})
+	if err != nil {
 		m.mu.Unlock()
 		if err == errNoChange {
 			return nil
@@ -33,9 +36,7 @@ func (m *Manager) change(f func() error) error {
 	prev := m.cur.Load()
 	c := m.recipe().newCatalog(prev, m.listings())
 	m.cur.Store(c)
-	if m.semantic != nil {
-		m.semantic.changed(func(run func(context.Context)) { m.starting.Go(func() { run(m.life) }) })
-	}
+	m.embed()
 	m.enrichment.changed()
 	m.mu.Unlock()
 
@@ -50,6 +51,40 @@ func (m *Manager) change(f func() error) error {
 	}
 	m.sync()
 	return nil
+}
+
+// embed has the vectors follow the catalog and what servers list. The caller holds
+// mu.
+func (m *Manager) embed() {
+	if m.semantic != nil {
+		m.semantic.Changed(func(run func(context.Context)) { m.starting.Go(func() { run(m.life) }) })
+	}
+}
+
+// listedNames returns the own names of the tools that servers have listed since they
+// were connected, by server. A server that the host removed has none.
+func (m *Manager) listedNames() map[string][]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := make(map[string][]string)
+	for _, name := range m.removed {
+		list[name] = nil
+	}
+	for _, src := range m.sources {
+		defs := src.listed
+		if src.server == nil {
+			defs = src.defs
+		} else if !src.live {
+			delete(list, src.name)
+			continue
+		}
+		names := make([]string, len(defs))
+		for i, d := range defs {
+			names[i] = d.name
+		}
+		list[src.name] = names
+	}
+	return list
 }
 
 // sync updates all registries to the current catalog, including those of users'

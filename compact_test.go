@@ -8,9 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SPEC F4: the active tools are bounded by number and by turns, at the safe
-// point only, and never a pin or a tool of this turn.
+// SPEC F4: Compact, and nothing else, limits the active tools by number and by
+// turns. It never drops a pin or a tool of this turn.
 func TestSpecF4CompactBoundsTheActiveTools(t *testing.T) {
+	t.Parallel()
 	name := func(i int) string { return fmt.Sprintf("mcp_a__tool_%03d", i) }
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Active: ActiveOptions{Max: 3, Turns: 4}, Pins: []string{name(9)}, Servers: []ServerConfig{inProcess("a", 10)}})
 	use := func(i int) {
@@ -19,12 +20,12 @@ func TestSpecF4CompactBoundsTheActiveTools(t *testing.T) {
 	}
 	active := func() []string { return namesOf(m.ActiveTools()) }
 
-	// A batch can't evict itself, however large.
+	// A batch can't evict its own tools, however large it is.
 	require.Len(t, m.ActivateTools([]string{name(1), name(2), name(3), name(4), name(5)}), 5)
 	assert.Empty(t, m.Default().Compact())
 	assert.Len(t, active(), 5)
 
-	// The least recently used go first, those of this turn not at all.
+	// The least recently used tools go first; those of this turn stay.
 	m.Default().NextTurn()
 	use(1)
 	m.Default().NextTurn()
@@ -35,7 +36,8 @@ func TestSpecF4CompactBoundsTheActiveTools(t *testing.T) {
 	_, registered := r.Get(name(2))
 	assert.False(t, registered)
 
-	// What was given up can be found and called again, at the end of the list.
+	// A tool that was dropped can be found and called again. It then stands at
+	// the end of the list.
 	hits := m.Search(name(2), 1)
 	require.Len(t, hits, 1)
 	assert.Equal(t, name(2), hits[0].Tool.Name())
@@ -44,7 +46,7 @@ func TestSpecF4CompactBoundsTheActiveTools(t *testing.T) {
 	assert.Equal(t, []string{name(1), name(4), name(5), name(2)}, active())
 	assert.Equal(t, []string{name(5)}, namesOf(m.Default().Compact()))
 
-	// Too many turns without use, below the cap.
+	// Too many turns without use, with fewer tools than the limit.
 	for range 3 {
 		m.Default().NextTurn()
 	}
@@ -58,6 +60,7 @@ func TestSpecF4CompactBoundsTheActiveTools(t *testing.T) {
 }
 
 func TestCompactWithoutLimits(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Active: ActiveOptions{Max: NoLimit, Turns: NoLimit}, Servers: []ServerConfig{inProcess("a", 100)}})
 	m.ActivateTools(namesOf(m.DeferredTools()))
 	for range 1000 {
@@ -67,8 +70,9 @@ func TestCompactWithoutLimits(t *testing.T) {
 	assert.Len(t, m.ActiveTools(), 100)
 }
 
-// The host is told what leaves, with no lock held.
+// The host is told what leaves while no lock is held.
 func TestCompactTellsTheHost(t *testing.T) {
+	t.Parallel()
 	var events []Event
 	var m *Manager
 	m, _ = newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Active: ActiveOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 4)}, OnEvent: func(e Event) {
@@ -86,9 +90,10 @@ func TestCompactTellsTheHost(t *testing.T) {
 	}, events)
 }
 
-// SPEC F3: a child may use what its parent may, less what is taken from it,
-// and leaves no trace in it.
+// SPEC F3: a child may use what its parent may use, minus what is taken from
+// it, and leaves no trace in the parent.
 func TestSpecF3Child(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 5)}})
 	parent := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*_003"}}})
 	parent.ActivateTools([]string{"mcp_a__tool_001"})

@@ -96,6 +96,71 @@ type ServerConfig struct {
 	secrets []string // from inputs and files; never changed
 }
 
+// ServerLimits bound what a server may take and send.
+type ServerLimits struct {
+	// StartTimeout and CallTimeout hold for servers that have none of their
+	// own. They default to [DefaultStartTimeout] and [DefaultCallTimeout] and
+	// must not be negative.
+	StartTimeout time.Duration
+	CallTimeout  time.Duration
+
+	// IdleTimeout is how long a server runs without a call before it is
+	// stopped; the next call starts it again. Servers in this process are not
+	// stopped. If zero or negative, none is.
+	IdleTimeout time.Duration
+
+	// Reconnect is how long after a server was lost, or could not be started,
+	// it is started again; after each further failure twice as long, up to a
+	// minute. That it was lost within a minute counts as a failure, too. A call
+	// of one of its tools has a server that was lost started at once and waits
+	// for it, and one that could not be started no later than after Reconnect,
+	// and does not.
+	//
+	// It defaults to [DefaultReconnect]. If negative, a server that is down stays
+	// down.
+	Reconnect time.Duration
+
+	// Refresh is how often the tools of a server are listed, besides whenever
+	// it says that they have changed. It defaults to [DefaultRefresh]. If
+	// negative, they are listed only then.
+	Refresh time.Duration
+
+	// MaxMessage is how many bytes a message has, a tool's result for one;
+	// MaxDefinition how many a tool's definition has; MaxTools how many tools a
+	// server has, on MaxPages pages. They default to [DefaultMaxMessage],
+	// [DefaultMaxDefinition], [DefaultMaxTools] and [DefaultMaxPages] and must not
+	// be negative.
+	MaxMessage    int
+	MaxDefinition int
+	MaxTools      int
+	MaxPages      int
+
+	// MaxListing is how many bytes the definitions of one server's tools have
+	// together. MaxCatalog is how many those of all servers have; each user's
+	// servers are counted apart. A list that exceeds one of them is refused: the
+	// server keeps its earlier list, or can't be started. They default to
+	// [DefaultMaxListing] and [DefaultMaxCatalog] and must not be negative.
+	MaxListing int
+	MaxCatalog int
+
+	// MaxTimeouts is how many calls in a row a server may leave without an answer
+	// within their timeout. Then its calls fail at once with [ErrServerDown], for
+	// as long as the call timeout but at most a minute. After this pause one call
+	// is sent. If it has no answer either, the next pause is twice as long, up to 8
+	// times the first. An answer to any call ends this.
+	//
+	// It defaults to [DefaultMaxTimeouts]. If negative, calls are always sent.
+	MaxTimeouts int
+
+	// MaxUnasked is how many messages a server may send within a second beside
+	// its answers: notifications, requests, and what is neither. The
+	// connection to one that sends more is given up, as if it was lost.
+	// Servers in this process are not counted. It defaults to
+	// [DefaultMaxUnasked] and must not be negative. The bytes of these messages
+	// are bounded, too: by MaxMessage at once, and a sixteenth of it per second.
+	MaxUnasked int
+}
+
 // OAuthConfig has the settings with which a client signs in to a server. Each may
 // be empty.
 type OAuthConfig struct {

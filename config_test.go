@@ -52,6 +52,7 @@ func serverNames(cfg *Config) []string {
 }
 
 func TestConfigKeepsTheOrderOfTheFile(t *testing.T) {
+	t.Parallel()
 	want := []string{"zeta", "alpha", "10", "9", "mike", "Beta", "beta", "文件", "_x", "delta", "a b", "-"}
 	var members []string
 	for _, name := range want {
@@ -69,6 +70,7 @@ func TestConfigKeepsTheOrderOfTheFile(t *testing.T) {
 }
 
 func TestConfigEveryKey(t *testing.T) {
+	t.Parallel()
 	cfg, err := parseConfig([]byte(`{
 		"otherClientsKey": [1, {"a": null}],
 		"mcpServers": {
@@ -120,6 +122,7 @@ func TestConfigEveryKey(t *testing.T) {
 }
 
 func TestConfigTypes(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		members string
 		want    string // in the error; "" if there is none
@@ -157,6 +160,7 @@ func TestConfigTypes(t *testing.T) {
 }
 
 func TestConfigVariables(t *testing.T) {
+	t.Parallel()
 	cfg, err := parseOne(`
 		"command": "${HOME}/bin/${NAME:-x}",
 		"args": ["${A}${B}", "${UNSET:-a default}", "${UNSET:-}", "${EMPTY:-not used}", "a${A}b${UNSET:-c}d"],
@@ -179,6 +183,7 @@ func TestConfigVariables(t *testing.T) {
 }
 
 func TestConfigNothingElseIsAVariable(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"$A", "$A}", "$A$A", "%A%", "$$A", "$(A)", "{env:A}", "{A}", "$ {A}", "~", "`A`", "*"} {
 		cfg, err := parseOne(fmt.Sprintf(`"command": "run", "args": [%q]`, text), "A=changed")
 		require.NoError(t, err, text)
@@ -186,7 +191,8 @@ func TestConfigNothingElseIsAVariable(t *testing.T) {
 	}
 }
 
-// What looks like a reference and is none does not go out as it is.
+// Text that looks like a reference but is none is an error and is not passed
+// on.
 func TestConfigBadReferences(t *testing.T) {
 	for _, text := range []string{"${}", "${1A}", "${A", "${A-x}", "${A:x}", "${A B}", "${A:-${A}}", "${command:pick}", "${workspaceFolder:x}", "${env:}"} {
 		cfg, err := parseOne(fmt.Sprintf(`"command": "run", "args": [%q]`, text), "A=changed")
@@ -199,6 +205,7 @@ func TestConfigBadReferences(t *testing.T) {
 }
 
 func TestConfigMissingVariables(t *testing.T) {
+	t.Parallel()
 	cfg, err := parseConfig([]byte(`{"mcpServers": {
 		"first": {"command": "${A}", "args": ["${B}", "${SET}", "${A}"], "env": {"Z": "${E}", "Y": "${D:-d}"}, "cwd": "${C}"},
 		"fine": {"command": "run"},
@@ -211,6 +218,7 @@ func TestConfigMissingVariables(t *testing.T) {
 }
 
 func TestConfigOneBadServerCostsNoOther(t *testing.T) {
+	t.Parallel()
 	bad := map[string]string{
 		"a wrong kind":     `{"command": 5}`,
 		"not an object":    `"run"`,
@@ -236,6 +244,7 @@ func TestConfigOneBadServerCostsNoOther(t *testing.T) {
 }
 
 func TestConfigAllProblemsOfAServer(t *testing.T) {
+	t.Parallel()
 	_, err := parseOne(`"env": {"": "x", "A": "a\u0000b"}, "headers": {"a:b": "x", "C": "c\r\nd"}`)
 	for _, want := range []string{
 		"want exactly one of command and url", `the environment variable "" can't be set`, `the environment variable "A" can't be set`,
@@ -246,6 +255,7 @@ func TestConfigAllProblemsOfAServer(t *testing.T) {
 }
 
 func TestConfigNames(t *testing.T) {
+	t.Parallel()
 	cfg, err := parseConfig([]byte(`{"mcpServers": {"a": {"command": "first"}, "b": {"command": "b"}, "a": {"command": "second"}, "a": {"disabled": true}}}`), environment())
 	require.EqualError(t, err, `server "a": it is defined 3 times`)
 	assert.Equal(t, []string{"b"}, serverNames(cfg), "one of them switches it off")
@@ -256,6 +266,7 @@ func TestConfigNames(t *testing.T) {
 }
 
 func TestConfigBadURL(t *testing.T) {
+	t.Parallel()
 	for _, url := range []string{"secret", "secret.example.com/mcp", "ftp://secret", "http://", "http:secret", "https:///secret", "http://secret:x y/", "://secret", "http://se cret/", "http://[secret", "http://h/%zzsecret", "file:///secret", "\x7fhttp://secret"} {
 		cfg, err := parseOne(`"url": "${URL}"`, "URL="+url)
 		require.EqualError(t, err, `server "s": the url is not an http or https URL`, "url %q", url)
@@ -268,6 +279,7 @@ func TestConfigBadURL(t *testing.T) {
 }
 
 func TestConfigSecretsAreNotInErrors(t *testing.T) {
+	t.Parallel()
 	for _, members := range []string{
 		`"url": "http://h", "headers": {"Authorization": "${TOKEN}\n"}`,
 		`"url": "http://h", "headers": {"bad name": "${TOKEN}"}`,
@@ -291,6 +303,7 @@ func TestConfigSecretsAreNotInErrors(t *testing.T) {
 }
 
 func TestConfigHeaderAndEnvValues(t *testing.T) {
+	t.Parallel()
 	for _, c := range []string{"\r", "\n", "\x00"} {
 		_, err := parseOne(`"url": "http://h", "headers": {"X": "${V}"}`, "V=a"+c+"b")
 		assert.ErrorContains(t, err, `the header "X" is malformed`, "%q", c)
@@ -302,6 +315,7 @@ func TestConfigHeaderAndEnvValues(t *testing.T) {
 }
 
 func TestConfigHeaderAndEnvNames(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"Authorization", "x-api_key", "X.1", "!#$%&'*+.^_`|~"} {
 		_, err := parseOne(fmt.Sprintf(`"url": "http://h", "headers": {%q: "v"}`, name))
 		assert.NoError(t, err, "header %q", name)
@@ -337,6 +351,7 @@ func jsonString(t *testing.T, s string) string {
 }
 
 func TestConfigTimeouts(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		value string
 		want  time.Duration
@@ -348,7 +363,7 @@ func TestConfigTimeouts(t *testing.T) {
 		{`30000`, 30 * time.Second, ""},
 		{`100`, 100 * time.Millisecond, ""},
 		{`86400000`, 24 * time.Hour, ""},
-		{`null`, 0, ""}, // as if it were not there, like every other key
+		{`null`, 0, ""}, // ignored, like every other unknown key
 		{`5`, 0, `a number means milliseconds, from 100 up to a day; or write "5s"`},
 		{`99`, 0, `or write "99s"`},
 		{`0`, 0, `a number means milliseconds`},
@@ -391,8 +406,9 @@ func TestConfigTimeouts(t *testing.T) {
 	}
 }
 
-// The hint of a timeout that is refused must not be refused itself.
+// The hint in the error of a refused timeout must itself be accepted.
 func TestConfigTimeoutHint(t *testing.T) {
+	t.Parallel()
 	for _, value := range []string{"1", "99", "0", "-1", "86400001"} {
 		_, err := parseOne(`"command": "run", "timeout": ` + value)
 		require.Error(t, err)
@@ -404,6 +420,7 @@ func TestConfigTimeoutHint(t *testing.T) {
 }
 
 func TestConfigWrongKinds(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		members string
 		want    string
@@ -444,6 +461,7 @@ func TestConfigWrongKinds(t *testing.T) {
 }
 
 func TestConfigSyntaxErrors(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, data, want string
 	}{
@@ -471,6 +489,7 @@ func TestConfigSyntaxErrors(t *testing.T) {
 }
 
 func TestConfigShapeOfTheFile(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, data, want string
 	}{
@@ -582,8 +601,8 @@ func FuzzParseConfig(f *testing.F) {
 	})
 }
 
-// membersOfServers returns the names in the mcpServers object, repeated ones
-// included, or nil if data is not a file that has one.
+// membersOfServers returns the names in the mcpServers object, including
+// repeated ones. It returns nil if data has no such object.
 func membersOfServers(data []byte) []string {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var file map[string]json.RawMessage
@@ -604,8 +623,9 @@ func membersOfServers(data []byte) []string {
 	return names
 }
 
-// A configuration with a function can be written as JSON.
+// A configuration that holds a function can still be written as JSON.
 func TestServerConfigJSON(t *testing.T) {
+	t.Parallel()
 	data, err := json.Marshal(ServerConfig{Name: "a", OnNotification: func(mcp.JSONRPCNotification) {}})
 	require.NoError(t, err)
 	assert.NotContains(t, string(data), "OnNotification")

@@ -34,11 +34,12 @@ func testsIn(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-// CONFORMANCE.md has each row once and in order, each shown by tests that are
-// there; and a test that is named after a row stands in it.
+// CONFORMANCE.md has each row once and in order, and each row names tests that
+// exist. A test that is named after a row stands in that row.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	var want, got []string
-	for group, n := range map[string]int{"A": 16, "B": 7, "C": 7, "D": 10, "E": 6, "F": 10, "G": 1} {
+	for group, n := range map[string]int{"A": 16, "B": 7, "C": 7, "D": 10, "E": 6, "F": 10, "G": 2} {
 		for i := range n {
 			want = append(want, fmt.Sprintf("%s%02d", group, i+1))
 		}

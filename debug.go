@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/erase"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 
 	"github.com/mcphybrid/mcphybrid/search"
@@ -25,7 +26,7 @@ type Snapshot struct {
 
 	m       *Manager
 	session liveSession // a copy
-	eraser  *eraser
+	eraser  *erase.Eraser
 }
 
 // Snapshot returns a view of the Manager as the session with that number sees it.
@@ -45,8 +46,9 @@ func (s *Session) double() *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := &Session{
-		scope: s.scope, rights: s.rights, disclosure: s.disclosure, seen: s.seen, active: s.active, crowded: s.crowded, full: s.full, used: maps.Clone(s.used), turn: s.turn,
-		shown: slices.Clip(s.shown), shownAs: s.shownAs, metas: s.metas, usage: s.usage, intent: s.intent, closed: s.closed, skills: s.skills,
+		scope: s.scope, rights: s.rights, disclosure: s.disclosure, seen: s.seen, active: s.active, away: s.away, crowded: s.crowded, full: s.full,
+		used: maps.Clone(s.used), turn: s.turn, shown: slices.Clip(s.shown), shownAs: s.shownAs, metas: s.metas, kept: s.kept, acts: s.acts,
+		usage: s.usage, intent: s.intent, closed: s.closed, skills: s.skills,
 	}
 	d.pages.offered = s.pages.offered
 	for kind := range d.meta {
@@ -144,7 +146,7 @@ type ToolSnapshot struct {
 
 	name   string // registered
 	def    *definition
-	eraser *eraser
+	eraser *erase.Eraser
 }
 
 func (s *Snapshot) tool(name string, d *definition) ToolSnapshot {
@@ -153,26 +155,26 @@ func (s *Snapshot) tool(name string, d *definition) ToolSnapshot {
 		name: name, def: d, eraser: s.eraser,
 	}
 	var ok bool
-	t.Name, ok = s.eraser.name(name, d)
+	t.Name, ok = s.eraser.Name(name, d.name)
 	t.Hidden = !ok
 	return t
 }
 
 func (s *Snapshot) bridgeTool(t *BridgeTool) ToolSnapshot {
 	shown := s.tool(t.name, t.def)
-	shown.Tokens, shown.Used = s.m.toolTokens(t), s.session.used[t.name]
+	shown.Tokens, shown.Used = s.m.toolTokens(t), s.session.used[t.name].turn
 	return shown
 }
 
 // Schema returns the schema of the arguments as indented JSON, cut to about limit
 // characters and to 400 lines.
-func (t ToolSnapshot) Schema(limit int) string { return t.eraser.schema(t.def.input, limit) }
+func (t ToolSnapshot) Schema(limit int) string { return t.eraser.Schema(t.def.input, limit) }
 
 // Marks returns the suspicious text in the definition, like [ChangedError.Marks].
 // It takes about 0.3 ms.
 func (t ToolSnapshot) Marks() (list []Mark) {
 	for _, m := range marksIn(t.def.raw, func(string) bool { return false }) {
-		list = append(list, Mark{m.Kind, t.eraser.line(m.Place, text.MaxName), t.eraser.mark(m.Text)})
+		list = append(list, Mark{m.Kind, t.eraser.Line(m.Place, text.MaxName), t.eraser.Mark(m.Text)})
 	}
 	return list
 }
@@ -262,14 +264,14 @@ func (s *Snapshot) Search(ctx context.Context, query string, opts SearchOptions)
 	for _, hit := range answer.Hits {
 		h := HitSnapshot{Tool: s.bridgeTool(hit.Tool), Score: hit.Score, Words: hit.Words, Similarity: hit.Similarity}
 		if hit.NeededBy != nil {
-			h.NeededBy, _ = s.eraser.name(hit.NeededBy.name, hit.NeededBy.def)
+			h.NeededBy, _ = s.eraser.Name(hit.NeededBy.name, hit.NeededBy.def.name)
 		}
 		h.Parts = s.session.Explain(query, hit.Tool.name).Parts
 		h.More = max(len(h.Parts)-maxParts, 0)
 		h.Parts = h.Parts[:len(h.Parts)-h.More]
 		for i, part := range h.Parts {
-			h.Parts[i].Term = s.eraser.term(part.Term, part.Query)
-			h.Parts[i].Query = s.eraser.line(part.Query, text.MaxName)
+			h.Parts[i].Term = s.eraser.Term(part.Term, part.Query)
+			h.Parts[i].Query = s.eraser.Line(part.Query, text.MaxName)
 		}
 		found.Hits = append(found.Hits, h)
 	}

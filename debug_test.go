@@ -26,7 +26,8 @@ func snapshot(t testing.TB, m *Manager, session int) *Snapshot {
 	return s
 }
 
-// Sessions are noted once somebody watches, and not kept by it.
+// Sessions are noted once somebody watches. Noting does not keep them in
+// memory.
 func TestDebugNotesSessions(t *testing.T) {
 	mgr, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 50)}})
 	before := mgr.NewSession(nil)
@@ -47,14 +48,14 @@ func TestDebugNotesSessions(t *testing.T) {
 		mgr.NewSession(nil)
 	}
 	soon(t, func() bool { runtime.GC(); return len(mgr.newest()) == 2 })
-	for range 10_000 { // those that are gone make room
+	for range 10_000 { // sessions that are gone make room
 		mgr.NewSession(nil)
 	}
 	assert.Less(t, len(n.sessions), 20_000)
 	soon(t, func() bool { runtime.GC(); return len(mgr.newest()) == 2 })
 	list, total = snapshot(t, mgr, 0).Sessions(0, 10)
 	assert.Equal(t, 3, total)
-	for i, number := range []int{0, 2, 1} { // the Manager's own, then the newest first
+	for i, number := range []int{0, 2, 1} { // the Manager's own session, then the newest first
 		assert.Equal(t, number, list[i].Number)
 		assert.Equal(t, number == 0, list[i].Began.IsZero())
 	}
@@ -75,9 +76,9 @@ func TestDebugNotesSessions(t *testing.T) {
 	}
 }
 
-// The figures in a list of sessions, which share what they cost, are those that
-// each session has itself.
+// In a list, sessions share what they cost; each still gets its own figures.
 func TestDebugStatsOfSessions(t *testing.T) {
+	t.Parallel()
 	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Rules: []Rule{{Name: "short", Patterns: []string{"*_00?"}, Action: RuleSummarize, Intent: "brief"}},
 		Servers: []ServerConfig{inProcess("a", 30), inProcess("b", 5)}})
 	mgr.Watch()
@@ -109,6 +110,7 @@ func TestDebugStatsOfSessions(t *testing.T) {
 }
 
 func TestDebugSnapshotChangesNothing(t *testing.T) {
+	t.Parallel()
 	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 30)}})
 	mgr.Watch()
 	s := mgr.NewSession(nil)
@@ -129,6 +131,7 @@ func TestDebugSnapshotChangesNothing(t *testing.T) {
 }
 
 func TestDebugSnapshotOfTools(t *testing.T) {
+	t.Parallel()
 	git := changing(echoTool("log", "Shows the history"), echoTool("push", "Sends commits"))
 	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Trust: TrustQuarantine, Servers: []ServerConfig{inProcess("a", 3), {Name: "git", InProcess: git}}})
 	mgr.Default().NextTurn()
@@ -161,9 +164,10 @@ func TestDebugSnapshotOfTools(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// Neither a server's texts nor what is found about them have the secrets of any
+// Neither the servers' texts nor the findings about them have a secret of any
 // server.
 func TestDebugSnapshotHasNoSecrets(t *testing.T) {
+	t.Parallel()
 	const secret = "sk-Live7x-quiteunlikely"
 	cfg := child(t, "raw", "raw")
 	cfg.Env["API_TOKEN"] = secret
@@ -205,8 +209,9 @@ func TestDebugSnapshotHasNoSecrets(t *testing.T) {
 	assert.Empty(t, SafeText{}.String()+SafeText{}.Lines(10))
 }
 
-// A server's error comes without the secrets of another.
+// A server's error has no secrets of another server.
 func TestDebugSnapshotOfServers(t *testing.T) {
+	t.Parallel()
 	const secret = "sk-Live7x-quiteunlikely"
 	cfg := child(t, "confessor", "confess")
 	cfg.Env["API_TOKEN"] = secret
@@ -232,8 +237,9 @@ func TestDebugSnapshotOfServers(t *testing.T) {
 	assert.Equal(t, 1, list[2].Figures.Tools)
 }
 
-// A search is told with what Explain tells, as far as there is room.
+// A snapshot of a search has what Explain returns, as far as there is room.
 func TestDebugSnapshotOfSearch(t *testing.T) {
+	t.Parallel()
 	var words []string
 	for i := range 2 * maxParts {
 		words = append(words, fmt.Sprintf("w%03dx", i))
@@ -252,8 +258,8 @@ func TestDebugSnapshotOfSearch(t *testing.T) {
 	assert.Positive(t, found.Hits[0].More)
 }
 
-// Samples have what sessions have, are bounded, reach back to the first, and end
-// with the Manager.
+// Samples have the sessions' figures, are bounded, reach back to the first one,
+// and end with the Manager.
 func TestDebugSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mgr := NewManager(&Options{Inline: InlineOptions{Max: 2}})
@@ -291,16 +297,21 @@ func TestDebugSamples(t *testing.T) {
 			assert.Positive(t, next.At.Sub(all[i].At))
 		}
 		assert.Less(t, time.Since(last().At), 2*24*time.Hour)
-		require.NoError(t, mgr.Close()) // what still ran would hang the test
+		require.NoError(t, mgr.Close()) // a goroutine that still ran would hang the test
 	})
 }
 
-// A counter that panics costs no more than exact figures.
+// A counter that panics costs no more than exact figures: an estimate replaces it,
+// and the log tells it once.
 func TestCounterPanics(t *testing.T) {
+	t.Parallel()
 	var log lockedBuffer
 	mgr := NewManager(&Options{Tokens: panicking{}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, mgr.AddTools("a", echoTool("b", "c")))
 	assert.Equal(t, EstimateTokens(mgr.InlineTools(), nil), mgr.Stats().Tokens.Inline)
+	mgr.Watch()
+	soon(t, func() bool { return len(snapshot(t, mgr, 0).Samples()) > 0 })
+	assert.Equal(t, EstimateTokens(mgr.InlineTools(), nil), snapshot(t, mgr, 0).Samples()[0].All)
 	assert.Equal(t, 1, strings.Count(log.String(), "no vocabulary"))
 	require.NoError(t, mgr.Close())
 }

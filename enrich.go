@@ -223,7 +223,7 @@ func (e *enrichment) lookup(life context.Context, t *BridgeTool) lookupResult {
 	defer cancel()
 	done := make(chan lookupResult, 1)
 	go func() {
-		h, err := foreign.Call(func() (*Hints, error) {
+		h, err := foreign.Call("the enricher", func() (*Hints, error) {
 			h, ok, err := e.enricher.LookupHints(ctx, t)
 			if err == nil && ok {
 				err = h.validate()

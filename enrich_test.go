@@ -25,7 +25,7 @@ func (f lookupFunc) LookupHints(ctx context.Context, t *BridgeTool) (Hints, bool
 	return f(ctx, t)
 }
 
-// chores are n local tools.
+// chores returns n local tools.
 func chores(n int) []mcpserver.ServerTool {
 	var tools []mcpserver.ServerTool
 	for i := range n {
@@ -34,7 +34,7 @@ func chores(n int) []mcpserver.ServerTool {
 	return tools
 }
 
-// enriched counts the tools of m that have hints.
+// enriched returns how many tools of m have hints.
 func enriched(m *Manager) (n int) {
 	for t := range m.def.view().each() {
 		if _, ok := m.Default().Hints(t.name); ok {
@@ -44,7 +44,7 @@ func enriched(m *Manager) (n int) {
 	return n
 }
 
-// logged returns a logger and what it was told.
+// logged returns a logger and the text that it writes.
 func logged() (*slog.Logger, func() string) {
 	var mu sync.Mutex
 	var b strings.Builder
@@ -64,9 +64,11 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// SPEC E4: each tool is looked up once, some at once, in the background; all
-// that becomes known in some time is one version of the catalog.
+// SPEC E4: each tool is looked up once, several at a time and in the
+// background. All results within a short time become one version of the
+// catalog.
 func TestSpecE4LookupsAreBatched(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		asked := make(map[string]int)
@@ -80,7 +82,7 @@ func TestSpecE4LookupsAreBatched(t *testing.T) {
 			now++
 			most = max(most, now)
 			mu.Unlock()
-			time.Sleep(10 * time.Millisecond) // as a service takes
+			time.Sleep(10 * time.Millisecond) // like a service
 			mu.Lock()
 			now--
 			mu.Unlock()
@@ -98,11 +100,11 @@ func TestSpecE4LookupsAreBatched(t *testing.T) {
 		assert.Len(t, asked, 1000)
 		assert.Equal(t, maxLookups, most)
 		versions[m.cur.Load()] = true
-		// 125 times 10 ms: the tools, two batches meanwhile, and the last.
+		// 125 times 10 ms: the tools, two batches in between, and the last one.
 		assert.Len(t, versions, 4)
 		mu.Unlock()
 
-		// A tool that is listed as before is not looked up again.
+		// An unchanged tool is not looked up again.
 		require.NoError(t, m.AddTools("s", echoTool("other", "Other")))
 		time.Sleep(time.Minute)
 		mu.Lock()
@@ -113,7 +115,7 @@ func TestSpecE4LookupsAreBatched(t *testing.T) {
 		mu.Unlock()
 		assert.Equal(t, 1001, enriched(m))
 
-		// And what leaves is forgotten.
+		// The hints of a removed tool are forgotten.
 		m.RemoveServer("s")
 		synctest.Wait()
 		m.mu.Lock()
@@ -122,8 +124,8 @@ func TestSpecE4LookupsAreBatched(t *testing.T) {
 	})
 }
 
-// SPEC E4: a lookup that hangs, panics, fails or returns too much is logged and
-// costs the hints of its tool, no others and nothing else.
+// SPEC E4: a lookup that hangs, panics, fails or returns too much is logged. It
+// costs the hints of its own tool and nothing else.
 func TestSpecE4BadLookupsCostTheirHintsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -133,7 +135,7 @@ func TestSpecE4BadLookupsCostTheirHintsOnly(t *testing.T) {
 			good := Hints{OutputShape: "fine"}
 			switch tool.OriginalName() {
 			case "t0000":
-				<-release // heeds nothing
+				<-release // ignores its context
 				return good, true, nil
 			case "t0001":
 				<-ctx.Done()
@@ -163,7 +165,7 @@ func TestSpecE4BadLookupsCostTheirHintsOnly(t *testing.T) {
 		}
 		for _, want := range []string{
 			`tool=mcp_s__t0000 error="no answer within 5s: context deadline exceeded"`,
-			`tool=mcp_s__t0001 error=`, `tool=mcp_s__t0002 error="panic: oh no xx`, `tool=mcp_s__t0003 error="unknown\ntool"`,
+			`tool=mcp_s__t0001 error=`, `tool=mcp_s__t0002 error="the enricher: panic: oh no xx`, `tool=mcp_s__t0003 error="unknown\ntool"`,
 			`tool=mcp_s__t0004 error="\"output_shape\" has 1048576 bytes, more than the limit of 500"`,
 		} {
 			assert.Contains(t, text(), want)
@@ -176,6 +178,7 @@ func TestSpecE4BadLookupsCostTheirHintsOnly(t *testing.T) {
 
 // SPEC E4: a service that is down does not fill the log.
 func TestSpecE4FailuresAreLoggedInBatches(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log, text := logged()
 		m, _ := newTestManager(t, &Options{Logger: log, Enricher: lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) {
@@ -189,8 +192,8 @@ func TestSpecE4FailuresAreLoggedInBatches(t *testing.T) {
 	})
 }
 
-// SPEC E4: however many lookups hang, not many goroutines do, and a lookup that
-// returns after all lets others go on.
+// SPEC E4: however many lookups hang, the number of goroutines is bounded. When
+// a lookup returns after all, others continue.
 func TestSpecE4HangingLookupsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -217,7 +220,7 @@ func TestSpecE4HangingLookupsAreBounded(t *testing.T) {
 	})
 }
 
-// Close waits for lookups that heed their context, and not for others.
+// Close waits only for lookups that heed their context.
 func TestSpecE4CloseEndsLookups(t *testing.T) {
 	for _, heeds := range []bool{true, false} {
 		t.Run(fmt.Sprintf("heeds %v", heeds), func(t *testing.T) {
@@ -258,9 +261,10 @@ func TestSpecE4CloseEndsLookups(t *testing.T) {
 	}
 }
 
-// RefreshHints returns when new hints are in the catalog. What is the same is
-// not indexed anew, and what fails keeps what it had.
+// RefreshHints returns when new hints are in the catalog. Unchanged hints are
+// not indexed again, and a tool whose lookup fails keeps its hints.
 func TestSpecE4RefreshHints(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	known := table{"mcp_s__a": {OutputShape: "zeppelin"}, "mcp_s__b": {OutputShape: "quinoa"}, "mcp_s__c": {OutputShape: "ferry"}}
 	var failing error
@@ -311,8 +315,9 @@ func TestSpecE4RefreshHints(t *testing.T) {
 	assert.Equal(t, []string{"mcp_s__d"}, hitNames(m.Search("quinoa", 5)))
 }
 
-// RefreshHints does not take a lookup that began before for an answer.
+// RefreshHints does not accept the result of a lookup that began before it.
 func TestSpecE4RefreshHintsAsksAgain(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var answers atomic.Int32
 		release := make(chan struct{})
@@ -352,8 +357,8 @@ func TestSpecE4LookupsMayCallBack(t *testing.T) {
 	<-closed
 }
 
-// SPEC E4, E6: hints come, change and go while sessions search, show and call;
-// at the end all are there.
+// SPEC E4, E6: hints come, change and go while sessions search, show and call.
+// At the end all hints are there.
 func TestSpecE4HintsFromManyGoroutines(t *testing.T) {
 	t.Parallel()
 	var lookups atomic.Int64
@@ -398,7 +403,7 @@ func TestSpecE4HintsFromManyGoroutines(t *testing.T) {
 	writers.Wait()
 	close(done)
 	readers.Wait()
-	for m.RefreshHints(t.Context()) != nil { // until a seventh happened to all
+	for m.RefreshHints(t.Context()) != nil { // until one seventh of it happened to each
 		if enriched(m) == 40 {
 			break
 		}

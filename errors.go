@@ -33,7 +33,8 @@ var (
 	// were checked, for example while a person was asked.
 	ErrChanged = errors.New("the tool has changed since the call was checked")
 
-	// ErrServerDown means that the tool's server can't be reached.
+	// ErrServerDown means that the tool's server can't be reached, or is not
+	// called for a while: see [ServerLimits.MaxTimeouts].
 	ErrServerDown = upstream.ErrDown
 )
 
@@ -136,6 +137,10 @@ type UnknownToolError struct {
 	Nearest    []string // the most similar registered names, nearest first; at most three
 	Connecting string   // the server that the tool would belong to, if it is still connecting; or ""
 
+	// Away is the server of a tool that the session shows from a saved state, if
+	// the Manager has no such server; or "".
+	Away string
+
 	// Gone is when the tool left the catalog, or zero if it never was there.
 	Gone time.Time
 }
@@ -144,6 +149,9 @@ func (e *UnknownToolError) Error() string {
 	text := fmt.Sprintf("mcphybrid: %v: %q", ErrUnknownTool, e.Name)
 	if !e.Gone.IsZero() {
 		text += "; its server removed it at " + e.Gone.UTC().Format(time.RFC3339)
+	}
+	if e.Away != "" {
+		text += fmt.Sprintf("; its server %q is not connected here", e.Away)
 	}
 	if e.Connecting != "" {
 		text += fmt.Sprintf("; server %q is still connecting", e.Connecting)

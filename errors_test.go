@@ -10,6 +10,7 @@ import (
 )
 
 func TestArgumentsErrorIsBounded(t *testing.T) {
+	t.Parallel()
 	found := []Violation{{"", `is missing the property "b"`}, {"/a/0", "is a number, want string"}}
 	err := error(&ArgumentsError{Tool: "mcp_a__b", Violations: found, More: 29})
 	assert.ErrorIs(t, err, ErrBadArguments)

@@ -48,7 +48,7 @@ func Example() {
 	sess := mgr.NewSession(nil)
 	fmt.Println(names(sess.Tools()))
 
-	// The model calls a tool that it has not been shown.
+	// The model calls a tool that it was never shown.
 	res, err := sess.Call(context.Background(), "mcp_weather__weather_in_Quito", `{}`)
 	fmt.Println(mcp.GetTextFromContent(res.Content[0]), err)
 	fmt.Println(names(sess.Tools()))
@@ -161,7 +161,7 @@ func ExampleToolRegistry() {
 	// [mcp_local__echo mcp_local__repeat]
 }
 
-// Plain BM25, by which RankerClassic ranks.
+// NewBM25Index is the plain BM25 of RankerClassic.
 func ExampleNewBM25Index() {
 	index := mcphybrid.NewBM25Index([]string{
 		"github create_issue Creates an issue in a repository",

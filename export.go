@@ -54,12 +54,12 @@ func (s *Session) Export(f Format) ([]ExportedTool, error) {
 	for _, e := range shown {
 		var t Tool = e.tool
 		switch {
-		case e.kind == shownMeta:
+		case e.place == asMeta:
 			t = &s.meta[e.meta]
 		case !e.isTool():
 			continue
 		}
-		exported, err := exportOnce(t, f, e.kind == shownDeferred)
+		exported, err := exportOnce(t, f, e.place == asDeferred)
 		if err != nil {
 			return nil, err
 		}

@@ -22,7 +22,8 @@ import (
 
 var formats = []Format{FormatMCP, FormatOpenAIChat, FormatOpenAIResponses, FormatAnthropic, FormatGemini}
 
-// trickyDefinitions are what servers send that some provider does not take.
+// trickyDefinitions are definitions that servers send and that some provider
+// refuses.
 var trickyDefinitions = []string{
 	`{"name":"plain","title":"Plain","description":"Adds <a> & \"b\".","inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"b":{"type":"number","default":1.0},"a":{"type":"integer","maximum":9007199254740993}},"required":["b"],"additionalProperties":false},"annotations":{"readOnlyHint":true},"_meta":{"x":1e3}}`,
 	`{"name":"none"}`,
@@ -45,7 +46,7 @@ func bridgeTool(t testing.TB, raw string) *BridgeTool {
 	return &BridgeTool{name: names.Alone("s", "").Name(d.name), def: d}
 }
 
-// schemaTool is a Tool of a host, with this input schema.
+// A schemaTool is a Tool of a host with this input schema.
 type schemaTool struct{ name, description, schema string }
 
 func (t *schemaTool) Name() string                 { return t.name }
@@ -55,9 +56,10 @@ func (t *schemaTool) Call(context.Context, json.RawMessage) (*mcp.CallToolResult
 	return nil, nil
 }
 
-// testdata/export has, for each format, what becomes of trickyDefinitions and
-// what is lost of them.
+// For each format, testdata/export has the export of trickyDefinitions and the
+// losses.
 func TestExportGolden(t *testing.T) {
+	t.Parallel()
 	for _, f := range formats {
 		t.Run(string(f), func(t *testing.T) {
 			var b strings.Builder
@@ -83,6 +85,7 @@ func TestExportGolden(t *testing.T) {
 }
 
 func TestExportMCP(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ give, want string }{
 		{` { "name" : "a", "inputSchema" : {"x": 1.0 } , "_meta":{"name":"n"} }`, `{"name":"mcp_s__a","inputSchema":{"x":1.0},"_meta":{"name":"n"}}`},
 		{`{"inputSchema":{},"n\u0061me":"a","name":"b"}`, `{"inputSchema":{},"n\u0061me":"mcp_s__b","name":"mcp_s__b"}`},
@@ -94,7 +97,7 @@ func TestExportMCP(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, test.want, string(e.JSON))
 		assert.Nil(t, e.Losses)
-		clear(e.JSON) // it is the caller's
+		clear(e.JSON) // the slice is the caller's
 		assert.Equal(t, test.give, string(tool.Raw()))
 	}
 	e, err := exportTool(&schemaTool{"any name", "<D>", `{ "a": 1 }`}, FormatMCP, false)
@@ -103,6 +106,7 @@ func TestExportMCP(t *testing.T) {
 }
 
 func TestExportDeferred(t *testing.T) {
+	t.Parallel()
 	tool := &schemaTool{"t", "D", `{"type":"object"}`}
 	for f, want := range map[Format]string{
 		FormatAnthropic:       `{"name":"t","description":"D","input_schema":{"type":"object"},"defer_loading":true}`,
@@ -118,6 +122,7 @@ func TestExportDeferred(t *testing.T) {
 }
 
 func TestExportErrors(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		tool   schemaTool
 		format Format
@@ -141,6 +146,7 @@ func TestExportErrors(t *testing.T) {
 }
 
 func TestExportListNote(t *testing.T) {
+	t.Parallel()
 	assert.Empty(t, exportListNote(FormatOpenAIChat, 128))
 	assert.Equal(t, "openai-chat accepts at most 128 tools, this list has 129", exportListNote(FormatOpenAIChat, 129))
 	assert.Equal(t, "gemini accepts at most 512 tools, this list has 513", exportListNote(FormatGemini, 513))
@@ -150,15 +156,17 @@ func TestExportListNote(t *testing.T) {
 }
 
 func TestToolReferences(t *testing.T) {
+	t.Parallel()
 	assert.Empty(t, ToolReferences(nil))
 	assert.Equal(t, []json.RawMessage{
 		json.RawMessage(`{"type":"tool_reference","tool_name":"b"}`), json.RawMessage(`{"type":"tool_reference","tool_name":"a\"<"}`),
 	}, ToolReferences([]string{"b", `a"<`}))
 }
 
-// What real servers send is taken by each provider, and by most of them as it
-// is.
+// Each provider accepts the exports of what real servers send, and most accept
+// it unchanged.
 func TestExportCatalogs(t *testing.T) {
+	t.Parallel()
 	tools, losses := 0, make(map[Format]int)
 	for _, list := range mcptest.Catalogs(t) {
 		for _, raw := range list {
@@ -184,7 +192,7 @@ func TestExportCatalogs(t *testing.T) {
 	assert.Less(t, losses[FormatGemini], tools/10)
 }
 
-// Whatever the schema is, each provider is given one that it takes.
+// Whatever the schema is, each provider gets one that it accepts.
 func FuzzExport(f *testing.F) {
 	for _, raw := range trickyDefinitions {
 		var d struct{ InputSchema json.RawMessage }
@@ -198,9 +206,9 @@ func FuzzExport(f *testing.F) {
 	})
 }
 
-// checkExports checks each export of a tool: that the provider takes it, that
-// it is the same again and not too large, and that a schema that was converted
-// needs no more of it.
+// checkExports checks each export of a tool: the provider accepts it, it is not
+// too large, a second export is the same, and a converted schema needs no
+// further conversion.
 func checkExports(t *testing.T, tool *schemaTool) {
 	t.Helper()
 	for _, format := range formats {
@@ -239,7 +247,7 @@ func exportedSchema(t testing.TB, f Format, exported json.RawMessage) json.RawMe
 }
 
 // checkExport returns the first rule of the provider that an exported tool
-// breaks. Of its schema it looks only at the type.
+// breaks. It checks only the type of the schema.
 func checkExport(f Format, exported json.RawMessage) error {
 	var e map[string]any
 	if err := json.Unmarshal(exported, &e); err != nil {
@@ -285,4 +293,23 @@ func checkExport(f Format, exported json.RawMessage) error {
 		return fmt.Errorf("the schema is not of type object")
 	}
 	return nil
+}
+
+// One tool is exported for a session that has activated it and for a session
+// ByProvider.
+func TestExportDefersBySession(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
+	s := m.NewSession(nil)
+	s.ActivateTools([]string{"mcp_a__tool_001"})
+	one, err := s.Export(FormatAnthropic)
+	require.NoError(t, err)
+	assert.NotContains(t, string(one[len(one)-1].JSON), "defer_loading")
+	two, err := m.NewSession(&SessionOptions{Disclosure: ByProvider}).Export(FormatAnthropic)
+	require.NoError(t, err)
+	deferred := 0
+	for _, e := range two {
+		deferred += strings.Count(string(e.JSON), `"defer_loading":true`)
+	}
+	assert.Equal(t, 2, deferred)
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHammer: every method of sessions at once, servers come and go, with a
-// registry that calls back; what was sent stays.
+// TestHammer calls every method of sessions at once, while servers come and go
+// and the registry calls back. What was sent stays.
 func TestHammer(t *testing.T) {
+	t.Parallel()
 	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
 		t.Run(fmt.Sprint(d), func(t *testing.T) { hammer(t, d) })
 	}
@@ -134,7 +135,7 @@ func hammer(t *testing.T, d Disclosure) {
 	}
 	require.NoError(t, check(m, s, plain))
 	assert.NoError(t, checkRegistry(s, reg))
-	// What is kept can be read.
+	// A kept result can be read.
 	for _, c := range []*Session{s, plain} {
 		ids := map[string]bool{}
 		for _, p := range c.pages.kept {
@@ -154,9 +155,10 @@ func hammer(t *testing.T, d Disclosure) {
 	assert.Len(t, m.attached, 1, "sessions leak")
 }
 
-// B5b: Compact between the two locks of fit: the result is kept under an id
-// that is given again, and no tool to read it is offered.
+// Compact runs between the two locks of fit. Then the result must not be kept
+// under an id that is given out again, without a tool to read it.
 func TestCompactWhileAResultIsCut(t *testing.T) {
+	t.Parallel()
 	many := mcpserver.ServerTool{Tool: mcp.NewTool("many"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		r := &mcp.CallToolResult{}
 		for range 200_000 {

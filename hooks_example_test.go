@@ -43,7 +43,7 @@ func ExampleMiddleware() {
 	// mcp_files__delete gave no result: the user has not approved it (the user has not approved it)
 }
 
-// The host is told what happens in its sessions.
+// The host learns what happens in its sessions.
 func ExampleEvent() {
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
 		Servers: []mcphybrid.ServerConfig{{Name: "weather", InProcess: weather()}},
@@ -71,8 +71,9 @@ func ExampleEvent() {
 	// call [mcp_weather__weather_in_Oslo] ""
 }
 
-// A skill is a file of instructions. The model sees its name and description,
-// and loads the text when it needs it; the tools it needs become active.
+// A skill is a file of instructions. The model sees its name and description
+// and loads the text when it needs it. The tools that the skill needs become
+// active.
 func ExampleLoadSkills() {
 	dir, err := os.MkdirTemp("", "skills")
 	if err != nil {
@@ -105,7 +106,7 @@ func ExampleLoadSkills() {
 	// [mcp_weather__weather_in_Oslo]
 }
 
-// Between two runs, a server has changed a tool. The tool is held back until a
+// A server changed a tool between two runs. The tool is held back until a
 // person has looked at it.
 func ExampleManager_Accept() {
 	dir, err := os.MkdirTemp("", "trust")

@@ -18,24 +18,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A hostileRow is one input of the hostile suite; HOSTILE.md tells readers of
-// each.
+// A hostileRow is one input of the hostile suite. HOSTILE.md describes each.
 type hostileRow struct {
 	name string
 	over string   // where the server is: see newCulprit
-	does mischief // from the beginning
+	does mischief // from the start
 	then mischief // once the server has started, for the call
 	amid mischief // while it executes the call
 
-	// What is in the error of Start and of a call, one of the strings that |
-	// separates; "" if there is none.
+	// Parts of the errors of Start and of a call, one of the strings that |
+	// separates; "" if there is no error.
 	start, call string
-	is          error // which the call's error is
+	is          error // that the call's error is
 
 	tool string                                       // that is called, or "echo"
 	text string                                       // what it is called with, or "first"
-	opts func(o *Options)                             // changes them; the server is the second of two
-	see  func(t *testing.T, m *Manager, bad *culprit) // what else the host must see, before the server behaves again
+	opts func(o *Options)                             // changes the options; the server is the second of two
+	see  func(t *testing.T, m *Manager, bad *culprit) // what else the host sees before the server behaves again
 }
 
 const (
@@ -58,12 +57,22 @@ var hostileRows = []hostileRow{
 	{name: "never answers initialize", over: "sh", does: mischief{At: "initialize", Mute: true}, start: noAnswer},
 	{name: "never answers tools/list", over: "shmp", does: mischief{At: list, Mute: true}, start: noAnswer},
 	{name: "never answers a call", over: "shmp", then: mischief{At: call, Mute: true}, call: noAnswer, is: context.DeadlineExceeded},
+	{name: "answers no calls any more", over: "shmp", then: mischief{At: call, Mute: true}, call: noAnswer, is: context.DeadlineExceeded, see: func(t *testing.T, m *Manager, bad *culprit) {
+		var r *mcp.CallToolResult
+		soon(t, func() (refused bool) {
+			begun := time.Now()
+			var err error
+			r, err = m.Call(t.Context(), "mcp_bad__echo", nil)
+			return errors.Is(err, ErrServerDown) && time.Since(begun) < 100*time.Millisecond
+		})
+		assert.Contains(t, resultText(t, r), "mcp_bad__echo was not called: it has not answered the last 3 calls.")
+	}},
 	{name: "lists after the deadline", over: "shmp", does: mischief{At: list, Late: 700 * time.Millisecond}, start: noAnswer},
 	{name: "answers a call after the deadline", over: "shmp", then: mischief{At: call, Late: 700 * time.Millisecond}, call: noAnswer, is: context.DeadlineExceeded},
 	{name: "never reads its input", over: "s", does: mischief{Deaf: true}, start: noAnswer},
 	{name: "stops reading its input", over: "s", then: mischief{Deaf: true}, text: strings.Repeat("x", 1<<20), call: noAnswer, is: context.DeadlineExceeded},
 
-	// The end.
+	// Ends.
 	{name: "dies at once", over: "shm", does: mischief{Die: true}, start: "exit status 4|EOF"},
 	{name: "dies in the middle of tools/list", over: "shm", does: mischief{At: list, Die: true}, start: "exit status 4|unexpected EOF"},
 	{name: "dies in the middle of an answer", over: "shm", then: mischief{At: call, Die: true}, call: down, is: ErrServerDown},
@@ -81,6 +90,10 @@ var hostileRows = []hostileRow{
 	{name: "a page of HTML for an answer", over: "shm", then: mischief{At: call, Type: "text/html", Data: sorry}, call: noAnswer + "|unexpected content type: text/html"},
 	{name: "lines that are no messages", over: "s", does: mischief{Data: "Server listening!\n\n{\"not\": \"rpc\"}\n[]\n17\nnull\n{half\n\x00\xff\xfe\n$BIG\n$ANSWER", N: 1 << 20}},
 	{name: "a line without end", over: "s", then: mischief{At: call, Data: "$BIG$ANSWER", N: 20 << 20}, call: "a message has more bytes than the limit of 16777216|" + noAnswer},
+	{name: "a line that never ends", over: "s", then: mischief{At: call, Data: "$BIG", N: 20 << 20}, call: "a line has more bytes than 16 times the limit of 1048576", is: ErrServerDown, opts: func(o *Options) {
+		patient(o)
+		o.Limits.MaxMessage = 1 << 20
+	}},
 	{name: "bytes on standard error", over: "s", does: mischief{Stderr: 10 << 20}},
 	{name: "another request's id", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":99999,"result":$RESULT}`}, call: noAnswer + "|"},
 	{name: "an answer twice", over: "s", then: mischief{At: call, Data: "$ANSWER\n$ANSWER"}},
@@ -105,6 +118,8 @@ var hostileRows = []hostileRow{
 	{name: "HTTP 401 from the start", over: "hm", does: mischief{Status: 401, Data: sorry}, start: "authorization required"},
 	{name: "HTTP 404", over: "hm", then: mischief{At: call, Status: 404, Data: sorry}, call: down, is: ErrServerDown},
 	{name: "HTTP 404 from the start", over: "hm", does: mischief{Status: 404, Data: sorry}, start: "legacy SSE server"},
+	{name: "HTTP 429", over: "hm", then: mischief{At: call, Status: 429, Data: sorry}, call: "the server limits the rate of requests (HTTP status 429)"},
+	{name: "HTTP 429 from the start", over: "hm", does: mischief{Status: 429, Data: sorry}, start: "the server limits the rate of requests (HTTP status 429)"},
 	{name: "HTTP 500", over: "hm", then: mischief{At: call, Status: 500, N: 1 << 20, Data: sorry}, call: "request failed with status 500"},
 	{name: "HTTP 500 from the start", over: "hm", does: mischief{Status: 500, N: 1 << 20, Data: sorry}, start: "request failed with status 500"},
 	{name: "a redirect to another host", over: "hm", does: mischief{Status: 307, Data: sorry}, start: "refused a redirect to host"},
@@ -115,6 +130,7 @@ var hostileRows = []hostileRow{
 	{name: "a stream that ends without an answer", over: "hm", then: mischief{At: call, Type: events, Data: ": nothing\n\n"}, call: "unexpected nil response|" + down},
 	{name: "a stream that never answers", over: "hm", then: mischief{At: call, Type: events, Mute: true, Data: strings.Repeat("data: "+listChanged+"\n\ndata: half\n\n", 400)}, call: noAnswer},
 	{name: "a stream of events without end", over: "hm", then: mischief{At: call, Type: events, Mute: true, Data: strings.Repeat("data: "+listChanged+"\n\ndata: half\n\n", 1000)}, call: tooManyUnasked, is: ErrServerDown},
+	{name: "an event of many lines", over: "hm", then: mischief{At: call, Type: events, Mute: true, Data: strings.Repeat("data:x\n", 1<<16)}, call: "an event of a stream has too many lines"},
 	{name: "a stream to resume without end", over: "h", then: mischief{At: call, Type: events, Data: "retry: 1\nid: 1\ndata: " + listChanged + "\n\n"}, call: "unexpected status 405|" + noAnswer},
 
 	// Lists.
@@ -122,6 +138,8 @@ var hostileRows = []hostileRow{
 		assert.Equal(t, 10_002, m.Stats().Tools)
 	}},
 	{name: "10,001 tools", over: "sh", does: mischief{List: "many", N: 10_001}, start: "it lists more tools than the limit of 10000", opts: patient},
+	{name: "a list of more bytes than it may have", over: "shmp", does: mischief{List: "many", N: 2000}, start: "its tools have more bytes than the limit of 50000", opts: func(o *Options) { o.Limits.MaxListing = 50_000 }},
+	{name: "a list of more bytes than there is room for", over: "shmp", does: mischief{List: "many", N: 2000}, start: "together more than the limit of 50000", opts: func(o *Options) { o.Limits.MaxCatalog = 50_000 }},
 	{name: "a description of 50 MB", over: "sh", does: mischief{List: `{"name":"long","description":"$BIG"}`, N: 50 << 20}, start: "a message has more bytes than the limit of 16777216", opts: patient},
 	{name: "a description of 1 MB", over: "shmp", does: mischief{List: `{"name":"long","description":"$BIG"}`, N: 1 << 20}, opts: patient, see: problems(`tool \d: the definition has 10486\d\d bytes, more than the limit of 262144`)},
 	{name: "pages without end", over: "shm", does: mischief{List: "endless"}, opts: few, start: "it lists more tools than the limit of 50"},
@@ -163,6 +181,11 @@ var hostileRows = []hostileRow{
 			return m.Servers()[1].Err != nil && strings.Contains(m.Servers()[1].Err.Error(), tooManyUnasked)
 		})
 	}},
+	{name: "more bytes than it may send unasked", over: "sm", then: mischief{Push: `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1<<18) + `"}}`, Pushes: 160}, call: "|the server is down", opts: func(o *Options) { o.Limits.Reconnect = time.Second }, see: func(t *testing.T, m *Manager, bad *culprit) {
+		soon(t, func() bool {
+			return m.Servers()[1].Err != nil && strings.Contains(m.Servers()[1].Err.Error(), "it sends more bytes unasked than the limit of 16777216")
+		})
+	}},
 	{name: "a storm of list_changed", over: "smp", then: mischief{Push: listChanged, Pushes: 800}, see: func(t *testing.T, m *Manager, bad *culprit) {
 		if bad.server != nil {
 			soon(t, func() bool { return bad.server.requests(list) > 1 })
@@ -194,8 +217,8 @@ func patient(o *Options) {
 
 func few(o *Options) { o.Limits.MaxTools, o.Limits.MaxPages = 50, 50 }
 
-// problems returns a check that each pattern matches one of the problems, all
-// of which name the server.
+// problems returns a check: each pattern matches one of the problems, and all
+// problems name the server.
 func problems(patterns ...string) func(*testing.T, *Manager, *culprit) {
 	return func(t *testing.T, m *Manager, _ *culprit) {
 		text := errors.Join(m.Problems()...).Error()
@@ -223,8 +246,8 @@ func toolOf(m *Manager, server, name string) string {
 
 var places = map[rune]string{'s': "stdio", 'h': "http", 'm': "modern http", 'p': "in process"}
 
-// A server that sends, or is, what a row says costs itself no more than the row
-// says, and the others nothing. Once it behaves, it is as good as any.
+// A server that does what a row says costs its own tools no more than the row
+// says, and other tools nothing. Once it behaves, it works like any other.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	for _, row := range hostileRows {
@@ -245,7 +268,7 @@ func (row hostileRow) run(t *testing.T, over byte) {
 		Limits:  ServerLimits{StartTimeout: 20 * time.Second, CallTimeout: 20 * time.Second, Reconnect: 5 * time.Millisecond, Refresh: -1},
 		Servers: []ServerConfig{inProcess("good", 2), bad.cfg},
 	}
-	if over == 'h' { // it tells of no changes
+	if over == 'h' { // it announces no changes
 		opts.Limits.Refresh = 100 * time.Millisecond
 	}
 	if strings.Contains(row.start, noAnswer) {
@@ -338,8 +361,8 @@ func (row hostileRow) run(t *testing.T, over byte) {
 	soon(t, func() bool { return bad.running() == 0 }, "its processes end")
 }
 
-// explain requires that err begins with how it names the server, and has one
-// of the texts that | separates; "" is for no error.
+// explain checks that err begins by naming the server and contains one of the
+// texts that | separates. For "", err must be nil.
 func explain(t *testing.T, err error, prefix, want string) {
 	t.Helper()
 	texts := strings.Split(want, "|")
@@ -356,6 +379,7 @@ func explain(t *testing.T, err error, prefix, want string) {
 
 // HOSTILE.md has a row for each input and no other.
 func TestHostileIsDocumented(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile("HOSTILE.md")
 	require.NoError(t, err)
 	text := regexp.MustCompile("[`*]").ReplaceAllString(string(doc), "")

@@ -27,29 +27,29 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A mischief is what a hostile server does wrong from now on. The zero value
-// is a server that behaves.
+// A mischief is what a hostile server does wrong from now on. The zero value is
+// a server that behaves.
 type mischief struct {
-	At     string        // the method of the requests that are answered wrong; "" for all
-	Mute   bool          // nothing is answered
-	Late   time.Duration // until the answer
-	Data   string        // written instead: $ID, $RESULT, $ANSWER stand for what would be right, $BIG for N times x
+	At     string        // the method whose requests get wrong answers; "" for all
+	Mute   bool          // it answers nothing
+	Late   time.Duration // before the answer
+	Data   string        // written instead; $ID, $RESULT and $ANSWER stand for the right ones, $BIG for N times x
 	N      int           // see Data and List
-	Die    bool          // after that, without the end of the line: the process ends, or the connection
-	Status int           // over HTTP, of what is then not executed
+	Die    bool          // after that, before the end of the line, the process or the connection ends
+	Status int           // over HTTP; the request is then not executed
 	Type   string        // over HTTP, of the content
-	List   string        // what is listed: see (*hostile).list
+	List   string        // the listed tools: see (*hostile).list
 
-	Push     string // sent unasked at once, Pushes times
+	Push     string // sent at once without a request, Pushes times
 	Pushes   int
 	Stderr   int  // bytes written there at once
-	Reset    int  // over HTTP: sessions are forgotten at once, and requests in them answered with this status from then on
-	Deaf     bool // standard input is not read
-	Stubborn bool // neither its end nor SIGTERM ends the process
-	Family   bool // starts a grandchild in the process group and one in a session of its own
+	Reset    int  // over HTTP: the server forgets its sessions at once and answers their requests with this status
+	Deaf     bool // it does not read standard input
+	Stubborn bool // the process ignores SIGTERM and the end of its input
+	Family   bool // starts one grandchild in the process group and one in its own session
 }
 
-// A journal counts how often the call of an id was executed.
+// A journal counts how often each call was executed, by id.
 type journal struct {
 	mu  sync.Mutex
 	ran map[string]int
@@ -70,14 +70,14 @@ func (j *journal) count(id string) int {
 // A hostile is a server written by hand, so that it can send any bytes.
 type hostile struct {
 	name   string
-	ran    func(id string) // is told of a call before it is answered
+	ran    func(id string) // called before a call is answered
 	push   func(text string)
 	hangUp func()
 
 	mu       sync.Mutex
 	does     mischief
-	heard    *sync.Cond // on mu: does has changed
-	pushed   []string   // all that was ever pushed
+	heard    *sync.Cond // on mu: signals that does has changed
+	pushed   []string   // all messages ever pushed
 	sessions map[string]bool
 	forgot   int            // the status for others
 	asked    map[string]int // requests by method
@@ -124,8 +124,8 @@ type hostileRequest struct {
 	} `json:"params"`
 }
 
-// answer returns what is to be written for a request, and what is done wrong;
-// "" is for nothing. It waits if the answer is late.
+// answer returns what to write for a request, and what is wrong with it; ""
+// means nothing. It waits if the answer is late.
 func (h *hostile) answer(ctx context.Context, r hostileRequest, modern bool) (string, mischief) {
 	h.mu.Lock()
 	does := h.does
@@ -175,10 +175,11 @@ func callResult(text string) string {
 	return fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, text)
 }
 
-// echoed is the text of the right answer to a call.
+// echoed returns the text of the right answer to a call.
 func echoed(server, tool, text string) string { return server + " " + tool + " " + text }
 
-// goodTools are the tools of a server that behaves. The last comes and goes.
+// goodTools returns the tools of a server that behaves. The last one comes and
+// goes.
 const goodTools = `{"name":"echo","description":"Echoes a text","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}},` +
 	`{"name":"keep","description":"Keeps a text","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}},"annotations":{"idempotentHint":true}},` +
 	`{"name":"look","description":"Looks a text up","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}},"annotations":{"readOnlyHint":true}}`
@@ -201,15 +202,15 @@ func (h *hostile) list(does mischief, cursor string) string {
 		return strings.ReplaceAll(does.List, "$BIG", strings.Repeat("x", does.N))
 	case does.List != "":
 		list := goodTools + "," + strings.ReplaceAll(does.List, "$BIG", strings.Repeat("x", does.N))
-		return `{"tools":[` + strings.TrimPrefix(list, goodTools+",-") + `]}` // "-" is without the good ones
-	case cursor == "": // two pages, as a server that behaves may have
+		return `{"tools":[` + strings.TrimPrefix(list, goodTools+",-") + `]}` // "-" means without the good ones
+	case cursor == "": // two pages, as a normal server may have
 		return `{"tools":[` + goodTools + `],"nextCursor":"2"}`
 	}
 	return `{"tools":[{"name":"extra"}]}`
 }
 
-// serveHostile is a hostile server over standard input and output that obeys,
-// and reports to, the test at the address in CONTROL.
+// serveHostile serves over standard input and output. The test at the address
+// in CONTROL tells it what to do and gets its reports.
 func serveHostile() {
 	control, err := net.Dial("tcp", os.Getenv("CONTROL"))
 	if err != nil {
@@ -277,7 +278,7 @@ func serveHostile() {
 	}
 }
 
-// ears read standard input, but for when the server is deaf.
+// ears reads standard input, unless the server is deaf.
 type ears struct{ h *hostile }
 
 func (e ears) Read(p []byte) (int, error) {
@@ -289,8 +290,8 @@ func (e ears) Read(p []byte) (int, error) {
 	return os.Stdin.Read(p)
 }
 
-// ServeHTTP speaks the current protocol at /modern, and elsewhere the one with
-// sessions.
+// ServeHTTP speaks the current protocol at /modern and the one with sessions
+// elsewhere.
 func (h *hostile) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	modern := req.URL.Path == "/modern"
 	var r hostileRequest
@@ -341,7 +342,7 @@ func (h *hostile) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// stream tells of what is pushed until the client has gone.
+// stream sends pushed messages until the client is gone.
 func (h *hostile) stream(w http.ResponseWriter, req *http.Request, r hostileRequest) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":%q,\"params\":{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":%s}}}\n\n",
@@ -350,7 +351,7 @@ func (h *hostile) stream(w http.ResponseWriter, req *http.Request, r hostileRequ
 	stop := context.AfterFunc(req.Context(), func() { h.mu.Lock(); defer h.mu.Unlock(); h.heard.Broadcast() })
 	defer stop()
 	h.mu.Lock()
-	next := len(h.pushed) - h.does.Pushes // what it does now is for who comes now, too
+	next := len(h.pushed) - h.does.Pushes // a client that connects now gets them too
 	h.mu.Unlock()
 	for ; ; next++ {
 		h.mu.Lock()
@@ -368,7 +369,7 @@ func (h *hostile) stream(w http.ResponseWriter, req *http.Request, r hostileRequ
 	}
 }
 
-// A culprit is a hostile server as the test has it in hand, wherever it runs.
+// A culprit is the test's handle of a hostile server, wherever the server runs.
 type culprit struct {
 	cfg ServerConfig
 	set func(mischief)
@@ -377,14 +378,14 @@ type culprit struct {
 	mu       sync.Mutex
 	does     mischief
 	children map[net.Conn]*hostileChild
-	heard    *sync.Cond // on mu: a child has obeyed, or is gone
-	server   *hostile   // if it is spoken to over HTTP
+	heard    *sync.Cond // on mu: signals that a child has obeyed or is gone
+	server   *hostile   // if it serves over HTTP
 }
 
-type hostileChild struct{ pid, orders int } // orders are those it has not obeyed yet
+type hostileChild struct{ pid, orders int } // with the orders that it has not obeyed yet
 
-// newCulprit returns a server that is over there: in a child (s), over HTTP with sessions
-// (h), over HTTP with the current protocol (m) or in this process (p).
+// newCulprit returns a server in a child (s), over HTTP with sessions (h), over
+// HTTP with the current protocol (m) or in this process (p).
 func newCulprit(t *testing.T, over byte, name string, j *journal) *culprit {
 	c := &culprit{cfg: ServerConfig{Name: name}, children: make(map[net.Conn]*hostileChild), end: func() {}}
 	c.heard = sync.NewCond(&c.mu)
@@ -427,8 +428,8 @@ func newCulprit(t *testing.T, over byte, name string, j *journal) *culprit {
 	return c
 }
 
-// control listens for the children of c, tells each what to do, and keeps what
-// they report.
+// control listens for the children of c, tells each what to do and keeps their
+// reports.
 func (c *culprit) control(t *testing.T, j *journal) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -478,9 +479,9 @@ func (c *culprit) control(t *testing.T, j *journal) string {
 	return l.Addr().String()
 }
 
-// inProcess is a server of mcp-go with handlers that misbehave as far as they
-// can. A handler that heeds no context would hold up its caller, as
-// ARCHITECTURE.md says, and so is none of what it does.
+// inProcess is an mcp-go server whose handlers misbehave as far as they can.
+// They all heed their contexts, because a handler that doesn't would hold up
+// its caller, as ARCHITECTURE.md says.
 func (c *culprit) inProcess(name string, j *journal) {
 	misbehave := func(ctx context.Context, method string) (text string) {
 		c.mu.Lock()
@@ -544,7 +545,7 @@ func (c *culprit) inProcess(name string, j *journal) {
 	}
 }
 
-// running returns how many processes of c run.
+// running returns the number of processes of c.
 func (c *culprit) running() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// says returns a tool whose calls answer text.
+// says returns a tool that answers every call with text.
 func says(name, text string) mcpserver.ServerTool {
 	return mcpserver.ServerTool{Tool: mcp.NewTool(name, mcp.WithDescription(text)), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText(text), nil
@@ -42,7 +42,8 @@ func started(t *testing.T, opts *mcphybrid.Options) *mcphybrid.Manager {
 	return m
 }
 
-// seen reports whether a tool of the server has that own name and description.
+// seen reports whether the server has a tool with that own name and
+// description.
 func seen(m *mcphybrid.Manager, server, own, description string) bool {
 	for _, p := range m.Default().Placements() {
 		if p.Tool.Server() == server && p.Tool.OriginalName() == own && p.Tool.Description() == description {
@@ -52,8 +53,8 @@ func seen(m *mcphybrid.Manager, server, own, description string) bool {
 	return false
 }
 
-// SPEC G1: a server can't have its tools called by a name that a model was shown
-// for another server's tool, whatever it lists and whenever it comes.
+// SPEC G1: no tool of a server is ever called by a name that a model was shown
+// for another server's tool, whatever the server lists and whenever it comes.
 func TestSpecG1Takeover(t *testing.T) {
 	t.Parallel()
 	answer := func(t *testing.T, s *mcphybrid.Session, name string) string {
@@ -104,8 +105,8 @@ func TestSpecG1Takeover(t *testing.T) {
 	}
 }
 
-// SPEC G1: a server that comes later, or fails to, renames nobody's tools, and no
-// deny entry stops matching.
+// SPEC G1: a server that comes later, or fails to come, renames nobody's tools.
+// No deny entry stops matching.
 func TestSpecG1NobodyIsRenamed(t *testing.T) {
 	t.Parallel()
 	m := started(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{serves("my server", "", says("run", "good"))}})
@@ -119,8 +120,8 @@ func TestSpecG1NobodyIsRenamed(t *testing.T) {
 	assert.ErrorIs(t, err, mcphybrid.ErrNotPermitted)
 	assert.Len(t, denied.Tools(), 1)
 
-	// A server that fails keeps its prefix: another one that got it meanwhile
-	// would have to give it back.
+	// A server that fails keeps its prefix. Otherwise another server that got
+	// the prefix would have to give it back.
 	assert.Error(t, m.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "slow", Prefix: "p", Command: "/no/such/program"}))
 	require.NoError(t, m.AddServer(t.Context(), serves("fine", "p", says("run", ""))))
 	fine := m.NewSession(nil)
@@ -132,8 +133,9 @@ func TestSpecG1NobodyIsRenamed(t *testing.T) {
 	assert.Contains(t, names(fine.Tools()), "mcp_p__run")
 }
 
-// SPEC G1: access lists match by the server's and the tool's own name too, and a
-// deny entry also by the name that the tool has without other servers.
+// SPEC G1: access lists also match by the server's name and the tool's own
+// name. A deny entry also matches the name that the tool would have without
+// other servers.
 func TestSpecG1AccessHoldsByOwner(t *testing.T) {
 	t.Parallel()
 	for _, deny := range []string{"bank/pay", "bank/*", "mcp_p__pay", "pay", "*pay*"} {
@@ -152,7 +154,8 @@ func TestSpecG1AccessHoldsByOwner(t *testing.T) {
 	assert.Equal(t, []string{"mcp_good__run"}, names(m.NewSession(nil).Tools()))
 }
 
-// SPEC G1: a restart gives the same names, in whatever order the servers come.
+// SPEC G1: names are the same after a restart, in whatever order the servers
+// come.
 func TestSpecG1NamesAreStored(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"trust store", "cache"} {
@@ -188,7 +191,7 @@ func TestSpecG1NamesAreStored(t *testing.T) {
 	}
 }
 
-// SPEC G1: what is held back does not come in by another door.
+// SPEC G1: a tool that is held back does not get in some other way.
 func TestSpecG1QuarantineByAnotherName(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []mcphybrid.TrustPolicy{mcphybrid.TrustQuarantine, mcphybrid.TrustApprove} {
@@ -239,8 +242,8 @@ func held(m *mcphybrid.Manager) (list []*mcphybrid.ChangedError) {
 	return list
 }
 
-// SPEC G1: what is called is what a middleware, and the person whom it asked, has
-// seen.
+// SPEC G1: the tool that is called is the one that a middleware, and the person
+// whom it asked, has seen.
 func TestSpecG1ChangedWhileItWaits(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []mcphybrid.TrustPolicy{mcphybrid.TrustOff, mcphybrid.TrustWarn, mcphybrid.TrustQuarantine} {
@@ -309,8 +312,8 @@ func (s *memStore) fail(err error) {
 	s.err = err
 }
 
-// SPEC G1: a store that can't be read once does not forget what it knows, and two
-// Managers that share one don't either.
+// SPEC G1: after a failed read, a store keeps what it knows. So do two Managers
+// that share one.
 func TestSpecG1TrustIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	store := new(memStore)
@@ -328,8 +331,8 @@ func TestSpecG1TrustIsNotForgotten(t *testing.T) {
 	assert.Len(t, run("a", "v2 EVIL"), 1)
 	assert.Len(t, run("b", "EVIL"), 1)
 
-	// Two at the same time: what the first has seen counts, and so does what a
-	// person has accepted at one of them.
+	// Two Managers at the same time: the definition that the first has seen
+	// counts, and so does what a person has accepted in one of them.
 	shared := new(memStore)
 	one := started(t, &mcphybrid.Options{Trust: mcphybrid.TrustQuarantine, TrustStore: shared})
 	srv := listing(says("run", "v2"))

@@ -8,9 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SPEC D1, D2: up to 15 tools are all there; of more, the core tools and what
-// the message needs, without waiting for the model to search.
+// SPEC D1, D2: up to 15 tools are all inline. With more, the session has the
+// core tools and those that the message needs, and the model need not search.
 func TestSpecD2JustInTime(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{10, 11} {
 		m, _ := newTestManager(t, &Options{Pins: []string{"mcp_s__pay_bill"}, JustInTime: new(JustInTimeOptions),
 			Servers:  []ServerConfig{inProcess("a", n), meaningTools()},
@@ -31,16 +32,18 @@ func TestSpecD2JustInTime(t *testing.T) {
 	}
 }
 
-// SPEC D9: what a selected tool needs comes along.
+// SPEC D9: a selected tool brings the tools that it needs.
 func TestSpecD9Related(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{JustInTime: &JustInTimeOptions{Threshold: -1, Results: 1}, Servers: []ServerConfig{meaningTools()},
 		Needs: map[string][]string{"mcp_s__forecast": {"mcp_s__plan_route"}}})
 	assert.Equal(t, []string{"mcp_s__forecast", "mcp_s__plan_route"}, toolNames(m.Default().SelectFor(t.Context(), "tomorrow's weather")))
 }
 
-// SPEC D7, D8: the model is told how to ask for more, and the answer is read
-// for it.
+// SPEC D7, D8: the prompt says how to ask for more, and the library reads the
+// answer for it.
 func TestSpecD8SearchDirectives(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{JustInTime: &JustInTimeOptions{Threshold: -1}, Servers: []ServerConfig{meaningTools()}})
 	assert.Contains(t, m.PromptSections(PromptFull), "`SEARCH_TOOLS: what the tool should do`")
 	queries := SearchDirectives("I can't do that yet.\nSEARCH_TOOLS: tomorrow's weather")
@@ -67,7 +70,7 @@ func TestSpecD8SearchDirectives(t *testing.T) {
 	assert.Len(t, long[0], maxQueryBytes-len("SEARCH_TOOLS: "))
 }
 
-// Wherever an answer is cut into pieces, the same is found.
+// However an answer is cut into pieces, we find the same directives.
 func FuzzDirectives(f *testing.F) {
 	f.Add("text\nSEARCH_TOOLS: a b\nmore", 3)
 	f.Add("**SEARCH_TOOLS: \xff**\r\nSEARCH_TOOLS: 天", 1)
@@ -86,4 +89,11 @@ func FuzzDirectives(f *testing.F) {
 		}
 		assert.Nil(t, d.End())
 	})
+}
+
+// SelectFor selects three tools for a message by default.
+func TestThreeToolsForAMessage(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{JustInTime: new(JustInTimeOptions), Servers: []ServerConfig{inProcess("a", 30)}})
+	assert.Len(t, m.Default().SelectFor(t.Context(), "chore"), 3)
 }

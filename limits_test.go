@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Each limit of what a server sends, and of how long it takes, lets pass what
-// is just within it; the error of what is not names the server and the limit.
-// (A result above MaxResult is no error: it is cut.)
+// Each limit on what a server sends, and on how long it takes, accepts what is
+// just within it. Beyond it, the error names the server and the limit. (A
+// result above MaxResult is not an error: it is cut.)
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T, o Options) error {
@@ -66,6 +66,36 @@ func TestLimits(t *testing.T) {
 			tool := `{"name":"` + strings.Repeat("x", 50-len(`{"name":""}`)+over) + `"}`
 			m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxDefinition: 50}, Servers: []ServerConfig{raw(t, `{"tools":[`+tool+`]}`)}})
 			return errors.Join(m.Problems()...)
+		}},
+		{"MaxListing", "limit of 50", func(t *testing.T, over int) error {
+			tool := `{"name":"` + strings.Repeat("x", 25-len(`{"name":""}`)) + `"}`
+			last := strings.Replace(tool, "x", "y"+strings.Repeat("y", over), 1)
+			return start(t, Options{Limits: ServerLimits{MaxListing: 50}, Servers: []ServerConfig{raw(t, `{"tools":[`+tool+`,`+last+`]}`)}})
+		}},
+		{"MaxCatalog", "limit of 75", func(t *testing.T, over int) error {
+			tool := `{"name":"` + strings.Repeat("x", 25-len(`{"name":""}`)) + `"}`
+			first := raw(t, `{"tools":[`+tool+`]}`)
+			first.Name = "first"
+			m := NewManager(&Options{Limits: ServerLimits{MaxCatalog: 75 - over}, Servers: []ServerConfig{first}})
+			defer m.Close()
+			_ = m.Start(t.Context())
+			err := m.AddServer(t.Context(), raw(t, `{"tools":[`+tool+`,`+strings.Replace(tool, "x", "y", 1)+`]}`))
+			if err != nil {
+				err = errors.New(strings.Replace(err.Error(), "limit of 74", "limit of 75", 1))
+			}
+			return err
+		}},
+		{"MaxTimeouts", "the last 2 calls", func(t *testing.T, over int) error {
+			o := Options{Limits: ServerLimits{MaxTimeouts: 3 - over, CallTimeout: 20 * time.Millisecond}}
+			waiting(&o)
+			m, _ := newTestManager(t, &o)
+			for range 2 {
+				_, _ = m.Call(t.Context(), "mcp_limited__wait", nil)
+			}
+			if _, err := m.Call(t.Context(), "mcp_limited__wait", nil); errors.Is(err, ErrServerDown) {
+				return err
+			}
+			return nil
 		}},
 		{"MaxMessage", "limit of 1000", func(t *testing.T, over int) error {
 			around := len(`{"result":{"tools":[],"x":""},"jsonrpc":"2.0","id":3}` + "\n")

@@ -286,8 +286,86 @@ func TestFullSessionIsRestored(t *testing.T) {
 	require.NoError(t, check(m, restored))
 }
 
+// A list that was saved under wider limits is shown as it was, whether its servers
+// are here or not. Nothing more is appended, and what is left is called by the tools
+// for it, until Compact.
+func TestLongerListIsRestored(t *testing.T) {
+	t.Parallel()
+	servers := []ServerConfig{inProcess("a", 9), inProcess("b", 6)}
+	roomy, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 10}, Servers: servers})
+	saved := roomy.NewSession(nil)
+	saved.Tools()
+	saved.ActivateTools([]string{"mcp_b__tool_001", "mcp_b__tool_002"})
+	sections, tools := sentBytes(saved)
+	for _, there := range [][]ServerConfig{servers, servers[1:]} {
+		t.Run(fmt.Sprint(len(there)), func(t *testing.T) {
+			t.Parallel()
+			m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 10}, List: ListOptions{Max: 4}, Servers: there})
+			r := NewRegistry()
+			s, changed, err := m.RestoreSession(saved.Save(), &SessionOptions{Registry: r})
+			require.NoError(t, err)
+			assert.Len(t, changed, 9*(2-len(there)))
+			nowSections, nowTools := sentBytes(s)
+			assert.True(t, strings.HasPrefix(nowSections, sections))
+			assert.Equal(t, tools, nowTools)
+			assert.Equal(t, []string{"mcp_b__tool_001", "mcp_b__tool_002"}, namesOf(s.ActiveTools()))
+
+			assert.Empty(t, s.ActivateTools([]string{"mcp_b__tool_004"}))
+			_, nowTools = sentBytes(s)
+			assert.Equal(t, tools, nowTools[:len(tools)])
+			assert.Equal(t, []string{DescribeToolName, CallToolName}, namesOf(s.Tools())[len(tools):])
+			assert.Contains(t, namesOf(r.List()), CallToolName)
+			assert.Contains(t, callThrough(t, s, "mcp_b__tool_004"), "hello")
+
+			again, _, err := m.RestoreSession(s.Save(), nil)
+			require.NoError(t, err)
+			_, tools := sentBytes(again)
+			assert.Equal(t, nowTools, tools)
+			assert.Contains(t, callThrough(t, again, "mcp_b__tool_005"), "hello")
+
+			s.Compact()
+			again.Close()
+			assert.Len(t, slices.DeleteFunc(s.Tools(), func(t Tool) bool { return !isBridgeTool(t) }), 4)
+			require.NoError(t, check(m, s))
+		})
+	}
+}
+
+// Tools of servers that are away count too, and need no room when these are back.
+func TestToolsThatAreAwayTakeRoom(t *testing.T) {
+	t.Parallel()
+	opts := func(servers ...ServerConfig) *Options {
+		return &Options{Inline: InlineOptions{Max: 3}, List: ListOptions{Max: 6, ServerMax: 6}, Servers: servers}
+	}
+	a := inProcess("a", 5)
+	first, _ := newTestManager(t, opts(a))
+	saved := first.NewSession(nil)
+	saved.Tools()
+	saved.ActivateTools([]string{"mcp_a__tool_004"})
+	saved.Tools()
+	saved.ActivateTools([]string{"mcp_a__tool_003"}) // and is not shown yet
+
+	m, _ := newTestManager(t, opts(inProcess("c", 9)))
+	s, _, err := m.RestoreSession(saved.Save(), nil)
+	require.NoError(t, err)
+	assert.Empty(t, s.InlineTools(), "the room for inline tools is taken")
+	_, before := sentBytes(s)
+	assert.Equal(t, []string{"mcp_c__tool_000", "mcp_c__tool_001"}, s.ActivateTools([]string{"mcp_c__tool_000", "mcp_c__tool_001", "mcp_c__tool_002"}))
+	_, now := sentBytes(s)
+	assert.Equal(t, before, now[:len(before)])
+	require.NoError(t, check(m, s))
+
+	require.NoError(t, m.AddServer(t.Context(), a))
+	assert.Equal(t, []string{"mcp_a__tool_004"}, namesOf(s.ActiveTools()))
+	assert.Equal(t, []string{"mcp_c__tool_000", "mcp_c__tool_001"}, namesOf(s.InlineTools()), "the first in the catalog, and in the list")
+	_, back := sentBytes(s)
+	assert.Equal(t, now, back[:len(now)])
+	assert.Contains(t, callThrough(t, s, "mcp_a__tool_003"), "hello", "there is no room for it any more")
+	require.NoError(t, check(m, s))
+}
+
 // A counter that panics must not keep the Manager from working.
-func TestTokenCounterPanicsUnderLock(t *testing.T) {
+func TestTokenCounterMayPanic(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{MaxTokens: 1000}, Tokens: panicking{}})
 	require.NoError(t, m.AddTools("a", mcpserver.ServerTool{Tool: mcp.NewTool("run"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -1,9 +1,11 @@
 package mcphybrid
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
@@ -21,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { mcptest.Main(m, map[string]func(){"hostile": serveHostile}) }
 
-// What the tests of several packages share, by short names.
+// Short names for helpers that the tests of several packages share.
 var (
 	children        = mcptest.Children
 	skipUnlessUnix  = mcptest.SkipUnlessUnix
@@ -32,20 +35,20 @@ var (
 	resultText      = mcptest.Text
 )
 
-// endOfChild is how long a child may take to end by itself, and after SIGTERM.
+// endOfChild is how long a child may take to end by itself, and again after
+// SIGTERM.
 const endOfChild = 3 * time.Second
 
-// child returns the configuration of a server that is this test program, run
-// again as a child that behaves as mode says: see [mcptest.Child].
+// child returns the configuration of a server that is this test program,
+// started as a child that behaves as mode says: see [mcptest.Child].
 func child(t *testing.T, name, mode string) ServerConfig {
 	t.Helper()
 	command, env := mcptest.Child(t, mode)
 	return ServerConfig{Name: name, Command: command, Env: env}
 }
 
-// check returns the first invariant that is broken in m, in the Manager of one
-// of its users or in one of the sessions, or nil. It may be called while others
-// use them.
+// check returns the first broken invariant of m, of the Managers of its users
+// and of the sessions, or nil. Others may use them at the same time.
 func check(m *Manager, sessions ...*Session) error {
 	m.mu.Lock()
 	users := m.users.list()
@@ -58,6 +61,9 @@ func check(m *Manager, sessions ...*Session) error {
 	if err := checkNames(m); err != nil {
 		return err
 	}
+	if err := checkBounds(m); err != nil {
+		return err
+	}
 	for _, s := range append(sessions, m.def) {
 		if err := checkView(s.view()); err != nil {
 			return err
@@ -67,11 +73,14 @@ func check(m *Manager, sessions ...*Session) error {
 		list := s.shownLocked(v)
 		s.mu.Unlock()
 		for _, e := range list {
-			if e.tool != nil && v.held(e.tool.name) != nil {
+			if e.tool != nil && v.holds(e.tool) {
 				return fmt.Errorf("%s is held back, and shown", e.tool.name)
 			}
 		}
 		if err := checkList(s, v, list); err != nil {
+			return err
+		}
+		if err := checkRestored(m, s); err != nil {
 			return err
 		}
 	}
@@ -85,7 +94,7 @@ func checkList(s *Session, v view, list []shown) error {
 	}
 	all, of := room.Use{}, make(map[origin]room.Use)
 	for _, e := range list {
-		if e.isTool() && e.kind != shownDeferred {
+		if e.place == asTool {
 			tokens := v.scope.toolTokens(e.tool)
 			u := of[e.tool.origin()]
 			all, of[e.tool.origin()] = room.Use{Items: all.Items + 1, Tokens: all.Tokens + tokens}, room.Use{Items: u.Items + 1, Tokens: u.Tokens + tokens}
@@ -129,6 +138,132 @@ func checkNames(m *Manager) error {
 		owners[t.name] = t.def.names()
 	}
 	return nil
+}
+
+// checkBounds returns what m keeps more of than its limits say, or nil: of what
+// servers list, and of what they listed before.
+func checkBounds(m *Manager) error {
+	m.mu.Lock()
+	attached, limits, all := slices.Clone(m.attached), m.opts.Limits, 0
+	sources := make([]source, len(m.sources))
+	for i, src := range m.sources {
+		sources[i] = *src
+	}
+	m.mu.Unlock()
+	for _, src := range sources {
+		size := 0
+		for _, d := range src.listed {
+			size += len(d.raw)
+		}
+		if size != src.bytes || size > limits.MaxListing || len(src.listed) > limits.MaxTools {
+			return fmt.Errorf("server %q has %d tools of %d bytes, counted as %d", src.name, len(src.listed), size, src.bytes)
+		}
+		all += size
+	}
+	if all > limits.MaxCatalog {
+		return fmt.Errorf("the servers' tools have %d bytes", all)
+	}
+	if gone := len(m.cur.Load().gone); gone > maxGone {
+		return fmt.Errorf("%d tools that have left are remembered", gone)
+	}
+	for _, s := range attached {
+		for _, t := range s.view().inline {
+			if n := s.registrar.Held(t.name); n > 100 { // as many goroutines may be at it
+				return fmt.Errorf("%d copies of %s are remembered", n, t.name)
+			}
+		}
+	}
+	return nil
+}
+
+// checkRestored returns how what a session has shown, and what it saves next,
+// changes when it is saved and restored: in the same Manager, and in one that has
+// none of its servers, skills and tools.
+func checkRestored(m *Manager, s *Session) error {
+	s.mu.Lock()
+	v := s.viewLocked()
+	list := v.withoutHeld(s.shown)
+	state := s.stateLocked(v)
+	s.mu.Unlock()
+	if v.ended {
+		return nil
+	}
+	data := state.JSON(s.scope.opts.MaxState)
+	parsed, err := saved.Parse(data, s.scope.opts.MaxState)
+	if err != nil {
+		return err
+	}
+	want := listBytes(s, list[:len(parsed.Shown)]) // a large state has not all
+	places := map[string]*scope{"here": s.scope}
+	known := restoredState{weak.Make(s.scope), s.disclosure, sha256.Sum256(data)}
+	if _, done := restoredElsewhere.Load(known); !done {
+		elsewhere := NewManager(nil)
+		defer func() { _ = elsewhere.Close() }()
+		own := elsewhere
+		if id := s.scope.user.id; id != "" {
+			if own, err = elsewhere.newUser(id, nil); err != nil {
+				return err
+			}
+		}
+		logger := own.opts.Logger
+		own.opts = s.scope.opts
+		own.opts.Logger, own.opts.OnEvent = logger, nil
+		places["elsewhere"] = own.scope
+	}
+	for place, sc := range places {
+		restored, _, err := sc.restore(s.rights, s.skills, data, &SessionOptions{Disclosure: s.disclosure})
+		if err != nil {
+			return err
+		}
+		restored.mu.Lock()
+		now := restored.viewLocked()
+		list, again := restored.shown, restored.stateLocked(now)
+		restored.mu.Unlock()
+		got := listBytes(restored, list)
+		restored.Close()
+		switch {
+		case !s.scope.current(v.selection) && m.opts.Trust == TrustQuarantine || now.ended:
+			continue // something may be held back by now
+		case got != want:
+			return fmt.Errorf("restored %s, a session shows\n%s\ninstead of\n%s", place, got, want)
+		}
+		if parsed.Full && !again.Full {
+			return fmt.Errorf("restored %s, a session has forgotten that its list is full", place)
+		}
+		if text.JSON([]any{again.Tools, again.Shown, again.Active}) != text.JSON([]any{parsed.Tools, parsed.Shown, parsed.Active}) {
+			return fmt.Errorf("restored %s, a session saves\n%s\ninstead of\n%s", place, text.JSON(again), text.JSON(parsed))
+		}
+	}
+	restoredElsewhere.Store(known, true)
+	return nil
+}
+
+// A restoredState is a state of a scope's sessions.
+type restoredState struct {
+	scope      weak.Pointer[scope]
+	disclosure Disclosure
+	sum        [sha256.Size]byte
+}
+
+// restoredElsewhere has the states that check has restored where nothing is, which
+// gives the same each time.
+var restoredElsewhere sync.Map
+
+// listBytes returns what a session sends of its list.
+func listBytes(s *Session, list []shown) string {
+	var b strings.Builder
+	b.WriteString(s.sections(list, true, true))
+	for _, e := range list {
+		switch {
+		case e.place == asMeta:
+			b.WriteString("\n" + definitionText(&s.meta[e.meta]))
+		case e.isTool():
+			b.WriteString("\n" + definitionText(e.tool))
+			exported, err := exportTool(e.tool, FormatMCP, false)
+			fmt.Fprint(&b, string(exported.JSON), err)
+		}
+	}
+	return b.String()
 }
 
 func checkView(v view) error {
@@ -237,7 +372,7 @@ func checkCatalog(c *catalog) error {
 }
 
 // checkRegistry returns how the registry differs from what the session offers,
-// or nil. Nobody else may use them meanwhile.
+// or nil. Nobody else may use them at the same time.
 func checkRegistry(s *Session, r *ToolRegistry) error {
 	var want, got []string
 	for _, t := range (registered{s}).Offer().Tools {
@@ -257,8 +392,8 @@ func checkRegistry(s *Session, r *ToolRegistry) error {
 	return nil
 }
 
-// newTestManager returns a started Manager that is checked and closed when the
-// test ends, and then has left nothing in its registry.
+// newTestManager returns a started Manager. When the test ends, it is checked
+// and closed, and must have left nothing in its registry.
 func newTestManager(t *testing.T, opts *Options) (*Manager, *ToolRegistry) {
 	t.Helper()
 	var o Options
@@ -273,7 +408,8 @@ func newTestManager(t *testing.T, opts *Options) (*Manager, *ToolRegistry) {
 	t.Cleanup(func() {
 		assert.NoError(t, check(m))
 		if o.Registry == r {
-			// A change that a server has just announced may still be on its way.
+			// A change that a server has just announced may not have arrived
+			// yet.
 			assert.EventuallyWithT(t, func(c *assert.CollectT) { assert.NoError(c, checkRegistry(m.def, r)) }, 10*time.Second, time.Millisecond)
 		}
 		assert.NoError(t, m.Close())
@@ -285,8 +421,8 @@ func newTestManager(t *testing.T, opts *Options) (*Manager, *ToolRegistry) {
 	return m, r
 }
 
-// inProcess returns a real MCP server in this process, of n tools named
-// tool_000 and so on, which mcp-go lists in this order.
+// inProcess returns a real MCP server in this process with n tools named
+// tool_000 and so on. mcp-go lists them in this order.
 func inProcess(name string, n int) ServerConfig {
 	return serving(name, mcptest.Chores(name, n)...)
 }

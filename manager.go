@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
@@ -41,12 +42,14 @@ type Manager struct {
 	names    *names.Book    // of the sources and of earlier ones
 	attached []*Session     // the sessions with a registry
 	users    users          // not yet closed
+	removed  []string       // the servers removed last
 	starting sync.WaitGroup // counts starting servers, embedding runs and hint lookups
 	closing  sync.Once
+	news     chan struct{} // closed and replaced when a server has listed its tools
 
 	recalling sync.Once
 	cached    atomic.Pointer[cachedCatalog] // from recall until Start has used it
-	cacheMu   sync.Mutex                    // held while the catalog is stored
+	caching   lazy.Task                     // stores the catalog
 	opening   atomic.Int32                  // calls of Start in progress
 
 	noted atomic.Pointer[noted] // nil until Watch is called; stored with mu held
@@ -64,6 +67,7 @@ func NewManager(opts *Options) *Manager {
 		o = *opts
 	}
 	o.setDefaults()
+	o.guard()
 	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy])}}
 	m.ranking = sync.OnceValue(func() *search.Index {
 		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(o.Search.Ranker), Lexicon: o.Search.Lexicon, Threshold: o.Search.Threshold})
@@ -73,7 +77,7 @@ func NewManager(opts *Options) *Manager {
 			m.metaAccess.Deny = append(m.metaAccess.Deny, name)
 		}
 	}
-	m.policy.Store(newPolicy(&m.opts, m.toolTokens))
+	m.policy.Store(newPolicy(&m.opts, m.toolTokens, m.lineTokens))
 	m.begin(context.Background())
 	return m
 }
@@ -82,10 +86,15 @@ func NewManager(opts *Options) *Manager {
 // when ctx does, if not before.
 func (m *Manager) begin(ctx context.Context) {
 	m.keeper = m
+	m.news = make(chan struct{})
 	m.usage, m.names = make(map[string]*Usage), names.NewBook(maxKnown*m.opts.Limits.MaxTools)
 	m.trust = trust.New(m.opts.Trust.caution(), maxKnown*m.opts.Limits.MaxTools, m.names, m.opts.knownStore())
 	m.uses = newUsageRecord(m.opts.Usage)
-	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load)
+	var above *semantic
+	if m.system != nil {
+		above = m.system.semantic
+	}
+	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load, m.listedNames, above)
 	m.enrichment = newEnrichment(m)
 	m.life, m.end = context.WithCancel(ctx)
 	m.cur.Store(noTools)
@@ -241,7 +250,8 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 // RemoveServer removes the server with that name, or the tools that
 // [Manager.AddTools] added under it. All its tools leave the catalog at once, the
 // connection is closed, and running calls end with an error. RemoveServer
-// reports whether there was such a server.
+// reports whether there was such a server. It waits until the connection is closed,
+// so code that runs while the server connects or lists its tools must not call it.
 func (m *Manager) RemoveServer(name string) bool {
 	m.mu.Lock()
 	i := m.find(name)
@@ -254,6 +264,10 @@ func (m *Manager) RemoveServer(name string) bool {
 	return m.remove(src)
 }
 
+// maxRemoved is how many removed servers we remember, so that their records leave a
+// vector store.
+const maxRemoved = 1000
+
 func (m *Manager) remove(src *source) bool {
 	err := m.change(func() error {
 		i := slices.Index(m.sources, src)
@@ -261,6 +275,8 @@ func (m *Manager) remove(src *source) bool {
 			return errors.New("the server was removed")
 		}
 		m.sources = slices.Delete(m.sources, i, i+1)
+		m.removed = append(m.removed[max(len(m.removed)-maxRemoved, 0):], src.name)
+		m.trust.Left(src.name)
 		return nil
 	})
 	if err == nil && src.server != nil {

@@ -19,12 +19,12 @@ import (
 )
 
 func TestChildServer(t *testing.T) {
+	t.Setenv("MY_SECRET", "s3cret")
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{child(t, "child", "noisy")}})
-	// Several pages of two.
+	// It lists its tools on pages of two.
 	assert.Equal(t, []string{"mcp_child__big", "mcp_child__env", "mcp_child__exit", "mcp_child__fail", "mcp_child__hang", "mcp_child__mute"},
 		toolNames(m.InlineTools()))
 
-	t.Setenv("MY_SECRET", "s3cret")
 	r, err := m.Call(t.Context(), "mcp_child__env", nil)
 	require.NoError(t, err)
 	env := resultText(t, r)
@@ -55,6 +55,7 @@ func TestChildServerHangingCall(t *testing.T) {
 }
 
 func TestChildServerDies(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{child(t, "mortal", "plain"), inProcess("other", 3)}})
 	_, err := m.Call(t.Context(), "mcp_mortal__exit", nil)
 	require.ErrorIs(t, err, ErrServerDown)
@@ -69,48 +70,54 @@ func TestChildServerDies(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// A server that does not come up costs its deadline at most, and the others
-// nothing.
+// A server that does not start takes at most its deadline and costs the other
+// servers nothing.
 func TestStartFailures(t *testing.T) {
-	for _, test := range []struct {
-		name, want string
-		cfg        ServerConfig
-	}{
-		{"silent", "no answer within 300ms", child(t, "bad", "silent")},
-		{"deaf", "no answer within 300ms", child(t, "bad", "deaf")},
-		{"stubborn", "no answer within 300ms", child(t, "bad", "stubborn")},
-		{"dead", `exit status 3; its last words: "cannot find module 'nowhere'"`, child(t, "bad", "dead")},
-		{"no command", "executable file not found", ServerConfig{Command: "no-such-program-anywhere"}},
-		{"no address", "want exactly one of command and url", ServerConfig{}},
-		{"refused", "connection refused", ServerConfig{URL: "http://127.0.0.1:1/mcp"}},
-		{"list is no list", `"tools" is not a list`, raw(t, `{"tools":{}}`)},
-		{"list fails", "tools/list", raw(t, `17`)},
-		{"cursor loop", "list cursor did not advance", raw(t, `{"tools":[],"nextCursor":"a"}`)},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			test.cfg.Name = "bad"
-			begun := time.Now()
-			if strings.HasPrefix(test.want, "no answer") {
-				test.cfg.StartTimeout = 300 * time.Millisecond
-			}
-			m := NewManager(&Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{test.cfg, inProcess("good", 2)}})
-			defer m.Close()
-			err := m.Start(t.Context())
-			assert.ErrorContains(t, err, `mcphybrid: server "bad": `)
-			assert.ErrorContains(t, err, test.want)
-			assert.NotContains(t, err.Error(), `"good"`)
-			assert.Less(t, time.Since(begun), 5*time.Second)
-			assert.Equal(t, []string{"mcp_good__tool_000", "mcp_good__tool_001"}, toolNames(m.InlineTools()))
-			assert.Equal(t, StateDown, m.Servers()[0].State)
-			assert.ErrorContains(t, m.Servers()[0].Err, test.want)
-			assert.NoError(t, check(m))
-			assert.Empty(t, children(os.Getpid()))
-		})
-	}
+	closing := t // its cleanup closes the Managers after their children were counted
+	t.Run("all", func(t *testing.T) {
+		for _, test := range []struct {
+			name, want string
+			cfg        ServerConfig
+		}{
+			{"silent", "no answer within 300ms", child(t, "bad", "silent")},
+			{"deaf", "no answer within 300ms", child(t, "bad", "deaf")},
+			{"stubborn", "no answer within 300ms", child(t, "bad", "stubborn")},
+			{"dead", `exit status 3; its last words: "cannot find module 'nowhere'"`, child(t, "bad", "dead")},
+			{"no command", "executable file not found", ServerConfig{Command: "no-such-program-anywhere"}},
+			{"no address", "want exactly one of command and url", ServerConfig{}},
+			{"refused", "connection refused", ServerConfig{URL: "http://127.0.0.1:1/mcp"}},
+			{"list is no list", `"tools" is not a list`, raw(t, `{"tools":{}}`)},
+			{"list fails", "tools/list", raw(t, `17`)},
+			{"cursor loop", "list cursor did not advance", raw(t, `{"tools":[],"nextCursor":"a"}`)},
+		} {
+			t.Run(test.name, func(t *testing.T) {
+				t.Parallel()
+				test.cfg.Name = "bad"
+				begun := time.Now()
+				if strings.HasPrefix(test.want, "no answer") {
+					test.cfg.StartTimeout = 300 * time.Millisecond
+				}
+				m := NewManager(&Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{test.cfg, inProcess("good", 2)}})
+				closing.Cleanup(func() { _ = m.Close() })
+				err := m.Start(t.Context())
+				assert.ErrorContains(t, err, `mcphybrid: server "bad": `)
+				assert.ErrorContains(t, err, test.want)
+				assert.NotContains(t, err.Error(), `"good"`)
+				assert.Less(t, time.Since(begun), 5*time.Second)
+				assert.Equal(t, []string{"mcp_good__tool_000", "mcp_good__tool_001"}, toolNames(m.InlineTools()))
+				assert.Equal(t, StateDown, m.Servers()[0].State)
+				assert.ErrorContains(t, m.Servers()[0].Err, test.want)
+				assert.NoError(t, check(m))
+			})
+		}
+	})
+	assert.Empty(t, children(os.Getpid()))
 }
 
-// The server lives as long as the Manager, not as the context of its start.
+// A server lives as long as the Manager, not as long as the context of its
+// start.
 func TestStartContextBoundsTheStartOnly(t *testing.T) {
+	t.Parallel()
 	m := NewManager(&Options{Servers: []ServerConfig{child(t, "child", "plain"), inProcess("local", 1)}})
 	defer m.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -126,8 +133,10 @@ func TestStartContextBoundsTheStartOnly(t *testing.T) {
 	assert.ErrorIs(t, m2.Start(ctx), context.Canceled)
 }
 
-// A malformed tool costs itself; the rest keeps every byte of its schema.
+// A malformed tool is left out. The other tools keep every byte of their
+// schemas.
 func TestMalformedTools(t *testing.T) {
+	t.Parallel()
 	schema := `{"$schema":"http://json-schema.org/draft-07/schema#","type":["object","null"],"oneOf":[{"required":["a"]}],"x-n":9007199254740993}`
 	m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxDefinition: 1000}, Servers: []ServerConfig{raw(t, `{"tools":[`+
 		`{"name":"first","inputSchema":`+schema+`},`+
@@ -161,12 +170,14 @@ func raw(t *testing.T, list string) ServerConfig {
 }
 
 func TestTooManyTools(t *testing.T) {
+	t.Parallel()
 	m := NewManager(&Options{Limits: ServerLimits{MaxTools: 9}, Servers: []ServerConfig{inProcess("many", 10)}})
 	defer m.Close()
 	assert.ErrorContains(t, m.Start(t.Context()), "it lists more tools than the limit of 9")
 }
 
 func TestHTTPServer(t *testing.T) {
+	t.Parallel()
 	s := mcpserver.NewMCPServer("web", "1")
 	s.AddTools(echoTool("echo", "Echoes"))
 	s.AddTool(mcp.NewTool("big"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -181,7 +192,7 @@ func TestHTTPServer(t *testing.T) {
 		mu.Unlock()
 		handler.ServeHTTP(w, r)
 	}))
-	t.Cleanup(web.Close) // after the Manager's: it listens
+	t.Cleanup(web.Close) // closed after the Manager, which still listens
 
 	m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxMessage: 100_000}, Servers: []ServerConfig{{
 		Name: "web", URL: web.URL + "/mcp", Headers: map[string]string{"Authorization": "Bearer abc"},
@@ -198,8 +209,8 @@ func TestHTTPServer(t *testing.T) {
 	}
 }
 
-// A schema of alternatives within alternatives costs time in proportion to its
-// size, not to its square.
+// A schema of nested alternatives takes time in proportion to its size, not to
+// its square.
 func TestDeepSchemaIsCheap(t *testing.T) {
 	deep := `{"name":"a","inputSchema":{"properties":{"p":` + strings.Repeat(`{"anyOf":[`, 4000) +
 		`{"type":"string","description":"` + strings.Repeat("x", 100_000) + `"}` + strings.Repeat(`]}`, 4000) + `}}}`
@@ -210,7 +221,7 @@ func TestDeepSchemaIsCheap(t *testing.T) {
 	assert.Less(t, time.Since(begun), 2*time.Second)
 }
 
-// Removing a server that is still starting ends the start.
+// Removing a server ends its start.
 func TestRemoveServerDuringStart(t *testing.T) {
 	m := NewManager(&Options{Servers: []ServerConfig{child(t, "slow", "silent")}})
 	defer m.Close()
@@ -223,8 +234,10 @@ func TestRemoveServerDuringStart(t *testing.T) {
 	assert.NoError(t, m.AddServer(t.Context(), inProcess("slow", 1)))
 }
 
-// A handler in this process that panics or takes too long costs its own call.
+// A handler in this process that panics or takes too long costs only its own
+// call.
 func TestInProcessMisbehaviour(t *testing.T) {
+	t.Parallel()
 	tool := func(name string, run func(context.Context)) mcpserver.ServerTool {
 		return mcpserver.ServerTool{
 			Tool: mcp.NewTool(name),
@@ -255,6 +268,7 @@ func TestInProcessMisbehaviour(t *testing.T) {
 }
 
 func TestAddServerUnhappy(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 1)}})
 	assert.ErrorIs(t, m.AddServer(t.Context(), inProcess("a", 2)), ErrDuplicate)
 	assert.ErrorContains(t, m.AddServer(t.Context(), ServerConfig{Name: "b"}), `mcphybrid: server "b": want exactly one`)
@@ -277,6 +291,7 @@ func TestAddServerUnhappy(t *testing.T) {
 }
 
 func TestClosedManager(t *testing.T) {
+	t.Parallel()
 	m := NewManager(&Options{Servers: []ServerConfig{inProcess("a", 50)}})
 	require.NoError(t, m.Start(t.Context()))
 	s := m.NewSession(nil)
@@ -298,7 +313,7 @@ func TestClosedManager(t *testing.T) {
 	assert.ErrorIs(t, err, ErrClosed)
 }
 
-// Close while servers start ends the start.
+// Close ends the starts under way.
 func TestCloseDuringStart(t *testing.T) {
 	m := NewManager(&Options{Servers: []ServerConfig{child(t, "slow", "silent")}})
 	started := make(chan error)
@@ -310,6 +325,7 @@ func TestCloseDuringStart(t *testing.T) {
 }
 
 func TestErrorsAreDistinct(t *testing.T) {
+	t.Parallel()
 	all := []error{ErrUnknownTool, ErrBadArguments, ErrServerDown, ErrClosed, ErrDuplicate}
 	for i, a := range all {
 		for j, b := range all {

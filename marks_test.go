@@ -9,6 +9,7 @@ import (
 )
 
 func TestManagerMarks(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 3)}})
 	assert.Empty(t, m.Marks())
 	require.NoError(t, m.AddTools("b",

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withMeta returns an echo tool whose _meta says needs, whatever that is.
+// withMeta returns an echo tool with the given needs in its _meta.
 func withMeta(name string, needs any) mcpserver.ServerTool {
 	t := echoTool(name, "Does the chore "+name)
 	t.Tool.Meta = mcp.NewMetaFromMap(map[string]any{NeedsKey: needs})
@@ -54,11 +54,12 @@ func problemsOf(m *Manager) (texts []string) {
 }
 
 func TestSpecB5WhatIsNeededComesAfterwards(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name     string
 		tools    []string
-		ask      string // for these, separated by a space
-		want     string // is what is callable then
+		ask      string // for these tools, separated by a space
+		want     string // are the callable tools afterwards
 		problems []string
 	}{
 		{"one", []string{"edit: read", "read", "other"}, "edit", "edit read", nil},
@@ -102,9 +103,10 @@ func TestSpecB5WhatIsNeededComesAfterwards(t *testing.T) {
 	}
 }
 
-// Every way to a deferred tool brings what it needs, once, in every disclosure
-// in which there is activation.
+// Every way to a deferred tool brings the tools that it needs, once, in every
+// disclosure with activation.
 func TestSpecB5EveryWayBringsWhatIsNeeded(t *testing.T) {
+	t.Parallel()
 	for _, d := range []Disclosure{ByActivation, ByProvider} {
 		for name, ask := range map[string]func(t *testing.T, s *Session, r *ToolRegistry){
 			"ActivateToolIfDeferred": func(t *testing.T, s *Session, _ *ToolRegistry) {
@@ -147,8 +149,10 @@ func TestSpecB5EveryWayBringsWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// An inline tool is there from the start, what it needs from its first call.
+// An inline tool is there from the start. The tools that it needs come with its
+// first call.
 func TestSpecB5InlineToolNeedsADeferredOne(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
 	require.NoError(t, m.AddTools("fs", needing("edit: read, stat", "read", "stat")...))
 	assert.Empty(t, m.ActiveTools())
@@ -157,7 +161,7 @@ func TestSpecB5InlineToolNeedsADeferredOne(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, inFS("read", "stat"), toolNames(m.ActiveTools()))
 
-	// What a tool in use needs is in use.
+	// The tools that a used tool needs count as used.
 	for range DefaultActiveTurns {
 		m.Default().NextTurn()
 	}
@@ -170,8 +174,9 @@ func TestSpecB5InlineToolNeedsADeferredOne(t *testing.T) {
 	assert.Equal(t, inFS("read", "stat"), namesOf(m.Default().Compact()))
 }
 
-// A call that is refused brings nothing.
+// A refused call brings no tools.
 func TestSpecB5RefusedCallBringsNothing(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
 	require.NoError(t, m.AddTools("fs", needing("edit: read", "read", "other: read")...))
 	for _, name := range inFS("edit", "other") {
@@ -182,6 +187,7 @@ func TestSpecB5RefusedCallBringsNothing(t *testing.T) {
 }
 
 func TestSpecB5DeclaredByTheHost(t *testing.T) {
+	t.Parallel()
 	needs := map[string][]string{
 		"mcp_fs__edit":   {"mcp_git__diff", "mcp_fs__read", "nope"},
 		"mcp_git__diff":  {"mcp_git__log"},
@@ -217,15 +223,16 @@ func TestSpecB5DeclaredByTheHost(t *testing.T) {
 		problemsOf(m))
 }
 
-// What a server says reaches its own tools only.
+// The needs that a server declares reach only its own tools.
 func TestSpecB5ServerNamesItsOwnToolsOnly(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("fs", needing("read", "delete")...))
 	require.NoError(t, m.AddTools("evil", needing("edit: delete, mcp_fs__delete, read", "read")...))
 	assert.Equal(t, []string{"mcp_evil__edit", "mcp_evil__read"}, m.ActivateTools([]string{"mcp_evil__edit"}))
 	assert.Equal(t, []string{`mcphybrid: tool "mcp_evil__edit" needs missing tools: "delete", "mcp_fs__delete"`}, problemsOf(m))
 
-	// Under a name that another server has taken, too.
+	// The same holds under a name that another server has taken.
 	require.NoError(t, m.AddTools("a-b", needing("edit: read", "read")...))
 	require.NoError(t, m.AddTools("a_b", needing("edit: read", "read")...))
 	all := toolNames(m.DeferredTools())
@@ -233,6 +240,7 @@ func TestSpecB5ServerNamesItsOwnToolsOnly(t *testing.T) {
 }
 
 func TestSpecB5NeedsPastTheRights(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
 	require.NoError(t, m.AddTools("fs", needing("stat", "edit: stat, read, list", "read: seek", "seek", "list")...))
 	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*__read"}}})
@@ -244,8 +252,10 @@ func TestSpecB5NeedsPastTheRights(t *testing.T) {
 	assert.Empty(t, m.Problems(), "a session's rights are no problem of the catalog")
 }
 
-// What is gone or held back is not brought, and is again once it is there.
+// A tool that is gone or held back does not come along, and does so again when
+// it is back.
 func TestSpecB5NeededToolGoesAndComesBack(t *testing.T) {
+	t.Parallel()
 	fs := serving("fs", needing("edit: read", "read")...)
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Trust: TrustQuarantine, Servers: []ServerConfig{fs}})
 	assert.Equal(t, inFS("edit", "read"), m.ActivateTools(inFS("edit")))
@@ -275,6 +285,7 @@ func TestSpecB5NeededToolGoesAndComesBack(t *testing.T) {
 }
 
 func TestSpecB5SearchAnswersWithWhatIsNeeded(t *testing.T) {
+	t.Parallel()
 	tools := needing("inline", "edit_file: read, inline, stat", "edit_page: read, render", "read: seek", "seek", "stat", "render")
 	type hit struct{ name, neededBy string }
 	search := func(t *testing.T, opts Options, active []string, so SearchOptions) (hits []hit) {
@@ -320,8 +331,9 @@ func TestSpecB5SearchAnswersWithWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// The model's search activates what it answers with, and no more.
+// A search by the model activates the tools in its answer and no others.
 func TestSpecB5SearchByTheModel(t *testing.T) {
+	t.Parallel()
 	tools := needing("edit: read, stat, list", "read: edit", "stat", "list", "other")
 	ask := func(s *Session, tool, args string) string {
 		r, err := s.Call(t.Context(), tool, args)
@@ -356,7 +368,7 @@ func TestSpecB5SearchByTheModel(t *testing.T) {
 		assert.NoError(t, check(m, s))
 
 		if test.disclosure == ByBridge {
-			// Called through the bridge, they stay behind it.
+			// Through the bridge, needed tools stay behind it.
 			assert.Contains(t, ask(s, DescribeToolName, `{"names":["mcp_fs__edit"]}`), `"needs":["mcp_fs__read","mcp_fs__stat","mcp_fs__list"]}`)
 			assert.NotContains(t, ask(s, DescribeToolName, `{"names":["mcp_fs__other"]}`), `"needs"`)
 			ask(s, CallToolName, `{"name":"mcp_fs__edit"}`)
@@ -366,10 +378,11 @@ func TestSpecB5SearchByTheModel(t *testing.T) {
 }
 
 func TestSpecB5MalformedMetaIsNoHint(t *testing.T) {
+	t.Parallel()
 	const told = `mcphybrid: server "fs": tool "mcp_fs__a": its _meta has malformed needs: `
 	for _, test := range []struct {
 		needs   any
-		problem string // behind told
+		problem string // not told
 	}{
 		{nil, ""},
 		{[]string{}, ""},
@@ -389,7 +402,8 @@ func TestSpecB5MalformedMetaIsNoHint(t *testing.T) {
 	}
 }
 
-// However many tools need each other, one brings few, and problems are short.
+// However many tools need each other, one brings only a few, and problems are
+// short.
 func TestSpecB5HostileServer(t *testing.T) {
 	t.Parallel()
 	const n = 2000
@@ -412,8 +426,8 @@ func TestSpecB5HostileServer(t *testing.T) {
 	}
 }
 
-// On random graphs, what is needed is what can be reached, the nearest first,
-// and cycles are the sets of tools that reach each other.
+// On random graphs, a tool needs the tools that it can reach, the nearest
+// first. Cycles are the sets of tools that reach each other.
 func TestSpecB5NeedsAgreeWithReachability(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -441,7 +455,7 @@ func TestSpecB5NeedsAgreeWithReachability(t *testing.T) {
 		}
 		require.NoError(t, m.AddTools("fs", tools...))
 		v := m.def.view()
-		cyclic := make(map[int]int) // number of the cycle
+		cyclic := make(map[int]int) // the number of its cycle
 		for c, cycle := range v.catalogs[0].cycles() {
 			for _, tool := range cycle {
 				i, _ := strconv.Atoi(tool.def.name)
@@ -490,8 +504,8 @@ func FuzzNeeds(f *testing.F) {
 	})
 }
 
-// BenchmarkCatalogChange adds or removes one tool beside 10,000, of which some
-// need two others each.
+// BenchmarkCatalogChange adds or removes one tool beside 10,000 tools, of which
+// some need two others each.
 func BenchmarkCatalogChange(b *testing.B) {
 	const n = 10_000
 	for _, needing := range []int{0, 100, n} {

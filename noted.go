@@ -198,11 +198,9 @@ func (n *noted) add(s Sample) {
 // run takes samples until the Manager is closed.
 func (n *noted) run() {
 	for {
-		s, ok := n.sample()
+		s := n.sample()
 		n.mu.Lock()
-		if ok {
-			n.add(s)
-		}
+		n.add(s)
 		every := n.every
 		n.mu.Unlock()
 		next := time.NewTimer(every)
@@ -215,14 +213,8 @@ func (n *noted) run() {
 	}
 }
 
-// sample measures the newest sessions. It reports whether it could.
-func (n *noted) sample() (s Sample, ok bool) {
-	defer func() {
-		if p := recover(); p != nil { // from the host's TokenCounter
-			ok = false
-			n.m.opts.Logger.Error("mcphybrid: counting tokens panicked", "panic", p)
-		}
-	}()
+// sample measures the newest sessions.
+func (n *noted) sample() (s Sample) {
 	newest := n.m.newest()
 	if len(newest) == 0 {
 		newest = []liveSession{{Session: n.m.def}}
@@ -237,5 +229,5 @@ func (n *noted) sample() (s Sample, ok bool) {
 	}
 	s.All /= s.Sessions
 	s.Sent /= s.Sessions
-	return s, true
+	return s
 }

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/search"
@@ -63,6 +62,10 @@ const (
 	// window.
 	DefaultMaxResult = 48 << 10
 
+	// DefaultMaxState is enough for a session that has shown 3,000 published
+	// tools; one that has shown 60 takes 70 KB.
+	DefaultMaxState = 4 << 20
+
 	// DefaultStartTimeout leaves room: 27 published servers took 0.06 to 1.7
 	// seconds to start and list their tools.
 	DefaultStartTimeout = 20 * time.Second
@@ -88,6 +91,12 @@ const (
 	// DefaultMaxDefinition is five times the longest of 866 published tools.
 	DefaultMaxDefinition = 256 << 10
 
+	// DefaultMaxListing is 16 times the longest tools/list result of 27 published
+	// servers, DefaultMaxCatalog four times that. Definitions take up to 20 times
+	// their length in memory, most of it for the search index.
+	DefaultMaxListing = 16 << 20
+	DefaultMaxCatalog = 64 << 20
+
 	// DefaultMaxTools is 50 times what the largest published server has.
 	DefaultMaxTools = 10_000
 
@@ -97,6 +106,9 @@ const (
 	// DefaultMaxUnasked is a log message or a notification of progress every
 	// millisecond, more than anyone reads.
 	DefaultMaxUnasked = 1000
+
+	// DefaultMaxTimeouts is enough to tell a slow tool from a server that hangs.
+	DefaultMaxTimeouts = 3
 )
 
 // NoLimit lifts a limit: of an option that is a number of tools, tokens,
@@ -190,6 +202,11 @@ type Options struct {
 	// It defaults to 64 times MaxResult, which is 3 MiB: providers take pictures of
 	// up to 5 MB.
 	MaxMedia int
+
+	// MaxState is how many bytes [Session.Save] returns at most, and how many
+	// [Manager.RestoreSession] accepts. It defaults to [DefaultMaxState] and must
+	// not be negative.
+	MaxState int
 
 	// Middleware wraps every call of a tool, the first outermost.
 	Middleware []Middleware
@@ -307,53 +324,6 @@ type SkillListingOptions struct {
 	MaxTokens int
 }
 
-// ServerLimits bound what a server may take and send.
-type ServerLimits struct {
-	// StartTimeout and CallTimeout hold for servers that have none of their
-	// own. They default to [DefaultStartTimeout] and [DefaultCallTimeout] and
-	// must not be negative.
-	StartTimeout time.Duration
-	CallTimeout  time.Duration
-
-	// IdleTimeout is how long a server runs without a call before it is
-	// stopped; the next call starts it again. Servers in this process are not
-	// stopped. If zero or negative, none is.
-	IdleTimeout time.Duration
-
-	// Reconnect is how long after a server was lost, or could not be started,
-	// it is started again; after each further failure twice as long, up to a
-	// minute. That it was lost within a minute counts as a failure, too. A call
-	// of one of its tools has a server that was lost started at once and waits
-	// for it, and one that could not be started no later than after Reconnect,
-	// and does not.
-	//
-	// It defaults to [DefaultReconnect]. If negative, a server that is down stays
-	// down.
-	Reconnect time.Duration
-
-	// Refresh is how often the tools of a server are listed, besides whenever
-	// it says that they have changed. It defaults to [DefaultRefresh]. If
-	// negative, they are listed only then.
-	Refresh time.Duration
-
-	// MaxMessage is how many bytes a message has, a tool's result for one;
-	// MaxDefinition how many a tool's definition has; MaxTools how many tools a
-	// server has, on MaxPages pages. They default to [DefaultMaxMessage],
-	// [DefaultMaxDefinition], [DefaultMaxTools] and [DefaultMaxPages] and must not
-	// be negative.
-	MaxMessage    int
-	MaxDefinition int
-	MaxTools      int
-	MaxPages      int
-
-	// MaxUnasked is how many messages a server may send within a second beside
-	// its answers: notifications, requests, and what is neither. The
-	// connection to one that sends more is given up, as if it was lost.
-	// Servers in this process are not counted. It defaults to
-	// [DefaultMaxUnasked] and must not be negative.
-	MaxUnasked int
-}
-
 func (o *Options) setDefaults() {
 	number := func(name string, n *int, standard int) {
 		if *n == 0 {
@@ -383,6 +353,7 @@ func (o *Options) setDefaults() {
 	amount(&o.SkillListing.MaxTokens, DefaultMaxSkillTokens)
 	number("MaxResult", &o.MaxResult, DefaultMaxResult)
 	amount(&o.MaxMedia, 64*min(o.MaxResult, NoLimit/64))
+	number("MaxState", &o.MaxState, DefaultMaxState)
 	number("Search.Results", &o.Search.Results, DefaultSearchResults)
 	number("Search.Limit", &o.Search.Limit, max(DefaultSearchLimit, o.Search.Results))
 	if math.IsNaN(o.Search.Threshold) || math.IsInf(o.Search.Threshold, 0) {
@@ -396,6 +367,9 @@ func (o *Options) setDefaults() {
 	number("Limits.MaxDefinition", &o.Limits.MaxDefinition, DefaultMaxDefinition)
 	number("Limits.MaxTools", &o.Limits.MaxTools, DefaultMaxTools)
 	number("Limits.MaxPages", &o.Limits.MaxPages, DefaultMaxPages)
+	number("Limits.MaxListing", &o.Limits.MaxListing, DefaultMaxListing)
+	number("Limits.MaxCatalog", &o.Limits.MaxCatalog, DefaultMaxCatalog)
+	amount(&o.Limits.MaxTimeouts, DefaultMaxTimeouts)
 	number("Limits.MaxUnasked", &o.Limits.MaxUnasked, DefaultMaxUnasked)
 	period("Limits.StartTimeout", &o.Limits.StartTimeout, DefaultStartTimeout)
 	period("EnrichTimeout", &o.EnrichTimeout, DefaultEnrichTimeout)
@@ -434,11 +408,6 @@ func (o *Options) setDefaults() {
 	}
 	if o.Tokens == nil {
 		o.Tokens = quarterBytes{}
-	} else {
-		logger, once := o.Logger, new(sync.Once)
-		o.Tokens = safeCounter{o.Tokens, func(err error) {
-			once.Do(func() { logger.Warn("mcphybrid: counting tokens failed", "error", err) })
-		}}
 	}
 	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.clone()
 	o.Rules = slices.Clone(o.Rules)

@@ -51,7 +51,7 @@ func (s *Session) OverrideBlock() string {
 	var entries []string
 	seen := make(map[string]bool)
 	for _, e := range list {
-		ofModel := e.kind == shownInline || e.kind == shownActive || e.kind == shownDeferred && v.isActive(e.tool.name)
+		ofModel := e.place == asTool || e.place == asDeferred && v.isActive(e.tool.name)
 		if !ofModel || seen[e.tool.name] {
 			continue
 		}

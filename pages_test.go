@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// writer returns a tool whose result is n lines, each of 10 bytes with its
-// line break.
+// writer returns a tool whose result has n lines of 10 bytes, line breaks
+// included.
 func writer() mcpserver.ServerTool {
 	return mcpserver.ServerTool{
 		Tool: mcp.NewTool("write", mcp.WithNumber("n")),
@@ -33,8 +33,9 @@ func linesOf(n int) string {
 	return b.String()
 }
 
-// A long result is cut, says so, and can be read on to its last byte.
+// A long result is cut and says so. The model can read it to its last byte.
 func TestLongResultIsReadPageByPage(t *testing.T) {
+	t.Parallel()
 	m, r := newTestManager(t, &Options{MaxResult: 1000, Servers: []ServerConfig{serving("a", writer())}})
 	call := func(name, args string) *mcp.CallToolResult {
 		t.Helper()
@@ -87,6 +88,7 @@ func TestLongResultIsReadPageByPage(t *testing.T) {
 }
 
 func TestOnlyTheNewestResultsAreKept(t *testing.T) {
+	t.Parallel()
 	var p pages
 	for i := range 20 {
 		p.kept = p.kept.With(pageID(i), "text")
@@ -102,8 +104,9 @@ func TestOnlyTheNewestResultsAreKept(t *testing.T) {
 	assert.Equal(t, "c", p.kept[0].ID)
 }
 
-// A session that others read from is not given what they were.
+// A session can't read the pages of another session.
 func TestPagesAreOfOneSession(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{MaxResult: 100, Servers: []ServerConfig{serving("a", writer())}})
 	one, other := m.NewSession(nil), m.NewSession(nil)
 	_, err := one.Call(t.Context(), "mcp_a__write", json.RawMessage(`{"n":50}`))
@@ -116,6 +119,7 @@ func TestPagesAreOfOneSession(t *testing.T) {
 }
 
 func TestResultsWithoutLimit(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{MaxResult: NoLimit, Servers: []ServerConfig{serving("a", writer())}})
 	r, err := m.Call(t.Context(), "mcp_a__write", `{"n":9000}`)
 	require.NoError(t, err)

@@ -64,6 +64,9 @@ func (p *part) keep(doc int) bool {
 
 func (p *part) keepNamed(name string) bool {
 	i, ok := p.byName[name]
+	if ok { // a store may have more than is indexed
+		_, ok = slices.BinarySearch(p.indexed, i)
+	}
 	return ok && p.may(p.tools[i], p.verdicts[i].standing)
 }
 
@@ -114,7 +117,7 @@ func (p *part) searchBoth(ctx context.Context, w want, se *semantic, candidates 
 	}
 	meaning := make(chan side, 1)
 	go func() {
-		matches, err := se.search(ctx, w.query, candidates, w.vector, p.keepNamed)
+		matches, err := se.Search(ctx, w.query, candidates, w.vector, p.keepNamed)
 		meaning <- side{matches, err}
 	}()
 	var words []vector.Match

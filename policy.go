@@ -87,8 +87,8 @@ type policy struct {
 	list      room.Limits    // of a session's list
 	used      map[string]int // rank among the most used, from 1, by registered name
 
-	tokens func(*BridgeTool) int
-	count  func(text string) int
+	tokens     func(*BridgeTool) int
+	lineTokens func(*BridgeTool, lineForm) int
 
 	// The limits of the sections.
 	maxDescription int // characters of a description
@@ -130,8 +130,11 @@ const (
 func (s *selection) judge() {
 	p := s.policy
 	seen := s.judgeEach()
-	r := inlineRoom{tools: p.limit, tokens: p.maxTokens, list: room.New[origin](p.list)}
-	if seen <= p.allUpTo {
+	r := inlineRoom{tools: p.limit - s.taken.tools, tokens: p.maxTokens, list: room.New[origin](p.list)}
+	if p.maxTokens < math.MaxInt {
+		r.tokens -= s.taken.tokens
+	}
+	if seen+s.taken.tools <= p.allUpTo {
 		r.tools = seen
 	}
 	searchable := s.rights.mayUse(SearchToolName)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// judged returns how tools stand for a session that may use all of them.
+// judged returns how tools stand in a session that may use all of them.
 func judged(p *policy, tools []*BridgeTool) *selection { return judgedAs(p, tools, "") }
 
 func judgedAs(p *policy, tools []*BridgeTool, intent string) *selection {
@@ -24,7 +24,7 @@ func judgedAs(p *policy, tools []*BridgeTool, intent string) *selection {
 	return s
 }
 
-// namedTool returns a tool with no more than a name, of 100 tokens.
+// namedTool returns a tool that has only a name and 100 tokens.
 func namedTool(name string) *BridgeTool {
 	t := &BridgeTool{name: name, def: &definition{name: name}}
 	t.tokens.Store(100)
@@ -33,7 +33,7 @@ func namedTool(name string) *BridgeTool {
 
 func policyOf(opts Options) *policy {
 	opts.setDefaults()
-	return newPolicy(&opts, func(t *BridgeTool) int { return int(t.tokens.Load()) })
+	return newPolicy(&opts, func(t *BridgeTool) int { return int(t.tokens.Load()) }, nil)
 }
 
 func standingAs(s *selection, want standing) (list []*BridgeTool) {
@@ -46,7 +46,8 @@ func standingAs(s *selection, want standing) (list []*BridgeTool) {
 }
 
 func TestPartition(t *testing.T) {
-	// A tool is a letter; those in upper case are pinned.
+	t.Parallel()
+	// Each letter is a tool; capitals are pinned.
 	tests := []struct {
 		name             string
 		tools            string
@@ -129,7 +130,7 @@ func TestPartitionProperties(t *testing.T) {
 			}
 		}
 		require.Len(t, seen, len(tools), "seed %d", seed)
-		lastFree := -1 // of the inline tools that are not pinned
+		lastFree := -1 // tokens of the inline tools that are not pinned
 		for _, tool := range inline {
 			if !pins[tool] {
 				lastFree = place[tool]

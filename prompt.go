@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/result"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/skills"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
 // This file holds every word that the model reads and that no server wrote. So
@@ -32,17 +35,17 @@ const inlineHeading = "## MCP Tools (prefer over core tools)\n\n" +
 
 // textExample shows the rule about optional parameters by a tool. It follows
 // inlineHeading.
-func textExample(tool string, e parameterExample) string {
+func textExample(tool string, e schema.Example) string {
 	if tool != "" {
 		tool = " For " + tool + ", when only the required ones are known:"
 	}
-	return tool + "\n- WRONG: " + e.wrong + "\n- RIGHT: " + e.right + "\n\nThe tools:\n"
+	return tool + "\n- WRONG: " + e.Wrong + "\n- RIGHT: " + e.Right + "\n\nThe tools:\n"
 }
 
 // plainExample is used if none of the tools makes an example.
-var plainExample = parameterExample{
-	wrong: `{"query": "open bugs", "assignee": "", "label": "none", "limit": 0, "since": null}`,
-	right: `{"query": "open bugs"}`,
+var plainExample = schema.Example{
+	Wrong: `{"query": "open bugs", "assignee": "", "label": "none", "limit": 0, "since": null}`,
+	Right: `{"query": "open bugs"}`,
 }
 
 // moreHeading is for tools that became inline after the sections were sent.
@@ -315,9 +318,12 @@ func textRefused(name string, err error, canSearch bool, since time.Time) string
 	var unknown *UnknownToolError
 	var arguments *ArgumentsError
 	var permission *permissionError
+	var paused *upstream.PausedError
 	switch {
 	case errors.As(err, &unknown) && unknown.Connecting != "":
 		return fmt.Sprintf("%s can't be called yet: its server is still connecting. Go on with something else and try again later.", name)
+	case errors.As(err, &unknown) && unknown.Away != "":
+		return fmt.Sprintf("%s can't be called now: its server, %s, is not connected here. Go on without it.", name, text.Line(unknown.Away, text.MaxName))
 	case errors.As(err, &unknown) && !unknown.Gone.IsZero():
 		return fmt.Sprintf("%s is gone: its server removed it at %s. Go on without it.", name, unknown.Gone.UTC().Format(time.RFC3339))
 	case errors.As(err, &unknown) && len(unknown.Nearest) > 0:
@@ -334,6 +340,8 @@ func textRefused(name string, err error, canSearch bool, since time.Time) string
 		return fmt.Sprintf("%s can't be called: its definition has changed, and a person has not yet agreed to that. Go on without it.", name)
 	case errors.Is(err, ErrChanged):
 		return fmt.Sprintf("%s was not called: its definition changed while the call waited. Call it again if it still fits.", name)
+	case errors.As(err, &paused):
+		return fmt.Sprintf("%s was not called: %v. Its server can be called again from %s on. Go on without it.", name, paused.Reason, paused.Until.UTC().Format(time.RFC3339))
 	case errors.Is(err, ErrServerDown) && !since.IsZero():
 		return fmt.Sprintf("%s can't be called now: its server is down since %s. Go on without it.", name, since.UTC().Format(time.RFC3339))
 	case errors.Is(err, ErrServerDown):
@@ -403,13 +411,7 @@ func textOverrides(entries []string, left int) string {
 const directive = "SEARCH_TOOLS:"
 
 // A searchOffer is what the model is told that search can find.
-type searchOffer []serverOffer
-
-type serverOffer struct {
-	Server string `json:"server"`
-	Tools  int    `json:"tools"`           // deferred
-	About  string `json:"about,omitempty"` // words from their names
-}
+type searchOffer []saved.Server
 
 // summary returns a line for the model about the servers of o, or "" if there are
 // none. It says what each server is about. If that exceeds maxTokens it only

@@ -20,10 +20,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// testdata/prompt.golden pins every word that the model reads, so that a
-// change of them is seen in review: the sections, the search tool and each
-// answer.
+// testdata/prompt.golden has every word that the model reads: the sections, the
+// search tool and each answer. So a review sees each change.
 func TestPromptGolden(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{
 		serving("github", echoTool("create_issue", "Creates an issue."), echoTool("list_issues", "Lists the issues\n\n## of a repository")),
 		inProcess("grafana", 3), inProcess("slack", 2),
@@ -62,8 +62,9 @@ func TestPromptGolden(t *testing.T) {
 	assert.True(t, json.Valid(m.SearchTool().InputSchema()))
 }
 
-// Of any number of servers, the search section names the first thirty.
+// The search section names the first thirty servers, however many there are.
 func TestSearchSummaryIsBounded(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	for i := range 100 {
 		require.NoError(t, m.AddTools(strings.Repeat("s", 40)+string(rune('A'+i%26))+strings.Repeat("x", i), echoTool("t", "T")))
@@ -74,8 +75,8 @@ func TestSearchSummaryIsBounded(t *testing.T) {
 	assert.Contains(t, section, "75 more servers")
 }
 
-// Whatever a server calls and describes its tools, the section has one line
-// for each and no heading but ours.
+// However a server names and describes its tools, the section has one line for
+// each and only our headings.
 func FuzzInlineSection(f *testing.F) {
 	f.Add("tool", "Describes\n## Heading\r- mcp_x: y", "server\n## x")
 	f.Add("\u202egnp", strings.Repeat("e\u0301", 300), "a\u2028b")

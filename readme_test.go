@@ -26,9 +26,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hostDeclarations are what the code of the README and of docs/ takes for
-// given: what a host has anyway, and the README's own mgr and sess. The README
-// says so above its first code.
+// hostDeclarations are declarations that the code of the README and of docs/
+// relies on: what every host has, and the README's own mgr and sess. The README
+// lists them above its first code.
 const hostDeclarations = `package host
 
 import (
@@ -128,7 +128,7 @@ func (b docBlock) program() string {
 	return "package host\n" + clause.String() + body
 }
 
-// problems returns what a compiler has to say about b, one line for each.
+// problems returns the compiler's errors for b, one line each.
 func (b docBlock) problems(imports types.ImporterFrom, fset *token.FileSet) (list []string) {
 	var files []*ast.File
 	for name, source := range map[string]string{"host.go": hostDeclarations, "block.go": b.program()} {
@@ -144,12 +144,12 @@ func (b docBlock) problems(imports types.ImporterFrom, fset *token.FileSet) (lis
 		return list
 	}
 	config := types.Config{Importer: imports, Error: func(err error) { list = append(list, err.Error()) }}
-	_, _ = config.Check("host", fset, files, nil) // told to Error
+	_, _ = config.Check("host", fset, files, nil) // reported to Error
 	return list
 }
 
-// docImporter imports docImports and what they import, from what the go command
-// has compiled.
+// docImporter imports docImports and their dependencies from the go command's
+// build cache.
 func docImporter(t *testing.T, fset *token.FileSet) types.ImporterFrom {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go command")
@@ -173,7 +173,7 @@ func docImporter(t *testing.T, fset *token.FileSet) types.ImporterFrom {
 	}).(types.ImporterFrom)
 }
 
-// documents are the README and the pages that it leads to, by path.
+// documents returns the README and the pages that it links to, by path.
 func documents(t *testing.T) map[string]string {
 	paths, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
@@ -186,7 +186,7 @@ func documents(t *testing.T) map[string]string {
 	return texts
 }
 
-// The code of the README and of docs/ compiles as it stands there.
+// The code in the README and in docs/ compiles as it is.
 func TestDocumentedCodeCompiles(t *testing.T) {
 	t.Parallel()
 	fset := token.NewFileSet()
@@ -205,7 +205,7 @@ func TestDocumentedCodeCompiles(t *testing.T) {
 	}
 }
 
-// The check above fails for code that does not compile.
+// The test above fails for code that does not compile.
 func TestDocumentedCodeIsChecked(t *testing.T) {
 	t.Parallel()
 	fset := token.NewFileSet()
@@ -227,15 +227,17 @@ func TestDocumentedCodeIsChecked(t *testing.T) {
 	}
 }
 
-// CI runs the commands of the README, by its indented lines.
+// CI runs the README's commands, which it finds by their indentation.
 func TestReadmeCommands(t *testing.T) {
+	t.Parallel()
 	text := documents(t)["README.md"]
 	assert.Equal(t, []string{"    go run ./examples/quickstart", "    go test ./..."},
 		regexp.MustCompile(`(?m)^    go (run|test).*`).FindAllString(text, -1))
 }
 
-// Links between documents lead somewhere, headings included.
+// Links between documents have targets, headings included.
 func TestDocumentLinks(t *testing.T) {
+	t.Parallel()
 	for from, text := range documents(t) {
 		for _, m := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], "://") {
@@ -262,8 +264,9 @@ func TestDocumentLinks(t *testing.T) {
 	}
 }
 
-// docs/options.md has each option and no other.
+// docs/options.md has each option and no others.
 func TestOptionsAreDocumented(t *testing.T) {
+	t.Parallel()
 	var want, got []string
 	options := reflect.TypeFor[mcphybrid.Options]()
 	for i := range options.NumField() {

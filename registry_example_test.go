@@ -47,8 +47,8 @@ func (t *table) SetDeferredActivator(activate func(name string) bool) {
 	t.activate = activate
 }
 
-// run runs what the model called. A tool that is not in the table may be a
-// deferred one. To activate it registers it, so that no lock may be held.
+// run runs the tool that the model called. A tool that is missing in the table
+// may be deferred. Activating it calls Register, so run must hold no lock.
 func (t *table) run(ctx context.Context, name, args string) (*mcp.CallToolResult, error) {
 	tool, ok := t.Get(name)
 	if !ok {
@@ -65,7 +65,8 @@ func (t *table) run(ctx context.Context, name, args string) (*mcp.CallToolResult
 	return tool.Call(ctx, []byte(args))
 }
 
-// The Manager keeps a host's own table in step with what the model may call.
+// The Manager keeps a host's own table in step with the tools that the model
+// may call.
 func ExampleRegistry() {
 	host := &table{tools: make(map[string]mcphybrid.Tool)}
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{Registry: host, Inline: mcphybrid.InlineOptions{Max: -1}})

@@ -18,6 +18,7 @@ import (
 )
 
 func TestSpecE5RulesFromFiles(t *testing.T) {
+	t.Parallel()
 	want := []Rule{
 		{Name: "no deleting", Intent: "*", Priority: 100, Patterns: []string{"*_delete_*", "drop"}, Action: RuleExclude},
 		{Name: "größer", Priority: -3, Patterns: []string{"mcp_s__*"}, Action: RuleSummarize},
@@ -63,6 +64,7 @@ rules:
 }
 
 func TestSpecE5ExampleRules(t *testing.T) {
+	t.Parallel()
 	s, err := newRuleSet(ExampleRules())
 	require.NoError(t, err)
 	tests := []struct {
@@ -93,12 +95,13 @@ func TestSpecE5ExampleRules(t *testing.T) {
 }
 
 func TestSpecE5RuleFilesAreRefused(t *testing.T) {
+	t.Parallel()
 	const valid = "{name: a, patterns: [x], action: include}"
 	tests := []struct {
 		name string
 		file string
 		text string
-		want []string // of a file f, without its name
+		want []string // in a file f, without its name
 	}{
 		{"extension", "f.toml", "", []string{"the name must end in .yaml, .yml or .json"}},
 		{"no extension", "yaml", "", []string{"the name must end in .yaml, .yml or .json"}},
@@ -198,7 +201,7 @@ func TestSpecE5RuleFilesAreRefused(t *testing.T) {
 	assert.Less(t, len(err.Error()), 10_000, "what the file has is not quoted without end")
 }
 
-// Aliases of aliases, 10 to the power of 9 elements, cost what their text does.
+// Nested aliases of 10^9 elements cost only what their text costs.
 func TestSpecE5AliasesDoNotBlowUp(t *testing.T) {
 	var laughs strings.Builder
 	laughs.WriteString("a0: &a0 [lol]\n")
@@ -217,8 +220,8 @@ func TestSpecE5AliasesDoNotBlowUp(t *testing.T) {
 	assert.Nil(t, rules)
 }
 
-// What is written is read again, whatever is in it. (But for line feeds: of
-// some, yaml.Marshal writes what no YAML parser reads.)
+// Written rules can be read again, whatever they hold. (Line feeds are an
+// exception: for some, yaml.Marshal writes what no YAML parser reads.)
 func TestSpecE5RulesSurviveTheirFile(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// placements returns how the tools stand, by their own names: "inline ci build".
+// placements returns the standing of each tool by the tool's own name, such as
+// "inline ci build".
 func placements(s *Session) map[string]string {
 	list := make(map[string]string)
 	for _, p := range s.Placements() {
@@ -26,6 +27,7 @@ func placements(s *Session) map[string]string {
 }
 
 func TestSpecE1Rules(t *testing.T) {
+	t.Parallel()
 	tools := []string{"tasks_list", "tasks_create", "build_go", "build_js", "deploy"}
 	hide := Rule{Name: "hide", Patterns: []string{"build_*"}, Action: RuleExclude, Priority: 10}
 	show := Rule{Name: "show", Intent: "run_build", Patterns: []string{"build_*"}, Action: RuleInclude, Priority: 20}
@@ -86,6 +88,7 @@ func TestSpecE1Rules(t *testing.T) {
 }
 
 func TestRuleErrors(t *testing.T) {
+	t.Parallel()
 	ok := Rule{Name: "ok", Patterns: []string{"x"}, Action: RuleExclude}
 	m, _ := newTestManager(t, &Options{Rules: []Rule{ok}})
 	require.NoError(t, m.AddTools("a", echoTool("x", ""), echoTool("y", "")))
@@ -108,8 +111,10 @@ func TestRuleErrors(t *testing.T) {
 	assert.PanicsWithValue(t, `mcphybrid: Options.Rules: rule 0 "": the name is missing`, func() { NewManager(&Options{Rules: []Rule{{}}}) })
 }
 
-// An intent is any text: it does not give a session what another's lists permit.
+// An intent may be any text. It does not give a session what another session's
+// lists permit.
 func TestIntentIsNoAccessList(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 3)}})
 	access := Access{Deny: []string{"*_001"}}
 	free := m.NewSession(nil)
@@ -121,8 +126,10 @@ func TestIntentIsNoAccessList(t *testing.T) {
 	require.NoError(t, check(m, free, bound))
 }
 
-// Rules may be loaded while sessions select: each sees one set or the other.
+// Rules may be loaded while sessions select. Each session sees one set or the
+// other.
 func TestSpecE6RulesWhileSessionsSelect(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Servers: []ServerConfig{inProcess("a", 30)}})
 	even := []Rule{{Name: "even", Patterns: []string{"tool_??0", "tool_??2", "tool_??4", "tool_??6", "tool_??8"}, Action: RuleInclude}}
 	odd := []Rule{{Name: "odd", Intent: "x", Patterns: []string{"tool_??1", "tool_??3", "tool_??5", "tool_??7", "tool_??9"}, Action: RuleInclude}, {Name: "even", Intent: "y", Patterns: []string{"tool_??0", "tool_??2", "tool_??4", "tool_??6", "tool_??8"}, Action: RuleInclude}}
@@ -160,9 +167,11 @@ func TestSpecE6RulesWhileSessionsSelect(t *testing.T) {
 	}
 }
 
-// Adding a rule that is for another intent, or that takes nothing away that is
-// there, changes nothing; and what is excluded is so whatever else is said.
+// A rule for another intent changes nothing. Nor does a rule that takes away
+// nothing that is there. An excluded tool stays excluded, whatever the other
+// rules say.
 func TestSpecE1Properties(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(400) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		var tools []*BridgeTool
@@ -213,7 +222,8 @@ func TestSpecE1Properties(t *testing.T) {
 	}
 }
 
-// TestSpecE1Speed prints how long it takes to select for a session.
+// TestSpecE1Speed prints how long a session takes to select its tools, and
+// limits the median.
 func TestSpecE1Speed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: a measurement")
@@ -221,28 +231,32 @@ func TestSpecE1Speed(t *testing.T) {
 	m, rules := largeCatalog(t, 10_000, 500)
 	begun := time.Now()
 	require.NoError(t, m.SetRules(rules))
-	t.Logf("loading %d rules over %d tools: %v", len(rules), len(m.cur.Load().tools), time.Since(begun))
+	loading := time.Since(begun)
+	t.Logf("loading %d rules over %d tools: %v", len(rules), len(m.cur.Load().tools), loading)
 	s := m.NewSession(nil)
-	least := time.Hour
-	for i := range 20 {
+	var took []time.Duration
+	for i := range 21 {
 		s.SetIntent(fmt.Sprintf("intent_%d", i))
 		begun = time.Now()
 		s.view()
-		least = min(least, time.Since(begun))
+		took = append(took, time.Since(begun))
 	}
+	slices.Sort(took)
+	median := took[10]
 	begun = time.Now()
 	const views = 10_000
 	for range views {
 		s.view()
 	}
 	again := time.Since(begun) / views
-	t.Logf("selecting for a new intent: %v; when nothing changed: %v", least, again)
-	slower := time.Duration(1)
-	if mcptest.Race() {
-		slower = 10
+	t.Logf("selecting for a new intent: %v; when nothing changed: %v", median, again)
+	// Loading matches each pattern with each tool. It shows how slow the machine is.
+	assert.Less(t, median, loading/10)
+	assert.Less(t, again, median/10)
+	if !mcptest.Race() {
+		assert.Less(t, median, 5*time.Millisecond)
+		assert.Less(t, again, 50*time.Microsecond)
 	}
-	assert.Less(t, least, slower*5*time.Millisecond)
-	assert.Less(t, again, slower*50*time.Microsecond)
 }
 
 // largeCatalog returns a Manager with n tools, and rules for them.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
@@ -66,6 +67,14 @@ type keeper interface {
 	// connecting, except those of which r permits no tool.
 	connectingServers(r rights) []string
 
+	// permits reports whether the configuration of an owner's server permits a
+	// tool, by its own name. It does if there is no such server.
+	permits(of *owner, server, tool string) bool
+
+	// reach connects an owner's server, as a call of one of its tools does. It
+	// reports whether there is such a server.
+	reach(ctx context.Context, of *owner, server string) (there bool, err error)
+
 	// status returns the status of an owner's server.
 	status(of *owner, name string) (ServerStatus, bool)
 }
@@ -90,7 +99,10 @@ type selectionSet struct {
 
 // A selectionKey identifies a selection in its set. The intent has a field of its
 // own: it can be any text, and joined with the rights it could look like others.
-type selectionKey struct{ intent, rights string }
+type selectionKey struct {
+	intent, rights string
+	taken          share
+}
 
 type lazySelection struct {
 	once sync.Once
@@ -122,7 +134,8 @@ func (s *scope) forgetSelections() {
 }
 
 // selection returns what a session with these rights and this intent sees now.
-func (s *scope) selection(r rights, intent string) *selection {
+// taken returns what room the session's own tools take beside those of catalogs.
+func (s *scope) selection(r rights, intent string, taken func([]*catalog) share) *selection {
 	s.selecting.Lock()
 	if old := s.selected; old == nil || old.policy != s.policy.Load() || !slices.Equal(old.catalogs, s.catalogs()) {
 		s.selected = &selectionSet{catalogs: s.catalogs(), policy: s.policy.Load(), byKey: make(map[selectionKey]*lazySelection)}
@@ -130,7 +143,7 @@ func (s *scope) selection(r rights, intent string) *selection {
 	all := s.selected
 	s.selecting.Unlock()
 
-	key := selectionKey{intent: intent}
+	key := selectionKey{intent: intent, taken: taken(all.catalogs)}
 	if len(r) > 0 {
 		key.rights = fmt.Sprintf("%q", r)
 	}
@@ -145,7 +158,7 @@ func (s *scope) selection(r rights, intent string) *selection {
 	all.mu.Unlock()
 	sel.once.Do(func() {
 		sel.id = s.selections.Add(1)
-		sel.catalogs, sel.policy, sel.rights, sel.intent = all.catalogs, all.policy, r, intent
+		sel.catalogs, sel.policy, sel.rights, sel.intent, sel.taken = all.catalogs, all.policy, r, intent, key.taken
 		sel.retriever = s.newRetriever
 		for _, c := range sel.catalogs {
 			sel.ended = sel.ended || c.ended
@@ -186,20 +199,47 @@ func (s *scope) newRetriever(prev retriever, tools []*BridgeTool, hints func(*Br
 	return s.ranking().New(docs)
 }
 
+// guard keeps the host's code from ending the process: a panic in it becomes an error
+// or a log record.
+func (o *Options) guard() {
+	o.Logger = foreign.Logger(o.Logger)
+	o.Cache, o.TrustStore = foreign.Guarded(o.Cache, "Options.Cache"), foreign.Guarded(o.TrustStore, "Options.TrustStore")
+	if o.Usage != nil {
+		u := *o.Usage
+		u.Store = foreign.Guarded(u.Store, "UsageOptions.Store")
+		o.Usage = &u
+	}
+	if _, ours := o.Tokens.(quarterBytes); !ours {
+		o.Tokens = hostTokens{&foreign.Counter{What: "Options.Tokens", Of: o.Tokens.CountTokens, Estimate: quarterBytes{}.CountTokens, Log: o.Logger}}
+	}
+	if tell := o.OnEvent; tell != nil {
+		o.OnEvent = func(e Event) { foreign.Logged(o.Logger, "Options.OnEvent", func() { tell(e) }) }
+	}
+}
+
+// tokens counts the tokens of a text. It calls the host's code: the caller holds no
+// lock.
 func (s *scope) tokens(text string) int { return s.opts.Tokens.CountTokens(text) }
 
-// toolTokens returns the tokens of the definition of t. It counts them once.
+// toolTokens returns the tokens of the definition of t. It calls no code of the host.
 func (s *scope) toolTokens(t *BridgeTool) int {
 	if n := t.tokens.Load(); n > 0 {
 		return int(n)
 	}
-	n := s.tokens(definitionText(t))
+	n := s.weightOf(t, definitionText(t), func(w *weights) int { return w.definition })
 	t.tokens.Store(int64(n))
 	return n
 }
 
-// newPolicy returns the policy for opts. It panics if a rule is malformed.
-func newPolicy(opts *Options, tokens func(*BridgeTool) int) *policy {
+// lineTokens returns the tokens of the line of t in the sections. It calls no code of
+// the host.
+func (s *scope) lineTokens(t *BridgeTool, form lineForm) int {
+	return s.weightOf(t, textLine(t, form, s.opts.Prompt.MaxDescription), func(w *weights) int { return w.lines[form] })
+}
+
+// newPolicy returns the policy for opts. It panics if a rule is malformed. tokens and
+// lineTokens are called with locks held.
+func newPolicy(opts *Options, tokens func(*BridgeTool) int, lineTokens func(*BridgeTool, lineForm) int) *policy {
 	rules, err := newRuleSet(opts.Rules)
 	if err != nil {
 		panic("mcphybrid: Options.Rules: " + err.Error())
@@ -207,7 +247,7 @@ func newPolicy(opts *Options, tokens func(*BridgeTool) int) *policy {
 	p := &policy{
 		pins: opts.Pins, rules: rules, tokens: tokens,
 		limit: opts.Inline.Max, allUpTo: opts.Inline.Max, maxTokens: opts.Inline.MaxTokens,
-		count: opts.Tokens.CountTokens, maxDescription: opts.Prompt.MaxDescription,
+		lineTokens: lineTokens, maxDescription: opts.Prompt.MaxDescription,
 		maxListing: opts.Prompt.MaxListingTokens, maxSummary: opts.Prompt.MaxSummaryTokens,
 		list: room.Limits{Items: opts.List.Max, Tokens: opts.List.MaxTokens, ItemsEach: opts.List.ServerMax, TokensEach: opts.List.ServerTokens},
 	}

@@ -142,7 +142,7 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, may 
 	}
 	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, v.scope.opts.Search.ServerLimit), perOwner: v.scope.user.most, named: named, by: opts.By}
 	if v.scope.semantic != nil {
-		w.vector = v.scope.semantic.queryVector(query)
+		w.vector = v.scope.semantic.QueryVector(query)
 	}
 	a := searchAll(ctx, v.parts(keep), w)
 	a.Hits = hitsOf(named, a.Hits, n)
@@ -236,7 +236,8 @@ func namesIn(query string) (names []string, only bool) {
 const selectPrefix = "select:"
 
 // isIdentifier reports whether w looks like an identifier, not like a word of
-// ordinary text.
+// ordinary text. So it does not split w: "HTTPServer" is two words and may be prose,
+// and so is "user's".
 func isIdentifier(w string) bool {
 	for i := 1; i < len(w)-1; i++ {
 		if strings.IndexByte("_-./:", w[i]) >= 0 || text.IsLower(w[i-1]) && text.IsUpper(w[i]) {

@@ -13,12 +13,13 @@ import (
 )
 
 func TestParseSearchArguments(t *testing.T) {
+	t.Parallel()
 	const standard = 7
 	tests := []struct {
 		name, args string
 		query      string
 		n          int
-		err        string // in the error; then query and n are not used
+		err        string // in the error; query and n are then unused
 	}{
 		{"query", `{"query":"create issue"}`, "create issue", standard, ""},
 		{"query and number", `{"query":"create issue","max_results":5}`, "create issue", 5, ""},
@@ -103,8 +104,8 @@ func FuzzSearchArguments(f *testing.F) {
 	})
 }
 
-// searchManager has all its tools deferred: those of issues and of two servers
-// that have the same names.
+// searchManager returns a Manager whose tools are all deferred: those of an
+// issue tracker and of two servers with the same tool names.
 func searchManager(t *testing.T, opts Options) *Manager {
 	opts.Inline.Max = -1
 	opts.Servers = []ServerConfig{
@@ -124,18 +125,19 @@ func hitNames(hits []Hit) (names []string) {
 }
 
 func TestSearchByName(t *testing.T) {
+	t.Parallel()
 	m := searchManager(t, Options{})
 	tests := []struct {
 		query string
-		want  []string // first; nil: nothing at all
-		only  bool     // and nothing else
+		want  []string // first; if nil, there are no hits
+		only  bool     // and no other hits
 	}{
 		{"mcp_git_us__fork", []string{"mcp_git_us__fork"}, false},
 		{"search", []string{"mcp_tracker__search", "mcp_git_eu__search"}, false},
 		{" listBoards\n", []string{"mcp_tracker__listBoards"}, false},
 		{"please call delete_repository, then create_issue", []string{"mcp_git_us__delete_repository", "mcp_tracker__create_issue"}, false},
 		{"use `mcp_tracker__search` to find the repository", []string{"mcp_tracker__search"}, false},
-		// An ordinary word is not a name.
+		// An ordinary word does not count as a name.
 		{"merge the repository", []string{"mcp_git_eu__merge"}, false},
 		{"select:fork,create_issue", []string{"mcp_git_us__fork", "mcp_tracker__create_issue"}, true},
 		{"SELECT: mcp_git_eu__merge, nothing, merge", []string{"mcp_git_eu__merge"}, true},
@@ -167,6 +169,7 @@ func TestSearchByName(t *testing.T) {
 }
 
 func TestSearchFiltersBeforeTheLimit(t *testing.T) {
+	t.Parallel()
 	m := searchManager(t, Options{})
 	for _, ranker := range []Ranker{RankerDefault, RankerLexical, RankerClassic} {
 		m := searchManager(t, Options{Search: RankingOptions{Ranker: ranker}})
@@ -182,7 +185,7 @@ func TestSearchFiltersBeforeTheLimit(t *testing.T) {
 	assert.Empty(t, m.Default().SearchWith("repository", SearchOptions{Servers: []string{"tracker"}}))
 }
 
-// However many tools a server has for a query, it leaves room for others.
+// However many tools of a server match a query, it leaves room for others.
 func TestSearchServerLimit(t *testing.T) {
 	t.Parallel()
 	flood := make([]mcpserver.ServerTool, 200)
@@ -205,9 +208,10 @@ func TestSearchServerLimit(t *testing.T) {
 	}
 }
 
-// A query that no tool answers finds nothing, not the tools that share a
+// A query that no tool answers finds nothing, not even tools that share a
 // common word with it.
 func TestSearchThreshold(t *testing.T) {
+	t.Parallel()
 	var tools []mcpserver.ServerTool
 	for i, noun := range []string{"issue", "comment", "label", "branch", "commit", "release", "board", "sprint", "milestone", "review"} {
 		for _, verb := range []string{"list", "create", "delete"} {
@@ -229,6 +233,7 @@ func TestSearchThreshold(t *testing.T) {
 }
 
 func TestSearchExplain(t *testing.T) {
+	t.Parallel()
 	for _, ranker := range []Ranker{RankerDefault, RankerLexical, RankerClassic} {
 		m := searchManager(t, Options{Search: RankingOptions{Ranker: ranker}})
 		const query = "make a repository, please"
@@ -256,9 +261,10 @@ func TestSearchExplain(t *testing.T) {
 	assert.Subset(t, found, []string{"name repositori repositori", "description repositori repositori", "whole name  "}, "%+v", e)
 }
 
-// What the search tool answers if there is nothing, and if what is named needs
-// no search.
+// The answers of the search tool when it finds nothing and when the named tool
+// needs no search.
 func TestSearchToolAnswers(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6)}})
 	ask := func(query string) (answer searchAnswer) {
 		args, err := json.Marshal(map[string]string{"query": query})

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A lockedBuffer is a buffer for a logger.
+// A lockedBuffer is a buffer for a concurrent logger.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -38,7 +38,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// everyText returns the text of err and of all that it wraps.
+// everyText returns the texts of err and of all errors that it wraps.
 func everyText(err error) string {
 	if err == nil {
 		return ""
@@ -55,10 +55,10 @@ func everyText(err error) string {
 	return text
 }
 
-// Secrets of a configuration are in nothing that the host or the model sees but
-// the results of tools, however a server behaves.
+// However a server behaves, nothing that the host or the model sees has a
+// secret of the configuration, except the results of tools.
 func TestSecrets(t *testing.T) {
-	const mark = "Zq7" // in each secret
+	const mark = "Zq7" // part of each secret
 	t.Setenv("MY_TOKEN", "variable"+mark)
 	dying := func(after string) ServerConfig {
 		cfg := child(t, "bad", "confess")
@@ -96,7 +96,8 @@ func TestSecrets(t *testing.T) {
 		s.AddTools(echoTool("a", ""))
 		return s
 	}())
-	// web answers the method after and all that comes then by f.
+	// web serves normally until the method after. It answers that method and
+	// all later ones by f.
 	web := func(after string, f http.HandlerFunc) ServerConfig {
 		var reached bool
 		var mu sync.Mutex
@@ -221,4 +222,89 @@ func mustJSON(t *testing.T, v any) string {
 	data, err := json.Marshal(v)
 	require.NoError(t, err)
 	return string(data)
+}
+
+// A part of a secret that can be used alone, or that is left where a text was cut,
+// is as secret as the whole.
+func TestPartsOfSecrets(t *testing.T) {
+	t.Parallel()
+	const token = "ghp_0123456789abcdefghij"
+	basic := base64.StdEncoding.EncodeToString([]byte("someone:opensesame"))
+	for name, test := range map[string]struct {
+		url     func(address string) string
+		headers map[string]string
+		echo    func(r *http.Request) string // the text of the server's error
+		hidden  []string
+	}{
+		"user name that is a token": {
+			url:    func(a string) string { return strings.Replace(a, "://", "://"+token+"@", 1) },
+			echo:   func(r *http.Request) string { return r.Header.Get("Authorization") },
+			hidden: []string{base64.StdEncoding.EncodeToString([]byte(token + ":"))},
+		},
+		"user name that is a token, decoded": {
+			url:    func(a string) string { return strings.Replace(a, "://", "://"+token+":x-oauth-basic@", 1) },
+			echo:   func(r *http.Request) string { user, _, _ := r.BasicAuth(); return "no user " + user },
+			hidden: []string{token},
+		},
+		"bearer token alone": {
+			headers: map[string]string{"X-Forwarded": "Bearer " + token},
+			echo:    func(r *http.Request) string { return "bad token " + token },
+			hidden:  []string{token},
+		},
+		"password of Basic": {
+			headers: map[string]string{"Authorization": "Basic " + basic},
+			echo: func(r *http.Request) string {
+				user, pw, _ := r.BasicAuth()
+				return user + " has not the password " + pw
+			},
+			hidden: []string{"opensesame"},
+		},
+		"cookie alone": {
+			headers: map[string]string{"Cookie": "theme=dark; sid=" + token},
+			echo:    func(r *http.Request) string { c, _ := r.Cookie("sid"); return "no session " + c.Value },
+			hidden:  []string{token},
+		},
+		"secret that overlaps another": {
+			headers: map[string]string{"X-Key": "abcdefghijkl", "X-Token": "ghijklmnopqr"},
+			echo:    func(*http.Request) string { return "abcdefghijklmnopqr" },
+			hidden:  []string{"abcd", "mnopqr"},
+		},
+		"secret within a longer one": {
+			headers: map[string]string{"X-Key": "abcdefgh", "X-Token": "abcdefghijklmnop"},
+			echo:    func(*http.Request) string { return "abcdefghijklmnop" },
+			hidden:  []string{"abcd", "ijkl"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				http.Error(w, "refused: "+test.echo(r), http.StatusInternalServerError)
+			}), "127.0.0.1:0")
+			if test.url != nil {
+				address = test.url(address)
+			}
+			m := NewManager(&Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{{Name: "bad", URL: address, Headers: test.headers}}})
+			defer m.Close()
+			err := m.Start(t.Context())
+			require.ErrorContains(t, err, "refused: ")
+			assert.Contains(t, err.Error(), "[hidden]")
+			for _, secret := range test.hidden {
+				assert.NotContains(t, everyText(err), secret)
+			}
+		})
+	}
+
+	t.Run("name of a tool, cut", func(t *testing.T) {
+		t.Parallel()
+		secret := strings.Repeat("0123456789", 20)
+		cfg := child(t, "bad", "raw")
+		cfg.Env["LIST"] = `{"tools":[{"name":"x` + secret + `","inputSchema":true}]}`
+		cfg.Env["KEY"] = secret
+		m := NewManager(&Options{Servers: []ServerConfig{cfg}})
+		defer m.Close()
+		require.NoError(t, m.Start(t.Context()))
+		text := errors.Join(m.Problems()...).Error()
+		assert.Contains(t, text, "[hidden]…")
+		assert.NotContains(t, text, "0123456789")
+	})
 }

@@ -1,12 +1,10 @@
 package mcphybrid
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 )
 
 // section returns the text of the skills section.
@@ -69,12 +67,13 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 	heading := inlineHeading
 	open := noSection
 	for _, e := range list {
-		if e.kind == shownExample && e.tool != nil {
-			if example, ok := exampleOf(e.tool); ok {
+		in := e.section
+		if in == exampleText {
+			if example, ok := schema.ExampleOf(e.tool.def.input); ok {
 				guide = textExample(e.tool.name, example)
 			}
+			continue
 		}
-		in := e.section()
 		if in == noSection || in == inlineLines && !inline || in != inlineLines && !search || in == skillText && !inline {
 			continue
 		}
@@ -86,11 +85,11 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 		}
 		switch {
 		case in == searchText:
-			if e.kind == shownMeta {
+			if e.place == asMeta {
 				b.WriteString(searchHeading)
 			}
 			b.WriteString(e.offer.servers.summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens))
-			if e.kind == shownMeta {
+			if e.place == asMeta {
 				b.WriteString(searchSteps[s.disclosure])
 				if s.scope.opts.JustInTime != nil && s.disclosure != ByBridge {
 					b.WriteString(textJustInTime)
@@ -105,101 +104,12 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 			b.WriteString(summaryHeading)
 		}
 		open = in
-		switch e.kind {
-		case shownInline, shownSummary:
+		switch {
+		case e.hasLine():
 			b.WriteString(textLine(e.tool, e.line, s.scope.opts.Prompt.MaxDescription))
-		case shownCounts, shownSummaryCounts:
+		case in == inlineLines || in == summaryLines:
 			b.WriteString(textCounts(e.offer.servers))
 		}
 	}
 	return b.String()
-}
-
-// A section is a part of the prompt sections.
-type section uint8
-
-const (
-	noSection section = iota
-	inlineLines
-	searchText
-	summaryLines
-	skillText
-)
-
-func (e shown) section() section {
-	switch {
-	case e.kind == shownInline || e.kind == shownCounts:
-		return inlineLines
-	case e.kind == shownSummary || e.kind == shownSummaryCounts:
-		return summaryLines
-	case e.kind == shownServers || e.kind == shownMeta && e.meta == metaSearch:
-		return searchText
-	case e.kind == shownSkills:
-		return skillText
-	}
-	return noSection
-}
-
-// A parameterExample shows by a real tool how to leave out optional parameters.
-type parameterExample struct{ wrong, right string }
-
-// The limits on the parameters of an example and on the length of their names.
-const (
-	maxRequiredShown = 3
-	maxOptionalShown = 4
-	maxParameterName = 40
-)
-
-// exampleOf returns an example for t if t has both required and optional
-// parameters, all with plain names.
-func exampleOf(t *BridgeTool) (e parameterExample, ok bool) {
-	var schema struct {
-		Properties json.RawMessage
-		Required   []string
-	}
-	if json.Unmarshal(t.def.input, &schema) != nil {
-		return e, false
-	}
-	properties, err := text.Members(schema.Properties)
-	if err != nil {
-		return e, false
-	}
-	var required, optional []string
-	for _, p := range properties {
-		switch needed := slices.Contains(schema.Required, p.Name); {
-		case !text.IsSafeName(p.Name) || len(p.Name) > maxParameterName:
-			return e, false
-		case needed:
-			required = append(required, `"`+p.Name+`": `+exampleValue(p.Value, true))
-		case len(optional) < maxOptionalShown:
-			optional = append(optional, `"`+p.Name+`": `+exampleValue(p.Value, false))
-		}
-	}
-	if len(optional) == 0 || len(required) == 0 || len(required) > maxRequiredShown {
-		return e, false
-	}
-	e.right = "{" + strings.Join(required, ", ") + "}"
-	e.wrong = "{" + strings.Join(append(required, optional...), ", ") + "}"
-	return e, true
-}
-
-// exampleValue returns a value for a parameter of that schema: a placeholder if
-// the parameter is given, and an empty value if it should be left out.
-func exampleValue(schema json.RawMessage, given bool) string {
-	var is struct{ Type string }
-	_ = json.Unmarshal(schema, &is) // on an error the type is unknown
-	values := map[string][2]string{
-		"string": {`""`, `"…"`}, "integer": {"0", "1"}, "number": {"0", "1"}, "boolean": {"false", "true"},
-		"array": {"[]", "[…]"}, "object": {"{}", "{…}"},
-	}
-	pair, ok := values[is.Type]
-	switch {
-	case !ok && given:
-		return `"…"`
-	case !ok:
-		return "null"
-	case given:
-		return pair[1]
-	}
-	return pair[0]
 }

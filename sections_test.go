@@ -17,8 +17,9 @@ func rawTool(name, schema string) mcpserver.ServerTool {
 	return t
 }
 
-// SPEC A12: the guidance is by a tool that the session really has.
+// SPEC A12: the example shows a tool that the session really has.
 func TestSpecA12ByARealTool(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}})
 	require.NoError(t, m.AddTools("a",
 		rawTool("all", `{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`),
@@ -37,19 +38,21 @@ func TestSpecA12ByARealTool(t *testing.T) {
 	assert.Empty(t, changed)
 	assert.Equal(t, before, restored.PromptSections(PromptFull))
 
-	// It does not change with what comes later, and does not come later.
+	// The example does not change when tools are added later, and does not
+	// appear later.
 	require.NoError(t, m.SetRules([]Rule{{Name: "r", Patterns: []string{"issues"}, Action: RuleExclude}}))
 	assert.True(t, strings.HasPrefix(s.PromptSections(PromptFull), before))
 	other := m.NewSession(nil)
-	assert.Contains(t, other.PromptSections(PromptFull), plainExample.wrong)
+	assert.Contains(t, other.PromptSections(PromptFull), plainExample.Wrong)
 	plain := other.PromptSections(PromptFull)
 	require.NoError(t, m.SetRules(nil))
 	assert.True(t, strings.HasPrefix(other.PromptSections(PromptFull), plain))
 }
 
-// What is summarized is listed by name and one line, comes with its definition
-// once it is activated, and is as little as the budget wants.
+// A summarized tool is listed by its name and one line, and its definition
+// comes when it is activated. The lines are as short as the budget requires.
 func TestSpecE1SummarizeLists(t *testing.T) {
+	t.Parallel()
 	rules := []Rule{{Name: "short", Patterns: []string{"mcp_a__tool_001", "mcp_a__tool_002", "mcp_a__tool_003"}, Action: RuleSummarize}}
 	m, _ := newTestManager(t, &Options{Rules: rules, Servers: []ServerConfig{inProcess("a", 5)}})
 	s := m.NewSession(nil)
@@ -74,7 +77,7 @@ func TestSpecE1SummarizeLists(t *testing.T) {
 	assert.Equal(t, toolNames(s.Tools()), toolNames(restored.Tools()))
 	require.NoError(t, check(m, s, restored))
 
-	// A tool that is summarized later is listed at the end.
+	// A tool that a later rule summarizes is listed at the end.
 	require.NoError(t, m.AddTools("b", echoTool("tool_009", "More")))
 	require.NoError(t, m.SetRules(append(rules, Rule{Name: "more", Patterns: []string{"tool_009"}, Action: RuleSummarize})))
 	after := s.PromptSections(PromptFull)
@@ -84,6 +87,7 @@ func TestSpecE1SummarizeLists(t *testing.T) {
 }
 
 func TestListingBudget(t *testing.T) {
+	t.Parallel()
 	sections := func(budget int, rules ...Rule) string {
 		m, _ := newTestManager(t, &Options{Prompt: PromptOptions{MaxListingTokens: budget}, Rules: rules, Servers: []ServerConfig{inProcess("a", 3), inProcess("b", 2)}})
 		s := m.NewSession(nil)
@@ -107,7 +111,7 @@ func TestListingBudget(t *testing.T) {
 	assert.True(t, strings.HasPrefix(text, "- 1 tools of a\n- 1 tools of b\n\n## Additional"), text)
 	assert.True(t, strings.HasSuffix(text, summaryHeading+"- 2 tools of a\n- 1 tools of b\n"), text)
 
-	// What is added later has what is left.
+	// Tools that are added later get the rest of the budget.
 	m, _ := newTestManager(t, &Options{Prompt: PromptOptions{MaxListingTokens: tokens}, Servers: []ServerConfig{inProcess("a", 3)}})
 	before := m.PromptSections(PromptFull)
 	require.NoError(t, m.AddTools("b", echoTool("x", strings.Repeat("long ", 40))))
@@ -115,7 +119,8 @@ func TestListingBudget(t *testing.T) {
 }
 
 func TestSummaryOfServers(t *testing.T) {
-	o := searchOffer{{"github", 87, "issue, pull, branch"}, {"jira", 3, ""}, {"x", 1, "y"}}
+	t.Parallel()
+	o := searchOffer{{Server: "github", Tools: 87, About: "issue, pull, branch"}, {Server: "jira", Tools: 3}, {Server: "x", Tools: 1, About: "y"}}
 	words := func(s string) int { return len(strings.Fields(s)) }
 	assert.Equal(t, "91 more tools are available from these MCP servers: github (87: issue, pull, branch), jira (3), x (1: y).\n", o.summary(100, words))
 	assert.Equal(t, "91 more tools are available from these MCP servers: github (87), jira (3), x (1).\n", o.summary(15, words))
@@ -127,12 +132,12 @@ func TestSummaryOfServers(t *testing.T) {
 	}
 }
 
-func FuzzExample(f *testing.F) {
-	f.Add(`{"properties":{"a":{"type":"string"},"b":{}},"required":["a"]}`)
-	f.Fuzz(func(t *testing.T, schema string) {
-		e, ok := exampleOf(&BridgeTool{def: &definition{input: json.RawMessage(schema)}})
-		if strings.ContainsAny(e.wrong+e.right, "\n\r") || ok == (e.right == "") {
-			t.Errorf("%q %q", e.wrong, e.right)
-		}
-	})
+// A server's name and its subject stay on one line and are cut.
+func TestServersInSectionsAreClean(t *testing.T) {
+	t.Parallel()
+	o := searchOffer{{Server: "a\n## b", Tools: 1, About: "x\n## y " + strings.Repeat("z", 1000)}}
+	for _, section := range []string{textCounts(o), o.summary(10_000, func(s string) int { return len(s) })} {
+		assert.Equal(t, 1, strings.Count(section, "\n"), section)
+		assert.Less(t, len(section), 400)
+	}
 }

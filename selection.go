@@ -17,6 +17,7 @@ type selection struct {
 	policy   *policy
 	rights   rights
 	intent   string
+	taken    share // that other inline tools take: see Session.taken
 
 	verdicts [][]verdict   // by catalog and the tool's index in it
 	inline   []*BridgeTool // in registration order
@@ -153,6 +154,34 @@ func (s *selection) held(name string) *ChangedError {
 		}
 		if c.tool(name) != nil {
 			break
+		}
+	}
+	return nil
+}
+
+// holds reports whether t is in quarantine, under this or another name.
+func (s *selection) holds(t *BridgeTool) bool {
+	if s.held(t.name) != nil {
+		return true
+	}
+	for _, c := range s.catalogs {
+		for _, held := range c.held {
+			if c.owner == t.owner && held.Server == t.def.server && held.Tool == t.def.name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// same returns the tool that is kept, under whatever name, or nil if the session
+// does not see it.
+func (s *selection) same(kept *BridgeTool) *BridgeTool {
+	for _, c := range s.catalogs {
+		for _, i := range c.originals()[kept.def.name] {
+			if t, _ := s.lookup(c.tools[i].name); t != nil && t.is(kept) {
+				return t
+			}
 		}
 	}
 	return nil

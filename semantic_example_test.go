@@ -11,9 +11,8 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// topics is an embedder that knows three topics by some of their words. A host
-// has a model instead: see vector.NewOpenAIEmbedder and
-// vector.NewOllamaEmbedder.
+// topics is an embedder that knows three topics by some of their words. A real
+// host uses a model: see vector.NewOpenAIEmbedder and vector.NewOllamaEmbedder.
 type topics struct{}
 
 func (topics) Model() string   { return "topics" }
@@ -39,7 +38,7 @@ func (e topics) Embed(ctx context.Context, texts []string) (list [][]float32, er
 	return list, nil
 }
 
-// A search finds a tool that has no word of the query.
+// A search finds a tool that shares no word with the query.
 func ExampleSemanticOptions() {
 	ready := make(chan bool, 1)
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
@@ -57,7 +56,7 @@ func ExampleSemanticOptions() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	<-ready // a host need not wait: until then, searches find by words
+	<-ready // a host need not wait: until then, search uses words only
 
 	answer := mgr.NewSession(nil).Find(context.Background(), "my cat is sick", mcphybrid.SearchOptions{})
 	for _, hit := range answer.Hits {

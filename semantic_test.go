@@ -14,20 +14,21 @@ import (
 	"time"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// concepts is an embedder that knows what some words mean. Each group has a
-// dimension of its own.
+// concepts is an embedder that knows the meaning of some words. Each group has
+// its own dimension.
 type concepts struct {
 	groups []string
-	embed  func(ctx context.Context) error // called before, if not nil
+	embed  func(ctx context.Context) error // if not nil, called first
 	query  func(ctx context.Context) error
 
 	mu    sync.Mutex
-	texts []string // that were embedded
+	texts []string // the embedded texts
 }
 
 func newConcepts() *concepts {
@@ -89,14 +90,15 @@ func meaningTools() ServerConfig {
 func embedded(t *testing.T, m *Manager, n int) {
 	t.Helper()
 	soon(t, func() bool {
-		p := m.semantic.progress.Load()
-		return p != nil && p.done == n && p.total == n && p.err == nil
+		p := m.semantic.Reached()
+		return p != nil && p.Done == n && p.Total == n && p.Err == nil
 	})
 }
 
-// SPEC B4, C1, C4: both sides are searched, merged without duplicates, and what
-// each gave is told.
+// SPEC B4, C1, C4: a search asks both sides, merges their results without
+// duplicates and says what each found.
 func TestSpecC1FindsByMeaning(t *testing.T) {
+	t.Parallel()
 	e := newConcepts()
 	var progress [][2]int
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{
@@ -117,7 +119,7 @@ func TestSpecC1FindsByMeaning(t *testing.T) {
 	assert.Zero(t, meaning.Words)
 	assert.Greater(t, meaning.Similarity, 0.9)
 
-	// What is named, active or not permitted is as without meaning.
+	// Named, active and forbidden tools are treated as without meaning.
 	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("mcp_s__groom dog", 2)))
 	m.ActivateTools([]string{"mcp_s__walk_dog"})
 	assert.Equal(t, []string{"mcp_s__groom"}, hitNames(m.Search("dog", 5)))
@@ -132,16 +134,17 @@ func TestSpecC1FindsByMeaning(t *testing.T) {
 	assert.Contains(t, resultText(t, result), "plan_route")
 }
 
-// SPEC D6: only what has changed is embedded and stored, what is gone is
-// deleted, and with a cache nothing is embedded twice.
+// SPEC D6: only changed tools are embedded and stored, and removed ones are
+// deleted. With a cache, no text is embedded twice.
 func TestSpecD6Difference(t *testing.T) {
+	t.Parallel()
 	e := newConcepts()
 	cache, store := new(aStore), new(vector.MemoryStore)
 	s := mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true))
 	s.AddTools(echoTool("a", "dog"), echoTool("b", "car"))
 	options := func(store vector.Store) *Options {
 		return &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{{Name: "s", InProcess: s}},
-			Semantic: &SemanticOptions{Embedder: e, Store: store, Cache: cache, Least: 0.5}}
+			Semantic: &SemanticOptions{Embedder: e, Store: store, Cache: cache, Least: 0.5, Grace: -1}}
 	}
 	m, _ := newTestManager(t, options(store))
 	embedded(t, m, 2)
@@ -159,8 +162,9 @@ func TestSpecD6Difference(t *testing.T) {
 	assert.Equal(t, []string{"mcp_s__a"}, hitNames(m.Search("pet", 1)))
 }
 
-// SPEC C6: one side's failure costs that side only, and is told.
+// SPEC C6: the failure of one side costs only that side and is reported.
 func TestSpecC6OneSideFails(t *testing.T) {
+	t.Parallel()
 	hang := make(chan struct{})
 	defer close(hang)
 	for _, test := range []struct {
@@ -192,13 +196,13 @@ func TestSpecC6OneSideFails(t *testing.T) {
 	}
 }
 
-// A store that fails for a while is caught up with, without waiting for it.
+// A store that fails for a while gets all changes later. Nothing waits for it.
 func TestSemanticStoreFails(t *testing.T) {
 	t.Parallel()
 	store := &failingStore{}
 	store.fails.Store(true)
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
-	soon(t, func() bool { return m.semantic.progress.Load() != nil && m.semantic.progress.Load().err != nil })
+	soon(t, func() bool { return m.semantic.Reached() != nil && m.semantic.Reached().Err != nil })
 	a := m.Default().Find(t.Context(), "tomorrow's weather", SearchOptions{})
 	assert.ErrorContains(t, a.Err, "no store")
 	assert.Equal(t, []string{"mcp_s__forecast"}, hitNames(a.Hits))
@@ -207,22 +211,29 @@ func TestSemanticStoreFails(t *testing.T) {
 	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))
 }
 
-// failingStore fails when it is told to. It is not a *MemoryStore, so that what
-// a session may use is not known to it.
+// A failingStore fails on demand. It is not a *MemoryStore, so the store does
+// not know what a session may use.
 type failingStore struct {
 	vector.MemoryStore
-	fails atomic.Bool
+	fails   atomic.Bool
+	failing func(context.Context) error // asked too, unless nil
 }
 
 func (s *failingStore) Sums(ctx context.Context, scope string) (map[string]string, error) {
 	if s.fails.Load() {
 		return nil, errors.New("no store")
 	}
+	if s.failing != nil {
+		if err := s.failing(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return s.MemoryStore.Sums(ctx, scope)
 }
 
-// However many tools a session may not use stand before it, it finds its own.
+// A session finds its own tools, however many better ones it may not use.
 func TestSemanticAsksForMore(t *testing.T) {
+	t.Parallel()
 	var tools []mcpserver.ServerTool
 	for i := range 300 {
 		tools = append(tools, echoTool(fmt.Sprintf("other_%03d", i), "dog dog dog"))
@@ -237,8 +248,9 @@ func TestSemanticAsksForMore(t *testing.T) {
 	assert.Equal(t, []string{"mcp_s__mine"}, hitNames(a.Hits))
 }
 
-// Another model's vectors, of other dimensions, are replaced.
+// Vectors of another model, with other dimensions, are replaced.
 func TestSemanticModelChanges(t *testing.T) {
+	t.Parallel()
 	store := new(vector.MemoryStore)
 	require.NoError(t, store.Upsert(t.Context(), "system", []vector.Record{{ID: "mcp_s__groom", Sum: "old", Vector: []float32{1, 2}}}))
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
@@ -247,13 +259,14 @@ func TestSemanticModelChanges(t *testing.T) {
 }
 
 func TestSemanticOptions(t *testing.T) {
+	t.Parallel()
 	assert.Panics(t, func() { NewManager(&Options{Semantic: &SemanticOptions{}}) })
 	assert.Panics(t, func() { NewManager(&Options{Semantic: &SemanticOptions{Embedder: newConcepts(), Alpha: 1.1}}) })
 	assert.Panics(t, func() { NewManager(&Options{Semantic: &SemanticOptions{Embedder: newConcepts(), Timeout: -1}}) })
 }
 
-// A service that is slow, wrong, rate-limited or gone makes no search fail or
-// miss its deadline.
+// If the service is slow, wrong, rate-limited or gone, no search fails or
+// misses its deadline.
 func TestSearchWithBadService(t *testing.T) {
 	release := make(chan struct{})
 	for _, test := range []struct {
@@ -314,9 +327,10 @@ func TestSearchWithBadService(t *testing.T) {
 	}
 }
 
-// SPEC D6: an outside store that had just these tools less than a day ago is not
-// asked what it has.
+// SPEC D6: if an external store had exactly these tools less than a day ago, we
+// don't ask what it has.
 func TestSpecD6Fingerprint(t *testing.T) {
+	t.Parallel()
 	cache, store := new(aStore), new(countingStore)
 	start := func() {
 		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()},
@@ -335,7 +349,7 @@ func TestSpecD6Fingerprint(t *testing.T) {
 	assert.EqualValues(t, 2, store.asked.Load())
 }
 
-// countingStore counts how often it is asked what it has.
+// A countingStore counts how often it is asked what it has.
 type countingStore struct {
 	vector.MemoryStore
 	asked atomic.Int64
@@ -344,4 +358,43 @@ type countingStore struct {
 func (s *countingStore) Sums(ctx context.Context, scope string) (map[string]string, error) {
 	s.asked.Add(1)
 	return s.MemoryStore.Sums(ctx, scope)
+}
+
+// A meeting is a ranker that waits until the other side has begun.
+type meeting struct {
+	retriever
+	arrive func()
+	there  chan struct{}
+}
+
+func (x meeting) Search(query string, n int, keep func(int) bool) []search.Match {
+	x.arrive()
+	<-x.there
+	return x.retriever.Search(query, n, keep)
+}
+
+// The query is embedded while the search by words runs: each side waits for the
+// other to begin.
+func TestBothSidesAreSearchedAtOnce(t *testing.T) {
+	t.Parallel()
+	e := newConcepts()
+	words, meaning := make(chan struct{}), make(chan struct{})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: e, Timeout: time.Minute}})
+	embedded(t, m, 5)
+	e.query = func(ctx context.Context) error {
+		close(meaning)
+		select {
+		case <-words:
+			return nil
+		case <-time.After(10 * time.Second):
+			return errors.New("words are searched for afterwards")
+		}
+	}
+	v := m.def.view()
+	p := v.parts(v.deferredTools())[0]
+	p.catalog = &catalog{owner: p.owner, tools: p.tools, byName: p.byName, indexed: p.indexed, index: meeting{p.index, sync.OnceFunc(func() { close(words) }), meaning}}
+	const query = "tomorrow's weather"
+	a := p.search(t.Context(), want{query: query, n: 5, vector: m.semantic.QueryVector(query)})
+	require.NoError(t, a.Err)
+	assert.Equal(t, "mcp_s__forecast", a.Hits[0].Tool.name)
 }

@@ -2,12 +2,14 @@ package mcphybrid
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
@@ -77,20 +79,40 @@ func (m *Manager) connectingSources() []*source {
 
 // status returns the status of an owner's server with that name.
 func (m *Manager) status(of *owner, name string) (st ServerStatus, ok bool) {
+	m, src := m.serverOf(of, name)
+	if src == nil {
+		return st, false
+	}
+	return m.statusOf(src), true
+}
+
+// serverOf returns the source of an owner's server with that name, or nil, and
+// the Manager that has it.
+func (m *Manager) serverOf(of *owner, name string) (*Manager, *source) {
 	if of != m.owner && m.system != nil {
 		m = m.system
 	}
 	m.mu.Lock()
-	i := m.find(name)
-	var src *source
-	if i >= 0 {
-		src = m.sources[i]
+	defer m.mu.Unlock()
+	if i := m.find(name); i >= 0 && m.sources[i].server != nil {
+		return m, m.sources[i]
 	}
-	m.mu.Unlock()
-	if src == nil || src.server == nil {
-		return st, false
+	return m, nil
+}
+
+func (m *Manager) permits(of *owner, server, tool string) bool {
+	_, src := m.serverOf(of, server)
+	return src == nil || src.cfg.Tools.permitsName(tool)
+}
+
+func (m *Manager) reach(ctx context.Context, of *owner, server string) (there bool, err error) {
+	_, src := m.serverOf(of, server)
+	if src == nil {
+		return false, nil
 	}
-	return m.statusOf(src), true
+	ctx, cancel := context.WithTimeout(ctx, m.opts.Limits.CallTimeout)
+	defer cancel()
+	return true, src.server.Connect(ctx)
 }
 
 // ServerStats holds the figures of one server.
@@ -197,4 +219,54 @@ func (m *Manager) Preload(ctx context.Context, patterns ...string) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+// AwaitServers waits until each server of the tools in a saved state has listed
+// its tools, so that [Manager.RestoreSession] finds them. It waits for servers
+// that are not configured, too: they may be added meanwhile. If ctx ends first,
+// the error names the servers that are missing and wraps the error of ctx. The
+// state can be restored nevertheless.
+func (m *Manager) AwaitServers(ctx context.Context, state json.RawMessage) error {
+	parsed, err := m.parseState(state)
+	if err != nil {
+		return err
+	}
+	for {
+		missing, news := m.missing(parsed.Tools, m.system != nil)
+		var more <-chan struct{} // nil without a system
+		if m.system != nil {
+			var names []string
+			names, more = m.system.missing(parsed.Tools, false)
+			missing = append(names, missing...)
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		select {
+		case <-news:
+		case <-more:
+		case <-m.life.Done():
+			return fmt.Errorf("mcphybrid: %w", ErrClosed)
+		case <-ctx.Done():
+			return fmt.Errorf("mcphybrid: servers that are not ready: %s: %w", quoteNames(missing), ctx.Err())
+		}
+	}
+}
+
+// missing returns the servers, of the user or else of the system, that have not
+// listed their tools, and a channel that is closed at the next change.
+func (m *Manager) missing(tools []saved.Tool, ofUser bool) (names []string, news <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seen := make(map[string]bool)
+	for _, t := range tools {
+		if t.OfUser != ofUser || seen[t.Server] {
+			continue
+		}
+		seen[t.Server] = true
+		if i := m.find(t.Server); i < 0 || m.sources[i].server != nil && m.sources[i].listedAt.IsZero() {
+			names = append(names, t.Server)
+		}
+	}
+	return names, m.news
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SPEC B3: what is cached is served; what is wanted is loaded together, by name
-// or pattern.
+// SPEC B3: cached tools are served. Preload connects the servers of tools
+// together, by name or pattern.
 func TestSpecB3Preload(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "catalog.json")
@@ -40,7 +40,7 @@ func TestSpecB3Preload(t *testing.T) {
 	err := m.Preload(ctx, "mcp_three__*")
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.ErrorContains(t, err, `mcphybrid: server "three": `)
-	soon(t, func() bool { return states()[2] == StateReady }) // the attempt goes on
+	soon(t, func() bool { return states()[2] == StateReady }) // the attempt continues
 }
 
 // A host may leave a pointer to its server nil.

@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"weak"
@@ -25,18 +26,21 @@ type Session struct {
 	mu      sync.Mutex
 	seen    weak.Pointer[selection] // the one that active was last checked against; an idle session does not keep it alive
 	active  []*BridgeTool           // in activation order; replaced, never changed
+	away    []*BridgeTool           // of a saved state: active, but now not to be had here; replaced, never changed
 	crowded map[*BridgeTool]bool    // inline tools of seen for which the list has no room; replaced, never changed
-	full    bool                    // a tool had no room since the last Compact
-	used    map[string]int          // the turn of the last use, by registered name of active tools
+	used    map[string]lastUse      // by registered name of active tools and those that are away
 	turn    int
 	shown   []shown // only appended to, until Compact
 	shownAs stamp   // the state that shown was last updated to
 	metas   metaSet // the meta tools in shown
+	full    bool    // a tool had no room since the last Compact
+	closed  bool
+	kept    keptTools
+	acts    int // number of activations so far
 	pages   pages
 	refused refusal
 	usage   sessionUsage
 	intent  string
-	closed  bool
 }
 
 // SessionOptions configure a [Session]. The zero value is a session that may
@@ -99,7 +103,7 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 // that the registry needs.
 func (s *Session) Close() {
 	s.mu.Lock()
-	s.closed, s.active, s.used, s.shown, s.pages = true, nil, nil, nil, pages{}
+	s.closed, s.active, s.away, s.crowded, s.used, s.shown, s.kept, s.pages = true, nil, nil, nil, nil, nil, nil, pages{}
 	s.mu.Unlock()
 	s.scope.keeper.closed(s)
 }
@@ -113,9 +117,11 @@ type view struct {
 	crowded    map[*BridgeTool]bool // inline by the selection; deferred here, since the list has no room
 	inline     []*BridgeTool        // those of the selection that are not crowded
 	active     []*BridgeTool        // searchable; must not be changed
-	bridges    bool                 // some tools are called by CallToolName
-	paged      bool                 // there are cut results to read on in
-	metas      metaSet              // the meta tools that the model was shown, so may call
+	acts       int                  // number of activations so far
+	kept       keptTools
+	bridges    bool    // some tools are called by CallToolName
+	paged      bool    // there are cut results to read on in
+	metas      metaSet // the meta tools that the model was shown, so may call
 
 	skills      *skillSet
 	skillRights rights
@@ -134,7 +140,7 @@ func (s *Session) viewLocked() view {
 	}
 	now := s.seen.Value()
 	if !s.scope.current(now) || now.intent != s.intent {
-		if now = s.scope.selection(s.rights, s.intent); now.ended {
+		if now = s.scope.selection(s.rights, s.intent, s.taken); now.ended {
 			return view{selection: endedSelection, scope: s.scope, skills: noSkills}
 		}
 		s.settle(now)
@@ -142,26 +148,35 @@ func (s *Session) viewLocked() view {
 	}
 	return view{
 		selection: now, scope: s.scope, disclosure: s.disclosure, crowded: s.crowded, inline: uncrowded(now.inline, s.crowded),
-		active: s.active, bridges: s.full || s.disclosure == ByBridge, paged: s.pages.offered, metas: s.metas,
+		active: s.active, acts: s.acts, kept: s.kept, bridges: s.full || s.disclosure == ByBridge, paged: s.pages.offered, metas: s.metas,
 		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
 	}
 }
 
-// settle fits the active tools and the inline tools of now into the list, in this
-// order. It drops active tools that can no longer be found by search, and those that
-// do not fit. A server that was removed and added again has new tools, so its old
-// ones are no longer active. The caller holds mu.
+// settle fits the active tools and then the inline tools of now into the list. It
+// drops active tools that can no longer be found by search, and those that do not
+// fit. A server that was removed and added again has new tools, so its old ones are
+// no longer active. A tool that was away and is there again is active. The caller
+// holds mu.
 func (s *Session) settle(now *selection) {
 	left := s.listRoom(now)
-	var kept []*BridgeTool
-	for _, t := range s.active {
-		if there, st := now.lookup(t.name); st != hidden && there.def == t.def && s.admits(left, there) && st != inline {
-			kept = append(kept, there)
+	isAway := setOf(s.away)
+	var active, away []*BridgeTool
+	for _, t := range s.inOrder(s.active, s.away) {
+		there, st := now.lookup(t.name)
+		switch {
+		case isAway[t] && (there == nil || !there.is(t) || st == inline):
+			away = append(away, t)
+		case there == nil || there.def != t.def && !isAway[t]:
+		case !s.admits(left, there):
+			s.full = true
+		case st != inline:
+			active = append(active, there)
 		}
 	}
-	s.active, s.crowded = kept, nil
+	s.active, s.away, s.crowded = active, away, nil
 	s.forgetUnused()
-	if s.shown == nil && len(kept) == 0 {
+	if s.shown == nil && len(active) == 0 {
 		return // now makes room for its inline tools
 	}
 	for _, t := range now.inline {
@@ -187,9 +202,11 @@ func (v view) isActive(name string) bool {
 }
 
 // activeSet returns the active tools as a set.
-func (v view) activeSet() map[*BridgeTool]bool {
-	set := make(map[*BridgeTool]bool, len(v.active))
-	for _, t := range v.active {
+func (v view) activeSet() map[*BridgeTool]bool { return setOf(v.active) }
+
+func setOf(tools []*BridgeTool) map[*BridgeTool]bool {
+	set := make(map[*BridgeTool]bool, len(tools))
+	for _, t := range tools {
 		set[t] = true
 	}
 	return set
@@ -315,7 +332,9 @@ func (r registered) Copy(t Tool) Tool {
 func (s *Session) NextTurn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.turn++
+	if s.turn < math.MaxInt { // a saved session may be there already
+		s.turn++
+	}
 }
 
 // Compact drops old active tools and rebuilds the tool list and the prompt
@@ -329,17 +348,21 @@ func (s *Session) NextTurn() {
 // called in the current turn, unless its definition has grown past [ListOptions].
 // Dropped tools are deferred again: the model can
 // find and call them again. Compact returns them in the order of their
-// activation, or nil if it dropped none.
+// activation, or nil if it dropped none. It does not return tools of a restored
+// session whose server is not here.
 //
 // The model can no longer read on in results that were cut before Compact.
 func (s *Session) Compact() []*BridgeTool {
 	s.mu.Lock()
-	v := s.viewLocked()
-	s.active, s.full = s.toKeep(v.active), false
+	active := s.viewLocked().active
+	keeps := setOf(s.toKeep(s.inOrder(active, s.away)))
+	drop := func(t *BridgeTool) bool { return !keeps[t] }
+	s.active, s.away = slices.DeleteFunc(slices.Clone(active), drop), slices.DeleteFunc(slices.Clone(s.away), drop)
+	s.kept, s.full, s.seen = nil, false, weak.Pointer[selection]{} // nothing takes room any more
 	s.setShown(nil)
-	s.settle(v.selection)
-	gone := slices.DeleteFunc(slices.Clone(v.active), func(t *BridgeTool) bool {
-		return slices.Contains(s.active, t) || v.selection.standing(t) == inline
+	now := s.viewLocked()
+	gone := slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool {
+		return now.isActive(t.name) || now.selection.standing(t) == inline
 	})
 	s.pages.kept, s.pages.offered, s.refused = nil, false, refusal{}
 	s.mu.Unlock()
@@ -355,19 +378,31 @@ func (s *Session) Compact() []*BridgeTool {
 // forgetUnused forgets the last use of tools that are not active. The caller
 // holds mu.
 func (s *Session) forgetUnused() {
-	maps.DeleteFunc(s.used, func(name string, _ int) bool {
-		return !slices.ContainsFunc(s.active, func(t *BridgeTool) bool { return t.name == name })
-	})
+	if len(s.used) == 0 {
+		return
+	}
+	known := make(map[string]bool, len(s.used))
+	for _, name := range namesOf(slices.Concat(s.active, s.away)) {
+		known[name] = true
+	}
+	maps.DeleteFunc(s.used, func(name string, _ lastUse) bool { return !known[name] })
+}
+
+// inOrder returns the tools of both lists in activation order. The caller holds mu.
+func (s *Session) inOrder(list, more []*BridgeTool) []*BridgeTool {
+	all := slices.Concat(list, more)
+	slices.SortStableFunc(all, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name].act, s.used[b.name].act) })
+	return all
 }
 
 // toKeep returns the active tools that Compact does not drop.
 func (s *Session) toKeep(active []*BridgeTool) []*BridgeTool {
 	byUse := slices.Clone(active)
-	slices.SortStableFunc(byUse, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name], s.used[b.name]) })
+	slices.SortStableFunc(byUse, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name].turn, s.used[b.name].turn) })
 	excess := len(active) - s.scope.opts.Active.Max
 	goes := make(map[*BridgeTool]bool)
 	for i, t := range byUse {
-		age := s.turn - s.used[t.name]
+		age := s.turn - s.used[t.name].turn
 		goes[t] = age > 0 && (i < excess || age >= s.scope.opts.Active.Turns)
 	}
 	return slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool { return goes[t] })

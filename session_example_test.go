@@ -11,8 +11,8 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// The list of tools has the inline tools, the search tool, and then each tool
-// that the model found. It only grows at its end.
+// The list of tools begins with the inline tools and the search tool. Each tool
+// that the model finds is appended.
 func ExampleSession_Tools() {
 	mgr := newManager()
 	defer mgr.Close()
@@ -111,7 +111,7 @@ func ExampleSession_Export() {
 	// ["/properties/n/multipleOf: not taken, left out"]
 }
 
-// A session goes on in another process, in which the servers have the same
+// A session continues in another process, where the servers have the same
 // tools.
 func ExampleSession_Save() {
 	mgr := newManager()
@@ -157,8 +157,8 @@ func ExampleManager_RestoreSession() {
 	// changed: [mcp_clock__time]
 }
 
-// Compact gives up the active tools that were not used for 20 turns, which is
-// the default.
+// Compact drops the active tools that were not used for 20 turns, which is the
+// default.
 func ExampleSession_Compact() {
 	mgr := newManager()
 	defer mgr.Close()
@@ -179,7 +179,7 @@ func ExampleSession_Compact() {
 	// after: [mcp_weather__weather_in_Quito]
 }
 
-// A subagent gets a session that may use less than its parent's.
+// A subagent gets a session that may use fewer tools than its parent's.
 func ExampleSession_NewChild() {
 	mgr := newManager()
 	defer mgr.Close()
@@ -195,7 +195,7 @@ func ExampleSession_NewChild() {
 	// []
 }
 
-// The host selects tools for a message before it calls the model, which then
+// The host selects tools for a message before it calls the model, so the model
 // need not search.
 func ExampleSession_SelectFor() {
 	mgr := newManager()
@@ -208,7 +208,7 @@ func ExampleSession_SelectFor() {
 	// [mcp_weather__weather_in_Hanoi mcp_tool_search mcp_weather__weather_in_Oslo]
 }
 
-// For people: how each tool stands in a session, and why.
+// Placements tells people how each tool stands in a session, and why.
 func ExampleSession_Placements() {
 	mgr := newManager()
 	defer mgr.Close()

@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	"github.com/mcphybrid/mcphybrid/internal/room"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -14,44 +17,78 @@ import (
 // session keeps a list of items and only appends to it. Both the prompt sections
 // and the tool list are this list, written item by item.
 type shown struct {
-	kind  shownKind
-	meta  metaKind    // for shownMeta
-	line  lineForm    // for shownInline and shownSummary
-	tool  *BridgeTool // the version that the model was given
-	offer *told       // for the search tool, shownServers, shownSkills and counts
+	place   place
+	section section
+	line    lineForm    // of a tool that has a line in its section
+	meta    metaKind    // for asMeta
+	tool    *BridgeTool // the version that the model was given, or nil
+	offer   *told       // of a section without a tool, or of the search tool
 }
 
-// isTool reports whether e is in the tool list.
-func (e shown) isTool() bool {
-	return e.kind == shownInline || e.kind == shownActive || e.kind == shownDeferred
-}
-
-type shownKind uint8
+// A place says where an item is in the tool list.
+type place uint8
 
 const (
-	shownInline        shownKind = iota // a line in the sections, and a tool
-	shownMeta                           // a meta tool; the search tool also has a section
-	shownServers                        // a line in the sections: more servers to search
-	shownActive                         // a tool
-	shownDeferred                       // a tool that the provider hides from the model
-	shownCounts                         // lines in the sections: counts of inline tools without a line
-	shownSummary                        // a line in the sections: a summarized tool
-	shownSummaryCounts                  // lines in the sections: counts of summarized tools without a line
-	shownExample                        // the example before the inline tools, made from a tool
-	shownSkills                         // a section: skills, or how to search for them
+	notListed place = iota
+	asMeta
+	asTool
+	asDeferred // a tool that the provider hides from the model
 )
+
+// A section is a part of the prompt sections. An item has text in one at most.
+type section uint8
+
+const (
+	noSection    section = iota
+	exampleText          // the example before the inline tools, made from a tool
+	inlineLines          // a line for a tool, or lines that count tools without a line
+	searchText           // how to search, or a line: more servers to search
+	summaryLines         // as inlineLines, of summarized tools
+	skillText            // skills, or how to search for them
+)
+
+// isTool reports whether e is a tool in the tool list.
+func (e shown) isTool() bool { return e.place >= asTool }
 
 // A told holds the part of an item that only few items have. It is separate to
 // keep shown small: sessions have many of those.
 type told struct {
 	servers searchOffer
-	skills  *skillOffer // for shownSkills
+	skills  *skillOffer // for skillText
+}
+
+// keptTools are tools of a session's list, by registered name, that the session
+// has from a saved state: when it was restored, the catalog did not have them in
+// that version. They are shown only. They are in no catalog, and so can't be
+// found or called; nothing trusts them.
+type keptTools map[string]*BridgeTool
+
+// A share is a part of the room for inline tools.
+type share struct{ tools, tokens int }
+
+// taken returns what room for inline tools those take that were inline and that
+// no catalog has. So what was deferred does not move up in the place of a server
+// that is not here. The caller holds mu.
+func (s *Session) taken(catalogs []*catalog) (r share) {
+	if len(s.kept) == 0 {
+		return r
+	}
+	for _, e := range s.shown {
+		if e.place != asTool || e.section != inlineLines || s.kept[e.tool.name] != e.tool {
+			continue
+		}
+		if !slices.ContainsFunc(catalogs, func(c *catalog) bool { t := c.tool(e.tool.name); return t != nil && t.is(e.tool) }) {
+			r.tools++
+			r.tokens += s.scope.toolTokens(e.tool)
+		}
+	}
+	return r
 }
 
 // A stamp changes whenever there may be something to append.
 type stamp struct {
 	seen   uint64 // id of the selection
-	active int
+	acts   int
 	paged  bool
 	bridge bool
 	skills uint64 // version of the skills
@@ -78,7 +115,7 @@ func (s *Session) show() []shown {
 func (s *Session) setShown(list []shown) {
 	s.shown, s.shownAs, s.metas = list, stamp{}, metaSet{}
 	for _, e := range list {
-		if e.kind == shownMeta {
+		if e.place == asMeta {
 			s.metas[e.meta] = true
 		}
 	}
@@ -103,14 +140,14 @@ func (s *Session) shownLocked(v view) []shown {
 // withoutHeld removes the tools that are held back from list. It is the only
 // removal outside Compact: hiding an untrusted tool is worth the provider's cache.
 func (v view) withoutHeld(list []shown) []shown {
-	held := func(e shown) bool { return e.tool != nil && v.held(e.tool.name) != nil }
+	held := func(e shown) bool { return e.tool != nil && v.holds(e.tool) }
 	if !slices.ContainsFunc(list, held) {
 		return list
 	}
 	return slices.DeleteFunc(slices.Clone(list), held)
 }
 
-func (v view) stamp() stamp { return stamp{v.id, len(v.active), v.paged, v.bridges, v.skills.version} }
+func (v view) stamp() stamp { return stamp{v.id, v.acts, v.paged, v.bridges, v.skills.version} }
 
 // opening returns the first list of a session. All sessions of a selection that may
 // use the same skills share the slice.
@@ -140,70 +177,70 @@ func (v view) appendNew(list []shown) []shown {
 		switch {
 		case e.isTool():
 			tools[e.tool.name] = true
-		case e.kind == shownSummary:
-			summaries[e.tool.name] = true
-		case e.kind == shownMeta:
+		case e.place == asMeta:
 			metas[e.meta] = true
+		case e.section == summaryLines && e.tool != nil:
+			summaries[e.tool.name] = true
 		}
-		if e.offer != nil && (e.kind == shownMeta || e.kind == shownServers) {
+		if e.section == searchText {
 			for _, o := range e.offer.servers {
 				servers[o.Server] = true
 			}
 		}
 	}
 	var fresh []shown
-	add := func(kind shownKind, t *BridgeTool) {
+	add := func(t *BridgeTool, p place, in section) {
 		if !tools[t.name] {
 			tools[t.name] = true
-			fresh = append(fresh, shown{kind: kind, tool: t})
+			fresh = append(fresh, shown{place: p, section: in, tool: t})
 		}
 	}
 	if list == nil {
 		fresh = v.appendExample(fresh)
 	}
 	for _, t := range v.inline {
-		add(shownInline, t)
+		add(t, asTool, inlineLines)
 	}
-	fresh = v.fitLines(fresh, list, shownCounts)
+	fresh = v.fitLines(fresh, list, inlineLines)
 	searching := metas[metaSearch]
 	for kind := range metaKinds {
 		if !metas[kind] && v.offers(kind) {
-			e := shown{kind: shownMeta, meta: kind}
+			e := shown{place: asMeta, meta: kind}
 			if kind == metaSearch {
-				e.offer = v.searchOffer(servers)
+				e.section, e.offer = searchText, v.searchOffer(servers)
 			}
 			fresh = append(fresh, e)
 		}
 	}
 	if searching {
 		if o := v.searchOffer(servers); len(o.servers) > 0 {
-			fresh = append(fresh, shown{kind: shownServers, offer: o})
+			fresh = append(fresh, shown{section: searchText, offer: o})
 		}
 	}
 	if searching || v.offers(metaSearch) {
 		var lines []shown
-		left := v.growth(list, func(e shown) bool { return e.kind == shownSummary }, func(st standing) bool { return st == summarized })
+		left := v.growth(list, func(e shown) bool { return e.section == summaryLines && e.tool != nil }, func(st standing) bool { return st == summarized })
 		for t, st := range v.each() {
 			if st == summarized && !summaries[t.name] && !tools[t.name] && left.Take(t.origin()) {
-				lines = append(lines, shown{kind: shownSummary, tool: t})
+				lines = append(lines, shown{section: summaryLines, tool: t})
 			}
 		}
-		fresh = append(fresh, v.fitLines(lines, slices.Concat(list, fresh), shownSummaryCounts)...)
+		fresh = append(fresh, v.fitLines(lines, slices.Concat(list, fresh), summaryLines)...)
 	}
 	if o := v.newSkills(list); o != nil {
-		fresh = append(fresh, shown{kind: shownSkills, offer: &told{skills: o}})
+		fresh = append(fresh, shown{section: skillText, offer: &told{skills: o}})
 	}
 	if v.disclosure == ByProvider {
 		left := v.growth(slices.Concat(list, fresh), shown.isTool, func(st standing) bool { return st != hidden })
 		for t, p := range v.each() {
 			if p.searchable() && !tools[t.name] && left.Take(t.origin()) {
-				add(shownDeferred, t)
+				add(t, asDeferred, noSection)
 			}
 		}
 	}
 	if v.disclosure != ByBridge {
 		for _, t := range v.active {
-			add(shownActive, t)
+			add(t, asTool, noSection)
 		}
 	}
 	if fresh == nil {
@@ -229,11 +266,16 @@ func (v view) growth(list []shown, counts func(shown) bool, now func(standing) b
 	return g
 }
 
+// hasLine reports whether e is a line for one tool in the sections.
+func (e shown) hasLine() bool {
+	return e.tool != nil && (e.section == inlineLines || e.section == summaryLines)
+}
+
 // appendExample appends an example made from the first inline tool that suits.
 func (v view) appendExample(list []shown) []shown {
 	for _, t := range v.inline {
-		if _, ok := exampleOf(t); ok {
-			return append(list, shown{kind: shownExample, tool: t})
+		if _, ok := schema.ExampleOf(t.def.input); ok {
+			return append(list, shown{section: exampleText, tool: t})
 		}
 	}
 	return list
@@ -242,12 +284,12 @@ func (v view) appendExample(list []shown) []shown {
 // fitLines fits the lines of fresh into the token budget that list leaves. All tools
 // of fresh get full lines, or all get their names only. If the names are too long,
 // none gets a line, and fitLines appends counts per server.
-func (v view) fitLines(fresh, list []shown, counted shownKind) []shown {
+func (v view) fitLines(fresh, list []shown, in section) []shown {
 	p := v.policy
 	lines := func(list []shown, form lineForm) (tokens int) {
 		for _, e := range list {
-			if e.kind == shownInline || e.kind == shownSummary {
-				tokens += p.count(textLine(e.tool, max(form, e.line), p.maxDescription))
+			if e.hasLine() {
+				tokens += p.lineTokens(e.tool, max(form, e.line))
 			}
 		}
 		return tokens
@@ -260,13 +302,14 @@ func (v view) fitLines(fresh, list []shown, counted shownKind) []shown {
 	for form < lineNone && lines(fresh, form) > left {
 		form++
 	}
-	counts := make(map[string]int)
+	counts, first := make(map[string]int), make(map[string]rules.Tool)
 	var servers []string
 	for i, e := range fresh {
-		if e.kind == shownInline || e.kind == shownSummary {
+		if e.hasLine() {
 			fresh[i].line = form
 			if counts[e.tool.def.server]++; counts[e.tool.def.server] == 1 {
 				servers = append(servers, e.tool.def.server)
+				first[e.tool.def.server] = e.tool.def.names()
 			}
 		}
 	}
@@ -275,15 +318,15 @@ func (v view) fitLines(fresh, list []shown, counted shownKind) []shown {
 	}
 	o := new(told)
 	for _, name := range servers {
-		o.servers = append(o.servers, serverOffer{Server: name, Tools: counts[name]})
+		o.servers = append(o.servers, saved.Server{Server: name, Tools: counts[name], Tool: first[name]})
 	}
-	return append(fresh, shown{kind: counted, offer: o})
+	return append(fresh, shown{section: in, offer: o})
 }
 
 // searchOffer returns the servers that have deferred tools, in registration order:
 // how many tools and what they are about. It omits the servers in known.
 func (v view) searchOffer(known map[string]bool) *told {
-	counts := make(map[string]int)
+	counts, first := make(map[string]int), make(map[string]rules.Tool)
 	var about []*search.Subject
 	for t, st := range v.each() {
 		name := t.def.server
@@ -292,13 +335,14 @@ func (v view) searchOffer(known map[string]bool) *told {
 		}
 		if counts[name]++; counts[name] == 1 {
 			about = append(about, &search.Subject{Server: name})
+			first[name] = t.def.names()
 		}
 		i := slices.IndexFunc(about, func(s *search.Subject) bool { return s.Server == name })
 		about[i].Add(t.def.name)
 	}
 	o := make(searchOffer, len(about))
 	for i, s := range about {
-		o[i] = serverOffer{s.Server, counts[s.Server], s.String()}
+		o[i] = saved.Server{Server: s.Server, Tools: counts[s.Server], About: s.String(), Tool: first[s.Server]}
 	}
 	return &told{servers: o}
 }
@@ -317,7 +361,7 @@ func (s *Session) Tools() []Tool {
 		switch {
 		case e.isTool():
 			list = append(list, e.tool)
-		case e.kind == shownMeta:
+		case e.place == asMeta:
 			list = append(list, &s.meta[e.meta])
 		}
 	}

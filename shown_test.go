@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sentBytes returns what a host sends of s with each request, item by item.
+// sentBytes returns what a host sends with each request of s, item by item.
 func sentBytes(s *Session) (sections string, tools []string) {
 	for _, t := range s.Tools() {
 		tools = append(tools, definitionText(t))
@@ -24,7 +24,7 @@ func sentBytes(s *Session) (sections string, tools []string) {
 	return s.PromptSections(PromptFull), tools
 }
 
-// A walk takes a session, and the catalog under it, through random steps.
+// A walk takes a session and its catalog through random steps.
 type walk struct {
 	t        *testing.T
 	random   *rand.Rand
@@ -49,7 +49,7 @@ func (w *walk) anyName() string {
 	return fmt.Sprintf("mcp_%s__tool_%03d", server, w.random.IntN(9))
 }
 
-// step does one thing and returns what.
+// step does one random thing and describes it.
 func (w *walk) step() string {
 	ctx := w.t.Context()
 	call := func(name, args string) string {
@@ -96,8 +96,8 @@ func (w *walk) step() string {
 	return call(PageToolName, `{"id":"r1"}`)
 }
 
-// Whatever happens, what the model was sent stays as it is, and only more
-// comes behind it: TestSpecF2 for each way of disclosure.
+// TestSpecF2WhatWasSentNeverChanges checks, for each way of disclosure, that
+// what the model was sent stays and only grows at its end.
 func TestSpecF2WhatWasSentNeverChanges(t *testing.T) {
 	t.Parallel()
 	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
@@ -131,7 +131,7 @@ func TestSpecF2WhatWasSentNeverChanges(t *testing.T) {
 	}
 }
 
-// Everything that the model is told to call can be called.
+// The model can call everything that it is told to call.
 func TestShownToolsAreCallable(t *testing.T) {
 	t.Parallel()
 	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
@@ -154,9 +154,9 @@ func TestShownToolsAreCallable(t *testing.T) {
 
 func isBridgeTool(t Tool) bool { _, ok := t.(*BridgeTool); return ok }
 
-// What comes after the sections were sent stands behind them, in sections of
-// its own.
+// Tools that come after the sections were sent follow them in new sections.
 func TestSectionsGrow(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Servers: []ServerConfig{inProcess("a", 2)}})
 	s := m.NewSession(nil)
 	first := s.PromptSections(PromptFull)
@@ -180,8 +180,10 @@ func TestSectionsGrow(t *testing.T) {
 	assert.Equal(t, m.NewSession(nil).PromptSections(PromptFull), s.PromptSections(PromptFull))
 }
 
-// The first request decides what is sent, and no look at the figures before.
+// The first request decides what is sent. Looking at the figures before does
+// not.
 func TestNothingIsFixedBeforeItIsSent(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
 	s := m.NewSession(nil)
 	assert.Empty(t, s.Tools())
@@ -194,8 +196,9 @@ func TestNothingIsFixedBeforeItIsSent(t *testing.T) {
 	assert.Equal(t, []string{"mcp_a__tool_000"}, namesOf(s.Tools()))
 }
 
-// A search in a bridge finds, describes and calls without changing anything.
+// A session ByBridge finds, describes and calls without changing its list.
 func TestByBridge(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 9)}})
 	reg := NewRegistry()
 	s := m.NewSession(&SessionOptions{Disclosure: ByBridge, Registry: reg})
@@ -246,13 +249,15 @@ func TestByBridge(t *testing.T) {
 }
 
 func TestDisclosureIsChecked(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, nil)
 	assert.PanicsWithValue(t, "mcphybrid: SessionOptions.Disclosure is 7", func() { m.NewSession(&SessionOptions{Disclosure: 7}) })
 }
 
-// With ByProvider all tools are in the list from the start, and a search
-// changes nothing about it.
+// With ByProvider, all tools are in the list from the start. A search does not
+// change it.
 func TestByProvider(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByProvider})
 	want := namesOf(s.Tools())
@@ -263,9 +268,10 @@ func TestByProvider(t *testing.T) {
 	assert.Equal(t, want, namesOf(s.Tools()))
 }
 
-// A tool whose definition changes is shown as it was sent, and is called as it
-// is now.
+// A tool whose definition changes is still shown as it was sent, and called by
+// its new definition.
 func TestChangedDefinitionIsShownAsSent(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, nil)
 	tool := func(description string) mcpserver.ServerTool {
 		return mcpserver.ServerTool{
@@ -289,8 +295,9 @@ func TestChangedDefinitionIsShownAsSent(t *testing.T) {
 }
 
 // An agent's loop of 200 turns over the tools of published servers never
-// changes a byte that was sent but by Compact, in any format.
+// changes a byte that was sent, in any format, unless Compact does.
 func TestSpecF2AgentLoop(t *testing.T) {
+	t.Parallel()
 	var servers []string
 	lists := mcptest.Catalogs(t)
 	for name := range lists {
@@ -366,4 +373,21 @@ func TestSpecF2AgentLoop(t *testing.T) {
 		assert.Equal(t, 2, compactions)
 		assert.Greater(t, len(names), 250)
 	}
+}
+
+// With ByBridge, a search finds an inline tool that came after the list was
+// sent.
+func TestByBridgeFindsLaterInlineTools(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 2)}})
+	s := m.NewSession(&SessionOptions{Disclosure: ByBridge})
+	s.Tools()
+	s.PromptSections(PromptFull)
+	require.NoError(t, m.AddTools("later", echoTool("airship", "Flies a zeppelin")))
+	r, err := s.Call(t.Context(), SearchToolName, `{"query":"zeppelin"}`)
+	require.NoError(t, err)
+	assert.Contains(t, resultText(t, r), `"name":"mcp_later__airship"`)
+	r, err = s.Call(t.Context(), SearchToolName, `{"query":"chore"}`)
+	require.NoError(t, err)
+	assert.NotContains(t, resultText(t, r), "mcp_a__tool_000", "the model has it in its list")
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/skills"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -127,14 +128,9 @@ func (s *scope) loadSkill(sk *skill) func(context.Context) (string, error) {
 		if sk.Load == nil {
 			return strings.ToValidUTF8(sk.Body, "\ufffd"), nil
 		}
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("its Load panicked: %v", p)
-			}
-		}()
 		ctx, cancel := context.WithTimeout(ctx, s.opts.Limits.CallTimeout)
 		defer cancel()
-		if text, err = sk.Load(ctx); err != nil {
+		if text, err = foreign.Detached(ctx, "its Load", func() (string, error) { return sk.Load(ctx) }); err != nil {
 			return "", err
 		}
 		return strings.ToValidUTF8(text, "\ufffd"), skills.CheckBody(text)

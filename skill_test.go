@@ -29,7 +29,7 @@ func someSkills(n int) []Skill {
 	return list
 }
 
-// listedIn returns what a section lists, by name.
+// listedIn returns the names of the skills that a section lists.
 func listedIn(t *testing.T, section string) (names, descriptions []string) {
 	t.Helper()
 	for len(section) > 0 {
@@ -54,8 +54,9 @@ func listedIn(t *testing.T, section string) (names, descriptions []string) {
 	return names, descriptions
 }
 
-// SPEC A15: the number of skills decides, exactly at 60 and above.
+// SPEC A15: 60 skills are listed, 61 are not.
 func TestSpecA15SkillsByCount(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 60, 61} {
 		m, r := newTestManager(t, &Options{Skills: someSkills(n), Servers: []ServerConfig{inProcess("s", 1)}})
 		_, canSearch := r.Get(SkillSearchToolName)
@@ -79,8 +80,9 @@ func TestSpecA15SkillsByCount(t *testing.T) {
 	assert.NotContains(t, toolNamesOf(m.Default().Tools()), SkillLoadToolName)
 }
 
-// SPEC A15: so do their estimated tokens, exactly at 5,000 and above.
+// SPEC A15: a list of 5,000 estimated tokens is listed, one of 5,001 is not.
 func TestSpecA15SkillsByTokens(t *testing.T) {
+	t.Parallel()
 	skills := someSkills(20)
 	for i := range skills {
 		skills[i].Description = strings.Repeat("é", 900)
@@ -110,6 +112,7 @@ func TestSpecA15SkillsByTokens(t *testing.T) {
 
 // SPEC A16: both thresholds are options.
 func TestSpecA16SkillThresholds(t *testing.T) {
+	t.Parallel()
 	section := func(o Options) string {
 		o.Skills = someSkills(3)
 		m, _ := newTestManager(t, &o)
@@ -140,6 +143,7 @@ func TestSpecA16SkillThresholds(t *testing.T) {
 func toolNamesOf(tools []Tool) []string { return namesOf(tools) }
 
 func TestSkillSearchAndLoad(t *testing.T) {
+	t.Parallel()
 	skills := append(someSkills(100),
 		Skill{Name: "code-review", Description: "How we review code. " + strings.Repeat("Really. ", 40), Body: "Read it all.",
 			Tools: []string{"mcp_a__tool_003", "tool_001", "mcp_b__nowhere"}},
@@ -186,8 +190,10 @@ func TestSkillSearchAndLoad(t *testing.T) {
 	assert.Empty(t, bridge.ActiveTools())
 }
 
-// A session finds and loads only what it may, and neither do its children more.
+// A session finds and loads only the skills that it may use, and its children
+// no more than that.
 func TestSkillAccess(t *testing.T) {
+	t.Parallel()
 	skills := append(someSkills(3), Skill{Name: "secret-plan", Description: "Chore of the boss", Body: "Shh.", Tools: []string{"mcp_s__tool_001"}})
 	m, _ := newTestManager(t, &Options{Skills: skills, Inline: InlineOptions{Max: 1}, SkillListing: SkillListingOptions{Max: 2}, Servers: []ServerConfig{inProcess("s", 3)}})
 	s := m.NewSession(&SessionOptions{Skills: Access{Deny: []string{"secret-*"}}, Access: Access{Deny: []string{"mcp_s__tool_001"}}})
@@ -204,7 +210,7 @@ func TestSkillAccess(t *testing.T) {
 	names, _ := listedIn(t, child.SkillsSection())
 	assert.Equal(t, []string{"a001"}, names)
 
-	// What a skill names, the session must be permitted.
+	// A skill activates only the tools that the session may use.
 	deny := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"mcp_s__tool_001"}}})
 	r, err := deny.Call(t.Context(), SkillLoadToolName, `{"name":"secret-plan"}`)
 	require.NoError(t, err)
@@ -221,9 +227,9 @@ func TestSkillAccess(t *testing.T) {
 	assert.Len(t, all, 4, "what can't be searched for is in sight")
 }
 
-// What a description has can neither end its element nor its line, whatever
-// it is, and the section is XML.
+// No description can end its element or its line, and the section is XML.
 func TestSkillsSectionIsXML(t *testing.T) {
+	t.Parallel()
 	alphabet := []string{"a", "é", "<", ">", "&", "\"", "'", "</description>", "</skill></available_skills>\n\n## Heading", "\n", "\r", "\t", "\x00", "\x1b",
 		"\u200b", "\u202e", "\U000E0041", "\ufffe", "\uffff", "\xff", "\u0085", "]]>", "<!--", "&amp;", "&#0;", "<?x?>", "日本", " "}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -252,9 +258,10 @@ func TestSkillsSectionIsXML(t *testing.T) {
 	}
 }
 
-// What was shown stays; what comes is appended, listed while all that there is
-// now is few enough.
+// Shown skills stay and new ones are appended. They are listed as long as there
+// are few enough.
 func TestSkillsAreAppended(t *testing.T) {
+	t.Parallel()
 	m, r := newTestManager(t, &Options{Skills: someSkills(2), SkillListing: SkillListingOptions{Max: 4}, Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("s", 3)}})
 	s := m.NewSession(&SessionOptions{})
 	names := func() []string { n, _ := listedIn(t, s.SkillsSection()); return n }
@@ -299,8 +306,9 @@ func TestSkillsAreAppended(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// Skills that can't be used are named, and left out.
+// Skills that can't be used are left out, and the error names them.
 func TestBadSkills(t *testing.T) {
+	t.Parallel()
 	var tooMany []string
 	for i := range 33 {
 		tooMany = append(tooMany, fmt.Sprint(i))
@@ -339,9 +347,10 @@ func TestBadSkills(t *testing.T) {
 	}
 }
 
-// SPEC B7: texts of skills are loaded by what connections are loaded by: when
-// they are asked for, once for all sessions that wait, and again after a while.
+// SPEC B7: texts of skills are loaded in the same way as connections: on
+// demand, once for all sessions that wait, and again after a while.
 func TestSpecB7SkillsAreLoadedLazily(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var loads atomic.Int32
 		var fail atomic.Bool
@@ -395,14 +404,16 @@ func TestSpecB7SkillsAreLoadedLazily(t *testing.T) {
 		wg.Wait()
 
 		require.NoError(t, m.SetSkills([]Skill{{Name: "slow", Description: "Slow", Load: func(ctx context.Context) (string, error) { panic("boo") }}}))
-		assert.Contains(t, load(t.Context()), "its Load panicked: boo")
+		assert.Contains(t, load(t.Context()), "its Load: panic: boo")
 		require.NoError(t, m.SetSkills([]Skill{{Name: "slow", Description: "Slow", Load: func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }}}))
 		assert.Contains(t, load(t.Context()), "deadline exceeded", "after the call timeout")
 	})
 }
 
-// Sessions see one set or the other, whole, while skills are replaced.
+// While skills are replaced, sessions see either the whole old set or the whole
+// new one.
 func TestSetSkillsRace(t *testing.T) {
+	t.Parallel()
 	sets := [2][]Skill{someSkills(3), someSkills(8)}
 	m, r := newTestManager(t, &Options{Skills: sets[0], SkillListing: SkillListingOptions{Max: 5}, Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("s", 5)}})
 	for i := range sets[1] {
@@ -441,8 +452,10 @@ func TestSetSkillsRace(t *testing.T) {
 	assert.NoError(t, checkRegistry(m.def, r))
 }
 
-// A saved session goes on to the byte; what has changed of its skills is named.
+// A restored session continues with the same bytes and names the skills that
+// have changed.
 func TestSkillsAreRestored(t *testing.T) {
+	t.Parallel()
 	opts := func(skills []Skill) *Options {
 		return &Options{Skills: skills, SkillListing: SkillListingOptions{Max: 3}, Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("s", 3)}}
 	}
@@ -469,12 +482,16 @@ func TestSkillsAreRestored(t *testing.T) {
 	restored, changed, err = other.RestoreSession(s.Save(), so)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a000", "a001"}, changed)
+	assert.Equal(t, want, restored.PromptSections(PromptFull), "what was shown stays")
+	restored.Compact()
 	names, _ := listedIn(t, restored.SkillsSection())
 	assert.Equal(t, []string{"a000"}, names)
 }
 
-// testdata/skills/prompt.golden pins every word that the model reads of skills.
+// testdata/skills/prompt.golden has every word that the model reads about
+// skills.
 func TestSkillPromptGolden(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, SkillListing: SkillListingOptions{Max: 2}, Servers: []ServerConfig{inProcess("s", 3)}, Skills: []Skill{
 		{Name: "code-review", Description: "How we review <b>code</b>.\n## Not a heading", Body: "Read it.", Tools: []string{"tool_001", "tool_009"}},
 	}})
@@ -514,4 +531,20 @@ func TestSkillPromptGolden(t *testing.T) {
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, string(want), b.String(), "if the change is meant: go test -run SkillPromptGolden -update .")
+}
+
+// The limit on a skill's text also applies to a loaded one.
+func TestLoadedTextIsBounded(t *testing.T) {
+	t.Parallel()
+	size := 1 << 20
+	m, _ := newTestManager(t, &Options{Skills: []Skill{{Name: "long", Description: "Long", Load: func(context.Context) (string, error) { return strings.Repeat("x", size), nil }}}})
+	load := func() string {
+		require.NoError(t, m.SetSkills(m.opts.Skills))
+		r, err := m.NewSession(nil).Call(t.Context(), SkillLoadToolName, `{"name":"long"}`)
+		require.NoError(t, err)
+		return resultText(t, r)
+	}
+	assert.Contains(t, load(), "xxx")
+	size++
+	assert.Equal(t, `The skill "long" could not be loaded: its text has 1048577 bytes, more than the limit of 1048576. Go on without it.`, load())
 }

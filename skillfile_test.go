@@ -10,9 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SPEC A15: skills from a folder, as they are published: testdata/skills has
-// one with all that the format knows, and some that are broken.
+// SPEC A15: skills from a folder, in the published format. testdata/skills has
+// one that uses everything the format knows, and some broken ones.
 func TestSpecA15SkillsFromAFolder(t *testing.T) {
+	t.Parallel()
 	skills, err := LoadSkills("testdata/skills")
 	dir, _ := filepath.Abs("testdata/skills")
 	require.Len(t, skills, 3)
@@ -43,6 +44,7 @@ func TestSpecA15SkillsFromAFolder(t *testing.T) {
 }
 
 func TestLoadSkillsFS(t *testing.T) {
+	t.Parallel()
 	file := &fstest.MapFile{Data: []byte("---\nname: a\ndescription: d\n---\nb")}
 	skills, err := LoadSkillsFS(fstest.MapFS{"y/SKILL.md": file, "z/SKILL.md": file})
 	assert.EqualError(t, err, `mcphybrid: z/SKILL.md: the name "a": there is another skill in y/SKILL.md: the name is taken`)

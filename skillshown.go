@@ -1,11 +1,13 @@
 package mcphybrid
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/mcphybrid/mcphybrid/internal/saved"
+	"github.com/mcphybrid/mcphybrid/internal/skills"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A skillView holds the skills that sessions with equal rights may use.
@@ -72,7 +74,7 @@ type skillOffer struct {
 func (v view) newSkills(list []shown) *skillOffer {
 	told := make(map[string]bool)
 	for _, e := range list {
-		if e.kind != shownSkills {
+		if e.section != skillText {
 			continue
 		}
 		if len(e.offer.skills.Listed) == 0 {
@@ -97,47 +99,38 @@ func (v view) newSkills(list []shown) *skillOffer {
 	return o
 }
 
-// A savedSkills is a [skillOffer] with names instead of skills.
-type savedSkills struct {
-	Listed []savedSkill `json:"listed,omitempty"`
-	Count  int          `json:"count,omitempty"`
-	More   bool         `json:"more,omitempty"`
-}
-
-type savedSkill struct {
-	Name string `json:"name"`
-	Sum  string `json:"sum"` // start of the hash of its line
-}
-
-// shortSum returns a short hash that differs when the skill's line has changed.
-func (sk *skill) shortSum() string {
-	sum := sha256.Sum256([]byte(sk.element))
-	return hex.EncodeToString(sum[:4])
-}
-
-func (o *skillOffer) save() *savedSkills {
-	saved := &savedSkills{Count: o.Count, More: o.More}
+func (o *skillOffer) save() *saved.Skills {
+	kept := &saved.Skills{Count: o.Count, More: o.More}
 	for _, sk := range o.Listed {
-		saved.Listed = append(saved.Listed, savedSkill{sk.Name, sk.shortSum()})
+		kept.Listed = append(kept.Listed, saved.Skill{Name: sk.Name, Description: sk.Description})
 	}
-	return saved
+	return kept
 }
 
-// restoreSkills returns the saved offer with the skills that still exist, or nil if
-// none is left. It reports those that are missing or have changed.
-func (v view) restoreSkills(saved *savedSkills, report func(name string)) *skillOffer {
-	o := &skillOffer{Count: max(saved.Count, 0), More: saved.More}
-	for _, e := range saved.Listed {
+// restoreSkills returns the saved offer without the skills that the session may not
+// load, or nil if none is left. It reports those, and those that are missing or
+// have changed.
+func (v view) restoreSkills(o *saved.Skills, report func(name string)) (*skillOffer, error) {
+	restored, seen := &skillOffer{Count: max(o.Count, 0), More: o.More}, make(map[string]bool)
+	if !v.rights.mayUse(SkillLoadToolName) {
+		return nil, nil
+	}
+	for _, e := range o.Listed {
+		if err := (skills.Skill{Name: e.Name, Description: e.Description, Body: "-"}).Check(); err != nil {
+			return nil, fmt.Errorf("the skill %q: %w", text.Line(e.Name, text.MaxName), err)
+		}
 		sk := v.skill(e.Name)
-		if sk == nil || sk.shortSum() != e.Sum {
+		if sk == nil || sk.Description != e.Description {
 			report(e.Name)
+			sk = &skill{Skill: Skill{Name: e.Name, Description: e.Description}, element: skillElement(e.Name, e.Description)}
 		}
-		if sk != nil && !slices.Contains(o.Listed, sk) {
-			o.Listed = append(o.Listed, sk)
+		if v.skillRights.permitName(e.Name) && !seen[e.Name] {
+			seen[e.Name] = true
+			restored.Listed = append(restored.Listed, sk)
 		}
 	}
-	if len(o.Listed) == 0 && (o.Count == 0 || !v.hasSkills()) {
-		return nil
+	if len(restored.Listed) == 0 && (restored.Count == 0 || len(o.Listed) > 0) {
+		return nil, nil
 	}
-	return o
+	return restored, nil
 }

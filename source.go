@@ -27,9 +27,10 @@ type source struct {
 	cfg      ServerConfig     // of the server
 	invalid  error            // why cfg is invalid, or nil
 	begun    bool             // the server was started
+	live     bool             // the server has listed its tools in this run
 	listedAt time.Time        // when the server last listed its tools; zero if never
 
-	known map[string]*definition // by own name; only for the goroutine that lists, so not guarded
+	bytes int // of the definitions that the server listed
 }
 
 // newSource returns the source of a server. Starting the server reports an invalid
@@ -38,7 +39,7 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 	cfg = cfg.clone()
 	src := &source{
 		listing: listing{name: cfg.Name, prefix: cfg.Prefix, claim: names.Alone(cfg.Name, cfg.Prefix), needs: cfg.Needs, remote: true},
-		cfg:     cfg, known: make(map[string]*definition),
+		cfg:     cfg,
 	}
 	src.invalid = src.cfg.validate()
 	if src.invalid == nil && m.find(cfg.Name) >= 0 {
@@ -52,7 +53,10 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 		for i, err := range problems {
 			problems[i] = src.server.Hide(err)
 		}
-		src.adopt(defs, m.opts.Limits.MaxTools)
+		m.adopt(src, defs)
+		if err := m.weigh(ctx, defs); err != nil {
+			return err
+		}
 		return m.setTools(src, defs, problems)
 	})
 	return src
@@ -70,27 +74,55 @@ func (src *source) upstreamConfig(log *slog.Logger) upstream.Config {
 func (src *source) upstreamLimits(o *Options) upstream.Limits {
 	return upstream.Limits{
 		StartTimeout: cmp.Or(max(src.cfg.StartTimeout, 0), o.Limits.StartTimeout), CallTimeout: cmp.Or(max(src.cfg.CallTimeout, 0), o.Limits.CallTimeout),
-		MaxMessage: o.Limits.MaxMessage, MaxDefinition: o.Limits.MaxDefinition, MaxTools: o.Limits.MaxTools, MaxPages: o.Limits.MaxPages, MaxUnasked: o.Limits.MaxUnasked,
+		MaxMessage: o.Limits.MaxMessage, MaxDefinition: o.Limits.MaxDefinition, MaxListing: o.Limits.MaxListing,
+		MaxTools: o.Limits.MaxTools, MaxPages: o.Limits.MaxPages, MaxUnasked: o.Limits.MaxUnasked, MaxTimeouts: o.Limits.MaxTimeouts,
 		Reconnect: o.Limits.Reconnect, Refresh: o.Limits.Refresh, Idle: o.Limits.IdleTimeout,
 	}
 }
 
-// adopt makes defs callable on the server. It keeps the *definition of a tool that
-// is listed unchanged. Only one goroutine at a time lists a server's tools.
-func (src *source) adopt(defs []*definition, maxTools int) {
+// adopt makes defs callable on the server of src. It keeps the *definition of a
+// tool that the server listed last time, unchanged.
+func (m *Manager) adopt(src *source, defs []*definition) {
+	m.mu.Lock()
+	listed := src.listed
+	m.mu.Unlock()
+	known := make(map[string]*definition, len(listed))
+	for _, d := range listed {
+		known[d.name] = d
+	}
 	for i, d := range defs {
-		if old := src.known[d.name]; old != nil && bytes.Equal(old.raw, d.raw) {
+		if old := known[d.name]; old != nil && bytes.Equal(old.raw, d.raw) {
 			defs[i] = old
 			continue
 		}
 		d.call = func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
 			return src.server.Call(ctx, d.name, args, d.repeatable())
 		}
-		if len(src.known) >= 2*maxTools { // the server keeps inventing names
-			clear(src.known)
-		}
-		src.known[d.name] = d
 	}
+}
+
+// take makes defs, which the server listed then, the tools of src, unless the
+// servers have more bytes of definitions with them than [ServerLimits.MaxCatalog].
+// The caller holds mu.
+func (m *Manager) take(src *source, defs []*definition, then time.Time) error {
+	size, others := 0, 0
+	for _, d := range defs {
+		size += len(d.raw)
+	}
+	for _, other := range m.sources {
+		if other != src {
+			others += other.bytes
+		}
+	}
+	if limit := m.opts.Limits.MaxListing; size > limit { // the list is from the cache
+		return fmt.Errorf("its tools have %d bytes, more than the limit of %d", size, limit)
+	}
+	if limit := m.opts.Limits.MaxCatalog; size > limit-others {
+		return fmt.Errorf("its tools have %d bytes and those of other servers %d, together more than the limit of %d", size, others, limit)
+	}
+	src.listed, src.bytes, src.listedAt = defs, size, then
+	m.judge(src)
+	return nil
 }
 
 // setTools replaces the tools of src in one change of the catalog.
@@ -99,12 +131,19 @@ func (m *Manager) setTools(src *source, defs []*definition, problems []error) er
 		if !slices.Contains(m.sources, src) {
 			return errors.New("the server was removed while it started")
 		}
-		src.listedAt = time.Now()
+		first := !src.live
+		src.live = true
 		if slices.Equal(src.listed, defs) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
+			src.listedAt = time.Now()
+			if first { // it still has what the cache said
+				m.embed()
+			}
 			return errNoChange
 		}
-		src.listed, src.problems = defs, problems
-		m.judge(src)
+		if err := m.take(src, defs, time.Now()); err != nil {
+			return err
+		}
+		src.problems = problems
 		return nil
 	})
 	if err == nil && m.opening.Load() == 0 { // else Start saves once for all servers
@@ -149,6 +188,12 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 		return errors.Join(problems...)
 	}
 	if _, err := m.recall(); err != nil {
+		return err
+	}
+	if err := m.weigh(m.life, defs); err != nil {
+		if m.life.Err() != nil {
+			return ErrClosed
+		}
 		return err
 	}
 	return m.change(func() error {
@@ -211,7 +256,7 @@ func callHandler(handler mcpserver.ToolHandlerFunc, name string, timeout time.Du
 			if handler == nil {
 				return nil, errors.New("the tool has no handler")
 			}
-			return foreign.Call(func() (*mcp.CallToolResult, error) {
+			return foreign.Call("the handler", func() (*mcp.CallToolResult, error) {
 				result, err := handler(ctx, r)
 				if err == nil && result == nil {
 					err = errors.New("the handler returned no result")

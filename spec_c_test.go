@@ -1,54 +1,26 @@
-package mcphybrid
+package mcphybrid_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-func TestSpecC1BothAtOnce(t *testing.T) {
-	e := newConcepts()
-	words, meaning := make(chan struct{}), make(chan struct{})
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: e, Timeout: time.Minute}})
-	embedded(t, m, 5)
-	e.query = func(ctx context.Context) error {
-		close(meaning)
-		select {
-		case <-words:
-			return nil
-		case <-time.After(10 * time.Second):
-			return errors.New("words are searched for afterwards")
-		}
-	}
-	v := m.def.view()
-	p := v.parts(v.deferredTools())[0]
-	p.catalog = &catalog{owner: p.owner, tools: p.tools, byName: p.byName, indexed: p.indexed, index: meeting{p.index, sync.OnceFunc(func() { close(words) }), meaning}}
-	const query = "tomorrow's weather"
-	a := p.search(t.Context(), want{query: query, n: 5, vector: m.semantic.queryVector(query)})
-	require.NoError(t, a.Err)
-	assert.Equal(t, "mcp_s__forecast", a.Hits[0].Tool.name)
-}
-
-// SPEC C2, C3: the published figures: 50 candidates of each side, the meaning
-
-// weighs 0.6. With a limit of 3 per server 10 results are of at least four; below
-
-// 0 it is lifted.
-
+// SPEC C2, C3: the published figures are 50 candidates on each side and a
+// weight of 0.6 for meaning. With a limit of 3 per server, 10 results come from
+// at least four servers. A negative limit lifts it.
 func TestSpecC3Limits(t *testing.T) {
+	t.Parallel()
 	assert.Equal(t, []any{0.6, 50}, []any{vector.DefaultAlpha, vector.DefaultCandidates})
-	var servers []ServerConfig
+	var servers []mcphybrid.ServerConfig
 	for i := range 5 {
 		var tools []mcpserver.ServerTool
 		for j := range 12 {
@@ -56,10 +28,10 @@ func TestSpecC3Limits(t *testing.T) {
 		}
 		servers = append(servers, serving(fmt.Sprint("s", i), tools...))
 	}
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: servers, Semantic: &SemanticOptions{Embedder: newConcepts()}})
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Servers: servers, Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil)}})
 	embedded(t, m, 60)
 	for _, test := range []struct{ limit, most, servers int }{{3, 3, 4}, {-1, 10, 1}, {0, 10, 1}} {
-		a := m.Default().Find(t.Context(), "a dog", SearchOptions{Limit: 10, ServerLimit: test.limit})
+		a := m.Default().Find(t.Context(), "a dog", mcphybrid.SearchOptions{Limit: 10, ServerLimit: test.limit})
 		require.NoError(t, a.Err)
 		assert.Equal(t, []int{50, 50, 10}, []int{a.Words, a.Meaning, len(a.Hits)})
 		from := make(map[string]int)
@@ -71,28 +43,27 @@ func TestSpecC3Limits(t *testing.T) {
 	}
 }
 
-// SPEC C4: each result has its total and what either side gave, the answer how
-
-// many either found, and the model is told 200 characters.
-
+// SPEC C4: each result has its total and the score of each side, the answer
+// says how many each side found, and the model gets 200 characters.
 func TestSpecC4Answer(t *testing.T) {
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts(), Least: 0.5}, Servers: []ServerConfig{serving("s",
+	t.Parallel()
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Least: 0.5}, Servers: []mcphybrid.ServerConfig{serving("s",
 		echoTool("kennel", "Has a place for the dog. "+strings.Repeat("é", 300)), echoTool("clinic", "Heals a pet"), echoTool("bus", "Is dog-friendly. It goes by the road, by the car road, in traffic"))}})
 	embedded(t, m, 3)
-	a := m.Default().Find(t.Context(), "dog", SearchOptions{})
+	a := m.Default().Find(t.Context(), "dog", mcphybrid.SearchOptions{})
 	require.NoError(t, a.Err)
 	assert.Equal(t, []int{2, 2}, []int{a.Words, a.Meaning})
 	sides := make(map[string][2]bool)
 	best := 0.0
 	for _, h := range a.Hits {
 		assert.InDelta(t, 0.6*h.Similarity+0.4*h.Words, h.Score, 1e-9)
-		sides[h.Tool.def.name] = [2]bool{h.Words > 0, h.Similarity > 0}
+		sides[h.Tool.OriginalName()] = [2]bool{h.Words > 0, h.Similarity > 0}
 		best = max(best, h.Words)
 	}
 	assert.Equal(t, map[string][2]bool{"kennel": {true, true}, "clinic": {false, true}, "bus": {true, false}}, sides)
 	assert.Equal(t, 1.0, best)
 
-	r, err := m.Call(t.Context(), SearchToolName, `{"query":"dog"}`)
+	r, err := m.Call(t.Context(), mcphybrid.SearchToolName, `{"query":"dog"}`)
 	require.NoError(t, err)
 	var told searchAnswer
 	require.NoError(t, json.Unmarshal([]byte(resultText(t, r)), &told))
@@ -102,9 +73,9 @@ func TestSpecC4Answer(t *testing.T) {
 	assert.Equal(t, "Heals a pet", told.Tools[1].Description)
 }
 
-// SPEC C5: a store searches by words alone and by meaning alone, beside both.
-
+// SPEC C5: besides both, a store searches by words alone and by meaning alone.
 func TestSpecC5EitherSideAlone(t *testing.T) {
+	t.Parallel()
 	store := new(vector.MemoryStore)
 	require.NoError(t, store.Upsert(t.Context(), "x", []vector.Record{
 		{ID: "words", Text: "send a letter", Vector: []float32{0, 1}}, {ID: "meaning", Text: "electronic post", Vector: []float32{1, 0}},
@@ -132,40 +103,40 @@ func TestSpecC5EitherSideAlone(t *testing.T) {
 	assert.Len(t, find(vector.Query{Words: "letter send", Vector: []float32{2, 0}, Alpha: 0.6}), 3)
 }
 
-// SPEC C3: however many tools of one server stand first, those of others are
-
-// reached; a limit of 0 or less is none.
-
+// SPEC C3: however many tools of one server come first, the search reaches
+// those of others. A limit of 0 or less is no limit.
 func TestSpecC3NoServerFloods(t *testing.T) {
+	t.Parallel()
 	var flood []mcpserver.ServerTool
 	for i := range 300 {
 		flood = append(flood, echoTool(fmt.Sprintf("dog_%03d", i), "dog dog dog"))
 	}
-	servers := []ServerConfig{serving("flood", flood...)}
+	servers := []mcphybrid.ServerConfig{serving("flood", flood...)}
 	for i := range 4 {
 		servers = append(servers, serving(fmt.Sprint("quiet", i), echoTool("kennel", "It has a place for the dog and for a car on the road")))
 	}
-	for _, store := range []vector.Store{nil, new(failingStore)} {
-		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Search: RankingOptions{ServerLimit: -1}, Servers: servers, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store}})
+	for _, store := range []vector.Store{nil, new(foreignStore)} {
+		m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Search: mcphybrid.RankingOptions{ServerLimit: -1}, Servers: servers, Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Store: store}})
 		embedded(t, m, 304)
-		a := m.Default().Find(t.Context(), "dog", SearchOptions{Limit: 10, ServerLimit: 3})
+		a := m.Default().Find(t.Context(), "dog", mcphybrid.SearchOptions{Limit: 10, ServerLimit: 3})
 		require.NoError(t, a.Err)
 		assert.Equal(t, []string{"mcp_flood__dog_000", "mcp_flood__dog_001", "mcp_flood__dog_002", "mcp_quiet0__kennel", "mcp_quiet1__kennel", "mcp_quiet2__kennel", "mcp_quiet3__kennel"}, hitNames(a.Hits))
-		a = m.Default().Find(t.Context(), "dog", SearchOptions{Limit: 10})
+		a = m.Default().Find(t.Context(), "dog", mcphybrid.SearchOptions{Limit: 10})
 		assert.Equal(t, []int{50, 50, 10}, []int{a.Words, a.Meaning, len(a.Hits)})
 	}
 }
 
-// SPEC C5: beside both, words alone and meaning alone.
-
+// SPEC C5: besides both, a session searches by words alone and by meaning
+// alone.
 func TestSpecC5BySide(t *testing.T) {
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts()}, Servers: []ServerConfig{
+	t.Parallel()
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil)}, Servers: []mcphybrid.ServerConfig{
 		serving("pets", echoTool("hound", "A dog"), echoTool("kennel", "It has a place for the dog and for a car on the road")),
 	}})
 	embedded(t, m, 2)
-	both := m.Default().Find(t.Context(), "dog", SearchOptions{})
-	words := m.Default().Find(t.Context(), "dog", SearchOptions{By: ByWords})
-	meaning := m.Default().Find(t.Context(), "dog", SearchOptions{By: ByMeaning})
+	both := m.Default().Find(t.Context(), "dog", mcphybrid.SearchOptions{})
+	words := m.Default().Find(t.Context(), "dog", mcphybrid.SearchOptions{By: mcphybrid.ByWords})
+	meaning := m.Default().Find(t.Context(), "dog", mcphybrid.SearchOptions{By: mcphybrid.ByMeaning})
 	assert.Positive(t, both.Words)
 	assert.Positive(t, both.Meaning)
 	assert.Zero(t, words.Meaning)
@@ -178,6 +149,10 @@ func TestSpecC5BySide(t *testing.T) {
 		assert.NotEmpty(t, h.Snippet())
 	}
 }
+
+// A foreignStore is not a *vector.MemoryStore, so it does not know what a
+// session may use.
+type foreignStore struct{ vector.MemoryStore }
 
 func storedIDs(list []vector.Match) (ids []string) {
 	for _, m := range list {

@@ -1,4 +1,4 @@
-package mcphybrid
+package mcphybrid_test
 
 import (
 	"bytes"
@@ -15,17 +15,19 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// SPEC D1: core tools are there whatever the message, no store has them, and
-// nothing finds or activates them.
+// SPEC D1: core tools are there whatever the message says. No store has them,
+// and nothing finds or activates them.
 func TestSpecD1CoreTools(t *testing.T) {
+	t.Parallel()
 	store := new(vector.MemoryStore)
-	m, _ := newTestManager(t, &Options{Pins: []string{"mcp_s__pay_bill"}, JustInTime: new(JustInTimeOptions), Servers: []ServerConfig{inProcess("a", 11), meaningTools()},
-		Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5}})
+	m, _ := newTestManager(t, &mcphybrid.Options{Pins: []string{"mcp_s__pay_bill"}, JustInTime: new(mcphybrid.JustInTimeOptions), Servers: []mcphybrid.ServerConfig{inProcess("a", 11), meaningTools()},
+		Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Store: store, Least: 0.5}})
 	embedded(t, m, 15)
 	sums, err := store.Sums(t.Context(), "system")
 	require.NoError(t, err)
@@ -34,14 +36,14 @@ func TestSpecD1CoreTools(t *testing.T) {
 	assert.Empty(t, m.Default().SelectFor(t.Context(), "settle an invoice: pay it from the bank"))
 	for _, message := range []string{"", "zebra", "tomorrow's weather"} {
 		m.Default().SelectFor(t.Context(), message)
-		assert.Equal(t, []string{"mcp_s__pay_bill"}, toolNames(m.InlineTools()))
-		assert.Contains(t, toolNames(m.Default().Tools()), "mcp_s__pay_bill")
-		assert.NotContains(t, toolNames(m.ActiveTools()), "mcp_s__pay_bill")
+		assert.Equal(t, []string{"mcp_s__pay_bill"}, names(m.InlineTools()))
+		assert.Contains(t, names(m.Default().Tools()), "mcp_s__pay_bill")
+		assert.NotContains(t, names(m.ActiveTools()), "mcp_s__pay_bill")
 	}
 }
 
-// at is an embedder for which the angle between a query and a text is what the
-// text says: "cos 0.76" has that similarity to any query.
+// at is an embedder in which a text gives its own angle to every query: "cos
+// 0.76" has a similarity of 0.76.
 type at struct{}
 
 func (at) Model() string   { return "at" }
@@ -61,22 +63,23 @@ func (at) Embed(_ context.Context, texts []string) (list [][]float32, err error)
 
 func (at) EmbedQuery(context.Context, string) ([]float32, error) { return []float32{1, 0}, nil }
 
-// SPEC D3: with the published threshold of 0.75, what is less like the message
-// is not found by it, be it the system's or the user's.
+// SPEC D3: with the published threshold of 0.75, a less similar tool is not
+// found, whether it is the system's or the user's.
 func TestSpecD3Threshold(t *testing.T) {
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: at{}, Least: 0.75}})
+	t.Parallel()
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Semantic: &mcphybrid.SemanticOptions{Embedder: at{}, Least: 0.75}})
 	tools := []mcpserver.ServerTool{echoTool("below", "cos 0.74"), echoTool("above", "cos 0.76"), echoTool("far", "cos 0.1")}
 	require.NoError(t, m.AddTools("sys", tools...))
-	u := newUser(t, m, "u", nil, tools...)
+	u, own := mcphybrid.NewTestUser(t, m, "u", tools...)
 	embedded(t, m, 3)
-	embedded(t, u, 3)
-	a := u.Default().Find(t.Context(), "zebra", SearchOptions{})
+	embedded(t, own, 3)
+	a := u.Default().Find(t.Context(), "zebra", mcphybrid.SearchOptions{})
 	require.NoError(t, a.Err)
 	assert.Equal(t, []string{"mcp_own__above", "mcp_sys__above"}, hitNames(a.Hits))
 	assert.Equal(t, 2, a.Meaning)
 }
 
-// A gate is a store in which a search waits until two are under way.
+// A gate is a store whose searches wait until two are under way.
 type gate struct {
 	vector.MemoryStore
 	mu     sync.Mutex
@@ -100,165 +103,131 @@ func (g *gate) Search(ctx context.Context, scope string, q vector.Query) ([]vect
 
 // SPEC D3: the two scopes are searched at the same time.
 func TestSpecD3InParallel(t *testing.T) {
+	t.Parallel()
 	store := &gate{both: make(chan struct{})}
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()},
-		Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5, Timeout: 10 * time.Second}})
-	u := newUser(t, m, "u", nil, echoTool("feed", "Feeds the cat"))
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Servers: []mcphybrid.ServerConfig{meaningTools()},
+		Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Store: store, Least: 0.5, Timeout: 10 * time.Second}})
+	u, own := mcphybrid.NewTestUser(t, m, "u", echoTool("feed", "Feeds the cat"))
 	embedded(t, m, 5)
-	embedded(t, u, 1)
-	a := u.Default().Find(t.Context(), "vet", SearchOptions{})
+	embedded(t, own, 1)
+	a := u.Default().Find(t.Context(), "vet", mcphybrid.SearchOptions{})
 	require.NoError(t, a.Err)
 	assert.Equal(t, []string{"mcp_own__feed", "mcp_s__groom", "mcp_s__walk_dog"}, hitNames(a.Hits))
 	slices.Sort(store.scopes)
 	assert.Equal(t, []string{"system", "user:u"}, store.scopes)
 }
 
-// SPEC D5: what a tool is embedded by: its own name, its description and the
-// names of its arguments.
+// SPEC D5: the embedded text has the tool's own name, its description and the
+// names of its arguments, in the order of its schema.
 func TestSpecD5EmbeddedText(t *testing.T) {
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
-	for _, test := range []struct {
+	t.Parallel()
+	e := mcphybrid.NewConcepts(nil)
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Semantic: &mcphybrid.SemanticOptions{Embedder: e}})
+	for i, test := range []struct {
 		tool mcp.Tool
 		want string
 	}{
 		{mcp.NewTool("send", mcp.WithDescription("Sends mail"), mcp.WithString("to", mcp.Required()), mcp.WithString("body")), "Tool Name: send. Description: Sends mail. Arguments: %s"},
 		{mcp.NewTool("stop", mcp.WithDescription("Ends all.\n")), "Tool Name: stop. Description: Ends all."},
 		{mcp.NewTool("天气", mcp.WithDescription("明天")), "Tool Name: 天气. Description: 明天."},
+		{mcp.NewToolWithRawSchema("a", "b", json.RawMessage(`{"type":"object","properties":{"z":{"type":"object","properties":{"deep":{}}},"y":{}}}`)), "Tool Name: a. Description: b. Arguments: z, deep, y"},
 	} {
-		require.NoError(t, m.AddTools("s", mcpserver.ServerTool{Tool: test.tool}))
-		text := embeddedText(m.DeferredTools()[len(m.DeferredTools())-1].def)
-		if strings.Contains(test.want, "%s") {
+		require.NoError(t, m.AddTools(fmt.Sprint("s", i), mcpserver.ServerTool{Tool: test.tool}))
+		embedded(t, m, i+1)
+		text := e.Texts()[i]
+		if strings.Contains(test.want, "%s") { // mcp-go writes a map
 			assert.Contains(t, []string{fmt.Sprintf(test.want, "to, body"), fmt.Sprintf(test.want, "body, to")}, text)
 			continue
 		}
 		assert.Equal(t, test.want, text)
 	}
-	inOrder := &definition{name: "a", description: "b", input: json.RawMessage(`{"properties":{"z":{"type":"object","properties":{"deep":{}}},"y":{}}}`)}
-	assert.Equal(t, "Tool Name: a. Description: b. Arguments: z, deep, y", embeddedText(inOrder))
 }
 
-// A recorder is a store that remembers what it was asked to change.
-type recorder struct {
-	vector.MemoryStore
-	mu      sync.Mutex
-	changes []string
-	sums    int
-}
-
-func (r *recorder) note(verb string, ids ...string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.changes = append(r.changes, verb+" "+strings.Join(ids, " "))
-}
-
-func (r *recorder) noted() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	list := r.changes
-	r.changes = nil
-	return list
-}
-
-func (r *recorder) Upsert(ctx context.Context, scope string, tools []vector.Record) error {
-	var ids []string
-	for _, t := range tools {
-		ids = append(ids, t.ID)
-	}
-	r.note("upsert", ids...)
-	return r.MemoryStore.Upsert(ctx, scope, tools)
-}
-
-func (r *recorder) Delete(ctx context.Context, scope string, ids []string) error {
-	r.note("delete", ids...)
-	return r.MemoryStore.Delete(ctx, scope, ids)
-}
-
-func (r *recorder) Sums(ctx context.Context, scope string) (map[string]string, error) {
-	r.mu.Lock()
-	r.sums++
-	r.mu.Unlock()
-	return r.MemoryStore.Sums(ctx, scope)
-}
-
-// SPEC D6: a store is told of what has changed and of what is gone, and of
-// nothing else.
+// SPEC D6: a store gets the changed and the removed tools, and no others.
 func TestSpecD6OnlyChangesAreStored(t *testing.T) {
-	store := new(recorder)
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store}})
+	t.Parallel()
+	store := new(mcphybrid.Recorder)
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Store: store, Grace: -1}})
 	require.NoError(t, m.AddTools("a", echoTool("x", "dog"), echoTool("y", "car")))
 	embedded(t, m, 2)
-	soon(t, func() bool { return !m.semantic.running.Load() })
-	assert.Equal(t, []string{"upsert mcp_a__x mcp_a__y"}, store.noted())
+	soon(t, func() bool { return mcphybrid.TextsEmbedded(m) })
+	assert.Equal(t, []string{"upsert mcp_a__x mcp_a__y"}, store.Noted())
 	require.NoError(t, m.AddTools("b", echoTool("z", "money")))
 	embedded(t, m, 3)
-	soon(t, func() bool { return !m.semantic.running.Load() })
-	assert.Equal(t, []string{"upsert mcp_b__z"}, store.noted())
+	soon(t, func() bool { return mcphybrid.TextsEmbedded(m) })
+	assert.Equal(t, []string{"upsert mcp_b__z"}, store.Noted())
 	require.True(t, m.RemoveServer("a"))
 	embedded(t, m, 1)
-	soon(t, func() bool { return !m.semantic.running.Load() })
-	assert.Equal(t, []string{"delete mcp_a__x mcp_a__y"}, store.noted())
+	soon(t, func() bool { return mcphybrid.TextsEmbedded(m) })
+	assert.Equal(t, []string{"delete mcp_a__x mcp_a__y"}, store.Noted())
 }
 
-// SPEC D6: an unchanged index is taken as it is for 24 hours, and then looked at
-// again; a changed one at once.
+// SPEC D6: an unchanged index is trusted for 24 hours and then compared with
+// the store again. A changed one is compared at once.
 func TestSpecD6ADay(t *testing.T) {
-	cache, store := new(aStore), new(recorder)
+	t.Parallel()
+	cache, store := mcphybrid.NewTestStore(), new(mcphybrid.Recorder)
 	start := func(tools ...mcpserver.ServerTool) {
-		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{serving("s", tools...)},
-			Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Cache: cache}})
+		m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Servers: []mcphybrid.ServerConfig{serving("s", tools...)},
+			Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Store: store, Cache: cache, Grace: -1}})
 		embedded(t, m, len(tools))
-		soon(t, func() bool { return !m.semantic.running.Load() })
+		soon(t, func() bool { return mcphybrid.TextsEmbedded(m) })
 		require.NoError(t, m.Close())
 	}
 	age := func(d time.Duration) {
-		var h struct { // of the cache's document
+		var h struct { // the head of the cache's document
 			Magic       [8]byte
 			Print       [32]byte
 			Synced      int64
 			Dims, Count uint32
 		}
-		n, err := binary.Decode(cache.data, binary.LittleEndian, &h)
+		data, err := cache.Load()
+		require.NoError(t, err)
+		n, err := binary.Decode(data, binary.LittleEndian, &h)
 		require.NoError(t, err)
 		h.Synced = time.Now().Add(-d).Unix()
 		var b bytes.Buffer
 		require.NoError(t, binary.Write(&b, binary.LittleEndian, h))
-		cache.data = append(b.Bytes(), cache.data[n:]...)
+		require.NoError(t, cache.Save(append(b.Bytes(), data[n:]...)))
 	}
 	dog, car := echoTool("a", "dog"), echoTool("b", "car")
 	start(dog, car)
-	require.Equal(t, 1, store.sums)
+	require.Equal(t, 1, store.Sum())
 	age(24*time.Hour - time.Minute)
 	start(dog, car)
-	assert.Equal(t, 1, store.sums)
+	assert.Equal(t, 1, store.Sum())
 	age(24 * time.Hour)
 	start(dog, car)
-	assert.Equal(t, 2, store.sums)
+	assert.Equal(t, 2, store.Sum())
 	start(dog, car)
-	assert.Equal(t, 2, store.sums, "for another day")
+	assert.Equal(t, 2, store.Sum(), "for another day")
 	start(dog)
-	assert.Equal(t, 3, store.sums)
-	assert.Equal(t, []string{"upsert mcp_s__a mcp_s__b", "delete mcp_s__b"}, store.noted())
+	assert.Equal(t, 3, store.Sum())
+	assert.Equal(t, []string{"upsert mcp_s__a mcp_s__b", "delete mcp_s__b"}, store.Noted())
 }
 
-// SPEC D7: the model is told that it sees what a message most likely needs, and
-// both ways to ask for more; but not where all tools are there.
+// SPEC D7: the prompt says that the model sees what a message most likely
+// needs, and gives both ways to ask for more. It says neither if all tools are
+// inline.
 func TestSpecD7PromptNote(t *testing.T) {
+	t.Parallel()
 	for n, told := range map[int]bool{15: false, 16: true} {
-		m, _ := newTestManager(t, &Options{JustInTime: new(JustInTimeOptions), Servers: []ServerConfig{inProcess("a", n)}})
-		sections := m.PromptSections(PromptFull)
+		m, _ := newTestManager(t, &mcphybrid.Options{JustInTime: new(mcphybrid.JustInTimeOptions), Servers: []mcphybrid.ServerConfig{inProcess("a", n)}})
+		sections := m.PromptSections(mcphybrid.PromptFull)
 		for _, want := range []string{"the tools that a message most likely needs are put into your list", "`SEARCH_TOOLS: ", "call `mcp_tool_search`", fmt.Sprint(n, " more tools")} {
 			assert.Equal(t, told, strings.Contains(sections, want), "%d tools: %s", n, want)
 		}
 	}
-	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 50)}})
-	assert.NotContains(t, m.PromptSections(PromptFull), directive)
+	m, _ := newTestManager(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{inProcess("a", 50)}})
+	assert.NotContains(t, m.PromptSections(mcphybrid.PromptFull), "SEARCH_TOOLS:")
 }
 
-// SPEC D10: without a store of the host's there is one in this process, exact
-// and ready with the first tool.
+// SPEC D10: without a store of the host, there is one in this process. It is
+// exact and ready with the first tool.
 func TestSpecD10EmbeddedStore(t *testing.T) {
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: newConcepts(), Least: 0.5}})
-	assert.IsType(t, new(vector.MemoryStore), m.semantic.Store)
+	t.Parallel()
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Servers: []mcphybrid.ServerConfig{meaningTools()}, Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Least: 0.5}})
+	assert.IsType(t, new(vector.MemoryStore), mcphybrid.StoreOf(m))
 	embedded(t, m, 5)
 	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))
 }

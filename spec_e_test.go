@@ -1,4 +1,4 @@
-package mcphybrid
+package mcphybrid_test
 
 import (
 	"fmt"
@@ -7,35 +7,38 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// SPEC E1: of an inclusion and a summary the higher priority decides, in
-// whatever order they are given, and an exclusion of any priority wins over both.
+// SPEC E1: between an inclusion and a summary, the higher priority wins, in
+// whatever order they are given. An exclusion of any priority wins over both.
 func TestSpecE1HigherPriorityFirst(t *testing.T) {
-	include := Rule{Name: "include", Patterns: []string{"build_*"}, Action: RuleInclude}
-	summarize := Rule{Name: "summarize", Patterns: []string{"build_*"}, Action: RuleSummarize}
-	exclude := Rule{Name: "exclude", Patterns: []string{"*_js"}, Action: RuleExclude, Priority: -100}
+	t.Parallel()
+	include := mcphybrid.Rule{Name: "include", Patterns: []string{"build_*"}, Action: mcphybrid.RuleInclude}
+	summarize := mcphybrid.Rule{Name: "summarize", Patterns: []string{"build_*"}, Action: mcphybrid.RuleSummarize}
+	exclude := mcphybrid.Rule{Name: "exclude", Patterns: []string{"*_js"}, Action: mcphybrid.RuleExclude, Priority: -100}
 	for _, test := range []struct {
 		include, summarize int
 		want               string
 	}{{2, 1, "inline"}, {1, 2, "summarized summarize"}, {-1, -2, "inline"}, {-2, -1, "summarized summarize"}} {
 		include.Priority, summarize.Priority = test.include, test.summarize
-		for _, rules := range [][]Rule{{include, summarize, exclude}, {exclude, summarize, include}} {
-			m, _ := newTestManager(t, &Options{Rules: rules})
+		for _, rules := range [][]mcphybrid.Rule{{include, summarize, exclude}, {exclude, summarize, include}} {
+			m, _ := newTestManager(t, &mcphybrid.Options{Rules: rules})
 			require.NoError(t, m.AddTools("x", echoTool("build_go", ""), echoTool("build_js", ""), echoTool("deploy", "")))
-			assert.Equal(t, map[string]string{"build_go": test.want, "build_js": "hidden exclude", "deploy": "hidden"}, placements(m.def), "%+v", test)
+			assert.Equal(t, map[string]string{"build_go": test.want, "build_js": "hidden exclude", "deploy": "hidden"}, placements(m.Default()), "%+v", test)
 		}
 	}
 }
 
-// SPEC E2: tools are scored by keywords, the best first and at most as many as
-// asked for; by the name of an intent, which is words; and looked up by names,
-// deferred ones by a search, and any by what makes them callable.
+// SPEC E2: keywords score tools, best first, up to the limit. The name of an
+// intent works as words. Names look tools up: a search finds deferred ones, and
+// activation takes any.
 func TestSpecE2ScoresAndLookups(t *testing.T) {
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{
+	t.Parallel()
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 2}, Servers: []mcphybrid.ServerConfig{
 		serving("a", echoTool("tasks_create", "Create a task"), echoTool("tasks_list", "List tasks")),
 		serving("b", echoTool("run_go_build", "Runs the build of a Go project"), echoTool("build_log", "Shows a log"), echoTool("post", "Sends a message")),
 	}})
@@ -56,13 +59,14 @@ func TestSpecE2ScoresAndLookups(t *testing.T) {
 	assert.Equal(t, []string{"mcp_a__tasks_list", "mcp_b__post"}, m.ActivateTools([]string{"mcp_a__tasks_list", "nope", "mcp_b__post"}))
 }
 
-// SPEC E6: tools come and go and rules are loaded while sessions select: each
-// selection is of one rule set and of whole servers.
+// SPEC E6: tools come and go and rules are loaded while sessions select. Each
+// selection is made of one rule set and of whole servers.
 func TestSpecE6RegisteringWhileSessionsSelect(t *testing.T) {
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Servers: []ServerConfig{inProcess("a", 30)}})
-	sets := [][]Rule{
-		{{Name: "even", Patterns: []string{"tool_??0", "tool_??2", "tool_??4", "tool_??6", "tool_??8"}, Action: RuleInclude}},
-		{{Name: "odd", Patterns: []string{"tool_??0", "tool_??2", "tool_??4", "tool_??6", "tool_??8"}, Action: RuleExclude}},
+	t.Parallel()
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 5}, Servers: []mcphybrid.ServerConfig{inProcess("a", 30)}})
+	sets := [][]mcphybrid.Rule{
+		{{Name: "even", Patterns: []string{"tool_??0", "tool_??2", "tool_??4", "tool_??6", "tool_??8"}, Action: mcphybrid.RuleInclude}},
+		{{Name: "odd", Patterns: []string{"tool_??0", "tool_??2", "tool_??4", "tool_??6", "tool_??8"}, Action: mcphybrid.RuleExclude}},
 	}
 	require.NoError(t, m.SetRules(sets[0]))
 	const rounds = 60
@@ -110,13 +114,14 @@ func TestSpecE6RegisteringWhileSessionsSelect(t *testing.T) {
 	}
 	wg.Wait()
 	assert.Equal(t, slices.Repeat([]int{5 * rounds}, len(selections)), selections)
-	assert.Len(t, m.cur.Load().tools, 50)
+	assert.Len(t, m.Default().Placements(), 50)
 	assert.Equal(t, 25, m.Stats().Tools, "the odd ones")
 }
 
-// A host that has an intent searches for its tools by what the message said.
+// A host that has detected an intent searches by the words of the message.
 func TestSpecE2SearchByIntentAndByNames(t *testing.T) {
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{
+	t.Parallel()
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Servers: []mcphybrid.ServerConfig{
 		serving("github", echoTool("create_pull_request", "Opens a pull request"), echoTool("list_branches", "Lists branches of a repository")),
 		serving("slack", echoTool("post_message", "Sends a message to a channel"), echoTool("list_users", "Lists people")),
 	}})

@@ -101,8 +101,8 @@ func ExampleManager_Start() {
 	// weather ready 3
 }
 
-// The host adds a tool of its own. A session that began before has it too,
-// behind the tools that its model was sent.
+// The host adds its own tool. A session that began before has it too, after the
+// tools that its model was sent.
 func ExampleManager_AddTools() {
 	mgr := newManager()
 	defer mgr.Close()
@@ -129,7 +129,7 @@ func ExampleManager_AddTools() {
 	// [mcp_weather__weather_in_Hanoi mcp_tool_search mcp_clock__time_in]
 }
 
-// Two conversations have active tools of their own, and one may use less.
+// Each of two conversations has its own active tools, and one may use fewer.
 func ExampleManager_NewSession() {
 	mgr := newManager()
 	defer mgr.Close()

@@ -1,127 +1,146 @@
 package mcphybrid
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"weak"
 
-	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// stateVersion is the version of the format in which sessions are saved.
-const stateVersion = 1
-
-// A savedSession is the saved state of a session.
-type savedSession struct {
-	Version int          `json:"version"`
-	Catalog string       `json:"catalog"` // fingerprint
-	User    string       `json:"user,omitempty"`
-	Lists   int          `json:"lists"`            // number of access lists on its tools
-	Skills  int          `json:"skills,omitempty"` // number of access lists on its skills
-	Turn    int          `json:"turn"`
-	Intent  string       `json:"intent,omitempty"`
-	Shown   []savedShown `json:"shown,omitempty"`
-	Active  []savedTool  `json:"active,omitempty"`  // in activation order
-	Results int          `json:"results,omitempty"` // number of results cut so far
-	Paged   bool         `json:"paged,omitempty"`   // one was cut since the last Compact
-	Full    bool         `json:"full,omitempty"`    // a tool had no room since the last Compact
-	Refused *refusal     `json:"refused,omitempty"`
+// A savedForm is the name that items of one place and section have in a saved
+// state.
+type savedForm struct {
+	kind    string
+	place   place
+	section section
+	tool    bool // the items have a tool
 }
 
-// A savedShown is a [shown] with names instead of tools.
-type savedShown struct {
-	Inline   string       `json:"inline,omitempty"`
-	Active   string       `json:"active,omitempty"`
-	Deferred string       `json:"deferred,omitempty"`
-	Sum      string       `json:"sum,omitempty"` // start of the hash of the tool's definition
-	Summary  string       `json:"summary,omitempty"`
-	Example  string       `json:"example,omitempty"`
-	Line     lineForm     `json:"line,omitempty"`   // of Inline and Summary
-	Counts   shownKind    `json:"counts,omitempty"` // the kind, if Offer has counts
-	Meta     string       `json:"meta,omitempty"`
-	Offer    *searchOffer `json:"offer,omitempty"`
-	Skills   *savedSkills `json:"skills,omitempty"`
+var savedForms = []savedForm{
+	{"inline", asTool, inlineLines, true},
+	{"active", asTool, noSection, true},
+	{"deferred", asDeferred, noSection, true},
+	{"summary", notListed, summaryLines, true},
+	{"example", notListed, exampleText, true},
+	{"search", asMeta, searchText, false},
+	{"meta", asMeta, noSection, false},
+	{"servers", notListed, searchText, false},
+	{"inline counts", notListed, inlineLines, false},
+	{"summary counts", notListed, summaryLines, false},
+	{"skills", notListed, skillText, false},
 }
 
-type savedTool struct {
-	Tool string `json:"tool"`
-	Used int    `json:"used"` // turn of the last use
+// A saver makes the saved form of a session.
+type saver struct {
+	state  saved.State
+	places map[*BridgeTool]int // in state.Tools, from 1
+	named  map[string]int      // the same by registered name, of the newest version
 }
 
-// shortSum returns a short hash that differs when the definition has changed.
-func (d *definition) shortSum() string { return d.canonical()[:8] }
+// tool returns the place of t in the list of tools.
+func (w *saver) tool(t *BridgeTool, definition json.RawMessage) int {
+	if w.places[t] == 0 {
+		w.state.Tools = append(w.state.Tools, saved.Tool{Tool: t.def.names(), OfUser: t.owner.user != "", Definition: saved.Bytes(definition)})
+		w.places[t], w.named[t.name] = len(w.state.Tools), len(w.state.Tools)
+	}
+	return w.places[t]
+}
+
+// item appends an item; restorer.item is its inverse.
+func (w *saver) item(e shown) {
+	i := slices.IndexFunc(savedForms, func(f savedForm) bool {
+		return f.place == e.place && f.section == e.section && f.tool == (e.tool != nil)
+	})
+	item := saved.Item{Kind: savedForms[i].kind, Line: int(e.line)}
+	if e.tool != nil {
+		item.Tool = w.tool(e.tool, e.tool.def.raw)
+	}
+	if e.place == asMeta {
+		item.Meta = metaNames[e.meta]
+	}
+	if e.offer != nil {
+		item.Servers = []saved.Server(e.offer.servers)
+		if e.offer.skills != nil {
+			item.Skills = e.offer.skills.save()
+		}
+	}
+	w.state.Shown = append(w.state.Shown, item)
+}
 
 // Save returns the session's state as a JSON object, to be restored with
-// [Manager.RestoreSession]. It has the active tools, what the model was shown and
-// in which order, the turn and the intent. It has no definitions, no figures and
-// no cut results. It takes a few kilobytes, or with [ByProvider] a few dozen bytes
-// for each tool.
+// [Manager.RestoreSession]. It has the active tools, the turn, the intent, and all
+// that it takes to show the model the same again: the items in their order, and
+// the definitions of their tools. It has no figures and no cut results.
+//
+// It takes about as many bytes as the tools and sections in a request do: 70 KB
+// for 60 published tools, 1.4 KB for each tool with [ByProvider]. It takes
+// at most [Options.MaxState]. What was shown last is left out of a larger state,
+// and is shown again, at the end, where the session is restored.
 func (s *Session) Save() json.RawMessage {
 	s.mu.Lock()
 	v := s.viewLocked()
-	active := v.active
-	if v.ended && !s.closed {
-		active = s.active // the tools that were active when the Manager was closed
-	}
-	state := savedSession{
-		Version: stateVersion, User: s.scope.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
-		Results: s.pages.last, Paged: s.pages.offered, Full: s.full,
-	}
-	if s.refused.Times > 0 {
-		r := s.refused
-		state.Refused = &r
-	}
-	for _, e := range s.shown {
-		saved := savedShown{Line: e.line}
-		switch e.kind {
-		case shownInline:
-			saved.Inline, saved.Sum = e.tool.name, e.tool.def.shortSum()
-		case shownActive:
-			saved.Active, saved.Sum = e.tool.name, e.tool.def.shortSum()
-		case shownDeferred:
-			saved.Deferred, saved.Sum = e.tool.name, e.tool.def.shortSum()
-		case shownSummary:
-			saved.Summary, saved.Sum = e.tool.name, e.tool.def.shortSum()
-		case shownExample:
-			saved.Example, saved.Sum = e.tool.name, e.tool.def.shortSum()
-		case shownCounts, shownSummaryCounts:
-			saved.Counts = e.kind
-		case shownMeta:
-			saved.Meta = metaNames[e.meta]
-		case shownSkills:
-			saved.Skills = e.offer.skills.save()
-		}
-		if e.kind != shownSkills && e.offer != nil {
-			saved.Offer = &e.offer.servers
-		}
-		state.Shown = append(state.Shown, saved)
-	}
-	for _, t := range active {
-		state.Active = append(state.Active, savedTool{t.name, s.used[t.name]})
-	}
+	state := s.stateLocked(v)
 	s.mu.Unlock()
 	for _, c := range v.catalogs {
 		state.Catalog += c.fingerprint()
 	}
-	return json.RawMessage(text.JSON(state))
+	return state.JSON(s.scope.opts.MaxState)
+}
+
+// stateLocked returns the saved form of the session. The caller holds mu.
+func (s *Session) stateLocked(v view) *saved.State {
+	w := saver{places: make(map[*BridgeTool]int), named: make(map[string]int), state: saved.State{
+		User: s.scope.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
+		Results: s.pages.last, Paged: s.pages.offered, Full: s.full,
+	}}
+	if s.refused.Times > 0 {
+		r := saved.Refusal(s.refused)
+		w.state.Refused = &r
+	}
+	for _, e := range v.withoutHeld(s.shown) {
+		w.item(e)
+	}
+	active := v.active
+	if v.ended && !s.closed {
+		active = s.active // the tools that were active when the Manager was closed
+	}
+	for _, t := range s.inOrder(active, s.away) {
+		place := w.named[t.name]
+		if place == 0 {
+			place = w.tool(t, nil)
+		}
+		w.state.Active = append(w.state.Active, saved.Active{Tool: place, Used: s.used[t.name].turn})
+	}
+	return &w.state
 }
 
 // RestoreSession returns a new session in a state that [Session.Save] returned,
 // in this process or another one. Pass the options of the saved session: the
 // state does not include them.
 //
-// If the catalog is the same as before, the session goes on exactly as the saved
-// one would, to the byte. Otherwise it keeps the tools and skills that still
-// exist, in the same order. changed names those that were active or shown and now
-// are missing, not permitted or different: tools by registered name, and skills.
+// What the model was shown is shown again, to the byte, whatever servers there
+// are. A tool that is missing here stays shown, and active, until
+// [Session.Compact]. A call of it connects its server if that is configured here,
+// and otherwise tells the model that the server is not connected. The session
+// shows no tool and no skill that it may not use, and no tool in quarantine. A
+// definition from a state is never trusted: it is shown, and nothing else.
 //
-// RestoreSession fails, with a nil session, if state is malformed or of an unknown
-// version, if it belongs to another user, or if the saved session had more access
-// lists than opts and the Manager give the new one.
+// changed names what is not as the state has it: tools by registered name that
+// are missing, different, in quarantine or not permitted, and skills. To wait for
+// missing servers, call [Manager.AwaitServers] first.
+//
+// RestoreSession fails, with a nil session, if state is malformed, too large (see
+// [Options.MaxState]) or of an unknown version, if it belongs to another user, or
+// if the saved session had more access lists than opts and the Manager give the
+// new one.
 func (m *Manager) RestoreSession(state json.RawMessage, opts *SessionOptions) (s *Session, changed []string, err error) {
 	return m.scope.restore(nil, nil, state, opts)
 }
@@ -132,58 +151,47 @@ func (s *Session) RestoreChild(state json.RawMessage, opts *SessionOptions) (chi
 	return s.scope.restore(s.rights, s.skills, state, opts)
 }
 
-func (sc *scope) restore(inherited, skills rights, state json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
-	var saved savedSession
-	if err := json.Unmarshal(state, &saved); err != nil {
-		return nil, nil, fmt.Errorf("mcphybrid: the state of the session: %w", text.JSONError(state, err))
+// parseState returns the state if it belongs to the scope's user.
+func (sc *scope) parseState(state json.RawMessage) (*saved.State, error) {
+	parsed, err := saved.Parse(state, sc.opts.MaxState)
+	if err != nil {
+		return nil, fmt.Errorf("mcphybrid: the state of the session: %w", err)
 	}
-	if saved.Version != stateVersion {
-		return nil, nil, fmt.Errorf("mcphybrid: the state of the session has version %d, want %d", saved.Version, stateVersion)
+	if parsed.User != sc.user.id { // the state may name that user's servers
+		return nil, errors.New("mcphybrid: the state belongs to a session of another user")
 	}
-	if saved.User != sc.user.id { // the state may name that user's servers
-		return nil, nil, errors.New("mcphybrid: the state belongs to a session of another user")
+	return parsed, nil
+}
+
+func (sc *scope) restore(inherited, skills rights, data json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
+	state, err := sc.parseState(data)
+	if err != nil {
+		return nil, nil, err
 	}
-	s := sc.newSession(inherited, skills, saved.Intent, opts)
-	if saved.Lists > len(s.rights) {
+	s := sc.newSession(inherited, skills, state.Intent, opts)
+	r := restorer{s: s, v: s.view(), full: state.Full, kept: make(keptTools), named: make(map[string]bool), told: make(map[string]bool)}
+	if err = s.narrows(state); err == nil {
+		err = r.read(state)
+	}
+	if err != nil {
 		s.Close()
-		return nil, nil, fmt.Errorf("mcphybrid: the saved session has more access lists than the new one, %d instead of %d: pass the same options, and restore a child with its parent's RestoreChild", saved.Lists, len(s.rights))
-	}
-	if saved.Skills > len(s.skills) {
-		s.Close()
-		return nil, nil, fmt.Errorf("mcphybrid: the saved session has more lists of skills than the new one, %d instead of %d: pass the same options, and restore a child with its parent's RestoreChild", saved.Skills, len(s.skills))
-	}
-	r := restorer{s: s, v: s.view(), full: saved.Full, named: make(map[string]bool)}
-	for _, e := range saved.Shown {
-		r.show(e)
+		return nil, nil, err
 	}
 	s.mu.Lock()
-	s.full = saved.Full
+	s.used = make(map[string]lastUse, len(state.Active))
+	for i, a := range state.Active {
+		if t := r.tools[a.Tool-1]; t != nil && s.used[t.name].act == 0 {
+			s.used[t.name] = lastUse{turn: max(0, min(a.Used, state.Turn)), act: i + 1}
+			s.away = append(s.away, t) // until the next view welcomes it
+		}
+	}
+	s.turn, s.pages.last, s.pages.offered = max(state.Turn, 0), max(state.Results, 0), state.Paged
+	if state.Refused != nil {
+		s.refused = refusal(*state.Refused)
+	}
+	s.acts, s.full, s.kept, s.seen = len(state.Active), state.Full, r.kept, weak.Pointer[selection]{}
 	s.setShown(r.list)
-	s.settle(r.v.selection)
-	s.mu.Unlock()
-	var names []string
-	for _, t := range saved.Active {
-		if r.lookup(t.Tool) != nil {
-			names = append(names, t.Tool)
-		}
-	}
-	callable, _, _ := s.makeActive(names)
-	for _, name := range names {
-		if !slices.ContainsFunc(callable, func(t *BridgeTool) bool { return t.name == name }) {
-			r.report(name) // the registry did not take it
-		}
-	}
-	s.mu.Lock()
-	s.turn, s.pages.last, s.pages.offered = max(saved.Turn, 0), max(saved.Results, 0), saved.Paged
-	for _, t := range saved.Active {
-		if _, ok := s.used[t.Tool]; ok {
-			s.used[t.Tool] = max(0, min(t.Used, s.turn))
-		}
-	}
-	if saved.Refused != nil {
-		s.refused = *saved.Refused
-	}
-	s.usage.activations = 0
+	s.viewLocked()
 	s.mu.Unlock()
 	if s.registrar != nil {
 		s.registrar.Sync()
@@ -191,99 +199,174 @@ func (sc *scope) restore(inherited, skills rights, state json.RawMessage, opts *
 	return s, r.changed, nil
 }
 
+// narrows returns an error if s has fewer access lists than the saved session.
+func (s *Session) narrows(state *saved.State) error {
+	const hint = "pass the same options, and restore a child with its parent's RestoreChild"
+	switch {
+	case state.Lists > len(s.rights):
+		return fmt.Errorf("mcphybrid: the saved session has more access lists than the new one, %d instead of %d: %s", state.Lists, len(s.rights), hint)
+	case state.Skills > len(s.skills):
+		return fmt.Errorf("mcphybrid: the saved session has more lists of skills than the new one, %d instead of %d: %s", state.Skills, len(s.skills), hint)
+	}
+	return nil
+}
+
 // A restorer turns a saved list into the list that s may show.
 type restorer struct {
 	s       *Session
 	v       view
-	full    bool // the saved session called tools by CallToolName
+	full    bool          // the saved session called tools by CallToolName
+	tools   []*BridgeTool // those of the state; nil for one that s may not show
+	kept    keptTools
 	list    []shown
-	named   map[string]bool // the names in list and those of reported tools
+	named   map[string]bool // the names in the tool list
 	changed []string
+	told    map[string]bool // the names in changed
+
+	permitted map[string]bool // by server of the catalogs: the session may use one of its tools
 }
 
 func (r *restorer) report(name string) {
-	if !slices.Contains(r.changed, name) {
+	if !r.told[name] {
+		r.told[name] = true
 		r.changed = append(r.changed, name)
 	}
 }
 
-func (r *restorer) lookup(name string) *BridgeTool {
-	t, _ := r.v.lookup(name)
-	if t == nil {
-		r.report(name)
-	}
-	return t
+// permits reports whether the session may use a tool that may not be here.
+func (r *restorer) permits(t rules.Tool) bool {
+	return r.v.rights.permit(t) && r.s.scope.opts.Access.permits(t)
 }
 
-func (r *restorer) show(e savedShown) {
+// read reads the tools and the items of a state.
+func (r *restorer) read(state *saved.State) error {
+	for _, t := range state.Tools {
+		tool, err := r.tool(t)
+		if err != nil {
+			return fmt.Errorf("mcphybrid: the state of the session: tool %q: %w", t.Name, err)
+		}
+		r.tools = append(r.tools, tool)
+	}
+	for i, item := range state.Shown {
+		e, ok, err := r.item(item)
+		if err != nil {
+			return fmt.Errorf("mcphybrid: the state of the session: item %d: %w", i+1, err)
+		}
+		if ok {
+			r.show(e)
+		}
+	}
+	return nil
+}
+
+// tool returns the tool of the catalog that is the saved one, in the saved version.
+// If there is none, it returns one made from the state, and nil if the session may
+// not show it. It reports all but the first of these.
+func (r *restorer) tool(t saved.Tool) (*BridgeTool, error) {
+	sc := r.s.scope
+	kept := &BridgeTool{name: t.Name, owner: sc.owner, through: r.s.Call, def: new(definition)}
+	if !t.OfUser && sc.below != nil {
+		kept.owner = sc.below.owner
+	}
+	if t.OfUser != (kept.owner.user != "") || slices.Contains(metaNames[:], t.Name) {
+		return nil, errors.New("no such tool can be in this state")
+	}
+	name := func(d *definition) { d.server, d.name, d.registered, d.wanted = t.Server, t.Own, t.Name, t.Wanted }
+	name(kept.def)
+	if !r.permits(t.Tool) || !sc.keeper.permits(kept.owner, t.Server, t.Own) || r.v.holds(kept) {
+		r.report(t.Name)
+		return nil, nil
+	}
+	var there *BridgeTool
+	if i, j, ok := r.v.find(t.Name); ok && r.v.catalogs[i].tools[j].is(kept) {
+		there = r.v.catalogs[i].tools[j]
+	}
+	if there != nil && (t.Definition == nil || bytes.Equal(there.def.raw, t.Definition)) {
+		return there, nil
+	}
+	if t.Definition != nil {
+		d, err := parseDefinition(t.Server, json.RawMessage(t.Definition), sc.opts.Limits.MaxDefinition)
+		if err == nil && d.name != t.Own {
+			err = errors.New("the definition is of another tool")
+		}
+		if err != nil {
+			return nil, err
+		}
+		kept.def = d
+		name(d)
+	}
+	if there == nil || there.def.canonical() != kept.def.canonical() {
+		r.report(t.Name)
+	}
+	return kept, nil
+}
+
+// item returns the item whose saved form is e, and whether the session may show it.
+func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
+	i := slices.IndexFunc(savedForms, func(f savedForm) bool { return f.kind == e.Kind && f.tool == (e.Tool > 0) })
+	if i < 0 {
+		return x, false, fmt.Errorf("there is no kind %q of items, or it has no tool", text.Line(e.Kind, text.MaxName))
+	}
+	f := savedForms[i]
+	x = shown{place: f.place, section: f.section, line: min(lineForm(max(e.Line, 0)), lineForms-1)}
 	switch {
-	case e.Inline != "":
-		r.showTool(shownInline, e.Inline, e)
-	case e.Active != "":
-		r.showTool(shownActive, e.Active, e)
-	case e.Deferred != "" && r.v.disclosure == ByProvider:
-		r.showTool(shownDeferred, e.Deferred, e)
-	case e.Summary != "":
-		r.showTool(shownSummary, e.Summary, e)
-	case e.Example != "":
-		r.showTool(shownExample, e.Example, e)
-	case e.Meta != "":
-		kind := metaKind(slices.Index(metaNames[:], e.Meta))
-		bridge := kind == metaDescribe || kind == metaCall
-		if kind >= metaKinds || r.named[e.Meta] || bridge && r.v.disclosure != ByBridge && !r.full || !r.v.rights.mayUse(e.Meta) {
+	case f.tool:
+		if x.tool = r.tools[e.Tool-1]; x.tool != nil && x.tool.def.raw == nil {
+			return x, false, errors.New("its tool has no definition")
+		}
+		return x, x.tool != nil && (x.place != asDeferred || r.v.disclosure == ByProvider), nil
+	case f.place == asMeta:
+		n := slices.Index(metaNames[:], e.Meta)
+		if n < 0 || (n == int(metaSearch)) != (f.section == searchText) {
+			return x, false, fmt.Errorf("there is no such tool %q", text.Line(e.Meta, text.MaxName))
+		}
+		x.meta = metaKind(n)
+		if f.section == searchText {
+			x.offer = r.offer(e.Servers)
+		}
+		bridge := x.meta == metaDescribe || x.meta == metaCall
+		return x, r.v.rights.mayUse(e.Meta) && (!bridge || r.v.disclosure == ByBridge || r.full), nil
+	case f.section == skillText && e.Skills != nil:
+		o, err := r.v.restoreSkills(e.Skills, r.report)
+		x.offer = &told{skills: o}
+		return x, o != nil, err
+	}
+	x.offer = r.offer(e.Servers)
+	return x, len(x.offer.servers) > 0, nil
+}
+
+// show appends an item to the list, unless its tool is in the tool list already.
+func (r *restorer) show(e shown) {
+	if e.place != notListed {
+		name := metaNames[e.meta]
+		if e.isTool() {
+			name = e.tool.name
+		}
+		if r.named[name] {
 			return
 		}
-		r.named[e.Meta] = true
-		next := shown{kind: shownMeta, meta: kind}
-		if kind == metaSearch {
-			next.offer = r.offer(e.Offer)
-		}
-		r.list = append(r.list, next)
-	case e.Skills != nil:
-		if o := r.v.restoreSkills(e.Skills, r.report); o != nil {
-			r.list = append(r.list, shown{kind: shownSkills, offer: &told{skills: o}})
-		}
-	case e.Offer != nil:
-		kind := shownServers
-		if e.Counts == shownCounts || e.Counts == shownSummaryCounts {
-			kind = e.Counts
-		}
-		if o := r.offer(e.Offer); len(o.servers) > 0 {
-			r.list = append(r.list, shown{kind: kind, offer: o})
-		}
+		r.named[name] = true
 	}
+	if e.tool != nil && e.tool.through != nil {
+		r.kept[e.tool.name] = e.tool
+	}
+	r.list = append(r.list, e)
 }
 
-func (r *restorer) showTool(kind shownKind, name string, saved savedShown) {
-	next := shown{kind: kind, line: min(saved.Line, lineForms-1)}
-	t := r.lookup(name)
-	if t == nil || next.isTool() && r.named[name] {
-		return
-	}
-	next.tool = t
-	r.named[name] = r.named[name] || next.isTool()
-	r.list = append(r.list, next)
-	if saved.Sum != t.def.shortSum() {
-		r.report(name)
-	}
-}
-
-// offer returns the part of o that the session may know.
-func (r *restorer) offer(o *searchOffer) *told {
+// offer returns the part of a saved offer that the session may know: servers of
+// which it may use a tool, whether they are here or not.
+func (r *restorer) offer(servers []saved.Server) *told {
 	kept := &told{servers: searchOffer{}}
-	if o == nil {
-		return kept
-	}
-	for _, offer := range *o {
-		there, seen := false, false
-		for t, p := range r.v.each() {
-			if t.def.server == offer.Server {
-				there, seen = true, seen || p != hidden
-			}
+	if r.permitted == nil {
+		r.permitted = make(map[string]bool)
+		for t := range r.v.each() {
+			r.permitted[t.def.server] = r.permitted[t.def.server] || r.v.rights.permit(t.def.names())
 		}
-		// The model was told of a server even if it has left the catalog since.
-		if seen || !there && r.v.rights.permit(anyTool(names.Alone(offer.Server, ""))) {
-			kept.servers = append(kept.servers, offer)
+	}
+	for _, o := range servers {
+		permitted, there := r.permitted[o.Server]
+		if permitted || !there && r.permits(o.Tool) {
+			kept.servers = append(kept.servers, o)
 		}
 	}
 	return kept

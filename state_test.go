@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Saved at any point and restored, a session is the same: TestSpecF3 for the
-// bytes that are sent and for what happens next.
+// A session that is saved at any point and restored is the same: it sends the
+// same bytes and reacts in the same way.
 func TestSpecF3RestoredIsTheSame(t *testing.T) {
 	t.Parallel()
 	same, seeds := 0, mcptest.Long[uint64](20, 8)
@@ -23,7 +23,7 @@ func TestSpecF3RestoredIsTheSame(t *testing.T) {
 			for range 30 {
 				did := w.step()
 				if w.random.IntN(3) == 0 {
-					sentBytes(w.s) // some states are saved before anything was sent of the last step
+					sentBytes(w.s) // some states are saved before anything of the last step was sent
 				}
 				restored, gone := w.restore(w.m)
 				sections, tools := sentBytes(w.s)
@@ -38,10 +38,10 @@ func TestSpecF3RestoredIsTheSame(t *testing.T) {
 					w.s = restored
 				}
 			}
-			// The same steps have the same effect on either.
+			// The same steps have the same effect on both.
 			twin, gone := w.restore(w.m)
 			if len(gone) > 0 {
-				continue // the original shows what the twin can't
+				continue // the original shows a tool that the twin lacks
 			}
 			same++
 			random, original := w.random.Uint64(), w.s
@@ -58,14 +58,14 @@ func TestSpecF3RestoredIsTheSame(t *testing.T) {
 func (w *walk) restore(m *Manager) (*Session, []string) {
 	state := w.s.Save()
 	require.True(w.t, json.Valid(state))
-	require.Less(w.t, len(state), 8<<10)
+	require.Less(w.t, len(state), 32<<10)
 	s, gone, err := m.RestoreSession(state, &w.opts)
 	require.NoError(w.t, err)
 	return s, gone
 }
 
-// script does some things with s that depend on its state only, and returns
-// what came of them.
+// script runs steps on s that depend only on its state and on random, and
+// returns their results.
 func script(t *testing.T, s *Session, random uint64) string {
 	var b strings.Builder
 	for i := range uint64(8) {
@@ -86,9 +86,10 @@ func script(t *testing.T, s *Session, random uint64) string {
 	return b.String()
 }
 
-// Over another catalog, what is still there stays in its order, and the rest
-// is reported.
+// Over another catalog, the remaining tools keep their order, and the others
+// are reported.
 func TestRestoreOverAnotherCatalog(t *testing.T) {
+	t.Parallel()
 	config := func() []ServerConfig { return []ServerConfig{inProcess("a", 3), inProcess("b", 5)} }
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: config()})
 	s := m.NewSession(nil)
@@ -111,27 +112,31 @@ func TestRestoreOverAnotherCatalog(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(other.Close)
 	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_001", "mcp_b__tool_004", "mcp_a__tool_002", "mcp_b__tool_003"}, gone)
-	assert.Equal(t, []string{SearchToolName, "mcp_b__tool_001", "mcp_b__tool_000"}, namesOf(other.Tools()))
+	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_001", SearchToolName, "mcp_b__tool_004", "mcp_a__tool_002", "mcp_b__tool_001"}, namesOf(other.Tools()))
+	assert.Equal(t, []string{"mcp_b__tool_001"}, namesOf(other.ActiveTools()))
 	assert.NoError(t, checkRegistry(other, reg))
 	assert.NoError(t, check(less, other))
 }
 
 func TestSaveIsSmall(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 600)}})
 	s := m.NewSession(nil)
 	assert.Less(t, len(s.Save()), 100)
-	s.Tools()
-	assert.Less(t, len(s.Save()), 2<<10)
+	sections, tools := sentBytes(s)
+	assert.Less(t, len(s.Save()), 2*(len(sections)+len(strings.Join(tools, ""))))
 	s.ActivateTools([]string{"mcp_a__tool_100"})
-	assert.Contains(t, string(s.Save()), `"active":[{"tool":"mcp_a__tool_100","used":0}]`)
+	assert.Contains(t, string(s.Save()), `{"name":"mcp_a__tool_100","server":"a","own":"tool_100"}],`)
+	assert.Contains(t, string(s.Save()), `"active":[{"tool":41,"used":0}]`)
 }
 
 func TestRestoreRefusesWhatIsNoState(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, nil)
 	for state, problem := range map[string]string{
 		``:                                 "mcphybrid: the state of the session: line 1, column 1: unexpected end of JSON input",
-		`{}`:                               "mcphybrid: the state of the session has version 0, want 1",
-		`{"version":2}`:                    "mcphybrid: the state of the session has version 2, want 1",
+		`{}`:                               "mcphybrid: the state of the session: version 0, want 2",
+		`{"version":1}`:                    "mcphybrid: the state of the session: version 1, want 2",
 		`{"version":"1"}`:                  `mcphybrid: the state of the session: "version" is a JSON string, want a number`,
 		`{"version":1,"shown":[{"inline"]`: "mcphybrid: the state of the session: line 1, column 32: invalid character ']' after object key",
 	} {
@@ -142,7 +147,7 @@ func TestRestoreRefusesWhatIsNoState(t *testing.T) {
 	}
 }
 
-// No state breaks a session, not even a forged one.
+// No state breaks a session, not even a forged state.
 func FuzzRestoreSession(f *testing.F) {
 	m := NewManager(&Options{Inline: InlineOptions{Max: 2}})
 	for _, name := range []string{"a", "b"} {
@@ -155,7 +160,10 @@ func FuzzRestoreSession(f *testing.F) {
 	s.ActivateTools([]string{"mcp_b__two"})
 	s.Tools()
 	f.Add([]byte(s.Save()))
-	f.Add([]byte(`{"version":1,"turn":-5,"shown":[{"meta":"mcp_tool_search"},{"inline":"mcp_b__one"},{"inline":"mcp_b__one"},{"offer":[]},{"meta":"x"}],"active":[{"tool":"mcp_a__one"},{"tool":"x","used":9}],"results":-3,"refused":{}}`))
+	f.Add([]byte(`{"version":2,"turn":-5,"tools":[{"name":"mcp_b__one","server":"b","own":"one","definition":"{\"name\":\"one\"}"},` +
+		`{"name":"mcp_c__x","server":"c","own":"x","definition":["eyJuYW1lIjoieCJ9"]}],"shown":[{"kind":"search","meta":"mcp_tool_search"},{"kind":"inline","tool":1},` +
+		`{"kind":"inline","tool":1},{"kind":"active","tool":2},{"kind":"servers","servers":[]},{"kind":"skills","skills":{"count":3,"listed":[{"name":"a","description":"b"}]}}],` +
+		`"active":[{"tool":1},{"tool":2,"used":9}],"results":-3,"refused":{}}`))
 	f.Fuzz(func(t *testing.T, state []byte) {
 		s, _, err := m.RestoreSession(state, nil)
 		if err != nil {
@@ -163,12 +171,17 @@ func FuzzRestoreSession(f *testing.F) {
 			return
 		}
 		sections, tools := sentBytes(s)
-		again, gone, err := m.RestoreSession(s.Save(), nil)
+		again, _, err := m.RestoreSession(s.Save(), nil)
 		require.NoError(t, err)
-		require.Empty(t, gone)
 		sections2, tools2 := sentBytes(again)
 		require.Equal(t, sections, sections2)
 		require.Equal(t, tools, tools2)
+		require.NoError(t, check(m, s, again))
+		for _, tool := range s.Tools() {
+			_, err := s.Call(t.Context(), tool.Name(), nil)
+			there, _ := m.Default().view().lookup(tool.Name())
+			require.True(t, !isBridgeTool(tool) || err == nil == (there != nil), "%s: %v", tool.Name(), err)
+		}
 		s.NextTurn()
 		s.Compact()
 		require.NoError(t, check(m, s, again))

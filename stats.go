@@ -200,7 +200,7 @@ const (
 	StateCached     State = "cached"     // not running, but its tools are known; a call starts it
 	StateConnecting State = "connecting" // starting, or listing its tools for the first time
 	StateReady      State = "ready"      // serving
-	StateDegraded   State = "degraded"   // serving, but listing its tools again failed
+	StateDegraded   State = "degraded"   // serving, but listing its tools again failed or it left calls without an answer
 	StateDown       State = "down"       // failed to start, or ended
 )
 
@@ -215,7 +215,8 @@ type ServerStatus struct {
 
 	// Failures is how many attempts to connect have failed in a row. Retry is
 	// when the next attempt is due, or zero if there will be none: see
-	// [ServerLimits.Reconnect].
+	// [ServerLimits.Reconnect]. While calls are refused, Retry is when the next
+	// one is sent: see [ServerLimits.MaxTimeouts].
 	Failures int
 	Retry    time.Time
 }

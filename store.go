@@ -16,7 +16,7 @@ import (
 // may be called concurrently.
 type Store interface {
 	// Load returns the document that was saved last, or nil if there is none
-	// yet.
+	// yet. Start, AddServer and AddTools wait for it, so it must not call them.
 	Load() ([]byte, error)
 
 	// Save replaces the document with data. If it returns an error, the old
@@ -25,32 +25,40 @@ type Store interface {
 }
 
 const (
-	maxStoreBytes = 64 << 20 // enough for many thousand tools
-	storeTooLarge = "mcphybrid: the document of %s has more than 64 MiB"
+	maxStoreBytes = 256 << 20 // enough for the vectors of many thousand tools
+	storeTooLarge = "mcphybrid: the document of %s has more than 256 MiB"
 )
 
-// FileStore returns a [Store] that keeps its document in a file of at most 64
+// FileStore returns a [Store] that keeps its document in a file of at most 256
 // MiB. The file's folder must exist. A crash leaves either the old or the new
 // document. If several processes save at once, the last one wins. Only the file's
-// owner may read or write it (mode 0600). Save replaces the file, even if it is a
-// symbolic link.
+// owner may read or write it (mode 0600). Load reads only a regular file. Save
+// replaces the file, even if it is a symbolic link.
 func FileStore(path string) Store { return fileStore(path) }
 
 type fileStore string
 
 func (s fileStore) Load() (data []byte, err error) {
-	f, err := os.Open(string(s))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		defer f.Close()
-		data, err = io.ReadAll(io.LimitReader(f, maxStoreBytes+1))
+	info, err := os.Stat(string(s)) // to open a pipe would wait for who writes to it
+	if err == nil && info.Mode().IsRegular() {
+		var f *os.File
+		if f, err = os.Open(string(s)); err == nil {
+			defer f.Close()
+			info, err = f.Stat() // another process may have replaced the file
+		}
+		if err == nil && info.Size() <= maxStoreBytes {
+			data = make([]byte, info.Size())
+			_, err = io.ReadFull(f, data)
+		}
 	}
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("mcphybrid: %w", err)
-	case len(data) > maxStoreBytes:
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("mcphybrid: %s is not a regular file", s)
+	case info.Size() > maxStoreBytes:
 		return nil, fmt.Errorf(storeTooLarge, s)
 	}
 	return data, nil

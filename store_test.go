@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// numbered returns a document that tells whether it is whole: n lines of n.
+// numbered returns a document that shows whether it is whole: n lines of n.
 func numbered(n int) []byte {
 	return bytes.Repeat([]byte(strconv.Itoa(n)+"\n"), n)
 }
@@ -45,6 +45,7 @@ func filesIn(t *testing.T, folder string) (names []string) {
 }
 
 func TestFileStore(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "trust [1]*.json")
 	if runtime.GOOS == "windows" {
@@ -114,8 +115,8 @@ func TestFileStoreErrors(t *testing.T) {
 	t.Run("too large", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "trust.json")
 		require.NoError(t, FileStore(path).Save([]byte("x")))
-		err := FileStore(path).Save(make([]byte, 64<<20+1))
-		assert.EqualError(t, err, "mcphybrid: the document of "+path+" has more than 64 MiB")
+		err := FileStore(path).Save(make([]byte, 256<<20+1))
+		assert.EqualError(t, err, "mcphybrid: the document of "+path+" has more than 256 MiB")
 		data, err := FileStore(path).Load()
 		require.NoError(t, err)
 		assert.Equal(t, "x", string(data))
@@ -124,9 +125,9 @@ func TestFileStoreErrors(t *testing.T) {
 		data, err = FileStore(path).Load()
 		require.NoError(t, err)
 		assert.Len(t, data, 64<<20)
-		require.NoError(t, os.Truncate(path, 1<<40))
+		require.NoError(t, os.Truncate(path, 256<<20+1))
 		_, err = FileStore(path).Load()
-		assert.EqualError(t, err, "mcphybrid: the document of "+path+" has more than 64 MiB")
+		assert.EqualError(t, err, "mcphybrid: the document of "+path+" has more than 256 MiB")
 	})
 
 	t.Run("permissions", func(t *testing.T) {
@@ -153,6 +154,7 @@ func TestFileStoreErrors(t *testing.T) {
 }
 
 func TestFileStoreStaleFiles(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	keep := []string{
 		"trust.json.1.tmp.bak", "trust.json.12a.tmp", "trust.json.tmp", "trust.json.1.2.tmp",
@@ -163,7 +165,7 @@ func TestFileStoreStaleFiles(t *testing.T) {
 	for _, name := range append(stale, keep...) {
 		path := filepath.Join(folder, name)
 		require.NoError(t, os.WriteFile(path, nil, 0o600))
-		if name != "trust.json.5.tmp" { // of somebody who is writing it
+		if name != "trust.json.5.tmp" { // somebody is still writing it
 			require.NoError(t, os.Chtimes(path, old, old))
 		}
 	}
@@ -186,6 +188,9 @@ func TestFileStoreConcurrently(t *testing.T) {
 				assert.NoError(t, s.Save(numbered(1+1000*w+i)))
 			}
 		})
+		if w >= 2 {
+			continue // two readers keep a processor busy
+		}
 		loaded.Go(func() {
 			for {
 				select {
@@ -210,8 +215,8 @@ func TestFileStoreConcurrently(t *testing.T) {
 	assert.Equal(t, []string{"trust.json"}, filesIn(t, folder))
 }
 
-// TestFileStoreChild is not a test but the process that TestFileStoreCrash
-// kills: it saves, and says so, until then.
+// TestFileStoreChild is not a test. It is the process that TestFileStoreCrash
+// kills: it saves and says so until then.
 func TestFileStoreChild(t *testing.T) {
 	path := os.Getenv("TEST_FILE_STORE")
 	if path == "" {

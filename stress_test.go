@@ -18,8 +18,9 @@ var stress = flag.Duration("stress", 500*time.Millisecond, "how long TestStress 
 
 // 64 goroutines use a Manager and its sessions in every way while servers come
 // and go and the registry locks and calls back. No invariant breaks at any
-// time, and no one is told that a tool is active that the registry lacks.
+// time, and no call reports a tool active that the registry lacks.
 func TestStress(t *testing.T) {
+	t.Parallel()
 	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 20}, Servers: []ServerConfig{inProcess("s0", 15), inProcess("s1", 15), inProcess("s2", 15)},
 		Needs: map[string][]string{
 			"mcp_s0__tool_003": {"mcp_s1__tool_014", "mcp_s2__tool_003"},

@@ -10,6 +10,7 @@ import (
 )
 
 func TestSpecA5Tokenize(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		in   string
@@ -54,7 +55,7 @@ func TestSpecA5Tokenize(t *testing.T) {
 	}
 }
 
-// tokenizeByRune is the rule of A5 written down rune by rune.
+// tokenizeByRune is the rule of A5, written rune by rune.
 func tokenizeByRune(text string) []string {
 	var terms []string
 	term := ""

@@ -13,6 +13,7 @@ import (
 )
 
 func TestSpecE3EstimateAndPrune(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 5)}})
 	tools := m.InlineTools()
 	each := EstimateTokens(tools[:1], nil)
@@ -32,9 +33,10 @@ type constantTokens int
 
 func (c constantTokens) CountTokens(string) int { return int(c) }
 
-// Within the budget, pins aside; never a pin lost; with more of it, nothing is
-// lost either.
+// The inline tools fit the budget, without counting pins. A pin is never lost,
+// and a larger budget loses no tool.
 func TestSpecE3BudgetProperties(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(500) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
 		var tools []*BridgeTool
@@ -77,6 +79,7 @@ func TestSpecE3BudgetProperties(t *testing.T) {
 }
 
 func TestSpecE3ShareOfTheWindow(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		opts Options
 		want int
@@ -108,8 +111,10 @@ func hintedTool(name string, meta map[string]any) mcpserver.ServerTool {
 	return t
 }
 
-// A server may want tools inline and have words to find them by, within bounds.
+// A server may ask for tools to be inline and give words to find them by,
+// within limits.
 func TestServerHints(t *testing.T) {
+	t.Parallel()
 	var tools []mcpserver.ServerTool
 	for i := range 6 {
 		tools = append(tools, hintedTool(fmt.Sprint("plain", i), map[string]any{SearchHintKey: []string{"of the wrong type"}}))

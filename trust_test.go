@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// changing returns a server in this process of which the test changes the tools.
+// changing returns a server in this process whose tools the test changes.
 func changing(tools ...mcpserver.ServerTool) *mcpserver.MCPServer {
 	s := mcpserver.NewMCPServer("git", "1", mcpserver.WithToolCapabilities(true))
 	s.AddTools(tools...)
@@ -31,9 +31,10 @@ func changedTools(m *Manager) (list []*ChangedError) {
 	return list
 }
 
-// SPEC F7: a tool that changes is out of sight and out of reach, at once and
-// everywhere, until it is accepted or as before.
+// SPEC F7: a changed tool is neither shown nor callable anywhere, from that
+// moment until it is accepted or changes back.
 func TestSpecF7Quarantine(t *testing.T) {
+	t.Parallel()
 	for _, disclosure := range []Disclosure{ByActivation, ByBridge, ByProvider} {
 		t.Run(fmt.Sprint(disclosure), func(t *testing.T) {
 			s := changing(echoTool("log", "Shows the history"), echoTool("push", "Sends commits"))
@@ -80,7 +81,7 @@ func TestSpecF7Quarantine(t *testing.T) {
 			_, err = m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*log"}}}).Call(t.Context(), "mcp_git__log", nil)
 			assert.ErrorIs(t, err, ErrNotPermitted)
 
-			// One is accepted, the other is put right by its server.
+			// One is accepted. The server changes the other back.
 			change := changedTools(m)[0]
 			assert.Equal(t, "mcp_git__log", change.Name)
 			assert.True(t, change.Held)
@@ -111,6 +112,7 @@ func checkedNames(r *ToolRegistry) []string {
 }
 
 func TestTrustWarns(t *testing.T) {
+	t.Parallel()
 	s := changing(echoTool("log", "Shows the history"))
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "git", InProcess: s}}})
 	s.AddTools(echoTool("log", "Shows the whole history"))
@@ -126,6 +128,7 @@ func TestTrustWarns(t *testing.T) {
 }
 
 func TestTrustOff(t *testing.T) {
+	t.Parallel()
 	store := new(aStore)
 	s := changing(echoTool("log", "Shows the history"))
 	m, _ := newTestManager(t, &Options{Trust: TrustOff, TrustStore: store, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
@@ -136,8 +139,8 @@ func TestTrustOff(t *testing.T) {
 	assert.Nil(t, store.data)
 }
 
-// What is known outlives the process; a server can't have it forgotten by
-// going away, nor by leaving a tool out for a while.
+// Known definitions outlive the process. A server can't make us forget one by
+// going away or by leaving out a tool for a while.
 func TestTrustIsStored(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "trust.json")
@@ -184,6 +187,7 @@ func TestTrustIsStored(t *testing.T) {
 }
 
 func TestTrustStoreFails(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		store *aStore
 		want  string
@@ -209,8 +213,10 @@ func TestTrustStoreFails(t *testing.T) {
 	assert.NoError(t, m.Start(t.Context()))
 }
 
-// What people and models see and what we act on is compared, nothing else.
+// Trust compares what people and models see and what we act on, and nothing
+// else.
 func TestTrustComparesWhatIsSaid(t *testing.T) {
+	t.Parallel()
 	hash := func(text string) string {
 		d, err := parseDefinition("git", json.RawMessage(text), 1000)
 		require.NoError(t, err)
@@ -233,13 +239,15 @@ func TestTrustComparesWhatIsSaid(t *testing.T) {
 }
 
 func TestAcceptUnknown(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 1)}})
 	assert.EqualError(t, m.Accept("b", "x", ""), `mcphybrid: accept: there is no server "b"`)
 	assert.ErrorIs(t, m.Accept("a", "x", ""), ErrUnknownTool)
 }
 
-// A server can't have a tool forgotten by listing others without end.
+// A server can't make us forget a tool by listing ever more others.
 func TestTrustRemembersSoMany(t *testing.T) {
+	t.Parallel()
 	s := changing(echoTool("log", "good"))
 	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, Limits: ServerLimits{MaxTools: 2}, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
 	for i := range 2 * maxKnown {
@@ -267,9 +275,10 @@ func (m *Manager) sourceNamed(name string) source {
 	return *m.sources[m.find(name)]
 }
 
-// No tool comes to be called in the place of another server's: by a prefix
-// like its, by its own name, or by being there when the other is not.
+// No tool takes the place of another server's tool: by a similar prefix, by its
+// own name, or while the other server is away.
 func TestNamesHaveOwners(t *testing.T) {
+	t.Parallel()
 	own := func(server string, tools ...string) ServerConfig {
 		var list []mcpserver.ServerTool
 		for _, name := range tools {
@@ -294,7 +303,7 @@ func TestNamesHaveOwners(t *testing.T) {
 	}
 	assert.Equal(t, want, owners())
 
-	// Whoever has gone is not replaced.
+	// Nobody replaces a server that is gone.
 	require.True(t, m.RemoveServer("x-1"))
 	delete(want, "mcp_x_1__go")
 	assert.Equal(t, want, owners())
@@ -304,9 +313,41 @@ func TestNamesHaveOwners(t *testing.T) {
 	want["mcp_x_1__go"] = "x-1"
 	assert.Equal(t, want, owners())
 
-	// Nor is who could not be started: it may come again.
+	// Nobody replaces a server that could not be started either: it may come
+	// again.
 	assert.Error(t, m.AddServer(t.Context(), ServerConfig{Name: "new-1", Command: "no-such-program-anywhere"}))
 	require.NoError(t, m.AddServer(t.Context(), own("new_1", "go")))
 	want["mcp_new_1_49954f0f__go"] = "new_1"
 	assert.Equal(t, want, owners())
+}
+
+// A changed tool of a server with a hash in its prefix is held back and
+// reported by that name.
+func TestRenamedToolIsHeld(t *testing.T) {
+	t.Parallel()
+	srv := mcpserver.NewMCPServer("two", "1", mcpserver.WithToolCapabilities(true))
+	srv.AddTools(echoTool("run", "good"))
+	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, Servers: []ServerConfig{
+		serving("my-server", echoTool("other", "x")), {Name: "my_server", InProcess: srv},
+	}})
+	sess := m.NewSession(nil)
+	named := func() (name string) {
+		for _, tool := range sess.Tools() {
+			if b, ok := tool.(*BridgeTool); ok && b.OriginalName() == "run" {
+				name = tool.Name()
+			}
+		}
+		return name
+	}
+	name := named()
+	require.Regexp(t, `^mcp_my_server_[0-9a-f]{8}__run$`, name)
+	srv.AddTools(echoTool("run", "evil"))
+	soon(t, func() bool { return len(changedTools(m)) == 1 })
+	assert.Equal(t, name, changedTools(m)[0].Name)
+	fresh := m.NewSession(nil)
+	assert.NotContains(t, namesOf(fresh.Tools()), name)
+	for _, s := range []*Session{sess, fresh} {
+		_, err := s.Call(t.Context(), name, nil)
+		assert.ErrorIs(t, err, ErrQuarantined)
+	}
 }

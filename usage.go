@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -43,11 +44,11 @@ type usageRecord struct {
 	counts   map[string]float64
 	halfLife time.Duration
 
-	storing sync.Mutex // held while the store is used
-	loaded  bool       // guarded by storing
+	loading, saving lazy.Task // they use the store
 
-	mu   sync.Mutex
-	uses map[string]use // by registered name
+	mu     sync.Mutex
+	loaded bool
+	uses   map[string]use // by registered name
 }
 
 // A use is the use of a tool, as of a time.
@@ -117,20 +118,28 @@ const usageVersion = 1
 
 // load adds the stored use. After the first read of the store it does nothing. If
 // the document is malformed, load returns an error and the record begins anew.
-func (r *usageRecord) load() error {
-	r.storing.Lock()
-	defer r.storing.Unlock()
-	if r.store == nil || r.loaded {
+func (r *usageRecord) load() (err error) {
+	if r.store != nil {
+		r.loading.Do(func() { err = r.loadNow() })
+	}
+	return err
+}
+
+func (r *usageRecord) loadNow() error {
+	r.mu.Lock()
+	loaded := r.loaded
+	r.mu.Unlock()
+	if loaded {
 		return nil
 	}
 	data, err := r.store.Load()
 	if err != nil {
 		return err
 	}
-	r.loaded = true
 	uses, err := readUsage(data)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.loaded = true
 	for name, u := range uses {
 		now := r.uses[name]
 		at := now.At
@@ -161,16 +170,22 @@ func readUsage(data []byte) (map[string]use, error) {
 	return stored.Tools, nil
 }
 
-// save stores the use of the most used tools.
-func (r *usageRecord) save(now time.Time) error {
-	r.storing.Lock()
-	defer r.storing.Unlock()
-	if r.store == nil || !r.loaded {
+// save stores the use of the most used tools. If another goroutine is doing so, it
+// does it once more, and save returns nil at once.
+func (r *usageRecord) save(now time.Time) (err error) {
+	if r.store != nil {
+		r.saving.Do(func() { err = r.saveNow(now) })
+	}
+	return err
+}
+
+func (r *usageRecord) saveNow(now time.Time) error {
+	r.mu.Lock()
+	loaded, uses := r.loaded, maps.Clone(r.uses)
+	r.mu.Unlock()
+	if !loaded {
 		return nil
 	}
-	r.mu.Lock()
-	uses := maps.Clone(r.uses)
-	r.mu.Unlock()
 	counts := make(map[string]float64, len(uses))
 	for name, u := range uses {
 		counts[name] = r.after(u, now)

@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,12 +12,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// The most used are inline, by the record of the runs before, until Reorder.
+// The most used tools are inline, as recorded in earlier runs, until Reorder.
 func TestMostUsedAreInline(t *testing.T) {
+	t.Parallel()
 	store := FileStore(filepath.Join(t.TempDir(), "usage.json"))
 	run := func(opts UsageOptions, f func(*Manager)) []string {
 		opts.Store = store
@@ -56,6 +59,7 @@ func TestMostUsedAreInline(t *testing.T) {
 }
 
 func TestUsageDecays(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newUsageRecord(&UsageOptions{HalfLife: time.Hour})
 		for range 4 {
@@ -73,6 +77,7 @@ func TestUsageDecays(t *testing.T) {
 }
 
 func TestUsageRecordIsKept(t *testing.T) {
+	t.Parallel()
 	broken := map[string]string{
 		"{": "unexpected end", `{"version":2}`: "the document has version 2, want 1",
 		`{"version":1,"tools":{"x":{"count":-1,"at":"2026-01-01T00:00:00Z"}}}`: `tool "x" has the invalid count -1`,
@@ -115,6 +120,7 @@ func (s *memoryStore) Save(data []byte) error {
 }
 
 func TestUsageIsCountedByMany(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Usage: &UsageOptions{Store: new(memoryStore)}, Servers: []ServerConfig{inProcess("a", 3)}})
 	var wg sync.WaitGroup
 	for g := range 8 {
@@ -147,4 +153,38 @@ func FuzzReadUsage(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A failed call does not count as use.
+func TestFailedCallsAreNoUse(t *testing.T) {
+	t.Parallel()
+	failing := echoTool("failing", "")
+	failing.Handler = func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultError("no"), nil
+	}
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Usage: new(UsageOptions), Servers: []ServerConfig{serving("s", echoTool("a", ""), failing)}})
+	for range 3 {
+		_, err := m.Call(t.Context(), "mcp_s__failing", nil)
+		require.NoError(t, err)
+	}
+	require.NoError(t, m.Reorder())
+	assert.Equal(t, []string{"mcp_s__a"}, toolNames(m.InlineTools()))
+}
+
+// The record has the system's tools only, not a user's own.
+func TestUsersToolsAreNotRecorded(t *testing.T) {
+	t.Parallel()
+	store := new(memoryStore)
+	m, _ := newTestManager(t, &Options{Usage: &UsageOptions{Store: store}, Servers: []ServerConfig{inProcess("a", 2)}})
+	u := newUser(t, m, "u", nil, echoTool("mine", ""))
+	require.NoError(t, u.Start(t.Context()))
+	for _, name := range []string{"mcp_own__mine", "mcp_a__tool_001"} {
+		_, err := u.Default().Call(t.Context(), name, nil)
+		require.NoError(t, err)
+	}
+	require.NoError(t, u.Close())
+	assert.NotContains(t, string(store.data), "mine", "written when the user ends")
+	require.NoError(t, m.Close())
+	assert.Contains(t, string(store.data), "mcp_a__tool_001")
+	assert.NotContains(t, string(store.data), "mine")
 }

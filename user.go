@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
 // A User has servers and tools of its own on top of those of the Manager, the
@@ -59,6 +60,12 @@ func (u *User) NewSession(opts *SessionOptions) *Session { return u.own.NewSessi
 // [Manager.RestoreSession].
 func (u *User) RestoreSession(state json.RawMessage, opts *SessionOptions) (s *Session, changed []string, err error) {
 	return u.own.RestoreSession(state, opts)
+}
+
+// AwaitServers waits for the servers of the tools in a saved state of the user's,
+// both the user's and the system's: see [Manager.AwaitServers].
+func (u *User) AwaitServers(ctx context.Context, state json.RawMessage) error {
+	return u.own.AwaitServers(ctx, state)
 }
 
 // Servers returns the status of the user's servers: see [Manager.Servers].
@@ -208,7 +215,7 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	results := u.limitResults(m.owner, o.SystemResults, DefaultSystemResults) + u.limitResults(u.owner, o.UserResults, DefaultUserResults)
 	u.opts.Search.Results = min(results, m.opts.Search.Limit)
 	u.opts.Servers, u.opts.Needs, u.opts.Registry = slices.Clone(o.Servers), cloneNeeds(o.Needs), o.Registry
-	u.opts.Cache, u.opts.TrustStore = o.Cache, o.TrustStore
+	u.opts.Cache, u.opts.TrustStore = foreign.Guarded(o.Cache, "UserOptions.Cache"), foreign.Guarded(o.TrustStore, "UserOptions.TrustStore")
 	u.opts.Usage = nil // the record is of the system's tools
 	u.opts.Logger = m.opts.Logger.With("user", id)
 	if jit := m.opts.JustInTime; jit != nil {
@@ -216,13 +223,10 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	}
 	if so := m.opts.Semantic; so != nil {
 		own := *so
-		own.Scope, own.Cache, own.Progress = so.userScope(id), o.VectorCache, nil
+		own.Scope, own.Cache, own.Progress = so.userScope(id), foreign.Guarded(o.VectorCache, "UserOptions.VectorCache"), nil
 		u.opts.Semantic = &own
 	}
 	u.begin(m.life)
-	if u.semantic != nil {
-		u.semantic.asking, u.semantic.turn = m.semantic.asking, m.semantic.turns
-	}
 
 	m.mu.Lock()
 	if err = m.mayBeginLocked(id); err == nil {
@@ -309,7 +313,10 @@ func (m *Manager) DropUser(ctx context.Context, id string) error {
 		_ = u.Close() // never fails
 	}
 	if so := m.opts.Semantic; so != nil && id != "" {
-		if err := so.Store.Drop(ctx, so.userScope(id)); err != nil {
+		_, err := foreign.Detached(ctx, "SemanticOptions.Store", func() (struct{}, error) {
+			return struct{}{}, m.semantic.Store.Drop(ctx, so.userScope(id))
+		})
+		if err != nil {
 			return fmt.Errorf("mcphybrid: user %q: %w", id, err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// Two users of one host have tools that nobody else sees, on top of the system's.
+// Two users of one host each have their own tools on top of the system's.
 func ExampleManager_NewUser() {
 	mgr := newManager()
 	defer mgr.Close()

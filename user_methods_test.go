@@ -26,9 +26,10 @@ func serverOf(name string, tools ...server.ServerTool) mcphybrid.ServerConfig {
 	return mcphybrid.ServerConfig{Name: name, InProcess: s}
 }
 
-// All that a User does is about the user's own servers, and its sessions see
-// the system's tools too.
+// The methods of a User concern the user's own servers. Its sessions see the
+// system's tools too.
 func TestUser(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	mgr := mcphybrid.NewManager(nil)
 	t.Cleanup(func() { assert.NoError(t, mgr.Close()) })

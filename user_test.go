@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// newUser returns the Manager of a user with tools of its own, which is closed
-// when the test ends.
+// newUser returns the Manager of a user with its own tools. It is closed when
+// the test ends.
 func newUser(t *testing.T, m *Manager, id string, opts *UserOptions, tools ...mcpserver.ServerTool) *Manager {
 	t.Helper()
 	u, err := m.newUser(id, opts)
@@ -31,7 +31,7 @@ func newUser(t *testing.T, m *Manager, id string, opts *UserOptions, tools ...mc
 	return u
 }
 
-// errands returns n tools that say whose they are.
+// errands returns n tools that name their owner.
 func errands(whose string, n int) []mcpserver.ServerTool {
 	list := make([]mcpserver.ServerTool, n)
 	for i := range list {
@@ -49,9 +49,10 @@ func answering(name, description, answer string) mcpserver.ServerTool {
 	}
 }
 
-// SPEC D3: the system's tools and each user's are in indexes of their own. A
-// search finds at most three of the one and five of the other.
+// SPEC D3: the system's tools and each user's are in separate indexes. A search
+// finds at most three of the system's and five of the user's.
 func TestSpecD3Scopes(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("sys", errands("system", 30)...))
 	a := newUser(t, m, "a", nil, errands("alice", 30)...)
@@ -78,7 +79,7 @@ func TestSpecD3Scopes(t *testing.T) {
 	assert.Empty(t, m.Search("alice", 0))
 	assert.Equal(t, 30, m.cur.Load().index.Len())
 
-	// Other limits, and none.
+	// Other limits, and no limits.
 	for _, test := range []struct {
 		opts      UserOptions
 		ask       int
@@ -105,7 +106,7 @@ func TestSpecD3Scopes(t *testing.T) {
 	require.NoError(t, json.Unmarshal(a.SearchTool().InputSchema(), &schema))
 	assert.Contains(t, string(schema.Properties["max_results"]), "8", "the model is told what it gets")
 
-	// ServerLimit holds for each of two servers of a name.
+	// ServerLimit applies separately to two servers with the same name.
 	require.NoError(t, a.AddTools("sys", errands("alice", 9)...))
 	hits := a.Default().SearchWith("errand", SearchOptions{ServerLimit: 1, Servers: []string{"sys"}})
 	assert.Equal(t, []string{"a", "s"}, whose(hits))
@@ -118,8 +119,9 @@ func statNames(stats []ServerStats) (list []string) {
 	return list
 }
 
-// SPEC D4: of a name that both have, a user's tool wins, for that user.
+// SPEC D4: if a name exists in both, the user's tool wins for that user.
 func TestSpecD4UserWins(t *testing.T) {
+	t.Parallel()
 	for _, inline := range []int{40, -1} {
 		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: inline}})
 		require.NoError(t, m.AddTools("mail", answering("send", "Sends mail by the system", "system"), answering("read", "Reads mail", "system")))
@@ -158,9 +160,10 @@ func TestSpecD4UserWins(t *testing.T) {
 	}
 }
 
-// A tool of the user's that is held back is not replaced by the system's of
-// the same name.
+// If a user's tool is held back, the system's tool of the same name does not
+// replace it.
 func TestUserToolHeldBack(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine})
 	require.NoError(t, m.AddTools("mail", answering("send", "By the system", "system")))
 	srv := mcpserver.NewMCPServer("mail", "1", mcpserver.WithToolCapabilities(true))
@@ -183,6 +186,7 @@ func TestUserToolHeldBack(t *testing.T) {
 
 // Two servers with the same name have separate figures and statuses.
 func TestUserServerOfTheSameName(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{inProcess("s", 2)}})
 	fail := errors.New("out of order")
 	down := mcpserver.ServerTool{Tool: mcp.NewTool("own"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, fail }}
@@ -200,12 +204,12 @@ func TestUserServerOfTheSameName(t *testing.T) {
 	assert.Zero(t, m.ServerStats()[0].Usage.Errors)
 	assert.Equal(t, Usage{Calls: 1, Errors: 1}, withoutLatency(a.ServerStats()[0].Usage))
 
-	// The system's is down, and the user's is not.
+	// The system's server is down, the user's is not.
 	m.sources[0].server.Close()
 	assert.NotContains(t, s.textRefused(s.view(), "mcp_s__own", ErrServerDown), "since")
 	assert.Contains(t, s.textRefused(s.view(), "mcp_s__tool_000", ErrServerDown), "since")
 
-	// What is still being connected is told of to who may know.
+	// Only those who may know learn about servers that are still connecting.
 	hooks := &mcpserver.Hooks{}
 	hooks.AddBeforeListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest) { <-ctx.Done() })
 	stuck := mcpserver.NewMCPServer("stuck", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
@@ -239,6 +243,7 @@ func withoutLatency(u Usage) Usage {
 }
 
 func TestUserErrors(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, nil)
 	_, err := m.newUser("", nil)
 	assert.EqualError(t, err, `mcphybrid: user "": the id is empty`)
@@ -261,9 +266,9 @@ func TestUserErrors(t *testing.T) {
 	assert.ErrorIs(t, err, ErrClosed)
 }
 
-// What the system's Options deny, no user has, and a user's Access holds for
-// both.
+// No user has what the system's Options deny. A user's Access applies to both.
 func TestUserAccess(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Access: Access{Deny: []string{"*delete*", DescribeToolName}}})
 	require.NoError(t, m.AddTools("sys", echoTool("read", ""), echoTool("write", "")))
 	a := newUser(t, m, "a", &UserOptions{Access: Access{Deny: []string{"*write"}}},
@@ -279,9 +284,10 @@ func TestUserAccess(t *testing.T) {
 	assert.Len(t, b.DeferredTools(), 2)
 }
 
-// A user's tool needs the system's by name, as it is at the time; a system's
-// never brings a user's.
+// A user's tool may need a tool of the system, by its current name. A system's
+// tool never brings a user's.
 func TestUserNeeds(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Needs: map[string][]string{"mcp_sys__edit": {"mcp_own__read"}}})
 	require.NoError(t, m.AddTools("sys", echoTool("edit", "")))
 	a := newUser(t, m, "a", &UserOptions{Needs: map[string][]string{"mcp_own__save": {"mcp_sys__lock", "mcp_own__read"}}},
@@ -294,9 +300,10 @@ func TestUserNeeds(t *testing.T) {
 	assert.Equal(t, []string{"mcp_own__save", "mcp_own__read", "mcp_sys__lock"}, hitNames(a.Search("mcp_own__save", 1)))
 }
 
-// Up to what fits, all is inline. How a user's tools stand follows the
-// system's, and what was inline is found once it is not.
+// All tools are inline while they fit. How a user's tools stand depends on the
+// system's. A tool that is no longer inline can be found.
 func TestUserToolsFollowTheSystem(t *testing.T) {
+	t.Parallel()
 	m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: 10}})
 	own := NewRegistry()
 	a := newUser(t, m, "a", &UserOptions{Registry: own}, errands("alice", 6)...)
@@ -319,7 +326,7 @@ func TestUserToolsFollowTheSystem(t *testing.T) {
 	assert.Len(t, s.InlineTools(), 6)
 	assert.NoError(t, checkRegistry(s, reg))
 
-	// Each ends by itself; the system ends all.
+	// Each user ends separately; the system ends all.
 	require.NoError(t, other.Close())
 	assert.Empty(t, other.Default().Tools())
 	assert.Len(t, s.InlineTools(), 6)
@@ -333,8 +340,9 @@ func TestUserToolsFollowTheSystem(t *testing.T) {
 	assert.ErrorIs(t, err, ErrUnknownTool)
 }
 
-// A saved session is restored by its user's Manager, and by no other.
+// Only its user's Manager can restore a saved session.
 func TestUserSessionsAreRestored(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
 	require.NoError(t, m.AddTools("sys", errands("system", 3)...))
 	a := newUser(t, m, "a", nil, errands("alice", 3)...)
@@ -357,8 +365,9 @@ func TestUserSessionsAreRestored(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// What decides which tools are inline is the system's, and so are the skills.
+// The system decides which tools are inline, and its skills apply.
 func TestUsersHaveTheSystemsPolicy(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Skills: []Skill{{Name: "release", Description: "How to release", Body: "Carefully"}}})
 	require.NoError(t, m.AddTools("shared", echoTool("x", ""), echoTool("y", "")))
 	u, err := m.newUser("alice", nil)

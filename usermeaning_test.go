@@ -15,9 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SPEC D3: with meaning, each user has a scope of its own in the store. The
-// query is embedded once for both scopes, and no one's is kept for another.
+// SPEC D3: with search by meaning, each user has its own scope in the store. A
+// query is embedded once for both scopes. No user's vectors are kept for
+// another.
 func TestSpecD3ScopesByMeaning(t *testing.T) {
+	t.Parallel()
 	e, cache, own := newConcepts(), new(aStore), new(aStore)
 	store := new(vector.MemoryStore)
 	var queries atomic.Int64
@@ -48,19 +50,20 @@ func TestSpecD3ScopesByMeaning(t *testing.T) {
 	assert.Equal(t, []string{"mcp_s__walk_dog", "mcp_s__groom"}, hitNames(m.Search("dog", 0)))
 	assert.Equal(t, []string{"mcp_own__stable", "mcp_s__walk_dog", "mcp_s__groom"}, hitNames(b.Search("dog", 0)))
 
-	// What a user's tools are like is not in the system's cache.
+	// The system's cache has no vectors of a user's tools.
 	vectors := vector.LoadCache(cache, e.Model(), m.opts.Logger)
 	assert.Equal(t, 5, vectors.Len())
 	assert.Equal(t, 2, vector.LoadCache(own, e.Model(), m.opts.Logger).Len())
 
-	// A query that can't be embedded is told once.
+	// A query that can't be embedded is reported once.
 	e.query = func(context.Context) error { return fmt.Errorf("out of order") }
 	assert.EqualError(t, a.Default().Find(t.Context(), "dog", SearchOptions{}).Err, "embedding the query: out of order")
 	e.query = func(context.Context) error { panic("out of its mind") }
 	assert.ErrorContains(t, a.Default().Find(t.Context(), "dog", SearchOptions{}).Err, "panic")
 	e.query = nil
 
-	// A user who comes back is not embedded again, and one who was dropped is.
+	// The tools of a user who comes back are not embedded again. Those of a
+	// user who was dropped are.
 	require.NoError(t, a.Close())
 	require.NoError(t, b.Close())
 	assert.Equal(t, []int{5, 2, 1}, []int{sums("system"), sums("user:a"), sums("user:b")})
@@ -74,22 +77,24 @@ func TestSpecD3ScopesByMeaning(t *testing.T) {
 	embedded(t, b, 1)
 	assert.Equal(t, 9, e.embedded())
 
-	// Two systems in one store have users of their own.
+	// Two systems in one store have separate users.
 	other := &SemanticOptions{Embedder: e, Scope: "staging"}
 	assert.Equal(t, "staging/user:a", other.userScope("a"))
 }
 
-// What embeds tools ends when it is done, and goes on with the next change.
+// The goroutine that embeds tools ends when it is done, and the next change
+// starts it again.
 func TestEmbeddingEnds(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts()}})
 	for i := range 50 {
 		require.NoError(t, m.AddTools("s", echoTool(fmt.Sprint("t", i), "dog")))
 		embedded(t, m, i+1)
 	}
-	soon(t, func() bool { return !m.semantic.running.Load() })
+	soon(t, func() bool { return m.semantic.Idle() })
 }
 
-// Of 200 users, none finds what is another's.
+// None of 200 users finds a tool of another user.
 func TestUsersFindNothingForeign(t *testing.T) {
 	t.Parallel()
 	const users, own = 200, 10

@@ -20,10 +20,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// secret is what tells whose tool it is, in any byte.
+// secret matches the mark of a tool's owner.
 var secret = regexp.MustCompile(`secret(\d\d)`)
 
-// strangers returns what in text is of another user than the given one.
+// strangers returns the marks in text that belong to another user.
 func strangers(text string, user int) []string {
 	var list []string
 	for _, m := range secret.FindAllStringSubmatch(text, -1) {
@@ -34,7 +34,7 @@ func strangers(text string, user int) []string {
 	return list
 }
 
-// A neighborhood is a system and users, of whom the first is watched.
+// A neighborhood is a system with users. We watch the first user.
 type neighborhood struct {
 	t        *testing.T
 	m        *Manager
@@ -51,7 +51,7 @@ var (
 	commonTools   = []string{"send", "read", "list", "create_issue", "delete"}
 )
 
-// meddle changes something of what a user, or with -1 the system, has.
+// meddle changes something that a user has, or the system if user is -1.
 func (n *neighborhood) meddle(r *rand.Rand, user int) {
 	m, whose := n.m, "the system"
 	if user >= 0 {
@@ -72,7 +72,7 @@ func (n *neighborhood) meddle(r *rand.Rand, user int) {
 	_ = m.AddTools(server, answering(name, fmt.Sprintf("Can %s for %s", name, whose), whose))
 }
 
-// someName is a name that some user may have.
+// someName returns a name that some user may have.
 func someName(r *rand.Rand) string {
 	name := "mcp_" + commonServers[r.IntN(len(commonServers))]
 	whose := fmt.Sprintf("_secret%02d", r.IntN(neighbors))
@@ -88,8 +88,8 @@ func someName(r *rand.Rand) string {
 
 var sinceWhen = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[0-9:.+Z-]*`)
 
-// ask does something at random as a user and returns all that comes of it, but
-// for what it asked for and times.
+// ask does something random as a user and returns everything that it got,
+// without the name that it asked for and without times.
 func (n *neighborhood) ask(r *rand.Rand, user int) string {
 	u, s := n.users[user], n.sessions[user]
 	ctx := n.t.Context()
@@ -172,8 +172,8 @@ func (n *neighborhood) ask(r *rand.Rand, user int) string {
 	return sinceWhen.ReplaceAllString(strings.ReplaceAll(b.String(), name, "NAME"), "TIME")
 }
 
-// live has the first user live a life that the seed decides, alone or with
-// neighbors, and returns what was seen of it.
+// live runs the first user's life, which the seed decides, alone or with
+// neighbors. It returns what the user saw.
 func live(t *testing.T, seed uint64, alone bool) []string {
 	n := &neighborhood{t: t, events: make(map[*Session]*strings.Builder), states: make([]json.RawMessage, neighbors)}
 	opts := &Options{Inline: InlineOptions{Max: []int{-1, 5, 40}[seed%3]}, OnEvent: func(e Event) {
@@ -226,8 +226,8 @@ func live(t *testing.T, seed uint64, alone bool) []string {
 	return seen
 }
 
-// What a user sees has not a byte of another, and is the same to the byte
-// whether there are others or not.
+// What a user sees has no byte of another user and does not depend on whether
+// there are others.
 func TestUsersKnowNothingOfEachOther(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(18) {
@@ -238,10 +238,11 @@ func TestUsersKnowNothingOfEachOther(t *testing.T) {
 	}
 }
 
-// Users come and go while the system changes and sessions search and call:
-// each call that succeeded was made once, of the user's own tool or the
-// system's, and nothing is left.
+// Users come and go while the system changes and sessions search and call. Each
+// successful call was made once, of the user's own tool or of the system's, and
+// nothing is left.
 func TestUsersHammer(t *testing.T) {
+	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Semantic: &SemanticOptions{Embedder: newConcepts()}})
 	require.NoError(t, m.AddTools("sys", errands("secret99", 20)...))
 	var made, answered, lives atomic.Int64
@@ -329,8 +330,9 @@ func TestUsersHammer(t *testing.T) {
 	assert.Equal(t, 8*25*2*5, calls, "of the system's tools")
 }
 
-// The system is closed while users come.
+// The system closes while users come.
 func TestUsersWhileTheSystemCloses(t *testing.T) {
+	t.Parallel()
 	for range 20 {
 		m := NewManager(nil)
 		var wg sync.WaitGroup
@@ -357,14 +359,14 @@ func TestUsersWhileTheSystemCloses(t *testing.T) {
 	}
 }
 
-// A user is cheap: 50 tools over 1,000 take about 120 KB, and a change of the
-// system's tools looks at no user's session that has no registry.
+// A user is cheap: 50 tools over 1,000 take about 120 KB. A change of the
+// system's tools does not look at users' sessions without a registry.
 func TestUserIsCheap(t *testing.T) {
 	m, _ := newTestManager(t, nil)
 	require.NoError(t, m.AddTools("sys", errands("system", 1000)...))
 	heap := func() int {
 		runtime.GC()
-		runtime.GC() // what a sync.Pool held
+		runtime.GC() // frees what a sync.Pool held
 		var mem runtime.MemStats
 		runtime.ReadMemStats(&mem)
 		return int(mem.HeapAlloc)

@@ -29,13 +29,12 @@ var (
 
 const (
 	walkSessions = 32
-	walkPlaces   = "ssshhmmp" // of the servers: see newCulprit
+	walkPlaces   = "ssshhmmp" // where the servers are: see newCulprit
 	walkTimeout  = 400 * time.Millisecond
 )
 
-// A riot is eight servers that misbehave at random, as the seed says, while 32
-// sessions use them. What each draws depends on the seed only; how the draws of one
-// meet those of another, on time.
+// A riot is eight servers that misbehave at random while 32 sessions use them.
+// The seed decides what each does; timing decides how their actions meet.
 type riot struct {
 	t        *testing.T
 	m        *Manager
@@ -53,11 +52,11 @@ type riot struct {
 
 type walkCall struct{ repeatable, succeeded bool }
 
-// TestWalk walks as long and as often as its flags say. Whatever servers do: each
-// call ends in time, with the answer to itself or an error that names the
-// server; no call is executed twice that must not be, and none succeeds that
-// was not executed; afterwards all servers serve all sessions again, and
-// nothing is left.
+// TestWalk walks as long and as often as its flags say. Whatever servers do,
+// each call ends in time, with its own answer or an error that names the
+// server. No call that must not be repeated is executed twice, and no call
+// succeeds without being executed. Afterwards all servers serve all sessions
+// again, and nothing is left.
 func TestWalk(t *testing.T) {
 	skipUnlessUnix(t)
 	kinds, mischiefs := make(map[string]int), make(map[string]int)
@@ -74,13 +73,13 @@ func TestWalk(t *testing.T) {
 		}) {
 			t.Fatalf("again with: go test -race -run TestWalk -walk %v -seed %d -seeds 1 .", *walkTime, seed)
 		}
-		soon(t, func() bool { return runtime.NumGoroutine() <= goroutines+1 }, "goroutines are left") // soon has one
+		soon(t, func() bool { return runtime.NumGoroutine() <= goroutines+1 }, "goroutines are left") // soon uses one
 		if i == 0 {
-			files = openFiles() // some are opened once
+			files = openFiles() // some are opened only once
 		}
 		soon(t, func() bool { return openFiles() <= files }, "files are left open")
 		runtime.GC()
-		runtime.GC() // what a sync.Pool held
+		runtime.GC() // frees what a sync.Pool held
 		var mem runtime.MemStats
 		runtime.ReadMemStats(&mem)
 		heaps = append(heaps, mem.HeapAlloc)
@@ -103,8 +102,7 @@ func add(sum, more map[string]int) {
 	}
 }
 
-// openFiles returns the number of open file descriptors, or 0 where it can't be
-// known.
+// openFiles returns the number of open file descriptors, or 0 if it is unknown.
 func openFiles() int {
 	list, _ := os.ReadDir("/proc/self/fd")
 	return len(list)
@@ -126,7 +124,7 @@ func newRiot(t *testing.T, seed uint64) *riot {
 		opts.Servers = append(opts.Servers, c.cfg)
 	}
 	w.m = NewManager(opts)
-	_ = w.m.Start(t.Context()) // a machine under load may be too slow for some
+	_ = w.m.Start(t.Context()) // under load, some may be too slow
 	for i := range walkSessions {
 		var o SessionOptions
 		if i%8 == 1 {
@@ -145,7 +143,7 @@ func (w *riot) random(stream int) *rand.Rand { return rand.New(rand.NewPCG(w.see
 func (w *riot) run() {
 	t := w.t
 	begun := time.Now()
-	defer func() { // also if it fails
+	defer func() { // even if it fails
 		ended := time.Now()
 		assert.NoError(t, w.m.Close())
 		assert.Less(t, time.Since(ended), endOfChild+5*time.Second, "Close takes too long")
@@ -165,7 +163,7 @@ func (w *riot) run() {
 	running.Go(func() { w.misbehave(ctx) })
 	running.Wait()
 	defer w.changing.Wait()
-	if w.seed%4 == 0 { // closed with the last mischief under way
+	if w.seed%4 == 0 { // closed during the last mischief
 		return
 	}
 
@@ -200,7 +198,7 @@ func (w *riot) run() {
 	t.Logf("seed %d: %v, %v", w.seed, time.Since(begun).Round(time.Millisecond), w.kinds)
 }
 
-// use is what a session does until ctx ends.
+// use runs a session until ctx ends.
 func (w *riot) use(ctx context.Context, s *Session, stream int) {
 	random := w.random(stream)
 	for n := 0; ctx.Err() == nil; n++ {
@@ -223,7 +221,7 @@ func (w *riot) use(ctx context.Context, s *Session, stream int) {
 		default:
 			w.call(s, c, own, fmt.Sprintf("%d-%d-%d", w.seed, stream, n))
 		}
-		select { // a person thinks
+		select { // thinking time
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
@@ -232,8 +230,8 @@ func (w *riot) use(ctx context.Context, s *Session, stream int) {
 
 func toolName(c *culprit, own string) string { return names.Alone(c.cfg.Name, "").Name(own) }
 
-// call makes a call and reports whether it succeeded. How it ended is checked
-// here, and once more by count.
+// call makes a call and reports whether it succeeded. It checks how the call
+// ended; count checks that again.
 func (w *riot) call(s *Session, c *culprit, own, id string) bool {
 	known := &walkCall{repeatable: own == "keep" || own == "look"}
 	w.mu.Lock()
@@ -262,7 +260,7 @@ func (w *riot) call(s *Session, c *culprit, own, id string) bool {
 	return err == nil
 }
 
-// outcome returns which of the documented errors err is, or ?.
+// outcome returns the name of the documented error that err is, or "?".
 func outcome(err error) string {
 	var unknown *UnknownToolError
 	switch {
@@ -290,7 +288,7 @@ func outcome(err error) string {
 	return "?"
 }
 
-// Mischiefs by name and by where they can be made. A Late in them is drawn.
+// The mischiefs by name and by place. A Late in them is random.
 var walkMischiefs = []struct {
 	name string
 	over string
@@ -328,7 +326,7 @@ var walkMischiefs = []struct {
 	{"removed", "shmp", mischief{}},
 }
 
-// misbehave draws who misbehaves and how, until ctx ends.
+// misbehave picks servers and mischiefs until ctx ends.
 func (w *riot) misbehave(ctx context.Context) {
 	random := w.random(walkSessions)
 	for ctx.Err() == nil {
@@ -364,7 +362,7 @@ func (w *riot) misbehave(ctx context.Context) {
 	}
 }
 
-// count compares what callers were told with what servers did, once all is over.
+// count compares the callers' results with the servers' journals in the end.
 func (w *riot) count() {
 	w.journal.mu.Lock()
 	ran := maps.Clone(w.journal.ran)

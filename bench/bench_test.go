@@ -29,8 +29,8 @@ func testLoad(t *testing.T, tools int) *load {
 	return l
 }
 
-// TestEngines lets all engines have a round, which checks that tools are found
-// by their names, and that each change is seen.
+// TestEngines runs one round with all engines. A round checks that tools are
+// found by their names and that each change takes effect.
 func TestEngines(t *testing.T) {
 	l := testLoad(t, 400)
 	turns, err := l.round(0, func(string) {})
@@ -59,7 +59,7 @@ func raceDetector() bool {
 	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// spy tells that it is asked.
+// A spy reports each call.
 type spy struct {
 	scan
 	asked func()
@@ -70,8 +70,8 @@ func (e *spy) search(dst []search.Match, query string, k int) ([]search.Match, e
 	return e.scan.search(dst, query, k)
 }
 
-// TestTurns: the engines take turns ten times in a round, and the one that is
-// first is the last the next time.
+// TestTurns checks that the engines take turns ten times in a round, and that
+// the first engine is the last one in the next turn.
 func TestTurns(t *testing.T) {
 	defer func(all []entrant) { engines = all }(engines)
 	engines = nil
@@ -93,7 +93,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestScanIsClassic: two ways to compute one formula, before and after changes.
+// TestScanIsClassic compares two implementations of one formula, before and
+// after changes.
 func TestScanIsClassic(t *testing.T) {
 	l := testLoad(t, 400)
 	tools, err := decodeAll(l.lines)
@@ -144,8 +145,8 @@ func TestPoolIsDeterministic(t *testing.T) {
 	assert.Equal(t, draw(), draw())
 }
 
-// TestVariants: lists that are longer than the pool go on having new words,
-// and are still tools.
+// TestVariants checks that lists longer than the pool get new words all the
+// time and still hold valid tools.
 func TestVariants(t *testing.T) {
 	l := testLoad(t, 4000)
 	tools, err := decodeAll(l.lines)
@@ -220,8 +221,8 @@ func TestWords(t *testing.T) {
 	assert.Equal(t, "outer inner", descriptions)
 }
 
-// TestRun: everything that is written, and the names in the JSON that others
-// read.
+// TestRun checks all output files, and the names in the JSON that other
+// programs read.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	var out bytes.Buffer

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A corpus is tools and queries that are labelled with the tools they are for.
+// A corpus has tools, and queries labelled with the tools that answer them.
 type corpus struct {
 	name    string
 	tools   []*tool
@@ -21,11 +21,11 @@ type corpus struct {
 
 type labelled struct {
 	Query    string   `json:"query"`
-	Relevant []string `json:"relevant"` // ids of tools; none if the corpus has nothing for the query
+	Relevant []string `json:"relevant"` // ids of tools; empty if no tool answers the query
 }
 
-// readCorpora reads the corpus in dir or, if dir has no tools.jsonl, those in
-// its sub-folders, in the order of their names.
+// readCorpora reads the corpus in dir. If dir has no tools.jsonl, it reads
+// those in its subfolders, in the order of their names.
 func readCorpora(dir string) ([]corpus, error) {
 	paths, _ := filepath.Glob(filepath.Join(dir, "tools.jsonl"))
 	if paths == nil {
@@ -66,17 +66,18 @@ func readCorpora(dir string) ([]corpus, error) {
 	return corpora, nil
 }
 
-// readLines returns the lines of a file that are not empty.
+// readLines returns the lines of a file without the empty ones.
 func readLines(path string) ([][]byte, error) {
 	data, err := os.ReadFile(path)
 	lines := bytes.Split(data, []byte("\n"))
 	return slices.DeleteFunc(lines, func(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }), err
 }
 
-// drawQueries returns n queries, from each corpus in turn so that a large one
-// does not outweigh the others, each corpus's own in an order drawn by rng.
-// They recur if there are fewer than n. Queries above 2,000 bytes are left out:
-// one, with an image in it, would take the slow engines as long as all others.
+// drawQueries returns n queries. It takes them from each corpus in turn, so
+// that a large corpus does not outweigh the others, and in an order drawn by
+// rng. If there are fewer than n, they recur. It leaves out queries above 2,000
+// bytes: one has an image in it, and the slow engines would need as long for it
+// as for all others.
 func drawQueries(corpora []corpus, n int, rng *rand.Rand) []string {
 	drawn := make([][]string, len(corpora))
 	for i, c := range corpora {
@@ -94,12 +95,12 @@ func drawQueries(corpora []corpus, n int, rng *rand.Rand) []string {
 	return queries
 }
 
-// seed is of all that is drawn at random.
+// seed is the seed of all random numbers.
 const seed = 1
 
-// A pool is the tools of all corpora, distinct by server, name and description
-// and shuffled. It makes lists of tools of any length, equal ones if the
-// corpora are; a shorter list is the beginning of a longer one.
+// A pool has the tools of all corpora, shuffled and distinct by server, name
+// and description. It makes lists of tools of any length. Equal corpora give
+// equal lists, and a shorter list is the beginning of a longer one.
 type pool []*tool
 
 func newPool(corpora []corpus) pool {
@@ -135,12 +136,12 @@ func (p pool) lines(n int) ([][]byte, error) {
 	return lines, nil
 }
 
-// How variants differ from the tool that they are made of. One new word in 25
-// makes a vocabulary that goes on growing with the number of tools, as it does
-// in collections of real text, and most of its words rare; so both postings
-// and terms become more.
+// How variants differ from the tool they are made of. One new word in 25 makes
+// the vocabulary grow with the number of tools, as in collections of real text,
+// and makes most of its words rare. So the number of postings and of terms
+// grows.
 const (
-	borrowed = 0.25 // the share of words that are another tool's
+	borrowed = 0.25 // the share of words taken from another tool
 	coined   = 0.04 // the share of words that are new
 )
 
@@ -150,11 +151,11 @@ var variable = regexp.MustCompile(`\p{Han}{2}|[^\P{L}\p{Han}]{3,}`)
 // Descriptions in a schema, with their quotes.
 var described = regexp.MustCompile(`("description":\s*)("(?:[^"\\]|\\.)*")`)
 
-// variant returns tool i of a list that is longer than the pool: a copy of
-// pooled tool i, counted round and round, on another server and with a coined
-// word added to its name. In its description and those of its parameters some
-// words are replaced by words of another pooled tool and some by coined ones.
-// Script stays with script: Han characters are replaced by Han characters.
+// variant returns tool i of a list that is longer than the pool. It is a copy
+// of a pooled tool, taken in turn, on another server and with a coined word
+// added to its name. In its description and those of its parameters, some words
+// are replaced by words of another pooled tool and some by coined ones. Han
+// characters are replaced by Han characters.
 func (p pool) variant(i int) *tool {
 	rng := rand.New(rand.NewPCG(seed, uint64(i)))
 	t := *p[i%len(p)]
@@ -195,7 +196,7 @@ func (p pool) variant(i int) *tool {
 	return &t
 }
 
-// coin returns a word that is made of the first half of a and the second of b.
+// coin returns a word made of the first half of a and the second half of b.
 func coin(a, b string) string {
 	x, y := []rune(a), []rune(b)
 	return string(x[:(len(x)+1)/2]) + string(y[len(y)/2:])

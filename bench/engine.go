@@ -13,41 +13,41 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// An engine finds tools. A tool is known to it by a number that the caller
-// gives, from 0; numbers only grow.
+// An engine finds tools. The caller gives each tool a number, from 0 and
+// ascending.
 type engine interface {
 	// build takes the first tools, with the numbers 0 to len(tools)-1. It is
 	// called once, before anything else.
 	build(tools []*tool) error
 
-	// change returns what puts t at a number, in the place of the tool that
-	// has it if one has, or what removes that tool if t is nil. It is called
-	// at once, not at the same time as anything else, and has happened for
-	// every search that is begun after it returns.
+	// change returns a function that puts t at a number, in place of the tool
+	// that has it, or removes that tool if t is nil. The function is called at
+	// once and not concurrently with anything else. Its change must be visible
+	// to every search that begins after it returns.
 	change(number int, t *tool) (apply func() error)
 
 	// search appends the numbers of the best k tools, best first, to dst. It
 	// may be called concurrently.
 	search(dst []search.Match, query string, k int) ([]search.Match, error)
 
-	// outside returns the bytes held outside of Go's heap.
+	// outside returns the bytes that the engine holds outside of Go's heap.
 	outside() (int, error)
 
 	close() error
 }
 
-// Roles of engines.
+// The roles of engines.
 const (
-	own    = "own"    // measured against all that are not
-	peer   = "peer"   // what ours are compared with first
-	tuned  = "tuned"  // a peer by experts
-	former = "former" // what this project's rankers come from
+	own    = "own"    // ours, compared with all that are not
+	peer   = "peer"   // peers that ours are compared with first
+	tuned  = "tuned"  // a peer, tuned by us
+	former = "former" // the origin of this project's rankers
 )
 
-// An entrant is an engine and what is said of it.
+// An entrant is an engine with its description.
 type entrant struct {
 	name, role string
-	colour     string // of plots; dark enough for text on white
+	colour     string // for plots; dark enough for text on white
 	make       func() engine
 	about      string // in Markdown
 }
@@ -70,7 +70,8 @@ var engines = []entrant{
 		"FTS5 with each word of a query once, no English stop words, and Han characters one by one"},
 }
 
-// named returns the names of the engines of the roles, of all if none is given.
+// named returns the names of the engines with these roles, or of all if none is
+// given.
 func named(roles ...string) []string {
 	var names []string
 	for _, e := range engines {
@@ -81,8 +82,8 @@ func named(roles ...string) []string {
 	return names
 }
 
-// A tool is what every engine is given. It is held by the caller too, so that
-// what an engine keeps of it is not counted as the engine's.
+// A tool is what every engine gets. The caller holds it too, so what an engine
+// keeps of it does not count as the engine's.
 type tool struct {
 	ID string
 	search.Document
@@ -97,7 +98,7 @@ type record struct {
 	InputSchema json.RawMessage `json:"input_schema"` // null if there is none
 }
 
-// decodeAll decodes lines on all cores, as a host does that connects several
+// decodeAll decodes lines on all cores, like a host that connects several
 // servers at once.
 func decodeAll(lines [][]byte) ([]*tool, error) {
 	tools := make([]*tool, len(lines))
@@ -129,14 +130,14 @@ func decode(line []byte) (*tool, error) {
 	return t, nil
 }
 
-// text returns what the published design searches: one string of server, name
-// and description.
+// text returns the text that the published design searches: server, name and
+// description as one string.
 func text(d *search.Document) string {
 	return strings.Join([]string{d.Server, d.Name, d.Description}, " ")
 }
 
-// parameters returns the names and the descriptions of all parameters of a
-// schema, those inside others included, in the order of their names.
+// parameters returns the names and descriptions of all parameters of a schema,
+// including nested ones, sorted by name.
 func parameters(schema json.RawMessage) (names, descriptions string) {
 	var root any
 	if len(schema) == 0 || json.Unmarshal(schema, &root) != nil {
@@ -170,9 +171,9 @@ func parameters(schema json.RawMessage) (names, descriptions string) {
 	return strings.Join(n, " "), strings.Join(d, " ")
 }
 
-// words returns text with identifiers taken apart: createIssue and
-// create_issue become create Issue and create issue. The tokenizers of the
-// engines for full text would leave one or both of them whole.
+// words returns text with its identifiers split: createIssue and create_issue
+// become create Issue and create issue. The tokenizers of the full-text engines
+// would leave at least one of them whole.
 func words(text string) string {
 	var b strings.Builder
 	b.Grow(len(text) + 8)

@@ -13,18 +13,24 @@ import (
 	"modernc.org/sqlite"
 )
 
-// fts5 is SQLite's full-text index in memory, translated to Go. What was tried
-// beside it: a table with content, which is not needed as the caller has the
-// tools, is no faster and takes 2.7 times the memory; ORDER BY rank instead of
-// bm25() takes 1.3 times as long; 'optimize' makes it no faster; with two
-// connections to one memory, by vfs=memdb or by a shared cache, two goroutines
-// get no more answers than by one. Other weights of the columns, of eight, have
-// a mean recall@5 from 0.69 to 0.72.
+// fts5 is SQLite's full-text index in memory, translated to Go. We also tried
+// these:
+//
+// A table with content, which we don't need because the caller has the tools,
+// is no faster and takes 2.7 times the memory.
+//
+// ORDER BY rank instead of bm25() takes 1.3 times as long, and 'optimize' makes
+// nothing faster.
+//
+// With two connections to one memory, by vfs=memdb or by a shared cache, two
+// goroutines get no more answers than one.
+//
+// Eight other sets of column weights have a mean recall@5 from 0.69 to 0.72.
 type fts5 struct {
-	// Each word of a query once and without English stop words, which are
-	// bleve's as FTS5 has none: a quarter of the time and more recall. Each
-	// Han character a word: as they are, a run of them is one term, and in
-	// Chinese hardly anything is found.
+	// Each word of a query once, without English stop words. These are bleve's,
+	// because FTS5 has none. That takes a quarter of the time and has more
+	// recall. Each Han character becomes a word: otherwise a run of them is one
+	// term, and hardly anything is found in Chinese.
 	tuned bool
 
 	db                   *sql.DB
@@ -44,7 +50,7 @@ func (e *fts5) build(tools []*tool) error {
 	if e.db, err = sql.Open("sqlite", ":memory:"); err != nil {
 		return err
 	}
-	e.db.SetMaxOpenConns(1) // each would have a database of its own
+	e.db.SetMaxOpenConns(1) // each connection would have its own database
 	if _, err := e.db.Exec(schemaSQL); err != nil {
 		return err
 	}
@@ -71,7 +77,7 @@ func (e *fts5) row(number int, t *tool) []any {
 	return []any{number, e.apart(t.Server), e.apart(t.Name), e.apart(t.Description), e.apart(names + " " + descriptions)}
 }
 
-// apart is words and, if tuned, takes Han characters apart.
+// apart is words; if the engine is tuned, it also splits Han characters.
 func (e *fts5) apart(text string) string {
 	text = words(text)
 	if !e.tuned || !strings.ContainsFunc(text, han) {
@@ -107,8 +113,8 @@ var stopWords = func() analysis.TokenMap {
 	return m
 }()
 
-// expression returns the query as FTS5 wants it, "create" OR "issue", and ""
-// if no word is left.
+// expression returns the query in FTS5's syntax, such as "create" OR "issue",
+// or "" if no word is left.
 func (e *fts5) expression(query string) string {
 	var terms []string
 	for _, f := range strings.FieldsFunc(strings.ToLower(e.apart(query)), func(r rune) bool {
@@ -139,13 +145,14 @@ func (e *fts5) search(dst []search.Match, query string, k int) ([]search.Match, 
 		if err := rows.Scan(&m.Doc, &m.Score); err != nil {
 			return dst, err
 		}
-		m.Score = -m.Score // FTS5's are below 0, the best the lowest
+		m.Score = -m.Score // FTS5's scores are below 0, the best one is the lowest
 		dst = append(dst, m)
 	}
 	return dst, rows.Err()
 }
 
-// outside is SQLite's cache of pages, which in memory is the database.
+// outside returns the size of SQLite's page cache. In memory, that is the
+// database.
 func (e *fts5) outside() (bytes int, err error) {
 	conn, err := e.db.Conn(context.Background())
 	if err != nil {

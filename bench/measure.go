@@ -15,19 +15,19 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// A turn is one engine in one round: it is built, and then takes its batches
-// among those of the others, which are there all the time.
+// A turn is one engine in one round. The engine is built and then runs its
+// batches between those of the others. All engines exist at the same time.
 type turn struct {
 	*load
 	engine
 	row
 	tools []*tool
-	slow  bool                 // a query takes more than a millisecond, in the mean
+	slow  bool                 // a query takes more than a millisecond on average
 	took  map[string][]float64 // µs, by what was done
-	spent time.Duration        // on changes and on looking for them
+	spent time.Duration        // on changes and on checking them
 }
 
-// rounds returns what the engines did in each round, by engine.
+// rounds returns the results of each round, by engine.
 func (l *load) rounds(progress io.Writer) (map[string][]row, error) {
 	rows := make(map[string][]row)
 	for n := range l.effort.rounds {
@@ -44,12 +44,12 @@ func (l *load) rounds(progress io.Writer) (map[string][]row, error) {
 	return rows, nil
 }
 
-// round lets the engines work batch by batch in turn, so that what else the
-// machine does meets all of them. Their order is drawn for each round, and for
-// each batch another one is first.
+// round runs the engines batch by batch in turn, so that other load on the
+// machine affects all of them. Each round draws their order, and each batch
+// begins with another engine.
 //
-// The garbage of one is collected among what all hold. That makes it no dearer:
-// the collector waits until the heap has doubled.
+// The garbage of one engine is collected among the heaps of all. That does not
+// make it dearer: the collector waits until the heap has doubled.
 func (l *load) round(n int, begin func(phase string)) (turns []*turn, err error) {
 	for _, i := range rand.New(rand.NewPCG(seed, uint64(n))).Perm(len(engines)) {
 		turns = append(turns, &turn{
@@ -95,17 +95,17 @@ func (l *load) round(n int, begin func(phase string)) (turns []*turn, err error)
 	return turns, err
 }
 
-// An effort is how much is measured in one round.
+// An effort says how much to measure in one round.
 type effort struct {
 	rounds   int
 	queries  int           // each timed once
-	changes  int           // of each kind, at most
-	patience time.Duration // after which an engine makes no more changes, but for the first three
-	busy     time.Duration // of one throughput measurement, about
+	changes  int           // of each kind at most
+	patience time.Duration // the engine then makes no more changes, except the first three
+	busy     time.Duration // approximately, for one throughput measurement
 }
 
-// effortFor keeps a full run below 10 minutes on two cores. At 40,000 tools
-// the slow engines take 100 ms and more for a query, and seconds to build.
+// effortFor keeps a full run below 10 minutes on two cores. At 40,000 tools,
+// the slow engines take 100 ms and more for a query and seconds to build.
 func effortFor(tools int, short bool) effort {
 	switch {
 	case short:
@@ -118,21 +118,20 @@ func effortFor(tools int, short bool) effort {
 	return effort{7, 300, 200, 300 * time.Millisecond, 50 * time.Millisecond}
 }
 
-// A load is what all engines are given at one number of tools.
+// A load is the input of all engines at one number of tools.
 type load struct {
 	effort
 	lines   [][]byte // the tools
-	bytes   int      // of memory that the tools take, decoded
+	bytes   int      // memory of the decoded tools
 	queries []string
 	changes []change
 }
 
-// A change adds one tool, puts another in the place of one that is there, and
-// removes one that is there. Each tool that comes has a word in its name that
-// no other has.
+// A change adds one tool, replaces one and removes one. Each new tool has a
+// word in its name that no other tool has.
 type change struct {
 	added, put, gone          *tool
-	number, replaced, removed int // of these
+	number, replaced, removed int // among these
 }
 
 func newLoad(corpora []corpus, p pool, tools int, short bool) (*load, error) {
@@ -155,7 +154,7 @@ func newLoad(corpora []corpus, p pool, tools int, short bool) (*load, error) {
 		numbers[i] = i
 	}
 	for i := range l.effort.changes {
-		const apart = 1 << 32 // from the tools that are there
+		const apart = 1 << 32 // from the existing tools
 		c := change{added: p.variant(apart + 2*i), put: p.variant(apart + 2*i + 1), number: tools + i}
 		there, numbers = append(there, c.added), append(numbers, c.number)
 		at := rng.IntN(len(there))
@@ -170,7 +169,7 @@ func newLoad(corpora []corpus, p pool, tools int, short bool) (*load, error) {
 
 // heap returns the bytes in use on Go's heap.
 func heap() int {
-	// A first collection only moves what is pooled to where the next takes it.
+	// The first collection only ages the pools; the second one frees them.
 	for range 2 {
 		runtime.GC()
 	}
@@ -179,8 +178,9 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// start builds the engine, lets it answer each query once, and measures what
-// an answer then allocates and how much memory is held, which was *held bytes.
+// start builds the engine, lets it answer each query once, and measures what an
+// answer then allocates and how much memory the engine holds. Before, *held
+// bytes were in use.
 func (t *turn) start(held *int) error {
 	begun := time.Now()
 	tools, err := decodeAll(t.lines)
@@ -200,8 +200,8 @@ func (t *turn) start(held *int) error {
 	if err := findsItsTools(t.engine, tools); err != nil {
 		return err
 	}
-	// A collection would empty the pools that engines have, and each processor
-	// has pools of its own.
+	// A collection would empty the pools of the engines, and each processor has
+	// its own pools.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var before, after runtime.MemStats
@@ -225,12 +225,12 @@ func (t *turn) start(held *int) error {
 	return err
 }
 
-// since returns microseconds.
+// since returns the microseconds since begun.
 func since(t time.Time) float64 { return float64(time.Since(t).Nanoseconds()) / 1e3 }
 
-// findsItsTools checks an engine that was just built: of 20 tools, most must
-// be among the answers to their names. Not all, as there are names that many
-// tools have.
+// findsItsTools checks an engine that was just built: for 20 tools, most must
+// be among the answers to their names. Not all, because many tools share some
+// names.
 func findsItsTools(e engine, tools []*tool) error {
 	found, tried := 0, min(len(tools), 20)
 	for i := range tried {
@@ -249,8 +249,9 @@ func findsItsTools(e engine, tools []*tool) error {
 	return nil
 }
 
-// warm asks for two milliseconds, to bring back what the engines before have
-// driven out of the processor's caches. To slow engines that makes no odds.
+// warm asks queries for two milliseconds, to bring back what the other engines
+// have displaced from the processor's caches. For slow engines, it makes no
+// difference.
 func (t *turn) warm() error {
 	begun := time.Now()
 	for i := 0; !t.slow && time.Since(begun) < 2*time.Millisecond; i++ {
@@ -278,7 +279,7 @@ func (t *turn) ask(queries []string) error {
 }
 
 // throughput measures queries from several goroutines at once. Each goroutine
-// asks the same ones, as many as take one goroutine about t.busy.
+// asks the same queries, as many as one goroutine answers in about t.busy.
 func (t *turn) throughput() error {
 	mean := 0.0
 	for _, took := range t.took["query"] {
@@ -313,7 +314,8 @@ func (t *turn) throughput() error {
 	return cmp.Or(err1, err2, err3)
 }
 
-// makeChanges times changes, and checks outside of that time that they are seen.
+// makeChanges times changes, and checks outside of that time that they took
+// effect.
 func (t *turn) makeChanges(changes []change) error {
 	begun := time.Now()
 	defer func() { t.spent += time.Since(begun) }()
@@ -332,7 +334,7 @@ func (t *turn) makeChanges(changes []change) error {
 	return nil
 }
 
-// put makes the change of a number to one tool or none, and looks for another.
+// put changes a number to one tool or none, and searches for another.
 func (t *turn) put(kind string, number int, to, other *tool) error {
 	query := other.Name
 	if to != nil {
@@ -367,7 +369,7 @@ func (t *turn) finish() {
 	f["changes"] = float64(len(t.took["add"]))
 }
 
-// ownWord returns the word that a variant has to itself.
+// ownWord returns the word that only this variant has.
 func ownWord(t *tool) string { return t.Name[strings.LastIndexByte(t.Name, '_')+1:] }
 
 // percentile returns the smallest of values that p percent of them do not

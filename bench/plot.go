@@ -8,15 +8,16 @@ import (
 	"strings"
 )
 
-// A plot is drawn as SVG, on white, so that it reads in light and dark pages.
-// Its texts are free of what XML would want escaped.
+// A plot is drawn as SVG on white, so that it is readable on light and dark
+// pages. Its texts need no escaping in XML.
 type plot struct {
-	title, x, y string // y is written above the axis
-	logY        bool   // x always is
+	title, x, y string // the name of y stands above the axis
+	logY        bool   // x always has one
 	series      []series
 }
 
-// A series is a line with its name at the end or, of one point, a dot.
+// A series is a line with its name at the end, or a dot if it has only one
+// point.
 type series struct {
 	name   string // of an engine
 	points []point
@@ -24,7 +25,7 @@ type series struct {
 
 type point struct{ x, y float64 } // above 0 where the axis is logarithmic
 
-// plots returns the plots by the names of their files.
+// plots returns the plots by file name.
 func (res *results) plots() map[string]plot {
 	quality := plot{
 		title: fmt.Sprintf("Quality against time, %s tools", number(float64(res.shown()))),
@@ -48,7 +49,7 @@ func (res *results) plots() map[string]plot {
 	return map[string]plot{"quality.svg": quality, "cost.svg": cost}
 }
 
-// Pixels.
+// In pixels.
 const (
 	width, height            = 760, 460
 	left, right, top, bottom = 60, 110, 64, 52 // margins
@@ -129,7 +130,7 @@ func (p plot) svg(w io.Writer) error {
 		line(left, y.pixel(tick), width-right, y.pixel(tick))
 		write(left-8, y.pixel(tick)+4, `text-anchor="end"`, label)
 	}
-	var ends []point // of the series, in pixels
+	var ends []point // positions of the series, in pixels
 	for _, s := range p.series {
 		last := s.points[len(s.points)-1]
 		ends = append(ends, point{x.pixel(last.x), y.pixel(last.y)})
@@ -154,9 +155,9 @@ func (p plot) svg(w io.Writer) error {
 	return err
 }
 
-// placeLabels returns where the names of series begin: right of their ends or,
-// where that would cover another name or end, the nearest place above or below
-// that does not.
+// placeLabels returns where the names of series begin: right of their ends, or,
+// if that would cover another name or end, the nearest free place above or
+// below.
 func placeLabels(all []series, ends []point) []point {
 	type box struct{ x, y, width, height float64 } // x is its left, y its middle
 	var taken []box

@@ -7,14 +7,14 @@ import (
 	"unicode"
 )
 
-const k = 5 // tools that a search is asked for, here and wherever time is measured
+const k = 5 // results per search, here and in all time measurements
 
-// A quality is what the engines find in one corpus, on its own tools.
+// A quality says what the engines find in one corpus, on its own tools.
 type quality struct {
 	Corpus  string             `json:"corpus"`
 	English bool               `json:"english"` // nine in ten queries are in Latin letters
 	Tools   int                `json:"tools"`
-	Queries int                `json:"queries"`  // that any tool is relevant for
+	Queries int                `json:"queries"`  // that have a relevant tool
 	Recall  map[string]float64 `json:"recall@5"` // by engine
 }
 
@@ -40,8 +40,8 @@ func qualityOf(c corpus) (quality, error) {
 	return q, nil
 }
 
-// recall returns how much of what is relevant is among the best k, as a mean
-// over the queries that anything is relevant for. A query with more than k
+// recall returns the share of the relevant tools that is among the best k, as a
+// mean over the queries that have relevant tools. A query with more than k
 // relevant tools can't reach 1.
 func recall(e engine, tools []*tool, queries []labelled) (float64, error) {
 	if err := e.build(tools); err != nil {
@@ -68,7 +68,7 @@ func recall(e engine, tools []*tool, queries []labelled) (float64, error) {
 	return sum / float64(max(n, 1)), e.close()
 }
 
-// meanRecall returns the mean over corpora, each counting once.
+// meanRecall returns the mean over corpora. Each counts once.
 func meanRecall(qualities []quality, engine string) float64 {
 	sum := 0.0
 	for _, q := range qualities {

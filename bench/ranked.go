@@ -7,9 +7,9 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// ranked is this project's indexes. They are of a list of documents and know
-// these by their place in it; a change makes the index of another list. Lists
-// that were handed out are left as they are.
+// ranked wraps this project's indexes. An index belongs to a list of documents
+// and knows them by their places in it. A change makes the index of another
+// list. Lists that were handed out do not change.
 type ranked struct {
 	index   func(docs []*search.Document) finder
 	docs    []*search.Document
@@ -22,7 +22,7 @@ type finder interface {
 	AppendSearch(dst []search.Match, query string, n int, keep func(doc int) bool) []search.Match
 }
 
-// newRanked returns an engine of an index that makes the next from itself.
+// newRanked returns an engine whose index derives the next index from itself.
 func newRanked(ranker search.Ranker) engine {
 	var x *search.Index
 	return &ranked{index: func(docs []*search.Document) finder {
@@ -35,8 +35,8 @@ func newRanked(ranker search.Ranker) engine {
 	}}
 }
 
-// newClassic returns an engine of the index by the published formula, which is
-// built anew for every list.
+// newClassic returns an engine with the published formula, whose index is built
+// anew for every list.
 func newClassic() engine {
 	return &ranked{index: func(docs []*search.Document) finder {
 		texts := make([]string, len(docs))
@@ -67,9 +67,9 @@ func (e *ranked) build(tools []*tool) error {
 	return e.set(docs)
 }
 
-// change makes the new list, which is the caller's business. What is appended
-// goes behind the end of the old list, where the index of that does not look;
-// there it is part of apply.
+// change makes the new list before the function that is timed, because that is
+// the caller's part. Appending is part of that function: it writes behind the
+// end of the old list, where the old index does not look.
 func (e *ranked) change(number int, t *tool) func() error {
 	place, there := slices.BinarySearch(e.numbers, number)
 	docs := slices.Clone(e.docs)

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// results are all that a run found; their JSON form is a contract.
+// results holds everything that a run measured. Its JSON form is a contract.
 type results struct {
 	Machine machine   `json:"machine"`
 	Command string    `json:"command"`
-	Pool    int       `json:"pool"` // distinct tools of all corpora; lists of more have variants
+	Pool    int       `json:"pool"` // distinct tools of all corpora; longer lists have variants
 	Quality []quality `json:"quality"`
 	Rows    []row     `json:"rows"`   // by ascending tools, then in the order of engines
-	Ratios  []ratio   `json:"ratios"` // of our engines to the others
+	Ratios  []ratio   `json:"ratios"` // our engines compared with the others
 
 	sizes []int // ascending
 }
@@ -43,7 +43,7 @@ func thisMachine() machine {
 		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Load: "unknown", started: time.Now(),
 	}
 	m.Date = m.started.Format(time.DateOnly)
-	info, _ := os.ReadFile("/proc/cpuinfo") // elsewhere than on Linux, less is known
+	info, _ := os.ReadFile("/proc/cpuinfo") // on other systems than Linux, less is known
 	for line := range strings.Lines(string(info)) {
 		if key, value, _ := strings.Cut(line, ":"); strings.TrimSpace(key) == "model name" {
 			m.CPU = strings.TrimSpace(value)
@@ -57,8 +57,8 @@ func thisMachine() machine {
 	return m
 }
 
-// A row is one engine at one number of tools, in one round or, of each figure
-// the median, in all.
+// A row is one engine at one number of tools, in one round, or the medians of
+// all rounds.
 type row struct {
 	name    string
 	size    int
@@ -74,10 +74,11 @@ func (r row) MarshalJSON() ([]byte, error) {
 	return append(object, '}'), nil
 }
 
-// figures are what rows have. Those with a title are columns of the tables.
+// figures are the figures of a row. Those with a title are columns of the
+// tables.
 var figures = []struct {
 	key, title string
-	more       bool // is better
+	more       bool // a higher value is better
 }{
 	{key: "build_ms", title: "build ms"},
 	{key: "index_ms", title: "of it index"},
@@ -91,7 +92,7 @@ var figures = []struct {
 	{key: "query_us_p50", title: "query µs"},
 	{key: "query_us_p99", title: "p99"},
 	{key: "allocs", title: "allocs"},
-	{key: "per_s_1"}, // queries per second of one goroutine, of two, and of GOMAXPROCS
+	{key: "per_s_1"}, // queries per second with one goroutine, with two, and with GOMAXPROCS
 	{key: "per_s_2"},
 	{key: "per_s_max"},
 	{key: "scaling_2", title: "1→2", more: true},
@@ -99,23 +100,23 @@ var figures = []struct {
 	{key: "bytes_per_tool", title: "B/tool"},
 	{key: "recall@5", title: "recall@5", more: true}, // the same at all numbers of tools
 	{key: "rounds"},
-	{key: "queries"}, // of a round
-	{key: "changes"}, // of each kind; of a round
+	{key: "queries"}, // in one round
+	{key: "changes"}, // of each kind, in one round
 }
 
-// A ratio is how many times better one of our engines is than another by one
-// figure: above 1, ours is better. The engines are compared within each round.
+// A ratio says how many times better one of our engines is than another by one
+// figure. Above 1, ours is better. Engines are compared within each round.
 type ratio struct {
 	Engine string  `json:"engine"`
 	Peer   string  `json:"peer"`
 	Tools  int     `json:"tools"`
 	Figure string  `json:"figure"`
 	Times  float64 `json:"times"` // the median over rounds
-	Low    float64 `json:"low"`   // the least and the most of any round
+	Low    float64 `json:"low"`   // the least and the greatest of all rounds
 	High   float64 `json:"high"`
 }
 
-// compared are the figures that there are ratios of.
+// compared are the figures that have ratios.
 var compared = []struct{ key, title string }{
 	{"query_us_p50", "A query, median"},
 	{"build_ms", "Build"}, {"index_ms", "Build, without decoding"},
@@ -123,7 +124,7 @@ var compared = []struct{ key, title string }{
 	{"bytes_per_tool", "Memory"},
 }
 
-// add takes what the engines did in the rounds at one number of tools.
+// add adds the results of the rounds at one number of tools.
 func (res *results) add(size int, rounds map[string][]row) {
 	res.sizes = append(res.sizes, size)
 	for _, name := range named() {
@@ -161,8 +162,8 @@ func (res *results) json(w io.Writer) error {
 	return enc.Encode(res)
 }
 
-// shown is the number of tools for the headline and the first plot: 4,000 or,
-// without these, the most.
+// shown is the number of tools for the headline and the first plot: 4,000, or
+// the largest without it.
 func (res *results) shown() int {
 	if slices.Contains(res.sizes, 4000) {
 		return 4000
@@ -170,8 +171,8 @@ func (res *results) shown() int {
 	return res.sizes[len(res.sizes)-1]
 }
 
-// headline returns two lines for each of ours: how many times as long as it
-// the peers take for a query, and those that we tuned.
+// headline returns two lines for each of our engines: how many times as long
+// the peers take for a query, and the peers that we tuned.
 func (res *results) headline() []string {
 	var lines []string
 	for _, name := range named(own) {
@@ -256,7 +257,7 @@ func (res *results) qualityTable() table {
 	return t
 }
 
-// print writes the results for people, what matters most first.
+// print writes the results for people, the most important first.
 func (res *results) print(w io.Writer) error {
 	var b strings.Builder
 	for _, line := range res.headline() {

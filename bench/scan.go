@@ -11,8 +11,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// scan is the published formula written down: terms are counted once for each
-// document, and a query looks into all of them, twice. It ranks exactly as
+// scan implements the published formula directly. It counts the terms of each
+// document once, and a query reads all documents twice. It ranks exactly as
 // classic does.
 type scan struct {
 	docs  []counted
@@ -25,8 +25,8 @@ type counted struct {
 	length int            // terms
 }
 
-// terms is the published tokenizer: lower case, cut at all that is neither a
-// letter nor a digit, without terms of one byte.
+// terms is the published tokenizer: lower case, split at everything except
+// letters and digits, without terms of one byte.
 func terms(text string) []string {
 	fields := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)

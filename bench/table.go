@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// A table is cells by row, the first row its head. The second row tells which
-// columns are numbers; these stand to the right.
+// A table has cells by row; the first row is its head. Columns that have
+// numbers in the second row are aligned to the right.
 type table [][]string
 
 func (t table) numeric(column int) bool {
@@ -53,8 +53,8 @@ func (t table) markdown() string {
 	return b.String()
 }
 
-// number writes x with three digits, or all before the point: 0.0123, 1.23,
-// 12.3, 123, 1,234.
+// number writes x with three digits, or with all digits before the point:
+// 0.0123, 1.23, 12.3, 123, 1,234.
 func number(x float64) string {
 	decimals := 0
 	if x != math.Trunc(x) {

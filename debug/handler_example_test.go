@@ -13,7 +13,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/debug"
 )
 
-// The pages stand beside the host's own, behind the host's access control.
+// A host serves the pages beside its own, behind its own access control.
 func ExampleHandler() {
 	s := server.NewMCPServer("clock", "1.0")
 	s.AddTool(mcp.NewTool("time", mcp.WithDescription("Tells the time")), nil)

@@ -38,7 +38,8 @@ func ask(h http.Handler, query string) *httptest.ResponseRecorder {
 	return w
 }
 
-// pageText returns a page, which must be one, as the words on it.
+// pageText returns the words on a page, and fails the test if it is no valid
+// page.
 func pageText(t testing.TB, h http.Handler, query string) string {
 	t.Helper()
 	w := ask(h, query)
@@ -48,8 +49,8 @@ func pageText(t testing.TB, h http.Handler, query string) string {
 	return text
 }
 
-// readPage returns the words on a page, between single spaces. It is an error
-// if there is anything on the page that is not of the kind that we write.
+// readPage returns the words on a page, separated by single spaces. It returns
+// an error if the page has anything that we don't write.
 func readPage(body string) (string, error) {
 	d := xml.NewDecoder(strings.NewReader(body))
 	d.Strict, d.AutoClose, d.Entity = false, append(xml.HTMLAutoClose, "input"), xml.HTMLEntity
@@ -101,7 +102,7 @@ func readPage(body string) (string, error) {
 var pageElements = strings.Fields(`html head meta link title style body header main footer nav p a h1 h2 dl div dt dd small b i span
 	figure figcaption svg path rect table thead tbody tr th td time ol ul li form input label button code pre`)
 
-// isUnfit reports whether r can't be seen or changes how others are seen.
+// isUnfit reports whether r is invisible or changes how other characters look.
 func isUnfit(r rune) bool {
 	return r != '\n' && r < ' ' || r == 0x7f || r == utf8.RuneError || unicode.In(r, unicode.Cf, unicode.Co, unicode.Variation_Selector, unicode.Noncharacter_Code_Point)
 }
@@ -122,8 +123,8 @@ func TestDebugIsReadOnly(t *testing.T) {
 	assert.NotEqual(t, "0", w.Header().Get("Content-Length"))
 }
 
-// A page that is looked at while a tool is hidden must not take it from the
-// session, which would have noticed nothing.
+// A page that is read while a tool is hidden must not take the tool from the
+// session. The session has not noticed the change yet.
 func TestDebugChangesNothing(t *testing.T) {
 	mgr := start(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 1}, Servers: []mcphybrid.ServerConfig{inProcess("a", 30)}})
 	h := debug.Handler(mgr)
@@ -178,7 +179,7 @@ func TestDebugHeaders(t *testing.T) {
 	}
 }
 
-// Wherever the pages are mounted, their links lead to them.
+// The links work wherever the pages are mounted.
 func TestDebugIsMountedAnywhere(t *testing.T) {
 	mgr := start(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{inProcess("a", 2)}})
 	mux := http.NewServeMux()
@@ -340,7 +341,7 @@ func TestDebugPlot(t *testing.T) {
 		assert.Regexp(t, fmt.Sprintf(`sent %s saved %s \(%d %% of %s\)`, digits(tokens.Sent()), digits(saved), 100*saved/tokens.All, digits(tokens.All)), text)
 		assert.Contains(t, text, "Mean of one session.")
 		assert.Contains(t, ask(h, "").Body.String(), `<path class="saved" d="M0.0,`)
-		require.NoError(t, mgr.Close()) // what still ran would hang the test
+		require.NoError(t, mgr.Close()) // a goroutine that still ran would hang the test
 		runtime.KeepAlive(s)
 	})
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A hostileText would be run, shown or read as something else if it was not
-// escaped and cleaned.
+// A hostileText would run, or look like something else, if it were not escaped
+// and cleaned.
 const hostileText = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> javascript:alert(3) </style></pre></textarea>{{.}}\u202egnp.exe\u200b \x1b[31m\x00\x07 &lt;b&gt; \ufeff%00 ?q=\"&x"
 
 func TestDebugEscapes(t *testing.T) {
@@ -88,7 +88,7 @@ func TestDebugShowsNoSecrets(t *testing.T) {
 			text := pageText(t, h, query)
 			assert.NotContains(t, text, secret, query)
 			if strings.Contains(query, secret) {
-				continue // who asks knows it, and sees which words were found
+				continue // the asker knows it and sees which words were found
 			}
 			for _, piece := range []string{"Live7x", "quiteun", "unlikely"} {
 				assert.NotContains(t, text, piece, query)
@@ -107,7 +107,8 @@ func jsonText(t *testing.T, v any) string {
 	return string(text)
 }
 
-// addMany adds n tools, with what a hostile server could do to make a page long.
+// addMany adds n tools whose texts are as long as a hostile server can make
+// them.
 func addMany(tb testing.TB, mgr *mcphybrid.Manager, n int) {
 	long := strings.Repeat("<&\"' create an issue ", 60)
 	tools := make([]mcpserver.ServerTool, n)

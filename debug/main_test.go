@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain runs the tests, or one of the servers that they start as children.
+// TestMain runs the tests, or serves as one of their children.
 func TestMain(m *testing.M) {
 	if mode := os.Getenv("TEST_SERVER"); mode != "" {
 		time.AfterFunc(time.Minute, func() { os.Exit(9) })
@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// child returns the configuration of a server that is this test program, run
-// again as a child that behaves as mode says: see serveChild.
+// child returns the configuration of a server that is this test program,
+// started as a child that behaves as mode says: see serveChild.
 func child(t *testing.T, name, mode string) mcphybrid.ServerConfig {
 	t.Helper()
 	self, err := os.Executable()
@@ -38,7 +38,7 @@ func child(t *testing.T, name, mode string) mcphybrid.ServerConfig {
 	return mcphybrid.ServerConfig{Name: name, Command: self, Env: map[string]string{"TEST_SERVER": mode}}
 }
 
-// serveChild is a server over standard input and output.
+// serveChild serves over standard input and output.
 func serveChild(mode string) {
 	switch mode {
 	case "exits": // when its tool is called
@@ -49,9 +49,9 @@ func serveChild(mode string) {
 			return nil, nil
 		})
 		_ = mcpserver.ServeStdio(s)
-	case "raw": // answers tools/list with what LIST holds
+	case "raw": // answers tools/list with LIST
 		serveRaw(os.Getenv("LIST"))
-	case "confess": // says all that it knows and ends
+	case "confess": // writes everything that it knows and ends
 		fmt.Fprint(os.Stderr, strings.Repeat(fmt.Sprintf("%q\n%s\n%q\n", os.Args, os.Args, os.Environ()), 3))
 		os.Exit(3)
 	}
@@ -115,7 +115,7 @@ func serving(name string, tools ...mcpserver.ServerTool) mcphybrid.ServerConfig 
 	return mcphybrid.ServerConfig{Name: name, InProcess: s}
 }
 
-// changedTools returns the problems of mgr that are changed tools.
+// changedTools returns the problems of mgr that report changed tools.
 func changedTools(mgr *mcphybrid.Manager) (list []*mcphybrid.ChangedError) {
 	for _, err := range mgr.Problems() {
 		var e *mcphybrid.ChangedError
@@ -126,7 +126,8 @@ func changedTools(mgr *mcphybrid.Manager) (list []*mcphybrid.ChangedError) {
 	return list
 }
 
-// soon waits until a condition holds that the rest of the world brings about.
+// soon waits until a condition holds that depends on other goroutines or
+// processes.
 func soon(t *testing.T, condition func() bool) {
 	t.Helper()
 	require.Eventually(t, condition, 15*time.Second, time.Millisecond)

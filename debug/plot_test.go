@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Areas are those of the numbers: each path begins at the upper left and ends at
+// The areas match the numbers: each path begins at the upper left and ends at
 // the lower left.
 func TestDebugPlotIsDrawn(t *testing.T) {
 	at := time.Unix(0, 0)

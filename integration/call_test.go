@@ -29,8 +29,8 @@ func TestCall(t *testing.T) {
 		assert.Equal(t, content, string(onDisk))
 		assert.Equal(t, content, call(t, mgr, "mcp_filesystem__read_text_file", map[string]any{"path": file}))
 
-		// Models fill in optional parameters with null; this server takes
-		// that for an error.
+		// Models fill optional parameters with null. This server takes null for
+		// an error.
 		assert.Equal(t, content, call(t, mgr, "mcp_filesystem__read_text_file",
 			fmt.Sprintf(`{"path": %q, "head": null, "tail": null}`, file)))
 	})
@@ -100,8 +100,8 @@ func TestCall(t *testing.T) {
 	})
 }
 
-// A deferred tool may be called without a search, and is active from then on,
-// in that session only.
+// A deferred tool may be called without a search. It is active from then on, in
+// that session only.
 func TestLazyCall(t *testing.T) {
 	mgr := startManager(t, fiveServers(t)...)
 	registry := mcphybrid.NewRegistry()
@@ -115,7 +115,7 @@ func TestLazyCall(t *testing.T) {
 	assert.NotContains(t, names(one.DeferredTools()), "mcp_memory__read_graph")
 	assert.Equal(t, []string{"mcp_memory__read_graph"}, registry.ToolGroup(mcphybrid.GroupServer+"memory"))
 
-	// By way of the registry, as a host's own loop does it.
+	// Through the registry, as a host's own loop calls it.
 	_, err := registry.Execute(t.Context(), "mcp_memory__search_nodes", json.RawMessage(`{"query": "nothing"}`))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"mcp_memory__read_graph", "mcp_memory__search_nodes"}, names(one.ActiveTools()))
@@ -128,7 +128,8 @@ func TestLazyCall(t *testing.T) {
 	assert.Len(t, one.ActiveTools(), 2)
 }
 
-// A server gets no more of this process's environment than it needs.
+// A server gets only those variables of this process's environment that it
+// needs.
 func TestEnvironmentStaysHere(t *testing.T) {
 	t.Setenv("MCPHYBRID_TEST_SECRET", "a secret of the host")
 	server := everything()
@@ -141,7 +142,7 @@ func TestEnvironmentStaysHere(t *testing.T) {
 	assert.NotContains(t, env, "MCPHYBRID_TEST_SECRET")
 }
 
-// A call that takes too long costs nothing but itself.
+// A call that takes too long costs only itself.
 func TestCallTimeout(t *testing.T) {
 	stdio, http := everything(), everythingHTTP(t)
 	stdio.CallTimeout, http.CallTimeout = "1s", "1s"

@@ -25,39 +25,40 @@ import (
 )
 
 const (
-	// chaosSessions search and call while servers die.
+	// chaosSessions is the number of sessions that search and call while
+	// servers die.
 	chaosSessions = 8
 
-	// chaosLoad is how many calls of each server must have been answered since
-	// the last death before the next one.
+	// chaosLoad is how many calls of each server must be answered after a death
+	// before the next one.
 	chaosLoad = 10
 
-	// chaosGrace is added to each deadline that is claimed: what runs here are
-	// three node processes and a race detector on two processors, and a
-	// goroutine that is due may wait. Without load it is some milliseconds.
+	// chaosGrace is added to each promised deadline. Three node processes and a
+	// race detector run here on two processors, so a goroutine that is due may
+	// wait. Without load, the delay is some milliseconds.
 	chaosGrace = 500 * time.Millisecond
 
-	// chaosPatience is how long is waited for what has no deadline.
+	// chaosPatience is how long we wait for anything without a deadline.
 	chaosPatience = 60 * time.Second
 )
 
-// A condition is whether calls of a server, or of one tool, must succeed.
-type condition struct{ epoch atomic.Int64 } // odd while they need not
+// A condition says whether calls of a server, or of one tool, must succeed.
+type condition struct{ epoch atomic.Int64 } // odd while calls may fail
 
 func (c *condition) hurt() { c.epoch.Add(1) }
 func (c *condition) heal() { c.epoch.Add(1) }
 
-// A chaosServer is one of the servers that die.
+// A chaosServer is one of the servers that we kill.
 type chaosServer struct {
 	name      string
-	process   string // what the command line of its process has; "" if no child
+	process   string // part of the command line of its process; "" if it is no child
 	condition condition
 	answered  atomic.Int64    // calls
-	down      atomic.Int64    // calls that found it so
-	delays    []time.Duration // from when it could be back until it was, less its start
+	down      atomic.Int64    // calls that found it down
+	delays    []time.Duration // the times from when it could be back until it was, minus its start
 }
 
-// A chaosCall is a call with an answer that no other call has.
+// A chaosCall is a call with a unique answer.
 type chaosCall struct {
 	server    *chaosServer
 	condition *condition
@@ -69,9 +70,9 @@ type chaosCall struct {
 type chaos struct {
 	mgr     *mcphybrid.Manager
 	servers []*chaosServer // in registration order
-	httpSum condition      // of the one tool that comes and goes
+	httpSum condition      // calls of the one tool that comes and goes
 
-	gone     atomic.Int64 // calls of it that were told so
+	gone     atomic.Int64 // calls of it that got this error
 	refused  atomic.Int64 // calls of it that reached a server without it
 	searches atomic.Int64
 
@@ -79,7 +80,7 @@ type chaos struct {
 	problems []string
 }
 
-// The servers of a chaos, by their place.
+// The indexes of the servers.
 const (
 	chaosEverything = iota
 	chaosGrafana
@@ -87,14 +88,14 @@ const (
 	chaosHTTP
 )
 
-// problem notes what is wrong. Whatever it is, it happens often.
+// problem records a problem. Most problems occur often.
 func (c *chaos) problem(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.problems = append(c.problems, fmt.Sprintf(format, args...))
 }
 
-// memoryNodes is how many nodes each session has to ask for.
+// memoryNodes is the number of nodes that each session can ask for.
 const memoryNodes = 25
 
 // call returns the i-th call of a session.
@@ -121,7 +122,7 @@ func (c *chaos) call(session, i int, random *rand.Rand) chaosCall {
 	case 4:
 		s := c.servers[chaosGrafana]
 		return chaosCall{s, &s.condition, "mcp_grafana__get_datasource", fmt.Sprintf(`{"uid": %q}`, id),
-			func(text string) bool { // there is no Grafana, which it says in two ways
+			func(text string) bool { // there is no Grafana; the server says so in two ways
 				return strings.HasPrefix(text, "get datasource by uid "+id+": ") || strings.HasPrefix(text, "datasource with UID '"+id+"' ")
 			}}
 	default:
@@ -163,7 +164,7 @@ func (c *chaos) session(ctx context.Context, number int) {
 	}
 }
 
-// search has tools found that are there all the time.
+// search searches for tools that are always there.
 func (c *chaos) search(s *mcphybrid.Session) {
 	hits := s.Search("prometheus query", 5)
 	seen := make(map[string]bool)
@@ -182,7 +183,7 @@ func (c *chaos) search(s *mcphybrid.Session) {
 	c.searches.Add(2)
 }
 
-// make makes a call and judges what it gave.
+// make makes a call and checks the result.
 func (c *chaos) make(s *mcphybrid.Session, call chaosCall) {
 	before := call.condition.epoch.Load()
 	result, err := s.Call(context.Background(), call.tool, call.args)
@@ -211,23 +212,24 @@ func (c *chaos) make(s *mcphybrid.Session, call chaosCall) {
 	case call.condition == &c.httpSum && errors.As(err, &unknown):
 		c.gone.Add(1)
 		if unknown.Gone.IsZero() {
-			// A call that has found its tool in the moment that it left may not
-			// know since when it is gone. The next one does.
+			// A call that found its tool just as it left may not know since
+			// when it is gone. The next call does.
 			_, err = s.Call(context.Background(), call.tool, call.args)
 		}
 		if errors.As(err, &unknown) && unknown.Gone.IsZero() {
 			c.problem("%s, which was there: %v", call.tool, err)
 		}
 	case call.condition == &c.httpSum && errors.Is(err, mcp.ErrInvalidParams):
-		// It was found while the server was down, and waited for the other one.
+		// The tool was found while the server was down. The call waited for the
+		// other server.
 		c.refused.Add(1)
 	default:
 		c.problem("%s: %v", call.tool, err)
 	}
 }
 
-// kill has the server's process killed, and again as it starts, so many times,
-// and waits until it is back.
+// kill kills the server's process, and again as it starts, that many times. It
+// waits until the server is back.
 func (c *chaos) kill(t *testing.T, s *chaosServer, times int) {
 	t.Helper()
 	s.condition.hurt()
@@ -250,8 +252,8 @@ func (c *chaos) kill(t *testing.T, s *chaosServer, times int) {
 	s.condition.heal()
 }
 
-// back waits until a server that was lost is ready, and asserts that it was so
-// within wait after it could be, besides its own start.
+// back waits until a lost server is ready. It asserts that this took at most
+// wait after it was possible, plus the server's own start.
 func (c *chaos) back(t *testing.T, s *chaosServer, lost, could time.Time, wait time.Duration) {
 	t.Helper()
 	var status mcphybrid.ServerStatus
@@ -269,13 +271,14 @@ func (c *chaos) status(s *chaosServer) mcphybrid.ServerStatus {
 	return c.mgr.Servers()[i]
 }
 
-// step is how long the library waits before the attempt that is planned, or
-// would if one failed now. While a server can't be reached, it doubles.
+// step returns the library's delay before the planned attempt, or before the
+// next one if an attempt failed now. It doubles while the server can't be
+// reached.
 func (c *chaos) step(s *chaosServer) time.Duration {
 	return mcphybrid.DefaultReconnect << max(c.status(s).Failures-1, 0)
 }
 
-// loaded waits until each server has answered under load.
+// loaded waits until each server has answered calls under load.
 func (c *chaos) loaded(t *testing.T) {
 	t.Helper()
 	var served []int64
@@ -292,7 +295,7 @@ func (c *chaos) loaded(t *testing.T) {
 	}, chaosPatience, time.Millisecond, "calls are not answered")
 }
 
-// startOther starts another server, with another list of tools, at an address.
+// startOther starts another server with other tools at an address.
 func startOther(t *testing.T, address string) (srv *mcpserver.MCPServer, kill func()) {
 	t.Helper()
 	srv = mcpserver.NewMCPServer("other", "1", mcpserver.WithToolCapabilities(true))
@@ -333,7 +336,7 @@ func otherTool(instrument string) mcpserver.ServerTool {
 	}
 }
 
-// assertGone checks that a tool that was there is not.
+// assertGone checks that a tool is gone.
 func assertGone(t *testing.T, c caller, name string, after time.Time) {
 	t.Helper()
 	result, err := c.Call(t.Context(), name, `{}`)
@@ -346,9 +349,8 @@ func assertGone(t *testing.T, c caller, name string, after time.Time) {
 	assert.Regexp(t, "^"+name+` is gone: its server removed it at \S+\. Go on without it\.$`, text(result))
 }
 
-// freeAddress returns an address of 127.0.0.1 on which nothing listens, and
-// whose port no outgoing connection is given, so that it stays free while its
-// server is dead.
+// freeAddress returns a free address of 127.0.0.1. No outgoing connection gets
+// its port, so it stays free while its server is dead.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	var low int
@@ -365,13 +367,13 @@ func freeAddress(t *testing.T) string {
 	return ""
 }
 
-// descriptors returns how many files this process has open.
+// descriptors returns the number of open files of this process.
 func descriptors() int { return len(glob("/proc/self/fd/*")) }
 
-// While sessions search and call, servers are killed, one after the other and
-// as they start again, and one of them is replaced by another: no call gets
-// another's answer, none of a server that is well fails, the others fail in
-// the ways that are documented, and in the end everything is as before.
+// While sessions search and call, we kill servers, one after the other and
+// again as they start, and replace one by another. No call gets another's
+// answer. No call of a healthy server fails. The others fail in the documented
+// ways. In the end everything is as before.
 func TestChaos(t *testing.T) {
 	dir := t.TempDir()
 	var graph strings.Builder
@@ -405,7 +407,7 @@ func TestChaos(t *testing.T) {
 	defer wg.Wait()
 	defer cancel()
 
-	// restart has the real server started again, where nothing listens.
+	// restart starts the real server again at a free address.
 	restart := func(t *testing.T, lost time.Time) {
 		t.Helper()
 		_, killHTTP = startEverythingHTTPAt(t, port)
@@ -439,7 +441,7 @@ func TestChaos(t *testing.T) {
 			c.back(t, victim, lost, time.Now(), mcphybrid.DefaultReconnect)
 			victim.condition.heal()
 
-			// What the other server has is there, and what it has not is not.
+			// The other server's tools are there, and no others.
 			assert.Equal(t, "Echo: here", call(t, s, prefix+"echo", `{"message": "here"}`))
 			assertGone(t, s, prefix+"get-sum", lost)
 			var changed *mcphybrid.ChangedError
@@ -451,7 +453,7 @@ func TestChaos(t *testing.T) {
 			}
 			c.loaded(t)
 
-			// It changes its mind.
+			// It changes its list.
 			told := time.Now()
 			other.AddTools(otherTool("bassoon"))
 			other.DeleteTools("tune_xylophone")

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// toolCounts are how many tools the pinned servers list to a client that
-// offers no capabilities of its own.
+// toolCounts are the numbers of tools that the pinned servers list for a client
+// without capabilities.
 var toolCounts = map[string]int{
 	"filesystem": 14, "everything": 13, "everything-http": 13, "memory": 9, "grafana": 81,
 }
@@ -50,13 +50,13 @@ func TestConnect(t *testing.T) {
 	}
 	assert.Equal(t, order, got, "file order, then the servers' own")
 
-	// The model gets the inline tools and the search tool, and may call what
-	// it gets.
+	// The model gets the inline tools and the search tool and can call them.
 	require.Len(t, mgr.Default().Tools(), 41)
 	assert.Equal(t, mcphybrid.SearchToolName, mgr.Default().Tools()[40].Name())
 }
 
-// Whoever connects first: Managers of one file give the model the same bytes.
+// Whichever server connects first, Managers of one file give the model the same
+// bytes.
 func TestConnectIsReproducible(t *testing.T) {
 	path := writeConfig(t, fiveServers(t)...)
 	var first string
@@ -73,8 +73,8 @@ func TestConnectIsReproducible(t *testing.T) {
 	}
 }
 
-// everyByte returns all that a model or a host may get from mgr before it
-// calls anything.
+// everyByte returns everything that a model or a host can get from mgr before
+// it calls anything.
 func everyByte(mgr *mcphybrid.Manager) string {
 	var b strings.Builder
 	for kind, tools := range [][]*mcphybrid.BridgeTool{mgr.InlineTools(), mgr.DeferredTools()} {
@@ -90,14 +90,14 @@ func everyByte(mgr *mcphybrid.Manager) string {
 	return b.String()
 }
 
-// What servers send is what there is: mcp-go's own types would lose $schema,
-// oneOf and others.
+// Definitions are as the servers send them. mcp-go's own types would lose
+// $schema, oneOf and others.
 func TestSchemasAreRaw(t *testing.T) {
 	servers := fiveServers(t)
 	mgr := startManager(t, servers...)
 	tools := slices.Concat(mgr.InlineTools(), mgr.DeferredTools())
 
-	keywords := make(map[string]int) // how many schemas have them, at the top
+	keywords := make(map[string]int) // how many schemas have them at the top
 	nested := 0                      // schemas with a oneOf, at any depth
 	for _, s := range servers {
 		for _, raw := range listRaw(t, s) {
@@ -121,7 +121,7 @@ func TestSchemasAreRaw(t *testing.T) {
 	}
 	assert.Empty(t, tools)
 
-	// Counts of the pinned servers, so that the above compares something.
+	// Counts of the pinned servers, so that the comparison above is not empty.
 	assert.Equal(t, map[string]int{
 		"$schema": 49, "type": 130, "properties": 130, "required": 112, "additionalProperties": 81,
 	}, keywords)
@@ -136,7 +136,8 @@ func field(t *testing.T, object json.RawMessage, name string) string {
 	return s
 }
 
-// compact returns a member of a JSON object without white space, or "".
+// compact returns a member of a JSON object without white space, or "" if there
+// is none.
 func compact(t *testing.T, object json.RawMessage, name string) string {
 	t.Helper()
 	value := member(t, object, name)
@@ -155,7 +156,7 @@ func member(t *testing.T, object json.RawMessage, name string) json.RawMessage {
 	return members[name]
 }
 
-// What listens does so on 127.0.0.1, which server-everything has to be made to.
+// Servers listen only on 127.0.0.1, which server-everything must be made to do.
 func TestListensOnLoopbackOnly(t *testing.T) {
 	servers := fiveServers(t)
 	startManager(t, servers...)

@@ -31,23 +31,24 @@ import (
 )
 
 const (
-	// browserVariable names the program of a Chromium; shotsVariable a
-	// directory for screenshots, a temporary one if it is not set.
+	// browserVariable names the environment variable with the program of a
+	// Chromium, shotsVariable the one with a directory for screenshots. Without
+	// it, that is a temporary directory.
 	browserVariable = "MCPHYBRID_CHROMIUM"
 	shotsVariable   = "MCPHYBRID_SCREENSHOTS"
 
-	// browserPatience is for a browser that starts on a busy machine.
+	// browserPatience is enough for a browser that starts on a busy machine.
 	browserPatience = time.Minute
 )
 
-// A browser is a headless Chromium with one page open, and what that did
-// besides showing it.
+// A browser is a headless Chromium with one open page, and what that page did
+// besides showing itself.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
 
 	mu      sync.Mutex
-	noise   []string // dialogs, and what was logged or thrown
+	noise   []string // dialogs, logs and exceptions
 	fetched []string // addresses
 }
 
@@ -69,7 +70,7 @@ func openBrowser(t *testing.T) *browser {
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.DisableGPU,
 	)
 	if os.Getuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // which root can't have
+		options = append(options, chromedp.NoSandbox) // root can't have a sandbox
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), browserPatience)
 	t.Cleanup(cancel)
@@ -78,7 +79,7 @@ func openBrowser(t *testing.T) *browser {
 	b := &browser{t: t}
 	b.ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	t.Cleanup(func() { assert.NoError(t, chromedp.Cancel(b.ctx)) }) // and wait for its processes
+	t.Cleanup(func() { assert.NoError(t, chromedp.Cancel(b.ctx)) }) // and waits for its processes
 	require.NoError(t, chromedp.Listen(b.ctx, b.listen))
 	tell(b, log.Enable, cdp.Empty{})
 	tell(b, network.Enable, network.EnableParams{})
@@ -91,7 +92,7 @@ func (b *browser) listen(event any) {
 	switch event := event.(type) {
 	case *page.EventJavascriptDialogOpening:
 		b.noise = append(b.noise, "dialog: "+event.Message)
-		go chromedp.Call(b.ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) // it would hold up everything
+		go chromedp.Call(b.ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) // it would block everything
 	case *log.EventEntryAdded:
 		b.noise = append(b.noise, "log: "+event.Entry.Text)
 	case *runtime.EventConsoleAPICalled:
@@ -110,7 +111,7 @@ func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	require.NoError(b.t, chromedp.Do(ctx, steps...))
 }
 
-// tell has the browser do what there is no step for.
+// tell sends the browser a command that has no step.
 func tell[P, R any](b *browser, c cdp.Command[P, R], params P) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, browserPatience)
@@ -119,8 +120,8 @@ func tell[P, R any](b *browser, c cdp.Command[P, R], params P) {
 	require.NoError(b.t, err)
 }
 
-// eval returns what a script, which the page's own policy does not hold for,
-// evaluates to.
+// eval returns the value of a script. The page's own policy does not apply to
+// the script.
 func eval[T any](b *browser, script string) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, browserPatience)
@@ -130,7 +131,8 @@ func eval[T any](b *browser, script string) T {
 	return v
 }
 
-// shows waits until the page, which may load itself again, has all of texts.
+// shows waits until the page has all of texts. The page may reload itself
+// meanwhile.
 func (b *browser) shows(texts ...string) {
 	b.t.Helper()
 	var body string
@@ -139,7 +141,7 @@ func (b *browser) shows(texts ...string) {
 		defer cancel()
 		text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`))
 		if err != nil {
-			return false // it is being loaded
+			return false // the page is loading
 		}
 		body = text
 		for _, text := range texts {
@@ -167,8 +169,8 @@ func (b *browser) shot(name string) {
 	require.NoError(b.t, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644))
 }
 
-// dimTexts is a script that returns the texts whose contrast is below 4.5, as
-// the web's guidelines for accessibility compute it, and how many there are.
+// dimTexts is a script that returns the number of texts, and those with a
+// contrast below 4.5 as the web's accessibility guidelines compute it.
 const dimTexts = `(() => {
 	const rgb = color => color.match(/[\d.]+/g).map(Number);
 	const luminance = color => {
@@ -202,7 +204,8 @@ const dimTexts = `(() => {
 	return {n, dim, back: luminance(back(document.body))};
 })()`
 
-// tooWide is a script that returns what ends to the right of the window.
+// tooWide is a script that returns the elements that end to the right of the
+// window.
 const tooWide = `[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 0.5 || e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 && getComputedStyle(e).display !== 'inline' && e.tagName !== 'INPUT')
 	.map(e => e.tagName + ' ' + e.className).concat(document.documentElement.scrollWidth > innerWidth ? ['the page'] : [])`
 
@@ -227,7 +230,8 @@ func TestDebugPageInBrowser(t *testing.T) {
 	call(t, sess, "mcp_memory__read_graph", nil)
 	b := openBrowser(t)
 
-	// It follows a server that goes down and comes back, loading itself again.
+	// The page reloads itself and follows a server that goes down and comes
+	// back.
 	b.do(chromedp.Navigate(srv.URL + "/?refresh=1"))
 	b.shows("servers ready\n3 of 3", "sent")
 	state := `[...document.querySelectorAll('tbody tr')].find(r => r.innerText.startsWith('memory')).querySelector('.state').innerText`
@@ -239,14 +243,14 @@ func TestDebugPageInBrowser(t *testing.T) {
 	b.do(chromedp.Navigate(srv.URL))
 	assert.Equal(t, "ready", eval[string](b, state))
 
-	// It searches, as a person does.
+	// It searches like a person.
 	b.do(chromedp.Click(chromedp.CSS(`nav a[href*=search]`)), chromedp.WaitVisible(chromedp.CSS(`input[name=q]`)),
 		chromedp.SendKeys(chromedp.CSS(`input[name=q]`), "jot an alert"+kb.Enter))
 	b.shows("jot", "score", "description", "Notes <script>")
 	b.do(chromedp.Click(chromedp.CSS(`.hits a`)))
 	b.shows("deferred", "name at the server", "Notes <script>document.title", "Input schema")
 
-	// What a server says is text, even if the policy was not there.
+	// A server's texts stay text, even without the policy.
 	tool := eval[string](b, `location.href`)
 	for _, bypass := range []bool{false, true} {
 		tell(b, page.SetBypassCSP, page.SetBypassCSPParams{Enabled: bypass})
@@ -260,7 +264,7 @@ func TestDebugPageInBrowser(t *testing.T) {
 	}
 	tell(b, page.SetBypassCSP, page.SetBypassCSPParams{})
 
-	// It can be read, on a telephone and on a desk, by day and by night.
+	// The page is readable on a phone and on a desktop, in light and dark.
 	for _, scheme := range []string{"light", "dark"} {
 		for name, width := range map[string]int64{"phone": 390, "desk": 1280} {
 			tell(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})

@@ -22,8 +22,8 @@ import (
 	"google.golang.org/genai"
 )
 
-// exportCases are input schemas that some provider does not take, and
-// arguments that they allow and that must stay allowed.
+// exportCases are input schemas that some provider refuses, with arguments that
+// they allow and that must stay allowed.
 var exportCases = []struct{ schema, arguments string }{
 	{`{}`, `{"a":1}`},
 	{`{"type":"object","properties":{"z":{"type":"integer","default":1},"a":{"type":"number","multipleOf":0.01}},"required":["z"],"additionalProperties":false}`, `{"z":2,"a":0.05}`},
@@ -51,8 +51,8 @@ func exporting(t *testing.T) (*mcphybrid.Manager, map[string]string) {
 	return m, arguments
 }
 
-// addExportTools adds a tool for each schema of exportCases and those of the
-// published servers' catalogs, if these are there.
+// addExportTools adds a tool for each schema of exportCases, and those of the
+// published servers' catalogs if there are any.
 func addExportTools(t *testing.T, m *mcphybrid.Manager) {
 	add := func(server string, tools []mcp.Tool) {
 		var list []mcpserver.ServerTool
@@ -91,7 +91,7 @@ func addExportTools(t *testing.T, m *mcphybrid.Manager) {
 	t.Logf("%d schemas of ours, %d catalogs", len(exportCases), len(paths))
 }
 
-// sdks are how the official SDKs read an exported tool.
+// sdks read an exported tool with the official SDKs.
 var sdks = []struct {
 	format mcphybrid.Format
 	read   func(data []byte) (any, error)
@@ -108,7 +108,7 @@ func reads[T any](data []byte) (any, error) {
 	return v, err
 }
 
-// export returns the session's tools, of which there may be too many.
+// export returns the session's tools. There may be too many for the format.
 func export(t *testing.T, s *mcphybrid.Session, f mcphybrid.Format) []mcphybrid.ExportedTool {
 	t.Helper()
 	tools, err := s.Export(f)
@@ -119,7 +119,7 @@ func export(t *testing.T, s *mcphybrid.Session, f mcphybrid.Format) []mcphybrid.
 	return tools
 }
 
-// The official SDKs read each exported tool and write it again as it was.
+// The official SDKs read each exported tool and write it back unchanged.
 func TestExportSDKs(t *testing.T) {
 	m, _ := exporting(t)
 	sess := m.NewSession(nil)
@@ -133,7 +133,7 @@ func TestExportSDKs(t *testing.T) {
 	}
 }
 
-// Those that can defer tools take the mark.
+// The SDKs that can defer tools accept the mark.
 func TestExportDeferredSDKs(t *testing.T) {
 	m, _ := exporting(t)
 	all := len(m.InlineTools())
@@ -189,8 +189,8 @@ func requireRoundTrip(t *testing.T, read func([]byte) (any, error), data json.Ra
 	return v
 }
 
-// Every exported schema is a valid one of draft 2020-12, and arguments that
-// the original allows stay allowed.
+// Every exported schema is valid by draft 2020-12. Arguments that the original
+// allows stay allowed.
 func TestExportSchemas(t *testing.T) {
 	m, arguments := exporting(t)
 	sess := m.NewSession(nil)
@@ -214,7 +214,7 @@ func TestExportSchemas(t *testing.T) {
 	}
 }
 
-// exported is what the formats have between them.
+// exported has the members of all formats.
 type exported struct {
 	Name                 string
 	Function             *exported
@@ -235,8 +235,8 @@ func (e exported) schema() json.RawMessage {
 	return slices.Concat(e.InputSchema, e.Parameters, e.AnthropicSchema, e.ParametersJSONSchema)
 }
 
-// compile reads a schema as one of draft 2020-12 unless it says otherwise. Its
-// regular expressions may be of JavaScript.
+// compile reads a schema, by draft 2020-12 unless it names another. Its regular
+// expressions may be those of JavaScript.
 func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(schema)))
 	if err != nil {
@@ -250,7 +250,8 @@ func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 	return c.Compile("schema.json")
 }
 
-// anyPattern matches everything: Go has no regular expressions of JavaScript.
+// anyPattern matches everything, because Go lacks the regular expressions of
+// JavaScript.
 type anyPattern string
 
 func (p anyPattern) MatchString(string) bool { return true }

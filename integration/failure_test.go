@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Servers that do not start cost the others nothing.
+// Servers that fail to start cost the others nothing.
 func TestFailedStart(t *testing.T) {
 	const deadline = time.Second
 	missing := server{name: "missing", Command: "mcphybrid-no-such-command"}
@@ -53,13 +53,12 @@ func TestFailedStart(t *testing.T) {
 	}
 }
 
-// A server that dies takes the call that it is working on with it, and no
-// other server's.
+// A server that dies ends its own running calls and no other server's.
 func TestKilledServer(t *testing.T) {
 	mgr := startManager(t, everything(), everythingHTTP(t), memory(filepath.Join(t.TempDir(), "memory.jsonl")), grafana())
 	call(t, mgr, "mcp_memory__read_graph", nil)
 
-	// Stopped, it is sure to be killed while it has a request.
+	// While it is stopped, it has a request and can be killed.
 	victim := child(t, "server-memory")
 	require.NoError(t, syscall.Kill(victim.pid, syscall.SIGSTOP))
 	type answer struct {
@@ -97,8 +96,8 @@ func TestKilledServer(t *testing.T) {
 	assert.True(t, result.IsError)
 }
 
-// A call finds its server dead in more ways than one: as it writes, as it waits
-// and before either. They are all the same to the host and to the model.
+// A call may find its server dead when it writes, while it waits, or before.
+// For the host and the model, these are the same.
 func TestKilledUnderLoad(t *testing.T) {
 	const rounds, callers, refusals = 20, 16, 5
 	const tool = "mcp_grafana__list_datasources"
@@ -128,9 +127,9 @@ func TestKilledUnderLoad(t *testing.T) {
 	}
 }
 
-// Real servers, killed again and again while sessions call them, are back each
-// time; every call is answered, by the server or with ErrServerDown, and those
-// of another server don't notice.
+// Real servers are killed again and again while sessions call them, and come
+// back each time. Every call gets an answer or ErrServerDown, and calls of
+// another server don't notice.
 func TestKilledServersComeBack(t *testing.T) {
 	const kills = 8
 	path := writeConfig(t, grafana(), everything())
@@ -179,7 +178,8 @@ func TestKilledServersComeBack(t *testing.T) {
 	t.Logf("%d answered, %d down, %d of the other server", answered.Load(), down.Load(), others.Load())
 }
 
-// A server over HTTP has no process whose end would tell: its calls do.
+// An HTTP server has no process whose end we would see. Its calls show that it
+// is down.
 func TestKilledHTTPServer(t *testing.T) {
 	const tool = "mcp_everything_http__echo"
 	victim, kill := startEverythingHTTP(t)
@@ -196,7 +196,7 @@ func TestKilledHTTPServer(t *testing.T) {
 	}
 }
 
-// assertDown checks what a call of tool gave, whose server is down.
+// assertDown checks the result of a call of a tool whose server is down.
 func assertDown(t *testing.T, tool string, result *mcp.CallToolResult, err error) {
 	t.Helper()
 	assert.ErrorIs(t, err, mcphybrid.ErrServerDown)
@@ -204,13 +204,13 @@ func assertDown(t *testing.T, tool string, result *mcp.CallToolResult, err error
 	assert.Regexp(t, "^"+tool+` can't be called now: its server is down( since \S+)?\. Go on without it\.$`, text(result))
 }
 
-// Keys are handed out as parts of URLs. Those stay out of what goes wrong.
+// Some services put keys into URLs. These keys must not appear in errors.
 func TestSecretInURL(t *testing.T) {
 	const query = "?apiKey=5ecret"
 	check := func(t *testing.T, mgr *mcphybrid.Manager, err error, texts ...string) {
 		t.Helper()
 		assert.ErrorContains(t, err, `"everything-http"`)
-		assert.NotErrorAs(t, err, new(*url.Error)) // it has the URL in a field
+		assert.NotErrorAs(t, err, new(*url.Error)) // the error has the URL in a field
 		texts = append(texts, err.Error(), everyByte(mgr))
 		for _, s := range mgr.Servers() {
 			if s.Err != nil {
@@ -261,8 +261,8 @@ func TestSecretInURL(t *testing.T) {
 	})
 }
 
-// Close leaves no process and no goroutine, nor anything in the registry, even
-// while calls run: see also newManager.
+// Close leaves no process, no goroutine and nothing in the registry, even while
+// calls run: see also newManager.
 func TestClose(t *testing.T) {
 	mgr := startManager(t, fiveServers(t)...)
 	require.Len(t, children(), 4)
@@ -270,7 +270,8 @@ func TestClose(t *testing.T) {
 	mgr.NewSession(&mcphybrid.SessionOptions{Registry: registry})
 	require.Len(t, registry.List(), 41)
 
-	// Stopped, it can't answer; nor does it end when it is asked to.
+	// While it is stopped, it can't answer and does not end when it is asked
+	// to.
 	victim := child(t, "server-memory")
 	require.NoError(t, syscall.Kill(victim.pid, syscall.SIGSTOP))
 	running := make(chan error, 1)

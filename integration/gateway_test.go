@@ -30,8 +30,8 @@ import (
 const (
 	gatewayToken   = "a token of the test"
 	gatewayClients = 50
-	gatewayLoad    = time.Minute // with -short, a twentieth
-	gatewayLatency = time.Millisecond
+	gatewayLoad    = time.Minute          // with -short, a twentieth
+	gatewayLatency = 2 * time.Millisecond // that a call may take longer through it, or as much again on a busy machine
 )
 
 // buildGateway returns the program examples/gateway.
@@ -47,8 +47,8 @@ func gatewayProgram(t *testing.T) string {
 	return path
 }
 
-// startGateway runs a gateway that serves over HTTP until the test ends. Then
-// it is told to end, and nothing may be left of it.
+// startGateway runs a gateway that serves over HTTP. When the test ends, the
+// gateway is told to end and must leave nothing.
 func startGateway(t *testing.T, config string) (url string) {
 	t.Helper()
 	cmd := exec.Command(gatewayProgram(t), "-wait", "1m", "-config", config, "-http", "127.0.0.1:0")
@@ -80,8 +80,8 @@ func startGateway(t *testing.T, config string) (url string) {
 	return url
 }
 
-// gatewayServers are four servers. The 40 inline tools are all of the first,
-// so that those of the others are found and called by the bridge.
+// gatewayServers are four servers. The 40 inline tools are those of the first,
+// so the others' tools are found and called through the bridge.
 func gatewayServers(t *testing.T) []server {
 	t.Helper()
 	dir := t.TempDir()
@@ -129,7 +129,8 @@ func TestGatewayTypeScript(t *testing.T) {
 			assert.Less(t, got.Took, 20_000)
 			assert.Equal(t, "Echo: still here", got.After)
 			assert.True(t, got.Refused)
-			// mcp-go answers what was cancelled, too; no other answer may be too many.
+			// mcp-go answers cancelled requests too. There must be no other
+			// extra answer.
 			got.Errors = slices.DeleteFunc(got.Errors, func(text string) bool {
 				return strings.Contains(text, "unknown message ID") && strings.Contains(text, "context canceled")
 			})
@@ -141,7 +142,7 @@ func TestGatewayTypeScript(t *testing.T) {
 	}
 }
 
-// output returns what a command prints that is run in dir.
+// output runs a command in dir and returns its output.
 func output(t *testing.T, dir, name string, args ...string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -181,7 +182,7 @@ func TestGatewayInspector(t *testing.T) {
 	}
 }
 
-// A gatewayClient has mcp-go's client as a [caller].
+// A gatewayClient makes mcp-go's client a [caller].
 type gatewayClient struct{ *client.Client }
 
 func (c gatewayClient) Call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
@@ -215,7 +216,7 @@ func gatewayStdio(program string, args ...string) transport.Interface {
 	return transport.NewStdioWithOptions(program, nil, args, transport.WithCommandLogger(slog.New(slog.DiscardHandler)))
 }
 
-// gatewayGenerations are those of the protocol.
+// gatewayGenerations are the generations of the protocol.
 var gatewayGenerations = []client.ClientOption{
 	client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION),
 	client.WithProtocolVersion(mcp.LATEST_PROTOCOL_VERSION),
@@ -243,7 +244,7 @@ func TestGatewayGo(t *testing.T) {
 	}
 }
 
-// Of 50 clients that call for a minute, each gets its own answers.
+// 50 clients call for a minute, and each gets its own answers.
 func TestGatewayLoad(t *testing.T) {
 	load := gatewayLoad
 	if testing.Short() {
@@ -284,12 +285,12 @@ func TestGatewayLoad(t *testing.T) {
 	assert.GreaterOrEqual(t, right.Load(), int64(10*gatewayClients))
 }
 
-// What a call costs more through the gateway than made of the same server
-// directly, in turns. Over HTTP that is about what one more process costs: when
-// 2 cores had a load of 7, httputil.ReverseProxy in its place added 0.8 to
-// 1.3 ms, and the gateway 0.7 to 1.2.
+// TestGatewayLatency measures how much longer a call takes through the gateway
+// than directly, in turns. Over HTTP, that is about the cost of one more
+// process: at a load of 7 on 2 cores, httputil.ReverseProxy in its place added
+// 0.8 to 1.3 ms, and the gateway 0.7 to 1.2.
 func TestGatewayLatency(t *testing.T) {
-	const calls, rounds = 500, 10
+	const calls, rounds = 300, 3
 	direct := everythingHTTP(t)
 	for _, test := range []struct {
 		name            string
@@ -316,10 +317,10 @@ func TestGatewayLatency(t *testing.T) {
 			i := slices.IndexFunc(list.Tools, func(t mcp.Tool) bool { return strings.HasSuffix(t.Name, "__echo") })
 			require.GreaterOrEqual(t, i, 0)
 			ways[1].tool = list.Tools[i].Name
-			// The best round counts. The ways take turns, so that what else runs
-			// on the machine meets both; but it adds more to the longer one.
-			var added []time.Duration
-			for round := 0; round < rounds && (round == 0 || slices.Min(added) >= gatewayLatency); round++ {
+			// The median round counts. The ways take turns, so that other load
+			// on the machine affects both.
+			var added, base []time.Duration
+			for round := range rounds {
 				for i := range ways {
 					ways[i].took = nil
 				}
@@ -337,11 +338,12 @@ func TestGatewayLatency(t *testing.T) {
 				for _, w := range ways {
 					t.Logf("%-7s p50 %v, p90 %v, p99 %v", w.name, percentile(w.took, 50), percentile(w.took, 90), percentile(w.took, 99))
 				}
-				added = append(added, percentile(ways[1].took, 50)-percentile(ways[0].took, 50))
+				base = append(base, percentile(ways[0].took, 50))
+				added = append(added, percentile(ways[1].took, 50)-base[round])
 				t.Logf("the gateway adds %v at the median of %d calls", added[round], calls)
 			}
-			t.Logf("best of %d rounds %v, median of them %v", len(added), slices.Min(added), percentile(added, 50))
-			assert.Less(t, slices.Min(added), gatewayLatency)
+			t.Logf("of %d rounds, the median is %v", rounds, percentile(added, 50))
+			assert.Less(t, percentile(added, 50), max(gatewayLatency, percentile(base, 50)))
 		})
 	}
 }

@@ -14,24 +14,25 @@ import (
 	"time"
 )
 
-// grafanaPackage is the one server that is not from npm. Those are pinned, with
-// all they depend on, by servers/package-lock.json.
+// grafanaPackage is the only server that is not from npm.
+// servers/package-lock.json pins those from npm, with all their dependencies.
 const grafanaPackage = "github.com/grafana/mcp-grafana/cmd/mcp-grafana@v1.6.3"
 
-// cacheVariable names the directory to install into, .cache if it is not set.
+// cacheVariable names the environment variable with the directory to install
+// into. The default is .cache.
 const cacheVariable = "MCPHYBRID_INTEGRATION_CACHE"
 
-// serversVariable says npm if mcp-grafana need not be built: no test that is
-// going to run starts it.
+// serversVariable names the environment variable that says npm if mcp-grafana
+// need not be built, because no test will start it.
 const serversVariable = "MCPHYBRID_INTEGRATION_SERVERS"
 
 // installTimeout bounds each installation. With empty caches on two slow cores,
 // building mcp-grafana takes four minutes.
 const installTimeout = 8 * time.Minute
 
-// runDir is a directory of this run alone. All paths that the servers are
-// given lie in it, as TMPDIR does, so that a process of this run can be told
-// by its command line or environment, whoever its parent is.
+// runDir is a directory for this run alone. All paths that the servers get lie
+// in it, TMPDIR included. So a process of this run can be recognized by its
+// command line or environment, whoever its parent is.
 var runDir string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -124,8 +125,8 @@ func install() (npm, grafana string, err error) {
 	return npm, grafana, err
 }
 
-// ensure returns the directory in cache for what key stands for, after calling
-// fill with it if it has not been filled yet. The stamp in it is written last.
+// ensure returns the directory in cache for key. If it is not filled yet,
+// ensure calls fill with it, and writes a stamp last.
 func ensure(cache, name, key string, fill func(dir string) error) (dir string, err error) {
 	sum := sha256.Sum256([]byte(key))
 	hash := hex.EncodeToString(sum[:])

@@ -13,41 +13,42 @@ import (
 )
 
 const (
-	latencyRounds = 16                     // of one phase of each kind, or
+	latencyRounds = 16                     // this many rounds with one phase of each kind, or
 	latencyLong   = 30 * time.Second       // as many as begin in this time, but
 	latencyCalls  = 2000                   // this many calls in a kind at least, so that 20 are above its p99
 	latencyQuiet  = 600 * time.Millisecond // about as long as a server takes to start
 	latencyLimit  = 1.5
 )
 
-// A phase is what happens while calls of a server that is well are measured.
+// A phase is what happens while we measure calls of a healthy server.
 type phase struct {
 	name    string
 	prepare func() (happen func())
-	took    []time.Duration // of all calls in all phases of the kind, and of those that would have been
+	took    []time.Duration // of all calls in all phases of the kind, and of those that would have been made
 	lasted  time.Duration
 }
 
-// What a server that dies again and again costs the calls of another.
+// TestOthersKeepTheirLatency measures what a server that dies again and again
+// costs the calls of another server.
 //
-// On a machine with few processors it costs much, whoever starts it: node takes
-// one of them for half a second, and what is called, its caller and the
-// garbage collector share the other. So there are three kinds of phases: in
-// one nothing happens; in the control, this test starts the server, asks it for
-// its tools and kills it, with nobody connected; and in the chaos, the server
-// is killed and the Manager does the same. The last two are alike but for the
-// library. What it adds is asserted. What they have in common is the machine's,
-// and only reported: about nothing where processors are idle, and anything
-// where they are not.
+// On a machine with few processors it costs much, whoever starts the server:
+// node takes one processor for half a second, and the other one must do for the
+// called server, its caller and the garbage collector. So there are three kinds
+// of phases. In the first, nothing happens. In the control, this test starts
+// the server, asks it for its tools and kills it, with nobody connected. In the
+// chaos, the server is killed and the Manager does the same. The last two
+// differ only by the library, and the test limits that difference. What they
+// have in common is due to the machine, so the test only logs it: nearly
+// nothing on idle processors, and any amount on busy ones.
 //
-// The kinds take turns, one death each, so that what else runs on the machine
-// meets all. If that is much, the few deaths of a run do not even it out: at a
-// load of 20 the ratio was 0.6 to 1.6. So there are more of them while it is
-// too high; what is the library's stays.
+// The kinds take turns, one death each, so that other load on the machine
+// affects all of them. Under much load, the few deaths of a run do not even it
+// out: at a load of 20, the ratio was 0.6 to 1.6. So the test adds rounds while
+// the ratio is too high. All calls of all rounds count.
 func TestOthersKeepTheirLatency(t *testing.T) {
 	const tool, args = "mcp_everything__echo", `{"message": "here"}`
 	dying := memory(filepath.Join(t.TempDir(), "memory.jsonl"))
-	// Started again at once, as the test's own is.
+	// The server is started again at once, like the test's own.
 	mgr := loadManagerThat(t, writeConfig(t, everything(), dying), mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: time.Millisecond}})
 	require.NoError(t, mgr.Start(t.Context()))
 	s := mgr.NewSession(nil)
@@ -73,7 +74,7 @@ func TestOthersKeepTheirLatency(t *testing.T) {
 		}
 	}}
 
-	for range 1000 { // so that all is warm
+	for range 1000 { // to warm up
 		call(t, s, tool, args)
 	}
 	phases := []*phase{quiet, control, chaos}
@@ -105,8 +106,9 @@ func TestOthersKeepTheirLatency(t *testing.T) {
 			for over := false; !over && err == nil; {
 				at := time.Now()
 				_, err = s.Call(t.Context(), tool, args)
-				// Who waits makes no other call, but others would have: one each
-				// millisecond, which had waited as much less.
+				// A waiting caller makes no other call, but others would have
+				// made one each millisecond. Each of those would have waited
+				// one millisecond less.
 				for took := time.Since(at); took > 0; took -= time.Millisecond {
 					p.took = append(p.took, took)
 				}
@@ -131,7 +133,7 @@ func TestOthersKeepTheirLatency(t *testing.T) {
 	assert.LessOrEqual(t, ratio(chaos, control), latencyLimit)
 }
 
-// percentile returns the least of values that is not below n percent of them.
+// percentile returns the least value that is not below n percent of the values.
 func percentile(values []time.Duration, n int) time.Duration {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[min(len(sorted)*n/100, len(sorted)-1)]

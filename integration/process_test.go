@@ -15,17 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A process is one that /proc shows.
+// A process is a process in /proc.
 type process struct {
 	pid     int
-	command string // the command line; "" of a zombie
+	command string // the command line; "" for a zombie
 }
 
 func (p process) String() string { return fmt.Sprintf("%d (%s)", p.pid, p.command) }
 
-// processes returns the processes of this run, but not this one: all that
-// descend from it, and those that have a path in runDir in their command line
-// or environment.
+// processes returns the processes of this run, except this one: all its
+// descendants, and those with a path in runDir in their command line or
+// environment.
 func processes() []process {
 	parents := make(map[int]int)
 	for _, path := range glob("/proc/[0-9]*/stat") {
@@ -59,12 +59,12 @@ func processes() []process {
 }
 
 // children returns the processes of this run that a Manager has started: all
-// but the HTTP server.
+// except the HTTP server.
 func children() []process {
 	return slices.DeleteFunc(processes(), func(p process) bool { return strings.Contains(p.command, loopbackScript) })
 }
 
-// child returns the one process among children whose command line has text.
+// child returns the only process of children whose command line has text.
 func child(t *testing.T, text string) process {
 	t.Helper()
 	list := slices.DeleteFunc(children(), func(p process) bool { return !strings.Contains(p.command, text) })
@@ -72,8 +72,7 @@ func child(t *testing.T, text string) process {
 	return list[0]
 }
 
-// unread returns how many bytes p has been sent and has not read from its
-// standard input, a pipe.
+// unread returns how many bytes are in p's standard input, a pipe.
 func unread(p process) int {
 	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/0", p.pid), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -114,8 +113,8 @@ func listeners() []string {
 	return list
 }
 
-// decodeAddress returns an address of /proc/net/tcp as people write it, if it
-// is one of IPv4: "0100007F:1F90" is 127.0.0.1:8080.
+// decodeAddress returns an IPv4 address of /proc/net/tcp in the usual form:
+// "0100007F:1F90" is 127.0.0.1:8080.
 func decodeAddress(text string) string {
 	host, port, _ := strings.Cut(text, ":")
 	ip, err := hex.DecodeString(host)
@@ -131,7 +130,7 @@ func glob(pattern string) []string {
 	return paths
 }
 
-// read returns the content of a file of /proc, "" if it is gone.
+// read returns the content of a file in /proc, or "" if it is gone.
 func read(path string) string {
 	data, _ := os.ReadFile(path)
 	return string(data)

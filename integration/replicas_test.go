@@ -22,16 +22,16 @@ import (
 )
 
 // A replica is one of several processes of a host that serve the same
-// conversations. They share nothing but a bucket with the sessions' states.
+// conversations. They share only a bucket with the sessions' states.
 type replica struct {
 	mgr  *mcphybrid.Manager
 	conn *nats.Conn
 	kv   jetstream.KeyValue
 }
 
-// turn does one turn of a conversation: it restores the session, does what
-// there is to do, and saves it. If another replica has saved meanwhile, what
-// this one has active is activated in that state too.
+// turn runs one turn of a conversation: it restores the session, works and
+// saves it. If another replica has saved in the meantime, it activates its
+// active tools in that state too.
 func (r *replica) turn(ctx context.Context, conversation string, do func(*mcphybrid.Session)) error {
 	s, revision, err := r.load(ctx, conversation)
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *replica) turn(ctx context.Context, conversation string, do func(*mcphyb
 	}
 }
 
-// isStale reports whether a write was refused since the state is newer.
+// isStale reports whether a write was refused because the state is newer.
 func isStale(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, jetstream.ErrKeyExists) ||
@@ -134,8 +134,8 @@ func echoes(n int) []mcpserver.ServerTool {
 	return tools
 }
 
-// One conversation, served in turn by two replicas, is sent the bytes that one
-// process would send, and never changes one.
+// If two replicas serve a conversation in turn, it is sent the bytes that one
+// process would send, and no byte ever changes.
 func TestReplicasServeOneConversation(t *testing.T) {
 	replicas := newReplicas(t, 2)
 	random := rand.New(rand.NewPCG(1, 1))

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A found is one tool in a search's answer; these names are a contract.
+// A found is one tool in a search's answer. The names in the JSON are a
+// contract.
 type found struct {
 	Name         string `json:"name"`
 	OriginalName string `json:"original_name"`
@@ -17,7 +18,7 @@ type found struct {
 	Description  string `json:"description"`
 }
 
-// search has the search tool called, as a model does.
+// search calls the search tool like a model.
 func search(t *testing.T, c caller, args string) []found {
 	t.Helper()
 	answer := call(t, c, mcphybrid.SearchToolName, args)
@@ -61,8 +62,8 @@ func TestSearch(t *testing.T) {
 		registered, ok := registry.Get(f.Name)
 		require.True(t, ok, f.Name)
 		assert.Equal(t, f.Name, registered.Name())
-		// Whether its Grafana is there or not, the tool can be called now, if
-		// not without arguments.
+		// The tool can be called now, with or without a Grafana, although not
+		// without arguments.
 		result, err := registry.Execute(t.Context(), f.Name, nil)
 		if err != nil {
 			require.ErrorIs(t, err, mcphybrid.ErrBadArguments, f.Name)
@@ -72,14 +73,14 @@ func TestSearch(t *testing.T) {
 	assert.Equal(t, foundNames(prometheus), names(sess.ActiveTools()))
 	assert.Empty(t, mgr.ActiveTools(), "another session's")
 
-	// The same again finds others.
+	// The same search again finds other tools.
 	again := search(t, sess, `{"query": "prometheus query"}`)
 	require.NotEmpty(t, again)
 	for _, f := range again {
 		assert.NotContains(t, foundNames(prometheus), f.Name)
 	}
 
-	// What a search finds can be called in the same turn.
+	// Found tools can be called in the same turn.
 	graph := search(t, sess, `{"query": "read the entire knowledge graph", "max_results": 1}`)
 	require.Equal(t, []string{"mcp_memory__read_graph"}, foundNames(graph))
 	assert.Contains(t, call(t, sess, graph[0].Name, nil), "entities")

@@ -22,7 +22,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// loopbackScript is what keeps server-everything off all interfaces but one.
+// loopbackScript restricts server-everything to one interface.
 const loopbackScript = "loopback.cjs"
 
 // A server is one entry of a configuration file.
@@ -51,7 +51,7 @@ func filesystem(dir string) server {
 	return server{name: "filesystem", Command: "node", Args: []string{script("filesystem"), dir}}
 }
 
-// memory is a server that keeps what it is told in file.
+// memory is a server that keeps its data in file.
 func memory(file string) server {
 	return server{
 		name: "memory", Command: "node", Args: []string{script("memory")},
@@ -59,7 +59,7 @@ func memory(file string) server {
 	}
 }
 
-// grafana is a server for a Grafana that is not there.
+// grafana is a server for a Grafana that does not exist.
 func grafana() server {
 	return server{
 		name: "grafana", Command: filepath.Join(runDir, "grafana/mcp-grafana"), Args: []string{"-t", "stdio"},
@@ -68,15 +68,15 @@ func grafana() server {
 }
 
 // everythingHTTP is a server that runs until the end of the test, on a free
-// port of 127.0.0.1 and, thanks to loopbackScript, of no other address.
+// port of 127.0.0.1 and, thanks to loopbackScript, on no other address.
 func everythingHTTP(t *testing.T) server {
 	t.Helper()
 	s, _ := startEverythingHTTP(t)
 	return s
 }
 
-// startEverythingHTTP returns the server of everythingHTTP with what kills it
-// before that and returns when it is gone.
+// startEverythingHTTP returns the server of everythingHTTP and a function that
+// kills it and returns when it is gone.
 func startEverythingHTTP(t *testing.T) (s server, kill func()) {
 	t.Helper()
 	return startEverythingHTTPAt(t, "0")
@@ -115,8 +115,8 @@ func startEverythingHTTPAt(t *testing.T, at string) (s server, kill func()) {
 	return server{name: "everything-http", URL: "http://127.0.0.1:" + strings.TrimSpace(number) + "/mcp"}, kill
 }
 
-// fiveServers are all, in an order that is neither that of their names nor
-// that of how fast they start. The first three have 40 tools.
+// fiveServers are all servers, in an order that is neither that of their names
+// nor that of their speed at start. The first three have 40 tools.
 func fiveServers(t *testing.T) []server {
 	t.Helper()
 	dir := t.TempDir()
@@ -125,7 +125,7 @@ func fiveServers(t *testing.T) []server {
 	}
 }
 
-// writeConfig writes a configuration file with servers in the order given.
+// writeConfig writes a configuration file with servers in the given order.
 func writeConfig(t *testing.T, servers ...server) (path string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -145,13 +145,14 @@ func writeConfig(t *testing.T, servers ...server) (path string) {
 }
 
 // newManager returns a Manager of servers, which it reads from a file and does
-// not start. At the end of the test it is closed, and nothing may be left.
+// not start. When the test ends, it is closed and must leave nothing.
 func newManager(t *testing.T, servers ...server) *mcphybrid.Manager {
 	t.Helper()
 	return loadManager(t, writeConfig(t, servers...))
 }
 
-// loadManager returns a Manager in which what is down stays down, to be seen.
+// loadManager returns a Manager that does not restart servers, so that a test
+// sees that they are down.
 func loadManager(t *testing.T, path string) *mcphybrid.Manager {
 	t.Helper()
 	return loadManagerThat(t, path, mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1}})
@@ -172,7 +173,7 @@ func loadManagerThat(t *testing.T, path string, opts mcphybrid.Options) *mcphybr
 	return mgr
 }
 
-// startManager returns a Manager of servers, which have all started.
+// startManager returns a Manager whose servers have all started.
 func startManager(t *testing.T, servers ...server) *mcphybrid.Manager {
 	t.Helper()
 	mgr := newManager(t, servers...)
@@ -185,7 +186,7 @@ type caller interface {
 	Call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error)
 }
 
-// call returns the text of a result, which must not be an error.
+// call makes a call, which must succeed, and returns the text of the result.
 func call(t *testing.T, c caller, name string, args any) string {
 	t.Helper()
 	result, err := c.Call(t.Context(), name, args)
@@ -210,15 +211,15 @@ func names(tools []*mcphybrid.BridgeTool) []string {
 	return list
 }
 
-// The three messages by which anyone can ask a server for its tools.
+// The three messages that ask a server for its tools.
 var listMessages = []string{
 	`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`,
 	`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 	`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
 }
 
-// listRaw returns the tools that a server lists, byte for byte, with nothing
-// of the library or of mcp-go in between.
+// listRaw returns the tools that a server lists, byte for byte and without the
+// library or mcp-go in between.
 func listRaw(t *testing.T, s server) []json.RawMessage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -304,9 +305,9 @@ func listRawHTTP(ctx context.Context, s server) (response []byte, err error) {
 	return response, nil
 }
 
-// readResponse returns the response to message, or nil if that is a
-// notification. r has messages that are one line each, with "data: " before
-// them in a stream of events, and other lines.
+// readResponse returns the response to message, or nil if message is a
+// notification. Each message in r is one line, after "data: " in a stream of
+// events; r has other lines too.
 func readResponse(r *bufio.Reader, message string) ([]byte, error) {
 	type head struct {
 		ID     int    `json:"id"`

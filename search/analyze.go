@@ -54,18 +54,6 @@ func (a *analyzer) term(i int) []byte { return a.bytes[a.terms[i].start:a.terms[
 
 func (a *analyzer) reset() { a.terms, a.bytes = a.terms[:0], a.bytes[:0] }
 
-// next returns the rune at the start of line, its kind and its length in bytes.
-func next(line []byte) (rune, text.Kind, int) {
-	if c := line[0]; c < utf8.RuneSelf {
-		return rune(c), text.ASCIIKinds[c], 1
-	}
-	r, n := utf8.DecodeRune(line)
-	if r == utf8.RuneError {
-		return r, text.Separator, n
-	}
-	return r, text.KindOf(r), n
-}
-
 // add appends the terms of line. Invalid UTF-8 separates terms.
 func (a *analyzer) add(line []byte) {
 	for _, c := range line {
@@ -75,7 +63,7 @@ func (a *analyzer) add(line []byte) {
 		}
 	}
 	for len(line) > 0 {
-		switch _, k, n := next(line); k {
+		switch _, k, n := text.Next(line); k {
 		case text.Lower, text.Upper, text.Digit:
 			if rest, ok := a.plainWord(line); ok {
 				line = rest
@@ -136,7 +124,7 @@ func (a *analyzer) word(line []byte) []byte {
 	part, last := start, start                // where the part and its last rune begin
 	before, earlier := text.Lower, text.Lower // the kinds of the last two runes
 	for len(line) > 0 {
-		r, k, n := next(line)
+		r, k, n := text.Next(line)
 		if k == text.Accent {
 			line = line[n:]
 			continue
@@ -145,6 +133,8 @@ func (a *analyzer) word(line []byte) []byte {
 			break
 		}
 		if len(a.bytes) > part {
+			// text.BeginsWord can't see that in "URLs" no word begins before the s,
+			// nor look past accents; else this is the same rule. Digits are words.
 			switch {
 			case (before == text.Digit) != (k == text.Digit), before == text.Lower && k == text.Upper:
 				a.end(part, len(a.bytes), word)
@@ -178,7 +168,7 @@ func plural(r rune, rest []byte) bool {
 	if r != 's' || len(rest) == 0 {
 		return r == 's'
 	}
-	_, k, _ := next(rest)
+	_, k, _ := text.Next(rest)
 	return k != text.Lower
 }
 
@@ -187,12 +177,12 @@ func plural(r rune, rest []byte) bool {
 func (a *analyzer) denseRun(line []byte) []byte {
 	before := -1 // start of the previous character
 	for len(line) > 0 {
-		_, k, n := next(line)
+		_, k, n := text.Next(line)
 		if k != text.Dense {
 			break
 		}
 		for n < len(line) {
-			_, k, m := next(line[n:])
+			_, k, m := text.Next(line[n:])
 			if k != text.Joiner {
 				break
 			}

@@ -48,7 +48,8 @@ func ExampleIndex_With() {
 	// 0 1
 }
 
-// Which word of the query, in which field, gave what.
+// Explain says which word of the query, in which field, gave which part of the
+// score.
 func ExampleIndex_Explain() {
 	index := search.NewIndex(tools, &search.Options{Ranker: search.RankerLexical})
 	explained := index.Explain("create issue", 0)

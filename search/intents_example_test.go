@@ -6,7 +6,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// A host adds an intent of its own to those that are built in.
+// A host adds its own intent to the built-in ones.
 func ExampleDetectIntents() {
 	table := append(search.DefaultIntents(), search.IntentWords{
 		Intent: "book_room", Keywords: []string{"meeting room", "Besprechungsraum", "会議室"},

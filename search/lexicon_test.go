@@ -115,8 +115,8 @@ func TestDefaultLexicon(t *testing.T) {
 	assert.Empty(t, twice(l.Stop, "[stop]"))
 	assert.Empty(t, twice(l.Generic, "[generic]"))
 
-	// No word of a relation is a stop word, which no document has, and none is
-	// listed twice.
+	// No word of a relation is a stop word, because no document has stop words.
+	// No word is listed twice.
 	stops := map[string]bool{}
 	for _, w := range l.Stop {
 		stops[term(w)] = true
@@ -146,7 +146,7 @@ func TestDefaultLexicon(t *testing.T) {
 	assert.Empty(t, void, "words of relations that are stop words too")
 
 	// A word of a script without spaces is one term only if it has one or two
-	// characters: of a longer one the last two would count.
+	// characters. Of a longer one, only the last two would count.
 	for _, tr := range l.Translations {
 		for _, w := range tr.From {
 			assert.LessOrEqual(t, len([]rune(w)), 2, w)

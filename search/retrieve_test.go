@@ -42,7 +42,7 @@ type plainLexicon struct {
 	class  map[string]class // of all its terms
 	others map[string]map[string]float64
 
-	documents map[*Document]*plainDocument // that were read with it
+	documents map[*Document]*plainDocument // read with it
 }
 
 // A plainTerm is a term of a text.
@@ -450,8 +450,8 @@ func sameMatches(a, b []Match) bool {
 	return slices.EqualFunc(a, b, func(a, b Match) bool { return a.Doc == b.Doc && math.Abs(a.Score-b.Score) <= 1e-9 })
 }
 
-// plainWords are words for catalogues and queries: relatives of each other,
-// words of the lexicon, identifiers, words of other scripts, and stop words.
+// plainWords are words for catalogs and queries: relatives of each other, words
+// of the lexicon, identifiers, words of other scripts, and stop words.
 var plainWords = strings.Fields(`
 	authentic authenticate authentication authorization authorize author authors authority authoring
 	config configure configuration configurations configurator confirm contain container containers
@@ -480,7 +480,7 @@ func misspelled(rng *rand.Rand, word string) string {
 	return word[:i+1] + letter + word[i+2:]
 }
 
-// A plainWorld makes random catalogues and queries of few words.
+// A plainWorld makes random catalogs and queries of few words.
 type plainWorld struct {
 	rng   *rand.Rand
 	words []string
@@ -664,7 +664,7 @@ func TestIndexEqualsPlain(t *testing.T) {
 			t.Fatalf("seed %d, %d documents, %s", seed, len(docs), d)
 		}
 	}
-	// The catalogues must be of the kind that this test is for.
+	// The catalogs must be of the kind that this test needs.
 	t.Log(seen)
 	all := seen["searches"]
 	assert.Greater(t, seen["ties"], all/10)
@@ -703,7 +703,7 @@ func TestIndexEqualsPlainAfterChanges(t *testing.T) {
 // all others. Answers must be correct and fast.
 func TestSearchManyRelatives(t *testing.T) {
 	var words []string
-	const letters = "bcfhjkmpqvwx" // no ending is of these
+	const letters = "bcfhjkmpqvwx" // none of these is an ending
 	for i := range 12 * 12 * 12 * 12 {
 		words = append(words, "optio"+string([]byte{letters[i/1728], letters[i/144%12], letters[i/12%12], letters[i%12]}))
 	}
@@ -923,8 +923,8 @@ func TestSearchManyTerms(t *testing.T) {
 	assert.Empty(t, x.Search(strings.Repeat(" ", maxQueryText)+words[0], 5, nil), "too far behind")
 }
 
-// seeds returns n, or less if the race detector makes all of it slow or nobody
-// asked for all.
+// seeds returns n. With the race detector, and without MCPHYBRID_LONG, it
+// returns less.
 func seeds(n uint64) uint64 {
 	if mcptest.Race() {
 		return n/10 + 1

@@ -27,7 +27,7 @@ func TestStem(t *testing.T) {
 		{[]string{"news"}, "news"},
 		{[]string{"bus"}, "bus"},
 		{[]string{"translate", "translates", "translation", "translator"}, "transl"},
-		{[]string{"personal", "person"}, "person"}, // of two such endings one is removed
+		{[]string{"personal", "person"}, "person"}, // only one of two such endings is removed
 		{[]string{"personally"}, "personal"},
 		{[]string{"user", "users"}, "user"},
 		{[]string{"string", "strings"}, "string"},

@@ -2,11 +2,12 @@ package search
 
 import (
 	"cmp"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // maxSubjectWords is the number of words in [Subject.String].
@@ -78,24 +79,31 @@ func (s *Subject) String() string {
 	return strings.Join(words, ", ")
 }
 
-// wordsOf splits an identifier into its ASCII words, in lower case.
+// wordsOf splits an identifier into its ASCII words, in lower case. A digit belongs
+// to no word, since numbers do not tell what a server is about.
 //
 //	wordsOf("createPullRequest") = create pull request
 //	wordsOf("get-HTTP_log2")     = get http log
 func wordsOf(name string) (words []string) {
 	begin := 0
+	kind := func(i int) text.Kind {
+		if i == len(name) || name[i] >= utf8.RuneSelf {
+			return text.Separator
+		}
+		return text.ASCIIKinds[name[i]]
+	}
 	end := func(i int) {
 		if i > begin {
 			words = append(words, strings.ToLower(name[begin:i]))
 		}
 		begin = i
 	}
-	for i, r := range name {
-		switch {
-		case r > unicode.MaxASCII || !unicode.IsLetter(r):
+	for i := range len(name) {
+		switch k := kind(i); {
+		case k != text.Lower && k != text.Upper:
 			end(i)
-			begin = i + len(string(r))
-		case i > begin && text.IsUpper(name[i]) && (text.IsLower(name[i-1]) || i+1 < len(name) && text.IsLower(name[i+1])):
+			begin = i + 1
+		case i > begin && k == text.Upper && text.BeginsWord(kind(i-1), kind(i+1)):
 			end(i)
 		}
 	}

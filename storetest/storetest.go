@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A Subject describes the store to test. The tests own its engine: nothing else may
-// use it meanwhile.
+// A Subject describes the store to test. The tests own its engine: nothing else
+// may use it at the same time.
 type Subject struct {
 	// Open opens the engine again with its current content, as after a restart or
 	// from another process. Run calls it several times.
@@ -198,7 +198,7 @@ func replace(t *testing.T, r *run) {
 	r.put(t, a, tool("b", "s", "other", 0, 0.5))
 	a.Vector, a.Text, a.Sum = axis(4), "new", "changed"
 	r.put(t, a)
-	r.put(t, a) // a second time
+	r.put(t, a) // again
 	r.finds(t, vector.Query{Vector: axis(0)}, "b")
 	r.finds(t, vector.Query{Vector: axis(4)}, "a")
 

@@ -22,9 +22,9 @@ func newCounter(t testing.TB, encoding string) *Counter {
 	return c
 }
 
-// TestPublished has what OpenAI's own tokenizer gives: from the tests of
-// github.com/openai/tiktoken, the cookbook's page on counting tokens, and, in
-// the last group, the tests of another port.
+// TestPublished has counts by OpenAI's own tokenizer: from the tests of
+// github.com/openai/tiktoken, from the cookbook's page on counting tokens, and,
+// in the last group, from the tests of another port.
 func TestPublished(t *testing.T) {
 	tests := []struct {
 		text          string
@@ -88,7 +88,7 @@ func TestCodecFails(t *testing.T) {
 	assert.Equal(t, 700, c.CountTokens(strings.Repeat("word ", 140)), "as many as could be")
 }
 
-// Texts of many kinds, each as long as n bytes or a little less.
+// texts returns texts of many kinds. Each has n bytes or a little less.
 func texts(n int) map[string]string {
 	kinds := map[string]string{
 		"prose":     "It's the first sentence of many; the 2nd wasn't much longer than this one. ",
@@ -119,8 +119,8 @@ func texts(n int) map[string]string {
 	return kinds
 }
 
-// The count of the parts is that of the whole, where words end; elsewhere, no
-// part adds more than two.
+// Where words end, the parts have the count of the whole. Elsewhere, no part
+// adds more than two.
 func TestParts(t *testing.T) {
 	inexact := map[string]bool{
 		"letters": true, "dashes": true, "spaces": true, "blank": true, "newlines": true,
@@ -168,8 +168,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// The time is proportional to the length: 16 times the text must not take
-// anything like 256 times as long.
+// The time is proportional to the length: 16 times the text must take nothing
+// like 256 times as long.
 func TestTime(t *testing.T) {
 	c := newCounter(t, "o200k_base")
 	short, long := texts(4<<10), texts(64<<10)
@@ -184,7 +184,7 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// Counters of one encoding share its vocabulary, which the first one loads.
+// Counters of one encoding share its vocabulary. The first one loads it.
 func TestConcurrent(t *testing.T) {
 	all := texts(400)
 	want := make(map[string]int)
@@ -207,7 +207,7 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// Where words end, the counts of both sides are that of the whole.
+// Where words end, the counts of both parts add up to that of the whole.
 func FuzzCountTokens(f *testing.F) {
 	for _, text := range texts(100) {
 		f.Add(text, 50)

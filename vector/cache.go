@@ -5,11 +5,11 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -32,19 +32,37 @@ type CacheStore interface {
 	Save(data []byte) error
 }
 
-// A Cache holds vectors by [Key] and keeps them between runs in a [CacheStore].
-// It is not safe for concurrent use.
+// A Cache holds vectors by [Key] and keeps them between runs in a [CacheStore]. It
+// is not safe for concurrent use.
+//
+// A vector that is no longer wanted stays for 30 days: its server may only be down.
+// The saved data has at most 256 MiB. If there is more, the vectors that were
+// wanted last stay.
 type Cache struct {
 	store   CacheStore // may be nil
-	model   string
-	vectors map[Key][]float32
+	log     *slog.Logger
+	entries map[Key]cacheEntry
 	print   [32]byte  // fingerprint of the records last sent to a Store
 	synced  time.Time // when they were sent
 	changed bool
+	limit   int // bytes of the saved data
 }
 
-// The saved data is this header and then, for each vector, its key and its
-// elements. All numbers are little-endian.
+// A cacheEntry is one vector, either decoded or as it was saved.
+type cacheEntry struct {
+	vector []float32 // nil until decoded
+	saved  []byte    // part of the loaded data; nil for a new vector
+	wanted uint32    // when it was last wanted, in days since 1970
+}
+
+const (
+	maxCacheBytes = 256 << 20 // twice what 10,000 vectors of 3,072 dimensions take
+	maxCacheDims  = 1 << 24   // so that sizes can't overflow
+	maxUnwanted   = 30        // days
+)
+
+// The saved data is this header and then, for each vector, its key, the day when it
+// was last wanted, and its elements. All numbers are little-endian.
 type vectorHeader struct {
 	Magic  [8]byte
 	Print  [32]byte
@@ -53,13 +71,16 @@ type vectorHeader struct {
 	Count  uint32
 }
 
-var vectorMagic = [8]byte{'m', 'c', 'p', 'v', 'e', 'c', '0', '1'}
+// cacheKeyBytes is the size of a vector without its elements.
+const cacheKeyBytes = len(Key{}) + 4
 
-// LoadCache returns a cache with the vectors saved in store. If store is nil,
-// the cache lives in memory only. If loading fails, LoadCache logs a warning and
-// returns an empty cache.
+var vectorMagic = [8]byte{'m', 'c', 'p', 'v', 'e', 'c', '0', '2'}
+
+// LoadCache returns a cache with the vectors saved in store. If store is nil, the
+// cache lives in memory only. If loading fails, LoadCache logs a warning, which names
+// model, and returns an empty cache. log may be nil.
 func LoadCache(store CacheStore, model string, log *slog.Logger) *Cache {
-	c := &Cache{store: store, model: model, vectors: make(map[Key][]float32)}
+	c := newCache(store, log)
 	if store == nil {
 		return c
 	}
@@ -68,36 +89,43 @@ func LoadCache(store CacheStore, model string, log *slog.Logger) *Cache {
 		err = c.read(data)
 	}
 	if err != nil {
-		log.Warn("vector: stored vectors could not be loaded", "error", err)
-		*c = Cache{store: store, model: model, vectors: make(map[Key][]float32)}
+		c.log.Warn("vector: stored vectors could not be loaded", "model", model, "error", err)
+		return newCache(store, log)
 	}
 	return c
 }
 
+func newCache(store CacheStore, log *slog.Logger) *Cache {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Cache{store: store, log: log, entries: make(map[Key]cacheEntry), limit: maxCacheBytes}
+}
+
+// read takes the vectors from saved data, which it keeps. They are decoded when they
+// are asked for.
 func (c *Cache) read(data []byte) error {
 	var h vectorHeader
 	n, err := binary.Decode(data, binary.LittleEndian, &h)
 	if err != nil || h.Magic != vectorMagic {
 		return errors.New("the data is not a vector cache of this version")
 	}
-	size := len(Key{}) + 4*int(h.Dims)
-	if data = data[n:]; h.Count > 0 && h.Dims == 0 || uint64(len(data)) != uint64(h.Count)*uint64(size) {
+	if h.Dims > maxCacheDims || h.Dims == 0 && h.Count > 0 {
+		return fmt.Errorf("its vectors have %d dimensions", h.Dims)
+	}
+	size := cacheKeyBytes + 4*int(h.Dims)
+	if data = data[n:]; uint64(len(data)) != uint64(h.Count)*uint64(size) {
 		return fmt.Errorf("it has %d bytes for %d vectors of %d dimensions", len(data), h.Count, h.Dims)
 	}
 	for ; len(data) > 0; data = data[size:] {
-		v := make([]float32, h.Dims)
-		for i := range v {
-			v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[len(Key{})+4*i:]))
-		}
-		key := Key(data)
-		if err := Check(v, int(h.Dims)); err != nil {
-			return fmt.Errorf("vector %s: %w", hex.EncodeToString(key[:]), err)
-		}
-		c.vectors[key] = v
+		day := binary.LittleEndian.Uint32(data[len(Key{}):])
+		c.entries[Key(data)] = cacheEntry{saved: data[cacheKeyBytes:size:size], wanted: min(day, today())}
 	}
 	c.print, c.synced = h.Print, time.Unix(h.Synced, 0)
 	return nil
 }
+
+func today() uint32 { return uint32(time.Now().Unix() / (24 * 60 * 60)) }
 
 // syncLifetime is how long Fresh trusts that a Store still has its records.
 const syncLifetime = 24 * time.Hour
@@ -110,17 +138,39 @@ func (c *Cache) Fresh(print [32]byte) bool {
 }
 
 // Vector returns the vector of key, or nil. The caller must not change it.
-func (c *Cache) Vector(key Key) []float32 { return c.vectors[key] }
+func (c *Cache) Vector(key Key) []float32 {
+	e, ok := c.entries[key]
+	if !ok || e.vector != nil {
+		return e.vector
+	}
+	v := make([]float32, len(e.saved)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(e.saved[4*i:]))
+	}
+	if Check(v, len(v)) != nil {
+		delete(c.entries, key)
+		return nil
+	}
+	return v
+}
 
 // Put adds a vector. The cache keeps v itself, not a copy.
 func (c *Cache) Put(key Key, v []float32) {
-	c.vectors[key], c.changed = v, true
+	c.entries[key], c.changed = cacheEntry{vector: v, wanted: today()}, true
 }
 
-// Save writes the vectors of keys to the cache's store and leaves out the
-// others. If inStep is set, it records that a [Store] now has all records with
-// this fingerprint. It writes nothing if nothing changed or there is no store.
-func (c *Cache) Save(keys []Key, print [32]byte, inStep bool) error {
+// Save writes the vectors to the cache's store. wanted are the keys of the vectors
+// that are in use. If inStep is set, Save records that a [Store] now has all records
+// with this fingerprint. It writes nothing if nothing changed today or there is no
+// store.
+func (c *Cache) Save(wanted []Key, print [32]byte, inStep bool) error {
+	now := today()
+	for _, key := range wanted {
+		if e, ok := c.entries[key]; ok && e.wanted != now {
+			e.wanted = now
+			c.entries[key], c.changed = e, true
+		}
+	}
 	if c.store == nil || !c.changed && (!inStep || c.Fresh(print)) {
 		return nil
 	}
@@ -128,29 +178,65 @@ func (c *Cache) Save(keys []Key, print [32]byte, inStep bool) error {
 	if inStep {
 		h.Print, h.Synced = print, time.Now().Unix()
 	}
-	var body []byte
-	seen := make(map[Key]bool)
-	for _, key := range keys {
-		v := c.vectors[key]
-		h.Dims = cmp.Or(h.Dims, uint32(len(v)))
-		if v == nil || seen[key] || len(v) != int(h.Dims) {
-			continue
-		}
-		seen[key] = true
-		h.Count++
-		body = append(body, key[:]...)
-		for _, x := range v {
-			body = binary.LittleEndian.AppendUint32(body, math.Float32bits(x))
-		}
-	}
-	var b bytes.Buffer
-	_ = binary.Write(&b, binary.LittleEndian, h) // a buffer takes anything
-	b.Write(body)
-	if err := c.store.Save(b.Bytes()); err != nil {
+	data := c.append(make([]byte, binary.Size(h)), &h, c.ranked(wanted))
+	_, _ = binary.Encode(data, binary.LittleEndian, h) // there is room for it
+	if err := c.store.Save(data); err != nil {
 		return fmt.Errorf("keeping the vectors: %w", err)
+	}
+	c.changed = false
+	if inStep {
+		c.print, c.synced = h.Print, time.Unix(h.Synced, 0)
 	}
 	return nil
 }
 
+// ranked returns the keys to save: wanted in its order, then those that were wanted
+// lately, the last first.
+func (c *Cache) ranked(wanted []Key) []Key {
+	keys := make([]Key, 0, len(c.entries))
+	seen := make(map[Key]bool, len(c.entries))
+	for _, key := range wanted {
+		if _, ok := c.entries[key]; ok && !seen[key] {
+			seen[key] = true
+			keys = append(keys, key)
+		}
+	}
+	first := len(keys)
+	now := today()
+	for key, e := range c.entries {
+		if !seen[key] && e.wanted+maxUnwanted >= now {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys[first:], func(a, b Key) int {
+		return cmp.Or(cmp.Compare(c.entries[b].wanted, c.entries[a].wanted), bytes.Compare(a[:], b[:]))
+	})
+	return keys
+}
+
+// append appends the vectors of keys to data, as many as fit, and sets their number
+// and length in h. All have the length of the first.
+func (c *Cache) append(data []byte, h *vectorHeader, keys []Key) []byte {
+	for i, key := range keys {
+		e := c.entries[key]
+		dims := max(len(e.vector), len(e.saved)/4)
+		if h.Dims = cmp.Or(h.Dims, uint32(dims)); dims != int(h.Dims) {
+			continue
+		}
+		if len(data)+cacheKeyBytes+4*dims > c.limit {
+			c.log.Warn("vector: the cache is full", "vectors", i, "left out", len(keys)-i, "limit", c.limit)
+			break
+		}
+		h.Count++
+		data = append(data, key[:]...)
+		data = binary.LittleEndian.AppendUint32(data, e.wanted)
+		data = append(data, e.saved...)
+		for _, x := range e.vector {
+			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
+		}
+	}
+	return data
+}
+
 // Len returns the number of vectors.
-func (c *Cache) Len() int { return len(c.vectors) }
+func (c *Cache) Len() int { return len(c.entries) }

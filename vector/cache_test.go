@@ -1,10 +1,14 @@
 package vector
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -29,7 +33,7 @@ func TestVectorCache(t *testing.T) {
 	require.NoError(t, c.Save(list, print, true))
 
 	c = load("m")
-	assert.Len(t, c.vectors, 2)
+	assert.Equal(t, 3, c.Len())
 	assert.Equal(t, []float32{1, 2, 3}, c.Vector(KeyOf("m", "a")))
 	assert.Equal(t, []float32{-4, 5, math.MaxFloat32 / 1e20}, c.Vector(KeyOf("m", "b")))
 	assert.Nil(t, c.Vector(KeyOf("other", "a")))
@@ -42,9 +46,83 @@ func TestVectorCache(t *testing.T) {
 	require.NoError(t, load("m").Save(list, print, true))
 	assert.Equal(t, before, store.data, "nothing has changed")
 	store.err = errors.New("no disk")
-	assert.Empty(t, load("m").vectors)
+	assert.Zero(t, load("m").Len())
 	c.Put(KeyOf("m", "c"), []float32{1, 1, 1})
 	assert.ErrorContains(t, c.Save(list, print, true), "no disk")
+}
+
+// A vector that nothing wants any more stays for 30 days. What is wanted each day is
+// written each day, so it never seems old.
+func TestUnwantedVectorsAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(keptFile)
+		wanted, unwanted := KeyOf("m", "wanted"), KeyOf("m", "unwanted")
+		c := LoadCache(store, "m", nil)
+		c.Put(wanted, []float32{1, 2})
+		c.Put(unwanted, []float32{3, 4})
+		require.NoError(t, c.Save([]Key{wanted, unwanted}, [32]byte{}, false))
+		for range 30 {
+			time.Sleep(24 * time.Hour)
+			before := store.data
+			for range 2 { // a change a day
+				require.NoError(t, LoadCache(store, "m", nil).Save([]Key{wanted}, [32]byte{}, false))
+			}
+			assert.NotEqual(t, before, store.data)
+			assert.Equal(t, []float32{3, 4}, LoadCache(store, "m", nil).Vector(unwanted))
+		}
+		time.Sleep(24 * time.Hour)
+		require.NoError(t, LoadCache(store, "m", nil).Save([]Key{wanted}, [32]byte{}, false))
+		assert.Nil(t, LoadCache(store, "m", nil).Vector(unwanted))
+		assert.Equal(t, []float32{1, 2}, LoadCache(store, "m", nil).Vector(wanted))
+	})
+}
+
+// A full cache keeps what is wanted, and then what was wanted last.
+func TestFullVectorCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(keptFile)
+		key := func(i int) Key { return KeyOf("m", fmt.Sprint(i)) }
+		var log bytes.Buffer
+		c := LoadCache(store, "m", slog.New(slog.NewTextHandler(&log, nil)))
+		c.limit = binary.Size(vectorHeader{}) + 10*(cacheKeyBytes+8)
+		for i := range 20 {
+			c.Put(key(i), []float32{float32(i + 1), 0})
+			if i%5 == 4 {
+				time.Sleep(24 * time.Hour)
+			}
+		}
+		require.NoError(t, c.Save([]Key{key(0), key(1)}, [32]byte{}, false))
+		assert.Contains(t, log.String(), `"left out"=10`)
+		assert.LessOrEqual(t, len(store.data), c.limit)
+		c = LoadCache(store, "m", nil)
+		assert.Equal(t, 10, c.Len())
+		for _, i := range []int{0, 1, 15, 16, 17, 18, 19} {
+			assert.Equal(t, []float32{float32(i + 1), 0}, c.Vector(key(i)), "%d", i)
+		}
+		for i := 2; i < 10; i++ {
+			assert.Nil(t, c.Vector(key(i)), "%d", i)
+		}
+	})
+}
+
+// Sizes that overflow when they are multiplied reserve nothing and crash nothing.
+func TestCraftedVectorCache(t *testing.T) {
+	for _, h := range []vectorHeader{
+		{Dims: 4294705156, Count: 1073807362}, // 64 bytes modulo 2^64
+		{Dims: math.MaxUint32, Count: math.MaxUint32},
+		{Dims: math.MaxUint32, Count: 1},
+		{Dims: 1, Count: math.MaxUint32},
+		{Count: 1},
+		{Dims: 1 << 30},
+	} {
+		h.Magic = vectorMagic
+		data, err := binary.Append(nil, binary.LittleEndian, h)
+		require.NoError(t, err)
+		var log bytes.Buffer
+		c := LoadCache(&keptFile{data: append(data, make([]byte, 64)...)}, "m", slog.New(slog.NewTextHandler(&log, nil)))
+		assert.Zero(t, c.Len())
+		assert.Contains(t, log.String(), "could not be loaded")
+	}
 }
 
 func FuzzVectorCache(f *testing.F) {
@@ -56,14 +134,22 @@ func FuzzVectorCache(f *testing.F) {
 	f.Add(store.data)
 	f.Add(store.data[:len(store.data)-1])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c := &Cache{vectors: make(map[Key][]float32)}
-		if c.read(data) != nil {
-			return
-		}
-		for _, v := range c.vectors {
-			if err := Check(v, len(v)); err != nil {
-				t.Fatal(err)
+		store := &keptFile{data: data}
+		c := LoadCache(store, "m", nil)
+		var keys []Key
+		for key := range c.entries {
+			if v := c.Vector(key); v != nil {
+				keys = append(keys, key)
+				if err := Check(v, len(v)); err != nil {
+					t.Fatal(err)
+				}
 			}
+		}
+		if err := c.Save(keys, [32]byte{1}, true); err != nil {
+			t.Fatal(err)
+		}
+		if n := LoadCache(store, "m", nil).Len(); n < len(keys) {
+			t.Fatalf("%d of %d vectors were saved", n, len(keys))
 		}
 	})
 }

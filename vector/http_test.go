@@ -18,14 +18,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An embeddingRequest is what a service is sent.
+// An embeddingRequest is a request to a service.
 type embeddingRequest struct {
 	Model      string
 	Input      []string
 	Dimensions int
 }
 
-// lengths returns the vector that the test's service gives a text: its length and 1.
+// lengths returns the test service's vector of a text: its length and 1.
 func lengths(text string) []float32 { return []float32{float32(len(text)), 1} }
 
 // embeddings serves both protocols.

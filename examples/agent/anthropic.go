@@ -9,10 +9,10 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 )
 
-// maxAnswer is how many tokens an answer may have, which the API wants to know.
+// maxAnswer is the limit on the tokens of an answer. The API requires one.
 const maxAnswer = 16_000
 
-// claude is a conversation by Anthropic's messages.
+// claude is a conversation over Anthropic's Messages API.
 type claude struct {
 	client   anthropic.Client
 	model    string
@@ -41,9 +41,9 @@ func (m *claude) answer(ctx context.Context, req request, print func(string)) (r
 		MaxTokens:    maxAnswer,
 		System:       []anthropic.TextBlockParam{{Text: req.system}},
 		Messages:     m.messages,
-		CacheControl: anthropic.NewCacheControlEphemeralParam(), // what this request and the next have in common
+		CacheControl: anthropic.NewCacheControlEphemeralParam(), // the part that this request and the next have in common
 	}
-	for _, t := range req.tools { // as they are: their members in order, their numbers with their digits
+	for _, t := range req.tools { // unchanged: members keep their order, numbers their digits
 		params.Tools = append(params.Tools, param.Override[anthropic.ToolUnionParam](t.JSON))
 	}
 
@@ -59,7 +59,8 @@ func (m *claude) answer(ctx context.Context, req request, print func(string)) (r
 			r.text += event.Delta.Text
 			print(event.Delta.Text)
 		case "content_block_stop":
-			// Before Accumulate, which makes {} of arguments that are not JSON.
+			// Before Accumulate, because it turns arguments that are not JSON
+			// into {}.
 			if i := event.Index; 0 <= i && i < int64(len(message.Content)) && message.Content[i].Type == "tool_use" {
 				c := message.Content[i]
 				r.calls = append(r.calls, call{c.ID, c.Name, string(c.Input)})
@@ -83,7 +84,7 @@ func (m *claude) answer(ctx context.Context, req request, print func(string)) (r
 		return reply{}, stopped(string(message.StopReason))
 	}
 
-	if len(message.Content) > 0 { // an empty message is refused
+	if len(message.Content) > 0 { // the API refuses an empty message
 		m.messages = append(m.messages, message.ToParam())
 	}
 	u := message.Usage

@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The test program is also the agent, and a server of it.
+// The test program is also the agent and one of its servers.
 func TestMain(m *testing.M) {
 	switch os.Getenv("AGENT_TEST") {
 	case "agent":
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 			if err == nil {
 				res.Body.Close()
 			}
-			select {} // it heeds nothing
+			select {} // it ignores everything
 		})
 		_ = server.ServeStdio(s)
 	default:
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// Ctrl-C in the middle of a call of a server's tool: the agent ends at once,
+// Ctrl-C during a call of a server's tool ends the agent at once. The agent
 // says so, and its server is gone.
 func TestInterrupt(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
@@ -69,7 +69,7 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
-// Ctrl-C while the model answers.
+// Ctrl-C while the model answers ends the agent.
 func TestInterruptAnswer(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		asked := make(chan struct{})
@@ -89,8 +89,8 @@ func TestInterruptAnswer(t *testing.T) {
 	})
 }
 
-// agentProcess starts the agent with a server whose tool tells calledURL that
-// it was called, and never answers.
+// agentProcess starts the agent with a server whose tool reports its call to
+// calledURL and never answers.
 func agentProcess(t *testing.T, name, baseURL, calledURL, message string) (*exec.Cmd, *bytes.Buffer) {
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -118,8 +118,8 @@ func requireInterrupted(t *testing.T, cmd *exec.Cmd, out *bytes.Buffer) {
 	assert.Contains(t, out.String(), "agent: interrupted\n")
 }
 
-// A call in this process ends with the context, too, and a call beside it that
-// was done is not lost from what is printed.
+// A call in this process also ends with its context. The result of another call
+// that had ended is still printed.
 func TestCancelledCall(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		ctx, cancel := context.WithCancel(t.Context())

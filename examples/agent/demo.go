@@ -18,8 +18,8 @@ import (
 )
 
 // demoOptions returns options with four small MCP servers in this process. Of
-// their 13 tools the first three that may be used are inline. That is so few to have something
-// to search for.
+// their 13 permitted tools, only the first three are inline, so that there is
+// something to search for.
 func demoOptions() *mcphybrid.Options {
 	return &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 3}, Active: mcphybrid.ActiveOptions{Max: 3}, Servers: []mcphybrid.ServerConfig{
 		{Name: "notes", InProcess: notesServer()},

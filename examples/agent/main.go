@@ -95,8 +95,8 @@ func (a *agent) converse(ctx context.Context, messages []string) error {
 			if reply, err = a.turn(ctx, m, summarize); err != nil {
 				return err
 			}
-			// The conversation ends, and with it the provider's cache, so the list of
-			// tools may begin anew as well.
+			// The conversation ends, and the provider's cache with it. So the
+			// list of tools may begin anew.
 			m, summary = a.begin(), "This is your summary of what was before:\n"+reply.text+"\n\n"
 			a.sess.Compact()
 		}
@@ -123,7 +123,7 @@ func (a *agent) turn(ctx context.Context, m model, message string) (reply, error
 		if err != nil || len(r.calls) == 0 {
 			return r, err
 		}
-		next = request{results: a.call(ctx, r.calls)} // after Ctrl-C, no request is sent any more
+		next = request{results: a.call(ctx, r.calls)} // after Ctrl-C, send no further request
 	}
 	return reply{}, fmt.Errorf("the model has called tools %d times in a row without an answer", maxRequests)
 }
@@ -137,7 +137,7 @@ func (a *agent) call(ctx context.Context, calls []call) []result {
 	for i, c := range calls {
 		a.print(fmt.Sprintf("→ %s %s\n", c.name, c.arguments))
 		wg.Go(func() {
-			// The result is for the model, also where there is an error, which
+			// The result is for the model, even if there is an error. The error
 			// is for us: an unknown tool, a refused one, wrong arguments.
 			res, err := a.sess.Call(ctx, c.name, c.arguments)
 			results[i], problems[i] = result{c.id, textOf(res), res.IsError}, err

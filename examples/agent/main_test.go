@@ -39,7 +39,7 @@ func host(t testing.TB, h http.Handler) string {
 	return srv.URL + "/"
 }
 
-// runDemo runs the demo's conversation against an endpoint.
+// runDemo runs the demo's conversation with an endpoint.
 func runDemo(t *testing.T, name, baseURL string) (string, error) {
 	var out bytes.Buffer
 	args := []string{"-provider", name, "-base-url", baseURL, "-deny", strings.Join(demoAccess.Deny, ","), "-context", fmt.Sprint(demoLimit), "--"}
@@ -67,8 +67,8 @@ func TestDemo(t *testing.T) {
 	assert.Equal(t, outs[0], outs[1], "the providers differ")
 }
 
-// The script is what says that the loop is right, so it must refuse what is
-// wrong.
+// The script decides whether the loop is right, so it must refuse wrong
+// requests.
 func TestScriptRefuses(t *testing.T) {
 	tool := func(name string) []byte { return []byte(`{"name":"` + name + `"}`) }
 	right := func() sent {
@@ -123,7 +123,7 @@ func toRaw(tools ...[]byte) (list []json.RawMessage) {
 	return list
 }
 
-// A request that a provider would refuse is refused.
+// The script refuses what a provider would refuse.
 func TestReadRefuses(t *testing.T) {
 	tests := []struct{ path, body, want string }{
 		{"/chat/completions", `{"model":"m","messages":[{"role":"system","content":"s"}]}`, "a stream"},
@@ -142,7 +142,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// A run that leaves out a part of the script fails.
+// A run that skips a part of the script fails.
 func TestScriptEnd(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		s := newScript(demo)
@@ -175,7 +175,8 @@ func TestFlags(t *testing.T) {
 	})
 }
 
-// The key, the model, and the tools with their members in order get to the endpoint.
+// The endpoint gets the key, the model, and the tools with their members in
+// order.
 func TestEndpoint(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		s := newScript([]step{{user: "hello", say: "hi"}})
@@ -199,8 +200,8 @@ func TestEndpoint(t *testing.T) {
 	})
 }
 
-// Calls of one answer are made at the same time, and their results are in the
-// order of the calls.
+// The calls of one answer run concurrently, and their results keep the order of
+// the calls.
 func TestParallelCalls(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		here := map[string]chan struct{}{"left": make(chan struct{}), "right": make(chan struct{})}
@@ -240,7 +241,7 @@ func newAgent(mgr *mcphybrid.Manager, name, baseURL string) (*agent, *bytes.Buff
 	}, out
 }
 
-// A model that calls tools for ever is stopped.
+// The agent stops a model that calls tools for ever.
 func TestMaxRequests(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		requests := 0
@@ -256,7 +257,7 @@ func TestMaxRequests(t *testing.T) {
 	})
 }
 
-// serveStep answers whatever is asked as the step says.
+// serveStep answers every request as the step says.
 func serveStep(w http.ResponseWriter, r *http.Request, st step) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, e := range wires[r.Method+" "+r.URL.Path].write(st) {

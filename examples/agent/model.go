@@ -8,12 +8,12 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// A model is a conversation with a provider's model. It keeps what was said in
-// the provider's own form, so that all of it is sent back as it came.
+// A model is a conversation with a provider's model. It keeps messages in the
+// provider's own form and sends them back unchanged.
 type model interface {
 	// answer adds the message or the results of req to the conversation, sends
-	// it, and adds what the model answers, whose text it prints piece by piece
-	// as it comes. An answer that is not complete is an error.
+	// it, and adds the model's answer. It prints the answer's text piece by
+	// piece. An incomplete answer is an error.
 	answer(ctx context.Context, req request, print func(text string)) (reply, error)
 }
 
@@ -32,25 +32,25 @@ type result struct {
 	isError  bool
 }
 
-// A reply is what the model answered. Without calls the turn is over.
+// A reply is the model's answer. Without calls, the turn is over.
 type reply struct {
 	text   string
 	calls  []call
-	tokens int // in the whole conversation, or 0 if the endpoint does not tell
+	tokens int // tokens of the whole conversation, or 0 if the endpoint does not report them
 }
 
-// A call is one that the model makes. Its arguments are JSON, or meant to be.
+// A call is a call by the model. Its arguments should be JSON.
 type call struct{ id, name, arguments string }
 
-// A provider is what there is to know of an API to begin conversations.
+// A provider describes an API and begins conversations with it.
 type provider struct {
-	format mcphybrid.Format // of its tools
+	format mcphybrid.Format // for its tools
 	key    string           // the environment variable
 	begin  func(endpoint) model
 }
 
-// An endpoint is where a provider's API is spoken. An empty URL is the
-// provider's own, an empty model the default.
+// An endpoint serves a provider's API. An empty URL means the provider's own,
+// an empty model the default.
 type endpoint struct{ key, baseURL, model string }
 
 var providers = map[string]provider{
@@ -58,11 +58,10 @@ var providers = map[string]provider{
 	"anthropic": {mcphybrid.FormatAnthropic, "ANTHROPIC_API_KEY", newAnthropic},
 }
 
-// errBrokeOff means that the stream of an answer ended before the answer did.
+// errBrokeOff means that the stream ended before the answer was complete.
 var errBrokeOff = errors.New("the answer broke off")
 
-// stopped returns the error for an answer that ended for a reason that is not
-// one for which answers end well.
+// stopped returns the error for an answer that ended for a bad reason.
 func stopped(reason string) error {
 	if reason == "" {
 		return errBrokeOff

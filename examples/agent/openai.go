@@ -11,8 +11,8 @@ import (
 	"github.com/openai/openai-go/v3/packages/param"
 )
 
-// openAI is a conversation by chat completions, which is what most other
-// endpoints speak too.
+// openAI is a conversation over chat completions, which most other endpoints
+// serve too.
 type openAI struct {
 	client   openai.Client
 	model    string
@@ -43,7 +43,7 @@ func (m *openAI) answer(ctx context.Context, req request, print func(string)) (r
 		Messages:      append([]openai.ChatCompletionMessageParamUnion{openai.SystemMessage(req.system)}, m.messages...),
 		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
 	}
-	for _, t := range req.tools { // as they are: their members in order, their numbers with their digits
+	for _, t := range req.tools { // unchanged: members keep their order, numbers their digits
 		params.Tools = append(params.Tools, param.Override[openai.ChatCompletionToolUnionParam](t.JSON))
 	}
 
@@ -52,7 +52,7 @@ func (m *openAI) answer(ctx context.Context, req request, print func(string)) (r
 	var acc openai.ChatCompletionAccumulator
 	for stream.Next() {
 		chunk := stream.Current()
-		chunk.ID = "" // some endpoints give each chunk another, which the accumulator refuses
+		chunk.ID = "" // some endpoints give each chunk another ID, and the accumulator refuses that
 		if !acc.AddChunk(chunk) {
 			return reply{}, errBrokeOff
 		}
@@ -61,7 +61,7 @@ func (m *openAI) answer(ctx context.Context, req request, print func(string)) (r
 		}
 	}
 	if err := stream.Err(); err != nil {
-		var refused *openai.Error // whose text does not say why
+		var refused *openai.Error // because its own text does not say why
 		if errors.As(err, &refused) {
 			err = fmt.Errorf("%w: %s", err, refused.Message)
 		}
@@ -79,10 +79,10 @@ func (m *openAI) answer(ctx context.Context, req request, print func(string)) (r
 	message := acc.Choices[0].Message
 	r := reply{text: message.Content, tokens: int(acc.Usage.TotalTokens)}
 	for i, c := range message.ToolCalls {
-		message.ToolCalls[i].Type = "function" // which some endpoints leave out
+		message.ToolCalls[i].Type = "function" // some endpoints leave it out
 		r.calls = append(r.calls, call{c.ID, c.Function.Name, c.Function.Arguments})
 	}
-	if r.text != "" || message.Refusal != "" || len(r.calls) > 0 { // an empty message is refused
+	if r.text != "" || message.Refusal != "" || len(r.calls) > 0 { // the API refuses an empty message
 		m.messages = append(m.messages, message.ToParam())
 	}
 	return r, nil

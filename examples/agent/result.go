@@ -8,9 +8,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// textOf returns what the model is told of a tool's result: its texts, in
-// lines, and of what is no text that it is there. A result with nothing but
-// structured content is told as JSON.
+// textOf returns the text of a tool's result for the model: its texts, one per
+// line, and a note for each other content. A result with only structured
+// content becomes JSON.
 func textOf(r *mcp.CallToolResult) string {
 	var parts []string
 	for _, content := range r.Content {

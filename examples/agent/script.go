@@ -13,52 +13,52 @@ import (
 	"sync"
 )
 
-// A step of a script is one request of the agent, what must be new in it, and
+// A step of a script is one request of the agent: what must be new in it, and
 // the model's answer.
 type step struct {
 	// A request has a message of the user, or a result for each call of the
-	// step before, in their order. What is given here must be contained in
-	// them; of a result, after a "!" if it must be marked as an error.
+	// step before, in order. Each must contain the text given here. A "!"
+	// before the text means that the result must be marked as an error.
 	user    string
 	results []string
 
-	// tools are the names that must have been appended to the list of tools
-	// since the step before.
+	// tools are the names that must be new in the list of tools since the step
+	// before.
 	tools []string
 
 	// anew says that the conversation and the list of tools begin anew, with
-	// what the step before says.
+	// the answer of the step before.
 	anew bool
 
-	// own says that the user's message is the agent's.
+	// own says that the agent wrote the user's message.
 	own bool
 
 	say    string
-	calls  []call // their ids are the script's
-	tokens int    // that the answer says the conversation has
+	calls  []call // the script gives them ids
+	tokens int    // the length of the conversation that the answer reports
 }
 
-// A script is a server that plays the model's part, in both providers'
-// protocols. It checks each request against its step and against what was sent
-// before, and refuses it with what is wrong.
+// A script is a server that plays the model in both providers' protocols. It
+// compares each request with its step and with what was sent before, and
+// refuses a wrong request with the reason.
 type script struct {
 	steps []step
 
 	mu   sync.Mutex
 	next int    // in steps
-	said []turn // what the conversation consists of
+	said []turn // the conversation so far
 	last sent
 	err  error // the first request that was wrong
 }
 
-// sent is a request in the form that both protocols have in common.
+// sent is a request in a form common to both protocols.
 type sent struct {
 	system string
 	tools  []json.RawMessage
 	turns  []turn
 }
 
-// A turn is what one side says: the user's message, the model's answer, or the
+// A turn is one side's part: the user's message, the model's answer, or the
 // results of its calls.
 type turn struct {
 	user, model string
@@ -68,7 +68,7 @@ type turn struct {
 
 func newScript(steps []step) *script { return &script{steps: steps} }
 
-// messages returns what the user says in the course of the script.
+// messages returns the user's messages in the script.
 func (s *script) messages() []string {
 	var list []string
 	for _, st := range s.steps {
@@ -92,7 +92,7 @@ func (s *script) serve(e *endpoint) (stop func(), err error) {
 	return func() { srv.Close() }, nil
 }
 
-// end returns what was wrong with the first wrong request, or that the script
+// end returns the error of the first wrong request, or an error if the script
 // is not at its end.
 func (s *script) end() error {
 	s.mu.Lock()
@@ -111,7 +111,7 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the agent has gone
+		return // the agent is gone
 	}
 	answer, err := s.play(wire, body)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// play returns the step of which body is the request, if it is.
+// play returns the current step if body is its request.
 func (s *script) play(wire wire, body []byte) (step, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,8 +205,8 @@ func (s *script) check(st step, got sent) error {
 	return nil
 }
 
-// checkTools reports an error unless is are the tools of was, to the byte, and
-// behind them those with the names of more.
+// checkTools returns an error unless is has the tools of was, byte for byte,
+// followed by those with the names in more.
 func checkTools(was, is []json.RawMessage, more []string) error {
 	if len(is) < len(was) {
 		return fmt.Errorf("the list of tools has lost %d", len(was)-len(is))
@@ -225,7 +225,7 @@ func checkTools(was, is []json.RawMessage, more []string) error {
 		if err := json.Unmarshal(tool, &t); err != nil {
 			return err
 		}
-		names = append(names, t.Name+t.Function.Name) // one of them, by protocol
+		names = append(names, t.Name+t.Function.Name) // one of the two, by protocol
 	}
 	if !slices.Equal(names, more) {
 		return fmt.Errorf("the list of tools has grown by %q, want %q", names, more)

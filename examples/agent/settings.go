@@ -20,7 +20,7 @@ type settings struct {
 	messages []string // of the user
 	limit    int      // tokens
 
-	end   func() error // says whether the script was followed to its end
+	end   func() error // reports whether the script reached its end
 	close func()
 }
 

@@ -2,14 +2,14 @@ package main
 
 import "github.com/mcphybrid/mcphybrid"
 
-// demoAccess keeps what the script's conversation must not use.
+// demoAccess denies what the script's conversation must not use.
 var demoAccess = mcphybrid.Access{Deny: []string{"mcp_*__delete_*"}}
 
-// demoLimit is how many tokens the script's conversation may have.
+// demoLimit is the limit on the tokens of the script's conversation.
 const demoLimit = 1000
 
-// demo is a conversation that comes by all that a loop has to be ready for. It
-// is written as the model sees it: what it is sent, and what it answers.
+// demo is a conversation that covers everything a loop must be ready for. It is
+// written from the model's side: what it receives and what it answers.
 var demo = []step{
 	// Tools that are inline.
 	{user: "Remember: on 2026-12-24 we hike 14 km.",
@@ -18,7 +18,7 @@ var demo = []step{
 	{results: []string{`Saved "hike".`}, calls: []call{{name: "mcp_notes__get_note", arguments: `{"key":"hike"}`}}},
 	{results: []string{"On 2026-12-24, 14 km"}, say: "Noted, and read again: 14 km on 2026-12-24."},
 
-	// A search; then a tool that it has not found, called by its name.
+	// A search, then a call by name of a tool that the search did not find.
 	{user: "Which day is that, and how long from 2026-11-21?",
 		calls: []call{{name: "mcp_tool_search", arguments: `{"query":"which day of the week is a date","max_results":1}`}}},
 	{results: []string{`"name":"mcp_calendar__day_of_week"`}, tools: []string{"mcp_calendar__day_of_week"},
@@ -27,7 +27,7 @@ var demo = []step{
 		calls: []call{{name: "mcp_calendar__days_between", arguments: `{"from":"2026-11-21","to":"2026-12-24"}`}}},
 	{results: []string{"33"}, tools: []string{"mcp_calendar__days_between"}, say: "A Thursday, in 33 days."},
 
-	// Calls in parallel, one of which has wrong arguments and is repaired.
+	// Parallel calls. One has wrong arguments, which the model corrects.
 	{user: "How many miles is that, and what is 3 °C in Fahrenheit?",
 		calls: []call{{name: "mcp_tool_search", arguments: `{"query":"convert kilometers to miles; convert temperature celsius to fahrenheit","max_results":2}`}}},
 	{results: []string{"mcp_units__kilometers_to_miles"}, tools: []string{"mcp_units__celsius_to_fahrenheit", "mcp_units__kilometers_to_miles"},
@@ -36,14 +36,14 @@ var demo = []step{
 		calls: []call{{name: "mcp_units__kilometers_to_miles", arguments: `{"value":14}`}}},
 	{results: []string{"8.7"}, say: "14 km are 8.7 miles, and 3 °C are 37.4 °F."},
 
-	// A tool that may not be used, and one that there is not.
+	// A forbidden tool, and one that does not exist.
 	{user: "Delete the note.", calls: []call{{name: "mcp_notes__delete_note", arguments: `{"key":"hike"}`}}},
 	{results: []string{"!mcp_notes__delete_note was not called: it is not permitted here."},
 		calls: []call{{name: "mcp_notes__remove_note", arguments: `{"key":"hike"}`}}},
 	{results: []string{`!There is no tool named "mcp_notes__remove_note".`}, calls: []call{{name: "mcp_notes__list_notes", arguments: `{}`}}},
 	{results: []string{`["hike"]`}, say: "I may not delete notes; it is still there."},
 
-	// A deferred tool with wrong arguments, twice: nothing is activated until
+	// A deferred tool with wrong arguments, twice. It is not activated until
 	// they are right.
 	{user: "How heavy are 12 kg in pounds?", calls: []call{{name: "mcp_units__kilograms_to_pounds", arguments: `{"kg":12}`}}},
 	{results: []string{`!is missing the property "value"`}, calls: []call{{name: "mcp_units__kilograms_to_pounds", arguments: `{"kg":12}`}}},
@@ -63,7 +63,7 @@ var demo = []step{
 	{user: "Book a flight.", calls: []call{{name: "mcp_tool_search", arguments: `{"query":"airline ticket reservation"}`}}},
 	{results: []string{"No further tool matches."}, say: "I have no tool for flights."},
 
-	// An error of a tool's own; three calls at once.
+	// An error by a tool itself, and three calls at once.
 	{user: "What is in the note \"food\"? And count the words of the packing list.", calls: []call{{name: "mcp_notes__get_note", arguments: `{"key":"food"}`}}},
 	{results: []string{`!there is no note "food"`}, calls: []call{
 		{name: "mcp_notes__list_notes", arguments: `{}`},
@@ -72,7 +72,7 @@ var demo = []step{
 	{results: []string{`["hike","packing"]`, "水 \"frisch\" 🏔️", "4"}, tools: []string{"mcp_text__count_words"},
 		say: "There is no such note. The packing list has 4 words.", tokens: demoLimit + 1},
 
-	// The conversation is too long: a summary takes its place, and the list of
+	// The conversation is too long. A summary replaces it, and the list of
 	// tools begins anew with the three that were used last.
 	{user: summarize, own: true, say: "A hike of 14 km on 2026-12-24; the packing list is in the note \"packing\"."},
 	{user: "How many days before it is 2026-12-20?", anew: true,

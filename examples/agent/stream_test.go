@@ -36,7 +36,7 @@ func (c cutter) Write(data []byte) (int, error) {
 
 func (c cutter) WriteString(s string) (int, error) { return c.Write([]byte(s)) }
 
-// However the stream is cut, through characters, escapes and names, the
+// However the stream is cut, even within characters, escapes and names, the
 // conversation is the same.
 func TestCutStreams(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
@@ -54,7 +54,7 @@ func TestCutStreams(t *testing.T) {
 	})
 }
 
-// Text is shown as it comes, not at the end.
+// The agent shows text as it comes, not at the end.
 func TestTextIsStreamed(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		seen := make(chan struct{})
@@ -89,7 +89,7 @@ func TestTextIsStreamed(t *testing.T) {
 	})
 }
 
-// The SDKs try again what is refused for a time.
+// The SDKs repeat requests that are refused temporarily.
 func TestTooManyRequests(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		for _, refusals := range []int32{2, 100} {
@@ -117,13 +117,13 @@ func TestTooManyRequests(t *testing.T) {
 	})
 }
 
-// Wherever a stream breaks off, it is an error, and nothing that was half said
-// is done.
+// Wherever a stream breaks off, the agent reports an error and does nothing
+// that was only half said.
 func TestBreaksOff(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		path := map[string]string{"openai": "POST /chat/completions", "anthropic": "POST /v1/messages"}[name]
 		whole := strings.Join(wires[path].write(step{say: "I'll see.", calls: []call{{"1", "a", `{"text":"é"}`}, {"2", "b", `{"n":1}`}}}), "")
-		// Where the answer is complete; all that follows may be missing.
+		// Here the answer is complete. Everything after this may be missing.
 		end := len(whole)
 		if name == "openai" {
 			end = strings.Index(whole, `"finish_reason":"tool_calls"`)
@@ -174,7 +174,7 @@ func TestStopped(t *testing.T) {
 	})
 }
 
-// A rewriter answers as a step says, in other words, whatever can be asked.
+// A rewriter answers as a step says, in a modified form, whatever is asked.
 type rewriter struct {
 	step  step
 	words *strings.Replacer
@@ -190,7 +190,7 @@ func (w rewriter) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	_, _ = w.words.WriteString(to, strings.Join(wires[r.Method+" "+r.URL.Path].write(w.step), ""))
 }
 
-// An error in the stream, as providers send when they are overloaded, is one.
+// An error event in the stream, as overloaded providers send it, is an error.
 func TestErrorInStream(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		url := host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -204,8 +204,8 @@ func TestErrorInStream(t *testing.T) {
 	})
 }
 
-// Arguments that are no JSON get to the session as they are, which tells the
-// model. What is sent back can be sent.
+// Arguments that are not JSON reach the session unchanged, and the session
+// tells the model. What is sent back is valid.
 func TestBrokenArguments(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		s := rewriter{step{calls: []call{{"1", "mcp_a", `{"text": `}}}, strings.NewReplacer()}
@@ -218,8 +218,8 @@ func TestBrokenArguments(t *testing.T) {
 	})
 }
 
-// What the model thought is sent back as it came, signature and all: without
-// it, the API refuses the results of the calls that follow it.
+// The model's thinking is sent back unchanged, with its signature. Without it,
+// the API refuses the results of the calls that follow it.
 func TestThinkingIsKept(t *testing.T) {
 	var bodies []string
 	url := host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -246,7 +246,8 @@ func TestThinkingIsKept(t *testing.T) {
 	assert.JSONEq(t, `{"type":"thinking","thinking":"Hm…","signature":"c2ln"}`, string(sent.Messages[1].Content[0]))
 }
 
-// A model may say nothing at all. That is not sent back, as the APIs refuse it.
+// A model may say nothing at all. The agent does not send that back, because
+// the APIs refuse it.
 func TestEmptyAnswer(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		var body []byte

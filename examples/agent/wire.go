@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// A wire is a provider's protocol, from the side of the server.
+// A wire is the server's side of a provider's protocol.
 type wire struct {
 	read  func(body []byte) (sent, error)
 	write func(step) []string // server-sent events
 }
 
-// wires are by what is asked for.
+// wires has the protocols by method and path.
 var wires = map[string]wire{
 	"POST /chat/completions": {readOpenAI, writeOpenAI},
 	"POST /v1/messages":      {readAnthropic, writeAnthropic},
 }
 
-// pieceLength is how many characters come in one piece: few, so that words,
-// numbers and names are cut.
+// pieceLength is the number of characters in one piece. It is small, so that
+// words, numbers and names are cut.
 const pieceLength = 7
 
 func pieces(text string) []string {

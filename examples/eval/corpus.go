@@ -63,8 +63,8 @@ func readCorpus(toolsFile, queriesFile string) (tools []tool, queries []query, e
 	return tools, queries, err
 }
 
-// readLines returns the objects of a file that has one on each line, of any
-// length. check returns an object's id and what is wrong with it; errors name
+// readLines returns the objects of a file with one object on each line, of any
+// length. check returns an object's id and what is wrong with it. Errors name
 // file and line. A file without objects is an error.
 func readLines[T any](path string, check func(object *T, line int) (id string, err error)) ([]T, error) {
 	data, err := os.ReadFile(path)

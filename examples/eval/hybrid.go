@@ -40,7 +40,7 @@ func hybrid(e vector.Embedder, alpha float64, tools int, show *progress) (*mcphy
 	if alpha == 0 {
 		alpha = -1 // 0 is the default's
 	}
-	return &mcphybrid.SemanticOptions{Embedder: e, Alpha: alpha, Progress: func(done, _ int) {
+	return &mcphybrid.SemanticOptions{Embedder: e, Alpha: alpha, ServerBudget: mcphybrid.NoLimit, Progress: func(done, _ int) {
 		show.show("embedding tool", done, tools)
 		if done == tools {
 			once.Do(func() { close(ready) })

@@ -31,11 +31,12 @@ func eval(t *testing.T, args ...string) (figures, string) {
 	var out bytes.Buffer
 	require.NoError(t, run(args, &out, io.Discard))
 	var f figures
-	_ = json.Unmarshal(out.Bytes(), &f) // of the table nothing is read
+	_ = json.Unmarshal(out.Bytes(), &f) // the table is not read
 	return f, out.String()
 }
 
-// Two tools are found by one word each; "red" finds red, "red blue" both.
+// Each of two tools is found by one word: "red" finds red, "red blue" finds
+// both.
 const (
 	someTools = `{"id": "1", "server": "", "name": "red", "description": "", "input_schema": null}
 {"id": "2", "server": "", "name": "blue"}
@@ -151,8 +152,7 @@ u: green
 	assert.NotContains(t, table, "u: green")
 }
 
-// A tool without a server is found by nothing but its own words, and long
-// lines are read.
+// A tool without a server is found only by its own words. Long lines are read.
 func TestUnusualTools(t *testing.T) {
 	long := fmt.Sprintf(`{"id": "9", "server": "-", "name": "long", "input_schema": {"type": "object", "title": "%s"}}`, strings.Repeat("word ", 1<<18))
 	args := files(t, someTools+long, oneQuery+`{"id": "long", "query": "long", "relevant": ["9"]}
@@ -199,8 +199,8 @@ func TestRefusals(t *testing.T) {
 
 const ours = "../../testdata/corpus/"
 
-// TestCorpus runs over our own corpus. Its figures are a matter of the ranker,
-// not of this command: only what they must be in any case is checked.
+// TestCorpus runs over our own corpus. Its figures depend on the ranker, so it
+// checks only what must hold for any ranker.
 func TestCorpus(t *testing.T) {
 	_, out := eval(t, "-tools", ours+"tools.jsonl", "-queries", ours+"queries.jsonl", "-ranker", "classic", "-json")
 	var got map[string]any
@@ -226,7 +226,7 @@ func TestCorpus(t *testing.T) {
 	assert.Equal(t, map[string]any{"ranker": "classic"}, got, "no other fields")
 }
 
-// TestCorpusIsSound checks what the command does not ask of every corpus.
+// TestCorpusIsSound checks what the command does not require of every corpus.
 func TestCorpusIsSound(t *testing.T) {
 	tools, queries, err := readCorpus(ours+"tools.jsonl", ours+"queries.jsonl")
 	require.NoError(t, err)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A progress shows how far the work is, on one line that it draws again and
-// again. Its methods may be called by several goroutines.
+// A progress shows the progress of the work on one line that it redraws.
+// Several goroutines may call its methods.
 type progress struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -22,8 +22,8 @@ const (
 	eraseLine = "\r\x1b[K"
 )
 
-// show says how much is done of what is to do. The first and the last step of
-// each work are drawn, and of those between as many as can be seen.
+// show reports how much of the work is done. It draws the first and the last
+// step of each work, and of the others as many as one can see.
 func (p *progress) show(doing string, done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,7 +35,7 @@ func (p *progress) show(doing string, done, total int) {
 	fmt.Fprintf(p.w, eraseLine+"%s %d of %d", doing, done, total)
 }
 
-// end takes away what is shown, if anything is.
+// end removes the line, if there is one.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,8 +45,8 @@ func (p *progress) end() {
 	p.doing = ""
 }
 
-// onTerminal returns f if it is a terminal, and otherwise a writer that drops
-// all it is given.
+// onTerminal returns f if it is a terminal, and otherwise a writer that
+// discards everything.
 func onTerminal(f *os.File) io.Writer {
 	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return io.Discard

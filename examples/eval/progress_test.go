@@ -22,7 +22,7 @@ func TestProgress(t *testing.T) {
 		assert.Empty(t, shown.String(), "nothing to take away")
 		p.show("embedding tool", 1, 100)
 		p.show("embedding tool", 2, 100) // too soon
-		time.Sleep(redraw)               // of the test's own clock
+		time.Sleep(redraw)               // by the test's own clock
 		p.show("embedding tool", 3, 100)
 		p.show("embedding tool", 100, 100)
 		p.show("asking query", 1, 2)

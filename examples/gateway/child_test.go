@@ -13,16 +13,17 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// serveChild is a real server over standard input and output. It lives no
-// longer than three minutes.
+// serveChild is a real server over standard input and output. It lives for at
+// most three minutes.
 func serveChild() {
 	time.AfterFunc(3*time.Minute, func() { os.Exit(9) })
-	for path := os.Getenv("TEST_WAIT"); path != ""; time.Sleep(time.Millisecond) { // another process makes it
+	for path := os.Getenv("TEST_WAIT"); path != ""; time.Sleep(time.Millisecond) { // another process creates it
 		if _, err := os.Stat(path); err == nil {
 			break
 		}
 	}
-	// It tells of a call before its answer, as mcp-go's own servers do mostly.
+	// It reports on a call before the answer, as mcp-go's own servers usually
+	// do.
 	lines := &lineWriter{w: os.Stdout}
 	s := server.NewStdioServer(childServer(lines))
 	server.WithWorkerPoolSize(100)(s)

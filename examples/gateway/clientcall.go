@@ -9,28 +9,28 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// A sink takes notifications to a client, each in whole and in their order. It
-// may wait for the client.
+// A sink takes notifications to a client, each whole and in order. It may wait
+// for the client.
 type sink interface {
 	notify(method string, params any)
 }
 
-// maxQueued is how many notifications may wait for a client that is slow; of
-// more, it misses the oldest.
+// maxQueued is how many notifications may wait for a slow client. Beyond it,
+// the client misses the oldest.
 const maxQueued = 1000
 
-// A clientCall is one call of a client. What is told about it while it runs
-// goes to the client ahead of its answer, and through a queue: servers read
-// nothing else while they are told, and wait for no client.
+// A clientCall is one call of a client. Notifications about it reach the client
+// before the answer. They go through a queue, because a server is not read
+// while we handle its notification, and must not wait for a client.
 type clientCall struct {
-	ctx  context.Context // of the request, by which mcp-go knows the client
+	ctx  context.Context // of the request; mcp-go knows the client by it
 	from *conversation
-	sink sink // nil if it can't be told anything
+	sink sink // nil if notifications can't reach the client
 
 	mu      sync.Mutex
 	queue   []notification
-	writing bool       // a goroutine is at it
-	ended   bool       // nothing is queued any more
+	writing bool       // a goroutine is writing
+	ended   bool       // the queue is closed
 	idle    *sync.Cond // signals that writing is false
 }
 
@@ -79,7 +79,7 @@ func (v *clientCall) write() {
 	v.idle.Broadcast()
 }
 
-// end returns when the client has all that is queued.
+// end returns when the client has all queued notifications.
 func (v *clientCall) end() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -101,8 +101,8 @@ func (v *clientCall) wantsLog(level mcp.LoggingLevel) bool {
 
 type clientCallKey struct{}
 
-// context returns the context of the call of a server, which gets the client's
-// _meta, and the client the progress if it asked for that.
+// context returns the context for the call of a server. The server gets the
+// client's _meta, and the client gets the progress if it asked for that.
 func (v *clientCall) context(meta *mcp.Meta) context.Context {
 	ctx := context.WithValue(v.ctx, clientCallKey{}, v)
 	if meta == nil {

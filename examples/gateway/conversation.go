@@ -9,17 +9,17 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// A conversation is what the gateway has of one client: a Session that no other
+// A conversation is the gateway's state of one client: a Session that no other
 // client has.
 type conversation struct {
 	id      string // mcp-go's session ID; "" if the protocol has no sessions
 	session *mcphybrid.Session
 	follows bool        // lists the tools again when told that they have changed
-	told    atomic.Bool // that they have, since it listed them last
+	told    atomic.Bool // they have changed since it last listed them
 }
 
-// open notes that there is a client of that ID. Its Session is made when it
-// first needs one: then it has said who it is.
+// open notes a client with that ID. Its Session is made when the client first
+// needs it, because by then the client has said who it is.
 func (g *gateway) open(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -39,9 +39,9 @@ func (g *gateway) gone(id string) {
 	}
 }
 
-// client returns the one that ctx is a request of. Since 2026-07-28 HTTP has
-// no sessions: each request is then a client's first and last. So is one of a
-// session that has just ended.
+// client returns the client of the request of ctx. Since 2026-07-28, HTTP has
+// no sessions: each request is then a client's first and last. So is a request
+// of a session that has just ended.
 func (g *gateway) client(ctx context.Context) *conversation {
 	s := server.ClientSessionFromContext(ctx)
 	if s == nil {
@@ -77,7 +77,7 @@ func (c *conversation) sessionOptions() *mcphybrid.SessionOptions {
 		opts.Disclosure = mcphybrid.ByActivation
 	}
 	if c.id == "" {
-		// Nothing is kept for its next request: what is cut from a long result
+		// Nothing is kept for the next request, so a long result that was cut
 		// can't be read on.
 		opts.Access.Deny = []string{mcphybrid.PageToolName}
 	}

@@ -10,20 +10,20 @@ import (
 
 type eventWriterKey struct{}
 
-// An eventWriter is the answer to an HTTP request. A notification that is sent
-// ahead of it makes it a stream of events, of which mcp-go's answer is the
-// last. mcp-go could do that itself, but loses some.
+// An eventWriter is the answer to an HTTP request. A notification before the
+// answer makes it a stream of events, with mcp-go's answer as the last one.
+// mcp-go could do that itself, but loses some notifications.
 type eventWriter struct {
 	http.ResponseWriter
 	header http.Header // as mcp-go sets it
 
 	mu     sync.Mutex
 	begun  bool // the header is sent
-	stream bool // what is sent is a stream of events
-	over   bool // all is sent
+	stream bool // the answer is a stream of events
+	over   bool // the answer is complete
 }
 
-// withEvents has an eventWriter in the context of each request.
+// withEvents puts an eventWriter into the context of each request.
 func withEvents(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		w := &eventWriter{ResponseWriter: out, header: out.Header().Clone()}
@@ -38,7 +38,7 @@ func withEvents(next http.Handler) http.Handler {
 
 const eventStream = "text/event-stream"
 
-// Header returns mcp-go's, which is not ours to look at before it is complete.
+// Header returns mcp-go's header. We must not read it before it is complete.
 func (w *eventWriter) Header() http.Header { return w.header }
 
 func (w *eventWriter) WriteHeader(status int) {
@@ -58,8 +58,8 @@ func (w *eventWriter) beginLocked(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write writes what mcp-go does: an event, or an answer, which becomes one in
-// a stream.
+// Write writes mcp-go's output: an event, or an answer, which becomes an event
+// in a stream.
 func (w *eventWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +97,7 @@ func (w *eventWriter) notify(method string, params any) {
 		w.ResponseWriter.Header().Set("Cache-Control", "no-cache")
 		w.ResponseWriter.WriteHeader(http.StatusOK)
 	}
-	_ = w.eventLocked(message) // the client has gone, which ends its request
+	_ = w.eventLocked(message) // the client is gone, which ends its request
 }
 
 // eventLocked writes a message, which is one line.

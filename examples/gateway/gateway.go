@@ -17,9 +17,9 @@ type gatewayOptions struct {
 	servers  []mcphybrid.ServerConfig
 	cache    mcphybrid.Store
 	follow   []string         // names of clients
-	logLevel mcp.LoggingLevel // that servers are asked for
-	wait     time.Duration    // for the servers, before a client is answered without them
-	grace    time.Duration    // for calls that run when it is told to end
+	logLevel mcp.LoggingLevel // the level that servers are asked for
+	wait     time.Duration    // how long a client waits for the servers before it is answered without them
+	grace    time.Duration    // for running calls, after the signal to end
 	log      *slog.Logger
 }
 
@@ -35,10 +35,10 @@ type gateway struct {
 	opts    gatewayOptions
 	mgr     *mcphybrid.Manager
 	front   *server.MCPServer
-	direct  sink               // of the only client, or nil
+	direct  sink               // the sink of the only client, or nil
 	all     context.Context    // ends when all servers have started or failed
-	waiting context.Context    // ends with it, or when a client waits no longer
-	begin   context.Context    // of the servers' start
+	waiting context.Context    // ends with begin, or when a client stops waiting
+	begin   context.Context    // the start of the servers
 	abandon context.CancelFunc // ends begin
 	started sync.WaitGroup
 
@@ -98,7 +98,8 @@ func (g *gateway) newFront() *server.MCPServer {
 	hooks.AddOnRegisterSession(func(ctx context.Context, s server.ClientSession) { g.open(s.SessionID()) })
 	hooks.AddOnUnregisterSession(func(_ context.Context, s server.ClientSession) { g.gone(s.SessionID()) })
 	hooks.AddAfterInitialize(func(ctx context.Context, _ any, _ *mcp.InitializeRequest, r *mcp.InitializeResult) {
-		// It is registered only after the answer, which the client may be quicker than.
+		// mcp-go registers the session only after the answer. The client may be
+		// quicker.
 		g.open(server.ClientSessionFromContext(ctx).SessionID())
 		r.Instructions = g.instructions(ctx)
 	})
@@ -141,10 +142,11 @@ func (g *gateway) instructions(ctx context.Context) string {
 func (g *gateway) list(ctx context.Context) []mcp.Tool {
 	await(ctx, g.waiting)
 	c := g.client(ctx)
-	c.told.Store(false) // what changes from here on, it is told of
+	c.told.Store(false) // the client is told of changes from here on
 	session := c.session
 	if !c.follows {
-		// What a Session has shown stays as it was. Who asks again wants what is.
+		// A Session never changes what it has shown, but a client that lists
+		// again wants the current tools.
 		session = g.mgr.NewSession(c.sessionOptions())
 	}
 	tools := []mcp.Tool{}
@@ -223,7 +225,7 @@ func (g *gateway) drain() {
 func (g *gateway) close() {
 	g.endCalls()
 	g.abandon()
-	_ = g.mgr.Close() // how a server that we end ends is of no interest
+	_ = g.mgr.Close() // the error of a server that we end is of no interest
 	g.started.Wait()
 }
 

@@ -75,8 +75,8 @@ func TestContentPassesWhole(t *testing.T) {
 	})
 }
 
-// A client is answered without a server that takes long, told when it is there,
-// and its call of such a tool waits.
+// A client is answered without a slow server and told when that is there. Its
+// call of a tool of that server waits.
 func TestLateServer(t *testing.T) {
 	cfg, err := mcphybrid.LoadConfig(writeConfig(t, "kitchen"))
 	require.NoError(t, err)

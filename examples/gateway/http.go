@@ -29,14 +29,15 @@ const (
 
 	endpoint = "/mcp"
 
-	// debugPath has the page for people.
+	// debugPath is the path of the pages for people.
 	debugPath = "/debug"
 
 	// maxBody bounds a request; arguments of a call are some kilobytes.
 	maxBody = 16 << 20
 
-	// sessionTTL is how long a client may be silent until its session ends, as
-	// most go without saying so. The protocol has it begin another one then.
+	// sessionTTL is how long a client may be silent before its session ends,
+	// because most clients leave without notice. The protocol has such a client
+	// begin another session.
 	sessionTTL = 12 * time.Hour
 )
 
@@ -44,10 +45,10 @@ type webOptions struct {
 	anywhere  bool // listen where other machines can reach it
 	tokenFile string
 	origins   []string // of web pages that may call
-	debug     bool     // there is a page for people
+	debug     bool     // serve the pages for people
 }
 
-// A website is where the gateway listens, and whom it listens to.
+// A website says where the gateway listens, and whom it serves.
 type website struct {
 	listener net.Listener
 	token    string // "" if none is needed
@@ -55,7 +56,7 @@ type website struct {
 	debug    bool
 }
 
-// listen opens an address. A port alone is one of loopback.
+// listen opens an address. A port alone means loopback.
 func listen(address string, opts webOptions) (*website, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -142,8 +143,8 @@ func (g *gateway) serveHTTP(ctx context.Context, w *website) error {
 	return nil
 }
 
-// guard lets only those in who have the token, and no web page but those of the
-// origins that may call: a page in a browser can reach this machine, too.
+// guard admits only requests with the token, and web pages only from the
+// permitted origins: a page in a browser can reach this machine too.
 func (w *website) guard(next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte("Bearer " + w.token))
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -164,9 +165,9 @@ func (w *website) guard(next http.Handler) http.Handler {
 	})
 }
 
-// guardPage lets only those in who have the token, as the password that a browser
-// asks for. The host must be the one that is listened at: under a name of its
-// own that leads here, another page could read this one.
+// guardPage admits only requests with the token as the password that a browser
+// asks for. The host must be the one that we listen on: otherwise, another page
+// could read this one under a name of its own that leads here.
 func (w *website) guardPage(next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(w.token))
 	own, _, _ := net.SplitHostPort(w.listener.Addr().String())
@@ -190,8 +191,8 @@ func (w *website) guardPage(next http.Handler) http.Handler {
 	})
 }
 
-// endingWith ends the streams of notifications, which last for ever, with ctx.
-// Other requests end with their answer.
+// endingWith ends the endless streams of notifications with ctx. Other requests
+// end with their answers.
 func endingWith(ctx context.Context, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || r.Header.Get(mcp.HeaderMethod) == string(mcp.MethodSubscriptionsListen) {
@@ -204,9 +205,10 @@ func endingWith(ctx context.Context, next http.Handler) http.Handler {
 	})
 }
 
-// sane drops what would reach another client's request. Since 2026-07-28 there
-// are no sessions and a request is cancelled by closing its connection, but
-// mcp-go looks a notification's request up by its number, which others have too.
+// sane drops messages that would reach another client's request. Since
+// 2026-07-28 there are no sessions, and a client cancels a request by closing
+// its connection. But mcp-go looks up the request of a notification by its
+// number, which other clients use too.
 func sane(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {

@@ -160,7 +160,7 @@ func TestWhereItListens(t *testing.T) {
 	}
 }
 
-// A client's session ends when it says that it goes.
+// A client's session ends when the client ends it.
 func TestClientGoes(t *testing.T) {
 	g, url, _ := startHTTP(t, gatewayOptions{}, webOptions{})
 	c, _ := connect(t, overHTTP(url), "test", generations["legacy"]...)
@@ -181,8 +181,8 @@ func TestClientGoes(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, status, "nobody's session")
 }
 
-// A client that listens is told of a server that comes late, in either
-// generation.
+// A client that listens is told of a server that comes late, in both
+// generations of the protocol.
 func TestListeners(t *testing.T) {
 	g, url, _ := startHTTP(t, gatewayOptions{}, webOptions{})
 	<-g.waiting.Done()

@@ -7,10 +7,10 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// listed returns a tool as the client gets it: all that its server says of it
-// that the protocol knows, under its registered name. Some clients refuse the
-// whole list for one schema that does not say it is an object's: such a one is
-// made to.
+// listed returns a tool as the client gets it: everything in the server's
+// definition that the protocol knows, under the registered name. Some clients
+// refuse the whole list if one schema does not say that it describes an object,
+// so such a schema is changed to say it.
 func listed(t mcphybrid.Tool) mcp.Tool {
 	tool := mcp.Tool{Name: t.Name(), Description: t.Description(), RawInputSchema: objectSchema(t.InputSchema())}
 	b, ok := t.(*mcphybrid.BridgeTool)
@@ -23,7 +23,7 @@ func listed(t mcphybrid.Tool) mcp.Tool {
 	}
 	var more struct {
 		Meta json.RawMessage `json:"_meta"`
-		// Icons that can't be read are none.
+		// Unreadable icons are dropped.
 		Icons json.RawMessage `json:"icons"`
 	}
 	if json.Unmarshal(b.Raw(), &more) == nil {
@@ -43,8 +43,8 @@ func isObjectSchema(schema json.RawMessage) bool {
 	return json.Unmarshal(schema, &s) == nil && s.Type == "object"
 }
 
-// objectSchema returns a schema that says "type": "object", as arguments are.
-// What else it says is checked as its server wrote it.
+// objectSchema returns a schema that says "type": "object", because arguments
+// are an object. The rest of the schema is checked as its server wrote it.
 func objectSchema(schema json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if isObjectSchema(schema) || json.Unmarshal(schema, &members) != nil || members == nil {

@@ -59,8 +59,8 @@ func skipUnlessUnix(t *testing.T) {
 	}
 }
 
-// A gateway that is told to end under load answers each call, with an error if
-// it takes too long, and leaves no process.
+// A gateway that must end under load answers each call, with an error if the
+// call takes too long, and leaves no process.
 func TestShutdownUnderLoad(t *testing.T) {
 	skipUnlessUnix(t)
 	start := map[string]func(t *testing.T) (*exec.Cmd, []connector){
@@ -94,7 +94,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 					generation = generations["modern"]
 				}
 				c, told := connect(t, open, "test", generation...)
-				wg.Go(func() { // one that only waits
+				wg.Go(func() { // one client that only waits
 					result, err := callFor(context.Background(), c, 1, "mcp_cellar__a_hang", nil)
 					if assert.NoError(t, err, "it has an answer") {
 						assert.True(t, result.IsError)
@@ -103,12 +103,12 @@ func TestShutdownUnderLoad(t *testing.T) {
 					}
 				})
 				wait(t, told, "notifications/progress")
-				for range 5 { // and some that call and call
+				for range 5 { // and some that keep calling
 					wg.Go(func() {
 						for {
 							result, err := call(context.Background(), c, "mcp_kitchen__dish_59", map[string]any{"text": "x"})
 							switch {
-							case err != nil: // the gateway has gone
+							case err != nil: // the gateway is gone
 								return
 							case result.IsError:
 								assert.Contains(t, textOf(result), "shutting down")
@@ -143,8 +143,8 @@ func TestShutdownUnderLoad(t *testing.T) {
 	}
 }
 
-// loadTime is how long 50 clients call at once: TEST_LOAD, such as 1m, or no
-// longer than each has called a few times.
+// loadTime is how long 50 clients call at once: TEST_LOAD, such as 1m, or just
+// a few calls each.
 func loadTime(t *testing.T) time.Duration {
 	text := os.Getenv("TEST_LOAD")
 	if text == "" {
@@ -155,8 +155,8 @@ func loadTime(t *testing.T) time.Duration {
 	return d
 }
 
-// Of 50 clients that search and call at once, each gets its own answers, and
-// is told about its own calls.
+// 50 clients search and call at once. Each gets its own answers and the
+// notifications about its own calls.
 func TestManyClients(t *testing.T) {
 	const clients, least = 50, 8
 	until := time.Now().Add(loadTime(t))

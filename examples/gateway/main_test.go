@@ -42,9 +42,9 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// processes returns the command lines of the processes that were started by
-// this one, or by what it started: they carry a mark. It knows none but on
-// Linux.
+// processes returns the command lines of the processes that this one started,
+// directly or not: they carry a mark. On systems other than Linux it returns
+// none.
 func processes() []string {
 	var list []string
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -82,7 +82,7 @@ func writeConfig(t *testing.T, names ...string) string {
 }
 
 // startHTTP serves the servers of a configuration on loopback, until end is
-// called or the test has ended.
+// called or the test ends.
 func startHTTP(t *testing.T, opts gatewayOptions, web webOptions) (g *gateway, url string, end func()) {
 	t.Helper()
 	if opts.servers == nil {
@@ -107,7 +107,7 @@ func startHTTP(t *testing.T, opts gatewayOptions, web webOptions) (g *gateway, u
 			done = true
 			stop()
 			assert.NoError(t, <-ended)
-			g.close() // returns when the other has
+			g.close() // returns when the other one has
 		}
 	}
 	t.Cleanup(end)
@@ -126,7 +126,7 @@ func overHTTP(url string, opts ...transport.StreamableHTTPCOption) connector {
 	}
 }
 
-// gatewayEnv has this test program run as a gateway.
+// gatewayEnv makes this test program run as a gateway.
 func gatewayEnv() []string {
 	return []string{"TEST_GATEWAY=1", fmt.Sprintf("TEST_RUN=%d", os.Getpid()), "GORACE=atexit_sleep_ms=0"}
 }
@@ -140,7 +140,7 @@ func overStdio(args ...string) connector {
 	}
 }
 
-// connect returns a connected client, and what it is told.
+// connect returns a connected client and its notifications.
 func connect(t *testing.T, open connector, name string, opts ...client.ClientOption) (*client.Client, <-chan mcp.JSONRPCNotification) {
 	t.Helper()
 	c := open(t, opts...)
@@ -157,7 +157,7 @@ func connect(t *testing.T, open connector, name string, opts ...client.ClientOpt
 	return c, told
 }
 
-// generations are those of the protocol.
+// generations are the generations of the protocol.
 var generations = map[string][]client.ClientOption{
 	"legacy": {client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION)},
 	"modern": {client.WithProtocolVersion(mcp.LATEST_PROTOCOL_VERSION)},
@@ -183,7 +183,7 @@ func call(ctx context.Context, c *client.Client, name string, args any) (*mcp.Ca
 	return c.CallTool(ctx, r)
 }
 
-// say calls a tool that must answer, and returns the text of its answer.
+// say calls a tool that must succeed, and returns the text of its answer.
 func say(t *testing.T, c *client.Client, name string, args any) string {
 	t.Helper()
 	result, err := call(t.Context(), c, name, args)
@@ -231,7 +231,7 @@ func wait(t *testing.T, told <-chan mcp.JSONRPCNotification, method string) mcp.
 
 var errLate = errors.New("too late")
 
-// within returns a context that ends after d, and says so.
+// within returns a context that ends after d with an error that says so.
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), d, errLate)
 	t.Cleanup(cancel)

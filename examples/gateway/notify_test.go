@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// callFor calls a tool whose progress is wanted.
+// callFor calls a tool and asks for its progress.
 func callFor(ctx context.Context, c *client.Client, token any, name string, args any) (*mcp.CallToolResult, error) {
 	var r mcp.CallToolRequest
 	r.Params.Name, r.Params.Arguments = name, args
@@ -26,8 +26,8 @@ func callFor(ctx context.Context, c *client.Client, token any, name string, args
 	return c.CallTool(ctx, r)
 }
 
-// Progress of two calls at once reaches each by its own token, all of it, and
-// before the answer.
+// The progress of two concurrent calls reaches each by its own token, complete
+// and before the answer.
 func TestProgress(t *testing.T) {
 	everywhere(t, func(t *testing.T, open connector, opts []client.ClientOption) {
 		const steps = 40
@@ -82,8 +82,8 @@ func TestCancellation(t *testing.T) {
 	})
 }
 
-// What one client cancels is nothing to another, whose requests have the same
-// numbers.
+// A client that cancels a request does not affect another client, whose
+// requests have the same numbers.
 func TestCancellationIsOnesOwn(t *testing.T) {
 	for generation, opts := range generations {
 		t.Run(generation, func(t *testing.T) {
@@ -130,8 +130,8 @@ func TestMeta(t *testing.T) {
 	})
 }
 
-// A log message goes to the client whose call it is about, if that has asked
-// for such.
+// A log message goes to the client whose call it is about, if the client asked
+// for log messages.
 func TestLogging(t *testing.T) {
 	everywhere(t, func(t *testing.T, open connector, opts []client.ClientOption) {
 		c, told := connect(t, open, "test", opts...)
@@ -145,13 +145,13 @@ func TestLogging(t *testing.T) {
 		r.Params.Level = mcp.LoggingLevelError
 		require.NoError(t, c.SetLevel(t.Context(), r))
 		say(t, c, "mcp_kitchen__a_log", map[string]any{"text": "too little"})
-		say(t, c, "mcp_kitchen__a_arguments", nil) // which is later
+		say(t, c, "mcp_kitchen__a_arguments", nil) // later
 		assert.Empty(t, told)
 	})
 }
 
-// Of two clients, the one that does not call is not told; and what may be
-// about either's call, neither is.
+// A client without a call gets no log messages. Neither of two clients gets
+// messages that may be about either's call.
 func TestLoggingOfOthers(t *testing.T) {
 	_, url, _ := startHTTP(t, gatewayOptions{}, webOptions{})
 	listening := overHTTP(url, transport.WithContinuousListening())
@@ -179,8 +179,8 @@ func TestLoggingOfOthers(t *testing.T) {
 	assert.Empty(t, toldTwo)
 }
 
-// A client that is known to follow gets what its searches find as tools of its
-// own.
+// A client that is known to follow changes gets the tools that its searches
+// find.
 func TestFollower(t *testing.T) {
 	start := map[string]func(t *testing.T) connector{
 		"http": func(t *testing.T) connector {
@@ -197,7 +197,7 @@ func TestFollower(t *testing.T) {
 			c, told := connect(t, open, "editor", generations["legacy"]...)
 			before := toolNames(t, c)
 			assert.NotContains(t, before, mcphybrid.CallToolName)
-			for len(told) > 0 { // of the start
+			for len(told) > 0 { // from the start
 				<-told
 			}
 			say(t, c, mcphybrid.SearchToolName, map[string]any{"query": "dish number 57", "max_results": 2})
@@ -216,8 +216,8 @@ func TestFollower(t *testing.T) {
 	}
 }
 
-// A long result is read on in the session that it is of. Without sessions, it
-// is cut, and says so.
+// A long result can be read on in its session. Without sessions it is cut, and
+// says so.
 func TestLongResult(t *testing.T) {
 	_, url, _ := startHTTP(t, gatewayOptions{}, webOptions{})
 	c, _ := connect(t, overHTTP(url), "test", generations["legacy"]...)

@@ -18,7 +18,7 @@ const stdioCalls = 100
 // serveStdio serves one client until ctx ends or in does.
 func (g *gateway) serveStdio(ctx context.Context, in io.Reader, out io.WriteCloser) error {
 	lines := &lineWriter{w: out}
-	defer lines.Close() // a server whose message is being written waits no longer
+	defer lines.Close() // a server whose message is being written stops waiting
 	g.direct = lines
 	s := server.NewStdioServer(g.front)
 	s.SetErrorLogger(slog.NewLogLogger(g.opts.log.Handler(), slog.LevelWarn))
@@ -42,8 +42,8 @@ func (g *gateway) serveStdio(ctx context.Context, in io.Reader, out io.WriteClos
 	return nil
 }
 
-// A lineWriter writes messages, each a line in one call of Write, from several
-// goroutines.
+// A lineWriter writes messages from several goroutines, each as one line in one
+// call of Write.
 type lineWriter struct {
 	mu sync.Mutex
 	w  io.WriteCloser
@@ -55,14 +55,14 @@ func (l *lineWriter) Write(line []byte) (int, error) {
 	return l.w.Write(line)
 }
 
-// Close makes a Write that waits end.
+// Close ends a waiting Write.
 func (l *lineWriter) Close() error { return l.w.Close() }
 
-// notify implements [sink]. Unlike what mcp-go is given to send, a message is
+// notify implements [sink]. Unlike messages that mcp-go sends, a message is
 // written when notify returns.
 func (l *lineWriter) notify(method string, params any) {
 	if line, err := newNotification(method, params); err == nil {
-		_, _ = l.Write(append(line, '\n')) // the client has gone
+		_, _ = l.Write(append(line, '\n')) // the client is gone
 	}
 }
 

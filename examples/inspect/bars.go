@@ -7,7 +7,7 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// A cost is what the definitions of one server's tools cost, in tokens.
+// A cost is the cost of the definitions of one server's tools, in tokens.
 type cost struct {
 	server   string
 	inline   int
@@ -40,15 +40,15 @@ func costs(mgr *mcphybrid.Manager) []cost {
 
 const (
 	plainWidth = 80 // where there is no terminal
-	figures    = 27 // columns of the three numbers and the gap behind them
+	figures    = 27 // columns of the three numbers and the gap after them
 	longName   = 20
 	shortName  = 4
 	usefulBar  = 20
 )
 
-// chart returns a line for each server, its bar as long as it costs of what the
-// costliest does, under a heading. No line has more than width columns, if
-// there are 31.
+// chart returns a line for each server under a heading. The length of a bar is
+// the server's cost relative to the highest one. No line has more than width
+// columns, if width is at least 31.
 func chart(list []cost, width int) []string {
 	name := max(min(longName, width-figures-usefulBar), shortName)
 	room := max(width-name-figures, 0)
@@ -74,8 +74,8 @@ func chart(list []cost, width int) []string {
 	return lines
 }
 
-// bar returns the bar of c, where one of most tokens has that many columns. Of
-// what costs anything there is a column, if there are two.
+// bar returns the bar of c. A bar of most tokens has that many columns.
+// Anything that costs tokens has at least one column, if there are two.
 func (c cost) bar(most, columns int) string {
 	if most == 0 {
 		return ""

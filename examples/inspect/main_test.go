@@ -176,7 +176,7 @@ func TestDraw(t *testing.T) {
 		"\x1b[2K✗ c                      2.00s  failed: no luck, and a reason that goes on for…\n", text)
 }
 
-// The bars of the servers together are what the report counts.
+// The bars of the servers add up to the report's counts.
 func TestCosts(t *testing.T) {
 	path := writeConfig(t, `, "gone": {"command": "no-such-program-anywhere"}`)
 	cfg, err := mcphybrid.LoadConfig(path)

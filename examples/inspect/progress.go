@@ -10,8 +10,8 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// A progress shows on a terminal how servers start: a line for each, drawn
-// again as they change. Where there is no terminal it shows nothing.
+// A progress shows on a terminal how servers start: a line for each, which it
+// redraws on changes. Without a terminal it shows nothing.
 type progress struct {
 	end  chan struct{}
 	done sync.WaitGroup
@@ -49,13 +49,13 @@ func newProgress(term *os.File, servers func() []mcphybrid.ServerStatus) *progre
 	return p
 }
 
-// stop draws the last state and leaves it standing.
+// stop draws the last state and leaves it on the screen.
 func (p *progress) stop() {
 	close(p.end)
 	p.done.Wait()
 }
 
-// draw returns the lines for the servers, each ending what stood there before.
+// draw returns the lines for the servers. Each erases what stood on its line.
 func draw(servers []mcphybrid.ServerStatus, now time.Time) (text string, lines int) {
 	var b strings.Builder
 	for _, s := range servers {

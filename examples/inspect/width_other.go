@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// width returns how many columns a terminal has in general.
+// width returns the usual number of columns of a terminal.
 func width(*os.File) int { return plainWidth }

@@ -1,6 +1,6 @@
-// Policy compares five policies on one catalogue of 308 tools. For each it shows how
-// many tools the model sees, how many tokens they cost, and how many requests need no
-// search.
+// Policy compares five policies on one catalog of 308 tools. For each it shows
+// how many tools the model sees, how many tokens they cost, and how many
+// requests need no search.
 //
 //	go run ./examples/policy [-tools T.jsonl -queries Q.jsonl]
 //

@@ -34,7 +34,7 @@ type (
 type fileInfo struct {
 	Path     string    `json:"path"`
 	Type     string    `json:"type"`
-	Size     int64     `json:"size"` // 0 but for regular files
+	Size     int64     `json:"size"` // 0 except for regular files
 	Mode     string    `json:"mode,omitempty"`
 	Modified time.Time `json:"modified,omitzero"`
 }

@@ -26,7 +26,7 @@ func TestSemantic(t *testing.T) {
 	assert.Contains(t, lines[9], "create_issue")
 }
 
-// A service is asked as it wants to be.
+// A request to a service has the form of its API.
 func TestSemanticService(t *testing.T) {
 	t.Setenv("EMBEDDING_KEY", "sk-12345678")
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,36 +1,64 @@
 // Package foreign calls code that this module does not control: handlers and
 // functions of the host, servers in this process, writes to a child. Such code may
-// panic, take too long or ignore its context.
+// panic, take too long or ignore its context. Nobody holds a lock of this module
+// while it runs.
 package foreign
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// Call returns the results of f. It turns a panic in f into an error.
-func Call[T any](f func() (T, error)) (value T, err error) {
+// Call returns the results of f. It turns a panic in f into an error that begins
+// with what, such as "the embedder".
+func Call[T any](what string, f func() (T, error)) (value T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
+			err = panicked(what, p)
 		}
 	}()
 	return f()
 }
 
+// Do calls f. A panic in f becomes an error, as with [Call].
+func Do(what string, f func()) error {
+	_, err := Call(what, func() (struct{}, error) { f(); return struct{}{}, nil })
+	return err
+}
+
+// Logged calls f and logs a panic in it.
+func Logged(log *slog.Logger, what string, f func()) {
+	if err := Do(what, f); err != nil {
+		log.Error("mcphybrid: the host's code panicked", "error", err)
+	}
+}
+
+func panicked(what string, p any) error {
+	return text.Bounded(errors.New(text.WithoutAddresses(fmt.Sprintf("%s: panic: %v", what, p))))
+}
+
+// errExited is the error of a function that ended its goroutine, as a failed
+// assertion of a test does.
+var errExited = errors.New("it ended its goroutine")
+
 // Detached returns the results of f, or ctx's error as soon as ctx ends. f may
 // ignore ctx: its goroutine then runs until f returns, and the results are dropped.
-// A panic in f becomes an error.
-func Detached[T any](ctx context.Context, f func() (T, error)) (T, error) {
+// A panic in f becomes an error, as with [Call].
+func Detached[T any](ctx context.Context, what string, f func() (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
 	}
 	done := make(chan answer, 1)
 	go func() {
-		value, err := Call(f)
-		done <- answer{value, err}
+		a := answer{err: fmt.Errorf("%s: %w", what, errExited)}
+		defer func() { done <- a }()
+		a.value, a.err = Call(what, f)
 	}()
 	select {
 	case a := <-done:

@@ -3,6 +3,8 @@ package foreign
 import (
 	"context"
 	"errors"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,34 +14,39 @@ import (
 
 func TestCall(t *testing.T) {
 	failed := errors.New("failed")
-	value, err := Call(func() (int, error) { return 7, failed })
+	value, err := Call("x", func() (int, error) { return 7, failed })
 	assert.Equal(t, 7, value)
 	assert.Equal(t, failed, err)
-	value, err = Call(func() (int, error) { panic("oops") })
+	value, err = Call("the test", func() (int, error) { panic("oops") })
 	assert.Zero(t, value)
-	assert.EqualError(t, err, "panic: oops")
+	assert.EqualError(t, err, "the test: panic: oops")
+	assert.NoError(t, Do("x", func() {}))
+	assert.EqualError(t, Do("x", func() { panic(failed) }), "x: panic: failed")
+	assert.Less(t, len(Do("x", func() { panic(strings.Repeat("long ", 1<<20)) }).Error()), 8000)
 }
 
-// Code that heeds no context is left behind, and what it returns is dropped.
+// Code that ignores its context is left behind, and its result is dropped.
 func TestDetached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		value, err := Detached(t.Context(), func() (int, error) { return 7, nil })
+		value, err := Detached(t.Context(), "x", func() (int, error) { return 7, nil })
 		assert.Equal(t, 7, value)
 		assert.NoError(t, err)
-		_, err = Detached(t.Context(), func() (int, error) { panic("oops") })
-		assert.EqualError(t, err, "panic: oops")
+		_, err = Detached(t.Context(), "x", func() (int, error) { panic("oops") })
+		assert.EqualError(t, err, "x: panic: oops")
+		_, err = Detached(t.Context(), "x", func() (int, error) { runtime.Goexit(); return 7, nil })
+		assert.EqualError(t, err, "x: it ended its goroutine")
 
 		ctx, cancel := context.WithCancel(t.Context())
 		let := make(chan struct{})
 		go func() { synctest.Wait(); cancel() }()
-		value, err = Detached(ctx, func() (int, error) { <-let; return 7, nil })
+		value, err = Detached(ctx, "x", func() (int, error) { <-let; return 7, nil })
 		assert.Zero(t, value)
 		assert.ErrorIs(t, err, context.Canceled)
 		close(let)
 	})
 }
 
-// Who ended the call is told: the time, or the caller.
+// The error says what ended the call: the deadline or the caller.
 func TestWithin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wait := func(ctx context.Context) (int, error) { <-ctx.Done(); return 7, ctx.Err() }

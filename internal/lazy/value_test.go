@@ -15,10 +15,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// errEnded is told once the life of a value has ended.
+// errEnded is the error after the life of a value has ended.
 var errEnded = errors.New("it has ended")
 
-// A testLazy counts loads, each of which returns its number when it is let.
+// A testLazy counts its loads. Each returns its number when the test lets it.
 type testLazy struct {
 	Value[int32]
 	mu      sync.Mutex
@@ -54,8 +54,8 @@ func (x *testLazy) drop() {
 // TestMain runs the tests. At the end, no goroutine may be left.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// SPEC B7: however many ask, it is loaded once, and an impatient one ends
-// nothing for the others.
+// SPEC B7: however many ask, the value is loaded once. A caller that gives up
+// does not end the load for the others.
 func TestSpecB7LazyLoadsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTestLazy(t, 0)
@@ -90,7 +90,7 @@ func TestSpecB7LazyLoadsOnce(t *testing.T) {
 	})
 }
 
-// SPEC B7: an error is told to all who wait, and not kept.
+// SPEC B7: all waiting callers get the error, which is not kept.
 func TestSpecB7LazyErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTestLazy(t, 0)
@@ -117,7 +117,7 @@ func TestSpecB7LazyErrors(t *testing.T) {
 }
 
 // SPEC B7: with a lifetime, the old value serves while the new one is loaded,
-// but for no longer than once more; a refresh that fails changes nothing until then.
+// for one more lifetime at most. A failed refresh changes nothing until then.
 func TestSpecB7LazyLifetime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTestLazy(t, time.Minute)
@@ -151,8 +151,8 @@ func TestSpecB7LazyLifetime(t *testing.T) {
 	})
 }
 
-// SPEC B7: what was being loaded when it is forgotten is for those who asked
-// before, and not kept.
+// SPEC B7: if a value is forgotten during its load, the earlier callers get the
+// result, and it is not kept.
 func TestSpecB7LazyForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTestLazy(t, 0)
@@ -181,7 +181,7 @@ func TestSpecB7LazyForget(t *testing.T) {
 	})
 }
 
-// SPEC B7: nothing is loaded after the end, and what was is not kept.
+// SPEC B7: after the end, nothing is loaded and no value is kept.
 func TestSpecB7LazyEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTestLazy(t, 0)
@@ -204,8 +204,8 @@ func TestSpecB7LazyEnds(t *testing.T) {
 	})
 }
 
-// Many ask, forget and fail at once: nobody gets a value that was forgotten
-// before he asked.
+// Many goroutines ask, forget and fail at once. None gets a value that was
+// forgotten before it asked.
 func TestLazyRace(t *testing.T) {
 	var mu sync.Mutex
 	var running, wg sync.WaitGroup
@@ -247,7 +247,7 @@ func TestLazyRace(t *testing.T) {
 	assert.Positive(t, got.Load())
 }
 
-// Who has the mutex sees the value and the load, and may end the load.
+// The holder of the mutex sees the value and the load, and may end the load.
 func TestPeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTestLazy(t, 0)

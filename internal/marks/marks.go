@@ -155,7 +155,8 @@ func (p *phrase) match(tokens []token) int {
 	return at
 }
 
-// tokens returns the words of text.
+// tokens returns the words of line. They are words of prose: capitals divide none, and
+// characters that are not seen hide none.
 func (b *phraseBook) tokens(line string) (tokens []token) {
 	var word []byte
 	start, end := 0, 0
@@ -173,14 +174,9 @@ func (b *phraseBook) tokens(line string) (tokens []token) {
 		tokens = append(tokens, token{n, start, end})
 		word = word[:0]
 	}
+	raw := []byte(line)
 	for i := 0; i < len(line); {
-		r, n := utf8.DecodeRuneInString(line[i:])
-		k := text.Separator
-		if r < utf8.RuneSelf {
-			k = text.ASCIIKinds[r]
-		} else if r != utf8.RuneError {
-			k = text.KindOf(r)
-		}
+		r, k, n := text.Next(raw[i:])
 		switch {
 		case r == '\'' || r == '’' || r >= utf8.RuneSelf && isHidden(r): // "don't", and a hidden character that divides a word
 		case k == text.Dense:

@@ -116,6 +116,12 @@ func serveChild(mode string) {
 	case "stubborn": // refuses to end
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		select {}
+	case "tidy": // writes to $ENDED after SIGTERM
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, syscall.SIGTERM)
+		fmt.Print(".")
+		<-asked
+		_ = os.WriteFile(os.Getenv("ENDED"), nil, 0o600)
 	case "dead":
 		fmt.Fprintln(os.Stderr, "cannot find module 'nowhere'")
 		os.Exit(3)
@@ -129,6 +135,10 @@ func serveChild(mode string) {
 		os.Exit(3)
 	case "flood": // after answering as $AFTER says, sends $FLOOD forever and reads nothing
 		serveFlood(os.Getenv("FLOOD"), os.Getenv("AFTER"))
+	case "endless": // after answering as $AFTER says, sends a line without end, on standard error too
+		go serveEndless(os.Stderr)
+		serveUntil(`{"tools":[{"name":"a"}]}`, os.Getenv("AFTER"))
+		serveEndless(os.Stdout)
 	case "late": // serves, but does not end when its input closes
 		_ = mcpserver.ServeStdio(childServer())
 		signal.Ignore(syscall.SIGTERM)
@@ -227,6 +237,15 @@ func serveFlood(line, after string) {
 	out := bufio.NewWriterSize(os.Stdout, 1<<16)
 	for {
 		if _, err := out.WriteString(line + "\n"); err != nil {
+			return
+		}
+	}
+}
+
+func serveEndless(out *os.File) {
+	line := []byte(strings.Repeat("x", 1<<16))
+	for {
+		if _, err := out.Write(line); err != nil {
 			return
 		}
 	}

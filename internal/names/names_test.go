@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// providerName is what model providers take as a tool's name.
+// providerName matches the tool names that model providers accept.
 var providerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func TestSpecA3RegisteredName(t *testing.T) {
 	// The eight characters at the end of an unsafe name are the first of the
-	// SHA-256 of server, NUL, tool. They are pinned: conversations that were
-	// stored by a host hold them.
+	// SHA-256 of server, NUL, tool. They must not change: hosts have stored
+	// conversations with such names.
 	tests := []struct {
 		name, server, prefix, tool string
 		want                       string
@@ -62,8 +62,8 @@ func TestSpecA3UnsafeCharacters(t *testing.T) {
 	}
 }
 
-// Each of a thousand lengths is safe, and two tools that differ only behind
-// the cut have different names.
+// Names of a thousand lengths are safe. Two tools that differ only behind the
+// cut have different names.
 func TestSpecA3LongNames(t *testing.T) {
 	for n := range 1000 {
 		long := strings.Repeat("x", n)
@@ -80,7 +80,7 @@ func TestSpecA3DistinctNames(t *testing.T) {
 	const pairs = 100_000
 	owners := make(map[string]string, pairs)
 	for i := range pairs {
-		// 250 tools of each of 400 servers; every fourth tool has a name that is
+		// 400 servers have 250 tools each. Every fourth tool has a name that is
 		// too long and differs from its neighbours only behind the cut.
 		server, tool := fmt.Sprintf("server %d", i/250), fmt.Sprintf("get/item.%d", i%250)
 		if i%4 == 0 {
@@ -96,8 +96,8 @@ func TestSpecA3DistinctNames(t *testing.T) {
 	assert.Len(t, owners, pairs)
 }
 
-// The server's own tools may have one name too: then the second gets another hash,
-// whichever of them is there.
+// Two tools of one server may get the same name. Then the second gets another
+// hash, whichever of them is there.
 func TestNameIsTaken(t *testing.T) {
 	b := NewBook(4)
 	c, first, err := b.Claim("github", "")
@@ -148,7 +148,7 @@ func TestClaims(t *testing.T) {
 	claims := b.Claims()
 	assert.Len(t, claims, len(tests)-1)
 
-	// Another process gives the same.
+	// Another process gives the same names.
 	again := NewBook(10)
 	again.Restore(claims)
 	assert.Empty(t, again.Refused())
@@ -160,7 +160,7 @@ func TestClaims(t *testing.T) {
 		assert.Equal(t, want, c.Prefix)
 	}
 
-	// What was given here counts.
+	// The names that were given here count.
 	again.Restore([]Claim{
 		{"evil", "mcp_evil", "mcp_a"}, {"evil", "mcp_evil", "mcp_a__x"}, {"evil", "mcp_evil", "mcp_x__y__z"},
 		{"evil", "mcp_evil", "a b"}, {"", "mcp_n", "mcp_n"}, {"evil", "x", "mcp_n"}, {"evil", "mcp_evil", "mcp_" + strings.Repeat("n", 60)},
@@ -186,8 +186,8 @@ func TestClaimsAreBounded(t *testing.T) {
 	assert.Len(t, b.Refused(), 1)
 }
 
-// However servers choose their names, those of their prefixes and those of their
-// tools, and whenever they come, no name ever means two tools.
+// However servers choose the names of their prefixes and tools, and whenever
+// they come, no name ever means two tools.
 func TestNamesNeverChangeHands(t *testing.T) {
 	t.Parallel()
 	parts := []string{"a", "b", "_", "__", "-", ".", "mcp_", "é", "_0a1b2c3d", "_32639782", strings.Repeat("x", 30)}
@@ -207,7 +207,7 @@ func TestNamesNeverChangeHands(t *testing.T) {
 			if rnd.IntN(3) == 0 {
 				prefix = word(2)
 			}
-			if len(known) > 0 && rnd.IntN(3) == 0 { // the end of a name that exists
+			if len(known) > 0 && rnd.IntN(3) == 0 { // the end of an existing name
 				name := known[rnd.IntN(len(known))]
 				tool = name[rnd.IntN(len(name)):]
 			}
@@ -228,7 +228,7 @@ func TestNamesNeverChangeHands(t *testing.T) {
 			}
 			given[key] = name
 			known = append(known, name)
-			if rnd.IntN(20) == 0 { // another process goes on, with the prefixes only
+			if rnd.IntN(20) == 0 { // another process continues, with the prefixes only
 				next := NewBook(1000)
 				next.Restore(b.Claims())
 				require.Equal(t, b.Claims(), next.Claims())
@@ -244,7 +244,7 @@ func FuzzName(f *testing.F) {
 	f.Add("a\xff", "\x00", "\n", "mcp_", "mcp_", strings.Repeat("x", 100))
 	f.Fuzz(func(t *testing.T, server, prefix, tool, server2, prefix2, tool2 string) {
 		if server == "" || server2 == "" {
-			return // such servers are refused before
+			return // such servers are refused earlier
 		}
 		b := NewBook(10)
 		one, _, err := b.Claim(server, prefix)

@@ -76,16 +76,13 @@ func (f *foldedName) word(i int) []byte { return f.text[f.words[i]:f.words[i+1]]
 // from returns the text from the given word on.
 func (f *foldedName) from(word int) []byte { return f.text[f.words[word]:f.words[f.count]] }
 
-// fold sets f to name. It treats bytes outside ASCII as lower-case letters.
+// fold sets f to name. Digits belong to the word that they follow.
 func (f *foldedName) fold(name string) {
 	name = name[:min(len(name), maxNearBytes)]
 	size, count, tool, own := 0, 0, 0, 0
 	last := text.Separator
 	for i := range len(name) {
-		c, now := name[i], text.Lower
-		if c < utf8.RuneSelf {
-			now = text.ASCIIKinds[c]
-		}
+		c, now := name[i], kindOf(name[i])
 		if now == text.Separator {
 			if last == text.Separator && c == '_' || c == '.' || c == '/' || c == ':' {
 				own = count
@@ -93,7 +90,7 @@ func (f *foldedName) fold(name string) {
 			last = text.Separator
 			continue
 		}
-		if last == text.Separator || now == text.Upper && (last != text.Upper || i+1 < len(name) && text.IsLower(name[i+1])) {
+		if last == text.Separator || now == text.Upper && text.BeginsWord(last, kindOf(name[min(i+1, len(name)-1)])) {
 			if count < maxNearWords {
 				f.words[count] = uint8(size)
 				count++
@@ -113,6 +110,15 @@ func (f *foldedName) fold(name string) {
 		f.first = 1
 	}
 	f.tool = max(f.tool, f.first)
+}
+
+// kindOf treats a byte outside ASCII as a lower-case letter, so that no name has to be
+// decoded.
+func kindOf(c byte) text.Kind {
+	if c >= utf8.RuneSelf {
+		return text.Lower
+	}
+	return text.ASCIIKinds[c]
 }
 
 // nearness returns the nearness of a candidate times 100, plus up to 99 for the

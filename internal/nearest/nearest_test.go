@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// catalogNames are names as a host with a dozen servers has them.
+// catalogNames are names like those of a host with a dozen servers.
 var catalogNames = strings.Fields(`
 mcp_github__create_issue mcp_github__get_issue mcp_github__list_issues mcp_github__update_issue mcp_github__add_issue_comment
 mcp_github__create_pull_request mcp_github__list_pull_requests mcp_github__merge_pull_request mcp_github__get_pull_request_diff
@@ -35,7 +35,7 @@ web_fetch mcp_tool_search
 `)
 
 func TestNearest(t *testing.T) {
-	tests := []struct{ name, want string }{ // want is the first, "" for none
+	tests := []struct{ name, want string }{ // want is the first name, or "" for none
 		// Without the server.
 		{"create_issue", "mcp_github__create_issue"},
 		{"browser_take_screenshot", "mcp_playwright__browser_take_screenshot"},
@@ -72,12 +72,12 @@ func TestNearest(t *testing.T) {
 		{"open_pull_request", "mcp_github__create_pull_request"},
 		{"slack_send_message", "mcp_slack__post_message"},
 		{"github_create_new_issue", "mcp_github__create_issue"},
-		{"remove_event", "mcp_calendar__create_event"}, // the first of those about events
+		{"remove_event", "mcp_calendar__create_event"}, // the first one about events
 		{"get_dashboard", "mcp_grafana__get_dashboard_by_uid"},
 		{"take_screenshot", "mcp_playwright__browser_take_screenshot"},
 		{"search_repos", "mcp_github__search_repositories"},
 
-		// The right tool of the wrong server, and one of two servers.
+		// The right tool of the wrong server, and a tool that two servers have.
 		{"mcp_gitlab__create_issue", "mcp_github__create_issue"},
 		{"mcp_files__read_file", "mcp_filesystem__read_file"},
 		{"linear.create_ticket", "mcp_jira__create_ticket"},
@@ -85,7 +85,7 @@ func TestNearest(t *testing.T) {
 		{"mcp_gitlab__get_file_content", "mcp_gitlab__get_file_contents"},
 		{"get_file_contents", "mcp_github__get_file_contents"},
 
-		// Nothing near.
+		// No near name.
 		{"", ""},
 		{"___", ""},
 		{"frobnicate", ""},
@@ -118,8 +118,8 @@ func TestNearestOrder(t *testing.T) {
 	assert.Len(t, Names("get_item", names, 1<<40), 5)
 }
 
-// Each name is the nearest to itself, however it is written; a slip in a long
-// one does not change that; and fewer are the beginning of more.
+// Each name is the nearest to itself in every spelling, and a slip in a long
+// name does not change that. A shorter answer is the beginning of a longer one.
 func TestNearestProperties(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	spellings := []func(string) string{
@@ -131,7 +131,7 @@ func TestNearestProperties(t *testing.T) {
 	for _, name := range catalogNames {
 		require.Equal(t, []string{name}, Names(name, slices.Values(catalogNames), 1))
 		for _, spell := range spellings {
-			if s := spell(name); s != strings.ToUpper(s) || !strings.Contains(name, "refundPayment") { // its words are lost
+			if s := spell(name); s != strings.ToUpper(s) || !strings.Contains(name, "refundPayment") { // it has no words left
 				require.Equal(t, []string{name}, Names(s, slices.Values(catalogNames), 1), s)
 			}
 		}

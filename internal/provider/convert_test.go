@@ -26,7 +26,7 @@ const (
 
 var dialects = map[string]Dialect{openAI: OpenAI, anthropic: Anthropic, gemini: Gemini}
 
-// convert converts a schema for a provider. It checks that the provider takes
+// convert converts a schema for a provider. It checks that the provider accepts
 // the result and that it is not too large.
 func convert(t testing.TB, of, given string) (converted string, losses []string) {
 	t.Helper()
@@ -41,8 +41,8 @@ func convert(t testing.TB, of, given string) (converted string, losses []string)
 	return string(data), losses
 }
 
-// convertTwice is convert. It checks too that the result is the same again,
-// and that a schema that was converted needs no more of it.
+// convertTwice is convert, and also checks that a second conversion gives the
+// same result and that the result needs no further conversion.
 func convertTwice(t testing.TB, of, given string) (converted string, losses []string) {
 	t.Helper()
 	converted, losses = convert(t, of, given)
@@ -129,7 +129,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// Of wrongly typed values, none reaches a provider, and each is told.
+// No value of a wrong type reaches a provider, and each is reported.
 func TestConvertMalformed(t *testing.T) {
 	wrong := map[operand][]string{
 		aSchema: {`1`, `"x"`, `null`}, aSchemaOrBool: {`1`, `[]`, `null`}, someSchemas: {`{}`, `[]`, `null`, `true`},
@@ -149,7 +149,7 @@ func TestConvertMalformed(t *testing.T) {
 				switch {
 				case of != gemini:
 					assert.Len(t, losses, 1, "%s %s", of, schema)
-				case keyword != "$defs" && keyword != "definitions": // it has references replaced
+				case keyword != "$defs" && keyword != "definitions": // references in it are replaced
 					assert.NotEmpty(t, losses, "%s %s", of, schema)
 				}
 			}
@@ -160,7 +160,7 @@ func TestConvertMalformed(t *testing.T) {
 	}
 }
 
-// What is nested too deep is cut, in whatever it is nested.
+// Parts that are nested too deep are cut, whatever they are nested in.
 func TestConvertNesting(t *testing.T) {
 	for _, open := range []string{`{"items":`, `{"additionalProperties":`, `{"anyOf":[`, `{"properties":{"a":`, `{"not":`} {
 		end := strings.NewReplacer(`{`, `}`, `[`, `]`).Replace(strings.Join(regexp.MustCompile(`[\[{]`).FindAllString(open, -1), ""))
@@ -178,7 +178,7 @@ func TestConvertNesting(t *testing.T) {
 	}
 }
 
-// hostileSchemas are as large as a definition may be by default, and made to
+// hostileSchemas are as large as a definition may be by default and made to
 // take long.
 func hostileSchemas() map[string]string {
 	const size = 256<<10 - 100
@@ -235,7 +235,7 @@ func TestConvertHostile(t *testing.T) {
 	}
 }
 
-// Whatever the schema is, each provider is given one that it takes.
+// Whatever the schema is, each provider gets one that it accepts.
 func FuzzConvert(f *testing.F) {
 	for _, c := range conversions {
 		f.Add(c.give)
@@ -251,8 +251,8 @@ func FuzzConvert(f *testing.F) {
 	})
 }
 
-// Like FuzzConvert, of schemas made of keywords, so that more of them say
-// something.
+// Like FuzzConvert, but with schemas made of keywords, so that more of them
+// have a meaning.
 func TestConvertRandom(t *testing.T) {
 	t.Parallel()
 	names := slices.Sorted(maps.Keys(keywords))
@@ -302,8 +302,8 @@ func TestConvertRandom(t *testing.T) {
 	}
 }
 
-// What real servers send is taken by each provider, and by most of them as it
-// is.
+// Each provider accepts the conversions of what real servers send, and most
+// accept it unchanged.
 func TestConvertCatalogs(t *testing.T) {
 	schemas, losses := 0, make(map[string]int)
 	for _, list := range mcptest.Catalogs(t) {
@@ -360,8 +360,7 @@ func check(of string, converted json.RawMessage) error {
 	return checkWithin(of, schema, schema, "")
 }
 
-// checkWithin returns the first rule that a schema breaks, or one
-// within it.
+// checkWithin returns the first rule that a schema or a part of it breaks.
 func checkWithin(of string, root, schema map[string]any, at string) error {
 	isGemini := of == gemini
 	for keyword, value := range schema {
@@ -454,4 +453,13 @@ func checkWithin(of string, root, schema map[string]any, at string) error {
 		return fmt.Errorf("%.300s: lookaround", at)
 	}
 	return nil
+}
+
+func TestLooksAround(t *testing.T) {
+	for pattern, want := range map[string]bool{
+		"(?=x)y": true, "(?!x)y": true, "(?<=x)y": true, "(?<!x)y": true, "a(b(?<!c))": true,
+		"(?:x)y": false, "(?<name>x)": false, `\(?!x`: false, "(x)": false, "(": false, "": false,
+	} {
+		assert.Equal(t, want, looksAround(pattern), pattern)
+	}
 }

@@ -4,11 +4,12 @@
 package registrar
 
 import (
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
 // A Tool is what a registry holds. Its dynamic type must be comparable.
@@ -164,8 +165,13 @@ func (r *Registrar[T]) holdsLocked(t T) bool {
 // without a panic.
 func (r *Registrar[T]) register(t T) bool {
 	g := &registration[T]{of: t, copy: r.session.Copy(t)}
+	name := t.Name()
 	r.mu.Lock()
-	r.held[t.Name()] = append(r.held[t.Name()], g)
+	earlier := make(map[*registration[T]]bool)
+	for _, other := range r.held[name] {
+		earlier[other] = other.done
+	}
+	r.held[name] = append(r.held[name], g)
 	r.mu.Unlock()
 	err := r.safely(func() { r.reg.Register(g.copy) })
 	r.mu.Lock()
@@ -173,7 +179,11 @@ func (r *Registrar[T]) register(t T) bool {
 	var gone []*registration[T]
 	if err != nil {
 		// The copy may or may not have replaced an earlier one: remove all.
-		gone = r.takeLocked(t.Name())
+		gone = r.takeLocked(name)
+	} else {
+		// A copy that was in the registry before this call began is replaced. We
+		// don't know the order of copies that were registered meanwhile.
+		r.held[name] = slices.DeleteFunc(r.held[name], func(other *registration[T]) bool { return earlier[other] })
 	}
 	r.mu.Unlock()
 	r.unregister(gone)
@@ -313,14 +323,19 @@ func (r *Registrar[T]) publishGroups(groups map[string][]string) {
 // safely calls a method of the host's registry. It logs a panic and returns it as
 // an error.
 func (r *Registrar[T]) safely(call func()) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in the registry: %v", p)
-			r.log.Error("mcphybrid: the registry panicked", "panic", p)
-		}
-	}()
-	call()
-	return nil
+	if err = foreign.Do("the registry", call); err != nil {
+		r.log.Error("mcphybrid: the host's code panicked", "error", err)
+	}
+	return err
+}
+
+// Held returns how many copies of tools with that name the registrar remembers,
+// because the registry may hold them. At rest there are at most as many as
+// goroutines registered tools of that name at once.
+func (r *Registrar[T]) Held(name string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.held[name])
 }
 
 // Registry returns the registry that r keeps in step.

@@ -11,18 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A tool is told from another of its name by its pointer.
+// Two tools with the same name are told apart by their pointers.
 type tool struct{ name string }
 
 func (t *tool) Name() string { return t.name }
 
 // A table is a registry with one lock, which it holds while it calls back.
 type table struct {
-	mu     sync.Mutex
-	tools  map[string]*tool
-	order  []string
-	groups map[string][]string
-	fails  int // calls of RegisterToolGroup that panic
+	mu      sync.Mutex
+	tools   map[string]*tool
+	order   []string
+	groups  map[string][]string
+	fails   int // calls of RegisterToolGroup that panic
+	removed int // calls of Unregister that removed a tool
 }
 
 func newTable() *table { return &table{tools: map[string]*tool{}, groups: map[string][]string{}} }
@@ -39,6 +40,7 @@ func (r *table) Unregister(t *tool) {
 	defer r.mu.Unlock()
 	if r.tools[t.name] == t {
 		delete(r.tools, t.name)
+		r.removed++
 	}
 }
 
@@ -63,11 +65,12 @@ func (r *table) RegisterToolGroup(group string, names []string) {
 
 func (r *table) SetDeferredActivator(func(string) bool) {}
 
-// A session offers what it is told to.
+// A session offers the tools that the test sets.
 type session struct {
 	mu     sync.Mutex
 	offer  []*tool
-	others []*tool // known, and not offered
+	others []*tool // known but not offered
+	asked  func()  // if not nil, Offered calls it before it returns its answer
 }
 
 func (s *session) set(tools ...*tool) {
@@ -97,8 +100,12 @@ func find(tools []*tool, name string) *tool {
 
 func (s *session) Offered(name string) *tool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return find(s.offer, name)
+	t := find(s.offer, name)
+	s.mu.Unlock()
+	if s.asked != nil {
+		s.asked()
+	}
+	return t
 }
 
 func (s *session) Known(name string) *tool {
@@ -116,8 +123,8 @@ func open(tools ...*tool) (*Registrar[*tool], *table, *session) {
 	return g, r, s
 }
 
-// The registry is filled in the order of the offer, follows it, and is empty
-// in the end.
+// The registry is filled in the order of the offer, follows the offer and is
+// empty in the end.
 func TestSyncFollowsTheOffer(t *testing.T) {
 	a, b, c := &tool{"c"}, &tool{"a"}, &tool{"b"}
 	g, r, s := open(a, b)
@@ -151,7 +158,8 @@ func TestFailedGroupIsPublishedAgain(t *testing.T) {
 	assert.Equal(t, map[string][]string{"all": {"a"}}, r.groups)
 }
 
-// Between Begin and Finish a tool that is not offered yet stays registered.
+// Between Begin and Finish, a tool stays registered although it is not offered
+// yet.
 func TestPendingToolStays(t *testing.T) {
 	g, r, s := open()
 	a := &tool{"a"}
@@ -168,7 +176,7 @@ func TestPendingToolStays(t *testing.T) {
 	assert.NotContains(t, r.tools, "a", "it was not published")
 }
 
-// What an older registration put in the place of a newer one is put right.
+// If an older tool replaces a newer one, the newer one is registered again.
 func TestNewestToolWins(t *testing.T) {
 	older, newer := &tool{"a"}, &tool{"a"}
 	g, r, s := open(newer)
@@ -182,13 +190,44 @@ func TestNewestToolWins(t *testing.T) {
 			now = append(now, h.copy)
 		}
 	}
-	assert.Contains(t, now, r.tools["a"])
+	assert.True(t, slices.Contains(now, r.tools["a"]), "compared by identity")
 	s.set()
 	g.Sync()
 	assert.Empty(t, r.tools)
 }
 
-// However many change the offer at once, the registry has what is offered last.
+// A table that wraps what it holds does not tell which copy it holds.
+type wrappingTable struct{ *table }
+
+func (wrappingTable) Get(string) (*tool, bool) { return &tool{"wrapped"}, true }
+
+// Of a name, only the copies that the registry may hold are remembered, however
+// often the tool changes, leaves, is activated again or is refused.
+func TestReplacedCopiesAreForgotten(t *testing.T) {
+	g, r, s := open()
+	for range 100 {
+		s.set(&tool{"a"})
+		g.Sync()
+		assert.Equal(t, 1, g.Held("a"))
+	}
+	s.set()
+	g.Sync()
+	assert.Zero(t, g.Held("a"))
+	assert.Empty(t, r.tools)
+
+	a := &tool{"a"}
+	s.set(a)
+	g = New(Registry[*tool](wrappingTable{r}), s, slog.New(slog.DiscardHandler))
+	g.Sync()
+	for range 100 {
+		require.True(t, g.Begin(a))
+		g.Finish(a)
+	}
+	assert.Equal(t, 1, g.Held("a"))
+}
+
+// However many goroutines change the offer at once, the registry ends up with
+// the last offer.
 func TestManyAtOnce(t *testing.T) {
 	g, r, s := open()
 	tools := make([]*tool, 8)
@@ -211,10 +250,28 @@ func TestManyAtOnce(t *testing.T) {
 	wg.Wait()
 	s.set(tools[2:5]...)
 	g.Sync()
-	g.Close() // waits until nobody is at it
+	g.Close() // waits until the last Sync has ended
 	assert.Len(t, r.tools, 3)
 	for _, want := range tools[2:5] {
 		assert.Contains(t, r.tools, want.name)
+		assert.LessOrEqual(t, g.Held(want.name), 16, "of 3,200 registrations by 16 goroutines")
 	}
 	assert.Empty(t, g.pending)
+}
+
+// An activation may begin, and even end, while the registrar asks whether the
+// tool is offered. The tool stays registered all the time.
+func TestActivationWhileTheOfferIsAsked(t *testing.T) {
+	a := &tool{"a"}
+	g, r, s := open(a)
+	s.set()
+	s.asked = func() {
+		s.asked = nil
+		require.True(t, g.Begin(a))
+		s.set(a)
+		g.Finish(a)
+	}
+	g.Sync()
+	assert.Contains(t, r.tools, "a")
+	assert.Zero(t, r.removed, "the model was told that the tool is there")
 }

@@ -37,7 +37,7 @@ func resultTexts(r *mcp.CallToolResult) []string {
 	return texts
 }
 
-// requireCut checks what holds of every result.
+// requireCut checks what must hold for every result.
 func requireCut(t *testing.T, r *mcp.CallToolResult, limit int) {
 	t.Helper()
 	before, err := json.Marshal(r)
@@ -62,8 +62,8 @@ func requireCut(t *testing.T, r *mcp.CallToolResult, limit int) {
 	require.True(t, 0 <= from && from < to && to <= len(whole), "%d-%d of %d", from, to, len(whole))
 	require.LessOrEqual(t, from+len(whole)-to, max(limit, 0), "head and tail")
 
-	// What is shown is the head, the note and the tail, but for line breaks
-	// between contents.
+	// The result is the head, the note and the tail, with line breaks between
+	// contents.
 	squeeze := func(s string) string { return strings.ReplaceAll(s, "\n", "") }
 	shown := strings.Join(resultTexts(cut), "")
 	require.LessOrEqual(t, len(shown), max(limit, 0)+len(note))
@@ -174,7 +174,7 @@ func TestCutKeepsTheRest(t *testing.T) {
 	assert.Equal(t, "0123456789", r.Content[0].(mcp.TextContent).Text)
 }
 
-// scripts are characters, as people see them, that must not be split.
+// scripts are characters as people see them. They must not be split.
 var scripts = map[string][]string{
 	"Latin":       {"a", "e\u0301", "n\u0303\u0323"},
 	"Chinese":     {"汉", "字", "㐂\ufe00"},
@@ -190,7 +190,7 @@ var scripts = map[string][]string{
 func TestPagesSplitNoCharacter(t *testing.T) {
 	for name, characters := range scripts {
 		longest, text := 0, ""
-		var ends []int // of characters
+		var ends []int // in characters
 		for i := range 12 {
 			c := characters[i%len(characters)]
 			longest = max(longest, len(c))
@@ -237,7 +237,7 @@ func TestPage(t *testing.T) {
 		{"abc", 0, 0, "a", 1},
 		{"abc", 1, -1, "b", 2},
 		{"汉字", 1, 3, "字", 6},
-		{"汉字", 0, 1, "汉", 3}, // one code point at least
+		{"汉字", 0, 1, "汉", 3}, // at least one code point
 		{"汉字", 4, 3, "", 6},
 		{lines, 0, 11, "123456789\n", 10},
 		{lines, 0, 12, "123456789\nab", 12}, // the line ends too early
@@ -246,10 +246,10 @@ func TestPage(t *testing.T) {
 		{"ab\r\ncd", 0, 3, "ab", 2},
 		{"👨‍👩‍👧‍👦!", 0, 25, "👨‍👩‍👧‍👦", 25},
 		{"!👨‍👩‍👧‍👦", 0, 24, "!", 1},
-		{"👨‍👩‍👧‍👦", 0, 24, "👨", 4}, // less than a character: code points
+		{"👨‍👩‍👧‍👦", 0, 24, "👨", 4}, // less than a character, so code points
 		{"🇩🇪🇫🇷", 0, 15, "🇩🇪", 8},
 		{"a🇩🇪🇫🇷", 0, 9, "a🇩🇪", 9},
-		{marks, 0, 150, marks[:149], 149}, // longer than is looked at
+		{marks, 0, 150, marks[:149], 149}, // longer than the code looks at
 		{"\x80\x80\x80", 1, 1, "\x80", 2},
 		{"a\xe6\xb1", 2, 1, "\xb1", 3},
 		{"\xe6\xb1\xe6\xb1\x89", 0, 3, "\xe6\xb1", 2},
@@ -261,7 +261,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// requirePages checks that all pages together are the text.
+// requirePages checks that all pages together make the text.
 func requirePages(t *testing.T, text string, limit int) {
 	t.Helper()
 	var b strings.Builder
@@ -279,7 +279,7 @@ func requirePages(t *testing.T, text string, limit int) {
 	require.Equal(t, text, b.String())
 }
 
-// randomText returns up to 300 bytes that make boundaries hard to find.
+// randomText returns up to 300 bytes in which boundaries are hard to find.
 func randomText(rng *rand.Rand) string {
 	pieces := []string{"\n", "\r", "\u200d", "\u0301", "\ufe0f", "🇩", "\xff", "\xe6", "\x80", "word ", "汉", "👩", "🏽", strings.Repeat("\u0301", 40)}
 	for _, characters := range scripts {

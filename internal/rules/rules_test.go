@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plainMatch is the definition of a pattern, tried letter by letter.
+// plainMatch implements the definition of a pattern, letter by letter.
 func plainMatch(pattern, name []rune) bool {
 	switch {
 	case len(pattern) == 0:
@@ -22,7 +22,7 @@ func plainMatch(pattern, name []rune) bool {
 	return len(name) > 0 && (pattern[0] == '?' || pattern[0] == name[0]) && plainMatch(pattern[1:], name[1:])
 }
 
-// What a rule set finds at once is what its patterns match one by one.
+// A rule set finds at once exactly what its patterns match one by one.
 func TestMatches(t *testing.T) {
 	parts := []string{"a", "b", "ab", "*", "*", "?", "/", "_", "文", "mcp_"}
 	for seed := range uint64(3000) {
@@ -89,7 +89,7 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// Only a rule that applies and includes leaves nothing else there.
+// Only an include rule that applies hides all other tools.
 func TestIncluding(t *testing.T) {
 	set, err := NewSet([]Rule{
 		{Name: "a", Patterns: []string{"x"}, Action: Exclude},

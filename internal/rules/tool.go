@@ -4,13 +4,13 @@ import "strings"
 
 // A Tool is what patterns see of a tool.
 type Tool struct {
-	Name   string // registered
-	Server string
-	Own    string // the name on its server
+	Name   string `json:"name"` // registered
+	Server string `json:"server"`
+	Own    string `json:"own"` // the name on its server
 
 	// Wanted is the registered name that the tool would have if no other server
 	// had its server's prefix, or "" if that is Name.
-	Wanted string
+	Wanted string `json:"wanted,omitempty"`
 }
 
 // A form says which names a pattern is about.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -25,8 +26,8 @@ func Arguments(args any) (json.RawMessage, error) {
 	case string:
 		raw = json.RawMessage(a)
 	default:
-		var err error
-		if raw, err = json.Marshal(a); err != nil {
+		var err error // of the host's types, which may have methods
+		if raw, err = foreign.Call("the arguments", func() ([]byte, error) { return json.Marshal(a) }); err != nil {
 			return nil, err
 		}
 		if raw[0] == '{' {
@@ -45,6 +46,21 @@ func Arguments(args any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("the arguments are not valid JSON: %w", text.JSONError(raw, json.Unmarshal(raw, &v)))
 	}
 	return raw, nil
+}
+
+// Written returns what tells arguments that [Arguments] refused from others: their
+// text or, if they are no text, why they were refused. Such a value may contain
+// itself, so it can't be written.
+func Written(args any, refused error) []byte {
+	switch a := args.(type) {
+	case json.RawMessage:
+		return a
+	case []byte:
+		return a
+	case string:
+		return []byte(a)
+	}
+	return []byte(refused.Error())
 }
 
 // NoNull returns the names of the parameters of an input schema for which null

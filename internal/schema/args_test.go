@@ -22,7 +22,7 @@ func TestParseArguments(t *testing.T) {
 		name string
 		in   any
 		want string
-		err  string // in the error; then want is not used
+		err  string // in the error; want is then unused
 	}{
 		{"nil", nil, `{}`, ""},
 		{"empty string", "", `{}`, ""},
@@ -162,7 +162,8 @@ func TestNoNullParameters(t *testing.T) {
 	}
 }
 
-// All but the nulls keeps its bytes; only space between members may go.
+// Everything except the nulls keeps its bytes. Only space between members may
+// go.
 func TestDropNullsKeepsAllElse(t *testing.T) {
 	tests := []struct {
 		name, in, want string
@@ -193,7 +194,7 @@ func TestDropNullsKeepsAllElse(t *testing.T) {
 		{"the word null", `{"p":"null"}`, `{"p":"null"}`},
 		{"a list with null", `{"p":[null]}`, `{"p":[null]}`},
 
-		// What is no JSON object is the server's to refuse.
+		// Arguments that are no JSON object are left for the server to refuse.
 		{"nothing", ``, ``},
 		{"null itself", `null`, `null`},
 		{"an array", `[null]`, `[null]`},
@@ -257,8 +258,8 @@ func FuzzDropNulls(f *testing.F) {
 }
 
 // memberTexts returns the names and values of a valid JSON object as they are
-// written. It reads characters, not JSON: names and values are what stands
-// between the colons and commas outside of strings and brackets.
+// written. It does not parse JSON: names and values are what stands between the
+// colons and commas outside of strings and brackets.
 func memberTexts(object []byte) (members [][2]string) {
 	text := strings.Trim(string(object), " \t\r\n")
 	text = text[1 : len(text)-1]

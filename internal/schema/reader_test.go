@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// schemaWords returns what Walk calls for, in order: names with a dot
-// before them, and texts as they are, both with U+FFFD for each byte that is
+// schemaWords returns the names and texts that Walk reports, in order: names
+// after a dot, texts as they are, and both with U+FFFD for each byte that is
 // not UTF-8.
 func schemaWords(schema []byte) (words []string) {
 	clean := func(b []byte) string { return string([]rune(string(b))) }
@@ -22,14 +22,14 @@ func schemaWords(schema []byte) (words []string) {
 	return words
 }
 
-// A jsonMember is a member of a JSON object that was read by decodeOrdered.
+// A jsonMember is a member of a JSON object that decodeOrdered has read.
 type jsonMember struct {
 	name  string
 	value any
 }
 
 // decodeOrdered returns the next value of dec: a string, a []any for an array,
-// a []jsonMember for an object, or nil for all else.
+// a []jsonMember for an object, or nil for anything else.
 func decodeOrdered(t require.TestingT, dec *json.Decoder) any {
 	token, err := dec.Token()
 	require.NoError(t, err)
@@ -59,8 +59,8 @@ func decodeOrdered(t require.TestingT, dec *json.Decoder) any {
 	return nil
 }
 
-// decodedSchemaWords is schemaWords by way of encoding/json. The schema must
-// be valid JSON.
+// decodedSchemaWords is schemaWords implemented with encoding/json. The schema
+// must be valid JSON.
 func decodedSchemaWords(t require.TestingT, schema []byte) (words []string) {
 	dec := json.NewDecoder(bytes.NewReader(schema))
 	dec.UseNumber() // a number may be too large for a float64
@@ -129,7 +129,7 @@ func TestWalkSchema(t *testing.T) {
 	tests := []struct {
 		name   string
 		schema string
-		want   []string // names have a dot
+		want   []string // names follow a dot
 	}{
 		{"sample", sampleSchema, []string{"Book a table", ".city", `Where, e.g. "Köln"`, ".when", "now", ".guests", ".diet", "vegan", "halal",
 			"What they eat", "anything else", ".place", ".pair", "x", "an extension", ".indoors", "In Rome", "elsewhere"}},
@@ -178,7 +178,7 @@ func TestWalkSchema(t *testing.T) {
 	}
 }
 
-// What is read before a mistake is kept. The rest of these is no promise.
+// Words before a mistake are kept. The other results here are not promised.
 func TestWalkSchemaInvalidJSON(t *testing.T) {
 	tests := []struct {
 		schema string
@@ -210,7 +210,8 @@ func TestWalkSchemaInvalidJSON(t *testing.T) {
 	}
 }
 
-// Cut off anywhere, a schema gives some of its first words and no part of one.
+// A schema that is cut off anywhere gives some of its first words and no part
+// of a word.
 func TestWalkSchemaCutOff(t *testing.T) {
 	whole := schemaWords([]byte(sampleSchema))
 	for n := range len(sampleSchema) {
@@ -222,7 +223,7 @@ func TestWalkSchemaCutOff(t *testing.T) {
 	}
 }
 
-// With any byte in the place of another, reading comes to an end.
+// Reading ends, whatever byte replaces another.
 func TestWalkSchemaDamaged(t *testing.T) {
 	for i := range len(sampleSchema) {
 		for _, c := range []byte("\"\\{],\x00") {
@@ -250,15 +251,15 @@ func TestWalkSchemaNesting(t *testing.T) {
 		}
 		assert.Len(t, words, names, "%d levels", levels)
 	}
-	// What is too deep is passed over, and what follows it read.
+	// Parts that are too deep are skipped, and what follows them is read.
 	deep := `{"items":` + nested(MaxNesting) + `,"description":"end"}`
 	words := schemaWords([]byte(deep))
 	require.Len(t, words, MaxNesting)
 	assert.Equal(t, "end", words[MaxNesting-1])
 }
 
-// A hostile schema takes time in proportion to its length, and little stack.
-// With quadratic time these would run for minutes.
+// A hostile schema takes time in proportion to its length, and little stack. In
+// quadratic time, these would run for minutes.
 func TestWalkSchemaHostile(t *testing.T) {
 	const n = 500_000
 	for _, unit := range []string{
@@ -272,7 +273,7 @@ func TestWalkSchemaHostile(t *testing.T) {
 	}
 }
 
-// typicalSchema has the length of an average schema of published servers.
+// typicalSchema is as long as the average schema of published servers.
 const typicalSchema = `{"type":"object","properties":{"owner":{"type":"string","description":"Account that owns the repository"},"repo":{"type":"string","description":"Name of the repository"},` +
 	`"state":{"type":"string","enum":["open","closed","all"],"description":"Which issues to list","default":"open"},"labels":{"type":"array","items":{"type":"string"},"description":"Only issues with all of these labels"},` +
 	`"page":{"type":"number","minimum":1,"description":"Page of the results, from 1"},"perPage":{"type":"number","minimum":1,"maximum":100,"description":"Results per page"},` +
@@ -325,7 +326,7 @@ func BenchmarkWalkSchema(b *testing.B) {
 	}
 }
 
-// BenchmarkDecodeSchema is what Walk saves.
+// BenchmarkDecodeSchema measures what Walk saves.
 func BenchmarkDecodeSchema(b *testing.B) {
 	for _, test := range schemasToRead {
 		b.Run(test.name, func(b *testing.B) {

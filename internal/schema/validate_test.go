@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// violations validates once and returns each violation as "pointer problem".
+// violations validates and returns each violation as "pointer problem".
 func violations(t testing.TB, schema, args string) []string {
 	v := NewValidator(json.RawMessage(schema))
 	require.NoError(t, v.err(), schema)
@@ -35,7 +35,7 @@ func violations(t testing.TB, schema, args string) []string {
 }
 
 func TestValidateProblems(t *testing.T) {
-	tests := []struct{ schema, args, want string }{ // of the property x; want with | between problems, "" for none
+	tests := []struct{ schema, args, want string }{ // the property x; want has | between problems, "" for none
 		{`{"type":"integer"}`, `"5"`, `/x is a string, want integer`},
 		{`{"type":"number"}`, `"5"`, `/x is a string, want number`},
 		{`{"type":"integer"}`, `5.0`, ``},
@@ -94,7 +94,7 @@ func TestValidateProblems(t *testing.T) {
 		{`{"allOf":[{"required":["a"]},{"required":["a","b"]}]}`, `{}`, `/x is missing the property "a"|/x is missing the property "b"`},
 		{`{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}`, `{"a":1}`, `/x is missing the property "b"`},
 
-		// What passes, because servers differ.
+		// Arguments that pass because servers differ.
 		{`{"type":"string","format":"uri"}`, `"no uri"`, ``},
 		{`{"type":"string","pattern":"^(?!a)"}`, `"a"`, ``},
 		{`{"type":"string","pattern":"(x{1000}){1000}"}`, `"a"`, ``},
@@ -132,7 +132,8 @@ func TestValidatePointers(t *testing.T) {
 		"/" + strings.Repeat("e", 79) + "… is a number, want array",
 	}, got)
 
-	// Of members of one name the last counts, and no arguments are an object.
+	// If a name occurs twice, the last member counts. No arguments are an
+	// object.
 	assert.Empty(t, violations(t, `{"properties":{"a":{"type":"string"}}}`, `{"a":1,"a":"s"}`))
 	assert.Len(t, violations(t, `{"properties":{"a":{"type":"string"}}}`, `{"a":"s","a":1}`), 1)
 	assert.Equal(t, []string{` is an array, want object`}, violations(t, `{"type":"object"}`, `[]`))
@@ -149,10 +150,10 @@ func TestValidateMore(t *testing.T) {
 
 }
 
-// Drafts differ in what the same words mean.
+// The same keywords mean different things in different drafts.
 func TestValidateDrafts(t *testing.T) {
 	const prefix = `{"properties":{"x":{"prefixItems":[{"type":"string"}]}},"$schema":` // 2020-12 only
-	const tuple = `{"properties":{"x":{"items":[{"type":"string"}]}},"$schema":`        // before it only
+	const tuple = `{"properties":{"x":{"items":[{"type":"string"}]}},"$schema":`        // before 2020-12 only
 	tests := []struct {
 		schema string
 		finds  bool
@@ -179,7 +180,7 @@ func TestValidateDrafts(t *testing.T) {
 	}
 }
 
-// A schema that can't be compiled refuses nothing, and nothing else is read.
+// A schema that can't be compiled refuses nothing and reads nothing else.
 func TestValidateUncompilable(t *testing.T) {
 	var requests atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
@@ -235,7 +236,7 @@ func repeat(n int, f func(i int) string) string {
 	return strings.Join(list, ",")
 }
 
-// Neither a schema nor arguments can make validating take long.
+// No schema and no arguments make validation slow.
 func TestValidateBounded(t *testing.T) {
 	numbers := func(n int, number string) string { return strings.Repeat(number+",", n) + "1" }
 	items := func(schema string) string { return `{"properties":{"a":{"items":` + schema + `}}}` }
@@ -271,7 +272,7 @@ func TestValidateBounded(t *testing.T) {
 		{"numbers at the limit", items(`{"type":"integer","multipleOf":1e-400,"maximum":1e400}`), `{"a":[` + numbers(4000, "123456789e400") + `]}`},
 		{"equal items", `{"properties":{"a":{"uniqueItems":true}}}`, `{"a":[0,` + repeat(20_000, func(i int) string { return fmt.Sprint(i) }) + `]}`},
 		{"items of equal hash", `{"properties":{"a":{"uniqueItems":true}}}`, `{"a":[` + repeat(2000, func(i int) string {
-			return strings.ReplaceAll(fmt.Sprintf(`["%011b"]`, i), "0", `","`) // lists that the library writes alike
+			return strings.ReplaceAll(fmt.Sprintf(`["%011b"]`, i), "0", `","`) // lists that the library writes in the same way
 		}) + `]}`},
 		{"long enum", items(`{"enum":[` + repeat(8000, func(i int) string { return fmt.Sprint(i) }) + `]}`), `{"a":[` + numbers(500, "-1") + `]}`},
 		{"enum of objects", items(`{"enum":[` + repeat(100, func(i int) string {
@@ -294,7 +295,7 @@ func TestValidateBounded(t *testing.T) {
 			compiled := time.Now()
 			found, more := v.Validate(json.RawMessage(test.args))
 			t.Logf("compile %v (%.60v), validate %v: %d violations", compiled.Sub(start), err, time.Since(compiled), len(found)+more)
-			assert.Less(t, time.Since(start), 5*time.Second) // a tenth of it and less, on a machine at rest
+			assert.Less(t, time.Since(start), 5*time.Second) // a tenth of that or less on an idle machine
 			switch test.name {
 			case "slow expression", "slow expression for names", "equal items", "long enum", "enum of objects", "many required", "many alternatives":
 				assert.Empty(t, found, "takes too many steps to be checked")
@@ -421,7 +422,7 @@ func FuzzValidate(f *testing.F) {
 type object = map[string]any
 
 // example returns a value that a schema accepts, with all properties or only
-// the required ones. It knows what the real catalogues use.
+// the required ones. It covers what the real catalogs use.
 func example(schema any, full bool) any {
 	s, _ := schema.(object)
 	for _, keyword := range []string{"anyOf", "oneOf"} {
@@ -491,8 +492,8 @@ func newMust(schema, value any) []Violation {
 	return found
 }
 
-// Real tools accept arguments made for them, and refuse them once they are
-// broken, at the place where they are.
+// Real tools accept arguments made for them. They refuse broken ones and name
+// the place.
 func TestValidateRealTools(t *testing.T) {
 	tools, uncompiled, broken := 0, 0, 0
 	for file, list := range mcptest.Catalogs(t) {
@@ -567,7 +568,7 @@ func TestValidateRealTools(t *testing.T) {
 	assert.Zero(t, uncompiled)
 }
 
-// plain accepts what the library refuses: a name that is not UTF-8.
+// plain accepts one thing that the library refuses: a name that is not UTF-8.
 func TestPlainInvalidUTF8(t *testing.T) {
 	schema := "{\"type\":\"object\",\"properties\":{\"\ufffd\":{\"type\":\"string\"}}}"
 	c, err := compileSchema(json.RawMessage(schema))

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// files returns files of these contents, by path.
+// files returns a file system with these contents, by path.
 func files(given map[string]string) fstest.MapFS {
 	m := make(fstest.MapFS)
 	for name, text := range given {
@@ -36,7 +36,8 @@ func names(list []Skill) (names []string) {
 	return names
 }
 
-// Each broken file is named, with the line and the reason, and costs itself only.
+// Each broken file is reported with the line and the reason, and costs only
+// itself.
 func TestBrokenFiles(t *testing.T) {
 	long := strings.Repeat("x", 70_000)
 	for _, test := range []struct{ text, want string }{
@@ -72,7 +73,8 @@ func TestBrokenFiles(t *testing.T) {
 	}
 }
 
-// Anchors can't make much of little, and what is written elsewhere is left alone.
+// Anchors can't expand a small file into a large one, and other fields are left
+// alone.
 func TestFields(t *testing.T) {
 	for _, test := range []struct{ text, name, description string }{
 		{"---\nname: 123\ndescription: true\n---\nb", "123", "true"},
@@ -93,7 +95,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// Where skills are looked for, and in which order.
+// LoadSkills looks in these folders, in this order.
 func TestFolders(t *testing.T) {
 	given := map[string]string{
 		"z/SKILL.md": frontMatter("zz", ""), "b/c/d/e/SKILL.md": frontMatter("deep", ""), "b/c/d/e2/f/SKILL.md": frontMatter("too-deep", ""),
@@ -125,7 +127,7 @@ func TestFolders(t *testing.T) {
 	assert.ErrorIs(t, errs[0], fs.ErrNotExist)
 }
 
-// Whatever a file has, it is a skill that can be used, or an error with a line.
+// Every file is either a usable skill or an error with a line.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(frontMatter("a", "tools: [b]\n")))
 	f.Add([]byte("---\nname: a\ndescription: Use when: x\n---\nb"))

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A link that leads out of the folder is not followed, then or later.
+// A link out of the folder is not followed, then or later.
 func TestLinks(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	write := func(name, text string) {

@@ -14,7 +14,8 @@ import (
 
 func TestCanonicalHash(t *testing.T) {
 	const base = `{"name":"t","description":"Reads é","inputSchema":{"type":"object","properties":{"a":{"enum":[1,"x",null,true]},"b":{}}},"annotations":{"readOnlyHint":true}}`
-	// Stored by hosts: a change makes all their tools look changed.
+	// Hosts have stored these hashes. A change would make all their tools look
+	// changed.
 	assert.Equal(t, "7557ade1cf30cfa20fdb0b657eeb28f4382a36c74ccba064d4ed4fd2a1a87c69", CanonicalHash(json.RawMessage(base)))
 	tests := []struct {
 		name, raw string
@@ -48,7 +49,7 @@ func TestCanonicalHash(t *testing.T) {
 		}
 	}
 
-	differ := [][2]string{ // what Go or a model provider reads last differs
+	differ := [][2]string{ // they differ in what Go or a model provider reads last
 		{`{"description":"a","description":"b"}`, `{"description":"b","description":"a"}`},
 		{`{"description":"a","Description":"b"}`, `{"Description":"b","description":"a"}`},
 		{`{"annotations":{"readOnlyHint":true,"READONLYHINT":false}}`, `{"annotations":{"READONLYHINT":false,"readOnlyHint":true}}`},
@@ -67,7 +68,7 @@ func TestCanonicalHash(t *testing.T) {
 	assert.Len(t, CanonicalHash(json.RawMessage(strings.Repeat(`{"name":`, 1<<20))), 64, "what is no JSON is hashed, too")
 }
 
-// shuffled writes n in another order and, by chance, with escapes and space.
+// shuffled writes n in another order and at random with escapes and space.
 func shuffled(n Node, r *rand.Rand) []byte {
 	space := []string{"", " ", "\n\t"}[r.IntN(3)]
 	text := func(s string) []byte {
@@ -104,7 +105,7 @@ func shuffled(n Node, r *rand.Rand) []byte {
 	return append(b, space...)
 }
 
-// ambiguous reports whether the order of n's members means something.
+// ambiguous reports whether the order of n's members matters.
 func ambiguous(n Node) bool {
 	seen := make(map[string]bool)
 	for _, kid := range n.Kids {

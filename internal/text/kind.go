@@ -34,6 +34,24 @@ var ASCIIKinds = func() (kinds [utf8.RuneSelf]Kind) {
 	return kinds
 }()
 
+// Next returns the first rune of line, its kind and its length in bytes. Invalid UTF-8
+// separates words.
+func Next(line []byte) (rune, Kind, int) {
+	if c := line[0]; c < utf8.RuneSelf {
+		return rune(c), ASCIIKinds[c], 1
+	}
+	r, n := utf8.DecodeRune(line)
+	if r == utf8.RuneError {
+		return r, Separator, n
+	}
+	return r, KindOf(r), n
+}
+
+// BeginsWord reports whether a capital begins a word of an identifier. It does after
+// anything but another capital, and before a small letter: "openIssue", "log2File",
+// "HTTPServer".
+func BeginsWord(before, after Kind) bool { return before != Upper || after == Lower }
+
 // KindOf returns the kind of a rune outside ASCII.
 func KindOf(r rune) Kind {
 	switch {

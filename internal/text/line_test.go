@@ -77,15 +77,15 @@ func TestCleanLine(t *testing.T) {
 }
 
 // unseen reports whether r must not reach a prompt: it breaks the line, or it
-// is not seen and could carry hidden text or turn the visible one around.
-// Code points without a character may have got one since this Go was made, so
-// that of them only those count that Unicode says will never be seen.
+// is invisible and could carry hidden text or turn the visible text around. A
+// code point that this Go does not know may have become a character since. Of
+// those, only the ones count that Unicode guarantees to stay invisible.
 func unseen(r rune) bool {
 	return r != ' ' && unicode.In(r, unicode.Z, unicode.White_Space, unicode.Cc, unicode.Cf, unicode.Co, unicode.Variation_Selector,
 		unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point) || r == utf8.RuneError
 }
 
-// Every character there is, between two letters.
+// Every character, between two letters.
 func TestCleanLineEveryCharacter(t *testing.T) {
 	var passed, lost []string
 	for r := rune(0); r <= unicode.MaxRune; r++ {
@@ -145,8 +145,8 @@ func FuzzCleanLine(f *testing.F) {
 			require.False(t, unicode.Is(unicode.M, next), "a mark was cut off behind %q", kept)
 		}
 
-		// Nothing more would have fit: up to the next place where a cut is
-		// allowed, it is too long with an ellipsis.
+		// Nothing more would have fit: the text up to the next place where a
+		// cut is allowed, with an ellipsis, is too long.
 		more := utf8.RuneCountInString(kept)
 		for i, r := range rest {
 			if i > 0 && !unicode.Is(unicode.M, r) && rest[:i] != " " {

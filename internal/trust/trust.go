@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -65,7 +66,8 @@ type Memory struct {
 	names   *names.Book
 	store   Store // or nil
 
-	saving sync.Mutex // held while the store is used
+	loading sync.Mutex // held by Load
+	saving  lazy.Task
 
 	mu      sync.Mutex
 	servers map[string]*server
@@ -165,6 +167,15 @@ func (m *Memory) Judge(name string, listed []*Definition) []Verdict {
 	return verdicts
 }
 
+// Left says that the server is gone. What was known of it stays known, by hashes.
+func (m *Memory) Left(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := m.servers[name]; s != nil {
+		s.settle(nil)
+	}
+}
+
 // Accept makes d the known definition of its tool.
 func (m *Memory) Accept(name string, d *Definition) {
 	m.mu.Lock()
@@ -228,18 +239,25 @@ type document struct {
 const version = 1
 
 // Load adds what is in the store. After the first success it does nothing. After
-// an error nothing has changed.
+// an error nothing has changed. Concurrent callers wait for one of them, so the
+// store must not call Load.
 func (m *Memory) Load() error {
-	m.saving.Lock()
-	defer m.saving.Unlock()
-	m.mu.Lock()
-	loaded := m.loaded
-	m.mu.Unlock()
-	if m.store == nil || loaded {
+	if m.store == nil || m.isLoaded() {
+		return nil
+	}
+	m.loading.Lock()
+	defer m.loading.Unlock()
+	if m.isLoaded() {
 		return nil
 	}
 	_, _, err := m.read()
 	return err
+}
+
+func (m *Memory) isLoaded() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.loaded
 }
 
 // read adds what is in the store. It returns the claims there and reports whether
@@ -325,13 +343,20 @@ func readDocument(data []byte, err error) (document, error) {
 // processes have stored meanwhile. It reports whether they know one of the tools by
 // another definition that counts instead: then all lists must be judged again.
 //
-// If the store can't be read, Save writes nothing: it would overwrite the history.
+// If the store can't be read, Save writes nothing: it would overwrite the history. If
+// another call of Save is under way, that one does the work and this one returns at
+// once.
 func (m *Memory) Save() (changed bool, err error) {
-	if m.store == nil {
-		return false, nil
+	if m.store != nil {
+		m.saving.Do(func() {
+			replaced, failed := m.save()
+			changed, err = changed || replaced, failed
+		})
 	}
-	m.saving.Lock()
-	defer m.saving.Unlock()
+	return changed, err
+}
+
+func (m *Memory) save() (changed bool, err error) {
 	claims := m.names.Claims()
 	m.mu.Lock()
 	due := m.unsaved || len(claims) != m.claims

@@ -64,7 +64,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Who has one tool changed and takes it away does not get another one in.
+// A server that changes a tool and then removes it does not get another one in.
 func TestSuspicionStays(t *testing.T) {
 	t.Parallel()
 	store := new(memory)
@@ -107,7 +107,7 @@ func TestBounds(t *testing.T) {
 	assert.Equal(t, Beyond, m.Judge("one more", []*Definition{define("a", "")})[0].Finding)
 }
 
-// Of what a server has listed before, only hashes are kept.
+// Only hashes of former definitions are kept.
 func TestOldDefinitionsAreDropped(t *testing.T) {
 	t.Parallel()
 	m := fresh(Never, 1000, nil)
@@ -160,7 +160,7 @@ func TestStore(t *testing.T) {
 	assert.True(t, changed, "a person has accepted it")
 	assert.Equal(t, []Finding{Known, Known}, findings(m.Judge("s", []*Definition{define("a", "2"), define("b", "1")})))
 
-	// A prefix belongs to whoever the store says.
+	// A prefix belongs to the server that the store names.
 	for i, server := range []string{"x", "y"} {
 		m := fresh(Never, 10, store)
 		if i == 1 {
@@ -184,6 +184,44 @@ func TestStore(t *testing.T) {
 
 	store.data = []byte(`{"version":7}`)
 	assert.EqualError(t, fresh(Never, 10, store).Load(), "loading the known tools: the document has version 7, want 1")
+}
+
+// A torn store fails in one direction only.
+type torn struct {
+	memory
+	load, save error
+}
+
+func (s *torn) Load() ([]byte, error) { return s.data, s.load }
+
+func (s *torn) Save(data []byte) error {
+	if s.save == nil {
+		s.data = data
+	}
+	return s.save
+}
+
+// A store that could not be read is not overwritten. A failed save is repeated by the
+// next one, even if nothing has changed since.
+func TestSaveAfterFailures(t *testing.T) {
+	t.Parallel()
+	store := &torn{memory: memory{data: []byte("history")}, load: errors.New("no disk")}
+	m := fresh(Never, 10, store)
+	m.Judge("s", []*Definition{define("a", "1")})
+	_, err := m.Save()
+	assert.ErrorIs(t, err, store.load)
+	assert.Equal(t, "history", string(store.data))
+
+	store = &torn{save: errors.New("the disk is full")}
+	m = fresh(Never, 10, store)
+	m.Judge("s", []*Definition{define("a", "1")})
+	_, err = m.Save()
+	assert.ErrorIs(t, err, store.save)
+	assert.Nil(t, store.data)
+	store.save = nil
+	_, err = m.Save()
+	require.NoError(t, err)
+	assert.Contains(t, string(store.data), `"a"`)
 }
 
 func FuzzDocument(f *testing.F) {

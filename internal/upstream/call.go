@@ -13,8 +13,19 @@ import (
 
 // Call runs a tool within the call timeout. If the connection breaks and the
 // call is repeatable, Call tries once more over a new connection. Errors contain
-// no secrets; the error is [ErrDown] if the server can't be reached.
+// no secrets; the error is [ErrDown] if the server can't be reached, and a
+// [PausedError] if it does not answer calls.
 func (s *Server) Call(ctx context.Context, tool string, args json.RawMessage, repeatable bool) (*mcp.CallToolResult, error) {
+	passage, err := s.circuit.enter()
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.call(ctx, tool, args, repeatable)
+	s.circuit.leave(ctx, passage, err)
+	return result, err
+}
+
+func (s *Server) call(ctx context.Context, tool string, args json.RawMessage, repeatable bool) (*mcp.CallToolResult, error) {
 	return foreign.Within(ctx, s.limits.CallTimeout, func(ctx context.Context) (*mcp.CallToolResult, error) {
 		for again := repeatable; ; again = false {
 			c, err := s.serving(ctx)
@@ -67,7 +78,7 @@ func (s *Server) serving(ctx context.Context) (*conn, error) {
 	status := s.status
 	if c == nil && attempt == nil && status.Failures == 0 && (status.State == Cached || !status.Retry.IsZero()) {
 		attempt = s.connectLocked()
-	} else if c == nil && attempt == nil && !status.Retry.IsZero() && time.Since(status.Since) >= s.limits.Reconnect {
+	} else if c == nil && attempt == nil && !status.Retry.IsZero() && time.Since(status.Since) >= max(s.limits.Reconnect, waitOf(status.Err)) {
 		s.connectLocked()
 	}
 	if c != nil {

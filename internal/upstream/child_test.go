@@ -2,9 +2,12 @@ package upstream
 
 import (
 	"encoding/json"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
@@ -16,7 +19,7 @@ func TestChildServerResultTooLarge(t *testing.T) {
 	srv := started(t, child(t, "child", "plain"), Limits{MaxMessage: 100_000})
 	_, err := srv.Call(t.Context(), "big", json.RawMessage(`{"n": 1000000}`), false)
 	assert.ErrorContains(t, err, "a message has more bytes than the limit of 100000")
-	// It costs this call, not the server.
+	// Only this call fails, not the server.
 	r, err := srv.Call(t.Context(), "big", json.RawMessage(`{"n": 3}`), false)
 	require.NoError(t, err)
 	assert.Equal(t, "xxx", mcptest.Text(t, r))
@@ -34,7 +37,7 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 	}
 }
 
-// A child that can't answer any more is ended, so that its state is known.
+// A child that can no longer answer is ended, so that its state is clear.
 func TestChildClosesItsOutput(t *testing.T) {
 	srv := started(t, child(t, "mute", "plain"), Limits{})
 	_, err := srv.call(t.Context(), "mute")
@@ -49,7 +52,7 @@ func TestChildEnv(t *testing.T) {
 	assert.Equal(t, []string{"HOME=/root", "KEY=v", "LANG=de", "PATH=/bin"}, got)
 }
 
-// A child of a child can be told from the child of another.
+// A child of a child is told apart from the child of another.
 func TestMarks(t *testing.T) {
 	assert.Equal(t, mcptest.ChildMark, childMark)
 	none := func(string) (string, bool) { return "", false }
@@ -57,4 +60,58 @@ func TestMarks(t *testing.T) {
 	assert.NotEqual(t, mark, newMark(none))
 	nested := newMark(func(string) (string, bool) { return mark, true })
 	assert.True(t, strings.HasPrefix(nested, mark+"/"))
+}
+
+// Bytes without end on standard error are read at a bounded rate.
+func TestStandardErrorIsReadSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		var kept tail
+		kept.readAll(io.LimitReader(endless{}, 5*maxStderr/2))
+		assert.Equal(t, 2*time.Second, time.Since(begun))
+		assert.Len(t, kept.String(), stderrTail)
+	})
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// A child gets the environment of its configuration, and from ours only what
+// programs need.
+func TestChildHasNotOurEnvironment(t *testing.T) {
+	t.Setenv("MY_SECRET", "s3cret")
+	srv := started(t, child(t, "child", "plain"), Limits{})
+	r, err := srv.call(t.Context(), "env")
+	require.NoError(t, err)
+	env := mcptest.Text(t, r)
+	assert.NotContains(t, env, "s3cret")
+	assert.Contains(t, env, "PATH=")
+	assert.Contains(t, env, "TEST_SERVER=plain")
+}
+
+// A child that reads nothing is killed when its input has been full for too
+// long.
+func TestChildThatReadsNothingIsKilled(t *testing.T) {
+	cfg := child(t, "deaf", "deaf")
+	p, err := startProcess(&cfg, newSecrets(&cfg, nil))
+	require.NoError(t, err)
+	defer p.stop(0)
+	p.patience = 50 * time.Millisecond
+	_, err = p.Write(make([]byte, 1<<20))
+	assert.ErrorIs(t, err, errUnread)
+	<-p.exited
+	assert.ErrorIs(t, p.err, errUnread)
+}
+
+// A child gets SIGTERM and may clean up.
+func TestChildIsAskedToEnd(t *testing.T) {
+	cfg := child(t, "tidy", "tidy")
+	cfg.Env["ENDED"] = filepath.Join(t.TempDir(), "ended")
+	p, err := startProcess(&cfg, newSecrets(&cfg, nil))
+	require.NoError(t, err)
+	_, err = p.out.Read(make([]byte, 1)) // it listens for the signal now
+	require.NoError(t, err)
+	p.stop(0)
+	assert.FileExists(t, cfg.Env["ENDED"])
 }

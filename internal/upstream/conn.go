@@ -2,17 +2,19 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
 // A conn is one live connection to a server. dial creates it and open prepares
@@ -25,6 +27,7 @@ type conn struct {
 	over    chan struct{}   // closed when the connection is no longer used
 	opened  time.Time       // when it became ready
 
+	mirrored atomic.Pointer[map[string]mcp.Tool] // by name: see listing
 	progress progressTable
 	logLevel mcp.LoggingLevel // least level of log messages to request, or ""
 }
@@ -33,7 +36,7 @@ type conn struct {
 // command. It does not wait for an answer.
 func dial(cfg *Config, l Limits, hide *secrets) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
-	g := guard{maxMessage: l.MaxMessage, unasked: &unasked{max: l.MaxUnasked}}
+	g := guard{maxMessage: l.MaxMessage, unasked: &unasked{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
 	switch {
 	case cfg.InProcess != nil:
 		c.client = client.NewClient(newInProcessTransport(cfg.InProcess, g))
@@ -41,7 +44,7 @@ func dial(cfg *Config, l Limits, hide *secrets) (*conn, error) {
 		c.http = ownTransport()
 		t, err := transport.NewStreamableHTTP(cfg.URL,
 			transport.WithHTTPBasicClient(&http.Client{
-				Transport:     &limitedHTTP{base: c.http, maxMessage: l.MaxMessage, unasked: g.unasked},
+				Transport:     &limitedHTTP{base: c.http, headers: cfg.Headers, maxMessage: l.MaxMessage, unasked: g.unasked},
 				CheckRedirect: sameHost,
 			}),
 			transport.WithHTTPHeaders(cfg.Headers),
@@ -72,7 +75,7 @@ func dial(cfg *Config, l Limits, hide *secrets) (*conn, error) {
 			return
 		}
 		if cfg.OnNotification != nil {
-			hosted(cfg.Log, func() { cfg.OnNotification(n) })
+			foreign.Logged(cfg.Log, "ServerConfig.OnNotification", func() { cfg.OnNotification(n) })
 		}
 	})
 	return c, nil
@@ -129,9 +132,10 @@ func (c *conn) open(ctx context.Context) error {
 	return nil
 }
 
-// listens reports whether the client must subscribe to changes, as over HTTP
-// since protocol 2026-07-28. Other servers announce changes unasked.
-func (c *conn) listens() bool {
+// isModernHTTP reports whether the connection uses HTTP and protocol 2026-07-28 or
+// later. Then the client must subscribe to changes, which other servers announce
+// unasked, and send some arguments as headers too.
+func (c *conn) isModernHTTP() bool {
 	return c.http != nil && c.client.ProtocolVersion() >= mcp.ProtocolVersion20260728
 }
 
@@ -143,25 +147,37 @@ func (c *conn) listen(ctx context.Context) error {
 
 // list returns the elements of all pages of the server's tools/list result.
 func (c *conn) list(ctx context.Context, limits Limits) ([]Element, error) {
-	l := &listing{limits: limits}
-	result, err := c.client.ListTools(context.WithValue(ctx, listingKey{}, l), mcp.ListToolsRequest{})
+	l := &listing{limits: limits, mirrors: c.isModernHTTP()}
+	_, err := c.client.ListTools(context.WithValue(ctx, listingKey{}, l), mcp.ListToolsRequest{})
 	if errors.Is(err, mcp.ErrMethodNotFound) {
 		return nil, nil // a server without tools
 	}
 	if err != nil {
 		return nil, fmt.Errorf("tools/list: %w", err)
 	}
-	// The protocol tells clients to drop some tools. mcp-go dropped them.
-	accepted := make(map[string]bool, len(result.Tools))
-	for _, t := range result.Tools {
-		accepted[t.Name] = true
-	}
-	for i, e := range l.elements {
-		if e.decoded != "" && !accepted[e.decoded] {
-			l.elements[i].Problem = fmt.Errorf("the x-mcp-header annotations of %q are invalid", text.Line(e.decoded, text.MaxName))
-		}
-	}
+	c.mirrored.Store(&l.mirrored)
 	return l.elements, nil
+}
+
+// mirror returns the headers that a call must have because of its arguments.
+func (c *conn) mirror(tool string, args any) http.Header {
+	mirrored := c.mirrored.Load()
+	if mirrored == nil {
+		return nil
+	}
+	t, ok := (*mirrored)[tool]
+	if !ok {
+		return nil
+	}
+	params, err := json.Marshal(map[string]any{"arguments": args})
+	if err != nil {
+		return nil
+	}
+	header := make(http.Header)
+	for name, value := range mcp.GenerateParamHeaders(&t, params) {
+		header.Set(name, value)
+	}
+	return header
 }
 
 // explain returns how the child ended if that is the reason for err, else err.
@@ -169,8 +185,9 @@ func (c *conn) explain(err error) error {
 	if c.process == nil || !isLost(err) {
 		return err
 	}
-	// The pipes close a moment before the process is reaped.
-	if c.process.waitExit(termGrace) {
+	// The pipes close before the process is reaped. A child that only closes its
+	// output is killed after termGrace: see expectExit.
+	if c.process.waitExit(2 * termGrace) {
 		return c.process.err
 	}
 	return err

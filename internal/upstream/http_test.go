@@ -2,6 +2,8 @@ package upstream
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,7 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A host may have put its own transport into net/http.
+// A host may have replaced http.DefaultTransport.
 func TestForeignDefaultTransport(t *testing.T) {
 	standard := http.DefaultTransport
 	defer func() { http.DefaultTransport = standard }()
@@ -32,7 +35,7 @@ func TestForeignDefaultTransport(t *testing.T) {
 	assert.ErrorContains(t, srv.Start(t.Context()), "connection refused")
 }
 
-// A connection that ends within an answer is lost like any other.
+// A connection that ends within an answer counts as lost.
 func TestHTTPAnswerBreaksOff(t *testing.T) {
 	s := mcptest.Server("web", mcptest.Echo("echo", "Echoes"))
 	handler := mcpserver.NewStreamableHTTPServer(s)
@@ -58,7 +61,7 @@ func TestHTTPAnswerBreaksOff(t *testing.T) {
 	}
 }
 
-// An error shows neither a secret of the URL nor a page of text.
+// No error has a secret of the URL or a page of text.
 func TestHTTPErrorsAreClean(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
 		"page": func(w http.ResponseWriter, _ *http.Request) {
@@ -92,8 +95,8 @@ func TestHTTPErrorsAreClean(t *testing.T) {
 	}
 }
 
-// The headers of a configuration are for its server, not for where that may
-// redirect to.
+// The headers of a configuration go to its server only, not to the target of a
+// redirect.
 func TestHTTPRedirectToAnotherHost(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("the other host was asked")
@@ -105,7 +108,7 @@ func TestHTTPRedirectToAnotherHost(t *testing.T) {
 	assert.ErrorContains(t, srv.Start(t.Context()), "refused a redirect to host")
 }
 
-// A server that stops answering can't hold up the start or the close.
+// A server that stops answering can't delay the start or the close.
 func TestHTTPServerHangs(t *testing.T) {
 	release := make(chan struct{})
 	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -123,7 +126,7 @@ func TestHTTPServerHangs(t *testing.T) {
 	assert.Less(t, time.Since(begun), 3*time.Second)
 }
 
-// What calls at once opened is used again.
+// Connections that concurrent calls opened are used again.
 func TestConnectionsAreKept(t *testing.T) {
 	var opened atomic.Int32
 	web := httptest.NewUnstartedServer(mcpserver.NewStreamableHTTPServer(mcptest.Server("a", mcptest.Chores("a", 1)...)))
@@ -149,8 +152,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	srv.Close()
 }
 
-// A server over HTTP that is gone for a while, and comes back as a new one, is
-// found again.
+// An HTTP server that was away and comes back as a new one is found again.
 func TestHTTPServerComesBack(t *testing.T) {
 	s := mcptest.Server("web", mcptest.Echo("echo", "Echoes"))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -177,8 +179,8 @@ func TestHTTPServerComesBack(t *testing.T) {
 	assert.Equal(t, Ready, srv.Status().State)
 }
 
-// A server that was started anew while nobody called, and answers its old
-// session with 400 instead of 404, is connected anew.
+// A server restarts while nobody calls, and answers its old session with 400
+// instead of 404. We connect anew.
 func TestHTTPServerForgetsItsSession(t *testing.T) {
 	s := mcptest.Server("web", mcptest.Echo("echo", "Echoes"))
 	inner := mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true),
@@ -201,4 +203,65 @@ func TestHTTPServerForgetsItsSession(t *testing.T) {
 	_, err = srv.call(t.Context(), "echo")
 	require.ErrorContains(t, err, "no valid session")
 	mcptest.Soon(t, func() bool { _, err := srv.call(t.Context(), "echo"); return err == nil })
+}
+
+// Arguments that a server wants as headers too are sent so over modern HTTP. A tool
+// that asks for them in a wrong way is not used.
+func TestArgumentsAsHeaders(t *testing.T) {
+	s := mcpserver.NewMCPServer("web", "1")
+	var got sync.Map
+	s.AddTool(mcp.NewToolWithRawSchema("run", "", json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"other":{"type":"string"}}}`)),
+		func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText("ran"), nil
+		})
+	s.AddTools(mcptest.Echo("plain", ""))
+	inner := mcpserver.NewStreamableHTTPServer(s)
+	url := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var request struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ Name string }
+		}
+		_ = json.Unmarshal(body, &request)
+		if request.Method == "tools/call" {
+			got.Store(request.Params.Name, strings.Join(r.Header.Values("Mcp-Param-Region"), ","))
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		answer := httptest.NewRecorder()
+		if request.Method != "tools/list" {
+			inner.ServeHTTP(w, r)
+			return
+		}
+		inner.ServeHTTP(answer, r)
+		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+		fmt.Fprint(w, strings.Replace(answer.Body.String(), `"tools":[`, `"tools":[{"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A b"}}}},`, 1))
+	}), "127.0.0.1:0")
+	srv := started(t, Config{Name: "web", URL: url}, Limits{})
+	require.True(t, srv.connection().isModernHTTP())
+	tools, _ := srv.listed()
+	require.Len(t, tools, 3)
+	assert.EqualError(t, tools[0].Problem, `the x-mcp-header annotations of "bad" are invalid`)
+	assert.NoError(t, errors.Join(tools[1].Problem, tools[2].Problem))
+	for _, tool := range []string{"run", "plain"} {
+		_, err := srv.Call(t.Context(), tool, json.RawMessage(`{"region":"eu","other":"x"}`), false)
+		require.NoError(t, err)
+	}
+	region, _ := got.Load("run")
+	assert.Equal(t, "eu", region)
+	region, _ = got.Load("plain")
+	assert.Equal(t, "", region)
+}
+
+// A redirect must stay on the host and may go to https but not back. The number
+// of redirects is limited.
+func TestRedirects(t *testing.T) {
+	to := func(url string) *http.Request { return httptest.NewRequest(http.MethodPost, url, nil) }
+	plain, secure := to("http://h/a"), to("https://h/a")
+	assert.NoError(t, sameHost(to("http://h/b"), []*http.Request{plain}))
+	assert.NoError(t, sameHost(to("https://h/b"), []*http.Request{plain}))
+	assert.NoError(t, sameHost(to("https://h/b"), []*http.Request{secure}))
+	assert.EqualError(t, sameHost(to("http://h/b"), []*http.Request{secure}), `refused a redirect to host "h"`)
+	assert.EqualError(t, sameHost(to("https://other/b"), []*http.Request{secure}), `refused a redirect to host "other"`)
+	assert.EqualError(t, sameHost(secure, slices.Repeat([]*http.Request{secure}, 10)), "stopped after 10 redirects")
 }

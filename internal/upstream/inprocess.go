@@ -42,19 +42,23 @@ func newInProcessTransport(s InProcess, g guard) *inProcessTransport {
 // Start registers the session. From then on, the server can notify it.
 func (t *inProcessTransport) Start(ctx context.Context) error {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	started, closed := t.started, t.closed
+	t.started = true
+	t.mu.Unlock()
 	switch {
-	case t.closed:
+	case closed:
 		return transport.ErrTransportClosed
-	case t.started:
+	case started:
 		return nil
 	}
 	// The host may have passed a nil pointer.
 	register := func() (struct{}, error) { return struct{}{}, t.server.RegisterSession(ctx, t.session) }
-	if _, err := foreign.Call(register); err != nil {
+	if _, err := foreign.Call("the server", register); err != nil {
+		t.mu.Lock()
+		t.started = false // there is nothing to unregister
+		t.mu.Unlock()
 		return err
 	}
-	t.started = true
 	go t.forward()
 	return nil
 }
@@ -82,7 +86,7 @@ func (t *inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRP
 	if r.Method != string(mcp.MethodToolsCall) {
 		return t.send(ctx, r, t.handle)
 	}
-	response, err := foreign.Call(func() (*transport.JSONRPCResponse, error) { return t.handle(ctx, r) })
+	response, err := foreign.Call("the server", func() (*transport.JSONRPCResponse, error) { return t.handle(ctx, r) })
 	return t.check(ctx, r, response, err)
 }
 
@@ -102,10 +106,10 @@ func (t *inProcessTransport) handle(ctx context.Context, r transport.JSONRPCRequ
 // SendNotification returns once the server has handled n.
 func (t *inProcessTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
 	message, err := json.Marshal(n)
-	if err == nil {
-		t.server.HandleMessage(ctx, message)
+	if err != nil {
+		return err
 	}
-	return err
+	return foreign.Do("the server", func() { t.server.HandleMessage(ctx, message) })
 }
 
 // SetNotificationHandler sets what is called with the server's notifications.
@@ -124,10 +128,10 @@ func (t *inProcessTransport) Close() error {
 	if first {
 		close(t.over)
 	}
-	if first && started {
-		t.server.UnregisterSession(context.Background(), t.session.SessionID())
+	if !first || !started {
+		return nil
 	}
-	return nil
+	return foreign.Do("the server", func() { t.server.UnregisterSession(context.Background(), t.session.SessionID()) })
 }
 
 // GetSessionId returns "": only HTTP has sessions on the wire.

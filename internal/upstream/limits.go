@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -19,11 +20,13 @@ type Limits struct {
 	StartTimeout time.Duration // for connecting and the first listing, and for each later listing
 	CallTimeout  time.Duration // for each call
 
-	MaxMessage    int // bytes of one message
+	MaxMessage    int // bytes of one message; see also unasked
 	MaxDefinition int // bytes of one tool
+	MaxListing    int // bytes of all tools of the server
 	MaxTools      int // tools of the server
 	MaxPages      int // pages of a tools/list result
 	MaxUnasked    int // messages per second that answer no request
+	MaxTimeouts   int // calls in a row without an answer until calls are refused; 0: never refuse
 
 	Reconnect time.Duration // delay before the first reconnect; negative: never reconnect
 	Refresh   time.Duration // between listings; negative: list only after changes
@@ -37,17 +40,24 @@ func tooLarge(limit int) error {
 }
 
 // An unasked limits the messages per second that a server sends over one
-// connection without a request. It counts all messages and subtracts the answers
-// that were due. A message is a line from a child or an event of a stream.
+// connection without a request, and their bytes. It counts all messages and
+// allows for the answers that were due. A message is a line from a child or an
+// event of a stream.
 type unasked struct {
-	max int
+	max      int // messages
+	maxBytes int // bytes of one answer, and of the others at once
 
 	mu       sync.Mutex
 	begun    time.Time // start of the current second
 	sent     int       // messages in this second
 	due      int       // answers expected in this second
 	underWay int       // requests without an answer
+	bytes    int       // of messages; those of answers and of long ago are taken off again
+	counted  time.Time // when bytes was last reduced
 }
+
+// forgiven is the part of maxBytes that is taken off within a second.
+const forgiven = 16
 
 // ask counts a new request.
 func (u *unasked) ask() {
@@ -62,24 +72,37 @@ func (u *unasked) answered() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.underWay--
+	u.bytes = max(u.bytes-u.maxBytes, 0)
 }
 
-// count counts a message. After an error, the caller must close the connection.
-func (u *unasked) count() error {
+// count counts a message of that many bytes, at most maxBytes. After an error,
+// the caller must close the connection.
+func (u *unasked) count(bytes int) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if now := time.Now(); now.Sub(u.begun) >= time.Second {
+	now := time.Now()
+	if now.Sub(u.begun) >= time.Second {
 		u.begun, u.sent, u.due = now, 0, u.underWay
 	}
 	if u.sent++; u.sent-u.due > u.max {
 		return fmt.Errorf("it sends more messages unasked than the limit of %d in a second", u.max)
 	}
+	left := float64(u.bytes) - now.Sub(u.counted).Seconds()*float64(u.maxBytes)/forgiven
+	u.bytes, u.counted = int(max(left, 0))+bytes, now
+	if (u.bytes-1)/u.maxBytes > u.underWay {
+		return fmt.Errorf("it sends more bytes unasked than the limit of %d", u.maxBytes)
+	}
 	return nil
 }
 
+// maxLine is how long a line of a child may be, in multiples of
+// [Limits.MaxMessage]. A child that sends a longer one may never end it.
+const maxLine = 16
+
 // A frameReader reads messages from a child, one per line. It replaces a message
 // of more than max bytes by an error response with the same id, so that only that
-// request fails. It ends the stream if there are too many messages.
+// request fails. It ends the stream if there are too many messages, or a line of
+// more than maxLine times max bytes.
 type frameReader struct {
 	r       *bufio.Reader
 	max     int
@@ -124,6 +147,10 @@ func (f *frameReader) next() error {
 			last = append(last, chunk...)
 			last = last[max(0, len(last)-edge):]
 		}
+		if size/maxLine >= f.max {
+			f.end(fmt.Errorf("a line has more bytes than %d times the limit of %d", maxLine, f.max))
+			return io.EOF
+		}
 		if err == bufio.ErrBufferFull {
 			continue
 		}
@@ -131,7 +158,7 @@ func (f *frameReader) next() error {
 			f.end(nil)
 			return io.EOF
 		}
-		if err := f.unasked.count(); err != nil {
+		if err := f.unasked.count(min(size, f.max)); err != nil {
 			f.end(err)
 			return io.EOF
 		}
@@ -169,6 +196,7 @@ func oversizeResponse(first, last []byte, limit int) []byte {
 // hold requests that need no answer.
 type limitedHTTP struct {
 	base       *http.Transport
+	headers    map[string]string // the configured ones, which mcp-go leaves out when it ends a session
 	maxMessage int
 	unasked    *unasked
 }
@@ -185,36 +213,52 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		// Nobody reads the body of the response.
 		ctx, cancel := context.WithTimeout(r.Context(), termGrace)
 		defer cancel()
-		r = r.WithContext(ctx)
+		r = r.Clone(ctx)
+		for name, value := range t.headers {
+			r.Header.Set(name, value)
+		}
 	}
 	resp, err := t.base.RoundTrip(r)
 	if err != nil {
 		failed.note(err)
 		return nil, err
 	}
-	failed.noteStatus(resp.StatusCode)
+	failed.noteStatus(resp)
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	resp.Body = &limitedBody{
 		ReadCloser: resp.Body,
 		failed:     failed,
 		max:        t.maxMessage,
-		left:       t.maxMessage,
 		unasked:    t.unasked,
 		events:     kind == "text/event-stream",
 	}
 	return resp, nil
 }
 
+// copied is how many bytes of an event the reader may copy for each byte that
+// the event may have.
+const copied = 16
+
+var errTooManyLines = errors.New("an event of a stream has too many lines")
+
 // A limitedBody fails when a message has more than max bytes. A message is the
 // whole body or one event of a stream. A stream may last forever but fails if it
 // has too many events.
+//
+// For each line of an event, mcp-go copies the lines before. So a line costs its
+// bytes and the copiedth part of what the event had before it. An event may cost
+// max in all.
 type limitedBody struct {
 	io.ReadCloser
-	failed    *failure
-	max, left int
-	unasked   *unasked
-	events    bool
-	inLine    bool // the current line is not empty
+	failed  *failure
+	max     int
+	unasked *unasked
+	events  bool
+
+	size   int  // bytes of the current message
+	before int  // bytes of its lines before the current one
+	cost   int  // of copying these
+	inLine bool // the current line is not empty
 }
 
 func (b *limitedBody) Read(p []byte) (int, error) {
@@ -223,23 +267,34 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 		b.failed.note(err)
 	}
 	for _, c := range p[:n] {
-		b.left--
-		switch {
-		case !b.events:
-		case c == '\n' && !b.inLine: // an empty line ends an event
-			b.left = b.max
-			if err := b.unasked.count(); err != nil {
-				b.failed.note(err)
-				return 0, err
-			}
-		case c == '\n':
-			b.inLine = false
-		case c != '\r':
-			b.inLine = true
-		}
-		if b.left < 0 {
-			return 0, tooLarge(b.max)
+		if err := b.take(c); err != nil {
+			return 0, err
 		}
 	}
 	return n, err
+}
+
+// take counts one byte of the body.
+func (b *limitedBody) take(c byte) error {
+	switch b.size++; {
+	case b.size > b.max:
+		return b.failed.refuse(tooLarge(b.max))
+	case !b.events:
+	case c == '\n' && !b.inLine: // an empty line ends an event
+		err := b.unasked.count(b.size + b.cost)
+		b.size, b.before, b.cost = 0, 0, 0
+		if err != nil {
+			b.failed.note(err)
+		}
+		return err
+	case c == '\n':
+		b.inLine = false
+		b.cost += b.before / copied
+		if b.before = b.size; b.cost > b.max-b.size {
+			return b.failed.refuse(errTooManyLines)
+		}
+	case c != '\r':
+		b.inLine = true
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"runtime"
 	"slices"
@@ -27,31 +28,48 @@ import (
 
 // An event of a stream counts as one message, however many lines it has.
 func TestLimitedBody(t *testing.T) {
+	const tooLong, tooMany = "more bytes than the limit of 100", "too many lines"
 	for _, test := range []struct {
 		name, body string
-		events, ok bool
+		events     bool
+		want       string
 	}{
-		{"a body within the limit", strings.Repeat("x", 100), false, true},
-		{"a body over it", strings.Repeat("x\n\n", 34), false, false},
-		{"many events within it", strings.Repeat("data: xxxx\n\n", 50), true, true},
-		{"many with carriage returns", strings.Repeat("data: xxxx\r\n\r\n", 50), true, true},
-		{"an event of many lines over it", strings.Repeat("data: xxxx\n", 50), true, false},
-		{"a long line", strings.Repeat("x", 101), true, false},
+		{"a body within the limit", strings.Repeat("x", 100), false, ""},
+		{"a body over it", strings.Repeat("x\n\n", 34), false, tooLong},
+		{"many events within it", strings.Repeat("data: xxxx\n\n", 50), true, ""},
+		{"many with carriage returns", strings.Repeat("data: xxxx\r\n\r\n", 50), true, ""},
+		{"an event just within it", "event: message\ndata: " + strings.Repeat("x", 77) + "\n\n", true, ""},
+		{"an event of several lines", strings.Repeat("data: xxxx\n", 6) + "\n", true, ""},
+		{"an event of many lines", strings.Repeat("data: xxxx\n", 9) + "\n", true, tooMany},
+		{"an event of long lines over it", strings.Repeat("data: "+strings.Repeat("x", 40)+"\n", 3) + "\n", true, tooLong},
+		{"a long line", strings.Repeat("x", 101), true, tooLong},
 	} {
-		b := &limitedBody{ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(test.body))), max: 100, left: 100, events: test.events, unasked: &unasked{max: 50}}
+		b := &limitedBody{ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(test.body))), max: 100, events: test.events, unasked: &unasked{max: 50, maxBytes: 1000}}
 		got, err := io.ReadAll(b)
-		if test.ok {
+		if test.want == "" {
 			assert.NoError(t, err, test.name)
 			assert.Equal(t, test.body, string(got))
 		} else {
-			assert.ErrorContains(t, err, "more bytes than the limit of 100", test.name)
+			assert.ErrorContains(t, err, test.want, test.name)
 		}
 	}
 }
 
-// What a server lists is bounded in all: tools, pages, cursors, bytes.
+// What the reader of a stream copies is bounded by what it reads.
+func TestLinesOfAnEventCost(t *testing.T) {
+	const limit = 1 << 20
+	for _, line := range []string{"data:x\n", "data:\n:\n", "x\r\n", "data: " + strings.Repeat("x", 1000) + "\n"} {
+		b := &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat(line, limit))), max: limit, events: true, unasked: &unasked{max: 50, maxBytes: limit}}
+		got, err := io.ReadAll(b)
+		assert.Error(t, err)
+		n := bytes.Count(got, []byte("\n"))
+		assert.LessOrEqual(t, n*len(got)/2, 2*copied*limit, "%d lines of %q", n, line[:3])
+	}
+}
+
+// Everything that a server lists is bounded: tools, pages, cursors, bytes.
 func TestListingIsBounded(t *testing.T) {
-	l := Limits{MaxTools: 3, MaxPages: 3, MaxDefinition: 100, MaxMessage: 50}
+	l := Limits{MaxTools: 3, MaxPages: 3, MaxDefinition: 100, MaxListing: 200}
 	tool := `{"name":"` + strings.Repeat("x", 70) + `"}`
 	for _, test := range []struct {
 		name  string
@@ -85,15 +103,15 @@ func TestFrameReader(t *testing.T) {
 		{"short lines", "a\nb\n", "a\nb\n"},
 		{"half a line at the end is dropped", "a\nhalf", "a\n"},
 		{"id first", `{"jsonrpc":"2.0","id":7,"result":"` + long + "\"}\nb\n",
-			`{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"a message has more bytes than the limit of 1000"}}` + "\nb\n"},
+			`{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"a message has more bytes than the limit of 60000"}}` + "\nb\n"},
 		{"id last", `{"result":"` + long + "\", \"jsonrpc\":\"2.0\", \"id\": 8}\n",
-			`{"jsonrpc":"2.0","id":8,"error":{"code":-32000,"message":"a message has more bytes than the limit of 1000"}}` + "\n"},
+			`{"jsonrpc":"2.0","id":8,"error":{"code":-32000,"message":"a message has more bytes than the limit of 60000"}}` + "\n"},
 		{"id within the result only", `{"result":"` + long + `","x":{"id":9}}` + "\nb\n", "\nb\n"},
-		{"just over the limit", `{"id":1,"r":"` + long[:1000-14] + "\"}\n", // 1001 bytes with the newline
-			`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"a message has more bytes than the limit of 1000"}}` + "\n"},
-		{"just within it", `{"id":1,"r":"` + long[:1000-16] + "\"}\n", `{"id":1,"r":"` + long[:1000-16] + "\"}\n"},
+		{"just over the limit", `{"id":1,"r":"` + long[:60000-14] + "\"}\n", // 60001 bytes with the newline
+			`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"a message has more bytes than the limit of 60000"}}` + "\n"},
+		{"just within it", `{"id":1,"r":"` + long[:60000-16] + "\"}\n", `{"id":1,"r":"` + long[:60000-16] + "\"}\n"},
 	} {
-		f := newFrameReader(strings.NewReader(test.in), 1000, &unasked{max: 10}, func(error) {})
+		f := newFrameReader(strings.NewReader(test.in), 60_000, &unasked{max: 10, maxBytes: 1 << 20}, func(error) {})
 		var got strings.Builder
 		_, err := fmt.Fprint(&got, readAll(f))
 		require.NoError(t, err)
@@ -115,8 +133,8 @@ func readAll(f *frameReader) string {
 
 const floodRequest = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
-// mostGoroutines runs f and returns how many more goroutines there were
-// meanwhile than before.
+// mostGoroutines runs f and returns by how many the number of goroutines rose
+// at most.
 func mostGoroutines(f func()) (most int) {
 	before := runtime.NumGoroutine()
 	done := make(chan struct{})
@@ -134,8 +152,8 @@ func mostGoroutines(f func()) (most int) {
 	}
 }
 
-// A child that floods us, reading nothing, is given up at the limit: before it
-// is initialized, in the middle of that, and when it serves.
+// A child that floods us and reads nothing is given up at the limit: before
+// initialization, during it, and while it serves.
 func TestFloodingChild(t *testing.T) {
 	t.Parallel()
 	const limit = 100
@@ -152,7 +170,7 @@ func TestFloodingChild(t *testing.T) {
 					mcptest.Soon(t, func() bool { return srv.Status().State == Down })
 				})
 				assert.Less(t, most, 3*limit)
-				if err != nil { // it may have come so far
+				if err != nil { // it may have got this far
 					assert.ErrorContains(t, err, want)
 				} else {
 					assert.Equal(t, "tools/list", after)
@@ -163,12 +181,12 @@ func TestFloodingChild(t *testing.T) {
 	}
 }
 
-// Over HTTP, a stream may bring no more than that either, be it the answer to
-// a call or what is listened to. What the server does not take as an answer to
-// its requests does not pile up.
+// The limit holds for streams over HTTP too, for the answer to a call and for
+// the one that we listen to. If the server does not accept our answers to its
+// requests, they don't pile up.
 func TestFloodingHTTP(t *testing.T) {
 	const limit = 100
-	var flooding atomic.Value // the method that is answered so
+	var flooding atomic.Value // the method that gets this answer
 	flooding.Store("")
 	s := mcpserver.NewMCPServer("web", "1", mcpserver.WithToolCapabilities(true))
 	s.AddTools(mcptest.Echo("echo", "Echoes"))
@@ -213,14 +231,14 @@ func TestFloodingHTTP(t *testing.T) {
 	mcptest.Soon(t, func() bool { _, err := srv.call(t.Context(), "echo"); return err == nil })
 }
 
-// As many messages as there are requests under way may be answers, whenever
-// these were made; the others are counted second by second.
+// With n requests under way, n messages may be answers, whenever the requests
+// were made. All others count, second by second.
 func TestUnasked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := &unasked{max: 3}
+		u := &unasked{max: 3, maxBytes: 1000}
 		many := func(n int) (err error) {
 			for range n {
-				err = errors.Join(err, u.count())
+				err = errors.Join(err, u.count(1))
 			}
 			return err
 		}
@@ -243,7 +261,52 @@ func TestUnasked(t *testing.T) {
 	})
 }
 
-// Many calls at once are not taken for a flood.
+// The bytes of messages that nobody asked for are bounded too: at once, and in the
+// long run.
+func TestUnaskedBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 1600
+		u := &unasked{max: 1000, maxBytes: limit}
+		assert.NoError(t, u.count(limit))
+		time.Sleep(time.Second)
+		assert.NoError(t, u.count(100))
+		assert.EqualError(t, u.count(1), "it sends more bytes unasked than the limit of 1600")
+		time.Sleep(time.Hour)
+		u.ask()
+		u.ask()
+		assert.NoError(t, errors.Join(u.count(limit), u.count(limit), u.count(limit)), "two answers, and as much besides")
+		u.answered()
+		u.answered()
+		assert.Error(t, u.count(1))
+		time.Sleep(time.Hour)
+		for range 1000 {
+			u.ask()
+			assert.NoError(t, u.count(limit))
+			u.answered()
+		}
+		for range 100 {
+			time.Sleep(time.Second)
+			assert.NoError(t, u.count(100))
+		}
+	})
+}
+
+// Nothing overflows without a limit.
+func TestUnaskedWithoutLimit(t *testing.T) {
+	u := &unasked{max: math.MaxInt, maxBytes: math.MaxInt}
+	for range 100 {
+		u.ask()
+		assert.NoError(t, u.count(1<<40))
+		u.answered()
+	}
+	f := newFrameReader(strings.NewReader(strings.Repeat("x", 1<<20)+"\n"), math.MaxInt, u, func(err error) { assert.NoError(t, err) })
+	assert.Len(t, readAll(f), 1<<20+1)
+	b := &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("data: x\n", 1000) + "\n")), max: math.MaxInt, events: true, unasked: u}
+	_, err := io.ReadAll(b)
+	assert.NoError(t, err)
+}
+
+// Many concurrent calls are not taken for a flood.
 func TestManyAnswersAreNoFlood(t *testing.T) {
 	srv := started(t, child(t, "child", "plain"), Limits{MaxUnasked: 1})
 	errs := make(chan error)
@@ -258,7 +321,7 @@ func TestManyAnswersAreNoFlood(t *testing.T) {
 	}
 }
 
-// A notification to a child that does not read heeds its context.
+// A notification to a child that does not read ends with its context.
 func TestNotificationHeedsContext(t *testing.T) {
 	r, w := io.Pipe() // nobody reads
 	defer r.Close()
@@ -266,4 +329,34 @@ func TestNotificationHeedsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	assert.ErrorIs(t, tr.SendNotification(ctx, mcp.JSONRPCNotification{}), context.DeadlineExceeded)
+}
+
+// FuzzStreams reads streams of any bytes: lines come out whole and short or not at
+// all, an event costs no more than it may, and nobody waits longer than maxWait.
+func FuzzStreams(f *testing.F) {
+	f.Add([]byte("{\"id\":1}\n\n"+strings.Repeat("x", 300)+"\n"), "30")
+	f.Add([]byte("data: x\r\ndata: y\n\nevent: z\n"), "Wed, 21 Oct 2037 07:28:00 GMT")
+	f.Add(bytes.Repeat([]byte("data:\n"), 100), "-1")
+	f.Fuzz(func(t *testing.T, data []byte, after string) {
+		const limit = 64
+		lines := readAll(newFrameReader(bytes.NewReader(data), limit, &unasked{max: 1000, maxBytes: 1 << 30}, func(error) {}))
+		for line := range strings.Lines(lines) {
+			if !strings.Contains(line, tooLarge(limit).Error()) {
+				assert.LessOrEqual(t, len(line), limit)
+				assert.Contains(t, string(data), line)
+			}
+		}
+		for _, events := range []bool{false, true} {
+			b := &limitedBody{ReadCloser: io.NopCloser(iotest.HalfReader(bytes.NewReader(data))), max: limit, events: events, unasked: &unasked{max: 1000, maxBytes: 1 << 30}}
+			got, err := io.ReadAll(b)
+			assert.True(t, bytes.HasPrefix(data, got))
+			if err == nil {
+				assert.Len(t, got, len(data))
+			}
+			assert.LessOrEqual(t, b.size, limit+1)
+			assert.LessOrEqual(t, b.cost, 2*limit)
+		}
+		wait := retryAfter(http.Header{"Retry-After": {after}}, time.Now())
+		assert.True(t, 0 <= wait && wait <= maxWait, wait)
+	})
 }

@@ -9,12 +9,15 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A listing collects the raw elements of tools/list results, page by page,
-// before mcp-go decodes them. The types of mcp-go lose most keywords of a schema,
-// and one element that they can't hold fails the whole list.
+// A listing collects the raw elements of tools/list results, page by page. mcp-go
+// gets none of them: its types lose most keywords of a schema, one element that
+// they can't hold fails the whole list, and its client keeps every tool that it
+// ever saw.
 type listing struct {
 	limits   Limits
 	elements []Element
+	mirrors  bool                // the protocol sends some arguments as headers too
+	mirrored map[string]mcp.Tool // the tools with such arguments; only their names and input schemas
 	pages    int
 	bytes    int // of all elements
 }
@@ -23,7 +26,6 @@ type listing struct {
 type Element struct {
 	Raw     json.RawMessage // as the server sent it; nil if it is too large
 	Problem error           // why it can't be used, or nil
-	decoded string          // its name if mcp-go can decode it, else ""
 }
 
 type listingKey struct{}
@@ -32,8 +34,7 @@ type listingKey struct{}
 // all cursors of a listing.
 const maxCursor = 4 << 10
 
-// take collects the tools of one result. It returns the result without the tools
-// that mcp-go can't decode.
+// take collects the tools of one result. It returns the result without them.
 func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
 	var page map[string]json.RawMessage
 	if err := json.Unmarshal(result, &page); err != nil {
@@ -52,30 +53,42 @@ func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
 	if len(page["nextCursor"]) > maxCursor {
 		return nil, fmt.Errorf("the cursor of a page has more bytes than the limit of %d", maxCursor)
 	}
-	decodable := []json.RawMessage{}
 	for _, raw := range tools {
 		if len(raw) > l.limits.MaxDefinition {
 			l.elements = append(l.elements, Element{Problem: definitionTooLarge(len(raw), l.limits.MaxDefinition)})
 			continue
 		}
-		if l.bytes += len(raw); l.bytes > maxListing*l.limits.MaxMessage {
-			return nil, fmt.Errorf("its tools have more bytes than the limit of %d", maxListing*l.limits.MaxMessage)
+		if l.bytes += len(raw); l.bytes > l.limits.MaxListing {
+			return nil, fmt.Errorf("its tools have more bytes than the limit of %d", l.limits.MaxListing)
 		}
-		e := Element{Raw: raw}
-		var t mcp.Tool
-		if json.Unmarshal(raw, &t) == nil {
-			decodable = append(decodable, raw)
-			e.decoded = t.Name
-		}
-		l.elements = append(l.elements, e)
+		l.elements = append(l.elements, Element{Raw: raw, Problem: l.mirror(raw)})
 	}
-	page["tools"], _ = json.Marshal(decodable) // raw values always marshal
+	page["tools"] = json.RawMessage("[]")
 	return json.Marshal(page)
 }
 
-// maxListing bounds the size of a server's tools, in multiples of
-// [Limits.MaxMessage].
-const maxListing = 4
+// mirror notes a tool with arguments that must be sent as headers too. Clients must
+// not use a tool that asks for headers in a wrong way.
+func (l *listing) mirror(raw json.RawMessage) error {
+	var in struct {
+		Name   string          `json:"name"`
+		Schema json.RawMessage `json:"inputSchema"`
+	}
+	if !l.mirrors || json.Unmarshal(raw, &in) != nil {
+		return nil
+	}
+	tool := mcp.Tool{Name: in.Name, RawInputSchema: in.Schema}
+	if mcp.ValidateParamHeaderAnnotations(&tool) != nil {
+		return fmt.Errorf("the x-mcp-header annotations of %q are invalid", text.Line(in.Name, text.MaxName))
+	}
+	if _, ok := l.mirrored[in.Name]; !ok && len(mcp.ExtractParamHeaderBindings(&tool)) > 0 {
+		if l.mirrored == nil {
+			l.mirrored = make(map[string]mcp.Tool)
+		}
+		l.mirrored[in.Name] = tool
+	}
+	return nil
+}
 
 func definitionTooLarge(size, limit int) error {
 	return fmt.Errorf("the definition has %d bytes, more than the limit of %d", size, limit)

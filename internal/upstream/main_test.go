@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { mcptest.Main(m, nil) }
 
-// A testServer is a Server with what it published.
+// A testServer is a Server with its published tools.
 type testServer struct {
 	*Server
 	mu    sync.Mutex
@@ -26,11 +26,12 @@ type testServer struct {
 }
 
 // newTest returns a server that is closed when the test ends. Limits that are
-// not given are wide.
+// not set are wide.
 func newTest(t *testing.T, cfg Config, l Limits) *testServer {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	l.StartTimeout, l.CallTimeout = cmp.Or(l.StartTimeout, 20*time.Second), cmp.Or(l.CallTimeout, time.Minute)
 	l.MaxMessage, l.MaxDefinition = cmp.Or(l.MaxMessage, 16<<20), cmp.Or(l.MaxDefinition, 256<<10)
+	l.MaxListing = cmp.Or(l.MaxListing, 8<<20)
 	l.MaxTools, l.MaxPages, l.MaxUnasked = cmp.Or(l.MaxTools, 1000), cmp.Or(l.MaxPages, 1000), cmp.Or(l.MaxUnasked, 1000)
 	l.Reconnect, l.Refresh = cmp.Or(l.Reconnect, 500*time.Millisecond), cmp.Or(l.Refresh, -1)
 	s := new(testServer)
@@ -45,7 +46,7 @@ func newTest(t *testing.T, cfg Config, l Limits) *testServer {
 	return s
 }
 
-// started returns a server that serves.
+// started returns a server that is connected.
 func started(t *testing.T, cfg Config, l Limits) *testServer {
 	t.Helper()
 	s := newTest(t, cfg, l)
@@ -53,19 +54,19 @@ func started(t *testing.T, cfg Config, l Limits) *testServer {
 	return s
 }
 
-// listed returns the last listing, and how many there were.
+// listed returns the last listing and the number of listings.
 func (s *testServer) listed() ([]Element, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tools, s.lists
 }
 
-// call calls a tool without arguments, which must not be called twice.
+// call calls a tool without arguments. The call must not be repeated.
 func (s *testServer) call(ctx context.Context, tool string) (*mcp.CallToolResult, error) {
 	return s.Call(ctx, tool, json.RawMessage("{}"), false)
 }
 
-// connection returns the one that there is, or nil.
+// connection returns the current connection, or nil.
 func (s *testServer) connection() *conn {
 	s.Server.mu.Lock()
 	defer s.Server.mu.Unlock()
@@ -73,8 +74,8 @@ func (s *testServer) connection() *conn {
 	return c
 }
 
-// child returns the configuration of a server that is this test program, run
-// again as a child: see [mcptest.Child].
+// child returns the configuration of a server that is this test program,
+// started as a child: see [mcptest.Child].
 func child(t *testing.T, name, mode string) Config {
 	t.Helper()
 	command, env := mcptest.Child(t, mode)

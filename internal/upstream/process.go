@@ -31,6 +31,10 @@ const (
 	// stderrTail is how many bytes of a child's standard error are kept to
 	// explain its death.
 	stderrTail = 2 << 10
+
+	// maxStderr is how many bytes of a child's standard error are read within a
+	// second. A child that writes more has to wait.
+	maxStderr = 16 << 20
 )
 
 // inherited lists the environment variables that every child gets from this
@@ -70,6 +74,7 @@ type process struct {
 	killed atomic.Pointer[error] // why kill killed it, or nil
 
 	stopOnce sync.Once
+	patience time.Duration // writeTimeout; shorter in tests
 }
 
 // startProcess runs the command of cfg until stop. It hides secrets in the
@@ -101,7 +106,7 @@ func startProcess(cfg *Config, hide *secrets) (*process, error) {
 		in:     in,
 		out:    out,
 		stderr: &tail{},
-		exited: make(chan struct{}),
+		exited: make(chan struct{}), patience: writeTimeout,
 	}
 	p.cmd.Dir = cfg.Dir
 	mark := newMark(os.LookupEnv)
@@ -117,7 +122,7 @@ func startProcess(cfg *Config, hide *secrets) (*process, error) {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		_, _ = io.Copy(p.stderr, errs)
+		p.stderr.readAll(errs)
 	}()
 	go func() {
 		err := p.cmd.Wait()
@@ -202,7 +207,7 @@ var errUnread = fmt.Errorf("it has not read its input for %v", writeTimeout)
 // Write writes to the child's standard input. If the child does not read it
 // within writeTimeout, Write kills the child.
 func (p *process) Write(b []byte) (int, error) {
-	_ = p.in.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_ = p.in.SetWriteDeadline(time.Now().Add(p.patience))
 	n, err := p.in.Write(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		p.kill(errUnread)
@@ -245,6 +250,25 @@ func (t *tail) Write(b []byte) (int, error) {
 		t.buf = append(t.buf[:0], t.buf[over:]...)
 	}
 	return len(b), nil
+}
+
+// readAll reads r to its end, at most maxStderr bytes within a second.
+func (t *tail) readAll(r io.Reader) {
+	buf := make([]byte, 32<<10)
+	begun, read := time.Now(), 0
+	for {
+		n, err := r.Read(buf)
+		_, _ = t.Write(buf[:n])
+		if err != nil {
+			return
+		}
+		if read += n; read >= maxStderr {
+			time.Sleep(time.Second - time.Since(begun))
+		}
+		if time.Since(begun) >= time.Second {
+			begun, read = time.Now(), 0
+		}
+	}
 }
 
 // String returns the bytes kept.

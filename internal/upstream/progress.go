@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
 type (
@@ -46,6 +47,7 @@ func (c *conn) callTool(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallTo
 		defer c.progress.remove(token)
 		r.Params.Meta.ProgressToken = token
 	}
+	r.Header = c.mirror(r.Params.Name, r.Params.Arguments)
 	return c.client.CallTool(ctx, r)
 }
 
@@ -91,17 +93,6 @@ func (t *progressTable) tell(n mcp.JSONRPCNotification, log *slog.Logger) {
 	tell := t.tells[token]
 	t.mu.Unlock()
 	if tell != nil {
-		hosted(log, func() { tell(p) })
+		foreign.Logged(log, "the function of WithProgress", func() { tell(p) })
 	}
-}
-
-// hosted calls a function of the host program and recovers from its panic, which
-// would otherwise end the process.
-func hosted(log *slog.Logger, call func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			log.Error("mcphybrid: the host's function for notifications panicked", "panic", p)
-		}
-	}()
-	call()
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asking returns a server whose tools tell of progress, log, and answer with
-// the _meta of their call.
+// asking returns a server whose tools report progress, log, and answer with the
+// _meta of their call.
 func asking() *mcpserver.MCPServer {
 	s := mcpserver.NewMCPServer("asking", "1", mcpserver.WithLogging())
 	s.AddTool(mcp.NewTool("steps", mcp.WithString("text")), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -28,13 +28,13 @@ func asking() *mcpserver.MCPServer {
 				return nil, err
 			}
 		}
-		for _, params := range []map[string]any{ // of nobody, or not to be read
+		for _, params := range []map[string]any{ // for nobody, or unreadable
 			{"progressToken": "nobody's", "progress": 1}, {"progressToken": []any{}, "progress": 1},
 			{"progressToken": r.Params.Meta.ProgressToken, "progress": "much"}, {"progressToken": r.Params.Meta.ProgressToken, "progress": 9, "message": "last"},
 		} {
 			_ = s.SendNotificationToClient(ctx, "notifications/progress", params)
 		}
-		<-ctx.Done() // so that all of it is read before the answer
+		<-ctx.Done() // all of it must be read before the answer
 		return nil, ctx.Err()
 	})
 	s.AddTool(mcp.NewTool("meta"), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -47,13 +47,13 @@ func asking() *mcpserver.MCPServer {
 				return nil, err
 			}
 		}
-		<-ctx.Done() // mcp-go drops what is not sent before the answer
+		<-ctx.Done() // mcp-go drops what was not sent before the answer
 		return nil, ctx.Err()
 	})
 	return s
 }
 
-// overEach runs a test of asking in this process and over HTTP.
+// overEach runs a test with asking, in this process and over HTTP.
 func overEach(t *testing.T, test func(t *testing.T, cfg Config)) {
 	t.Run("in process", func(t *testing.T) { test(t, Config{Name: "a", InProcess: asking()}) })
 	t.Run("http", func(t *testing.T) {
@@ -63,12 +63,12 @@ func overEach(t *testing.T, test func(t *testing.T, cfg Config)) {
 	})
 }
 
-// Two calls at once of one server are each told of their own progress only.
+// Two concurrent calls of one server each get only their own progress.
 func TestProgressIsOnesOwn(t *testing.T) {
 	overEach(t, func(t *testing.T, cfg Config) {
 		srv := started(t, cfg, Limits{})
 		var wg sync.WaitGroup
-		for i := range 10 { // mcp-go keeps 100 notifications in this process, and drops more
+		for i := range 10 { // in one process, mcp-go keeps 100 notifications and drops more
 			wg.Go(func() {
 				text := fmt.Sprint("call ", i)
 				var told []string
@@ -89,7 +89,7 @@ func TestProgressIsOnesOwn(t *testing.T) {
 	})
 }
 
-// A panic in the host's function costs what it was told, and no more.
+// A panic in the host's function costs only that report.
 func TestProgressPanic(t *testing.T) {
 	srv := started(t, Config{Name: "a", InProcess: asking()}, Limits{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -132,12 +132,12 @@ func TestWithMeta(t *testing.T) {
 	})
 }
 
-// A server is asked for log messages of a level, and they come to the host.
+// A server is asked for log messages of a level, and the host gets them.
 func TestOnNotification(t *testing.T) {
 	overEach(t, func(t *testing.T, cfg Config) {
 		told := make(chan mcp.JSONRPCNotification, 1000)
 		var mu sync.Mutex
-		var cancel context.CancelFunc // of the call that runs
+		var cancel context.CancelFunc // for the call that runs
 		cfg.LogLevel = mcp.LoggingLevelInfo
 		cfg.OnNotification = func(n mcp.JSONRPCNotification) {
 			told <- n

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"net/url"
@@ -23,7 +24,6 @@ import (
 // of tools, which are the server's answer to the model.
 type secrets struct {
 	values []string // each value in every form it may take in a text; longest first
-	mask   *strings.Replacer
 }
 
 // Shorter values are not hidden, because they occur in unrelated texts: "true",
@@ -45,9 +45,10 @@ const Masked = "[hidden]"
 
 // newSecrets returns the secrets of cfg:
 //
-//   - Secrets, and the values of Env and Headers
-//   - in URLs, the password, the values of the query and parts of the path that
-//     look random
+//   - Secrets, and the values of Env and Headers; of credentials, such as
+//     "Bearer x" and "a=b; session=x", each part as well
+//   - in URLs, the password, a user name that is likely a token, what HTTP makes
+//     of both, the values of the query and parts of the path that look random
 //   - in Args, and in Command if it has arguments too, URLs and the values that
 //     follow a secretName
 //   - in all fields, the values of variables in environ with a secretName, which
@@ -55,15 +56,11 @@ const Masked = "[hidden]"
 func newSecrets(cfg *Config, environ []string) *secrets {
 	s := new(secrets)
 	for _, value := range cfg.Secrets {
-		s.add("secret", value)
+		s.addCredentials("secret", value)
 	}
-	for _, key := range slices.Sorted(maps.Keys(cfg.Env)) {
-		s.add(key, cfg.Env[key])
-	}
-	for _, key := range slices.Sorted(maps.Keys(cfg.Headers)) {
-		s.add(key, cfg.Headers[key])
-		if _, rest, ok := strings.Cut(cfg.Headers[key], " "); ok { // Bearer …
-			s.add(key, rest)
+	for _, values := range []map[string]string{cfg.Env, cfg.Headers} {
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			s.addCredentials(key, values[key])
 		}
 	}
 	s.addURL(cfg.URL)
@@ -75,19 +72,49 @@ func newSecrets(cfg *Config, environ []string) *secrets {
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		if secretName.MatchString(name) && name != "PWD" && name != "OLDPWD" && strings.Contains(given, value) {
-			s.add(name, value)
+			s.addCredentials(name, value)
 		}
 	}
 	slices.SortFunc(s.values, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	})
 	s.values = slices.Compact(s.values)
-	var pairs []string
-	for _, v := range s.values {
-		pairs = append(pairs, v, Masked)
-	}
-	s.mask = strings.NewReplacer(pairs...)
 	return s
+}
+
+// scheme matches the beginning of credentials of HTTP.
+var scheme = regexp.MustCompile(`(?i)^\s*(bearer|basic|token|digest|negotiate|api-?key)\s+`)
+
+// addCredentials adds a value and, if it holds credentials, each part that may be
+// used alone: what follows the scheme, the values of cookies and parameters, and
+// the user and password of the scheme Basic.
+func (s *secrets) addCredentials(name, value string) {
+	s.add(name, value)
+	kind := scheme.FindString(value)
+	if kind == "" && !secretName.MatchString(name) {
+		return
+	}
+	if kind != "" && !secretName.MatchString(name) {
+		name = "credentials"
+	}
+	rest := value[len(kind):]
+	if kind == "" {
+		if _, after, ok := strings.Cut(value, " "); ok {
+			rest = after
+		}
+	}
+	s.add(name, rest)
+	basic := strings.EqualFold(strings.TrimSpace(kind), "basic")
+	if plain, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest)); err == nil && basic {
+		_, password, _ := strings.Cut(string(plain), ":")
+		s.add(name, string(plain))
+		s.add(name, password)
+	}
+	for _, part := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("; ,\t\"", r) }) {
+		if _, v, ok := strings.Cut(part, "="); ok {
+			s.add(name, v)
+		}
+	}
 }
 
 func (s *secrets) addArgs(args []string) {
@@ -97,16 +124,13 @@ func (s *secrets) addArgs(args []string) {
 		if at := strings.IndexAny(arg, "=:"); at >= 0 {
 			name, value := arg[:at], strings.TrimSpace(arg[at+1:])
 			if secretName.MatchString(name) && !strings.HasPrefix(value, "//") {
-				s.add(name, value)
-				if _, rest, ok := strings.Cut(value, " "); ok {
-					s.add(name, rest)
-				}
+				s.addCredentials(name, value)
 			}
 			s.addURL(value)
 			continue
 		}
 		if strings.HasPrefix(arg, "-") && secretName.MatchString(arg) && i+1 < len(args) && !strings.HasPrefix(args[i+1], "--") {
-			s.add(arg, args[i+1])
+			s.addCredentials(arg, args[i+1])
 		}
 	}
 }
@@ -121,9 +145,16 @@ func (s *secrets) addURL(text string) {
 		s.add("", text)
 		return
 	}
-	if password, ok := u.User.Password(); ok {
+	if u.User != nil {
+		user := u.User.Username()
+		password, ok := u.User.Password()
 		s.add("password", password)
-		s.add("password", base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+		for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding} {
+			s.add("password", encoding.EncodeToString([]byte(user+":"+password)))
+		}
+		if !ok || looksRandom(user) { // a token, as in https://token@host
+			s.add("", user)
+		}
 	}
 	for _, pair := range strings.Split(u.RawQuery, "&") { // u.Query would drop malformed pairs
 		key, value, ok := strings.Cut(pair, "=")
@@ -136,11 +167,13 @@ func (s *secrets) addURL(text string) {
 		}
 	}
 	for part := range strings.SplitSeq(u.Path, "/") {
-		if len(part) >= 16 && strings.ContainsAny(part, "0123456789") {
+		if looksRandom(part) {
 			s.add("", part)
 		}
 	}
 }
+
+func looksRandom(text string) bool { return len(text) >= 16 && strings.ContainsAny(text, "0123456789") }
 
 // add adds a value and each of its lines, in every quoted and unquoted form that
 // a text may use. It skips forms that are too short.
@@ -165,13 +198,54 @@ func (s *secrets) add(name, value string) {
 
 func inner(quoted string) string { return quoted[1 : len(quoted)-1] }
 
-func (s *secrets) text(text string) string { return s.mask.Replace(text) }
+// text returns text with [Masked] in place of secrets, and without addresses of
+// this process's memory. Secrets that overlap are hidden together.
+func (s *secrets) text(line string) string {
+	type span struct{ from, to int }
+	var spans []span
+	for _, v := range s.values {
+		for at := range occurrences(line, v[:MinNamedSecret]) {
+			rest := line[at:]
+			if strings.HasPrefix(rest, v) {
+				spans = append(spans, span{at, at + len(v)})
+			} else if n := strings.Index(rest[:min(len(rest), len(v)+len("…"))], "…"); n > 0 && strings.HasPrefix(v, rest[:n]) {
+				spans = append(spans, span{at, at + n}) // the text was cut within the secret
+			}
+		}
+	}
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	var b strings.Builder
+	end := 0
+	for i, p := range spans {
+		if i == 0 || p.from >= end {
+			b.WriteString(line[end:p.from] + Masked)
+		}
+		end = max(end, p.to)
+	}
+	return text.WithoutAddresses(b.String() + line[end:])
+}
+
+// occurrences yields where part is in text, overlapping ones too.
+func occurrences(text, part string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for from := 0; ; from++ {
+			at := strings.Index(text[from:], part)
+			if at < 0 || !yield(from+at) {
+				return
+			}
+			from += at
+		}
+	}
+}
 
 // dropRest removes the rest of a secret from the start of text. text is the tail
 // of a longer text and may have been cut within a secret.
 func (s *secrets) dropRest(text string) string {
 	cut := 0
 	for _, v := range s.values {
+		if strings.Contains(v, text) {
+			return ""
+		}
 		for n := len(v) - 1; n > max(cut, MinNamedSecret-1); n-- {
 			if strings.HasPrefix(text, v[len(v)-n:]) {
 				cut = n

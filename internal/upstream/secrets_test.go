@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// What is hidden, and what is not.
+// Which texts are hidden and which are not.
 func TestHidden(t *testing.T) {
 	s := newSecrets(&Config{
 		Secrets: []string{"a-note"},
@@ -31,6 +31,9 @@ func TestHidden(t *testing.T) {
 	}
 	assert.Equal(t, " and more", s.dropRest("y-long and more"))
 	assert.Equal(t, "ong and more", s.dropRest("ong and more"), "too short to tell")
+	assert.Equal(t, "", s.dropRest("ery-lo"), "within one")
+	assert.Equal(t, "[hidden]… [hidden]… plai", s.text("t0ke… plainval… plai"), "a text that was cut")
+	assert.Equal(t, "[hidden][hidden], [hidden]", s.text("t0kent0ken, very-long"))
 	var none error
 	assert.NoError(t, s.error(none))
 	err := fmt.Errorf("t0ken: %w", io.ErrUnexpectedEOF)
@@ -39,7 +42,33 @@ func TestHidden(t *testing.T) {
 	assert.Equal(t, io.EOF, s.error(io.EOF))
 }
 
-// What mcp-go logs of a server has none of its secrets, wherever they stand.
+// FuzzHidden hides secrets wherever they are in a text, and changes nothing else.
+func FuzzHidden(f *testing.F) {
+	f.Add("abcdefgh", "efghijkl", "x abcdefghijkl y")
+	f.Add("aaaaaaaa", "aaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaaaaaaa…")
+	f.Add("…………", "secret-1", "secret…secret-1………………")
+	f.Fuzz(func(t *testing.T, a, b, text string) {
+		s := newSecrets(&Config{Headers: map[string]string{"A": a, "B": b}}, nil)
+		hidden := s.text(text)
+		found := false
+		for _, v := range s.values {
+			found = found || strings.Contains(text, v)
+			if len(v) >= minSecret && !strings.Contains(Masked, v) {
+				for _, part := range strings.Split(hidden, Masked) {
+					assert.NotContains(t, part, v)
+				}
+			}
+		}
+		if found {
+			assert.Contains(t, hidden, Masked)
+		}
+		if !strings.Contains(text, "…") && !found && !strings.Contains(text, "0x") {
+			assert.Equal(t, text, hidden)
+		}
+	})
+}
+
+// mcp-go's log of a server has none of its secrets, wherever they stand.
 func TestLogsAreHidden(t *testing.T) {
 	srv := newTest(t, Config{Name: "web", URL: "http://h/mcp?key=abcdefgh", Headers: map[string]string{"X-Key": "ijklmnop"}}, Limits{})
 	var b strings.Builder
@@ -54,4 +83,21 @@ func TestLogsAreHidden(t *testing.T) {
 	}
 	assert.Subset(t, srv.Secrets(), []string{"abcdefgh", "ijklmnop"})
 	assert.EqualError(t, srv.Hide(errors.New("ijklmnop?")), "[hidden]?")
+}
+
+// A secret is hidden in each form in which an error may quote it: the token of
+// a header alone, and the password of a URL as basic authentication sends it.
+// If one secret begins with another, the longer one is hidden whole.
+func TestHiddenForms(t *testing.T) {
+	s := newSecrets(&Config{
+		URL: "http://ann:pass-word@h/", Headers: map[string]string{"Authorization": "Bearer tok-12345678"},
+		Env: map[string]string{"A_KEY": "abcdefgh", "B_KEY": "abcdefgh-and-more"},
+	}, nil)
+	for in, want := range map[string]string{
+		"invalid token tok-12345678":       "invalid token [hidden]",
+		"abcdefgh-and-more, abcdefgh":      "[hidden], [hidden]",
+		"Basic YW5uOnBhc3Mtd29yZA== is no": "Basic [hidden] is no",
+	} {
+		assert.Equal(t, want, s.text(in))
+	}
 }

@@ -36,8 +36,11 @@ type Server struct {
 	end     context.CancelFunc
 	running sync.WaitGroup // goroutines
 
+	circuit circuit // of the calls
+
 	mu     sync.Mutex
 	status Status
+	retry  *time.Timer       // begins the next attempt, or nil
 	conn   lazy.Value[*conn] // loaded while the server is connected
 	brief  int               // connections in a row lost within maxBackoff
 	calls  int               // calls under way over conn
@@ -54,8 +57,9 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, tools []El
 	h.Write([]byte(cfg.Name))
 	s := &Server{
 		cfg: cfg, secrets: newSecrets(&cfg, os.Environ()), limits: limits, publish: publish,
-		status: Status{State: Configured, Since: time.Now()},
-		random: rand.New(rand.NewPCG(h.Sum64(), 0)),
+		circuit: newCircuit(limits),
+		status:  Status{State: Configured, Since: time.Now()},
+		random:  rand.New(rand.NewPCG(h.Sum64(), 0)),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.conn = lazy.Value[*conn]{Load: s.connect, Settle: s.connected, Life: s.life, Ended: ErrClosed, Run: s.running.Go, Mu: &s.mu}
@@ -89,7 +93,7 @@ func (s *Server) Begin() {
 func (s *Server) connectLocked() *lazy.Flight[*conn] {
 	attempt, fresh := s.conn.Begin()
 	if fresh {
-		s.status.Retry = time.Time{}
+		s.stopRetryLocked()
 		s.setLocked(Connecting, nil)
 	}
 	return attempt
@@ -137,6 +141,7 @@ func (s *Server) connected(c *conn, err error) {
 		c.opened = time.Now()
 		s.called = c.opened
 		s.status.Failures = 0
+		s.circuit.close()
 		s.setLocked(Ready, nil)
 		s.running.Go(func() { s.watch(c) })
 		return
@@ -198,22 +203,25 @@ func (s *Server) retryLocked() {
 	wait := s.limits.Reconnect << min(max(s.status.Failures+s.brief-1, 0), 16)
 	wait = min(wait, max(maxBackoff, s.limits.Reconnect))
 	wait -= time.Duration(s.random.Int64N(int64(wait/5) + 1)) // so that many servers don't reconnect at once
+	wait = max(wait, waitOf(s.status.Err))
 	at := time.Now().Add(wait)
+	s.stopRetryLocked()
 	s.status.Retry = at
-	s.running.Go(func() {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		select {
-		case <-s.life.Done():
-			return
-		case <-t.C:
-		}
+	s.retry = time.AfterFunc(wait, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.status.Retry.Equal(at) {
+		if s.status.Retry.Equal(at) && s.life.Err() == nil { // not stopped a moment ago
 			s.connectLocked()
 		}
 	})
+}
+
+// stopRetryLocked drops the plan of retryLocked.
+func (s *Server) stopRetryLocked() {
+	s.status.Retry = time.Time{}
+	if s.retry != nil {
+		s.retry.Stop()
+	}
 }
 
 func (s *Server) setLocked(state State, err error) {
@@ -224,7 +232,7 @@ func (s *Server) setLocked(state State, err error) {
 func (s *Server) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.status
+	return s.circuit.status(s.status)
 }
 
 // SetCached marks a server that was not started as [Cached]: its tools are known
@@ -242,7 +250,7 @@ func (s *Server) Close() {
 	s.mu.Lock()
 	c, _ := s.conn.Peek()
 	s.conn.Forget()
-	s.status.Retry = time.Time{}
+	s.stopRetryLocked()
 	s.setLocked(Down, ErrClosed)
 	s.mu.Unlock()
 	if c != nil {

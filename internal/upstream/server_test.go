@@ -22,8 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A server that can't be started is tried again, less and less often, and a
-// call meanwhile says so at once.
+// A server that can't be started is tried again, less and less often. A call in
+// between fails at once and says so.
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	srv := newTest(t, child(t, "broken", "dead"), Limits{Reconnect: 10 * time.Millisecond})
@@ -53,13 +53,14 @@ func TestBackoff(t *testing.T) {
 	s.Close()
 }
 
-// A server that connects well and does not stay up is started less and less
-// often, by itself; one that was up for a while soon, and by a call at once.
+// A server that connects and then dies is started less and less often by
+// itself. If it was up for a while, it is started soon, and a call starts it at
+// once.
 func TestBackoffOfCrashLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := started(t, inProcess("mortal", mcptest.Echo("a", "")), Limits{StartTimeout: time.Second, CallTimeout: time.Second, Reconnect: time.Second})
 		defer s.Close()
-		// lost returns how long it is until the next attempt.
+		// lost returns the time until the next attempt.
 		lost := func(after time.Duration) time.Duration {
 			time.Sleep(after)
 			c := s.connection()
@@ -83,7 +84,7 @@ func TestBackoffOfCrashLoop(t *testing.T) {
 	})
 }
 
-// A call that may be made twice is, once.
+// A repeatable call is repeated once.
 func TestRepeatableCallIsMadeAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "died")
 	cfg := child(t, "mortal", "plain")
@@ -99,8 +100,8 @@ func TestRepeatableCallIsMadeAgain(t *testing.T) {
 	require.ErrorIs(t, err, ErrDown, "and not for ever")
 }
 
-// A server that was down for long is back as soon as somebody needs it, and not
-// when its turn comes.
+// A server that was down for long is connected as soon as somebody needs it,
+// before its next attempt is due.
 func TestDownServerIsNeeded(t *testing.T) {
 	t.Parallel()
 	s := mcptest.Server("web", mcptest.Echo("echo", "Echoes"))
@@ -117,8 +118,8 @@ func TestDownServerIsNeeded(t *testing.T) {
 	assert.True(t, time.Now().Before(down.Retry), "%v later", time.Since(down.Retry))
 }
 
-// A call over a connection that is just being given up says that it was lost,
-// and not that the caller has ended it.
+// A call over a connection that is just being dropped reports that the
+// connection was lost, not that the caller ended the call.
 func TestConnectionIsGivenUpDuringACall(t *testing.T) {
 	s := mcptest.Server("web", mcptest.Echo("echo", "Echoes"))
 	url := mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true),
@@ -129,14 +130,14 @@ func TestConnectionIsGivenUpDuringACall(t *testing.T) {
 	assert.ErrorIs(t, err, ErrDown)
 	mcptest.Soon(t, func() bool { _, err := srv.call(t.Context(), "echo"); return err == nil })
 
-	closed := fmt.Errorf("transport error: %w", context.Canceled) // what mcp-go says if it is closed a moment earlier
+	closed := fmt.Errorf("transport error: %w", context.Canceled) // mcp-go's error if the connection closes a moment earlier
 	assert.True(t, isLostIn(t.Context(), closed))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.False(t, isLostIn(ctx, closed))
 }
 
-// A server whose list can't be read any more serves on with what it had.
+// A server whose list can no longer be read still serves its old tools.
 func TestDegraded(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
@@ -162,7 +163,7 @@ func TestDegraded(t *testing.T) {
 	assert.Len(t, tools, 3)
 }
 
-// A list that is asked for again has the start timeout, too.
+// Listing again has the start timeout too.
 func TestListAgainTimeout(t *testing.T) {
 	var hang atomic.Bool
 	hooks := &mcpserver.Hooks{}
@@ -179,8 +180,7 @@ func TestListAgainTimeout(t *testing.T) {
 	assert.ErrorContains(t, srv.Status().Err, "no answer within 100ms")
 }
 
-// What a server lists goes up byte for byte and in its order, and again each time
-// that it says that something has changed.
+// Listings go up byte for byte and in order, again after each announced change.
 func TestListingsGoUpRaw(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	cfg := child(t, "raw", "raw")
@@ -202,8 +202,8 @@ func TestListingsGoUpRaw(t *testing.T) {
 	mcptest.Soon(t, func() bool { tools, _ := srv.listed(); return len(tools) == 2 })
 }
 
-// A listing that can't be used fails the start, and later leaves the server
-// degraded. It has the start timeout.
+// An unusable listing fails the start, and later makes the server degraded. It
+// has the start timeout.
 func TestPublishFails(t *testing.T) {
 	s := mcptest.Server("live", mcptest.Echo("a", ""))
 	refused := errors.New("refused")
@@ -227,8 +227,8 @@ func TestPublishFails(t *testing.T) {
 	assert.NoError(t, srv.Connect(t.Context()), "it serves on")
 }
 
-// A server whose tools are known from elsewhere is started by its first call, and
-// stopped when nobody has called it for a while.
+// The first call starts a cached server. It is stopped when nobody has called
+// it for a while.
 func TestCachedServer(t *testing.T) {
 	url := mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", ""))), "127.0.0.1:0")
 	srv := newTest(t, Config{Name: "web", URL: url}, Limits{Idle: 20 * time.Millisecond})
@@ -247,7 +247,7 @@ func TestCachedServer(t *testing.T) {
 	assert.Nil(t, srv.connection())
 }
 
-// What is wrong with a configuration is told by the start, and tried no more.
+// An invalid configuration fails the start and is not tried again.
 func TestInvalidConfig(t *testing.T) {
 	invalid := errors.New("the url is no URL")
 	srv := newTest(t, Config{Name: "x", Invalid: invalid}, Limits{Reconnect: time.Nanosecond})
@@ -280,4 +280,125 @@ func TestStartEnds(t *testing.T) {
 	assert.ErrorIs(t, err, ErrClosed)
 	_, lists := srv.listed()
 	assert.Zero(t, lists)
+}
+
+// Servers that fail together do not reconnect together. The same server
+// reconnects at the same times in each run.
+func TestReconnectsAreSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		retry := func(name string) time.Duration {
+			s := New(Config{Name: name}, Limits{Reconnect: time.Second}, nil)
+			defer s.Close()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.status.Failures = 1
+			s.retryLocked()
+			return time.Until(s.status.Retry)
+		}
+		seen := make(map[time.Duration]bool)
+		for i := range 20 {
+			wait := retry(fmt.Sprint(i))
+			assert.Equal(t, wait, retry(fmt.Sprint(i)))
+			assert.LessOrEqual(t, wait, time.Second)
+			assert.GreaterOrEqual(t, wait, 800*time.Millisecond)
+			seen[wait] = true
+		}
+		assert.Len(t, seen, 20)
+	})
+}
+
+// The timer of an attempt does nothing if a call has already connected.
+func TestStaleRetryDoesNotConnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := started(t, inProcess("a", mcptest.Echo("a", "")), Limits{Reconnect: 10 * time.Second})
+		defer s.Close()
+		c := s.connection()
+		s.lose(c, errors.New("it died")) // the next attempt is due in 8 to 10 s
+		time.Sleep(time.Second)
+		require.NoError(t, s.Connect(t.Context()), "a call makes it now")
+		time.Sleep(time.Second)
+		s.lose(s.connection(), errors.New("it died again")) // 16 to 20 s from here
+		later := s.Status().Retry
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, Down, s.Status().State, "the first timer has fired")
+		time.Sleep(time.Until(later))
+		synctest.Wait()
+		assert.Equal(t, Ready, s.Status().State)
+	})
+}
+
+// A server does not rest during a call, however long the call takes.
+func TestNoRestDuringACall(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan struct{})
+	slow := mcpserver.ServerTool{Tool: mcp.NewTool("slow"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		close(asked)
+		<-answer
+		return mcp.NewToolResultText("at last"), nil
+	}}
+	url := mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(mcptest.Server("web", slow)), "127.0.0.1:0")
+	srv := started(t, Config{Name: "web", URL: url}, Limits{Idle: time.Hour})
+	type result struct {
+		*mcp.CallToolResult
+		error
+	}
+	called := make(chan result)
+	go func() {
+		r, err := srv.call(t.Context(), "slow")
+		called <- result{r, err}
+	}()
+	<-asked
+	c := srv.connection()
+	srv.Server.mu.Lock()
+	srv.called = time.Now().Add(-2 * time.Hour)
+	srv.Server.mu.Unlock()
+	_, resting := srv.rest(c)
+	assert.False(t, resting)
+	close(answer)
+	r := <-called
+	require.NoError(t, r.error)
+	assert.Equal(t, "at last", mcptest.Text(t, r.CallToolResult))
+	srv.Server.mu.Lock()
+	srv.called = time.Now().Add(-2 * time.Hour)
+	srv.Server.mu.Unlock()
+	_, resting = srv.rest(c)
+	assert.True(t, resting)
+}
+
+// Listing takes at most a fifth of the time, even if a server announces changes
+// all the time.
+func TestStormsAreThrottled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const listing = time.Second
+		var lists atomic.Int64
+		hooks := &mcpserver.Hooks{}
+		hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) {
+			lists.Add(1)
+			time.Sleep(listing)
+		})
+		s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
+		srv := started(t, Config{Name: "live", InProcess: s}, Limits{})
+		defer srv.Close()
+		c := srv.connection()
+		before, begun := lists.Load(), time.Now()
+		for time.Since(begun) < 100*listing {
+			c.tellChanged()
+			time.Sleep(listing / 10)
+		}
+		assert.LessOrEqual(t, lists.Load()-before, int64(20))
+		assert.GreaterOrEqual(t, lists.Load()-before, int64(15), "it is listed all the same")
+	})
+}
+
+// A call of a server that can't be started does not start it again.
+func TestCallsDoNotStartAFailingServer(t *testing.T) {
+	t.Parallel()
+	srv := newTest(t, child(t, "broken", "dead"), Limits{Reconnect: time.Hour})
+	require.Error(t, srv.Start(t.Context()))
+	for range 5 {
+		_, err := srv.call(t.Context(), "big")
+		assert.ErrorIs(t, err, ErrDown)
+	}
+	assert.Equal(t, Down, srv.Status().State)
+	assert.Equal(t, 1, srv.Status().Failures)
 }

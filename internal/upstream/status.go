@@ -15,7 +15,7 @@ const (
 	Cached     State = "cached"     // not running, but its tools are known; a call starts it
 	Connecting State = "connecting" // starting or listing its tools for the first time
 	Ready      State = "ready"      // connected
-	Degraded   State = "degraded"   // connected, but listing the tools again failed
+	Degraded   State = "degraded"   // connected, but listing the tools again failed or calls have no answer
 	Down       State = "down"       // failed to start, or lost
 )
 
@@ -27,7 +27,7 @@ type Status struct {
 	Err   error         // why the server is down or degraded, else nil; without secrets
 
 	Failures int       // failed attempts to connect in a row
-	Retry    time.Time // when the next attempt begins; zero for none
+	Retry    time.Time // when the next attempt begins, or the next call is sent; zero for none
 }
 
 var (

@@ -34,14 +34,18 @@ func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequ
 
 // SendNotification returns when ctx ends. A write to a child alone would not.
 func (t stdioTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
-	_, err := foreign.Detached(ctx, func() (struct{}, error) { return struct{}{}, t.Stdio.SendNotification(ctx, n) })
+	_, err := foreign.Detached(ctx, "the write to the server", func() (struct{}, error) { return struct{}{}, t.Stdio.SendNotification(ctx, n) })
 	return err
 }
 
 func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	var failed failure
 	response, err := t.send(context.WithValue(ctx, failureKey{}, &failed), r, t.StreamableHTTP.SendRequest)
-	bad := failed.status.Load() == http.StatusBadRequest
+	status := int(failed.status.Load())
+	bad := status == http.StatusBadRequest
+	if busy := failed.busy.Load(); busy != nil && (err != nil || response != nil && response.Error != nil) && ctx.Err() == nil {
+		return nil, busy
+	}
 	switch {
 	case err == nil && bad && response != nil && response.Error != nil:
 		return nil, &badRequestError{response.Error.AsError()}
@@ -53,9 +57,16 @@ func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCReque
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	// The error of mcp-go does not tell that the stream broke off.
+	// The error of mcp-go does not tell that the stream broke off, or why.
 	if cause := failed.err.Load(); cause != nil {
 		return nil, fmt.Errorf("%w: %w", errBroken, *cause)
+	}
+	if cause := failed.refused.Load(); cause != nil {
+		return nil, *cause
+	}
+	// mcp-go takes every refusal to initialize for a server of the older transport.
+	if errors.Is(err, transport.ErrLegacySSEServer) && !bad && status != http.StatusNotFound && status != http.StatusMethodNotAllowed {
+		return nil, fmt.Errorf("request failed with status %d", status)
 	}
 	if err = text.WithoutURL(err); bad {
 		err = &badRequestError{err}
@@ -87,7 +98,7 @@ type sendFunc func(context.Context, transport.JSONRPCRequest) (*transport.JSONRP
 func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFunc) (*transport.JSONRPCResponse, error) {
 	g.unasked.ask()
 	defer g.unasked.answered()
-	response, err := foreign.Detached(ctx, func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
+	response, err := foreign.Detached(ctx, "the server", func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
 	return g.check(ctx, r, response, err)
 }
 
@@ -125,27 +136,39 @@ func sameHost(r *http.Request, via []*http.Request) error {
 }
 
 // A failure records how the connection of a request failed, before or within the
-// answer.
+// answer. Its methods do nothing if it is nil, which is for requests of which
+// nobody wants to know.
 type failure struct {
-	err    atomic.Pointer[error]
-	status atomic.Int32 // HTTP status of the answer, or 0
-	sent   atomic.Bool  // the request was sent; later POSTs answer requests of the server
+	err     atomic.Pointer[error]     // why the connection broke
+	refused atomic.Pointer[error]     // why we don't read the answer
+	status  atomic.Int32              // HTTP status of the answer, or 0
+	busy    atomic.Pointer[busyError] // what the answer says about the rate of requests
+	sent    atomic.Bool               // the request was sent; later POSTs answer requests of the server
 }
 
 type failureKey struct{}
 
 var errBroken = errors.New("the connection failed")
 
-func (f *failure) noteStatus(status int) {
+func (f *failure) noteStatus(resp *http.Response) {
 	if f != nil {
-		f.status.Store(int32(status))
+		f.status.Store(int32(resp.StatusCode))
+		f.busy.Store(busyFrom(resp))
 	}
 }
 
 func (f *failure) note(err error) {
-	if f != nil { // nil if the caller does not want to know
+	if f != nil {
 		f.err.Store(&err)
 	}
+}
+
+// refuse records err and returns it.
+func (f *failure) refuse(err error) error {
+	if f != nil {
+		f.refused.Store(&err)
+	}
+	return err
 }
 
 // isLost reports whether err means that there is no connection to the server.

@@ -10,7 +10,7 @@ import (
 
 // watch handles the events of a connection until the connection is over.
 func (s *Server) watch(c *conn) {
-	if c.listens() {
+	if c.isModernHTTP() {
 		ctx, stop := context.WithCancel(s.life)
 		defer stop()
 		s.running.Go(func() { s.listen(ctx, c) })
@@ -55,7 +55,7 @@ func (s *Server) watch(c *conn) {
 			// announces changes all the time.
 			s.pause(c, 4*time.Since(begun))
 		default:
-			s.pause(c, min(s.limits.Reconnect<<min(failures, 16), maxBackoff))
+			s.pause(c, max(min(s.limits.Reconnect<<min(failures, 16), maxBackoff), waitOf(err)))
 			failures++
 			c.tellChanged()
 		}
@@ -79,7 +79,7 @@ func (s *Server) listen(ctx context.Context, c *conn) {
 		case time.Since(begun) >= maxBackoff:
 			wait = first
 		}
-		s.pause(c, wait)
+		s.pause(c, max(wait, waitOf(err)))
 	}
 }
 
@@ -143,6 +143,7 @@ func (s *Server) rest(c *conn) (wait time.Duration, ok bool) {
 	s.conn.Forget()
 	close(c.over)
 	s.running.Go(func() { c.close(exitGrace) })
+	s.circuit.close()
 	s.setLocked(Cached, nil)
 	return 0, true
 }

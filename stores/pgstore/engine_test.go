@@ -24,13 +24,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// serverVariable names a connection string of a PostgreSQL that the tests may
-// use beside PGlite, which has one backend: nothing happens at once there.
-// They make schemas in it and drop them.
+// serverVariable names the environment variable with the connection string of a
+// PostgreSQL that the tests may use besides PGlite, which has only one backend
+// and so no concurrency. The tests make schemas in it and drop them.
 const serverVariable = "MCPHYBRID_POSTGRES"
 
-// cacheVariable names the directory to install PGlite into. If it is not set,
-// mcphybrid in the user's cache.
+// cacheVariable names the environment variable with the directory to install
+// PGlite into. The default is mcphybrid in the user's cache.
 const cacheVariable = "MCPHYBRID_INTEGRATION_CACHE"
 
 const (
@@ -54,7 +54,7 @@ type engine struct {
 	native     bool // transactions run at once
 }
 
-// each runs a test in PGlite and in the server of the environment.
+// each runs a test in PGlite and in the server that the environment names.
 func each(t *testing.T, test func(t *testing.T, e *engine)) {
 	t.Run("PGlite", func(t *testing.T) {
 		port, err := pglite()
@@ -71,15 +71,16 @@ func each(t *testing.T, test func(t *testing.T, e *engine)) {
 	})
 }
 
-// schema returns the name of a schema that nobody else has and that is dropped
-// after the test, with the scopes in it.
+// schema returns the name of a new schema. It is dropped after the test, with
+// its scopes.
 func (e *engine) schema(t *testing.T) string {
 	name := fmt.Sprintf(`pgstore "test" %d`, rand.Uint64())
 	t.Cleanup(func() {
 		pool := e.pool(t)
 		defer pool.Close()
 		ctx := context.Background()
-		// All at once would be more locks than one transaction may have.
+		// Dropping all at once would need more locks than one transaction may
+		// have.
 		rows, err := pool.Query(ctx, "SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables WHERE schemaname = $1", name)
 		require.NoError(t, err)
 		tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -110,7 +111,7 @@ func (e *engine) open(t *testing.T, opts Options) *Store {
 	return s
 }
 
-// running is PGlite, started by the first who asks.
+// running returns PGlite. The first caller starts it.
 var running struct {
 	command *exec.Cmd
 	stdin   io.Closer
@@ -160,9 +161,9 @@ func stopPGlite() error {
 	return running.command.Wait()
 }
 
-// install returns a directory with server.mjs and what it needs, as pinned by
-// package-lock.json. Several processes may do so at once: each installs into a
-// directory of its own, and the first gives it its name.
+// install returns a directory with server.mjs and its dependencies, as pinned
+// by package-lock.json. Several processes may install at once: each uses its
+// own directory, and the first renames its one.
 func install() (string, error) {
 	files := make(map[string][]byte)
 	sum := sha256.New()
@@ -225,7 +226,7 @@ type line struct {
 	silent bool       // guarded by mu
 }
 
-// through returns e as it is reached through a line.
+// through returns e behind a line.
 func (e *engine) through(t *testing.T) (*engine, *line) {
 	config, err := pgx.ParseConfig(e.connection)
 	require.NoError(t, err)
@@ -268,7 +269,7 @@ func (l *line) serve(wg *sync.WaitGroup) {
 	}
 }
 
-// copy passes on what comes, until the line is silent.
+// copy forwards data until the line is silent.
 func (l *line) copy(to, from net.Conn) {
 	data := make([]byte, 32<<10)
 	for {

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SPEC C7: a word's rank is what ts_rank gives for websearch_to_tsquery, divided
-// by the greatest, and a similarity is one less pgvector's cosine distance, as
-// the engine itself computes them.
+// SPEC C7: the rank of a word is ts_rank for websearch_to_tsquery divided by
+// the greatest rank, and a similarity is one minus pgvector's cosine distance,
+// both as the engine computes them.
 func TestSpecC7RanksOfTheEngine(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		s := e.open(t, Options{Schema: e.schema(t)})

@@ -28,7 +28,7 @@ func TestStore(t *testing.T) {
 		broken := func(t *testing.T, breakIt func(*line)) vector.Store {
 			far, line := e.through(t)
 			s := far.open(t, Options{Schema: schema})
-			t.Cleanup(line.cut) // else closing the pool waits
+			t.Cleanup(line.cut) // otherwise closing the pool waits
 			breakIt(line)
 			return s
 		}
@@ -61,8 +61,8 @@ func (e *engine) canIndex(t *testing.T) (there bool) {
 	return there
 }
 
-// randomTools returns n tools with vectors of dims elements around some centres, of
-// few words and of few servers.
+// randomTools returns n tools of few words and few servers, with vectors of
+// dims elements around some centres.
 func randomTools(random *rand.Rand, n, dims int, prefix string) []vector.Record {
 	tools := make([]vector.Record, n)
 	for i := range tools {
@@ -93,7 +93,7 @@ func randomVector(random *rand.Rand, dims int) []float32 {
 	return v
 }
 
-// What the one statement answers is what Fuse makes of the two sides.
+// One statement gives the same answer as Fuse gives for the two sides.
 func TestSpecC2StatementIsFuse(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		s := e.open(t, Options{Schema: e.schema(t)})
@@ -149,8 +149,7 @@ func requireMatches(t *testing.T, want, got []vector.Match) {
 	}
 }
 
-// With an index searches that are narrowed to servers are exact, and others are
-// nearly.
+// With an index, searches limited to servers are exact, and others nearly so.
 func TestIndex(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		if !e.canIndex(t) {
@@ -219,7 +218,7 @@ func TestIndex(t *testing.T) {
 		t.Logf("%d of the %d nearest are found by the index", found, all)
 		assert.Greater(t, float64(found), 0.9*float64(all))
 
-		// What was changed is found as well as what was not: the index has each
+		// Changed tools are found as well as unchanged ones: the index has each
 		// tool several times.
 		for range 2 {
 			require.NoError(t, s.Upsert(t.Context(), "scope", randomTools(random, len(tools), 32, "tool")))
@@ -230,7 +229,8 @@ func TestIndex(t *testing.T) {
 			require.Len(t, got, 100)
 		}
 
-		// Another length after all are gone: the index is made anew.
+		// After all tools are gone, vectors may have another length: the index
+		// is made anew.
 		var ids []string
 		for _, tool := range tools {
 			ids = append(ids, tool.ID)
@@ -243,7 +243,7 @@ func TestIndex(t *testing.T) {
 	})
 }
 
-// Of those who migrate or make a scope at once, all succeed.
+// Concurrent migrations and creations of a scope all succeed.
 func TestConcurrentStarts(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		schema := e.schema(t)
@@ -273,8 +273,8 @@ func TestConcurrentStarts(t *testing.T) {
 	})
 }
 
-// Scopes can be dropped, made, written, searched and indexed at once. Nothing of
-// that is an error but another length of vectors.
+// Scopes can be dropped, made, written, searched and indexed concurrently. The
+// only possible error is another length of vectors.
 func TestConcurrentDrops(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		opts := Options{Schema: e.schema(t), IndexAbove: 60}
@@ -309,7 +309,7 @@ func TestConcurrentDrops(t *testing.T) {
 	})
 }
 
-// Transactions that stop each other are begun again; others are not.
+// Transactions that block each other are retried; others are not.
 func TestAgain(t *testing.T) {
 	s := new(Store)
 	tries := 0
@@ -356,7 +356,7 @@ func TestUpsertTwice(t *testing.T) {
 		assert.Empty(t, found)
 		require.NoError(t, s.Delete(ctx, "nul \x00 \xff", []string{"b", "\x00"}))
 
-		// Of a text that is too long, the beginning counts.
+		// Only the beginning of a text that is too long counts.
 		var text strings.Builder
 		for i := range 300_000 {
 			fmt.Fprintf(&text, "ünique%d ", i)
@@ -401,7 +401,7 @@ func TestOptions(t *testing.T) {
 	})
 }
 
-// What fails names the scope and not the password.
+// Errors name the scope and not the password.
 func TestErrors(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		far, line := e.through(t)
@@ -417,8 +417,8 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// No search of a user, of whom there are 1000 with 50 tools each, finds what is
-// of another user or of the system, which has 1000 tools.
+// There are 1,000 users with 50 tools each, and a system with 1,000 tools. No
+// search of a user finds a tool of another user or of the system.
 func TestSpecD3UsersAreSeparate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
@@ -496,7 +496,7 @@ func TestSpecD3UsersAreSeparate(t *testing.T) {
 	})
 }
 
-// A deadlock that others make with rows of ours is overcome.
+// A deadlock that others cause with our rows is resolved.
 func TestDeadlock(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		if !e.native {
@@ -525,7 +525,7 @@ func TestDeadlock(t *testing.T) {
 			err := s.pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO ' || $1 || '%')", s.mode, s.table("scope")).Scan(&waiting)
 			return assert.NoError(t, err) && waiting
 		}, 10*time.Second, 10*time.Millisecond)
-		lock("a") // it is stopped for this
+		lock("a") // this stops it
 		require.NoError(t, other.Commit(t.Context()))
 		require.NoError(t, <-done)
 		sums, err := s.Sums(t.Context(), "scope")

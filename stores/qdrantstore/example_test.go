@@ -13,7 +13,7 @@ import (
 func Example() {
 	client, err := qdrant.NewClient(&qdrant.Config{
 		Host: "qdrant.example.com", UseTLS: true, APIKey: os.Getenv("QDRANT_API_KEY"),
-		SkipCompatibilityCheck: true, // it would wait for Qdrant, up to a minute
+		SkipCompatibilityCheck: true, // otherwise it waits for Qdrant, up to a minute
 	})
 	if err != nil {
 		log.Fatal(err)

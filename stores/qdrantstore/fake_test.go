@@ -22,13 +22,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// A fakeEngine answers as Qdrant's documentation and its published source say
-// that Qdrant does, for the requests that the store makes and nothing else: a
-// request with any field set that is not listed in understood is refused. Where
-// the documentation leaves something open it does what is worst for the store:
-// equal points come in another order each time, a batch that fails is done in
-// part, a threshold is reached by what equals it or not, a batch has no point
-// twice, and what is filtered by has an index.
+// A fakeEngine answers as Qdrant does by its documentation and its published
+// source, but only the requests that the store makes. It refuses a request with
+// any field that is not listed in understood. Where the documentation leaves
+// something open, it does what is worst for the store: equal points come in
+// another order each time, a batch that fails is partly done, a point that
+// equals a threshold may or may not reach it, a batch has no point twice, and
+// fields in filters must be indexed.
 type fakeEngine struct {
 	apiKey string // fixed before the first request
 
@@ -36,10 +36,10 @@ type fakeEngine struct {
 	collections map[string]*fakeCollection
 	requests    map[string]int                                   // by method, as Points/Upsert
 	largest     int                                              // bytes of a request
-	before      func(method string, request proto.Message) error // may answer in its place
+	before      func(method string, request proto.Message) error // may answer instead
 }
 
-// Its services. Several have methods of the same name.
+// The engine's services. Some have methods with the same name.
 type (
 	fakeHealth struct {
 		qdrant.UnimplementedQdrantServer
@@ -65,7 +65,7 @@ type fakePoint struct {
 	payload map[string]*qdrant.Value
 }
 
-// understood lists the fields that requests may have, by message.
+// understood has the fields that requests may have, by message.
 var understood = map[string]string{
 	"qdrant.HealthCheckRequest":         "",
 	"qdrant.GetCollectionInfoRequest":   "collection_name",
@@ -163,7 +163,7 @@ func newFake(t testing.TB) (*fakeEngine, string) {
 	return f, l.Addr().String()
 }
 
-// asked returns how often each method was called since it was last asked.
+// asked returns how often each method was called since the last call of asked.
 func (f *fakeEngine) asked() map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -214,7 +214,7 @@ func (f fakeCollections) Get(_ context.Context, r *qdrant.GetCollectionInfoReque
 		schema[field] = &qdrant.PayloadSchemaInfo{DataType: qdrant.PayloadSchemaType_Keyword}
 	}
 	config := qdrant.NewVectorsConfig(c.params)
-	if c.params == nil { // no test has vectors with names but one that asks for this
+	if c.params == nil { // only the test that sets this has named vectors
 		config = qdrant.NewVectorsConfigMap(map[string]*qdrant.VectorParams{"text": {Size: 2, Distance: qdrant.Distance_Cosine}})
 	}
 	return &qdrant.GetCollectionInfoResponse{Result: &qdrant.CollectionInfo{
@@ -246,7 +246,7 @@ func (f fakeCollections) Delete(_ context.Context, r *qdrant.DeleteCollection) (
 	return &qdrant.CollectionOperationResponse{Result: ok}, nil
 }
 
-// done is the answer to a change that was waited for.
+// done returns the answer to a completed change.
 func done(wait bool) (*qdrant.PointsOperationResponse, error) {
 	if !wait {
 		return nil, status.Error(codes.Unimplemented, "the fake does not understand changes that are not waited for")
@@ -275,7 +275,7 @@ func pointKey(id *qdrant.PointId) (string, error) {
 	return key, nil
 }
 
-// fits returns the vector at length 1, or an error if it is not of the
+// fits returns the vector scaled to length 1, or an error if it is not of the
 // collection's size.
 func (c *fakeCollection) fits(v []float32) ([]float32, error) {
 	if uint64(len(v)) != c.params.GetSize() {
@@ -334,7 +334,7 @@ func (f fakePoints) Delete(_ context.Context, r *qdrant.DeletePoints) (*qdrant.P
 	return done(r.GetWait())
 }
 
-// included returns the fields of a payload that were asked for.
+// included returns the requested fields of a payload.
 func included(payload map[string]*qdrant.Value, with *qdrant.WithPayloadSelector) map[string]*qdrant.Value {
 	some := make(map[string]*qdrant.Value)
 	for _, field := range with.GetInclude().GetFields() {

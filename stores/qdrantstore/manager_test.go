@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// topics is an embedder that knows which words go together.
+// topics is an embedder that knows which words belong together.
 type topics struct{ embedded atomic.Int64 }
 
 func (*topics) vector(text string) []float32 {
@@ -43,8 +43,8 @@ func (e *topics) EmbedQuery(_ context.Context, query string) ([]float32, error) 
 func (*topics) Model() string   { return "topics" }
 func (*topics) Dimensions() int { return 3 }
 
-// A Manager finds by meaning what is in the store, and another one has nothing
-// to embed.
+// A Manager finds stored tools by meaning. Another Manager over the same store
+// has nothing to embed.
 func TestManager(t *testing.T) {
 	_, addr := newFake(t)
 	servers := server.NewMCPServer("s", "1", server.WithToolCapabilities(true))

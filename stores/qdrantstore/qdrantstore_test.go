@@ -25,7 +25,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// open returns a store over a client of its own for the engine at addr.
+// open returns a store with its own client for the engine at addr.
 func open(t testing.TB, addr, apiKey string, opts *Options) *Store {
 	t.Helper()
 	host, port, err := net.SplitHostPort(addr)
@@ -93,7 +93,7 @@ func search(t *testing.T, s *Store, scope string, q vector.Query) (ids []string)
 	return ids
 }
 
-// What is in the collections is what the package comment says.
+// The collections hold what the package comment says.
 func TestPoints(t *testing.T) {
 	f, addr := newFake(t)
 	s := open(t, addr, "", &Options{Model: "m-1"})
@@ -123,7 +123,8 @@ func TestPoints(t *testing.T) {
 	}, payload(f.collections["kb_user_4f1c_tools"].points[pointID("b")]))
 }
 
-// Tools come and go with and without vectors, in a scope that begins without.
+// Tools come and go with and without vectors, in a scope that begins without
+// vectors.
 func TestWithoutVectors(t *testing.T) {
 	f, s := newStore(t)
 	bare := tool("a")
@@ -154,7 +155,7 @@ func TestWithoutVectors(t *testing.T) {
 	require.NoError(t, s.Delete(t.Context(), "u", []string{"a"}))
 	sums("b")
 
-	// Of the same ID in one batch the last one counts.
+	// If a batch has an ID twice, the last record counts.
 	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{bare, tool("a", 0, 1), tool("a", 1, 0)}))
 	sums("a", "b")
 	assert.Equal(t, []string{"a", "b"}, search(t, s, "u", q))
@@ -165,8 +166,8 @@ func TestWithoutVectors(t *testing.T) {
 	assert.Empty(t, f.names())
 }
 
-// After any history of changes, the store answers as one in memory would, if
-// ever so many tools are equal.
+// After any history of changes, the store answers like one in memory, however
+// many tools are equal.
 func TestHistories(t *testing.T) {
 	for seed := range uint64(15) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -215,7 +216,8 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// Of many equal tools the first by ID are found, though the engine returns any.
+// Of many equal tools, the first by ID are found, although the engine returns
+// any.
 func TestTiesBeyondTheLimit(t *testing.T) {
 	_, s := newStore(t)
 	var tools []vector.Record
@@ -227,24 +229,24 @@ func TestTiesBeyondTheLimit(t *testing.T) {
 	assert.Equal(t, []string{"zz", "t000", "t001"}, search(t, s, "u", vector.Query{Vector: []float32{1, 0}, Limit: 3, Candidates: 3}))
 }
 
-// A tool whose similarity is the least that counts does.
+// A tool whose similarity equals Least counts.
 func TestLeastCounts(t *testing.T) {
 	_, s := newStore(t)
 	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("same", 0, 2)}))
-	more := float64(math.Nextafter32(1, 2)) // than any is
-	for range 20 {                          // whatever the engine makes of what equals the threshold
+	more := float64(math.Nextafter32(1, 2)) // than any similarity
+	for range 20 {                          // however the engine treats similarities equal to the threshold
 		assert.Equal(t, []string{"same"}, search(t, s, "u", vector.Query{Vector: []float32{0, 7}, Limit: 3, Least: 1}))
 		assert.Empty(t, search(t, s, "u", vector.Query{Vector: []float32{0, 7}, Limit: 3, Least: more}))
 		assert.Empty(t, search(t, s, "u", vector.Query{Vector: []float32{1, 0}, Limit: 3}), "0 is not positive")
 	}
-	// Lengths at which float32 has no squares.
+	// Lengths whose squares don't fit float32.
 	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("same", 1e-30, 0), tool("great", 1e30, 0)}))
 	assert.Equal(t, []string{"great", "same"}, search(t, s, "u", vector.Query{Vector: []float32{3e-35, 0}, Limit: 3, Least: 0.999}))
 	assert.Empty(t, search(t, s, "u", vector.Query{Words: "text of same", Limit: 3}), "words find nothing")
 	assert.Len(t, search(t, s, "u", vector.Query{Vector: []float32{1, 0}, Words: "x", Limit: math.MaxInt, Candidates: math.MaxInt}), 2)
 }
 
-// Requests stay below what gRPC's servers accept, answers may be larger.
+// Requests stay below the limit of gRPC servers; answers may be larger.
 func TestBatches(t *testing.T) {
 	f, s := newStore(t)
 	var tools []vector.Record
@@ -253,7 +255,7 @@ func TestBatches(t *testing.T) {
 		u.Text = strings.Repeat("x", 20_000)
 		tools = append(tools, u)
 	}
-	tools[7].Text = strings.Repeat("x", 3<<20) // as large as a request for itself
+	tools[7].Text = strings.Repeat("x", 3<<20) // alone as large as a request may be
 	require.NoError(t, s.Upsert(t.Context(), "u", tools))
 	n := f.asked()["Points/Upsert"]
 	assert.True(t, n >= 7 && n < 20, "%d requests", n)
@@ -276,7 +278,7 @@ func TestBatches(t *testing.T) {
 	assert.Equal(t, 3+1, f.asked()["Points/Scroll"], "three pages, and no second collection")
 }
 
-// Once a scope is known to be ready, an Upsert asks for nothing more.
+// Once a scope is ready, Upsert makes no further requests.
 func TestRequests(t *testing.T) {
 	f, addr := newFake(t)
 	first, second := open(t, addr, "", nil), open(t, addr, "", nil)
@@ -299,13 +301,13 @@ func TestRequests(t *testing.T) {
 	put(first)
 	assert.Equal(t, []string{"a"}, search(t, second, "u", vector.Query{Vector: []float32{1, 0}, Limit: 1}))
 
-	// It comes back with other dimensions.
+	// The scope comes back with other dimensions.
 	require.NoError(t, second.Drop(t.Context(), "u"))
 	require.NoError(t, second.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0, 0)}))
 	assert.ErrorIs(t, first.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0)}), vector.ErrDimensions)
 	require.NoError(t, first.Upsert(t.Context(), "u", []vector.Record{tool("b", 1, 0, 1)}))
 
-	// Nothing is asked for nothing.
+	// Empty calls make no requests.
 	f.asked()
 	require.NoError(t, first.Upsert(t.Context(), "u", nil))
 	require.NoError(t, first.Delete(t.Context(), "u", nil))
@@ -313,7 +315,7 @@ func TestRequests(t *testing.T) {
 	assert.Empty(t, f.asked())
 }
 
-// Processes that make the same scopes at the same time all succeed.
+// Processes that make the same scopes concurrently all succeed.
 func TestManyMakeTheSame(t *testing.T) {
 	f, addr := newFake(t)
 	var wg sync.WaitGroup
@@ -334,7 +336,7 @@ func TestManyMakeTheSame(t *testing.T) {
 		assert.Len(t, sums, 12)
 	}
 
-	// Two find no collection, and one makes it first.
+	// Two processes find no collection, and one makes it first.
 	f, s := newStore(t)
 	f.setBefore(func(_ string, r proto.Message) error {
 		if create, ok := r.(*qdrant.CreateCollection); ok {
@@ -347,7 +349,7 @@ func TestManyMakeTheSame(t *testing.T) {
 	})
 	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1)}))
 
-	// One drops what another has just made.
+	// One process drops a collection that another has just made.
 	dropped := false
 	f.setBefore(func(method string, _ proto.Message) error {
 		f.mu.Lock()
@@ -363,8 +365,8 @@ func TestManyMakeTheSame(t *testing.T) {
 	assert.Equal(t, []string{"kb_user_v_tools"}, f.names())
 }
 
-// What a collection of another program is like is said before anything is
-// written; points of others in it are passed over.
+// A collection of another program is reported before anything is written.
+// Points of other programs in it are skipped.
 func TestForeignCollections(t *testing.T) {
 	f, s := newStore(t)
 	params := func(size uint64, d qdrant.Distance) *fakeCollection {
@@ -392,7 +394,7 @@ func TestForeignCollections(t *testing.T) {
 	assert.Equal(t, map[string]string{"a": "sum of a"}, sums)
 }
 
-// Errors name the scope and what was done, and never the API key.
+// Errors name the scope and the operation, and never the API key.
 func TestErrors(t *testing.T) {
 	f, addr := newFake(t)
 	f.apiKey = "the-secret"
@@ -422,7 +424,7 @@ func TestErrors(t *testing.T) {
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 	}
 
-	// What the engine refuses for another reason is not a matter of dimensions.
+	// A refusal for another reason is not reported as an error of dimensions.
 	f.setBefore(func(method string, _ proto.Message) error {
 		if method == "Points/Upsert" || method == "Points/Query" {
 			return invalid("Wrong input: no")
@@ -447,7 +449,7 @@ func TestErrors(t *testing.T) {
 	assert.NotContains(t, f.names(), CollectionName("new"))
 }
 
-// A change that is not sure to be seen is an error.
+// A change that may not be visible is an error.
 func TestNotApplied(t *testing.T) {
 	for _, st := range []qdrant.UpdateStatus{qdrant.UpdateStatus_UnknownUpdateStatus, qdrant.UpdateStatus_Acknowledged, qdrant.UpdateStatus_WaitTimeout} {
 		assert.ErrorContains(t, applied(&qdrant.PointsOperationResponse{Result: &qdrant.UpdateResult{Status: st}}, nil), st.String())
@@ -468,8 +470,8 @@ func TestOptions(t *testing.T) {
 	assert.PanicsWithValue(t, "qdrantstore: the client is nil", func() { New(nil, nil) })
 }
 
-// The fake refuses what it would have to ignore, so that the store can't come
-// to rely on it.
+// The fake refuses everything that it would have to ignore, so that the store
+// can't rely on it.
 func TestFakeIsStrict(t *testing.T) {
 	_, s := newStore(t)
 	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0)}))
@@ -518,7 +520,7 @@ func TestFakeIsStrict(t *testing.T) {
 	}
 }
 
-// hostileScopes are names that have been trouble somewhere.
+// hostileScopes are names that have caused trouble somewhere.
 func hostileScopes() []string {
 	list := []string{
 		"", "system", "System", "SYSTEM", "system ", "sys_tool_index", "u", "U", "ü", "u\x00", "a/b", `a\b`, "..", ".", "a.b", "*", "?", "\xff", "\xfe",
@@ -532,8 +534,8 @@ func hostileScopes() []string {
 	return list
 }
 
-// No two scopes share a collection, on any file system, and each name is one
-// that Qdrant takes.
+// No two scopes share a collection on any file system, and Qdrant accepts each
+// name.
 func TestCollectionNames(t *testing.T) {
 	scopes := hostileScopes()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -10,20 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startAlone starts the command that is made in a network of its own, and as the
-// first of its processes: once it has ended, however it does, the kernel ends all
-// others. It ends with the thread that calls this.
+// startAlone starts a command in its own network and process namespace, as the
+// first process there. When it ends, however it does, the kernel ends all
+// others. It also ends with the thread that calls startAlone.
 func startAlone(command func() *exec.Cmd) (*exec.Cmd, error) {
 	const namespaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWPID
 	var errs []error
 	for _, attr := range []*syscall.SysProcAttr{
-		{ // as an ordinary user may, who is root there
+		{ // as an ordinary user, who is root there
 			Cloneflags:  namespaces | syscall.CLONE_NEWUSER,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
 			Pdeathsig:   syscall.SIGKILL,
 		},
-		{Cloneflags: namespaces, Pdeathsig: syscall.SIGKILL}, // as root may
+		{Cloneflags: namespaces, Pdeathsig: syscall.SIGKILL}, // as root
 	} {
 		cmd := command()
 		cmd.SysProcAttr = attr
@@ -36,7 +36,7 @@ func startAlone(command func() *exec.Cmd) (*exec.Cmd, error) {
 	return nil, fmt.Errorf("no network namespace can be had: %w", errors.Join(errs...))
 }
 
-// loopbackUp makes 127.0.0.1 of a new network work.
+// loopbackUp sets up 127.0.0.1 in a new network.
 func loopbackUp() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

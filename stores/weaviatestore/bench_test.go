@@ -36,7 +36,7 @@ func BenchmarkSearch(b *testing.B) {
 			})
 		}
 		require.NoError(b, s.Upsert(b.Context(), "system", tools))
-		if own != nil { // what was just written is slower to search until it is in files
+		if own != nil { // new data is slower to search until it is in files
 			require.NoError(b, own.stop())
 			require.NoError(b, own.start())
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a class that somebody else made is like is said before anything is
+// An unsuitable class of another program is reported before anything is
 // written.
 func TestForeignClasses(t *testing.T) {
 	for _, test := range []struct {
@@ -40,7 +40,7 @@ func TestForeignClasses(t *testing.T) {
 		err := open(t, changing).Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0)}) // makes the class
 		if test.want == "" {
 			require.NoError(t, err)
-			s := open(t, opts) // knows nothing of the change
+			s := open(t, opts) // does not know of the change
 			require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0)}))
 			assert.Equal(t, []string{"a"}, search(t, s, "u", vector.Query{Words: "text", Vector: []float32{1, 0}, Alpha: 0.5, Limit: 5}))
 			continue
@@ -50,12 +50,12 @@ func TestForeignClasses(t *testing.T) {
 	}
 }
 
-// propertyOf returns a property of a class that is about to be made.
+// propertyOf returns a property of a class before it is made.
 func propertyOf(class map[string]any, i int) map[string]any {
 	return class["properties"].([]map[string]any)[i]
 }
 
-// Bad tools are named, and nothing is stored of them or of the others.
+// Bad tools are named. Neither they nor the others are stored.
 func TestBadTools(t *testing.T) {
 	opts := newOptions(t)
 	s := open(t, opts)

@@ -20,15 +20,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// addrVariable names a server, as host:port, that the tests use instead of
-// their own. They make classes in it and delete them.
+// addrVariable names the environment variable with a server, as host:port, that
+// the tests use instead of their own. They make classes in it and delete them.
 const addrVariable = "WEAVIATE_ADDR"
 
-// cacheVariable names the directory to build the server in. If it is not set,
-// mcphybrid in the user's cache.
+// cacheVariable names the environment variable with the directory to build the
+// server in. The default is mcphybrid in the user's cache.
 const cacheVariable = "MCPHYBRID_INTEGRATION_CACHE"
 
-// binaryVariable names the server's program for this program in its namespace.
+// binaryVariable names the environment variable that tells this program, in its
+// namespace, the server's program.
 const binaryVariable = "MCPHYBRID_WEAVIATE_SERVER"
 
 const (
@@ -42,9 +43,9 @@ const (
 	stopTimeout  = 30 * time.Second
 )
 
-// TestMain runs the tests in a network of their own, where the server is the
-// only other one: its ports for other nodes can't be kept to the loopback
-// interface. It builds the server, which needs the network, and runs itself
+// TestMain runs the tests in their own network, where the server is the only
+// other process: its ports for other nodes can't be restricted to the loopback
+// interface. It builds the server, which needs the Internet, and starts itself
 // again in the namespace.
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -74,7 +75,7 @@ func outside() (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	runtime.LockOSThread() // the child ends with the thread that made it
+	runtime.LockOSThread() // the child ends with the thread that started it
 	cmd, err := startAlone(func() *exec.Cmd {
 		cmd := exec.Command(self, os.Args[1:]...)
 		cmd.Env = append(os.Environ(), binaryVariable+"="+binary)
@@ -92,8 +93,8 @@ func outside() (code int, err error) {
 	return 0, err
 }
 
-// build returns the server's program. Several processes may do so at once: each
-// builds into a directory of its own, and the first gives it its name.
+// build returns the server's program. Several processes may build at once: each
+// uses its own directory, and the first renames its one.
 func build() (string, error) {
 	cache := os.Getenv(cacheVariable)
 	if cache == "" {
@@ -148,7 +149,7 @@ func inside(m *testing.M, binary string) (code int, err error) {
 	return code, own.stop()
 }
 
-// own is the server that the tests have for themselves, or nil.
+// own is the tests' own server, or nil.
 var own *engine
 
 // An engine is a server. It ends with this process, which is the first in its
@@ -159,7 +160,7 @@ type engine struct {
 	mu    sync.Mutex
 	cmd   *exec.Cmd     // nil while it is not running; guarded by mu
 	ended chan struct{} // closed when cmd has ended
-	log   bytes.Buffer  // of cmd; to be read when it has ended
+	log   bytes.Buffer  // of cmd; valid after ended is closed
 }
 
 // start starts the server if it isn't running, and waits until it is ready.
@@ -190,7 +191,7 @@ func (e *engine) start() error {
 	}
 	late := time.NewTimer(startTimeout)
 	defer late.Stop()
-	again := time.NewTicker(100 * time.Millisecond) // nothing else tells
+	again := time.NewTicker(100 * time.Millisecond) // nothing else reports it
 	defer again.Stop()
 	for {
 		select {
@@ -210,8 +211,8 @@ func (e *engine) start() error {
 	}
 }
 
-// command returns the server's command line. It lets in who shows the key, and
-// who shows none.
+// command returns the server's command line. The server admits clients with the
+// key and clients without any key.
 func (e *engine) command() (*exec.Cmd, error) {
 	host, port, err := net.SplitHostPort(serverAddr)
 	if err != nil {
@@ -229,7 +230,7 @@ func (e *engine) command() (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// stop ends the server, if it is running, as its operator would.
+// stop ends a running server as its operator would.
 func (e *engine) stop() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -252,7 +253,7 @@ func (e *engine) stop() error {
 	}
 }
 
-// running returns where the server is, which the first to ask starts.
+// running returns the address of the server. The first caller starts it.
 func running() (addr string, err error) {
 	if own == nil {
 		return os.Getenv(addrVariable), nil

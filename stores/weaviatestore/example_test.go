@@ -23,7 +23,7 @@ func Example() {
 	defer manager.Close()
 }
 
-// Two users have tools of the same name, and each finds their own.
+// Two users have tools of the same name. Each finds their own.
 func Example_scopes() {
 	ctx := context.Background()
 	server, err := weaviatestore.ServerOfTests() // host:port

@@ -1,4 +1,4 @@
 package weaviatestore
 
-// ServerOfTests returns where the server of the tests is.
+// ServerOfTests returns the address of the tests' server.
 func ServerOfTests() (string, error) { return running() }

@@ -18,8 +18,8 @@ var hostileTexts = []string{
 	"\x00\a\v\x7f\x1b[0m", "日本語 e\u0301 👍", "\U000e0041", "a\u200bb", "\u2028\u2029", "\xff\xfe", "\ufeff", "$x ${x} {{x}}", "</script>", strings.Repeat(`\`, 9),
 }
 
-// What is searched for ends no string of a query, whatever it holds: the real
-// server understands it, and finds what has its words.
+// No search text ends a string of the query, whatever it holds. The real server
+// understands the query and finds tools with these words.
 func TestHostileTexts(t *testing.T) {
 	s := open(t, newOptions(t))
 	for _, text := range hostileTexts {
@@ -39,10 +39,10 @@ func TestHostileTexts(t *testing.T) {
 	assert.Empty(t, search(t, s, `"`, vector.Query{Words: " \n", Limit: 5}), "no words")
 }
 
-// graphQLString is one string as the GraphQL specification has it.
+// graphQLString matches one string of the GraphQL specification.
 var graphQLString = regexp.MustCompile(`\A"([^"\\\x00-\x1f]|\\u[0-9A-Fa-f]{4}|\\["\\/bfnrt])*"\z`)
 
-// A literal is one string of GraphQL, and the same text.
+// A literal is one string of GraphQL with the same text.
 func FuzzLiteral(f *testing.F) {
 	for _, s := range hostileTexts {
 		f.Add(s)
@@ -85,7 +85,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		for _, side := range []string{byWords, bySimilarity} {
 			for i := range rows["words"] {
-				rows["words"][i].Additional.ID = objectID(rows["words"][i].Tool) // else it is not looked at
+				rows["words"][i].Additional.ID = objectID(rows["words"][i].Tool) // otherwise it is not read
 			}
 			found, err := matches(rows["words"], side)
 			for i := range found {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A line is a way to the server that can be cut or made silent.
+// A line is a connection to the server that can be cut or made silent.
 type line struct {
 	net.Listener
 	to string
@@ -18,7 +18,7 @@ type line struct {
 	silent bool       // guarded by mu
 }
 
-// newLine returns a line, which is cut after the test at the latest.
+// newLine returns a line. It is cut after the test at the latest.
 func newLine(t *testing.T) *line {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,7 +59,7 @@ func (l *line) serve(wg *sync.WaitGroup) {
 	}
 }
 
-// copy passes on what comes, unless the line is silent.
+// copy forwards data unless the line is silent.
 func (l *line) copy(to, from net.Conn) {
 	defer to.Close()
 	data := make([]byte, 32<<10)
@@ -83,7 +83,7 @@ func (l *line) hush() {
 	l.silent = true
 }
 
-// cut ends all connections; there are no new ones.
+// cut ends all connections and allows no new ones.
 func (l *line) cut() {
 	l.Close()
 	l.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// hostileScopes are names that have been trouble somewhere.
+// hostileScopes are names that have caused trouble somewhere.
 func hostileScopes() []string {
 	list := []string{
 		"", "system", "System", "SYSTEM", "system ", "u", "U", "ü", "u\x00", "a/b", `a\b`, "..", ".", "a.b", "*", "?", "\xff", "\xfe",
@@ -23,11 +23,12 @@ func hostileScopes() []string {
 	return list
 }
 
-// takenTenant is what Weaviate takes for a tenant's name, but for capitals.
+// takenTenant matches the names that Weaviate accepts for a tenant, without
+// capitals.
 var takenTenant = regexp.MustCompile(`\A[a-z0-9_-]{1,64}\z`)
 
-// No two scopes share a tenant, on any file system, and each name is one that
-// Weaviate takes.
+// No two scopes share a tenant on any file system, and Weaviate accepts each
+// name.
 func TestTenantNames(t *testing.T) {
 	scopes := hostileScopes()
 	random := rand.New(rand.NewPCG(1, 2))

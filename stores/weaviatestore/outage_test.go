@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// everything does all that a store does in the scope "u", and returns the
-// errors by what was done.
+// everything calls every method of a store in the scope "u". It returns the
+// errors by method.
 func everything(ctx context.Context, s *Store) map[string]error {
 	storing := s.Upsert(ctx, "u", []vector.Record{tool("a", 1, 0)})
 	errs := butStoring(ctx, s)
@@ -33,8 +33,8 @@ func butStoring(ctx context.Context, s *Store) map[string]error {
 	return errs
 }
 
-// What is stored is there after the server has ended and begun again, and the
-// stores of before work on. While it is down they say so at once.
+// Stored tools are there after a restart of the server, and old stores keep
+// working. While it is down, they report that at once.
 func TestServerRestarts(t *testing.T) {
 	if own == nil {
 		t.Skipf("the server that %s names is not ours to end", addrVariable)
@@ -73,8 +73,8 @@ func TestServerRestarts(t *testing.T) {
 	}
 }
 
-// A server that accepts and does not answer, and one whose connections break,
-// hold nobody up longer than they wait.
+// A server that accepts and does not answer, or whose connections break, delays
+// nobody beyond their deadline.
 func TestSlowServer(t *testing.T) {
 	opts := newOptions(t)
 	l := newLine(t)
@@ -110,7 +110,7 @@ func TestSlowServer(t *testing.T) {
 	assert.Equal(t, []string{"a"}, search(t, open(t, opts), "u", vector.Query{Words: "text", Limit: 1}), "it is still there")
 }
 
-// An end of the context is told as such, without asking the server.
+// A context that has ended is reported as such, without a request.
 func TestContext(t *testing.T) {
 	s := open(t, newOptions(t))
 	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0)}))
@@ -129,8 +129,8 @@ func TestContext(t *testing.T) {
 	assert.Equal(t, []string{"a"}, search(t, s, "u", vector.Query{Words: "text", Limit: 1}))
 }
 
-// Stores of many processes that begin at the same time, with no class there,
-// all succeed, and all of their tools are there.
+// Stores of many processes that begin at the same time without a class all
+// succeed, and all of their tools are stored.
 func TestManyBegin(t *testing.T) {
 	const writers, rounds = 8, 4
 	opts := newOptions(t)
@@ -156,7 +156,7 @@ func TestManyBegin(t *testing.T) {
 	}
 }
 
-// A class or a scope that somebody else drops comes back with the next Upsert.
+// If somebody else drops a class or a scope, the next Upsert makes it again.
 func TestDroppedByOthers(t *testing.T) {
 	opts := newOptions(t)
 	s, other := open(t, opts), open(t, opts)
@@ -178,8 +178,8 @@ func TestDroppedByOthers(t *testing.T) {
 	put()
 }
 
-// A hundred users with tools of the same names find their own, while all of
-// them write and search.
+// A hundred users have tools with the same names and find their own, while all
+// of them write and search.
 func TestHundredTenants(t *testing.T) {
 	const users, each, workers = 100, 20, 8
 	opts := newOptions(t)
@@ -213,8 +213,8 @@ func TestHundredTenants(t *testing.T) {
 	}
 	close(work)
 	wg.Wait()
-	// Now that all are there: the words of another user find nothing, and what
-	// one deletes the others keep.
+	// Now all are there. The words of another user find nothing, and a deletion
+	// by one does not affect the others.
 	require.NoError(t, s.Drop(t.Context(), "user-1"))
 	require.NoError(t, s.Delete(t.Context(), "user-2", []string{"tool0", "tool1"}))
 	for u := range users {
@@ -231,7 +231,7 @@ func TestHundredTenants(t *testing.T) {
 	}
 }
 
-// However this process ends, its server ends with it: a process that starts one
+// However this process ends, its server ends with it. A process that starts one
 // and panics leaves nobody who holds the other end of a pipe.
 func TestPanicLeavesNothing(t *testing.T) {
 	if own == nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// secret is an API key of which JSON and Go quote some characters.
+// secret is an API key with characters that JSON and Go quote.
 const secret = `wv-<1234>&"5678"\end`
 
-// against returns a store that shows the secret to a server.
+// against returns a store that sends the secret to a server.
 func against(t *testing.T, handler http.HandlerFunc) *Store {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -54,8 +54,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// The real server takes the right key, and a wrong one leads to an error of
-// every method that says why and not which.
+// The real server accepts the right key. With a wrong one, every method returns
+// an error that says why and not which.
 func TestAPIKey(t *testing.T) {
 	opts := newOptions(t)
 	if own == nil {
@@ -73,7 +73,7 @@ func TestAPIKey(t *testing.T) {
 	}
 }
 
-// Errors name the request, the status and what the server says, shortly and on
+// Errors name the request, the status and the server's message, in brief and on
 // one line.
 func TestRefusals(t *testing.T) {
 	long := strings.Repeat("é", 1000)
@@ -108,7 +108,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What the engine does not say that it stored or deleted is not.
+// A record counts as stored or deleted only if the engine says so.
 func TestRefused(t *testing.T) {
 	for _, reply := range []string{
 		``, `null`, `{}`, `[]`, `[{},{}]`, `[{}]`, `[null]`, `[{"result":null}]`, `[{"result":{"status":"FAILED"}}]`, `[{"result":{"status":"PENDING"}}]`,
@@ -126,7 +126,7 @@ func TestRefused(t *testing.T) {
 	assert.NoError(t, deleted([]byte(`{"results":{"failed":0,"matches":2}}`)))
 }
 
-// A server that repeats the key does not get it into errors, wherever it does.
+// No error has the key, wherever a server repeats it.
 func TestKeyIsHidden(t *testing.T) {
 	for _, reply := range []string{
 		"HTTP/1.1 401 Unauthorized\r\n\r\n" + secret,
@@ -167,7 +167,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// An answer without end costs no more than the bound, whatever its status.
+// An endless answer costs no more than the limit, whatever its status.
 func TestEndlessReply(t *testing.T) {
 	for _, status := range []int{200, 500} {
 		var sent atomic.Int64
@@ -212,7 +212,7 @@ func TestIdleConnection(t *testing.T) {
 	assert.Equal(t, int64(3), requests.Load())
 }
 
-// Pages that do not get further end with an error.
+// Pages that make no progress end with an error.
 func TestSamePage(t *testing.T) {
 	page := `{"data":{"all":{"McphybridTools":[` + strings.Repeat(`{},`, sumsPage-1) + `{"_additional":{"id":"x"}}]}}}`
 	s := against(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, page) })
@@ -270,7 +270,7 @@ func FuzzReplies(f *testing.F) {
 	})
 }
 
-// Connections stay usable: many requests in turn need one.
+// Connections are reused: many requests in turn need one.
 func TestConnectionsAreReused(t *testing.T) {
 	var conns atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// newOptions returns the server and a class that nobody else has and that is
-// deleted after the test.
+// newOptions returns the server and a new class, which is deleted after the
+// test.
 func newOptions(t testing.TB) Options {
 	t.Helper()
 	opts := Options{URL: "http://" + addr(t), Class: fmt.Sprintf("McphybridTest%d", rand.Uint64())}
@@ -29,7 +29,7 @@ func deleteClass(ctx context.Context, s *Store) error {
 	return s.call(ctx, http.MethodDelete, "/v1/schema/"+s.opts.Class, nil, nil)
 }
 
-// open returns a store with connections of its own.
+// open returns a store with its own connections.
 func open(t testing.TB, opts Options) *Store {
 	t.Helper()
 	opts.Client = &http.Client{Transport: new(http.Transport), Timeout: time.Minute}
@@ -39,7 +39,7 @@ func open(t testing.TB, opts Options) *Store {
 	return s
 }
 
-// fetch returns what the server has at a path.
+// fetch returns the server's answer for a path.
 func fetch[T any](t *testing.T, s *Store, path string) (out T) {
 	t.Helper()
 	require.NoError(t, s.call(t.Context(), http.MethodGet, path, nil, func(reply []byte) error { return json.Unmarshal(reply, &out) }))
@@ -69,7 +69,7 @@ func search(t *testing.T, s *Store, scope string, q vector.Query) (ids []string)
 	return ids
 }
 
-// The server is a real one, of the version that is said to be tested.
+// The server is real and has the version that the documentation names.
 func TestServer(t *testing.T) {
 	s := open(t, Options{URL: "http://" + addr(t)})
 	meta := fetch[struct{ Version string }](t, s, "/v1/meta")
@@ -102,7 +102,8 @@ func TestStore(t *testing.T) {
 	assert.Empty(t, tenants(t, open(t, opts)), "dropped scopes leave nothing")
 }
 
-// Of many equal tools the first by ID are found, though the engine returns any.
+// Of many equal tools, the first by ID are found, although the engine returns
+// any.
 func TestTiesBeyondTheLimit(t *testing.T) {
 	s := open(t, newOptions(t))
 	tools := []vector.Record{tool("zz", 1, 0)}
@@ -121,7 +122,7 @@ func TestTiesBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// What is in the class is what the package comment says.
+// The class holds what the package comment says.
 func TestObjects(t *testing.T) {
 	opts := newOptions(t)
 	s := open(t, opts)
@@ -144,7 +145,7 @@ func TestObjects(t *testing.T) {
 	assert.Equal(t, "bad \uFFFD", o.Properties["text"])
 	assert.Equal(t, "Ünï", o.Properties["scope"])
 
-	// Objects of others in a tenant are passed over.
+	// Objects of other programs in a tenant are skipped.
 	foreign := &object{Class: opts.Class, Tenant: "system", ID: "00000000-0000-4000-8000-000000000001", Vector: []float32{0.6, 0.8},
 		Properties: map[string]any{"tool_name": "a", "text": "text of a", "sum": "foreign"}}
 	require.NoError(t, s.send(t.Context(), []*object{foreign}))
@@ -154,8 +155,8 @@ func TestObjects(t *testing.T) {
 	assert.Equal(t, map[string]string{"a": "sum of a"}, sums)
 }
 
-// After any history of changes, the store answers as one in memory would, if
-// ever so many tools are equal.
+// After any history of changes, the store answers like one in memory, however
+// many tools are equal.
 func TestHistories(t *testing.T) {
 	opts := newOptions(t)
 	for seed := range uint64(6) {
@@ -206,8 +207,9 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// Why the store does not ask for Weaviate's own fusion: relativeScoreFusion
-// makes 0 of the last of each side, however alike it is, and tells no cosine.
+// The reason why the store does not use Weaviate's own fusion:
+// relativeScoreFusion gives 0 to the last result of each side, however similar
+// it is, and does not report a cosine.
 func TestRelativeScores(t *testing.T) {
 	s := open(t, newOptions(t))
 	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("best", 1, 0), tool("good", 1, 0.1)}))
@@ -226,7 +228,7 @@ func TestRelativeScores(t *testing.T) {
 	assert.InDelta(t, 0.6*0.995, found[1].Score, 1e-3)
 }
 
-// Requests stay small, answers may be large and come in pages.
+// Requests stay small. Answers may be large and come in pages.
 func TestBatches(t *testing.T) {
 	s := open(t, newOptions(t))
 	var tools []vector.Record
@@ -237,7 +239,7 @@ func TestBatches(t *testing.T) {
 		}
 		tools = append(tools, u)
 	}
-	tools[7].Text += fmt.Sprintf("%05000000d", 7) // more than a request's for itself
+	tools[7].Text += fmt.Sprintf("%05000000d", 7) // alone larger than a request
 	require.NoError(t, s.Upsert(t.Context(), "u", tools))
 	sums, err := s.Sums(t.Context(), "u")
 	require.NoError(t, err)
@@ -247,8 +249,8 @@ func TestBatches(t *testing.T) {
 	assert.Len(t, search(t, s, "u", vector.Query{Words: "text", Limit: 3000}), 2000)
 }
 
-// The vectors of a scope keep their length until it is dropped, also when no
-// tool is left to tell it.
+// The vectors of a scope keep their length until the scope is dropped, even
+// when no tool is left to show it.
 func TestDimensionsStay(t *testing.T) {
 	opts := newOptions(t)
 	s := open(t, opts)
@@ -266,8 +268,8 @@ func TestDimensionsStay(t *testing.T) {
 	assert.Equal(t, []string{"b"}, search(t, s, "u", vector.Query{Vector: []float32{1, 0, 0}, Limit: 5}))
 }
 
-// A similarity that is the least itself counts, though the engine tells 1 less
-// it, as a float32.
+// A similarity equal to Least counts, although the engine reports 1 minus it,
+// as a float32.
 func TestLeastItself(t *testing.T) {
 	s := open(t, newOptions(t))
 	for i, sides := range [][3]float32{{3, 4, 5}, {7, 24, 25}, {5, 12, 13}, {8, 15, 17}, {9, 40, 41}, {11, 60, 61}, {13, 84, 85}, {1, 0, 1}} {

@@ -1,0 +1,94 @@
+package foreign
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+)
+
+// A Document is where a host keeps one document from run to run.
+type Document interface {
+	Load() ([]byte, error)
+	Save(data []byte) error
+}
+
+// Guarded returns d with its panics turned into errors that begin with what. It
+// returns nil for nil.
+func Guarded(d Document, what string) Document {
+	if d == nil {
+		return nil
+	}
+	return document{d, what}
+}
+
+type document struct {
+	of   Document
+	what string
+}
+
+func (d document) Load() ([]byte, error) { return Call(d.what, d.of.Load) }
+
+func (d document) Save(data []byte) error {
+	_, err := Call(d.what, func() (struct{}, error) { return struct{}{}, d.of.Save(data) })
+	return err
+}
+
+// A Counter counts something in texts by a host's function. If that panics, the
+// Counter takes an estimate instead and logs the first panic: there may be one for
+// each text.
+type Counter struct {
+	What     string
+	Of       func(text string) int
+	Estimate func(text string) int
+	Log      *slog.Logger
+
+	told sync.Once
+}
+
+// Count returns the number for text. It is never negative.
+func (c *Counter) Count(text string) int {
+	n, err := Call(c.What, func() (int, error) { return c.Of(text), nil })
+	if err != nil {
+		c.told.Do(func() { c.Log.Error("mcphybrid: the host's code panicked, an estimate is used", "error", err) })
+		return c.Estimate(text)
+	}
+	return max(n, 0)
+}
+
+// Logger returns a logger like log that drops a record if the handler of log
+// panics: there is no one to tell.
+func Logger(log *slog.Logger) *slog.Logger {
+	h := log.Handler()
+	if _, ok := h.(handler); ok || h == slog.DiscardHandler {
+		return log
+	}
+	return slog.New(handler{h})
+}
+
+type handler struct{ of slog.Handler }
+
+func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
+	enabled, err := Call("the logger", func() (bool, error) { return h.of.Enabled(ctx, level), nil })
+	return err == nil && enabled
+}
+
+func (h handler) Handle(ctx context.Context, r slog.Record) error {
+	_, err := Call("the logger", func() (struct{}, error) { return struct{}{}, h.of.Handle(ctx, r) })
+	return err
+}
+
+func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return h.with(func() slog.Handler { return h.of.WithAttrs(attrs) })
+}
+
+func (h handler) WithGroup(name string) slog.Handler {
+	return h.with(func() slog.Handler { return h.of.WithGroup(name) })
+}
+
+func (h handler) with(derive func() slog.Handler) slog.Handler {
+	of, err := Call("the logger", func() (slog.Handler, error) { return derive(), nil })
+	if err != nil || of == nil {
+		return h
+	}
+	return handler{of}
+}

@@ -1,0 +1,62 @@
+package foreign
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+type broken struct{}
+
+func (broken) Load() ([]byte, error)                     { panic("no driver") }
+func (broken) Save([]byte) error                         { panic("no disk") }
+func (broken) Enabled(context.Context, slog.Level) bool  { return true }
+func (broken) Handle(context.Context, slog.Record) error { panic("no terminal") }
+func (broken) WithAttrs([]slog.Attr) slog.Handler        { panic("no attributes") }
+func (broken) WithGroup(string) slog.Handler             { return nil }
+
+func TestGuarded(t *testing.T) {
+	assert.Nil(t, Guarded(nil, "x"))
+	d := Guarded(broken{}, "Options.Cache")
+	_, err := d.Load()
+	assert.EqualError(t, err, "Options.Cache: panic: no driver")
+	assert.EqualError(t, d.Save(nil), "Options.Cache: panic: no disk")
+}
+
+func TestLogger(t *testing.T) {
+	log := Logger(slog.New(broken{}))
+	log.With("a", 1).WithGroup("b").Error("nobody hears it")
+	assert.Same(t, log, Logger(log), "once is enough")
+	discard := slog.New(slog.DiscardHandler)
+	assert.Same(t, discard, Logger(discard))
+
+	var b bytes.Buffer
+	Logger(slog.New(slog.NewTextHandler(&b, nil))).With("a", 1).WithGroup("g").Info("hello", "b", 2)
+	assert.Contains(t, b.String(), "msg=hello a=1 g.b=2")
+}
+
+// A counter that panics at each of a thousand texts fills no log.
+func TestCounter(t *testing.T) {
+	var b bytes.Buffer
+	c := &Counter{What: "Options.Tokens", Log: slog.New(slog.NewTextHandler(&b, nil)), Estimate: func(text string) int { return len(text) / 4 },
+		Of: func(text string) int {
+			if text == "fine" {
+				return 7
+			}
+			if text == "less" {
+				return -1
+			}
+			panic(errors.New("no vocabulary"))
+		}}
+	for range 1000 {
+		assert.Equal(t, 2, c.Count("12345678"))
+	}
+	assert.Equal(t, 7, c.Count("fine"))
+	assert.Zero(t, c.Count("less"))
+	assert.Equal(t, 1, strings.Count(b.String(), "Options.Tokens: panic: no vocabulary"))
+}

@@ -1,0 +1,131 @@
+package meaning
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/vector"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// lengths is an embedder that knows how long texts are.
+type lengths struct{}
+
+func (lengths) Model() string   { return "lengths" }
+func (lengths) Dimensions() int { return 2 }
+func (lengths) Embed(_ context.Context, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	for i, text := range texts {
+		vectors[i] = []float32{1, float32(len(text))}
+	}
+	return vectors, nil
+}
+func (e lengths) EmbedQuery(ctx context.Context, query string) ([]float32, error) {
+	v, err := e.Embed(ctx, []string{query})
+	return v[0], err
+}
+
+// While texts come and go at once from many sides, one goroutine works; at rest the
+// store holds the last texts, and nothing else.
+func TestConcurrentChanges(t *testing.T) {
+	store := new(vector.MemoryStore)
+	var cur atomic.Pointer[[]*Text]
+	cur.Store(new([]*Text))
+	var inside, most, changes atomic.Int64
+	k := New(Options{Embedder: lengths{}, Model: "lengths", Store: store, Scope: "x", Private: true, Timeout: time.Minute, Budget: math.MaxInt,
+		Log: slog.New(slog.DiscardHandler), Current: func() ([]*Text, func() map[string][]string) {
+			most.Store(max(most.Load(), inside.Add(1)))
+			defer inside.Add(-1)
+			return *cur.Load(), nil
+		}}, nil)
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	change := func(text *Text) {
+		mu.Lock()
+		defer mu.Unlock()
+		list := append((*cur.Load())[:len(*cur.Load()):len(*cur.Load())], text)
+		if len(list) > 50 {
+			list = list[1:]
+		}
+		cur.Store(&list)
+		changes.Add(1)
+		k.Changed(func(run func(context.Context)) {
+			running.Go(func() { run(t.Context()) })
+		})
+	}
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 200 {
+				name := fmt.Sprintf("t%d_%d", g, i)
+				change(NewText("lengths", name, fmt.Sprint("s", g), name, strings.Repeat("x", 1+i%7)))
+				_, _ = k.Search(t.Context(), "query", 3, k.QueryVector("query"), func(string) bool { return true })
+			}
+		})
+	}
+	wg.Wait()
+	running.Wait()
+	assert.True(t, k.Idle())
+	assert.True(t, k.InStep())
+	assert.EqualValues(t, 1600, changes.Load())
+	assert.EqualValues(t, 1, most.Load())
+	sums, err := store.Sums(t.Context(), "x")
+	require.NoError(t, err)
+	assert.Equal(t, sumsOf(*cur.Load()), sums)
+}
+
+// A sum tells whose record it is, and only a server that was asked denies it.
+func TestSaid(t *testing.T) {
+	sum := NewText("m", "id", "b", "tool", "text").sum
+	for name, test := range map[string]struct {
+		listed map[string][]string
+		denied bool
+	}{
+		"not asked":         {nil, false},
+		"another was asked": {map[string][]string{"a": nil}, false},
+		"has it":            {map[string][]string{"b": {"other", "tool"}}, false},
+		"has others":        {map[string][]string{"b": {"other"}}, true},
+		"has none":          {map[string][]string{"b": nil}, true},
+	} {
+		assert.Equal(t, test.denied, saidBy(test.listed).denies(sum), name)
+	}
+	for _, foreign := range []string{"", "x", strings.Repeat("0", 32), "sum of another program, which is long enough"} {
+		assert.False(t, saidBy(map[string][]string{"b": nil, "": nil}).denies(foreign), "%q", foreign)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	k := New(Options{Budget: 240, Log: slog.New(slog.DiscardHandler)}, nil)
+	now := time.Now()
+	texts := func(server string, n int) (list []*Text) {
+		for i := range n {
+			list = append(list, NewText("m", fmt.Sprint(server, i), server, fmt.Sprint(i), "text"))
+		}
+		return list
+	}
+	all := append(texts("a", 300), texts("b", 2)...)
+	ordered := k.inTurn(all)
+	assert.Equal(t, []string{"a0", "b0", "a1", "b1", "a2"}, []string{ordered[0].ID, ordered[1].ID, ordered[2].ID, ordered[3].ID, ordered[4].ID})
+	admitted, wait, err := k.admit(ordered, now)
+	assert.Len(t, admitted, 242)
+	assert.EqualError(t, err, `server "a" has used up its budget of 240 texts a day`)
+	assert.Equal(t, 6*time.Hour, wait, "until 60 more may be")
+	k.spend(admitted, now)
+	admitted, _, err = k.admit(texts("a", 300), now.Add(time.Hour))
+	assert.Len(t, admitted, 10)
+	assert.Error(t, err)
+	k.forgetFull(now.Add(24 * time.Hour))
+	assert.Empty(t, k.budgets, "what is not spent takes no room")
+	admitted, wait, err = k.admit(texts("a", 240), now.Add(24*time.Hour))
+	assert.Len(t, admitted, 240)
+	assert.Zero(t, wait)
+	assert.NoError(t, err)
+}

@@ -1,0 +1,262 @@
+// Package saved has the JSON form of a conversation: what a model was shown, the
+// definitions of the tools in it, and what is active. It keeps the form within a
+// limit of bytes, and it trusts nothing that it reads.
+package saved
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+	"unicode/utf8"
+
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// Version is the version of the form.
+const Version = 2
+
+// maxEntries is how many entries each list of a [State] may have.
+const maxEntries = 1 << 16
+
+// A State is a saved conversation.
+type State struct {
+	Version int          `json:"version"`
+	Catalog string       `json:"catalog"` // a fingerprint, for people
+	User    string       `json:"user,omitempty"`
+	Lists   int          `json:"lists"`            // number of access lists on its tools
+	Skills  int          `json:"skills,omitempty"` // number of access lists on its skills
+	Turn    int          `json:"turn"`
+	Intent  string       `json:"intent,omitempty"`
+	Tools   list[Tool]   `json:"tools,omitempty"`  // that Shown and Active refer to, those of Shown first, in its order
+	Shown   list[Item]   `json:"shown,omitempty"`  // in the order in which the model was shown them
+	Active  list[Active] `json:"active,omitempty"` // in activation order
+	Results int          `json:"results,omitempty"`
+	Paged   bool         `json:"paged,omitempty"`
+	Full    bool         `json:"full,omitempty"`
+	Refused *Refusal     `json:"refused,omitempty"`
+}
+
+// A Tool is one version of a tool.
+type Tool struct {
+	rules.Tool
+	OfUser bool `json:"user,omitempty"` // the server is one of the user's own
+
+	// Definition is the element of tools/list, each byte of it. It is nil if
+	// the tool was not shown.
+	Definition Bytes `json:"definition,omitempty"`
+}
+
+// An Item is one item that a model was shown. The kinds and what they have are up
+// to the caller.
+type Item struct {
+	Kind    string       `json:"kind"`
+	Tool    int          `json:"tool,omitempty"` // place in Tools, from 1; 0 if the item has none
+	Line    int          `json:"line,omitempty"`
+	Meta    string       `json:"meta,omitempty"`
+	Servers list[Server] `json:"servers,omitempty"`
+	Skills  *Skills      `json:"skills,omitempty"`
+}
+
+// A Server is a server as a model was told of it.
+type Server struct {
+	Server string     `json:"server"`
+	Tools  int        `json:"tools"`           // deferred, or not listed
+	About  string     `json:"about,omitempty"` // words from their names
+	Tool   rules.Tool `json:"tool"`            // one of them
+}
+
+// Skills are skills as a model was told of them.
+type Skills struct {
+	Listed list[Skill] `json:"listed,omitempty"`
+	Count  int         `json:"count,omitempty"`
+	More   bool        `json:"more,omitempty"`
+}
+
+// A Skill is a skill as it was listed.
+type Skill struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// An Active is an active tool.
+type Active struct {
+	Tool int `json:"tool"` // place in Tools, from 1
+	Used int `json:"used"` // turn of the last use
+}
+
+// A Refusal is the last call that was rejected for its arguments.
+type Refusal struct {
+	Sum   string `json:"sum"`
+	Times int    `json:"times"`
+}
+
+// JSON returns s as a JSON object of at most limit bytes. If s does not fit, the
+// items that were shown last are left out, then the tools that were activated
+// last. What else there is must fit.
+func (s *State) JSON(limit int) json.RawMessage {
+	s.Version = Version
+	data := json.RawMessage(text.JSON(s))
+	if len(data) <= limit && max(len(s.Shown), len(s.Active), len(s.Tools)) <= maxEntries {
+		return data
+	}
+	active := sort.Search(min(len(s.Active), maxEntries/2), func(n int) bool {
+		p := s.first(0, n+1)
+		return len(text.JSON(p)) > limit
+	})
+	p := s.first(0, active)
+	p = s.first(s.fitting(limit-len(text.JSON(p))), active)
+	return json.RawMessage(text.JSON(p))
+}
+
+// fitting returns how many of the items fit into that many bytes, with their tools
+// and with the names of the two lists.
+func (s *State) fitting(left int) int {
+	left -= len(`"tools":[],"shown":[],`)
+	known := make(map[int]bool)
+	for i, e := range s.Shown {
+		left -= len(text.JSON(e)) + 1
+		if e.Tool > 0 && !known[e.Tool] {
+			known[e.Tool] = true
+			left -= len(text.JSON(s.Tools[e.Tool-1])) + 1
+		}
+		if left < 0 || i == maxEntries/2 { // the other half is for the active tools
+			return i
+		}
+	}
+	return len(s.Shown)
+}
+
+// first returns s with only the first items and active tools, and the tools to
+// which these refer.
+func (s *State) first(shown, active int) *State {
+	p := *s
+	p.Tools, p.Shown, p.Active = nil, nil, nil
+	place := make(map[int]int)
+	refer := func(tool int, defined bool) int {
+		if tool > 0 && place[tool] == 0 {
+			t := s.Tools[tool-1]
+			if !defined {
+				t.Definition = nil
+			}
+			p.Tools = append(p.Tools, t)
+			place[tool] = len(p.Tools)
+		}
+		return place[tool]
+	}
+	for _, e := range s.Shown[:shown] {
+		e.Tool = refer(e.Tool, true)
+		p.Shown = append(p.Shown, e)
+	}
+	for _, a := range s.Active[:active] {
+		a.Tool = refer(a.Tool, false)
+		p.Active = append(p.Active, a)
+	}
+	return &p
+}
+
+// Parse reads what [State.JSON] wrote, from a source that may not be it. It fails
+// if data has more than limit bytes, is malformed or of another version, or if
+// something in it refers to a tool that it does not have. The tools that it
+// returns have names that are safe for providers.
+func Parse(data []byte, limit int) (*State, error) {
+	if len(data) > limit {
+		return nil, fmt.Errorf("it has %d bytes, more than the limit of %d", len(data), limit)
+	}
+	var s State
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, text.JSONError(data, err)
+	}
+	if s.Version != Version {
+		return nil, fmt.Errorf("version %d, want %d", s.Version, Version)
+	}
+	for i, t := range s.Tools {
+		if !text.IsSafeName(t.Name) || t.Server == "" || t.Own == "" {
+			return nil, fmt.Errorf("tool %d has no usable name, server and own name: %q, %q, %q", i+1,
+				text.Line(t.Name, text.MaxName), text.Line(t.Server, text.MaxName), text.Line(t.Own, text.MaxName))
+		}
+	}
+	refers := func(what string, i, tool, least int) error {
+		if tool < least || tool > len(s.Tools) {
+			return fmt.Errorf("%s %d refers to tool %d of %d", what, i+1, tool, len(s.Tools))
+		}
+		return nil
+	}
+	for i, e := range s.Shown {
+		if err := refers("item", i, e.Tool, 0); err != nil {
+			return nil, err
+		}
+	}
+	for i, a := range s.Active {
+		if err := refers("active tool", i, a.Tool, 1); err != nil {
+			return nil, err
+		}
+	}
+	return &s, nil
+}
+
+// A list is read up to maxEntries: a short text could else become a long list of
+// large values.
+type list[T any] []T
+
+func (l *list[T]) UnmarshalJSON(data []byte) error {
+	switch {
+	case text.IsNull(data):
+		return nil
+	case data[0] != '[':
+		return fmt.Errorf("a list is missing: %s", text.Line(string(data[:min(len(data), text.MaxName)]), text.MaxName))
+	case !fewEntries(data):
+		return fmt.Errorf("a list has more than %d entries", maxEntries)
+	}
+	if err := json.Unmarshal(data, (*[]T)(l)); err != nil {
+		return text.JSONError(data, err)
+	}
+	return nil
+}
+
+// fewEntries reports whether a JSON array has at most maxEntries elements.
+func fewEntries(array []byte) bool {
+	entries, depth, quoted := 1, 0, false
+	for i := 0; i < len(array); i++ {
+		switch c := array[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			depth--
+		case c == ',' && depth == 1:
+			entries++
+		}
+	}
+	return entries <= maxEntries
+}
+
+// Bytes are written as a string, or if they are no valid UTF-8, as an array of one
+// string in base 64: a JSON text as a value would be reformatted by what stores it.
+type Bytes []byte
+
+func (b Bytes) MarshalJSON() ([]byte, error) {
+	if utf8.Valid(b) {
+		return text.Quote(string(b)), nil
+	}
+	return json.Marshal([][]byte{b})
+}
+
+func (b *Bytes) UnmarshalJSON(data []byte) error {
+	var s string
+	var encoded [1][]byte
+	if err := json.Unmarshal(data, &s); err == nil {
+		*b = Bytes(s)
+		return nil
+	}
+	if json.Unmarshal(data, &encoded) != nil {
+		return errors.New("a definition is neither a string nor an array of one in base 64")
+	}
+	*b = encoded[0]
+	return nil
+}

@@ -1,0 +1,134 @@
+package saved
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// a state of n tools, each shown by one item, of which every third is active, and
+// one more that is active only.
+func stateOf(n int) *State {
+	s := &State{Turn: 3, Intent: "browse", Refused: &Refusal{Sum: "00", Times: 2}}
+	for i := range n {
+		s.Tools = append(s.Tools, Tool{Tool: rules.Tool{Name: fmt.Sprintf("mcp_a__%03d", i), Server: "a", Own: fmt.Sprint(i)}, Definition: Bytes(fmt.Sprintf(`{ "name":"%d<&>" }`, i))})
+		s.Shown = append(s.Shown, Item{Kind: "inline", Tool: i + 1})
+		if i%3 == 2 {
+			s.Active = append(s.Active, Active{Tool: i + 1, Used: i})
+		}
+	}
+	s.Tools = append(s.Tools, Tool{Tool: rules.Tool{Name: "mcp_b__x", Server: "b", Own: "x", Wanted: "y"}, OfUser: true})
+	s.Active = append(s.Active, Active{Tool: n + 1})
+	s.Shown = append(s.Shown, Item{Kind: "meta", Meta: "search", Servers: list[Server]{{Server: "b", Tools: 2, About: "c", Tool: rules.Tool{Name: "d"}}}},
+		Item{Kind: "skills", Skills: &Skills{Listed: list[Skill]{{"a", "b"}}, Count: 1, More: true}})
+	return s
+}
+
+func TestStateIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	s := stateOf(9)
+	s.Tools[3].Definition = Bytes("{\"name\":\"\xff\xfe\"}") // no valid UTF-8
+	data := s.JSON(1 << 20)
+	got, err := Parse(data, len(data))
+	require.NoError(t, err)
+	assert.Equal(t, s, got)
+	assert.Contains(t, string(data), `"definition":"{ \"name\":\"0<&>\" }"`, "as a string, which nobody reformats")
+	assert.JSONEq(t, string(data), string(got.JSON(1<<20)))
+}
+
+// Whatever the limit, what is written keeps it and is a beginning of the whole.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	whole := stateOf(30)
+	size, items, active := len(whole.JSON(1<<20)), 0, 0
+	for limit := 150; limit <= size; limit++ {
+		data := stateOf(30).JSON(limit)
+		require.LessOrEqual(t, len(data), limit)
+		got, err := Parse(data, limit)
+		require.NoError(t, err)
+		assert.Equal(t, whole.Intent, got.Intent)
+		assert.GreaterOrEqual(t, len(got.Shown), items)
+		assert.GreaterOrEqual(t, len(got.Active), active)
+		items, active = len(got.Shown), len(got.Active)
+		assert.True(t, items == 0 || active == len(whole.Active), "what is active comes first")
+		for i, e := range got.Shown {
+			require.Equal(t, whole.Shown[i].Kind, e.Kind)
+			if e.Tool > 0 {
+				require.Equal(t, whole.Tools[whole.Shown[i].Tool-1], got.Tools[e.Tool-1])
+			}
+		}
+		for i, a := range got.Active {
+			require.Equal(t, whole.Active[i].Used, a.Used)
+			require.Equal(t, whole.Tools[whole.Active[i].Tool-1].Name, got.Tools[a.Tool-1].Name)
+		}
+	}
+	assert.Equal(t, len(whole.Shown), items)
+	assert.Equal(t, len(whole.Active), active)
+}
+
+// More entries than a list may have are neither written nor read.
+func TestEntries(t *testing.T) {
+	t.Parallel()
+	s := new(State)
+	for range maxEntries + 1 {
+		s.Shown = append(s.Shown, Item{Kind: "x"})
+	}
+	_, err := Parse([]byte(text.JSON(struct {
+		Version int    `json:"version"`
+		Shown   []Item `json:"shown"`
+	}{Version, s.Shown})), 1<<30)
+	assert.EqualError(t, err, "a list has more than 65536 entries")
+	got, err := Parse(s.JSON(1<<30), 1<<30)
+	require.NoError(t, err)
+	assert.Len(t, got.Shown, maxEntries/2)
+}
+
+func TestParseNamesTheMistake(t *testing.T) {
+	t.Parallel()
+	tools := `"tools":[{"name":"mcp_a__x","server":"a","own":"x"}]`
+	for data, want := range map[string]string{
+		``:                         "line 1, column 1: unexpected end of JSON input",
+		`[]`:                       "is a JSON array, want an object",
+		`{"version":3}`:            "version 3, want 2",
+		`{"version":"2"}`:          `"version" is a JSON string, want a number`,
+		`{"version":2,"tools":{}}`: "a list is missing: {}",
+		`{"version":2,"tools":[{"name":"a b","server":"a","own":"x"}]}`:              `tool 1 has no usable name, server and own name: "a b", "a", "x"`,
+		`{"version":2,"tools":[{"name":"a","server":"","own":"x"}]}`:                 `tool 1 has no usable name, server and own name: "a", "", "x"`,
+		`{"version":2,"active":[{"tool":1,"used":"x"}]}`:                             `"used" is a JSON string, want a number`,
+		`{"version":2,"tools":[{"name":"a","server":"a","own":"x","definition":1}]}`: "a definition is neither a string nor an array of one in base 64",
+		`{"version":2,` + tools + `,"shown":[{"tool":2}]}`:                           "item 1 refers to tool 2 of 1",
+		`{"version":2,` + tools + `,"shown":[{"tool":-1}]}`:                          "item 1 refers to tool -1 of 1",
+		`{"version":2,` + tools + `,"active":[{"tool":1},{}]}`:                       "active tool 2 refers to tool 0 of 1",
+		`{"version":2,"turn":1,"x":"` + strings.Repeat("x", 200) + `"}`:              "it has 229 bytes, more than the limit of 220",
+	} {
+		s, err := Parse([]byte(data), 220)
+		assert.EqualError(t, err, want, data)
+		assert.Nil(t, s)
+	}
+}
+
+// What is read at all can be written again, and is read as the same.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(stateOf(3).JSON(1 << 20)))
+	f.Add([]byte(`{"version":2,"tools":[{"name":"a","server":"b","own":"c","definition":["//79"]}],"shown":[{"kind":"x","tool":1,"skills":{"listed":null}}],"active":[{"tool":1}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := Parse(data, 1<<16)
+		if err != nil {
+			return
+		}
+		whole := s.JSON(1 << 20)
+		require.True(t, json.Valid(whole))
+		again, err := Parse(whole, 1<<20)
+		require.NoError(t, err)
+		require.JSONEq(t, string(whole), string(again.JSON(1<<20)))
+		part, err := Parse(s.JSON(300+len(text.JSON(s.Intent+s.Catalog+s.User))), 1<<20)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(part.Shown), len(s.Shown))
+	})
+}
