@@ -59,6 +59,15 @@ type definition struct {
 	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
 }
 
+// weights are the tokens of a definition under a name, most likely its own. The
+// host's counter counts them before anyone decides by them, since no lock may be held
+// meanwhile.
+type weights struct {
+	name       string
+	definition int
+	lines      []int // in the sections, by lineForm
+}
+
 // Name returns the registered name, such as mcp_github__create_issue. It is
 // unique in the Manager and safe for every provider.
 func (t *BridgeTool) Name() string { return t.name }
@@ -211,7 +220,7 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 // It returns the usable tools that the configuration permits, in their order.
 // problems has an error for each element that is malformed or repeats a name. err
 // is that of ctx.
-func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Element, book *names.Book, maxBytes int) (defs []*definition, problems []error, err error) {
+func (src *listing) parseDefinitions(ctx context.Context, elements []upstream.Element, book *names.Book, maxBytes int) (defs []*definition, problems []error, err error) {
 	seen := make(map[string]bool)
 	for i, e := range elements {
 		if err := ctx.Err(); err != nil {
@@ -226,7 +235,7 @@ func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Ele
 			err = fmt.Errorf("another tool is named %q too; the first is kept", text.Line(d.name, text.MaxName))
 		}
 		if err == nil {
-			if !src.cfg.Tools.permitsName(d.name) {
+			if !src.tools.permitsName(d.name) {
 				continue
 			}
 			seen[d.name] = true

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/trust"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
@@ -175,5 +176,21 @@ func (m *Manager) saveCacheNow() {
 	}
 	if err != nil {
 		m.opts.Logger.Warn("mcphybrid: storing the catalog failed", "error", err)
+	}
+}
+
+// knownStore returns the store of the known tools, or nil.
+func (o *Options) knownStore() trust.Store {
+	if o.TrustStore == nil || o.Trust == TrustOff {
+		return nil
+	}
+	return o.TrustStore
+}
+
+// logRefused logs the stored prefixes that the Manager can't use, because it has
+// given them to other servers.
+func (m *Manager) logRefused() {
+	for _, c := range m.names.Refused() {
+		m.opts.Logger.Warn("mcphybrid: a stored prefix is not used", "prefix", c.Prefix, "server", c.Server)
 	}
 }

@@ -117,6 +117,7 @@ type listing struct {
 	name     string
 	prefix   string              // see [ServerConfig.Prefix]
 	claim    names.Claim         // of the names of its tools
+	tools    Access              // see [ServerConfig.Tools]
 	needs    map[string][]string // see [ServerConfig.Needs]
 	remote   bool                // a server, which may not have listed its tools yet
 	listed   []*definition       // the tools that the server listed; nil before its first list

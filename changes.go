@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/trust"
 )
 
 // errNoChange says that a change left everything as it was.
@@ -221,4 +222,80 @@ func (m *Manager) takeOrder() error {
 		m.policy.Store(&p)
 		return nil
 	})
+}
+
+// judge decides which tools of a source may be used. The caller holds mu.
+func (m *Manager) judge(src *source) {
+	src.defs, src.changed = src.listed, nil
+	policy := m.opts.Trust
+	if policy == TrustOff {
+		return
+	}
+	listed := make([]*trust.Definition, len(src.listed))
+	for i, d := range src.listed {
+		listed[i] = &d.trusted
+	}
+	held := make(map[*definition]bool)
+	for i, v := range m.trust.Judge(src.name, listed) {
+		if v.Finding == trust.Known {
+			continue
+		}
+		d := src.listed[i]
+		held[d] = policy.holds()
+		src.changed = append(src.changed, &ChangedError{
+			Server: src.name, Tool: d.name, Name: d.registered, Held: held[d], Added: v.Finding == trust.Added,
+			Since: v.Since, Was: v.Was, Is: d.trusted.Hash(), Definition: d.raw, def: d,
+		})
+	}
+	if len(src.changed) > 0 && policy.holds() {
+		src.defs = slices.DeleteFunc(slices.Clone(src.listed), func(d *definition) bool { return held[d] })
+	}
+}
+
+// Accept accepts the changed or new definition of a tool, which is then no longer
+// held back. server and tool are the names in its [ChangedError]. hash is the Is of
+// that error: if the definition has changed once more since, Accept fails. It also
+// fails if there is no such server or tool.
+func (m *Manager) Accept(server, tool, hash string) error {
+	err := m.change(func() error {
+		i := m.find(server)
+		if i < 0 {
+			return fmt.Errorf("there is no server %q", server)
+		}
+		src := m.sources[i]
+		j := slices.IndexFunc(src.listed, func(d *definition) bool { return d.name == tool })
+		if j < 0 {
+			return fmt.Errorf("%w: server %q has no tool %q", ErrUnknownTool, server, tool)
+		}
+		d := src.listed[j]
+		if is := d.trusted.Hash(); is != hash {
+			return fmt.Errorf("the definition of tool %q of server %q has hash %s, not %s", tool, server, is, hash)
+		}
+		m.trust.Accept(server, &d.trusted)
+		m.judge(src)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("mcphybrid: accept: %w", err)
+	}
+	m.saveTrust()
+	return nil
+}
+
+// saveTrust stores the known tools and names. If another process has accepted a
+// definition meanwhile, or seen one before us, it judges all tools again.
+func (m *Manager) saveTrust() {
+	changed, err := m.trust.Save()
+	if err != nil {
+		m.opts.Logger.Warn("mcphybrid: " + err.Error())
+	}
+	m.logRefused()
+	if changed {
+		_ = m.change(func() error { // fails only if the Manager was closed
+			for _, src := range m.sources {
+				m.judge(src)
+			}
+			return nil
+		})
+	}
 }

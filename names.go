@@ -37,14 +37,6 @@ func (src *listing) claimNames(book *names.Book) error {
 	return nil
 }
 
-// logRefused logs the stored prefixes that the Manager can't use, because it has
-// given them to other servers.
-func (m *Manager) logRefused() {
-	for _, c := range m.names.Refused() {
-		m.opts.Logger.Warn("mcphybrid: a stored prefix is not used", "prefix", c.Prefix, "server", c.Server)
-	}
-}
-
 // nameTool gives d its registered name: the same at each call.
 func (src *listing) nameTool(book *names.Book, d *definition) (err error) {
 	if d.registered, err = book.Name(src.claim, d.name); err != nil {

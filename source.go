@@ -38,7 +38,7 @@ type source struct {
 func (m *Manager) newSource(cfg ServerConfig) *source {
 	cfg = cfg.clone()
 	src := &source{
-		listing: listing{name: cfg.Name, prefix: cfg.Prefix, claim: names.Alone(cfg.Name, cfg.Prefix), needs: cfg.Needs, remote: true},
+		listing: listing{name: cfg.Name, prefix: cfg.Prefix, claim: names.Alone(cfg.Name, cfg.Prefix), tools: cfg.Tools, needs: cfg.Needs, remote: true},
 		cfg:     cfg,
 	}
 	src.invalid = src.cfg.validate()

@@ -62,14 +62,6 @@ type hostTokens struct{ *foreign.Counter }
 
 func (c hostTokens) CountTokens(text string) int { return c.Count(text) }
 
-// weights are the tokens of a definition under a name, most likely its own. The host's counter counts them before anyone decides by them,
-// since no lock may be held meanwhile.
-type weights struct {
-	name       string
-	definition int
-	lines      [lineForms]int // in the sections
-}
-
 // weigh counts the tokens of definitions, each once. The caller holds no lock, and
 // has not published the definitions.
 func (s *scope) weigh(ctx context.Context, defs []*definition) error {
@@ -102,7 +94,7 @@ func (s *scope) weights(d *definition) *weights {
 	if t.name == "" { // AddTools names it later
 		t.name = names.Alone(d.server, "").Name(d.name)
 	}
-	w := &weights{name: t.name, definition: s.tokens(definitionText(t))}
+	w := &weights{name: t.name, definition: s.tokens(definitionText(t)), lines: make([]int, lineForms)}
 	for form := range w.lines {
 		if s.opts.Prompt.MaxListingTokens < NoLimit {
 			w.lines[form] = s.tokens(textLine(t, lineForm(form), s.opts.Prompt.MaxDescription))
