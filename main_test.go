@@ -222,8 +222,8 @@ func checkRestored(m *Manager, s *Session) error {
 		got := listBytes(restored, list)
 		restored.Close()
 		switch {
-		case !s.scope.current(v.selection) && m.opts.Trust == TrustQuarantine || now.ended:
-			continue // something may be held back by now
+		case !s.scope.current(v.selection) || now.ended:
+			continue // something may have left or be held back by now
 		case got != want:
 			return fmt.Errorf("restored %s, a session shows\n%s\ninstead of\n%s", place, got, want)
 		}

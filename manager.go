@@ -88,6 +88,9 @@ func (m *Manager) begin(ctx context.Context) {
 	m.keeper = m
 	m.news = make(chan struct{})
 	m.usage, m.names = make(map[string]*Usage), names.NewBook(maxKnown*m.opts.Limits.MaxTools)
+	if m.system != nil {
+		m.names = m.system.names.Above()
+	}
 	m.trust = trust.New(m.opts.Trust.caution(), maxKnown*m.opts.Limits.MaxTools, m.names, m.opts.knownStore())
 	m.uses = newUsageRecord(m.opts.Usage)
 	var above *semantic

@@ -354,7 +354,7 @@ func (r *restorer) show(e shown) {
 }
 
 // offer returns the part of a saved offer that the session may know: servers of
-// which it may use a tool, whether they are here or not.
+// which it may use a tool, or the one that stands for those that it was told of.
 func (r *restorer) offer(servers []saved.Server) *told {
 	kept := &told{servers: searchOffer{}}
 	if r.permitted == nil {
@@ -364,8 +364,7 @@ func (r *restorer) offer(servers []saved.Server) *told {
 		}
 	}
 	for _, o := range servers {
-		permitted, there := r.permitted[o.Server]
-		if permitted || !there && r.permits(o.Tool) {
+		if r.permitted[o.Server] || r.permits(o.Tool) {
 			kept.servers = append(kept.servers, o)
 		}
 	}

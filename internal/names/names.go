@@ -120,7 +120,8 @@ func looksSuffixed(name string) bool {
 
 // A Book gives prefixes and names, each once. It may be used concurrently.
 type Book struct {
-	most int // names with a hash, for each prefix
+	below *Book // or nil: see [Book.Above]
+	most  int   // names with a hash, for each prefix
 
 	mu       sync.Mutex
 	claims   map[[2]string]Claim // by server and wanted prefix
@@ -143,6 +144,14 @@ func NewBook(most int) *Book {
 	}
 }
 
+// Above returns a Book for further servers beside those of b. A server that b knows
+// too has the same prefix in both. Another one gets none that b has given before.
+func (b *Book) Above() *Book {
+	above := NewBook(b.most)
+	above.below = b
+	return above
+}
+
 // Claim gives the server a prefix of its own: the one it wants, or if names under
 // that one could be those of another server, one with a hash. first is then that
 // server, else "". The same server gets the same prefix each time. Claim fails after
@@ -154,7 +163,7 @@ func (b *Book) Claim(server, given string) (c Claim, first string, err error) {
 	c, known := b.claims[[2]string{server, alone.Wanted}]
 	if !known {
 		c = alone
-		for try := 0; b.conflict(c.Prefix) != ""; try++ {
+		for try := 0; b.conflict(c.Prefix, server) != ""; try++ {
 			// Without a separator inside, it begins like no other prefix.
 			c.Prefix = withHash(strings.TrimRight(underscores.ReplaceAllString(alone.Prefix, "_"), "_"), maxPrefix, server, try)
 		}
@@ -164,13 +173,22 @@ func (b *Book) Claim(server, given string) (c Claim, first string, err error) {
 		b.add(c)
 	}
 	if c.Prefix != alone.Prefix {
-		first = b.conflict(alone.Prefix)
+		first = b.conflict(alone.Prefix, "")
 	}
 	return c, first, nil
 }
 
-// conflict returns the server whose names could begin with prefix, or "".
-func (b *Book) conflict(prefix string) string {
+// conflict returns the server whose names could begin with prefix, or "". A server
+// below is in no conflict with itself.
+func (b *Book) conflict(prefix, server string) string {
+	if b.below != nil {
+		b.below.mu.Lock()
+		other := b.below.conflict(prefix, server)
+		b.below.mu.Unlock()
+		if other != "" && other != server {
+			return other
+		}
+	}
 	prefix += separator
 	i, _ := slices.BinarySearch(b.prefixes, prefix)
 	// No element begins another, so one that begins prefix is the last before it.
@@ -221,7 +239,7 @@ func (b *Book) Restore(claims []Claim) {
 		}
 		ok := c.Server != "" && strings.HasPrefix(c.Wanted, "mcp_") && strings.HasPrefix(c.Prefix, "mcp_") &&
 			len(c.Prefix) <= maxPrefix && text.IsSafeName(c.Prefix)
-		if !ok || len(b.claims) == MaxPrefixes || b.conflict(c.Prefix) != "" {
+		if !ok || len(b.claims) == MaxPrefixes || b.conflict(c.Prefix, c.Server) != "" {
 			b.refuse(c)
 			continue
 		}

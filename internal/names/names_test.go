@@ -171,6 +171,28 @@ func TestClaims(t *testing.T) {
 	assert.Empty(t, again.Refused())
 }
 
+// A server above takes no prefix from another one below. The same server has the same.
+func TestAbove(t *testing.T) {
+	t.Parallel()
+	below := NewBook(10)
+	claim := func(b *Book, server string) string {
+		c, _, err := b.Claim(server, "")
+		require.NoError(t, err)
+		return c.Prefix
+	}
+	assert.Equal(t, "mcp_s_0", claim(below, "s-0"))
+	above := below.Above()
+	assert.Equal(t, "mcp_s_0", claim(above, "s-0"))
+	other := claim(above, "s_0")
+	assert.Regexp(t, "^mcp_s_0_[0-9a-f]{8}$", other)
+	assert.Equal(t, other, claim(below, "s_0"))
+	assert.Equal(t, "mcp_t", claim(above, "t"))
+	assert.Equal(t, "mcp_t", claim(below, "t"), "what is below knows nothing of what is above")
+	_, first, err := above.Claim("s_0", "")
+	require.NoError(t, err)
+	assert.Equal(t, "s-0", first)
+}
+
 func TestClaimsAreBounded(t *testing.T) {
 	t.Parallel()
 	b := NewBook(10)
