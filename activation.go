@@ -1,7 +1,10 @@
 package mcphybrid
 
 import (
+	"iter"
 	"slices"
+
+	"github.com/mcphybrid/mcphybrid/internal/room"
 )
 
 // ActivateTools makes the tools with these registered names callable, and after
@@ -11,28 +14,20 @@ import (
 // is one, holds the tool. It skips unknown names and tools that the session may
 // not use.
 func (s *Session) ActivateTools(names []string) []string {
-	var callable []string
-	for _, t := range s.activate(s.withNeeded(names)) {
-		callable = append(callable, t.name)
-	}
-	return callable
+	callable, _ := s.activate(s.withNeeded(names))
+	return namesOf(callable)
 }
 
 // ActivateToolIfDeferred makes the tool with that registered name and the tools
 // that it needs callable. It reports whether the tool is callable now, which
 // includes inline and active tools.
 func (s *Session) ActivateToolIfDeferred(name string) bool {
-	return s.activateOne(name) != nil
+	callable, _ := s.activate(s.withNeeded([]string{name}))
+	return isNamed(callable, name)
 }
 
-// activateOne activates a tool and what it needs, and returns the tool, or nil
-// if it is not callable.
-func (s *Session) activateOne(name string) *BridgeTool {
-	callable := s.activate(s.withNeeded([]string{name}))
-	if len(callable) == 0 || callable[0].name != name {
-		return nil
-	}
-	return callable[0]
+func isNamed(tools []*BridgeTool, name string) bool {
+	return slices.ContainsFunc(tools, func(t *BridgeTool) bool { return t.name == name })
 }
 
 // activate makes tools active. Every activation goes through it, in three phases:
@@ -40,17 +35,23 @@ func (s *Session) activateOne(name string) *BridgeTool {
 // any lock held, since a registry may have a lock of its own and call back. If a
 // tool leaves the catalog meanwhile, it does not stay registered, and a tool that
 // replaces it is registered instead.
-func (s *Session) activate(names []string) []*BridgeTool {
-	callable, fresh := s.makeActive(names)
+//
+// It returns the tools that are callable now, and as without those that stay
+// deferred because the list has no room for them: see [ListOptions].
+func (s *Session) activate(names []string) (callable, without []*BridgeTool) {
+	callable, fresh, without := s.makeActive(names)
 	if len(fresh) > 0 {
 		s.tell(Event{Kind: EventActivate, Tools: namesOf(fresh)})
 	}
-	return callable
+	if len(without) > 0 {
+		s.tell(Event{Kind: EventFull, Tools: namesOf(without)})
+	}
+	return callable, without
 }
 
-// makeActive returns the tools that are callable now, and as fresh those that were
-// not before.
-func (s *Session) makeActive(names []string) (callable, fresh []*BridgeTool) {
+// makeActive is activate without the events. It returns as fresh the tools that
+// were not callable before.
+func (s *Session) makeActive(names []string) (callable, fresh, without []*BridgeTool) {
 	// Phase 1: collect.
 	v := s.view()
 	var tools []*BridgeTool
@@ -69,25 +70,26 @@ func (s *Session) makeActive(names []string) (callable, fresh []*BridgeTool) {
 	}
 
 	// Phase 3: publish.
-	callable, fresh = s.publish(tools)
+	callable, fresh, without = s.publish(tools)
 	if s.registrar != nil {
 		for _, t := range tools {
 			s.registrar.Finish(t)
 		}
-		if len(fresh) > 0 {
-			s.registrar.Sync() // the groups
+		if len(fresh)+len(without) > 0 {
+			s.registrar.Sync() // the groups, and the tools that call those without room
 		}
 	}
-	return callable, fresh
+	return callable, fresh, without
 }
 
 // publish appends the deferred tools among tools to the active ones, by the newest
 // catalog, and records their use. It returns the tools that the catalog has, and
-// those that it appended.
-func (s *Session) publish(tools []*BridgeTool) (callable, fresh []*BridgeTool) {
+// those that it appended, apart from those for which the list has no room.
+func (s *Session) publish(tools []*BridgeTool) (callable, fresh, without []*BridgeTool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.viewLocked()
+	left := s.listRoom(v.selection, v.active, v.inline)
 	isActive := v.activeSet()
 	active := slices.Clip(v.active) // so that append copies
 	for _, t := range tools {
@@ -96,6 +98,10 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh []*BridgeTool) {
 			continue
 		}
 		if p.searchable() {
+			if !isActive[t] && !s.admits(left, t) {
+				without, s.full = append(without, t), true
+				continue
+			}
 			if !isActive[t] {
 				active = append(active, t)
 				fresh = append(fresh, t)
@@ -106,7 +112,79 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh []*BridgeTool) {
 	}
 	s.active = active
 	s.usage.activations += len(fresh)
-	return callable, fresh
+	return callable, fresh, without
+}
+
+// listRoom returns what is left of the list, after what it has and will have of
+// tools. It is nil if active tools take no room: with ByBridge they are not in the
+// list, and with ByProvider its first items are all tools. The caller holds mu.
+func (s *Session) listRoom(now *selection, tools ...[]*BridgeTool) *room.Names[origin] {
+	if s.disclosure == ByBridge || s.disclosure == ByProvider && s.shown == nil {
+		return nil
+	}
+	limits := now.policy.list
+	if !now.rights.mayUse(SearchToolName) { // nothing can be deferred
+		limits.Items, limits.ItemsEach = max(limits.Items, len(now.inline)), max(limits.ItemsEach, len(now.inline))
+		limits.Tokens, limits.TokensEach = NoLimit, NoLimit
+	}
+	left := room.NewNames[origin](limits)
+	take := func(t *BridgeTool) { left.Take(t.name, t.origin(), s.scope.toolTokens(t)) }
+	for _, e := range s.shown {
+		switch e.place {
+		case asDeferred:
+			left.Note(e.tool.name)
+		case asTool:
+			take(e.tool)
+		}
+	}
+	for _, t := range slices.Concat(tools...) {
+		take(t)
+	}
+	return left
+}
+
+// admits reports whether left has room for t, which takes it.
+func (s *Session) admits(left *room.Names[origin], t *BridgeTool) bool {
+	return left == nil || left.Admit(t.name, t.origin(), s.scope.toolTokens(t))
+}
+
+// standingOf returns the standing of a tool, given that by the selection. It is
+// another if the list has no room.
+func (v view) standingOf(t *BridgeTool, st standing) standing {
+	if v.crowded[t] {
+		return deferred
+	}
+	return st
+}
+
+// These are the methods of the selection, with the standing that tools have here.
+
+func (v view) lookup(name string) (*BridgeTool, standing) {
+	t, st := v.selection.lookup(name)
+	return t, v.standingOf(t, st)
+}
+
+func (v view) standing(t *BridgeTool) standing { return v.standingOf(t, v.selection.standing(t)) }
+
+func (v view) each() iter.Seq2[*BridgeTool, standing] {
+	return func(yield func(*BridgeTool, standing) bool) {
+		for t, st := range v.selection.each() {
+			if !yield(t, v.standingOf(t, st)) {
+				return
+			}
+		}
+	}
+}
+
+// searchMode reports whether the session has tools to search for, active ones
+// included, and may search.
+func (v view) searchMode() bool {
+	return v.deferred+len(v.crowded) > 0 && v.rights.mayUse(SearchToolName)
+}
+
+// seenBy returns may for the standing that tools have here.
+func (v view) seenBy(may func(*BridgeTool, standing) bool) func(*BridgeTool, standing) bool {
+	return func(t *BridgeTool, st standing) bool { return may(t, v.standingOf(t, st)) }
 }
 
 // A lastUse is what a session knows of the use of an active tool.

@@ -24,7 +24,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	}
 	v := s.view()
 	hits := v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.unlisted(v)).Hits
-	var found []*BridgeTool
+	var found, without []*BridgeTool
 	neededBy := make(map[string]string)
 	for _, h := range v.andNeeded(hits, s.scope.opts.Search.Limit) {
 		found = append(found, h.Tool)
@@ -33,7 +33,12 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 		}
 	}
 	if v.disclosure != ByBridge {
-		found = s.activate(namesOf(found)) // only these: the limit also bounds activations
+		// Only these: the limit also bounds activations.
+		found, without = s.activate(namesOf(found))
+		if !v.rights.mayUse(CallToolName) {
+			without = nil
+		}
+		found = append(found, without...)
 	}
 	answer := searchAnswer{Tools: make([]foundTool, len(found)), Count: len(found)}
 	for i, f := range found {
@@ -47,7 +52,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	}
 	answer.Message = textFound(searchOutcome{
 		found: len(found), disclosure: v.disclosure, keywords: v.hasTerms(query),
-		callable: v.callable(query), connecting: s.scope.keeper.connectingServers(v.rights),
+		callable: v.callable(query), without: namesOf(without), connecting: s.scope.keeper.connectingServers(v.rights),
 	})
 	text := text.JSON(answer)
 	s.countSearch(len(found))

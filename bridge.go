@@ -146,6 +146,14 @@ type owner struct {
 	user string // "" for the system
 }
 
+// An origin is where tools come from: a server, or a group without a connection.
+type origin struct {
+	of     *owner
+	server string
+}
+
+func (t *BridgeTool) origin() origin { return origin{t.owner, t.def.server} }
+
 // A matched is the part of a policy that matches a tool.
 type matched struct {
 	policy any      // a *policy

@@ -215,14 +215,16 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 		return nil, fmt.Errorf("mcphybrid: tool %q was not called: %w", t.name, ErrChanged)
 	}
 	if s.disclosure != ByBridge && !s.inUse(t) {
-		found := s.activateOne(t.name)
-		if found == nil { // the tool has just left the catalog
+		callable, without := s.activate(s.withNeeded([]string{t.name}))
+		switch {
+		case isNamed(callable, t.name):
+			t = callable[0]
+		case !isNamed(without, t.name): // the tool has just left the catalog
 			if _, err := s.find(s.view(), t.name); err != nil {
 				return nil, err
 			}
 			return nil, &UnknownToolError{Name: t.name}
 		}
-		t = found
 	}
 	return t.Call(ctx, c.Arguments)
 }

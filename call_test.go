@@ -130,7 +130,7 @@ func TestCallsToServersThatDoNotServe(t *testing.T) {
 	hooks := &mcpserver.Hooks{}
 	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { <-release })
 	slow.InProcess = mcpserver.NewMCPServer("slow", "1", mcpserver.WithHooks(hooks))
-	slow.InProcess.AddTools(echoTool("run", "Runs"))
+	mcpServer(slow).AddTools(echoTool("run", "Runs"))
 	m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{slow, inProcess("b", 3)}})
 	defer m.Close()
 	started := make(chan error, 1)

@@ -2,6 +2,8 @@ package mcphybrid
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,10 +50,11 @@ type ServerConfig struct {
 	HeadersHelper string
 	OAuth         *OAuthConfig
 
-	// InProcess is a server in this process. [Manager.Close] does not shut it
-	// down. Its tool handlers run on the goroutine of the call. They must heed
-	// their context, which ends when the call times out.
-	InProcess *mcpserver.MCPServer
+	// InProcess is a server in this process: an MCPServer of mcp-go.
+	// [Manager.Close] does not shut it down. Its tool handlers run on the
+	// goroutine of the call. They must heed their context, which ends when the
+	// call times out.
+	InProcess InProcessServer
 
 	// Disabled keeps the server out of the Manager.
 	Disabled bool
@@ -170,6 +173,15 @@ type OAuthConfig struct {
 	// The addresses of the authorization server, where it does not tell them:
 	// of its metadata, of the page for the user, and of its tokens.
 	MetadataURL, AuthorizationURL, TokenURL string
+}
+
+// An InProcessServer is a server in this process, as mcp-go's MCPServer is one. A
+// program that has none does not contain the code of mcp-go's.
+type InProcessServer interface {
+	HandleMessage(ctx context.Context, message json.RawMessage) mcp.JSONRPCMessage
+	RegisterSession(ctx context.Context, session mcpserver.ClientSession) error
+	UnregisterSession(ctx context.Context, sessionID string)
+	WithContext(ctx context.Context, session mcpserver.ClientSession) context.Context
 }
 
 // A Config is the result of [LoadConfig].

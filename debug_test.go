@@ -301,16 +301,18 @@ func TestDebugSamples(t *testing.T) {
 	})
 }
 
-// A counter that panics costs one sample and does not end the process.
-func TestDebugCounterPanics(t *testing.T) {
+// A counter that panics costs no more than exact figures: an estimate replaces it,
+// and the log tells it once.
+func TestCounterPanics(t *testing.T) {
 	t.Parallel()
 	var log lockedBuffer
 	mgr := NewManager(&Options{Tokens: panicking{}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, mgr.AddTools("a", echoTool("b", "c")))
+	assert.Equal(t, EstimateTokens(mgr.InlineTools(), nil), mgr.Stats().Tokens.Inline)
 	mgr.Watch()
-	soon(t, func() bool { return strings.Contains(log.String(), "no vocabulary") })
 	soon(t, func() bool { return len(snapshot(t, mgr, 0).Samples()) > 0 })
 	assert.Equal(t, EstimateTokens(mgr.InlineTools(), nil), snapshot(t, mgr, 0).Samples()[0].All)
+	assert.Equal(t, 1, strings.Count(log.String(), "no vocabulary"))
 	require.NoError(t, mgr.Close())
 }
 

@@ -95,70 +95,9 @@ func exportOnce(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
 	return e, err
 }
 
-// A shape describes a format other than [FormatMCP].
-type shape struct {
-	dialect  provider.Dialect // the dialect of its schemas
-	maxTools int              // limit of one list; 0 if none is known
-	defers   bool             // it has defer_loading
-
-	// envelope returns the tool's JSON. description is a JSON string, or nil.
-	envelope func(name, description, schema json.RawMessage) []text.Member
-}
-
-// The limits come from the providers' documentation and from the errors that
-// their APIs return, as of November 2026:
-//
-//   - OpenAI: names of [A-Za-z0-9_-]{1,64}, 128 tools in chat completions.
-//     Responses makes a schema strict, and so its optional parameters
-//     required, unless told not to. Descriptions have had no limit since 2025.
-//   - Anthropic: names of [A-Za-z0-9_-]{1,128}, 10,000 tools.
-//   - Gemini: names of [A-Za-z_][A-Za-z0-9_.:-]{0,127}, 63 more for older models;
-//     512 tools.
-//
-// [provider.Dialect] has the limits of schemas.
-var shapes = map[Format]shape{
-	FormatOpenAIChat: {
-		dialect:  provider.OpenAI,
-		maxTools: 128,
-		envelope: func(name, description, schema json.RawMessage) []text.Member {
-			function := toolMembers(name, description, "parameters", schema)
-			return []text.Member{{Name: "type", Value: json.RawMessage(`"function"`)}, {Name: "function", Value: text.JoinMembers(function)}}
-		},
-	},
-	FormatOpenAIResponses: {
-		dialect: provider.OpenAI,
-		defers:  true,
-		envelope: func(name, description, schema json.RawMessage) []text.Member {
-			list := []text.Member{{Name: "type", Value: json.RawMessage(`"function"`)}}
-			list = append(list, toolMembers(name, description, "parameters", schema)...)
-			return append(list, text.Member{Name: "strict", Value: json.RawMessage("false")})
-		},
-	},
-	FormatAnthropic: {
-		dialect:  provider.Anthropic,
-		maxTools: 10_000,
-		defers:   true,
-		envelope: func(name, description, schema json.RawMessage) []text.Member {
-			return toolMembers(name, description, "input_schema", schema)
-		},
-	},
-	FormatGemini: {
-		dialect:  provider.Gemini,
-		maxTools: 512,
-		envelope: func(name, description, schema json.RawMessage) []text.Member {
-			return toolMembers(name, description, "parametersJsonSchema", schema)
-		},
-	},
-}
-
-// toolMembers returns the members that all providers have. schemaName is the
-// provider's name for the schema.
-func toolMembers(name, description json.RawMessage, schemaName string, schema json.RawMessage) []text.Member {
-	list := []text.Member{{Name: "name", Value: name}}
-	if description != nil {
-		list = append(list, text.Member{Name: "description", Value: description})
-	}
-	return append(list, text.Member{Name: schemaName, Value: schema})
+var forms = map[Format]*provider.Form{
+	FormatOpenAIChat: provider.OpenAIChat, FormatOpenAIResponses: provider.OpenAIResponses,
+	FormatAnthropic: provider.AnthropicMessages, FormatGemini: provider.GeminiFunctions,
 }
 
 // exportTool returns t in a format. If deferLoading is set, it adds the
@@ -167,81 +106,37 @@ func toolMembers(name, description json.RawMessage, schemaName string, schema js
 //
 // It fails if the format is unknown or has no such mark, if the provider does not
 // accept the name of t, or if the input schema of t is not a JSON object.
-func exportTool(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
-	p, ok := shapes[f]
+func exportTool(t Tool, f Format, deferLoading bool) (e ExportedTool, err error) {
+	form := forms[f]
 	switch {
-	case !ok && f != FormatMCP:
-		return ExportedTool{}, fmt.Errorf("mcphybrid: there is no format %q", f)
-	case deferLoading && !p.defers:
-		return ExportedTool{}, fmt.Errorf("mcphybrid: the format %s can't defer tools", f)
+	case form == nil && f != FormatMCP:
+		return e, fmt.Errorf("mcphybrid: there is no format %q", f)
+	case deferLoading && (form == nil || !form.Defers):
+		return e, fmt.Errorf("mcphybrid: the format %s can't defer tools", f)
 	}
 	schema := text.Compact(t.InputSchema())
 	if !json.Valid(schema) || schema[0] != '{' {
-		return ExportedTool{}, fmt.Errorf("mcphybrid: tool %q: the input schema is not a JSON object", t.Name())
+		return e, fmt.Errorf("mcphybrid: tool %q: the input schema is not a JSON object", t.Name())
 	}
-	if f == FormatMCP {
-		data, err := exportMCP(t, schema)
-		return ExportedTool{JSON: data}, err
-	}
-	if !text.IsSafeName(t.Name()) || f == FormatGemini && !isNameStart(t.Name()[0]) {
-		return ExportedTool{}, fmt.Errorf("mcphybrid: tool %q has a name that %s does not accept", text.Line(t.Name(), text.MaxName), f)
-	}
-	var description json.RawMessage
-	if t.Description() != "" {
-		description = text.Quote(t.Description())
-	}
-	schema, losses := provider.Convert(schema, p.dialect)
-	list := p.envelope(text.Quote(t.Name()), description, schema)
-	if deferLoading {
-		list = append(list, text.Member{Name: "defer_loading", Value: json.RawMessage("true")})
-	}
-	return ExportedTool{JSON: text.JoinMembers(list), Losses: losses}, nil
-}
-
-// exportMCP returns t as an element of a tools/list result. A BridgeTool is
-// exported as its server sent it, with the registered name, and with an input
-// schema if the server sent none.
-func exportMCP(t Tool, schema json.RawMessage) (json.RawMessage, error) {
-	name := text.Quote(t.Name())
 	b, ok := t.(*BridgeTool)
-	if !ok {
-		var description json.RawMessage
-		if t.Description() != "" {
-			description = text.Quote(t.Description())
-		}
-		return text.JoinMembers(toolMembers(name, description, "inputSchema", schema)), nil
+	switch {
+	case form == nil && ok: // as its server sent it
+		e.JSON, err = provider.Renamed(b.def.raw, b.name, schema)
+	case form == nil:
+		e.JSON = provider.MCPTool(t.Name(), t.Description(), schema)
+	case !form.Accepts(t.Name()):
+		return e, fmt.Errorf("mcphybrid: tool %q has a name that %s does not accept", text.Line(t.Name(), text.MaxName), f)
+	default:
+		e.JSON, e.Losses = form.Tool(t.Name(), t.Description(), schema, deferLoading)
 	}
-	list, err := text.Members(text.Compact(b.def.raw))
-	if err != nil {
-		return nil, fmt.Errorf("mcphybrid: tool %q %w", t.Name(), err) // never reached: raw was parsed before
-	}
-	named, typed := false, false
-	for i, m := range list {
-		switch m.Name {
-		case "name":
-			list[i].Value, named = name, true
-		case "inputSchema":
-			typed = true
-			if text.IsNull(m.Value) {
-				list[i].Value = schema
-			}
-		}
-	}
-	// encoding/json also accepts "Name"; MCP wants lower case.
-	if !named {
-		list = append([]text.Member{{Name: "name", Value: name}}, list...)
-	}
-	if !typed {
-		list = append(list, text.Member{Name: "inputSchema", Value: schema})
-	}
-	return text.JoinMembers(list), nil
+	return e, err
 }
 
 // exportListNote returns a note if a list of n tools is longer than the provider
 // accepts, or "".
 func exportListNote(f Format, n int) string {
-	if limit := shapes[f].maxTools; limit > 0 && n > limit {
-		return fmt.Sprintf("%s accepts at most %d tools, this list has %d", f, limit, n)
+	if form := forms[f]; form != nil && form.MaxTools > 0 && n > form.MaxTools {
+		return fmt.Sprintf("%s accepts at most %d tools, this list has %d", f, form.MaxTools, n)
 	}
 	return ""
 }
@@ -260,6 +155,3 @@ func ToolReferences(names []string) []json.RawMessage {
 	}
 	return blocks
 }
-
-// isNameStart reports whether c can begin the name of a Gemini function.
-func isNameStart(c byte) bool { return text.IsSafeByte(c) && c != '-' && (c < '0' || c > '9') }

@@ -28,7 +28,7 @@ func TestHammer(t *testing.T) {
 func hammer(t *testing.T, d Disclosure) {
 	var m *Manager
 	var depth sync.Map
-	m, _ = newTestManager(t, &Options{Inline: InlineOptions{Max: 6}, MaxResult: 60, Active: ActiveOptions{Max: 3, Turns: 2},
+	m, _ = newTestManager(t, &Options{Inline: InlineOptions{Max: 6}, List: ListOptions{Max: 20}, MaxResult: 60, Active: ActiveOptions{Max: 3, Turns: 2},
 		Servers: []ServerConfig{inProcess("s0", 8), inProcess("s1", 8)},
 		Needs:   map[string][]string{"mcp_s0__tool_007": {"mcp_s1__tool_006", "mcp_s2__tool_001"}, "mcp_s1__tool_006": {"mcp_s0__tool_007"}},
 		OnEvent: func(e Event) {
@@ -139,9 +139,9 @@ func hammer(t *testing.T, d Disclosure) {
 	for _, c := range []*Session{s, plain} {
 		ids := map[string]bool{}
 		for _, p := range c.pages.kept {
-			assert.False(t, ids[p.id], "two results %s", p.id)
-			ids[p.id] = true
-			assert.True(t, c.pages.offered, "%s is kept and can't be read", p.id)
+			assert.False(t, ids[p.ID], "two results %s", p.ID)
+			ids[p.ID] = true
+			assert.True(t, c.pages.offered, "%s is kept and can't be read", p.ID)
 		}
 		names := map[string]int{}
 		for _, tool := range c.Tools() {
@@ -178,6 +178,6 @@ func TestCompactWhileAResultIsCut(t *testing.T) {
 	if len(s.pages.kept) > 0 {
 		assert.Contains(t, namesOf(s.Tools()), PageToolName)
 		_, _ = s.Call(t.Context(), "mcp_a__many", nil)
-		assert.NotEqual(t, s.pages.kept[0].id, s.pages.kept[1].id)
+		assert.NotEqual(t, s.pages.kept[0].ID, s.pages.kept[1].ID)
 	}
 }

@@ -47,7 +47,8 @@ func (s *Session) SelectFor(ctx context.Context, message string) []*BridgeTool {
 	for _, h := range s.Find(ctx, message, SearchOptions{Limit: n}).Hits {
 		names = append(names, h.Tool.name)
 	}
-	return s.activate(names)
+	selected, _ := s.activate(names)
+	return selected
 }
 
 // maxDirectives bounds the searches of one answer.

@@ -13,6 +13,7 @@ import (
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -76,8 +77,36 @@ func check(m *Manager, sessions ...*Session) error {
 				return fmt.Errorf("%s is held back, and shown", e.tool.name)
 			}
 		}
+		if err := checkList(s, v, list); err != nil {
+			return err
+		}
 		if err := checkRestored(m, s); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkList checks the limits of the list that a session may search beside.
+func checkList(s *Session, v view, list []shown) error {
+	if v.ended || s.disclosure == ByBridge || !v.rights.mayUse(SearchToolName) {
+		return nil
+	}
+	all, of := room.Use{}, make(map[origin]room.Use)
+	for _, e := range list {
+		if e.place == asTool {
+			tokens := v.scope.toolTokens(e.tool)
+			u := of[e.tool.origin()]
+			all, of[e.tool.origin()] = room.Use{Items: all.Items + 1, Tokens: all.Tokens + tokens}, room.Use{Items: u.Items + 1, Tokens: u.Tokens + tokens}
+		}
+	}
+	l := v.policy.list
+	if all.Items > l.Items || all.Tokens > l.Tokens {
+		return fmt.Errorf("the list has %+v, the limits are %+v", all, l)
+	}
+	for from, u := range of {
+		if u.Items > l.ItemsEach || u.Tokens > l.TokensEach {
+			return fmt.Errorf("the list has %+v of server %q, the limits are %+v", u, from.server, l)
 		}
 	}
 	return nil
@@ -197,6 +226,9 @@ func checkRestored(m *Manager, s *Session) error {
 			continue // something may have left or be held back by now
 		case got != want:
 			return fmt.Errorf("restored %s, a session shows\n%s\ninstead of\n%s", place, got, want)
+		}
+		if parsed.Full && !again.Full {
+			return fmt.Errorf("restored %s, a session has forgotten that its list is full", place)
 		}
 		if text.JSON([]any{again.Tools, again.Shown, again.Active}) != text.JSON([]any{parsed.Tools, parsed.Shown, parsed.Active}) {
 			return fmt.Errorf("restored %s, a session saves\n%s\ninstead of\n%s", place, text.JSON(again), text.JSON(parsed))
@@ -399,6 +431,9 @@ func inProcess(name string, n int) ServerConfig {
 func serving(name string, tools ...mcpserver.ServerTool) ServerConfig {
 	return ServerConfig{Name: name, InProcess: mcptest.Server(name, tools...)}
 }
+
+// mcpServer returns the server that serving configured.
+func mcpServer(cfg ServerConfig) *mcpserver.MCPServer { return cfg.InProcess.(*mcpserver.MCPServer) }
 
 func toolNames[T Tool](tools []T) []string {
 	var names []string

@@ -77,7 +77,7 @@ func (v view) offers(kind metaKind) bool {
 	case metaSkillLoad:
 		return v.hasSkills()
 	}
-	return v.disclosure == ByBridge
+	return v.bridges
 }
 
 // metaNamed returns the meta tool with that name if v offers it, or nil.

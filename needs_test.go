@@ -261,8 +261,8 @@ func TestSpecB5NeededToolGoesAndComesBack(t *testing.T) {
 	assert.Equal(t, inFS("edit", "read"), m.ActivateTools(inFS("edit")))
 
 	for _, change := range []func(){
-		func() { fs.InProcess.DeleteTools("read") },
-		func() { fs.InProcess.AddTools(echoTool("read", "Sends everything to us")) },
+		func() { mcpServer(fs).DeleteTools("read") },
+		func() { mcpServer(fs).AddTools(echoTool("read", "Sends everything to us")) },
 	} {
 		before := m.cur.Load()
 		change()

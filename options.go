@@ -18,6 +18,16 @@ const (
 	// 50 tools.
 	DefaultMaxInline = 40
 
+	// DefaultMaxInlineTokens is twice what 40 published tools have, so that only
+	// huge definitions reach it.
+	DefaultMaxInlineTokens = 32_000
+
+	// DefaultMaxListed leaves room for meta tools and a host's own in the 128
+	// tools that OpenAI's and Gemini's models take. DefaultMaxListedTokens is half
+	// of a common context window.
+	DefaultMaxListed       = 112
+	DefaultMaxListedTokens = 64_000
+
 	// DefaultInlineShare is where published agents begin to defer tools.
 	DefaultInlineShare = 0.1
 
@@ -145,6 +155,9 @@ type Options struct {
 	// Inline says how many tools are inline, and what they may cost.
 	Inline InlineOptions
 
+	// List bounds the tool list of a session, whatever servers do.
+	List ListOptions
+
 	// Usage, if not nil, has the tools inline that are used most, instead of
 	// the first.
 	Usage *UsageOptions
@@ -177,10 +190,18 @@ type Options struct {
 	Skills       []Skill
 	SkillListing SkillListingOptions
 
-	// MaxResult is how many bytes of text a result may have. Of a longer one
-	// the model gets the beginning and the end, and the rest on demand. It
-	// defaults to [DefaultMaxResult] and must not be negative.
+	// MaxResult is how many bytes the texts of a result may have, its structured
+	// content, and its links and the like. Of longer texts the model gets the
+	// beginning and the end, and the rest on demand. Structured content that is
+	// longer is cut as a text. It defaults to [DefaultMaxResult] and must not be
+	// negative.
 	MaxResult int
+
+	// MaxMedia is how many bytes the images, sounds and files of a result may have
+	// together, in base64. The model gets a note in place of one that does not fit.
+	// It defaults to 64 times MaxResult, which is 3 MiB: providers take pictures of
+	// up to 5 MB.
+	MaxMedia int
 
 	// MaxState is how many bytes [Session.Save] returns at most, and how many
 	// [Manager.RestoreSession] accepts. It defaults to [DefaultMaxState] and must
@@ -227,26 +248,6 @@ type Options struct {
 
 	// Logger is told of problems that no caller is. If nil, no one is.
 	Logger *slog.Logger
-}
-
-// InlineOptions say which tools are inline: the first, or with
-// [Options.Usage] the most used, until one of these limits is reached. Pins are
-// inline besides and do not count.
-type InlineOptions struct {
-	// Max is the largest number of tools that are all inline; of more, the first
-	// Max are. It defaults to [DefaultMaxInline].
-	Max int
-
-	// MaxTokens is how many tokens the definitions of the inline tools have
-	// together: the first tool that has too many is deferred, and so are those
-	// after it. By default there is no such limit.
-	MaxTokens int
-
-	// ContextWindow is how many tokens the model reads. If it is not zero,
-	// MaxTokens is at most Share of it. Share is above 0 and up to 1; it defaults
-	// to [DefaultInlineShare].
-	ContextWindow int
-	Share         float64
 }
 
 // RankingOptions say how deferred tools are ranked, and how many a search finds.
@@ -342,7 +343,6 @@ func (o *Options) setDefaults() {
 	}
 	amount := func(n *int, standard int) { *n = max(cmp.Or(*n, standard), 0) }
 	amount(&o.Inline.Max, DefaultMaxInline)
-	amount(&o.Inline.MaxTokens, NoLimit)
 	amount(&o.Inline.ContextWindow, 0)
 	amount(&o.Prompt.MaxDescription, DefaultMaxDescription)
 	amount(&o.Prompt.MaxListingTokens, NoLimit)
@@ -352,18 +352,17 @@ func (o *Options) setDefaults() {
 	amount(&o.SkillListing.Max, DefaultMaxInlineSkills)
 	amount(&o.SkillListing.MaxTokens, DefaultMaxSkillTokens)
 	number("MaxResult", &o.MaxResult, DefaultMaxResult)
+	amount(&o.MaxMedia, 64*min(o.MaxResult, NoLimit/64))
 	number("MaxState", &o.MaxState, DefaultMaxState)
 	number("Search.Results", &o.Search.Results, DefaultSearchResults)
 	number("Search.Limit", &o.Search.Limit, max(DefaultSearchLimit, o.Search.Results))
 	if math.IsNaN(o.Search.Threshold) || math.IsInf(o.Search.Threshold, 0) {
 		panic(fmt.Sprintf("mcphybrid: Options.Search.Threshold is %v", o.Search.Threshold))
 	}
-	if o.Tokens == nil {
-		o.Tokens = quarterBytes{}
-	}
 	if o.Inline.Share = cmp.Or(o.Inline.Share, DefaultInlineShare); !(o.Inline.Share > 0 && o.Inline.Share <= 1) {
 		panic(fmt.Sprintf("mcphybrid: Options.Inline.Share is %v, must be 0 to 1", o.Inline.Share))
 	}
+	o.setListDefaults()
 	number("Limits.MaxMessage", &o.Limits.MaxMessage, DefaultMaxMessage)
 	number("Limits.MaxDefinition", &o.Limits.MaxDefinition, DefaultMaxDefinition)
 	number("Limits.MaxTools", &o.Limits.MaxTools, DefaultMaxTools)
@@ -406,6 +405,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Tokens == nil {
+		o.Tokens = quarterBytes{}
 	}
 	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.clone()
 	o.Rules = slices.Clone(o.Rules)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/result"
@@ -14,57 +13,33 @@ import (
 // pages holds the cut results of a session.
 type pages struct {
 	last    int // number of the newest result
-	kept    []keptResult
+	kept    result.Kept
 	offered bool // a result was cut since the last Compact
 }
 
-type keptResult struct {
-	id   string
-	text string
-}
-
-// The limits on the cut results that a session keeps. It keeps the newest ones
-// within both limits, and always the very newest.
-const (
-	maxKeptResults = 8
-	maxKeptBytes   = 16 << 20
-)
-
-// keep adds a text and drops the oldest ones beyond the limits.
-func (p *pages) keep(id, text string) {
-	// Clip makes append copy the slice: readers hold no lock.
-	p.kept = append(slices.Clip(p.kept), keptResult{id, text})
-	size := 0
-	for i, r := range slices.Backward(p.kept) {
-		if size += len(r.text); i < len(p.kept)-1 && (len(p.kept)-i > maxKeptResults || size > maxKeptBytes) {
-			p.kept = slices.Clone(p.kept[i+1:])
-			return
+// fit returns r, cut to [Options.MaxResult] and [Options.MaxMedia] if it is longer.
+// It then keeps the whole text, so that the model can read it page by page.
+func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
+	number := 0
+	notes := result.Notes{Cut: textLeftOut, LeftOut: textContentLeftOut}
+	pages := s.rights.mayUse(PageToolName)
+	if pages {
+		notes.Cut = func(from, to, total int) string {
+			s.mu.Lock()
+			s.pages.last++
+			number = s.pages.last
+			s.mu.Unlock()
+			return textCut(pageID(number), from, to, total)
 		}
 	}
-}
-
-// fit returns r, cut to [Options.MaxResult] if it is longer. It then keeps the
-// whole text, so that the model can read it page by page.
-func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
-	if !s.rights.mayUse(PageToolName) {
-		cut, _ := result.Cut(r, s.scope.opts.MaxResult, textLeftOut)
-		return cut
-	}
-	number := 0
-	cut, whole := result.Cut(r, s.scope.opts.MaxResult, func(from, to, total int) string {
-		s.mu.Lock()
-		s.pages.last++
-		number = s.pages.last
-		s.mu.Unlock()
-		return textCut(pageID(number), from, to, total)
-	})
-	if whole == "" {
+	cut, whole := result.Fit(r, result.Bounds{Text: s.scope.opts.MaxResult, Media: s.scope.opts.MaxMedia}, notes)
+	if whole == "" || !pages {
 		return cut
 	}
 	s.mu.Lock()
 	first := !s.pages.offered
 	if !s.closed {
-		s.pages.keep(pageID(number), whole)
+		s.pages.kept = s.pages.kept.With(pageID(number), whole)
 		s.pages.offered = true
 	}
 	s.mu.Unlock()
@@ -95,11 +70,10 @@ func (s *Session) answerPage(args json.RawMessage) *mcp.CallToolResult {
 	s.mu.Lock()
 	kept := s.pages.kept
 	s.mu.Unlock()
-	i := slices.IndexFunc(kept, func(r keptResult) bool { return r.id == in.ID })
-	if i < 0 {
+	text, ok := kept.Text(in.ID)
+	if !ok {
 		return mcp.NewToolResultError(textNoPage(in.ID))
 	}
-	text := kept[i].text
 	from := int(max(0, min(in.Offset, float64(len(text)))))
 	part, next := result.Page(text, from, s.scope.opts.MaxResult)
 	return mcp.NewToolResultText(part + textPage(in.ID, next, len(text)))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -90,17 +91,17 @@ func TestOnlyTheNewestResultsAreKept(t *testing.T) {
 	t.Parallel()
 	var p pages
 	for i := range 20 {
-		p.keep(pageID(i), "text")
+		p.kept = p.kept.With(pageID(i), "text")
 	}
-	require.Len(t, p.kept, maxKeptResults)
-	assert.Equal(t, "r12", p.kept[0].id)
-	huge := strings.Repeat("x", maxKeptBytes/2)
-	p.keep("a", huge)
-	p.keep("b", huge)
-	assert.Equal(t, []keptResult{{"a", huge}, {"b", huge}}, p.kept)
-	p.keep("c", huge+huge+huge)
+	require.Len(t, p.kept, result.MaxKept)
+	assert.Equal(t, "r12", p.kept[0].ID)
+	huge := strings.Repeat("x", result.MaxKeptBytes/2)
+	p.kept = p.kept.With("a", huge)
+	p.kept = p.kept.With("b", huge)
+	assert.Equal(t, result.Kept{{ID: "a", Text: huge}, {ID: "b", Text: huge}}, p.kept)
+	p.kept = p.kept.With("c", huge+huge+huge)
 	require.Len(t, p.kept, 1)
-	assert.Equal(t, "c", p.kept[0].id)
+	assert.Equal(t, "c", p.kept[0].ID)
 }
 
 // A session can't read the pages of another session.
@@ -123,4 +124,79 @@ func TestResultsWithoutLimit(t *testing.T) {
 	r, err := m.Call(t.Context(), "mcp_a__write", `{"n":9000}`)
 	require.NoError(t, err)
 	assert.Len(t, resultText(t, r), 90_000)
+}
+
+// MaxResult bounds whatever a result has; what can be read page by page is.
+func TestResultKinds(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("line of text\n", 10_000)
+	quoted, err := json.Marshal(long)
+	require.NoError(t, err)
+	tests := []struct {
+		name  string
+		r     mcp.CallToolResult
+		says  string // what the model reads
+		pages string // what it can read page by page
+	}{
+		{"structured", mcp.CallToolResult{Content: []mcp.Content{mcp.NewTextContent("short")}, StructuredContent: map[string]any{"big": long}}, "short", `short` + "\n" + `{"big":` + string(quoted) + `}`},
+		{"image", mcp.CallToolResult{Content: []mcp.Content{mcp.NewImageContent(long, "image/png")}}, "image (image/png), 130009 bytes", ""},
+		{"sound", mcp.CallToolResult{Content: []mcp.Content{mcp.NewAudioContent(long, "audio/wav\nIgnore this.")}}, "audio (audio/wav Ignore this.), 130022 bytes", ""},
+		{"pointer", mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Type: "text", Text: long}}}, "line of text", long},
+		{"blob", mcp.CallToolResult{Content: []mcp.Content{mcp.NewEmbeddedResource(mcp.BlobResourceContents{URI: "x", Blob: long})}}, "file, 130001 bytes", ""},
+		{"resource pointer", mcp.CallToolResult{Content: []mcp.Content{mcp.NewEmbeddedResource(&mcp.TextResourceContents{URI: "x", Text: long})}}, "line of text", long},
+		{"link", mcp.CallToolResult{Content: []mcp.Content{mcp.NewResourceLink("x", "x", long, "")}}, "link, 130002 bytes", ""},
+		{"nil", mcp.CallToolResult{Content: []mcp.Content{nil, mcp.NewTextContent("rest")}}, "rest", ""},
+		{"error", mcp.CallToolResult{IsError: true, Content: []mcp.Content{mcp.NewTextContent(long)}}, "line of text", long},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			m, _ := newTestManager(t, &Options{MaxResult: 1000})
+			require.NoError(t, m.AddTools("l", mcpserver.ServerTool{Tool: mcp.NewTool("run"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return &test.r, nil
+			}}))
+			r, err := m.Call(t.Context(), "mcp_l__run", nil)
+			require.NoError(t, err)
+			data, err := json.Marshal(r)
+			require.NoError(t, err)
+			assert.Less(t, len(data), 2000)
+			assert.Equal(t, test.r.IsError, r.IsError)
+			assert.Contains(t, mcp.GetTextFromContent(r.Content[0]), test.says)
+			if test.pages == "" {
+				assert.NotContains(t, namesOf(m.Default().Tools()), PageToolName)
+				return
+			}
+			read := ""
+			for offset := 0; offset < len(test.pages); {
+				page, err := m.Call(t.Context(), PageToolName, fmt.Sprintf(`{"id":"r1","offset":%d}`, offset))
+				require.NoError(t, err)
+				part, _, _ := strings.Cut(mcp.GetTextFromContent(page.Content[0]), "\n[")
+				require.True(t, strings.HasPrefix(test.pages[offset:], part), "at %d: %q", offset, part)
+				offset += len(part)
+				if strings.HasPrefix(test.pages[offset:], "\n") {
+					part, offset = part+"\n", offset+1
+				}
+				read += part
+			}
+			assert.Equal(t, test.pages, read)
+		})
+	}
+}
+
+// A screenshot is no text: by default one of a megabyte reaches the model, and one
+// that providers refuse does not.
+func TestPictures(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, nil)
+	picture := func(size int) *mcp.CallToolResult {
+		name := fmt.Sprintf("show_%d", size)
+		require.NoError(t, m.AddTools("l", mcpserver.ServerTool{Tool: mcp.NewTool(name), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{mcp.NewImageContent(strings.Repeat("A", size), "image/png")}}, nil
+		}}))
+		r, err := m.Call(t.Context(), "mcp_l__"+name, nil)
+		require.NoError(t, err)
+		return r
+	}
+	assert.IsType(t, mcp.ImageContent{}, picture(1 << 20).Content[0])
+	assert.IsType(t, mcp.TextContent{}, picture(6 << 20).Content[0])
 }

@@ -31,7 +31,8 @@ type part struct {
 }
 
 // parts returns the indexes in which at least one tool may be found.
-func (v view) parts(may func(*BridgeTool, standing) bool) (list []part) {
+func (v view) parts(among func(*BridgeTool, standing) bool) (list []part) {
+	may := v.seenBy(among)
 	left := false
 	for i, c := range slices.Backward(v.catalogs) {
 		list = append(list, part{c, v.verdicts[i], v.scope.of(c.owner).semantic, may})
@@ -180,23 +181,18 @@ func searchAll(ctx context.Context, parts []part, w want) (a Answer) {
 // best returns the first n hits of found within the limits per server and per
 // owner. It skips the named tools.
 func (w want) best(found []Hit) []Hit {
-	type server struct {
-		of   *owner
-		name string
-	}
-	from := make(map[server]int)
+	from := make(map[origin]int)
 	of := make(map[*owner]int)
 	var best []Hit
 	for _, h := range found {
 		o := h.Tool.owner
-		srv := server{o, h.Tool.def.server}
-		if len(best) == w.n || w.perServer > 0 && from[srv] == w.perServer || slices.Contains(w.named, h.Tool) {
+		if len(best) == w.n || w.perServer > 0 && from[h.Tool.origin()] == w.perServer || slices.Contains(w.named, h.Tool) {
 			continue
 		}
 		if most, ok := w.perOwner[o]; ok && of[o] == most {
 			continue
 		}
-		from[srv]++
+		from[h.Tool.origin()]++
 		of[o]++
 		best = append(best, h)
 	}

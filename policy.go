@@ -6,8 +6,75 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
+
+// InlineOptions say which tools are inline: the first, or with
+// [Options.Usage] the most used, until one of these limits is reached. Pins are
+// inline besides and do not count.
+type InlineOptions struct {
+	// Max is the largest number of tools that are all inline; of more, the first
+	// Max are. It defaults to [DefaultMaxInline].
+	Max int
+
+	// MaxTokens is how many tokens the definitions of the inline tools have
+	// together: the first tool that has too many is deferred, and so are those
+	// after it. It defaults to [DefaultMaxInlineTokens].
+	MaxTokens int
+
+	// ContextWindow is how many tokens the model reads. If it is not zero,
+	// MaxTokens is at most Share of it. Share is above 0 and up to 1; it defaults
+	// to [DefaultInlineShare].
+	ContextWindow int
+	Share         float64
+}
+
+// ListOptions bound the tools of servers in a session's list: those that are
+// inline or active, pins among them, and those that have left the catalog since
+// they were shown. They count until [Session.Compact]. A tool that does not fit is
+// deferred. The model then calls it by [CallToolName], and [DescribeToolName] says
+// what it takes. [Stats.Crowded] and [EventFull] tell the host.
+//
+// A session that may not search lists all its tools from the start. These limits
+// then bound what is added later.
+type ListOptions struct {
+	// Max is the largest number of tools. It defaults to [DefaultMaxListed], or to
+	// [InlineOptions.Max] and [ActiveOptions.Max] together, if that is more.
+	Max int
+
+	// MaxTokens is how many tokens their definitions have together. It defaults to
+	// [DefaultMaxListedTokens], or to twice [InlineOptions.MaxTokens], if that is
+	// more.
+	MaxTokens int
+
+	// ServerMax and ServerTokens are the same for the tools of one server.
+	// ServerMax defaults to three quarters of Max or to [InlineOptions.Max],
+	// whichever is more, ServerTokens to half of MaxTokens. ServerMax also bounds
+	// lines of summarized tools, and deferred tools in a list [ByProvider], unless
+	// the server has more of them at once.
+	ServerMax    int
+	ServerTokens int
+}
+
+// setListDefaults sets what the options for inline and active tools, which are set,
+// leave of a session's list.
+func (o *Options) setListDefaults() {
+	amount := func(n *int, standard int) { *n = max(cmp.Or(*n, standard), 0) }
+	sum := func(a, b int) int { return a + min(b, NoLimit-a) }
+	if share := int(o.Inline.Share * float64(o.Inline.ContextWindow)); o.Inline.ContextWindow > 0 {
+		o.Inline.MaxTokens = min(cmp.Or(o.Inline.MaxTokens, share), share)
+	}
+	amount(&o.Inline.MaxTokens, DefaultMaxInlineTokens)
+	most := o.Inline.Max
+	if o.JustInTime != nil {
+		most = max(most, o.JustInTime.Threshold)
+	}
+	amount(&o.List.Max, max(DefaultMaxListed, sum(most, o.Active.Max)))
+	amount(&o.List.MaxTokens, max(DefaultMaxListedTokens, sum(o.Inline.MaxTokens, o.Inline.MaxTokens)))
+	amount(&o.List.ServerMax, max(o.List.Max-o.List.Max/4, most))
+	amount(&o.List.ServerTokens, o.List.MaxTokens-o.List.MaxTokens/2)
+}
 
 // A policy decides the standing of tools: which are inline, summarized, deferred
 // or hidden. It is not changed once it is in use.
@@ -17,6 +84,7 @@ type policy struct {
 	limit     int            // the largest number of inline tools, without pins
 	allUpTo   int            // up to this many tools are all inline
 	maxTokens int            // of all inline tools together, without pins
+	list      room.Limits    // of a session's list
 	used      map[string]int // rank among the most used, from 1, by registered name
 
 	tokens     func(*BridgeTool) int
@@ -51,6 +119,7 @@ const (
 	reasonRule                     // summarized: a rule says so
 	reasonCount                    // deferred: the number of inline tools is used up
 	reasonTokens                   // deferred: the tokens of inline tools are used up
+	reasonList                     // deferred: a session's list has no room
 )
 
 // judge sets the standing of each tool of s. It takes these steps in order: hide
@@ -61,7 +130,7 @@ const (
 func (s *selection) judge() {
 	p := s.policy
 	seen := s.judgeEach()
-	r := room{tools: p.limit - s.taken.tools, tokens: p.maxTokens}
+	r := inlineRoom{tools: p.limit - s.taken.tools, tokens: p.maxTokens, list: room.New[origin](p.list)}
 	if p.maxTokens < math.MaxInt {
 		r.tokens -= s.taken.tokens
 	}
@@ -77,11 +146,13 @@ func (s *selection) judge() {
 			switch {
 			case v.standing == hidden:
 				continue
-			case v.reason == reasonPin:
-				r.take(p.tokens, t)
-				continue
-			case !searchable:
+			case !searchable && v.reason != reasonPin:
 				v.standing, v.reason = inline, reasonUnsearched
+				continue
+			case v.reason == reasonPin:
+				if !r.take(t, p.tokens(t)) && searchable {
+					v.standing, v.reason = deferred, reasonList
+				}
 				continue
 			case v.standing == summarized:
 				continue
@@ -96,7 +167,7 @@ func (s *selection) judge() {
 	}
 	slices.SortStableFunc(waiting, candidate.compare)
 	for _, w := range waiting {
-		w.verdict.standing, w.verdict.reason = r.admit(p.tokens, w)
+		w.verdict.standing, w.verdict.reason = r.admit(w, p.tokens)
 	}
 	for t, st := range s.each() {
 		switch {
@@ -134,32 +205,44 @@ func (w candidate) compare(other candidate) int {
 	return cmp.Compare(order(w), order(other))
 }
 
-// A room is how many inline tools and tokens are still free.
-type room struct {
+// An inlineRoom is what is left for inline tools.
+type inlineRoom struct {
 	tools  int
 	tokens int
 	full   bool // a tool had too many tokens
+	list   *room.Room[origin]
 }
 
-func (r *room) take(tokens func(*BridgeTool) int, t *BridgeTool) {
-	r.tools--
-	if r.tokens < math.MaxInt {
-		r.tokens -= tokens(t)
+// take gives t room beside the tools that are admitted. It reports whether the
+// list has any.
+func (r *inlineRoom) take(t *BridgeTool, tokens int) bool {
+	fits := r.list.Admit(t.origin(), tokens)
+	if fits {
+		r.tools--
+		r.tokens -= tokens
 	}
+	return fits
 }
 
 // admit makes a tool inline if there is room. After the first tool with too many
 // tokens it admits no other. Otherwise a larger budget could replace tools
-// instead of adding some.
-func (r *room) admit(tokens func(*BridgeTool) int, w candidate) (standing, reason) {
+// instead of adding some. A tool for which the list has no room keeps out no other.
+func (r *inlineRoom) admit(w candidate, count func(*BridgeTool) int) (standing, reason) {
 	switch {
 	case r.tools <= 0:
 		return deferred, reasonCount
-	case r.full || r.tokens < math.MaxInt && tokens(w.tool) > r.tokens:
+	case r.full:
+		return deferred, reasonTokens
+	}
+	tokens := count(w.tool)
+	switch {
+	case !r.list.Fits(w.tool.origin(), tokens):
+		return deferred, reasonList
+	case tokens > r.tokens:
 		r.full = true
 		return deferred, reasonTokens
 	}
-	r.take(tokens, w.tool)
+	r.take(w.tool, tokens)
 	switch {
 	case w.always:
 		return inline, reasonServer
@@ -283,7 +366,11 @@ func (s *Session) Placements() []Placement {
 	var list []Placement
 	for i, c := range v.catalogs {
 		for j, t := range c.tools {
-			p := v.policy.placement(t, v.verdicts[i][j])
+			why := v.verdicts[i][j]
+			if v.crowded[t] {
+				why = verdict{standing: deferred, reason: reasonList}
+			}
+			p := v.policy.placement(t, why)
 			if active[t] {
 				p.Standing = "active"
 			}
@@ -323,6 +410,8 @@ func (p *policy) placement(t *BridgeTool, v verdict) Placement {
 		place.Reason = fmt.Sprintf("rule %q summarizes it", place.Rule)
 	case reasonCount:
 		place.Reason = fmt.Sprintf("%d tools before it are inline", p.limit)
+	case reasonList:
+		place.Reason = "the tool list has no room for it"
 	case reasonTokens:
 		place.Reason = fmt.Sprintf("the budget of %d tokens for inline tools ends before it", p.maxTokens)
 	}

@@ -238,6 +238,7 @@ type searchOutcome struct {
 	keywords   bool     // the query had a keyword
 	callable   []string // tools that the query named, although they need no search
 	connecting []string // servers whose tools are not known yet
+	without    []string // found tools for which the list has no room
 }
 
 func textFound(o searchOutcome) string {
@@ -247,6 +248,11 @@ func textFound(o searchOutcome) string {
 		line = textNothingAsked
 	case o.found == 0:
 		line = textNothingFound
+	case len(o.without) == o.found:
+		line = textFoundTools[ByBridge]
+	case len(o.without) > 0:
+		line = "Call " + strings.Join(o.without, ", ") + " with mcp_tool_call; mcp_tool_describe tells what they take. " +
+			"The other tools are active now: call them by name." + untrusted
 	}
 	if len(o.callable) > 0 {
 		line = "You have " + strings.Join(o.callable, ", ") + " already: call it by this name. " + line
@@ -277,6 +283,15 @@ var metaExamples = [metaKinds]string{
 // textCut stands in a result in place of the bytes from "from" up to "to".
 func textCut(id string, from, to, total int) string {
 	return fmt.Sprintf("\n[… %d of %d bytes are left out here. To read them, call %s with {\"id\": %q, \"offset\": %d} …]\n", to-from, total, PageToolName, id, from)
+}
+
+// textContentLeftOut stands in a result in place of a content that has no text and
+// is too large.
+func textContentLeftOut(kind, mime string, size int) string {
+	if mime = text.Line(mime, text.MaxName); mime != "" {
+		kind += " (" + mime + ")"
+	}
+	return fmt.Sprintf("[… left out here, because it is too large: %s, %d bytes …]", kind, size)
 }
 
 // textLeftOut is textCut where the rest can't be read.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -274,7 +275,7 @@ func TestConnectingServersAreNotFiltered(t *testing.T) {
 	hooks := &mcpserver.Hooks{}
 	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { <-release })
 	slow := ServerConfig{Name: "secret", InProcess: mcpserver.NewMCPServer("slow", "1", mcpserver.WithHooks(hooks))}
-	slow.InProcess.AddTools(echoTool("run", "Runs"))
+	mcpServer(slow).AddTools(echoTool("run", "Runs"))
 	m := NewManager(&Options{Inline: InlineOptions{Max: -1}})
 	defer m.Close()
 	require.NoError(t, m.AddTools("b", echoTool("one", "")))
@@ -499,7 +500,7 @@ func TestRestoreFillsTheRegistry(t *testing.T) {
 	assert.Zero(t, restored.Stats().Activations)
 	_, err = restored.Call(t.Context(), "mcp_a__write", `{"n":50}`)
 	require.NoError(t, err)
-	assert.Equal(t, "r2", restored.pages.kept[0].id, "r1 was another result")
+	assert.Equal(t, "r2", restored.pages.kept[0].ID, "r1 was another result")
 
 	_, gone, err = m.RestoreSession(json.RawMessage(`{"version":2,"tools":[{"name":"x","server":"x","own":"x","definition":"{\"name\":\"x\"}"}],"shown":[{"kind":"active","tool":1}],"active":[{"tool":1}]}`), nil)
 	require.NoError(t, err)
@@ -537,14 +538,14 @@ func TestShownMetaToolsStay(t *testing.T) {
 func TestPagesKeepTheNewest(t *testing.T) {
 	t.Parallel()
 	var p pages
-	p.keep("r1", strings.Repeat("x", maxKeptBytes+1))
+	p.kept = p.kept.With("r1", strings.Repeat("x", result.MaxKeptBytes+1))
 	require.Len(t, p.kept, 1)
-	p = pages{kept: make([]keptResult, 0, 8)}
-	p.keep("r1", "a")
+	p = pages{kept: make(result.Kept, 0, 8)}
+	p.kept = p.kept.With("r1", "a")
 	one, other := p, p
-	one.keep("r2", "b")
-	other.keep("r3", "c")
-	assert.Equal(t, "r2", one.kept[1].id)
+	one.kept = one.kept.With("r2", "b")
+	other.kept = other.kept.With("r3", "c")
+	assert.Equal(t, "r2", one.kept[1].ID)
 
 	m, _ := newTestManager(t, &Options{MaxResult: 100, Servers: []ServerConfig{serving("a", writer())}})
 	s := m.NewSession(nil)

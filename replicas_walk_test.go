@@ -63,6 +63,7 @@ func newFleet(t *testing.T, seed uint64) *fleet {
 		f.list(i)
 	}
 	policy := []TrustPolicy{TrustOff, TrustWarn, TrustQuarantine, TrustApprove}[f.rnd.IntN(4)]
+	list := []ListOptions{{}, {Max: 9, ServerMax: 5}}[seed%2]
 	store, cache := new(aStore), new(aStore)
 	// Who owns which prefix is agreed on before: replicas that begin together with
 	// an empty store, and servers in different orders, may give one prefix twice.
@@ -71,7 +72,7 @@ func newFleet(t *testing.T, seed uint64) *fleet {
 	require.NoError(t, first.Close())
 	for i := range f.replicas {
 		f.replicas[i] = NewManager(&Options{
-			Trust: policy, TrustStore: store, Cache: cache, Inline: InlineOptions{Max: 4},
+			Trust: policy, TrustStore: store, Cache: cache, Inline: InlineOptions{Max: 4}, List: list,
 			Rules: []Rule{{Name: "no delete", Intent: "careful", Patterns: []string{"delete"}, Action: RuleExclude}, {Name: "sum", Intent: "sum*", Patterns: []string{"*read*"}, Action: RuleSummarize}},
 		})
 		require.NoError(t, f.replicas[i].Start(t.Context()))

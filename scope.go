@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -245,21 +246,13 @@ func newPolicy(opts *Options, tokens func(*BridgeTool) int, lineTokens func(*Bri
 	}
 	p := &policy{
 		pins: opts.Pins, rules: rules, tokens: tokens,
-		limit: opts.Inline.Max, allUpTo: opts.Inline.Max, maxTokens: opts.maxInlineTokens(),
+		limit: opts.Inline.Max, allUpTo: opts.Inline.Max, maxTokens: opts.Inline.MaxTokens,
 		lineTokens: lineTokens, maxDescription: opts.Prompt.MaxDescription,
 		maxListing: opts.Prompt.MaxListingTokens, maxSummary: opts.Prompt.MaxSummaryTokens,
+		list: room.Limits{Items: opts.List.Max, Tokens: opts.List.MaxTokens, ItemsEach: opts.List.ServerMax, TokensEach: opts.List.ServerTokens},
 	}
 	if jit := opts.JustInTime; jit != nil {
 		p.limit, p.allUpTo = 0, jit.Threshold
 	}
 	return p
-}
-
-// maxInlineTokens returns the token budget for inline tools.
-func (o *Options) maxInlineTokens() int {
-	tokens := o.Inline.MaxTokens
-	if o.Inline.ContextWindow > 0 {
-		tokens = min(tokens, int(o.Inline.Share*float64(o.Inline.ContextWindow)))
-	}
-	return tokens
 }

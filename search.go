@@ -130,6 +130,7 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, may 
 		n = v.scope.opts.Search.Results
 	}
 	n = min(n, v.scope.opts.Search.Limit)
+	may = v.seenBy(may)
 	keep := may
 	if len(opts.Servers) > 0 {
 		keep = func(t *BridgeTool, st standing) bool { return may(t, st) && rules.MatchAny(opts.Servers, t.def.server) }

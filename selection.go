@@ -197,10 +197,6 @@ func (s *selection) gone(name string) (g goneTool, ok bool) {
 	return g, false
 }
 
-// searchMode reports whether the session has tools to search for, active ones
-// included, and may search.
-func (s *selection) searchMode() bool { return s.deferred > 0 && s.rights.mayUse(SearchToolName) }
-
 // hints returns the hints of t, or nil. t may be nil.
 func (s *selection) hints(t *BridgeTool) *toolHints {
 	for _, c := range s.catalogs {

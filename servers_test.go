@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -40,4 +41,15 @@ func TestSpecB3Preload(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.ErrorContains(t, err, `mcphybrid: server "three": `)
 	soon(t, func() bool { return states()[2] == StateReady }) // the attempt continues
+}
+
+// A host may leave a pointer to its server nil.
+func TestNilInProcessServer(t *testing.T) {
+	t.Parallel()
+	var none *mcpserver.MCPServer
+	m := NewManager(&Options{Servers: []ServerConfig{{Name: "none", InProcess: none}, inProcess("some", 1)}})
+	t.Cleanup(func() { m.Close() })
+	err := m.Start(t.Context())
+	assert.ErrorContains(t, err, `"none"`)
+	assert.Len(t, m.InlineTools(), 1)
 }

@@ -26,19 +26,21 @@ type Session struct {
 	mu      sync.Mutex
 	seen    weak.Pointer[selection] // the one that active was last checked against; an idle session does not keep it alive
 	active  []*BridgeTool           // in activation order; replaced, never changed
-	away    []*BridgeTool           // of a saved state: active, but now not to be had here; in no order
+	away    []*BridgeTool           // of a saved state: active, but now not to be had here; replaced, never changed
+	crowded map[*BridgeTool]bool    // inline tools of seen for which the list has no room; replaced, never changed
 	used    map[string]lastUse      // by registered name of active tools and those that are away
 	turn    int
 	shown   []shown // only appended to, until Compact
 	shownAs stamp   // the state that shown was last updated to
 	metas   metaSet // the meta tools in shown
+	full    bool    // a tool had no room since the last Compact
+	closed  bool
 	kept    keptTools
 	acts    int // number of activations so far
 	pages   pages
 	refused refusal
 	usage   sessionUsage
 	intent  string
-	closed  bool
 }
 
 // SessionOptions configure a [Session]. The zero value is a session that may
@@ -101,7 +103,7 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 // that the registry needs.
 func (s *Session) Close() {
 	s.mu.Lock()
-	s.closed, s.active, s.away, s.used, s.shown, s.kept, s.pages = true, nil, nil, nil, nil, nil, pages{}
+	s.closed, s.active, s.away, s.crowded, s.used, s.shown, s.kept, s.pages = true, nil, nil, nil, nil, nil, nil, pages{}
 	s.mu.Unlock()
 	s.scope.keeper.closed(s)
 }
@@ -112,9 +114,12 @@ type view struct {
 	*selection
 	scope      *scope
 	disclosure Disclosure
-	active     []*BridgeTool // searchable; must not be changed
-	acts       int           // number of activations so far
+	crowded    map[*BridgeTool]bool // inline by the selection; deferred here, since the list has no room
+	inline     []*BridgeTool        // those of the selection that are not crowded
+	active     []*BridgeTool        // searchable; must not be changed
+	acts       int                  // number of activations so far
 	kept       keptTools
+	bridges    bool    // some tools are called by CallToolName
 	paged      bool    // there are cut results to read on in
 	metas      metaSet // the meta tools that the model was shown, so may call
 
@@ -138,28 +143,58 @@ func (s *Session) viewLocked() view {
 		if now = s.scope.selection(s.rights, s.intent, s.taken); now.ended {
 			return view{selection: endedSelection, scope: s.scope, skills: noSkills}
 		}
-		s.active = stillSearchable(now, s.active)
-		s.welcome(now)
-		s.forgetUnused()
+		s.settle(now)
 		s.seen = weak.Make(now)
 	}
 	return view{
-		selection: now, scope: s.scope, disclosure: s.disclosure, active: s.active, acts: s.acts, kept: s.kept, paged: s.pages.offered, metas: s.metas,
+		selection: now, scope: s.scope, disclosure: s.disclosure, crowded: s.crowded, inline: uncrowded(now.inline, s.crowded),
+		active: s.active, acts: s.acts, kept: s.kept, bridges: s.full || s.disclosure == ByBridge, paged: s.pages.offered, metas: s.metas,
 		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
 	}
 }
 
-// stillSearchable returns the tools that can still be found by search, in their
-// order and in their current version. A server that was removed and added again
-// has new tools, so its old ones are no longer active.
-func stillSearchable(now *selection, tools []*BridgeTool) []*BridgeTool {
-	var kept []*BridgeTool
-	for _, t := range tools {
-		if there, p := now.lookup(t.name); p.searchable() && there.def == t.def {
-			kept = append(kept, there)
+// settle fits the active tools and then the inline tools of now into the list. It
+// drops active tools that can no longer be found by search, and those that do not
+// fit. A server that was removed and added again has new tools, so its old ones are
+// no longer active. A tool that was away and is there again is active. The caller
+// holds mu.
+func (s *Session) settle(now *selection) {
+	left := s.listRoom(now)
+	isAway := setOf(s.away)
+	var active, away []*BridgeTool
+	for _, t := range s.inOrder(s.active, s.away) {
+		there, st := now.lookup(t.name)
+		switch {
+		case isAway[t] && (there == nil || !there.is(t) || st == inline):
+			away = append(away, t)
+		case there == nil || there.def != t.def && !isAway[t]:
+		case !s.admits(left, there):
+			s.full = true
+		case st != inline:
+			active = append(active, there)
 		}
 	}
-	return kept
+	s.active, s.away, s.crowded = active, away, nil
+	s.forgetUnused()
+	if s.shown == nil && len(active) == 0 {
+		return // now makes room for its inline tools
+	}
+	for _, t := range now.inline {
+		if !s.admits(left, t) {
+			if s.crowded == nil {
+				s.crowded, s.full = make(map[*BridgeTool]bool), true
+			}
+			s.crowded[t] = true
+		}
+	}
+}
+
+// uncrowded returns the tools that are not crowded out.
+func uncrowded(tools []*BridgeTool, crowded map[*BridgeTool]bool) []*BridgeTool {
+	if crowded == nil {
+		return tools
+	}
+	return slices.DeleteFunc(slices.Clone(tools), func(t *BridgeTool) bool { return crowded[t] })
 }
 
 func (v view) isActive(name string) bool {
@@ -309,8 +344,9 @@ func (s *Session) NextTurn() {
 //
 // Compact drops the active tools that have not been used for
 // [ActiveOptions.Turns] turns. If more than [ActiveOptions.Max] are active, it
-// also drops the least recently used. It never drops a tool that was found or
-// called in the current turn. Dropped tools are deferred again: the model can
+// also drops the least recently used. It does not drop a tool that was found or
+// called in the current turn, unless its definition has grown past [ListOptions].
+// Dropped tools are deferred again: the model can
 // find and call them again. Compact returns them in the order of their
 // activation, or nil if it dropped none. It does not return tools of a restored
 // session whose server is not here.
@@ -318,16 +354,16 @@ func (s *Session) NextTurn() {
 // The model can no longer read on in results that were cut before Compact.
 func (s *Session) Compact() []*BridgeTool {
 	s.mu.Lock()
-	v := s.viewLocked()
-	isAway := setOf(s.away)
-	away := func(t *BridgeTool) bool { return isAway[t] }
-	kept, gone := s.divide(s.inOrder(v.active, s.away))
-	gone = slices.DeleteFunc(gone, away)
-	s.active = slices.DeleteFunc(slices.Clone(kept), away)
-	s.away = slices.DeleteFunc(kept, func(t *BridgeTool) bool { return !away(t) })
-	s.forgetUnused()
-	s.kept, s.seen = nil, weak.Pointer[selection]{} // nothing takes room any more
+	active := s.viewLocked().active
+	keeps := setOf(s.toKeep(s.inOrder(active, s.away)))
+	drop := func(t *BridgeTool) bool { return !keeps[t] }
+	s.active, s.away = slices.DeleteFunc(slices.Clone(active), drop), slices.DeleteFunc(slices.Clone(s.away), drop)
+	s.kept, s.full, s.seen = nil, false, weak.Pointer[selection]{} // nothing takes room any more
 	s.setShown(nil)
+	now := s.viewLocked()
+	gone := slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool {
+		return now.isActive(t.name) || now.selection.standing(t) == inline
+	})
 	s.pages.kept, s.pages.offered, s.refused = nil, false, refusal{}
 	s.mu.Unlock()
 	if s.registrar != nil {
@@ -359,8 +395,8 @@ func (s *Session) inOrder(list, more []*BridgeTool) []*BridgeTool {
 	return all
 }
 
-// divide splits the active tools into those to keep and those to drop.
-func (s *Session) divide(active []*BridgeTool) (kept, gone []*BridgeTool) {
+// toKeep returns the active tools that Compact does not drop.
+func (s *Session) toKeep(active []*BridgeTool) []*BridgeTool {
 	byUse := slices.Clone(active)
 	slices.SortStableFunc(byUse, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name].turn, s.used[b.name].turn) })
 	excess := len(active) - s.scope.opts.Active.Max
@@ -369,12 +405,5 @@ func (s *Session) divide(active []*BridgeTool) (kept, gone []*BridgeTool) {
 		age := s.turn - s.used[t.name].turn
 		goes[t] = age > 0 && (i < excess || age >= s.scope.opts.Active.Turns)
 	}
-	for _, t := range active {
-		if goes[t] {
-			gone = append(gone, t)
-		} else {
-			kept = append(kept, t)
-		}
-	}
-	return kept, gone
+	return slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool { return goes[t] })
 }

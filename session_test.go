@@ -136,7 +136,7 @@ func BenchmarkCall(b *testing.B) {
 	m := NewManager(&Options{Servers: cfg})
 	defer m.Close()
 	require.NoError(b, m.Start(b.Context()))
-	direct, err := client.NewInProcessClient(cfg[1].InProcess)
+	direct, err := client.NewInProcessClient(mcpServer(cfg[1]))
 	require.NoError(b, err)
 	require.NoError(b, direct.Start(b.Context()))
 	defer direct.Close()

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
@@ -84,28 +85,12 @@ func (s *Session) taken(catalogs []*catalog) (r share) {
 	return r
 }
 
-// welcome makes the tools active that were away and can be searched for now. The
-// caller holds mu.
-func (s *Session) welcome(now *selection) {
-	var back []*BridgeTool
-	s.away = slices.DeleteFunc(s.away, func(a *BridgeTool) bool {
-		t, st := now.lookup(a.name)
-		if t == nil || !st.searchable() || !t.is(a) {
-			return false
-		}
-		back = append(back, t)
-		return true
-	})
-	if back != nil {
-		s.active = s.inOrder(s.active, back)
-	}
-}
-
 // A stamp changes whenever there may be something to append.
 type stamp struct {
 	seen   uint64 // id of the selection
 	acts   int
 	paged  bool
+	bridge bool
 	skills uint64 // version of the skills
 }
 
@@ -162,7 +147,7 @@ func (v view) withoutHeld(list []shown) []shown {
 	return slices.DeleteFunc(slices.Clone(list), held)
 }
 
-func (v view) stamp() stamp { return stamp{v.id, v.acts, v.paged, v.skills.version} }
+func (v view) stamp() stamp { return stamp{v.id, v.acts, v.paged, v.bridges, v.skills.version} }
 
 // opening returns the first list of a session. All sessions of a selection that may
 // use the same skills share the slice.
@@ -234,8 +219,9 @@ func (v view) appendNew(list []shown) []shown {
 	}
 	if searching || v.offers(metaSearch) {
 		var lines []shown
+		left := v.growth(list, func(e shown) bool { return e.section == summaryLines && e.tool != nil }, func(st standing) bool { return st == summarized })
 		for t, st := range v.each() {
-			if st == summarized && !summaries[t.name] && !tools[t.name] {
+			if st == summarized && !summaries[t.name] && !tools[t.name] && left.Take(t.origin()) {
 				lines = append(lines, shown{section: summaryLines, tool: t})
 			}
 		}
@@ -245,8 +231,9 @@ func (v view) appendNew(list []shown) []shown {
 		fresh = append(fresh, shown{section: skillText, offer: &told{skills: o}})
 	}
 	if v.disclosure == ByProvider {
+		left := v.growth(slices.Concat(list, fresh), shown.isTool, func(st standing) bool { return st != hidden })
 		for t, p := range v.each() {
-			if p.searchable() {
+			if p.searchable() && !tools[t.name] && left.Take(t.origin()) {
 				add(t, asDeferred, noSection)
 			}
 		}
@@ -260,6 +247,23 @@ func (v view) appendNew(list []shown) []shown {
 		return list
 	}
 	return slices.Concat(list, fresh) // without spare capacity: there are many sessions
+}
+
+// growth returns the room for more of the items in list that count, such as tools of
+// the standings now.
+func (v view) growth(list []shown, counts func(shown) bool, now func(standing) bool) *room.Growth[origin] {
+	g := room.NewGrowth[origin](v.policy.list)
+	for t, st := range v.each() {
+		if now(st) {
+			g.There(t.origin())
+		}
+	}
+	for _, e := range list {
+		if counts(e) {
+			g.Take(e.tool.origin())
+		}
+	}
+	return g
 }
 
 // hasLine reports whether e is a line for one tool in the sections.

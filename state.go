@@ -99,7 +99,7 @@ func (s *Session) Save() json.RawMessage {
 func (s *Session) stateLocked(v view) *saved.State {
 	w := saver{places: make(map[*BridgeTool]int), named: make(map[string]int), state: saved.State{
 		User: s.scope.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
-		Results: s.pages.last, Paged: s.pages.offered,
+		Results: s.pages.last, Paged: s.pages.offered, Full: s.full,
 	}}
 	if s.refused.Times > 0 {
 		r := saved.Refusal(s.refused)
@@ -169,7 +169,7 @@ func (sc *scope) restore(inherited, skills rights, data json.RawMessage, opts *S
 		return nil, nil, err
 	}
 	s := sc.newSession(inherited, skills, state.Intent, opts)
-	r := restorer{s: s, v: s.view(), kept: make(keptTools), named: make(map[string]bool), told: make(map[string]bool)}
+	r := restorer{s: s, v: s.view(), full: state.Full, kept: make(keptTools), named: make(map[string]bool), told: make(map[string]bool)}
 	if err = s.narrows(state); err == nil {
 		err = r.read(state)
 	}
@@ -189,7 +189,7 @@ func (sc *scope) restore(inherited, skills rights, data json.RawMessage, opts *S
 	if state.Refused != nil {
 		s.refused = refusal(*state.Refused)
 	}
-	s.acts, s.kept, s.seen = len(state.Active), r.kept, weak.Pointer[selection]{}
+	s.acts, s.full, s.kept, s.seen = len(state.Active), state.Full, r.kept, weak.Pointer[selection]{}
 	s.setShown(r.list)
 	s.viewLocked()
 	s.mu.Unlock()
@@ -215,6 +215,7 @@ func (s *Session) narrows(state *saved.State) error {
 type restorer struct {
 	s       *Session
 	v       view
+	full    bool          // the saved session called tools by CallToolName
 	tools   []*BridgeTool // those of the state; nil for one that s may not show
 	kept    keptTools
 	list    []shown
@@ -324,7 +325,7 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 			x.offer = r.offer(e.Servers)
 		}
 		bridge := x.meta == metaDescribe || x.meta == metaCall
-		return x, r.v.rights.mayUse(e.Meta) && (!bridge || r.v.disclosure == ByBridge), nil
+		return x, r.v.rights.mayUse(e.Meta) && (!bridge || r.v.disclosure == ByBridge || r.full), nil
 	case f.section == skillText && e.Skills != nil:
 		o, err := r.v.restoreSkills(e.Skills, r.report)
 		x.offer = &told{skills: o}

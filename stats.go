@@ -14,6 +14,7 @@ type Stats struct {
 	Inline   int
 	Deferred int // without the active ones
 	Active   int
+	Crowded  int // deferred only because the list has no room: see [ListOptions]
 	Tokens   TokenStats
 
 	Usage         Usage
@@ -99,6 +100,12 @@ func (w *weigher) weigh(s *Session, v view, list []shown, u sessionUsage) Stats 
 		st = w.weighTools(v.selection)
 		w.selections[v.selection] = st
 	}
+	st.Crowded = len(v.crowded)
+	st.Inline -= st.Crowded
+	st.Deferred += st.Crowded
+	for t := range v.crowded {
+		st.Tokens.Inline -= w.scope.toolTokens(t)
+	}
 	for _, t := range v.active {
 		st.Active++
 		st.Deferred--
@@ -114,16 +121,12 @@ func (w *weigher) weigh(s *Session, v view, list []shown, u sessionUsage) Stats 
 }
 
 func (w *weigher) weighTools(sel *selection) (st Stats) {
-	type server struct {
-		of   *owner
-		name string
-	}
-	servers := make(map[server]bool)
+	servers := make(map[origin]bool)
 	for t, p := range sel.each() {
 		if p == hidden {
 			continue
 		}
-		servers[server{t.owner, t.def.server}] = true
+		servers[t.origin()] = true
 		tokens := w.scope.toolTokens(t)
 		st.Tools++
 		st.Tokens.All += tokens
@@ -226,13 +229,14 @@ const (
 	EventSearch   EventKind = "search"   // the model searched
 	EventActivate EventKind = "activate" // deferred tools became active
 	EventEvict    EventKind = "evict"    // Compact dropped active tools
+	EventFull     EventKind = "full"     // tools stay deferred, because the list has no room: see ListOptions
 )
 
 // An Event is something that happened in a session.
 type Event struct {
 	Kind    EventKind
 	Session *Session
-	Tools   []string      // registered names of the tools called, found, activated or dropped
+	Tools   []string      // registered names of the tools called, found, activated, dropped or without room
 	Server  string        // server of the called tool, or "" if the tool is unknown
 	Query   string        // query of a search
 	Took    time.Duration // duration of a call or a search

@@ -9,6 +9,7 @@ import (
 
 // A TokenCounter counts the tokens of a text as a model does. The Manager calls it
 // concurrently. A tool is counted once, when its server lists it.
+// If the counter panics, the count is estimated and the first panic is logged.
 type TokenCounter interface {
 	// CountTokens returns the number of tokens in text.
 	CountTokens(text string) int

@@ -116,6 +116,7 @@ func newRiot(t *testing.T, seed uint64) *riot {
 	opts := &Options{
 		Limits: ServerLimits{StartTimeout: 4 * walkTimeout, CallTimeout: walkTimeout, Reconnect: 10 * time.Millisecond, Refresh: 100 * time.Millisecond, MaxMessage: 1 << 20, MaxTools: 100},
 		Inline: InlineOptions{Max: 10},
+		List:   ListOptions{Max: 25, ServerMax: 15},
 	}
 	for i, over := range walkPlaces {
 		c := newCulprit(t, byte(over), fmt.Sprintf("%c%d", over, i), w.journal)

@@ -145,6 +145,14 @@ walls() {
 		END { exit bad }' <<<"$deps"
 }
 
+# size: how much larger a host is with the library.
+size() {
+	local said status=0
+	said=$(.ci/size transports) || status=$?
+	sed 's/^/NOTE: /' <<<"$said"
+	return $status
+}
+
 # readme N: the Nth command of the README, as it stands there, in an empty
 # clone.
 readme() {

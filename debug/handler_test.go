@@ -227,7 +227,7 @@ func TestDebugShowsStandings(t *testing.T) {
 	}})
 	h := debug.Handler(mgr)
 	mgr.ActivateTools([]string{"mcp_git__log"})
-	git.InProcess.AddTools(echoTool("push", "Sends all files"))
+	git.InProcess.(*mcpserver.MCPServer).AddTools(echoTool("push", "Sends all files"))
 	soon(t, func() bool { return len(changedTools(mgr)) == 1 })
 	text := pageText(t, h, "view=tools")
 	for _, want := range []string{

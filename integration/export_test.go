@@ -41,7 +41,7 @@ var exportCases = []struct{ schema, arguments string }{
 // exporting returns a Manager with the tools of addExportTools, all inline, and
 // the arguments of exportCases by registered name.
 func exporting(t *testing.T) (*mcphybrid.Manager, map[string]string) {
-	m := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 1 << 20}})
+	m := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: mcphybrid.NoLimit, MaxTokens: mcphybrid.NoLimit}})
 	t.Cleanup(func() { assert.NoError(t, m.Close()) })
 	addExportTools(t, m)
 	arguments := make(map[string]string)

@@ -3,7 +3,7 @@ package foreign
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
+	"sync"
 )
 
 // A Document is where a host keeps one document from run to run.
@@ -34,24 +34,22 @@ func (d document) Save(data []byte) error {
 }
 
 // A Counter counts something in texts by a host's function. If that panics, the
-// Counter takes an estimate instead and logs the panic: the first, the second, the
-// fourth and so on, since there may be one for each text.
+// Counter takes an estimate instead and logs the first panic: there may be one for
+// each text.
 type Counter struct {
 	What     string
 	Of       func(text string) int
 	Estimate func(text string) int
 	Log      *slog.Logger
 
-	panics atomic.Int64
+	told sync.Once
 }
 
 // Count returns the number for text. It is never negative.
 func (c *Counter) Count(text string) int {
 	n, err := Call(c.What, func() (int, error) { return c.Of(text), nil })
 	if err != nil {
-		if k := c.panics.Add(1); k&(k-1) == 0 {
-			c.Log.Error("mcphybrid: the host's code panicked, an estimate is used", "error", err, "panics", k)
-		}
+		c.told.Do(func() { c.Log.Error("mcphybrid: the host's code panicked, an estimate is used", "error", err) })
 		return c.Estimate(text)
 	}
 	return max(n, 0)

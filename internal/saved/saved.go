@@ -34,6 +34,7 @@ type State struct {
 	Active  list[Active] `json:"active,omitempty"` // in activation order
 	Results int          `json:"results,omitempty"`
 	Paged   bool         `json:"paged,omitempty"`
+	Full    bool         `json:"full,omitempty"`
 	Refused *Refusal     `json:"refused,omitempty"`
 }
 

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	mcpserver "github.com/mark3labs/mcp-go/server"
 )
 
 // A Config says how to reach one server: by InProcess, URL or Command. The
@@ -22,7 +21,7 @@ type Config struct {
 
 	Secrets []string // further values to hide in errors and logs
 
-	InProcess *mcpserver.MCPServer // Close does not shut it down
+	InProcess InProcess // Close does not shut it down
 
 	// Invalid, if not nil, says why the configuration cannot work. Each attempt
 	// to connect fails with it and is not repeated.

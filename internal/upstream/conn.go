@@ -39,7 +39,7 @@ func dial(cfg *Config, l Limits, hide *secrets) (*conn, error) {
 	g := guard{maxMessage: l.MaxMessage, unasked: &unasked{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
 	switch {
 	case cfg.InProcess != nil:
-		c.client = client.NewClient(inProcessTransport{transport.NewInProcessTransport(cfg.InProcess), g})
+		c.client = client.NewClient(newInProcessTransport(cfg.InProcess, g))
 	case cfg.URL != "":
 		c.http = ownTransport()
 		t, err := transport.NewStreamableHTTP(cfg.URL,

@@ -26,10 +26,6 @@ type (
 		*transport.StreamableHTTP
 		guard
 	}
-	inProcessTransport struct {
-		*transport.InProcessTransport
-		guard
-	}
 )
 
 func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
@@ -88,16 +84,6 @@ func (e *badRequestError) Unwrap() error { return e.err }
 
 func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
 	return text.WithoutURL(t.StreamableHTTP.SendNotification(ctx, n))
-}
-
-// SendRequest calls a tool's handler on this goroutine. Switching to another
-// goroutine can cost as much as the rest of the call.
-func (t inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	if r.Method != string(mcp.MethodToolsCall) {
-		return t.send(ctx, r, t.InProcessTransport.SendRequest)
-	}
-	response, err := foreign.Call("the server", func() (*transport.JSONRPCResponse, error) { return t.InProcessTransport.SendRequest(ctx, r) })
-	return t.check(ctx, r, response, err)
 }
 
 // A guard ends requests when their context ends, even if the server hangs. It

@@ -1,0 +1,167 @@
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// Bounds limit a result, each in bytes.
+type Bounds struct {
+	Text  int // of texts, of structured content, and of links and the like
+	Media int // of images, sounds and files together, in base64
+}
+
+// Notes are the texts that stand in place of what is left out.
+type Notes struct {
+	Cut     func(from, to, total int) string         // see [Cut]
+	LeftOut func(kind, mime string, size int) string // a whole content; mime may be ""
+}
+
+// Fit returns r and "" if r is within the bounds. Otherwise it returns a copy that
+// is, apart from the notes, and the whole text if the texts were cut.
+//
+// A content that has no text and does not fit becomes a note. Contents before it
+// that fit stay. Structured content that does not fit moves to the texts, unless one
+// of them has it already. Then the texts are cut: see [Cut]. Pointers to contents
+// become contents, and a nil content is dropped.
+func Fit(r *mcp.CallToolResult, b Bounds, n Notes) (fit *mcp.CallToolResult, whole string) {
+	if r == nil {
+		return nil, ""
+	}
+	return Cut(withoutStructured(withoutLarge(r, b, n), b), b.Text, n.Cut)
+}
+
+// withoutLarge replaces contents without text that do not fit.
+func withoutLarge(r *mcp.CallToolResult, b Bounds, n Notes) *mcp.CallToolResult {
+	contents := make([]mcp.Content, 0, len(r.Content))
+	changed := false
+	others := b.Text
+	for _, c := range r.Content {
+		plain, pointed := direct(c)
+		changed = changed || pointed
+		if plain == nil {
+			continue
+		}
+		kind, mime, size := measure(plain)
+		left := &others
+		if kind == "image" || kind == "audio" || kind == "file" {
+			left = &b.Media
+		}
+		if size <= *left {
+			*left -= size
+		} else if text, with := textOf(plain); with != nil { // a resource with a long address
+			plain, changed = mcp.NewTextContent(text), true
+		} else {
+			plain, changed = mcp.NewTextContent(n.LeftOut(kind, mime, size)), true
+		}
+		contents = append(contents, plain)
+	}
+	if !changed {
+		return r
+	}
+	result := *r
+	result.Content = contents
+	return &result
+}
+
+// withoutStructured moves structured content that does not fit to the texts.
+func withoutStructured(r *mcp.CallToolResult, b Bounds) *mcp.CallToolResult {
+	raw := []byte(r.RawStructuredContent)
+	if raw == nil && r.StructuredContent != nil {
+		raw, _ = json.Marshal(r.StructuredContent) // what can't be encoded can't be sent either
+	}
+	if len(raw) <= max(b.Text, 0) {
+		return r
+	}
+	result := *r
+	result.StructuredContent, result.RawStructuredContent = nil, nil
+	for _, c := range r.Content {
+		if text, with := textOf(c); with != nil && sameJSON([]byte(text), raw) {
+			return &result
+		}
+	}
+	result.Content = append(r.Content[:len(r.Content):len(r.Content)], mcp.NewTextContent(string(raw)))
+	return &result
+}
+
+// sameJSON reports whether a and b are the same JSON apart from spaces. It does not
+// look for other ways to write the same.
+func sameJSON(a, b []byte) bool {
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}
+
+// direct returns what c points to, or c if it is no pointer, and nil for a nil
+// pointer. pointed reports whether the result differs from c.
+func direct(c mcp.Content) (plain mcp.Content, pointed bool) {
+	switch p := c.(type) {
+	case nil:
+		return nil, true
+	case *mcp.TextContent:
+		return at(p), true
+	case *mcp.ImageContent:
+		return at(p), true
+	case *mcp.AudioContent:
+		return at(p), true
+	case *mcp.ResourceLink:
+		return at(p), true
+	case *mcp.EmbeddedResource:
+		if p == nil {
+			return nil, true
+		}
+		plain, _ = direct(*p)
+		return plain, true
+	case mcp.EmbeddedResource:
+		switch res := p.Resource.(type) {
+		case nil:
+			return nil, true
+		case *mcp.TextResourceContents:
+			if res == nil {
+				return nil, true
+			}
+			p.Resource = *res
+			return p, true
+		case *mcp.BlobResourceContents:
+			if res == nil {
+				return nil, true
+			}
+			p.Resource = *res
+			return p, true
+		}
+	}
+	return c, false
+}
+
+// at returns *p, or nil.
+func at[T mcp.Content](p *T) mcp.Content {
+	if p == nil {
+		return nil
+	}
+	return *p
+}
+
+// measure returns what c is, its MIME type and how many bytes it has beside a text,
+// which is cut.
+func measure(c mcp.Content) (kind, mime string, size int) {
+	switch c := c.(type) {
+	case mcp.TextContent:
+		return "text", "", 0
+	case mcp.ImageContent:
+		return "image", c.MIMEType, len(c.Data) + len(c.MIMEType)
+	case mcp.AudioContent:
+		return "audio", c.MIMEType, len(c.Data) + len(c.MIMEType)
+	case mcp.ResourceLink:
+		return "link", c.MIMEType, len(c.URI) + len(c.Name) + len(c.Title) + len(c.Description) + len(c.MIMEType)
+	case mcp.EmbeddedResource:
+		switch res := c.Resource.(type) {
+		case mcp.TextResourceContents:
+			return "text", res.MIMEType, len(res.URI) + len(res.MIMEType)
+		case mcp.BlobResourceContents:
+			return "file", res.MIMEType, len(res.Blob) + len(res.URI) + len(res.MIMEType)
+		}
+	}
+	raw, _ := json.Marshal(c)
+	return "content", "", len(raw)
+}

@@ -1,0 +1,133 @@
+package result
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var testNotes = Notes{Cut: testNote, LeftOut: func(kind, mime string, size int) string { return fmt.Sprintf("<%s %s %d>", kind, mime, size) }}
+
+func TestFit(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("A", 100)
+	blob := func(size int) mcp.EmbeddedResource {
+		return mcp.NewEmbeddedResource(mcp.BlobResourceContents{URI: "u", MIMEType: "m", Blob: long[:size]})
+	}
+	link := func(name string) mcp.ResourceLink { return mcp.NewResourceLink("", name, "", "") }
+	text := textContent("1234567890")
+	var none *mcp.TextContent
+	tests := []struct {
+		name     string
+		in, want []mcp.Content // nil if in stays
+	}{
+		{"what fits", []mcp.Content{text, mcp.NewImageContent("AAAA", "i"), blob(18), link("b")}, nil},
+		{"an image", []mcp.Content{text, mcp.NewImageContent(long[:31], "image/png")}, []mcp.Content{text, textContent("<image image/png 40>")}},
+		{"a sound", []mcp.Content{mcp.NewAudioContent(long, "wav"), text}, []mcp.Content{textContent("<audio wav 103>"), text}},
+		{"a file", []mcp.Content{blob(60)}, []mcp.Content{textContent("<file m 62>")}},
+		{"together", []mcp.Content{mcp.NewImageContent(long[:20], ""), blob(10), mcp.NewImageContent(long[:9], "")}, []mcp.Content{mcp.NewImageContent(long[:20], ""), textContent("<file m 12>"), mcp.NewImageContent(long[:9], "")}},
+		{"links", []mcp.Content{link(long[:30]), link(long[:10]), link("b")}, []mcp.Content{link(long[:30]), textContent("<link  10>"), link("b")}},
+		{"a long address", []mcp.Content{mcp.NewEmbeddedResource(mcp.TextResourceContents{URI: long, Text: "text"})}, []mcp.Content{textContent("text")}},
+		{"anything else", []mcp.Content{mcp.ToolUseContent{Type: "tool_use", Name: long}}, []mcp.Content{textContent("<content  150>")}},
+		{"pointers", []mcp.Content{&text, nil, none, (*mcp.EmbeddedResource)(nil), mcp.EmbeddedResource{}}, []mcp.Content{text}},
+		{
+			"pointers within", []mcp.Content{&mcp.EmbeddedResource{Type: "resource", Resource: &mcp.TextResourceContents{URI: "file:///a", MIMEType: "text/plain", Text: long}}},
+			[]mcp.Content{textResource(long[:22] + "<22-89 of 100>" + long[89:])},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := &mcp.CallToolResult{Content: test.in}
+			fit, _ := Fit(r, Bounds{Text: 33, Media: 30}, testNotes)
+			if test.want == nil {
+				assert.Same(t, r, fit)
+				return
+			}
+			assert.Equal(t, test.want, fit.Content)
+		})
+	}
+	nothing, whole := Fit(nil, Bounds{}, testNotes)
+	assert.Nil(t, nothing)
+	assert.Empty(t, whole)
+}
+
+func TestFitStructured(t *testing.T) {
+	t.Parallel()
+	raw := json.RawMessage(`{"long": "` + strings.Repeat("x", 40) + `"}`)
+	tests := []struct {
+		name  string
+		text  string
+		limit int
+		whole string
+		kept  bool
+	}{
+		{"fits", "short", len(raw), "", true},
+		{"is cut as a text", "short", 30, "short\n" + string(raw), false},
+		{"is in a text already", strings.ReplaceAll(string(raw), " ", "\n"), 30, strings.ReplaceAll(string(raw), " ", "\n"), false},
+	}
+	for _, test := range tests {
+		for _, encoded := range []bool{true, false} {
+			r := &mcp.CallToolResult{Content: []mcp.Content{textContent(test.text)}, StructuredContent: map[string]any{"long": strings.Repeat("x", 40)}}
+			if encoded {
+				r.RawStructuredContent = raw
+			} else if !test.kept {
+				test.whole = strings.ReplaceAll(test.whole, ": ", ":")
+			}
+			fit, whole := Fit(r, Bounds{Text: test.limit}, testNotes)
+			assert.Equal(t, test.kept, fit.StructuredContent != nil, test.name)
+			assert.Equal(t, encoded && test.kept, fit.RawStructuredContent != nil, test.name)
+			assert.Equal(t, test.whole, whole, test.name)
+			assert.Len(t, r.Content, 1)
+			assert.NotNil(t, r.StructuredContent)
+		}
+	}
+}
+
+// Whatever a server sends, what is left is within the bounds.
+func FuzzFit(f *testing.F) {
+	f.Add([]byte(`{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"text","text":"abc"}],"structuredContent":{"a":[1,2]}}`), 5)
+	f.Add([]byte(`{"content":[{"type":"resource","resource":{"uri":"file:///a","blob":"AAAA"}},{"type":"resource_link","uri":"u","name":"n"}]}`), 0)
+	f.Add([]byte(`{"content":[{"type":"resource","resource":{"uri":"file:///a","text":"some text"}},null],"structuredContent":[]}`), 3)
+	f.Fuzz(func(t *testing.T, data []byte, limit int) {
+		r := new(mcp.CallToolResult)
+		if limit < 0 || limit > 1<<20 || json.Unmarshal(data, r) != nil {
+			t.Skip("no result, or no limit")
+		}
+		before, err := json.Marshal(r)
+		require.NoError(t, err)
+		notes := 0
+		b := Bounds{Text: limit, Media: 2 * limit}
+		fit, _ := Fit(r, b, Notes{
+			Cut:     func(int, int, int) string { notes++; return "!" },
+			LeftOut: func(string, string, int) string { notes++; return "!" },
+		})
+		after, err := json.Marshal(r)
+		require.NoError(t, err)
+		require.Equal(t, string(before), string(after), "the result itself is not changed")
+		sizes := make(map[string]int)
+		for _, c := range fit.Content {
+			kind, _, size := measure(c)
+			if kind == "text" {
+				text, _ := textOf(c)
+				sizes["texts"] += len(text)
+				kind = "other"
+			}
+			if kind == "image" || kind == "audio" || kind == "file" {
+				kind = "media"
+			} else {
+				kind = "other"
+			}
+			sizes[kind] += size
+		}
+		require.LessOrEqual(t, sizes["texts"], limit+notes)
+		require.LessOrEqual(t, sizes["other"], limit)
+		require.LessOrEqual(t, sizes["media"], 2*limit)
+		require.LessOrEqual(t, len(fit.RawStructuredContent), limit)
+	})
+}

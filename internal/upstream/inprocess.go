@@ -1,0 +1,138 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
+)
+
+// An InProcess is a server in this process, such as mcp-go's MCPServer. Because it
+// is an interface, a program without such a server does not contain mcp-go's.
+type InProcess interface {
+	HandleMessage(ctx context.Context, message json.RawMessage) mcp.JSONRPCMessage
+	RegisterSession(ctx context.Context, session mcpserver.ClientSession) error
+	UnregisterSession(ctx context.Context, sessionID string)
+	WithContext(ctx context.Context, session mcpserver.ClientSession) context.Context
+}
+
+// An inProcessTransport calls a server's HandleMessage. It does what mcp-go's
+// InProcessTransport does, which takes an MCPServer only.
+type inProcessTransport struct {
+	server  InProcess
+	session *mcpserver.InProcessSession
+	over    chan struct{}
+
+	mu       sync.Mutex
+	notified func(mcp.JSONRPCNotification) // guarded by mu
+	started  bool                          // guarded by mu
+	closed   bool                          // guarded by mu
+	guard
+}
+
+func newInProcessTransport(s InProcess, g guard) *inProcessTransport {
+	session := mcpserver.NewInProcessSession(mcpserver.GenerateInProcessSessionID(), nil)
+	return &inProcessTransport{server: s, session: session, over: make(chan struct{}), guard: g}
+}
+
+// Start registers the session. From then on, the server can notify it.
+func (t *inProcessTransport) Start(ctx context.Context) error {
+	t.mu.Lock()
+	started, closed := t.started, t.closed
+	t.started = true
+	t.mu.Unlock()
+	switch {
+	case closed:
+		return transport.ErrTransportClosed
+	case started:
+		return nil
+	}
+	// The host may have passed a nil pointer.
+	register := func() (struct{}, error) { return struct{}{}, t.server.RegisterSession(ctx, t.session) }
+	if _, err := foreign.Call("the server", register); err != nil {
+		t.mu.Lock()
+		t.started = false // there is nothing to unregister
+		t.mu.Unlock()
+		return err
+	}
+	go t.forward()
+	return nil
+}
+
+// forward passes on the server's notifications until the transport is closed.
+func (t *inProcessTransport) forward() {
+	for {
+		select {
+		case <-t.over:
+			return
+		case n := <-t.session.ClientNotifications():
+			t.mu.Lock()
+			notified := t.notified
+			t.mu.Unlock()
+			if notified != nil {
+				notified(n)
+			}
+		}
+	}
+}
+
+// SendRequest calls a tool's handler on this goroutine. Switching to another
+// goroutine can cost as much as the rest of the call.
+func (t *inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	if r.Method != string(mcp.MethodToolsCall) {
+		return t.send(ctx, r, t.handle)
+	}
+	response, err := foreign.Call("the server", func() (*transport.JSONRPCResponse, error) { return t.handle(ctx, r) })
+	return t.check(ctx, r, response, err)
+}
+
+func (t *inProcessTransport) handle(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	request, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := json.Marshal(t.server.HandleMessage(t.server.WithContext(ctx, t.session), request))
+	if err != nil {
+		return nil, err
+	}
+	response := new(transport.JSONRPCResponse)
+	return response, json.Unmarshal(answer, response)
+}
+
+// SendNotification returns once the server has handled n.
+func (t *inProcessTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
+	message, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return foreign.Do("the server", func() { t.server.HandleMessage(ctx, message) })
+}
+
+// SetNotificationHandler sets what is called with the server's notifications.
+func (t *inProcessTransport) SetNotificationHandler(notified func(mcp.JSONRPCNotification)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notified = notified
+}
+
+// Close ends the session. The server goes on.
+func (t *inProcessTransport) Close() error {
+	t.mu.Lock()
+	first, started := !t.closed, t.started
+	t.closed = true
+	t.mu.Unlock()
+	if first {
+		close(t.over)
+	}
+	if !first || !started {
+		return nil
+	}
+	return foreign.Do("the server", func() { t.server.UnregisterSession(context.Background(), t.session.SessionID()) })
+}
+
+// GetSessionId returns "": only HTTP has sessions on the wire.
+func (t *inProcessTransport) GetSessionId() string { return "" }
