@@ -62,8 +62,10 @@ func (r *retrieval) mark(best []Match) {
 		}
 	}
 	r.findCommon(best)
+	// A query of faint words gets faint feedback.
+	weight := unit * feedbackWeight * r.telling / x.idfOf(1)
 	for _, t := range c.common {
-		c.gain[t.term] = uint32(math.Round(unit * feedbackWeight * t.value / c.common[0].value * x.idf(t.term)))
+		c.gain[t.term] = uint32(math.Round(weight * t.value / c.common[0].value * x.idf(t.term)))
 	}
 }
 

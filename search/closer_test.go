@@ -23,7 +23,7 @@ func TestCloserFeedback(t *testing.T) {
 	x := NewIndex(docs, nil)
 	r := retrieval{x: x}
 	r.parse("lamp")
-	r.score()
+	r.score(nil)
 	best := r.top(nil, closerDocs, nil)
 	require.Len(t, best, 5)
 	r.mark(best)
@@ -52,7 +52,7 @@ func TestCloserName(t *testing.T) {
 	x := NewIndex(docs, &Options{Threshold: -1})
 	r := retrieval{x: x}
 	r.parse("branch")
-	r.score()
+	r.score(nil)
 	best := r.top(nil, closerDocs, nil)
 	r.mark(best)
 	assert.Equal(t, 1.0, r.nameShare(1))
