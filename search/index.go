@@ -53,7 +53,7 @@ type Options struct {
 // recall on nine public corpora. Among a few hundred documents it drops matches
 // that share only one word with a longer query, if a third of the documents have
 // this word in their descriptions.
-const DefaultThreshold = 0.3
+const DefaultThreshold = 0.2
 
 // An Index ranks a list of documents against queries. A document's number is
 // its position in the list, from 0. An Index is immutable and safe for
@@ -118,12 +118,15 @@ type posting struct {
 // An occurrence is one term of a document.
 type occurrence struct {
 	term      uint32
-	signature uint32 // and nameBit, if the term is in the name
+	signature uint32 // and nameBit, if the term is in the name; and firstBit, if it is the name's first
 }
 
-const nameBit = 1 << 31
+const (
+	nameBit  = 1 << 31
+	firstBit = 1 << 30
+)
 
-func (o occurrence) sig() uint32 { return o.signature &^ nameBit }
+func (o occurrence) sig() uint32 { return o.signature &^ (nameBit | firstBit) }
 
 // A signature says, by field, how often a term occurs (tf) and how many terms
 // the field has (length). Where tf is 0, length is 0 too.
@@ -242,7 +245,7 @@ func (s *signature) frequency(averages *[fields]float64) float64 {
 			continue
 		}
 		w := &fieldWeights[f]
-		tf := w.weight * float64(s[f].tf) / (1 - w.b + w.b*scale(w.prose, float64(s[f].length))/averages[f])
+		tf := w.weight * repeated(w.prose, float64(s[f].tf)) / (1 - w.b + w.b*scale(w.prose, float64(s[f].length))/averages[f])
 		if f == inParameters || f == inTexts || f == inNested {
 			parameters += tf
 		} else {
@@ -250,6 +253,16 @@ func (s *signature) frequency(averages *[fields]float64) float64 {
 		}
 	}
 	return own + min(parameters, parametersCap)
+}
+
+// repeated returns what tf occurrences in a field count. In prose, a word that is
+// said four times counts twice, as in Lucene's classic similarity; otherwise
+// verbose documents would come first.
+func repeated(prose bool, tf float64) float64 {
+	if prose {
+		return math.Sqrt(tf)
+	}
+	return tf
 }
 
 func scale(prose bool, length float64) float64 {

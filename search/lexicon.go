@@ -134,7 +134,7 @@ const (
 const (
 	genericWeight   = 0.65
 	faintWeight     = 0.2
-	joinedWeight    = 0.8 // two words of the query written as one; see retrieval.addJoined
+	joinedWeight    = 0.9 // two words of the query written as one; see retrieval.addJoined
 	characterWeight = 0.5 // one character of a script without spaces; it is seldom a word
 )
 

@@ -58,6 +58,7 @@ type way struct {
 	factor float64 // 1 for the same term, less for a related one
 	weight uint32  // query term's weight × factor × idf, in units
 	exact  bool    // it is the query's term, corrected if need be
+	lead   bool    // the query's term begins a clause
 }
 
 var retrievals = sync.Pool{New: func() any { return new(retrieval) }}

@@ -34,6 +34,7 @@ type plainIndex struct {
 type plainDocument struct {
 	counts  map[string]*[fields]int // by term: how often in which field
 	lengths [fields]int
+	first   string            // of the name
 	worth   map[string]uint64 // by term, in units
 }
 
@@ -127,7 +128,11 @@ func newPlainIndex(docs []*Document, ranker Ranker, l *plainLexicon, threshold f
 					continue
 				}
 				w := fieldWeights[f]
-				add := w.weight * float64(n) / (1 - w.b + w.b*plainScale(f, float64(d.lengths[f]))/plainAverage(f, total[f], len(docs)))
+				count := float64(n)
+				if w.prose {
+					count = math.Sqrt(count)
+				}
+				add := w.weight * count / (1 - w.b + w.b*plainScale(f, float64(d.lengths[f]))/plainAverage(f, total[f], len(docs)))
 				switch f {
 				case inParameters, inTexts, inNested:
 					parameters += add
@@ -145,13 +150,16 @@ func newPlainIndex(docs []*Document, ranker Ranker, l *plainLexicon, threshold f
 // read counts the terms of d, unless it did before.
 func (l *plainLexicon) read(d *Document) *plainDocument {
 	if before, ok := l.documents[d]; ok {
-		return &plainDocument{counts: before.counts, lengths: before.lengths, worth: map[string]uint64{}}
+		return &plainDocument{counts: before.counts, lengths: before.lengths, first: before.first, worth: map[string]uint64{}}
 	}
 	p := &plainDocument{counts: map[string]*[fields]int{}, worth: map[string]uint64{}}
 	count := func(field int, text string) {
 		for _, t := range plainTerms(text) {
 			if l.class[t.text] == stop || p.lengths[field] == 65535 {
 				continue
+			}
+			if field == inName && p.first == "" {
+				p.first = t.text
 			}
 			p.lengths[field]++
 			if p.counts[t.text] == nil {
@@ -219,6 +227,7 @@ type plainQuery struct {
 	exact  string             // the term itself, or what it was corrected to
 
 	telling float64 // weight × idf
+	faint   bool
 	central bool
 }
 
@@ -290,6 +299,7 @@ func (p *plainIndex) term(t plainTerm, weight float64) (q plainQuery, ok bool) {
 		q.weight[term] = uint64(math.Round(65536 * w * factor * min(p.idf(term), limit)))
 	}
 	q.telling = weight * min(limit, p.idfOf(1))
+	q.faint = weight <= faintWeight
 	return q, true
 }
 
@@ -403,10 +413,10 @@ func (d *plainDocument) share(q plainQuery) (best uint64) {
 }
 
 // lookCloser raises the scores of the best of found, and orders them anew.
-func (p *plainIndex) lookCloser(found []Match, m *plainMessage) {
-	terms := m.terms
+func (p *plainIndex) lookCloser(found []Match, message *plainMessage) {
+	terms := message.terms
 	best := found[:min(closerDocs, len(found))]
-	feedback := p.feedback(best, m)
+	feedback := p.feedback(best, message)
 	top := 0.0
 	for i, m := range best {
 		sum := uint64(0)
@@ -417,20 +427,28 @@ func (p *plainIndex) lookCloser(found []Match, m *plainMessage) {
 		top = max(top, best[i].Score)
 	}
 	for i, m := range best {
-		name, matched := uint64(0), uint64(0)
+		name, matched, lead := uint64(0), uint64(0), 0.0
 		for term, counts := range p.docs[m.Doc].counts {
 			if counts[inName] == 0 {
 				continue
 			}
 			factor := 0.0
-			for _, q := range terms {
-				factor = max(factor, q.ways[term])
+			for n, q := range terms {
+				if q.ways[term] > factor {
+					factor = q.ways[term]
+					if term == p.docs[m.Doc].first {
+						lead = 0
+						if message.leads[n] {
+							lead = factor
+						}
+					}
+				}
 			}
 			name += uint64(math.Round(65536 * p.idf(term)))
 			matched += uint64(math.Round(65536 * p.idf(term) * factor))
 		}
 		if name > 0 {
-			best[i].Score += nameWeight * top * (float64(matched) / float64(name))
+			best[i].Score += (nameWeight*(float64(matched)/float64(name)) + leadWeight*lead) * top
 		}
 	}
 	slices.SortFunc(best, func(a, b Match) int { return cmp.Or(cmp.Compare(b.Score, a.Score), a.Doc-b.Doc) })
