@@ -23,7 +23,8 @@ const (
 
 	clauseGain      = 0.3 // what the best document of a clause gains in a short message
 	longClauseGain  = 2.3 // and in a long one, or one with several requests
-	clauseDocs      = 20  // documents of each clause that gain
+	clauseDocs      = 20  // documents of each clause that gain, at most
+	leastShare      = 0.5 // share of the best one's score that they must have
 	placeDiscount   = 0.2 // of several requests, each document gains less than the one before: 1, 1/1.2, 1/1.4, …
 	statementWeight = 0.5 // weight of a clause of a long message, where a request has 1
 	lastWeight      = 0.9 // weight of its last clause, at least
@@ -172,9 +173,10 @@ func (r *retrieval) findFavoured(keep func(doc int) bool) {
 			r.scoreTerm(int(m))
 			mass += r.terms[m].telling
 		}
-		r.found = r.top(r.found[:0], clauseDocs, keep)
+		r.found = r.top(r.found[:0], 1, keep)
 		if len(r.found) > 0 && mass > 0 {
 			best := r.found[0].Score
+			r.found = r.topAbove(r.found[:0], clauseDocs, leastShare*best, keep)
 			share := unit * c.weight * math.Sqrt(min(best/mass, 1)) / best
 			for i, m := range r.found {
 				if several {

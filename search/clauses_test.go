@@ -157,6 +157,9 @@ func (p *plainIndex) search(query string, n int, keep func(int) bool) []Match {
 			}
 			best := rank(c.members, nil)
 			for i, d := range best[:min(len(best), 20)] {
+				if d.Score < 0.5*best[0].Score {
+					break
+				}
 				share := 65536 * c.weight * math.Sqrt(min(best[0].Score/mass, 1)) / best[0].Score
 				if m.several {
 					d.Score /= 1 + 0.2*float64(i)

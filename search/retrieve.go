@@ -373,9 +373,14 @@ func zeros(s []uint32, n int) []uint32 {
 
 // top appends the n best documents.
 func (r *retrieval) top(dst []Match, n int, keep func(doc int) bool) []Match {
+	return r.topAbove(dst, n, 0, keep)
+}
+
+// topAbove appends the n best documents with a score of at least atLeast.
+func (r *retrieval) topAbove(dst []Match, n int, atLeast float64, keep func(doc int) bool) []Match {
 	begin := len(dst)
 	// The least score that enters the result.
-	least := uint32(max(1, min(math.MaxUint32, math.Ceil(unit*r.x.growth.threshold*r.telling))))
+	least := uint32(max(1, min(math.MaxUint32, math.Ceil(unit*max(atLeast, r.x.growth.threshold*r.telling)))))
 	for first := 0; first < len(r.scores); first += 8 {
 		scores := r.scores[first:min(first+8, len(r.scores))]
 		if len(scores) == 8 { // skip eight scores at once if all are too low

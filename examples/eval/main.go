@@ -13,8 +13,7 @@
 // of other text before it.
 //
 // The ranker "hybrid" combines the default ranker with an embedding model: -ollama URL
-// or -openai URL, -model M, -alpha A. Without a service, a stand-in compares letters,
-// which does not improve the results. On a terminal, standard error shows progress.
+// or -openai URL, -model M, -alpha A. On a terminal, standard error shows progress.
 //
 // Each line of a file is a JSON object; further members are ignored:
 //
