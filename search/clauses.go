@@ -23,6 +23,7 @@ const (
 
 	clauseGain      = 0.3 // what the best document of a clause gains in a short message
 	longClauseGain  = 2.3 // and in a long one, or one with several requests
+	maxClauses      = 64  // that are searched: the last ones, and as many before them that ask
 	clauseDocs      = 20  // documents of each clause that gain, at most
 	leastShare      = 0.5 // share of the best one's score that they must have
 	placeDiscount   = 0.2 // of several requests, each document gains less than the one before: 1, 1/1.2, 1/1.4, …
@@ -36,6 +37,7 @@ type clause struct {
 	begin, end int  // its terms are retrieval.members[begin:end]
 	asks       bool // it is a request
 	weight     float64
+	passed     bool // it is one too many, see maxClauses
 }
 
 // clauseEnd returns the length of the first clause of text. A clause ends with a
@@ -123,9 +125,15 @@ func (r *retrieval) weighClauses() {
 	if len(r.clauses) < 2 {
 		return
 	}
-	long := r.long()
-	for i := range r.clauses {
+	long, asking := r.long(), 0
+	for i := len(r.clauses) - 1; i >= 0; i-- {
 		c := &r.clauses[i]
+		if i < len(r.clauses)-maxClauses {
+			c.passed = !c.asks || asking == maxClauses
+			if !c.passed {
+				asking++
+			}
+		}
 		weight := statementWeight
 		switch {
 		case c.asks:
@@ -168,6 +176,9 @@ func (r *retrieval) findFavoured(keep func(doc int) bool) {
 	r.favour = zeros(r.favour, len(r.x.positions))
 	several := r.requests() > 1
 	for _, c := range r.clauses {
+		if c.passed {
+			continue
+		}
 		mass := 0.0
 		for _, m := range r.members[c.begin:c.end] {
 			r.scoreTerm(int(m))

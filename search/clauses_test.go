@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -23,6 +24,7 @@ type plainMessage struct {
 
 type plainClause struct {
 	members []int // numbers of terms, ascending
+	passed  bool
 	weight  float64
 }
 
@@ -111,6 +113,13 @@ func (p *plainIndex) message(query string) *plainMessage {
 	if m.apart, m.several = m.long, asking > 1; m.several {
 		m.apart = 1
 	}
+	for i, many := len(m.clauses)-65, 0; i >= 0; i-- {
+		if p.lexicon.asks([]byte(texts[i])) && many < 64 {
+			many++
+		} else {
+			m.clauses[i].passed = true
+		}
+	}
 	for i := range m.terms {
 		if q := &m.terms[i]; !q.central {
 			factor := 1 - m.long*0.7
@@ -154,6 +163,9 @@ func (p *plainIndex) search(query string, n int, keep func(int) bool) []Match {
 			mass := 0.0
 			for _, n := range c.members {
 				mass += m.terms[n].telling
+			}
+			if c.passed {
+				continue
 			}
 			best := rank(c.members, nil)
 			for i, d := range best[:min(len(best), 20)] {
@@ -251,6 +263,27 @@ func TestLongMessage(t *testing.T) {
 	}
 }
 
+// However many clauses there are, a search takes little time and finds what the
+// plain index finds.
+func TestManyClauses(t *testing.T) {
+	docs := chores()
+	for i := range 2000 {
+		docs = append(docs, &Document{Name: "issue_" + string(rune('a'+i%26)), Description: "files branches and issues"})
+	}
+	x, plain := NewIndex(docs, nil), newPlainIndex(docs, RankerDefault, defaultPlainLexicon(), DefaultThreshold)
+	for _, query := range []string{
+		strings.Repeat("issue.\n", 2000), strings.Repeat("create issue. branch files\n", 600), "merge the branch. " + strings.Repeat("some files. ", 300),
+		strings.Repeat("find trains?\nfiles.\n", 100),
+	} {
+		begun := time.Now()
+		got := x.Search(query, 5, nil)
+		assert.Less(t, time.Since(begun), time.Second, "%.20q", query) // takes 5 ms
+		if want := plain.search(query, 5, nil); !sameMatches(got, want) {
+			t.Errorf("%.20q: got %v, want %v", query, got, want)
+		}
+	}
+}
+
 // Each of several requests has its documents among the first.
 func TestSeveralRequests(t *testing.T) {
 	docs := chores()
@@ -333,4 +366,27 @@ func TestWrittenOtherwise(t *testing.T) {
 	}
 	lexical := NewIndex([]*Document{{Name: "logout"}}, &Options{Ranker: RankerLexical})
 	assert.Empty(t, lexical.Search("log out", 1, nil))
+}
+
+// Any text falls into clauses that make it up again, and any query is searched as
+// by the plain index.
+func FuzzClauses(f *testing.F) {
+	docs := chores()
+	x, plain := NewIndex(docs, nil), newPlainIndex(docs, RankerDefault, defaultPlainLexicon(), DefaultThreshold)
+	for _, seed := range []string{"", "Merge the branch. Then, please, send an email!", story, story + story, "a, then b\n\n- c?", "。！？查询天气", "\x81\x82\x9f", "log out; log  out", "I'd like to '"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		for rest := []byte(query); len(rest) > 0; {
+			end := clauseEnd(rest)
+			if end < 1 || end > len(rest) {
+				t.Fatalf("the clause of %q ends at %d", rest, end)
+			}
+			x.growth.lexicon.asks(rest[:end])
+			rest = rest[end:]
+		}
+		if got, want := x.Search(query, 5, nil), plain.search(query, 5, nil); !sameMatches(got, want) {
+			t.Fatalf("%q: got %v, want %v", query, got, want)
+		}
+	})
 }
