@@ -67,8 +67,8 @@ func ExampleSession_Search() {
 		fmt.Printf("%s %.2f\n", hit.Tool.Name(), hit.Score)
 	}
 	// Output:
-	// mcp_weather__weather_in_Oslo 1.80
-	// mcp_weather__weather_in_Quito 0.39
+	// mcp_weather__weather_in_Oslo 1.89
+	// mcp_weather__weather_in_Quito 0.48
 }
 
 // The host activates tools by name. Names that it does not know are left out.

@@ -156,7 +156,7 @@ func (se *semantic) texts() []*meaning.Text {
 // the names of its parameters.
 func embeddedText(d *definition) string {
 	var args []string
-	schema.Walk(d.input, func(name []byte) { args = append(args, string(name)) }, func([]byte) {})
+	schema.Walk(d.input, func(_ int, name []byte) { args = append(args, string(name)) }, func(int, []byte) {})
 	text := fmt.Sprintf("Tool Name: %s. Description: %s.", d.name, strings.TrimRight(d.description, ". \n"))
 	if len(args) > 0 {
 		text += " Arguments: " + strings.Join(args, ", ")

@@ -101,7 +101,7 @@ func TestSpecC1FindsByMeaning(t *testing.T) {
 	t.Parallel()
 	e := newConcepts()
 	var progress [][2]int
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Search: RankingOptions{Threshold: 0.5}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{
 		Embedder: e, Least: 0.5, Progress: func(done, total int) { progress = append(progress, [2]int{done, total}) },
 	}})
 	embedded(t, m, 5)

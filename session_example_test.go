@@ -204,8 +204,8 @@ func ExampleSession_SelectFor() {
 	fmt.Println(names(sess.SelectFor(context.Background(), "Do I need an umbrella in Oslo?")))
 	fmt.Println(names(sess.Tools()))
 	// Output:
-	// [mcp_weather__weather_in_Oslo]
-	// [mcp_weather__weather_in_Hanoi mcp_tool_search mcp_weather__weather_in_Oslo]
+	// [mcp_weather__weather_in_Oslo mcp_weather__weather_in_Quito]
+	// [mcp_weather__weather_in_Hanoi mcp_tool_search mcp_weather__weather_in_Oslo mcp_weather__weather_in_Quito]
 }
 
 // Placements tells people how each tool stands in a session, and why.

@@ -15,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -299,8 +300,8 @@ func TestSpecA16ConstantsAreOptions(t *testing.T) {
 	}
 }
 
-// On our own corpus, the default ranker finds no less than the reference in
-// each kind of query.
+// On our own corpus, the default ranker finds no less than the reference for each
+// query, apart from the exceptions.
 func TestSpecA6TheDefaultRankerIsNeverWorse(t *testing.T) {
 	t.Parallel()
 	lines := func(name string, each func(line []byte)) {
@@ -329,26 +330,51 @@ func TestSpecA6TheDefaultRankerIsNeverWorse(t *testing.T) {
 			require.NoError(t, m.AddTools(server, of[server]...))
 		}
 	}
-	sums := make(map[string]map[mcphybrid.Ranker]float64) // by kind
+	// Queries for which the reference finds more, each with the reason.
+	const luck = "no word in common but function words, which the reference counts"
+	exceptions := map[string]string{"chat-29": luck, "synonym-02": luck, "synonym-35": luck, "synonym-39": luck,
+		"task-21": "its first clause asks to create something, and tools that create other things come before the list of issues"}
+	queries, found := 0, make(map[string]bool)
 	lines("queries.jsonl", func(line []byte) {
 		var in struct {
 			ID, Query string
 			Relevant  []string
 		}
 		require.NoError(t, json.Unmarshal(line, &in))
-		kind, _, _ := strings.Cut(in.ID, "-")
-		if sums[kind] == nil {
-			sums[kind] = make(map[mcphybrid.Ranker]float64)
-		}
+		queries++
+		right := make(map[mcphybrid.Ranker]int)
 		for ranker, m := range managers {
 			for _, h := range m.Search(in.Query, 5) {
 				if slices.Contains(in.Relevant, h.Tool.Server()+"/"+h.Tool.OriginalName()) {
-					sums[kind][ranker] += 1 / float64(len(in.Relevant))
+					right[ranker]++
 				}
 			}
 		}
+		if right[mcphybrid.RankerDefault] < right[mcphybrid.RankerClassic] {
+			found[in.ID] = true
+			assert.NotEmpty(t, exceptions[in.ID], "%s: %q: %d of %d, the reference has %d", in.ID, in.Query, right[mcphybrid.RankerDefault], len(in.Relevant), right[mcphybrid.RankerClassic])
+		}
 	})
-	for kind, sum := range sums {
-		assert.GreaterOrEqual(t, sum[mcphybrid.RankerDefault], sum[mcphybrid.RankerClassic], kind)
+	for id := range exceptions {
+		assert.True(t, found[id], "%s is no exception any more", id)
+	}
+	assert.Less(t, len(exceptions), queries/20)
+}
+
+// What the reference finds by one word of a tool's name, the default ranker finds,
+// unless it is a function word.
+func TestSpecA6OneWord(t *testing.T) {
+	for query, tool := range map[string]string{
+		"follow": "follow_user", "chatbot": "create_chatbot", "guide": "get_style_guide", "enable": "enable_feature", "like": "like_post",
+		"example": "list_example_projects", "need": "add_need", "hello": "say_hello", "use": "record_use", "help": "help_center", "thing": "list_things",
+	} {
+		m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Servers: []mcphybrid.ServerConfig{serving("s", echoTool(tool, "Does it"), echoTool("zebra", "Other"))}})
+		hits := m.Search(query, 5)
+		require.Len(t, hits, 1, query)
+		assert.Equal(t, tool, hits[0].Tool.OriginalName())
+	}
+	stop := search.DefaultLexicon().Stop
+	for _, word := range []string{"follow", "read", "back", "show", "please"} {
+		assert.NotContains(t, stop, word)
 	}
 }

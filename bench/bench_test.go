@@ -274,3 +274,26 @@ func TestRefusals(t *testing.T) {
 		assert.ErrorContains(t, run(test.args, io.Discard, io.Discard), test.want)
 	}
 }
+
+func TestCatalog(t *testing.T) {
+	dir := t.TempDir()
+	queries := filepath.Join(dir, "q.jsonl")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.json"), []byte(`{"server":"s","tools":[{"name":"red","description":"Paints the wall"},{"name":"blue","description":"Paints the roof"}]}`), 0o600))
+	require.NoError(t, os.WriteFile(queries, []byte(`{"query":"wall","relevant":["s/red"]}
+{"query":"roof roof paint wall","relevant":["s/blue","s/red"]}
+{"query":"nothing","relevant":[]}`), 0o600))
+	c, err := readCatalog(dir, queries)
+	require.NoError(t, err)
+	first, among, err := hits(engines[0].make(), c)
+	require.NoError(t, err)
+	assert.Equal(t, [2]float64{1, 1}, [2]float64{first, among})
+	c.queries[0].Relevant = []string{"s/blue"}
+	first, among, err = hits(engines[0].make(), c)
+	require.NoError(t, err)
+	assert.Equal(t, [2]float64{0.5, 0.5}, [2]float64{first, among})
+	var out strings.Builder
+	require.NoError(t, run([]string{"-catalog", dir, "-queries", queries}, &out, io.Discard))
+	assert.Contains(t, out.String(), "| default | 100.0 | 100.0 |")
+	assert.ErrorContains(t, run([]string{"-catalog", dir}, io.Discard, io.Discard), "go together")
+	assert.ErrorContains(t, run([]string{"-catalog", t.TempDir(), "-queries", queries}, io.Discard, io.Discard), "no tools or no queries")
+}

@@ -3,6 +3,10 @@
 //
 //	go -C bench run . [-corpus DIR] [-sizes 40,400,4000,40000] [-short]
 //		[-json FILE] [-svg DIR] [-markdown FILE]
+//	go -C bench run . -catalog DIR -queries FILE
+//
+// The second form only tells how many of the queries find a right tool, first and
+// among the first five. DIR has answers to tools/list, each with "server" added.
 //
 // Paths are relative to the folder bench. This writes everything:
 //
@@ -43,11 +47,23 @@ func run(args []string, stdout, stderr io.Writer) error {
 	jsonPath := flags.String("json", "", "write the results to this `file`")
 	svgDir := flags.String("svg", "", "write the plots to this `folder`")
 	markdownPath := flags.String("markdown", "", "write a page with all of it to this `file`")
+	catalog := flags.String("catalog", "", "a `folder` of answers to tools/list, for -queries")
+	queries := flags.String("queries", "", "the `file` with queries for -catalog")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if (*catalog == "") != (*queries == "") {
+		return errors.New("-catalog and -queries go together")
+	}
+	if *catalog != "" {
+		c, err := readCatalog(*catalog, *queries)
+		if err != nil {
+			return err
+		}
+		return runCatalog(c, stdout)
 	}
 	sizes, err := parseSizes(*sizeList, *short)
 	if err != nil {

@@ -21,6 +21,10 @@ const (
 	// A document whose whole name is in the query gains this share of the best
 	// score.
 	nameWeight = 0.2
+
+	// So does a document whose name begins with the word that begins a clause of
+	// the query, as the verb of a request does.
+	leadWeight = 0.05
 )
 
 // A closerLook is the scratch space of the second pass.
@@ -61,9 +65,26 @@ func (r *retrieval) mark(best []Match) {
 			c.ways[w.term] = uint32(i + 1)
 		}
 	}
+	for _, c := range r.clauses {
+		r.markLead(c)
+	}
 	r.findCommon(best)
+	// A query of faint words gets faint feedback.
+	weight := unit * feedbackWeight * r.telling / x.idfOf(1)
 	for _, t := range c.common {
-		c.gain[t.term] = uint32(math.Round(unit * feedbackWeight * t.value / c.common[0].value * x.idf(t.term)))
+		c.gain[t.term] = uint32(math.Round(weight * t.value / c.common[0].value * x.idf(t.term)))
+	}
+}
+
+// markLead marks the ways of the first term of a clause that is not faint.
+func (r *retrieval) markLead(c clause) {
+	for _, m := range r.members[c.begin:c.end] {
+		if t := r.terms[m]; t.weight > faintWeight {
+			for i := t.begin; i < t.end; i++ {
+				r.ways[i].lead = true
+			}
+			return
+		}
 	}
 }
 
@@ -123,7 +144,8 @@ func (r *retrieval) raise(best []Match) {
 		top = max(top, best[i].Score)
 	}
 	for i := range best {
-		best[i].Score += nameWeight * top * r.nameShare(best[i].Doc)
+		share, lead := r.nameShare(best[i].Doc)
+		best[i].Score += (nameWeight*share + leadWeight*lead) * top
 	}
 }
 
@@ -140,8 +162,9 @@ func (r *retrieval) feedback(doc int) float64 {
 }
 
 // nameShare returns how much of doc's name the query matches, weighted by idf,
+// and how well the name's first term matches one that begins a clause. Both are
 // from 0 to 1.
-func (r *retrieval) nameShare(doc int) float64 {
+func (r *retrieval) nameShare(doc int) (share, lead float64) {
 	x := r.x
 	name, matched := uint64(0), uint64(0)
 	for _, o := range x.occurrencesOf(x.slots[doc]) {
@@ -151,11 +174,15 @@ func (r *retrieval) nameShare(doc int) float64 {
 		idf := x.idf(o.term)
 		name += uint64(math.Round(unit * idf))
 		if at := r.closer.ways[o.term]; at > 0 {
-			matched += uint64(math.Round(unit * idf * r.ways[at-1].factor))
+			w := &r.ways[at-1]
+			matched += uint64(math.Round(unit * idf * w.factor))
+			if w.lead && o.signature&firstBit != 0 {
+				lead = w.factor
+			}
 		}
 	}
 	if name == 0 {
-		return 0
+		return 0, 0
 	}
-	return float64(matched) / float64(name)
+	return float64(matched) / float64(name), lead
 }

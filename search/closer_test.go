@@ -23,7 +23,7 @@ func TestCloserFeedback(t *testing.T) {
 	x := NewIndex(docs, nil)
 	r := retrieval{x: x}
 	r.parse("lamp")
-	r.score()
+	r.score(nil)
 	best := r.top(nil, closerDocs, nil)
 	require.Len(t, best, 5)
 	r.mark(best)
@@ -52,14 +52,25 @@ func TestCloserName(t *testing.T) {
 	x := NewIndex(docs, &Options{Threshold: -1})
 	r := retrieval{x: x}
 	r.parse("branch")
-	r.score()
+	r.score(nil)
 	best := r.top(nil, closerDocs, nil)
 	r.mark(best)
-	assert.Equal(t, 1.0, r.nameShare(1))
-	assert.Greater(t, r.nameShare(0), 0.0)
-	assert.Less(t, r.nameShare(0), 0.6)
-	assert.Zero(t, r.nameShare(2))
-	assert.Zero(t, (&retrieval{x: NewIndex([]*Document{{}}, nil)}).nameShare(0), "no name")
+	share := func(doc int) float64 { share, _ := r.nameShare(doc); return share }
+	assert.Equal(t, 1.0, share(1))
+	assert.Greater(t, share(0), 0.0)
+	assert.Less(t, share(0), 0.6)
+	assert.Zero(t, share(2))
+	none, lead := (&retrieval{x: NewIndex([]*Document{{}}, nil)}).nameShare(0)
+	assert.Zero(t, none+lead, "no name")
+}
+
+// A name that begins like the request comes before one that has the word later.
+func TestCloserLead(t *testing.T) {
+	docs := []*Document{{Name: "list_star_repository"}, {Name: "star_list_repository"}, {Name: "other"}}
+	x := NewIndex(docs, &Options{Threshold: -1})
+	assert.Equal(t, 1, x.Search("star a repository list", 1, nil)[0].Doc)
+	assert.Equal(t, 1, x.Search("please, could you star a repository list", 1, nil)[0].Doc)
+	assert.Equal(t, 0, x.Search("list star repository", 1, nil)[0].Doc)
 }
 
 // The second pass reorders only the first 20 documents.

@@ -12,10 +12,11 @@ type Explanation struct {
 // one bonus adds.
 type ScorePart struct {
 	// Field is the field that has Term: "server", "name", "title",
-	// "description", "parameters", "parameter texts" or "hints". An index whose
-	// documents are plain texts says "text". Two values name a bonus:
-	// "feedback", for terms that the best documents share, and "whole name",
-	// for a document whose name is in the query.
+	// "description", "parameters", "parameter texts", "nested parameters" or
+	// "hints". An index whose documents are plain texts says "text". Three values
+	// name a bonus: "clause", for a document that is among the best for one
+	// sentence of the query, "feedback", for terms that the best documents share,
+	// and "whole name", for a document whose name is in the query.
 	Field string
 
 	Query string  // the stemmed term of the query; "" for a bonus
@@ -23,7 +24,7 @@ type ScorePart struct {
 	Score float64 // comparable within one search
 }
 
-var fieldNames = [fields]string{"server", "name", "title", "description", "parameters", "parameter texts", "hints"}
+var fieldNames = [fields]string{"server", "name", "title", "description", "parameters", "parameter texts", "nested parameters", "hints"}
 
 // Explain returns the parts of the score of document number doc for query. The
 // parts stand in the order of the query's terms, then in the order of fields
@@ -40,7 +41,7 @@ func (x *Index) Explain(query string, doc int) Explanation {
 	}
 	r := &retrieval{x: x}
 	r.parse(query)
-	r.score()
+	r.score(nil)
 	occurrences := x.occurrencesOf(x.slots[doc])
 	for _, t := range r.terms {
 		var best *way
@@ -77,6 +78,9 @@ func (x *Index) Explain(query string, doc int) Explanation {
 	}
 	if x.growth.ranker != RankerDefault {
 		return e
+	}
+	if slot := x.slots[doc]; len(r.favoured) > 0 && r.favour[slot] > 0 {
+		e.add(ScorePart{Field: "clause", Score: float64(r.scores[slot])/unit - e.Score})
 	}
 	best := r.top(nil, closerDocs, nil)
 	i := slices.IndexFunc(best, func(m Match) bool { return m.Doc == doc })

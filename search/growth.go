@@ -181,8 +181,12 @@ func (g *growth) add(x *Index, words *wordList) uint32 {
 	}
 	g.found = g.found[:0]
 	var lengths [fields]uint16
+	first := uint32(strange) // term of the name
 	for _, w := range words.words {
-		g.count(w.field, &lengths, words.bytes[w.start:w.end])
+		term, ok := g.count(w.field, &lengths, words.bytes[w.start:w.end])
+		if ok && w.field == inName && lengths[inName] == 1 {
+			first = term
+		}
 	}
 	// Sort by term. Integers sort faster than structs.
 	g.order = g.order[:0]
@@ -201,6 +205,9 @@ func (g *growth) add(x *Index, words *wordList) uint32 {
 		o := occurrence{t.term, g.number(x, s)}
 		if t.tf[inName] > 0 {
 			o.signature |= nameBit
+		}
+		if t.term == first {
+			o.signature |= firstBit
 		}
 		x.occurrences = append(x.occurrences, o)
 	}
@@ -232,11 +239,11 @@ func (g *growth) number(x *Index, s signature) uint32 {
 }
 
 // count adds a term in field to the document being added. It skips stop words
-// and, in a field of 65,535 terms, all others.
-func (g *growth) count(field uint8, lengths *[fields]uint16, text []byte) {
-	term := g.terms.add(text)
+// and, in a field of 65,535 terms, all others; then ok is false.
+func (g *growth) count(field uint8, lengths *[fields]uint16, text []byte) (term uint32, ok bool) {
+	term = g.terms.add(text)
 	if lengths[field] == math.MaxUint16 || g.lexicon.stops(term) {
-		return
+		return term, false
 	}
 	lengths[field]++
 	for int(term) >= len(g.at) {
@@ -247,6 +254,7 @@ func (g *growth) count(field uint8, lengths *[fields]uint16, text []byte) {
 		g.at[term] = uint32(len(g.found))
 	}
 	g.found[g.at[term]-1].tf[field]++
+	return term, true
 }
 
 // post adds the document whose occurrences are the last in x to the postings of
@@ -304,7 +312,7 @@ func (g *growth) compact(x *Index) *Index {
 		begin := len(y.occurrences)
 		for _, o := range x.occurrencesOf(slot) {
 			term := g.terms.add([]byte(terms.text(o.term)))
-			y.occurrences = append(y.occurrences, occurrence{term, g.number(y, signatures[o.sig()]) | o.signature&nameBit})
+			y.occurrences = append(y.occurrences, occurrence{term, g.number(y, signatures[o.sig()]) | o.signature&(nameBit|firstBit)})
 		}
 		slices.SortFunc(y.occurrences[begin:], func(a, b occurrence) int { return cmp.Compare(a.term, b.term) })
 		y.slots = append(y.slots, g.post(y))

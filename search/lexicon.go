@@ -17,9 +17,13 @@ var lexiconText string
 // Words are compared as terms: without case, accents and English endings. If a
 // word splits into several terms, the last one counts.
 type Lexicon struct {
-	// Stop lists words without content. They are neither indexed nor searched
-	// for.
+	// Stop lists function words, such as "the" and "of". They are neither indexed
+	// nor searched for.
 	Stop []string
+
+	// Faint lists what people say around a request, such as "please" and "want".
+	// These words hardly count in a query that has others.
+	Faint []string
 
 	// Generic lists words that fit nearly any document, such as "get". They
 	// count less in a query.
@@ -32,6 +36,11 @@ type Lexicon struct {
 	// Hints lead from words in a query to words in documents, in that
 	// direction only.
 	Hints []Hint
+
+	// Requests lists verbs that begin a request, such as "find" and "merge", in
+	// lower case and just as people write them. In a long message, sentences that
+	// begin so count more than others.
+	Requests []string
 
 	// Translations relate the words of From with each other, as Synonyms do,
 	// and From with To in both directions, as Hints do.
@@ -57,7 +66,9 @@ func DefaultLexicon() *Lexicon {
 // ParseLexicon reads a lexicon from text with these sections:
 //
 //	[stop]          words, separated by spaces
+//	[faint]         words, separated by spaces
 //	[generic]       words, separated by spaces
+//	[requests]      words, separated by spaces
 //	[synonyms]      one group per line
 //	[hints]         lines such as "xlsx csv > spreadsheet table"
 //	[translations]  lines such as "天气 气象 = weather"
@@ -75,13 +86,17 @@ func ParseLexicon(words string) (*Lexicon, error) {
 		switch {
 		case line[0] == '[':
 			section = line
-			if !slices.Contains([]string{"[stop]", "[generic]", "[synonyms]", "[hints]", "[translations]"}, section) {
+			if !slices.Contains([]string{"[stop]", "[faint]", "[generic]", "[requests]", "[synonyms]", "[hints]", "[translations]"}, section) {
 				err = fmt.Errorf("unknown section %s", section)
 			}
 		case section == "[stop]":
 			l.Stop = append(l.Stop, strings.Fields(line)...)
+		case section == "[faint]":
+			l.Faint = append(l.Faint, strings.Fields(line)...)
 		case section == "[generic]":
 			l.Generic = append(l.Generic, strings.Fields(line)...)
+		case section == "[requests]":
+			l.Requests = append(l.Requests, strings.Fields(line)...)
 		case section == "[synonyms]":
 			l.Synonyms = append(l.Synonyms, strings.Fields(line))
 		case section == "[hints]":
@@ -109,7 +124,7 @@ func appendHint(list []Hint, line, sign string) ([]Hint, error) {
 
 // Weights of the ways to find a query term, where an exact match weighs 1.
 const (
-	synonymWeight  = 0.35
+	synonymWeight  = 0.4
 	hintWeight     = 0.6
 	relativeWeight = 0.5 // see familyPrefix
 	slipWeight     = 0.9 // see Index.correct
@@ -118,6 +133,8 @@ const (
 // Weights of query terms, where an ordinary term weighs 1.
 const (
 	genericWeight   = 0.65
+	faintWeight     = 0.2
+	joinedWeight    = 0.9 // two words of the query written as one; see retrieval.addJoined
 	characterWeight = 0.5 // one character of a script without spaces; it is seldom a word
 )
 
@@ -128,6 +145,8 @@ type compiledLexicon struct {
 	class   []class       // by term
 	others  [][]expansion // by term; ascending terms
 
+	requests map[string]bool
+
 	base func() *lexiconBase // computed on first use
 }
 
@@ -136,8 +155,19 @@ type class uint8
 const (
 	content class = iota
 	generic
+	faint
 	stop
 )
+
+func (c class) weight() float64 {
+	switch c {
+	case generic:
+		return genericWeight
+	case faint:
+		return faintWeight
+	}
+	return 1
+}
 
 // An expansion is a term that also finds another one.
 type expansion struct {
@@ -148,7 +178,7 @@ type expansion struct {
 var compileDefault = sync.OnceValue(func() *compiledLexicon { return compile(DefaultLexicon()) })
 
 func compile(l *Lexicon) *compiledLexicon {
-	c := &compiledLexicon{numbers: make(map[string]uint32)}
+	c := &compiledLexicon{numbers: make(map[string]uint32), requests: make(map[string]bool)}
 	classify := func(words []string, class class) {
 		for _, n := range c.add(words) {
 			c.class[n] = class
@@ -161,7 +191,11 @@ func compile(l *Lexicon) *compiledLexicon {
 			}
 		}
 	}
+	for _, w := range l.Requests {
+		c.requests[w] = true
+	}
 	classify(l.Generic, generic)
+	classify(l.Faint, faint)
 	classify(l.Stop, stop)
 	for _, group := range l.Synonyms {
 		relate(group, group, synonymWeight)
@@ -229,3 +263,7 @@ func (c *compiledLexicon) classOf(term uint32) class {
 }
 
 func (c *compiledLexicon) stops(term uint32) bool { return c.classOf(term) == stop }
+
+// says reports whether term is a word that people say around a request. A word
+// that may be a slip of it most likely is.
+func (c *compiledLexicon) says(term uint32) bool { return c.classOf(term) >= faint }

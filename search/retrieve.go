@@ -22,9 +22,18 @@ type retrieval struct {
 	numbers  []uint32 // queryTerm.term of each, close together
 	ways     []way    // of all terms
 	telling  float64  // greatest weight × idf of a query term
+	spelled  []byte   // see Index.undo
+
+	clauses []clause
+	members []uint8  // of clauses: numbers of terms
+	named   []uint32 // see dropNamed
 
 	scores []uint32 // by slot; 0 between searches
-	best   []uint32 // by slot, see score; 0 between searches
+	best   []uint32 // by slot, see scoreTerm; 0 between searches
+	found  []Match  // of a clause
+
+	favoured []uint32 // slots that clauses favour
+	favour   []uint32 // by slot: how much, in units; 0 between searches
 
 	closer closerLook
 }
@@ -34,7 +43,9 @@ type queryTerm struct {
 	span       span    // in the analyzer
 	term       uint32  // its number, or strange
 	weight     float64 // relative to an ordinary term
+	telling    float64 // weight × idf
 	begin, end int     // its ways are retrieval.ways[begin:end]
+	central    bool    // it is in a request or in the last clause
 }
 
 // strange stands for a term without a number.
@@ -47,6 +58,7 @@ type way struct {
 	factor float64 // 1 for the same term, less for a related one
 	weight uint32  // query term's weight × factor × idf, in units
 	exact  bool    // it is the query's term, corrected if need be
+	lead   bool    // the query's term begins a clause
 }
 
 var retrievals = sync.Pool{New: func() any { return new(retrieval) }}
@@ -70,13 +82,14 @@ func (x *Index) AppendSearch(dst []Match, query string, n int, keep func(doc int
 	r := retrievals.Get().(*retrieval)
 	r.x = x
 	r.parse(query)
-	r.score()
+	r.score(keep)
 	if x.growth.ranker == RankerDefault {
 		dst = r.lookCloser(dst, n, keep)
 	} else {
 		dst = r.top(dst, n, keep)
 	}
 	clear(r.scores)
+	r.forgetFavoured()
 	r.x = nil
 	retrievals.Put(r)
 	return dst
@@ -90,83 +103,145 @@ func (x *Index) HasTerms(query string) bool {
 	return len(r.terms) > 0
 }
 
-// parse divides query into its distinct terms and finds the ways to each.
+// parse divides query into its clauses and distinct terms and finds the ways to
+// each.
 func (r *retrieval) parse(query string) {
 	r.text = append(r.text[:0], query[:min(len(query), maxQueryText)]...)
 	r.analyzer.reset()
-	r.analyzer.add(r.text)
 	r.terms, r.numbers, r.ways, r.telling = r.terms[:0], r.numbers[:0], r.ways[:0], 0
-	for i := range r.analyzer.terms {
-		if len(r.terms) == maxQueryTerms {
-			return
-		}
-		r.addTerm(i)
+	r.clauses, r.members = r.clauses[:0], r.members[:0]
+	for rest := r.text; len(rest) > 0; {
+		end := clauseEnd(rest)
+		r.addClause(rest[:end])
+		rest = rest[end:]
+	}
+	if r.x.growth.ranker == RankerDefault {
+		r.weighClauses()
 	}
 }
 
-// addTerm adds term i of the text, unless it is a stop word or was added before.
-func (r *retrieval) addTerm(i int) {
+// addClause adds a clause with its terms, unless it has none.
+func (r *retrieval) addClause(text []byte) {
+	c := clause{begin: len(r.members)}
+	first := len(r.analyzer.terms)
+	r.analyzer.add(text)
+	for i := first; i < len(r.analyzer.terms); i++ {
+		r.addMember(c, i, 1)
+	}
+	if r.x.growth.ranker == RankerDefault {
+		r.addJoined(c, first)
+	}
+	if c.end = len(r.members); c.end > c.begin {
+		slices.Sort(r.members[c.begin:]) // scoreTerm wants ascending numbers
+		c.asks = r.x.growth.lexicon.asks(text)
+		r.dropNamed(c)
+		r.clauses = append(r.clauses, c)
+	}
+}
+
+// addMember adds term i of the text to the last clause, which is c so far.
+func (r *retrieval) addMember(c clause, i int, weight float64) {
+	if n, ok := r.addTerm(i, weight); ok && !slices.Contains(r.members[c.begin:], n) {
+		r.members = append(r.members, n)
+	}
+}
+
+// addJoined adds what neighbouring words from term first on are when they are
+// written as one, as in "log out", if a document has that.
+func (r *retrieval) addJoined(c clause, first int) {
+	a := &r.analyzer
+	for i, end := first, len(a.terms); i+1 < end; i++ {
+		one, two := a.terms[i], a.terms[i+1]
+		if one.form != word || two.form != word {
+			continue
+		}
+		start := len(a.bytes)
+		a.bytes = append(append(a.bytes, a.bytes[one.start:one.full]...), a.bytes[two.start:two.full]...)
+		stemmed := int32(start + stem(a.bytes[start:]))
+		a.terms = append(a.terms, span{int32(start), stemmed, stemmed, whole})
+		r.addMember(c, len(a.terms)-1, joinedWeight)
+	}
+}
+
+// addTerm adds term i of the text, unless it was added before, and returns its
+// number. ok is false if it is a stop word or one too many.
+func (r *retrieval) addTerm(i int, weight float64) (number uint8, ok bool) {
 	x := r.x
 	lexicon := x.growth.lexicon
-	t := queryTerm{span: r.analyzer.terms[i], weight: 1, begin: len(r.ways)}
+	t := queryTerm{span: r.analyzer.terms[i], begin: len(r.ways)}
 	text := r.analyzer.term(i)
-	n, ok := x.vocabulary.terms.lookup(text)
-	if !ok {
+	n, indexed := x.vocabulary.terms.lookup(text)
+	if !indexed {
 		n = strange
 	}
 	for j := len(r.numbers) - 1; j >= 0; j-- {
-		if r.numbers[j] == n && (ok || string(r.analyzer.bytes[r.terms[j].span.start:r.terms[j].span.end]) == string(text)) {
-			return
+		if r.numbers[j] == n && (indexed || string(r.analyzer.bytes[r.terms[j].span.start:r.terms[j].span.end]) == string(text)) {
+			return uint8(j), true
 		}
 	}
 	t.term = n
-	limit := math.Inf(1)
-	known := false
-	if ok {
-		switch lexicon.classOf(n) {
-		case stop:
-			return
-		case generic:
-			t.weight = genericWeight
-		}
+	limit := math.Inf(1) // a related term must not weigh more than the term itself
+	class, known := lexicon.classOf(n), false
+	if indexed {
 		if idf := x.idf(n); idf > 0 {
-			known = true
-			limit = idf // a related term must not weigh more than the term itself
+			known, limit = true, idf
 		}
 	}
-	switch t.span.form {
-	case whole:
-		if !known {
-			return // its parts are terms already
-		}
-	case character:
+	if class == stop || t.span.form == whole && !known || len(r.terms) == maxQueryTerms {
+		return 0, false // the parts of a whole are terms already
+	}
+	t.weight = weight * class.weight()
+	if t.span.form == character {
 		t.weight *= characterWeight
 	}
-	if ok {
+	if indexed {
 		r.addWays(n, t.weight, 1, limit)
 	}
 	if t.span.form == word && x.growth.ranker == RankerDefault {
-		r.addRelatives(n, ok, text, t.weight, limit, t.begin)
-		if len(r.ways) == t.begin {
-			if fix, ok := x.correct(r.analyzer.bytes[t.span.start:t.span.full], text); ok {
-				// From here on, use the corrected word.
-				switch lexicon.classOf(fix) {
-				case stop:
-					return
-				case generic:
-					t.weight = genericWeight
-				}
-				if idf := x.idf(fix); idf > 0 {
-					limit = idf
-				}
-				r.addWays(fix, t.weight, slipWeight, limit)
+		fix, ok := uint32(0), false
+		if !indexed {
+			fix, ok = r.undo(t)
+		}
+		if !ok {
+			r.addRelatives(n, indexed, text, t.weight, limit, t.begin)
+			if len(r.ways) == t.begin {
+				fix, ok = r.correct(t, text)
 			}
+		}
+		if ok { // from here on, use the corrected word
+			if class = lexicon.classOf(fix); class == stop {
+				return 0, false
+			}
+			t.weight = weight * class.weight()
+			if idf := x.idf(fix); idf > 0 {
+				limit = idf
+			}
+			r.addWays(fix, t.weight, slipWeight, limit)
+			r.addRelatives(n, indexed, text, t.weight, limit, t.begin)
 		}
 	}
 	// A word in no document weighs as much as a word in one document.
-	r.telling = max(r.telling, t.weight*min(limit, x.idfOf(1)))
+	t.telling = t.weight * min(limit, x.idfOf(1))
+	r.telling = max(r.telling, t.telling)
 	t.end = len(r.ways)
 	r.terms, r.numbers = append(r.terms, t), append(r.numbers, n)
+	return uint8(len(r.terms) - 1), true
+}
+
+// undo returns the term that the word of t most likely is a slip of, if that is
+// sure enough even for a word with relatives.
+func (r *retrieval) undo(t queryTerm) (term uint32, ok bool) {
+	word := r.analyzer.bytes[t.span.start:t.span.full]
+	r.spelled = append(r.spelled[:0], word...)
+	return r.x.undo(word, r.spelled)
+}
+
+// correct returns the term that the word of t most likely misspells.
+func (r *retrieval) correct(t queryTerm, stemmed []byte) (term uint32, ok bool) {
+	if term, ok = r.undo(t); !ok {
+		term, ok = r.x.correct(r.analyzer.bytes[t.span.start:t.span.full], stemmed)
+	}
+	return term, ok
 }
 
 // addWays adds term and the terms that the lexicon relates to it as ways.
@@ -214,6 +289,9 @@ func (r *retrieval) addWay(term uint32, weight, factor, limit float64, begin int
 	if idf == 0 {
 		return
 	}
+	if factor < 1 { // a related generic word is generic, too
+		weight = min(weight, r.x.growth.lexicon.classOf(term).weight())
+	}
 	w := way{term: term, factor: factor, weight: uint32(math.Round(unit * weight * factor * min(idf, limit)))}
 	for i := begin; i < len(r.ways); i++ {
 		if r.ways[i].term == term {
@@ -226,50 +304,61 @@ func (r *retrieval) addWay(term uint32, weight, factor, limit float64, begin int
 	r.ways = append(r.ways, w)
 }
 
-// score sets each document's score: the sum, over the query's terms, of the
-// score of the best way to find the term in it.
+// score sets each document's score: the sum of the scores of the query's terms,
+// and what the clauses add if there are several.
+func (r *retrieval) score(keep func(doc int) bool) {
+	r.scores = zeros(r.scores, len(r.x.positions))
+	r.best = zeros(r.best, len(r.x.positions))
+	several := len(r.clauses) > 1 && r.x.growth.ranker == RankerDefault
+	if several {
+		r.findFavoured(keep)
+	}
+	for i := range r.terms {
+		r.scoreTerm(i)
+	}
+	clear(r.best)
+	if several {
+		r.raiseFavoured(keep)
+	}
+}
+
+// scoreTerm adds to each document's score that of the best way to find term i in
+// it. Until r.best is cleared, i must ascend.
 //
 // r.best holds the score of the best way so far in its lower 24 bits and the
 // number of the term, from 1, above. 24 bits hold (k1 + 1) * idf.
-func (r *retrieval) score() {
+func (r *retrieval) scoreTerm(i int) {
 	x := r.x
-	r.scores = zeros(r.scores, len(x.positions))
-	r.best = zeros(r.best, len(x.positions))
 	scores, best, worth := r.scores, r.best[:len(r.scores)], x.worth
-	several := false
-	for i, t := range r.terms {
-		ways := r.ways[t.begin:t.end]
-		if len(ways) == 1 {
-			weight := uint64(ways[0].weight)
-			for _, p := range x.heads.at(ways[0].term).postings {
-				scores[p.slot] += uint32(weight * uint64(worth[p.signature]) / unit)
-			}
-			continue
-		}
-		if len(ways) == 0 {
-			continue
-		}
-		several = true
-		number := uint32(i+1) << 24
-		weight := uint64(ways[0].weight)
-		for _, p := range x.heads.at(ways[0].term).postings {
-			s := uint32(weight * uint64(worth[p.signature]) / unit)
-			scores[p.slot] += s
-			best[p.slot] = number | s
-		}
-		for _, w := range ways[1:] {
-			weight := uint64(w.weight)
-			for _, p := range x.heads.at(w.term).postings {
-				s := number | uint32(weight*uint64(worth[p.signature])/unit)
-				if before := max(best[p.slot], number); s > before {
-					scores[p.slot] += s - before
-					best[p.slot] = s
-				}
-			}
-		}
+	ways := r.ways[r.terms[i].begin:r.terms[i].end]
+	if len(ways) == 0 {
+		return
 	}
-	if several {
-		clear(best)
+	weight := uint64(ways[0].weight)
+	if len(ways) == 1 {
+		for _, p := range x.heads.at(ways[0].term).postings {
+			scores[p.slot] += uint32(weight * uint64(worth[p.signature]) / unit)
+		}
+		return
+	}
+	number := uint32(i+1) << 24
+	for _, p := range x.heads.at(ways[0].term).postings {
+		s := uint32(weight * uint64(worth[p.signature]) / unit)
+		scores[p.slot] += s
+		best[p.slot] = number | s
+	}
+	for _, w := range ways[1:] {
+		if w.weight == 0 {
+			continue
+		}
+		weight := uint64(w.weight)
+		for _, p := range x.heads.at(w.term).postings {
+			s := number | uint32(weight*uint64(worth[p.signature])/unit)
+			if before := max(best[p.slot], number); s > before {
+				scores[p.slot] += s - before
+				best[p.slot] = s
+			}
+		}
 	}
 }
 
@@ -284,9 +373,14 @@ func zeros(s []uint32, n int) []uint32 {
 
 // top appends the n best documents.
 func (r *retrieval) top(dst []Match, n int, keep func(doc int) bool) []Match {
+	return r.topAbove(dst, n, 0, keep)
+}
+
+// topAbove appends the n best documents with a score of at least atLeast.
+func (r *retrieval) topAbove(dst []Match, n int, atLeast float64, keep func(doc int) bool) []Match {
 	begin := len(dst)
 	// The least score that enters the result.
-	least := uint32(max(1, min(math.MaxUint32, math.Ceil(unit*r.x.growth.threshold*r.telling))))
+	least := uint32(max(1, min(math.MaxUint32, math.Ceil(unit*max(atLeast, r.x.growth.threshold*r.telling)))))
 	for first := 0; first < len(r.scores); first += 8 {
 		scores := r.scores[first:min(first+8, len(r.scores))]
 		if len(scores) == 8 { // skip eight scores at once if all are too low

@@ -34,12 +34,14 @@ type plainIndex struct {
 type plainDocument struct {
 	counts  map[string]*[fields]int // by term: how often in which field
 	lengths [fields]int
+	first   string            // of the name
 	worth   map[string]uint64 // by term, in units
 }
 
 // A plainLexicon is a [Lexicon] over terms.
 type plainLexicon struct {
 	class  map[string]class // of all its terms
+	asks   func(clause []byte) bool
 	others map[string]map[string]float64
 
 	documents map[*Document]*plainDocument // read with it
@@ -62,7 +64,7 @@ func plainTerms(text string) (terms []plainTerm) {
 }
 
 func newPlainLexicon(l *Lexicon) *plainLexicon {
-	p := &plainLexicon{map[string]class{}, map[string]map[string]float64{}, map[*Document]*plainDocument{}}
+	p := &plainLexicon{map[string]class{}, compile(l).asks, map[string]map[string]float64{}, map[*Document]*plainDocument{}}
 	classify := func(words []string, class class) (terms []string) {
 		for _, w := range words {
 			all := plainTerms(w)
@@ -89,6 +91,7 @@ func newPlainLexicon(l *Lexicon) *plainLexicon {
 		}
 	}
 	classify(l.Stop, stop)
+	classify(l.Faint, faint)
 	classify(l.Generic, generic)
 	for _, group := range l.Synonyms {
 		relate(group, group, synonymWeight)
@@ -119,13 +122,25 @@ func newPlainIndex(docs []*Document, ranker Ranker, l *plainLexicon, threshold f
 	}
 	for _, d := range p.docs {
 		for term, counts := range d.counts {
-			tf := 0.0
+			tf, parameters := 0.0, 0.0
 			for f, n := range counts {
-				if n > 0 {
-					w := fieldWeights[f]
-					tf += w.weight * float64(n) / (1 - w.b + w.b*plainScale(f, float64(d.lengths[f]))/plainAverage(f, total[f], len(docs)))
+				if n == 0 {
+					continue
+				}
+				w := fieldWeights[f]
+				count := float64(n)
+				if w.prose {
+					count = math.Sqrt(count)
+				}
+				add := w.weight * count / (1 - w.b + w.b*plainScale(f, float64(d.lengths[f]))/plainAverage(f, total[f], len(docs)))
+				switch f {
+				case inParameters, inTexts, inNested:
+					parameters += add
+				default:
+					tf += add
 				}
 			}
+			tf += min(parameters, parametersCap)
 			d.worth[term] = uint64(math.Round(65536 * tf * (1.2 + 1) / (tf + 1.2)))
 		}
 	}
@@ -135,13 +150,16 @@ func newPlainIndex(docs []*Document, ranker Ranker, l *plainLexicon, threshold f
 // read counts the terms of d, unless it did before.
 func (l *plainLexicon) read(d *Document) *plainDocument {
 	if before, ok := l.documents[d]; ok {
-		return &plainDocument{counts: before.counts, lengths: before.lengths, worth: map[string]uint64{}}
+		return &plainDocument{counts: before.counts, lengths: before.lengths, first: before.first, worth: map[string]uint64{}}
 	}
 	p := &plainDocument{counts: map[string]*[fields]int{}, worth: map[string]uint64{}}
 	count := func(field int, text string) {
 		for _, t := range plainTerms(text) {
 			if l.class[t.text] == stop || p.lengths[field] == 65535 {
 				continue
+			}
+			if field == inName && p.first == "" {
+				p.first = t.text
 			}
 			p.lengths[field]++
 			if p.counts[t.text] == nil {
@@ -155,12 +173,21 @@ func (l *plainLexicon) read(d *Document) *plainDocument {
 	count(inTitle, d.Title)
 	count(inDescription, d.Description)
 	count(inHints, d.Hints)
-	schema.Walk(d.InputSchema, func(name []byte) { count(inParameters, string(name)) }, func(text []byte) { count(inTexts, string(text)) })
+	at := func(level, field int) int {
+		if level > 1 {
+			return inNested
+		}
+		return field
+	}
+	schema.Walk(d.InputSchema, func(level int, name []byte) { count(at(level, inParameters), string(name)) }, func(level int, text []byte) { count(at(level, inTexts), string(text)) })
 	l.documents[d] = p
 	return p
 }
 
 func plainScale(field int, length float64) float64 {
+	if fieldWeights[field].prose && length > 80 {
+		return length * math.Log(81) / 80
+	}
 	if fieldWeights[field].prose {
 		return math.Log1p(length)
 	}
@@ -198,85 +225,82 @@ type plainQuery struct {
 	ways   map[string]float64 // factor by term of the index
 	weight map[string]uint64  // by term of the index, in units
 	exact  string             // the term itself, or what it was corrected to
+
+	telling float64 // weight × idf
+	faint   bool
+	central bool
 }
 
-// query returns the terms of a query and the greatest weight × idf among them.
-func (p *plainIndex) query(query string) (terms []plainQuery, telling float64) {
-	if len(query) > 16<<10 {
-		query = query[:16<<10]
+// term returns one term of a query. ok is false if it finds nothing.
+func (p *plainIndex) term(t plainTerm, weight float64) (q plainQuery, ok bool) {
+	known := p.df[t.text] > 0
+	class := p.lexicon.class[t.text]
+	if class == stop || t.form == whole && !known {
+		return q, false
 	}
-	seen := map[string]bool{}
-	for _, t := range plainTerms(query) {
-		if len(terms) == 255 {
-			break
-		}
-		known := p.df[t.text] > 0
-		class := p.lexicon.class[t.text]
-		if seen[t.text] || class == stop || t.form == whole && !known {
-			continue
-		}
-		weight := 1.0
-		if class == generic {
-			weight = genericWeight
-		}
-		if t.form == character {
-			weight *= characterWeight
-		}
-		limit := math.Inf(1)
-		if known {
-			limit = p.idf(t.text)
-		}
-		ways := map[string]float64{}
-		way := func(term string, factor float64) {
-			if p.df[term] > 0 {
-				ways[term] = max(ways[term], factor)
-			}
-		}
-		expand := func(term string, factor float64) {
-			way(term, factor)
-			for other, weight := range p.lexicon.others[term] {
-				way(other, factor*weight)
-			}
-		}
-		exact := t.text
-		expand(t.text, 1)
-		if t.form == word && p.ranker == RankerDefault {
-			var relatives []string
-			for other := range p.df {
-				if other != t.text && related(t.text, other) {
-					relatives = append(relatives, other)
-				}
-			}
-			if len(relatives) <= maxRelatives { // otherwise none are used
-				for _, other := range relatives {
-					way(other, relativeWeight)
-				}
-			}
-			if len(ways) == 0 {
-				if fix, ok := p.correct(t.full, t.text); ok {
-					if p.lexicon.class[fix] == stop {
-						continue
-					}
-					if p.lexicon.class[fix] == generic {
-						weight = genericWeight
-					}
-					if p.df[fix] > 0 {
-						limit = p.idf(fix)
-					}
-					exact = fix
-					expand(fix, slipWeight)
-				}
-			}
-		}
-		seen[t.text] = true
-		q := plainQuery{ways, map[string]uint64{}, exact}
-		for term, factor := range ways {
-			q.weight[term] = uint64(math.Round(65536 * weight * factor * min(p.idf(term), limit)))
-		}
-		terms = append(terms, q)
-		telling = max(telling, weight*min(limit, p.idfOf(1)))
+	base := weight
+	weight *= class.weight()
+	if t.form == character {
+		weight *= characterWeight
 	}
-	return terms, telling
+	limit := math.Inf(1)
+	if known {
+		limit = p.idf(t.text)
+	}
+	q = plainQuery{ways: map[string]float64{}, weight: map[string]uint64{}, exact: t.text}
+	way := func(term string, factor float64) {
+		if p.df[term] > 0 {
+			q.ways[term] = max(q.ways[term], factor)
+		}
+	}
+	expand := func(term string, factor float64) {
+		way(term, factor)
+		for other, weight := range p.lexicon.others[term] {
+			way(other, factor*weight)
+		}
+	}
+	expand(t.text, 1)
+	if t.form == word && p.ranker == RankerDefault {
+		var relatives []string
+		for other := range p.df {
+			if other != t.text && related(t.text, other) {
+				relatives = append(relatives, other)
+			}
+		}
+		if len(relatives) <= maxRelatives { // otherwise none are used
+			for _, other := range relatives {
+				way(other, relativeWeight)
+			}
+		}
+		_, inLexicon := p.lexicon.class[t.text]
+		if len(q.ways) == 0 || !known && !inLexicon {
+			fix, ok := p.undo(t.full)
+			if !ok && len(q.ways) == 0 {
+				fix, ok = p.correct(t.full, t.text)
+			}
+			if ok {
+				if p.lexicon.class[fix] == stop {
+					return q, false
+				}
+				weight = base * p.lexicon.class[fix].weight()
+				if p.df[fix] > 0 {
+					limit = p.idf(fix)
+				}
+				q.exact = fix
+				expand(fix, slipWeight)
+			}
+		}
+	}
+	for term, factor := range q.ways {
+		w := weight
+		if factor < 1 {
+			w = min(w, p.lexicon.class[term].weight())
+		}
+		q.weight[term] = uint64(math.Round(65536 * w * factor * min(p.idf(term), limit)))
+	}
+	q.telling = weight * min(limit, p.idfOf(1))
+	q.faint = weight <= faintWeight
+	return q, true
 }
 
 // related reports whether two words begin with the same five letters and
@@ -317,6 +341,32 @@ func plainSlip(word, term string) slip {
 	return 0
 }
 
+// undo tries all slips of two letters.
+func (p *plainIndex) undo(word string) (best string, ok bool) {
+	if len(word) < minSpelled || len(word) > maxSpelled || !text.IsLower(word[0]) {
+		return "", false
+	}
+	count := 0
+	for i := range len(word) - 1 {
+		spelled := word[:i] + word[i+1:i+2] + word[i:i+1] + word[i+2:]
+		if word[i] == word[i+1] {
+			spelled = word[:i] + word[i+1:]
+		}
+		b := []byte(spelled)
+		term := string(b[:stem(b)])
+		n := p.df[term]
+		if class, inLexicon := p.lexicon.class[term]; class >= faint {
+			n = math.MaxInt
+		} else if n == 0 && !inLexicon {
+			continue
+		}
+		if !ok || n > count || n == count && term < best {
+			best, count, ok = term, n, true
+		}
+	}
+	return best, ok
+}
+
 // correct goes through all terms of the index and the lexicon.
 func (p *plainIndex) correct(word, stem string) (best string, ok bool) {
 	if len(word) < minSpelled {
@@ -337,7 +387,7 @@ func (p *plainIndex) correct(word, stem string) (best string, ok bool) {
 				return
 			}
 			n := p.df[term]
-			if p.lexicon.class[term] == stop {
+			if p.lexicon.class[term] >= faint {
 				n = math.MaxInt
 			}
 			if !ok || cmp.Or(cmp.Compare(k, kind), cmp.Compare(count, n), strings.Compare(term, best)) < 0 {
@@ -354,29 +404,6 @@ func (p *plainIndex) correct(word, stem string) (best string, ok bool) {
 	return best, ok
 }
 
-func (p *plainIndex) search(query string, n int, keep func(int) bool) []Match {
-	terms, telling := p.query(query)
-	least := math.Max(1, 65536*p.threshold*telling)
-	var found []Match
-	for i, d := range p.docs {
-		score := uint64(0)
-		for _, q := range terms {
-			score += d.share(q)
-		}
-		if float64(score) >= least && (keep == nil || keep(i)) {
-			found = append(found, Match{i, float64(score) / 65536})
-		}
-	}
-	slices.SortStableFunc(found, func(a, b Match) int { return cmp.Compare(b.Score, a.Score) })
-	if p.ranker == RankerDefault && len(found) > 0 {
-		p.lookCloser(found, terms)
-	}
-	if n <= 0 || len(found) == 0 {
-		return nil
-	}
-	return found[:min(n, len(found))]
-}
-
 // share returns what the best way to find a term in d is worth.
 func (d *plainDocument) share(q plainQuery) (best uint64) {
 	for term, weight := range q.weight {
@@ -386,9 +413,10 @@ func (d *plainDocument) share(q plainQuery) (best uint64) {
 }
 
 // lookCloser raises the scores of the best of found, and orders them anew.
-func (p *plainIndex) lookCloser(found []Match, terms []plainQuery) {
+func (p *plainIndex) lookCloser(found []Match, message *plainMessage) {
+	terms := message.terms
 	best := found[:min(closerDocs, len(found))]
-	feedback := p.feedback(best, terms)
+	feedback := p.feedback(best, message)
 	top := 0.0
 	for i, m := range best {
 		sum := uint64(0)
@@ -399,27 +427,35 @@ func (p *plainIndex) lookCloser(found []Match, terms []plainQuery) {
 		top = max(top, best[i].Score)
 	}
 	for i, m := range best {
-		name, matched := uint64(0), uint64(0)
+		name, matched, lead := uint64(0), uint64(0), 0.0
 		for term, counts := range p.docs[m.Doc].counts {
 			if counts[inName] == 0 {
 				continue
 			}
 			factor := 0.0
-			for _, q := range terms {
-				factor = max(factor, q.ways[term])
+			for n, q := range terms {
+				if q.ways[term] > factor {
+					factor = q.ways[term]
+					if term == p.docs[m.Doc].first {
+						lead = 0
+						if message.leads[n] {
+							lead = factor
+						}
+					}
+				}
 			}
 			name += uint64(math.Round(65536 * p.idf(term)))
 			matched += uint64(math.Round(65536 * p.idf(term) * factor))
 		}
 		if name > 0 {
-			best[i].Score += nameWeight * top * (float64(matched) / float64(name))
+			best[i].Score += (nameWeight*(float64(matched)/float64(name)) + leadWeight*lead) * top
 		}
 	}
 	slices.SortFunc(best, func(a, b Match) int { return cmp.Or(cmp.Compare(b.Score, a.Score), a.Doc-b.Doc) })
 }
 
 // feedback returns the weights of what the first three have in common.
-func (p *plainIndex) feedback(best []Match, terms []plainQuery) map[string]uint64 {
+func (p *plainIndex) feedback(best []Match, message *plainMessage) map[string]uint64 {
 	docs, values := map[string]int{}, map[string]float64{}
 	for _, m := range best[:min(feedbackDocs, len(best))] {
 		for term, worth := range p.docs[m.Doc].worth {
@@ -429,7 +465,7 @@ func (p *plainIndex) feedback(best []Match, terms []plainQuery) map[string]uint6
 	}
 	var common []string
 	for term := range docs {
-		asked := slices.ContainsFunc(terms, func(q plainQuery) bool { return q.exact == term })
+		asked := slices.ContainsFunc(message.terms, func(q plainQuery) bool { return q.exact == term && q.ways[term] > 0 })
 		if docs[term] > 1 && !asked {
 			values[term] *= p.idf(term)
 			common = append(common, term)
@@ -439,8 +475,9 @@ func (p *plainIndex) feedback(best []Match, terms []plainQuery) map[string]uint6
 		return cmp.Or(cmp.Compare(values[b], values[a]), strings.Compare(a, b))
 	})
 	weights := map[string]uint64{}
+	weight := 65536 * feedbackWeight * message.telling / p.idfOf(1)
 	for _, term := range common[:min(feedbackTerms, len(common))] {
-		weights[term] = uint64(math.Round(65536 * feedbackWeight * values[term] / values[common[0]] * p.idf(term)))
+		weights[term] = uint64(math.Round(weight * values[term] / values[common[0]] * p.idf(term)))
 	}
 	return weights
 }
@@ -460,7 +497,7 @@ var plainWords = strings.Fields(`
 	issue issues data database table query queries fetch pull request merge review comment user
 	天气 查询 查询天气 创建问题 搜索 カレンダー 予定 일정 회의 ภาษาไทย ที่อยู่ Überweisung Übersetzung naïve straße
 	createPullRequest HTTPServer user_id2 getURLsFor utf8 OAuth2Token x1 42 v2 ab
-	the of please information`)
+	the of please information log out logout`)
 
 // misspelled returns word with a slip in it.
 func misspelled(rng *rand.Rand, word string) string {
@@ -548,9 +585,12 @@ func (w *plainWorld) query() string {
 	var words []string
 	n := w.rng.IntN(6)
 	if w.rng.IntN(50) == 0 {
-		n = 40
+		n = 40 + w.rng.IntN(60)
 	}
-	for range n {
+	for i := range n {
+		if i == 0 && w.rng.IntN(3) == 0 {
+			words = append(words, "please create")
+		}
 		word := w.words[w.rng.IntN(len(w.words))]
 		switch w.rng.IntN(10) {
 		case 0, 1:
@@ -566,7 +606,7 @@ func (w *plainWorld) query() string {
 		}
 		words = append(words, word)
 	}
-	return strings.Join(words, []string{" ", "  ", "/", "-"}[w.rng.IntN(4)])
+	return strings.Join(words, []string{" ", "  ", "/", "-", ". ", "\n", "? "}[w.rng.IntN(7)])
 }
 
 func (w *plainWorld) size() int {
@@ -576,7 +616,7 @@ func (w *plainWorld) size() int {
 // lexicon returns a lexicon of the words of w.
 func (w *plainWorld) lexicon() *Lexicon {
 	some := func() []string { return strings.Fields(w.text(4) + w.words[0]) }
-	l := &Lexicon{Stop: []string{"the", "of", "please"}, Generic: []string{"get", "list", "file"}}
+	l := &Lexicon{Stop: []string{"the", "of"}, Faint: []string{"please", "data"}, Generic: []string{"get", "list", "file"}, Requests: []string{"create", "search"}}
 	if w.rng.IntN(3) == 0 {
 		l.Stop, l.Generic = some(), append(some(), "get")
 	}

@@ -31,7 +31,7 @@ type subjectWord struct {
 var commonWords = sync.OnceValue(func() map[string]bool {
 	words := make(map[string]bool)
 	l := DefaultLexicon()
-	for _, w := range slices.Concat(l.Stop, l.Generic) {
+	for _, w := range slices.Concat(l.Stop, l.Faint, l.Generic) {
 		words[stemOf(w)] = true
 	}
 	return words

@@ -118,9 +118,42 @@ func slipOf(word []byte, term string) slip {
 	return 0
 }
 
+// undo returns the known term that word becomes if two neighbouring letters are
+// swapped back or one of a pair is left out, before its ending is removed. Of
+// several, it prefers stop words and faint ones, then the term in more documents,
+// then the first in the order of strings. spelled is a copy of word.
+func (x *Index) undo(word, spelled []byte) (term uint32, ok bool) {
+	if len(word) < minSpelled || len(word) > maxSpelled || !text.IsLower(word[0]) {
+		return 0, false
+	}
+	var count int32
+	for i := range len(word) - 1 {
+		spelled = append(spelled[:0], word...)
+		if word[i] == word[i+1] {
+			spelled = append(spelled[:i], word[i+1:]...)
+		} else {
+			spelled[i], spelled[i+1] = word[i+1], word[i]
+		}
+		m, known := x.vocabulary.terms.lookup(spelled[:stem(spelled)])
+		if !known {
+			continue
+		}
+		n := x.heads.at(m).df
+		if l := x.growth.lexicon; l.says(m) {
+			n = math.MaxInt32
+		} else if n == 0 && !l.has(m) {
+			continue
+		}
+		if !ok || n > count || n == count && x.vocabulary.text(m) < x.vocabulary.text(term) {
+			term, count, ok = m, n, true
+		}
+	}
+	return term, ok
+}
+
 // correct returns the known term that word, or its stem, most likely misspells.
-// It prefers swapped letters to edited ones, then stop words, then the term in
-// more documents, then the first in the order of strings.
+// It prefers swapped letters to edited ones, then stop words and faint ones, then
+// the term in more documents, then the first in the order of strings.
 func (x *Index) correct(word, stem []byte) (term uint32, ok bool) {
 	if len(word) < minSpelled {
 		return 0, false
@@ -147,7 +180,7 @@ func (x *Index) correct(word, stem []byte) (term uint32, ok bool) {
 					continue
 				}
 				n := x.heads.at(m.term).df
-				if l := x.growth.lexicon; l.stops(m.term) {
+				if l := x.growth.lexicon; l.says(m.term) {
 					n = math.MaxInt32
 				} else if n == 0 && !l.has(m.term) {
 					continue

@@ -31,9 +31,15 @@ func (l *wordList) read(d *Document) {
 		l.text = append(l.text[:0], text...)
 		l.add(uint8(field), l.text)
 	}
+	at := func(level int, field uint8) uint8 {
+		if level > 1 {
+			return inNested
+		}
+		return field
+	}
 	schema.Walk(d.InputSchema,
-		func(name []byte) { l.add(inParameters, name) },
-		func(text []byte) { l.add(inTexts, text) })
+		func(level int, name []byte) { l.add(at(level, inParameters), name) },
+		func(level int, text []byte) { l.add(at(level, inTexts), text) })
 }
 
 func (l *wordList) add(field uint8, text []byte) {

@@ -277,7 +277,7 @@ func manyTies(t *testing.T, r *run) {
 	const n = 300
 	tools := []vector.Record{tool("zz", "s", "chess chess", 0, 0)}
 	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(n) {
-		tools = append(tools, tool(fmt.Sprintf("t%03d", i), "s", "chess", 0, 0.5))
+		tools = append(tools, tool(fmt.Sprintf("t%03d", i), "s", "chess club", 0, 0.5))
 	}
 	r.put(t, tools...)
 	if !r.NoWords {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 )
 
@@ -14,6 +15,7 @@ type tool struct {
 	ID          string          `json:"id"`
 	Server      string          `json:"server"`
 	Name        string          `json:"name"`
+	Title       string          `json:"title"`
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"input_schema"`
 }
@@ -27,7 +29,7 @@ type query struct {
 // readCorpus reads and checks both files.
 func readCorpus(toolsFile, queriesFile string) (tools []tool, queries []query, err error) {
 	known, lines := make(map[string]bool), make(map[[2]string]int)
-	tools, err = readLines(toolsFile, func(t *tool, line int) (id string, err error) {
+	tools, err = readTools(toolsFile, func(t *tool, line int) (id string, err error) {
 		if t.InputSchema == nil || string(t.InputSchema) == "null" {
 			t.InputSchema = json.RawMessage(`{"type":"object"}`) // as the Manager does
 		}
@@ -61,6 +63,43 @@ func readCorpus(toolsFile, queriesFile string) (tools []tool, queries []query, e
 		return q.ID, err
 	})
 	return tools, queries, err
+}
+
+// readTools reads a file of tools or, if path is a folder, its answers to
+// tools/list in the order of their names.
+func readTools(path string, check func(t *tool, line int) (id string, err error)) ([]tool, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return readLines(path, check)
+	}
+	files, _ := filepath.Glob(filepath.Join(path, "*.json"))
+	var tools []tool
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		var answer struct {
+			Server string
+			Tools  []struct {
+				Name, Title, Description string
+				InputSchema              json.RawMessage
+			}
+		}
+		if err := json.Unmarshal(data, &answer); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		for i, in := range answer.Tools {
+			t := tool{answer.Server + "/" + in.Name, answer.Server, in.Name, in.Title, in.Description, in.InputSchema}
+			if _, err := check(&t, i+1); err != nil {
+				return nil, fmt.Errorf("%s: tool %d: %w", file, i+1, err)
+			}
+			tools = append(tools, t)
+		}
+	}
+	if tools == nil {
+		return nil, fmt.Errorf("%s: no tools in it", path)
+	}
+	return tools, nil
 }
 
 // readLines returns the objects of a file with one object on each line, of any

@@ -2,10 +2,8 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/mcphybrid/mcphybrid"
@@ -13,7 +11,7 @@ import (
 )
 
 // A service is the embedding service of the ranker "hybrid". $EMBEDDING_KEY is its
-// key. The zero value selects a stand-in.
+// key.
 type service struct {
 	ollama, openai string // URLs
 	model          string
@@ -29,7 +27,7 @@ func (s service) embedder() (vector.Embedder, error) {
 	case s.openai != "":
 		return vector.NewOpenAIEmbedder(opts)
 	}
-	return letters{}, nil
+	return nil, errors.New("-ranker hybrid needs -ollama or -openai")
 }
 
 // hybrid returns the options for searches by words and meaning, and a channel that is
@@ -46,37 +44,4 @@ func hybrid(e vector.Embedder, alpha float64, tools int, show *progress) (*mcphy
 			once.Do(func() { close(ready) })
 		}
 	}}, ready
-}
-
-// letters stands in for an embedding model. Its vectors count the groups of three
-// letters in a text. It knows no meaning.
-type letters struct{}
-
-const letterDims = 512
-
-func (letters) Model() string   { return "letters" }
-func (letters) Dimensions() int { return letterDims }
-
-func (l letters) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	vectors := make([][]float32, len(texts))
-	for i, text := range texts {
-		vectors[i], _ = l.EmbedQuery(ctx, text)
-	}
-	return vectors, ctx.Err()
-}
-
-func (letters) EmbedQuery(_ context.Context, text string) ([]float32, error) {
-	v := make([]float32, letterDims)
-	v[0] = 0.01 // no text is nowhere
-	for word := range strings.FieldsSeq(strings.ToLower(text)) {
-		word = "<" + word + ">"
-		for i := range max(len(word)-2, 0) {
-			h := uint32(2166136261) // FNV-1a
-			for _, c := range []byte(word[i : i+3]) {
-				h = (h ^ uint32(c)) * 16777619
-			}
-			v[h%letterDims]++
-		}
-	}
-	return v, nil
 }

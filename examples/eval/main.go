@@ -2,15 +2,26 @@
 // labelled with the tools that answer them.
 //
 //	go run ./examples/eval -tools T.jsonl -queries Q.jsonl [-ranker R] [-json] [-misses N]
+//	go run ./examples/eval -corpora DIR [-ranker R] [-json] [-save RUN.json]
+//	go run ./examples/eval -compare BASE.json OTHER.json...
+//
+// The second form measures each sub-folder of DIR that has tools.jsonl and
+// queries.jsonl. The mean counts each corpus the same. The third form compares saved
+// runs, for example of two versions of this library: see [compare].
+//
+// -slips misspells one long word in three of each query. -context N puts N paragraphs
+// of other text before it.
 //
 // The ranker "hybrid" combines the default ranker with an embedding model: -ollama URL
-// or -openai URL, -model M, -alpha A. Without a service, a stand-in compares letters,
-// which does not improve the results. On a terminal, standard error shows progress.
+// or -openai URL, -model M, -alpha A. On a terminal, standard error shows progress.
 //
 // Each line of a file is a JSON object; further members are ignored:
 //
 //	{"id": …, "server": …, "name": …, "description": …, "input_schema": {…}}
 //	{"id": …, "query": …, "relevant": [ids of tools]}
+//
+// Instead of a file, -tools may name a folder of answers to tools/list, each with the
+// member "server" added. The id of such a tool is server/name.
 //
 // testdata/corpus has a corpus to start with. Your own tells you more.
 package main
@@ -45,72 +56,140 @@ func main() {
 	}
 }
 
+// settings are what the flags say.
+type settings struct {
+	toolsFile, queriesFile, corpora string
+
+	ranker  string
+	service service
+	alpha   float64
+
+	slips   bool
+	context int
+
+	asJSON, compare bool
+	misses          int
+	save            string
+}
+
+func (s *settings) parse(args []string) (rest []string, err error) {
+	flags := flag.NewFlagSet("eval", flag.ContinueOnError)
+	flags.StringVar(&s.toolsFile, "tools", "", "the `file` with the tools, or a folder of answers to tools/list")
+	flags.StringVar(&s.queriesFile, "queries", "", "the `file` with the queries")
+	flags.StringVar(&s.corpora, "corpora", "", "instead of -tools and -queries: a `folder` of corpora")
+	flags.StringVar(&s.ranker, "ranker", rankers[0], "how tools are ranked: "+strings.Join(rankers, ", "))
+	flags.BoolVar(&s.asJSON, "json", false, "print JSON")
+	flags.IntVar(&s.misses, "misses", 0, "without -json: show the first `N` queries with recall@5 below 1")
+	flags.BoolVar(&s.slips, "slips", false, "misspell one long word in three of each query")
+	flags.IntVar(&s.context, "context", 0, "put `N` paragraphs of other text before each query")
+	flags.StringVar(&s.save, "save", "", "with -corpora: save the run to a `file`, for -compare")
+	flags.BoolVar(&s.compare, "compare", false, "compare saved runs with the first: -compare BASE.json OTHER.json...")
+	flags.StringVar(&s.service.ollama, "ollama", "", "with -ranker hybrid: the `URL` of Ollama, such as http://localhost:11434")
+	flags.StringVar(&s.service.openai, "openai", "", "with -ranker hybrid: the `URL` of a service with OpenAI's /embeddings")
+	flags.StringVar(&s.service.model, "model", "nomic-embed-text", "with -ranker hybrid: the embedding `model`")
+	flags.Float64Var(&s.alpha, "alpha", vector.DefaultAlpha, "with -ranker hybrid: what the meaning weighs, from 0 to 1")
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	rest = flags.Args()
+	switch {
+	case s.compare && len(rest) < 2:
+		return nil, errors.New("-compare needs at least two saved runs")
+	case s.compare:
+	case len(rest) > 0 || (s.toolsFile == "" || s.queriesFile == "") == (s.corpora == ""):
+		return nil, errors.New("-tools and -queries are needed, or -corpora, and no other arguments")
+	case !slices.Contains(rankers, s.ranker):
+		return nil, fmt.Errorf("there is no ranker %q; there are %s", s.ranker, strings.Join(rankers, ", "))
+	case s.context < 0 || s.context > len(paragraphs):
+		return nil, fmt.Errorf("-context is %d, must be 0 to %d", s.context, len(paragraphs))
+	case s.save != "" && s.corpora == "":
+		return nil, errors.New("-save needs -corpora")
+	}
+	return rest, nil
+}
+
 // run writes the report to stdout and the progress to term.
 func run(args []string, stdout, term io.Writer) error {
-	flags := flag.NewFlagSet("eval", flag.ContinueOnError)
-	toolsFile := flags.String("tools", "", "the `file` with the tools")
-	queriesFile := flags.String("queries", "", "the `file` with the queries")
-	ranker := flags.String("ranker", rankers[0], "how tools are ranked: "+strings.Join(rankers, ", "))
-	asJSON := flags.Bool("json", false, "print JSON")
-	misses := flags.Int("misses", 0, "without -json: show the first `N` queries with recall@5 below 1")
-	var services service
-	flags.StringVar(&services.ollama, "ollama", "", "with -ranker hybrid: the `URL` of Ollama, such as http://localhost:11434")
-	flags.StringVar(&services.openai, "openai", "", "with -ranker hybrid: the `URL` of a service with OpenAI's /embeddings")
-	flags.StringVar(&services.model, "model", "nomic-embed-text", "with -ranker hybrid: the embedding `model`")
-	alpha := flags.Float64("alpha", vector.DefaultAlpha, "with -ranker hybrid: what the meaning weighs, from 0 to 1")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	switch {
-	case *toolsFile == "" || *queriesFile == "" || flags.NArg() > 0:
-		return errors.New("-tools and -queries are needed, and no other arguments")
-	case !slices.Contains(rankers, *ranker):
-		return fmt.Errorf("there is no ranker %q; there are %s", *ranker, strings.Join(rankers, ", "))
-	}
-	tools, queries, err := readCorpus(*toolsFile, *queriesFile)
+	var s settings
+	files, err := s.parse(args)
 	if err != nil {
 		return err
 	}
 	show := &progress{w: term}
 	defer show.end()
+	switch {
+	case s.compare:
+		return compareFiles(files, stdout)
+	case s.corpora != "":
+		return s.runCorpora(stdout, show)
+	}
+	m, err := s.measure(s.toolsFile, s.queriesFile, show)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if s.asJSON {
+		return json.NewEncoder(stdout).Encode(m.figures)
+	}
+	report := m.table()
+	for _, i := range m.missed[:max(0, min(s.misses, len(m.missed)))] {
+		report += m.miss(m.queries[i])
+	}
+	_, err = io.WriteString(stdout, report)
+	return err
+}
+
+// A measurement is a subject and how it answered queries.
+type measurement struct {
+	figures
+	*subject
+	queries []query
+	answers [][]string // by query
+	missed  []int      // the queries with a recall@5 below 1
+}
+
+// measure asks the queries of one file for the tools of another.
+func (s *settings) measure(toolsFile, queriesFile string, show *progress) (*measurement, error) {
+	tools, queries, err := readCorpus(toolsFile, queriesFile)
+	if err != nil {
+		return nil, err
+	}
+	for i := range queries {
+		if s.slips {
+			queries[i].Query = misspelled(queries[i].Query, uint64(i))
+		}
+		queries[i].Query = inContext(queries[i].Query, s.context)
+	}
 	begun := time.Now()
-	opts := mcphybrid.Options{Search: mcphybrid.RankingOptions{Ranker: mcphybrid.Ranker(*ranker)}}
+	opts := mcphybrid.Options{Search: mcphybrid.RankingOptions{Ranker: mcphybrid.Ranker(s.ranker)}}
 	var ready <-chan struct{}
-	if *ranker == "hybrid" {
-		e, err := services.embedder()
+	if s.ranker == "hybrid" {
+		e, err := s.service.embedder()
 		if err == nil {
 			_, err = e.EmbedQuery(context.Background(), "is there a model?")
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		opts.Search.Ranker = mcphybrid.RankerDefault
-		opts.Semantic, ready = hybrid(e, *alpha, len(tools), show)
+		opts.Semantic, ready = hybrid(e, s.alpha, len(tools), show)
 	}
-	s, err := newSubject(tools, opts)
-	if err != nil {
-		return err
+	m := &measurement{queries: queries}
+	if m.subject, err = newSubject(tools, opts); err != nil {
+		return nil, err
 	}
-	defer s.Close()
 	if ready != nil {
 		<-ready
 	}
-	s.Search(queries[0].Query, depth)
+	m.Search(queries[0].Query, depth)
 	build := time.Since(begun)
-	answers, times := s.ask(queries, show)
+	answers, times := m.ask(queries, show)
 	show.end()
-	f, missed := newFigures(queries, answers)
-	f.Ranker, f.Tools = *ranker, len(tools)
-	f.BuildMS, f.QueryUSP50, f.QueryUSP99 = build.Seconds()*1e3, percentile(times, 50), percentile(times, 99)
-	if *asJSON {
-		return json.NewEncoder(stdout).Encode(f)
-	}
-	report := f.table()
-	for _, i := range missed[:max(0, min(*misses, len(missed)))] {
-		report += s.miss(queries[i])
-	}
-	_, err = io.WriteString(stdout, report)
-	return err
+	m.answers = answers
+	m.figures, m.missed = newFigures(queries, answers)
+	m.Ranker, m.figures.Tools = s.ranker, len(tools)
+	m.BuildMS, m.QueryUSP50, m.QueryUSP99 = build.Seconds()*1e3, percentile(times, 50), percentile(times, 99)
+	return m, nil
 }
 
 // A subject is a Manager with the tools of a corpus, all deferred.
@@ -131,7 +210,9 @@ func newSubject(tools []tool, opts mcphybrid.Options) (*subject, error) {
 		if of[t.Server] == nil {
 			servers = append(servers, t.Server)
 		}
-		of[t.Server] = append(of[t.Server], mcpserver.ServerTool{Tool: mcp.NewToolWithRawSchema(t.Name, t.Description, t.InputSchema)})
+		definition := mcp.NewToolWithRawSchema(t.Name, t.Description, t.InputSchema)
+		definition.Title = t.Title
+		of[t.Server] = append(of[t.Server], mcpserver.ServerTool{Tool: definition})
 		s.ids[[2]string{t.Server, t.Name}] = t.ID
 	}
 	for _, name := range servers {

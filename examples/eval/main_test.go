@@ -53,22 +53,22 @@ func TestFigures(t *testing.T) {
 		name, relevant, answer string
 		want                   figures
 	}{
-		{"first", "a", "a b c", figures{Recall1: 1, Recall5: 1, Recall10: 1, MRR10: 1, NDCG10: 1, Complete5: 1}},
-		{"third", "c", "a b c", figures{Recall5: 1, Recall10: 1, MRR10: 1. / 3, NDCG10: 0.5, Complete5: 1}}, // log2(4) is 2
-		{"seventh", "g", "a b c d e f g", figures{Recall10: 1, MRR10: 1. / 7, NDCG10: 1. / 3}},              // log2(8) is 3
+		{"first", "a", "a b c", figures{Hit1: 1, Hit5: 1, Recall1: 1, Recall5: 1, Recall10: 1, MRR10: 1, NDCG10: 1, Complete5: 1}},
+		{"third", "c", "a b c", figures{Hit5: 1, Recall5: 1, Recall10: 1, MRR10: 1. / 3, NDCG10: 0.5, Complete5: 1}}, // log2(4) is 2
+		{"seventh", "g", "a b c d e f g", figures{Recall10: 1, MRR10: 1. / 7, NDCG10: 1. / 3}},                       // log2(8) is 3
 		{"missing", "z", "a b c", figures{}},
 		{"nothing found", "z", "", figures{}},
 		{"two, all found", "b d", "a b c d", figures{
-			Recall5: 1, Recall10: 1, MRR10: 0.5, Complete5: 1,
+			Hit5: 1, Recall5: 1, Recall10: 1, MRR10: 0.5, Complete5: 1,
 			NDCG10: (1/log2(3) + 1/log2(5)) / (1 + 1/log2(3)),
 		}},
-		{"two, the best first", "d a", "a d", figures{Recall1: 0.5, Recall5: 1, Recall10: 1, MRR10: 1, NDCG10: 1, Complete5: 1}},
+		{"two, the best first", "d a", "a d", figures{Hit1: 1, Hit5: 1, Recall1: 0.5, Recall5: 1, Recall10: 1, MRR10: 1, NDCG10: 1, Complete5: 1}},
 		{"three, one missing, one late", "a f z", "a b c d e f", figures{
-			Recall1: 1. / 3, Recall5: 1. / 3, Recall10: 2. / 3, MRR10: 1,
+			Hit1: 1, Hit5: 1, Recall1: 1. / 3, Recall5: 1. / 3, Recall10: 2. / 3, MRR10: 1,
 			NDCG10: (1 + 1/log2(7)) / (1 + 1/log2(3) + 0.5),
 		}},
 		{"more than ten", "a b c d e f g h i j k l", "a b c d e f g h i j", figures{
-			Recall1: 1. / 12, Recall5: 5. / 12, Recall10: 10. / 12, MRR10: 1, NDCG10: 1,
+			Hit1: 1, Hit5: 1, Recall1: 1. / 12, Recall5: 5. / 12, Recall10: 10. / 12, MRR10: 1, NDCG10: 1,
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestFiguresAreMeans(t *testing.T) {
 	assert.Equal(t, []int{2, 3}, missed)
 	assert.Equal(t, figures{
 		Queries: 7, Unanswerable: 3, Rejected: 2. / 3,
-		Recall1: 1.5 / 4, Recall5: 2.5 / 4, Recall10: 2.5 / 4, Complete5: 2. / 4,
+		Hit1: 2. / 4, Hit5: 3. / 4, Recall1: 1.5 / 4, Recall5: 2.5 / 4, Recall10: 2.5 / 4, Complete5: 2. / 4,
 		MRR10:  (1 + 0.5 + 1) / 4,
 		NDCG10: (1 + 1/math.Log2(3) + 1/(1+1/math.Log2(3)) + 0) / 4,
 	}, got)
@@ -211,7 +211,7 @@ func TestCorpus(t *testing.T) {
 		delete(got, name)
 		return v
 	}
-	for _, name := range []string{"recall@1", "recall@5", "recall@10", "mrr@10", "ndcg@10", "complete@5"} {
+	for _, name := range []string{"hit@1", "hit@5", "recall@1", "recall@5", "recall@10", "mrr@10", "ndcg@10", "complete@5"} {
 		v := number(name)
 		assert.True(t, v > 0 && v < 1, "%s is %v", name, v)
 	}

@@ -12,6 +12,7 @@ import (
 // A tool is relevant to a query or not. The measures of quality are means over
 // the queries that have relevant tools, 0 if there are none:
 //
+//	hit@k       1 if any relevant tool is among the first k, otherwise 0
 //	recall@k    of the relevant tools, the share that is among the first k
 //	mrr@10      1/rank of the first relevant tool, 0 if it is not among the first 10
 //	ndcg@10     sum of 1/log2(1+rank) of the relevant tools among the first 10,
@@ -24,6 +25,8 @@ type figures struct {
 	Ranker       string  `json:"ranker"`
 	Tools        int     `json:"tools"`
 	Queries      int     `json:"queries"` // with the unanswerable ones
+	Hit1         float64 `json:"hit@1"`
+	Hit5         float64 `json:"hit@5"`
 	Recall1      float64 `json:"recall@1"`
 	Recall5      float64 `json:"recall@5"`
 	Recall10     float64 `json:"recall@10"`
@@ -65,6 +68,8 @@ func newFigures(queries []query, answers [][]string) (f figures, missed []int) {
 				gain += discounted
 			}
 		}
+		f.Hit1 += min(found[1], 1)
+		f.Hit5 += min(found[5], 1)
 		f.Recall1 += found[1] / all
 		f.Recall5 += found[5] / all
 		f.Recall10 += found[10] / all
@@ -75,7 +80,7 @@ func newFigures(queries []query, answers [][]string) (f figures, missed []int) {
 	}
 	f.Complete5 = float64(f.Queries - f.Unanswerable - len(missed))
 	answerable := float64(max(f.Queries-f.Unanswerable, 1))
-	for _, sum := range []*float64{&f.Recall1, &f.Recall5, &f.Recall10, &f.MRR10, &f.NDCG10, &f.Complete5} {
+	for _, sum := range []*float64{&f.Hit1, &f.Hit5, &f.Recall1, &f.Recall5, &f.Recall10, &f.MRR10, &f.NDCG10, &f.Complete5} {
 		*sum /= answerable
 	}
 	f.Rejected /= float64(max(f.Unanswerable, 1))
@@ -92,6 +97,7 @@ func (f figures) table() string {
 	return fmt.Sprintf("%s: %d tools, %d queries\n\n", f.Ranker, f.Tools, f.Queries) +
 		fmt.Sprintf("recall@1    %5.1f %%\nrecall@5    %5.1f %%\nrecall@10   %5.1f %%\n", 100*f.Recall1, 100*f.Recall5, 100*f.Recall10) +
 		fmt.Sprintf("mrr@10      %5.1f %%\nndcg@10     %5.1f %%\ncomplete@5  %5.1f %%\n", 100*f.MRR10, 100*f.NDCG10, 100*f.Complete5) +
+		fmt.Sprintf("hit@1       %5.1f %%\nhit@5       %5.1f %%\n", 100*f.Hit1, 100*f.Hit5) +
 		fmt.Sprintf("rejected    %5.1f %% of %d that no tool answers\n", 100*f.Rejected, f.Unanswerable) +
 		fmt.Sprintf("\nbuild %.1f ms, search %.1f µs (p50), %.1f µs (p99)\n", f.BuildMS, f.QueryUSP50, f.QueryUSP99)
 }

@@ -19,7 +19,7 @@ func TestShow(t *testing.T) {
 		`"name":"mcp_text__csv_to_json"`,
 		`← [{"item":"tea","price":"3"},{"item":"coffee","price":"4"}]`,
 		"← [1,3]",
-		"\n 41  mcp_tool_search\n 42  mcp_text__csv_to_json\n 43  mcp_units__convert_data_size\n 44  mcp_math__solve_linear_system\n",
+		"\n 41  mcp_tool_search\n 42  mcp_text__csv_to_json\n 43  mcp_text__json_query\n 44  mcp_math__solve_linear_system\n",
 		"saved in each request",
 	} {
 		assert.Contains(t, out.String(), want)

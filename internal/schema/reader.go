@@ -15,6 +15,10 @@ const MaxNesting = 64
 // must not change the bytes or keep them after the call. The bytes are invalid
 // UTF-8 where schema is.
 //
+// level counts the properties around a string: 1 for the properties of schema
+// itself and their texts, 2 for the properties of these, 0 for the description of
+// schema.
+//
 // A keyword counts only where a schema may stand, so a property may be named like
 // a keyword. Walk reads schemas in properties, patternProperties, $defs and
 // definitions, items and prefixItems, anyOf, oneOf and allOf,
@@ -24,7 +28,7 @@ const MaxNesting = 64
 // Walk skips values of the wrong type and schemas more than MaxNesting deep. If
 // schema is not valid JSON, it reads at least the part before the mistake. The
 // cost is proportional to len(schema); only strings with a backslash allocate.
-func Walk(schema []byte, name, text func([]byte)) {
+func Walk(schema []byte, name, text func(level int, b []byte)) {
 	r := reader{data: schema, name: name, text: text}
 	r.schema(MaxNesting)
 }
@@ -34,7 +38,8 @@ func Walk(schema []byte, name, text func([]byte)) {
 type reader struct {
 	data       []byte
 	pos        int // position of the next byte; 0 <= pos <= len(data)
-	name, text func([]byte)
+	level      int // see Walk
+	name, text func(level int, b []byte)
 }
 
 // schema reads a value as a schema and descends at most depth levels.
@@ -56,7 +61,9 @@ func (r *reader) schema(depth int) {
 				}
 			}
 		case "properties":
+			r.level++
 			r.schemas(depth-1, r.name)
+			r.level--
 		case "patternProperties", "$defs", "definitions":
 			r.schemas(depth-1, nil)
 		case "items", "prefixItems", "anyOf", "oneOf", "allOf":
@@ -78,13 +85,13 @@ func (r *reader) schema(depth int) {
 
 // schemas reads an object of schemas. If name is not nil, it calls name with the
 // name of each.
-func (r *reader) schemas(depth int, name func([]byte)) {
+func (r *reader) schemas(depth int, name func(int, []byte)) {
 	if !r.enter('{') {
 		return
 	}
 	for r.more() {
 		if s, ok := r.string(); ok && name != nil {
-			name(s)
+			name(r.level, s)
 		}
 		r.schema(depth)
 	}
@@ -93,7 +100,7 @@ func (r *reader) schemas(depth int, name func([]byte)) {
 // textValue reads a value and passes it to r.text if it is a string.
 func (r *reader) textValue() {
 	if s, ok := r.string(); ok {
-		r.text(s)
+		r.text(r.level, s)
 	}
 }
 

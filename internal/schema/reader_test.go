@@ -17,8 +17,8 @@ import (
 func schemaWords(schema []byte) (words []string) {
 	clean := func(b []byte) string { return string([]rune(string(b))) }
 	Walk(schema,
-		func(name []byte) { words = append(words, "."+clean(name)) },
-		func(text []byte) { words = append(words, clean(text)) })
+		func(_ int, name []byte) { words = append(words, "."+clean(name)) },
+		func(_ int, text []byte) { words = append(words, clean(text)) })
 	return words
 }
 
@@ -178,6 +178,14 @@ func TestWalkSchema(t *testing.T) {
 	}
 }
 
+func TestWalkSchemaLevels(t *testing.T) {
+	var got []string
+	add := func(level int, b []byte) { got = append(got, fmt.Sprint(level, string(b))) }
+	Walk([]byte(`{"description":"a","properties":{"b":{"description":"c","items":{"anyOf":[{"properties":{"d":{"enum":["e"]}}}]}},"f":{}},
+		"$defs":{"x":{"description":"g","properties":{"h":{}}}},"const":"i"}`), add, add)
+	assert.Equal(t, []string{"0a", "1b", "1c", "2d", "2e", "1f", "0g", "1h", "0i"}, got)
+}
+
 // Words before a mistake are kept. The other results here are not promised.
 func TestWalkSchemaInvalidJSON(t *testing.T) {
 	tests := []struct {
@@ -281,7 +289,7 @@ const typicalSchema = `{"type":"object","properties":{"owner":{"type":"string","
 
 func TestWalkSchemaAllocatesNothing(t *testing.T) {
 	schema, words := []byte(typicalSchema), 0
-	count := func([]byte) { words++ }
+	count := func(int, []byte) { words++ }
 	assert.Zero(t, testing.AllocsPerRun(100, func() { Walk(schema, count, count) }))
 	assert.NotZero(t, words)
 }
@@ -315,7 +323,7 @@ var schemasToRead = []struct {
 
 func BenchmarkWalkSchema(b *testing.B) {
 	total := 0
-	count := func(word []byte) { total += len(word) }
+	count := func(_ int, word []byte) { total += len(word) }
 	for _, test := range schemasToRead {
 		b.Run(test.name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -1,0 +1,262 @@
+package search
+
+import (
+	"bytes"
+	"math"
+	"slices"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// A query may be a message that tells a story before it asks, or asks for several
+// things. Its words together then fit documents that answer none of it. So the
+// default ranker also searches for each clause alone. The best documents of a
+// clause gain a part of the best score of all, as large as the clause is a
+// request and as well as the document covers it. In a long message, or if there
+// are several requests, this gain is larger. In a long message the words of all
+// but the requests and the last clause count less.
+const (
+	// In bytes. The weights of messages between these lengths lie between those
+	// of short and long ones.
+	shortMessage = 300
+	longMessage  = 600
+
+	clauseGain      = 0.3 // what the best document of a clause gains in a short message
+	longClauseGain  = 2.3 // and in a long one, or one with several requests
+	maxClauses      = 64  // that are searched: the last ones, and as many before them that ask
+	clauseDocs      = 20  // documents of each clause that gain, at most
+	leastShare      = 0.5 // share of the best one's score that they must have
+	placeDiscount   = 0.2 // of several requests, each document gains less than the one before: 1, 1/1.2, 1/1.4, …
+	statementWeight = 0.5 // weight of a clause of a long message, where a request has 1
+	lastWeight      = 0.9 // weight of its last clause, at least
+	besideWeight    = 0.3 // weight of a term of a long message that is in no request nor in the last clause
+)
+
+// A clause is a part of a query: a sentence or a line.
+type clause struct {
+	begin, end int  // its terms are retrieval.members[begin:end]
+	asks       bool // it is a request
+	weight     float64
+	passed     bool // it is one too many, see maxClauses
+}
+
+// clauseEnd returns the length of the first clause of text. A clause ends with a
+// line, with a mark such as a full stop before a space, or with a comma before
+// "then" or "also".
+func clauseEnd(text []byte) int {
+	for i, c := range text {
+		switch c {
+		case '\n':
+			return i + 1
+		case '.', '!', '?', ';', ':':
+			if i+1 < len(text) && text[i+1] <= ' ' {
+				return i + 1
+			}
+		case ',':
+			for _, next := range [...]string{" then ", " and then ", " also ", " and also "} {
+				if bytes.HasPrefix(text[i+1:], []byte(next)) {
+					return i + 1
+				}
+			}
+		case 0x82, 0x81, 0x9f: // the last bytes of these marks
+			for _, mark := range [...]string{"。", "！", "？"} {
+				if bytes.HasSuffix(text[:i+1], []byte(mark)) {
+					return i + 1
+				}
+			}
+		}
+	}
+	return len(text)
+}
+
+// leads lists words that may stand before the verb of a request, such as "please"
+// and "can you". A verb may follow those that are true directly.
+var leads = map[string]bool{
+	"please": true, "kindly": true, "also": true, "then": true, "and": true, "or": true, "but": true, "so": true, "now": true, "just": true,
+	"next": true, "first": true, "second": true, "third": true, "finally": true, "lastly": true, "ok": true, "okay": true,
+	"hi": true, "hello": true, "hey": true, "to": true, "you": true, "me": true, "us": true, "must": true, "should": true, "let's": true, "lets": true,
+	"i": false, "we": false, "i'd": false, "we'd": false, "can": false, "could": false, "would": false, "will": false,
+	"want": false, "need": false, "have": false, "like": false, "love": false, "help": false, "let": false,
+}
+
+// asks reports whether a clause is a request: it begins with one of the lexicon's
+// requests, apart from leads, or ends with a question mark.
+func (c *compiledLexicon) asks(clause []byte) bool {
+	clause = bytes.TrimSpace(clause)
+	if bytes.HasSuffix(clause, []byte("?")) || bytes.HasSuffix(clause, []byte("？")) {
+		return true
+	}
+	var buffer [24]byte
+	for direct := true; ; {
+		var word []byte
+		if word, clause = cutWord(clause, buffer[:0]); len(word) == 0 {
+			return false
+		}
+		lead, ok := leads[string(word)]
+		if !ok {
+			return direct && c.requests[string(word)]
+		}
+		direct = lead
+	}
+}
+
+// cutWord appends the first word of line to dst, in lower case, and returns the
+// rest of line. It cuts a word that dst has no room for.
+func cutWord(line, dst []byte) (word, rest []byte) {
+	for i, b := range line {
+		switch {
+		case b >= 0x80 || text.IsLower(b|0x20) || b == '\'' && len(dst) > 0:
+			if text.IsUpper(b) {
+				b |= 0x20
+			}
+			if len(dst) < cap(dst) {
+				dst = append(dst, b)
+			}
+		case len(dst) > 0:
+			return dst, line[i:]
+		}
+	}
+	return dst, nil
+}
+
+// weighClauses sets the weights of the clauses and lowers those of terms that are
+// beside the point.
+func (r *retrieval) weighClauses() {
+	if len(r.clauses) < 2 {
+		return
+	}
+	long, asking := r.long(), 0
+	for i := len(r.clauses) - 1; i >= 0; i-- {
+		c := &r.clauses[i]
+		if i < len(r.clauses)-maxClauses {
+			c.passed = !c.asks || asking == maxClauses
+			if !c.passed {
+				asking++
+			}
+		}
+		weight := statementWeight
+		switch {
+		case c.asks:
+			weight = 1
+		case i == len(r.clauses)-1:
+			weight = lastWeight
+		}
+		c.weight = 1 - long*(1-weight)
+		if weight == statementWeight {
+			continue
+		}
+		for _, m := range r.members[c.begin:c.end] {
+			r.terms[m].central = true
+		}
+	}
+	for i := range r.terms {
+		t := &r.terms[i]
+		if t.central {
+			continue
+		}
+		t.weigh(r.ways[t.begin:t.end], 1-long*(1-besideWeight))
+	}
+}
+
+// weigh multiplies the weights of a term and its ways by factor.
+func (t *queryTerm) weigh(ways []way, factor float64) {
+	t.telling *= factor
+	for i := range ways {
+		ways[i].weight = uint32(math.Round(float64(ways[i].weight) * factor))
+	}
+}
+
+// long returns 0 for a short message, 1 for a long one, and what lies between.
+func (r *retrieval) long() float64 {
+	return min(max(float64(len(r.text)-shortMessage)/(longMessage-shortMessage), 0), 1)
+}
+
+// findFavoured searches for each clause and sets r.favoured and r.favour.
+func (r *retrieval) findFavoured(keep func(doc int) bool) {
+	r.favour = zeros(r.favour, len(r.x.positions))
+	several := r.requests() > 1
+	for _, c := range r.clauses {
+		if c.passed {
+			continue
+		}
+		mass := 0.0
+		for _, m := range r.members[c.begin:c.end] {
+			r.scoreTerm(int(m))
+			mass += r.terms[m].telling
+		}
+		r.found = r.top(r.found[:0], 1, keep)
+		if len(r.found) > 0 && mass > 0 {
+			best := r.found[0].Score
+			r.found = r.topAbove(r.found[:0], clauseDocs, leastShare*best, keep)
+			share := unit * c.weight * math.Sqrt(min(best/mass, 1)) / best
+			for i, m := range r.found {
+				if several {
+					m.Score /= 1 + placeDiscount*float64(i)
+				}
+				slot := r.x.slots[m.Doc]
+				if r.favour[slot] == 0 {
+					r.favoured = append(r.favoured, slot)
+				}
+				r.favour[slot] = max(r.favour[slot], uint32(math.Round(share*m.Score)))
+			}
+		}
+		clear(r.scores)
+		clear(r.best)
+	}
+}
+
+// raiseFavoured adds to the scores of all terms what the clauses give.
+func (r *retrieval) raiseFavoured(keep func(doc int) bool) {
+	r.found = r.top(r.found[:0], 1, keep)
+	if len(r.found) == 0 {
+		return
+	}
+	apart := r.long()
+	if r.requests() > 1 {
+		apart = 1
+	}
+	gain := r.found[0].Score * (clauseGain + (longClauseGain-clauseGain)*apart)
+	for _, slot := range r.favoured {
+		r.scores[slot] += uint32(math.Round(gain * float64(r.favour[slot])))
+	}
+}
+
+// forgetFavoured leaves r.favour clean.
+func (r *retrieval) forgetFavoured() {
+	for _, slot := range r.favoured {
+		r.favour[slot] = 0
+	}
+	r.favoured = r.favoured[:0]
+}
+
+// dropNamed drops the ways of a clause's terms that lead to another of its terms:
+// that one finds the same documents, and better.
+func (r *retrieval) dropNamed(c clause) {
+	members := r.members[c.begin:c.end]
+	r.named = r.named[:0]
+	for _, m := range members {
+		for _, w := range r.ways[r.terms[m].begin:r.terms[m].end] {
+			if w.exact {
+				r.named = append(r.named, w.term)
+			}
+		}
+	}
+	for _, m := range members {
+		t := &r.terms[m]
+		for i := t.begin; i < t.end; i++ {
+			if w := &r.ways[i]; !w.exact && slices.Contains(r.named, w.term) {
+				w.weight = 0
+			}
+		}
+	}
+}
+
+// requests counts the clauses that ask.
+func (r *retrieval) requests() (n int) {
+	for _, c := range r.clauses {
+		if c.asks {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,392 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// A plainMessage is a query of clauses.
+type plainMessage struct {
+	terms   []plainQuery
+	clauses []plainClause
+	telling float64
+	leads   map[int]bool
+	long    float64
+	apart   float64 // long, or 1 with several requests
+	several bool
+}
+
+type plainClause struct {
+	members []int // numbers of terms, ascending
+	passed  bool
+	weight  float64
+}
+
+func (p *plainIndex) message(query string) *plainMessage {
+	if len(query) > 16<<10 {
+		query = query[:16<<10]
+	}
+	m := &plainMessage{leads: map[int]bool{}, long: min(max((float64(len(query))-300)/300, 0), 1)}
+	number := map[string]int{}
+	var texts []string
+	for rest := query; rest != ""; {
+		end := clauseEnd([]byte(rest))
+		text := rest[:end]
+		rest = rest[end:]
+		var c plainClause
+		add := func(t plainTerm, weight float64) {
+			n, seen := number[t.text]
+			if !seen {
+				q, ok := p.term(t, weight)
+				if !ok || len(m.terms) == 255 {
+					return
+				}
+				n = len(m.terms)
+				m.terms, number[t.text] = append(m.terms, q), n
+				m.telling = max(m.telling, q.telling)
+			}
+			if !slices.Contains(c.members, n) {
+				c.members = append(c.members, n)
+			}
+		}
+		terms := plainTerms(text)
+		for _, t := range terms {
+			add(t, 1)
+		}
+		for i := 1; i < len(terms) && p.ranker == RankerDefault; i++ {
+			if one, two := terms[i-1], terms[i]; one.form == word && two.form == word {
+				joined := []byte(one.full + two.full)
+				joined = joined[:stem(joined)]
+				add(plainTerm{string(joined), string(joined), whole}, joinedWeight)
+			}
+		}
+		if len(c.members) == 0 {
+			continue
+		}
+		slices.Sort(c.members)
+		named := map[string]bool{}
+		for _, n := range c.members {
+			if q := m.terms[n]; q.ways[q.exact] > 0 {
+				named[q.exact] = true
+			}
+		}
+		for _, n := range c.members {
+			for term := range m.terms[n].weight {
+				if term != m.terms[n].exact && named[term] {
+					m.terms[n].weight[term] = 0
+				}
+			}
+		}
+		for _, n := range c.members {
+			if !m.terms[n].faint {
+				m.leads[n] = true
+				break
+			}
+		}
+		m.clauses, texts = append(m.clauses, c), append(texts, text)
+	}
+	if len(m.clauses) < 2 || p.ranker != RankerDefault {
+		m.clauses = nil
+		return m
+	}
+	asking := 0
+	for i := range m.clauses {
+		asks, last := p.lexicon.asks([]byte(texts[i])), i == len(m.clauses)-1
+		weight := 0.5
+		if asks {
+			asking++
+			weight = 1
+		} else if last {
+			weight = 0.9
+		}
+		m.clauses[i].weight = 1 - m.long*(1-weight)
+		for _, n := range m.clauses[i].members {
+			m.terms[n].central = m.terms[n].central || asks || last
+		}
+	}
+	if m.apart, m.several = m.long, asking > 1; m.several {
+		m.apart = 1
+	}
+	for i, many := len(m.clauses)-65, 0; i >= 0; i-- {
+		if p.lexicon.asks([]byte(texts[i])) && many < 64 {
+			many++
+		} else {
+			m.clauses[i].passed = true
+		}
+	}
+	for i := range m.terms {
+		if q := &m.terms[i]; !q.central {
+			factor := 1 - m.long*0.7
+			q.telling *= factor
+			for term, weight := range q.weight {
+				q.weight[term] = uint64(math.Round(float64(weight) * factor))
+			}
+		}
+	}
+	return m
+}
+
+func (p *plainIndex) search(query string, n int, keep func(int) bool) []Match {
+	m := p.message(query)
+	least := math.Max(1, 65536*p.threshold*m.telling)
+	// rank returns the documents that match some of the terms, best first.
+	rank := func(members []int, extra []uint64) (found []Match) {
+		for i, d := range p.docs {
+			score := uint64(0)
+			for _, n := range members {
+				score += d.share(m.terms[n])
+			}
+			if extra != nil {
+				score += extra[i]
+			}
+			if float64(score) >= least && (keep == nil || keep(i)) {
+				found = append(found, Match{i, float64(score) / 65536})
+			}
+		}
+		slices.SortStableFunc(found, func(a, b Match) int { return cmp.Compare(b.Score, a.Score) })
+		return found
+	}
+	all := make([]int, len(m.terms))
+	for i := range all {
+		all[i] = i
+	}
+	found := rank(all, nil)
+	if len(m.clauses) > 0 && len(found) > 0 {
+		favour := make([]uint64, len(p.docs))
+		for _, c := range m.clauses {
+			mass := 0.0
+			for _, n := range c.members {
+				mass += m.terms[n].telling
+			}
+			if c.passed {
+				continue
+			}
+			best := rank(c.members, nil)
+			for i, d := range best[:min(len(best), 20)] {
+				if d.Score < 0.5*best[0].Score {
+					break
+				}
+				share := 65536 * c.weight * math.Sqrt(min(best[0].Score/mass, 1)) / best[0].Score
+				if m.several {
+					d.Score /= 1 + 0.2*float64(i)
+				}
+				favour[d.Doc] = max(favour[d.Doc], uint64(math.Round(share*d.Score)))
+			}
+		}
+		for i := range favour {
+			favour[i] = uint64(math.Round(found[0].Score * (0.3 + 2*m.apart) * float64(favour[i])))
+		}
+		found = rank(all, favour)
+	}
+	if p.ranker == RankerDefault && len(found) > 0 {
+		p.lookCloser(found, m)
+	}
+	if n <= 0 || len(found) == 0 {
+		return nil
+	}
+	return found[:min(n, len(found))]
+}
+
+func TestClauseEnd(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                            "",
+		"one":                         "one",
+		"Read it. Then stop.":         "Read it.| Then stop.",
+		"open config.yaml at 3.5; go": "open config.yaml at 3.5;| go",
+		"a, then b, and also c, or d": "a,| then b,| and also c, or d",
+		"a\nb\n\nc":                   "a\n|b\n|\n|c",
+		"Why? Because! So: there":     "Why?| Because!| So:| there",
+		"查询天气。发送邮件！好？是": "查询天气。|发送邮件！|好？|是",
+		"\x82\x81": "\x82\x81",
+	} {
+		var parts []string
+		for rest := []byte(text); len(rest) > 0; {
+			end := clauseEnd(rest)
+			parts, rest = append(parts, string(rest[:end])), rest[end:]
+		}
+		assert.Equal(t, want, strings.Join(parts, "|"))
+	}
+}
+
+func TestAsks(t *testing.T) {
+	l := compileDefault()
+	for _, clause := range []string{
+		"merge the branch", "Please merge it", "- Merge it", "2. merge it", "can you merge it", "Could you please merge it",
+		"I'd like to merge it", "I want you to merge it", "and then, merge it", "Help me merge it", "What is this?", "这是什么？", "MERGE",
+	} {
+		assert.True(t, l.asks([]byte(clause)), clause)
+	}
+	for _, clause := range []string{
+		"", "  ", "?!x", "the merge is done", "I merge things", "We merge on Mondays", "I have merge rights", "Yesterday we merged it",
+		"You have access to tools", "查询天气", strings.Repeat("merge", 20), "please", "Some background first",
+	} {
+		assert.False(t, l.asks([]byte(clause)), clause)
+	}
+}
+
+// chores are documents for long messages: each has words of its own.
+func chores() (docs []*Document) {
+	for _, line := range []string{
+		"git merge_branch: Merges one branch into another", "mail send_email: Sends an e-mail to a recipient", "files read_file: Reads the contents of a file",
+		"team list_members: Lists the members of the team with their office", "plan create_meeting: Creates a meeting in the calendar",
+		"notes search_notes: Searches notes and messages", "shop compare_prices: Compares prices of offers", "rail find_trains: Finds trains for a trip",
+		"print print_document: Prints a document", "photos show_photo: Shows a photo", "budget get_budget: Gets the budget of the year",
+	} {
+		name, description, _ := strings.Cut(line, ": ")
+		server, name, _ := strings.Cut(name, " ")
+		docs = append(docs, &Document{Server: server, Name: name, Description: description})
+	}
+	return docs
+}
+
+const story = `I joined the team two weeks ago and took over from Marta, who moved to the Lisbon office. She left good notes, but they end in spring. ` +
+	`We meet on Mondays, and the customers get a summary by e-mail. Yesterday the printer stopped working, so I read the documents on a screen. ` +
+	`A colleague showed me photos of her trip, the train was late, and I had to compare the prices of three caterers. ` +
+	`My manager asked me to keep the budget in mind. The calendar is full of meetings, some files have odd names, and the members of the team are patient. `
+
+// What a long message asks for is found as if the rest had not been said.
+func TestLongMessage(t *testing.T) {
+	x := NewIndex(chores(), nil)
+	first := func(query string) string { return x.Document(x.Search(query, 1, nil)[0].Doc).Name }
+	const want = "merge_branch"
+	assert.Equal(t, want, first("merge the branch"))
+	for _, query := range []string{
+		story + "\\n\\nMerge the branch.", story + "Please merge the branch", "Can you merge the branch? " + story, story + "I'd like to merge the branch. " + story,
+	} {
+		assert.Equal(t, want, first(query), query)
+	}
+}
+
+// However many clauses there are, a search takes little time and finds what the
+// plain index finds.
+func TestManyClauses(t *testing.T) {
+	docs := chores()
+	for i := range 2000 {
+		docs = append(docs, &Document{Name: "issue_" + string(rune('a'+i%26)), Description: "files branches and issues"})
+	}
+	x, plain := NewIndex(docs, nil), newPlainIndex(docs, RankerDefault, defaultPlainLexicon(), DefaultThreshold)
+	for _, query := range []string{
+		strings.Repeat("issue.\n", 2000), strings.Repeat("create issue. branch files\n", 600), "merge the branch. " + strings.Repeat("some files. ", 300),
+		strings.Repeat("find trains?\nfiles.\n", 100),
+	} {
+		begun := time.Now()
+		got := x.Search(query, 5, nil)
+		assert.Less(t, time.Since(begun), time.Second, "%.20q", query) // takes 5 ms
+		if want := plain.search(query, 5, nil); !sameMatches(got, want) {
+			t.Errorf("%.20q: got %v, want %v", query, got, want)
+		}
+	}
+}
+
+// Each of several requests has its documents among the first.
+func TestSeveralRequests(t *testing.T) {
+	docs := chores()
+	for _, name := range []string{"merge_queue", "branch_merge_status", "list_branches", "abort_merge"} {
+		docs = append(docs, &Document{Server: "git", Name: name, Description: "Is for merging a branch into another branch"})
+	}
+	x := NewIndex(docs, nil)
+	var names []string
+	for _, m := range x.Search("Merge the git branch into another branch. Then send to a recipient, and also look for a trip.", 5, nil) {
+		names = append(names, x.Document(m.Doc).Name)
+	}
+	assert.Subset(t, names, []string{"merge_branch", "send_email", "find_trains"})
+}
+
+// A document gains by the clause that it answers, and Explain says so.
+func TestExplainClause(t *testing.T) {
+	x := NewIndex(chores(), nil)
+	const query = "Merge the branch. Send an email."
+	for _, m := range x.Search(query, 2, nil) {
+		e := x.Explain(query, m.Doc)
+		assert.InDelta(t, m.Score, e.Score, 1e-9)
+		assert.True(t, slices.ContainsFunc(e.Parts, func(p ScorePart) bool { return p.Field == "clause" && p.Score > 0 }), "%v", e.Parts)
+	}
+	e := x.Explain("Merge the branch", 0)
+	assert.False(t, slices.ContainsFunc(e.Parts, func(p ScorePart) bool { return p.Field == "clause" }))
+}
+
+// Related words add to what a query's own words find. They don't stand for a word
+// that the query has anyway, and a related generic word is generic.
+func TestRelatedWordsOnlyAdd(t *testing.T) {
+	docs := []*Document{
+		{Name: "alpha_store", Description: "Keeps one thing"},
+		{Name: "get_bargain", Description: "Has one"},
+		{Name: "search_alpha", Description: "Looks for it"},
+		{Name: "lookup"},
+	}
+	l := &Lexicon{Generic: []string{"search"}, Synonyms: [][]string{{"sale", "bargain"}}, Hints: []Hint{{[]string{"fact", "bargain"}, []string{"store", "search"}}}}
+	x := NewIndex(docs, &Options{Lexicon: l, Threshold: -1})
+	assert.Equal(t, 1, searchDocs(x, "bargain")[0], "in the same place, the word itself comes first")
+	assert.Equal(t, []int{0, 2}, searchDocs(x, "fact"), "the hint to a generic word comes last")
+	r := &retrieval{x: x}
+	r.parse("sale bargain")
+	var led []string
+	for _, w := range r.ways {
+		if !w.exact && w.weight > 0 && x.vocabulary.text(w.term) == "bargain" {
+			led = append(led, x.vocabulary.text(w.term))
+		}
+	}
+	assert.Empty(t, led, "bargain is in the query, so that sale need not lead to it")
+}
+
+// One tool with a deep schema does not attract queries that are about others.
+func TestDeepSchema(t *testing.T) {
+	var schema strings.Builder
+	schema.WriteString(`{"properties":{"body":{"properties":{`)
+	for i, word := range strings.Fields("read write file contents path folder branch email trains price photo meeting notes budget") {
+		if i > 0 {
+			schema.WriteByte(',')
+		}
+		schema.WriteString(`"` + word + `":{"description":"the ` + word + ` to read or to write, as the contents of a file"}`)
+	}
+	schema.WriteString(`}}}}`)
+	docs := append(chores(), &Document{Server: "deep", Name: "update_body", Description: "Updates it", InputSchema: []byte(schema.String())},
+		&Document{Server: "disk", Name: "spill", Description: "Lets an editor write a path"})
+	x := NewIndex(docs, nil)
+	for query, want := range map[string]string{"write a path": "spill", "photo": "show_photo", "budget": "get_budget"} {
+		assert.Equal(t, want, x.Document(x.Search(query, 1, nil)[0].Doc).Name, query)
+	}
+	assert.Equal(t, "update_body", x.Document(x.Search("folder", 1, nil)[0].Doc).Name, "it is still found by what only it has")
+}
+
+// Two words that a document writes as one, and a long word with two letters swapped
+// or one doubled in its ending.
+func TestWrittenOtherwise(t *testing.T) {
+	x := NewIndex([]*Document{{Name: "logout"}, {Name: "log_reader"}, {Name: "take_screenshot"}, {Name: "generate_report"}, {Name: "generic"}}, nil)
+	for query, want := range map[string]string{"log out": "logout", "screen shots": "take_screenshot", "generaet": "generate_report", "geenration": "generate_report", "screenshoot": "take_screenshot"} {
+		if found := x.Search(query, 1, nil); assert.NotEmpty(t, found, query) {
+			assert.Equal(t, want, x.Document(found[0].Doc).Name, query)
+		}
+	}
+	lexical := NewIndex([]*Document{{Name: "logout"}}, &Options{Ranker: RankerLexical})
+	assert.Empty(t, lexical.Search("log out", 1, nil))
+}
+
+// Any text falls into clauses that make it up again, and any query is searched as
+// by the plain index.
+func FuzzClauses(f *testing.F) {
+	docs := chores()
+	x, plain := NewIndex(docs, nil), newPlainIndex(docs, RankerDefault, defaultPlainLexicon(), DefaultThreshold)
+	for _, seed := range []string{"", "Merge the branch. Then, please, send an email!", story, story + story, "a, then b\n\n- c?", "。！？查询天气", "\x81\x82\x9f", "log out; log  out", "I'd like to '"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		for rest := []byte(query); len(rest) > 0; {
+			end := clauseEnd(rest)
+			if end < 1 || end > len(rest) {
+				t.Fatalf("the clause of %q ends at %d", rest, end)
+			}
+			x.growth.lexicon.asks(rest[:end])
+			rest = rest[end:]
+		}
+		if got, want := x.Search(query, 5, nil), plain.search(query, 5, nil); !sameMatches(got, want) {
+			t.Fatalf("%q: got %v, want %v", query, got, want)
+		}
+	})
+}
