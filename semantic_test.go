@@ -100,12 +100,14 @@ func embedded(t *testing.T, m *Manager, n int) {
 func TestSpecC1FindsByMeaning(t *testing.T) {
 	t.Parallel()
 	e := newConcepts()
-	var progress [][2]int
+	progress := make(chan [2]int, 10)
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Search: RankingOptions{Threshold: 0.5}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{
-		Embedder: e, Least: 0.5, Progress: func(done, total int) { progress = append(progress, [2]int{done, total}) },
+		Embedder: e, Least: 0.5, Progress: func(done, total int) { progress <- [2]int{done, total} },
 	}})
 	embedded(t, m, 5)
-	assert.Equal(t, [][2]int{{5, 5}}, progress)
+	assert.Equal(t, [2]int{5, 5}, <-progress)
+	soon(t, m.semantic.Idle)
+	assert.Empty(t, progress)
 	assert.Equal(t, "Tool Name: forecast. Description: Tells tomorrow's weather. Arguments: text", e.texts[0], "SPEC D5")
 
 	a := m.Default().Find(t.Context(), "my cat is sick and needs a walk", SearchOptions{})
