@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -128,4 +129,23 @@ func TestPauseIsKeptWhileAnotherCallEnds(t *testing.T) {
 	_, err = m.Call(t.Context(), "mcp_a__run", nil)
 	assert.ErrorIs(t, err, ErrServerDown)
 	assert.Zero(t, after.Load(), "calls before the server wants them")
+}
+
+// A key that is there twice is an error, wherever it is: the second "deny" would
+// switch on what the first one switches off.
+func TestKeysTwiceWithinAServer(t *testing.T) {
+	t.Parallel()
+	for _, server := range []string{
+		`{"command": "x", "tools": {"deny": ["rm"], "deny": []}}`,
+		`{"command": "x", "tools": {"allow": ["a"], "allow": ["a", "rm"]}}`,
+		`{"command": "x", "env": {"A": "1", "A": "2"}}`,
+		`{"url": "http://x", "headers": {"A": "1", "A": "2"}}`,
+		`{"command": "x", "needs": {"A": ["b"], "A": []}}`,
+	} {
+		path := filepath.Join(t.TempDir(), "mcp.json")
+		require.NoError(t, os.WriteFile(path, []byte(`{"mcpServers": {"s": `+server+`}}`), 0o600))
+		cfg, err := LoadConfig(path)
+		assert.ErrorContains(t, err, "is there twice", server)
+		assert.Empty(t, cfg.Servers)
+	}
 }
