@@ -255,7 +255,8 @@ func (m *Manager) judge(src *source) {
 // Accept accepts the changed or new definition of a tool, which is then no longer
 // held back. server and tool are the names in its [ChangedError]. hash is the Is of
 // that error: if the definition has changed once more since, Accept fails. It also
-// fails if there is no such server or tool.
+// fails if there is no such server or tool, and if as many tools of the server are
+// remembered as can be: four times [ServerLimits.MaxTools].
 func (m *Manager) Accept(server, tool, hash string) error {
 	err := m.change(func() error {
 		i := m.find(server)
@@ -271,7 +272,9 @@ func (m *Manager) Accept(server, tool, hash string) error {
 		if is := d.trusted.Hash(); is != hash {
 			return fmt.Errorf("the definition of tool %q of server %q has hash %s, not %s", tool, server, is, hash)
 		}
-		m.trust.Accept(server, &d.trusted)
+		if !m.trust.Accept(server, &d.trusted) && m.opts.Trust != TrustOff {
+			return fmt.Errorf("tool %q of server %q exceeds the number of tools remembered for a server: raise Limits.MaxTools", tool, server)
+		}
 		m.judge(src)
 		return nil
 	})
@@ -293,7 +296,9 @@ func (m *Manager) saveTrust() {
 	if changed {
 		_ = m.change(func() error { // fails only if the Manager was closed
 			for _, src := range m.sources {
-				m.judge(src)
+				if src.listed != nil { // else there is nothing to judge
+					m.judge(src)
+				}
 			}
 			return nil
 		})

@@ -79,6 +79,12 @@ func (e *entry) take(key string, into any, want string) bool {
 		e.problem("%q is a JSON %s, want %s", key, kind(raw), want)
 		return false
 	}
+	if raw[0] == '{' {
+		if _, err := parseObject(raw); err != nil { // a key is there twice
+			e.problem("%q: %w", key, err)
+			return false
+		}
+	}
 	return true
 }
 

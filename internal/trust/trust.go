@@ -81,6 +81,11 @@ type server struct {
 	tools   map[string]*tool // by own name
 	changed int              // tools with changed set
 	fresh   []string         // names of the tools with def set
+
+	// said has the values of Changed that were found here. They count before
+	// those of other processes: true as long as the server is here and does not
+	// list the known definition again, false until it is saved.
+	said map[string]bool
 }
 
 // A tool is a definition as it was first seen or last accepted. It is never
@@ -173,19 +178,22 @@ func (m *Memory) Left(name string) {
 	defer m.mu.Unlock()
 	if s := m.servers[name]; s != nil {
 		s.settle(nil)
+		s.said = nil
 	}
 }
 
-// Accept makes d the known definition of its tool.
-func (m *Memory) Accept(name string, d *Definition) {
+// Accept makes d the known definition of its tool. It returns false if there is no
+// room to remember it.
+func (m *Memory) Accept(name string, d *Definition) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.servers[name]
 	if s == nil || s.tools[d.Name] == nil && len(s.tools) >= m.most {
-		return // nothing is known of it: Judge goes on to refuse it
+		return false // nothing is known of it: Judge goes on to refuse it
 	}
 	m.setChanged(s, d.Name, false)
 	m.set(s, d.Name, tool{def: d, Since: time.Now().UTC(), Accepted: true})
+	return true
 }
 
 func (m *Memory) set(s *server, name string, t tool) {
@@ -202,10 +210,18 @@ func (m *Memory) setChanged(s *server, name string, changed bool) {
 	if t == nil || t.Changed == changed {
 		return
 	}
-	next := *t
+	s.mark(name, changed)
+	if s.said == nil {
+		s.said = make(map[string]bool)
+	}
+	s.said[name] = changed
+	m.unsaved = true
+}
+
+func (s *server) mark(name string, changed bool) {
+	next := *s.tools[name]
 	next.Changed = changed
 	s.tools[name] = &next
-	m.unsaved = true
 	if changed {
 		s.changed++
 	} else {
@@ -291,8 +307,12 @@ func (m *Memory) merge(name string, tools map[string]*tool) (replaced bool) {
 	for own, theirs := range tools {
 		ours := s.tools[own]
 		if ours != nil && !theirs.before(ours) {
+			if _, said := s.said[own]; !said && theirs.Changed != ours.Changed && theirs.Since.Equal(ours.Since) && theirs.Hash == ours.hash() {
+				s.mark(own, theirs.Changed)
+			}
 			continue
 		}
+		delete(s.said, own)
 		replaced = replaced || ours != nil && ours.hash() != theirs.Hash
 		if ours != nil && ours.Changed {
 			s.changed--
@@ -387,7 +407,18 @@ func (m *Memory) save() (changed bool, err error) {
 		m.mu.Lock()
 		m.unsaved = true
 		m.mu.Unlock()
-		err = fmt.Errorf("storing the known tools: %w", err)
+		return changed, fmt.Errorf("storing the known tools: %w", err)
 	}
-	return changed, err
+	m.stored(doc)
+	return changed, nil
+}
+
+// stored notes that doc is in the store.
+func (m *Memory) stored(doc document) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, tools := range doc.Servers {
+		s := m.servers[name]
+		maps.DeleteFunc(s.said, func(own string, changed bool) bool { return !changed && s.tools[own] == tools[own] })
+	}
 }

@@ -11,8 +11,8 @@ import (
 // A circuit refuses calls while a server does not answer them, so that not every
 // call costs its full timeout. It opens after several calls in a row that had no
 // answer within the call timeout, or if the server asks to wait. When the pause is
-// over, it lets one call through. An answer to any call closes it, and so does a
-// new connection.
+// over, it lets one call through. An answer to any call closes it,
+// unless the server asked to wait, and so does a new connection.
 type circuit struct {
 	limit int           // calls in a row without an answer that open it; 0: it does not open
 	first time.Duration // the first pause; each further one is twice as long
@@ -79,10 +79,16 @@ func (c *circuit) leave(ctx context.Context, p passage, err error) {
 		c.probing = false
 	}
 	busy := new(busyError)
+	asked := c.asksLocked()
 	switch {
 	case errors.As(err, &busy) && busy.wait > 0:
+		if asked && time.Until(c.until) > busy.wait {
+			return // it asked to wait longer
+		}
 		c.closeLocked()
 		c.openLocked(busy, busy.wait)
+	case asked:
+		// The call was sent before the server asked to wait.
 	case ctx.Err() != nil || errors.Is(err, ErrDown):
 		// The caller gave up, or the connection broke: neither tells whether the
 		// server answers.
@@ -94,6 +100,12 @@ func (c *circuit) leave(ctx context.Context, p passage, err error) {
 			c.openLocked(fmt.Errorf("it has not answered the last %d calls", c.silent), c.first<<min(c.pauses, maxPauses))
 		}
 	}
+}
+
+// asksLocked reports whether the server asked to wait until a moment to come. The
+// caller holds mu.
+func (c *circuit) asksLocked() bool {
+	return waitOf(c.reason) > 0 && time.Now().Before(c.until)
 }
 
 // openLocked refuses calls for that long. The caller holds mu.
