@@ -630,3 +630,22 @@ func TestServerConfigJSON(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(data), "OnNotification")
 }
+
+// A key that is there twice is an error, wherever it is: the second "deny" would
+// switch on what the first one switches off.
+func TestKeysTwiceWithinAServer(t *testing.T) {
+	t.Parallel()
+	for _, server := range []string{
+		`{"command": "x", "tools": {"deny": ["rm"], "deny": []}}`,
+		`{"command": "x", "tools": {"allow": ["a"], "allow": ["a", "rm"]}}`,
+		`{"command": "x", "env": {"A": "1", "A": "2"}}`,
+		`{"url": "http://x", "headers": {"A": "1", "A": "2"}}`,
+		`{"command": "x", "needs": {"A": ["b"], "A": []}}`,
+	} {
+		path := filepath.Join(t.TempDir(), "mcp.json")
+		require.NoError(t, os.WriteFile(path, []byte(`{"mcpServers": {"s": `+server+`}}`), 0o600))
+		cfg, err := LoadConfig(path)
+		assert.ErrorContains(t, err, "is there twice", server)
+		assert.Empty(t, cfg.Servers)
+	}
+}

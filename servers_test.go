@@ -2,7 +2,12 @@ package mcphybrid
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -52,4 +57,44 @@ func TestNilInProcessServer(t *testing.T) {
 	err := m.Start(t.Context())
 	assert.ErrorContains(t, err, `"none"`)
 	assert.Len(t, m.InlineTools(), 1)
+}
+
+// A server that asked to wait is not called before, even if it answers a call that
+// was sent earlier.
+func TestPauseIsKeptWhileAnotherCallEnds(t *testing.T) {
+	t.Parallel()
+	s := mcpserver.NewMCPServer("a", "1")
+	s.AddTools(echoTool("run", ""), echoTool("slow", ""))
+	inner := mcpserver.NewStreamableHTTPServer(s)
+	var refused, after atomic.Int32
+	entered, release := make(chan struct{}), make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		switch {
+		case !strings.Contains(string(body), `"tools/call"`):
+		case strings.Contains(string(body), `"slow"`):
+			close(entered)
+			<-release
+		case refused.Add(1) > 1:
+			after.Add(1)
+		default:
+			w.Header().Set("Retry-After", "60")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	defer web.Close()
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "a", URL: web.URL}}})
+	done := make(chan error)
+	go func() { _, err := m.Call(t.Context(), "mcp_a__slow", nil); done <- err }()
+	<-entered
+	_, err := m.Call(t.Context(), "mcp_a__run", nil)
+	require.Error(t, err)
+	close(release)
+	require.NoError(t, <-done)
+	_, err = m.Call(t.Context(), "mcp_a__run", nil)
+	assert.ErrorIs(t, err, ErrServerDown)
+	assert.Zero(t, after.Load(), "calls before the server wants them")
 }

@@ -351,3 +351,79 @@ func TestRenamedToolIsHeld(t *testing.T) {
 		assert.ErrorIs(t, err, ErrQuarantined)
 	}
 }
+
+// Replicas share a TrustStore. That another one has accepted a definition takes
+// away nothing but that definition.
+func TestAcceptElsewhereKeepsToolsOfTheHost(t *testing.T) {
+	t.Parallel()
+	store := FileStore(filepath.Join(t.TempDir(), "trust.json"))
+	old, next := echoTool("log", "good"), echoTool("log", "better")
+	here := changing(old)
+	a, _ := newTestManager(t, &Options{TrustStore: store, Servers: []ServerConfig{{Name: "git", InProcess: here}}})
+	require.NoError(t, a.AddTools("mine", echoTool("clock", "Tells the time")))
+
+	b, _ := newTestManager(t, &Options{TrustStore: store, Servers: []ServerConfig{{Name: "git", InProcess: changing(next)}}})
+	require.Len(t, changedTools(b), 1)
+	require.NoError(t, b.Accept("git", "log", changedTools(b)[0].Is))
+
+	require.Contains(t, toolNames(a.InlineTools()), "mcp_mine__clock")
+	require.NoError(t, a.AddServer(t.Context(), serving("other", echoTool("x", "saves")))) // what is new is saved, and the store read
+	require.Len(t, changedTools(a), 1, "it has learnt of it")
+	assert.Contains(t, toolNames(a.InlineTools()), "mcp_mine__clock")
+}
+
+// With TrustApprove, the first list of a server is trusted, whatever other replicas
+// accept before.
+func TestAcceptElsewhereBeforeTheFirstList(t *testing.T) {
+	t.Parallel()
+	store := FileStore(filepath.Join(t.TempDir(), "trust.json"))
+	a, _ := newTestManager(t, &Options{Trust: TrustApprove, TrustStore: store, Servers: []ServerConfig{serving("git", echoTool("log", "good"))}})
+	b, _ := newTestManager(t, &Options{Trust: TrustApprove, TrustStore: store, Servers: []ServerConfig{serving("git", echoTool("log", "better"))}})
+	require.NoError(t, b.Accept("git", "log", changedTools(b)[0].Is))
+
+	late := serving("late", echoTool("x", "fine"))
+	a.mu.Lock()
+	a.sources = append(a.sources, a.newSource(late)) // a server that is still connecting
+	a.sources[len(a.sources)-1].begun = true
+	require.NoError(t, a.sources[len(a.sources)-1].claimNames(a.names))
+	src := a.sources[len(a.sources)-1]
+	a.mu.Unlock()
+	require.NoError(t, a.AddServer(t.Context(), serving("other", echoTool("y", "saves"))))
+	require.NotEmpty(t, changedTools(a))
+	require.NoError(t, src.server.Start(t.Context()))
+	assert.Contains(t, toolNames(a.InlineTools()), "mcp_late__x")
+}
+
+// What one replica knows of a change is not lost since another one saves.
+func TestQuarantineSurvivesTheOtherReplica(t *testing.T) {
+	t.Parallel()
+	store := FileStore(filepath.Join(t.TempDir(), "trust.json"))
+	start := func(description, name string) *Manager {
+		m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: store, Servers: []ServerConfig{{Name: "git", InProcess: changing(echoTool(name, description))}}})
+		return m
+	}
+	a, b := start("good", "log"), start("good", "log")
+	a.Close()
+	a = start("evil", "log") // the change is seen here only
+	require.Len(t, changedTools(a), 1)
+	require.NoError(t, b.AddServer(t.Context(), serving("other", echoTool("x", "saves"))))
+	a.Close()
+	a = start("evil", "log2") // the changed tool under another name
+	assert.Empty(t, a.InlineTools(), "the server's new tools wait, too")
+}
+
+// Accept either accepts or says why not.
+func TestAcceptBeyondTheLimit(t *testing.T) {
+	t.Parallel()
+	s := changing(echoTool("log", "good"))
+	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, Limits: ServerLimits{MaxTools: 1}, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
+	for i := range maxKnown {
+		name := string(rune('a' + i))
+		s.SetTools(echoTool(name, ""))
+		soon(t, func() bool { l := m.sourceNamed("git").listed; return len(l) == 1 && l[0].name == name })
+	}
+	require.Len(t, changedTools(m), 1)
+	e := changedTools(m)[0]
+	err := m.Accept("git", e.Tool, e.Is)
+	assert.True(t, err != nil || len(changedTools(m)) == 0, "it says that it is accepted, and it is not: %v", changedTools(m))
+}
