@@ -284,3 +284,23 @@ func TestSearchToolAnswers(t *testing.T) {
 	again := ask("mcp_a__tool_004")
 	assert.Contains(t, again.Message, "You have mcp_a__tool_004 already")
 }
+
+// A message asks at its end or at its beginning, however long it is.
+func TestLongMessageAsksAtItsEnds(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{
+		inProcess("a", 100), serving("tracker", echoTool("create_issue", "Creates an issue in the tracker")),
+	}})
+	const request = "Please create an issue for this in the tracker."
+	for _, n := range []int{0, 100, 250, 500, 3000} {
+		var trace strings.Builder
+		for i := range n {
+			fmt.Fprintf(&trace, "at frame%c%c%c line %d\n", 'a'+i%26, 'a'+i/26%26, 'a'+i/676, i)
+		}
+		for _, query := range []string{"It broke today.\n" + trace.String() + request, request + "\n" + trace.String() + "It broke today."} {
+			hits := m.Search(query, 5)
+			require.NotEmpty(t, hits)
+			assert.Equal(t, "mcp_tracker__create_issue", hits[0].Tool.Name(), "%d bytes, %.20q", len(query), query)
+		}
+	}
+}

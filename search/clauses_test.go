@@ -29,9 +29,26 @@ type plainClause struct {
 }
 
 func (p *plainIndex) message(query string) *plainMessage {
-	if len(query) > 16<<10 {
-		query = query[:16<<10]
+	most := min(len(query), 16<<10)
+	if p.ranker != RankerDefault {
+		m, _ := p.read(query[:most])
+		return m
 	}
+	if most == len(query) {
+		if m, over := p.read(query); !over {
+			return m
+		}
+		most -= most / 3
+	}
+	for ; ; most -= most / 3 {
+		if m, over := p.read(query[:most/2] + "\n" + query[len(query)-most/2:]); !over {
+			return m
+		}
+	}
+}
+
+// read returns the message of a query, and whether there was no room for a term.
+func (p *plainIndex) read(query string) (message *plainMessage, over bool) {
 	m := &plainMessage{leads: map[int]bool{}, long: min(max((float64(len(query))-300)/300, 0), 1)}
 	number := map[string]int{}
 	var texts []string
@@ -43,6 +60,7 @@ func (p *plainIndex) message(query string) *plainMessage {
 		add := func(t plainTerm, weight float64) {
 			n, seen := number[t.text]
 			if !seen {
+				over = over || len(m.terms) == 255 && p.lexicon.class[t.text] != stop && (t.form != whole || p.df[t.text] > 0)
 				q, ok := p.term(t, weight)
 				if !ok || len(m.terms) == 255 {
 					return
@@ -93,7 +111,7 @@ func (p *plainIndex) message(query string) *plainMessage {
 	}
 	if len(m.clauses) < 2 || p.ranker != RankerDefault {
 		m.clauses = nil
-		return m
+		return m, over
 	}
 	asking := 0
 	for i := range m.clauses {
@@ -129,7 +147,7 @@ func (p *plainIndex) message(query string) *plainMessage {
 			}
 		}
 	}
-	return m
+	return m, over
 }
 
 func (p *plainIndex) search(query string, n int, keep func(int) bool) []Match {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Limits of a query. Search ignores the rest.
+// Limits of a query. Search ignores the rest: see read.
 const (
 	maxQueryTerms = 255      // distinct terms; fits 8 bits, see score
 	maxQueryText  = 16 << 10 // bytes
@@ -22,6 +22,7 @@ type retrieval struct {
 	numbers  []uint32 // queryTerm.term of each, close together
 	ways     []way    // of all terms
 	telling  float64  // greatest weight × idf of a query term
+	over     bool     // there was no room for a term
 	spelled  []byte   // see Index.undo
 
 	clauses []clause
@@ -68,8 +69,9 @@ var retrievals = sync.Pool{New: func() any { return new(retrieval) }}
 // matches or n <= 0. If keep is not nil, Search skips documents for which it
 // returns false; they don't count toward n.
 //
-// A document below [Options.Threshold] does not match. Search uses the first
-// 255 distinct terms in the first 16 KiB of query.
+// A document below [Options.Threshold] does not match. Search uses 255 distinct
+// terms in 16 KiB of query. Of a longer query, [RankerDefault] leaves out the middle,
+// since a message asks at its end or at its beginning. The others leave out the end.
 func (x *Index) Search(query string, n int, keep func(doc int) bool) []Match {
 	return x.AppendSearch(nil, query, n, keep)
 }
@@ -106,17 +108,34 @@ func (x *Index) HasTerms(query string) bool {
 // parse divides query into its clauses and distinct terms and finds the ways to
 // each.
 func (r *retrieval) parse(query string) {
-	r.text = append(r.text[:0], query[:min(len(query), maxQueryText)]...)
+	most := min(len(query), maxQueryText)
+	if r.x.growth.ranker != RankerDefault {
+		r.read(query[:most], "")
+		return
+	}
+	if r.over = most < len(query); !r.over {
+		r.read(query, "")
+		most -= most / 3
+	}
+	for ; r.over; most -= most / 3 {
+		r.read(query[:most/2], query[len(query)-most/2:])
+	}
+	r.weighClauses()
+}
+
+// read adds the clauses of begin and of end. The default ranker gives up at the
+// first term for which there is no room.
+func (r *retrieval) read(begin, end string) {
+	if r.text = append(r.text[:0], begin...); end != "" {
+		r.text = append(append(r.text, '\n'), end...)
+	}
 	r.analyzer.reset()
-	r.terms, r.numbers, r.ways, r.telling = r.terms[:0], r.numbers[:0], r.ways[:0], 0
+	r.terms, r.numbers, r.ways, r.telling, r.over = r.terms[:0], r.numbers[:0], r.ways[:0], 0, false
 	r.clauses, r.members = r.clauses[:0], r.members[:0]
-	for rest := r.text; len(rest) > 0; {
+	for rest := r.text; len(rest) > 0 && !(r.over && r.x.growth.ranker == RankerDefault); {
 		end := clauseEnd(rest)
 		r.addClause(rest[:end])
 		rest = rest[end:]
-	}
-	if r.x.growth.ranker == RankerDefault {
-		r.weighClauses()
 	}
 }
 
@@ -187,8 +206,12 @@ func (r *retrieval) addTerm(i int, weight float64) (number uint8, ok bool) {
 			known, limit = true, idf
 		}
 	}
-	if class == stop || t.span.form == whole && !known || len(r.terms) == maxQueryTerms {
+	if class == stop || t.span.form == whole && !known {
 		return 0, false // the parts of a whole are terms already
+	}
+	if len(r.terms) == maxQueryTerms {
+		r.over = true
+		return 0, false
 	}
 	t.weight = weight * class.weight()
 	if t.span.form == character {
