@@ -108,7 +108,7 @@ type reason uint8
 
 const (
 	reasonDenied     reason = iota // hidden: an access list does not permit it
-	reasonOverridden               // hidden: a user's own tool has the name
+	reasonOverridden               // hidden: a user's own tool has the name, or had it
 	reasonExcluded                 // hidden: a rule excludes it
 	reasonOthers                   // hidden: rules include other tools only
 	reasonPin                      // inline: it is pinned
@@ -265,7 +265,7 @@ func (s *selection) judgeEach() (seen int) {
 			switch {
 			case !s.rights.permit(t.def.names()):
 				v.reason = reasonDenied
-			case s.overridden(i, t.name):
+			case s.overridden(i, t):
 				v.reason = reasonOverridden
 			default:
 				*v = p.judge(t, applies, included)
@@ -322,11 +322,22 @@ func (p *policy) matchesOf(t *BridgeTool) *matched {
 	return m
 }
 
-// overridden reports whether a catalog after the i-th has a tool with that name,
-// even if the tool is held back.
-func (s *selection) overridden(i int, name string) bool {
+// overridden reports whether a catalog after the i-th has a tool with the name of t,
+// even if the tool is held back, or had one.
+func (s *selection) overridden(i int, t *BridgeTool) bool {
 	for _, c := range s.catalogs[i+1:] {
-		if c.tool(name) != nil || c.held[name] != nil {
+		if c.tool(t.name) != nil || c.held[t.name] != nil {
+			return true
+		}
+	}
+	return s.inherits(i, t)
+}
+
+// inherits reports whether a tool of another server, which has left a catalog after
+// the i-th, had the name of t.
+func (s *selection) inherits(i int, t *BridgeTool) bool {
+	for _, c := range s.catalogs[i+1:] {
+		if g, ok := c.gone[t.name]; ok && g.names.Server != t.def.server {
 			return true
 		}
 	}

@@ -67,7 +67,7 @@ func (s *selection) each() iter.Seq2[*BridgeTool, standing] {
 // hidden: the index of its catalog and its index there.
 func (s *selection) find(name string) (i, j int, ok bool) {
 	for i, c := range slices.Backward(s.catalogs) {
-		if j, ok := c.byName[name]; ok {
+		if j, ok := c.byName[name]; ok && !s.inherits(i, c.tools[j]) {
 			return i, j, true
 		}
 		if c.held[name] != nil { // no other tool may replace a tool that is held back

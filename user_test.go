@@ -383,3 +383,19 @@ func TestUsersHaveTheSystemsPolicy(t *testing.T) {
 	require.NoError(t, u.Close())
 	require.NoError(t, check(m))
 }
+
+// Nobody inherits the name of a user's server that is gone.
+func TestSystemInheritsNoNameOfAUser(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, nil)
+	u := newUser(t, m, "alice", nil)
+	require.NoError(t, u.AddServer(t.Context(), serving("a__b", echoTool("run", "mine"))))
+	s := u.NewSession(nil)
+	name := s.Tools()[0].Name()
+	require.NoError(t, m.AddServer(t.Context(), serving("a", echoTool("b__run", "another's"))))
+	require.True(t, u.RemoveServer("a__b"))
+	_, err := s.Call(t.Context(), name, nil)
+	assert.ErrorIs(t, err, ErrUnknownTool, name)
+	assert.Empty(t, s.InlineTools())
+	assert.Len(t, m.NewSession(nil).InlineTools(), 1)
+}
