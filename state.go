@@ -222,6 +222,7 @@ type restorer struct {
 	named   map[string]bool // the names in the tool list
 	changed []string
 	told    map[string]bool // the names in changed
+	example bool            // the list has one
 
 	permitted map[string]bool // by server of the catalogs: the session may use one of its tools
 }
@@ -346,6 +347,11 @@ func (r *restorer) show(e shown) {
 			return
 		}
 		r.named[name] = true
+	} else if e.section == exampleText { // making one can take long
+		if r.example {
+			return
+		}
+		r.example = true
 	}
 	if e.tool != nil && e.tool.through != nil {
 		r.kept[e.tool.name] = e.tool

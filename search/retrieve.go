@@ -105,40 +105,6 @@ func (x *Index) HasTerms(query string) bool {
 	return len(r.terms) > 0
 }
 
-// parse divides query into its clauses and distinct terms and finds the ways to
-// each.
-func (r *retrieval) parse(query string) {
-	most := min(len(query), maxQueryText)
-	if r.x.growth.ranker != RankerDefault {
-		r.read(query[:most], "")
-		return
-	}
-	if r.over = most < len(query); !r.over {
-		r.read(query, "")
-		most -= most / 3
-	}
-	for ; r.over; most -= most / 3 {
-		r.read(query[:most/2], query[len(query)-most/2:])
-	}
-	r.weighClauses()
-}
-
-// read adds the clauses of begin and of end. The default ranker gives up at the
-// first term for which there is no room.
-func (r *retrieval) read(begin, end string) {
-	if r.text = append(r.text[:0], begin...); end != "" {
-		r.text = append(append(r.text, '\n'), end...)
-	}
-	r.analyzer.reset()
-	r.terms, r.numbers, r.ways, r.telling, r.over = r.terms[:0], r.numbers[:0], r.ways[:0], 0, false
-	r.clauses, r.members = r.clauses[:0], r.members[:0]
-	for rest := r.text; len(rest) > 0 && !(r.over && r.x.growth.ranker == RankerDefault); {
-		end := clauseEnd(rest)
-		r.addClause(rest[:end])
-		rest = rest[end:]
-	}
-}
-
 // addClause adds a clause with its terms, unless it has none.
 func (r *retrieval) addClause(text []byte) {
 	c := clause{begin: len(r.members)}

@@ -11,8 +11,8 @@ import (
 // A circuit refuses calls while a server does not answer them, so that not every
 // call costs its full timeout. It opens after several calls in a row that had no
 // answer within the call timeout, or if the server asks to wait. When the pause is
-// over, it lets one call through. An answer to any call closes it,
-// unless the server asked to wait, and so does a new connection.
+// over, it lets one call through. Unless the server asked to wait, an
+// answer to any call closes it, and so does a new connection.
 type circuit struct {
 	limit int           // calls in a row without an answer that open it; 0: it does not open
 	first time.Duration // the first pause; each further one is twice as long
@@ -118,11 +118,13 @@ func (c *circuit) openLocked(reason error, pause time.Duration) {
 	c.reason, c.until = reason, now.Add(pause)
 }
 
-// close lets all calls through.
+// close lets all calls through, unless the server asked to wait.
 func (c *circuit) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closeLocked()
+	if !c.asksLocked() {
+		c.closeLocked()
+	}
 }
 
 func (c *circuit) closeLocked() {
