@@ -10,8 +10,8 @@ import (
 // A CollisionError reports a server whose tools can't have the names that they
 // would have without other servers: models could take them for the tools of another
 // one. The names under a prefix belong to the server that had it first, for the life
-// of the Manager and beyond, with [Options.Cache] or [Options.TrustStore]. The later
-// server gets a prefix with a hash.
+// of the Manager and beyond, with [Options.Cache] or, unless trust is off,
+// [Options.TrustStore]. The later server gets a prefix with a hash.
 type CollisionError struct {
 	Server string // the server whose tools have other names
 	Wanted string // the prefix that it would have, such as mcp_github
