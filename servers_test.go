@@ -85,7 +85,7 @@ func TestPauseIsKeptWhileAnotherCallEnds(t *testing.T) {
 		}
 		inner.ServeHTTP(w, r)
 	}))
-	defer web.Close()
+	t.Cleanup(web.Close) // after the Manager
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "a", URL: web.URL}}})
 	done := make(chan error)
 	go func() { _, err := m.Call(t.Context(), "mcp_a__slow", nil); done <- err }()
