@@ -395,4 +395,7 @@ func TestHostileIsDocumented(t *testing.T) {
 		got = append(got, m[1])
 	}
 	assert.Equal(t, want, got)
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(readme), fmt.Sprintf("lists %d tested inputs", len(hostileRows)))
 }

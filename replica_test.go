@@ -535,14 +535,14 @@ func TestRestoreRefusesWhatIsForged(t *testing.T) {
 	}
 }
 
-// A state that repeats the example takes no longer to show than one that has it once.
-func TestRestoredListHasOneExample(t *testing.T) {
+// A forged state that repeats its items takes no longer to show than one that does not.
+func TestRestoredListHasNothingTwice(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, nil)
 	def, err := json.Marshal(`{"name":"run","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}}`)
 	require.NoError(t, err)
 	s, _, err := m.RestoreSession(json.RawMessage(`{"version":2,"tools":[{"name":"mcp_q__run","server":"q","own":"run","definition":`+string(def)+`}],"shown":[`+
-		strings.Repeat(`{"kind":"example","tool":1},`, 1000)+`{"kind":"inline","tool":1}]}`), nil)
+		strings.Repeat(`{"kind":"example","tool":1},{"kind":"summary","tool":1},`, 1000)+`{"kind":"inline","tool":1}]}`), nil)
 	require.NoError(t, err)
-	assert.Len(t, s.show(), 2)
+	assert.Len(t, s.show(), 3)
 }

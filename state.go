@@ -219,7 +219,7 @@ type restorer struct {
 	tools   []*BridgeTool // those of the state; nil for one that s may not show
 	kept    keptTools
 	list    []shown
-	named   map[string]bool // the names in the tool list
+	named   map[string]bool // the names in the tool list, and those of summaries after "summary "
 	changed []string
 	told    map[string]bool // the names in changed
 	example bool            // the list has one
@@ -336,13 +336,20 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 	return x, len(x.offer.servers) > 0, nil
 }
 
-// show appends an item to the list, unless its tool is in the tool list already.
+// show appends an item to the list, unless its tool is there already. Only a forged
+// state has one twice.
 func (r *restorer) show(e shown) {
 	if e.place != notListed {
 		name := metaNames[e.meta]
 		if e.isTool() {
 			name = e.tool.name
 		}
+		if r.named[name] {
+			return
+		}
+		r.named[name] = true
+	} else if e.section == summaryLines && e.tool != nil {
+		name := "summary " + e.tool.name
 		if r.named[name] {
 			return
 		}

@@ -305,7 +305,7 @@ func TestReferences(t *testing.T) {
 	}
 	write("token", " ${A} \n")
 	write("large", strings.Repeat("x", maxSideBytes+1))
-	o := Options{Path: filepath.Join(folder, "x.json"), Workspace: "/work/space", Env: environment("A=1", "EMPTY=", "B=$A")}
+	o := Options{Path: filepath.Join(folder, "x.json"), Workspace: "/home/me/space", Env: environment("A=1", "EMPTY=", "B=$A")}
 	tests := []struct {
 		dialect, text, want, err string
 	}{
@@ -313,7 +313,7 @@ func TestReferences(t *testing.T) {
 		{"mcphybrid", "${X:-x}${env:X:-y}${EMPTY:-z}", "xy", ""},
 		{"mcphybrid", "${A:?must}", "1", ""},
 		{"mcphybrid", "${X:?must}", "", "environment variables not set: X"},
-		{"mcphybrid", "${workspaceFolder}/${workspaceFolderBasename}", "/work/space/space", ""},
+		{"mcphybrid", "${workspaceFolder}/${workspaceFolderBasename}", "/home/me/space/space", ""},
 		{"mcphybrid", "${file:token}", "${A}", ""},
 		{"mcphybrid", "${file:none}", "", `none": no such file`},
 		{"mcphybrid", "${file:large}", "", `large": larger than 1048576 bytes`},
