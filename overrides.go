@@ -114,3 +114,23 @@ func (s *Session) conceals(v view, name string) bool {
 	_, _, there := v.find(name)
 	return there || v.held(name) != nil || denied(s.scope.opts.Access) || slices.ContainsFunc(s.rights, denied)
 }
+
+const overrideHeading = "## Tool Overrides\n\n" +
+	"Notes on tools that you have. Where a note and a tool's description differ, go by the note.\n"
+
+// The labels of a note.
+const (
+	labelPrecondition = "Before"
+	labelAntiPattern  = "Avoid"
+	labelOutputShape  = "Returns"
+	labelChainsWith   = "Often followed by"
+)
+
+// textOverrides is the block of notes; left is how many tools' notes it omits.
+func textOverrides(entries []string, left int) string {
+	text := overrideHeading + strings.Join(entries, "")
+	if left > 0 {
+		text += fmt.Sprintf("\nNotes on %d tools that you have had for longer are left out.\n", left)
+	}
+	return text
+}

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sort"
 	"strings"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/result"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/skills"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -384,26 +386,47 @@ const maxSchemaShown = 16 << 10
 // maxErrorLength is how many characters of an error the model gets.
 const maxErrorLength = 500
 
-const overrideHeading = "## Tool Overrides\n\n" +
-	"Notes on tools that you have. Where a note and a tool's description differ, go by the note.\n"
-
-// The labels of a note.
-const (
-	labelPrecondition = "Before"
-	labelAntiPattern  = "Avoid"
-	labelOutputShape  = "Returns"
-	labelChainsWith   = "Often followed by"
-)
-
-// textOverrides is the block of notes; left is how many tools' notes it omits.
-func textOverrides(entries []string, left int) string {
-	text := overrideHeading + strings.Join(entries, "")
-	if left > 0 {
-		text += fmt.Sprintf("\nNotes on %d tools that you have had for longer are left out.\n", left)
-	}
-	return text
-}
-
 // directive begins the line with which a model asks for a search: see
 // textJustInTime.
 const directive = "SEARCH_TOOLS:"
+
+// A searchOffer is what the model is told that search can find.
+type searchOffer []saved.Server
+
+// summary returns a line for the model about the servers of o, or "" if there are
+// none. It says what each server is about. If that exceeds maxTokens it only
+// names the servers, and if that does too, it names only the first of them.
+func (o searchOffer) summary(maxTokens int, count func(string) int) string {
+	if len(o) == 0 {
+		return ""
+	}
+	for _, subjects := range []bool{true, false} {
+		if text := o.summaryOf(len(o), subjects); count(text) <= maxTokens {
+			return text
+		}
+	}
+	named := sort.Search(len(o)-1, func(n int) bool { return count(o.summaryOf(n+1, false)) > maxTokens })
+	return o.summaryOf(named, false)
+}
+
+// summaryOf returns the line of summary that names the first n servers, with
+// what they are about if subjects is set.
+func (o searchOffer) summaryOf(n int, subjects bool) string {
+	total := 0
+	var parts []string
+	for i, s := range o {
+		total += s.Tools
+		if i >= n {
+			continue
+		}
+		about := ""
+		if subjects && s.About != "" {
+			about = ": " + text.Line(s.About, text.MaxName)
+		}
+		parts = append(parts, fmt.Sprintf("%s (%d%s)", text.Line(s.Server, text.MaxName), s.Tools, about))
+	}
+	if more := len(o) - n; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more servers", more))
+	}
+	return textMoreTools(total, strings.Join(parts, ", "))
+}

@@ -2,12 +2,9 @@ package mcphybrid
 
 import (
 	"fmt"
-	"sort"
 	"strings"
 
-	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // section returns the text of the skills section.
@@ -115,45 +112,4 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 		}
 	}
 	return b.String()
-}
-
-// A searchOffer is what the model is told that search can find.
-type searchOffer []saved.Server
-
-// summary returns a line for the model about the servers of o, or "" if there are
-// none. It says what each server is about. If that exceeds maxTokens it only
-// names the servers, and if that does too, it names only the first of them.
-func (o searchOffer) summary(maxTokens int, count func(string) int) string {
-	if len(o) == 0 {
-		return ""
-	}
-	for _, subjects := range []bool{true, false} {
-		if text := o.summaryOf(len(o), subjects); count(text) <= maxTokens {
-			return text
-		}
-	}
-	named := sort.Search(len(o)-1, func(n int) bool { return count(o.summaryOf(n+1, false)) > maxTokens })
-	return o.summaryOf(named, false)
-}
-
-// summaryOf returns the line of summary that names the first n servers, with
-// what they are about if subjects is set.
-func (o searchOffer) summaryOf(n int, subjects bool) string {
-	total := 0
-	var parts []string
-	for i, s := range o {
-		total += s.Tools
-		if i >= n {
-			continue
-		}
-		about := ""
-		if subjects && s.About != "" {
-			about = ": " + text.Line(s.About, text.MaxName)
-		}
-		parts = append(parts, fmt.Sprintf("%s (%d%s)", text.Line(s.Server, text.MaxName), s.Tools, about))
-	}
-	if more := len(o) - n; more > 0 {
-		parts = append(parts, fmt.Sprintf("%d more servers", more))
-	}
-	return textMoreTools(total, strings.Join(parts, ", "))
 }
