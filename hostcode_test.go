@@ -112,6 +112,9 @@ func (hangingStore) Save([]byte) error       { return nil }
 // A nil context is the caller's fault, and costs only the call.
 func TestNilContext(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts()}, Servers: []ServerConfig{inProcess("a", 3)}})
+	u := newUser(t, m, "u", nil, echoTool("x", ""))
+	down := NewManager(&Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{child(t, "silent", "silent")}})
+	defer down.Close()
 	var none context.Context
 	for name, use := range map[string]func(){
 		"call":    func() { _, _ = m.Call(none, "mcp_a__tool_001", nil) },
@@ -121,6 +124,8 @@ func TestNilContext(t *testing.T) {
 		"add":     func() { _ = m.AddServer(none, inProcess("b", 1)) },
 		"start":   func() { _ = m.Start(none) },
 		"preload": func() { _ = m.Preload(none, "*") },
+		"users":   func() { u.Default().Find(none, "chore", SearchOptions{}) },
+		"begin":   func() { _ = down.Start(none) },
 		"drop":    func() { _ = m.DropUser(none, "u") },
 		"refresh": func() { _ = m.RefreshHints(none) },
 	} {

@@ -181,7 +181,7 @@ var hostileRows = []hostileRow{
 			return m.Servers()[1].Err != nil && strings.Contains(m.Servers()[1].Err.Error(), tooManyUnasked)
 		})
 	}},
-	{name: "more bytes than it may send unasked", over: "sm", then: mischief{Push: `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1<<14) + `"}}`, Pushes: 320}, call: "|the server is down", opts: func(o *Options) { o.Limits.Reconnect, o.Limits.MaxMessage = 10*time.Second, 1<<20 }, see: func(t *testing.T, m *Manager, bad *culprit) {
+	{name: "more bytes than it may send unasked", over: "sm", then: mischief{Push: `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1<<14) + `"}}`, Pushes: 320}, call: "|the server is down", opts: func(o *Options) { o.Limits.Reconnect, o.Limits.MaxMessage = 2*time.Second, 1<<20 }, see: func(t *testing.T, m *Manager, bad *culprit) {
 		soon(t, func() bool {
 			return m.Servers()[1].Err != nil && strings.Contains(m.Servers()[1].Err.Error(), "it sends more bytes unasked than the limit of 1048576")
 		})

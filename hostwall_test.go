@@ -346,6 +346,7 @@ func within(d time.Duration, what string, f func()) {
 
 // No lock is held while the host's code runs: all of it may use the Manager.
 func TestHostCodeMayUseTheManager(t *testing.T) {
+	t.Parallel()
 	for name, host := range map[string]*tryingHost{"reads": newTryingHost(nil, "", reads, 300), "changes": newTryingHost(nil, "", changes, 1)} {
 		t.Run(name, func(t *testing.T) {
 			h := host
@@ -361,6 +362,7 @@ func TestHostCodeMayUseTheManager(t *testing.T) {
 // Whatever of the host's code panics, each time: the Manager lives on, and what
 // panicked is named.
 func TestHostCodeMayPanic(t *testing.T) {
+	t.Parallel()
 	for code, name := range hostCode {
 		t.Run(code, func(t *testing.T) {
 			h := newTryingHost(t, code, func(*tryingHost) {}, 1)

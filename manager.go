@@ -137,6 +137,7 @@ func (m *Manager) find(name string) int {
 // other servers work. ctx bounds only the start: the servers run until
 // [Manager.Close].
 func (m *Manager) Start(ctx context.Context) error {
+	_ = ctx.Err() // a nil ctx panics here, where the host can recover
 	cached, err := m.recall()
 	if err != nil {
 		return err

@@ -209,6 +209,7 @@ func TestAStoreIsReadAgain(t *testing.T) {
 // A failing embedder or store is asked less and less often, however often the
 // catalog changes.
 func TestFailingServicesAreLeftAlone(t *testing.T) {
+	t.Parallel()
 	for _, what := range []string{"embedder", "store"} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -283,6 +284,7 @@ func (e *refusing) Embed(ctx context.Context, texts []string) ([][]float32, erro
 // A server that rewrites its tools all the time has so many of them embedded in a
 // day, and others don't wait for it.
 func TestAServersShareOfTheEmbedder(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := newConcepts()
 		s := mcpserver.NewMCPServer("noisy", "1", mcpserver.WithToolCapabilities(true))

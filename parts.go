@@ -149,6 +149,7 @@ func (p *part) searchBoth(ctx context.Context, w want, se *semantic, candidates 
 // searchAll searches all parts concurrently. Their scores can't be compared: so it
 // takes the best hit of each part, then the second best of each, and so on.
 func searchAll(ctx context.Context, parts []part, w want) (a Answer) {
+	_ = ctx.Err() // a nil ctx panics here, where the host can recover
 	answers := make([]Answer, len(parts))
 	var others sync.WaitGroup
 	for i := 1; i < len(parts); i++ {

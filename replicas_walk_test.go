@@ -16,6 +16,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -328,7 +329,7 @@ func TestReplicas(t *testing.T) {
 					}
 				}
 			})
-			for range 300 {
+			for range mcptest.Long(300, 100) {
 				f.step()
 				for _, m := range f.replicas {
 					var sessions []*Session

@@ -270,6 +270,7 @@ func TestSemanticOptions(t *testing.T) {
 // If the service is slow, wrong, rate-limited or gone, no search fails or
 // misses its deadline.
 func TestSearchWithBadService(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	for _, test := range []struct {
 		name  string

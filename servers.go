@@ -195,6 +195,7 @@ func (m *Manager) Marks() (list []ToolMarks) {
 // Preload connects the servers concurrently and returns when each is ready or has
 // failed. The error joins one error for each failed server, which names it.
 func (m *Manager) Preload(ctx context.Context, patterns ...string) error {
+	_ = ctx.Err() // a nil ctx panics here, where the host can recover
 	m.mu.Lock()
 	sources := slices.Clone(m.sources)
 	m.mu.Unlock()

@@ -55,7 +55,7 @@ func waitTogether() {
 		asked = asked || f.Name == "test.parallel" || f.Name == "test.fuzz" || f.Name == "test.fuzzworker"
 	})
 	if !asked {
-		_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
 	}
 }
 
