@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
@@ -218,13 +219,14 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 
 // parseDefinitions checks the elements of a tools/list result and names the tools.
 // It returns the usable tools that the configuration permits, in their order.
-// problems has an error for each element that is malformed or repeats a name. err
-// is that of ctx.
-func (src *listing) parseDefinitions(ctx context.Context, elements []upstream.Element, book *names.Book, maxBytes int) (defs []*definition, problems []error, err error) {
+// problems has an error for each element that is malformed or repeats a name. ignored
+// has what patterns see of the tools that the configuration does not permit. err is
+// that of ctx.
+func (src *listing) parseDefinitions(ctx context.Context, elements []upstream.Element, book *names.Book, maxBytes int) (defs []*definition, problems []error, ignored []rules.Tool, err error) {
 	seen := make(map[string]bool)
 	for i, e := range elements {
 		if err := ctx.Err(); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		var d *definition
 		err := e.Problem
@@ -236,6 +238,7 @@ func (src *listing) parseDefinitions(ctx context.Context, elements []upstream.El
 		}
 		if err == nil {
 			if !src.tools.permitsName(d.name) {
+				ignored = append(ignored, rules.Tool{Name: d.name})
 				continue
 			}
 			seen[d.name] = true
@@ -247,7 +250,7 @@ func (src *listing) parseDefinitions(ctx context.Context, elements []upstream.El
 		}
 		defs = append(defs, d)
 	}
-	return defs, problems, nil
+	return defs, problems, ignored, nil
 }
 
 // A server can set these members of a tool's _meta to say how clients should

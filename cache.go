@@ -130,7 +130,7 @@ func (m *Manager) fromCache(src *source, tools []string) ([]*definition, error) 
 	for i, raw := range tools {
 		elements[i].Raw = json.RawMessage(raw)
 	}
-	defs, problems, err := src.parseDefinitions(context.Background(), elements, m.names, m.opts.Limits.MaxDefinition)
+	defs, problems, _, err := src.parseDefinitions(context.Background(), elements, m.names, m.opts.Limits.MaxDefinition)
 	if err != nil || len(problems) > 0 || len(defs) > m.opts.Limits.MaxTools {
 		return nil, fmt.Errorf("the cached tools can't be used: %v", problems)
 	}

@@ -143,6 +143,7 @@ func (m *Manager) SetRules(rules []Rule) error {
 	if err != nil {
 		return fmt.Errorf("mcphybrid: rules: %w", err)
 	}
+	m.logIdlePatterns()
 	return nil
 }
 

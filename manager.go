@@ -196,6 +196,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	wg.Wait()
 	m.opening.Add(-1)
 	m.save()
+	m.logIdlePatterns()
 	return errors.Join(errs...)
 }
 
@@ -292,10 +293,11 @@ func (m *Manager) remove(src *source) bool {
 // Problems returns the problems that do not keep the Manager from working. First
 // come those of tools, in registration order: unusable definitions, changed
 // definitions (see [ChangedError]), name collisions (see [CollisionError]) and
-// needs that can't be met. Then come those of skills, in the order of the skills.
-// It returns nil if there are none.
+// needs that can't be met. Then come those of skills, in the order of the skills, and
+// the patterns in the options and rules that match no tool, unless it may be of a
+// server that has not listed its tools yet. It returns nil if there are none.
 func (m *Manager) Problems() []error {
-	return slices.Concat(m.cur.Load().problems, m.skillProblems())
+	return slices.Concat(m.cur.Load().problems, m.skillProblems(), m.idlePatterns())
 }
 
 // Close stops all servers and leaves no process or goroutine behind, and no tool

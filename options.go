@@ -126,12 +126,13 @@ type Options struct {
 	// registration order, whichever connects first.
 	Servers []ServerConfig
 
-	// Access says, by registered name, which tools exist for any session. If it
-	// denies [SearchToolName], no tool is deferred.
+	// Access says which tools exist for any session. If it denies
+	// [SearchToolName], no tool is deferred. [Manager.Problems] reports entries
+	// that match no tool, here and in Pins and Rules.
 	Access Access
 
 	// Pins are the tools that are inline in any case, unless a rule excludes
-	// them, by registered name or a pattern of it as in [Access].
+	// them: names and patterns as in [Access].
 	Pins []string
 
 	// Rules say by intent which tools there are, which are not, and which are

@@ -45,6 +45,16 @@ rules:
 	{"action": "include", "patterns": ["*_delete_*", "drop"], "intent": "work_?", "name": "third"}
 ]}`,
 	}
+	files["nested.yaml"] = `rules:
+- {name: no deleting, intent: "*", priority: 100, match: &m {patterns: ["*_delete_*", drop]}, action: {type: exclude}}
+- {name: größer, priority: -3, match: {patterns: [mcp_s__*]}, action: summarize}
+- {name: third, intent: work_?, match: *m, action: {type: include}}
+`
+	files["nested.json"] = `{"rules": [
+	{"name": "no deleting", "intent": "*", "priority": 100, "match": {"patterns": ["*_delete_*", "drop"]}, "action": {"type": "exclude"}},
+	{"name": "größer", "priority": -3, "patterns": ["mcp_s__*"], "action": {"type": "summarize"}},
+	{"name": "third", "intent": "work_?", "match": {"patterns": ["*_delete_*", "drop"]}, "action": "include"}
+]}`
 	files["RULES.YML"] = "\ufeff" + files["rules.yaml"]
 	files["bom.JSON"] = "\ufeff" + files["rules.json"]
 	for name, text := range files {
@@ -124,8 +134,8 @@ func TestSpecE5RuleFilesAreRefused(t *testing.T) {
 		{"pattern without quotes", "f.yaml", "rules:\n- name: '*_drop'\n  patterns:\n  - *_drop\n  - *_drop # *_drop\n  - *_drop\n", []string{"line 4, column 5: the alias *_drop has no anchor: put a pattern that begins with * in quotes"}},
 		{"other field", "f.yaml", "rules: []\nrule: []", []string{`line 2, column 1: there is no field "rule", want rules`}},
 		{"other case", "f.json", `{"Rules": []}`, []string{`line 1, column 2: there is no field "Rules", want rules`}},
-		{"other field of a rule", "f.yaml", "rules:\n- {name: a, patterns: [x], action: include, unless: b}", []string{`line 2, column 45: there is no field "unless", want name, intent, priority, patterns or action`}},
-		{"merge key", "f.yaml", "rules:\n- &a " + valid + "\n- <<: *a", []string{`line 3, column 3: there is no field "<<", want name, intent, priority, patterns or action`}},
+		{"other field of a rule", "f.yaml", "rules:\n- {name: a, patterns: [x], action: include, unless: b}", []string{`line 2, column 45: there is no field "unless", want name, intent, priority, patterns, match or action`}},
+		{"merge key", "f.yaml", "rules:\n- &a " + valid + "\n- <<: *a", []string{`line 3, column 3: there is no field "<<", want name, intent, priority, patterns, match or action`}},
 		{"a key that is no text", "f.yaml", "rules: []\n? [a]\n: b", []string{"line 2, column 3: the name of a field is a list, want rules"}},
 		{"twice", "f.yaml", "rules: []\nrules: []", []string{`line 2, column 1: "rules" is given twice`}},
 		{"twice, the second by an alias", "f.yaml", "&r rules: []\n*r : []", []string{`line 2, column 1: "rules" is given twice`}},
@@ -139,7 +149,7 @@ func TestSpecE5RuleFilesAreRefused(t *testing.T) {
 			`line 5, column 10: "action" is a list, want a string`,
 			`line 6, column 1: a rule is an integer, want an object`,
 		}},
-		{"types", "f.yaml", "rules:\n- name: 2026-01-01\n  intent:\n  priority: '1'\n  patterns: [x, 5, {a: b}, !a b, !!str {a: b}]\n  action: {}\n-\n", []string{
+		{"types", "f.yaml", "rules:\n- name: 2026-01-01\n  intent:\n  priority: '1'\n  patterns: [x, 5, {a: b}, !a b, !!str {a: b}]\n  action: {a: b}\n-\n", []string{
 			`line 2, column 9: "name" is a date, want a string: put it in quotes`,
 			`line 3, column 10: "intent" is null, want a string`,
 			`line 4, column 13: "priority" is a string, want an integer`,
@@ -147,9 +157,12 @@ func TestSpecE5RuleFilesAreRefused(t *testing.T) {
 			`line 5, column 20: "patterns[2]" is an object, want a string`,
 			`line 5, column 28: "patterns[3]" is of the type "!a", want a string: put it in quotes`,
 			`line 5, column 34: "patterns[4]" is an object, want a string`,
-			`line 6, column 11: "action" is an object, want a string`,
+			`line 6, column 12: there is no field "a", want type`,
 			`line 7, column 2: a rule is null, want an object`,
 		}},
+		{"patterns twice", "f.json", `{"rules":[{"name":"a","patterns":["x"],"match":{"patterns":["y"]},"action":"include"}]}`, []string{`line 1, column 60: the patterns are given twice`}},
+		{"other field of a match", "f.yaml", "rules:\n- {name: a, match: {servers: [x]}, action: {type: exclude, by: x}}", []string{`line 2, column 21: there is no field "servers", want patterns`, `line 2, column 60: there is no field "by", want type`}},
+		{"no type", "f.yaml", "rules:\n- {name: a, match: {patterns: [x]}, action: {}}", []string{`line 2, column 3: rule "a": the action is missing: it must be "include", "exclude" or "summarize"`}},
 		{"deep", "f.json", `{"rules":[{"name":"a","patterns":["x",[[[["y"]]]],{"a":{"b":[]}}],"action":"include"}]}`, []string{
 			`line 1, column 39: "patterns[1]" is a list, want a string`,
 			`line 1, column 51: "patterns[2]" is an object, want a string`,

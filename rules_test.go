@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -282,4 +284,66 @@ func largeCatalog(t testing.TB, n, rules int) (*Manager, []Rule) {
 		})
 	}
 	return m, list
+}
+
+// SPEC G11: a pattern that matches nothing is told, once it can't be about a server
+// that is still to come.
+func TestSpecG11PatternsThatMatchNothing(t *testing.T) {
+	t.Parallel()
+	logger, log := logged()
+	gate := make(chan struct{})
+	late := mcpserver.NewMCPServer("late", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithToolFilter(func(_ context.Context, tools []mcp.Tool) []mcp.Tool {
+		<-gate
+		return tools
+	}))
+	late.AddTools(echoTool("drop", ""))
+	git := inProcess("git", 2)
+	git.Tools = Access{Allow: []string{"tool_*", "push"}, Deny: []string{"tool_001", "fork"}}
+	m := NewManager(&Options{
+		Logger: logger, Servers: []ServerConfig{git, {Name: "late", InProcess: late}},
+		Access: Access{Deny: []string{"git/pusch", "late/*", "late/dorp", "*dorp", SearchToolName + "x", PageToolName}, Allow: []string{"*tool*", "mcp_git__tol_*", "drop", "secret"}},
+		Pins:   []string{"git/tool_000", "git/*", "tool_01"},
+		Rules:  []Rule{{Name: "r", Patterns: []string{"mcp_git__*", "mcp_git__x"}, Action: RuleSummarize}},
+	})
+	defer m.Close()
+	texts := func(errs []error) (list []string) {
+		for _, err := range errs {
+			list = append(list, strings.TrimPrefix(err.Error(), "mcphybrid: "))
+		}
+		return list
+	}
+	started := make(chan error)
+	go func() { started <- m.Start(t.Context()) }()
+	soon(t, func() bool { return len(m.InlineTools()) == 1 })
+	s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"git/*", "git/dorp", "dorp"}}})
+	defer s.Close()
+	assert.Equal(t, []string{
+		`server "git": tools.Allow: "push" matches no tool`, `server "git": tools.Deny: "fork" matches no tool`,
+		`Options.Access.Allow: "mcp_git__tol_*" matches no tool`, `Options.Access.Deny: "git/pusch" matches no tool`,
+		`Options.Access.Deny: "` + SearchToolName + `x" matches no tool`, `rule "r": "mcp_git__x" matches no tool`,
+	}, texts(m.Problems()), "the rest may be about the other server")
+	assert.Equal(t, []string{`Access.Deny: "git/dorp" matches no tool`}, texts(s.Problems()))
+	u, err := m.NewUser("u", &UserOptions{Access: Access{Deny: []string{"git/tool_000", "git/dorp"}}})
+	require.NoError(t, err)
+	assert.Equal(t, []string{`UserOptions.Access.Deny: "git/dorp" matches no tool`}, texts(u.Problems()))
+
+	close(gate)
+	require.NoError(t, <-started)
+	want := []string{
+		`server "git": tools.Allow: "push" matches no tool`, `server "git": tools.Deny: "fork" matches no tool`,
+		`Options.Access.Allow: "mcp_git__tol_*" matches no tool`, `Options.Access.Allow: "secret" matches no tool`,
+		`Options.Access.Deny: "git/pusch" matches no tool`, `Options.Access.Deny: "late/dorp" matches no tool`,
+		`Options.Access.Deny: "*dorp" matches no tool`, `Options.Access.Deny: "` + SearchToolName + `x" matches no tool`,
+		`Options.Pins: "tool_01" matches no tool`, `rule "r": "mcp_git__x" matches no tool`,
+	}
+	assert.Equal(t, want, texts(m.Problems()))
+	for _, line := range want {
+		assert.Contains(t, log(), strings.ReplaceAll(line, `"`, `\"`))
+	}
+	assert.Equal(t, []string{`Access.Deny: "git/dorp" matches no tool`, `Access.Deny: "dorp" matches no tool`}, texts(s.Problems()))
+
+	require.NoError(t, m.SetRules([]Rule{{Name: "new", Patterns: []string{"nowhere"}, Action: RuleExclude}}))
+	assert.Contains(t, texts(m.Problems()), `rule "new": "nowhere" matches no tool`)
+	assert.Contains(t, log(), `rule \"new\": \"nowhere\" matches no tool`)
+	assert.NoError(t, check(m, s))
 }

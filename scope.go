@@ -59,6 +59,9 @@ type keeper interface {
 	began(s *Session)
 	closed(s *Session)
 
+	// known returns what can be said of the tools that patterns are about.
+	known() rules.Known
+
 	// connecting returns what patterns see of the tool with that registered
 	// name, if it would belong to a server that is still connecting.
 	connecting(tool string) (rules.Tool, bool)

@@ -46,8 +46,9 @@ type Session struct {
 // SessionOptions configure a [Session]. The zero value is a session that may
 // use the whole catalog and has no registry.
 type SessionOptions struct {
-	// Access says, by registered name, which of the Manager's tools the
-	// session may use. It can only narrow [Options.Access]. The first
+	// Access says which of the Manager's tools the session may use. It can only
+	// narrow [Options.Access]. [Session.Problems] reports entries that match
+	// no tool. The first
 	// [InlineOptions.Max] tools that remain are inline, or all of them if
 	// Access denies [SearchToolName].
 	Access Access

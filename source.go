@@ -15,6 +15,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
@@ -46,10 +47,14 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 		src.invalid = ErrDuplicate
 	}
 	src.server = upstream.New(src.upstreamConfig(m.opts.Logger), src.upstreamLimits(&m.opts), func(ctx context.Context, elements []upstream.Element) error {
-		defs, problems, err := src.parseDefinitions(ctx, elements, m.names, m.opts.Limits.MaxDefinition)
+		defs, problems, known, err := src.parseDefinitions(ctx, elements, m.names, m.opts.Limits.MaxDefinition)
 		if err != nil {
 			return err
 		}
+		for _, d := range defs {
+			known = append(known, rules.Tool{Name: d.name})
+		}
+		problems = append(problems, src.tools.idle(rules.Known{Tools: known}, fmt.Sprintf("server %q: tools", src.name))...)
 		for i, err := range problems {
 			problems[i] = src.server.Hide(err)
 		}

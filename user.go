@@ -110,8 +110,8 @@ type UserOptions struct {
 	// the same names as servers of the system.
 	Servers []ServerConfig
 
-	// Access says, by registered name, which tools the user's sessions may
-	// use, both of the system's and of the user's own.
+	// Access says which tools the user's sessions may use, both of the
+	// system's and of the user's own.
 	Access Access
 
 	// Needs says which other tools the user's tools need: see [Options.Needs].

@@ -88,6 +88,14 @@ func (c Claim) Name(tool string) string {
 	return c.suffixed(tool, 0)
 }
 
+// Start returns how all names of the server's tools start.
+func (c Claim) Start() string {
+	if name := c.Prefix + separator; c.Name("") == name {
+		return name
+	}
+	return "mcp_" // unsafe characters are replaced, and long names cut
+}
+
 // suffixed returns a safe name that ends in a hash. Each try > 0 gives another one.
 func (c Claim) suffixed(tool string, try int) string {
 	return withHash(clean(c.Prefix+separator+tool), text.MaxName, c.Server+"\x00"+tool, try)

@@ -101,7 +101,7 @@ func (f *ruleFile) read(root *yaml.Node) (rules []Rule) {
 
 func (f *ruleFile) rule(n *yaml.Node) (r Rule) {
 	problems := len(f.problems) + f.more
-	f.object(n, "a rule", "name, intent, priority, patterns or action", func(field string, v *yaml.Node) bool {
+	f.object(n, "a rule", "name, intent, priority, patterns, match or action", func(field string, v *yaml.Node) bool {
 		switch field {
 		case "name":
 			r.Name = f.text(field, v)
@@ -110,15 +110,27 @@ func (f *ruleFile) rule(n *yaml.Node) (r Rule) {
 		case "priority":
 			r.Priority = f.integer(field, v)
 		case "patterns":
-			for i, e := range f.list(field, v) {
-				if f.patterns++; f.patterns > maxRulePatterns {
-					f.problem(e, "there are more than %d patterns", maxRulePatterns)
-					break
+			f.addPatterns(&r, v)
+		case "match":
+			f.object(v, `"match"`, "patterns", func(field string, v *yaml.Node) bool {
+				if field != "patterns" {
+					return false
 				}
-				r.Patterns = append(r.Patterns, f.text(fmt.Sprintf("patterns[%d]", i), e))
-			}
+				f.addPatterns(&r, v)
+				return true
+			})
 		case "action":
-			r.Action = Action(f.text(field, v))
+			if resolved(v).Kind != yaml.MappingNode {
+				r.Action = Action(f.text(field, v))
+				break
+			}
+			f.object(v, `"action"`, "type", func(field string, v *yaml.Node) bool {
+				if field != "type" {
+					return false
+				}
+				r.Action = Action(f.text(field, v))
+				return true
+			})
 		default:
 			return false
 		}
@@ -131,6 +143,19 @@ func (f *ruleFile) rule(n *yaml.Node) (r Rule) {
 		f.problem(n, "rule %q: %w", r.Name, err)
 	}
 	return r
+}
+
+func (f *ruleFile) addPatterns(r *Rule, list *yaml.Node) {
+	if r.Patterns != nil {
+		f.problem(list, "the patterns are given twice")
+	}
+	for i, e := range f.list("patterns", list) {
+		if f.patterns++; f.patterns > maxRulePatterns {
+			f.problem(e, "there are more than %d patterns", maxRulePatterns)
+			break
+		}
+		r.Patterns = append(r.Patterns, f.text(fmt.Sprintf("patterns[%d]", i), e))
+	}
 }
 
 // object calls set with each field of an object and its value. It reports the

@@ -100,8 +100,8 @@ type jsonTree struct {
 }
 
 // ruleDepth is the nesting depth of a rule file: an object of lists of objects of
-// lists. The parser skips the content of deeper lists and objects.
-const ruleDepth = 4
+// objects of lists. The parser skips the content of deeper lists and objects.
+const ruleDepth = 5
 
 func parseJSONTree(data []byte) (*yaml.Node, error) {
 	var valid json.RawMessage
