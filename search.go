@@ -95,6 +95,14 @@ func (s *Session) SearchWith(query string, opts SearchOptions) []Hit {
 type Answer struct {
 	Hits []Hit
 
+	// Query is what was searched for, and Limit the largest number of hits that
+	// the search itself could find. Alpha is the weight of meaning in a score: 0
+	// if the search was by words, 1 if it was by meaning, else
+	// [SemanticOptions.Alpha], which has no effect with [SemanticOptions.ByRank].
+	Query string
+	Limit int
+	Alpha float64
+
 	// Words and Meaning are how many candidates the search found by words and
 	// by meaning. Meaning is 0 without [Options.Semantic].
 	Words, Meaning int
@@ -138,14 +146,14 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, may 
 	names, only := namesIn(query)
 	named := v.named(names, keep)
 	if only {
-		return Answer{Hits: hitsOf(named, nil, n)}
+		return Answer{Hits: hitsOf(named, nil, n), Query: query, Limit: n}
 	}
 	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, v.scope.opts.Search.ServerLimit), perOwner: v.scope.user.most, named: named, by: opts.By}
 	if v.scope.semantic != nil {
 		w.vector = v.scope.semantic.QueryVector(query)
 	}
 	a := searchAll(ctx, v.parts(keep), w)
-	a.Hits = hitsOf(named, a.Hits, n)
+	a.Hits, a.Query, a.Limit, a.Alpha = hitsOf(named, a.Hits, n), query, n, v.scope.alpha(opts.By)
 	return a
 }
 

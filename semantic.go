@@ -57,6 +57,11 @@ type SemanticOptions struct {
 	// were needed last are kept.
 	Cache Store
 
+	// CacheTrust is how long a start relies on the Cache for what the Store has:
+	// within that time, a start with an unchanged catalog does not ask the
+	// Store. If zero, [vector.DefaultTrust]. If negative, each start asks.
+	CacheTrust time.Duration
+
 	// Grace is how long the Store keeps the record of a tool that its server,
 	// being connected, no longer lists, or whose server was removed by
 	// [Manager.RemoveServer]. Records of other servers stay, as other processes may
@@ -97,12 +102,24 @@ func (o *SemanticOptions) setDefaults() {
 	o.Alpha = max(cmp.Or(o.Alpha, vector.DefaultAlpha), 0)
 	o.Candidates = cmp.Or(o.Candidates, vector.DefaultCandidates)
 	o.Timeout = cmp.Or(o.Timeout, time.Second)
+	o.CacheTrust = max(cmp.Or(o.CacheTrust, vector.DefaultTrust), 0)
 	o.Grace = max(cmp.Or(o.Grace, DefaultGrace), 0)
 	o.ServerBudget = cmp.Or(o.ServerBudget, DefaultServerBudget)
 	if o.Candidates < 0 || o.Timeout < 0 || o.ServerBudget < 0 {
 		panic(fmt.Sprintf("mcphybrid: SemanticOptions.Candidates is %d, Timeout %v and ServerBudget %d, must not be negative", o.Candidates, o.Timeout, o.ServerBudget))
 	}
 	o.Cache = foreign.Guarded(o.Cache, "SemanticOptions.Cache")
+}
+
+// alpha returns the weight of meaning in a search by that side, or by both.
+func (s *scope) alpha(by SearchSide) float64 {
+	switch {
+	case s.semantic == nil || by == ByWords:
+		return 0
+	case by == ByMeaning:
+		return 1
+	}
+	return s.semantic.Alpha
 }
 
 // A semantic keeps a vector store up to date with the indexed tools of a catalog,
@@ -131,7 +148,7 @@ func newSemantic(opts *SemanticOptions, log *slog.Logger, cur func() *catalog, l
 	}
 	se.Keeper = meaning.New(meaning.Options{
 		Embedder: se.Embedder, Model: se.model, Store: se.Store, Scope: se.Scope, Private: se.private, Cache: se.Cache,
-		Timeout: se.Timeout, Least: se.Least, Grace: se.Grace, Budget: se.ServerBudget, Progress: se.SemanticOptions.Progress, Log: log,
+		Timeout: se.Timeout, Least: se.Least, Trust: se.CacheTrust, Grace: se.Grace, Budget: se.ServerBudget, Progress: se.SemanticOptions.Progress, Log: log,
 		Current: func() ([]*meaning.Text, func() map[string][]string) { return se.texts(), listed },
 	}, host)
 	return se

@@ -53,6 +53,13 @@ func TestSpecC4Answer(t *testing.T) {
 	a := m.Default().Find(t.Context(), "dog", mcphybrid.SearchOptions{})
 	require.NoError(t, a.Err)
 	assert.Equal(t, []int{2, 2}, []int{a.Words, a.Meaning})
+	assert.Equal(t, []any{"dog", 5, 0.6}, []any{a.Query, a.Limit, a.Alpha})
+	for by, alpha := range map[mcphybrid.SearchSide]float64{mcphybrid.ByWords: 0, mcphybrid.ByMeaning: 1} {
+		one := m.Default().Find(t.Context(), "a dog", mcphybrid.SearchOptions{By: by, Limit: 7})
+		assert.Equal(t, []any{"a dog", 7, alpha}, []any{one.Query, one.Limit, one.Alpha})
+	}
+	named := m.Default().Find(t.Context(), "select:kennel", mcphybrid.SearchOptions{})
+	assert.Equal(t, []any{"select:kennel", 5, 0.0}, []any{named.Query, named.Limit, named.Alpha})
 	sides := make(map[string][2]bool)
 	best := 0.0
 	for _, h := range a.Hits {

@@ -167,9 +167,10 @@ func TestSpecD6OnlyChangesAreStored(t *testing.T) {
 func TestSpecD6ADay(t *testing.T) {
 	t.Parallel()
 	cache, store := mcphybrid.NewTestStore(), new(mcphybrid.Recorder)
+	var trust time.Duration
 	start := func(tools ...mcpserver.ServerTool) {
 		m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Servers: []mcphybrid.ServerConfig{serving("s", tools...)},
-			Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Store: store, Cache: cache, Grace: -1}})
+			Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Store: store, Cache: cache, CacheTrust: trust, Grace: -1}})
 		embedded(t, m, len(tools))
 		soon(t, func() bool { return mcphybrid.TextsEmbedded(m) })
 		require.NoError(t, m.Close())
@@ -204,6 +205,13 @@ func TestSpecD6ADay(t *testing.T) {
 	start(dog)
 	assert.Equal(t, 3, store.Sum())
 	assert.Equal(t, []string{"upsert mcp_s__a mcp_s__b", "delete mcp_s__b"}, store.Noted())
+	trust = -1
+	start(dog)
+	assert.Equal(t, 4, store.Sum())
+	trust = 48 * time.Hour
+	age(47 * time.Hour)
+	start(dog)
+	assert.Equal(t, 4, store.Sum())
 }
 
 // SPEC D7: the prompt says that the model sees what a message most likely

@@ -39,6 +39,10 @@ type CacheStore interface {
 // The saved data has at most 256 MiB. If there is more, the vectors that were
 // wanted last stay.
 type Cache struct {
+	// Trust is how long [Cache.Fresh] relies on what a [Store] was sent.
+	// [LoadCache] sets it to [DefaultTrust].
+	Trust time.Duration
+
 	store   CacheStore // may be nil
 	log     *slog.Logger
 	entries map[Key]cacheEntry
@@ -99,7 +103,7 @@ func newCache(store CacheStore, log *slog.Logger) *Cache {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Cache{store: store, log: log, entries: make(map[Key]cacheEntry), limit: maxCacheBytes}
+	return &Cache{Trust: DefaultTrust, store: store, log: log, entries: make(map[Key]cacheEntry), limit: maxCacheBytes}
 }
 
 // read takes the vectors from saved data, which it keeps. They are decoded when they
@@ -127,14 +131,14 @@ func (c *Cache) read(data []byte) error {
 
 func today() uint32 { return uint32(time.Now().Unix() / (24 * 60 * 60)) }
 
-// syncLifetime is how long Fresh trusts that a Store still has its records.
-const syncLifetime = 24 * time.Hour
+// DefaultTrust is long enough that restarts within a day read nothing.
+const DefaultTrust = 24 * time.Hour
 
 // Fresh reports whether a [Store] held exactly the records with this
-// fingerprint less than 24 hours ago, according to the data loaded at start.
+// fingerprint less than [Cache.Trust] ago, according to the data loaded at start.
 func (c *Cache) Fresh(print [32]byte) bool {
 	age := time.Since(c.synced)
-	return c.print == print && age >= 0 && age < syncLifetime
+	return c.print == print && age >= 0 && age < c.Trust
 }
 
 // Vector returns the vector of key, or nil. The caller must not change it.

@@ -39,8 +39,10 @@ func TestVectorCache(t *testing.T) {
 	assert.Nil(t, c.Vector(KeyOf("other", "a")))
 	assert.True(t, c.Fresh(print))
 	assert.False(t, c.Fresh([32]byte{2}))
-	c.synced = time.Now().Add(-syncLifetime)
+	c.synced = time.Now().Add(-DefaultTrust)
 	assert.False(t, c.Fresh(print))
+	c.Trust += time.Minute
+	assert.True(t, c.Fresh(print))
 
 	before := store.data
 	require.NoError(t, load("m").Save(list, print, true))

@@ -24,6 +24,7 @@ type Options struct {
 	Timeout  time.Duration     // how long a search waits
 	Least    float64           // least similarity of a match
 
+	Trust    time.Duration // how long a start relies on what the cache says of the store
 	Grace    time.Duration // how long a record stays after its server no longer lists it
 	Budget   int           // texts of one server that are embedded a day
 	Progress func(done, total int)

@@ -103,7 +103,9 @@ func (u *update) load(ctx context.Context) (err error) {
 	}
 	if u.cache == nil {
 		u.cache, err = foreign.Detached(ctx, "the vector cache", func() (*vector.Cache, error) {
-			return vector.LoadCache(u.Cache, u.Model, u.Log), nil
+			c := vector.LoadCache(u.Cache, u.Model, u.Log)
+			c.Trust = u.Trust
+			return c, nil
 		})
 	}
 	return err

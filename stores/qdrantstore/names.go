@@ -4,28 +4,37 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
+	"strings"
 )
 
 // CollectionName returns the default name of a scope's collection:
 //
 //   - sys_tool_index for "system"
-//   - kb_user_{scope}_tools for a scope of 1 to 64 characters a-z, 0-9, "_" and "-",
-//     such as a UUID
-//   - kb_user_sha256.{hash}_tools for any other scope, with its SHA-256 in hexadecimal
+//   - kb_user_{id}_tools for "user:{id}", the scope of a Manager's user
+//   - kb_scope_{scope}_tools for any other scope
 //
-// No two scopes share a collection: only hashed names contain a dot. Scopes with
-// capital letters are hashed, because Qdrant stores each collection in a directory of
-// its name and some file systems ignore case.
+// If an id or a scope is not 1 to 64 characters a-z, 0-9, "_" and "-", as a UUID is,
+// the name has "sha256." and its SHA-256 in hexadecimal instead. No two scopes share a
+// collection: only hashed names contain a dot. Capital letters are hashed, because
+// Qdrant stores each collection in a directory of its name and some file systems
+// ignore case.
 func CollectionName(scope string) string {
-	switch {
-	case scope == systemScope:
+	if scope == systemScope {
 		return "sys_tool_index"
-	case plainScope.MatchString(scope):
-		return "kb_user_" + scope + "_tools"
 	}
-	sum := sha256.Sum256([]byte(scope))
-	return "kb_user_sha256." + hex.EncodeToString(sum[:]) + "_tools"
+	kind := "scope"
+	if id, ok := userOf(scope); ok {
+		kind, scope = "user", id
+	}
+	if !plainScope.MatchString(scope) {
+		sum := sha256.Sum256([]byte(scope))
+		scope = "sha256." + hex.EncodeToString(sum[:])
+	}
+	return "kb_" + kind + "_" + scope + "_tools"
 }
+
+// userOf returns the id of the user whose records are in a scope.
+func userOf(scope string) (id string, ok bool) { return strings.CutPrefix(scope, "user:") }
 
 // systemScope is the scope of the records that all users share.
 const systemScope = "system"

@@ -20,8 +20,8 @@
 //	text             the text that was embedded
 //	sum              the record's Sum
 //	embedding_model  Options.Model, if any
-//	scope            "system" or "user"
-//	user_id          the scope, if it is not "system"
+//	scope            "system", "user", or the name of another scope
+//	user_id          the user's id, if the scope is "user:{id}"
 //
 // Records without vectors are in a second collection, whose name ends in
 // "_without_vectors". The store creates it only for a scope that has such records. The
@@ -211,11 +211,11 @@ func (s *Store) point(scope string, t *vector.Record, dims int) (*qdrant.PointSt
 		fieldServer: qdrant.NewValueString(t.Server),
 		fieldText:   qdrant.NewValueString(strings.ToValidUTF8(t.Text, "\uFFFD")),
 		fieldSum:    qdrant.NewValueString(t.Sum),
-		fieldScope:  qdrant.NewValueString(systemScope),
+		fieldScope:  qdrant.NewValueString(strings.ToValidUTF8(scope, "\uFFFD")),
 	}
-	if scope != systemScope {
+	if id, ok := userOf(scope); ok {
 		payload[fieldScope] = qdrant.NewValueString("user")
-		payload[fieldUser] = qdrant.NewValueString(strings.ToValidUTF8(scope, "\uFFFD"))
+		payload[fieldUser] = qdrant.NewValueString(strings.ToValidUTF8(id, "\uFFFD"))
 	}
 	if s.opts.Model != "" {
 		payload[fieldModel] = qdrant.NewValueString(s.opts.Model)

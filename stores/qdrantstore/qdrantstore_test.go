@@ -98,7 +98,7 @@ func TestPoints(t *testing.T) {
 	f, addr := newFake(t)
 	s := open(t, addr, "", &Options{Model: "m-1"})
 	require.NoError(t, s.Upsert(t.Context(), "system", []vector.Record{tool("a", 3, 4)}))
-	require.NoError(t, s.Upsert(t.Context(), "4f1c", []vector.Record{{ID: "b", Sum: "1", Server: "s", Text: "bad \xff", Vector: []float32{0, 1, 0}}}))
+	require.NoError(t, s.Upsert(t.Context(), "user:4f1c", []vector.Record{{ID: "b", Sum: "1", Server: "s", Text: "bad \xff", Vector: []float32{0, 1, 0}}}))
 	assert.Equal(t, []string{"kb_user_4f1c_tools", "sys_tool_index"}, f.names())
 
 	c := f.collections["sys_tool_index"]
@@ -140,13 +140,13 @@ func TestWithoutVectors(t *testing.T) {
 	}
 	q := vector.Query{Vector: []float32{1, 0}, Limit: 10}
 	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{bare}))
-	assert.Equal(t, []string{"kb_user_u_tools_without_vectors"}, f.names())
+	assert.Equal(t, []string{"kb_scope_u_tools_without_vectors"}, f.names())
 	sums("a")
 	assert.Empty(t, search(t, s, "u", q))
 
 	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 1, 0), tool("b", 1, 1)}))
 	sums("a", "b")
-	assert.Empty(t, f.collections["kb_user_u_tools_without_vectors"].points)
+	assert.Empty(t, f.collections["kb_scope_u_tools_without_vectors"].points)
 	assert.Equal(t, []string{"a", "b"}, search(t, s, "u", q))
 
 	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{bare}))
@@ -362,7 +362,7 @@ func TestManyMakeTheSame(t *testing.T) {
 	})
 	require.NoError(t, s.Upsert(t.Context(), "v", []vector.Record{tool("a", 1)}))
 	assert.True(t, dropped)
-	assert.Equal(t, []string{"kb_user_v_tools"}, f.names())
+	assert.Equal(t, []string{"kb_scope_v_tools"}, f.names())
 }
 
 // A collection of another program is reported before anything is written.
@@ -372,20 +372,20 @@ func TestForeignCollections(t *testing.T) {
 	params := func(size uint64, d qdrant.Distance) *fakeCollection {
 		return &fakeCollection{params: &qdrant.VectorParams{Size: size, Distance: d}, points: make(map[string]*fakePoint), indexed: make(map[string]bool)}
 	}
-	f.collections["kb_user_dot_tools"] = params(2, qdrant.Distance_Dot)
-	f.collections["kb_user_long_tools"] = params(3, qdrant.Distance_Cosine)
-	f.collections["kb_user_named_tools"] = &fakeCollection{points: make(map[string]*fakePoint)}
+	f.collections["kb_scope_dot_tools"] = params(2, qdrant.Distance_Dot)
+	f.collections["kb_scope_long_tools"] = params(3, qdrant.Distance_Cosine)
+	f.collections["kb_scope_named_tools"] = &fakeCollection{points: make(map[string]*fakePoint)}
 	shared := params(2, qdrant.Distance_Cosine)
-	f.collections["kb_user_shared_tools"] = shared
+	f.collections["kb_scope_shared_tools"] = shared
 	shared.points[pointID("other")] = &fakePoint{[]float32{1, 0}, map[string]*qdrant.Value{"tool_name": qdrant.NewValueString("mine")}}
 	shared.points[pointID("note")] = &fakePoint{[]float32{1, 0}, nil}
 
 	put := func(scope string) error {
 		return s.Upsert(t.Context(), scope, []vector.Record{tool("a", 1, 0)})
 	}
-	assert.EqualError(t, put("dot"), `qdrantstore: scope "dot": storing: collection "kb_user_dot_tools" has the distance Dot, not cosine`)
+	assert.EqualError(t, put("dot"), `qdrantstore: scope "dot": storing: collection "kb_scope_dot_tools" has the distance Dot, not cosine`)
 	assert.ErrorIs(t, put("long"), vector.ErrDimensions)
-	assert.EqualError(t, put("named"), `qdrantstore: scope "named": storing: collection "kb_user_named_tools" has not one vector without a name`)
+	assert.EqualError(t, put("named"), `qdrantstore: scope "named": storing: collection "kb_scope_named_tools" has not one vector without a name`)
 	require.NoError(t, put("shared"))
 	assert.True(t, shared.indexed["origin"])
 	assert.Equal(t, []string{"a"}, search(t, s, "shared", vector.Query{Vector: []float32{1, 0}, Limit: 5}))
@@ -524,12 +524,12 @@ func TestFakeIsStrict(t *testing.T) {
 func hostileScopes() []string {
 	list := []string{
 		"", "system", "System", "SYSTEM", "system ", "sys_tool_index", "u", "U", "ü", "u\x00", "a/b", `a\b`, "..", ".", "a.b", "*", "?", "\xff", "\xfe",
-		"4f1c2d3e-0000-4000-8000-000000000000", "4F1C2D3E-0000-4000-8000-000000000000", "_", "-", "tools", "u_tools", "u_tools_without_vectors",
-		"x\n", "人", strings.Repeat("a", 64), strings.Repeat("a", 65), strings.Repeat("a", 1000), "kb_user_u_tools", "K", "\u212a", "con", "nul",
+		"4f1c2d3e-0000-4000-8000-000000000000", "4F1C2D3E-0000-4000-8000-000000000000", "_", "-", "tools", "u_tools", "u_tools_without_vectors", "user:u", "user:U", "user:", "user:user:u", "system/user:u", "scope_u",
+		"x\n", "人", strings.Repeat("a", 64), strings.Repeat("a", 65), strings.Repeat("a", 1000), "kb_scope_u_tools", "K", "\u212a", "con", "nul",
 	}
 	for _, s := range slices.Clone(list) { // names that look like those of others
 		name := CollectionName(s)
-		list = append(list, name, strings.TrimSuffix(strings.TrimPrefix(name, "kb_user_"), "_tools"))
+		list = append(list, name, strings.TrimSuffix(strings.TrimPrefix(name, "kb_user_"), "_tools"), strings.TrimSuffix(strings.TrimPrefix(name, "kb_scope_"), "_tools"))
 	}
 	return list
 }
@@ -539,7 +539,7 @@ func hostileScopes() []string {
 func TestCollectionNames(t *testing.T) {
 	scopes := hostileScopes()
 	random := rand.New(rand.NewPCG(1, 2))
-	pieces := []string{"a", "A", "_", "-", ".", "sha256", "tools", "_tools", "kb_user_", "system", "/", "\x00", "人", "0", "\xff"}
+	pieces := []string{"a", "A", "_", "-", ".", "sha256", "tools", "_tools", "kb_user_", "kb_scope_", "user:", "system", "/", "\x00", "人", "0", "\xff"}
 	for range 20_000 {
 		s := ""
 		for range random.IntN(6) {
@@ -561,8 +561,9 @@ func TestCollectionNames(t *testing.T) {
 		}
 	}
 	assert.Equal(t, "sys_tool_index", CollectionName("system"))
-	assert.Equal(t, "kb_user_4f1c2d3e-0000-4000-8000-000000000000_tools", CollectionName("4f1c2d3e-0000-4000-8000-000000000000"))
-	assert.Equal(t, "kb_user_sha256.e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855_tools", CollectionName(""))
+	assert.Equal(t, "kb_user_4f1c2d3e-0000-4000-8000-000000000000_tools", CollectionName("user:4f1c2d3e-0000-4000-8000-000000000000"))
+	assert.Equal(t, "kb_scope_4f1c_tools", CollectionName("4f1c"))
+	assert.Equal(t, "kb_scope_sha256.e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855_tools", CollectionName(""))
 }
 
 func FuzzCollectionName(f *testing.F) {
