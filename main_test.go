@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -112,32 +113,50 @@ func checkList(s *Session, v view, list []shown) error {
 	return nil
 }
 
-// known has the owner of each name that check has seen: the server's and the tool's
-// own name, by Manager and registered name.
-var known struct {
+// A memory is what check has seen of a scope.
+type memory struct {
+	names    map[string]rules.Tool  // what each registered name means
+	restored map[restoredState]bool // the states that it has restored where nothing is, which gives the same each time
+}
+
+// A restoredState is a state of a scope's sessions.
+type restoredState struct {
+	disclosure Disclosure
+	sum        [sha256.Size]byte
+}
+
+var memories = struct {
 	sync.Mutex
-	names map[weak.Pointer[Manager]]map[string]rules.Tool
+	of map[weak.Pointer[scope]]*memory
+}{of: make(map[weak.Pointer[scope]]*memory)}
+
+// recall calls f with the memory of s, which ends with s.
+func recall(s *scope, f func(*memory)) {
+	memories.Lock()
+	defer memories.Unlock()
+	key := weak.Make(s)
+	if memories.of[key] == nil {
+		memories.of[key] = &memory{make(map[string]rules.Tool), make(map[restoredState]bool)}
+		runtime.AddCleanup(s, func(key weak.Pointer[scope]) {
+			memories.Lock()
+			defer memories.Unlock()
+			delete(memories.of, key)
+		}, key)
+	}
+	f(memories.of[key])
 }
 
 // checkNames returns an error if a name means another tool than it did before.
-func checkNames(m *Manager) error {
-	known.Lock()
-	defer known.Unlock()
-	if known.names == nil {
-		known.names = make(map[weak.Pointer[Manager]]map[string]rules.Tool)
-	}
-	owners := known.names[weak.Make(m)]
-	if owners == nil {
-		owners = make(map[string]rules.Tool)
-		known.names[weak.Make(m)] = owners
-	}
-	for _, t := range m.cur.Load().tools {
-		if before, ok := owners[t.name]; ok && before != t.def.names() {
-			return fmt.Errorf("%s means %+v, and before it meant %+v", t.name, t.def.names(), before)
+func checkNames(m *Manager) (err error) {
+	recall(m.scope, func(known *memory) {
+		for _, t := range m.cur.Load().tools {
+			if before, ok := known.names[t.name]; ok && before != t.def.names() {
+				err = fmt.Errorf("%s means %+v, and before it meant %+v", t.name, t.def.names(), before)
+			}
+			known.names[t.name] = t.def.names()
 		}
-		owners[t.name] = t.def.names()
-	}
-	return nil
+	})
+	return err
 }
 
 // checkBounds returns what m keeps more of than its limits say, or nil: of what
@@ -195,8 +214,9 @@ func checkRestored(m *Manager, s *Session) error {
 	}
 	want := listBytes(s, list[:len(parsed.Shown)]) // a large state has not all
 	places := map[string]*scope{"here": s.scope}
-	known := restoredState{weak.Make(s.scope), s.disclosure, sha256.Sum256(data)}
-	if _, done := restoredElsewhere.Load(known); !done {
+	tried, done := restoredState{s.disclosure, sha256.Sum256(data)}, false
+	recall(s.scope, func(known *memory) { done = known.restored[tried] })
+	if !done {
 		elsewhere := NewManager(nil)
 		defer func() { _ = elsewhere.Close() }()
 		own := elsewhere
@@ -234,20 +254,9 @@ func checkRestored(m *Manager, s *Session) error {
 			return fmt.Errorf("restored %s, a session saves\n%s\ninstead of\n%s", place, text.JSON(again), text.JSON(parsed))
 		}
 	}
-	restoredElsewhere.Store(known, true)
+	recall(s.scope, func(known *memory) { known.restored[tried] = true })
 	return nil
 }
-
-// A restoredState is a state of a scope's sessions.
-type restoredState struct {
-	scope      weak.Pointer[scope]
-	disclosure Disclosure
-	sum        [sha256.Size]byte
-}
-
-// restoredElsewhere has the states that check has restored where nothing is, which
-// gives the same each time.
-var restoredElsewhere sync.Map
 
 // listBytes returns what a session sends of its list.
 func listBytes(s *Session, list []shown) string {
