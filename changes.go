@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
 )
@@ -145,6 +146,32 @@ func (m *Manager) SetRules(rules []Rule) error {
 	}
 	m.logIdlePatterns()
 	return nil
+}
+
+// idlePatterns returns an error for each pattern of the options, or of the rules that
+// hold now, that matches no tool.
+func (m *Manager) idlePatterns() []error {
+	if m.system != nil {
+		return m.user.access.idle(m.known(), "UserOptions.Access")
+	}
+	k := m.known()
+	idle := append(m.opts.Access.idle(k, "Options.Access"), k.Idle("Options.Pins", m.opts.Pins, rules.Tool.MatchesAny)...)
+	if set := m.policy.Load().rules; set != nil {
+		for _, r := range set.Rules {
+			matches := rules.Tool.MatchesAny
+			if r.Action == rules.Exclude {
+				matches = rules.Tool.Forbidden
+			}
+			idle = append(idle, k.Idle(fmt.Sprintf("rule %q", r.Name), r.Patterns, matches)...)
+		}
+	}
+	return idle
+}
+
+func (m *Manager) logIdlePatterns() {
+	for _, err := range m.idlePatterns() {
+		m.opts.Logger.Warn(err.Error())
+	}
 }
 
 // SetSkills replaces all skills at once, for all sessions, including those of

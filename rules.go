@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	_ "embed"
-	"fmt"
 	"slices"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -48,70 +47,6 @@ func (a Access) clone() Access {
 // where, which says where a stands.
 func (a Access) idle(k rules.Known, where string) []error {
 	return slices.Concat(k.Idle(where+".Allow", a.Allow, rules.Tool.MatchesAny), k.Idle(where+".Deny", a.Deny, rules.Tool.Forbidden))
-}
-
-// known returns what can be said of the tools that patterns are about: those of all
-// servers, whether or not the options permit them, and the meta tools.
-func (m *Manager) known() (k rules.Known) {
-	if m.system != nil {
-		k = m.system.known()
-	} else {
-		for _, name := range metaNames {
-			k.Tools = append(k.Tools, rules.Tool{Name: name})
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, src := range m.sources {
-		defs := src.listed
-		if src.server == nil {
-			defs = src.defs
-		} else if src.listedAt.IsZero() {
-			k.Missing = append(k.Missing, rules.Tool{Name: src.claim.Start(), Server: src.name})
-		}
-		for _, d := range defs {
-			k.Tools = append(k.Tools, d.names())
-		}
-	}
-	return k
-}
-
-// idlePatterns returns an error for each pattern of the options, or of the rules that
-// hold now, that matches no tool.
-func (m *Manager) idlePatterns() []error {
-	if m.system != nil {
-		return m.user.access.idle(m.known(), "UserOptions.Access")
-	}
-	k := m.known()
-	idle := append(m.opts.Access.idle(k, "Options.Access"), k.Idle("Options.Pins", m.opts.Pins, rules.Tool.MatchesAny)...)
-	if set := m.policy.Load().rules; set != nil {
-		for _, r := range set.Rules {
-			matches := rules.Tool.MatchesAny
-			if r.Action == rules.Exclude {
-				matches = rules.Tool.Forbidden
-			}
-			idle = append(idle, k.Idle(fmt.Sprintf("rule %q", r.Name), r.Patterns, matches)...)
-		}
-	}
-	return idle
-}
-
-func (m *Manager) logIdlePatterns() {
-	for _, err := range m.idlePatterns() {
-		m.opts.Logger.Warn(err.Error())
-	}
-}
-
-// Problems returns an error for each entry that matches no tool in the session's
-// access lists: its own, and those of the session and the user that it is of. A
-// mistyped Deny permits what it is there to forbid. An entry that may be about a
-// server that has not listed its tools yet is left out.
-func (s *Session) Problems() (idle []error) {
-	k := s.scope.keeper.known()
-	for _, a := range s.rights {
-		idle = append(idle, a.idle(k, "Access")...)
-	}
-	return idle
 }
 
 // rights say what a session may use: whatever all the lists permit. No list at all

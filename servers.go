@@ -40,6 +40,32 @@ func (m *Manager) Servers() []ServerStatus {
 	return list
 }
 
+// known returns what can be said of the tools that patterns are about: those of all
+// servers, whether or not the options permit them, and the meta tools.
+func (m *Manager) known() (k rules.Known) {
+	if m.system != nil {
+		k = m.system.known()
+	} else {
+		for _, name := range metaNames {
+			k.Tools = append(k.Tools, rules.Tool{Name: name})
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, src := range m.sources {
+		defs := src.listed
+		if src.server == nil {
+			defs = src.defs
+		} else if src.listedAt.IsZero() {
+			k.Missing = append(k.Missing, rules.Tool{Name: src.claim.Start(), Server: src.name})
+		}
+		for _, d := range defs {
+			k.Tools = append(k.Tools, d.names())
+		}
+	}
+	return k
+}
+
 // connecting returns what patterns see of the tool with that registered name, if it
 // would belong to a server that is still connecting.
 func (m *Manager) connecting(tool string) (rules.Tool, bool) {

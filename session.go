@@ -109,6 +109,18 @@ func (s *Session) Close() {
 	s.scope.keeper.closed(s)
 }
 
+// Problems returns an error for each entry that matches no tool in the session's
+// access lists: its own, and those of the session and the user that it is of. A
+// mistyped Deny permits what it is there to forbid. An entry that may be about a
+// server that has not listed its tools yet is left out.
+func (s *Session) Problems() (idle []error) {
+	k := s.scope.keeper.known()
+	for _, a := range s.rights {
+		idle = append(idle, a.idle(k, "Access")...)
+	}
+	return idle
+}
+
 // A view is a session at one moment: the tools that it sees and the active ones
 // among them.
 type view struct {
