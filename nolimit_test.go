@@ -30,3 +30,18 @@ func TestSearchWithoutLimit(t *testing.T) {
 	require.NotEmpty(t, hits)
 	assert.Equal(t, "chore_7", hits[0].Tool.OriginalName())
 }
+
+// Without a limit on the number of tools, all can be named, known and used.
+func TestToolsWithoutLimit(t *testing.T) {
+	t.Parallel()
+	m := mcphybrid.NewManager(&mcphybrid.Options{
+		Trust: mcphybrid.TrustQuarantine, Limits: mcphybrid.ServerLimits{MaxTools: mcphybrid.NoLimit},
+	})
+	t.Cleanup(func() { m.Close() })
+	srv := mcpserver.NewMCPServer("s", "1")
+	srv.AddTool(mcp.NewTool("plain"), nil)
+	srv.AddTool(mcp.NewTool("a name with a hash"), nil)
+	require.NoError(t, m.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "s", InProcess: srv}))
+	assert.Empty(t, m.Problems())
+	assert.Len(t, m.InlineTools(), 2)
+}
