@@ -183,7 +183,8 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 	if err != nil {
 		return nil, err
 	}
-	return s.fit(result), nil
+	// The host's code may have made the result: its JSON is of the host's making too.
+	return foreign.Call("the tool's result", func() (*mcp.CallToolResult, error) { return s.fit(result), nil })
 }
 
 // wrapped returns the handler that makes calls, wrapped in middleware.
