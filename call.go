@@ -212,7 +212,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 	if err != nil {
 		return nil, err
 	}
-	if t.def != c.Tool.def && t.def.trusted.Hash() != c.Tool.def.trusted.Hash() {
+	if t.owner != c.Tool.owner || t.def != c.Tool.def && t.def.trusted.Hash() != c.Tool.def.trusted.Hash() {
 		return nil, fmt.Errorf("mcphybrid: tool %q was not called: %w", t.name, ErrChanged)
 	}
 	if s.disclosure != ByBridge && !s.inUse(t) {
