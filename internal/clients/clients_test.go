@@ -328,7 +328,12 @@ func TestReferences(t *testing.T) {
 		{"opencode", "{file:~/surely/not/there}", "", "no such file"},
 		{"mcphybrid", "${input:x}", "", `"${input:x}": "inputs" does not have it`},
 		{"mcphybrid", "x${A", "", `"${" has no "}"`},
-		{"mcphybrid", "${X:-${A}}", "", `"${X:-${A": a reference within a reference is not supported`},
+		{"mcphybrid", "${X:-${A}}", "", `"${X:-…}": a reference within a reference is not supported`},
+		{"crush", "${X:-$A}", "", "a reference within a reference"},
+		{"crush", "${X:-a$(cat b)}", "", "a reference within a reference"},
+		{"opencode", "${X:-{env:A}}", "", "a reference within a reference"},
+		{"opencode", "${X:-$A}", "$A", ""},
+		{"crush", "${X:-$}", "$", ""},
 		{"mcphybrid", "${env:}", "", `"${env:}" is not a reference that is known here`},
 	}
 	for _, test := range tests {
