@@ -41,7 +41,7 @@ func parseSwitches(d *dialect, scopes []object) (switches, error) {
 			}
 		}
 		s.all = s.all || string(o.values["chat.mcp.enabled"]) == "false" || string(o.values["chat.mcp.access"]) == `"none"` || // VS Code
-			string(o.values["disable_ai"]) == "true" // Zed
+			string(o.values["chat.disableAIFeatures"]) == "true" || string(o.values["disable_ai"]) == "true" // VS Code, Zed
 	}
 	if len(s.patterns) > maxSwitches || slices.ContainsFunc(s.patterns, func(p string) bool { return len(p) > maxSwitches }) {
 		return switches{}, fmt.Errorf("lists of tools have more than %d entries, or an entry of more than %[1]d bytes", maxSwitches)
@@ -154,7 +154,12 @@ func (s *switches) takePermission(o object) error {
 	}
 	permission, err := parseObject(raw)
 	for _, name := range permission.names {
-		if string(permission.values[name]) == `"deny"` {
+		raw := permission.values[name]
+		if raw[0] == '{' { // by arguments, of which * stands for all
+			byArguments, _ := parseObject(raw)
+			raw = byArguments.values["*"]
+		}
+		if string(raw) == `"deny"` {
 			s.patterns = append(s.patterns, name)
 		}
 	}
