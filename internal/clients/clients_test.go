@@ -216,6 +216,7 @@ func TestSwitchesOfTheFile(t *testing.T) {
 		{"opencode", `"permission": {"a_x": {"*": "deny"}, "a_y": {"z": "deny", "*": "ask"}, "a_z": {}, "a_w": "deny"}`, nil, []string{"w", "x"}},
 		{"opencode", `"tools": {"*": false, "bash": true}`, nil, []string{"*"}},
 		{"opencode", `"tools": {"a_?x": false, "b_*": false}`, nil, []string{"?x"}},
+		{"opencode", `"tools": {"a**` + strings.Repeat("*", 990) + `x": false}`, nil, []string{"*x"}},
 		{"crush", `"options": {"disabled_tools": ["x", "mcp_a_x"]}`, nil, []string{"x"}},
 	}
 	for _, test := range tests {

@@ -3,6 +3,7 @@ package clients
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -46,8 +47,13 @@ func parseSwitches(d *dialect, scopes []object) (switches, error) {
 	if len(s.patterns) > maxSwitches || slices.ContainsFunc(s.patterns, func(p string) bool { return len(p) > maxSwitches }) {
 		return switches{}, fmt.Errorf("lists of tools have more than %d entries, or an entry of more than %[1]d bytes", maxSwitches)
 	}
+	for i, p := range s.patterns { // ** is *, but takes much longer
+		s.patterns[i] = stars.ReplaceAllString(p, "*")
+	}
 	return s, nil
 }
+
+var stars = regexp.MustCompile(`\*+`)
 
 // knownSwitches are the keys of lists that are understood, or switch nothing off.
 var knownSwitches = []string{"disabledMcpServers", "disabledMcpjsonServers", "enabledMcpjsonServers", "excludeMCPServers", "allowMCPServers", "excludeTools"}
