@@ -183,7 +183,8 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 	if err != nil {
 		return nil, err
 	}
-	return s.fit(result), nil
+	// The host's code may have made the result: its JSON is of the host's making too.
+	return foreign.Call("the tool's result", func() (*mcp.CallToolResult, error) { return s.fit(result), nil })
 }
 
 // wrapped returns the handler that makes calls, wrapped in middleware.
@@ -211,7 +212,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 	if err != nil {
 		return nil, err
 	}
-	if t.def != c.Tool.def && t.def.trusted.Hash() != c.Tool.def.trusted.Hash() {
+	if t.owner != c.Tool.owner || t.def != c.Tool.def && t.def.trusted.Hash() != c.Tool.def.trusted.Hash() {
 		return nil, fmt.Errorf("mcphybrid: tool %q was not called: %w", t.name, ErrChanged)
 	}
 	if s.disclosure != ByBridge && !s.inUse(t) {

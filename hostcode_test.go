@@ -419,3 +419,22 @@ func TestCraftedCacheOfVectors(t *testing.T) {
 		require.NoError(t, m.Close())
 	})
 }
+
+type panickingContent struct{ mcp.TextContent }
+
+func (panickingContent) MarshalJSON() ([]byte, error) { panic("not mine") }
+
+// A result of the host's making that can't be written fails its call only.
+func TestResultsThatPanic(t *testing.T) {
+	t.Parallel()
+	for _, result := range []*mcp.CallToolResult{{StructuredContent: panickingArguments{}}, {Content: []mcp.Content{panickingContent{}}}} {
+		m, _ := newTestManager(t, nil)
+		require.NoError(t, m.AddTools("own", mcpserver.ServerTool{
+			Tool:    mcp.NewTool("run"),
+			Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return result, nil },
+		}))
+		r, err := m.Call(t.Context(), "mcp_own__run", nil)
+		require.EqualError(t, err, "the tool's result: panic: not mine")
+		assert.True(t, r.IsError)
+	}
+}

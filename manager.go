@@ -87,11 +87,12 @@ func NewManager(opts *Options) *Manager {
 func (m *Manager) begin(ctx context.Context) {
 	m.keeper = m
 	m.news = make(chan struct{})
-	m.usage, m.names = make(map[string]*Usage), names.NewBook(maxKnown*m.opts.Limits.MaxTools)
+	known := maxKnown * min(m.opts.Limits.MaxTools, NoLimit/maxKnown)
+	m.usage, m.names = make(map[string]*Usage), names.NewBook(known)
 	if m.system != nil {
 		m.names = m.system.names.Above()
 	}
-	m.trust = trust.New(m.opts.Trust.caution(), maxKnown*m.opts.Limits.MaxTools, m.names, m.opts.knownStore())
+	m.trust = trust.New(m.opts.Trust.caution(), known, m.names, m.opts.knownStore())
 	m.uses = newUsageRecord(m.opts.Usage)
 	var above *semantic
 	if m.system != nil {

@@ -137,7 +137,11 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, may 
 	if n <= 0 {
 		n = v.scope.opts.Search.Results
 	}
-	n = min(n, v.scope.opts.Search.Limit)
+	tools := 0 // the limits may be NoLimit
+	for _, c := range v.catalogs {
+		tools += len(c.tools)
+	}
+	n = min(n, v.scope.opts.Search.Limit, tools)
 	may = v.seenBy(may)
 	keep := may
 	if len(opts.Servers) > 0 {

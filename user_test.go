@@ -399,3 +399,30 @@ func TestSystemInheritsNoNameOfAUser(t *testing.T) {
 	assert.Empty(t, s.InlineTools())
 	assert.Len(t, m.NewSession(nil).InlineTools(), 1)
 }
+
+// A call that was approved for a user's tool is not made with the system's, even if
+// both have the same definition.
+func TestApprovedCallStaysWithItsOwner(t *testing.T) {
+	t.Parallel()
+	asked, answer := make(chan struct{}), make(chan struct{})
+	m, _ := newTestManager(t, &Options{Middleware: []Middleware{func(next Handler) Handler {
+		return func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
+			close(asked)
+			<-answer
+			return next(ctx, c)
+		}
+	}}})
+	require.NoError(t, m.AddTools("git", answering("delete", "Deletes", "system")))
+	a := newUser(t, m, "a", nil)
+	require.NoError(t, a.AddTools("git", answering("delete", "Deletes", "alice")))
+	s := a.NewSession(nil)
+	called := make(chan error)
+	go func() {
+		_, err := s.Call(t.Context(), "mcp_git__delete", nil)
+		called <- err
+	}()
+	<-asked
+	require.True(t, a.RemoveServer("git"))
+	close(answer)
+	assert.ErrorIs(t, <-called, ErrChanged)
+}

@@ -211,9 +211,12 @@ func TestSwitchesOfTheFile(t *testing.T) {
 		{"vscode", `"chat.mcp.enabled": false`, []string{"a", "b"}, nil},
 		{"vscode", `"chat.mcp.access": "none"`, []string{"a", "b"}, nil},
 		{"zed", `"disable_ai": true`, []string{"a", "b"}, nil},
+		{"vscode", `"chat.disableAIFeatures": true`, []string{"a", "b"}, nil},
 		{"opencode", `"permission": "deny"`, nil, []string{"*"}},
+		{"opencode", `"permission": {"a_x": {"*": "deny"}, "a_y": {"z": "deny", "*": "ask"}, "a_z": {}, "a_w": "deny"}`, nil, []string{"w", "x"}},
 		{"opencode", `"tools": {"*": false, "bash": true}`, nil, []string{"*"}},
 		{"opencode", `"tools": {"a_?x": false, "b_*": false}`, nil, []string{"?x"}},
+		{"opencode", `"tools": {"a**` + strings.Repeat("*", 990) + `x": false}`, nil, []string{"*x"}},
 		{"crush", `"options": {"disabled_tools": ["x", "mcp_a_x"]}`, nil, []string{"x"}},
 	}
 	for _, test := range tests {
@@ -328,7 +331,12 @@ func TestReferences(t *testing.T) {
 		{"opencode", "{file:~/surely/not/there}", "", "no such file"},
 		{"mcphybrid", "${input:x}", "", `"${input:x}": "inputs" does not have it`},
 		{"mcphybrid", "x${A", "", `"${" has no "}"`},
-		{"mcphybrid", "${X:-${A}}", "", `"${X:-${A": a reference within a reference is not supported`},
+		{"mcphybrid", "${X:-${A}}", "", `"${X:-…}": a reference within a reference is not supported`},
+		{"crush", "${X:-$A}", "", "a reference within a reference"},
+		{"crush", "${X:-a$(cat b)}", "", "a reference within a reference"},
+		{"opencode", "${X:-{env:A}}", "", "a reference within a reference"},
+		{"opencode", "${X:-$A}", "$A", ""},
+		{"crush", "${X:-$}", "$", ""},
 		{"mcphybrid", "${env:}", "", `"${env:}" is not a reference that is known here`},
 	}
 	for _, test := range tests {

@@ -155,6 +155,18 @@ func (e *entry) reference(s string, ask bool) (value string, n int) {
 	return "", 0
 }
 
+// refers reports whether s has a reference, or the beginning of one, in the form that
+// only this client has.
+func (e *entry) refers(s string) bool {
+	for i := range s {
+		if rest := s[i:]; e.dialect.dollar && rest[0] == '$' && (strings.HasPrefix(rest, "$(") || identifier(rest[1:]) > 0) ||
+			e.dialect.braces && (strings.HasPrefix(rest, "{env:") || strings.HasPrefix(rest, "{file:")) {
+			return true
+		}
+	}
+	return false
+}
+
 // identifier returns the length of the name of a variable at the start of s.
 func identifier(s string) int {
 	for i, c := range []byte(s) {
@@ -171,8 +183,8 @@ func (e *entry) braced(body string, ask bool) string {
 	required, _, _ := strings.Cut(name, ":?")
 	source, rest, _ := strings.Cut(name, ":")
 	switch {
-	case strings.Contains(body, "${"):
-		e.problem(`"${%s": a reference within a reference is not supported`, body)
+	case strings.Contains(body, "${") || e.refers(fallback):
+		e.problem(`"${%s:-…}": a reference within a reference is not supported`, name)
 		return ""
 	case name == body && e.predefined(body) != "":
 		return e.predefined(body)

@@ -3,6 +3,7 @@ package clients
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -41,13 +42,18 @@ func parseSwitches(d *dialect, scopes []object) (switches, error) {
 			}
 		}
 		s.all = s.all || string(o.values["chat.mcp.enabled"]) == "false" || string(o.values["chat.mcp.access"]) == `"none"` || // VS Code
-			string(o.values["disable_ai"]) == "true" // Zed
+			string(o.values["chat.disableAIFeatures"]) == "true" || string(o.values["disable_ai"]) == "true" // VS Code, Zed
 	}
 	if len(s.patterns) > maxSwitches || slices.ContainsFunc(s.patterns, func(p string) bool { return len(p) > maxSwitches }) {
 		return switches{}, fmt.Errorf("lists of tools have more than %d entries, or an entry of more than %[1]d bytes", maxSwitches)
 	}
+	for i, p := range s.patterns { // ** is *, but takes much longer
+		s.patterns[i] = stars.ReplaceAllString(p, "*")
+	}
 	return s, nil
 }
+
+var stars = regexp.MustCompile(`\*+`)
 
 // knownSwitches are the keys of lists that are understood, or switch nothing off.
 var knownSwitches = []string{"disabledMcpServers", "disabledMcpjsonServers", "enabledMcpjsonServers", "excludeMCPServers", "allowMCPServers", "excludeTools"}
@@ -154,7 +160,12 @@ func (s *switches) takePermission(o object) error {
 	}
 	permission, err := parseObject(raw)
 	for _, name := range permission.names {
-		if string(permission.values[name]) == `"deny"` {
+		raw := permission.values[name]
+		if raw[0] == '{' { // by arguments, of which * stands for all
+			byArguments, _ := parseObject(raw)
+			raw = byArguments.values["*"]
+		}
+		if string(raw) == `"deny"` {
 			s.patterns = append(s.patterns, name)
 		}
 	}

@@ -47,7 +47,9 @@ const Masked = "[hidden]"
 //
 //   - Secrets, and the values of Env and Headers; of credentials, such as
 //     "Bearer x" and "a=b; session=x", each part as well
-//   - in URLs, the password, a user name that is likely a token, what HTTP makes
+//   - in Env, Headers and Args, what follows a secretName in JSON and in pairs such
+//     as "host=a password=b"
+//   - in URLs, also those in Env and Headers, the password, a user name that is likely a token, what HTTP makes
 //     of both, the values of the query and parts of the path that look random
 //   - in Args, and in Command if it has arguments too, URLs and the values that
 //     follow a secretName
@@ -90,6 +92,7 @@ var scheme = regexp.MustCompile(`(?i)^\s*(bearer|basic|token|digest|negotiate|ap
 // the user and password of the scheme Basic.
 func (s *secrets) addCredentials(name, value string) {
 	s.add(name, value)
+	s.addParts(value)
 	kind := scheme.FindString(value)
 	if kind == "" && !secretName.MatchString(name) {
 		return
@@ -117,9 +120,32 @@ func (s *secrets) addCredentials(name, value string) {
 	}
 }
 
+// A jsonMember is a member with a string, as in {"apiKey": "x"}. A pair is one as in
+// host=a password=b.
+var (
+	jsonMember = regexp.MustCompile(`"([^"\\]+)"\s*:\s*("(?:[^"\\]|\\.)*")`)
+	pair       = regexp.MustCompile(`([\w .-]*\w)\s*=\s*([^\s;,&"']+)`)
+)
+
+// addParts adds what can be used alone of a value: parts of a URL, and what is named
+// like a secret in JSON or in a list of pairs.
+func (s *secrets) addParts(value string) {
+	s.addURL(value)
+	for _, m := range jsonMember.FindAllStringSubmatch(value, -1) {
+		if v, ok := text.Unquote(json.RawMessage(m[2])); ok && secretName.MatchString(m[1]) {
+			s.addCredentials(m[1], v)
+		}
+	}
+	for _, m := range pair.FindAllStringSubmatch(value, -1) {
+		if secretName.MatchString(m[1]) {
+			s.add(m[1], m[2])
+		}
+	}
+}
+
 func (s *secrets) addArgs(args []string) {
 	for i, arg := range args {
-		s.addURL(arg)
+		s.addParts(arg)
 		// --key=value, NAME=value, Header: value
 		if at := strings.IndexAny(arg, "=:"); at >= 0 {
 			name, value := arg[:at], strings.TrimSpace(arg[at+1:])

@@ -101,3 +101,24 @@ func TestHiddenForms(t *testing.T) {
 		assert.Equal(t, want, s.text(in))
 	}
 }
+
+// What stands within a value is hidden alone too: servers are given whole
+// connection strings and JSON, and complain of the password in them.
+func TestHiddenParts(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		`{"Authorization": "Bearer tok-12345678", "Version": "1"}`: "tok-12345678",
+		`{"a": {"apiKey":"k\u0065y-1234"}}`:                        "key-1234",
+		"postgres://ann:pass-word@db/x":                            "pass-word",
+		"host=db user=ann password=pass-word":                      "pass-word",
+		"AccountName=ann;AccountKey=pass+word==;Suffix=x":          "pass+word==",
+		`--config={"apiKey":"key-1234"}`:                           "key-1234",
+		"User ID=ann;Password=pw-1":                                "pw-1",
+	} {
+		for _, cfg := range []Config{{Env: map[string]string{"SETTINGS": given}}, {Args: []string{"--settings", given}}} {
+			assert.Equal(t, "refused: [hidden]", newSecrets(&cfg, nil).text("refused: "+want), given)
+		}
+	}
+	s := newSecrets(&Config{Args: []string{"host=db user=ann password=pass-word"}}, nil)
+	assert.Equal(t, "no user ann at db", s.text("no user ann at db"))
+}
