@@ -137,11 +137,11 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, may 
 	if n <= 0 {
 		n = v.scope.opts.Search.Results
 	}
-	tools := 0 // the limits may be NoLimit
+	limit, tools := min(n, v.scope.opts.Search.Limit), 0
 	for _, c := range v.catalogs {
 		tools += len(c.tools)
 	}
-	n = min(n, v.scope.opts.Search.Limit, tools)
+	n = min(limit, tools) // the limit may be NoLimit
 	may = v.seenBy(may)
 	keep := may
 	if len(opts.Servers) > 0 {
@@ -150,14 +150,14 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, may 
 	names, only := namesIn(query)
 	named := v.named(names, keep)
 	if only {
-		return Answer{Hits: hitsOf(named, nil, n), Query: query, Limit: n}
+		return Answer{Hits: hitsOf(named, nil, n), Query: query, Limit: limit}
 	}
 	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, v.scope.opts.Search.ServerLimit), perOwner: v.scope.user.most, named: named, by: opts.By}
 	if v.scope.semantic != nil {
 		w.vector = v.scope.semantic.QueryVector(query)
 	}
 	a := searchAll(ctx, v.parts(keep), w)
-	a.Hits, a.Query, a.Limit, a.Alpha = hitsOf(named, a.Hits, n), query, n, v.scope.alpha(opts.By)
+	a.Hits, a.Query, a.Limit, a.Alpha = hitsOf(named, a.Hits, n), query, limit, v.scope.alpha(opts.By)
 	return a
 }
 
