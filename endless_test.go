@@ -30,6 +30,9 @@ func TestEndlessLists(t *testing.T) {
 	if mcptest.Race() { // which takes five times as long
 		lists = mcptest.Long(1000, 80)
 	}
+	for range 3 {
+		heapInUse() // what other tests had is freed now, not meanwhile
+	}
 	var listed atomic.Int64
 	var still atomic.Bool
 	srv := mcpserver.NewMCPServer("endless", "1", mcpserver.WithToolFilter(func(context.Context, []mcp.Tool) (tools []mcp.Tool) {
@@ -93,7 +96,7 @@ func TestEndlessLists(t *testing.T) {
 	second, last := mean(heap[1]), mean(heap[3])
 	t.Logf("heap %.0f, %.0f, %.0f, %.0f KB; calls %.2f times as long beside %d lists",
 		mean(heap[0])/1024, second/1024, mean(heap[2])/1024, last/1024, slower[steps/2], lists)
-	assert.InDelta(t, 1, last/second, mcptest.Long(0.05, 0.08))
+	assert.LessOrEqual(t, last/second, 1+mcptest.Long(0.05, 0.08))
 	assert.Less(t, slower[steps/2], 1.5)
 	assert.NoError(t, check(m, s))
 }
