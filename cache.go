@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/internal/trust"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
@@ -180,7 +180,7 @@ func (m *Manager) saveCacheNow() {
 }
 
 // knownStore returns the store of the known tools, or nil.
-func (o *Options) knownStore() trust.Store {
+func (o *Options) knownStore() document.Store {
 	if o.TrustStore == nil || o.Trust == TrustOff {
 		return nil
 	}

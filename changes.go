@@ -228,7 +228,7 @@ func (m *Manager) Reorder() error {
 	if m.uses == nil {
 		return nil
 	}
-	err := m.uses.save(time.Now())
+	err := m.uses.Save(time.Now())
 	if err == nil {
 		err = m.takeOrder()
 	}
@@ -240,7 +240,7 @@ func (m *Manager) Reorder() error {
 
 // takeOrder sets the current order of use in the policy.
 func (m *Manager) takeOrder() error {
-	order := m.uses.order(time.Now())
+	order := m.uses.Order(time.Now())
 	return m.change(func() error {
 		p := *m.policy.Load()
 		if maps.Equal(p.used, order) {

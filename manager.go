@@ -92,7 +92,7 @@ func (m *Manager) begin(ctx context.Context) {
 		m.names = m.system.names.Above()
 	}
 	m.trust = trust.New(m.opts.Trust.caution(), maxKnown*m.opts.Limits.MaxTools, m.names, m.opts.knownStore())
-	m.uses = newUsageRecord(m.opts.Usage)
+	m.uses = m.opts.Usage.record()
 	var above *semantic
 	if m.system != nil {
 		above = m.system.semantic
@@ -162,7 +162,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	m.mu.Unlock()
 
 	if m.uses != nil {
-		if err := m.uses.load(); err != nil {
+		if err := m.uses.Load(); err != nil {
 			m.opts.Logger.Warn("mcphybrid: loading the record of use failed", "error", err)
 		}
 		_ = m.takeOrder() // fails only if the Manager was closed
@@ -338,7 +338,7 @@ func (m *Manager) Close() error {
 			m.skills.close()
 		}
 		if m.uses != nil {
-			if err := m.uses.save(time.Now()); err != nil {
+			if err := m.uses.Save(time.Now()); err != nil {
 				m.opts.Logger.Warn("mcphybrid: storing the record of use failed", "error", err)
 			}
 		}

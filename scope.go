@@ -12,6 +12,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/usage"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -27,10 +28,10 @@ type scope struct {
 	user    user                 // zero if this is the system's scope
 	keeper  keeper               // the Manager
 
-	metaAccess Access       // denies the meta tools that opts deny
-	semantic   *semantic    // nil without [Options.Semantic]
-	uses       *usageRecord // nil without [Options.Usage]
-	skills     *skillShelf  // shared with the system
+	metaAccess Access        // denies the meta tools that opts deny
+	semantic   *semantic     // nil without [Options.Semantic]
+	uses       *usage.Record // nil without [Options.Usage]
+	skills     *skillShelf   // shared with the system
 
 	life context.Context // ends with the Manager
 
