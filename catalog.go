@@ -211,6 +211,17 @@ func (c *catalog) unindexed() iter.Seq[int] {
 	}
 }
 
+// definitions yields the definitions of all tools, in their order.
+func (c *catalog) definitions() iter.Seq[*definition] {
+	return func(yield func(*definition) bool) {
+		for _, t := range c.tools {
+			if !yield(t.def) {
+				return
+			}
+		}
+	}
+}
+
 // documents returns the indexed tools, by document.
 func (c *catalog) documents() []*BridgeTool {
 	tools := make([]*BridgeTool, len(c.indexed))

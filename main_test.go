@@ -369,7 +369,7 @@ func checkCatalog(c *catalog) error {
 		for _, t := range c.documents() {
 			text := t.def.server + " " + t.def.name + " " + t.def.description
 			if h := c.known.of(t); h != nil {
-				text += " " + h.words()
+				text += " " + h.Words()
 			}
 			texts = append(texts, text)
 		}

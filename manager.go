@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -32,8 +33,8 @@ type Manager struct {
 	def    *Session // the default session
 	system *Manager // the system, if this is a user's Manager; else nil
 
-	trust      *trust.Memory
-	enrichment *enrichment // nil without [Options.Enricher]
+	trust   *trust.Memory
+	lookups *hints.Lookups[*definition, toolHints] // nil without [Options.Enricher]
 
 	end context.CancelFunc // ends life
 
@@ -98,8 +99,8 @@ func (m *Manager) begin(ctx context.Context) {
 		above = m.system.semantic
 	}
 	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load, m.listedNames, above)
-	m.enrichment = newEnrichment(m)
 	m.life, m.end = context.WithCancel(ctx)
+	m.lookups = m.newLookups()
 	m.cur.Store(noTools)
 	if m.skills == nil {
 		m.skills = new(skillShelf)

@@ -188,7 +188,7 @@ func (s *scope) newRetriever(prev retriever, tools []*BridgeTool, hints func(*Br
 		for i, t := range tools {
 			texts[i] = strings.Join([]string{t.def.server, t.def.name, t.def.description}, " ")
 			if h := hints(t); h != nil {
-				texts[i] += " " + h.words()
+				texts[i] += " " + h.Words()
 			}
 		}
 		return NewBM25Index(texts, s.opts.Search.BM25)
