@@ -354,7 +354,7 @@ func (m *Manager) began(s *Session) {
 		m.attach(s)
 	}
 	if n := m.noted.Load(); n != nil {
-		n.note(s)
+		n.sessions.Add(s)
 	}
 }
 
