@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/cache"
 	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/names"
@@ -49,7 +50,7 @@ type Manager struct {
 	news     chan struct{} // closed and replaced when a server has listed its tools
 
 	recalling sync.Once
-	cached    atomic.Pointer[cachedCatalog] // from recall until Start has used it
+	cached    atomic.Pointer[cache.Catalog] // from recall until Start has used it
 	caching   lazy.Task                     // stores the catalog
 	opening   atomic.Int32                  // calls of Start in progress
 
