@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/needs"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -140,7 +141,7 @@ type recipe struct {
 	// restrictions. The catalog indexes the searchable ones. If nil, it
 	// indexes all tools.
 	searchable func(c *catalog) iter.Seq2[*BridgeTool, standing]
-	retriever  func(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints) retriever
+	retriever  func(prev retriever, tools []*BridgeTool, known func(*BridgeTool) *hints.Known) retriever
 }
 
 // newCatalog returns the catalog of listings that follows prev. It keeps the
@@ -206,17 +207,6 @@ func (c *catalog) unindexed() iter.Seq[int] {
 			if doc < len(c.indexed) && c.indexed[doc] == i {
 				doc++
 			} else if !yield(i) {
-				return
-			}
-		}
-	}
-}
-
-// definitions yields the definitions of all tools, in their order.
-func (c *catalog) definitions() iter.Seq[*definition] {
-	return func(yield func(*definition) bool) {
-		for _, t := range c.tools {
-			if !yield(t.def) {
 				return
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -284,31 +283,33 @@ func (m *Manager) refreshHints(ctx context.Context) error {
 
 // newLookups returns what looks up the hints of the tools, or nil without an
 // Enricher.
-func (m *Manager) newLookups() *hints.Lookups[*definition, toolHints] {
+func (m *Manager) newLookups() *hints.Lookups {
 	e := m.opts.Enricher
 	if _, none := e.(NopEnricher); none || e == nil {
 		return nil
 	}
-	return &hints.Lookups[*definition, toolHints]{
-		Look: func(ctx context.Context, d *definition) (*toolHints, error) {
-			given, ok, err := e.LookupHints(ctx, &BridgeTool{name: d.registered, def: d, owner: m.owner})
-			h := hints.Hints(given)
-			if err == nil && ok {
-				err = h.Check()
-			}
-			if err != nil || !ok {
-				return nil, err
-			}
-			return newToolHints(d, h), nil
+	return &hints.Lookups{
+		Look: func(ctx context.Context, t hints.Tool) (hints.Hints, bool, error) {
+			d := t.(*definition)
+			h, ok, err := e.LookupHints(ctx, &BridgeTool{name: d.registered, def: d, owner: m.owner})
+			return hints.Hints(h), ok, err
 		},
 		Timeout: m.opts.EnrichTimeout,
-		Equal:   func(a, b *toolHints) bool { return a.Equal(b.Hints) },
-		Name:    func(d *definition) string { return d.registered },
-		Tools:   func() iter.Seq[*definition] { return m.cur.Load().definitions() },
+		Tools:   m.hintable,
 		Publish: func() { _ = m.change(func() error { return nil }) }, // fails only if the Manager is closed
 		Log:     m.opts.Logger,
 		Life:    m.life, Ended: ErrClosed, Run: m.starting.Go,
 	}
+}
+
+// hintable returns the current tools, of which hints are looked up.
+func (m *Manager) hintable() []hints.Tool {
+	tools := m.cur.Load().tools
+	list := make([]hints.Tool, len(tools))
+	for i, t := range tools {
+		list[i] = t.def
+	}
+	return list
 }
 
 // judge decides which tools of a source may be used. The caller holds mu.

@@ -72,32 +72,25 @@ func ParseHints(data []byte) (Hints, error) {
 	return Hints(h), nil
 }
 
-// A toolHints holds the hints of a tool and the document to index for it, which
-// includes them. It is never changed. nil means no hints.
-type toolHints struct {
-	hints.Hints
-	document search.Document
-}
+// Name and Document make a definition a tool that may have hints.
 
-func newToolHints(d *definition, h hints.Hints) *toolHints {
-	th := &toolHints{Hints: h.Clone(), document: d.document}
-	th.document.Hints += "\n" + h.Words()
-	return th
-}
+func (d *definition) Name() string { return d.registered }
 
-// documentOf returns the document to index for t, the tool of h.
-func (h *toolHints) documentOf(t *BridgeTool) *search.Document {
+func (d *definition) Document() *search.Document { return &d.document }
+
+// documentOf returns the document to index for t, with its hints h or without.
+func documentOf(t *BridgeTool, h *hints.Known) *search.Document {
 	if h == nil {
 		return &t.def.document
 	}
-	return &h.document
+	return &h.Document
 }
 
 // knownHints are the hints known so far. A map is shared and never changed.
-type knownHints map[*definition]*toolHints
+type knownHints map[hints.Tool]*hints.Known
 
 // of returns the hints of t, or nil. t may be nil.
-func (k knownHints) of(t *BridgeTool) *toolHints {
+func (k knownHints) of(t *BridgeTool) *hints.Known {
 	if t == nil {
 		return nil
 	}

@@ -35,7 +35,7 @@ type Manager struct {
 	system *Manager // the system, if this is a user's Manager; else nil
 
 	trust   *trust.Memory
-	lookups *hints.Lookups[*definition, toolHints] // nil without [Options.Enricher]
+	lookups *hints.Lookups // nil without [Options.Enricher]
 
 	end context.CancelFunc // ends life
 
@@ -355,7 +355,7 @@ func (m *Manager) began(s *Session) {
 		m.attach(s)
 	}
 	if n := m.noted.Load(); n != nil {
-		n.sessions.Add(s)
+		n.note(s)
 	}
 }
 

@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"fmt"
 	"time"
+	"weak"
 
 	"github.com/mcphybrid/mcphybrid/internal/history"
 )
@@ -21,7 +22,7 @@ func (m *Manager) Watch() {
 	n := &noted{m: m, samples: history.NewSeries[Sample](maxSamples, sampleEvery)}
 	for _, s := range m.attached {
 		if s != m.def {
-			n.sessions.Add(s)
+			n.note(s)
 		}
 	}
 	m.noted.Store(n)
@@ -33,9 +34,12 @@ func (m *Manager) Watch() {
 // noted is the history that Watch records.
 type noted struct {
 	m        *Manager
-	sessions history.Living[Session]
+	sessions history.Living[*Session]
 	samples  *history.Series[Sample]
 }
+
+// note adds s to the sessions, which does not keep it alive.
+func (n *noted) note(s *Session) { n.sessions.Add(weak.Make(s).Value) }
 
 // A liveSession is an open session.
 type liveSession struct {

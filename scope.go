@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -183,20 +184,20 @@ func (s *scope) standings(c *catalog) iter.Seq2[*BridgeTool, standing] {
 
 // newRetriever returns an index of tools and their hints. It reuses the work of
 // prev.
-func (s *scope) newRetriever(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints) retriever {
+func (s *scope) newRetriever(prev retriever, tools []*BridgeTool, known func(*BridgeTool) *hints.Known) retriever {
 	if s.opts.Search.Ranker == RankerClassic {
 		texts := make([]string, len(tools))
 		for i, t := range tools {
 			texts[i] = strings.Join([]string{t.def.server, t.def.name, t.def.description}, " ")
-			if h := hints(t); h != nil {
-				texts[i] += " " + h.Words()
+			if h := known(t); h != nil {
+				texts[i] += " " + h.Hints.Words()
 			}
 		}
 		return NewBM25Index(texts, s.opts.Search.BM25)
 	}
 	docs := make([]*search.Document, len(tools))
 	for i, t := range tools {
-		docs[i] = hints(t).documentOf(t)
+		docs[i] = documentOf(t, known(t))
 	}
 	if x, ok := prev.(*search.Index); ok {
 		return x.With(docs)

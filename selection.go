@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
@@ -26,7 +27,7 @@ type selection struct {
 	ended    bool          // the Manager is closed
 
 	// retriever makes an index of the tools that no catalog has indexed.
-	retriever func(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints) retriever
+	retriever func(prev retriever, tools []*BridgeTool, known func(*BridgeTool) *hints.Known) retriever
 
 	openings [disclosures]opening
 	rest     struct {
@@ -199,7 +200,7 @@ func (s *selection) gone(name string) (g goneTool, ok bool) {
 }
 
 // hints returns the hints of t, or nil. t may be nil.
-func (s *selection) hints(t *BridgeTool) *toolHints {
+func (s *selection) hints(t *BridgeTool) *hints.Known {
 	for _, c := range s.catalogs {
 		if h := c.known.of(t); h != nil {
 			return h

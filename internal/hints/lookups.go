@@ -3,9 +3,7 @@ package hints
 import (
 	"context"
 	"fmt"
-	"iter"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // The limits of [Lookups].
@@ -36,65 +35,91 @@ const (
 	MaxLogged = 10
 )
 
-// Lookups keep the hints of tools that come and go. A tool is identified by a K, and V
-// is what the owner keeps for its hints. One goroutine decides everything. Each lookup
-// has two more: one waits for it, and one calls Look and may hang.
+// A Tool may have hints. Equal ones are the same tool.
+type Tool interface {
+	Name() string               // for logs and errors
+	Document() *search.Document // to index if it has no hints
+}
+
+// A Known holds the hints of a tool and the document to index for it, which includes
+// them. It is never changed.
+type Known struct {
+	Hints    Hints
+	Document search.Document
+}
+
+func newKnown(h Hints, d *search.Document) *Known {
+	k := &Known{h.Clone(), *d}
+	k.Document.Hints += "\n" + h.Words()
+	return k
+}
+
+// Lookups keep the hints of tools that come and go. One goroutine decides everything.
+// Each lookup has two more: one waits for it, and one calls Look and may hang.
 //
 // The exported fields must be set before first use and not changed afterwards. nil
 // are the Lookups of an owner without hints.
-type Lookups[K comparable, V any] struct {
-	Look    func(ctx context.Context, tool K) (*V, error) // calls the host's code; nil if there are no hints
-	Timeout time.Duration                                 // of Look
-	Equal   func(a, b *V) bool                            // reports whether both say the same
-	Name    func(tool K) string                           // for logs and errors
-	Tools   func() iter.Seq[K]                            // the current tools, none twice
-	Publish func()                                        // called when Known has new hints
+type Lookups struct {
+	Look    func(ctx context.Context, tool Tool) (h Hints, ok bool, err error) // calls the host's code
+	Timeout time.Duration                                                      // of Look
+	Tools   func() []Tool                                                      // the current tools, none twice
+	Publish func()                                                             // called when Known has new hints
 	Log     *slog.Logger
 
 	Life  context.Context // ends all lookups
 	Ended error           // error of Refresh after Life has ended
 	Run   func(func())    // starts a goroutine
 
-	known atomic.Pointer[map[K]*V] // stored only by run; a map is never changed
+	known atomic.Pointer[map[Tool]*Known] // stored only by run; a map is never changed
 
 	begun     sync.Once
 	wake      chan struct{} // holds one if there are newer tools
 	freed     chan struct{} // holds one if a call of Look has returned
-	outcomes  chan outcome[K, V]
-	refreshes chan *refresh[K]
+	outcomes  chan outcome
+	refreshes chan *refresh
 	inside    atomic.Int32 // unfinished calls of Look
 
 	// Only run uses the following.
-	asked    map[K]bool       // all current tools: each was or will be looked up
-	waiting  []K              // to look up, in this order; none twice
-	running  map[K]bool       // lookups that we wait for
-	repeat   map[K]bool       // the part of running to look up once more
-	found    map[K]*V         // not yet published; nil if the tool has lost its hints
-	due      <-chan time.Time // when to publish found, if lookups take that long
+	jobs     map[Tool]*job    // of all current tools
+	waiting  []Tool           // to look up, in this order; none twice
+	running  int              // lookups that we wait for
+	found    int              // jobs with found set
+	due      <-chan time.Time // when to publish them, if lookups take that long
 	last     time.Time        // of the last publication
 	failures int              // since last
 	stuck    bool             // too many calls hang, and we have logged it
-	pending  []*refresh[K]
+	pending  []*refresh
 }
 
-// An outcome is that of one lookup. value is nil if there are no hints.
-type outcome[K comparable, V any] struct {
-	tool  K
-	value *V
+// A job is the state of a current tool.
+type job struct {
+	waiting bool
+	running bool
+	again   bool // look up once more when it has run
+	found   bool // next is not yet published
+	next    *Known
+	awaited []*refresh // wait for the outcome
+}
+
+// An outcome is that of one lookup. known is nil if there are no hints.
+type outcome struct {
+	tool  Tool
+	job   *job
+	known *Known
 	err   error
 }
 
 // A refresh is one call of Refresh.
-type refresh[K comparable] struct {
-	left   map[K]bool // tools without an outcome so far
+type refresh struct {
+	left   int // tools without an outcome so far
 	failed int
 	least  string        // first name, by the alphabet, among the failed tools
 	err    error         // the error of that tool
-	done   chan struct{} // closed when left is empty and everything is published
+	done   chan struct{} // closed when none is left and everything is published
 }
 
 // Known returns the hints known so far. The map is shared and never changed.
-func (l *Lookups[K, V]) Known() map[K]*V {
+func (l *Lookups) Known() map[Tool]*Known {
 	if l == nil || l.known.Load() == nil {
 		return nil
 	}
@@ -103,14 +128,13 @@ func (l *Lookups[K, V]) Known() map[K]*V {
 
 // Changed says that there are newer tools. The first call starts the lookups. Life
 // must not have ended.
-func (l *Lookups[K, V]) Changed() {
+func (l *Lookups) Changed() {
 	if l == nil {
 		return
 	}
 	l.begun.Do(func() {
 		l.wake, l.freed = make(chan struct{}, 1), make(chan struct{}, 1)
-		l.outcomes, l.refreshes = make(chan outcome[K, V]), make(chan *refresh[K])
-		l.running, l.repeat, l.found = make(map[K]bool), make(map[K]bool), make(map[K]*V)
+		l.outcomes, l.refreshes = make(chan outcome), make(chan *refresh)
 		l.Run(l.run)
 	})
 	nudge(l.wake)
@@ -126,8 +150,8 @@ func nudge(c chan struct{}) {
 // Refresh looks up the hints of all current tools again, after a call of Changed. It
 // returns when they are published. The error is that of ctx, or says how many lookups
 // failed and why one did.
-func (l *Lookups[K, V]) Refresh(ctx context.Context) error {
-	r := &refresh[K]{done: make(chan struct{})}
+func (l *Lookups) Refresh(ctx context.Context) error {
+	r := &refresh{done: make(chan struct{})}
 	select {
 	case l.refreshes <- r:
 	case <-ctx.Done():
@@ -149,11 +173,11 @@ func (l *Lookups[K, V]) Refresh(ctx context.Context) error {
 }
 
 // run looks up hints until Life ends.
-func (l *Lookups[K, V]) run() {
+func (l *Lookups) run() {
 	for {
 		select {
 		case <-l.Life.Done():
-			for range len(l.running) {
+			for range l.running {
 				<-l.outcomes
 			}
 			return
@@ -170,8 +194,8 @@ func (l *Lookups[K, V]) run() {
 		}
 		l.begin()
 		switch {
-		case len(l.found) == 0 && l.failures == 0:
-		case l.awaited(), len(l.running) == 0 && time.Since(l.last) >= PublishEvery:
+		case l.found == 0 && l.failures == 0:
+		case l.awaited(), l.running == 0 && time.Since(l.last) >= PublishEvery:
 			l.publish()
 		case l.due == nil:
 			l.due = time.After(PublishEvery)
@@ -181,55 +205,63 @@ func (l *Lookups[K, V]) run() {
 }
 
 // enlist queues the tools that are new and forgets those that have left.
-func (l *Lookups[K, V]) enlist() {
-	there := make(map[K]bool, len(l.asked))
-	for t := range l.Tools() {
-		if !l.asked[t] {
-			l.waiting = append(l.waiting, t)
+func (l *Lookups) enlist() {
+	old := l.jobs
+	l.jobs = make(map[Tool]*job, len(old))
+	for _, t := range l.Tools() {
+		if j := old[t]; j != nil {
+			l.jobs[t] = j
+			delete(old, t)
+			continue
 		}
-		there[t] = true
+		l.jobs[t] = new(job)
+		l.queue(t)
 	}
-	l.asked = there
-	gone := func(t K) bool { return !there[t] }
-	l.waiting = slices.DeleteFunc(l.waiting, gone)
-	maps.DeleteFunc(l.repeat, func(t K, _ bool) bool { return gone(t) })
-	maps.DeleteFunc(l.found, func(t K, _ *V) bool { return gone(t) })
-	for _, r := range l.pending {
-		maps.DeleteFunc(r.left, func(t K, _ bool) bool { return gone(t) })
-	}
-	for t := range l.Known() {
-		if gone(t) {
-			l.renew()
-			break
+	for _, j := range old {
+		for _, r := range j.awaited {
+			r.left--
 		}
+		if j.found {
+			l.found--
+		}
+	}
+	if len(old) > 0 {
+		l.waiting = slices.DeleteFunc(l.waiting, func(t Tool) bool { return l.jobs[t] == nil })
+		l.renew()
 	}
 }
 
-// again queues all tools for a lookup, except those that are queued already.
-func (l *Lookups[K, V]) again(r *refresh[K]) {
-	waiting := make(map[K]bool, len(l.waiting))
-	for _, t := range l.waiting {
-		waiting[t] = true
+// queue queues a tool for a lookup, unless it is queued already.
+func (l *Lookups) queue(t Tool) {
+	if j := l.jobs[t]; !j.waiting {
+		j.waiting = true
+		l.waiting = append(l.waiting, t)
 	}
-	r.left = maps.Clone(l.asked)
-	for t := range l.Tools() {
-		switch {
-		case waiting[t] || !l.asked[t]:
-		case l.running[t]:
-			l.repeat[t] = true
-		default:
-			waiting[t] = true
-			l.waiting = append(l.waiting, t)
+}
+
+// again has all tools looked up for r.
+func (l *Lookups) again(r *refresh) {
+	for _, t := range l.Tools() {
+		j := l.jobs[t]
+		if j == nil { // it has come since
+			continue
+		}
+		j.awaited = append(j.awaited, r)
+		r.left++
+		if j.running {
+			j.again = true
+		} else {
+			l.queue(t)
 		}
 	}
 	l.pending = append(l.pending, r)
 }
 
 // begin starts as many lookups as the limits permit.
-func (l *Lookups[K, V]) begin() {
-	for l.Life.Err() == nil && len(l.waiting) > 0 && len(l.running) < MaxLookups {
+func (l *Lookups) begin() {
+	for l.Life.Err() == nil && len(l.waiting) > 0 && l.running < MaxLookups {
 		if l.inside.Load() >= MaxInside {
-			if len(l.running) == 0 && !l.stuck {
+			if l.running == 0 && !l.stuck {
 				l.stuck = true
 				l.Log.Warn("mcphybrid: too many lookups of hints hang: none is started until one returns", "hanging", MaxInside, "waiting", len(l.waiting))
 			}
@@ -238,27 +270,45 @@ func (l *Lookups[K, V]) begin() {
 		l.stuck = false
 		t := l.waiting[0]
 		l.waiting = l.waiting[1:]
-		l.running[t] = true
+		j := l.jobs[t]
+		j.waiting, j.running = false, true
+		l.running++
 		l.inside.Add(1)
-		go func() { l.outcomes <- l.lookup(t) }()
+		go func() {
+			known, err := l.lookup(t)
+			l.outcomes <- outcome{t, j, known, err}
+		}()
 	}
 }
 
 // lookup asks for the hints of t and waits for at most the timeout. When Life has
 // ended, it waits LookupsEnd for a host that heeds its context.
-func (l *Lookups[K, V]) lookup(t K) outcome[K, V] {
+func (l *Lookups) lookup(t Tool) (*Known, error) {
+	type answer struct {
+		known *Known
+		err   error
+	}
 	ctx, cancel := context.WithTimeout(l.Life, l.Timeout)
 	defer cancel()
-	done := make(chan outcome[K, V], 1)
+	done := make(chan answer, 1)
 	go func() {
-		value, err := foreign.Call("the enricher", func() (*V, error) { return l.Look(ctx, t) })
-		done <- outcome[K, V]{t, value, text.Bounded(err)}
+		known, err := foreign.Call("the enricher", func() (*Known, error) {
+			h, ok, err := l.Look(ctx, t)
+			if err == nil && ok {
+				err = h.Check()
+			}
+			if err != nil || !ok {
+				return nil, err
+			}
+			return newKnown(h, t.Document()), nil
+		})
+		done <- answer{known, text.Bounded(err)}
 		l.inside.Add(-1)
 		nudge(l.freed)
 	}()
 	select {
-	case o := <-done:
-		return o
+	case a := <-done:
+		return a.known, a.err
 	case <-ctx.Done():
 	}
 	if l.Life.Err() != nil {
@@ -267,83 +317,96 @@ func (l *Lookups[K, V]) lookup(t K) outcome[K, V] {
 		case <-time.After(LookupsEnd):
 		}
 	}
-	return outcome[K, V]{t, nil, fmt.Errorf("no answer within %v: %w", l.Timeout, context.DeadlineExceeded)}
+	return nil, fmt.Errorf("no answer within %v: %w", l.Timeout, context.DeadlineExceeded)
 }
 
 // note records the outcome of a lookup.
-func (l *Lookups[K, V]) note(o outcome[K, V]) {
-	again := l.repeat[o.tool]
-	delete(l.running, o.tool)
-	delete(l.repeat, o.tool)
-	switch {
-	case !l.asked[o.tool]: // the tool has left
+func (l *Lookups) note(o outcome) {
+	l.running--
+	j := o.job
+	j.running = false
+	if l.jobs[o.tool] != j { // the tool has left
 		return
-	case again:
-		l.waiting = append(l.waiting, o.tool)
-	default:
-		l.told(o)
+	}
+	if j.again {
+		j.again = false
+		l.queue(o.tool)
+	} else {
+		for _, r := range j.awaited {
+			r.note(o)
+		}
+		j.awaited = nil
 	}
 	if o.err != nil {
 		if l.failures++; l.failures <= MaxLogged {
-			l.Log.Warn("mcphybrid: looking up the hints of a tool failed", "tool", l.Name(o.tool), "error", o.err)
+			l.Log.Warn("mcphybrid: looking up the hints of a tool failed", "tool", o.tool.Name(), "error", o.err)
 		}
 		return
 	}
-	had, unpublished := l.found[o.tool]
-	if !unpublished {
+	had := j.next
+	if !j.found {
 		had = l.Known()[o.tool]
 	}
-	if none := had == nil || o.value == nil; none && had != o.value || !none && !l.Equal(had, o.value) {
-		l.found[o.tool] = o.value
-	}
-}
-
-// told notes the outcome for those who wait for all.
-func (l *Lookups[K, V]) told(o outcome[K, V]) {
-	for _, r := range l.pending {
-		if r.left[o.tool] && o.err != nil {
-			name := l.Name(o.tool)
-			if r.failed++; r.failed == 1 || name < r.least {
-				r.least, r.err = name, o.err
-			}
+	if none := had == nil || o.known == nil; none && had != o.known || !none && !had.Hints.Equal(o.known.Hints) {
+		if !j.found {
+			l.found++
 		}
-		delete(r.left, o.tool)
+		j.found, j.next = true, o.known
 	}
 }
 
-// renew updates the known hints with found.
-func (l *Lookups[K, V]) renew() {
+func (r *refresh) note(o outcome) {
+	r.left--
+	if o.err == nil {
+		return
+	}
+	if r.failed++; r.failed == 1 || o.tool.Name() < r.least {
+		r.least, r.err = o.tool.Name(), o.err
+	}
+}
+
+// renew updates the known hints with what was found.
+func (l *Lookups) renew() {
 	old := l.Known()
-	known := make(map[K]*V, len(old)+len(l.found))
-	maps.Copy(known, old)
-	maps.Copy(known, l.found)
-	maps.DeleteFunc(known, func(t K, value *V) bool { return value == nil || !l.asked[t] })
+	known := make(map[Tool]*Known, len(old)+l.found)
+	for t, j := range l.jobs {
+		k := old[t]
+		if j.found {
+			k = j.next
+		}
+		if k != nil {
+			known[t] = k
+		}
+	}
 	l.known.Store(&known)
 }
 
-// publish publishes all of found at once.
-func (l *Lookups[K, V]) publish() {
+// publish publishes all that was found at once.
+func (l *Lookups) publish() {
 	if more := l.failures - MaxLogged; more > 0 {
 		l.Log.Warn("mcphybrid: looking up the hints of more tools failed", "tools", more)
 	}
 	l.failures, l.due, l.last = 0, nil, time.Now()
-	if len(l.found) == 0 {
+	if l.found == 0 {
 		return
 	}
 	l.renew()
 	l.Publish()
-	clear(l.found)
+	for _, j := range l.jobs {
+		j.found, j.next = false, nil
+	}
+	l.found = 0
 }
 
-// awaited reports whether a refresh waits only for found to be published.
-func (l *Lookups[K, V]) awaited() bool {
-	return slices.ContainsFunc(l.pending, func(r *refresh[K]) bool { return len(r.left) == 0 })
+// awaited reports whether a refresh waits only for what was found to be published.
+func (l *Lookups) awaited() bool {
+	return slices.ContainsFunc(l.pending, func(r *refresh) bool { return r.left == 0 })
 }
 
 // finish ends the refreshes whose results are all published.
-func (l *Lookups[K, V]) finish() {
-	l.pending = slices.DeleteFunc(l.pending, func(r *refresh[K]) bool {
-		done := len(r.left) == 0 && len(l.found) == 0
+func (l *Lookups) finish() {
+	l.pending = slices.DeleteFunc(l.pending, func(r *refresh) bool {
+		done := r.left == 0 && l.found == 0
 		if done {
 			close(r.done)
 		}

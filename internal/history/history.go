@@ -6,59 +6,62 @@ import (
 	"slices"
 	"sync"
 	"time"
-	"weak"
 )
 
 // minPrune is with how many values a [Living] first drops those that are gone.
 const minPrune = 64
 
 // A Living numbers values from 1, in the order in which they are added. It keeps none
-// of them in memory. It may be used concurrently, and the zero value is empty.
-type Living[T any] struct {
+// of them in memory. It may be used concurrently, and the zero value is empty. P is a
+// type of pointers.
+type Living[P comparable] struct {
 	mu    sync.Mutex
 	last  int
-	list  []entry[T]
+	list  []entry[P]
 	prune int // with this many entries, we drop those that are gone
 }
 
-type entry[T any] struct {
+type entry[P comparable] struct {
 	number int
 	began  time.Time
-	value  weak.Pointer[T]
+	value  func() P
 }
 
 // A Value is one that somebody still keeps.
-type Value[T any] struct {
-	Value  *T
+type Value[P comparable] struct {
+	Value  P
 	Number int
 	Began  time.Time // when it was added
 }
 
-// Add adds a value.
-func (l *Living[T]) Add(value *T) {
+// Add adds a value, which is what the function returns: nil once it is gone, as by
+// [weak.Pointer.Value].
+func (l *Living[P]) Add(value func() P) {
+	var gone P
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.list) >= max(l.prune, minPrune) {
-		kept := make([]entry[T], 0, len(l.list))
+		kept := make([]entry[P], 0, len(l.list))
 		for _, e := range l.list {
-			if e.value.Value() != nil {
+			if e.value() != gone {
 				kept = append(kept, e)
 			}
 		}
 		l.list, l.prune = kept, 2*len(kept) // doubling keeps the cost per value constant
 	}
 	l.last++
-	l.list = append(l.list, entry[T]{l.last, time.Now(), weak.Make(value)})
+	l.list = append(l.list, entry[P]{l.last, time.Now(), value})
 }
 
 // Newest returns the values that are left, newest first.
-func (l *Living[T]) Newest() (values []Value[T]) {
+func (l *Living[P]) Newest() (values []Value[P]) {
+	var gone P
 	l.mu.Lock()
 	list := slices.Clip(l.list) // its elements don't change
 	l.mu.Unlock()
 	for _, e := range slices.Backward(list) {
-		if v := e.value.Value(); v != nil {
-			values = append(values, Value[T]{v, e.number, e.began})
+		if v := e.value(); v != gone {
+			values = append(values, Value[P]{v, e.number, e.began})
 		}
 	}
 	return values

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -13,15 +14,15 @@ type thing struct{ name string }
 
 func TestLiving(t *testing.T) {
 	t.Parallel()
-	var l Living[thing]
+	var l Living[*thing]
 	assert.Nil(t, l.Newest())
 	begun := time.Now()
 	first, second := &thing{"first"}, &thing{"second"}
-	l.Add(first)
+	l.Add(weak.Make(first).Value)
 	for range 10 * minPrune {
-		l.Add(&thing{"gone"})
+		l.Add(weak.Make(&thing{"gone"}).Value)
 	}
-	l.Add(second)
+	l.Add(weak.Make(second).Value)
 	for range 3 {
 		runtime.GC()
 	}
@@ -35,12 +36,12 @@ func TestLiving(t *testing.T) {
 		assert.False(t, left[0].Began.Before(left[1].Began))
 	}
 	for len(l.list) < max(l.prune, minPrune) {
-		l.Add(&thing{"fills it"})
+		l.Add(weak.Make(&thing{"fills it"}).Value)
 	}
 	for range 3 {
 		runtime.GC()
 	}
-	l.Add(&thing{"makes room"})
+	l.Add(weak.Make(&thing{"makes room"}).Value)
 	assert.Len(t, l.list, 3, "what is gone has left, and numbers go on")
 	assert.Equal(t, l.last, l.list[2].number)
 	runtime.KeepAlive(first)
@@ -50,7 +51,7 @@ func TestLiving(t *testing.T) {
 func TestLivingByMany(t *testing.T) {
 	t.Parallel()
 	const goroutines, each = 8, 200
-	var l Living[thing]
+	var l Living[*thing]
 	var adding sync.WaitGroup
 	kept := make([][]*thing, goroutines)
 	for g := range goroutines {
@@ -58,7 +59,7 @@ func TestLivingByMany(t *testing.T) {
 			for range each {
 				v := new(thing)
 				kept[g] = append(kept[g], v)
-				l.Add(v)
+				l.Add(weak.Make(v).Value)
 				l.Newest()
 			}
 		})
