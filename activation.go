@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/mcphybrid/mcphybrid/internal/needs"
 	"github.com/mcphybrid/mcphybrid/internal/room"
 )
 
@@ -231,18 +232,7 @@ func (s *Session) inUse(t *BridgeTool) bool {
 // most [maxNeeds] and in the order of declaration. It skips the tools that the
 // session may not use, and does not follow their needs.
 func (v view) needed(t *BridgeTool) []*BridgeTool {
-	if len(v.needs(t)) == 0 {
-		return nil
-	}
-	all := []*BridgeTool{t}
-	for i := 0; i < len(all); i++ {
-		for _, n := range v.needs(all[i]) {
-			if len(all) <= maxNeeds && !slices.Contains(all, n) && v.standing(n) != hidden {
-				all = append(all, n)
-			}
-		}
-	}
-	return all[1:]
+	return needs.Along(t, maxNeeds, v.needs, func(n *BridgeTool) bool { return v.standing(n) != hidden })
 }
 
 // withNeeded returns names followed by the names of the tools that they need.

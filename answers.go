@@ -3,7 +3,6 @@ package mcphybrid
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -114,22 +113,20 @@ type foundTool struct {
 // cut off.
 func parseSearchArguments(args json.RawMessage, standard int) (query string, n int, err error) {
 	var in struct {
-		Query      *string  `json:"query"`
+		Query      string   `json:"query"`
 		MaxResults *float64 `json:"max_results"`
 	}
-	if err := json.Unmarshal(args, &in); err != nil {
-		return "", 0, text.JSONError(args, err)
-	}
+	err = readMeta(args, &in, "query", func() bool { return strings.TrimSpace(in.Query) == "" })
 	switch {
-	case in.Query == nil || strings.TrimSpace(*in.Query) == "":
-		return "", 0, errors.New(`"query" is missing or empty`)
-	case len(*in.Query) > maxQueryBytes:
-		return "", 0, fmt.Errorf(`"query" has %d bytes, more than the limit of %d`, len(*in.Query), maxQueryBytes)
+	case err != nil:
+		return "", 0, err
+	case len(in.Query) > maxQueryBytes:
+		return "", 0, fmt.Errorf(`"query" has %d bytes, more than the limit of %d`, len(in.Query), maxQueryBytes)
 	case in.MaxResults == nil:
-		return *in.Query, standard, nil
+		return in.Query, standard, nil
 	}
 	// Keep the number within an int, so that the conversion is defined.
-	return *in.Query, int(math.Max(math.MinInt32, math.Min(math.MaxInt32, *in.MaxResults))), nil
+	return in.Query, int(math.Max(math.MinInt32, math.Min(math.MaxInt32, *in.MaxResults))), nil
 }
 
 // SkillsSection returns the prompt section that lists the skills by name and
@@ -206,13 +203,7 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 	var in struct {
 		Name string `json:"name"`
 	}
-	err := json.Unmarshal(args, &in)
-	switch {
-	case err != nil:
-		err = text.JSONError(args, err)
-	case in.Name == "":
-		err = errors.New(`"name" is missing or empty`)
-	}
+	err := readMeta(args, &in, "name", func() bool { return in.Name == "" })
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaSkillLoad, err))
 	}

@@ -2,47 +2,26 @@ package mcphybrid
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/names"
-	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/internal/trust"
+	"github.com/mcphybrid/mcphybrid/internal/cache"
+	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
-
-// A cachedCatalog is the stored form of the servers' tools. It gives a Manager a
-// catalog before any server runs.
-type cachedCatalog struct {
-	Version int                     `json:"version"`
-	Names   []names.Claim           `json:"names,omitempty"`
-	Servers map[string]cachedServer `json:"servers"` // by name
-}
-
-const cacheVersion = 1
-
-type cachedServer struct {
-	Config string    `json:"config"` // see cacheKey
-	Listed time.Time `json:"listed"` // when the server last listed them
-	Tools  []string  `json:"tools"`  // elements of tools/list results, as strings to keep each byte
-}
 
 // cacheKey returns a hash that differs if a configuration may give the server
 // other tools. The environment and headers, which hold secrets, are not part of
 // it.
 func (sc *ServerConfig) cacheKey() string {
-	data, _ := json.Marshal([]any{sc.Command, sc.Args, sc.Dir, sc.URL, sc.Tools})
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:16])
+	return cache.Key(sc.Command, sc.Args, sc.Dir, sc.URL, sc.Tools)
 }
 
 // recall restores the names that were given before this run, once. It returns the
 // cached catalog, or nil.
-func (m *Manager) recall() (*cachedCatalog, error) {
+func (m *Manager) recall() (*cache.Catalog, error) {
 	if err := m.trust.Load(); err != nil {
 		if m.opts.Trust.holds() {
 			return nil, fmt.Errorf("mcphybrid: %w", err)
@@ -51,7 +30,7 @@ func (m *Manager) recall() (*cachedCatalog, error) {
 	}
 	var failed error
 	m.recalling.Do(func() {
-		cached, err := readCache(m.opts.Cache)
+		cached, err := cache.Read(m.opts.Cache)
 		if failed = err; err == nil {
 			m.names.Restore(cached.Names)
 			m.cached.Store(cached)
@@ -64,29 +43,9 @@ func (m *Manager) recall() (*cachedCatalog, error) {
 	return m.cached.Load(), nil
 }
 
-// readCache returns the catalog in the store. It is empty if there is none, or if
-// another version wrote it: the next save replaces it.
-func readCache(store Store) (*cachedCatalog, error) {
-	cached := new(cachedCatalog)
-	if store == nil {
-		return cached, nil
-	}
-	data, err := store.Load()
-	if err != nil || data == nil {
-		return cached, err
-	}
-	if err := json.Unmarshal(data, cached); err != nil {
-		return nil, fmt.Errorf("the cached catalog: %w", text.JSONError(data, err))
-	}
-	if cached.Version != cacheVersion {
-		return new(cachedCatalog), nil
-	}
-	return cached, nil
-}
-
 // fill gives servers that are not connected the tools that they last listed, in one
 // change of the catalog. It returns the servers whose list is too old.
-func (m *Manager) fill(sources []*source, cached *cachedCatalog) (stale []*source, err error) {
+func (m *Manager) fill(sources []*source, cached *cache.Catalog) (stale []*source, err error) {
 	if cached == nil {
 		return nil, nil
 	}
@@ -151,7 +110,7 @@ func (m *Manager) saveCache() {
 }
 
 func (m *Manager) saveCacheNow() {
-	cached := cachedCatalog{Version: cacheVersion, Names: m.names.Claims(), Servers: make(map[string]cachedServer)}
+	cached := cache.Catalog{Names: m.names.Claims(), Servers: make(map[string]cache.Server)}
 	m.mu.Lock()
 	sources := slices.Clone(m.sources)
 	lists := make([][]*definition, len(sources))
@@ -164,23 +123,19 @@ func (m *Manager) saveCacheNow() {
 		if src.server == nil || src.cfg.InProcess != nil || listed[i].IsZero() {
 			continue
 		}
-		c := cachedServer{Config: src.cfg.cacheKey(), Listed: listed[i], Tools: []string{}}
+		c := cache.Server{Config: src.cfg.cacheKey(), Listed: listed[i], Tools: []string{}}
 		for _, d := range lists[i] {
 			c.Tools = append(c.Tools, string(d.raw))
 		}
 		cached.Servers[src.name] = c
 	}
-	data, err := json.Marshal(cached)
-	if err == nil {
-		err = m.opts.Cache.Save(data)
-	}
-	if err != nil {
+	if err := cached.Save(m.opts.Cache); err != nil {
 		m.opts.Logger.Warn("mcphybrid: storing the catalog failed", "error", err)
 	}
 }
 
 // knownStore returns the store of the known tools, or nil.
-func (o *Options) knownStore() trust.Store {
+func (o *Options) knownStore() document.Store {
 	if o.TrustStore == nil || o.Trust == TrustOff {
 		return nil
 	}

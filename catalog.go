@@ -5,7 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/needs"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -13,17 +15,17 @@ import (
 // A catalog is one version of the tools that a Manager knows, and their index. All
 // readers share it once it is published, and nobody may change it.
 type catalog struct {
-	owner      *owner                        // nil for a part of several catalogs
-	tools      []*BridgeTool                 // in registration order
-	byName     map[string]int                // index in tools, by registered name
-	index      retriever                     // of the tools that are deferred for most sessions
-	indexed    []int                         // index in tools, by document; ascending
-	needs      map[*BridgeTool][]*BridgeTool // the tools that each needs, in order; not itself, none twice
-	needsBelow map[*BridgeTool][]string      // for a user: names of the system's tools that each needs
-	problems   []error                       // in registration order
-	held       map[string]*ChangedError      // tools in quarantine, by registered name
-	gone       map[string]goneTool           // tools that have left, by registered name
-	known      knownHints                    // hints, some of them for tools that are not here
+	owner      *owner                   // nil for a part of several catalogs
+	tools      []*BridgeTool            // in registration order
+	byName     map[string]int           // index in tools, by registered name
+	index      retriever                // of the tools that are deferred for most sessions
+	indexed    []int                    // index in tools, by document; ascending
+	needs      needs.Graph[*BridgeTool] // the tools that each needs
+	needsBelow map[*BridgeTool][]string // for a user: names of the system's tools that each needs
+	problems   []error                  // in registration order
+	held       map[string]*ChangedError // tools in quarantine, by registered name
+	gone       map[string]goneTool      // tools that have left, by registered name
+	known      knownHints               // hints, some of them for tools that are not here
 
 	originals func() map[string][]int // indexes in tools, ascending, by a tool's own name
 	print     fingerprint
@@ -139,13 +141,13 @@ type recipe struct {
 	// restrictions. The catalog indexes the searchable ones. If nil, it
 	// indexes all tools.
 	searchable func(c *catalog) iter.Seq2[*BridgeTool, standing]
-	retriever  func(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints) retriever
+	retriever  func(prev retriever, tools []*BridgeTool, known func(*BridgeTool) *hints.Known) retriever
 }
 
 // newCatalog returns the catalog of listings that follows prev. It keeps the
 // *BridgeTool of a tool that prev has with the same name and definition.
 func (r *recipe) newCatalog(prev *catalog, listings []*listing) *catalog {
-	c := &catalog{owner: r.owner, byName: make(map[string]int, len(prev.byName)), known: r.hints}
+	c := &catalog{owner: r.owner, byName: make(map[string]int, len(prev.byName)), known: r.hints, needs: make(needs.Graph[*BridgeTool])}
 	for _, src := range listings {
 		if src.collision != nil {
 			c.problems = append(c.problems, src.collision)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
@@ -39,7 +40,7 @@ func (m *Manager) change(f func() error) error {
 	c := m.recipe().newCatalog(prev, m.listings())
 	m.cur.Store(c)
 	m.embed()
-	m.enrichment.changed()
+	m.lookups.Changed()
 	m.mu.Unlock()
 
 	known := make(map[string]bool, len(prev.problems))
@@ -106,7 +107,7 @@ func (m *Manager) sync() {
 
 // recipe returns the recipe for the Manager's next catalog. The caller holds mu.
 func (m *Manager) recipe() *recipe {
-	r := &recipe{owner: m.owner, access: m.opts.Access, needs: m.opts.Needs, hints: m.enrichment.hints(), retriever: m.newRetriever}
+	r := &recipe{owner: m.owner, access: m.opts.Access, needs: m.opts.Needs, hints: m.lookups.Known(), retriever: m.newRetriever}
 	if m.system == nil {
 		// The standing of a user's tools also depends on the system's tools,
 		// which change without a new catalog for the user. So a user's catalog
@@ -228,7 +229,7 @@ func (m *Manager) Reorder() error {
 	if m.uses == nil {
 		return nil
 	}
-	err := m.uses.save(time.Now())
+	err := m.uses.Save(time.Now())
 	if err == nil {
 		err = m.takeOrder()
 	}
@@ -240,7 +241,7 @@ func (m *Manager) Reorder() error {
 
 // takeOrder sets the current order of use in the policy.
 func (m *Manager) takeOrder() error {
-	order := m.uses.order(time.Now())
+	order := m.uses.Order(time.Now())
 	return m.change(func() error {
 		p := *m.policy.Load()
 		if maps.Equal(p.used, order) {
@@ -250,6 +251,65 @@ func (m *Manager) takeOrder() error {
 		m.policy.Store(&p)
 		return nil
 	})
+}
+
+// RefreshHints looks up the hints of all tools again. It returns when the new
+// hints are in the catalog, so that sessions search and show them. Without an
+// [Options.Enricher] it does nothing. The Enricher must not call it.
+//
+// If lookups fail, the error says how many and gives the reason of one. Those tools
+// keep their previous hints. If ctx ends first, RefreshHints returns its error, and
+// the lookups go on.
+func (m *Manager) RefreshHints(ctx context.Context) error {
+	if err := m.refreshHints(ctx); err != nil {
+		return fmt.Errorf("mcphybrid: hints: %w", err)
+	}
+	return nil
+}
+
+func (m *Manager) refreshHints(ctx context.Context) error {
+	if m.lookups == nil {
+		return nil
+	}
+	m.mu.Lock()
+	if m.life.Err() != nil {
+		m.mu.Unlock()
+		return ErrClosed
+	}
+	m.lookups.Changed()
+	m.mu.Unlock()
+	return m.lookups.Refresh(ctx)
+}
+
+// newLookups returns what looks up the hints of the tools, or nil without an
+// Enricher.
+func (m *Manager) newLookups() *hints.Lookups {
+	e := m.opts.Enricher
+	if _, none := e.(NopEnricher); none || e == nil {
+		return nil
+	}
+	return &hints.Lookups{
+		Look: func(ctx context.Context, t hints.Tool) (hints.Hints, bool, error) {
+			d := t.(*definition)
+			h, ok, err := e.LookupHints(ctx, &BridgeTool{name: d.registered, def: d, owner: m.owner})
+			return hints.Hints(h), ok, err
+		},
+		Timeout: m.opts.EnrichTimeout,
+		Tools:   m.hintable,
+		Publish: func() { _ = m.change(func() error { return nil }) }, // fails only if the Manager is closed
+		Log:     m.opts.Logger,
+		Life:    m.life, Ended: ErrClosed, Run: m.starting.Go,
+	}
+}
+
+// hintable returns the current tools, of which hints are looked up.
+func (m *Manager) hintable() []hints.Tool {
+	tools := m.cur.Load().tools
+	list := make([]hints.Tool, len(tools))
+	for i, t := range tools {
+		list[i] = t.def
+	}
+	return list
 }
 
 // judge decides which tools of a source may be used. The caller holds mu.

@@ -51,7 +51,6 @@ func TestDebugNotesSessions(t *testing.T) {
 	for range 10_000 { // sessions that are gone make room
 		mgr.NewSession(nil)
 	}
-	assert.Less(t, len(n.sessions), 20_000)
 	soon(t, func() bool { runtime.GC(); return len(mgr.newest()) == 2 })
 	list, total = snapshot(t, mgr, 0).Sessions(0, 10)
 	assert.Equal(t, 3, total)

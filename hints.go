@@ -2,12 +2,9 @@ package mcphybrid
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -63,142 +60,37 @@ func (NopEnricher) LookupHints(context.Context, *BridgeTool) (Hints, bool, error
 	return Hints{}, false, nil
 }
 
-// The limits of hints: enough for a page about a tool, too little to fill a
-// context window.
-const (
-	maxHints      = 16        // texts in a list
-	maxHintLength = 500       // bytes of a text
-	maxHintsJSON  = 256 << 10 // room for all hints with every character escaped
-)
-
 // ParseHints reads hints from a JSON object of at most 256 KiB: see [Hints] for
 // its form. A missing or null member is empty. ParseHints fails on an unknown or
 // repeated member, a value of the wrong type, and hints that exceed the limits.
 // The error says where.
 func ParseHints(data []byte) (Hints, error) {
-	h, err := parseHints(data)
+	h, err := hints.Parse(data)
 	if err != nil {
 		return Hints{}, fmt.Errorf("mcphybrid: hints: %w", err)
 	}
-	return h, nil
+	return Hints(h), nil
 }
 
-// hintMembers are the names of the JSON members.
-var hintMembers = []string{"preconditions", "anti_patterns", "chains_with", "output_shape"}
+// Name and Document make a definition a tool that may have hints.
 
-func parseHints(data []byte) (h Hints, err error) {
-	if len(data) > maxHintsJSON {
-		return h, fmt.Errorf("the document has %d bytes, more than the limit of %d", len(data), maxHintsJSON)
-	}
-	if err := json.Unmarshal(data, &h); err != nil {
-		return h, text.JSONError(data, err)
-	}
-	members, err := text.Members(data)
-	if err != nil {
-		return h, err
-	}
-	seen := make(map[string]bool)
-	for _, m := range members {
-		name := text.Line(m.Name, text.MaxName)
-		switch {
-		case !slices.Contains(hintMembers, m.Name):
-			return h, fmt.Errorf("%q is not a member of hints, want one of %q", name, hintMembers)
-		case seen[m.Name]:
-			return h, fmt.Errorf("%q is given twice", name)
-		}
-		seen[m.Name] = true
-	}
-	for _, list := range h.lists() {
-		if len(*list.texts) == 0 {
-			*list.texts = nil
-		}
-	}
-	return h, h.validate()
-}
+func (d *definition) Name() string { return d.registered }
 
-// A hintList is one of the lists of hints.
-type hintList struct {
-	name  string // in JSON
-	texts *[]string
-}
+func (d *definition) Document() *search.Document { return &d.document }
 
-func (h *Hints) lists() [3]hintList {
-	return [3]hintList{{hintMembers[0], &h.Preconditions}, {hintMembers[1], &h.AntiPatterns}, {hintMembers[2], &h.ChainsWith}}
-}
-
-// validate returns an error for the first text or list of h that is too large. The
-// error names its place in the JSON.
-func (h *Hints) validate() error {
-	for _, list := range h.lists() {
-		if n := len(*list.texts); n > maxHints {
-			return fmt.Errorf("%q has %d texts, more than the limit of %d", list.name, n, maxHints)
-		}
-		for i, text := range *list.texts {
-			if len(text) > maxHintLength {
-				return fmt.Errorf("%q: text %d has %d bytes, more than the limit of %d", list.name, i, len(text), maxHintLength)
-			}
-		}
-	}
-	if n := len(h.OutputShape); n > maxHintLength {
-		return fmt.Errorf("%q has %d bytes, more than the limit of %d", "output_shape", n, maxHintLength)
-	}
-	return nil
-}
-
-// clone returns a copy that shares nothing that can be changed.
-func (h Hints) clone() Hints {
-	for _, list := range h.lists() {
-		*list.texts = slices.Clone(*list.texts)
-	}
-	return h
-}
-
-func (h Hints) equal(other Hints) bool {
-	for i, list := range h.lists() {
-		if !slices.Equal(*list.texts, *other.lists()[i].texts) {
-			return false
-		}
-	}
-	return h.OutputShape == other.OutputShape
-}
-
-// words returns the text that search indexes: all hints except the AntiPatterns.
-func (h Hints) words() string {
-	var texts []string
-	for _, line := range slices.Concat(h.Preconditions, h.ChainsWith, []string{h.OutputShape}) {
-		if line = text.Line(line, maxHintLength); line != "" {
-			texts = append(texts, line)
-		}
-	}
-	return strings.Join(texts, "\n")
-}
-
-// A toolHints holds the hints of a tool and the document to index for it, which
-// includes them. It is never changed. nil means no hints.
-type toolHints struct {
-	Hints
-	document search.Document
-}
-
-func newToolHints(d *definition, h Hints) *toolHints {
-	th := &toolHints{Hints: h.clone(), document: d.document}
-	th.document.Hints += "\n" + h.words()
-	return th
-}
-
-// documentOf returns the document to index for t, the tool of h.
-func (h *toolHints) documentOf(t *BridgeTool) *search.Document {
+// documentOf returns the document to index for t, with its hints h or without.
+func documentOf(t *BridgeTool, h *hints.Known) *search.Document {
 	if h == nil {
 		return &t.def.document
 	}
-	return &h.document
+	return &h.Document
 }
 
 // knownHints are the hints known so far. A map is shared and never changed.
-type knownHints map[*definition]*toolHints
+type knownHints map[hints.Tool]*hints.Known
 
 // of returns the hints of t, or nil. t may be nil.
-func (k knownHints) of(t *BridgeTool) *toolHints {
+func (k knownHints) of(t *BridgeTool) *hints.Known {
 	if t == nil {
 		return nil
 	}

@@ -1,36 +1,9 @@
 package mcphybrid
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"strings"
 )
-
-// JustInTimeOptions have tools selected for each message of the user before the
-// model is called: see [Session.SelectFor].
-type JustInTimeOptions struct {
-	// Threshold is the largest number of tools that are all inline. Of more,
-	// only the pins are. It takes the place of [InlineOptions.Max].
-	//
-	// If zero, defaults to [DefaultJustInTime]. If negative, none but the pins
-	// are inline.
-	Threshold int
-
-	// Results is how many tools are selected for a message. If zero, 3.
-	Results int
-}
-
-// DefaultJustInTime is that of the published design.
-const DefaultJustInTime = 15
-
-func (o *JustInTimeOptions) setDefaults() {
-	o.Threshold = max(cmp.Or(o.Threshold, DefaultJustInTime), 0)
-	o.Results = cmp.Or(o.Results, 3)
-	if o.Results < 0 {
-		panic(fmt.Sprintf("mcphybrid: JustInTimeOptions.Results is %d, must not be negative", o.Results))
-	}
-}
 
 // SelectFor activates the tools that message, such as the user's, most likely
 // needs, and what these need, and returns them: [JustInTimeOptions.Results], or

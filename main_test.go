@@ -342,7 +342,7 @@ func checkCatalog(c *catalog) error {
 		}
 	}
 	for i, t := range c.documents() {
-		if x, ok := c.index.(*search.Index); ok && x.Document(i) != c.known.of(t).documentOf(t) {
+		if x, ok := c.index.(*search.Index); ok && x.Document(i) != documentOf(t, c.known.of(t)) {
 			return fmt.Errorf("document %d is not that of %s", i, t.name)
 		}
 	}
@@ -369,7 +369,7 @@ func checkCatalog(c *catalog) error {
 		for _, t := range c.documents() {
 			text := t.def.server + " " + t.def.name + " " + t.def.description
 			if h := c.known.of(t); h != nil {
-				text += " " + h.words()
+				text += " " + h.Hints.Words()
 			}
 			texts = append(texts, text)
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/cache"
+	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -32,8 +34,8 @@ type Manager struct {
 	def    *Session // the default session
 	system *Manager // the system, if this is a user's Manager; else nil
 
-	trust      *trust.Memory
-	enrichment *enrichment // nil without [Options.Enricher]
+	trust   *trust.Memory
+	lookups *hints.Lookups // nil without [Options.Enricher]
 
 	end context.CancelFunc // ends life
 
@@ -48,7 +50,7 @@ type Manager struct {
 	news     chan struct{} // closed and replaced when a server has listed its tools
 
 	recalling sync.Once
-	cached    atomic.Pointer[cachedCatalog] // from recall until Start has used it
+	cached    atomic.Pointer[cache.Catalog] // from recall until Start has used it
 	caching   lazy.Task                     // stores the catalog
 	opening   atomic.Int32                  // calls of Start in progress
 
@@ -93,14 +95,14 @@ func (m *Manager) begin(ctx context.Context) {
 		m.names = m.system.names.Above()
 	}
 	m.trust = trust.New(m.opts.Trust.caution(), known, m.names, m.opts.knownStore())
-	m.uses = newUsageRecord(m.opts.Usage)
+	m.uses = m.opts.Usage.record()
 	var above *semantic
 	if m.system != nil {
 		above = m.system.semantic
 	}
 	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load, m.listedNames, above)
-	m.enrichment = newEnrichment(m)
 	m.life, m.end = context.WithCancel(ctx)
+	m.lookups = m.newLookups()
 	m.cur.Store(noTools)
 	if m.skills == nil {
 		m.skills = new(skillShelf)
@@ -163,7 +165,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	m.mu.Unlock()
 
 	if m.uses != nil {
-		if err := m.uses.load(); err != nil {
+		if err := m.uses.Load(); err != nil {
 			m.opts.Logger.Warn("mcphybrid: loading the record of use failed", "error", err)
 		}
 		_ = m.takeOrder() // fails only if the Manager was closed
@@ -339,7 +341,7 @@ func (m *Manager) Close() error {
 			m.skills.close()
 		}
 		if m.uses != nil {
-			if err := m.uses.save(time.Now()); err != nil {
+			if err := m.uses.Save(time.Now()); err != nil {
 				m.opts.Logger.Warn("mcphybrid: storing the record of use failed", "error", err)
 			}
 		}

@@ -3,11 +3,11 @@ package mcphybrid
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -100,6 +100,18 @@ func (s *Session) metaTools(v view) (list []Tool) {
 	return list
 }
 
+// readMeta reads the arguments of a meta tool. missing says whether they lack the
+// member that the tool can't do without.
+func readMeta(args json.RawMessage, in any, member string, missing func() bool) error {
+	if err := json.Unmarshal(args, in); err != nil {
+		return text.JSONError(args, err)
+	}
+	if missing() {
+		return fmt.Errorf("%q is missing or empty", member)
+	}
+	return nil
+}
+
 // maxDescribed is the largest number of definitions in one answer.
 const maxDescribed = 20
 
@@ -108,13 +120,8 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 	var in struct {
 		Names []string `json:"names"`
 	}
-	err := json.Unmarshal(args, &in)
-	switch {
-	case err != nil:
-		err = text.JSONError(args, err)
-	case len(in.Names) == 0:
-		err = errors.New(`"names" is missing or empty`)
-	case len(in.Names) > maxDescribed:
+	err := readMeta(args, &in, "names", func() bool { return len(in.Names) == 0 })
+	if err == nil && len(in.Names) > maxDescribed {
 		err = fmt.Errorf(`"names" has %d names, more than the limit of %d`, len(in.Names), maxDescribed)
 	}
 	if err != nil {
@@ -155,13 +162,8 @@ func (s *Session) answerCall(ctx context.Context, args json.RawMessage) (*mcp.Ca
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 	}
-	err := json.Unmarshal(args, &in)
-	switch {
-	case err != nil:
-		err = text.JSONError(args, err)
-	case in.Name == "":
-		err = errors.New(`"name" is missing or empty`)
-	case slices.Contains(metaNames[:], in.Name):
+	err := readMeta(args, &in, "name", func() bool { return in.Name == "" })
+	if err == nil && slices.Contains(metaNames[:], in.Name) {
 		err = fmt.Errorf("call %s directly, not by this tool", in.Name)
 	}
 	if err != nil {
@@ -173,4 +175,67 @@ func (s *Session) answerCall(ctx context.Context, args json.RawMessage) (*mcp.Ca
 		in.Arguments = json.RawMessage(text)
 	}
 	return s.callTool(ctx, in.Name, in.Arguments)
+}
+
+// pages holds the cut results of a session.
+type pages struct {
+	last    int // number of the newest result
+	kept    result.Kept
+	offered bool // a result was cut since the last Compact
+}
+
+// fit returns r, cut to [Options.MaxResult] and [Options.MaxMedia] if it is longer.
+// It then keeps the whole text, so that the model can read it page by page.
+func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
+	number := 0
+	notes := result.Notes{Cut: textLeftOut, LeftOut: textContentLeftOut}
+	pages := s.rights.mayUse(PageToolName)
+	if pages {
+		notes.Cut = func(from, to, total int) string {
+			s.mu.Lock()
+			s.pages.last++
+			number = s.pages.last
+			s.mu.Unlock()
+			return textCut(pageID(number), from, to, total)
+		}
+	}
+	cut, whole := result.Fit(r, result.Bounds{Text: s.scope.opts.MaxResult, Media: s.scope.opts.MaxMedia}, notes)
+	if whole == "" || !pages {
+		return cut
+	}
+	s.mu.Lock()
+	first := !s.pages.offered
+	if !s.closed {
+		s.pages.kept = s.pages.kept.With(pageID(number), whole)
+		s.pages.offered = true
+	}
+	s.mu.Unlock()
+	if first && s.registrar != nil {
+		s.registrar.Sync() // registers the page tool
+	}
+	return cut
+}
+
+func pageID(number int) string { return fmt.Sprintf("r%d", number) }
+
+// answerPage answers with a part of a cut result.
+func (s *Session) answerPage(args json.RawMessage) *mcp.CallToolResult {
+	var in struct {
+		ID     string  `json:"id"`
+		Offset float64 `json:"offset"`
+	}
+	err := readMeta(args, &in, "id", func() bool { return in.ID == "" })
+	if err != nil {
+		return mcp.NewToolResultError(textBadMeta(metaPage, err))
+	}
+	s.mu.Lock()
+	kept := s.pages.kept
+	s.mu.Unlock()
+	text, ok := kept.Text(in.ID)
+	if !ok {
+		return mcp.NewToolResultError(textNoPage(in.ID))
+	}
+	from := int(max(0, min(in.Offset, float64(len(text)))))
+	part, next := result.Page(text, from, s.scope.opts.MaxResult)
+	return mcp.NewToolResultText(part + textPage(in.ID, next, len(text)))
 }

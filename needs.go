@@ -3,7 +3,6 @@ package mcphybrid
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -32,7 +31,7 @@ func (c *catalog) resolveNeeds(listings []*listing, host map[string][]string) {
 		c.addServerNeeds(src, rest[:n])
 		rest = rest[n:]
 	}
-	for _, cycle := range c.cycles() {
+	for _, cycle := range c.needs.Cycles(c.tools) {
 		c.problem("these tools need each other: %s", quoteNames(namesOf(cycle)))
 	}
 }
@@ -88,30 +87,12 @@ func (c *catalog) addServerNeeds(src *listing, tools []*BridgeTool) {
 
 // addNeeds adds the tools with these names to the needs of t.
 func (c *catalog) addNeeds(t *BridgeTool, names []string, tool func(name string) *BridgeTool) {
-	needs := c.needs[t]
-	var missing []string
-	itself := false
-	for _, name := range names {
-		switch n := tool(name); {
-		case n == nil && !slices.Contains(missing, name):
-			missing = append(missing, name)
-		case n == t:
-			itself = true
-		case n != nil && !slices.Contains(needs, n):
-			needs = append(needs, n)
-		}
-	}
+	itself, missing := c.needs.Add(t, names, tool)
 	if itself {
 		c.problem("tool %q needs itself", t.name)
 	}
 	if len(missing) > 0 {
 		c.problem("tool %q needs missing tools: %s", t.name, quoteNames(missing))
-	}
-	if len(needs) > 0 {
-		if c.needs == nil {
-			c.needs = make(map[*BridgeTool][]*BridgeTool)
-		}
-		c.needs[t] = needs
 	}
 }
 
@@ -141,43 +122,4 @@ func quoteNames(names []string) string {
 		fmt.Fprintf(&b, " and %d more", len(names)-most)
 	}
 	return b.String()
-}
-
-// cycles returns the sets of two or more tools that need each other: Tarjan's
-// strongly connected components. The tools of a set are in the order in which a
-// walk along the needs reaches them.
-func (c *catalog) cycles() (cycles [][]*BridgeTool) {
-	const done = math.MaxInt
-	numbers := make(map[*BridgeTool]int, len(c.needs)) // from 1 in the order of the walk; or done
-	var open []*BridgeTool                             // reached but not done, in this order
-	var walk func(*BridgeTool) int
-	walk = func(t *BridgeTool) int { // returns the smallest number that t leads to
-		number, from := len(numbers)+1, len(open)
-		numbers[t] = number
-		open = append(open, t)
-		least := number
-		for _, n := range c.needs[t] {
-			to, walked := numbers[n]
-			if !walked {
-				to = walk(n)
-			}
-			least = min(least, to)
-		}
-		if least == number {
-			if len(open)-from > 1 {
-				cycles = append(cycles, slices.Clone(open[from:]))
-			}
-			for _, t := range open[from:] {
-				numbers[t] = done
-			}
-			open = open[:from]
-		}
-		return least
-	}
-	for _, t := range c.tools {
-		if _, walked := numbers[t]; !walked && c.needs[t] != nil {
-			walk(t)
-		}
-	}
-	return cycles
 }

@@ -456,7 +456,7 @@ func TestSpecB5NeedsAgreeWithReachability(t *testing.T) {
 		require.NoError(t, m.AddTools("fs", tools...))
 		v := m.def.view()
 		cyclic := make(map[int]int) // the number of its cycle
-		for c, cycle := range v.catalogs[0].cycles() {
+		for c, cycle := range v.catalogs[0].needs.Cycles(v.catalogs[0].tools) {
 			for _, tool := range cycle {
 				i, _ := strconv.Atoi(tool.def.name)
 				require.NotContains(t, cyclic, i, "seed %d", seed)

@@ -2,10 +2,10 @@ package mcphybrid
 
 import (
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 	"weak"
+
+	"github.com/mcphybrid/mcphybrid/internal/history"
 )
 
 // Watch makes the Manager record the history that [Manager.Snapshot] shows, until
@@ -19,7 +19,7 @@ func (m *Manager) Watch() {
 	if m.noted.Load() != nil {
 		return
 	}
-	n := &noted{m: m, prune: minPrune, every: sampleEvery}
+	n := &noted{m: m, samples: history.NewSeries[Sample](maxSamples, sampleEvery)}
 	for _, s := range m.attached {
 		if s != m.def {
 			n.note(s)
@@ -33,43 +33,13 @@ func (m *Manager) Watch() {
 
 // noted is the history that Watch records.
 type noted struct {
-	m *Manager
-
-	mu       sync.Mutex
-	last     int // number of the last session
-	sessions []notedSession
-	prune    int // with this many sessions, we drop the collected ones
-	samples  []Sample
-	every    time.Duration // between samples
+	m        *Manager
+	sessions history.Living[*Session]
+	samples  *history.Series[Sample]
 }
 
-// A notedSession refers to a session that may have been garbage collected.
-// Sessions are numbered from 1 in the order in which they began.
-type notedSession struct {
-	number  int
-	began   time.Time
-	session weak.Pointer[Session]
-}
-
-const minPrune = 64
-
-// note adds s to the sessions. The entry is valid for as long as the host keeps s.
-func (n *noted) note(s *Session) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.sessions) >= n.prune {
-		kept := make([]notedSession, 0, len(n.sessions))
-		for _, was := range n.sessions {
-			if was.session.Value() != nil {
-				kept = append(kept, was)
-			}
-		}
-		n.sessions = kept
-		n.prune = max(2*len(kept), minPrune) // doubling keeps the cost per session constant
-	}
-	n.last++
-	n.sessions = append(n.sessions, notedSession{n.last, time.Now(), weak.Make(s)})
-}
+// note adds s to the sessions, which does not keep it alive.
+func (n *noted) note(s *Session) { n.sessions.Add(weak.Make(s).Value) }
 
 // A liveSession is an open session.
 type liveSession struct {
@@ -84,19 +54,13 @@ func (m *Manager) newest() (list []liveSession) {
 	if n == nil {
 		return nil
 	}
-	n.mu.Lock()
-	sessions := slices.Clip(n.sessions) // its elements don't change
-	n.mu.Unlock()
-	for _, was := range slices.Backward(sessions) {
-		s := was.session.Value()
-		if s == nil {
-			continue
-		}
+	for _, was := range n.sessions.Newest() {
+		s := was.Value
 		s.mu.Lock()
 		closed := s.closed
 		s.mu.Unlock()
 		if !closed {
-			list = append(list, liveSession{s, was.number, was.began})
+			list = append(list, liveSession{s, was.Number, was.Began})
 		}
 	}
 	return list
@@ -153,9 +117,7 @@ const (
 	// maxSamples is enough for a plot as wide as a screen.
 	maxSamples = 240
 
-	// sampleEvery is the time between the first samples. With maxSamples
-	// samples, we drop every second one and double the time. So the samples
-	// always reach back to the first.
+	// sampleEvery is the time between the first samples.
 	sampleEvery = time.Second
 
 	// maxSampled is how many of the newest sessions a sample averages.
@@ -175,35 +137,16 @@ type Sample struct {
 // Samples returns the measurements of [Manager.Watch], oldest first. There are at
 // most 240, and they reach back to the call of Watch.
 func (s *Snapshot) Samples() []Sample {
-	n := s.m.noted.Load()
-	if n == nil {
-		return nil
+	if n := s.m.noted.Load(); n != nil {
+		return n.samples.All()
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.samples)
-}
-
-func (n *noted) add(s Sample) {
-	if len(n.samples) == maxSamples {
-		for i := range maxSamples / 2 {
-			n.samples[i] = n.samples[2*i]
-		}
-		n.samples = n.samples[:maxSamples/2]
-		n.every *= 2
-	}
-	n.samples = append(n.samples, s)
+	return nil
 }
 
 // run takes samples until the Manager is closed.
 func (n *noted) run() {
 	for {
-		s := n.sample()
-		n.mu.Lock()
-		n.add(s)
-		every := n.every
-		n.mu.Unlock()
-		next := time.NewTimer(every)
+		next := time.NewTimer(n.samples.Add(n.sample()))
 		select {
 		case <-next.C:
 		case <-n.m.life.Done():

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -15,7 +16,7 @@ func (s *Session) Hints(name string) (Hints, bool) {
 	v := s.view()
 	t, _ := v.lookup(name)
 	if known := v.hints(t); known != nil {
-		return known.Hints.clone(), true
+		return Hints(known.Hints.Clone()), true
 	}
 	return Hints{}, false
 }
@@ -75,7 +76,7 @@ func (s *Session) OverrideBlock() string {
 }
 
 // override returns the lines of one tool, or "".
-func (s *Session) override(v view, h Hints) string {
+func (s *Session) override(v view, h hints.Hints) string {
 	var b strings.Builder
 	full := false
 	line := func(label, text string) {

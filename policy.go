@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/usage"
 )
 
 // InlineOptions say which tools are inline: the first, or with
@@ -55,6 +57,62 @@ type ListOptions struct {
 	// the server has more of them at once.
 	ServerMax    int
 	ServerTokens int
+}
+
+// JustInTimeOptions have tools selected for each message of the user before the
+// model is called: see [Session.SelectFor].
+type JustInTimeOptions struct {
+	// Threshold is the largest number of tools that are all inline. Of more,
+	// only the pins are. It takes the place of [InlineOptions.Max].
+	//
+	// If zero, defaults to [DefaultJustInTime]. If negative, none but the pins
+	// are inline.
+	Threshold int
+
+	// Results is how many tools are selected for a message. If zero, 3.
+	Results int
+}
+
+// DefaultJustInTime is that of the published design.
+const DefaultJustInTime = 15
+
+func (o *JustInTimeOptions) setDefaults() {
+	o.Threshold = max(cmp.Or(o.Threshold, DefaultJustInTime), 0)
+	o.Results = cmp.Or(o.Results, 3)
+	if o.Results < 0 {
+		panic(fmt.Sprintf("mcphybrid: JustInTimeOptions.Results is %d, must not be negative", o.Results))
+	}
+}
+
+// UsageOptions make the most used tools inline, instead of the first ones: see
+// [Manager.Reorder].
+type UsageOptions struct {
+	// Store keeps the use of each tool from one run to the next. If nil, only
+	// this run and Counts are known.
+	Store Store
+
+	// Counts is the use of tools that the host knows of: numbers of calls by
+	// registered name. It is added to the stored use. Only finite positive
+	// numbers count.
+	Counts map[string]float64
+
+	// HalfLife is the time after which a call counts half. If zero,
+	// [DefaultHalfLife]. It must not be negative.
+	HalfLife time.Duration
+}
+
+// DefaultHalfLife lets tools that nobody used for a few months fall behind.
+const DefaultHalfLife = 30 * 24 * time.Hour
+
+// record returns the record of use, or nil without options.
+func (o *UsageOptions) record() *usage.Record {
+	if o == nil {
+		return nil
+	}
+	if o.HalfLife < 0 {
+		panic(fmt.Sprintf("mcphybrid: UsageOptions.HalfLife is %v, must not be negative", o.HalfLife))
+	}
+	return usage.New(o.Store, o.Counts, cmp.Or(o.HalfLife, DefaultHalfLife))
 }
 
 // setListDefaults sets what the options for inline and active tools, which are set,
@@ -342,89 +400,4 @@ func (s *selection) inherits(i int, t *BridgeTool) bool {
 		}
 	}
 	return false
-}
-
-// A Placement is the standing of a tool in a session and the reason for it.
-type Placement struct {
-	Tool *BridgeTool
-
-	// Standing is one of
-	//
-	//	inline      the model sees the tool from the start
-	//	summarized  the prompt lists its name and description; search finds it
-	//	deferred    search finds it
-	//	active      it was summarized or deferred and has been activated
-	//	hidden      the session can neither find nor call it
-	Standing string
-
-	// Rule is the name of the rule that decided, or "" if none did.
-	Rule string
-
-	// Reason says in a few words, for people, why.
-	Reason string
-}
-
-// String returns p as one line, without a line break.
-func (p Placement) String() string {
-	return fmt.Sprintf("%s %s: %s", p.Standing, p.Tool.name, p.Reason)
-}
-
-// Placements returns the standing of each tool of the catalog in the session, in
-// registration order. It includes hidden tools, so it is for the host only.
-func (s *Session) Placements() []Placement {
-	v := s.view()
-	active := v.activeSet()
-	var list []Placement
-	for i, c := range v.catalogs {
-		for j, t := range c.tools {
-			why := v.verdicts[i][j]
-			if v.crowded[t] {
-				why = verdict{standing: deferred, reason: reasonList}
-			}
-			p := v.policy.placement(t, why)
-			if active[t] {
-				p.Standing = "active"
-			}
-			list = append(list, p)
-		}
-	}
-	return list
-}
-
-var standings = map[standing]string{hidden: "hidden", inline: "inline", summarized: "summarized", deferred: "deferred"}
-
-func (p *policy) placement(t *BridgeTool, v verdict) Placement {
-	place := Placement{Tool: t, Standing: standings[v.standing]}
-	if v.reason == reasonExcluded || v.reason == reasonRule {
-		place.Rule = p.rules.Rules[v.rule].Name
-	}
-	switch v.reason {
-	case reasonDenied:
-		place.Reason = "an access list does not permit it"
-	case reasonOverridden:
-		place.Reason = "the user has a tool of this name"
-	case reasonExcluded:
-		place.Reason = fmt.Sprintf("rule %q excludes it", place.Rule)
-	case reasonOthers:
-		place.Reason = "rules include only other tools"
-	case reasonPin:
-		place.Reason = "it is pinned"
-	case reasonServer:
-		place.Reason = "its server wants it always loaded"
-	case reasonUsed:
-		place.Reason = fmt.Sprintf("it ranks %d among the most used", p.used[t.name])
-	case reasonFits:
-		place.Reason = "there is room"
-	case reasonUnsearched:
-		place.Reason = "there is no search to find it by"
-	case reasonRule:
-		place.Reason = fmt.Sprintf("rule %q summarizes it", place.Rule)
-	case reasonCount:
-		place.Reason = fmt.Sprintf("%d tools before it are inline", p.limit)
-	case reasonList:
-		place.Reason = "the tool list has no room for it"
-	case reasonTokens:
-		place.Reason = fmt.Sprintf("the budget of %d tokens for inline tools ends before it", p.maxTokens)
-	}
-	return place
 }

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -47,7 +48,7 @@ func TestPromptGolden(t *testing.T) {
 	section("server down", textRefused("mcp_x__y", ErrServerDown, true, time.Time{}))
 	section("another error", textRefused("mcp_x__y", errors.New("line one\nline two"), true, time.Time{}))
 
-	section("override block", textOverrides([]string{"- mcp_x__y\n" + m.def.override(m.def.view(), Hints{
+	section("override block", textOverrides([]string{"- mcp_x__y\n" + m.def.override(m.def.view(), hints.Hints{
 		Preconditions: []string{"Log in"}, AntiPatterns: []string{"Drafts"}, ChainsWith: []string{"mcp_x__z"}, OutputShape: "A list of ids",
 	})}, 3))
 

@@ -10,8 +10,11 @@ import (
 	"sync/atomic"
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/usage"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -27,10 +30,10 @@ type scope struct {
 	user    user                 // zero if this is the system's scope
 	keeper  keeper               // the Manager
 
-	metaAccess Access       // denies the meta tools that opts deny
-	semantic   *semantic    // nil without [Options.Semantic]
-	uses       *usageRecord // nil without [Options.Usage]
-	skills     *skillShelf  // shared with the system
+	metaAccess Access        // denies the meta tools that opts deny
+	semantic   *semantic     // nil without [Options.Semantic]
+	uses       *usage.Record // nil without [Options.Usage]
+	skills     *skillShelf   // shared with the system
 
 	life context.Context // ends with the Manager
 
@@ -181,20 +184,20 @@ func (s *scope) standings(c *catalog) iter.Seq2[*BridgeTool, standing] {
 
 // newRetriever returns an index of tools and their hints. It reuses the work of
 // prev.
-func (s *scope) newRetriever(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints) retriever {
+func (s *scope) newRetriever(prev retriever, tools []*BridgeTool, known func(*BridgeTool) *hints.Known) retriever {
 	if s.opts.Search.Ranker == RankerClassic {
 		texts := make([]string, len(tools))
 		for i, t := range tools {
 			texts[i] = strings.Join([]string{t.def.server, t.def.name, t.def.description}, " ")
-			if h := hints(t); h != nil {
-				texts[i] += " " + h.words()
+			if h := known(t); h != nil {
+				texts[i] += " " + h.Hints.Words()
 			}
 		}
 		return NewBM25Index(texts, s.opts.Search.BM25)
 	}
 	docs := make([]*search.Document, len(tools))
 	for i, t := range tools {
-		docs[i] = hints(t).documentOf(t)
+		docs[i] = documentOf(t, known(t))
 	}
 	if x, ok := prev.(*search.Index); ok {
 		return x.With(docs)
@@ -238,6 +241,68 @@ func (s *scope) toolTokens(t *BridgeTool) int {
 // the host.
 func (s *scope) lineTokens(t *BridgeTool, form lineForm) int {
 	return s.weightOf(t, textLine(t, form, s.opts.Prompt.MaxDescription), func(w *weights) int { return w.lines[form] })
+}
+
+// hostTokens is the host's counter.
+type hostTokens struct{ *foreign.Counter }
+
+func (c hostTokens) CountTokens(text string) int { return c.Count(text) }
+
+// weigh counts the tokens of definitions, each once. The caller holds no lock, and
+// has not published the definitions.
+func (s *scope) weigh(ctx context.Context, defs []*definition) error {
+	if _, ok := s.opts.Tokens.(hostTokens); !ok {
+		return nil
+	}
+	counted, err := foreign.Detached(ctx, "Options.Tokens", func() ([]*weights, error) {
+		list := make([]*weights, len(defs))
+		for i, d := range defs {
+			if list[i] = d.weights; list[i] == nil && ctx.Err() == nil {
+				list[i] = s.weights(d)
+			}
+		}
+		return list, nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, w := range counted {
+		if defs[i].weights != w {
+			defs[i].weights = w
+		}
+	}
+	return nil
+}
+
+// weights counts the tokens of a definition.
+func (s *scope) weights(d *definition) *weights {
+	t := &BridgeTool{name: d.registered, def: d}
+	if t.name == "" { // AddTools names it later
+		t.name = names.Alone(d.server, "").Name(d.name)
+	}
+	w := &weights{name: t.name, definition: s.tokens(definitionText(t)), lines: make([]int, lineForms)}
+	for form := range w.lines {
+		if s.opts.Prompt.MaxListingTokens < NoLimit {
+			w.lines[form] = s.tokens(textLine(t, lineForm(form), s.opts.Prompt.MaxDescription))
+		}
+	}
+	return w
+}
+
+// weightOf returns what of counts of the definition of t. For a name that is not the
+// one that was counted with, it estimates the difference, and for a definition that
+// was not counted, all of text.
+func (s *scope) weightOf(t *BridgeTool, text string, of func(*weights) int) int {
+	var estimate quarterBytes
+	w := t.def.weights
+	if w == nil {
+		return estimate.CountTokens(text)
+	}
+	n := of(w)
+	if n > 0 && t.name != w.name {
+		n += estimate.CountTokens(t.name) - estimate.CountTokens(w.name)
+	}
+	return n
 }
 
 // newPolicy returns the policy for opts. It panics if a rule is malformed. tokens and

@@ -1,11 +1,13 @@
 package mcphybrid
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
@@ -25,7 +27,7 @@ type selection struct {
 	ended    bool          // the Manager is closed
 
 	// retriever makes an index of the tools that no catalog has indexed.
-	retriever func(prev retriever, tools []*BridgeTool, hints func(*BridgeTool) *toolHints) retriever
+	retriever func(prev retriever, tools []*BridgeTool, known func(*BridgeTool) *hints.Known) retriever
 
 	openings [disclosures]opening
 	rest     struct {
@@ -198,11 +200,93 @@ func (s *selection) gone(name string) (g goneTool, ok bool) {
 }
 
 // hints returns the hints of t, or nil. t may be nil.
-func (s *selection) hints(t *BridgeTool) *toolHints {
+func (s *selection) hints(t *BridgeTool) *hints.Known {
 	for _, c := range s.catalogs {
 		if h := c.known.of(t); h != nil {
 			return h
 		}
 	}
 	return nil
+}
+
+// A Placement is the standing of a tool in a session and the reason for it.
+type Placement struct {
+	Tool *BridgeTool
+
+	// Standing is one of
+	//
+	//	inline      the model sees the tool from the start
+	//	summarized  the prompt lists its name and description; search finds it
+	//	deferred    search finds it
+	//	active      it was summarized or deferred and has been activated
+	//	hidden      the session can neither find nor call it
+	Standing string
+
+	// Rule is the name of the rule that decided, or "" if none did.
+	Rule string
+
+	// Reason says in a few words, for people, why.
+	Reason string
+}
+
+// String returns p as one line, without a line break.
+func (p Placement) String() string {
+	return fmt.Sprintf("%s %s: %s", p.Standing, p.Tool.name, p.Reason)
+}
+
+// Placements returns the standing of each tool of the catalog in the session, in
+// registration order. It includes hidden tools, so it is for the host only.
+func (s *Session) Placements() []Placement {
+	v := s.view()
+	active := v.activeSet()
+	var list []Placement
+	for i, c := range v.catalogs {
+		for j, t := range c.tools {
+			why := v.verdicts[i][j]
+			if v.crowded[t] {
+				why = verdict{standing: deferred, reason: reasonList}
+			}
+			p := v.policy.placement(t, why)
+			if active[t] {
+				p.Standing = "active"
+			}
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+var standings = [...]string{hidden: "hidden", inline: "inline", summarized: "summarized", deferred: "deferred"}
+
+// reasons are the reasons in words, some of them with a place for a name or a number.
+var reasons = [...]string{
+	reasonDenied:     "an access list does not permit it",
+	reasonOverridden: "the user has a tool of this name",
+	reasonExcluded:   "rule %q excludes it",
+	reasonOthers:     "rules include only other tools",
+	reasonPin:        "it is pinned",
+	reasonServer:     "its server wants it always loaded",
+	reasonUsed:       "it ranks %d among the most used",
+	reasonFits:       "there is room",
+	reasonUnsearched: "there is no search to find it by",
+	reasonRule:       "rule %q summarizes it",
+	reasonCount:      "%d tools before it are inline",
+	reasonTokens:     "the budget of %d tokens for inline tools ends before it",
+	reasonList:       "the tool list has no room for it",
+}
+
+func (p *policy) placement(t *BridgeTool, v verdict) Placement {
+	place := Placement{Tool: t, Standing: standings[v.standing], Reason: reasons[v.reason]}
+	switch v.reason {
+	case reasonExcluded, reasonRule:
+		place.Rule = p.rules.Rules[v.rule].Name
+		place.Reason = fmt.Sprintf(place.Reason, place.Rule)
+	case reasonUsed:
+		place.Reason = fmt.Sprintf(place.Reason, p.used[t.name])
+	case reasonCount:
+		place.Reason = fmt.Sprintf(place.Reason, p.limit)
+	case reasonTokens:
+		place.Reason = fmt.Sprintf(place.Reason, p.maxTokens)
+	}
+	return place
 }

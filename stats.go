@@ -163,7 +163,7 @@ func (s *Session) count(t *BridgeTool, took time.Duration, failed bool) {
 	}
 	m := s.scope.of(t.owner)
 	if m.uses != nil && !failed {
-		m.uses.note(t.name, time.Now())
+		m.uses.Note(t.name, time.Now())
 	}
 	m.usageMu.Lock()
 	defer m.usageMu.Unlock()

@@ -3,14 +3,11 @@ package mcphybrid
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/assert"
@@ -58,54 +55,11 @@ func TestMostUsedAreInline(t *testing.T) {
 	assert.Equal(t, []string{"mcp_a__tool_004", "mcp_a__tool_005"}, run(UsageOptions{Counts: map[string]float64{"mcp_a__tool_004": 3.5, "mcp_a__tool_001": -1}}, nil))
 }
 
-func TestUsageDecays(t *testing.T) {
+func TestHalfLifeIsChecked(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newUsageRecord(&UsageOptions{HalfLife: time.Hour})
-		for range 4 {
-			r.note("often", time.Now())
-		}
-		time.Sleep(time.Hour)
-		r.note("b", time.Now())
-		r.note("a", time.Now())
-		assert.Equal(t, map[string]int{"often": 1, "a": 2, "b": 3}, r.order(time.Now()))
-		assert.InDelta(t, 2, r.after(r.uses["often"], time.Now()), 1e-9)
-		time.Sleep(2 * time.Hour)
-		r.note("a", time.Now())
-		assert.Equal(t, map[string]int{"a": 1, "often": 2, "b": 3}, r.order(time.Now()), "1.25, 0.5, 0.25")
+	assert.PanicsWithValue(t, "mcphybrid: UsageOptions.HalfLife is -1ns, must not be negative", func() {
+		NewManager(&Options{Usage: &UsageOptions{HalfLife: -1}})
 	})
-}
-
-func TestUsageRecordIsKept(t *testing.T) {
-	t.Parallel()
-	broken := map[string]string{
-		"{": "unexpected end", `{"version":2}`: "the document has version 2, want 1",
-		`{"version":1,"tools":{"x":{"count":-1,"at":"2026-01-01T00:00:00Z"}}}`: `tool "x" has the invalid count -1`,
-	}
-	for data, want := range broken {
-		_, err := readUsage([]byte(data))
-		assert.ErrorContains(t, err, want)
-	}
-	store := &memoryStore{err: errors.New("the disk is full")}
-	r := newUsageRecord(&UsageOptions{Store: store})
-	assert.ErrorContains(t, r.load(), "the disk is full")
-	r.note("x", time.Now())
-	assert.NoError(t, r.save(time.Now()), "what could not be read is not written over")
-	assert.Nil(t, store.data)
-	store.err = nil
-	require.NoError(t, r.load())
-	for i := range maxUsed + 5 {
-		r.note(fmt.Sprint("tool", i), time.Now())
-	}
-	require.NoError(t, r.save(time.Now()))
-	var stored storedUsage
-	require.NoError(t, json.Unmarshal(store.data, &stored))
-	assert.Len(t, stored.Tools, maxUsed)
-
-	again := newUsageRecord(&UsageOptions{Store: store})
-	require.NoError(t, again.load())
-	assert.Len(t, again.order(time.Now()), maxUsed)
-	assert.Panics(t, func() { newUsageRecord(&UsageOptions{HalfLife: -1}) })
 }
 
 type memoryStore struct {
@@ -121,7 +75,8 @@ func (s *memoryStore) Save(data []byte) error {
 
 func TestUsageIsCountedByMany(t *testing.T) {
 	t.Parallel()
-	m, _ := newTestManager(t, &Options{Usage: &UsageOptions{Store: new(memoryStore)}, Servers: []ServerConfig{inProcess("a", 3)}})
+	store := new(memoryStore)
+	m, _ := newTestManager(t, &Options{Usage: &UsageOptions{Store: store}, Servers: []ServerConfig{inProcess("a", 3)}})
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
@@ -133,26 +88,16 @@ func TestUsageIsCountedByMany(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	require.NoError(t, m.Reorder(), "which stores them all")
+	var stored struct {
+		Tools map[string]struct{ Count float64 }
+	}
+	require.NoError(t, json.Unmarshal(store.data, &stored))
 	total := 0.0
-	for _, u := range m.uses.uses {
-		total += m.uses.after(u, time.Now())
+	for _, u := range stored.Tools {
+		total += u.Count
 	}
 	assert.InDelta(t, 400, math.Round(total), 1)
-}
-
-func FuzzReadUsage(f *testing.F) {
-	f.Add([]byte(`{"version":1,"tools":{"x":{"count":1.5,"at":"2026-01-01T00:00:00Z"}}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		uses, err := readUsage(data)
-		if err != nil && uses != nil {
-			t.Error("an error, and uses")
-		}
-		for name, u := range uses {
-			if !(u.Count > 0) {
-				t.Errorf("%q was used %v times", name, u.Count)
-			}
-		}
-	})
 }
 
 // A failed call does not count as use.

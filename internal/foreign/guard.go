@@ -4,32 +4,28 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+
+	"github.com/mcphybrid/mcphybrid/internal/document"
 )
 
-// A Document is where a host keeps one document from run to run.
-type Document interface {
-	Load() ([]byte, error)
-	Save(data []byte) error
-}
-
-// Guarded returns d with its panics turned into errors that begin with what. It
+// Guarded returns s with its panics turned into errors that begin with what. It
 // returns nil for nil.
-func Guarded(d Document, what string) Document {
-	if d == nil {
+func Guarded(s document.Store, what string) document.Store {
+	if s == nil {
 		return nil
 	}
-	return document{d, what}
+	return store{s, what}
 }
 
-type document struct {
-	of   Document
+type store struct {
+	of   document.Store
 	what string
 }
 
-func (d document) Load() ([]byte, error) { return Call(d.what, d.of.Load) }
+func (s store) Load() ([]byte, error) { return Call(s.what, s.of.Load) }
 
-func (d document) Save(data []byte) error {
-	_, err := Call(d.what, func() (struct{}, error) { return struct{}{}, d.of.Save(data) })
+func (s store) Save(data []byte) error {
+	_, err := Call(s.what, func() (struct{}, error) { return struct{}{}, s.of.Save(data) })
 	return err
 }
 

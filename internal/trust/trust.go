@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -19,12 +20,6 @@ import (
 
 // MaxServers is how many servers a [Memory] remembers.
 const MaxServers = 10_000
-
-// A Store keeps one document. Load returns nil if there is none.
-type Store interface {
-	Load() ([]byte, error)
-	Save(data []byte) error
-}
 
 // A Definition is one tool as its server listed it.
 type Definition struct {
@@ -64,7 +59,7 @@ type Memory struct {
 	caution Caution
 	most    int // tools of each server
 	names   *names.Book
-	store   Store // or nil
+	store   document.Store // or nil
 
 	loading sync.Mutex // held by Load
 	saving  lazy.Task
@@ -102,7 +97,7 @@ type tool struct {
 
 // New returns a Memory of at most so many tools of each server. It stores the
 // prefixes of book beside them. store may be nil.
-func New(caution Caution, most int, book *names.Book, store Store) *Memory {
+func New(caution Caution, most int, book *names.Book, store document.Store) *Memory {
 	return &Memory{caution: caution, most: most, names: book, store: store, servers: make(map[string]*server)}
 }
 
@@ -245,8 +240,8 @@ func (s *server) settle(listed []*Definition) {
 	})
 }
 
-// A document is what is in the store.
-type document struct {
+// A history is what is in the store.
+type history struct {
 	Version int                         `json:"version"`
 	Names   []names.Claim               `json:"names,omitempty"`
 	Servers map[string]map[string]*tool `json:"servers"`
@@ -338,8 +333,8 @@ func (t *tool) before(other *tool) bool {
 	return t.Since.Before(other.Since)
 }
 
-func readDocument(data []byte, err error) (document, error) {
-	var doc document
+func readDocument(data []byte, err error) (history, error) {
+	var doc history
 	if err != nil || data == nil {
 		return doc, err
 	}
@@ -392,7 +387,7 @@ func (m *Memory) save() (changed bool, err error) {
 	book := names.NewBook(0)
 	book.Restore(stored)
 	book.Restore(claims)
-	doc := document{Version: version, Servers: make(map[string]map[string]*tool), Names: book.Claims()}
+	doc := history{Version: version, Servers: make(map[string]map[string]*tool), Names: book.Claims()}
 	m.mu.Lock()
 	m.unsaved, m.claims = false, len(claims)
 	for name, s := range m.servers {
@@ -414,7 +409,7 @@ func (m *Memory) save() (changed bool, err error) {
 }
 
 // stored notes that doc is in the store.
-func (m *Memory) stored(doc document) {
+func (m *Memory) stored(doc history) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, tools := range doc.Servers {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -38,7 +39,7 @@ func (m *memory) Save(data []byte) error {
 	return m.err
 }
 
-func fresh(caution Caution, most int, store Store) *Memory {
+func fresh(caution Caution, most int, store document.Store) *Memory {
 	return New(caution, most, names.NewBook(10), store)
 }
 
@@ -177,7 +178,7 @@ func TestStore(t *testing.T) {
 	_, err = late.Save()
 	require.NoError(t, err)
 	assert.Len(t, late.names.Refused(), 1, "the one of x")
-	var doc document
+	var doc history
 	require.NoError(t, json.Unmarshal(store.data, &doc))
 	require.Len(t, doc.Names, 2)
 	assert.Equal(t, names.Claim{Server: "x", Wanted: "mcp_p", Prefix: "mcp_p"}, doc.Names[0])

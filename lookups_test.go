@@ -13,6 +13,7 @@ import (
 	"time"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -90,7 +91,7 @@ func TestSpecE4LookupsAreBatched(t *testing.T) {
 		})})
 		require.NoError(t, m.AddTools("s", chores(1000)...))
 		assert.Zero(t, enriched(m), "nothing waits for hints")
-		time.Sleep(publishEvery + 20*time.Millisecond)
+		time.Sleep(hints.PublishEvery + 20*time.Millisecond)
 		some := enriched(m)
 		assert.Greater(t, some, 300)
 		assert.Less(t, some, 1000)
@@ -98,7 +99,7 @@ func TestSpecE4LookupsAreBatched(t *testing.T) {
 		assert.Equal(t, 1000, enriched(m))
 		mu.Lock()
 		assert.Len(t, asked, 1000)
-		assert.Equal(t, maxLookups, most)
+		assert.Equal(t, hints.MaxLookups, most)
 		versions[m.cur.Load()] = true
 		// 125 times 10 ms: the tools, two batches in between, and the last one.
 		assert.Len(t, versions, 4)
@@ -119,7 +120,7 @@ func TestSpecE4LookupsAreBatched(t *testing.T) {
 		m.RemoveServer("s")
 		synctest.Wait()
 		m.mu.Lock()
-		assert.Empty(t, m.enrichment.known)
+		assert.Empty(t, m.lookups.Known())
 		m.mu.Unlock()
 	})
 }
@@ -187,8 +188,8 @@ func TestSpecE4FailuresAreLoggedInBatches(t *testing.T) {
 		require.NoError(t, m.AddTools("s", chores(1000)...))
 		synctest.Wait()
 		lines := strings.Split(strings.TrimSpace(text()), "\n")
-		require.Len(t, lines, maxLookupsLogged+1)
-		assert.Contains(t, lines[maxLookupsLogged], `"mcphybrid: looking up the hints of more tools failed" tools=990`)
+		require.Len(t, lines, hints.MaxLogged+1)
+		assert.Contains(t, lines[hints.MaxLogged], `"mcphybrid: looking up the hints of more tools failed" tools=990`)
 	})
 }
 
@@ -207,9 +208,9 @@ func TestSpecE4HangingLookupsAreBounded(t *testing.T) {
 		})})
 		require.NoError(t, m.AddTools("s", chores(1000)...))
 		time.Sleep(time.Hour)
-		assert.EqualValues(t, maxInside, begun.Load())
+		assert.EqualValues(t, hints.MaxInside, begun.Load())
 		assert.Equal(t, 1, strings.Count(text(), "lookups of hints hang"))
-		assert.Equal(t, maxInside, strings.Count(text(), "looking up the hints of a tool failed\" tool="))
+		assert.Equal(t, hints.MaxInside, strings.Count(text(), "looking up the hints of a tool failed\" tool="))
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -240,7 +241,7 @@ func TestSpecE4CloseEndsLookups(t *testing.T) {
 				})})
 				require.NoError(t, m.AddTools("s", chores(20)...))
 				synctest.Wait()
-				assert.EqualValues(t, maxLookups, inside.Load())
+				assert.EqualValues(t, hints.MaxLookups, inside.Load())
 				refreshed := make(chan error, 1)
 				go func() { refreshed <- m.RefreshHints(context.Background()) }()
 				synctest.Wait()
@@ -252,8 +253,8 @@ func TestSpecE4CloseEndsLookups(t *testing.T) {
 					assert.Equal(t, 100*time.Millisecond, time.Since(start))
 					assert.Zero(t, inside.Load())
 				} else {
-					assert.Equal(t, lookupsEnd, time.Since(start))
-					assert.EqualValues(t, maxLookups, inside.Load())
+					assert.Equal(t, hints.LookupsEnd, time.Since(start))
+					assert.EqualValues(t, hints.MaxLookups, inside.Load())
 				}
 				close(release)
 			})
@@ -412,5 +413,5 @@ func TestSpecE4HintsFromManyGoroutines(t *testing.T) {
 	assert.Len(t, m.Search("about t0031", 1), 1)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	assert.Len(t, m.enrichment.known, 40)
+	assert.Len(t, m.lookups.Known(), 40)
 }

@@ -1,4 +1,4 @@
-package mcphybrid
+package document
 
 import (
 	"bufio"
@@ -44,21 +44,21 @@ func filesIn(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-func TestFileStore(t *testing.T) {
+func TestFile(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "trust [1]*.json")
 	if runtime.GOOS == "windows" {
 		path = filepath.Join(folder, "trust [1].json")
 	}
-	s := FileStore(path)
+	s := File(path)
 	data, err := s.Load()
 	require.NoError(t, err)
 	require.Nil(t, data)
 
 	for _, doc := range []string{"first", "a second, longer document", "3rd", ""} {
 		require.NoError(t, s.Save([]byte(doc)))
-		data, err := FileStore(path).Load()
+		data, err := File(path).Load()
 		require.NoError(t, err)
 		require.NotNil(t, data)
 		require.Equal(t, doc, string(data))
@@ -73,9 +73,9 @@ func TestFileStore(t *testing.T) {
 	}
 }
 
-func TestFileStoreInTheCurrentFolder(t *testing.T) {
+func TestFileInTheCurrentFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
-	s := FileStore("trust.json")
+	s := File("trust.json")
 	require.NoError(t, s.Save([]byte("x")))
 	data, err := s.Load()
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestFileStoreInTheCurrentFolder(t *testing.T) {
 	assert.Equal(t, []string{"trust.json"}, filesIn(t, "."))
 }
 
-func TestFileStoreErrors(t *testing.T) {
+func TestFileErrors(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 
@@ -91,10 +91,10 @@ func TestFileStoreErrors(t *testing.T) {
 		path := filepath.Join(folder, "folder")
 		require.NoError(t, os.Mkdir(path, 0o700))
 		for _, path := range []string{path, path + string(filepath.Separator)} {
-			_, err := FileStore(path).Load()
+			_, err := File(path).Load()
 			assert.ErrorContains(t, err, "mcphybrid: ")
 			assert.ErrorContains(t, err, path)
-			err = FileStore(path).Save([]byte("x"))
+			err = File(path).Save([]byte("x"))
 			assert.ErrorContains(t, err, "mcphybrid: ")
 			assert.ErrorContains(t, err, path)
 		}
@@ -104,29 +104,29 @@ func TestFileStoreErrors(t *testing.T) {
 
 	t.Run("no folder", func(t *testing.T) {
 		path := filepath.Join(folder, "none", "trust.json")
-		data, err := FileStore(path).Load()
+		data, err := File(path).Load()
 		assert.NoError(t, err)
 		assert.Nil(t, data)
-		err = FileStore(path).Save([]byte("x"))
+		err = File(path).Save([]byte("x"))
 		assert.ErrorIs(t, err, fs.ErrNotExist)
 		assert.ErrorContains(t, err, path)
 	})
 
 	t.Run("too large", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "trust.json")
-		require.NoError(t, FileStore(path).Save([]byte("x")))
-		err := FileStore(path).Save(make([]byte, 256<<20+1))
+		require.NoError(t, File(path).Save([]byte("x")))
+		err := File(path).Save(make([]byte, 256<<20+1))
 		assert.EqualError(t, err, "mcphybrid: the document of "+path+" has more than 256 MiB")
-		data, err := FileStore(path).Load()
+		data, err := File(path).Load()
 		require.NoError(t, err)
 		assert.Equal(t, "x", string(data))
 
 		require.NoError(t, os.Truncate(path, 64<<20)) // makes it longer
-		data, err = FileStore(path).Load()
+		data, err = File(path).Load()
 		require.NoError(t, err)
 		assert.Len(t, data, 64<<20)
 		require.NoError(t, os.Truncate(path, 256<<20+1))
-		_, err = FileStore(path).Load()
+		_, err = File(path).Load()
 		assert.EqualError(t, err, "mcphybrid: the document of "+path+" has more than 256 MiB")
 	})
 
@@ -136,24 +136,24 @@ func TestFileStoreErrors(t *testing.T) {
 		}
 		folder := t.TempDir()
 		path := filepath.Join(folder, "trust.json")
-		require.NoError(t, FileStore(path).Save([]byte("x")))
+		require.NoError(t, File(path).Save([]byte("x")))
 		require.NoError(t, os.Chmod(path, 0))
-		_, err := FileStore(path).Load()
+		_, err := File(path).Load()
 		assert.ErrorIs(t, err, fs.ErrPermission)
 		assert.ErrorContains(t, err, path)
 
 		require.NoError(t, os.Chmod(path, 0o600))
 		require.NoError(t, os.Chmod(folder, 0o500))
 		defer os.Chmod(folder, 0o700)
-		assert.ErrorIs(t, FileStore(path).Save([]byte("y")), fs.ErrPermission)
-		data, err := FileStore(path).Load()
+		assert.ErrorIs(t, File(path).Save([]byte("y")), fs.ErrPermission)
+		data, err := File(path).Load()
 		require.NoError(t, err)
 		assert.Equal(t, "x", string(data))
 		assert.Equal(t, []string{"trust.json"}, filesIn(t, folder))
 	})
 }
 
-func TestFileStoreStaleFiles(t *testing.T) {
+func TestFileStaleFiles(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	keep := []string{
@@ -171,18 +171,18 @@ func TestFileStoreStaleFiles(t *testing.T) {
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "trust.json.8.tmp"), 0o700))
 	require.NoError(t, os.Chtimes(filepath.Join(folder, "trust.json.8.tmp"), old, old))
-	require.NoError(t, FileStore(filepath.Join(folder, "trust.json")).Save([]byte("x")))
+	require.NoError(t, File(filepath.Join(folder, "trust.json")).Save([]byte("x")))
 	assert.ElementsMatch(t, append(keep, "trust.json", "trust.json.8.tmp"), filesIn(t, folder))
 }
 
-func TestFileStoreConcurrently(t *testing.T) {
+func TestFileConcurrently(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "trust.json")
 	var saved, loaded sync.WaitGroup
 	done := make(chan struct{})
 	for w := range 8 {
-		s := FileStore(path)
+		s := File(path)
 		saved.Go(func() {
 			for i := range 25 {
 				assert.NoError(t, s.Save(numbered(1+1000*w+i)))
@@ -209,21 +209,21 @@ func TestFileStoreConcurrently(t *testing.T) {
 	saved.Wait()
 	close(done)
 	loaded.Wait()
-	data, err := FileStore(path).Load()
+	data, err := File(path).Load()
 	require.NoError(t, err)
 	assertNumbered(t, data)
 	assert.Equal(t, []string{"trust.json"}, filesIn(t, folder))
 }
 
-// TestFileStoreChild is not a test. It is the process that TestFileStoreCrash
+// TestFileChild is not a test. It is the process that TestFileCrash
 // kills: it saves and says so until then.
-func TestFileStoreChild(t *testing.T) {
-	path := os.Getenv("TEST_FILE_STORE")
+func TestFileChild(t *testing.T) {
+	path := os.Getenv("TEST_FILE")
 	if path == "" {
 		return
 	}
 	for n := 1; ; n = n%50_000 + 7_919 {
-		if err := FileStore(path).Save(numbered(n)); err != nil {
+		if err := File(path).Save(numbered(n)); err != nil {
 			fmt.Println(err)
 			os.Exit(3)
 		}
@@ -231,7 +231,7 @@ func TestFileStoreChild(t *testing.T) {
 	}
 }
 
-func TestFileStoreCrash(t *testing.T) {
+func TestFileCrash(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -239,8 +239,8 @@ func TestFileStoreCrash(t *testing.T) {
 	path := filepath.Join(folder, "trust.json")
 	kills := mcptest.Long(50, 15)
 	for kill := range kills {
-		cmd := exec.Command(self, "-test.run", "^TestFileStoreChild$", "-test.timeout", "1m")
-		cmd.Env = append(os.Environ(), "TEST_FILE_STORE="+path)
+		cmd := exec.Command(self, "-test.run", "^TestFileChild$", "-test.timeout", "1m")
+		cmd.Env = append(os.Environ(), "TEST_FILE="+path)
 		out, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
@@ -255,7 +255,7 @@ func TestFileStoreCrash(t *testing.T) {
 		err = cmd.Wait()
 		var exit *exec.ExitError
 		require.True(t, errors.As(err, &exit), "%v", err)
-		data, err := FileStore(path).Load()
+		data, err := File(path).Load()
 		require.NoError(t, err)
 		require.True(t, assertNumbered(t, data), "kill %d", kill)
 	}
@@ -266,6 +266,6 @@ func TestFileStoreCrash(t *testing.T) {
 		require.True(t, strings.HasPrefix(name, "trust.json"), name)
 		require.NoError(t, os.Chtimes(filepath.Join(folder, name), old, old))
 	}
-	require.NoError(t, FileStore(path).Save([]byte("x")))
+	require.NoError(t, File(path).Save([]byte("x")))
 	assert.Equal(t, []string{"trust.json"}, filesIn(t, folder))
 }

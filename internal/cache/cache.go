@@ -1,0 +1,69 @@
+// Package cache has the stored form of what servers have listed, by which there is a
+// catalog before any server runs.
+package cache
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/document"
+	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// A Catalog is the document in the store.
+type Catalog struct {
+	Version int               `json:"version"`
+	Names   []names.Claim     `json:"names,omitempty"`
+	Servers map[string]Server `json:"servers"` // by name
+}
+
+const version = 1
+
+// A Server is what a server has listed.
+type Server struct {
+	Config string    `json:"config"` // see [Key]
+	Listed time.Time `json:"listed"` // when it listed the tools
+	Tools  []string  `json:"tools"`  // elements of tools/list results, as strings to keep each byte
+}
+
+// Key returns a hash of those parts of a configuration by which a server may have
+// other tools.
+func Key(parts ...any) string {
+	data, _ := json.Marshal(parts)
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Read returns the catalog in the store, which may be nil. It is empty if there is
+// none, or if another version wrote it: the next [Catalog.Save] replaces it.
+func Read(store document.Store) (*Catalog, error) {
+	c := new(Catalog)
+	if store == nil {
+		return c, nil
+	}
+	data, err := store.Load()
+	if err != nil || data == nil {
+		return c, err
+	}
+	if err := json.Unmarshal(data, c); err != nil {
+		return nil, fmt.Errorf("the cached catalog: %w", text.JSONError(data, err))
+	}
+	if c.Version != version {
+		return new(Catalog), nil
+	}
+	return c, nil
+}
+
+// Save replaces the catalog in the store.
+func (c *Catalog) Save(store document.Store) error {
+	c.Version = version
+	data, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return store.Save(data)
+}

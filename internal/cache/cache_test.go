@@ -1,0 +1,93 @@
+package cache
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+type memory struct {
+	data []byte
+	err  error
+}
+
+func (m *memory) Load() ([]byte, error) { return m.data, m.err }
+
+func (m *memory) Save(data []byte) error {
+	m.data = data
+	return m.err
+}
+
+func TestCatalogIsKept(t *testing.T) {
+	t.Parallel()
+	store := new(memory)
+	empty, err := Read(store)
+	require.NoError(t, err)
+	assert.Equal(t, new(Catalog), empty)
+	empty, err = Read(nil)
+	require.NoError(t, err)
+	assert.Equal(t, new(Catalog), empty)
+
+	want := &Catalog{
+		Names:   []names.Claim{{Server: "a", Wanted: "mcp_a", Prefix: "mcp_a"}},
+		Servers: map[string]Server{"a": {Config: "c", Listed: time.Unix(1, 0).UTC(), Tools: []string{"{\"name\" : 1.0}\n"}}},
+	}
+	require.NoError(t, want.Save(store))
+	got, err := Read(store)
+	require.NoError(t, err)
+	assert.Equal(t, want, got, "to the byte")
+}
+
+func TestReadFails(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]string{
+		"": "unexpected end of JSON input", "{": "unexpected end of JSON input", `{"version":1,"servers":[]}`: `"servers" is a JSON array`,
+	} {
+		c, err := Read(&memory{data: []byte(data)})
+		assert.Nil(t, c)
+		assert.ErrorContains(t, err, "the cached catalog: ")
+		assert.ErrorContains(t, err, want)
+	}
+	c, err := Read(&memory{data: []byte(`{"version":9,"servers":{"a":{}}}`)})
+	require.NoError(t, err)
+	assert.Equal(t, new(Catalog), c, "of another version")
+	burning := errors.New("disk on fire")
+	_, err = Read(&memory{err: burning})
+	assert.ErrorIs(t, err, burning)
+	assert.ErrorIs(t, new(Catalog).Save(&memory{err: burning}), burning)
+}
+
+func TestKey(t *testing.T) {
+	t.Parallel()
+	assert.Len(t, Key("command", []string{"a"}), 32)
+	assert.Equal(t, Key("command", []string{"a"}), Key("command", []string{"a"}))
+	assert.NotEqual(t, Key("command", []string{"a"}), Key("command", []string{"b"}))
+	assert.NotEqual(t, Key("ab", "c"), Key("a", "bc"))
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"version":1,"names":[{}],"servers":{"a":{"config":"c","listed":"2026-01-01T00:00:00Z","tools":["{}"]}}}`))
+	f.Add([]byte(`{"version":1,"servers":null}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Read(&memory{data: data})
+		if err != nil {
+			require.Nil(t, c)
+			return
+		}
+		if c.Version != version {
+			require.Equal(t, new(Catalog), c)
+			return
+		}
+		store := new(memory)
+		if c.Save(store) != nil {
+			t.Skip("a time that JSON can't write")
+		}
+		again, err := Read(store)
+		require.NoError(t, err)
+		require.Len(t, again.Servers, len(c.Servers))
+	})
+}

@@ -1,0 +1,182 @@
+// Package usage records how much names are used: a use counts half after each
+// half-life. A store keeps the record from one run of a program to the next.
+package usage
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/document"
+	"github.com/mcphybrid/mcphybrid/internal/lazy"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// maxStored is how many names the store keeps: the most used.
+const maxStored = 10_000
+
+// A Record holds the use of each name: the sum over its uses. It may be used
+// concurrently.
+type Record struct {
+	store    document.Store // or nil
+	counts   map[string]float64
+	halfLife time.Duration
+
+	loading, saving lazy.Task // they use the store
+
+	mu     sync.Mutex
+	loaded bool
+	uses   map[string]use
+}
+
+// A use is the use of a name, as of a time.
+type use struct {
+	Count float64   `json:"count"`
+	At    time.Time `json:"at"`
+}
+
+// New returns a Record without uses. counts are added to what it records; only
+// finite positive ones count. store may be nil.
+func New(store document.Store, counts map[string]float64, halfLife time.Duration) *Record {
+	return &Record{store: store, counts: maps.Clone(counts), halfLife: halfLife, uses: make(map[string]use)}
+}
+
+// after returns the count of u at a later time.
+func (r *Record) after(u use, now time.Time) float64 {
+	age := max(now.Sub(u.At), 0)
+	return u.Count * math.Exp2(-float64(age)/float64(r.halfLife))
+}
+
+// Note records one use.
+func (r *Record) Note(name string, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.uses[name] = use{r.after(r.uses[name], now) + 1, now}
+}
+
+// Order returns the rank of each used name, from 1 for the most used. Names of
+// equal use are in alphabetical order.
+func (r *Record) Order(now time.Time) map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	counts := make(map[string]float64, len(r.uses))
+	for name, n := range r.counts {
+		if n > 0 && !math.IsInf(n, 0) {
+			counts[name] = n
+		}
+	}
+	for name, u := range r.uses {
+		counts[name] += r.after(u, now)
+	}
+	names := mostUsed(counts)
+	ranks := make(map[string]int, len(names))
+	for i, name := range names {
+		ranks[name] = i + 1
+	}
+	return ranks
+}
+
+func mostUsed(counts map[string]float64) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+}
+
+// A stored is the document in the store.
+type stored struct {
+	Version int            `json:"version"`
+	Tools   map[string]use `json:"tools"`
+}
+
+const version = 1
+
+// Load adds the stored use. After the first read of the store it does nothing. If
+// the document is malformed, Load returns an error and the record begins anew.
+func (r *Record) Load() (err error) {
+	if r.store != nil {
+		r.loading.Do(func() { err = r.load() })
+	}
+	return err
+}
+
+func (r *Record) load() error {
+	r.mu.Lock()
+	loaded := r.loaded
+	r.mu.Unlock()
+	if loaded {
+		return nil
+	}
+	data, err := r.store.Load()
+	if err != nil {
+		return err
+	}
+	uses, err := parse(data)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.loaded = true
+	for name, u := range uses {
+		now := r.uses[name]
+		at := now.At
+		if u.At.After(at) {
+			at = u.At
+		}
+		r.uses[name] = use{r.after(u, at) + r.after(now, at), at}
+	}
+	return err
+}
+
+func parse(data []byte) (map[string]use, error) {
+	if data == nil {
+		return nil, nil
+	}
+	var doc stored
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, text.JSONError(data, err)
+	}
+	if doc.Version != version {
+		return nil, fmt.Errorf("the document has version %d, want %d", doc.Version, version)
+	}
+	for name, u := range doc.Tools {
+		if !(u.Count > 0 && u.Count < math.MaxFloat32) {
+			return nil, fmt.Errorf("tool %q has the invalid count %v", text.Line(name, text.MaxName), u.Count)
+		}
+	}
+	return doc.Tools, nil
+}
+
+// Save stores the use of the most used names, unless the store has not been read.
+// If another goroutine is doing so, it does it once more, and Save returns nil at
+// once.
+func (r *Record) Save(now time.Time) (err error) {
+	if r.store != nil {
+		r.saving.Do(func() { err = r.save(now) })
+	}
+	return err
+}
+
+func (r *Record) save(now time.Time) error {
+	r.mu.Lock()
+	loaded, uses := r.loaded, maps.Clone(r.uses)
+	r.mu.Unlock()
+	if !loaded {
+		return nil
+	}
+	counts := make(map[string]float64, len(uses))
+	for name, u := range uses {
+		counts[name] = r.after(u, now)
+	}
+	doc := stored{version, make(map[string]use)}
+	for _, name := range mostUsed(counts)[:min(len(counts), maxStored)] {
+		doc.Tools[name] = uses[name]
+	}
+	data, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	return r.store.Save(data)
+}
