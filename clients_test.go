@@ -50,9 +50,9 @@ func clientFiles(t *testing.T) []clientFile {
 			servers: []ServerConfig{
 				{Name: "tickets", URL: "https://tickets.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer t"}, CallTimeout: 10 * time.Minute},
 				{Name: "database", Command: "/opt/tools/db-server", Args: []string{"--dsn", "db://x"}, Env: map[string]string{"MODE": "read"}},
+				{Name: "intranet", URL: "https://intranet.example.com/mcp", HeadersHelper: "/opt/bin/intranet-headers"},
 			},
 			refused: map[string]string{
-				"intranet": "headersHelper: headers from a command are not supported yet: set headers",
 				"calendar": "oauth: signing in is not supported yet",
 				"stream":   `type "sse" is not supported: if the server speaks streamable HTTP too, give its address and write "type": "http"`,
 				"socket":   `type "ws" is not supported: want stdio or http`,
@@ -278,15 +278,14 @@ func TestClientFiles(t *testing.T) {
 	}
 }
 
-// What a file says of signing in, and of commands for headers, is there for a host;
-// but no server is started without it.
+// What a file says of signing in is there for a host; but no server is started
+// without it.
 func TestServersThatAreNotSupportedYet(t *testing.T) {
 	t.Parallel()
 	mgr := NewManager(nil)
 	defer mgr.Close()
 	for want, cfg := range map[string]ServerConfig{
-		"signing in is not supported yet":              {OAuth: &OAuthConfig{}},
-		"headers from a command are not supported yet": {HeadersHelper: "surely-not-there"},
+		"signing in is not supported yet": {OAuth: &OAuthConfig{}},
 	} {
 		cfg.Name, cfg.URL = "s", "http://127.0.0.1:1/mcp"
 		assert.ErrorContains(t, mgr.AddServer(t.Context(), cfg), want)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"regexp"
@@ -41,14 +42,28 @@ type ServerConfig struct {
 	Dir     string
 
 	// URL is the address of a server that speaks streamable HTTP. Headers are
-	// sent with each request.
-	URL     string
-	Headers map[string]string
-
-	// HeadersHelper is a command that prints further headers, and OAuth says how
-	// to sign in. Neither is supported yet: a server that has one is invalid.
+	// sent with each request. HeadersHelper is a command for the shell that prints
+	// more of them, as a JSON object of strings, within 10 seconds. It runs for
+	// each connection, and again when the server refuses the headers with status
+	// 401: then the request is sent once more.
+	//
+	// HeaderFunc, if not nil, returns more headers for each request, and is asked
+	// once more after status 401. It may be called concurrently. Of headers with
+	// one name, the one of HeaderFunc is sent, else the one of HeadersHelper. All
+	// that they return counts as secret.
+	URL           string
+	Headers       map[string]string
 	HeadersHelper string
-	OAuth         *OAuthConfig
+	HeaderFunc    func(context.Context) (http.Header, error) `json:"-"`
+
+	// HTTPClient, if not nil, makes the requests, for example with a proxy or a
+	// certificate. Its Timeout is not used: see StartTimeout. Redirects to other
+	// hosts are refused whatever its CheckRedirect says.
+	HTTPClient *http.Client `json:"-"`
+
+	// OAuth says how to sign in. It is not supported yet: a server that has it is
+	// invalid.
+	OAuth *OAuthConfig
 
 	// InProcess is a server in this process: an MCPServer of mcp-go.
 	// [Manager.Close] does not shut it down. Its tool handlers run on the
@@ -391,8 +406,8 @@ func (sc *ServerConfig) validate() error {
 			problem("the header %q is malformed", nameOnly(key))
 		}
 	}
-	if sc.HeadersHelper != "" {
-		problem("headersHelper: headers from a command are not supported yet: set headers")
+	if sc.URL == "" && (sc.HeadersHelper != "" || sc.HeaderFunc != nil || sc.HTTPClient != nil) {
+		problem("headersHelper, HeaderFunc and HTTPClient go with url")
 	}
 	if sc.OAuth != nil {
 		problem("oauth: signing in is not supported yet: remove it, and set a token in headers if the server needs one")

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"time"
 
@@ -69,9 +70,15 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 
 func (src *source) upstreamConfig(log *slog.Logger) upstream.Config {
 	cfg := &src.cfg
+	var sources []upstream.HeaderSource
+	if cfg.HeaderFunc != nil {
+		sources = append(sources, func(ctx context.Context, _, _ http.Header) (http.Header, error) {
+			return foreign.Call("ServerConfig.HeaderFunc", func() (http.Header, error) { return cfg.HeaderFunc(ctx) })
+		})
+	}
 	return upstream.Config{
 		Name: cfg.Name, Command: cfg.Command, Args: cfg.Args, Env: cfg.Env, Dir: cfg.Dir,
-		URL: cfg.URL, Headers: cfg.Headers, Secrets: cfg.secrets, InProcess: cfg.InProcess, Invalid: src.invalid,
+		URL: cfg.URL, Headers: cfg.Headers, HeadersHelper: cfg.HeadersHelper, HeaderSources: sources, HTTPClient: cfg.HTTPClient, Secrets: cfg.secrets, InProcess: cfg.InProcess, Invalid: src.invalid,
 		LogLevel: cfg.LogLevel, OnNotification: cfg.OnNotification, Log: log,
 	}
 }

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"log/slog"
+	"net/http"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -18,6 +19,10 @@ type Config struct {
 
 	URL     string // endpoint of streamable HTTP
 	Headers map[string]string
+
+	HeadersHelper string         // command that prints more headers; "" for none
+	HeaderSources []HeaderSource // of more headers, each after the ones before
+	HTTPClient    *http.Client   // the host's; nil for one of the connection's own
 
 	Secrets []string // further values to hide in errors and logs
 

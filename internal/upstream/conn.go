@@ -22,7 +22,8 @@ import (
 type conn struct {
 	client  *client.Client
 	process *process        // nil unless the server is a child
-	http    *http.Transport // nil unless the connection uses HTTP
+	http    bool            // it uses streamable HTTP
+	own     *http.Transport // of this connection alone, or nil
 	changed chan struct{}   // capacity 1: the server said that its tools changed
 	over    chan struct{}   // closed when the connection is no longer used
 	opened  time.Time       // when it became ready
@@ -41,13 +42,13 @@ func dial(cfg *Config, l Limits, hide *secrets) (*conn, error) {
 	case cfg.InProcess != nil:
 		c.client = client.NewClient(newInProcessTransport(cfg.InProcess, g))
 	case cfg.URL != "":
-		c.http = ownTransport()
+		web, err := c.httpClient(cfg, g, hide)
+		if err != nil {
+			return nil, err
+		}
+		c.http = true
 		t, err := transport.NewStreamableHTTP(cfg.URL,
-			transport.WithHTTPBasicClient(&http.Client{
-				Transport:     &limitedHTTP{base: c.http, headers: cfg.Headers, maxMessage: l.MaxMessage, unasked: g.unasked},
-				CheckRedirect: sameHost,
-			}),
-			transport.WithHTTPHeaders(cfg.Headers),
+			transport.WithHTTPBasicClient(web),
 			transport.WithHTTPLogger(slog.New(secretHandler{cfg.Log.Handler(), hide})),
 		)
 		if err != nil {
@@ -136,7 +137,7 @@ func (c *conn) open(ctx context.Context) error {
 // later. Then the client must subscribe to changes, which other servers announce
 // unasked, and send some arguments as headers too.
 func (c *conn) isModernHTTP() bool {
-	return c.http != nil && c.client.ProtocolVersion() >= mcp.ProtocolVersion20260728
+	return c.http && c.client.ProtocolVersion() >= mcp.ProtocolVersion20260728
 }
 
 // listen subscribes to changes of the tool list and returns when the
@@ -200,8 +201,8 @@ func (c *conn) close(grace time.Duration) {
 	if c.process != nil {
 		c.process.stop(grace)
 	}
-	if c.http != nil {
-		c.http.CloseIdleConnections()
+	if c.own != nil {
+		c.own.CloseIdleConnections()
 	}
 }
 
