@@ -61,8 +61,8 @@ type ServerConfig struct {
 	// hosts are refused whatever its CheckRedirect says.
 	HTTPClient *http.Client `json:"-"`
 
-	// OAuth says how to sign in. It is not supported yet: a server that has it is
-	// invalid.
+	// OAuth has what [Manager.Login] can't find out by itself. The token of a
+	// login is sent in requests without another Authorization header.
 	OAuth *OAuthConfig
 
 	// InProcess is a server in this process: an MCPServer of mcp-go.
@@ -177,16 +177,23 @@ type ServerLimits struct {
 }
 
 // OAuthConfig has the settings with which a client signs in to a server. Each may
-// be empty.
+// be empty: then the server and its authorization server tell it.
 type OAuthConfig struct {
+	// ClientID and ClientSecret are of a client that is registered there. Without
+	// ClientID, [Manager.Login] registers one.
 	ClientID     string
 	ClientSecret string
-	RedirectURI  string
-	Scopes       []string
-	Resource     string // of RFC 8707
 
-	// The addresses of the authorization server, where it does not tell them:
-	// of its metadata, of the page for the user, and of its tokens.
+	// RedirectURI is where the browser comes back to. By default, that is a free
+	// port of 127.0.0.1. A port of this machine is listened to during a login;
+	// for any other address, [Options.OpenURL] returns what came back.
+	RedirectURI string
+
+	Scopes   []string
+	Resource string // of RFC 8707
+
+	// The addresses of the authorization server: of its metadata, of the page for
+	// the user, and of its tokens.
 	MetadataURL, AuthorizationURL, TokenURL string
 }
 
@@ -406,11 +413,8 @@ func (sc *ServerConfig) validate() error {
 			problem("the header %q is malformed", nameOnly(key))
 		}
 	}
-	if sc.URL == "" && (sc.HeadersHelper != "" || sc.HeaderFunc != nil || sc.HTTPClient != nil) {
-		problem("headersHelper, HeaderFunc and HTTPClient go with url")
-	}
-	if sc.OAuth != nil {
-		problem("oauth: signing in is not supported yet: remove it, and set a token in headers if the server needs one")
+	if sc.URL == "" && (sc.HeadersHelper != "" || sc.HeaderFunc != nil || sc.HTTPClient != nil || sc.OAuth != nil) {
+		problem("headersHelper, HeaderFunc, HTTPClient and oauth go with url")
 	}
 	if sc.StartTimeout < 0 || sc.CallTimeout < 0 {
 		problem("a timeout is negative")

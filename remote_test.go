@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
@@ -20,7 +21,8 @@ import (
 
 // guarded serves a real server, and only to requests that may pass.
 func guarded(t *testing.T, may func(*http.Request) bool) (url string) {
-	inner := mcpserver.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", "Echoes")))
+	inner := mcpserver.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", "Echoes")),
+		mcpserver.WithStreamableHTTPProtocolVersions(mcp.LATEST_LEGACY_PROTOCOL_VERSION)) // which needs no requests in the background
 	return serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !may(r) {
 			http.Error(w, "I got "+fmt.Sprint(r.Header), http.StatusUnauthorized)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/login"
 )
 
 // A Config says how to reach one server: by InProcess, URL or Command. The
@@ -23,6 +24,9 @@ type Config struct {
 	HeadersHelper string         // command that prints more headers; "" for none
 	HeaderSources []HeaderSource // of more headers, each after the ones before
 	HTTPClient    *http.Client   // the host's; nil for one of the connection's own
+
+	Account      *login.Account // of the user; nil if there can be none. Close closes it
+	Unauthorized error          // of a request that the server refuses with status 401
 
 	Secrets []string // further values to hide in errors and logs
 

@@ -54,7 +54,7 @@ func dial(cfg *Config, l Limits, hide *secrets) (*conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.client = client.NewClient(httpTransport{t, g})
+		c.client = client.NewClient(httpTransport{t, g, cfg.Unauthorized})
 	default:
 		p, err := startProcess(cfg, hide)
 		if err != nil {

@@ -30,7 +30,7 @@ func newHelper(cfg *Config) *helper {
 }
 
 // headers is a [HeaderSource].
-func (h *helper) headers(ctx context.Context, _, refused http.Header) (http.Header, error) {
+func (h *helper) headers(ctx context.Context, _ http.Header, refused *Refusal) (http.Header, error) {
 	select {
 	case h.turn <- struct{}{}:
 		defer func() { <-h.turn }()
@@ -40,7 +40,7 @@ func (h *helper) headers(ctx context.Context, _, refused http.Header) (http.Head
 	current := h.last != nil
 	if refused != nil {
 		for name, values := range h.last {
-			current = current && slices.Equal(refused[name], values)
+			current = current && slices.Equal(refused.Sent[name], values)
 		}
 		current = !current // those were refused, or another request has newer ones
 	}

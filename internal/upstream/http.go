@@ -10,13 +10,20 @@ import (
 	"slices"
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/login"
 )
 
 // A HeaderSource returns headers for a request that has given already; its own
-// replace these. refused is nil, or all headers of the same request if the server has
-// just answered it with status 401: then the request is sent once more if the source
-// returns others. It is called concurrently and must heed ctx.
-type HeaderSource func(ctx context.Context, given, refused http.Header) (http.Header, error)
+// replace these. refused is nil unless the server has just refused the same request:
+// then the request is sent once more if the source returns other headers. It is
+// called concurrently and must heed ctx.
+type HeaderSource func(ctx context.Context, given http.Header, refused *Refusal) (http.Header, error)
+
+// A Refusal says that the server answered a request with status 401.
+type Refusal struct {
+	Sent       http.Header // all headers of the request
+	Challenges []string    // the WWW-Authenticate headers of the answer
+}
 
 // maxHeaders is how many headers a source may return.
 const maxHeaders = 64
@@ -30,7 +37,7 @@ type dresser struct {
 }
 
 // dress returns r with its headers, or an error if r does not go to the server.
-func (d *dresser) dress(r *http.Request, refused http.Header) (*http.Request, error) {
+func (d *dresser) dress(r *http.Request, refused *Refusal) (*http.Request, error) {
 	if r.URL.Host != d.server.Host || d.server.Scheme == "https" && r.URL.Scheme != "https" {
 		return nil, fmt.Errorf("refused to send a request to host %q", r.URL.Host)
 	}
@@ -69,7 +76,7 @@ func (d *dresser) send(r *http.Request, base http.RoundTripper, failed *failure)
 	if resp.StatusCode != http.StatusUnauthorized || r.Body != nil && r.GetBody == nil {
 		return resp, nil
 	}
-	again, err := d.dress(r, dressed.Header)
+	again, err := d.dress(r, &Refusal{dressed.Header, resp.Header.Values("WWW-Authenticate")})
 	if err == nil && maps.EqualFunc(again.Header, dressed.Header, slices.Equal) {
 		return resp, nil
 	}
@@ -94,12 +101,9 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets) (*http.Client, er
 		return nil, err
 	}
 	to := &http.Client{CheckRedirect: sameHost}
-	var base http.RoundTripper
+	base := Transport(cfg.HTTPClient)
 	if theirs := cfg.HTTPClient; theirs != nil {
-		base, to.Jar = hostTransport{theirs.Transport}, theirs.Jar
-		if theirs.Transport == nil {
-			base = http.DefaultTransport
-		}
+		to.Jar = theirs.Jar
 		if check := theirs.CheckRedirect; check != nil {
 			to.CheckRedirect = func(r *http.Request, via []*http.Request) error {
 				if err := sameHost(r, via); err != nil {
@@ -109,16 +113,48 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets) (*http.Client, er
 				return err
 			}
 		}
-	} else {
-		c.own = ownTransport()
-		base = c.own
 	}
+	c.own, _ = base.(*http.Transport)
 	d := &dresser{server: server, fixed: cfg.Headers, sources: cfg.HeaderSources, secrets: hide}
 	if cfg.HeadersHelper != "" {
 		d.sources = slices.Concat([]HeaderSource{newHelper(cfg).headers}, d.sources)
 	}
+	if cfg.Account != nil {
+		d.sources = append(slices.Clip(d.sources), logIn(cfg.Account))
+	}
 	to.Transport = &limitedHTTP{base: base, dresser: d, maxMessage: g.maxMessage, unasked: g.unasked}
 	return to, nil
+}
+
+// logIn returns the source of the header of an account. It leaves alone a request that
+// has such a header.
+func logIn(account *login.Account) HeaderSource {
+	return func(ctx context.Context, given http.Header, refused *Refusal) (http.Header, error) {
+		if given.Get("Authorization") != "" {
+			return nil, nil
+		}
+		var r *login.Refusal
+		if refused != nil {
+			r = &login.Refusal{Header: refused.Sent.Get("Authorization"), Challenges: refused.Challenges}
+		}
+		value, err := account.Header(ctx, r)
+		if value == "" || err != nil {
+			return nil, err
+		}
+		return http.Header{"Authorization": {value}}, nil
+	}
+}
+
+// Transport returns what makes the requests of a host's client, or a new transport
+// for nil.
+func Transport(c *http.Client) http.RoundTripper {
+	switch {
+	case c == nil:
+		return ownTransport()
+	case c.Transport == nil:
+		return hostTransport{http.DefaultTransport}
+	}
+	return hostTransport{c.Transport}
 }
 
 // A hostTransport is the transport of a host. It may panic.

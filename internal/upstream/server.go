@@ -61,6 +61,12 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, tools []El
 		status:  Status{State: Configured, Since: time.Now()},
 		random:  rand.New(rand.NewPCG(h.Sum64(), 0)),
 	}
+	if s.cfg.Unauthorized == nil {
+		s.cfg.Unauthorized = errUnauthorized
+	}
+	if s.cfg.Account != nil {
+		s.cfg.Account.Hold = s.secrets.hold
+	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.conn = lazy.Value[*conn]{Load: s.connect, Settle: s.connected, Life: s.life, Ended: ErrClosed, Run: s.running.Go, Mu: &s.mu}
 	return s
@@ -80,6 +86,37 @@ func (s *Server) Start(ctx context.Context) error {
 		<-attempt.Done()
 	}
 	return attempt.Err()
+}
+
+// Again connects after a login. If the server was not refusing requests, it only lists
+// its tools again, in the background.
+func (s *Server) Again(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		c, early := s.conn.Peek() // early began before the login
+		attempt := early
+		refusing := s.status.State == Unauthorized
+		if c == nil {
+			attempt = s.connectLocked()
+		}
+		s.mu.Unlock()
+		if c != nil && refusing {
+			s.lose(c, s.cfg.Unauthorized)
+			continue
+		}
+		if c != nil {
+			c.tellChanged()
+			return nil
+		}
+		select {
+		case <-attempt.Done():
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := attempt.Err(); err == nil || early == nil {
+			return err
+		}
+	}
 }
 
 // Begin makes the first attempt to connect in the background.
@@ -149,8 +186,7 @@ func (s *Server) connected(c *conn, err error) {
 		s.running.Go(func() { c.close(0) })
 	}
 	s.status.Failures++
-	s.setLocked(Down, err)
-	s.retryLocked()
+	s.failLocked(err)
 }
 
 // told returns err as callers see it: without secrets and of bounded length.
@@ -187,7 +223,16 @@ func (s *Server) lose(c *conn, err error) {
 	if s.brief++; time.Since(c.opened) >= maxBackoff {
 		s.brief = 0
 	}
-	s.setLocked(Down, s.told(err))
+	s.failLocked(s.told(err))
+}
+
+// failLocked records why there is no connection and plans the next attempt.
+func (s *Server) failLocked(err error) {
+	state := Down
+	if errors.Is(err, s.cfg.Unauthorized) {
+		state = Unauthorized
+	}
+	s.setLocked(state, err)
 	s.retryLocked()
 }
 
@@ -256,6 +301,9 @@ func (s *Server) Close() {
 	if c != nil {
 		close(c.over)
 		c.close(exitGrace)
+	}
+	if s.cfg.Account != nil {
+		s.cfg.Account.Close()
 	}
 	s.running.Wait()
 }
