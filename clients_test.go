@@ -54,9 +54,9 @@ func clientFiles(t *testing.T) []clientFile {
 				{Name: "calendar", URL: "https://calendar.example.com/mcp", OAuth: &OAuthConfig{
 					ClientID: "calendar-cli", RedirectURI: "http://localhost:8080/callback", Scopes: []string{"read", "write"},
 				}},
+				{Name: "stream", URL: "https://stream.example.com/sse", SSE: true},
 			},
 			refused: map[string]string{
-				"stream": `type "sse" is not supported: if the server speaks streamable HTTP too, give its address and write "type": "http"`,
 				"socket": `type "ws" is not supported: want stdio or http`,
 			},
 			notes: []string{`server "tickets": "alwaysLoad": its tools are deferred like all others: pin them by Options.Pins`},
@@ -128,10 +128,10 @@ func clientFiles(t *testing.T) []clientFile {
 					Name: "remote", URL: "https://remote.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer t"},
 					Tools: Access{Deny: []string{"drop"}}, CallTimeout: 30 * time.Second,
 				},
+				{Name: "older", URL: "https://older.example.com/sse"},
 			},
-			off:     []string{"off"},
-			refused: map[string]string{"older": `if the server speaks streamable HTTP, write "type": "streamableHttp"`},
-			notes:   []string{`server "local": "autoApprove": ` + noApprovals, `server "local": "alwaysAllow": ` + noApprovals},
+			off:   []string{"off"},
+			notes: []string{`server "local": "autoApprove": ` + noApprovals, `server "local": "alwaysAllow": ` + noApprovals},
 		},
 		{
 			path: "gemini/.gemini/settings.json", dialect: "gemini", env: map[string]string{"ARGS_DIR": "/args", "DB_URL": "db://x", "API_KEY": "k"},
@@ -194,9 +194,10 @@ func clientFiles(t *testing.T) []clientFile {
 					StartTimeout: 2 * time.Minute, Tools: Access{Deny: []string{"some-tool", "remove"}},
 				},
 				{Name: "github", URL: "https://github.example.com/mcp/", Headers: map[string]string{"Authorization": "Bearer t"}},
+				{Name: "events", URL: "https://events.example.com/sse", SSE: true},
 			},
 			off:     []string{"off"},
-			refused: map[string]string{"echo": `"$(…)" runs a command, which is not done here`, "events": `type "sse" is not supported`},
+			refused: map[string]string{"echo": `"$(…)" runs a command, which is not done here`},
 		},
 		{
 			path: "codex/config.toml", dialect: "codex", options: ConfigOptions{TOML: toml.ToJSON},

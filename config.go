@@ -41,8 +41,9 @@ type ServerConfig struct {
 	Env     map[string]string
 	Dir     string
 
-	// URL is the address of a server that speaks streamable HTTP. Headers are
-	// sent with each request. HeadersHelper is a command for the shell that prints
+	// URL is the address of a server that speaks streamable HTTP or, if it
+	// refuses that or SSE is true, the older HTTP with SSE. Headers are sent with
+	// each request. HeadersHelper is a command for the shell that prints
 	// more of them, as a JSON object of strings, within 10 seconds. It runs for
 	// each connection, and again when the server refuses the headers with status
 	// 401: then the request is sent once more.
@@ -52,6 +53,7 @@ type ServerConfig struct {
 	// one name, the one of HeaderFunc is sent, else the one of HeadersHelper. All
 	// that they return counts as secret.
 	URL           string
+	SSE           bool
 	Headers       map[string]string
 	HeadersHelper string
 	HeaderFunc    func(context.Context) (http.Header, error) `json:"-"`
@@ -317,7 +319,7 @@ func (cfg *Config) add(servers []clients.Server) error {
 	for _, s := range servers {
 		sc := ServerConfig{
 			Name: s.Name, Disabled: s.Disabled, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir,
-			URL: s.URL, Headers: s.Headers, HeadersHelper: s.HeadersHelper, OAuth: (*OAuthConfig)(s.OAuth),
+			URL: s.URL, SSE: s.SSE, Headers: s.Headers, HeadersHelper: s.HeadersHelper, OAuth: (*OAuthConfig)(s.OAuth),
 			Tools: Access{Allow: s.Allow, Deny: s.Deny}, Needs: s.Needs, Prefix: s.Prefix, Eager: s.Eager,
 			StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, secrets: s.Secrets,
 		}

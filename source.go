@@ -81,7 +81,7 @@ func (m *Manager) upstreamConfig(src *source) upstream.Config {
 	}
 	to := upstream.Config{
 		Name: cfg.Name, Command: cfg.Command, Args: cfg.Args, Env: cfg.Env, Dir: cfg.Dir,
-		URL: cfg.URL, Headers: cfg.Headers, HeadersHelper: cfg.HeadersHelper, HeaderSources: sources, HTTPClient: cfg.HTTPClient, Secrets: cfg.secrets, InProcess: cfg.InProcess, Invalid: src.invalid,
+		URL: cfg.URL, SSE: cfg.SSE, Headers: cfg.Headers, HeadersHelper: cfg.HeadersHelper, HeaderSources: sources, HTTPClient: cfg.HTTPClient, Secrets: cfg.secrets, InProcess: cfg.InProcess, Invalid: src.invalid,
 		LogLevel: cfg.LogLevel, OnNotification: cfg.OnNotification, Log: log,
 	}
 	if u, err := url.Parse(cfg.URL); err == nil && cfg.URL != "" {

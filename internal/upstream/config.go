@@ -18,7 +18,8 @@ type Config struct {
 	Env     map[string]string // added to the few variables that every child gets
 	Dir     string            // working directory; "" for that of this process
 
-	URL     string // endpoint of streamable HTTP
+	URL     string // endpoint of streamable HTTP, or of the older HTTP with SSE
+	SSE     bool   // the latter; if false, it is tried after the former was refused
 	Headers map[string]string
 
 	HeadersHelper string         // command that prints more headers; "" for none

@@ -95,7 +95,7 @@ func (d *dresser) send(r *http.Request, base http.RoundTripper, failed *failure)
 
 // httpClient returns the client for the requests to the server: the host's if there
 // is one, with our guards around it.
-func (c *conn) httpClient(cfg *Config, g guard, hide *secrets) (*http.Client, error) {
+func (c *conn) httpClient(cfg *Config, g guard, hide *secrets, older bool) (*http.Client, error) {
 	server, err := url.Parse(cfg.URL)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets) (*http.Client, er
 	if cfg.Account != nil {
 		d.sources = append(slices.Clip(d.sources), logIn(cfg.Account))
 	}
-	to.Transport = &limitedHTTP{base: base, dresser: d, maxMessage: g.maxMessage, unasked: g.unasked}
+	to.Transport = &limitedHTTP{base: base, dresser: d, maxMessage: g.maxMessage, unasked: g.unasked, older: older}
 	return to, nil
 }
 

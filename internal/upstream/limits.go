@@ -199,6 +199,7 @@ type limitedHTTP struct {
 	dresser    *dresser
 	maxMessage int
 	unasked    *unasked
+	older      bool // for an sseTransport
 }
 
 func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -221,6 +222,10 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	failed.noteStatus(resp)
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if t.older && r.Method == http.MethodGet && kind == "text/event-stream" {
+		resp.Body = newEventBody(resp.Body, t.dresser.server, t.maxMessage, t.unasked)
+		return resp, nil
+	}
 	resp.Body = &limitedBody{
 		ReadCloser: resp.Body,
 		failed:     failed,

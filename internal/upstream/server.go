@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -144,9 +145,17 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	}
 	inner, cancel := context.WithTimeout(ctx, s.limits.StartTimeout)
 	defer cancel()
-	c, err := dial(&s.cfg, s.limits, s.secrets)
-	if err == nil {
-		err = c.open(inner)
+	c, err := s.open(inner, s.cfg.SSE)
+	if errors.Is(err, transport.ErrLegacySSEServer) {
+		c.close(0)
+		var older error
+		if c, older = s.open(inner, true); older == nil {
+			err = nil
+		} else if errors.Is(older, s.cfg.Unauthorized) {
+			err = older
+		} else {
+			err = fmt.Errorf("%w; and over the older transport: %w", err, older)
+		}
 	}
 	if err == nil {
 		err = s.list(inner, c)
@@ -168,6 +177,16 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 		c.close(0) // before the next attempt
 	}
 	return nil, s.told(err)
+}
+
+// open makes a connection that is ready for requests. It may return one together with
+// an error.
+func (s *Server) open(ctx context.Context, older bool) (*conn, error) {
+	c, err := dial(&s.cfg, s.limits, s.secrets, older)
+	if err == nil {
+		err = c.open(ctx)
+	}
+	return c, err
 }
 
 // connected records the result of an attempt. The caller holds mu.

@@ -32,7 +32,7 @@ func (s *Server) watch(c *conn) {
 		case <-c.over:
 			return
 		case <-c.exited():
-			s.lose(c, c.process.err)
+			s.lose(c, c.ending())
 			return
 		case <-idle:
 			wait, resting := s.rest(c)
