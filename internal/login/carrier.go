@@ -55,16 +55,9 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.secure && r.URL.Scheme != "https" {
 		return nil, fmt.Errorf("refused to send a request to host %q without TLS", r.URL.Host)
 	}
-	var sent url.Values
-	if r.Header.Get("Content-Type") == "application/x-www-form-urlencoded" && r.GetBody != nil {
-		form, err := c.form(r)
-		if err != nil {
-			return nil, err
-		}
-		sent = form
-		body := form.Encode()
-		r = r.Clone(r.Context())
-		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+	r, sent, err := c.corrected(r)
+	if err != nil {
+		return nil, err
 	}
 	resp, err := c.base.RoundTrip(r)
 	if err != nil {
@@ -99,24 +92,37 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	return again, err
 }
 
-// form returns the form that r sends, with the resource.
-func (c *carrier) form(r *http.Request) (url.Values, error) {
+// corrected returns r as it should be sent, and the form in it, if any. A form names
+// the resource. A registration has no empty scope, which some servers refuse.
+func (c *carrier) corrected(r *http.Request) (*http.Request, url.Values, error) {
+	if r.GetBody == nil {
+		return r, nil, nil
+	}
 	body, err := r.GetBody()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	data, err := io.ReadAll(body)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	form, err := url.ParseQuery(string(data))
-	if err != nil {
-		return nil, errors.New("the form is malformed")
+	var form url.Values
+	if r.Header.Get("Content-Type") == "application/json" {
+		data = bytes.Replace(data, []byte(`,"scope":""`), nil, 1)
+	} else {
+		if form, err = url.ParseQuery(string(data)); err != nil {
+			return nil, nil, errors.New("the form is malformed")
+		}
+		if c.resource != "" {
+			form.Set("resource", c.resource)
+		}
+		data = []byte(form.Encode())
 	}
-	if c.resource != "" {
-		form.Set("resource", c.resource)
-	}
-	return form, nil
+	r = r.Clone(r.Context())
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	r.ContentLength = int64(len(data))
+	r.Body, err = r.GetBody()
+	return r, form, err
 }
 
 func answer(r *http.Request, status int, body []byte) *http.Response {

@@ -82,7 +82,7 @@ func (a *Account) login(ctx context.Context, open Open) (r record, err error) {
 		return r, err
 	}
 	a.hold("token", code)
-	h, got := a.handler(r, to.address)
+	h, got := a.handler(r, to.address, "")
 	h.SetExpectedState(state)
 	if err := h.ProcessAuthorizationResponse(ctx, code, state, verifier); err != nil {
 		return r, fmt.Errorf("exchanging the code: %w", text.WithoutURL(err))
@@ -179,7 +179,7 @@ func (a *Account) client(ctx context.Context, d discovery, known record, redirec
 	case r.registration == "":
 		return r, errors.New("the authorization server registers no clients by itself: set OAuth.ClientID to one that is registered there")
 	default:
-		h, _ := a.handler(r, redirect)
+		h, _ := a.handler(r, redirect, cmp.Or(strings.Join(a.cfg.Scopes, " "), strings.Join(d.scopes, " ")))
 		if err := h.RegisterClient(ctx, clientName); err != nil {
 			return r, fmt.Errorf("registering as a client: %w", text.WithoutURL(err))
 		}

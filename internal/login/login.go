@@ -227,7 +227,7 @@ func (a *Account) hold(name string, values ...string) {
 // the result has none.
 func (a *Account) refresh(ctx context.Context, r record) (record, error) {
 	a.hold("token", r.RefreshToken, r.ClientSecret)
-	h, got := a.handler(r, "")
+	h, got := a.handler(r, "", "")
 	_, err := h.RefreshToken(ctx, r.RefreshToken)
 	var refused transport.OAuthError
 	if errors.As(err, &refused) {
@@ -246,8 +246,8 @@ func (a *Account) refresh(ctx context.Context, r record) (record, error) {
 }
 
 // handler returns what asks the authorization server of r for tokens, and where it
-// puts them.
-func (a *Account) handler(r record, redirect string) (*transport.OAuthHandler, *received) {
+// puts them. A client is registered for scope.
+func (a *Account) handler(r record, redirect, scope string) (*transport.OAuthHandler, *received) {
 	got := new(received)
 	c := a.carrier()
 	c.resource, c.metadata = r.Resource, &transport.AuthServerMetadata{
@@ -256,7 +256,7 @@ func (a *Account) handler(r record, redirect string) (*transport.OAuthHandler, *
 	}
 	return transport.NewOAuthHandler(transport.OAuthConfig{
 		ClientID: r.ClientID, ClientSecret: r.ClientSecret, TokenEndpointAuthMethod: r.AuthMethod, RedirectURI: redirect,
-		Scopes: a.cfg.Scopes, TokenStore: got, AuthServerMetadataURL: metadataURL, PKCEEnabled: true, HTTPClient: c.client(),
+		Scopes: strings.Fields(scope), TokenStore: got, AuthServerMetadataURL: metadataURL, PKCEEnabled: true, HTTPClient: c.client(),
 	}), got
 }
 

@@ -61,7 +61,12 @@ func NewAuthority(t testing.TB, server http.Handler) *Authority {
 			"registration_endpoint": a.URL + "/register", "code_challenge_methods_supported": []string{"S256"},
 		})
 	})
-	mux.HandleFunc("/register", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("/register", func(w http.ResponseWriter, r *http.Request) {
+		var of struct{ Scope *string }
+		if err := json.NewDecoder(r.Body).Decode(&of); err != nil || of.Scope != nil && *of.Scope == "" {
+			http.Error(w, `{"error":"invalid_client_metadata"}`, http.StatusBadRequest)
+			return
+		}
 		a.Mu.Lock()
 		defer a.Mu.Unlock()
 		a.counts.Clients++
