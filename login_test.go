@@ -252,6 +252,8 @@ func TestLoginFails(t *testing.T) {
 	}
 	assert.ErrorContains(t, d.Login(t.Context(), "child"), "it has no URL")
 	assert.ErrorContains(t, d.Login(t.Context(), "none"), "there is no such server")
+	idle := newDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server})
+	assert.ErrorContains(t, idle.Login(t.Context(), "web"), "it was not started")
 	d.Manager.opts.OpenURL = nil
 	assert.ErrorContains(t, d.Login(t.Context(), "web"), "Options.OpenURL is not set")
 }

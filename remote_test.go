@@ -2,9 +2,13 @@ package mcphybrid
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -178,4 +182,27 @@ func TestHeadersHelper(t *testing.T) {
 	}
 	_, err = remote(t, Options{}, ServerConfig{Command: "x", HeadersHelper: "y"})
 	assert.ErrorContains(t, err, "go with url")
+}
+
+// A server that wants a certificate gets the one of the host's client.
+func TestMutualTLS(t *testing.T) {
+	t.Parallel()
+	inner := mcpserver.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", "Echoes")))
+	web := httptest.NewUnstartedServer(inner)
+	web.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	web.Config.ErrorLog = log.New(io.Discard, "", 0)
+	web.StartTLS()
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+	client := web.Client()
+	trusting := client.Transport.(*http.Transport)
+	t.Cleanup(trusting.CloseIdleConnections)
+	_, err := remote(t, Options{Limits: ServerLimits{Reconnect: -1}}, ServerConfig{URL: web.URL, HTTPClient: client})
+	assert.ErrorContains(t, err, "certificate required")
+	with := trusting.Clone()
+	with.TLSClientConfig.Certificates = web.TLS.Certificates
+	t.Cleanup(with.CloseIdleConnections)
+	mgr, err := remote(t, Options{}, ServerConfig{URL: web.URL, HTTPClient: &http.Client{Transport: with}})
+	require.NoError(t, err)
+	_, err = mgr.Call(t.Context(), "mcp_web__echo", nil)
+	assert.NoError(t, err)
 }

@@ -161,7 +161,7 @@ func (a *Account) renew(ctx context.Context, refused string) (found record, err 
 	// A caller that gives up must not lose the new refresh token.
 	ctx, cancel := context.WithTimeout(a.life, 2*requestTimeout)
 	defer cancel()
-	spent := "" // the refresh token that brought new tokens
+	spent := "" // the refresh token in the store, once there are new tokens
 	err = a.cfg.Store.Update(ctx, a.cfg.Key, func(document []byte) ([]byte, error) {
 		stored, err := a.parse(document)
 		if err != nil {
@@ -179,7 +179,7 @@ func (a *Account) renew(ctx context.Context, refused string) (found record, err 
 			return nil, fmt.Errorf("refreshing the token: %w", err)
 		}
 		if fresh.AccessToken != "" {
-			spent = found.RefreshToken
+			spent = stored.RefreshToken
 		}
 		found = fresh
 		return found.document(nil), nil
