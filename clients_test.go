@@ -57,7 +57,7 @@ func clientFiles(t *testing.T) []clientFile {
 				{Name: "stream", URL: "https://stream.example.com/sse", SSE: true},
 			},
 			refused: map[string]string{
-				"socket": `type "ws" is not supported: want stdio or http`,
+				"socket": `type "ws" is not supported: want stdio, http or sse`,
 			},
 			notes: []string{`server "tickets": "alwaysLoad": its tools are deferred like all others: pin them by Options.Pins`},
 		},

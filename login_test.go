@@ -309,3 +309,26 @@ func TestUnauthorizedWithoutOAuth(t *testing.T) {
 	assert.Equal(t, StateUnauthorized, mgr.Servers()[0].State)
 	assert.ErrorIs(t, mgr.Servers()[0].Err, ErrAuthorizationRequired)
 }
+
+// A login works over the older transport, too, which is found out after it.
+func TestLoginOverTheOlderTransport(t *testing.T) {
+	t.Parallel()
+	a := mcptest.NewAuthority(t, mcpserver.NewSSEServer(mcptest.Server("web", mcptest.Echo("echo", "Echoes")),
+		mcpserver.WithSSEEndpoint("/mcp"), mcpserver.WithUseFullURLForMessageEndpoint(false)))
+	for _, named := range []bool{false, true} {
+		d := newDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, SSE: named})
+		require.ErrorIs(t, d.clean(d.Start(t.Context())), ErrAuthorizationRequired)
+		assert.Equal(t, StateUnauthorized, d.state())
+		require.NoError(t, d.clean(d.Login(t.Context(), "web")))
+		require.NoError(t, d.call())
+		refreshes := a.Count().Refreshes
+		a.Expire()
+		require.NoError(t, d.call())
+		assert.Greater(t, a.Count().Refreshes, refreshes)
+		a.Revoke()
+		assert.ErrorIs(t, d.call(), ErrAuthorizationRequired)
+		assert.Equal(t, StateUnauthorized, d.state())
+		require.NoError(t, d.clean(d.Login(t.Context(), "web")))
+		require.NoError(t, d.call())
+	}
+}

@@ -234,6 +234,6 @@ func (e *entry) transport() {
 		}
 		e.SSE = given == "sse"
 	default:
-		e.problem("type %q is not supported: want stdio or http", given)
+		e.problem("type %q is not supported: want stdio, http or sse", given)
 	}
 }
