@@ -206,3 +206,36 @@ func TestMutualTLS(t *testing.T) {
 	_, err = mgr.Call(t.Context(), "mcp_web__echo", nil)
 	assert.NoError(t, err)
 }
+
+// Nobody waits for a header function or an authorization server that hangs.
+func TestCredentialsHang(t *testing.T) {
+	t.Parallel()
+	for _, sse := range []bool{false, true} {
+		release := make(chan struct{})
+		begun := time.Now()
+		mgr, err := remote(t, Options{Limits: ServerLimits{StartTimeout: 100 * time.Millisecond}}, ServerConfig{
+			URL: "http://127.0.0.1:1/", SSE: sse,
+			HeaderFunc: func(context.Context) (http.Header, error) { <-release; return nil, nil },
+		})
+		assert.ErrorContains(t, err, "no answer within 100ms")
+		mgr.Close()
+		assert.Less(t, time.Since(begun), 5*time.Second)
+		close(release)
+	}
+
+	a := mcptest.NewAuthority(t, echoHandler())
+	d := newDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, CallTimeout: 200 * time.Millisecond})
+	_ = d.Start(t.Context())
+	require.NoError(t, d.Login(t.Context(), "web"))
+	asked, release := make(chan struct{}, 10), make(chan struct{})
+	a.Mu.Lock()
+	a.Answer = func(http.ResponseWriter, *http.Request) bool { asked <- struct{}{}; <-release; return false }
+	a.Mu.Unlock()
+	a.Expire()
+	assert.ErrorContains(t, d.call(), "no answer within 200ms")
+	<-asked
+	begun := time.Now()
+	d.Close()
+	assert.Less(t, time.Since(begun), 8*time.Second)
+	close(release)
+}

@@ -76,7 +76,7 @@ func (m *Manager) upstreamConfig(src *source) upstream.Config {
 	var sources []upstream.HeaderSource
 	if cfg.HeaderFunc != nil {
 		sources = append(sources, func(ctx context.Context, _ http.Header, _ *upstream.Refusal) (http.Header, error) {
-			return foreign.Call("ServerConfig.HeaderFunc", func() (http.Header, error) { return cfg.HeaderFunc(ctx) })
+			return foreign.Detached(ctx, "ServerConfig.HeaderFunc", func() (http.Header, error) { return cfg.HeaderFunc(ctx) })
 		})
 	}
 	to := upstream.Config{

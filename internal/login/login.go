@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -143,7 +144,9 @@ func (a *Account) Header(ctx context.Context, refused *Refusal) (string, error) 
 	if current.usable(sent) || looked && refused == nil && current.RefreshToken == "" {
 		return current.header(), nil
 	}
-	renewed, err := a.renew(ctx, sent)
+	// A caller that gives up must not end it: the answer may have the only refresh
+	// token.
+	renewed, err := foreign.Detached(ctx, "the login", func() (record, error) { return a.renew(ctx, sent) })
 	if err != nil {
 		return "", err
 	}
@@ -151,14 +154,14 @@ func (a *Account) Header(ctx context.Context, refused *Refusal) (string, error) 
 }
 
 // renew returns a record that is newer than the refused header, from the store or
-// from the authorization server. The store's lock makes other processes wait.
+// from the authorization server. The store's lock makes other processes wait. ctx
+// bounds only the wait for the turn.
 func (a *Account) renew(ctx context.Context, refused string) (found record, err error) {
 	end, err := a.begin(ctx)
 	if err != nil {
 		return found, err
 	}
 	defer end()
-	// A caller that gives up must not lose the new refresh token.
 	ctx, cancel := context.WithTimeout(a.life, 2*requestTimeout)
 	defer cancel()
 	spent := "" // the refresh token in the store, once there are new tokens
