@@ -34,9 +34,7 @@ type TokenStore interface {
 // FileTokens returns a [TokenStore] that keeps each document in a file of a folder.
 // Several processes may share it. Only the owner of the files may read or write them
 // (mode 0600). It creates the folder if need be.
-func FileTokens(folder string) TokenStore {
-	return login.Files{Folder: folder, File: func(path string) login.Document { return FileStore(path) }}
-}
+func FileTokens(folder string) TokenStore { return login.Files(folder) }
 
 // FileStore returns a [Store] that keeps its document in a file of at most 256
 // MiB. The file's folder must exist. A crash leaves either the old or the new

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -190,10 +189,9 @@ func TestCallback(t *testing.T) {
 // Updates of one key exclude each other, also by files; those of others do not.
 func TestStores(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "sub")
-	open := func(path string) Document { return document(path) }
 	for name, stores := range map[string][]Store{
 		"memory": {new(Memory)},
-		"files":  {Files{folder, open}, Files{folder, open}},
+		"files":  {Files(folder), Files(folder)},
 	} {
 		var wg sync.WaitGroup
 		for i := range 40 {
@@ -217,21 +215,10 @@ func TestStores(t *testing.T) {
 			assert.EqualError(t, err, "no change")
 		}
 	}
-	err := Guarded(Files{"\x00", open}, "it").Update(t.Context(), "k", nil)
+	err := Guarded(Files("\x00"), "it").Update(t.Context(), "k", nil)
 	assert.Error(t, err)
 	assert.EqualError(t, Guarded(nil, "it").Update(t.Context(), "k", nil), "it: panic: runtime error: invalid memory address or nil pointer dereference")
 }
-
-type document string
-
-func (d document) Load() ([]byte, error) {
-	data, err := os.ReadFile(string(d))
-	if errors.Is(err, os.ErrNotExist) {
-		err = nil
-	}
-	return data, err
-}
-func (d document) Save(data []byte) error { return os.WriteFile(string(d), data, 0o600) }
 
 // What a browser, a server and a store say can't do harm.
 func FuzzForeign(f *testing.F) {

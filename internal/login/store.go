@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
@@ -57,12 +58,6 @@ func (m *Memory) Update(ctx context.Context, key string, change func([]byte) ([]
 	return err
 }
 
-// A Document is one document.
-type Document interface {
-	Load() ([]byte, error)
-	Save(data []byte) error
-}
-
 // Guarded returns s with its panics turned into errors that begin with what.
 func Guarded(s Store, what string) Store { return guarded{s, what} }
 
@@ -76,34 +71,31 @@ func (g guarded) Update(ctx context.Context, key string, change func([]byte) ([]
 	return err
 }
 
-// Files is a [Store] in a folder, with a file for each key and another that locks it.
-// File returns the document in a file.
-type Files struct {
-	Folder string
-	File   func(path string) Document
-}
+// Files is a [Store] in the folder of that name, with a file for each key and another
+// that locks it.
+type Files string
 
 func (f Files) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
-	if err := os.MkdirAll(f.Folder, 0o700); err != nil {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return err
 	}
 	sum := sha256.Sum256([]byte(key))
-	path := filepath.Join(f.Folder, hex.EncodeToString(sum[:16]))
+	path := filepath.Join(string(f), hex.EncodeToString(sum[:16]))
 	unlock, err := lock(ctx, path+".lock")
 	if err != nil {
 		return fmt.Errorf("locking %s: %w", path, err)
 	}
 	defer unlock()
-	file := f.File(path + ".json")
+	file := document.File(path + ".json")
 	old, err := file.Load()
 	if err != nil {
 		return err
 	}
-	document, err := change(old)
-	if err != nil || bytes.Equal(old, document) {
+	changed, err := change(old)
+	if err != nil || bytes.Equal(old, changed) {
 		return err
 	}
-	return file.Save(document)
+	return file.Save(changed)
 }
 
 // lock locks a file against everyone else who locks it, in any process. The lock
