@@ -50,12 +50,14 @@ func clientFiles(t *testing.T) []clientFile {
 			servers: []ServerConfig{
 				{Name: "tickets", URL: "https://tickets.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer t"}, CallTimeout: 10 * time.Minute},
 				{Name: "database", Command: "/opt/tools/db-server", Args: []string{"--dsn", "db://x"}, Env: map[string]string{"MODE": "read"}},
+				{Name: "intranet", URL: "https://intranet.example.com/mcp", HeadersHelper: "/opt/bin/intranet-headers"},
+				{Name: "calendar", URL: "https://calendar.example.com/mcp", OAuth: &OAuthConfig{
+					ClientID: "calendar-cli", RedirectURI: "http://localhost:8080/callback", Scopes: []string{"read", "write"},
+				}},
+				{Name: "stream", URL: "https://stream.example.com/sse", SSE: true},
 			},
 			refused: map[string]string{
-				"intranet": "headersHelper: headers from a command are not supported yet: set headers",
-				"calendar": "oauth: signing in is not supported yet",
-				"stream":   `type "sse" is not supported: if the server speaks streamable HTTP too, give its address and write "type": "http"`,
-				"socket":   `type "ws" is not supported: want stdio or http`,
+				"socket": `type "ws" is not supported: want stdio, http or sse`,
 			},
 			notes: []string{`server "tickets": "alwaysLoad": its tools are deferred like all others: pin them by Options.Pins`},
 		},
@@ -86,8 +88,8 @@ func clientFiles(t *testing.T) []clientFile {
 					Env: map[string]string{"API_KEY": "from the environment", "REGION": "eu-1", "PASSWORD": "pa$$word#1"},
 				},
 				{Name: "remote", URL: "https://remote.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer t"}},
+				{Name: "login", URL: "https://login.example.com/mcp", OAuth: &OAuthConfig{ClientID: "id", ClientSecret: "hunter2", Scopes: []string{"read"}}},
 			},
-			refused: map[string]string{"login": "signing in is not supported yet"},
 		},
 		{
 			path: "vscode/.vscode/mcp.json", dialect: "vscode", options: ConfigOptions{Input: ask},
@@ -126,10 +128,10 @@ func clientFiles(t *testing.T) []clientFile {
 					Name: "remote", URL: "https://remote.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer t"},
 					Tools: Access{Deny: []string{"drop"}}, CallTimeout: 30 * time.Second,
 				},
+				{Name: "older", URL: "https://older.example.com/sse"},
 			},
-			off:     []string{"off"},
-			refused: map[string]string{"older": `if the server speaks streamable HTTP, write "type": "streamableHttp"`},
-			notes:   []string{`server "local": "autoApprove": ` + noApprovals, `server "local": "alwaysAllow": ` + noApprovals},
+			off:   []string{"off"},
+			notes: []string{`server "local": "autoApprove": ` + noApprovals, `server "local": "alwaysAllow": ` + noApprovals},
 		},
 		{
 			path: "gemini/.gemini/settings.json", dialect: "gemini", env: map[string]string{"ARGS_DIR": "/args", "DB_URL": "db://x", "API_KEY": "k"},
@@ -156,10 +158,10 @@ func clientFiles(t *testing.T) []clientFile {
 				{Name: "local", Command: "some-command", Args: []string{"arg-1", "arg-2"}, Env: map[string]string{}, CallTimeout: 90 * time.Second},
 				{Name: "custom", Command: "other"},
 				{Name: "remote", URL: "https://remote.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer t"}},
+				{Name: "login", URL: "https://login.example.com/mcp", OAuth: &OAuthConfig{ClientID: "zed"}},
 			},
 			off: []string{"off"},
 			refused: map[string]string{
-				"login":     "signing in is not supported yet",
 				"extension": `"source": an extension of Zed starts the server: write its "command"`,
 			},
 		},
@@ -174,10 +176,10 @@ func clientFiles(t *testing.T) []clientFile {
 					Name: "remote", URL: "https://remote.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer k"},
 					Tools: Access{Deny: []string{"*_drop", "drop", "pay"}},
 				},
+				{Name: "login", URL: "https://login.example.com/mcp", OAuth: &OAuthConfig{ClientID: "k", Scopes: []string{"tools:read", "tools:execute"}}},
 				{Name: "quiet.one", Command: "quiet", Tools: Access{Deny: []string{"*"}}},
 			},
-			off:     []string{"off", "jira"},
-			refused: map[string]string{"login": "signing in is not supported yet"},
+			off: []string{"off", "jira"},
 		},
 		{
 			path: "opencode-v2/opencode.json", dialect: "opencode",
@@ -192,9 +194,10 @@ func clientFiles(t *testing.T) []clientFile {
 					StartTimeout: 2 * time.Minute, Tools: Access{Deny: []string{"some-tool", "remove"}},
 				},
 				{Name: "github", URL: "https://github.example.com/mcp/", Headers: map[string]string{"Authorization": "Bearer t"}},
+				{Name: "events", URL: "https://events.example.com/sse", SSE: true},
 			},
 			off:     []string{"off"},
-			refused: map[string]string{"echo": `"$(…)" runs a command, which is not done here`, "events": `type "sse" is not supported`},
+			refused: map[string]string{"echo": `"$(…)" runs a command, which is not done here`},
 		},
 		{
 			path: "codex/config.toml", dialect: "codex", options: ConfigOptions{TOML: toml.ToJSON},
@@ -209,11 +212,11 @@ func clientFiles(t *testing.T) []clientFile {
 					Name: "figma", URL: "https://figma.example.com/mcp",
 					Headers: map[string]string{"X-Region": "eu", "X-Org": "org", "Authorization": "Bearer $t"},
 				},
+				{Name: "login", URL: "https://login.example.com/mcp", OAuth: &OAuthConfig{ClientID: "codex", Scopes: []string{"read"}}},
 				{Name: "none", Command: "none", Tools: Access{Deny: []string{"*"}}},
 			},
 			off: []string{"off"},
 			refused: map[string]string{
-				"login":  "signing in is not supported yet",
 				"inline": `"bearer_token": Codex does not read it: write "bearer_token_env_var"`,
 			},
 			notes: []string{
@@ -276,20 +279,4 @@ func TestClientFiles(t *testing.T) {
 			assert.Equal(t, fmt.Sprint(err), fmt.Sprint(namedErr))
 		})
 	}
-}
-
-// What a file says of signing in, and of commands for headers, is there for a host;
-// but no server is started without it.
-func TestServersThatAreNotSupportedYet(t *testing.T) {
-	t.Parallel()
-	mgr := NewManager(nil)
-	defer mgr.Close()
-	for want, cfg := range map[string]ServerConfig{
-		"signing in is not supported yet":              {OAuth: &OAuthConfig{}},
-		"headers from a command are not supported yet": {HeadersHelper: "surely-not-there"},
-	} {
-		cfg.Name, cfg.URL = "s", "http://127.0.0.1:1/mcp"
-		assert.ErrorContains(t, mgr.AddServer(t.Context(), cfg), want)
-	}
-	assert.Empty(t, mgr.Servers())
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"regexp"
@@ -40,15 +41,31 @@ type ServerConfig struct {
 	Env     map[string]string
 	Dir     string
 
-	// URL is the address of a server that speaks streamable HTTP. Headers are
-	// sent with each request.
-	URL     string
-	Headers map[string]string
-
-	// HeadersHelper is a command that prints further headers, and OAuth says how
-	// to sign in. Neither is supported yet: a server that has one is invalid.
+	// URL is the address of a server that speaks streamable HTTP or, if it
+	// refuses that or SSE is true, the older HTTP with SSE. Headers are sent with
+	// each request. HeadersHelper is a command for the shell that prints
+	// more of them, as a JSON object of strings, within 10 seconds. It runs for
+	// each connection, and again when the server refuses the headers with status
+	// 401: then the request is sent once more.
+	//
+	// HeaderFunc, if not nil, returns more headers for each request, and is asked
+	// once more after status 401. It may be called concurrently. Of headers with
+	// one name, the one of HeaderFunc is sent, else the one of HeadersHelper. All
+	// that they return counts as secret.
+	URL           string
+	SSE           bool
+	Headers       map[string]string
 	HeadersHelper string
-	OAuth         *OAuthConfig
+	HeaderFunc    func(context.Context) (http.Header, error) `json:"-"`
+
+	// HTTPClient, if not nil, makes the requests, for example with a proxy or a
+	// certificate. Its Timeout is not used: see StartTimeout. Redirects to other
+	// hosts are refused whatever its CheckRedirect says.
+	HTTPClient *http.Client `json:"-"`
+
+	// OAuth has what [Manager.Login] can't find out by itself. The token of a
+	// login is sent in requests without another Authorization header.
+	OAuth *OAuthConfig
 
 	// InProcess is a server in this process: an MCPServer of mcp-go.
 	// [Manager.Close] does not shut it down. Its tool handlers run on the
@@ -162,16 +179,23 @@ type ServerLimits struct {
 }
 
 // OAuthConfig has the settings with which a client signs in to a server. Each may
-// be empty.
+// be empty: then the server and its authorization server tell it.
 type OAuthConfig struct {
+	// ClientID and ClientSecret are of a client that is registered there. Without
+	// ClientID, [Manager.Login] registers one.
 	ClientID     string
 	ClientSecret string
-	RedirectURI  string
-	Scopes       []string
-	Resource     string // of RFC 8707
 
-	// The addresses of the authorization server, where it does not tell them:
-	// of its metadata, of the page for the user, and of its tokens.
+	// RedirectURI is where the browser comes back to. By default, that is a free
+	// port of 127.0.0.1. A port of this machine is listened to during a login;
+	// for any other address, [Options.OpenURL] returns what came back.
+	RedirectURI string
+
+	Scopes   []string
+	Resource string // of RFC 8707
+
+	// The addresses of the authorization server: of its metadata, of the page for
+	// the user, and of its tokens.
 	MetadataURL, AuthorizationURL, TokenURL string
 }
 
@@ -295,7 +319,7 @@ func (cfg *Config) add(servers []clients.Server) error {
 	for _, s := range servers {
 		sc := ServerConfig{
 			Name: s.Name, Disabled: s.Disabled, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir,
-			URL: s.URL, Headers: s.Headers, HeadersHelper: s.HeadersHelper, OAuth: (*OAuthConfig)(s.OAuth),
+			URL: s.URL, SSE: s.SSE, Headers: s.Headers, HeadersHelper: s.HeadersHelper, OAuth: (*OAuthConfig)(s.OAuth),
 			Tools: Access{Allow: s.Allow, Deny: s.Deny}, Needs: s.Needs, Prefix: s.Prefix, Eager: s.Eager,
 			StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, secrets: s.Secrets,
 		}
@@ -391,11 +415,8 @@ func (sc *ServerConfig) validate() error {
 			problem("the header %q is malformed", nameOnly(key))
 		}
 	}
-	if sc.HeadersHelper != "" {
-		problem("headersHelper: headers from a command are not supported yet: set headers")
-	}
-	if sc.OAuth != nil {
-		problem("oauth: signing in is not supported yet: remove it, and set a token in headers if the server needs one")
+	if sc.URL == "" && (sc.HeadersHelper != "" || sc.HeaderFunc != nil || sc.HTTPClient != nil || sc.OAuth != nil) {
+		problem("headersHelper, HeaderFunc, HTTPClient and oauth go with url")
 	}
 	if sc.StartTimeout < 0 || sc.CallTimeout < 0 {
 		problem("a timeout is negative")

@@ -36,7 +36,25 @@ var (
 	// ErrServerDown means that the tool's server can't be reached, or is not
 	// called for a while: see [ServerLimits.MaxTimeouts].
 	ErrServerDown = upstream.ErrDown
+
+	// ErrAuthorizationRequired means that the user has to log in to the tool's
+	// server: see [AuthorizationError] and [Manager.Login].
+	ErrAuthorizationRequired = errors.New("the user has to log in")
 )
+
+// An AuthorizationError says that a server answers with status 401: it wants a login,
+// or refuses the credentials in its configuration.
+type AuthorizationError struct {
+	Server string // its name
+	URL    string // its scheme and host
+}
+
+func (e *AuthorizationError) Error() string {
+	return fmt.Sprintf("%v to server %q at %s: by Manager.Login, or by a valid token in its headers", ErrAuthorizationRequired, e.Server, e.URL)
+}
+
+// Unwrap returns [ErrAuthorizationRequired].
+func (e *AuthorizationError) Unwrap() error { return ErrAuthorizationRequired }
 
 // The reasons why a Manager refuses a change.
 var (

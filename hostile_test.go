@@ -114,8 +114,8 @@ var hostileRows = []hostileRow{
 
 	// HTTP.
 	{name: "HTTP 400", over: "hm", then: mischief{At: call, Status: 400, Data: sorry}, call: "request failed with status 400"},
-	{name: "HTTP 401", over: "hm", then: mischief{At: call, Status: 401, Data: sorry}, call: "authorization required"},
-	{name: "HTTP 401 from the start", over: "hm", does: mischief{Status: 401, Data: sorry}, start: "authorization required"},
+	{name: "HTTP 401", over: "hm", then: mischief{At: call, Status: 401, Data: sorry}, call: "the user has to log in"},
+	{name: "HTTP 401 from the start", over: "hm", does: mischief{Status: 401, Data: sorry}, start: "the user has to log in"},
 	{name: "HTTP 404", over: "hm", then: mischief{At: call, Status: 404, Data: sorry}, call: down, is: ErrServerDown},
 	{name: "HTTP 404 from the start", over: "hm", does: mischief{Status: 404, Data: sorry}, start: "legacy SSE server"},
 	{name: "HTTP 429", over: "hm", then: mischief{At: call, Status: 429, Data: sorry}, call: "the server limits the rate of requests (HTTP status 429)"},

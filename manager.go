@@ -212,7 +212,8 @@ func (m *Manager) connect(ctx context.Context, src *source) error {
 }
 
 // AddServer connects one more server, last in registration order, and publishes
-// all its tools at once. If it returns an error, it has added nothing. The error
+// all its tools at once. If it returns an error, it has added nothing, unless the
+// error is [ErrAuthorizationRequired]: then [Manager.Login] connects the server. It
 // is [ErrDuplicate] if a server has that name already and [ErrClosed] after
 // [Manager.Close]. AddServer ignores a disabled server. ctx bounds only the
 // start.
@@ -244,7 +245,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 
 	defer m.starting.Done()
 	err := m.connect(ctx, src)
-	if err != nil { // its tools were never published
+	if err != nil && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published
 		m.mu.Lock()
 		m.sources = slices.DeleteFunc(m.sources, func(other *source) bool { return other == src })
 		m.mu.Unlock()
@@ -252,7 +253,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 		return err
 	}
 	m.save()
-	return nil
+	return err
 }
 
 // RemoveServer removes the server with that name, or the tools that

@@ -2,12 +2,14 @@ package mcphybrid
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/login"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -244,11 +246,29 @@ type Options struct {
 	Trust      TrustPolicy
 	TrustStore Store
 
+	// TokenStore keeps the tokens of logins: see [FileTokens]. If nil, they are
+	// known for as long as the Manager lives. Users share it; each has keys of its
+	// own.
+	TokenStore TokenStore
+
+	// OpenURL shows the user a page for [Manager.Login], which fails without it. It
+	// may return the address to which the page sent the browser in the end, with
+	// all parameters. If it returns "", Login waits until the browser comes to a
+	// port of this machine. ctx ends with the login.
+	OpenURL func(ctx context.Context, page LoginPage) (redirected string, err error)
+
 	// Limits bound what servers may take and send.
 	Limits ServerLimits
 
 	// Logger is told of problems that no caller is. If nil, no one is.
 	Logger *slog.Logger
+}
+
+// A LoginPage is a page of an authorization server.
+type LoginPage struct {
+	User   string // the id of the [User] who logs in, or "" for the system
+	Server string // the name of the server
+	URL    string // of the page; it holds no secret
 }
 
 // RankingOptions say how deferred tools are ranked, and how many a search finds.
@@ -407,6 +427,10 @@ func (o *Options) setDefaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.TokenStore == nil {
+		o.TokenStore = new(login.Memory)
+	}
+	o.TokenStore = login.Guarded(o.TokenStore, "Options.TokenStore")
 	if o.Tokens == nil {
 		o.Tokens = quarterBytes{}
 	}

@@ -319,6 +319,7 @@ func textRefused(name string, err error, canSearch bool, since time.Time) string
 	var arguments *ArgumentsError
 	var permission *permissionError
 	var paused *upstream.PausedError
+	var login *AuthorizationError
 	switch {
 	case errors.As(err, &unknown) && unknown.Connecting != "":
 		return fmt.Sprintf("%s can't be called yet: its server is still connecting. Go on with something else and try again later.", name)
@@ -340,6 +341,8 @@ func textRefused(name string, err error, canSearch bool, since time.Time) string
 		return fmt.Sprintf("%s can't be called: its definition has changed, and a person has not yet agreed to that. Go on without it.", name)
 	case errors.Is(err, ErrChanged):
 		return fmt.Sprintf("%s was not called: its definition changed while the call waited. Call it again if it still fits.", name)
+	case errors.As(err, &login):
+		return fmt.Sprintf("%s can't be called now: the user has to log in to its server, %s, first. Tell the user so, and go on without it.", name, text.Line(login.Server, text.MaxName))
 	case errors.As(err, &paused):
 		return fmt.Sprintf("%s was not called: %v. Its server can be called again from %s on. Go on without it.", name, paused.Reason, paused.Until.UTC().Format(time.RFC3339))
 	case errors.Is(err, ErrServerDown) && !since.IsZero():

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
@@ -139,6 +140,45 @@ func (m *Manager) reach(ctx context.Context, of *owner, server string) (there bo
 	ctx, cancel := context.WithTimeout(ctx, m.opts.Limits.CallTimeout)
 	defer cancel()
 	return true, src.server.Connect(ctx)
+}
+
+// Login lets the user log in to a server of [Manager.Start] or [Manager.AddServer] by
+// OAuth, and then connects it. Tools that are active stay so. It finds the
+// authorization server, registers a client if need be, shows a page by
+// [Options.OpenURL] and waits for the browser until ctx ends. The tokens go to
+// [Options.TokenStore] and are refreshed until the authorization server refuses that;
+// then the server is [StateUnauthorized] again. Errors have no secrets.
+func (m *Manager) Login(ctx context.Context, server string) error {
+	_, src := m.serverOf(m.owner, server)
+	m.mu.Lock()
+	begun := src != nil && src.begun
+	m.mu.Unlock()
+	var err error
+	switch {
+	case src == nil:
+		err = errors.New("there is no such server")
+	case !begun:
+		err = errors.New("it was not started")
+	case src.account == nil:
+		err = errors.New("it has no URL")
+	case m.opts.OpenURL == nil:
+		err = errors.New("Options.OpenURL is not set")
+	default:
+		_ = src.server.Connect(ctx) // the refusal tells where to log in
+		err = src.account.Login(ctx, func(ctx context.Context, url string) (string, error) {
+			return foreign.Call("Options.OpenURL", func() (string, error) {
+				return m.opts.OpenURL(ctx, LoginPage{m.user.id, server, url})
+			})
+		})
+		if err == nil {
+			err = src.server.Again(ctx)
+		}
+		err = src.server.Hide(err)
+	}
+	if err != nil {
+		return fmt.Errorf("mcphybrid: login to server %q: %w", server, err)
+	}
+	return nil
 }
 
 // ServerStats holds the figures of one server.

@@ -4,16 +4,19 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
+	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/login"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
@@ -25,6 +28,7 @@ type source struct {
 	listing
 
 	server   *upstream.Server // nil for tools without a connection
+	account  *login.Account   // at the server; nil unless it has a URL
 	cfg      ServerConfig     // of the server
 	invalid  error            // why cfg is invalid, or nil
 	begun    bool             // the server was started
@@ -46,7 +50,7 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 	if src.invalid == nil && m.find(cfg.Name) >= 0 {
 		src.invalid = ErrDuplicate
 	}
-	src.server = upstream.New(src.upstreamConfig(m.opts.Logger), src.upstreamLimits(&m.opts), func(ctx context.Context, elements []upstream.Element) error {
+	src.server = upstream.New(m.upstreamConfig(src), src.upstreamLimits(&m.opts), func(ctx context.Context, elements []upstream.Element) error {
 		defs, problems, known, err := src.parseDefinitions(ctx, elements, m.names, m.opts.Limits.MaxDefinition)
 		if err != nil {
 			return err
@@ -67,13 +71,40 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 	return src
 }
 
-func (src *source) upstreamConfig(log *slog.Logger) upstream.Config {
-	cfg := &src.cfg
-	return upstream.Config{
+func (m *Manager) upstreamConfig(src *source) upstream.Config {
+	cfg, log := &src.cfg, m.opts.Logger
+	var sources []upstream.HeaderSource
+	if cfg.HeaderFunc != nil {
+		sources = append(sources, func(ctx context.Context, _ http.Header, _ *upstream.Refusal) (http.Header, error) {
+			return foreign.Detached(ctx, "ServerConfig.HeaderFunc", func() (http.Header, error) { return cfg.HeaderFunc(ctx) })
+		})
+	}
+	to := upstream.Config{
 		Name: cfg.Name, Command: cfg.Command, Args: cfg.Args, Env: cfg.Env, Dir: cfg.Dir,
-		URL: cfg.URL, Headers: cfg.Headers, Secrets: cfg.secrets, InProcess: cfg.InProcess, Invalid: src.invalid,
+		URL: cfg.URL, SSE: cfg.SSE, Headers: cfg.Headers, HeadersHelper: cfg.HeadersHelper, HeaderSources: sources, HTTPClient: cfg.HTTPClient, Secrets: cfg.secrets, InProcess: cfg.InProcess, Invalid: src.invalid,
 		LogLevel: cfg.LogLevel, OnNotification: cfg.OnNotification, Log: log,
 	}
+	if u, err := url.Parse(cfg.URL); err == nil && cfg.URL != "" {
+		if cfg.OAuth != nil {
+			to.Secrets = append(slices.Clip(to.Secrets), cfg.OAuth.ClientSecret)
+		}
+		src.account = m.account(cfg)
+		to.Account, to.Unauthorized = src.account, &AuthorizationError{cfg.Name, u.Scheme + "://" + u.Host}
+	}
+	return to
+}
+
+// account returns the account of the Manager's user at a server.
+func (m *Manager) account(cfg *ServerConfig) *login.Account {
+	sum := sha256.Sum256([]byte(cfg.URL))
+	to := login.Config{
+		URL: cfg.URL, Key: fmt.Sprintf("%s/%s/%x", url.PathEscape(m.user.id), url.PathEscape(cfg.Name), sum[:8]),
+		Store: m.opts.TokenStore, HTTP: upstream.Transport(cfg.HTTPClient), Log: m.opts.Logger,
+	}
+	if cfg.OAuth != nil {
+		to.Settings = login.Settings(*cfg.OAuth)
+	}
+	return login.New(to)
 }
 
 func (src *source) upstreamLimits(o *Options) upstream.Limits {

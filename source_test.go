@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -150,12 +151,14 @@ func TestStates(t *testing.T) {
 func TestSourceConfig(t *testing.T) {
 	t.Parallel()
 	src := &source{invalid: errors.New("invalid"), cfg: ServerConfig{
-		Name: "n", Command: "c", Args: []string{"a"}, Env: map[string]string{"E": "e"}, Dir: "d", URL: "u", Headers: map[string]string{"H": "h"},
-		InProcess: mcpserver.NewMCPServer("s", "1"), LogLevel: mcp.LoggingLevelInfo, OnNotification: func(mcp.JSONRPCNotification) {}, StartTimeout: time.Hour, secrets: []string{"s"},
+		Name: "n", Command: "c", Args: []string{"a"}, Env: map[string]string{"E": "e"}, Dir: "d", URL: "u", SSE: true, Headers: map[string]string{"H": "h"},
+		InProcess: mcpserver.NewMCPServer("s", "1"), HeadersHelper: "x", LogLevel: mcp.LoggingLevelInfo,
+		HeaderFunc: func(context.Context) (http.Header, error) { return nil, nil }, HTTPClient: new(http.Client), OnNotification: func(mcp.JSONRPCNotification) {}, StartTimeout: time.Hour, secrets: []string{"s"},
 	}}
 	o := Options{Limits: ServerLimits{IdleTimeout: time.Minute}}
 	o.setDefaults()
-	cfg, limits := src.upstreamConfig(o.Logger), src.upstreamLimits(&o)
+	m := &Manager{scope: &scope{opts: o}}
+	cfg, limits := m.upstreamConfig(src), src.upstreamLimits(&o)
 	for _, v := range []reflect.Value{reflect.ValueOf(cfg), reflect.ValueOf(limits)} {
 		for i := range v.NumField() {
 			assert.False(t, v.Field(i).IsZero(), v.Type().Field(i).Name)

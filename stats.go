@@ -202,6 +202,10 @@ const (
 	StateReady      State = "ready"      // serving
 	StateDegraded   State = "degraded"   // serving, but listing its tools again failed or it left calls without an answer
 	StateDown       State = "down"       // failed to start, or ended
+
+	// StateUnauthorized means that the server refuses requests until the user
+	// logs in: see [Manager.Login]. Its tools stay.
+	StateUnauthorized State = "unauthorized"
 )
 
 // A ServerStatus is the status of one server.
@@ -211,7 +215,7 @@ type ServerStatus struct {
 	Since time.Time     // when the server entered State
 	Took  time.Duration // how long its last start took until it was ready or failed
 	Tools int           // number of its tools
-	Err   error         // why it is down or degraded, else nil
+	Err   error         // why it is down, degraded or unauthorized, else nil
 
 	// Failures is how many attempts to connect have failed in a row. Retry is
 	// when the next attempt is due, or zero if there will be none: see

@@ -1,6 +1,11 @@
 package mcphybrid
 
-import "github.com/mcphybrid/mcphybrid/internal/document"
+import (
+	"context"
+
+	"github.com/mcphybrid/mcphybrid/internal/document"
+	"github.com/mcphybrid/mcphybrid/internal/login"
+)
 
 // A Store keeps one document from one run of a program to the next. Its methods
 // may be called concurrently.
@@ -13,6 +18,23 @@ type Store interface {
 	// document is unchanged.
 	Save(data []byte) error
 }
+
+// A TokenStore keeps what logins gave us: one document for each key. A key names a user,
+// a server and a hash of its URL. Documents have tokens and must be kept secret. Its
+// methods may be called concurrently.
+type TokenStore interface {
+	// Update replaces a document with what change returns for it. Either is nil if
+	// there is none. Until change returns, no other Update of that key may begin,
+	// in any process that shares the store: a refresh token can be used once. That
+	// takes up to a minute. If change returns an error, nothing changes, and Update
+	// returns that error.
+	Update(ctx context.Context, key string, change func(document []byte) ([]byte, error)) error
+}
+
+// FileTokens returns a [TokenStore] that keeps each document in a file of a folder.
+// Several processes may share it. Only the owner of the files may read or write them
+// (mode 0600). It creates the folder if need be.
+func FileTokens(folder string) TokenStore { return login.Files(folder) }
 
 // FileStore returns a [Store] that keeps its document in a file of at most 256
 // MiB. The file's folder must exist. A crash leaves either the old or the new

@@ -48,6 +48,9 @@ func (u *User) Preload(ctx context.Context, patterns ...string) error {
 	return u.own.Preload(ctx, patterns...)
 }
 
+// Login lets the user log in to one of the user's servers: see [Manager.Login].
+func (u *User) Login(ctx context.Context, server string) error { return u.own.Login(ctx, server) }
+
 // Default returns the user's default session, whose registry is
 // [UserOptions.Registry]. It ends with [User.Close].
 func (u *User) Default() *Session { return u.own.def }

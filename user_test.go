@@ -217,7 +217,7 @@ func TestUserServerOfTheSameName(t *testing.T) {
 		src := m.sources[0]
 		src.server.Close()
 		src.cfg.InProcess = stuck
-		src.server = upstream.New(src.upstreamConfig(m.opts.Logger), src.upstreamLimits(&m.opts), nil)
+		src.server = upstream.New(m.upstreamConfig(src), src.upstreamLimits(&m.opts), nil)
 		src.server.Begin()
 	}
 	b := newUser(t, m, "b", nil)

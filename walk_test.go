@@ -278,7 +278,7 @@ func outcome(err error) string {
 	for kind, texts := range map[string][]string{
 		"malformed": {"cannot unmarshal", "content is missing", "failed to decode response", "unexpected nil response"},
 		"too large": {"a message has more bytes than the limit of "},
-		"status":    {"request failed with status 500", "authorization required"},
+		"status":    {"request failed with status 500", "the user has to log in"},
 		"its own":   {"panic: an invariant", "no such luck", "' not found"},
 	} {
 		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(err.Error(), text) }) {

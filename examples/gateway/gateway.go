@@ -16,6 +16,7 @@ import (
 type gatewayOptions struct {
 	servers  []mcphybrid.ServerConfig
 	cache    mcphybrid.Store
+	tokens   mcphybrid.TokenStore
 	follow   []string         // names of clients
 	logLevel mcp.LoggingLevel // the level that servers are asked for
 	wait     time.Duration    // how long a client waits for the servers before it is answered without them
@@ -77,7 +78,7 @@ func newGateway(opts gatewayOptions) *gateway {
 		s.OnNotification = func(n mcp.JSONRPCNotification) { g.hear(s.Name, n) }
 	}
 	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
-		Servers: opts.servers, Cache: opts.cache, Logger: opts.log, Limits: mcphybrid.ServerLimits{StartTimeout: startTimeout},
+		Servers: opts.servers, Cache: opts.cache, TokenStore: opts.tokens, Logger: opts.log, Limits: mcphybrid.ServerLimits{StartTimeout: startTimeout},
 		Registry:   &catalogWatch{ToolRegistry: mcphybrid.NewRegistry(), changed: g.tellAll},
 		OnEvent:    g.event,
 		Middleware: []mcphybrid.Middleware{g.attribute},

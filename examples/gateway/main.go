@@ -48,6 +48,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	dialect := flags.String("dialect", "", "the `client` that the file is written for, such as vscode; by default it is recognized")
 	follow := flags.String("follow", "", "the `names` of clients, with commas between, that list the tools again when told to; * for all")
 	cache := flags.String("cache", "", "keep the servers' tools in this `file`, and start from it")
+	tokens := flags.String("tokens", "", "use the logins in this `folder`: examples/inspect -login puts them there")
 	level := flags.String("log-level", string(mcp.LoggingLevelInfo), "the least `level` of log messages that servers are asked for")
 	wait := flags.Duration("wait", 5*time.Second, "how long after the start a client waits for servers before it is answered without them; it is told when they come")
 	grace := flags.Duration("grace", 5*time.Second, "how long running calls may go on when the gateway is told to end; then they are answered with an error")
@@ -87,6 +88,9 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	}
 	if *cache != "" {
 		opts.cache = mcphybrid.FileStore(*cache)
+	}
+	if *tokens != "" {
+		opts.tokens = mcphybrid.FileTokens(*tokens)
 	}
 	var site *website
 	if *address != "" {

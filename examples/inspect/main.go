@@ -2,7 +2,10 @@
 // file: which are inline and which deferred, how many tokens each server costs, and how
 // many deferring saves. It can also try a search or a call.
 //
-//	go run ./examples/inspect -config mcp.json [-dialect CLIENT] [-json] [-query Q] [-call NAME -args JSON] [-cache FILE]
+//	go run ./examples/inspect -config mcp.json [-dialect CLIENT] [-login SERVER] [-json] [-query Q] [-call NAME -args JSON] [-cache FILE]
+//
+// With -login, it prints the address of a page where you log in to the server, and waits
+// for the browser. Later runs find the tokens in the folder -tokens.
 //
 // With -cache, it takes the tools of servers seen in the last five minutes from the file
 // and starts such a server only for a call. On a terminal, standard error shows how the
@@ -18,6 +21,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -77,6 +81,8 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 	query := flags.String("query", "", "search the deferred tools")
 	call := flags.String("call", "", "call the tool of this registered `name`")
 	arguments := flags.String("args", "{}", "the arguments of the call, as `JSON`")
+	login := flags.String("login", "", "log in to the `server` of this name")
+	tokens := flags.String("tokens", defaultTokens(), "keep the tokens of logins in this `folder`")
 	cache := flags.String("cache", "", "keep the tools in this `file`, and start from it")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -99,6 +105,13 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 	if *cache != "" {
 		opts.Cache = mcphybrid.FileStore(*cache)
 	}
+	if *tokens != "" {
+		opts.TokenStore = mcphybrid.FileTokens(*tokens)
+	}
+	opts.OpenURL = func(_ context.Context, page mcphybrid.LoginPage) (string, error) {
+		_, err := fmt.Fprintf(stderr, "To log in to %s, open this page:\n%s\n", page.Server, page.URL)
+		return "", err
+	}
 	mgr := mcphybrid.NewManager(opts)
 	defer mgr.Close()
 
@@ -107,6 +120,11 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 	show.stop()
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
+	}
+	if *login != "" {
+		if err := mgr.Login(ctx, *login); err != nil {
+			return err
+		}
 	}
 
 	r := newReport(mgr)
@@ -126,6 +144,15 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 		return enc.Encode(r)
 	}
 	return r.print(stdout, width(stdout))
+}
+
+// defaultTokens returns where the user's tokens are, or "" if there is no such place.
+func defaultTokens() string {
+	folder, err := os.UserConfigDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(folder, "mcphybrid", "tokens")
 }
 
 func search(mgr *mcphybrid.Manager, query string) []mcphybrid.Hit {

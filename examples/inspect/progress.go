@@ -65,6 +65,8 @@ func draw(servers []mcphybrid.ServerStatus, now time.Time) (text string, lines i
 			mark, note, took = "✓", fmt.Sprintf("ready, %d tools", s.Tools), s.Took
 		case mcphybrid.StateDown:
 			mark, note, took = "✗", "failed: "+s.Err.Error(), s.Took
+		case mcphybrid.StateUnauthorized:
+			mark, note, took = "✗", "wants a login: run with -login "+s.Name, s.Took
 		}
 		// One line of a terminal of ordinary width.
 		line := []rune(fmt.Sprintf("%s %-20s %6.2fs  %s", mark, s.Name, took.Seconds(), strings.ReplaceAll(note, "\n", " ")))

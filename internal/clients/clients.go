@@ -68,6 +68,7 @@ type Server struct {
 	Dir     string
 
 	URL           string
+	SSE           bool // the server speaks the older HTTP with SSE
 	Headers       map[string]string
 	HeadersHelper string // a command that prints further headers as JSON
 	OAuth         *OAuth // nil unless the file has settings for signing in

@@ -23,7 +23,6 @@ type dialect struct {
 	call      bool // it bounds each call
 	dollar    bool // $VAR is a reference, and $(…) runs a command
 	braces    bool // {env:VAR} and {file:path} are references
-	olderHTTP bool // a URL without a type is that of the older transport, HTTP with SSE
 	inFolder  bool // servers run in the workspace
 	envNumber bool // a number may be the value of an environment variable
 
@@ -58,7 +57,7 @@ var dialects = []dialect{
 	{
 		name: "cline", at: []string{"mcpServers"}, files: []string{"cline_mcp_settings.json", "mcp_settings.json", ".roo/mcp.json"},
 		marks:   []string{"autoApprove", "alwaysAllow", "transportType", "remoteConfigured"},
-		seconds: true, call: true, olderHTTP: true,
+		seconds: true, call: true,
 	},
 	{
 		name: "gemini", at: []string{"mcpServers"}, files: []string{".gemini/settings.json", "gemini-extension.json"},

@@ -224,20 +224,16 @@ func (e *entry) transport() {
 	}
 	switch given {
 	case "":
-		if e.dialect.olderHTTP && e.URL != "" && e.Command == "" {
-			e.problem(`without a "type", %s means the older transport, HTTP with SSE, which is not supported: if the server speaks streamable HTTP, write "type": "streamableHttp"`, e.dialect.name)
-		}
 	case "stdio", "local":
 		if e.URL != "" {
 			e.problem("type %q contradicts the other keys: stdio goes with command, http with url", given)
 		}
-	case "http", "streamable-http", "streamableHttp", "streamable_http", "remote":
+	case "http", "streamable-http", "streamableHttp", "streamable_http", "remote", "sse":
 		if e.Command != "" {
-			e.problem("type %q contradicts the other keys: stdio goes with command, http with url", given)
+			e.problem("type %q contradicts the other keys: stdio goes with command, http and sse with url", given)
 		}
-	case "sse":
-		e.problem(`type "sse" is not supported: if the server speaks streamable HTTP too, give its address and write "type": "http"`)
+		e.SSE = given == "sse"
 	default:
-		e.problem("type %q is not supported: want stdio or http", given)
+		e.problem("type %q is not supported: want stdio, http or sse", given)
 	}
 }

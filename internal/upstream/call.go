@@ -40,6 +40,9 @@ func (s *Server) call(ctx context.Context, tool string, args json.RawMessage, re
 			if bad := new(badRequestError); errors.As(err, &bad) {
 				c.tellChanged() // a listing shows whether the server still knows the session
 			}
+			if errors.Is(err, s.cfg.Unauthorized) {
+				s.refused(c, err)
+			}
 			if !isLostIn(ctx, err) {
 				return result, s.told(err)
 			}
@@ -50,6 +53,17 @@ func (s *Server) call(ctx context.Context, tool string, args json.RawMessage, re
 			}
 		}
 	})
+}
+
+// refused records that the server refused a call over c with status 401. The
+// connection stays: other calls may be under way.
+func (s *Server) refused(c *conn, err error) {
+	s.mu.Lock()
+	if current, _ := s.conn.Peek(); current == c {
+		s.setLocked(Unauthorized, s.told(err))
+	}
+	s.mu.Unlock()
+	c.tellChanged() // a listing shows when it is over
 }
 
 // Connect returns when the server is connected. Like a call, it waits for a

@@ -2,8 +2,10 @@ package upstream
 
 import (
 	"log/slog"
+	"net/http"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/login"
 )
 
 // A Config says how to reach one server: by InProcess, URL or Command. The
@@ -16,8 +18,16 @@ type Config struct {
 	Env     map[string]string // added to the few variables that every child gets
 	Dir     string            // working directory; "" for that of this process
 
-	URL     string // endpoint of streamable HTTP
+	URL     string // endpoint of streamable HTTP, or of the older HTTP with SSE
+	SSE     bool   // the latter; if false, it is tried after the former was refused
 	Headers map[string]string
+
+	HeadersHelper string         // command that prints more headers; "" for none
+	HeaderSources []HeaderSource // of more headers, each after the ones before
+	HTTPClient    *http.Client   // the host's; nil for one of the connection's own
+
+	Account      *login.Account // of the user; nil if there can be none. Close closes it
+	Unauthorized error          // of a request that the server refuses with status 401
 
 	Secrets []string // further values to hide in errors and logs
 

@@ -22,7 +22,9 @@ import (
 type conn struct {
 	client  *client.Client
 	process *process        // nil unless the server is a child
-	http    *http.Transport // nil unless the connection uses HTTP
+	http    bool            // it uses streamable HTTP
+	sse     *sseTransport   // nil unless it uses the older HTTP
+	own     *http.Transport // of this connection alone, or nil
 	changed chan struct{}   // capacity 1: the server said that its tools changed
 	over    chan struct{}   // closed when the connection is no longer used
 	opened  time.Time       // when it became ready
@@ -33,27 +35,35 @@ type conn struct {
 }
 
 // dial creates a connection to the server and starts the child if there is a
-// command. It does not wait for an answer.
-func dial(cfg *Config, l Limits, hide *secrets) (*conn, error) {
+// command. It does not wait for an answer. older says which transport to use over HTTP.
+func dial(cfg *Config, l Limits, hide *secrets, older bool) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
 	g := guard{maxMessage: l.MaxMessage, unasked: &unasked{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
 	switch {
 	case cfg.InProcess != nil:
 		c.client = client.NewClient(newInProcessTransport(cfg.InProcess, g))
 	case cfg.URL != "":
-		c.http = ownTransport()
+		web, err := c.httpClient(cfg, g, hide, older)
+		if err != nil {
+			return nil, err
+		}
+		log := slog.New(secretHandler{cfg.Log.Handler(), hide})
+		if older {
+			if c.sse, err = newSSETransport(cfg, g, web, log); err != nil {
+				return nil, err
+			}
+			c.client = client.NewClient(c.sse)
+			break
+		}
+		c.http = true
 		t, err := transport.NewStreamableHTTP(cfg.URL,
-			transport.WithHTTPBasicClient(&http.Client{
-				Transport:     &limitedHTTP{base: c.http, headers: cfg.Headers, maxMessage: l.MaxMessage, unasked: g.unasked},
-				CheckRedirect: sameHost,
-			}),
-			transport.WithHTTPHeaders(cfg.Headers),
-			transport.WithHTTPLogger(slog.New(secretHandler{cfg.Log.Handler(), hide})),
+			transport.WithHTTPBasicClient(web),
+			transport.WithHTTPLogger(log),
 		)
 		if err != nil {
 			return nil, err
 		}
-		c.client = client.NewClient(httpTransport{t, g})
+		c.client = client.NewClient(httpTransport{t, g, cfg.Unauthorized})
 	default:
 		p, err := startProcess(cfg, hide)
 		if err != nil {
@@ -89,13 +99,24 @@ func (c *conn) tellChanged() {
 	}
 }
 
-// exited returns a channel that is closed when the child has ended, or nil if
-// there is no child.
+// exited returns a channel that is closed when the child or the stream of all answers
+// has ended, or nil if there is neither.
 func (c *conn) exited() <-chan struct{} {
-	if c.process == nil {
-		return nil
+	switch {
+	case c.process != nil:
+		return c.process.exited
+	case c.sse != nil:
+		return c.sse.gone.Done()
 	}
-	return c.process.exited
+	return nil
+}
+
+// ending returns why exited is closed.
+func (c *conn) ending() error {
+	if c.process != nil {
+		return c.process.err
+	}
+	return context.Cause(c.sse.gone)
 }
 
 // ownTransport returns an HTTP transport that shares no connection with others,
@@ -113,7 +134,11 @@ func ownTransport() *http.Transport {
 // open initializes the connection.
 func (c *conn) open(ctx context.Context) error {
 	// mcp-go ends the connection with this context. Ours outlives open.
-	if err := c.client.Start(context.WithoutCancel(ctx)); err != nil {
+	if c.sse != nil {
+		if err := c.sse.begin(ctx, c.client); err != nil {
+			return err
+		}
+	} else if err := c.client.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	var hello mcp.InitializeRequest
@@ -136,7 +161,7 @@ func (c *conn) open(ctx context.Context) error {
 // later. Then the client must subscribe to changes, which other servers announce
 // unasked, and send some arguments as headers too.
 func (c *conn) isModernHTTP() bool {
-	return c.http != nil && c.client.ProtocolVersion() >= mcp.ProtocolVersion20260728
+	return c.http && c.client.ProtocolVersion() >= mcp.ProtocolVersion20260728
 }
 
 // listen subscribes to changes of the tool list and returns when the
@@ -200,8 +225,8 @@ func (c *conn) close(grace time.Duration) {
 	if c.process != nil {
 		c.process.stop(grace)
 	}
-	if c.http != nil {
-		c.http.CloseIdleConnections()
+	if c.own != nil {
+		c.own.CloseIdleConnections()
 	}
 }
 

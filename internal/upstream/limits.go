@@ -195,10 +195,11 @@ func oversizeResponse(first, last []byte, limit int) []byte {
 // limitedHTTP limits how much a server can send over HTTP, and how long it can
 // hold requests that need no answer.
 type limitedHTTP struct {
-	base       *http.Transport
-	headers    map[string]string // the configured ones, which mcp-go leaves out when it ends a session
+	base       http.RoundTripper
+	dresser    *dresser
 	maxMessage int
 	unasked    *unasked
+	older      bool // for an sseTransport
 }
 
 func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -213,18 +214,18 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		// Nobody reads the body of the response.
 		ctx, cancel := context.WithTimeout(r.Context(), termGrace)
 		defer cancel()
-		r = r.Clone(ctx)
-		for name, value := range t.headers {
-			r.Header.Set(name, value)
-		}
+		r = r.WithContext(ctx)
 	}
-	resp, err := t.base.RoundTrip(r)
+	resp, err := t.dresser.send(r, t.base, failed)
 	if err != nil {
-		failed.note(err)
 		return nil, err
 	}
 	failed.noteStatus(resp)
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if t.older && r.Method == http.MethodGet && kind == "text/event-stream" {
+		resp.Body = newEventBody(resp.Body, t.dresser.server, t.maxMessage, t.unasked)
+		return resp, nil
+	}
 	resp.Body = &limitedBody{
 		ReadCloser: resp.Body,
 		failed:     failed,

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -24,7 +26,15 @@ import (
 // of tools, which are the server's answer to the model.
 type secrets struct {
 	values []string // each value in every form it may take in a text; longest first
+
+	mu   sync.Mutex
+	late map[string][]string      // by name: values learned since, at most maxLate
+	all  atomic.Pointer[[]string] // values and the forms of late, or nil without any
 }
+
+// maxLate is how many values of one name are hidden that were learned late, such as
+// tokens that rotate.
+const maxLate = 16
 
 // Shorter values are not hidden, because they occur in unrelated texts: "true",
 // "debug", 8080.
@@ -70,6 +80,7 @@ func newSecrets(cfg *Config, environ []string) *secrets {
 		s.addArgs(fields[1:])
 	}
 	s.addArgs(cfg.Args)
+	s.addArgs(strings.Fields(cfg.HeadersHelper))
 	given := strings.Join(slices.Concat([]string{cfg.Command, cfg.URL}, cfg.Args, slices.Collect(maps.Values(cfg.Env)), slices.Collect(maps.Values(cfg.Headers))), "\x00")
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
@@ -77,11 +88,52 @@ func newSecrets(cfg *Config, environ []string) *secrets {
 			s.addCredentials(name, value)
 		}
 	}
+	s.sort()
+	return s
+}
+
+func (s *secrets) sort() {
 	slices.SortFunc(s.values, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	})
 	s.values = slices.Compact(s.values)
-	return s
+}
+
+// hold adds secrets that were not known at first. Of each name, it keeps the newest.
+func (s *secrets) hold(name string, values []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fresh := false
+	if s.late[name] == nil && len(s.late) >= maxHeaders {
+		name = "secret"
+	}
+	for _, value := range values {
+		if list := s.late[name]; !slices.Contains(list, value) {
+			if s.late == nil {
+				s.late = make(map[string][]string)
+			}
+			s.late[name], fresh = append(list[max(0, len(list)-maxLate+1):], value), true
+		}
+	}
+	if !fresh {
+		return
+	}
+	all := &secrets{values: slices.Clone(s.values)}
+	for name, list := range s.late {
+		for _, value := range list {
+			all.addCredentials(name, value)
+		}
+	}
+	all.sort()
+	s.all.Store(&all.values)
+}
+
+// known returns all forms of all secrets, longest first.
+func (s *secrets) known() []string {
+	if all := s.all.Load(); all != nil {
+		return *all
+	}
+	return s.values
 }
 
 // scheme matches the beginning of credentials of HTTP.
@@ -229,7 +281,7 @@ func inner(quoted string) string { return quoted[1 : len(quoted)-1] }
 func (s *secrets) text(line string) string {
 	type span struct{ from, to int }
 	var spans []span
-	for _, v := range s.values {
+	for _, v := range s.known() {
 		for at := range occurrences(line, v[:MinNamedSecret]) {
 			rest := line[at:]
 			if strings.HasPrefix(rest, v) {
@@ -268,7 +320,7 @@ func occurrences(text, part string) iter.Seq[int] {
 // of a longer text and may have been cut within a secret.
 func (s *secrets) dropRest(text string) string {
 	cut := 0
-	for _, v := range s.values {
+	for _, v := range s.known() {
 		if strings.Contains(v, text) {
 			return ""
 		}
@@ -358,4 +410,4 @@ func (s *Server) Hide(err error) error { return s.secrets.error(err) }
 
 // Secrets returns the texts that [Server.Hide] hides: every form of every secret,
 // longest first. The caller must not change the slice.
-func (s *Server) Secrets() []string { return s.secrets.values }
+func (s *Server) Secrets() []string { return s.secrets.known() }

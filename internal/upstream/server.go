@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -61,6 +62,12 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, tools []El
 		status:  Status{State: Configured, Since: time.Now()},
 		random:  rand.New(rand.NewPCG(h.Sum64(), 0)),
 	}
+	if s.cfg.Unauthorized == nil {
+		s.cfg.Unauthorized = errUnauthorized
+	}
+	if s.cfg.Account != nil {
+		s.cfg.Account.Hold = s.secrets.hold
+	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.conn = lazy.Value[*conn]{Load: s.connect, Settle: s.connected, Life: s.life, Ended: ErrClosed, Run: s.running.Go, Mu: &s.mu}
 	return s
@@ -80,6 +87,37 @@ func (s *Server) Start(ctx context.Context) error {
 		<-attempt.Done()
 	}
 	return attempt.Err()
+}
+
+// Again connects after a login. If the server was not refusing requests, it only lists
+// its tools again, in the background.
+func (s *Server) Again(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		c, early := s.conn.Peek() // early began before the login
+		attempt := early
+		refusing := s.status.State == Unauthorized
+		if c == nil {
+			attempt = s.connectLocked()
+		}
+		s.mu.Unlock()
+		if c != nil && refusing {
+			s.lose(c, s.cfg.Unauthorized)
+			continue
+		}
+		if c != nil {
+			c.tellChanged()
+			return nil
+		}
+		select {
+		case <-attempt.Done():
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := attempt.Err(); err == nil || early == nil {
+			return err
+		}
+	}
 }
 
 // Begin makes the first attempt to connect in the background.
@@ -107,9 +145,17 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	}
 	inner, cancel := context.WithTimeout(ctx, s.limits.StartTimeout)
 	defer cancel()
-	c, err := dial(&s.cfg, s.limits, s.secrets)
-	if err == nil {
-		err = c.open(inner)
+	c, err := s.open(inner, s.cfg.SSE)
+	if errors.Is(err, transport.ErrLegacySSEServer) {
+		c.close(0)
+		var older error
+		if c, older = s.open(inner, true); older == nil {
+			err = nil
+		} else if errors.Is(older, s.cfg.Unauthorized) {
+			err = older
+		} else {
+			err = fmt.Errorf("%w; and over the older transport: %w", err, older)
+		}
 	}
 	if err == nil {
 		err = s.list(inner, c)
@@ -133,6 +179,16 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	return nil, s.told(err)
 }
 
+// open makes a connection that is ready for requests. It may return one together with
+// an error.
+func (s *Server) open(ctx context.Context, older bool) (*conn, error) {
+	c, err := dial(&s.cfg, s.limits, s.secrets, older)
+	if err == nil {
+		err = c.open(ctx)
+	}
+	return c, err
+}
+
 // connected records the result of an attempt. The caller holds mu.
 func (s *Server) connected(c *conn, err error) {
 	s.status.Took = time.Since(s.status.Since) // Since: when connecting began
@@ -149,8 +205,7 @@ func (s *Server) connected(c *conn, err error) {
 		s.running.Go(func() { c.close(0) })
 	}
 	s.status.Failures++
-	s.setLocked(Down, err)
-	s.retryLocked()
+	s.failLocked(err)
 }
 
 // told returns err as callers see it: without secrets and of bounded length.
@@ -187,7 +242,16 @@ func (s *Server) lose(c *conn, err error) {
 	if s.brief++; time.Since(c.opened) >= maxBackoff {
 		s.brief = 0
 	}
-	s.setLocked(Down, s.told(err))
+	s.failLocked(s.told(err))
+}
+
+// failLocked records why there is no connection and plans the next attempt.
+func (s *Server) failLocked(err error) {
+	state := Down
+	if errors.Is(err, s.cfg.Unauthorized) {
+		state = Unauthorized
+	}
+	s.setLocked(state, err)
 	s.retryLocked()
 }
 
@@ -256,6 +320,9 @@ func (s *Server) Close() {
 	if c != nil {
 		close(c.over)
 		c.close(exitGrace)
+	}
+	if s.cfg.Account != nil {
+		s.cfg.Account.Close()
 	}
 	s.running.Wait()
 }

@@ -17,6 +17,9 @@ const (
 	Ready      State = "ready"      // connected
 	Degraded   State = "degraded"   // connected, but listing the tools again failed or calls have no answer
 	Down       State = "down"       // failed to start, or lost
+
+	// Unauthorized means that the server refused a request with status 401.
+	Unauthorized State = "unauthorized"
 )
 
 // A Status describes a server at one moment.
@@ -36,10 +39,16 @@ var (
 
 	// ErrClosed means that the server was closed, usually with its manager.
 	ErrClosed = errors.New("the manager is closed")
+
+	errUnauthorized = errors.New("the server refuses requests with status 401")
 )
 
-// down returns [ErrDown] with the reason and the time of the next attempt.
+// down returns [ErrDown] with the reason and the time of the next attempt. If the
+// server wants a login, that is the error.
 func (st Status) down() error {
+	if st.State == Unauthorized {
+		return st.Err
+	}
 	err := ErrDown
 	if st.Err != nil {
 		err = fmt.Errorf("%w: %w", err, st.Err)

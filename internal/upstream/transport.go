@@ -25,6 +25,7 @@ type (
 	httpTransport struct {
 		*transport.StreamableHTTP
 		guard
+		unauthorized error // of requests with status 401
 	}
 )
 
@@ -63,6 +64,9 @@ func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCReque
 	}
 	if cause := failed.refused.Load(); cause != nil {
 		return nil, *cause
+	}
+	if errors.Is(err, transport.ErrAuthorizationRequired) {
+		return nil, t.unauthorized
 	}
 	// mcp-go takes every refusal to initialize for a server of the older transport.
 	if errors.Is(err, transport.ErrLegacySSEServer) && !bad && status != http.StatusNotFound && status != http.StatusMethodNotAllowed {

@@ -32,7 +32,7 @@ func (s *Server) watch(c *conn) {
 		case <-c.over:
 			return
 		case <-c.exited():
-			s.lose(c, c.process.err)
+			s.lose(c, c.ending())
 			return
 		case <-idle:
 			wait, resting := s.rest(c)
@@ -122,10 +122,14 @@ func (s *Server) listAgain(c *conn) (ok bool, err error) {
 		return false, err
 	}
 	if err != nil {
-		s.setLocked(Degraded, s.told(late(err, s.limits.StartTimeout)))
+		state := Degraded
+		if errors.Is(err, s.cfg.Unauthorized) {
+			state = Unauthorized
+		}
+		s.setLocked(state, s.told(late(err, s.limits.StartTimeout)))
 		return true, err
 	}
-	if s.status.State == Degraded {
+	if s.status.State == Degraded || s.status.State == Unauthorized {
 		s.setLocked(Ready, nil)
 	}
 	return true, nil

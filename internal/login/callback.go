@@ -1,0 +1,171 @@
+package login
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// A callback waits for the browser at the address to which the user is redirected.
+type callback struct {
+	address  string
+	path     string
+	listener net.Listener // nil if the address is not of this machine
+	running  sync.WaitGroup
+	answers  chan url.Values
+}
+
+const (
+	callbackPath    = "/callback"
+	callbackTimeout = 10 * time.Second // for one request of a browser
+	maxCallbacks    = 16               // requests at once
+	maxCallback     = 32 << 10         // bytes of one
+)
+
+// listen returns a callback at the configured address, else at the one for which a
+// client is registered if its port is free, else at a new one.
+func listen(configured, registered string) (*callback, error) {
+	c := &callback{answers: make(chan url.Values, 1)}
+	if configured != "" {
+		u, err := url.Parse(configured)
+		if err != nil || u.Host == "" {
+			return nil, errors.New("OAuth.RedirectURI is not a URL")
+		}
+		c.address, c.path = configured, cmp.Or(u.Path, "/")
+		if u.Scheme != "http" || !isLoopback(u.Hostname()) {
+			return c, nil
+		}
+		c.listener, err = net.Listen("tcp", u.Host)
+		if err != nil {
+			return nil, fmt.Errorf("waiting for the browser at OAuth.RedirectURI: %w", err)
+		}
+		return c, nil
+	}
+	c.path = callbackPath
+	if u, err := url.Parse(registered); err == nil && u.Hostname() == "127.0.0.1" {
+		if c.listener, err = net.Listen("tcp", u.Host); err == nil {
+			c.address = registered
+			return c, nil
+		}
+	}
+	var err error
+	if c.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return nil, fmt.Errorf("waiting for the browser: %w", err)
+	}
+	c.address = "http://" + c.listener.Addr().String() + callbackPath
+	return c, nil
+}
+
+// wait opens the page and returns the query with which the browser comes back.
+func (c *callback) wait(ctx context.Context, page, state string, open Open) (url.Values, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type opened struct {
+		redirected string
+		err        error
+	}
+	shown := make(chan opened, 1)
+	go func() {
+		redirected, err := open(ctx, page)
+		shown <- opened{redirected, err}
+	}()
+	if c.listener != nil {
+		c.running.Go(func() { c.serve(state) })
+	}
+	for {
+		select {
+		case said := <-c.answers:
+			return said, nil
+		case o := <-shown:
+			switch {
+			case o.err != nil:
+				return nil, fmt.Errorf("opening the page: %w", o.err)
+			case o.redirected != "":
+				u, err := url.Parse(o.redirected)
+				if err != nil {
+					return nil, errors.New("the address that the browser came to is malformed")
+				}
+				return u.Query(), nil
+			case c.listener == nil:
+				return nil, errors.New("OAuth.RedirectURI is not of this machine: the hook that opens the page must return the address that the browser came to")
+			}
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for the browser: %w", ctx.Err())
+		}
+	}
+}
+
+// close ends serve and waits for it.
+func (c *callback) close() {
+	if c.listener != nil {
+		c.listener.Close()
+	}
+	c.running.Wait()
+}
+
+// serve answers browsers until close. Only a request with the state counts.
+func (c *callback) serve(state string) {
+	slots := make(chan struct{}, maxCallbacks)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for {
+		conn, err := c.listener.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			time.Sleep(callbackTimeout / 100) // such as too many open files
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			conn.Close()
+			continue
+		}
+		c.running.Go(func() {
+			defer func() { <-slots }()
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(callbackTimeout))
+			defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now().Add(callbackTimeout / 100)) })()
+			c.answer(conn, state)
+		})
+	}
+}
+
+// answer answers one request.
+func (c *callback) answer(conn net.Conn, state string) {
+	r, err := http.ReadRequest(bufio.NewReader(io.LimitReader(conn, maxCallback)))
+	status, line := "404 Not Found", "There is nothing here."
+	if err == nil && r.Method == http.MethodGet && r.URL.Path == c.path {
+		said := r.URL.Query()
+		switch {
+		case !sameState(said, state):
+			status, line = "400 Bad Request", "This is not the login that was asked for."
+		case said.Get("error") != "":
+			status, line = "200 OK", "The login was refused. You can close this page."
+			c.tell(said)
+		default:
+			status, line = "200 OK", "You can close this page and go back to the program."
+			c.tell(said)
+		}
+	}
+	fmt.Fprintf(conn, "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nCache-Control: no-store\r\n"+
+		"Referrer-Policy: no-referrer\r\nConnection: close\r\n\r\n%s", status, len(line), line)
+}
+
+// tell passes on the first answer.
+func (c *callback) tell(said url.Values) {
+	select {
+	case c.answers <- said:
+	default:
+	}
+}

@@ -1,0 +1,148 @@
+package login
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// metadataURL stands for metadata that we have already.
+const metadataURL = "https://metadata.invalid/"
+
+// maxAnswer is how many bytes an answer of an authorization server has.
+const maxAnswer = 1 << 20
+
+// A carrier takes requests to an authorization server and brings back answers of
+// bounded size. It answers itself what we know already. An error in an answer has
+// nothing but its code and its description, without what was sent.
+type carrier struct {
+	base     http.RoundTripper
+	secure   bool                          // refuse http
+	metadata *transport.AuthServerMetadata // at metadataURL
+	resource string                        // to ask a token for, if not ""
+
+	described bool     // the metadata of the resource were seen
+	scopes    []string // that these have
+}
+
+func (a *Account) carrier() *carrier {
+	server, err := url.Parse(a.cfg.URL)
+	return &carrier{base: a.cfg.HTTP, secure: err == nil && server.Scheme == "https" && !isLoopback(server.Hostname())}
+}
+
+func (c *carrier) client() *http.Client {
+	return &http.Client{Transport: c, Timeout: requestTimeout, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if via[0].Method != http.MethodGet || r.URL.Host != via[0].URL.Host || len(via) >= 10 {
+			return fmt.Errorf("refused a redirect to host %q", r.URL.Host)
+		}
+		return nil
+	}}
+}
+
+func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.String() == metadataURL && c.metadata != nil {
+		known, err := json.Marshal(c.metadata)
+		return answer(r, http.StatusOK, known), err
+	}
+	if c.secure && r.URL.Scheme != "https" {
+		return nil, fmt.Errorf("refused to send a request to host %q without TLS", r.URL.Host)
+	}
+	r, sent, err := c.corrected(r)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxAnswer {
+		return nil, fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+	}
+	var said struct {
+		Error       string   `json:"error"`
+		Description string   `json:"error_description"`
+		Servers     []string `json:"authorization_servers"`
+		Scopes      []string `json:"scopes_supported"`
+	}
+	_ = json.Unmarshal(data, &said)
+	if said.Servers != nil {
+		c.described, c.scopes = true, said.Scopes
+	}
+	if said.Error != "" || resp.StatusCode >= http.StatusBadRequest {
+		data = []byte("{}")
+		if said.Error != "" {
+			data, err = json.Marshal(map[string]string{"error": without(sent, said.Error), "error_description": without(sent, said.Description)})
+		}
+	}
+	again := answer(r, resp.StatusCode, data)
+	again.Header = resp.Header
+	return again, err
+}
+
+// corrected returns r as it should be sent, and the form in it, if any. A form names
+// the resource. A registration has no empty scope, which some servers refuse.
+func (c *carrier) corrected(r *http.Request) (*http.Request, url.Values, error) {
+	if r.GetBody == nil {
+		return r, nil, nil
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return nil, nil, err
+	}
+	var form url.Values
+	if r.Header.Get("Content-Type") == "application/json" {
+		data = bytes.Replace(data, []byte(`,"scope":""`), nil, 1)
+	} else {
+		if form, err = url.ParseQuery(string(data)); err != nil {
+			return nil, nil, errors.New("the form is malformed")
+		}
+		if c.resource != "" {
+			form.Set("resource", c.resource)
+		}
+		data = []byte(form.Encode())
+	}
+	r = r.Clone(r.Context())
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	r.ContentLength = int64(len(data))
+	r.Body, err = r.GetBody()
+	return r, form, err
+}
+
+func answer(r *http.Request, status int, body []byte) *http.Response {
+	return &http.Response{
+		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+	}
+}
+
+// maxSaid is how many characters of an error we repeat.
+const maxSaid = 300
+
+// without returns line without the values of sent.
+func without(sent url.Values, line string) string {
+	for _, values := range sent {
+		for _, v := range values {
+			if len(v) >= 8 {
+				line = strings.ReplaceAll(line, v, "[hidden]")
+			}
+		}
+	}
+	return text.Line(line, maxSaid)
+}

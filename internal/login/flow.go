@@ -1,0 +1,243 @@
+package login
+
+import (
+	"cmp"
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// clientName is what a page of an authorization server calls us.
+const clientName = "mcphybrid"
+
+// Open shows the user the page at address. It may return the address to which the
+// page sent the browser in the end, or "" if the browser reaches this machine.
+type Open func(ctx context.Context, address string) (redirected string, err error)
+
+// Login lets the user log in, until ctx ends. It opens one page, waits for the answer
+// and keeps the tokens. Other logins and refreshes of the account in this process go
+// on meanwhile.
+func (a *Account) Login(ctx context.Context, open Open) error {
+	r, err := a.login(ctx, open)
+	if err != nil {
+		return text.Bounded(text.WithoutURL(err))
+	}
+	end, err := a.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	a.keep(r, "")
+	// The code is spent: whatever ctx says, the tokens are kept.
+	inner, cancel := context.WithTimeout(a.life, requestTimeout)
+	defer cancel()
+	return a.cfg.Store.Update(inner, a.cfg.Key, func([]byte) ([]byte, error) { return r.document(nil), nil })
+}
+
+func (a *Account) login(ctx context.Context, open Open) (r record, err error) {
+	known, err := a.stored(ctx)
+	if err != nil {
+		return r, err
+	}
+	to, err := listen(a.cfg.RedirectURI, known.RedirectURI)
+	if err != nil {
+		return r, err
+	}
+	defer to.close()
+	found, err := a.discover(ctx)
+	if err != nil {
+		return r, err
+	}
+	if r, err = a.client(ctx, found, known, to.address); err != nil {
+		return r, err
+	}
+	state, err := transport.GenerateState()
+	if err != nil {
+		return r, err
+	}
+	verifier, err := transport.GenerateCodeVerifier()
+	if err != nil {
+		return r, err
+	}
+	a.hold("token", state, verifier)
+	page, err := a.page(found, r, to.address, state, verifier)
+	if err != nil {
+		return r, err
+	}
+	said, err := to.wait(ctx, page, state, open)
+	if err != nil {
+		return r, err
+	}
+	code, err := codeIn(said, state, found.metadata.Issuer)
+	if err != nil {
+		return r, err
+	}
+	a.hold("token", code)
+	h, got := a.handler(r, to.address, "")
+	h.SetExpectedState(state)
+	if err := h.ProcessAuthorizationResponse(ctx, code, state, verifier); err != nil {
+		return r, fmt.Errorf("exchanging the code: %w", text.WithoutURL(err))
+	}
+	return got.in(r)
+}
+
+// stored returns the record in the store.
+func (a *Account) stored(ctx context.Context) (r record, err error) {
+	err = a.cfg.Store.Update(ctx, a.cfg.Key, func(document []byte) ([]byte, error) {
+		var err error
+		if r, err = a.parse(document); err != nil {
+			r = record{} // the login replaces it
+		}
+		return document, nil
+	})
+	return r, err
+}
+
+// What is found out about the authorization server of a resource.
+type discovery struct {
+	metadata *transport.AuthServerMetadata
+	resource string
+	scopes   []string
+}
+
+// discover asks the server where to log in, unless the settings say so.
+func (a *Account) discover(ctx context.Context) (d discovery, err error) {
+	a.mu.Lock()
+	challenges := slices.Clone(a.challenges)
+	a.mu.Unlock()
+	d.scopes = scopesIn(challenges)
+	if a.cfg.AuthorizationURL != "" && a.cfg.TokenURL != "" {
+		d.metadata = &transport.AuthServerMetadata{AuthorizationEndpoint: a.cfg.AuthorizationURL, TokenEndpoint: a.cfg.TokenURL}
+		d.resource = a.cfg.Resource
+		return d, nil
+	}
+	h, c, err := a.ask(ctx, challenges)
+	if err != nil {
+		// The server may advertise metadata that name another resource than its
+		// address. What stands at the usual place may name one above it.
+		h2, c2, err2 := a.ask(ctx, nil)
+		if err2 != nil || !c2.described {
+			return d, fmt.Errorf("finding the authorization server: %w", text.WithoutURL(err))
+		}
+		h, c = h2, c2
+	}
+	if d.metadata, err = h.GetServerMetadata(ctx); err != nil { // it has them
+		return d, err
+	}
+	if methods := d.metadata.CodeChallengeMethodsSupported; len(methods) > 0 && !slices.Contains(methods, "S256") {
+		return d, errors.New("the authorization server does not support PKCE with S256")
+	}
+	page, err := h.GetAuthorizationURL(ctx, "", "")
+	if err != nil {
+		return d, err
+	}
+	if u, err := url.Parse(page); err == nil {
+		d.resource = u.Query().Get("resource")
+	}
+	if d.resource = cmp.Or(a.cfg.Resource, d.resource); d.resource == "" && a.cfg.MetadataURL != "" {
+		d.resource = plain(a.cfg.URL)
+	}
+	if d.scopes == nil {
+		d.scopes = c.scopes
+	}
+	return d, nil
+}
+
+// ask returns a handler that has the metadata of the authorization server, with
+// these challenges of the server.
+func (a *Account) ask(ctx context.Context, challenges []string) (*transport.OAuthHandler, *carrier, error) {
+	c := a.carrier()
+	h := transport.NewOAuthHandler(transport.OAuthConfig{HTTPClient: c.client(), AuthServerMetadataURL: a.cfg.MetadataURL})
+	h.SetBaseURL(plain(a.cfg.URL))
+	h.HandleUnauthorizedResponse(&http.Response{Header: http.Header{"Www-Authenticate": challenges}})
+	_, err := h.GetServerMetadata(ctx)
+	return h, c, err
+}
+
+// client returns a record with the client to be used: the configured one, the known
+// one, or a new one.
+func (a *Account) client(ctx context.Context, d discovery, known record, redirect string) (record, error) {
+	m := d.metadata
+	r := record{
+		URL: a.cfg.URL, Issuer: m.Issuer, TokenURL: cmp.Or(a.cfg.TokenURL, m.TokenEndpoint), Resource: d.resource,
+		AuthMethods: m.TokenEndpointAuthMethodsSupported, ClientID: a.cfg.ClientID, ClientSecret: a.cfg.ClientSecret,
+		registration: m.RegistrationEndpoint,
+	}
+	switch {
+	case r.ClientID != "":
+	case known.ClientID != "" && known.RedirectURI == redirect && known.Issuer == r.Issuer && known.TokenURL == r.TokenURL:
+		r.ClientID, r.ClientSecret, r.AuthMethod, r.RedirectURI = known.ClientID, known.ClientSecret, known.AuthMethod, redirect
+	case r.registration == "":
+		return r, errors.New("the authorization server registers no clients by itself: set OAuth.ClientID to one that is registered there")
+	default:
+		h, _ := a.handler(r, redirect, cmp.Or(strings.Join(a.cfg.Scopes, " "), strings.Join(d.scopes, " ")))
+		if err := h.RegisterClient(ctx, clientName); err != nil {
+			return r, fmt.Errorf("registering as a client: %w", text.WithoutURL(err))
+		}
+		r.ClientID, r.ClientSecret, r.AuthMethod, r.RedirectURI = h.GetClientID(), h.GetClientSecret(), h.GetTokenEndpointAuthMethod(), redirect
+	}
+	a.hold("token", r.ClientSecret)
+	return r, nil
+}
+
+// page returns the address of the page where the user logs in.
+func (a *Account) page(d discovery, r record, redirect, state, verifier string) (string, error) {
+	u, err := url.Parse(cmp.Or(a.cfg.AuthorizationURL, d.metadata.AuthorizationEndpoint))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || a.carrier().secure && u.Scheme != "https" {
+		return "", errors.New("the address of the authorization server's page is not an https URL")
+	}
+	query := u.Query()
+	for name, value := range map[string]string{
+		"response_type": "code", "client_id": r.ClientID, "redirect_uri": redirect, "state": state, "resource": r.Resource,
+		"code_challenge": transport.GenerateCodeChallenge(verifier), "code_challenge_method": "S256",
+		"scope": cmp.Or(strings.Join(a.cfg.Scopes, " "), strings.Join(d.scopes, " ")),
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	u.RawQuery = query.Encode()
+	return u.String(), nil
+}
+
+// codeIn returns the code in the query to which the user was redirected.
+func codeIn(said url.Values, state, issuer string) (string, error) {
+	if !sameState(said, state) {
+		return "", errors.New("the answer is to another login: its state differs")
+	}
+	if iss := said.Get("iss"); iss != "" && issuer != "" && iss != issuer {
+		return "", errors.New("the answer is from another authorization server") // RFC 9207
+	}
+	if refused := said.Get("error"); refused != "" {
+		return "", fmt.Errorf("the authorization server refused the login: %s", text.Line(strings.TrimSuffix(refused+": "+said.Get("error_description"), ": "), maxSaid))
+	}
+	if said.Get("code") == "" {
+		return "", errors.New("the answer has no code")
+	}
+	return said.Get("code"), nil
+}
+
+func sameState(said url.Values, state string) bool {
+	return subtle.ConstantTimeCompare([]byte(said.Get("state")), []byte(state)) == 1
+}
+
+// scopeParameter matches the scopes that a WWW-Authenticate header asks for.
+var scopeParameter = regexp.MustCompile(`(?i)[\s,]scope="([\x21\x23-\x5b\x5d-\x7e ]*)"`)
+
+func scopesIn(challenges []string) []string {
+	for _, c := range challenges {
+		if m := scopeParameter.FindStringSubmatch(c); m != nil {
+			return strings.Fields(m[1])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,318 @@
+// Package login signs in to an MCP server by OAuth 2.1, keeps the tokens, and
+// refreshes them. Discovery, registration and the requests for tokens are mcp-go's;
+// this package decides when they happen, bounds them, and sees to it that nobody
+// spends a refresh token twice.
+package login
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// Settings say how to sign in. Each may be empty.
+type Settings struct {
+	ClientID         string
+	ClientSecret     string
+	RedirectURI      string
+	Scopes           []string
+	Resource         string // of RFC 8707
+	MetadataURL      string // of the authorization server
+	AuthorizationURL string
+	TokenURL         string
+}
+
+// A Config describes one account: a user of one server.
+type Config struct {
+	Settings
+	URL   string // of the server
+	Key   string // of the account in Store
+	Store Store
+	HTTP  http.RoundTripper // for requests to the authorization server; an *http.Transport is the account's own
+	Log   *slog.Logger
+}
+
+// An Account has the tokens of a user of one server. Its methods are safe for
+// concurrent use.
+type Account struct {
+	cfg Config
+
+	// Hold, if not nil, is told of each secret before it is used.
+	Hold func(name string, values []string)
+
+	life context.Context // of all requests for tokens
+	end  context.CancelFunc
+	busy sync.WaitGroup // users of turn
+	turn chan struct{}  // has room for the one who changes the record
+
+	mu         sync.Mutex
+	closed     bool
+	looked     bool     // in the store
+	record     record   // the current one
+	unsaved    string   // the refresh token in the store, if record could not be saved
+	challenges []string // with which the server asked for a login
+}
+
+const (
+	// requestTimeout bounds each request to an authorization server.
+	requestTimeout = 30 * time.Second
+
+	// closeGrace is how long Close waits for an answer that may have a new refresh
+	// token: without it, the user would have to log in again.
+	closeGrace = 2 * time.Second
+)
+
+// New returns an account. It reads the store when it is used first.
+func New(cfg Config) *Account {
+	a := &Account{cfg: cfg, turn: make(chan struct{}, 1)}
+	a.life, a.end = context.WithCancel(context.Background())
+	return a
+}
+
+// Close ends requests for tokens.
+func (a *Account) Close() {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	t := time.AfterFunc(closeGrace, a.end)
+	a.busy.Wait()
+	t.Stop()
+	a.end()
+	if own, ok := a.cfg.HTTP.(*http.Transport); ok {
+		own.CloseIdleConnections()
+	}
+}
+
+var errClosed = errors.New("the account is closed")
+
+// begin waits for the turn to change the record. Call the function that it returns
+// at the end.
+func (a *Account) begin(ctx context.Context) (end func(), err error) {
+	a.mu.Lock()
+	if a.closed {
+		a.mu.Unlock()
+		return nil, errClosed
+	}
+	a.busy.Add(1)
+	a.mu.Unlock()
+	select {
+	case a.turn <- struct{}{}:
+		return func() { <-a.turn; a.busy.Done() }, nil
+	case <-ctx.Done():
+		a.busy.Done()
+		return nil, ctx.Err()
+	}
+}
+
+// maxChallenges and maxChallenge bound what we keep of a server's refusal.
+const (
+	maxChallenges = 8
+	maxChallenge  = 4 << 10
+)
+
+// A Refusal says that a server answered a request with status 401.
+type Refusal struct {
+	Header     string   // the Authorization header of the request, or ""
+	Challenges []string // the WWW-Authenticate headers of the answer
+}
+
+// Header returns the Authorization header of a request, or "" if the user has not
+// logged in. refused, if not nil, is what the server has just said to the same
+// request. Header refreshes a token that has expired or was refused.
+func (a *Account) Header(ctx context.Context, refused *Refusal) (string, error) {
+	sent := ""
+	a.mu.Lock()
+	if refused != nil {
+		sent, a.challenges = refused.Header, nil
+		for _, c := range refused.Challenges[:min(len(refused.Challenges), maxChallenges)] {
+			a.challenges = append(a.challenges, c[:min(len(c), maxChallenge)])
+		}
+	}
+	current, looked := a.record, a.looked
+	a.mu.Unlock()
+	if current.usable(sent) || looked && refused == nil && current.RefreshToken == "" {
+		return current.header(), nil
+	}
+	// A caller that gives up must not end it: the answer may have the only refresh
+	// token.
+	renewed, err := foreign.Detached(ctx, "the login", func() (record, error) { return a.renew(ctx, sent) })
+	if err != nil {
+		return "", err
+	}
+	return renewed.header(), nil
+}
+
+// renew returns a record that is newer than the refused header, from the store or
+// from the authorization server. The store's lock makes other processes wait. ctx
+// bounds only the wait for the turn.
+func (a *Account) renew(ctx context.Context, refused string) (found record, err error) {
+	end, err := a.begin(ctx)
+	if err != nil {
+		return found, err
+	}
+	defer end()
+	ctx, cancel := context.WithTimeout(a.life, 2*requestTimeout)
+	defer cancel()
+	spent := "" // the refresh token in the store, once there are new tokens
+	err = a.cfg.Store.Update(ctx, a.cfg.Key, func(document []byte) ([]byte, error) {
+		stored, err := a.parse(document)
+		if err != nil {
+			return nil, err
+		}
+		switch found = a.newer(stored); {
+		case found.usable(refused):
+			return document, nil
+		case found.RefreshToken == "":
+			found.AccessToken = ""
+			return found.document(document), nil
+		}
+		fresh, err := a.refresh(ctx, found)
+		if err != nil {
+			return nil, fmt.Errorf("refreshing the token: %w", err)
+		}
+		if fresh.AccessToken != "" {
+			spent = stored.RefreshToken
+		}
+		found = fresh
+		return found.document(nil), nil
+	})
+	if err != nil && spent == "" {
+		return record{}, err
+	}
+	if err != nil { // we have the token, but the store does not
+		a.cfg.Log.Error("mcphybrid: the token store failed", "error", err)
+	} else {
+		spent = ""
+	}
+	a.keep(found, spent)
+	return found, nil
+}
+
+// newer returns the current record if the store still has the one before it, else
+// what is stored.
+func (a *Account) newer(stored record) record {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.unsaved != "" && stored.RefreshToken == a.unsaved {
+		return a.record
+	}
+	return stored
+}
+
+// keep makes r the current record. unsaved is the refresh token in the store, if it
+// could not be replaced.
+func (a *Account) keep(r record, unsaved string) {
+	a.hold("token", r.AccessToken, r.RefreshToken, r.ClientSecret)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.record, a.looked, a.unsaved = r, true, unsaved
+}
+
+func (a *Account) hold(name string, values ...string) {
+	values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
+	if a.Hold != nil && len(values) > 0 {
+		a.Hold(name, values)
+	}
+}
+
+// refresh gets new tokens for r. If the refresh token is good for nothing any more,
+// the result has none.
+func (a *Account) refresh(ctx context.Context, r record) (record, error) {
+	a.hold("token", r.RefreshToken, r.ClientSecret)
+	h, got := a.handler(r, "", "")
+	_, err := h.RefreshToken(ctx, r.RefreshToken)
+	var refused transport.OAuthError
+	if errors.As(err, &refused) {
+		switch refused.ErrorCode {
+		case "invalid_grant", "unauthorized_client":
+			r.AccessToken, r.RefreshToken = "", ""
+			return r, nil
+		case "invalid_client": // it was removed
+			return record{URL: r.URL}, nil
+		}
+	}
+	if err != nil {
+		return r, text.Bounded(text.WithoutURL(err))
+	}
+	return got.in(r)
+}
+
+// handler returns what asks the authorization server of r for tokens, and where it
+// puts them. A client is registered for scope.
+func (a *Account) handler(r record, redirect, scope string) (*transport.OAuthHandler, *received) {
+	got := new(received)
+	c := a.carrier()
+	c.resource, c.metadata = r.Resource, &transport.AuthServerMetadata{
+		Issuer: r.Issuer, AuthorizationEndpoint: r.TokenURL, TokenEndpoint: r.TokenURL, RegistrationEndpoint: r.registration,
+		TokenEndpointAuthMethodsSupported: r.AuthMethods,
+	}
+	return transport.NewOAuthHandler(transport.OAuthConfig{
+		ClientID: r.ClientID, ClientSecret: r.ClientSecret, TokenEndpointAuthMethod: r.AuthMethod, RedirectURI: redirect,
+		Scopes: strings.Fields(scope), TokenStore: got, AuthServerMetadataURL: metadataURL, PKCEEnabled: true, HTTPClient: c.client(),
+	}), got
+}
+
+// received is where a handler puts the tokens that it gets.
+type received struct{ token *transport.Token }
+
+func (t *received) GetToken(context.Context) (*transport.Token, error) {
+	return nil, transport.ErrNoToken
+}
+
+func (t *received) SaveToken(_ context.Context, token *transport.Token) error {
+	t.token = token
+	return nil
+}
+
+// maxLifetime is how long a token lasts at most. Longer times overflow.
+const maxLifetime = 365 * 24 * time.Hour
+
+// in returns r with the tokens.
+func (t *received) in(r record) (record, error) {
+	switch got := t.token; {
+	case got == nil || got.AccessToken == "":
+		return r, errors.New("the authorization server sent no access token")
+	case got.TokenType != "" && !strings.EqualFold(got.TokenType, "bearer"):
+		return r, fmt.Errorf("the access token is of type %q, want Bearer", text.Line(got.TokenType, 80))
+	case strings.ContainsFunc(got.AccessToken, func(c rune) bool { return c <= ' ' || c > '~' }):
+		return r, errors.New("the access token has characters that no header can have")
+	}
+	r.AccessToken, r.ExpiresAt = t.token.AccessToken, time.Time{}
+	if t.token.RefreshToken != "" {
+		r.RefreshToken = t.token.RefreshToken
+	}
+	if seconds := t.token.ExpiresIn; seconds > 0 {
+		lasts := maxLifetime
+		if seconds < int64(maxLifetime/time.Second) {
+			lasts = time.Duration(seconds) * time.Second
+		}
+		r.ExpiresAt = time.Now().Add(lasts - min(10*time.Second, lasts/10)) // it must not expire on its way
+	}
+	return r, nil
+}
+
+// isLoopback reports whether host is this machine.
+func isLoopback(host string) bool {
+	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
+}
+
+// plain returns the address of the server as a resource: without a query.
+func plain(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	u.RawQuery, u.Fragment, u.User = "", "", nil
+	return u.String()
+}

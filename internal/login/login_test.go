@@ -1,0 +1,247 @@
+package login
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestMain(m *testing.M) { mcptest.Main(m, nil) }
+
+// account returns an account at a small authority that has logged in.
+func account(t *testing.T, store Store) (*Account, *mcptest.Authority) {
+	authority := mcptest.NewAuthority(t, http.NotFoundHandler())
+	a := New(Config{URL: authority.Server, Key: "k", Store: store, HTTP: http.DefaultTransport, Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(a.Close)
+	resp, err := http.Get(authority.Server)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	for _, refusal := range []*Refusal{nil, {Challenges: resp.Header.Values("WWW-Authenticate")}} {
+		header, err := a.Header(t.Context(), refusal)
+		require.NoError(t, err)
+		require.Empty(t, header)
+	}
+	require.NoError(t, a.Login(t.Context(), func(_ context.Context, page string) (string, error) {
+		mcptest.Browse(t, page)
+		return "", nil
+	}))
+	return a, authority
+}
+
+// flaky is a store whose next saves fail.
+type flaky struct {
+	Memory
+	fail bool
+}
+
+func (f *flaky) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
+	return f.Memory.Update(ctx, key, func(document []byte) ([]byte, error) {
+		changed, err := change(document)
+		if f.fail && err == nil && !bytes.Equal(document, changed) {
+			err = errors.New("the disk is full")
+		}
+		return changed, err
+	})
+}
+
+// New tokens that can't be saved are used all the same, and their refresh token
+// instead of the spent one.
+func TestStoreFails(t *testing.T) {
+	store := new(flaky)
+	a, authority := account(t, store)
+	old, err := a.Header(t.Context(), nil)
+	require.NoError(t, err)
+	for i := range 4 {
+		store.fail = i < 2
+		next, err := a.Header(t.Context(), &Refusal{Header: old})
+		require.NoError(t, err)
+		require.NotEqual(t, old, next)
+		old = next
+	}
+	assert.Equal(t, mcptest.Counts{Clients: 1, Refreshes: 4}, authority.Count())
+}
+
+// A refresh goes on when its caller gives up: the answer has the only refresh token.
+// Close waits for it, but not for long.
+func TestRefreshOutlivesItsCaller(t *testing.T) {
+	a, authority := account(t, new(Memory))
+	asked, answer := make(chan struct{}), make(chan struct{})
+	authority.Mu.Lock()
+	authority.Answer = func(http.ResponseWriter, *http.Request) bool {
+		asked <- struct{}{}
+		<-answer
+		return false
+	}
+	authority.Mu.Unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	old, _ := a.Header(t.Context(), nil)
+	done := make(chan string)
+	refused := func(ctx context.Context) {
+		header, _ := a.Header(ctx, &Refusal{Header: old})
+		done <- header
+	}
+	go refused(ctx)
+	<-asked
+	go refused(ctx) // waits for its turn
+	cancel()
+	assert.Empty(t, <-done)
+	assert.Empty(t, <-done)
+	answer <- struct{}{}
+	header, err := a.Header(t.Context(), &Refusal{Header: old})
+	require.NoError(t, err)
+	assert.Contains(t, header, "Bearer access-number-")
+	assert.Equal(t, 1, authority.Count().Refreshes)
+
+	old = header
+	go refused(t.Context())
+	<-asked
+	begun := time.Now()
+	a.Close()
+	assert.Empty(t, <-done)
+	assert.InDelta(t, closeGrace.Seconds(), time.Since(begun).Seconds(), 1.5)
+	close(answer)
+	_, err = a.Header(t.Context(), &Refusal{Header: old})
+	assert.ErrorIs(t, err, errClosed)
+}
+
+// A server with https can't lead us to http, and no answer is read without a bound.
+func TestCarrier(t *testing.T) {
+	a := New(Config{URL: "https://mcp.example/mcp", Store: new(Memory), HTTP: roundTripper(func(r *http.Request) (*http.Response, error) {
+		body := `{"resource":"https://mcp.example/mcp","authorization_servers":["http://10.0.0.1"]}`
+		if r.URL.Host != "mcp.example" {
+			t.Error("asked", r.URL)
+		}
+		return answer(r, 200, []byte(body)), nil
+	})})
+	defer a.Close()
+	err := a.Login(t.Context(), nil)
+	assert.ErrorContains(t, err, "without TLS")
+	_, err = a.carrier().RoundTrip(&http.Request{URL: &url.URL{Scheme: "http", Host: "10.0.0.1"}})
+	assert.ErrorContains(t, err, "without TLS")
+
+	for _, page := range []string{"javascript:alert(1)", "http://mcp.example/", "https://", "file:///etc/passwd"} {
+		a.cfg.AuthorizationURL, a.cfg.TokenURL, a.cfg.ClientID = page, "https://mcp.example/token", "c"
+		assert.ErrorContains(t, a.Login(t.Context(), nil), "not an https URL", page)
+	}
+	assert.Equal(t, "an [hidden] is not", without(url.Values{"code": {"number-of-code"}, "a": {"an"}}, "an number-of-code\nis not"))
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Only the browser with the state ends the wait; all else is answered and forgotten.
+func TestCallback(t *testing.T) {
+	c, err := listen("", "")
+	require.NoError(t, err)
+	defer c.close()
+	got := make(chan url.Values, 1)
+	go func() {
+		said, err := c.wait(t.Context(), "page", "right", func(context.Context, string) (string, error) { return "", nil })
+		assert.NoError(t, err)
+		got <- said
+	}()
+	idle, err := net.Dial("tcp", c.listener.Addr().String())
+	require.NoError(t, err)
+	defer idle.Close()
+	get := func(path string) (int, string) {
+		resp, err := http.Get("http://" + c.listener.Addr().String() + path)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return resp.StatusCode, string(body)
+	}
+	for path, want := range map[string]int{"/favicon.ico": 404, "/callback": 400, "/callback?state=wrong&code=x": 400} {
+		status, _ := get(path)
+		assert.Equal(t, want, status, path)
+	}
+	status, text := get("/callback?state=right&code=x")
+	assert.Equal(t, 200, status)
+	assert.Contains(t, text, "close this page")
+	assert.Equal(t, "x", (<-got).Get("code"))
+
+	_, err = listen(c.address, "")
+	assert.ErrorContains(t, err, "waiting for the browser at OAuth.RedirectURI")
+	again, err := listen("", c.address)
+	require.NoError(t, err)
+	assert.NotEqual(t, c.address, again.address, "the port is taken")
+	again.close()
+	_, err = listen("::", "")
+	assert.ErrorContains(t, err, "OAuth.RedirectURI is not a URL")
+}
+
+// Updates of one key exclude each other, also by files; those of others do not.
+func TestStores(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "sub")
+	for name, stores := range map[string][]Store{
+		"memory": {new(Memory)},
+		"files":  {Files(folder), Files(folder)},
+	} {
+		var wg sync.WaitGroup
+		for i := range 40 {
+			wg.Go(func() {
+				assert.NoError(t, stores[i%len(stores)].Update(t.Context(), fmt.Sprint(i%2), func(document []byte) ([]byte, error) {
+					return append(document[:len(document):len(document)], 'x'), nil
+				}))
+			})
+		}
+		wg.Wait()
+		for _, key := range []string{"0", "1"} {
+			err := stores[0].Update(t.Context(), key, func(document []byte) ([]byte, error) {
+				assert.Equal(t, strings.Repeat("x", 20), string(document), name)
+				assert.NoError(t, stores[0].Update(t.Context(), "another", func([]byte) ([]byte, error) { return []byte("y"), nil }))
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				err := stores[len(stores)-1].Update(ctx, key, func([]byte) ([]byte, error) { return nil, nil })
+				assert.ErrorIs(t, err, context.DeadlineExceeded, name)
+				return nil, errors.New("no change")
+			})
+			assert.EqualError(t, err, "no change")
+		}
+	}
+	err := Guarded(Files("\x00"), "it").Update(t.Context(), "k", nil)
+	assert.Error(t, err)
+	assert.EqualError(t, Guarded(nil, "it").Update(t.Context(), "k", nil), "it: panic: runtime error: invalid memory address or nil pointer dereference")
+}
+
+// What a browser, a server and a store say can't do harm.
+func FuzzForeign(f *testing.F) {
+	f.Add([]byte("GET /callback?state=right&code=x HTTP/1.1\r\nHost: x\r\n\r\n"), `Bearer scope="a b", x="y"`, []byte(`{"url":"u","access_token":"t"}`))
+	f.Add([]byte("POST / HTTP/1.1\r\n\r\n"), `scope=""`, []byte(`[]`))
+	f.Fuzz(func(t *testing.T, request []byte, challenge string, stored []byte) {
+		c := &callback{path: callbackPath, answers: make(chan url.Values, 1)}
+		ours, theirs := net.Pipe()
+		go func() { _, _ = theirs.Write(request); theirs.Close() }()
+		go func() { _, _ = io.Copy(io.Discard, theirs) }()
+		c.answer(ours, "right")
+		ours.Close()
+		select {
+		case said := <-c.answers:
+			require.Equal(t, "right", said.Get("state"))
+		default:
+		}
+		for _, scope := range scopesIn([]string{challenge}) {
+			require.False(t, strings.ContainsAny(scope, "\" \\\r\n") || scope == "")
+		}
+		a := &Account{cfg: Config{URL: "u"}}
+		if r, err := a.parse(stored); err == nil && r.usable("") {
+			require.Equal(t, "u", r.URL)
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package login
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/document"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
+)
+
+// A Store keeps documents by key. Its methods may be called concurrently.
+type Store interface {
+	// Update replaces the document with what change returns for it. Either may be
+	// nil, for none. Until change returns, no other Update of that key begins, in
+	// any process. If change fails, nothing changes and Update returns the error.
+	Update(ctx context.Context, key string, change func(document []byte) ([]byte, error)) error
+}
+
+// Memory is a [Store] in memory. The zero value is empty.
+type Memory struct {
+	mu   sync.Mutex
+	keys map[string]*kept
+}
+
+type kept struct {
+	turn     chan struct{}
+	document []byte
+}
+
+func (m *Memory) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
+	m.mu.Lock()
+	if m.keys == nil {
+		m.keys = make(map[string]*kept)
+	}
+	k := m.keys[key]
+	if k == nil {
+		k = &kept{turn: make(chan struct{}, 1)}
+		m.keys[key] = k
+	}
+	m.mu.Unlock()
+	select {
+	case k.turn <- struct{}{}:
+		defer func() { <-k.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	document, err := change(k.document)
+	if err == nil {
+		k.document = document
+	}
+	return err
+}
+
+// Guarded returns s with its panics turned into errors that begin with what.
+func Guarded(s Store, what string) Store { return guarded{s, what} }
+
+type guarded struct {
+	of   Store
+	what string
+}
+
+func (g guarded) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
+	_, err := foreign.Call(g.what, func() (struct{}, error) { return struct{}{}, g.of.Update(ctx, key, change) })
+	return err
+}
+
+// Files is a [Store] in the folder of that name, with a file for each key and another
+// that locks it.
+type Files string
+
+func (f Files) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(key))
+	path := filepath.Join(string(f), hex.EncodeToString(sum[:16]))
+	unlock, err := lock(ctx, path+".lock")
+	if err != nil {
+		return fmt.Errorf("locking %s: %w", path, err)
+	}
+	defer unlock()
+	file := document.File(path + ".json")
+	old, err := file.Load()
+	if err != nil {
+		return err
+	}
+	changed, err := change(old)
+	if err != nil || bytes.Equal(old, changed) {
+		return err
+	}
+	return file.Save(changed)
+}
+
+// lock locks a file against everyone else who locks it, in any process. The lock
+// ends with the process at the latest.
+func lock(ctx context.Context, path string) (unlock func(), err error) {
+	for {
+		f, busy, err := tryLock(path)
+		if err == nil && !busy {
+			return func() { f.Close() }, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/login"
+)
+
+// A HeaderSource returns headers for a request that has given already; its own
+// replace these. refused is nil unless the server has just refused the same request:
+// then the request is sent once more if the source returns other headers. It is
+// called concurrently and must heed ctx.
+type HeaderSource func(ctx context.Context, given http.Header, refused *Refusal) (http.Header, error)
+
+// A Refusal says that the server answered a request with status 401.
+type Refusal struct {
+	Sent       http.Header // all headers of the request
+	Challenges []string    // the WWW-Authenticate headers of the answer
+}
+
+// maxHeaders is how many headers a source may return.
+const maxHeaders = 64
+
+// A dresser gives the requests of a connection the headers of the configuration.
+type dresser struct {
+	server  *url.URL
+	fixed   map[string]string
+	sources []HeaderSource
+	secrets *secrets // learns what the sources return
+}
+
+// dress returns r with its headers, or an error if r does not go to the server.
+func (d *dresser) dress(r *http.Request, refused *Refusal) (*http.Request, error) {
+	if r.URL.Host != d.server.Host || d.server.Scheme == "https" && r.URL.Scheme != "https" {
+		return nil, fmt.Errorf("refused to send a request to host %q", r.URL.Host)
+	}
+	r = r.Clone(r.Context())
+	for name, value := range d.fixed {
+		r.Header.Set(name, value)
+	}
+	for _, source := range d.sources {
+		more, err := source(r.Context(), r.Header, refused)
+		if err != nil {
+			return nil, err
+		}
+		if len(more) > maxHeaders {
+			return nil, fmt.Errorf("there are %d headers, more than the limit of %d", len(more), maxHeaders)
+		}
+		for name, values := range more {
+			d.secrets.hold(name, values)
+			r.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+		}
+	}
+	return r, nil
+}
+
+// send sends r by base. If the server refuses the credentials, and there are others,
+// it sends r once more with these.
+func (d *dresser) send(r *http.Request, base http.RoundTripper, failed *failure) (*http.Response, error) {
+	dressed, err := d.dress(r, nil)
+	if err != nil {
+		return nil, failed.refuse(err)
+	}
+	resp, err := base.RoundTrip(dressed)
+	if err != nil {
+		failed.note(err)
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusUnauthorized || r.Body != nil && r.GetBody == nil {
+		return resp, nil
+	}
+	again, err := d.dress(r, &Refusal{dressed.Header, resp.Header.Values("WWW-Authenticate")})
+	if err == nil && maps.EqualFunc(again.Header, dressed.Header, slices.Equal) {
+		return resp, nil
+	}
+	resp.Body.Close()
+	if err == nil && r.Body != nil {
+		again.Body, err = r.GetBody()
+	}
+	if err != nil {
+		return nil, failed.refuse(err)
+	}
+	if resp, err = base.RoundTrip(again); err != nil {
+		failed.note(err)
+	}
+	return resp, err
+}
+
+// httpClient returns the client for the requests to the server: the host's if there
+// is one, with our guards around it.
+func (c *conn) httpClient(cfg *Config, g guard, hide *secrets, older bool) (*http.Client, error) {
+	server, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	to := &http.Client{CheckRedirect: sameHost}
+	base := Transport(cfg.HTTPClient)
+	if theirs := cfg.HTTPClient; theirs != nil {
+		to.Jar = theirs.Jar
+		if check := theirs.CheckRedirect; check != nil {
+			to.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+				if err := sameHost(r, via); err != nil {
+					return err
+				}
+				_, err := foreign.Call("ServerConfig.HTTPClient", func() (struct{}, error) { return struct{}{}, check(r, via) })
+				return err
+			}
+		}
+	}
+	c.own, _ = base.(*http.Transport)
+	d := &dresser{server: server, fixed: cfg.Headers, sources: cfg.HeaderSources, secrets: hide}
+	if cfg.HeadersHelper != "" {
+		d.sources = slices.Concat([]HeaderSource{newHelper(cfg).headers}, d.sources)
+	}
+	if cfg.Account != nil {
+		d.sources = append(slices.Clip(d.sources), logIn(cfg.Account))
+	}
+	to.Transport = &limitedHTTP{base: base, dresser: d, maxMessage: g.maxMessage, unasked: g.unasked, older: older}
+	return to, nil
+}
+
+// logIn returns the source of the header of an account. It leaves alone a request that
+// has such a header.
+func logIn(account *login.Account) HeaderSource {
+	return func(ctx context.Context, given http.Header, refused *Refusal) (http.Header, error) {
+		if given.Get("Authorization") != "" {
+			return nil, nil
+		}
+		var r *login.Refusal
+		if refused != nil {
+			r = &login.Refusal{Header: refused.Sent.Get("Authorization"), Challenges: refused.Challenges}
+		}
+		value, err := account.Header(ctx, r)
+		if value == "" || err != nil {
+			return nil, err
+		}
+		return http.Header{"Authorization": {value}}, nil
+	}
+}
+
+// Transport returns what makes the requests of a host's client, or a new transport
+// for nil.
+func Transport(c *http.Client) http.RoundTripper {
+	switch {
+	case c == nil:
+		return ownTransport()
+	case c.Transport == nil:
+		return hostTransport{http.DefaultTransport}
+	}
+	return hostTransport{c.Transport}
+}
+
+// A hostTransport is the transport of a host. It may panic.
+type hostTransport struct{ http.RoundTripper }
+
+func (t hostTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := foreign.Call("ServerConfig.HTTPClient", func() (*http.Response, error) { return t.RoundTripper.RoundTrip(r) })
+	if resp == nil && err == nil {
+		err = errors.New("ServerConfig.HTTPClient returned neither a response nor an error")
+	}
+	return resp, err
+}
