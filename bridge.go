@@ -51,6 +51,7 @@ type definition struct {
 	needs       []string          // own names of tools of the same server, from raw; see NeedsKey
 	badNeeds    error             // why needs could not be read, or nil
 	always      bool              // the server wants it inline; see AlwaysLoadKey
+	task        bool              // it must be called as a task
 	document    search.Document   // indexed for search
 	sum         [sha256.Size]byte // of raw
 	canonical   func() string     // returns CanonicalHash of raw, computed once
@@ -178,6 +179,7 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 		Output      json.RawMessage `json:"outputSchema"`
 		Annotations json.RawMessage `json:"annotations"`
 		Meta        json.RawMessage `json:"_meta"`
+		Execution   json.RawMessage `json:"execution"`
 	}
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return nil, text.JSONError(raw, err)
@@ -210,6 +212,8 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 	if json.Unmarshal(in.Annotations, &d.annotations) != nil {
 		d.annotations = mcp.ToolAnnotation{} // a half-read one would have false hints
 	}
+	var execution mcp.ToolExecution
+	d.task = json.Unmarshal(in.Execution, &execution) == nil && execution.TaskSupport == mcp.TaskSupportRequired
 	d.needs, d.badNeeds = parseNeeds(in.Meta)
 	d.document = search.Document{Server: d.server, Name: d.name, Title: d.title, Description: d.description, InputSchema: d.input}
 	d.always, d.document.Hints = parseServerHints(in.Meta)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/desk"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
@@ -227,7 +228,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 			return nil, &UnknownToolError{Name: t.name}
 		}
 	}
-	return t.Call(ctx, c.Arguments)
+	return t.Call(desk.WithCaller(ctx, s.caller), c.Arguments)
 }
 
 // A refusal is the last call that was rejected for its arguments.

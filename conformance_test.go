@@ -39,12 +39,14 @@ func testsIn(t *testing.T, folder string) (names []string) {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	var want, got []string
-	for group, n := range map[string]int{"A": 16, "B": 7, "C": 7, "D": 10, "E": 6, "F": 10, "G": 2} {
+	for group, n := range map[string]int{"A": 16, "B": 7, "C": 7, "D": 10, "E": 6, "F": 10} {
 		for i := range n {
 			want = append(want, fmt.Sprintf("%s%02d", group, i+1))
 		}
 	}
-	want = append(want, "G03", "G11") // the others of G are still to come
+	for _, row := range []int{1, 2, 3, 4, 11} { // the others of G are still to come
+		want = append(want, fmt.Sprintf("G%02d", row))
+	}
 	slices.Sort(want)
 	doc, err := os.ReadFile("CONFORMANCE.md")
 	require.NoError(t, err)

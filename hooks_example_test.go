@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/ask"
 )
 
 // The host refuses tools that destroy something. The model reads why.
@@ -142,4 +143,47 @@ func ExampleManager_Accept() {
 	// mcp_notes__read has changed: [{"instruction to the model" "/description" "not tell the user"}]
 	// accepted: <nil>
 	// tools: 1
+}
+
+// A server asks during a call. The question reaches the session that made it.
+func ExampleSessionOptions_hooks() {
+	booking := server.NewMCPServer("booking", "1")
+	booking.AddTool(mcp.NewTool("book"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		answer, err := booking.RequestElicitation(ctx, mcp.ElicitationRequest{Params: mcp.ElicitationParams{
+			Message: "Which seat?",
+			RequestedSchema: map[string]any{
+				"type": "object", "properties": map[string]any{"seat": map[string]any{"type": "string"}}, "required": []string{"seat"},
+			},
+		}})
+		if err != nil {
+			return nil, err
+		}
+		return mcp.NewToolResultText(fmt.Sprint(answer.Action, " ", answer.Content)), nil
+	})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{
+		Servers: []mcphybrid.ServerConfig{{Name: "booking", InProcess: booking}},
+		Ask:     ask.Options{Hooks: ask.Decline()}, // sessions answer, or nobody
+	})
+	defer mgr.Close()
+	if err := mgr.Start(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	askUser := func(_ context.Context, from ask.Asker, q mcp.ElicitationParams) (*mcp.ElicitationResult, error) {
+		fmt.Printf("%s asks for %s: %s\n", from.Server, from.Tool, q.Message)
+		answer := new(mcp.ElicitationResult)
+		answer.Action, answer.Content = mcp.ElicitationResponseActionAccept, map[string]any{"seat": "12A"}
+		return answer, nil
+	}
+	for _, hooks := range []ask.Hooks{{Elicit: askUser}, {}} {
+		sess := mgr.NewSession(&mcphybrid.SessionOptions{Hooks: hooks})
+		res, err := sess.Call(context.Background(), "mcp_booking__book", nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(mcp.GetTextFromContent(res.Content[0]))
+	}
+	// Output:
+	// booking asks for book: Which seat?
+	// accept map[seat:12A]
+	// decline <nil>
 }

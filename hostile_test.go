@@ -9,10 +9,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,6 +33,8 @@ type hostileRow struct {
 	start, call string
 	is          error // that the call's error is
 
+	asked int // how many questions reach the host by one limit; it has hooks if this is not 0; -1 for none
+
 	tool string                                       // that is called, or "echo"
 	text string                                       // what it is called with, or "first"
 	opts func(o *Options)                             // changes the options; the server is the second of two
@@ -47,6 +51,8 @@ const (
 	sorry       = `<html><p>sorry</p>` + "\n" + `<pre>$BIG</pre></html>`
 	events      = "text/event-stream"
 	notDecoded  = "cannot unmarshal"
+
+	asksColor = `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{"color":{"type":"string","enum":["red"]}}}}}`
 
 	tooManyUnasked = "it sends more messages unasked than the limit of 1000 in a second"
 )
@@ -111,6 +117,24 @@ var hostileRows = []hostileRow{
 	{name: "an answer of 50 MB", over: "sh", then: mischief{At: call, N: 50 << 20, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"$BIG"}]}}`},
 		call: "a message has more bytes than the limit of 16777216", opts: patient},
 	{name: "an answer of 17 MB in process", over: "p", then: mischief{At: call, N: 17 << 20, Data: "$BIG"}, call: "a message has more bytes than the limit of 16777216", opts: patient},
+
+	// Questions.
+	{name: "a flood of questions", over: "s", then: mischief{At: call, Data: strings.Repeat(asksColor+"\n", 500)}, call: noAnswer, asked: 16},
+	{name: "a flood of questions in a stream", over: "h", then: mischief{At: call, Type: events, Mute: true, Data: strings.Repeat("data: "+asksColor+"\n\n", 500)}, call: noAnswer, asked: 16},
+	{name: "a flood of questions as tasks", over: "s", then: mischief{At: call, Data: strings.Repeat(strings.Replace(asksColor, `"message"`, `"task":{},"message"`, 1)+"\n", 500)}, call: noAnswer, asked: 16},
+	{name: "asks for input without end, and gets it", over: "m", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}}`}, call: "exceeded maximum retries (10)", asked: 9},
+	{name: "asks for 100 inputs at once", over: "m", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"input_required","inputRequests":{` + manyRoots(99) + `"a":{"method":"roots/list"}}}}`}, call: "more questions than the limit of 16 for a call", asked: 16},
+	{name: "asks for 101 inputs at once", over: "m", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"input_required","inputRequests":{` + manyRoots(100) + `"a":{"method":"roots/list"}}}}`}, call: "it asks for more inputs at once than the limit of 100", asked: -1},
+	{name: "asks before and after calls", over: "s", then: mischief{Push: asksColor, Pushes: 30}, asked: 16},
+	{name: "a question of 1 MB", over: "s", then: mischief{At: call, N: 1 << 20, Data: `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"$BIG","requestedSchema":{"type":"object","properties":{}}}}` + "\n$ANSWER"}, asked: -1},
+	{name: "forms that are none", over: "s", then: mischief{At: call, Data: strings.Join([]string{
+		strings.Replace(asksColor, `"enum":["red"]`, `"$ref":"file:///etc/passwd"`, 1), strings.Replace(asksColor, `"type":"string"`, `"type":"object"`, 1),
+		strings.Replace(asksColor, `"properties"`, `"allOf":`+strings.Repeat(`[{"allOf":`, 1000)+`[]`+strings.Repeat(`}]`, 1000)+`,"properties"`, 1),
+		`{"jsonrpc":"2.0","id":"q","method":"elicitation/create"}`, `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":[1]}`,
+	}, "\n") + "\n$ANSWER"}, asked: -1},
+	{name: "pages that are none", over: "s", then: mischief{At: call, Data: asksPage("javascript:alert(1)") + asksPage("file:///etc/passwd") + asksPage("https://bank.com@evil.com/") + asksPage("http://evil.com") + "$ANSWER"}, asked: -1},
+	{name: "a task that is none", over: "sh", does: mischief{List: `{"name":"slow","execution":{"taskSupport":"required"}}`}, tool: "slow"},
+	{name: "a task without end", over: "sh", does: mischief{List: `{"name":"slow","execution":{"taskSupport":"required"}}`}, then: mischief{List: `{"name":"slow","execution":{"taskSupport":"required"}}`, At: call, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"task":{"taskId":"x","status":"working","pollInterval":-9000000000000000000}}}`}, tool: "slow", call: "tasks/get: "},
 
 	// HTTP.
 	{name: "HTTP 400", over: "hm", then: mischief{At: call, Status: 400, Data: sorry}, call: "request failed with status 400"},
@@ -211,6 +235,33 @@ var hostileRows = []hostileRow{
 	}},
 }
 
+func manyRoots(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"q%d":{"method":"roots/list"},`, i)
+	}
+	return b.String()
+}
+
+func asksPage(address string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"mode":"url","message":"?","elicitationId":"1","url":%q}}`+"\n", address)
+}
+
+// counts returns hooks that answer and count the questions.
+func counts(asked *atomic.Int64) ask.Hooks {
+	return ask.Hooks{
+		Elicit: func(ctx context.Context, from ask.Asker, p mcp.ElicitationParams) (*mcp.ElicitationResult, error) {
+			asked.Add(1)
+			return chooses("red", "").Elicit(ctx, from, p)
+		},
+		Sample: chooses("", "").Sample,
+		Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) {
+			asked.Add(1)
+			return nil, nil
+		},
+	}
+}
+
 func patient(o *Options) {
 	o.Limits.StartTimeout, o.Limits.CallTimeout, o.Limits.Reconnect = time.Minute, time.Minute, time.Second
 }
@@ -277,6 +328,10 @@ func (row hostileRow) run(t *testing.T, over byte) {
 	if strings.Contains(row.call, noAnswer) {
 		opts.Servers[1].CallTimeout = 500 * time.Millisecond
 	}
+	var asked atomic.Int64
+	if row.asked != 0 {
+		opts.Ask.Hooks, opts.Ask.MaxAtOnce = counts(&asked), NoLimit
+	}
 	if row.opts != nil {
 		row.opts(&opts)
 	}
@@ -330,7 +385,7 @@ func (row hostileRow) run(t *testing.T, over byte) {
 			shown := resultText(t, r)
 			assert.LessOrEqual(t, len(shown), 4*maxErrorLength)
 			assert.Equal(t, text.Line(shown, len(shown)), shown, "one line, and nothing hidden")
-			assert.LessOrEqual(t, j.count(line), 1)
+			assert.LessOrEqual(t, j.count(line), 1+max(row.asked, 0), "once for each answer that it waits for")
 		}
 		if row.is != nil {
 			assert.ErrorIs(t, err, row.is)
@@ -340,6 +395,7 @@ func (row hostileRow) run(t *testing.T, over byte) {
 	if row.see != nil {
 		row.see(t, m, bad)
 	}
+	soon(t, func() bool { return asked.Load() >= int64(row.asked) }, "its questions")
 	good()
 	assert.NoError(t, check(m))
 
@@ -359,6 +415,8 @@ func (row hostileRow) run(t *testing.T, over byte) {
 	require.NoError(t, m.Close())
 	assert.Less(t, time.Since(begun), endOfChild+3*time.Second)
 	soon(t, func() bool { return bad.running() == 0 }, "its processes end")
+	// The limit holds for the call, for the minute without a call, and for the call after.
+	assert.LessOrEqual(t, asked.Load(), 3*int64(max(row.asked, 0)), "questions that reached the host")
 }
 
 // explain checks that err begins by naming the server and contains one of the

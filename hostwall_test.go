@@ -15,6 +15,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -50,6 +51,7 @@ var hostCode = map[string]string{
 	"usage load": "UsageOptions.Store", "usage save": "UsageOptions.Store", "tokens": "Options.Tokens", "event": "Options.OnEvent",
 	"middleware": "Options.Middleware[0]", "enricher": "the enricher", "embedded": "SemanticOptions.Progress", "skill": "its Load", "handler": "the handler",
 	"list": "the server", "call": "the server", "notification": "ServerConfig.OnNotification", "progress": "the function of WithProgress",
+	"elicit": "ask.Hooks.Elicit", "sample": "ask.Hooks.Sample", "roots": "ask.Hooks.Roots",
 }
 
 func (h *tryingHost) at(code string) {
@@ -247,6 +249,10 @@ func (h *tryingHost) servers() []ServerConfig {
 				runtime.Gosched()
 			}
 		}
+		_, _ = s.RequestElicitation(ctx, mcp.ElicitationRequest{Params: mcp.ElicitationParams{RequestedSchema: map[string]any{"type": "object"}}})
+		//lint:ignore SA1019 servers use it
+		_, _ = s.RequestSampling(ctx, mcp.CreateMessageRequest{})
+		_, _ = s.RequestRoots(ctx, mcp.ListRootsRequest{})
 		h.at("call")
 		return mcp.NewToolResultText("ran"), nil
 	}})
@@ -271,6 +277,17 @@ func (h *tryingHost) options() *Options {
 				h.at("middleware")
 				return next(ctx, c)
 			}
+		}},
+		Ask: ask.Options{Hooks: ask.Hooks{
+			Elicit: func(context.Context, ask.Asker, mcp.ElicitationParams) (*mcp.ElicitationResult, error) {
+				h.at("elicit")
+				return nil, ask.ErrDeclined
+			},
+			Sample: func(context.Context, ask.Asker, mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+				h.at("sample")
+				return nil, ask.ErrDeclined
+			},
+			Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) { h.at("roots"); return nil, nil },
 		}},
 		Skills: []Skill{{Name: "skill", Description: "Says how", Load: func(context.Context) (string, error) { h.at("skill"); return "so", nil }}},
 	}

@@ -20,16 +20,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A desk is a host that logs in, and everything that it prints, logs and saves.
-type desk struct {
+// A loginDesk is a host that logs in, and everything that it prints, logs and saves.
+type loginDesk struct {
 	t *testing.T
 	*Manager
 	log   *bytes.Buffer
 	store string // folder
 }
 
-func newDesk(t *testing.T, store string, servers ...ServerConfig) *desk {
-	d := &desk{t: t, log: new(bytes.Buffer), store: store}
+func newLoginDesk(t *testing.T, store string, servers ...ServerConfig) *loginDesk {
+	d := &loginDesk{t: t, log: new(bytes.Buffer), store: store}
 	var mu sync.Mutex
 	d.Manager = NewManager(&Options{
 		Servers: servers, TokenStore: FileTokens(store), Limits: ServerLimits{Reconnect: time.Hour},
@@ -53,7 +53,7 @@ func (w logWriter) Write(p []byte) (int, error) { return w(p) }
 
 // clean returns an error after it has looked for tokens in everything that a person
 // or a model sees.
-func (d *desk) clean(err error) error {
+func (d *loginDesk) clean(err error) error {
 	state := d.Default().Save()
 	snapshot, snapErr := d.Snapshot(0)
 	require.NoError(d.t, snapErr)
@@ -61,12 +61,12 @@ func (d *desk) clean(err error) error {
 	return err
 }
 
-func (d *desk) call() error {
+func (d *loginDesk) call() error {
 	_, err := d.Manager.Call(d.t.Context(), "mcp_web__echo", nil)
 	return d.clean(err)
 }
 
-func (d *desk) state() State { return d.Servers()[0].State }
+func (d *loginDesk) state() State { return d.Servers()[0].State }
 
 func echoHandler() http.Handler {
 	return mcpserver.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", "Echoes")))
@@ -77,7 +77,7 @@ func echoHandler() http.Handler {
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	a := mcptest.NewAuthority(t, echoHandler())
-	d := newDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server})
+	d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server})
 	err := d.clean(d.Start(t.Context()))
 	var wanted *AuthorizationError
 	require.ErrorAs(t, err, &wanted)
@@ -140,14 +140,14 @@ func TestLoginIsShared(t *testing.T) {
 	other := ServerConfig{Name: "other", URL: a.Guard(t, mcpserver.NewStreamableHTTPServer(mcptest.Server("other", mcptest.Echo("echo", "Echoes"))))}
 	web := ServerConfig{Name: "web", URL: a.Server}
 	store := t.TempDir()
-	one, two := newDesk(t, store, web, other), newDesk(t, store, web)
+	one, two := newLoginDesk(t, store, web, other), newLoginDesk(t, store, web)
 	require.Error(t, one.Start(t.Context()))
 	require.Error(t, two.Start(t.Context()))
 	require.NoError(t, one.Login(t.Context(), "web"))
 	require.NoError(t, one.Login(t.Context(), "other"))
 	require.NoError(t, two.Preload(t.Context(), "*"))
 	soon(t, func() bool { return len(two.Servers()) == 1 })
-	three := newDesk(t, store, web)
+	three := newLoginDesk(t, store, web)
 	require.NoError(t, three.Start(t.Context()), "it needs no login")
 	assert.Equal(t, map[string]bool{a.Server: true, other.URL: true}, a.Resources)
 
@@ -155,7 +155,7 @@ func TestLoginIsShared(t *testing.T) {
 		a.Expire()
 		var wg sync.WaitGroup
 		for range 4 {
-			for _, d := range []*desk{one, three} {
+			for _, d := range []*loginDesk{one, three} {
 				wg.Go(func() { assert.NoError(t, d.call()) })
 			}
 			wg.Go(func() {
@@ -173,7 +173,7 @@ func TestLoginIsShared(t *testing.T) {
 	require.NoError(t, err)
 	assert.ErrorIs(t, user.Start(t.Context()), ErrAuthorizationRequired)
 	require.NoError(t, user.Login(t.Context(), "web"))
-	elsewhere := newDesk(t, store, ServerConfig{Name: "web", URL: other.URL})
+	elsewhere := newLoginDesk(t, store, ServerConfig{Name: "web", URL: other.URL})
 	assert.ErrorIs(t, elsewhere.Start(t.Context()), ErrAuthorizationRequired)
 }
 
@@ -182,7 +182,7 @@ func TestLoginIsShared(t *testing.T) {
 func TestLoginFails(t *testing.T) {
 	t.Parallel()
 	a := mcptest.NewAuthority(t, echoHandler())
-	d := newDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, OAuth: &OAuthConfig{ClientSecret: "client-hunter2"}}, child(t, "child", "serve"))
+	d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, OAuth: &OAuthConfig{ClientSecret: "client-hunter2"}}, child(t, "child", "serve"))
 	_ = d.Start(t.Context())
 	require.NoError(t, d.Login(t.Context(), "web"))
 	says := func(path string, status int, body string) {
@@ -256,7 +256,7 @@ func TestLoginFails(t *testing.T) {
 	}
 	assert.ErrorContains(t, d.Login(t.Context(), "child"), "it has no URL")
 	assert.ErrorContains(t, d.Login(t.Context(), "none"), "there is no such server")
-	idle := newDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server})
+	idle := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server})
 	assert.ErrorContains(t, idle.Login(t.Context(), "web"), "it was not started")
 	d.Manager.opts.OpenURL = nil
 	assert.ErrorContains(t, d.Login(t.Context(), "web"), "Options.OpenURL is not set")
@@ -320,7 +320,7 @@ func TestLoginOverTheOlderTransport(t *testing.T) {
 	a := mcptest.NewAuthority(t, mcpserver.NewSSEServer(mcptest.Server("web", mcptest.Echo("echo", "Echoes")),
 		mcpserver.WithSSEEndpoint("/mcp"), mcpserver.WithUseFullURLForMessageEndpoint(false)))
 	for _, named := range []bool{false, true} {
-		d := newDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, SSE: named})
+		d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, SSE: named})
 		require.ErrorIs(t, d.clean(d.Start(t.Context())), ErrAuthorizationRequired)
 		assert.Equal(t, StateUnauthorized, d.state())
 		require.NoError(t, d.clean(d.Login(t.Context(), "web")))

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/login"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -180,6 +181,10 @@ type Options struct {
 
 	// Active bounds the active tools.
 	Active ActiveOptions
+
+	// Ask says who answers what servers ask during their work. If it has no hooks,
+	// servers are told that they can't ask.
+	Ask ask.Options
 
 	// Enricher, if not nil, is asked in the background for [Hints] on each tool
 	// that comes into the catalog. EnrichTimeout is how long one lookup may take;
@@ -383,6 +388,10 @@ func (o *Options) setDefaults() {
 	if o.Inline.Share = cmp.Or(o.Inline.Share, DefaultInlineShare); !(o.Inline.Share > 0 && o.Inline.Share <= 1) {
 		panic(fmt.Sprintf("mcphybrid: Options.Inline.Share is %v, must be 0 to 1", o.Inline.Share))
 	}
+	amount(&o.Ask.MaxPerCall, ask.DefaultMaxPerCall)
+	amount(&o.Ask.MaxAtOnce, ask.DefaultMaxAtOnce)
+	amount(&o.Ask.MaxBytes, ask.DefaultMaxBytes)
+	period("Ask.Timeout", &o.Ask.Timeout, ask.DefaultTimeout)
 	o.setListDefaults()
 	number("Limits.MaxMessage", &o.Limits.MaxMessage, DefaultMaxMessage)
 	number("Limits.MaxDefinition", &o.Limits.MaxDefinition, DefaultMaxDefinition)

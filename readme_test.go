@@ -73,6 +73,7 @@ func toolResult(call ToolCall, res *mcp.CallToolResult) Message { return Message
 // docImports are the packages that the code may use, by name. An import clause
 // would be noise in each block.
 var docImports = map[string]string{
+	"ask":       "github.com/mcphybrid/mcphybrid/ask",
 	"context":   "context",
 	"fmt":       "fmt",
 	"http":      "net/http",

@@ -228,7 +228,7 @@ func TestCredentialsHang(t *testing.T) {
 	}
 
 	a := mcptest.NewAuthority(t, echoHandler())
-	d := newDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, CallTimeout: 200 * time.Millisecond})
+	d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, CallTimeout: 200 * time.Millisecond})
 	_ = d.Start(t.Context())
 	require.NoError(t, d.Login(t.Context(), "web"))
 	asked, release := make(chan struct{}, 10), make(chan struct{})

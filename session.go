@@ -8,6 +8,8 @@ import (
 	"sync"
 	"weak"
 
+	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/internal/desk"
 	"github.com/mcphybrid/mcphybrid/internal/registrar"
 )
 
@@ -22,6 +24,7 @@ type Session struct {
 	skills     rights                     // to skills, by name; fixed at creation
 	registrar  *registrar.Registrar[Tool] // nil without a registry
 	meta       [metaKinds]metaTool
+	caller     *desk.Caller // of its calls; fixed at creation
 
 	mu      sync.Mutex
 	seen    weak.Pointer[selection] // the one that active was last checked against; an idle session does not keep it alive
@@ -66,6 +69,11 @@ type SessionOptions struct {
 	// Registry, if not nil, holds the session's callable tools: see [Registry].
 	// It must not be shared with another session.
 	Registry Registry
+
+	// Hooks answer what servers ask during the session's calls. The hooks of
+	// [Options.Ask] or, for a user's session, of [UserOptions] stand in for those
+	// that are nil. A child has the hooks of its parent.
+	Hooks ask.Hooks
 }
 
 // NewChild returns a session for a subagent. The child may use what s may use,
@@ -75,7 +83,12 @@ func (s *Session) NewChild(opts *SessionOptions) *Session {
 	s.mu.Lock()
 	intent := s.intent
 	s.mu.Unlock()
-	return s.scope.newSession(s.rights, s.skills, intent, opts)
+	var o SessionOptions
+	if opts != nil {
+		o = *opts
+	}
+	o.Hooks = o.Hooks.Or(s.caller.Hooks())
+	return s.scope.newSession(s.rights, s.skills, intent, &o)
 }
 
 func (sc *scope) newSession(inherited, skills rights, intent string, opts *SessionOptions) *Session {
@@ -88,6 +101,11 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 		inherited = inherited.and(sc.metaAccess).and(sc.user.access)
 	}
 	s := &Session{scope: sc, rights: inherited.and(o.Access), intent: intent, disclosure: o.Disclosure, skills: skills.and(o.Skills)}
+	own, told := o.Hooks.Or(sc.opts.Ask.Hooks), sc.opts.Ask.Hooks
+	if sc.below != nil { // its servers were told of other hooks
+		told = sc.below.opts.Ask.Hooks
+	}
+	s.caller = desk.NewCaller(sc.user.id, own, told)
 	for kind := range s.meta {
 		s.meta[kind] = metaTool{s, metaKind(kind)}
 	}
@@ -99,13 +117,14 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 }
 
 // Close empties the session for good and removes its tools and groups from its
-// registry. Close does not wait for running calls. It does wait for the registry:
+// registry. Close does not wait for running calls, but ends what they ask. It does wait for the registry:
 // a registry's method must not call Close, and the caller must not hold a lock
 // that the registry needs.
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.closed, s.active, s.away, s.crowded, s.used, s.shown, s.kept, s.pages = true, nil, nil, nil, nil, nil, nil, pages{}
 	s.mu.Unlock()
+	s.caller.End()
 	s.scope.keeper.closed(s)
 }
 

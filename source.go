@@ -82,7 +82,7 @@ func (m *Manager) upstreamConfig(src *source) upstream.Config {
 	to := upstream.Config{
 		Name: cfg.Name, Command: cfg.Command, Args: cfg.Args, Env: cfg.Env, Dir: cfg.Dir,
 		URL: cfg.URL, SSE: cfg.SSE, Headers: cfg.Headers, HeadersHelper: cfg.HeadersHelper, HeaderSources: sources, HTTPClient: cfg.HTTPClient, Secrets: cfg.secrets, InProcess: cfg.InProcess, Invalid: src.invalid,
-		LogLevel: cfg.LogLevel, OnNotification: cfg.OnNotification, Log: log,
+		User: m.owner.user, Ask: m.opts.Ask, LogLevel: cfg.LogLevel, OnNotification: cfg.OnNotification, Log: log,
 	}
 	if u, err := url.Parse(cfg.URL); err == nil && cfg.URL != "" {
 		if cfg.OAuth != nil {
@@ -132,7 +132,7 @@ func (m *Manager) adopt(src *source, defs []*definition) {
 			continue
 		}
 		d.call = func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
-			return src.server.Call(ctx, d.name, args, d.repeatable())
+			return src.server.Call(ctx, upstream.Tool{Name: d.name, Repeatable: d.repeatable(), Task: d.task}, args)
 		}
 	}
 }

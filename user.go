@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
@@ -128,6 +129,11 @@ type UserOptions struct {
 	// for every registry, so give one only to users who need it.
 	Registry Registry
 
+	// Hooks answer for the user's sessions that have none of their own, and what
+	// the user's servers ask outside of a known call. A user's server may ask what
+	// they answer; a server of the system, what those of [Options.Ask] do.
+	Hooks ask.Hooks
+
 	// Cache, TrustStore and VectorCache are the user's [Options.Cache],
 	// [Options.TrustStore] and [SemanticOptions.Cache]. If nil, nothing is
 	// stored.
@@ -217,7 +223,7 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	}}
 	results := u.limitResults(m.owner, o.SystemResults, DefaultSystemResults) + u.limitResults(u.owner, o.UserResults, DefaultUserResults)
 	u.opts.Search.Results = min(results, m.opts.Search.Limit)
-	u.opts.Servers, u.opts.Needs, u.opts.Registry = slices.Clone(o.Servers), cloneNeeds(o.Needs), o.Registry
+	u.opts.Servers, u.opts.Needs, u.opts.Registry, u.opts.Ask.Hooks = slices.Clone(o.Servers), cloneNeeds(o.Needs), o.Registry, o.Hooks
 	u.opts.Cache, u.opts.TrustStore = foreign.Guarded(o.Cache, "UserOptions.Cache"), foreign.Guarded(o.TrustStore, "UserOptions.TrustStore")
 	u.opts.Usage = nil // the record is of the system's tools
 	u.opts.Logger = m.opts.Logger.With("user", id)

@@ -140,7 +140,7 @@ walls() {
 	local deps
 	deps=$(go list -f '{{$p := .ImportPath}}{{range .Deps}}{{$p}} {{.}}{{"\n"}}{{end}}' ./...) || return 1
 	awk -v root="$(go list -m)" '
-		$2 == root && ($1 ~ "^" root "/internal/" || $1 ~ "^" root "/(search|vector)(/|$)") ||
+		$2 == root && ($1 ~ "^" root "/internal/" || $1 ~ "^" root "/(ask|search|vector)(/|$)") ||
 		$1 == root && $2 ~ "^" root "/debug(/|$)" { print $1 " needs " $2; bad = 1 }
 		END { exit bad }' <<<"$deps"
 }
@@ -310,7 +310,7 @@ light() {
 
 # real: published servers of npm, over stdio and HTTP.
 real() {
-	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -run '^(TestEnvironmentStaysHere|TestCallTimeout)$' .
+	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -run '^(TestEnvironmentStaysHere|TestCallTimeout|TestEverythingAsks)$' .
 }
 
 browser() {

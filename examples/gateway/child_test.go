@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 )
 
 // serveChild is a real server over standard input and output. It lives for at
@@ -21,6 +22,10 @@ func serveChild() {
 		if _, err := os.Stat(path); err == nil {
 			break
 		}
+	}
+	if os.Getenv("TEST_SERVER") == "curious" {
+		_ = server.ServeStdio(mcptest.Curious("curious"))
+		return
 	}
 	// It reports on a call before the answer, as mcp-go's own servers usually
 	// do.

@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/ask"
 )
 
 type gatewayOptions struct {
@@ -18,6 +19,7 @@ type gatewayOptions struct {
 	cache    mcphybrid.Store
 	tokens   mcphybrid.TokenStore
 	follow   []string         // names of clients
+	ask      bool             // servers may ask clients
 	logLevel mcp.LoggingLevel // the level that servers are asked for
 	wait     time.Duration    // how long a client waits for the servers before it is answered without them
 	grace    time.Duration    // for running calls, after the signal to end
@@ -82,6 +84,7 @@ func newGateway(opts gatewayOptions) *gateway {
 		Registry:   &catalogWatch{ToolRegistry: mcphybrid.NewRegistry(), changed: g.tellAll},
 		OnEvent:    g.event,
 		Middleware: []mcphybrid.Middleware{g.attribute},
+		Ask:        ask.Options{Hooks: g.questions()},
 	})
 	g.started.Go(func() {
 		if err := g.mgr.Start(g.begin); err != nil && g.begin.Err() == nil {

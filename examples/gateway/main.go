@@ -47,6 +47,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	config := flags.String("config", "mcp.json", "the `file` with the servers, as an MCP client writes it")
 	dialect := flags.String("dialect", "", "the `client` that the file is written for, such as vscode; by default it is recognized")
 	follow := flags.String("follow", "", "the `names` of clients, with commas between, that list the tools again when told to; * for all")
+	asks := flags.Bool("ask", false, "let servers ask clients, of a protocol before 2026-07-28, for values, pages, a model's answer and roots")
 	cache := flags.String("cache", "", "keep the servers' tools in this `file`, and start from it")
 	tokens := flags.String("tokens", "", "use the logins in this `folder`: examples/inspect -login puts them there")
 	level := flags.String("log-level", string(mcp.LoggingLevelInfo), "the least `level` of log messages that servers are asked for")
@@ -79,7 +80,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	for _, note := range cfg.Notes {
 		log.Info(note)
 	}
-	opts := gatewayOptions{servers: cfg.Servers, logLevel: mcp.LoggingLevel(*level), wait: *wait, grace: *grace, log: log}
+	opts := gatewayOptions{servers: cfg.Servers, ask: *asks, logLevel: mcp.LoggingLevel(*level), wait: *wait, grace: *grace, log: log}
 	if !opts.logLevel.ShouldSendTo(mcp.LoggingLevelDebug) {
 		return fmt.Errorf("-log-level %q: no such level", *level)
 	}

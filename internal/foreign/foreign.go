@@ -69,13 +69,14 @@ func Detached[T any](ctx context.Context, what string, f func() (T, error)) (T, 
 	}
 }
 
-// Within calls f with a context that ends after d and waits for f. If the timeout
-// was the reason for an error, the error says so.
+// Within calls f with a context that ends after d, not counting the time in which
+// [Hold] stops it, and waits for f. If the timeout was the reason for an error, the
+// error says so.
 func Within[T any](ctx context.Context, d time.Duration, f func(context.Context) (T, error)) (T, error) {
-	inner, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
+	inner, release := newClock(ctx, d)
+	defer release()
 	result, err := f(inner)
-	if err != nil && inner.Err() != nil {
+	if err != nil && (inner.Err() != nil || ctx.Err() != nil) {
 		var none T
 		if ctx.Err() != nil {
 			return none, ctx.Err()

@@ -139,6 +139,10 @@ func serveChild(mode string) {
 		go serveEndless(os.Stderr)
 		serveUntil(`{"tools":[{"name":"a"}]}`, os.Getenv("AFTER"))
 		serveEndless(os.Stdout)
+	case "curious": // asks: see [Curious]
+		serveCurious(true)
+	case "curious legacy": // the same with a protocol that has sessions
+		serveCurious(false)
 	case "late": // serves, but does not end when its input closes
 		_ = mcpserver.ServeStdio(childServer())
 		signal.Ignore(syscall.SIGTERM)

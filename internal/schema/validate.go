@@ -44,9 +44,9 @@ func NewValidator(schema json.RawMessage) *Validator {
 	return &Validator{len(schema), sync.OnceValues(func() (*compiledSchema, error) { return compileSchema(schema) })}
 }
 
-// err returns why the schema can't be compiled, or nil. Such a schema accepts all
+// Err returns why the schema can't be compiled, or nil. Such a schema accepts all
 // arguments.
-func (v *Validator) err() error {
+func (v *Validator) Err() error {
 	_, err := v.compiled()
 	return err
 }

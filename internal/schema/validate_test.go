@@ -24,7 +24,7 @@ import (
 // violations validates and returns each violation as "pointer problem".
 func violations(t testing.TB, schema, args string) []string {
 	v := NewValidator(json.RawMessage(schema))
-	require.NoError(t, v.err(), schema)
+	require.NoError(t, v.Err(), schema)
 	found, more := v.Validate(json.RawMessage(args))
 	require.Zero(t, more)
 	var lines []string
@@ -191,7 +191,7 @@ func TestValidateUncompilable(t *testing.T) {
 	deep := func(n int) string {
 		return strings.Repeat(`{"items":`, n) + `{"type":"string"}` + strings.Repeat(`}`, n)
 	}
-	require.NoError(t, NewValidator(json.RawMessage(deep(maxJSONNesting-1))).err())
+	require.NoError(t, NewValidator(json.RawMessage(deep(maxJSONNesting-1))).Err())
 
 	tests := []struct{ schema, want string }{
 		{`{"$ref":"` + server.URL + `"}`, "no URLLoader"},
@@ -214,11 +214,11 @@ func TestValidateUncompilable(t *testing.T) {
 	}
 	for _, test := range tests {
 		v := NewValidator(json.RawMessage(test.schema))
-		if test.want != "" || v.err() != nil {
-			require.Error(t, v.err(), "%.80s", test.schema)
-			assert.Contains(t, v.err().Error(), test.want, "%.80s", test.schema)
-			assert.NotContains(t, v.err().Error(), "\n")
-			assert.LessOrEqual(t, len([]rune(v.err().Error())), text.MaxError)
+		if test.want != "" || v.Err() != nil {
+			require.Error(t, v.Err(), "%.80s", test.schema)
+			assert.Contains(t, v.Err().Error(), test.want, "%.80s", test.schema)
+			assert.NotContains(t, v.Err().Error(), "\n")
+			assert.LessOrEqual(t, len([]rune(v.Err().Error())), text.MaxError)
 		}
 		found, more := v.Validate(json.RawMessage(`{"a":1}`))
 		assert.Empty(t, found, "%.80s", test.schema)
@@ -291,7 +291,7 @@ func TestValidateBounded(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			start := time.Now()
 			v := NewValidator(json.RawMessage(test.schema))
-			err := v.err()
+			err := v.Err()
 			compiled := time.Now()
 			found, more := v.Validate(json.RawMessage(test.args))
 			t.Logf("compile %v (%.60v), validate %v: %d violations", compiled.Sub(start), err, time.Since(compiled), len(found)+more)
@@ -372,7 +372,7 @@ func BenchmarkValidate(b *testing.B) {
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			v := NewValidator(json.RawMessage(issueSchema))
-			require.NoError(b, v.err())
+			require.NoError(b, v.Err())
 			b.ReportAllocs()
 			for b.Loop() {
 				v.Validate(json.RawMessage(bench.args))
@@ -386,7 +386,7 @@ func BenchmarkValidate(b *testing.B) {
 	})
 	b.Run("compile", func(b *testing.B) {
 		for b.Loop() {
-			require.NoError(b, NewValidator(json.RawMessage(issueSchema)).err())
+			require.NoError(b, NewValidator(json.RawMessage(issueSchema)).Err())
 		}
 	})
 }
@@ -505,9 +505,9 @@ func TestValidateRealTools(t *testing.T) {
 			require.NoError(t, json.Unmarshal(raw, &tool))
 			tools++
 			v := NewValidator(tool.InputSchema)
-			if v.err() != nil {
+			if v.Err() != nil {
 				uncompiled++
-				t.Logf("%s, %s: %v", file, tool.Name, v.err())
+				t.Logf("%s, %s: %v", file, tool.Name, v.Err())
 				continue
 			}
 			var schema object

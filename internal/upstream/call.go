@@ -11,31 +11,43 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
+// A Tool says how to call a tool.
+type Tool struct {
+	Name       string // the server's own
+	Repeatable bool   // a second call does no harm
+	Task       bool   // it is executed as a task only
+}
+
 // Call runs a tool within the call timeout. If the connection breaks and the
-// call is repeatable, Call tries once more over a new connection. Errors contain
+// tool is repeatable, Call tries once more over a new connection. Errors contain
 // no secrets; the error is [ErrDown] if the server can't be reached, and a
 // [PausedError] if it does not answer calls.
-func (s *Server) Call(ctx context.Context, tool string, args json.RawMessage, repeatable bool) (*mcp.CallToolResult, error) {
+func (s *Server) Call(ctx context.Context, tool Tool, args json.RawMessage) (*mcp.CallToolResult, error) {
 	passage, err := s.circuit.enter()
 	if err != nil {
 		return nil, err
 	}
-	result, err := s.call(ctx, tool, args, repeatable)
+	result, err := s.call(ctx, tool, args)
 	s.circuit.leave(ctx, passage, err)
 	return result, err
 }
 
-func (s *Server) call(ctx context.Context, tool string, args json.RawMessage, repeatable bool) (*mcp.CallToolResult, error) {
+func (s *Server) call(ctx context.Context, tool Tool, args json.RawMessage) (*mcp.CallToolResult, error) {
 	return foreign.Within(ctx, s.limits.CallTimeout, func(ctx context.Context) (*mcp.CallToolResult, error) {
-		for again := repeatable; ; again = false {
+		for again := tool.Repeatable; ; again = false {
 			c, err := s.serving(ctx)
 			if err != nil {
 				return nil, err
 			}
 			var r mcp.CallToolRequest
-			r.Params.Name = tool
+			r.Params.Name = tool.Name
 			r.Params.Arguments = args
-			result, err := c.callTool(ctx, r)
+			during, end := c.desk.Begin(ctx, tool.Name)
+			result, err := c.callTool(during, r, tool.Task)
+			if first := (mcp.URLElicitationRequiredError{}); errors.As(err, &first) && c.desk.Open(during, first.Elicitations) {
+				result, err = c.callTool(during, r, tool.Task)
+			}
+			end(ctx.Err() == nil && !isLostIn(ctx, err))
 			s.done()
 			if bad := new(badRequestError); errors.As(err, &bad) {
 				c.tellChanged() // a listing shows whether the server still knows the session

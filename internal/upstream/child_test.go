@@ -17,10 +17,10 @@ import (
 
 func TestChildServerResultTooLarge(t *testing.T) {
 	srv := started(t, child(t, "child", "plain"), Limits{MaxMessage: 100_000})
-	_, err := srv.Call(t.Context(), "big", json.RawMessage(`{"n": 1000000}`), false)
+	_, err := srv.Call(t.Context(), Tool{Name: "big"}, json.RawMessage(`{"n": 1000000}`))
 	assert.ErrorContains(t, err, "a message has more bytes than the limit of 100000")
 	// Only this call fails, not the server.
-	r, err := srv.Call(t.Context(), "big", json.RawMessage(`{"n": 3}`), false)
+	r, err := srv.Call(t.Context(), Tool{Name: "big"}, json.RawMessage(`{"n": 3}`))
 	require.NoError(t, err)
 	assert.Equal(t, "xxx", mcptest.Text(t, r))
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/login"
 )
 
@@ -36,6 +37,9 @@ type Config struct {
 	// Invalid, if not nil, says why the configuration cannot work. Each attempt
 	// to connect fails with it and is not repeated.
 	Invalid error
+
+	User string      // who owns the server, or ""
+	Ask  ask.Options // who answers what the server asks, and how much it may ask
 
 	LogLevel       mcp.LoggingLevel              // least level of log messages to request; "" for no request
 	OnNotification func(mcp.JSONRPCNotification) // called on the goroutine that reads messages; may be nil

@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/desk"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
@@ -31,6 +32,7 @@ type conn struct {
 
 	mirrored atomic.Pointer[map[string]mcp.Tool] // by name: see listing
 	progress progressTable
+	desk     *desk.Desk       // takes the server's questions; nil if nobody answers any
 	logLevel mcp.LoggingLevel // least level of log messages to request, or ""
 }
 
@@ -38,10 +40,11 @@ type conn struct {
 // command. It does not wait for an answer. older says which transport to use over HTTP.
 func dial(cfg *Config, l Limits, hide *secrets, older bool) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
+	c.desk = desk.New(desk.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log})
 	g := guard{maxMessage: l.MaxMessage, unasked: &unasked{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
 	switch {
 	case cfg.InProcess != nil:
-		c.client = client.NewClient(newInProcessTransport(cfg.InProcess, g))
+		c.client = client.NewClient(newInProcessTransport(cfg.InProcess, g, c.desk), answers(c.desk)...)
 	case cfg.URL != "":
 		web, err := c.httpClient(cfg, g, hide, older)
 		if err != nil {
@@ -52,18 +55,21 @@ func dial(cfg *Config, l Limits, hide *secrets, older bool) (*conn, error) {
 			if c.sse, err = newSSETransport(cfg, g, web, log); err != nil {
 				return nil, err
 			}
+			c.desk = nil // the server can't ask: see eventBody
 			c.client = client.NewClient(c.sse)
 			break
 		}
 		c.http = true
-		t, err := transport.NewStreamableHTTP(cfg.URL,
-			transport.WithHTTPBasicClient(web),
-			transport.WithHTTPLogger(log),
-		)
+		options := []transport.StreamableHTTPCOption{transport.WithHTTPBasicClient(web), transport.WithHTTPLogger(log)}
+		if c.desk != nil {
+			//lint:ignore SA1019 some servers before 2026-07-28 ask only there
+			options = append(options, transport.WithContinuousListening())
+		}
+		t, err := transport.NewStreamableHTTP(cfg.URL, options...)
 		if err != nil {
 			return nil, err
 		}
-		c.client = client.NewClient(httpTransport{t, g, cfg.Unauthorized})
+		c.client = client.NewClient(httpTransport{t, g, cfg.Unauthorized, c.desk}, answers(c.desk)...)
 	default:
 		p, err := startProcess(cfg, hide)
 		if err != nil {
@@ -72,7 +78,7 @@ func dial(cfg *Config, l Limits, hide *secrets, older bool) (*conn, error) {
 		c.process = p
 		t := transport.NewIO(newFrameReader(p.out, l.MaxMessage, g.unasked, p.expectExit), p, nil)
 		transport.WithCommandLogger(slog.New(slog.DiscardHandler))(t) // it would log the end of a pipe once per request
-		c.client = client.NewClient(stdioTransport{t, g})
+		c.client = client.NewClient(stdioTransport{t, g, c.desk}, answers(c.desk)...)
 	}
 	// Handlers run on the goroutine that reads messages: they must not wait for one.
 	c.client.OnNotification(func(n mcp.JSONRPCNotification) {
@@ -83,12 +89,30 @@ func dial(cfg *Config, l Limits, hide *secrets, older bool) (*conn, error) {
 		case string(mcp.MethodNotificationProgress):
 			c.progress.tell(n, cfg.Log)
 			return
+		case string(mcp.MethodNotificationCancelled):
+			c.desk.Withdraw(n)
 		}
 		if cfg.OnNotification != nil {
 			foreign.Logged(cfg.Log, "ServerConfig.OnNotification", func() { cfg.OnNotification(n) })
 		}
 	})
 	return c, nil
+}
+
+// answers returns the options of a client that answers what d can answer.
+func answers(d *desk.Desk) []client.ClientOption {
+	can := d.Capabilities()
+	options := []client.ClientOption{client.WithClientCapabilities(can)}
+	if can.Elicitation != nil {
+		options = append(options, client.WithElicitationHandler(d))
+	}
+	if can.Sampling != nil {
+		options = append(options, client.WithSamplingHandler(d))
+	}
+	if can.Roots != nil {
+		options = append(options, client.WithRootsHandler(d))
+	}
+	return options
 }
 
 // tellChanged makes watch list the tools again. It never blocks.
@@ -161,8 +185,10 @@ func (c *conn) open(ctx context.Context) error {
 // later. Then the client must subscribe to changes, which other servers announce
 // unasked, and send some arguments as headers too.
 func (c *conn) isModernHTTP() bool {
-	return c.http && c.client.ProtocolVersion() >= mcp.ProtocolVersion20260728
+	return c.http && c.isModern()
 }
+
+func (c *conn) isModern() bool { return c.client.ProtocolVersion() >= mcp.ProtocolVersion20260728 }
 
 // listen subscribes to changes of the tool list and returns when the
 // subscription ends.
@@ -172,7 +198,7 @@ func (c *conn) listen(ctx context.Context) error {
 
 // list returns the elements of all pages of the server's tools/list result.
 func (c *conn) list(ctx context.Context, limits Limits) ([]Element, error) {
-	l := &listing{limits: limits, mirrors: c.isModernHTTP()}
+	l := &listing{limits: limits, taskless: c.isModern(), mirrors: c.isModernHTTP()}
 	_, err := c.client.ListTools(context.WithValue(ctx, listingKey{}, l), mcp.ListToolsRequest{})
 	if errors.Is(err, mcp.ErrMethodNotFound) {
 		return nil, nil // a server without tools
@@ -221,6 +247,7 @@ func (c *conn) explain(err error) error {
 // close ends the connection and waits until the child is gone. The child has
 // grace to end by itself.
 func (c *conn) close(grace time.Duration) {
+	c.desk.Close()
 	_ = c.client.Close() // an error of a connection that we end does not matter
 	if c.process != nil {
 		c.process.stop(grace)

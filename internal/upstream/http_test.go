@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -244,7 +245,7 @@ func TestArgumentsAsHeaders(t *testing.T) {
 	assert.EqualError(t, tools[0].Problem, `the x-mcp-header annotations of "bad" are invalid`)
 	assert.NoError(t, errors.Join(tools[1].Problem, tools[2].Problem))
 	for _, tool := range []string{"run", "plain"} {
-		_, err := srv.Call(t.Context(), tool, json.RawMessage(`{"region":"eu","other":"x"}`), false)
+		_, err := srv.Call(t.Context(), Tool{Name: tool}, json.RawMessage(`{"region":"eu","other":"x"}`))
 		require.NoError(t, err)
 	}
 	region, _ := got.Load("run")
@@ -264,4 +265,42 @@ func TestRedirects(t *testing.T) {
 	assert.EqualError(t, sameHost(to("http://h/b"), []*http.Request{secure}), `refused a redirect to host "h"`)
 	assert.EqualError(t, sameHost(to("https://other/b"), []*http.Request{secure}), `refused a redirect to host "other"`)
 	assert.EqualError(t, sameHost(secure, slices.Repeat([]*http.Request{secure}, 10)), "stopped after 10 redirects")
+}
+
+// mcp-go ends the context of a question of the server after 30 seconds and sends the
+// answer with it. A person may take longer.
+func TestQuestionsOverHTTP(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/refused" {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+	}))
+	defer web.Close()
+	address, err := url.Parse(web.URL)
+	require.NoError(t, err)
+	base := ownTransport()
+	defer base.CloseIdleConnections()
+	rt := &limitedHTTP{base: base, dresser: &dresser{server: address}, maxMessage: 1000, unasked: &unasked{max: 10, maxBytes: 1000}}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	post := func(ctx context.Context) error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, web.URL, nil)
+		require.NoError(t, err)
+		resp, err := rt.RoundTrip(r)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	assert.NoError(t, post(over), "an answer to a question on the stream of a GET")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, web.URL+"/refused", nil)
+	require.NoError(t, err)
+	resp, err := rt.RoundTrip(r)
+	require.NoError(t, err)
+	resp.Body.Close()
+	assert.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode, "a stream that is refused is not asked for again")
+
+	request := context.WithValue(over, failureKey{}, new(failure))
+	assert.ErrorIs(t, post(request), context.Canceled, "a request")
+	assert.NoError(t, post(request), "an answer to a question on its stream")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/desk"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
@@ -34,8 +35,21 @@ type inProcessTransport struct {
 	guard
 }
 
-func newInProcessTransport(s InProcess, g guard) *inProcessTransport {
-	session := mcpserver.NewInProcessSession(mcpserver.GenerateInProcessSessionID(), nil)
+func newInProcessTransport(s InProcess, g guard, d *desk.Desk) *inProcessTransport {
+	var sample mcpserver.SamplingHandler
+	var elicit mcpserver.ElicitationHandler
+	var roots mcpserver.RootsHandler
+	can := d.Capabilities()
+	if can.Sampling != nil {
+		sample = d
+	}
+	if can.Elicitation != nil {
+		elicit = d
+	}
+	if can.Roots != nil {
+		roots = d
+	}
+	session := mcpserver.NewInProcessSessionWithHandlers(mcpserver.GenerateInProcessSessionID(), sample, elicit, roots)
 	return &inProcessTransport{server: s, session: session, over: make(chan struct{}), guard: g}
 }
 
@@ -95,7 +109,7 @@ func (t *inProcessTransport) handle(ctx context.Context, r transport.JSONRPCRequ
 	if err != nil {
 		return nil, err
 	}
-	answer, err := json.Marshal(t.server.HandleMessage(t.server.WithContext(ctx, t.session), request))
+	answer, err := json.Marshal(t.server.HandleMessage(t.server.WithContext(desk.WithRequest(ctx), t.session), request))
 	if err != nil {
 		return nil, err
 	}

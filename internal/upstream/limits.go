@@ -204,7 +204,7 @@ type limitedHTTP struct {
 
 func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	failed, _ := r.Context().Value(failureKey{}).(*failure)
-	answer := failed != nil && r.Method == http.MethodPost && r.Response == nil && failed.sent.Swap(true)
+	answer := r.Method == http.MethodPost && r.Response == nil && (failed == nil || failed.sent.Swap(true))
 	if answer {
 		failed = nil
 	}
@@ -212,7 +212,8 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		// This answers a request of the server, of which there may be many, or it
 		// ends the session on Close. A server that hangs must not delay either.
 		// Nobody reads the body of the response.
-		ctx, cancel := context.WithTimeout(r.Context(), termGrace)
+		// mcp-go bounds the request and its answer together, which a person exceeds.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), termGrace)
 		defer cancel()
 		r = r.WithContext(ctx)
 	}
@@ -221,6 +222,9 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	failed.noteStatus(resp)
+	if !t.older && r.Method == http.MethodGet && resp.StatusCode >= 400 && resp.StatusCode < 500 && resp.StatusCode != http.StatusNotFound {
+		resp.StatusCode = http.StatusMethodNotAllowed // mcp-go would ask for the stream again each second
+	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if t.older && r.Method == http.MethodGet && kind == "text/event-stream" {
 		resp.Body = newEventBody(resp.Body, t.dresser.server, t.maxMessage, t.unasked)

@@ -325,7 +325,7 @@ func TestManyAnswersAreNoFlood(t *testing.T) {
 func TestNotificationHeedsContext(t *testing.T) {
 	r, w := io.Pipe() // nobody reads
 	defer r.Close()
-	tr := stdioTransport{transport.NewIO(strings.NewReader(""), w, nil), guard{unasked: new(unasked)}}
+	tr := stdioTransport{transport.NewIO(strings.NewReader(""), w, nil), guard{unasked: new(unasked)}, nil}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	assert.ErrorIs(t, tr.SendNotification(ctx, mcp.JSONRPCNotification{}), context.DeadlineExceeded)

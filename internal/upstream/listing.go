@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 type listing struct {
 	limits   Limits
 	elements []Element
+	taskless bool                // the protocol has no tasks as we can execute them
 	mirrors  bool                // the protocol sends some arguments as headers too
 	mirrored map[string]mcp.Tool // the tools with such arguments; only their names and input schemas
 	pages    int
@@ -61,10 +63,24 @@ func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
 		if l.bytes += len(raw); l.bytes > l.limits.MaxListing {
 			return nil, fmt.Errorf("its tools have more bytes than the limit of %d", l.limits.MaxListing)
 		}
-		l.elements = append(l.elements, Element{Raw: raw, Problem: l.mirror(raw)})
+		problem := l.mirror(raw)
+		if l.taskless && needsTask(raw) {
+			problem = errNeedsTask
+		}
+		l.elements = append(l.elements, Element{Raw: raw, Problem: problem})
 	}
 	page["tools"] = json.RawMessage("[]")
 	return json.Marshal(page)
+}
+
+var errNeedsTask = fmt.Errorf("it is executed as a task only, for which there is no way in protocol %s", mcp.ProtocolVersion20260728)
+
+// needsTask reports whether a tool is executed as a task only.
+func needsTask(raw json.RawMessage) bool {
+	var in struct {
+		Execution mcp.ToolExecution `json:"execution"`
+	}
+	return bytes.Contains(raw, []byte("taskSupport")) && json.Unmarshal(raw, &in) == nil && in.Execution.TaskSupport == mcp.TaskSupportRequired
 }
 
 // mirror notes a tool with arguments that must be sent as headers too. Clients must

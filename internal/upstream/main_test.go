@@ -63,7 +63,7 @@ func (s *testServer) listed() ([]Element, int) {
 
 // call calls a tool without arguments. The call must not be repeated.
 func (s *testServer) call(ctx context.Context, tool string) (*mcp.CallToolResult, error) {
-	return s.Call(ctx, tool, json.RawMessage("{}"), false)
+	return s.Call(ctx, Tool{Name: tool}, json.RawMessage("{}"))
 }
 
 // connection returns the current connection, or nil.

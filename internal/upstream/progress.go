@@ -32,7 +32,7 @@ func WithMeta(ctx context.Context, meta map[string]any) context.Context {
 }
 
 // callTool sends a tools/call request with the options of its context.
-func (c *conn) callTool(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (c *conn) callTool(ctx context.Context, r mcp.CallToolRequest, asTask bool) (*mcp.CallToolResult, error) {
 	meta, _ := ctx.Value(metaKey{}).(map[string]any)
 	if len(meta) > 0 {
 		fields := maps.Clone(meta)
@@ -48,6 +48,9 @@ func (c *conn) callTool(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallTo
 		r.Params.Meta.ProgressToken = token
 	}
 	r.Header = c.mirror(r.Params.Name, r.Params.Arguments)
+	if asTask {
+		return c.callTask(ctx, r)
+	}
 	return c.client.CallTool(ctx, r)
 }
 

@@ -80,7 +80,7 @@ func TestProgressIsOnesOwn(t *testing.T) {
 						cancel()
 					}
 				})
-				_, err := srv.Call(ctx, "steps", json.RawMessage(fmt.Sprintf(`{"text":%q}`, text)), false)
+				_, err := srv.Call(ctx, Tool{Name: "steps"}, json.RawMessage(fmt.Sprintf(`{"text":%q}`, text)))
 				assert.ErrorIs(t, err, context.Canceled)
 				assert.Equal(t, []string{text + " 1", text + " 2", text + " 3", "last 9"}, told)
 			})

@@ -90,13 +90,13 @@ func TestRepeatableCallIsMadeAgain(t *testing.T) {
 	cfg := child(t, "mortal", "plain")
 	cfg.Env["DIED"] = file
 	srv := started(t, cfg, Limits{})
-	r, err := srv.Call(t.Context(), "once", json.RawMessage("{}"), true)
+	r, err := srv.Call(t.Context(), Tool{Name: "once", Repeatable: true}, json.RawMessage("{}"))
 	require.NoError(t, err)
 	assert.Equal(t, "alive", mcptest.Text(t, r))
 	died, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, "x", string(died), "it died once")
-	_, err = srv.Call(t.Context(), "exit_read_only", json.RawMessage("{}"), true)
+	_, err = srv.Call(t.Context(), Tool{Name: "exit_read_only", Repeatable: true}, json.RawMessage("{}"))
 	require.ErrorIs(t, err, ErrDown, "and not for ever")
 }
 

@@ -92,7 +92,7 @@ func (t *sseTransport) SendRequest(ctx context.Context, r transport.JSONRPCReque
 }
 
 func (t *sseTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
-	return t.explain(ctx, t.SSE.SendNotification(ctx, n))
+	return t.explain(ctx, t.SSE.SendNotification(context.WithValue(ctx, failureKey{}, new(failure)), n))
 }
 
 // explain returns why a request failed with err.

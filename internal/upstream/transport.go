@@ -1,7 +1,9 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/desk"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -21,13 +24,25 @@ type (
 	stdioTransport struct {
 		*transport.Stdio
 		guard
+		desk *desk.Desk
 	}
 	httpTransport struct {
 		*transport.StreamableHTTP
 		guard
 		unauthorized error // of requests with status 401
+		desk         *desk.Desk
 	}
 )
+
+// SetRequestHandler has the server's requests go over the desk.
+func (t stdioTransport) SetRequestHandler(h transport.RequestHandler) {
+	t.Stdio.SetRequestHandler(t.desk.Handle(h))
+}
+
+// SetRequestHandler has the server's requests go over the desk.
+func (t httpTransport) SetRequestHandler(h transport.RequestHandler) {
+	t.StreamableHTTP.SetRequestHandler(t.desk.Handle(h))
+}
 
 func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	return t.send(ctx, r, t.Stdio.SendRequest)
@@ -39,9 +54,13 @@ func (t stdioTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotif
 	return err
 }
 
+// RequiresLegacyProtocol says that the stream on which the transport listens does not
+// decide the protocol: with a newer one, the transport does not open it.
+func (t httpTransport) RequiresLegacyProtocol() bool { return false }
+
 func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	var failed failure
-	response, err := t.send(context.WithValue(ctx, failureKey{}, &failed), r, t.StreamableHTTP.SendRequest)
+	response, err := t.send(desk.WithRequest(context.WithValue(ctx, failureKey{}, &failed)), r, t.StreamableHTTP.SendRequest)
 	status := int(failed.status.Load())
 	bad := status == http.StatusBadRequest
 	if busy := failed.busy.Load(); busy != nil && (err != nil || response != nil && response.Error != nil) && ctx.Err() == nil {
@@ -87,7 +106,7 @@ func (e *badRequestError) Error() string { return e.err.Error() }
 func (e *badRequestError) Unwrap() error { return e.err }
 
 func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
-	return text.WithoutURL(t.StreamableHTTP.SendNotification(ctx, n))
+	return text.WithoutURL(t.StreamableHTTP.SendNotification(context.WithValue(ctx, failureKey{}, new(failure)), n))
 }
 
 // A guard ends requests when their context ends, even if the server hangs. It
@@ -107,7 +126,8 @@ func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFu
 }
 
 // check returns an error if the response is too long. It passes a tools/list
-// result to the listing in ctx and returns other responses unchanged.
+// result to the listing in ctx, and results that have to do with tasks to the taken
+// in ctx. It returns other responses unchanged.
 func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *transport.JSONRPCResponse, err error) (*transport.JSONRPCResponse, error) {
 	if err != nil || response == nil || response.Error != nil {
 		return response, err
@@ -124,7 +144,27 @@ func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *
 		c.Result = result
 		return &c, nil
 	}
-	return response, nil
+	if err := checkInputs(response.Result); err != nil {
+		return nil, err
+	}
+	return take(ctx, r, response), nil
+}
+
+// maxInputs is how many questions a result may have that asks for input. mcp-go
+// starts a goroutine for each.
+const maxInputs = 100
+
+func checkInputs(result json.RawMessage) error {
+	if !bytes.Contains(result, []byte("inputRequests")) {
+		return nil
+	}
+	var in struct {
+		Requests map[string]struct{} `json:"inputRequests"`
+	}
+	if _ = json.Unmarshal(result, &in); len(in.Requests) > maxInputs {
+		return fmt.Errorf("it asks for more inputs at once than the limit of %d", maxInputs)
+	}
+	return nil
 }
 
 // sameHost refuses redirects to another host or from https to http. The
@@ -140,8 +180,8 @@ func sameHost(r *http.Request, via []*http.Request) error {
 }
 
 // A failure records how the connection of a request failed, before or within the
-// answer. Its methods do nothing if it is nil, which is for requests of which
-// nobody wants to know.
+// answer. Its methods do nothing if it is nil, which is for answers to the server
+// and other requests of which nobody wants to know.
 type failure struct {
 	err     atomic.Pointer[error]     // why the connection broke
 	refused atomic.Pointer[error]     // why we don't read the answer

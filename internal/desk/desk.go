@@ -1,0 +1,347 @@
+// Package desk takes the questions that a server asks over one connection. It
+// finds out whose call caused a question, has that caller's hook answer it, and
+// checks both the question and the answer. It bounds how many questions there are
+// and how long each may take.
+package desk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
+)
+
+// A Config says who has a desk.
+type Config struct {
+	Server string
+	User   string // the owner of the server, or ""
+	ask.Options
+
+	Log *slog.Logger // receives the failures of hooks
+}
+
+// A Caller is who makes calls: a session. A nil Caller calls only servers that
+// can't ask.
+type Caller struct {
+	user  string
+	hooks ask.Hooks
+	life  context.Context // ends with the caller, whom it also identifies; nil for a call without a session
+	end   context.CancelFunc
+}
+
+// NewCaller returns a caller with these hooks, or nil if servers are not told of any
+// hook. The caller must call End.
+func NewCaller(user string, hooks, told ask.Hooks) *Caller {
+	if isNone(hooks.Or(told)) {
+		return nil
+	}
+	c := &Caller{user: user, hooks: hooks}
+	c.life, c.end = context.WithCancel(context.Background())
+	return c
+}
+
+func isNone(h ask.Hooks) bool { return h.Elicit == nil && h.Sample == nil && h.Roots == nil }
+
+// Hooks returns the caller's hooks.
+func (c *Caller) Hooks() (h ask.Hooks) {
+	if c != nil {
+		h = c.hooks
+	}
+	return h
+}
+
+// End ends the questions that the caller's calls cause, now and later.
+func (c *Caller) End() {
+	if c != nil {
+		c.end()
+	}
+}
+
+// A Desk has the questions over one connection. A nil Desk takes none. The methods
+// may be called concurrently.
+type Desk struct {
+	cfg  Config
+	life context.Context
+	end  context.CancelFunc
+
+	mu      sync.Mutex
+	calls   []*call // under way, in the order in which they began
+	lost    lost
+	waiting int                            // hooks that run
+	loose   window                         // questions that no call is known to have caused
+	open    int                            // requests of the server that wait for an answer
+	taken   map[string]*context.CancelFunc // the same by id
+	tasks   []*task                        // in the order in which they began
+}
+
+// A call is a call of a tool that is under way.
+type call struct {
+	desk   *Desk
+	caller *Caller
+	tool   string
+	ctx    context.Context // ends with the call
+
+	asked int    // questions so far; guarded by Desk.mu
+	task  string // the server's id of the task that executes the call, or ""; guarded by Desk.mu
+}
+
+type (
+	callerKey  struct{}
+	callKey    struct{}
+	relatedKey struct{}
+	requestKey struct{}
+)
+
+// New returns the desk of a connection, or nil if there are no hooks.
+func New(cfg Config) *Desk {
+	if isNone(cfg.Hooks) {
+		return nil
+	}
+	d := &Desk{cfg: cfg, taken: make(map[string]*context.CancelFunc)}
+	d.life, d.end = context.WithCancel(context.Background())
+	return d
+}
+
+// Close ends all questions.
+func (d *Desk) Close() {
+	if d != nil {
+		d.end()
+	}
+}
+
+// WithCaller returns a context for the calls of c.
+func WithCaller(ctx context.Context, c *Caller) context.Context {
+	if c == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// WithRequest returns a context for a request to the server over a transport whose
+// questions come with the context of the request that caused them: in process, and
+// over HTTP, where they stand in the stream of the answer. With any other context,
+// the desk has to conclude the cause from the calls under way.
+func WithRequest(ctx context.Context) context.Context {
+	return context.WithValue(ctx, requestKey{}, true)
+}
+
+// Begin notes that a call begins, with the caller of ctx. The caller must send the
+// request with the context that Begin returns and then call end, which says whether
+// the server answered it.
+func (d *Desk) Begin(ctx context.Context, tool string) (_ context.Context, end func(answered bool)) {
+	if d == nil {
+		return ctx, func(bool) {}
+	}
+	caller, _ := ctx.Value(callerKey{}).(*Caller)
+	if caller == nil { // a call without a session
+		caller = &Caller{user: d.cfg.User, hooks: d.cfg.Hooks}
+	}
+	c := &call{desk: d, caller: caller, tool: tool}
+	ctx, cancel := context.WithCancel(context.WithValue(ctx, callKey{}, c))
+	c.ctx = ctx
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls = append(d.calls, c)
+	return ctx, func(answered bool) {
+		cancel()
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.calls = slices.DeleteFunc(d.calls, func(other *call) bool { return other == c })
+		if !answered {
+			d.lost.add(caller.life)
+		}
+	}
+}
+
+// SetTask notes that the call of ctx is executed as a task of the server.
+func (d *Desk) SetTask(ctx context.Context, id string) {
+	if c, _ := ctx.Value(callKey{}).(*call); c != nil && c.desk == d {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		c.task = id
+	}
+}
+
+// A lost knows the callers of calls that the server never answered. It may still
+// work on these, so a question may be theirs.
+type lost struct {
+	any, several bool
+	only         context.Context // the caller, unless there are several
+}
+
+func (l *lost) add(caller context.Context) {
+	l.several = l.several || l.any && l.only != caller
+	l.any, l.only = true, caller
+}
+
+// mayBeOf reports whether a question may be of another caller than this one.
+func (l *lost) mayBeOfOther(caller context.Context) bool {
+	return l.several || l.any && l.only != caller
+}
+
+var (
+	errEnded   = errors.New("the call that asks has ended")
+	errNobody  = fmt.Errorf("%w: there is nobody to ask", ask.ErrDeclined)
+	errNoReply = errors.New("there is no answer")
+)
+
+// causesLocked returns the calls under way of the one caller to whom a question
+// belongs; one of them caused it. It returns none if it can't be known whose
+// question it is: better nobody answers than the wrong person.
+func (d *Desk) causesLocked(ctx context.Context) ([]*call, error) {
+	if c, _ := ctx.Value(callKey{}).(*call); c != nil && c.desk == d {
+		if !slices.Contains(d.calls, c) {
+			return nil, errEnded
+		}
+		return []*call{c}, nil
+	}
+	if id, _ := ctx.Value(relatedKey{}).(string); id != "" {
+		i := slices.IndexFunc(d.calls, func(c *call) bool { return c.task == id })
+		if i < 0 {
+			return nil, errEnded
+		}
+		return d.calls[i : i+1 : i+1], nil
+	}
+	if ctx.Value(requestKey{}) != nil || len(d.calls) == 0 {
+		return nil, nil
+	}
+	caller := d.calls[0].caller
+	for _, c := range d.calls {
+		if c.caller.life != caller.life {
+			return nil, nil
+		}
+	}
+	if d.lost.mayBeOfOther(caller.life) {
+		return nil, nil
+	}
+	return slices.Clone(d.calls), nil
+}
+
+// A question is one that may be asked.
+type question struct {
+	from  ask.Asker
+	hooks ask.Hooks
+	life  context.Context // of the caller, or nil
+	calls []*call
+}
+
+// admit decides who is asked, and whether there may be another question. Unless it
+// returns an error, the caller must call leave.
+func (d *Desk) admit(ctx context.Context) (question, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	q := question{from: ask.Asker{Server: d.cfg.Server, User: d.cfg.User}, hooks: d.cfg.Hooks}
+	calls, err := d.causesLocked(ctx)
+	if err != nil {
+		return q, err
+	}
+	asked := 0
+	if q.calls = calls; len(calls) > 0 {
+		caller := calls[0].caller
+		q.hooks, q.life, q.from.User = caller.hooks, caller.life, caller.user
+		if len(calls) == 1 {
+			q.from.Tool = calls[0].tool
+		}
+		for _, c := range calls {
+			asked = max(asked, c.asked)
+			c.asked++
+		}
+	} else {
+		asked = d.loose.add(time.Now())
+	}
+	if asked >= d.cfg.MaxPerCall {
+		return q, fmt.Errorf("there are more questions than the limit of %d for a call", d.cfg.MaxPerCall)
+	}
+	if d.waiting >= d.cfg.MaxAtOnce {
+		return q, fmt.Errorf("there are more questions at once than the limit of %d", d.cfg.MaxAtOnce)
+	}
+	d.waiting++
+	return q, nil
+}
+
+func (d *Desk) leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.waiting--
+}
+
+// A window counts what happens within a minute.
+type window struct {
+	begun time.Time
+	n     int
+}
+
+// add counts one more and returns how many there were before.
+func (w *window) add(now time.Time) int {
+	if now.Sub(w.begun) >= time.Minute {
+		w.begun, w.n = now, 0
+	}
+	w.n++
+	return w.n - 1
+}
+
+// consult has a hook answer a question of the server. choose returns the hook, or
+// nil if there is none. The error wraps [ask.ErrDeclined] if the user declined or
+// nobody can be asked; otherwise it is for the server to read and has nothing of
+// the host.
+func consult[T any](d *Desk, ctx context.Context, what string, choose func(ask.Hooks) func(context.Context, ask.Asker) (T, error)) (answer T, err error) {
+	q, err := d.admit(ctx)
+	if err != nil {
+		return answer, err
+	}
+	hook := choose(q.hooks)
+	if hook == nil {
+		d.leave()
+		return answer, errNobody
+	}
+	asking, cancel := d.during(ctx, q)
+	defer cancel()
+	for _, c := range q.calls {
+		defer foreign.Hold(c.ctx)()
+	}
+	answer, err = foreign.Detached(asking, "ask.Hooks."+what, func() (T, error) {
+		defer d.leave()
+		return hook(asking, q.from)
+	})
+	if err == nil || errors.Is(err, ask.ErrDeclined) {
+		return answer, err
+	}
+	d.cfg.Log.Warn("mcphybrid: a question of a server has no answer", "server", d.cfg.Server, "tool", q.from.Tool, "error", err)
+	return answer, errNoReply
+}
+
+// during returns the context of a hook. It has the values of the call's and ends
+// when the question is over.
+func (d *Desk) during(ctx context.Context, q question) (context.Context, context.CancelFunc) {
+	values := ctx
+	if len(q.calls) > 0 {
+		values = q.calls[0].ctx
+	}
+	asking, cancel := context.WithTimeout(context.WithoutCancel(values), d.cfg.Timeout)
+	stops := []func() bool{context.AfterFunc(ctx, cancel), context.AfterFunc(d.life, cancel)}
+	if q.life != nil {
+		stops = append(stops, context.AfterFunc(q.life, cancel))
+	}
+	left := new(atomic.Int64)
+	left.Store(int64(len(q.calls)))
+	for _, c := range q.calls {
+		stops = append(stops, context.AfterFunc(c.ctx, func() {
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		}))
+	}
+	return asking, func() {
+		cancel()
+		for _, stop := range stops {
+			stop()
+		}
+	}
+}

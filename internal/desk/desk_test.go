@@ -1,0 +1,221 @@
+package desk
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// names returns hooks that answer with a root that says who answers, and for what
+// tool.
+func names(who string) ask.Hooks {
+	return ask.Hooks{Roots: func(_ context.Context, from ask.Asker) ([]mcp.Root, error) {
+		return []mcp.Root{{URI: "file:///" + who, Name: from.User + "/" + from.Server + "/" + from.Tool}}, nil
+	}}
+}
+
+func newDesk(t *testing.T, h ask.Hooks, change func(*Config)) *Desk {
+	cfg := Config{Server: "srv", User: "owner", Log: slog.New(slog.DiscardHandler),
+		Options: ask.Options{Hooks: h, Timeout: time.Hour, MaxPerCall: 100, MaxAtOnce: 100, MaxBytes: 1000}}
+	if change != nil {
+		change(&cfg)
+	}
+	d := New(cfg)
+	t.Cleanup(d.Close)
+	return d
+}
+
+// answers returns who answers a question, and as what.
+func answers(t *testing.T, d *Desk, ctx context.Context) string {
+	r, err := d.ListRoots(ctx, mcp.ListRootsRequest{})
+	if err != nil {
+		return err.Error()
+	}
+	require.Len(t, r.Roots, 1)
+	return strings.TrimPrefix(r.Roots[0].URI, "file:///") + " " + r.Roots[0].Name
+}
+
+// A question reaches the caller who caused it, whoever else calls. If that can't be
+// known, it reaches no caller.
+func TestCauses(t *testing.T) {
+	d := newDesk(t, names("default"), nil)
+	caller := func(user string) context.Context {
+		c := NewCaller(user, names(user), d.cfg.Hooks)
+		t.Cleanup(c.End)
+		return WithCaller(t.Context(), c)
+	}
+	ann, bob := caller("ann"), caller("bob")
+	const nobody = "default owner/srv/"
+	none := t.Context()
+
+	assert.Equal(t, nobody, answers(t, d, none))
+	a, endA := d.Begin(ann, "t1")
+	assert.Equal(t, "ann ann/srv/t1", answers(t, d, none), "she is the only one")
+	assert.Equal(t, nobody, answers(t, d, WithRequest(none)), "another request caused it")
+	a2, endA2 := d.Begin(ann, "t2")
+	assert.Equal(t, "ann ann/srv/", answers(t, d, none), "of one of two calls")
+	assert.Equal(t, "ann ann/srv/t2", answers(t, d, WithRequest(a2)))
+
+	b, endB := d.Begin(bob, "t3")
+	assert.Equal(t, nobody, answers(t, d, none), "hers or his")
+	assert.Equal(t, "ann ann/srv/t1", answers(t, d, WithRequest(a)))
+	assert.Equal(t, "bob bob/srv/t3", answers(t, d, b))
+	d.SetTask(b, "task")
+	assert.Equal(t, "bob bob/srv/t3", answers(t, d, context.WithValue(none, relatedKey{}, "task")))
+	assert.Equal(t, errEnded.Error(), answers(t, d, context.WithValue(none, relatedKey{}, "gone")))
+
+	// A call that has ended asks no one, not even its caller.
+	endA(true)
+	endA2(true)
+	assert.Equal(t, errEnded.Error(), answers(t, d, a))
+	assert.Equal(t, "bob bob/srv/t3", answers(t, d, none))
+	endB(false)
+	assert.Equal(t, nobody, answers(t, d, none))
+
+	// The server may still work on his call, which he gave up.
+	a, endA = d.Begin(ann, "t1")
+	assert.Equal(t, nobody, answers(t, d, none))
+	assert.Equal(t, "ann ann/srv/t1", answers(t, d, a))
+	_, endB = d.Begin(bob, "t3")
+	endA(true)
+	assert.Equal(t, "bob bob/srv/t3", answers(t, d, none), "in either case it is his")
+	endB(true)
+
+	// A call without a session is the host's own.
+	c, end := d.Begin(none, "t4")
+	defer end(true)
+	assert.Equal(t, nobody, answers(t, d, none), "his or the host's")
+	other := newDesk(t, names("default"), nil)
+	assert.Equal(t, nobody, answers(t, other, c), "a call of another desk")
+}
+
+// There are limits for each call, for a minute without calls, and for all at once.
+func TestLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, names("x"), func(c *Config) { c.MaxPerCall = 3 })
+		for range 2 {
+			for range 3 {
+				assert.Contains(t, answers(t, d, t.Context()), "x")
+			}
+			assert.Equal(t, "there are more questions than the limit of 3 for a call", answers(t, d, t.Context()))
+			time.Sleep(time.Minute)
+		}
+		ctx, end := d.Begin(t.Context(), "t")
+		for range 3 {
+			assert.Contains(t, answers(t, d, ctx), "x")
+		}
+		time.Sleep(time.Minute)
+		assert.Contains(t, answers(t, d, ctx), "limit of 3")
+		end(true)
+
+		// A hook that ignores its context counts until it returns.
+		let := make(chan struct{})
+		d = newDesk(t, ask.Hooks{Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) { <-let; return nil, nil }},
+			func(c *Config) { c.MaxAtOnce, c.Timeout = 2, time.Minute })
+		for range 2 {
+			assert.Equal(t, errNoReply.Error(), answers(t, d, t.Context()))
+		}
+		assert.Equal(t, "there are more questions at once than the limit of 2", answers(t, d, t.Context()))
+		close(let)
+		synctest.Wait()
+		_, err := d.ListRoots(t.Context(), mcp.ListRootsRequest{})
+		assert.NoError(t, err)
+
+		_, err = d.CreateMessage(t.Context(), mcp.CreateMessageRequest{CreateMessageParams: mcp.CreateMessageParams{SystemPrompt: strings.Repeat("x", 1000)}})
+		assert.ErrorContains(t, err, "bytes, more than the limit of 1000")
+	})
+}
+
+// A question ends with its call, its session, its desk, or when the server takes it
+// back. Until then, the time limit of the call stands still.
+func TestQuestionsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running atomic.Int64
+		hang := ask.Hooks{Roots: func(ctx context.Context, _ ask.Asker) ([]mcp.Root, error) {
+			running.Add(1)
+			defer running.Add(-1)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		for name, end := range map[string]func(d *Desk, c *Caller, call func(bool)){
+			"call":    func(_ *Desk, _ *Caller, call func(bool)) { call(false) },
+			"session": func(_ *Desk, c *Caller, _ func(bool)) { c.End() },
+			"desk":    func(d *Desk, _ *Caller, _ func(bool)) { d.Close() },
+			"timeout": func(*Desk, *Caller, func(bool)) { time.Sleep(time.Hour) },
+			"withdrawn": func(d *Desk, _ *Caller, _ func(bool)) {
+				var n mcp.JSONRPCNotification
+				n.Params.AdditionalFields = map[string]any{"requestId": 7}
+				d.Withdraw(n)
+			},
+		} {
+			d := newDesk(t, hang, nil)
+			c := NewCaller("ann", hang, hang)
+			_, err := foreign.Within(WithCaller(t.Context(), c), time.Minute, func(ctx context.Context) (int, error) {
+				during, call := d.Begin(ctx, "t")
+				defer call(true)
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					_, _ = d.Handle(rootsOf(d))(during, request(7, mcp.MethodListRoots, nil))
+				}()
+				synctest.Wait()
+				begun := time.Now()
+				assert.EqualValues(t, 1, running.Load(), name)
+				time.Sleep(30 * time.Minute)
+				assert.NoError(t, ctx.Err(), name)
+				end(d, c, call)
+				<-done
+				if name != "timeout" {
+					assert.Equal(t, 30*time.Minute, time.Since(begun), name)
+				}
+				synctest.Wait()
+				assert.EqualValues(t, 0, running.Load(), name)
+				return 0, nil
+			})
+			assert.NoError(t, err, name)
+			assert.Zero(t, d.open)
+			assert.Empty(t, d.taken)
+			c.End()
+			d.Close()
+		}
+	})
+}
+
+// A hook's failure is logged for the host. The server learns nothing of it.
+func TestFailures(t *testing.T) {
+	var log strings.Builder
+	withLog := func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) }
+	sample := func(answer *mcp.CreateMessageResult, fail func() error) error {
+		d := newDesk(t, ask.Hooks{Sample: func(context.Context, ask.Asker, mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			return answer, fail()
+		}}, withLog)
+		_, err := d.CreateMessage(t.Context(), mcp.CreateMessageRequest{})
+		return err
+	}
+	assert.Equal(t, errNoReply, sample(nil, func() error { return errors.New("secret") }))
+	assert.Contains(t, log.String(), "error=secret")
+	assert.Equal(t, errNoReply, sample(nil, func() error { panic("bug") }))
+	assert.Contains(t, log.String(), `error="ask.Hooks.Sample: panic: bug"`)
+	assert.Equal(t, errNoReply, sample(nil, func() error { return nil }))
+	log.Reset()
+	assert.ErrorIs(t, sample(nil, func() error { return ask.ErrDeclined }), ask.ErrDeclined)
+	assert.Empty(t, log.String())
+
+	d := newDesk(t, ask.Hooks{Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) {
+		return []mcp.Root{{URI: "https://example.com"}}, nil
+	}}, withLog)
+	assert.Equal(t, errNoReply.Error(), answers(t, d, t.Context()))
+	_, err := d.CreateMessage(t.Context(), mcp.CreateMessageRequest{})
+	assert.ErrorIs(t, err, ask.ErrDeclined, "there is no hook for it")
+}

@@ -1,0 +1,50 @@
+package foreign
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// The time for which a call is held does not count, however holds overlap.
+func TestHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		_, err := Within(t.Context(), time.Minute, func(ctx context.Context) (int, error) {
+			derived, cancel := context.WithCancel(ctx)
+			defer cancel()
+			deadline, _ := derived.Deadline()
+			assert.Equal(t, begun.Add(time.Minute), deadline)
+			time.Sleep(10 * time.Second)
+			first := Hold(derived)
+			second := Hold(derived)
+			_, ok := derived.Deadline()
+			assert.False(t, ok)
+			time.Sleep(time.Hour)
+			first()
+			first() // once more has no effect
+			time.Sleep(time.Hour)
+			assert.NoError(t, derived.Err())
+			second()
+			<-derived.Done()
+			assert.Equal(t, context.DeadlineExceeded, derived.Err(), "a derived context has the reason")
+			return 0, derived.Err()
+		})
+		assert.EqualError(t, err, "no answer within 1m0s: context deadline exceeded")
+		assert.Equal(t, 2*time.Hour+time.Minute, time.Since(begun))
+		Hold(t.Context())() // there is nothing to hold
+
+		// The caller can still end a call that is held.
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err = Within(ctx, time.Minute, func(inner context.Context) (int, error) {
+			defer Hold(inner)()
+			cancel()
+			<-inner.Done()
+			return 0, inner.Err()
+		})
+		assert.Equal(t, context.Canceled, err)
+	})
+}
