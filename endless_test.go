@@ -96,7 +96,7 @@ func TestEndlessLists(t *testing.T) {
 	second, last := mean(heap[1]), mean(heap[3])
 	t.Logf("heap %.0f, %.0f, %.0f, %.0f KB; calls %.2f times as long beside %d lists",
 		mean(heap[0])/1024, second/1024, mean(heap[2])/1024, last/1024, slower[steps/2], lists)
-	assert.LessOrEqual(t, last/second, 1+mcptest.Long(0.05, 0.08))
+	assert.LessOrEqual(t, last/second, 1+mcptest.Long(0.05, 0.15)) // 40 lists that stay are half as much again
 	assert.Less(t, slower[steps/2], 1.5)
 	assert.NoError(t, check(m, s))
 }
