@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -332,4 +334,16 @@ func TestErrorsAreDistinct(t *testing.T) {
 			assert.Equal(t, i == j, errors.Is(a, b))
 		}
 	}
+}
+
+// A server that can't be started leaves no file open.
+func TestFailedStartsLeaveNoFiles(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would close them
+	m := NewManager(&Options{Limits: ServerLimits{Reconnect: -1}})
+	defer m.Close()
+	before := openFiles()
+	for i := range 30 {
+		require.Error(t, m.AddServer(t.Context(), ServerConfig{Name: fmt.Sprint(i), Command: "/nonexistent/command"}))
+	}
+	assert.Less(t, openFiles(), before+15)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/names"
@@ -246,4 +247,26 @@ func FuzzDocument(f *testing.F) {
 			require.Equal(t, s.changed, again.servers[name].changed)
 		}
 	})
+}
+
+// Of two definitions that processes know, what a person accepted last counts, else
+// what was seen first.
+func TestBefore(t *testing.T) {
+	early, late := time.Unix(1, 0), time.Unix(2, 0)
+	made := func(accepted bool, since time.Time) *tool {
+		var of tool
+		of.Accepted, of.Since = accepted, since
+		return &of
+	}
+	for _, test := range []struct {
+		first, second *tool
+	}{
+		{made(true, late), made(true, early)},
+		{made(true, early), made(false, late)},
+		{made(true, late), made(false, early)},
+		{made(false, early), made(false, late)},
+	} {
+		assert.True(t, test.first.before(test.second), "%+v %+v", test.first, test.second)
+		assert.False(t, test.second.before(test.first), "%+v %+v", test.first, test.second)
+	}
 }
