@@ -80,8 +80,8 @@ type ServerConfig struct {
 	// from [Options.Cache].
 	Eager bool
 
-	// Tools says which of the server's tools to use, by their own names. The
-	// Manager ignores the others.
+	// Tools says which of the server's tools to use. The Manager ignores the
+	// others. Each entry is also about the tool's own name, whatever its form.
 	Tools Access
 
 	// Needs says which other tools of this server a tool needs, by their own

@@ -31,6 +31,10 @@ func (a Access) permits(t rules.Tool) bool {
 	return !t.Forbidden(a.Deny) && (len(a.Allow) == 0 || t.MatchesAny(a.Allow))
 }
 
+// permitsOwn is permits for a list of [ServerConfig.Tools], which is about the tools
+// of one server.
+func (a Access) permitsOwn(t rules.Tool) bool { t.Within = true; return a.permits(t) }
+
 // permitsName is permits for what has only one name.
 func (a Access) permitsName(name string) bool {
 	return !rules.MatchAny(a.Deny, name) && (len(a.Allow) == 0 || rules.MatchAny(a.Allow, name))
