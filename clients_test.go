@@ -64,7 +64,7 @@ func clientFiles(t *testing.T) []clientFile {
 		{
 			path: "claude-code/.claude.json", dialect: "claude-code", options: ConfigOptions{Workspace: "/home/ann/shop"},
 			servers: []ServerConfig{
-				{Name: "search", Command: "search-server", Env: map[string]string{}, Tools: Access{Deny: []string{"delete_index"}}},
+				{Name: "search", Command: "search-server", Env: map[string]string{}, Tools: Access{Deny: []string{"delete?index"}}},
 				{Name: "files", Command: "shop-files"},
 				{Name: "shop", Command: "shop-server"},
 			},
@@ -139,14 +139,14 @@ func clientFiles(t *testing.T) []clientFile {
 				{
 					Name: "python", Command: "python", Args: []string{"-m", "server", "/args/x"}, Dir: "./servers/python",
 					Env:          map[string]string{"DATABASE_URL": "db://x", "API_KEY": "k", "PRICE": "5$"},
-					StartTimeout: 15 * time.Second, CallTimeout: 15 * time.Second, Tools: Access{Deny: []string{"format_disk"}},
+					StartTimeout: 15 * time.Second, CallTimeout: 15 * time.Second, Tools: Access{Deny: []string{"format?disk"}},
 				},
 				{
 					Name: "http", URL: "https://http.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer k"},
-					StartTimeout: 5 * time.Second, CallTimeout: 5 * time.Second, Tools: Access{Deny: []string{"format_disk"}},
+					StartTimeout: 5 * time.Second, CallTimeout: 5 * time.Second, Tools: Access{Deny: []string{"format?disk"}},
 				},
-				{Name: "plain", URL: "https://plain.example.com/mcp", Tools: Access{Deny: []string{"format_disk"}}},
-				{Name: "filtered", Command: "filtered", Tools: Access{Allow: []string{"safe", "read(path)", "read"}, Deny: []string{"read", "format_disk"}}},
+				{Name: "plain", URL: "https://plain.example.com/mcp", Tools: Access{Deny: []string{"format?disk"}}},
+				{Name: "filtered", Command: "filtered", Tools: Access{Allow: []string{"safe", "read(path)", "read"}, Deny: []string{"read", "format?disk"}}},
 			},
 			off:     []string{"excluded", "unlisted"},
 			refused: map[string]string{"google": `"authProviderType": signing in with credentials of Google is not supported`},
@@ -174,7 +174,7 @@ func clientFiles(t *testing.T) []clientFile {
 				},
 				{
 					Name: "remote", URL: "https://remote.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer k"},
-					Tools: Access{Deny: []string{"*_drop", "drop", "pay"}},
+					Tools: Access{Deny: []string{"*?drop", "drop", "pay"}},
 				},
 				{Name: "login", URL: "https://login.example.com/mcp", OAuth: &OAuthConfig{ClientID: "k", Scopes: []string{"tools:read", "tools:execute"}}},
 				{Name: "quiet.one", Command: "quiet", Tools: Access{Deny: []string{"*"}}},
@@ -278,5 +278,35 @@ func TestClientFiles(t *testing.T) {
 			assert.Equal(t, cfg, named)
 			assert.Equal(t, fmt.Sprint(err), fmt.Sprint(namedErr))
 		})
+	}
+}
+
+// loadText loads a file of that name with that content.
+func loadText(t *testing.T, name, text string, o *ConfigOptions) (*Config, error) {
+	path := filepath.Join(t.TempDir(), filepath.FromSlash(name))
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return LoadConfigWith(path, o)
+}
+
+// Clients write _ for characters that providers refuse, also in what they switch off.
+func TestSwitchedOffToolIsNotOffered(t *testing.T) {
+	t.Parallel()
+	for file, text := range map[string]string{
+		"opencode.json": `{"tools": {"jira_issue_delete": false}, "mcp": {"jira": {"type": "local", "command": ["x"]}}}`,
+		".claude.json":  `{"permissions": {"deny": ["mcp__jira__issue_delete"]}, "mcpServers": {"jira": {"command": "x"}}}`,
+		"crush.json":    `{"options": {"disabled_tools": ["mcp_jira_issue_delete"]}, "mcp": {"jira": {"command": "x"}}}`,
+		"mcp.json":      `{"mcpServers": {"jira": {"command": "x", "tools": {"deny": ["jira/issue*"]}}}}`,
+	} {
+		cfg, err := loadText(t, file, text, nil)
+		require.NoError(t, err, file)
+		m := NewManager(nil)
+		defer m.Close()
+		jira := serving("jira", echoTool("issue.delete", ""), echoTool("issue.read", ""))
+		jira.Tools = cfg.Servers[0].Tools
+		require.NoError(t, m.AddServer(t.Context(), jira))
+		for _, tool := range m.InlineTools() {
+			assert.NotEqual(t, "issue.delete", tool.OriginalName(), file)
+		}
 	}
 }

@@ -205,7 +205,7 @@ func TestSwitchesOfTheFile(t *testing.T) {
 		{"mcphybrid", `"disabledMcpjsonServers": ["a", "x"], "excludeMCPServers": ["b"]`, []string{"a", "b"}, nil},
 		{"gemini", `"mcp": {"allowed": ["a", "b"]}, "allowMCPServers": ["b"]`, []string{"a"}, nil},
 		{"gemini", `"mcp": {"allowed": []}`, []string{"a", "b"}, nil},
-		{"gemini", `"tools": {"exclude": ["x", "a__y", "mcp_a_z", "b__w"]}`, nil, []string{"a__y", "b__w", "mcp_a_z", "x", "y", "z"}},
+		{"gemini", `"tools": {"exclude": ["x", "a__y", "mcp_a_z", "b__w"]}`, nil, []string{"a??y", "b??w", "mcp?a?z", "x", "y", "z"}},
 		{"mcphybrid", `"excludeTools": ["x"]`, nil, []string{"x"}},
 		{"claude-code", `"permissions": {"deny": ["mcp__a", "mcp__b__x"]}`, nil, []string{"*"}},
 		{"vscode", `"chat.mcp.enabled": false`, []string{"a", "b"}, nil},
@@ -218,6 +218,8 @@ func TestSwitchesOfTheFile(t *testing.T) {
 		{"opencode", `"tools": {"a_?x": false, "b_*": false}`, nil, []string{"?x"}},
 		{"opencode", `"tools": {"a**` + strings.Repeat("*", 990) + `x": false}`, nil, []string{"*x"}},
 		{"crush", `"options": {"disabled_tools": ["x", "mcp_a_x"]}`, nil, []string{"x"}},
+		{"opencode", `"tools": {"a_issue_delete": false}`, nil, []string{"issue?delete"}}, // of issue.delete too
+		{"claude-code", `"permissions": {"deny": ["mcp__a__issue_delete"]}`, nil, []string{"issue?delete"}},
 	}
 	for _, test := range tests {
 		var at string

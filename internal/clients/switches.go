@@ -180,7 +180,9 @@ func (s *switches) server(name string) bool {
 	return s.all || slices.Contains(s.servers, name) || s.given && !slices.Contains(s.only, name)
 }
 
-// tools returns patterns of the server's own tools that are switched off.
+// tools returns patterns of the server's own tools that are switched off. The clients
+// write _ for each character of a tool's name that providers refuse, so in their
+// lists it may stand for any.
 func (s *switches) tools(server string) (deny []string) {
 	names := []string{server, safeName(server)}
 	for _, pattern := range s.patterns {
@@ -188,7 +190,9 @@ func (s *switches) tools(server string) (deny []string) {
 		for _, prefix := range s.prefixes {
 			for _, name := range slices.Compact(slices.Clone(names)) {
 				full := strings.Replace(prefix, "*", name, 1)
-				deny = append(deny, rest(pattern, full)...)
+				for _, own := range rest(pattern, full) {
+					deny = append(deny, strings.ReplaceAll(own, "_", "?"))
+				}
 				if full != "" && pattern == strings.TrimRight(full, "_") && strings.HasSuffix(full, "__") {
 					deny = append(deny, "*") // mcp__server of Claude Code
 				}
