@@ -310,3 +310,25 @@ func TestSwitchedOffToolIsNotOffered(t *testing.T) {
 		}
 	}
 }
+
+// What may switch a server off, in any form and place, is understood or an error.
+func TestSwitchedOffServerIsNotOn(t *testing.T) {
+	t.Parallel()
+	for _, member := range []string{
+		`"deniedMcpServers": [{"serverName": "jira"}]`, `"allowedMcpServers": [{"serverName": "other"}]`, `"disabledServers": {"jira": true}`,
+		`"serversEnabled": {"jira": false}`, `"enabled": false`,
+	} {
+		cfg, err := loadText(t, ".claude.json", `{`+member+`, "mcpServers": {"jira": {"command": "x"}}}`, nil)
+		if err != nil {
+			assert.Empty(t, cfg.Servers, member)
+			assert.ErrorContains(t, err, ".claude.json: "+member[:strings.Index(member, ":")], member)
+			continue
+		}
+		assert.True(t, cfg.Servers[0].Disabled, member)
+	}
+	for _, member := range []string{`"status": "disabled"`, `"autoStart": false`} {
+		cfg, err := loadText(t, "mcp.json", `{"mcpServers": {"jira": {"command": "x", `+member+`}}}`, nil)
+		assert.ErrorContains(t, err, `server "jira": `+member[:strings.Index(member, ":")])
+		assert.Empty(t, cfg.Servers)
+	}
+}

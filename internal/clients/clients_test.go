@@ -107,7 +107,9 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"", "opencode", `{"mcp": {}, "tools": {"a*": "false"}}`, `"tools": "a*" is a JSON string, want true or false`},
 		{"", "", `{"mcpServers": {}, "permission": {"a": "deny", "a": "ask"}}`, `"permission": "a" is there twice`},
 		{"/x/.claude.json", "", `{"projects": []}`, `"projects": `},
-		{"", "", `{"mcpServers": {"a": {}}, "disabledServers": ["b", "a"]}`, `"disabledServers" is not known here and may switch servers off`},
+		{"", "", `{"mcpServers": {"a": {}}, "disabledServers": ["b", "a"]}`, `"disabledServers" is not known here and may switch servers or tools off: write "disabled" or "disabledTools" into the servers, or remove it`},
+		{"", "", `{"mcpServers": {}, "deniedMcpServers": [{"serverName": "a", "serverUrl": "b"}]}`, `"deniedMcpServers": want a list of objects with one of "serverName", "serverCommand" and "serverUrl"`},
+		{"", "", `{"mcpServers": {}, "allowedMcpServers": ["a"]}`, `"allowedMcpServers": want a list of objects`},
 	}
 	for _, test := range tests {
 		_, err := Parse([]byte(test.data), Options{Path: test.path, Dialect: test.dialect, Env: environment()})
@@ -149,6 +151,7 @@ func TestSwitches(t *testing.T) {
 	// What may be meant as a switch starts nothing.
 	for _, member := range []string{
 		`"disabled": "true"`, `"enabled": 0`, `"disabled": false, "disabled": true`, `"disable": true`, `"enable": false`, `"diabled": true`, `"enabeld": false`,
+		`"status": "disabled"`, `"autoStart": false`, `"autostart": "never"`, `"state": "Off"`, `"mood": "disabled"`, `"x": {"y": {"enabled": false}}`, `"x": [{"load": false}]`,
 		`"active": false`, `"off": true`, `"skip": true`, `"excludedTools": ["a"]`, `"disabled_tool": ["a"]`, `"blockedTools": ["a"]`, `"toolFilter": {}`,
 		`"disabledTools": "a"`, `"disabledTools": [null]`, `"enabledTools": {"a": true}`, `"enabledTools": ["a"], "includeTools": ["b"]`, `"tools": {"allow": ["a"]}, "enabledTools": ["b"]`,
 	} {
@@ -158,10 +161,65 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
+// What may switch servers or tools off beside the servers is an error.
+func TestUnknownSwitchesOfTheFile(t *testing.T) {
+	t.Parallel()
+	for _, member := range []string{
+		`"disabledServers": ["other"]`, `"disabledServers": {"s": true}`, `"disabledServers": "s"`, `"diabledServers": ["s"]`, `"serversEnabled": {"s": false}`,
+		`"onlyServers": []`, `"enabledMcpServers": []`, `"enabled": false`, `"disabled": true`, `"isActive": false`, `"enabeld": false`, `"status": "disabled"`,
+		`"off": true`, `"mcpEnabled": false`, `"mcp_enabled": 0`, `"disableMcp": true`, `"mcpStatus": "off"`, `"chat.mcp.enable": false`, `"mcp": false`,
+		`"mcp": {"enabled": false}`, `"mcp": {"disabled": ["s"]}`, `"mcp": {"excluded": {"s": true}}`, `"hidden": {"a": {"b": ["s"]}}`, `"blocked": [{"name": "s"}]`,
+		`"disabledTools": ["x"]`, `"blocked_tools": {"x": true}`, `"toolsDenied": "x"`,
+	} {
+		file, err := Parse([]byte(`{"mcpServers": {"s": {"command": "run"}}, `+member+`}`), Options{Env: environment()})
+		if assert.ErrorContains(t, err, "is not known here and may switch servers or tools off", member) {
+			assert.ErrorContains(t, err, member[:strings.Index(member[1:], `"`)+1], member)
+		}
+		assert.Empty(t, file.Servers, member)
+	}
+}
+
+// The lists of administrators of Claude Code.
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	servers := `"a": {"command": "npx", "args": ["-y", "a"]}, "b": {"command": "npx"}, "r": {"url": "https://Mcp.corp:443/x"}, "q": {"url": "http://user@localhost:80"}`
+	for policy, off := range map[string][]string{
+		`"deniedMcpServers": [{"serverName": "a"}, {"serverName": "r"}]`:                                {"a", "r"},
+		`"deniedMcpServers": [{"serverCommand": ["npx", "-y", "a"]}, {"serverCommand": ["npx", "-y"]}]`: {"a"},
+		`"deniedMcpServers": [{"serverUrl": "https://*.corp/*"}]`:                                       {"r"},
+		`"deniedMcpServers": [{"serverUrl": "http://localhost/*"}]`:                                     {"q"},
+		`"deniedMcpServers": null, "allowedMcpServers": null`:                                           nil,
+		`"allowedMcpServers": []`: {"a", "b", "r", "q"},
+		`"allowedMcpServers": [{"serverName": "a"}, {"serverName": "r"}]`:                                         {"b", "q"},
+		`"allowedMcpServers": [{"serverName": "a"}, {"serverName": "r"}, {"serverCommand": ["npx"]}]`:             {"a", "q"},
+		`"allowedMcpServers": [{"serverName": "a"}, {"serverName": "r"}, {"serverUrl": "http://localhost*"}]`:     {"b", "r"},
+		`"allowedMcpServers": [{"serverName": "a"}], "deniedMcpServers": [{"serverCommand": ["npx", "-y", "a"]}]`: {"a", "b", "r", "q"},
+	} {
+		file, err := Parse([]byte(`{"mcpServers": {`+servers+`}, `+policy+`}`), Options{Env: environment()})
+		require.NoError(t, err, policy)
+		var got []string
+		for _, s := range file.Servers {
+			require.NoError(t, s.Err)
+			if s.Disabled {
+				got = append(got, s.Name)
+			}
+		}
+		assert.Equal(t, off, got, policy)
+	}
+	s := `{"mcpServers": {"a": {"command": "${A}"}}, "deniedMcpServers": [{"serverCommand": ["npx"]}]}`
+	file, err := Parse([]byte(s), Options{Env: environment("A=npx")})
+	require.NoError(t, err)
+	assert.ErrorContains(t, file.Servers[0].Err, `"deniedMcpServers" and "allowedMcpServers" can't tell commands and addresses with references`)
+}
+
 // Lists of other settings are none of our business.
 func TestListsThatAreNoSwitches(t *testing.T) {
 	t.Parallel()
-	for _, member := range []string{`"disabledServers": ["other"]`, `"enabledMcpjsonServers": ["s"]`, `"favourites": ["s"]`, `"disabledThemes": {"s": true}`} {
+	for _, member := range []string{
+		`"enabledMcpjsonServers": ["s"]`, `"favourites": ["s"]`, `"disabledThemes": {"x": true}`, `"disabledServers": []`, `"disabledServers": null`,
+		`"enable_language_server": false`, `"files.exclude": {"**/x": true}`, `"editor.minimap.enabled": false`, `"allowedTools": ["mcp__s__x"]`,
+		`"mcpContextUris": []`, `"disableMcp": false`, `"hasSeenMcpTools": false`, `"mcp": {"serverCommand": "x"}`, `"enabled": true`, `"status": "ok"`,
+	} {
 		file, err := Parse([]byte(`{"mcpServers": {"s": {"command": "run"}}, `+member+`}`), Options{Env: environment()})
 		require.NoError(t, err, member)
 		assert.Equal(t, []Server{{Name: "s", Command: "run"}}, file.Servers, member)

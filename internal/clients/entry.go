@@ -54,6 +54,9 @@ func (r *reader) server(s server) Server {
 	e.timeouts()
 	e.transport()
 	e.without(o.names)
+	if e.problems == nil && !e.permitted() {
+		return Server{Name: s.name, Disabled: true}
+	}
 	if e.problems == nil {
 		e.expand() // last: it may ask the user
 	}

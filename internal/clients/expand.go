@@ -155,9 +155,11 @@ func (e *entry) reference(s string, ask bool) (value string, n int) {
 	return "", 0
 }
 
-// refers reports whether s has a reference, or the beginning of one, in the form that
-// only this client has.
-func (e *entry) refers(s string) bool {
+// refers reports whether s has a reference, or the beginning of one.
+func (e *entry) refers(s string) bool { return strings.Contains(s, "${") || e.refersAsClient(s) }
+
+// refersAsClient is refers for the forms that only this client has.
+func (e *entry) refersAsClient(s string) bool {
 	for i := range s {
 		if rest := s[i:]; e.dialect.dollar && rest[0] == '$' && (strings.HasPrefix(rest, "$(") || identifier(rest[1:]) > 0) ||
 			e.dialect.braces && (strings.HasPrefix(rest, "{env:") || strings.HasPrefix(rest, "{file:")) {
@@ -183,7 +185,7 @@ func (e *entry) braced(body string, ask bool) string {
 	required, _, _ := strings.Cut(name, ":?")
 	source, rest, _ := strings.Cut(name, ":")
 	switch {
-	case strings.Contains(body, "${") || e.refers(fallback):
+	case strings.Contains(body, "${") || e.refersAsClient(fallback):
 		e.problem(`"${%s:-…}": a reference within a reference is not supported`, name)
 		return ""
 	case name == body && e.predefined(body) != "":

@@ -14,6 +14,7 @@ type switches struct {
 	servers  []string // these
 	only     []string // all but these, if given
 	given    bool
+	policies policies
 	patterns []string // these tools; see dialect.toolPrefixes
 	prefixes []string
 }
@@ -35,13 +36,13 @@ func parseSwitches(d *dialect, scopes []object) (switches, error) {
 			take(o, "excludeTools", &s.patterns),
 			take(o, "options.disabled_tools", &s.patterns), // crush
 			s.takeOnly(o, "mcp.allowed"), s.takeOnly(o, "allowMCPServers"),
-			s.takeTools(o, d.name == "opencode"), s.takePermission(o),
+			s.takeTools(o, d.name == "opencode"), s.takePermission(o), s.policies.add(o),
 		} {
 			if err != nil {
 				return switches{}, err
 			}
 		}
-		s.all = s.all || string(o.values["chat.mcp.enabled"]) == "false" || string(o.values["chat.mcp.access"]) == `"none"` || // VS Code
+		s.all = s.all || string(o.values["chat.mcp.enabled"]) == "false" || only(o.values["chat.mcp.access"], `"all"`) || // VS Code
 			string(o.values["chat.disableAIFeatures"]) == "true" || string(o.values["disable_ai"]) == "true" // VS Code, Zed
 	}
 	if len(s.patterns) > maxSwitches || slices.ContainsFunc(s.patterns, func(p string) bool { return len(p) > maxSwitches }) {
@@ -55,24 +56,9 @@ func parseSwitches(d *dialect, scopes []object) (switches, error) {
 
 var stars = regexp.MustCompile(`\*+`)
 
-// knownSwitches are the keys of lists that are understood, or switch nothing off.
-var knownSwitches = []string{"disabledMcpServers", "disabledMcpjsonServers", "enabledMcpjsonServers", "excludeMCPServers", "allowMCPServers", "excludeTools"}
-
-// unknownSwitch fails if a list that we don't know seems to switch servers off: its
-// key reads so, and it names one.
-func (doc *document) unknownSwitch(scopes []object) error {
-	for _, o := range scopes {
-		for _, key := range o.names {
-			var list []string
-			if slices.Contains(knownSwitches, key) || !isSwitch(key) || json.Unmarshal(o.values[key], &list) != nil {
-				continue
-			}
-			if slices.ContainsFunc(doc.servers, func(s server) bool { return slices.Contains(list, s.name) }) {
-				return fmt.Errorf(`%q is not known here and may switch servers off: write "disabled" into the servers, or remove it`, key)
-			}
-		}
-	}
-	return nil
+// only reports whether raw is there, and another value than that.
+func only(raw json.RawMessage, value string) bool {
+	return len(raw) > 0 && string(raw) != "null" && string(raw) != value
 }
 
 // take appends the list of strings at a place, keys that are joined by a dot. In the
