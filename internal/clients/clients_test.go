@@ -503,6 +503,35 @@ func TestOAuth(t *testing.T) {
 	}
 }
 
+// A secret in the place of a name is in no error and no note, and neither are values
+// of references.
+func TestErrorsAndNotesHaveNoSecrets(t *testing.T) {
+	t.Parallel()
+	const secret = "sk-live-5ecret5ecret"
+	for _, test := range []struct{ dialect, members, want string }{
+		{"codex", `"url": "http://x/", "bearer_token_env_var": "` + secret + `"`, "environment variables not set: …; … stands for what may be a secret"},
+		{"codex", `"url": "http://x/", "env_http_headers": {"X-Key": "` + secret + `"}`, `"env_http_headers": … is not set, so the header "X-Key" is not sent`},
+		{"codex", `"command": "x", "env_vars": [{"name": "` + secret + `", "source": "` + secret + `"}]`, `"env_vars": "…" is to come from "…"`},
+		{"mcphybrid", `"url": "http://x/", "headers": {"Authorization": "Bearer ${` + secret + `}"}`, `"${…}" is not a reference`},
+		{"mcphybrid", `"url": "http://x/", "headers": {"Authorization": "Bearer ${command:` + secret + `}"}`, `"${command:…}" is not a reference`},
+		{"mcphybrid", `"url": "http://x/", "headers": {"Authorization": "Bearer ${env:` + secret + `}"}`, "environment variables not set: …"},
+		{"mcphybrid", `"command": "x", "args": ["${` + secret + `:-${A}}"]`, `"${…:-…}": a reference within a reference`},
+		{"mcphybrid", `"command": "x", "args": ["${input:` + secret + `}"]`, `"${input:…}": "inputs" does not have it`},
+		{"mcphybrid", `"command": "x", "type": "` + secret + `"`, `type "…" is not supported`},
+		{"mcphybrid", `"command": "x", "timeout": "` + secret + `"`, `"timeout": timeout …: want a positive duration`},
+		{"mcphybrid", `"command": "x", "envFile": "/none/${A}"`, `"envFile" "/none/${A}": no such file`},
+		{"crush", `"type": "stdio", "command": "x", "env": {"PASSWORD": "hun$ter5ecret5ecret"}`, "environment variables not set: …"},
+		{"opencode", `"command": ["x", "{env:` + secret + `}"]`, "environment variables not set: …"},
+		{"mcphybrid", `"command": "x", "args": ["${NOT_SET}${S3_KEY}${AKIA5ECRET5ECRET5ECRET5}"]`, "environment variables not set: NOT_SET, S3_KEY, …"},
+	} {
+		o := Options{Dialect: test.dialect, Env: environment("A=" + secret), TOML: func(data []byte) ([]byte, error) { return data, nil }}
+		s, notes := one(t, o, test.members)
+		text := fmt.Sprint(s.Err, notes)
+		assert.Contains(t, text, test.want, test.members)
+		assert.NotContains(t, strings.ToLower(text), "5ecret", test.members)
+	}
+}
+
 // docs/clients.md has each key.
 func TestKeysAreDocumented(t *testing.T) {
 	t.Parallel()

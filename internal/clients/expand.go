@@ -15,7 +15,11 @@ func (e *entry) expand() {
 	e.visit(func(s *string) { e.resolve(*s, false) })
 	e.addVariables(false)
 	if e.missing != nil {
-		e.problem("environment variables not set: %s", strings.Join(e.missing, ", "))
+		hint := ""
+		if slices.Contains(e.missing, hidden) {
+			hint = "; … stands for what may be a secret instead of the name of a variable"
+		}
+		e.problem("environment variables not set: %s%s", strings.Join(e.missing, ", "), hint)
 	}
 	if e.problems != nil {
 		return
@@ -82,7 +86,7 @@ func (e *entry) addVariables(set bool) {
 		if value, ok := e.options.Env(e.fromEnv[header]); ok {
 			add(&e.Headers, header, value)
 		} else {
-			e.note("server %q: \"env_http_headers\": %s is not set, so the header %q is not sent", e.Name, e.fromEnv[header], header)
+			e.note("server %q: \"env_http_headers\": %s is not set, so the header %q is not sent", e.Name, nameOfVariable(e.fromEnv[header]), header)
 		}
 	}
 	if token != "" {
@@ -186,7 +190,7 @@ func (e *entry) braced(body string, ask bool) string {
 	source, rest, _ := strings.Cut(name, ":")
 	switch {
 	case strings.Contains(body, "${") || e.refersAsClient(fallback):
-		e.problem(`"${%s:-…}": a reference within a reference is not supported`, name)
+		e.problem(`"${%s:-…}": a reference within a reference is not supported`, nameOfVariable(name))
 		return ""
 	case name == body && e.predefined(body) != "":
 		return e.predefined(body)
@@ -199,7 +203,7 @@ func (e *entry) braced(body string, ask bool) string {
 	case source == "file" && !optional:
 		return e.file(rest)
 	default:
-		e.problem(`"${%s}" is not a reference that is known here: want ${NAME}, ${NAME:-text}, ${env:NAME}, ${input:ID}, ${file:PATH}, ${workspaceFolder} or ${userHome}`, body)
+		e.problem(`"${%s}" is not a reference that is known here: want ${NAME}, ${NAME:-text}, ${env:NAME}, ${input:ID}, ${file:PATH}, ${workspaceFolder} or ${userHome}`, quotedReference(body))
 		return ""
 	}
 	if _, ok := e.options.Env(name); !ok && optional {
@@ -211,7 +215,7 @@ func (e *entry) braced(body string, ask bool) string {
 // variable returns the value of an environment variable.
 func (e *entry) variable(name string) string {
 	value, ok := e.options.Env(name)
-	if !ok && !slices.Contains(e.missing, name) {
+	if name = nameOfVariable(name); !ok && !slices.Contains(e.missing, name) {
 		e.missing = append(e.missing, name)
 	}
 	return value

@@ -28,6 +28,9 @@ func (e *entry) input(id string, ask bool) string {
 		err = e.answers[id].err
 	}
 	if err != nil {
+		if in.ID == "" { // "inputs" does not have it
+			id = plainWord(id)
+		}
 		e.problem(`"${input:%s}": %w`, id, err)
 	}
 	if in.Password {
@@ -51,7 +54,7 @@ func (e *entry) describe(id string) (Input, error) {
 			continue
 		}
 		if in.Type != "promptString" && in.Type != "pickString" {
-			return Input{}, fmt.Errorf("an input of type %q is not supported: want promptString or pickString", in.Type)
+			return Input{ID: id}, fmt.Errorf("an input of type %q is not supported: want promptString or pickString", plainWord(in.Type))
 		}
 		known := Input{ID: id, Description: in.Description, Password: in.Password, Default: in.Default}
 		for _, option := range in.Options {
