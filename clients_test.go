@@ -332,3 +332,43 @@ func TestSwitchedOffServerIsNotOn(t *testing.T) {
 		assert.Empty(t, cfg.Servers)
 	}
 }
+
+// The user is asked only for what is of use.
+func TestInputIsNotAskedInVain(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	o := &ConfigOptions{Input: func(ConfigInput) (string, error) { asked++; return "http://host/x.env", nil }}
+	load := func(server string) (*Config, error) {
+		return loadText(t, ".vscode/mcp.json", `{"inputs": [{"id": "a", "type": "promptString"}], "servers": {"jira": {`+server+`}}}`, o)
+	}
+	for server, want := range map[string]string{
+		`"command": "x", "url": "http://x/", "env": {"T": "${input:a}"}`:        "want exactly one of command and url",
+		`"headers": {"x": "${input:a}"}`:                                        "want exactly one of command and url",
+		`"url": "ftp://x", "headers": {"x": "${input:a}"}`:                      "the url is not an http or https URL",
+		`"url": "http://x", "headers": {"x y": "${input:a}"}`:                   "is malformed",
+		`"command": "x", "envFile": "none.env", "env": {"T": "${input:a}"}`:     `"envFile" "none.env": no such file`,
+		`"command": "x", "env": {"T=1": "${input:a}"}`:                          "can't be set",
+		`"command": "x", "args": ["${input:a}", "${NOT_SET_ANYWHERE}"]`:         "not set: NOT_SET_ANYWHERE",
+		`"command": "x", "args": ["${input:a}", "${file:/none}"]`:               "no such file",
+		`"url": "${input:a}", "headers": {"x": "${file:none}", "y": "a\nb"}`:    "no such file",
+		`"url": "http://h:${input:a}/", "headers": {"y": "a\nb${input:a}"}`:     "is malformed",
+		`"command": "x", "args": ["${input:a}"], "timeout": "soon"`:             "want a positive duration",
+		`"command": "x", "args": ["${input:a}"], "envFile": "${input:unknown}"`: "does not have it",
+	} {
+		_, err := load(server)
+		assert.ErrorContains(t, err, want, server)
+		assert.Zero(t, asked, server)
+	}
+	for _, server := range []string{`"url": "${input:a}"`, `"command": "${input:a}"`, `"url": "http://x/${input:a}"`, `"command": "x", "env": {"T": "${input:a}"}`} {
+		before := asked
+		cfg, err := load(server)
+		require.NoError(t, err, server)
+		assert.Len(t, cfg.Servers, 1)
+		assert.Equal(t, before+1, asked, server)
+		assert.Contains(t, fmt.Sprint(cfg.Servers[0].URL, cfg.Servers[0].Command, cfg.Servers[0].Env), "http://host/x.env", server)
+	}
+	asked = 0
+	_, err := load(`"command": "x", "envFile": "${input:a}"`)
+	assert.ErrorContains(t, err, `"envFile" "${input:a}": no such file`)
+	assert.Equal(t, 1, asked, "its name was missing")
+}

@@ -9,11 +9,41 @@ import (
 )
 
 // expand replaces the references in all strings that the server gets, and adds what
-// comes from elsewhere. It asks the user only if nothing else is missing. A value is
-// not expanded again.
+// comes from elsewhere. It asks the user only if nothing else is missing: it does all
+// on a copy first, without asking. A value is not expanded again.
 func (e *entry) expand() {
-	e.visit(func(s *string) { e.resolve(*s, false) })
-	e.addVariables(false)
+	trial := e.copy()
+	trial.fill(false)
+	if trial.problems == nil && e.options.Check != nil {
+		if err := e.options.Check(trial.Server); err != nil {
+			trial.problem("%w", err)
+		}
+	}
+	if e.problems = trial.problems; e.problems == nil {
+		e.fill(true)
+	}
+}
+
+// copy returns a copy of e to expand.
+func (e *entry) copy() *entry {
+	to := *e
+	to.Args, to.Env, to.Headers = slices.Clone(e.Args), maps.Clone(e.Env), maps.Clone(e.Headers)
+	if e.OAuth != nil {
+		oauth := *e.OAuth
+		oauth.Scopes = slices.Clone(oauth.Scopes)
+		to.OAuth = &oauth
+	}
+	return &to
+}
+
+// fill is expand. If not ask, the user is not asked.
+func (e *entry) fill(ask bool) {
+	asked := strings.HasPrefix(e.URL, "${input:")
+	e.visit(func(s *string) { *s = e.resolve(*s, ask) })
+	if asked && !ask {
+		e.URL = "http://" + unasked // what it begins with, the user will say
+	}
+	e.addVariables(ask)
 	if e.missing != nil {
 		hint := ""
 		if slices.Contains(e.missing, hidden) {
@@ -21,12 +51,9 @@ func (e *entry) expand() {
 		}
 		e.problem("environment variables not set: %s%s", strings.Join(e.missing, ", "), hint)
 	}
-	if e.problems != nil {
-		return
+	if e.problems == nil && (ask || !strings.Contains(e.written, "${input:")) {
+		e.readEnvFile()
 	}
-	e.visit(func(s *string) { *s = e.resolve(*s, true) })
-	e.addVariables(true)
-	e.readEnvFile()
 	e.place()
 }
 
@@ -60,8 +87,8 @@ func (e *entry) visit(f func(*string)) {
 }
 
 // addVariables adds the variables that Codex names without a reference. What the
-// file says itself wins. If not set, it only looks for problems.
-func (e *entry) addVariables(set bool) {
+// file says itself wins. If tell, it notes those that are not set.
+func (e *entry) addVariables(tell bool) {
 	add := func(values *map[string]string, key, value string) {
 		if *values == nil {
 			*values = make(map[string]string)
@@ -74,9 +101,6 @@ func (e *entry) addVariables(set bool) {
 	if e.bearer != "" {
 		token = "Bearer " + e.variable(e.bearer)
 	}
-	if !set {
-		return
-	}
 	for _, name := range e.inherits {
 		if value, ok := e.options.Env(name); ok {
 			add(&e.Env, name, value)
@@ -85,7 +109,7 @@ func (e *entry) addVariables(set bool) {
 	for _, header := range slices.Sorted(maps.Keys(e.fromEnv)) {
 		if value, ok := e.options.Env(e.fromEnv[header]); ok {
 			add(&e.Headers, header, value)
-		} else {
+		} else if tell {
 			e.note("server %q: \"env_http_headers\": %s is not set, so the header %q is not sent", e.Name, nameOfVariable(e.fromEnv[header]), header)
 		}
 	}
@@ -105,8 +129,8 @@ func (e *entry) place() {
 	}
 }
 
-// resolve returns s with the values of its references. If not ask, it only looks for
-// problems.
+// resolve returns s with the values of its references. If not ask, the user is
+// not asked.
 func (e *entry) resolve(s string, ask bool) string {
 	var b strings.Builder
 	for s != "" {

@@ -14,7 +14,11 @@ type answer struct {
 	err   error
 }
 
-// input returns the value of an input. If not ask, it only looks for problems.
+// unasked stands for a value until the user is asked for it. It may be in all places,
+// such as a port.
+const unasked = "1"
+
+// input returns the value of an input, or without ask, what stands for it.
 func (e *entry) input(id string, ask bool) string {
 	in, err := e.describe(id)
 	if err == nil && e.options.Input == nil {
@@ -32,6 +36,9 @@ func (e *entry) input(id string, ask bool) string {
 			id = plainWord(id)
 		}
 		e.problem(`"${input:%s}": %w`, id, err)
+	}
+	if !ask {
+		return unasked
 	}
 	if in.Password {
 		e.secret(e.answers[id].value)
