@@ -412,6 +412,47 @@ func TestReferences(t *testing.T) {
 	}
 }
 
+// What is no value stays as it is, so a reference there is an error.
+func TestReferencesInNames(t *testing.T) {
+	t.Parallel()
+	for member, want := range map[string]string{
+		`"env": {"${A}": "x"}`:                       "the name of an environment variable has a reference",
+		`"env": {"a${": "x"}`:                        "the name of an environment variable has a reference",
+		`"env_vars": ["${A}"]`:                       "the name of an environment variable has a reference",
+		`"headers": {"${A}": "x"}`:                   "the name of a header has a reference",
+		`"env_http_headers": {"${A}": "A"}`:          "the name of a header has a reference",
+		`"prefix": "${A}"`:                           `"prefix" has a reference`,
+		`"disabledTools": ["${A}"]`:                  "a list of tools has a reference",
+		`"tools": {"allow": ["x", "${A}"]}`:          "a list of tools has a reference",
+		`"needs": {"${A}": ["x"]}`:                   `"needs" has a reference`,
+		`"needs": {"x": ["${A}"]}`:                   `"needs" has a reference`,
+		`"env": {"A": "${A}", "$A": "", "{A}": "x"}`: "",
+	} {
+		s, _ := one(t, Options{Env: environment("A=1")}, `"command": "run", `+member)
+		if want == "" {
+			assert.NoError(t, s.Err, member)
+		} else {
+			assert.ErrorContains(t, s.Err, want, member)
+		}
+	}
+	for dialect, reference := range map[string]string{"crush": "$A", "gemini": "$A", "opencode": "{env:A}"} {
+		s, _ := one(t, Options{Dialect: dialect, Env: environment("A=1")}, `"command": "run", "env": {"`+reference+`": "x"}`)
+		assert.ErrorContains(t, s.Err, "the name of an environment variable has a reference", dialect)
+	}
+	file, err := Parse([]byte(`{"mcpServers": {"${A}": {"command": "x"}}}`), Options{Env: environment("A=1")})
+	require.NoError(t, err)
+	assert.ErrorContains(t, file.Servers[0].Err, "the name of the server has a reference")
+	for dialect, data := range map[string]string{
+		"opencode": `{"mcp": {}, "tools": {"{env:A}*": false}}`, "claude-code": `{"mcpServers": {}, "disabledMcpServers": ["${A}"]}`,
+		"gemini": `{"mcpServers": {}, "mcp": {"allowed": ["$A"]}}`,
+	} {
+		_, err = Parse([]byte(data), Options{Dialect: dialect, Env: environment("A=1")})
+		assert.ErrorContains(t, err, "a list of servers or tools has a reference", dialect)
+	}
+	_, err = Parse([]byte(`{"mcpServers": {}, "permissions": {"deny": ["Bash(echo ${A})"]}}`), Options{Env: environment("A=1")})
+	assert.NoError(t, err, "not about a server")
+}
+
 func TestInputs(t *testing.T) {
 	t.Parallel()
 	parse := func(servers string, input func(Input) (string, error)) File {

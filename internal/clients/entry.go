@@ -55,6 +55,7 @@ func (r *reader) server(s server) Server {
 	e.timeouts()
 	e.transport()
 	e.without(o.names)
+	e.names()
 	if e.problems == nil && !e.permitted() {
 		return Server{Name: s.name, Disabled: true}
 	}

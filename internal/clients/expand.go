@@ -57,6 +57,24 @@ func (e *entry) fill(ask bool) {
 	e.place()
 }
 
+// names refuses references where names are: there, none are replaced.
+func (e *entry) names() {
+	check := func(what string, names ...string) {
+		if slices.ContainsFunc(names, e.dialect.refers) {
+			e.problem("%s has a reference, which is not replaced there: write it out", what)
+		}
+	}
+	keys := func(values map[string]string) []string { return slices.Sorted(maps.Keys(values)) }
+	check("the name of the server", e.Name)
+	check("the name of an environment variable", append(keys(e.Env), e.inherits...)...)
+	check("the name of a header", append(keys(e.Headers), keys(e.fromEnv)...)...)
+	check(`"prefix"`, e.Prefix)
+	check("a list of tools", append(slices.Clip(e.Allow), e.Deny...)...)
+	for _, name := range slices.Sorted(maps.Keys(e.Needs)) {
+		check(`"needs"`, append([]string{name}, e.Needs[name]...)...)
+	}
+}
+
 // visit calls f with each string that may have references.
 func (e *entry) visit(f func(*string)) {
 	table := func(values map[string]string) {
@@ -184,13 +202,13 @@ func (e *entry) reference(s string, ask bool) (value string, n int) {
 }
 
 // refers reports whether s has a reference, or the beginning of one.
-func (e *entry) refers(s string) bool { return strings.Contains(s, "${") || e.refersAsClient(s) }
+func (d *dialect) refers(s string) bool { return strings.Contains(s, "${") || d.refersAsClient(s) }
 
 // refersAsClient is refers for the forms that only this client has.
-func (e *entry) refersAsClient(s string) bool {
+func (d *dialect) refersAsClient(s string) bool {
 	for i := range s {
-		if rest := s[i:]; e.dialect.dollar && rest[0] == '$' && (strings.HasPrefix(rest, "$(") || identifier(rest[1:]) > 0) ||
-			e.dialect.braces && (strings.HasPrefix(rest, "{env:") || strings.HasPrefix(rest, "{file:")) {
+		if rest := s[i:]; d.dollar && rest[0] == '$' && (strings.HasPrefix(rest, "$(") || identifier(rest[1:]) > 0) ||
+			d.braces && (strings.HasPrefix(rest, "{env:") || strings.HasPrefix(rest, "{file:")) {
 			return true
 		}
 	}
@@ -213,7 +231,7 @@ func (e *entry) braced(body string, ask bool) string {
 	required, _, _ := strings.Cut(name, ":?")
 	source, rest, _ := strings.Cut(name, ":")
 	switch {
-	case strings.Contains(body, "${") || e.refersAsClient(fallback):
+	case strings.Contains(body, "${") || e.dialect.refersAsClient(fallback):
 		e.problem(`"${%s:-…}": a reference within a reference is not supported`, nameOfVariable(name))
 		return ""
 	case name == body && e.predefined(body) != "":

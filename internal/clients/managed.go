@@ -69,7 +69,7 @@ func (e *entry) permitted() bool {
 		words = []string{e.URL}
 	}
 	for _, list := range append(slices.Clip(p.allowed), p.denied) {
-		if list.concerns(remote) && slices.ContainsFunc(words, e.refers) {
+		if list.concerns(remote) && slices.ContainsFunc(words, e.dialect.refers) {
 			e.problem(`"deniedMcpServers" and "allowedMcpServers" can't tell commands and addresses with references: write them out, or remove these lists`)
 			return true
 		}

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -47,6 +48,11 @@ func parseSwitches(d *dialect, scopes []object) (switches, error) {
 	}
 	if len(s.patterns) > maxSwitches || slices.ContainsFunc(s.patterns, func(p string) bool { return len(p) > maxSwitches }) {
 		return switches{}, fmt.Errorf("lists of tools have more than %d entries, or an entry of more than %[1]d bytes", maxSwitches)
+	}
+	for _, name := range slices.Concat(s.servers, s.only, s.patterns) {
+		if name, _, _ = strings.Cut(name, "("); d.refers(name) {
+			return switches{}, errors.New("a list of servers or tools has a reference, which is not replaced there: write it out")
+		}
 	}
 	for i, p := range s.patterns { // ** is *, but takes much longer
 		s.patterns[i] = stars.ReplaceAllString(p, "*")
