@@ -15,6 +15,9 @@ import (
 //	mcp_github__create_*   the registered name: the pattern begins with mcp_
 //	create_*, *_delete_*   the own name or the registered name
 //
+// No other character is a wildcard. [Manager.Problems] and [Session.Problems] report
+// entries that match no tool, and those with [, ] or a backslash at once.
+//
 // The zero value permits every tool.
 type Access struct {
 	// Allow, if not empty, permits only the tools that it matches.
