@@ -1,6 +1,8 @@
 package mcphybrid
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -84,4 +86,55 @@ func TestAccessAfterACollision(t *testing.T) {
 	}})
 	require.Len(t, m.InlineTools(), 1)
 	assert.Equal(t, "renamed", m.InlineTools()[0].Description())
+}
+
+// What rules refuse, access lists report, even before a server has listed its tools.
+func TestAccessOfWhatIsNoPattern(t *testing.T) {
+	t.Parallel()
+	m := NewManager(&Options{Access: Access{Deny: []string{"[dw]*", `issue\*`, "a[1]", "later"}}, Servers: []ServerConfig{{Name: "late", Command: "/nowhere"}}})
+	defer m.Close()
+	cfg := serving("jira", echoTool("a[1]", ""), echoTool("delete", ""))
+	cfg.Tools = Access{Deny: []string{"[x]", "a[?]"}}
+	require.NoError(t, m.AddServer(t.Context(), cfg))
+	var texts []string
+	for _, err := range m.Problems() {
+		texts = append(texts, err.Error())
+	}
+	assert.Subset(t, texts, []string{
+		`mcphybrid: server "jira": tools.Deny: "[x]" has a '[', which is no wildcard: * and ? are; it matches no tool`,
+		`mcphybrid: Options.Access.Deny: "[dw]*" has a '[', which is no wildcard: * and ? are; it matches no tool`,
+		`mcphybrid: Options.Access.Deny: "issue\\*" has a '\\', which is no wildcard: * and ? are; it matches no tool`,
+	})
+	assert.NotContains(t, strings.Join(texts, "\n"), `"a[?]"`, "it matches a tool")
+	s := m.NewSession(&SessionOptions{Access: Access{Allow: []string{"[a-z]*"}}})
+	defer s.Close()
+	assert.ErrorContains(t, errors.Join(s.Problems()...), `Access.Allow: "[a-z]*" has a '['`)
+}
+
+// The lists of one server take entries in all forms, and each entry is about the own
+// name too: other clients' lists have nothing else.
+func TestToolsOfAServerInAllForms(t *testing.T) {
+	t.Parallel()
+	offered := func(tools Access) (names []string) {
+		cfg := serving("jira", echoTool("issue.delete", ""), echoTool("other/issue", ""), echoTool("mcp_x", ""), echoTool("keep", ""))
+		cfg.Tools = tools
+		m := NewManager(nil)
+		defer m.Close()
+		require.NoError(t, m.AddServer(t.Context(), cfg))
+		for _, tool := range m.InlineTools() {
+			names = append(names, tool.OriginalName())
+		}
+		assert.Empty(t, m.Problems(), "%v", tools)
+		return names
+	}
+	for entry, name := range map[string]string{
+		"issue.delete": "issue.delete", "issue?delete": "issue.delete", "jira/issue*": "issue.delete", "mcp_jira__issue_delete_*": "issue.delete",
+		"mcp_jira__issue_delete_f618ca80": "issue.delete", "*_issue_delete_f618ca80": "issue.delete", "jira/other/issue": "other/issue",
+		"other/issue": "other/issue", "other/*": "other/issue", "mcp_x": "mcp_x", "mcp_?": "mcp_x",
+	} {
+		assert.Equal(t, []string{name}, offered(Access{Allow: []string{entry}}), entry)
+		left := offered(Access{Deny: []string{entry}})
+		assert.Len(t, left, 3, entry)
+		assert.NotContains(t, left, name, entry)
+	}
 }

@@ -241,17 +241,17 @@ func (src *listing) parseDefinitions(ctx context.Context, elements []upstream.El
 			err = fmt.Errorf("another tool is named %q too; the first is kept", text.Line(d.name, text.MaxName))
 		}
 		if err == nil {
-			if !src.tools.permitsName(d.name) {
-				ignored = append(ignored, rules.Tool{Name: d.name})
-				continue
-			}
-			seen[d.name] = true
 			err = src.nameTool(book, d)
+		}
+		if err == nil && !src.tools.permitsOwn(d.names()) {
+			ignored = append(ignored, d.names())
+			continue
 		}
 		if err != nil {
 			problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: server %q: tool %d: %w", src.name, i, err)))
 			continue
 		}
+		seen[d.name] = true
 		defs = append(defs, d)
 	}
 	return defs, problems, ignored, nil

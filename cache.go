@@ -16,7 +16,7 @@ import (
 // other tools. The environment and headers, which hold secrets, are not part of
 // it.
 func (sc *ServerConfig) cacheKey() string {
-	return cache.Key(sc.Command, sc.Args, sc.Dir, sc.URL, sc.Tools)
+	return cache.Key(sc.Command, sc.Args, sc.Dir, sc.URL, sc.Tools, sc.Prefix)
 }
 
 // recall restores the names that were given before this run, once. It returns the

@@ -64,7 +64,7 @@ func clientFiles(t *testing.T) []clientFile {
 		{
 			path: "claude-code/.claude.json", dialect: "claude-code", options: ConfigOptions{Workspace: "/home/ann/shop"},
 			servers: []ServerConfig{
-				{Name: "search", Command: "search-server", Env: map[string]string{}, Tools: Access{Deny: []string{"delete_index"}}},
+				{Name: "search", Command: "search-server", Env: map[string]string{}, Tools: Access{Deny: []string{"delete?index"}}},
 				{Name: "files", Command: "shop-files"},
 				{Name: "shop", Command: "shop-server"},
 			},
@@ -139,14 +139,14 @@ func clientFiles(t *testing.T) []clientFile {
 				{
 					Name: "python", Command: "python", Args: []string{"-m", "server", "/args/x"}, Dir: "./servers/python",
 					Env:          map[string]string{"DATABASE_URL": "db://x", "API_KEY": "k", "PRICE": "5$"},
-					StartTimeout: 15 * time.Second, CallTimeout: 15 * time.Second, Tools: Access{Deny: []string{"format_disk"}},
+					StartTimeout: 15 * time.Second, CallTimeout: 15 * time.Second, Tools: Access{Deny: []string{"format?disk"}},
 				},
 				{
 					Name: "http", URL: "https://http.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer k"},
-					StartTimeout: 5 * time.Second, CallTimeout: 5 * time.Second, Tools: Access{Deny: []string{"format_disk"}},
+					StartTimeout: 5 * time.Second, CallTimeout: 5 * time.Second, Tools: Access{Deny: []string{"format?disk"}},
 				},
-				{Name: "plain", URL: "https://plain.example.com/mcp", Tools: Access{Deny: []string{"format_disk"}}},
-				{Name: "filtered", Command: "filtered", Tools: Access{Allow: []string{"safe", "read(path)", "read"}, Deny: []string{"read", "format_disk"}}},
+				{Name: "plain", URL: "https://plain.example.com/mcp", Tools: Access{Deny: []string{"format?disk"}}},
+				{Name: "filtered", Command: "filtered", Tools: Access{Allow: []string{"safe", "read(path)", "read"}, Deny: []string{"read", "format?disk"}}},
 			},
 			off:     []string{"excluded", "unlisted"},
 			refused: map[string]string{"google": `"authProviderType": signing in with credentials of Google is not supported`},
@@ -174,7 +174,7 @@ func clientFiles(t *testing.T) []clientFile {
 				},
 				{
 					Name: "remote", URL: "https://remote.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer k"},
-					Tools: Access{Deny: []string{"*_drop", "drop", "pay"}},
+					Tools: Access{Deny: []string{"*?drop", "drop", "pay"}},
 				},
 				{Name: "login", URL: "https://login.example.com/mcp", OAuth: &OAuthConfig{ClientID: "k", Scopes: []string{"tools:read", "tools:execute"}}},
 				{Name: "quiet.one", Command: "quiet", Tools: Access{Deny: []string{"*"}}},
@@ -279,4 +279,96 @@ func TestClientFiles(t *testing.T) {
 			assert.Equal(t, fmt.Sprint(err), fmt.Sprint(namedErr))
 		})
 	}
+}
+
+// loadText loads a file of that name with that content.
+func loadText(t *testing.T, name, text string, o *ConfigOptions) (*Config, error) {
+	path := filepath.Join(t.TempDir(), filepath.FromSlash(name))
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return LoadConfigWith(path, o)
+}
+
+// Clients write _ for characters that providers refuse, also in what they switch off.
+func TestSwitchedOffToolIsNotOffered(t *testing.T) {
+	t.Parallel()
+	for file, text := range map[string]string{
+		"opencode.json": `{"tools": {"jira_issue_delete": false}, "mcp": {"jira": {"type": "local", "command": ["x"]}}}`,
+		".claude.json":  `{"permissions": {"deny": ["mcp__jira__issue_delete"]}, "mcpServers": {"jira": {"command": "x"}}}`,
+		"crush.json":    `{"options": {"disabled_tools": ["mcp_jira_issue_delete"]}, "mcp": {"jira": {"command": "x"}}}`,
+		"mcp.json":      `{"mcpServers": {"jira": {"command": "x", "tools": {"deny": ["jira/issue*"]}}}}`,
+	} {
+		cfg, err := loadText(t, file, text, nil)
+		require.NoError(t, err, file)
+		m := NewManager(nil)
+		defer m.Close()
+		jira := serving("jira", echoTool("issue.delete", ""), echoTool("issue.read", ""))
+		jira.Tools = cfg.Servers[0].Tools
+		require.NoError(t, m.AddServer(t.Context(), jira))
+		for _, tool := range m.InlineTools() {
+			assert.NotEqual(t, "issue.delete", tool.OriginalName(), file)
+		}
+	}
+}
+
+// What may switch a server off, in any form and place, is understood or an error.
+func TestSwitchedOffServerIsNotOn(t *testing.T) {
+	t.Parallel()
+	for _, member := range []string{
+		`"deniedMcpServers": [{"serverName": "jira"}]`, `"allowedMcpServers": [{"serverName": "other"}]`, `"disabledServers": {"jira": true}`,
+		`"serversEnabled": {"jira": false}`, `"enabled": false`,
+	} {
+		cfg, err := loadText(t, ".claude.json", `{`+member+`, "mcpServers": {"jira": {"command": "x"}}}`, nil)
+		if err != nil {
+			assert.Empty(t, cfg.Servers, member)
+			assert.ErrorContains(t, err, ".claude.json: "+member[:strings.Index(member, ":")], member)
+			continue
+		}
+		assert.True(t, cfg.Servers[0].Disabled, member)
+	}
+	for _, member := range []string{`"status": "disabled"`, `"autoStart": false`} {
+		cfg, err := loadText(t, "mcp.json", `{"mcpServers": {"jira": {"command": "x", `+member+`}}}`, nil)
+		assert.ErrorContains(t, err, `server "jira": `+member[:strings.Index(member, ":")])
+		assert.Empty(t, cfg.Servers)
+	}
+}
+
+// The user is asked only for what is of use.
+func TestInputIsNotAskedInVain(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	o := &ConfigOptions{Input: func(ConfigInput) (string, error) { asked++; return "http://host/x.env", nil }}
+	load := func(server string) (*Config, error) {
+		return loadText(t, ".vscode/mcp.json", `{"inputs": [{"id": "a", "type": "promptString"}], "servers": {"jira": {`+server+`}}}`, o)
+	}
+	for server, want := range map[string]string{
+		`"command": "x", "url": "http://x/", "env": {"T": "${input:a}"}`:        "want exactly one of command and url",
+		`"headers": {"x": "${input:a}"}`:                                        "want exactly one of command and url",
+		`"url": "ftp://x", "headers": {"x": "${input:a}"}`:                      "the url is not an http or https URL",
+		`"url": "http://x", "headers": {"x y": "${input:a}"}`:                   "is malformed",
+		`"command": "x", "envFile": "none.env", "env": {"T": "${input:a}"}`:     `"envFile" "none.env": no such file`,
+		`"command": "x", "env": {"T=1": "${input:a}"}`:                          "can't be set",
+		`"command": "x", "args": ["${input:a}", "${NOT_SET_ANYWHERE}"]`:         "not set: NOT_SET_ANYWHERE",
+		`"command": "x", "args": ["${input:a}", "${file:/none}"]`:               "no such file",
+		`"url": "${input:a}", "headers": {"x": "${file:none}", "y": "a\nb"}`:    "no such file",
+		`"url": "http://h:${input:a}/", "headers": {"y": "a\nb${input:a}"}`:     "is malformed",
+		`"command": "x", "args": ["${input:a}"], "timeout": "soon"`:             "want a positive duration",
+		`"command": "x", "args": ["${input:a}"], "envFile": "${input:unknown}"`: "does not have it",
+	} {
+		_, err := load(server)
+		assert.ErrorContains(t, err, want, server)
+		assert.Zero(t, asked, server)
+	}
+	for _, server := range []string{`"url": "${input:a}"`, `"command": "${input:a}"`, `"url": "http://x/${input:a}"`, `"command": "x", "env": {"T": "${input:a}"}`} {
+		before := asked
+		cfg, err := load(server)
+		require.NoError(t, err, server)
+		assert.Len(t, cfg.Servers, 1)
+		assert.Equal(t, before+1, asked, server)
+		assert.Contains(t, fmt.Sprint(cfg.Servers[0].URL, cfg.Servers[0].Command, cfg.Servers[0].Env), "http://host/x.env", server)
+	}
+	asked = 0
+	_, err := load(`"command": "x", "envFile": "${input:a}"`)
+	assert.ErrorContains(t, err, `"envFile" "${input:a}": no such file`)
+	assert.Equal(t, 1, asked, "its name was missing")
 }

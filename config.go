@@ -80,8 +80,8 @@ type ServerConfig struct {
 	// from [Options.Cache].
 	Eager bool
 
-	// Tools says which of the server's tools to use, by their own names. The
-	// Manager ignores the others.
+	// Tools says which of the server's tools to use. The Manager ignores the
+	// others. Each entry is also about the tool's own name, whatever its form.
 	Tools Access
 
 	// Needs says which other tools of this server a tool needs, by their own
@@ -298,7 +298,7 @@ func LoadConfigWith(path string, opts *ConfigOptions) (*Config, error) {
 
 // reader returns the options of internal/clients.
 func (o *ConfigOptions) reader() clients.Options {
-	to := clients.Options{Env: os.LookupEnv}
+	to := clients.Options{Env: os.LookupEnv, Check: func(s clients.Server) error { sc := serverConfig(s); return sc.validate() }}
 	if o == nil {
 		return to
 	}
@@ -313,16 +313,21 @@ func newConfig(file clients.File) *Config {
 	return &Config{Dialect: file.Dialect, Notes: file.Notes}
 }
 
+// serverConfig returns what a file says of a server.
+func serverConfig(s clients.Server) ServerConfig {
+	return ServerConfig{
+		Name: s.Name, Disabled: s.Disabled, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir,
+		URL: s.URL, SSE: s.SSE, Headers: s.Headers, HeadersHelper: s.HeadersHelper, OAuth: (*OAuthConfig)(s.OAuth),
+		Tools: Access{Allow: s.Allow, Deny: s.Deny}, Needs: s.Needs, Prefix: s.Prefix, Eager: s.Eager,
+		StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, secrets: s.Secrets,
+	}
+}
+
 // add adds the servers that have no problem. It returns all problems, joined.
 func (cfg *Config) add(servers []clients.Server) error {
 	var problems []error
 	for _, s := range servers {
-		sc := ServerConfig{
-			Name: s.Name, Disabled: s.Disabled, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir,
-			URL: s.URL, SSE: s.SSE, Headers: s.Headers, HeadersHelper: s.HeadersHelper, OAuth: (*OAuthConfig)(s.OAuth),
-			Tools: Access{Allow: s.Allow, Deny: s.Deny}, Needs: s.Needs, Prefix: s.Prefix, Eager: s.Eager,
-			StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, secrets: s.Secrets,
-		}
+		sc := serverConfig(s)
 		err := s.Err
 		if err == nil && !s.Disabled {
 			err = sc.validate()

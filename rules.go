@@ -15,6 +15,9 @@ import (
 //	mcp_github__create_*   the registered name: the pattern begins with mcp_
 //	create_*, *_delete_*   the own name or the registered name
 //
+// No other character is a wildcard. [Manager.Problems] and [Session.Problems] report
+// entries that match no tool, and those with [, ] or a backslash at once.
+//
 // The zero value permits every tool.
 type Access struct {
 	// Allow, if not empty, permits only the tools that it matches.
@@ -30,6 +33,10 @@ type Access struct {
 func (a Access) permits(t rules.Tool) bool {
 	return !t.Forbidden(a.Deny) && (len(a.Allow) == 0 || t.MatchesAny(a.Allow))
 }
+
+// permitsOwn is permits for a list of [ServerConfig.Tools], which is about the tools
+// of one server.
+func (a Access) permitsOwn(t rules.Tool) bool { t.Within = true; return a.permits(t) }
 
 // permitsName is permits for what has only one name.
 func (a Access) permitsName(name string) bool {

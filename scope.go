@@ -74,8 +74,8 @@ type keeper interface {
 	connectingServers(r rights) []string
 
 	// permits reports whether the configuration of an owner's server permits a
-	// tool, by its own name. It does if there is no such server.
-	permits(of *owner, server, tool string) bool
+	// tool. It does if there is no such server.
+	permits(of *owner, t rules.Tool) bool
 
 	// reach connects an owner's server, as a call of one of its tools does. It
 	// reports whether there is such a server.

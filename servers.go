@@ -127,9 +127,9 @@ func (m *Manager) serverOf(of *owner, name string) (*Manager, *source) {
 	return m, nil
 }
 
-func (m *Manager) permits(of *owner, server, tool string) bool {
-	_, src := m.serverOf(of, server)
-	return src == nil || src.cfg.Tools.permitsName(tool)
+func (m *Manager) permits(of *owner, t rules.Tool) bool {
+	_, src := m.serverOf(of, t.Server)
+	return src == nil || src.cfg.Tools.permitsOwn(t)
 }
 
 func (m *Manager) reach(ctx context.Context, of *owner, server string) (there bool, err error) {

@@ -56,7 +56,10 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 			return err
 		}
 		for _, d := range defs {
-			known = append(known, rules.Tool{Name: d.name})
+			known = append(known, d.names())
+		}
+		for i := range known {
+			known[i].Within = true
 		}
 		problems = append(problems, src.tools.idle(rules.Known{Tools: known}, fmt.Sprintf("server %q: tools", src.name))...)
 		for i, err := range problems {

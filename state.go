@@ -274,7 +274,7 @@ func (r *restorer) tool(t saved.Tool) (*BridgeTool, error) {
 	}
 	name := func(d *definition) { d.server, d.name, d.registered, d.wanted = t.Server, t.Own, t.Name, t.Wanted }
 	name(kept.def)
-	if !r.permits(t.Tool) || !sc.keeper.permits(kept.owner, t.Server, t.Own) || r.v.holds(kept) {
+	if !r.permits(t.Tool) || !sc.keeper.permits(kept.owner, t.Tool) || r.v.holds(kept) {
 		r.report(t.Name)
 		return nil, nil
 	}

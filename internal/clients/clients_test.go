@@ -107,7 +107,9 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"", "opencode", `{"mcp": {}, "tools": {"a*": "false"}}`, `"tools": "a*" is a JSON string, want true or false`},
 		{"", "", `{"mcpServers": {}, "permission": {"a": "deny", "a": "ask"}}`, `"permission": "a" is there twice`},
 		{"/x/.claude.json", "", `{"projects": []}`, `"projects": `},
-		{"", "", `{"mcpServers": {"a": {}}, "disabledServers": ["b", "a"]}`, `"disabledServers" is not known here and may switch servers off`},
+		{"", "", `{"mcpServers": {"a": {}}, "disabledServers": ["b", "a"]}`, `"disabledServers" is not known here and may switch servers or tools off: write "disabled" or "disabledTools" into the servers, or remove it`},
+		{"", "", `{"mcpServers": {}, "deniedMcpServers": [{"serverName": "a", "serverUrl": "b"}]}`, `"deniedMcpServers": want a list of objects with one of "serverName", "serverCommand" and "serverUrl"`},
+		{"", "", `{"mcpServers": {}, "allowedMcpServers": ["a"]}`, `"allowedMcpServers": want a list of objects`},
 	}
 	for _, test := range tests {
 		_, err := Parse([]byte(test.data), Options{Path: test.path, Dialect: test.dialect, Env: environment()})
@@ -149,6 +151,7 @@ func TestSwitches(t *testing.T) {
 	// What may be meant as a switch starts nothing.
 	for _, member := range []string{
 		`"disabled": "true"`, `"enabled": 0`, `"disabled": false, "disabled": true`, `"disable": true`, `"enable": false`, `"diabled": true`, `"enabeld": false`,
+		`"status": "disabled"`, `"autoStart": false`, `"autostart": "never"`, `"state": "Off"`, `"mood": "disabled"`, `"x": {"y": {"enabled": false}}`, `"x": [{"load": false}]`,
 		`"active": false`, `"off": true`, `"skip": true`, `"excludedTools": ["a"]`, `"disabled_tool": ["a"]`, `"blockedTools": ["a"]`, `"toolFilter": {}`,
 		`"disabledTools": "a"`, `"disabledTools": [null]`, `"enabledTools": {"a": true}`, `"enabledTools": ["a"], "includeTools": ["b"]`, `"tools": {"allow": ["a"]}, "enabledTools": ["b"]`,
 	} {
@@ -158,10 +161,65 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
+// What may switch servers or tools off beside the servers is an error.
+func TestUnknownSwitchesOfTheFile(t *testing.T) {
+	t.Parallel()
+	for _, member := range []string{
+		`"disabledServers": ["other"]`, `"disabledServers": {"s": true}`, `"disabledServers": "s"`, `"diabledServers": ["s"]`, `"serversEnabled": {"s": false}`,
+		`"onlyServers": []`, `"enabledMcpServers": []`, `"enabled": false`, `"disabled": true`, `"isActive": false`, `"enabeld": false`, `"status": "disabled"`,
+		`"off": true`, `"mcpEnabled": false`, `"mcp_enabled": 0`, `"disableMcp": true`, `"mcpStatus": "off"`, `"chat.mcp.enable": false`, `"mcp": false`,
+		`"mcp": {"enabled": false}`, `"mcp": {"disabled": ["s"]}`, `"mcp": {"excluded": {"s": true}}`, `"hidden": {"a": {"b": ["s"]}}`, `"blocked": [{"name": "s"}]`,
+		`"disabledTools": ["x"]`, `"blocked_tools": {"x": true}`, `"toolsDenied": "x"`,
+	} {
+		file, err := Parse([]byte(`{"mcpServers": {"s": {"command": "run"}}, `+member+`}`), Options{Env: environment()})
+		if assert.ErrorContains(t, err, "is not known here and may switch servers or tools off", member) {
+			assert.ErrorContains(t, err, member[:strings.Index(member[1:], `"`)+1], member)
+		}
+		assert.Empty(t, file.Servers, member)
+	}
+}
+
+// The lists of administrators of Claude Code.
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	servers := `"a": {"command": "npx", "args": ["-y", "a"]}, "b": {"command": "npx"}, "r": {"url": "https://Mcp.corp:443/x"}, "q": {"url": "http://user@localhost:80"}`
+	for policy, off := range map[string][]string{
+		`"deniedMcpServers": [{"serverName": "a"}, {"serverName": "r"}]`:                                {"a", "r"},
+		`"deniedMcpServers": [{"serverCommand": ["npx", "-y", "a"]}, {"serverCommand": ["npx", "-y"]}]`: {"a"},
+		`"deniedMcpServers": [{"serverUrl": "https://*.corp/*"}]`:                                       {"r"},
+		`"deniedMcpServers": [{"serverUrl": "http://localhost/*"}]`:                                     {"q"},
+		`"deniedMcpServers": null, "allowedMcpServers": null`:                                           nil,
+		`"allowedMcpServers": []`: {"a", "b", "r", "q"},
+		`"allowedMcpServers": [{"serverName": "a"}, {"serverName": "r"}]`:                                         {"b", "q"},
+		`"allowedMcpServers": [{"serverName": "a"}, {"serverName": "r"}, {"serverCommand": ["npx"]}]`:             {"a", "q"},
+		`"allowedMcpServers": [{"serverName": "a"}, {"serverName": "r"}, {"serverUrl": "http://localhost*"}]`:     {"b", "r"},
+		`"allowedMcpServers": [{"serverName": "a"}], "deniedMcpServers": [{"serverCommand": ["npx", "-y", "a"]}]`: {"a", "b", "r", "q"},
+	} {
+		file, err := Parse([]byte(`{"mcpServers": {`+servers+`}, `+policy+`}`), Options{Env: environment()})
+		require.NoError(t, err, policy)
+		var got []string
+		for _, s := range file.Servers {
+			require.NoError(t, s.Err)
+			if s.Disabled {
+				got = append(got, s.Name)
+			}
+		}
+		assert.Equal(t, off, got, policy)
+	}
+	s := `{"mcpServers": {"a": {"command": "${A}"}}, "deniedMcpServers": [{"serverCommand": ["npx"]}]}`
+	file, err := Parse([]byte(s), Options{Env: environment("A=npx")})
+	require.NoError(t, err)
+	assert.ErrorContains(t, file.Servers[0].Err, `"deniedMcpServers" and "allowedMcpServers" can't tell commands and addresses with references`)
+}
+
 // Lists of other settings are none of our business.
 func TestListsThatAreNoSwitches(t *testing.T) {
 	t.Parallel()
-	for _, member := range []string{`"disabledServers": ["other"]`, `"enabledMcpjsonServers": ["s"]`, `"favourites": ["s"]`, `"disabledThemes": {"s": true}`} {
+	for _, member := range []string{
+		`"enabledMcpjsonServers": ["s"]`, `"favourites": ["s"]`, `"disabledThemes": {"x": true}`, `"disabledServers": []`, `"disabledServers": null`,
+		`"enable_language_server": false`, `"files.exclude": {"**/x": true}`, `"editor.minimap.enabled": false`, `"allowedTools": ["mcp__s__x"]`,
+		`"mcpContextUris": []`, `"disableMcp": false`, `"hasSeenMcpTools": false`, `"mcp": {"serverCommand": "x"}`, `"enabled": true`, `"status": "ok"`,
+	} {
 		file, err := Parse([]byte(`{"mcpServers": {"s": {"command": "run"}}, `+member+`}`), Options{Env: environment()})
 		require.NoError(t, err, member)
 		assert.Equal(t, []Server{{Name: "s", Command: "run"}}, file.Servers, member)
@@ -205,7 +263,7 @@ func TestSwitchesOfTheFile(t *testing.T) {
 		{"mcphybrid", `"disabledMcpjsonServers": ["a", "x"], "excludeMCPServers": ["b"]`, []string{"a", "b"}, nil},
 		{"gemini", `"mcp": {"allowed": ["a", "b"]}, "allowMCPServers": ["b"]`, []string{"a"}, nil},
 		{"gemini", `"mcp": {"allowed": []}`, []string{"a", "b"}, nil},
-		{"gemini", `"tools": {"exclude": ["x", "a__y", "mcp_a_z", "b__w"]}`, nil, []string{"a__y", "b__w", "mcp_a_z", "x", "y", "z"}},
+		{"gemini", `"tools": {"exclude": ["x", "a__y", "mcp_a_z", "b__w"]}`, nil, []string{"a??y", "b??w", "mcp?a?z", "x", "y", "z"}},
 		{"mcphybrid", `"excludeTools": ["x"]`, nil, []string{"x"}},
 		{"claude-code", `"permissions": {"deny": ["mcp__a", "mcp__b__x"]}`, nil, []string{"*"}},
 		{"vscode", `"chat.mcp.enabled": false`, []string{"a", "b"}, nil},
@@ -218,6 +276,8 @@ func TestSwitchesOfTheFile(t *testing.T) {
 		{"opencode", `"tools": {"a_?x": false, "b_*": false}`, nil, []string{"?x"}},
 		{"opencode", `"tools": {"a**` + strings.Repeat("*", 990) + `x": false}`, nil, []string{"*x"}},
 		{"crush", `"options": {"disabled_tools": ["x", "mcp_a_x"]}`, nil, []string{"x"}},
+		{"opencode", `"tools": {"a_issue_delete": false}`, nil, []string{"issue?delete"}}, // of issue.delete too
+		{"claude-code", `"permissions": {"deny": ["mcp__a__issue_delete"]}`, nil, []string{"issue?delete"}},
 	}
 	for _, test := range tests {
 		var at string
@@ -352,6 +412,47 @@ func TestReferences(t *testing.T) {
 	}
 }
 
+// What is no value stays as it is, so a reference there is an error.
+func TestReferencesInNames(t *testing.T) {
+	t.Parallel()
+	for member, want := range map[string]string{
+		`"env": {"${A}": "x"}`:                       "the name of an environment variable has a reference",
+		`"env": {"a${": "x"}`:                        "the name of an environment variable has a reference",
+		`"env_vars": ["${A}"]`:                       "the name of an environment variable has a reference",
+		`"headers": {"${A}": "x"}`:                   "the name of a header has a reference",
+		`"env_http_headers": {"${A}": "A"}`:          "the name of a header has a reference",
+		`"prefix": "${A}"`:                           `"prefix" has a reference`,
+		`"disabledTools": ["${A}"]`:                  "a list of tools has a reference",
+		`"tools": {"allow": ["x", "${A}"]}`:          "a list of tools has a reference",
+		`"needs": {"${A}": ["x"]}`:                   `"needs" has a reference`,
+		`"needs": {"x": ["${A}"]}`:                   `"needs" has a reference`,
+		`"env": {"A": "${A}", "$A": "", "{A}": "x"}`: "",
+	} {
+		s, _ := one(t, Options{Env: environment("A=1")}, `"command": "run", `+member)
+		if want == "" {
+			assert.NoError(t, s.Err, member)
+		} else {
+			assert.ErrorContains(t, s.Err, want, member)
+		}
+	}
+	for dialect, reference := range map[string]string{"crush": "$A", "gemini": "$A", "opencode": "{env:A}"} {
+		s, _ := one(t, Options{Dialect: dialect, Env: environment("A=1")}, `"command": "run", "env": {"`+reference+`": "x"}`)
+		assert.ErrorContains(t, s.Err, "the name of an environment variable has a reference", dialect)
+	}
+	file, err := Parse([]byte(`{"mcpServers": {"${A}": {"command": "x"}}}`), Options{Env: environment("A=1")})
+	require.NoError(t, err)
+	assert.ErrorContains(t, file.Servers[0].Err, "the name of the server has a reference")
+	for dialect, data := range map[string]string{
+		"opencode": `{"mcp": {}, "tools": {"{env:A}*": false}}`, "claude-code": `{"mcpServers": {}, "disabledMcpServers": ["${A}"]}`,
+		"gemini": `{"mcpServers": {}, "mcp": {"allowed": ["$A"]}}`,
+	} {
+		_, err = Parse([]byte(data), Options{Dialect: dialect, Env: environment("A=1")})
+		assert.ErrorContains(t, err, "a list of servers or tools has a reference", dialect)
+	}
+	_, err = Parse([]byte(`{"mcpServers": {}, "permissions": {"deny": ["Bash(echo ${A})"]}}`), Options{Env: environment("A=1")})
+	assert.NoError(t, err, "not about a server")
+}
+
 func TestInputs(t *testing.T) {
 	t.Parallel()
 	parse := func(servers string, input func(Input) (string, error)) File {
@@ -440,6 +541,35 @@ func TestOAuth(t *testing.T) {
 	} {
 		s, _ := one(t, Options{}, `"url": "http://h", `+member)
 		assert.EqualError(t, s.Err, want)
+	}
+}
+
+// A secret in the place of a name is in no error and no note, and neither are values
+// of references.
+func TestErrorsAndNotesHaveNoSecrets(t *testing.T) {
+	t.Parallel()
+	const secret = "sk-live-5ecret5ecret"
+	for _, test := range []struct{ dialect, members, want string }{
+		{"codex", `"url": "http://x/", "bearer_token_env_var": "` + secret + `"`, "environment variables not set: …; … stands for what may be a secret"},
+		{"codex", `"url": "http://x/", "env_http_headers": {"X-Key": "` + secret + `"}`, `"env_http_headers": … is not set, so the header "X-Key" is not sent`},
+		{"codex", `"command": "x", "env_vars": [{"name": "` + secret + `", "source": "` + secret + `"}]`, `"env_vars": "…" is to come from "…"`},
+		{"mcphybrid", `"url": "http://x/", "headers": {"Authorization": "Bearer ${` + secret + `}"}`, `"${…}" is not a reference`},
+		{"mcphybrid", `"url": "http://x/", "headers": {"Authorization": "Bearer ${command:` + secret + `}"}`, `"${command:…}" is not a reference`},
+		{"mcphybrid", `"url": "http://x/", "headers": {"Authorization": "Bearer ${env:` + secret + `}"}`, "environment variables not set: …"},
+		{"mcphybrid", `"command": "x", "args": ["${` + secret + `:-${A}}"]`, `"${…:-…}": a reference within a reference`},
+		{"mcphybrid", `"command": "x", "args": ["${input:` + secret + `}"]`, `"${input:…}": "inputs" does not have it`},
+		{"mcphybrid", `"command": "x", "type": "` + secret + `"`, `type "…" is not supported`},
+		{"mcphybrid", `"command": "x", "timeout": "` + secret + `"`, `"timeout": timeout …: want a positive duration`},
+		{"mcphybrid", `"command": "x", "envFile": "/none/${A}"`, `"envFile" "/none/${A}": no such file`},
+		{"crush", `"type": "stdio", "command": "x", "env": {"PASSWORD": "hun$ter5ecret5ecret"}`, "environment variables not set: …"},
+		{"opencode", `"command": ["x", "{env:` + secret + `}"]`, "environment variables not set: …"},
+		{"mcphybrid", `"command": "x", "args": ["${NOT_SET}${S3_KEY}${AKIA5ECRET5ECRET5ECRET5}"]`, "environment variables not set: NOT_SET, S3_KEY, …"},
+	} {
+		o := Options{Dialect: test.dialect, Env: environment("A=" + secret), TOML: func(data []byte) ([]byte, error) { return data, nil }}
+		s, notes := one(t, o, test.members)
+		text := fmt.Sprint(s.Err, notes)
+		assert.Contains(t, text, test.want, test.members)
+		assert.NotContains(t, strings.ToLower(text), "5ecret", test.members)
 	}
 }
 

@@ -74,6 +74,9 @@ func parseDocument(data []byte, o *Options) (*document, error) {
 		return nil, fmt.Errorf("%q: %w", d.at[0], err)
 	}
 	scopes := []object{top}
+	if settings := settingsOfMCP(top); settings.values["mcp.servers"] != nil || !slices.Contains(d.at, "mcp") {
+		scopes = append(scopes, settings)
+	}
 	if projects {
 		project, err := claudeProject(top, o)
 		if err == nil && project.values["mcpServers"] != nil {
@@ -91,6 +94,18 @@ func parseDocument(data []byte, o *Options) (*document, error) {
 		return nil, err
 	}
 	return doc, doc.unknownSwitch(scopes)
+}
+
+// settingsOfMCP returns the members of "mcp", which has settings where the servers are
+// elsewhere, as keys of the file.
+func settingsOfMCP(top object) (settings object) {
+	members, _ := parseObject(top.values["mcp"])
+	settings.values = make(map[string]json.RawMessage)
+	for _, name := range members.names {
+		settings.names = append(settings.names, "mcp."+name)
+		settings.values["mcp."+name] = members.values[name]
+	}
+	return settings
 }
 
 // parseTop returns the members of the file. It accepts comments and trailing commas.

@@ -20,6 +20,7 @@ type entry struct {
 
 	onList   string            // the key that says which tools to use; "" if none does
 	envFile  string            // a file with more of Env
+	written  string            // envFile with its references, whose values may be secrets
 	inherits []string          // variables of this process for Env
 	fromEnv  map[string]string // Headers by the variables that have them
 	bearer   string            // the variable with the token for Authorization
@@ -54,6 +55,10 @@ func (r *reader) server(s server) Server {
 	e.timeouts()
 	e.transport()
 	e.without(o.names)
+	e.names()
+	if e.problems == nil && !e.permitted() {
+		return Server{Name: s.name, Disabled: true}
+	}
 	if e.problems == nil {
 		e.expand() // last: it may ask the user
 	}
@@ -168,6 +173,7 @@ func (e *entry) process() {
 	e.table("env", &e.Env, e.dialect.envNumber)
 	e.table("environment", &e.Env, false)
 	e.envFile = e.string("envFile")
+	e.written = e.envFile
 	e.Dir = e.string("cwd")
 	e.inherited()
 }
@@ -183,7 +189,7 @@ func (e *entry) inherited() {
 			continue
 		}
 		if variable.Source != "" && variable.Source != "local" {
-			e.problem(`"env_vars": %q is to come from %q: only variables of this process can be handed on`, variable.Name, variable.Source)
+			e.problem(`"env_vars": %q is to come from %q: only variables of this process can be handed on`, nameOfVariable(variable.Name), plainWord(variable.Source))
 		}
 		e.inherits = append(e.inherits, variable.Name)
 	}
@@ -226,14 +232,14 @@ func (e *entry) transport() {
 	case "":
 	case "stdio", "local":
 		if e.URL != "" {
-			e.problem("type %q contradicts the other keys: stdio goes with command, http with url", given)
+			e.problem("type %q contradicts the other keys: stdio goes with command, http with url", plainWord(given))
 		}
 	case "http", "streamable-http", "streamableHttp", "streamable_http", "remote", "sse":
 		if e.Command != "" {
-			e.problem("type %q contradicts the other keys: stdio goes with command, http and sse with url", given)
+			e.problem("type %q contradicts the other keys: stdio goes with command, http and sse with url", plainWord(given))
 		}
 		e.SSE = given == "sse"
 	default:
-		e.problem("type %q is not supported: want stdio, http or sse", given)
+		e.problem("type %q is not supported: want stdio, http or sse", plainWord(given))
 	}
 }

@@ -22,7 +22,7 @@ func (e *entry) readEnvFile() {
 		variables, err = parseEnv(string(data))
 	}
 	if err != nil {
-		e.problem(`"envFile" %q: %w`, path, err)
+		e.problem(`"envFile" %q: %w`, e.written, err)
 		return
 	}
 	maps.Copy(variables, e.Env)
@@ -53,7 +53,7 @@ func parseEnv(data string) (map[string]string, error) {
 		if value != "" && strings.IndexByte("\"'`", value[0]) >= 0 {
 			quote, end := value[0], closing(value)
 			if end < 0 {
-				return nil, fmt.Errorf("line %d: the value of %s has no closing quote", number, name)
+				return nil, fmt.Errorf("line %d: the value of %s has no closing quote", number, nameOfVariable(name))
 			}
 			_, next, _ = strings.Cut(value[end:], "\n") // what follows the quote does not count
 			value = value[1:end]

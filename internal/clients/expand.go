@@ -9,21 +9,70 @@ import (
 )
 
 // expand replaces the references in all strings that the server gets, and adds what
-// comes from elsewhere. It asks the user only if nothing else is missing. A value is
-// not expanded again.
+// comes from elsewhere. It asks the user only if nothing else is missing: it does all
+// on a copy first, without asking. A value is not expanded again.
 func (e *entry) expand() {
-	e.visit(func(s *string) { e.resolve(*s, false) })
-	e.addVariables(false)
+	trial := e.copy()
+	trial.fill(false)
+	if trial.problems == nil && e.options.Check != nil {
+		if err := e.options.Check(trial.Server); err != nil {
+			trial.problem("%w", err)
+		}
+	}
+	if e.problems = trial.problems; e.problems == nil {
+		e.fill(true)
+	}
+}
+
+// copy returns a copy of e to expand.
+func (e *entry) copy() *entry {
+	to := *e
+	to.Args, to.Env, to.Headers = slices.Clone(e.Args), maps.Clone(e.Env), maps.Clone(e.Headers)
+	if e.OAuth != nil {
+		oauth := *e.OAuth
+		oauth.Scopes = slices.Clone(oauth.Scopes)
+		to.OAuth = &oauth
+	}
+	return &to
+}
+
+// fill is expand. If not ask, the user is not asked.
+func (e *entry) fill(ask bool) {
+	asked := strings.HasPrefix(e.URL, "${input:")
+	e.visit(func(s *string) { *s = e.resolve(*s, ask) })
+	if asked && !ask {
+		e.URL = "http://" + unasked // what it begins with, the user will say
+	}
+	e.addVariables(ask)
 	if e.missing != nil {
-		e.problem("environment variables not set: %s", strings.Join(e.missing, ", "))
+		hint := ""
+		if slices.Contains(e.missing, hidden) {
+			hint = "; … stands for what may be a secret instead of the name of a variable"
+		}
+		e.problem("environment variables not set: %s%s", strings.Join(e.missing, ", "), hint)
 	}
-	if e.problems != nil {
-		return
+	if e.problems == nil && (ask || !strings.Contains(e.written, "${input:")) {
+		e.readEnvFile()
 	}
-	e.visit(func(s *string) { *s = e.resolve(*s, true) })
-	e.addVariables(true)
-	e.readEnvFile()
 	e.place()
+}
+
+// names refuses references where names are: there, none are replaced.
+func (e *entry) names() {
+	check := func(what string, names ...string) {
+		if slices.ContainsFunc(names, e.dialect.refers) {
+			e.problem("%s has a reference, which is not replaced there: write it out", what)
+		}
+	}
+	keys := func(values map[string]string) []string { return slices.Sorted(maps.Keys(values)) }
+	check("the name of the server", e.Name)
+	check("the name of an environment variable", append(keys(e.Env), e.inherits...)...)
+	check("the name of a header", append(keys(e.Headers), keys(e.fromEnv)...)...)
+	check(`"prefix"`, e.Prefix)
+	check("a list of tools", append(slices.Clip(e.Allow), e.Deny...)...)
+	for _, name := range slices.Sorted(maps.Keys(e.Needs)) {
+		check(`"needs"`, append([]string{name}, e.Needs[name]...)...)
+	}
 }
 
 // visit calls f with each string that may have references.
@@ -56,8 +105,8 @@ func (e *entry) visit(f func(*string)) {
 }
 
 // addVariables adds the variables that Codex names without a reference. What the
-// file says itself wins. If not set, it only looks for problems.
-func (e *entry) addVariables(set bool) {
+// file says itself wins. If tell, it notes those that are not set.
+func (e *entry) addVariables(tell bool) {
 	add := func(values *map[string]string, key, value string) {
 		if *values == nil {
 			*values = make(map[string]string)
@@ -70,9 +119,6 @@ func (e *entry) addVariables(set bool) {
 	if e.bearer != "" {
 		token = "Bearer " + e.variable(e.bearer)
 	}
-	if !set {
-		return
-	}
 	for _, name := range e.inherits {
 		if value, ok := e.options.Env(name); ok {
 			add(&e.Env, name, value)
@@ -81,8 +127,8 @@ func (e *entry) addVariables(set bool) {
 	for _, header := range slices.Sorted(maps.Keys(e.fromEnv)) {
 		if value, ok := e.options.Env(e.fromEnv[header]); ok {
 			add(&e.Headers, header, value)
-		} else {
-			e.note("server %q: \"env_http_headers\": %s is not set, so the header %q is not sent", e.Name, e.fromEnv[header], header)
+		} else if tell {
+			e.note("server %q: \"env_http_headers\": %s is not set, so the header %q is not sent", e.Name, nameOfVariable(e.fromEnv[header]), header)
 		}
 	}
 	if token != "" {
@@ -101,8 +147,8 @@ func (e *entry) place() {
 	}
 }
 
-// resolve returns s with the values of its references. If not ask, it only looks for
-// problems.
+// resolve returns s with the values of its references. If not ask, the user is
+// not asked.
 func (e *entry) resolve(s string, ask bool) string {
 	var b strings.Builder
 	for s != "" {
@@ -155,12 +201,14 @@ func (e *entry) reference(s string, ask bool) (value string, n int) {
 	return "", 0
 }
 
-// refers reports whether s has a reference, or the beginning of one, in the form that
-// only this client has.
-func (e *entry) refers(s string) bool {
+// refers reports whether s has a reference, or the beginning of one.
+func (d *dialect) refers(s string) bool { return strings.Contains(s, "${") || d.refersAsClient(s) }
+
+// refersAsClient is refers for the forms that only this client has.
+func (d *dialect) refersAsClient(s string) bool {
 	for i := range s {
-		if rest := s[i:]; e.dialect.dollar && rest[0] == '$' && (strings.HasPrefix(rest, "$(") || identifier(rest[1:]) > 0) ||
-			e.dialect.braces && (strings.HasPrefix(rest, "{env:") || strings.HasPrefix(rest, "{file:")) {
+		if rest := s[i:]; d.dollar && rest[0] == '$' && (strings.HasPrefix(rest, "$(") || identifier(rest[1:]) > 0) ||
+			d.braces && (strings.HasPrefix(rest, "{env:") || strings.HasPrefix(rest, "{file:")) {
 			return true
 		}
 	}
@@ -183,8 +231,8 @@ func (e *entry) braced(body string, ask bool) string {
 	required, _, _ := strings.Cut(name, ":?")
 	source, rest, _ := strings.Cut(name, ":")
 	switch {
-	case strings.Contains(body, "${") || e.refers(fallback):
-		e.problem(`"${%s:-…}": a reference within a reference is not supported`, name)
+	case strings.Contains(body, "${") || e.dialect.refersAsClient(fallback):
+		e.problem(`"${%s:-…}": a reference within a reference is not supported`, nameOfVariable(name))
 		return ""
 	case name == body && e.predefined(body) != "":
 		return e.predefined(body)
@@ -197,7 +245,7 @@ func (e *entry) braced(body string, ask bool) string {
 	case source == "file" && !optional:
 		return e.file(rest)
 	default:
-		e.problem(`"${%s}" is not a reference that is known here: want ${NAME}, ${NAME:-text}, ${env:NAME}, ${input:ID}, ${file:PATH}, ${workspaceFolder} or ${userHome}`, body)
+		e.problem(`"${%s}" is not a reference that is known here: want ${NAME}, ${NAME:-text}, ${env:NAME}, ${input:ID}, ${file:PATH}, ${workspaceFolder} or ${userHome}`, quotedReference(body))
 		return ""
 	}
 	if _, ok := e.options.Env(name); !ok && optional {
@@ -209,7 +257,7 @@ func (e *entry) braced(body string, ask bool) string {
 // variable returns the value of an environment variable.
 func (e *entry) variable(name string) string {
 	value, ok := e.options.Env(name)
-	if !ok && !slices.Contains(e.missing, name) {
+	if name = nameOfVariable(name); !ok && !slices.Contains(e.missing, name) {
 		e.missing = append(e.missing, name)
 	}
 	return value

@@ -2,12 +2,14 @@ package clients
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +40,10 @@ func FuzzParse(f *testing.F) {
 		"{\"servers\": {\"a\": {\"command\": \"x\", // c\r\"disabled\": true\n}}}",
 		`{"mcp": {"servers": {"a": {"command": ["x"], "enabled": false}}, "excluded": ["b"]}, "tools": {"a*": false}}`,
 		`{"mcpServers": {"a": {"command": "x${A", "args": ["${X:-${A}}", "$A ${A} {env:A} $(A)"], "env": {"E": "${}"}}}}`,
+		`{"mcpServers": {"a": {"command": "x", "status": "disabled"}, "b": {"url": "http://h/x"}}, "deniedMcpServers": [{"serverName": "a"}, {"serverUrl": "http://h*"}]}`,
+		`{"mcpServers": {"a": {"command": "x", "args": ["y"], "autoStart": false}}, "allowedMcpServers": [{"serverCommand": ["x", "y"]}], "disabledServers": {"b": true}}`,
+		`{"mcp": {"a.b": {"command": ["x"], "type": "local"}}, "tools": {"a_b_issue_delete": false}, "enabled": false, "blockedTools": ["x"]}`,
+		`{"mcpServers": {"a": {"command": "x", "tools": {"deny": ["${A}", "a/issue*", "[x]"]}}}, "permissions": {"deny": ["mcp__a__issue_delete", "mcp__b"]}}`,
 		"[mcp_servers]\na.command = 'x'\na.enabled = false\n\"b.c\" = { url = 'http://h' }",
 	} {
 		for name := range uint8(len(dialects) + 1) {
@@ -57,6 +63,12 @@ func FuzzParse(f *testing.F) {
 // returns how many servers are started.
 func checkFile(t *testing.T, data []byte, o Options) (started int) {
 	o.Env, o.Workspace = environment("A=1", "EMPTY="), "/w"
+	o.Check = func(s Server) error {
+		if (s.Command == "") == (s.URL == "") {
+			return errors.New("want one of command and url")
+		}
+		return nil
+	}
 	asked := make(map[string]bool)
 	o.Input = func(in Input) (string, error) {
 		require.False(t, asked[in.ID], "%q is asked for twice", in.ID)
@@ -69,7 +81,7 @@ func checkFile(t *testing.T, data []byte, o Options) (started int) {
 		return 0
 	}
 	require.LessOrEqual(t, len(file.Notes), maxNotes+1)
-	written, off := serversOf(t, data, &o, file.Dialect)
+	written, off, top := serversOf(t, data, &o, file.Dialect)
 	seen := make(map[string]bool)
 	for _, s := range file.Servers {
 		require.False(t, seen[s.Name], "%q is there twice", s.Name)
@@ -81,6 +93,7 @@ func checkFile(t *testing.T, data []byte, o Options) (started int) {
 		started++
 		require.NotContains(t, off, s.Name)
 		checkSwitches(t, s, written[s.Name])
+		checkFileSwitches(t, s, top, file.Dialect)
 		if !strings.Contains(string(data), `:-`) && !strings.Contains(string(data), `file:`) {
 			checkReferences(t, s)
 		}
@@ -96,10 +109,15 @@ func TestNothingOffIsStarted(t *testing.T) {
 		`"disable": true`, `"off": true`, `"enable": false`, `"disabledTools": ["a", "b*"]`, `"disabled_tools": ["c"]`, `"excludeTools": ["d(x)"]`, `"disabledTools": {}`,
 		`"enabledTools": ["a"]`, `"enabled_tools": []`, `"includeTools": ["a", "d"]`, `"tools": ["a"]`, `"tools": {"allow": ["a"], "deny": ["b"]}`, `"tools": {"a": {"enabled": false}}`,
 		`"args": ["${A}", "$A"]`, `"args": ["${X}"]`, `"args": ["{env:A}"]`, `"args": ["$(A)"]`, `"env": {"E": "${env:A}"}`, `"env": {"E": "${"}`, `"cwd": "${workspaceFolder}"`, `"args": ["${input:i}"]`,
+		`"status": "disabled"`, `"autoStart": false`, `"autoStart": true`, `"state": "ready"`, `"mode": "Off"`, `"disabledTools": ["${A}"]`, `"url": "http://h/"`, `"env": {"${A}": "x"}`,
 		`"type": "stdio"`, `"timeout": 60`, `"timeout": 60000`, `"autoApprove": ["a"]`, `"trust": true`, `"oauth": {}`, `"description": "x"`, `"unknown": 1`,
 	}
 	lists := []string{
 		`"disabledMcpServers": ["s"]`, `"mcp": {"excluded": ["t"]}`, `"mcp": {"allowed": ["s", "u"]}`, `"excludeTools": ["a"]`, `"inputs": [{"id": "i", "type": "promptString"}]`,
+		`"deniedMcpServers": [{"serverName": "s"}, {"serverUrl": "http://h/*"}]`, `"deniedMcpServers": [{"serverCommand": ["run"]}]`, `"allowedMcpServers": [{"serverName": "t"}]`,
+		`"allowedMcpServers": [{"serverName": "s"}, {"serverCommand": ["run"]}]`, `"disabledServers": {"s": true}`, `"disabledServers": []`, `"enabledServers": ["s"]`, `"enabled": false`,
+		`"enabled": true`, `"blockedTools": ["a"]`, `"tools": {"u_issue_delete": false}`, `"permissions": {"deny": ["mcp__u__issue_delete", "mcp__s__x_y"]}`,
+		`"options": {"disabled_tools": ["mcp_u_issue_delete"]}`, `"allowMCPServers": ["s"]`,
 		`"tools": {"s*": false}`, `"permission": "deny"`, `"x": 1`, `"disabledServers": ["u"]`, `"excludeMCPServers": ["u"]`,
 	}
 	space := []string{" ", "\n", "// \"disabled\": true\n", "/* } */", "\r\n", "// c\r"}
@@ -145,13 +163,12 @@ func TestNothingOffIsStarted(t *testing.T) {
 
 // serversOf returns the servers in data and the names in lists that switch some off,
 // independently of the reader.
-func serversOf(t *testing.T, data []byte, o *Options, dialect string) (servers map[string]map[string]any, off []any) {
+func serversOf(t *testing.T, data []byte, o *Options, dialect string) (servers map[string]map[string]any, off []any, top map[string]any) {
 	if isTOML(o) {
 		data, _ = toml.ToJSON(data)
 	} else {
 		data = plainJSON(data)
 	}
-	var top map[string]any
 	require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(string(data), "\ufeff")), &top))
 	servers = make(map[string]map[string]any)
 	add := func(value any) {
@@ -194,7 +211,80 @@ func serversOf(t *testing.T, data []byte, o *Options, dialect string) (servers m
 			add(project["mcpServers"])
 		}
 	}
-	return servers, off
+	return servers, off, top
+}
+
+// checkFileSwitches fails if what stands beside the servers switches a server off that
+// is started, or a tool that it would offer.
+func checkFileSwitches(t *testing.T, s Server, top map[string]any, dialect string) {
+	require.NotEqual(t, false, top["enabled"], "all are off")
+	require.NotEqual(t, true, top["disabled"], "all are off")
+	for _, key := range []string{"disabledServers", "blockedMcpServers", "enabledServers", "blockedTools"} {
+		switch value := top[key].(type) {
+		case []any:
+			require.Empty(t, value, "%q is not understood", key)
+		case map[string]any:
+			require.Empty(t, value, "%q is not understood", key)
+		}
+	}
+	denied, _ := top["deniedMcpServers"].([]any)
+	require.False(t, concerned(s, denied), "%q is denied", s.Name)
+	if allowed, ok := top["allowedMcpServers"].([]any); ok {
+		require.True(t, concerned(s, allowed), "%q is not allowed", s.Name)
+	}
+	mcp, _ := top["mcp"].(map[string]any)
+	for _, list := range []any{top["allowMCPServers"], mcp["allowed"]} {
+		if names, ok := list.([]any); ok {
+			require.Contains(t, names, s.Name)
+		}
+	}
+	permissions, _ := top["permissions"].(map[string]any)
+	options, _ := top["options"].(map[string]any)
+	var off []any
+	var prefix string
+	switch dialect {
+	case "opencode":
+		prefix = "*_"
+		tools, _ := top["tools"].(map[string]any)
+		for name, on := range tools {
+			if on == false {
+				off = append(off, name)
+			}
+		}
+	case "claude-code":
+		prefix = "mcp__*__"
+		off, _ = permissions["deny"].([]any)
+	case "crush":
+		prefix = "mcp_*_"
+		off, _ = options["disabled_tools"].([]any)
+	}
+	refused := regexp.MustCompile("[^a-zA-Z0-9_-]")
+	for _, tool := range []string{"a", "issue.delete", "issue_delete", "x/y"} {
+		called := strings.Replace(prefix, "*", refused.ReplaceAllString(s.Name, "_"), 1) + refused.ReplaceAllString(tool, "_")
+		for _, pattern := range off {
+			if pattern, ok := pattern.(string); ok && prefix != "" && rules.Match(pattern, called) {
+				require.True(t, rules.MatchAny(s.Deny, tool), "%q: the tool %q is off by %q", s.Name, tool, pattern)
+			}
+		}
+	}
+}
+
+// concerned reports whether an entry of a policy is about the server, by its name only
+// if there are no others.
+func concerned(s Server, entries []any) bool {
+	for _, entry := range entries {
+		entry, _ := entry.(map[string]any)
+		var words []any
+		for _, word := range append([]string{s.Command}, s.Args...) {
+			words = append(words, word)
+		}
+		address, _ := entry["serverUrl"].(string)
+		command, _ := entry["serverCommand"].([]any)
+		if entry["serverName"] == any(s.Name) || s.URL != "" && rules.Match(address, s.URL) || s.Command != "" && slices.Equal(command, words) {
+			return true
+		}
+	}
+	return false
 }
 
 // checkSwitches fails if a server that is started, or a tool that it would offer, is
@@ -210,6 +300,10 @@ func checkSwitches(t *testing.T, s Server, written map[string]any) {
 		case "disabled":
 			require.NotEqual(t, true, value, "%q is off by %q", s.Name, key)
 		case "enabled", "isactive":
+			require.NotEqual(t, false, value, "%q is off by %q", s.Name, key)
+		case "status", "state":
+			require.NotContains(t, []any{"disabled", "off", "Off"}, value, "%q is off by %q", s.Name, key)
+		case "autostart":
 			require.NotEqual(t, false, value, "%q is off by %q", s.Name, key)
 		case "disabledtools", "excludetools":
 			require.True(t, value == nil || list != nil, "%q: %q is no list", s.Name, key)

@@ -14,7 +14,11 @@ type answer struct {
 	err   error
 }
 
-// input returns the value of an input. If not ask, it only looks for problems.
+// unasked stands for a value until the user is asked for it. It may be in all places,
+// such as a port.
+const unasked = "1"
+
+// input returns the value of an input, or without ask, what stands for it.
 func (e *entry) input(id string, ask bool) string {
 	in, err := e.describe(id)
 	if err == nil && e.options.Input == nil {
@@ -28,7 +32,13 @@ func (e *entry) input(id string, ask bool) string {
 		err = e.answers[id].err
 	}
 	if err != nil {
+		if in.ID == "" { // "inputs" does not have it
+			id = plainWord(id)
+		}
 		e.problem(`"${input:%s}": %w`, id, err)
+	}
+	if !ask {
+		return unasked
 	}
 	if in.Password {
 		e.secret(e.answers[id].value)
@@ -51,7 +61,7 @@ func (e *entry) describe(id string) (Input, error) {
 			continue
 		}
 		if in.Type != "promptString" && in.Type != "pickString" {
-			return Input{}, fmt.Errorf("an input of type %q is not supported: want promptString or pickString", in.Type)
+			return Input{ID: id}, fmt.Errorf("an input of type %q is not supported: want promptString or pickString", plainWord(in.Type))
 		}
 		known := Input{ID: id, Description: in.Description, Password: in.Password, Default: in.Default}
 		for _, option := range in.Options {

@@ -1,9 +1,9 @@
 package clients
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
 )
@@ -63,7 +63,8 @@ func (e *entry) without(names []string) {
 			}
 			continue
 		}
-		if isSwitch(name) {
+		var value any
+		if json.Unmarshal(raw, &value) != nil || maySwitchOff(name, value) {
 			e.problem(`%q is not known here and may switch something off: write "disabled", "enabled", "disabledTools" or "enabledTools", or remove it`, name)
 			continue
 		}
@@ -79,18 +80,4 @@ func (e *entry) without(names []string) {
 var known = []string{
 	"command", "args", "env", "envFile", "cwd", "type", "url", "headers", "headersHelper", "oauth", "timeout", "callTimeout",
 	"tools", "needs", "prefix", "eager",
-}
-
-// switchWords occur in the names of switches.
-var switchWords = []string{
-	"enabl", "disabl", "active", "allow", "block", "deny", "denie", "exclu", "filter", "forbid", "hidden", "hide", "ignore", "inclu",
-	"blacklist", "whitelist", "omit", "only", "paused", "reject", "skip", "suspend", "tools", "turnedoff", "switchedoff",
-}
-
-// isSwitch reports whether a key that we don't know may be meant to switch a server
-// or its tools off.
-func isSwitch(key string) bool {
-	key = fold(key)
-	return key == "on" || key == "off" || slices.ContainsFunc(switchWords, func(word string) bool { return strings.Contains(key, word) }) ||
-		len(nearest.Names(key, slices.Values([]string{"enabled", "disabled"}), 1)) > 0
 }

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ type switches struct {
 	servers  []string // these
 	only     []string // all but these, if given
 	given    bool
+	policies policies
 	patterns []string // these tools; see dialect.toolPrefixes
 	prefixes []string
 }
@@ -35,17 +37,22 @@ func parseSwitches(d *dialect, scopes []object) (switches, error) {
 			take(o, "excludeTools", &s.patterns),
 			take(o, "options.disabled_tools", &s.patterns), // crush
 			s.takeOnly(o, "mcp.allowed"), s.takeOnly(o, "allowMCPServers"),
-			s.takeTools(o, d.name == "opencode"), s.takePermission(o),
+			s.takeTools(o, d.name == "opencode"), s.takePermission(o), s.policies.add(o),
 		} {
 			if err != nil {
 				return switches{}, err
 			}
 		}
-		s.all = s.all || string(o.values["chat.mcp.enabled"]) == "false" || string(o.values["chat.mcp.access"]) == `"none"` || // VS Code
+		s.all = s.all || string(o.values["chat.mcp.enabled"]) == "false" || only(o.values["chat.mcp.access"], `"all"`) || // VS Code
 			string(o.values["chat.disableAIFeatures"]) == "true" || string(o.values["disable_ai"]) == "true" // VS Code, Zed
 	}
 	if len(s.patterns) > maxSwitches || slices.ContainsFunc(s.patterns, func(p string) bool { return len(p) > maxSwitches }) {
 		return switches{}, fmt.Errorf("lists of tools have more than %d entries, or an entry of more than %[1]d bytes", maxSwitches)
+	}
+	for _, name := range slices.Concat(s.servers, s.only, s.patterns) {
+		if name, _, _ = strings.Cut(name, "("); d.refers(name) {
+			return switches{}, errors.New("a list of servers or tools has a reference, which is not replaced there: write it out")
+		}
 	}
 	for i, p := range s.patterns { // ** is *, but takes much longer
 		s.patterns[i] = stars.ReplaceAllString(p, "*")
@@ -55,24 +62,9 @@ func parseSwitches(d *dialect, scopes []object) (switches, error) {
 
 var stars = regexp.MustCompile(`\*+`)
 
-// knownSwitches are the keys of lists that are understood, or switch nothing off.
-var knownSwitches = []string{"disabledMcpServers", "disabledMcpjsonServers", "enabledMcpjsonServers", "excludeMCPServers", "allowMCPServers", "excludeTools"}
-
-// unknownSwitch fails if a list that we don't know seems to switch servers off: its
-// key reads so, and it names one.
-func (doc *document) unknownSwitch(scopes []object) error {
-	for _, o := range scopes {
-		for _, key := range o.names {
-			var list []string
-			if slices.Contains(knownSwitches, key) || !isSwitch(key) || json.Unmarshal(o.values[key], &list) != nil {
-				continue
-			}
-			if slices.ContainsFunc(doc.servers, func(s server) bool { return slices.Contains(list, s.name) }) {
-				return fmt.Errorf(`%q is not known here and may switch servers off: write "disabled" into the servers, or remove it`, key)
-			}
-		}
-	}
-	return nil
+// only reports whether raw is there, and another value than that.
+func only(raw json.RawMessage, value string) bool {
+	return len(raw) > 0 && string(raw) != "null" && string(raw) != value
 }
 
 // take appends the list of strings at a place, keys that are joined by a dot. In the
@@ -180,7 +172,9 @@ func (s *switches) server(name string) bool {
 	return s.all || slices.Contains(s.servers, name) || s.given && !slices.Contains(s.only, name)
 }
 
-// tools returns patterns of the server's own tools that are switched off.
+// tools returns patterns of the server's own tools that are switched off. The clients
+// write _ for each character of a tool's name that providers refuse, so in their
+// lists it may stand for any.
 func (s *switches) tools(server string) (deny []string) {
 	names := []string{server, safeName(server)}
 	for _, pattern := range s.patterns {
@@ -188,7 +182,9 @@ func (s *switches) tools(server string) (deny []string) {
 		for _, prefix := range s.prefixes {
 			for _, name := range slices.Compact(slices.Clone(names)) {
 				full := strings.Replace(prefix, "*", name, 1)
-				deny = append(deny, rest(pattern, full)...)
+				for _, own := range rest(pattern, full) {
+					deny = append(deny, strings.ReplaceAll(own, "_", "?"))
+				}
 				if full != "" && pattern == strings.TrimRight(full, "_") && strings.HasSuffix(full, "__") {
 					deny = append(deny, "*") // mcp__server of Claude Code
 				}

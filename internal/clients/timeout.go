@@ -50,6 +50,9 @@ func (e *entry) duration(key string, unit time.Duration) time.Duration {
 	if len(raw) > 0 && raw[0] == '"' {
 		d, err := time.ParseDuration(e.string(key))
 		if err != nil || d <= 0 {
+			if len(raw) > len(`"-1000h0m0s"`) {
+				raw = json.RawMessage(hidden)
+			}
 			e.problem(`%q: timeout %s: want a positive duration such as "20s"`, key, raw)
 			return 0
 		}

@@ -19,13 +19,18 @@ type Known struct {
 
 // Idle returns an error for each of patterns that matches no tool, in their order. It
 // begins with where, which says where the patterns stand. There is none for a pattern
-// that may be about a missing server. matches is [Tool.MatchesAny] or
-// [Tool.Forbidden].
+// that may be about a missing server, unless it is no pattern of a [Rule]: then the
+// error says why. matches is [Tool.MatchesAny] or [Tool.Forbidden].
 func (k Known) Idle(where string, patterns []string, matches func(Tool, []string) bool) (idle []error) {
 	for i, p := range patterns {
 		about := func(t Tool) bool { return matches(t, patterns[i:i+1]) }
 		mayBe := func(t Tool) bool { return t.mayOwn(p) }
-		if !slices.ContainsFunc(k.Missing, mayBe) && !slices.ContainsFunc(k.Tools, about) {
+		if slices.ContainsFunc(k.Tools, about) {
+			continue
+		}
+		if err := validPattern(p); err != nil {
+			idle = append(idle, text.Bounded(fmt.Errorf("mcphybrid: %s: %w; it matches no tool", where, err)))
+		} else if !slices.ContainsFunc(k.Missing, mayBe) {
 			idle = append(idle, text.Bounded(fmt.Errorf("mcphybrid: %s: %q matches no tool", where, p)))
 		}
 	}

@@ -11,6 +11,10 @@ type Tool struct {
 	// Wanted is the registered name that the tool would have if no other server
 	// had its server's prefix, or "" if that is Name.
 	Wanted string `json:"wanted,omitempty"`
+
+	// Within says that the patterns are about the tools of this server alone: then
+	// each is about the own name too, whatever its form.
+	Within bool `json:"-"`
 }
 
 // A form says which names a pattern is about.
@@ -42,6 +46,9 @@ func (t Tool) path() string { return t.Server + "/" + t.Own }
 //
 // So a server can't choose an own name that a pattern for other servers matches.
 func (t Tool) Matches(pattern string) bool {
+	if t.Within && Match(pattern, t.Own) {
+		return true
+	}
 	switch formOf(pattern) {
 	case formPath:
 		return Match(pattern, t.path())
