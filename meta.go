@@ -188,7 +188,7 @@ type pages struct {
 // It then keeps the whole text, so that the model can read it page by page.
 func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
 	number := 0
-	notes := result.Notes{Cut: textLeftOut, LeftOut: textContentLeftOut}
+	notes := result.Notes{Cut: textLeftOut, LeftOut: textContentLeftOut, More: textMoreLeftOut}
 	pages := s.rights.mayUse(PageToolName)
 	if pages {
 		notes.Cut = func(from, to, total int) string {

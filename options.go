@@ -201,8 +201,10 @@ type Options struct {
 	// MaxResult is how many bytes the texts of a result may have, its structured
 	// content, and its links and the like. Of longer texts the model gets the
 	// beginning and the end, and the rest on demand. Structured content that is
-	// longer is cut as a text. It defaults to [DefaultMaxResult] and must not be
-	// negative.
+	// longer is cut as a text. A result has at most one content for each 64 bytes
+	// of MaxResult, or 16: the texts of all others become one text, and a note
+	// tells how many images, links and the like are left out. It defaults to
+	// [DefaultMaxResult] and must not be negative.
 	MaxResult int
 
 	// MaxMedia is how many bytes the images, sounds and files of a result may have

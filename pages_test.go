@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -199,4 +200,32 @@ func TestPictures(t *testing.T) {
 	}
 	assert.IsType(t, mcp.ImageContent{}, picture(1 << 20).Content[0])
 	assert.IsType(t, mcp.TextContent{}, picture(6 << 20).Content[0])
+}
+
+// However many contents a server sends, the model gets as many as MaxResult has room
+// for.
+func TestManyContents(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]mcp.Content{
+		"texts": mcp.NewTextContent(""), "images": mcp.NewImageContent("", ""), "links": mcp.NewResourceLink("a", "", "", ""),
+		"sounds": mcp.NewAudioContent("", ""), "files": mcp.NewEmbeddedResource(mcp.BlobResourceContents{}), "resources": mcp.NewEmbeddedResource(mcp.TextResourceContents{}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, _ := newTestManager(t, nil)
+			require.NoError(t, m.AddTools("l", mcpserver.ServerTool{Tool: mcp.NewTool("run"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{Content: slices.Repeat([]mcp.Content{c}, 150_000)}, nil
+			}}))
+			r, err := m.Call(t.Context(), "mcp_l__run", nil)
+			require.NoError(t, err)
+			data, err := json.Marshal(r)
+			require.NoError(t, err)
+			assert.Less(t, len(data), 2*DefaultMaxResult)
+			_, text := c.(mcp.TextContent)
+			if resource, ok := c.(mcp.EmbeddedResource); ok {
+				_, text = resource.Resource.(mcp.TextResourceContents)
+			}
+			assert.Equal(t, !text, strings.Contains(string(data), "149232 more images, links and the like are left out"), "%d contents", len(r.Content))
+		})
+	}
 }

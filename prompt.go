@@ -294,6 +294,12 @@ func textContentLeftOut(kind, mime string, size int) string {
 	return fmt.Sprintf("[… left out here, because it is too large: %s, %d bytes …]", kind, size)
 }
 
+// textMoreLeftOut stands in place of the contents of a result beyond as many as it
+// may have.
+func textMoreLeftOut(contents int) string {
+	return fmt.Sprintf("[… %d more images, links and the like are left out here …]", contents)
+}
+
 // textLeftOut is textCut where the rest can't be read.
 func textLeftOut(from, to, total int) string {
 	return fmt.Sprintf("\n[… %d of %d bytes are left out here …]\n", to-from, total)

@@ -3,6 +3,7 @@ package result
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -13,10 +14,15 @@ type Bounds struct {
 	Media int // of images, sounds and files together, in base64
 }
 
+// contents is how many contents may stand alone: one for each 64 bytes of text,
+// about what JSON takes around one, and some for the shortest results.
+func (b Bounds) contents() int { return max(b.Text/64, 16) }
+
 // Notes are the texts that stand in place of what is left out.
 type Notes struct {
 	Cut     func(from, to, total int) string         // see [Cut]
 	LeftOut func(kind, mime string, size int) string // a whole content; mime may be ""
+	More    func(contents int) string                // so many contents without text
 }
 
 // Fit returns r and "" if r is within the bounds. Otherwise it returns a copy that
@@ -26,11 +32,41 @@ type Notes struct {
 // that fit stay. Structured content that does not fit moves to the texts, unless one
 // of them has it already. Then the texts are cut: see [Cut]. Pointers to contents
 // become contents, and a nil content is dropped.
+//
+// Of too many contents, the texts of the last ones become one text, and one note
+// stands in place of what else they have.
 func Fit(r *mcp.CallToolResult, b Bounds, n Notes) (fit *mcp.CallToolResult, whole string) {
 	if r == nil {
 		return nil, ""
 	}
-	return Cut(withoutStructured(withoutLarge(r, b, n), b), b.Text, n.Cut)
+	return Cut(withoutStructured(withoutLarge(withoutMany(r, b, n), b, n), b), b.Text, n.Cut)
+}
+
+// withoutMany makes the contents beyond the limit one text and one note.
+func withoutMany(r *mcp.CallToolResult, b Bounds, n Notes) *mcp.CallToolResult {
+	most := b.contents()
+	if len(r.Content) <= most {
+		return r
+	}
+	result := *r
+	result.Content = r.Content[:most:most]
+	var texts []string
+	others := 0
+	for _, c := range r.Content[most:] {
+		plain, _ := direct(c)
+		if text, with := textOf(plain); text != "" {
+			texts = append(texts, text)
+		} else if plain != nil && with == nil {
+			others++
+		}
+	}
+	if len(texts) > 0 {
+		result.Content = append(result.Content, mcp.NewTextContent(strings.Join(texts, "\n")))
+	}
+	if others > 0 {
+		result.Content = append(result.Content, mcp.NewTextContent(n.More(others)))
+	}
+	return &result
 }
 
 // withoutLarge replaces contents without text that do not fit.

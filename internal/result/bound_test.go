@@ -3,6 +3,7 @@ package result
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var testNotes = Notes{Cut: testNote, LeftOut: func(kind, mime string, size int) string { return fmt.Sprintf("<%s %s %d>", kind, mime, size) }}
+var testNotes = Notes{
+	Cut:     testNote,
+	LeftOut: func(kind, mime string, size int) string { return fmt.Sprintf("<%s %s %d>", kind, mime, size) },
+	More:    func(contents int) string { return fmt.Sprintf("<%d more>", contents) },
+}
 
 func TestFit(t *testing.T) {
 	t.Parallel()
@@ -55,6 +60,33 @@ func TestFit(t *testing.T) {
 	nothing, whole := Fit(nil, Bounds{}, testNotes)
 	assert.Nil(t, nothing)
 	assert.Empty(t, whole)
+}
+
+func TestFitManyContents(t *testing.T) {
+	t.Parallel()
+	none := (*mcp.TextContent)(nil)
+	first := slices.Repeat([]mcp.Content{mcp.NewImageContent("", "")}, 16)
+	tests := []struct {
+		name       string
+		rest, want []mcp.Content
+	}{
+		{"one text stays, as one", []mcp.Content{textContent("a")}, []mcp.Content{textContent("a")}},
+		{"texts are joined", []mcp.Content{textContent("a"), textResource("b"), textContent("")}, []mcp.Content{textContent("a\nb")}},
+		{"texts are joined, then cut", []mcp.Content{textContent(strings.Repeat("a", 30)), textContent(strings.Repeat("b", 30))}, []mcp.Content{textContent(strings.Repeat("a", 22) + "<22-50 of 61>" + strings.Repeat("b", 11))}},
+		{"others are counted", []mcp.Content{mcp.NewImageContent("A", ""), textContent("a"), mcp.NewResourceLink("a", "", "", "")}, []mcp.Content{textContent("a"), textContent("<2 more>")}},
+		{"empty ones are dropped", []mcp.Content{textContent(""), none, nil}, nil},
+	}
+	for _, test := range tests {
+		r := &mcp.CallToolResult{Content: slices.Concat(first, test.rest)}
+		fit, _ := Fit(r, Bounds{Text: 33}, testNotes)
+		assert.Equal(t, slices.Concat(first, test.want), fit.Content, test.name)
+		assert.Len(t, r.Content, len(first)+len(test.rest))
+	}
+	r := &mcp.CallToolResult{Content: slices.Repeat(first, 4)}
+	fit, _ := Fit(r, Bounds{Text: 64 * 64}, testNotes)
+	assert.Same(t, r, fit)
+	fit, _ = Fit(r, Bounds{Text: 64*64 - 1}, testNotes)
+	assert.Len(t, fit.Content, 64)
 }
 
 func TestFitStructured(t *testing.T) {
@@ -106,10 +138,12 @@ func FuzzFit(f *testing.F) {
 		fit, _ := Fit(r, b, Notes{
 			Cut:     func(int, int, int) string { notes++; return "!" },
 			LeftOut: func(string, string, int) string { notes++; return "!" },
+			More:    func(int) string { notes++; return "!" },
 		})
 		after, err := json.Marshal(r)
 		require.NoError(t, err)
 		require.Equal(t, string(before), string(after), "the result itself is not changed")
+		require.LessOrEqual(t, len(fit.Content), b.contents()+3, "a text, a note, and structured content as a text")
 		sizes := make(map[string]int)
 		for _, c := range fit.Content {
 			kind, _, size := measure(c)
