@@ -131,7 +131,10 @@ func (m *Manager) saveCacheNow() {
 	}
 	if err := cached.Save(m.opts.Cache); err != nil {
 		m.opts.Logger.Warn("mcphybrid: storing the catalog failed", "error", err)
+		return
 	}
+	m.names.Restore(cached.Names)
+	m.logRefused()
 }
 
 // knownStore returns the store of the known tools, or nil.

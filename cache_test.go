@@ -186,3 +186,28 @@ func TestCacheThatDoesNotFit(t *testing.T) {
 	assert.ErrorContains(t, m.Start(t.Context()), "it lists more tools than the limit of 5")
 	assert.Empty(t, m.InlineTools())
 }
+
+// Two Managers share a cache. A third one gives no server a name that a tool of
+// another server had.
+func TestSharedCacheKeepsNames(t *testing.T) {
+	t.Parallel()
+	store := FileStore(filepath.Join(t.TempDir(), "cache"))
+	begin := func() *Manager {
+		m := NewManager(&Options{Cache: store})
+		t.Cleanup(func() { _ = m.Close() })
+		require.NoError(t, m.Start(t.Context()))
+		return m
+	}
+	add := func(m *Manager, server string) string {
+		require.NoError(t, m.AddServer(t.Context(), serving(server, echoTool("run", server))))
+		tools := m.InlineTools()
+		return tools[len(tools)-1].Name()
+	}
+	a, b := begin(), begin()
+	assert.Equal(t, "mcp_a_b__run", add(a, "a-b"))
+	assert.Equal(t, "mcp_c__run", add(b, "c"))
+	assert.NotEqual(t, "mcp_a_b__run", add(b, "a_b"), "it learned of a-b when it saved")
+	require.NoError(t, a.Close())
+	require.NoError(t, b.Close())
+	assert.NotEqual(t, "mcp_a_b__run", add(begin(), "a_b"))
+}

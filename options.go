@@ -238,7 +238,8 @@ type Options struct {
 	// that it knows before any of them runs. Such a server is started by the
 	// first call of one of its tools or, if they were listed longer ago than
 	// [ServerLimits.Refresh], in the background; how its tools have changed since
-	// is then published like any change.
+	// is then published like any change. Several Managers may share one: none
+	// loses the names of the others, and of the tools it has what was saved last.
 	Cache Store
 
 	// Trust says what becomes of a tool whose definition changes after it was

@@ -41,13 +41,20 @@ func Key(parts ...any) string {
 // Read returns the catalog in the store, which may be nil. It is empty if there is
 // none, or if another version wrote it: the next [Catalog.Save] replaces it.
 func Read(store document.Store) (*Catalog, error) {
-	c := new(Catalog)
 	if store == nil {
-		return c, nil
+		return new(Catalog), nil
 	}
 	data, err := store.Load()
-	if err != nil || data == nil {
-		return c, err
+	if err != nil {
+		return nil, err
+	}
+	return parse(data)
+}
+
+func parse(data []byte) (*Catalog, error) {
+	c := new(Catalog)
+	if data == nil {
+		return c, nil
 	}
 	if err := json.Unmarshal(data, c); err != nil {
 		return nil, fmt.Errorf("the cached catalog: %w", text.JSONError(data, err))
@@ -58,11 +65,19 @@ func Read(store document.Store) (*Catalog, error) {
 	return c, nil
 }
 
-// Save replaces the catalog in the store.
+// Save replaces the catalog in the store, but for the names there: see [names.Merge].
+// It adds those to the names of c. If the store can't be read, Save writes nothing:
+// it would overwrite the names. What is there and is no catalog is replaced.
 func (c *Catalog) Save(store document.Store) error {
-	c.Version = version
-	data, err := json.Marshal(c)
+	data, err := store.Load()
 	if err != nil {
+		return err
+	}
+	if stored, err := parse(data); err == nil {
+		c.Names = names.Merge(stored.Names, c.Names)
+	}
+	c.Version = version
+	if data, err = json.Marshal(c); err != nil {
 		return err
 	}
 	return store.Save(data)

@@ -61,6 +61,33 @@ func TestReadFails(t *testing.T) {
 	assert.ErrorIs(t, new(Catalog).Save(&memory{err: burning}), burning)
 }
 
+// Two processes share a store: none loses the names of the other.
+func TestSaveMergesNames(t *testing.T) {
+	t.Parallel()
+	claim := func(server, prefix string) names.Claim {
+		return names.Claim{Server: server, Wanted: prefix, Prefix: prefix}
+	}
+	store := new(memory)
+	save := func(claims ...names.Claim) error { return (&Catalog{Names: claims}).Save(store) }
+	require.NoError(t, save(claim("a-b", "mcp_a_b")))
+	require.NoError(t, save(claim("c", "mcp_c"), claim("a_b", "mcp_a_b")))
+	got, err := Read(store)
+	require.NoError(t, err)
+	assert.Equal(t, []names.Claim{claim("a-b", "mcp_a_b"), claim("c", "mcp_c")}, got.Names)
+
+	before := store.data
+	store.err = errors.New("disk on fire")
+	assert.ErrorIs(t, save(), store.err)
+	assert.Equal(t, before, store.data, "not overwritten")
+	for _, data := range []string{"{", `{"version":9}`} {
+		store.data, store.err = []byte(data), nil
+		require.NoError(t, save(claim("c", "mcp_c")))
+		got, err = Read(store)
+		require.NoError(t, err)
+		assert.Equal(t, []names.Claim{claim("c", "mcp_c")}, got.Names, data)
+	}
+}
+
 func TestKey(t *testing.T) {
 	t.Parallel()
 	assert.Len(t, Key("command", []string{"a"}), 32)

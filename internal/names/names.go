@@ -140,7 +140,8 @@ type Book struct {
 	// prefix and name: a hash of the tool's own name.
 	hashed map[string]map[string][16]byte
 
-	refused []Claim // by Restore, since the last Refused
+	refused []Claim // by Restore
+	told    int     // how many of them Refused has returned
 }
 
 // NewBook returns a Book that keeps at most so many names with a hash for each
@@ -256,20 +257,30 @@ func (b *Book) Restore(claims []Claim) {
 }
 
 func (b *Book) refuse(c Claim) {
-	if len(b.refused) < maxRefused {
+	if len(b.refused) < maxRefused && !slices.Contains(b.refused, c) {
 		b.refused = append(b.refused, c)
 	}
 }
 
 // Refused returns the claims that [Book.Restore] did not add since the last call:
-// they are malformed, in conflict with what b has given, or too many. It returns at
-// most 100.
+// they are malformed, in conflict with what b has given, or too many. It returns
+// each once, and at most 100 in all.
 func (b *Book) Refused() []Claim {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	refused := b.refused
-	b.refused = nil
+	refused := slices.Clone(b.refused[b.told:])
+	b.told = len(b.refused)
 	return refused
+}
+
+// Merge returns what a store should have that has the stored claims and gets further
+// ones. Where two are in conflict, the stored one stays: another process may have
+// used it.
+func Merge(stored, further []Claim) []Claim {
+	book := NewBook(0)
+	book.Restore(stored)
+	book.Restore(further)
+	return book.Claims()
 }
 
 // Name returns the registered name of a tool of the server with that claim. It is

@@ -383,11 +383,7 @@ func (m *Memory) save() (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// What the store says of names counts: another process may have used it.
-	book := names.NewBook(0)
-	book.Restore(stored)
-	book.Restore(claims)
-	doc := history{Version: version, Servers: make(map[string]map[string]*tool), Names: book.Claims()}
+	doc := history{Version: version, Servers: make(map[string]map[string]*tool), Names: names.Merge(stored, claims)}
 	m.mu.Lock()
 	m.unsaved, m.claims = false, len(claims)
 	for name, s := range m.servers {
