@@ -126,6 +126,7 @@ type listing struct {
 	changed  []*ChangedError     // the tools in listed that have changed
 	defs     []*definition       // the usable tools in listed; without a connection, all tools
 	problems []error
+	hide     func(error) error // hides the server's secrets in a problem; nil without a connection
 
 	collision *CollisionError // or nil
 }

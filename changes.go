@@ -332,7 +332,7 @@ func (m *Manager) judge(src *source) {
 		held[d] = policy.holds()
 		src.changed = append(src.changed, &ChangedError{
 			Server: src.name, Tool: d.name, Name: d.registered, Held: held[d], Added: v.Finding == trust.Added,
-			Since: v.Since, Was: v.Was, Is: d.trusted.Hash(), Definition: d.raw, def: d,
+			Since: v.Since, Was: v.Was, Is: d.trusted.Hash(), Definition: d.raw, def: d, hide: src.hide,
 		})
 	}
 	if len(src.changed) > 0 && policy.holds() {

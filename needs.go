@@ -17,9 +17,9 @@ func (c *catalog) resolveNeeds(listings []*listing, host map[string][]string) {
 	expected := func(name string) bool { return c.tool(name) == nil && unlisted(listings, name) }
 	for _, name := range slices.Sorted(maps.Keys(host)) {
 		if t := c.tool(name); t != nil {
-			c.addNeeds(t, c.withoutBelow(t, slices.DeleteFunc(slices.Clone(host[name]), expected)), c.tool)
+			c.addNeeds(nil, t, c.withoutBelow(t, slices.DeleteFunc(slices.Clone(host[name]), expected)), c.tool)
 		} else if !expected(name) {
-			c.problem("Options.Needs has an entry for %q, which is not there", name)
+			c.problem(nil, "Options.Needs has an entry for %q, which is not there", name)
 		}
 	}
 	rest := c.tools
@@ -32,7 +32,10 @@ func (c *catalog) resolveNeeds(listings []*listing, host map[string][]string) {
 		rest = rest[n:]
 	}
 	for _, cycle := range c.needs.Cycles(c.tools) {
-		c.problem("these tools need each other: %s", quoteNames(namesOf(cycle)))
+		of := slices.DeleteFunc(slices.Clone(listings), func(src *listing) bool {
+			return !slices.ContainsFunc(cycle, func(t *BridgeTool) bool { return t.def.server == src.name })
+		})
+		c.problem(of, "these tools need each other: %s", quoteNames(namesOf(cycle)))
 	}
 }
 
@@ -68,36 +71,46 @@ func (c *catalog) addServerNeeds(src *listing, tools []*BridgeTool) {
 	}) {
 		return
 	}
+	of := []*listing{src}
 	own := make(map[string]*BridgeTool, len(tools))
 	for _, t := range tools {
 		own[t.def.name] = t
 	}
 	for _, t := range tools {
 		if t.def.badNeeds != nil {
-			c.problem("server %q: tool %q: its _meta has malformed needs: %w", src.name, t.name, t.def.badNeeds)
+			c.problem(of, "server %q: tool %q: its _meta has malformed needs: %w", src.name, t.name, t.def.badNeeds)
 		}
-		c.addNeeds(t, slices.Concat(configured[t.def.name], t.def.needs), func(name string) *BridgeTool { return own[name] })
+		c.addNeeds(of, t, slices.Concat(configured[t.def.name], t.def.needs), func(name string) *BridgeTool { return own[name] })
 	}
 	for _, name := range slices.Sorted(maps.Keys(configured)) {
 		if own[name] == nil {
-			c.problem("server %q: its configuration has needs for %q, which is not there", src.name, name)
+			c.problem(of, "server %q: its configuration has needs for %q, which is not there", src.name, name)
 		}
 	}
 }
 
-// addNeeds adds the tools with these names to the needs of t.
-func (c *catalog) addNeeds(t *BridgeTool, names []string, tool func(name string) *BridgeTool) {
+// addNeeds adds the tools with these names to the needs of t. What it reports has no
+// secrets of the listings.
+func (c *catalog) addNeeds(of []*listing, t *BridgeTool, names []string, tool func(name string) *BridgeTool) {
 	itself, missing := c.needs.Add(t, names, tool)
 	if itself {
-		c.problem("tool %q needs itself", t.name)
+		c.problem(of, "tool %q needs itself", t.name)
 	}
 	if len(missing) > 0 {
-		c.problem("tool %q needs missing tools: %s", t.name, quoteNames(missing))
+		c.problem(of, "tool %q needs missing tools: %s", t.name, quoteNames(missing))
 	}
 }
 
-func (c *catalog) problem(format string, args ...any) {
-	c.problems = append(c.problems, text.Bounded(fmt.Errorf("mcphybrid: "+format, args...)))
+// problem adds a problem without the secrets of these listings, whose servers may
+// have written parts of it.
+func (c *catalog) problem(of []*listing, format string, args ...any) {
+	err := text.Bounded(fmt.Errorf("mcphybrid: "+format, args...))
+	for _, src := range of {
+		if src.hide != nil {
+			err = src.hide(err)
+		}
+	}
+	c.problems = append(c.problems, err)
 }
 
 // unlisted reports whether name would belong to a tool of a server that has not

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -307,4 +308,34 @@ func TestPartsOfSecrets(t *testing.T) {
 		assert.Contains(t, text, "[hidden]…")
 		assert.NotContains(t, text, "0123456789")
 	})
+}
+
+// A server that knows a secret of its configuration writes it into all that may
+// become a problem.
+func TestProblemsHaveNoSecrets(t *testing.T) {
+	t.Parallel()
+	const secret = "sk-5ecret5ecret"
+	tool := func(name, description string, needs any) mcpserver.ServerTool {
+		return mcpserver.ServerTool{Tool: mcp.Tool{Name: name, Description: description, InputSchema: mcp.ToolInputSchema{Type: "object"}, Meta: mcp.NewMetaFromMap(map[string]any{"mcphybrid/needs": needs})}}
+	}
+	log := new(lockedBuffer)
+	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	s := mcpserver.NewMCPServer("bad", "1", mcpserver.WithToolCapabilities(true))
+	s.AddTools(
+		tool("missing", "", []string{secret}), tool("itself_"+secret, "", []string{"itself_" + secret}), tool("malformed_"+secret, "", map[string]any{secret: 1}),
+		tool("one_"+secret, "", []string{"other"}), tool("other", "", []string{"one_" + secret}), tool("changes_"+secret, "was", nil),
+	)
+	cfg := ServerConfig{Name: "bad", InProcess: s, Env: map[string]string{"TOKEN": secret}, Needs: map[string][]string{"none": nil}}
+	require.NoError(t, m.AddServer(t.Context(), cfg))
+	s.AddTools(tool("changes_"+secret, "is", nil))
+	var changed *ChangedError
+	soon(t, func() bool { return errors.As(errors.Join(m.Problems()...), &changed) })
+	assert.Equal(t, "changes_"+secret, changed.Tool)
+	said := fmt.Sprint(m.Problems())
+	for _, part := range []string{"needs missing tools", "needs itself", "malformed needs", "need each other", "has needs for", "has changed"} {
+		assert.Contains(t, said, part)
+		soon(t, func() bool { return strings.Contains(log.String(), part) })
+	}
+	assert.Contains(t, said, "[hidden]")
+	assert.NotContains(t, said+log.String(), secret)
 }

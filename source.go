@@ -63,7 +63,7 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 		}
 		problems = append(problems, src.tools.idle(rules.Known{Tools: known}, fmt.Sprintf("server %q: tools", src.name))...)
 		for i, err := range problems {
-			problems[i] = src.server.Hide(err)
+			problems[i] = src.hide(err)
 		}
 		m.adopt(src, defs)
 		if err := m.weigh(ctx, defs); err != nil {
@@ -71,6 +71,7 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 		}
 		return m.setTools(src, defs, problems)
 	})
+	src.hide = src.server.Hide
 	return src
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -92,9 +93,12 @@ type ChangedError struct {
 	Was, Is      string          // hashes of the known and of the new definition; Was is empty if there is none
 	Definition   json.RawMessage // the new tools/list element; don't trust its content
 
-	def *definition
+	def  *definition
+	hide func(error) error // or nil
 }
 
+// Error returns one line, in which the secrets of the server's configuration are
+// hidden.
 func (e *ChangedError) Error() string {
 	line := fmt.Sprintf("mcphybrid: tool %q of server %q ", text.Line(e.Tool, text.MaxName), e.Server)
 	switch {
@@ -107,6 +111,9 @@ func (e *ChangedError) Error() string {
 	}
 	if e.Held {
 		line += "; " + ErrQuarantined.Error()
+	}
+	if e.hide != nil {
+		line = e.hide(errors.New(line)).Error()
 	}
 	return line
 }
