@@ -214,8 +214,10 @@ type Options struct {
 	MaxMedia int
 
 	// MaxState is how many bytes [Session.Save] returns at most, and how many
-	// [Manager.RestoreSession] accepts. It defaults to [DefaultMaxState] and must
-	// not be negative.
+	// [Manager.RestoreSession] accepts. A database may reformat a state: spaces
+	// between tokens and escapes in strings don't count, up to four times MaxState.
+	// What a state always has takes some hundred bytes, and what the intent and the
+	// user's id take. It defaults to [DefaultMaxState] and must not be negative.
 	MaxState int
 
 	// Middleware wraps every call of a tool, the first outermost.

@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -461,6 +462,45 @@ func TestStateHasALimit(t *testing.T) {
 	m := replicaOf(t, opts(1000), "s0")
 	_, _, err := m.RestoreSession(json.RawMessage(`{"version":2,"intent":"`+strings.Repeat("x", 1000)+`"}`), nil)
 	assert.EqualError(t, err, "mcphybrid: the state of the session: it has 1025 bytes, more than the limit of 1000")
+}
+
+// A state at the limit is restored, even if a database has reformatted it.
+func TestReformattedStateIsRestored(t *testing.T) {
+	t.Parallel()
+	m := replicaOf(t, &Options{MaxState: 8000}, "s0", "s1")
+	s := m.NewSession(nil)
+	s.Tools()
+	state := s.Save()
+	require.Greater(t, len(state), 7500)
+	var indented bytes.Buffer
+	require.NoError(t, json.Indent(&indented, state, "", "    "))
+	require.Greater(t, indented.Len(), 8000)
+	restored, _, err := m.RestoreSession(indented.Bytes(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, string(state), string(restored.Save()))
+	_, _, err = m.RestoreSession(append(state, bytes.Repeat([]byte(" "), 4*8000)...), nil)
+	assert.ErrorContains(t, err, "more than four times the limit of 8000")
+}
+
+// However long an intent or a user's id is, a state stays within its limit.
+func TestLongIntentIsCut(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{MaxState: 8000, Rules: []Rule{{Name: "r", Intent: strings.Repeat("\x01", 998), Patterns: []string{"*"}, Action: RuleExclude}}})
+	require.NoError(t, m.AddTools("l", echoTool("run", "")))
+	s := m.NewSession(nil)
+	s.SetIntent(strings.Repeat("\x01", 998) + strings.Repeat("世", 5<<20))
+	assert.Empty(t, s.Tools(), "cut before a character that would be split")
+	require.LessOrEqual(t, len(s.Save()), 8000)
+	restored, _, err := m.RestoreSession(s.Save(), nil)
+	require.NoError(t, err)
+	assert.Empty(t, restored.Tools())
+
+	err = m.SetRules([]Rule{{Name: "r", Intent: strings.Repeat("x", 1001), Patterns: []string{"*"}, Action: RuleExclude}})
+	assert.ErrorContains(t, err, "the intent has 1001 bytes, more than the limit of 1000")
+	_, err = m.NewUser(strings.Repeat("x", 1001), nil)
+	assert.ErrorContains(t, err, "the id has 1001 bytes, more than the limit of 1000")
+	_, err = m.NewUser(strings.Repeat("x", 1000), nil)
+	assert.NoError(t, err)
 }
 
 // Whatever limit decides what is inline, nothing comes in the place of what is away.

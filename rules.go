@@ -88,7 +88,8 @@ type Rule struct {
 	Name string `json:"name" yaml:"name"`
 
 	// Intent says for which intents the rule applies: a name or a pattern as in
-	// [Access]. If empty or "*", it always applies, even without an intent.
+	// [Access], of at most 1,000 bytes. If empty or "*", it always applies, even
+	// without an intent.
 	Intent string `json:"intent" yaml:"intent"`
 
 	// Priority decides between rules that match the same tool: the rule with

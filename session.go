@@ -11,6 +11,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/desk"
 	"github.com/mcphybrid/mcphybrid/internal/registrar"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
 // A Session is one conversation's view of a [Manager]. It records which tools of
@@ -100,7 +101,7 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 	if len(inherited) == 0 {
 		inherited = inherited.and(sc.metaAccess).and(sc.user.access)
 	}
-	s := &Session{scope: sc, rights: inherited.and(o.Access), intent: intent, disclosure: o.Disclosure, skills: skills.and(o.Skills)}
+	s := &Session{scope: sc, rights: inherited.and(o.Access), intent: rules.CutIntent(intent), disclosure: o.Disclosure, skills: skills.and(o.Skills)}
 	own, told := o.Hooks.Or(sc.opts.Ask.Hooks), sc.opts.Ask.Hooks
 	if sc.below != nil { // its servers were told of other hooks
 		told = sc.below.opts.Ask.Hooks
@@ -246,13 +247,15 @@ func setOf(tools []*BridgeTool) map[*BridgeTool]bool {
 
 // SetIntent says what the conversation is about, such as "browse". From now on
 // this session applies those [Options.Rules] that are for that intent. "" means
-// no intent. A host that does not know the intent can ask [search.DetectIntents].
+// no intent. Of an intent of more than 1,000 bytes the beginning counts, and no code
+// point is split. A host that does not know the intent can ask
+// [search.DetectIntents].
 //
 // What the model may call changes at once. What it was shown stays until
 // [Session.Compact].
 func (s *Session) SetIntent(intent string) {
 	s.mu.Lock()
-	s.intent = intent
+	s.intent = rules.CutIntent(intent)
 	s.mu.Unlock()
 	if s.registrar != nil {
 		s.registrar.Sync()

@@ -82,8 +82,9 @@ func (w *saver) item(e shown) {
 //
 // It takes about as many bytes as the tools and sections in a request do: 70 KB
 // for 60 published tools, 1.4 KB for each tool with [ByProvider]. It takes
-// at most [Options.MaxState]. What was shown last is left out of a larger state,
-// and is shown again, at the end, where the session is restored.
+// at most [Options.MaxState], if that is enough for the intent and the user's id.
+// What was shown last is left out of a larger state, and is shown again, at the end,
+// where the session is restored.
 func (s *Session) Save() json.RawMessage {
 	s.mu.Lock()
 	v := s.viewLocked()

@@ -197,7 +197,7 @@ func (m *Manager) leave() {
 // scope is not "system", that scope and a slash come first. A query is embedded
 // once for both scopes.
 //
-// NewUser fails if id is empty, with [ErrDuplicate] if a User with that id has
+// NewUser fails if id is empty or has more than 1,000 bytes, with [ErrDuplicate] if a User with that id has
 // not been closed, and with [ErrClosed] after [Manager.Close].
 func (m *Manager) NewUser(id string, opts *UserOptions) (*User, error) {
 	own, err := m.newUser(id, opts)
@@ -215,7 +215,7 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	}
 	err := m.mayBegin(id)
 	if err != nil {
-		return nil, fmt.Errorf("mcphybrid: user %q: %w", id, err)
+		return nil, fmt.Errorf("mcphybrid: user %.100q: %w", id, err)
 	}
 	u := &Manager{system: m, scope: &scope{
 		opts: m.opts, handler: m.handler, ranking: m.ranking, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills,
@@ -254,6 +254,9 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 }
 
 // mayBegin returns why the user can't be created now, or nil.
+// maxUserID is the greatest length of a user's id in bytes: saved states have it.
+const maxUserID = 1000
+
 func (m *Manager) mayBegin(id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -265,6 +268,8 @@ func (m *Manager) mayBeginLocked(id string) error {
 	switch {
 	case id == "":
 		return errors.New("the id is empty")
+	case len(id) > maxUserID:
+		return fmt.Errorf("the id has %d bytes, more than the limit of %d", len(id), maxUserID)
 	case m.life.Err() != nil:
 		return ErrClosed
 	case taken:

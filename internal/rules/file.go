@@ -14,9 +14,9 @@ import (
 // the number of patterns, because a YAML alias can repeat a list.
 const (
 	maxFileBytes    = 4 << 20
-	maxRulePatterns = 100_000 // of all rules
-	maxRuleText     = 1000    // bytes of a name, an intent or a pattern
-	maxRuleProblems = 10      // listed in an error
+	maxRulePatterns = 100_000   // of all rules
+	maxRuleText     = MaxIntent // bytes of a name, an intent or a pattern
+	maxRuleProblems = 10        // listed in an error
 )
 
 // Load reads rules from the file at path. See [Parse].

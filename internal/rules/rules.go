@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Rule applies an action to the tools whose names match one of its patterns,
@@ -43,6 +44,9 @@ func (r Rule) Validate() error {
 	if err := validPattern(r.Intent); err != nil {
 		return fmt.Errorf("the intent: %w", err)
 	}
+	if len(r.Intent) > MaxIntent {
+		return fmt.Errorf("the intent has %d bytes, more than the limit of %d", len(r.Intent), MaxIntent)
+	}
 	if len(r.Patterns) == 0 {
 		return fmt.Errorf("there are no patterns")
 	}
@@ -61,6 +65,19 @@ func (r Rule) Validate() error {
 		return fmt.Errorf("the action is missing: it must be %q, %q or %q", Include, Exclude, Summarize)
 	}
 	return fmt.Errorf("the action is %q, must be %q, %q or %q", r.Action, Include, Exclude, Summarize)
+}
+
+// MaxIntent is the greatest length, in bytes, of an intent.
+const MaxIntent = 1000
+
+// CutIntent returns the beginning of intent, as long as an intent may be. It splits
+// no code point.
+func CutIntent(intent string) string {
+	n := min(len(intent), MaxIntent)
+	for n < len(intent) && n > 0 && !utf8.RuneStart(intent[n]) {
+		n--
+	}
+	return intent[:n]
 }
 
 // validPattern returns an error if pattern has a character that looks like a

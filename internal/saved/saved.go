@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -157,12 +159,19 @@ func (s *State) first(shown, active int) *State {
 }
 
 // Parse reads what [State.JSON] wrote, from a source that may not be it. It fails
-// if data has more than limit bytes, is malformed or of another version, or if
-// something in it refers to a tool that it does not have. The tools that it
-// returns have names that are safe for providers.
+// if data is malformed or of another version, or if something in it refers to a tool
+// that it does not have. The tools that it returns have names that are safe for
+// providers.
+//
+// What stores a state may write the same JSON in another way. So Parse fails if data
+// has more than limit bytes without spaces and escapes, or more than four times
+// limit with them.
 func Parse(data []byte, limit int) (*State, error) {
-	if len(data) > limit {
-		return nil, fmt.Errorf("it has %d bytes, more than the limit of %d", len(data), limit)
+	if len(data)/4 > limit {
+		return nil, fmt.Errorf("it has %d bytes, more than four times the limit of %d", len(data), limit)
+	}
+	if n := size(data); n > limit {
+		return nil, fmt.Errorf("it has %d bytes, more than the limit of %d", n, limit)
 	}
 	var s State
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -194,6 +203,37 @@ func Parse(data []byte, limit int) (*State, error) {
 		}
 	}
 	return &s, nil
+}
+
+// size returns how many bytes a JSON text has without spaces, with each character
+// in place of its escape. That is never more than [State.JSON] writes.
+func size(data []byte) (n int) {
+	quoted := false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case c == '"':
+			quoted = !quoted
+			n++
+		case !quoted:
+			if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+				n++
+			}
+		case c != '\\' || i+1 == len(data):
+			n++
+		case data[i+1] == 'u' && i+5 < len(data):
+			r, _ := strconv.ParseUint(string(data[i+2:i+6]), 16, 16) // json.Unmarshal refuses what is malformed
+			if n += 2; !utf16.IsSurrogate(rune(r)) {
+				n += utf8.RuneLen(rune(r)) - 2
+			}
+			i += 5
+		default:
+			n += 2
+			if i++; data[i] == '/' {
+				n--
+			}
+		}
+	}
+	return n
 }
 
 // A list is read up to maxEntries: a short text could else become a long list of

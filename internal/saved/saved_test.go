@@ -1,10 +1,12 @@
 package saved
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -114,6 +116,39 @@ func TestParseNamesTheMistake(t *testing.T) {
 }
 
 // What is read at all can be written again, and is read as the same.
+// What stores a state may write it in another way. It counts like the original.
+func TestSizeOfOtherForms(t *testing.T) {
+	t.Parallel()
+	s := stateOf(30)
+	s.Intent = "a/b \" \\ ü 世 😀 \n \u2028 <>"
+	data := []byte(s.JSON(1 << 20))
+	limit := len(data)
+	var indented bytes.Buffer
+	require.NoError(t, json.Indent(&indented, data, " ", "\t"))
+	ascii := ""
+	for _, r := range string(data) {
+		if ascii += string(r); r > 0x7f {
+			ascii = strings.TrimSuffix(ascii, string(r))
+			for _, unit := range utf16.Encode([]rune{r}) {
+				ascii += fmt.Sprintf(`\u%04x`, unit)
+			}
+		}
+	}
+	for name, other := range map[string]string{
+		"itself": string(data), "indented": indented.String(), "in ASCII": ascii,
+		"with slashes": strings.ReplaceAll(ascii, "/", `\/`), "for HTML": strings.ReplaceAll(string(data), "<", `\u003c`),
+	} {
+		assert.InDelta(t, limit, size([]byte(other)), 3, "%s: JSON writes U+2028 with six bytes", name)
+		got, err := Parse([]byte(other), limit)
+		require.NoError(t, err, name)
+		assert.Equal(t, string(data), string(got.JSON(limit)), name)
+	}
+	_, err := Parse(indented.Bytes(), limit-10)
+	assert.EqualError(t, err, fmt.Sprintf("it has %d bytes, more than the limit of %d", limit-3, limit-10))
+	_, err = Parse([]byte(strings.Repeat(" ", 4*limit+4)), limit)
+	assert.EqualError(t, err, fmt.Sprintf("it has %d bytes, more than four times the limit of %d", 4*limit+4, limit))
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(stateOf(3).JSON(1 << 20)))
 	f.Add([]byte(`{"version":2,"tools":[{"name":"a","server":"b","own":"c","definition":["//79"]}],"shown":[{"kind":"x","tool":1,"skills":{"listed":null}}],"active":[{"tool":1}]}`))
@@ -124,6 +159,7 @@ func FuzzParse(f *testing.F) {
 		}
 		whole := s.JSON(1 << 20)
 		require.True(t, json.Valid(whole))
+		require.LessOrEqual(t, size(whole), len(whole))
 		again, err := Parse(whole, 1<<20)
 		require.NoError(t, err)
 		require.JSONEq(t, string(whole), string(again.JSON(1<<20)))
