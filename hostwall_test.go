@@ -376,6 +376,50 @@ func TestHostCodeMayUseTheManager(t *testing.T) {
 	}
 }
 
+// Code of the host closes the Manager: Close waits for none of it. A logger leaves
+// it to a new goroutine, as the documentation of Close says.
+func TestHostCodeMayClose(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"tokens", "event", "middleware", "handler", "skill", "call", "list", "progress", "notification", "enricher", "embed", "upsert", "sums", "log"} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			begun := false
+			var h *tryingHost
+			h = newTryingHost(t, "", func(*tryingHost) {
+				h.mu.Lock()
+				is := h.inside[code] && !begun
+				begun = begun || is
+				h.mu.Unlock()
+				switch {
+				case is && code == "log":
+					go func() { assert.NoError(t, h.m.Load().Close()); cancel() }()
+				case is:
+					assert.NoError(t, h.m.Load().Close())
+					cancel() // a handler waits for its context
+				}
+			}, 1)
+			m := NewManager(h.options())
+			defer m.Close()
+			h.m.Store(m)
+			within(time.Minute, code, func() {
+				_ = m.Start(ctx)
+				_ = m.AddTools("l", mcpserver.ServerTool{Tool: mcp.NewTool("handled"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					h.at("handler")
+					return mcp.NewToolResultText("ran"), nil
+				}})
+				for _, name := range []string{"mcp_l__handled", "mcp_hooked__run"} {
+					_, _ = m.Call(WithProgress(ctx, func(mcp.ProgressNotificationParams) { h.at("progress") }), name, nil)
+				}
+				_, _ = m.Call(ctx, SkillLoadToolName, `{"name":"skill"}`)
+				_ = m.RefreshHints(ctx)
+				<-ctx.Done()
+			})
+			assert.ErrorIs(t, m.AddTools("x", echoTool("y", "")), ErrClosed)
+		})
+	}
+}
+
 // Whatever of the host's code panics, each time: the Manager lives on, and what
 // panicked is named.
 func TestHostCodeMayPanic(t *testing.T) {

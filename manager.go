@@ -308,8 +308,11 @@ func (m *Manager) Problems() []error {
 // or group in a registry. It also closes all users. Afterwards sessions are
 // empty. Running calls end with an error. Close always returns nil.
 //
-// A registry's method must not call Close, and the caller must not hold a lock
-// that a registry needs.
+// Close waits for some of the host's code, and would wait for itself if it were
+// called there: by a method of a [Registry] or a [Store], by the [Options.Logger], by
+// [SemanticOptions.Progress], or by Dimensions of an embedder. These must leave it to
+// a new goroutine. All other code may call Close. The caller must not hold a lock that
+// a registry needs.
 //
 // Close also ends the processes that a server started itself: on Linux those
 // that kept the server's environment, elsewhere those that stayed in its process

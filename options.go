@@ -270,7 +270,8 @@ type Options struct {
 	// Limits bound what servers may take and send.
 	Limits ServerLimits
 
-	// Logger is told of problems that no caller is. If nil, no one is.
+	// Logger is told of problems that no caller is. If nil, no one is. Its handler
+	// may use the Manager, but not call [Manager.Close].
 	Logger *slog.Logger
 }
 

@@ -74,7 +74,7 @@ type SemanticOptions struct {
 	ServerBudget int
 
 	// Progress, if not nil, is called after each batch of embedded tools with
-	// how many of the tools are embedded so far.
+	// how many of the tools are embedded so far. It must not call [Manager.Close].
 	Progress func(done, total int)
 }
 

@@ -98,7 +98,8 @@ func (u *User) Snapshot(session int) (*Snapshot, error) { return u.own.Snapshot(
 
 // Close stops the user's servers and empties the user's sessions. The system and
 // the other users go on. The vectors of the user's tools stay in the
-// [vector.Store]: see [Manager.DropUser].
+// [vector.Store]: see [Manager.DropUser]. [Manager.Close] says which code must not
+// call it.
 func (u *User) Close() error { return u.own.Close() }
 
 // The defaults of [UserOptions], as in the published design.
@@ -305,7 +306,7 @@ func (o *SemanticOptions) userScope(id string) string {
 // [UserOptions] before it calls [Manager.NewUser] with the same id again.
 //
 // It is not an error if there is no such user. After an error DropUser may be
-// called again.
+// called again. Code that must not call [Manager.Close] must not call DropUser either.
 func (m *Manager) DropUser(ctx context.Context, id string) error {
 	m.mu.Lock()
 	u, there := m.users[id]
