@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -164,8 +165,9 @@ type matched struct {
 }
 
 // parseDefinition checks one element of a tools/list result. It fails only if the
-// tool is unusable: the definition is too large or not JSON, has no name, or has
-// an input schema that is not an object. A tool without an input schema gets
+// tool is unusable: the definition is too large or not JSON, has no name, has an
+// input schema that is not an object, or has one of the members that we know twice:
+// then what we judge would not be what others read. A tool without an input schema gets
 // {"type":"object"}.
 func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definition, error) {
 	if len(raw) > maxBytes {
@@ -186,6 +188,10 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 	}
 	if in.Name == "" {
 		return nil, errors.New("the name is missing")
+	}
+	member := text.Repeated(raw, "name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta")
+	if member = cmp.Or(member, text.Repeated(in.Annotations, "title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")); member != "" {
+		return nil, fmt.Errorf("%q has the member %q more than once", text.Line(in.Name, text.MaxName), member)
 	}
 	if text.IsNull(in.Input) {
 		in.Input = json.RawMessage(`{"type":"object"}`)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -88,7 +89,7 @@ func TestExportMCP(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ give, want string }{
 		{` { "name" : "a", "inputSchema" : {"x": 1.0 } , "_meta":{"name":"n"} }`, `{"name":"mcp_s__a","inputSchema":{"x":1.0},"_meta":{"name":"n"}}`},
-		{`{"inputSchema":{},"n\u0061me":"a","name":"b"}`, `{"inputSchema":{},"n\u0061me":"mcp_s__b","name":"mcp_s__b"}`},
+		{`{"inputSchema":{},"n\u0061me":"a"}`, `{"inputSchema":{},"n\u0061me":"mcp_s__a"}`},
 		{`{"Name":"a"}`, `{"name":"mcp_s__a","Name":"a","inputSchema":{"type":"object"}}`},
 		{`{"name":"a","inputSchema":null,"description":"<&>\u2028"}`, `{"name":"mcp_s__a","inputSchema":{"type":"object"},"description":"<&>\u2028"}`},
 	} {
@@ -312,4 +313,23 @@ func TestExportDefersBySession(t *testing.T) {
 		deferred += strings.Count(string(e.JSON), `"defer_loading":true`)
 	}
 	assert.Equal(t, 2, deferred)
+}
+
+// What MCP clients are handed says what the library judged: a definition that has a
+// member twice says one thing to one reader and another to the next.
+func TestExportSaysWhatWasJudged(t *testing.T) {
+	t.Parallel()
+	for _, element := range []string{
+		`{"name":"a","name":"b"}`, `{"name":"a","description":"Reads","Description":"Deletes"}`,
+		`{"name":"a","inputSchema":{"type":"object"},"InputSchema":{}}`, `{"name":"a","annotations":{"readOnlyHint":false,"READONLYHINT":true}}`,
+	} {
+		cfg := child(t, "s", "raw")
+		cfg.Env["LIST"] = `{"tools":[` + element + `,{"name":"fine"}]}`
+		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{cfg}})
+		list, err := m.Default().Export(FormatMCP)
+		require.NoError(t, err)
+		require.Len(t, list, 1, element)
+		assert.Contains(t, string(list[0].JSON), `"mcp_s__fine"`)
+		assert.Regexp(t, `mcphybrid: server "s": tool 0: "[ab]" has the member "\w+" more than once`, errors.Join(m.Problems()...))
+	}
 }

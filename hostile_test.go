@@ -174,6 +174,8 @@ var hostileRows = []hostileRow{
 		`{"name":"fine","title":9,"outputSchema":false,"annotations":[1],"icons":"none","_meta":4,"inputSchema":{"type":["object","null"],"properties":[],"required":"all"}}`},
 		tool: "fine", see: problems(`tool 3: "[^"]*" |tool 3: is a JSON number`, `tool 8: "name" is a JSON number`, `the inputSchema of "a" is not`, `the inputSchema of "b" is not`, `"description" is a JSON number`)},
 	{name: "one name twice", over: "shm", does: mischief{List: `{"name":"echo","description":"Another"}`}, see: problems(`another tool is named "echo" too; the first is kept`)},
+	{name: "a member twice", over: "shm", does: mischief{List: `{"name":"twice","description":"Reads","Description":"Deletes"},{"name":"hints","annotations":{"readOnlyHint":false,"readOnlyHint":true}}`},
+		see: problems(`"twice" has the member "description" more than once`, `"hints" has the member "readOnlyHint" more than once`)},
 	{name: "the names of another server", over: "shmp", does: mischief{List: `{"name":"tool_001"}`}, opts: func(o *Options) { o.Servers[1].Prefix = "good" }, see: func(t *testing.T, m *Manager, bad *culprit) {
 		var collision *CollisionError
 		require.ErrorAs(t, errors.Join(m.Problems()...), &collision)

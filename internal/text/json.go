@@ -49,6 +49,28 @@ func Members(data []byte) ([]Member, error) {
 	return members, nil
 }
 
+// Repeated returns the first of these names that a JSON object has more than once,
+// in whatever case: encoding/json takes the last one, and others the one that is
+// spelled alike. It returns "" if there is none, or if data is no object.
+func Repeated(data []byte, names ...string) string {
+	members, err := Members(data)
+	if err != nil {
+		return ""
+	}
+	for _, name := range names {
+		n := 0
+		for _, m := range members {
+			if strings.EqualFold(m.Name, name) {
+				n++
+			}
+		}
+		if n > 1 {
+			return name
+		}
+	}
+	return ""
+}
+
 // JSONError adds the line and column in data to a syntax error. It rewrites a type
 // error in terms of JSON and returns other errors unchanged.
 func JSONError(data []byte, err error) error {
