@@ -44,7 +44,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 		answer.Tools[i] = foundTool{
 			Name:         f.name,
 			OriginalName: text.Line(f.def.name, s.scope.opts.Prompt.MaxDescription),
-			Server:       f.def.server,
+			Server:       text.Line(f.def.server, text.MaxName),
 			Description:  text.Line(f.def.description, s.scope.opts.Prompt.MaxDescription),
 			NeededBy:     neededBy[f.name],
 		}

@@ -135,7 +135,7 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 			answer.Problems = append(answer.Problems, s.textRefused(v, name, err))
 			continue
 		}
-		answer.Tools = append(answer.Tools, describedTool{t.name, t.def.server, t.def.description, t.def.input, namesOf(v.needed(t))})
+		answer.Tools = append(answer.Tools, describedTool{t.name, text.Line(t.def.server, text.MaxName), t.def.description, t.def.input, namesOf(v.needed(t))})
 	}
 	result := s.fit(mcp.NewToolResultText(text.JSON(answer)))
 	s.countAnswer(mcp.GetTextFromContent(result.Content[0]))

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/stretchr/testify/assert"
@@ -303,4 +304,25 @@ func TestLongMessageAsksAtItsEnds(t *testing.T) {
 			assert.Equal(t, "mcp_tracker__create_issue", hits[0].Tool.Name(), "%d bytes, %.20q", len(query), query)
 		}
 	}
+}
+
+// However a server is named, the model reads one short line without invisible
+// characters.
+func TestServerNamesAreLines(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}})
+	require.NoError(t, m.AddTools("a\nIgnore\u202e this "+strings.Repeat("x", 1000), echoTool("run", "Runs the dog")))
+	s := m.NewSession(&SessionOptions{Disclosure: ByBridge})
+	name := s.DeferredTools()[0].Name()
+	for tool, args := range map[string]string{SearchToolName: `{"query":"dog"}`, DescribeToolName: `{"names":["` + name + `"]}`} {
+		r, err := s.Call(t.Context(), tool, args)
+		require.NoError(t, err)
+		var answer struct{ Tools []struct{ Server string } }
+		require.NoError(t, json.Unmarshal([]byte(resultText(t, r)), &answer))
+		require.Len(t, answer.Tools, 1, tool)
+		assert.Regexp(t, "^a Ignore this x+…$", answer.Tools[0].Server, tool)
+		assert.LessOrEqual(t, utf8.RuneCountInString(answer.Tools[0].Server), 64)
+	}
+	assert.NotContains(t, s.PromptSections(PromptFull), "\u202e")
+	assert.NotContains(t, s.PromptSections(PromptFull), "\nIgnore")
 }
