@@ -1,7 +1,10 @@
 package mcphybrid
 
+import "github.com/mcphybrid/mcphybrid/internal/foreign"
+
 // A TokenCounter counts the tokens of a text as a model does. The Manager calls it
 // concurrently. A tool is counted once, when its server lists it.
+// A count below 0 is taken as 0, and one above 1<<30 as 1<<30.
 // If the counter panics, the count is estimated and the first panic is logged.
 type TokenCounter interface {
 	// CountTokens returns the number of tokens in text.
@@ -47,5 +50,5 @@ func tokensOf(t Tool, c TokenCounter) int {
 	if c == nil {
 		c = quarterBytes{}
 	}
-	return c.CountTokens(definitionText(t))
+	return foreign.WithinCount(c.CountTokens(definitionText(t)))
 }

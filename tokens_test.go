@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -140,4 +141,20 @@ func TestServerHints(t *testing.T) {
 	assert.Equal(t, "inline: it is pinned", reasons["plain5"])
 	assert.Equal(t, "inline: its server wants it always loaded", reasons["want4"])
 	assert.Equal(t, "deferred: 8 tools before it are inline", reasons["want5"])
+}
+
+// Whatever a counter returns, sums are sums.
+func TestTokensDoNotOverflow(t *testing.T) {
+	t.Parallel()
+	for count, want := range map[int]int{math.MaxInt: 1 << 30, math.MinInt: 0, 1<<30 + 1: 1 << 30, 1 << 20: 1 << 20} {
+		counter := countFunc(func(string) int { return count })
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Tokens: counter, Servers: []ServerConfig{inProcess("a", 3)}})
+		tokens := m.Stats().Tokens
+		assert.Equal(t, 3*want, tokens.All, count)
+		assert.GreaterOrEqual(t, tokens.Sent(), 0)
+		tools := m.DeferredTools()
+		require.NotEmpty(t, tools)
+		assert.Equal(t, len(tools)*want, EstimateTokens(tools, counter))
+		assert.Equal(t, want == 0, len(Prune(tools, 1, counter)) == len(tools))
+	}
 }

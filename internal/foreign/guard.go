@@ -41,14 +41,20 @@ type Counter struct {
 	told sync.Once
 }
 
-// Count returns the number for text. It is never negative.
+// MaxCount is the largest number for one text: sums of counts don't overflow.
+const MaxCount = 1 << 30
+
+// WithinCount returns the number from 0 to [MaxCount] that is nearest to n.
+func WithinCount(n int) int { return min(max(n, 0), MaxCount) }
+
+// Count returns the number for text, from 0 to [MaxCount].
 func (c *Counter) Count(text string) int {
 	n, err := Call(c.What, func() (int, error) { return c.Of(text), nil })
 	if err != nil {
 		c.told.Do(func() { c.Log.Error("mcphybrid: the host's code panicked, an estimate is used", "error", err) })
 		return c.Estimate(text)
 	}
-	return max(n, 0)
+	return WithinCount(n)
 }
 
 // Logger returns a logger like log that drops a record if the handler of log
