@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strconv"
@@ -41,6 +42,10 @@ const (
 
 // maxMarks is the greatest number of marks of one tool.
 const maxMarks = 20
+
+// maxWord is the length in bytes from which a word is surely in no phrase, however its
+// characters are written.
+const maxWord = 200
 
 // maxGap is the greatest number of words that ".." matches.
 const maxGap = 5
@@ -162,6 +167,11 @@ func (b *phraseBook) tokens(line string) (tokens []token) {
 	start, end := 0, 0
 	flush := func() {
 		if len(word) == 0 {
+			return
+		}
+		if len(word) > maxWord {
+			tokens = append(tokens, token{0, start, end})
+			word = word[:0]
 			return
 		}
 		word = norm.NFKC.Bytes(word)
@@ -294,9 +304,9 @@ func (s *scanner) text(text string) {
 	if start, end := hiddenIn(text); end > 0 {
 		s.report(Hidden, text[start:end])
 	}
-	for _, at := range longWord.FindAllStringIndex(text, -1) {
-		if isEncodedText(text[at[0]:at[1]]) {
-			s.report(Encoded, text[at[0]:at[1]])
+	for start, end := range runs(text, isBase64) {
+		if end-start >= minEncoded && isEncodedText(text[start:end]) {
+			s.report(Encoded, text[start:end])
 			break
 		}
 	}
@@ -386,10 +396,14 @@ func isEncodedText(word string) bool {
 
 // references reports the names of foreign tools in text.
 func (s *scanner) references(text string) {
-	for _, at := range identifier.FindAllStringIndex(text, -1) {
-		word := text[at[0]:at[1]]
-		quoted := strings.HasSuffix(text[:at[0]], "`") && strings.HasPrefix(text[at[1]:], "`")
-		if (quoted || strings.ContainsAny(word, "_.-") || camel.MatchString(word)) && !slices.Contains(s.named, word) && s.foreign(word) {
+	for start, end := range runs(text, isIdentifier) {
+		for ; start < end && !isLetter(text[start]); start++ {
+		}
+		for ; start < end && !isLetter(text[end-1]); end-- {
+		}
+		word := text[start:end]
+		quoted := strings.HasSuffix(text[:start], "`") && strings.HasPrefix(text[end:], "`")
+		if word != "" && (quoted || strings.ContainsAny(word, "_.-") || isCamel(word)) && !slices.Contains(s.named, word) && s.foreign(word) {
 			s.named = append(s.named, word)
 			s.report(Foreign, word)
 		}
@@ -399,16 +413,47 @@ func (s *scanner) references(text string) {
 	}
 }
 
+// runs yields the start and the end of each longest run of bytes that are in.
+func runs(text string, in func(c byte) bool) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
+		for start := 0; start < len(text); start++ {
+			end := start
+			for end < len(text) && in(text[end]) {
+				end++
+			}
+			if end > start && !yield(start, end) {
+				return
+			}
+			start = end
+		}
+	}
+}
+
+// isLetter reports whether c is a letter or a digit of ASCII.
+func isLetter(c byte) bool {
+	return text.IsLower(c) || text.IsUpper(c) || '0' <= c && c <= '9'
+}
+
+func isBase64(c byte) bool { return isLetter(c) || c == '+' || c == '/' || c == '_' || c == '-' }
+
+func isIdentifier(c byte) bool { return isLetter(c) || c == '_' || c == '.' || c == '-' }
+
+// isCamel reports whether a capital follows a small letter.
+func isCamel(word string) bool {
+	for i := 1; i < len(word); i++ {
+		if text.IsLower(word[i-1]) && text.IsUpper(word[i]) {
+			return true
+		}
+	}
+	return false
+}
+
 const (
-	maxPlace  = 200
-	maxText   = 80
-	maxBlanks = 100 // blanks that may separate words; more push text out of view
-	flagTags  = "\U000e0067\U000e0062\U000e0065\U000e006e\U000e0073\U000e0063\U000e0074\U000e0077\U000e006c\U000e007f"
+	maxPlace   = 200
+	maxText    = 80
+	minEncoded = 32  // bytes of a word
+	maxBlanks  = 100 // blanks that may separate words; more push text out of view
+	flagTags   = "\U000e0067\U000e0062\U000e0065\U000e006e\U000e0073\U000e0063\U000e0074\U000e0077\U000e006c\U000e007f"
 )
 
-var (
-	longWord   = regexp.MustCompile(`[A-Za-z0-9+/_-]{32,}`)
-	leakyImage = regexp.MustCompile(`!\[[^\]\n]*\]\(\s*https?://[^)\n]*[?{<$\[]`)
-	identifier = regexp.MustCompile(`[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?`)
-	camel      = regexp.MustCompile(`[a-z][A-Z]`)
-)
+var leakyImage = regexp.MustCompile(`!\[[^\]\n]*\]\(\s*https?://[^)\n]*[?{<$\[]`)

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -166,7 +168,7 @@ func TestBounds(t *testing.T) {
 	yes := func(string) bool { return true }
 	for name, unit := range map[string]string{
 		"words": "ignore ", "almost": "ignore all of your dear ", "hidden": "\\u200b", "joined": "é\\u200d", "blank": " ", "base64": "QUJD", "image": "![](https://",
-		"Han": "忽略之前", "identifiers": "a_b ", "quotes": "\\u0027a", "one word": "a", "slashes": "/", "braces": "![", "invalid": "\xff\xc3", "accents": "\u0301", "hyphens": "a-",
+		"Han": "忽略之前", "identifiers": "a_b ", "quotes": "\\u0027a", "one word": "a", "slashes": "/", "braces": "![", "invalid": "\xff\xc3", "accents": "\u0301", "ligatures": "\ufdfa", "hyphens": "a-",
 	} {
 		raw := json.RawMessage(`{"description":"` + strings.Repeat(unit, 256<<10/len(unit)) + `"}`)
 		begin := time.Now()
@@ -174,6 +176,33 @@ func TestBounds(t *testing.T) {
 		took := time.Since(begin)
 		t.Logf("%s: %v", name, took)
 		assert.Less(t, took, 15*time.Second, name) // takes a tenth of a second without the race detector
+	}
+}
+
+// Words are found without regular expressions, which take ten times as long.
+func TestRuns(t *testing.T) {
+	encoded, identifier := regexp.MustCompile(`[A-Za-z0-9+/_-]+`), regexp.MustCompile(`[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?`)
+	camel := regexp.MustCompile(`[a-z][A-Z]`)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		line := ""
+		for range r.IntN(20) {
+			line += string([]rune("aZ0_.-+/ é`")[r.IntN(11)])
+		}
+		var got [][]int
+		for start, end := range runs(line, isBase64) {
+			got = append(got, []int{start, end})
+		}
+		require.Equal(t, encoded.FindAllStringIndex(line, -1), got, line)
+		var want, asked []string
+		for _, at := range identifier.FindAllStringIndex(line, -1) {
+			word := line[at[0]:at[1]]
+			if strings.ContainsAny(word, "_.-") || camel.MatchString(word) || strings.Contains(line, "`"+word+"`") && strings.HasSuffix(line[:at[0]], "`") && strings.HasPrefix(line[at[1]:], "`") {
+				want = append(want, word)
+			}
+		}
+		In(definitionWith("description", line), func(word string) bool { asked = append(asked, word); return false })
+		require.Equal(t, want, asked, line)
 	}
 }
 
