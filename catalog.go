@@ -25,6 +25,7 @@ type catalog struct {
 	problems   []error                  // in registration order
 	held       map[string]*ChangedError // tools in quarantine, by registered name
 	gone       map[string]goneTool      // tools that have left, by registered name
+	prefixes   names.Prefixes           // for a user: those of the user's servers
 	known      knownHints               // hints, some of them for tools that are not here
 
 	originals func() map[string][]int // indexes in tools, ascending, by a tool's own name
@@ -113,6 +114,16 @@ func (c *catalog) tool(name string) *BridgeTool {
 	return nil
 }
 
+// overrides reports whether a tool of a catalog below c is hidden beside c: c has or
+// holds back a tool of its name, or the name belongs to another server of c, for good.
+func (c *catalog) overrides(t *BridgeTool) bool {
+	if c.tool(t.name) != nil || c.held[t.name] != nil {
+		return true
+	}
+	server := c.prefixes.Server(t.name)
+	return server != "" && server != t.def.server
+}
+
 // A listing holds the tools at one place in the registration order: those of a
 // server, or a group of tools without a connection.
 type listing struct {
@@ -132,10 +143,11 @@ type listing struct {
 
 // A recipe says how to make catalogs.
 type recipe struct {
-	owner  *owner
-	access Access              // the tools to include
-	needs  map[string][]string // see [Options.Needs]
-	hints  knownHints
+	owner    *owner
+	access   Access              // the tools to include
+	needs    map[string][]string // see [Options.Needs]
+	hints    knownHints
+	prefixes names.Prefixes // for a user
 
 	// searchable yields each tool with its standing in a session without
 	// restrictions. The catalog indexes the searchable ones. If nil, it
@@ -147,7 +159,7 @@ type recipe struct {
 // newCatalog returns the catalog of listings that follows prev. It keeps the
 // *BridgeTool of a tool that prev has with the same name and definition.
 func (r *recipe) newCatalog(prev *catalog, listings []*listing) *catalog {
-	c := &catalog{owner: r.owner, byName: make(map[string]int, len(prev.byName)), known: r.hints, needs: make(needs.Graph[*BridgeTool])}
+	c := &catalog{owner: r.owner, byName: make(map[string]int, len(prev.byName)), known: r.hints, prefixes: r.prefixes, needs: make(needs.Graph[*BridgeTool])}
 	for _, src := range listings {
 		if src.collision != nil {
 			c.problems = append(c.problems, src.collision)

@@ -3,6 +3,7 @@ package mcphybrid_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -345,4 +346,35 @@ func TestSpecG1TrustIsNotForgotten(t *testing.T) {
 	assert.Len(t, two.InlineTools(), 1)
 	require.NoError(t, one.AddServer(t.Context(), serves("more", "", says("run", ""))))
 	assert.Len(t, held(one), 1, "a person has accepted another definition since")
+}
+
+// SPEC G1: a name under a prefix of a user's server never means the system's tool in
+// the user's sessions, however many tools that server had, and after it has gone.
+func TestSpecG1SystemHasNoNameOfAUser(t *testing.T) {
+	t.Parallel()
+	m := started(t, nil)
+	u, err := m.NewUser("alice", nil)
+	require.NoError(t, err)
+	var tools []mcpserver.ServerTool
+	for i := range 1001 {
+		tools = append(tools, says(fmt.Sprint("t", i), "alice"))
+	}
+	require.NoError(t, u.AddTools("s-0", tools...))
+	require.NoError(t, m.AddTools("s_0", says("t0", "system"), says("more", "system")))
+	s := u.NewSession(nil)
+	r, err := s.Call(t.Context(), "mcp_s_0__t0", nil)
+	require.NoError(t, err)
+	require.Equal(t, "alice", mcptest.Text(t, r))
+	for range 2 {
+		_, err = s.Call(t.Context(), "mcp_s_0__more", nil)
+		require.ErrorIs(t, err, mcphybrid.ErrUnknownTool, "the prefix is the user's")
+		u.RemoveServer("s-0")
+	}
+	_, err = s.Call(t.Context(), "mcp_s_0__t0", nil)
+	assert.ErrorIs(t, err, mcphybrid.ErrUnknownTool)
+	for _, p := range s.Placements() {
+		assert.Equal(t, "hidden", p.Standing)
+		assert.Equal(t, "its name is that of another tool", p.Reason)
+	}
+	assert.Len(t, m.NewSession(nil).Tools(), 2)
 }

@@ -65,15 +65,12 @@ func (s *selection) each() iter.Seq2[*BridgeTool, standing] {
 	}
 }
 
-// find returns the place of the tool with that registered name, even if it is
-// hidden: the index of its catalog and its index there.
+// find returns the place of the tool that name means, even if it is hidden: the index
+// of its catalog and its index there.
 func (s *selection) find(name string) (i, j int, ok bool) {
 	for i, c := range slices.Backward(s.catalogs) {
-		if j, ok := c.byName[name]; ok && !s.inherits(i, c.tools[j]) {
+		if j, ok := c.byName[name]; ok && s.verdicts[i][j].reason != reasonOverridden {
 			return i, j, true
-		}
-		if c.held[name] != nil { // no other tool may replace a tool that is held back
-			break
 		}
 	}
 	return 0, 0, false
@@ -261,7 +258,7 @@ var standings = [...]string{hidden: "hidden", inline: "inline", summarized: "sum
 // reasons are the reasons in words, some of them with a place for a name or a number.
 var reasons = [...]string{
 	reasonDenied:     "an access list does not permit it",
-	reasonOverridden: "the user has a tool of this name",
+	reasonOverridden: "its name is that of another tool",
 	reasonExcluded:   "rule %q excludes it",
 	reasonOthers:     "rules include only other tools",
 	reasonPin:        "it is pinned",
