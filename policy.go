@@ -383,5 +383,8 @@ func (p *policy) matchesOf(t *BridgeTool) *matched {
 // overridden reports whether the name of t, a tool of the i-th catalog, means another
 // tool.
 func (s *selection) overridden(i int, t *BridgeTool) bool {
+	if whose := s.meant[t.name]; whose != nil {
+		return whose != t.owner
+	}
 	return slices.ContainsFunc(s.catalogs[i+1:], func(c *catalog) bool { return c.overrides(t) })
 }

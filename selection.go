@@ -15,11 +15,11 @@ import (
 // the catalogs and the policy. They share it, and nobody may change it.
 type selection struct {
 	id       uint64     // unique
-	catalogs []*catalog // if a name is in several, the last one wins
+	catalogs []*catalog // if a name is in several, the last one wins, apart from meant
 	policy   *policy
 	rights   rights
 	intent   string
-	taken    share // that other inline tools take: see Session.taken
+	past
 
 	verdicts [][]verdict   // by catalog and the tool's index in it
 	inline   []*BridgeTool // in registration order
@@ -74,6 +74,27 @@ func (s *selection) find(name string) (i, j int, ok bool) {
 		}
 	}
 	return 0, 0, false
+}
+
+// of returns the catalog of an owner's tools, or nil.
+func (s *selection) of(o *owner) *catalog {
+	for _, c := range s.catalogs {
+		if c.owner == o {
+			return c
+		}
+	}
+	return nil
+}
+
+// meaning yields the catalogs whose tool name may mean, the last one first.
+func (s *selection) meaning(name string) iter.Seq[*catalog] {
+	return func(yield func(*catalog) bool) {
+		for _, c := range slices.Backward(s.catalogs) {
+			if whose := s.meant[name]; (whose == nil || whose == c.owner) && !yield(c) {
+				return
+			}
+		}
+	}
 }
 
 // lookup returns the tool with that registered name and its standing, or nil if the
@@ -147,7 +168,7 @@ func (s *selection) needs(t *BridgeTool) []*BridgeTool {
 // held returns the change for which the tool with that name is in quarantine, or
 // nil.
 func (s *selection) held(name string) *ChangedError {
-	for _, c := range slices.Backward(s.catalogs) {
+	for c := range s.meaning(name) {
 		if held := c.held[name]; held != nil {
 			return held
 		}
@@ -160,14 +181,16 @@ func (s *selection) held(name string) *ChangedError {
 
 // holds reports whether t is in quarantine, under this or another name.
 func (s *selection) holds(t *BridgeTool) bool {
-	if s.held(t.name) != nil {
+	c := s.of(t.owner)
+	if c == nil {
+		return false
+	}
+	if c.held[t.name] != nil {
 		return true
 	}
-	for _, c := range s.catalogs {
-		for _, held := range c.held {
-			if c.owner == t.owner && held.Server == t.def.server && held.Tool == t.def.name {
-				return true
-			}
+	for _, held := range c.held {
+		if held.Server == t.def.server && held.Tool == t.def.name {
+			return true
 		}
 	}
 	return false
@@ -188,7 +211,7 @@ func (s *selection) same(kept *BridgeTool) *BridgeTool {
 
 // gone returns what is known of a tool that has left.
 func (s *selection) gone(name string) (g goneTool, ok bool) {
-	for _, c := range slices.Backward(s.catalogs) {
+	for c := range s.meaning(name) {
 		if g, ok = c.gone[name]; ok {
 			return g, true
 		}

@@ -172,7 +172,7 @@ func (s *Session) viewLocked() view {
 	}
 	now := s.seen.Value()
 	if !s.scope.current(now) || now.intent != s.intent {
-		if now = s.scope.selection(s.rights, s.intent, s.taken); now.ended {
+		if now = s.scope.selection(s.rights, s.intent, s.past); now.ended {
 			return view{selection: endedSelection, scope: s.scope, skills: noSkills}
 		}
 		s.settle(now)

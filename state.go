@@ -279,8 +279,10 @@ func (r *restorer) tool(t saved.Tool) (*BridgeTool, error) {
 		return nil, nil
 	}
 	var there *BridgeTool
-	if i, j, ok := r.v.find(t.Name); ok && r.v.catalogs[i].tools[j].is(kept) {
-		there = r.v.catalogs[i].tools[j]
+	if c := r.v.of(kept.owner); c != nil {
+		if same := c.tool(t.Name); same != nil && same.is(kept) { // even if the user has a tool of this name by now
+			there = same
+		}
 	}
 	if there != nil && (t.Definition == nil || bytes.Equal(there.def.raw, t.Definition)) {
 		return there, nil
