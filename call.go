@@ -139,12 +139,12 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 	}
 	connecting, isConnecting := s.scope.keeper.connecting(name)
 	gone, left := v.gone(name)
-	if left && !v.rights.permit(gone.names) || isConnecting && !v.rights.permit(connecting) {
+	if left && !v.rights.permit(gone.Value) || isConnecting && !v.rights.permit(connecting) {
 		return nil, &permissionError{name}
 	}
 	unknown := &UnknownToolError{Name: name, Connecting: connecting.Server}
 	if left {
-		unknown.Gone = gone.since
+		unknown.Gone = gone.Since
 		return nil, unknown
 	}
 	if kept != nil {

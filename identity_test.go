@@ -497,3 +497,30 @@ func TestSpecG1HeldBackToolTakesNoName(t *testing.T) {
 	_, err = u.NewSession(nil).Call(t.Context(), "mcp_github__delete", nil)
 	assert.ErrorIs(t, err, mcphybrid.ErrQuarantined)
 }
+
+// SPEC G1: however many tools come and go at one server, those of another that have
+// left are known as gone.
+func TestSpecG1GoneIsKnownPerServer(t *testing.T) {
+	t.Parallel()
+	good := listing(says("x", ""), says("y", ""))
+	m := started(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{{Name: "good", InProcess: good}}})
+	var tools []mcpserver.ServerTool
+	for i := range 1001 {
+		tools = append(tools, says(fmt.Sprint("t", i), ""))
+	}
+	other := listing(tools...)
+	require.NoError(t, m.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "other", InProcess: other}))
+	good.DeleteTools("x")
+	mcptest.Soon(t, func() bool { return m.Servers()[0].Tools == 1 })
+	other.SetTools(says("one", ""))
+	mcptest.Soon(t, func() bool { return m.Servers()[1].Tools == 1 })
+	since := func(name string) bool {
+		var unknown *mcphybrid.UnknownToolError
+		_, err := m.Call(t.Context(), name, nil)
+		require.ErrorAs(t, err, &unknown)
+		return !unknown.Gone.IsZero()
+	}
+	assert.True(t, since("mcp_good__x"))
+	assert.True(t, since("mcp_other__t999"))
+	assert.False(t, since("mcp_good__never"))
+}

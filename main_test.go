@@ -13,6 +13,7 @@ import (
 	"weak"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -182,7 +183,7 @@ func checkBounds(m *Manager) error {
 	if all > limits.MaxCatalog {
 		return fmt.Errorf("the servers' tools have %d bytes", all)
 	}
-	if gone := len(m.cur.Load().gone); gone > maxGone {
+	if gone := len(m.cur.Load().gone); gone > history.MaxLeft {
 		return fmt.Errorf("%d tools that have left are remembered", gone)
 	}
 	for _, s := range attached {

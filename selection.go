@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
@@ -210,7 +211,7 @@ func (s *selection) same(kept *BridgeTool) *BridgeTool {
 }
 
 // gone returns what is known of a tool that has left.
-func (s *selection) gone(name string) (g goneTool, ok bool) {
+func (s *selection) gone(name string) (g history.Departure[rules.Tool], ok bool) {
 	for c := range s.meaning(name) {
 		if g, ok = c.gone[name]; ok {
 			return g, true
