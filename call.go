@@ -123,12 +123,12 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 	t, _ := v.lookup(name)
 	kept := v.kept[name]
 	if kept != nil { // another tool of this name is not what the model means
-		t = v.same(kept)
+		t = v.same(kept.BridgeTool)
 	}
 	if t != nil {
 		return t, nil
 	}
-	if i, j, there := v.find(name); there && (kept == nil || v.catalogs[i].tools[j].is(kept)) {
+	if i, j, there := v.find(name); there && (kept == nil || v.catalogs[i].tools[j].is(kept.BridgeTool)) {
 		return nil, &permissionError{name}
 	}
 	if held := v.held(name); held != nil {

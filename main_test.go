@@ -203,7 +203,7 @@ func checkRestored(m *Manager, s *Session) error {
 	s.mu.Lock()
 	v := s.viewLocked()
 	list := v.withoutHeld(s.shown)
-	state := s.stateLocked(v)
+	state, next := s.stateLocked(v), s.shownLocked(v)
 	s.mu.Unlock()
 	if v.ended {
 		return nil
@@ -238,9 +238,12 @@ func checkRestored(m *Manager, s *Session) error {
 		}
 		restored.mu.Lock()
 		now := restored.viewLocked()
-		list, again := restored.shown, restored.stateLocked(now)
+		list, again, after := restored.shown, restored.stateLocked(now), restored.shownLocked(now)
 		restored.mu.Unlock()
 		got := listBytes(restored, list)
+		if want, got := listBytes(s, next), listBytes(restored, after); place == "here" && want != got && len(parsed.Shown) == len(state.Shown) && s.scope.current(v.selection) && !now.ended {
+			return fmt.Errorf("restored here, a session goes on with\n%s\ninstead of\n%s", got, want)
+		}
 		restored.Close()
 		switch {
 		case !s.scope.current(v.selection) || now.ended:

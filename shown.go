@@ -63,7 +63,12 @@ type told struct {
 // has from a saved state: when it was restored, the catalog did not have them in
 // that version. They are shown only. They are in no catalog, and so can't be
 // found or called; nothing trusts them.
-type keptTools map[string]*BridgeTool
+type keptTools map[string]*keptTool
+
+type keptTool struct {
+	*BridgeTool
+	gone bool // it had left the catalog where the session was saved, if it was not kept there
+}
 
 // A past is what was before in a session and still counts. It is that of the last
 // look, until the catalogs change.
@@ -119,23 +124,28 @@ func (s *Session) meant(catalogs []*catalog) map[string]*owner {
 // A share is a part of the room for inline tools.
 type share struct{ tools, tokens int }
 
-// taken returns what room for inline tools those take that were inline and that
-// no catalog has. So what was deferred does not move up in the place of a server
-// that is not here. The caller holds mu.
+// taken returns what room for inline tools those take that were inline where they
+// were saved and that no catalog has here. So what was deferred does not move up in the
+// place of a server that is not here. The caller holds mu.
 func (s *Session) taken(catalogs []*catalog) (r share) {
 	if len(s.kept) == 0 {
 		return r
 	}
 	for _, e := range s.shown {
-		if e.place != asTool || e.section != inlineLines || s.kept[e.tool.name] != e.tool {
+		if e.place != asTool || e.section != inlineLines {
 			continue
 		}
-		if !slices.ContainsFunc(catalogs, func(c *catalog) bool { t := c.tool(e.tool.name); return t != nil && t.is(e.tool) }) {
+		if kept := s.kept[e.tool.name]; kept != nil && kept.BridgeTool == e.tool && !kept.gone && !isThere(e.tool, catalogs) {
 			r.tools++
 			r.tokens += s.scope.toolTokens(e.tool)
 		}
 	}
 	return r
+}
+
+// isThere reports whether a catalog has t, in any version.
+func isThere(t *BridgeTool, catalogs []*catalog) bool {
+	return slices.ContainsFunc(catalogs, func(c *catalog) bool { same := c.tool(t.name); return same != nil && same.is(t) })
 }
 
 // A stamp changes whenever there may be something to append.

@@ -43,6 +43,7 @@ type saver struct {
 	state  saved.State
 	places map[*BridgeTool]int // in state.Tools, from 1
 	named  map[string]int      // the same by registered name, of the newest version
+	isGone func(*BridgeTool) bool
 }
 
 // tool returns the place of t in the list of tools.
@@ -62,6 +63,7 @@ func (w *saver) item(e shown) {
 	item := saved.Item{Kind: savedForms[i].kind, Line: int(e.line)}
 	if e.tool != nil {
 		item.Tool = w.tool(e.tool, e.tool.def.raw)
+		w.state.Tools[item.Tool-1].Gone = w.isGone(e.tool)
 	}
 	if e.place == asMeta {
 		item.Meta = metaNames[e.meta]
@@ -104,6 +106,12 @@ func (s *Session) stateLocked(v view) *saved.State {
 	if s.refused.Times > 0 {
 		r := saved.Refusal(s.refused)
 		w.state.Refused = &r
+	}
+	w.isGone = func(t *BridgeTool) bool {
+		if kept := s.kept[t.name]; kept != nil && kept.BridgeTool == t && !kept.gone || v.ended {
+			return false // its server is away, or all are
+		}
+		return !isThere(t, v.catalogs)
 	}
 	for _, e := range v.withoutHeld(s.shown) {
 		w.item(e)
@@ -169,7 +177,7 @@ func (sc *scope) restore(inherited, skills rights, data json.RawMessage, opts *S
 		return nil, nil, err
 	}
 	s := sc.newSession(inherited, skills, state.Intent, opts)
-	r := restorer{s: s, v: s.view(), full: state.Full, kept: make(keptTools), named: make(map[string]bool), told: make(map[string]bool)}
+	r := restorer{s: s, v: s.view(), full: state.Full, kept: make(keptTools), gone: make(map[*BridgeTool]bool), named: make(map[string]bool), told: make(map[string]bool)}
 	if err = s.narrows(state); err == nil {
 		err = r.read(state)
 	}
@@ -218,6 +226,7 @@ type restorer struct {
 	full    bool          // the saved session called tools by CallToolName
 	tools   []*BridgeTool // those of the state; nil for one that s may not show
 	kept    keptTools
+	gone    map[*BridgeTool]bool // tools that had left where they were saved
 	list    []shown
 	named   map[string]bool // the names in the tool list, and those of summaries after "summary "
 	changed []string
@@ -247,6 +256,7 @@ func (r *restorer) read(state *saved.State) error {
 			return fmt.Errorf("mcphybrid: the state of the session: tool %q: %w", t.Name, err)
 		}
 		r.tools = append(r.tools, tool)
+		r.gone[tool] = t.Gone
 	}
 	for i, item := range state.Shown {
 		e, ok, err := r.item(item)
@@ -363,7 +373,7 @@ func (r *restorer) show(e shown) {
 		r.example = true
 	}
 	if e.tool != nil && e.tool.through != nil {
-		r.kept[e.tool.name] = e.tool
+		r.kept[e.tool.name] = &keptTool{e.tool, r.gone[e.tool]}
 	}
 	r.list = append(r.list, e)
 }
