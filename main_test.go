@@ -232,7 +232,7 @@ func checkRestored(m *Manager, s *Session) error {
 		places["elsewhere"] = own.scope
 	}
 	for place, sc := range places {
-		restored, _, err := sc.restore(s.rights, s.skills, data, &SessionOptions{Disclosure: s.disclosure})
+		restored, _, err := sc.restore(s.rights, s.skills, state.Intent, data, &SessionOptions{Disclosure: s.disclosure})
 		if err != nil {
 			return err
 		}

@@ -273,7 +273,8 @@ func (f *fleet) step() {
 			f.begin()
 		}
 	case 6:
-		tk.s.SetIntent([]string{"", "careful", "summary"}[f.rnd.IntN(3)])
+		tk.opts.Intent = []string{"", "careful", "summary"}[f.rnd.IntN(3)]
+		tk.s.SetIntent(tk.opts.Intent)
 	case 7:
 		tk.s.Compact()
 		tk.told, tk.owners = nil, make(map[string]string) // what is sent now replaces what was sent

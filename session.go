@@ -62,6 +62,10 @@ type SessionOptions struct {
 	// whatever their number.
 	Skills Access
 
+	// Intent is what the conversation is about: see [Session.SetIntent]. If "", a
+	// child begins with the intent of its parent.
+	Intent string
+
 	// Disclosure is how the model gets the deferred tools. If zero,
 	// [ByActivation].
 	Disclosure Disclosure
@@ -80,15 +84,18 @@ type SessionOptions struct {
 // narrowed by opts, and starts with the intent of s. It has its own active tools,
 // changes nothing in s, and may outlive s. opts may be nil.
 func (s *Session) NewChild(opts *SessionOptions) *Session {
-	s.mu.Lock()
-	intent := s.intent
-	s.mu.Unlock()
 	var o SessionOptions
 	if opts != nil {
 		o = *opts
 	}
 	o.Hooks = o.Hooks.Or(s.caller.Hooks())
-	return s.scope.newSession(s.rights, s.skills, intent, &o)
+	return s.scope.newSession(s.rights, s.skills, s.intentNow(), &o)
+}
+
+func (s *Session) intentNow() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.intent
 }
 
 func (sc *scope) newSession(inherited, skills rights, intent string, opts *SessionOptions) *Session {
@@ -100,7 +107,7 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 	if len(inherited) == 0 {
 		inherited = inherited.and(sc.metaAccess).and(sc.user.access)
 	}
-	s := &Session{scope: sc, rights: inherited.and(o.Access), intent: intent, disclosure: o.Disclosure, skills: skills.and(o.Skills)}
+	s := &Session{scope: sc, rights: inherited.and(o.Access), intent: cmp.Or(o.Intent, intent), disclosure: o.Disclosure, skills: skills.and(o.Skills)}
 	own, told := o.Hooks.Or(sc.opts.Ask.Hooks), sc.opts.Ask.Hooks
 	if sc.below != nil { // its servers were told of other hooks
 		told = sc.below.opts.Ask.Hooks

@@ -78,9 +78,9 @@ func (w *saver) item(e shown) {
 }
 
 // Save returns the session's state as a JSON object, to be restored with
-// [Manager.RestoreSession]. It has the active tools, the turn, the intent, and all
-// that it takes to show the model the same again: the items in their order, and
-// the definitions of their tools. It has no figures and no cut results.
+// [Manager.RestoreSession]. It has the active tools, the turn, and all that it
+// takes to show the model the same again: the items in their order, and the
+// definitions of their tools. It has no figures and no cut results.
 //
 // It takes about as many bytes as the tools and sections in a request do: 70 KB
 // for 60 published tools, 1.4 KB for each tool with [ByProvider]. It takes
@@ -131,8 +131,9 @@ func (s *Session) stateLocked(v view) *saved.State {
 }
 
 // RestoreSession returns a new session in a state that [Session.Save] returned,
-// in this process or another one. Pass the options of the saved session: the
-// state does not include them.
+// in this process or another one. Pass the options of the saved session, and its
+// intent as [SessionOptions.Intent]: the state gives none of them, since who stores
+// it could change them.
 //
 // What the model was shown is shown again, to the byte, whatever servers there
 // are. A tool that is missing here stays shown, and active, until
@@ -146,17 +147,17 @@ func (s *Session) stateLocked(v view) *saved.State {
 // missing servers, call [Manager.AwaitServers] first.
 //
 // RestoreSession fails, with a nil session, if state is malformed, too large (see
-// [Options.MaxState]) or of an unknown version, if it belongs to another user, or
-// if the saved session had more access lists than opts and the Manager give the
-// new one.
+// [Options.MaxState]) or of an unknown version, if it belongs to another user, if
+// the saved session had more access lists than opts and the Manager give the
+// new one, or if it had an intent and the new one has none.
 func (m *Manager) RestoreSession(state json.RawMessage, opts *SessionOptions) (s *Session, changed []string, err error) {
-	return m.scope.restore(nil, nil, state, opts)
+	return m.scope.restore(nil, nil, "", state, opts)
 }
 
 // RestoreChild is [Manager.RestoreSession] for a saved child of s: see
-// [Session.NewChild].
+// [Session.NewChild]. As there, the intent is that of s, unless opts has one.
 func (s *Session) RestoreChild(state json.RawMessage, opts *SessionOptions) (child *Session, changed []string, err error) {
-	return s.scope.restore(s.rights, s.skills, state, opts)
+	return s.scope.restore(s.rights, s.skills, s.intentNow(), state, opts)
 }
 
 // parseState returns the state if it belongs to the scope's user.
@@ -171,12 +172,12 @@ func (sc *scope) parseState(state json.RawMessage) (*saved.State, error) {
 	return parsed, nil
 }
 
-func (sc *scope) restore(inherited, skills rights, data json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
+func (sc *scope) restore(inherited, skills rights, intent string, data json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
 	state, err := sc.parseState(data)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := sc.newSession(inherited, skills, state.Intent, opts)
+	s := sc.newSession(inherited, skills, intent, opts)
 	r := restorer{s: s, v: s.view(), full: state.Full, kept: make(keptTools), gone: make(map[*BridgeTool]bool), named: make(map[string]bool), told: make(map[string]bool)}
 	if err = s.narrows(state); err == nil {
 		err = r.read(state)
@@ -207,7 +208,8 @@ func (sc *scope) restore(inherited, skills rights, data json.RawMessage, opts *S
 	return s, r.changed, nil
 }
 
-// narrows returns an error if s has fewer access lists than the saved session.
+// narrows returns an error if s has fewer access lists than the saved session, or no
+// intent where that one had one: rules by intent may hide tools.
 func (s *Session) narrows(state *saved.State) error {
 	const hint = "pass the same options, and restore a child with its parent's RestoreChild"
 	switch {
@@ -215,6 +217,8 @@ func (s *Session) narrows(state *saved.State) error {
 		return fmt.Errorf("mcphybrid: the saved session has more access lists than the new one, %d instead of %d: %s", state.Lists, len(s.rights), hint)
 	case state.Skills > len(s.skills):
 		return fmt.Errorf("mcphybrid: the saved session has more lists of skills than the new one, %d instead of %d: %s", state.Skills, len(s.skills), hint)
+	case state.Intent != "" && s.intent == "":
+		return fmt.Errorf("mcphybrid: the saved session had the intent %q: set SessionOptions.Intent to that of the new one", text.Line(state.Intent, text.MaxName))
 	}
 	return nil
 }
