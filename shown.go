@@ -202,8 +202,8 @@ func (s *Session) shownLocked(v view) []shown {
 
 // withoutHeld removes the tools that are held back from list. It is the only
 // removal outside Compact: hiding an untrusted tool is worth the provider's cache.
-func (v view) withoutHeld(list []shown) []shown {
-	held := func(e shown) bool { return e.tool != nil && v.holds(e.tool) }
+func (s *selection) withoutHeld(list []shown) []shown {
+	held := func(e shown) bool { return e.tool != nil && s.holds(e.tool) }
 	if !slices.ContainsFunc(list, held) {
 		return list
 	}
