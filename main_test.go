@@ -78,6 +78,12 @@ func check(m *Manager, sessions ...*Session) error {
 			if e.tool != nil && v.holds(e.tool) {
 				return fmt.Errorf("%s is held back, and shown", e.tool.name)
 			}
+			if e.tool == nil {
+				continue
+			}
+			if t, err := s.find(v, e.tool.name); err == nil && !t.is(e.tool) {
+				return fmt.Errorf("%s is shown as %+v, and means %+v", e.tool.name, e.tool.def.names(), t.def.names())
+			}
 		}
 		if err := checkList(s, v, list); err != nil {
 			return err
