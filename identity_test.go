@@ -524,3 +524,56 @@ func TestSpecG1GoneIsKnownPerServer(t *testing.T) {
 	assert.True(t, since("mcp_other__t999"))
 	assert.False(t, since("mcp_good__never"))
 }
+
+// SPEC G1: a name that a search told the model means the tool that was found, also
+// where the list never shows it.
+func TestSpecG1ToldNameOfTwoOwners(t *testing.T) {
+	t.Parallel()
+	const name = "mcp_github__delete"
+	for _, first := range []string{"company", "alice"} {
+		for _, disclosure := range []mcphybrid.Disclosure{mcphybrid.ByActivation, mcphybrid.ByBridge} {
+			m := started(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}})
+			u, err := m.NewUser("alice", nil)
+			require.NoError(t, err)
+			mine := listing(says("other", "alice"))
+			require.NoError(t, m.AddServer(t.Context(), serves("github", "", says("delete", "company"))))
+			require.NoError(t, u.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "github", InProcess: mine}))
+			lists := func(tools ...mcpserver.ServerTool) {
+				mine.SetTools(tools...)
+				mcptest.Soon(t, func() bool { return u.Servers()[0].Tools == len(tools) })
+			}
+			own := says("delete", "alice")
+			if first == "alice" {
+				lists(says("other", ""), own)
+			}
+			opts := &mcphybrid.SessionOptions{Disclosure: disclosure}
+			s := u.NewSession(opts)
+			before := s.PromptSections(mcphybrid.PromptFull)
+			r, err := s.Call(t.Context(), mcphybrid.SearchToolName, `{"query":"delete"}`)
+			require.NoError(t, err)
+			require.Contains(t, mcptest.Text(t, r), first)
+			if first == "alice" {
+				lists(says("other", ""))
+			} else {
+				lists(says("other", ""), own)
+			}
+			restored, _, err := u.RestoreSession(s.Save(), opts)
+			require.NoError(t, err)
+			for _, s := range []*mcphybrid.Session{s, restored} {
+				r, _ := s.Call(t.Context(), mcphybrid.CallToolName, `{"name":"`+name+`"}`)
+				if disclosure != mcphybrid.ByBridge {
+					r, _ = s.Call(t.Context(), name, nil)
+				}
+				if first == "alice" {
+					assert.Contains(t, mcptest.Text(t, r), "removed")
+				} else {
+					assert.Equal(t, first, mcptest.Text(t, r))
+				}
+				assert.Equal(t, before, s.PromptSections(mcphybrid.PromptFull))
+			}
+			s.Compact()
+			r, _ = s.Call(t.Context(), name, nil)
+			assert.NotContains(t, mcptest.Text(t, r), first)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"weak"
 
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -172,6 +173,43 @@ func (s *Session) show() []shown {
 		s.shownAs = v.stamp()
 	}
 	return list
+}
+
+// maxTold is how many tools that a model only read of a session remembers.
+const maxTold = 500
+
+// told adds tools of which the model reads outside its list, in an answer. In a user's
+// session their names mean these tools from now on: so they are items that neither
+// the list nor the sections show.
+func (s *Session) told(tools []*BridgeTool) {
+	if s.scope.below == nil || len(tools) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.viewLocked()
+	list := s.shownLocked(v)
+	if v.ended || list == nil {
+		return
+	}
+	known, n := make(map[string]bool), 0
+	for _, e := range list {
+		if e.tool != nil {
+			known[e.tool.name] = true
+		}
+		if e.place == notListed && e.section == noSection {
+			n++
+		}
+	}
+	var fresh []shown
+	for _, t := range tools {
+		if !known[t.name] && n+len(fresh) < maxTold {
+			known[t.name] = true
+			fresh = append(fresh, shown{tool: t})
+		}
+	}
+	s.setShown(slices.Concat(list, fresh))
+	s.seen = weak.Pointer[selection]{} // the catalogs may have changed since the answer was found
 }
 
 // setShown sets the list of items. The caller holds mu.

@@ -30,6 +30,7 @@ var savedForms = []savedForm{
 	{"deferred", asDeferred, noSection, true},
 	{"summary", notListed, summaryLines, true},
 	{"example", notListed, exampleText, true},
+	{"told", notListed, noSection, true},
 	{"search", asMeta, searchText, false},
 	{"meta", asMeta, noSection, false},
 	{"servers", notListed, searchText, false},
@@ -364,8 +365,8 @@ func (r *restorer) show(e shown) {
 			return
 		}
 		r.named[name] = true
-	} else if e.section == summaryLines && e.tool != nil {
-		name := "summary " + e.tool.name
+	} else if e.tool != nil && (e.section == summaryLines || e.section == noSection) {
+		name := fmt.Sprint(e.section, " ", e.tool.name)
 		if r.named[name] {
 			return
 		}
