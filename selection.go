@@ -3,7 +3,9 @@ package mcphybrid
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -35,6 +37,57 @@ type selection struct {
 		once sync.Once
 		catalog
 	}
+}
+
+// A past is what was before in a session and still counts. It is that of the last
+// look, until the catalogs change.
+type past struct {
+	taken share
+
+	// meant says whose tool a name means, by the name, if the catalogs alone would
+	// give it to another owner: see Session.meant.
+	meant map[string]*owner
+}
+
+// key returns a text that identifies p.meant.
+func (p past) key() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(p.meant)) {
+		fmt.Fprintf(&b, "%s %q,", name, p.meant[name].user)
+	}
+	return b.String()
+}
+
+// past returns what of the session's past counts beside catalogs. The caller holds mu.
+func (s *Session) past(catalogs []*catalog) past {
+	return past{taken: s.taken(catalogs), meant: s.meant(catalogs)}
+}
+
+// meant returns the names that mean a user's tool which has left, or the system's
+// where the user has one of that name by now: a name that the model was shown means
+// the tool that it was shown. The caller holds mu.
+func (s *Session) meant(catalogs []*catalog) map[string]*owner {
+	if len(catalogs) == 1 {
+		return nil
+	}
+	system, user := catalogs[0], catalogs[1]
+	meant := make(map[string]*owner)
+	know := func(t *BridgeTool) {
+		ofUser := t.owner.user != ""
+		others := user.overrides(t)
+		if ofUser {
+			others = !others && (system.tool(t.name) != nil || system.held[t.name] != nil)
+		}
+		if others && meant[t.name] == nil {
+			meant[t.name] = t.owner
+		}
+	}
+	for _, e := range s.shown {
+		if e.tool != nil {
+			know(e.tool)
+		}
+	}
+	return meant
 }
 
 // An opening is the first list that a model is shown.
