@@ -130,7 +130,7 @@ func (s *Session) listRoom(now *selection, tools ...[]*BridgeTool) *room.Names[o
 	}
 	left := room.NewNames[origin](limits)
 	take := func(t *BridgeTool) { left.Take(t.name, t.origin(), s.scope.toolTokens(t)) }
-	for _, e := range s.shown {
+	for _, e := range now.withoutHeld(s.shown) {
 		switch e.place {
 		case asDeferred:
 			left.Note(e.tool.name)

@@ -39,6 +39,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 		}
 		found = append(found, without...)
 	}
+	s.told(found)
 	answer := searchAnswer{Tools: make([]foundTool, len(found)), Count: len(found)}
 	for i, f := range found {
 		answer.Tools[i] = foundTool{

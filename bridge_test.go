@@ -294,26 +294,3 @@ func FuzzParseDefinition(f *testing.F) {
 		require.True(t, json.Valid(schema.DropNulls(args, d.noNull)))
 	})
 }
-
-// The number of removed tools that a catalog remembers is bounded.
-func TestGoneToolsAreBounded(t *testing.T) {
-	t.Parallel()
-	with := func(from, to int) *catalog {
-		c := &catalog{byName: make(map[string]int)}
-		for i := from; i < to; i++ {
-			tool := &BridgeTool{name: fmt.Sprint("t", i), def: &definition{server: "s"}}
-			c.byName[tool.name] = len(c.tools)
-			c.tools = append(c.tools, tool)
-		}
-		return c
-	}
-	c, none := with(0, maxGone), with(0, 0)
-	none.noteGone(c)
-	assert.Len(t, none.gone, maxGone)
-	again := with(maxGone, maxGone+1)
-	again.noteGone(none)
-	assert.Len(t, again.gone, maxGone)
-	last := with(0, 0)
-	last.noteGone(again)
-	assert.LessOrEqual(t, len(last.gone), maxGone)
-}

@@ -123,12 +123,12 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 	t, _ := v.lookup(name)
 	kept := v.kept[name]
 	if kept != nil { // another tool of this name is not what the model means
-		t = v.same(kept)
+		t = v.same(kept.BridgeTool)
 	}
 	if t != nil {
 		return t, nil
 	}
-	if i, j, there := v.find(name); there && (kept == nil || v.catalogs[i].tools[j].is(kept)) {
+	if i, j, there := v.find(name); there && (kept == nil || v.catalogs[i].tools[j].is(kept.BridgeTool)) {
 		return nil, &permissionError{name}
 	}
 	if held := v.held(name); held != nil {
@@ -139,12 +139,12 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 	}
 	connecting, isConnecting := s.scope.keeper.connecting(name)
 	gone, left := v.gone(name)
-	if left && !v.rights.permit(gone.names) || isConnecting && !v.rights.permit(connecting) {
+	if left && !v.rights.permit(gone.Value) || isConnecting && !v.rights.permit(connecting) {
 		return nil, &permissionError{name}
 	}
 	unknown := &UnknownToolError{Name: name, Connecting: connecting.Server}
 	if left {
-		unknown.Gone = gone.since
+		unknown.Gone = gone.Since
 		return nil, unknown
 	}
 	if kept != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/needs"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -24,7 +25,8 @@ type catalog struct {
 	needsBelow map[*BridgeTool][]string // for a user: names of the system's tools that each needs
 	problems   []error                  // in registration order
 	held       map[string]*ChangedError // tools in quarantine, by registered name
-	gone       map[string]goneTool      // tools that have left, by registered name
+	gone       history.Left[rules.Tool] // tools that have left, by registered name, of each server
+	prefixes   names.Prefixes           // for a user: those of the user's servers
 	known      knownHints               // hints, some of them for tools that are not here
 
 	originals func() map[string][]int // indexes in tools, ascending, by a tool's own name
@@ -62,47 +64,18 @@ type retriever interface {
 	HasTerms(query string) bool
 }
 
-// A goneTool describes a tool that has left the catalog.
-type goneTool struct {
-	names rules.Tool
-	since time.Time
-}
-
-// maxGone bounds how many tools that have left we remember. Beyond it we forget
-// all of them.
-const maxGone = 1_000
-
 // noteGone sets c.gone: the tools that left since prev, and those that left before
 // and have not come back.
 func (c *catalog) noteGone(prev *catalog) {
 	there := func(name string) bool { return c.tool(name) != nil }
-	var left []*BridgeTool
+	left := make(map[string]history.Departure[rules.Tool])
+	now := time.Now()
 	for _, t := range prev.tools {
 		if !there(t.name) {
-			left = append(left, t)
+			left[t.name] = history.Departure[rules.Tool]{Value: t.def.names(), Group: t.def.server, Since: now}
 		}
 	}
-	back := false
-	for name := range prev.gone {
-		back = back || there(name)
-	}
-	if len(left) == 0 && !back {
-		c.gone = prev.gone
-		return
-	}
-	c.gone = make(map[string]goneTool, len(prev.gone)+len(left))
-	for name, g := range prev.gone {
-		if !there(name) {
-			c.gone[name] = g
-		}
-	}
-	now := time.Now()
-	for _, t := range left {
-		c.gone[t.name] = goneTool{t.def.names(), now}
-	}
-	if len(c.gone) > maxGone {
-		c.gone = nil
-	}
+	c.gone = prev.gone.With(left, there)
 }
 
 // tool returns the tool with that registered name, or nil.
@@ -111,6 +84,16 @@ func (c *catalog) tool(name string) *BridgeTool {
 		return c.tools[at]
 	}
 	return nil
+}
+
+// overrides reports whether a tool of a catalog below c is hidden beside c: c has or
+// holds back a tool of its name, or the name belongs to another server of c, for good.
+func (c *catalog) overrides(t *BridgeTool) bool {
+	if c.tool(t.name) != nil || c.held[t.name] != nil {
+		return true
+	}
+	server := c.prefixes.Server(t.name)
+	return server != "" && server != t.def.server
 }
 
 // A listing holds the tools at one place in the registration order: those of a
@@ -133,10 +116,11 @@ type listing struct {
 
 // A recipe says how to make catalogs.
 type recipe struct {
-	owner  *owner
-	access Access              // the tools to include
-	needs  map[string][]string // see [Options.Needs]
-	hints  knownHints
+	owner    *owner
+	access   Access              // the tools to include
+	needs    map[string][]string // see [Options.Needs]
+	hints    knownHints
+	prefixes names.Prefixes // for a user
 
 	// searchable yields each tool with its standing in a session without
 	// restrictions. The catalog indexes the searchable ones. If nil, it
@@ -148,7 +132,7 @@ type recipe struct {
 // newCatalog returns the catalog of listings that follows prev. It keeps the
 // *BridgeTool of a tool that prev has with the same name and definition.
 func (r *recipe) newCatalog(prev *catalog, listings []*listing) *catalog {
-	c := &catalog{owner: r.owner, byName: make(map[string]int, len(prev.byName)), known: r.hints, needs: make(needs.Graph[*BridgeTool])}
+	c := &catalog{owner: r.owner, byName: make(map[string]int, len(prev.byName)), known: r.hints, prefixes: r.prefixes, needs: make(needs.Graph[*BridgeTool])}
 	for _, src := range listings {
 		if src.collision != nil {
 			c.problems = append(c.problems, src.collision)

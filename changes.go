@@ -113,6 +113,8 @@ func (m *Manager) recipe() *recipe {
 		// which change without a new catalog for the user. So a user's catalog
 		// indexes all tools: there r.searchable is nil.
 		r.searchable = m.standings
+	} else {
+		r.prefixes = m.names.Prefixes()
 	}
 	return r
 }

@@ -3,6 +3,7 @@ package mcphybrid_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -345,4 +346,234 @@ func TestSpecG1TrustIsNotForgotten(t *testing.T) {
 	assert.Len(t, two.InlineTools(), 1)
 	require.NoError(t, one.AddServer(t.Context(), serves("more", "", says("run", ""))))
 	assert.Len(t, held(one), 1, "a person has accepted another definition since")
+}
+
+// SPEC G1: a name under a prefix of a user's server never means the system's tool in
+// the user's sessions, however many tools that server had, and after it has gone.
+func TestSpecG1SystemHasNoNameOfAUser(t *testing.T) {
+	t.Parallel()
+	m := started(t, nil)
+	u, err := m.NewUser("alice", nil)
+	require.NoError(t, err)
+	var tools []mcpserver.ServerTool
+	for i := range 1001 {
+		tools = append(tools, says(fmt.Sprint("t", i), "alice"))
+	}
+	require.NoError(t, u.AddTools("s-0", tools...))
+	require.NoError(t, m.AddTools("s_0", says("t0", "system"), says("more", "system")))
+	s := u.NewSession(nil)
+	r, err := s.Call(t.Context(), "mcp_s_0__t0", nil)
+	require.NoError(t, err)
+	require.Equal(t, "alice", mcptest.Text(t, r))
+	for range 2 {
+		_, err = s.Call(t.Context(), "mcp_s_0__more", nil)
+		require.ErrorIs(t, err, mcphybrid.ErrUnknownTool, "the prefix is the user's")
+		u.RemoveServer("s-0")
+	}
+	_, err = s.Call(t.Context(), "mcp_s_0__t0", nil)
+	assert.ErrorIs(t, err, mcphybrid.ErrUnknownTool)
+	for _, p := range s.Placements() {
+		assert.Equal(t, "hidden", p.Standing)
+		assert.Equal(t, "its name is that of another tool", p.Reason)
+	}
+	assert.Len(t, m.NewSession(nil).Tools(), 2)
+}
+
+// SPEC G1: in a session of a user, a name means the tool as which it was shown, and
+// nothing else, whatever the servers of the system and of the user list later.
+func TestSpecG1ShownNameOfTwoOwners(t *testing.T) {
+	t.Parallel()
+	type place struct {
+		s    *mcphybrid.Session
+		from string
+	}
+	for _, disclosure := range []mcphybrid.Disclosure{mcphybrid.ByActivation, mcphybrid.ByProvider} {
+		for _, inline := range []int{0, -1} {
+			t.Run(fmt.Sprint(disclosure, inline), func(t *testing.T) {
+				m := started(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: inline}})
+				u, err := m.NewUser("alice", nil)
+				require.NoError(t, err)
+				opts := &mcphybrid.SessionOptions{Disclosure: disclosure}
+				company, mine := listing(says("delete", "company")), listing(says("other", "alice"))
+				require.NoError(t, m.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "github", InProcess: company}))
+				require.NoError(t, u.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "github", InProcess: mine}))
+				const name = "mcp_github__delete"
+				begun := func(s *mcphybrid.Session) *mcphybrid.Session { // it was shown the tool
+					s.ActivateTools([]string{name})
+					s.Tools()
+					return s
+				}
+				shows := func(s *mcphybrid.Session) (description string) {
+					for _, tool := range s.Tools() {
+						if tool.Name() == name {
+							description = tool.Description()
+						}
+					}
+					return description
+				}
+				means := func(p place, want string) {
+					t.Helper()
+					r, err := p.s.Call(t.Context(), name, nil)
+					if want == "" {
+						assert.ErrorIs(t, err, mcphybrid.ErrUnknownTool, p.from)
+						return
+					}
+					require.NoError(t, err, p.from)
+					assert.Equal(t, want, mcptest.Text(t, r), p.from)
+				}
+				all := func(s *mcphybrid.Session) (list []place) {
+					restored, _, err := u.RestoreSession(s.Save(), opts)
+					require.NoError(t, err)
+					child, _, err := u.NewSession(nil).RestoreChild(s.Save(), opts)
+					require.NoError(t, err)
+					return []place{{s, "itself"}, {restored, "restored"}, {child, "restored child"}}
+				}
+				lists := func(srv *mcpserver.MCPServer, own int, tools ...mcpserver.ServerTool) {
+					srv.SetTools(tools...)
+					mcptest.Soon(t, func() bool { return u.Servers()[0].Tools == own })
+				}
+
+				s := begun(u.NewSession(opts))
+				lists(mine, 2, says("other", "alice"), says("delete", "alice")) // the user's takes the name
+				for _, p := range all(s) {
+					assert.Equal(t, "company", shows(p.s), p.from)
+					means(p, "company")
+					for _, h := range p.s.Search("delete", 5) {
+						assert.NotEqual(t, "alice", h.Tool.Description(), p.from)
+					}
+				}
+				second := begun(u.NewSession(opts))
+				means(place{u.NewSession(opts), "not shown"}, "alice")
+				child := begun(second.NewChild(opts))
+				lists(mine, 1, says("other", "alice")) // and gives it up
+				for _, s := range []*mcphybrid.Session{second, child} {
+					for _, p := range all(s) {
+						assert.Equal(t, "alice", shows(p.s), p.from)
+						means(p, "")
+						assert.Empty(t, p.s.ActivateTools([]string{name}))
+						assert.Empty(t, p.s.Search("delete", 5))
+					}
+				}
+				var gone *mcphybrid.UnknownToolError
+				_, err = second.Call(t.Context(), name, nil)
+				require.ErrorAs(t, err, &gone)
+				assert.False(t, gone.Gone.IsZero())
+				means(place{s, "as before"}, "company")
+				means(place{u.NewSession(opts), "not shown"}, "company")
+				second.Compact()
+				means(place{second, "compacted"}, "company")
+
+				lists(mine, 2, says("other", "alice"), says("delete", "alice"))
+				s.Compact()
+				assert.NotEqual(t, "company", shows(begun(s)))
+				means(place{s, "compacted"}, "alice")
+			})
+		}
+	}
+}
+
+// SPEC G1: what a user's server lists and is held back takes nothing from a list that
+// shows the system's tool of that name.
+func TestSpecG1HeldBackToolTakesNoName(t *testing.T) {
+	t.Parallel()
+	m := started(t, &mcphybrid.Options{Trust: mcphybrid.TrustApprove})
+	u, err := m.NewUser("alice", nil)
+	require.NoError(t, err)
+	mine := listing(says("other", "alice"))
+	require.NoError(t, m.AddServer(t.Context(), serves("github", "", says("delete", "company"))))
+	require.NoError(t, u.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "github", InProcess: mine}))
+	s := u.NewSession(nil)
+	before := s.PromptSections(mcphybrid.PromptFull)
+	mine.SetTools(says("other", "alice"), says("delete", "EVIL"))
+	mcptest.Soon(t, func() bool { return len(u.Problems()) == 1 })
+	restored, _, err := u.RestoreSession(s.Save(), nil)
+	require.NoError(t, err)
+	for _, s := range []*mcphybrid.Session{s, restored} {
+		assert.Equal(t, before, s.PromptSections(mcphybrid.PromptFull))
+		r, err := s.Call(t.Context(), "mcp_github__delete", nil)
+		require.NoError(t, err)
+		assert.Equal(t, "company", mcptest.Text(t, r))
+	}
+	_, err = u.NewSession(nil).Call(t.Context(), "mcp_github__delete", nil)
+	assert.ErrorIs(t, err, mcphybrid.ErrQuarantined)
+}
+
+// SPEC G1: however many tools come and go at one server, those of another that have
+// left are known as gone.
+func TestSpecG1GoneIsKnownPerServer(t *testing.T) {
+	t.Parallel()
+	good := listing(says("x", ""), says("y", ""))
+	m := started(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{{Name: "good", InProcess: good}}})
+	var tools []mcpserver.ServerTool
+	for i := range 1001 {
+		tools = append(tools, says(fmt.Sprint("t", i), ""))
+	}
+	other := listing(tools...)
+	require.NoError(t, m.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "other", InProcess: other}))
+	good.DeleteTools("x")
+	mcptest.Soon(t, func() bool { return m.Servers()[0].Tools == 1 })
+	other.SetTools(says("one", ""))
+	mcptest.Soon(t, func() bool { return m.Servers()[1].Tools == 1 })
+	since := func(name string) bool {
+		var unknown *mcphybrid.UnknownToolError
+		_, err := m.Call(t.Context(), name, nil)
+		require.ErrorAs(t, err, &unknown)
+		return !unknown.Gone.IsZero()
+	}
+	assert.True(t, since("mcp_good__x"))
+	assert.True(t, since("mcp_other__t999"))
+	assert.False(t, since("mcp_good__never"))
+}
+
+// SPEC G1: a name that a search told the model means the tool that was found, also
+// where the list never shows it.
+func TestSpecG1ToldNameOfTwoOwners(t *testing.T) {
+	t.Parallel()
+	const name = "mcp_github__delete"
+	for _, first := range []string{"company", "alice"} {
+		for _, disclosure := range []mcphybrid.Disclosure{mcphybrid.ByActivation, mcphybrid.ByBridge} {
+			m := started(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}})
+			u, err := m.NewUser("alice", nil)
+			require.NoError(t, err)
+			mine := listing(says("other", "alice"))
+			require.NoError(t, m.AddServer(t.Context(), serves("github", "", says("delete", "company"))))
+			require.NoError(t, u.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "github", InProcess: mine}))
+			lists := func(tools ...mcpserver.ServerTool) {
+				mine.SetTools(tools...)
+				mcptest.Soon(t, func() bool { return u.Servers()[0].Tools == len(tools) })
+			}
+			own := says("delete", "alice")
+			if first == "alice" {
+				lists(says("other", ""), own)
+			}
+			opts := &mcphybrid.SessionOptions{Disclosure: disclosure}
+			s := u.NewSession(opts)
+			before := s.PromptSections(mcphybrid.PromptFull)
+			r, err := s.Call(t.Context(), mcphybrid.SearchToolName, `{"query":"delete"}`)
+			require.NoError(t, err)
+			require.Contains(t, mcptest.Text(t, r), first)
+			if first == "alice" {
+				lists(says("other", ""))
+			} else {
+				lists(says("other", ""), own)
+			}
+			restored, _, err := u.RestoreSession(s.Save(), opts)
+			require.NoError(t, err)
+			for _, s := range []*mcphybrid.Session{s, restored} {
+				r, _ := s.Call(t.Context(), mcphybrid.CallToolName, `{"name":"`+name+`"}`)
+				if disclosure != mcphybrid.ByBridge {
+					r, _ = s.Call(t.Context(), name, nil)
+				}
+				if first == "alice" {
+					assert.Contains(t, mcptest.Text(t, r), "removed")
+				} else {
+					assert.Equal(t, first, mcptest.Text(t, r))
+				}
+				assert.Equal(t, before, s.PromptSections(mcphybrid.PromptFull))
+			}
+			s.Compact()
+			r, _ = s.Call(t.Context(), name, nil)
+			assert.NotContains(t, mcptest.Text(t, r), first)
+		}
+	}
 }

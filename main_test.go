@@ -13,6 +13,7 @@ import (
 	"weak"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -76,6 +77,12 @@ func check(m *Manager, sessions ...*Session) error {
 		for _, e := range list {
 			if e.tool != nil && v.holds(e.tool) {
 				return fmt.Errorf("%s is held back, and shown", e.tool.name)
+			}
+			if e.tool == nil {
+				continue
+			}
+			if t, err := s.find(v, e.tool.name); err == nil && !t.is(e.tool) {
+				return fmt.Errorf("%s is shown as %+v, and means %+v", e.tool.name, e.tool.def.names(), t.def.names())
 			}
 		}
 		if err := checkList(s, v, list); err != nil {
@@ -182,7 +189,7 @@ func checkBounds(m *Manager) error {
 	if all > limits.MaxCatalog {
 		return fmt.Errorf("the servers' tools have %d bytes", all)
 	}
-	if gone := len(m.cur.Load().gone); gone > maxGone {
+	if gone := len(m.cur.Load().gone); gone > history.MaxLeft {
 		return fmt.Errorf("%d tools that have left are remembered", gone)
 	}
 	for _, s := range attached {
@@ -202,7 +209,7 @@ func checkRestored(m *Manager, s *Session) error {
 	s.mu.Lock()
 	v := s.viewLocked()
 	list := v.withoutHeld(s.shown)
-	state := s.stateLocked(v)
+	state, next := s.stateLocked(v), s.shownLocked(v)
 	s.mu.Unlock()
 	if v.ended {
 		return nil
@@ -231,15 +238,18 @@ func checkRestored(m *Manager, s *Session) error {
 		places["elsewhere"] = own.scope
 	}
 	for place, sc := range places {
-		restored, _, err := sc.restore(s.rights, s.skills, data, &SessionOptions{Disclosure: s.disclosure})
+		restored, _, err := sc.restore(s.rights, s.skills, state.Intent, data, &SessionOptions{Disclosure: s.disclosure})
 		if err != nil {
 			return err
 		}
 		restored.mu.Lock()
 		now := restored.viewLocked()
-		list, again := restored.shown, restored.stateLocked(now)
+		list, again, after := restored.shown, restored.stateLocked(now), restored.shownLocked(now)
 		restored.mu.Unlock()
 		got := listBytes(restored, list)
+		if want, got := listBytes(s, next), listBytes(restored, after); place == "here" && want != got && len(parsed.Shown) == len(state.Shown) && s.scope.current(v.selection) && !now.ended {
+			return fmt.Errorf("restored here, a session goes on with\n%s\ninstead of\n%s", got, want)
+		}
 		restored.Close()
 		switch {
 		case !s.scope.current(v.selection) || now.ended:

@@ -166,7 +166,7 @@ type reason uint8
 
 const (
 	reasonDenied     reason = iota // hidden: an access list does not permit it
-	reasonOverridden               // hidden: a user's own tool has the name, or had it
+	reasonOverridden               // hidden: the name is another tool's
 	reasonExcluded                 // hidden: a rule excludes it
 	reasonOthers                   // hidden: rules include other tools only
 	reasonPin                      // inline: it is pinned
@@ -321,10 +321,10 @@ func (s *selection) judgeEach() (seen int) {
 		for j, t := range c.tools {
 			v := &s.verdicts[i][j]
 			switch {
+			case s.overridden(i, t): // first, so that find goes by it
+				v.reason = reasonOverridden
 			case !s.rights.permit(t.def.names()):
 				v.reason = reasonDenied
-			case s.overridden(i, t):
-				v.reason = reasonOverridden
 			default:
 				*v = p.judge(t, applies, included)
 			}
@@ -380,24 +380,11 @@ func (p *policy) matchesOf(t *BridgeTool) *matched {
 	return m
 }
 
-// overridden reports whether a catalog after the i-th has a tool with the name of t,
-// even if the tool is held back, or had one.
+// overridden reports whether the name of t, a tool of the i-th catalog, means another
+// tool.
 func (s *selection) overridden(i int, t *BridgeTool) bool {
-	for _, c := range s.catalogs[i+1:] {
-		if c.tool(t.name) != nil || c.held[t.name] != nil {
-			return true
-		}
+	if whose := s.meant[t.name]; whose != nil {
+		return whose != t.owner
 	}
-	return s.inherits(i, t)
-}
-
-// inherits reports whether a tool of another server, which has left a catalog after
-// the i-th, had the name of t.
-func (s *selection) inherits(i int, t *BridgeTool) bool {
-	for _, c := range s.catalogs[i+1:] {
-		if g, ok := c.gone[t.name]; ok && g.names.Server != t.def.server {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.catalogs[i+1:], func(c *catalog) bool { return c.overrides(t) })
 }

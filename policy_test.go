@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -141,4 +142,42 @@ func TestPartitionProperties(t *testing.T) {
 			require.Greater(t, place[tool], lastFree, "seed %d: %s should be inline before a later one", seed, tool.name)
 		}
 	}
+}
+
+// A state can be forged by who stores it. The intent, by which rules may forbid, is
+// that of the host or of the parent.
+func TestStateGivesNoIntent(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Rules: []Rule{
+		{Name: "admin", Intent: "admin", Patterns: []string{"*"}, Action: RuleInclude},
+		{Name: "browse", Intent: "browse", Patterns: []string{"*read*"}, Action: RuleInclude},
+	}})
+	require.NoError(t, m.AddTools("s", echoTool("read", ""), echoTool("drop", "")))
+	parent := m.NewSession(&SessionOptions{Intent: "browse"})
+	state := string(parent.NewChild(nil).Save())
+	require.Contains(t, state, `"intent":"browse"`)
+	for _, intent := range []string{"admin", "browse", "other", ""} {
+		forged := json.RawMessage(strings.Replace(state, `"intent":"browse"`, fmt.Sprintf(`"intent":%q`, intent), 1))
+		child, _, err := parent.RestoreChild(forged, nil)
+		require.NoError(t, err)
+		restored, _, err := m.RestoreSession(forged, &SessionOptions{Intent: "browse"})
+		require.NoError(t, err)
+		for _, s := range []*Session{child, restored} {
+			_, err = s.Call(t.Context(), "mcp_s__drop", nil)
+			assert.ErrorIs(t, err, ErrNotPermitted, intent)
+			_, err = s.Call(t.Context(), "mcp_s__read", nil)
+			assert.NoError(t, err)
+			assert.NoError(t, check(m, s))
+		}
+		s, _, err := m.RestoreSession(forged, nil)
+		if intent == "" {
+			require.NoError(t, err)
+			continue
+		}
+		assert.EqualError(t, err, fmt.Sprintf("mcphybrid: the saved session had the intent %q: set SessionOptions.Intent to that of the new one", intent))
+		assert.Nil(t, s)
+	}
+	child := parent.NewChild(&SessionOptions{Intent: "admin"}) // the host may say so
+	_, err := child.Call(t.Context(), "mcp_s__drop", nil)
+	assert.NoError(t, err)
 }

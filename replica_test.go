@@ -124,7 +124,7 @@ func TestRestoreShowsWhatAnIntentHides(t *testing.T) {
 	s.SetIntent("x")
 	sections, tools := sentBytes(s)
 	require.Contains(t, sections, "s1 (20")
-	restored, changed := turned(t, m, s.Save(), nil)
+	restored, changed := turned(t, m, s.Save(), &SessionOptions{Intent: "x"})
 	gotSections, gotTools := sentBytes(restored)
 	assert.Equal(t, sections, gotSections)
 	assert.Equal(t, tools, gotTools)

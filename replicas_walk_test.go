@@ -25,14 +25,15 @@ var replicasTime = flag.Duration("replicas", time.Second, "how long TestReplicas
 
 // A fleet is two Managers that share a trust store and see different servers. What
 // happens is drawn from a seed: servers come, go and change their lists, users and
-// sessions begin and end, and conversations move between the replicas.
+// sessions begin and end, and conversations move between the replicas. The user's
+// servers have the names of the system's and lists of their own.
 type fleet struct {
 	t        *testing.T
 	rnd      *rand.Rand
 	replicas [2]*Manager
 	users    [2]*User
-	servers  []*mcpserver.MCPServer
-	tools    []map[string]string // descriptions by own name, by server
+	servers  []*mcpserver.MCPServer // the system's, then as many of the user's
+	tools    []map[string]string    // descriptions by own name, by server
 	configs  []ServerConfig
 	talks    []*talk
 	counts   map[string]int
@@ -45,21 +46,25 @@ type talk struct {
 	user    bool
 	replica int
 	told    []string          // the names of the tools that it was sent, in order
-	owners  map[string]string // server and own name by the names in told
-	users   map[string]string // whose the servers are, by the names in told; "" is the system
+	owners  map[string]string // user, server and own name by the names that it was told, as originOf gives them
 }
 
+// originOf returns a text that identifies a tool.
+func originOf(user, server, own string) string { return fmt.Sprintf("%q %q %q", user, server, own) }
+
 var (
+	fleetServers  = []string{"s-0", "s_0", "s", "t", "s.0", "s__b"}
 	fleetPrefixes = []string{"", "", "p", "p", "s_0", ""}
 	fleetTools    = []string{"run", "read", "write", "_run", "b__run", "find it", "find_it", "delete"}
 )
 
 func newFleet(t *testing.T, seed uint64) *fleet {
 	f := &fleet{t: t, rnd: rand.New(rand.NewPCG(seed, 9)), counts: make(map[string]int)}
-	for i, name := range []string{"s-0", "s_0", "s", "t", "s.0", "s__b"} {
+	for i := range 2 * len(fleetServers) {
+		name := fleetServers[i%len(fleetServers)]
 		srv := mcpserver.NewMCPServer(name, "1", mcpserver.WithToolCapabilities(true))
 		f.servers = append(f.servers, srv)
-		f.configs = append(f.configs, ServerConfig{Name: name, Prefix: fleetPrefixes[i], InProcess: srv})
+		f.configs = append(f.configs, ServerConfig{Name: name, Prefix: fleetPrefixes[i%len(fleetServers)], InProcess: srv})
 		f.tools = append(f.tools, nil)
 		f.list(i)
 	}
@@ -68,7 +73,7 @@ func newFleet(t *testing.T, seed uint64) *fleet {
 	store, cache := new(aStore), new(aStore)
 	// Who owns which prefix is agreed on before: replicas that begin together with
 	// an empty store, and servers in different orders, may give one prefix twice.
-	first := NewManager(&Options{Cache: cache, TrustStore: store, Servers: f.configs})
+	first := NewManager(&Options{Cache: cache, TrustStore: store, Servers: f.configs[:len(fleetServers)]})
 	require.NoError(t, first.Start(t.Context()))
 	require.NoError(t, first.Close())
 	for i := range f.replicas {
@@ -82,6 +87,14 @@ func newFleet(t *testing.T, seed uint64) *fleet {
 		f.users[i] = u
 	}
 	return f
+}
+
+// userOf returns whose the i-th server is: "" is the system.
+func (f *fleet) userOf(i int) string {
+	if i < len(fleetServers) {
+		return ""
+	}
+	return "u"
 }
 
 // list gives a server other tools.
@@ -99,7 +112,7 @@ func (f *fleet) list(i int) {
 			continue
 		}
 		tool := mcp.NewTool(name, mcp.WithDescription(fmt.Sprint("Does something ", f.rnd.IntN(3))))
-		answer := f.configs[i].Name + " " + name
+		answer := originOf(f.userOf(i), f.configs[i].Name, name)
 		tools = append(tools, mcpserver.ServerTool{Tool: tool, Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return mcp.NewToolResultText(answer), nil
 		}})
@@ -118,27 +131,28 @@ func (f *fleet) settle(i int) {
 		if m == nil {
 			return // it is not begun yet
 		}
-		for _, m := range []*Manager{m, f.users[r].own} {
-			soon(f.t, func() bool {
-				m.mu.Lock()
-				defer m.mu.Unlock()
-				at := m.find(f.configs[i].Name)
-				if at < 0 {
-					return true
-				}
-				listed := make(map[string]string)
-				for _, d := range m.sources[at].listed {
-					listed[d.name] = d.description
-				}
-				return maps.Equal(listed, f.tools[i])
-			})
+		if f.userOf(i) != "" {
+			m = f.users[r].own
 		}
+		soon(f.t, func() bool {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			at := m.find(f.configs[i].Name)
+			if at < 0 {
+				return true
+			}
+			listed := make(map[string]string)
+			for _, d := range m.sources[at].listed {
+				listed[d.name] = d.description
+			}
+			return maps.Equal(listed, f.tools[i])
+		})
 	}
 }
 
 // begin starts a conversation.
 func (f *fleet) begin() {
-	replica, user := f.rnd.IntN(2), f.rnd.IntN(4) == 0
+	replica, user := f.rnd.IntN(2), f.rnd.IntN(2) == 0
 	opts := &SessionOptions{Disclosure: []Disclosure{ByActivation, ByActivation, ByProvider, ByBridge}[f.rnd.IntN(4)]}
 	switch f.rnd.IntN(4) {
 	case 0:
@@ -146,7 +160,7 @@ func (f *fleet) begin() {
 	case 1:
 		opts.Access.Allow = []string{"s-0/*", "t/*", "mcp_p__*"}
 	}
-	tk := &talk{opts: opts, user: user, replica: replica, owners: make(map[string]string), users: make(map[string]string)}
+	tk := &talk{opts: opts, user: user, replica: replica, owners: make(map[string]string)}
 	if user {
 		tk.s = f.users[replica].NewSession(opts)
 	} else {
@@ -157,27 +171,20 @@ func (f *fleet) begin() {
 
 // look asks what the model would be sent and compares it with what it was sent.
 func (f *fleet) look(tk *talk) {
-	var names []string
+	names := toolNames(tk.s.Tools())
 	owners := make(map[string]string)
-	for _, tool := range tk.s.Tools() {
-		names = append(names, tool.Name())
-		if b, ok := tool.(*BridgeTool); ok {
-			owners[b.Name()] = b.Server() + " " + b.OriginalName()
-			if before, ok := tk.owners[b.Name()]; ok {
-				require.Equal(f.t, before, owners[b.Name()], "%s means another tool", b.Name())
-			}
-		}
-	}
 	tk.s.PromptSections(PromptFull)
 	tk.s.mu.Lock()
 	for _, e := range tk.s.shown { // summaries too
 		if e.tool != nil {
-			owners[e.tool.name] = e.tool.def.server + " " + e.tool.def.name
-			tk.users[e.tool.name] = e.tool.owner.user
+			owners[e.tool.name] = originOf(e.tool.owner.user, e.tool.def.server, e.tool.def.name)
 		}
 	}
 	tk.s.mu.Unlock()
 	for name, owner := range owners {
+		if before, ok := tk.owners[name]; ok {
+			require.Equal(f.t, before, owner, "%s means another tool", name)
+		}
 		tk.owners[name] = owner
 	}
 	tk.told = names
@@ -223,13 +230,13 @@ func (f *fleet) move(tk *talk) {
 // stays asserts that the model is told what it was told before: to the byte, unless
 // a tool is held back here.
 func (f *fleet) stays(tk *talk, sections string, told []string) {
-	waiting := make(map[string]bool) // by name, and by server and own name: it may have another name here
+	waiting := make(map[string]bool)
 	for _, c := range tk.s.view().catalogs {
 		for _, e := range c.held {
-			waiting[e.Name], waiting[c.owner.user+" "+e.Server+" "+e.Tool] = true, true
+			waiting[originOf(c.owner.user, e.Server, e.Tool)] = true
 		}
 	}
-	held := func(name string) bool { return waiting[name] || waiting[tk.users[name]+" "+tk.owners[name]] }
+	held := func(name string) bool { return waiting[tk.owners[name]] }
 	now := tk.s.PromptSections(PromptFull)
 	anyHeld := slices.ContainsFunc(told, held)
 	for line := range strings.Lines(sections) {
@@ -253,6 +260,9 @@ func (f *fleet) stays(tk *talk, sections string, told []string) {
 func (f *fleet) step() {
 	i, replica := f.rnd.IntN(len(f.servers)), f.rnd.IntN(2)
 	m := f.replicas[replica]
+	if f.userOf(i) != "" {
+		m = f.users[replica].own
+	}
 	if len(f.talks) == 0 {
 		f.begin()
 	}
@@ -266,14 +276,13 @@ func (f *fleet) step() {
 		}
 	case 2, 3:
 		f.list(i)
-	case 4:
-		_ = f.users[replica].AddServer(f.t.Context(), f.configs[i])
-	case 5:
+	case 4, 5:
 		if len(f.talks) < 12 {
 			f.begin()
 		}
 	case 6:
-		tk.s.SetIntent([]string{"", "careful", "summary"}[f.rnd.IntN(3)])
+		tk.opts.Intent = []string{"", "careful", "summary"}[f.rnd.IntN(3)]
+		tk.s.SetIntent(tk.opts.Intent)
 	case 7:
 		tk.s.Compact()
 		tk.told, tk.owners = nil, make(map[string]string) // what is sent now replaces what was sent
@@ -331,7 +340,7 @@ func TestReplicas(t *testing.T) {
 			})
 			for range mcptest.Long(300, 100) {
 				f.step()
-				for _, m := range f.replicas {
+				for _, m := range []*Manager{f.replicas[0], f.replicas[1], f.users[0].own, f.users[1].own} {
 					var sessions []*Session
 					for _, tk := range f.talks {
 						if tk.s.scope.keeper == keeper(m) {

@@ -166,6 +166,7 @@ func (p *pair) use(s *Session) string {
 		return "turn"
 	case 5:
 		intent := []string{"", "less", "only", "brief"}[p.random.IntN(4)]
+		p.opts.Intent = intent
 		s.SetIntent(intent)
 		return "intent " + intent
 	}

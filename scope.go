@@ -108,6 +108,7 @@ type selectionSet struct {
 type selectionKey struct {
 	intent, rights string
 	taken          share
+	meant          string
 }
 
 type lazySelection struct {
@@ -140,8 +141,8 @@ func (s *scope) forgetSelections() {
 }
 
 // selection returns what a session with these rights and this intent sees now.
-// taken returns what room the session's own tools take beside those of catalogs.
-func (s *scope) selection(r rights, intent string, taken func([]*catalog) share) *selection {
+// since returns what the session brings along from before.
+func (s *scope) selection(r rights, intent string, since func([]*catalog) past) *selection {
 	s.selecting.Lock()
 	if old := s.selected; old == nil || old.policy != s.policy.Load() || !slices.Equal(old.catalogs, s.catalogs()) {
 		s.selected = &selectionSet{catalogs: s.catalogs(), policy: s.policy.Load(), byKey: make(map[selectionKey]*lazySelection)}
@@ -149,7 +150,8 @@ func (s *scope) selection(r rights, intent string, taken func([]*catalog) share)
 	all := s.selected
 	s.selecting.Unlock()
 
-	key := selectionKey{intent: intent, taken: taken(all.catalogs)}
+	before := since(all.catalogs)
+	key := selectionKey{intent: intent, taken: before.taken, meant: before.key()}
 	if len(r) > 0 {
 		key.rights = fmt.Sprintf("%q", r)
 	}
@@ -164,7 +166,7 @@ func (s *scope) selection(r rights, intent string, taken func([]*catalog) share)
 	all.mu.Unlock()
 	sel.once.Do(func() {
 		sel.id = s.selections.Add(1)
-		sel.catalogs, sel.policy, sel.rights, sel.intent, sel.taken = all.catalogs, all.policy, r, intent, key.taken
+		sel.catalogs, sel.policy, sel.rights, sel.intent, sel.past = all.catalogs, all.policy, r, intent, before
 		sel.retriever = s.newRetriever
 		for _, c := range sel.catalogs {
 			sel.ended = sel.ended || c.ended

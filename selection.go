@@ -3,11 +3,14 @@ package mcphybrid
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
@@ -15,11 +18,11 @@ import (
 // the catalogs and the policy. They share it, and nobody may change it.
 type selection struct {
 	id       uint64     // unique
-	catalogs []*catalog // if a name is in several, the last one wins
+	catalogs []*catalog // if a name is in several, the last one wins, apart from meant
 	policy   *policy
 	rights   rights
 	intent   string
-	taken    share // that other inline tools take: see Session.taken
+	past
 
 	verdicts [][]verdict   // by catalog and the tool's index in it
 	inline   []*BridgeTool // in registration order
@@ -34,6 +37,57 @@ type selection struct {
 		once sync.Once
 		catalog
 	}
+}
+
+// A past is what was before in a session and still counts. It is that of the last
+// look, until the catalogs change.
+type past struct {
+	taken share
+
+	// meant says whose tool a name means, by the name, if the catalogs alone would
+	// give it to another owner: see Session.meant.
+	meant map[string]*owner
+}
+
+// key returns a text that identifies p.meant.
+func (p past) key() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(p.meant)) {
+		fmt.Fprintf(&b, "%s %q,", name, p.meant[name].user)
+	}
+	return b.String()
+}
+
+// past returns what of the session's past counts beside catalogs. The caller holds mu.
+func (s *Session) past(catalogs []*catalog) past {
+	return past{taken: s.taken(catalogs), meant: s.meant(catalogs)}
+}
+
+// meant returns the names that mean a user's tool which has left, or the system's
+// where the user has one of that name by now: a name that the model was shown means
+// the tool that it was shown. The caller holds mu.
+func (s *Session) meant(catalogs []*catalog) map[string]*owner {
+	if len(catalogs) == 1 {
+		return nil
+	}
+	system, user := catalogs[0], catalogs[1]
+	meant := make(map[string]*owner)
+	know := func(t *BridgeTool) {
+		ofUser := t.owner.user != ""
+		others := user.overrides(t)
+		if ofUser {
+			others = !others && (system.tool(t.name) != nil || system.held[t.name] != nil)
+		}
+		if others && meant[t.name] == nil {
+			meant[t.name] = t.owner
+		}
+	}
+	for _, e := range s.shown {
+		if e.tool != nil {
+			know(e.tool)
+		}
+	}
+	return meant
 }
 
 // An opening is the first list that a model is shown.
@@ -65,18 +119,36 @@ func (s *selection) each() iter.Seq2[*BridgeTool, standing] {
 	}
 }
 
-// find returns the place of the tool with that registered name, even if it is
-// hidden: the index of its catalog and its index there.
+// find returns the place of the tool that name means, even if it is hidden: the index
+// of its catalog and its index there.
 func (s *selection) find(name string) (i, j int, ok bool) {
 	for i, c := range slices.Backward(s.catalogs) {
-		if j, ok := c.byName[name]; ok && !s.inherits(i, c.tools[j]) {
+		if j, ok := c.byName[name]; ok && s.verdicts[i][j].reason != reasonOverridden {
 			return i, j, true
-		}
-		if c.held[name] != nil { // no other tool may replace a tool that is held back
-			break
 		}
 	}
 	return 0, 0, false
+}
+
+// of returns the catalog of an owner's tools, or nil.
+func (s *selection) of(o *owner) *catalog {
+	for _, c := range s.catalogs {
+		if c.owner == o {
+			return c
+		}
+	}
+	return nil
+}
+
+// meaning yields the catalogs whose tool name may mean, the last one first.
+func (s *selection) meaning(name string) iter.Seq[*catalog] {
+	return func(yield func(*catalog) bool) {
+		for _, c := range slices.Backward(s.catalogs) {
+			if whose := s.meant[name]; (whose == nil || whose == c.owner) && !yield(c) {
+				return
+			}
+		}
+	}
 }
 
 // lookup returns the tool with that registered name and its standing, or nil if the
@@ -150,7 +222,7 @@ func (s *selection) needs(t *BridgeTool) []*BridgeTool {
 // held returns the change for which the tool with that name is in quarantine, or
 // nil.
 func (s *selection) held(name string) *ChangedError {
-	for _, c := range slices.Backward(s.catalogs) {
+	for c := range s.meaning(name) {
 		if held := c.held[name]; held != nil {
 			return held
 		}
@@ -163,14 +235,16 @@ func (s *selection) held(name string) *ChangedError {
 
 // holds reports whether t is in quarantine, under this or another name.
 func (s *selection) holds(t *BridgeTool) bool {
-	if s.held(t.name) != nil {
+	c := s.of(t.owner)
+	if c == nil {
+		return false
+	}
+	if c.held[t.name] != nil {
 		return true
 	}
-	for _, c := range s.catalogs {
-		for _, held := range c.held {
-			if c.owner == t.owner && held.Server == t.def.server && held.Tool == t.def.name {
-				return true
-			}
+	for _, held := range c.held {
+		if held.Server == t.def.server && held.Tool == t.def.name {
+			return true
 		}
 	}
 	return false
@@ -190,8 +264,8 @@ func (s *selection) same(kept *BridgeTool) *BridgeTool {
 }
 
 // gone returns what is known of a tool that has left.
-func (s *selection) gone(name string) (g goneTool, ok bool) {
-	for _, c := range slices.Backward(s.catalogs) {
+func (s *selection) gone(name string) (g history.Departure[rules.Tool], ok bool) {
+	for c := range s.meaning(name) {
 		if g, ok = c.gone[name]; ok {
 			return g, true
 		}
@@ -261,7 +335,7 @@ var standings = [...]string{hidden: "hidden", inline: "inline", summarized: "sum
 // reasons are the reasons in words, some of them with a place for a name or a number.
 var reasons = [...]string{
 	reasonDenied:     "an access list does not permit it",
-	reasonOverridden: "the user has a tool of this name",
+	reasonOverridden: "its name is that of another tool",
 	reasonExcluded:   "rule %q excludes it",
 	reasonOthers:     "rules include only other tools",
 	reasonPin:        "it is pinned",

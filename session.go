@@ -63,6 +63,10 @@ type SessionOptions struct {
 	// whatever their number.
 	Skills Access
 
+	// Intent is what the conversation is about: see [Session.SetIntent]. If "", a
+	// child begins with the intent of its parent.
+	Intent string
+
 	// Disclosure is how the model gets the deferred tools. If zero,
 	// [ByActivation].
 	Disclosure Disclosure
@@ -81,15 +85,18 @@ type SessionOptions struct {
 // narrowed by opts, and starts with the intent of s. It has its own active tools,
 // changes nothing in s, and may outlive s. opts may be nil.
 func (s *Session) NewChild(opts *SessionOptions) *Session {
-	s.mu.Lock()
-	intent := s.intent
-	s.mu.Unlock()
 	var o SessionOptions
 	if opts != nil {
 		o = *opts
 	}
 	o.Hooks = o.Hooks.Or(s.caller.Hooks())
-	return s.scope.newSession(s.rights, s.skills, intent, &o)
+	return s.scope.newSession(s.rights, s.skills, s.intentNow(), &o)
+}
+
+func (s *Session) intentNow() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.intent
 }
 
 func (sc *scope) newSession(inherited, skills rights, intent string, opts *SessionOptions) *Session {
@@ -101,7 +108,7 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 	if len(inherited) == 0 {
 		inherited = inherited.and(sc.metaAccess).and(sc.user.access)
 	}
-	s := &Session{scope: sc, rights: inherited.and(o.Access), intent: rules.CutIntent(intent), disclosure: o.Disclosure, skills: skills.and(o.Skills)}
+	s := &Session{scope: sc, rights: inherited.and(o.Access), intent: rules.CutIntent(cmp.Or(o.Intent, intent)), disclosure: o.Disclosure, skills: skills.and(o.Skills)}
 	own, told := o.Hooks.Or(sc.opts.Ask.Hooks), sc.opts.Ask.Hooks
 	if sc.below != nil { // its servers were told of other hooks
 		told = sc.below.opts.Ask.Hooks
@@ -173,7 +180,7 @@ func (s *Session) viewLocked() view {
 	}
 	now := s.seen.Value()
 	if !s.scope.current(now) || now.intent != s.intent {
-		if now = s.scope.selection(s.rights, s.intent, s.taken); now.ended {
+		if now = s.scope.selection(s.rights, s.intent, s.past); now.ended {
 			return view{selection: endedSelection, scope: s.scope, skills: noSkills}
 		}
 		s.settle(now)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"weak"
 
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -61,28 +62,38 @@ type told struct {
 // has from a saved state: when it was restored, the catalog did not have them in
 // that version. They are shown only. They are in no catalog, and so can't be
 // found or called; nothing trusts them.
-type keptTools map[string]*BridgeTool
+type keptTools map[string]*keptTool
+
+type keptTool struct {
+	*BridgeTool
+	gone bool // it had left the catalog where the session was saved, if it was not kept there
+}
 
 // A share is a part of the room for inline tools.
 type share struct{ tools, tokens int }
 
-// taken returns what room for inline tools those take that were inline and that
-// no catalog has. So what was deferred does not move up in the place of a server
-// that is not here. The caller holds mu.
+// taken returns what room for inline tools those take that were inline where they
+// were saved and that no catalog has here. So what was deferred does not move up in the
+// place of a server that is not here. The caller holds mu.
 func (s *Session) taken(catalogs []*catalog) (r share) {
 	if len(s.kept) == 0 {
 		return r
 	}
 	for _, e := range s.shown {
-		if e.place != asTool || e.section != inlineLines || s.kept[e.tool.name] != e.tool {
+		if e.place != asTool || e.section != inlineLines {
 			continue
 		}
-		if !slices.ContainsFunc(catalogs, func(c *catalog) bool { t := c.tool(e.tool.name); return t != nil && t.is(e.tool) }) {
+		if kept := s.kept[e.tool.name]; kept != nil && kept.BridgeTool == e.tool && !kept.gone && !isThere(e.tool, catalogs) {
 			r.tools++
 			r.tokens += s.scope.toolTokens(e.tool)
 		}
 	}
 	return r
+}
+
+// isThere reports whether a catalog has t, in any version.
+func isThere(t *BridgeTool, catalogs []*catalog) bool {
+	return slices.ContainsFunc(catalogs, func(c *catalog) bool { same := c.tool(t.name); return same != nil && same.is(t) })
 }
 
 // A stamp changes whenever there may be something to append.
@@ -109,6 +120,43 @@ func (s *Session) show() []shown {
 		s.shownAs = v.stamp()
 	}
 	return list
+}
+
+// maxTold is how many tools that a model only read of a session remembers.
+const maxTold = 500
+
+// told adds tools of which the model reads outside its list, in an answer. In a user's
+// session their names mean these tools from now on: so they are items that neither
+// the list nor the sections show.
+func (s *Session) told(tools []*BridgeTool) {
+	if s.scope.below == nil || len(tools) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.viewLocked()
+	list := s.shownLocked(v)
+	if v.ended || list == nil {
+		return
+	}
+	known, n := make(map[string]bool), 0
+	for _, e := range list {
+		if e.tool != nil {
+			known[e.tool.name] = true
+		}
+		if e.place == notListed && e.section == noSection {
+			n++
+		}
+	}
+	var fresh []shown
+	for _, t := range tools {
+		if !known[t.name] && n+len(fresh) < maxTold {
+			known[t.name] = true
+			fresh = append(fresh, shown{tool: t})
+		}
+	}
+	s.setShown(slices.Concat(list, fresh))
+	s.seen = weak.Pointer[selection]{} // the catalogs may have changed since the answer was found
 }
 
 // setShown sets the list of items. The caller holds mu.
@@ -139,8 +187,8 @@ func (s *Session) shownLocked(v view) []shown {
 
 // withoutHeld removes the tools that are held back from list. It is the only
 // removal outside Compact: hiding an untrusted tool is worth the provider's cache.
-func (v view) withoutHeld(list []shown) []shown {
-	held := func(e shown) bool { return e.tool != nil && v.holds(e.tool) }
+func (s *selection) withoutHeld(list []shown) []shown {
+	held := func(e shown) bool { return e.tool != nil && s.holds(e.tool) }
 	if !slices.ContainsFunc(list, held) {
 		return list
 	}

@@ -30,6 +30,7 @@ var savedForms = []savedForm{
 	{"deferred", asDeferred, noSection, true},
 	{"summary", notListed, summaryLines, true},
 	{"example", notListed, exampleText, true},
+	{"told", notListed, noSection, true},
 	{"search", asMeta, searchText, false},
 	{"meta", asMeta, noSection, false},
 	{"servers", notListed, searchText, false},
@@ -43,6 +44,7 @@ type saver struct {
 	state  saved.State
 	places map[*BridgeTool]int // in state.Tools, from 1
 	named  map[string]int      // the same by registered name, of the newest version
+	isGone func(*BridgeTool) bool
 }
 
 // tool returns the place of t in the list of tools.
@@ -62,6 +64,7 @@ func (w *saver) item(e shown) {
 	item := saved.Item{Kind: savedForms[i].kind, Line: int(e.line)}
 	if e.tool != nil {
 		item.Tool = w.tool(e.tool, e.tool.def.raw)
+		w.state.Tools[item.Tool-1].Gone = w.isGone(e.tool)
 	}
 	if e.place == asMeta {
 		item.Meta = metaNames[e.meta]
@@ -76,9 +79,9 @@ func (w *saver) item(e shown) {
 }
 
 // Save returns the session's state as a JSON object, to be restored with
-// [Manager.RestoreSession]. It has the active tools, the turn, the intent, and all
-// that it takes to show the model the same again: the items in their order, and
-// the definitions of their tools. It has no figures and no cut results.
+// [Manager.RestoreSession]. It has the active tools, the turn, and all that it
+// takes to show the model the same again: the items in their order, and the
+// definitions of their tools. It has no figures and no cut results.
 //
 // It takes about as many bytes as the tools and sections in a request do: 70 KB
 // for 60 published tools, 1.4 KB for each tool with [ByProvider]. It takes
@@ -106,6 +109,12 @@ func (s *Session) stateLocked(v view) *saved.State {
 		r := saved.Refusal(s.refused)
 		w.state.Refused = &r
 	}
+	w.isGone = func(t *BridgeTool) bool {
+		if kept := s.kept[t.name]; kept != nil && kept.BridgeTool == t && !kept.gone || v.ended {
+			return false // its server is away, or all are
+		}
+		return !isThere(t, v.catalogs)
+	}
 	for _, e := range v.withoutHeld(s.shown) {
 		w.item(e)
 	}
@@ -124,8 +133,9 @@ func (s *Session) stateLocked(v view) *saved.State {
 }
 
 // RestoreSession returns a new session in a state that [Session.Save] returned,
-// in this process or another one. Pass the options of the saved session: the
-// state does not include them.
+// in this process or another one. Pass the options of the saved session, and its
+// intent as [SessionOptions.Intent]: the state gives none of them, since who stores
+// it could change them.
 //
 // What the model was shown is shown again, to the byte, whatever servers there
 // are. A tool that is missing here stays shown, and active, until
@@ -139,17 +149,17 @@ func (s *Session) stateLocked(v view) *saved.State {
 // missing servers, call [Manager.AwaitServers] first.
 //
 // RestoreSession fails, with a nil session, if state is malformed, too large (see
-// [Options.MaxState]) or of an unknown version, if it belongs to another user, or
-// if the saved session had more access lists than opts and the Manager give the
-// new one.
+// [Options.MaxState]) or of an unknown version, if it belongs to another user, if
+// the saved session had more access lists than opts and the Manager give the
+// new one, or if it had an intent and the new one has none.
 func (m *Manager) RestoreSession(state json.RawMessage, opts *SessionOptions) (s *Session, changed []string, err error) {
-	return m.scope.restore(nil, nil, state, opts)
+	return m.scope.restore(nil, nil, "", state, opts)
 }
 
 // RestoreChild is [Manager.RestoreSession] for a saved child of s: see
-// [Session.NewChild].
+// [Session.NewChild]. As there, the intent is that of s, unless opts has one.
 func (s *Session) RestoreChild(state json.RawMessage, opts *SessionOptions) (child *Session, changed []string, err error) {
-	return s.scope.restore(s.rights, s.skills, state, opts)
+	return s.scope.restore(s.rights, s.skills, s.intentNow(), state, opts)
 }
 
 // parseState returns the state if it belongs to the scope's user.
@@ -164,13 +174,13 @@ func (sc *scope) parseState(state json.RawMessage) (*saved.State, error) {
 	return parsed, nil
 }
 
-func (sc *scope) restore(inherited, skills rights, data json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
+func (sc *scope) restore(inherited, skills rights, intent string, data json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
 	state, err := sc.parseState(data)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := sc.newSession(inherited, skills, state.Intent, opts)
-	r := restorer{s: s, v: s.view(), full: state.Full, kept: make(keptTools), named: make(map[string]bool), told: make(map[string]bool)}
+	s := sc.newSession(inherited, skills, intent, opts)
+	r := restorer{s: s, v: s.view(), full: state.Full, kept: make(keptTools), gone: make(map[*BridgeTool]bool), named: make(map[string]bool), told: make(map[string]bool)}
 	if err = s.narrows(state); err == nil {
 		err = r.read(state)
 	}
@@ -200,7 +210,8 @@ func (sc *scope) restore(inherited, skills rights, data json.RawMessage, opts *S
 	return s, r.changed, nil
 }
 
-// narrows returns an error if s has fewer access lists than the saved session.
+// narrows returns an error if s has fewer access lists than the saved session, or no
+// intent where that one had one: rules by intent may hide tools.
 func (s *Session) narrows(state *saved.State) error {
 	const hint = "pass the same options, and restore a child with its parent's RestoreChild"
 	switch {
@@ -208,6 +219,8 @@ func (s *Session) narrows(state *saved.State) error {
 		return fmt.Errorf("mcphybrid: the saved session has more access lists than the new one, %d instead of %d: %s", state.Lists, len(s.rights), hint)
 	case state.Skills > len(s.skills):
 		return fmt.Errorf("mcphybrid: the saved session has more lists of skills than the new one, %d instead of %d: %s", state.Skills, len(s.skills), hint)
+	case state.Intent != "" && s.intent == "":
+		return fmt.Errorf("mcphybrid: the saved session had the intent %q: set SessionOptions.Intent to that of the new one", text.Line(state.Intent, text.MaxName))
 	}
 	return nil
 }
@@ -219,6 +232,7 @@ type restorer struct {
 	full    bool          // the saved session called tools by CallToolName
 	tools   []*BridgeTool // those of the state; nil for one that s may not show
 	kept    keptTools
+	gone    map[*BridgeTool]bool // tools that had left where they were saved
 	list    []shown
 	named   map[string]bool // the names in the tool list, and those of summaries after "summary "
 	changed []string
@@ -248,6 +262,7 @@ func (r *restorer) read(state *saved.State) error {
 			return fmt.Errorf("mcphybrid: the state of the session: tool %q: %w", t.Name, err)
 		}
 		r.tools = append(r.tools, tool)
+		r.gone[tool] = t.Gone
 	}
 	for i, item := range state.Shown {
 		e, ok, err := r.item(item)
@@ -280,8 +295,10 @@ func (r *restorer) tool(t saved.Tool) (*BridgeTool, error) {
 		return nil, nil
 	}
 	var there *BridgeTool
-	if i, j, ok := r.v.find(t.Name); ok && r.v.catalogs[i].tools[j].is(kept) {
-		there = r.v.catalogs[i].tools[j]
+	if c := r.v.of(kept.owner); c != nil {
+		if same := c.tool(t.Name); same != nil && same.is(kept) { // even if the user has a tool of this name by now
+			there = same
+		}
 	}
 	if there != nil && (t.Definition == nil || bytes.Equal(there.def.raw, t.Definition)) {
 		return there, nil
@@ -349,8 +366,8 @@ func (r *restorer) show(e shown) {
 			return
 		}
 		r.named[name] = true
-	} else if e.section == summaryLines && e.tool != nil {
-		name := "summary " + e.tool.name
+	} else if e.tool != nil && (e.section == summaryLines || e.section == noSection) {
+		name := fmt.Sprint(e.section, " ", e.tool.name)
 		if r.named[name] {
 			return
 		}
@@ -362,7 +379,7 @@ func (r *restorer) show(e shown) {
 		r.example = true
 	}
 	if e.tool != nil && e.tool.through != nil {
-		r.kept[e.tool.name] = e.tool
+		r.kept[e.tool.name] = &keptTool{e.tool, r.gone[e.tool]}
 	}
 	r.list = append(r.list, e)
 }

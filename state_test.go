@@ -187,3 +187,33 @@ func FuzzRestoreSession(f *testing.F) {
 		require.NoError(t, check(m, s, again))
 	})
 }
+
+// A tool that has left takes no room among the inline tools, where the session is
+// saved and where it is restored.
+func TestRestoredAfterToolsLeft(t *testing.T) {
+	t.Parallel()
+	for _, inline := range []int{0, 3} {
+		tools := mcptest.Chores("s", DefaultMaxInline)
+		if inline > 0 {
+			tools = tools[:inline]
+		}
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: inline}, Servers: []ServerConfig{serving("s", tools...)}})
+		srv := mcpServer(m.opts.Servers[0])
+		s := m.NewSession(nil)
+		require.Len(t, s.Tools(), len(tools))
+		other := tools[1]
+		other.Tool.Name = "another"
+		srv.DeleteTools(tools[1].Tool.Name)
+		srv.AddTools(other)
+		soon(t, func() bool { return len(s.Tools()) == len(tools)+1 })
+		for range 2 { // also after it was restored
+			restored, changed, err := m.RestoreSession(s.Save(), nil)
+			require.NoError(t, err)
+			assert.Equal(t, []string{"mcp_s__" + tools[1].Tool.Name}, changed)
+			assert.Equal(t, s.PromptSections(PromptFull), restored.PromptSections(PromptFull))
+			assert.Equal(t, toolNames(s.Tools()), toolNames(restored.Tools()))
+			assert.NoError(t, check(m, s, restored))
+			s = restored
+		}
+	}
+}

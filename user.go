@@ -184,7 +184,9 @@ func (m *Manager) leave() {
 // NewUser creates the user with that id. opts may be nil.
 //
 // The user's sessions see the system's tools followed by the user's own, which
-// have an index of their own. If a name exists in both, the user's tool wins.
+// have an index of their own. If a name exists in both, the user's tool wins,
+// except in a session that has shown the name: there it means the tool that was
+// shown, until [Session.Compact].
 // The user inherits everything that opts does not set: limits, middleware,
 // skills, the inline policy, and [Options.Access], which also applies to the
 // user's own tools.

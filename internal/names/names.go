@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -206,6 +207,33 @@ func (b *Book) conflict(prefix, server string) string {
 	}
 	if i < len(b.prefixes) && strings.HasPrefix(b.prefixes[i], prefix) {
 		return b.owners[b.prefixes[i]]
+	}
+	return ""
+}
+
+// Prefixes are prefixes that a [Book] has given.
+type Prefixes []prefix
+
+type prefix struct{ begin, server string }
+
+// Prefixes returns those that b has given so far, without those of a Book below.
+func (b *Book) Prefixes() Prefixes {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := make(Prefixes, len(b.prefixes))
+	for i, begin := range b.prefixes {
+		list[i] = prefix{begin, b.owners[begin]}
+	}
+	return list
+}
+
+// Server returns the server to which a name belongs, or "" if it begins with none of
+// the prefixes.
+func (p Prefixes) Server(name string) string {
+	i := sort.Search(len(p), func(i int) bool { return p[i].begin > name })
+	// No prefix begins another, so one that begins name is the last before it.
+	if i > 0 && strings.HasPrefix(name, p[i-1].begin) {
+		return p[i-1].server
 	}
 	return ""
 }

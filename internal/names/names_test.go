@@ -193,6 +193,27 @@ func TestAbove(t *testing.T) {
 	assert.Equal(t, "s-0", first)
 }
 
+// A snapshot of the prefixes tells whose a name is, and does not change.
+func TestPrefixes(t *testing.T) {
+	t.Parallel()
+	b := NewBook(10)
+	assert.Empty(t, b.Prefixes().Server("mcp_a__x"))
+	for _, server := range []string{"a-b", "c", "a__b", "c_"} {
+		_, _, err := b.Claim(server, "")
+		require.NoError(t, err)
+	}
+	p := b.Prefixes()
+	c, _, err := b.Claim("d", "")
+	require.NoError(t, err)
+	for name, server := range map[string]string{
+		"mcp_a_b__x": "a-b", "mcp_c__": "c", "mcp_c___x": "c", "mcp_a__b__x": "a__b", "mcp_a__x": "", "mcp_c_x": "", "mcp_d__x": "", "": "", "x": "", "mcp_z__x": "",
+	} {
+		assert.Equal(t, server, p.Server(name), name)
+	}
+	assert.Equal(t, "d", b.Prefixes().Server(c.Name("x")))
+	assert.Empty(t, b.Above().Prefixes(), "those of a Book below are not its own")
+}
+
 func TestClaimsAreBounded(t *testing.T) {
 	t.Parallel()
 	b := NewBook(10)

@@ -44,6 +44,7 @@ type State struct {
 type Tool struct {
 	rules.Tool
 	OfUser bool `json:"user,omitempty"` // the server is one of the user's own
+	Gone   bool `json:"gone,omitempty"` // it was shown, and then left the catalog
 
 	// Definition is the element of tools/list, each byte of it. It is nil if
 	// the tool was not shown.
