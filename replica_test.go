@@ -488,10 +488,11 @@ func TestLongIntentIsCut(t *testing.T) {
 	m, _ := newTestManager(t, &Options{MaxState: 8000, Rules: []Rule{{Name: "r", Intent: strings.Repeat("\x01", 998), Patterns: []string{"*"}, Action: RuleExclude}}})
 	require.NoError(t, m.AddTools("l", echoTool("run", "")))
 	s := m.NewSession(nil)
-	s.SetIntent(strings.Repeat("\x01", 998) + strings.Repeat("世", 5<<20))
+	long := strings.Repeat("\x01", 998) + strings.Repeat("世", 5<<20)
+	s.SetIntent(long)
 	assert.Empty(t, s.Tools(), "cut before a character that would be split")
 	require.LessOrEqual(t, len(s.Save()), 8000)
-	restored, _, err := m.RestoreSession(s.Save(), nil)
+	restored, _, err := m.RestoreSession(s.Save(), &SessionOptions{Intent: long})
 	require.NoError(t, err)
 	assert.Empty(t, restored.Tools())
 
