@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -209,7 +210,7 @@ func compile(l *Lexicon) *compiledLexicon {
 		relate(t.To, t.From, hintWeight)
 	}
 	for _, others := range c.others {
-		slices.SortFunc(others, func(a, b expansion) int { return int(a.term) - int(b.term) })
+		sort.Slice(others, func(i, j int) bool { return others[i].term < others[j].term })
 	}
 	c.base = sync.OnceValue(func() *lexiconBase { return newLexiconBase(c.terms) })
 	return c

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"slices"
+	"sort"
 	"time"
 )
 
@@ -212,8 +212,10 @@ func (c *Cache) ranked(wanted []Key) []Key {
 			keys = append(keys, key)
 		}
 	}
-	slices.SortFunc(keys[first:], func(a, b Key) int {
-		return cmp.Or(cmp.Compare(c.entries[b].wanted, c.entries[a].wanted), bytes.Compare(a[:], b[:]))
+	others := keys[first:]
+	sort.Slice(others, func(i, j int) bool {
+		a, b := others[i], others[j]
+		return cmp.Or(cmp.Compare(c.entries[b].wanted, c.entries[a].wanted), bytes.Compare(a[:], b[:])) < 0
 	})
 	return keys
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
+	"sort"
 	"time"
 )
 
@@ -113,8 +113,9 @@ func (k *Keeper) inTurn(texts []*Text) []*Text {
 		places[i] = place{t, k.refused[t.key], turns[t.Server]}
 		turns[t.Server]++
 	}
-	slices.SortStableFunc(places, func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.try, b.try), cmp.Compare(a.turn, b.turn))
+	sort.SliceStable(places, func(i, j int) bool {
+		a, b := places[i], places[j]
+		return cmp.Or(cmp.Compare(a.try, b.try), cmp.Compare(a.turn, b.turn)) < 0
 	})
 	ordered := make([]*Text, len(texts))
 	for i, p := range places {

@@ -254,8 +254,8 @@ func (b *Book) Claims() []Claim {
 	for _, c := range b.claims {
 		list = append(list, c)
 	}
-	slices.SortFunc(list, func(x, y Claim) int {
-		return strings.Compare(x.Server+"\x00"+x.Wanted, y.Server+"\x00"+y.Wanted)
+	sort.Slice(list, func(i, j int) bool {
+		return list[i].Server+"\x00"+list[i].Wanted < list[j].Server+"\x00"+list[j].Wanted
 	})
 	return list
 }

@@ -4,9 +4,9 @@
 package rules
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 )
@@ -124,7 +124,7 @@ func NewSet(rules []Rule) (*Set, error) {
 		r.Patterns = slices.Clone(r.Patterns)
 		s.Rules = append(s.Rules, r)
 	}
-	slices.SortStableFunc(s.Rules, func(a, b Rule) int { return cmp.Compare(b.Priority, a.Priority) })
+	sort.SliceStable(s.Rules, func(i, j int) bool { return s.Rules[i].Priority > s.Rules[j].Priority })
 	for i, r := range s.Rules {
 		for _, p := range r.Patterns {
 			s.tables[formOf(p)].add(uint16(i), p)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -48,7 +49,7 @@ func report(defects []defect) (violations []Violation, more int) {
 		}
 		return strings.Compare(a.problem, b.problem)
 	}
-	slices.SortFunc(defects, compare)
+	sort.Slice(defects, func(i, j int) bool { return compare(defects[i], defects[j]) < 0 })
 	defects = slices.CompactFunc(defects, func(a, b defect) bool { return compare(a, b) == 0 })
 	for _, f := range defects[:min(len(defects), maxViolations)] {
 		v := Violation{Problem: f.problem}

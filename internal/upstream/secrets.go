@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -291,7 +292,7 @@ func (s *secrets) text(line string) string {
 			}
 		}
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	sort.Slice(spans, func(i, j int) bool { return spans[i].from < spans[j].from })
 	var b strings.Builder
 	end := 0
 	for i, p := range spans {
