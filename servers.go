@@ -165,9 +165,10 @@ func (m *Manager) Login(ctx context.Context, server string) error {
 		err = errors.New("Options.OpenURL is not set")
 	default:
 		_ = src.server.Connect(ctx) // the refusal tells where to log in
+		open := m.opts.OpenURL
 		err = src.account.Login(ctx, func(ctx context.Context, url string) (string, error) {
 			return foreign.Call("Options.OpenURL", func() (string, error) {
-				return m.opts.OpenURL(ctx, LoginPage{m.user.id, server, url})
+				return open(ctx, LoginPage{m.user.id, server, url})
 			})
 		})
 		if err == nil {
