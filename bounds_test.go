@@ -391,7 +391,7 @@ func TestRateLimitedCall(t *testing.T) {
 		w.Header().Set("Retry-After", "3600")
 		http.Error(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"slow down"}}`, http.StatusTooManyRequests)
 	}))
-	defer web.Close()
+	t.Cleanup(web.Close) // after the Manager, whose stream keeps it open
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "a", URL: web.URL}}})
 	_, err := m.Call(t.Context(), "mcp_a__run", nil)
 	require.NoError(t, err)
@@ -448,7 +448,7 @@ func TestErrorsHaveNoAddresses(t *testing.T) {
 		}
 		inner.ServeHTTP(w, r)
 	}))
-	defer web.Close()
+	t.Cleanup(web.Close) // after the Manager, whose stream keeps it open
 	panics := mcpserver.ServerTool{Tool: mcp.NewTool("panics"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		panic(struct{ p *int }{new(int)})
 	}}
