@@ -10,29 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// aStore is a Store in memory.
-type aStore struct {
-	mu   sync.Mutex
-	data []byte
-	err  error
-}
-
-func (s *aStore) Load() ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.data, s.err
-}
-
-func (s *aStore) Save(data []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.data = data
-	return s.err
-}
 
 // SPEC B2: a stored catalog is there before any server runs, and it is equal to
 // the byte. The first call starts its server, once.
@@ -80,7 +61,7 @@ func TestSpecB2StartFromTheCache(t *testing.T) {
 // A change since then is published like any change, and stored.
 func TestCacheIsCheckedAgainstTheServer(t *testing.T) {
 	t.Parallel()
-	store := &aStore{}
+	store := &mcptest.Store{}
 	options := func(list string) *Options {
 		cfg := child(t, "raw", "raw")
 		cfg.Env["LIST"] = list // not part of the cache key
@@ -106,7 +87,7 @@ func TestCacheIsCheckedAgainstTheServer(t *testing.T) {
 // a list that does not fit the configuration is not used.
 func TestCacheLifetime(t *testing.T) {
 	t.Parallel()
-	store := &aStore{}
+	store := &mcptest.Store{}
 	first, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
 	require.NoError(t, first.Close())
 	stored, _ := store.Load()
@@ -130,17 +111,17 @@ func TestCacheLifetime(t *testing.T) {
 
 	for _, data := range []string{"", "{", `{"version":9}`, `{"version":1,"servers":[]}`, `{"version":1,"servers":{"one":{}}}`,
 		strings.Replace(string(stored), `"tools":[`, `"tools":[5,`, 1)} {
-		store.data = []byte(data)
+		store.Data = []byte(data)
 		assert.Equal(t, StateReady, states(Options{}, child(t, "one", "plain")), data)
 	}
-	store.err = errors.New("disk on fire")
+	store.Err = errors.New("disk on fire")
 	assert.Equal(t, StateReady, states(Options{}, child(t, "one", "plain")))
 }
 
 // The store has neither environments nor headers.
 func TestCacheHasNoSecrets(t *testing.T) {
 	t.Parallel()
-	store := &aStore{}
+	store := &mcptest.Store{}
 	cfg := child(t, "one", "plain")
 	cfg.Env["TOKEN"] = "s3cret"
 	m, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{cfg}})
@@ -168,7 +149,7 @@ func TestIdleServerIsStopped(t *testing.T) {
 // limit.
 func TestCacheThatDoesNotFit(t *testing.T) {
 	t.Parallel()
-	store := &aStore{}
+	store := &mcptest.Store{}
 	first, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
 	require.NoError(t, first.Close())
 	stored, _ := store.Load()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/meaning"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
@@ -30,7 +31,7 @@ var (
 type Recorder = recorder
 
 // NewTestStore returns a Store in memory.
-func NewTestStore() Store { return new(aStore) }
+func NewTestStore() Store { return new(mcptest.Store) }
 
 // NewConcepts returns an embedder that calls embed before it embeds.
 func NewConcepts(embed func(context.Context) error) *concepts {

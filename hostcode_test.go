@@ -270,8 +270,8 @@ func TestCloseDuringEverything(t *testing.T) {
 			}
 			return nil
 		}
-		m := NewManager(&Options{Inline: InlineOptions{Max: 5}, Cache: new(aStore), TrustStore: new(aStore), Usage: &UsageOptions{Store: new(aStore)},
-			Semantic: &SemanticOptions{Embedder: e, Cache: new(aStore), Grace: -1}, Skills: someSkills(70), Logger: slog.New(slog.DiscardHandler),
+		m := NewManager(&Options{Inline: InlineOptions{Max: 5}, Cache: new(mcptest.Store), TrustStore: new(mcptest.Store), Usage: &UsageOptions{Store: new(mcptest.Store)},
+			Semantic: &SemanticOptions{Embedder: e, Cache: new(mcptest.Store), Grace: -1}, Skills: someSkills(70), Logger: slog.New(slog.DiscardHandler),
 			Limits:  ServerLimits{Refresh: 20 * time.Millisecond, Reconnect: time.Millisecond},
 			Servers: []ServerConfig{inProcess("a", 12), inProcess("b", 12)}})
 		shared := m.NewSession(&SessionOptions{Registry: NewRegistry()})
@@ -349,7 +349,7 @@ func disturb(ctx context.Context, m *Manager, s *Session, r *rand.Rand) {
 func TestDamagedStores(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 7))
-	stores := []*aStore{{}, {}, {}, {}}
+	stores := []*mcptest.Store{{}, {}, {}, {}}
 	run := func(policy TrustPolicy) {
 		m := NewManager(&Options{Inline: InlineOptions{Max: 2}, Cache: stores[0], Trust: policy, TrustStore: stores[1], Usage: &UsageOptions{Store: stores[2]},
 			Semantic: &SemanticOptions{Embedder: newConcepts(), Cache: stores[3]},
@@ -365,18 +365,16 @@ func TestDamagedStores(t *testing.T) {
 		require.NoError(t, m.Close())
 	}
 	run(TrustWarn)
-	stores[0].data = []byte(`{"version":1,"servers":{"h":{"config":"` + (&ServerConfig{Name: "h", URL: "http://127.0.0.1:1/x"}).cacheKey() +
+	stores[0].Data = []byte(`{"version":1,"servers":{"h":{"config":"` + (&ServerConfig{Name: "h", URL: "http://127.0.0.1:1/x"}).cacheKey() +
 		`","listed":"2026-01-01T00:00:00Z","tools":["{\"name\":\"x\",\"inputSchema\":{\"type\":\"object\"}}"]}}}`)
 	var whole [][]byte
 	for i, s := range stores {
-		require.NotEmpty(t, s.data, "%d", i)
-		whole = append(whole, s.data)
+		require.NotEmpty(t, s.Data, "%d", i)
+		whole = append(whole, s.Data)
 	}
 	for i := range mcptest.Long(1000, 100) {
 		for k, s := range stores {
-			s.mu.Lock()
-			s.data = damaged(whole[k], r)
-			s.mu.Unlock()
+			require.NoError(t, s.Save(damaged(whole[k], r)))
 		}
 		run([]TrustPolicy{TrustWarn, TrustQuarantine}[i%2])
 	}
@@ -409,7 +407,7 @@ func damaged(data []byte, r *rand.Rand) []byte {
 // A crafted vector cache is refused, and the tools are embedded.
 func TestCraftedCacheOfVectors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cache := &aStore{data: append([]byte("mcpvec02"+strings.Repeat("\x00", 40)+"\x04\x00\xfc\xff\x02\x00\x01\x40"), make([]byte, 64)...)}
+		cache := &mcptest.Store{Data: append([]byte("mcpvec02"+strings.Repeat("\x00", 40)+"\x04\x00\xfc\xff\x02\x00\x01\x40"), make([]byte, 64)...)}
 		e := newConcepts()
 		m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: e, Cache: cache}})
 		require.NoError(t, m.AddTools("a", echoTool("run", "dog")))

@@ -16,6 +16,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -156,18 +157,18 @@ func (r hostRegistry) SetDeferredActivator(f func(string) bool) {
 }
 
 type hostStore struct {
-	aStore
+	mcptest.Store
 	h    *tryingHost
 	name string
 }
 
 func (s *hostStore) Load() ([]byte, error) {
 	s.h.at(s.name + " load")
-	return s.aStore.Load()
+	return s.Store.Load()
 }
 
 func (s *hostStore) Save(data []byte) error {
-	err := s.aStore.Save(data)
+	err := s.Store.Save(data)
 	s.h.at(s.name + " save")
 	return err
 }

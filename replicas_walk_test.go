@@ -70,7 +70,7 @@ func newFleet(t *testing.T, seed uint64) *fleet {
 	}
 	policy := []TrustPolicy{TrustOff, TrustWarn, TrustQuarantine, TrustApprove}[f.rnd.IntN(4)]
 	list := []ListOptions{{}, {Max: 9, ServerMax: 5}}[seed%2]
-	store, cache := new(aStore), new(aStore)
+	store, cache := new(mcptest.Store), new(mcptest.Store)
 	// Who owns which prefix is agreed on before: replicas that begin together with
 	// an empty store, and servers in different orders, may give one prefix twice.
 	first := NewManager(&Options{Cache: cache, TrustStore: store, Servers: f.configs[:len(fleetServers)]})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
@@ -141,7 +142,7 @@ func TestSpecC1FindsByMeaning(t *testing.T) {
 func TestSpecD6Difference(t *testing.T) {
 	t.Parallel()
 	e := newConcepts()
-	cache, store := new(aStore), new(vector.MemoryStore)
+	cache, store := new(mcptest.Store), new(vector.MemoryStore)
 	s := mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true))
 	s.AddTools(echoTool("a", "dog"), echoTool("b", "car"))
 	options := func(store vector.Store) *Options {
@@ -334,12 +335,12 @@ func TestSearchWithBadService(t *testing.T) {
 // don't ask what it has.
 func TestSpecD6Fingerprint(t *testing.T) {
 	t.Parallel()
-	cache, store := new(aStore), new(countingStore)
+	cache, store := new(mcptest.Store), new(countingStore)
 	start := func() {
 		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()},
 			Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Cache: cache, Least: 0.5}})
 		embedded(t, m, 5)
-		soon(t, func() bool { cache.mu.Lock(); defer cache.mu.Unlock(); return cache.data != nil })
+		soon(t, func() bool { data, _ := cache.Load(); return data != nil })
 		assert.NotEmpty(t, m.Search("vet", 1))
 		require.NoError(t, m.Close())
 	}
@@ -347,7 +348,7 @@ func TestSpecD6Fingerprint(t *testing.T) {
 	assert.EqualValues(t, 1, store.asked.Load())
 	start()
 	assert.EqualValues(t, 1, store.asked.Load())
-	cache.data = nil
+	cache.Data = nil
 	start()
 	assert.EqualValues(t, 2, store.asked.Load())
 }

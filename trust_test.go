@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -129,14 +130,14 @@ func TestTrustWarns(t *testing.T) {
 
 func TestTrustOff(t *testing.T) {
 	t.Parallel()
-	store := new(aStore)
+	store := new(mcptest.Store)
 	s := changing(echoTool("log", "Shows the history"))
 	m, _ := newTestManager(t, &Options{Trust: TrustOff, TrustStore: store, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
 	s.AddTools(echoTool("log", "Shows the whole history"))
 	soon(t, func() bool { return m.InlineTools()[0].Description() == "Shows the whole history" })
 	assert.Empty(t, m.Problems())
 	assert.NoError(t, m.Accept("git", "log", m.InlineTools()[0].def.canonical()))
-	assert.Nil(t, store.data)
+	assert.Nil(t, store.Data)
 }
 
 // Known definitions outlive the process. A server can't make us forget one by
@@ -189,26 +190,26 @@ func TestTrustIsStored(t *testing.T) {
 func TestTrustStoreFails(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		store *aStore
+		store *mcptest.Store
 		want  string
 	}{
-		{&aStore{err: errors.New("no disk")}, "no disk"},
-		{&aStore{data: []byte(`{"version":1`)}, "line 1, column 12: unexpected end of JSON input"},
-		{&aStore{data: []byte(`{"version":7}`)}, "the document has version 7, want 1"},
-		{&aStore{data: []byte(`{"version":1,"servers":{"git":{"log":null}}}`)}, `tool "log" of server "git" has no hash`},
+		{&mcptest.Store{Err: errors.New("no disk")}, "no disk"},
+		{&mcptest.Store{Data: []byte(`{"version":1`)}, "line 1, column 12: unexpected end of JSON input"},
+		{&mcptest.Store{Data: []byte(`{"version":7}`)}, "the document has version 7, want 1"},
+		{&mcptest.Store{Data: []byte(`{"version":1,"servers":{"git":{"log":null}}}`)}, `tool "log" of server "git" has no hash`},
 	} {
 		m := NewManager(&Options{Trust: TrustQuarantine, TrustStore: test.store, Servers: []ServerConfig{inProcess("a", 1)}})
 		err := m.Start(t.Context())
 		assert.ErrorContains(t, err, "loading the known tools: "+test.want)
 		assert.ErrorContains(t, m.AddServer(t.Context(), inProcess("b", 1)), test.want)
 		assert.Empty(t, m.InlineTools(), "nobody knows whether they have changed")
-		test.store.data, test.store.err = nil, nil
+		test.store.Data, test.store.Err = nil, nil
 		assert.NoError(t, m.Start(t.Context()), "it can be tried again")
 		assert.Len(t, m.InlineTools(), 1)
-		assert.NotNil(t, test.store.data)
+		assert.NotNil(t, test.store.Data)
 		m.Close()
 	}
-	m := NewManager(&Options{TrustStore: &aStore{err: errors.New("no disk")}, Servers: []ServerConfig{inProcess("a", 1)}})
+	m := NewManager(&Options{TrustStore: &mcptest.Store{Err: errors.New("no disk")}, Servers: []ServerConfig{inProcess("a", 1)}})
 	defer m.Close()
 	assert.NoError(t, m.Start(t.Context()))
 }

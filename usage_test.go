@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -62,20 +63,9 @@ func TestHalfLifeIsChecked(t *testing.T) {
 	})
 }
 
-type memoryStore struct {
-	data []byte
-	err  error
-}
-
-func (s *memoryStore) Load() ([]byte, error) { return s.data, s.err }
-func (s *memoryStore) Save(data []byte) error {
-	s.data = data
-	return s.err
-}
-
 func TestUsageIsCountedByMany(t *testing.T) {
 	t.Parallel()
-	store := new(memoryStore)
+	store := new(mcptest.Store)
 	m, _ := newTestManager(t, &Options{Usage: &UsageOptions{Store: store}, Servers: []ServerConfig{inProcess("a", 3)}})
 	var wg sync.WaitGroup
 	for g := range 8 {
@@ -92,7 +82,7 @@ func TestUsageIsCountedByMany(t *testing.T) {
 	var stored struct {
 		Tools map[string]struct{ Count float64 }
 	}
-	require.NoError(t, json.Unmarshal(store.data, &stored))
+	require.NoError(t, json.Unmarshal(store.Data, &stored))
 	total := 0.0
 	for _, u := range stored.Tools {
 		total += u.Count
@@ -119,7 +109,7 @@ func TestFailedCallsAreNoUse(t *testing.T) {
 // The record has the system's tools only, not a user's own.
 func TestUsersToolsAreNotRecorded(t *testing.T) {
 	t.Parallel()
-	store := new(memoryStore)
+	store := new(mcptest.Store)
 	m, _ := newTestManager(t, &Options{Usage: &UsageOptions{Store: store}, Servers: []ServerConfig{inProcess("a", 2)}})
 	u := newUser(t, m, "u", nil, echoTool("mine", ""))
 	require.NoError(t, u.Start(t.Context()))
@@ -128,8 +118,8 @@ func TestUsersToolsAreNotRecorded(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, u.Close())
-	assert.NotContains(t, string(store.data), "mine", "written when the user ends")
+	assert.NotContains(t, string(store.Data), "mine", "written when the user ends")
 	require.NoError(t, m.Close())
-	assert.Contains(t, string(store.data), "mcp_a__tool_001")
-	assert.NotContains(t, string(store.data), "mine")
+	assert.Contains(t, string(store.Data), "mcp_a__tool_001")
+	assert.NotContains(t, string(store.Data), "mine")
 }

@@ -20,7 +20,7 @@ import (
 // another.
 func TestSpecD3ScopesByMeaning(t *testing.T) {
 	t.Parallel()
-	e, cache, own := newConcepts(), new(aStore), new(aStore)
+	e, cache, own := newConcepts(), new(mcptest.Store), new(mcptest.Store)
 	store := new(vector.MemoryStore)
 	var queries atomic.Int64
 	e.query = func(context.Context) error { queries.Add(1); return nil }

@@ -11,12 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 func TestVectorCache(t *testing.T) {
-	store := new(keptFile)
+	store := new(mcptest.Store)
 	load := func(model string) *Cache { return LoadCache(store, model, slog.New(slog.DiscardHandler)) }
 	keys := func(texts ...string) (list []Key) {
 		for _, text := range texts {
@@ -44,10 +45,10 @@ func TestVectorCache(t *testing.T) {
 	c.Trust += time.Minute
 	assert.True(t, c.Fresh(print))
 
-	before := store.data
+	before := store.Data
 	require.NoError(t, load("m").Save(list, print, true))
-	assert.Equal(t, before, store.data, "nothing has changed")
-	store.err = errors.New("no disk")
+	assert.Equal(t, before, store.Data, "nothing has changed")
+	store.Err = errors.New("no disk")
 	assert.Zero(t, load("m").Len())
 	c.Put(KeyOf("m", "c"), []float32{1, 1, 1})
 	assert.ErrorContains(t, c.Save(list, print, true), "no disk")
@@ -57,7 +58,7 @@ func TestVectorCache(t *testing.T) {
 // written each day, so it never seems old.
 func TestUnwantedVectorsAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := new(keptFile)
+		store := new(mcptest.Store)
 		wanted, unwanted := KeyOf("m", "wanted"), KeyOf("m", "unwanted")
 		c := LoadCache(store, "m", nil)
 		c.Put(wanted, []float32{1, 2})
@@ -65,11 +66,11 @@ func TestUnwantedVectorsAge(t *testing.T) {
 		require.NoError(t, c.Save([]Key{wanted, unwanted}, [32]byte{}, false))
 		for range 30 {
 			time.Sleep(24 * time.Hour)
-			before := store.data
+			before := store.Data
 			for range 2 { // a change a day
 				require.NoError(t, LoadCache(store, "m", nil).Save([]Key{wanted}, [32]byte{}, false))
 			}
-			assert.NotEqual(t, before, store.data)
+			assert.NotEqual(t, before, store.Data)
 			assert.Equal(t, []float32{3, 4}, LoadCache(store, "m", nil).Vector(unwanted))
 		}
 		time.Sleep(24 * time.Hour)
@@ -82,7 +83,7 @@ func TestUnwantedVectorsAge(t *testing.T) {
 // A full cache keeps what is wanted, and then what was wanted last.
 func TestFullVectorCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := new(keptFile)
+		store := new(mcptest.Store)
 		key := func(i int) Key { return KeyOf("m", fmt.Sprint(i)) }
 		var log bytes.Buffer
 		c := LoadCache(store, "m", slog.New(slog.NewTextHandler(&log, nil)))
@@ -95,7 +96,7 @@ func TestFullVectorCache(t *testing.T) {
 		}
 		require.NoError(t, c.Save([]Key{key(0), key(1)}, [32]byte{}, false))
 		assert.Contains(t, log.String(), `"left out"=10`)
-		assert.LessOrEqual(t, len(store.data), c.limit)
+		assert.LessOrEqual(t, len(store.Data), c.limit)
 		c = LoadCache(store, "m", nil)
 		assert.Equal(t, 10, c.Len())
 		for _, i := range []int{0, 1, 15, 16, 17, 18, 19} {
@@ -121,22 +122,22 @@ func TestCraftedVectorCache(t *testing.T) {
 		data, err := binary.Append(nil, binary.LittleEndian, h)
 		require.NoError(t, err)
 		var log bytes.Buffer
-		c := LoadCache(&keptFile{data: append(data, make([]byte, 64)...)}, "m", slog.New(slog.NewTextHandler(&log, nil)))
+		c := LoadCache(&mcptest.Store{Data: append(data, make([]byte, 64)...)}, "m", slog.New(slog.NewTextHandler(&log, nil)))
 		assert.Zero(t, c.Len())
 		assert.Contains(t, log.String(), "could not be loaded")
 	}
 }
 
 func FuzzVectorCache(f *testing.F) {
-	store := new(keptFile)
+	store := new(mcptest.Store)
 	c := LoadCache(store, "m", nil)
 	c.Put(KeyOf("m", "a"), []float32{1, 2})
 	list := []Key{KeyOf("m", "a")}
 	require.NoError(f, c.Save(list, [32]byte{1}, true))
-	f.Add(store.data)
-	f.Add(store.data[:len(store.data)-1])
+	f.Add(store.Data)
+	f.Add(store.Data[:len(store.Data)-1])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		store := &keptFile{data: data}
+		store := &mcptest.Store{Data: data}
 		c := LoadCache(store, "m", nil)
 		var keys []Key
 		for key := range c.entries {
@@ -154,17 +155,4 @@ func FuzzVectorCache(f *testing.F) {
 			t.Fatalf("%d of %d vectors were saved", n, len(keys))
 		}
 	})
-}
-
-// A keptFile is a store in memory.
-type keptFile struct {
-	data []byte
-	err  error
-}
-
-func (s *keptFile) Load() ([]byte, error) { return s.data, s.err }
-
-func (s *keptFile) Save(data []byte) error {
-	s.data = data
-	return s.err
 }

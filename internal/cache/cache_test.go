@@ -5,26 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-type memory struct {
-	data []byte
-	err  error
-}
-
-func (m *memory) Load() ([]byte, error) { return m.data, m.err }
-
-func (m *memory) Save(data []byte) error {
-	m.data = data
-	return m.err
-}
-
 func TestCatalogIsKept(t *testing.T) {
 	t.Parallel()
-	store := new(memory)
+	store := new(mcptest.Store)
 	empty, err := Read(store)
 	require.NoError(t, err)
 	assert.Equal(t, new(Catalog), empty)
@@ -47,18 +36,18 @@ func TestReadFails(t *testing.T) {
 	for data, want := range map[string]string{
 		"": "unexpected end of JSON input", "{": "unexpected end of JSON input", `{"version":1,"servers":[]}`: `"servers" is a JSON array`,
 	} {
-		c, err := Read(&memory{data: []byte(data)})
+		c, err := Read(&mcptest.Store{Data: []byte(data)})
 		assert.Nil(t, c)
 		assert.ErrorContains(t, err, "the cached catalog: ")
 		assert.ErrorContains(t, err, want)
 	}
-	c, err := Read(&memory{data: []byte(`{"version":9,"servers":{"a":{}}}`)})
+	c, err := Read(&mcptest.Store{Data: []byte(`{"version":9,"servers":{"a":{}}}`)})
 	require.NoError(t, err)
 	assert.Equal(t, new(Catalog), c, "of another version")
 	burning := errors.New("disk on fire")
-	_, err = Read(&memory{err: burning})
+	_, err = Read(&mcptest.Store{Err: burning})
 	assert.ErrorIs(t, err, burning)
-	assert.ErrorIs(t, new(Catalog).Save(&memory{err: burning}), burning)
+	assert.ErrorIs(t, new(Catalog).Save(&mcptest.Store{Err: burning}), burning)
 }
 
 // Two processes share a store: none loses the names of the other.
@@ -67,7 +56,7 @@ func TestSaveMergesNames(t *testing.T) {
 	claim := func(server, prefix string) names.Claim {
 		return names.Claim{Server: server, Wanted: prefix, Prefix: prefix}
 	}
-	store := new(memory)
+	store := new(mcptest.Store)
 	save := func(claims ...names.Claim) error { return (&Catalog{Names: claims}).Save(store) }
 	require.NoError(t, save(claim("a-b", "mcp_a_b")))
 	require.NoError(t, save(claim("c", "mcp_c"), claim("a_b", "mcp_a_b")))
@@ -75,12 +64,12 @@ func TestSaveMergesNames(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []names.Claim{claim("a-b", "mcp_a_b"), claim("c", "mcp_c")}, got.Names)
 
-	before := store.data
-	store.err = errors.New("disk on fire")
-	assert.ErrorIs(t, save(), store.err)
-	assert.Equal(t, before, store.data, "not overwritten")
+	before := store.Data
+	store.Err = errors.New("disk on fire")
+	assert.ErrorIs(t, save(), store.Err)
+	assert.Equal(t, before, store.Data, "not overwritten")
 	for _, data := range []string{"{", `{"version":9}`} {
-		store.data, store.err = []byte(data), nil
+		store.Data, store.Err = []byte(data), nil
 		require.NoError(t, save(claim("c", "mcp_c")))
 		got, err = Read(store)
 		require.NoError(t, err)
@@ -100,7 +89,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"version":1,"names":[{}],"servers":{"a":{"config":"c","listed":"2026-01-01T00:00:00Z","tools":["{}"]}}}`))
 	f.Add([]byte(`{"version":1,"servers":null}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := Read(&memory{data: data})
+		c, err := Read(&mcptest.Store{Data: data})
 		if err != nil {
 			require.Nil(t, c)
 			return
@@ -109,7 +98,7 @@ func FuzzRead(f *testing.F) {
 			require.Equal(t, new(Catalog), c)
 			return
 		}
-		store := new(memory)
+		store := new(mcptest.Store)
 		if c.Save(store) != nil {
 			t.Skip("a time that JSON can't write")
 		}

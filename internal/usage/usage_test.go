@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -51,20 +52,20 @@ func TestRecordIsKept(t *testing.T) {
 		_, err := parse([]byte(data))
 		assert.ErrorContains(t, err, want)
 	}
-	store := &memory{err: errors.New("the disk is full")}
+	store := &mcptest.Store{Err: errors.New("the disk is full")}
 	r := New(store, nil, time.Hour)
 	assert.ErrorContains(t, r.Load(), "the disk is full")
 	r.Note("x", time.Now())
 	assert.NoError(t, r.Save(time.Now()), "what could not be read is not written over")
-	assert.Nil(t, store.data)
-	store.err = nil
+	assert.Nil(t, store.Data)
+	store.Err = nil
 	require.NoError(t, r.Load())
 	for i := range maxStored + 5 {
 		r.Note(fmt.Sprint("tool", i), time.Now())
 	}
 	require.NoError(t, r.Save(time.Now()))
 	var doc stored
-	require.NoError(t, json.Unmarshal(store.data, &doc))
+	require.NoError(t, json.Unmarshal(store.Data, &doc))
 	assert.Len(t, doc.Tools, maxStored)
 
 	again := New(store, nil, time.Hour)
@@ -76,7 +77,7 @@ func TestRecordIsKept(t *testing.T) {
 func TestLoadAdds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := new(memory)
+		store := new(mcptest.Store)
 		first := New(store, nil, time.Hour)
 		require.NoError(t, first.Load())
 		first.Note("a", time.Now())
@@ -89,17 +90,6 @@ func TestLoadAdds(t *testing.T) {
 		require.NoError(t, second.Load(), "once is enough")
 		assert.InDelta(t, 2, second.after(second.uses["a"], time.Now()), 1e-9)
 	})
-}
-
-type memory struct {
-	data []byte
-	err  error
-}
-
-func (s *memory) Load() ([]byte, error) { return s.data, s.err }
-func (s *memory) Save(data []byte) error {
-	s.data = data
-	return s.err
 }
 
 func FuzzParse(f *testing.F) {
