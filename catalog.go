@@ -86,6 +86,20 @@ func (c *catalog) tool(name string) *BridgeTool {
 	return nil
 }
 
+// holds reports whether c, a catalog of t's owner, holds t back, under this or another
+// name.
+func (c *catalog) holds(t *BridgeTool) bool {
+	if c.held[t.name] != nil {
+		return true
+	}
+	for _, held := range c.held {
+		if held.Server == t.def.server && held.Tool == t.def.name {
+			return true
+		}
+	}
+	return false
+}
+
 // overrides reports whether a tool of a catalog below c is hidden beside c: c has or
 // holds back a tool of its name, or the name belongs to another server of c, for good.
 func (c *catalog) overrides(t *BridgeTool) bool {

@@ -55,7 +55,7 @@ func (s *Session) Export(f Format) ([]ExportedTool, error) {
 		var t Tool = e.tool
 		switch {
 		case e.place == asMeta:
-			t = &s.meta[e.meta]
+			t = metaTool{s, e.meta}
 		case !e.isTool():
 			continue
 		}

@@ -498,6 +498,82 @@ func TestSpecG1HeldBackToolTakesNoName(t *testing.T) {
 	assert.ErrorIs(t, err, mcphybrid.ErrQuarantined)
 }
 
+// SPEC G1: a user's tool that the model was shown, and that is held back since, keeps its
+// name: also when its server gives it up, and where the session is restored.
+func TestSpecG1HeldBackToolKeepsItsName(t *testing.T) {
+	t.Parallel()
+	const name = "mcp_github__delete"
+	m := started(t, &mcphybrid.Options{Trust: mcphybrid.TrustQuarantine})
+	u, err := m.NewUser("alice", nil)
+	require.NoError(t, err)
+	require.NoError(t, m.AddServer(t.Context(), serves("github", "", says("delete", "company"))))
+	mine := listing(says("other", "alice"), says("delete", "alice"))
+	require.NoError(t, u.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "github", InProcess: mine}))
+	s := u.NewSession(nil)
+	require.Contains(t, s.PromptSections(mcphybrid.PromptFull), "- "+name+": alice")
+	lists := func(problems int, tools ...mcpserver.ServerTool) {
+		mine.SetTools(tools...)
+		mcptest.Soon(t, func() bool { return len(u.Problems()) == problems })
+	}
+	restored := func() *mcphybrid.Session {
+		s, _, err := u.RestoreSession(s.Save(), nil)
+		require.NoError(t, err)
+		return s
+	}
+
+	lists(1, says("other", "alice"), says("delete", "Changed"))
+	held := []*mcphybrid.Session{s, restored(), restored()}
+	for _, s := range held {
+		assert.NotContains(t, s.PromptSections(mcphybrid.PromptFull), name)
+		_, err := s.Call(t.Context(), name, nil)
+		assert.ErrorIs(t, err, mcphybrid.ErrQuarantined)
+	}
+	lists(0, says("other", "alice"))
+	for _, s := range append(held, restored()) {
+		assert.NotContains(t, s.PromptSections(mcphybrid.PromptFull), name)
+		_, err := s.Call(t.Context(), name, nil)
+		assert.ErrorIs(t, err, mcphybrid.ErrUnknownTool)
+		assert.Empty(t, s.Search("delete", 5))
+	}
+	s.Compact()
+	assert.Contains(t, s.PromptSections(mcphybrid.PromptFull), "- "+name+": company")
+}
+
+// SPEC G1: an active tool whose server is away gives its name up at Compact. If another
+// owner's tool has the name by then, that one is active where the session is restored.
+func TestSpecG1ToolThatIsAwayAfterCompact(t *testing.T) {
+	t.Parallel()
+	const name = "mcp_github__delete"
+	opts := &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}}
+	m := started(t, opts)
+	u, err := m.NewUser("alice", nil)
+	require.NoError(t, err)
+	require.NoError(t, u.AddServer(t.Context(), serves("github", "", says("delete", "alice"))))
+	s := u.NewSession(nil)
+	require.Len(t, s.ActivateTools([]string{name}), 1)
+	s.Tools()
+
+	elsewhere := started(t, opts)
+	require.NoError(t, elsewhere.AddServer(t.Context(), serves("github", "", says("delete", "company"))))
+	v, err := elsewhere.NewUser("alice", nil)
+	require.NoError(t, err)
+	s, _, err = v.RestoreSession(s.Save(), nil)
+	require.NoError(t, err)
+	s.Compact()
+	require.Len(t, s.ActivateTools([]string{name}), 1)
+	s.Tools()
+	restored, _, err := v.RestoreSession(s.Save(), nil)
+	require.NoError(t, err)
+	assert.JSONEq(t, string(s.Save()), string(restored.Save()))
+	require.NoError(t, v.AddServer(t.Context(), serves("github", "", says("delete", "alice"))))
+	for _, s := range []*mcphybrid.Session{s, restored} {
+		r, err := s.Call(t.Context(), name, nil)
+		require.NoError(t, err)
+		assert.Equal(t, "company", mcptest.Text(t, r))
+		assert.Len(t, s.ActiveTools(), 1)
+	}
+}
+
 // SPEC G1: however many tools come and go at one server, those of another that have
 // left are known as gone.
 func TestSpecG1GoneIsKnownPerServer(t *testing.T) {

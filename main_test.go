@@ -73,7 +73,13 @@ func check(m *Manager, sessions ...*Session) error {
 		s.mu.Lock()
 		v := s.viewLocked()
 		list := s.shownLocked(v)
+		names := s.namesBeside(list)
 		s.mu.Unlock()
+		for _, known := range names {
+			if t, err := s.find(v, known.name); err == nil && !t.is(known) {
+				return fmt.Errorf("%s was of %+v, and means %+v", known.name, known.def.names(), t.def.names())
+			}
+		}
 		for _, e := range list {
 			if e.tool != nil && v.holds(e.tool) {
 				return fmt.Errorf("%s is held back, and shown", e.tool.name)
@@ -219,7 +225,7 @@ func checkRestored(m *Manager, s *Session) error {
 	if err != nil {
 		return err
 	}
-	want := listBytes(s, list[:len(parsed.Shown)]) // a large state has not all
+	want := listBytes(s, list[:min(len(list), len(parsed.Shown))]) // a large state has not all
 	places := map[string]*scope{"here": s.scope}
 	tried, done := restoredState{s.disclosure, sha256.Sum256(data)}, false
 	recall(s.scope, func(known *memory) { done = known.restored[tried] })
@@ -275,7 +281,7 @@ func listBytes(s *Session, list []shown) string {
 	for _, e := range list {
 		switch {
 		case e.place == asMeta:
-			b.WriteString("\n" + definitionText(&s.meta[e.meta]))
+			b.WriteString("\n" + definitionText(metaTool{s, e.meta}))
 		case e.isTool():
 			b.WriteString("\n" + definitionText(e.tool))
 			exported, err := exportTool(e.tool, FormatMCP, false)

@@ -11,23 +11,22 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A metaTool is a meta tool of one session. A session has one of each kind for its
-// whole life.
+// A metaTool is a meta tool of one session. Two of one kind and session are equal.
 type metaTool struct {
 	s    *Session
 	kind metaKind
 }
 
-func (t *metaTool) Name() string { return metaNames[t.kind] }
+func (t metaTool) Name() string { return metaNames[t.kind] }
 
-func (t *metaTool) Description() string {
+func (t metaTool) Description() string {
 	if t.kind == metaSearch && t.s.disclosure == ByBridge {
 		return bridgeSearch
 	}
 	return metaDescriptions[t.kind]
 }
 
-func (t *metaTool) InputSchema() json.RawMessage {
+func (t metaTool) InputSchema() json.RawMessage {
 	switch t.kind {
 	case metaSearch:
 		return searchToolSchema(t.s.scope.opts.Search.Results, t.s.scope.opts.Search.Limit)
@@ -39,7 +38,7 @@ func (t *metaTool) InputSchema() json.RawMessage {
 
 // Call answers in words even if args are malformed. So the error is always nil,
 // except for the tool that [CallToolName] calls.
-func (t *metaTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
+func (t metaTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
@@ -84,7 +83,7 @@ func (v view) offers(kind metaKind) bool {
 func (s *Session) metaNamed(v view, name string) Tool {
 	for kind := range metaKinds {
 		if metaNames[kind] == name && v.offers(kind) {
-			return &s.meta[kind]
+			return metaTool{s, metaKind(kind)}
 		}
 	}
 	return nil
@@ -94,7 +93,7 @@ func (s *Session) metaNamed(v view, name string) Tool {
 func (s *Session) metaTools(v view) (list []Tool) {
 	for kind := range metaKinds {
 		if v.offers(kind) {
-			list = append(list, &s.meta[kind])
+			list = append(list, metaTool{s, metaKind(kind)})
 		}
 	}
 	return list

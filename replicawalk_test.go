@@ -102,6 +102,9 @@ func (p *pair) read(state []byte, held map[string]bool) (items, active []string)
 	require.NoError(p.t, err)
 	isHeld := func(t saved.Tool) bool { return held[fmt.Sprint(t.OfUser, t.Server, t.Own)] }
 	for _, e := range s.Shown {
+		if e.Kind == "name" {
+			continue // the model is shown nothing
+		}
 		line := fmt.Sprint(e.Kind, e.Line, e.Meta, e.Servers)
 		if e.Skills != nil {
 			line += fmt.Sprint(*e.Skills)

@@ -87,6 +87,9 @@ func (s *Session) meant(catalogs []*catalog) map[string]*owner {
 			know(e.tool)
 		}
 	}
+	for _, t := range s.names {
+		know(t)
+	}
 	return meant
 }
 
@@ -236,18 +239,7 @@ func (s *selection) held(name string) *ChangedError {
 // holds reports whether t is in quarantine, under this or another name.
 func (s *selection) holds(t *BridgeTool) bool {
 	c := s.of(t.owner)
-	if c == nil {
-		return false
-	}
-	if c.held[t.name] != nil {
-		return true
-	}
-	for _, held := range c.held {
-		if held.Server == t.def.server && held.Tool == t.def.name {
-			return true
-		}
-	}
-	return false
+	return c != nil && c.holds(t)
 }
 
 // same returns the tool that is kept, under whatever name, or nil if the session

@@ -24,8 +24,7 @@ type Session struct {
 	disclosure Disclosure                 // fixed at creation
 	skills     rights                     // to skills, by name; fixed at creation
 	registrar  *registrar.Registrar[Tool] // nil without a registry
-	meta       [metaKinds]metaTool
-	caller     *desk.Caller // of its calls; fixed at creation
+	caller     *desk.Caller               // of its calls; fixed at creation
 
 	mu      sync.Mutex
 	seen    weak.Pointer[selection] // the one that active was last checked against; an idle session does not keep it alive
@@ -34,10 +33,11 @@ type Session struct {
 	crowded map[*BridgeTool]bool    // inline tools of seen for which the list has no room; replaced, never changed
 	used    map[string]lastUse      // by registered name of active tools and those that are away
 	turn    int
-	shown   []shown // only appended to, until Compact
-	shownAs stamp   // the state that shown was last updated to
-	metas   metaSet // the meta tools in shown
-	full    bool    // a tool had no room since the last Compact
+	shown   []shown                // only appended to, until Compact
+	names   map[string]*BridgeTool // what names mean that the model knows, but not from shown; replaced, never changed
+	shownAs stamp                  // the state that shown was last updated to
+	metas   metaSet                // the meta tools in shown
+	full    bool                   // a tool had no room since the last Compact
 	closed  bool
 	kept    keptTools
 	acts    int // number of activations so far
@@ -114,9 +114,6 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 		told = sc.below.opts.Ask.Hooks
 	}
 	s.caller = desk.NewCaller(sc.user.id, own, told)
-	for kind := range s.meta {
-		s.meta[kind] = metaTool{s, metaKind(kind)}
-	}
 	if o.Registry != nil {
 		s.registrar = registrar.New(o.Registry, registered{s}, sc.opts.Logger)
 	}
@@ -130,7 +127,7 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 // that the registry needs.
 func (s *Session) Close() {
 	s.mu.Lock()
-	s.closed, s.active, s.away, s.crowded, s.used, s.shown, s.kept, s.pages = true, nil, nil, nil, nil, nil, nil, pages{}
+	s.closed, s.active, s.away, s.crowded, s.used, s.shown, s.names, s.kept, s.pages = true, nil, nil, nil, nil, nil, nil, nil, pages{}
 	s.mu.Unlock()
 	s.caller.End()
 	s.scope.keeper.closed(s)
@@ -205,7 +202,8 @@ func (s *Session) settle(now *selection) {
 	for _, t := range s.inOrder(s.active, s.away) {
 		there, st := now.lookup(t.name)
 		switch {
-		case isAway[t] && (there == nil || !there.is(t) || st == inline):
+		case there != nil && !there.is(t): // its name means another tool since Compact
+		case isAway[t] && (there == nil || st == inline):
 			away = append(away, t)
 		case there == nil || there.def != t.def && !isAway[t]:
 		case !s.admits(left, there):
@@ -362,7 +360,7 @@ func (r registered) Copy(t Tool) Tool {
 	switch t := t.(type) {
 	case *BridgeTool:
 		return t.copyFor(r.s.Call)
-	case *metaTool:
+	case metaTool:
 		return &metaTool{r.s, t.kind}
 	}
 	return t // never reached: a session offers no other types
@@ -401,6 +399,7 @@ func (s *Session) Compact() []*BridgeTool {
 	drop := func(t *BridgeTool) bool { return !keeps[t] }
 	s.active, s.away = slices.DeleteFunc(slices.Clone(active), drop), slices.DeleteFunc(slices.Clone(s.away), drop)
 	s.kept, s.full, s.seen = nil, false, weak.Pointer[selection]{} // nothing takes room any more
+	s.shown, s.names = nil, nil
 	s.setShown(nil)
 	now := s.viewLocked()
 	gone := slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool {

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"weak"
@@ -51,6 +52,10 @@ const (
 // isTool reports whether e is a tool in the tool list.
 func (e shown) isTool() bool { return e.place >= asTool }
 
+// isName reports whether e only says whose tool a name means. A saved session has such
+// items; its list has none.
+func (e shown) isName() bool { return e.tool != nil && e.place == notListed && e.section == noSection }
+
 // A told holds the part of an item that only few items have. It is separate to
 // keep shown small: sessions have many of those.
 type told struct {
@@ -83,7 +88,7 @@ func (s *Session) taken(catalogs []*catalog) (r share) {
 		if e.place != asTool || e.section != inlineLines {
 			continue
 		}
-		if kept := s.kept[e.tool.name]; kept != nil && kept.BridgeTool == e.tool && !kept.gone && !isThere(e.tool, catalogs) {
+		if kept := s.kept[e.tool.name]; kept != nil && kept.is(e.tool) && !kept.gone && !isThere(e.tool, catalogs) {
 			r.tools++
 			r.tokens += s.scope.toolTokens(e.tool)
 		}
@@ -91,9 +96,12 @@ func (s *Session) taken(catalogs []*catalog) (r share) {
 	return r
 }
 
-// isThere reports whether a catalog has t, in any version.
+// isThere reports whether a catalog has t, in any version, or holds it back.
 func isThere(t *BridgeTool, catalogs []*catalog) bool {
-	return slices.ContainsFunc(catalogs, func(c *catalog) bool { same := c.tool(t.name); return same != nil && same.is(t) })
+	return slices.ContainsFunc(catalogs, func(c *catalog) bool {
+		same := c.tool(t.name)
+		return c.owner == t.owner && (same != nil && same.is(t) || c.holds(t))
+	})
 }
 
 // A stamp changes whenever there may be something to append.
@@ -126,8 +134,7 @@ func (s *Session) show() []shown {
 const maxTold = 500
 
 // told adds tools of which the model reads outside its list, in an answer. In a user's
-// session their names mean these tools from now on: so they are items that neither
-// the list nor the sections show.
+// session their names mean these tools from now on.
 func (s *Session) told(tools []*BridgeTool) {
 	if s.scope.below == nil || len(tools) == 0 {
 		return
@@ -139,28 +146,64 @@ func (s *Session) told(tools []*BridgeTool) {
 	if v.ended || list == nil {
 		return
 	}
-	known, n := make(map[string]bool), 0
+	s.setShown(list)
+	known := named(list)
+	names := maps.Clone(s.names)
+	for _, t := range tools {
+		if known[t.name] == nil && (len(names) < maxTold || names[t.name] != nil) {
+			names = with(names, t)
+		}
+	}
+	s.names = names
+	s.seen = weak.Pointer[selection]{} // the catalogs may have changed since the answer was found
+}
+
+// named returns the tools in list by name.
+func named(list []shown) (names map[string]*BridgeTool) {
 	for _, e := range list {
 		if e.tool != nil {
-			known[e.tool.name] = true
-		}
-		if e.place == notListed && e.section == noSection {
-			n++
+			names = with(names, e.tool)
 		}
 	}
-	var fresh []shown
-	for _, t := range tools {
-		if !known[t.name] && n+len(fresh) < maxTold {
-			known[t.name] = true
-			fresh = append(fresh, shown{tool: t})
+	return names
+}
+
+// with returns names with t, unless they have its name.
+func with(names map[string]*BridgeTool, t *BridgeTool) map[string]*BridgeTool {
+	if names == nil {
+		names = make(map[string]*BridgeTool)
+	}
+	if names[t.name] == nil {
+		names[t.name] = t
+	}
+	return names
+}
+
+// namesBeside returns the tools, by name, that the names mean which the model knows, but
+// not from list: those of which it read in an answer, and those that were in the list and
+// are held back now. Only a user's session has any: in others, a name can mean one tool
+// only. The caller holds mu.
+func (s *Session) namesBeside(list []shown) (names map[string]*BridgeTool) {
+	if s.scope.below == nil {
+		return nil
+	}
+	known := named(list)
+	for _, t := range s.names {
+		if known[t.name] == nil {
+			names = with(names, t)
 		}
 	}
-	s.setShown(slices.Concat(list, fresh))
-	s.seen = weak.Pointer[selection]{} // the catalogs may have changed since the answer was found
+	for _, e := range s.shown {
+		if e.tool != nil && known[e.tool.name] == nil {
+			names = with(names, e.tool)
+		}
+	}
+	return names
 }
 
 // setShown sets the list of items. The caller holds mu.
 func (s *Session) setShown(list []shown) {
+	s.names = s.namesBeside(list)
 	s.shown, s.shownAs, s.metas = list, stamp{}, metaSet{}
 	for _, e := range list {
 		if e.place == asMeta {
@@ -187,6 +230,7 @@ func (s *Session) shownLocked(v view) []shown {
 
 // withoutHeld removes the tools that are held back from list. It is the only
 // removal outside Compact: hiding an untrusted tool is worth the provider's cache.
+// The names stay: see [Session.namesBeside].
 func (s *selection) withoutHeld(list []shown) []shown {
 	held := func(e shown) bool { return e.tool != nil && s.holds(e.tool) }
 	if !slices.ContainsFunc(list, held) {
@@ -410,7 +454,7 @@ func (s *Session) Tools() []Tool {
 		case e.isTool():
 			list = append(list, e.tool)
 		case e.place == asMeta:
-			list = append(list, &s.meta[e.meta])
+			list = append(list, metaTool{s, e.meta})
 		}
 	}
 	return list

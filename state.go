@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"weak"
 
@@ -30,7 +31,7 @@ var savedForms = []savedForm{
 	{"deferred", asDeferred, noSection, true},
 	{"summary", notListed, summaryLines, true},
 	{"example", notListed, exampleText, true},
-	{"told", notListed, noSection, true},
+	{"name", notListed, noSection, true}, // of Session.names
 	{"search", asMeta, searchText, false},
 	{"meta", asMeta, noSection, false},
 	{"servers", notListed, searchText, false},
@@ -63,7 +64,11 @@ func (w *saver) item(e shown) {
 	})
 	item := saved.Item{Kind: savedForms[i].kind, Line: int(e.line)}
 	if e.tool != nil {
-		item.Tool = w.tool(e.tool, e.tool.def.raw)
+		definition := e.tool.def.raw
+		if e.isName() {
+			definition = nil
+		}
+		item.Tool = w.tool(e.tool, definition)
 		w.state.Tools[item.Tool-1].Gone = w.isGone(e.tool)
 	}
 	if e.place == asMeta {
@@ -110,13 +115,18 @@ func (s *Session) stateLocked(v view) *saved.State {
 		w.state.Refused = &r
 	}
 	w.isGone = func(t *BridgeTool) bool {
-		if kept := s.kept[t.name]; kept != nil && kept.BridgeTool == t && !kept.gone || v.ended {
+		if kept := s.kept[t.name]; kept != nil && kept.is(t) && !kept.gone || v.ended {
 			return false // its server is away, or all are
 		}
 		return !isThere(t, v.catalogs)
 	}
-	for _, e := range v.withoutHeld(s.shown) {
+	list := v.withoutHeld(s.shown)
+	for _, e := range list {
 		w.item(e)
+	}
+	names := s.namesBeside(list)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		w.item(shown{tool: names[name]})
 	}
 	active := v.active
 	if v.ended && !s.closed {
@@ -180,7 +190,7 @@ func (sc *scope) restore(inherited, skills rights, intent string, data json.RawM
 		return nil, nil, err
 	}
 	s := sc.newSession(inherited, skills, intent, opts)
-	r := restorer{s: s, v: s.view(), full: state.Full, kept: make(keptTools), gone: make(map[*BridgeTool]bool), named: make(map[string]bool), told: make(map[string]bool)}
+	r := restorer{s: s, v: s.view(), full: state.Full, kept: make(keptTools), gone: make(map[*BridgeTool]bool), held: make(map[*BridgeTool]bool), named: make(map[string]bool), told: make(map[string]bool)}
 	if err = s.narrows(state); err == nil {
 		err = r.read(state)
 	}
@@ -191,7 +201,7 @@ func (sc *scope) restore(inherited, skills rights, intent string, data json.RawM
 	s.mu.Lock()
 	s.used = make(map[string]lastUse, len(state.Active))
 	for i, a := range state.Active {
-		if t := r.tools[a.Tool-1]; t != nil && s.used[t.name].act == 0 {
+		if t := r.tools[a.Tool-1]; t != nil && !r.held[t] && s.used[t.name].act == 0 {
 			s.used[t.name] = lastUse{turn: max(0, min(a.Used, state.Turn)), act: i + 1}
 			s.away = append(s.away, t) // until the next view welcomes it
 		}
@@ -201,6 +211,7 @@ func (sc *scope) restore(inherited, skills rights, intent string, data json.RawM
 		s.refused = refusal(*state.Refused)
 	}
 	s.acts, s.full, s.kept, s.seen = len(state.Active), state.Full, r.kept, weak.Pointer[selection]{}
+	s.names = r.names
 	s.setShown(r.list)
 	s.viewLocked()
 	s.mu.Unlock()
@@ -233,7 +244,9 @@ type restorer struct {
 	tools   []*BridgeTool // those of the state; nil for one that s may not show
 	kept    keptTools
 	gone    map[*BridgeTool]bool // tools that had left where they were saved
+	held    map[*BridgeTool]bool // tools of which s may not show more than the names
 	list    []shown
+	names   map[string]*BridgeTool
 	named   map[string]bool // the names in the tool list, and those of summaries after "summary "
 	changed []string
 	told    map[string]bool // the names in changed
@@ -290,9 +303,14 @@ func (r *restorer) tool(t saved.Tool) (*BridgeTool, error) {
 	}
 	name := func(d *definition) { d.server, d.name, d.registered, d.wanted = t.Server, t.Own, t.Name, t.Wanted }
 	name(kept.def)
-	if !r.permits(t.Tool) || !sc.keeper.permits(kept.owner, t.Tool) || r.v.holds(kept) {
+	if !r.permits(t.Tool) || !sc.keeper.permits(kept.owner, t.Tool) {
 		r.report(t.Name)
 		return nil, nil
+	}
+	if r.v.holds(kept) {
+		r.report(t.Name)
+		r.held[kept] = true
+		return kept, nil
 	}
 	var there *BridgeTool
 	if c := r.v.of(kept.owner); c != nil {
@@ -330,7 +348,11 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 	x = shown{place: f.place, section: f.section, line: min(lineForm(max(e.Line, 0)), lineForms-1)}
 	switch {
 	case f.tool:
-		if x.tool = r.tools[e.Tool-1]; x.tool != nil && x.tool.def.raw == nil {
+		x.tool = r.tools[e.Tool-1]
+		switch {
+		case r.held[x.tool]:
+			x = shown{tool: x.tool}
+		case x.tool != nil && x.tool.def.raw == nil && !x.isName():
 			return x, false, errors.New("its tool has no definition")
 		}
 		return x, x.tool != nil && (x.place != asDeferred || r.v.disclosure == ByProvider), nil
@@ -357,6 +379,13 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 // show appends an item to the list, unless its tool is there already. Only a forged
 // state has one twice.
 func (r *restorer) show(e shown) {
+	if e.isName() {
+		if e.tool.through != nil {
+			r.kept[e.tool.name] = &keptTool{e.tool, r.gone[e.tool]}
+		}
+		r.names = with(r.names, e.tool)
+		return
+	}
 	if e.place != notListed {
 		name := metaNames[e.meta]
 		if e.isTool() {
@@ -366,7 +395,7 @@ func (r *restorer) show(e shown) {
 			return
 		}
 		r.named[name] = true
-	} else if e.tool != nil && (e.section == summaryLines || e.section == noSection) {
+	} else if e.tool != nil && e.section == summaryLines {
 		name := fmt.Sprint(e.section, " ", e.tool.name)
 		if r.named[name] {
 			return
