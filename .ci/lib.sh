@@ -160,7 +160,7 @@ readme() {
 	command=$(grep -oE '^    go (run|test) .*' README.md | sed -n "$1p")
 	echo "$command"
 	test -n "$command" || return 1
-	rm -rf "$tmp/clone$1" && git clone -q "$root" "$tmp/clone$1" && cd "$tmp/clone$1" && eval "$command"
+	rm -rf "$tmp/clone$1" && git clone -q "$root" "$tmp/clone$1" && cd "$tmp/clone$1" && (unset MCPHYBRID_LONG && eval "$command")
 }
 
 # stranger: a stranger's module with a replace line compiles the loop of the
