@@ -346,7 +346,12 @@ func TestTimeouts(t *testing.T) {
 		{"mcphybrid", `"startup_timeout_ms": 5000, "startup_timeout_sec": 0.5, "tool_timeout_sec": 7200`, 500 * time.Millisecond, 2 * time.Hour, ""},
 		{"mcphybrid", `"tool_timeout_sec": 1e5`, 0, 0, "a number means seconds, from 0.001 up to a day"},
 		{"mcphybrid", `"tool_timeout_sec": 0`, 0, 0, "a number means seconds"},
-		{"mcphybrid", `"timeout": {"start": 1}`, 0, 0, `"timeout" is a JSON object, want a duration such as "20s", or milliseconds`},
+		{"opencode", `"timeout": {"startup": 10000, "request": 60000}`, 10 * time.Second, time.Minute, ""},
+		{"mcphybrid", `"timeout": {"request": 60000}`, 0, time.Minute, ""},
+		{"mcphybrid", `"timeout": {"start": 1}`, 0, 0, `"timeout.start" is not known here: want "startup" and "request"`},
+		{"mcphybrid", `"timeout": {"startup": true}`, 0, 0, `"timeout.startup" is a JSON bool`},
+		{"mcphybrid", `"timeout": {"startup": 500, "startup": 600}`, 0, 0, `"timeout": "startup" is there twice`},
+		{"mcphybrid", `"timeout": [1]`, 0, 0, `"timeout" is a JSON array, want a duration such as "20s", or milliseconds`},
 	}
 	for _, test := range tests {
 		s, _ := one(t, Options{Dialect: test.dialect}, `"command": "run", `+test.member)
@@ -525,6 +530,10 @@ func TestOAuth(t *testing.T) {
 		{`"oauth": {"xaa": true}`, &OAuth{}, []string{`server "s": "oauth.xaa" is not known here and has no effect`}},
 		{`"oauth": {"enabled": false, "clientId": "id"}`, nil, nil},
 		{`"oauth": false`, nil, nil},
+		{`"oauth": true`, &OAuth{}, nil},
+		{`"auth": "oauth"`, &OAuth{}, nil},
+		{`"oauth": true, "oauth_client_id": "id", "oauth_client_secret": "s", "oauth_callback_port": 81`, &OAuth{ClientID: "id", ClientSecret: "s", RedirectURI: "http://localhost:81/callback"}, nil},
+		{`"oauth_resource": null, "oauthNote": "x"`, nil, []string{`server "s": "oauthNote" is not known here and has no effect; did you mean "oauth"?`}},
 		{`"oauth": null`, nil, nil},
 	} {
 		s, notes := one(t, Options{Env: environment("A=1")}, `"url": "http://h", `+test.member)
@@ -533,7 +542,8 @@ func TestOAuth(t *testing.T) {
 		assert.Equal(t, test.notes, notes, test.member)
 	}
 	for member, want := range map[string]string{
-		`"oauth": true`:                   `"oauth" is a JSON bool, want an object`,
+		`"oauth": "x"`:                    `"oauth" is a JSON string, want an object`,
+		`"oauth_client_id": 5`:            `"oauth_client_id" is a JSON number, want a string`,
 		`"oauth": {"clientId": 5}`:        `"oauth.clientId" is a JSON number, want a string`,
 		`"oauth": {"callbackPort": 1e6}`:  `"oauth.callbackPort" is a JSON number, want a port`,
 		`"oauth": {"scopes": [1]}`:        `"oauth.scopes" is a JSON array, want a list of strings`,
@@ -581,7 +591,7 @@ func TestKeysAreDocumented(t *testing.T) {
 	documented := make(map[string]bool)
 	_, page, _ = bytes.Cut(page, []byte("\n## Clients\n")) // behind the example
 	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllSubmatch(page, -1) {
-		documented[string(m[1])] = true
+		documented[string(m[1])], documented[fold(string(m[1]))] = true, true
 	}
 	want := append(Dialects(), known...)
 	for key := range idle {

@@ -21,7 +21,8 @@ type dialect struct {
 	seconds   bool // a number as "timeout" means seconds, else milliseconds
 	start     bool // it bounds starting the server, as ours does
 	call      bool // it bounds each call
-	dollar    bool // $VAR is a reference, and $(…) runs a command
+	dollar    bool // $VAR is a reference
+	commands  bool // $(…) runs a command
 	braces    bool // {env:VAR} and {file:path} are references
 	inFolder  bool // servers run in the workspace
 	envNumber bool // a number may be the value of an environment variable
@@ -80,7 +81,7 @@ var dialects = []dialect{
 	{
 		name: "crush", at: []string{"mcp"}, files: []string{"crush.json", ".crush.json"},
 		marks:   []string{"type=stdio", "type=http", "type=sse", "disabled_tools"},
-		seconds: true, start: true, dollar: true, toolPrefixes: []string{"mcp_*_"},
+		seconds: true, start: true, dollar: true, commands: true, toolPrefixes: []string{"mcp_*_"},
 	},
 	{
 		name: "codex", at: []string{"mcp_servers"}, files: []string{"*.toml"},

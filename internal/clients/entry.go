@@ -50,7 +50,7 @@ func (r *reader) server(s server) Server {
 	e.toolLists(o.names)
 	e.process()
 	e.remote()
-	e.signIn()
+	e.signIn(o.names)
 	e.own()
 	e.timeouts()
 	e.transport()
@@ -161,11 +161,14 @@ func kind(raw json.RawMessage) string {
 
 // process takes the keys of a child process.
 func (e *entry) process() {
-	if raw := e.values["command"]; len(raw) > 0 && raw[0] == '[' { // opencode
+	switch raw := e.values["command"]; {
+	case len(raw) > 0 && raw[0] == '[': // opencode
 		if words, _ := e.list("command"); len(words) > 0 {
 			e.Command, e.Args = words[0], append(e.Args, words[1:]...)
 		}
-	} else {
+	case len(raw) > 0 && raw[0] == '{': // older files of Zed
+		e.program(raw)
+	default:
 		e.Command = e.string("command")
 	}
 	args, _ := e.list("args")
@@ -176,6 +179,30 @@ func (e *entry) process() {
 	e.written = e.envFile
 	e.Dir = e.string("cwd")
 	e.inherited()
+}
+
+// program takes the members of "command", if it is an object.
+func (e *entry) program(raw json.RawMessage) {
+	delete(e.values, "command")
+	members, err := parseObject(raw)
+	if err != nil {
+		e.problem(`"command": %w`, err)
+	}
+	for _, name := range members.names {
+		key := "command." + name
+		e.values[key] = members.values[name]
+		switch name {
+		case "path":
+			e.Command = e.string(key)
+		case "args":
+			args, _ := e.list(key)
+			e.Args = append(e.Args, args...)
+		case "env":
+			e.table(key, &e.Env, false)
+		default:
+			e.problem("%q is not known here: remove it", key)
+		}
+	}
 }
 
 // inherited takes the variables that Codex hands on to a child.

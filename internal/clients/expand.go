@@ -189,7 +189,7 @@ func (e *entry) reference(s string, ask bool) (value string, n int) {
 		}
 		return e.file(name), end + 1
 	}
-	if e.dialect.dollar && strings.HasPrefix(s, "$(") {
+	if e.dialect.commands && strings.HasPrefix(s, "$(") {
 		e.problem(`"$(…)" runs a command, which is not done here: put its output into an environment variable`)
 		return "", len(s)
 	}
@@ -207,7 +207,7 @@ func (d *dialect) refers(s string) bool { return strings.Contains(s, "${") || d.
 // refersAsClient is refers for the forms that only this client has.
 func (d *dialect) refersAsClient(s string) bool {
 	for i := range s {
-		if rest := s[i:]; d.dollar && rest[0] == '$' && (strings.HasPrefix(rest, "$(") || identifier(rest[1:]) > 0) ||
+		if rest := s[i:]; d.dollar && rest[0] == '$' && identifier(rest[1:]) > 0 || d.commands && strings.HasPrefix(rest, "$(") ||
 			d.braces && (strings.HasPrefix(rest, "{env:") || strings.HasPrefix(rest, "{file:")) {
 			return true
 		}

@@ -110,6 +110,7 @@ func TestNothingOffIsStarted(t *testing.T) {
 		`"enabledTools": ["a"]`, `"enabled_tools": []`, `"includeTools": ["a", "d"]`, `"tools": ["a"]`, `"tools": {"allow": ["a"], "deny": ["b"]}`, `"tools": {"a": {"enabled": false}}`,
 		`"args": ["${A}", "$A"]`, `"args": ["${X}"]`, `"args": ["{env:A}"]`, `"args": ["$(A)"]`, `"env": {"E": "${env:A}"}`, `"env": {"E": "${"}`, `"cwd": "${workspaceFolder}"`, `"args": ["${input:i}"]`,
 		`"status": "disabled"`, `"autoStart": false`, `"autoStart": true`, `"state": "ready"`, `"mode": "Off"`, `"disabledTools": ["${A}"]`, `"url": "http://h/"`, `"env": {"${A}": "x"}`,
+		`"disallowedTools": ["a"]`, `"deactivated": true`, `"readOnly": true`, `"disable": false`, `"sandboxed": true`,
 		`"type": "stdio"`, `"timeout": 60`, `"timeout": 60000`, `"autoApprove": ["a"]`, `"trust": true`, `"oauth": {}`, `"description": "x"`, `"unknown": 1`,
 	}
 	lists := []string{
@@ -118,6 +119,7 @@ func TestNothingOffIsStarted(t *testing.T) {
 		`"allowedMcpServers": [{"serverName": "s"}, {"serverCommand": ["run"]}]`, `"disabledServers": {"s": true}`, `"disabledServers": []`, `"enabledServers": ["s"]`, `"enabled": false`,
 		`"enabled": true`, `"blockedTools": ["a"]`, `"tools": {"u_issue_delete": false}`, `"permissions": {"deny": ["mcp__u__issue_delete", "mcp__s__x_y"]}`,
 		`"options": {"disabled_tools": ["mcp_u_issue_delete"]}`, `"allowMCPServers": ["s"]`,
+		`"admin": {"mcp": {"enabled": false}}`, `"permissions": [{"action": "u_issue_delete", "resource": "*", "effect": "deny"}]`, `"disallowedTools": ["a"]`,
 		`"tools": {"s*": false}`, `"permission": "deny"`, `"x": 1`, `"disabledServers": ["u"]`, `"excludeMCPServers": ["u"]`,
 	}
 	space := []string{" ", "\n", "// \"disabled\": true\n", "/* } */", "\r\n", "// c\r"}
@@ -238,6 +240,12 @@ func checkFileSwitches(t *testing.T, s Server, top map[string]any, dialect strin
 			require.Contains(t, names, s.Name)
 		}
 	}
+	admin, _ := top["admin"].(map[string]any)
+	servers, _ := admin["mcp"].(map[string]any)
+	require.NotEqual(t, false, servers["enabled"], "all are off")
+	if list, _ := top["disallowedTools"].([]any); slices.Contains(list, any("a")) {
+		require.True(t, rules.MatchAny(s.Deny, "a"), "the tool is off for all servers")
+	}
 	permissions, _ := top["permissions"].(map[string]any)
 	options, _ := top["options"].(map[string]any)
 	var off []any
@@ -249,6 +257,12 @@ func checkFileSwitches(t *testing.T, s Server, top map[string]any, dialect strin
 		for name, on := range tools {
 			if on == false {
 				off = append(off, name)
+			}
+		}
+		list, _ := top["permissions"].([]any)
+		for _, rule := range list {
+			if rule, _ := rule.(map[string]any); rule["effect"] == "deny" && (rule["resource"] == nil || rule["resource"] == "*") {
+				off = append(off, rule["action"])
 			}
 		}
 	case "claude-code":
@@ -305,7 +319,9 @@ func checkSwitches(t *testing.T, s Server, written map[string]any) {
 			require.NotContains(t, []any{"disabled", "off", "Off"}, value, "%q is off by %q", s.Name, key)
 		case "autostart":
 			require.NotEqual(t, false, value, "%q is off by %q", s.Name, key)
-		case "disabledtools", "excludetools":
+		case "deactivated", "readonly", "sandboxed":
+			require.NotEqual(t, true, value, "%q is off or restricted by %q", s.Name, key)
+		case "disabledtools", "excludetools", "disallowedtools":
 			require.True(t, value == nil || list != nil, "%q: %q is no list", s.Name, key)
 			for _, tool := range list {
 				require.False(t, offered(tool.(string)), "%q: the tool %q is off by %q", s.Name, tool, key)

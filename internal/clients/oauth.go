@@ -7,10 +7,14 @@ import (
 )
 
 // signIn takes the settings for signing in, in the words of any client.
-func (e *entry) signIn() {
+func (e *entry) signIn(names []string) {
 	for _, key := range []string{"oauth", "auth"} {
 		raw := e.values[key]
-		if string(raw) == "false" { // opencode: never sign in
+		switch string(raw) {
+		case "true", `"oauth"`: // crush, and others: sign in
+			e.signsIn()
+			fallthrough
+		case "false": // opencode: never
 			delete(e.values, key)
 			continue
 		}
@@ -28,8 +32,10 @@ func (e *entry) signIn() {
 	if scopes, ok := e.list("scopes"); ok { // Codex
 		e.signsIn().Scopes = scopes
 	}
-	if resource := e.string("oauth_resource"); resource != "" {
-		e.signsIn().Resource = resource
+	for _, name := range names { // oauth_resource of Codex, oauth_client_id of crush
+		if setting, ok := strings.CutPrefix(fold(name), "oauth"); ok && e.values[name] != nil {
+			e.oauthSetting(name, setting)
+		}
 	}
 }
 
@@ -45,29 +51,12 @@ func (e *entry) oauth(key string, settings object) {
 	if string(settings.values["enabled"]) == "false" { // Gemini CLI
 		return
 	}
-	to := e.signsIn()
-	into := map[string]*string{
-		"clientid": &to.ClientID, "clientsecret": &to.ClientSecret, "redirecturi": &to.RedirectURI, "resource": &to.Resource,
-		"authservermetadataurl": &to.MetadataURL, "authorizationurl": &to.AuthorizationURL, "authorizationendpoint": &to.AuthorizationURL,
-		"tokenurl": &to.TokenURL, "tokenendpoint": &to.TokenURL,
-	}
+	e.signsIn()
 	for _, name := range settings.names {
-		raw, full := settings.values[name], key+"."+name
-		e.values[full] = raw
+		full := key + "." + name
+		e.values[full] = settings.values[name]
 		switch folded := fold(name); {
-		case into[folded] != nil:
-			*into[folded] = e.string(full)
-		case folded == "scope" || folded == "scopes":
-			if kind(raw) == "string" {
-				to.Scopes = strings.Fields(e.string(full))
-			} else if scopes, ok := e.list(full); ok {
-				to.Scopes = scopes
-			}
-		case folded == "callbackport":
-			var port uint16
-			if e.take(full, &port, "a port") {
-				to.RedirectURI = fmt.Sprintf("http://localhost:%d/callback", port)
-			}
+		case e.oauthSetting(full, folded):
 		case folded == "enabled":
 			e.flag(full)
 		default:
@@ -75,4 +64,40 @@ func (e *entry) oauth(key string, settings object) {
 			e.note("server %q: %q is not known here and has no effect", e.Name, full)
 		}
 	}
+}
+
+// oauthSetting takes key, whose name among the settings for signing in is folded. It
+// reports whether there is such a setting.
+func (e *entry) oauthSetting(key, folded string) bool {
+	to := new(OAuth)
+	if e.OAuth != nil {
+		to = e.OAuth
+	}
+	into := map[string]*string{
+		"clientid": &to.ClientID, "clientsecret": &to.ClientSecret, "redirecturi": &to.RedirectURI, "resource": &to.Resource,
+		"authservermetadataurl": &to.MetadataURL, "authorizationurl": &to.AuthorizationURL, "authorizationendpoint": &to.AuthorizationURL,
+		"tokenurl": &to.TokenURL, "tokenendpoint": &to.TokenURL,
+	}
+	switch raw := e.values[key]; {
+	case into[folded] == nil && folded != "scope" && folded != "scopes" && folded != "callbackport":
+		return false
+	case string(raw) == "null":
+		delete(e.values, key)
+		return true
+	case into[folded] != nil:
+		*into[folded] = e.string(key)
+	case folded == "callbackport":
+		var port uint16
+		if e.take(key, &port, "a port") {
+			to.RedirectURI = fmt.Sprintf("http://localhost:%d/callback", port)
+		}
+	case kind(raw) == "string":
+		to.Scopes = strings.Fields(e.string(key))
+	default:
+		if scopes, ok := e.list(key); ok {
+			to.Scopes = scopes
+		}
+	}
+	e.OAuth = to
+	return true
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
 )
@@ -13,34 +14,41 @@ const (
 	noEffect    = "only its client knows what it is for, so it has no effect"
 )
 
-// idle are keys of clients that have no effect here, with what to tell of them; ""
-// for nothing. A key that is false or null is not told of.
+// idle are keys of clients that have no effect here, in any spelling, with what to
+// tell of them; "" for nothing. A key that is false or null is not told of.
 var idle = map[string]string{
 	// Words for people.
-	"$schema": "", "_comment": "", "comment": "", "description": "", "displayName": "", "icon": "", "name": "", "note": "", "title": "",
+	"$schema": "", "comment": "", "description": "", "displayname": "", "icon": "", "name": "", "note": "", "title": "",
 	// Where the server comes from.
-	"extension": "", "extensionName": "", "gallery": "", "metadata": "", "remoteConfigured": "", "version": "", "supports_parallel_tool_calls": "",
+	"extension": "", "extensionname": "", "gallery": "", "metadata": "", "remoteconfigured": "", "version": "", "supportsparalleltoolcalls": "",
+	"capabilities": "", // what the server says of itself
 
-	"autoApprove": noApprovals, "alwaysAllow": noApprovals, "trust": noApprovals, "default_tools_approval_mode": noApprovals,
+	"autoapprove": noApprovals, "alwaysallow": noApprovals, "trust": noApprovals, "defaulttoolsapprovalmode": noApprovals,
+	"autoapprovetools": noApprovals, "disabledautoapprovetools": noApprovals,
 
-	"alwaysLoad": "its tools are deferred like all others: pin them by Options.Pins",
+	"alwaysload": "its tools are deferred like all others: pin them by Options.Pins",
 	"required":   "a server that fails stops nothing: Start and Servers tell of it",
-	"dev":        noEffect, "remote": noEffect, "watchPaths": noEffect, "sessionless": noEffect,
-	"targetAudience": noEffect, "targetServiceAccount": noEffect,
+	"dev":        noEffect, "remote": noEffect, "watchpaths": noEffect, "sessionless": noEffect,
+	"targetaudience": noEffect, "targetserviceaccount": noEffect, "channelenabled": noEffect, "channelreply": noEffect,
 }
 
-// refused are keys without which a server would not be what its file says, with what
-// to do. The value in brackets is the only one that is allowed.
-var refused = map[string]struct{ allowed, text string }{
-	"sandbox":                  {"", "servers do not run in a sandbox here: remove it to run the server without one"},
-	"sandboxEnabled":           {"", "servers do not run in a sandbox here: remove it to run the server without one"},
-	"bearer_token":             {"", `Codex does not read it: write "bearer_token_env_var"`},
-	"source":                   {"custom", `an extension of Zed starts the server: write its "command"`},
-	"settings":                 {"", `an extension of Zed starts the server: write its "command"`},
-	"authProviderType":         {"dynamic_discovery", `signing in with credentials of Google is not supported: write a token in "headers"`},
-	"experimental_environment": {"local", "servers run on this machine only: remove it"},
-	"environment_id":           {"local", "servers run on this machine only: remove it"},
+// refused are keys without which a server would not be what its file says, in any
+// spelling.
+var refused = map[string]struct {
+	text    string // what to do
+	allowed string // the only value that is allowed
+	ifNoWay bool   // it is refused only if nothing says how to reach the server
+}{
+	"sandbox":                 {text: "servers do not run in a sandbox here: remove it to run the server without one"}, // and all with this word
+	"bearertoken":             {text: `Codex does not read it: write "bearer_token_env_var"`},
+	"source":                  {text: extensionStarts, allowed: "custom"},
+	"settings":                {text: extensionStarts, ifNoWay: true},
+	"authprovidertype":        {text: `signing in with credentials of Google is not supported: write a token in "headers"`, allowed: "dynamic_discovery"},
+	"experimentalenvironment": {text: "servers run on this machine only: remove it", allowed: "local"},
+	"environmentid":           {text: "servers run on this machine only: remove it", allowed: "local"},
 }
+
+const extensionStarts = `an extension of Zed starts the server: write its "command"`
 
 // without tells of the keys that were not taken, in the order of names. A key that
 // may be meant to switch something off is a problem.
@@ -51,13 +59,17 @@ func (e *entry) without(names []string) {
 			continue
 		}
 		set := string(raw) != "null" && string(raw) != "false"
-		if r, ok := refused[name]; ok {
-			if set && (r.allowed == "" || string(raw) != `"`+r.allowed+`"`) {
+		key := fold(name)
+		if strings.Contains(key, "sandbox") {
+			key = "sandbox"
+		}
+		if r, ok := refused[key]; ok {
+			if set && (r.allowed == "" || string(raw) != `"`+r.allowed+`"`) && !(r.ifNoWay && e.Command+e.URL != "") {
 				e.problem("%q: %s", name, r.text)
 			}
 			continue
 		}
-		if what, ok := idle[name]; ok {
+		if what, ok := idle[key]; ok {
 			if set && what != "" {
 				e.note("server %q: %q: %s", e.Name, name, what)
 			}

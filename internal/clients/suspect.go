@@ -14,7 +14,7 @@ import (
 var (
 	offWords = []string{
 		"disabl", "inactiv", "block", "deny", "denie", "exclu", "forbid", "hidden", "hide", "ignore", "blacklist", "omit", "paused", "reject",
-		"skip", "suspend", "turnedoff", "switchedoff",
+		"skip", "suspend", "turnedoff", "switchedoff", "disallow", "deactiv", "stopped",
 	}
 	onWords    = []string{"enabl", "active", "allow", "inclu", "whitelist", "only"}
 	otherWords = []string{"filter", "tools"}
@@ -36,6 +36,9 @@ func hasAny(name string, words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
 }
 
+// otherThings are in the names of keys that startWords are not about.
+var otherThings = strings.NewReplacer("restart", "", "reconnect", "", "running", "", "runtime", "", "user", "", "download", "", "upload", "", "payload", "", "stateless", "", "stateful", "")
+
 // isSwitch reports whether a key that we don't know may be meant to switch a server
 // or its tools off.
 func isSwitch(key string) bool {
@@ -53,9 +56,9 @@ func misspelled(key string) bool {
 // switch it off, by its name or by what it says.
 func maySwitchOff(key string, value any) bool {
 	if isSwitch(key) {
-		return true
+		return leavesOff(key, value)
 	}
-	starts := hasAny(fold(key), startWords)
+	starts := hasAny(otherThings.Replace(fold(key)), startWords)
 	switch v := value.(type) {
 	case bool:
 		return starts && !v
@@ -73,6 +76,27 @@ func maySwitchOff(key string, value any) bool {
 		return slices.ContainsFunc(v, func(inner any) bool { return maySwitchOff(key, inner) })
 	}
 	return false
+}
+
+// leavesOff reports whether a switch of a server with that name may leave anything
+// off: all of them but those that say no to what is off, or yes to what is on.
+func leavesOff(key string, value any) bool {
+	key = fold(key)
+	off, on := key == "off" || hasAny(key, offWords), key == "on" || hasAny(key, onWords)
+	switch v := value.(type) {
+	case nil:
+		return false
+	case bool:
+		unclear := !off && (!on || strings.Contains(key, "only") || hasAny(key, otherWords))
+		return unclear || v == off
+	case string:
+		return !off || v != ""
+	case []any:
+		return !off || len(v) > 0
+	case map[string]any:
+		return !off || len(v) > 0
+	}
+	return true
 }
 
 // switchesOff reports whether a switch with that name and value may leave anything
@@ -100,9 +124,10 @@ var understood = []string{
 	"disabledMcpServers", "disabledMcpjsonServers", "enabledMcpjsonServers", "deniedMcpServers", "allowedMcpServers", // Claude Code
 	"allowManagedMcpServersOnly", "enableAllProjectMcpServers", "allowAllClaudeAiMcps", "allowedTools", "enabledPlugins",
 	"excludeMCPServers", "allowMCPServers", "excludeTools", "coreTools", // Gemini CLI
+	"disallowedTools",
 	"tools", "disabled_providers", "enabled_providers", // opencode
 	"chat.mcp.enabled", "chat.mcp.access", "chat.mcp.autostart", "chat.mcp.apps.enabled", "chat.mcp.assisted.nuget.enabled", // VS Code
-	"chat.mcp.discovery.enabled", "chat.mcp.gallery.enabled",
+	"chat.mcp.discovery.enabled", "chat.mcp.gallery.enabled", "chat.mcp.collisionBehavior",
 	"mcp.allowed", "mcp.excluded", "mcp.discovery",
 }
 
@@ -138,7 +163,8 @@ var places = func() map[string]bool {
 
 // mayConcern reports whether a key beside the servers, with that value, may switch
 // servers or tools off. Other settings have switches too, so it must be about
-// servers or tools, or about nothing else, or name a server.
+// servers or tools, or about nothing else, or name a server. In VS Code, what a key is
+// about stands before a dot: "files.exclude".
 func (doc *document) mayConcern(key string, value any) bool {
 	lower := strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(key))
 	topic := strings.NewReplacer("mcp", "", "servers", "", "server", "", ".", "").Replace(lower)
@@ -152,7 +178,7 @@ func (doc *document) mayConcern(key string, value any) bool {
 	case strings.HasPrefix(lower, "tool") || strings.HasSuffix(lower, "tools"):
 		return hasAny(fold(key), offWords) && switchesOff(key, value)
 	}
-	return isSwitch(key) && doc.names(value)
+	return isSwitch(key) && !strings.Contains(key, ".") && doc.names(value)
 }
 
 // bareSwitches are names of switches that do not say of what.

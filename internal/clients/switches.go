@@ -16,16 +16,20 @@ type switches struct {
 	only     []string // all but these, if given
 	given    bool
 	policies policies
-	patterns []string // these tools; see dialect.toolPrefixes
+	patterns []string // these tools, as the dialect names them; see dialect.toolPrefixes
 	prefixes []string
+	anyForm  []string // these tools, as any dialect may name them
 }
+
+// anyPrefixes are those of all clients, but opencode's, which could begin any name.
+var anyPrefixes = []string{"", "*__", "mcp_*_", "mcp__*__"}
 
 // parseSwitches collects the lists by which clients switch off servers and tools.
 // A list of the wrong kind is an error, since nobody knows what it would switch off.
 func parseSwitches(d *dialect, scopes []object) (switches, error) {
 	s := switches{prefixes: d.toolPrefixes}
 	if s.prefixes == nil {
-		s.prefixes = []string{"", "*__", "mcp_*_", "mcp__*__"}
+		s.prefixes = anyPrefixes
 	}
 	for _, o := range scopes {
 		for _, err := range []error{
@@ -34,40 +38,44 @@ func parseSwitches(d *dialect, scopes []object) (switches, error) {
 			take(o, "permissions.deny", &s.patterns),
 			take(o, "mcp.excluded", &s.servers), // Gemini CLI
 			take(o, "excludeMCPServers", &s.servers),
-			take(o, "excludeTools", &s.patterns),
+			take(o, "excludeTools", &s.anyForm),
+			take(o, "disallowedTools", &s.anyForm),
 			take(o, "options.disabled_tools", &s.patterns), // crush
 			s.takeOnly(o, "mcp.allowed"), s.takeOnly(o, "allowMCPServers"),
-			s.takeTools(o, d.name == "opencode"), s.takePermission(o), s.policies.add(o),
+			s.takeTools(o, d.name == "opencode"), s.takePermission(o), s.takeRules(o, d.name == "opencode"), s.takeAdmin(o), s.policies.add(o),
 		} {
 			if err != nil {
 				return switches{}, err
 			}
 		}
-		s.all = s.all || string(o.values["chat.mcp.enabled"]) == "false" || only(o.values["chat.mcp.access"], `"all"`) || // VS Code
+		s.all = s.all || string(o.values["chat.mcp.enabled"]) == "false" || only(o.values["chat.mcp.access"], `"all"`, "true") || // VS Code
 			string(o.values["chat.disableAIFeatures"]) == "true" || string(o.values["disable_ai"]) == "true" // VS Code, Zed
 	}
-	if len(s.patterns) > maxSwitches || slices.ContainsFunc(s.patterns, func(p string) bool { return len(p) > maxSwitches }) {
+	patterns := slices.Concat(s.patterns, s.anyForm)
+	if len(patterns) > maxSwitches || slices.ContainsFunc(patterns, func(p string) bool { return len(p) > maxSwitches }) {
 		return switches{}, fmt.Errorf("lists of tools have more than %d entries, or an entry of more than %[1]d bytes", maxSwitches)
 	}
-	for _, name := range slices.Concat(s.servers, s.only, s.patterns) {
+	for _, name := range slices.Concat(s.servers, s.only, patterns) {
 		if name, _, _ = strings.Cut(name, "("); d.refers(name) {
 			return switches{}, errors.New("a list of servers or tools has a reference, which is not replaced there: write it out")
 		}
 	}
-	for i, p := range s.patterns { // ** is *, but takes much longer
-		s.patterns[i] = stars.ReplaceAllString(p, "*")
+	for _, list := range [][]string{s.patterns, s.anyForm} {
+		for i, p := range list { // ** is *, but takes much longer
+			list[i] = stars.ReplaceAllString(p, "*")
+		}
 	}
 	return s, nil
 }
 
 var stars = regexp.MustCompile(`\*+`)
 
-// only reports whether raw is there, and another value than that.
-func only(raw json.RawMessage, value string) bool {
-	return len(raw) > 0 && string(raw) != "null" && string(raw) != value
+// only reports whether raw is there, and none of the values.
+func only(raw json.RawMessage, values ...string) bool {
+	return len(raw) > 0 && string(raw) != "null" && !slices.Contains(values, string(raw))
 }
 
-// take appends the list of strings at a place, keys that are joined by a dot. In the
+// take appends the list of strings at a place, keys that are joined by dots. In the
 // object of servers itself, there is no such list.
 func take(o object, place string, list *[]string) error {
 	raw, err := lookup(o, place)
@@ -84,20 +92,22 @@ func take(o object, place string, list *[]string) error {
 
 // lookup returns the value at a place, or nil.
 func lookup(o object, place string) (json.RawMessage, error) {
-	key, inner, nested := strings.Cut(place, ".")
+	key, rest, nested := strings.Cut(place, ".")
 	raw := o.values[key]
-	if !nested || len(raw) == 0 || raw[0] != '{' {
-		if nested || string(raw) == "null" {
-			return nil, nil
-		}
+	if string(raw) == "null" || nested && (len(raw) == 0 || raw[0] != '{') {
+		return nil, nil
+	}
+	if !nested {
 		return raw, nil
 	}
-	parent, err := parseObject(raw)
+	inner, err := parseObject(raw)
+	if err == nil {
+		raw, err = lookup(inner, rest)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", key, err)
 	}
-	raw = parent.values[inner]
-	if string(raw) == "null" || key == "mcp" && len(raw) > 0 && raw[0] == '{' { // a server may be named so
+	if key == "mcp" && len(raw) > 0 && raw[0] == '{' { // a server may be named so
 		return nil, nil
 	}
 	return raw, nil
@@ -167,6 +177,49 @@ func (s *switches) takePermission(o object) error {
 	return nil
 }
 
+// takeRules reads "permissions": [{"action": "pattern", "effect": "deny"}] of opencode.
+// If strict, nothing else may be in the list.
+func (s *switches) takeRules(o object, strict bool) error {
+	var rules []json.RawMessage
+	if raw := o.values["permissions"]; len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &rules) != nil {
+		return nil
+	}
+	for _, raw := range rules {
+		var rule struct {
+			Action, Effect string
+			Resource       *string // of the arguments; * stands for all
+		}
+		_, err := parseObject(raw)
+		if err == nil {
+			err = json.Unmarshal(raw, &rule)
+		}
+		if (err != nil || rule.Action == "") && strict {
+			return errors.New(`"permissions": want a list of objects with "action", "resource" and "effect"`)
+		}
+		if rule.Effect == "deny" && (rule.Resource == nil || *rule.Resource == "*") {
+			s.patterns = append(s.patterns, rule.Action)
+		}
+	}
+	return nil
+}
+
+// takeAdmin reads what an administrator of Gemini CLI says of all servers.
+func (s *switches) takeAdmin(o object) error {
+	var inner object
+	admin, err := lookup(o, "admin.mcp")
+	if len(admin) > 0 && err == nil {
+		inner, err = parseObject(admin)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf(`"admin.mcp": %w`, err)
+	case len(inner.names) > 0 && only(inner.values["config"], "{}"):
+		return errors.New(`"admin.mcp.config" may switch servers off and is not read here: write "disabled" into the servers, or remove it`)
+	}
+	s.all = s.all || only(inner.values["enabled"], "true")
+	return nil
+}
+
 // server reports whether the server is switched off.
 func (s *switches) server(name string) bool {
 	return s.all || slices.Contains(s.servers, name) || s.given && !slices.Contains(s.only, name)
@@ -176,23 +229,29 @@ func (s *switches) server(name string) bool {
 // write _ for each character of a tool's name that providers refuse, so in their
 // lists it may stand for any.
 func (s *switches) tools(server string) (deny []string) {
+	deny = append(ownTools(server, s.patterns, s.prefixes), ownTools(server, s.anyForm, anyPrefixes)...)
+	slices.Sort(deny)
+	return slices.Compact(deny)
+}
+
+// ownTools returns patterns of the server's own tools that are among the patterns.
+func ownTools(server string, patterns, prefixes []string) (own []string) {
 	names := []string{server, safeName(server)}
-	for _, pattern := range s.patterns {
+	for _, pattern := range patterns {
 		pattern, _, _ = strings.Cut(pattern, "(") // "tool(arguments)"
-		for _, prefix := range s.prefixes {
+		for _, prefix := range prefixes {
 			for _, name := range slices.Compact(slices.Clone(names)) {
 				full := strings.Replace(prefix, "*", name, 1)
-				for _, own := range rest(pattern, full) {
-					deny = append(deny, strings.ReplaceAll(own, "_", "?"))
+				for _, name := range rest(pattern, full) {
+					own = append(own, strings.ReplaceAll(name, "_", "?"))
 				}
 				if full != "" && pattern == strings.TrimRight(full, "_") && strings.HasSuffix(full, "__") {
-					deny = append(deny, "*") // mcp__server of Claude Code
+					own = append(own, "*") // mcp__server of Claude Code
 				}
 			}
 		}
 	}
-	slices.Sort(deny)
-	return slices.Compact(deny)
+	return own
 }
 
 // safeName returns name with _ for characters that providers refuse.

@@ -16,7 +16,9 @@ func (e *entry) timeouts() {
 	if raw := e.values["timeout"]; len(raw) > 0 && raw[0] == '"' {
 		ours = true
 	}
-	if d := e.duration("timeout", unit); d > 0 {
+	if e.timeoutObject() {
+		// has set both
+	} else if d := e.duration("timeout", unit); d > 0 {
 		if ours || e.dialect.start {
 			e.StartTimeout = d
 		}
@@ -38,6 +40,31 @@ func (e *entry) timeouts() {
 			*key.into = d
 		}
 	}
+}
+
+// timeoutObject takes the members of "timeout", if it has any, as in opencode.
+func (e *entry) timeoutObject() bool {
+	members, err := parseObject(e.values["timeout"])
+	if len(members.names) == 0 {
+		return false
+	}
+	delete(e.values, "timeout")
+	if err != nil {
+		e.problem(`"timeout": %w`, err)
+	}
+	for _, name := range members.names {
+		key := "timeout." + name
+		e.values[key] = members.values[name]
+		switch name {
+		case "startup":
+			e.StartTimeout = e.duration(key, time.Millisecond)
+		case "request":
+			e.CallTimeout = e.duration(key, time.Millisecond)
+		default:
+			e.problem(`%q is not known here: want "startup" and "request"`, key)
+		}
+	}
+	return true
 }
 
 // minMilliseconds is the least number that we take for milliseconds. The author of a

@@ -31,7 +31,7 @@ func (e *entry) disabled(names []string) (off bool) {
 func (e *entry) toolLists(names []string) {
 	for _, name := range names {
 		switch fold(name) {
-		case "disabledtools", "excludetools":
+		case "disabledtools", "excludetools", "disallowedtools":
 			list, _ := e.list(name)
 			e.Deny = append(e.Deny, toolNames(list)...)
 		case "enabledtools", "includetools":

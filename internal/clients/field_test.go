@@ -1,0 +1,113 @@
+package clients
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What people's files have, found in public repositories and in the clients'
+// documentation, leaves no server out.
+func TestFilesFromTheField(t *testing.T) {
+	t.Parallel()
+	run := Server{Name: "s", Command: "run"}
+	for _, test := range []struct {
+		dialect, members string
+		want             Server
+	}{
+		// Older files of Zed have an object, and Zed writes empty settings.
+		{"zed", `"command": {"path": "run", "args": ["a"], "env": {"E": "1"}}, "settings": {}`, Server{Name: "s", Command: "run", Args: []string{"a"}, Env: map[string]string{"E": "1"}}},
+		{"zed", `"enabled": true, "url": "http://h", "settings": {}`, Server{Name: "s", URL: "http://h"}},
+		{"zed", `"command": "run", "settings": {"enable_something": true}`, run},
+		{"crush", `"type": "stdio", "command": "run", "channel_enabled": false`, run},
+		{"crush", `"type": "stdio", "command": "run", "channel_enabled": true, "channel_reply": {"suppress_tools": ["send"]}`, run},
+		// Gemini CLI runs no commands: this one is for the shell.
+		{"gemini", `"command": "run", "args": ["cd \"$(pwd)\""]`, Server{Name: "s", Command: "run", Args: []string{`cd "$(pwd)"`}}},
+		{"mcphybrid", `"command": "run", "longRunning": false, "disabledAutoApproveTools": ["x"], "isActive": true`, run},
+		{"mcphybrid", `"command": "run", "always_allow": ["x"], "auto_approve": ["y"], "_comment": "off", "capabilities": {"tools": {}}`, run},
+		{"mcphybrid", `"command": "run", "disable": false, "enableLogging": true, "hidden": false, "skip": false, "blockedHosts": [], "restartOnFailure": false, "username": ""`, run},
+	} {
+		s, _ := one(t, Options{Dialect: test.dialect}, test.members)
+		require.NoError(t, s.Err, test.members)
+		assert.Equal(t, test.want, s, test.members)
+	}
+	for members, want := range map[string]string{
+		`"command": {"path": "run", "shell": true}`:      `"command.shell" is not known here: remove it`,
+		`"command": {"path": "run", "path": "x"}`:        `"command": "path" is there twice`,
+		`"command": {"path": ["run"]}`:                   `"command.path" is a JSON array, want a string`,
+		`"settings": {"token": "t"}`:                     `"settings": an extension of Zed starts the server`,
+		`"command": "run", "sandbox_enabled": true`:      `"sandbox_enabled": servers do not run in a sandbox here`,
+		`"command": "run", "enableSandbox": true`:        `"enableSandbox": servers do not run in a sandbox here`,
+		`"command": "run", "deactivated": true`:          `"deactivated" is not known here and may switch something off`,
+		`"command": "run", "readOnly": true`:             `"readOnly" is not known here and may switch something off`,
+		`"command": "run", "diabled": false`:             `"diabled" is not known here and may switch something off`,
+		`"command": "run", "useServer": false`:           `"useServer" is not known here and may switch something off`,
+		`"command": "run", "allowList": ["x"]`:           `"allowList" is not known here and may switch something off`,
+		`"command": "run", "features": {"tools": false}`: `"features" is not known here and may switch something off`,
+	} {
+		s, _ := one(t, Options{Dialect: "zed"}, members)
+		assert.ErrorContains(t, s.Err, want, members)
+	}
+	s, _ := one(t, Options{}, `"command": "run", "disallowedTools": ["x"]`)
+	assert.Equal(t, []string{"x"}, s.Deny)
+}
+
+// The same of what stands beside the servers.
+func TestSettingsFromTheField(t *testing.T) {
+	t.Parallel()
+	load := func(members string) (File, error) {
+		return Parse([]byte(`{"mcp": {"servers": {"git": {"command": "run", "type": "stdio"}}}, `+members+`}`), Options{Dialect: "vscode", Env: environment()})
+	}
+	for _, members := range []string{
+		`"github.copilot.enable": {"*": true, "git": false}`, `"roo-cline.allowedCommands": ["git"]`, `"chat.tools.terminal.autoApprove": {"git": true}`,
+		`"git.ignoredRepositories": ["git"]`, `"chat.mcp.collisionBehavior": "disable"`, `"chat.mcp.access": true`, `"chat.mcp.serverSampling": {"git": {"allowedModels": []}}`,
+		`"permissions": ["git"]`, `"admin": {"mcp": {"enabled": true, "config": {}}}`, `"admin": {"mcp": null}`, `"admin": {"extensions": {"enabled": false}}`,
+	} {
+		file, err := load(members)
+		require.NoError(t, err, members)
+		assert.Equal(t, []Server{{Name: "git", Command: "run"}}, file.Servers, members)
+	}
+	for members, want := range map[string]string{
+		`"admin": {"mcp": {"config": {"git": {}}}}`:         `"admin.mcp.config" may switch servers off and is not read here`,
+		`"admin": {"mcp": {"enabled": true, "enabled": 0}}`: `"admin.mcp": "enabled" is there twice`,
+		`"admin": {"mcp": {}, "mcp": {"enabled": false}}`:   `"admin": "mcp" is there twice`,
+		`"hidden": ["git"]`:                   `"hidden" is not known here`,
+		`"chat.mcp.disabledServers": ["git"]`: `"chat.mcp.disabledServers" is not known here`,
+		`"disallowedTools": "x"`:              `"disallowedTools" is a JSON string, want a list of strings`,
+	} {
+		_, err := load(members)
+		assert.ErrorContains(t, err, want, members)
+	}
+	file, err := load(`"admin": {"mcp": {"enabled": false}}`)
+	require.NoError(t, err)
+	assert.Equal(t, []Server{{Name: "git", Disabled: true}}, file.Servers)
+	file, err = load(`"disallowedTools": ["git__push"]`)
+	require.NoError(t, err)
+	assert.Contains(t, file.Servers[0].Deny, "push")
+}
+
+// The rules of opencode for all tools.
+func TestRulesOfOpencode(t *testing.T) {
+	t.Parallel()
+	load := func(rules string) (File, error) {
+		return Parse(fmt.Appendf(nil, `{"mcp": {"servers": {"s": {"type": "local", "command": ["run"]}}}, "permissions": %s}`, rules), Options{Dialect: "opencode", Env: environment()})
+	}
+	for rules, deny := range map[string][]string{
+		`[{"action": "s_write", "resource": "*", "effect": "deny"}]`:   {"write"},
+		`[{"action": "s_*", "effect": "deny"}]`:                        {"*"},
+		`[{"action": "*", "resource": "*", "effect": "deny"}]`:         {"*"},
+		`[{"action": "s_write", "resource": "a/*", "effect": "deny"}]`: nil, // by arguments
+		`[{"action": "s_write", "resource": "*", "effect": "ask"}]`:    nil,
+		`[]`: nil,
+	} {
+		file, err := load(rules)
+		require.NoError(t, err, rules)
+		assert.Equal(t, deny, file.Servers[0].Deny, rules)
+	}
+	for _, rules := range []string{`["s_write"]`, `[{"effect": "deny"}]`, `[{"action": "x", "action": "s_write", "effect": "deny"}]`, `[{"action": ["s_write"], "effect": "deny"}]`} {
+		_, err := load(rules)
+		assert.EqualError(t, err, `"permissions": want a list of objects with "action", "resource" and "effect"`, rules)
+	}
+}
