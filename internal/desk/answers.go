@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -149,7 +151,8 @@ func checkForm(raw json.RawMessage) error {
 	if n := len(form.Properties); n > maxFields {
 		return fmt.Errorf("has %d fields, more than the limit of %d", n, maxFields)
 	}
-	for name, raw := range form.Properties {
+	for _, name := range slices.Sorted(maps.Keys(form.Properties)) {
+		raw := form.Properties[name]
 		var field struct {
 			Type  any             `json:"type"`
 			Items json.RawMessage `json:"items"`

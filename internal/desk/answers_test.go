@@ -27,6 +27,7 @@ func TestForms(t *testing.T) {
 		`5`:                                      "is not that of an object",
 		`{"type":"object","properties":[]}`:      "is not that of an object",
 		`{"type":"object","properties":{"a":5}}`: `has a field "a" that is not an object`,
+		`{"type":"object","properties":{"c":{},"b":{},"a":{},"d":{}}}`:                                           `has a field "a" that is not flat`,
 		`{"type":"object","properties":{"a":{}}}`:                                                                `has a field "a" that is not flat`,
 		`{"type":"object","properties":{"a":{"type":"object"}}}`:                                                 `has a field "a" that is not flat`,
 		`{"type":"object","properties":{"a":{"type":"array"}}}`:                                                  `has a field "a" that is not flat`,

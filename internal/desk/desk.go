@@ -25,6 +25,18 @@ type Config struct {
 	ask.Options
 
 	Log *slog.Logger // receives the failures of hooks
+
+	// Tally counts the server's questions over all its connections. If nil, those over
+	// this one are counted.
+	Tally *Tally
+}
+
+// A Tally counts questions of a server that must be limited however often it
+// connects. The zero value has none.
+type Tally struct {
+	mu      sync.Mutex
+	waiting int    // hooks that run
+	loose   window // questions that no call is known to have caused
 }
 
 // A Caller is who makes calls: a session. A nil Caller calls only servers that
@@ -71,14 +83,12 @@ type Desk struct {
 	life context.Context
 	end  context.CancelFunc
 
-	mu      sync.Mutex
-	calls   []*call // under way, in the order in which they began
-	lost    lost
-	waiting int                            // hooks that run
-	loose   window                         // questions that no call is known to have caused
-	open    int                            // requests of the server that wait for an answer
-	taken   map[string]*context.CancelFunc // the same by id
-	tasks   []*task                        // in the order in which they began
+	mu    sync.Mutex
+	calls []*call // under way, in the order in which they began
+	lost  lost
+	open  int                            // requests of the server that wait for an answer
+	taken map[string]*context.CancelFunc // the same by id
+	tasks []*task                        // in the order in which they began
 }
 
 // A call is a call of a tool that is under way.
@@ -88,8 +98,9 @@ type call struct {
 	tool   string
 	ctx    context.Context // ends with the call
 
-	asked int    // questions so far; guarded by Desk.mu
-	task  string // the server's id of the task that executes the call, or ""; guarded by Desk.mu
+	asked   int    // questions so far; guarded by Desk.mu
+	expects bool   // it will be executed as a task; guarded by Desk.mu
+	task    string // the server's id of the task, or "" while it is not known; guarded by Desk.mu
 }
 
 type (
@@ -103,6 +114,9 @@ type (
 func New(cfg Config) *Desk {
 	if isNone(cfg.Hooks) {
 		return nil
+	}
+	if cfg.Tally == nil {
+		cfg.Tally = new(Tally)
 	}
 	d := &Desk{cfg: cfg, taken: make(map[string]*context.CancelFunc)}
 	d.life, d.end = context.WithCancel(context.Background())
@@ -160,12 +174,14 @@ func (d *Desk) Begin(ctx context.Context, tool string) (_ context.Context, end f
 	}
 }
 
-// SetTask notes that the call of ctx is executed as a task of the server.
+// SetTask notes that the call of ctx is executed as a task of the server. The caller
+// must first say so with "" for the id, before it sends the request: the server may
+// ask before its answer with the id was read.
 func (d *Desk) SetTask(ctx context.Context, id string) {
 	if c, _ := ctx.Value(callKey{}).(*call); c != nil && c.desk == d {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		c.task = id
+		c.expects, c.task = true, id
 	}
 }
 
@@ -203,25 +219,39 @@ func (d *Desk) causesLocked(ctx context.Context) ([]*call, error) {
 		return []*call{c}, nil
 	}
 	if id, _ := ctx.Value(relatedKey{}).(string); id != "" {
-		i := slices.IndexFunc(d.calls, func(c *call) bool { return c.task == id })
-		if i < 0 {
+		var expecting []*call
+		for _, c := range d.calls {
+			if c.task == id {
+				return []*call{c}, nil
+			}
+			if c.expects && c.task == "" {
+				expecting = append(expecting, c)
+			}
+		}
+		if len(expecting) == 0 {
 			return nil, errEnded
 		}
-		return d.calls[i : i+1 : i+1], nil
+		return d.ofOneLocked(expecting), nil
 	}
 	if ctx.Value(requestKey{}) != nil || len(d.calls) == 0 {
 		return nil, nil
 	}
-	caller := d.calls[0].caller
-	for _, c := range d.calls {
+	return d.ofOneLocked(slices.Clone(d.calls)), nil
+}
+
+// ofOneLocked returns calls, of which there is at least one, if a question that one
+// of them caused is surely of the one caller. Otherwise it returns none.
+func (d *Desk) ofOneLocked(calls []*call) []*call {
+	caller := calls[0].caller
+	for _, c := range calls {
 		if c.caller.life != caller.life {
-			return nil, nil
+			return nil
 		}
 	}
 	if d.lost.mayBeOfOther(caller.life) {
-		return nil, nil
+		return nil
 	}
-	return slices.Clone(d.calls), nil
+	return calls
 }
 
 // A question is one that may be asked.
@@ -242,6 +272,9 @@ func (d *Desk) admit(ctx context.Context) (question, error) {
 	if err != nil {
 		return q, err
 	}
+	tally := d.cfg.Tally
+	tally.mu.Lock()
+	defer tally.mu.Unlock()
 	asked := 0
 	if q.calls = calls; len(calls) > 0 {
 		caller := calls[0].caller
@@ -254,22 +287,26 @@ func (d *Desk) admit(ctx context.Context) (question, error) {
 			c.asked++
 		}
 	} else {
-		asked = d.loose.add(time.Now())
+		asked = tally.loose.add(time.Now())
+	}
+	if ctx.Err() != nil || d.life.Err() != nil || q.life != nil && q.life.Err() != nil {
+		return q, errEnded // nobody waits for an answer, or there is nobody left to ask
 	}
 	if asked >= d.cfg.MaxPerCall {
 		return q, fmt.Errorf("there are more questions than the limit of %d for a call", d.cfg.MaxPerCall)
 	}
-	if d.waiting >= d.cfg.MaxAtOnce {
+	if tally.waiting >= d.cfg.MaxAtOnce {
 		return q, fmt.Errorf("there are more questions at once than the limit of %d", d.cfg.MaxAtOnce)
 	}
-	d.waiting++
+	tally.waiting++
 	return q, nil
 }
 
 func (d *Desk) leave() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.waiting--
+	tally := d.cfg.Tally
+	tally.mu.Lock()
+	defer tally.mu.Unlock()
+	tally.waiting--
 }
 
 // A window counts what happens within a minute.

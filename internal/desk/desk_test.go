@@ -71,6 +71,14 @@ func TestCauses(t *testing.T) {
 	assert.Equal(t, nobody, answers(t, d, none), "hers or his")
 	assert.Equal(t, "ann ann/srv/t1", answers(t, d, WithRequest(a)))
 	assert.Equal(t, "bob bob/srv/t3", answers(t, d, b))
+	// The id of a task comes with the server's answer, which may be read after the question.
+	related := context.WithValue(none, relatedKey{}, "task")
+	assert.Equal(t, errEnded.Error(), answers(t, d, related))
+	d.SetTask(b, "")
+	assert.Equal(t, "bob bob/srv/t3", answers(t, d, related))
+	d.SetTask(a, "")
+	assert.Equal(t, nobody, answers(t, d, related), "hers or his")
+	d.SetTask(a, "other")
 	d.SetTask(b, "task")
 	assert.Equal(t, "bob bob/srv/t3", answers(t, d, context.WithValue(none, relatedKey{}, "task")))
 	assert.Equal(t, errEnded.Error(), answers(t, d, context.WithValue(none, relatedKey{}, "gone")))
@@ -189,6 +197,87 @@ func TestQuestionsEnd(t *testing.T) {
 			c.End()
 			d.Close()
 		}
+	})
+}
+
+// A question that does not come through Handle, as in process, ends for the same
+// reasons, each of which is enough alone.
+func TestQuestionsInProcessEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := ask.Hooks{Roots: func(ctx context.Context, _ ask.Asker) ([]mcp.Root, error) { <-ctx.Done(); return nil, ctx.Err() }}
+		for name, end := range map[string]func(d *Desk, c *Caller, call func(bool), withdraw func()){
+			"call":    func(_ *Desk, _ *Caller, call func(bool), _ func()) { call(false) },
+			"session": func(_ *Desk, c *Caller, _ func(bool), _ func()) { c.End() },
+			"desk":    func(d *Desk, _ *Caller, _ func(bool), _ func()) { d.Close() },
+			"request": func(_ *Desk, _ *Caller, _ func(bool), withdraw func()) { withdraw() },
+			"timeout": func(*Desk, *Caller, func(bool), func()) { time.Sleep(time.Hour) },
+		} {
+			d := newDesk(t, hang, nil)
+			c := NewCaller("ann", hang, hang)
+			_, call := d.Begin(WithCaller(t.Context(), c), "t")
+			request, withdraw := context.WithCancel(t.Context())
+			begun, over := time.Now(), make(chan string, 1)
+			go func() { over <- answers(t, d, request) }()
+			synctest.Wait()
+			time.Sleep(time.Minute)
+			assert.Empty(t, over, name)
+			end(d, c, call, withdraw)
+			assert.Equal(t, errNoReply.Error(), <-over, name)
+			if name != "timeout" {
+				assert.Equal(t, time.Minute, time.Since(begun), name)
+			}
+			synctest.Wait()
+			assert.Zero(t, d.cfg.Tally.waiting)
+			call(true)
+			withdraw()
+			c.End()
+			d.Close()
+		}
+	})
+}
+
+// After the end, no hook is bothered.
+func TestNobodyIsAskedAfterTheEnd(t *testing.T) {
+	asked := 0
+	counts := ask.Hooks{Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) { asked++; return nil, nil }}
+	d := newDesk(t, counts, nil)
+	c := NewCaller("ann", counts, counts)
+	during, call := d.Begin(WithCaller(t.Context(), c), "t")
+	_, err := d.ListRoots(during, mcp.ListRootsRequest{})
+	require.NoError(t, err)
+	c.End()
+	assert.Equal(t, errEnded.Error(), answers(t, d, during), "the session is closed")
+	call(true)
+	gone, withdraw := context.WithCancel(t.Context())
+	withdraw()
+	assert.Equal(t, errEnded.Error(), answers(t, d, gone), "the question is taken back")
+	d.Close()
+	assert.Equal(t, errEnded.Error(), answers(t, d, t.Context()), "the connection is lost")
+	assert.Equal(t, 1, asked)
+	assert.Zero(t, d.cfg.Tally.waiting)
+}
+
+// A server has no more questions for it that it connects again.
+func TestLimitsHoldOverConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		let := make(chan struct{})
+		hang := ask.Hooks{Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) { <-let; return nil, nil }}
+		tally := new(Tally)
+		next := func(h ask.Hooks) *Desk {
+			return newDesk(t, h, func(c *Config) { c.Tally, c.MaxAtOnce, c.MaxPerCall, c.Timeout = tally, 2, 5, time.Second })
+		}
+		for range 2 {
+			d := next(hang)
+			assert.Equal(t, errNoReply.Error(), answers(t, d, t.Context()))
+			d.Close()
+		}
+		assert.Equal(t, "there are more questions at once than the limit of 2", answers(t, next(hang), t.Context()))
+		close(let)
+		synctest.Wait()
+		for range 2 {
+			assert.Contains(t, answers(t, next(names("x")), t.Context()), "x")
+		}
+		assert.Contains(t, answers(t, next(names("x")), t.Context()), "limit of 5 for a call")
 	})
 }
 

@@ -91,6 +91,7 @@ func TestTasks(t *testing.T) {
 			return sent(t, r, err)
 		}
 		first, second := begin(), begin()
+		synctest.Wait()
 		assert.Contains(t, ask(mcp.MethodTasksGet, first), `"status":"working"`)
 		assert.Contains(t, ask(mcp.MethodTasksCancel, second), `"status":"cancelled"`)
 		assert.Contains(t, ask(mcp.MethodTasksResult, second), `"message":"there is no answer"`)

@@ -40,7 +40,7 @@ type conn struct {
 // command. It does not wait for an answer. older says which transport to use over HTTP.
 func dial(cfg *Config, l Limits, hide *secrets, older bool) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
-	c.desk = desk.New(desk.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log})
+	c.desk = desk.New(desk.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Tally: cfg.asked})
 	g := guard{maxMessage: l.MaxMessage, unasked: &unasked{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
 	switch {
 	case cfg.InProcess != nil:

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mcphybrid/mcphybrid/internal/desk"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -62,6 +63,7 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, tools []El
 		status:  Status{State: Configured, Since: time.Now()},
 		random:  rand.New(rand.NewPCG(h.Sum64(), 0)),
 	}
+	s.cfg.asked = new(desk.Tally)
 	if s.cfg.Unauthorized == nil {
 		s.cfg.Unauthorized = errUnauthorized
 	}

@@ -51,6 +51,7 @@ func take(ctx context.Context, r transport.JSONRPCRequest, response *transport.J
 // cancels the task.
 func (c *conn) callTask(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	r.Params.Task = new(mcp.TaskParams)
+	c.desk.SetTask(ctx, "")
 	first := new(taken)
 	if _, err := c.client.CallTool(context.WithValue(ctx, takenKey{}, first), r); err != nil {
 		return nil, err
