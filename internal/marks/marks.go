@@ -228,7 +228,7 @@ func In(raw json.RawMessage, foreign func(word string) bool) []Mark {
 	}
 	s := scanner{foreign: foreign}
 	for _, kid := range n.Kids {
-		if own, ok := kid.Value.(string); ok && text.FoldCase(kid.Name) == "name" {
+		if own, ok := kid.Value.(string); ok && len(s.named) < maxMarks && text.FoldCase(kid.Name) == "name" {
 			s.named = append(s.named, own)
 		}
 	}
@@ -237,7 +237,7 @@ func In(raw json.RawMessage, foreign func(word string) bool) []Mark {
 }
 
 type scanner struct {
-	named   []string // reported tools, and the tool itself
+	named   []string // reported tools, and the tool itself; at most maxMarks of each
 	foreign func(word string) bool
 	path    []string
 	marks   []Mark

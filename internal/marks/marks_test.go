@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"regexp"
@@ -148,6 +149,17 @@ func TestTextAndPlace(t *testing.T) {
 	require.Len(t, marks, 2)
 	assert.Equal(t, "U+001Bthe", marks[0].Text)
 	assert.Equal(t, 80, utf8.RuneCountInString(marks[1].Text))
+}
+
+// The names of a tool are few: each word is compared with all of them.
+func TestManyNames(t *testing.T) {
+	var names strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&names, `"name": "own_%d", `, i)
+	}
+	found := In(json.RawMessage("{"+names.String()+`"description": "see own_0 and own_999"}`), func(string) bool { return true })
+	require.Len(t, found, 1)
+	assert.Equal(t, "own_999", found[0].Text)
 }
 
 func TestBounds(t *testing.T) {

@@ -113,8 +113,10 @@ func withoutStructured(r *mcp.CallToolResult, b Bounds) *mcp.CallToolResult {
 	}
 	result := *r
 	result.StructuredContent, result.RawStructuredContent = nil, nil
+	var compact bytes.Buffer
+	valid := json.Compact(&compact, raw) == nil
 	for _, c := range r.Content {
-		if text, with := textOf(c); with != nil && sameJSON([]byte(text), raw) {
+		if text, with := textOf(c); valid && with != nil && len(text) >= compact.Len() && isCompact(text, compact.Bytes()) {
 			return &result
 		}
 	}
@@ -122,11 +124,11 @@ func withoutStructured(r *mcp.CallToolResult, b Bounds) *mcp.CallToolResult {
 	return &result
 }
 
-// sameJSON reports whether a and b are the same JSON apart from spaces. It does not
+// isCompact reports whether text without its spaces is the JSON compact. It does not
 // look for other ways to write the same.
-func sameJSON(a, b []byte) bool {
-	var x, y bytes.Buffer
-	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+func isCompact(text string, compact []byte) bool {
+	var own bytes.Buffer
+	return json.Compact(&own, []byte(text)) == nil && bytes.Equal(own.Bytes(), compact)
 }
 
 // direct returns what c points to, or c if it is no pointer, and nil for a nil

@@ -3,6 +3,7 @@ package result
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -164,4 +165,26 @@ func FuzzFit(f *testing.F) {
 		require.LessOrEqual(t, sizes["media"], 2*limit)
 		require.LessOrEqual(t, len(fit.RawStructuredContent), limit)
 	})
+}
+
+// However many texts there are, long structured content is read once. The bytes that
+// are taken from memory count the steps, so the test runs alone.
+func TestFitReadsStructuredOnce(t *testing.T) {
+	const size = 1 << 20
+	r := &mcp.CallToolResult{RawStructuredContent: []byte(`["` + strings.Repeat("x", size) + `"]`)}
+	for range 100 {
+		r.Content = append(r.Content, mcp.NewTextContent("1"))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fit, _ := Fit(r, Bounds{Text: 64 << 10}, testNotes)
+	runtime.ReadMemStats(&after)
+	assert.Nil(t, fit.RawStructuredContent)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20*size))
+
+	// A text that has it stays alone, spaces apart.
+	r = &mcp.CallToolResult{RawStructuredContent: []byte(`{"a": [1, 2]}`), Content: []mcp.Content{textContent("1"), textContent(" {\"a\":[1,2]} ")}}
+	fit, _ = Fit(r, Bounds{Text: 5}, testNotes)
+	assert.Nil(t, fit.RawStructuredContent)
+	assert.Less(t, len(fit.Content), 3)
 }
