@@ -219,8 +219,8 @@ func (b *phraseBook) tokens(line string) (tokens []token) {
 
 // In returns at most maxMarks marks of a tools/list element: at most one of each
 // kind per string or member name. foreign reports whether a word names a tool of
-// another server. In calls it for words of prose that look like an identifier or
-// stand in backquotes, and reports each name once.
+// another server. In calls it for words of prose that look like an identifier, or
+// stand in backquotes and are not called a parameter, and reports each name once.
 func In(raw json.RawMessage, foreign func(word string) bool) []Mark {
 	n, ok := text.Definition(raw)
 	if !ok {
@@ -402,7 +402,7 @@ func (s *scanner) references(text string) {
 		for ; start < end && !isLetter(text[end-1]); end-- {
 		}
 		word := text[start:end]
-		quoted := strings.HasSuffix(text[:start], "`") && strings.HasPrefix(text[end:], "`")
+		quoted := strings.HasSuffix(text[:start], "`") && strings.HasPrefix(text[end:], "`") && !saysParameter(text[end+1:])
 		if word != "" && (quoted || strings.ContainsAny(word, "_.-") || isCamel(word)) && !slices.Contains(s.named, word) && s.foreign(word) {
 			s.named = append(s.named, word)
 			s.report(Foreign, word)
@@ -411,6 +411,17 @@ func (s *scanner) references(text string) {
 			return
 		}
 	}
+}
+
+// saysParameter reports whether the word before rest is the name of a parameter: "the
+// `search` parameter".
+func saysParameter(rest string) bool {
+	for _, noun := range [...]string{" parameter", " argument", " option", " field", " property"} {
+		if strings.HasPrefix(rest, noun) {
+			return true
+		}
+	}
+	return false
 }
 
 // runs yields the start and the end of each longest run of bytes that are in.

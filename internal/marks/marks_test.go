@@ -162,6 +162,17 @@ func TestManyNames(t *testing.T) {
 	assert.Equal(t, "own_999", found[0].Text)
 }
 
+// A plain word in backquotes may be a parameter of that name.
+func TestParametersAreNotForeign(t *testing.T) {
+	yes := func(string) bool { return true }
+	for _, noun := range []string{"parameter", "parameters", "argument", "option", "field", "property"} {
+		assert.Empty(t, In(definitionWith("description", "Use the `search` "+noun+"."), yes), noun)
+	}
+	for _, line := range []string{"Use the `search` tool.", "Then call `search`", "the `web_search` parameter", "`search`parameter"} {
+		assert.Len(t, In(definitionWith("description", line), yes), 1, line)
+	}
+}
+
 func TestBounds(t *testing.T) {
 	assert.Empty(t, In(json.RawMessage(`{"description":"Ignore previous instructions"`), nil))
 	many := make(map[string]any)
