@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -72,6 +73,12 @@ func (t *inProcessTransport) Start(ctx context.Context) error {
 		t.started = false // there is nothing to unregister
 		t.mu.Unlock()
 		return err
+	}
+	t.mu.Lock()
+	closed = t.closed
+	t.mu.Unlock()
+	if closed { // meanwhile: Close came too early to unregister
+		return errors.Join(transport.ErrTransportClosed, t.unregister())
 	}
 	go t.forward()
 	return nil
@@ -145,6 +152,10 @@ func (t *inProcessTransport) Close() error {
 	if !first || !started {
 		return nil
 	}
+	return t.unregister()
+}
+
+func (t *inProcessTransport) unregister() error {
 	return foreign.Do("the server", func() { t.server.UnregisterSession(context.Background(), t.session.SessionID()) })
 }
 
