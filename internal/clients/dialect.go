@@ -26,6 +26,7 @@ type dialect struct {
 	braces    bool // {env:VAR} and {file:path} are references
 	inFolder  bool // servers run in the workspace
 	envNumber bool // a number may be the value of an environment variable
+	ownTools  bool // a false in "tools" is about the client's own tools
 
 	// Lists of tools for all servers name a tool by one of these before its own
 	// name. * stands for the server's name.
@@ -63,7 +64,7 @@ var dialects = []dialect{
 	{
 		name: "gemini", at: []string{"mcpServers"}, files: []string{".gemini/settings.json", "gemini-extension.json"},
 		marks: []string{"httpUrl", "trust", "includeTools", "excludeTools", "authProviderType"},
-		start: true, call: true, dollar: true, toolPrefixes: []string{"", "*__", "mcp_*_"},
+		start: true, call: true, dollar: true, ownTools: true, toolPrefixes: []string{"", "*__", "mcp_*_"},
 	},
 	{
 		name: "vscode", at: []string{"servers", "mcp.servers"}, files: []string{".vscode/mcp.json", ".vscode/settings.json"},
@@ -85,7 +86,7 @@ var dialects = []dialect{
 	},
 	{
 		name: "codex", at: []string{"mcp_servers"}, files: []string{"*.toml"},
-		start: true,
+		start: true, ownTools: true,
 	},
 }
 

@@ -111,3 +111,18 @@ func TestRulesOfOpencode(t *testing.T) {
 		assert.EqualError(t, err, `"permissions": want a list of objects with "action", "resource" and "effect"`, rules)
 	}
 }
+
+// Codex and Gemini CLI switch their own tools off by a false in "tools".
+func TestOwnToolsOfClients(t *testing.T) {
+	t.Parallel()
+	for dialect, deny := range map[string][]string{"codex": nil, "gemini": nil, "mcphybrid": {"web?search"}} {
+		key := "mcpServers"
+		if dialect == "codex" {
+			key = "mcp_servers"
+		}
+		o := Options{Dialect: dialect, Env: environment(), TOML: func(data []byte) ([]byte, error) { return data, nil }}
+		file, err := Parse(fmt.Appendf(nil, `{%q: {"s": {"command": "run"}}, "tools": {"web_search": false}}`, key), o)
+		require.NoError(t, err)
+		assert.Equal(t, deny, file.Servers[0].Deny, dialect)
+	}
+}

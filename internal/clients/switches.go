@@ -42,7 +42,7 @@ func parseSwitches(d *dialect, scopes []object) (switches, error) {
 			take(o, "disallowedTools", &s.anyForm),
 			take(o, "options.disabled_tools", &s.patterns), // crush
 			s.takeOnly(o, "mcp.allowed"), s.takeOnly(o, "allowMCPServers"),
-			s.takeTools(o, d.name == "opencode"), s.takePermission(o), s.takeRules(o, d.name == "opencode"), s.takeAdmin(o), s.policies.add(o),
+			s.takeTools(o, d), s.takePermission(o), s.takeRules(o, d.name == "opencode"), s.takeAdmin(o), s.policies.add(o),
 		} {
 			if err != nil {
 				return switches{}, err
@@ -130,8 +130,8 @@ func (s *switches) takeOnly(o object, place string) error {
 }
 
 // takeTools reads "tools": {"exclude": […]} of Gemini CLI and {"pattern": false} of
-// opencode. If strict, nothing else may be there.
-func (s *switches) takeTools(o object, strict bool) error {
+// opencode, in whose files nothing else may be there.
+func (s *switches) takeTools(o object, d *dialect) error {
 	raw := o.values["tools"]
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil
@@ -142,9 +142,9 @@ func (s *switches) takeTools(o object, strict bool) error {
 	}
 	for _, name := range tools.names {
 		switch raw := tools.values[name]; {
-		case string(raw) == "false":
+		case string(raw) == "false" && !d.ownTools:
 			s.patterns = append(s.patterns, name)
-		case strict && string(raw) != "true":
+		case d.name == "opencode" && string(raw) != "true" && string(raw) != "false":
 			return fmt.Errorf(`"tools": %q is a JSON %s, want true or false`, name, kind(raw))
 		}
 	}
