@@ -33,6 +33,10 @@ func TestFilesFromTheField(t *testing.T) {
 		require.NoError(t, s.Err, test.members)
 		assert.Equal(t, test.want, s, test.members)
 	}
+	for members, told := range map[string]bool{`"autoApprove": []`: false, `"autoApprove": ["x"]`: true} {
+		_, notes := one(t, Options{}, `"command": "run", `+members)
+		assert.Equal(t, told, len(notes) > 0, members)
+	}
 	for members, want := range map[string]string{
 		`"command": {"path": "run", "shell": true}`:      `"command.shell" is not known here: remove it`,
 		`"command": {"path": "run", "path": "x"}`:        `"command": "path" is there twice`,

@@ -15,7 +15,8 @@ const (
 )
 
 // idle are keys of clients that have no effect here, in any spelling, with what to
-// tell of them; "" for nothing. A key that is false or null is not told of.
+// tell of them; "" for nothing. A key that is false, null or an empty list is not told
+// of.
 var idle = map[string]string{
 	// Words for people.
 	"$schema": "", "comment": "", "description": "", "displayname": "", "icon": "", "name": "", "note": "", "title": "",
@@ -70,7 +71,7 @@ func (e *entry) without(names []string) {
 			continue
 		}
 		if what, ok := idle[key]; ok {
-			if set && what != "" {
+			if set && what != "" && string(raw) != "[]" {
 				e.note("server %q: %q: %s", e.Name, name, what)
 			}
 			continue
