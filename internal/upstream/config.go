@@ -6,7 +6,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/ask"
-	"github.com/mcphybrid/mcphybrid/internal/desk"
 	"github.com/mcphybrid/mcphybrid/internal/login"
 )
 
@@ -46,6 +45,4 @@ type Config struct {
 	OnNotification func(mcp.JSONRPCNotification) // called on the goroutine that reads messages; may be nil
 
 	Log *slog.Logger // receives problems that no caller learns of
-
-	asked *desk.Tally // what the server asks, over all connections; New sets it
 }

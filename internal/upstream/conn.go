@@ -37,10 +37,10 @@ type conn struct {
 }
 
 // dial creates a connection to the server and starts the child if there is a
-// command. It does not wait for an answer. older says which transport to use over HTTP.
-func dial(cfg *Config, l Limits, hide *secrets, older bool) (*conn, error) {
+// command. It does not wait for an answer. asked counts its questions, older says which transport to use over HTTP.
+func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, older bool) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
-	c.desk = desk.New(desk.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Tally: cfg.asked})
+	c.desk = desk.New(desk.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Tally: asked})
 	g := guard{maxMessage: l.MaxMessage, unasked: &unasked{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
 	switch {
 	case cfg.InProcess != nil:

@@ -38,7 +38,8 @@ type Server struct {
 	end     context.CancelFunc
 	running sync.WaitGroup // goroutines
 
-	circuit circuit // of the calls
+	circuit circuit    // of the calls
+	asked   desk.Tally // what the server asks, over all connections
 
 	mu     sync.Mutex
 	status Status
@@ -63,7 +64,6 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, tools []El
 		status:  Status{State: Configured, Since: time.Now()},
 		random:  rand.New(rand.NewPCG(h.Sum64(), 0)),
 	}
-	s.cfg.asked = new(desk.Tally)
 	if s.cfg.Unauthorized == nil {
 		s.cfg.Unauthorized = errUnauthorized
 	}
@@ -184,7 +184,7 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 // open makes a connection that is ready for requests. It may return one together with
 // an error.
 func (s *Server) open(ctx context.Context, older bool) (*conn, error) {
-	c, err := dial(&s.cfg, s.limits, s.secrets, older)
+	c, err := dial(&s.cfg, s.limits, s.secrets, &s.asked, older)
 	if err == nil {
 		err = c.open(ctx)
 	}
