@@ -37,7 +37,8 @@ type conn struct {
 }
 
 // dial creates a connection to the server and starts the child if there is a
-// command. It does not wait for an answer. asked counts its questions, older says which transport to use over HTTP.
+// command. It does not wait for an answer. The server's questions are counted in
+// asked; older says which transport to use over HTTP.
 func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, older bool) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
 	c.desk = desk.New(desk.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Tally: asked})
