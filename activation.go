@@ -54,15 +54,7 @@ func (s *Session) activate(names []string) (callable, without []*BridgeTool) {
 // were not callable before.
 func (s *Session) makeActive(names []string) (callable, fresh, without []*BridgeTool) {
 	// Phase 1: collect.
-	v := s.view()
-	var tools []*BridgeTool
-	asked := make(map[string]bool, len(names))
-	for _, name := range names {
-		if t, _ := v.lookup(name); t != nil && !asked[name] {
-			asked[name] = true
-			tools = append(tools, t)
-		}
-	}
+	tools := s.view().toolsNamed(names)
 
 	// Phase 2: register. This also keeps the registrar from removing tools that
 	// it has already.
@@ -130,7 +122,7 @@ func (s *Session) listRoom(now *selection, tools ...[]*BridgeTool) *room.Names[o
 	}
 	left := room.NewNames[origin](limits)
 	take := func(t *BridgeTool) { left.Take(t.name, t.origin(), s.scope.toolTokens(t)) }
-	for _, e := range now.withoutHeld(s.shown) {
+	for _, e := range s.shown {
 		switch e.place {
 		case asDeferred:
 			left.Note(e.tool.name)
@@ -163,6 +155,18 @@ func (v view) standingOf(t *BridgeTool, st standing) standing {
 func (v view) lookup(name string) (*BridgeTool, standing) {
 	t, st := v.selection.lookup(name)
 	return t, v.standingOf(t, st)
+}
+
+// toolsNamed returns the tools with these names that the session sees, each once.
+func (v view) toolsNamed(names []string) (tools []*BridgeTool) {
+	asked := make(map[string]bool, len(names))
+	for _, name := range names {
+		if t, _ := v.lookup(name); t != nil && !asked[name] {
+			asked[name] = true
+			tools = append(tools, t)
+		}
+	}
+	return tools
 }
 
 func (v view) standing(t *BridgeTool) standing { return v.standingOf(t, v.selection.standing(t)) }

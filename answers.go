@@ -231,5 +231,6 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 		active := s.ActivateTools(tools)
 		tools = slices.DeleteFunc(tools, func(name string) bool { return !slices.Contains(active, name) })
 	}
+	s.told(v.toolsNamed(tools))
 	return s.fit(mcp.NewToolResultText(textSkill(sk.Name, tools, missing, v.disclosure) + body))
 }

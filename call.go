@@ -14,6 +14,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/desk"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
@@ -109,6 +110,10 @@ func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.Cal
 
 // textRefused returns the text that tells the model why a call has no result.
 func (s *Session) textRefused(v view, name string, err error) string {
+	var unknown *UnknownToolError
+	if errors.As(err, &unknown) {
+		s.told(v.toolsNamed(unknown.Nearest))
+	}
 	var since time.Time
 	if t, _ := v.lookup(name); t != nil && errors.Is(err, ErrServerDown) {
 		if st, ok := s.scope.keeper.status(t.owner, t.def.server); ok && st.State == StateDown {
@@ -231,12 +236,6 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 	return t.Call(desk.WithCaller(ctx, s.caller), c.Arguments)
 }
 
-// A refusal is the last call that was rejected for its arguments.
-type refusal struct {
-	Sum   string `json:"sum"`   // of the tool's name and the arguments
-	Times int    `json:"times"` // in a row
-}
-
 // refuse records a rejected call and returns how many times in a row the same
 // call was rejected before.
 func (s *Session) refuse(name string, args json.RawMessage) int {
@@ -244,11 +243,12 @@ func (s *Session) refuse(name string, args json.RawMessage) int {
 	text := hex.EncodeToString(sum[:8])
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refused.Sum != text {
-		s.refused = refusal{Sum: text}
+	before := 0
+	if s.refused != nil && s.refused.Sum == text {
+		before = s.refused.Times
 	}
-	s.refused.Times++
-	return s.refused.Times - 1
+	s.refused = &saved.Refusal{Sum: text, Times: before + 1}
+	return before
 }
 
 // WithProgress returns a context for calls that report their progress. tell is

@@ -100,14 +100,15 @@ func (c *catalog) holds(t *BridgeTool) bool {
 	return false
 }
 
-// overrides reports whether a tool of a catalog below c is hidden beside c: c has or
-// holds back a tool of its name, or the name belongs to another server of c, for good.
-func (c *catalog) overrides(t *BridgeTool) bool {
-	if c.tool(t.name) != nil || c.held[t.name] != nil {
+// overrides reports whether the tool of that name and server, of a catalog below c, is
+// hidden beside c: c has or holds back a tool of its name, or the name belongs to
+// another server of c, for good.
+func (c *catalog) overrides(name, server string) bool {
+	if c.tool(name) != nil || c.held[name] != nil {
 		return true
 	}
-	server := c.prefixes.Server(t.name)
-	return server != "" && server != t.def.server
+	of := c.prefixes.Server(name)
+	return of != "" && of != server
 }
 
 // A listing holds the tools at one place in the registration order: those of a

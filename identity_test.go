@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -651,5 +652,172 @@ func TestSpecG1ToldNameOfTwoOwners(t *testing.T) {
 			r, _ = s.Call(t.Context(), name, nil)
 			assert.NotContains(t, mcptest.Text(t, r), first)
 		}
+	}
+}
+
+// SPEC G1: the name of a shown tool that is held back goes on to mean that tool, in the
+// session and where it is restored, also when its server lists it no more.
+func TestSpecG1HeldNameKeepsItsOwner(t *testing.T) {
+	t.Parallel()
+	const name = "mcp_github__delete"
+	for _, first := range []string{"company", "alice"} {
+		for _, disclosure := range []mcphybrid.Disclosure{mcphybrid.ByActivation, mcphybrid.ByBridge, mcphybrid.ByProvider} {
+			for _, inline := range []int{0, -1} {
+				t.Run(fmt.Sprint(first, disclosure, inline), func(t *testing.T) {
+					m := started(t, &mcphybrid.Options{Trust: mcphybrid.TrustQuarantine, Inline: mcphybrid.InlineOptions{Max: inline}})
+					u, err := m.NewUser("alice", nil)
+					require.NoError(t, err)
+					servers := map[string]*mcpserver.MCPServer{"company": listing(says("other", "company")), "alice": listing(says("other", "alice"))}
+					servers[first].AddTools(says("delete", first))
+					require.NoError(t, m.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "github", InProcess: servers["company"]}))
+					require.NoError(t, u.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "github", InProcess: servers["alice"]}))
+					opts := &mcphybrid.SessionOptions{Disclosure: disclosure}
+					s, unseen := u.NewSession(opts), u.NewSession(opts)
+					for _, s := range []*mcphybrid.Session{s, unseen} {
+						_, err = s.Call(t.Context(), mcphybrid.SearchToolName, `{"query":"delete"}`)
+						require.True(t, err == nil || inline == 0)
+						s.Tools()
+						s.PromptSections(mcphybrid.PromptFull)
+					}
+					before := s.Save()
+					problems := func(n int) func() bool {
+						return func() bool { return len(m.Problems())+len(u.Problems()) == n }
+					}
+					servers[first].SetTools(says("other", first), says("delete", "EVIL"))
+					mcptest.Soon(t, problems(1))
+					for _, tool := range s.Tools() {
+						assert.NotEqual(t, name, tool.Name())
+					}
+					held := s.Save()
+					assert.NotContains(t, string(held), "EVIL")
+					early, _, err := u.RestoreSession(before, opts)
+					require.NoError(t, err)
+					second := "alice"
+					if first == "alice" {
+						second = "company"
+					}
+					servers[second].SetTools(says("other", second), says("delete", second))
+					mcptest.Soon(t, func() bool {
+						p := append(u.NewSession(nil).Placements(), m.Default().Placements()...)
+						return slices.ContainsFunc(p, func(p mcphybrid.Placement) bool { return p.Tool.Description() == second && p.Tool.Name() == name })
+					})
+					late, _, err := u.RestoreSession(s.Save(), opts)
+					require.NoError(t, err)
+					restored, _, err := u.RestoreSession(held, opts)
+					require.NoError(t, err)
+					all := map[string]*mcphybrid.Session{"itself": s, "unseen": unseen, "restored": restored, "restored early": early, "restored late": late}
+					means := func(want error) {
+						t.Helper()
+						for from, s := range all {
+							r, err := s.Call(t.Context(), mcphybrid.CallToolName, `{"name":"`+name+`"}`)
+							if disclosure != mcphybrid.ByBridge {
+								r, err = s.Call(t.Context(), name, nil)
+								assert.ErrorIs(t, err, want, from)
+							}
+							require.NotEqual(t, second, mcptest.Text(t, r), from)
+						}
+					}
+					means(mcphybrid.ErrQuarantined)
+					servers[first].SetTools(says("other", first)) // which would free the name
+					mcptest.Soon(t, problems(0))
+					all["restored last"], _, err = u.RestoreSession(s.Save(), opts)
+					require.NoError(t, err)
+					means(mcphybrid.ErrUnknownTool)
+					s.Compact()
+					s.Tools()
+					r, err := s.Call(t.Context(), name, nil)
+					require.NoError(t, err)
+					assert.Equal(t, second, mcptest.Text(t, r))
+				})
+			}
+		}
+	}
+}
+
+// A session remembers so many names that its model read outside its list, the newest
+// ones, and no definition of their tools. A name that it has forgotten means what the
+// catalogs say: a tool that the session may use.
+func TestSpecG1ToldNamesAreBounded(t *testing.T) {
+	t.Parallel()
+	const limit, more = 1000, 60
+	tools := func(from string) (list []mcpserver.ServerTool) {
+		for i := range limit + more {
+			list = append(list, says(fmt.Sprint("t", i), from))
+		}
+		return list
+	}
+	m := started(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}})
+	u, err := m.NewUser("alice", nil)
+	require.NoError(t, err)
+	require.NoError(t, m.AddTools("github", tools("company")...))
+	opts := &mcphybrid.SessionOptions{Disclosure: mcphybrid.ByBridge, Access: mcphybrid.Access{Deny: []string{"t1"}}}
+	s := u.NewSession(opts)
+	s.PromptSections(mcphybrid.PromptFull)
+	describe := func(from, to int) {
+		for ; from < to; from += 20 {
+			var names []string
+			for i := range 20 {
+				names = append(names, fmt.Sprint("mcp_github__t", from+i))
+			}
+			_, err := s.Call(t.Context(), mcphybrid.DescribeToolName, map[string]any{"names": names})
+			require.NoError(t, err)
+		}
+	}
+	describe(0, limit)
+	describe(20, 40) // which makes them the newest
+	full := len(s.Save())
+	describe(limit, limit+more)
+	assert.InDelta(t, full, len(s.Save()), 1000)
+	assert.NotContains(t, string(s.Save()), "company")
+	restored, _, err := u.RestoreSession(s.Save(), opts)
+	require.NoError(t, err)
+	require.NoError(t, u.AddTools("github", tools("alice")...))
+	for _, s := range []*mcphybrid.Session{s, restored} {
+		says := func(i int) string {
+			r, _ := s.Call(t.Context(), mcphybrid.CallToolName, fmt.Sprintf(`{"name":"mcp_github__t%d"}`, i))
+			return mcptest.Text(t, r)
+		}
+		assert.Equal(t, "alice", says(0), "forgotten")
+		assert.Contains(t, says(1), "not permitted", "forgotten, and whoever has it")
+		assert.Equal(t, "company", says(20))
+		assert.Equal(t, "alice", says(79), "forgotten")
+		for i := 80; i < limit+more; i += 7 {
+			assert.Equal(t, "company", says(i))
+		}
+	}
+}
+
+// SPEC G1: whatever answer tells the model a name, from then on it means the tool that
+// it was told of.
+func TestSpecG1EveryAnswerFixesNames(t *testing.T) {
+	t.Parallel()
+	const name = "mcp_github__delete"
+	asks := map[string][2]string{
+		"search":     {mcphybrid.SearchToolName, `{"query":"delete"}`},
+		"describe":   {mcphybrid.DescribeToolName, `{"names":["mcp_github__delete"]}`},
+		"what needs": {mcphybrid.DescribeToolName, `{"names":["mcp_github__purge"]}`},
+		"skill":      {mcphybrid.SkillLoadToolName, `{"name":"cleaning"}`},
+		"suggestion": {mcphybrid.CallToolName, `{"name":"mcp_github__delet"}`},
+		"problem":    {mcphybrid.DescribeToolName, `{"names":["mcp_github__delet"]}`},
+		"by itself":  {"mcp_github__delet", ""},
+	}
+	for from, ask := range asks {
+		t.Run(from, func(t *testing.T) {
+			m := started(t, &mcphybrid.Options{
+				Inline: mcphybrid.InlineOptions{Max: -1}, Needs: map[string][]string{"mcp_github__purge": {name}},
+				Skills: []mcphybrid.Skill{{Name: "cleaning", Description: "How to clean", Tools: []string{name}, Load: func(context.Context) (string, error) { return "Delete.", nil }}},
+			})
+			u, err := m.NewUser("alice", nil)
+			require.NoError(t, err)
+			require.NoError(t, m.AddTools("github", says("delete", "company"), says("purge", "company")))
+			s := u.NewSession(&mcphybrid.SessionOptions{Disclosure: mcphybrid.ByBridge})
+			s.Tools()
+			r, _ := s.Call(t.Context(), ask[0], ask[1])
+			require.Contains(t, mcptest.Text(t, r), name)
+			require.NoError(t, u.AddTools("github", says("delete", "alice")))
+			r, err = s.Call(t.Context(), mcphybrid.CallToolName, `{"name":"`+name+`"}`)
+			require.NoError(t, err)
+			assert.Equal(t, "company", mcptest.Text(t, r))
+		})
 	}
 }

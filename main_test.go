@@ -73,11 +73,12 @@ func check(m *Manager, sessions ...*Session) error {
 		s.mu.Lock()
 		v := s.viewLocked()
 		list := s.shownLocked(v)
-		names := s.namesBeside(list)
+		names := s.names
 		s.mu.Unlock()
 		for _, known := range names {
-			if t, err := s.find(v, known.name); err == nil && !t.is(known) {
-				return fmt.Errorf("%s was of %+v, and means %+v", known.name, known.def.names(), t.def.names())
+			t, err := s.find(v, known.Name)
+			if err == nil && (t.owner != known.owner || t.def.server != known.Server || t.def.name != known.Own) {
+				return fmt.Errorf("%s was of %+v, and means %+v", known.Name, known.Tool, t.def.names())
 			}
 		}
 		for _, e := range list {
@@ -214,7 +215,7 @@ func checkBounds(m *Manager) error {
 func checkRestored(m *Manager, s *Session) error {
 	s.mu.Lock()
 	v := s.viewLocked()
-	list := v.withoutHeld(s.shown)
+	list := s.shown
 	state, next := s.stateLocked(v), s.shownLocked(v)
 	s.mu.Unlock()
 	if v.ended {

@@ -128,14 +128,18 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 	}
 	v := s.view()
 	answer := describeAnswer{Tools: []describedTool{}}
+	var told []*BridgeTool
 	for _, name := range in.Names {
 		t, err := s.find(v, name)
 		if err != nil {
 			answer.Problems = append(answer.Problems, s.textRefused(v, name, err))
 			continue
 		}
-		answer.Tools = append(answer.Tools, describedTool{t.name, text.Line(t.def.server, text.MaxName), t.def.description, t.def.input, namesOf(v.needed(t))})
+		needed := v.needed(t)
+		told = append(append(told, t), needed...)
+		answer.Tools = append(answer.Tools, describedTool{t.name, text.Line(t.def.server, text.MaxName), t.def.description, t.def.input, namesOf(needed)})
 	}
+	s.told(told)
 	result := s.fit(mcp.NewToolResultText(text.JSON(answer)))
 	s.countAnswer(mcp.GetTextFromContent(result.Content[0]))
 	return result

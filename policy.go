@@ -386,5 +386,5 @@ func (s *selection) overridden(i int, t *BridgeTool) bool {
 	if whose := s.meant[t.name]; whose != nil {
 		return whose != t.owner
 	}
-	return slices.ContainsFunc(s.catalogs[i+1:], func(c *catalog) bool { return c.overrides(t) })
+	return slices.ContainsFunc(s.catalogs[i+1:], func(c *catalog) bool { return c.overrides(t.name, t.def.server) })
 }

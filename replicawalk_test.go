@@ -25,6 +25,7 @@ type pair struct {
 	sections string
 	items    []string // the saved items, with all that they have
 	active   []string // names, in order
+	known    []string // names
 }
 
 // pool are the servers, of which a replica sees some; the last is a user's.
@@ -95,23 +96,24 @@ func (p *pair) held(i int) map[string]bool {
 	return held
 }
 
-// read returns the items and active tools of a state that are not held back.
-func (p *pair) read(state []byte, held map[string]bool) (items, active []string) {
+// read returns the items and active tools of a state that are not held back, and in a
+// user's session the names that the model knows.
+func (p *pair) read(state []byte, held map[string]bool) (items, active, known []string) {
 	items, active = []string{}, []string{}
 	s, err := saved.Parse(state, NoLimit)
 	require.NoError(p.t, err)
 	isHeld := func(t saved.Tool) bool { return held[fmt.Sprint(t.OfUser, t.Server, t.Own)] }
 	for _, e := range s.Shown {
-		if e.Kind == "name" {
-			continue // the model is shown nothing
-		}
 		line := fmt.Sprint(e.Kind, e.Line, e.Meta, e.Servers)
 		if e.Skills != nil {
 			line += fmt.Sprint(*e.Skills)
 		}
 		if e.Tool > 0 {
 			t := s.Tools[e.Tool-1]
-			if isHeld(t) {
+			if s.User != "" {
+				known = append(known, t.Name)
+			}
+			if isHeld(t) || e.Kind == savedName {
 				continue
 			}
 			line += fmt.Sprint(t.Name, t.Server, t.Own, t.OfUser, string(t.Definition))
@@ -123,7 +125,7 @@ func (p *pair) read(state []byte, held map[string]bool) (items, active []string)
 			active = append(active, t.Name)
 		}
 	}
-	return items, active
+	return items, active, known
 }
 
 // change does something to replica i, and returns what.
@@ -190,12 +192,14 @@ func (p *pair) turn(i int, state []byte) []byte {
 		var err error
 		s, _, err = m.RestoreSession(state, &p.opts)
 		require.NoError(t, err)
-		p.items, p.active = p.read(state, held)
+		p.items, p.active, p.known = p.read(state, held)
 	}
 	kept := func(doing string) {
 		did = append(did, doing)
 		require.NoError(t, check(p.replicas[i], s), did)
-		items, active := p.read(s.Save(), nil)
+		items, active, known := p.read(s.Save(), nil)
+		require.Subset(t, known, p.known, did)
+		p.known = known
 		require.GreaterOrEqual(t, len(items), len(p.items), did)
 		require.Equal(t, p.items, items[:len(p.items)], did)
 		p.items = items

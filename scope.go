@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"iter"
 	"slices"
@@ -108,7 +109,7 @@ type selectionSet struct {
 type selectionKey struct {
 	intent, rights string
 	taken          share
-	meant          string
+	meant          [sha256.Size]byte
 }
 
 type lazySelection struct {

@@ -1,11 +1,11 @@
 package mcphybrid
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -49,13 +49,17 @@ type past struct {
 	meant map[string]*owner
 }
 
-// key returns a text that identifies p.meant.
-func (p past) key() string {
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(p.meant)) {
-		fmt.Fprintf(&b, "%s %q,", name, p.meant[name].user)
+// key returns a hash that identifies p.meant, however many names there are.
+func (p past) key() (sum [sha256.Size]byte) {
+	if len(p.meant) == 0 {
+		return sum
 	}
-	return b.String()
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(p.meant)) {
+		fmt.Fprintf(h, "%s %q,", name, p.meant[name].user)
+	}
+	h.Sum(sum[:0])
+	return sum
 }
 
 // past returns what of the session's past counts beside catalogs. The caller holds mu.
@@ -72,23 +76,22 @@ func (s *Session) meant(catalogs []*catalog) map[string]*owner {
 	}
 	system, user := catalogs[0], catalogs[1]
 	meant := make(map[string]*owner)
-	know := func(t *BridgeTool) {
-		ofUser := t.owner.user != ""
-		others := user.overrides(t)
-		if ofUser {
-			others = !others && (system.tool(t.name) != nil || system.held[t.name] != nil)
+	know := func(name, server string, of *owner) {
+		others := user.overrides(name, server)
+		if of.user != "" {
+			others = !others && (system.tool(name) != nil || system.held[name] != nil)
 		}
-		if others && meant[t.name] == nil {
-			meant[t.name] = t.owner
+		if others && meant[name] == nil {
+			meant[name] = of
 		}
 	}
 	for _, e := range s.shown {
 		if e.tool != nil {
-			know(e.tool)
+			know(e.tool.name, e.tool.def.server, e.tool.owner)
 		}
 	}
 	for _, t := range s.names {
-		know(t)
+		know(t.Name, t.Server, t.owner)
 	}
 	return meant
 }

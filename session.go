@@ -12,6 +12,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/desk"
 	"github.com/mcphybrid/mcphybrid/internal/registrar"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 )
 
 // A Session is one conversation's view of a [Manager]. It records which tools of
@@ -33,16 +34,16 @@ type Session struct {
 	crowded map[*BridgeTool]bool    // inline tools of seen for which the list has no room; replaced, never changed
 	used    map[string]lastUse      // by registered name of active tools and those that are away
 	turn    int
-	shown   []shown                // only appended to, until Compact
-	names   map[string]*BridgeTool // what names mean that the model knows, but not from shown; replaced, never changed
-	shownAs stamp                  // the state that shown was last updated to
-	metas   metaSet                // the meta tools in shown
-	full    bool                   // a tool had no room since the last Compact
+	shown   []shown     // only appended to, until Compact or a quarantine
+	names   []knownName // other tools that the model knows by name, oldest first; replaced, never changed
+	shownAs stamp       // the state that shown was last updated to
+	metas   metaSet     // the meta tools in shown
+	full    bool        // a tool had no room since the last Compact
 	closed  bool
 	kept    keptTools
 	acts    int // number of activations so far
 	pages   pages
-	refused refusal
+	refused *saved.Refusal // or nil; replaced, never changed
 	usage   sessionUsage
 	intent  string
 }
@@ -190,12 +191,13 @@ func (s *Session) viewLocked() view {
 	}
 }
 
-// settle fits the active tools and then the inline tools of now into the list. It
-// drops active tools that can no longer be found by search, and those that do not
+// settle withdraws what now holds back, and fits the active tools and then the inline
+// tools of now into the list. It drops active tools that can no longer be found by search, and those that do not
 // fit. A server that was removed and added again has new tools, so its old ones are
 // no longer active. A tool that was away and is there again is active. The caller
 // holds mu.
 func (s *Session) settle(now *selection) {
+	s.withdraw(now)
 	left := s.listRoom(now)
 	isAway := setOf(s.away)
 	var active, away []*BridgeTool
@@ -399,13 +401,13 @@ func (s *Session) Compact() []*BridgeTool {
 	drop := func(t *BridgeTool) bool { return !keeps[t] }
 	s.active, s.away = slices.DeleteFunc(slices.Clone(active), drop), slices.DeleteFunc(slices.Clone(s.away), drop)
 	s.kept, s.full, s.seen = nil, false, weak.Pointer[selection]{} // nothing takes room any more
-	s.shown, s.names = nil, nil
+	s.names = nil
 	s.setShown(nil)
 	now := s.viewLocked()
 	gone := slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool {
 		return now.isActive(t.name) || now.selection.standing(t) == inline
 	})
-	s.pages.kept, s.pages.offered, s.refused = nil, false, refusal{}
+	s.pages.kept, s.pages.offered, s.refused = nil, false, nil
 	s.mu.Unlock()
 	if s.registrar != nil {
 		s.registrar.Sync()

@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"weak"
@@ -51,10 +50,6 @@ const (
 
 // isTool reports whether e is a tool in the tool list.
 func (e shown) isTool() bool { return e.place >= asTool }
-
-// isName reports whether e only says whose tool a name means. A saved session has such
-// items; its list has none.
-func (e shown) isName() bool { return e.tool != nil && e.place == notListed && e.section == noSection }
 
 // A told holds the part of an item that only few items have. It is separate to
 // keep shown small: sessions have many of those.
@@ -122,6 +117,11 @@ func (s *Session) show() []shown {
 	if v.ended {
 		return nil
 	}
+	return s.updateShown(v)
+}
+
+// updateShown updates the list of items and returns it. The caller holds mu.
+func (s *Session) updateShown(v view) []shown {
 	list := s.shownLocked(v)
 	if len(list) > 0 {
 		s.setShown(list)
@@ -130,11 +130,17 @@ func (s *Session) show() []shown {
 	return list
 }
 
-// maxTold is how many tools that a model only read of a session remembers.
-const maxTold = 500
+// A knownName is a tool that a model knows by name, though its list does not have it.
+type knownName struct {
+	rules.Tool
+	owner *owner
+}
 
-// told adds tools of which the model reads outside its list, in an answer. In a user's
-// session their names mean these tools from now on.
+// maxNames is how many tools a session remembers by name alone.
+const maxNames = 1_000
+
+// told says that the model reads of these tools in an answer. In a user's session
+// their names mean them from now on.
 func (s *Session) told(tools []*BridgeTool) {
 	if s.scope.below == nil || len(tools) == 0 {
 		return
@@ -142,68 +148,49 @@ func (s *Session) told(tools []*BridgeTool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.viewLocked()
-	list := s.shownLocked(v)
-	if v.ended || list == nil {
+	if v.ended {
 		return
 	}
-	s.setShown(list)
-	known := named(list)
-	names := maps.Clone(s.names)
-	for _, t := range tools {
-		if known[t.name] == nil && (len(names) < maxTold || names[t.name] != nil) {
-			names = with(names, t)
-		}
-	}
-	s.names = names
-	s.seen = weak.Pointer[selection]{} // the catalogs may have changed since the answer was found
-}
-
-// named returns the tools in list by name.
-func named(list []shown) (names map[string]*BridgeTool) {
-	for _, e := range list {
+	listed := make(map[string]bool)
+	for _, e := range s.updateShown(v) {
 		if e.tool != nil {
-			names = with(names, e.tool)
+			listed[e.tool.name] = true
 		}
 	}
-	return names
+	var names []knownName
+	for _, t := range tools {
+		if !listed[t.name] {
+			names = append(names, knownName{t.def.names(), t.owner})
+		}
+	}
+	if names != nil {
+		s.remember(names)
+		s.seen = weak.Pointer[selection]{} // the catalogs may have changed since the answer was found
+	}
 }
 
-// with returns names with t, unless they have its name.
-func with(names map[string]*BridgeTool, t *BridgeTool) map[string]*BridgeTool {
-	if names == nil {
-		names = make(map[string]*BridgeTool)
+// remember adds to s.names. Beyond the limit it forgets what was added first. The
+// caller holds mu.
+func (s *Session) remember(tools []knownName) {
+	if s.scope.below == nil || len(tools) == 0 { // in the system's sessions, a name has one owner anyway
+		return
 	}
-	if names[t.name] == nil {
-		names[t.name] = t
-	}
-	return names
-}
-
-// namesBeside returns the tools, by name, that the names mean which the model knows, but
-// not from list: those of which it read in an answer, and those that were in the list and
-// are held back now. Only a user's session has any: in others, a name can mean one tool
-// only. The caller holds mu.
-func (s *Session) namesBeside(list []shown) (names map[string]*BridgeTool) {
-	if s.scope.below == nil {
-		return nil
-	}
-	known := named(list)
-	for _, t := range s.names {
-		if known[t.name] == nil {
-			names = with(names, t)
+	known := make(map[string]bool, len(tools))
+	var names []knownName // newest first
+	for _, list := range [][]knownName{tools, s.names} {
+		for _, t := range slices.Backward(list) {
+			if !known[t.Name] && len(names) < maxNames {
+				known[t.Name] = true
+				names = append(names, t)
+			}
 		}
 	}
-	for _, e := range s.shown {
-		if e.tool != nil && known[e.tool.name] == nil {
-			names = with(names, e.tool)
-		}
-	}
-	return names
+	slices.Reverse(names)
+	s.names = names
 }
 
 // setShown sets the list of items. The caller holds mu.
 func (s *Session) setShown(list []shown) {
-	s.names = s.namesBeside(list)
 	s.shown, s.shownAs, s.metas = list, stamp{}, metaSet{}
 	for _, e := range list {
 		if e.place == asMeta {
@@ -221,22 +208,28 @@ func (s *Session) shownLocked(v view) []shown {
 	case s.shown != nil && s.shownAs == v.stamp():
 		return s.shown
 	}
-	list := v.withoutHeld(s.shown)
-	if list != nil && v.disclosure == ByBridge {
-		return list
+	if s.shown != nil && v.disclosure == ByBridge {
+		return s.shown
 	}
-	return v.appendNew(list)
+	return v.appendNew(s.shown)
 }
 
-// withoutHeld removes the tools that are held back from list. It is the only
+// withdraw removes the tools that are held back from the list. It is the only
 // removal outside Compact: hiding an untrusted tool is worth the provider's cache.
-// The names stay: see [Session.namesBeside].
-func (s *selection) withoutHeld(list []shown) []shown {
-	held := func(e shown) bool { return e.tool != nil && s.holds(e.tool) }
-	if !slices.ContainsFunc(list, held) {
-		return list
+// Their names go on to mean them. The caller holds mu.
+func (s *Session) withdraw(now *selection) {
+	var held []knownName
+	list := slices.DeleteFunc(slices.Clone(s.shown), func(e shown) bool {
+		if e.tool == nil || !now.holds(e.tool) {
+			return false
+		}
+		held = append(held, knownName{e.tool.def.names(), e.tool.owner})
+		return true
+	})
+	if held != nil {
+		s.setShown(list)
+		s.remember(held)
 	}
-	return slices.DeleteFunc(slices.Clone(list), held)
 }
 
 func (v view) stamp() stamp { return stamp{v.id, v.acts, v.paged, v.bridges, v.skills.version} }

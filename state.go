@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"weak"
 
@@ -25,13 +24,16 @@ type savedForm struct {
 	tool    bool // the items have a tool
 }
 
+// savedName is the kind of a tool that the model knows only by name.
+const savedName = "name"
+
 var savedForms = []savedForm{
 	{"inline", asTool, inlineLines, true},
 	{"active", asTool, noSection, true},
 	{"deferred", asDeferred, noSection, true},
 	{"summary", notListed, summaryLines, true},
 	{"example", notListed, exampleText, true},
-	{"name", notListed, noSection, true}, // of Session.names
+	{savedName, notListed, noSection, true},
 	{"search", asMeta, searchText, false},
 	{"meta", asMeta, noSection, false},
 	{"servers", notListed, searchText, false},
@@ -64,11 +66,7 @@ func (w *saver) item(e shown) {
 	})
 	item := saved.Item{Kind: savedForms[i].kind, Line: int(e.line)}
 	if e.tool != nil {
-		definition := e.tool.def.raw
-		if e.isName() {
-			definition = nil
-		}
-		item.Tool = w.tool(e.tool, definition)
+		item.Tool = w.tool(e.tool, e.tool.def.raw)
 		w.state.Tools[item.Tool-1].Gone = w.isGone(e.tool)
 	}
 	if e.place == asMeta {
@@ -108,25 +106,20 @@ func (s *Session) Save() json.RawMessage {
 func (s *Session) stateLocked(v view) *saved.State {
 	w := saver{places: make(map[*BridgeTool]int), named: make(map[string]int), state: saved.State{
 		User: s.scope.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
-		Results: s.pages.last, Paged: s.pages.offered, Full: s.full,
+		Results: s.pages.last, Paged: s.pages.offered, Full: s.full, Refused: s.refused,
 	}}
-	if s.refused.Times > 0 {
-		r := saved.Refusal(s.refused)
-		w.state.Refused = &r
-	}
 	w.isGone = func(t *BridgeTool) bool {
 		if kept := s.kept[t.name]; kept != nil && kept.is(t) && !kept.gone || v.ended {
 			return false // its server is away, or all are
 		}
 		return !isThere(t, v.catalogs)
 	}
-	list := v.withoutHeld(s.shown)
-	for _, e := range list {
+	for _, e := range s.shown {
 		w.item(e)
 	}
-	names := s.namesBeside(list)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		w.item(shown{tool: names[name]})
+	for _, t := range s.names {
+		w.state.Tools = append(w.state.Tools, saved.Tool{Tool: t.Tool, OfUser: t.owner.user != ""})
+		w.state.Shown = append(w.state.Shown, saved.Item{Kind: savedName, Tool: len(w.state.Tools)})
 	}
 	active := v.active
 	if v.ended && !s.closed {
@@ -190,7 +183,7 @@ func (sc *scope) restore(inherited, skills rights, intent string, data json.RawM
 		return nil, nil, err
 	}
 	s := sc.newSession(inherited, skills, intent, opts)
-	r := restorer{s: s, v: s.view(), full: state.Full, kept: make(keptTools), gone: make(map[*BridgeTool]bool), held: make(map[*BridgeTool]bool), named: make(map[string]bool), told: make(map[string]bool)}
+	r := restorer{s: s, v: s.view(), full: state.Full, kept: make(keptTools), gone: make(map[*BridgeTool]bool), named: make(map[string]bool), told: make(map[string]bool)}
 	if err = s.narrows(state); err == nil {
 		err = r.read(state)
 	}
@@ -201,18 +194,18 @@ func (sc *scope) restore(inherited, skills rights, intent string, data json.RawM
 	s.mu.Lock()
 	s.used = make(map[string]lastUse, len(state.Active))
 	for i, a := range state.Active {
-		if t := r.tools[a.Tool-1]; t != nil && !r.held[t] && s.used[t.name].act == 0 {
+		if t := r.tools[a.Tool-1]; t != nil && s.used[t.name].act == 0 {
 			s.used[t.name] = lastUse{turn: max(0, min(a.Used, state.Turn)), act: i + 1}
 			s.away = append(s.away, t) // until the next view welcomes it
 		}
 	}
 	s.turn, s.pages.last, s.pages.offered = max(state.Turn, 0), max(state.Results, 0), state.Paged
-	if state.Refused != nil {
-		s.refused = refusal(*state.Refused)
+	if state.Refused != nil && state.Refused.Times > 0 {
+		s.refused = state.Refused
 	}
 	s.acts, s.full, s.kept, s.seen = len(state.Active), state.Full, r.kept, weak.Pointer[selection]{}
-	s.names = r.names
 	s.setShown(r.list)
+	s.remember(r.names)
 	s.viewLocked()
 	s.mu.Unlock()
 	if s.registrar != nil {
@@ -244,9 +237,8 @@ type restorer struct {
 	tools   []*BridgeTool // those of the state; nil for one that s may not show
 	kept    keptTools
 	gone    map[*BridgeTool]bool // tools that had left where they were saved
-	held    map[*BridgeTool]bool // tools of which s may not show more than the names
 	list    []shown
-	names   map[string]*BridgeTool
+	names   []knownName
 	named   map[string]bool // the names in the tool list, and those of summaries after "summary "
 	changed []string
 	told    map[string]bool // the names in changed
@@ -284,9 +276,27 @@ func (r *restorer) read(state *saved.State) error {
 		}
 		if ok {
 			r.show(e)
+		} else if item.Tool > 0 {
+			r.remember(state.Tools[item.Tool-1], r.tools[item.Tool-1])
 		}
 	}
 	return nil
+}
+
+// remember has the name of a tool that the list does not show mean that tool. kept is
+// nil if s may not show it.
+func (r *restorer) remember(t saved.Tool, kept *BridgeTool) {
+	r.names = append(r.names, knownName{t.Tool, r.ownerOf(t)})
+	if kept != nil && kept.through != nil && r.kept[kept.name] == nil {
+		r.kept[kept.name] = &keptTool{kept, r.gone[kept]}
+	}
+}
+
+func (r *restorer) ownerOf(t saved.Tool) *owner {
+	if sc := r.s.scope; !t.OfUser && sc.below != nil {
+		return sc.below.owner
+	}
+	return r.s.scope.owner
 }
 
 // tool returns the tool of the catalog that is the saved one, in the saved version.
@@ -294,23 +304,15 @@ func (r *restorer) read(state *saved.State) error {
 // not show it. It reports all but the first of these.
 func (r *restorer) tool(t saved.Tool) (*BridgeTool, error) {
 	sc := r.s.scope
-	kept := &BridgeTool{name: t.Name, owner: sc.owner, through: r.s.Call, def: new(definition)}
-	if !t.OfUser && sc.below != nil {
-		kept.owner = sc.below.owner
-	}
+	kept := &BridgeTool{name: t.Name, owner: r.ownerOf(t), through: r.s.Call, def: new(definition)}
 	if t.OfUser != (kept.owner.user != "") || slices.Contains(metaNames[:], t.Name) {
 		return nil, errors.New("no such tool can be in this state")
 	}
 	name := func(d *definition) { d.server, d.name, d.registered, d.wanted = t.Server, t.Own, t.Name, t.Wanted }
 	name(kept.def)
-	if !r.permits(t.Tool) || !sc.keeper.permits(kept.owner, t.Tool) {
+	if !r.permits(t.Tool) || !sc.keeper.permits(kept.owner, t.Tool) || r.v.holds(kept) {
 		r.report(t.Name)
 		return nil, nil
-	}
-	if r.v.holds(kept) {
-		r.report(t.Name)
-		r.held[kept] = true
-		return kept, nil
 	}
 	var there *BridgeTool
 	if c := r.v.of(kept.owner); c != nil {
@@ -347,12 +349,10 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 	f := savedForms[i]
 	x = shown{place: f.place, section: f.section, line: min(lineForm(max(e.Line, 0)), lineForms-1)}
 	switch {
+	case f.kind == savedName:
+		return x, false, nil
 	case f.tool:
-		x.tool = r.tools[e.Tool-1]
-		switch {
-		case r.held[x.tool]:
-			x = shown{tool: x.tool}
-		case x.tool != nil && x.tool.def.raw == nil && !x.isName():
+		if x.tool = r.tools[e.Tool-1]; x.tool != nil && x.tool.def.raw == nil {
 			return x, false, errors.New("its tool has no definition")
 		}
 		return x, x.tool != nil && (x.place != asDeferred || r.v.disclosure == ByProvider), nil
@@ -379,13 +379,6 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 // show appends an item to the list, unless its tool is there already. Only a forged
 // state has one twice.
 func (r *restorer) show(e shown) {
-	if e.isName() {
-		if e.tool.through != nil {
-			r.kept[e.tool.name] = &keptTool{e.tool, r.gone[e.tool]}
-		}
-		r.names = with(r.names, e.tool)
-		return
-	}
 	if e.place != notListed {
 		name := metaNames[e.meta]
 		if e.isTool() {

@@ -91,8 +91,8 @@ type Active struct {
 
 // A Refusal is the last call that was rejected for its arguments.
 type Refusal struct {
-	Sum   string `json:"sum"`
-	Times int    `json:"times"`
+	Sum   string `json:"sum"`   // of the tool's name and the arguments
+	Times int    `json:"times"` // in a row
 }
 
 // JSON returns s as a JSON object of at most limit bytes. If s does not fit, the
