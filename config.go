@@ -440,12 +440,3 @@ func nameOnly(key string) string {
 
 // headerName matches a token of RFC 9110, section 5.6.2.
 var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
-
-// cloneNeeds returns a copy that shares nothing with needs.
-func cloneNeeds(needs map[string][]string) map[string][]string {
-	needs = maps.Clone(needs)
-	for name, list := range needs {
-		needs[name] = slices.Clone(list)
-	}
-	return needs
-}

@@ -136,3 +136,12 @@ func quoteNames(names []string) string {
 	}
 	return b.String()
 }
+
+// cloneNeeds returns a copy that shares nothing with needs.
+func cloneNeeds(needs map[string][]string) map[string][]string {
+	needs = maps.Clone(needs)
+	for name, list := range needs {
+		needs[name] = slices.Clone(list)
+	}
+	return needs
+}

@@ -331,31 +331,6 @@ type PromptOptions struct {
 	MaxSummaryTokens int
 }
 
-// ActiveOptions bound the active tools of a session. [Session.Compact] applies
-// them; tools used in the current turn do not count.
-type ActiveOptions struct {
-	// Max is how many active tools Compact leaves at most. It defaults to
-	// [DefaultMaxActive].
-	Max int
-
-	// Turns is after how many turns without use Compact gives up a tool. It
-	// defaults to [DefaultActiveTurns].
-	Turns int
-}
-
-// SkillListingOptions say up to when the prompt section lists skills. With more
-// of either, the model gets [SkillSearchToolName] instead, unless
-// [Options.Access] denies it.
-type SkillListingOptions struct {
-	// Max is the largest number of skills that are listed. It defaults to
-	// [DefaultMaxInlineSkills].
-	Max int
-
-	// MaxTokens is the largest number of tokens of the section, estimated as a
-	// quarter of its characters. It defaults to [DefaultMaxSkillTokens].
-	MaxTokens int
-}
-
 func (o *Options) setDefaults() {
 	number := func(name string, n *int, standard int) {
 		if *n == 0 {

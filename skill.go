@@ -349,3 +349,16 @@ func (v view) restoreSkills(o *saved.Skills, report func(name string)) (*skillOf
 	}
 	return restored, nil
 }
+
+// SkillListingOptions say up to when the prompt section lists skills. With more
+// of either, the model gets [SkillSearchToolName] instead, unless
+// [Options.Access] denies it.
+type SkillListingOptions struct {
+	// Max is the largest number of skills that are listed. It defaults to
+	// [DefaultMaxInlineSkills].
+	Max int
+
+	// MaxTokens is the largest number of tokens of the section, estimated as a
+	// quarter of its characters. It defaults to [DefaultMaxSkillTokens].
+	MaxTokens int
+}
