@@ -4,8 +4,7 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
+	"net"
 	"testing"
 	"time"
 
@@ -80,8 +79,9 @@ func TestContentPassesWhole(t *testing.T) {
 func TestLateServer(t *testing.T) {
 	cfg, err := mcphybrid.LoadConfig(writeConfig(t, "kitchen"))
 	require.NoError(t, err)
-	late := filepath.Join(t.TempDir(), "ready")
-	cfg.Servers[0].Env["TEST_WAIT"] = late
+	late, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	cfg.Servers[0].Env["TEST_WAIT"] = late.Addr().String()
 	_, url, _ := startHTTP(t, gatewayOptions{servers: cfg.Servers, wait: time.Millisecond}, webOptions{})
 	c, told := connect(t, overHTTP(url, transport.WithContinuousListening()), "test", generations["legacy"]...)
 	assert.NotContains(t, toolNames(t, c), "mcp_kitchen__a_arguments")
@@ -92,7 +92,7 @@ func TestLateServer(t *testing.T) {
 			answer <- textOf(result)
 		}
 	}()
-	require.NoError(t, os.WriteFile(late, nil, 0o600))
+	require.NoError(t, late.Close())
 	assert.Equal(t, "{}", <-answer)
 	wait(t, told, mcp.MethodNotificationToolsListChanged)
 	assert.Contains(t, toolNames(t, c), "mcp_kitchen__a_arguments")

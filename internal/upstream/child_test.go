@@ -62,14 +62,19 @@ func TestMarks(t *testing.T) {
 	assert.True(t, strings.HasPrefix(nested, mark+"/"))
 }
 
-// Bytes without end on standard error are read at a bounded rate.
+// Bytes without end on standard error are read at a bounded rate, as long as the child
+// lives.
 func TestStandardErrorIsReadSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		var kept tail
-		kept.readAll(io.LimitReader(endless{}, 5*maxStderr/2))
+		ended := make(chan struct{})
+		kept.readAll(io.LimitReader(endless{}, 5*maxStderr/2), ended)
 		assert.Equal(t, 2*time.Second, time.Since(begun))
 		assert.Len(t, kept.String(), stderrTail)
+		time.AfterFunc(time.Second/2, func() { close(ended) })
+		kept.readAll(io.LimitReader(endless{}, 5*maxStderr/2), ended)
+		assert.Equal(t, 5*time.Second/2, time.Since(begun))
 	})
 }
 

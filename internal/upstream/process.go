@@ -119,13 +119,14 @@ func startProcess(cfg *Config, hide *secrets) (*process, error) {
 	}
 	closeAll(childIn, childOut, childErr)
 
-	drained := make(chan struct{})
+	ended, drained := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(drained)
-		p.stderr.readAll(errs)
+		p.stderr.readAll(errs, ended)
 	}()
 	go func() {
 		err := p.cmd.Wait()
+		close(ended)
 		killGroup(p.cmd) // processes that the child left behind
 		killStrays(mark)
 		// A process that escaped may hold the pipes open.
@@ -252,8 +253,9 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// readAll reads r to its end, at most maxStderr bytes within a second.
-func (t *tail) readAll(r io.Reader) {
+// readAll reads r to its end: at most maxStderr bytes within a second, until the child
+// has ended. Its last words need no pause.
+func (t *tail) readAll(r io.Reader, ended <-chan struct{}) {
 	buf := make([]byte, 32<<10)
 	begun, read := time.Now(), 0
 	for {
@@ -263,7 +265,10 @@ func (t *tail) readAll(r io.Reader) {
 			return
 		}
 		if read += n; read >= maxStderr {
-			time.Sleep(time.Second - time.Since(begun))
+			select {
+			case <-time.After(time.Second - time.Since(begun)):
+			case <-ended:
+			}
 		}
 		if time.Since(begun) >= time.Second {
 			begun, read = time.Now(), 0
