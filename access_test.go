@@ -138,3 +138,16 @@ func TestToolsOfAServerInAllForms(t *testing.T) {
 		assert.NotContains(t, left, name, entry)
 	}
 }
+
+// Without patterns there is nothing to look for among the tools.
+func TestProblemsWithoutPatterns(t *testing.T) {
+	allocs := func(tools int) float64 {
+		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", tools)}})
+		s := m.NewSession(nil)
+		return testing.AllocsPerRun(10, func() {
+			assert.Empty(t, m.Problems())
+			assert.Empty(t, s.Problems())
+		})
+	}
+	assert.Equal(t, allocs(1), allocs(1000))
+}

@@ -25,6 +25,7 @@ type catalog struct {
 	needsBelow map[*BridgeTool][]string // for a user: names of the system's tools that each needs
 	problems   []error                  // in registration order
 	held       map[string]*ChangedError // tools in quarantine, by registered name
+	heldOwn    map[[2]string]bool       // the same tools, by server and own name
 	gone       history.Left[rules.Tool] // tools that have left, by registered name, of each server
 	prefixes   names.Prefixes           // for a user: those of the user's servers
 	known      knownHints               // hints, some of them for tools that are not here
@@ -89,15 +90,7 @@ func (c *catalog) tool(name string) *BridgeTool {
 // holds reports whether c, a catalog of t's owner, holds t back, under this or another
 // name.
 func (c *catalog) holds(t *BridgeTool) bool {
-	if c.held[t.name] != nil {
-		return true
-	}
-	for _, held := range c.held {
-		if held.Server == t.def.server && held.Tool == t.def.name {
-			return true
-		}
-	}
-	return false
+	return c.held[t.name] != nil || c.heldOwn[[2]string{t.def.server, t.def.name}]
 }
 
 // overrides reports whether the tool of that name and server, of a catalog below c, is
@@ -157,9 +150,9 @@ func (r *recipe) newCatalog(prev *catalog, listings []*listing) *catalog {
 			c.problems = append(c.problems, change)
 			if change.Held {
 				if c.held == nil {
-					c.held = make(map[string]*ChangedError)
+					c.held, c.heldOwn = make(map[string]*ChangedError), make(map[[2]string]bool)
 				}
-				c.held[change.Name] = change
+				c.held[change.Name], c.heldOwn[[2]string{change.Server, change.Tool}] = change, true
 			}
 		}
 		for _, d := range src.defs {

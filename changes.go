@@ -157,16 +157,18 @@ func (m *Manager) idlePatterns() []error {
 	if m.system != nil {
 		return m.user.access.idle(m.known(), "UserOptions.Access")
 	}
+	set := m.policy.Load().rules
+	if m.opts.Access.empty() && len(m.opts.Pins) == 0 && len(set.Rules) == 0 {
+		return nil // which most Managers have, and known takes all tools
+	}
 	k := m.known()
 	idle := append(m.opts.Access.idle(k, "Options.Access"), k.Idle("Options.Pins", m.opts.Pins, rules.Tool.MatchesAny)...)
-	if set := m.policy.Load().rules; set != nil {
-		for _, r := range set.Rules {
-			matches := rules.Tool.MatchesAny
-			if r.Action == rules.Exclude {
-				matches = rules.Tool.Forbidden
-			}
-			idle = append(idle, k.Idle(fmt.Sprintf("rule %q", r.Name), r.Patterns, matches)...)
+	for _, r := range set.Rules {
+		matches := rules.Tool.MatchesAny
+		if r.Action == rules.Exclude {
+			matches = rules.Tool.Forbidden
 		}
+		idle = append(idle, k.Idle(fmt.Sprintf("rule %q", r.Name), r.Patterns, matches)...)
 	}
 	return idle
 }

@@ -137,6 +137,9 @@ func (s *Session) Close() {
 // mistyped Deny permits what it is there to forbid. An entry that may be about a
 // server that has not listed its tools yet is left out.
 func (s *Session) Problems() (idle []error) {
+	if len(s.rights) == 0 {
+		return nil
+	}
 	k := s.scope.keeper.known()
 	for _, a := range s.rights {
 		idle = append(idle, a.idle(k, "Access")...)

@@ -115,14 +115,17 @@ func newFrameReader(r io.Reader, maxMessage int, u *unasked, end func(error)) *f
 	return &frameReader{r: bufio.NewReaderSize(r, 64<<10), max: maxMessage, unasked: u, end: end}
 }
 
-func (f *frameReader) Read(p []byte) (int, error) {
-	if len(f.line) == 0 {
-		if err := f.next(); err != nil {
+func (f *frameReader) Read(p []byte) (int, error) { return readFrom(&f.line, p, f.next) }
+
+// readFrom reads rest, which next fills when it is empty.
+func readFrom(rest *[]byte, p []byte, next func() error) (int, error) {
+	for len(*rest) == 0 {
+		if err := next(); err != nil {
 			return 0, err
 		}
 	}
-	n := copy(p, f.line)
-	f.line = f.line[n:]
+	n := copy(p, *rest)
+	*rest = (*rest)[n:]
 	return n, nil
 }
 

@@ -128,16 +128,7 @@ func newEventBody(body io.ReadCloser, server *url.URL, maxMessage int, u *unaske
 	return &eventBody{Closer: body, server: server, r: bufio.NewReaderSize(body, 64<<10), max: maxMessage, unasked: u}
 }
 
-func (b *eventBody) Read(p []byte) (int, error) {
-	for len(b.event) == 0 {
-		if err := b.next(); err != nil {
-			return 0, err
-		}
-	}
-	n := copy(p, b.event)
-	b.event = b.event[n:]
-	return n, nil
-}
+func (b *eventBody) Read(p []byte) (int, error) { return readFrom(&b.event, p, b.next) }
 
 // next reads an event.
 func (b *eventBody) next() error {
