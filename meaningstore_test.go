@@ -410,3 +410,21 @@ func (r *recorder) Sum() int {
 	defer r.mu.Unlock()
 	return r.sums
 }
+
+// A server whose list is refused for its size has not said that its tools are gone.
+func TestARefusedListDeletesNothing(t *testing.T) {
+	t.Parallel()
+	store := new(recorder)
+	replica := func(limit int) *Manager {
+		m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Limits: ServerLimits{MaxCatalog: limit},
+			Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Grace: -1}, Servers: []ServerConfig{inProcess("a", 1), inProcess("b", 10)}})
+		t.Cleanup(func() { _ = m.Close() })
+		_ = m.Start(t.Context())
+		return m
+	}
+	understood(t, replica(0), 11)
+	small := replica(1000)
+	require.NoError(t, small.AddTools("c", echoTool("new", "")))
+	understood(t, small, 2)
+	assert.Len(t, stored(t, store, "system"), 12)
+}

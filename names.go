@@ -24,7 +24,7 @@ func (e *CollisionError) Error() string {
 		e.Wanted+"__", e.First, e.Server, e.Prefix+"__")
 }
 
-// claim gives the listing the prefix of its tools' names: the same at each call.
+// claimNames gives the listing the prefix of its tools' names: the same at each call.
 func (src *listing) claimNames(book *names.Book) error {
 	c, first, err := book.Claim(src.name, src.prefix)
 	if err != nil {

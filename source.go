@@ -171,11 +171,10 @@ func (m *Manager) setTools(src *source, defs []*definition, problems []error) er
 		if !slices.Contains(m.sources, src) {
 			return errors.New("the server was removed while it started")
 		}
-		first := !src.live
-		src.live = true
 		if slices.Equal(src.listed, defs) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
 			src.listedAt = time.Now()
-			if first { // it still has what the cache said
+			if !src.live { // it still has what the cache said
+				src.live = true
 				m.embed()
 			}
 			return errNoChange
@@ -183,7 +182,7 @@ func (m *Manager) setTools(src *source, defs []*definition, problems []error) er
 		if err := m.take(src, defs, time.Now()); err != nil {
 			return err
 		}
-		src.problems = problems
+		src.live, src.problems = true, problems
 		return nil
 	})
 	if err == nil && m.opening.Load() == 0 { // else Start saves once for all servers

@@ -256,10 +256,10 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	return u, nil
 }
 
-// mayBegin returns why the user can't be created now, or nil.
 // maxUserID is the greatest length of a user's id in bytes: saved states have it.
 const maxUserID = 1000
 
+// mayBegin returns why the user can't be created now, or nil.
 func (m *Manager) mayBegin(id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -135,6 +135,7 @@ type Book struct {
 	mu       sync.Mutex
 	claims   map[[2]string]Claim // by server and wanted prefix
 	prefixes []string            // each with the separator, sorted; none begins another
+	shared   Prefixes            // prefixes with their owners, once asked for; never changed
 	owners   map[string]string   // servers, by the elements of prefixes
 
 	// hashed has the owner of each name that ends like one with a hash, by
@@ -216,15 +217,18 @@ type Prefixes []prefix
 
 type prefix struct{ begin, server string }
 
-// Prefixes returns those that b has given so far, without those of a Book below.
+// Prefixes returns those that b has given so far, without those of a Book below. As
+// long as there are no more, all calls return the same list.
 func (b *Book) Prefixes() Prefixes {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	list := make(Prefixes, len(b.prefixes))
-	for i, begin := range b.prefixes {
-		list[i] = prefix{begin, b.owners[begin]}
+	if b.shared == nil {
+		b.shared = make(Prefixes, len(b.prefixes))
+		for i, begin := range b.prefixes {
+			b.shared[i] = prefix{begin, b.owners[begin]}
+		}
 	}
-	return list
+	return b.shared
 }
 
 // Server returns the server to which a name belongs, or "" if it begins with none of
@@ -243,7 +247,7 @@ func (b *Book) add(c Claim) {
 	prefix := c.Prefix + separator
 	i, _ := slices.BinarySearch(b.prefixes, prefix)
 	b.prefixes = slices.Insert(b.prefixes, i, prefix)
-	b.owners[prefix] = c.Server
+	b.owners[prefix], b.shared = c.Server, nil
 }
 
 // Claims returns all claims, sorted by server and wanted prefix.
