@@ -190,12 +190,14 @@ func (f *fleet) look(tk *talk) {
 	tk.told = names
 }
 
-// call calls a tool by a name that the model knows, and sees who answers.
+// call calls a tool by a name that the model knows, also if the tool has been held
+// back since, and sees who answers.
 func (f *fleet) call(tk *talk) {
-	if len(tk.told) == 0 {
+	names := slices.Sorted(maps.Keys(tk.owners))
+	if len(names) == 0 {
 		return
 	}
-	name := tk.told[f.rnd.IntN(len(tk.told))]
+	name := names[f.rnd.IntN(len(names))]
 	r, err := tk.s.Call(f.t.Context(), name, nil)
 	require.NotNil(f.t, r)
 	owner, known := tk.owners[name]
