@@ -193,8 +193,8 @@ func (s *Session) viewLocked() view {
 }
 
 // settle withdraws what now holds back, and fits the active tools and then the inline
-// tools of now into the list. It drops active tools that can no longer be found by search, and those that do not
-// fit. A server that was removed and added again has new tools, so its old ones are
+// tools of now into the list. It drops active tools that can no longer be found by
+// search, and those that do not fit. A server that was removed and added again has new tools, so its old ones are
 // no longer active. A tool that was away and is there again is active. The caller
 // holds mu.
 func (s *Session) settle(now *selection) {

@@ -140,7 +140,7 @@ type knownName struct {
 const maxNames = 1_000
 
 // told says that the model reads of these tools in an answer. In a user's session
-// their names mean them from now on.
+// their names mean them from now on, unless they meant others before.
 func (s *Session) told(tools []*BridgeTool) {
 	if s.scope.below == nil || len(tools) == 0 {
 		return
@@ -157,10 +157,18 @@ func (s *Session) told(tools []*BridgeTool) {
 			listed[e.tool.name] = true
 		}
 	}
+	first := make(map[string]knownName, len(s.names))
+	for _, known := range s.names {
+		first[known.Name] = known
+	}
 	var names []knownName
 	for _, t := range tools {
+		known, ok := first[t.name]
+		if !ok {
+			known = knownName{t.def.names(), t.owner}
+		}
 		if !listed[t.name] {
-			names = append(names, knownName{t.def.names(), t.owner})
+			names = append(names, known)
 		}
 	}
 	if names != nil {
