@@ -67,35 +67,6 @@ func (s *Session) past(catalogs []*catalog) past {
 	return past{taken: s.taken(catalogs), meant: s.meant(catalogs)}
 }
 
-// meant returns the names that mean a user's tool which has left, or the system's
-// where the user has one of that name by now: a name that the model was shown means
-// the tool that it was shown. The caller holds mu.
-func (s *Session) meant(catalogs []*catalog) map[string]*owner {
-	if len(catalogs) == 1 {
-		return nil
-	}
-	system, user := catalogs[0], catalogs[1]
-	meant := make(map[string]*owner)
-	know := func(name, server string, of *owner) {
-		others := user.overrides(name, server)
-		if of.user != "" {
-			others = !others && (system.tool(name) != nil || system.held[name] != nil)
-		}
-		if others && meant[name] == nil {
-			meant[name] = of
-		}
-	}
-	for _, e := range s.shown {
-		if e.tool != nil {
-			know(e.tool.name, e.tool.def.server, e.tool.owner)
-		}
-	}
-	for _, t := range s.names {
-		know(t.Name, t.Server, t.owner)
-	}
-	return meant
-}
-
 // An opening is the first list that a model is shown.
 type opening struct {
 	lists sync.Map     // []shown by the version of the skills and the rights to them

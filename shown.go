@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"weak"
 
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -128,73 +127,6 @@ func (s *Session) updateShown(v view) []shown {
 		s.shownAs = v.stamp()
 	}
 	return list
-}
-
-// A knownName is a tool that a model knows by name, though its list does not have it.
-type knownName struct {
-	rules.Tool
-	owner *owner
-}
-
-// maxNames is how many tools a session remembers by name alone.
-const maxNames = 1_000
-
-// told says that the model reads of these tools in an answer. In a user's session
-// their names mean them from now on, unless they meant others before.
-func (s *Session) told(tools []*BridgeTool) {
-	if s.scope.below == nil || len(tools) == 0 {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v := s.viewLocked()
-	if v.ended {
-		return
-	}
-	listed := make(map[string]bool)
-	for _, e := range s.updateShown(v) {
-		if e.tool != nil {
-			listed[e.tool.name] = true
-		}
-	}
-	first := make(map[string]knownName, len(s.names))
-	for _, known := range s.names {
-		first[known.Name] = known
-	}
-	var names []knownName
-	for _, t := range tools {
-		known, ok := first[t.name]
-		if !ok {
-			known = knownName{t.def.names(), t.owner}
-		}
-		if !listed[t.name] {
-			names = append(names, known)
-		}
-	}
-	if names != nil {
-		s.remember(names)
-		s.seen = weak.Pointer[selection]{} // the catalogs may have changed since the answer was found
-	}
-}
-
-// remember adds to s.names. Beyond the limit it forgets what was added first. The
-// caller holds mu.
-func (s *Session) remember(tools []knownName) {
-	if s.scope.below == nil || len(tools) == 0 { // in the system's sessions, a name has one owner anyway
-		return
-	}
-	known := make(map[string]bool, len(tools))
-	var names []knownName // newest first
-	for _, list := range [][]knownName{tools, s.names} {
-		for _, t := range slices.Backward(list) {
-			if !known[t.Name] && len(names) < maxNames {
-				known[t.Name] = true
-				names = append(names, t)
-			}
-		}
-	}
-	slices.Reverse(names)
-	s.names = names
 }
 
 // setShown sets the list of items. The caller holds mu.
