@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/login"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
@@ -39,18 +40,25 @@ var (
 
 	// ErrAuthorizationRequired means that the user has to log in to the tool's
 	// server: see [AuthorizationError] and [Manager.Login].
-	ErrAuthorizationRequired = errors.New("the user has to log in")
+	ErrAuthorizationRequired = upstream.ErrUnauthorized
 )
 
 // An AuthorizationError says that a server answers with status 401: it wants a login,
-// or refuses the credentials in its configuration.
+// or refuses the credentials in its configuration. Or it answers a call with status
+// 403, since the login lacks scopes: then the next [Manager.Login] asks for them too,
+// and meanwhile other calls work.
 type AuthorizationError struct {
-	Server string // its name
-	URL    string // its scheme and host
+	Server string   // its name
+	URL    string   // its scheme and host
+	Scopes []string // that the call lacks; nil with status 401
 }
 
 func (e *AuthorizationError) Error() string {
-	return fmt.Sprintf("%v to server %q at %s: by Manager.Login, or by a valid token in its headers", ErrAuthorizationRequired, e.Server, e.URL)
+	again := ""
+	if len(e.Scopes) > 0 {
+		again = " again, for " + login.Named(e.Scopes) + ","
+	}
+	return fmt.Sprintf("%v%s to server %q at %s: by Manager.Login, or by a valid token in its headers", ErrAuthorizationRequired, again, e.Server, e.URL)
 }
 
 // Unwrap returns [ErrAuthorizationRequired].

@@ -81,7 +81,7 @@ func TestLogin(t *testing.T) {
 	err := d.clean(d.Start(t.Context()))
 	var wanted *AuthorizationError
 	require.ErrorAs(t, err, &wanted)
-	assert.Equal(t, AuthorizationError{"web", a.Server[:len(a.Server)-len("/mcp")]}, *wanted)
+	assert.Equal(t, AuthorizationError{Server: "web", URL: a.Server[:len(a.Server)-len("/mcp")]}, *wanted)
 	assert.ErrorIs(t, err, ErrAuthorizationRequired)
 	assert.NotErrorIs(t, err, ErrServerDown)
 	assert.Equal(t, StateUnauthorized, d.state())

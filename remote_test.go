@@ -238,7 +238,13 @@ func TestCredentialsHang(t *testing.T) {
 	a.Expire()
 	assert.ErrorContains(t, d.call(), "no answer within 200ms")
 	<-asked
+	// The request that opens the stream of the older transport is not one of those that
+	// are left alone when their time is up.
 	begun := time.Now()
+	older := newLoginDesk(t, d.store, ServerConfig{Name: "web", URL: a.Server, SSE: true, StartTimeout: 100 * time.Millisecond})
+	assert.ErrorContains(t, older.Start(t.Context()), "no answer within 100ms")
+	assert.Less(t, time.Since(begun), 5*time.Second)
+	begun = time.Now()
 	d.Close()
 	assert.Less(t, time.Since(begun), 8*time.Second)
 	close(release)

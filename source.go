@@ -93,7 +93,9 @@ func (m *Manager) upstreamConfig(src *source) upstream.Config {
 			to.Secrets = append(slices.Clip(to.Secrets), cfg.OAuth.ClientSecret)
 		}
 		src.account = m.account(cfg)
-		to.Account, to.Unauthorized = src.account, &AuthorizationError{cfg.Name, u.Scheme + "://" + u.Host}
+		to.Account, to.Unauthorized = src.account, func(scopes []string) error {
+			return &AuthorizationError{cfg.Name, u.Scheme + "://" + u.Host, scopes}
+		}
 	}
 	return to
 }

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -27,7 +27,16 @@ type Open func(ctx context.Context, address string) (redirected string, err erro
 // and keeps the tokens. Other logins and refreshes of the account in this process go
 // on meanwhile.
 func (a *Account) Login(ctx context.Context, open Open) error {
+	_, err := foreign.Detached(ctx, "the login", func() (struct{}, error) { return struct{}{}, a.logIn(ctx, open) })
+	return err
+}
+
+func (a *Account) logIn(ctx context.Context, open Open) error {
 	r, err := a.login(ctx, open)
+	var document []byte
+	if err == nil {
+		document, err = r.document(nil)
+	}
 	if err != nil {
 		return text.Bounded(text.WithoutURL(err))
 	}
@@ -40,7 +49,7 @@ func (a *Account) Login(ctx context.Context, open Open) error {
 	// The code is spent: whatever ctx says, the tokens are kept.
 	inner, cancel := context.WithTimeout(a.life, requestTimeout)
 	defer cancel()
-	return a.cfg.Store.Update(inner, a.cfg.Key, func([]byte) ([]byte, error) { return r.document(nil), nil })
+	return a.cfg.Store.Update(inner, a.cfg.Key, func([]byte) ([]byte, error) { return document, nil })
 }
 
 func (a *Account) login(ctx context.Context, open Open) (r record, err error) {
@@ -57,6 +66,7 @@ func (a *Account) login(ctx context.Context, open Open) (r record, err error) {
 	if err != nil {
 		return r, err
 	}
+	found.scopes = a.asks(known, found.scopes)
 	if r, err = a.client(ctx, found, known, to.address); err != nil {
 		return r, err
 	}
@@ -82,7 +92,7 @@ func (a *Account) login(ctx context.Context, open Open) (r record, err error) {
 		return r, err
 	}
 	a.hold("token", code)
-	h, got := a.handler(r, to.address, "")
+	h, got := a.handler(r, to.address, nil)
 	h.SetExpectedState(state)
 	if err := h.ProcessAuthorizationResponse(ctx, code, state, verifier); err != nil {
 		return r, fmt.Errorf("exchanging the code: %w", text.WithoutURL(err))
@@ -106,7 +116,7 @@ func (a *Account) stored(ctx context.Context) (r record, err error) {
 type discovery struct {
 	metadata *transport.AuthServerMetadata
 	resource string
-	scopes   []string
+	scopes   []string // to ask for
 }
 
 // discover asks the server where to log in, unless the settings say so.
@@ -114,8 +124,12 @@ func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 	a.mu.Lock()
 	challenges := slices.Clone(a.challenges)
 	a.mu.Unlock()
+	configured := a.cfg.AuthorizationURL != "" && a.cfg.TokenURL != ""
+	if len(challenges) == 0 && !configured {
+		challenges = a.challenged(ctx)
+	}
 	d.scopes = scopesIn(challenges)
-	if a.cfg.AuthorizationURL != "" && a.cfg.TokenURL != "" {
+	if configured {
 		d.metadata = &transport.AuthServerMetadata{AuthorizationEndpoint: a.cfg.AuthorizationURL, TokenEndpoint: a.cfg.TokenURL}
 		d.resource = a.cfg.Resource
 		return d, nil
@@ -152,6 +166,27 @@ func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 	return d, nil
 }
 
+// challenged asks the server without a token, as nothing has been refused so far, and
+// returns how it refuses that.
+func (a *Account) challenged(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, a.cfg.URL, nil)
+	if err != nil {
+		return nil
+	}
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	resp, err := a.cfg.HTTP.RoundTrip(r)
+	if err != nil {
+		return nil // the next request tells
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized {
+		return nil
+	}
+	return bounded(resp.Header.Values("WWW-Authenticate"))
+}
+
 // ask returns a handler that has the metadata of the authorization server, with
 // these challenges of the server.
 func (a *Account) ask(ctx context.Context, challenges []string) (*transport.OAuthHandler, *carrier, error) {
@@ -170,24 +205,28 @@ func (a *Account) client(ctx context.Context, d discovery, known record, redirec
 	r := record{
 		URL: a.cfg.URL, Issuer: m.Issuer, TokenURL: cmp.Or(a.cfg.TokenURL, m.TokenEndpoint), Resource: d.resource,
 		AuthMethods: m.TokenEndpointAuthMethodsSupported, ClientID: a.cfg.ClientID, ClientSecret: a.cfg.ClientSecret,
-		registration: m.RegistrationEndpoint,
+		registration: m.RegistrationEndpoint, RevokeURL: m.RevocationEndpoint, Scopes: d.scopes, Tried: known.Wanted,
 	}
 	switch {
 	case r.ClientID != "":
-	case known.ClientID != "" && known.RedirectURI == redirect && known.Issuer == r.Issuer && known.TokenURL == r.TokenURL:
-		r.ClientID, r.ClientSecret, r.AuthMethod, r.RedirectURI = known.ClientID, known.ClientSecret, known.AuthMethod, redirect
+	case known.ClientID != "" && known.RedirectURI == redirect && known.Issuer == r.Issuer && known.TokenURL == r.TokenURL &&
+		(known.ClientScopes == nil || within(d.scopes, known.ClientScopes)):
+		r.ClientID, r.ClientSecret, r.AuthMethod, r.RedirectURI, r.ClientScopes = known.ClientID, known.ClientSecret, known.AuthMethod, redirect, known.ClientScopes
 	case r.registration == "":
 		return r, errors.New("the authorization server registers no clients by itself: set OAuth.ClientID to one that is registered there")
 	default:
-		h, _ := a.handler(r, redirect, cmp.Or(strings.Join(a.cfg.Scopes, " "), strings.Join(d.scopes, " ")))
+		h, _ := a.handler(r, redirect, d.scopes)
 		if err := h.RegisterClient(ctx, clientName); err != nil {
 			return r, fmt.Errorf("registering as a client: %w", text.WithoutURL(err))
 		}
-		r.ClientID, r.ClientSecret, r.AuthMethod, r.RedirectURI = h.GetClientID(), h.GetClientSecret(), h.GetTokenEndpointAuthMethod(), redirect
+		r.ClientID, r.ClientSecret, r.AuthMethod, r.RedirectURI, r.ClientScopes = h.GetClientID(), h.GetClientSecret(), h.GetTokenEndpointAuthMethod(), redirect, d.scopes
 	}
 	a.hold("token", r.ClientSecret)
 	return r, nil
 }
+
+// maxPage is how many bytes the address of a page may have.
+const maxPage = 32 << 10
 
 // page returns the address of the page where the user logs in.
 func (a *Account) page(d discovery, r record, redirect, state, verifier string) (string, error) {
@@ -199,14 +238,18 @@ func (a *Account) page(d discovery, r record, redirect, state, verifier string) 
 	for name, value := range map[string]string{
 		"response_type": "code", "client_id": r.ClientID, "redirect_uri": redirect, "state": state, "resource": r.Resource,
 		"code_challenge": transport.GenerateCodeChallenge(verifier), "code_challenge_method": "S256",
-		"scope": cmp.Or(strings.Join(a.cfg.Scopes, " "), strings.Join(d.scopes, " ")),
+		"scope": strings.Join(d.scopes, " "),
 	} {
 		if value != "" {
 			query.Set(name, value)
 		}
 	}
 	u.RawQuery = query.Encode()
-	return u.String(), nil
+	page := u.String()
+	if len(page) > maxPage {
+		return "", fmt.Errorf("the address of the authorization server's page has %d bytes, more than the limit of %d", len(page), maxPage)
+	}
+	return page, nil
 }
 
 // codeIn returns the code in the query to which the user was redirected.
@@ -228,16 +271,4 @@ func codeIn(said url.Values, state, issuer string) (string, error) {
 
 func sameState(said url.Values, state string) bool {
 	return subtle.ConstantTimeCompare([]byte(said.Get("state")), []byte(state)) == 1
-}
-
-// scopeParameter matches the scopes that a WWW-Authenticate header asks for.
-var scopeParameter = regexp.MustCompile(`(?i)[\s,]scope="([\x21\x23-\x5b\x5d-\x7e ]*)"`)
-
-func scopesIn(challenges []string) []string {
-	for _, c := range challenges {
-		if m := scopeParameter.FindStringSubmatch(c); m != nil {
-			return strings.Fields(m[1])
-		}
-	}
-	return nil
 }

@@ -5,6 +5,7 @@
 package login
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ type Account struct {
 	looked     bool     // in the store
 	record     record   // the current one
 	unsaved    string   // the refresh token in the store, if record could not be saved
-	challenges []string // with which the server asked for a login
+	challenges []string // of the last answer with status 401
 }
 
 const (
@@ -115,29 +116,28 @@ func (a *Account) begin(ctx context.Context) (end func(), err error) {
 	}
 }
 
-// maxChallenges and maxChallenge bound what we keep of a server's refusal.
-const (
-	maxChallenges = 8
-	maxChallenge  = 4 << 10
-)
-
-// A Refusal says that a server answered a request with status 401.
+// A Refusal says that a server answered a request with status 401, or with 403 for
+// want of scopes.
 type Refusal struct {
 	Header     string   // the Authorization header of the request, or ""
 	Challenges []string // the WWW-Authenticate headers of the answer
+	Scopes     []string // that the request lacks: see [Lacking]; nil with status 401
 }
 
 // Header returns the Authorization header of a request, or "" if the user has not
 // logged in. refused, if not nil, is what the server has just said to the same
-// request. Header refreshes a token that has expired or was refused.
+// request. Header refreshes a token that has expired or was refused. If scopes are
+// lacking, it returns the same header, unless somebody has logged in since, and the
+// next login asks for them; the error says that this was done in vain.
 func (a *Account) Header(ctx context.Context, refused *Refusal) (string, error) {
 	sent := ""
+	var lacking []string
 	a.mu.Lock()
 	if refused != nil {
-		sent, a.challenges = refused.Header, nil
-		for _, c := range refused.Challenges[:min(len(refused.Challenges), maxChallenges)] {
-			a.challenges = append(a.challenges, c[:min(len(c), maxChallenge)])
-		}
+		sent, lacking = refused.Header, refused.Scopes
+	}
+	if refused != nil && lacking == nil {
+		a.challenges = bounded(refused.Challenges)
 	}
 	current, looked := a.record, a.looked
 	a.mu.Unlock()
@@ -146,37 +146,47 @@ func (a *Account) Header(ctx context.Context, refused *Refusal) (string, error) 
 	}
 	// A caller that gives up must not end it: the answer may have the only refresh
 	// token.
-	renewed, err := foreign.Detached(ctx, "the login", func() (record, error) { return a.renew(ctx, sent) })
-	if err != nil {
-		return "", err
-	}
-	return renewed.header(), nil
+	return foreign.Detached(ctx, "the login", func() (string, error) { return a.renew(ctx, sent, lacking) })
 }
 
-// renew returns a record that is newer than the refused header, from the store or
+// renew returns a header that is newer than the refused header, from the store or
 // from the authorization server. The store's lock makes other processes wait. ctx
-// bounds only the wait for the turn.
-func (a *Account) renew(ctx context.Context, refused string) (found record, err error) {
+// bounds only the wait for the turn. If there is none, and that header was refused for
+// want of scopes, renew notes these in the store for the next login.
+func (a *Account) renew(ctx context.Context, refused string, lacking []string) (header string, err error) {
 	end, err := a.begin(ctx)
 	if err != nil {
-		return found, err
+		return "", err
 	}
 	defer end()
 	ctx, cancel := context.WithTimeout(a.life, 2*requestTimeout)
 	defer cancel()
-	spent := "" // the refresh token in the store, once there are new tokens
+	var found record
+	spent := "" // the refresh token in the store, if there are newer tokens
 	err = a.cfg.Store.Update(ctx, a.cfg.Key, func(document []byte) ([]byte, error) {
 		stored, err := a.parse(document)
 		if err != nil {
 			return nil, err
 		}
-		switch found = a.newer(stored); {
-		case found.usable(refused):
+		found, spent = a.newer(stored)
+		switch {
+		case found.usable(refused) && spent == "":
 			return document, nil
+		case found.usable(refused):
+			return found.document(nil)
+		case lacking != nil && stored.URL == "" && len(document) > 0: // it is of another client
+			return document, nil
+		case lacking != nil && found.header() == refused:
+			if err := found.want(lacking); err != nil {
+				return nil, err
+			}
+			found.URL, found.ClientID = a.cfg.URL, cmp.Or(found.ClientID, a.cfg.ClientID)
+			return found.document(nil)
 		case found.RefreshToken == "":
 			found.AccessToken = ""
-			return found.document(document), nil
+			return found.document(document)
 		}
+		spent = ""
 		fresh, err := a.refresh(ctx, found)
 		if err != nil {
 			return nil, fmt.Errorf("refreshing the token: %w", err)
@@ -185,10 +195,10 @@ func (a *Account) renew(ctx context.Context, refused string) (found record, err 
 			spent = stored.RefreshToken
 		}
 		found = fresh
-		return found.document(nil), nil
+		return found.document(nil)
 	})
 	if err != nil && spent == "" {
-		return record{}, err
+		return "", err
 	}
 	if err != nil { // we have the token, but the store does not
 		a.cfg.Log.Error("mcphybrid: the token store failed", "error", err)
@@ -196,18 +206,18 @@ func (a *Account) renew(ctx context.Context, refused string) (found record, err 
 		spent = ""
 	}
 	a.keep(found, spent)
-	return found, nil
+	return found.header(), nil
 }
 
-// newer returns the current record if the store still has the one before it, else
-// what is stored.
-func (a *Account) newer(stored record) record {
+// newer returns the current record, and the refresh token in the store, if the store
+// still has the record before it. Else it returns what is stored.
+func (a *Account) newer(stored record) (r record, spent string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.unsaved != "" && stored.RefreshToken == a.unsaved {
-		return a.record
+		return a.record, a.unsaved
 	}
-	return stored
+	return stored, ""
 }
 
 // keep makes r the current record. unsaved is the refresh token in the store, if it
@@ -230,7 +240,7 @@ func (a *Account) hold(name string, values ...string) {
 // the result has none.
 func (a *Account) refresh(ctx context.Context, r record) (record, error) {
 	a.hold("token", r.RefreshToken, r.ClientSecret)
-	h, got := a.handler(r, "", "")
+	h, got := a.handler(r, "", nil)
 	_, err := h.RefreshToken(ctx, r.RefreshToken)
 	var refused transport.OAuthError
 	if errors.As(err, &refused) {
@@ -249,8 +259,8 @@ func (a *Account) refresh(ctx context.Context, r record) (record, error) {
 }
 
 // handler returns what asks the authorization server of r for tokens, and where it
-// puts them. A client is registered for scope.
-func (a *Account) handler(r record, redirect, scope string) (*transport.OAuthHandler, *received) {
+// puts them. A client is registered for the scopes.
+func (a *Account) handler(r record, redirect string, scopes []string) (*transport.OAuthHandler, *received) {
 	got := new(received)
 	c := a.carrier()
 	c.resource, c.metadata = r.Resource, &transport.AuthServerMetadata{
@@ -259,7 +269,7 @@ func (a *Account) handler(r record, redirect, scope string) (*transport.OAuthHan
 	}
 	return transport.NewOAuthHandler(transport.OAuthConfig{
 		ClientID: r.ClientID, ClientSecret: r.ClientSecret, TokenEndpointAuthMethod: r.AuthMethod, RedirectURI: redirect,
-		Scopes: strings.Fields(scope), TokenStore: got, AuthServerMetadataURL: metadataURL, PKCEEnabled: true, HTTPClient: c.client(),
+		Scopes: scopes, TokenStore: got, AuthServerMetadataURL: metadataURL, PKCEEnabled: true, HTTPClient: c.client(),
 	}), got
 }
 
@@ -287,6 +297,9 @@ func (t *received) in(r record) (record, error) {
 		return r, fmt.Errorf("the access token is of type %q, want Bearer", text.Line(got.TokenType, 80))
 	case strings.ContainsFunc(got.AccessToken, func(c rune) bool { return c <= ' ' || c > '~' }):
 		return r, errors.New("the access token has characters that no header can have")
+	}
+	if granted := strings.Fields(t.token.Scope); len(granted) > 0 {
+		r.Scopes = granted
 	}
 	r.AccessToken, r.ExpiresAt = t.token.AccessToken, time.Time{}
 	if t.token.RefreshToken != "" {

@@ -3,6 +3,7 @@ package login
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -14,50 +15,66 @@ type record struct {
 	Resource     string    `json:"resource,omitempty"`
 	ClientID     string    `json:"client_id"`
 	ClientSecret string    `json:"client_secret,omitempty"`
-	AuthMethod   string    `json:"auth_method,omitempty"`  // of the client
-	AuthMethods  []string  `json:"auth_methods,omitempty"` // that the server knows
-	RedirectURI  string    `json:"redirect_uri,omitempty"` // if the client was registered for it
+	AuthMethod   string    `json:"auth_method,omitempty"`   // of the client
+	AuthMethods  []string  `json:"auth_methods,omitempty"`  // that the server knows
+	RedirectURI  string    `json:"redirect_uri,omitempty"`  // if the client was registered for it
+	ClientScopes []string  `json:"client_scopes,omitempty"` // for which it was registered; nil for any
+	RevokeURL    string    `json:"revoke_url,omitempty"`
 	AccessToken  string    `json:"access_token,omitempty"`
 	RefreshToken string    `json:"refresh_token,omitempty"`
 	ExpiresAt    time.Time `json:"expires_at,omitzero"` // a little before the token expires; zero if unknown
+	Scopes       []string  `json:"scopes,omitempty"`    // that the login has
+	Wanted       []string  `json:"wanted,omitempty"`    // that the server wants besides
+	Tried        []string  `json:"tried,omitempty"`     // Wanted of the time before the login
 
 	registration string // where clients are registered
 }
 
+// maxDocument is how many bytes the document of an account may have. Servers refuse
+// headers long before.
+const maxDocument = 64 << 10
+
 // parse returns the record in a document, or none if it is of another server or
 // client.
-func (a *Account) parse(document []byte) (r record, err error) {
-	if len(document) == 0 {
+func (a *Account) parse(document []byte) (record, error) {
+	r, err := parse(document)
+	if err != nil || r.URL != a.cfg.URL || a.cfg.ClientID != "" && r.ClientID != a.cfg.ClientID {
+		return record{}, err
+	}
+	return r, nil
+}
+
+func parse(document []byte) (r record, err error) {
+	switch {
+	case len(document) == 0:
 		return r, nil
-	}
-	if json.Unmarshal(document, &r) != nil {
+	case len(document) > maxDocument:
+		return r, fmt.Errorf("the token store has a document of %d bytes, more than the limit of %d", len(document), maxDocument)
+	case json.Unmarshal(document, &r) != nil:
 		return record{}, errors.New("the token store has a document that we did not write")
-	}
-	if r.URL != a.cfg.URL || a.cfg.ClientID != "" && r.ClientID != a.cfg.ClientID {
-		return record{}, nil
 	}
 	return r, nil
 }
 
 // document returns the JSON of r, or old if r is empty.
-func (r record) document(old []byte) []byte {
+func (r *record) document(old []byte) ([]byte, error) {
 	if r.URL == "" {
-		return old
+		return old, nil
 	}
 	document, err := json.Marshal(r)
-	if err != nil {
-		return old // can't be: all are strings and times
+	if len(document) > maxDocument {
+		err = fmt.Errorf("the login has %d bytes, more than the limit of %d", len(document), maxDocument)
 	}
-	return document
+	return document, err
 }
 
 // usable reports whether the access token can be sent, given the header that was
 // just refused.
-func (r record) usable(refused string) bool {
+func (r *record) usable(refused string) bool {
 	return r.AccessToken != "" && r.header() != refused && (r.ExpiresAt.IsZero() || time.Now().Before(r.ExpiresAt))
 }
 
-func (r record) header() string {
+func (r *record) header() string {
 	if r.AccessToken == "" {
 		return ""
 	}

@@ -1,10 +1,12 @@
 package mcptest
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -26,7 +28,9 @@ type Authority struct {
 	ExpiresIn int                                           // seconds that the authority claims; 0 for none
 	Answer    func(http.ResponseWriter, *http.Request) bool // answers instead of the authority, if it returns true
 	Resources map[string]bool                               // for which tokens were asked
-	Scopes    string                                        // of the last login
+	Scopes    string                                        // for which the last login asked
+	Grant     func(asked string) string                     // returns what the user grants of the scopes; nil for all
+	Lacks     func(body, scopes string) string              // returns the scopes that a request to the server lacks; nil for none
 	counts    Counts
 	logins    map[string]*granted // by each token and code
 	made      int
@@ -37,6 +41,7 @@ type Counts struct {
 	Clients   int // that registered
 	Refreshes int // that succeeded
 	Reused    int // refresh tokens that were used again
+	Revoked   int // tokens
 }
 
 // Count returns what happened so far.
@@ -48,6 +53,7 @@ func (a *Authority) Count() Counts {
 
 type granted struct {
 	client, challenge, redirect string
+	scopes                      string
 	access, refresh             string // "" once revoked
 }
 
@@ -58,7 +64,7 @@ func NewAuthority(t testing.TB, server http.Handler) *Authority {
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]any{
 			"issuer": a.URL, "authorization_endpoint": a.URL + "/authorize?tenant=t", "token_endpoint": a.URL + "/token",
-			"registration_endpoint": a.URL + "/register", "code_challenge_methods_supported": []string{"S256"},
+			"registration_endpoint": a.URL + "/register", "revocation_endpoint": a.URL + "/revoke", "code_challenge_methods_supported": []string{"S256"},
 		})
 	})
 	mux.HandleFunc("/register", func(w http.ResponseWriter, r *http.Request) {
@@ -75,6 +81,7 @@ func NewAuthority(t testing.TB, server http.Handler) *Authority {
 	})
 	mux.HandleFunc("/authorize", a.authorize)
 	mux.HandleFunc("/token", a.token)
+	mux.HandleFunc("/revoke", a.revoke)
 	a.URL = strings.TrimSuffix(ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.Mu.Lock()
 		answer := a.Answer
@@ -101,7 +108,21 @@ func (a *Authority) Guard(t testing.TB, server http.Handler) (url string) {
 		a.Mu.Lock()
 		g := a.logins[token]
 		ok := g != nil && g.access == token
+		body, err := io.ReadAll(r.Body)
+		lacks := ""
+		if ok && a.Lacks != nil {
+			lacks = a.Lacks(string(body), g.scopes)
+		}
 		a.Mu.Unlock()
+		if err != nil {
+			return
+		}
+		if lacks != "" {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="x", error="insufficient_scope", scope="`+lacks+`", resource_metadata="`+base+`/metadata"`)
+			http.Error(w, "your token was "+token, http.StatusForbidden)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		if !ok {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="x", scope="read write", resource_metadata="`+base+`/metadata"`)
 			http.Error(w, "your token was "+token, http.StatusUnauthorized)
@@ -119,7 +140,11 @@ func (a *Authority) authorize(w http.ResponseWriter, r *http.Request) {
 	a.made++
 	code := fmt.Sprintf("code-number-%d", a.made)
 	a.Scopes = q.Get("scope")
-	a.logins[code] = &granted{client: q.Get("client_id"), challenge: q.Get("code_challenge"), redirect: q.Get("redirect_uri")}
+	scopes := a.Scopes
+	if a.Grant != nil {
+		scopes = a.Grant(scopes)
+	}
+	a.logins[code] = &granted{scopes: scopes, client: q.Get("client_id"), challenge: q.Get("code_challenge"), redirect: q.Get("redirect_uri")}
 	to := url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {a.URL}}
 	if q.Get("tenant") != "t" || q.Get("code_challenge_method") != "S256" {
 		to = url.Values{"error": {"invalid_request"}, "state": {q.Get("state")}}
@@ -152,7 +177,28 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 	a.made++
 	g.access, g.refresh = fmt.Sprintf("access-number-%d", a.made), fmt.Sprintf("refresh-number-%d", a.made)
 	a.logins[g.access], a.logins[g.refresh] = g, g
-	_ = json.NewEncoder(w).Encode(map[string]any{"access_token": g.access, "refresh_token": g.refresh, "token_type": "bearer", "expires_in": a.ExpiresIn})
+	said := map[string]any{"access_token": g.access, "refresh_token": g.refresh, "token_type": "bearer", "expires_in": a.ExpiresIn}
+	if a.Grant != nil {
+		said["scope"] = g.scopes
+	}
+	_ = json.NewEncoder(w).Encode(said)
+}
+
+func (a *Authority) revoke(w http.ResponseWriter, r *http.Request) {
+	_ = r.ParseForm()
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
+	g := a.logins[r.Form.Get("token")]
+	if g != nil && g.client != r.Form.Get("client_id") {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"error":"invalid_client"}`)
+		return
+	}
+	if g != nil {
+		a.counts.Revoked++
+		delete(a.logins, g.access)
+		delete(a.logins, g.refresh)
+	}
 }
 
 // Expire ends all access tokens, as a restart of the MCP server may. Revoke ends

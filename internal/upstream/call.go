@@ -52,7 +52,7 @@ func (s *Server) call(ctx context.Context, tool Tool, args json.RawMessage) (*mc
 			if bad := new(badRequestError); errors.As(err, &bad) {
 				c.tellChanged() // a listing shows whether the server still knows the session
 			}
-			if errors.Is(err, s.cfg.Unauthorized) {
+			if errors.Is(err, ErrUnauthorized) && !errors.As(err, new(scopeError)) { // else the login is good for other calls
 				s.refused(c, err)
 			}
 			if !isLostIn(ctx, err) {

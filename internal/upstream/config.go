@@ -27,8 +27,12 @@ type Config struct {
 	HeaderSources []HeaderSource // of more headers, each after the ones before
 	HTTPClient    *http.Client   // the host's; nil for one of the connection's own
 
-	Account      *login.Account // of the user; nil if there can be none. Close closes it
-	Unauthorized error          // of a request that the server refuses with status 401
+	Account *login.Account // of the user; nil if there can be none. Close closes it
+
+	// Unauthorized, if not nil, returns the error of a request that the server refuses
+	// with status 401, or, if there are scopes, with 403 for want of them. It must wrap
+	// [ErrUnauthorized].
+	Unauthorized func(scopes []string) error
 
 	Secrets []string // further values to hide in errors and logs
 

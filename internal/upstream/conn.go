@@ -70,7 +70,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, older bool) (
 		if err != nil {
 			return nil, err
 		}
-		c.client = client.NewClient(httpTransport{t, g, cfg.Unauthorized, c.desk}, answers(c.desk)...)
+		c.client = client.NewClient(httpTransport{t, g, cfg.Unauthorized(nil), c.desk}, answers(c.desk)...)
 	default:
 		p, err := startProcess(cfg, hide)
 		if err != nil {

@@ -38,7 +38,7 @@ func (h *helper) headers(ctx context.Context, _ http.Header, refused *Refusal) (
 		return nil, ctx.Err()
 	}
 	current := h.last != nil
-	if refused != nil {
+	if refused != nil && refused.Scopes == nil {
 		for name, values := range h.last {
 			current = current && slices.Equal(refused.Sent[name], values)
 		}

@@ -19,11 +19,32 @@ import (
 // called concurrently and must heed ctx.
 type HeaderSource func(ctx context.Context, given http.Header, refused *Refusal) (http.Header, error)
 
-// A Refusal says that the server answered a request with status 401.
+// A Refusal says that the server answered a request with status 401, or with 403 for
+// want of scopes.
 type Refusal struct {
 	Sent       http.Header // all headers of the request
 	Challenges []string    // the WWW-Authenticate headers of the answer
+	Scopes     []string    // that the request lacks; nil with status 401
 }
+
+// refusal returns the Refusal in the answer to a request with these headers, or nil.
+func refusal(sent http.Header, resp *http.Response) *Refusal {
+	r := &Refusal{Sent: sent, Challenges: resp.Header.Values("WWW-Authenticate")}
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		return r
+	case http.StatusForbidden:
+		if r.Scopes = login.Lacking(r.Challenges); r.Scopes != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// A scopeError is the error of a request that lacks scopes.
+type scopeError struct{ error }
+
+func (e scopeError) Unwrap() error { return e.error }
 
 // maxHeaders is how many headers a source may return.
 const maxHeaders = 64
@@ -34,6 +55,8 @@ type dresser struct {
 	fixed   map[string]string
 	sources []HeaderSource
 	secrets *secrets // learns what the sources return
+
+	unauthorized func(scopes []string) error
 }
 
 // dress returns r with its headers, or an error if r does not go to the server.
@@ -68,29 +91,32 @@ func (d *dresser) send(r *http.Request, base http.RoundTripper, failed *failure)
 	if err != nil {
 		return nil, failed.refuse(err)
 	}
-	resp, err := base.RoundTrip(dressed)
-	if err != nil {
-		failed.note(err)
-		return nil, err
+	for tries := 1; ; tries++ {
+		resp, err := base.RoundTrip(dressed)
+		if err != nil {
+			failed.note(err)
+			return nil, err
+		}
+		refused := refusal(dressed.Header, resp)
+		if refused == nil || refused.Scopes == nil && tries == 2 || r.Body != nil && r.GetBody == nil {
+			return resp, nil
+		}
+		again, err := d.dress(r, refused)
+		if err == nil && (tries == 2 || maps.EqualFunc(again.Header, dressed.Header, slices.Equal)) {
+			if refused.Scopes == nil || failed == nil {
+				return resp, nil
+			}
+			err = scopeError{d.unauthorized(refused.Scopes)}
+		}
+		resp.Body.Close()
+		if err == nil && r.Body != nil {
+			again.Body, err = r.GetBody()
+		}
+		if err != nil {
+			return nil, failed.refuse(err)
+		}
+		dressed = again
 	}
-	if resp.StatusCode != http.StatusUnauthorized || r.Body != nil && r.GetBody == nil {
-		return resp, nil
-	}
-	again, err := d.dress(r, &Refusal{dressed.Header, resp.Header.Values("WWW-Authenticate")})
-	if err == nil && maps.EqualFunc(again.Header, dressed.Header, slices.Equal) {
-		return resp, nil
-	}
-	resp.Body.Close()
-	if err == nil && r.Body != nil {
-		again.Body, err = r.GetBody()
-	}
-	if err != nil {
-		return nil, failed.refuse(err)
-	}
-	if resp, err = base.RoundTrip(again); err != nil {
-		failed.note(err)
-	}
-	return resp, err
 }
 
 // httpClient returns the client for the requests to the server: the host's if there
@@ -115,7 +141,7 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets, older bool) (*htt
 		}
 	}
 	c.own, _ = base.(*http.Transport)
-	d := &dresser{server: server, fixed: cfg.Headers, sources: cfg.HeaderSources, secrets: hide}
+	d := &dresser{server: server, fixed: cfg.Headers, sources: cfg.HeaderSources, secrets: hide, unauthorized: cfg.Unauthorized}
 	if cfg.HeadersHelper != "" {
 		d.sources = slices.Concat([]HeaderSource{newHelper(cfg).headers}, d.sources)
 	}
@@ -135,7 +161,7 @@ func logIn(account *login.Account) HeaderSource {
 		}
 		var r *login.Refusal
 		if refused != nil {
-			r = &login.Refusal{Header: refused.Sent.Get("Authorization"), Challenges: refused.Challenges}
+			r = &login.Refusal{Header: refused.Sent.Get("Authorization"), Challenges: refused.Challenges, Scopes: refused.Scopes}
 		}
 		value, err := account.Header(ctx, r)
 		if value == "" || err != nil {

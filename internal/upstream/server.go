@@ -65,7 +65,7 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, tools []El
 		random:  rand.New(rand.NewPCG(h.Sum64(), 0)),
 	}
 	if s.cfg.Unauthorized == nil {
-		s.cfg.Unauthorized = errUnauthorized
+		s.cfg.Unauthorized = func([]string) error { return errUnauthorized }
 	}
 	if s.cfg.Account != nil {
 		s.cfg.Account.Hold = s.secrets.hold
@@ -104,7 +104,7 @@ func (s *Server) Again(ctx context.Context) error {
 		}
 		s.mu.Unlock()
 		if c != nil && refusing {
-			s.lose(c, s.cfg.Unauthorized)
+			s.lose(c, s.cfg.Unauthorized(nil))
 			continue
 		}
 		if c != nil {
@@ -118,6 +118,28 @@ func (s *Server) Again(ctx context.Context) error {
 		}
 		if err := attempt.Err(); err == nil || early == nil {
 			return err
+		}
+	}
+}
+
+// LoggedOut gives up the connection after a logout. The next attempt to make one tells
+// whether the server works without a login.
+func (s *Server) LoggedOut(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		c, attempt := s.conn.Peek()
+		s.mu.Unlock()
+		switch {
+		case c != nil:
+			s.lose(c, s.cfg.Unauthorized(nil))
+			return nil
+		case attempt == nil:
+			return nil
+		}
+		select {
+		case <-attempt.Done():
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }
@@ -153,7 +175,7 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 		var older error
 		if c, older = s.open(inner, true); older == nil {
 			err = nil
-		} else if errors.Is(older, s.cfg.Unauthorized) {
+		} else if errors.Is(older, ErrUnauthorized) {
 			err = older
 		} else {
 			err = fmt.Errorf("%w; and over the older transport: %w", err, older)
@@ -250,7 +272,7 @@ func (s *Server) lose(c *conn, err error) {
 // failLocked records why there is no connection and plans the next attempt.
 func (s *Server) failLocked(err error) {
 	state := Down
-	if errors.Is(err, s.cfg.Unauthorized) {
+	if errors.Is(err, ErrUnauthorized) {
 		state = Unauthorized
 	}
 	s.setLocked(state, err)

@@ -37,7 +37,7 @@ func newSSETransport(cfg *Config, g guard, web *http.Client, log *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
-	t := &sseTransport{SSE: s, guard: g, unauthorized: cfg.Unauthorized, end: func() {}}
+	t := &sseTransport{SSE: s, guard: g, unauthorized: cfg.Unauthorized(nil), end: func() {}}
 	t.gone, t.lose = context.WithCancelCause(context.Background())
 	t.SetConnectionLostHandler(func(err error) { t.lose(fmt.Errorf("%w: the event stream ended: %w", errBroken, err)) })
 	return t, nil
@@ -49,7 +49,8 @@ func (t *sseTransport) RequiresLegacyProtocol() bool { return true }
 
 // begin opens the stream of c within ctx. It lasts until end.
 func (t *sseTransport) begin(ctx context.Context, c *client.Client) error {
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	var failed failure
+	life, end := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), failureKey{}, &failed))
 	t.end = end
 	context.AfterFunc(t.gone, end)
 	stop := context.AfterFunc(ctx, end)
@@ -59,6 +60,9 @@ func (t *sseTransport) begin(ctx context.Context, c *client.Client) error {
 	}
 	if err != nil {
 		end()
+	}
+	if cause := failed.refused.Load(); err != nil && cause != nil {
+		err = *cause
 	}
 	return t.explain(ctx, err)
 }

@@ -18,7 +18,7 @@ const (
 	Degraded   State = "degraded"   // connected, but listing the tools again failed or calls have no answer
 	Down       State = "down"       // failed to start, or lost
 
-	// Unauthorized means that the server refused a request with status 401.
+	// Unauthorized means that the server refused a request with [ErrUnauthorized].
 	Unauthorized State = "unauthorized"
 )
 
@@ -40,7 +40,10 @@ var (
 	// ErrClosed means that the server was closed, usually with its manager.
 	ErrClosed = errors.New("the manager is closed")
 
-	errUnauthorized = errors.New("the server refuses requests with status 401")
+	// ErrUnauthorized means that the server wants a login, or another one.
+	ErrUnauthorized = errors.New("the user has to log in")
+
+	errUnauthorized = fmt.Errorf("%w: the server refuses requests with status 401 or 403", ErrUnauthorized)
 )
 
 // down returns [ErrDown] with the reason and the time of the next attempt. If the

@@ -123,7 +123,7 @@ func (s *Server) listAgain(c *conn) (ok bool, err error) {
 	}
 	if err != nil {
 		state := Degraded
-		if errors.Is(err, s.cfg.Unauthorized) {
+		if errors.Is(err, ErrUnauthorized) {
 			state = Unauthorized
 		}
 		s.setLocked(state, s.told(late(err, s.limits.StartTimeout)))

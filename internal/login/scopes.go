@@ -1,0 +1,100 @@
+package login
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// maxChallenges and maxChallenge bound what we keep of a server's refusal.
+const (
+	maxChallenges = 8
+	maxChallenge  = 4 << 10
+)
+
+// bounded returns what we keep of challenges.
+func bounded(challenges []string) (kept []string) {
+	for _, c := range challenges[:min(len(challenges), maxChallenges)] {
+		kept = append(kept, c[:min(len(c), maxChallenge)])
+	}
+	return kept
+}
+
+var (
+	// scopeParameter matches the scopes that a WWW-Authenticate header asks for.
+	scopeParameter = regexp.MustCompile(`(?i)[\s,]scope="([\x21\x23-\x5b\x5d-\x7e ]*)"`)
+
+	// lackParameter says that the token is good, but not for this request.
+	lackParameter = regexp.MustCompile(`(?i)[\s,]error=(?:"insufficient_scope"|insufficient_scope(?:[\s,]|$))`)
+)
+
+func scopesIn(challenges []string) []string {
+	for _, c := range challenges {
+		if m := scopeParameter.FindStringSubmatch(c); m != nil {
+			return strings.Fields(m[1])
+		}
+	}
+	return nil
+}
+
+// Lacking returns the scopes that a server wants for a request which it answered with
+// status 403 and these WWW-Authenticate headers, or nil if that is not the reason.
+func Lacking(challenges []string) []string {
+	for _, c := range bounded(challenges) {
+		if scopes := scopesIn([]string{c}); len(scopes) > 0 && lackParameter.MatchString(c) {
+			return scopes
+		}
+	}
+	return nil
+}
+
+// union returns the scopes of all lists, each once.
+func union(lists ...[]string) (all []string) {
+	for _, list := range lists {
+		for _, s := range list {
+			if !slices.Contains(all, s) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// within reports whether the lists have each of scopes.
+func within(scopes []string, lists ...[]string) bool {
+	all := union(lists...)
+	return len(union(all, scopes)) == len(all)
+}
+
+// asks returns the scopes that a login asks for: those of the settings, else those
+// that the server offers; if it has asked for more since the last login, those of that
+// login and these.
+func (a *Account) asks(known record, offered []string) []string {
+	switch {
+	case len(known.Wanted) > 0:
+		return union(a.cfg.Scopes, known.Scopes, known.Wanted)
+	case len(a.cfg.Scopes) > 0:
+		return a.cfg.Scopes
+	}
+	return offered
+}
+
+// want notes that the server wants more scopes. It fails if another login would not
+// help.
+func (r *record) want(scopes []string) error {
+	if within(scopes, r.Scopes, r.Tried) {
+		return fmt.Errorf("the server wants %s for this, which the last login has or was refused", Named(scopes))
+	}
+	if r.Wanted = union(r.Wanted, scopes); len(strings.Join(r.Wanted, " ")) > maxChallenge {
+		r.Wanted = scopes
+	}
+	return nil
+}
+
+// Named returns scopes for people.
+func Named(scopes []string) string {
+	return text.Line(fmt.Sprintf("the scopes %q", strings.Join(scopes, " ")), maxSaid)
+}
