@@ -182,6 +182,31 @@ func (m *Manager) Login(ctx context.Context, server string) error {
 	return nil
 }
 
+// Logout ends the login to a server: it deletes the tokens from [Options.TokenStore],
+// closes the connection, and asks the authorization server to revoke the tokens, if it
+// told [Manager.Login] how. The server is [StateUnauthorized] then, unless it was not
+// connected or works without a login. Its tools stay. If the revocation fails, the
+// tokens are deleted all the same. It is no error if nobody was logged in.
+//
+// Nothing else ends a login: not [Manager.RemoveServer], [Manager.DropUser] or
+// [Manager.Close], since the server or the user may come back.
+func (m *Manager) Logout(ctx context.Context, server string) error {
+	_, src := m.serverOf(m.owner, server)
+	var err error
+	switch {
+	case src == nil:
+		err = errors.New("there is no such server")
+	case src.account == nil:
+		err = errors.New("it has no URL")
+	default:
+		err = src.server.Hide(src.account.Logout(ctx, func() error { return src.server.LoggedOut(ctx) }))
+	}
+	if err != nil {
+		return fmt.Errorf("mcphybrid: logout from server %q: %w", server, err)
+	}
+	return nil
+}
+
 // ServerStats holds the figures of one server.
 type ServerStats struct {
 	Name   string

@@ -19,9 +19,9 @@ type Store interface {
 	Save(data []byte) error
 }
 
-// A TokenStore keeps what logins gave us: one document for each key. A key names a user,
-// a server and a hash of its URL. Documents have tokens and must be kept secret. Its
-// methods may be called concurrently.
+// A TokenStore keeps what logins gave us: one document of at most 64 KiB for each key. A
+// key names a user, a server and a hash of its URL. Documents have tokens and must be
+// kept secret. Its methods may be called concurrently.
 type TokenStore interface {
 	// Update replaces a document with what change returns for it. Either is nil if
 	// there is none. Until change returns, no other Update of that key may begin,

@@ -52,6 +52,9 @@ func (u *User) Preload(ctx context.Context, patterns ...string) error {
 // Login lets the user log in to one of the user's servers: see [Manager.Login].
 func (u *User) Login(ctx context.Context, server string) error { return u.own.Login(ctx, server) }
 
+// Logout ends the user's login to one of the user's servers: see [Manager.Logout].
+func (u *User) Logout(ctx context.Context, server string) error { return u.own.Logout(ctx, server) }
+
 // Default returns the user's default session, whose registry is
 // [UserOptions.Registry]. It ends with [User.Close].
 func (u *User) Default() *Session { return u.own.def }
@@ -303,9 +306,10 @@ func (o *SemanticOptions) userScope(id string) string {
 }
 
 // DropUser removes a user for good. It closes the [User], if there is one, and
-// deletes the user's scope from the [vector.Store]. If the user comes back, all
-// tools are embedded again. The host must delete the stores that it named in
-// [UserOptions] before it calls [Manager.NewUser] with the same id again.
+// deletes the user's scope from the [vector.Store]. It ends no login: see
+// [User.Logout]. If the user comes back, all tools are embedded again. The host must
+// delete the stores that it named in [UserOptions] before it calls [Manager.NewUser]
+// with the same id again.
 //
 // It is not an error if there is no such user. After an error DropUser may be
 // called again. Code that must not call [Manager.Close] must not call DropUser either.

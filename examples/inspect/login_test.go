@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A login lasts from one run to the next.
+// A login lasts from one run to the next, until the logout.
 func TestInspectLogin(t *testing.T) {
 	a := mcptest.NewAuthority(t, server.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", "Echoes"))))
 	dir := t.TempDir()
@@ -49,6 +49,15 @@ func TestInspectLogin(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, stderr)
 	assert.Contains(t, stdout, "ready")
+	stdout, stderr, err = inspect(t, append(args, "-logout", "web")...)
+	require.NoError(t, err)
+	assert.Contains(t, stdout+stderr, "unauthorized")
+	assert.Equal(t, 1, a.Count().Revoked)
+	stdout, stderr, err = inspect(t, args...)
+	require.NoError(t, err)
+	assert.Contains(t, stdout+stderr, "unauthorized")
+	_, _, err = inspect(t, append(args, "-logout", "none")...)
+	assert.ErrorContains(t, err, "there is no such server")
 	_, _, err = inspect(t, append(args, "-login", "none")...)
 	assert.ErrorContains(t, err, "there is no such server")
 }

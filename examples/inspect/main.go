@@ -2,7 +2,7 @@
 // file: which are inline and which deferred, how many tokens each server costs, and how
 // many deferring saves. It can also try a search or a call.
 //
-//	go run ./examples/inspect -config mcp.json [-dialect CLIENT] [-login SERVER] [-json] [-query Q] [-call NAME -args JSON] [-cache FILE]
+//	go run ./examples/inspect -config mcp.json [-dialect CLIENT] [-login SERVER | -logout SERVER] [-json] [-query Q] [-call NAME -args JSON] [-cache FILE]
 //
 // With -login, it prints the address of a page where you log in to the server, and waits
 // for the browser. Later runs find the tokens in the folder -tokens.
@@ -82,6 +82,7 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 	call := flags.String("call", "", "call the tool of this registered `name`")
 	arguments := flags.String("args", "{}", "the arguments of the call, as `JSON`")
 	login := flags.String("login", "", "log in to the `server` of this name")
+	logout := flags.String("logout", "", "log out from the `server` of this name")
 	tokens := flags.String("tokens", defaultTokens(), "keep the tokens of logins in this `folder`")
 	cache := flags.String("cache", "", "keep the tools in this `file`, and start from it")
 	if err := flags.Parse(args); err != nil {
@@ -123,6 +124,12 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 	}
 	if *login != "" {
 		if err := mgr.Login(ctx, *login); err != nil {
+			return err
+		}
+	}
+
+	if *logout != "" {
+		if err := mgr.Logout(ctx, *logout); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,118 @@
+package login
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// Logout forgets the account's tokens and client, here and in the store. If there were
+// tokens, it calls forgotten and has the authorization server revoke them.
+func (a *Account) Logout(ctx context.Context, forgotten func() error) error {
+	r, err := foreign.Detached(ctx, "the logout", func() (record, error) { return a.forget(ctx) })
+	if err != nil || r.AccessToken == "" && r.RefreshToken == "" {
+		return err
+	}
+	return cmp.Or(forgotten(), a.revoke(ctx, r))
+}
+
+// forget forgets everything and returns what was known. ctx bounds only the wait for
+// the turn.
+func (a *Account) forget(ctx context.Context) (r record, err error) {
+	end, err := a.begin(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer end()
+	ctx, cancel := context.WithTimeout(a.life, requestTimeout)
+	defer cancel()
+	err = a.cfg.Store.Update(ctx, a.cfg.Key, func(document []byte) ([]byte, error) {
+		stored, _ := parse(document) // what can't be read is deleted too
+		r, _ = a.newer(stored)
+		return nil, nil
+	})
+	if err != nil {
+		return record{}, err
+	}
+	a.keep(record{}, "")
+	a.hold("token", r.AccessToken, r.RefreshToken, r.ClientSecret)
+	return r, nil
+}
+
+// revoke ends the tokens of r (RFC 7009), if the authorization server has a way.
+func (a *Account) revoke(ctx context.Context, r record) error {
+	if r.RevokeURL == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err := a.revokeToken(ctx, r, "refresh_token", r.RefreshToken)
+	second := a.revokeToken(ctx, r, "access_token", r.AccessToken)
+	var refused transport.OAuthError
+	if errors.As(second, &refused) && refused.ErrorCode == "unsupported_token_type" {
+		second = nil // the authorization server does not keep them
+	}
+	if err = cmp.Or(err, second); err != nil {
+		return text.Bounded(fmt.Errorf("the tokens are deleted here, but were not revoked: %w", err))
+	}
+	return nil
+}
+
+func (a *Account) revokeToken(ctx context.Context, r record, kind, token string) error {
+	if token == "" {
+		return nil
+	}
+	form := url.Values{"token": {token}, "token_type_hint": {kind}}
+	basic := r.basic()
+	if !basic {
+		form.Set("client_id", r.ClientID)
+	}
+	if !basic && r.ClientSecret != "" {
+		form.Set("client_secret", r.ClientSecret)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.RevokeURL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return errors.New("the address for revocations is malformed")
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if basic {
+		request.SetBasicAuth(url.QueryEscape(r.ClientID), url.QueryEscape(r.ClientSecret)) // RFC 6749, 2.3.1
+	}
+	resp, err := a.carrier().client().Do(request)
+	if err != nil {
+		return text.WithoutURL(err)
+	}
+	defer resp.Body.Close()
+	var refused transport.OAuthError
+	_ = json.NewDecoder(resp.Body).Decode(&refused) // an answer may be empty
+	switch {
+	case refused.ErrorCode != "":
+		return refused
+	case resp.StatusCode/100 != 2:
+		return fmt.Errorf("the authorization server answers with status %d", resp.StatusCode)
+	}
+	return nil
+}
+
+// basic reports whether the client proves itself by a header, as mcp-go decides for
+// tokens.
+func (r *record) basic() bool {
+	const basic, post = "client_secret_basic", "client_secret_post"
+	switch {
+	case r.ClientSecret == "":
+		return false
+	case r.AuthMethod != "":
+		return r.AuthMethod == basic
+	}
+	return slices.Contains(r.AuthMethods, basic) && !slices.Contains(r.AuthMethods, post)
+}
