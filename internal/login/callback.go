@@ -20,6 +20,8 @@ type callback struct {
 	path     string
 	listener net.Listener // nil if the address is not of this machine
 	running  sync.WaitGroup
+	open     context.Context // until close
+	end      context.CancelFunc
 	answers  chan url.Values
 }
 
@@ -34,6 +36,7 @@ const (
 // client is registered if its port is free, else at a new one.
 func listen(configured, registered string) (*callback, error) {
 	c := &callback{answers: make(chan url.Values, 1)}
+	c.open, c.end = context.WithCancel(context.Background())
 	if configured != "" {
 		u, err := url.Parse(configured)
 		if err != nil || u.Host == "" {
@@ -105,6 +108,7 @@ func (c *callback) wait(ctx context.Context, page, state string, open Open) (url
 
 // close ends serve and waits for it.
 func (c *callback) close() {
+	c.end()
 	if c.listener != nil {
 		c.listener.Close()
 	}
@@ -114,16 +118,15 @@ func (c *callback) close() {
 // serve answers browsers until close. Only a request with the state counts.
 func (c *callback) serve(state string) {
 	slots := make(chan struct{}, maxCallbacks)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	for {
 		conn, err := c.listener.Accept()
-		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
+		if err != nil { // such as too many open files, or close
+			select {
+			case <-c.open.Done():
 				return
+			case <-time.After(callbackTimeout / 100):
+				continue
 			}
-			time.Sleep(callbackTimeout / 100) // such as too many open files
-			continue
 		}
 		select {
 		case slots <- struct{}{}:
@@ -135,7 +138,7 @@ func (c *callback) serve(state string) {
 			defer func() { <-slots }()
 			defer conn.Close()
 			_ = conn.SetDeadline(time.Now().Add(callbackTimeout))
-			defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now().Add(callbackTimeout / 100)) })()
+			defer context.AfterFunc(c.open, func() { _ = conn.SetDeadline(time.Now().Add(callbackTimeout / 100)) })()
 			c.answer(conn, state)
 		})
 	}

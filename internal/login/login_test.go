@@ -76,6 +76,216 @@ func TestStoreFails(t *testing.T) {
 	assert.Equal(t, mcptest.Counts{Clients: 1, Refreshes: 4}, authority.Count())
 }
 
+// Of callers whose token was refused at once, one refreshes it. If that can't be saved,
+// the others do not forget it: the refresh token in the store is spent.
+func TestStoreFailsForMany(t *testing.T) {
+	store := new(flaky)
+	a, authority := account(t, store)
+	old, err := a.Header(t.Context(), nil)
+	require.NoError(t, err)
+	store.fail = true
+	for range 3 {
+		_, err := a.renew(t.Context(), old, nil) // past the look at the current record
+		require.NoError(t, err)
+	}
+	current, err := a.Header(t.Context(), &Refusal{Header: old})
+	require.NoError(t, err)
+	next, err := a.Header(t.Context(), &Refusal{Header: current})
+	require.NoError(t, err)
+	assert.NotEmpty(t, next)
+	store.fail = false
+	_, err = a.renew(t.Context(), old, nil)
+	require.NoError(t, err)
+	again := New(a.cfg) // another process
+	defer again.Close()
+	saved, err := again.Header(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, next, saved)
+	assert.Equal(t, mcptest.Counts{Clients: 1, Refreshes: 2}, authority.Count())
+}
+
+// The scopes that a server wants are noted in the store, and never in place of the
+// tokens of another client.
+func TestWant(t *testing.T) {
+	store := new(flaky)
+	a, _ := account(t, store)
+	header, err := a.Header(t.Context(), nil)
+	require.NoError(t, err)
+	want := func(a *Account, sent string, scopes ...string) string {
+		got, err := a.Header(t.Context(), &Refusal{Header: sent, Scopes: scopes})
+		require.NoError(t, err)
+		return got
+	}
+	stored := func() (r record) {
+		_ = store.Update(t.Context(), "k", func(document []byte) ([]byte, error) {
+			r, err = a.parse(document)
+			return document, err
+		})
+		return r
+	}
+	assert.Equal(t, header, want(a, header, "x", "y"))
+	assert.Equal(t, header, want(a, header, "y", "z"))
+	assert.Equal(t, []string{"x", "y", "z"}, stored().Wanted)
+	assert.Equal(t, []string{"read", "write"}, stored().Scopes)
+	assert.Equal(t, header, want(a, "Bearer old", "other"), "there is a newer token")
+	store.fail = true
+	_, err = a.Header(t.Context(), &Refusal{Header: header, Scopes: []string{"q"}})
+	assert.EqualError(t, err, "the disk is full")
+	store.fail = false
+	assert.Equal(t, []string{"x", "y", "z"}, stored().Wanted)
+
+	cfg := a.cfg
+	cfg.ClientID = "mine"
+	other := New(cfg)
+	defer other.Close()
+	assert.Empty(t, want(other, "", "x"))
+	r := stored()
+	assert.Equal(t, header, r.header())
+	cfg.Key = "k2"
+	nobody := New(cfg)
+	defer nobody.Close()
+	assert.Empty(t, want(nobody, "", "x"))
+	r, err = nobody.stored(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"x"}, nobody.asks(r, []string{"all"}))
+	_, err = a.Header(t.Context(), &Refusal{Header: header, Scopes: []string{"read"}})
+	assert.EqualError(t, err, `the server wants the scopes "read" for this, which the last login has or was refused`)
+}
+
+// The document of an account has a limit, in both directions.
+func TestDocumentIsBounded(t *testing.T) {
+	store := new(Memory)
+	a, authority := account(t, store)
+	header, err := a.Header(t.Context(), nil)
+	require.NoError(t, err)
+	authority.Mu.Lock()
+	authority.Answer = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/token" {
+			fmt.Fprintf(w, `{"access_token":%q}`, strings.Repeat("x", maxDocument))
+		}
+		return r.URL.Path == "/token"
+	}
+	authority.Mu.Unlock()
+	err = a.Login(t.Context(), func(_ context.Context, page string) (string, error) {
+		mcptest.Browse(t, page)
+		return "", nil
+	})
+	assert.ErrorContains(t, err, "more than the limit of 65536")
+	again, err := a.Header(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, header, again, "the old login")
+
+	require.NoError(t, store.Update(t.Context(), "k", func(document []byte) ([]byte, error) {
+		return append(document, make([]byte, maxDocument)...), nil
+	}))
+	other := New(a.cfg)
+	defer other.Close()
+	_, err = other.Header(t.Context(), nil)
+	assert.ErrorContains(t, err, "bytes, more than the limit of 65536")
+	assert.NoError(t, other.Logout(t.Context(), nil), "what can't be read can be deleted")
+	assert.Zero(t, store.size())
+}
+
+// Nobody waits for a store that ignores its context, nor gets a page of any length.
+func TestLoginIsBounded(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	a := New(Config{URL: "https://mcp.example/mcp", Store: stuck(release)})
+	defer a.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	assert.ErrorIs(t, a.Login(ctx, nil), context.DeadlineExceeded)
+	assert.ErrorIs(t, a.Logout(ctx, nil), context.DeadlineExceeded)
+
+	long := New(Config{Settings: Settings{AuthorizationURL: "https://x/", TokenURL: "https://x/", ClientID: "c"}, URL: "https://mcp.example/mcp", Store: new(Memory)})
+	defer long.Close()
+	long.cfg.Scopes = []string{strings.Repeat("x", maxPage)}
+	assert.ErrorContains(t, long.Login(t.Context(), nil), "more than the limit of 32768")
+}
+
+// stuck is a store that answers only when the channel is closed.
+type stuck chan struct{}
+
+func (s stuck) Update(context.Context, string, func([]byte) ([]byte, error)) error {
+	<-s
+	return errors.New("closed")
+}
+
+// A store in memory keeps documents up to a limit, and nothing of other keys.
+func TestMemoryIsBounded(t *testing.T) {
+	m := new(Memory)
+	set := func(key string, document []byte) error {
+		return m.Update(t.Context(), key, func([]byte) ([]byte, error) { return document, nil })
+	}
+	for i := range 2 * maxKept {
+		require.NoError(t, set(fmt.Sprint("none", i), nil))
+	}
+	assert.Zero(t, m.size())
+	for i := range maxKept {
+		require.NoError(t, set(fmt.Sprint(i), []byte("x")))
+	}
+	assert.EqualError(t, set("more", []byte("x")), "there are 10000 logins in memory, the limit: set Options.TokenStore")
+	assert.NoError(t, set("1", []byte("y")))
+	assert.NoError(t, set("2", nil))
+	assert.NoError(t, set("more", []byte("x")))
+	assert.Equal(t, maxKept, m.size())
+}
+
+// The client proves itself for a revocation as it does for a token.
+func TestRevocation(t *testing.T) {
+	for name, test := range map[string]struct {
+		r    record
+		want string // the forms and the header
+	}{
+		"public": {record{}, "client_id=c+1&token=R&token_type_hint=refresh_token client_id=c+1&token=A&token_type_hint=access_token"},
+		"post": {record{ClientSecret: "s 1", AuthMethods: []string{"client_secret_basic", "client_secret_post"}},
+			"client_id=c+1&client_secret=s+1&token=R&token_type_hint=refresh_token client_id=c+1&client_secret=s+1&token=A&token_type_hint=access_token"},
+		"basic": {record{ClientSecret: "s 1", AuthMethods: []string{"client_secret_basic"}},
+			"token=R&token_type_hint=refresh_token c+1:s+1 token=A&token_type_hint=access_token c+1:s+1"},
+		"registered": {record{ClientSecret: "s 1", AuthMethod: "client_secret_basic", AuthMethods: []string{"client_secret_post"}},
+			"token=R&token_type_hint=refresh_token c+1:s+1 token=A&token_type_hint=access_token c+1:s+1"},
+	} {
+		var sent []string
+		a := New(Config{URL: "https://mcp.example/mcp", Store: new(Memory), HTTP: roundTripper(func(r *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(r.Body)
+			assert.NoError(t, err)
+			sent = append(sent, string(body))
+			if user, password, ok := r.BasicAuth(); ok {
+				sent = append(sent, user+":"+password)
+			}
+			if strings.Contains(string(body), "access_token") {
+				return answer(r, 400, []byte(`{"error":"unsupported_token_type"}`)), nil
+			}
+			return answer(r, 200, nil), nil
+		})})
+		r := test.r
+		r.ClientID, r.AccessToken, r.RefreshToken, r.RevokeURL = "c 1", "A", "R", "https://auth.example/revoke"
+		assert.NoError(t, a.revoke(t.Context(), r), name)
+		assert.Equal(t, test.want, strings.Join(sent, " "), name)
+		r.RevokeURL = "http://auth.example/revoke"
+		assert.ErrorContains(t, a.revoke(t.Context(), r), "without TLS", name)
+		a.Close()
+	}
+}
+
+// Only a refusal for want of scopes names what is lacking.
+func TestLacking(t *testing.T) {
+	for challenge, want := range map[string][]string{
+		`Bearer error="insufficient_scope", scope="a b"`:              {"a", "b"},
+		`Basic realm="x", Bearer scope="a", error=insufficient_scope`: {"a"},
+		`bearer ERROR="INSUFFICIENT_SCOPE",Scope="a"`:                 {"a"},
+		`Bearer error="insufficient_scope"`:                           nil,
+		`Bearer error="insufficient_scope", scope=""`:                 nil,
+		`Bearer error="invalid_token", scope="a"`:                     nil,
+		`Bearer scope="a"`: nil,
+		`Bearer error="insufficient_scopes", scope="a"`:                              nil,
+		`Bearer scope="a", error="insufficient_scope" ` + strings.Repeat("x", 10000): {"a"},
+		strings.Repeat("x", 10000) + ` error="insufficient_scope", scope="a"`:        nil,
+	} {
+		assert.Equal(t, want, Lacking([]string{"Basic", challenge}), "%.80s", challenge)
+	}
+}
+
 // A refresh goes on when its caller gives up: the answer has the only refresh token.
 // Close waits for it, but not for long.
 func TestRefreshOutlivesItsCaller(t *testing.T) {
@@ -236,7 +446,7 @@ func FuzzForeign(f *testing.F) {
 			require.Equal(t, "right", said.Get("state"))
 		default:
 		}
-		for _, scope := range scopesIn([]string{challenge}) {
+		for _, scope := range append(scopesIn([]string{challenge}), Lacking([]string{challenge})...) {
 			require.False(t, strings.ContainsAny(scope, "\" \\\r\n") || scope == "")
 		}
 		a := &Account{cfg: Config{URL: "u"}}

@@ -26,13 +26,17 @@ type Store interface {
 // Memory is a [Store] in memory. The zero value is empty.
 type Memory struct {
 	mu   sync.Mutex
-	keys map[string]*kept
+	keys map[string]*kept // those that have a document or a user
 }
 
 type kept struct {
-	turn     chan struct{}
+	users    int           // that have the turn or wait for it; guarded by mu of the Memory
+	turn     chan struct{} // has room for the one who may use document
 	document []byte
 }
+
+// maxKept is how many documents a [Memory] keeps.
+const maxKept = 10_000
 
 func (m *Memory) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
 	m.mu.Lock()
@@ -44,7 +48,15 @@ func (m *Memory) Update(ctx context.Context, key string, change func([]byte) ([]
 		k = &kept{turn: make(chan struct{}, 1)}
 		m.keys[key] = k
 	}
+	k.users++
 	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if k.users--; k.users == 0 && k.document == nil {
+			delete(m.keys, key)
+		}
+	}()
 	select {
 	case k.turn <- struct{}{}:
 		defer func() { <-k.turn }()
@@ -52,10 +64,19 @@ func (m *Memory) Update(ctx context.Context, key string, change func([]byte) ([]
 		return ctx.Err()
 	}
 	document, err := change(k.document)
+	if err == nil && k.document == nil && document != nil && m.size() > maxKept {
+		err = fmt.Errorf("there are %d logins in memory, the limit: set Options.TokenStore", maxKept)
+	}
 	if err == nil {
 		k.document = document
 	}
 	return err
+}
+
+func (m *Memory) size() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.keys)
 }
 
 // Guarded returns s with its panics turned into errors that begin with what.
@@ -94,6 +115,9 @@ func (f Files) Update(ctx context.Context, key string, change func([]byte) ([]by
 	changed, err := change(old)
 	if err != nil || bytes.Equal(old, changed) {
 		return err
+	}
+	if changed == nil {
+		return os.Remove(path + ".json")
 	}
 	return file.Save(changed)
 }
