@@ -300,7 +300,7 @@ test_in() { cd "$1" && shift && go test -v "$@" ./...; }
 # light: what the nested modules test without any service.
 light() {
 	local module status=0
-	for module in tiktoken examples/otel examples/agent stores/qdrantstore; do
+	for module in tiktoken keyring examples/otel examples/agent stores/qdrantstore; do
 		(test_in "$module" -short) || status=1
 	done
 	# An address keeps it from building a server; these tests use none.
@@ -311,6 +311,12 @@ light() {
 # real: published servers of npm, over stdio and HTTP.
 real() {
 	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -run '^(TestEnvironmentStaysHere|TestCallTimeout|TestEverythingAsks)$' .
+}
+
+# secret_service: GNOME Keyring, which runs without a display.
+secret_service() {
+	command -v gnome-keyring-daemon && command -v dbus-run-session ||
+		{ apt-get update -q && apt-get install -qy --no-install-recommends gnome-keyring dbus; }
 }
 
 browser() {

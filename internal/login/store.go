@@ -97,14 +97,9 @@ func (g guarded) Update(ctx context.Context, key string, change func([]byte) ([]
 type Files string
 
 func (f Files) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
-	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		return err
-	}
-	sum := sha256.Sum256([]byte(key))
-	path := filepath.Join(string(f), hex.EncodeToString(sum[:16]))
-	unlock, err := lock(ctx, path+".lock")
+	path, unlock, err := Lock(ctx, string(f), key)
 	if err != nil {
-		return fmt.Errorf("locking %s: %w", path, err)
+		return err
 	}
 	defer unlock()
 	file := document.File(path + ".json")
@@ -120,6 +115,20 @@ func (f Files) Update(ctx context.Context, key string, change func([]byte) ([]by
 		return os.Remove(path + ".json")
 	}
 	return file.Save(changed)
+}
+
+// Lock waits until nobody else has the lock of key, in any process. It is a file of
+// folder, whose path has another ending. The folder is created if need be.
+func Lock(ctx context.Context, folder, key string) (path string, unlock func(), err error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", nil, err
+	}
+	sum := sha256.Sum256([]byte(key))
+	path = filepath.Join(folder, hex.EncodeToString(sum[:16]))
+	if unlock, err = lock(ctx, path+".lock"); err != nil {
+		err = fmt.Errorf("locking %s: %w", path, err)
+	}
+	return path, unlock, err
 }
 
 // lock locks a file against everyone else who locks it, in any process. The lock
