@@ -85,7 +85,7 @@ type ServerConfig struct {
 	Tools Access
 
 	// Needs says which other tools of this server a tool needs, by their own
-	// names: see [Options.Needs].
+	// names; a key may be a pattern: see [Options.Needs].
 	Needs map[string][]string
 
 	// Prefix replaces the server's name in the registered names of its tools.

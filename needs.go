@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -15,11 +16,18 @@ import (
 // held back; malformed declarations; and cycles.
 func (c *catalog) resolveNeeds(listings []*listing, host map[string][]string) {
 	expected := func(name string) bool { return c.tool(name) == nil && unlisted(listings, name) }
-	for _, name := range slices.Sorted(maps.Keys(host)) {
-		if t := c.tool(name); t != nil {
-			c.addNeeds(nil, t, c.withoutBelow(t, slices.DeleteFunc(slices.Clone(host[name]), expected)), c.tool)
-		} else if !expected(name) {
-			c.problem(nil, "Options.Needs has an entry for %q, which is not there", name)
+	where := "Options.Needs"
+	if c.owner.user != "" {
+		where = "UserOptions.Needs"
+	}
+	for _, entry := range slices.Sorted(maps.Keys(host)) {
+		tools := c.tools
+		if t := c.tool(entry); t != nil {
+			tools = []*BridgeTool{t}
+		}
+		names := slices.DeleteFunc(slices.Clone(host[entry]), expected)
+		if !c.addEntry(nil, where, entry, tools, names, false, c.tool) {
+			c.problems = append(c.problems, missing(listings).Idle(where, []string{entry}, rules.Tool.MatchesAny)...)
 		}
 	}
 	rest := c.tools
@@ -76,29 +84,66 @@ func (c *catalog) addServerNeeds(src *listing, tools []*BridgeTool) {
 	for _, t := range tools {
 		own[t.def.name] = t
 	}
+	find := func(name string) *BridgeTool { return own[name] }
+	where := fmt.Sprintf("server %q: needs", src.name)
+	for _, entry := range slices.Sorted(maps.Keys(configured)) {
+		if !c.addEntry(of, where, entry, tools, configured[entry], true, find) {
+			c.problem(of, "server %q: its configuration has needs for %q, which is not there", src.name, entry)
+		}
+	}
 	for _, t := range tools {
 		if t.def.badNeeds != nil {
 			c.problem(of, "server %q: tool %q: its _meta has malformed needs: %w", src.name, t.name, t.def.badNeeds)
 		}
-		c.addNeeds(of, t, slices.Concat(configured[t.def.name], t.def.needs), func(name string) *BridgeTool { return own[name] })
-	}
-	for _, name := range slices.Sorted(maps.Keys(configured)) {
-		if own[name] == nil {
-			c.problem(of, "server %q: its configuration has needs for %q, which is not there", src.name, name)
-		}
+		c.addNeeds(of, fmt.Sprintf("tool %q needs", t.name), t, t.def.needs, find)
 	}
 }
 
-// addNeeds adds the tools with these names to the needs of t. What it reports has no
-// secrets of the listings.
-func (c *catalog) addNeeds(of []*listing, t *BridgeTool, names []string, tool func(name string) *BridgeTool) {
-	itself, missing := c.needs.Add(t, names, tool)
+// addEntry adds the tools with these names to the needs of those tools that entry, a
+// name or a pattern, matches, and reports whether there are any. A tool that a pattern
+// matches is no need of itself, and what is missing for it is reported once. within says
+// that all are about the tools of one server, by their own names.
+func (c *catalog) addEntry(of []*listing, where, entry string, tools []*BridgeTool, names []string, within bool, find func(name string) *BridgeTool) (found bool) {
+	for _, t := range tools {
+		known := t.def.names()
+		if known.Within = within; !known.Matches(entry) {
+			continue
+		}
+		what, needed := fmt.Sprintf("tool %q needs", t.name), names
+		if t.name != entry && !(within && t.def.name == entry) {
+			again := found && c.owner.user == ""
+			what = fmt.Sprintf("%s: %q needs", where, entry)
+			needed = slices.DeleteFunc(slices.Clone(names), func(name string) bool { n := find(name); return n == t || again && n == nil })
+		}
+		found = true
+		if !within {
+			needed = c.withoutBelow(t, needed)
+		}
+		c.addNeeds(of, what, t, needed, find)
+	}
+	return found
+}
+
+// addNeeds adds the tools with these names to the needs of t. What it reports begins
+// with what, and has no secrets of the listings.
+func (c *catalog) addNeeds(of []*listing, what string, t *BridgeTool, names []string, find func(name string) *BridgeTool) {
+	itself, missing := c.needs.Add(t, names, find)
 	if itself {
-		c.problem(of, "tool %q needs itself", t.name)
+		c.problem(of, "%s itself", what)
 	}
 	if len(missing) > 0 {
-		c.problem(of, "tool %q needs missing tools: %s", t.name, quoteNames(missing))
+		c.problem(of, "%s missing tools: %s", what, quoteNames(missing))
 	}
+}
+
+// missing returns what can be said of the tools of servers that have not listed theirs.
+func missing(listings []*listing) (k rules.Known) {
+	for _, src := range listings {
+		if src.remote && src.listed == nil {
+			k.Missing = append(k.Missing, rules.Tool{Name: src.claim.Start(), Server: src.name})
+		}
+	}
+	return k
 }
 
 // problem adds a problem without the secrets of these listings, whose servers may

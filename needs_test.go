@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -101,6 +102,53 @@ func TestSpecB5WhatIsNeededComesAfterwards(t *testing.T) {
 			assert.Equal(t, test.problems, problemsOf(m))
 		})
 	}
+}
+
+// A key may be a pattern, in the one language of patterns.
+func TestNeedsByPattern(t *testing.T) {
+	t.Parallel()
+	tools := func() []mcpserver.ServerTool { return needing("edit_a", "edit_b", "stat", "other") }
+	none := []string(nil)
+	for _, test := range []struct {
+		key      string
+		needs    string
+		a, stat  []string // what they bring along
+		problems []string
+	}{
+		{"mcp_fs__edit_*", "mcp_fs__stat", inFS("stat"), none, nil},
+		{"fs/edit_*", "mcp_fs__stat", inFS("stat"), none, nil},
+		{"edit_?", "mcp_fs__stat", inFS("stat"), none, nil},
+		{"edit_a", "mcp_fs__stat", inFS("stat"), none, nil},
+		{"fs/*", "mcp_fs__stat mcp_fs__other", inFS("stat", "other"), inFS("other"), []string{`mcphybrid: these tools need each other: "mcp_fs__stat", "mcp_fs__other"`}},
+		{"fs/edit_*", "mcp_fs__nope mcp_fs__stat", inFS("stat"), none, []string{`mcphybrid: Options.Needs: "fs/edit_*" needs missing tools: "mcp_fs__nope"`}},
+		{"git/*", "mcp_fs__stat", none, none, []string{`mcphybrid: Options.Needs: "git/*" matches no tool`}},
+		{"mcp_fs__[e]*", "mcp_fs__stat", none, none, []string{`mcphybrid: Options.Needs: "mcp_fs__[e]*" has a '[', which is no wildcard: * and ? are; it matches no tool`}},
+		{"later/*", "mcp_fs__stat", none, none, nil}, // its server has not listed yet
+	} {
+		m, _ := newTestManager(t, &Options{
+			Inline: InlineOptions{Max: -1}, Needs: map[string][]string{test.key: strings.Fields(test.needs)}, Servers: []ServerConfig{inProcess("later", 1)},
+		})
+		require.NoError(t, m.AddTools("fs", tools()...))
+		assert.Equal(t, append(inFS("edit_a"), test.a...), m.ActivateTools(inFS("edit_a")), test.key)
+		other := m.NewSession(nil)
+		assert.Equal(t, append(inFS("stat"), test.stat...), other.ActivateTools(inFS("stat")), test.key)
+		assert.Equal(t, test.problems, problemsOf(m), test.key)
+	}
+
+	// In a server's configuration, patterns and names are its own.
+	m := NewManager(&Options{Inline: InlineOptions{Max: -1}})
+	t.Cleanup(func() { m.Close() })
+	s := mcptest.Server("fs", tools()...)
+	require.NoError(t, m.AddServer(t.Context(), ServerConfig{Name: "fs", InProcess: s, Needs: map[string][]string{"edit_*": {"stat", "edit_a"}, "lost_*": {"stat"}}}))
+	assert.Equal(t, inFS("edit_b", "stat", "edit_a"), m.ActivateTools(inFS("edit_b")))
+	assert.Equal(t, []string{`mcphybrid: server "fs": its configuration has needs for "lost_*", which is not there`}, problemsOf(m))
+
+	// A user's patterns are about the user's tools, which may need the system's.
+	u, err := m.NewUser("ann", &UserOptions{Needs: map[string][]string{"my/*": {"mcp_fs__other", "mcp_my__a"}, "fs/*": {"mcp_my__a"}}})
+	require.NoError(t, err)
+	require.NoError(t, u.AddTools("my", needing("a", "b")...))
+	assert.Equal(t, []string{"mcp_my__b", "mcp_my__a", "mcp_fs__other"}, u.NewSession(nil).ActivateTools([]string{"mcp_my__b"}))
+	assert.Equal(t, []string{`mcphybrid: UserOptions.Needs: "fs/*" matches no tool`}, problemsOf(u.own))
 }
 
 // Every way to a deferred tool brings the tools that it needs, once, in every
@@ -210,7 +258,7 @@ func TestSpecB5DeclaredByTheHost(t *testing.T) {
 		"what the options say comes first, then the configuration, then the server")
 	expected := []string{
 		`mcphybrid: tool "mcp_fs__edit" needs missing tools: "nope"`,
-		`mcphybrid: Options.Needs has an entry for "mcp_fs__typo", which is not there`,
+		`mcphybrid: Options.Needs: "mcp_fs__typo" matches no tool`,
 		`mcphybrid: tool "mcp_fs__edit" needs missing tools: "denied", "off"`,
 		`mcphybrid: server "fs": its configuration has needs for "lost", which is not there`,
 	}

@@ -143,8 +143,9 @@ type Options struct {
 	// others.
 	Rules []Rule
 
-	// Needs says by registered name which other tools a tool needs, as one that
-	// edits files needs the one that reads them. They come along with it, and so
+	// Needs says which other tools a tool needs, by registered name, as one that
+	// edits files needs the one that reads them. A key may be a pattern as in
+	// [Access]; then each tool that it matches needs the others. They come along with it, and so
 	// does what they need, the nearest first, up to 32 in all: a search lists
 	// them behind its hits, and when the tool is activated or called, they are
 	// activated too, even if the tool itself is inline. The tool does its work
@@ -152,8 +153,8 @@ type Options struct {
 	//
 	// [ServerConfig.Needs] says so by the tools' own names, and by [NeedsKey] a
 	// server of its own tools; what is said here comes first.
-	// [Manager.Problems] reports names that are not there, cycles, and what is
-	// malformed.
+	// [Manager.Problems] reports keys that match nothing, names that are not there,
+	// cycles, and what is malformed.
 	Needs map[string][]string
 
 	// Inline says how many tools are inline, and what they may cost.
