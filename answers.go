@@ -12,12 +12,13 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/words"
 )
 
 // answerSearch searches, activates the tools that it finds and answers with them.
 func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
 	begun := time.Now()
-	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results)
+	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results, true)
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaSearch, err))
 	}
@@ -112,12 +113,12 @@ type foundTool struct {
 // parseSearchArguments returns the query and the number of results, which is
 // standard if args have none. The number may be any, even negative. A fraction is
 // cut off.
-func parseSearchArguments(args json.RawMessage, standard int) (query string, n int, err error) {
+func parseSearchArguments(args json.RawMessage, standard int, required bool) (query string, n int, err error) {
 	var in struct {
 		Query      string   `json:"query"`
 		MaxResults *float64 `json:"max_results"`
 	}
-	err = readMeta(args, &in, "query", func() bool { return strings.TrimSpace(in.Query) == "" })
+	err = readMeta(args, &in, "query", func() bool { return required && strings.TrimSpace(in.Query) == "" })
 	switch {
 	case err != nil:
 		return "", 0, err
@@ -146,7 +147,7 @@ func (s *Session) SkillsSection() string {
 
 // answerSkillSearch searches for skills and answers with them.
 func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
-	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results)
+	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results, true)
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaSkillSearch, err))
 	}
@@ -156,7 +157,7 @@ func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
 		answer.Skills = append(answer.Skills, foundSkill{sk.Name, text.Line(sk.Description, s.scope.opts.Prompt.MaxDescription)})
 	}
 	answer.Count = len(answer.Skills)
-	answer.Message = textFoundSkills(answer.Count, v.skills.index().HasTerms(query))
+	answer.Message = words.FoundSkills(answer.Count, v.skills.index().HasTerms(query))
 	text := text.JSON(answer)
 	s.countAnswer(text)
 	return mcp.NewToolResultText(text)
@@ -219,12 +220,12 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 				}
 			}
 		}, maxNearest)
-		return mcp.NewToolResultError(textNoSkill(in.Name, near, v.offers(metaSkillSearch)))
+		return mcp.NewToolResultError(words.NoSkill(in.Name, near, v.offers(metaSkillSearch)))
 	}
 	body, err := sk.body.Get(ctx)
 	if err != nil {
 		s.scope.opts.Logger.Warn("mcphybrid: loading a skill failed", "skill", sk.Name, "error", err)
-		return mcp.NewToolResultError(textSkillFailed(sk.Name, err))
+		return mcp.NewToolResultError(words.SkillFailed(sk.Name, err))
 	}
 	tools, missing := v.toolsOf(sk)
 	if v.disclosure != ByBridge {
@@ -232,5 +233,5 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 		tools = slices.DeleteFunc(tools, func(name string) bool { return !slices.Contains(active, name) })
 	}
 	s.told(v.toolsNamed(tools))
-	return s.fit(mcp.NewToolResultText(textSkill(sk.Name, tools, missing, v.disclosure) + body))
+	return s.fit(mcp.NewToolResultText(words.Skill(sk.Name, tools, missing, v.disclosure == ByBridge) + body))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/cache"
 	"github.com/mcphybrid/mcphybrid/internal/document"
+	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
@@ -52,6 +53,7 @@ func (m *Manager) fill(sources []*source, cached *cache.Catalog) (stale []*sourc
 	type fill struct {
 		src    *source
 		defs   []*definition
+		offers []*resources.Offer
 		listed time.Time
 	}
 	var fills []fill
@@ -60,11 +62,11 @@ func (m *Manager) fill(sources []*source, cached *cache.Catalog) (stale []*sourc
 		if !ok || src.cfg.InProcess != nil || src.invalid != nil || c.Config != src.cfg.cacheKey() {
 			continue
 		}
-		defs, err := m.fromCache(src, c.Tools)
+		defs, offers, err := m.fromCache(src, &c)
 		if err != nil {
 			continue // we start the server and list its tools instead
 		}
-		fills = append(fills, fill{src, defs, c.Listed})
+		fills = append(fills, fill{src, defs, offers, c.Listed})
 		if age := time.Since(c.Listed); src.cfg.Eager || m.opts.Limits.Refresh > 0 && (age > m.opts.Limits.Refresh || age < 0) {
 			stale = append(stale, src)
 		}
@@ -74,7 +76,7 @@ func (m *Manager) fill(sources []*source, cached *cache.Catalog) (stale []*sourc
 	}
 	return stale, m.change(func() error {
 		for _, f := range fills {
-			if m.take(f.src, f.defs, f.listed) == nil { // else we start the server
+			if m.take(f.src, f.defs, f.offers, f.listed) == nil { // else we start the server
 				f.src.server.SetCached()
 			}
 		}
@@ -82,25 +84,33 @@ func (m *Manager) fill(sources []*source, cached *cache.Catalog) (stale []*sourc
 	})
 }
 
-// fromCache returns the definitions of the cached tools of src. A call of one of
-// them starts the server.
-func (m *Manager) fromCache(src *source, tools []string) ([]*definition, error) {
-	elements := make([]upstream.Element, len(tools))
-	for i, raw := range tools {
-		elements[i].Raw = json.RawMessage(raw)
+// fromCache returns the definitions of the cached tools of src, and what it listed
+// beside tools. A call of one of them starts the server.
+func (m *Manager) fromCache(src *source, c *cache.Server) ([]*definition, []*resources.Offer, error) {
+	var all upstream.List
+	add := func(to upstream.Kind, list []string) {
+		for _, raw := range list {
+			all.Elements[to] = append(all.Elements[to], upstream.Element{Raw: json.RawMessage(raw)})
+		}
 	}
-	defs, problems, _, err := src.parseDefinitions(context.Background(), elements, m.names, m.opts.Limits.MaxDefinition)
-	if err != nil || len(problems) > 0 || len(defs) > m.opts.Limits.MaxTools {
-		return nil, fmt.Errorf("the cached tools can't be used: %v", problems)
+	add(upstream.Tools, c.Tools)
+	for kind, of := range resources.Lists {
+		add(of, c.More[resources.Kind(kind).String()])
+	}
+	ctx := context.Background()
+	defs, problems, _, err := src.parseDefinitions(ctx, all.Elements[upstream.Tools], m.names, m.opts.Limits.MaxDefinition)
+	offers, more, _ := src.lister(m.opts.Access, m.opts.Limits.MaxDefinition).Check(ctx, all, nil)
+	if problems = append(problems, more...); err != nil || len(problems) > 0 || len(defs)+len(offers) > m.opts.Limits.MaxTools {
+		return nil, nil, fmt.Errorf("the cached lists can't be used: %v", problems)
 	}
 	m.adopt(src, defs)
 	if err := m.weigh(m.life, defs); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return defs, nil
+	return defs, offers, nil
 }
 
-// saveCache stores the tools of all servers. It only logs an error, since the
+// saveCache stores the lists of all servers. It only logs an error, since the
 // Manager works without a cache.
 func (m *Manager) saveCache() {
 	if m.opts.Cache == nil {
@@ -113,10 +123,10 @@ func (m *Manager) saveCacheNow() {
 	cached := cache.Catalog{Names: m.names.Claims(), Servers: make(map[string]cache.Server)}
 	m.mu.Lock()
 	sources := slices.Clone(m.sources)
-	lists := make([][]*definition, len(sources))
+	lists, offers := make([][]*definition, len(sources)), make([][]*resources.Offer, len(sources))
 	listed := make([]time.Time, len(sources))
 	for i, src := range sources {
-		lists[i], listed[i] = src.listed, src.listedAt
+		lists[i], offers[i], listed[i] = src.listed, src.offers, src.listedAt
 	}
 	m.mu.Unlock()
 	for i, src := range sources {
@@ -127,6 +137,7 @@ func (m *Manager) saveCacheNow() {
 		for _, d := range lists[i] {
 			c.Tools = append(c.Tools, string(d.raw))
 		}
+		c.More = resources.Raw(offers[i])
 		cached.Servers[src.name] = c
 	}
 	if err := cached.Save(m.opts.Cache); err != nil {

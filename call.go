@@ -189,6 +189,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 	if err != nil {
 		return nil, err
 	}
+	s.link(t.origin(), result.Content)
 	// The host's code may have made the result: its JSON is of the host's making too.
 	return foreign.Call("the tool's result", func() (*mcp.CallToolResult, error) { return s.fit(result), nil })
 }

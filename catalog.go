@@ -9,6 +9,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/needs"
+	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -29,6 +30,7 @@ type catalog struct {
 	gone       history.Left[rules.Tool] // tools that have left, by registered name, of each server
 	prefixes   names.Prefixes           // for a user: those of the user's servers
 	known      knownHints               // hints, some of them for tools that are not here
+	shelf      *resources.Shelf         // what servers offer beside tools
 
 	originals func() map[string][]int // indexes in tools, ascending, by a tool's own name
 	print     fingerprint
@@ -116,6 +118,8 @@ type listing struct {
 	listed   []*definition       // the tools that the server listed; nil before its first list
 	changed  []*ChangedError     // the tools in listed that have changed
 	defs     []*definition       // the usable tools in listed; without a connection, all tools
+	offers   []*resources.Offer  // what the server listed beside tools
+	entries  []*resources.Entry  // those of offers, some of them held back
 	problems []error
 	hide     func(error) error // hides the server's secrets in a problem; nil without a connection
 
@@ -135,20 +139,23 @@ type recipe struct {
 	// indexes all tools.
 	searchable func(c *catalog) iter.Seq2[*BridgeTool, standing]
 	retriever  func(prev retriever, tools []*BridgeTool, known func(*BridgeTool) *hints.Known) retriever
+	shelfIndex func([]*search.Document) *search.Index
 }
 
 // newCatalog returns the catalog of listings that follows prev. It keeps the
 // *BridgeTool of a tool that prev has with the same name and definition.
 func (r *recipe) newCatalog(prev *catalog, listings []*listing) *catalog {
 	c := &catalog{owner: r.owner, byName: make(map[string]int, len(prev.byName)), known: r.hints, prefixes: r.prefixes, needs: make(needs.Graph[*BridgeTool])}
+	var entries []*resources.Entry
 	for _, src := range listings {
+		entries = append(entries, src.entries...)
 		if src.collision != nil {
 			c.problems = append(c.problems, src.collision)
 		}
 		c.problems = append(c.problems, src.problems...)
 		for _, change := range src.changed {
 			c.problems = append(c.problems, change)
-			if change.Held {
+			if change.Held && change.def != nil {
 				if c.held == nil {
 					c.held, c.heldOwn = make(map[string]*ChangedError), make(map[[2]string]bool)
 				}
@@ -159,6 +166,7 @@ func (r *recipe) newCatalog(prev *catalog, listings []*listing) *catalog {
 			c.add(prev, d, r.access)
 		}
 	}
+	c.shelf = resources.NewShelf(prev.shelf, entries, r.shelfIndex)
 	c.resolveNeeds(listings, r.needs)
 	c.noteGone(prev)
 	c.setIndexed(r.searchable)

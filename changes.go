@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
@@ -53,6 +54,9 @@ func (m *Manager) change(f func() error) error {
 		}
 	}
 	m.sync()
+	if m.opts.OnResources != nil && c.shelf != prev.shelf {
+		m.opts.OnResources(m.user.id)
+	}
 	return nil
 }
 
@@ -107,7 +111,7 @@ func (m *Manager) sync() {
 
 // recipe returns the recipe for the Manager's next catalog. The caller holds mu.
 func (m *Manager) recipe() *recipe {
-	r := &recipe{owner: m.owner, access: m.opts.Access, needs: m.opts.Needs, hints: m.lookups.Known(), retriever: m.newRetriever}
+	r := &recipe{owner: m.owner, access: m.opts.Access, needs: m.opts.Needs, hints: m.lookups.Known(), retriever: m.newRetriever, shelfIndex: m.newShelfIndex}
 	if m.system == nil {
 		// The standing of a user's tools also depends on the system's tools,
 		// which change without a new catalog for the user. So a user's catalog
@@ -316,39 +320,67 @@ func (m *Manager) hintable() []hints.Tool {
 	return list
 }
 
-// judge decides which tools of a source may be used. The caller holds mu.
+// judge decides what of a source may be used. The caller holds mu.
 func (m *Manager) judge(src *source) {
 	src.defs, src.changed = src.listed, nil
-	policy := m.opts.Trust
-	if policy == TrustOff {
-		return
-	}
 	listed := make([]*trust.Definition, len(src.listed))
 	for i, d := range src.listed {
 		listed[i] = &d.trusted
 	}
-	held := make(map[*definition]bool)
-	for i, v := range m.trust.Judge(src.name, listed) {
+	held := m.judgeList(src, src.name, listed, func(i int) ChangedError {
+		d := src.listed[i]
+		return ChangedError{Kind: "tool", Tool: d.name, Name: d.registered, Definition: d.raw, def: d}
+	})
+	if len(held) > 0 {
+		src.defs = nil
+		for i, d := range src.listed {
+			if held[i] == nil {
+				src.defs = append(src.defs, d)
+			}
+		}
+	}
+	offered := make([]*trust.Definition, len(src.offers))
+	for i, o := range src.offers {
+		offered[i] = &o.Trusted
+	}
+	held = nil
+	if len(offered) > 0 || m.opts.Trust == TrustApprove { // under which later ones are not the first
+		held = m.judgeList(src, offersOf(src.name), offered, func(i int) ChangedError {
+			e := src.offers[i].Entry
+			return ChangedError{Kind: e.Kind.String(), Tool: e.ID, Name: e.Names.Name, Definition: e.Raw}
+		})
+	}
+	src.entries = resources.Entries(src.offers, held)
+}
+
+// judgeList reports which definitions in a list of src have changed. It returns the
+// reports of those that are held back, by their place. name is that of the list in the
+// trust store.
+func (m *Manager) judgeList(src *source, name string, listed []*trust.Definition, describe func(i int) ChangedError) map[int]error {
+	if m.opts.Trust == TrustOff {
+		return nil
+	}
+	held := make(map[int]error)
+	for i, v := range m.trust.Judge(name, listed) {
 		if v.Finding == trust.Known {
 			continue
 		}
-		d := src.listed[i]
-		held[d] = policy.holds()
-		src.changed = append(src.changed, &ChangedError{
-			Server: src.name, Tool: d.name, Name: d.registered, Held: held[d], Added: v.Finding == trust.Added,
-			Since: v.Since, Was: v.Was, Is: d.trusted.Hash(), Definition: d.raw, def: d, hide: src.hide,
-		})
+		e := describe(i)
+		e.Server, e.Held, e.Added, e.Since, e.Was, e.hide = src.name, m.opts.Trust.holds(), v.Finding == trust.Added, v.Since, v.Was, src.hide
+		e.Is = listed[i].Hash()
+		if src.changed = append(src.changed, &e); e.Held {
+			held[i] = &e
+		}
 	}
-	if len(src.changed) > 0 && policy.holds() {
-		src.defs = slices.DeleteFunc(slices.Clone(src.listed), func(d *definition) bool { return held[d] })
-	}
+	return held
 }
 
-// Accept accepts the changed or new definition of a tool, which is then no longer
-// held back. server and tool are the names in its [ChangedError]. hash is the Is of
-// that error: if the definition has changed once more since, Accept fails. It also
-// fails if there is no such server or tool, and if as many tools of the server are
-// remembered as can be: four times [ServerLimits.MaxTools].
+// Accept accepts the changed or new definition of a tool, a resource, a template or a
+// prompt, which is then no longer held back. server and tool are those in its
+// [ChangedError]. hash is the Is of that error: if the definition has changed once
+// more since, Accept fails. It also fails if there is no such server or tool, and if
+// as many tools of the server are remembered as can be: four times
+// [ServerLimits.MaxTools], and as much beside tools.
 func (m *Manager) Accept(server, tool, hash string) error {
 	err := m.change(func() error {
 		i := m.find(server)
@@ -356,6 +388,15 @@ func (m *Manager) Accept(server, tool, hash string) error {
 			return fmt.Errorf("there is no server %q", server)
 		}
 		src := m.sources[i]
+		for _, o := range src.offers {
+			if o.Entry.ID == tool && o.Trusted.Hash() == hash {
+				if !m.trust.Accept(offersOf(server), &o.Trusted) && m.opts.Trust != TrustOff {
+					return fmt.Errorf("%q of server %q exceeds the number remembered for a server: raise Limits.MaxTools", tool, server)
+				}
+				m.judge(src)
+				return nil
+			}
+		}
 		j := slices.IndexFunc(src.listed, func(d *definition) bool { return d.name == tool })
 		if j < 0 {
 			return fmt.Errorf("%w: server %q has no tool %q", ErrUnknownTool, server, tool)
@@ -388,7 +429,7 @@ func (m *Manager) saveTrust() {
 	if changed {
 		_ = m.change(func() error { // fails only if the Manager was closed
 			for _, src := range m.sources {
-				if src.listed != nil { // else there is nothing to judge
+				if src.listed != nil || src.offers != nil { // else there is nothing to judge
 					m.judge(src)
 				}
 			}

@@ -144,7 +144,7 @@ type ServerLimits struct {
 
 	// MaxMessage is how many bytes a message has, a tool's result for one;
 	// MaxDefinition how many a tool's definition has; MaxTools how many tools a
-	// server has, on MaxPages pages. They default to [DefaultMaxMessage],
+	// server has, on MaxPages pages; what else it lists counts too. They default to [DefaultMaxMessage],
 	// [DefaultMaxDefinition], [DefaultMaxTools] and [DefaultMaxPages] and must not
 	// be negative.
 	MaxMessage    int
@@ -152,8 +152,7 @@ type ServerLimits struct {
 	MaxTools      int
 	MaxPages      int
 
-	// MaxListing is how many bytes the definitions of one server's tools have
-	// together. MaxCatalog is how many those of all servers have; each user's
+	// MaxListing is how many bytes all that one server lists has together. MaxCatalog is how many those of all servers have; each user's
 	// servers are counted apart. A list that exceeds one of them is refused: the
 	// server keeps its earlier list, or can't be started. They default to
 	// [DefaultMaxListing] and [DefaultMaxCatalog] and must not be negative.

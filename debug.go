@@ -50,7 +50,7 @@ func (s *Session) double() *Session {
 		used: maps.Clone(s.used), turn: s.turn, shown: slices.Clip(s.shown), names: s.names, shownAs: s.shownAs, metas: s.metas, kept: s.kept, acts: s.acts,
 		usage: s.usage, intent: s.intent, closed: s.closed, skills: s.skills,
 	}
-	d.pages.offered = s.pages.offered
+	d.pages.offered, d.links = s.pages.offered, s.links
 	return d
 }
 
@@ -232,13 +232,13 @@ func (s *Snapshot) Tools() (list []ToolSnapshot) {
 	changed := make(map[string]*ChangedError)
 	for _, err := range s.m.Problems() {
 		var c *ChangedError
-		if !errors.As(err, &c) {
+		if !errors.As(err, &c) || c.def == nil {
 			continue
 		}
 		t := s.tool(c.Name, c.def)
 		t.Standing = "quarantined"
 		t.Changed = &ChangedError{
-			Server: t.Server.Line(text.MaxName), Tool: t.Original.Line(text.MaxName), Name: t.Name,
+			Kind: c.Kind, Server: t.Server.Line(text.MaxName), Tool: t.Original.Line(text.MaxName), Name: t.Name,
 			Held: c.Held, Since: c.Since, Was: c.Was, Is: c.Is,
 		}
 		changed[c.Name] = t.Changed

@@ -152,7 +152,7 @@ func TestDebugSnapshotOfTools(t *testing.T) {
 	push, ok := look.Tool("mcp_git__push")
 	require.True(t, ok)
 	change := changedTools(mgr)[0]
-	assert.Equal(t, &ChangedError{Server: "git", Tool: "push", Name: "mcp_git__push", Held: true, Since: change.Since, Was: change.Was, Is: change.Is}, push.Changed)
+	assert.Equal(t, &ChangedError{Kind: "tool", Server: "git", Tool: "push", Name: "mcp_git__push", Held: true, Since: change.Since, Was: change.Was, Is: change.Is}, push.Changed)
 	assert.Equal(t, change.Marks(), push.Marks())
 	assert.NotEmpty(t, push.Marks())
 	assert.Nil(t, tools[0].Changed)

@@ -47,6 +47,12 @@ const (
 	// to list. SkillLoadToolName loads the text of one.
 	SkillSearchToolName = "skill_search"
 	SkillLoadToolName   = "skill_load"
+
+	// ResourceSearchToolName finds resources and ResourceReadToolName reads one. They
+	// are offered if the session has a resource or a template, and the latter if a
+	// result linked to a resource.
+	ResourceSearchToolName = "mcp_resource_search"
+	ResourceReadToolName   = "mcp_resource_read"
 )
 
 // A metaKind is one of the meta tools.
@@ -59,13 +65,15 @@ const (
 	metaPage
 	metaSkillSearch
 	metaSkillLoad
+	metaResourceSearch
+	metaResourceRead
 	metaKinds
 )
 
 // A metaSet is a set of meta tools.
 type metaSet [metaKinds]bool
 
-var metaNames = [metaKinds]string{SearchToolName, DescribeToolName, CallToolName, PageToolName, SkillSearchToolName, SkillLoadToolName}
+var metaNames = [metaKinds]string{SearchToolName, DescribeToolName, CallToolName, PageToolName, SkillSearchToolName, SkillLoadToolName, ResourceSearchToolName, ResourceReadToolName}
 
 // A lineForm says how much of a tool the sections show.
 type lineForm uint8

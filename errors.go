@@ -19,6 +19,9 @@ var (
 	// ErrUnknownTool means that the session has no tool with that name.
 	ErrUnknownTool = errors.New("unknown tool")
 
+	// ErrUnknownResource means that the session has no such resource or prompt.
+	ErrUnknownResource = errors.New("unknown resource or prompt")
+
 	// ErrNotPermitted means that the session may not use the tool.
 	ErrNotPermitted = errors.New("not permitted")
 

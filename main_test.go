@@ -15,6 +15,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
@@ -188,7 +189,8 @@ func checkBounds(m *Manager) error {
 		for _, d := range src.listed {
 			size += len(d.raw)
 		}
-		if size != src.bytes || size > limits.MaxListing || len(src.listed) > limits.MaxTools {
+		size += resources.Size(src.offers)
+		if size != src.bytes || size > limits.MaxListing || len(src.listed)+len(src.offers) > limits.MaxTools {
 			return fmt.Errorf("server %q has %d tools of %d bytes, counted as %d", src.name, len(src.listed), size, src.bytes)
 		}
 		all += size

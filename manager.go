@@ -286,6 +286,7 @@ func (m *Manager) remove(src *source) bool {
 		m.sources = slices.Delete(m.sources, i, i+1)
 		m.removed = append(m.removed[max(len(m.removed)-maxRemoved, 0):], src.name)
 		m.trust.Left(src.name)
+		m.trust.Left(offersOf(src.name))
 		return nil
 	})
 	if err == nil && src.server != nil {

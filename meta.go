@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/words"
 )
 
 // A metaTool is a meta tool of one session. Two of one kind and session are equal.
@@ -21,19 +22,21 @@ func (t metaTool) Name() string { return metaNames[t.kind] }
 
 func (t metaTool) Description() string {
 	if t.kind == metaSearch && t.s.disclosure == ByBridge {
-		return bridgeSearch
+		return words.BridgeSearch
 	}
-	return metaDescriptions[t.kind]
+	return words.Tools[t.kind].Description
 }
 
 func (t metaTool) InputSchema() json.RawMessage {
 	switch t.kind {
 	case metaSearch:
-		return searchToolSchema(t.s.scope.opts.Search.Results, t.s.scope.opts.Search.Limit)
+		return words.SearchSchema(t.s.scope.opts.Search.Results, t.s.scope.opts.Search.Limit)
+	case metaResourceSearch:
+		return words.ResourceSearchSchema(t.s.scope.opts.Search.Results, t.s.scope.opts.Search.Limit)
 	case metaSkillSearch:
-		return skillSearchSchema(t.s.scope.opts.Search.Results, t.s.scope.opts.Search.Limit)
+		return words.SkillSearchSchema(t.s.scope.opts.Search.Results, t.s.scope.opts.Search.Limit)
 	}
-	return json.RawMessage(metaSchemas[t.kind])
+	return json.RawMessage(words.Tools[t.kind].Schema)
 }
 
 // Call answers in words even if args are malformed. So the error is always nil,
@@ -53,6 +56,10 @@ func (t metaTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallTool
 		return t.s.answerSkillSearch(args), nil
 	case metaSkillLoad:
 		return t.s.answerSkillLoad(ctx, args), nil
+	case metaResourceSearch:
+		return t.s.answerResourceSearch(args), nil
+	case metaResourceRead:
+		return t.s.answerResourceRead(ctx, args), nil
 	}
 	return t.s.answerSearch(ctx, args), nil
 }
@@ -75,6 +82,10 @@ func (v view) offers(kind metaKind) bool {
 		return v.searchesSkills()
 	case metaSkillLoad:
 		return v.hasSkills()
+	case metaResourceSearch:
+		return v.reads
+	case metaResourceRead:
+		return v.reads || v.linked
 	}
 	return v.bridges
 }
@@ -191,7 +202,7 @@ type pages struct {
 // It then keeps the whole text, so that the model can read it page by page.
 func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
 	number := 0
-	notes := result.Notes{Cut: textLeftOut, LeftOut: textContentLeftOut, More: textMoreLeftOut}
+	notes := result.Notes{Cut: words.LeftOut, LeftOut: words.ContentLeftOut, More: words.MoreLeftOut}
 	pages := s.rights.mayUse(PageToolName)
 	if pages {
 		notes.Cut = func(from, to, total int) string {
@@ -199,7 +210,7 @@ func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
 			s.pages.last++
 			number = s.pages.last
 			s.mu.Unlock()
-			return textCut(pageID(number), from, to, total)
+			return words.Cut(pageID(number), from, to, total)
 		}
 	}
 	cut, whole := result.Fit(r, result.Bounds{Text: s.scope.opts.MaxResult, Media: s.scope.opts.MaxMedia}, notes)
@@ -236,9 +247,9 @@ func (s *Session) answerPage(args json.RawMessage) *mcp.CallToolResult {
 	s.mu.Unlock()
 	text, ok := kept.Text(in.ID)
 	if !ok {
-		return mcp.NewToolResultError(textNoPage(in.ID))
+		return mcp.NewToolResultError(words.NoPage(in.ID))
 	}
 	from := int(max(0, min(in.Offset, float64(len(text)))))
 	part, next := result.Page(text, from, s.scope.opts.MaxResult)
-	return mcp.NewToolResultText(part + textPage(in.ID, next, len(text)))
+	return mcp.NewToolResultText(part + words.Page(in.ID, next, len(text)))
 }

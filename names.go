@@ -48,6 +48,18 @@ func (src *listing) nameTool(book *names.Book, d *definition) (err error) {
 	return nil
 }
 
+// namesOf returns what patterns see of what a server lists under a name, beside tools.
+func (src *listing) namesOf(own string) rules.Tool {
+	t := rules.Tool{Name: src.claim.Name(own), Server: src.name, Own: own}
+	if own == "" {
+		t.Name = src.claim.Start()
+	}
+	if alone := names.Alone(src.name, src.prefix); alone != src.claim {
+		t.Wanted = alone.Name(own)
+	}
+	return t
+}
+
 // names returns what patterns see of the tool.
 func (d *definition) names() rules.Tool {
 	return rules.Tool{Name: d.registered, Server: d.server, Own: d.name, Wanted: d.wanted}

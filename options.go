@@ -228,6 +228,12 @@ type Options struct {
 	// call after the other, from several goroutines at once. It may be nil.
 	OnEvent func(Event)
 
+	// OnResources is called after the resources, templates or prompts of servers have
+	// changed, so that a host can list them again. user is "" for the system's
+	// servers, and else the id of the user of whose servers they are. Calls may
+	// overlap.
+	OnResources func(user string)
+
 	// Tokens counts tokens. If nil, they are estimated as a quarter of the
 	// bytes.
 	Tokens TokenCounter

@@ -315,6 +315,7 @@ func (s *selection) judgeEach() (seen int) {
 	p := s.policy
 	applies := p.rules.Applying(s.intent)
 	included := p.rules.Including(applies)
+	s.applies, s.included = applies, included
 	s.verdicts = make([][]verdict, len(s.catalogs))
 	for i, c := range s.catalogs {
 		s.verdicts[i] = make([]verdict, len(c.tools))
@@ -340,7 +341,11 @@ func (s *selection) judgeEach() (seen int) {
 // as a pin, summarized, or deferred until there is room. If included is set, it
 // hides tools that no rule matches and that are not pinned.
 func (p *policy) judge(t *BridgeTool, applies []bool, included bool) verdict {
-	m := p.matchesOf(t)
+	return p.verdict(p.matchesOf(t), applies, included)
+}
+
+// verdict is judge for what m matches.
+func (p *policy) verdict(m *matched, applies []bool, included bool) verdict {
 	v := verdict{standing: deferred}
 	if included {
 		v = verdict{hidden, reasonOthers, 0}
@@ -371,12 +376,16 @@ func (p *policy) matchesOf(t *BridgeTool) *matched {
 	if m := t.matched.Load(); m != nil && m.policy == any(p) {
 		return m
 	}
-	names := t.def.names()
+	m := p.match(t.def.names())
+	t.matched.Store(m)
+	return m
+}
+
+func (p *policy) match(names rules.Tool) *matched {
 	m := &matched{p, nil, names.MatchesAny(p.pins)}
 	if p.rules != nil && len(p.rules.Rules) > 0 {
 		m.rules = p.rules.Matches(names)
 	}
-	t.matched.Store(m)
 	return m
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/result"
+	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -572,7 +573,7 @@ func TestByBridgeDescribeLimits(t *testing.T) {
 	assert.NotContains(t, resultText(t, r), "inputSchema")
 	assert.Contains(t, resultText(t, r), "not permitted")
 	assert.NotContains(t, namesOf(s.Tools()), PageToolName)
-	assert.Equal(t, bridgeSearch, s.SearchTool().Description())
+	assert.Equal(t, words.BridgeSearch, s.SearchTool().Description())
 }
 
 // A restricted session's figures cover what it may see. A new session's figures

@@ -15,6 +15,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/mcphybrid/mcphybrid/internal/usage"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -81,6 +82,10 @@ type keeper interface {
 	// reach connects an owner's server, as a call of one of its tools does. It
 	// reports whether there is such a server.
 	reach(ctx context.Context, of *owner, server string) (there bool, err error)
+
+	// server returns an owner's server and what patterns see of something of it whose
+	// name is not known, or nil.
+	server(of *owner, name string) (*upstream.Server, rules.Tool)
 
 	// status returns the status of an owner's server.
 	status(of *owner, name string) (ServerStatus, bool)
@@ -173,6 +178,7 @@ func (s *scope) selection(r rights, intent string, since func([]*catalog) past) 
 			sel.ended = sel.ended || c.ended
 		}
 		sel.judge()
+		sel.reads = sel.resources(s).Reads()
 	})
 	return &sel.selection
 }
@@ -208,6 +214,9 @@ func (s *scope) newRetriever(prev retriever, tools []*BridgeTool, known func(*Br
 	return s.ranking().New(docs)
 }
 
+// newShelfIndex returns an index of resources and the like.
+func (s *scope) newShelfIndex(docs []*search.Document) *search.Index { return s.ranking().New(docs) }
+
 // guard keeps the host's code from ending the process: a panic in it becomes an error
 // or a log record.
 func (o *Options) guard() {
@@ -220,6 +229,9 @@ func (o *Options) guard() {
 	}
 	if _, ours := o.Tokens.(quarterBytes); !ours {
 		o.Tokens = hostTokens{&foreign.Counter{What: "Options.Tokens", Of: o.Tokens.CountTokens, Estimate: quarterBytes{}.CountTokens, Log: o.Logger}}
+	}
+	if tell := o.OnResources; tell != nil {
+		o.OnResources = func(user string) { foreign.Logged(o.Logger, "Options.OnResources", func() { tell(user) }) }
 	}
 	if tell := o.OnEvent; tell != nil {
 		o.OnEvent = func(e Event) { foreign.Logged(o.Logger, "Options.OnEvent", func() { tell(e) }) }

@@ -58,7 +58,7 @@ func TestParseSearchArguments(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			query, n, err := parseSearchArguments(json.RawMessage(test.args), standard)
+			query, n, err := parseSearchArguments(json.RawMessage(test.args), standard, true)
 			if test.err != "" {
 				require.ErrorContains(t, err, test.err)
 				// The model reads it.
@@ -82,7 +82,7 @@ func FuzzSearchArguments(f *testing.F) {
 		f.Add([]byte(seed), 5)
 	}
 	f.Fuzz(func(t *testing.T, args []byte, standard int) {
-		query, n, err := parseSearchArguments(args, standard)
+		query, n, err := parseSearchArguments(args, standard, true)
 		if err != nil {
 			require.Empty(t, query)
 			require.Zero(t, n)

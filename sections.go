@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/schema"
+	"github.com/mcphybrid/mcphybrid/internal/words"
 )
 
 // section returns the text of the skills section.
@@ -14,13 +15,13 @@ func (o *skillOffer) section() string {
 		if o.More {
 			more = "more "
 		}
-		return skillSearchHeading + aboutSkills + fmt.Sprintf("%d %sskills are available that are not listed here. `skill_search` finds them:\n", o.Count, more) + skillSearchSteps
+		return words.SkillSearchHeading + words.AboutSkills + fmt.Sprintf("%d %sskills are available that are not listed here. `skill_search` finds them:\n", o.Count, more) + words.SkillSearchSteps
 	}
 	var b strings.Builder
 	if o.More {
-		b.WriteString(moreSkillsHeading)
+		b.WriteString(words.MoreSkillsHeading)
 	} else {
-		b.WriteString(skillsHeading + "\n")
+		b.WriteString(words.SkillsHeading + "\n")
 	}
 	b.WriteString("<available_skills>\n")
 	for _, sk := range o.Listed {

@@ -27,6 +27,9 @@ type selection struct {
 	verdicts [][]verdict   // by catalog and the tool's index in it
 	inline   []*BridgeTool // in registration order
 	deferred int           // how many tools are searchable
+	applies  []bool        // which rules apply to intent
+	included bool          // one of these includes
+	reads    bool          // there is a resource or a template to read
 	ended    bool          // the Manager is closed
 
 	// retriever makes an index of the tools that no catalog has indexed.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
@@ -17,13 +18,13 @@ import (
 // statusOf returns the status of the server of src.
 func (m *Manager) statusOf(src *source) ServerStatus {
 	st := src.server.Status() // read before the tools: a ready server has its tools
+	status := ServerStatus{Name: src.name, State: State(st.State), Since: st.Since, Took: st.Took, Err: st.Err, Failures: st.Failures, Retry: st.Retry}
 	m.mu.Lock()
-	tools := len(src.listed)
-	m.mu.Unlock()
-	return ServerStatus{
-		Name: src.name, State: State(st.State), Since: st.Since, Took: st.Took, Tools: tools, Err: st.Err,
-		Failures: st.Failures, Retry: st.Retry,
-	}
+	defer m.mu.Unlock()
+	status.Tools = len(src.listed)
+	of := resources.Count(src.offers)
+	status.Resources, status.Templates, status.Prompts = of[resources.Resource], of[resources.Template], of[resources.Prompt]
+	return status
 }
 
 // Servers returns the status of each server, in registration order. It does not
@@ -62,6 +63,9 @@ func (m *Manager) known() (k rules.Known) {
 		}
 		for _, d := range defs {
 			k.Tools = append(k.Tools, d.names())
+		}
+		for _, o := range src.offers {
+			k.Tools = append(k.Tools, o.Entry.Names)
 		}
 	}
 	return k
@@ -125,6 +129,14 @@ func (m *Manager) serverOf(of *owner, name string) (*Manager, *source) {
 		return m, m.sources[i]
 	}
 	return m, nil
+}
+
+func (m *Manager) server(of *owner, name string) (*upstream.Server, rules.Tool) {
+	_, src := m.serverOf(of, name)
+	if src == nil {
+		return nil, rules.Tool{}
+	}
+	return src.server, src.namesOf("")
 }
 
 func (m *Manager) permits(of *owner, t rules.Tool) bool {

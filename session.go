@@ -9,6 +9,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/desk"
 	"github.com/mcphybrid/mcphybrid/internal/registrar"
+	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 )
@@ -41,7 +42,8 @@ type Session struct {
 	kept    keptTools
 	acts    int // number of activations so far
 	pages   pages
-	refused *saved.Refusal // or nil; replaced, never changed
+	links   *resources.Links // to which results linked; nil if none did
+	refused *saved.Refusal   // or nil; replaced, never changed
 	usage   sessionUsage
 	intent  string
 }
@@ -126,7 +128,7 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 // that the registry needs.
 func (s *Session) Close() {
 	s.mu.Lock()
-	s.closed, s.active, s.away, s.crowded, s.used, s.shown, s.names, s.kept, s.pages = true, nil, nil, nil, nil, nil, nil, nil, pages{}
+	s.closed, s.active, s.away, s.crowded, s.used, s.shown, s.names, s.kept, s.links, s.pages = true, nil, nil, nil, nil, nil, nil, nil, nil, pages{}
 	s.mu.Unlock()
 	s.caller.End()
 	s.scope.keeper.closed(s)
@@ -160,6 +162,7 @@ type view struct {
 	kept       keptTools
 	bridges    bool    // some tools are called by CallToolName
 	paged      bool    // there are cut results to read on in
+	linked     bool    // a result linked to a resource
 	metas      metaSet // the meta tools that the model was shown, so may call
 
 	skills      *skillSet
@@ -187,7 +190,7 @@ func (s *Session) viewLocked() view {
 	}
 	return view{
 		selection: now, scope: s.scope, disclosure: s.disclosure, crowded: s.crowded, inline: uncrowded(now.inline, s.crowded),
-		active: s.active, acts: s.acts, kept: s.kept, bridges: s.full || s.disclosure == ByBridge, paged: s.pages.offered, metas: s.metas,
+		active: s.active, acts: s.acts, kept: s.kept, bridges: s.full || s.disclosure == ByBridge, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
 		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
 	}
 }

@@ -223,3 +223,28 @@ func ExampleSession_Placements() {
 	// deferred mcp_weather__weather_in_Oslo: 1 tools before it are inline
 	// hidden mcp_weather__weather_in_Quito: an access list does not permit it
 }
+
+func ExampleSession_ReadResource() {
+	notes := server.NewMCPServer("notes", "1", server.WithResourceCapabilities(false, true))
+	notes.AddResource(mcp.NewResource("note:///today", "today"), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		return []mcp.ResourceContents{mcp.TextResourceContents{URI: "note:///today", Text: "Buy milk"}}, nil
+	})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: []mcphybrid.ServerConfig{{Name: "notes", InProcess: notes}}})
+	defer mgr.Close()
+	if err := mgr.Start(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	sess := mgr.NewSession(nil)
+	for _, r := range sess.Resources() {
+		result, err := sess.ReadResource(context.Background(), r.Server, r.URI)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, c := range result.Contents {
+			if text, ok := c.(mcp.TextResourceContents); ok {
+				fmt.Println(r.Server, r.Name, text.Text)
+			}
+		}
+	}
+	// Output: notes today Buy milk
+}

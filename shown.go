@@ -103,6 +103,7 @@ type stamp struct {
 	seen   uint64 // id of the selection
 	acts   int
 	paged  bool
+	linked bool
 	bridge bool
 	skills uint64 // version of the skills
 }
@@ -143,7 +144,7 @@ func (s *Session) setShown(list []shown) {
 // holds mu.
 func (s *Session) shownLocked(v view) []shown {
 	switch {
-	case s.shown == nil && len(v.active) == 0 && !v.paged:
+	case s.shown == nil && len(v.active) == 0 && !v.paged && !v.linked:
 		return v.opening()
 	case s.shown != nil && s.shownAs == v.stamp():
 		return s.shown
@@ -172,7 +173,9 @@ func (s *Session) withdraw(now *selection) {
 	}
 }
 
-func (v view) stamp() stamp { return stamp{v.id, v.acts, v.paged, v.bridges, v.skills.version} }
+func (v view) stamp() stamp {
+	return stamp{v.id, v.acts, v.paged, v.linked, v.bridges, v.skills.version}
+}
 
 // opening returns the first list of a session. All sessions of a selection that may
 // use the same skills share the slice.
@@ -191,7 +194,7 @@ func (v view) opening() []shown {
 
 // appendNew appends to list the items that belong there and are missing.
 func (v view) appendNew(list []shown) []shown {
-	if v.empty() && v.disclosure != ByBridge && !v.hasSkills() {
+	if v.empty() && v.disclosure != ByBridge && !v.hasSkills() && !v.reads {
 		return list // nothing is fixed yet
 	}
 	tools := make(map[string]bool, len(list))

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -390,4 +391,12 @@ func TestByBridgeFindsLaterInlineTools(t *testing.T) {
 	r, err = s.Call(t.Context(), SearchToolName, `{"query":"chore"}`)
 	require.NoError(t, err)
 	assert.NotContains(t, resultText(t, r), "mcp_a__tool_000", "the model has it in its list")
+}
+
+// The words of the meta tools stand in the order of their kinds.
+func TestMetaToolsHaveTheirWords(t *testing.T) {
+	t.Parallel()
+	for kind, name := range metaNames {
+		assert.Equal(t, name, words.Tools[kind].Name)
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/skills"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -113,7 +114,7 @@ func (s *scope) newSkillSet(list []Skill) *skillSet {
 			continue
 		}
 		given.Tools = slices.Clone(given.Tools)
-		sk := &skill{Skill: given, element: skillElement(given.Name, given.Description)}
+		sk := &skill{Skill: given, element: words.SkillElement(given.Name, given.Description)}
 		sk.body = &lazy.Value[string]{
 			Load: s.loadSkill(sk), Keep: skillLifetime, Life: s.life, Ended: ErrClosed, Run: s.skills.loading.Go, Mu: &s.skills.mu,
 		}
@@ -337,7 +338,7 @@ func (v view) restoreSkills(o *saved.Skills, report func(name string)) (*skillOf
 		sk := v.skill(e.Name)
 		if sk == nil || sk.Description != e.Description {
 			report(e.Name)
-			sk = &skill{Skill: Skill{Name: e.Name, Description: e.Description}, element: skillElement(e.Name, e.Description)}
+			sk = &skill{Skill: Skill{Name: e.Name, Description: e.Description}, element: words.SkillElement(e.Name, e.Description)}
 		}
 		if v.skillRights.permitName(e.Name) && !seen[e.Name] {
 			seen[e.Name] = true

@@ -18,6 +18,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/login"
 	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
@@ -50,10 +51,21 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 	if src.invalid == nil && m.find(cfg.Name) >= 0 {
 		src.invalid = ErrDuplicate
 	}
-	src.server = upstream.New(m.upstreamConfig(src), src.upstreamLimits(&m.opts), func(ctx context.Context, elements []upstream.Element) error {
-		defs, problems, known, err := src.parseDefinitions(ctx, elements, m.names, m.opts.Limits.MaxDefinition)
+	src.server = upstream.New(m.upstreamConfig(src), src.upstreamLimits(&m.opts), func(ctx context.Context, all upstream.List) error {
+		defs, problems, known, err := src.parseDefinitions(ctx, all.Elements[upstream.Tools], m.names, m.opts.Limits.MaxDefinition)
 		if err != nil {
 			return err
+		}
+		m.mu.Lock()
+		old := src.offers
+		m.mu.Unlock()
+		offers, more, err := src.lister(m.opts.Access, m.opts.Limits.MaxDefinition).Check(ctx, all, old)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, more...)
+		for _, o := range offers {
+			known = append(known, o.Entry.Names)
 		}
 		for _, d := range defs {
 			known = append(known, d.names())
@@ -69,7 +81,7 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 		if err := m.weigh(ctx, defs); err != nil {
 			return err
 		}
-		return m.setTools(src, defs, problems)
+		return m.setTools(src, defs, offers, problems)
 	})
 	src.hide = src.server.Hide
 	return src
@@ -143,11 +155,11 @@ func (m *Manager) adopt(src *source, defs []*definition) {
 	}
 }
 
-// take makes defs, which the server listed then, the tools of src, unless the
+// take makes defs and offers what src has, which its server listed then, unless the
 // servers have more bytes of definitions with them than [ServerLimits.MaxCatalog].
 // The caller holds mu.
-func (m *Manager) take(src *source, defs []*definition, then time.Time) error {
-	size, others := 0, 0
+func (m *Manager) take(src *source, defs []*definition, offers []*resources.Offer, then time.Time) error {
+	size, others := resources.Size(offers), 0
 	for _, d := range defs {
 		size += len(d.raw)
 	}
@@ -162,18 +174,18 @@ func (m *Manager) take(src *source, defs []*definition, then time.Time) error {
 	if limit := m.opts.Limits.MaxCatalog; size > limit-others {
 		return fmt.Errorf("its tools have %d bytes and those of other servers %d, together more than the limit of %d", size, others, limit)
 	}
-	src.listed, src.bytes, src.listedAt = defs, size, then
+	src.listed, src.offers, src.bytes, src.listedAt = defs, offers, size, then
 	m.judge(src)
 	return nil
 }
 
-// setTools replaces the tools of src in one change of the catalog.
-func (m *Manager) setTools(src *source, defs []*definition, problems []error) error {
+// setTools replaces the tools and the offers of src in one change of the catalog.
+func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.Offer, problems []error) error {
 	err := m.change(func() error {
 		if !slices.Contains(m.sources, src) {
 			return errors.New("the server was removed while it started")
 		}
-		if slices.Equal(src.listed, defs) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
+		if !src.listedAt.IsZero() && slices.Equal(src.listed, defs) && slices.Equal(src.offers, offers) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
 			src.listedAt = time.Now()
 			if !src.live { // it still has what the cache said
 				src.live = true
@@ -181,7 +193,7 @@ func (m *Manager) setTools(src *source, defs []*definition, problems []error) er
 			}
 			return errNoChange
 		}
-		if err := m.take(src, defs, time.Now()); err != nil {
+		if err := m.take(src, defs, offers, time.Now()); err != nil {
 			return err
 		}
 		src.live, src.problems = true, problems

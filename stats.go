@@ -215,7 +215,10 @@ type ServerStatus struct {
 	Since time.Time     // when the server entered State
 	Took  time.Duration // how long its last start took until it was ready or failed
 	Tools int           // number of its tools
-	Err   error         // why it is down, degraded or unauthorized, else nil
+
+	Resources, Templates, Prompts int // numbers of these
+
+	Err error // why it is down, degraded or unauthorized, else nil
 
 	// Failures is how many attempts to connect have failed in a row. Retry is
 	// when the next attempt is due, or zero if there will be none: see
@@ -233,6 +236,7 @@ const (
 	EventSearch   EventKind = "search"   // the model searched
 	EventActivate EventKind = "activate" // deferred tools became active
 	EventEvict    EventKind = "evict"    // Compact dropped active tools
+	EventRead     EventKind = "read"     // a resource was read or a prompt was got, with or without success
 	EventFull     EventKind = "full"     // tools stay deferred, because the list has no room: see ListOptions
 )
 
@@ -241,10 +245,10 @@ type Event struct {
 	Kind    EventKind
 	Session *Session
 	Tools   []string      // registered names of the tools called, found, activated, dropped or without room
-	Server  string        // server of the called tool, or "" if the tool is unknown
-	Query   string        // query of a search
-	Took    time.Duration // duration of a call or a search
-	Err     error         // error of a call; nil if the tool answered, even with an error
+	Server  string        // server of the called tool or of what was read, or "" if that is unknown
+	Query   string        // query of a search; URI of a resource; name of a prompt
+	Took    time.Duration // duration of a call, a search or a read
+	Err     error         // error of a call or a read; nil if the tool answered, even with an error
 }
 
 // tell passes an event to the host. The caller holds no lock.
@@ -264,7 +268,7 @@ func LogEvents(log *slog.Logger, level slog.Level) func(Event) {
 		if e.Server != "" {
 			attrs = append(attrs, slog.String("server", e.Server))
 		}
-		if e.Kind == EventSearch {
+		if e.Kind == EventSearch || e.Kind == EventRead {
 			attrs = append(attrs, slog.String("query", e.Query))
 		}
 		if e.Took > 0 {

@@ -81,31 +81,32 @@ func (p TrustPolicy) caution() trust.Caution {
 	return trust.Never
 }
 
-// A ChangedError reports a tool whose definition differs from the one that was
-// first seen, or last accepted, or a new tool that is held back.
-// [Manager.Problems] returns it.
+// A ChangedError reports a tool, a resource, a template of resources or a prompt whose
+// definition differs from the one that was first seen, or last accepted, or a new one
+// that is held back. [Manager.Problems] returns it.
 type ChangedError struct {
-	Server, Tool string          // Tool is the tool's own name
+	Server, Tool string          // Tool is the own name of a tool or a prompt, a URI or its template
+	Kind         string          // "tool", "resource", "resource template" or "prompt"
 	Name         string          // the registered name
 	Held         bool            // it is held back: it can't be shown or called
 	Added        bool            // it is new, and no definition of it is known
 	Since        time.Time       // when the known definition was first seen or accepted; zero if there is none
 	Was, Is      string          // hashes of the known and of the new definition; Was is empty if there is none
-	Definition   json.RawMessage // the new tools/list element; don't trust its content
+	Definition   json.RawMessage // the new element of the list; don't trust its content
 
-	def  *definition
+	def  *definition       // of a tool
 	hide func(error) error // or nil
 }
 
 // Error returns one line, in which the secrets of the server's configuration are
 // hidden.
 func (e *ChangedError) Error() string {
-	line := fmt.Sprintf("mcphybrid: tool %q of server %q ", text.Line(e.Tool, text.MaxName), e.Server)
+	line := fmt.Sprintf("mcphybrid: %s %q of server %q ", e.Kind, text.Line(e.Tool, text.MaxName), e.Server)
 	switch {
 	case e.Added:
 		line += fmt.Sprintf("is new, hash %.12s", e.Is)
 	case e.Was == "":
-		line += fmt.Sprintf("exceeds the number of tools remembered for a server, hash %.12s", e.Is)
+		line += fmt.Sprintf("exceeds the number of %ss remembered for a server, hash %.12s", e.Kind, e.Is)
 	default:
 		line += fmt.Sprintf("has changed since %s, from %.12s to %.12s", e.Since.UTC().Format(time.RFC3339), e.Was, e.Is)
 	}

@@ -28,6 +28,9 @@ type Server struct {
 	Config string    `json:"config"` // see [Key]
 	Listed time.Time `json:"listed"` // when it listed the tools
 	Tools  []string  `json:"tools"`  // elements of tools/list results, as strings to keep each byte
+
+	// More has the elements of the other lists, by what they are.
+	More map[string][]string `json:"more,omitempty"`
 }
 
 // Key returns a hash of those parts of a configuration by which a server may have

@@ -195,6 +195,9 @@ func (s *Set) Matches(t Tool) (list []uint16) {
 	list = s.tables[formAny].appendMatches(list, t.Own)
 	if !s.tables[formPath].empty() {
 		list = s.tables[formPath].appendMatches(list, t.path())
+		if t.URI != "" {
+			list = s.tables[formPath].appendMatches(list, t.uriPath())
+		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

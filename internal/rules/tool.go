@@ -12,6 +12,10 @@ type Tool struct {
 	// had its server's prefix, or "" if that is Name.
 	Wanted string `json:"wanted,omitempty"`
 
+	// URI is that of a resource, or "" for what has none. A pattern server/URI is
+	// about it too.
+	URI string `json:"-"`
+
 	// Within says that the patterns are about the tools of this server alone: then
 	// each is about the own name too, whatever its form.
 	Within bool `json:"-"`
@@ -39,6 +43,8 @@ func formOf(pattern string) form {
 
 func (t Tool) path() string { return t.Server + "/" + t.Own }
 
+func (t Tool) uriPath() string { return t.Server + "/" + t.URI }
+
 // Matches reports whether pattern matches t. A pattern with a slash is about the
 // server's and the tool's own name, as in github/create_*; one that begins with
 // mcp_ is about the registered name; any other is about both the registered and
@@ -46,12 +52,12 @@ func (t Tool) path() string { return t.Server + "/" + t.Own }
 //
 // So a server can't choose an own name that a pattern for other servers matches.
 func (t Tool) Matches(pattern string) bool {
-	if t.Within && Match(pattern, t.Own) {
+	if t.Within && (Match(pattern, t.Own) || t.URI != "" && Match(pattern, t.URI)) {
 		return true
 	}
 	switch formOf(pattern) {
 	case formPath:
-		return Match(pattern, t.path())
+		return Match(pattern, t.path()) || t.URI != "" && Match(pattern, t.uriPath())
 	case formName:
 		return Match(pattern, t.Name)
 	}

@@ -23,29 +23,79 @@ type Tool struct {
 // no secrets; the error is [ErrDown] if the server can't be reached, and a
 // [PausedError] if it does not answer calls.
 func (s *Server) Call(ctx context.Context, tool Tool, args json.RawMessage) (*mcp.CallToolResult, error) {
+	result, err := s.request(ctx, tool.Name, tool.Repeatable, func(ctx context.Context, c *conn) (any, error) {
+		var r mcp.CallToolRequest
+		r.Params.Name = tool.Name
+		r.Params.Arguments = args
+		return c.callTool(ctx, r, tool.Task)
+	})
+	r, _ := result.(*mcp.CallToolResult)
+	return r, err
+}
+
+// Read reads the resource with that URI, as Call runs a repeatable tool.
+func (s *Server) Read(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
+	result, err := s.request(ctx, "", true, func(ctx context.Context, c *conn) (any, error) {
+		var r mcp.ReadResourceRequest
+		var end func()
+		r.Params.URI = uri
+		r.Params.Meta, end = c.meta(ctx)
+		defer end()
+		return c.client.ReadResource(ctx, r)
+	})
+	r, _ := result.(*mcp.ReadResourceResult)
+	return r, err
+}
+
+// Prompt fills in the prompt with that name, as Call runs a repeatable tool.
+func (s *Server) Prompt(ctx context.Context, name string, args map[string]string) (*mcp.GetPromptResult, error) {
+	result, err := s.request(ctx, "", true, func(ctx context.Context, c *conn) (any, error) {
+		var r mcp.GetPromptRequest
+		var end func()
+		r.Params.Name, r.Params.Arguments = name, args
+		r.Params.Meta, end = c.meta(ctx)
+		defer end()
+		return c.client.GetPrompt(ctx, r)
+	})
+	r, _ := result.(*mcp.GetPromptResult)
+	return r, err
+}
+
+// Complete asks for values of an argument, as Call runs a repeatable tool.
+func (s *Server) Complete(ctx context.Context, p mcp.CompleteParams) (*mcp.CompleteResult, error) {
+	result, err := s.request(ctx, "", true, func(ctx context.Context, c *conn) (any, error) {
+		return c.client.Complete(ctx, mcp.CompleteRequest{Params: p})
+	})
+	r, _ := result.(*mcp.CompleteResult)
+	return r, err
+}
+
+// A request sends one request over a connection and returns its result.
+type request func(context.Context, *conn) (any, error)
+
+// request makes a request within the call timeout. tool is the tool that it calls, or
+// "". If again is set, it may be made twice. The result is that of send, or nil.
+func (s *Server) request(ctx context.Context, tool string, again bool, send request) (any, error) {
 	passage, err := s.circuit.enter()
 	if err != nil {
 		return nil, err
 	}
-	result, err := s.call(ctx, tool, args)
+	result, err := s.attempt(ctx, tool, again, send)
 	s.circuit.leave(ctx, passage, err)
 	return result, err
 }
 
-func (s *Server) call(ctx context.Context, tool Tool, args json.RawMessage) (*mcp.CallToolResult, error) {
-	return foreign.Within(ctx, s.limits.CallTimeout, func(ctx context.Context) (*mcp.CallToolResult, error) {
-		for again := tool.Repeatable; ; again = false {
+func (s *Server) attempt(ctx context.Context, tool string, again bool, send request) (any, error) {
+	return foreign.Within(ctx, s.limits.CallTimeout, func(ctx context.Context) (any, error) {
+		for ; ; again = false {
 			c, err := s.serving(ctx)
 			if err != nil {
 				return nil, err
 			}
-			var r mcp.CallToolRequest
-			r.Params.Name = tool.Name
-			r.Params.Arguments = args
-			during, end := c.desk.Begin(ctx, tool.Name)
-			result, err := c.callTool(during, r, tool.Task)
+			during, end := c.desk.Begin(ctx, tool)
+			result, err := send(during, c)
 			if first := (mcp.URLElicitationRequiredError{}); errors.As(err, &first) && c.desk.Open(during, first.Elicitations) {
-				result, err = c.callTool(during, r, tool.Task)
+				result, err = send(during, c)
 			}
 			end(ctx.Err() == nil && !isLostIn(ctx, err))
 			s.done()

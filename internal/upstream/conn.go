@@ -26,7 +26,7 @@ type conn struct {
 	http    bool            // it uses streamable HTTP
 	sse     *sseTransport   // nil unless it uses the older HTTP
 	own     *http.Transport // of this connection alone, or nil
-	changed chan struct{}   // capacity 1: the server said that its tools changed
+	changed chan struct{}   // capacity 1: the server said that its lists changed
 	over    chan struct{}   // closed when the connection is no longer used
 	opened  time.Time       // when it became ready
 
@@ -84,7 +84,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, older bool) (
 	// Handlers run on the goroutine that reads messages: they must not wait for one.
 	c.client.OnNotification(func(n mcp.JSONRPCNotification) {
 		switch n.Method {
-		case mcp.MethodNotificationToolsListChanged,
+		case mcp.MethodNotificationToolsListChanged, mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged,
 			mcp.MethodNotificationSubscriptionsAcknowledged: // the server announced no earlier changes
 			c.tellChanged()
 		case string(mcp.MethodNotificationProgress):
@@ -116,7 +116,7 @@ func answers(d *desk.Desk) []client.ClientOption {
 	return options
 }
 
-// tellChanged makes watch list the tools again. It never blocks.
+// tellChanged makes watch list all again. It never blocks.
 func (c *conn) tellChanged() {
 	select {
 	case c.changed <- struct{}{}:
@@ -191,24 +191,66 @@ func (c *conn) isModernHTTP() bool {
 
 func (c *conn) isModern() bool { return c.client.ProtocolVersion() >= mcp.ProtocolVersion20260728 }
 
-// listen subscribes to changes of the tool list and returns when the
-// subscription ends.
+// listen subscribes to changes of the lists and returns when the subscription ends.
 func (c *conn) listen(ctx context.Context) error {
-	return c.client.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true})
+	return c.client.Listen(ctx, mcp.SubscriptionFilter{
+		ToolsListChanged: true, ResourcesListChanged: c.has(Resources), PromptsListChanged: c.has(Prompts),
+	})
 }
 
-// list returns the elements of all pages of the server's tools/list result.
-func (c *conn) list(ctx context.Context, limits Limits) ([]Element, error) {
-	l := &listing{limits: limits, taskless: c.isModern(), mirrors: c.isModernHTTP()}
-	_, err := c.client.ListTools(context.WithValue(ctx, listingKey{}, l), mcp.ListToolsRequest{})
-	if errors.Is(err, mcp.ErrMethodNotFound) {
-		return nil, nil // a server without tools
+// has reports whether the server says that it has a list. Whoever has no tools need
+// not say so.
+func (c *conn) has(kind Kind) bool {
+	can := c.client.GetServerCapabilities()
+	switch kind {
+	case Resources, Templates:
+		return can.Resources != nil
+	case Prompts:
+		return can.Prompts != nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("tools/list: %w", err)
+	return true
+}
+
+// list returns what the server lists, the elements of all pages. Without the tools
+// it fails, and without another list it does not, unless the connection is lost.
+// The other lists together may take half of the time that the tools leave.
+func (c *conn) list(ctx context.Context, limits Limits) (list List, err error) {
+	l := &listing{limits: limits, taskless: c.isModern(), mirrors: c.isModernHTTP()}
+	if err := c.listKind(ctx, l, Tools); err != nil {
+		return list, err
 	}
 	c.mirrored.Store(&l.mirrored)
-	return l.elements, nil
+	inner := ctx
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		inner, cancel = context.WithDeadline(ctx, time.Now().Add(time.Until(end)/2))
+		defer cancel()
+	}
+	for kind := Resources; kind < Kinds; kind++ {
+		if !c.has(kind) {
+			continue
+		}
+		number, bytes := l.number, l.bytes
+		if err := c.listKind(inner, l, kind); err != nil {
+			if isLost(err) || ctx.Err() != nil {
+				return list, err
+			}
+			list.Failed[kind] = err
+			l.elements[kind], l.number, l.bytes = nil, number, bytes
+		}
+	}
+	list.Elements = l.elements
+	return list, nil
+}
+
+// listKind reads one list. A server that does not know the request has an empty one.
+func (c *conn) listKind(ctx context.Context, l *listing, kind Kind) error {
+	l.kind = kind
+	_, err := c.client.ListTools(context.WithValue(ctx, listingKey{}, l), mcp.ListToolsRequest{})
+	if err == nil || errors.Is(err, mcp.ErrMethodNotFound) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", lists[kind].method, err)
 }
 
 // mirror returns the headers that a call must have because of its arguments.

@@ -21,10 +21,10 @@ type Limits struct {
 	CallTimeout  time.Duration // for each call
 
 	MaxMessage    int // bytes of one message; see also unasked
-	MaxDefinition int // bytes of one tool
-	MaxListing    int // bytes of all tools of the server
-	MaxTools      int // tools of the server
-	MaxPages      int // pages of a tools/list result
+	MaxDefinition int // bytes of one element of a list
+	MaxListing    int // bytes of all that the server lists
+	MaxTools      int // how much the server lists, tools and all else
+	MaxPages      int // pages of all lists
 	MaxUnasked    int // messages per second that answer no request
 	MaxTimeouts   int // calls in a row without an answer until calls are refused; 0: never refuse
 

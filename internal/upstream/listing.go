@@ -3,28 +3,55 @@ package upstream
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A listing collects the raw elements of tools/list results, page by page. mcp-go
+// A Kind is what a list of a server has.
+type Kind uint8
+
+// The lists of a server.
+const (
+	Tools Kind = iota
+	Resources
+	Templates // of resources
+	Prompts
+	Kinds
+)
+
+var lists = [Kinds]struct{ method, member string }{
+	{string(mcp.MethodToolsList), "tools"},
+	{string(mcp.MethodResourcesList), "resources"},
+	{string(mcp.MethodResourcesTemplatesList), "resourceTemplates"},
+	{string(mcp.MethodPromptsList), "prompts"},
+}
+
+// A List is all that a server lists, of one moment.
+type List struct {
+	Elements [Kinds][]Element
+	Failed   [Kinds]error // why a list is missing, or nil; that of Tools is always nil
+}
+
+// A listing collects the raw elements of the results of lists, page by page. mcp-go
 // gets none of them: its types lose most keywords of a schema, one element that
 // they can't hold fails the whole list, and its client keeps every tool that it
-// ever saw.
+// ever saw. All lists are read as that of the tools is, of which mcp-go sees empty pages.
 type listing struct {
 	limits   Limits
-	elements []Element
+	kind     Kind // the list that is read
+	elements [Kinds][]Element
 	taskless bool                // the protocol has no tasks as we can execute them
 	mirrors  bool                // the protocol sends some arguments as headers too
 	mirrored map[string]mcp.Tool // the tools with such arguments; only their names and input schemas
-	pages    int
-	bytes    int // of all elements
+	number   int                 // of all elements
+	pages    int                 // of all lists
+	bytes    int                 // of all elements
 }
 
-// An Element is one tool of a tools/list result.
+// An Element is one element of a list.
 type Element struct {
 	Raw     json.RawMessage // as the server sent it; nil if it is too large
 	Problem error           // why it can't be used, or nil
@@ -36,41 +63,67 @@ type listingKey struct{}
 // all cursors of a listing.
 const maxCursor = 4 << 10
 
-// take collects the tools of one result. It returns the result without them.
+// ask returns the request for a page of the list that is read. r is one for tools.
+func (l *listing) ask(r transport.JSONRPCRequest) transport.JSONRPCRequest {
+	r.Method = lists[l.kind].method
+	if r.Header != nil {
+		r.Header = r.Header.Clone()
+		r.Header.Set(mcp.HeaderMethod, r.Method)
+	}
+	return r
+}
+
+// take collects the elements of one page. It returns an empty page of tools in its
+// place.
 func (l *listing) take(result json.RawMessage) (json.RawMessage, error) {
+	kind, method := l.kind, lists[l.kind].method
+	member, what := lists[kind].member, "tools"
+	if kind != Tools {
+		what = "tools, resources and prompts"
+	}
 	var page map[string]json.RawMessage
 	if err := json.Unmarshal(result, &page); err != nil {
-		return nil, fmt.Errorf("tools/list result: %w", text.JSONError(result, err))
+		return nil, fmt.Errorf("%s result: %w", method, text.JSONError(result, err))
 	}
-	var tools []json.RawMessage
-	if err := json.Unmarshal(page["tools"], &tools); err != nil {
-		return nil, errors.New(`tools/list result: "tools" is not a list`)
+	var elements []json.RawMessage
+	if err := json.Unmarshal(page[member], &elements); err != nil {
+		return nil, fmt.Errorf("%s result: %q is not a list", method, member)
 	}
-	if len(l.elements)+len(tools) > l.limits.MaxTools {
-		return nil, fmt.Errorf("it lists more tools than the limit of %d", l.limits.MaxTools)
+	if l.number += len(elements); l.number > l.limits.MaxTools {
+		return nil, fmt.Errorf("it lists more %s than the limit of %d", what, l.limits.MaxTools)
 	}
 	if l.pages++; l.pages > l.limits.MaxPages { // pages may be empty
-		return nil, fmt.Errorf("it lists its tools on more pages than the limit of %d", l.limits.MaxPages)
+		return nil, fmt.Errorf("it lists its %s on more pages than the limit of %d", what, l.limits.MaxPages)
 	}
 	if len(page["nextCursor"]) > maxCursor {
 		return nil, fmt.Errorf("the cursor of a page has more bytes than the limit of %d", maxCursor)
 	}
-	for _, raw := range tools {
+	for _, raw := range elements {
 		if len(raw) > l.limits.MaxDefinition {
-			l.elements = append(l.elements, Element{Problem: definitionTooLarge(len(raw), l.limits.MaxDefinition)})
+			l.elements[kind] = append(l.elements[kind], Element{Problem: definitionTooLarge(len(raw), l.limits.MaxDefinition)})
 			continue
 		}
 		if l.bytes += len(raw); l.bytes > l.limits.MaxListing {
-			return nil, fmt.Errorf("its tools have more bytes than the limit of %d", l.limits.MaxListing)
+			return nil, fmt.Errorf("its %s have more bytes than the limit of %d", what, l.limits.MaxListing)
 		}
-		problem := l.mirror(raw)
-		if l.taskless && needsTask(raw) {
-			problem = errNeedsTask
+		e := Element{Raw: raw}
+		if kind == Tools {
+			e.Problem = l.toolProblem(raw)
 		}
-		l.elements = append(l.elements, Element{Raw: raw, Problem: problem})
+		l.elements[kind] = append(l.elements[kind], e)
 	}
+	delete(page, member)
 	page["tools"] = json.RawMessage("[]")
 	return json.Marshal(page)
+}
+
+// toolProblem returns why a tool can't be used, or nil.
+func (l *listing) toolProblem(raw json.RawMessage) error {
+	problem := l.mirror(raw)
+	if l.taskless && needsTask(raw) {
+		problem = errNeedsTask
+	}
+	return problem
 }
 
 var errNeedsTask = fmt.Errorf("it is executed as a task only, for which there is no way in protocol %s", mcp.ProtocolVersion20260728)

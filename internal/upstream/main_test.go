@@ -35,10 +35,10 @@ func newTest(t *testing.T, cfg Config, l Limits) *testServer {
 	l.MaxTools, l.MaxPages, l.MaxUnasked = cmp.Or(l.MaxTools, 1000), cmp.Or(l.MaxPages, 1000), cmp.Or(l.MaxUnasked, 1000)
 	l.Reconnect, l.Refresh = cmp.Or(l.Reconnect, 500*time.Millisecond), cmp.Or(l.Refresh, -1)
 	s := new(testServer)
-	s.Server = New(cfg, l, func(ctx context.Context, tools []Element) error {
+	s.Server = New(cfg, l, func(ctx context.Context, all List) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.tools = tools
+		s.tools = all.Elements[Tools]
 		s.lists++
 		return ctx.Err()
 	})

@@ -33,25 +33,34 @@ func WithMeta(ctx context.Context, meta map[string]any) context.Context {
 
 // callTool sends a tools/call request with the options of its context.
 func (c *conn) callTool(ctx context.Context, r mcp.CallToolRequest, asTask bool) (*mcp.CallToolResult, error) {
-	meta, _ := ctx.Value(metaKey{}).(map[string]any)
-	if len(meta) > 0 {
-		fields := maps.Clone(meta)
-		delete(fields, "progressToken")
-		r.Params.Meta = &mcp.Meta{AdditionalFields: fields}
-	}
-	if tell, _ := ctx.Value(progressKey{}).(func(mcp.ProgressNotificationParams)); tell != nil {
-		if r.Params.Meta == nil {
-			r.Params.Meta = new(mcp.Meta)
-		}
-		token := c.progress.add(tell)
-		defer c.progress.remove(token)
-		r.Params.Meta.ProgressToken = token
-	}
+	var end func()
+	r.Params.Meta, end = c.meta(ctx)
+	defer end()
 	r.Header = c.mirror(r.Params.Name, r.Params.Arguments)
 	if asTask {
 		return c.callTask(ctx, r)
 	}
 	return c.client.CallTool(ctx, r)
+}
+
+// meta returns the _meta of a request with the options of its context, or nil. The
+// caller calls end when the request has ended.
+func (c *conn) meta(ctx context.Context) (m *mcp.Meta, end func()) {
+	if meta, _ := ctx.Value(metaKey{}).(map[string]any); len(meta) > 0 {
+		fields := maps.Clone(meta)
+		delete(fields, "progressToken")
+		m = &mcp.Meta{AdditionalFields: fields}
+	}
+	tell, _ := ctx.Value(progressKey{}).(func(mcp.ProgressNotificationParams))
+	if tell == nil {
+		return m, func() {}
+	}
+	if m == nil {
+		m = new(mcp.Meta)
+	}
+	token := c.progress.add(tell)
+	m.ProgressToken = token
+	return m, func() { c.progress.remove(token) }
 }
 
 // A progressTable maps progress tokens to the callbacks of calls over one

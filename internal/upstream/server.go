@@ -2,8 +2,8 @@
 // process, an HTTP endpoint or a server in this process. It limits how much the
 // server may send and hides the secrets of its configuration.
 //
-// A [Server] passes raw data to its owner: the elements of each tools/list
-// result, through one callback, and the results of calls. It does not interpret
+// A [Server] passes raw data to its owner: the elements of all its lists, through
+// one callback, and the results of calls. It does not interpret
 // them. A Server owns its goroutines and its child. [Server.Close] ends them all,
 // except a goroutine inside code that ignores its context.
 package upstream
@@ -25,14 +25,14 @@ import (
 )
 
 // A Server supervises one configured MCP server. After each event it does one of
-// three things: it tries to connect, it lists the tools again over the current
-// connection, or it waits for a call. Both connecting and listing pass the tools
+// three things: it tries to connect, it lists all again over the current
+// connection, or it waits for a call. Both connecting and listing pass the lists
 // to publish. The methods are safe for concurrent use.
 type Server struct {
 	cfg     Config
 	secrets *secrets // of cfg
 	limits  Limits
-	publish func(context.Context, []Element) error
+	publish func(context.Context, List) error
 
 	life    context.Context // ends with Close
 	end     context.CancelFunc
@@ -52,10 +52,10 @@ type Server struct {
 }
 
 // New returns a server that is not started. The server calls publish with all
-// tools, in order, after each listing; calls don't overlap. An error of publish
+// that it lists, in order, after each listing; calls don't overlap. An error of publish
 // fails the listing. publish must return soon after its context ends; the context
 // has the deadline of the listing.
-func New(cfg Config, limits Limits, publish func(ctx context.Context, tools []Element) error) *Server {
+func New(cfg Config, limits Limits, publish func(ctx context.Context, all List) error) *Server {
 	h := fnv.New64a()
 	h.Write([]byte(cfg.Name))
 	s := &Server{
@@ -161,8 +161,8 @@ func (s *Server) connectLocked() *lazy.Flight[*conn] {
 	return attempt
 }
 
-// connect makes one attempt within the start timeout: it connects, lists the
-// tools and publishes them.
+// connect makes one attempt within the start timeout: it connects, lists all that
+// there is and publishes it.
 func (s *Server) connect(ctx context.Context) (*conn, error) {
 	if s.cfg.Invalid != nil {
 		return nil, s.cfg.Invalid
@@ -243,13 +243,19 @@ func late(err error, d time.Duration) error {
 	return err
 }
 
-// list reads the tools over c and publishes them.
+// list reads the lists over c and publishes them.
 func (s *Server) list(ctx context.Context, c *conn) error {
-	elements, err := c.list(ctx, s.limits)
+	all, err := c.list(ctx, s.limits)
 	if err != nil {
 		return c.explain(err)
 	}
-	return s.publish(ctx, elements)
+	for i, err := range all.Failed {
+		if errors.Is(err, ErrUnauthorized) {
+			return err
+		}
+		all.Failed[i] = s.told(err)
+	}
+	return s.publish(ctx, all)
 }
 
 // lose drops connection c because of err and plans the next attempt. Only the

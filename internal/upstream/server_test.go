@@ -210,7 +210,7 @@ func TestPublishFails(t *testing.T) {
 	l := started(t, Config{Name: "limits", InProcess: s}, Limits{}).limits
 	l.Refresh, l.Reconnect = time.Millisecond, -1
 	var calls atomic.Int64
-	srv := New(Config{Name: "live", InProcess: s, Log: slog.New(slog.DiscardHandler)}, l, func(ctx context.Context, _ []Element) error {
+	srv := New(Config{Name: "live", InProcess: s, Log: slog.New(slog.DiscardHandler)}, l, func(ctx context.Context, _ List) error {
 		until, ok := ctx.Deadline()
 		assert.True(t, ok && time.Until(until) <= l.StartTimeout)
 		if calls.Add(1) != 2 {

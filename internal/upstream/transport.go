@@ -110,7 +110,7 @@ func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotifi
 }
 
 // A guard ends requests when their context ends, even if the server hangs. It
-// also limits the size of results and collects the raw tools/list results.
+// also limits the size of results and collects the raw results of lists.
 type guard struct {
 	maxMessage int // bytes of a result
 	unasked    *unasked
@@ -119,14 +119,17 @@ type guard struct {
 type sendFunc func(context.Context, transport.JSONRPCRequest) (*transport.JSONRPCResponse, error)
 
 func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFunc) (*transport.JSONRPCResponse, error) {
+	if l, ok := ctx.Value(listingKey{}).(*listing); ok && r.Method == lists[Tools].method {
+		r = l.ask(r)
+	}
 	g.unasked.ask()
 	defer g.unasked.answered()
 	response, err := foreign.Detached(ctx, "the server", func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
 	return g.check(ctx, r, response, err)
 }
 
-// check returns an error if the response is too long. It passes a tools/list
-// result to the listing in ctx, and results that have to do with tasks to the taken
+// check returns an error if the response is too long. It passes the result of a
+// list to the listing in ctx, and results that have to do with tasks to the taken
 // in ctx. It returns other responses unchanged.
 func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *transport.JSONRPCResponse, err error) (*transport.JSONRPCResponse, error) {
 	if err != nil || response == nil || response.Error != nil {
@@ -135,7 +138,7 @@ func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *
 	if n := len(response.Result); n > g.maxMessage {
 		return nil, tooLarge(g.maxMessage)
 	}
-	if l, ok := ctx.Value(listingKey{}).(*listing); ok && r.Method == string(mcp.MethodToolsList) {
+	if l, ok := ctx.Value(listingKey{}).(*listing); ok && r.Method == lists[l.kind].method {
 		result, err := l.take(response.Result)
 		if err != nil {
 			return nil, err

@@ -99,7 +99,7 @@ func (s *Server) pause(c *conn, d time.Duration) {
 	}
 }
 
-// listAgain lists the tools again. ok reports whether c is still usable; err is
+// listAgain lists all again. ok reports whether c is still usable; err is
 // the error of the listing.
 func (s *Server) listAgain(c *conn) (ok bool, err error) {
 	select { // the listing covers the changes announced so far

@@ -1,0 +1,145 @@
+// Package resources has what servers list beside their tools: resources, templates
+// of resources, and prompts. It checks each, and finds them by URI and by words.
+package resources
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// A Kind is one of the three lists.
+type Kind uint8
+
+const (
+	Resource Kind = iota
+	Template
+	Prompt
+	Kinds
+)
+
+var kindNames = [Kinds]string{"resource", "resource template", "prompt"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+const (
+	// MaxURI is the greatest length of a URI or a template, in bytes.
+	MaxURI = 4 << 10
+
+	// MaxTemplates is how many templates a server may have. Each is tried with a URI
+	// that no list has.
+	MaxTemplates = 500
+)
+
+// An Item is a resource, a template or a prompt as its server described it, checked
+// but not changed. It is immutable. Don't trust its strings.
+type Item struct {
+	Kind        Kind
+	ID          string // the URI, the template of URIs, or the name of a prompt
+	Name        string // the server's own; if the server gave a resource none, its ID
+	Title       string
+	Description string
+	MIMEType    string
+	Size        int64 // of a resource, in bytes; 0 if the server does not say
+	Annotations *mcp.Annotations
+	Arguments   []mcp.PromptArgument // of a prompt
+	Raw         json.RawMessage      // the element of the list
+
+	template *template // of a Template
+}
+
+// Parse checks one element of a list. It fails if the element can't be used: if it is
+// too large or not JSON, has no URI, template or name, has one that is malformed, or
+// has one of the members that we know twice.
+func Parse(kind Kind, raw json.RawMessage, maxBytes int) (*Item, error) {
+	if len(raw) > maxBytes {
+		return nil, fmt.Errorf("the definition has %d bytes, more than the limit of %d", len(raw), maxBytes)
+	}
+	var in struct {
+		Name        string          `json:"name"`
+		URI         string          `json:"uri"`
+		Template    string          `json:"uriTemplate"`
+		Title       json.RawMessage `json:"title"`
+		Description json.RawMessage `json:"description"`
+		MIMEType    json.RawMessage `json:"mimeType"`
+		Size        json.RawMessage `json:"size"`
+		Annotations json.RawMessage `json:"annotations"`
+		Arguments   json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return nil, text.JSONError(raw, err)
+	}
+	it := &Item{Kind: kind, Raw: raw, Name: in.Name}
+	member := "name"
+	switch kind {
+	case Resource:
+		it.ID, member = in.URI, "uri"
+	case Template:
+		it.ID, member = in.Template, "uriTemplate"
+	case Prompt:
+		it.ID = in.Name
+	}
+	if it.ID == "" {
+		return nil, fmt.Errorf("the %s is missing", member)
+	}
+	it.Name = cmp.Or(it.Name, it.ID)
+	quoted := text.Line(it.ID, text.MaxName)
+	if twice := text.Repeated(raw, "name", "uri", "uriTemplate", "title", "description", "mimeType", "arguments"); twice != "" {
+		return nil, fmt.Errorf("%q has the member %q more than once", quoted, twice)
+	}
+	if kind != Prompt {
+		if err := checkURI(it.ID); err != nil {
+			return nil, fmt.Errorf("the %s %q: %w", member, quoted, err)
+		}
+	}
+	if kind == Template {
+		t, err := parseTemplate(it.ID)
+		if err != nil {
+			return nil, fmt.Errorf("the uriTemplate %q: %w", quoted, err)
+		}
+		it.template = t
+	}
+	if kind == Prompt && !text.IsNull(in.Arguments) && json.Unmarshal(in.Arguments, &it.Arguments) != nil {
+		return nil, fmt.Errorf("the arguments of %q are malformed", quoted)
+	}
+	// We ignore a description of the wrong type.
+	_ = json.Unmarshal(in.Title, &it.Title)
+	_ = json.Unmarshal(in.Description, &it.Description)
+	_ = json.Unmarshal(in.MIMEType, &it.MIMEType)
+	if json.Unmarshal(in.Size, &it.Size) != nil || it.Size < 0 {
+		it.Size = 0
+	}
+	if json.Unmarshal(in.Annotations, &it.Annotations) != nil {
+		it.Annotations = nil // a half-read one would have false hints
+	}
+	return it, nil
+}
+
+func checkURI(uri string) error {
+	if len(uri) > MaxURI {
+		return fmt.Errorf("it has %d bytes, more than the limit of %d", len(uri), MaxURI)
+	}
+	if strings.ContainsFunc(uri, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return errors.New("it has a control character")
+	}
+	return nil
+}
+
+// Hash returns a hash of what people and models see of the item and what it is read
+// by. A resource's size and annotations are not part of it: they change with its
+// content.
+func (it *Item) Hash() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %q %q %q %q %q", it.Kind, it.ID, it.Name, it.Title, it.Description, it.MIMEType)
+	for _, a := range it.Arguments {
+		fmt.Fprintf(h, " %q %q %q %t", a.Name, a.Title, a.Description, a.Required)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,136 @@
+package resources
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/trust"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
+)
+
+// Lists are the lists of a server by what they have.
+var Lists = [Kinds]upstream.Kind{Resource: upstream.Resources, Template: upstream.Templates, Prompt: upstream.Prompts}
+
+// An Offer is an entry as its server listed it last. It is immutable.
+type Offer struct {
+	Entry   *Entry           // barred if the configuration does not permit it
+	Trusted trust.Definition // what must not change unnoticed
+}
+
+// Entries returns the entries of offers. held says why some of them are held back, by
+// their place.
+func Entries(offers []*Offer, held map[int]error) []*Entry {
+	list := make([]*Entry, len(offers))
+	for i, o := range offers {
+		list[i] = o.Entry
+		if why := held[i]; why != nil && o.Entry.Barred == nil {
+			e := *o.Entry
+			e.Barred = why
+			list[i] = &e
+		}
+	}
+	return list
+}
+
+// Size returns how many bytes the elements of offers have.
+func Size(offers []*Offer) (bytes int) {
+	for _, o := range offers {
+		bytes += len(o.Entry.Raw)
+	}
+	return bytes
+}
+
+// Raw returns the elements of offers by what they are, or nil.
+func Raw(offers []*Offer) map[string][]string {
+	if len(offers) == 0 {
+		return nil
+	}
+	raw := make(map[string][]string)
+	for _, o := range offers {
+		kind := o.Entry.Kind.String()
+		raw[kind] = append(raw[kind], string(o.Entry.Raw))
+	}
+	return raw
+}
+
+// Count returns how many offers there are of each kind.
+func Count(offers []*Offer) (n [Kinds]int) {
+	for _, o := range offers {
+		n[o.Entry.Kind]++
+	}
+	return n
+}
+
+// A Lister checks what one server lists.
+type Lister struct {
+	Server   string
+	Names    func(own string) rules.Tool // what patterns see of a name
+	Bar      func(rules.Tool) error      // why the configuration does not permit something, or nil
+	MaxBytes int                         // of one element
+}
+
+// Check returns what can be used of the lists of a server, in order, and an error for
+// each element that can't be. What was listed unchanged before, or could not be listed
+// now, is that of old. err is that of ctx.
+func (l *Lister) Check(ctx context.Context, all upstream.List, old []*Offer) (list []*Offer, problems []error, err error) {
+	known := make(map[ID]*Offer, len(old))
+	for _, o := range old {
+		known[o.Entry.Key()] = o
+	}
+	note := func(format string, args ...any) {
+		err := fmt.Errorf("mcphybrid: server %q: "+format, append([]any{l.Server}, args...)...)
+		problems = append(problems, text.Bounded(err))
+	}
+	for kind := range Kinds {
+		if failed := all.Failed[Lists[kind]]; failed != nil {
+			note("its %ss can't be listed: %w", kind, failed)
+			for _, o := range old {
+				if o.Entry.Kind == kind {
+					list = append(list, o)
+				}
+			}
+		}
+		seen := make(map[string]bool)
+		for i, e := range all.Elements[Lists[kind]] {
+			if err := ctx.Err(); err != nil {
+				return nil, nil, err
+			}
+			o, err := l.offer(kind, e, known)
+			if err == nil && seen[o.Entry.ID] {
+				err = fmt.Errorf("another one is %q too; the first is kept", text.Line(o.Entry.ID, text.MaxName))
+			}
+			if err == nil && kind == Template && len(seen) == MaxTemplates {
+				err = fmt.Errorf("there are more than the limit of %d", MaxTemplates)
+			}
+			if err != nil {
+				note("%s %d: %w", kind, i, err)
+				continue
+			}
+			seen[o.Entry.ID] = true
+			list = append(list, o)
+		}
+	}
+	return list, problems, nil
+}
+
+func (l *Lister) offer(kind Kind, e upstream.Element, known map[ID]*Offer) (*Offer, error) {
+	if e.Problem != nil {
+		return nil, e.Problem
+	}
+	item, err := Parse(kind, e.Raw, l.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	entry := &Entry{Item: item, Names: l.Names(item.Name)}
+	if kind != Prompt {
+		entry.Names.URI = item.ID
+	}
+	if old := known[entry.Key()]; old != nil && string(old.Entry.Raw) == string(e.Raw) {
+		return old, nil
+	}
+	entry.Barred = l.Bar(entry.Names)
+	return &Offer{entry, trust.Definition{Name: kind.String() + " " + item.ID, Sum: sha256.Sum256(e.Raw), Hash: item.Hash}}, nil
+}

@@ -1,0 +1,113 @@
+package resources
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTemplateMatches(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ template, yes, no string }{
+		{"mem://a/{id}", "mem://a/1 mem://a/x%2Fy mem://a/ mem://a/a,b", "mem://a mem://a/1/2 mem://a/1?q mem://b/1 xmem://a/1"},
+		{"file:///{+path}", "file:///a/b file:///a?b#c", "file:// file:///a%zz\\"},
+		{"mem://{a}/{b}.txt", "mem://x/y.txt mem:///.txt mem://x/y.txt.txt", "mem://x/y.md mem://x.txt"},
+		{"mem://x{?q,p*}", "mem://x mem://x?q=1&p=2", "mem://x/y mem://y?q=1"},
+		{"mem://x{/seg*}", "mem://x mem://x/a/b", "mem://x?a"},
+		{"mem://x{#frag}", "mem://x#a/b", "y"},
+		{"{scheme:4}:x", "demo:x", "demo:y /:x"},
+		{"plain", "plain", "plains"},
+	} {
+		tmpl, err := parseTemplate(test.template)
+		require.NoError(t, err, test.template)
+		for _, uri := range strings.Fields(test.yes) {
+			assert.True(t, tmpl.matches(uri), "%s %s", test.template, uri)
+		}
+		for _, uri := range strings.Fields(test.no) {
+			assert.False(t, tmpl.matches(uri), "%s %s", test.template, uri)
+		}
+	}
+	for _, bad := range []string{"{", "}", "{}", "{a", "{a b}", "{|a}", "{a:}", "{a:0}", "{a:99999}", "{a,}", "a}b{c}"} {
+		_, err := parseTemplate(bad)
+		assert.Error(t, err, bad)
+	}
+}
+
+// The worst template takes time in proportion to its parts and to the URI.
+func TestTemplateIsBounded(t *testing.T) {
+	t.Parallel()
+	begun := time.Now()
+	for range 20 {
+		tmpl, err := parseTemplate(strings.Repeat("{+a*,b*}aa", maxExpressions))
+		require.NoError(t, err)
+		assert.False(t, tmpl.matches(strings.Repeat("a", MaxURI-1)+"{"))
+	}
+	assert.Less(t, time.Since(begun), 10*time.Second)
+	tmpl, err := parseTemplate("{+a}")
+	require.NoError(t, err)
+	assert.False(t, tmpl.matches(strings.Repeat("a", MaxURI+1)))
+}
+
+func TestForms(t *testing.T) {
+	t.Parallel()
+	for uri, want := range map[string]string{
+		"file:///etc/passwd": "", "mem://a": "", "plain": "", "mem://a/": "",
+		"file:///%65tc": "file:///etc", "FILE:///etc": "file:///etc", "file:////etc//x": "file:///etc/x", "file:///a/../etc/": "file:///etc/",
+		"file:///a/%2e%2e/etc": "file:///etc", "mem://Host/x": "mem://host/x", `file:///a\..\etc`: "file:///etc", "a:b%": "", "a:../b/../c": "a:../c",
+	} {
+		forms := Forms(uri)
+		assert.Equal(t, uri, forms[0])
+		if want == "" {
+			assert.Len(t, forms, 1, uri)
+		} else if assert.Len(t, forms, 2, uri) {
+			assert.Equal(t, want, forms[1])
+		}
+	}
+}
+
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	link := mcp.NewResourceLink("mem://a", "", "", "")
+	assert.Equal(t, []string{"mem://a", "mem://a"}, Linked([]mcp.Content{mcp.NewTextContent("x"), link, &link, (*mcp.ResourceLink)(nil), nil, mcp.NewResourceLink("a\nb", "", "", "")}))
+	assert.Nil(t, Linked(nil))
+	var l *Links
+	assert.Nil(t, l.To("mem://a"))
+	l = l.With(Place{Server: "x"}, []string{"mem://a", "mem://a"}).With(Place{Server: "y"}, []string{"mem://a"})
+	assert.Equal(t, []Place{{Server: "x"}, {Server: "y"}}, l.To("mem://a"))
+	many := make([]string, 3*maxLinks)
+	for i := range many {
+		many[i] = strings.Repeat("u", i+1)
+	}
+	assert.Len(t, l.With(Place{Server: "x"}, many).list, maxLinks)
+}
+
+// FuzzParse reads elements of servers. What it accepts is within the limits.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{`{"uri":"mem://a","name":"a","size":5}`, `{"uriTemplate":"mem://{+a*,b:3}{?c}","name":"t"}`, `{"name":"p","arguments":[{"name":"x","required":true}]}`, `{"uri":5}`, `null`, `[]`} {
+		for kind := range Kinds {
+			f.Add(byte(kind), []byte(seed), "mem://a/b")
+		}
+	}
+	f.Fuzz(func(t *testing.T, kind byte, raw []byte, uri string) {
+		item, err := Parse(Kind(kind%byte(Kinds)), raw, 4096)
+		if err != nil {
+			return
+		}
+		if item.ID == "" || item.Name == "" || item.Kind != Prompt && len(item.ID) > MaxURI || item.Size < 0 || len(item.Raw) > 4096 {
+			t.Fatalf("%+v", item)
+		}
+		if item.Hash() != item.Hash() {
+			t.Fatal("the hash changes")
+		}
+		if item.template != nil {
+			item.template.matches(uri)
+		}
+		for _, form := range Forms(uri) {
+			_ = form
+		}
+	})
+}

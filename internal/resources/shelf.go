@@ -1,0 +1,136 @@
+package resources
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/search"
+)
+
+// An Entry is an item of a server that a catalog has. It is immutable.
+type Entry struct {
+	*Item
+	Names  rules.Tool // what patterns see
+	Barred error      // why nobody may have it, or nil
+}
+
+// A Shelf has the entries of one version of a catalog: those of each server stand
+// together. It is immutable, and nil is an empty one.
+type Shelf struct {
+	entries []*Entry
+	byID    map[ID]*Entry
+	index   func() *search.Index // its documents are the entries
+}
+
+// All returns the entries. They are shared.
+func (s *Shelf) All() []*Entry {
+	if s == nil {
+		return nil
+	}
+	return s.entries
+}
+
+// An ID identifies an entry of a shelf.
+type ID struct {
+	Server string
+	Kind   Kind
+	ID     string
+}
+
+// Key returns what identifies e.
+func (e *Entry) Key() ID { return ID{e.Names.Server, e.Kind, e.ID} }
+
+// NewShelf returns the shelf with these entries. It is prev if prev has them. index
+// returns an index of documents, and is called with the first search.
+func NewShelf(prev *Shelf, entries []*Entry, index func([]*search.Document) *search.Index) *Shelf {
+	if len(entries) == 0 {
+		return nil
+	}
+	if prev != nil && slices.Equal(prev.entries, entries) {
+		return prev
+	}
+	s := &Shelf{entries: entries, byID: make(map[ID]*Entry, len(entries))}
+	for _, e := range entries {
+		s.byID[e.Key()] = e
+	}
+	s.index = sync.OnceValue(func() *search.Index {
+		docs := make([]*search.Document, len(entries))
+		for i, e := range entries {
+			docs[i] = &search.Document{Server: e.Names.Server, Name: e.Name, Title: e.Title, Description: e.Description, Hints: e.ID}
+		}
+		return index(docs)
+	})
+	return s
+}
+
+// Find returns the entry with that ID, or nil.
+func (s *Shelf) Find(id ID) *Entry {
+	if s == nil {
+		return nil
+	}
+	return s.byID[id]
+}
+
+// Matching calls f with each template of a server, or of all if server is "", that
+// can expand to uri, in order.
+func (s *Shelf) Matching(server, uri string, f func(*Entry)) {
+	for _, e := range s.All() {
+		if e.template != nil && (server == "" || e.Names.Server == server) && e.template.matches(uri) {
+			f(e)
+		}
+	}
+}
+
+// Search returns at most n of the entries that keep accepts and that best match query,
+// best first and those of equal score in order.
+func (s *Shelf) Search(query string, n int, keep func(*Entry) bool) (found []*Entry) {
+	if s == nil {
+		return nil
+	}
+	for _, m := range s.index().Search(query, n, func(doc int) bool { return keep(s.entries[doc]) }) {
+		found = append(found, s.entries[m.Doc])
+	}
+	return found
+}
+
+// An Answer is the answer to a model's search.
+type Answer struct {
+	Resources []FoundEntry `json:"resources"`
+	Count     int          `json:"count"`
+	Total     int          `json:"total"` // of all that there are
+	Message   string       `json:"message"`
+}
+
+// A FoundEntry is an entry as a model reads it.
+type FoundEntry struct {
+	Server      string `json:"server"`
+	URI         string `json:"uri,omitempty"`
+	Template    string `json:"uri_template,omitempty"`
+	Name        string `json:"name"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	MIMEType    string `json:"mime_type,omitempty"`
+	Size        int64  `json:"size,omitempty"`
+}
+
+// Found returns entries for a model. Texts are one line each, of at most so many
+// characters, apart from the URI.
+func Found(entries []*Entry, limit int) []FoundEntry {
+	list := make([]FoundEntry, len(entries))
+	line := func(s string) string { return text.Line(s, limit) }
+	for i, e := range entries {
+		f := FoundEntry{Server: text.Line(e.Names.Server, text.MaxName), Name: line(e.Name), Title: line(e.Title), Description: line(e.Description), MIMEType: line(e.MIMEType), Size: e.Size}
+		if f.Title == f.Name {
+			f.Title = ""
+		}
+		if e.Kind == Template {
+			f.Template = e.ID
+		} else {
+			f.URI = e.ID
+		}
+		list[i] = f
+	}
+	return list
+}

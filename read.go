@@ -1,0 +1,237 @@
+package mcphybrid
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/desk"
+	"github.com/mcphybrid/mcphybrid/internal/resources"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
+	"github.com/mcphybrid/mcphybrid/internal/words"
+)
+
+// resources returns what the session sees beside tools.
+func (s *selection) resources(sc *scope) *resources.View {
+	v := &resources.View{Bar: func(t rules.Tool) error {
+		if !s.rights.permit(t) || s.policy.verdict(s.policy.match(t), s.applies, s.included).standing == hidden {
+			return ErrNotPermitted
+		}
+		return nil
+	}}
+	v.BarURI = func(of any, t rules.Tool) error {
+		if !sc.opts.Access.permits(t) || !sc.keeper.permits(of.(*owner), t) {
+			return ErrNotPermitted
+		}
+		return v.Bar(t)
+	}
+	v.Server = func(p resources.Place) (rules.Tool, bool) {
+		to, names := sc.keeper.server(p.Of.(*owner), p.Server)
+		return names, to != nil
+	}
+	for _, c := range slices.Backward(s.catalogs) { // the user's come first
+		v.Shelves = append(v.Shelves, resources.Owned{Of: c.owner, Shelf: c.shelf})
+	}
+	return v
+}
+
+func (s *Session) offered(kind resources.Kind) []*resources.Entry {
+	return s.view().resources(s.scope).Offered(kind)
+}
+
+// Resources returns the resources that servers list and that the session may read, in
+// registration order of the servers and then as they listed them.
+func (s *Session) Resources() []Resource { return s.resources(resources.Resource) }
+
+// ResourceTemplates is [Session.Resources] for templates of resources.
+func (s *Session) ResourceTemplates() []Resource { return s.resources(resources.Template) }
+
+func (s *Session) resources(kind resources.Kind) (list []Resource) {
+	for _, e := range s.offered(kind) {
+		r := Resource{e.Names.Server, e.ID, "", e.Name, e.Names.Name, e.Title, e.Description, e.MIMEType, e.Size, e.Annotations, e.Raw}
+		if kind == resources.Template {
+			r.URI, r.URITemplate = "", e.ID
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// Prompts is [Session.Resources] for prompts. They are for users, so that no tool of
+// the model gets one.
+func (s *Session) Prompts() (list []Prompt) {
+	for _, e := range s.offered(resources.Prompt) {
+		list = append(list, Prompt{e.Names.Server, e.ID, e.Names.Name, e.Title, e.Description, e.Arguments, e.Raw})
+	}
+	return list
+}
+
+// ReadResource reads a resource. server is the server's name, or "" if only one has
+// the resource. The session may read a resource that is listed, one that a template
+// expands to, and one to which the result of a call or a prompt in this session linked,
+// of the last 100; in each case only if the session may use it. A restored session
+// knows no links.
+//
+// For a URI that no list has, the access lists must permit both the template and the
+// URI, as it is and without percent signs and dot segments.
+//
+// The contents are as the server sent them, not cut. Don't trust them. The error may wrap
+// [ErrUnknownResource], [ErrNotPermitted], [ErrQuarantined], [ErrServerDown],
+// [context.DeadlineExceeded] after a call timeout, or an error of the server.
+// [Options.Middleware] does not run.
+func (s *Session) ReadResource(ctx context.Context, server, uri string) (*mcp.ReadResourceResult, error) {
+	r, _, err := s.ask(ctx, resources.Resource, server, uri, func(ctx context.Context, to *upstream.Server) (any, error) {
+		return to.Read(ctx, uri)
+	})
+	result, _ := r.(*mcp.ReadResourceResult)
+	return result, err
+}
+
+// GetPrompt returns the messages of a prompt, with args filled in. server is as in
+// [Session.ReadResource], and so is the error.
+func (s *Session) GetPrompt(ctx context.Context, server, name string, args map[string]string) (*mcp.GetPromptResult, error) {
+	r, from, err := s.ask(ctx, resources.Prompt, server, name, func(ctx context.Context, to *upstream.Server) (any, error) {
+		return to.Prompt(ctx, name, args)
+	})
+	result, _ := r.(*mcp.GetPromptResult)
+	if result != nil {
+		for _, m := range result.Messages {
+			s.link(from, []mcp.Content{m.Content})
+		}
+	}
+	return result, err
+}
+
+// maxCompletions is how many values the protocol permits in a completion.
+const maxCompletions = 100
+
+// Complete returns values for an argument of a prompt or of a template, as p describes
+// them. p.Ref is an [mcp.PromptReference] with the prompt's name or an
+// [mcp.ResourceReference] with a template, as listed. server is as in
+// [Session.ReadResource], and so is the error.
+func (s *Session) Complete(ctx context.Context, server string, p mcp.CompleteParams) (*mcp.Completion, error) {
+	kind, id := resources.Template, ""
+	switch ref := p.Ref.(type) {
+	case mcp.PromptReference:
+		ref.Type = "ref/prompt"
+		kind, id, p.Ref = resources.Prompt, ref.Name, ref
+	case mcp.ResourceReference:
+		ref.Type = "ref/resource"
+		id, p.Ref = ref.URI, ref
+	default:
+		return nil, fmt.Errorf("mcphybrid: a completion for a %T, want an mcp.PromptReference or an mcp.ResourceReference", p.Ref)
+	}
+	r, _, err := s.ask(ctx, kind, server, id, func(ctx context.Context, to *upstream.Server) (any, error) {
+		return to.Complete(ctx, p)
+	})
+	result, _ := r.(*mcp.CompleteResult)
+	if result == nil {
+		return nil, err
+	}
+	values := result.Completion.Values
+	result.Completion.Values = values[:min(len(values), maxCompletions)]
+	return &result.Completion, err
+}
+
+// ask makes a request of the server that has what is asked for. All requests for
+// resources and prompts go through it.
+func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id string, request func(context.Context, *upstream.Server) (any, error)) (result any, from origin, err error) {
+	begun := time.Now()
+	v := s.view()
+	s.mu.Lock()
+	links := s.links
+	s.mu.Unlock()
+	at, err := v.resources(s.scope).Locate(kind, server, id, links)
+	of, _ := at.Of.(*owner)
+	from = origin{of, at.Server}
+	if to, _ := s.scope.keeper.server(from.of, from.server); err == nil && to != nil { // else it was removed just now
+		if result, err = request(desk.WithCaller(ctx, s.caller), to); err != nil {
+			err = resources.Refused(kind, from.server, id, err)
+		}
+	} else if unknown := (&resources.Unknown{Server: server, ID: id}); err == nil || errors.As(err, &unknown) {
+		err = (*UnknownResourceError)(unknown)
+		if slices.Contains(s.scope.keeper.connectingServers(v.rights), server) {
+			err = fmt.Errorf("%w; server %q is still connecting", err, server)
+		}
+	}
+	s.tell(Event{Kind: EventRead, Server: from.server, Query: id, Took: time.Since(begun), Err: err})
+	return result, from, err
+}
+
+// link remembers the resources to which a result links.
+func (s *Session) link(from origin, contents []mcp.Content) {
+	uris := resources.Linked(contents)
+	if uris == nil {
+		return
+	}
+	if to, _ := s.scope.keeper.server(from.of, from.server); to == nil {
+		return
+	}
+	s.mu.Lock()
+	first := s.links == nil && !s.closed
+	if !s.closed {
+		s.links = s.links.With(resources.Place{Of: from.of, Server: from.server}, uris)
+	}
+	s.mu.Unlock()
+	if first && s.registrar != nil {
+		s.registrar.Sync() // registers the tool that reads
+	}
+}
+
+// answerResourceSearch searches for resources and templates and answers with them.
+func (s *Session) answerResourceSearch(args json.RawMessage) *mcp.CallToolResult {
+	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results, false)
+	if err != nil {
+		return mcp.NewToolResultError(textBadMeta(metaResourceSearch, err))
+	}
+	v := s.view().resources(s.scope)
+	all := append(v.Offered(resources.Resource), v.Offered(resources.Template)...)
+	n = min(max(n, 1), s.scope.opts.Search.Limit, len(all))
+	found := all
+	if strings.TrimSpace(query) != "" {
+		found = v.Search(query, n)
+	}
+	answer := resources.Answer{Resources: resources.Found(found[:min(n, len(found))], s.scope.opts.Prompt.MaxDescription), Total: len(all)}
+	answer.Count = len(answer.Resources)
+	answer.Message = words.FoundResources(answer.Count)
+	result := s.fit(mcp.NewToolResultText(text.JSON(answer)))
+	s.countAnswer(mcp.GetTextFromContent(result.Content[0]))
+	return result
+}
+
+// answerResourceRead answers with the contents of a resource.
+func (s *Session) answerResourceRead(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
+	var in struct {
+		Server string `json:"server"`
+		URI    string `json:"uri"`
+	}
+	err := readMeta(args, &in, "uri", func() bool { return in.URI == "" })
+	if err != nil {
+		return mcp.NewToolResultError(textBadMeta(metaResourceRead, err))
+	}
+	r, err := s.ReadResource(ctx, in.Server, in.URI)
+	if err != nil {
+		return mcp.NewToolResultError(textUnread(in.URI, err))
+	}
+	return s.fit(resources.Result(r))
+}
+
+// textUnread is the answer to a read that has no result.
+func textUnread(uri string, err error) string {
+	uri = text.Line(uri, text.MaxName)
+	var unknown *UnknownResourceError
+	switch {
+	case errors.Is(err, ErrNotPermitted):
+		return uri + " can't be read: it is not permitted here. Go on without it."
+	case errors.As(err, &unknown):
+		return words.Unread(uri, unknown.Servers, unknown.Nearest)
+	}
+	return textRefused(uri, err, false, time.Time{})
+}

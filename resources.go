@@ -1,0 +1,77 @@
+package mcphybrid
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/resources"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// A Resource is what a server offers to be read, such as a file or a record, or a
+// template of resources. Don't trust its strings, except Server: they come from the
+// server. What it points to is shared and must not be changed.
+type Resource struct {
+	Server      string // the name in its [ServerConfig]
+	URI         string // "" for a template
+	URITemplate string // of the URIs of resources (RFC 6570); "" for a resource
+	Name        string // the URI or the template, if the server gave none
+	Registered  string // the name by which patterns as in [Access] know it, beside Name and URI
+	Title       string
+	Description string
+	MIMEType    string
+	Size        int64            // in bytes; 0 if the server does not say
+	Annotations *mcp.Annotations // nil if there are none
+	Raw         json.RawMessage  // the element of the list
+}
+
+// A Prompt is a text that a server offers to users, often as a slash command. What is
+// said of the strings of a [Resource] holds for its own.
+type Prompt struct {
+	Server      string
+	Name        string
+	Registered  string
+	Title       string
+	Description string
+	Arguments   []mcp.PromptArgument
+	Raw         json.RawMessage
+}
+
+// lister returns what checks the lists of the server beside its tools.
+func (src *listing) lister(access Access, maxBytes int) *resources.Lister {
+	return &resources.Lister{Server: src.name, Names: src.namesOf, MaxBytes: maxBytes, Bar: func(t rules.Tool) error {
+		if !src.tools.permitsOwn(t) || !access.permits(t) {
+			return ErrNotPermitted
+		}
+		return nil
+	}}
+}
+
+// offersOf returns the name under which the trust store has what a server lists beside
+// tools. So that has a room of its own, and no tool has its names.
+func offersOf(server string) string { return server + "\x00resources" }
+
+// An UnknownResourceError says that the session has no such resource or prompt, or
+// that several servers have it.
+type UnknownResourceError struct {
+	Server  string   // that was asked for, or ""
+	ID      string   // the URI, or the prompt's name
+	Nearest []string // the most similar ones, nearest first; at most three
+	Servers []string // those that have it, if there are several and none was named
+}
+
+func (e *UnknownResourceError) Error() string {
+	line := fmt.Sprintf("mcphybrid: %v: %q", ErrUnknownResource, text.Line(e.ID, text.MaxName))
+	if e.Server != "" {
+		line += fmt.Sprintf(" of server %q", e.Server)
+	}
+	if e.Servers != nil {
+		line += " is of several servers, name one: " + quoteNames(e.Servers)
+	}
+	return line
+}
+
+// Unwrap returns [ErrUnknownResource].
+func (e *UnknownResourceError) Unwrap() error { return ErrUnknownResource }
