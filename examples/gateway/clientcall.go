@@ -28,6 +28,7 @@ type clientCall struct {
 	sink sink // nil if notifications can't reach the client
 
 	mu      sync.Mutex
+	server  string // that runs the call, or ""
 	queue   []notification
 	writing bool       // a goroutine is writing
 	ended   bool       // the queue is closed
@@ -46,6 +47,13 @@ func (g *gateway) newClientCall(ctx context.Context) *clientCall {
 	}
 	v.idle = sync.NewCond(&v.mu)
 	return v
+}
+
+// answeredBy returns the server that ran the call, or "".
+func (v *clientCall) answeredBy() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.server
 }
 
 // tell queues a notification.

@@ -26,7 +26,7 @@ type gatewayOptions struct {
 	log      *slog.Logger
 }
 
-// A gateway is an MCP server with the tools of a Manager. mcp-go keeps one table of
+// A gateway is an MCP server with the tools, resources and prompts of a Manager. mcp-go keeps one table of
 // tools for all clients, but here each client has a Session, which knows the tools that
 // it may list and call. So mcp-go's table has a single tool, which receives every call,
 // and lists come from the Session.
@@ -38,7 +38,8 @@ type gateway struct {
 	opts    gatewayOptions
 	mgr     *mcphybrid.Manager
 	front   *server.MCPServer
-	direct  sink               // the sink of the only client, or nil
+	direct  sink // the sink of the only client, or nil
+	uris    uriBook
 	all     context.Context    // ends when all servers have started or failed
 	waiting context.Context    // ends with begin, or when a client stops waiting
 	begin   context.Context    // the start of the servers
@@ -81,8 +82,8 @@ func newGateway(opts gatewayOptions) *gateway {
 	}
 	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
 		Servers: opts.servers, Cache: opts.cache, TokenStore: opts.tokens, Logger: opts.log, Limits: mcphybrid.ServerLimits{StartTimeout: startTimeout},
-		Registry:   &catalogWatch{ToolRegistry: mcphybrid.NewRegistry(), changed: g.tellAll},
-		OnEvent:    g.event,
+		Registry: &catalogWatch{ToolRegistry: mcphybrid.NewRegistry(), changed: g.tellAll},
+		OnEvent:  g.event, OnResources: g.tellResources,
 		Middleware: []mcphybrid.Middleware{g.attribute},
 		Ask:        ask.Options{Hooks: g.questions()},
 	})
@@ -117,8 +118,10 @@ func (g *gateway) newFront() *server.MCPServer {
 		r.Params.Arguments, r.Params.Name, r.Params.Task = called(r.Params.Name), anyTool, nil
 	})
 	front := server.NewMCPServer("mcphybrid", version(),
-		server.WithToolCapabilities(true), server.WithLogging(), server.WithHooks(hooks))
+		append(g.addResources(hooks), server.WithToolCapabilities(true), server.WithLogging(), server.WithHooks(hooks))...)
 	front.AddTool(mcp.NewTool(anyTool), g.call)
+	front.AddResource(mcp.NewResource(anyURI, anyPrompt), g.read)
+	front.AddPrompt(mcp.NewPrompt(anyPrompt), g.prompt)
 	return front
 }
 
@@ -183,6 +186,11 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToo
 		return mcp.NewToolResultErrorf("%s was stopped: the gateway is shutting down.", name), nil
 	}
 	// If there is an error, the result says so in words for the model.
+	if from := c.answeredBy(); from != "" {
+		relinked := *result
+		relinked.Content = g.uris.relink(from, result.Content)
+		result = &relinked
+	}
 	return result, nil
 }
 

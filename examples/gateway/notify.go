@@ -15,6 +15,9 @@ func (g *gateway) attribute(next mcphybrid.Handler) mcphybrid.Handler {
 			g.mu.Lock()
 			g.underWay[v] = c.Tool.Server()
 			g.mu.Unlock()
+			v.mu.Lock()
+			v.server = c.Tool.Server()
+			v.mu.Unlock()
 			defer func() {
 				g.mu.Lock()
 				delete(g.underWay, v)

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// completing completes every argument by the name of its server.
+type completing string
+
+func (c completing) CompletePromptArgument(_ context.Context, name string, _ mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
+	return &mcp.Completion{Values: []string{string(c) + " " + name}}, nil
+}
+
+func (c completing) CompleteResourceArgument(_ context.Context, uri string, _ mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
+	return &mcp.Completion{Values: []string{string(c) + " " + uri}}, nil
+}
+
+// shelf is a server that has the same URIs as every other one.
+func shelf(name string) *server.MCPServer {
+	s := server.NewMCPServer(name, "1", server.WithResourceCapabilities(false, true), server.WithPromptCapabilities(true), server.WithCompletions(),
+		server.WithPromptCompletionProvider(completing(name)), server.WithResourceCompletionProvider(completing(name)))
+	read := func(_ context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, Text: name + " " + r.Params.URI}}, nil
+	}
+	s.AddResource(mcp.NewResource("mem://a", "a"), read)
+	s.AddResourceTemplate(mcp.NewResourceTemplate("mem://pages/{page}", "page"), read)
+	s.AddPrompt(mcp.NewPrompt("greet", mcp.WithArgument("whom")), func(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return mcp.NewGetPromptResult("", []mcp.PromptMessage{
+			mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(name+" greets "+r.Params.Arguments["whom"])),
+			mcp.NewPromptMessage(mcp.RoleUser, mcp.NewResourceLink("mem://a", "a", "", "")),
+		}), nil
+	})
+	s.AddTool(mcp.NewTool("link"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{mcp.NewResourceLink("mem://a", "a", "", "")}}, nil
+	})
+	return s
+}
+
+// Of two servers with one URI, the first keeps it, and the client can have both.
+func TestResourcesPassThrough(t *testing.T) {
+	second := shelf("second")
+	serve := func(s *server.MCPServer) string {
+		return mcptest.ServeHTTP(t, server.NewStreamableHTTPServer(s, server.WithStateful(true)), "127.0.0.1:0")
+	}
+	g, url, _ := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{{Name: "first", URL: serve(shelf("first"))}, {Name: "the second", URL: serve(second)}}}, webOptions{})
+	c, told := connect(t, overHTTP(url), "a client")
+	ctx := t.Context()
+	list, err := c.ListResources(ctx, mcp.ListResourcesRequest{})
+	require.NoError(t, err)
+	var uris []string
+	for _, r := range list.Resources {
+		uris = append(uris, r.URI)
+	}
+	assert.Equal(t, []string{"mem://a", "mcphybrid://the%20second/mem://a"}, uris)
+	templates, err := c.ListResourceTemplates(ctx, mcp.ListResourceTemplatesRequest{})
+	require.NoError(t, err)
+	require.Len(t, templates.ResourceTemplates, 2)
+	assert.Equal(t, "mem://pages/{page}", templates.ResourceTemplates[0].URITemplate.Raw())
+	assert.Equal(t, "mcphybrid://the%20second/mem://pages/{page}", templates.ResourceTemplates[1].URITemplate.Raw())
+
+	for uri, want := range map[string]string{
+		"mem://a": "first mem://a", "mcphybrid://the%20second/mem://a": "second mem://a",
+		"mem://pages/1": "first mem://pages/1", "mcphybrid://the%20second/mem://pages/1": "second mem://pages/1",
+		"mcphybrid://first/mem://a": "first mem://a",
+	} {
+		var r mcp.ReadResourceRequest
+		r.Params.URI = uri
+		got, err := c.ReadResource(ctx, r)
+		if assert.NoError(t, err, uri) {
+			assert.Equal(t, want, got.Contents[0].(mcp.TextResourceContents).Text)
+		}
+	}
+	for _, uri := range []string{"mem://b", "mcphybrid://nobody/mem://a", "mcphybrid://first", "any:"} {
+		var r mcp.ReadResourceRequest
+		r.Params.URI = uri
+		_, err := c.ReadResource(ctx, r)
+		assert.ErrorContains(t, err, "unknown resource", uri)
+	}
+
+	prompts, err := c.ListPrompts(ctx, mcp.ListPromptsRequest{})
+	require.NoError(t, err)
+	require.Len(t, prompts.Prompts, 2)
+	for i, want := range []struct{ server, text, link string }{{"first", "first greets Ann", "mem://a"}, {"second", "second greets Ann", "mcphybrid://the%20second/mem://a"}} {
+		var r mcp.GetPromptRequest
+		r.Params.Name, r.Params.Arguments = prompts.Prompts[i].Name, map[string]string{"whom": "Ann"}
+		got, err := c.GetPrompt(ctx, r)
+		require.NoError(t, err)
+		assert.Equal(t, want.text, got.Messages[0].Content.(mcp.TextContent).Text)
+		assert.Equal(t, want.link, got.Messages[1].Content.(mcp.ResourceLink).URI)
+		var q mcp.CompleteRequest
+		q.Params.Ref = mcp.PromptReference{Type: "ref/prompt", Name: prompts.Prompts[i].Name}
+		values, err := c.Complete(ctx, q)
+		require.NoError(t, err)
+		assert.Equal(t, []string{want.server + " greet"}, values.Completion.Values)
+		q.Params.Ref = mcp.ResourceReference{Type: "ref/resource", URI: templates.ResourceTemplates[i].URITemplate.Raw()}
+		values, err = c.Complete(ctx, q)
+		require.NoError(t, err)
+		assert.Equal(t, []string{want.server + " mem://pages/{page}"}, values.Completion.Values)
+	}
+	assert.Equal(t, "mcp_first__greet", prompts.Prompts[0].Name)
+
+	// Links in results lead to the server of the tool.
+	var call mcp.CallToolRequest
+	call.Params.Name = g.mgr.InlineTools()[1].Name()
+	result, err := c.CallTool(ctx, call)
+	require.NoError(t, err)
+	assert.Equal(t, "mcphybrid://the%20second/mem://a", result.Content[0].(mcp.ResourceLink).URI)
+
+	// The client is told of changes.
+	listening, stop := context.WithCancel(ctx)
+	defer stop()
+	listen := make(chan error, 1)
+	go func() {
+		listen <- c.Listen(listening, mcp.SubscriptionFilter{ResourcesListChanged: true, PromptsListChanged: true})
+	}()
+	awaitNotification(t, told, mcp.MethodNotificationSubscriptionsAcknowledged)
+	second.AddResource(mcp.NewResource("mem://b", "b"), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) { return nil, nil })
+	awaitNotification(t, told, mcp.MethodNotificationResourcesListChanged)
+	list, err = c.ListResources(ctx, mcp.ListResourcesRequest{})
+	require.NoError(t, err)
+	assert.Len(t, list.Resources, 3)
+	stop()
+	<-listen
+}
+
+func awaitNotification(t *testing.T, told <-chan mcp.JSONRPCNotification, method string) {
+	t.Helper()
+	for {
+		select {
+		case n := <-told:
+			if n.Method == method {
+				return
+			}
+		case <-t.Context().Done():
+			t.Fatal("no notification " + method)
+		}
+	}
+}
