@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -259,8 +260,9 @@ func (r *vectorRows) ranked(query string, n int, passes func(row int) bool) []Ma
 	for _, m := range hits {
 		found = append(found, Match{ID: r.tools[m.Doc].id, Server: r.tools[m.Doc].server, Words: m.Score})
 	}
-	slices.SortFunc(found, func(a, b Match) int {
-		return cmp.Or(cmp.Compare(b.Words, a.Words), cmp.Compare(a.ID, b.ID))
+	sort.Slice(found, func(i, j int) bool {
+		a, b := &found[i], &found[j]
+		return a.Words > b.Words || a.Words == b.Words && a.ID < b.ID
 	})
 	return found[:min(n, len(found))]
 }

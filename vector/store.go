@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
+	"sort"
 )
 
 // A Store keeps records in scopes and finds them by words and by meaning. A
@@ -140,8 +140,9 @@ func FuseRanks(words, similar []Match, n int) []Match {
 }
 
 func bestMatches(all []Match, n int) []Match {
-	slices.SortFunc(all, func(a, b Match) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+	sort.Slice(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return a.Score > b.Score || a.Score == b.Score && a.ID < b.ID
 	})
 	return all[:min(max(n, 0), len(all))]
 }
