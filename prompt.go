@@ -13,6 +13,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/mcphybrid/mcphybrid/internal/words"
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // This file and internal/words hold every word that the model reads and that no server
@@ -91,7 +92,7 @@ const searchFirst = "Their definitions are not shown here. `mcp_tool_search` fin
 
 // textJustInTime follows the search steps with [Options.JustInTime].
 const textJustInTime = "Of these, the tools that a message most likely needs are put into your list with it. " +
-	"If one is missing, you can also end your answer with a line of its own, `" + directive + " what the tool should do`: what is found is then put into your list.\n"
+	"If one is missing, you can also end your answer with a line of its own, `" + search.Directive + " what the tool should do`: what is found is then put into your list.\n"
 
 const foundActive = searchFirst +
 	"2. The tools it returns are active at once: call them by the returned name, in this same turn.\n" +
@@ -234,10 +235,6 @@ const maxSchemaShown = 16 << 10
 
 // maxErrorLength is how many characters of an error the model gets.
 const maxErrorLength = words.MaxError
-
-// directive begins the line with which a model asks for a search: see
-// textJustInTime.
-const directive = "SEARCH_TOOLS:"
 
 // A searchOffer is what the model is told that search can find.
 type searchOffer []saved.Server
