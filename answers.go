@@ -41,9 +41,9 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 		found = append(found, without...)
 	}
 	s.told(found)
-	answer := searchAnswer{Tools: make([]foundTool, len(found)), Count: len(found)}
+	answer := words.SearchAnswer{Tools: make([]words.FoundTool, len(found)), Count: len(found)}
 	for i, f := range found {
-		answer.Tools[i] = foundTool{
+		answer.Tools[i] = words.FoundTool{
 			Name:         f.name,
 			OriginalName: text.Line(f.def.name, s.scope.opts.Prompt.MaxDescription),
 			Server:       text.Line(f.def.server, text.MaxName),
@@ -95,21 +95,6 @@ func (v view) callable(query string) []string {
 	return callable
 }
 
-// A searchAnswer is the answer of the search tool.
-type searchAnswer struct {
-	Tools   []foundTool `json:"tools"`
-	Count   int         `json:"count"`
-	Message string      `json:"message"`
-}
-
-type foundTool struct {
-	Name         string `json:"name"`
-	OriginalName string `json:"original_name"`
-	Server       string `json:"server"`
-	Description  string `json:"description"`
-	NeededBy     string `json:"needed_by,omitempty"` // the found tool that needs it
-}
-
 // parseSearchArguments returns the query and the number of results, which is
 // standard if args have none. The number may be any, even negative. A fraction is
 // cut off.
@@ -152,27 +137,15 @@ func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
 		return mcp.NewToolResultError(textBadMeta(metaSkillSearch, err))
 	}
 	v := s.view()
-	answer := skillAnswer{Skills: []foundSkill{}}
+	answer := words.SkillAnswer{Skills: []words.FoundSkill{}}
 	for _, sk := range v.findSkills(query, min(max(n, 1), s.scope.opts.Search.Limit)) {
-		answer.Skills = append(answer.Skills, foundSkill{sk.Name, text.Line(sk.Description, s.scope.opts.Prompt.MaxDescription)})
+		answer.Skills = append(answer.Skills, words.FoundSkill{Name: sk.Name, Description: text.Line(sk.Description, s.scope.opts.Prompt.MaxDescription)})
 	}
 	answer.Count = len(answer.Skills)
 	answer.Message = words.FoundSkills(answer.Count, v.skills.index().HasTerms(query))
 	text := text.JSON(answer)
 	s.countAnswer(text)
 	return mcp.NewToolResultText(text)
-}
-
-// A skillAnswer is the answer to a search for skills.
-type skillAnswer struct {
-	Skills  []foundSkill `json:"skills"`
-	Count   int          `json:"count"`
-	Message string       `json:"message"`
-}
-
-type foundSkill struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
 }
 
 // findSkills returns at most n skills: first those that query names, in the order

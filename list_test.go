@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -84,7 +85,7 @@ func TestRotatingNames(t *testing.T) {
 			assert.Len(t, s.Search("select:"+names[9], 1), 1)
 			found, err := s.Call(t.Context(), SearchToolName, `{"query":"`+names[7]+`"}`)
 			require.NoError(t, err)
-			var answer searchAnswer
+			var answer words.SearchAnswer
 			require.NoError(t, json.Unmarshal([]byte(mcp.GetTextFromContent(found.Content[0])), &answer))
 			require.NotEmpty(t, answer.Tools)
 			assert.Equal(t, names[7], answer.Tools[0].Name)

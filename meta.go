@@ -138,7 +138,7 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 		return mcp.NewToolResultError(textBadMeta(metaDescribe, err))
 	}
 	v := s.view()
-	answer := describeAnswer{Tools: []describedTool{}}
+	answer := words.DescribeAnswer{Tools: []words.DescribedTool{}}
 	var told []*BridgeTool
 	for _, name := range in.Names {
 		t, err := s.find(v, name)
@@ -148,26 +148,14 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 		}
 		needed := v.needed(t)
 		told = append(append(told, t), needed...)
-		answer.Tools = append(answer.Tools, describedTool{t.name, text.Line(t.def.server, text.MaxName), t.def.description, t.def.input, namesOf(needed)})
+		answer.Tools = append(answer.Tools, words.DescribedTool{
+			Name: t.name, Server: text.Line(t.def.server, text.MaxName), Description: t.def.description, InputSchema: t.def.input, Needs: namesOf(needed),
+		})
 	}
 	s.told(told)
 	result := s.fit(mcp.NewToolResultText(text.JSON(answer)))
 	s.countAnswer(mcp.GetTextFromContent(result.Content[0]))
 	return result
-}
-
-// A describeAnswer is the answer of the describe tool.
-type describeAnswer struct {
-	Tools    []describedTool `json:"tools"`
-	Problems []string        `json:"problems,omitempty"`
-}
-
-type describedTool struct {
-	Name        string          `json:"name"`
-	Server      string          `json:"server"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"inputSchema"`
-	Needs       []string        `json:"needs,omitempty"`
 }
 
 // answerCall calls the tool that the model named.

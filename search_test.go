@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -268,7 +269,7 @@ func TestSearchExplain(t *testing.T) {
 func TestSearchToolAnswers(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6)}})
-	ask := func(query string) (answer searchAnswer) {
+	ask := func(query string) (answer words.SearchAnswer) {
 		args, err := json.Marshal(map[string]string{"query": query})
 		require.NoError(t, err)
 		r, err := m.Call(t.Context(), SearchToolName, args)
