@@ -91,13 +91,6 @@ func urisOf(s *Session) (list []string) {
 	return list
 }
 
-func promptsOf(s *Session) (list []string) {
-	for _, p := range s.Prompts() {
-		list = append(list, p.Server+" "+p.Name)
-	}
-	return list
-}
-
 func readBy(t *testing.T, s *Session, server, uri string) string {
 	t.Helper()
 	r, err := s.ReadResource(t.Context(), server, uri)
