@@ -117,6 +117,7 @@ func TestLogin(t *testing.T) {
 	soon(t, func() bool { return errors.Is(d.call(), ErrAuthorizationRequired) })
 
 	require.NoError(t, d.clean(d.Login(t.Context(), "web")))
+	assert.Equal(t, StateReady, d.state(), "it was connected, and refused requests")
 	require.NoError(t, d.call())
 	assert.Equal(t, 1, a.Count().Clients, "the client is known, if its port is free")
 	assert.Zero(t, a.Count().Reused)

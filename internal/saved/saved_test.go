@@ -86,6 +86,12 @@ func TestEntries(t *testing.T) {
 		Shown   []Item `json:"shown"`
 	}{Version, s.Shown})), 1<<30)
 	assert.EqualError(t, err, "a list has more than 65536 entries")
+	full, err := Parse([]byte(text.JSON(struct {
+		Version int    `json:"version"`
+		Shown   []Item `json:"shown"`
+	}{Version, s.Shown[:maxEntries]})), 1<<30)
+	require.NoError(t, err)
+	assert.Len(t, full.Shown, maxEntries)
 	got, err := Parse(s.JSON(1<<30), 1<<30)
 	require.NoError(t, err)
 	assert.Len(t, got.Shown, maxEntries/2)

@@ -90,13 +90,14 @@ func TestLogsAreHidden(t *testing.T) {
 // If one secret begins with another, the longer one is hidden whole.
 func TestHiddenForms(t *testing.T) {
 	s := newSecrets(&Config{
-		URL: "http://ann:pass-word@h/", Headers: map[string]string{"Authorization": "Bearer tok-12345678"},
+		URL: "http://ann:pass-word@h/", Headers: map[string]string{"Authorization": "Bearer tok-12345678", "Proxy-Authorization": "Basic Ym9iLTEyMzQ6a2V5LTU2Nzg="},
 		Env: map[string]string{"A_KEY": "abcdefgh", "B_KEY": "abcdefgh-and-more"},
 	}, nil)
 	for in, want := range map[string]string{
 		"invalid token tok-12345678":       "invalid token [hidden]",
 		"abcdefgh-and-more, abcdefgh":      "[hidden], [hidden]",
 		"Basic YW5uOnBhc3Mtd29yZA== is no": "Basic [hidden] is no",
+		"bob-1234:key-5678, key-5678":      "[hidden], [hidden]",
 	} {
 		assert.Equal(t, want, s.text(in))
 	}
@@ -114,6 +115,7 @@ func TestHiddenParts(t *testing.T) {
 		"AccountName=ann;AccountKey=pass+word==;Suffix=x":          "pass+word==",
 		`--config={"apiKey":"key-1234"}`:                           "key-1234",
 		"User ID=ann;Password=pw-1":                                "pw-1",
+		"db://ann:pass%zzword@db/x":                                "db://ann:pass%zzword@db/x", // not a URL that can be read
 	} {
 		for _, cfg := range []Config{{Env: map[string]string{"SETTINGS": given}}, {Args: []string{"--settings", given}}} {
 			assert.Equal(t, "refused: [hidden]", newSecrets(&cfg, nil).text("refused: "+want), given)

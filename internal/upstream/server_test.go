@@ -137,6 +137,32 @@ func TestConnectionIsGivenUpDuringACall(t *testing.T) {
 	assert.False(t, isLostIn(ctx, closed))
 }
 
+// A new connection is not refused calls because the last one did not answer them.
+func TestConnectionOfASilentServer(t *testing.T) {
+	t.Parallel()
+	hang := make(chan struct{})
+	run := mcptest.Echo("echo", "Echoes")
+	answer := run.Handler
+	run.Handler = func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		select {
+		case <-hang:
+			return answer(ctx, r)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	srv := started(t, inProcess("live", run), Limits{CallTimeout: 50 * time.Millisecond, MaxTimeouts: 1})
+	_, err := srv.call(t.Context(), "echo")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = srv.call(t.Context(), "echo")
+	require.ErrorAs(t, err, new(*PausedError))
+	close(hang)
+	srv.lose(srv.connection(), errUnread)
+	require.NoError(t, srv.Connect(t.Context()))
+	_, err = srv.call(t.Context(), "echo")
+	assert.NoError(t, err)
+}
+
 // A server whose list can no longer be read still serves its old tools.
 func TestDegraded(t *testing.T) {
 	t.Parallel()
