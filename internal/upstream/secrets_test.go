@@ -124,3 +124,22 @@ func TestHiddenParts(t *testing.T) {
 	s := newSecrets(&Config{Args: []string{"host=db user=ann password=pass-word"}}, nil)
 	assert.Equal(t, "no user ann at db", s.text("no user ann at db"))
 }
+
+// Secrets that come later are hidden too. Those of one name don't drive out those of
+// another, and there are at most so many.
+func TestHeldSecretsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newSecrets(new(Config), nil)
+	s.hold("first", []string{"first-value"})
+	for i := range 10 * maxHeaders {
+		s.hold("second", []string{fmt.Sprintf("second-%04d", i)})
+	}
+	assert.Equal(t, "[hidden]", s.text("first-value"))
+	assert.Equal(t, "[hidden]", s.text(fmt.Sprintf("second-%04d", 10*maxHeaders-1)))
+	assert.Less(t, len(s.known()), 2*maxHeaders)
+	for i := range 2 * maxHeaders {
+		s.hold(fmt.Sprint("name ", i), []string{fmt.Sprintf("third-%04d", i)})
+	}
+	assert.LessOrEqual(t, len(s.late), maxHeaders+1)
+	assert.Equal(t, "[hidden] [hidden]", s.text(fmt.Sprintf("first-value third-%04d", 2*maxHeaders-1)))
+}
