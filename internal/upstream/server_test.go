@@ -137,6 +137,18 @@ func TestConnectionIsGivenUpDuringACall(t *testing.T) {
 	assert.False(t, isLostIn(ctx, closed))
 }
 
+// A login to a server that refuses nothing costs it no connection, only a listing.
+func TestAgainKeepsTheConnection(t *testing.T) {
+	t.Parallel()
+	srv := started(t, inProcess("live", mcptest.Echo("echo", "Echoes")), Limits{})
+	c := srv.connection()
+	require.NoError(t, srv.Again(t.Context()))
+	assert.Same(t, c, srv.connection())
+	assert.Equal(t, Ready, srv.Status().State)
+	mcptest.Soon(t, func() bool { _, lists := srv.listed(); return lists == 2 })
+	assert.Same(t, c, srv.connection())
+}
+
 // A new connection is not refused calls because the last one did not answer them.
 func TestConnectionOfASilentServer(t *testing.T) {
 	t.Parallel()
