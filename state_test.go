@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -216,4 +217,25 @@ func TestRestoredAfterToolsLeft(t *testing.T) {
 			s = restored
 		}
 	}
+}
+
+// RestoreSession names a shown tool whose definition is another one by now, and none
+// whose definition is only written in another way.
+func TestRestoreNamesChangedTools(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("s", 2)}})
+	s := m.NewSession(nil)
+	s.Tools()
+	state := string(s.Save())
+	first, second := m.InlineTools()[0], m.InlineTools()[1]
+	rewritten := strings.Replace(string(first.def.raw), "{", "{ ", 1)
+	require.NotEqual(t, string(first.def.raw), rewritten)
+	other := strings.Replace(string(second.def.raw), second.Description(), "Something else", 1)
+	for _, change := range [][2]string{{string(first.def.raw), rewritten}, {string(second.def.raw), other}} {
+		state = strings.Replace(state, string(text.Quote(change[0])), string(text.Quote(change[1])), 1)
+		require.Contains(t, state, string(text.Quote(change[1])))
+	}
+	_, changed, err := m.RestoreSession(json.RawMessage(state), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{second.Name()}, changed)
 }

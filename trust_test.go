@@ -1,9 +1,11 @@
 package mcphybrid
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -209,9 +211,11 @@ func TestTrustStoreFails(t *testing.T) {
 		assert.NotNil(t, test.store.Data)
 		m.Close()
 	}
-	m := NewManager(&Options{TrustStore: &mcptest.Store{Err: errors.New("no disk")}, Servers: []ServerConfig{inProcess("a", 1)}})
-	defer m.Close()
+	var log bytes.Buffer
+	m := NewManager(&Options{TrustStore: &mcptest.Store{Err: errors.New("no disk")}, Servers: []ServerConfig{inProcess("a", 1)}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	assert.NoError(t, m.Start(t.Context()))
+	m.Close()
+	assert.Contains(t, log.String(), "no disk")
 }
 
 // Trust compares what people and models see and what we act on, and nothing

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -119,4 +120,29 @@ func TestChildIsAskedToEnd(t *testing.T) {
 	require.NoError(t, err)
 	p.stop(0)
 	assert.FileExists(t, cfg.Env["ENDED"])
+}
+
+// No pipe of a child stays open, also before the garbage collector finds it.
+func TestPipesOfAChildAreClosed(t *testing.T) {
+	open := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip("there is no list of open files here: ", err)
+		}
+		return len(list)
+	}
+	open()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	before := 0
+	for round := range 3 {
+		cfg := child(t, "tidy", "tidy")
+		cfg.Env["ENDED"] = filepath.Join(t.TempDir(), "ended")
+		p, err := startProcess(&cfg, newSecrets(&cfg, nil))
+		require.NoError(t, err)
+		p.stop(0)
+		if round == 0 { // the first may open what stays
+			before = open()
+		}
+	}
+	assert.Equal(t, before, open())
 }
