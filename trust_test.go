@@ -215,7 +215,7 @@ func TestTrustStoreFails(t *testing.T) {
 	m := NewManager(&Options{TrustStore: &mcptest.Store{Err: errors.New("no disk")}, Servers: []ServerConfig{inProcess("a", 1)}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	assert.NoError(t, m.Start(t.Context()))
 	m.Close()
-	assert.Contains(t, log.String(), "no disk")
+	assert.Contains(t, log.String(), "loading the known tools: no disk")
 }
 
 // Trust compares what people and models see and what we act on, and nothing
