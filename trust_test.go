@@ -212,10 +212,11 @@ func TestTrustStoreFails(t *testing.T) {
 		m.Close()
 	}
 	var log bytes.Buffer
-	m := NewManager(&Options{TrustStore: &mcptest.Store{Err: errors.New("no disk")}, Servers: []ServerConfig{inProcess("a", 1)}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	m := NewManager(&Options{TrustStore: &mcptest.Store{Err: errors.New("no disk")}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	defer m.Close()
 	assert.NoError(t, m.Start(t.Context()))
-	m.Close()
-	assert.Contains(t, log.String(), "loading the known tools: no disk")
+	assert.Contains(t, log.String(), "loading the known tools: no disk", "before any server has listed its own")
+	assert.NoError(t, m.AddServer(t.Context(), inProcess("a", 1)))
 }
 
 // Trust compares what people and models see and what we act on, and nothing
