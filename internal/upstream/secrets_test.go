@@ -90,7 +90,7 @@ func TestLogsAreHidden(t *testing.T) {
 // If one secret begins with another, the longer one is hidden whole.
 func TestHiddenForms(t *testing.T) {
 	s := newSecrets(&Config{
-		URL: "http://ann:pass-word@h/", Headers: map[string]string{"Authorization": "Bearer tok-12345678", "Proxy-Authorization": "Basic Ym9iLTEyMzQ6a2V5LTU2Nzg="},
+		URL: "http://ann:pass-word@h/", Headers: map[string]string{"Authorization": "Bearer tok-12345678", "Proxy-Authorization": "Basic Ym9iLTEyMzQ6a2V5LTU2Nzg=", "X-Api-Key": "Custom cus-12345678"},
 		Env: map[string]string{"A_KEY": "abcdefgh", "B_KEY": "abcdefgh-and-more"},
 	}, nil)
 	for in, want := range map[string]string{
@@ -98,6 +98,7 @@ func TestHiddenForms(t *testing.T) {
 		"abcdefgh-and-more, abcdefgh":      "[hidden], [hidden]",
 		"Basic YW5uOnBhc3Mtd29yZA== is no": "Basic [hidden] is no",
 		"bob-1234:key-5678, key-5678":      "[hidden], [hidden]",
+		"cus-12345678 is old":              "[hidden] is old",
 	} {
 		assert.Equal(t, want, s.text(in))
 	}
