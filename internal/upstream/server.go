@@ -219,7 +219,6 @@ func (s *Server) connected(c *conn, err error) {
 	switch {
 	case err == nil:
 		c.opened = time.Now()
-		s.called = c.opened
 		s.status.Failures = 0
 		s.circuit.close()
 		s.setLocked(Ready, nil)
