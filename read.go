@@ -80,7 +80,8 @@ func (s *Session) Prompts() (list []Prompt) {
 // knows no links.
 //
 // For a URI that no list has, the access lists must permit both the template and the
-// URI, as it is and without percent signs and dot segments.
+// URI, as it is and without percent signs and dot segments. If that is the URI of one
+// that is listed, the session must be allowed to use this one too.
 //
 // The contents are as the server sent them, not cut. Don't trust them. The error may wrap
 // [ErrUnknownResource], [ErrNotPermitted], [ErrQuarantined], [ErrServerDown],

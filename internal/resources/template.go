@@ -3,8 +3,9 @@ package resources
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -133,33 +134,82 @@ func (t *template) matches(uri string) bool {
 	return ends[len(uri)]
 }
 
-// Forms returns uri and, if it differs, what a server may take it for: without
-// percent signs and dot segments. Whoever forbids one of them forbids the other.
+// Forms returns uri and, where they differ, what servers may take it for: without
+// percent signs and dot segments, whichever are taken out first, and with what stands
+// behind a ? or # as a part of the path or not. Whoever forbids one of them forbids all.
 func Forms(uri string) []string {
+	forms := []string{uri}
 	scheme, rest, found := strings.Cut(uri, ":")
-	if !found {
+	if scheme = strings.ToLower(scheme) + ":"; !found {
 		scheme, rest = "", uri
 	}
-	plain, err := url.PathUnescape(rest)
-	if err != nil {
-		plain = rest // a lone percent sign
-	}
-	begin := ""
-	if after, ok := strings.CutPrefix(plain, "//"); ok {
-		host, _, _ := strings.Cut(after, "/")
-		begin, plain = "//"+strings.ToLower(host), after[len(host):]
-	}
-	if plain != "" {
-		slash := strings.HasSuffix(plain, "/") && plain != "/"
-		if plain = path.Clean(strings.ReplaceAll(plain, `\`, "/")); slash && plain != "/" {
-			plain += "/"
+	plain := strings.ReplaceAll(rest, `\`, "/")
+	for _, end := range []int{len(rest), strings.IndexAny(rest, "?#")} {
+		if end < 0 {
+			continue
+		}
+		for _, place := range []string{plain[:end], withoutDots(plain[:end])} {
+			form := scheme + clean(unescape(place)) + unescape(rest[end:])
+			if !slices.Contains(forms, form) {
+				forms = append(forms, form)
+			}
 		}
 	}
-	if plain = begin + plain; found {
-		plain = strings.ToLower(scheme) + ":" + plain
+	return forms
+}
+
+// unescape returns s without percent signs, but for those that escape nothing.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
 	}
-	if plain == uri {
-		return []string{uri}
+	return b.String()
+}
+
+// withoutDots returns a place without dot segments, as RFC 3986 takes them out: an empty
+// segment is one.
+func withoutDots(place string) string {
+	root := 1
+	if strings.HasPrefix(place, "//") {
+		root = 3 // and the host
+	} else if !strings.HasPrefix(place, "/") {
+		return place
 	}
-	return []string{uri, plain}
+	var kept []string
+	for segment := range strings.SplitSeq(place, "/") {
+		switch dots := strings.ReplaceAll(strings.ToLower(segment), "%2e", "."); {
+		case dots == ".." && len(kept) > root:
+			kept = kept[:len(kept)-1]
+		case dots != "." && dots != "..":
+			kept = append(kept, segment)
+		}
+	}
+	return strings.Join(kept, "/")
+}
+
+// clean returns a host in lower case and a path without dot segments, as file systems
+// take them out.
+func clean(place string) string {
+	begin := ""
+	if after, ok := strings.CutPrefix(place, "//"); ok {
+		host, _, _ := strings.Cut(after, "/")
+		begin, place = "//"+strings.ToLower(host), after[len(host):]
+	}
+	if place == "" {
+		return begin
+	}
+	place = strings.ReplaceAll(place, `\`, "/")
+	slash := strings.HasSuffix(place, "/") && place != "/"
+	if place = path.Clean(place); slash && place != "/" {
+		place += "/"
+	}
+	return begin + place
 }

@@ -184,11 +184,19 @@ func (v *View) locateUnlisted(l *location, links *Links) {
 	}
 }
 
-// barURI returns why the session may not have a URI in one of its forms, or nil.
+// barURI returns why the session may not have a URI in one of its forms, or nil. A list
+// decides on all spellings of what it has.
 func (v *View) barURI(of any, names rules.Tool, uri string) error {
 	for _, names.URI = range Forms(uri) {
 		if err := v.BarURI(of, names); err != nil {
 			return err
+		}
+		for _, s := range v.Shelves {
+			for _, e := range s.spelled(ID{names.Server, Resource, names.URI}) {
+				if err := v.refusal(e); err != nil && s.Of == of {
+					return err
+				}
+			}
 		}
 	}
 	return nil
