@@ -105,11 +105,13 @@ func (g *gateway) read(ctx context.Context, r mcp.ReadResourceRequest) (contents
 	err = g.pass(ctx, r.Params.Meta, func(ctx context.Context, s *mcphybrid.Session) error {
 		at := g.uris.at(name)
 		result, err := s.ReadResource(ctx, at.server, at.uri)
+		from := at.server
 		if several := new(mcphybrid.UnknownResourceError); errors.As(err, &several) && len(several.Servers) > 0 {
-			result, err = s.ReadResource(ctx, several.Servers[0], at.uri) // it has no list, and the first server decides
+			from = several.Servers[0] // it has no list, and the first server decides
+			result, err = s.ReadResource(ctx, from, at.uri)
 		}
 		if err == nil {
-			contents = result.Contents
+			contents = g.uris.rename(from, at.uri, name, result.Contents)
 		}
 		return err
 	})
@@ -183,9 +185,12 @@ func (c completer) CompleteResourceArgument(ctx context.Context, uri string, a m
 // A place is a URI, or a template, of a server.
 type place struct{ server, uri string }
 
-// maxURIs is how many URIs stay those of the server that listed them first. Others
-// get one that begins with wrapped.
-const maxURIs = 100_000
+// maxURIs is how many URIs stay those of the server that listed them first, and maxBytes
+// how many bytes these have. Others get one that begins with wrapped.
+const (
+	maxURIs  = 100_000
+	maxBytes = 16 << 20
+)
 
 // wrapped begins URIs that name their server: mcphybrid://SERVER/URI.
 const wrapped = "mcphybrid://"
@@ -195,6 +200,7 @@ const wrapped = "mcphybrid://"
 type uriBook struct {
 	mu     sync.Mutex
 	owners map[string]string // server by URI
+	bytes  int               // of the URIs
 }
 
 // offer returns the URI under which a client gets what a server lists.
@@ -204,8 +210,9 @@ func (b *uriBook) offer(from, uri string) string {
 	if b.owners == nil {
 		b.owners = make(map[string]string)
 	}
-	if _, known := b.owners[uri]; !known && len(b.owners) < maxURIs && !strings.HasPrefix(uri, wrapped) {
+	if _, known := b.owners[uri]; !known && len(b.owners) < maxURIs && len(uri) <= maxBytes-b.bytes && !strings.HasPrefix(uri, wrapped) {
 		b.owners[uri] = from
+		b.bytes += len(uri)
 	}
 	return b.nameLocked(from, uri, b.owners[uri] == from)
 }
@@ -231,16 +238,50 @@ func (b *uriBook) at(uri string) place {
 	return place{b.owners[uri], uri}
 }
 
-// relink returns contents of a server in which each link leads to that server.
+// relink returns contents of a server in which each link leads to that server, but for
+// addresses in the web, which clients open themselves. Others could have templates for a
+// URI that nobody listed.
 func (b *uriBook) relink(from string, contents []mcp.Content) []mcp.Content {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	list := make([]mcp.Content, len(contents))
 	for i, c := range contents {
-		if link, ok := c.(mcp.ResourceLink); ok {
-			owner, known := b.owners[link.URI]
-			link.URI = b.nameLocked(from, link.URI, !known || owner == from)
-			c = link
+		switch has := c.(type) {
+		case mcp.ResourceLink:
+			b.mu.Lock()
+			owner, known := b.owners[has.URI]
+			web := strings.HasPrefix(has.URI, "https://") || strings.HasPrefix(has.URI, "http://")
+			has.URI = b.nameLocked(from, has.URI, owner == from || !known && web)
+			b.mu.Unlock()
+			c = has
+		case mcp.EmbeddedResource:
+			has.Resource = b.rename(from, "", "", []mcp.ResourceContents{has.Resource})[0]
+			c = has
+		}
+		list[i] = c
+	}
+	return list
+}
+
+// rename returns contents of a server in which no URI is another server's. uri is called
+// name.
+func (b *uriBook) rename(from, uri, name string, contents []mcp.ResourceContents) []mcp.ResourceContents {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	named := func(old string) string {
+		owner, known := b.owners[old]
+		if old == uri {
+			return name
+		}
+		return b.nameLocked(from, old, !known || owner == from)
+	}
+	list := make([]mcp.ResourceContents, len(contents))
+	for i, c := range contents {
+		switch has := c.(type) {
+		case mcp.TextResourceContents:
+			has.URI = named(has.URI)
+			c = has
+		case mcp.BlobResourceContents:
+			has.URI = named(has.URI)
+			c = has
 		}
 		list[i] = c
 	}

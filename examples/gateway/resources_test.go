@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -142,5 +144,68 @@ func awaitNotification(t *testing.T, told <-chan mcp.JSONRPCNotification, method
 		case <-t.Context().Done():
 			t.Fatal("no notification " + method)
 		}
+	}
+}
+
+// What a result has of a server leads to that server, also if another one has a template
+// for it.
+func TestLinksLeadToTheirServer(t *testing.T) {
+	catchAll := shelf("first")
+	catchAll.AddResourceTemplate(mcp.NewResourceTemplate("{+any}", "any"), func(_ context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, Text: "caught " + r.Params.URI}}, nil
+	})
+	second := shelf("second")
+	second.AddTool(mcp.NewTool("report"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{
+			mcp.NewResourceLink("mem://pages/new", "new", "", ""), mcp.NewResourceLink("https://example.com/", "web", "", ""), mcp.NewResourceLink("mcphybrid://first/mem://a", "forged", "", ""),
+			mcp.NewEmbeddedResource(mcp.TextResourceContents{URI: "mem://a", Text: "x"}), mcp.NewEmbeddedResource(mcp.BlobResourceContents{URI: "ui://chart", Blob: "AAAA"}),
+		}}, nil
+	})
+	serve := func(s *server.MCPServer) string {
+		return mcptest.ServeHTTP(t, server.NewStreamableHTTPServer(s, server.WithStateful(true)), "127.0.0.1:0")
+	}
+	_, url, _ := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{{Name: "first", URL: serve(catchAll)}, {Name: "second", URL: serve(second)}}}, webOptions{})
+	c, _ := connect(t, overHTTP(url), "a client")
+	_, err := c.ListResources(t.Context(), mcp.ListResourcesRequest{})
+	require.NoError(t, err)
+	var call mcp.CallToolRequest
+	call.Params.Name = "mcp_second__report"
+	result, err := c.CallTool(t.Context(), call)
+	require.NoError(t, err)
+	require.Len(t, result.Content, 5)
+	var links []string
+	for _, content := range result.Content[:3] {
+		links = append(links, content.(mcp.ResourceLink).URI)
+	}
+	assert.Equal(t, []string{"mcphybrid://second/mem://pages/new", "https://example.com/", "mcphybrid://second/mcphybrid://first/mem://a"}, links)
+	assert.Equal(t, "mcphybrid://second/mem://a", result.Content[3].(mcp.EmbeddedResource).Resource.(mcp.TextResourceContents).URI)
+	assert.Equal(t, "ui://chart", result.Content[4].(mcp.EmbeddedResource).Resource.(mcp.BlobResourceContents).URI)
+	for uri, want := range map[string]string{links[0]: "second mem://pages/new", "mcphybrid://second/mem://a": "second mem://a", "mem://a": "first mem://a"} {
+		var r mcp.ReadResourceRequest
+		r.Params.URI = uri
+		got, err := c.ReadResource(t.Context(), r)
+		require.NoError(t, err, uri)
+		assert.Equal(t, mcp.TextResourceContents{URI: uri, Text: want}, got.Contents[0])
+	}
+}
+
+// A server that lists ever new URIs fills a book of limited size, and the others keep
+// what they have.
+func TestURIBookIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, length := range []int{7, 4096} {
+		var b uriBook
+		assert.Equal(t, "mem://a", b.offer("first", "mem://a"))
+		for i := range maxURIs + 1 {
+			b.offer("flood", fmt.Sprintf("%0*d", length, i))
+		}
+		size := 0
+		for uri := range b.owners {
+			size += len(uri)
+		}
+		assert.LessOrEqual(t, len(b.owners), maxURIs)
+		assert.LessOrEqual(t, size, maxBytes)
+		assert.Equal(t, "mcphybrid://first/mem://b", b.offer("first", "mem://"+strings.Repeat("b", length))[:25])
+		assert.Equal(t, place{"first", "mem://a"}, b.at("mem://a"))
 	}
 }
