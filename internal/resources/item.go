@@ -53,6 +53,7 @@ type Item struct {
 	Raw         json.RawMessage      // the element of the list
 
 	template *template // of a Template
+	forms    []string  // of the URI of a Resource
 }
 
 // Parse checks one element of a list. It fails if the element can't be used: if it is
@@ -98,6 +99,9 @@ func Parse(kind Kind, raw json.RawMessage, maxBytes int) (*Item, error) {
 		if err := checkURI(it.ID); err != nil {
 			return nil, fmt.Errorf("the %s %q: %w", member, quoted, err)
 		}
+	}
+	if kind == Resource {
+		it.forms = Forms(it.ID)
 	}
 	if kind == Template {
 		t, err := parseTemplate(it.ID)

@@ -21,8 +21,7 @@ type Entry struct {
 type Shelf struct {
 	entries []*Entry
 	byID    map[ID]*Entry
-	forms   func() map[ID][]*Entry // resources by each of their [Forms]
-	index   func() *search.Index   // its documents are the entries
+	index   func() *search.Index // its documents are the entries
 }
 
 // All returns the entries. They are shared.
@@ -56,17 +55,6 @@ func NewShelf(prev *Shelf, entries []*Entry, index func([]*search.Document) *sea
 	for _, e := range entries {
 		s.byID[e.Key()] = e
 	}
-	s.forms = sync.OnceValue(func() map[ID][]*Entry {
-		forms := make(map[ID][]*Entry)
-		for _, e := range entries {
-			if e.Kind == Resource {
-				for _, form := range Forms(e.ID) {
-					forms[ID{e.Names.Server, Resource, form}] = append(forms[ID{e.Names.Server, Resource, form}], e)
-				}
-			}
-		}
-		return forms
-	})
 	s.index = sync.OnceValue(func() *search.Index {
 		docs := make([]*search.Document, len(entries))
 		for i, e := range entries {
@@ -83,14 +71,6 @@ func (s *Shelf) Find(id ID) *Entry {
 		return nil
 	}
 	return s.byID[id]
-}
-
-// spelled returns the resources of which id has a form.
-func (s *Shelf) spelled(id ID) []*Entry {
-	if s == nil {
-		return nil
-	}
-	return s.forms()[id]
 }
 
 // Matching calls f with each template of a server, or of all if server is "", that

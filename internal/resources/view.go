@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -164,6 +165,13 @@ func (v *View) nearest(kind Kind, server, id string) []string {
 }
 
 func (v *View) locateUnlisted(l *location, links *Links) {
+	spelled := make(map[Place]error) // why a list bars the URI
+	add := func(p Place, refused error) {
+		if _, there := spelled[p]; !there {
+			spelled[p] = v.barSpelled(p, l.id)
+		}
+		l.add(p, cmp.Or(refused, spelled[p]))
+	}
 	for i, s := range v.Shelves {
 		s.Matching(l.server, l.id, func(e *Entry) {
 			p := Place{s.Of, e.Names.Server}
@@ -174,26 +182,34 @@ func (v *View) locateUnlisted(l *location, links *Links) {
 			if refused == nil {
 				refused = v.barURI(s.Of, e.Names, l.id)
 			}
-			l.add(p, refused)
+			add(p, refused)
 		})
 	}
 	for _, p := range links.To(l.id) {
 		if names, there := v.Server(p); there && !l.listed[p] {
-			l.add(p, v.barURI(p.Of, names, l.id))
+			add(p, v.barURI(p.Of, names, l.id))
 		}
 	}
 }
 
-// barURI returns why the session may not have a URI in one of its forms, or nil. A list
-// decides on all spellings of what it has.
+// barURI returns why the session may not have a URI in one of its forms, or nil.
 func (v *View) barURI(of any, names rules.Tool, uri string) error {
 	for _, names.URI = range Forms(uri) {
 		if err := v.BarURI(of, names); err != nil {
 			return err
 		}
-		for _, s := range v.Shelves {
-			for _, e := range s.spelled(ID{names.Server, Resource, names.URI}) {
-				if err := v.refusal(e); err != nil && s.Of == of {
+	}
+	return nil
+}
+
+// barSpelled returns why the session may not have a resource that p lists and of which
+// uri is another spelling, or nil.
+func (v *View) barSpelled(p Place, uri string) error {
+	forms := Forms(uri)
+	for _, s := range v.Shelves {
+		for _, e := range s.All() {
+			if s.Of == p.Of && e.Names.Server == p.Server && slices.ContainsFunc(e.forms, func(form string) bool { return slices.Contains(forms, form) }) {
+				if err := v.refusal(e); err != nil {
 					return err
 				}
 			}
