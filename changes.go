@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -42,6 +43,9 @@ func (m *Manager) change(f func() error) error {
 	m.cur.Store(c)
 	m.embed()
 	m.lookups.Changed()
+	if m.opts.OnResources != nil && c.shelf != prev.shelf {
+		m.starting.Go(m.tellResources)
+	}
 	m.mu.Unlock()
 
 	known := make(map[string]bool, len(prev.problems))
@@ -54,10 +58,20 @@ func (m *Manager) change(f func() error) error {
 		}
 	}
 	m.sync()
-	if m.opts.OnResources != nil && c.shelf != prev.shelf {
-		m.opts.OnResources(m.user.id)
-	}
 	return nil
+}
+
+// tellResources calls the host's code. No server waits for it, and Close does not.
+func (m *Manager) tellResources() {
+	m.telling.Do(func() {
+		if m.life.Err() != nil {
+			return
+		}
+		_, _ = foreign.Detached(m.life, "Options.OnResources", func() (struct{}, error) {
+			m.opts.OnResources(m.user.id)
+			return struct{}{}, nil
+		})
+	})
 }
 
 // embed has the vectors follow the catalog and what servers list. The caller holds

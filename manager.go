@@ -45,13 +45,14 @@ type Manager struct {
 	attached []*Session     // the sessions with a registry
 	users    users          // not yet closed
 	removed  []string       // the servers removed last
-	starting sync.WaitGroup // counts starting servers, embedding runs and hint lookups
+	starting sync.WaitGroup // counts starting servers, embedding runs, hint lookups and calls of OnResources
 	closing  sync.Once
 	news     chan struct{} // closed and replaced when a server has listed its tools
 
 	recalling sync.Once
 	cached    atomic.Pointer[cache.Catalog] // from recall until Start has used it
 	caching   lazy.Task                     // stores the catalog
+	telling   lazy.Task                     // calls OnResources
 	opening   atomic.Int32                  // calls of Start in progress
 
 	noted atomic.Pointer[noted] // nil until Watch is called; stored with mu held

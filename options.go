@@ -230,8 +230,8 @@ type Options struct {
 
 	// OnResources is called after the resources, templates or prompts of servers have
 	// changed, so that a host can list them again. user is "" for the system's
-	// servers, and else the id of the user of whose servers they are. Calls may
-	// overlap.
+	// servers, and else the id of the user of whose servers they are. For one
+	// of these, one call follows the other, and one may tell of several changes.
 	OnResources func(user string)
 
 	// Tokens counts tokens. If nil, they are estimated as a quarter of the
