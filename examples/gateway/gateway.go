@@ -74,6 +74,7 @@ func newGateway(opts gatewayOptions) *gateway {
 	g.waiting, hurry = context.WithTimeout(g.all, opts.wait)
 	g.begin, g.abandon = context.WithCancel(context.Background())
 	g.calls, g.endCalls = context.WithCancel(context.Background())
+	g.uris.alone = len(opts.servers) == 1
 	g.front = g.newFront()
 	for i := range opts.servers {
 		s := &opts.servers[i]

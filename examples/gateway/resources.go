@@ -201,6 +201,7 @@ type uriBook struct {
 	mu     sync.Mutex
 	owners map[string]string // server by URI
 	bytes  int               // of the URIs
+	alone  bool              // there is one server
 }
 
 // offer returns the URI under which a client gets what a server lists.
@@ -249,7 +250,7 @@ func (b *uriBook) relink(from string, contents []mcp.Content) []mcp.Content {
 			b.mu.Lock()
 			owner, known := b.owners[has.URI]
 			web := strings.HasPrefix(has.URI, "https://") || strings.HasPrefix(has.URI, "http://")
-			has.URI = b.nameLocked(from, has.URI, owner == from || !known && web)
+			has.URI = b.nameLocked(from, has.URI, owner == from || !known && (web || b.alone))
 			b.mu.Unlock()
 			c = has
 		case mcp.EmbeddedResource:
