@@ -196,7 +196,7 @@ func (s *selection) judge() {
 		r.tools = seen
 	}
 	searchable := s.rights.mayUse(SearchToolName)
-	var waiting []candidate
+	var waiting []*candidate
 	wanted := make(map[string]int) // by server: how many always-loaded tools it has so far
 	for i, c := range s.catalogs {
 		for j, t := range c.tools {
@@ -215,7 +215,7 @@ func (s *selection) judge() {
 			case v.standing == summarized:
 				continue
 			}
-			w := candidate{verdict: v, tool: t, used: p.used[t.name]}
+			w := &candidate{verdict: v, tool: t, used: p.used[t.name]}
 			if t.def.always && wanted[t.def.server] < maxAlwaysLoaded {
 				wanted[t.def.server]++
 				w.always = true
@@ -223,7 +223,7 @@ func (s *selection) judge() {
 			waiting = append(waiting, w)
 		}
 	}
-	slices.SortStableFunc(waiting, candidate.compare)
+	slices.SortStableFunc(waiting, (*candidate).compare)
 	for _, w := range waiting {
 		w.verdict.standing, w.verdict.reason = r.admit(w, p.tokens)
 	}
@@ -250,8 +250,8 @@ type candidate struct {
 }
 
 // compare sorts the candidates by who gets room first.
-func (w candidate) compare(other candidate) int {
-	order := func(w candidate) int {
+func (w *candidate) compare(other *candidate) int {
+	order := func(w *candidate) int {
 		switch {
 		case w.always:
 			return -1
@@ -285,7 +285,7 @@ func (r *inlineRoom) take(t *BridgeTool, tokens int) bool {
 // admit makes a tool inline if there is room. After the first tool with too many
 // tokens it admits no other. Otherwise a larger budget could replace tools
 // instead of adding some. A tool for which the list has no room keeps out no other.
-func (r *inlineRoom) admit(w candidate, count func(*BridgeTool) int) (standing, reason) {
+func (r *inlineRoom) admit(w *candidate, count func(*BridgeTool) int) (standing, reason) {
 	switch {
 	case r.tools <= 0:
 		return deferred, reasonCount

@@ -82,9 +82,12 @@ func CanonicalHash(raw json.RawMessage) string {
 func (n Node) appendCanonical(b []byte, folds bool) []byte {
 	switch v := n.Value.(type) {
 	case json.Delim:
-		kids := slices.Clone(n.Kids)
+		kids := make([]*Node, len(n.Kids))
+		for i := range n.Kids {
+			kids[i] = &n.Kids[i]
+		}
 		if v == '{' {
-			slices.SortStableFunc(kids, func(x, y Node) int {
+			slices.SortStableFunc(kids, func(x, y *Node) int {
 				if folds {
 					return cmp.Compare(FoldCase(x.Name), FoldCase(y.Name))
 				}
