@@ -367,6 +367,18 @@ func (m *Manager) judge(src *source) {
 	src.entries = resources.Entries(src.offers, held)
 }
 
+// heldBack returns why a tool is held back by now, or nil.
+func (m *Manager) heldBack(src *source, d *definition) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range src.changed {
+		if e.Held && e.def != nil && e.def.name == d.name {
+			return e
+		}
+	}
+	return nil
+}
+
 // judgeList reports which definitions in a list of src have changed. It returns the
 // reports of those that are held back, by their place. name is that of the list in the
 // trust store.

@@ -88,8 +88,8 @@ func (s *Session) Prompts() (list []Prompt) {
 // [context.DeadlineExceeded] after a call timeout, or an error of the server.
 // [Options.Middleware] does not run.
 func (s *Session) ReadResource(ctx context.Context, server, uri string) (*mcp.ReadResourceResult, error) {
-	r, _, err := s.ask(ctx, resources.Resource, server, uri, func(ctx context.Context, to *upstream.Server) (any, error) {
-		return to.Read(ctx, uri)
+	r, _, err := s.ask(ctx, resources.Resource, server, uri, func(ctx context.Context, to *upstream.Server, bar upstream.Bar) (any, error) {
+		return to.Read(ctx, bar, uri)
 	})
 	result, _ := r.(*mcp.ReadResourceResult)
 	return result, err
@@ -98,8 +98,8 @@ func (s *Session) ReadResource(ctx context.Context, server, uri string) (*mcp.Re
 // GetPrompt returns the messages of a prompt, with args filled in. server is as in
 // [Session.ReadResource], and so is the error.
 func (s *Session) GetPrompt(ctx context.Context, server, name string, args map[string]string) (*mcp.GetPromptResult, error) {
-	r, from, err := s.ask(ctx, resources.Prompt, server, name, func(ctx context.Context, to *upstream.Server) (any, error) {
-		return to.Prompt(ctx, name, args)
+	r, from, err := s.ask(ctx, resources.Prompt, server, name, func(ctx context.Context, to *upstream.Server, bar upstream.Bar) (any, error) {
+		return to.Prompt(ctx, bar, name, args)
 	})
 	result, _ := r.(*mcp.GetPromptResult)
 	if result != nil {
@@ -129,8 +129,8 @@ func (s *Session) Complete(ctx context.Context, server string, p mcp.CompletePar
 	default:
 		return nil, fmt.Errorf("mcphybrid: a completion for a %T, want an mcp.PromptReference or an mcp.ResourceReference", p.Ref)
 	}
-	r, _, err := s.ask(ctx, kind, server, id, func(ctx context.Context, to *upstream.Server) (any, error) {
-		return to.Complete(ctx, p)
+	r, _, err := s.ask(ctx, kind, server, id, func(ctx context.Context, to *upstream.Server, bar upstream.Bar) (any, error) {
+		return to.Complete(ctx, bar, p)
 	})
 	result, _ := r.(*mcp.CompleteResult)
 	if result == nil {
@@ -143,7 +143,7 @@ func (s *Session) Complete(ctx context.Context, server string, p mcp.CompletePar
 
 // ask makes a request of the server that has what is asked for. All requests for
 // resources and prompts go through it.
-func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id string, request func(context.Context, *upstream.Server) (any, error)) (result any, from origin, err error) {
+func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id string, request func(context.Context, *upstream.Server, upstream.Bar) (any, error)) (result any, from origin, err error) {
 	begun := time.Now()
 	v := s.view()
 	s.mu.Lock()
@@ -153,7 +153,14 @@ func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id strin
 	of, _ := at.Of.(*owner)
 	from = origin{of, at.Server}
 	if to, _ := s.scope.keeper.server(from.of, from.server); err == nil && to != nil { // else it was removed just now
-		if result, err = request(desk.WithCaller(ctx, s.caller), to); err != nil {
+		bar := func() error { // it may be held back by now
+			_, err := s.view().resources(s.scope).Locate(kind, from.server, id, links)
+			if held := new(ChangedError); errors.As(err, &held) {
+				return held
+			}
+			return nil
+		}
+		if result, err = request(desk.WithCaller(ctx, s.caller), to, bar); err != nil {
 			err = resources.Refused(kind, from.server, id, err)
 		}
 	} else if unknown := (&resources.Unknown{Server: server, ID: id}); err == nil || errors.As(err, &unknown) {

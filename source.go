@@ -150,7 +150,7 @@ func (m *Manager) adopt(src *source, defs []*definition) {
 			continue
 		}
 		d.call = func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
-			return src.server.Call(ctx, upstream.Tool{Name: d.name, Repeatable: d.repeatable(), Task: d.task}, args)
+			return src.server.Call(ctx, upstream.Tool{Name: d.name, Repeatable: d.repeatable(), Task: d.task, Bar: func() error { return m.heldBack(src, d) }}, args)
 		}
 	}
 }

@@ -16,14 +16,25 @@ type Tool struct {
 	Name       string // the server's own
 	Repeatable bool   // a second call does no harm
 	Task       bool   // it is executed as a task only
+
+	Bar Bar
 }
+
+// A Bar returns why a request must not be made, or nil. It is asked when the server is
+// connected, and so has listed what it has now. A nil Bar permits all.
+type Bar func() error
+
+// A barredError is why a request was not made.
+type barredError struct{ error }
+
+func (e barredError) Unwrap() error { return e.error }
 
 // Call runs a tool within the call timeout. If the connection breaks and the
 // tool is repeatable, Call tries once more over a new connection. Errors contain
 // no secrets; the error is [ErrDown] if the server can't be reached, and a
 // [PausedError] if it does not answer calls.
 func (s *Server) Call(ctx context.Context, tool Tool, args json.RawMessage) (*mcp.CallToolResult, error) {
-	result, err := s.request(ctx, tool.Name, tool.Repeatable, func(ctx context.Context, c *conn) (any, error) {
+	result, err := s.request(ctx, tool.Name, tool.Repeatable, tool.Bar, func(ctx context.Context, c *conn) (any, error) {
 		var r mcp.CallToolRequest
 		r.Params.Name = tool.Name
 		r.Params.Arguments = args
@@ -34,8 +45,8 @@ func (s *Server) Call(ctx context.Context, tool Tool, args json.RawMessage) (*mc
 }
 
 // Read reads the resource with that URI, as Call runs a repeatable tool.
-func (s *Server) Read(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
-	result, err := s.request(ctx, "", true, func(ctx context.Context, c *conn) (any, error) {
+func (s *Server) Read(ctx context.Context, bar Bar, uri string) (*mcp.ReadResourceResult, error) {
+	result, err := s.request(ctx, "", true, bar, func(ctx context.Context, c *conn) (any, error) {
 		var r mcp.ReadResourceRequest
 		var end func()
 		r.Params.URI = uri
@@ -48,8 +59,8 @@ func (s *Server) Read(ctx context.Context, uri string) (*mcp.ReadResourceResult,
 }
 
 // Prompt fills in the prompt with that name, as Call runs a repeatable tool.
-func (s *Server) Prompt(ctx context.Context, name string, args map[string]string) (*mcp.GetPromptResult, error) {
-	result, err := s.request(ctx, "", true, func(ctx context.Context, c *conn) (any, error) {
+func (s *Server) Prompt(ctx context.Context, bar Bar, name string, args map[string]string) (*mcp.GetPromptResult, error) {
+	result, err := s.request(ctx, "", true, bar, func(ctx context.Context, c *conn) (any, error) {
 		var r mcp.GetPromptRequest
 		var end func()
 		r.Params.Name, r.Params.Arguments = name, args
@@ -62,8 +73,8 @@ func (s *Server) Prompt(ctx context.Context, name string, args map[string]string
 }
 
 // Complete asks for values of an argument, as Call runs a repeatable tool.
-func (s *Server) Complete(ctx context.Context, p mcp.CompleteParams) (*mcp.CompleteResult, error) {
-	result, err := s.request(ctx, "", true, func(ctx context.Context, c *conn) (any, error) {
+func (s *Server) Complete(ctx context.Context, bar Bar, p mcp.CompleteParams) (*mcp.CompleteResult, error) {
+	result, err := s.request(ctx, "", true, bar, func(ctx context.Context, c *conn) (any, error) {
 		return c.client.Complete(ctx, mcp.CompleteRequest{Params: p})
 	})
 	r, _ := result.(*mcp.CompleteResult)
@@ -75,22 +86,28 @@ type request func(context.Context, *conn) (any, error)
 
 // request makes a request within the call timeout. tool is the tool that it calls, or
 // "". If again is set, it may be made twice. The result is that of send, or nil.
-func (s *Server) request(ctx context.Context, tool string, again bool, send request) (any, error) {
+func (s *Server) request(ctx context.Context, tool string, again bool, bar Bar, send request) (any, error) {
 	passage, err := s.circuit.enter()
 	if err != nil {
 		return nil, err
 	}
-	result, err := s.attempt(ctx, tool, again, send)
+	result, err := s.attempt(ctx, tool, again, bar, send)
 	s.circuit.leave(ctx, passage, err)
 	return result, err
 }
 
-func (s *Server) attempt(ctx context.Context, tool string, again bool, send request) (any, error) {
+func (s *Server) attempt(ctx context.Context, tool string, again bool, bar Bar, send request) (any, error) {
 	return foreign.Within(ctx, s.limits.CallTimeout, func(ctx context.Context) (any, error) {
 		for ; ; again = false {
 			c, err := s.serving(ctx)
 			if err != nil {
 				return nil, err
+			}
+			if bar != nil {
+				if err := bar(); err != nil {
+					s.done()
+					return nil, barredError{err}
+				}
 			}
 			during, end := c.desk.Begin(ctx, tool)
 			result, err := send(during, c)

@@ -89,9 +89,9 @@ func (c *circuit) leave(ctx context.Context, p passage, err error) {
 		c.openLocked(busy, busy.wait)
 	case asked:
 		// The call was sent before the server asked to wait.
-	case ctx.Err() != nil || errors.Is(err, ErrDown):
-		// The caller gave up, or the connection broke: neither tells whether the
-		// server answers.
+	case ctx.Err() != nil || errors.Is(err, ErrDown) || errors.As(err, new(barredError)):
+		// The caller gave up, the connection broke or nothing was sent: that does
+		// not tell whether the server answers.
 	case !errors.Is(err, context.DeadlineExceeded):
 		c.closeLocked()
 	case !p.begun.Before(c.answered):
