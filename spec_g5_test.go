@@ -699,7 +699,7 @@ func TestSpecG5Errors(t *testing.T) {
 	srv := replacing("resources/read", "")
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{
 		{Name: "failing", InProcess: srv, Env: map[string]string{"API_TOKEN": "s3cret-token"}},
-		{Name: "mute", CallTimeout: 20 * time.Millisecond, InProcess: &edited{newArchive(), func(method string, _ json.RawMessage) mcp.JSONRPCMessage {
+		{Name: "mute", CallTimeout: 300 * time.Millisecond, InProcess: &edited{newArchive(), func(method string, _ json.RawMessage) mcp.JSONRPCMessage {
 			if method == "resources/read" || method == "prompts/get" || method == "completion/complete" {
 				<-over
 			}
