@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/document"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -85,6 +86,33 @@ func TestSuspicionStays(t *testing.T) {
 	next.Accept("s", bad)
 	assert.Equal(t, []Finding{Known}, findings(next.Judge("s", []*Definition{again})))
 	assert.Equal(t, []Finding{Changed}, findings(next.Judge("s", []*Definition{a})))
+}
+
+// What was found here counts before what others found only as long as the known
+// definition is the same.
+func TestSuspicionOfOthers(t *testing.T) {
+	t.Parallel()
+	store := new(mcptest.Store)
+	a, b := fresh(Suspect, 1000, store), fresh(Suspect, 1000, store)
+	save := func(m *Memory, seen string) {
+		m.Judge("other", []*Definition{define(seen, "x")}) // there is something to save
+		_, err := m.Save()
+		require.NoError(t, err)
+	}
+	first, second, third := define("tool", "1"), define("tool", "2"), define("tool", "3")
+	a.Judge("s", []*Definition{first})
+	save(a, "1")
+	require.NoError(t, b.Load())
+	a.Judge("s", []*Definition{second})
+	save(a, "2")
+	b.Judge("s", []*Definition{second})
+	require.True(t, b.Accept("s", second))
+	save(b, "3")
+	save(a, "4") // it learns of the second
+	b.Judge("s", []*Definition{third})
+	save(b, "5")
+	save(a, "6") // and that the server lists a third
+	assert.Equal(t, []Finding{Added}, findings(a.Judge("s", []*Definition{define("new", "x")})))
 }
 
 func TestBounds(t *testing.T) {
