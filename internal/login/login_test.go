@@ -141,9 +141,9 @@ func TestDocumentIsBounded(t *testing.T) {
 // Nobody waits for a store that ignores its context, nor gets a page of any length.
 func TestLoginIsBounded(t *testing.T) {
 	release := make(chan struct{})
-	defer close(release)
 	a := New(Config{URL: "https://mcp.example/mcp", Store: stuck(release)})
 	defer a.Close()
+	defer close(release) // Close waits for a store that was called
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	assert.ErrorIs(t, a.Login(ctx, nil), context.DeadlineExceeded)
