@@ -45,9 +45,9 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	for i, f := range found {
 		answer.Tools[i] = words.FoundTool{
 			Name:         f.name,
-			OriginalName: text.Line(f.def.name, s.scope.opts.Prompt.MaxDescription),
-			Server:       text.Line(f.def.server, text.MaxName),
-			Description:  text.Line(f.def.description, s.scope.opts.Prompt.MaxDescription),
+			OriginalName: text.Line(f.def.Own, s.scope.opts.Prompt.MaxDescription),
+			Server:       text.Line(f.def.Server, text.MaxName),
+			Description:  text.Line(f.def.Description, s.scope.opts.Prompt.MaxDescription),
 			NeededBy:     neededBy[f.name],
 		}
 	}
@@ -88,7 +88,7 @@ func (v view) callable(query string) []string {
 	names, _ := namesIn(query)
 	var callable []string
 	for _, t := range slices.Concat(v.inline, v.active) {
-		if slices.Contains(names, t.name) || slices.Contains(names, t.def.name) {
+		if slices.Contains(names, t.name) || slices.Contains(names, t.def.Own) {
 			callable = append(callable, t.name)
 		}
 	}

@@ -135,7 +135,7 @@ func (m *Manager) saveCacheNow() {
 		}
 		c := cache.Server{Config: src.cfg.cacheKey(), Listed: listed[i], Tools: []string{}}
 		for _, d := range lists[i] {
-			c.Tools = append(c.Tools, string(d.raw))
+			c.Tools = append(c.Tools, string(d.Raw))
 		}
 		c.More = resources.Raw(offers[i])
 		cached.Servers[src.name] = c

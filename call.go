@@ -82,8 +82,8 @@ func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.Cal
 	v := s.view()
 	t, err := s.find(v, name)
 	if kept := v.kept[name]; kept != nil && errors.Is(err, ErrUnknownTool) {
-		if there, down := s.scope.keeper.reach(ctx, kept.owner, kept.def.server); down != nil {
-			err = fmt.Errorf("mcphybrid: tool %q of server %q: %w", kept.def.name, kept.def.server, down)
+		if there, down := s.scope.keeper.reach(ctx, kept.owner, kept.def.Server); down != nil {
+			err = fmt.Errorf("mcphybrid: tool %q of server %q: %w", kept.def.Own, kept.def.Server, down)
 		} else if there {
 			v = s.view()
 			t, err = s.find(v, name)
@@ -98,7 +98,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.Cal
 	if s.scope.opts.OnEvent != nil {
 		e := Event{Kind: EventCall, Tools: []string{name}, Took: took, Err: err}
 		if t != nil {
-			e.Server = t.def.server
+			e.Server = t.def.Server
 		}
 		s.tell(e)
 	}
@@ -116,7 +116,7 @@ func (s *Session) textRefused(v view, name string, err error) string {
 	}
 	var since time.Time
 	if t, _ := v.lookup(name); t != nil && errors.Is(err, ErrServerDown) {
-		if st, ok := s.scope.keeper.status(t.owner, t.def.server); ok && st.State == StateDown {
+		if st, ok := s.scope.keeper.status(t.owner, t.def.Server); ok && st.State == StateDown {
 			since = st.Since
 		}
 	}
@@ -153,8 +153,8 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 		return nil, unknown
 	}
 	if kept != nil {
-		if _, there := s.scope.keeper.status(kept.owner, kept.def.server); !there {
-			unknown.Away = kept.def.server
+		if _, there := s.scope.keeper.status(kept.owner, kept.def.Server); !there {
+			unknown.Away = kept.def.Server
 			return nil, unknown
 		}
 	}
@@ -172,14 +172,14 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 	raw, err := schema.Arguments(args)
 	if err != nil {
 		return nil, &ArgumentsError{
-			Tool: t.name, Violations: []Violation{{Problem: text.Line(err.Error(), maxErrorLength)}}, Schema: t.def.input,
+			Tool: t.name, Violations: []Violation{{Problem: text.Line(err.Error(), maxErrorLength)}}, Schema: t.def.Input,
 			Repeated: s.refuse(t.name, schema.Written(args, err)),
 		}
 	}
-	raw = schema.DropNulls(raw, t.def.noNull)
-	if problems, more := t.def.arguments.Validate(raw); len(problems) > 0 {
+	raw = schema.DropNulls(raw, t.def.NoNull)
+	if problems, more := t.def.Arguments.Validate(raw); len(problems) > 0 {
 		return nil, &ArgumentsError{
-			Tool: t.name, Violations: publicViolations(problems), More: more, Schema: t.def.input, Repeated: s.refuse(t.name, raw),
+			Tool: t.name, Violations: publicViolations(problems), More: more, Schema: t.def.Input, Repeated: s.refuse(t.name, raw),
 		}
 	}
 	result, err := s.scope.handler(ctx, ToolCall{s, t, raw})
@@ -219,7 +219,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 	if err != nil {
 		return nil, err
 	}
-	if t.owner != c.Tool.owner || t.def != c.Tool.def && t.def.trusted.Hash() != c.Tool.def.trusted.Hash() {
+	if t.owner != c.Tool.owner || t.def != c.Tool.def && t.def.Trusted.Hash() != c.Tool.def.Trusted.Hash() {
 		return nil, fmt.Errorf("mcphybrid: tool %q was not called: %w", t.name, ErrChanged)
 	}
 	if s.disclosure != ByBridge && !s.inUse(t) {

@@ -75,7 +75,7 @@ func (c *catalog) noteGone(prev *catalog) {
 	now := time.Now()
 	for _, t := range prev.tools {
 		if !there(t.name) {
-			left[t.name] = history.Departure[rules.Tool]{Value: t.def.names(), Group: t.def.server, Since: now}
+			left[t.name] = history.Departure[rules.Tool]{Value: t.def.names(), Group: t.def.Server, Since: now}
 		}
 	}
 	c.gone = prev.gone.With(left, there)
@@ -92,7 +92,7 @@ func (c *catalog) tool(name string) *BridgeTool {
 // holds reports whether c, a catalog of t's owner, holds t back, under this or another
 // name.
 func (c *catalog) holds(t *BridgeTool) bool {
-	return c.held[t.name] != nil || c.heldOwn[[2]string{t.def.server, t.def.name}]
+	return c.held[t.name] != nil || c.heldOwn[[2]string{t.def.Server, t.def.Own}]
 }
 
 // overrides reports whether the tool of that name and server, of a catalog below c, is
@@ -174,7 +174,7 @@ func (r *recipe) newCatalog(prev *catalog, listings []*listing) *catalog {
 	c.originals = sync.OnceValue(func() map[string][]int {
 		byName := make(map[string][]int, len(c.tools))
 		for i, t := range c.tools {
-			byName[t.def.name] = append(byName[t.def.name], i)
+			byName[t.def.Own] = append(byName[t.def.Own], i)
 		}
 		return byName
 	})

@@ -156,7 +156,7 @@ func (s *Snapshot) Servers() []ServerSnapshot {
 		figures[src.name] = &st.Figures
 	}
 	for t, p := range m.def.double().view().each() {
-		if f := figures[t.def.server]; f != nil && t.owner == m.owner {
+		if f := figures[t.def.Server]; f != nil && t.owner == m.owner {
 			f.Tools++
 			f.Tokens += m.toolTokens(t)
 			if p == inline {
@@ -198,11 +198,11 @@ type ToolSnapshot struct {
 
 func (s *Snapshot) tool(name string, d *definition) ToolSnapshot {
 	t := ToolSnapshot{
-		Original: s.Text(d.name), Server: s.Text(d.server), Title: s.Text(d.title), Description: s.Text(d.description),
+		Original: s.Text(d.Own), Server: s.Text(d.Server), Title: s.Text(d.Title), Description: s.Text(d.Description),
 		name: name, def: d, eraser: s.eraser,
 	}
 	var ok bool
-	t.Name, ok = s.eraser.Name(name, d.name)
+	t.Name, ok = s.eraser.Name(name, d.Own)
 	t.Hidden = !ok
 	return t
 }
@@ -215,12 +215,12 @@ func (s *Snapshot) bridgeTool(t *BridgeTool) ToolSnapshot {
 
 // Schema returns the schema of the arguments as indented JSON, cut to about limit
 // characters and to 400 lines.
-func (t ToolSnapshot) Schema(limit int) string { return t.eraser.Schema(t.def.input, limit) }
+func (t ToolSnapshot) Schema(limit int) string { return t.eraser.Schema(t.def.Input, limit) }
 
 // Marks returns the suspicious text in the definition, like [ChangedError.Marks].
 // It takes about 0.3 ms.
 func (t ToolSnapshot) Marks() (list []Mark) {
-	for _, m := range marksIn(t.def.raw, func(string) bool { return false }) {
+	for _, m := range marksIn(t.def.Raw, func(string) bool { return false }) {
 		list = append(list, Mark{m.Kind, t.eraser.Line(m.Place, text.MaxName), t.eraser.Mark(m.Text)})
 	}
 	return list
@@ -311,7 +311,7 @@ func (s *Snapshot) Search(ctx context.Context, query string, opts SearchOptions)
 	for _, hit := range answer.Hits {
 		h := HitSnapshot{Tool: s.bridgeTool(hit.Tool), Score: hit.Score, Words: hit.Words, Similarity: hit.Similarity}
 		if hit.NeededBy != nil {
-			h.NeededBy, _ = s.eraser.Name(hit.NeededBy.name, hit.NeededBy.def.name)
+			h.NeededBy, _ = s.eraser.Name(hit.NeededBy.name, hit.NeededBy.def.Own)
 		}
 		h.Parts = s.session.Explain(query, hit.Tool.name).Parts
 		h.More = max(len(h.Parts)-maxParts, 0)

@@ -121,7 +121,7 @@ func exportTool(t Tool, f Format, deferLoading bool) (e ExportedTool, err error)
 	b, ok := t.(*BridgeTool)
 	switch {
 	case form == nil && ok: // as its server sent it
-		e.JSON, err = provider.Renamed(b.def.raw, b.name, schema)
+		e.JSON, err = provider.Renamed(b.def.Raw, b.name, schema)
 	case form == nil:
 		e.JSON = provider.MCPTool(t.Name(), t.Description(), schema)
 	case !form.Accepts(t.Name()):

@@ -44,7 +44,7 @@ var trickyDefinitions = []string{
 func bridgeTool(t testing.TB, raw string) *BridgeTool {
 	d, err := parseDefinition("s", json.RawMessage(raw), DefaultMaxDefinition)
 	require.NoError(t, err, raw)
-	return &BridgeTool{name: names.Alone("s", "").Name(d.name), def: d}
+	return &BridgeTool{name: names.Alone("s", "").Name(d.Own), def: d}
 }
 
 // A schemaTool is a Tool of a host with this input schema.

@@ -72,16 +72,13 @@ func ParseHints(data []byte) (Hints, error) {
 	return Hints(h), nil
 }
 
-// Name and Document make a definition a tool that may have hints.
-
+// Name makes a definition a tool that may have hints.
 func (d *definition) Name() string { return d.registered }
-
-func (d *definition) Document() *search.Document { return &d.document }
 
 // documentOf returns the document to index for t, with its hints h or without.
 func documentOf(t *BridgeTool, h *hints.Known) *search.Document {
 	if h == nil {
-		return &t.def.document
+		return t.def.Document()
 	}
 	return &h.Document
 }

@@ -290,7 +290,7 @@ var strangeNames = []string{"文件/读取", "прочитать файл", "ق�
 // toolOf returns the registered name of a server's tool, or "".
 func toolOf(m *Manager, server, name string) string {
 	for _, t := range m.cur.Load().tools {
-		if t.def.server == server && t.def.name == name {
+		if t.def.Server == server && t.def.Own == name {
 			return t.name
 		}
 	}

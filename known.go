@@ -36,7 +36,7 @@ func (s *Session) meant(catalogs []*catalog) map[string]*owner {
 	}
 	for _, e := range s.shown {
 		if e.tool != nil {
-			know(e.tool.name, e.tool.def.server, e.tool.owner)
+			know(e.tool.name, e.tool.def.Server, e.tool.owner)
 		}
 	}
 	for _, t := range s.names {

@@ -78,7 +78,7 @@ func check(m *Manager, sessions ...*Session) error {
 		s.mu.Unlock()
 		for _, known := range names {
 			t, err := s.find(v, known.Name)
-			if err == nil && (t.owner != known.owner || t.def.server != known.Server || t.def.name != known.Own) {
+			if err == nil && (t.owner != known.owner || t.def.Server != known.Server || t.def.Own != known.Own) {
 				return fmt.Errorf("%s was of %+v, and means %+v", known.Name, known.Tool, t.def.names())
 			}
 		}
@@ -187,7 +187,7 @@ func checkBounds(m *Manager) error {
 	for _, src := range sources {
 		size := 0
 		for _, d := range src.listed {
-			size += len(d.raw)
+			size += len(d.Raw)
 		}
 		size += resources.Size(src.offers)
 		if size != src.bytes || size > limits.MaxListing || len(src.listed)+len(src.offers) > limits.MaxTools {
@@ -386,7 +386,7 @@ func checkCatalog(c *catalog) error {
 	case *BM25Index:
 		var texts []string
 		for _, t := range c.documents() {
-			text := t.def.server + " " + t.def.name + " " + t.def.description
+			text := t.def.Server + " " + t.def.Own + " " + t.def.Description
 			if h := c.known.of(t); h != nil {
 				text += " " + h.Hints.Words()
 			}

@@ -149,7 +149,7 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 		needed := v.needed(t)
 		told = append(append(told, t), needed...)
 		answer.Tools = append(answer.Tools, words.DescribedTool{
-			Name: t.name, Server: text.Line(t.def.server, text.MaxName), Description: t.def.description, InputSchema: t.def.input, Needs: namesOf(needed),
+			Name: t.name, Server: text.Line(t.def.Server, text.MaxName), Description: t.def.Description, InputSchema: t.def.Input, Needs: namesOf(needed),
 		})
 	}
 	s.told(told)

@@ -39,11 +39,11 @@ func (src *listing) claimNames(book *names.Book) error {
 
 // nameTool gives d its registered name: the same at each call.
 func (src *listing) nameTool(book *names.Book, d *definition) (err error) {
-	if d.registered, err = book.Name(src.claim, d.name); err != nil {
+	if d.registered, err = book.Name(src.claim, d.Own); err != nil {
 		return err
 	}
 	if alone := names.Alone(src.name, src.prefix); alone != src.claim {
-		d.wanted = alone.Name(d.name)
+		d.wanted = alone.Name(d.Own)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (src *listing) namesOf(own string) rules.Tool {
 
 // names returns what patterns see of the tool.
 func (d *definition) names() rules.Tool {
-	return rules.Tool{Name: d.registered, Server: d.server, Own: d.name, Wanted: d.wanted}
+	return rules.Tool{Name: d.registered, Server: d.Server, Own: d.Own, Wanted: d.wanted}
 }
 
 // begins reports whether name could be that of one of its tools.

@@ -33,7 +33,7 @@ func (c *catalog) resolveNeeds(listings []*listing, host map[string][]string) {
 	rest := c.tools
 	for _, src := range listings {
 		n := 0
-		for n < len(rest) && rest[n].def.server == src.name {
+		for n < len(rest) && rest[n].def.Server == src.name {
 			n++
 		}
 		c.addServerNeeds(src, rest[:n])
@@ -41,7 +41,7 @@ func (c *catalog) resolveNeeds(listings []*listing, host map[string][]string) {
 	}
 	for _, cycle := range c.needs.Cycles(c.tools) {
 		of := slices.DeleteFunc(slices.Clone(listings), func(src *listing) bool {
-			return !slices.ContainsFunc(cycle, func(t *BridgeTool) bool { return t.def.server == src.name })
+			return !slices.ContainsFunc(cycle, func(t *BridgeTool) bool { return t.def.Server == src.name })
 		})
 		c.problem(of, "these tools need each other: %s", quoteNames(namesOf(cycle)))
 	}
@@ -75,14 +75,14 @@ func (c *catalog) addServerNeeds(src *listing, tools []*BridgeTool) {
 		configured = src.needs
 	}
 	if len(configured) == 0 && !slices.ContainsFunc(tools, func(t *BridgeTool) bool {
-		return t.def.needs != nil || t.def.badNeeds != nil
+		return t.def.Needs != nil || t.def.BadNeeds != nil
 	}) {
 		return
 	}
 	of := []*listing{src}
 	own := make(map[string]*BridgeTool, len(tools))
 	for _, t := range tools {
-		own[t.def.name] = t
+		own[t.def.Own] = t
 	}
 	find := func(name string) *BridgeTool { return own[name] }
 	where := fmt.Sprintf("server %q: needs", src.name)
@@ -92,10 +92,10 @@ func (c *catalog) addServerNeeds(src *listing, tools []*BridgeTool) {
 		}
 	}
 	for _, t := range tools {
-		if t.def.badNeeds != nil {
-			c.problem(of, "server %q: tool %q: its _meta has malformed needs: %w", src.name, t.name, t.def.badNeeds)
+		if t.def.BadNeeds != nil {
+			c.problem(of, "server %q: tool %q: its _meta has malformed needs: %w", src.name, t.name, t.def.BadNeeds)
 		}
-		c.addNeeds(of, fmt.Sprintf("tool %q needs", t.name), t, t.def.needs, find)
+		c.addNeeds(of, fmt.Sprintf("tool %q needs", t.name), t, t.def.Needs, find)
 	}
 }
 
@@ -110,7 +110,7 @@ func (c *catalog) addEntry(of []*listing, where, entry string, tools []*BridgeTo
 			continue
 		}
 		what, needed := fmt.Sprintf("tool %q needs", t.name), names
-		if t.name != entry && !(within && t.def.name == entry) {
+		if t.name != entry && !(within && t.def.Own == entry) {
 			again := found && c.owner.user == ""
 			what = fmt.Sprintf("%s: %q needs", where, entry)
 			needed = slices.DeleteFunc(slices.Clone(names), func(name string) bool { n := find(name); return n == t || again && n == nil })

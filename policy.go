@@ -216,8 +216,8 @@ func (s *selection) judge() {
 				continue
 			}
 			w := &candidate{verdict: v, tool: t, used: p.used[t.name]}
-			if t.def.always && wanted[t.def.server] < maxAlwaysLoaded {
-				wanted[t.def.server]++
+			if t.def.Always && wanted[t.def.Server] < maxAlwaysLoaded {
+				wanted[t.def.Server]++
 				w.always = true
 			}
 			waiting = append(waiting, w)
@@ -395,5 +395,5 @@ func (s *selection) overridden(i int, t *BridgeTool) bool {
 	if whose := s.meant[t.name]; whose != nil {
 		return whose != t.owner
 	}
-	return slices.ContainsFunc(s.catalogs[i+1:], func(c *catalog) bool { return c.overrides(t.name, t.def.server) })
+	return slices.ContainsFunc(s.catalogs[i+1:], func(c *catalog) bool { return c.overrides(t.name, t.def.Server) })
 }

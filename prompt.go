@@ -59,7 +59,7 @@ func textLine(t *BridgeTool, form lineForm, maxDescription int) string {
 		return ""
 	}
 	line := "- " + t.name
-	if d := text.Line(t.def.description, maxDescription); d != "" && form == lineFull {
+	if d := text.Line(t.def.Description, maxDescription); d != "" && form == lineFull {
 		line += ": " + d
 	}
 	return line + "\n"

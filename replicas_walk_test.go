@@ -143,7 +143,7 @@ func (f *fleet) settle(i int) {
 			}
 			listed := make(map[string]string)
 			for _, d := range m.sources[at].listed {
-				listed[d.name] = d.description
+				listed[d.Own] = d.Description
 			}
 			return maps.Equal(listed, f.tools[i])
 		})
@@ -177,7 +177,7 @@ func (f *fleet) look(tk *talk) {
 	tk.s.mu.Lock()
 	for _, e := range tk.s.shown { // summaries too
 		if e.tool != nil {
-			owners[e.tool.name] = originOf(e.tool.owner.user, e.tool.def.server, e.tool.def.name)
+			owners[e.tool.name] = originOf(e.tool.owner.user, e.tool.def.Server, e.tool.def.Own)
 		}
 	}
 	tk.s.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 func placements(s *Session) map[string]string {
 	list := make(map[string]string)
 	for _, p := range s.Placements() {
-		list[p.Tool.def.name] = strings.TrimSpace(p.Standing + " " + p.Rule)
+		list[p.Tool.def.Own] = strings.TrimSpace(p.Standing + " " + p.Rule)
 	}
 	return list
 }
@@ -77,7 +77,7 @@ func TestSpecE1Rules(t *testing.T) {
 					assert.ErrorIs(t, err, ErrNotPermitted, name)
 					assert.NotContains(t, s.PromptSections(PromptFull), name)
 					for _, h := range s.Search(name, 20) {
-						assert.NotEqual(t, name, h.Tool.def.name)
+						assert.NotEqual(t, name, h.Tool.def.Own)
 					}
 				} else {
 					assert.NoError(t, err, name)

@@ -197,7 +197,7 @@ func (s *scope) newRetriever(prev retriever, tools []*BridgeTool, known func(*Br
 	if s.opts.Search.Ranker == RankerClassic {
 		texts := make([]string, len(tools))
 		for i, t := range tools {
-			texts[i] = strings.Join([]string{t.def.server, t.def.name, t.def.description}, " ")
+			texts[i] = strings.Join([]string{t.def.Server, t.def.Own, t.def.Description}, " ")
 			if h := known(t); h != nil {
 				texts[i] += " " + h.Hints.Words()
 			}
@@ -293,7 +293,7 @@ func (s *scope) weigh(ctx context.Context, defs []*definition) error {
 func (s *scope) weights(d *definition) *weights {
 	t := &BridgeTool{name: d.registered, def: d}
 	if t.name == "" { // AddTools names it later
-		t.name = names.Alone(d.server, "").Name(d.name)
+		t.name = names.Alone(d.Server, "").Name(d.Own)
 	}
 	w := &weights{name: t.name, definition: s.tokens(definitionText(t)), lines: make([]int, lineForms)}
 	for form := range w.lines {

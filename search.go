@@ -45,7 +45,7 @@ const (
 
 // Snippet returns the first 200 characters of the tool's description, on one
 // line.
-func (h Hit) Snippet() string { return text.Line(h.Tool.def.description, DefaultMaxDescription) }
+func (h Hit) Snippet() string { return text.Line(h.Tool.def.Description, DefaultMaxDescription) }
 
 // SearchOptions narrow a search. The zero value searches with the [Options] of
 // the [Manager].
@@ -145,7 +145,7 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, may 
 	may = v.seenBy(may)
 	keep := may
 	if len(opts.Servers) > 0 {
-		keep = func(t *BridgeTool, st standing) bool { return may(t, st) && rules.MatchAny(opts.Servers, t.def.server) }
+		keep = func(t *BridgeTool, st standing) bool { return may(t, st) && rules.MatchAny(opts.Servers, t.def.Server) }
 	}
 	names, only := namesIn(query)
 	named := v.named(names, keep)

@@ -70,7 +70,7 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 	for _, e := range list {
 		in := e.section
 		if in == exampleText {
-			if example, ok := schema.ExampleOf(e.tool.def.input); ok {
+			if example, ok := schema.ExampleOf(e.tool.def.Input); ok {
 				guide = textExample(e.tool.name, example)
 			}
 			continue

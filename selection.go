@@ -223,7 +223,7 @@ func (s *selection) holds(t *BridgeTool) bool {
 // does not see it.
 func (s *selection) same(kept *BridgeTool) *BridgeTool {
 	for _, c := range s.catalogs {
-		for _, i := range c.originals()[kept.def.name] {
+		for _, i := range c.originals()[kept.def.Own] {
 			if t, _ := s.lookup(c.tools[i].name); t != nil && t.is(kept) {
 				return t
 			}

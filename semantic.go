@@ -161,7 +161,7 @@ func (se *semantic) texts() []*meaning.Text {
 	made := make(map[*BridgeTool]*meaning.Text, len(list))
 	for i, t := range c.documents() {
 		if list[i] = se.made[t]; list[i] == nil {
-			list[i] = meaning.NewText(se.model, t.name, t.def.server, t.def.name, embeddedText(t.def))
+			list[i] = meaning.NewText(se.model, t.name, t.def.Server, t.def.Own, embeddedText(t.def))
 		}
 		made[t] = list[i]
 	}
@@ -173,8 +173,8 @@ func (se *semantic) texts() []*meaning.Text {
 // the names of its parameters.
 func embeddedText(d *definition) string {
 	var args []string
-	schema.Walk(d.input, func(_ int, name []byte) { args = append(args, string(name)) }, func(int, []byte) {})
-	text := fmt.Sprintf("Tool Name: %s. Description: %s.", d.name, strings.TrimRight(d.description, ". \n"))
+	schema.Walk(d.Input, func(_ int, name []byte) { args = append(args, string(name)) }, func(int, []byte) {})
+	text := fmt.Sprintf("Tool Name: %s. Description: %s.", d.Own, strings.TrimRight(d.Description, ". \n"))
 	if len(args) > 0 {
 		text += " Arguments: " + strings.Join(args, ", ")
 	}

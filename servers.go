@@ -238,11 +238,11 @@ func (m *Manager) ServerStats() []ServerStats {
 		if v.own().tool(t.name) != t { // it belongs to the user's system
 			continue
 		}
-		i, ok := at[t.def.server]
+		i, ok := at[t.def.Server]
 		if !ok {
 			i = len(list)
-			at[t.def.server] = i
-			list = append(list, ServerStats{Name: t.def.server})
+			at[t.def.Server] = i
+			list = append(list, ServerStats{Name: t.def.Server})
 		}
 		list[i].Tools++
 		list[i].Tokens += m.toolTokens(t)
@@ -276,16 +276,16 @@ func (m *Manager) Marks() (list []ToolMarks) {
 	owners := make(map[string][]string) // servers by the registered and own names of their tools
 	for _, known := range m.catalogs() {
 		for _, t := range known.tools {
-			owners[t.name] = append(owners[t.name], t.def.server)
-			owners[t.def.name] = append(owners[t.def.name], t.def.server)
+			owners[t.name] = append(owners[t.name], t.def.Server)
+			owners[t.def.Own] = append(owners[t.def.Own], t.def.Server)
 		}
 	}
 	for _, t := range c.tools {
 		foreign := func(word string) bool {
 			servers := owners[word]
-			return len(servers) > 0 && !slices.Contains(servers, t.def.server)
+			return len(servers) > 0 && !slices.Contains(servers, t.def.Server)
 		}
-		if marks := marksIn(t.def.raw, foreign); len(marks) > 0 {
+		if marks := marksIn(t.def.Raw, foreign); len(marks) > 0 {
 			list = append(list, ToolMarks{t, marks})
 		}
 	}
@@ -308,7 +308,7 @@ func (m *Manager) Preload(ctx context.Context, patterns ...string) error {
 	wanted := make(map[string]bool)
 	for _, t := range c.tools {
 		if t.def.names().MatchesAny(patterns) {
-			wanted[t.def.server] = true
+			wanted[t.def.Server] = true
 		}
 	}
 	errs := make([]error, len(sources))

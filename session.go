@@ -334,7 +334,7 @@ func (r registered) Offer() registrar.Offer[Tool] {
 	for _, t := range o.Tools {
 		if b, ok := t.(*BridgeTool); ok {
 			o.Groups[GroupAll] = append(o.Groups[GroupAll], b.name)
-			o.Groups[GroupServer+b.def.server] = append(o.Groups[GroupServer+b.def.server], b.name)
+			o.Groups[GroupServer+b.def.Server] = append(o.Groups[GroupServer+b.def.Server], b.name)
 		}
 	}
 	return o

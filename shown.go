@@ -302,7 +302,7 @@ func (e shown) hasLine() bool {
 // appendExample appends an example made from the first inline tool that suits.
 func (v view) appendExample(list []shown) []shown {
 	for _, t := range v.inline {
-		if _, ok := schema.ExampleOf(t.def.input); ok {
+		if _, ok := schema.ExampleOf(t.def.Input); ok {
 			return append(list, shown{section: exampleText, tool: t})
 		}
 	}
@@ -335,9 +335,9 @@ func (v view) fitLines(fresh, list []shown, in section) []shown {
 	for i, e := range fresh {
 		if e.hasLine() {
 			fresh[i].line = form
-			if counts[e.tool.def.server]++; counts[e.tool.def.server] == 1 {
-				servers = append(servers, e.tool.def.server)
-				first[e.tool.def.server] = e.tool.def.names()
+			if counts[e.tool.def.Server]++; counts[e.tool.def.Server] == 1 {
+				servers = append(servers, e.tool.def.Server)
+				first[e.tool.def.Server] = e.tool.def.names()
 			}
 		}
 	}
@@ -357,7 +357,7 @@ func (v view) searchOffer(known map[string]bool) *told {
 	counts, first := make(map[string]int), make(map[string]rules.Tool)
 	var about []*search.Subject
 	for t, st := range v.each() {
-		name := t.def.server
+		name := t.def.Server
 		if !st.searchable() || known[name] {
 			continue
 		}
@@ -366,7 +366,7 @@ func (v view) searchOffer(known map[string]bool) *told {
 			first[name] = t.def.names()
 		}
 		i := slices.IndexFunc(about, func(s *search.Subject) bool { return s.Server == name })
-		about[i].Add(t.def.name)
+		about[i].Add(t.def.Own)
 	}
 	o := make(searchOffer, len(about))
 	for i, s := range about {

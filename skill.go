@@ -266,7 +266,7 @@ func (v view) toolsOf(sk *skill) (names, missing []string) {
 		}
 		found := false
 		for t, p := range v.each() {
-			if t.def.name == name && p != hidden {
+			if t.def.Own == name && p != hidden {
 				found = true
 				add(t)
 			}

@@ -142,15 +142,15 @@ func (m *Manager) adopt(src *source, defs []*definition) {
 	m.mu.Unlock()
 	known := make(map[string]*definition, len(listed))
 	for _, d := range listed {
-		known[d.name] = d
+		known[d.Own] = d
 	}
 	for i, d := range defs {
-		if old := known[d.name]; old != nil && bytes.Equal(old.raw, d.raw) {
+		if old := known[d.Own]; old != nil && bytes.Equal(old.Raw, d.Raw) {
 			defs[i] = old
 			continue
 		}
 		d.call = func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
-			return src.server.Call(ctx, upstream.Tool{Name: d.name, Repeatable: d.repeatable(), Task: d.task, Bar: func() error { return m.heldBack(src, d) }}, args)
+			return src.server.Call(ctx, upstream.Tool{Name: d.Own, Repeatable: d.Repeatable(), Task: d.Task, Bar: func() error { return m.heldBack(src, d) }}, args)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func (m *Manager) adopt(src *source, defs []*definition) {
 func (m *Manager) take(src *source, defs []*definition, offers []*resources.Offer, then time.Time) error {
 	size, others := resources.Size(offers), 0
 	for _, d := range defs {
-		size += len(d.raw)
+		size += len(d.Raw)
 	}
 	for _, other := range m.sources {
 		if other != src {
@@ -261,17 +261,17 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 		all := slices.Concat(src.defs, defs)
 		names := make(map[string]bool, len(all))
 		for _, d := range all {
-			if names[d.name] {
-				return fmt.Errorf("tool %q: %w", d.name, ErrDuplicate)
+			if names[d.Own] {
+				return fmt.Errorf("tool %q: %w", d.Own, ErrDuplicate)
 			}
-			names[d.name] = true
+			names[d.Own] = true
 		}
 		if err := src.claimNames(m.names); err != nil {
 			return err
 		}
 		for _, d := range defs {
 			if err := src.nameTool(m.names, d); err != nil {
-				return fmt.Errorf("tool %q: %w", d.name, err)
+				return fmt.Errorf("tool %q: %w", d.Own, err)
 			}
 		}
 		src.defs = all
@@ -291,7 +291,7 @@ func (m *Manager) localDefinition(server string, t mcpserver.ServerTool) (*defin
 	if err != nil {
 		return nil, err
 	}
-	d.call = callHandler(t.Handler, d.name, m.opts.Limits.CallTimeout)
+	d.call = callHandler(t.Handler, d.Own, m.opts.Limits.CallTimeout)
 	return d, nil
 }
 

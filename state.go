@@ -10,6 +10,7 @@ import (
 	"slices"
 	"weak"
 
+	"github.com/mcphybrid/mcphybrid/internal/listed"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -66,7 +67,7 @@ func (w *saver) item(e shown) {
 	})
 	item := saved.Item{Kind: savedForms[i].kind, Line: int(e.line)}
 	if e.tool != nil {
-		item.Tool = w.tool(e.tool, e.tool.def.raw)
+		item.Tool = w.tool(e.tool, e.tool.def.Raw)
 		w.state.Tools[item.Tool-1].Gone = w.isGone(e.tool)
 	}
 	if e.place == asMeta {
@@ -304,11 +305,11 @@ func (r *restorer) ownerOf(t saved.Tool) *owner {
 // not show it. It reports all but the first of these.
 func (r *restorer) tool(t saved.Tool) (*BridgeTool, error) {
 	sc := r.s.scope
-	kept := &BridgeTool{name: t.Name, owner: r.ownerOf(t), through: r.s.Call, def: new(definition)}
+	kept := &BridgeTool{name: t.Name, owner: r.ownerOf(t), through: r.s.Call, def: &definition{Tool: new(listed.Tool)}}
 	if t.OfUser != (kept.owner.user != "") || slices.Contains(metaNames[:], t.Name) {
 		return nil, errors.New("no such tool can be in this state")
 	}
-	name := func(d *definition) { d.server, d.name, d.registered, d.wanted = t.Server, t.Own, t.Name, t.Wanted }
+	name := func(d *definition) { d.Server, d.Own, d.registered, d.wanted = t.Server, t.Own, t.Name, t.Wanted }
 	name(kept.def)
 	if !r.permits(t.Tool) || !sc.keeper.permits(kept.owner, t.Tool) || r.v.holds(kept) {
 		r.report(t.Name)
@@ -320,12 +321,12 @@ func (r *restorer) tool(t saved.Tool) (*BridgeTool, error) {
 			there = same
 		}
 	}
-	if there != nil && (t.Definition == nil || bytes.Equal(there.def.raw, t.Definition)) {
+	if there != nil && (t.Definition == nil || bytes.Equal(there.def.Raw, t.Definition)) {
 		return there, nil
 	}
 	if t.Definition != nil {
 		d, err := parseDefinition(t.Server, json.RawMessage(t.Definition), sc.opts.Limits.MaxDefinition)
-		if err == nil && d.name != t.Own {
+		if err == nil && d.Own != t.Own {
 			err = errors.New("the definition is of another tool")
 		}
 		if err != nil {
@@ -334,7 +335,7 @@ func (r *restorer) tool(t saved.Tool) (*BridgeTool, error) {
 		kept.def = d
 		name(d)
 	}
-	if there == nil || there.def.canonical() != kept.def.canonical() {
+	if there == nil || there.def.Canonical() != kept.def.Canonical() {
 		r.report(t.Name)
 	}
 	return kept, nil
@@ -352,7 +353,7 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 	case f.kind == savedName:
 		return x, false, nil
 	case f.tool:
-		if x.tool = r.tools[e.Tool-1]; x.tool != nil && x.tool.def.raw == nil {
+		if x.tool = r.tools[e.Tool-1]; x.tool != nil && x.tool.def.Raw == nil {
 			return x, false, errors.New("its tool has no definition")
 		}
 		return x, x.tool != nil && (x.place != asDeferred || r.v.disclosure == ByProvider), nil
@@ -413,7 +414,7 @@ func (r *restorer) offer(servers []saved.Server) *told {
 	if r.permitted == nil {
 		r.permitted = make(map[string]bool)
 		for t := range r.v.each() {
-			r.permitted[t.def.server] = r.permitted[t.def.server] || r.v.rights.permit(t.def.names())
+			r.permitted[t.def.Server] = r.permitted[t.def.Server] || r.v.rights.permit(t.def.names())
 		}
 	}
 	for _, o := range servers {
@@ -431,7 +432,7 @@ func (c *catalog) fingerprint() string {
 		h := sha256.New()
 		for i, t := range c.tools {
 			_, indexed := slices.BinarySearch(c.indexed, i)
-			fmt.Fprintf(h, "%s %t %x\n", t.name, !indexed, t.def.sum)
+			fmt.Fprintf(h, "%s %t %x\n", t.name, !indexed, t.def.Trusted.Sum)
 		}
 		c.print.text = hex.EncodeToString(h.Sum(nil)[:8])
 	})

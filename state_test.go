@@ -228,10 +228,10 @@ func TestRestoreNamesChangedTools(t *testing.T) {
 	s.Tools()
 	state := string(s.Save())
 	first, second := m.InlineTools()[0], m.InlineTools()[1]
-	rewritten := strings.Replace(string(first.def.raw), "{", "{ ", 1)
-	require.NotEqual(t, string(first.def.raw), rewritten)
-	other := strings.Replace(string(second.def.raw), second.Description(), "Something else", 1)
-	for _, change := range [][2]string{{string(first.def.raw), rewritten}, {string(second.def.raw), other}} {
+	rewritten := strings.Replace(string(first.def.Raw), "{", "{ ", 1)
+	require.NotEqual(t, string(first.def.Raw), rewritten)
+	other := strings.Replace(string(second.def.Raw), second.Description(), "Something else", 1)
+	for _, change := range [][2]string{{string(first.def.Raw), rewritten}, {string(second.def.Raw), other}} {
 		state = strings.Replace(state, string(text.Quote(change[0])), string(text.Quote(change[1])), 1)
 		require.Contains(t, state, string(text.Quote(change[1])))
 	}

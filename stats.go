@@ -167,10 +167,10 @@ func (s *Session) count(t *BridgeTool, took time.Duration, failed bool) {
 	}
 	m.usageMu.Lock()
 	defer m.usageMu.Unlock()
-	u := m.usage[t.def.server]
+	u := m.usage[t.def.Server]
 	if u == nil {
 		u = new(Usage)
-		m.usage[t.def.server] = u
+		m.usage[t.def.Server] = u
 	}
 	u.count(took, failed)
 }

@@ -47,7 +47,7 @@ func TestSpecE3BudgetProperties(t *testing.T) {
 			tool := namedTool(fmt.Sprint("tool", i))
 			cost := 1 + rnd.IntN(1000)
 			tool.tokens.Store(int64(cost))
-			tool.def.always, tool.def.server = rnd.IntN(5) == 0, fmt.Sprint(i/10)
+			tool.def.Always, tool.def.Server = rnd.IntN(5) == 0, fmt.Sprint(i/10)
 			tools = append(tools, tool)
 			all += cost
 			if rnd.IntN(8) == 0 {
@@ -127,15 +127,15 @@ func TestServerHints(t *testing.T) {
 	require.NoError(t, m.AddTools("a", tools...))
 	var names []string
 	for _, tool := range m.InlineTools() {
-		names = append(names, tool.def.name)
+		names = append(names, tool.def.Own)
 	}
 	assert.Equal(t, []string{"plain0", "plain1", "plain5", "want0", "want1", "want2", "want3", "want4"}, names)
 	hits := m.Search("zebra", 5)
 	require.Len(t, hits, 2)
-	assert.Equal(t, "want5", hits[0].Tool.def.name)
+	assert.Equal(t, "want5", hits[0].Tool.def.Own)
 	reasons := make(map[string]string)
 	for _, p := range m.Default().Placements() {
-		reasons[p.Tool.def.name] = p.Standing + ": " + p.Reason
+		reasons[p.Tool.def.Own] = p.Standing + ": " + p.Reason
 	}
 	assert.Equal(t, "inline: there is room", reasons["plain1"])
 	assert.Equal(t, "inline: it is pinned", reasons["plain5"])

@@ -1,8 +1,6 @@
 package mcphybrid
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -137,13 +135,3 @@ func (e *ChangedError) Marks() []Mark {
 // and how many names with a hash. We never forget one to make room: otherwise a
 // server could make us forget a tool and then change it.
 const maxKnown = 4
-
-// trustHash returns a hash of all in the definition that people and models see and
-// that we act on.
-func (d *definition) trustHash() string {
-	if !d.always && d.needs == nil && d.document.Hints == "" {
-		return d.canonical()
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %t %q %q", d.canonical(), d.always, d.needs, d.document.Hints))
-	return hex.EncodeToString(sum[:])
-}

@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -90,7 +89,7 @@ func TestSpecF7Quarantine(t *testing.T) {
 			assert.True(t, change.Held)
 			assert.Contains(t, string(change.Definition), "id_rsa")
 			assert.NotEmpty(t, change.Marks())
-			assert.Equal(t, old[0].def.canonical(), change.Was)
+			assert.Equal(t, old[0].def.Canonical(), change.Was)
 			assert.ErrorContains(t, m.Accept("git", "log", change.Was), "has hash "+change.Is+", not "+change.Was)
 			assert.Len(t, changedTools(m), 2)
 			require.NoError(t, m.Accept("git", "log", change.Is))
@@ -138,7 +137,7 @@ func TestTrustOff(t *testing.T) {
 	s.AddTools(echoTool("log", "Shows the whole history"))
 	soon(t, func() bool { return m.InlineTools()[0].Description() == "Shows the whole history" })
 	assert.Empty(t, m.Problems())
-	assert.NoError(t, m.Accept("git", "log", m.InlineTools()[0].def.canonical()))
+	assert.NoError(t, m.Accept("git", "log", m.InlineTools()[0].def.Canonical()))
 	assert.Nil(t, store.Data)
 }
 
@@ -219,31 +218,6 @@ func TestTrustStoreFails(t *testing.T) {
 	assert.NoError(t, m.AddServer(t.Context(), inProcess("a", 1)))
 }
 
-// Trust compares what people and models see and what we act on, and nothing
-// else.
-func TestTrustComparesWhatIsSaid(t *testing.T) {
-	t.Parallel()
-	hash := func(text string) string {
-		d, err := parseDefinition("git", json.RawMessage(text), 1000)
-		require.NoError(t, err)
-		return d.trusted.Hash()
-	}
-	first := hash(`{"name":"log","title":"Log","description":"a","inputSchema":{"type":"object"}}`)
-	assert.Equal(t, first, hash(`{"inputSchema":{"type":"object"},"description":"\u0061", "name":"log","title":"Log","_meta":{"x":1}}`))
-	for _, other := range []string{
-		`{"name":"log","title":"Lag","description":"a","inputSchema":{"type":"object"}}`,
-		`{"name":"log","title":"Log","description":"b","inputSchema":{"type":"object"}}`,
-		`{"name":"log","title":"Log","description":"a","inputSchema":{"type":"object","properties":{"x":{}}}}`,
-		`{"name":"log","title":"Log","description":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`,
-		`{"name":"log","title":"Log","description":"a","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`,
-		`{"name":"log","title":"Log","description":"a","inputSchema":{"type":"object"},"_meta":{"anthropic/alwaysLoad":true}}`,
-		`{"name":"log","title":"Log","description":"a","inputSchema":{"type":"object"},"_meta":{"anthropic/searchHint":"everything"}}`,
-		`{"name":"log","title":"Log","description":"a","inputSchema":{"type":"object"},"_meta":{"mcphybrid/needs":["rm"]}}`,
-	} {
-		assert.NotEqual(t, first, hash(other), other)
-	}
-}
-
 func TestAcceptUnknown(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 1)}})
@@ -261,7 +235,7 @@ func TestTrustRemembersSoMany(t *testing.T) {
 		s.SetTools(echoTool(name, ""))
 		soon(t, func() bool {
 			for _, d := range m.sourceNamed("git").listed {
-				if d.name == name {
+				if d.Own == name {
 					return true
 				}
 			}
@@ -426,7 +400,7 @@ func TestAcceptBeyondTheLimit(t *testing.T) {
 	for i := range maxKnown {
 		name := string(rune('a' + i))
 		s.SetTools(echoTool(name, ""))
-		soon(t, func() bool { l := m.sourceNamed("git").listed; return len(l) == 1 && l[0].name == name })
+		soon(t, func() bool { l := m.sourceNamed("git").listed; return len(l) == 1 && l[0].Own == name })
 	}
 	require.Len(t, changedTools(m), 1)
 	e := changedTools(m)[0]

@@ -1,0 +1,139 @@
+package mcphybrid
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcphybrid/mcphybrid/internal/resources"
+	"github.com/mcphybrid/mcphybrid/internal/trust"
+)
+
+// judge decides what of a source may be used. The caller holds mu.
+func (m *Manager) judge(src *source) {
+	src.defs, src.changed = src.listed, nil
+	listed := make([]*trust.Definition, len(src.listed))
+	for i, d := range src.listed {
+		listed[i] = &d.Trusted
+	}
+	held := m.judgeList(src, src.name, listed, func(i int) ChangedError {
+		d := src.listed[i]
+		return ChangedError{Kind: "tool", Tool: d.Own, Name: d.registered, Definition: d.Raw, def: d}
+	})
+	if len(held) > 0 {
+		src.defs = nil
+		for i, d := range src.listed {
+			if held[i] == nil {
+				src.defs = append(src.defs, d)
+			}
+		}
+	}
+	offered := make([]*trust.Definition, len(src.offers))
+	for i, o := range src.offers {
+		offered[i] = &o.Trusted
+	}
+	held = nil
+	if len(offered) > 0 || m.opts.Trust == TrustApprove { // under which later ones are not the first
+		held = m.judgeList(src, offersOf(src.name), offered, func(i int) ChangedError {
+			e := src.offers[i].Entry
+			return ChangedError{Kind: e.Kind.String(), Tool: e.ID, Name: e.Names.Name, Definition: e.Raw}
+		})
+	}
+	src.entries = resources.Entries(src.offers, held)
+}
+
+// heldBack returns why a tool is held back by now, or nil.
+func (m *Manager) heldBack(src *source, d *definition) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range src.changed {
+		if e.Held && e.def != nil && e.def.Own == d.Own {
+			return e
+		}
+	}
+	return nil
+}
+
+// judgeList reports which definitions in a list of src have changed. It returns the
+// reports of those that are held back, by their place. name is that of the list in the
+// trust store.
+func (m *Manager) judgeList(src *source, name string, listed []*trust.Definition, describe func(i int) ChangedError) map[int]error {
+	if m.opts.Trust == TrustOff {
+		return nil
+	}
+	held := make(map[int]error)
+	for i, v := range m.trust.Judge(name, listed) {
+		if v.Finding == trust.Known {
+			continue
+		}
+		e := describe(i)
+		e.Server, e.Held, e.Added, e.Since, e.Was, e.hide = src.name, m.opts.Trust.holds(), v.Finding == trust.Added, v.Since, v.Was, src.hide
+		e.Is = listed[i].Hash()
+		if src.changed = append(src.changed, &e); e.Held {
+			held[i] = &e
+		}
+	}
+	return held
+}
+
+// Accept accepts the changed or new definition of a tool, a resource, a template or a
+// prompt, which is then no longer held back. server and tool are those in its
+// [ChangedError]. hash is the Is of that error: if the definition has changed once
+// more since, Accept fails. It also fails if there is no such server or tool, and if
+// as many tools of the server are remembered as can be: four times
+// [ServerLimits.MaxTools], and as much beside tools.
+func (m *Manager) Accept(server, tool, hash string) error {
+	err := m.change(func() error {
+		i := m.find(server)
+		if i < 0 {
+			return fmt.Errorf("there is no server %q", server)
+		}
+		src := m.sources[i]
+		for _, o := range src.offers {
+			if o.Entry.ID == tool && o.Trusted.Hash() == hash {
+				if !m.trust.Accept(offersOf(server), &o.Trusted) && m.opts.Trust != TrustOff {
+					return fmt.Errorf("%q of server %q exceeds the number remembered for a server: raise Limits.MaxTools", tool, server)
+				}
+				m.judge(src)
+				return nil
+			}
+		}
+		j := slices.IndexFunc(src.listed, func(d *definition) bool { return d.Own == tool })
+		if j < 0 {
+			return fmt.Errorf("%w: server %q has no tool %q", ErrUnknownTool, server, tool)
+		}
+		d := src.listed[j]
+		if is := d.Trusted.Hash(); is != hash {
+			return fmt.Errorf("the definition of tool %q of server %q has hash %s, not %s", tool, server, is, hash)
+		}
+		if !m.trust.Accept(server, &d.Trusted) && m.opts.Trust != TrustOff {
+			return fmt.Errorf("tool %q of server %q exceeds the number of tools remembered for a server: raise Limits.MaxTools", tool, server)
+		}
+		m.judge(src)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("mcphybrid: accept: %w", err)
+	}
+	m.saveTrust()
+	return nil
+}
+
+// saveTrust stores the known tools and names. If another process has accepted a
+// definition meanwhile, or seen one before us, it judges all tools again.
+func (m *Manager) saveTrust() {
+	changed, err := m.trust.Save()
+	if err != nil {
+		m.opts.Logger.Warn("mcphybrid: " + err.Error())
+	}
+	m.logRefused()
+	if changed {
+		_ = m.change(func() error { // fails only if the Manager was closed
+			for _, src := range m.sources {
+				if src.listed != nil || src.offers != nil { // else there is nothing to judge
+					m.judge(src)
+				}
+			}
+			return nil
+		})
+	}
+}

@@ -1,0 +1,165 @@
+// Package listed reads a tool as its server lists it.
+package listed
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/trust"
+	"github.com/mcphybrid/mcphybrid/search"
+)
+
+// A Tool is one tool as its server described it, checked but not changed. It is
+// immutable. Don't trust its strings, except Server: they come from the server.
+type Tool struct {
+	Server      string
+	Own         string // the server's own name
+	Title       string
+	Description string
+	Input       json.RawMessage // a JSON object, compact
+	Output      json.RawMessage // nil if there is none
+	Annotations mcp.ToolAnnotation
+	Raw         json.RawMessage   // the whole element of the tools/list result
+	NoNull      []string          // the optional parameters that can't be null
+	Arguments   *schema.Validator // of Input
+	Needs       []string          // own names of tools of the same server
+	BadNeeds    error             // why Needs could not be read, or nil
+	Always      bool              // the server wants it inline
+	Task        bool              // it must be called as a task
+	Trusted     trust.Definition  // what must not change unnoticed
+	Canonical   func() string     // returns [text.CanonicalHash] of Raw, computed once
+
+	document search.Document
+}
+
+// Document returns what to index for search, without the host's hints. It is shared
+// and must not be changed.
+func (t *Tool) Document() *search.Document { return &t.document }
+
+// Repeatable reports whether a second call of the tool does no harm, according to
+// its server's hints.
+func (t *Tool) Repeatable() bool {
+	is := func(hint *bool) bool { return hint != nil && *hint }
+	return is(t.Annotations.IdempotentHint) || is(t.Annotations.ReadOnlyHint)
+}
+
+// ParseTool checks one element of a tools/list result. It fails only if the tool is
+// unusable: the definition is too large or not JSON, has no name, has an input schema
+// that is not an object, or has one of the members that we know twice: then what we
+// judge would not be what others read. A tool without an input schema gets
+// {"type":"object"}.
+func ParseTool(server string, raw json.RawMessage, maxBytes int) (*Tool, error) {
+	if len(raw) > maxBytes {
+		return nil, fmt.Errorf("the definition has %d bytes, more than the limit of %d", len(raw), maxBytes)
+	}
+	var in struct {
+		Name        string          `json:"name"`
+		Title       json.RawMessage `json:"title"`
+		Description string          `json:"description"`
+		Input       json.RawMessage `json:"inputSchema"`
+		Output      json.RawMessage `json:"outputSchema"`
+		Annotations json.RawMessage `json:"annotations"`
+		Meta        json.RawMessage `json:"_meta"`
+		Execution   json.RawMessage `json:"execution"`
+	}
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return nil, text.JSONError(raw, err)
+	}
+	if in.Name == "" {
+		return nil, errors.New("the name is missing")
+	}
+	member := text.Repeated(raw, "name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta")
+	if member = cmp.Or(member, text.Repeated(in.Annotations, "title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")); member != "" {
+		return nil, fmt.Errorf("%q has the member %q more than once", text.Line(in.Name, text.MaxName), member)
+	}
+	if text.IsNull(in.Input) {
+		in.Input = json.RawMessage(`{"type":"object"}`)
+	}
+	if in.Input[0] != '{' {
+		return nil, fmt.Errorf("the inputSchema of %q is not a JSON object", text.Line(in.Name, text.MaxName))
+	}
+	t := &Tool{
+		Server:      server,
+		Own:         in.Name,
+		Description: in.Description,
+		Input:       text.Compact(in.Input),
+		Raw:         raw,
+		NoNull:      schema.NoNull(in.Input),
+		Arguments:   schema.NewValidator(in.Input),
+		Canonical:   sync.OnceValue(func() string { return text.CanonicalHash(raw) }),
+	}
+	if !text.IsNull(in.Output) && in.Output[0] == '{' {
+		t.Output = text.Compact(in.Output)
+	}
+	// We ignore a hint of the wrong type.
+	_ = json.Unmarshal(in.Title, &t.Title)
+	if json.Unmarshal(in.Annotations, &t.Annotations) != nil {
+		t.Annotations = mcp.ToolAnnotation{} // a half-read one would have false hints
+	}
+	var execution mcp.ToolExecution
+	t.Task = json.Unmarshal(in.Execution, &execution) == nil && execution.TaskSupport == mcp.TaskSupportRequired
+	t.Needs, t.BadNeeds = parseNeeds(in.Meta)
+	t.document = search.Document{Server: server, Name: t.Own, Title: t.Title, Description: t.Description, InputSchema: t.Input}
+	t.Always, t.document.Hints = parseHints(in.Meta)
+	t.Trusted = trust.Definition{Name: t.Own, Sum: sha256.Sum256(raw), Hash: sync.OnceValue(t.hash)}
+	return t, nil
+}
+
+// hash returns a hash of all in the definition that people and models see and that we
+// act on.
+func (t *Tool) hash() string {
+	if !t.Always && t.Needs == nil && t.document.Hints == "" {
+		return t.Canonical()
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %t %q %q", t.Canonical(), t.Always, t.Needs, t.document.Hints))
+	return hex.EncodeToString(sum[:])
+}
+
+// MaxNeeds is how many tools a server may name that one of its tools needs.
+const MaxNeeds = 32
+
+// maxHint is how many bytes of a server's hint we index.
+const maxHint = 500
+
+// parseHints returns what the _meta of a tool says of how to offer it. It ignores a hint of the wrong type.
+func parseHints(meta json.RawMessage) (always bool, search string) {
+	if text.IsNull(meta) {
+		return false, ""
+	}
+	var in struct {
+		Always json.RawMessage `json:"anthropic/alwaysLoad"`
+		Search json.RawMessage `json:"anthropic/searchHint"`
+	}
+	if json.Unmarshal(meta, &in) != nil {
+		return false, ""
+	}
+	_ = json.Unmarshal(in.Always, &always)
+	_ = json.Unmarshal(in.Search, &search)
+	return always, strings.ToValidUTF8(search[:min(len(search), maxHint)], "")
+}
+
+// parseNeeds returns the tools that a tool needs according to its _meta.
+func parseNeeds(meta json.RawMessage) ([]string, error) {
+	if text.IsNull(meta) {
+		return nil, nil
+	}
+	var in struct {
+		Needs []string `json:"mcphybrid/needs"`
+	}
+	if err := json.Unmarshal(meta, &in); err != nil {
+		return nil, text.JSONError(meta, err)
+	}
+	if len(in.Needs) > MaxNeeds {
+		return nil, fmt.Errorf(`"mcphybrid/needs" has %d names, more than the limit of %d`, len(in.Needs), MaxNeeds)
+	}
+	return in.Needs, nil
+}
