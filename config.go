@@ -142,9 +142,10 @@ type ServerLimits struct {
 	// negative, they are listed only then.
 	Refresh time.Duration
 
-	// MaxMessage is how many bytes a message has, a tool's result for one;
-	// MaxDefinition how many a tool's definition has; MaxTools how many tools a
-	// server has, on MaxPages pages; what else it lists counts too. They default to [DefaultMaxMessage],
+	// MaxMessage is how many bytes a message of a server may have, such as a
+	// result. MaxDefinition is how many the definition of one tool, resource or
+	// prompt may have. MaxTools is how many of these together a server may list,
+	// on at most MaxPages pages. They default to [DefaultMaxMessage],
 	// [DefaultMaxDefinition], [DefaultMaxTools] and [DefaultMaxPages] and must not
 	// be negative.
 	MaxMessage    int
@@ -152,9 +153,10 @@ type ServerLimits struct {
 	MaxTools      int
 	MaxPages      int
 
-	// MaxListing is how many bytes all that one server lists has together. MaxCatalog is how many those of all servers have; each user's
-	// servers are counted apart. A list that exceeds one of them is refused: the
-	// server keeps its earlier list, or can't be started. They default to
+	// MaxListing is how many bytes all that one server lists may have together, and
+	// MaxCatalog how many all that all servers list; each user's servers are
+	// counted apart. A list that exceeds one of them is refused: the server keeps
+	// its earlier list, or can't be started. They default to
 	// [DefaultMaxListing] and [DefaultMaxCatalog] and must not be negative.
 	MaxListing int
 	MaxCatalog int

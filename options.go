@@ -145,9 +145,9 @@ type Options struct {
 
 	// Needs says which other tools a tool needs, by registered name, as one that
 	// edits files needs the one that reads them. A key may be a pattern as in
-	// [Access]; then each tool that it matches needs the others. They come along with it, and so
-	// does what they need, the nearest first, up to 32 in all: a search lists
-	// them behind its hits, and when the tool is activated or called, they are
+	// [Access]; then each tool that it matches needs the others. They come along
+	// with it, and so does what they need, the nearest first, up to 32 in all: a
+	// search lists them behind its hits, and when the tool is activated or called, they are
 	// activated too, even if the tool itself is inline. The tool does its work
 	// without those that are not there or not permitted.
 	//

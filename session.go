@@ -123,9 +123,9 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 }
 
 // Close empties the session for good and removes its tools and groups from its
-// registry. Close does not wait for running calls, but ends what they ask. It does wait for the registry:
-// a registry's method must not call Close, and the caller must not hold a lock
-// that the registry needs.
+// registry. Close does not wait for running calls, but ends what they ask. It does
+// wait for the registry: a registry's method must not call Close, and the caller
+// must not hold a lock that the registry needs.
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.closed, s.active, s.away, s.crowded, s.used, s.shown, s.names, s.kept, s.links, s.pages = true, nil, nil, nil, nil, nil, nil, nil, nil, pages{}
@@ -197,9 +197,9 @@ func (s *Session) viewLocked() view {
 
 // settle withdraws what now holds back, and fits the active tools and then the inline
 // tools of now into the list. It drops active tools that can no longer be found by
-// search, and those that do not fit. A server that was removed and added again has new tools, so its old ones are
-// no longer active. A tool that was away and is there again is active. The caller
-// holds mu.
+// search, and those that do not fit. A server that was removed and added again has
+// new tools, so its old ones are no longer active. A tool that was away and is there
+// again is active. The caller holds mu.
 func (s *Session) settle(now *selection) {
 	s.withdraw(now)
 	left := s.listRoom(now)

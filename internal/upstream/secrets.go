@@ -60,8 +60,9 @@ const Masked = "[hidden]"
 //     "Bearer x" and "a=b; session=x", each part as well
 //   - in Env, Headers and Args, what follows a secretName in JSON and in pairs such
 //     as "host=a password=b"
-//   - in URLs, also those in Env and Headers, the password, a user name that is likely a token, what HTTP makes
-//     of both, the values of the query and parts of the path that look random
+//   - in URLs, also those in Env and Headers, the password, a user name that is
+//     likely a token, what HTTP makes of both, the values of the query and parts of
+//     the path that look random
 //   - in Args, and in Command if it has arguments too, URLs and the values that
 //     follow a secretName
 //   - in all fields, the values of variables in environ with a secretName, which
