@@ -42,6 +42,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	}
 	s.told(found)
 	answer := words.SearchAnswer{Tools: make([]words.FoundTool, len(found)), Count: len(found)}
+	left := s.scope.opts.Search.Schemas
 	for i, f := range found {
 		answer.Tools[i] = words.FoundTool{
 			Name:         f.name,
@@ -49,11 +50,21 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 			Server:       text.Line(f.def.Server, text.MaxName),
 			Description:  text.Line(f.def.Description, s.scope.opts.Prompt.MaxDescription),
 			NeededBy:     neededBy[f.name],
+			ReadOnly:     v.offers(metaReadOnlyCall) && f.def.ReadOnly(),
+		}
+		if v.disclosure == ByBridge && len(f.def.Input) <= left {
+			left -= len(f.def.Input)
+			answer.Tools[i].InputSchema = f.def.Input
 		}
 	}
+	callable := v.callable(query)
+	if len(found) == 0 && callable == nil {
+		callable = v.callableFor(ctx, query)
+	}
+	readOnly := slices.ContainsFunc(answer.Tools, func(t words.FoundTool) bool { return t.ReadOnly })
 	answer.Message = textFound(searchOutcome{
-		found: len(found), disclosure: v.disclosure, keywords: v.hasTerms(query),
-		callable: v.callable(query), without: namesOf(without), connecting: s.scope.keeper.connectingServers(v.rights),
+		found: len(found), readOnly: readOnly, disclosure: v.disclosure, keywords: v.hasTerms(query),
+		callable: callable, without: namesOf(without), connecting: s.scope.keeper.connectingServers(v.rights),
 	})
 	text := text.JSON(answer)
 	s.countSearch(len(found))
@@ -93,6 +104,16 @@ func (v view) callable(query string) []string {
 		}
 	}
 	return callable
+}
+
+// callableFor returns the registered names of the inline and active tools that best
+// match query.
+func (v view) callableFor(ctx context.Context, query string) (names []string) {
+	active := v.activeInList()
+	for _, h := range v.search(ctx, query, SearchOptions{Limit: maxNearest, By: ByWords}, func(t *BridgeTool, st standing) bool { return st == inline || active[t] }).Hits {
+		names = append(names, h.Tool.name)
+	}
+	return names
 }
 
 // parseSearchArguments returns the query and the number of results, which is

@@ -65,7 +65,7 @@ type Middleware func(next Handler) Handler
 func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
 	t := s.metaNamed(s.view(), name)
 	if t == nil {
-		return s.callTool(ctx, name, args)
+		return s.callTool(ctx, name, args, false)
 	}
 	raw, err := schema.Arguments(args)
 	if err != nil {
@@ -75,8 +75,9 @@ func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToo
 	return t.Call(ctx, raw)
 }
 
-// callTool calls a tool. Every call goes through it.
-func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
+// callTool calls a tool. Every call goes through it. If reads is set, it refuses tools
+// that don't say that they only read.
+func (s *Session) callTool(ctx context.Context, name string, args any, reads bool) (*mcp.CallToolResult, error) {
 	begun := time.Now()
 	name = name[:min(len(name), maxAskedName)]
 	v := s.view()
@@ -88,6 +89,9 @@ func (s *Session) callTool(ctx context.Context, name string, args any) (*mcp.Cal
 			v = s.view()
 			t, err = s.find(v, name)
 		}
+	}
+	if err == nil && reads && !t.def.ReadOnly() {
+		err = &permissionError{name: name, writes: true}
 	}
 	var result *mcp.CallToolResult
 	if err == nil {
@@ -134,18 +138,18 @@ func (s *Session) find(v view, name string) (*BridgeTool, error) {
 		return t, nil
 	}
 	if i, j, there := v.find(name); there && (kept == nil || v.catalogs[i].tools[j].is(kept.BridgeTool)) {
-		return nil, &permissionError{name}
+		return nil, &permissionError{name: name}
 	}
 	if held := v.held(name); held != nil {
 		if !v.rights.permit(held.def.names()) {
-			return nil, &permissionError{name}
+			return nil, &permissionError{name: name}
 		}
 		return nil, held
 	}
 	connecting, isConnecting := s.scope.keeper.connecting(name)
 	gone, left := v.gone(name)
 	if left && !v.rights.permit(gone.Value) || isConnecting && !v.rights.permit(connecting) {
-		return nil, &permissionError{name}
+		return nil, &permissionError{name: name}
 	}
 	unknown := &UnknownToolError{Name: name, Connecting: connecting.Server}
 	if left {

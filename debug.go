@@ -46,7 +46,7 @@ func (s *Session) double() *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := &Session{
-		scope: s.scope, rights: s.rights, disclosure: s.disclosure, seen: s.seen, active: s.active, away: s.away, crowded: s.crowded, full: s.full,
+		scope: s.scope, rights: s.rights, disclosure: s.disclosure, client: s.client, seen: s.seen, active: s.active, away: s.away, crowded: s.crowded, full: s.full,
 		used: maps.Clone(s.used), turn: s.turn, shown: slices.Clip(s.shown), names: s.names, shownAs: s.shownAs, metas: s.metas, kept: s.kept, acts: s.acts,
 		usage: s.usage, intent: s.intent, closed: s.closed, skills: s.skills,
 	}

@@ -36,8 +36,11 @@ const (
 	SearchToolName = "mcp_tool_search"
 
 	// DescribeToolName and CallToolName are offered with [ByBridge].
-	DescribeToolName = "mcp_tool_describe"
-	CallToolName     = "mcp_tool_call"
+	// ReadOnlyCallToolName calls only tools that say of themselves that they only
+	// read; it is offered to an MCP client: see [SessionOptions.Client].
+	DescribeToolName     = "mcp_tool_describe"
+	CallToolName         = "mcp_tool_call"
+	ReadOnlyCallToolName = "mcp_tool_call_readonly"
 
 	// PageToolName reads the parts that were cut from a long result. It is
 	// offered as soon as a result was cut; with [ByBridge], always.
@@ -62,6 +65,7 @@ const (
 	metaSearch metaKind = iota
 	metaDescribe
 	metaCall
+	metaReadOnlyCall
 	metaPage
 	metaSkillSearch
 	metaSkillLoad
@@ -73,7 +77,7 @@ const (
 // A metaSet is a set of meta tools.
 type metaSet [metaKinds]bool
 
-var metaNames = [metaKinds]string{SearchToolName, DescribeToolName, CallToolName, PageToolName, SkillSearchToolName, SkillLoadToolName, ResourceSearchToolName, ResourceReadToolName}
+var metaNames = [metaKinds]string{SearchToolName, DescribeToolName, CallToolName, ReadOnlyCallToolName, PageToolName, SkillSearchToolName, SkillLoadToolName, ResourceSearchToolName, ResourceReadToolName}
 
 // A lineForm says how much of a tool the sections show.
 type lineForm uint8

@@ -147,7 +147,10 @@ func publicViolations(found []schema.Violation) []Violation {
 }
 
 // A permissionError says that the session may not use a tool.
-type permissionError struct{ name string }
+type permissionError struct {
+	name   string
+	writes bool // it may write, as far as its hints say
+}
 
 func (e *permissionError) Error() string {
 	return fmt.Sprintf("mcphybrid: tool %q: %v", e.name, ErrNotPermitted)

@@ -3,11 +3,15 @@ package mcphybrid
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/listed"
 	"github.com/mcphybrid/mcphybrid/internal/result"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/words"
 )
@@ -21,10 +25,32 @@ type metaTool struct {
 func (t metaTool) Name() string { return metaNames[t.kind] }
 
 func (t metaTool) Description() string {
+	line := words.Tools[t.kind].Description
 	if t.kind == metaSearch && t.s.disclosure == ByBridge {
-		return words.BridgeSearch
+		line = words.BridgeSearch
 	}
-	return words.Tools[t.kind].Description
+	if t.kind == metaSearch && t.s.client {
+		line = strings.TrimSpace(line + " " + t.s.findable())
+	}
+	return line
+}
+
+// Annotations returns hints like those of a server's tool. Only calls may change
+// anything.
+func (t metaTool) Annotations() mcp.ToolAnnotation {
+	return mcp.ToolAnnotation{ReadOnlyHint: mcp.ToBoolPtr(t.kind != metaCall)}
+}
+
+// findable says what the search tool finds, as the model was told first.
+func (s *Session) findable() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.viewLocked()
+	offer := v.searchOffer(nil)
+	if i := slices.IndexFunc(s.shown, func(e shown) bool { return e.place == asMeta && e.meta == metaSearch }); i >= 0 {
+		offer = s.shown[i].offer
+	}
+	return offer.servers.summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens)
 }
 
 func (t metaTool) InputSchema() json.RawMessage {
@@ -48,8 +74,8 @@ func (t metaTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallTool
 	switch t.kind {
 	case metaDescribe:
 		return t.s.answerDescribe(args), nil
-	case metaCall:
-		return t.s.answerCall(ctx, args)
+	case metaCall, metaReadOnlyCall:
+		return t.s.answerCall(ctx, t.kind, args)
 	case metaPage:
 		return t.s.answerPage(args), nil
 	case metaSkillSearch:
@@ -76,6 +102,8 @@ func (v view) offers(kind metaKind) bool {
 	switch kind {
 	case metaSearch:
 		return v.disclosure == ByBridge || v.searchMode()
+	case metaReadOnlyCall:
+		return v.disclosure == ByBridge && v.client
 	case metaPage:
 		return v.disclosure == ByBridge || v.paged
 	case metaSkillSearch:
@@ -150,6 +178,7 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 		told = append(append(told, t), needed...)
 		answer.Tools = append(answer.Tools, words.DescribedTool{
 			Name: t.name, Server: text.Line(t.def.Server, text.MaxName), Description: t.def.Description, InputSchema: t.def.Input, Needs: namesOf(needed),
+			ReadOnly: v.offers(metaReadOnlyCall) && t.def.ReadOnly(),
 		})
 	}
 	s.told(told)
@@ -159,24 +188,26 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 }
 
 // answerCall calls the tool that the model named.
-func (s *Session) answerCall(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
-	var in struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
+func (s *Session) answerCall(ctx context.Context, kind metaKind, args json.RawMessage) (*mcp.CallToolResult, error) {
+	passed, err := schema.ParsePassed(args)
+	if err == nil && (passed.Name == CallToolName || passed.Name == ReadOnlyCallToolName) {
+		err = errors.New("it can't call itself")
 	}
-	err := readMeta(args, &in, "name", func() bool { return in.Name == "" })
-	if err == nil && slices.Contains(metaNames[:], in.Name) {
-		err = fmt.Errorf("call %s directly, not by this tool", in.Name)
+	v := s.view()
+	if err == nil {
+		var def listed.Tool // of an unknown tool, nothing is known
+		if t, _ := v.lookup(passed.Name); t != nil {
+			def = *t.def.Tool
+		}
+		args, err = passed.Arguments(def.Input, def.Arguments)
 	}
 	if err != nil {
-		return mcp.NewToolResultError(textBadMeta(metaCall, err)), nil
+		return mcp.NewToolResultError(textBadMeta(kind, err)), nil
 	}
-	// Models often write the arguments as a string.
-	var text string
-	if json.Unmarshal(in.Arguments, &text) == nil {
-		in.Arguments = json.RawMessage(text)
+	if t := s.metaNamed(v, passed.Name); t != nil {
+		return t.Call(ctx, args)
 	}
-	return s.callTool(ctx, in.Name, in.Arguments)
+	return s.callTool(ctx, passed.Name, args, kind == metaReadOnlyCall)
 }
 
 // pages holds the cut results of a session.

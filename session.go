@@ -22,6 +22,7 @@ type Session struct {
 	scope      *scope                     // shared with other sessions
 	rights     rights                     // fixed at creation
 	disclosure Disclosure                 // fixed at creation
+	client     bool                       // see [SessionOptions.Client]; fixed at creation
 	skills     rights                     // to skills, by name; fixed at creation
 	registrar  *registrar.Registrar[Tool] // nil without a registry
 	caller     *desk.Caller               // of its calls; fixed at creation
@@ -72,6 +73,13 @@ type SessionOptions struct {
 	// [ByActivation].
 	Disclosure Disclosure
 
+	// Client says that the model is that of an MCP client, as behind a gateway. Many
+	// clients leave out the sections, and their users permit tools by name. So the
+	// description of the search tool says what there is to find. With [ByBridge],
+	// [ReadOnlyCallToolName] is offered too: who permits it permits no tool that
+	// says it may write.
+	Client bool
+
 	// Registry, if not nil, holds the session's callable tools: see [Registry].
 	// It must not be shared with another session.
 	Registry Registry
@@ -109,7 +117,7 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 	if len(inherited) == 0 {
 		inherited = inherited.and(sc.metaAccess).and(sc.user.access)
 	}
-	s := &Session{scope: sc, rights: inherited.and(o.Access), intent: rules.CutIntent(cmp.Or(o.Intent, intent)), disclosure: o.Disclosure, skills: skills.and(o.Skills)}
+	s := &Session{scope: sc, rights: inherited.and(o.Access), intent: rules.CutIntent(cmp.Or(o.Intent, intent)), disclosure: o.Disclosure, client: o.Client, skills: skills.and(o.Skills)}
 	own, told := o.Hooks.Or(sc.opts.Ask.Hooks), sc.opts.Ask.Hooks
 	if sc.below != nil { // its servers were told of other hooks
 		told = sc.below.opts.Ask.Hooks
@@ -155,6 +163,7 @@ type view struct {
 	*selection
 	scope      *scope
 	disclosure Disclosure
+	client     bool
 	crowded    map[*BridgeTool]bool // inline by the selection; deferred here, since the list has no room
 	inline     []*BridgeTool        // those of the selection that are not crowded
 	active     []*BridgeTool        // searchable; must not be changed
@@ -189,7 +198,7 @@ func (s *Session) viewLocked() view {
 		s.seen = weak.Make(now)
 	}
 	return view{
-		selection: now, scope: s.scope, disclosure: s.disclosure, crowded: s.crowded, inline: uncrowded(now.inline, s.crowded),
+		selection: now, scope: s.scope, disclosure: s.disclosure, client: s.client, crowded: s.crowded, inline: uncrowded(now.inline, s.crowded),
 		active: s.active, acts: s.acts, kept: s.kept, bridges: s.full || s.disclosure == ByBridge, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
 		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
 	}

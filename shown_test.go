@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -216,6 +215,7 @@ func TestByBridge(t *testing.T) {
 	found := resultText(t, ask(SearchToolName, `{"query":"chore 7"}`))
 	assert.Contains(t, found, `"mcp_a__tool_007"`)
 	assert.Contains(t, found, textFoundTools[ByBridge])
+	assert.Equal(t, 1, strings.Count(found, `"inputSchema":{"properties":{"text":{"type":"string"}},`))
 	described := resultText(t, ask(DescribeToolName, `{"names":["mcp_a__tool_007","mcp_a__tool_07"]}`))
 	assert.Contains(t, described, `"inputSchema":{"properties":{"text":{"type":"string"}},`)
 	assert.Contains(t, described, `"problems":["There is no tool named \"mcp_a__tool_07\".`)
@@ -244,9 +244,9 @@ func TestByBridge(t *testing.T) {
 	for _, args := range []string{`{}`, `{"names":[]}`, `{"names":"x"}`, `{"names":["` + strings.Repeat(`x","`, maxDescribed) + `y"]}`} {
 		assert.True(t, ask(DescribeToolName, args).IsError, args)
 	}
-	r, err := s.Call(t.Context(), CallToolName, `{"name":"mcp_tool_search"}`)
-	require.NoError(t, err)
-	assert.Contains(t, resultText(t, r), "call mcp_tool_search directly, not by this tool")
+	assert.Contains(t, resultText(t, ask(CallToolName, `{"name":"mcp_tool_search","query":"chore 7"}`)), `"mcp_a__tool_007"`)
+	assert.Contains(t, resultText(t, ask(CallToolName, `{"name":"mcp_tool_call","arguments":{"name":"mcp_a__tool_007"}}`)), "it can't call itself")
+	assert.NotContains(t, want, ReadOnlyCallToolName)
 }
 
 func TestDisclosureIsChecked(t *testing.T) {
@@ -300,7 +300,7 @@ func TestChangedDefinitionIsShownAsSent(t *testing.T) {
 func TestSpecF2AgentLoop(t *testing.T) {
 	t.Parallel()
 	var servers []string
-	lists := mcptest.Catalogs(t)
+	lists := mcptest.CatalogTools(t)
 	for name := range lists {
 		servers = append(servers, name)
 	}
@@ -308,20 +308,7 @@ func TestSpecF2AgentLoop(t *testing.T) {
 	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
 		m, _ := newTestManager(t, nil)
 		var names []string
-		add := func(server string) {
-			var tools []mcpserver.ServerTool
-			for _, raw := range lists[server] {
-				var in struct {
-					Name, Description string
-					InputSchema       json.RawMessage
-				}
-				require.NoError(t, json.Unmarshal(raw, &in))
-				tool := echoTool(in.Name, "")
-				tool.Tool = mcp.NewToolWithRawSchema(in.Name, in.Description, in.InputSchema)
-				tools = append(tools, tool)
-			}
-			require.NoError(t, m.AddTools(server, tools...))
-		}
+		add := func(server string) { require.NoError(t, m.AddTools(server, lists[server]...)) }
 		for _, name := range servers[:len(servers)/2] {
 			add(name)
 		}
@@ -390,7 +377,7 @@ func TestByBridgeFindsLaterInlineTools(t *testing.T) {
 	assert.Contains(t, resultText(t, r), `"name":"mcp_later__airship"`)
 	r, err = s.Call(t.Context(), SearchToolName, `{"query":"chore"}`)
 	require.NoError(t, err)
-	assert.NotContains(t, resultText(t, r), "mcp_a__tool_000", "the model has it in its list")
+	assert.Contains(t, resultText(t, r), `{"tools":[],"count":0,"message":"You have mcp_a__tool_000, mcp_a__tool_001 already: call them by these names.`)
 }
 
 // The words of the meta tools stand in the order of their kinds.

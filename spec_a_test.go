@@ -187,8 +187,11 @@ func TestSpecA8SearchTool(t *testing.T) {
 	// An active tool is not found again and takes no place among the results.
 	r, err = m.Call(t.Context(), mcphybrid.SearchToolName, `{"query":"create issue"}`)
 	require.NoError(t, err)
-	assert.JSONEq(t, fmt.Sprintf(`{"tools":[],"count":0,"message":%q}`, mcphybrid.NothingText), resultText(t, r))
+	assert.JSONEq(t, fmt.Sprintf(`{"tools":[],"count":0,"message":%q}`, "You have "+name+" already: call it by this name. "+mcphybrid.NothingText), resultText(t, r))
 	assert.False(t, r.IsError)
+	r, err = m.Call(t.Context(), mcphybrid.SearchToolName, `{"query":"bake bread"}`)
+	require.NoError(t, err)
+	assert.JSONEq(t, fmt.Sprintf(`{"tools":[],"count":0,"message":%q}`, mcphybrid.NothingText), resultText(t, r))
 	assert.Contains(t, mcphybrid.NothingText, "Go on with the tools you have")
 
 	for _, arguments := range []string{``, `{}`, `{"query":""}`, `{"query":7}`, `{"query":"x","max_results":"many"}`, `{"query":"` + strings.Repeat("x ", 1<<19) + `"}`} {

@@ -72,7 +72,7 @@ func (g *gateway) newClient(id, name string) *conversation {
 }
 
 func (c *conversation) sessionOptions() *mcphybrid.SessionOptions {
-	opts := &mcphybrid.SessionOptions{Disclosure: mcphybrid.ByBridge}
+	opts := &mcphybrid.SessionOptions{Client: true, Disclosure: mcphybrid.ByBridge}
 	if c.follows {
 		opts.Disclosure = mcphybrid.ByActivation
 	}

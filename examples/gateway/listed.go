@@ -13,11 +13,15 @@ import (
 // so such a schema is changed to say it.
 func listed(t mcphybrid.Tool) mcp.Tool {
 	tool := mcp.Tool{Name: t.Name(), Description: t.Description(), RawInputSchema: objectSchema(t.InputSchema())}
+	if hinted, ok := t.(interface{ Annotations() mcp.ToolAnnotation }); ok {
+		tool.Annotations = hinted.Annotations()
+	}
 	b, ok := t.(*mcphybrid.BridgeTool)
-	if !ok {
+	if !ok { // a meta tool: a client that hides tools must not hide those that find them
+		tool.Meta = mcp.NewMetaFromMap(map[string]any{mcphybrid.AlwaysLoadKey: true})
 		return tool
 	}
-	tool.Title, tool.Annotations = b.Title(), b.Annotations()
+	tool.Title = b.Title()
 	if output := b.OutputSchema(); output != nil && isObjectSchema(output) {
 		tool.RawOutputSchema = output
 	}

@@ -45,12 +45,14 @@ type Tool struct {
 // and must not be changed.
 func (t *Tool) Document() *search.Document { return &t.document }
 
+// ReadOnly reports whether the tool only reads, according to its server's hints.
+func (t *Tool) ReadOnly() bool { return is(t.Annotations.ReadOnlyHint) }
+
 // Repeatable reports whether a second call of the tool does no harm, according to
 // its server's hints.
-func (t *Tool) Repeatable() bool {
-	is := func(hint *bool) bool { return hint != nil && *hint }
-	return is(t.Annotations.IdempotentHint) || is(t.Annotations.ReadOnlyHint)
-}
+func (t *Tool) Repeatable() bool { return is(t.Annotations.IdempotentHint) || t.ReadOnly() }
+
+func is(hint *bool) bool { return hint != nil && *hint }
 
 // ParseTool checks one element of a tools/list result. It fails only if the tool is
 // unusable: the definition is too large or not JSON, has no name, has an input schema

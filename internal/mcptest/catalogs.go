@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/stretchr/testify/require"
 )
 
@@ -29,6 +31,25 @@ func Catalogs(t testing.TB) map[string][]json.RawMessage {
 		var in struct{ Tools []json.RawMessage }
 		require.NoError(t, json.Unmarshal(data, &in))
 		tools[strings.TrimSuffix(filepath.Base(file), ".json")] = in.Tools
+	}
+	return tools
+}
+
+// CatalogTools returns the tools of [Catalogs] as those of servers that echo.
+func CatalogTools(t testing.TB) map[string][]mcpserver.ServerTool {
+	t.Helper()
+	tools := make(map[string][]mcpserver.ServerTool)
+	for server, list := range Catalogs(t) {
+		for _, raw := range list {
+			var in struct {
+				Name, Description string
+				InputSchema       json.RawMessage
+			}
+			require.NoError(t, json.Unmarshal(raw, &in))
+			tool := Echo(in.Name, "")
+			tool.Tool = mcp.NewToolWithRawSchema(in.Name, in.Description, in.InputSchema)
+			tools[server] = append(tools[server], tool)
+		}
 	}
 	return tools
 }

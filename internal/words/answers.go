@@ -16,6 +16,9 @@ type FoundTool struct {
 	Server       string `json:"server"`
 	Description  string `json:"description"`
 	NeededBy     string `json:"needed_by,omitempty"` // the found tool that needs it
+	ReadOnly     bool   `json:"read_only,omitempty"` // for a client: it says that it only reads
+
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // of one of the best tools that are called by another tool
 }
 
 // A SkillAnswer is the answer to a search for skills.
@@ -44,4 +47,5 @@ type DescribedTool struct {
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"inputSchema"`
 	Needs       []string        `json:"needs,omitempty"`
+	ReadOnly    bool            `json:"read_only,omitempty"` // for a client: it says that it only reads
 }

@@ -13,6 +13,11 @@ type Tool struct {
 	Example     string // of arguments
 }
 
+const callSchema = `{"type":"object","properties":{` +
+	`"name":{"type":"string","description":"The tool's name"},` +
+	`"arguments":{"type":"object","description":"What the tool takes, as mcp_tool_describe says"}` +
+	`},"required":["name"]}`
+
 // Tools are the meta tools in the order of the root, which has their names too.
 var Tools = [...]Tool{
 	{"mcp_tool_search", "Finds more MCP tools by keywords and activates them, so that they can be called at once by the returned name. " +
@@ -25,10 +30,10 @@ var Tools = [...]Tool{
 			`},"required":["names"]}`,
 		`{"names": ["a tool's name"]}`},
 	{"mcp_tool_call", "Calls an MCP tool that is not in the tool list, by its name.",
-		`{"type":"object","properties":{` +
-			`"name":{"type":"string","description":"The tool's name"},` +
-			`"arguments":{"type":"object","description":"What the tool takes, as mcp_tool_describe says"}` +
-			`},"required":["name"]}`,
+		callSchema,
+		`{"name": "a tool's name", "arguments": {…}}`},
+	{"mcp_tool_call_readonly", "Calls an MCP tool that only reads, by its name: one that mcp_tool_search or mcp_tool_describe returns with read_only.",
+		callSchema,
 		`{"name": "a tool's name", "arguments": {…}}`},
 	{"mcp_tool_page", "Reads on in a tool's result that was too long to be shown whole.",
 		`{"type":"object","properties":{` +

@@ -1,0 +1,113 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// A Passed is what a model passes to a tool that calls another one. No provider has
+// guided how: the model knows the other tool's schema from a text at most.
+type Passed struct {
+	Name string
+
+	arguments json.RawMessage // the member of that name; nil if there is none, or it has nothing
+	rest      []text.Member   // beside both
+}
+
+// otherNames are names that models give the arguments.
+var otherNames = []string{"args", "params", "parameters", "input"}
+
+// ParsePassed reads an object with the members "name" and "arguments". It fails if
+// there is no name.
+func ParsePassed(raw json.RawMessage) (p Passed, err error) {
+	var in struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return p, text.JSONError(raw, err)
+	}
+	if in.Name == "" {
+		return p, errors.New(`"name" is missing or empty`)
+	}
+	members, err := text.Members(raw)
+	if err != nil {
+		return p, err
+	}
+	p.Name, p.arguments = in.Name, unquoted(in.Arguments)
+	if inner, err := text.Members(p.arguments); text.IsNull(p.arguments) || err == nil && len(inner) == 0 {
+		p.arguments = nil
+	}
+	p.rest = slices.DeleteFunc(members, func(m text.Member) bool {
+		return strings.EqualFold(m.Name, "name") || strings.EqualFold(m.Name, "arguments")
+	})
+	return p, nil
+}
+
+// Arguments returns the arguments for a tool with that schema and its validator; both
+// are nil if the tool is not known. Models also write arguments beside the name, under
+// another name than "arguments", and numbers, lists and the like as strings. Arguments
+// takes these as they are meant where that is certain, and otherwise as they are
+// written. It fails if some stand in "arguments" and others beside it.
+func (p Passed) Arguments(schema json.RawMessage, v *Validator) (json.RawMessage, error) {
+	args := p.arguments
+	switch {
+	case args != nil && len(p.rest) > 0:
+		return nil, fmt.Errorf(`%q stands beside "arguments": all that the tool takes belongs there`, text.Line(p.rest[0].Name, text.MaxName))
+	case args == nil && len(p.rest) == 1 && slices.Contains(otherNames, p.rest[0].Name) && !declares(schema, p.rest[0].Name):
+		args = unquoted(p.rest[0].Value)
+	case args == nil:
+		args = text.JoinMembers(p.rest)
+	}
+	if v != nil {
+		args = v.meant(args)
+	}
+	return args, nil
+}
+
+// unquoted returns the text of a string, and another value as it is.
+func unquoted(raw json.RawMessage) json.RawMessage {
+	var s string
+	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
+		return json.RawMessage(s)
+	}
+	return raw
+}
+
+func declares(schema json.RawMessage, name string) bool {
+	var in struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	return json.Unmarshal(schema, &in) == nil && in.Properties[name] != nil
+}
+
+// meant returns args with strings replaced by the JSON that they contain, where the
+// schema refuses args as they are, and takes them so.
+func (v *Validator) meant(args json.RawMessage) json.RawMessage {
+	violations, _ := v.Validate(args)
+	members, err := text.Members(args)
+	if len(violations) == 0 || err != nil {
+		return args
+	}
+	refused := func(m text.Member) bool {
+		at := "/" + pointerEscapes.Replace(text.Line(m.Name, maxQuoted))
+		return slices.ContainsFunc(violations, func(v Violation) bool { return v.Pointer == at })
+	}
+	changed := slices.Clone(members)
+	for i, m := range members {
+		if inner := bytes.TrimSpace(unquoted(m.Value)); m.Value[0] == '"' && !text.IsNull(inner) && json.Valid(inner) && refused(m) {
+			changed[i].Value = inner
+		}
+	}
+	joined := text.JoinMembers(changed)
+	if again, _ := v.Validate(joined); len(again) > 0 {
+		return args
+	}
+	return joined
+}

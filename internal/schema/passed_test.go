@@ -1,0 +1,96 @@
+package schema
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestPassed(t *testing.T) {
+	t.Parallel()
+	schema := json.RawMessage(`{"type":"object","properties":{
+		"path":{"type":"string"},"count":{"type":"integer"},"tags":{"type":"array","items":{"type":"string"}},
+		"input":{"type":"object"},"either":{"type":["string","integer"]},"on":{"anyOf":[{"type":"boolean"},{"type":"null"}]},"name":{"type":"string"}
+	},"additionalProperties":false}`)
+	for _, test := range []struct{ passed, want string }{
+		{`{"name":"t"}`, `{}`},
+		{`{"name":"t","arguments":null}`, `{}`},
+		{`{"name":"t","arguments":{"path":"a"}}`, `{"path":"a"}`},
+		{`{"name":"t","arguments":"{\"path\":\"a\"}"}`, `{"path":"a"}`},
+		{`{"NAME":"t","Arguments":{"path":"a"}}`, `{"path":"a"}`},
+		{`{"name":"t","path":"a","count":2}`, `{"path":"a","count":2}`},
+		{`{"name":"t","arguments":{},"path":"a"}`, `{"path":"a"}`},
+		{`{"name":"t","args":{"path":"a"}}`, `{"path":"a"}`},
+		{`{"name":"t","params":"{\"path\":\"a\"}"}`, `{"path":"a"}`},
+		{`{"name":"t","input":{"path":"a"}}`, `{"input":{"path":"a"}}`},                   // the tool has a parameter of that name
+		{`{"name":"t","args":{"path":"a"},"count":2}`, `{"args":{"path":"a"},"count":2}`}, // the tool refuses it and says why
+
+		{`{"name":"t","arguments":{"count":"2"}}`, `{"count":2}`},
+		{`{"name":"t","count":"2","path":"2","either":"2"}`, `{"count":2,"path":"2","either":"2"}`},
+		{`{"name":"t","arguments":{"tags":"[\"a\"]","on":"true"}}`, `{"tags":["a"],"on":true}`},
+		{`{"name":"t","arguments":{"count":"two"}}`, `{"count":"two"}`},
+		{`{"name":"t","arguments":{"count":"2.5"}}`, `{"count":"2.5"}`},
+		{`{"name":"t","arguments":{"count":"2","path":5}}`, `{"count":"2","path":5}`}, // it is wrong either way
+		{`{"name":"t","arguments":{"count":"9007199254740993"}}`, `{"count":9007199254740993}`},
+		{`{"name":"t","arguments":[1]}`, `[1]`},
+		{`{"name":"t","arguments":"no JSON"}`, `no JSON`},
+	} {
+		p, err := ParsePassed(json.RawMessage(test.passed))
+		require.NoError(t, err, test.passed)
+		assert.Equal(t, "t", p.Name)
+		args, err := p.Arguments(schema, NewValidator(schema))
+		require.NoError(t, err, test.passed)
+		assert.Equal(t, test.want, string(args), test.passed)
+	}
+
+	for passed, problem := range map[string]string{
+		`[]`:                    "is a JSON array, want an object",
+		`{}`:                    `"name" is missing or empty`,
+		`{"name":""}`:           `"name" is missing or empty`,
+		`{"name":5}`:            `"name" is a JSON number, want a string`,
+		`{"name":"t"`:           "unexpected end of JSON input",
+		`{"arguments":{"a":1}}`: `"name" is missing or empty`,
+	} {
+		_, err := ParsePassed(json.RawMessage(passed))
+		assert.ErrorContains(t, err, problem, passed)
+	}
+	p, err := ParsePassed(json.RawMessage(`{"name":"t","arguments":{"path":"a"},"count":2}`))
+	require.NoError(t, err)
+	_, err = p.Arguments(schema, NewValidator(schema))
+	assert.EqualError(t, err, `"count" stands beside "arguments": all that the tool takes belongs there`)
+	args, err := Passed{Name: "t", arguments: json.RawMessage(`{"count":"2"}`)}.Arguments(nil, nil)
+	require.NoError(t, err)
+	assert.Equal(t, `{"count":"2"}`, string(args), "of an unknown tool, nothing is certain")
+}
+
+func FuzzPassed(f *testing.F) {
+	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"},"l":{"type":"array"},"args":{"type":"string"}},"required":["n"]}`)
+	v := NewValidator(schema)
+	for _, seed := range []string{
+		`{"name":"t","arguments":{"n":"1"}}`, `{"name":"t","n":"1","l":"[]"}`, `{"name":"t","args":"{\"n\":1}"}`, `{"name":"t","arguments":"{","n":1}`, `{"name":"t","arguments":"\ud800","x":null}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		p, err := ParsePassed(raw)
+		if err != nil {
+			return
+		}
+		require.NotEmpty(t, p.Name)
+		args, err := p.Arguments(schema, v)
+		if err != nil {
+			require.NotEmpty(t, p.rest)
+			return
+		}
+		asWritten, err := p.Arguments(schema, nil)
+		require.NoError(t, err)
+		if string(args) != string(asWritten) { // then they were wrong, and are right
+			before, _ := v.Validate(asWritten)
+			after, _ := v.Validate(args)
+			require.NotEmpty(t, before)
+			require.Empty(t, after)
+		}
+	})
+}
