@@ -39,7 +39,7 @@ type catalog struct {
 
 // noTools is the catalog without tools. ended is the catalog of a closed Manager.
 var (
-	noTools = &catalog{index: NewBM25Index(nil, nil), originals: func() map[string][]int { return nil }}
+	noTools = &catalog{index: search.NewBM25Index(nil, nil), originals: func() map[string][]int { return nil }}
 	ended   = &catalog{ended: true, index: noTools.index, originals: noTools.originals}
 )
 
@@ -57,7 +57,7 @@ const (
 func (st standing) searchable() bool { return st == summarized || st == deferred }
 
 // A retriever ranks documents against queries. It identifies documents by number:
-// see [BM25Index.Search].
+// see [search.BM25Index.Search].
 type retriever interface {
 	Search(query string, n int, keep func(doc int) bool) []search.Match
 	Explain(query string, doc int) search.Explanation

@@ -383,7 +383,7 @@ func checkCatalog(c *catalog) error {
 	switch x := c.index.(type) {
 	case *search.Index:
 		return x.Check()
-	case *BM25Index:
+	case *search.BM25Index:
 		var texts []string
 		for _, t := range c.documents() {
 			text := t.def.Server + " " + t.def.Own + " " + t.def.Description
@@ -392,7 +392,8 @@ func checkCatalog(c *catalog) error {
 			}
 			texts = append(texts, text)
 		}
-		if len(texts) > 0 && !reflect.DeepEqual(x.postings, NewBM25Index(texts, nil).postings) {
+		postings := func(x *search.BM25Index) string { return fmt.Sprint(reflect.ValueOf(x).Elem().FieldByName("postings")) }
+		if len(texts) > 0 && postings(x) != postings(search.NewBM25Index(texts, nil)) {
 			return fmt.Errorf("the index is not that of the %d deferred tools", len(texts))
 		}
 	}

@@ -309,7 +309,7 @@ type RankingOptions struct {
 	Threshold float64
 
 	// BM25 are the parameters of [RankerClassic]. If nil, the defaults.
-	BM25 *BM25Options
+	BM25 *search.BM25Options
 
 	// Results is how many tools a search returns if the model does not ask for
 	// a number, Limit how many it returns at most. They default to
@@ -425,7 +425,7 @@ func (o *Options) setDefaults() {
 		panic(fmt.Sprintf("mcphybrid: Options.Trust is %q, must be one of %q", o.Trust, trustPolicies))
 	}
 	if o.Search.BM25 != nil {
-		o.Search.BM25.validate()
+		search.NewBM25Index(nil, o.Search.BM25) // panics if a parameter is out of range
 		p := *o.Search.BM25
 		o.Search.BM25 = &p
 	}

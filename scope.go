@@ -202,7 +202,7 @@ func (s *scope) newRetriever(prev retriever, tools []*BridgeTool, known func(*Br
 				texts[i] += " " + h.Hints.Words()
 			}
 		}
-		return NewBM25Index(texts, s.opts.Search.BM25)
+		return search.NewBM25Index(texts, s.opts.Search.BM25)
 	}
 	docs := make([]*search.Document, len(tools))
 	for i, t := range tools {

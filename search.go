@@ -15,6 +15,25 @@ import (
 // maxQueryBytes bounds a query. A model writes only a few words.
 const maxQueryBytes = 4 << 10
 
+// A Ranker names a way to rank deferred tools.
+type Ranker string
+
+const (
+	// RankerDefault is [RankerLexical], followed by a closer look at the best.
+	RankerDefault Ranker = "default"
+
+	// RankerLexical is BM25F over all that is known of a tool, its parameters
+	// included, in one pass: see [search.Index].
+	RankerLexical Ranker = "lexical"
+
+	// RankerClassic is BM25 over the server's name, the tool's own name and
+	// its description, with the terms and the formula of the published
+	// reference design: see [search.BM25Index].
+	RankerClassic Ranker = "classic"
+)
+
+var rankers = []Ranker{RankerDefault, RankerLexical, RankerClassic}
+
 // A Hit is one tool found by [Session.Search].
 type Hit struct {
 	Tool *BridgeTool

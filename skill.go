@@ -147,7 +147,7 @@ func newSkillIndex(list []*skill, opts *Options) retriever {
 		for i, sk := range list {
 			texts[i] = sk.Name + " " + sk.Description
 		}
-		return NewBM25Index(texts, opts.Search.BM25)
+		return search.NewBM25Index(texts, opts.Search.BM25)
 	}
 	docs := make([]*search.Document, len(list))
 	for i, sk := range list {

@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 

@@ -1,9 +1,10 @@
 package search
 
 import (
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"math"
 	"math/bits"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A vocabulary holds the terms of an index by number. For ASCII words it also

@@ -1,32 +1,13 @@
-package mcphybrid
+package search
 
 import (
 	"cmp"
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/mcphybrid/mcphybrid/search"
+	"strings"
+	"unicode"
 )
-
-// A Ranker names a way to rank deferred tools.
-type Ranker string
-
-const (
-	// RankerDefault is [RankerLexical], followed by a closer look at the best.
-	RankerDefault Ranker = "default"
-
-	// RankerLexical is BM25F over all that is known of a tool, its parameters
-	// included, in one pass: see [search.Index].
-	RankerLexical Ranker = "lexical"
-
-	// RankerClassic is BM25 over the server's name, the tool's own name and
-	// its description, with the terms and the formula of the published
-	// reference design: see [BM25Index].
-	RankerClassic Ranker = "classic"
-)
-
-var rankers = []Ranker{RankerDefault, RankerLexical, RankerClassic}
 
 // The default parameters of BM25. They are those of the published reference and of
 // Lucene, see
@@ -83,7 +64,7 @@ func NewBM25Index(docs []string, opts *BM25Options) *BM25Index {
 	}
 	total := 0
 	for i, text := range docs {
-		terms := tokenize(text)
+		terms := publishedTerms(text)
 		total += len(terms)
 		x.norm[i] = float64(len(terms))
 		for _, term := range terms {
@@ -107,10 +88,10 @@ func NewBM25Index(docs []string, opts *BM25Options) *BM25Index {
 // validate panics if a parameter is out of range.
 func (p BM25Options) validate() {
 	if !(p.K1 >= 0) || math.IsInf(p.K1, 0) {
-		panic(fmt.Sprintf("mcphybrid: BM25Options.K1 is %v, must be 0 or more", p.K1))
+		panic(fmt.Sprintf("search: BM25Options.K1 is %v, must be 0 or more", p.K1))
 	}
 	if !(p.B >= 0 && p.B <= 1) {
-		panic(fmt.Sprintf("mcphybrid: BM25Options.B is %v, must be within [0, 1]", p.B))
+		panic(fmt.Sprintf("search: BM25Options.B is %v, must be within [0, 1]", p.B))
 	}
 }
 
@@ -124,14 +105,14 @@ func (x *BM25Index) score(p bm25Posting, df int) float64 {
 
 // Explain returns the parts of a document's score for query, term by term in the
 // order of the query. Their Field is always "text".
-func (x *BM25Index) Explain(query string, doc int) search.Explanation {
-	var e search.Explanation
-	for _, term := range tokenize(query) {
+func (x *BM25Index) Explain(query string, doc int) Explanation {
+	var e Explanation
+	for _, term := range publishedTerms(query) {
 		ps := x.postings[term]
 		for _, p := range ps {
 			if int(p.doc) == doc {
 				score := x.score(p, len(ps))
-				e.Parts = append(e.Parts, search.ScorePart{Field: "text", Query: term, Term: term, Score: score})
+				e.Parts = append(e.Parts, ScorePart{Field: "text", Query: term, Term: term, Score: score})
 				e.Score += score
 			}
 		}
@@ -140,7 +121,7 @@ func (x *BM25Index) Explain(query string, doc int) search.Explanation {
 }
 
 // HasTerms reports whether query has any term to search for.
-func (x *BM25Index) HasTerms(query string) bool { return len(tokenize(query)) > 0 }
+func (x *BM25Index) HasTerms(query string) bool { return len(publishedTerms(query)) > 0 }
 
 // Len returns the number of documents.
 func (x *BM25Index) Len() int { return len(x.norm) }
@@ -158,23 +139,45 @@ func (x *BM25Index) Len() int { return len(x.norm) }
 //
 // Search takes time in proportion to the number of documents and to the postings
 // of the query's terms.
-func (x *BM25Index) Search(query string, n int, keep func(doc int) bool) []search.Match {
+func (x *BM25Index) Search(query string, n int, keep func(doc int) bool) []Match {
 	if n <= 0 {
 		return nil
 	}
 	scores := make([]float64, len(x.norm))
-	for _, term := range tokenize(query) {
+	for _, term := range publishedTerms(query) {
 		ps := x.postings[term]
 		for _, p := range ps {
 			scores[p.doc] += x.score(p, len(ps))
 		}
 	}
-	var matches []search.Match
+	var matches []Match
 	for doc, score := range scores {
 		if score > 0 && (keep == nil || keep(doc)) {
-			matches = append(matches, search.Match{Doc: doc, Score: score})
+			matches = append(matches, Match{Doc: doc, Score: score})
 		}
 	}
-	slices.SortStableFunc(matches, func(a, b search.Match) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortStableFunc(matches, func(a, b Match) int { return cmp.Compare(b.Score, a.Score) })
 	return matches[:min(n, len(matches))]
+}
+
+// publishedTerms splits text into the terms of the classic ranker. It lower-cases text,
+// splits it at every rune that is neither a letter nor a digit, and drops terms of
+// a single byte.
+//
+//	publishedTerms("create-github-issue") = {"create", "github", "issue"}
+//
+// This is exactly the rule of the published reference, so that the scores of the
+// classic ranker can be compared with it. A single Han character has three bytes
+// and is a term; so is a run of them.
+func publishedTerms(text string) []string {
+	fields := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	terms := fields[:0]
+	for _, f := range fields {
+		if len(f) > 1 {
+			terms = append(terms, f)
+		}
+	}
+	return terms
 }
