@@ -80,6 +80,28 @@ func clientFiles(t *testing.T) []clientFile {
 			off: []string{"search"},
 		},
 		{
+			path: "claude-code/.claude.json", dialect: "claude-code", options: ConfigOptions{Workspace: "/home/ann/lab"},
+			servers: []ServerConfig{{Name: "files", Command: "files-server"}},
+			off:     []string{"search", "browser"},
+		},
+		{
+			path: "cherry-studio/mcp.json", dialect: "cherry-studio",
+			servers: []ServerConfig{
+				{
+					Name: "search", Command: "npx", Args: []string{"-y", "@example/search-server"}, Env: map[string]string{"SEARCH_KEY": "k"},
+					Tools: Access{Deny: []string{"delete_index"}}, CallTimeout: 2 * time.Minute,
+				},
+				{Name: "remote", URL: "https://remote.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer t"}},
+			},
+			off:     []string{"off"},
+			refused: map[string]string{"built-in": `type "inMemory" is not supported: want stdio, http or sse`},
+			notes: []string{
+				`server "search": "registryUrl": packages come from where their launcher looks`,
+				`server "search": "disabledAutoApproveTools": ` + noApprovals,
+				`server "search": "longRunning": only its client knows what it is for`,
+			},
+		},
+		{
 			path: "cursor/.cursor/mcp.json", dialect: "cursor",
 			env: map[string]string{"API_KEY": "from the environment", "TOKEN": "t", "CLIENT_ID": "id", "CLIENT_SECRET": "hunter2"},
 			servers: []ServerConfig{
@@ -212,11 +234,14 @@ func clientFiles(t *testing.T) []clientFile {
 					Name: "figma", URL: "https://figma.example.com/mcp",
 					Headers: map[string]string{"X-Region": "eu", "X-Org": "org", "Authorization": "Bearer $t"},
 				},
+				{Name: "hidden", URL: "https://hidden.example.com/mcp", HeadersHelper: "python3 /opt/headers.py", Tools: Access{Deny: []string{"*"}}},
 				{Name: "login", URL: "https://login.example.com/mcp", OAuth: &OAuthConfig{ClientID: "codex", Scopes: []string{"read"}}},
 				{Name: "none", Command: "none", Tools: Access{Deny: []string{"*"}}},
+				{Name: "upfront", Command: "upfront"},
 			},
 			off: []string{"off"},
 			refused: map[string]string{
+				"newer":  `"omit_tools_from" has "elsewhere": want direct, deferred and code_mode`,
 				"inline": `"bearer_token": Codex does not read it: write "bearer_token_env_var"`,
 			},
 			notes: []string{
@@ -224,6 +249,7 @@ func clientFiles(t *testing.T) []clientFile {
 				`server "docs": "default_tools_approval_mode": ` + noApprovals,
 				`server "figma": "required": a server that fails stops nothing`,
 				`server "figma": "env_http_headers": UNSET_ORG is not set, so the header "X-None" is not sent`,
+				`server "upfront": "omit_tools_from": its tools are deferred like all others: pin them by Options.Pins`,
 			},
 		},
 	}

@@ -67,6 +67,8 @@ func TestRecognition(t *testing.T) {
 		{"a.json", `{"mcpServers": {"s": {"serverUrl": "http://h"}}}`, "windsurf"},
 		{"a.json", `{"mcpServers": {"s": {"command": "a", "autoApprove": []}}}`, "cline"},
 		{"a.json", `{"mcpServers": {"s": {"command": "a", "autoApprove": [], "trust": true}}}`, "mcphybrid"},
+		{"a.json", `{"mcpServers": {"s": {"baseUrl": "http://h"}}}`, "cherry-studio"},
+		{"a.json", `{"mcpServers": {"s": {"command": "a", "registryUrl": "http://h"}}}`, "cherry-studio"},
 		{"mcp_settings.json", `{"mcpServers": ` + server + `}`, "cline"},
 		{".cursor/mcp.json", `{"servers": ` + server + `}`, "vscode"},
 		{"a.json", `{"servers": ` + server + `}`, "vscode"},
@@ -98,6 +100,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"", "vscode", `{"mcpServers": {}}`, `no "servers" object, where vscode has its servers`},
 		{"a.toml", "", ``, "it is TOML, which nothing here reads: set a converter of TOML"},
 		{"", "codex", ``, "it is TOML, which nothing here reads"},
+		{"", "", `{"mcpServers": {}, "enabledMcpServers": {"s": true}}`, `"enabledMcpServers" is a JSON object, want a list of strings`},
+		{"/x/.claude.json", "", `{"mcpServers": {"s": {}}, "projects": {"/w": {"enabledMcpServers": "s"}}}`, `"enabledMcpServers" is a JSON string, want a list of strings`},
 		{"", "", `{"mcpServers": {}, "disabledMcpServers": "s"}`, `"disabledMcpServers" is a JSON string, want a list of strings`},
 		{"", "", `{"mcpServers": {}, "mcp": {"excluded": [1]}}`, `"mcp.excluded" is a JSON array, want a list of strings`},
 		{"", "", `{"mcpServers": {}, "mcp": {"excluded": [], "excluded": ["s"]}}`, `"mcp": "excluded" is there twice`},
@@ -112,7 +116,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"", "", `{"mcpServers": {}, "allowedMcpServers": ["a"]}`, `"allowedMcpServers": want a list of objects`},
 	}
 	for _, test := range tests {
-		_, err := Parse([]byte(test.data), Options{Path: test.path, Dialect: test.dialect, Env: environment()})
+		_, err := Parse([]byte(test.data), Options{Path: test.path, Dialect: test.dialect, Workspace: "/w", Env: environment()})
 		assert.ErrorContains(t, err, test.want, test.data)
 	}
 	var many strings.Builder
@@ -153,6 +157,7 @@ func TestSwitches(t *testing.T) {
 		`"disabled": "true"`, `"enabled": 0`, `"disabled": false, "disabled": true`, `"disable": true`, `"enable": false`, `"diabled": true`, `"enabeld": false`,
 		`"status": "disabled"`, `"autoStart": false`, `"autostart": "never"`, `"state": "Off"`, `"mood": "disabled"`, `"x": {"y": {"enabled": false}}`, `"x": [{"load": false}]`,
 		`"active": false`, `"off": true`, `"skip": true`, `"excludedTools": ["a"]`, `"disabled_tool": ["a"]`, `"blockedTools": ["a"]`, `"toolFilter": {}`,
+		`"omit_tools_from": ["all"]`, `"omit_tools_from": "direct"`, `"omit_tools_from": ["direct", null]`,
 		`"disabledTools": "a"`, `"disabledTools": [null]`, `"enabledTools": {"a": true}`, `"enabledTools": ["a"], "includeTools": ["b"]`, `"tools": {"allow": ["a"]}, "enabledTools": ["b"]`,
 	} {
 		s, _ := one(t, Options{}, `"command": "run", `+member)
@@ -166,7 +171,7 @@ func TestUnknownSwitchesOfTheFile(t *testing.T) {
 	t.Parallel()
 	for _, member := range []string{
 		`"disabledServers": ["other"]`, `"disabledServers": {"s": true}`, `"disabledServers": "s"`, `"diabledServers": ["s"]`, `"serversEnabled": {"s": false}`,
-		`"onlyServers": []`, `"enabledMcpServers": []`, `"enabled": false`, `"disabled": true`, `"isActive": false`, `"enabeld": false`, `"status": "disabled"`,
+		`"onlyServers": []`, `"enabled": false`, `"disabled": true`, `"isActive": false`, `"enabeld": false`, `"status": "disabled"`,
 		`"off": true`, `"mcpEnabled": false`, `"mcp_enabled": 0`, `"disableMcp": true`, `"mcpStatus": "off"`, `"chat.mcp.enable": false`, `"mcp": false`,
 		`"mcp": {"enabled": false}`, `"mcp": {"disabled": ["s"]}`, `"mcp": {"excluded": {"s": true}}`, `"hidden": {"a": {"b": ["s"]}}`, `"blocked": [{"name": "s"}]`,
 		`"disabledTools": ["x"]`, `"blocked_tools": {"x": true}`, `"toolsDenied": "x"`,
@@ -243,6 +248,11 @@ func TestToolLists(t *testing.T) {
 		{`"tools": {"allow": []}`, nil, nil},
 		{`"tools": {"a": {"enabled": false}, "b": {"approval_mode": "auto", "disabled": true}, "c": {"enabled": true}}`, nil, []string{"a", "b"}},
 		{`"tools": null`, nil, nil},
+		{`"omit_tools_from": ["deferred", "direct", "code_mode"]`, nil, []string{"*"}},
+		{`"omit_tools_from": ["direct", "deferred"]`, nil, []string{"*"}},
+		{`"omit_tools_from": ["direct", "code_mode"]`, nil, nil},
+		{`"omit_tools_from": ["deferred"], "enabled_tools": ["a"]`, []string{"a"}, nil},
+		{`"omit_tools_from": []`, nil, nil},
 	}
 	for _, test := range tests {
 		s, _ := one(t, Options{}, `"command": "run", `+test.member)
@@ -261,6 +271,9 @@ func TestSwitchesOfTheFile(t *testing.T) {
 	}{
 		{"mcphybrid", `"disabledMcpServers": ["a"]`, []string{"a"}, nil},
 		{"mcphybrid", `"disabledMcpjsonServers": ["a", "x"], "excludeMCPServers": ["b"]`, []string{"a", "b"}, nil},
+		{"claude-code", `"enabledMcpServers": ["b", "x"]`, []string{"a"}, nil},
+		{"mcphybrid", `"enabledMcpServers": []`, []string{"a", "b"}, nil},
+		{"mcphybrid", `"enabledMcpServers": ["a", "b"], "disabledMcpServers": ["b"]`, []string{"b"}, nil},
 		{"gemini", `"mcp": {"allowed": ["a", "b"]}, "allowMCPServers": ["b"]`, []string{"a"}, nil},
 		{"gemini", `"mcp": {"allowed": []}`, []string{"a", "b"}, nil},
 		{"gemini", `"tools": {"exclude": ["x", "a__y", "mcp_a_z", "b__w"]}`, nil, []string{"a??y", "b??w", "mcp?a?z", "x", "y", "z"}},
@@ -527,6 +540,7 @@ func TestOAuth(t *testing.T) {
 		{`"auth": {"CLIENT_ID": "id", "CLIENT_SECRET": "1", "redirect_uri": "http://localhost:8080/callback", "authServerMetadataUrl": "https://m", "scope": ["a", "b"], "authorizationEndpoint": "https://a", "tokenEndpoint": "https://t"}`, full, nil},
 		{`"scopes": ["a"], "oauth_resource": "r"`, &OAuth{Scopes: []string{"a"}, Resource: "r"}, nil},
 		{`"oauth": {}`, &OAuth{}, nil},
+		{`"oauth": {"client_id": "id", "callback_url": "http://localhost:81/x"}`, &OAuth{ClientID: "id", RedirectURI: "http://localhost:81/x"}, nil},
 		{`"oauth": {"xaa": true}`, &OAuth{}, []string{`server "s": "oauth.xaa" is not known here and has no effect`}},
 		{`"oauth": {"enabled": false, "clientId": "id"}`, nil, nil},
 		{`"oauth": false`, nil, nil},

@@ -62,6 +62,11 @@ var dialects = []dialect{
 		seconds: true, call: true,
 	},
 	{
+		name: "cherry-studio", at: []string{"mcpServers"},
+		marks:   []string{"baseUrl", "registryUrl", "providerUrl", "logoUrl", "longRunning", "type=inMemory"},
+		seconds: true, call: true,
+	},
+	{
 		name: "gemini", at: []string{"mcpServers"}, files: []string{".gemini/settings.json", "gemini-extension.json"},
 		marks: []string{"httpUrl", "trust", "includeTools", "excludeTools", "authProviderType"},
 		start: true, call: true, dollar: true, ownTools: true, toolPrefixes: []string{"", "*__", "mcp_*_"},

@@ -85,6 +85,7 @@ func parseDocument(data []byte, o *Options) (*document, error) {
 		if err != nil {
 			return nil, fmt.Errorf(`"projects": %w`, err)
 		}
+		doc.ignoreBuiltIn(project)
 		scopes = append(scopes, project)
 	}
 	if len(doc.servers) > maxServers {
@@ -188,6 +189,17 @@ func claudeProject(top object, o *Options) (project object, err error) {
 		return object{}, err
 	}
 	return parseObject(all.values[folder])
+}
+
+// ignoreBuiltIn removes "enabledMcpServers" from a project of Claude Code if it names no
+// server of the file. Claude Code itself writes it to switch on servers that it brings
+// along, and then it leaves the others as they are.
+func (doc *document) ignoreBuiltIn(project object) {
+	const key = "enabledMcpServers"
+	var enabled any
+	if raw := project.values[key]; raw != nil && json.Unmarshal(raw, &enabled) == nil && !doc.names(enabled) {
+		project.values[key] = json.RawMessage("null")
+	}
 }
 
 // workspace returns the folder of the project, and whether it surely is one.

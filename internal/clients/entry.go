@@ -142,6 +142,21 @@ func (e *entry) table(key string, into *map[string]string, numbers bool) {
 	}
 }
 
+// open puts the members of key, whose value is an object, in its place: "timeout.startup"
+// and "timeout.request" for "timeout". It returns these keys in their order.
+func (e *entry) open(key string) (keys []string) {
+	members, err := parseObject(e.values[key])
+	if err != nil {
+		e.problem("%q: %w", key, err)
+	}
+	delete(e.values, key)
+	for _, name := range members.names {
+		keys = append(keys, key+"."+name)
+		e.values[key+"."+name] = members.values[name]
+	}
+	return keys
+}
+
 // kind returns what a JSON value is.
 func kind(raw json.RawMessage) string {
 	switch raw[0] {
@@ -167,7 +182,7 @@ func (e *entry) process() {
 			e.Command, e.Args = words[0], append(e.Args, words[1:]...)
 		}
 	case len(raw) > 0 && raw[0] == '{': // older files of Zed
-		e.program(raw)
+		e.program()
 	default:
 		e.Command = e.string("command")
 	}
@@ -182,22 +197,15 @@ func (e *entry) process() {
 }
 
 // program takes the members of "command", if it is an object.
-func (e *entry) program(raw json.RawMessage) {
-	delete(e.values, "command")
-	members, err := parseObject(raw)
-	if err != nil {
-		e.problem(`"command": %w`, err)
-	}
-	for _, name := range members.names {
-		key := "command." + name
-		e.values[key] = members.values[name]
-		switch name {
-		case "path":
+func (e *entry) program() {
+	for _, key := range e.open("command") {
+		switch key {
+		case "command.path":
 			e.Command = e.string(key)
-		case "args":
+		case "command.args":
 			args, _ := e.list(key)
 			e.Args = append(e.Args, args...)
-		case "env":
+		case "command.env":
 			e.table(key, &e.Env, false)
 		default:
 			e.problem("%q is not known here: remove it", key)
@@ -224,7 +232,7 @@ func (e *entry) inherited() {
 
 // remote takes the keys of a server that is reached over HTTP.
 func (e *entry) remote() {
-	for _, key := range []string{"url", "serverUrl", "httpUrl"} {
+	for _, key := range []string{"url", "serverUrl", "httpUrl", "baseUrl"} {
 		address := e.string(key)
 		if address != "" && e.URL != "" {
 			e.problem("%q is one address too many: keep one", key)
@@ -237,7 +245,11 @@ func (e *entry) remote() {
 	e.table("http_headers", &e.Headers, false)
 	e.table("env_http_headers", &e.fromEnv, false)
 	e.bearer = e.string("bearer_token_env_var")
-	e.HeadersHelper = e.string("headersHelper")
+	for _, key := range []string{"headersHelper", "http_headers_helper"} {
+		if command := e.string(key); command != "" {
+			e.HeadersHelper = command
+		}
+	}
 }
 
 // own takes the keys that no other client has.

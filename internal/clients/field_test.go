@@ -3,6 +3,7 @@ package clients
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,8 @@ func TestFilesFromTheField(t *testing.T) {
 		{"zed", `"enabled": true, "url": "http://h", "settings": {}`, Server{Name: "s", URL: "http://h"}},
 		{"zed", `"command": "run", "settings": {"enable_something": true}`, run},
 		{"crush", `"type": "stdio", "command": "run", "channel_enabled": false`, run},
+		{"codex", `"url": "http://h", "http_headers_helper": "print headers", "startup_readiness": "catalog", "tools": {"a": {"output_token_limit": 9}}`, Server{Name: "s", URL: "http://h", HeadersHelper: "print headers"}},
+		{"cherry-studio", `"baseUrl": "http://h/sse", "type": "sse", "isActive": true, "timeout": 60, "longRunning": true, "tags": ["x"]`, Server{Name: "s", URL: "http://h/sse", SSE: true, CallTimeout: time.Minute}},
 		{"crush", `"type": "stdio", "command": "run", "channel_enabled": true, "channel_reply": {"suppress_tools": ["send"]}`, run},
 		// Gemini CLI runs no commands: this one is for the shell.
 		{"gemini", `"command": "run", "args": ["cd \"$(pwd)\""]`, Server{Name: "s", Command: "run", Args: []string{`cd "$(pwd)"`}}},
@@ -29,11 +32,15 @@ func TestFilesFromTheField(t *testing.T) {
 		{"mcphybrid", `"command": "run", "always_allow": ["x"], "auto_approve": ["y"], "_comment": "off", "capabilities": {"tools": {}}`, run},
 		{"mcphybrid", `"command": "run", "disable": false, "enableLogging": true, "hidden": false, "skip": false, "blockedHosts": [], "restartOnFailure": false, "username": ""`, run},
 	} {
-		s, _ := one(t, Options{Dialect: test.dialect}, test.members)
+		s, _ := one(t, Options{Dialect: test.dialect, TOML: func(data []byte) ([]byte, error) { return data, nil }}, test.members)
 		require.NoError(t, s.Err, test.members)
 		assert.Equal(t, test.want, s, test.members)
 	}
-	for members, told := range map[string]bool{`"autoApprove": []`: false, `"autoApprove": ["x"]`: true} {
+	for members, told := range map[string]bool{
+		`"autoApprove": []`: false, `"autoApprove": ["x"]`: true,
+		`"omit_tools_from": ["deferred"]`: true, `"omit_tools_from": ["direct"]`: true, `"omit_tools_from": ["direct", "deferred"]`: true,
+		`"omit_tools_from": ["code_mode"]`: false, `"omit_tools_from": ["direct", "deferred", "code_mode"]`: false,
+	} {
 		_, notes := one(t, Options{}, `"command": "run", `+members)
 		assert.Equal(t, told, len(notes) > 0, members)
 	}
@@ -42,6 +49,8 @@ func TestFilesFromTheField(t *testing.T) {
 		`"command": {"path": "run", "path": "x"}`:        `"command": "path" is there twice`,
 		`"command": {"path": ["run"]}`:                   `"command.path" is a JSON array, want a string`,
 		`"settings": {"token": "t"}`:                     `"settings": an extension of Zed starts the server`,
+		`"type": "inMemory", "isActive": true`:           `type "inMemory" is not supported`,
+		`"url": "http://h", "baseUrl": "http://h"`:       `"baseUrl" is one address too many: keep one`,
 		`"command": "run", "sandbox_enabled": true`:      `"sandbox_enabled": servers do not run in a sandbox here`,
 		`"command": "run", "enableSandbox": true`:        `"enableSandbox": servers do not run in a sandbox here`,
 		`"command": "run", "deactivated": true`:          `"deactivated" is not known here and may switch something off`,

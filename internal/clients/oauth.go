@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -18,16 +17,10 @@ func (e *entry) signIn(names []string) {
 			delete(e.values, key)
 			continue
 		}
-		var given map[string]json.RawMessage
-		if !e.take(key, &given, "an object") {
-			continue
+		if len(raw) > 0 && raw[0] == '{' {
+			e.oauth(key)
 		}
-		settings, err := parseObject(raw)
-		if err != nil {
-			e.problem("%q: %w", key, err)
-			continue
-		}
-		e.oauth(key, settings)
+		e.take(key, new(map[string]any), "an object")
 	}
 	if scopes, ok := e.list("scopes"); ok { // Codex
 		e.signsIn().Scopes = scopes
@@ -47,21 +40,20 @@ func (e *entry) signsIn() *OAuth {
 	return e.OAuth
 }
 
-func (e *entry) oauth(key string, settings object) {
-	if string(settings.values["enabled"]) == "false" { // Gemini CLI
+// oauth takes the members of key, which is an object.
+func (e *entry) oauth(key string) {
+	members := e.open(key)
+	if string(e.values[key+".enabled"]) == "false" { // Gemini CLI
 		return
 	}
 	e.signsIn()
-	for _, name := range settings.names {
-		full := key + "." + name
-		e.values[full] = settings.values[name]
-		switch folded := fold(name); {
-		case e.oauthSetting(full, folded):
+	for _, member := range members {
+		switch folded := fold(strings.TrimPrefix(member, key)); {
+		case e.oauthSetting(member, folded):
 		case folded == "enabled":
-			e.flag(full)
+			e.flag(member)
 		default:
-			delete(e.values, full)
-			e.note("server %q: %q is not known here and has no effect", e.Name, full)
+			e.note("server %q: %q is not known here and has no effect", e.Name, member)
 		}
 	}
 }
@@ -74,7 +66,7 @@ func (e *entry) oauthSetting(key, folded string) bool {
 		to = e.OAuth
 	}
 	into := map[string]*string{
-		"clientid": &to.ClientID, "clientsecret": &to.ClientSecret, "redirecturi": &to.RedirectURI, "resource": &to.Resource,
+		"clientid": &to.ClientID, "clientsecret": &to.ClientSecret, "redirecturi": &to.RedirectURI, "callbackurl": &to.RedirectURI, "resource": &to.Resource,
 		"authservermetadataurl": &to.MetadataURL, "authorizationurl": &to.AuthorizationURL, "authorizationendpoint": &to.AuthorizationURL,
 		"tokenurl": &to.TokenURL, "tokenendpoint": &to.TokenURL,
 	}

@@ -12,6 +12,7 @@ import (
 const (
 	noApprovals = "there are no approvals here, so it has no effect"
 	noEffect    = "only its client knows what it is for, so it has no effect"
+	pinned      = "its tools are deferred like all others: pin them by Options.Pins"
 )
 
 // idle are keys of clients that have no effect here, in any spelling, with what to
@@ -23,13 +24,15 @@ var idle = map[string]string{
 	// Where the server comes from.
 	"extension": "", "extensionname": "", "gallery": "", "metadata": "", "remoteconfigured": "", "version": "", "supportsparalleltoolcalls": "",
 	"capabilities": "", // what the server says of itself
+	"configsample": "", "id": "", "logourl": "", "provider": "", "providerurl": "", "reference": "", "tags": "",
 
 	"autoapprove": noApprovals, "alwaysallow": noApprovals, "trust": noApprovals, "defaulttoolsapprovalmode": noApprovals,
 	"autoapprovetools": noApprovals, "disabledautoapprovetools": noApprovals,
 
-	"alwaysload": "its tools are deferred like all others: pin them by Options.Pins",
-	"required":   "a server that fails stops nothing: Start and Servers tell of it",
-	"dev":        noEffect, "remote": noEffect, "watchpaths": noEffect, "sessionless": noEffect,
+	"alwaysload":  pinned,
+	"required":    "a server that fails stops nothing: Start and Servers tell of it",
+	"registryurl": `packages come from where their launcher looks: write NPM_CONFIG_REGISTRY or UV_DEFAULT_INDEX into "env"`,
+	"dev":         noEffect, "longrunning": noEffect, "remote": noEffect, "watchpaths": noEffect, "sessionless": noEffect,
 	"targetaudience": noEffect, "targetserviceaccount": noEffect, "channelenabled": noEffect, "channelreply": noEffect,
 }
 

@@ -121,7 +121,7 @@ func switchesOff(key string, value any) bool {
 // understood are keys beside the servers that are understood, or switch nothing off
 // that is read here.
 var understood = []string{
-	"disabledMcpServers", "disabledMcpjsonServers", "enabledMcpjsonServers", "deniedMcpServers", "allowedMcpServers", // Claude Code
+	"disabledMcpServers", "enabledMcpServers", "disabledMcpjsonServers", "enabledMcpjsonServers", "deniedMcpServers", "allowedMcpServers", // Claude Code
 	"allowManagedMcpServersOnly", "enableAllProjectMcpServers", "allowAllClaudeAiMcps", "allowedTools", "enabledPlugins",
 	"excludeMCPServers", "allowMCPServers", "excludeTools", "coreTools", // Gemini CLI
 	"disallowedTools",

@@ -21,9 +21,6 @@ type switches struct {
 	anyForm  []string // these tools, as any dialect may name them
 }
 
-// anyPrefixes are those of all clients, but opencode's, which could begin any name.
-var anyPrefixes = []string{"", "*__", "mcp_*_", "mcp__*__"}
-
 // parseSwitches collects the lists by which clients switch off servers and tools.
 // A list of the wrong kind is an error, since nobody knows what it would switch off.
 func parseSwitches(d *dialect, scopes []object) (switches, error) {
@@ -41,7 +38,7 @@ func parseSwitches(d *dialect, scopes []object) (switches, error) {
 			take(o, "excludeTools", &s.anyForm),
 			take(o, "disallowedTools", &s.anyForm),
 			take(o, "options.disabled_tools", &s.patterns), // crush
-			s.takeOnly(o, "mcp.allowed"), s.takeOnly(o, "allowMCPServers"),
+			s.takeOnly(o, "mcp.allowed"), s.takeOnly(o, "allowMCPServers"), s.takeOnly(o, "enabledMcpServers"),
 			s.takeTools(o, d), s.takePermission(o), s.takeRules(o, d.name == "opencode"), s.takeAdmin(o), s.policies.add(o),
 		} {
 			if err != nil {
@@ -223,72 +220,4 @@ func (s *switches) takeAdmin(o object) error {
 // server reports whether the server is switched off.
 func (s *switches) server(name string) bool {
 	return s.all || slices.Contains(s.servers, name) || s.given && !slices.Contains(s.only, name)
-}
-
-// tools returns patterns of the server's own tools that are switched off. The clients
-// write _ for each character of a tool's name that providers refuse, so in their
-// lists it may stand for any.
-func (s *switches) tools(server string) (deny []string) {
-	deny = append(ownTools(server, s.patterns, s.prefixes), ownTools(server, s.anyForm, anyPrefixes)...)
-	slices.Sort(deny)
-	return slices.Compact(deny)
-}
-
-// ownTools returns patterns of the server's own tools that are among the patterns.
-func ownTools(server string, patterns, prefixes []string) (own []string) {
-	names := []string{server, safeName(server)}
-	for _, pattern := range patterns {
-		pattern, _, _ = strings.Cut(pattern, "(") // "tool(arguments)"
-		for _, prefix := range prefixes {
-			for _, name := range slices.Compact(slices.Clone(names)) {
-				full := strings.Replace(prefix, "*", name, 1)
-				for _, name := range rest(pattern, full) {
-					own = append(own, strings.ReplaceAll(name, "_", "?"))
-				}
-				if full != "" && pattern == strings.TrimRight(full, "_") && strings.HasSuffix(full, "__") {
-					own = append(own, "*") // mcp__server of Claude Code
-				}
-			}
-		}
-	}
-	return own
-}
-
-// safeName returns name with _ for characters that providers refuse.
-func safeName(name string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, name)
-}
-
-// rest returns patterns of what follows prefix in the names that pattern matches:
-// for "git*_x" and "github_", both "*_x" and "x".
-func rest(pattern, prefix string) (patterns []string) {
-	p := []rune(pattern)
-	at := map[int]bool{0: true} // where in p the match may be
-	for _, c := range prefix {
-		next := make(map[int]bool)
-		for i := range at {
-			for ; i < len(p); i++ {
-				if p[i] == '*' {
-					next[i] = true
-					continue // a * may be empty
-				}
-				if p[i] == '?' || p[i] == c {
-					next[i+1] = true
-				}
-				break
-			}
-		}
-		at = next
-	}
-	for i := range at {
-		patterns = append(patterns, string(p[i:]))
-	}
-	slices.Sort(patterns)
-	return patterns
 }

@@ -9,15 +9,14 @@ import (
 // timeouts takes the keys that bound the start and the calls. What a number as
 // "timeout" means, the client says. A text such as "20s" is ours.
 func (e *entry) timeouts() {
-	unit, ours := time.Millisecond, false
+	unit := time.Millisecond
 	if e.dialect.seconds {
 		unit = time.Second
 	}
-	if raw := e.values["timeout"]; len(raw) > 0 && raw[0] == '"' {
-		ours = true
-	}
-	if e.timeoutObject() {
-		// has set both
+	raw := e.values["timeout"]
+	ours := len(raw) > 0 && raw[0] == '"'
+	if len(raw) > len("{}") && raw[0] == '{' {
+		e.twoTimeouts()
 	} else if d := e.duration("timeout", unit); d > 0 {
 		if ours || e.dialect.start {
 			e.StartTimeout = d
@@ -42,29 +41,18 @@ func (e *entry) timeouts() {
 	}
 }
 
-// timeoutObject takes the members of "timeout", if it has any, as in opencode.
-func (e *entry) timeoutObject() bool {
-	members, err := parseObject(e.values["timeout"])
-	if len(members.names) == 0 {
-		return false
-	}
-	delete(e.values, "timeout")
-	if err != nil {
-		e.problem(`"timeout": %w`, err)
-	}
-	for _, name := range members.names {
-		key := "timeout." + name
-		e.values[key] = members.values[name]
-		switch name {
-		case "startup":
+// twoTimeouts takes the members of "timeout", if it is an object, as in opencode.
+func (e *entry) twoTimeouts() {
+	for _, key := range e.open("timeout") {
+		switch key {
+		case "timeout.startup":
 			e.StartTimeout = e.duration(key, time.Millisecond)
-		case "request":
+		case "timeout.request":
 			e.CallTimeout = e.duration(key, time.Millisecond)
 		default:
 			e.problem(`%q is not known here: want "startup" and "request"`, key)
 		}
 	}
-	return true
 }
 
 // minMilliseconds is the least number that we take for milliseconds. The author of a

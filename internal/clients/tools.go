@@ -40,6 +40,8 @@ func (e *entry) toolLists(names []string) {
 			}
 		case "tools":
 			e.tools(name)
+		case "omittoolsfrom":
+			e.omitted(name)
 		}
 	}
 	e.Deny = append(e.Deny, e.off.tools(e.Name)...)
@@ -88,6 +90,8 @@ func (e *entry) tool(key, name string, raw json.RawMessage) {
 		switch fold(setting) {
 		case "approvalmode":
 			e.note("server %q: %q: %s", e.Name, key+"."+setting, noApprovals)
+		case "outputtokenlimit":
+			e.note("server %q: %q: Options.MaxResult bounds all results", e.Name, key+"."+setting)
 		case "enabled", "disabled":
 			if value != "true" && value != "false" {
 				e.problem("%q is a JSON %s, want true or false", key+"."+setting, kind(settings.values[setting]))
@@ -97,6 +101,31 @@ func (e *entry) tool(key, name string, raw json.RawMessage) {
 		default:
 			e.problem("%q is not known here: remove it", key+"."+setting)
 		}
+	}
+}
+
+// omitted takes the list from which ways to the model Codex leaves the tools of the
+// server out. Two of the three are here too; if both are closed, no tool is offered.
+func (e *entry) omitted(key string) {
+	list, _ := e.list(key)
+	closed := make(map[string]bool)
+	for _, way := range list {
+		if !slices.Contains([]string{"direct", "deferred", "code_mode"}, way) {
+			e.problem("%q has %q: want direct, deferred and code_mode", key, plainWord(way))
+		}
+		closed[way] = true
+	}
+	note := func(what string) { e.note("server %q: %q: %s", e.Name, key, what) }
+	switch {
+	case closed["direct"] && closed["deferred"]:
+		e.Deny = append(e.Deny, "*")
+		if !closed["code_mode"] {
+			note("there is no code mode here, so its tools are off")
+		}
+	case closed["direct"]:
+		note("Options.Inline says which tools are inline, and these may be among them")
+	case closed["deferred"]:
+		note(pinned)
 	}
 }
 
