@@ -231,7 +231,7 @@ func (m *Manager) skillProblems() []error {
 	}
 	for _, sk := range v.skills.list {
 		if _, missing := v.toolsOf(sk); len(missing) > 0 {
-			problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: skill %q names missing tools: %s", sk.Name, quoteNames(missing))))
+			problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: skill %q names missing tools: %s", sk.Name, text.Names(missing))))
 		}
 	}
 	return problems

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -21,12 +20,11 @@ func (c *catalog) resolveNeeds(listings []*listing, host map[string][]string) {
 		where = "UserOptions.Needs"
 	}
 	for _, entry := range slices.Sorted(maps.Keys(host)) {
-		tools := c.tools
+		d := declaration{where: where, tools: c.tools, find: c.tool}
 		if t := c.tool(entry); t != nil {
-			tools = []*BridgeTool{t}
+			d.tools = []*BridgeTool{t}
 		}
-		names := slices.DeleteFunc(slices.Clone(host[entry]), expected)
-		if !c.addEntry(nil, where, entry, tools, names, false, c.tool) {
+		if !c.addEntry(d, entry, slices.DeleteFunc(slices.Clone(host[entry]), expected)) {
 			c.problems = append(c.problems, missing(listings).Idle(where, []string{entry}, rules.Tool.MatchesAny)...)
 		}
 	}
@@ -43,7 +41,7 @@ func (c *catalog) resolveNeeds(listings []*listing, host map[string][]string) {
 		of := slices.DeleteFunc(slices.Clone(listings), func(src *listing) bool {
 			return !slices.ContainsFunc(cycle, func(t *BridgeTool) bool { return t.def.Server == src.name })
 		})
-		c.problem(of, "these tools need each other: %s", quoteNames(namesOf(cycle)))
+		c.problem(of, "these tools need each other: %s", text.Names(namesOf(cycle)))
 	}
 }
 
@@ -79,60 +77,67 @@ func (c *catalog) addServerNeeds(src *listing, tools []*BridgeTool) {
 	}) {
 		return
 	}
-	of := []*listing{src}
 	own := make(map[string]*BridgeTool, len(tools))
 	for _, t := range tools {
 		own[t.def.Own] = t
 	}
-	find := func(name string) *BridgeTool { return own[name] }
-	where := fmt.Sprintf("server %q: needs", src.name)
+	d := declaration{
+		where: fmt.Sprintf("server %q: needs", src.name), of: []*listing{src}, tools: tools,
+		find: func(name string) *BridgeTool { return own[name] },
+	}
 	for _, entry := range slices.Sorted(maps.Keys(configured)) {
-		if !c.addEntry(of, where, entry, tools, configured[entry], true, find) {
-			c.problem(of, "server %q: its configuration has needs for %q, which is not there", src.name, entry)
+		if !c.addEntry(d, entry, configured[entry]) {
+			c.problem(d.of, "server %q: its configuration has needs for %q, which is not there", src.name, entry)
 		}
 	}
 	for _, t := range tools {
 		if t.def.BadNeeds != nil {
-			c.problem(of, "server %q: tool %q: its _meta has malformed needs: %w", src.name, t.name, t.def.BadNeeds)
+			c.problem(d.of, "server %q: tool %q: its _meta has malformed needs: %w", src.name, t.name, t.def.BadNeeds)
 		}
-		c.addNeeds(of, fmt.Sprintf("tool %q needs", t.name), t, t.def.Needs, find)
+		itself, missing := c.needs.Add(t, t.def.Needs, d.find)
+		c.unmet(d.of, fmt.Sprintf("tool %q needs", t.name), itself, missing)
 	}
+}
+
+// A declaration is a place where needs are declared by the names or patterns of tools.
+type declaration struct {
+	where string                        // what problems call it
+	of    []*listing                    // the server that it configures, whose tools it calls by their own names; nil for the host's
+	tools []*BridgeTool                 // that may have these needs
+	find  func(name string) *BridgeTool // a needed tool, or nil
 }
 
 // addEntry adds the tools with these names to the needs of those tools that entry, a
 // name or a pattern, matches, and reports whether there are any. A tool that a pattern
-// matches is no need of itself, and what is missing for it is reported once. within says
-// that all are about the tools of one server, by their own names.
-func (c *catalog) addEntry(of []*listing, where, entry string, tools []*BridgeTool, names []string, within bool, find func(name string) *BridgeTool) (found bool) {
-	for _, t := range tools {
-		known := t.def.names()
-		if known.Within = within; !known.Matches(entry) {
+// matches is no need of itself, and what is missing for it is reported once.
+func (c *catalog) addEntry(d declaration, entry string, names []string) (found bool) {
+	for _, t := range d.tools {
+		known, needed := t.def.names(), names
+		if known.Within = d.of != nil; !known.Matches(entry) {
 			continue
 		}
-		what, needed := fmt.Sprintf("tool %q needs", t.name), names
-		if t.name != entry && !(within && t.def.Own == entry) {
-			again := found && c.owner.user == ""
-			what = fmt.Sprintf("%s: %q needs", where, entry)
-			needed = slices.DeleteFunc(slices.Clone(names), func(name string) bool { n := find(name); return n == t || again && n == nil })
+		if d.of == nil {
+			needed = c.withoutBelow(t, names)
+		}
+		itself, missing := c.needs.Add(t, needed, d.find)
+		if t.name == entry || d.of != nil && t.def.Own == entry {
+			c.unmet(d.of, fmt.Sprintf("tool %q needs", t.name), itself, missing)
+		} else if !found {
+			c.unmet(d.of, fmt.Sprintf("%s: %q needs", d.where, entry), false, missing)
 		}
 		found = true
-		if !within {
-			needed = c.withoutBelow(t, needed)
-		}
-		c.addNeeds(of, what, t, needed, find)
 	}
 	return found
 }
 
-// addNeeds adds the tools with these names to the needs of t. What it reports begins
-// with what, and has no secrets of the listings.
-func (c *catalog) addNeeds(of []*listing, what string, t *BridgeTool, names []string, find func(name string) *BridgeTool) {
-	itself, missing := c.needs.Add(t, names, find)
+// unmet reports needs that can't be met. The problem begins with what, and has no
+// secrets of the listings.
+func (c *catalog) unmet(of []*listing, what string, itself bool, missing []string) {
 	if itself {
 		c.problem(of, "%s itself", what)
 	}
 	if len(missing) > 0 {
-		c.problem(of, "%s missing tools: %s", what, quoteNames(missing))
+		c.problem(of, "%s missing tools: %s", what, text.Names(missing))
 	}
 }
 
@@ -164,22 +169,6 @@ func unlisted(listings []*listing, name string) bool {
 	return slices.ContainsFunc(listings, func(src *listing) bool {
 		return src.remote && src.listed == nil && src.begins(name)
 	})
-}
-
-// quoteNames returns the first 10 names, quoted, and the number of further ones.
-func quoteNames(names []string) string {
-	const most = 10
-	var b strings.Builder
-	for i, name := range names[:min(len(names), most)] {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%q", text.Line(name, text.MaxName))
-	}
-	if len(names) > most {
-		fmt.Fprintf(&b, " and %d more", len(names)-most)
-	}
-	return b.String()
 }
 
 // cloneNeeds returns a copy that shares nothing with needs.

@@ -150,6 +150,12 @@ func TestNeedsByPattern(t *testing.T) {
 	require.NoError(t, u.AddTools("my", needing("a", "b")...))
 	assert.Equal(t, []string{"mcp_my__b", "mcp_my__a", "mcp_fs__other"}, u.NewSession(nil).ActivateTools([]string{"mcp_my__b"}))
 	assert.Equal(t, []string{`mcphybrid: UserOptions.Needs: "fs/*" matches no tool`}, problemsOf(u.own))
+
+	// What is missing is told once, of a user's server too.
+	v, err := m.NewUser("bob", nil)
+	require.NoError(t, err)
+	require.NoError(t, v.AddServer(t.Context(), ServerConfig{Name: "fs", InProcess: s, Needs: map[string][]string{"edit_*": {"lost"}}}))
+	assert.Equal(t, []string{`mcphybrid: server "fs": needs: "edit_*" needs missing tools: "lost"`}, problemsOf(v.own))
 }
 
 // Every way to a deferred tool brings the tools that it needs, once, in every

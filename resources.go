@@ -68,7 +68,7 @@ func (e *UnknownResourceError) Error() string {
 		line += fmt.Sprintf(" of server %q", e.Server)
 	}
 	if e.Servers != nil {
-		line += " is of several servers, name one: " + quoteNames(e.Servers)
+		line += " is of several servers, name one: " + text.Names(e.Servers)
 	}
 	return line
 }

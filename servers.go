@@ -12,6 +12,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
@@ -354,7 +355,7 @@ func (m *Manager) AwaitServers(ctx context.Context, state json.RawMessage) error
 		case <-m.life.Done():
 			return fmt.Errorf("mcphybrid: %w", ErrClosed)
 		case <-ctx.Done():
-			return fmt.Errorf("mcphybrid: servers that are not ready: %s: %w", quoteNames(missing), ctx.Err())
+			return fmt.Errorf("mcphybrid: servers that are not ready: %s: %w", text.Names(missing), ctx.Err())
 		}
 	}
 }

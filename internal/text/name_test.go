@@ -15,3 +15,11 @@ func TestIsSafeName(t *testing.T) {
 		assert.Equal(t, want, IsSafeName(name), "%q", name)
 	}
 }
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	assert.Empty(t, Names(nil))
+	assert.Equal(t, `"a", "b c"`, Names([]string{"a", "b\nc"}), "each one line")
+	assert.Equal(t, strings.Repeat(`"x", `, 9)+`"x" and 2 more`, Names(strings.Split(strings.Repeat("x", 12), "")))
+	assert.Less(t, len(Names([]string{strings.Repeat("x", 1000)})), 2*MaxName)
+}
