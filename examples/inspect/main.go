@@ -102,6 +102,11 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 	for _, note := range cfg.Notes {
 		fmt.Fprintln(stderr, note)
 	}
+	for _, s := range cfg.Servers {
+		if s.Disabled {
+			fmt.Fprintf(stderr, "%s: server %q is switched off\n", *config, s.Name)
+		}
+	}
 	opts := &mcphybrid.Options{Servers: cfg.Servers, Limits: mcphybrid.ServerLimits{Reconnect: -1}}
 	if *cache != "" {
 		opts.Cache = mcphybrid.FileStore(*cache)
@@ -127,7 +132,6 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 			return err
 		}
 	}
-
 	if *logout != "" {
 		if err := mgr.Logout(ctx, *logout); err != nil {
 			return err

@@ -140,6 +140,7 @@ func TestInspectOtherClients(t *testing.T) {
 		assert.Contains(t, stdout, "mcp_kitchen__tool_00")
 		assert.NotContains(t, stdout, "off")
 		assert.Contains(t, stderr, path+`: server "kitchen": "required": `)
+		assert.Contains(t, stderr, path+`: server "off" is switched off`)
 	}
 	_, _, err = inspect(t, "-config", path, "-dialect", "nobody")
 	assert.ErrorContains(t, err, `there is no dialect "nobody": want one of mcphybrid, claude-desktop, `)
