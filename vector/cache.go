@@ -75,6 +75,26 @@ type vectorHeader struct {
 	Count  uint32
 }
 
+// headerBytes is the size of the header. Where its fields stand is written out below:
+// encoding/binary would link reflection, 37 KB in every host.
+const headerBytes = 56
+
+func (h *vectorHeader) encode(data []byte) {
+	copy(data, h.Magic[:])
+	copy(data[8:], h.Print[:])
+	binary.LittleEndian.PutUint64(data[40:], uint64(h.Synced))
+	binary.LittleEndian.PutUint32(data[48:], h.Dims)
+	binary.LittleEndian.PutUint32(data[52:], h.Count)
+}
+
+func (h *vectorHeader) decode(data []byte) {
+	copy(h.Magic[:], data)
+	copy(h.Print[:], data[8:])
+	h.Synced = int64(binary.LittleEndian.Uint64(data[40:]))
+	h.Dims = binary.LittleEndian.Uint32(data[48:])
+	h.Count = binary.LittleEndian.Uint32(data[52:])
+}
+
 // cacheKeyBytes is the size of a vector without its elements.
 const cacheKeyBytes = len(Key{}) + 4
 
@@ -110,15 +130,17 @@ func newCache(store CacheStore, log *slog.Logger) *Cache {
 // are asked for.
 func (c *Cache) read(data []byte) error {
 	var h vectorHeader
-	n, err := binary.Decode(data, binary.LittleEndian, &h)
-	if err != nil || h.Magic != vectorMagic {
+	if len(data) >= headerBytes {
+		h.decode(data)
+	}
+	if h.Magic != vectorMagic {
 		return errors.New("the data is not a vector cache of this version")
 	}
 	if h.Dims > maxCacheDims || h.Dims == 0 && h.Count > 0 {
 		return fmt.Errorf("its vectors have %d dimensions", h.Dims)
 	}
 	size := cacheKeyBytes + 4*int(h.Dims)
-	if data = data[n:]; uint64(len(data)) != uint64(h.Count)*uint64(size) {
+	if data = data[headerBytes:]; uint64(len(data)) != uint64(h.Count)*uint64(size) {
 		return fmt.Errorf("it has %d bytes for %d vectors of %d dimensions", len(data), h.Count, h.Dims)
 	}
 	for ; len(data) > 0; data = data[size:] {
@@ -182,8 +204,8 @@ func (c *Cache) Save(wanted []Key, print [32]byte, inStep bool) error {
 	if inStep {
 		h.Print, h.Synced = print, time.Now().Unix()
 	}
-	data := c.append(make([]byte, binary.Size(h)), &h, c.ranked(wanted))
-	_, _ = binary.Encode(data, binary.LittleEndian, h) // there is room for it
+	data := c.append(make([]byte, headerBytes), &h, c.ranked(wanted))
+	h.encode(data)
 	if err := c.store.Save(data); err != nil {
 		return fmt.Errorf("keeping the vectors: %w", err)
 	}
