@@ -3,11 +3,13 @@ package mcphybrid
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -46,7 +48,7 @@ type tryingHost struct {
 var hostCode = map[string]string{
 	"register": "the registry", "unregister": "the registry", "get": "the registry", "group": "the registry", "activator": "the registry",
 	"log": "", "embed": "the embedder", "embed query": "the embedder", "dimensions": "the embedder",
-	"upsert": "the vector store", "delete": "the vector store", "sums": "the vector store", "search": "the vector store", "drop": "SemanticOptions.Store",
+	"upsert": "the vector store", "delete": "the vector store", "sums": "the vector store", "search": "the vector store", "vectors get": "the vector store", "drop": "SemanticOptions.Store",
 	"vectors load": "SemanticOptions.Cache", "vectors save": "SemanticOptions.Cache",
 	"cache load": "Options.Cache", "cache save": "Options.Cache", "trust load": "Options.TrustStore", "trust save": "Options.TrustStore",
 	"usage load": "UsageOptions.Store", "usage save": "UsageOptions.Store", "tokens": "Options.Tokens", "event": "Options.OnEvent",
@@ -219,6 +221,10 @@ func (s *hostVectors) Sums(ctx context.Context, scope string) (map[string]string
 	s.h.at("sums")
 	return s.MemoryStore.Sums(ctx, scope)
 }
+func (s *hostVectors) Get(ctx context.Context, scope string, ids []string) ([]vector.Record, error) {
+	s.h.at("vectors get")
+	return s.MemoryStore.Get(ctx, scope, ids)
+}
 func (s *hostVectors) Search(ctx context.Context, scope string, q vector.Query) ([]vector.Match, error) {
 	s.h.at("search")
 	return s.MemoryStore.Search(ctx, scope, q)
@@ -264,11 +270,16 @@ func (h *tryingHost) servers() []ServerConfig {
 
 func (h *tryingHost) options() *Options {
 	store := func(name string) Store { return &hostStore{h: h, name: name} }
+	vectors, e := &hostVectors{h: h}, newConcepts()
+	text := "Tool Name: handled. Description: ." // of which the record has the vector, and nothing for readers
+	key := vector.KeyOf(e.Model(), text)
+	require.NoError(h.t, vectors.MemoryStore.Upsert(h.t.Context(), defaultScope, []vector.Record{
+		{ID: "mcp_l__handled", Sum: strings.Repeat("0", 32) + hex.EncodeToString(key[:]), Server: "l", Text: text, Vector: e.vector(text)}}))
 	return &Options{
 		Servers: h.servers(), Registry: hostRegistry{NewRegistry(), h}, Logger: slog.New(hostLog{h}), Tokens: hostCounter{h},
 		Needs:  map[string][]string{"mcp_a__tool_000": {"nothing"}}, // so that there is something to log
 		Inline: InlineOptions{Max: 4, MaxTokens: 5000}, Prompt: PromptOptions{MaxListingTokens: 5000}, Limits: ServerLimits{Reconnect: time.Hour},
-		Semantic: &SemanticOptions{Embedder: hostEmbedder{newConcepts(), h}, Store: &hostVectors{h: h}, Cache: store("vectors"), Grace: -1,
+		Semantic: &SemanticOptions{Embedder: hostEmbedder{e, h}, Store: vectors, Cache: store("vectors"), Grace: -1,
 			Timeout: time.Second, Progress: func(int, int) { h.at("embedded") }},
 		Cache: store("cache"), TrustStore: store("trust"), Usage: &UsageOptions{Store: store("usage")},
 		OnEvent:  func(Event) { h.at("event") },

@@ -20,7 +20,8 @@ type SemanticOptions struct {
 	// Embedder computes the vectors of queries and, in the background, of tools.
 	Embedder vector.Embedder
 
-	// Store keeps the vectors, under Scope. If nil, a new [vector.MemoryStore].
+	// Store keeps the vectors, under Scope, and for those who look into it the
+	// description and schema of each tool. If nil, a new [vector.MemoryStore].
 	Store vector.Store
 
 	// Scope is the part of Store that holds the Manager's tools. If empty,
@@ -127,10 +128,8 @@ func (s *scope) alpha(by SearchSide) float64 {
 type semantic struct {
 	SemanticOptions
 	*meaning.Keeper
-	model   string // of Embedder
-	private bool   // Store is our own
-	cur     func() *catalog
-	made    map[*BridgeTool]*meaning.Text // of the last catalog; only the Keeper's goroutine uses it
+	cur  func() *catalog
+	made map[*BridgeTool]*meaning.Text // of the last catalog; only the Keeper's goroutine uses it
 }
 
 // newSemantic returns nil if there are no options. listed returns the own names of
@@ -139,15 +138,16 @@ func newSemantic(opts *SemanticOptions, log *slog.Logger, cur func() *catalog, l
 	if opts == nil {
 		return nil
 	}
-	se := &semantic{SemanticOptions: *opts, private: opts.Store == nil, cur: cur}
+	se := &semantic{SemanticOptions: *opts, cur: cur}
 	var host *meaning.Keeper
+	private, model := opts.Store == nil, "" // private if Store is our own
 	if system != nil {
-		host, se.Store, se.private, se.model = system.Keeper, system.Store, system.private, system.model
-	} else if se.model = se.Embedder.Model(); se.private {
+		host, se.Store, private, model = system.Keeper, system.Store, system.Private, system.Model
+	} else if model = se.Embedder.Model(); private {
 		se.Store = new(vector.MemoryStore)
 	}
 	se.Keeper = meaning.New(meaning.Options{
-		Embedder: se.Embedder, Model: se.model, Store: se.Store, Scope: se.Scope, Private: se.private, Cache: se.Cache,
+		Embedder: se.Embedder, Model: model, Store: se.Store, Scope: se.Scope, Private: private, Cache: se.Cache,
 		Timeout: se.Timeout, Least: se.Least, Trust: se.CacheTrust, Grace: se.Grace, Budget: se.ServerBudget, Progress: se.SemanticOptions.Progress, Log: log,
 		Current: func() ([]*meaning.Text, func() map[string][]string) { return se.texts(), listed },
 	}, host)
@@ -161,7 +161,7 @@ func (se *semantic) texts() []*meaning.Text {
 	made := make(map[*BridgeTool]*meaning.Text, len(list))
 	for i, t := range c.documents() {
 		if list[i] = se.made[t]; list[i] == nil {
-			list[i] = meaning.NewText(se.model, t.name, t.def.Server, t.def.Own, embeddedText(t.def))
+			list[i] = se.NewText(meaning.Source{ID: t.name, Server: t.def.Server, Name: t.def.Own, Text: embeddedText(t.def), Description: t.def.Description, Schema: t.def.Input})
 		}
 		made[t] = list[i]
 	}

@@ -73,7 +73,7 @@ func Run(t *testing.T, s Subject) {
 		name string
 		run  func(*testing.T, *run)
 	}{
-		{"ByMeaning", byMeaning}, {"ByWords", byWords}, {"Both", both}, {"Replace", replace}, {"Delete", remove},
+		{"ByMeaning", byMeaning}, {"ByWords", byWords}, {"Both", both}, {"Replace", replace}, {"Delete", remove}, {"Get", get}, {"Readers", readers},
 		{"Servers", servers}, {"Least", least}, {"LeastItself", leastItself}, {"Ties", ties}, {"ManyTies", manyTies}, {"Limits", limits}, {"Scopes", scopes}, {"Names", names},
 		{"Dimensions", dimensions}, {"BadVectors", badVectors}, {"Empty", empty}, {"Restart", restart},
 		{"Huge", huge}, {"Concurrent", concurrent}, {"Context", contexts},
@@ -191,45 +191,6 @@ func both(t *testing.T, r *run) {
 	q.Words = "zebra" // the words find nothing
 	q.Alpha = 0.6
 	r.finds(t, q, "meaning", "both")
-}
-
-func replace(t *testing.T, r *run) {
-	a := tool("a", "s", "old words", 0, 0)
-	r.put(t, a, tool("b", "s", "other", 0, 0.5))
-	a.Vector, a.Text, a.Sum = axis(4), "new", "changed"
-	r.put(t, a)
-	r.put(t, a) // again
-	r.finds(t, vector.Query{Vector: axis(0)}, "b")
-	r.finds(t, vector.Query{Vector: axis(4)}, "a")
-
-	// The last record of an ID wins, with or without a vector.
-	r.put(t, tool("c", "s", "other", 6, 0), vector.Record{ID: "c", Sum: "none", Server: "s"})
-	r.finds(t, vector.Query{Vector: axis(6)})
-	sums, err := r.store.Sums(t.Context(), r.scope)
-	require.NoError(t, err)
-	assert.Equal(t, "none", sums["c"], "it is there")
-	r.put(t, vector.Record{ID: "c", Sum: "none", Server: "s"}, tool("c", "s", "other", 6, 0))
-	r.finds(t, vector.Query{Vector: axis(6)}, "c")
-	require.NoError(t, r.store.Delete(t.Context(), r.scope, []string{"c"}))
-	sums, err = r.store.Sums(t.Context(), r.scope)
-	require.NoError(t, err)
-	assert.Equal(t, map[string]string{"a": "changed", "b": "sum of b"}, sums)
-}
-
-func remove(t *testing.T, r *run) {
-	r.put(t, tool("a", "s", "one", 0, 0), tool("b", "s", "two", 0, 0.5), tool("c", "s", "three", 0, 0.7))
-	require.NoError(t, r.store.Delete(t.Context(), r.scope, []string{"b", "unknown"}))
-	r.finds(t, vector.Query{Vector: axis(0)}, "a", "c")
-	require.NoError(t, r.store.Delete(t.Context(), r.scope, nil))
-	require.NoError(t, r.store.Delete(t.Context(), r.scope, []string{"a", "c"}))
-	r.finds(t, vector.Query{Vector: axis(0)})
-	require.NoError(t, r.store.Drop(t.Context(), r.scope))
-	require.NoError(t, r.store.Drop(t.Context(), r.scope))
-	sums, err := r.store.Sums(t.Context(), r.scope)
-	require.NoError(t, err)
-	assert.Empty(t, sums)
-	r.put(t, tool("b", "s", "back", 0, 0))
-	r.finds(t, vector.Query{Vector: axis(0)}, "b")
 }
 
 func servers(t *testing.T, r *run) {
@@ -442,6 +403,8 @@ func contexts(t *testing.T, r *run) {
 	cancel()
 	_, err := r.store.Search(ctx, r.scope, vector.Query{Vector: axis(0), Limit: 1})
 	assert.ErrorIs(t, err, context.Canceled)
+	_, err = r.store.Get(ctx, r.scope, []string{"a"})
+	assert.ErrorIs(t, err, context.Canceled)
 	assert.ErrorIs(t, r.store.Upsert(ctx, r.scope, []vector.Record{tool("a", "s", "x", 0, 0)}), context.Canceled)
 }
 
@@ -454,6 +417,8 @@ func fails(t *testing.T, store vector.Store, within time.Duration) {
 	assert.Error(t, err)
 	assert.Error(t, store.Upsert(ctx, "scope", []vector.Record{tool("a", "s", "x", 0, 0)}))
 	_, err = store.Sums(ctx, "scope")
+	assert.Error(t, err)
+	_, err = store.Get(ctx, "scope", []string{"a"})
 	assert.Error(t, err)
 	assert.Error(t, store.Delete(ctx, "scope", []string{"a"}))
 	assert.Error(t, store.Drop(ctx, "scope"))

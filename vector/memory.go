@@ -37,10 +37,10 @@ type vectorRows struct {
 	words func() *search.Index // index of the texts of all rows, built on first use
 }
 
-// A storedRow is a record without its vector.
+// A storedRow is one record.
 type storedRow struct {
-	id, sum, server string
-	text            *search.Document
+	Record // without Text and Vector
+	text   *search.Document
 }
 
 type rowState uint8
@@ -117,7 +117,9 @@ func (s *MemoryStore) Upsert(ctx context.Context, scope string, tools []Record) 
 
 // add appends a record. unit is its vector scaled to length 1, or nil.
 func (r *vectorRows) add(t Record, unit []float32) {
-	r.tools = append(r.tools, storedRow{t.ID, t.Sum, t.Server, &search.Document{Server: t.Server, Name: t.ID, Description: t.Text}})
+	doc := &search.Document{Server: t.Server, Name: t.ID, Description: t.Text}
+	t.Text, t.Vector = "", nil
+	r.tools = append(r.tools, storedRow{t, doc})
 	if unit == nil {
 		r.states = append(r.states, rowPlain)
 		r.vectors = append(r.vectors, make([]float32, r.dims)...)
@@ -134,7 +136,7 @@ func (sc *memoryScope) publish(r *vectorRows) {
 		c := &vectorRows{dims: r.dims}
 		for i := range r.tools {
 			if r.states[i] != rowGone {
-				sc.at[r.tools[i].id] = len(c.tools)
+				sc.at[r.tools[i].ID] = len(c.tools)
 				c.tools, c.states = append(c.tools, r.tools[i]), append(c.states, r.states[i])
 				c.vectors = append(c.vectors, r.vectors[i*r.dims:(i+1)*r.dims]...)
 			}
@@ -182,11 +184,34 @@ func (s *MemoryStore) Sums(ctx context.Context, scope string) (map[string]string
 		r := sc.rows.Load()
 		for i, t := range r.tools {
 			if r.states[i] != rowGone {
-				sums[t.id] = t.sum
+				sums[t.ID] = t.Sum
 			}
 		}
 	}
 	return sums, ctx.Err()
+}
+
+// Get implements [Store].
+func (s *MemoryStore) Get(ctx context.Context, scope string, ids []string) (found []Record, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sc := s.scope(scope, false)
+	if sc == nil || ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	r := sc.rows.Load()
+	for _, id := range ids {
+		i, ok := sc.at[id]
+		if !ok {
+			continue
+		}
+		record := r.tools[i].Record
+		if r.states[i] == rowVector {
+			record.Vector = append(record.Vector, r.vectors[i*r.dims:(i+1)*r.dims]...)
+		}
+		found = append(found, record)
+	}
+	return found, nil
 }
 
 // Search implements [Store].
@@ -214,7 +239,7 @@ func (s *MemoryStore) SearchFunc(ctx context.Context, scope string, q Query, kee
 func (r *vectorRows) search(q Query, candidates int, keep func(id string) bool) ([]Match, error) {
 	passes := func(row int) bool {
 		t := &r.tools[row]
-		return (q.Servers == nil || slices.Contains(q.Servers, t.server)) && (keep == nil || keep(t.id))
+		return (q.Servers == nil || slices.Contains(q.Servers, t.Server)) && (keep == nil || keep(t.ID))
 	}
 	var words, similar []Match
 	if q.Words != "" {
@@ -258,7 +283,7 @@ func (r *vectorRows) ranked(query string, n int, passes func(row int) bool) []Ma
 	}
 	var found []Match
 	for _, m := range hits {
-		found = append(found, Match{ID: r.tools[m.Doc].id, Server: r.tools[m.Doc].server, Words: m.Score})
+		found = append(found, Match{ID: r.tools[m.Doc].ID, Server: r.tools[m.Doc].Server, Words: m.Score})
 	}
 	sort.Slice(found, func(i, j int) bool {
 		a, b := &found[i], &found[j]
@@ -282,7 +307,7 @@ func (r *vectorRows) nearest(unit []float32, n int, least float64, passes func(r
 			continue
 		}
 		t := &r.tools[row]
-		m := Match{ID: t.id, Server: t.server, Similarity: min(float64(similarity), 1)}
+		m := Match{ID: t.ID, Server: t.Server, Similarity: min(float64(similarity), 1)}
 		if len(best) == n {
 			if last := &best[n-1]; m.Similarity < last.Similarity || m.Similarity == last.Similarity && m.ID > last.ID {
 				continue

@@ -27,6 +27,11 @@ type Store interface {
 	// Sums returns the Sum of each record in the scope, by ID.
 	Sums(ctx context.Context, scope string) (map[string]string, error)
 
+	// Get returns the records with these IDs, without their Texts, in any order. ids
+	// has each ID once. Get leaves out unknown IDs. A vector may be scaled: only
+	// its direction is that of the vector that was put.
+	Get(ctx context.Context, scope string, ids []string) ([]Record, error)
+
 	// Search returns the best records of a scope for q, by descending score and
 	// then by ID. An unknown scope has no records; that is not an error.
 	Search(ctx context.Context, scope string, q Query) ([]Match, error)
@@ -45,6 +50,10 @@ type Record struct {
 	Server string    // group that a query can ask for
 	Text   string    // text for the search by words
 	Vector []float32 // vector for the search by meaning; nil for none
+
+	// Description and Schema are for people and programs that look into the store
+	// by other means. No search uses them. Schema is JSON. Both may be empty.
+	Description, Schema string
 }
 
 // A Query asks for records by words, by a vector, or by both.
@@ -68,11 +77,11 @@ type Match struct {
 	Score float64
 
 	// Words is the score by words, from 0 to 1, where the best match has 1. It is
-	// 0 if the words did not find the record.
+	// 0 if, and only if, the words did not find the record.
 	Words float64
 
 	// Similarity is the cosine of the angle between the record's vector and the
-	// query's. It is 0 if the vector did not find the record.
+	// query's. It is 0 if, and only if, the vector did not find the record.
 	Similarity float64
 }
 

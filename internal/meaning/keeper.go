@@ -112,16 +112,18 @@ type Progress struct {
 	Done, Total int
 	Err         error // why the rest is missing, if that is known
 
-	of uint64 // calls of Changed before it
+	of   uint64 // calls of Changed before it
+	left int    // texts whose records are missing, or old in what is for readers
 }
 
 // Reached returns the latest progress, or nil before the first.
 func (k *Keeper) Reached() *Progress { return k.progress.Load() }
 
-// InStep reports whether the store holds all texts, the newest too.
+// InStep reports whether the store holds all texts, the newest too, and what is for
+// readers.
 func (k *Keeper) InStep() bool {
 	p := k.progress.Load()
-	return p != nil && p.of == k.newest.Load() && p.Done == p.Total && p.Err == nil
+	return p != nil && p.of == k.newest.Load() && p.Done == p.Total && p.left == 0 && p.Err == nil
 }
 
 // The first and the longest wait after failures. Each further failure doubles the

@@ -66,7 +66,7 @@ func TestConcurrentChanges(t *testing.T) {
 		wg.Go(func() {
 			for i := range 200 {
 				name := fmt.Sprintf("t%d_%d", g, i)
-				change(NewText("lengths", name, fmt.Sprint("s", g), name, strings.Repeat("x", 1+i%7)))
+				change(k.NewText(Source{ID: name, Server: fmt.Sprint("s", g), Name: name, Text: strings.Repeat("x", 1+i%7)}))
 				_, _ = k.Search(t.Context(), "query", 3, k.QueryVector("query"), func(string) bool { return true })
 			}
 		})
@@ -84,7 +84,7 @@ func TestConcurrentChanges(t *testing.T) {
 
 // A sum tells whose record it is, and only a server that was asked denies it.
 func TestSaid(t *testing.T) {
-	sum := NewText("m", "id", "b", "tool", "text").sum
+	sum := New(Options{}, nil).NewText(Source{ID: "id", Server: "b", Name: "tool", Text: "text"}).sum
 	for name, test := range map[string]struct {
 		listed map[string][]string
 		denied bool
@@ -107,7 +107,7 @@ func TestBudget(t *testing.T) {
 	now := time.Now()
 	texts := func(server string, n int) (list []*Text) {
 		for i := range n {
-			list = append(list, NewText("m", fmt.Sprint(server, i), server, fmt.Sprint(i), "text"))
+			list = append(list, k.NewText(Source{ID: fmt.Sprint(server, i), Server: server, Name: fmt.Sprint(i), Text: "text"}))
 		}
 		return list
 	}

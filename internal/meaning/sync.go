@@ -1,6 +1,7 @@
 package meaning
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,7 +170,12 @@ func (u *update) change(ctx context.Context, f func() error) error {
 // all are or there are newer texts.
 func (u *update) fill(ctx context.Context) (wait time.Duration, err error) {
 	missing := slices.DeleteFunc(slices.Clone(u.texts), func(t *Text) bool { return u.stored[t.ID] == t.sum })
-	u.p.Done = len(u.texts) - len(missing)
+	u.p.Done, u.p.left = len(u.texts), len(missing)
+	for _, t := range missing {
+		if !u.holds(t) {
+			u.p.Done--
+		}
+	}
 	u.note(*u.p)
 	if len(missing) == 0 {
 		clear(u.refused)
@@ -178,7 +184,10 @@ func (u *update) fill(ctx context.Context) (wait time.Duration, err error) {
 	if err := u.load(ctx); err != nil {
 		return 0, fmt.Errorf("reading the cache: %w", err)
 	}
-	missing, err = u.fillFromCache(ctx, missing)
+	missing, err = u.fillFrom(ctx, missing, u.cached)
+	if err == nil {
+		missing, err = u.fillFrom(ctx, missing, u.held)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -207,32 +216,76 @@ func (u *update) fill(ctx context.Context) (wait time.Duration, err error) {
 	return wait, nil
 }
 
-// fillFromCache stores the texts whose vectors are in the cache, and returns the
-// others.
-func (u *update) fillFromCache(ctx context.Context, missing []*Text) (others []*Text, err error) {
+// fillFrom stores the texts that have a vector already, and returns the others. vectors
+// returns the vector of each text, or nil.
+func (u *update) fillFrom(ctx context.Context, missing []*Text, vectors func(context.Context, []*Text) ([][]float32, error)) (others []*Text, err error) {
 	dims, err := u.dimensions()
 	if err != nil {
 		return nil, err
 	}
-	var batch []*Text
-	var vectors [][]float32
-	for _, t := range missing {
-		v := u.cache.Vector(t.key)
-		if v == nil || dims > 0 && len(v) != dims {
-			others = append(others, t)
+	for len(missing) > 0 {
+		texts := missing[:min(len(missing), maxBatch)]
+		missing = missing[len(texts):]
+		all, err := vectors(ctx, texts)
+		if err != nil {
+			return nil, err
+		}
+		var batch []*Text
+		var found [][]float32
+		for i, t := range texts {
+			if v := all[i]; vector.Check(v, cmp.Or(dims, len(v))) == nil {
+				batch, found = append(batch, t), append(found, v)
+			} else {
+				others = append(others, t)
+			}
+		}
+		if len(batch) == 0 {
 			continue
 		}
-		if batch, vectors = append(batch, t), append(vectors, v); len(batch) == maxBatch {
-			if err := u.put(ctx, batch, vectors); err != nil {
-				return nil, err
-			}
-			batch, vectors = nil, nil
+		if err := u.put(ctx, batch, found); err != nil {
+			return nil, err
 		}
 	}
-	if len(batch) > 0 {
-		err = u.put(ctx, batch, vectors)
+	return others, nil
+}
+
+// cached returns the vectors of texts that are in the cache.
+func (u *update) cached(_ context.Context, texts []*Text) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	for i, t := range texts {
+		vectors[i] = u.cache.Vector(t.key)
 	}
-	return others, err
+	return vectors, nil
+}
+
+// holds reports whether the store has the vector of a text, as far as we know.
+func (u *update) holds(t *Text) bool { return sameText(u.stored[t.ID], t.sum) }
+
+// held returns the vectors of texts that are in the store. What has changed of such a
+// text is only what is for readers. Another process may have changed a record since we
+// read what the store has.
+func (u *update) held(ctx context.Context, texts []*Text) ([][]float32, error) {
+	var ids []string
+	for _, t := range texts {
+		if u.holds(t) {
+			ids = append(ids, t.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return make([][]float32, len(texts)), nil
+	}
+	return foreign.Detached(ctx, "the vector store", func() ([][]float32, error) {
+		vectors := make([][]float32, len(texts))
+		records, err := u.Store.Get(ctx, u.Scope, ids)
+		for _, r := range records {
+			for i, t := range texts {
+				if t.ID == r.ID && sameText(t.sum, r.Sum) {
+					vectors[i] = r.Vector
+				}
+			}
+		}
+		return vectors, err
+	})
 }
 
 func (k *Keeper) dimensions() (int, error) {
@@ -296,7 +349,7 @@ func (u *update) forgetRefused(missing []*Text) {
 func (u *update) put(ctx context.Context, texts []*Text, vectors [][]float32) error {
 	records := make([]vector.Record, len(texts))
 	for i, t := range texts {
-		records[i] = vector.Record{ID: t.ID, Sum: t.sum, Server: t.Server, Text: t.text, Vector: vectors[i]}
+		records[i] = t.record(vectors[i])
 	}
 	upsert := func() error { return u.Store.Upsert(ctx, u.Scope, records) }
 	err := u.change(ctx, upsert)
@@ -312,9 +365,12 @@ func (u *update) put(ctx context.Context, texts []*Text, vectors [][]float32) er
 		return fmt.Errorf("storing: %w", err)
 	}
 	for _, t := range texts {
+		if !u.holds(t) {
+			u.p.Done++
+		}
 		u.stored[t.ID] = t.sum
 	}
-	u.p.Done += len(texts)
+	u.p.left -= len(texts)
 	u.tell(*u.p)
 	return nil
 }
@@ -329,7 +385,7 @@ func (u *update) save(ctx context.Context) {
 	// A store in memory is empty when the process begins, so there is no need to
 	// know what it held.
 	_, inMemory := u.Store.(*vector.MemoryStore)
-	inStep := !inMemory && u.p.Done == u.p.Total && u.p.Err == nil
+	inStep := !inMemory && u.p.Done == u.p.Total && u.p.left == 0 && u.p.Err == nil
 	cache := u.cache
 	_, err := foreign.Detached(ctx, "the vector cache", func() (struct{}, error) {
 		return struct{}{}, cache.Save(keysOf(u.texts), fingerprintOf(u.texts), inStep)

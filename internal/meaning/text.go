@@ -4,9 +4,27 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/mcphybrid/mcphybrid/vector"
 )
+
+// MaxSchema is how many bytes a schema in the store may have. It is more than almost
+// any tool's; a part of a schema would be no JSON.
+const MaxSchema = 64 << 10
+
+// A Source is what a server says that the store should hold.
+type Source struct {
+	ID     string // in the store
+	Server string
+	Name   string // on the server
+	Text   string // to embed
+
+	// What readers of the store find beside it. Of a description, the first MaxText
+	// bytes are stored. A schema of more than MaxSchema bytes is left out.
+	Description string
+	Schema      []byte // JSON; not changed afterwards
+}
 
 // A Text is what the store should hold under one id. It is never changed.
 type Text struct {
@@ -15,18 +33,46 @@ type Text struct {
 	text   string
 	key    vector.Key
 	sum    string
+
+	description string
+	schema      []byte
 }
 
-// NewText returns the text that is to be stored under id. name is its name on the
-// server, which need not be the id.
-func NewText(model, id, server, name, text string) *Text {
-	key := vector.KeyOf(model, text)
-	return &Text{id, server, text, key, tag(server) + tag(name) + hex.EncodeToString(key[:])}
+// NewText returns the text of a source. A store that nobody else uses has no
+// readers, so there the text has no description and no schema.
+func (k *Keeper) NewText(s Source) *Text {
+	key := vector.KeyOf(k.Model, s.Text)
+	t := &Text{ID: s.ID, Server: s.Server, text: s.Text, key: key, sum: tag(s.Server) + tag(s.Name) + hex.EncodeToString(key[:])}
+	if !k.Private {
+		t.description = strings.ToValidUTF8(s.Description[:min(len(s.Description), MaxText)], "")
+		if len(s.Schema) <= MaxSchema {
+			t.schema = s.Schema
+		}
+		t.sum += tag(t.description + "\x00" + string(t.schema))
+	}
+	return t
 }
 
-// tagBytes is the length of a tag. A sum is two tags, of the server and of the name,
-// and the key of the text. So a sum tells whose record it is, in any process.
-const tagBytes = 16
+// record returns what is stored of a text with its vector.
+func (t *Text) record(v []float32) vector.Record {
+	return vector.Record{ID: t.ID, Sum: t.sum, Server: t.Server, Text: t.text, Vector: v,
+		Description: t.description, Schema: strings.ToValidUTF8(string(t.schema), "\uFFFD")}
+}
+
+// A sum is a tag of the server, one of the name, the key of the text and, unless the
+// store is private, a tag of what is for readers. So any process can tell from a sum
+// whose record it is and whether its vector is that of a text.
+const (
+	tagBytes  = 16
+	textBytes = 2 * len(vector.Key{})
+)
+
+// sameText reports whether the records with these sums have the same text and the
+// same model made their vectors.
+func sameText(a, b string) bool {
+	const from, to = 2 * tagBytes, 2*tagBytes + textBytes
+	return len(a) >= to && len(b) >= to && a[from:to] == b[from:to]
+}
 
 func tag(name string) string {
 	sum := sha256.Sum256([]byte(name))

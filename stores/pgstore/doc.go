@@ -12,7 +12,7 @@
 // other.
 //
 //	mcphybrid.scopes          id, scope, dimensions
-//	mcphybrid.tools_3fdb…     id, sum, server, words, embedding, terms
+//	mcphybrid.tools_3fdb…     id, sum, server, words, embedding, terms, description, schema_json
 //	mcphybrid.tools_3fdb…_words, …_near    GIN and HNSW indexes of large scopes
 //
 // A statement for one user therefore names a table without rows of other users: there
@@ -23,6 +23,10 @@
 // many tables and makes the planner look at all of them. The price is five relations
 // per scope: creating a thousand scopes takes a few seconds. Hosts with a hundred
 // thousand scopes should spread them over several databases.
+//
+// The last two columns are for other readers; they may be empty. schema_json is the
+// text of a JSON value: cast it to jsonb to look into it. The type jsonb would refuse
+// some JSON that a server may send.
 //
 // # Searches
 //

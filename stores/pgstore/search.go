@@ -84,13 +84,7 @@ func (s *Store) statement(table string, q *vector.Query, terms string, candidate
 	limit := arg(int64(candidates), "bigint")
 	filter := ""
 	if q.Servers != nil {
-		servers := []string{} // not NULL
-		for _, name := range q.Servers {
-			if storable(name) {
-				servers = append(servers, name)
-			}
-		}
-		filter = " AND server = ANY (" + arg(servers, "text[]") + ")"
+		filter = " AND server = ANY (" + arg(storables(q.Servers), "text[]") + ")"
 	}
 	empty := fmt.Sprintf("SELECT id, server, 0::float8 AS score FROM %s WHERE false", table)
 	words, similar := empty, empty

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -130,6 +131,7 @@ const (
 	serializationFailure = "40001"
 	dataException        = "22000" // pgvector: different dimensions
 	undefinedTable       = "42P01"
+	undefinedColumn      = "42703"
 )
 
 // codeOf returns the SQLSTATE of an error, or "".
@@ -212,6 +214,36 @@ func (s *Store) Sums(ctx context.Context, scope string) (map[string]string, erro
 	return sums, of(scope, err)
 }
 
+// Get implements [vector.Store].
+func (s *Store) Get(ctx context.Context, scope string, ids []string) (found []vector.Record, err error) {
+	table := s.table(scope)
+	err = s.ifThere(ctx, table, func(tableState) error {
+		if found, err = s.get(ctx, table, ids); codeOf(err) == undefinedColumn {
+			if err := s.widen(ctx, scope); err != nil {
+				return err
+			}
+			found, err = s.get(ctx, table, ids)
+		}
+		return err
+	})
+	return found, of(scope, err)
+}
+
+func (s *Store) get(ctx context.Context, table string, ids []string) ([]vector.Record, error) {
+	rows, err := s.pool.Query(ctx, "SELECT id, sum, server, embedding::text, description, schema_json FROM "+table+" WHERE id = ANY ($1::text[])", s.mode, storables(ids))
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r vector.Record, err error) {
+		var v *string
+		if err = row.Scan(&r.ID, &r.Sum, &r.Server, &v, &r.Description, &r.Schema); err == nil && v != nil {
+			// pgvector writes vectors as JSON does.
+			err = json.Unmarshal([]byte(*v), &r.Vector)
+		}
+		return r, err
+	})
+}
+
 // ifThere calls do if the table exists. It is no error if another process drops the
 // table meanwhile.
 func (s *Store) ifThere(ctx context.Context, table string, do func(tableState) error) error {
@@ -229,19 +261,13 @@ func (s *Store) ifThere(ctx context.Context, table string, do func(tableState) e
 
 // Delete implements [vector.Store].
 func (s *Store) Delete(ctx context.Context, scope string, ids []string) error {
-	var kept []string
-	for _, id := range ids {
-		if storable(id) { // other IDs can't exist
-			kept = append(kept, id)
-		}
-	}
 	table := s.table(scope)
 	err := s.ifThere(ctx, table, func(tableState) error {
 		return s.again(ctx, func(ctx context.Context) error {
 			// Lock rows in the order of their IDs, as Upsert does.
 			_, err := s.pool.Exec(ctx, fmt.Sprintf(`DELETE FROM %s t
 				USING (SELECT id FROM %[1]s WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE) gone
-				WHERE t.id = gone.id`, table), s.mode, kept)
+				WHERE t.id = gone.id`, table), s.mode, storables(ids))
 			return err
 		})
 	})
@@ -276,6 +302,17 @@ func of(scope string, err error) error {
 // storable reports whether PostgreSQL can store s as text.
 func storable(s string) bool {
 	return strings.ToValidUTF8(s, "") == s && !strings.Contains(s, "\x00")
+}
+
+// storables returns the strings that PostgreSQL can store. No record has another ID.
+func storables(list []string) []string {
+	kept := []string{} // not NULL
+	for _, s := range list {
+		if storable(s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
 }
 
 // clean returns s without characters that PostgreSQL can't store.

@@ -334,6 +334,36 @@ func TestAgain(t *testing.T) {
 	assert.Equal(t, "40P01", codeOf(err))
 }
 
+// A table that an earlier version made gets the columns for readers when it is read or
+// written. A program of that version goes on with it.
+func TestWiden(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		for _, first := range []string{"get", "upsert"} {
+			s := e.open(t, Options{Schema: e.schema(t)})
+			ctx := t.Context()
+			exec := func(sql string) {
+				_, err := s.pool.Exec(ctx, fmt.Sprintf(sql, s.table("scope")), s.mode)
+				require.NoError(t, err)
+			}
+			a := vector.Record{ID: "a", Sum: "1", Server: "s", Text: "first", Vector: []float32{0, 1}, Description: "x", Schema: "{}"}
+			require.NoError(t, s.Upsert(ctx, "scope", []vector.Record{a}))
+			exec("ALTER TABLE %s DROP COLUMN description, DROP COLUMN schema_json")
+			want := vector.Record{ID: "a", Sum: "1", Server: "s", Vector: []float32{0, 1}}
+			if first == "upsert" {
+				require.NoError(t, s.Upsert(ctx, "scope", []vector.Record{a}))
+				want.Description, want.Schema = "x", "{}"
+			}
+			got, err := s.Get(ctx, "scope", []string{"a"})
+			require.NoError(t, err)
+			assert.Equal(t, []vector.Record{want}, got, first)
+			exec("INSERT INTO %s (id, sum, server, words, embedding) VALUES ('b', '2', 's', 'x', NULL)")
+			got, err = s.Get(ctx, "scope", []string{"b"})
+			require.NoError(t, err)
+			assert.Equal(t, []vector.Record{{ID: "b", Sum: "2", Server: "s"}}, got)
+		}
+	})
+}
+
 func TestUpsertTwice(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		s := e.open(t, Options{Schema: e.schema(t)})

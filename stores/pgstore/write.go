@@ -94,13 +94,14 @@ const maxText = 256 << 10
 
 // columns holds records by column: index i of each slice belongs to record i.
 type columns struct {
-	ids, sums, servers, words []string
-	vectors                   []*string
+	ids, sums, servers, words, descriptions, schemas []string
+	vectors                                          []*string
 }
 
 func (c *columns) add(t vector.Record) {
 	c.ids, c.sums, c.servers = append(c.ids, t.ID), append(c.sums, t.Sum), append(c.servers, t.Server)
 	c.words = append(c.words, separated(t.Text[:min(len(t.Text), maxText)]))
+	c.descriptions, c.schemas = append(c.descriptions, clean(t.Description)), append(c.schemas, clean(t.Schema))
 	var vector *string
 	if t.Vector != nil {
 		vector = new(literal(t.Vector))
@@ -124,13 +125,20 @@ func (s *Store) write(ctx context.Context, scope string, dims int, c *columns) e
 			case err != nil:
 				return err
 			}
-			_, err = tx.Exec(ctx, fmt.Sprintf(`INSERT INTO %s (id, sum, server, words, embedding)
-				SELECT id, sum, server, words, embedding::%s.vector
-				FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) AS new (id, sum, server, words, embedding)
-				ON CONFLICT (id) DO UPDATE SET sum = excluded.sum, server = excluded.server, words = excluded.words, embedding = excluded.embedding`,
-				s.table(scope), s.vector), s.mode, c.ids, c.sums, c.servers, c.words, c.vectors)
+			_, err = tx.Exec(ctx, fmt.Sprintf(`INSERT INTO %s (id, sum, server, words, embedding, description, schema_json)
+				SELECT id, sum, server, words, embedding::%s.vector, description, schema_json
+				FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) AS new (id, sum, server, words, embedding, description, schema_json)
+				ON CONFLICT (id) DO UPDATE SET sum = excluded.sum, server = excluded.server, words = excluded.words, embedding = excluded.embedding,
+					description = excluded.description, schema_json = excluded.schema_json`,
+				s.table(scope), s.vector), s.mode, c.ids, c.sums, c.servers, c.words, c.vectors, c.descriptions, c.schemas)
 			return err
 		})
+		if codeOf(err) == undefinedColumn {
+			if err := s.widen(ctx, scope); err != nil {
+				return err
+			}
+			continue
+		}
 		if !errors.Is(err, errUnprepared) {
 			return err
 		}
@@ -139,6 +147,17 @@ func (s *Store) write(ctx context.Context, scope string, dims int, c *columns) e
 		}
 	}
 	return errUnprepared
+}
+
+// widen adds the columns that tables of earlier versions lack. No migration does that:
+// it would lock the tables of all scopes at once, and programs of the earlier version
+// could not start while it is replaced.
+func (s *Store) widen(ctx context.Context, scope string) error {
+	return s.again(ctx, func(ctx context.Context) error {
+		_, err := s.pool.Exec(ctx, "ALTER TABLE IF EXISTS "+s.table(scope)+
+			" ADD COLUMN IF NOT EXISTS description text NOT NULL DEFAULT '', ADD COLUMN IF NOT EXISTS schema_json text NOT NULL DEFAULT ''", s.mode)
+		return err
+	})
 }
 
 // prepare creates a scope if it is missing. If dims is not 0, it sets the scope's
@@ -159,12 +178,14 @@ func (s *Store) prepare(ctx context.Context, scope string, dims int) error {
 			return err
 		}
 		_, err = tx.Exec(ctx, fmt.Sprintf(`CREATE TABLE IF NOT EXISTS %s (
-			id        text COLLATE "C" PRIMARY KEY,
-			sum       text NOT NULL,
-			server    text NOT NULL,
-			words     text NOT NULL,
-			embedding %s.vector,
-			terms     tsvector NOT NULL GENERATED ALWAYS AS (to_tsvector(%s, words)) STORED
+			id          text COLLATE "C" PRIMARY KEY,
+			sum         text NOT NULL,
+			server      text NOT NULL,
+			words       text NOT NULL,
+			embedding   %s.vector,
+			terms       tsvector NOT NULL GENERATED ALWAYS AS (to_tsvector(%s, words)) STORED,
+			description text NOT NULL DEFAULT '',
+			schema_json text NOT NULL DEFAULT ''
 		)`, table, s.vector, s.config), s.mode)
 		if err != nil || dims == 0 || dims == have {
 			return err

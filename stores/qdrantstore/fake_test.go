@@ -31,6 +31,7 @@ import (
 // fields in filters must be indexed.
 type fakeEngine struct {
 	apiKey string // fixed before the first request
+	older  bool   // it sends vectors in the field that is deprecated by now; likewise
 
 	mu          sync.Mutex
 	collections map[string]*fakeCollection
@@ -87,6 +88,8 @@ var understood = map[string]string{
 	"qdrant.ScrollPoints":               "collection_name offset limit with_payload",
 	"qdrant.WithPayloadSelector":        "include",
 	"qdrant.PayloadIncludeSelector":     "fields",
+	"qdrant.GetPoints":                  "collection_name ids with_payload with_vectors",
+	"qdrant.WithVectorsSelector":        "enable",
 	"qdrant.QueryPoints":                "collection_name query filter params score_threshold limit with_payload",
 	"qdrant.Query":                      "nearest",
 	"qdrant.VectorInput":                "dense",
@@ -380,6 +383,35 @@ func (f fakePoints) Scroll(_ context.Context, r *qdrant.ScrollPoints) (*qdrant.S
 			Id: qdrant.NewIDUUID(key), Payload: included(c.points[key].payload, r.GetWithPayload()),
 		})
 	}
+	return answer, nil
+}
+
+func (f fakePoints) Get(_ context.Context, r *qdrant.GetPoints) (*qdrant.GetResponse, error) {
+	c, err := f.collection(r.GetCollectionName())
+	if err != nil {
+		return nil, err
+	}
+	answer := new(qdrant.GetResponse)
+	for _, id := range r.GetIds() {
+		key, err := pointKey(id)
+		if err != nil {
+			return nil, err
+		}
+		p, ok := c.points[key]
+		if !ok {
+			continue
+		}
+		point := &qdrant.RetrievedPoint{Id: qdrant.NewIDUUID(key), Payload: included(p.payload, r.GetWithPayload())}
+		if r.GetWithVectors().GetEnable() {
+			output := &qdrant.VectorOutput{Vector: &qdrant.VectorOutput_Dense{Dense: &qdrant.DenseVector{Data: slices.Clone(p.vector)}}}
+			if f.older {
+				output = &qdrant.VectorOutput{Data: slices.Clone(p.vector)}
+			}
+			point.Vectors = &qdrant.VectorsOutput{VectorsOptions: &qdrant.VectorsOutput_Vector{Vector: output}}
+		}
+		answer.Result = append(answer.Result, point)
+	}
+	rand.Shuffle(len(answer.Result), func(i, j int) { answer.Result[i], answer.Result[j] = answer.Result[j], answer.Result[i] })
 	return answer, nil
 }
 

@@ -43,6 +43,56 @@ func (e *topics) EmbedQuery(_ context.Context, query string) ([]float32, error) 
 func (*topics) Model() string   { return "topics" }
 func (*topics) Dimensions() int { return 3 }
 
+// What others read in the collection is that of the published design, and a change of
+// a schema alone embeds nothing.
+func TestManagersPayload(t *testing.T) {
+	f, addr := newFake(t)
+	e := new(topics)
+	m := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Trust: mcphybrid.TrustOff,
+		Semantic: &mcphybrid.SemanticOptions{Embedder: e, Store: open(t, addr, "", &Options{Model: e.Model()})}})
+	defer m.Close()
+	users, err := m.NewUser("4f1c", nil)
+	require.NoError(t, err)
+	defer users.Close()
+	read := func(collection string) map[string]string {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		payload := make(map[string]string)
+		if c := f.collections[collection]; c != nil && c.points[pointID("mcp_s__walk")] != nil {
+			for field, v := range c.points[pointID("mcp_s__walk")].payload {
+				payload[field] = v.GetStringValue()
+			}
+		}
+		return payload
+	}
+	for _, where := range []string{"A park", "A forest"} {
+		schema := `{"type":"object","properties":{"where":{"type":"string","description":"` + where + `"}}}`
+		walk := server.ServerTool{Tool: mcp.NewToolWithRawSchema("walk", "Walks the dog", []byte(schema))}
+		m.RemoveServer("s")
+		users.RemoveServer("s")
+		require.NoError(t, m.AddTools("s", walk))
+		require.NoError(t, users.AddTools("s", walk))
+		for collection, want := range map[string]map[string]string{
+			"sys_tool_index":     {"scope": "system", "plugin_id": "s"},
+			"kb_user_4f1c_tools": {"scope": "user", "plugin_id": "user_mcp", "user_id": "4f1c"},
+		} {
+			var got map[string]string
+			require.Eventually(t, func() bool {
+				got = read(collection)
+				return strings.Contains(got["schema_json"], where)
+			}, 10*time.Second, 10*time.Millisecond)
+			assert.JSONEq(t, schema, got["schema_json"])
+			delete(got, "schema_json")
+			assert.NotEmpty(t, got["sum"])
+			delete(got, "sum")
+			want["tool_name"], want["origin"], want["embedding_model"], want["description"] = "mcp_s__walk", "s", "topics", "Walks the dog"
+			want["text"] = "Tool Name: walk. Description: Walks the dog. Arguments: where"
+			assert.Equal(t, want, got)
+		}
+	}
+	assert.EqualValues(t, 2, e.embedded.Load(), "one for each")
+}
+
 // A Manager finds stored tools by meaning. Another Manager over the same store
 // has nothing to embed.
 func TestManager(t *testing.T) {

@@ -17,11 +17,17 @@
 //
 //	tool_name        the record's ID
 //	origin           the record's Server, indexed for searches in some servers
+//	plugin_id        "user_mcp" if the scope is "user:{id}", else the record's Server
+//	description      the record's Description, if any
+//	schema_json      the record's Schema, if any, as a text
 //	text             the text that was embedded
 //	sum              the record's Sum
 //	embedding_model  Options.Model, if any
 //	scope            "system", "user", or the name of another scope
 //	user_id          the user's id, if the scope is "user:{id}"
+//
+// Only origin, tool_name and sum mean something to the store. A Manager puts up to
+// 4,000 bytes of a tool's description, and its schema if that has no more than 64 KiB.
 //
 // Records without vectors are in a second collection, whose name ends in
 // "_without_vectors". The store creates it only for a scope that has such records. The
@@ -110,13 +116,16 @@ func New(client *qdrant.Client, opts *Options) *Store {
 
 // The fields of a payload.
 const (
-	fieldTool   = "tool_name"
-	fieldServer = "origin"
-	fieldText   = "text"
-	fieldSum    = "sum"
-	fieldModel  = "embedding_model"
-	fieldScope  = "scope"
-	fieldUser   = "user_id"
+	fieldTool        = "tool_name"
+	fieldServer      = "origin"
+	fieldPlugin      = "plugin_id"
+	fieldDescription = "description"
+	fieldSchema      = "schema_json"
+	fieldText        = "text"
+	fieldSum         = "sum"
+	fieldModel       = "embedding_model"
+	fieldScope       = "scope"
+	fieldUser        = "user_id"
 )
 
 const (
@@ -206,19 +215,17 @@ func (s *Store) point(scope string, t *vector.Record, dims int) (*qdrant.PointSt
 			return nil, fmt.Errorf("its vector: %w", err)
 		}
 	}
+	text := func(s string) *qdrant.Value { return qdrant.NewValueString(strings.ToValidUTF8(s, "\uFFFD")) }
 	payload := map[string]*qdrant.Value{
-		fieldTool:   qdrant.NewValueString(t.ID),
-		fieldServer: qdrant.NewValueString(t.Server),
-		fieldText:   qdrant.NewValueString(strings.ToValidUTF8(t.Text, "\uFFFD")),
-		fieldSum:    qdrant.NewValueString(t.Sum),
-		fieldScope:  qdrant.NewValueString(strings.ToValidUTF8(scope, "\uFFFD")),
+		fieldTool: text(t.ID), fieldServer: text(t.Server), fieldPlugin: text(t.Server), fieldText: text(t.Text), fieldSum: text(t.Sum), fieldScope: text(scope),
 	}
 	if id, ok := userOf(scope); ok {
-		payload[fieldScope] = qdrant.NewValueString("user")
-		payload[fieldUser] = qdrant.NewValueString(strings.ToValidUTF8(id, "\uFFFD"))
+		payload[fieldScope], payload[fieldUser], payload[fieldPlugin] = text("user"), text(id), text("user_mcp")
 	}
-	if s.opts.Model != "" {
-		payload[fieldModel] = qdrant.NewValueString(s.opts.Model)
+	for field, s := range map[string]string{fieldDescription: t.Description, fieldSchema: t.Schema, fieldModel: s.opts.Model} {
+		if s != "" {
+			payload[field] = text(s)
+		}
 	}
 	return &qdrant.PointStruct{Id: qdrant.NewIDUUID(pointID(t.ID)), Vectors: qdrant.NewVectorsDense(v), Payload: payload}, nil
 }

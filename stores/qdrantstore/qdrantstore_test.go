@@ -68,6 +68,18 @@ func TestStoreFake(t *testing.T) {
 	assert.Empty(t, f.names(), "dropped scopes leave nothing")
 }
 
+// Older servers send vectors in another field.
+func TestOlderServer(t *testing.T) {
+	f, addr := newFake(t)
+	f.older = true
+	s := open(t, addr, "", nil)
+	require.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{tool("a", 3, 4)}))
+	got, err := s.Get(t.Context(), "u", []string{"a"})
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	assert.InDeltaSlice(t, []float32{0.6, 0.8}, got[0].Vector, 1e-6)
+}
+
 func TestStoreQdrant(t *testing.T) {
 	addr := os.Getenv("QDRANT_ADDR")
 	if addr == "" {
@@ -97,7 +109,9 @@ func search(t *testing.T, s *Store, scope string, q vector.Query) (ids []string)
 func TestPoints(t *testing.T) {
 	f, addr := newFake(t)
 	s := open(t, addr, "", &Options{Model: "m-1"})
-	require.NoError(t, s.Upsert(t.Context(), "system", []vector.Record{tool("a", 3, 4)}))
+	a := tool("a", 3, 4)
+	a.Description, a.Schema = "Does a.\nAnd more.", `{"type":"object"}`
+	require.NoError(t, s.Upsert(t.Context(), "system", []vector.Record{a}))
 	require.NoError(t, s.Upsert(t.Context(), "user:4f1c", []vector.Record{{ID: "b", Sum: "1", Server: "s", Text: "bad \xff", Vector: []float32{0, 1, 0}}}))
 	assert.Equal(t, []string{"kb_user_4f1c_tools", "sys_tool_index"}, f.names())
 
@@ -116,10 +130,11 @@ func TestPoints(t *testing.T) {
 	require.NotNil(t, p)
 	assert.InDeltaSlice(t, []float32{0.6, 0.8}, p.vector, 1e-6)
 	assert.Equal(t, map[string]string{
-		"tool_name": "a", "origin": "s", "text": "text of a", "sum": "sum of a", "embedding_model": "m-1", "scope": "system",
+		"tool_name": "a", "origin": "s", "plugin_id": "s", "description": "Does a.\nAnd more.", "schema_json": `{"type":"object"}`,
+		"text": "text of a", "sum": "sum of a", "embedding_model": "m-1", "scope": "system",
 	}, payload(p))
 	assert.Equal(t, map[string]string{
-		"tool_name": "b", "origin": "s", "text": "bad \uFFFD", "sum": "1", "embedding_model": "m-1", "scope": "user", "user_id": "4f1c",
+		"tool_name": "b", "origin": "s", "plugin_id": "user_mcp", "text": "bad \uFFFD", "sum": "1", "embedding_model": "m-1", "scope": "user", "user_id": "4f1c",
 	}, payload(f.collections["kb_user_4f1c_tools"].points[pointID("b")]))
 }
 
@@ -294,6 +309,9 @@ func TestRequests(t *testing.T) {
 
 	assert.Equal(t, []string{"a"}, search(t, first, "u", vector.Query{Vector: []float32{1, 0}, Limit: 1, Candidates: 1}))
 	assert.Equal(t, map[string]int{"Points/Query": 1}, f.asked())
+	_, err := first.Get(t.Context(), "u", []string{"a", "b"})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]int{"Points/Get": 2}, f.asked())
 
 	// Another process drops the scope.
 	require.NoError(t, second.Drop(t.Context(), "u"))
@@ -311,6 +329,8 @@ func TestRequests(t *testing.T) {
 	f.asked()
 	require.NoError(t, first.Upsert(t.Context(), "u", nil))
 	require.NoError(t, first.Delete(t.Context(), "u", nil))
+	_, err = first.Get(t.Context(), "u", nil)
+	require.NoError(t, err)
 	assert.Empty(t, search(t, first, "u", vector.Query{Vector: []float32{1, 0}, Limit: 5, Servers: []string{}}))
 	assert.Empty(t, f.asked())
 }
@@ -392,6 +412,9 @@ func TestForeignCollections(t *testing.T) {
 	sums, err := s.Sums(t.Context(), "shared")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"a": "sum of a"}, sums)
+	got, err := s.Get(t.Context(), "shared", []string{"a", "other", "mine", "note"})
+	require.NoError(t, err)
+	assert.Equal(t, []vector.Record{{ID: "a", Sum: "sum of a", Server: "s", Vector: []float32{1, 0}}}, got)
 }
 
 // Errors name the scope and the operation, and never the API key.
@@ -405,11 +428,12 @@ func TestErrors(t *testing.T) {
 	all := func(s *Store, ctx context.Context) []error {
 		_, searchErr := s.Search(ctx, "u", vector.Query{Vector: []float32{1, 0}, Limit: 1})
 		_, sumsErr := s.Sums(ctx, "u")
-		return []error{searchErr, sumsErr, s.Upsert(ctx, "u", tools), s.Delete(ctx, "u", []string{"a"}), s.Drop(ctx, "u")}
+		_, getErr := s.Get(ctx, "u", []string{"a"})
+		return []error{searchErr, sumsErr, getErr, s.Upsert(ctx, "u", tools), s.Delete(ctx, "u", []string{"a"}), s.Drop(ctx, "u")}
 	}
 	for i, err := range all(wrong, ctx) {
 		assert.Equal(t, codes.Unauthenticated, status.Code(err))
-		assert.ErrorContains(t, err, `qdrantstore: scope "u": `+[]string{"searching", "listing", "storing", "deleting", "dropping"}[i])
+		assert.ErrorContains(t, err, `qdrantstore: scope "u": `+[]string{"searching", "listing", "reading", "storing", "deleting", "dropping"}[i])
 		assert.NotContains(t, err.Error(), "secret")
 		assert.NotErrorIs(t, err, vector.ErrDimensions)
 	}

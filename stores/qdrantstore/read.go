@@ -57,6 +57,59 @@ func (s *Store) sums(ctx context.Context, name string) (map[string]string, error
 	}
 }
 
+// Get implements [vector.Store].
+func (s *Store) Get(ctx context.Context, scope string, ids []string) ([]vector.Record, error) {
+	name := s.opts.Collection(scope)
+	found := make(map[string]vector.Record, len(ids)) // by ID; one with a vector counts
+	for chunk := range slices.Chunk(ids, maxPoints) {
+		err := s.get(ctx, name+bareSuffix, false, chunk, found)
+		if err == nil {
+			err = s.get(ctx, name, true, chunk, found)
+		}
+		if err != nil {
+			return nil, failed(ctx, scope, "reading", err)
+		}
+	}
+	return slices.Collect(maps.Values(found)), ctx.Err()
+}
+
+// get adds the records with these IDs in a collection to found, with or without their
+// vectors.
+func (s *Store) get(ctx context.Context, name string, vectors bool, ids []string, found map[string]vector.Record) error {
+	points := make([]*qdrant.PointId, len(ids))
+	for i, id := range ids {
+		points[i] = qdrant.NewIDUUID(pointID(id))
+	}
+	r, err := s.client.GetPointsClient().Get(ctx, &qdrant.GetPoints{
+		CollectionName: name, Ids: points, WithVectors: qdrant.NewWithVectors(vectors),
+		WithPayload: qdrant.NewWithPayloadInclude(fieldTool, fieldServer, fieldSum, fieldDescription, fieldSchema),
+	}, callOptions...)
+	switch {
+	case status.Code(err) == codes.NotFound:
+		return nil
+	case err != nil:
+		return err
+	}
+	for _, p := range r.GetResult() {
+		field := func(name string) string { return p.GetPayload()[name].GetStringValue() }
+		if tool, ok := toolOf(p.GetId(), p.GetPayload()); ok {
+			found[tool] = vector.Record{ID: tool, Sum: field(fieldSum), Server: field(fieldServer), Vector: vectorOf(p),
+				Description: field(fieldDescription), Schema: field(fieldSchema)}
+		}
+	}
+	return nil
+}
+
+// vectorOf returns the vector of a point, or nil.
+func vectorOf(p *qdrant.RetrievedPoint) []float32 {
+	v := p.GetVectors().GetVector()
+	if dense := v.GetDense(); dense != nil {
+		return dense.GetData()
+	}
+	//lint:ignore SA1019 older servers send no other field
+	return v.GetData()
+}
+
 // toolOf returns the ID of a point's record. It returns false if this store did not
 // write the point.
 func toolOf(id *qdrant.PointId, payload map[string]*qdrant.Value) (string, bool) {

@@ -19,6 +19,9 @@ const (
 	fieldSum        = "sum"
 	fieldScope      = "scope"
 	fieldDimensions = "dimensions"
+
+	fieldDescription = "description"
+	fieldSchema      = "schema_json"
 )
 
 // A property is one property of a class.
@@ -40,20 +43,31 @@ var properties = []property{
 	{Name: fieldDimensions, DataType: []string{"int"}, IndexFilterable: true},
 }
 
+// forReaders lists the properties that are added to a class of an earlier version.
+var forReaders = []property{
+	{Name: fieldDescription, DataType: []string{"text"}},
+	{Name: fieldSchema, DataType: []string{"text"}},
+}
+
+// definition returns the definition of a new property.
+func (p *property) definition() map[string]any {
+	made := map[string]any{
+		"name": p.Name, "dataType": slices.Clone(p.DataType), "indexFilterable": p.IndexFilterable, "indexSearchable": p.IndexSearchable,
+	}
+	switch {
+	case p.IndexSearchable:
+		made["tokenization"] = "word"
+	case p.DataType[0] == "text":
+		made["tokenization"] = "field"
+	}
+	return made
+}
+
 // newClass returns the definition of a new class.
 func (s *Store) newClass() map[string]any {
 	var list []map[string]any
-	for _, p := range properties {
-		made := map[string]any{
-			"name": p.Name, "dataType": slices.Clone(p.DataType), "indexFilterable": p.IndexFilterable, "indexSearchable": p.IndexSearchable,
-		}
-		switch {
-		case p.IndexSearchable:
-			made["tokenization"] = "word"
-		case p.DataType[0] == "text":
-			made["tokenization"] = "field"
-		}
-		list = append(list, made)
+	for _, p := range slices.Concat(properties, forReaders) {
+		list = append(list, p.definition())
 	}
 	c := map[string]any{
 		"class":       s.opts.Class,
@@ -85,32 +99,35 @@ type class struct {
 	Properties []property `json:"properties"`
 }
 
-// check returns how the class differs from the one that the store needs, or nil.
-func (c *class) check() error {
+// check returns how the class differs from the one that the store needs, or nil. missing
+// are the properties for readers that it lacks.
+func (c *class) check() (missing []property, err error) {
 	switch {
 	case !c.MultiTenancyConfig.Enabled || !c.MultiTenancyConfig.AutoTenantCreation:
-		return errors.New("has no tenants, or does not make them by itself")
+		return nil, errors.New("has no tenants, or does not make them by itself")
 	case len(c.VectorConfig) > 0 || c.Vectorizer != "none":
-		return errors.New("has not one vector without a name and without a vectorizer")
+		return nil, errors.New("has not one vector without a name and without a vectorizer")
 	case c.VectorIndexConfig.Distance != "cosine":
-		return errors.New("has a distance that is not cosine")
+		return nil, errors.New("has a distance that is not cosine")
 	}
 	have := make(map[string]property)
 	for _, p := range c.Properties {
 		have[p.Name] = p
 	}
-	for _, want := range properties {
+	for i, want := range slices.Concat(properties, forReaders) {
 		p, ok := have[want.Name]
 		switch {
+		case !ok && i >= len(properties):
+			missing = append(missing, want)
 		case !ok || !slices.Equal(p.DataType, want.DataType):
-			return fmt.Errorf("has no property %q of the type %s", want.Name, strings.Join(want.DataType, " "))
+			return nil, fmt.Errorf("has no property %q of the type %s", want.Name, strings.Join(want.DataType, " "))
 		case want.IndexFilterable && !p.IndexFilterable:
-			return fmt.Errorf("can't be filtered by %q", want.Name)
+			return nil, fmt.Errorf("can't be filtered by %q", want.Name)
 		case want.IndexSearchable && !p.IndexSearchable:
-			return fmt.Errorf("can't be searched for words in %q", want.Name)
+			return nil, fmt.Errorf("can't be searched for words in %q", want.Name)
 		}
 	}
-	return nil
+	return missing, nil
 }
 
 // getClass reads the class. If there is none, the error has the status 404.
@@ -142,11 +159,29 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("class %q: %w", s.opts.Class, err)
 	}
-	if err := c.check(); err != nil {
+	missing, err := c.check()
+	for _, p := range missing {
+		if err = s.add(ctx, &p); err != nil {
+			break
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("class %q %w", s.opts.Class, err)
 	}
 	s.ready.Store(true)
 	return nil
+}
+
+// add adds a property to the class. Another process may have been first.
+func (s *Store) add(ctx context.Context, p *property) error {
+	made := s.call(ctx, http.MethodPost, "/v1/schema/"+s.opts.Class+"/properties", p.definition(), nil)
+	if made == nil {
+		return nil
+	}
+	if c, err := s.getClass(ctx); err == nil && slices.ContainsFunc(c.Properties, func(have property) bool { return have.Name == p.Name }) {
+		return nil
+	}
+	return fmt.Errorf("can't get the property %q: %w", p.Name, made)
 }
 
 // absent reports whether err means that the class or the tenant does not exist.

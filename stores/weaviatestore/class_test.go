@@ -1,6 +1,7 @@
 package weaviatestore
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/vector"
@@ -31,6 +32,10 @@ func TestForeignClasses(t *testing.T) {
 		}},
 		{`has no property "sum" of the type text`, func(c map[string]any) { propertyOf(c, 4)["name"] = "other" }},
 		{`has no property "dimensions" of the type int`, func(c map[string]any) { propertyOf(c, 6)["dataType"] = []string{"number"} }},
+		{`has no property "schema_json" of the type text`, func(c map[string]any) {
+			propertyOf(c, 8)["dataType"] = []string{"number"}
+			delete(propertyOf(c, 8), "tokenization")
+		}},
 		{`can't be filtered by "origin_sha256"`, func(c map[string]any) { propertyOf(c, 2)["indexFilterable"] = false }},
 		{`can't be searched for words in "text"`, func(c map[string]any) { propertyOf(c, 3)["indexSearchable"] = false }},
 	} {
@@ -47,6 +52,45 @@ func TestForeignClasses(t *testing.T) {
 		}
 		assert.EqualError(t, err, `weaviatestore: scope "u": storing: class "`+opts.Class+`" `+test.want)
 		assert.NotErrorIs(t, err, vector.ErrDimensions)
+	}
+}
+
+// A class that an earlier version made gets the properties for readers when a store
+// reads or writes it, whatever other stores do at once.
+func TestOlderClass(t *testing.T) {
+	for _, first := range []string{"get", "upsert"} {
+		older := newOptions(t)
+		opts := older
+		older.Create = func(c map[string]any) {
+			list := c["properties"].([]map[string]any)
+			c["properties"] = list[:len(list)-len(forReaders)]
+		}
+		a := tool("a", 3, 4)
+		old := open(t, older)
+		require.NoError(t, old.call(t.Context(), "POST", "/v1/schema", old.newClass(), nil))
+		o, err := old.object("u", &a, 2)
+		require.NoError(t, err)
+		delete(o.Properties, fieldDescription)
+		delete(o.Properties, fieldSchema)
+		require.NoError(t, old.send(t.Context(), []*object{o}))
+
+		a.Description, a.Schema = "Does a.", "{}"
+		var wg sync.WaitGroup
+		for range 4 {
+			s := open(t, opts)
+			wg.Go(func() {
+				if first == "upsert" {
+					assert.NoError(t, s.Upsert(t.Context(), "u", []vector.Record{a}))
+				}
+				got, err := s.Get(t.Context(), "u", []string{"a"})
+				assert.NoError(t, err)
+				if assert.Len(t, got, 1) {
+					assert.InDeltaSlice(t, []float32{0.6, 0.8}, got[0].Vector, 1e-6)
+					assert.Equal(t, map[string]string{"get": "", "upsert": "{}"}[first], got[0].Schema)
+				}
+			})
+		}
+		wg.Wait()
 	}
 }
 

@@ -25,6 +25,10 @@
 //	sum            the record's Sum
 //	scope          the scope, even if the tenant's name is a hash
 //	dimensions     the length of the vector, 0 if there is none
+//	description    the record's Description, for other readers
+//	schema_json    the record's Schema, as a text; likewise
+//
+// The store adds the last two to a class that an earlier version made.
 //
 // # Searches
 //

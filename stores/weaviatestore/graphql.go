@@ -45,14 +45,17 @@ func where[T string | int | []string](property, operator, valueType string, valu
 
 // A row is one object of an answer.
 type row struct {
-	Tool       string `json:"tool_name"`
-	Server     string `json:"origin"`
-	Sum        string `json:"sum"`
-	Dimensions int    `json:"dimensions"`
-	Additional struct {
-		ID       string   `json:"id"`
-		Distance *float64 `json:"distance"` // 1 - the cosine, from 0 to 2
-		Score    string   `json:"score"`    // by words
+	Tool        string `json:"tool_name"`
+	Server      string `json:"origin"`
+	Sum         string `json:"sum"`
+	Dimensions  int    `json:"dimensions"`
+	Description string `json:"description"`
+	Schema      string `json:"schema_json"`
+	Additional  struct {
+		ID       string    `json:"id"`
+		Distance *float64  `json:"distance"` // 1 - the cosine, from 0 to 2
+		Score    string    `json:"score"`    // by words
+		Vector   []float32 `json:"vector"`   // empty if there is none
 	} `json:"_additional"`
 }
 

@@ -28,6 +28,7 @@ func butStoring(ctx context.Context, s *Store) map[string]error {
 	errs := make(map[string]error)
 	_, errs["searching"] = s.Search(ctx, "u", vector.Query{Words: "text", Vector: []float32{1, 0}, Limit: 1})
 	_, errs["listing"] = s.Sums(ctx, "u")
+	_, errs["reading"] = s.Get(ctx, "u", []string{"a"})
 	errs["deleting"] = s.Delete(ctx, "u", []string{"x"})
 	errs["dropping"] = s.Drop(ctx, "u")
 	return errs

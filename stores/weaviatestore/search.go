@@ -17,6 +17,7 @@ import (
 const (
 	maxResults = 10_000 // Weaviate's limit for one query: QUERY_MAXIMUM_RESULTS
 	sumsPage   = 1000   // records in one answer
+	maxGot     = 64     // likewise, with vectors and schemas
 
 	rounding = 1e-7 // error of a similarity, computed as 1 minus a float32
 )
@@ -50,6 +51,50 @@ func (s *Store) Sums(ctx context.Context, scope string) (map[string]string, erro
 		}
 		after = last
 	}
+}
+
+// Get implements [vector.Store].
+func (s *Store) Get(ctx context.Context, scope string, ids []string) (found []vector.Record, err error) {
+	for chunk := range slices.Chunk(ids, maxGot) {
+		rows, err := s.get(ctx, TenantName(scope), chunk)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, failed(ctx, scope, "reading", err)
+		}
+		for _, o := range rows {
+			if !o.ours() {
+				continue
+			}
+			r := vector.Record{ID: o.Tool, Sum: o.Sum, Server: o.Server, Description: o.Description, Schema: o.Schema}
+			if len(o.Additional.Vector) > 0 {
+				r.Vector = o.Additional.Vector
+			}
+			found = append(found, r)
+		}
+	}
+	return found, failed(ctx, scope, "reading", ctx.Err())
+}
+
+// get returns the objects of records, none if there is no such tenant.
+func (s *Store) get(ctx context.Context, tenant string, ids []string) ([]row, error) {
+	objects := make([]string, len(ids))
+	for i, id := range ids {
+		objects[i] = objectID(id)
+	}
+	fields := strings.Join([]string{fieldTool, fieldServer, fieldSum, fieldDescription, fieldSchema, "_additional {id vector}"}, " ")
+	q := map[string]*query{"got": s.query(tenant, fields, len(ids), where("id", "ContainsAny", "valueText", objects))}
+	r, err := s.ask(ctx, q)
+	if s.absent(ctx, err) {
+		return nil, nil
+	}
+	if answered(err) { // the class may be of an earlier version, without all properties
+		if err = s.prepare(ctx); err == nil {
+			r, err = s.ask(ctx, q)
+		}
+	}
+	return r["got"], err
 }
 
 // Search implements [vector.Store]. It considers at most 10,000 records by words and

@@ -93,7 +93,7 @@ func New(opts Options) (*Store, error) {
 const (
 	maxObjects = 256
 	maxNumbers = 256 << 10 // elements of all vectors, about 3 MB
-	maxText    = 4 << 20   // bytes
+	maxText    = 4 << 20   // bytes of all properties
 	maxDeleted = 1000
 )
 
@@ -174,6 +174,9 @@ func (s *Store) object(scope string, t *vector.Record, dims int) (*object, error
 			fieldSum:        t.Sum,
 			fieldScope:      strings.ToValidUTF8(scope, "\uFFFD"),
 			fieldDimensions: len(t.Vector),
+
+			fieldDescription: strings.ToValidUTF8(t.Description, "\uFFFD"),
+			fieldSchema:      strings.ToValidUTF8(t.Schema, "\uFFFD"),
 		},
 	}
 	if t.Vector != nil {
@@ -195,7 +198,10 @@ func (s *Store) send(ctx context.Context, objects []*object) error {
 		n, numbers, text := 0, 0, 0
 		for n < len(objects) && n < maxObjects {
 			numbers += len(objects[n].Vector)
-			text += len(objects[n].Properties[fieldText].(string))
+			for _, value := range objects[n].Properties {
+				s, _ := value.(string)
+				text += len(s)
+			}
 			if n > 0 && (numbers > maxNumbers || text > maxText) {
 				break
 			}

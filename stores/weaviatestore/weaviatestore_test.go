@@ -126,7 +126,9 @@ func TestTiesBeyondTheLimit(t *testing.T) {
 func TestObjects(t *testing.T) {
 	opts := newOptions(t)
 	s := open(t, opts)
-	require.NoError(t, s.Upsert(t.Context(), "system", []vector.Record{tool("a", 3, 4)}))
+	a := tool("a", 3, 4)
+	a.Description, a.Schema = "Does a.", `{"type":"object"}`
+	require.NoError(t, s.Upsert(t.Context(), "system", []vector.Record{a}))
 	require.NoError(t, s.Upsert(t.Context(), "Ünï", []vector.Record{{ID: "b", Sum: "1", Server: "s", Text: "bad \xff"}}))
 	hashed := "216999f2898ef2f6f5514c9966e633a6224e147925670b4a0461ac6036b37df4"
 	assert.ElementsMatch(t, []string{"system", hashed}, tenants(t, s))
@@ -138,7 +140,7 @@ func TestObjects(t *testing.T) {
 	assert.InDeltaSlice(t, []float32{0.6, 0.8}, o.Vector, 1e-6)
 	assert.Equal(t, map[string]any{
 		"tool_name": "a", "origin": "s", "origin_sha256": "043a718774c572bd8a25adbeb1bfcd5c0256ae11cecf9f9c3f925d0e52beaf89",
-		"text": "text of a", "sum": "sum of a", "scope": "system", "dimensions": 2.0,
+		"text": "text of a", "sum": "sum of a", "scope": "system", "dimensions": 2.0, "description": "Does a.", "schema_json": `{"type":"object"}`,
 	}, o.Properties)
 	o = get(hashed, "b")
 	assert.Empty(t, o.Vector)
@@ -153,6 +155,9 @@ func TestObjects(t *testing.T) {
 	sums, err := s.Sums(t.Context(), "system")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"a": "sum of a"}, sums)
+	got, err := s.Get(t.Context(), "system", []string{"a"})
+	require.NoError(t, err)
+	assert.Len(t, got, 1)
 }
 
 // After any history of changes, the store answers like one in memory, however
