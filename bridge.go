@@ -96,7 +96,7 @@ func (t *BridgeTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallT
 	}
 	result, err := t.def.call(ctx, schema.DropNulls(args, t.def.NoNull))
 	if err != nil {
-		return nil, fmt.Errorf("mcphybrid: tool %q of server %q: %w", t.def.Own, t.def.Server, err)
+		return nil, upstream.About(err, "tool", t.def.Own, t.def.Server)
 	}
 	return result, nil
 }

@@ -84,7 +84,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any, reads boo
 	t, err := s.find(v, name)
 	if kept := v.kept[name]; kept != nil && errors.Is(err, ErrUnknownTool) {
 		if there, down := s.scope.keeper.reach(ctx, kept.owner, kept.def.Server); down != nil {
-			err = fmt.Errorf("mcphybrid: tool %q of server %q: %w", kept.def.Own, kept.def.Server, down)
+			err = upstream.About(down, "tool", kept.def.Own, kept.def.Server)
 		} else if there {
 			v = s.view()
 			t, err = s.find(v, name)
@@ -124,7 +124,7 @@ func (s *Session) textRefused(v view, name string, err error) string {
 			since = st.Since
 		}
 	}
-	return textRefused(name, err, v.offers(metaSearch), since)
+	return textRefused(name, "called", err, v.offers(metaSearch), since)
 }
 
 // find returns the tool with that name if the session may call it.

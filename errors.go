@@ -14,7 +14,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
-// The reasons why a call got no result from a tool.
+// The reasons why a call, a read or a request for a prompt got no result.
 var (
 	// ErrUnknownTool means that the session has no tool with that name.
 	ErrUnknownTool = errors.New("unknown tool")
@@ -22,27 +22,29 @@ var (
 	// ErrUnknownResource means that the session has no such resource or prompt.
 	ErrUnknownResource = errors.New("unknown resource or prompt")
 
-	// ErrNotPermitted means that the session may not use the tool.
+	// ErrNotPermitted means that the session may not use the tool, the resource or
+	// the prompt.
 	ErrNotPermitted = errors.New("not permitted")
 
 	// ErrBadArguments means that the arguments are not a JSON object, or that
 	// the tool's schema rejects them: see [ArgumentsError].
 	ErrBadArguments = errors.New("bad arguments")
 
-	// ErrQuarantined means that the tool's definition has changed and that
-	// nobody has accepted the change yet: see [TrustQuarantine].
-	ErrQuarantined = errors.New("the tool is held back until it is accepted")
+	// ErrQuarantined means that the definition of the tool, the resource or the
+	// prompt has changed, or is new, and that nobody has accepted it yet: see
+	// [TrustQuarantine].
+	ErrQuarantined = errors.New("it is held back until it is accepted")
 
 	// ErrChanged means that the tool's definition changed after the arguments
 	// were checked, for example while a person was asked.
 	ErrChanged = errors.New("the tool has changed since the call was checked")
 
-	// ErrServerDown means that the tool's server can't be reached, or is not
-	// called for a while: see [ServerLimits.MaxTimeouts].
+	// ErrServerDown means that the server can't be reached, or is not called for a
+	// while: see [ServerLimits.MaxTimeouts].
 	ErrServerDown = upstream.ErrDown
 
-	// ErrAuthorizationRequired means that the user has to log in to the tool's
-	// server: see [AuthorizationError] and [Manager.Login].
+	// ErrAuthorizationRequired means that the user has to log in to the server:
+	// see [AuthorizationError] and [Manager.Login].
 	ErrAuthorizationRequired = upstream.ErrUnauthorized
 )
 

@@ -170,8 +170,9 @@ func textBadMeta(kind metaKind, err error) string {
 }
 
 // textRefused is the answer to a call that did not reach a tool or got no result
-// from it. If the tool's server is down, since says since when; else it is zero.
-func textRefused(name string, err error, canSearch bool, since time.Time) string {
+// from it, or to a read of a resource. verb is what was not done with it: "called" or
+// "read". If the server is down, since says since when; else it is zero.
+func textRefused(name, verb string, err error, canSearch bool, since time.Time) string {
 	name = text.Line(name, text.MaxName)
 	var unknown *UnknownToolError
 	var arguments *ArgumentsError
@@ -193,22 +194,22 @@ func textRefused(name string, err error, canSearch bool, since time.Time) string
 		return fmt.Sprintf("There is no tool named %q. Use a name from the tool list.", name)
 	case errors.As(err, &permission) && permission.writes:
 		return fmt.Sprintf("%s was not called: it does not say that it only reads. Call it with %s.", name, CallToolName)
-	case errors.As(err, &permission):
-		return fmt.Sprintf("%s was not called: it is not permitted here. Go on without it.", name)
+	case errors.Is(err, ErrNotPermitted):
+		return fmt.Sprintf("%s was not %s: it is not permitted here. Go on without it.", name, verb)
 	case errors.As(err, &arguments):
 		return textBadArguments(name, arguments)
 	case errors.Is(err, ErrQuarantined):
-		return fmt.Sprintf("%s can't be called: its definition has changed, and a person has not yet agreed to that. Go on without it.", name)
+		return fmt.Sprintf("%s can't be %s: its definition has changed, and a person has not yet agreed to that. Go on without it.", name, verb)
 	case errors.Is(err, ErrChanged):
 		return fmt.Sprintf("%s was not called: its definition changed while the call waited. Call it again if it still fits.", name)
 	case errors.As(err, &login):
-		return fmt.Sprintf("%s can't be called now: the user has to log in to its server, %s, first. Tell the user so, and go on without it.", name, text.Line(login.Server, text.MaxName))
+		return fmt.Sprintf("%s can't be %s now: the user has to log in to its server, %s, first. Tell the user so, and go on without it.", name, verb, text.Line(login.Server, text.MaxName))
 	case errors.As(err, &paused):
-		return fmt.Sprintf("%s was not called: %v. Its server can be called again from %s on. Go on without it.", name, paused.Reason, paused.Until.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s was not %s: %v. Its server can be called again from %s on. Go on without it.", name, verb, paused.Reason, paused.Until.UTC().Format(time.RFC3339))
 	case errors.Is(err, ErrServerDown) && !since.IsZero():
-		return fmt.Sprintf("%s can't be called now: its server is down since %s. Go on without it.", name, since.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s can't be %s now: its server is down since %s. Go on without it.", name, verb, since.UTC().Format(time.RFC3339))
 	case errors.Is(err, ErrServerDown):
-		return fmt.Sprintf("%s can't be called now: its server is down. Go on without it.", name)
+		return fmt.Sprintf("%s can't be %s now: its server is down. Go on without it.", name, verb)
 	}
 	return fmt.Sprintf("%s gave no result: %s", name, text.Line(err.Error(), maxErrorLength))
 }

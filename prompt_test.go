@@ -43,10 +43,10 @@ func TestPromptGolden(t *testing.T) {
 		require.NoError(t, err)
 		section(search[0], resultText(t, r))
 	}
-	section("unknown tool", textRefused("mcp_x__y", ErrUnknownTool, true, time.Time{}))
-	section("unknown tool, no search", textRefused("mcp_x__y", ErrUnknownTool, false, time.Time{}))
-	section("server down", textRefused("mcp_x__y", ErrServerDown, true, time.Time{}))
-	section("another error", textRefused("mcp_x__y", errors.New("line one\nline two"), true, time.Time{}))
+	section("unknown tool", textRefused("mcp_x__y", "called", ErrUnknownTool, true, time.Time{}))
+	section("unknown tool, no search", textRefused("mcp_x__y", "called", ErrUnknownTool, false, time.Time{}))
+	section("server down", textRefused("mcp_x__y", "called", ErrServerDown, true, time.Time{}))
+	section("another error", textRefused("mcp_x__y", "called", errors.New("line one\nline two"), true, time.Time{}))
 
 	section("override block", textOverrides([]string{"- mcp_x__y\n" + m.def.override(m.def.view(), hints.Hints{
 		Preconditions: []string{"Log in"}, AntiPatterns: []string{"Drafts"}, ChainsWith: []string{"mcp_x__z"}, OutputShape: "A list of ids",

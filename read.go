@@ -74,10 +74,11 @@ func (s *Session) Prompts() (list []Prompt) {
 }
 
 // ReadResource reads a resource. server is the server's name, or "" if only one has
-// the resource. The session may read a resource that is listed, one that a template
-// expands to, and one to which the result of a call or a prompt in this session linked,
-// of the last 100; in each case only if the session may use it. A restored session
-// knows no links.
+// the resource; one that is down, or that the session may not use, counts too. The
+// session may read a resource that is listed, one that a template expands to, and one
+// to which the result of a call or a prompt in this session linked, of the last 100 of
+// each server; in each case only if the session may use it. A restored session knows no
+// links.
 //
 // For a URI that no list has, the access lists must permit both the template and the
 // URI, as it is and without percent signs and dot segments. If that is the URI of one
@@ -161,7 +162,7 @@ func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id strin
 			return nil
 		}
 		if result, err = request(desk.WithCaller(ctx, s.caller), to, bar); err != nil {
-			err = resources.Refused(kind, from.server, id, err)
+			err = upstream.About(err, kind.String(), id, from.server)
 		}
 	} else if unknown := (&resources.Unknown{Server: server, ID: id}); err == nil || errors.As(err, &unknown) {
 		err = (*UnknownResourceError)(unknown)
@@ -235,11 +236,8 @@ func (s *Session) answerResourceRead(ctx context.Context, args json.RawMessage) 
 func textUnread(uri string, err error) string {
 	uri = text.Line(uri, text.MaxName)
 	var unknown *UnknownResourceError
-	switch {
-	case errors.Is(err, ErrNotPermitted):
-		return uri + " can't be read: it is not permitted here. Go on without it."
-	case errors.As(err, &unknown):
+	if errors.As(err, &unknown) {
 		return words.Unread(uri, unknown.Servers, unknown.Nearest)
 	}
-	return textRefused(uri, err, false, time.Time{})
+	return textRefused(uri, "read", err, false, time.Time{})
 }

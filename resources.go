@@ -59,18 +59,18 @@ type UnknownResourceError struct {
 	Server  string   // that was asked for, or ""
 	ID      string   // the URI, or the prompt's name
 	Nearest []string // the most similar ones, nearest first; at most three
-	Servers []string // those that have it, if there are several and none was named
+	Servers []string // if several have it and none was named: those that the session may ask
 }
 
 func (e *UnknownResourceError) Error() string {
-	line := fmt.Sprintf("mcphybrid: %v: %q", ErrUnknownResource, text.Line(e.ID, text.MaxName))
-	if e.Server != "" {
-		line += fmt.Sprintf(" of server %q", e.Server)
+	id := text.Line(e.ID, text.MaxName)
+	switch {
+	case e.Servers != nil:
+		return fmt.Sprintf("mcphybrid: several servers have %q, name one: %s", id, text.Names(e.Servers))
+	case e.Server != "":
+		return fmt.Sprintf("mcphybrid: %v: %q of server %q", ErrUnknownResource, id, e.Server)
 	}
-	if e.Servers != nil {
-		line += " is of several servers, name one: " + text.Names(e.Servers)
-	}
-	return line
+	return fmt.Sprintf("mcphybrid: %v: %q", ErrUnknownResource, id)
 }
 
 // Unwrap returns [ErrUnknownResource].

@@ -324,7 +324,7 @@ func TestSpecG5Users(t *testing.T) {
 	_, err = s.ReadResource(t.Context(), "", "mem://letters/1")
 	require.ErrorAs(t, err, &unknown)
 	assert.ElementsMatch(t, []string{"archive", "second"}, unknown.Servers)
-	assert.ErrorContains(t, err, `is of several servers, name one: "archive", "second"`)
+	assert.ErrorContains(t, err, `several servers have "mem://letters/1", name one: "archive", "second"`)
 	assert.Equal(t, "text of mem://letters/1", readBy(t, s, "second", "mem://letters/1"))
 
 	r, err := s.Call(t.Context(), ResourceSearchToolName, `{"query":"diary Ann"}`)

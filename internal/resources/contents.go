@@ -26,8 +26,12 @@ func Result(r *mcp.ReadResourceResult) *mcp.CallToolResult {
 	return result
 }
 
-// maxLinks is how many links a session remembers.
-const maxLinks = 100
+// A session remembers the last maxLinks links of a server, of the last maxPlaces servers
+// that linked.
+const (
+	maxLinks  = 100
+	maxPlaces = 100
+)
 
 // Linked returns the URIs to which contents link, the last ones, or nil.
 func Linked(contents []mcp.Content) (uris []string) {
@@ -44,38 +48,43 @@ func Linked(contents []mcp.Content) (uris []string) {
 	return uris
 }
 
-// Links are the resources to which results from somewhere linked, the last ones. They
-// are never changed, and nil is none.
+// Links are the resources to which results linked, by where these came from. So no
+// server pushes out another's. They are never changed, and nil is none.
 type Links struct {
-	list []link // oldest first
+	by []linked // by place; the one that linked last is the last
 }
 
-type link struct {
+type linked struct {
 	from Place
-	uri  string
+	uris []string // each once; the last one that was linked to is the last
 }
 
 // With returns l with links to uris.
 func (l *Links) With(from Place, uris []string) *Links {
-	var list []link
+	var by []linked
+	last := linked{from: from}
 	if l != nil {
-		list = slices.Clone(l.list)
+		by = slices.Clone(l.by)
+	}
+	if i := slices.IndexFunc(by, func(k linked) bool { return k.from == from }); i >= 0 {
+		last.uris = slices.Clone(by[i].uris)
+		by = slices.Delete(by, i, i+1)
 	}
 	for _, uri := range uris {
-		if k := (link{from, uri}); !slices.Contains(list, k) {
-			list = append(list, k)
-		}
+		last.uris = append(slices.DeleteFunc(last.uris, func(known string) bool { return known == uri }), uri)
 	}
-	return &Links{list[max(0, len(list)-maxLinks):]}
+	last.uris = last.uris[max(0, len(last.uris)-maxLinks):]
+	by = append(by, last)
+	return &Links{by[max(0, len(by)-maxPlaces):]}
 }
 
-// To returns from where there are links to uri, oldest first.
+// To returns from where there are links to uri; the one that linked last is the last.
 func (l *Links) To(uri string) (list []Place) {
 	if l == nil {
 		return nil
 	}
-	for _, k := range l.list {
-		if k.uri == uri {
+	for _, k := range l.by {
+		if slices.Contains(k.uris, uri) {
 			list = append(list, k.from)
 		}
 	}

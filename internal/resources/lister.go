@@ -28,7 +28,7 @@ func Entries(offers []*Offer, held map[int]error) []*Entry {
 		list[i] = o.Entry
 		if why := held[i]; why != nil && o.Entry.Barred == nil {
 			e := *o.Entry
-			e.Barred = why
+			e.Held = why
 			list[i] = &e
 		}
 	}

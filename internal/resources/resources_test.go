@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -79,7 +80,18 @@ func TestLinks(t *testing.T) {
 	for i := range many {
 		many[i] = strings.Repeat("u", i+1)
 	}
-	assert.Len(t, l.With(Place{Server: "x"}, many).list, maxLinks)
+	full := l.With(Place{Server: "x"}, many)
+	assert.Equal(t, []Place{{Server: "y"}}, full.To("mem://a"), "a server pushes out its own only")
+	assert.Empty(t, full.To(many[2*maxLinks-1]))
+	assert.Equal(t, []Place{{Server: "x"}}, full.To(many[2*maxLinks]))
+	kept := full.With(Place{Server: "x"}, many[2*maxLinks:2*maxLinks+1]).With(Place{Server: "x"}, many[:maxLinks-1])
+	assert.NotEmpty(t, kept.To(many[2*maxLinks]), "the one that was linked to last")
+	for i := range maxPlaces - 1 {
+		kept = kept.With(Place{Server: fmt.Sprint(i)}, []string{"mem://b"})
+	}
+	assert.Len(t, kept.by, maxPlaces)
+	assert.Empty(t, kept.To("mem://a"), "the server that linked first is forgotten first")
+	assert.NotEmpty(t, kept.To(many[0]))
 }
 
 // FuzzParse reads elements of servers. What it accepts is within the limits.

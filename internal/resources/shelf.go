@@ -13,7 +13,8 @@ import (
 type Entry struct {
 	*Item
 	Names  rules.Tool // what patterns see
-	Barred error      // why nobody may have it, or nil
+	Barred error      // why nobody may ever have it, or nil
+	Held   error      // says that it is held back for now, or nil
 }
 
 // A Shelf has the entries of one version of a catalog: those of each server stand

@@ -2,13 +2,12 @@ package resources
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
-	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
 // A Place is a server of an owner. Owners are compared, so they must be comparable.
@@ -45,15 +44,15 @@ func (v *View) covered(i int, e *Entry) bool {
 }
 
 func (v *View) sees(i int, e *Entry) bool {
-	return e.Barred == nil && !v.covered(i, e) && v.Bar(e.Names) == nil
+	return e.Barred == nil && e.Held == nil && !v.covered(i, e) && v.Bar(e.Names) == nil
 }
 
-// refusal returns why the session may not have e, or nil.
-func (v *View) refusal(e *Entry) error {
-	if err := v.Bar(e.Names); err != nil {
-		return err
+// refusal returns why the session may not have what is asked for by e, or nil.
+func (v *View) refusal(e *Entry, kind Kind, id string) error {
+	if why := cmp.Or(v.Bar(e.Names), e.Barred); why != nil {
+		return upstream.About(why, kind.String(), id, e.Names.Server)
 	}
-	return e.Barred
+	return e.Held
 }
 
 // Offered returns what the session may have of a kind, that of the last shelf first.
@@ -112,34 +111,89 @@ const (
 
 // Locate returns who has what is asked for, of one server or, if that is "", of all.
 // A resource need not be listed if a template can expand to its URI or links lead to
-// it. The error is an [Unknown], or has the reason why the session may not have it.
+// it. Who has it does not depend on what the session may have: so no server answers in
+// the place of another. The error is an [Unknown], or says why the session may not have
+// it.
 func (v *View) Locate(kind Kind, server, id string, links *Links) (Place, error) {
-	l := location{kind: kind, server: server, id: id, listed: make(map[Place]bool)}
-	for i, s := range v.Shelves {
-		for _, e := range s.All() {
-			if e.Kind == kind && e.ID == id && !v.covered(i, e) {
-				l.listed[Place{s.Of, e.Names.Server}] = true
-				l.add(Place{s.Of, e.Names.Server}, v.refusal(e))
+	have := v.holders(kind, server, id, links)
+	if len(have) == 1 {
+		return have[0].Place, have[0].refused
+	}
+	unknown := &Unknown{Server: server, ID: id}
+	for _, h := range have {
+		if h.refused == nil {
+			unknown.Servers = append(unknown.Servers, h.Server)
+		}
+	}
+	if have == nil {
+		unknown.Nearest = v.nearest(kind, server, id[:min(len(id), maxAsked)])
+	} else if unknown.Servers == nil {
+		return have[0].Place, have[0].refused
+	}
+	return Place{}, unknown
+}
+
+// A holder is a place that has what is asked for.
+type holder struct {
+	Place
+	refused error // why the session may not have it from there, or nil
+}
+
+// holders returns who has something, of servers with different names. Of two servers of
+// one name, the first counts.
+func (v *View) holders(kind Kind, server, id string, links *Links) (have []holder) {
+	named := make(map[string]bool)
+	for _, s := range v.Shelves {
+		for _, h := range v.holdersOf(s, kind, server, id, links) {
+			if !named[h.Server] {
+				named[h.Server] = true
+				have = append(have, h)
 			}
 		}
 	}
-	if kind == Resource {
-		v.locateUnlisted(&l, links)
-	}
-	unknown := &Unknown{Server: server, ID: id}
-	switch {
-	case len(l.found) == 1:
-		return l.found[0], nil
-	case len(l.found) > 1:
-		for _, p := range l.found {
-			unknown.Servers = append(unknown.Servers, p.Server)
+	return have
+}
+
+// holdersOf returns the holders of one owner: those that list it, then those that have
+// templates for it, and then those that linked to it.
+func (v *View) holdersOf(s Owned, kind Kind, server, id string, links *Links) (have []holder) {
+	at := make(map[string]int) // the places in have by server
+	for _, e := range s.All() {
+		if e.Kind == kind && e.ID == id && (server == "" || e.Names.Server == server) {
+			at[e.Names.Server] = len(have)
+			have = append(have, holder{Place{s.Of, e.Names.Server}, v.refusal(e, kind, id)})
 		}
-		return Place{}, unknown
-	case l.refused != nil:
-		return Place{}, l.refused
 	}
-	unknown.Nearest = v.nearest(kind, server, id[:min(len(id), maxAsked)])
-	return Place{}, unknown
+	if kind != Resource {
+		return have
+	}
+	listed := len(have)               // a list decides
+	spelled := make(map[string]error) // why a list bars the URI, by server
+	add := func(from string, refused error) {
+		i, there := at[from]
+		if there && (i < listed || have[i].refused == nil) {
+			return
+		}
+		if _, known := spelled[from]; !known {
+			spelled[from] = v.barSpelled(s, from, id)
+		}
+		refused = cmp.Or(refused, spelled[from])
+		if there {
+			have[i].refused = refused
+			return
+		}
+		at[from] = len(have)
+		have = append(have, holder{Place{s.Of, from}, refused})
+	}
+	s.Matching(server, id, func(e *Entry) {
+		add(e.Names.Server, cmp.Or(v.refusal(e, kind, id), v.barURI(s.Of, e.Names, id)))
+	})
+	for _, p := range links.To(id) {
+		if names, there := v.Server(p); there && p.Of == s.Of && (server == "" || p.Server == server) {
+			add(p.Server, v.barURI(s.Of, names, id))
+		}
+	}
+	return have
 }
 
 // nearest returns the IDs that are most like id, of what the session may have.
@@ -164,81 +218,26 @@ func (v *View) nearest(kind Kind, server, id string) []string {
 	return near
 }
 
-func (v *View) locateUnlisted(l *location, links *Links) {
-	spelled := make(map[Place]error) // why a list bars the URI
-	add := func(p Place, refused error) {
-		if _, there := spelled[p]; !there {
-			spelled[p] = v.barSpelled(p, l.id)
-		}
-		l.add(p, cmp.Or(refused, spelled[p]))
-	}
-	for i, s := range v.Shelves {
-		s.Matching(l.server, l.id, func(e *Entry) {
-			p := Place{s.Of, e.Names.Server}
-			if l.listed[p] || v.covered(i, e) {
-				return
-			}
-			refused := v.refusal(e)
-			if refused == nil {
-				refused = v.barURI(s.Of, e.Names, l.id)
-			}
-			add(p, refused)
-		})
-	}
-	for _, p := range links.To(l.id) {
-		if names, there := v.Server(p); there && !l.listed[p] {
-			add(p, v.barURI(p.Of, names, l.id))
-		}
-	}
-}
-
 // barURI returns why the session may not have a URI in one of its forms, or nil.
 func (v *View) barURI(of any, names rules.Tool, uri string) error {
 	for _, names.URI = range Forms(uri) {
 		if err := v.BarURI(of, names); err != nil {
-			return err
+			return upstream.About(err, Resource.String(), uri, names.Server)
 		}
 	}
 	return nil
 }
 
-// barSpelled returns why the session may not have a resource that p lists and of which
-// uri is another spelling, or nil.
-func (v *View) barSpelled(p Place, uri string) error {
+// barSpelled returns why the session may not have a resource that a server lists and of
+// which uri is another spelling, or nil.
+func (v *View) barSpelled(s Owned, server, uri string) error {
 	forms := Forms(uri)
-	for _, s := range v.Shelves {
-		for _, e := range s.All() {
-			if s.Of == p.Of && e.Names.Server == p.Server && slices.ContainsFunc(e.forms, func(form string) bool { return slices.Contains(forms, form) }) {
-				if err := v.refusal(e); err != nil {
-					return err
-				}
+	for _, e := range s.All() {
+		if e.Names.Server == server && slices.ContainsFunc(e.forms, func(form string) bool { return slices.Contains(forms, form) }) {
+			if err := v.refusal(e, Resource, uri); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
-}
-
-// A location is where something is found.
-type location struct {
-	kind       Kind
-	server, id string
-	listed     map[Place]bool // it is in that server's list, which decides
-	found      []Place        // of servers with different names
-	refused    error          // why it can't be had from another, or nil
-}
-
-// add adds a place. Of two servers of one name, the first counts.
-func (l *location) add(p Place, refused error) {
-	switch {
-	case l.server != "" && p.Server != l.server:
-	case refused != nil:
-		l.refused = Refused(l.kind, p.Server, l.id, refused)
-	case !slices.ContainsFunc(l.found, func(other Place) bool { return other.Server == p.Server }):
-		l.found = append(l.found, p)
-	}
-}
-
-// Refused returns the error that something can't be had from a server.
-func Refused(kind Kind, server, id string, why error) error {
-	return fmt.Errorf("mcphybrid: %s %q of server %q: %w", kind, text.Line(id, text.MaxName), server, why)
 }

@@ -127,7 +127,11 @@ func NewSet(rules []Rule) (*Set, error) {
 	sort.SliceStable(s.Rules, func(i, j int) bool { return s.Rules[i].Priority > s.Rules[j].Priority })
 	for i, r := range s.Rules {
 		for _, p := range r.Patterns {
-			s.tables[formOf(p)].add(uint16(i), p)
+			form := formOf(p)
+			s.tables[form].add(uint16(i), p)
+			if form == formPath {
+				s.tables[formURI].add(uint16(i), foldPattern(p))
+			}
 		}
 	}
 	for i := range s.tables {
@@ -196,7 +200,8 @@ func (s *Set) Matches(t Tool) (list []uint16) {
 	if !s.tables[formPath].empty() {
 		list = s.tables[formPath].appendMatches(list, t.path())
 		if t.URI != "" {
-			list = s.tables[formPath].appendMatches(list, t.uriPath())
+			list = s.tables[formPath].appendMatches(list, t.Server+"/"+t.URI)
+			list = s.tables[formURI].appendMatches(list, t.Server+"/"+t.foldedURI())
 		}
 	}
 	slices.Sort(list)

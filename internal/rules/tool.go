@@ -28,6 +28,7 @@ const (
 	formName form = iota // the registered name: the pattern begins with mcp_
 	formPath             // server/tool: the pattern has a slash
 	formAny              // the registered or the own name
+	formURI              // server/URI: a formPath with a folded URI
 	forms
 )
 
@@ -43,7 +44,40 @@ func formOf(pattern string) form {
 
 func (t Tool) path() string { return t.Server + "/" + t.Own }
 
-func (t Tool) uriPath() string { return t.Server + "/" + t.URI }
+// foldedURI returns t.URI with its scheme and its host in lower case.
+func (t Tool) foldedURI() string {
+	if scheme, _, _ := strings.Cut(t.URI, ":"); strings.Contains(scheme, "/") {
+		return t.URI // a colon in a path
+	}
+	return fold(t.URI, "/?#")
+}
+
+// foldPattern folds a pattern for URIs, or for the URIs of a server. A ? in it is a
+// wildcard.
+func foldPattern(pattern string) string { return fold(pattern, "/#") }
+
+// fold returns a URI, or a pattern for one, with its scheme and its host in lower case.
+// Their case means nothing, as that of a path does. The host ends before one of ends.
+func fold(uri, ends string) string {
+	scheme, rest, found := strings.Cut(uri, ":")
+	if !found {
+		return uri
+	}
+	server := strings.LastIndexByte(scheme, '/') + 1 // what a pattern has before the URI
+	host := 0
+	if strings.HasPrefix(rest, "//") {
+		if host = strings.IndexAny(rest[2:], ends) + 2; host < 2 {
+			host = len(rest)
+		}
+	}
+	return scheme[:server] + strings.ToLower(scheme[server:]) + ":" + strings.ToLower(rest[:host]) + rest[host:]
+}
+
+// matchesURI reports whether pattern matches the URI behind begin, in whatever case its
+// scheme and host are.
+func (t Tool) matchesURI(pattern, begin string) bool {
+	return t.URI != "" && (Match(pattern, begin+t.URI) || Match(foldPattern(pattern), begin+t.foldedURI()))
+}
 
 // Matches reports whether pattern matches t. A pattern with a slash is about the
 // server's and the tool's own name, as in github/create_*; one that begins with
@@ -52,12 +86,12 @@ func (t Tool) uriPath() string { return t.Server + "/" + t.URI }
 //
 // So a server can't choose an own name that a pattern for other servers matches.
 func (t Tool) Matches(pattern string) bool {
-	if t.Within && (Match(pattern, t.Own) || t.URI != "" && Match(pattern, t.URI)) {
+	if t.Within && (Match(pattern, t.Own) || t.matchesURI(pattern, "")) {
 		return true
 	}
 	switch formOf(pattern) {
 	case formPath:
-		return Match(pattern, t.path()) || t.URI != "" && Match(pattern, t.uriPath())
+		return Match(pattern, t.path()) || t.matchesURI(pattern, t.Server+"/")
 	case formName:
 		return Match(pattern, t.Name)
 	}

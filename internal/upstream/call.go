@@ -9,6 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A Tool says how to call a tool.
@@ -28,6 +29,15 @@ type Bar func() error
 type barredError struct{ error }
 
 func (e barredError) Unwrap() error { return e.error }
+
+// About returns the error of a request with what the request was about. An error of a
+// [Bar] says that itself.
+func About(err error, kind, id, server string) error {
+	if barred := (barredError{}); errors.As(err, &barred) {
+		return barred.error
+	}
+	return fmt.Errorf("mcphybrid: %s %q of server %q: %w", kind, text.Line(id, text.MaxName), server, err)
+}
 
 // Call runs a tool within the call timeout. If the connection breaks and the
 // tool is repeatable, Call tries once more over a new connection. Errors contain

@@ -1,0 +1,45 @@
+package rules
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The case of a scheme and a host means nothing, in a pattern as in a URI. That of all
+// else does.
+func TestPatternsOfURIs(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		pattern, uri string
+		matches      bool
+	}{
+		{"Git/repos://Ada/*", "repos://Ada/x", true},
+		{"Git/repos://Ada/*", "repos://ada/x", true},
+		{"Git/repos://ada/*", "REPOS://ADA/x", true},
+		{"*/REPOS://A?a/*", "repos://ada/x", true},
+		{"G*t/repos://Ada*", "repos://ada", true},
+		{"Git/repos://Ada/X", "repos://ada/x", false},
+		{"Git/repos://Ada/X?Y#Z", "repos://ada/X?Y#Z", true},
+		{"Git/repos://Ada?Q", "repos://Ada?Q", true},
+		{"Git/repos://ada?q", "repos://ada?Q", false},
+		{"Git/mailto:*", "MAILTO:Ada", true},
+		{"Git/MAILTO:Ada", "mailto:Ada", true},
+		{"Git/MAILTO:Ada", "mailto:ada", false},
+		{"git/repos://ada/*", "repos://ada/x", false},
+		{"Git/Dir/File", "dir/file", false},
+		{"Git/dir/*", "Dir/a:b", false},
+		{"Git/*Ada*", "repos://Ada/x", true},
+	} {
+		about := Tool{Name: "mcp_git__x", Server: "Git", Own: "x", URI: test.uri}
+		assert.Equal(t, test.matches, about.Matches(test.pattern), "%s %s", test.pattern, test.uri)
+		set, err := NewSet([]Rule{{Name: "r", Patterns: []string{test.pattern}, Action: Include}})
+		require.NoError(t, err)
+		assert.Equal(t, test.matches, len(set.Matches(about)) == 1, "rule %s %s", test.pattern, test.uri)
+	}
+	within := Tool{Server: "Git", Own: "x", URI: "repos://ada/x", Within: true}
+	assert.True(t, within.Matches("repos://Ada/*"))
+	named := Tool{Server: "Git", Own: "repos://ada/x", Name: "mcp_git__x"}
+	assert.False(t, named.Matches("Git/repos://Ada/*"), "a name is no URI")
+}
