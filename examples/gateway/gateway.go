@@ -38,8 +38,7 @@ type gateway struct {
 	opts    gatewayOptions
 	mgr     *mcphybrid.Manager
 	front   *server.MCPServer
-	direct  sink // the sink of the only client, or nil
-	uris    uriBook
+	direct  sink               // the sink of the only client, or nil
 	all     context.Context    // ends when all servers have started or failed
 	waiting context.Context    // ends with begin, or when a client stops waiting
 	begin   context.Context    // the start of the servers
@@ -74,7 +73,6 @@ func newGateway(opts gatewayOptions) *gateway {
 	g.waiting, hurry = context.WithTimeout(g.all, opts.wait)
 	g.begin, g.abandon = context.WithCancel(context.Background())
 	g.calls, g.endCalls = context.WithCancel(context.Background())
-	g.uris.alone = len(opts.servers) == 1
 	g.front = g.newFront()
 	for i := range opts.servers {
 		s := &opts.servers[i]
@@ -165,10 +163,44 @@ func (g *gateway) list(ctx context.Context) []mcp.Tool {
 }
 
 // call runs every call of a tool.
-func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
 	name, _ := r.Params.Arguments.(called)
+	err = g.pass(ctx, r.Params.Meta, func(ctx context.Context, c *clientCall) (err error) {
+		session, args := c.from.session, r.Params.RawArguments
+		if name == mcphybrid.ResourceReadToolName {
+			args = ownURI(args)
+		}
+		result, err = session.Call(ctx, string(name), args)
+		if unknown := new(mcphybrid.UnknownToolError); errors.As(err, &unknown) && unknown.Connecting != "" {
+			await(ctx, g.all)
+			result, err = session.Call(ctx, string(name), args)
+		}
+		if from := c.answeredBy(); from != "" {
+			relinked := *result
+			relinked.Content = g.relink(from, result.Content)
+			result = &relinked
+		}
+		return err
+	})
+	switch err {
+	case errNotBegun:
+		return mcp.NewToolResultErrorf("%s was not called: %v.", name, err), nil
+	case errStopped:
+		return mcp.NewToolResultErrorf("%s was stopped: %v.", name, err), nil
+	}
+	return result, nil // if there is an error, the result says so in words for the model
+}
+
+// Why a request has no answer.
+var (
+	errNotBegun = errors.New("the gateway is shutting down")
+	errStopped  = errors.New("the gateway is shutting down")
+)
+
+// pass runs a request of a client, unless the gateway is draining.
+func (g *gateway) pass(ctx context.Context, meta *mcp.Meta, run func(context.Context, *clientCall) error) error {
 	if !g.enter() {
-		return mcp.NewToolResultErrorf("%s was not called: the gateway is shutting down.", name), nil
+		return errNotBegun
 	}
 	defer g.leave()
 	ctx, cancel := context.WithCancel(ctx)
@@ -177,22 +209,11 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToo
 	await(ctx, g.waiting)
 	c := g.newClientCall(ctx)
 	defer c.end()
-	asked := c.context(r.Params.Meta)
-	result, err := c.from.session.Call(asked, string(name), r.Params.RawArguments)
-	if unknown := new(mcphybrid.UnknownToolError); errors.As(err, &unknown) && unknown.Connecting != "" {
-		await(ctx, g.all)
-		result, err = c.from.session.Call(asked, string(name), r.Params.RawArguments)
-	}
+	err := run(c.context(meta), c)
 	if err != nil && g.calls.Err() != nil {
-		return mcp.NewToolResultErrorf("%s was stopped: the gateway is shutting down.", name), nil
+		return errStopped
 	}
-	// If there is an error, the result says so in words for the model.
-	if from := c.answeredBy(); from != "" {
-		relinked := *result
-		relinked.Content = g.uris.relink(from, result.Content)
-		result = &relinked
-	}
-	return result, nil
+	return err
 }
 
 // enter counts a new call unless the gateway is draining.

@@ -3,11 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"net/url"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -28,7 +27,7 @@ func (g *gateway) addResources(hooks *server.Hooks) []server.ServerOption {
 		r.Resources = []mcp.Resource{}
 		for _, from := range g.current(ctx).Resources() {
 			if to := (mcp.Resource{}); json.Unmarshal(from.Raw, &to) == nil {
-				to.URI = g.uris.offer(from.Server, from.URI)
+				to.URI = g.uri(from.Server, from.URI)
 				to.Name = from.Name
 				r.Resources = append(r.Resources, to)
 			}
@@ -37,10 +36,10 @@ func (g *gateway) addResources(hooks *server.Hooks) []server.ServerOption {
 	hooks.AddAfterListResourceTemplates(func(ctx context.Context, _ any, _ *mcp.ListResourceTemplatesRequest, r *mcp.ListResourceTemplatesResult) {
 		r.ResourceTemplates = []mcp.ResourceTemplate{}
 		for _, from := range g.current(ctx).ResourceTemplates() {
-			to, renamed := (mcp.ResourceTemplate{}), mcp.URITemplate{}
-			quoted, _ := json.Marshal(g.uris.offer(from.Server, from.URITemplate))
-			if json.Unmarshal(from.Raw, &to) == nil && json.Unmarshal(quoted, &renamed) == nil {
-				to.URITemplate = &renamed
+			to, template := (mcp.ResourceTemplate{}), mcp.URITemplate{}
+			quoted, _ := json.Marshal(g.uri(from.Server, from.URITemplate))
+			if json.Unmarshal(from.Raw, &to) == nil && json.Unmarshal(quoted, &template) == nil {
+				to.URITemplate = &template
 				r.ResourceTemplates = append(r.ResourceTemplates, to)
 			}
 		}
@@ -79,39 +78,21 @@ func (g *gateway) current(ctx context.Context) *mcphybrid.Session {
 	return g.client(ctx).session
 }
 
-var errEnding = errors.New("the gateway is shutting down")
-
-// pass runs a request of a client, as call runs a call.
-func (g *gateway) pass(ctx context.Context, meta *mcp.Meta, run func(context.Context, *mcphybrid.Session) error) error {
-	if !g.enter() {
-		return errEnding
-	}
-	defer g.leave()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(g.calls, cancel)()
-	await(ctx, g.waiting)
-	c := g.newClientCall(ctx)
-	defer c.end()
-	err := run(c.context(meta), c.from.session)
-	if err != nil && g.calls.Err() != nil {
-		return errEnding
-	}
-	return err
-}
-
 func (g *gateway) read(ctx context.Context, r mcp.ReadResourceRequest) (contents []mcp.ResourceContents, err error) {
 	name, _ := r.Params.Arguments[nameKey].(string)
-	err = g.pass(ctx, r.Params.Meta, func(ctx context.Context, s *mcphybrid.Session) error {
-		at := g.uris.at(name)
-		result, err := s.ReadResource(ctx, at.server, at.uri)
-		from := at.server
-		if several := new(mcphybrid.UnknownResourceError); errors.As(err, &several) && len(several.Servers) > 0 {
-			from = several.Servers[0] // it has no list, and the first server decides
-			result, err = s.ReadResource(ctx, from, at.uri)
-		}
+	err = g.pass(ctx, r.Params.Meta, func(ctx context.Context, c *clientCall) error {
+		from, uri := named(name)
+		result, err := c.from.session.ReadResource(ctx, from, uri)
 		if err == nil {
-			contents = g.uris.rename(from, at.uri, name, result.Contents)
+			contents = make([]mcp.ResourceContents, len(result.Contents))
+			for i, has := range result.Contents {
+				contents[i] = renamed(has, func(old string) string {
+					if old == uri {
+						return name
+					}
+					return g.uri(from, old)
+				})
+			}
 		}
 		return err
 	})
@@ -131,19 +112,19 @@ func promptNamed(s *mcphybrid.Session, name string) (mcphybrid.Prompt, error) {
 func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (result *mcp.GetPromptResult, err error) {
 	name := r.Params.Arguments[nameKey]
 	delete(r.Params.Arguments, nameKey)
-	err = g.pass(ctx, r.Params.Meta, func(ctx context.Context, s *mcphybrid.Session) error {
-		p, err := promptNamed(s, name)
+	err = g.pass(ctx, r.Params.Meta, func(ctx context.Context, c *clientCall) error {
+		p, err := promptNamed(c.from.session, name)
 		if err != nil {
 			return err
 		}
-		got, err := s.GetPrompt(ctx, p.Server, p.Name, r.Params.Arguments)
+		got, err := c.from.session.GetPrompt(ctx, p.Server, p.Name, r.Params.Arguments)
 		if err != nil {
 			return err
 		}
 		copied := *got
 		copied.Messages = make([]mcp.PromptMessage, len(got.Messages))
 		for i, m := range got.Messages {
-			m.Content = g.uris.relink(p.Server, []mcp.Content{m.Content})[0]
+			m.Content = g.relink(p.Server, []mcp.Content{m.Content})[0]
 			copied.Messages[i] = m
 		}
 		result = &copied
@@ -155,11 +136,11 @@ func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (result *m
 // A completer passes on requests for completions.
 type completer struct{ g *gateway }
 
-func (c completer) complete(ctx context.Context, find func(*mcphybrid.Session) (server string, ref any, err error), argument mcp.CompleteArgument, more mcp.CompleteContext) (values *mcp.Completion, err error) {
-	err = c.g.pass(ctx, nil, func(ctx context.Context, s *mcphybrid.Session) error {
-		from, ref, err := find(s)
+func (by completer) complete(ctx context.Context, find func(*mcphybrid.Session) (server string, ref any, err error), argument mcp.CompleteArgument, more mcp.CompleteContext) (values *mcp.Completion, err error) {
+	err = by.g.pass(ctx, nil, func(ctx context.Context, c *clientCall) error {
+		from, ref, err := find(c.from.session)
 		if err == nil {
-			values, err = s.Complete(ctx, from, mcp.CompleteParams{Ref: ref, Argument: argument, Context: more})
+			values, err = c.from.session.Complete(ctx, from, mcp.CompleteParams{Ref: ref, Argument: argument, Context: more})
 		}
 		return err
 	})
@@ -177,84 +158,77 @@ func (c completer) CompletePromptArgument(ctx context.Context, name string, a mc
 // CompleteResourceArgument implements [server.ResourceCompletionProvider].
 func (c completer) CompleteResourceArgument(ctx context.Context, uri string, a mcp.CompleteArgument, more mcp.CompleteContext) (*mcp.Completion, error) {
 	return c.complete(ctx, func(*mcphybrid.Session) (string, any, error) {
-		at := c.g.uris.at(uri)
-		return at.server, mcp.ResourceReference{URI: at.uri}, nil
+		from, uri := named(uri)
+		return from, mcp.ResourceReference{URI: uri}, nil
 	}, a, more)
 }
 
-// A place is a URI, or a template, of a server.
-type place struct{ server, uri string }
-
-// maxURIs is how many URIs stay those of the server that listed them first, and maxBytes
-// how many bytes these have. Others get one that begins with wrapped.
-const (
-	maxURIs  = 100_000
-	maxBytes = 16 << 20
-)
-
-// wrapped begins URIs that name their server: mcphybrid://SERVER/URI.
+// wrapped begins URIs that name their server: mcphybrid://SERVER/URI. Like the names of
+// tools and prompts, they mean the same whatever other servers list, and after a restart.
 const wrapped = "mcphybrid://"
 
-// A uriBook knows whose a URI is. Of two servers with the same one, the first that
-// listed it keeps it, as long as the gateway runs.
-type uriBook struct {
-	mu     sync.Mutex
-	owners map[string]string // server by URI
-	bytes  int               // of the URIs
-	alone  bool              // there is one server
-}
-
-// offer returns the URI under which a client gets what a server lists.
-func (b *uriBook) offer(from, uri string) string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.owners == nil {
-		b.owners = make(map[string]string)
-	}
-	if _, known := b.owners[uri]; !known && len(b.owners) < maxURIs && len(uri) <= maxBytes-b.bytes && !strings.HasPrefix(uri, wrapped) {
-		b.owners[uri] = from
-		b.bytes += len(uri)
-	}
-	return b.nameLocked(from, uri, b.owners[uri] == from)
-}
-
-func (b *uriBook) nameLocked(from, uri string, own bool) string {
-	if own && !strings.HasPrefix(uri, wrapped) {
+// uri returns what a client calls a URI, or a template of URIs, of a server. A single
+// server's are as they are.
+func (g *gateway) uri(from, uri string) string {
+	if len(g.opts.servers) == 1 && !strings.HasPrefix(uri, wrapped) {
 		return uri
 	}
 	return wrapped + url.PathEscape(from) + "/" + uri
 }
 
-// at returns what a client means by a URI. The server is "" for a URI that nobody listed.
-func (b *uriBook) at(uri string) place {
+// named returns what a client means by a URI. The server is "" if the URI names none:
+// then only one server may have it.
+func named(uri string) (from, own string) {
 	if rest, ok := strings.CutPrefix(uri, wrapped); ok {
-		if escaped, inner, ok := strings.Cut(rest, "/"); ok {
-			if name, err := url.PathUnescape(escaped); err == nil {
-				return place{name, inner}
+		if escaped, own, ok := strings.Cut(rest, "/"); ok {
+			if from, err := url.PathUnescape(escaped); err == nil {
+				return from, own
 			}
 		}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return place{b.owners[uri], uri}
+	return "", uri
 }
 
-// relink returns contents of a server in which each link leads to that server, but for
-// addresses in the web, which clients open themselves. Others could have templates for a
-// URI that nobody listed.
-func (b *uriBook) relink(from string, contents []mcp.Content) []mcp.Content {
+// ownURI returns the arguments of a model's read with the server and the URI that a
+// wrapped URI names.
+func ownURI(args json.RawMessage) json.RawMessage {
+	var in struct {
+		URI string `json:"uri"`
+	}
+	if json.Unmarshal(args, &in) != nil {
+		return args
+	}
+	from, own := named(in.URI)
+	if from == "" {
+		return args
+	}
+	changed, err := json.Marshal(map[string]string{"server": from, "uri": own})
+	if err != nil {
+		return args
+	}
+	return changed
+}
+
+// Clients open or show these themselves, so that results have them as they are.
+var clientSchemes = []string{"https://", "http://", "ui://"}
+
+// relink returns contents of a server in which each URI that clients read names that
+// server.
+func (g *gateway) relink(from string, contents []mcp.Content) []mcp.Content {
+	rename := func(uri string) string {
+		if slices.ContainsFunc(clientSchemes, func(s string) bool { return strings.HasPrefix(uri, s) }) {
+			return uri
+		}
+		return g.uri(from, uri)
+	}
 	list := make([]mcp.Content, len(contents))
 	for i, c := range contents {
 		switch has := c.(type) {
 		case mcp.ResourceLink:
-			b.mu.Lock()
-			owner, known := b.owners[has.URI]
-			web := strings.HasPrefix(has.URI, "https://") || strings.HasPrefix(has.URI, "http://")
-			has.URI = b.nameLocked(from, has.URI, owner == from || !known && (web || b.alone))
-			b.mu.Unlock()
+			has.URI = rename(has.URI)
 			c = has
 		case mcp.EmbeddedResource:
-			has.Resource = b.rename(from, "", "", []mcp.ResourceContents{has.Resource})[0]
+			has.Resource = renamed(has.Resource, rename)
 			c = has
 		}
 		list[i] = c
@@ -262,31 +236,17 @@ func (b *uriBook) relink(from string, contents []mcp.Content) []mcp.Content {
 	return list
 }
 
-// rename returns contents of a server in which no URI is another server's. uri is called
-// name.
-func (b *uriBook) rename(from, uri, name string, contents []mcp.ResourceContents) []mcp.ResourceContents {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	named := func(old string) string {
-		owner, known := b.owners[old]
-		if old == uri {
-			return name
-		}
-		return b.nameLocked(from, old, !known || owner == from)
+// renamed returns contents with another URI.
+func renamed(c mcp.ResourceContents, rename func(string) string) mcp.ResourceContents {
+	switch has := c.(type) {
+	case mcp.TextResourceContents:
+		has.URI = rename(has.URI)
+		return has
+	case mcp.BlobResourceContents:
+		has.URI = rename(has.URI)
+		return has
 	}
-	list := make([]mcp.ResourceContents, len(contents))
-	for i, c := range contents {
-		switch has := c.(type) {
-		case mcp.TextResourceContents:
-			has.URI = named(has.URI)
-			c = has
-		case mcp.BlobResourceContents:
-			has.URI = named(has.URI)
-			c = has
-		}
-		list[i] = c
-	}
-	return list
+	return c
 }
 
 // tellResources tells all clients that resources or prompts have changed.
