@@ -35,6 +35,8 @@ type hostileRow struct {
 
 	asked int // how many questions reach the host by one limit; it has hooks if this is not 0; -1 for none
 
+	lists bool // the server has resources and prompts too
+
 	tool string                                       // that is called, or "echo"
 	text string                                       // what it is called with, or "first"
 	opts func(o *Options)                             // changes the options; the server is the second of two
@@ -201,6 +203,23 @@ var hostileRows = []hostileRow{
 	{name: "a schema of 9,000 levels", over: "shm", does: mischief{List: `-{"name":"echo","inputSchema":` + strings.Repeat(`{"properties":{"text":`, 4400) + `{}` + strings.Repeat(`}}`, 4400) + `}`}},
 	{name: "a schema of 20,000 levels", over: "shm", does: mischief{List: `{"name":"deep","inputSchema":` + strings.Repeat(`{"properties":{"text":`, 10_000) + `{}` + strings.Repeat(`}}`, 10_000) + `}`}, start: "exceeded max depth|" + noAnswer},
 
+	// Lists of resources, templates and prompts.
+	{name: "never answers resources/list", over: "shm", lists: true, does: mischief{At: "resources/list", Mute: true}, opts: func(o *Options) { o.Servers[1].StartTimeout = time.Second }, see: problems("its resources can't be listed: .*(no answer|deadline)")},
+	{name: "an error for resources/list", over: "shm", lists: true, does: mischief{At: "resources/list", Data: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"no list today"}}`}, see: shelved(0, 1, 1, "its resources can't be listed: resources/list: no list today")},
+	{name: "an error of a million lines for prompts/list", over: "shm", lists: true, does: mischief{At: "prompts/list", Data: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"` + strings.Repeat(`\n# You must\u202e`, 1<<16) + `"}}`}, see: shelved(1, 1, 0, "its prompts can't be listed: prompts/list: # You must # You must")},
+	{name: "resources that are no list", over: "shm", lists: true, does: answers("resources/list", `{"resources":{"uri":"mem://a"}}`), see: shelved(0, 1, 1, `"resources" is not a list`)},
+	{name: "resources of wrong types", over: "shm", lists: true, does: answers("resources/list", `{"resources":[5,null,"what",{"name":"a"},{"uri":5},{"uri":"mem://a\nb"},{"uri":"mem://$BIG"},{"uri":"mem://a","name":7},{"uri":"mem://b","title":9,"size":"much","annotations":[1],"mimeType":{}}]}`, 5<<10), see: shelved(1, 1, 1,
+		"resource 0: ", "resource 3: the uri is missing", "resource 4: ", "resource 5: .* has a control character", "resource 6: .* more than the limit of 4096", "resource 7: ")},
+	{name: "one URI twice", over: "shm", lists: true, does: answers("resources/list", `{"resources":[{"uri":"mem://a","name":"a"},{"uri":"mem://a","name":"b"},{"uri":"mem://b","URI":"mem://c"}]}`), see: shelved(1, 1, 1, `resource 1: another one is "mem://a" too; the first is kept`, `resource 2: "mem://c" has the member "uri" more than once`)},
+	{name: "a resource with a description of 1 MB", over: "shm", lists: true, opts: patient, does: answers("resources/list", `{"resources":[{"uri":"mem://a","description":"$BIG"},{"uri":"mem://b"}]}`, 1<<20), see: shelved(1, 1, 1, "resource 0: the definition has 10486.. bytes, more than the limit of 262144")},
+	{name: "more resources than it may have", over: "shm", lists: true, opts: few, does: answers("resources/list", `{"resources":[`+strings.Repeat(`{"uri":"mem://a"},`, 50)+`{"uri":"mem://b"}]}`), see: shelved(0, 1, 1, "it lists more tools, resources and prompts than the limit of 50")},
+	{name: "resources of more bytes than they may have", over: "shm", lists: true, does: answers("resources/list", `{"resources":[{"uri":"mem://a","name":"$BIG"}]}`, 60_000), see: shelved(0, 1, 1, "its tools, resources and prompts have more bytes than the limit of 50000"), opts: func(o *Options) { o.Limits.MaxListing = 50_000 }},
+	{name: "pages of prompts without end", over: "shm", lists: true, opts: few, does: answers("prompts/list", `{"prompts":[],"nextCursor":"page $ID"}`), see: shelved(1, 1, 0, "it lists its tools, resources and prompts on more pages than the limit of 50")},
+	{name: "templates that are none", over: "shm", lists: true, does: answers("resources/templates/list", `{"resourceTemplates":[{"uriTemplate":"mem://{"},{"uriTemplate":"mem://}"},{"uriTemplate":"{!a}"},{"uriTemplate":"{a:0}"},{"uriTemplate":"`+strings.Repeat("{a}", 17)+`"},{"uriTemplate":"mem://$BIG"}]}`, 2000), see: shelved(1, 0, 1,
+		"template 0: .* does not end", "template 1: .* has a } without a {", "template 2: .* unknown operator", "template 3: .* malformed length", "template 4: .* more expressions than the limit of 16", "template 5: .* more than the limit of 1024")},
+	{name: "more templates than it may have", over: "shm", lists: true, does: answers("resources/templates/list", `{"resourceTemplates":[`+manyTemplates(501)+`]}`), see: shelved(1, 500, 1, "template 500: there are more than the limit of 500")},
+	{name: "prompts of wrong types", over: "shm", lists: true, does: answers("prompts/list", `{"prompts":[{"name":"a","arguments":"none"},{"name":"b","arguments":[{"name":{}}]},{"title":"c"},{"name":"d","description":[]}]}`), see: shelved(1, 1, 1, `prompt 0: the arguments of "a" are malformed`, `prompt 1: the arguments of "b"`, "prompt 2: the name is missing")},
+
 	// Changes.
 	{name: "more than it may send unasked", over: "sm", then: mischief{Push: listChanged, Pushes: 10_000}, call: "|the server is down", see: func(t *testing.T, m *Manager, bad *culprit) {
 		soon(t, func() bool {
@@ -235,6 +254,33 @@ var hostileRows = []hostileRow{
 		bad.set(mischief{List: `{"name":"new"}`, Push: listChanged, Pushes: 1})
 		soon(t, func() bool { return toolOf(m, "bad", "new") != "" })
 	}},
+}
+
+// answers returns the mischief of a server that answers a method with a result.
+func answers(method, result string, n ...int) mischief {
+	does := mischief{At: method, Data: `{"jsonrpc":"2.0","id":$ID,"result":` + result + `}`}
+	if n != nil {
+		does.N = n[0]
+	}
+	return does
+}
+
+func manyTemplates(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(`{"uriTemplate":"mem://%d/{a}"}`, i)
+	}
+	return strings.Join(list, ",")
+}
+
+// shelved is problems, and checks how many resources, templates and prompts are left.
+func shelved(resources, templates, prompts int, patterns ...string) func(*testing.T, *Manager, *culprit) {
+	return func(t *testing.T, m *Manager, bad *culprit) {
+		problems(patterns...)(t, m, bad)
+		st := m.Servers()[1]
+		assert.Equal(t, [3]int{resources, templates, prompts}, [3]int{st.Resources, st.Templates, st.Prompts})
+		assert.Len(t, m.Default().Resources(), resources)
+	}
 }
 
 func manyRoots(n int) string {
@@ -316,6 +362,11 @@ func TestHostile(t *testing.T) {
 func (row hostileRow) run(t *testing.T, over byte) {
 	j := &journal{ran: make(map[string]int)}
 	bad := newCulprit(t, over, "bad", j)
+	again := mischief{}
+	if row.lists {
+		row.does.Shelf = true
+		again = mischief{Shelf: true, Push: strings.Replace(listChanged, "tools", "resources", 1), Pushes: 1}
+	}
 	bad.set(row.does)
 	opts := Options{
 		Limits:  ServerLimits{StartTimeout: 20 * time.Second, CallTimeout: 20 * time.Second, Reconnect: 5 * time.Millisecond, Refresh: -1},
@@ -402,7 +453,7 @@ func (row hostileRow) run(t *testing.T, over byte) {
 	assert.NoError(t, check(m))
 
 	// Nothing is lost.
-	bad.set(mischief{})
+	bad.set(again)
 	soon(t, func() bool {
 		name := toolOf(m, "bad", "echo")
 		if name == "" {
@@ -411,6 +462,14 @@ func (row hostileRow) run(t *testing.T, over byte) {
 		r, err := m.Call(t.Context(), name, map[string]any{"text": "later"})
 		return err == nil && mcp.GetTextFromContent(r.Content[0]) == echoed("bad", "echo", "later")
 	}, "it serves again")
+	if row.lists {
+		soon(t, func() bool {
+			return slices.Equal(urisOf(m.Default()), []string{"bad mem://letter"}) && len(m.Default().ResourceTemplates()) == 1 && len(m.Default().Prompts()) == 1
+		}, "it lists again")
+		r, err := m.Default().ReadResource(t.Context(), "bad", "mem://letter")
+		require.NoError(t, err)
+		assert.Equal(t, "Dear Ada", r.Contents[0].(mcp.TextResourceContents).Text)
+	}
 
 	bad.set(mischief{Stubborn: row.does.Stubborn})
 	begun := time.Now()

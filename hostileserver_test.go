@@ -47,6 +47,7 @@ type mischief struct {
 	Deaf     bool // it does not read standard input
 	Stubborn bool // the process ignores SIGTERM and the end of its input
 	Family   bool // starts one grandchild in the process group and one in its own session
+	Shelf    bool // it says that it has resources and prompts
 }
 
 // A journal counts how often each call was executed, by id.
@@ -132,18 +133,32 @@ func (h *hostile) answer(ctx context.Context, r hostileRequest, modern bool) (st
 	h.asked[r.Method]++
 	h.mu.Unlock()
 	if does.At != "" && does.At != r.Method {
-		does = mischief{List: does.List, N: does.N}
+		does = mischief{List: does.List, N: does.N, Shelf: does.Shelf}
 	}
 	result, answer := "", ""
+	can := `{"tools":{"listChanged":true}}`
+	if does.Shelf {
+		can = `{"tools":{"listChanged":true},"resources":{"listChanged":true},"prompts":{"listChanged":true}}`
+	}
 	switch r.Method {
 	case "server/discover":
 		if modern {
-			result = `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}`
+			result = `{"supportedVersions":["2026-07-28"],"capabilities":` + can + `}`
 		}
 	case "initialize":
-		result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"hostile","version":"1"}}`
+		result = `{"protocolVersion":"2025-06-18","capabilities":` + can + `,"serverInfo":{"name":"hostile","version":"1"}}`
 	case "tools/list":
 		result = h.list(does, r.Params.Cursor)
+	case "resources/list":
+		result = `{"resources":[{"uri":"mem://letter","name":"letter"}]}`
+	case "resources/templates/list":
+		result = `{"resourceTemplates":[{"uriTemplate":"mem://pages/{page}","name":"page"}]}`
+	case "prompts/list":
+		result = `{"prompts":[{"name":"greet"}]}`
+	case "resources/read":
+		result = `{"contents":[{"uri":"mem://letter","text":"Dear Ada"}]}`
+	case "prompts/get":
+		result = `{"messages":[]}`
 	case "tools/call":
 		if does.Status == 0 {
 			h.ran(r.Params.Arguments.Text)

@@ -154,7 +154,9 @@ func TestPatternsOfHostsInAnyCase(t *testing.T) {
 		"session": func(_ *Options, s *SessionOptions) { s.Access.Allow = patterns },
 		"options": func(o *Options, _ *SessionOptions) { o.Access.Allow = patterns },
 		"server":  func(o *Options, _ *SessionOptions) { o.Servers[0].Tools.Allow = patterns },
-		"rules":   func(o *Options, _ *SessionOptions) { o.Rules = []Rule{{Name: "r", Patterns: patterns, Action: RuleInclude}} },
+		"rules": func(o *Options, _ *SessionOptions) {
+			o.Rules = []Rule{{Name: "r", Patterns: patterns, Action: RuleInclude}}
+		},
 	} {
 		t.Run(where, func(t *testing.T) {
 			o, so := Options{Servers: []ServerConfig{{Name: "Git", InProcess: git}}}, SessionOptions{}

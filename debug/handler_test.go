@@ -24,6 +24,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/debug"
@@ -284,6 +285,25 @@ func TestDebugFollowsServers(t *testing.T) {
 	require.NoError(t, mgr.Close())
 	assert.Contains(t, pageText(t, h, ""), "The Manager is closed.")
 	assert.Contains(t, pageText(t, h, "view=tools"), "No tools.")
+}
+
+// What servers have beside tools is counted if one has any.
+func TestDebugCountsResources(t *testing.T) {
+	t.Parallel()
+	archive := mcpserver.NewMCPServer("archive", "1")
+	for _, uri := range []string{"mem://a", "mem://b", "mem://c"} {
+		archive.AddResource(mcp.NewResource(uri, uri), nil)
+	}
+	archive.AddResourceTemplates(mcpserver.ServerResourceTemplate{Template: mcp.NewResourceTemplate("mem://{a}", "a")}, mcpserver.ServerResourceTemplate{Template: mcp.NewResourceTemplate("mem://b/{b}", "b")})
+	archive.AddPrompt(mcp.NewPrompt("greet"), nil)
+	archive.AddTools(echoTool("find", "Finds"))
+	servers := []mcphybrid.ServerConfig{inProcess("chores", 2), {Name: "archive", InProcess: archive}}
+	text := pageText(t, debug.Handler(start(t, &mcphybrid.Options{Servers: servers})), "")
+	assert.Contains(t, text, "inline tokens resources templates prompts calls")
+	assert.Regexp(t, `chores ready .*ago , took \S+\s\S+ 2 2 \d+ 0 0 0 0 0 –`, text)
+	assert.Regexp(t, `archive ready .*ago , took \S+\s\S+ 1 1 \d+ 3 2 1 0 0 –`, text)
+	text = pageText(t, debug.Handler(start(t, &mcphybrid.Options{Servers: servers[:1]})), "")
+	assert.Contains(t, text, "inline tokens calls")
 }
 
 func TestDebugSessions(t *testing.T) {

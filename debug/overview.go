@@ -13,7 +13,8 @@ type overviewPage struct {
 	Managed  int // servers with a connection, ready or not
 	Sessions int
 	Problems int
-	Held     int // tools in quarantine
+	Held     int  // tools in quarantine
+	Reads    bool // a server has resources, templates or prompts
 	Plot     *plot
 }
 
@@ -38,6 +39,7 @@ func newOverview(snap *mcphybrid.Snapshot, page int) (*overviewPage, pager) {
 		if s.State == mcphybrid.StateReady {
 			o.Ready++
 		}
+		o.Reads = o.Reads || s.Resources+s.Templates+s.Prompts > 0
 	}
 	servers, pages := rowsOf(servers, page)
 	for _, s := range servers {
