@@ -181,3 +181,54 @@ func TestPatternsOfHostsInAnyCase(t *testing.T) {
 	}
 	assert.Equal(t, []string{"Git repos://bob/listed"}, urisOf(m.Default()))
 }
+
+// A conversation by bridge keeps the tools that read, wherever it goes on: also where
+// nothing is left to be read, and where there is something that it did not know.
+func TestBridgeKeepsItsToolsThatRead(t *testing.T) {
+	t.Parallel()
+	opts := &SessionOptions{Disclosure: ByBridge}
+	with := func() *Manager {
+		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "archive", InProcess: newArchive()}, inProcess("plain", 2)}})
+		return m
+	}
+	without, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("plain", 2)}})
+	m := with()
+	s := m.NewSession(opts)
+	shown := namesOf(s.Tools())
+	require.Subset(t, shown, []string{ResourceSearchToolName, ResourceReadToolName})
+	sections, tools := sentBytes(s)
+	state := s.Save()
+	require.True(t, m.RemoveServer("archive"))
+	for _, on := range []*Manager{m, without, with()} {
+		restored, _ := turned(t, on, state, opts)
+		again, _ := turned(t, on, restored.Save(), opts)
+		for _, s := range []*Session{s, restored, again} {
+			gotSections, gotTools := sentBytes(s)
+			assert.Equal(t, sections, gotSections)
+			assert.Equal(t, tools, gotTools)
+		}
+		r, err := restored.Call(t.Context(), ResourceSearchToolName, `{"query":"letter"}`)
+		require.NoError(t, err)
+		assert.Equal(t, on.Default().Resources() != nil, strings.Contains(resultText(t, r), "mem://letters/1"))
+		r, err = restored.Call(t.Context(), ResourceReadToolName, `{"uri":"mem://letters/1"}`)
+		require.NoError(t, err)
+		if on.Default().Resources() == nil {
+			assert.True(t, r.IsError)
+			assert.Contains(t, resultText(t, r), `There is no resource "mem://letters/1".`)
+		} else {
+			assert.Equal(t, "text of mem://letters/1", resultText(t, r))
+		}
+	}
+
+	// Resources that come later add nothing to what was sent.
+	s = without.NewSession(opts)
+	sections, tools = sentBytes(s)
+	require.NoError(t, without.AddServer(t.Context(), ServerConfig{Name: "archive", InProcess: newArchive()}))
+	restored, _ := turned(t, with(), s.Save(), opts)
+	for _, s := range []*Session{s, restored} {
+		gotSections, gotTools := sentBytes(s)
+		assert.Equal(t, sections, gotSections)
+		assert.Equal(t, tools, gotTools)
+		assert.Len(t, s.Resources(), 2, "the host can read")
+	}
+}

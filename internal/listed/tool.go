@@ -60,9 +60,6 @@ func is(hint *bool) bool { return hint != nil && *hint }
 // judge would not be what others read. A tool without an input schema gets
 // {"type":"object"}.
 func ParseTool(server string, raw json.RawMessage, maxBytes int) (*Tool, error) {
-	if len(raw) > maxBytes {
-		return nil, fmt.Errorf("the definition has %d bytes, more than the limit of %d", len(raw), maxBytes)
-	}
 	var in struct {
 		Name        string          `json:"name"`
 		Title       json.RawMessage `json:"title"`
@@ -73,8 +70,8 @@ func ParseTool(server string, raw json.RawMessage, maxBytes int) (*Tool, error) 
 		Meta        json.RawMessage `json:"_meta"`
 		Execution   json.RawMessage `json:"execution"`
 	}
-	if err := json.Unmarshal(raw, &in); err != nil {
-		return nil, text.JSONError(raw, err)
+	if err := text.ReadElement(raw, maxBytes, &in); err != nil {
+		return nil, err
 	}
 	if in.Name == "" {
 		return nil, errors.New("the name is missing")

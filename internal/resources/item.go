@@ -60,9 +60,6 @@ type Item struct {
 // too large or not JSON, has no URI, template or name, has one that is malformed, or
 // has one of the members that we know twice.
 func Parse(kind Kind, raw json.RawMessage, maxBytes int) (*Item, error) {
-	if len(raw) > maxBytes {
-		return nil, fmt.Errorf("the definition has %d bytes, more than the limit of %d", len(raw), maxBytes)
-	}
 	var in struct {
 		Name        string          `json:"name"`
 		URI         string          `json:"uri"`
@@ -74,8 +71,8 @@ func Parse(kind Kind, raw json.RawMessage, maxBytes int) (*Item, error) {
 		Annotations json.RawMessage `json:"annotations"`
 		Arguments   json.RawMessage `json:"arguments"`
 	}
-	if err := json.Unmarshal(raw, &in); err != nil {
-		return nil, text.JSONError(raw, err)
+	if err := text.ReadElement(raw, maxBytes, &in); err != nil {
+		return nil, err
 	}
 	it := &Item{Kind: kind, Raw: raw, Name: in.Name}
 	member := "name"

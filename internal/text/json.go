@@ -71,6 +71,17 @@ func Repeated(data []byte, names ...string) string {
 	return ""
 }
 
+// ReadElement reads an element of a server's list, which may have so many bytes.
+func ReadElement(raw json.RawMessage, maxBytes int, into any) error {
+	if len(raw) > maxBytes {
+		return fmt.Errorf("the definition has %d bytes, more than the limit of %d", len(raw), maxBytes)
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return JSONError(raw, err)
+	}
+	return nil
+}
+
 // JSONError adds the line and column in data to a syntax error. It rewrites a type
 // error in terms of JSON and returns other errors unchanged.
 func JSONError(data []byte, err error) error {

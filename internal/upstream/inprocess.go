@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -111,12 +112,26 @@ func (t *inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRP
 	return t.check(ctx, r, response, err)
 }
 
+// An ownRequest is the context of a request to a server in this process, without what
+// mcp-go's server keeps in the context of a request that the host itself answers: its
+// headers, by which it would refuse ours, and the stream to its client.
+type ownRequest struct{ context.Context }
+
+var serverPackage = reflect.TypeOf(mcpserver.InProcessSession{}).PkgPath()
+
+func (c ownRequest) Value(key any) any {
+	if t := reflect.TypeOf(key); t != nil && t.PkgPath() == serverPackage {
+		return nil
+	}
+	return c.Context.Value(key)
+}
+
 func (t *inProcessTransport) handle(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	request, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := json.Marshal(t.server.HandleMessage(t.server.WithContext(desk.WithRequest(ctx), t.session), request))
+	answer, err := json.Marshal(t.server.HandleMessage(t.server.WithContext(desk.WithRequest(ownRequest{ctx}), t.session), request))
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +145,7 @@ func (t *inProcessTransport) SendNotification(ctx context.Context, n mcp.JSONRPC
 	if err != nil {
 		return err
 	}
-	return foreign.Do("the server", func() { t.server.HandleMessage(ctx, message) })
+	return foreign.Do("the server", func() { t.server.HandleMessage(ownRequest{ctx}, message) })
 }
 
 // SetNotificationHandler sets what is called with the server's notifications.
