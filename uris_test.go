@@ -28,65 +28,81 @@ func newThief() *mcpserver.MCPServer {
 }
 
 // A server answers for no other one, whether that one is there, can be reached or is
-// permitted.
+// permitted, and whichever is first.
 func TestNobodyAnswersForAnotherServer(t *testing.T) {
 	t.Parallel()
+	for _, order := range [][]string{{"thief", "archive"}, {"archive", "thief"}} {
+		t.Run(order[0]+" first", func(t *testing.T) { nobodyAnswers(t, order) })
+	}
+}
+
+func nobodyAnswers(t *testing.T, order []string) {
 	archive := newArchive()
 	web := httptest.NewServer(mcpserver.NewStreamableHTTPServer(archive, mcpserver.WithStateful(true)))
 	t.Cleanup(func() {
 		web.CloseClientConnections()
 		web.Close()
 	})
-	cached := new(mcptest.Store)
-	opts := Options{Trust: TrustQuarantine, Cache: cached, Servers: []ServerConfig{
-		{Name: "thief", InProcess: newThief()}, {Name: "archive", URL: web.URL}, {Name: "the other thief", InProcess: newThief()},
-	}}
+	opts := Options{Trust: TrustQuarantine, Cache: new(mcptest.Store)}
+	for _, name := range order {
+		cfg := ServerConfig{Name: "thief", InProcess: newThief()}
+		if name == "archive" {
+			cfg = ServerConfig{Name: "archive", URL: web.URL}
+		}
+		opts.Servers = append(opts.Servers, cfg)
+	}
 	m, _ := newTestManager(t, &opts)
 	const listed, expanded = "mem://letters/1", "mem://pages/7"
-	refused := func(s *Session, servers ...string) {
+	refused := func(s *Session, uri string, servers ...string) {
 		t.Helper()
-		for _, uri := range []string{listed, expanded, "mem://pages/8"} {
-			_, err := s.ReadResource(t.Context(), "", uri)
-			var several *UnknownResourceError
-			require.ErrorAs(t, err, &several)
-			assert.ElementsMatch(t, servers, several.Servers)
-			r, err := s.Call(t.Context(), ResourceReadToolName, `{"uri":"`+uri+`"}`)
-			require.NoError(t, err)
-			assert.Contains(t, resultText(t, r), `Several servers have a resource "`+uri+`". Say as "server" which one is meant: `)
-		}
-		_, err := s.GetPrompt(t.Context(), "", "greet", nil)
-		assert.ErrorContains(t, err, `mcphybrid: several servers have "greet", name one: "thief"`)
-		_, err = s.Complete(t.Context(), "", mcp.CompleteParams{Ref: mcp.ResourceReference{URI: "mem://pages/{page}"}})
-		assert.ErrorContains(t, err, `mcphybrid: several servers have "mem://pages/{page}", name one: "thief"`)
+		r, err := s.ReadResource(t.Context(), "", uri)
+		assert.Nil(t, r)
+		var several *UnknownResourceError
+		require.ErrorAs(t, err, &several)
+		assert.ElementsMatch(t, servers, several.Servers)
+		assert.ErrorContains(t, err, `mcphybrid: several servers have "`+uri+`", name one: "`)
+		answer, err := s.Call(t.Context(), ResourceReadToolName, `{"uri":"`+uri+`"}`)
+		require.NoError(t, err)
+		assert.Contains(t, resultText(t, answer), `Several servers have a resource "`+uri+`". Say as "server" which one is meant: `)
 	}
-	refused(m.Default(), "thief", "archive", "the other thief")
+	for _, uri := range []string{listed, expanded, "mem://pages/8"} {
+		refused(m.Default(), uri, "thief", "archive")
+	}
 	assert.Equal(t, "text of "+expanded, readBy(t, m.Default(), "archive", expanded))
 	assert.Equal(t, "stolen", readBy(t, m.Default(), "thief", expanded))
 
 	// It is not permitted here, by whatever list.
 	for _, access := range []Access{
-		{Deny: []string{"archive/*"}}, {Deny: []string{"archive/mem://*", "archive/greet"}}, {Allow: []string{"thief/*", "the other thief/*", "mcp_*"}, Deny: []string{"archive/*"}},
+		{Deny: []string{"archive/*"}}, {Deny: []string{"archive/mem://*", "archive/greet"}}, {Allow: []string{"thief/*", "mcp_*"}, Deny: []string{"archive/*"}},
 	} {
 		s := m.NewSession(&SessionOptions{Access: access})
-		refused(s, "thief", "the other thief")
+		for _, uri := range []string{listed, expanded, "mem://pages/8"} {
+			refused(s, uri, "thief")
+		}
 		_, err := s.ReadResource(t.Context(), "archive", expanded)
 		assert.EqualError(t, err, `mcphybrid: resource "mem://pages/7" of server "archive": not permitted`)
+		_, err = s.GetPrompt(t.Context(), "", "greet", nil)
+		assert.EqualError(t, err, `mcphybrid: several servers have "greet", name one: "thief"`)
+		_, err = s.Complete(t.Context(), "", mcp.CompleteParams{Ref: mcp.ResourceReference{URI: "mem://pages/{page}"}})
+		assert.EqualError(t, err, `mcphybrid: several servers have "mem://pages/{page}", name one: "thief"`)
 	}
-	sole := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"archive/*", "the other thief/*", "thief/*"}}})
-	_, err := sole.ReadResource(t.Context(), "", listed)
+	neither := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"archive/*", "thief/*"}}})
+	_, err := neither.ReadResource(t.Context(), "", listed)
 	assert.ErrorIs(t, err, ErrNotPermitted)
 
 	// It is held back.
 	archive.AddResources(textResource(listed, "first letter", "Another one"))
 	archive.AddResourceTemplates(mcpserver.ServerResourceTemplate{Template: mcp.NewResourceTemplate("mem://pages/{page}", "page", mcp.WithTemplateDescription("Another one")), Handler: readText})
 	soon(t, func() bool { return len(changedTools(m)) == 2 })
-	_, err = m.Default().ReadResource(t.Context(), "", expanded)
-	assert.ErrorContains(t, err, `name one: "thief", "the other thief"`)
 	for _, uri := range []string{listed, expanded} {
+		refused(m.Default(), uri, "thief")
 		_, err = m.Default().ReadResource(t.Context(), "archive", uri)
 		assert.ErrorIs(t, err, ErrQuarantined)
 		assert.Equal(t, 1, strings.Count(err.Error(), "mcphybrid: "), err)
 		assert.True(t, strings.HasSuffix(err.Error(), "; it is held back until it is accepted"), err)
+		answer, err := m.Default().Call(t.Context(), ResourceReadToolName, `{"server":"archive","uri":"`+uri+`"}`)
+		require.NoError(t, err)
+		assert.Contains(t, resultText(t, answer), uri+" can't be read: its definition has changed")
 	}
 
 	// It can't be reached.
@@ -94,16 +110,16 @@ func TestNobodyAnswersForAnotherServer(t *testing.T) {
 	web.CloseClientConnections()
 	opts.Trust = TrustOff
 	again, _ := newTestManager(t, &opts)
-	require.Equal(t, StateCached, again.Servers()[1].State)
 	for range 2 {
 		_, err = again.Default().ReadResource(t.Context(), "archive", expanded)
 		assert.ErrorIs(t, err, ErrServerDown)
 		assert.ErrorContains(t, err, `mcphybrid: resource "mem://pages/7" of server "archive": `)
-		refused(again.Default(), "thief", "archive", "the other thief")
+		refused(again.Default(), listed, "thief", "archive")
+		refused(again.Default(), expanded, "thief", "archive")
 	}
-	r, err := again.Default().Call(t.Context(), ResourceReadToolName, `{"uri":"mem://pages/7","server":"archive"}`)
+	answer, err := again.Default().Call(t.Context(), ResourceReadToolName, `{"uri":"mem://pages/7","server":"archive"}`)
 	require.NoError(t, err)
-	assert.Contains(t, resultText(t, r), "mem://pages/7 can't be read now: its server is down.")
+	assert.Contains(t, resultText(t, answer), "mem://pages/7 can't be read now: its server is down.")
 }
 
 // A server of the system does not answer for the user's server of the same name.
