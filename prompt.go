@@ -194,7 +194,7 @@ func textRefused(name, verb string, err error, canSearch bool, since time.Time) 
 		return fmt.Sprintf("There is no tool named %q. Use a name from the tool list.", name)
 	case errors.As(err, &permission) && permission.writes:
 		return fmt.Sprintf("%s was not called: it does not say that it only reads. Call it with %s.", name, CallToolName)
-	case errors.Is(err, ErrNotPermitted):
+	case errors.As(err, &permission), verb == "read" && errors.Is(err, ErrNotPermitted): // a middleware has its own words
 		return fmt.Sprintf("%s was not %s: it is not permitted here. Go on without it.", name, verb)
 	case errors.As(err, &arguments):
 		return textBadArguments(name, arguments)

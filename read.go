@@ -235,8 +235,7 @@ func (s *Session) answerResourceRead(ctx context.Context, args json.RawMessage) 
 // textUnread is the answer to a read that has no result.
 func textUnread(uri string, err error) string {
 	uri = text.Line(uri, text.MaxName)
-	var unknown *UnknownResourceError
-	if errors.As(err, &unknown) {
+	if unknown := new(UnknownResourceError); errors.As(err, &unknown) {
 		return words.Unread(uri, unknown.Servers, unknown.Nearest)
 	}
 	return textRefused(uri, "read", err, false, time.Time{})
