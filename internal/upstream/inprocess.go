@@ -113,8 +113,8 @@ func (t *inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRP
 }
 
 // An ownRequest is the context of a request to a server in this process, without what
-// mcp-go's server keeps in the context of a request that the host itself answers: its
-// headers, by which it would refuse ours, and the stream to its client.
+// mcp-go's server keeps in the context of a request that the host itself answers, such as
+// its headers: it would compare them with our message and refuse that.
 type ownRequest struct{ context.Context }
 
 var serverPackage = reflect.TypeOf(mcpserver.InProcessSession{}).PkgPath()
