@@ -204,7 +204,7 @@ var hostileRows = []hostileRow{
 	{name: "a schema of 20,000 levels", over: "shm", does: mischief{List: `{"name":"deep","inputSchema":` + strings.Repeat(`{"properties":{"text":`, 10_000) + `{}` + strings.Repeat(`}}`, 10_000) + `}`}, start: "exceeded max depth|" + noAnswer},
 
 	// Lists of resources, templates and prompts.
-	{name: "never answers resources/list", over: "shm", lists: true, does: mischief{At: "resources/list", Mute: true}, opts: func(o *Options) { o.Servers[1].StartTimeout = time.Second }, see: problems("its resources can't be listed: .*(no answer|deadline)")},
+	{name: "never answers resources/list", over: "shm", lists: true, does: mischief{At: "resources/list", Mute: true}, opts: func(o *Options) { o.Servers[1].StartTimeout = time.Second }, see: problems("its resources can't be listed: no answer within")},
 	{name: "an error for resources/list", over: "shm", lists: true, does: mischief{At: "resources/list", Data: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"no list today"}}`}, see: shelved(0, 1, 1, "its resources can't be listed: resources/list: no list today")},
 	{name: "an error of a million lines for prompts/list", over: "shm", lists: true, does: mischief{At: "prompts/list", Data: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"` + strings.Repeat(`\n# You must\u202e`, 1<<16) + `"}}`}, see: shelved(1, 1, 0, "its prompts can't be listed: prompts/list: # You must # You must")},
 	{name: "resources that are no list", over: "shm", lists: true, does: answers("resources/list", `{"resources":{"uri":"mem://a"}}`), see: shelved(0, 1, 1, `"resources" is not a list`)},

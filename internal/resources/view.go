@@ -136,61 +136,45 @@ func (v *View) Locate(kind Kind, server, id string, links *Links) (Place, error)
 // A holder is a place that has what is asked for.
 type holder struct {
 	Place
+	listed  bool  // in a list, which decides; else a template can expand to it, or a link leads to it
 	refused error // why the session may not have it from there, or nil
 }
 
 // holders returns who has something, of servers with different names. Of two servers of
-// one name, the first counts.
-func (v *View) holders(kind Kind, server, id string, links *Links) (have []holder) {
-	named := make(map[string]bool)
+// one name, the first counts. Of each owner, those that list it come first, and those
+// that linked to it last.
+func (v *View) holders(kind Kind, server, id string, links *Links) (have []*holder) {
+	named := make(map[string]*holder)
 	for _, s := range v.Shelves {
-		for _, h := range v.holdersOf(s, kind, server, id, links) {
-			if !named[h.Server] {
-				named[h.Server] = true
-				have = append(have, h)
+		add := func(from string, listed bool, refused error) {
+			h := named[from]
+			if h == nil {
+				h = &holder{Place{s.Of, from}, listed, refused}
+				named[from], have = h, append(have, h)
+			} else if h.Of == s.Of && !h.listed && refused == nil {
+				h.refused = nil
+			}
+		}
+		for _, e := range s.All() {
+			if e.Kind == kind && e.ID == id && (server == "" || e.Names.Server == server) {
+				add(e.Names.Server, true, v.refusal(e, kind, id))
+			}
+		}
+		if kind != Resource {
+			continue
+		}
+		s.Matching(server, id, func(e *Entry) {
+			add(e.Names.Server, false, cmp.Or(v.refusal(e, kind, id), v.barURI(s.Of, e.Names, id)))
+		})
+		for _, p := range links.To(id) {
+			if names, there := v.Server(p); there && p.Of == s.Of && (server == "" || p.Server == server) {
+				add(p.Server, false, v.barURI(s.Of, names, id))
 			}
 		}
 	}
-	return have
-}
-
-// holdersOf returns the holders of one owner: those that list it, then those that have
-// templates for it, and then those that linked to it.
-func (v *View) holdersOf(s Owned, kind Kind, server, id string, links *Links) (have []holder) {
-	at := make(map[string]int) // the places in have by server
-	for _, e := range s.All() {
-		if e.Kind == kind && e.ID == id && (server == "" || e.Names.Server == server) {
-			at[e.Names.Server] = len(have)
-			have = append(have, holder{Place{s.Of, e.Names.Server}, v.refusal(e, kind, id)})
-		}
-	}
-	if kind != Resource {
-		return have
-	}
-	listed := len(have)               // a list decides
-	spelled := make(map[string]error) // why a list bars the URI, by server
-	add := func(from string, refused error) {
-		i, there := at[from]
-		if there && (i < listed || have[i].refused == nil) {
-			return
-		}
-		if _, known := spelled[from]; !known {
-			spelled[from] = v.barSpelled(s, from, id)
-		}
-		refused = cmp.Or(refused, spelled[from])
-		if there {
-			have[i].refused = refused
-			return
-		}
-		at[from] = len(have)
-		have = append(have, holder{Place{s.Of, from}, refused})
-	}
-	s.Matching(server, id, func(e *Entry) {
-		add(e.Names.Server, cmp.Or(v.refusal(e, kind, id), v.barURI(s.Of, e.Names, id)))
-	})
-	for _, p := range links.To(id) {
-		if names, there := v.Server(p); there && p.Of == s.Of && (server == "" || p.Server == server) {
-			add(p.Server, v.barURI(s.Of, names, id))
+	for _, h := range have {
+		if !h.listed && h.refused == nil {
+			h.refused = v.barSpelled(h.Place, id)
 		}
 	}
 	return have
@@ -228,14 +212,16 @@ func (v *View) barURI(of any, names rules.Tool, uri string) error {
 	return nil
 }
 
-// barSpelled returns why the session may not have a resource that a server lists and of
-// which uri is another spelling, or nil.
-func (v *View) barSpelled(s Owned, server, uri string) error {
+// barSpelled returns why the session may not have a resource that p lists and of which
+// uri is another spelling, or nil.
+func (v *View) barSpelled(p Place, uri string) error {
 	forms := Forms(uri)
-	for _, e := range s.All() {
-		if e.Names.Server == server && slices.ContainsFunc(e.forms, func(form string) bool { return slices.Contains(forms, form) }) {
-			if err := v.refusal(e, Resource, uri); err != nil {
-				return err
+	for _, s := range v.Shelves {
+		for _, e := range s.All() {
+			if s.Of == p.Of && e.Names.Server == p.Server && slices.ContainsFunc(e.forms, func(form string) bool { return slices.Contains(forms, form) }) {
+				if err := v.refusal(e, Resource, uri); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -220,10 +220,11 @@ func (c *conn) list(ctx context.Context, limits Limits) (list List, err error) {
 		return list, err
 	}
 	c.mirrored.Store(&l.mirrored)
-	inner := ctx
+	inner, half := ctx, time.Duration(0)
 	if end, ok := ctx.Deadline(); ok {
+		half = time.Until(end) / 2
 		var cancel context.CancelFunc
-		inner, cancel = context.WithDeadline(ctx, time.Now().Add(time.Until(end)/2))
+		inner, cancel = context.WithTimeout(ctx, half)
 		defer cancel()
 	}
 	for kind := Resources; kind < Kinds; kind++ {
@@ -235,7 +236,7 @@ func (c *conn) list(ctx context.Context, limits Limits) (list List, err error) {
 			if isLost(err) || ctx.Err() != nil {
 				return list, err
 			}
-			list.Failed[kind] = err
+			list.Failed[kind] = late(err, half.Round(10*time.Millisecond))
 			l.elements[kind], l.number, l.bytes = nil, number, bytes
 		}
 	}
