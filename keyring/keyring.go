@@ -140,17 +140,7 @@ func (s *Store) open(ctx context.Context, key string) (*kept, error) {
 	}
 	done := make(chan opened) // without room: either we receive, or the sender unlocks
 	go func() {
-		k, err := foreign.Call("keyring", func() (*kept, error) {
-			k := &kept{Store: s, item: itemOf(key)}
-			var err error
-			if _, k.unlock, err = login.Lock(ctx, s.locks, s.service+"/"+key); err != nil {
-				return nil, fmt.Errorf("keyring: %w", err)
-			}
-			if err = k.load(); err != nil {
-				k.unlock()
-			}
-			return k, err
-		})
+		k, err := foreign.Call("keyring", func() (*kept, error) { return s.load(ctx, key) })
 		select {
 		case done <- opened{k, err}:
 		case <-ctx.Done():
@@ -165,6 +155,24 @@ func (s *Store) open(ctx context.Context, key string) (*kept, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// load locks the document of a key and loads it. It leaves no lock behind if it fails,
+// or if the keyring panics.
+func (s *Store) load(ctx context.Context, key string) (k *kept, err error) {
+	k = &kept{Store: s, item: itemOf(key)}
+	if _, k.unlock, err = login.Lock(ctx, s.locks, s.service+"/"+key); err != nil {
+		return nil, fmt.Errorf("keyring: %w", err)
+	}
+	loaded := false
+	defer func() {
+		if !loaded {
+			k.unlock()
+		}
+	}()
+	err = k.load()
+	loaded = err == nil
+	return k, err
 }
 
 // itemOf returns the name of the item with the document of a key.

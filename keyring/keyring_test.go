@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
@@ -28,6 +29,7 @@ type fake struct {
 	items map[string]string
 	left  int           // changes until it fails; none if negative
 	stuck chan struct{} // if not nil, it hangs until this is closed
+	panic bool          // when it reads
 }
 
 func newFake() *fake { return &fake{items: make(map[string]string), left: -1} }
@@ -38,6 +40,9 @@ func (f *fake) Get(service, item string) (string, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.panic {
+		panic("oops")
+	}
 	secret, ok := f.items[service+"/"+item]
 	if !ok {
 		return "", keyring.ErrNotFound
@@ -197,6 +202,20 @@ func TestHang(t *testing.T) {
 	close(f.stuck)
 	assert.NoError(t, write(t, s, "k", []byte("x")))
 	assert.Equal(t, "x", string(read(t, s, "k")))
+}
+
+// A keyring that panics leaves no lock behind.
+func TestPanic(t *testing.T) {
+	f := newFake()
+	s := store(t, f)
+	require.NoError(t, write(t, s, "k", []byte("x")))
+	f.panic = true
+	assert.EqualError(t, write(t, s, "k", []byte("y")), "keyring: panic: oops")
+	f.panic = false
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	require.NoError(t, s.Update(ctx, "k", func(document []byte) ([]byte, error) { return append(document, 'z'), nil }))
+	assert.Equal(t, "xz", string(read(t, s, "k")))
 }
 
 // Updates of one key exclude each other, also by different stores.
