@@ -364,11 +364,11 @@ func TestStores(t *testing.T) {
 	assert.EqualError(t, Guarded(nil, "it").Update(t.Context(), "k", nil), "it: panic: runtime error: invalid memory address or nil pointer dereference")
 }
 
-// What a browser, a server and a store say can't do harm.
+// What a browser and a store say can't do harm.
 func FuzzForeign(f *testing.F) {
-	f.Add([]byte("GET /callback?state=right&code=x HTTP/1.1\r\nHost: x\r\n\r\n"), `Bearer scope="a b", x="y"`, []byte(`{"url":"u","access_token":"t"}`))
-	f.Add([]byte("POST / HTTP/1.1\r\n\r\n"), `scope=""`, []byte(`[]`))
-	f.Fuzz(func(t *testing.T, request []byte, challenge string, stored []byte) {
+	f.Add([]byte("GET /callback?state=right&code=x HTTP/1.1\r\nHost: x\r\n\r\n"), []byte(`{"url":"u","access_token":"t"}`))
+	f.Add([]byte("POST / HTTP/1.1\r\n\r\n"), []byte(`[]`))
+	f.Fuzz(func(t *testing.T, request, stored []byte) {
 		c := &callback{path: callbackPath, answers: make(chan url.Values, 1)}
 		ours, theirs := net.Pipe()
 		go func() { _, _ = theirs.Write(request); theirs.Close() }()
@@ -379,9 +379,6 @@ func FuzzForeign(f *testing.F) {
 		case said := <-c.answers:
 			require.Equal(t, "right", said.Get("state"))
 		default:
-		}
-		for _, scope := range append(scopesIn([]string{challenge}), Lacking([]string{challenge})...) {
-			require.False(t, strings.ContainsAny(scope, "\" \\\r\n") || scope == "")
 		}
 		a := &Account{cfg: Config{URL: "u"}}
 		if r, err := a.parse(stored); err == nil && r.usable("") {

@@ -2,54 +2,11 @@ package login
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
-
-// maxChallenges and maxChallenge bound what we keep of a server's refusal.
-const (
-	maxChallenges = 8
-	maxChallenge  = 4 << 10
-)
-
-// bounded returns what we keep of challenges.
-func bounded(challenges []string) (kept []string) {
-	for _, c := range challenges[:min(len(challenges), maxChallenges)] {
-		kept = append(kept, c[:min(len(c), maxChallenge)])
-	}
-	return kept
-}
-
-var (
-	// scopeParameter matches the scopes that a WWW-Authenticate header asks for.
-	scopeParameter = regexp.MustCompile(`(?i)[\s,]scope="([\x21\x23-\x5b\x5d-\x7e ]*)"`)
-
-	// lackParameter says that the token is good, but not for this request.
-	lackParameter = regexp.MustCompile(`(?i)[\s,]error=(?:"insufficient_scope"|insufficient_scope(?:[\s,]|$))`)
-)
-
-func scopesIn(challenges []string) []string {
-	for _, c := range challenges {
-		if m := scopeParameter.FindStringSubmatch(c); m != nil {
-			return strings.Fields(m[1])
-		}
-	}
-	return nil
-}
-
-// Lacking returns the scopes that a server wants for a request which it answered with
-// status 403 and these WWW-Authenticate headers, or nil if that is not the reason.
-func Lacking(challenges []string) []string {
-	for _, c := range bounded(challenges) {
-		if scopes := scopesIn([]string{c}); len(scopes) > 0 && lackParameter.MatchString(c) {
-			return scopes
-		}
-	}
-	return nil
-}
 
 // union returns the scopes of all lists, each once.
 func union(lists ...[]string) (all []string) {

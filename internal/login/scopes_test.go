@@ -1,7 +1,6 @@
 package login
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -54,22 +53,4 @@ func TestWant(t *testing.T) {
 	assert.Equal(t, []string{"x"}, nobody.asks(r, []string{"all"}))
 	_, err = a.Header(t.Context(), &Refusal{Header: header, Scopes: []string{"read"}})
 	assert.EqualError(t, err, `the server wants the scopes "read" for this, which the last login has or was refused`)
-}
-
-// Only a refusal for want of scopes names what is lacking.
-func TestLacking(t *testing.T) {
-	for challenge, want := range map[string][]string{
-		`Bearer error="insufficient_scope", scope="a b"`:              {"a", "b"},
-		`Basic realm="x", Bearer scope="a", error=insufficient_scope`: {"a"},
-		`bearer ERROR="INSUFFICIENT_SCOPE",Scope="a"`:                 {"a"},
-		`Bearer error="insufficient_scope"`:                           nil,
-		`Bearer error="insufficient_scope", scope=""`:                 nil,
-		`Bearer error="invalid_token", scope="a"`:                     nil,
-		`Bearer scope="a"`: nil,
-		`Bearer error="insufficient_scopes", scope="a"`:                              nil,
-		`Bearer scope="a", error="insufficient_scope" ` + strings.Repeat("x", 10000): {"a"},
-		strings.Repeat("x", 10000) + ` error="insufficient_scope", scope="a"`:        nil,
-	} {
-		assert.Equal(t, want, Lacking([]string{"Basic", challenge}), "%.80s", challenge)
-	}
 }
