@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -183,7 +184,7 @@ func TestLoginIsShared(t *testing.T) {
 func TestLoginFails(t *testing.T) {
 	t.Parallel()
 	a := mcptest.NewAuthority(t, echoHandler())
-	d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, OAuth: &OAuthConfig{ClientSecret: "client-hunter2"}}, child(t, "child", "serve"))
+	d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, OAuth: &OAuthConfig{ClientID: "mine", ClientSecret: "client-hunter2"}}, child(t, "child", "serve"))
 	_ = d.Start(t.Context())
 	require.NoError(t, d.Login(t.Context(), "web"))
 	says := func(path string, status int, body string) {
@@ -336,4 +337,62 @@ func TestLoginOverTheOlderTransport(t *testing.T) {
 		require.NoError(t, d.clean(d.Login(t.Context(), "web")))
 		require.NoError(t, d.call())
 	}
+}
+
+// A tokenStore is a [TokenStore] of a host.
+type tokenStore func(ctx context.Context, change func([]byte) ([]byte, error)) error
+
+func (s tokenStore) Update(ctx context.Context, _ string, change func([]byte) ([]byte, error)) error {
+	return s(ctx, change)
+}
+
+// A TokenStore that ignores its context delays nothing beyond its deadline, and Close
+// does not wait for it.
+func TestTokenStoreThatHangs(t *testing.T) {
+	t.Parallel()
+	a := mcptest.NewAuthority(t, echoHandler())
+	web := ServerConfig{Name: "web", URL: a.Server}
+	var stuck atomic.Bool
+	var saved []byte
+	hang := make(chan struct{})
+	defer close(hang) // after Close
+	mgr := NewManager(&Options{
+		Servers: []ServerConfig{web}, Limits: ServerLimits{Reconnect: time.Hour},
+		TokenStore: tokenStore(func(_ context.Context, change func([]byte) ([]byte, error)) error {
+			if stuck.Load() {
+				<-hang
+			}
+			changed, err := change(saved)
+			if err == nil {
+				saved = changed
+			}
+			return err
+		}),
+		OpenURL: func(_ context.Context, page LoginPage) (string, error) {
+			mcptest.Browse(t, page.URL)
+			return "", nil
+		},
+	})
+	defer mgr.Close()
+	_ = mgr.Start(t.Context())
+	require.NoError(t, mgr.Login(t.Context(), "web"))
+	_, err := mgr.Call(t.Context(), "mcp_web__echo", nil)
+	require.NoError(t, err)
+
+	stuck.Store(true)
+	a.Expire()
+	other := web
+	other.Name = "other"
+	for name, use := range map[string]func(context.Context) error{
+		"Call":      func(ctx context.Context) error { _, err := mgr.Call(ctx, "mcp_web__echo", nil); return err },
+		"Logout":    func(ctx context.Context) error { return mgr.Logout(ctx, "web") },
+		"Login":     func(ctx context.Context) error { return mgr.Login(ctx, "web") },
+		"AddServer": func(ctx context.Context) error { return mgr.AddServer(ctx, other) },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		assert.ErrorIs(t, use(ctx), context.DeadlineExceeded, name)
+		cancel()
+	}
+	assert.True(t, mgr.RemoveServer("web"))
+	assert.Zero(t, a.Count().Refreshes)
 }

@@ -435,9 +435,6 @@ func (o *Options) setDefaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.TokenStore == nil {
-		o.TokenStore = new(login.Memory)
-	}
 	o.TokenStore = login.Guarded(o.TokenStore, "Options.TokenStore")
 	if o.Tokens == nil {
 		o.Tokens = quarterBytes{}

@@ -20,14 +20,14 @@ type Store interface {
 }
 
 // A TokenStore keeps what logins gave us: one document of at most 64 KiB for each key. A
-// key names a user, a server and a hash of its URL. Documents have tokens and must be
-// kept secret. Its methods may be called concurrently.
+// key names a user, a server and a hash of its URL, or the client of a ClientSecret.
+// Documents have tokens and must be kept secret. Its methods may be called concurrently.
 type TokenStore interface {
-	// Update replaces a document with what change returns for it. Either is nil if
-	// there is none. Until change returns, no other Update of that key may begin,
-	// in any process that shares the store: a refresh token can be used once. That
-	// takes up to a minute. If change returns an error, nothing changes, and Update
-	// returns that error.
+	// Update calls change once and replaces a document with what it returns. Either
+	// is nil if there is none. Until change returns, no other Update of that key may
+	// begin, in any process that shares the store: a refresh token can be used once.
+	// That takes up to a minute. If change returns an error, nothing changes, and
+	// Update returns that error. Nobody waits for an Update whose ctx has ended.
 	Update(ctx context.Context, key string, change func(document []byte) ([]byte, error)) error
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -59,17 +60,13 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.base.RoundTrip(r)
+	resp, err := foreign.Detached(r.Context(), "the request", func() (*http.Response, error) { return exchange(c.base, r) })
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	data, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return nil, err
-	}
-	if len(data) > maxAnswer {
-		return nil, fmt.Errorf("the answer has more than %d bytes", maxAnswer)
 	}
 	var said struct {
 		Error       string   `json:"error"`
@@ -90,6 +87,21 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	again := answer(r, resp.StatusCode, data)
 	again.Header = resp.Header
 	return again, err
+}
+
+// exchange sends r by base and returns the whole answer.
+func exchange(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+	resp, err := base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err == nil && len(data) > maxAnswer {
+		err = fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(data))
+	return resp, err
 }
 
 // corrected returns r as it should be sent, and the form in it, if any. A form names

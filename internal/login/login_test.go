@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
@@ -135,19 +136,31 @@ func TestDocumentIsBounded(t *testing.T) {
 	_, err = other.Header(t.Context(), nil)
 	assert.ErrorContains(t, err, "bytes, more than the limit of 65536")
 	assert.NoError(t, other.Logout(t.Context(), nil), "what can't be read can be deleted")
-	assert.Zero(t, store.size())
+	assert.Empty(t, store.documents)
 }
 
-// Nobody waits for a store that ignores its context, nor gets a page of any length.
+// Nobody waits for a store that ignores its context, not even Close, nor gets a page of
+// any length.
 func TestLoginIsBounded(t *testing.T) {
-	release := make(chan struct{})
-	a := New(Config{URL: "https://mcp.example/mcp", Store: stuck(release)})
-	defer a.Close()
-	defer close(release) // Close waits for a store that was called
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	assert.ErrorIs(t, a.Login(ctx, nil), context.DeadlineExceeded)
-	assert.ErrorIs(t, a.Logout(ctx, nil), context.DeadlineExceeded)
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		a := New(Config{URL: "https://mcp.example/mcp", Store: Guarded(stuck(release), "the store")})
+		begun := time.Now()
+		for _, use := range []func(context.Context) error{
+			func(ctx context.Context) error { return a.Login(ctx, nil) },
+			func(ctx context.Context) error { return a.Logout(ctx, nil) },
+			func(ctx context.Context) error { _, err := a.Header(ctx, nil); return err },
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			assert.ErrorIs(t, use(ctx), context.DeadlineExceeded)
+			cancel()
+		}
+		assert.Equal(t, 3*time.Second, time.Since(begun))
+		begun = time.Now()
+		a.Close()
+		assert.Equal(t, closeGrace, time.Since(begun))
+	})
 
 	long := New(Config{Settings: Settings{AuthorizationURL: "https://x/", TokenURL: "https://x/", ClientID: "c"}, URL: "https://mcp.example/mcp", Store: new(Memory)})
 	defer long.Close()
@@ -172,7 +185,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	for i := range 2 * maxKept {
 		require.NoError(t, set(fmt.Sprint("none", i), nil))
 	}
-	assert.Zero(t, m.size())
+	assert.Empty(t, m.documents)
 	for i := range maxKept {
 		require.NoError(t, set(fmt.Sprint(i), []byte("x")))
 	}
@@ -180,7 +193,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	assert.NoError(t, set("1", []byte("y")))
 	assert.NoError(t, set("2", nil))
 	assert.NoError(t, set("more", []byte("x")))
-	assert.Equal(t, maxKept, m.size())
+	assert.Len(t, m.documents, maxKept)
+	assert.Empty(t, m.turns.keys)
 }
 
 // The client proves itself for a revocation as it does for a token.
@@ -212,9 +226,10 @@ func TestRevocation(t *testing.T) {
 		})})
 		r := test.r
 		r.ClientID, r.AccessToken, r.RefreshToken, r.RevokeURL = "c 1", "A", "R", "https://auth.example/revoke"
+		r.TokenURL = "https://AUTH.example/token"
 		assert.NoError(t, a.revoke(t.Context(), r), name)
 		assert.Equal(t, test.want, strings.Join(sent, " "), name)
-		r.RevokeURL = "http://auth.example/revoke"
+		r.RevokeURL, r.TokenURL = "http://auth.example/revoke", "http://auth.example/token"
 		assert.ErrorContains(t, a.revoke(t.Context(), r), "without TLS", name)
 		a.Close()
 	}
@@ -359,9 +374,6 @@ func TestStores(t *testing.T) {
 			assert.EqualError(t, err, "no change")
 		}
 	}
-	err := Guarded(Files("\x00"), "it").Update(t.Context(), "k", nil)
-	assert.Error(t, err)
-	assert.EqualError(t, Guarded(nil, "it").Update(t.Context(), "k", nil), "it: panic: runtime error: invalid memory address or nil pointer dereference")
 }
 
 // What a browser and a store say can't do harm.

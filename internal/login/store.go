@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/document"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
 // A Store keeps documents by key. Its methods may be called concurrently.
@@ -25,71 +24,45 @@ type Store interface {
 
 // Memory is a [Store] in memory. The zero value is empty.
 type Memory struct {
-	mu   sync.Mutex
-	keys map[string]*kept // those that have a document or a user
-}
+	turns turns // of the keys
 
-type kept struct {
-	users    int           // that have the turn or wait for it; guarded by mu of the Memory
-	turn     chan struct{} // has room for the one who may use document
-	document []byte
+	mu        sync.Mutex
+	documents map[string][]byte // by key; a document is used by who has the turn
 }
 
 // maxKept is how many documents a [Memory] keeps.
 const maxKept = 10_000
 
 func (m *Memory) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
+	end, err := m.turns.take(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer end()
 	m.mu.Lock()
-	if m.keys == nil {
-		m.keys = make(map[string]*kept)
-	}
-	k := m.keys[key]
-	if k == nil {
-		k = &kept{turn: make(chan struct{}, 1)}
-		m.keys[key] = k
-	}
-	k.users++
+	document := m.documents[key]
 	m.mu.Unlock()
-	defer func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if k.users--; k.users == 0 && k.document == nil {
-			delete(m.keys, key)
-		}
-	}()
-	select {
-	case k.turn <- struct{}{}:
-		defer func() { <-k.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if document, err = change(document); err != nil {
+		return err
 	}
-	document, err := change(k.document)
-	if err == nil && k.document == nil && document != nil && m.size() > maxKept {
-		err = fmt.Errorf("there are %d logins in memory, the limit: set Options.TokenStore", maxKept)
-	}
-	if err == nil {
-		k.document = document
-	}
-	return err
+	return m.set(key, document)
 }
 
-func (m *Memory) size() int {
+func (m *Memory) set(key string, document []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.keys)
-}
-
-// Guarded returns s with its panics turned into errors that begin with what.
-func Guarded(s Store, what string) Store { return guarded{s, what} }
-
-type guarded struct {
-	of   Store
-	what string
-}
-
-func (g guarded) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
-	_, err := foreign.Call(g.what, func() (struct{}, error) { return struct{}{}, g.of.Update(ctx, key, change) })
-	return err
+	if document == nil {
+		delete(m.documents, key)
+		return nil
+	}
+	if m.documents[key] == nil && len(m.documents) >= maxKept {
+		return fmt.Errorf("there are %d logins in memory, the limit: set Options.TokenStore", maxKept)
+	}
+	if m.documents == nil {
+		m.documents = make(map[string][]byte)
+	}
+	m.documents[key] = document
+	return nil
 }
 
 // Files is a [Store] in the folder of that name, with a file for each key and another
