@@ -183,7 +183,8 @@ type ServerLimits struct {
 // be empty: then the server and its authorization server tell it.
 type OAuthConfig struct {
 	// ClientID and ClientSecret are of a client that is registered there. Without
-	// ClientID, [Manager.Login] registers one.
+	// ClientID, [Manager.Login] registers one. The secret goes to TokenURL, or where
+	// MetadataURL says; without both, to where it was first used, and nowhere else.
 	ClientID     string
 	ClientSecret string
 

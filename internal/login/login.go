@@ -11,15 +11,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // Settings say how to sign in. Each may be empty.
@@ -81,7 +77,8 @@ func New(cfg Config) *Account {
 	return a
 }
 
-// Close ends requests for tokens.
+// Close ends requests for tokens. It waits for the host's store, but not for long if
+// that is [Guarded].
 func (a *Account) Close() {
 	a.mu.Lock()
 	a.closed = true
@@ -180,7 +177,7 @@ func (a *Account) renew(ctx context.Context, refused string, lacking []string) (
 			if err := found.want(lacking); err != nil {
 				return nil, err
 			}
-			found.URL, found.ClientID = a.cfg.URL, cmp.Or(found.ClientID, a.cfg.ClientID)
+			found.URL, found.ClientID, found.Trust = a.cfg.URL, cmp.Or(found.ClientID, a.cfg.ClientID), a.cfg.trust()
 			return found.document(nil)
 		case found.RefreshToken == "":
 			found.AccessToken = ""
@@ -234,98 +231,4 @@ func (a *Account) hold(name string, values ...string) {
 	if a.Hold != nil && len(values) > 0 {
 		a.Hold(name, values)
 	}
-}
-
-// refresh gets new tokens for r. If the refresh token is good for nothing any more,
-// the result has none.
-func (a *Account) refresh(ctx context.Context, r record) (record, error) {
-	a.hold("token", r.RefreshToken, r.ClientSecret)
-	h, got := a.handler(r, "", nil)
-	_, err := h.RefreshToken(ctx, r.RefreshToken)
-	var refused transport.OAuthError
-	if errors.As(err, &refused) {
-		switch refused.ErrorCode {
-		case "invalid_grant", "unauthorized_client":
-			r.AccessToken, r.RefreshToken = "", ""
-			return r, nil
-		case "invalid_client": // it was removed
-			return record{URL: r.URL}, nil
-		}
-	}
-	if err != nil {
-		return r, text.Bounded(text.WithoutURL(err))
-	}
-	return got.in(r)
-}
-
-// handler returns what asks the authorization server of r for tokens, and where it
-// puts them. A client is registered for the scopes.
-func (a *Account) handler(r record, redirect string, scopes []string) (*transport.OAuthHandler, *received) {
-	got := new(received)
-	c := a.carrier()
-	c.resource, c.metadata = r.Resource, &transport.AuthServerMetadata{
-		Issuer: r.Issuer, AuthorizationEndpoint: r.TokenURL, TokenEndpoint: r.TokenURL, RegistrationEndpoint: r.registration,
-		TokenEndpointAuthMethodsSupported: r.AuthMethods,
-	}
-	return transport.NewOAuthHandler(transport.OAuthConfig{
-		ClientID: r.ClientID, ClientSecret: r.ClientSecret, TokenEndpointAuthMethod: r.AuthMethod, RedirectURI: redirect,
-		Scopes: scopes, TokenStore: got, AuthServerMetadataURL: metadataURL, PKCEEnabled: true, HTTPClient: c.client(),
-	}), got
-}
-
-// received is where a handler puts the tokens that it gets.
-type received struct{ token *transport.Token }
-
-func (t *received) GetToken(context.Context) (*transport.Token, error) {
-	return nil, transport.ErrNoToken
-}
-
-func (t *received) SaveToken(_ context.Context, token *transport.Token) error {
-	t.token = token
-	return nil
-}
-
-// maxLifetime is how long a token lasts at most. Longer times overflow.
-const maxLifetime = 365 * 24 * time.Hour
-
-// in returns r with the tokens.
-func (t *received) in(r record) (record, error) {
-	switch got := t.token; {
-	case got == nil || got.AccessToken == "":
-		return r, errors.New("the authorization server sent no access token")
-	case got.TokenType != "" && !strings.EqualFold(got.TokenType, "bearer"):
-		return r, fmt.Errorf("the access token is of type %q, want Bearer", text.Line(got.TokenType, 80))
-	case strings.ContainsFunc(got.AccessToken, func(c rune) bool { return c <= ' ' || c > '~' }):
-		return r, errors.New("the access token has characters that no header can have")
-	}
-	if granted := strings.Fields(t.token.Scope); len(granted) > 0 {
-		r.Scopes = granted
-	}
-	r.AccessToken, r.ExpiresAt = t.token.AccessToken, time.Time{}
-	if t.token.RefreshToken != "" {
-		r.RefreshToken = t.token.RefreshToken
-	}
-	if seconds := t.token.ExpiresIn; seconds > 0 {
-		lasts := maxLifetime
-		if seconds < int64(maxLifetime/time.Second) {
-			lasts = time.Duration(seconds) * time.Second
-		}
-		r.ExpiresAt = time.Now().Add(lasts - min(10*time.Second, lasts/10)) // it must not expire on its way
-	}
-	return r, nil
-}
-
-// isLoopback reports whether host is this machine.
-func isLoopback(host string) bool {
-	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
-}
-
-// plain returns the address of the server as a resource: without a query.
-func plain(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	u.RawQuery, u.Fragment, u.User = "", "", nil
-	return u.String()
 }

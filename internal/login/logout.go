@@ -54,6 +54,10 @@ func (a *Account) revoke(ctx context.Context, r record) error {
 	if r.RevokeURL == "" {
 		return nil
 	}
+	if !sameOrigin(r.RevokeURL, r.TokenURL) { // it might be anyone's
+		return fmt.Errorf("the tokens are deleted here, but were not revoked: that is done at %q, and tokens come from %q",
+			text.Line(r.RevokeURL, maxSaid), text.Line(r.TokenURL, maxSaid))
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	err := a.revokeToken(ctx, r, "refresh_token", r.RefreshToken)
@@ -73,12 +77,13 @@ func (a *Account) revokeToken(ctx context.Context, r record, kind, token string)
 		return nil
 	}
 	form := url.Values{"token": {token}, "token_type_hint": {kind}}
-	basic := r.basic()
+	secret := a.secret(r)
+	basic := r.basic(secret)
 	if !basic {
 		form.Set("client_id", r.ClientID)
 	}
-	if !basic && r.ClientSecret != "" {
-		form.Set("client_secret", r.ClientSecret)
+	if !basic && secret != "" {
+		form.Set("client_secret", secret)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.RevokeURL, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -86,7 +91,7 @@ func (a *Account) revokeToken(ctx context.Context, r record, kind, token string)
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if basic {
-		request.SetBasicAuth(url.QueryEscape(r.ClientID), url.QueryEscape(r.ClientSecret)) // RFC 6749, 2.3.1
+		request.SetBasicAuth(url.QueryEscape(r.ClientID), url.QueryEscape(secret)) // RFC 6749, 2.3.1
 	}
 	resp, err := a.carrier().client().Do(request)
 	if err != nil {
@@ -104,12 +109,12 @@ func (a *Account) revokeToken(ctx context.Context, r record, kind, token string)
 	return nil
 }
 
-// basic reports whether the client proves itself by a header, as mcp-go decides for
-// tokens.
-func (r *record) basic() bool {
+// basic reports whether the client proves that it has the secret by a header, as
+// mcp-go decides for tokens.
+func (r *record) basic(secret string) bool {
 	const basic, post = "client_secret_basic", "client_secret_post"
 	switch {
-	case r.ClientSecret == "":
+	case secret == "":
 		return false
 	case r.AuthMethod != "":
 		return r.AuthMethod == basic

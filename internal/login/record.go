@@ -14,7 +14,8 @@ type record struct {
 	TokenURL     string    `json:"token_url"`
 	Resource     string    `json:"resource,omitempty"`
 	ClientID     string    `json:"client_id"`
-	ClientSecret string    `json:"client_secret,omitempty"`
+	ClientSecret string    `json:"client_secret,omitempty"` // if the client was registered by us
+	Trust        string    `json:"trust,omitempty"`         // in TokenURL: see [Settings.trust]
 	AuthMethod   string    `json:"auth_method,omitempty"`   // of the client
 	AuthMethods  []string  `json:"auth_methods,omitempty"`  // that the server knows
 	RedirectURI  string    `json:"redirect_uri,omitempty"`  // if the client was registered for it
@@ -35,10 +36,10 @@ type record struct {
 const maxDocument = 64 << 10
 
 // parse returns the record in a document, or none if it is of another server or
-// client.
+// client, or if the settings trust in another authorization server since.
 func (a *Account) parse(document []byte) (record, error) {
 	r, err := parse(document)
-	if err != nil || r.URL != a.cfg.URL || a.cfg.ClientID != "" && r.ClientID != a.cfg.ClientID {
+	if err != nil || r.URL != a.cfg.URL || a.cfg.ClientID != "" && (r.ClientID != a.cfg.ClientID || r.Trust != a.cfg.trust()) {
 		return record{}, err
 	}
 	return r, nil

@@ -2,6 +2,7 @@ package mcptest
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -28,6 +29,8 @@ type Authority struct {
 	ExpiresIn int                                           // seconds that the authority claims; 0 for none
 	Answer    func(http.ResponseWriter, *http.Request) bool // answers instead of the authority, if it returns true
 	Resources map[string]bool                               // for which tokens were asked
+	Secrets   map[string]bool                               // of clients that were sent here
+	Moved     *Authority                                    // whose tokens the server wants instead; nil for this one's
 	Scopes    string                                        // for which the last login asked
 	Grant     func(asked string) string                     // returns what the user grants of the scopes; nil for all
 	Lacks     func(body, scopes string) string              // returns the scopes that a request to the server lacks; nil for none
@@ -59,7 +62,7 @@ type granted struct {
 
 // NewAuthority returns an Authority in front of an MCP server.
 func NewAuthority(t testing.TB, server http.Handler) *Authority {
-	a := &Authority{logins: make(map[string]*granted), Resources: make(map[string]bool)}
+	a := &Authority{logins: make(map[string]*granted), Resources: make(map[string]bool), Secrets: make(map[string]bool)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]any{
@@ -97,23 +100,26 @@ func NewAuthority(t testing.TB, server http.Handler) *Authority {
 // Guard serves an MCP server that wants a token of the authority.
 func (a *Authority) Guard(t testing.TB, server http.Handler) (url string) {
 	url = ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.Mu.Lock()
+		at := cmp.Or(a.Moved, a)
+		a.Mu.Unlock()
 		base := "http://" + r.Host
 		if strings.HasPrefix(r.URL.Path, "/metadata") {
 			_ = json.NewEncoder(w).Encode(map[string]any{
-				"resource": url, "authorization_servers": []string{a.URL}, "scopes_supported": []string{"all"},
+				"resource": url, "authorization_servers": []string{at.URL}, "scopes_supported": []string{"all"},
 			})
 			return
 		}
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-		a.Mu.Lock()
-		g := a.logins[token]
+		at.Mu.Lock()
+		g := at.logins[token]
 		ok := g != nil && g.access == token
 		body, err := io.ReadAll(r.Body)
 		lacks := ""
-		if ok && a.Lacks != nil {
-			lacks = a.Lacks(string(body), g.scopes)
+		if ok && at.Lacks != nil {
+			lacks = at.Lacks(string(body), g.scopes)
 		}
-		a.Mu.Unlock()
+		at.Mu.Unlock()
 		if err != nil {
 			return
 		}
@@ -156,6 +162,7 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm()
 	a.Mu.Lock()
 	defer a.Mu.Unlock()
+	a.note(r)
 	code, refresh := r.Form.Get("code"), r.Form.Get("refresh_token")
 	g := a.logins[code+refresh]
 	sum := sha256.Sum256([]byte(r.Form.Get("code_verifier")))
@@ -188,6 +195,7 @@ func (a *Authority) revoke(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm()
 	a.Mu.Lock()
 	defer a.Mu.Unlock()
+	a.note(r)
 	g := a.logins[r.Form.Get("token")]
 	if g != nil && g.client != r.Form.Get("client_id") {
 		w.WriteHeader(http.StatusBadRequest)
@@ -198,6 +206,14 @@ func (a *Authority) revoke(w http.ResponseWriter, r *http.Request) {
 		a.counts.Revoked++
 		delete(a.logins, g.access)
 		delete(a.logins, g.refresh)
+	}
+}
+
+// note keeps the secret of a client.
+func (a *Authority) note(r *http.Request) {
+	_, basic, _ := r.BasicAuth()
+	if secret := r.Form.Get("client_secret") + basic; secret != "" {
+		a.Secrets[secret] = true
 	}
 }
 

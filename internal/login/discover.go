@@ -1,0 +1,100 @@
+package login
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// What is found out about the authorization server of a resource.
+type discovery struct {
+	metadata *transport.AuthServerMetadata
+	resource string
+	scopes   []string // to ask for
+}
+
+// discover asks the server where to log in, unless the settings say so.
+func (a *Account) discover(ctx context.Context) (d discovery, err error) {
+	a.mu.Lock()
+	challenges := slices.Clone(a.challenges)
+	a.mu.Unlock()
+	configured := a.cfg.AuthorizationURL != "" && a.cfg.TokenURL != ""
+	if len(challenges) == 0 && !configured {
+		challenges = a.challenged(ctx)
+	}
+	d.scopes = scopesIn(challenges)
+	if configured {
+		d.metadata = &transport.AuthServerMetadata{AuthorizationEndpoint: a.cfg.AuthorizationURL, TokenEndpoint: a.cfg.TokenURL}
+		d.resource = a.cfg.Resource
+		return d, nil
+	}
+	h, c, err := a.ask(ctx, challenges)
+	if err != nil {
+		// The server may advertise metadata that name another resource than its
+		// address. What stands at the usual place may name one above it.
+		h2, c2, err2 := a.ask(ctx, nil)
+		if err2 != nil || !c2.described {
+			return d, fmt.Errorf("finding the authorization server: %w", text.WithoutURL(err))
+		}
+		h, c = h2, c2
+	}
+	if d.metadata, err = h.GetServerMetadata(ctx); err != nil { // it has them
+		return d, err
+	}
+	if methods := d.metadata.CodeChallengeMethodsSupported; len(methods) > 0 && !slices.Contains(methods, "S256") {
+		return d, errors.New("the authorization server does not support PKCE with S256")
+	}
+	page, err := h.GetAuthorizationURL(ctx, "", "")
+	if err != nil {
+		return d, err
+	}
+	if u, err := url.Parse(page); err == nil {
+		d.resource = u.Query().Get("resource")
+	}
+	if d.resource = cmp.Or(a.cfg.Resource, d.resource); d.resource == "" && a.cfg.MetadataURL != "" {
+		d.resource = plain(a.cfg.URL)
+	}
+	if d.scopes == nil {
+		d.scopes = c.scopes
+	}
+	return d, nil
+}
+
+// challenged asks the server without a token, as nothing has been refused so far, and
+// returns how it refuses that.
+func (a *Account) challenged(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, a.cfg.URL, nil)
+	if err != nil {
+		return nil
+	}
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	resp, err := a.cfg.HTTP.RoundTrip(r)
+	if err != nil {
+		return nil // the next request tells
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized {
+		return nil
+	}
+	return bounded(resp.Header.Values("WWW-Authenticate"))
+}
+
+// ask returns a handler that has the metadata of the authorization server, with
+// these challenges of the server.
+func (a *Account) ask(ctx context.Context, challenges []string) (*transport.OAuthHandler, *carrier, error) {
+	c := a.carrier()
+	h := transport.NewOAuthHandler(transport.OAuthConfig{HTTPClient: c.client(), AuthServerMetadataURL: a.cfg.MetadataURL})
+	h.SetBaseURL(plain(a.cfg.URL))
+	h.HandleUnauthorizedResponse(&http.Response{Header: http.Header{"Www-Authenticate": challenges}})
+	_, err := h.GetServerMetadata(ctx)
+	return h, c, err
+}
