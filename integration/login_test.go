@@ -17,8 +17,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,9 +65,29 @@ func post(t testing.TB, address string, form url.Values) (int, map[string]any) {
 	return resp.StatusCode, said
 }
 
+// introspect returns what the authority says of a token.
+func introspect(t testing.TB, issuer, token string) map[string]any {
+	_, said := post(t, issuer+"/token/introspection", url.Values{"token": {token}, "client_id": {"guard"}, "client_secret": {"guard-secret-of-this-test"}})
+	return said
+}
+
+// A protected is an MCP server that wants tokens.
+type protected struct {
+	address string
+	calls   atomic.Int32 // of tools that arrived
+}
+
 // protect serves an MCP server to those whose token the authority knows, and which
-// is for this server.
-func protect(t *testing.T, issuer, name string) (address string) {
+// is for this server. The tool admin needs the scope admin.
+func protect(t *testing.T, issuer, name string) *protected {
+	var authority atomic.Pointer[string]
+	authority.Store(&issuer)
+	return protectAt(t, &authority, name)
+}
+
+// protectAt does so with an authority that may change.
+func protectAt(t *testing.T, authority *atomic.Pointer[string], name string) *protected {
+	p := new(protected)
 	s := mcpserver.NewMCPServer(name, "1")
 	s.AddTool(mcp.NewTool("slow", mcp.WithNumber("seconds")), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		select {
@@ -75,23 +97,46 @@ func protect(t *testing.T, issuer, name string) (address string) {
 			return nil, ctx.Err()
 		}
 	})
+	s.AddTool(mcp.NewTool("admin"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText("ruled"), nil
+	})
 	inner := mcpserver.NewStreamableHTTPServer(s)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		issuer := *authority.Load()
 		if strings.HasPrefix(r.URL.Path, "/.well-known/oauth-protected-resource") {
-			_ = json.NewEncoder(w).Encode(map[string]any{"resource": address, "authorization_servers": []string{issuer}, "scopes_supported": []string{"mcp"}})
+			_ = json.NewEncoder(w).Encode(map[string]any{"resource": p.address, "authorization_servers": []string{issuer}, "scopes_supported": []string{"mcp"}})
 			return
 		}
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-		_, said := post(t, issuer+"/token/introspection", url.Values{"token": {token}, "client_id": {"guard"}, "client_secret": {"guard-secret-of-this-test"}})
-		if said["active"] != true || said["aud"] != address {
+		said := introspect(t, issuer, token)
+		if said["active"] != true || said["aud"] != p.address {
 			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="http://`+r.Host+`/.well-known/oauth-protected-resource/mcp"`)
 			http.Error(w, "what is "+token+"?", http.StatusUnauthorized)
 			return
 		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		var asked struct {
+			Method string
+			Params struct{ Name string }
+		}
+		_ = json.Unmarshal(body, &asked) // a GET has none
+		if asked.Method == "tools/call" {
+			p.calls.Add(1)
+		}
+		if scopes, _ := said["scope"].(string); asked.Params.Name == "admin" && !slices.Contains(strings.Fields(scopes), "admin") {
+			w.Header().Set("WWW-Authenticate", `Basic realm="x", Bearer error=insufficient_scope, scope=admin`)
+			http.Error(w, token+" is not enough", http.StatusForbidden)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		inner.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
-	return web.URL + "/mcp"
+	p.address = web.URL + "/mcp"
+	return p
 }
 
 var (
@@ -153,6 +198,7 @@ type loginHost struct {
 	t testing.TB
 	*mcphybrid.Manager
 	store string
+	pages atomic.Int32 // that were opened
 	mu    sync.Mutex
 	said  bytes.Buffer
 }
@@ -167,14 +213,22 @@ func newLoginHost(t testing.TB, store string, servers ...mcphybrid.ServerConfig)
 	h := &loginHost{t: t, store: store}
 	h.Manager = mcphybrid.NewManager(&mcphybrid.Options{
 		Servers: servers, TokenStore: mcphybrid.FileTokens(store), Limits: mcphybrid.ServerLimits{Reconnect: time.Hour},
-		Logger:  slog.New(slog.NewTextHandler(h, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		OpenURL: func(ctx context.Context, page mcphybrid.LoginPage) (string, error) { return "", browse(ctx, page.URL) },
+		Logger: slog.New(slog.NewTextHandler(h, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		OpenURL: func(ctx context.Context, page mcphybrid.LoginPage) (string, error) {
+			h.pages.Add(1)
+			return "", browse(ctx, page.URL)
+		},
 	})
 	return h
 }
 
 func (h *loginHost) call(server string, seconds float64) error {
-	result, err := h.Call(h.t.Context(), "mcp_"+server+"__slow", map[string]any{"seconds": seconds})
+	return h.callTool("mcp_"+server+"__slow", map[string]any{"seconds": seconds})
+}
+
+// callTool calls a tool and looks at all that a person or a model sees then.
+func (h *loginHost) callTool(name string, args map[string]any) error {
+	result, err := h.Call(h.t.Context(), name, args)
 	snapshot, snapErr := h.Snapshot(0)
 	fmt.Fprintln(h, err, mcp.GetTextFromContent(result.Content[0]), h.Servers(), h.Problems(), string(h.Default().Save()), snapErr)
 	fmt.Fprintf(h, "%+v", snapshot)
@@ -226,8 +280,8 @@ const secondHostVariable = "MCPHYBRID_INTEGRATION_SECOND_HOST"
 func TestLoginAtAPublishedAuthority(t *testing.T) {
 	const ttl = 2
 	issuer := startAuthority(t, ttl)
-	one := mcphybrid.ServerConfig{Name: "one", URL: protect(t, issuer, "one")}
-	two := mcphybrid.ServerConfig{Name: "two", URL: protect(t, issuer, "two")}
+	one := mcphybrid.ServerConfig{Name: "one", URL: protect(t, issuer, "one").address}
+	two := mcphybrid.ServerConfig{Name: "two", URL: protect(t, issuer, "two").address}
 	h := newLoginHost(t, t.TempDir(), one, two)
 	defer h.Close()
 	assert.ErrorIs(t, h.Start(t.Context()), mcphybrid.ErrAuthorizationRequired)

@@ -1,6 +1,7 @@
 // An authorization server on a free port of 127.0.0.1, which it prints. Everyone can
 // log in, with any password. Access tokens last $TTL seconds; refresh tokens can be
-// used once, and who uses one again loses the login. The client "guard" introspects.
+// used once, and who uses one again loses the login. The client "guard" introspects. The
+// client "app" has a secret, and logs in from any port of 127.0.0.1.
 import http from 'node:http';
 import { pathToFileURL } from 'node:url';
 
@@ -13,6 +14,9 @@ const issuer = `http://127.0.0.1:${server.address().port}`;
 
 const provider = new Provider(issuer, {
   clients: [{
+    client_id: 'app', client_secret: 'app-secret-of-this-test', redirect_uris: ['http://127.0.0.1/callback'], application_type: 'native',
+    grant_types: ['authorization_code', 'refresh_token'], token_endpoint_auth_method: 'client_secret_post',
+  }, {
     client_id: 'guard', client_secret: 'guard-secret-of-this-test', redirect_uris: [], response_types: [], grant_types: [],
     token_endpoint_auth_method: 'client_secret_post', introspection_endpoint_auth_method: 'client_secret_post',
   }],
@@ -21,7 +25,7 @@ const provider = new Provider(issuer, {
   pkce: { required: () => true },
   rotateRefreshToken: () => true,
   issueRefreshToken: (ctx, client) => client.grantTypeAllowed('refresh_token'),
-  scopes: ['openid', 'offline_access', 'mcp'],
+  scopes: ['openid', 'offline_access', 'mcp', 'admin'],
   ttl: { AccessToken: () => ttl, RefreshToken: () => 3600, Grant: () => 3600, Session: () => 3600, Interaction: () => 3600 },
   features: {
     devInteractions: { enabled: true },
@@ -31,7 +35,7 @@ const provider = new Provider(issuer, {
     resourceIndicators: {
       enabled: true,
       useGrantedResource: () => true,
-      getResourceServerInfo: (ctx, resource) => ({ scope: 'mcp', audience: resource, accessTokenTTL: ttl, accessTokenFormat: 'opaque' }),
+      getResourceServerInfo: (ctx, resource) => ({ scope: 'mcp admin', audience: resource, accessTokenTTL: ttl, accessTokenFormat: 'opaque' }),
     },
   },
 });
