@@ -30,7 +30,7 @@ func curious(t *testing.T) map[string]ServerConfig {
 
 // startCurious returns a Manager of one such server. Its hooks decline.
 func startCurious(t *testing.T, cfg ServerConfig, change func(*Options)) *Manager {
-	opts := Options{Limits: ServerLimits{CallTimeout: 5 * time.Second}, Servers: []ServerConfig{cfg}, Ask: ask.Options{Hooks: ask.Decline()}}
+	opts := Options{Servers: []ServerConfig{cfg}, Ask: ask.Options{Hooks: ask.Decline()}}
 	if change != nil {
 		change(&opts)
 	}
@@ -126,8 +126,8 @@ func TestSpecG4Tasks(t *testing.T) {
 	for over, cfg := range curious(t) {
 		t.Run(over, func(t *testing.T) {
 			t.Parallel()
-			cfg.CallTimeout = 500 * time.Millisecond
-			m := startCurious(t, cfg, func(o *Options) { o.Ask = ask.Options{} })
+			without := func(o *Options) { o.Ask = ask.Options{} }
+			m := startCurious(t, cfg, without)
 			switch over {
 			case "in process", "modern stdio", "modern http": // the newest protocol has no tasks
 				assert.ErrorContains(t, errors.Join(m.Problems()...), `server "curious": tool 1: it is executed as a task only`)
@@ -139,7 +139,8 @@ func TestSpecG4Tasks(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, "report x", resultText(t, r))
 			if over == "stdio" { // a handler in this process would never end
-				_, err = m.Call(t.Context(), "mcp_curious__report", map[string]any{"text": "never"})
+				cfg.CallTimeout = 500 * time.Millisecond
+				_, err = startCurious(t, cfg, without).Call(t.Context(), "mcp_curious__report", map[string]any{"text": "never"})
 				assert.ErrorIs(t, err, context.DeadlineExceeded)
 			}
 		})

@@ -135,7 +135,7 @@ func TestCallsToServersThatDoNotServe(t *testing.T) {
 	defer m.Close()
 	started := make(chan error, 1)
 	go func() { started <- m.Start(context.Background()) }()
-	require.Eventually(t, func() bool { return m.IsSearchMode() && len(m.connectingServers(nil)) == 1 }, 10*time.Second, time.Millisecond)
+	soon(t, func() bool { return m.IsSearchMode() && len(m.connectingServers(nil)) == 1 })
 
 	r, err := m.Call(t.Context(), "mcp_slow_one__run", nil)
 	require.ErrorIs(t, err, ErrUnknownTool)

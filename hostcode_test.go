@@ -95,7 +95,7 @@ func TestCloseWaitsForNoStuckHost(t *testing.T) {
 				_, _ = m.Call(context.Background(), SkillLoadToolName, `{"name":"s"}`)
 			}()
 			<-reached
-			within(20*time.Second, "Close", func() { require.NoError(t, m.Close()) })
+			within(time.Minute, "Close", func() { require.NoError(t, m.Close()) })
 		})
 	}
 }
@@ -129,7 +129,7 @@ func TestNilContext(t *testing.T) {
 		"drop":    func() { _ = m.DropUser(none, "u") },
 		"refresh": func() { _ = m.RefreshHints(none) },
 	} {
-		within(20*time.Second, name, func() {
+		within(time.Minute, name, func() {
 			func() {
 				defer func() { _ = recover() }()
 				use()
@@ -140,7 +140,7 @@ func TestNilContext(t *testing.T) {
 		})
 	}
 	m.RemoveServer("b")
-	within(20*time.Second, "Close", func() { require.NoError(t, m.Close()) })
+	within(time.Minute, "Close", func() { require.NoError(t, m.Close()) })
 }
 
 // A handler may remove its own tools, close its session and, in a server of this
@@ -157,13 +157,13 @@ func TestHandlersCloseWhatRunsThem(t *testing.T) {
 		}}
 	}
 	require.NoError(t, m.AddTools("l1", closer(func() { m.RemoveServer("l1") })))
-	within(20*time.Second, "l1", func() { _, _ = s.Call(t.Context(), "mcp_l1__c", nil) })
+	within(time.Minute, "l1", func() { _, _ = s.Call(t.Context(), "mcp_l1__c", nil) })
 	require.NoError(t, m.AddTools("l2", closer(func() { s.Close() })))
-	within(20*time.Second, "l2", func() { _, _ = s.Call(t.Context(), "mcp_l2__c", nil) })
+	within(time.Minute, "l2", func() { _, _ = s.Call(t.Context(), "mcp_l2__c", nil) })
 	require.NoError(t, m.AddServer(t.Context(), serving("p", closer(func() { m.RemoveServer("p") }))))
-	within(20*time.Second, "p", func() { _, _ = m.Call(t.Context(), "mcp_p__c", nil) })
+	within(time.Minute, "p", func() { _, _ = m.Call(t.Context(), "mcp_p__c", nil) })
 	require.NoError(t, m.AddServer(t.Context(), serving("q", closer(func() { _ = m.Close() }))))
-	within(20*time.Second, "q", func() { _, _ = m.Call(t.Context(), "mcp_q__c", nil) })
+	within(time.Minute, "q", func() { _, _ = m.Call(t.Context(), "mcp_q__c", nil) })
 	assert.ErrorIs(t, m.AddTools("x", echoTool("y", "")), ErrClosed)
 }
 

@@ -33,6 +33,7 @@ type mischief struct {
 	At     string        // the method whose requests get wrong answers; "" for all
 	Mute   bool          // it answers nothing
 	Late   time.Duration // before the answer
+	Held   bool          // the answer waits until it is to do something else
 	Data   string        // written instead; $ID, $RESULT and $ANSWER stand for the right ones, $BIG for N times x
 	N      int           // see Data and List
 	Die    bool          // after that, before the end of the line, the process or the connection ends
@@ -129,9 +130,10 @@ type hostileRequest struct {
 // means nothing. It waits if the answer is late.
 func (h *hostile) answer(ctx context.Context, r hostileRequest, modern bool) (string, mischief) {
 	h.mu.Lock()
-	does := h.does
+	told := h.does
 	h.asked[r.Method]++
 	h.mu.Unlock()
+	does := told
 	if does.At != "" && does.At != r.Method {
 		does = mischief{List: does.List, N: does.N, Shelf: does.Shelf}
 	}
@@ -174,6 +176,9 @@ func (h *hostile) answer(ctx context.Context, r hostileRequest, modern bool) (st
 		case <-time.After(does.Late):
 		case <-ctx.Done():
 		}
+	}
+	if does.Held {
+		h.await(ctx, func() bool { return h.does != told })
 	}
 	switch {
 	case does.Mute && does.Data == "":
@@ -363,24 +368,34 @@ func (h *hostile) stream(w http.ResponseWriter, req *http.Request, r hostileRequ
 	fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":%q,\"params\":{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":%s}}}\n\n",
 		mcp.MethodNotificationSubscriptionsAcknowledged, r.ID)
 	w.(http.Flusher).Flush()
-	stop := context.AfterFunc(req.Context(), func() { h.mu.Lock(); defer h.mu.Unlock(); h.heard.Broadcast() })
-	defer stop()
 	h.mu.Lock()
 	next := len(h.pushed) - h.does.Pushes // a client that connects now gets them too
 	h.mu.Unlock()
 	for ; ; next++ {
-		h.mu.Lock()
-		for next == len(h.pushed) && req.Context().Err() == nil {
-			h.heard.Wait()
-		}
+		push := ""
+		h.await(req.Context(), func() bool {
+			there := next < len(h.pushed)
+			if there {
+				push = h.pushed[next]
+			}
+			return there
+		})
 		if req.Context().Err() != nil {
-			h.mu.Unlock()
 			return
 		}
-		push := h.pushed[next]
-		h.mu.Unlock()
 		fmt.Fprintf(w, "data: %s\n\n", push)
 		w.(http.Flusher).Flush()
+	}
+}
+
+// await waits until a condition on what mu guards holds, or ctx ends.
+func (h *hostile) await(ctx context.Context, holds func() bool) {
+	stop := context.AfterFunc(ctx, func() { h.mu.Lock(); defer h.mu.Unlock(); h.heard.Broadcast() })
+	defer stop()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for !holds() && ctx.Err() == nil {
+		h.heard.Wait()
 	}
 }
 
@@ -514,7 +529,7 @@ func (c *culprit) inProcess(name string, j *journal) {
 			case <-ctx.Done():
 			}
 		}
-		if does.Mute {
+		if does.Mute || does.Held {
 			<-ctx.Done()
 		}
 		return strings.ReplaceAll(does.Data, "$BIG", strings.Repeat("x", does.N))

@@ -280,7 +280,7 @@ func (h *tryingHost) options() *Options {
 		Needs:  map[string][]string{"mcp_a__tool_000": {"nothing"}}, // so that there is something to log
 		Inline: InlineOptions{Max: 4, MaxTokens: 5000}, Prompt: PromptOptions{MaxListingTokens: 5000}, Limits: ServerLimits{Reconnect: time.Hour},
 		Semantic: &SemanticOptions{Embedder: hostEmbedder{e, h}, Store: vectors, Cache: store("vectors"), Grace: -1,
-			Timeout: time.Second, Progress: func(int, int) { h.at("embedded") }},
+			Timeout: time.Minute, Progress: func(int, int) { h.at("embedded") }},
 		Cache: store("cache"), TrustStore: store("trust"), Usage: &UsageOptions{Store: store("usage")},
 		OnEvent:  func(Event) { h.at("event") },
 		Enricher: lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) { h.at("enricher"); return Hints{}, false, nil }),

@@ -183,9 +183,7 @@ func TestActiveDefinitionsGrow(t *testing.T) {
 		grown = append(grown, heavyTool(fmt.Sprintf("tool_%03d", i), 8_000))
 	}
 	mcpServer(cfg).AddTools(grown...)
-	require.Eventually(t, func() bool {
-		return EstimateTokens(s.DeferredTools(), nil) > n*2_000
-	}, 30*time.Second, 10*time.Millisecond)
+	soon(t, func() bool { return EstimateTokens(s.DeferredTools(), nil) > n*2_000 })
 	for i := range n {
 		_, err := s.Call(t.Context(), fmt.Sprintf("mcp_a__tool_%03d", i), `{"text":"x"}`)
 		require.NoError(t, err)

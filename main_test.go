@@ -433,13 +433,18 @@ func newTestManager(t *testing.T, opts *Options) (*Manager, *ToolRegistry) {
 	if o.Registry == nil {
 		o.Registry = r
 	}
+	if o.Semantic != nil && o.Semantic.Timeout == 0 { // the default is short for a slow machine
+		semantic := *o.Semantic
+		semantic.Timeout = time.Minute
+		o.Semantic = &semantic
+	}
 	m := NewManager(&o)
 	t.Cleanup(func() {
 		assert.NoError(t, check(m))
 		if o.Registry == r {
 			// A change that a server has just announced may not have arrived
 			// yet.
-			assert.EventuallyWithT(t, func(c *assert.CollectT) { assert.NoError(c, checkRegistry(m.def, r)) }, 10*time.Second, time.Millisecond)
+			assert.EventuallyWithT(t, func(c *assert.CollectT) { assert.NoError(c, checkRegistry(m.def, r)) }, time.Minute, time.Millisecond)
 		}
 		assert.NoError(t, m.Close())
 		assert.Empty(t, r.List())

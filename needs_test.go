@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -321,7 +320,7 @@ func TestSpecB5NeededToolGoesAndComesBack(t *testing.T) {
 	} {
 		before := m.cur.Load()
 		change()
-		require.Eventually(t, func() bool { return m.cur.Load() != before }, 10*time.Second, time.Millisecond)
+		soon(t, func() bool { return m.cur.Load() != before })
 		assert.Equal(t, inFS("edit"), toolNames(m.ActiveTools()))
 		assert.Contains(t, problemsOf(m), `mcphybrid: tool "mcp_fs__edit" needs missing tools: "read"`)
 		_, err := m.Call(t.Context(), "mcp_fs__edit", nil)

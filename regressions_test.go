@@ -685,7 +685,7 @@ func TestServerThatIsDownCalls(t *testing.T) {
 	skipUnlessUnix(t)
 	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{child(t, "zz", "plain")}})
 	_, _ = m.Call(t.Context(), "mcp_zz__exit", nil)
-	require.Eventually(t, func() bool { return m.Servers()[0].State == StateDown }, 10*time.Second, time.Millisecond)
+	soon(t, func() bool { return m.Servers()[0].State == StateDown })
 	r, err := m.Call(t.Context(), "mcp_zz__env", nil)
 	require.ErrorIs(t, err, ErrServerDown)
 	assert.Regexp(t, `^mcp_zz__env can't be called now: its server is down since 20\d\d-\d\d-\d\dT\S+Z\. Go on without it\.$`, resultText(t, r))

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -511,6 +512,10 @@ func TestSpecG5Limits(t *testing.T) {
 // listed before.
 func TestSpecG5ListWithoutAnswer(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, listWithoutAnswer)
+}
+
+func listWithoutAnswer(t *testing.T) {
 	var mute atomic.Bool
 	over := make(chan struct{})
 	srv := &edited{newArchive(), nil}
@@ -694,6 +699,10 @@ func registryTool(r *ToolRegistry, name string) Tool {
 // SPEC G5: a read has the timeout and the circuit of calls, and its errors no secrets.
 func TestSpecG5Errors(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, errorsOfReads)
+}
+
+func errorsOfReads(t *testing.T) {
 	over := make(chan struct{})
 	t.Cleanup(func() { close(over) })
 	srv := replacing("resources/read", "")

@@ -29,8 +29,8 @@ var (
 
 const (
 	walkSessions = 32
-	walkPlaces   = "ssshhmmp" // where the servers are: see newCulprit
-	walkTimeout  = 400 * time.Millisecond
+	walkPlaces   = "ssshhmmp"             // where the servers are: see newCulprit
+	walkTimeout  = 400 * time.Millisecond // of calls, unless the machine is slow
 )
 
 // A riot is eight servers that misbehave at random while 32 sessions use them.
@@ -40,6 +40,7 @@ type riot struct {
 	m        *Manager
 	seed     uint64
 	journal  *journal
+	timeout  time.Duration // of calls; a start has four times as long
 	servers  []*culprit
 	sessions []*Session
 	changing sync.WaitGroup // servers that come and go
@@ -110,11 +111,11 @@ func openFiles() int {
 
 func newRiot(t *testing.T, seed uint64) *riot {
 	w := &riot{
-		t: t, seed: seed, journal: &journal{ran: make(map[string]int)},
+		t: t, seed: seed, journal: &journal{ran: make(map[string]int)}, timeout: max(walkTimeout, timeToStart(t)),
 		calls: make(map[string]*walkCall), kinds: make(map[string]int), mischiefs: make(map[string]int),
 	}
 	opts := &Options{
-		Limits: ServerLimits{StartTimeout: 4 * walkTimeout, CallTimeout: walkTimeout, Reconnect: 10 * time.Millisecond, Refresh: 100 * time.Millisecond, MaxMessage: 1 << 20, MaxTools: 100},
+		Limits: ServerLimits{StartTimeout: 4 * w.timeout, CallTimeout: w.timeout, Reconnect: 10 * time.Millisecond, Refresh: 100 * time.Millisecond, MaxMessage: 1 << 20, MaxTools: 100},
 		Inline: InlineOptions{Max: 10},
 		List:   ListOptions{Max: 25, ServerMax: 15},
 	}
@@ -138,6 +139,17 @@ func newRiot(t *testing.T, seed uint64) *riot {
 	return w
 }
 
+// timeToStart returns how long a child takes to start that behaves. It shows how slow
+// the machine is.
+func timeToStart(t *testing.T) time.Duration {
+	m := NewManager(&Options{Limits: ServerLimits{StartTimeout: time.Minute}, Servers: []ServerConfig{child(t, "first", "plain")}})
+	begun := time.Now()
+	require.NoError(t, m.Start(t.Context()))
+	took := time.Since(begun)
+	require.NoError(t, m.Close())
+	return took
+}
+
 func (w *riot) random(stream int) *rand.Rand { return rand.New(rand.NewPCG(w.seed, uint64(stream))) }
 
 func (w *riot) run() {
@@ -146,7 +158,7 @@ func (w *riot) run() {
 	defer func() { // even if it fails
 		ended := time.Now()
 		assert.NoError(t, w.m.Close())
-		assert.Less(t, time.Since(ended), endOfChild+5*time.Second, "Close takes too long")
+		assert.Less(t, time.Since(ended), endOfChild+14*w.timeout, "Close takes too long")
 		for _, c := range w.servers {
 			soon(t, func() bool { return c.running() == 0 }, "processes are left")
 		}
@@ -241,7 +253,7 @@ func (w *riot) call(s *Session, c *culprit, own, id string) bool {
 	r, err := s.Call(context.Background(), toolName(c, own), map[string]any{"text": id})
 	took := time.Since(begun)
 
-	assert.Less(w.t, took, walkTimeout+5*time.Second, "seed %d: %s %s took too long: %v", w.seed, c.cfg.Name, own, err)
+	assert.Less(w.t, took, 14*w.timeout, "seed %d: %s %s took too long: %v", w.seed, c.cfg.Name, own, err)
 	kind := "ok"
 	if err != nil {
 		kind = outcome(err)

@@ -22,7 +22,7 @@ import (
 // TestMain runs the tests, or serves as one of their children.
 func TestMain(m *testing.M) {
 	if mode := os.Getenv("TEST_SERVER"); mode != "" {
-		time.AfterFunc(time.Minute, func() { os.Exit(9) })
+		time.AfterFunc(5*time.Minute, func() { os.Exit(9) })
 		serveChild(mode)
 		return
 	}
@@ -130,5 +130,5 @@ func changedTools(mgr *mcphybrid.Manager) (list []*mcphybrid.ChangedError) {
 // processes.
 func soon(t *testing.T, condition func() bool) {
 	t.Helper()
-	require.Eventually(t, condition, 15*time.Second, time.Millisecond)
+	require.Eventually(t, condition, time.Minute, time.Millisecond)
 }

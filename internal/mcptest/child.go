@@ -28,7 +28,7 @@ import (
 // it runs that function instead.
 func Main(m *testing.M, more map[string]func()) {
 	if mode := os.Getenv("TEST_SERVER"); mode != "" {
-		time.AfterFunc(time.Minute, func() { os.Exit(9) }) // no child lives longer
+		time.AfterFunc(5*time.Minute, func() { os.Exit(9) }) // no child lives longer
 		if serve := more[mode]; serve != nil {
 			serve()
 		} else {

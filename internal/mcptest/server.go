@@ -59,7 +59,7 @@ func ServeHTTP(t testing.TB, h http.Handler, address string) string {
 // Soon waits until condition holds and fails the test if it takes too long.
 func Soon(t testing.TB, condition func() bool, what ...any) {
 	t.Helper()
-	require.Eventually(t, condition, 15*time.Second, time.Millisecond, what...)
+	require.Eventually(t, condition, time.Minute, time.Millisecond, what...)
 }
 
 // Text returns the text of a result that has only text.

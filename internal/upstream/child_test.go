@@ -40,10 +40,10 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 
 // A child that can no longer answer is ended, so that its state is clear.
 func TestChildClosesItsOutput(t *testing.T) {
-	srv := started(t, child(t, "mute", "plain"), Limits{})
+	srv := started(t, child(t, "mute", "plain"), Limits{Reconnect: time.Hour})
 	_, err := srv.call(t.Context(), "mute")
 	assert.ErrorIs(t, err, ErrDown)
-	require.Eventually(t, func() bool { return srv.Status().State == Down }, 10*time.Second, time.Millisecond)
+	mcptest.Soon(t, func() bool { return srv.Status().State == Down })
 	assert.Empty(t, mcptest.Children(os.Getpid()))
 }
 
@@ -124,25 +124,26 @@ func TestChildIsAskedToEnd(t *testing.T) {
 
 // No pipe of a child stays open, also before the garbage collector finds it.
 func TestPipesOfAChildAreClosed(t *testing.T) {
-	open := func() int {
-		list, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
+	open := func() (pipes []string) {
+		list, err := filepath.Glob("/proc/self/fd/*")
+		if err != nil || list == nil {
 			t.Skip("there is no list of open files here: ", err)
 		}
-		return len(list)
+		for _, fd := range list {
+			if file, _ := os.Readlink(fd); strings.HasPrefix(file, "pipe:") {
+				pipes = append(pipes, file)
+			}
+		}
+		return pipes
 	}
-	open()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	before := 0
-	for round := range 3 {
+	before := open()
+	for range 3 {
 		cfg := child(t, "tidy", "tidy")
 		cfg.Env["ENDED"] = filepath.Join(t.TempDir(), "ended")
 		p, err := startProcess(&cfg, newSecrets(&cfg, nil))
 		require.NoError(t, err)
 		p.stop(0)
-		if round == 0 { // the first may open what stays
-			before = open()
-		}
 	}
-	assert.Equal(t, before, open())
+	assert.Subset(t, before, open())
 }

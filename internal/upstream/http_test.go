@@ -124,7 +124,7 @@ func TestHTTPServerHangs(t *testing.T) {
 	begun := time.Now()
 	assert.ErrorContains(t, srv.Start(t.Context()), "no answer within 200ms")
 	srv.Close()
-	assert.Less(t, time.Since(begun), 3*time.Second)
+	assert.Less(t, time.Since(begun), 20*time.Second)
 }
 
 // Connections that concurrent calls opened are used again.
@@ -156,26 +156,31 @@ func TestConnectionsAreKept(t *testing.T) {
 // An HTTP server that was away and comes back as a new one is found again.
 func TestHTTPServerComesBack(t *testing.T) {
 	s := mcptest.Server("web", mcptest.Echo("echo", "Echoes"))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := l.Addr().String()
-	var web *http.Server
-	serve := func(l net.Listener) {
-		web = &http.Server{Handler: mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true))}
-		go func(w *http.Server) { _ = w.Serve(l) }(web)
+	again := func() *http.Handler {
+		var h http.Handler = mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true))
+		return &h
 	}
-	serve(l)
-	srv := started(t, Config{Name: "web", URL: "http://" + address + "/mcp"}, Limits{Reconnect: 10 * time.Millisecond})
-	t.Cleanup(func() { web.Close() })
-	_, err = srv.call(t.Context(), "echo")
+	var there atomic.Pointer[http.Handler] // the port stays ours while it is away
+	there.Store(again())
+	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := there.Load()
+		if h == nil {
+			panic(http.ErrAbortHandler)
+		}
+		(*h).ServeHTTP(w, r)
+	}))
+	web.Config.ErrorLog = log.New(io.Discard, "", 0)
+	web.Start()
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+	srv := started(t, Config{Name: "web", URL: web.URL + "/mcp"}, Limits{Reconnect: 10 * time.Millisecond})
+	_, err := srv.call(t.Context(), "echo")
 	require.NoError(t, err)
 
-	require.NoError(t, web.Close())
+	there.Store(nil)
+	web.CloseClientConnections()
 	mcptest.Soon(t, func() bool { _, err := srv.call(t.Context(), "echo"); return errors.Is(err, ErrDown) })
 	mcptest.Soon(t, func() bool { return srv.Status().Failures > 1 })
-	l, err = net.Listen("tcp", address)
-	require.NoError(t, err)
-	serve(l)
+	there.Store(again())
 	mcptest.Soon(t, func() bool { _, err := srv.call(t.Context(), "echo"); return err == nil })
 	assert.Equal(t, Ready, srv.Status().State)
 }

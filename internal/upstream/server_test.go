@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,19 +112,31 @@ func TestRepeatableCallIsMadeAgain(t *testing.T) {
 // A server that was down for long is connected as soon as somebody needs it,
 // before its next attempt is due.
 func TestDownServerIsNeeded(t *testing.T) {
-	t.Parallel()
-	s := mcptest.Server("web", mcptest.Echo("echo", "Echoes"))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := l.Addr().String()
-	l.Close()
-	srv := newTest(t, Config{Name: "web", URL: "http://" + address + "/mcp"}, Limits{Reconnect: 50 * time.Millisecond})
-	require.Error(t, srv.Start(t.Context()))
-	var down Status
-	mcptest.Soon(t, func() bool { down = srv.Status(); return down.Failures >= 6 && down.State == Down })
-	mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(s), address)
-	mcptest.Soon(t, func() bool { return srv.Connect(t.Context()) == nil })
-	assert.True(t, time.Now().Before(down.Retry), "%v later", time.Since(down.Retry))
+	synctest.Test(t, func(t *testing.T) {
+		var away atomic.Bool
+		away.Store(true)
+		hooks := &mcpserver.Hooks{}
+		hooks.AddBeforeAny(func(context.Context, any, mcp.MCPMethod, any) {
+			if away.Load() {
+				panic("away")
+			}
+		})
+		s := mcpserver.NewMCPServer("s", "1", mcpserver.WithHooks(hooks))
+		s.AddTools(mcptest.Echo("echo", "Echoes"))
+		srv := newTest(t, Config{Name: "s", InProcess: s}, Limits{Reconnect: time.Second})
+		require.ErrorContains(t, srv.Start(t.Context()), "away")
+		for srv.Status().Failures < 6 {
+			time.Sleep(time.Until(srv.Status().Retry))
+			synctest.Wait()
+		}
+		assert.Greater(t, time.Until(srv.Status().Retry), 20*time.Second)
+		away.Store(false)
+		time.Sleep(999 * time.Millisecond)
+		assert.ErrorIs(t, srv.Connect(t.Context()), ErrDown, "the first step of the backoff has not passed")
+		time.Sleep(time.Millisecond)
+		assert.ErrorIs(t, srv.Connect(t.Context()), ErrDown, "it begins an attempt")
+		assert.NoError(t, srv.Connect(t.Context()))
+	})
 }
 
 // A call over a connection that is just being dropped reports that the
@@ -161,28 +172,29 @@ func TestAgainKeepsTheConnection(t *testing.T) {
 
 // A new connection is not refused calls because the last one did not answer them.
 func TestConnectionOfASilentServer(t *testing.T) {
-	t.Parallel()
-	hang := make(chan struct{})
-	run := mcptest.Echo("echo", "Echoes")
-	answer := run.Handler
-	run.Handler = func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		select {
-		case <-hang:
-			return answer(ctx, r)
-		case <-ctx.Done():
-			return nil, ctx.Err()
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		run := mcptest.Echo("echo", "Echoes")
+		answer := run.Handler
+		run.Handler = func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			select {
+			case <-hang:
+				return answer(ctx, r)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
 		}
-	}
-	srv := started(t, inProcess("live", run), Limits{CallTimeout: 50 * time.Millisecond, MaxTimeouts: 1})
-	_, err := srv.call(t.Context(), "echo")
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	_, err = srv.call(t.Context(), "echo")
-	require.ErrorAs(t, err, new(*PausedError))
-	close(hang)
-	srv.lose(srv.connection(), errUnread)
-	require.NoError(t, srv.Connect(t.Context()))
-	_, err = srv.call(t.Context(), "echo")
-	assert.NoError(t, err)
+		srv := started(t, inProcess("live", run), Limits{CallTimeout: 50 * time.Millisecond, MaxTimeouts: 1})
+		_, err := srv.call(t.Context(), "echo")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		_, err = srv.call(t.Context(), "echo")
+		require.ErrorAs(t, err, new(*PausedError))
+		close(hang)
+		srv.lose(srv.connection(), errUnread)
+		require.NoError(t, srv.Connect(t.Context()))
+		_, err = srv.call(t.Context(), "echo")
+		assert.NoError(t, err)
+	})
 }
 
 // A server whose list can no longer be read still serves its old tools.
@@ -213,19 +225,26 @@ func TestDegraded(t *testing.T) {
 
 // Listing again has the start timeout too.
 func TestListAgainTimeout(t *testing.T) {
-	var hang atomic.Bool
-	hooks := &mcpserver.Hooks{}
-	hooks.AddBeforeListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest) {
-		if hang.Load() {
-			<-ctx.Done()
-		}
+	synctest.Test(t, func(t *testing.T) {
+		var hang atomic.Bool
+		hooks := &mcpserver.Hooks{}
+		hooks.AddBeforeListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest) {
+			if hang.Load() {
+				<-ctx.Done()
+			}
+		})
+		s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
+		srv := started(t, Config{Name: "live", InProcess: s}, Limits{StartTimeout: 100 * time.Millisecond})
+		hang.Store(true)
+		s.AddTools(mcptest.Echo("b", ""))
+		time.Sleep(coalesce + 99*time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, Ready, srv.Status().State)
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, Degraded, srv.Status().State)
+		assert.ErrorContains(t, srv.Status().Err, "no answer within 100ms")
 	})
-	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
-	srv := started(t, Config{Name: "live", InProcess: s}, Limits{StartTimeout: 100 * time.Millisecond})
-	hang.Store(true)
-	s.AddTools(mcptest.Echo("b", ""))
-	mcptest.Soon(t, func() bool { return srv.Status().State == Degraded })
-	assert.ErrorContains(t, srv.Status().Err, "no answer within 100ms")
 }
 
 // Listings go up byte for byte and in order, again after each announced change.
@@ -295,6 +314,19 @@ func TestCachedServer(t *testing.T) {
 	assert.Nil(t, srv.connection())
 }
 
+// A server that rests before the call that started it has gone on is started again.
+func TestRestsBeforeItsFirstCall(t *testing.T) {
+	t.Parallel()
+	url := mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", ""))), "127.0.0.1:0")
+	srv := newTest(t, Config{Name: "web", URL: url}, Limits{Idle: time.Nanosecond})
+	srv.SetCached()
+	for range 20 {
+		_, err := srv.call(t.Context(), "echo")
+		require.NoError(t, err)
+		mcptest.Soon(t, func() bool { return srv.Status().State == Cached })
+	}
+}
+
 // An invalid configuration fails the start and is not tried again.
 func TestInvalidConfig(t *testing.T) {
 	invalid := errors.New("the url is no URL")
@@ -309,7 +341,7 @@ func TestInvalidConfig(t *testing.T) {
 
 // The context of the start ends its attempt. Nothing begins after Close.
 func TestStartEnds(t *testing.T) {
-	srv := newTest(t, child(t, "silent", "silent"), Limits{})
+	srv := newTest(t, child(t, "silent", "silent"), Limits{Reconnect: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.ErrorIs(t, srv.Start(ctx), context.Canceled)
