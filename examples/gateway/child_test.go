@@ -17,9 +17,9 @@ import (
 )
 
 // serveChild is a real server over standard input and output. It lives for at
-// most three minutes.
+// most five minutes.
 func serveChild() {
-	time.AfterFunc(3*time.Minute, func() { os.Exit(9) })
+	time.AfterFunc(5*time.Minute, func() { os.Exit(9) })
 	if address := os.Getenv("TEST_WAIT"); address != "" { // another process listens there until we may begin
 		if conn, err := net.Dial("tcp", address); err == nil {
 			_, _ = io.Copy(io.Discard, conn)

@@ -27,13 +27,15 @@ import (
 // its address.
 func startProcess(t *testing.T, args ...string) (cmd *exec.Cmd, url string) {
 	t.Helper()
-	cmd = exec.Command(self(t), append([]string{"-http", "127.0.0.1:0"}, args...)...)
+	cmd = exec.Command(self(t), append([]string{"-http", "127.0.0.1:0", "-wait", patience.String()}, args...)...)
 	cmd.Env = append(os.Environ(), gatewayEnv()...)
 	errs, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
+	said := make(chan struct{})
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
+		<-said
 		_ = cmd.Wait()
 	})
 	lines := bufio.NewScanner(errs)
@@ -43,12 +45,13 @@ func startProcess(t *testing.T, args ...string) (cmd *exec.Cmd, url string) {
 			break
 		}
 	}
-	require.NotEmpty(t, url)
 	go func() {
+		defer close(said)
 		for lines.Scan() {
 			t.Log(lines.Text())
 		}
 	}()
+	require.NotEmpty(t, url)
 	return cmd, url
 }
 
@@ -78,7 +81,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 					cmd.Env = append(os.Environ(), gatewayEnv()...)
 					return cmd, nil
 				})
-				return client.NewClient(transport.NewStdioWithOptions(self(t), nil, []string{"-grace", "300ms", "-config", config}, run), opts...)
+				return client.NewClient(transport.NewStdioWithOptions(self(t), nil, []string{"-wait", patience.String(), "-grace", "300ms", "-config", config}, run), opts...)
 			}}
 		},
 	}
@@ -136,7 +139,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 			}
 			t.Logf("%d calls answered, %d refused, %d stopped, all within %v", answered.Load(), refused.Load(), stopped.Load(), time.Since(begun))
 			assert.EqualValues(t, len(opens), stopped.Load())
-			for ctx := within(t, 20*time.Second); len(processes()) > 0; {
+			for ctx := within(t); len(processes()) > 0; {
 				require.NoError(t, ctx.Err(), "processes left: %v", processes())
 			}
 		})

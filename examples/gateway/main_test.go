@@ -90,7 +90,7 @@ func startHTTP(t *testing.T, opts gatewayOptions, web webOptions) (g *gateway, u
 		require.NoError(t, err)
 		opts.servers = cfg.Servers
 	}
-	opts.wait, opts.grace = cmp.Or(opts.wait, 20*time.Second), time.Second
+	opts.wait, opts.grace = cmp.Or(opts.wait, patience), time.Second
 	opts.logLevel, opts.log = mcp.LoggingLevelInfo, slog.New(slog.DiscardHandler)
 	site, err := listen("127.0.0.1:0", web)
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func gatewayEnv() []string {
 func overStdio(args ...string) connector {
 	return func(t *testing.T, more ...client.ClientOption) *client.Client {
 		t.Helper()
-		return client.NewClient(transport.NewStdioWithOptions(self(t), gatewayEnv(), args,
+		return client.NewClient(transport.NewStdioWithOptions(self(t), gatewayEnv(), append([]string{"-wait", patience.String()}, args...),
 			transport.WithCommandStderrWriter(t.Output()), transport.WithCommandLogger(slog.New(slog.DiscardHandler))), more...)
 	}
 }
@@ -148,7 +148,7 @@ func connect(t *testing.T, open connector, name string, opts ...client.ClientOpt
 	c.OnNotification(func(n mcp.JSONRPCNotification) { told <- n })
 	require.NoError(t, c.Start(context.Background()))
 	t.Cleanup(func() { _ = c.Close() })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var hello mcp.InitializeRequest
 	hello.Params.ClientInfo = mcp.Implementation{Name: name, Version: "1"}
@@ -216,7 +216,7 @@ func toolNames(t *testing.T, c *client.Client) []string {
 // wait returns the next notification of a method.
 func wait(t *testing.T, told <-chan mcp.JSONRPCNotification, method string) mcp.JSONRPCNotification {
 	t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(patience)
 	for {
 		select {
 		case n := <-told:
@@ -229,11 +229,22 @@ func wait(t *testing.T, told <-chan mcp.JSONRPCNotification, method string) mcp.
 	}
 }
 
+// none fails if a notification of a method has come.
+func none(t *testing.T, told <-chan mcp.JSONRPCNotification, method string) {
+	t.Helper()
+	for len(told) > 0 {
+		assert.NotEqual(t, method, (<-told).Method)
+	}
+}
+
+// patience is how long a test waits on a slow machine for what must come.
+const patience = time.Minute
+
 var errLate = errors.New("too late")
 
-// within returns a context that ends after d with an error that says so.
-func within(t *testing.T, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeoutCause(t.Context(), d, errLate)
+// within returns a context that ends after patience with an error that says so.
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errLate)
 	t.Cleanup(cancel)
 	return ctx
 }
