@@ -3,6 +3,7 @@ package integration
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -109,7 +110,7 @@ func startEverythingHTTPAt(t *testing.T, at string) (s server, kill func()) {
 	})
 	t.Cleanup(kill)
 
-	require.NoError(t, port.SetReadDeadline(time.Now().Add(20*time.Second)))
+	require.NoError(t, port.SetReadDeadline(time.Now().Add(time.Minute)))
 	number, err := bufio.NewReader(port).ReadString('\n')
 	require.NoError(t, err, "server-everything does not listen: %s", read(log.Name()))
 	return server{name: "everything-http", URL: "http://127.0.0.1:" + strings.TrimSpace(number) + "/mcp"}, kill
@@ -164,10 +165,13 @@ func loadManagerThat(t *testing.T, path string, opts mcphybrid.Options) *mcphybr
 	require.NoError(t, err)
 	before := goleak.IgnoreCurrent()
 	opts.Servers = cfg.Servers
+	opts.Limits.StartTimeout = cmp.Or(opts.Limits.StartTimeout, time.Minute) // for a slow machine
 	mgr := mcphybrid.NewManager(&opts)
 	t.Cleanup(func() {
 		assert.NoError(t, mgr.Close())
 		assert.Empty(t, children(), "processes left by Close")
+		for try := 0; try < 60 && goleak.Find(before) != nil; try++ { // half a second each
+		}
 		goleak.VerifyNone(t, before)
 	})
 	return mgr

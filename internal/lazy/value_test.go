@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -52,7 +53,7 @@ func (x *testLazy) drop() {
 }
 
 // TestMain runs the tests. At the end, no goroutine may be left.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(mcptest.Patient{M: m}) }
 
 // SPEC B7: however many ask, the value is loaded once. A caller that gives up
 // does not end the load for the others.

@@ -37,13 +37,25 @@ func Main(m *testing.M, more map[string]func()) {
 		return
 	}
 	waitTogether()
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+	goleak.VerifyTestMain(Patient{m}, goleak.Cleanup(func(code int) {
 		if left := Children(os.Getpid()); code == 0 && len(left) > 0 {
 			fmt.Println("processes left:", left)
 			code = 1
 		}
 		os.Exit(code)
 	}))
+}
+
+// A Patient gives goroutines half a minute to end after the tests. goleak gives them
+// half a second, which a slow machine may need for one that has been told to end.
+type Patient struct{ *testing.M }
+
+// Run runs the tests.
+func (p Patient) Run() int {
+	code := p.M.Run()
+	for try := 0; code == 0 && try < 60 && goleak.Find() != nil; try++ {
+	}
+	return code
 }
 
 // waitTogether lets more tests run in parallel than there are cores, since most wait

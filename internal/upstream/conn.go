@@ -282,8 +282,11 @@ func (c *conn) explain(err error) error {
 	}
 	// The pipes close before the process is reaped. A child that only closes its
 	// output is killed after termGrace: see expectExit.
-	if c.process.waitExit(2 * termGrace) {
+	if c.process.waitExit(5 * termGrace) {
 		return c.process.err
+	}
+	if reason := c.process.killed.Load(); reason != nil {
+		return *reason
 	}
 	return err
 }

@@ -114,7 +114,7 @@ func TestManager(t *testing.T) {
 		require.Eventually(t, func() bool {
 			a = m.Default().Find(t.Context(), "my cat is sick", mcphybrid.SearchOptions{})
 			return a.Err == nil
-		}, 10*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 		if assert.Len(t, a.Hits, 1) {
 			assert.Equal(t, "mcp_s__walk", a.Hits[0].Tool.Name())
 			assert.Positive(t, a.Hits[0].Similarity)
