@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -169,9 +170,13 @@ func TestActivationRacesWithRemoval(t *testing.T) {
 	defer cancel()
 	var wg sync.WaitGroup
 	var checked atomic.Int64
+	late := time.Now().Add(*stress + time.Minute)
+	goes := func() bool { // longer on a slow machine, until it has happened
+		return ctx.Err() == nil || checked.Load() == 0 && time.Now().Before(late)
+	}
 	for range 4 {
 		wg.Go(func() {
-			for ctx.Err() == nil {
+			for goes() {
 				before := m.cur.Load()
 				if !m.ActivateToolIfDeferred("mcp_a__x") {
 					continue
@@ -184,7 +189,7 @@ func TestActivationRacesWithRemoval(t *testing.T) {
 			}
 		})
 	}
-	for ctx.Err() == nil {
+	for goes() {
 		m.RemoveServer("a")
 		assert.NoError(t, m.AddTools("a", echoTool("x", "X")))
 		for range 1000 {

@@ -35,10 +35,14 @@ func TestStress(t *testing.T) {
 
 	var wg sync.WaitGroup
 	var told, calls, changes atomic.Int64
+	late := time.Now().Add(*stress + time.Minute)
+	goes := func() bool { // longer on a slow machine, until each has happened
+		return ctx.Err() == nil || told.Load()*calls.Load()*changes.Load() == 0 && time.Now().Before(late)
+	}
 	for g := range 64 {
 		wg.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(g)))
-			for ctx.Err() == nil {
+			for goes() {
 				s := sessions[random.IntN(len(sessions))]
 				name := fmt.Sprintf("mcp_s%d__tool_%03d", random.IntN(4), random.IntN(15))
 				switch random.IntN(7) {
@@ -84,7 +88,7 @@ func TestStress(t *testing.T) {
 	}
 	wg.Go(func() {
 		random := rand.New(rand.NewPCG(2, 0))
-		for ctx.Err() == nil {
+		for goes() {
 			name := fmt.Sprintf("s%d", random.IntN(4))
 			switch random.IntN(3) {
 			case 0:
