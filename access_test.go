@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -144,10 +145,14 @@ func TestProblemsWithoutPatterns(t *testing.T) {
 	allocs := func(tools int) float64 {
 		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", tools)}})
 		s := m.NewSession(nil)
-		return testing.AllocsPerRun(10, func() {
-			assert.Empty(t, m.Problems())
-			assert.Empty(t, s.Problems())
-		})
+		least := math.Inf(1)
+		for range 5 { // others may be at work meanwhile
+			least = min(least, testing.AllocsPerRun(10, func() {
+				assert.Empty(t, m.Problems())
+				assert.Empty(t, s.Problems())
+			}))
+		}
+		return least
 	}
 	assert.Equal(t, allocs(1), allocs(1000))
 }
