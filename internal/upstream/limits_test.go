@@ -185,7 +185,7 @@ func TestFloodingChild(t *testing.T) {
 // the one that we listen to. If the server does not accept our answers to its
 // requests, they don't pile up.
 func TestFloodingHTTP(t *testing.T) {
-	const limit = 10 // one piece that is read has more, however slow the machine is
+	const limit = 10          // one piece that is read has more, however slow the machine is
 	var flooding atomic.Value // the method that gets this answer
 	flooding.Store("")
 	s := mcpserver.NewMCPServer("web", "1", mcpserver.WithToolCapabilities(true))
