@@ -176,36 +176,40 @@ func isLostIn(ctx context.Context, err error) bool {
 // or was just lost. After a failed attempt it returns an error at once, and begins
 // the next attempt if the first step of the backoff has passed.
 func (s *Server) serving(ctx context.Context) (*conn, error) {
-	for waited := false; ; waited = true {
-		s.mu.Lock()
-		c, attempt := s.conn.Peek()
-		status := s.status
-		switch {
-		case c != nil:
-			s.calls++
-		case status.State == Cached: // perhaps again: it may have come to rest before its caller went on
-			attempt = s.connectLocked()
-		case waited:
-			attempt = nil // it failed
-		case attempt != nil || status.Retry.IsZero():
-		case status.Failures == 0:
-			attempt = s.connectLocked()
-		case time.Since(status.Since) >= max(s.limits.Reconnect, waitOf(status.Err)):
-			s.connectLocked()
-		}
-		s.mu.Unlock()
-		if c != nil {
-			return c, nil
-		}
-		if attempt == nil {
-			return nil, status.down()
-		}
-		select {
-		case <-attempt.Done():
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	s.mu.Lock()
+	c, attempt := s.conn.Peek()
+	status := s.status
+	if c == nil && attempt == nil && status.Failures == 0 && (status.State == Cached || !status.Retry.IsZero()) {
+		attempt = s.connectLocked()
+	} else if c == nil && attempt == nil && !status.Retry.IsZero() && time.Since(status.Since) >= max(s.limits.Reconnect, waitOf(status.Err)) {
+		s.connectLocked()
 	}
+	if c != nil || attempt != nil {
+		s.calls++ // before the attempt ends, or the connection might rest before this goroutine goes on
+	}
+	s.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	if attempt == nil {
+		return nil, status.down()
+	}
+	var err error
+	select {
+	case <-attempt.Done():
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c, _ = s.conn.Peek(); c != nil && err == nil {
+		return c, nil
+	}
+	s.calls--
+	if err == nil {
+		err = s.status.down()
+	}
+	return nil, err
 }
 
 // done ends the use of a connection that serving returned.

@@ -46,7 +46,7 @@ type Server struct {
 	retry  *time.Timer       // begins the next attempt, or nil
 	conn   lazy.Value[*conn] // loaded while the server is connected
 	brief  int               // connections in a row lost within maxBackoff
-	calls  int               // calls under way over conn
+	calls  int               // calls under way over conn, or waiting for it
 	called time.Time         // when the last call ended
 	random *rand.Rand        // seeded with the server's name, so each run is the same
 }
