@@ -314,17 +314,40 @@ func TestCachedServer(t *testing.T) {
 	assert.Nil(t, srv.connection())
 }
 
-// A server does not rest before the call that started it has gone on.
-func TestRestsBeforeItsFirstCall(t *testing.T) {
+// A call that waits for a connection keeps it from resting, as one under way does:
+// otherwise the server could rest before the call that started it goes on.
+func TestNoRestBeforeACall(t *testing.T) {
 	t.Parallel()
-	url := mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", ""))), "127.0.0.1:0")
-	srv := newTest(t, Config{Name: "web", URL: url}, Limits{Idle: time.Nanosecond})
-	srv.SetCached()
-	for range 5 {
-		_, err := srv.call(t.Context(), "echo")
-		require.NoError(t, err)
-		mcptest.Soon(t, func() bool { return srv.Status().State == Cached })
+	var srv *testServer
+	calls := func() int {
+		srv.Server.mu.Lock()
+		defer srv.Server.mu.Unlock()
+		return srv.calls
 	}
+	var while int
+	var fails atomic.Bool
+	hooks := &mcpserver.Hooks{}
+	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) {
+		while = calls()
+		if fails.Load() {
+			panic("away")
+		}
+	})
+	s := mcpserver.NewMCPServer("s", "1", mcpserver.WithHooks(hooks))
+	s.AddTools(mcptest.Echo("echo", ""))
+	srv = newTest(t, Config{Name: "s", InProcess: s}, Limits{Reconnect: time.Hour})
+	srv.SetCached()
+	_, err := srv.call(t.Context(), "echo")
+	require.NoError(t, err)
+	assert.Equal(t, 1, while)
+	assert.Zero(t, calls())
+
+	fails.Store(true)
+	srv.lose(srv.connection(), errors.New("it died"))
+	_, err = srv.call(t.Context(), "echo")
+	require.ErrorIs(t, err, ErrDown)
+	assert.Equal(t, 1, while)
+	assert.Zero(t, calls())
 }
 
 // An invalid configuration fails the start and is not tried again.
