@@ -150,8 +150,8 @@ var hostileRows = []hostileRow{
 	{name: "a redirect to another host", over: "hm", does: mischief{Status: 307, Data: sorry}, start: "refused a redirect to host"},
 	{name: "hangs up", over: "hm", then: mischief{At: call, Die: true, Data: " "}, call: down, is: ErrServerDown},
 	{name: "hangs up between calls", over: "hm", see: func(t *testing.T, m *Manager, bad *culprit) { bad.end() }},
-	{name: "forgets its sessions and says 404", over: "h", then: mischief{Reset: 404}, call: down, is: ErrServerDown},
-	{name: "forgets its sessions and says 400", over: "h", then: mischief{Reset: 400}, call: "No valid session ID provided"},
+	{name: "forgets its sessions and says 404", over: "h", then: mischief{Reset: 404}, call: down, is: ErrServerDown, opts: unasked},
+	{name: "forgets its sessions and says 400", over: "h", then: mischief{Reset: 400}, call: "No valid session ID provided", opts: unasked},
 	{name: "a stream that ends without an answer", over: "hm", then: mischief{At: call, Type: events, Data: ": nothing\n\n"}, call: "unexpected nil response|" + down},
 	{name: "a stream that never answers", over: "hm", then: mischief{At: call, Type: events, Mute: true, Data: strings.Repeat("data: "+listChanged+"\n\ndata: half\n\n", 400)}, call: noAnswer},
 	{name: "a stream of events without end", over: "hm", then: mischief{At: call, Type: events, Mute: true, Data: strings.Repeat("data: "+listChanged+"\n\ndata: half\n\n", 1000)}, call: tooManyUnasked, is: ErrServerDown, opts: touchy},
@@ -310,6 +310,9 @@ func counts(asked *atomic.Int64) ask.Hooks {
 func patient(o *Options) {
 	o.Limits.StartTimeout, o.Limits.CallTimeout, o.Limits.Reconnect = time.Minute, time.Minute, time.Second
 }
+
+// unasked lists only what is announced, so that the call is the first to notice.
+func unasked(o *Options) { o.Limits.Refresh = -1 }
 
 // touchy gives up a server soon: a slow machine may not read 1,000 messages in a second.
 func touchy(o *Options) { o.Limits.MaxUnasked = 100 }
