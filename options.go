@@ -348,24 +348,25 @@ type PromptOptions struct {
 	MaxSummaryTokens int
 }
 
+// amount sets an option whose zero means standard and whose negative values mean 0.
+func amount(n *int, standard int) {
+	if *n == 0 {
+		*n = standard
+	}
+	*n = max(*n, 0)
+}
+
+// number sets an option whose zero means standard and that must not be negative.
+func number[N int | time.Duration](name string, n *N, standard N) {
+	if *n == 0 {
+		*n = standard
+	}
+	if *n < 0 {
+		panic(fmt.Sprintf("mcphybrid: Options.%s is %v, must not be negative", name, *n))
+	}
+}
+
 func (o *Options) setDefaults() {
-	number := func(name string, n *int, standard int) {
-		if *n == 0 {
-			*n = standard
-		}
-		if *n < 0 {
-			panic(fmt.Sprintf("mcphybrid: Options.%s is %d, must not be negative", name, *n))
-		}
-	}
-	period := func(name string, d *time.Duration, standard time.Duration) {
-		if *d == 0 {
-			*d = standard
-		}
-		if *d < 0 {
-			panic(fmt.Sprintf("mcphybrid: Options.%s is %v, must not be negative", name, *d))
-		}
-	}
-	amount := func(n *int, standard int) { *n = max(cmp.Or(*n, standard), 0) }
 	amount(&o.Inline.Max, DefaultMaxInline)
 	amount(&o.Inline.ContextWindow, 0)
 	amount(&o.Prompt.MaxDescription, DefaultMaxDescription)
@@ -389,7 +390,7 @@ func (o *Options) setDefaults() {
 	amount(&o.Ask.MaxPerCall, ask.DefaultMaxPerCall)
 	amount(&o.Ask.MaxAtOnce, ask.DefaultMaxAtOnce)
 	amount(&o.Ask.MaxBytes, ask.DefaultMaxBytes)
-	period("Ask.Timeout", &o.Ask.Timeout, ask.DefaultTimeout)
+	number("Ask.Timeout", &o.Ask.Timeout, ask.DefaultTimeout)
 	o.setListDefaults()
 	number("Limits.MaxMessage", &o.Limits.MaxMessage, DefaultMaxMessage)
 	number("Limits.MaxDefinition", &o.Limits.MaxDefinition, DefaultMaxDefinition)
@@ -400,9 +401,9 @@ func (o *Options) setDefaults() {
 	amount(&o.Search.Schemas, DefaultSearchSchemas)
 	amount(&o.Limits.MaxTimeouts, DefaultMaxTimeouts)
 	number("Limits.MaxUnasked", &o.Limits.MaxUnasked, DefaultMaxUnasked)
-	period("Limits.StartTimeout", &o.Limits.StartTimeout, DefaultStartTimeout)
-	period("EnrichTimeout", &o.EnrichTimeout, DefaultEnrichTimeout)
-	period("Limits.CallTimeout", &o.Limits.CallTimeout, DefaultCallTimeout)
+	number("Limits.StartTimeout", &o.Limits.StartTimeout, DefaultStartTimeout)
+	number("EnrichTimeout", &o.EnrichTimeout, DefaultEnrichTimeout)
+	number("Limits.CallTimeout", &o.Limits.CallTimeout, DefaultCallTimeout)
 	o.Limits.IdleTimeout = max(o.Limits.IdleTimeout, 0)
 	o.Limits.Reconnect = cmp.Or(o.Limits.Reconnect, DefaultReconnect)
 	o.Limits.Refresh = cmp.Or(o.Limits.Refresh, DefaultRefresh)

@@ -118,7 +118,6 @@ func (o *UsageOptions) record() *usage.Record {
 // setListDefaults sets what the options for inline and active tools, which are set,
 // leave of a session's list.
 func (o *Options) setListDefaults() {
-	amount := func(n *int, standard int) { *n = max(cmp.Or(*n, standard), 0) }
 	sum := func(a, b int) int { return a + min(b, NoLimit-a) }
 	if share := int(o.Inline.Share * float64(o.Inline.ContextWindow)); o.Inline.ContextWindow > 0 {
 		o.Inline.MaxTokens = min(cmp.Or(o.Inline.MaxTokens, share), share)
