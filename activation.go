@@ -147,7 +147,7 @@ func (s *Session) admits(left *room.Names[origin], t *BridgeTool) bool {
 
 // standingOf returns the standing of a tool, given that by the selection. It is
 // another if the list has no room.
-func (v view) standingOf(t *BridgeTool, st standing) standing {
+func (v *view) standingOf(t *BridgeTool, st standing) standing {
 	if v.crowded[t] {
 		return deferred
 	}
@@ -156,13 +156,13 @@ func (v view) standingOf(t *BridgeTool, st standing) standing {
 
 // These are the methods of the selection, with the standing that tools have here.
 
-func (v view) lookup(name string) (*BridgeTool, standing) {
+func (v *view) lookup(name string) (*BridgeTool, standing) {
 	t, st := v.selection.lookup(name)
 	return t, v.standingOf(t, st)
 }
 
 // toolsNamed returns the tools with these names that the session sees, each once.
-func (v view) toolsNamed(names []string) (tools []*BridgeTool) {
+func (v *view) toolsNamed(names []string) (tools []*BridgeTool) {
 	asked := make(map[string]bool, len(names))
 	for _, name := range names {
 		if t, _ := v.lookup(name); t != nil && !asked[name] {
@@ -173,9 +173,9 @@ func (v view) toolsNamed(names []string) (tools []*BridgeTool) {
 	return tools
 }
 
-func (v view) standing(t *BridgeTool) standing { return v.standingOf(t, v.selection.standing(t)) }
+func (v *view) standing(t *BridgeTool) standing { return v.standingOf(t, v.selection.standing(t)) }
 
-func (v view) each() iter.Seq2[*BridgeTool, standing] {
+func (v *view) each() iter.Seq2[*BridgeTool, standing] {
 	return func(yield func(*BridgeTool, standing) bool) {
 		for t, st := range v.selection.each() {
 			if !yield(t, v.standingOf(t, st)) {
@@ -187,12 +187,12 @@ func (v view) each() iter.Seq2[*BridgeTool, standing] {
 
 // searchMode reports whether the session has tools to search for, active ones
 // included, and may search.
-func (v view) searchMode() bool {
+func (v *view) searchMode() bool {
 	return v.deferred+len(v.crowded) > 0 && v.rights.mayUse(SearchToolName)
 }
 
 // seenBy returns may for the standing that tools have here.
-func (v view) seenBy(may func(*BridgeTool, standing) bool) func(*BridgeTool, standing) bool {
+func (v *view) seenBy(may func(*BridgeTool, standing) bool) func(*BridgeTool, standing) bool {
 	return func(t *BridgeTool, st standing) bool { return may(t, v.standingOf(t, st)) }
 }
 
@@ -239,7 +239,7 @@ func (s *Session) inUse(t *BridgeTool) bool {
 // needed returns the tools that t needs, then those that they need, and so on, at
 // most [maxNeeds] and in the order of declaration. It skips the tools that the
 // session may not use, and does not follow their needs.
-func (v view) needed(t *BridgeTool) []*BridgeTool {
+func (v *view) needed(t *BridgeTool) []*BridgeTool {
 	return needs.Along(t, maxNeeds, v.needs, func(n *BridgeTool) bool { return v.standing(n) != hidden })
 }
 
@@ -257,7 +257,7 @@ func (s *Session) withNeeded(names []string) []string {
 
 // andNeeded returns hits followed by the deferred tools that they need and that
 // the model does not have, up to limit in all.
-func (v view) andNeeded(hits []Hit, limit int) []Hit {
+func (v *view) andNeeded(hits []Hit, limit int) []Hit {
 	there := v.activeInList()
 	for _, h := range hits {
 		there[h.Tool] = true

@@ -76,7 +76,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 // unlisted returns a function that reports whether a tool is missing in the
 // model's list. Deferred tools are. With ByBridge, so are inline tools that came
 // after the list was fixed.
-func (s *Session) unlisted(v view) func(*BridgeTool, standing) bool {
+func (s *Session) unlisted(v *view) func(*BridgeTool, standing) bool {
 	may := v.deferredTools()
 	if v.disclosure != ByBridge {
 		return may
@@ -95,7 +95,7 @@ func (s *Session) unlisted(v view) func(*BridgeTool, standing) bool {
 
 // callable returns the registered names of the inline and active tools that query
 // names. They need no search.
-func (v view) callable(query string) []string {
+func (v *view) callable(query string) []string {
 	names, _ := namesIn(query)
 	var callable []string
 	for _, t := range slices.Concat(v.inline, v.active) {
@@ -108,7 +108,7 @@ func (v view) callable(query string) []string {
 
 // callableFor returns the registered names of the inline and active tools that best
 // match query.
-func (v view) callableFor(ctx context.Context, query string) (names []string) {
+func (v *view) callableFor(ctx context.Context, query string) (names []string) {
 	active := v.activeInList()
 	for _, h := range v.search(ctx, query, SearchOptions{Limit: maxNearest, By: ByWords}, func(t *BridgeTool, st standing) bool { return st == inline || active[t] }).Hits {
 		names = append(names, h.Tool.name)
@@ -172,7 +172,7 @@ func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
 // findSkills returns at most n skills: first those that query names, in the order
 // of query, then those that match it best, best first. Skills of equal score are
 // in the order given.
-func (v view) findSkills(query string, n int) []*skill {
+func (v *view) findSkills(query string, n int) []*skill {
 	var found []*skill
 	names, only := namesIn(query)
 	for _, name := range names {

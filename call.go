@@ -113,7 +113,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any, reads boo
 }
 
 // textRefused returns the text that tells the model why a call has no result.
-func (s *Session) textRefused(v view, name string, err error) string {
+func (s *Session) textRefused(v *view, name string, err error) string {
 	var unknown *UnknownToolError
 	if errors.As(err, &unknown) {
 		s.told(v.toolsNamed(unknown.Nearest))
@@ -128,7 +128,7 @@ func (s *Session) textRefused(v view, name string, err error) string {
 }
 
 // find returns the tool with that name if the session may call it.
-func (s *Session) find(v view, name string) (*BridgeTool, error) {
+func (s *Session) find(v *view, name string) (*BridgeTool, error) {
 	t, _ := v.lookup(name)
 	kept := v.kept[name]
 	if kept != nil { // another tool of this name is not what the model means

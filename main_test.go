@@ -104,7 +104,7 @@ func check(m *Manager, sessions ...*Session) error {
 }
 
 // checkList checks the limits of the list that a session may search beside.
-func checkList(s *Session, v view, list []shown) error {
+func checkList(s *Session, v *view, list []shown) error {
 	if v.ended || s.disclosure == ByBridge || !v.rights.mayUse(SearchToolName) {
 		return nil
 	}
@@ -294,7 +294,7 @@ func listBytes(s *Session, list []shown) string {
 	return b.String()
 }
 
-func checkView(v view) error {
+func checkView(v *view) error {
 	places := make(map[string]int)
 	for _, list := range [][]*BridgeTool{v.inline, v.active} {
 		for _, t := range list {

@@ -92,7 +92,7 @@ func (t metaTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallTool
 
 // offers reports whether the session has the meta tool of that kind. A meta tool
 // that the model was shown stays.
-func (v view) offers(kind metaKind) bool {
+func (v *view) offers(kind metaKind) bool {
 	switch {
 	case v.metas[kind]:
 		return true
@@ -119,7 +119,7 @@ func (v view) offers(kind metaKind) bool {
 }
 
 // metaNamed returns the meta tool with that name if v offers it, or nil.
-func (s *Session) metaNamed(v view, name string) Tool {
+func (s *Session) metaNamed(v *view, name string) Tool {
 	for kind := range metaKinds {
 		if metaNames[kind] == name && v.offers(kind) {
 			return metaTool{s, metaKind(kind)}
@@ -129,7 +129,7 @@ func (s *Session) metaNamed(v view, name string) Tool {
 }
 
 // metaTools returns the meta tools that v offers, in a fixed order.
-func (s *Session) metaTools(v view) (list []Tool) {
+func (s *Session) metaTools(v *view) (list []Tool) {
 	for kind := range metaKinds {
 		if v.offers(kind) {
 			list = append(list, metaTool{s, metaKind(kind)})

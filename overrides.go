@@ -76,7 +76,7 @@ func (s *Session) OverrideBlock() string {
 }
 
 // override returns the lines of one tool, or "".
-func (s *Session) override(v view, h hints.Hints) string {
+func (s *Session) override(v *view, h hints.Hints) string {
 	var b strings.Builder
 	full := false
 	line := func(label, text string) {
@@ -107,7 +107,7 @@ func (s *Session) override(v view, h hints.Hints) string {
 // conceals reports whether the session must not show name: it belongs to a tool
 // that the session does not see, or an access list denies it. Unknown names pass:
 // they may be the host's.
-func (s *Session) conceals(v view, name string) bool {
+func (s *Session) conceals(v *view, name string) bool {
 	denied := func(a Access) bool { return rules.MatchAny(a.Deny, name) }
 	if t, _ := v.lookup(name); t != nil {
 		return false

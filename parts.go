@@ -31,7 +31,7 @@ type part struct {
 }
 
 // parts returns the indexes in which at least one tool may be found.
-func (v view) parts(among func(*BridgeTool, standing) bool) (list []part) {
+func (v *view) parts(among func(*BridgeTool, standing) bool) (list []part) {
 	may := v.seenBy(among)
 	left := false
 	for i, c := range slices.Backward(v.catalogs) {

@@ -144,14 +144,14 @@ func (s *Session) Find(ctx context.Context, query string, opts SearchOptions) An
 
 // deferredTools returns a function that reports whether a tool is deferred and
 // not in the model's list.
-func (v view) deferredTools() func(*BridgeTool, standing) bool {
+func (v *view) deferredTools() func(*BridgeTool, standing) bool {
 	active := v.activeInList()
 	return func(t *BridgeTool, st standing) bool { return st.searchable() && !active[t] }
 }
 
 // search is Find among the tools that may accepts, without the tools that the
 // hits need.
-func (v view) search(ctx context.Context, query string, opts SearchOptions, may func(*BridgeTool, standing) bool) Answer {
+func (v *view) search(ctx context.Context, query string, opts SearchOptions, may func(*BridgeTool, standing) bool) Answer {
 	n := opts.Limit
 	if n <= 0 {
 		n = v.scope.opts.Search.Results
@@ -181,7 +181,7 @@ func (v view) search(ctx context.Context, query string, opts SearchOptions, may 
 }
 
 // activeInList returns the set of active tools that are in the model's list.
-func (v view) activeInList() map[*BridgeTool]bool {
+func (v *view) activeInList() map[*BridgeTool]bool {
 	if v.disclosure == ByBridge {
 		return make(map[*BridgeTool]bool)
 	}

@@ -179,25 +179,25 @@ type view struct {
 }
 
 // view returns the session as it is now.
-func (s *Session) view() view {
+func (s *Session) view() *view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.viewLocked()
 }
 
-func (s *Session) viewLocked() view {
+func (s *Session) viewLocked() *view {
 	if s.closed {
-		return view{selection: endedSelection, scope: s.scope, skills: noSkills}
+		return &view{selection: endedSelection, scope: s.scope, skills: noSkills}
 	}
 	now := s.seen.Value()
 	if !s.scope.current(now) || now.intent != s.intent {
 		if now = s.scope.selection(s.rights, s.intent, s.past); now.ended {
-			return view{selection: endedSelection, scope: s.scope, skills: noSkills}
+			return &view{selection: endedSelection, scope: s.scope, skills: noSkills}
 		}
 		s.settle(now)
 		s.seen = weak.Make(now)
 	}
-	return view{
+	return &view{
 		selection: now, scope: s.scope, disclosure: s.disclosure, client: s.client, crowded: s.crowded, inline: uncrowded(now.inline, s.crowded),
 		active: s.active, acts: s.acts, kept: s.kept, bridges: s.full || s.disclosure == ByBridge, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
 		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
@@ -250,12 +250,12 @@ func uncrowded(tools []*BridgeTool, crowded map[*BridgeTool]bool) []*BridgeTool 
 	return slices.DeleteFunc(slices.Clone(tools), func(t *BridgeTool) bool { return crowded[t] })
 }
 
-func (v view) isActive(name string) bool {
+func (v *view) isActive(name string) bool {
 	return slices.ContainsFunc(v.active, func(t *BridgeTool) bool { return t.name == name })
 }
 
 // activeSet returns the active tools as a set.
-func (v view) activeSet() map[*BridgeTool]bool { return setOf(v.active) }
+func (v *view) activeSet() map[*BridgeTool]bool { return setOf(v.active) }
 
 func setOf(tools []*BridgeTool) map[*BridgeTool]bool {
 	set := make(map[*BridgeTool]bool, len(tools))
@@ -318,7 +318,7 @@ func (s *Session) SearchTool() Tool { return s.metaNamed(s.view(), SearchToolNam
 
 // callable returns what is callable now in the session: the inline tools, the
 // meta tools and the active tools.
-func (s *Session) callable(v view) []Tool {
+func (s *Session) callable(v *view) []Tool {
 	var list []Tool
 	for _, t := range v.inline {
 		list = append(list, t)

@@ -121,7 +121,7 @@ func (s *Session) show() []shown {
 }
 
 // updateShown updates the list of items and returns it. The caller holds mu.
-func (s *Session) updateShown(v view) []shown {
+func (s *Session) updateShown(v *view) []shown {
 	list := s.shownLocked(v)
 	if len(list) > 0 {
 		s.setShown(list)
@@ -142,7 +142,7 @@ func (s *Session) setShown(list []shown) {
 
 // shownLocked returns the updated list of items, but does not store it. The caller
 // holds mu.
-func (s *Session) shownLocked(v view) []shown {
+func (s *Session) shownLocked(v *view) []shown {
 	switch {
 	case s.shown == nil && len(v.active) == 0 && !v.paged && !v.linked:
 		return v.opening()
@@ -173,13 +173,13 @@ func (s *Session) withdraw(now *selection) {
 	}
 }
 
-func (v view) stamp() stamp {
+func (v *view) stamp() stamp {
 	return stamp{v.id, v.acts, v.paged, v.linked, v.bridges, v.skills.version}
 }
 
 // opening returns the first list of a session. All sessions of a selection that may
 // use the same skills share the slice.
-func (v view) opening() []shown {
+func (v *view) opening() []shown {
 	o := &v.openings[v.disclosure]
 	key := fmt.Sprintf("%d %q", v.skills.version, v.skillRights)
 	if list, ok := o.lists.Load(key); ok {
@@ -193,7 +193,7 @@ func (v view) opening() []shown {
 }
 
 // appendNew appends to list the items that belong there and are missing.
-func (v view) appendNew(list []shown) []shown {
+func (v *view) appendNew(list []shown) []shown {
 	if v.empty() && v.disclosure != ByBridge && !v.hasSkills() && !v.reads {
 		return list // nothing is fixed yet
 	}
@@ -279,7 +279,7 @@ func (v view) appendNew(list []shown) []shown {
 
 // growth returns the room for more of the items in list that count, such as tools of
 // the standings now.
-func (v view) growth(list []shown, counts func(shown) bool, now func(standing) bool) *room.Growth[origin] {
+func (v *view) growth(list []shown, counts func(shown) bool, now func(standing) bool) *room.Growth[origin] {
 	g := room.NewGrowth[origin](v.policy.list)
 	for t, st := range v.each() {
 		if now(st) {
@@ -300,7 +300,7 @@ func (e shown) hasLine() bool {
 }
 
 // appendExample appends an example made from the first inline tool that suits.
-func (v view) appendExample(list []shown) []shown {
+func (v *view) appendExample(list []shown) []shown {
 	for _, t := range v.inline {
 		if _, ok := schema.ExampleOf(t.def.Input); ok {
 			return append(list, shown{section: exampleText, tool: t})
@@ -312,7 +312,7 @@ func (v view) appendExample(list []shown) []shown {
 // fitLines fits the lines of fresh into the token budget that list leaves. All tools
 // of fresh get full lines, or all get their names only. If the names are too long,
 // none gets a line, and fitLines appends counts per server.
-func (v view) fitLines(fresh, list []shown, in section) []shown {
+func (v *view) fitLines(fresh, list []shown, in section) []shown {
 	p := v.policy
 	lines := func(list []shown, form lineForm) (tokens int) {
 		for _, e := range list {
@@ -353,7 +353,7 @@ func (v view) fitLines(fresh, list []shown, in section) []shown {
 
 // searchOffer returns the servers that have deferred tools, in registration order:
 // how many tools and what they are about. It omits the servers in known.
-func (v view) searchOffer(known map[string]bool) *told {
+func (v *view) searchOffer(known map[string]bool) *told {
 	counts, first := make(map[string]int), make(map[string]rules.Tool)
 	var about []*search.Subject
 	for t, st := range v.each() {

@@ -226,7 +226,7 @@ func (set *skillSet) view(r rights) *skillView {
 }
 
 // mySkills returns the skills that the session may load.
-func (v view) mySkills() *skillView {
+func (v *view) mySkills() *skillView {
 	if v.skills == nil || len(v.skills.list) == 0 || !v.rights.mayUse(SkillLoadToolName) {
 		return &skillView{}
 	}
@@ -234,17 +234,17 @@ func (v view) mySkills() *skillView {
 }
 
 // hasSkills reports whether there are skills that the session may load.
-func (v view) hasSkills() bool { return len(v.mySkills().list) > 0 }
+func (v *view) hasSkills() bool { return len(v.mySkills().list) > 0 }
 
 // searchesSkills reports whether the model must search for skills, since there are
 // too many to list. A session that may not search lists them all.
-func (v view) searchesSkills() bool {
+func (v *view) searchesSkills() bool {
 	mine := v.mySkills()
 	return len(mine.list) > 0 && !mine.fit && v.rights.mayUse(SkillSearchToolName)
 }
 
 // skill returns the skill with that name if the session may load it, or nil.
-func (v view) skill(name string) *skill {
+func (v *view) skill(name string) *skill {
 	if v.skills == nil || !v.rights.mayUse(SkillLoadToolName) || !v.skillRights.permitName(name) {
 		return nil
 	}
@@ -253,7 +253,7 @@ func (v view) skill(name string) *skill {
 
 // toolsOf returns the registered names of the tools that sk names and the session
 // may use, each once. missing are the names without such a tool.
-func (v view) toolsOf(sk *skill) (names, missing []string) {
+func (v *view) toolsOf(sk *skill) (names, missing []string) {
 	add := func(t *BridgeTool) {
 		if !slices.Contains(names, t.name) && len(names) < skills.MaxTools {
 			names = append(names, t.name)
@@ -287,7 +287,7 @@ type skillOffer struct {
 
 // newSkills returns the offer of new skills for a model that was shown list, or nil
 // if there are none.
-func (v view) newSkills(list []shown) *skillOffer {
+func (v *view) newSkills(list []shown) *skillOffer {
 	told := make(map[string]bool)
 	for _, e := range list {
 		if e.section != skillText {
@@ -326,7 +326,7 @@ func (o *skillOffer) save() *saved.Skills {
 // restoreSkills returns the saved offer without the skills that the session may not
 // load, or nil if none is left. It reports those, and those that are missing or
 // have changed.
-func (v view) restoreSkills(o *saved.Skills, report func(name string)) (*skillOffer, error) {
+func (v *view) restoreSkills(o *saved.Skills, report func(name string)) (*skillOffer, error) {
 	restored, seen := &skillOffer{Count: max(o.Count, 0), More: o.More}, make(map[string]bool)
 	if !v.rights.mayUse(SkillLoadToolName) {
 		return nil, nil

@@ -104,7 +104,7 @@ func (s *Session) Save() json.RawMessage {
 }
 
 // stateLocked returns the saved form of the session. The caller holds mu.
-func (s *Session) stateLocked(v view) *saved.State {
+func (s *Session) stateLocked(v *view) *saved.State {
 	w := saver{places: make(map[*BridgeTool]int), named: make(map[string]int), state: saved.State{
 		User: s.scope.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
 		Results: s.pages.last, Paged: s.pages.offered, Full: s.full, Refused: s.refused,
@@ -233,7 +233,7 @@ func (s *Session) narrows(state *saved.State) error {
 // A restorer turns a saved list into the list that s may show.
 type restorer struct {
 	s       *Session
-	v       view
+	v       *view
 	full    bool          // the saved session called tools by CallToolName
 	tools   []*BridgeTool // those of the state; nil for one that s may not show
 	kept    keptTools

@@ -94,7 +94,7 @@ func (w *weigher) stats(s *Session) Stats {
 
 // weigh returns the figures of s, given its view, the list that its model was
 // shown, and its usage.
-func (w *weigher) weigh(s *Session, v view, list []shown, u sessionUsage) Stats {
+func (w *weigher) weigh(s *Session, v *view, list []shown, u sessionUsage) Stats {
 	st, ok := w.selections[v.selection]
 	if !ok {
 		st = w.weighTools(v.selection)
