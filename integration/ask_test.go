@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -146,6 +147,12 @@ func checkEverything(t *testing.T, c caller, listed []string, asking bool) {
 		got, err := json.Marshal(r)
 		require.NoError(t, err)
 		assert.Contains(t, string(got), with.want, name)
+	}
+	if asking { // the server asks for the roots in its own time
+		require.Eventually(t, func() bool {
+			r, err := c.Call(t.Context(), prefix+"get-roots-list", nil)
+			return err == nil && !strings.Contains(text(r), "no roots are currently configured")
+		}, time.Minute, 10*time.Millisecond)
 	}
 	for _, name := range slices.Sorted(maps.Keys(calls)) {
 		check(name, calls[name])
