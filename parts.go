@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mcphybrid/mcphybrid/internal/meaning"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
@@ -85,6 +86,7 @@ func (p *part) search(ctx context.Context, w want) (a Answer) {
 		for n := p.semantic.Candidates; ; n *= 4 {
 			var fused []Hit
 			if fused, a = p.searchBoth(ctx, w, p.semantic, n); a.Meaning == 0 && w.by != ByMeaning {
+				a.Alpha = 0
 				break
 			}
 			a.Hits = w.best(fused)
@@ -111,16 +113,20 @@ func (p *part) search(ctx context.Context, w want) (a Answer) {
 // searchBoth searches by words and by meaning concurrently. It returns the combined
 // hits, best first, and an answer that has no hits yet.
 func (p *part) searchBoth(ctx context.Context, w want, se *semantic, candidates int) ([]Hit, Answer) {
-	type side struct {
-		matches []vector.Match
-		err     error
-	}
-	meaning := make(chan side, 1)
+	var similar meaning.Found
+	answered := make(chan error, 1)
 	go func() {
-		matches, err := se.Search(ctx, w.query, candidates, w.vector, p.keepNamed)
-		meaning <- side{matches, err}
+		of := 0
+		for doc := range p.indexed {
+			if p.keep(doc) {
+				of++
+			}
+		}
+		var err error
+		similar, err = se.Search(ctx, w.query, candidates, w.vector, p.keepNamed, of)
+		answered <- err
 	}()
-	var words []vector.Match
+	var words, fused []vector.Match
 	byWords := candidates
 	if w.by == ByMeaning {
 		byWords = 0
@@ -128,16 +134,16 @@ func (p *part) searchBoth(ctx context.Context, w want, se *semantic, candidates 
 	for _, match := range p.index.Search(w.query, byWords, p.keep) {
 		words = append(words, vector.Match{ID: p.document(match.Doc).name, Words: match.Score})
 	}
-	similar := <-meaning
-	a := Answer{Words: len(words), Meaning: len(similar.matches), Err: similar.err}
-	var fused []vector.Match
+	err := <-answered
+	a := Answer{Words: len(words), Meaning: len(similar.Matches), Err: err}
 	switch {
-	case w.by == ByMeaning:
-		fused = vector.Fuse(nil, similar.matches, 1, math.MaxInt)
-	case se.ByRank:
-		fused = vector.FuseRanks(words, similar.matches, math.MaxInt)
+	case w.by != ByMeaning && se.ByRank:
+		fused = vector.FuseRanks(words, similar.Matches, math.MaxInt)
+	case w.by != ByMeaning && se.Alpha != 0:
+		a.Alpha = max(se.Alpha, 0)
+		fused = vector.Fuse(words, similar.Matches, a.Alpha, math.MaxInt)
 	default:
-		fused = vector.Fuse(words, similar.matches, se.Alpha, math.MaxInt)
+		fused, a.Alpha = similar.Fuse(words)
 	}
 	found := make([]Hit, len(fused))
 	for i, f := range fused {
@@ -170,6 +176,7 @@ func searchAll(ctx context.Context, parts []part, w want) (a Answer) {
 	for _, other := range answers {
 		a.Words += other.Words
 		a.Meaning += other.Meaning
+		a.Alpha = max(a.Alpha, other.Alpha)
 		if other.Err != nil && !slices.ContainsFunc(errs, func(err error) bool { return err.Error() == other.Err.Error() }) {
 			errs = append(errs, other.Err)
 		}

@@ -115,9 +115,9 @@ type Answer struct {
 	Hits []Hit
 
 	// Query is what was searched for, and Limit the largest number of hits that
-	// the search itself could find. Alpha is the weight of meaning in a score: 0
-	// if the search was by words, 1 if it was by meaning, else
-	// [SemanticOptions.Alpha], which has no effect with [SemanticOptions.ByRank].
+	// the search itself could find. Alpha is the weight of meaning in the scores,
+	// from 0 (only words) to 1; the greater one if those of the system's and of the
+	// user's tools differ. It is 0 with [SemanticOptions.ByRank].
 	Query string
 	Limit int
 	Alpha float64
@@ -176,7 +176,7 @@ func (v *view) search(ctx context.Context, query string, opts SearchOptions, may
 		w.vector = v.scope.semantic.QueryVector(query)
 	}
 	a := searchAll(ctx, v.parts(keep), w)
-	a.Hits, a.Query, a.Limit, a.Alpha = hitsOf(named, a.Hits, n), query, limit, v.scope.alpha(opts.By)
+	a.Hits, a.Query, a.Limit = hitsOf(named, a.Hits, n), query, limit
 	return a
 }
 

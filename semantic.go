@@ -29,17 +29,18 @@ type SemanticOptions struct {
 	Scope string
 
 	// Alpha is the weight of meaning against words, from 0 (only words) to 1
-	// (only meaning): see [vector.Fuse]. If zero, [vector.DefaultAlpha]. If
+	// (only meaning), by [vector.Fuse]. If zero, each search finds its own weight
+	// by how far the model agrees with the words, 0.35 at most: see [Answer]. If
 	// negative, 0. NewManager panics if it is above 1.
 	Alpha float64
 
-	// ByRank combines words and meaning by [vector.FuseRanks] instead of
-	// [vector.Fuse].
+	// ByRank combines words and meaning by [vector.FuseRanks].
 	ByRank bool
 
 	// Candidates is how many tools each side contributes before the two are
 	// combined. With a limit per server the search takes more if it needs them.
-	// If zero, [vector.DefaultCandidates]. It must not be negative.
+	// If zero, [vector.DefaultCandidates]. It must not be negative. The store is
+	// asked for 200 records at least, to tell how similar records are in general.
 	Candidates int
 
 	// Least is the smallest similarity that counts as a match. A good value
@@ -100,7 +101,6 @@ func (o *SemanticOptions) setDefaults() {
 	if math.IsNaN(o.Alpha) || o.Alpha > 1 {
 		panic(fmt.Sprintf("mcphybrid: SemanticOptions.Alpha is %v, must be 0 to 1", o.Alpha))
 	}
-	o.Alpha = max(cmp.Or(o.Alpha, vector.DefaultAlpha), 0)
 	o.Candidates = cmp.Or(o.Candidates, vector.DefaultCandidates)
 	o.Timeout = cmp.Or(o.Timeout, time.Second)
 	o.CacheTrust = max(cmp.Or(o.CacheTrust, vector.DefaultTrust), 0)
@@ -110,17 +110,6 @@ func (o *SemanticOptions) setDefaults() {
 		panic(fmt.Sprintf("mcphybrid: SemanticOptions.Candidates is %d, Timeout %v and ServerBudget %d, must not be negative", o.Candidates, o.Timeout, o.ServerBudget))
 	}
 	o.Cache = foreign.Guarded(o.Cache, "SemanticOptions.Cache")
-}
-
-// alpha returns the weight of meaning in a search by that side, or by both.
-func (s *scope) alpha(by SearchSide) float64 {
-	switch {
-	case s.semantic == nil || by == ByWords:
-		return 0
-	case by == ByMeaning:
-		return 1
-	}
-	return s.semantic.Alpha
 }
 
 // A semantic keeps a vector store up to date with the indexed tools of a catalog,

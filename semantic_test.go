@@ -96,6 +96,31 @@ func embedded(t *testing.T, m *Manager, n int) {
 	})
 }
 
+// SPEC G9: by default each search weighs the meaning itself, and says how much. A host may
+// set the weight.
+func TestSpecG9WeightOfMeaning(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		alpha  float64
+		byRank bool
+		by     SearchSide
+		want   float64
+	}{
+		"default": {want: 0.35}, "none": {alpha: -1}, "set": {alpha: 0.5, want: 0.5}, "by rank": {alpha: 0.5, byRank: true},
+		"only words": {by: ByWords}, "only meaning": {by: ByMeaning, want: 1},
+	} {
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Search: RankingOptions{Threshold: 0.5}, Servers: []ServerConfig{meaningTools()},
+			Semantic: &SemanticOptions{Embedder: newConcepts(), Alpha: test.alpha, ByRank: test.byRank}})
+		embedded(t, m, 5)
+		a := m.Default().Find(t.Context(), "my cat is sick and needs a walk", SearchOptions{By: test.by})
+		require.NoError(t, a.Err)
+		assert.Equal(t, test.want, a.Alpha, name)
+		if test.want > 0 && test.want < 1 {
+			assert.Equal(t, []string{"mcp_s__walk_dog", "mcp_s__groom"}, hitNames(a.Hits)[:2], name)
+		}
+	}
+}
+
 // SPEC B4, C1, C4: a search asks both sides, merges their results without
 // duplicates and says what each found.
 func TestSpecC1FindsByMeaning(t *testing.T) {
@@ -103,7 +128,7 @@ func TestSpecC1FindsByMeaning(t *testing.T) {
 	e := newConcepts()
 	progress := make(chan [2]int, 10)
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Search: RankingOptions{Threshold: 0.5}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{
-		Embedder: e, Least: 0.5, Progress: func(done, total int) { progress <- [2]int{done, total} },
+		Embedder: e, Alpha: vector.DefaultAlpha, Least: 0.5, Progress: func(done, total int) { progress <- [2]int{done, total} },
 	}})
 	embedded(t, m, 5)
 	assert.Equal(t, [2]int{5, 5}, <-progress)

@@ -47,7 +47,7 @@ func TestSpecC3Limits(t *testing.T) {
 // says how many each side found, and the model gets 200 characters.
 func TestSpecC4Answer(t *testing.T) {
 	t.Parallel()
-	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Search: mcphybrid.RankingOptions{Threshold: 0.5}, Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Least: 0.5}, Servers: []mcphybrid.ServerConfig{serving("s",
+	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Search: mcphybrid.RankingOptions{Threshold: 0.5}, Semantic: &mcphybrid.SemanticOptions{Embedder: mcphybrid.NewConcepts(nil), Alpha: vector.DefaultAlpha, Least: 0.5}, Servers: []mcphybrid.ServerConfig{serving("s",
 		echoTool("kennel", "Has a place for the dog. "+strings.Repeat("é", 300)), echoTool("clinic", "Heals a pet"), echoTool("bus", "Is dog-friendly. It goes by the road, by the car road, in traffic"))}})
 	embedded(t, m, 3)
 	a := m.Default().Find(t.Context(), "dog", mcphybrid.SearchOptions{})

@@ -201,6 +201,37 @@ evaluation() {
 	at_least "mean" 0.798 "${values[@]}" # 0.808 was recorded on 2026-11-22
 }
 
+# meaning: recall@5 of searches by words and meaning, with the defaults, against
+# that by words alone, over the English corpora in $CORPORA: with a real model,
+# and with random vectors, which must cost next to nothing. examples/eval/model
+# pins the model. Embedding all texts takes eight minutes.
+meaning() {
+	compgen -G "$CORPORA/*/queries.jsonl" >/dev/null || { echo "NOTE: no corpora in $CORPORA"; return; }
+	go build -o "$tmp/eval" ./examples/eval && cp -r examples/eval/model "$tmp" &&
+		npm ci --prefix "$tmp/model" --ignore-scripts --no-audit --no-fund || return 1
+	node "$tmp/model/serve.mjs" 0 >"$tmp/model/url" &
+	trap "kill $!" EXIT
+	until [ -s "$tmp/model/url" ]; do
+		kill -0 $! || return 1
+		sleep 0.2
+	done
+	english() { "$tmp/eval" -corpora "$CORPORA" -json "$@" | grep -oE '"english":\{[^}]*' | grep -oE '"recall@5":[0-9.e-]+' | cut -d: -f2; }
+	# gains NAME LEAST FLAG…: how many points more there are than by words.
+	gains() {
+		local name=$1 least=$2 value
+		shift 2
+		value=$(english -ranker hybrid "$@") && [ -n "$value" ] || return 1
+		awk -v name="$name" -v least="$least" -v words="$words" -v value="$value" 'BEGIN { gain = 100 * (value - words)
+			printf "NOTE: %s: recall@5 %+.2f points on words alone, at least %s\n", name, gain, least; exit !(gain >= least) }'
+	}
+	local words status=0
+	words=$(english) && [ -n "$words" ] || return 1
+	gains "64 random dimensions" -0.3 -random 64 || status=1
+	gains "512 random dimensions" -0.3 -random 512 || status=1
+	gains "a real model" 0.6 -openai "$(cat "$tmp/model/url")" -model use || status=1 # 0.94 on 2026-11-22
+	return $status
+}
+
 # Long tests. They run two at a time, as two cores can.
 
 # where FUNCTION: the folder of the root module's package that has this test.

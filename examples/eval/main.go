@@ -13,7 +13,8 @@
 // of other text before it.
 //
 // The ranker "hybrid" combines the default ranker with an embedding model: -ollama URL
-// or -openai URL, -model M, -alpha A. On a terminal, standard error shows progress.
+// or -openai URL, -model M, -alpha A. -random N takes random vectors instead of a model's:
+// they must not cost anything. On a terminal, standard error shows progress.
 //
 // Each line of a file is a JSON object; further members are ignored:
 //
@@ -27,6 +28,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,7 +44,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/vector"
 )
 
 var rankers = []string{"default", "lexical", "classic", "hybrid"}
@@ -87,7 +88,8 @@ func (s *settings) parse(args []string) (rest []string, err error) {
 	flags.StringVar(&s.service.ollama, "ollama", "", "with -ranker hybrid: the `URL` of Ollama, such as http://localhost:11434")
 	flags.StringVar(&s.service.openai, "openai", "", "with -ranker hybrid: the `URL` of a service with OpenAI's /embeddings")
 	flags.StringVar(&s.service.model, "model", "nomic-embed-text", "with -ranker hybrid: the embedding `model`")
-	flags.Float64Var(&s.alpha, "alpha", vector.DefaultAlpha, "with -ranker hybrid: what the meaning weighs, from 0 to 1")
+	flags.IntVar(&s.service.random, "random", 0, "with -ranker hybrid: instead of a model, random vectors with `N` dimensions")
+	flags.Float64Var(&s.alpha, "alpha", 0, "with -ranker hybrid: what the meaning weighs, up to 1; negative: nothing; 0: what each search finds it is worth")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -185,6 +187,9 @@ func (s *settings) measure(toolsFile, queriesFile string, show *progress) (*meas
 	build := time.Since(begun)
 	answers, times := m.ask(queries, show)
 	show.end()
+	if m.failed != nil {
+		return nil, m.failed
+	}
 	m.answers = answers
 	m.figures, m.missed = newFigures(queries, answers)
 	m.Ranker, m.figures.Tools = s.ranker, len(tools)
@@ -195,7 +200,8 @@ func (s *settings) measure(toolsFile, queriesFile string, show *progress) (*meas
 // A subject is a Manager with the tools of a corpus, all deferred.
 type subject struct {
 	*mcphybrid.Manager
-	ids map[[2]string]string // ids of tools, by server and name
+	ids    map[[2]string]string // ids of tools, by server and name
+	failed error                // of a search by meaning
 }
 
 // newSubject adds tools as a host would, server by server in the order of the file.
@@ -203,7 +209,7 @@ func newSubject(tools []tool, opts mcphybrid.Options) (*subject, error) {
 	opts.Inline.Max = -1
 	opts.Search.Limit = max(depth, len(tools)) // all, for the rank of a miss
 	opts.Limits.MaxDefinition = 1 << 30
-	s := &subject{mcphybrid.NewManager(&opts), make(map[[2]string]string)}
+	s := &subject{Manager: mcphybrid.NewManager(&opts), ids: make(map[[2]string]string)}
 	var servers []string
 	of := make(map[string][]mcpserver.ServerTool)
 	for _, t := range tools {
@@ -227,9 +233,10 @@ func newSubject(tools []tool, opts mcphybrid.Options) (*subject, error) {
 // find returns the ids of the n best tools, best first, and the time of the search.
 func (s *subject) find(query string, n int) (ids []string, took time.Duration) {
 	begun := time.Now()
-	hits := s.Search(query, n)
+	answer := s.Default().Find(context.Background(), query, mcphybrid.SearchOptions{Limit: n})
 	took = time.Since(begun)
-	for _, h := range hits {
+	s.failed = cmp.Or(s.failed, answer.Err)
+	for _, h := range answer.Hits {
 		ids = append(ids, s.ids[[2]string{h.Tool.Server(), h.Tool.OriginalName()}])
 	}
 	return ids, took

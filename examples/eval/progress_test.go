@@ -34,7 +34,7 @@ func TestProgress(t *testing.T) {
 }
 
 func TestProgressOfAll(t *testing.T) {
-	args := append(files(t, someTools, oneQuery), "-ranker", "hybrid", "-openai", letters(t))
+	args := append(files(t, someTools, oneQuery), "-ranker", "hybrid", "-random", "64")
 	var shown, out bytes.Buffer
 	require.NoError(t, run(args, &out, &shown))
 	assert.Contains(t, shown.String(), eraseLine+"embedding tool 3 of 3"+eraseLine)

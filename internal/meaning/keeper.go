@@ -1,6 +1,7 @@
-// Package meaning keeps a vector store in step with the texts of servers and finds
-// texts by their meaning. The embedder and the store are the host's: they may be
-// slow, fail, panic or hang, and other processes may use the same store.
+// Package meaning keeps a vector store in step with the texts of servers, finds texts by
+// their meaning, and weighs them against those that words found. The embedder and the
+// store are the host's: they may be slow, fail, panic or hang, and other processes may
+// use the same store.
 package meaning
 
 import (

@@ -67,7 +67,7 @@ func TestConcurrentChanges(t *testing.T) {
 			for i := range 200 {
 				name := fmt.Sprintf("t%d_%d", g, i)
 				change(k.NewText(Source{ID: name, Server: fmt.Sprint("s", g), Name: name, Text: strings.Repeat("x", 1+i%7)}))
-				_, _ = k.Search(t.Context(), "query", 3, k.QueryVector("query"), func(string) bool { return true })
+				_, _ = k.Search(t.Context(), "query", 3, k.QueryVector("query"), func(string) bool { return true }, 50)
 			}
 		})
 	}
@@ -128,4 +128,44 @@ func TestBudget(t *testing.T) {
 	assert.Len(t, admitted, 240)
 	assert.Zero(t, wait)
 	assert.NoError(t, err)
+}
+
+// An asked remembers what a store was asked for.
+type asked struct {
+	vector.Store
+	queries []vector.Query
+}
+
+func (s *asked) Search(ctx context.Context, scope string, q vector.Query) ([]vector.Match, error) {
+	s.queries = append(s.queries, q)
+	return s.Store.Search(ctx, scope, q)
+}
+
+// The store is asked for more records than there are candidates, and for those that are
+// less similar than a match must be: they tell how similar records are in general.
+func TestSearchAsksForMore(t *testing.T) {
+	t.Parallel()
+	store := &asked{Store: new(vector.MemoryStore)}
+	var texts []*Text
+	k := New(Options{Embedder: lengths{}, Model: "lengths", Store: store, Scope: "x", Private: true, Timeout: time.Minute, Budget: math.MaxInt, Least: 0.99,
+		Log: slog.New(slog.DiscardHandler), Current: func() ([]*Text, func() map[string][]string) { return texts, nil }}, nil)
+	for i := range 9 {
+		name := fmt.Sprint("t", i)
+		texts = append(texts, k.NewText(Source{ID: name, Server: "s", Name: name, Text: strings.Repeat("x", 1+i)}))
+	}
+	k.Changed(func(run func(context.Context)) { run(t.Context()) })
+
+	// The vector of the query is that of t2; t0 and t1 are less similar than 0.99.
+	f, err := k.Search(t.Context(), "xxx", 8, k.QueryVector("xxx"), func(id string) bool { return id != "t8" }, 8)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"t2", "t3", "t4"}, idsOf(f.Matches)[:3])
+	assert.NotContains(t, idsOf(f.Matches), "t0")
+	assert.Contains(t, idsOf(f.all), "t0")
+	assert.NotContains(t, idsOf(f.all), "t8")
+	require.Len(t, store.queries, 1)
+	assert.Equal(t, []any{sample, sample, 0.0}, []any{store.queries[0].Limit, store.queries[0].Candidates, store.queries[0].Least})
+	f, err = k.Search(t.Context(), "xxx", 2, k.QueryVector("xxx"), func(string) bool { return true }, 9)
+	require.NoError(t, err)
+	assert.Len(t, f.Matches, 2)
+	assert.Len(t, f.all, 9)
 }

@@ -204,8 +204,8 @@ func TestRecordsOfAnEarlierVersion(t *testing.T) {
 				assert.False(t, k.InStep())
 				p := k.Reached()
 				assert.Equal(t, []int{100, 100}, []int{p.Done, p.Total})
-				found, err := k.Search(l.t.Context(), "query", 3, k.QueryVector("query"), func(string) bool { return true })
-				assert.Len(t, found, 3)
+				found, err := k.Search(l.t.Context(), "query", 3, k.QueryVector("query"), func(string) bool { return true }, 100)
+				assert.Len(t, found.Matches, 3)
 				assert.ErrorContains(t, err, "read only")
 
 				l.store.noUpsert = false

@@ -23,41 +23,46 @@ var (
 	ErrBusy        = errors.New("too many queries wait for the embedder or the store")
 )
 
-// Search returns the records most similar to the query, best first, within the
-// timeout. v makes the vector of the query. keep says by id which records to return.
-// Matches may come with an error: then only some of the texts are embedded.
-func (k *Keeper) Search(ctx context.Context, query string, candidates int, v func(context.Context) ([]float32, error), keep func(id string) bool) ([]vector.Match, error) {
+// Search returns the records most similar to the query, within the timeout: at most so
+// many candidates. v makes the vector of the query. keep says by id which records to
+// return, of which there are so many. Matches may come with an error: then only some of
+// the texts are embedded.
+func (k *Keeper) Search(ctx context.Context, query string, candidates int, v func(context.Context) ([]float32, error), keep func(id string) bool, of int) (f Found, err error) {
 	p := k.progress.Load()
 	switch {
 	case strings.TrimSpace(query) == "":
-		return nil, nil
+		return f, nil
 	case p == nil:
-		return nil, ErrNotEmbedded
+		return f, ErrNotEmbedded
 	case p.Total == 0 && p.of == k.newest.Load():
-		return nil, nil
+		return f, nil
 	case p.Done == 0:
-		return nil, cmp.Or(p.Err, ErrNotEmbedded)
+		return f, cmp.Or(p.Err, ErrNotEmbedded)
 	}
 	select {
 	case k.limits.asking <- struct{}{}:
 	default:
-		return nil, ErrBusy
+		return f, ErrBusy
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.Timeout)
 	defer cancel()
-	matches, err := foreign.Detached(ctx, "the vector store", func() ([]vector.Match, error) {
+	all, err := foreign.Detached(ctx, "the vector store", func() ([]vector.Match, error) {
 		defer func() { <-k.limits.asking }()
-		return k.ask(ctx, candidates, v, keep)
+		return k.ask(ctx, max(candidates, sample), candidates, v, keep)
 	})
+	f = Found{Matches: all[:min(candidates, len(all))], all: all, of: min(of, p.Done), least: k.Least}
+	for len(f.Matches) > 0 && f.Matches[len(f.Matches)-1].Similarity < k.Least {
+		f.Matches = f.Matches[:len(f.Matches)-1]
+	}
 	switch {
 	case err != nil:
-		return nil, err
+		return Found{}, err
 	case p.Err != nil:
 		err = fmt.Errorf("%d of %d tools are embedded: %w", p.Done, p.Total, p.Err)
 	case p.Done < p.Total:
 		err = fmt.Errorf("%d of %d tools are embedded so far", p.Done, p.Total)
 	}
-	return matches, err
+	return f, err
 }
 
 // QueryVector returns a function that makes the vector of the query. The first call
@@ -80,12 +85,14 @@ func (k *Keeper) QueryVector(query string) func(context.Context) ([]float32, err
 	}
 }
 
-func (k *Keeper) ask(ctx context.Context, candidates int, makeVector func(context.Context) ([]float32, error), keep func(id string) bool) ([]vector.Match, error) {
+// ask returns at most n of the most similar records that keep accepts, best first. It
+// returns enough, if there are so many.
+func (k *Keeper) ask(ctx context.Context, n, enough int, makeVector func(context.Context) ([]float32, error), keep func(id string) bool) ([]vector.Match, error) {
 	v, err := makeVector(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("embedding the query: %w", err)
 	}
-	q := vector.Query{Vector: v, Limit: candidates, Candidates: candidates, Least: k.Least}
+	q := vector.Query{Vector: v, Limit: n, Candidates: n}
 	if own, ok := k.Store.(*vector.MemoryStore); ok {
 		return own.SearchFunc(ctx, k.Scope, q, keep)
 	}
@@ -97,8 +104,8 @@ func (k *Keeper) ask(ctx context.Context, candidates int, makeVector func(contex
 			return nil, err
 		}
 		kept := slices.DeleteFunc(slices.Clone(all), func(m vector.Match) bool { return !keep(m.ID) })
-		if len(kept) >= candidates || len(all) < q.Limit {
-			return kept[:min(len(kept), candidates)], nil
+		if len(kept) >= enough || len(all) < q.Limit {
+			return kept[:min(len(kept), n)], nil
 		}
 		q.Limit, q.Candidates = 4*q.Limit, 4*q.Candidates
 	}
