@@ -7,8 +7,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -24,6 +26,11 @@ func serveChild() {
 		if conn, err := net.Dial("tcp", address); err == nil {
 			_, _ = io.Copy(io.Discard, conn)
 		}
+	}
+	if os.Getenv("TEST_SERVER") == "stubborn" { // ignores that its input closes, and signals
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+		_ = server.ServeStdio(childServer(&lineWriter{w: os.Stdout}))
+		select {}
 	}
 	if os.Getenv("TEST_SERVER") == "curious" {
 		_ = server.ServeStdio(mcptest.Curious("curious"))

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync/atomic"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 )
@@ -26,6 +28,17 @@ func (g *gateway) open(id string) {
 	if _, ok := g.clients[id]; !ok && id != "" {
 		g.clients[id] = nil
 	}
+}
+
+// maxClientName is how many bytes of a client's name are kept.
+const maxClientName = 256
+
+// forgetMost drops what a client tells of itself and we don't use. mcp-go keeps the rest
+// as long as the session.
+func forgetMost(p *mcp.InitializeParams) {
+	p.ClientInfo = mcp.Implementation{Name: strings.Clone(p.ClientInfo.Name[:min(len(p.ClientInfo.Name), maxClientName)])}
+	can := p.Capabilities
+	p.Capabilities = mcp.ClientCapabilities{Elicitation: can.Elicitation, Sampling: can.Sampling, Roots: can.Roots}
 }
 
 // gone closes a client's Session.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 )
 
 type eventWriterKey struct{}
@@ -15,7 +16,8 @@ type eventWriterKey struct{}
 // mcp-go could do that itself, but loses some notifications.
 type eventWriter struct {
 	http.ResponseWriter
-	header http.Header // as mcp-go sets it
+	header http.Header   // as mcp-go sets it
+	within time.Duration // how long the client may take to read what is written at once
 
 	mu     sync.Mutex
 	begun  bool // the header is sent
@@ -24,9 +26,9 @@ type eventWriter struct {
 }
 
 // withEvents puts an eventWriter into the context of each request.
-func withEvents(next http.Handler) http.Handler {
+func withEvents(within time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		w := &eventWriter{ResponseWriter: out, header: out.Header().Clone()}
+		w := &eventWriter{ResponseWriter: out, header: out.Header().Clone(), within: within}
 		defer func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -51,6 +53,7 @@ func (w *eventWriter) beginLocked(status int) {
 	if w.begun {
 		return
 	}
+	w.extendLocked()
 	w.begun, w.stream = true, w.header.Get("Content-Type") == eventStream
 	for key, values := range w.header {
 		w.ResponseWriter.Header()[key] = values
@@ -64,6 +67,7 @@ func (w *eventWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.beginLocked(http.StatusOK)
+	w.extendLocked()
 	if !w.stream || w.header.Get("Content-Type") == eventStream {
 		return w.ResponseWriter.Write(p)
 	}
@@ -78,6 +82,11 @@ func (w *eventWriter) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// extendLocked gives the client time to read what comes now.
+func (w *eventWriter) extendLocked() {
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.within))
 }
 
 // Unwrap is for [http.ResponseController].
@@ -102,6 +111,7 @@ func (w *eventWriter) notify(method string, params any) {
 
 // eventLocked writes a message, which is one line.
 func (w *eventWriter) eventLocked(message []byte) error {
+	w.extendLocked()
 	_, err := fmt.Fprintf(w.ResponseWriter, "event: message\ndata: %s\n\n", bytes.TrimSpace(message))
 	if err == nil {
 		err = http.NewResponseController(w.ResponseWriter).Flush()

@@ -23,6 +23,7 @@ type gatewayOptions struct {
 	logLevel mcp.LoggingLevel // the level that servers are asked for
 	wait     time.Duration    // how long a client waits for the servers before it is answered without them
 	grace    time.Duration    // for running calls, after the signal to end
+	limits   limits
 	log      *slog.Logger
 }
 
@@ -62,6 +63,7 @@ const startTimeout = time.Minute
 
 // newGateway returns a gateway and begins to start its servers.
 func newGateway(opts gatewayOptions) *gateway {
+	opts.limits = opts.limits.withDefaults()
 	g := &gateway{
 		opts:    opts,
 		clients: make(map[string]*conversation), underWay: make(map[*clientCall]string),
@@ -101,6 +103,7 @@ func (g *gateway) newFront() *server.MCPServer {
 	hooks := &server.Hooks{}
 	hooks.AddOnRegisterSession(func(ctx context.Context, s server.ClientSession) { g.open(s.SessionID()) })
 	hooks.AddOnUnregisterSession(func(_ context.Context, s server.ClientSession) { g.gone(s.SessionID()) })
+	hooks.AddBeforeInitialize(func(_ context.Context, _ any, r *mcp.InitializeRequest) { forgetMost(&r.Params) })
 	hooks.AddAfterInitialize(func(ctx context.Context, _ any, _ *mcp.InitializeRequest, r *mcp.InitializeResult) {
 		// mcp-go registers the session only after the answer. The client may be
 		// quicker.

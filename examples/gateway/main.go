@@ -54,6 +54,8 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	wait := flags.Duration("wait", 5*time.Second, "how long after the start a client waits for servers before it is answered without them; it is told when they come")
 	grace := flags.Duration("grace", 5*time.Second, "how long running calls may go on when the gateway is told to end; then they are answered with an error")
 	address := flags.String("http", "", "serve over HTTP at this `address`, such as 127.0.0.1:8080 or :8080, which is the same")
+	var limits limits
+	limits.addFlags(flags)
 	var web webOptions
 	flags.BoolVar(&web.debug, "debug", false, "with -http: show at "+debugPath+" what there is and what is done, to who has the token as a password")
 	flags.BoolVar(&web.anywhere, "listen-anywhere", false, "allow an address that other machines can reach; needs a token")
@@ -68,6 +70,9 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
+	if err := limits.check(); err != nil {
+		return err
+	}
 	log := slog.New(slog.NewTextHandler(errs, nil))
 
 	cfg, err := mcphybrid.LoadConfigWith(*config, &mcphybrid.ConfigOptions{Dialect: *dialect, TOML: toml.ToJSON})
@@ -80,7 +85,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	for _, note := range cfg.Notes {
 		log.Info(note)
 	}
-	opts := gatewayOptions{servers: cfg.Servers, ask: *asks, logLevel: mcp.LoggingLevel(*level), wait: *wait, grace: *grace, log: log}
+	opts := gatewayOptions{servers: cfg.Servers, ask: *asks, logLevel: mcp.LoggingLevel(*level), wait: *wait, grace: *grace, limits: limits, log: log}
 	if !opts.logLevel.ShouldSendTo(mcp.LoggingLevelDebug) {
 		return fmt.Errorf("-log-level %q: no such level", *level)
 	}

@@ -1,21 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -24,21 +17,10 @@ import (
 )
 
 const (
-	// tokenVariable is the environment variable with the bearer token.
-	tokenVariable = "MCPHYBRID_GATEWAY_TOKEN"
-
 	endpoint = "/mcp"
 
 	// debugPath is the path of the pages for people.
 	debugPath = "/debug"
-
-	// maxBody bounds a request; arguments of a call are some kilobytes.
-	maxBody = 16 << 20
-
-	// sessionTTL is how long a client may be silent before its session ends,
-	// because most clients leave without notice. The protocol has such a client
-	// begin another session.
-	sessionTTL = 12 * time.Hour
 )
 
 type webOptions struct {
@@ -50,7 +32,7 @@ type webOptions struct {
 
 // A website says where the gateway listens, and whom it serves.
 type website struct {
-	listener net.Listener
+	listener *net.TCPListener
 	token    string // "" if none is needed
 	origins  []string
 	debug    bool
@@ -76,8 +58,12 @@ func listen(address string, opts webOptions) (*website, error) {
 	case w.token == "":
 		return nil, fmt.Errorf("-http %q: other machines can reach it, so it needs a token: set %s, or -token-file", address, tokenVariable)
 	}
-	w.listener, err = net.Listen("tcp", net.JoinHostPort(host, port))
-	return w, err
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, err
+	}
+	w.listener = listener.(*net.TCPListener)
+	return w, nil
 }
 
 func (w *website) url() string { return "http://" + w.listener.Addr().String() + endpoint }
@@ -87,43 +73,39 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// readToken returns the token in a file or, without one, in the environment.
-func readToken(file string) (string, error) {
-	if file == "" {
-		return os.Getenv(tokenVariable), nil
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("-token-file: %w", err)
-	}
-	token := strings.TrimSpace(string(data))
-	if token == "" {
-		return "", fmt.Errorf("-token-file: %s is empty", file)
-	}
-	return token, nil
-}
-
 // serveHTTP serves any number of clients until ctx ends.
+//
+//	door ──▶ guard ──▶ intake ──▶ sessionTable ──▶ eventWriter ──▶ mcp-go
+//	connections, token, messages, sessions         answers
 func (g *gateway) serveHTTP(ctx context.Context, w *website) error {
+	limits := g.opts.limits
 	streams, endStreams := context.WithCancel(context.Background())
 	defer endStreams()
+	sessions := newSessionTable(limits.sessions)
 	front := server.NewStreamableHTTPServer(g.front, server.WithEndpointPath(endpoint),
-		server.WithStateful(true), server.WithSessionIdleTTL(sessionTTL),
+		server.WithSessionIdManagerResolver(sessions), server.WithSessionIdleTTL(limits.idle),
 		server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)),
 		server.WithStreamableHTTPCORS(server.WithCORSAllowedOrigins(w.origins...)))
+	sessions.end = func(id string) { endSession(front, id) }
 	mux := http.NewServeMux()
-	mux.Handle(endpoint, w.guard(endingWith(streams, sane(withEvents(front)))))
+	mux.Handle(endpoint, w.guard(newIntake(limits).withMessage(sessions.withSession(
+		endingWith(streams, sane(withEvents(limits.write, front)))))))
 	if w.debug {
 		mux.Handle(debugPath, w.guardPage(debug.Handler(g.mgr)))
 	}
+	mux.HandleFunc("/", func(out http.ResponseWriter, r *http.Request) {
+		refuse(out, r, http.StatusNotFound, "there is nothing here: see "+endpoint, smallMessage)
+	})
 	s := &http.Server{
-		Handler:           mux,
+		Handler:           writingWithin(limits.write, mux),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       5 * time.Minute,
+		MaxHeaderBytes:    maxHeader,
+		ConnContext:       withVisit,
 		ErrorLog:          slog.NewLogLogger(g.opts.log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(w.listener) }()
+	go func() { ended <- s.Serve(newDoor(w.listener, limits.connections)) }()
 	select {
 	case err := <-ended:
 		return err
@@ -143,53 +125,29 @@ func (g *gateway) serveHTTP(ctx context.Context, w *website) error {
 	return nil
 }
 
-// guard admits only requests with the token, and web pages only from the
-// permitted origins: a page in a browser can reach this machine too.
-func (w *website) guard(next http.Handler) http.Handler {
-	want := sha256.Sum256([]byte("Bearer " + w.token))
+// writingWithin gives each answer a time to be read. Longer ones get more as they are
+// written.
+func writingWithin(d time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		origin := r.Header.Get("Origin")
-		if origin != "" && !slices.Contains(w.origins, origin) {
-			http.Error(out, "this origin may not call: see -origin", http.StatusForbidden)
-			return
-		}
-		preflight := r.Method == http.MethodOptions && origin != "" // has no token
-		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
-		if w.token != "" && !preflight && subtle.ConstantTimeCompare(got[:], want[:]) == 0 {
-			out.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(out, "the bearer token is missing or wrong", http.StatusUnauthorized)
-			return
-		}
-		r.Body = http.MaxBytesReader(out, r.Body, maxBody)
+		_ = http.NewResponseController(out).SetWriteDeadline(time.Now().Add(d))
 		next.ServeHTTP(out, r)
 	})
 }
 
-// guardPage admits only requests with the token as the password that a browser
-// asks for. The host must be the one that we listen on: otherwise, another page
-// could read this one under a name of its own that leads here.
-func (w *website) guardPage(next http.Handler) http.Handler {
-	want := sha256.Sum256([]byte(w.token))
-	own, _, _ := net.SplitHostPort(w.listener.Addr().String())
-	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = r.Host
-		}
-		if host = strings.Trim(host, "[]"); host != own && !isLoopback(host) && w.token == "" {
-			http.Error(out, "there is no such host here", http.StatusMisdirectedRequest)
-			return
-		}
-		_, password, _ := r.BasicAuth()
-		got := sha256.Sum256([]byte(password))
-		if w.token != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 0 {
-			out.Header().Set("WWW-Authenticate", `Basic realm="the gateway's token as password"`)
-			http.Error(out, "the password is the gateway's token", http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(out, r)
-	})
+// endSession makes mcp-go forget a session, as if its client had ended it.
+func endSession(front *server.StreamableHTTPServer, id string) {
+	header := http.Header{server.HeaderKeySessionID: {id}}
+	front.Handle(nowhere{}, &server.HTTPRequest{Method: http.MethodDelete, Header: header, Context: context.Background()})
 }
+
+// nowhere is where an answer goes that nobody waits for.
+type nowhere struct{}
+
+func (nowhere) Header() http.Header         { return make(http.Header) }
+func (nowhere) WriteHeader(int)             {}
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
+func (nowhere) Flush()                      {}
+func (nowhere) CanStream() bool             { return false }
 
 // endingWith ends the endless streams of notifications with ctx. Other requests
 // end with their answers.
@@ -212,17 +170,12 @@ func endingWith(ctx context.Context, next http.Handler) http.Handler {
 func sane(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				http.Error(out, err.Error(), http.StatusRequestEntityTooLarge)
-				return
-			}
-			var message struct{ Method string }
-			if json.Unmarshal(body, &message) == nil && message.Method == string(mcp.MethodNotificationCancelled) {
+			body, _ := r.Body.(message)
+			var about struct{ Method string }
+			if json.Unmarshal(body.data, &about) == nil && about.Method == string(mcp.MethodNotificationCancelled) {
 				out.WriteHeader(http.StatusAccepted)
 				return
 			}
-			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
 		next.ServeHTTP(out, r)
 	})

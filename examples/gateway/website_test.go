@@ -122,7 +122,7 @@ func TestDebugPage(t *testing.T) {
 func TestTooLargeRequest(t *testing.T) {
 	_, url, _ := startHTTP(t, gatewayOptions{}, webOptions{})
 	for _, headers := range []map[string]string{nil, {mcp.HeaderProtocolVersion: mcp.LATEST_PROTOCOL_VERSION}} {
-		status, _ := post(t, url, `"`+strings.Repeat("x", maxBody)+`"`, headers)
+		status, _ := post(t, url, `"`+strings.Repeat("x", defaultMessage)+`"`, headers)
 		assert.GreaterOrEqual(t, status, 400)
 		assert.Less(t, status, 500)
 	}

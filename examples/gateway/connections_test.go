@@ -1,0 +1,64 @@
+package main
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// One connection too many closes another: first one that was never admitted, then the one
+// that has waited longest, and never one that works.
+func TestConnectionsHaveALimit(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	d := newDoor(l.(*net.TCPListener), 3)
+	defer d.Close()
+	open := func() *visit {
+		there, err := net.Dial("tcp", l.Addr().String())
+		require.NoError(t, err)
+		t.Cleanup(func() { there.Close() })
+		here, err := d.Accept()
+		require.NoError(t, err)
+		t.Cleanup(func() { here.Close() })
+		return here.(*visit)
+	}
+	isOpen := func(v *visit) bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		_, ok := d.inner[v]
+		return ok
+	}
+	working, waiting, stranger := open(), open(), open()
+	done := work(withVisit(t.Context(), working))
+	work(withVisit(t.Context(), waiting))()
+	next := open()
+	assert.False(t, isOpen(stranger))
+	work(withVisit(t.Context(), next))()
+	last := open()
+	assert.False(t, isOpen(waiting))
+	defer work(withVisit(t.Context(), next))()
+	defer work(withVisit(t.Context(), last))()
+
+	refused, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	defer refused.Close()
+	accepted := make(chan net.Conn)
+	go func() {
+		c, err := d.Accept()
+		assert.NoError(t, err)
+		accepted <- c
+	}()
+	_ = refused.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_, err = refused.Read(make([]byte, 1))
+	assert.Error(t, err, "all others work")
+	assert.True(t, isOpen(working))
+	done()
+	there, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	defer there.Close()
+	defer (<-accepted).Close()
+	assert.False(t, isOpen(working))
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// A sessionTable has the sessions of clients over HTTP. If there are too many, it ends
+// one that answers nothing: first one whose client never asked anything, then the one
+// that was silent longest. A session that ends cancels its requests.
+type sessionTable struct {
+	max int
+	end func(id string) // ends a session of mcp-go
+
+	mu   sync.Mutex
+	open map[string]*httpSession
+}
+
+// An httpSession is an entry of the table, by whose ID mcp-go knows the client.
+type httpSession struct {
+	id     string
+	over   context.Context
+	cancel context.CancelFunc
+
+	// Guarded by the table's mutex.
+	requests int  // that run
+	used     bool // had a request after the first
+	last     time.Time
+}
+
+func newSessionTable(max int) *sessionTable {
+	return &sessionTable{max: max, open: make(map[string]*httpSession)}
+}
+
+// begunKey is for the place, in the context of a request, of the session that it begins.
+type begunKey struct{}
+
+// ResolveSessionIdManager implements [server.SessionIdManagerResolver].
+func (t *sessionTable) ResolveSessionIdManager(r *http.Request) server.SessionIdManager {
+	m := sessionIDs{t, new(*httpSession)}
+	if r != nil {
+		if begun, ok := r.Context().Value(begunKey{}).(**httpSession); ok {
+			m.begun = begun
+		}
+	}
+	return m
+}
+
+// sessionIDs is the table as a request sees it.
+type sessionIDs struct {
+	*sessionTable
+	begun **httpSession
+}
+
+// Generate implements [server.SessionIdManager]. The session has a request until leave.
+func (t sessionIDs) Generate() string {
+	s := &httpSession{id: rand.Text(), requests: 1, last: time.Now()}
+	s.over, s.cancel = context.WithCancel(context.Background())
+	t.mu.Lock()
+	var surplus *httpSession
+	if len(t.open) >= t.max {
+		surplus = t.surplusLocked()
+	}
+	if surplus != nil {
+		delete(t.open, surplus.id)
+	}
+	t.open[s.id] = s
+	t.mu.Unlock()
+	*t.begun = s
+	if surplus != nil {
+		surplus.cancel()
+		t.end(surplus.id)
+	}
+	return s.id
+}
+
+// surplusLocked returns the session that may end first, or nil.
+func (t *sessionTable) surplusLocked() *httpSession {
+	var found *httpSession
+	for _, s := range t.open {
+		switch {
+		case s.requests > 0:
+		case found == nil, found.used && !s.used, found.used == s.used && s.last.Before(found.last):
+			found = s
+		}
+	}
+	return found
+}
+
+var errNoSession = errors.New("there is no such session")
+
+// Validate implements [server.SessionIdManager].
+func (t sessionIDs) Validate(id string) (isTerminated bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open[id] == nil {
+		return false, errNoSession
+	}
+	return false, nil
+}
+
+// Terminate implements [server.SessionIdManager].
+func (t sessionIDs) Terminate(id string) (isNotAllowed bool, err error) {
+	t.mu.Lock()
+	s := t.open[id]
+	delete(t.open, id)
+	t.mu.Unlock()
+	if s != nil {
+		s.cancel()
+	}
+	return false, nil
+}
+
+// enter counts a request of a session, and returns nil if there is no such session.
+func (t *sessionTable) enter(id string) *httpSession {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.open[id]
+	if s != nil {
+		s.requests++
+		s.used = true
+	}
+	return s
+}
+
+func (t *sessionTable) leave(s *httpSession) {
+	if s == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.requests--
+	s.last = time.Now()
+}
+
+// withSession ends a request with its session, and refuses a session that is not there:
+// mcp-go would begin one for whoever listens.
+func (t *sessionTable) withSession(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get(server.HeaderKeySessionID)
+		if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+			id = "" // it has no sessions
+		} else if id == "" && (r.Method == http.MethodGet || r.Method == http.MethodDelete) {
+			http.Error(out, "the header "+server.HeaderKeySessionID+" is missing", http.StatusBadRequest)
+			return
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		if id != "" {
+			if s := t.enter(id); s != nil {
+				defer t.leave(s)
+				defer context.AfterFunc(s.over, cancel)()
+			} else if r.Method == http.MethodGet {
+				http.Error(out, errNoSession.Error(), http.StatusNotFound)
+				return
+			}
+		}
+		begun := new(*httpSession)
+		defer func() { t.leave(*begun) }()
+		next.ServeHTTP(out, r.WithContext(context.WithValue(ctx, begunKey{}, begun)))
+	})
+}
