@@ -69,6 +69,15 @@ func childServer(lines *lineWriter) *server.MCPServer {
 		lines.notify("notifications/message", map[string]any{"level": "warning", "data": r.GetString("text", "")})
 		return text("logged", nil)
 	})
+	var last atomic.Value
+	last.Store("")
+	tool("a_gossip", "Logs text, and the text of the call before", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		mine := r.GetString("text", "")
+		for _, about := range []string{last.Swap(mine).(string), mine} {
+			lines.notify("notifications/message", map[string]any{"level": "warning", "data": about})
+		}
+		return text("logged", nil)
+	})
 	tool("a_long", "Answers with n bytes", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return text(strings.Repeat("x", r.GetInt("n", 0)), nil)
 	})

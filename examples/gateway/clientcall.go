@@ -26,9 +26,11 @@ type clientCall struct {
 	ctx  context.Context // of the request; mcp-go knows the client by it
 	from *conversation
 	sink sink // nil if notifications can't reach the client
+	book *callBook
 
 	mu      sync.Mutex
-	server  string // that runs the call, or ""
+	server  string   // that runs the call, or ""
+	left    []func() // to be called when no server works on it
 	queue   []notification
 	writing bool       // a goroutine is writing
 	ended   bool       // the queue is closed
@@ -41,12 +43,20 @@ type notification struct {
 }
 
 func (g *gateway) newClientCall(ctx context.Context) *clientCall {
-	v := &clientCall{ctx: ctx, from: g.client(ctx), sink: g.direct}
+	v := &clientCall{ctx: ctx, from: g.client(ctx), sink: g.direct, book: g.book}
 	if w, ok := ctx.Value(eventWriterKey{}).(*eventWriter); ok {
 		v.sink = w
 	}
 	v.idle = sync.NewCond(&v.mu)
 	return v
+}
+
+// reaches notes, before the call reaches a server, that it may.
+func (v *clientCall) reaches(server string) {
+	left := v.book.begin(server, v)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.server, v.left = server, append(v.left, left)
 }
 
 // answeredBy returns the server that ran the call, or "".
@@ -91,6 +101,9 @@ func (v *clientCall) write() {
 func (v *clientCall) end() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	for _, left := range v.left {
+		left()
+	}
 	v.ended = true
 	for v.writing {
 		v.idle.Wait()

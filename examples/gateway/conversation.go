@@ -48,6 +48,7 @@ func (g *gateway) gone(id string) {
 	delete(g.clients, id)
 	g.mu.Unlock()
 	if c != nil {
+		g.book.gone(c)
 		c.session.Close()
 	}
 }

@@ -39,7 +39,8 @@ type gateway struct {
 	opts    gatewayOptions
 	mgr     *mcphybrid.Manager
 	front   *server.MCPServer
-	direct  sink               // the sink of the only client, or nil
+	direct  sink // the sink of the only client, or nil
+	book    *callBook
 	all     context.Context    // ends when all servers have started or failed
 	waiting context.Context    // ends with begin, or when a client stops waiting
 	begin   context.Context    // the start of the servers
@@ -51,7 +52,6 @@ type gateway struct {
 
 	mu       sync.Mutex
 	clients  map[string]*conversation // by mcp-go's session ID
-	underWay map[*clientCall]string   // calls of servers: the server's name
 	draining bool
 	running  int        // requests that are being answered
 	idle     *sync.Cond // signals that running is 0
@@ -66,7 +66,7 @@ func newGateway(opts gatewayOptions) *gateway {
 	opts.limits = opts.limits.withDefaults()
 	g := &gateway{
 		opts:    opts,
-		clients: make(map[string]*conversation), underWay: make(map[*clientCall]string),
+		clients: make(map[string]*conversation), book: newCallBook(opts.servers),
 	}
 	g.idle = sync.NewCond(&g.mu)
 	var ready context.CancelFunc
@@ -171,6 +171,7 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (result *mcp.
 	err = g.pass(ctx, r.Params.Meta, func(ctx context.Context, c *clientCall) (err error) {
 		session, args := c.from.session, r.Params.RawArguments
 		if name == mcphybrid.ResourceReadToolName {
+			c.reaches(anyServer)
 			args = ownURI(args)
 		}
 		result, err = session.Call(ctx, string(name), args)

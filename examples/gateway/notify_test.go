@@ -129,59 +129,6 @@ func TestMeta(t *testing.T) {
 	})
 }
 
-// A log message goes to the client whose call it is about, if the client asked
-// for log messages.
-func TestLogging(t *testing.T) {
-	everywhere(t, func(t *testing.T, open connector, opts []client.ClientOption) {
-		c, told := connect(t, open, "test", opts...)
-		var r mcp.SetLevelRequest
-		r.Params.Level = mcp.LoggingLevelInfo
-		require.NoError(t, c.SetLevel(t.Context(), r))
-		assert.Equal(t, "logged", say(t, c, "mcp_kitchen__a_log", map[string]any{"text": "for me"}))
-		n := wait(t, told, "notifications/message")
-		assert.Equal(t, map[string]any{"level": "warning", "logger": "kitchen", "data": "for me"}, n.Params.AdditionalFields)
-
-		r.Params.Level = mcp.LoggingLevelError
-		require.NoError(t, c.SetLevel(t.Context(), r))
-		say(t, c, "mcp_kitchen__a_log", map[string]any{"text": "too little"})
-		say(t, c, "mcp_kitchen__a_arguments", nil) // later
-		none(t, told, "notifications/message")
-	})
-}
-
-// A client without a call gets no log messages. Neither of two clients gets
-// messages that may be about either's call.
-func TestLoggingOfOthers(t *testing.T) {
-	g, url, _ := startHTTP(t, gatewayOptions{}, webOptions{})
-	<-g.waiting.Done() // or its clients are told that its tools come
-	listening := overHTTP(url, transport.WithContinuousListening())
-	one, toldOne := connect(t, listening, "one", generations["legacy"]...)
-	two, toldTwo := connect(t, listening, "two", generations["legacy"]...)
-	var r mcp.SetLevelRequest
-	r.Params.Level = mcp.LoggingLevelDebug
-	require.NoError(t, one.SetLevel(t.Context(), r))
-	require.NoError(t, two.SetLevel(t.Context(), r))
-	say(t, one, "mcp_kitchen__a_log", map[string]any{"text": "for one"})
-	assert.Equal(t, "for one", wait(t, toldOne, "notifications/message").Params.AdditionalFields["data"])
-
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		_, err := callFor(ctx, two, 1, "mcp_kitchen__a_hang", nil)
-		ended <- err
-	}()
-	wait(t, toldTwo, "notifications/progress")
-	say(t, one, "mcp_kitchen__a_log", map[string]any{"text": "whose?"})
-	cancel()
-	<-ended
-	for ctx := within(t); len(toldOne) == 0; { // the gateway may learn of the end later
-		require.NoError(t, ctx.Err(), "not told")
-		say(t, one, "mcp_kitchen__a_log", map[string]any{"text": "for one again"})
-	}
-	assert.Equal(t, "for one again", wait(t, toldOne, "notifications/message").Params.AdditionalFields["data"])
-	assert.Empty(t, toldTwo)
-}
-
 // A client that is known to follow changes gets the tools that its searches
 // find.
 func TestFollower(t *testing.T) {

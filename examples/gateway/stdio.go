@@ -12,6 +12,9 @@ import (
 // stdioCalls is how many calls of the client run at once; others wait.
 const stdioCalls = 100
 
+// stdioID is mcp-go's session ID of the client over standard input and output.
+const stdioID = "stdio"
+
 // serveStdio serves one client until ctx ends or in does.
 func (g *gateway) serveStdio(ctx context.Context, in io.Reader, out io.WriteCloser) error {
 	lines := &lineWriter{w: out}
