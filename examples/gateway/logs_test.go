@@ -92,9 +92,7 @@ func TestLoggingOfOthers(t *testing.T) {
 			g, url, _ := startHTTP(t, gatewayOptions{}, webOptions{})
 			listening := overHTTP(url, transport.WithContinuousListening())
 			one, told := connect(t, listening, "one", generations["legacy"]...)
-			two, toldTwo := connect(t, listening, "two", generations["legacy"]...)
 			setLevel(t, one, mcp.LoggingLevelDebug)
-			setLevel(t, two, mcp.LoggingLevelDebug)
 			say(t, one, "mcp_kitchen__a_arguments", nil)
 			hear := func() {
 				n := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION}
@@ -103,7 +101,8 @@ func TestLoggingOfOthers(t *testing.T) {
 			}
 			hear()
 			assert.Equal(t, "between calls", wait(t, told, logMessage).Params.AdditionalFields["data"], "it alone has called")
-
+			two, toldTwo := connect(t, listening, "two", generations["legacy"]...)
+			setLevel(t, two, mcp.LoggingLevelDebug)
 			before(t, clients{g, url, one, two})
 			hear()
 			say(t, one, "mcp_kitchen__a_gossip", map[string]any{"text": "whose?"})
