@@ -69,14 +69,19 @@ func (r *lineReader) next() (line []byte, err error) {
 // A lineWriter writes messages from several goroutines, each as one line in one
 // call of Write.
 type lineWriter struct {
-	mu sync.Mutex
-	w  io.WriteCloser
+	mu     sync.Mutex
+	w      io.WriteCloser
+	unread func() // called when the client reads no more; may be nil
 }
 
 func (l *lineWriter) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.w.Write(line)
+	n, err := l.w.Write(line)
+	if err != nil && l.unread != nil {
+		l.unread()
+	}
+	return n, err
 }
 
 // Close ends a waiting Write.

@@ -139,9 +139,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 			}
 			t.Logf("%d calls answered, %d refused, %d stopped, all within %v", answered.Load(), refused.Load(), stopped.Load(), time.Since(begun))
 			assert.EqualValues(t, len(opens), stopped.Load())
-			for ctx := within(t); len(processes()) > 0; {
-				require.NoError(t, ctx.Err(), "processes left: %v", processes())
-			}
+			nothingLeft(t)
 		})
 	}
 }

@@ -15,9 +15,11 @@ const stdioCalls = 100
 // stdioID is mcp-go's session ID of the client over standard input and output.
 const stdioID = "stdio"
 
-// serveStdio serves one client until ctx ends or in does.
+// serveStdio serves one client until ctx ends, in ends, or nobody reads out.
 func (g *gateway) serveStdio(ctx context.Context, in io.Reader, out io.WriteCloser) error {
-	lines := &lineWriter{w: out}
+	gone, leave := context.WithCancel(context.Background())
+	defer leave()
+	lines := &lineWriter{w: out, unread: leave}
 	defer lines.Close() // a server whose message is being written stops waiting
 	g.direct = lines
 	s := server.NewStdioServer(g.front)
@@ -32,9 +34,10 @@ func (g *gateway) serveStdio(ctx context.Context, in io.Reader, out io.WriteClos
 	select {
 	case err := <-ended:
 		return err
+	case <-gone.Done():
 	case <-ctx.Done():
+		g.drain()
 	}
-	g.drain()
 	stop()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		return err

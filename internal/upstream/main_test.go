@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMain(m *testing.M) { mcptest.Main(m, nil) }
+func TestMain(m *testing.M) { mcptest.Main(m, map[string]func(){"host": serveHost}) }
 
 // A testServer is a Server with its published tools.
 type testServer struct {

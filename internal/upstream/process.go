@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -113,7 +114,9 @@ func startProcess(cfg *Config, hide *secrets) (*process, error) {
 	p.cmd.Env = append(childEnv(cfg.Env, os.LookupEnv), childMark+"="+mark)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = childIn, childOut, childErr
 	ownGroup(p.cmd)
-	if err := p.cmd.Start(); err != nil {
+	started, waited := make(chan error, 1), make(chan error, 1)
+	go func() { waited <- run(p.cmd, started) }()
+	if err := <-started; err != nil {
 		closeAll(files...)
 		return nil, err
 	}
@@ -125,7 +128,7 @@ func startProcess(cfg *Config, hide *secrets) (*process, error) {
 		p.stderr.readAll(errs, ended)
 	}()
 	go func() {
-		err := p.cmd.Wait()
+		err := <-waited
 		close(ended)
 		killGroup(p.cmd) // processes that the child left behind
 		killStrays(mark)
@@ -151,6 +154,21 @@ func startProcess(cfg *Config, hide *secrets) (*process, error) {
 		close(p.exited)
 	}()
 	return p, nil
+}
+
+// run starts a child, says whether that worked and returns when the child has ended. It
+// stays on one thread: see tie.
+func run(cmd *exec.Cmd, started chan<- error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	tie(cmd)
+	err := cmd.Start()
+	started <- err
+	if err != nil {
+		return err
+	}
+	defer tied(cmd)()
+	return cmd.Wait()
 }
 
 // stop ends the child and its descendants and returns when the child is gone. It

@@ -1,0 +1,75 @@
+package main
+
+//lint:file-ignore SA1019 what the protocol had before 2026-07-28 is served, too
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// nothingLeft waits until no process is left that this one started.
+func nothingLeft(t *testing.T) {
+	t.Helper()
+	for ctx := within(t); len(processes()) > 0; {
+		require.NoError(t, ctx.Err(), "processes left: %v", processes())
+	}
+}
+
+// A gateway that is killed leaves no server, not even one that ignores signals and that
+// its input closes.
+func TestKilledGateway(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("processes can't be listed here")
+	}
+	cmd, url := startProcess(t, "-config", writeConfig(t, "kitchen", "stubborn"))
+	c, _ := connect(t, overHTTP(url), "test", generations["legacy"]...)
+	assert.Equal(t, "{}", say(t, c, "mcp_stubborn__a_arguments", nil))
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	nothingLeft(t)
+}
+
+// A client over standard input and output that is killed, or reads no more, ends the
+// gateway, which ends its servers.
+func TestKilledClient(t *testing.T) {
+	skipUnlessUnix(t)
+	for name, leave := range map[string]func(in, out *os.File){
+		"killed":        func(in, out *os.File) { in.Close(); out.Close() },
+		"reads no more": func(_, out *os.File) { out.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			theirIn, in, err := os.Pipe()
+			require.NoError(t, err)
+			out, theirOut, err := os.Pipe()
+			require.NoError(t, err)
+			defer in.Close()
+			defer out.Close()
+			cmd := exec.Command(self(t), "-config", writeConfig(t, "kitchen", "stubborn"))
+			cmd.Env = append(os.Environ(), gatewayEnv()...)
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, theirOut // nobody reads what it logs either
+			require.NoError(t, cmd.Start())
+			theirIn.Close()
+			theirOut.Close()
+			defer func() { _ = cmd.Process.Kill() }()
+			_, err = fmt.Fprintln(in, ping)
+			require.NoError(t, err)
+			_, err = fmt.Fprintln(in, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"mcp_kitchen__a_steps","arguments":{"n":1000000},"_meta":{"progressToken":1}}}`)
+			require.NoError(t, err)
+			lines := bufio.NewReader(out)
+			for range 10 { // it goes on writing
+				_, err = lines.ReadString('\n')
+				require.NoError(t, err)
+			}
+			leave(in, out)
+			assert.NoError(t, cmd.Wait(), "it ended as it should")
+			nothingLeft(t)
+		})
+	}
+}
