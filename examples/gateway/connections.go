@@ -10,8 +10,8 @@ import (
 )
 
 // A door limits how many connections are open. If there are too many, it closes the one
-// that has waited longest: first those that never had an admitted request, then those
-// that have none now. So who has no token can't keep out who has one.
+// that has waited longest of the least standing. So who has no token, or is slow, can't
+// keep out others.
 type door struct {
 	*net.TCPListener
 	max int
@@ -19,6 +19,16 @@ type door struct {
 	mu    sync.Mutex
 	inner map[*visit]struct{}
 }
+
+// A standing says what is lost if a connection is closed.
+type standing int
+
+const (
+	stranger  standing = iota // it never had a request with the token
+	waiting                   // it has none now, or one that is not there whole
+	listening                 // it has a stream of notifications
+	working                   // it has a request that is being answered, and is not closed
+)
 
 func newDoor(l *net.TCPListener, max int) *door {
 	return &door{TCPListener: l, max: max, inner: make(map[*visit]struct{})}
@@ -30,9 +40,8 @@ type visit struct {
 	door *door
 
 	// Guarded by door.mu.
-	known   bool      // had an admitted request
-	working int       // admitted requests that run
-	waiting time.Time // since when none runs
+	standing standing
+	since    time.Time // of which it has that standing
 }
 
 type visitKey struct{}
@@ -42,23 +51,23 @@ func withVisit(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, visitKey{}, c)
 }
 
-// work marks the connection of a request as admitted. It works until the returned
-// function is called.
-func work(ctx context.Context) (done func()) {
+// stand gives the connection of a request a standing until the returned function is
+// called. Then it has the one before, from now on.
+func stand(ctx context.Context, s standing) (done func()) {
 	v, ok := ctx.Value(visitKey{}).(*visit)
 	if !ok {
 		return func() {}
 	}
+	before := v.set(s)
+	return func() { v.set(before) }
+}
+
+func (v *visit) set(s standing) (before standing) {
 	v.door.mu.Lock()
 	defer v.door.mu.Unlock()
-	v.known = true
-	v.working++
-	return func() {
-		v.door.mu.Lock()
-		defer v.door.mu.Unlock()
-		v.working--
-		v.waiting = time.Now()
-	}
+	before = v.standing
+	v.standing, v.since = s, time.Now()
+	return before
 }
 
 // Accept implements [net.Listener]. It never fails for want of descriptors if it can
@@ -76,7 +85,7 @@ func (d *door) Accept() (net.Conn, error) {
 			c.Close() // all others work
 			continue
 		}
-		v := &visit{TCPConn: c, door: d, waiting: time.Now()}
+		v := &visit{TCPConn: c, door: d, since: time.Now()}
 		d.mu.Lock()
 		d.inner[v] = struct{}{}
 		d.mu.Unlock()
@@ -90,23 +99,21 @@ func (d *door) isFull() bool {
 	return len(d.inner) >= d.max
 }
 
-// closeOne closes the connection that has waited longest, and reports whether there is
+// closeOne closes the connection that may be closed first, and reports whether there is
 // one.
 func (d *door) closeOne() bool {
 	d.mu.Lock()
-	var found *visit
+	var first *visit
 	for v := range d.inner {
-		switch {
-		case v.working > 0:
-		case found == nil, found.known && !v.known, found.known == v.known && v.waiting.Before(found.waiting):
-			found = v
+		if v.standing != working && (first == nil || v.standing < first.standing || v.standing == first.standing && v.since.Before(first.since)) {
+			first = v
 		}
 	}
 	d.mu.Unlock()
-	if found == nil {
+	if first == nil {
 		return false
 	}
-	found.Close()
+	first.Close()
 	return true
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// One connection too many closes another: first one that was never admitted, then the one
-// that has waited longest, and never one that works.
+// One connection too many closes another: first one of a stranger, then the one that has
+// waited longest, then one that listens, and never one that works.
 func TestConnectionsHaveALimit(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -31,16 +31,20 @@ func TestConnectionsHaveALimit(t *testing.T) {
 		_, ok := d.inner[v]
 		return ok
 	}
-	working, waiting, stranger := open(), open(), open()
-	done := work(withVisit(t.Context(), working))
-	work(withVisit(t.Context(), waiting))()
-	next := open()
-	assert.False(t, isOpen(stranger))
-	work(withVisit(t.Context(), next))()
-	last := open()
-	assert.False(t, isOpen(waiting))
-	defer work(withVisit(t.Context(), next))()
-	defer work(withVisit(t.Context(), last))()
+	as := func(v *visit, s standing) (done func()) { return stand(withVisit(t.Context(), v), s) }
+	one, two, three := open(), open(), open()
+	as(one, waiting)
+	done := as(one, working)
+	as(two, listening)
+	four := open()
+	assert.False(t, isOpen(three), "a stranger")
+	as(four, waiting)
+	five := open()
+	assert.False(t, isOpen(four), "it has waited")
+	as(five, working)
+	six := open()
+	assert.False(t, isOpen(two), "it has only listened")
+	as(six, working)
 
 	refused, err := net.Dial("tcp", l.Addr().String())
 	require.NoError(t, err)
@@ -54,11 +58,11 @@ func TestConnectionsHaveALimit(t *testing.T) {
 	_ = refused.SetReadDeadline(time.Now().Add(20 * time.Second))
 	_, err = refused.Read(make([]byte, 1))
 	assert.Error(t, err, "all others work")
-	assert.True(t, isOpen(working))
+	assert.True(t, isOpen(one))
 	done()
 	there, err := net.Dial("tcp", l.Addr().String())
 	require.NoError(t, err)
 	defer there.Close()
 	defer (<-accepted).Close()
-	assert.False(t, isOpen(working))
+	assert.False(t, isOpen(one))
 }

@@ -52,7 +52,7 @@ func (w *website) guard(next http.Handler) http.Handler {
 			return
 		}
 		if !preflight {
-			defer work(r.Context())()
+			stand(r.Context(), waiting)
 		}
 		next.ServeHTTP(out, r)
 	})
@@ -84,7 +84,8 @@ func (w *website) guardPage(next http.Handler) http.Handler {
 			refuse(out, r, http.StatusBadRequest, "this request must have no body", smallMessage)
 			return
 		}
-		defer work(r.Context())()
+		stand(r.Context(), waiting)
+		defer stand(r.Context(), working)()
 		next.ServeHTTP(out, r)
 	})
 }

@@ -41,7 +41,7 @@ const (
 
 // addFlags adds a flag for each limit.
 func (l *limits) addFlags(flags *flag.FlagSet) {
-	flags.IntVar(&l.connections, "max-connections", min(defaultConnections, descriptors()/2), "how many `connections` may be open; one more closes that which has waited longest, first those without the token")
+	flags.IntVar(&l.connections, "max-connections", min(defaultConnections, descriptors()/2), "how many `connections` may be open; one more closes that which has waited longest, first those without the token, and none with a call")
 	flags.IntVar(&l.sessions, "max-sessions", defaultSessions, "how many `sessions` clients may have over HTTP; one more ends that which was silent longest, first those that never asked anything")
 	flags.DurationVar(&l.idle, "session-idle", defaultIdle, "how long a session over HTTP may be silent before it ends")
 	flags.IntVar(&l.message, "max-message", defaultMessage, "how many `bytes` a message of a client may have")

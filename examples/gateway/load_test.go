@@ -27,7 +27,17 @@ import (
 // its address.
 func startProcess(t *testing.T, args ...string) (cmd *exec.Cmd, url string) {
 	t.Helper()
-	cmd = exec.Command(self(t), append([]string{"-http", "127.0.0.1:0", "-wait", patience.String()}, args...)...)
+	return startProcessWith(t, "", args...)
+}
+
+// startProcessWith does so after a command of the shell, if there is one.
+func startProcessWith(t *testing.T, before string, args ...string) (cmd *exec.Cmd, url string) {
+	t.Helper()
+	args = append([]string{self(t), "-http", "127.0.0.1:0", "-wait", patience.String()}, args...)
+	if before != "" {
+		args = append([]string{"sh", "-c", before + ` && exec "$0" "$@"`}, args...)
+	}
+	cmd = exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), gatewayEnv()...)
 	errs, err := cmd.StderrPipe()
 	require.NoError(t, err)

@@ -41,6 +41,9 @@ func (in *intake) withMessage(next http.Handler) http.Handler {
 				refuse(out, r, http.StatusBadRequest, "this request must have no body", smallMessage)
 				return
 			}
+			if r.Method == http.MethodGet {
+				defer stand(r.Context(), listening)()
+			}
 			next.ServeHTTP(out, r)
 			return
 		}
@@ -62,6 +65,7 @@ func (in *intake) withMessage(next http.Handler) http.Handler {
 			return
 		}
 		_ = conn.SetReadDeadline(time.Time{}) // from now on, only to notice that the client leaves
+		defer stand(r.Context(), working)()
 		r.Body = message{bytes.NewReader(data), data}
 		next.ServeHTTP(out, r)
 	})
