@@ -312,6 +312,7 @@ func (s *Session) Compact() []*BridgeTool {
 	gone := slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool {
 		return now.isActive(t.name) || now.selection.standing(t) == inline
 	})
+	s.pages.kept.Drop()
 	s.pages.kept, s.pages.offered, s.refused = nil, false, nil
 	s.mu.Unlock()
 	if s.registrar != nil {

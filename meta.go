@@ -239,7 +239,7 @@ func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
 	s.mu.Lock()
 	first := !s.pages.offered
 	if !s.closed {
-		s.pages.kept = s.pages.kept.With(pageID(number), whole)
+		s.pages.kept = s.pages.kept.With(s.scope.texts, pageID(number), whole)
 		s.pages.offered = true
 	}
 	s.mu.Unlock()

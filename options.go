@@ -70,6 +70,9 @@ const (
 	// window.
 	DefaultMaxResult = 48 << 10
 
+	// DefaultMaxKept has room for some thousand long results.
+	DefaultMaxKept = 256 << 20
+
 	// DefaultMaxState is enough for a session that has shown 3,000 published
 	// tools; one that has shown 60 takes 70 KB.
 	DefaultMaxState = 4 << 20
@@ -212,6 +215,12 @@ type Options struct {
 	// tells how many images, links and the like are left out. It defaults to
 	// [DefaultMaxResult] and must not be negative.
 	MaxResult int
+
+	// MaxKept is how many bytes of long results all sessions together keep, so that
+	// models can read the rest. Of these, each session keeps at most the newest 8,
+	// and 16 MiB. Beyond it, the oldest is dropped, of whatever session, but never the
+	// newest. It defaults to [DefaultMaxKept] and must not be negative.
+	MaxKept int
 
 	// MaxMedia is how many bytes the images, sounds and files of a result may have
 	// together, in base64. The model gets a note in place of one that does not fit.
@@ -377,6 +386,7 @@ func (o *Options) setDefaults() {
 	amount(&o.SkillListing.Max, DefaultMaxInlineSkills)
 	amount(&o.SkillListing.MaxTokens, DefaultMaxSkillTokens)
 	number("MaxResult", &o.MaxResult, DefaultMaxResult)
+	number("MaxKept", &o.MaxKept, DefaultMaxKept)
 	amount(&o.MaxMedia, 64*min(o.MaxResult, NoLimit/64))
 	number("MaxState", &o.MaxState, DefaultMaxState)
 	number("Search.Results", &o.Search.Results, DefaultSearchResults)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -86,23 +85,6 @@ func TestLongResultIsReadPageByPage(t *testing.T) {
 	m.Default().Compact()
 	assert.NotContains(t, namesOf(m.Default().Tools()), PageToolName)
 	assert.NoError(t, checkRegistry(m.def, r))
-}
-
-func TestOnlyTheNewestResultsAreKept(t *testing.T) {
-	t.Parallel()
-	var p pages
-	for i := range 20 {
-		p.kept = p.kept.With(pageID(i), "text")
-	}
-	require.Len(t, p.kept, result.MaxKept)
-	assert.Equal(t, "r12", p.kept[0].ID)
-	huge := strings.Repeat("x", result.MaxKeptBytes/2)
-	p.kept = p.kept.With("a", huge)
-	p.kept = p.kept.With("b", huge)
-	assert.Equal(t, result.Kept{{ID: "a", Text: huge}, {ID: "b", Text: huge}}, p.kept)
-	p.kept = p.kept.With("c", huge+huge+huge)
-	require.Len(t, p.kept, 1)
-	assert.Equal(t, "c", p.kept[0].ID)
 }
 
 // A session can't read the pages of another session.
@@ -228,4 +210,30 @@ func TestManyContents(t *testing.T) {
 			assert.Equal(t, !text, strings.Contains(string(data), "149232 more images, links and the like are left out"), "%d contents", len(r.Content))
 		})
 	}
+}
+
+// All sessions together keep the newest long results, within Options.MaxKept.
+func TestSessionsShareMaxKept(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{MaxResult: 100, MaxKept: 1000, Servers: []ServerConfig{serving("a", writer())}})
+	one, two := m.NewSession(nil), m.NewSession(nil)
+	write := func(s *Session) {
+		_, err := s.Call(t.Context(), m.InlineTools()[0].Name(), `{"n":600}`)
+		require.NoError(t, err)
+	}
+	page := func(s *Session) bool {
+		r, err := s.Call(t.Context(), PageToolName, `{"id":"r1"}`)
+		require.NoError(t, err)
+		return !r.IsError
+	}
+	write(one)
+	assert.True(t, page(one))
+	write(two)
+	assert.True(t, page(two))
+	assert.False(t, page(one), "it is the oldest")
+	two.Close()
+	write(one)
+	r, err := one.Call(t.Context(), PageToolName, `{"id":"r2"}`)
+	require.NoError(t, err)
+	assert.False(t, r.IsError, "that is another")
 }

@@ -539,13 +539,14 @@ func TestShownMetaToolsStay(t *testing.T) {
 func TestPagesKeepTheNewest(t *testing.T) {
 	t.Parallel()
 	var p pages
-	p.kept = p.kept.With("r1", strings.Repeat("x", result.MaxKeptBytes+1))
+	shelf := result.NewShelf(1)
+	p.kept = p.kept.With(shelf, "r1", strings.Repeat("x", result.MaxKeptBytes+1))
 	require.Len(t, p.kept, 1)
 	p = pages{kept: make(result.Kept, 0, 8)}
-	p.kept = p.kept.With("r1", "a")
+	p.kept = p.kept.With(shelf, "r1", "a")
 	one, other := p, p
-	one.kept = one.kept.With("r2", "b")
-	other.kept = other.kept.With("r3", "c")
+	one.kept = one.kept.With(shelf, "r2", "b")
+	other.kept = other.kept.With(shelf, "r3", "c")
 	assert.Equal(t, "r2", one.kept[1].ID)
 
 	m, _ := newTestManager(t, &Options{MaxResult: 100, Servers: []ServerConfig{serving("a", writer())}})

@@ -13,6 +13,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
@@ -36,6 +37,7 @@ type scope struct {
 	semantic   *semantic     // nil without [Options.Semantic]
 	uses       *usage.Record // nil without [Options.Usage]
 	skills     *skillShelf   // shared with the system
+	texts      *result.Shelf // of all sessions, likewise
 
 	life context.Context // ends with the Manager
 

@@ -136,6 +136,7 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 // must not hold a lock that the registry needs.
 func (s *Session) Close() {
 	s.mu.Lock()
+	s.pages.kept.Drop()
 	s.closed, s.active, s.away, s.crowded, s.used, s.shown, s.names, s.kept, s.links, s.pages = true, nil, nil, nil, nil, nil, nil, nil, nil, pages{}
 	s.mu.Unlock()
 	s.caller.End()

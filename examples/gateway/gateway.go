@@ -82,7 +82,7 @@ func newGateway(opts gatewayOptions) *gateway {
 		s.OnNotification = func(n mcp.JSONRPCNotification) { g.hear(s.Name, n) }
 	}
 	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
-		Servers: opts.servers, Cache: opts.cache, TokenStore: opts.tokens, Logger: opts.log, Limits: mcphybrid.ServerLimits{StartTimeout: startTimeout},
+		Servers: opts.servers, Cache: opts.cache, TokenStore: opts.tokens, Logger: opts.log, Limits: mcphybrid.ServerLimits{StartTimeout: startTimeout}, MaxKept: opts.limits.results,
 		Registry: &catalogWatch{ToolRegistry: mcphybrid.NewRegistry(), changed: g.tellAll},
 		OnEvent:  g.event, OnResources: g.tellResources,
 		Middleware: []mcphybrid.Middleware{g.attribute},

@@ -16,6 +16,7 @@ type limits struct {
 	message     int           // bytes of a message
 	messages    int           // bytes of all large messages that are being read or answered
 	values      int           // values in a message: members, elements, arrays and objects
+	results     int           // bytes kept of long results, of all sessions
 	read        time.Duration // for reading a message
 	write       time.Duration // for writing a piece of an answer
 }
@@ -28,6 +29,7 @@ const (
 	defaultMessage     = 16 << 20
 	defaultMessages    = 32 << 20
 	defaultValues      = 250_000 // each takes up to 100 bytes when it is decoded
+	defaultResults     = 64 << 20
 	defaultRead        = 30 * time.Second
 	defaultWrite       = time.Minute
 
@@ -47,6 +49,7 @@ func (l *limits) addFlags(flags *flag.FlagSet) {
 	flags.IntVar(&l.message, "max-message", defaultMessage, "how many `bytes` a message of a client may have")
 	flags.IntVar(&l.messages, "max-messages", defaultMessages, fmt.Sprintf("how many `bytes` all messages over %d KiB may have that are being read or answered over HTTP; others wait for -read-timeout", smallMessage>>10))
 	flags.IntVar(&l.values, "max-values", defaultValues, "how many `values` a message of a client may have: members, elements, arrays and objects")
+	flags.IntVar(&l.results, "max-results", defaultResults, "how many `bytes` of long results are kept for all clients, to be read on; the oldest leave first")
 	flags.DurationVar(&l.read, "read-timeout", defaultRead, "how long a client may take to send a message over HTTP")
 	flags.DurationVar(&l.write, "write-timeout", defaultWrite, "how long a client may take to read a message over HTTP")
 }
@@ -60,6 +63,7 @@ func (l limits) withDefaults() limits {
 		message:     cmp.Or(l.message, defaultMessage),
 		messages:    cmp.Or(l.messages, defaultMessages),
 		values:      cmp.Or(l.values, defaultValues),
+		results:     cmp.Or(l.results, defaultResults),
 		read:        cmp.Or(l.read, defaultRead),
 		write:       cmp.Or(l.write, defaultWrite),
 	}
@@ -68,10 +72,10 @@ func (l limits) withDefaults() limits {
 // check returns an error that names a limit that can't be met.
 func (l limits) check() error {
 	for name, n := range map[string]int{
-		"max-connections": l.connections, "max-sessions": l.sessions, "max-message": l.message, "max-values": l.values,
+		"max-connections": l.connections, "max-sessions": l.sessions, "max-message": l.message, "max-values": l.values, "max-results": l.results,
 		"session-idle": int(l.idle), "read-timeout": int(l.read), "write-timeout": int(l.write),
 	} {
-		if n < 0 {
+		if n <= 0 {
 			return fmt.Errorf("-%s must be positive", name)
 		}
 	}

@@ -1,0 +1,73 @@
+package result
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A session keeps its newest texts.
+func TestOnlyTheNewestResultsAreKept(t *testing.T) {
+	t.Parallel()
+	s := NewShelf(1 << 30)
+	var k Kept
+	for _, id := range "abcdefghijkl" {
+		k = k.With(s, string(id), "text")
+	}
+	require.Len(t, k, MaxKept)
+	_, ok := k.Text("d")
+	assert.False(t, ok)
+	text, ok := k.Text("e")
+	assert.True(t, ok)
+	assert.Equal(t, "text", text)
+	huge := strings.Repeat("x", MaxKeptBytes/2)
+	k = k.With(s, "y", huge).With(s, "z", huge)
+	assert.Len(t, k, 2)
+	k = k.With(s, "the very newest", huge+huge+huge)
+	require.Len(t, k, 1)
+	_, ok = k.Text("the very newest")
+	assert.True(t, ok)
+}
+
+// All sessions together keep the newest texts within the limit, and always the very
+// newest. What a session drops, or takes along, leaves room.
+func TestSessionsShareAShelf(t *testing.T) {
+	t.Parallel()
+	s := NewShelf(100)
+	has := func(k Kept, id string) bool {
+		_, ok := k.Text(id)
+		return ok
+	}
+	ten := strings.Repeat("x", 10)
+	var sessions [10]Kept
+	for i := range sessions {
+		sessions[i] = sessions[i].With(s, "r1", ten)
+	}
+	sessions[3].Drop()
+	sessions[0] = sessions[0].With(s, "r2", ten)
+	assert.True(t, has(sessions[0], "r1"), "one was dropped")
+	sessions[0] = sessions[0].With(s, "r3", ten+ten)
+	assert.False(t, has(sessions[0], "r1"))
+	assert.False(t, has(sessions[1], "r1"))
+	assert.True(t, has(sessions[2], "r1"))
+	sessions[5] = sessions[5].With(s, "r2", strings.Repeat("x", 1000))
+	assert.True(t, has(sessions[5], "r2"))
+	for i := range sessions {
+		assert.False(t, has(sessions[i], "r1"))
+	}
+
+	s, kept := NewShelf(1000), Kept(nil).With(NewShelf(1000), "other", ten)
+	kept = kept.With(s, "first", ten)
+	for range 1000 {
+		Kept(nil).With(s, "lost", ten)
+		runtime.GC()
+		if len(s.texts) > 500 {
+			break
+		}
+	}
+	assert.Less(t, len(s.texts), 100, "lost texts are counted out")
+	assert.True(t, has(kept, "first"))
+}
