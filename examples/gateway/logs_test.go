@@ -123,8 +123,9 @@ func TestLoggingOfOthers(t *testing.T) {
 // 50 clients have servers log at once, half of them without sessions. No message reaches
 // another client than the one it is about. Those with a server of their own get all.
 func TestManyClientsLog(t *testing.T) {
-	const clients, private = 50, 2
-	until := time.Now().Add(mcptest.Long(time.Minute, 2*time.Second))
+	const clients, private, least = 50, 2, 3
+	var until time.Time
+	begin := make(chan struct{})
 	cfg, err := mcphybrid.LoadConfig(writeConfig(t, "kitchen", "own0", "own1"))
 	require.NoError(t, err)
 	_, url, _ := startHTTP(t, gatewayOptions{servers: cfg.Servers}, webOptions{})
@@ -163,8 +164,9 @@ func TestManyClientsLog(t *testing.T) {
 		})
 		wg.Go(func() {
 			defer close(gone)
+			<-begin
 			sent := int64(0)
-			for time.Now().Before(until) {
+			for n := 0; n < least || time.Now().Before(until); n++ {
 				if _, err := call(t.Context(), one, "mcp_kitchen__a_gossip", map[string]any{"text": mine}); !assert.NoError(t, err) {
 					return
 				}
@@ -177,11 +179,13 @@ func TestManyClientsLog(t *testing.T) {
 				}
 			}
 			if i < private {
-				assert.Eventually(t, func() bool { return got.Load() >= 2*sent-1 }, 20*time.Second, time.Millisecond, "%d calls", sent)
+				assert.Eventually(t, func() bool { return got.Load() >= 2*sent-1 }, patience, time.Millisecond, "%d calls", sent)
 				own.Add(got.Load())
 			}
 		})
 	}
+	until = time.Now().Add(mcptest.Long(time.Minute, 2*time.Second))
+	close(begin) // all are there
 	wg.Wait()
 	t.Logf("%d calls of the common server, %d messages of own servers, %d foreign", calls.Load(), own.Load(), foreign.Load())
 	assert.Positive(t, own.Load())
