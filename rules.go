@@ -68,12 +68,14 @@ func (r rights) permitName(name string) bool {
 	return !slices.ContainsFunc(r, func(a Access) bool { return !a.permitsName(name) })
 }
 
-// and returns r, further restricted to a.
-func (r rights) and(a Access) rights {
-	if a.empty() {
-		return r
+// and returns r, further restricted to these lists.
+func (r rights) and(lists ...Access) rights {
+	for _, a := range lists {
+		if !a.empty() {
+			r = append(slices.Clip(r), a.clone())
+		}
 	}
-	return append(slices.Clip(r), a.clone())
+	return r
 }
 
 // mayUse reports whether r permits a meta tool. Only Deny can forbid one: an allow

@@ -115,7 +115,7 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 	}
 	o.Disclosure.validate()
 	if len(inherited) == 0 {
-		inherited = inherited.and(sc.metaAccess).and(sc.user.access)
+		inherited = inherited.and(sc.metaAccess, sc.user.access)
 	}
 	s := &Session{scope: sc, rights: inherited.and(o.Access), intent: rules.CutIntent(cmp.Or(o.Intent, intent)), disclosure: o.Disclosure, client: o.Client, skills: skills.and(o.Skills)}
 	own, told := o.Hooks.Or(sc.opts.Ask.Hooks), sc.opts.Ask.Hooks

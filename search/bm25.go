@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -156,7 +155,7 @@ func (x *BM25Index) Search(query string, n int, keep func(doc int) bool) []Match
 			matches = append(matches, Match{Doc: doc, Score: score})
 		}
 	}
-	slices.SortStableFunc(matches, func(a, b Match) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortFunc(matches, inOrder)
 	return matches[:min(n, len(matches))]
 }
 
