@@ -41,13 +41,19 @@ func (m *Manager) judge(src *source) {
 	src.entries = resources.Entries(src.offers, held)
 }
 
-// heldBack returns why a tool is held back by now, or nil.
+// heldBack returns why a tool may not be called by now, or nil: it is held back, or its
+// server has listed another definition than d, which was shown, checked and approved.
 func (m *Manager) heldBack(src *source, d *definition) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range src.changed {
 		if e.Held && e.def != nil && e.def.Own == d.Own {
 			return e
+		}
+	}
+	for _, now := range src.listed {
+		if now.Own == d.Own && now != d && now.Trusted.Hash() != d.Trusted.Hash() {
+			return ErrChanged
 		}
 	}
 	return nil

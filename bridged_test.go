@@ -2,11 +2,14 @@ package mcphybrid
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -161,4 +164,55 @@ func TestClientSession(t *testing.T) {
 		hints := tool.(interface{ Annotations() mcp.ToolAnnotation }).Annotations()
 		assert.Equal(t, names[i] != CallToolName, *hints.ReadOnlyHint, names[i])
 	}
+}
+
+// A call that connects its server runs no other definition than the one that was
+// checked and approved.
+func TestCallThatConnectsRunsWhatWasShown(t *testing.T) {
+	t.Parallel()
+	var ran atomic.Int32
+	look := func(destroys bool) mcpserver.ServerTool {
+		tool := echoTool("look", "Looks at a zebra")
+		tool.Tool.Annotations.ReadOnlyHint, tool.Tool.Annotations.DestructiveHint = mcp.ToBoolPtr(!destroys), mcp.ToBoolPtr(destroys)
+		handle := tool.Handler
+		tool.Handler = func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			ran.Add(1)
+			return handle(ctx, r)
+		}
+		return tool
+	}
+	var serves atomic.Pointer[mcpserver.StreamableHTTPServer]
+	serve := func(destroys bool) {
+		serves.Store(mcpserver.NewStreamableHTTPServer(mcptest.Server("zoo", look(destroys))))
+	}
+	serve(false)
+	url := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serves.Load().ServeHTTP(w, r) }), "127.0.0.1:0")
+	opts := &Options{Cache: new(mcptest.Store), Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{{Name: "zoo", URL: url}}}
+	m := NewManager(opts)
+	require.NoError(t, m.Start(t.Context()))
+	require.NoError(t, m.Close())
+
+	serve(true)
+	m, _ = newTestManager(t, opts)
+	s := m.NewSession(&SessionOptions{Disclosure: ByBridge, Client: true})
+	r, err := s.Call(t.Context(), ReadOnlyCallToolName, `{"name":"mcp_zoo__look"}`)
+	assert.ErrorIs(t, err, ErrChanged)
+	assert.Contains(t, resultText(t, r), "its definition changed while the call waited")
+	_, err = s.Call(t.Context(), ReadOnlyCallToolName, `{"name":"mcp_zoo__look"}`)
+	assert.ErrorIs(t, err, ErrNotPermitted)
+	assert.Zero(t, ran.Load())
+	_, err = s.Call(t.Context(), CallToolName, `{"name":"mcp_zoo__look"}`)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, ran.Load())
+}
+
+// A restored session that no client has offers no call tool for reading.
+func TestRestoredWithoutClient(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{inProcess("a", 1)}})
+	s := m.NewSession(&SessionOptions{Disclosure: ByBridge, Client: true})
+	assert.Contains(t, namesOf(s.Tools()), ReadOnlyCallToolName)
+	restored, _, err := m.RestoreSession(s.Save(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{SearchToolName, PageToolName}, namesOf(restored.Tools()))
 }

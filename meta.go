@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/listed"
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -195,11 +194,11 @@ func (s *Session) answerCall(ctx context.Context, kind metaKind, args json.RawMe
 	}
 	v := s.view()
 	if err == nil {
-		var def listed.Tool // of an unknown tool, nothing is known
+		var check *schema.Validator // of an unknown tool, nothing is known
 		if t, _ := v.lookup(passed.Name); t != nil {
-			def = *t.def.Tool
+			check = t.def.Arguments
 		}
-		args, err = passed.Arguments(def.Input, def.Arguments)
+		args, err = passed.Arguments(check)
 	}
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(kind, err)), nil

@@ -366,7 +366,7 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 		if f.section == searchText {
 			x.offer = r.offer(e.Servers)
 		}
-		bridge := x.meta == metaDescribe || x.meta == metaCall
+		bridge := x.meta == metaDescribe || x.meta == metaCall || x.meta == metaReadOnlyCall
 		return x, r.v.rights.mayUse(e.Meta) && (!bridge || r.v.disclosure == ByBridge || r.full), nil
 	case f.section == skillText && e.Skills != nil:
 		o, err := r.v.restoreSkills(e.Skills, r.report)

@@ -170,16 +170,21 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (result *mcp.
 	name, _ := r.Params.Arguments.(called)
 	err = g.pass(ctx, r.Params.Meta, func(ctx context.Context, c *clientCall) (err error) {
 		session, args := c.from.session, r.Params.RawArguments
-		if name == mcphybrid.ResourceReadToolName {
+		reads := readBy(string(name), args)
+		if reads != nil {
 			c.reaches(anyServer)
-			args = ownURI(args)
+			args = reads.args
 		}
 		result, err = session.Call(ctx, string(name), args)
 		if unknown := new(mcphybrid.UnknownToolError); errors.As(err, &unknown) && unknown.Connecting != "" {
 			await(ctx, g.all)
 			result, err = session.Call(ctx, string(name), args)
 		}
-		if from := c.answeredBy(); from != "" {
+		from := c.answeredBy()
+		if reads != nil {
+			from = reads.from
+		}
+		if from != "" && result != nil {
 			relinked := *result
 			relinked.Content = g.relink(from, result.Content)
 			result = &relinked

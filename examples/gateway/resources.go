@@ -192,24 +192,45 @@ func named(uri string) (from, own string) {
 	return "", uri
 }
 
-// ownURI returns the arguments of a model's read with the server and the URI that a
-// wrapped URI names.
-func ownURI(args json.RawMessage) json.RawMessage {
+// A read is what a model's call reads, by the tool for that or by one that calls it.
+type read struct {
+	from string          // the server, if the call names one
+	args json.RawMessage // of the call, with the server's own URI
+}
+
+// readBy returns the read that a call makes, or nil if it is another call.
+func readBy(name string, args json.RawMessage) *read {
 	var in struct {
-		URI string `json:"uri"`
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+		Server    string          `json:"server"`
+		URI       string          `json:"uri"`
 	}
 	if json.Unmarshal(args, &in) != nil {
-		return args
+		return nil
 	}
-	from, own := named(in.URI)
-	if from == "" {
-		return args
+	var changed any
+	r := &read{from: in.Server, args: args}
+	switch {
+	case name == mcphybrid.ResourceReadToolName:
+		from, own := named(in.URI)
+		if from == "" {
+			return r
+		}
+		r.from, changed = from, map[string]string{"server": from, "uri": own}
+	case (name == mcphybrid.CallToolName || name == mcphybrid.ReadOnlyCallToolName) && in.Name == mcphybrid.ResourceReadToolName:
+		inner := readBy(in.Name, in.Arguments)
+		if inner == nil {
+			return r
+		}
+		r.from, changed = inner.from, map[string]any{"name": in.Name, "arguments": inner.args}
+	default:
+		return nil
 	}
-	changed, err := json.Marshal(map[string]string{"server": from, "uri": own})
-	if err != nil {
-		return args
+	if own, err := json.Marshal(changed); err == nil {
+		r.args = own
 	}
-	return changed
+	return r
 }
 
 // Clients open or show these themselves, so that results have them as they are.

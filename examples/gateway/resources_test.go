@@ -193,10 +193,17 @@ func TestLinksLeadToTheirServer(t *testing.T) {
 		assert.Equal(t, mcp.TextResourceContents{URI: uri, Text: want}, got.Contents[0])
 
 		// The model may read what the client saw.
-		call.Params.Name, call.Params.Arguments = mcphybrid.ResourceReadToolName, map[string]any{"uri": uri}
-		result, err := c.CallTool(t.Context(), call)
-		require.NoError(t, err)
-		assert.Equal(t, []mcp.Content{mcp.NewTextContent(want)}, result.Content)
+		read := map[string]any{"uri": uri}
+		for name, args := range map[string]map[string]any{
+			mcphybrid.ResourceReadToolName: read,
+			mcphybrid.CallToolName:         {"name": mcphybrid.ResourceReadToolName, "arguments": read},
+			mcphybrid.ReadOnlyCallToolName: {"name": mcphybrid.ResourceReadToolName, "arguments": read},
+		} {
+			call.Params.Name, call.Params.Arguments = name, args
+			result, err := c.CallTool(t.Context(), call)
+			require.NoError(t, err)
+			assert.Equal(t, []mcp.Content{mcp.NewTextContent(want)}, result.Content, name)
+		}
 	}
 }
 

@@ -45,7 +45,9 @@ type Tool struct {
 // and must not be changed.
 func (t *Tool) Document() *search.Document { return &t.document }
 
-// ReadOnly reports whether the tool only reads, according to its server's hints.
+// ReadOnly reports whether the tool only reads, according to its server's hints. Then the
+// hint that it destroys something means nothing, says the protocol; mcp-go's is true
+// unless a server says otherwise.
 func (t *Tool) ReadOnly() bool { return is(t.Annotations.ReadOnlyHint) }
 
 // Repeatable reports whether a second call of the tool does no harm, according to

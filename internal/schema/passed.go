@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -24,46 +23,60 @@ type Passed struct {
 var otherNames = []string{"args", "params", "parameters", "input"}
 
 // ParsePassed reads an object with the members "name" and "arguments". It fails if
-// there is no name.
+// there is no name, or if one of them stands there twice.
 func ParsePassed(raw json.RawMessage) (p Passed, err error) {
-	var in struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-	}
+	var in map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return p, text.JSONError(raw, err)
-	}
-	if in.Name == "" {
-		return p, errors.New(`"name" is missing or empty`)
 	}
 	members, err := text.Members(raw)
 	if err != nil {
 		return p, err
 	}
-	p.Name, p.arguments = in.Name, unquoted(in.Arguments)
+	seen := make(map[string]bool)
+	for _, m := range members {
+		switch {
+		case m.Name != "name" && m.Name != "arguments":
+			p.rest = append(p.rest, m)
+			continue
+		case seen[m.Name]:
+			return p, fmt.Errorf("%q stands there twice", m.Name)
+		}
+		seen[m.Name] = true
+	}
+	named, _ := json.Marshal(map[string]json.RawMessage{"name": in["name"]}) // in no other spelling
+	var only struct {
+		Name string `json:"name"`
+	}
+	if err := json.Unmarshal(named, &only); err != nil {
+		return p, text.JSONError(named, err)
+	}
+	p.Name = only.Name
+	if p.Name == "" {
+		return p, errors.New(`"name" is missing or empty`)
+	}
+	p.arguments = unquoted(in["arguments"])
 	if inner, err := text.Members(p.arguments); text.IsNull(p.arguments) || err == nil && len(inner) == 0 {
 		p.arguments = nil
 	}
-	p.rest = slices.DeleteFunc(members, func(m text.Member) bool {
-		return strings.EqualFold(m.Name, "name") || strings.EqualFold(m.Name, "arguments")
-	})
 	return p, nil
 }
 
-// Arguments returns the arguments for a tool with that schema and its validator; both
-// are nil if the tool is not known. Models also write arguments beside the name, under
+// Arguments returns the arguments for a tool with the validator of its schema, or nil if
+// the tool is not known. Models also write arguments beside the name, under
 // another name than "arguments", and numbers, lists and the like as strings. Arguments
 // takes these as they are meant where that is certain, and otherwise as they are
 // written. It fails if some stand in "arguments" and others beside it.
-func (p Passed) Arguments(schema json.RawMessage, v *Validator) (json.RawMessage, error) {
+func (p Passed) Arguments(v *Validator) (json.RawMessage, error) {
 	args := p.arguments
 	switch {
 	case args != nil && len(p.rest) > 0:
 		return nil, fmt.Errorf(`%q stands beside "arguments": all that the tool takes belongs there`, text.Line(p.rest[0].Name, text.MaxName))
-	case args == nil && len(p.rest) == 1 && slices.Contains(otherNames, p.rest[0].Name) && !declares(schema, p.rest[0].Name):
-		args = unquoted(p.rest[0].Value)
 	case args == nil:
 		args = text.JoinMembers(p.rest)
+		if len(p.rest) == 1 && slices.Contains(otherNames, p.rest[0].Name) && v != nil && !v.takes(args) {
+			args = unquoted(p.rest[0].Value)
+		}
 	}
 	if v != nil {
 		args = v.meant(args)
@@ -80,11 +93,10 @@ func unquoted(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-func declares(schema json.RawMessage, name string) bool {
-	var in struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	return json.Unmarshal(schema, &in) == nil && in.Properties[name] != nil
+// takes reports whether the schema accepts args.
+func (v *Validator) takes(args json.RawMessage) bool {
+	violations, _ := v.Validate(args)
+	return len(violations) == 0
 }
 
 // meant returns args with strings replaced by the JSON that they contain, where the
@@ -106,7 +118,7 @@ func (v *Validator) meant(args json.RawMessage) json.RawMessage {
 		}
 	}
 	joined := text.JoinMembers(changed)
-	if again, _ := v.Validate(joined); len(again) > 0 {
+	if !v.takes(joined) {
 		return args
 	}
 	return joined

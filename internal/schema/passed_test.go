@@ -19,7 +19,7 @@ func TestPassed(t *testing.T) {
 		{`{"name":"t","arguments":null}`, `{}`},
 		{`{"name":"t","arguments":{"path":"a"}}`, `{"path":"a"}`},
 		{`{"name":"t","arguments":"{\"path\":\"a\"}"}`, `{"path":"a"}`},
-		{`{"NAME":"t","Arguments":{"path":"a"}}`, `{"path":"a"}`},
+		{`{"name":"t","Name":"u","Arguments":1}`, `{"Name":"u","Arguments":1}`}, // which the tool may take
 		{`{"name":"t","path":"a","count":2}`, `{"path":"a","count":2}`},
 		{`{"name":"t","arguments":{},"path":"a"}`, `{"path":"a"}`},
 		{`{"name":"t","args":{"path":"a"}}`, `{"path":"a"}`},
@@ -40,29 +40,48 @@ func TestPassed(t *testing.T) {
 		p, err := ParsePassed(json.RawMessage(test.passed))
 		require.NoError(t, err, test.passed)
 		assert.Equal(t, "t", p.Name)
-		args, err := p.Arguments(schema, NewValidator(schema))
+		args, err := p.Arguments(NewValidator(schema))
 		require.NoError(t, err, test.passed)
 		assert.Equal(t, test.want, string(args), test.passed)
 	}
 
 	for passed, problem := range map[string]string{
-		`[]`:                    "is a JSON array, want an object",
-		`{}`:                    `"name" is missing or empty`,
-		`{"name":""}`:           `"name" is missing or empty`,
-		`{"name":5}`:            `"name" is a JSON number, want a string`,
-		`{"name":"t"`:           "unexpected end of JSON input",
-		`{"arguments":{"a":1}}`: `"name" is missing or empty`,
+		`[]`:                      "is a JSON array, want an object",
+		`{}`:                      `"name" is missing or empty`,
+		`{"name":""}`:             `"name" is missing or empty`,
+		`{"name":5}`:              `"name" is a JSON number, want a string`,
+		`{"name":"t","name":"u"}`: `"name" stands there twice`,
+		`{"name":"t"`:             "unexpected end of JSON input",
+		`{"arguments":{"a":1}}`:   `"name" is missing or empty`,
 	} {
 		_, err := ParsePassed(json.RawMessage(passed))
 		assert.ErrorContains(t, err, problem, passed)
 	}
 	p, err := ParsePassed(json.RawMessage(`{"name":"t","arguments":{"path":"a"},"count":2}`))
 	require.NoError(t, err)
-	_, err = p.Arguments(schema, NewValidator(schema))
+	_, err = p.Arguments(NewValidator(schema))
 	assert.EqualError(t, err, `"count" stands beside "arguments": all that the tool takes belongs there`)
-	args, err := Passed{Name: "t", arguments: json.RawMessage(`{"count":"2"}`)}.Arguments(nil, nil)
+	args, err := Passed{Name: "t", arguments: json.RawMessage(`{"count":"2"}`)}.Arguments(nil)
 	require.NoError(t, err)
 	assert.Equal(t, `{"count":"2"}`, string(args), "of an unknown tool, nothing is certain")
+}
+
+// Where a schema takes the arguments as they are written, they are not taken out of
+// another name.
+func TestPassedAsWritten(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		`{"type":"object"}`: `{"input":{"q":1}}`,
+		`{"type":"object","allOf":[{"properties":{"input":{"type":"object"}},"required":["input"]}]}`:                                `{"input":{"q":1}}`,
+		`{"$ref":"#/$defs/a","$defs":{"a":{"type":"object","properties":{"input":{"type":"object"}},"additionalProperties":false}}}`: `{"input":{"q":1}}`,
+		`{"type":"object","properties":{"q":{"type":"number"}},"required":["q"]}`:                                                    `{"q":1}`,
+	} {
+		p, err := ParsePassed(json.RawMessage(`{"name":"t","input":{"q":1}}`))
+		require.NoError(t, err)
+		args, err := p.Arguments(NewValidator(json.RawMessage(schema)))
+		require.NoError(t, err)
+		assert.Equal(t, want, string(args), schema)
+	}
 }
 
 func FuzzPassed(f *testing.F) {
@@ -79,12 +98,12 @@ func FuzzPassed(f *testing.F) {
 			return
 		}
 		require.NotEmpty(t, p.Name)
-		args, err := p.Arguments(schema, v)
+		args, err := p.Arguments(v)
 		if err != nil {
 			require.NotEmpty(t, p.rest)
 			return
 		}
-		asWritten, err := p.Arguments(schema, nil)
+		asWritten, err := p.Arguments(nil)
 		require.NoError(t, err)
 		if string(args) != string(asWritten) { // then they were wrong, and are right
 			before, _ := v.Validate(asWritten)

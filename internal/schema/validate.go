@@ -52,8 +52,9 @@ func (v *Validator) Err() error {
 }
 
 // Validate returns up to maxViolations mistakes in args, a valid JSON object,
-// sorted by place, and the number of further ones. If args repeats a member, the
-// last one counts. Equal arguments give equal violations.
+// sorted by place, and the number of further ones. If an object in args repeats a
+// member, that is the only one: who reads args may take the first or the last. Equal
+// arguments give equal violations.
 func (v *Validator) Validate(args json.RawMessage) (violations []Violation, more int) {
 	defer func() {
 		if recover() != nil { // a panic in the library
@@ -66,6 +67,9 @@ func (v *Validator) Validate(args json.RawMessage) (violations []Violation, more
 	}
 	if schema.plain != nil && schema.plain.accepts(args) {
 		return nil, 0
+	}
+	if name := text.Twice(args); name != "" {
+		return []Violation{{Problem: fmt.Sprintf("has the member %q more than once", text.Line(name, maxQuoted))}}, 0
 	}
 	doc, err := decodeJSON(args)
 	if err != nil || !(&gauge{math.MaxInt}).fits(doc, 0, 0) {

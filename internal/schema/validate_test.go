@@ -132,10 +132,10 @@ func TestValidatePointers(t *testing.T) {
 		"/" + strings.Repeat("e", 79) + "… is a number, want array",
 	}, got)
 
-	// If a name occurs twice, the last member counts. No arguments are an
-	// object.
-	assert.Empty(t, violations(t, `{"properties":{"a":{"type":"string"}}}`, `{"a":1,"a":"s"}`))
-	assert.Len(t, violations(t, `{"properties":{"a":{"type":"string"}}}`, `{"a":"s","a":1}`), 1)
+	// No name may occur twice. No arguments are an object.
+	for _, args := range []string{`{"a":1,"a":"s"}`, `{"a":"s","\u0061":1}`, `{"b":[{"a":{},"c":{"a":1},"a":2}]}`} {
+		assert.Equal(t, []string{` has the member "a" more than once`}, violations(t, `{"properties":{"a":{"type":"string"},"b":{"minItems":1}}}`, args))
+	}
 	assert.Equal(t, []string{` is an array, want object`}, violations(t, `{"type":"object"}`, `[]`))
 }
 

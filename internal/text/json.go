@@ -82,6 +82,41 @@ func ReadElement(raw json.RawMessage, maxBytes int, into any) error {
 	return nil
 }
 
+// Twice returns the first name that an object in a JSON text, at any level, has more than
+// once. It returns "" if there is none, or if the text is malformed before.
+func Twice(data []byte) string {
+	type level struct {
+		names map[string]bool // nil in an array
+		value bool            // the value of a member is next
+	}
+	var in []level
+	for d := json.NewDecoder(bytes.NewReader(data)); ; {
+		token, err := d.Token()
+		if err != nil {
+			return ""
+		}
+		last := len(in) - 1
+		if name, ok := token.(string); ok && last >= 0 && in[last].names != nil && !in[last].value {
+			if in[last].names[name] {
+				return name
+			}
+			in[last].names[name], in[last].value = true, true
+			continue
+		}
+		if last >= 0 {
+			in[last].value = false
+		}
+		switch token {
+		case json.Delim('{'):
+			in = append(in, level{names: make(map[string]bool)})
+		case json.Delim('['):
+			in = append(in, level{})
+		case json.Delim('}'), json.Delim(']'):
+			in = in[:last]
+		}
+	}
+}
+
 // JSONError adds the line and column in data to a syntax error. It rewrites a type
 // error in terms of JSON and returns other errors unchanged.
 func JSONError(data []byte, err error) error {
