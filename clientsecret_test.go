@@ -1,8 +1,10 @@
 package mcphybrid
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
@@ -147,4 +149,124 @@ func TestRevocationElsewhere(t *testing.T) {
 	assert.ErrorContains(t, err, `the tokens are deleted here, but were not revoked: that is done at "`+b.URL+`/revoke", and tokens come from "`+a.URL+`/token"`)
 	assert.Empty(t, d.kept())
 	assert.Empty(t, asked)
+}
+
+// rewrite changes what the desk's token store has of logins, as one can who may write
+// there.
+func (d *loginDesk) rewrite(change func(r map[string]any)) {
+	changed := 0
+	for _, path := range d.kept() {
+		data, err := os.ReadFile(path)
+		require.NoError(d.t, err)
+		var r map[string]any
+		require.NoError(d.t, json.Unmarshal(data, &r))
+		if r["refresh_token"] == nil {
+			continue // where the secret was first used
+		}
+		change(r)
+		data, err = json.Marshal(r)
+		require.NoError(d.t, err)
+		require.NoError(d.t, os.WriteFile(path, data, 0o600))
+		changed++
+	}
+	require.Equal(d.t, 1, changed)
+}
+
+// A client's secret does not go where the document of a login says, neither for a
+// refresh nor for a revocation. Then the user logs in again.
+func TestClientSecretIsNotTheStores(t *testing.T) {
+	t.Parallel()
+	a, evil := mcptest.NewAuthority(t, echoHandler()), mcptest.NewAuthority(t, echoHandler())
+	for name, set := range map[string]func(*OAuthConfig){
+		"first use":   func(*OAuthConfig) {},
+		"TokenURL":    func(o *OAuthConfig) { o.TokenURL = a.URL + "/token" },
+		"MetadataURL": func(o *OAuthConfig) { o.MetadataURL = a.URL + "/.well-known/oauth-authorization-server" },
+	} {
+		oauth := &OAuthConfig{ClientID: "mine", ClientSecret: clientSecret}
+		set(oauth)
+		web, store := ServerConfig{Name: "web", URL: a.Server, OAuth: oauth}, t.TempDir()
+		d := newLoginDesk(t, store, web)
+		_ = d.Start(t.Context())
+		require.NoError(t, d.Login(t.Context(), "web"), name)
+		lead := func(r map[string]any) {
+			r["token_url"], r["revoke_url"] = evil.URL+"/token", evil.URL+"/revoke"
+		}
+		stale := func(r map[string]any) { lead(r); r["expires_at"] = "2001-01-01T00:00:00Z" }
+		secretsAt(a)
+
+		d.rewrite(stale)
+		other := newLoginDesk(t, store, web)
+		assert.ErrorIs(t, other.clean(other.Start(t.Context())), ErrAuthorizationRequired, name)
+		assert.Empty(t, secretsAt(evil), name)
+		require.NoError(t, other.Login(t.Context(), "web"), name)
+		assert.NotEmpty(t, secretsAt(a), name)
+		a.Expire()
+		require.NoError(t, other.call(), name)
+		assert.NotEmpty(t, secretsAt(a), "%s: for a refresh", name)
+
+		other.rewrite(lead)
+		_ = other.clean(other.Logout(t.Context(), "web"))
+		assert.Empty(t, secretsAt(evil), name)
+	}
+}
+
+// A client's secret goes to a revocation endpoint only if metadata name it that are
+// trusted: those at MetadataURL, or those of the first use. Another on the same host may
+// be anyone's.
+func TestClientSecretAtARevocation(t *testing.T) {
+	t.Parallel()
+	a := mcptest.NewAuthority(t, echoHandler())
+	var named string // the revocation endpoint in the metadata that the server names
+	answer := func(status int) {
+		a.Mu.Lock()
+		defer a.Mu.Unlock()
+		a.Answer = func(w http.ResponseWriter, r *http.Request) bool {
+			if strings.HasPrefix(r.URL.Path, "/.well-known/oauth-authorization-server") {
+				_, _ = w.Write([]byte(`{"issuer":"` + a.URL + `","authorization_endpoint":"` + a.URL + `/authorize?tenant=t","token_endpoint":"` + a.URL +
+					`/token","revocation_endpoint":"` + a.URL + named + `"}`))
+				return true
+			}
+			if r.URL.Path != "/evil" {
+				return false
+			}
+			_ = r.ParseForm()
+			a.Mu.Lock()
+			defer a.Mu.Unlock()
+			if secret := r.Form.Get("client_secret"); secret != "" {
+				a.Secrets[secret] = true
+			}
+			w.WriteHeader(status)
+			return true
+		}
+	}
+	logout := func(store string, set func(*OAuthConfig), first, later string) error {
+		named = first
+		oauth := &OAuthConfig{ClientID: "mine", ClientSecret: clientSecret}
+		set(oauth)
+		d := newLoginDesk(t, store, ServerConfig{Name: "web", URL: a.Server, OAuth: oauth})
+		_ = d.Start(t.Context())
+		require.NoError(t, d.Login(t.Context(), "web"))
+		if later != "" {
+			named = later
+			require.NoError(t, d.Login(t.Context(), "web"))
+		}
+		require.Equal(t, []string{clientSecret}, secretsAt(a))
+		return d.clean(d.Logout(t.Context(), "web"))
+	}
+	answer(http.StatusUnauthorized)
+	firstUse := func(*OAuthConfig) {}
+	withheld := "the authorization server answers with status 401; OAuth.ClientSecret was not sent there: no trusted metadata name the endpoint; set OAuth.MetadataURL if they should"
+	assert.NoError(t, logout(t.TempDir(), firstUse, "/revoke", ""))
+	assert.NotEmpty(t, secretsAt(a))
+	assert.ErrorContains(t, logout(t.TempDir(), firstUse, "/revoke", "/evil"), withheld)
+	assert.Empty(t, secretsAt(a), "the server names another endpoint since the first use")
+	assert.ErrorContains(t, logout(t.TempDir(), func(o *OAuthConfig) { o.TokenURL = a.URL + "/token" }, "/evil", ""), withheld)
+	assert.Empty(t, secretsAt(a), "only the server names the endpoint")
+	assert.NoError(t, logout(t.TempDir(), func(o *OAuthConfig) {
+		o.TokenURL, o.MetadataURL = a.URL+"/token", a.URL+"/.well-known/oauth-authorization-server"
+	}, "/revoke", ""))
+	assert.NotEmpty(t, secretsAt(a))
+	answer(http.StatusNoContent)
+	assert.NoError(t, logout(t.TempDir(), firstUse, "/revoke", "/evil"), "some revoke without a secret")
+	assert.Empty(t, secretsAt(a))
 }

@@ -3,6 +3,8 @@ package mcphybrid
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -193,7 +195,7 @@ func TestStepUp(t *testing.T) {
 		assert.Equal(t, "read write admin more audit root", a.Scopes)
 		before := calls.Load()
 		err := d.callTool("root")
-		assert.ErrorContains(t, err, `the server wants the scopes "root more" for this, which the last login has or was refused`)
+		assert.ErrorContains(t, err, `the server wants the scopes "root more" for this, which the login has or was refused before`)
 		assert.NotErrorIs(t, err, ErrAuthorizationRequired)
 		assert.Equal(t, int32(1), calls.Load()-before)
 		require.NoError(t, d.callTool("audit"))
@@ -248,6 +250,71 @@ func TestStepUpIsBounded(t *testing.T) {
 	require.NoError(t, d.Login(t.Context(), "web"))
 	assert.Less(t, len(a.Scopes), 5000)
 	assert.True(t, strings.HasPrefix(a.Scopes, "read write ") && strings.HasSuffix(a.Scopes, " "+last))
+}
+
+// A host that logs in after each call that lacks scopes comes to an end, whether tools
+// take turns with scopes that the user never grants, or the server names a new one each
+// time and its authorization server grants them all.
+func TestStepUpEnds(t *testing.T) {
+	t.Parallel()
+	logins := func(d *loginDesk, tools ...string) (n int, err error) {
+		for n = range 50 {
+			if err = d.callTool(tools[n%len(tools)]); !errors.Is(err, ErrAuthorizationRequired) {
+				return n, err
+			}
+			require.NoError(t, d.Login(t.Context(), "web"))
+		}
+		return n, err
+	}
+	start := func(a *mcptest.Authority) *loginDesk {
+		d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server})
+		_ = d.Start(t.Context())
+		require.NoError(t, d.Login(t.Context(), "web"))
+		return d
+	}
+	a, _ := guardedTools(t, false)
+	grant := func(scopes string) {
+		a.Mu.Lock()
+		defer a.Mu.Unlock()
+		a.Grant = func(string) string { return scopes }
+	}
+	grant("read write")
+	d := start(a)
+	n, err := logins(d, "admin", "audit")
+	assert.Equal(t, 2, n)
+	assert.ErrorContains(t, err, `the server wants the scopes "admin more" for this, which the login has or was refused before`)
+
+	// What was refused may be granted after something else was.
+	grant("read write root more")
+	require.ErrorIs(t, d.callTool("root"), ErrAuthorizationRequired)
+	require.NoError(t, d.Login(t.Context(), "web"))
+	require.NoError(t, d.callTool("root"))
+	require.ErrorIs(t, d.callTool("admin"), ErrAuthorizationRequired)
+	grant("read write root more admin")
+	require.NoError(t, d.Login(t.Context(), "web"))
+	require.NoError(t, d.callTool("admin"))
+
+	for _, all := range []bool{true, false} {
+		a, _ := guardedTools(t, false)
+		fresh := 0
+		a.Lacks = func(body, _ string) string {
+			if !strings.Contains(body, `"tools/call"`) {
+				return ""
+			}
+			fresh++
+			return fmt.Sprint("scope", fresh)
+		}
+		if !all {
+			a.Grant = func(string) string { return "read write" }
+		}
+		d := start(a)
+		n, err := logins(d, "echo")
+		assert.Equal(t, 16, n, all)
+		assert.ErrorContains(t, err, `the server wants the scopes "scope17" for this, and wanted more after each of the last 16 logins: name in OAuth.Scopes what it may have, and log in`)
+		require.NoError(t, d.Logout(t.Context(), "web"))
+		require.NoError(t, d.Login(t.Context(), "web"))
+		assert.ErrorIs(t, d.callTool("echo"), ErrAuthorizationRequired, "a logout starts anew")
+	}
 }
 
 // A request with a token of the host's says what is wrong with it, too.

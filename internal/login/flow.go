@@ -101,7 +101,10 @@ func (a *Account) login(ctx context.Context, open Open) (r record, err error) {
 	if err := h.ProcessAuthorizationResponse(ctx, code, state, verifier); err != nil {
 		return r, fmt.Errorf("exchanging the code: %w", text.WithoutURL(err))
 	}
-	return got.in(r)
+	if r, err = got.in(r); err == nil {
+		r.follows(known)
+	}
+	return r, err
 }
 
 // stored returns the record in the store.
@@ -123,7 +126,7 @@ func (a *Account) client(ctx context.Context, d discovery, known record, redirec
 	r := record{
 		URL: a.cfg.URL, Issuer: m.Issuer, TokenURL: cmp.Or(a.cfg.TokenURL, m.TokenEndpoint), Resource: d.resource,
 		AuthMethods: m.TokenEndpointAuthMethodsSupported, ClientID: a.cfg.ClientID, Trust: a.cfg.trust(),
-		registration: m.RegistrationEndpoint, RevokeURL: m.RevocationEndpoint, Scopes: d.scopes, Tried: known.Wanted,
+		registration: m.RegistrationEndpoint, RevokeURL: m.RevocationEndpoint, Scopes: d.scopes,
 	}
 	switch {
 	case r.ClientID != "":

@@ -158,6 +158,7 @@ func (a *Account) renew(ctx context.Context, refused string, lacking []string) (
 	defer end()
 	ctx, cancel := context.WithTimeout(a.life, 2*requestTimeout)
 	defer cancel()
+	first, unread := a.firstUse(ctx, record{}) // not in the change below: a store may have one lock
 	var found record
 	spent := "" // the refresh token in the store, if there are newer tokens
 	err = a.cfg.Store.Update(ctx, a.cfg.Key, func(document []byte) ([]byte, error) {
@@ -178,13 +179,16 @@ func (a *Account) renew(ctx context.Context, refused string, lacking []string) (
 				return nil, err
 			}
 			found.URL, found.ClientID, found.Trust = a.cfg.URL, cmp.Or(found.ClientID, a.cfg.ClientID), a.cfg.trust()
+			found.TokenURL = cmp.Or(found.TokenURL, a.cfg.TokenURL)
 			return found.document(nil)
 		case found.RefreshToken == "":
 			found.AccessToken = ""
 			return found.document(document)
+		case unread != nil:
+			return nil, unread
 		}
 		spent = ""
-		fresh, err := a.refresh(ctx, found)
+		fresh, err := a.refresh(ctx, found, first)
 		if err != nil {
 			return nil, fmt.Errorf("refreshing the token: %w", err)
 		}

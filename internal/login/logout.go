@@ -60,24 +60,49 @@ func (a *Account) revoke(ctx context.Context, r record) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err := a.revokeToken(ctx, r, "refresh_token", r.RefreshToken)
-	second := a.revokeToken(ctx, r, "access_token", r.AccessToken)
+	secret, unnamed := a.revocationSecret(ctx, r)
+	err := a.revokeToken(ctx, r, secret, "refresh_token", r.RefreshToken)
+	second := a.revokeToken(ctx, r, secret, "access_token", r.AccessToken)
 	var refused transport.OAuthError
 	if errors.As(second, &refused) && refused.ErrorCode == "unsupported_token_type" {
 		second = nil // the authorization server does not keep them
 	}
-	if err = cmp.Or(err, second); err != nil {
+	if err = cmp.Or(err, second); err != nil && unnamed != nil {
+		err = fmt.Errorf("%w; OAuth.ClientSecret was not sent there: %w", err, unnamed)
+	}
+	if err != nil {
 		return text.Bounded(fmt.Errorf("the tokens are deleted here, but were not revoked: %w", err))
 	}
 	return nil
 }
 
-func (a *Account) revokeToken(ctx context.Context, r record, kind, token string) error {
+var errUnnamed = errors.New("no trusted metadata name the endpoint; set OAuth.MetadataURL if they should")
+
+// revocationSecret returns the secret of the client of r for the revocation endpoint.
+// If that of the settings may not go there, the error says why.
+func (a *Account) revocationSecret(ctx context.Context, r record) (string, error) {
+	if r.Trust == "" {
+		return a.secret(r, false), nil
+	}
+	first, err := a.firstUse(ctx, record{})
+	if err != nil {
+		return "", err
+	}
+	at, err := a.named(ctx, first)
+	if err != nil {
+		return "", err
+	}
+	if secret := a.secret(r, at.revocation == r.RevokeURL); secret != "" {
+		return secret, nil
+	}
+	return "", errUnnamed
+}
+
+func (a *Account) revokeToken(ctx context.Context, r record, secret, kind, token string) error {
 	if token == "" {
 		return nil
 	}
 	form := url.Values{"token": {token}, "token_type_hint": {kind}}
-	secret := a.secret(r)
 	basic := r.basic(secret)
 	if !basic {
 		form.Set("client_id", r.ClientID)

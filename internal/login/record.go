@@ -26,7 +26,8 @@ type record struct {
 	ExpiresAt    time.Time `json:"expires_at,omitzero"` // a little before the token expires; zero if unknown
 	Scopes       []string  `json:"scopes,omitempty"`    // that the login has
 	Wanted       []string  `json:"wanted,omitempty"`    // that the server wants besides
-	Tried        []string  `json:"tried,omitempty"`     // Wanted of the time before the login
+	Tried        []string  `json:"tried,omitempty"`     // Wanted of the times before the last logins, until one granted any
+	StepUps      int       `json:"step_ups,omitempty"`  // how many of the last logins in a row were for Wanted
 
 	registration string // where clients are registered
 }
@@ -36,11 +37,14 @@ type record struct {
 const maxDocument = 64 << 10
 
 // parse returns the record in a document, or none if it is of another server or
-// client, or if the settings trust in another authorization server since.
+// client, or if the settings name or trust another authorization server since.
 func (a *Account) parse(document []byte) (record, error) {
 	r, err := parse(document)
-	if err != nil || r.URL != a.cfg.URL || a.cfg.ClientID != "" && (r.ClientID != a.cfg.ClientID || r.Trust != a.cfg.trust()) {
+	if err != nil || r.URL != a.cfg.URL || a.cfg.TokenURL != "" && r.TokenURL != a.cfg.TokenURL {
 		return record{}, err
+	}
+	if a.cfg.ClientID != "" && (r.ClientID != a.cfg.ClientID || r.Trust != a.cfg.trust()) {
+		return record{}, nil
 	}
 	return r, nil
 }

@@ -39,16 +39,44 @@ func (a *Account) asks(known record, offered []string) []string {
 	return offered
 }
 
+// maxStepUps is how many logins in a row may be for scopes that the server wants
+// besides. It counts those that were granted too: a server may name new ones for ever,
+// and its authorization server may grant them all.
+const maxStepUps = 16
+
 // want notes that the server wants more scopes. It fails if another login would not
 // help.
 func (r *record) want(scopes []string) error {
-	if within(scopes, r.Scopes, r.Tried) {
-		return fmt.Errorf("the server wants %s for this, which the last login has or was refused", Named(scopes))
+	switch {
+	case within(scopes, r.Scopes, r.Tried):
+		return fmt.Errorf("the server wants %s for this, which the login has or was refused before", Named(scopes))
+	case r.StepUps >= maxStepUps:
+		return fmt.Errorf("the server wants %s for this, and wanted more after each of the last %d logins: name in OAuth.Scopes what it may have, and log in", Named(scopes), maxStepUps)
 	}
-	if r.Wanted = union(r.Wanted, scopes); len(strings.Join(r.Wanted, " ")) > maxChallenge {
-		r.Wanted = scopes
-	}
+	r.Wanted = joined(r.Wanted, scopes)
 	return nil
+}
+
+// follows notes in r, a new login, what was wanted of the one before it. A login that
+// granted any of that gives those that were refused earlier another chance.
+func (r *record) follows(known record) {
+	if len(known.Wanted) == 0 {
+		return
+	}
+	r.StepUps, r.Tried = known.StepUps+1, known.Wanted
+	granted := func(s string) bool { return !slices.Contains(known.Scopes, s) && slices.Contains(r.Scopes, s) }
+	if !slices.ContainsFunc(known.Wanted, granted) {
+		r.Tried = joined(known.Tried, known.Wanted)
+	}
+}
+
+// joined returns the scopes of both lists, or only the newer ones if the others make it
+// too long.
+func joined(older, newer []string) []string {
+	if all := union(older, newer); len(strings.Join(all, " ")) <= maxChallenge {
+		return all
+	}
+	return newer
 }
 
 // Named returns scopes for people.

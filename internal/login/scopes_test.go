@@ -52,5 +52,5 @@ func TestWant(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"x"}, nobody.asks(r, []string{"all"}))
 	_, err = a.Header(t.Context(), &Refusal{Header: header, Scopes: []string{"read"}})
-	assert.EqualError(t, err, `the server wants the scopes "read" for this, which the last login has or was refused`)
+	assert.EqualError(t, err, `the server wants the scopes "read" for this, which the login has or was refused before`)
 }

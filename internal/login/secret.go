@@ -12,8 +12,9 @@ import (
 // The client secret of the settings belongs to one authorization server. But the MCP
 // server says which one that is, and a hostile one says its own. So the secret goes
 // where the settings say. If they don't, it goes to the token endpoint at which it was
-// first used, for any user, and nowhere else. A client that we registered ourselves is
-// used only where it was registered.
+// first used, for any user, and nowhere else. The record of an account does not say
+// it: who can write the store must not get the secret. A client that we registered
+// ourselves is used only where it was registered.
 
 // firstUse is the trust in a token endpoint of which only the MCP server has told.
 const firstUse = "first use"
@@ -27,38 +28,80 @@ func (s *Settings) trust() string {
 	return cmp.Or(s.TokenURL, s.MetadataURL, firstUse)
 }
 
-// secret returns the secret of the client of r. That of the settings is not in r.
-func (a *Account) secret(r record) string {
+// secret returns the secret of the client of r. That of the settings is not in r, and
+// is returned only for an address that is trusted.
+func (a *Account) secret(r record, trusted bool) string {
 	switch {
 	case r.Trust == "":
 		return r.ClientSecret
-	case r.ClientID == a.cfg.ClientID && r.Trust == a.cfg.trust():
+	case trusted && r.ClientID == a.cfg.ClientID && r.Trust == a.cfg.trust():
 		return a.cfg.ClientSecret
 	}
 	return ""
 }
 
+// endpoints are where the secret of the settings may go, each "" for nowhere.
+type endpoints struct{ token, revocation string }
+
+// tokenEndpoint returns the token endpoint to which the secret may go.
+func (a *Account) tokenEndpoint(ctx context.Context, first endpoints) (string, error) {
+	if a.cfg.TokenURL != "" {
+		return a.cfg.TokenURL, nil
+	}
+	at, err := a.named(ctx, first)
+	return at.token, err
+}
+
+// named returns the endpoints in metadata that are trusted: those at MetadataURL, as
+// they are now, else those of the first use. It has none if only TokenURL is set.
+func (a *Account) named(ctx context.Context, first endpoints) (endpoints, error) {
+	if a.cfg.MetadataURL == "" {
+		return first, nil
+	}
+	h, _, err := a.ask(ctx, nil)
+	if err != nil {
+		return endpoints{}, fmt.Errorf("reading OAuth.MetadataURL: %w", text.WithoutURL(err))
+	}
+	m, err := h.GetServerMetadata(ctx) // it has them
+	if err != nil {
+		return endpoints{}, err
+	}
+	return endpoints{m.TokenEndpoint, m.RevocationEndpoint}, nil
+}
+
 // checkUse fails if the secret of the settings was first used elsewhere than at the
 // token endpoint of r. If it was not used yet, noteUse notes that it now goes there.
-func (a *Account) checkUse(ctx context.Context, r record) error { return a.use(ctx, r, false) }
-func (a *Account) noteUse(ctx context.Context, r record) error  { return a.use(ctx, r, true) }
+func (a *Account) checkUse(ctx context.Context, r record) error { return a.use(ctx, r, record{}) }
+func (a *Account) noteUse(ctx context.Context, r record) error  { return a.use(ctx, r, r) }
 
-func (a *Account) use(ctx context.Context, r record, note bool) error {
-	if r.Trust != firstUse {
-		return nil
+func (a *Account) use(ctx context.Context, r, note record) error {
+	first, err := a.firstUse(ctx, note)
+	if err == nil && first.token != "" && first.token != r.TokenURL {
+		err = fmt.Errorf("OAuth.ClientSecret was first used at %q, and the server now names %q: if that is right, set OAuth.TokenURL to it",
+			text.Line(first.token, maxSaid), text.Line(r.TokenURL, maxSaid))
 	}
-	key := fmt.Sprintf("client/%x", sha256.Sum256([]byte(r.URL+"\x00"+r.ClientID)))
-	return a.cfg.Store.Update(ctx, key, func(document []byte) ([]byte, error) {
-		first, err := parse(document)
-		switch {
-		case err != nil:
+	return err
+}
+
+// firstUse returns where the secret of the settings was first used, if they do not say
+// where it goes. If it was not used yet, that becomes the endpoints of note, if it has
+// any.
+func (a *Account) firstUse(ctx context.Context, note record) (first endpoints, err error) {
+	if a.cfg.trust() != firstUse {
+		return first, nil
+	}
+	key := fmt.Sprintf("client/%x", sha256.Sum256([]byte(a.cfg.URL+"\x00"+a.cfg.ClientID)))
+	err = a.cfg.Store.Update(ctx, key, func(document []byte) ([]byte, error) {
+		r, err := parse(document)
+		if err != nil {
 			return nil, err
-		case first.TokenURL == "" && note:
-			return (&record{URL: r.URL, ClientID: r.ClientID, TokenURL: r.TokenURL}).document(nil)
-		case first.TokenURL != "" && first.TokenURL != r.TokenURL:
-			return nil, fmt.Errorf("OAuth.ClientSecret was first used at %q, and the server now names %q: if that is right, set OAuth.TokenURL to it",
-				text.Line(first.TokenURL, maxSaid), text.Line(r.TokenURL, maxSaid))
 		}
-		return document, nil
+		if r.TokenURL == "" && note.TokenURL != "" {
+			r = record{URL: a.cfg.URL, ClientID: a.cfg.ClientID, TokenURL: note.TokenURL, RevokeURL: note.RevokeURL}
+			document, err = r.document(nil)
+		}
+		first = endpoints{r.TokenURL, r.RevokeURL}
+		return document, err
 	})
+	return first, err
 }

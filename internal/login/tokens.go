@@ -11,10 +11,21 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// refresh gets new tokens for r. If the refresh token is good for nothing any more,
-// the result has none.
-func (a *Account) refresh(ctx context.Context, r record) (record, error) {
+// refresh gets new tokens for r. If the refresh token is good for nothing any more, or
+// r names a token endpoint to which the secret may not go, the result has none.
+func (a *Account) refresh(ctx context.Context, r record, first endpoints) (record, error) {
 	a.hold("token", r.RefreshToken, r.ClientSecret)
+	if r.Trust != "" {
+		trusted, err := a.tokenEndpoint(ctx, first)
+		if err != nil {
+			return r, text.Bounded(err)
+		}
+		if trusted == "" || r.TokenURL != trusted {
+			a.cfg.Log.Warn("mcphybrid: a login in the token store is not used: OAuth.ClientSecret does not go to its token endpoint", "endpoint", text.Line(r.TokenURL, maxSaid), "trusted", text.Line(trusted, maxSaid))
+			r.AccessToken, r.RefreshToken = "", ""
+			return r, nil
+		}
+	}
 	h, got := a.handler(r, "", nil)
 	_, err := h.RefreshToken(ctx, r.RefreshToken)
 	var refused transport.OAuthError
@@ -34,7 +45,8 @@ func (a *Account) refresh(ctx context.Context, r record) (record, error) {
 }
 
 // handler returns what asks the authorization server of r for tokens, and where it
-// puts them. A client is registered for the scopes.
+// puts them. The secret of the settings may go there: see [Account.tokenEndpoint]. A
+// client is registered for the scopes.
 func (a *Account) handler(r record, redirect string, scopes []string) (*transport.OAuthHandler, *received) {
 	got := new(received)
 	c := a.carrier()
@@ -43,7 +55,7 @@ func (a *Account) handler(r record, redirect string, scopes []string) (*transpor
 		TokenEndpointAuthMethodsSupported: r.AuthMethods,
 	}
 	return transport.NewOAuthHandler(transport.OAuthConfig{
-		ClientID: r.ClientID, ClientSecret: a.secret(r), TokenEndpointAuthMethod: r.AuthMethod, RedirectURI: redirect,
+		ClientID: r.ClientID, ClientSecret: a.secret(r, true), TokenEndpointAuthMethod: r.AuthMethod, RedirectURI: redirect,
 		Scopes: scopes, TokenStore: got, AuthServerMetadataURL: metadataURL, PKCEEnabled: true, HTTPClient: c.client(),
 	}), got
 }
