@@ -106,7 +106,8 @@ const (
 	maxTOML      = 256 << 10 // the time to parse TOML grows with the square of the tables
 	maxSideBytes = 1 << 20   // of another file that it names
 	maxServers   = 1000
-	maxSwitches  = 1000 // tools that are switched off for all servers; bytes of each
+	maxSwitches  = 1000     // tools that are switched off for all servers; bytes of each
+	maxSearch    = 50 << 20 // bytes of all their patterns, times bytes of all names of servers
 	maxNotes     = 100
 )
 

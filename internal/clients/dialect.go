@@ -28,6 +28,10 @@ type dialect struct {
 	envNumber bool // a number may be the value of an environment variable
 	ownTools  bool // a false in "tools" is about the client's own tools
 
+	// Keys beside the servers that are about other things: agents, extensions,
+	// languages. Their switches are not ours, whatever they name.
+	others []string
+
 	// Lists of tools for all servers name a tool by one of these before its own
 	// name. * stands for the server's name.
 	toolPrefixes []string
@@ -45,6 +49,7 @@ var dialects = []dialect{
 		name: "claude-code", at: []string{"mcpServers"}, files: []string{".mcp.json", ".claude.json"},
 		marks: []string{"headersHelper", "alwaysLoad"},
 		call:  true, toolPrefixes: []string{"mcp__*__"},
+		others: []string{"cachedDynamicConfigs", "cachedGrowthBookFeatures", "cachedStatsigGates", "hooks", "history", "pluginUsage", "skillUsage", "tipsHistory", "toolUsage"},
 	},
 	{
 		name: "cursor", at: []string{"mcpServers"}, files: []string{".cursor/mcp.json"},
@@ -70,28 +75,34 @@ var dialects = []dialect{
 		name: "gemini", at: []string{"mcpServers"}, files: []string{".gemini/settings.json", "gemini-extension.json"},
 		marks: []string{"httpUrl", "trust", "includeTools", "excludeTools", "authProviderType"},
 		start: true, call: true, dollar: true, ownTools: true, toolPrefixes: []string{"", "*__", "mcp_*_"},
+		others: []string{"agents", "experimental", "extensions", "hooks", "hooksConfig", "skills"},
 	},
 	{
 		name: "vscode", at: []string{"servers", "mcp.servers"}, files: []string{".vscode/mcp.json", ".vscode/settings.json"},
 		start: true, inFolder: true, envNumber: true,
+		others: []string{"chat"}, // whose members are looked at
 	},
 	{
 		name: "zed", at: []string{"context_servers"}, files: []string{"zed/settings.json", ".zed/settings.json"},
 		seconds: true, call: true,
+		others: []string{"agent", "agent_servers", "assistant", "auto_install_extensions", "debugger", "git", "languages", "language_models", "lsp", "ssh_connections", "terminal"},
 	},
 	{
 		name: "opencode", at: []string{"mcp.servers", "mcp"}, files: []string{"opencode.json", "opencode.jsonc"},
 		marks: []string{"type=local", "type=remote", "environment"},
 		start: true, call: true, braces: true, inFolder: true, toolPrefixes: []string{"*_"},
+		others: []string{"agent", "command", "experimental", "formatter", "keybinds", "lsp", "mode", "plugin", "provider"},
 	},
 	{
 		name: "crush", at: []string{"mcp"}, files: []string{"crush.json", ".crush.json"},
 		marks:   []string{"type=stdio", "type=http", "type=sse", "disabled_tools"},
-		seconds: true, start: true, dollar: true, commands: true, toolPrefixes: []string{"mcp_*_"},
+		seconds: true, start: true, dollar: true, commands: true, ownTools: true, toolPrefixes: []string{"mcp_*_"},
+		others: []string{"hooks", "lsp", "models", "providers"},
 	},
 	{
 		name: "codex", at: []string{"mcp_servers"}, files: []string{"*.toml"},
 		start: true, ownTools: true,
+		others: []string{"agents", "apps", "features", "hooks", "model_providers", "plugins", "profiles", "skills"},
 	},
 }
 

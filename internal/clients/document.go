@@ -17,6 +17,7 @@ import (
 type document struct {
 	dialect *dialect
 	servers []server
+	named   map[string]bool // the names of servers
 	off     switches
 	folder  string // the workspace, absolute
 	project bool   // folder is surely the workspace, not just where the file is
@@ -65,7 +66,7 @@ func parseDocument(data []byte, o *Options) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc := &document{dialect: d, inputs: top.values["inputs"]}
+	doc := &document{dialect: d, named: make(map[string]bool), inputs: top.values["inputs"]}
 	if parent, err := parseObject(top.values["mcp"]); err == nil && doc.inputs == nil {
 		doc.inputs = parent.values["inputs"] // in settings.json of VS Code
 	}
@@ -73,7 +74,7 @@ func parseDocument(data []byte, o *Options) (*document, error) {
 	if err := doc.add(servers); err != nil {
 		return nil, fmt.Errorf("%q: %w", d.at[0], err)
 	}
-	scopes := []object{top}
+	scopes := []object{top, d.opened(top)}
 	if settings := settingsOfMCP(top); settings.values["mcp.servers"] != nil || !slices.Contains(d.at, "mcp") {
 		scopes = append(scopes, settings)
 	}
@@ -91,7 +92,10 @@ func parseDocument(data []byte, o *Options) (*document, error) {
 	if len(doc.servers) > maxServers {
 		return nil, fmt.Errorf("more than %d servers", maxServers)
 	}
-	if doc.off, err = parseSwitches(d, scopes); err != nil {
+	if doc.off, err = parseSwitches(d, scopes); err == nil {
+		err = doc.off.bounded(doc.servers)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return doc, doc.unknownSwitch(scopes)
@@ -107,6 +111,31 @@ func settingsOfMCP(top object) (settings object) {
 		settings.values["mcp."+name] = members.values[name]
 	}
 	return settings
+}
+
+// opened returns the members of "chat" in settings of VS Code as the keys that they stand
+// for: "chat.mcp.enabled" for {"mcp": {"enabled": …}} and {"mcp.enabled": …}.
+func (d *dialect) opened(top object) object {
+	flat := object{values: make(map[string]json.RawMessage)}
+	if d.name != "vscode" {
+		return flat
+	}
+	var open func(key string, value json.RawMessage, depth int)
+	open = func(key string, value json.RawMessage, depth int) {
+		members, err := parseObject(value)
+		if err != nil || depth == 0 {
+			flat.names = append(flat.names, key)
+			flat.values[key] = value
+			return
+		}
+		for _, name := range members.names {
+			open(key+"."+name, members.values[name], depth-1)
+		}
+	}
+	if chat := top.values["chat"]; len(chat) > 0 && chat[0] == '{' {
+		open("chat", chat, 3)
+	}
+	return flat
 }
 
 // parseTop returns the members of the file. It accepts comments and trailing commas.
@@ -164,11 +193,12 @@ func (doc *document) add(servers json.RawMessage) error {
 	for _, m := range members {
 		times[m.Name]++
 		s := server{m.Name, m.Value, times[m.Name]}
-		i := slices.IndexFunc(doc.servers, func(s server) bool { return s.name == m.Name })
-		if i < 0 {
-			doc.servers = append(doc.servers, s)
-		} else {
+		if doc.named[m.Name] {
+			i := slices.IndexFunc(doc.servers, func(s server) bool { return s.name == m.Name })
 			doc.servers[i] = s
+		} else {
+			doc.servers = append(doc.servers, s)
+			doc.named[m.Name] = true
 		}
 		if len(doc.servers) > maxServers {
 			return fmt.Errorf("more than %d servers", maxServers)

@@ -106,7 +106,8 @@ func (p policy) has(name string, byName bool, words []string, remote bool) bool 
 				return true
 			}
 		case remote:
-			if pattern := strings.ToLower(*entry.URL); rules.Match(pattern, strings.ToLower(words[0])) || rules.Match(pattern, plainURL(words[0])) {
+			pattern, address := strings.ToLower(*entry.URL), plainURL(words[0])
+			if rules.Match(pattern, strings.ToLower(words[0])) || rules.Match(pattern, address) || rules.Match(plainPattern(pattern), address) {
 				return true
 			}
 		}
@@ -128,4 +129,16 @@ func plainURL(address string) string {
 		u.Path = "/"
 	}
 	return strings.ToLower(u.String())
+}
+
+// plainPattern returns the pattern of an address without the port that its scheme
+// implies, as plainURL does.
+func plainPattern(pattern string) string {
+	for scheme, port := range map[string]string{"https://": ":443", "http://": ":80"} {
+		if host, ok := strings.CutPrefix(pattern, scheme); ok {
+			host, path, _ := strings.Cut(host, "/")
+			return scheme + strings.TrimSuffix(host, port) + "/" + path
+		}
+	}
+	return pattern
 }

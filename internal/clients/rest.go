@@ -17,7 +17,7 @@ const (
 
 // idle are keys of clients that have no effect here, in any spelling, with what to
 // tell of them; "" for nothing. A key that is false, null or an empty list is not told
-// of.
+// of. An object with switches is not idle.
 var idle = map[string]string{
 	// Words for people.
 	"$schema": "", "comment": "", "description": "", "displayname": "", "icon": "", "name": "", "note": "", "title": "",
@@ -73,13 +73,13 @@ func (e *entry) without(names []string) {
 			}
 			continue
 		}
-		if what, ok := idle[key]; ok {
+		var value any
+		if what, ok := idle[key]; ok && !(what == "" && key != "capabilities" && kind(raw) == "object" && json.Unmarshal(raw, &value) == nil && maySwitchOff("", value)) {
 			if set && what != "" && string(raw) != "[]" {
 				e.note("server %q: %q: %s", e.Name, name, what)
 			}
 			continue
 		}
-		var value any
 		if json.Unmarshal(raw, &value) != nil || maySwitchOff(name, value) {
 			e.problem(`%q is not known here and may switch something off: write "disabled", "enabled", "disabledTools" or "enabledTools", or remove it`, name)
 			continue

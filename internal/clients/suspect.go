@@ -1,8 +1,6 @@
 package clients
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,13 +12,19 @@ import (
 var (
 	offWords = []string{
 		"disabl", "inactiv", "block", "deny", "denie", "exclu", "forbid", "hidden", "hide", "ignore", "blacklist", "omit", "paused", "reject",
-		"skip", "suspend", "turnedoff", "switchedoff", "disallow", "deactiv", "stopped",
+		"skip", "suspend", "turnedoff", "switchedoff", "disallow", "deactiv", "stopped", "deleted", "archived", "muted", "unavailab", "dormant",
+		"except", "ban", "restrict",
 	}
-	onWords    = []string{"enabl", "active", "allow", "inclu", "whitelist", "only"}
+	onWords    = []string{"enabl", "active", "allow", "inclu", "whitelist", "only", "select", "availab"}
 	otherWords = []string{"filter", "tools"}
 
-	// startWords are in the names of keys that switch off by a false or a never.
-	startWords = []string{"start", "launch", "connect", "load", "run", "use", "visible", "show", "status", "state", "mode"}
+	// startWords are in the names of keys that switch off by a false or a never, and
+	// stateWords in those of a server's keys that do so too.
+	startWords = []string{"start", "launch", "connect", "load", "run"}
+	stateWords = []string{"use", "visible", "show", "status", "state", "mode"}
+
+	// grantWords are in the names of keys whose members do so, whatever their names.
+	grantWords = []string{"tool", "permission"}
 )
 
 // What texts say that something is off: of any key, and of those with startWords.
@@ -36,13 +40,16 @@ func hasAny(name string, words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// otherThings are in the names of keys that startWords are not about.
-var otherThings = strings.NewReplacer("restart", "", "reconnect", "", "running", "", "runtime", "", "user", "", "download", "", "upload", "", "payload", "", "stateless", "", "stateful", "")
+// otherThings are in the names of keys that the words above are not about.
+var otherThings = strings.NewReplacer(
+	"restart", "", "reconnect", "", "running", "", "runtime", "", "user", "", "download", "", "upload", "", "payload", "", "stateless", "", "stateful", "",
+	"exception", "", "banner", "", "bandwidth", "", "urban", "", "unrestrict", "", "toolbar", "", "tooltip", "", "toolchain", "", "toolkit", "",
+)
 
 // isSwitch reports whether a key that we don't know may be meant to switch a server
 // or its tools off.
 func isSwitch(key string) bool {
-	key = fold(key)
+	key = otherThings.Replace(fold(key))
 	return key == "on" || key == "off" || hasAny(key, offWords) || hasAny(key, onWords) || hasAny(key, otherWords) ||
 		misspelled(key)
 }
@@ -56,39 +63,62 @@ func misspelled(key string) bool {
 // switch it off, by its name or by what it says.
 func maySwitchOff(key string, value any) bool {
 	if isSwitch(key) {
-		return leavesOff(key, value)
+		return leavesOff(key, value, true)
 	}
-	starts := hasAny(otherThings.Replace(fold(key)), startWords)
+	name := otherThings.Replace(fold(key))
+	states := hasAny(name, startWords) || hasAny(name, stateWords)
 	switch v := value.(type) {
-	case bool:
-		return starts && !v
-	case float64:
-		return starts && v == 0
-	case string:
-		return slices.Contains(offTexts, fold(v)) || starts && slices.Contains(neverTexts, fold(v))
 	case map[string]any:
 		for key, inner := range v {
-			if maySwitchOff(key, inner) {
+			if maySwitchOff(key, inner) || hasAny(name, grantWords) && saysNo(inner) {
 				return true
 			}
 		}
 	case []any:
 		return slices.ContainsFunc(v, func(inner any) bool { return maySwitchOff(key, inner) })
 	}
+	return saysOff(value) || states && saysNo(value)
+}
+
+// saysOff reports whether value is a text that says that something is off.
+func saysOff(value any) bool {
+	text, ok := value.(string)
+	return ok && slices.Contains(offTexts, fold(text))
+}
+
+// saysNo reports whether value switches off what a key is about that is no switch by
+// its name.
+func saysNo(value any) bool {
+	switch v := value.(type) {
+	case bool:
+		return !v
+	case float64:
+		return v == 0
+	case string:
+		return saysOff(v) || slices.Contains(neverTexts, fold(v))
+	}
 	return false
 }
 
-// leavesOff reports whether a switch of a server with that name may leave anything
-// off: all of them but those that say no to what is off, or yes to what is on.
-func leavesOff(key string, value any) bool {
-	key = fold(key)
+// leavesOff reports whether a switch with that name and value may leave anything off:
+// all of them but those that say no to what is off, or yes to what is on. If a key of a
+// server does not say which a bool is, either may. Beside the servers, a bool that is
+// neither, as of "hasSeenTools", is about something else.
+func leavesOff(key string, value any, ofServer bool) bool {
+	key = otherThings.Replace(fold(key))
 	off, on := key == "off" || hasAny(key, offWords), key == "on" || hasAny(key, onWords)
 	switch v := value.(type) {
 	case nil:
 		return false
 	case bool:
-		unclear := !off && (!on || strings.Contains(key, "only") || hasAny(key, otherWords))
-		return unclear || v == off
+		if off {
+			return v
+		}
+		both := hasAny(key, otherWords)
+		if ofServer && (!on || both || strings.Contains(key, "only")) {
+			return true
+		}
+		return !v && (on || !both)
 	case string:
 		return !off || v != ""
 	case []any:
@@ -97,108 +127,4 @@ func leavesOff(key string, value any) bool {
 		return !off || len(v) > 0
 	}
 	return true
-}
-
-// switchesOff reports whether a switch with that name and value may leave anything
-// off.
-func switchesOff(key string, value any) bool {
-	off := hasAny(fold(key), offWords) || fold(key) == "off"
-	switch v := value.(type) {
-	case nil:
-		return false
-	case bool:
-		return v == off && (off || !hasAny(fold(key), otherWords) || hasAny(fold(key), onWords))
-	case string:
-		return !off || v != ""
-	case []any:
-		return !off || len(v) > 0
-	case map[string]any:
-		return !off || len(v) > 0
-	}
-	return true
-}
-
-// understood are keys beside the servers that are understood, or switch nothing off
-// that is read here.
-var understood = []string{
-	"disabledMcpServers", "enabledMcpServers", "disabledMcpjsonServers", "enabledMcpjsonServers", "deniedMcpServers", "allowedMcpServers", // Claude Code
-	"allowManagedMcpServersOnly", "enableAllProjectMcpServers", "allowAllClaudeAiMcps", "allowedTools", "enabledPlugins",
-	"excludeMCPServers", "allowMCPServers", "excludeTools", "coreTools", // Gemini CLI
-	"disallowedTools",
-	"tools", "disabled_providers", "enabled_providers", // opencode
-	"chat.mcp.enabled", "chat.mcp.access", "chat.mcp.autostart", "chat.mcp.apps.enabled", "chat.mcp.assisted.nuget.enabled", // VS Code
-	"chat.mcp.discovery.enabled", "chat.mcp.gallery.enabled", "chat.mcp.collisionBehavior",
-	"mcp.allowed", "mcp.excluded", "mcp.discovery",
-}
-
-// unknownSwitch fails if a key beside the servers that we don't know may switch
-// servers or tools off.
-func (doc *document) unknownSwitch(scopes []object) error {
-	for _, o := range scopes {
-		for _, key := range o.names {
-			object := kind(o.values[key]) == "object"
-			if slices.Contains(understood, key) && !(object && strings.HasPrefix(key, "mcp.")) || places[key] && object {
-				continue
-			}
-			var value any
-			if json.Unmarshal(o.values[key], &value) == nil && doc.mayConcern(key, value) {
-				return fmt.Errorf(`%q is not known here and may switch servers or tools off: write "disabled" or "disabledTools" into the servers, or remove it`, key)
-			}
-		}
-	}
-	return nil
-}
-
-// places are the keys at which clients have their servers.
-var places = func() map[string]bool {
-	keys := map[string]bool{"projects": true, "mcp": true, "mcp.servers": true} // whose members are looked at
-	for _, d := range dialects {
-		for _, place := range d.at {
-			key, _, _ := strings.Cut(place, ".")
-			keys[key] = true
-		}
-	}
-	return keys
-}()
-
-// mayConcern reports whether a key beside the servers, with that value, may switch
-// servers or tools off. Other settings have switches too, so it must be about
-// servers or tools, or about nothing else, or name a server. In VS Code, what a key is
-// about stands before a dot: "files.exclude".
-func (doc *document) mayConcern(key string, value any) bool {
-	lower := strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(key))
-	topic := strings.NewReplacer("mcp", "", "servers", "", "server", "", ".", "").Replace(lower)
-	if topic == "" {
-		topic = "enabled"
-	}
-	text, _ := value.(string)
-	switch {
-	case slices.Contains(bareSwitches, topic) || len(topic) <= len("disabled") && misspelled(topic) || strings.Contains(lower, "mcp") || strings.Contains(lower, "servers"):
-		return isSwitch(topic) && switchesOff(topic, value) || slices.Contains(offTexts, fold(text))
-	case strings.HasPrefix(lower, "tool") || strings.HasSuffix(lower, "tools"):
-		return hasAny(fold(key), offWords) && switchesOff(key, value)
-	}
-	return isSwitch(key) && !strings.Contains(key, ".") && doc.names(value)
-}
-
-// bareSwitches are names of switches that do not say of what.
-var bareSwitches = []string{
-	"active", "disable", "disabled", "enable", "enabled", "inactive", "isactive", "isdisabled", "isenabled", "off", "on", "paused", "state", "status",
-}
-
-// names reports whether value names one of the servers.
-func (doc *document) names(value any) bool {
-	switch v := value.(type) {
-	case string:
-		return slices.ContainsFunc(doc.servers, func(s server) bool { return s.name == v })
-	case []any:
-		return slices.ContainsFunc(v, doc.names)
-	case map[string]any:
-		for key, inner := range v {
-			if doc.names(key) || doc.names(inner) {
-				return true
-			}
-		}
-	}
-	return false
 }

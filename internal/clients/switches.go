@@ -39,13 +39,14 @@ func parseSwitches(d *dialect, scopes []object) (switches, error) {
 			take(o, "disallowedTools", &s.anyForm),
 			take(o, "options.disabled_tools", &s.patterns), // crush
 			s.takeOnly(o, "mcp.allowed"), s.takeOnly(o, "allowMCPServers"), s.takeOnly(o, "enabledMcpServers"),
-			s.takeTools(o, d), s.takePermission(o), s.takeRules(o, d.name == "opencode"), s.takeAdmin(o), s.policies.add(o),
+			s.takeTools(o, d), s.takePermission(o), s.takeRules(o, d.name == "opencode"), s.takeAdmin(o), s.takeAgent(o, d), s.policies.add(o),
 		} {
 			if err != nil {
 				return switches{}, err
 			}
 		}
-		s.all = s.all || string(o.values["chat.mcp.enabled"]) == "false" || only(o.values["chat.mcp.access"], `"all"`, "true") || // VS Code
+		// Without agents, no client calls tools.
+		s.all = s.all || string(o.values["chat.mcp.enabled"]) == "false" || string(o.values["chat.agent.enabled"]) == "false" || only(o.values["chat.mcp.access"], `"all"`, "true") || // VS Code
 			string(o.values["chat.disableAIFeatures"]) == "true" || string(o.values["disable_ai"]) == "true" // VS Code, Zed
 	}
 	patterns := slices.Concat(s.patterns, s.anyForm)
@@ -127,21 +128,30 @@ func (s *switches) takeOnly(o object, place string) error {
 }
 
 // takeTools reads "tools": {"exclude": […]} of Gemini CLI and {"pattern": false} of
-// opencode, in whose files nothing else may be there.
+// opencode. Unless the client has tools of its own there, nothing else may be in it
+// that might switch tools off.
 func (s *switches) takeTools(o object, d *dialect) error {
 	raw := o.values["tools"]
-	if len(raw) == 0 || raw[0] != '{' {
+	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
 	tools, err := parseObject(raw)
-	if err != nil {
+	switch {
+	case err != nil && len(tools.names) == 0:
+		return fmt.Errorf(`"tools" is a JSON %s, want an object with true or false for each tool`, kind(raw))
+	case err != nil:
 		return fmt.Errorf(`"tools": %w`, err)
+	case d.ownTools:
+		return take(o, "tools.exclude", &s.patterns)
 	}
 	for _, name := range tools.names {
-		switch raw := tools.values[name]; {
-		case string(raw) == "false" && !d.ownTools:
+		raw := tools.values[name]
+		var value any
+		switch {
+		case string(raw) == "false":
 			s.patterns = append(s.patterns, name)
-		case d.name == "opencode" && string(raw) != "true" && string(raw) != "false":
+		case string(raw) == "true" || string(raw) == "null" || name == "exclude":
+		case kind(raw) != "object" || d.name == "opencode" || json.Unmarshal(raw, &value) != nil || maySwitchOff(name, value):
 			return fmt.Errorf(`"tools": %q is a JSON %s, want true or false`, name, kind(raw))
 		}
 	}
@@ -214,6 +224,33 @@ func (s *switches) takeAdmin(o object) error {
 		return errors.New(`"admin.mcp.config" may switch servers off and is not read here: write "disabled" into the servers, or remove it`)
 	}
 	s.all = s.all || only(inner.values["enabled"], "true")
+	return nil
+}
+
+// takeAgent reads "agent": {"enabled": false} of Zed.
+func (s *switches) takeAgent(o object, d *dialect) error {
+	if d.name != "zed" {
+		return nil
+	}
+	enabled, err := lookup(o, "agent.enabled")
+	s.all = s.all || string(enabled) == "false"
+	return err
+}
+
+// bounded fails if it would take long to look for each pattern among the tools of each
+// server.
+func (s *switches) bounded(servers []server) error {
+	const some = 16 // the least work, in bytes
+	names, patterns := 0, 0
+	for _, server := range servers {
+		names += len(server.name) + some
+	}
+	for _, pattern := range slices.Concat(s.patterns, s.anyForm) {
+		patterns += len(pattern) + some
+	}
+	if names*patterns > maxSearch {
+		return fmt.Errorf("lists of tools with %d entries are too long for %d servers: write \"disabledTools\" into the servers", len(s.patterns)+len(s.anyForm), len(servers))
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -31,7 +32,7 @@ func ownTools(server string, patterns, prefixes []string) (own []string) {
 			whole := []rune(whole)
 			for _, start := range starts {
 				for _, name := range rest(whole, start) {
-					own = append(own, strings.ReplaceAll(name, "_", "?"))
+					own = append(own, written(name, start != "")...)
 				}
 			}
 		}
@@ -45,7 +46,7 @@ func ownTools(server string, patterns, prefixes []string) (own []string) {
 // startsOf returns what names of the server's tools may begin with where clients write
 // prefix.
 func startsOf(server, prefix string) (starts []string) {
-	for _, name := range []string{server, safeName(server, ""), safeName(server, ".:")} {
+	for _, name := range []string{server, safeName(server, "", 1), safeName(server, ".:", 1), safeName(server, "", 2), safeName(server, ".:", 2)} {
 		starts = append(starts, strings.Replace(prefix, "*", name, 1))
 		if prefix == "mcp_*_" && strings.HasPrefix(name, "mcp_") {
 			starts = append(starts, name+"_") // Gemini CLI does not repeat it
@@ -55,14 +56,49 @@ func startsOf(server, prefix string) (starts []string) {
 }
 
 // safeName returns name with _ for characters that providers refuse. Some accept more.
-func safeName(name, more string) string {
-	return strings.Map(func(r rune) rune {
+// Clients in JavaScript write two for a character beyond the 16 bits of theirs.
+func safeName(name, more string, beyond int) string {
+	var b strings.Builder
+	for _, r := range name {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-', strings.ContainsRune(more, r):
-			return r
+			b.WriteRune(r)
+		case r > 0xffff:
+			b.WriteString("__"[:beyond])
+		default:
+			b.WriteByte('_')
 		}
-		return '_'
-	}, name)
+	}
+	return b.String()
+}
+
+// maxWritten bounds the patterns of one name.
+const maxWritten = 32
+
+var underscores = regexp.MustCompile("_+")
+
+// written returns patterns of the names that a client may have written as name, with a
+// _ for each character that providers refuse; if pairs, also with two for one.
+func written(name string, pairs bool) []string {
+	patterns, end := []string{""}, 0
+	for _, at := range underscores.FindAllStringIndex(name, -1) {
+		n := at[1] - at[0]
+		least := n
+		if pairs && len(patterns)*(n/2+1) <= maxWritten {
+			least -= n / 2
+		}
+		var longer []string
+		for count := n; count >= least; count-- {
+			for _, pattern := range patterns {
+				longer = append(longer, pattern+name[end:at[0]]+strings.Repeat("?", count))
+			}
+		}
+		patterns, end = longer, at[1]
+	}
+	for i := range patterns {
+		patterns[i] += name[end:]
+	}
+	return patterns
 }
 
 // Providers accept names of up to 64 characters, so clients cut longer ones to that or
