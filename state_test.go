@@ -180,8 +180,9 @@ func FuzzRestoreSession(f *testing.F) {
 		require.NoError(t, check(m, s, again))
 		for _, tool := range s.Tools() {
 			_, err := s.Call(t.Context(), tool.Name(), nil)
-			there, _ := m.Default().view().lookup(tool.Name())
-			require.True(t, !isBridgeTool(tool) || err == nil == (there != nil), "%s: %v", tool.Name(), err)
+			if b, ok := tool.(*BridgeTool); ok { // a state may give a tool another name
+				require.Equal(t, m.Default().view().same(b) != nil, err == nil, "%s: %v", tool.Name(), err)
+			}
 		}
 		s.NextTurn()
 		s.Compact()

@@ -51,7 +51,7 @@ func TestConnect(t *testing.T) {
 	assert.Equal(t, order, got, "file order, then the servers' own")
 
 	// The model gets the inline tools and the search tool and can call them.
-	require.Len(t, mgr.Default().Tools(), 41)
+	require.Len(t, mgr.Default().Tools(), 43)
 	assert.Equal(t, mcphybrid.SearchToolName, mgr.Default().Tools()[40].Name())
 }
 

@@ -268,7 +268,7 @@ func TestClose(t *testing.T) {
 	require.Len(t, children(), 4)
 	registry := mcphybrid.NewRegistry()
 	mgr.NewSession(&mcphybrid.SessionOptions{Registry: registry})
-	require.Len(t, registry.List(), 41)
+	require.Len(t, registry.List(), 43)
 
 	// While it is stopped, it can't answer and does not end when it is asked
 	// to.

@@ -110,7 +110,7 @@ func TestGatewayTypeScript(t *testing.T) {
 				Refused                     bool
 			}
 			require.NoError(t, json.Unmarshal(output(t, ".", "node", args...), &got))
-			assert.Len(t, got.Tools, 45)
+			assert.Len(t, got.Tools, 47)
 			assert.Subset(t, got.Tools, []string{"mcp_tool_search", "mcp_tool_describe", "mcp_tool_call", "mcp_tool_page"})
 			for _, name := range []string{"everything", "filesystem", "memory"} {
 				assert.Contains(t, got.Instructions, name)
@@ -172,7 +172,7 @@ func TestGatewayInspector(t *testing.T) {
 			}
 			var list struct{ Tools []struct{ Name string } }
 			require.NoError(t, json.Unmarshal([]byte(inspect("--method", "tools/list")), &list))
-			assert.Len(t, list.Tools, 45)
+			assert.Len(t, list.Tools, 47)
 			found := inspect("--method", "tools/call", "--tool-name", "mcp_tool_search", "--tool-arg", "query=add two numbers")
 			assert.Contains(t, found, "mcp_everything__get-sum")
 			called := inspect("--method", "tools/call", "--tool-name", "mcp_tool_call",

@@ -94,5 +94,5 @@ func TestSearchIsBounded(t *testing.T) {
 	assert.Len(t, many, mcphybrid.DefaultSearchLimit)
 	assert.Equal(t, foundNames(many), names(mgr.ActiveTools()))
 	assert.Len(t, mgr.DeferredTools(), 90-len(many))
-	assert.Len(t, mgr.Default().Tools(), 41+len(many))
+	assert.Len(t, mgr.Default().Tools(), 43+len(many))
 }
