@@ -11,8 +11,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-//go:embed lexicon.txt
-var lexiconText string
+//go:embed lexicon.packed
+var lexiconPacked string
 
 // A Lexicon tells an [Index] which words to ignore and which words are related.
 // Words are compared as terms: without case, accents and English endings. If a
@@ -57,7 +57,7 @@ type Hint struct {
 // DefaultLexicon returns a copy of the lexicon that [NewIndex] uses if
 // [Options.Lexicon] is nil. The caller may change it.
 func DefaultLexicon() *Lexicon {
-	l, err := ParseLexicon(lexiconText)
+	l, err := ParseLexicon(unpack(lexiconPacked))
 	if err != nil {
 		panic(err) // there is a test for it
 	}

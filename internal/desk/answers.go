@@ -260,22 +260,25 @@ func (d *Desk) CreateMessage(ctx context.Context, r mcp.CreateMessageRequest) (*
 
 // ListRoots asks for the roots.
 func (d *Desk) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
-	roots, err := consult(d, ctx, "Roots", func(h ask.Hooks) func(context.Context, ask.Asker) ([]mcp.Root, error) {
+	answer, err := consult(d, ctx, "Roots", func(h ask.Hooks) func(context.Context, ask.Asker) (*mcp.ListRootsResult, error) {
 		if h.Roots == nil {
 			return nil
 		}
-		return func(ctx context.Context, from ask.Asker) ([]mcp.Root, error) {
+		return func(ctx context.Context, from ask.Asker) (*mcp.ListRootsResult, error) {
 			roots, err := h.Roots(ctx, from)
 			for _, root := range roots {
 				if !strings.HasPrefix(root.URI, "file://") {
 					return nil, errors.New("a root does not begin with file://")
 				}
 			}
-			return roots, err
+			return &mcp.ListRootsResult{Roots: append([]mcp.Root{}, roots...)}, err
 		}
 	})
-	if err != nil && !errors.Is(err, ask.ErrDeclined) {
+	switch {
+	case err != nil && !errors.Is(err, ask.ErrDeclined):
 		return nil, err
+	case answer == nil:
+		return &mcp.ListRootsResult{Roots: []mcp.Root{}}, nil
 	}
-	return &mcp.ListRootsResult{Roots: append([]mcp.Root{}, roots...)}, nil
+	return answer, nil
 }

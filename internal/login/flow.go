@@ -64,11 +64,11 @@ func (a *Account) login(ctx context.Context, open Open) (r record, err error) {
 	if err != nil {
 		return r, err
 	}
-	found.scopes = a.asks(known, found.scopes)
+	found.scopes = a.asks(&known, found.scopes)
 	if r, err = a.client(ctx, found, known, to.address); err != nil {
 		return r, err
 	}
-	if err := a.checkUse(ctx, r); err != nil {
+	if err := a.checkUse(ctx, &r); err != nil {
 		return r, err
 	}
 	state, err := transport.GenerateState()
@@ -80,7 +80,7 @@ func (a *Account) login(ctx context.Context, open Open) (r record, err error) {
 		return r, err
 	}
 	a.hold("token", state, verifier)
-	page, err := a.page(found, r, to.address, state, verifier)
+	page, err := a.page(&found, &r, to.address, state, verifier)
 	if err != nil {
 		return r, err
 	}
@@ -93,10 +93,10 @@ func (a *Account) login(ctx context.Context, open Open) (r record, err error) {
 		return r, err
 	}
 	a.hold("token", code)
-	if err := a.noteUse(ctx, r); err != nil {
+	if err := a.noteUse(ctx, &r); err != nil {
 		return r, err
 	}
-	h, got := a.handler(r, to.address, nil)
+	h, got := a.handler(&r, to.address, nil)
 	h.SetExpectedState(state)
 	if err := h.ProcessAuthorizationResponse(ctx, code, state, verifier); err != nil {
 		return r, fmt.Errorf("exchanging the code: %w", text.WithoutURL(err))
@@ -138,7 +138,7 @@ func (a *Account) client(ctx context.Context, d discovery, known record, redirec
 	case r.registration == "":
 		return r, errors.New("the authorization server registers no clients by itself: set OAuth.ClientID to one that is registered there")
 	default:
-		h, _ := a.handler(r, redirect, d.scopes)
+		h, _ := a.handler(&r, redirect, d.scopes)
 		if err := h.RegisterClient(ctx, clientName); err != nil {
 			return r, fmt.Errorf("registering as a client: %w", text.WithoutURL(err))
 		}
@@ -152,7 +152,7 @@ func (a *Account) client(ctx context.Context, d discovery, known record, redirec
 const maxPage = 32 << 10
 
 // page returns the address of the page where the user logs in.
-func (a *Account) page(d discovery, r record, redirect, state, verifier string) (string, error) {
+func (a *Account) page(d *discovery, r *record, redirect, state, verifier string) (string, error) {
 	u, err := url.Parse(cmp.Or(a.cfg.AuthorizationURL, d.metadata.AuthorizationEndpoint))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || a.carrier().secure && u.Scheme != "https" {
 		return "", errors.New("the address of the authorization server's page is not an https URL")

@@ -158,7 +158,7 @@ func (a *Account) renew(ctx context.Context, refused string, lacking []string) (
 	defer end()
 	ctx, cancel := context.WithTimeout(a.life, 2*requestTimeout)
 	defer cancel()
-	first, unread := a.firstUse(ctx, record{}) // not in the change below: a store may have one lock
+	first, unread := a.firstUse(ctx, new(record)) // not in the change below: a store may have one lock
 	var found record
 	spent := "" // the refresh token in the store, if there are newer tokens
 	err = a.cfg.Store.Update(ctx, a.cfg.Key, func(document []byte) ([]byte, error) {

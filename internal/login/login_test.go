@@ -227,10 +227,10 @@ func TestRevocation(t *testing.T) {
 		r := test.r
 		r.ClientID, r.AccessToken, r.RefreshToken, r.RevokeURL = "c 1", "A", "R", "https://auth.example/revoke"
 		r.TokenURL = "https://AUTH.example/token"
-		assert.NoError(t, a.revoke(t.Context(), r), name)
+		assert.NoError(t, a.revoke(t.Context(), &r), name)
 		assert.Equal(t, test.want, strings.Join(sent, " "), name)
 		r.RevokeURL, r.TokenURL = "http://auth.example/revoke", "http://auth.example/token"
-		assert.ErrorContains(t, a.revoke(t.Context(), r), "without TLS", name)
+		assert.ErrorContains(t, a.revoke(t.Context(), &r), "without TLS", name)
 		a.Close()
 	}
 }

@@ -23,7 +23,7 @@ func (a *Account) Logout(ctx context.Context, forgotten func() error) error {
 	if err != nil || r.AccessToken == "" && r.RefreshToken == "" {
 		return err
 	}
-	return cmp.Or(forgotten(), a.revoke(ctx, r))
+	return cmp.Or(forgotten(), a.revoke(ctx, &r))
 }
 
 // forget forgets everything and returns what was known. ctx bounds only the wait for
@@ -50,7 +50,7 @@ func (a *Account) forget(ctx context.Context) (r record, err error) {
 }
 
 // revoke ends the tokens of r (RFC 7009), if the authorization server has a way.
-func (a *Account) revoke(ctx context.Context, r record) error {
+func (a *Account) revoke(ctx context.Context, r *record) error {
 	if r.RevokeURL == "" {
 		return nil
 	}
@@ -80,11 +80,11 @@ var errUnnamed = errors.New("no trusted metadata name the endpoint; set OAuth.Me
 
 // revocationSecret returns the secret of the client of r for the revocation endpoint.
 // If that of the settings may not go there, the error says why.
-func (a *Account) revocationSecret(ctx context.Context, r record) (string, error) {
+func (a *Account) revocationSecret(ctx context.Context, r *record) (string, error) {
 	if r.Trust == "" {
 		return a.secret(r, false), nil
 	}
-	first, err := a.firstUse(ctx, record{})
+	first, err := a.firstUse(ctx, new(record))
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +98,7 @@ func (a *Account) revocationSecret(ctx context.Context, r record) (string, error
 	return "", errUnnamed
 }
 
-func (a *Account) revokeToken(ctx context.Context, r record, secret, kind, token string) error {
+func (a *Account) revokeToken(ctx context.Context, r *record, secret, kind, token string) error {
 	if token == "" {
 		return nil
 	}

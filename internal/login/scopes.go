@@ -29,7 +29,7 @@ func within(scopes []string, lists ...[]string) bool {
 // asks returns the scopes that a login asks for: those of the settings, else those
 // that the server offers; if it has asked for more since the last login, those of that
 // login and these.
-func (a *Account) asks(known record, offered []string) []string {
+func (a *Account) asks(known *record, offered []string) []string {
 	switch {
 	case len(known.Wanted) > 0:
 		return union(a.cfg.Scopes, known.Scopes, known.Wanted)

@@ -30,7 +30,7 @@ func (s *Settings) trust() string {
 
 // secret returns the secret of the client of r. That of the settings is not in r, and
 // is returned only for an address that is trusted.
-func (a *Account) secret(r record, trusted bool) string {
+func (a *Account) secret(r *record, trusted bool) string {
 	switch {
 	case r.Trust == "":
 		return r.ClientSecret
@@ -71,10 +71,10 @@ func (a *Account) named(ctx context.Context, first endpoints) (endpoints, error)
 
 // checkUse fails if the secret of the settings was first used elsewhere than at the
 // token endpoint of r. If it was not used yet, noteUse notes that it now goes there.
-func (a *Account) checkUse(ctx context.Context, r record) error { return a.use(ctx, r, record{}) }
-func (a *Account) noteUse(ctx context.Context, r record) error  { return a.use(ctx, r, r) }
+func (a *Account) checkUse(ctx context.Context, r *record) error { return a.use(ctx, r, new(record)) }
+func (a *Account) noteUse(ctx context.Context, r *record) error  { return a.use(ctx, r, r) }
 
-func (a *Account) use(ctx context.Context, r, note record) error {
+func (a *Account) use(ctx context.Context, r, note *record) error {
 	first, err := a.firstUse(ctx, note)
 	if err == nil && first.token != "" && first.token != r.TokenURL {
 		err = fmt.Errorf("OAuth.ClientSecret was first used at %q, and the server now names %q: if that is right, set OAuth.TokenURL to it",
@@ -86,7 +86,7 @@ func (a *Account) use(ctx context.Context, r, note record) error {
 // firstUse returns where the secret of the settings was first used, if they do not say
 // where it goes. If it was not used yet, that becomes the endpoints of note, if it has
 // any.
-func (a *Account) firstUse(ctx context.Context, note record) (first endpoints, err error) {
+func (a *Account) firstUse(ctx context.Context, note *record) (first endpoints, err error) {
 	if a.cfg.trust() != firstUse {
 		return first, nil
 	}

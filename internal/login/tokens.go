@@ -26,7 +26,7 @@ func (a *Account) refresh(ctx context.Context, r record, first endpoints) (recor
 			return r, nil
 		}
 	}
-	h, got := a.handler(r, "", nil)
+	h, got := a.handler(&r, "", nil)
 	_, err := h.RefreshToken(ctx, r.RefreshToken)
 	var refused transport.OAuthError
 	if errors.As(err, &refused) {
@@ -47,7 +47,7 @@ func (a *Account) refresh(ctx context.Context, r record, first endpoints) (recor
 // handler returns what asks the authorization server of r for tokens, and where it
 // puts them. The secret of the settings may go there: see [Account.tokenEndpoint]. A
 // client is registered for the scopes.
-func (a *Account) handler(r record, redirect string, scopes []string) (*transport.OAuthHandler, *received) {
+func (a *Account) handler(r *record, redirect string, scopes []string) (*transport.OAuthHandler, *received) {
 	got := new(received)
 	c := a.carrier()
 	c.resource, c.metadata = r.Resource, &transport.AuthServerMetadata{
