@@ -87,6 +87,7 @@ const maxSelections = 256
 func (s *selection) own() *catalog { return s.catalogs[len(s.catalogs)-1] }
 
 // each yields all tools and their standing, in registration order.
+//
 //go:noinline
 func (s *selection) each() iter.Seq2[*BridgeTool, standing] {
 	return func(yield func(*BridgeTool, standing) bool) {

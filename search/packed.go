@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Texts are embedded without what only readers of the source need, and compressed.
+// The lexicon is embedded without what only readers of the source need, and compressed.
 //
 //go:generate go test -run ^TestPacked$ . -update
 

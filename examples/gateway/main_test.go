@@ -230,14 +230,6 @@ func wait(t *testing.T, told <-chan mcp.JSONRPCNotification, method string) mcp.
 	}
 }
 
-// none fails if a notification of a method has come.
-func none(t *testing.T, told <-chan mcp.JSONRPCNotification, method string) {
-	t.Helper()
-	for len(told) > 0 {
-		assert.NotEqual(t, method, (<-told).Method)
-	}
-}
-
 // patience is how long a test waits on a slow machine for what must come.
 const patience = time.Minute
 

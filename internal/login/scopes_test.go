@@ -50,7 +50,7 @@ func TestWant(t *testing.T) {
 	assert.Empty(t, want(nobody, "", "x"))
 	r, err = nobody.stored(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"x"}, nobody.asks(r, []string{"all"}))
+	assert.Equal(t, []string{"x"}, nobody.asks(&r, []string{"all"}))
 	_, err = a.Header(t.Context(), &Refusal{Header: header, Scopes: []string{"read"}})
 	assert.EqualError(t, err, `the server wants the scopes "read" for this, which the login has or was refused before`)
 }
