@@ -175,6 +175,8 @@ func (v *view) toolsNamed(names []string) (tools []*BridgeTool) {
 
 func (v *view) standing(t *BridgeTool) standing { return v.standingOf(t, v.selection.standing(t)) }
 
+// each yields all tools and how each stands here. See [selection.each] on inlining.
+//
 //go:noinline
 func (v *view) each() iter.Seq2[*BridgeTool, standing] {
 	return func(yield func(*BridgeTool, standing) bool) {

@@ -34,6 +34,40 @@ const (
 
 var rankers = []Ranker{RankerDefault, RankerLexical, RankerClassic}
 
+// RankingOptions say how deferred tools are ranked, and how many a search finds.
+type RankingOptions struct {
+	// Ranker names the way. If empty, [RankerDefault].
+	Ranker Ranker
+
+	// Lexicon is what [RankerDefault] and [RankerLexical] know of words. If
+	// nil, [search.DefaultLexicon].
+	Lexicon *search.Lexicon
+
+	// Threshold is what a tool must score in a search, for any ranker except
+	// [RankerClassic]: see [search.Options]. It defaults to
+	// [search.DefaultThreshold].
+	Threshold float64
+
+	// BM25 are the parameters of [RankerClassic]. If nil, the defaults.
+	BM25 *search.BM25Options
+
+	// Results is how many tools a search returns if the model does not ask for
+	// a number, Limit how many it returns at most. They default to
+	// [DefaultSearchResults] and [DefaultSearchLimit] and must not be negative.
+	Results int
+	Limit   int
+
+	// Schemas is how many bytes of input schemas the answer to a model's search may
+	// have with [ByBridge]. The best tools whose schemas fit have them, and need not
+	// be described before they are called. It defaults to [DefaultSearchSchemas].
+	Schemas int
+
+	// ServerLimit is the largest number of tools of one server in the answer
+	// to a search. If zero or negative, there is no such limit: none of a server
+	// would be no search.
+	ServerLimit int
+}
+
 // A Hit is one tool found by [Session.Search].
 type Hit struct {
 	Tool *BridgeTool
