@@ -63,8 +63,8 @@ type Manager struct {
 // opts may be nil.
 //
 // NewManager panics if a number in opts is out of range or a rule is malformed;
-// check rules first with [LoadRules] or [Rule.Validate]. [Manager.Start] reports
-// errors in a server's configuration.
+// check rules first with [Rule.Validate], as LoadRules of the package files does.
+// [Manager.Start] reports errors in a server's configuration.
 func NewManager(opts *Options) *Manager {
 	var o Options
 	if opts != nil {

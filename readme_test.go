@@ -84,6 +84,7 @@ var docImports = map[string]string{
 	"debug":     "github.com/mcphybrid/mcphybrid/debug",
 	"mcphybrid": "github.com/mcphybrid/mcphybrid",
 	"toml":      "github.com/mcphybrid/mcphybrid/toml",
+	"files":     "github.com/mcphybrid/mcphybrid/files",
 }
 
 // A docBlock is one fenced block of Go in a document.

@@ -3,9 +3,7 @@ package mcphybrid
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +23,7 @@ import (
 // A Skill is a text of instructions for one kind of task. The prompt lists the
 // names and descriptions of the skills. If there are too many, the model searches
 // for them instead. It loads the text of a skill when it needs it. See
-// [Options.Skills] and, for skills in files, [LoadSkills].
+// [Options.Skills] and, for skills in files, LoadSkills of the package files.
 type Skill struct {
 	// Name is the name by which the model loads the skill: 1 to 64 lower-case
 	// ASCII letters, digits and hyphens, without a hyphen at either end.
@@ -154,49 +152,6 @@ func newSkillIndex(list []*skill, opts *Options) retriever {
 		docs[i] = &search.Document{Name: sk.Name, Description: sk.Description}
 	}
 	return search.NewIndex(docs, &search.Options{Ranker: search.Ranker(opts.Search.Ranker), Lexicon: opts.Search.Lexicon, Threshold: opts.Search.Threshold})
-}
-
-// LoadSkills returns the skills in a folder, in the order of their paths. A skill
-// is a folder with a file SKILL.md in the Agent Skills format
-// (https://agentskills.io/specification), at most four levels deep. LoadSkills
-// does not look for skills inside the folder of a skill, in node_modules, or in
-// folders whose names begin with a period.
-//
-//	---
-//	name: code-review
-//	description: How we review code. Use it for every pull request.
-//	tools: [get_diff, mcp_github__create_review]
-//	---
-//	Read the whole change before …
-//
-// The front matter gives the Name, Description and Tools of the [Skill], within
-// its limits. The field tools is our extension of the format: a list of names, or
-// one line of them. LoadSkills ignores all other fields. The name need not be that
-// of the folder. A file may have 1 MiB, of which 64 KiB front matter. The text
-// below the front matter is read from the file when the model loads the skill.
-//
-// LoadSkills follows symbolic links only within the folder. It looks at no more
-// than 2,000 folders. If two skills have the same name, it returns the first. The
-// error joins one error for each file that can't be used, with the file, the line
-// and the problem. All other skills are returned along with it.
-func LoadSkills(dir string) ([]Skill, error) { return loadedSkills(skills.Load(dir)) }
-
-// LoadSkillsFS is [LoadSkills] for skills in fsys, for example embedded in the
-// program. fsys decides where links lead. It is read again whenever the model
-// loads a skill, so it must stay usable.
-func LoadSkillsFS(fsys fs.FS) ([]Skill, error) { return loadedSkills(skills.LoadFS(fsys)) }
-
-func loadedSkills(read []skills.Skill, problems []error) (list []Skill, err error) {
-	for _, sk := range read {
-		list = append(list, Skill(sk))
-	}
-	for i, err := range problems {
-		if duplicate := new(skills.DuplicateError); errors.As(err, &duplicate) {
-			err = fmt.Errorf("%w: %w", err, ErrDuplicate)
-		}
-		problems[i] = text.Bounded(fmt.Errorf("mcphybrid: %w", err))
-	}
-	return list, errors.Join(problems...)
 }
 
 // A skillView holds the skills that sessions with equal rights may use.

@@ -1,6 +1,5 @@
 // Package rules decides by name which tools a session gets. It matches name
-// patterns, holds rules per intent and reads rule files. It knows tools only by
-// their names.
+// patterns and holds rules per intent. It knows tools only by their names.
 package rules
 
 import (

@@ -1,5 +1,5 @@
-// Package skills reads skill files in the Agent Skills format
-// (https://agentskills.io/specification) and checks them.
+// Package skills has what a skill is, and the limits of the Agent Skills format
+// (https://agentskills.io/specification).
 package skills
 
 import (
@@ -25,15 +25,15 @@ type Skill struct {
 const (
 	MaxDescription = 1024 // characters
 	MaxTools       = 32
+	MaxBody        = 1 << 20 // bytes
 
 	maxName = 64
-	maxBody = 1 << 20
 )
 
 // Check returns an error if a field other than the result of Load breaks the format
 // or its limits. [CheckBody] checks that result.
 func (sk Skill) Check() error {
-	for _, err := range []error{checkName(sk.Name), checkDescription(sk.Description), checkTools(sk.Tools)} {
+	for _, err := range []error{CheckName(sk.Name), CheckDescription(sk.Description), CheckTools(sk.Tools)} {
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,8 @@ func (sk Skill) Check() error {
 	return nil
 }
 
-func checkName(name string) error {
+// CheckName returns an error if a skill can't have that name.
+func CheckName(name string) error {
 	switch {
 	case name == "":
 		return errors.New("it has no name")
@@ -56,7 +57,8 @@ func checkName(name string) error {
 	return nil
 }
 
-func checkDescription(line string) error {
+// CheckDescription returns an error if line can't describe a skill.
+func CheckDescription(line string) error {
 	if n := utf8.RuneCountInString(line); n > MaxDescription {
 		return fmt.Errorf("its description has %d characters, more than the limit of %d", n, MaxDescription)
 	}
@@ -66,7 +68,8 @@ func checkDescription(line string) error {
 	return nil
 }
 
-func checkTools(names []string) error {
+// CheckTools returns an error if a skill can't need tools of these names.
+func CheckTools(names []string) error {
 	if len(names) > MaxTools {
 		return fmt.Errorf("it names %d tools, more than the limit of %d", len(names), MaxTools)
 	}
@@ -78,8 +81,8 @@ func CheckBody(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return errors.New("it has no text")
-	case len(text) > maxBody:
-		return fmt.Errorf("its text has %d bytes, more than the limit of %d", len(text), maxBody)
+	case len(text) > MaxBody:
+		return fmt.Errorf("its text has %d bytes, more than the limit of %d", len(text), MaxBody)
 	}
 	return nil
 }

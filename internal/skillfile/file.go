@@ -1,4 +1,6 @@
-package skills
+// Package skillfile reads skills from files in the Agent Skills format
+// (https://agentskills.io/specification).
+package skillfile
 
 import (
 	"bytes"
@@ -14,6 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/skills"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"go.yaml.in/yaml/v4"
 )
@@ -29,7 +32,7 @@ import (
 // checked; Load reads what stands below it, from the file as it is by then. Of
 // two of one name there is the first, and of more than 2,000 folders only those
 // are looked at.
-func Load(dir string) (list []Skill, problems []error) {
+func Load(dir string) (list []skills.Skill, problems []error) {
 	dir, err := filepath.Abs(dir) // as it is now
 	if err != nil {
 		return nil, []error{err}
@@ -39,7 +42,7 @@ func Load(dir string) (list []Skill, problems []error) {
 
 // LoadFS is [Load] for skills that are elsewhere. Where links lead is up to
 // fsys, which is read later too.
-func LoadFS(fsys fs.FS) (list []Skill, problems []error) {
+func LoadFS(fsys fs.FS) (list []skills.Skill, problems []error) {
 	return load(fsys, func(file string) string { return file })
 }
 
@@ -81,7 +84,7 @@ const fileName = "SKILL.md"
 const (
 	maxDepth       = 4
 	maxFolders     = 2000
-	maxFile        = maxBody
+	maxFile        = skills.MaxBody
 	maxFrontMatter = 64 << 10
 )
 
@@ -90,12 +93,12 @@ type walk struct {
 	fsys     fs.FS
 	full     func(file string) string // how a file is named in errors
 	folders  int
-	skills   []Skill
+	skills   []skills.Skill
 	files    map[string]string // by name of the skills
 	problems []error
 }
 
-func load(fsys fs.FS, full func(file string) string) ([]Skill, []error) {
+func load(fsys fs.FS, full func(file string) string) ([]skills.Skill, []error) {
 	w := &walk{fsys: fsys, full: full, files: make(map[string]string)}
 	if _, err := fs.Stat(fsys, "."); err != nil {
 		return nil, []error{fmt.Errorf("the folder of skills: %w", err)}
@@ -165,20 +168,20 @@ func (w *walk) file(file string, info fs.FileInfo) {
 }
 
 // read reads the front matter of a file.
-func read(fsys fs.FS, file string, info fs.FileInfo) (Skill, error) {
+func read(fsys fs.FS, file string, info fs.FileInfo) (skills.Skill, error) {
 	switch {
 	case !info.Mode().IsRegular():
-		return Skill{}, errors.New("it is no regular file")
+		return skills.Skill{}, errors.New("it is no regular file")
 	case info.Size() > maxFile:
-		return Skill{}, fmt.Errorf("it has %d bytes, more than the limit of %d", info.Size(), maxFile)
+		return skills.Skill{}, fmt.Errorf("it has %d bytes, more than the limit of %d", info.Size(), maxFile)
 	}
 	head, err := readBeginning(fsys, file, maxFrontMatter)
 	if err != nil {
-		return Skill{}, err
+		return skills.Skill{}, err
 	}
 	sk, err := parse(head)
 	if err != nil {
-		return Skill{}, err
+		return skills.Skill{}, err
 	}
 	sk.Load = func(context.Context) (string, error) {
 		data, err := readBeginning(fsys, file, maxFile+1)
@@ -231,7 +234,7 @@ func splitFrontMatter(data []byte) (front, body []byte, err error) {
 
 // parse returns what the front matter says of a skill, which has no text
 // yet. data may be cut anywhere below the front matter.
-func parse(data []byte) (sk Skill, err error) {
+func parse(data []byte) (sk skills.Skill, err error) {
 	front, _, err := splitFrontMatter(data)
 	if err != nil {
 		return sk, err
@@ -260,15 +263,15 @@ func parse(data []byte) (sk Skill, err error) {
 		switch key {
 		case "name":
 			if sk.Name, err = scalar(value); err == nil {
-				err = checkName(sk.Name)
+				err = skills.CheckName(sk.Name)
 			}
 		case "description":
 			if sk.Description, err = scalar(value); err == nil {
-				err = checkDescription(sk.Description)
+				err = skills.CheckDescription(sk.Description)
 			}
 		case "tools":
 			if sk.Tools, err = toolList(value); err == nil {
-				err = checkTools(sk.Tools)
+				err = skills.CheckTools(sk.Tools)
 			}
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-package mcphybrid
+package files
 
 import (
 	"bytes"
@@ -11,18 +11,28 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v4"
 )
 
+// newRuleSet returns the set that a Manager makes of the rules.
+func newRuleSet(list []mcphybrid.Rule) (*rules.Set, error) {
+	internal := make([]rules.Rule, len(list))
+	for i, r := range list {
+		internal[i] = rules.Rule{Name: r.Name, Intent: r.Intent, Priority: r.Priority, Patterns: r.Patterns, Action: rules.Action(r.Action)}
+	}
+	return rules.NewSet(internal)
+}
+
 func TestSpecE5RulesFromFiles(t *testing.T) {
 	t.Parallel()
-	want := []Rule{
-		{Name: "no deleting", Intent: "*", Priority: 100, Patterns: []string{"*_delete_*", "drop"}, Action: RuleExclude},
-		{Name: "größer", Priority: -3, Patterns: []string{"mcp_s__*"}, Action: RuleSummarize},
-		{Name: "", Intent: "work_?", Patterns: []string{"*_delete_*", "drop"}, Action: RuleInclude},
+	want := []mcphybrid.Rule{
+		{Name: "no deleting", Intent: "*", Priority: 100, Patterns: []string{"*_delete_*", "drop"}, Action: mcphybrid.RuleExclude},
+		{Name: "größer", Priority: -3, Patterns: []string{"mcp_s__*"}, Action: mcphybrid.RuleSummarize},
+		{Name: "", Intent: "work_?", Patterns: []string{"*_delete_*", "drop"}, Action: mcphybrid.RuleInclude},
 	}
 	want[2].Name = "third"
 	files := map[string]string{
@@ -248,9 +258,9 @@ func TestSpecE5RulesSurviveTheirFile(t *testing.T) {
 		return s
 	}
 	for seed := range 2000 {
-		rules := make([]Rule, 0, 5)
+		rules := make([]mcphybrid.Rule, 0, 5)
 		for range random.IntN(5) {
-			r := Rule{Name: text(), Intent: text(), Action: []RuleAction{RuleInclude, RuleExclude, RuleSummarize}[random.IntN(3)]}
+			r := mcphybrid.Rule{Name: text(), Intent: text(), Action: []mcphybrid.RuleAction{mcphybrid.RuleInclude, mcphybrid.RuleExclude, mcphybrid.RuleSummarize}[random.IntN(3)]}
 			r.Priority = []int{0, 1, -7, math.MaxInt, math.MinInt}[random.IntN(5)]
 			for range 1 + random.IntN(3) {
 				r.Patterns = append(r.Patterns, text())
@@ -259,7 +269,7 @@ func TestSpecE5RulesSurviveTheirFile(t *testing.T) {
 				rules = append(rules, r)
 			}
 		}
-		file := map[string][]Rule{"rules": rules}
+		file := map[string][]mcphybrid.Rule{"rules": rules}
 		asJSON, err := json.Marshal(file)
 		require.NoError(t, err)
 		asYAML, err := yaml.Marshal(file)
@@ -291,7 +301,7 @@ func fuzzRules(f *testing.F, name string) {
 		if _, err := newRuleSet(rules); err != nil {
 			t.Fatalf("%q: %v", data, err)
 		}
-		again, err := json.Marshal(map[string][]Rule{"rules": append([]Rule{}, rules...)})
+		again, err := json.Marshal(map[string][]mcphybrid.Rule{"rules": append([]mcphybrid.Rule{}, rules...)})
 		require.NoError(t, err)
 		got, err := ParseRules(again, "again.json")
 		require.NoError(t, err, "%s", again)

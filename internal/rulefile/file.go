@@ -1,4 +1,5 @@
-package rules
+// Package rulefile reads rules from files.
+package rulefile
 
 import (
 	"errors"
@@ -6,21 +7,22 @@ import (
 	"io"
 	"os"
 
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"go.yaml.in/yaml/v4"
 )
 
-// Bounds of a rule file, besides MaxRules. The size of the file does not bound
+// Bounds of a rule file, besides rules.MaxRules. The size of the file does not bound
 // the number of patterns, because a YAML alias can repeat a list.
 const (
 	maxFileBytes    = 4 << 20
-	maxRulePatterns = 100_000   // of all rules
-	maxRuleText     = MaxIntent // bytes of a name, an intent or a pattern
-	maxRuleProblems = 10        // listed in an error
+	maxRulePatterns = 100_000         // of all rules
+	maxRuleText     = rules.MaxIntent // bytes of a name, an intent or a pattern
+	maxRuleProblems = 10              // listed in an error
 )
 
 // Load reads rules from the file at path. See [Parse].
-func Load(path string) ([]Rule, error) {
+func Load(path string) ([]rules.Rule, error) {
 	data, err := readRules(path)
 	if err != nil {
 		return nil, fmt.Errorf("mcphybrid: %s: %w", path, err)
@@ -44,20 +46,20 @@ func readRules(path string) ([]byte, error) {
 // Parse reads rules from data, the content of a file with this name. The name
 // must end in .yaml, .yml or .json. An error lists up to 10 problems with lines
 // and columns; then there are no rules.
-func Parse(data []byte, name string) ([]Rule, error) {
+func Parse(data []byte, name string) ([]rules.Rule, error) {
 	root, err := parseRuleTree(data, name)
 	if err != nil {
 		return nil, text.Bounded(fmt.Errorf("mcphybrid: %s: %w", name, err))
 	}
 	f := ruleFile{name: name}
-	rules := f.read(root)
+	list := f.read(root)
 	if f.more > 0 {
 		f.problems = append(f.problems, fmt.Errorf("mcphybrid: %s: there are %d more problems", name, f.more))
 	}
 	if f.problems != nil {
 		return nil, errors.Join(f.problems...)
 	}
-	return rules, nil
+	return list, nil
 }
 
 // A ruleFile turns a document into rules and collects its problems.
@@ -77,7 +79,7 @@ func (f *ruleFile) problem(n *yaml.Node, format string, args ...any) {
 	f.problems = append(f.problems, text.Bounded(fmt.Errorf("mcphybrid: %s: line %d, column %d: "+format, args...)))
 }
 
-func (f *ruleFile) read(root *yaml.Node) (rules []Rule) {
+func (f *ruleFile) read(root *yaml.Node) (list []rules.Rule) {
 	given := false
 	f.object(root, "the file", "rules", func(field string, v *yaml.Node) bool {
 		if field != "rules" {
@@ -85,21 +87,21 @@ func (f *ruleFile) read(root *yaml.Node) (rules []Rule) {
 		}
 		given = true
 		for i, e := range f.list(field, v) {
-			if i == MaxRules {
-				f.problem(e, "there are more than %d rules", MaxRules)
+			if i == rules.MaxRules {
+				f.problem(e, "there are more than %d rules", rules.MaxRules)
 				break
 			}
-			rules = append(rules, f.rule(e))
+			list = append(list, f.rule(e))
 		}
 		return true
 	})
 	if !given && f.problems == nil {
 		f.problem(root, `there is no "rules"`)
 	}
-	return rules
+	return list
 }
 
-func (f *ruleFile) rule(n *yaml.Node) (r Rule) {
+func (f *ruleFile) rule(n *yaml.Node) (r rules.Rule) {
 	problems := len(f.problems) + f.more
 	f.object(n, "a rule", "name, intent, priority, patterns, match or action", func(field string, v *yaml.Node) bool {
 		switch field {
@@ -121,14 +123,14 @@ func (f *ruleFile) rule(n *yaml.Node) (r Rule) {
 			})
 		case "action":
 			if resolved(v).Kind != yaml.MappingNode {
-				r.Action = Action(f.text(field, v))
+				r.Action = rules.Action(f.text(field, v))
 				break
 			}
 			f.object(v, `"action"`, "type", func(field string, v *yaml.Node) bool {
 				if field != "type" {
 					return false
 				}
-				r.Action = Action(f.text(field, v))
+				r.Action = rules.Action(f.text(field, v))
 				return true
 			})
 		default:
@@ -145,7 +147,7 @@ func (f *ruleFile) rule(n *yaml.Node) (r Rule) {
 	return r
 }
 
-func (f *ruleFile) addPatterns(r *Rule, list *yaml.Node) {
+func (f *ruleFile) addPatterns(r *rules.Rule, list *yaml.Node) {
 	if r.Patterns != nil {
 		f.problem(list, "the patterns are given twice")
 	}

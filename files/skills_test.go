@@ -1,4 +1,4 @@
-package mcphybrid
+package files
 
 import (
 	"path/filepath"
@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -37,10 +39,11 @@ func TestSpecA15SkillsFromAFolder(t *testing.T) {
 	}
 	assert.EqualError(t, err, strings.Join(want, "\n"))
 
-	m, _ := newTestManager(t, &Options{Skills: skills})
-	r, err := m.Call(t.Context(), SkillLoadToolName, `{"name":"release-notes"}`)
+	m := mcphybrid.NewManager(&mcphybrid.Options{Skills: skills})
+	defer m.Close()
+	r, err := m.Call(t.Context(), mcphybrid.SkillLoadToolName, `{"name":"release-notes"}`)
 	require.NoError(t, err)
-	assert.Contains(t, resultText(t, r), "# Release notes\n")
+	assert.Contains(t, mcp.GetTextFromContent(r.Content[0]), "# Release notes\n")
 }
 
 func TestLoadSkillsFS(t *testing.T) {
@@ -48,7 +51,7 @@ func TestLoadSkillsFS(t *testing.T) {
 	file := &fstest.MapFile{Data: []byte("---\nname: a\ndescription: d\n---\nb")}
 	skills, err := LoadSkillsFS(fstest.MapFS{"y/SKILL.md": file, "z/SKILL.md": file})
 	assert.EqualError(t, err, `mcphybrid: z/SKILL.md: the name "a": there is another skill in y/SKILL.md: the name is taken`)
-	assert.ErrorIs(t, err, ErrDuplicate)
+	assert.ErrorIs(t, err, mcphybrid.ErrDuplicate)
 	require.Len(t, skills, 1)
 	assert.Equal(t, "a", skills[0].Name)
 }

@@ -1,4 +1,4 @@
-package skills
+package skillfile
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/skills"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -29,7 +30,7 @@ func frontMatter(name, rest string) string {
 	return "---\nname: " + name + "\ndescription: Does " + name + "\n" + rest + "---\n\nDo " + name + ".\n"
 }
 
-func names(list []Skill) (names []string) {
+func names(list []skills.Skill) (names []string) {
 	for _, sk := range list {
 		names = append(names, sk.Name)
 	}
