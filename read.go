@@ -77,12 +77,12 @@ func (s *Session) Prompts() (list []Prompt) {
 // the resource; one that is down, or that the session may not use, counts too. The
 // session may read a resource that is listed, one that a template expands to, and one
 // to which the result of a call or a prompt in this session linked, of the last 100 of
-// each server; in each case only if the session may use it. A restored session knows no
-// links.
+// each of the last 100 servers that linked; in each case only if the session may use
+// it. A restored session knows no links.
 //
 // For a URI that no list has, the access lists must permit both the template and the
-// URI, as it is and without percent signs and dot segments. If that is the URI of one
-// that is listed, the session must be allowed to use this one too.
+// URI, as it is and without percent signs, dot segments and what stands behind a ? or #.
+// If that is the URI of one that is listed, the session must be allowed to use it too.
 //
 // The contents are as the server sent them, not cut. Don't trust them. The error may wrap
 // [ErrUnknownResource], [ErrNotPermitted], [ErrQuarantined], [ErrServerDown],
@@ -150,12 +150,15 @@ func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id strin
 	s.mu.Lock()
 	links := s.links
 	s.mu.Unlock()
-	at, err := v.resources(s.scope).Locate(kind, server, id, links)
+	at, err := v.resources(s.scope).Locate(ctx, kind, server, id, links)
 	of, _ := at.Of.(*owner)
 	from = origin{of, at.Server}
 	if to, _ := s.scope.keeper.server(from.of, from.server); err == nil && to != nil { // else it was removed just now
 		bar := func() error { // it may be held back by now
-			_, err := s.view().resources(s.scope).Locate(kind, from.server, id, links)
+			var err error
+			if now := s.view(); now.selection != v.selection {
+				_, err = now.resources(s.scope).Locate(ctx, kind, from.server, id, links)
+			}
 			if held := new(ChangedError); errors.As(err, &held) {
 				return held
 			}

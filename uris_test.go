@@ -248,3 +248,27 @@ func TestBridgeKeepsItsToolsThatRead(t *testing.T) {
 		assert.Len(t, s.Resources(), 2, "the host can read")
 	}
 }
+
+// A deny list holds for whatever a server takes a URI for, also of a server with a colon
+// in its name.
+func TestDenyHoldsForAllSpellings(t *testing.T) {
+	t.Parallel()
+	files := mcpserver.NewMCPServer("files", "1")
+	for _, template := range []string{"file:{+path}", "https:{+path}"} {
+		files.AddResourceTemplates(mcpserver.ServerResourceTemplate{Template: mcp.NewResourceTemplate(template, "any"), Handler: readText})
+	}
+	deny := []string{"npm:files/file:///etc/*", "npm:files/file:///pub/secret", "npm:files/https://API.example.com/*"}
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "npm:files", InProcess: files}}, Access: Access{Deny: deny}})
+	for _, uri := range []string{
+		"file:///pub/../etc/shadow%3F/../../..", "file:///pub/../etc/shadow%23/../../..", "file:///pub/a%2f/../../secret", "file:///pub/secret?x",
+		"file:/etc/x", "file://localhost/etc/x", "file:///pub/%252e%252e/etc/x", "https://api.example.com/x", "https://ada@Api.example.com:443/x",
+	} {
+		_, err := m.Default().ReadResource(t.Context(), "", uri)
+		assert.ErrorIs(t, err, ErrNotPermitted, uri)
+	}
+	for _, uri := range []string{"file:///pub/open?etc", "https://api.example.org/x%20y"} {
+		readBy(t, m.Default(), "npm:files", uri)
+	}
+	_, err := m.Default().ReadResource(t.Context(), "", "file:///%"+strings.Repeat("25", 100)+"41")
+	assert.ErrorContains(t, err, "it can be taken for too many others")
+}

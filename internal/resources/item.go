@@ -53,7 +53,7 @@ type Item struct {
 	Raw         json.RawMessage      // the element of the list
 
 	template *template // of a Template
-	forms    []string  // of the URI of a Resource
+	forms    []uint64  // sums of those of the URI of a Resource
 }
 
 // Parse checks one element of a list. It fails if the element can't be used: if it is
@@ -98,7 +98,11 @@ func Parse(kind Kind, raw json.RawMessage, maxBytes int) (*Item, error) {
 		}
 	}
 	if kind == Resource {
-		it.forms = Forms(it.ID)
+		forms, err := Forms(it.ID)
+		if err != nil {
+			return nil, fmt.Errorf("the uri %q: %w", quoted, err)
+		}
+		it.forms = sumsOf(forms)
 	}
 	if kind == Template {
 		t, err := parseTemplate(it.ID)

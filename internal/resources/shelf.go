@@ -74,16 +74,6 @@ func (s *Shelf) Find(id ID) *Entry {
 	return s.byID[id]
 }
 
-// Matching calls f with each template of a server, or of all if server is "", that
-// can expand to uri, in order.
-func (s *Shelf) Matching(server, uri string, f func(*Entry)) {
-	for _, e := range s.All() {
-		if e.template != nil && (server == "" || e.Names.Server == server) && e.template.matches(uri) {
-			f(e)
-		}
-	}
-}
-
 // Search returns at most n of the entries that keep accepts and that best match query,
 // best first and those of equal score in order.
 func (s *Shelf) Search(query string, n int, keep func(*Entry) bool) (found []*Entry) {

@@ -3,9 +3,6 @@ package resources
 import (
 	"errors"
 	"fmt"
-	"path"
-	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -121,95 +118,17 @@ func (t *template) matches(uri string) bool {
 	for _, p := range t.parts {
 		if p.chars == nil {
 			clear(next)
-		}
-		for i := range ends {
-			if p.chars != nil {
-				next[i] = ends[i] || i > 0 && next[i-1] && p.chars[uri[i-1]]
-			} else if ends[i] && strings.HasPrefix(uri[i:], p.text) {
-				next[i+len(p.text)] = true
+			for i, end := range ends {
+				if end && strings.HasPrefix(uri[i:], p.text) {
+					next[i+len(p.text)] = true
+				}
 			}
-		}
-		ends, next = next, ends
-	}
-	return ends[len(uri)]
-}
-
-// Forms returns uri and, where they differ, what servers may take it for: without
-// percent signs and dot segments, whichever are taken out first, and with what stands
-// behind a ? or # as a part of the path or not. Whoever forbids one of them forbids all.
-func Forms(uri string) []string {
-	forms := []string{uri}
-	scheme, rest, found := strings.Cut(uri, ":")
-	if scheme = strings.ToLower(scheme) + ":"; !found {
-		scheme, rest = "", uri
-	}
-	plain := strings.ReplaceAll(rest, `\`, "/")
-	for _, end := range []int{len(rest), strings.IndexAny(rest, "?#")} {
-		if end < 0 {
+			ends, next = next, ends
 			continue
 		}
-		for _, place := range []string{plain[:end], withoutDots(plain[:end])} {
-			form := scheme + clean(unescape(place)) + unescape(rest[end:])
-			if !slices.Contains(forms, form) {
-				forms = append(forms, form)
-			}
+		for i := range len(uri) { // ends[i] stays true
+			ends[i+1] = ends[i+1] || ends[i] && p.chars[uri[i]]
 		}
 	}
-	return forms
-}
-
-// unescape returns s without percent signs, but for those that escape nothing.
-func unescape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
-
-// withoutDots returns a place without dot segments, as RFC 3986 takes them out: an empty
-// segment is one.
-func withoutDots(place string) string {
-	root := 1
-	if strings.HasPrefix(place, "//") {
-		root = 3 // and the host
-	} else if !strings.HasPrefix(place, "/") {
-		return place
-	}
-	var kept []string
-	for segment := range strings.SplitSeq(place, "/") {
-		switch dots := strings.ReplaceAll(strings.ToLower(segment), "%2e", "."); {
-		case dots == ".." && len(kept) > root:
-			kept = kept[:len(kept)-1]
-		case dots != "." && dots != "..":
-			kept = append(kept, segment)
-		}
-	}
-	return strings.Join(kept, "/")
-}
-
-// clean returns a host in lower case and a path without dot segments, as file systems
-// take them out.
-func clean(place string) string {
-	begin := ""
-	if after, ok := strings.CutPrefix(place, "//"); ok {
-		host, _, _ := strings.Cut(after, "/")
-		begin, place = "//"+strings.ToLower(host), after[len(host):]
-	}
-	if place == "" {
-		return begin
-	}
-	place = strings.ReplaceAll(place, `\`, "/")
-	slash := strings.HasSuffix(place, "/") && place != "/"
-	if place = path.Clean(place); slash && place != "/" {
-		place += "/"
-	}
-	return begin + place
+	return ends[len(uri)]
 }

@@ -2,11 +2,15 @@ package resources
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
@@ -112,10 +116,13 @@ const (
 // Locate returns who has what is asked for, of one server or, if that is "", of all.
 // A resource need not be listed if a template can expand to its URI or links lead to
 // it. Who has it does not depend on what the session may have: so no server answers in
-// the place of another. The error is an [Unknown], or says why the session may not have
-// it.
-func (v *View) Locate(kind Kind, server, id string, links *Links) (Place, error) {
-	have := v.holders(kind, server, id, links)
+// the place of another. The error is an [Unknown], says why the session may not have
+// it, or is that of ctx.
+func (v *View) Locate(ctx context.Context, kind Kind, server, id string, links *Links) (Place, error) {
+	have := v.holders(ctx, kind, server, id, links)
+	if err := ctx.Err(); err != nil {
+		return Place{}, fmt.Errorf("mcphybrid: %s %q: %w", kind, text.Line(id, text.MaxName), err)
+	}
 	if len(have) == 1 {
 		return have[0].Place, have[0].refused
 	}
@@ -140,41 +147,62 @@ type holder struct {
 	refused error // why the session may not have it from there, or nil
 }
 
+// asked is a URI that somebody asks for.
+type asked struct {
+	uri   string
+	forms func() ([]string, error) // as [Forms], in any order; made once
+}
+
 // holders returns who has something, of servers with different names. Of two servers of
 // one name, the first counts. Of each owner, those that list it come first, and those
-// that linked to it last.
-func (v *View) holders(kind Kind, server, id string, links *Links) (have []*holder) {
+// that linked to it last. It returns early when ctx ends.
+func (v *View) holders(ctx context.Context, kind Kind, server, id string, links *Links) (have []*holder) {
 	named := make(map[string]*holder)
+	uri := &asked{id, sync.OnceValues(func() ([]string, error) { return Forms(id) })}
 	for _, s := range v.Shelves {
+		// open reports whether it is still to be found out whether from has it.
+		open := func(from string) bool {
+			h := named[from]
+			return h == nil || h.Of == s.Of && !h.listed && h.refused != nil
+		}
 		add := func(from string, listed bool, refused error) {
 			h := named[from]
 			if h == nil {
 				h = &holder{Place{s.Of, from}, listed, refused}
 				named[from], have = h, append(have, h)
-			} else if h.Of == s.Of && !h.listed && refused == nil {
+			} else if refused == nil {
 				h.refused = nil
 			}
 		}
 		for _, e := range s.All() {
-			if e.Kind == kind && e.ID == id && (server == "" || e.Names.Server == server) {
+			if e.Kind == kind && e.ID == id && (server == "" || e.Names.Server == server) && open(e.Names.Server) {
 				add(e.Names.Server, true, v.refusal(e, kind, id))
 			}
 		}
 		if kind != Resource {
 			continue
 		}
-		s.Matching(server, id, func(e *Entry) {
-			add(e.Names.Server, false, cmp.Or(v.refusal(e, kind, id), v.barURI(s.Of, e.Names, id)))
-		})
+		for _, e := range s.All() {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if e.Kind == Template && (server == "" || e.Names.Server == server) && open(e.Names.Server) && e.template.matches(id) {
+				refused := v.refusal(e, kind, id)
+				if refused == nil {
+					refused = v.barURI(s.Of, e.Names, uri)
+				}
+				add(e.Names.Server, false, refused)
+			}
+		}
 		for _, p := range links.To(id) {
-			if names, there := v.Server(p); there && p.Of == s.Of && (server == "" || p.Server == server) {
-				add(p.Server, false, v.barURI(s.Of, names, id))
+			if names, there := v.Server(p); there && p.Of == s.Of && (server == "" || p.Server == server) && open(p.Server) {
+				add(p.Server, false, v.barURI(s.Of, names, uri))
 			}
 		}
 	}
 	for _, h := range have {
 		if !h.listed && h.refused == nil {
-			h.refused = v.barSpelled(h.Place, id)
+			h.refused = v.barSpelled(h.Place, uri)
 		}
 	}
 	return have
@@ -203,23 +231,30 @@ func (v *View) nearest(kind Kind, server, id string) []string {
 }
 
 // barURI returns why the session may not have a URI in one of its forms, or nil.
-func (v *View) barURI(of any, names rules.Tool, uri string) error {
-	for _, names.URI = range Forms(uri) {
-		if err := v.BarURI(of, names); err != nil {
-			return upstream.About(err, Resource.String(), uri, names.Server)
+func (v *View) barURI(of any, names rules.Tool, uri *asked) error {
+	forms, err := uri.forms()
+	for i := range forms {
+		names.URI = forms[i]
+		if err = v.BarURI(of, names); err != nil {
+			forms[0], forms[i] = forms[i], forms[0] // it likely bars the next template too
+			break
 		}
+	}
+	if err != nil {
+		return upstream.About(err, Resource.String(), uri.uri, names.Server)
 	}
 	return nil
 }
 
 // barSpelled returns why the session may not have a resource that p lists and of which
 // uri is another spelling, or nil.
-func (v *View) barSpelled(p Place, uri string) error {
-	forms := Forms(uri)
+func (v *View) barSpelled(p Place, uri *asked) error {
+	forms, _ := uri.forms() // barURI has seen the error
+	sums := sumsOf(forms)
 	for _, s := range v.Shelves {
 		for _, e := range s.All() {
-			if s.Of == p.Of && e.Names.Server == p.Server && slices.ContainsFunc(e.forms, func(form string) bool { return slices.Contains(forms, form) }) {
-				if err := v.refusal(e, Resource, uri); err != nil {
+			if s.Of == p.Of && e.Names.Server == p.Server && slices.ContainsFunc(e.forms, func(sum uint64) bool { return slices.Contains(sums, sum) }) {
+				if err := v.refusal(e, Resource, uri.uri); err != nil {
 					return err
 				}
 			}

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"slices"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -11,17 +12,24 @@ import (
 //
 // Match differs from [path.Match], whose * does not match a slash: a deny list
 // "*" must not let a tool named "a/b" pass.
-func Match(pattern, name string) bool {
+func Match(pattern, name string) bool { return match(pattern, name, 0, 0) }
+
+// match is [Match] for a name of which the case of the bytes from begin to end means
+// nothing.
+func match(pattern, name string, begin, end int) bool {
 	p, n := 0, 0
 	star, from := -1, 0 // position of the last *, and where in name its run ends so far
 	for n < len(name) {
-		_, size := utf8.DecodeRuneInString(name[n:])
+		r, size := utf8.DecodeRuneInString(name[n:])
 		switch {
 		case p < len(pattern) && pattern[p] == '*':
 			star, from = p, n
 			p++
 		case p < len(pattern) && pattern[p] == '?':
 			p, n = p+1, n+size
+		case begin <= n && n < end && startsWith(pattern[p:], r):
+			_, width := utf8.DecodeRuneInString(pattern[p:])
+			p, n = p+width, n+size
 		case p < len(pattern) && pattern[p] == name[n]:
 			p, n = p+1, n+1
 		case star >= 0: // let the * match one more character
@@ -36,6 +44,12 @@ func Match(pattern, name string) bool {
 		p++
 	}
 	return p == len(pattern)
+}
+
+// startsWith reports whether r is the first letter of s, in whatever case.
+func startsWith(s string, r rune) bool {
+	first, _ := utf8.DecodeRuneInString(s)
+	return first != utf8.RuneError && unicode.ToLower(first) == unicode.ToLower(r)
 }
 
 // MatchAny reports whether one of patterns matches name.

@@ -129,7 +129,7 @@ func NewSet(rules []Rule) (*Set, error) {
 			form := formOf(p)
 			s.tables[form].add(uint16(i), p)
 			if form == formPath {
-				s.tables[formURI].add(uint16(i), foldPattern(p))
+				s.tables[formURI].add(uint16(i), strings.ToLower(p))
 			}
 		}
 	}
@@ -200,11 +200,24 @@ func (s *Set) Matches(t Tool) (list []uint16) {
 		list = s.tables[formPath].appendMatches(list, t.path())
 		if t.URI != "" {
 			list = s.tables[formPath].appendMatches(list, t.Server+"/"+t.URI)
-			list = s.tables[formURI].appendMatches(list, t.Server+"/"+t.foldedURI())
+			list = s.appendURI(list, t)
 		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// appendURI appends the rules that match the URI of t. In lower case, a pattern matches
+// at least what it matches as it is.
+func (s *Set) appendURI(list []uint16, t Tool) []uint16 {
+	for _, rule := range s.tables[formURI].appendMatches(nil, strings.ToLower(t.Server+"/"+t.URI)) {
+		if slices.ContainsFunc(s.Rules[rule].Patterns, func(p string) bool {
+			return formOf(p) == formPath && t.matchesURI(p, t.Server+"/")
+		}) {
+			list = append(list, rule)
+		}
+	}
+	return list
 }
 
 func (g *glob) match(name string) bool {

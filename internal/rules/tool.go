@@ -28,7 +28,7 @@ const (
 	formName form = iota // the registered name: the pattern begins with mcp_
 	formPath             // server/tool: the pattern has a slash
 	formAny              // the registered or the own name
-	formURI              // server/URI: a formPath with a folded URI
+	formURI              // server/URI: a formPath in lower case
 	forms
 )
 
@@ -44,39 +44,28 @@ func formOf(pattern string) form {
 
 func (t Tool) path() string { return t.Server + "/" + t.Own }
 
-// foldedURI returns t.URI with its scheme and its host in lower case.
-func (t Tool) foldedURI() string {
-	if scheme, _, _ := strings.Cut(t.URI, ":"); strings.Contains(scheme, "/") {
-		return t.URI // a colon in a path
-	}
-	return fold(t.URI, "/?#")
-}
-
-// foldPattern folds a pattern for URIs, or for the URIs of a server. A ? in it is a
-// wildcard.
-func foldPattern(pattern string) string { return fold(pattern, "/#") }
-
-// fold returns a URI, or a pattern for one, with its scheme and its host in lower case.
-// Their case means nothing, as that of a path does. The host ends before one of ends.
-func fold(uri, ends string) string {
+// Caseless returns how many of the first bytes of a URI have a case that means nothing:
+// those of the scheme and the host.
+func Caseless(uri string) int {
 	scheme, rest, found := strings.Cut(uri, ":")
-	if !found {
-		return uri
+	if !found || strings.ContainsAny(scheme, "/?#") { // a colon in a path
+		return 0
 	}
-	server := strings.LastIndexByte(scheme, '/') + 1 // what a pattern has before the URI
-	host := 0
-	if strings.HasPrefix(rest, "//") {
-		if host = strings.IndexAny(rest[2:], ends) + 2; host < 2 {
-			host = len(rest)
+	n := len(scheme) + 1
+	if after, ok := strings.CutPrefix(rest, "//"); ok {
+		n += 2
+		if host := strings.IndexAny(after, "/?#"); host >= 0 {
+			return n + host
 		}
+		return len(uri)
 	}
-	return scheme[:server] + strings.ToLower(scheme[server:]) + ":" + strings.ToLower(rest[:host]) + rest[host:]
+	return n
 }
 
 // matchesURI reports whether pattern matches the URI behind begin, in whatever case its
 // scheme and host are.
 func (t Tool) matchesURI(pattern, begin string) bool {
-	return t.URI != "" && (Match(pattern, begin+t.URI) || Match(foldPattern(pattern), begin+t.foldedURI()))
+	return t.URI != "" && match(pattern, begin+t.URI, len(begin), len(begin)+Caseless(t.URI))
 }
 
 // Matches reports whether pattern matches t. A pattern with a slash is about the

@@ -31,6 +31,12 @@ func TestPatternsOfURIs(t *testing.T) {
 		{"Git/Dir/File", "dir/file", false},
 		{"Git/dir/*", "Dir/a:b", false},
 		{"Git/*Ada*", "repos://Ada/x", true},
+		{"Git/*Ada*", "repos://ada/x", true},
+		{"Git/*Ada*", "repos://bob/ada", false},
+		{"Git/*Ada/x", "REPOS://aDa/x", true},
+		{"Git/repos?//Ada/*", "repos://ada/x", true},
+		{"Git/repos://Ü*", "repos://ü/x", true},
+		{"Git/repos://Ü*", "repos://ä/x", false},
 	} {
 		about := Tool{Name: "mcp_git__x", Server: "Git", Own: "x", URI: test.uri}
 		assert.Equal(t, test.matches, about.Matches(test.pattern), "%s %s", test.pattern, test.uri)
@@ -42,4 +48,11 @@ func TestPatternsOfURIs(t *testing.T) {
 	assert.True(t, within.Matches("repos://Ada/*"))
 	named := Tool{Server: "Git", Own: "repos://ada/x", Name: "mcp_git__x"}
 	assert.False(t, named.Matches("Git/repos://Ada/*"), "a name is no URI")
+	colon := Tool{Server: "npm:Web", Own: "x", URI: "https://api.example.com/x"}
+	for pattern, matches := range map[string]bool{"npm:Web/https://API.example.com/*": true, "npm:web/https://api.example.com/*": false} {
+		assert.Equal(t, matches, colon.Matches(pattern), pattern)
+		set, err := NewSet([]Rule{{Name: "r", Patterns: []string{pattern}, Action: Include}})
+		require.NoError(t, err)
+		assert.Equal(t, matches, len(set.Matches(colon)) == 1, pattern)
+	}
 }
