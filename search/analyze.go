@@ -200,6 +200,14 @@ func (a *analyzer) denseRun(line []byte) []byte {
 	return line
 }
 
+// runEnd returns the number behind the last term of the run of characters whose
+// first term is i.
+func (a *analyzer) runEnd(i int) int {
+	for i++; i+1 < len(a.terms) && a.terms[i].form == character && a.terms[i+1].form == pair; i += 2 {
+	}
+	return i
+}
+
 // end appends the term a.bytes[start:end], cut to maxTermBytes. It drops a
 // single ASCII letter.
 func (a *analyzer) end(start, end int, f form) {

@@ -289,7 +289,7 @@ func TestManyClauses(t *testing.T) {
 	for i := range 2000 {
 		docs = append(docs, &Document{Name: "issue_" + string(rune('a'+i%26)), Description: "files branches and issues"})
 	}
-	x, plain := NewIndex(docs, nil), newPlainIndex(docs, RankerDefault, defaultPlainLexicon(), DefaultThreshold)
+	x, plain := NewIndex(docs, &Options{Lexicon: defaultLexicon()}), newPlainIndex(docs, RankerDefault, defaultPlainLexicon(), DefaultThreshold)
 	for _, query := range []string{
 		strings.Repeat("issue.\n", 2000), strings.Repeat("create issue. branch files\n", 600), "merge the branch. " + strings.Repeat("some files. ", 300),
 		strings.Repeat("find trains?\nfiles.\n", 100),
@@ -390,7 +390,7 @@ func TestWrittenOtherwise(t *testing.T) {
 // by the plain index.
 func FuzzClauses(f *testing.F) {
 	docs := chores()
-	x, plain := NewIndex(docs, nil), newPlainIndex(docs, RankerDefault, defaultPlainLexicon(), DefaultThreshold)
+	x, plain := NewIndex(docs, &Options{Lexicon: defaultLexicon()}), newPlainIndex(docs, RankerDefault, defaultPlainLexicon(), DefaultThreshold)
 	for _, seed := range []string{"", "Merge the branch. Then, please, send an email!", story, story + story, "a, then b\n\n- c?", "。！？查询天气", "\x81\x82\x9f", "log out; log  out", "I'd like to '"} {
 		f.Add(seed)
 	}

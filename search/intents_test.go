@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"maps"
 	"math"
@@ -13,6 +14,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+//go:embed intents.txt
+var intentsText string
 
 func TestSpecE2IntentsOfMessages(t *testing.T) {
 	tests := []struct {

@@ -46,6 +46,14 @@ type Lexicon struct {
 	// Translations relate the words of From with each other, as Synonyms do,
 	// and From with To in both directions, as Hints do.
 	Translations []Hint
+
+	// Foreign says what words of other languages mean in a query: To in a
+	// document. It serves sentences of a query in which more words of From, unknown
+	// to the index, stand than English stop words. A word of four letters or more
+	// also stands for longer ones that begin with it, by up to six letters, and for
+	// the parts of compounds. In a script without spaces, words are found anywhere.
+	// Words whose meanings are all stop words are not searched for.
+	Foreign []Hint
 }
 
 // A Hint says that a query with any word of From also finds documents with any
@@ -57,6 +65,14 @@ type Hint struct {
 // DefaultLexicon returns a copy of the lexicon that [NewIndex] uses if
 // [Options.Lexicon] is nil. The caller may change it.
 func DefaultLexicon() *Lexicon {
+	l := defaultLexicon()
+	l.Foreign = defaultForeign()
+	return l
+}
+
+// defaultLexicon returns the lexicon without foreign words, which few searches
+// need.
+func defaultLexicon() *Lexicon {
 	l, err := ParseLexicon(unpack(lexiconPacked))
 	if err != nil {
 		panic(err) // there is a test for it
@@ -73,6 +89,7 @@ func DefaultLexicon() *Lexicon {
 //	[synonyms]      one group per line
 //	[hints]         lines such as "xlsx csv > spreadsheet table"
 //	[translations]  lines such as "天气 气象 = weather"
+//	[foreign]       lines such as "datei fichier = file"
 //
 // Lines that begin with # are comments. An error names the line, from 1.
 func ParseLexicon(words string) (*Lexicon, error) {
@@ -87,7 +104,7 @@ func ParseLexicon(words string) (*Lexicon, error) {
 		switch {
 		case line[0] == '[':
 			section = line
-			if !slices.Contains([]string{"[stop]", "[faint]", "[generic]", "[requests]", "[synonyms]", "[hints]", "[translations]"}, section) {
+			if !slices.Contains([]string{"[stop]", "[faint]", "[generic]", "[requests]", "[synonyms]", "[hints]", "[translations]", "[foreign]"}, section) {
 				err = fmt.Errorf("unknown section %s", section)
 			}
 		case section == "[stop]":
@@ -104,6 +121,8 @@ func ParseLexicon(words string) (*Lexicon, error) {
 			l.Hints, err = appendHint(l.Hints, line, ">")
 		case section == "[translations]":
 			l.Translations, err = appendHint(l.Translations, line, "=")
+		case section == "[foreign]":
+			l.Foreign, err = appendHint(l.Foreign, line, "=")
 		default:
 			err = fmt.Errorf("%q comes before the first section", line)
 		}
@@ -148,7 +167,8 @@ type compiledLexicon struct {
 
 	requests map[string]bool
 
-	base func() *lexiconBase // computed on first use
+	base    func() *lexiconBase  // computed on first use
+	foreign func() *foreignWords // the same
 }
 
 type class uint8
@@ -176,7 +196,11 @@ type expansion struct {
 	weight float64
 }
 
-var compileDefault = sync.OnceValue(func() *compiledLexicon { return compile(DefaultLexicon()) })
+var compileDefault = sync.OnceValue(func() *compiledLexicon {
+	c := compile(defaultLexicon())
+	c.foreign = foreignTable
+	return c
+})
 
 func compile(l *Lexicon) *compiledLexicon {
 	c := &compiledLexicon{numbers: make(map[string]uint32), requests: make(map[string]bool)}
@@ -212,6 +236,8 @@ func compile(l *Lexicon) *compiledLexicon {
 	for _, others := range c.others {
 		sort.Slice(others, func(i, j int) bool { return others[i].term < others[j].term })
 	}
+	foreign := newForeignWords(l.Foreign)
+	c.foreign = func() *foreignWords { return foreign }
 	c.base = sync.OnceValue(func() *lexiconBase { return newLexiconBase(c.terms) })
 	return c
 }

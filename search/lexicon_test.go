@@ -1,6 +1,7 @@
 package search
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+//go:embed lexicon.txt
+var lexiconText string
 
 func TestParseLexicon(t *testing.T) {
 	l, err := ParseLexicon(`

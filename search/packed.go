@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The lexicon is embedded without what only readers of the source need, and compressed.
+// Texts are embedded without what only readers of the source need, and compressed.
 //
 //go:generate go test -run ^TestPacked$ . -update
 

@@ -23,7 +23,10 @@ type retrieval struct {
 	ways     []way    // of all terms
 	telling  float64  // greatest weight × idf of a query term
 	over     bool     // there was no room for a term
+	unknown  bool     // a term of the clause is no word of the index
 	spelled  []byte   // see Index.undo
+
+	parts []foreignPart // of a word
 
 	clauses []clause
 	members []uint8  // of clauses: numbers of terms
@@ -51,6 +54,10 @@ type queryTerm struct {
 
 // strange stands for a term without a number.
 const strange = math.MaxUint32
+
+// meant stands for what a foreign word means, if that has no number. Unlike
+// strange, it is never the number of the query's own words.
+const meant = strange - 1
 
 // A way is a term of the index that finds a term of the query: the same term or
 // a related one.
@@ -110,10 +117,17 @@ func (r *retrieval) addClause(text []byte) {
 	c := clause{begin: len(r.members)}
 	first := len(r.analyzer.terms)
 	r.analyzer.add(text)
+	terms, ways, telling, over := len(r.terms), len(r.ways), r.telling, r.over
+	r.unknown = false
 	for i := first; i < len(r.analyzer.terms); i++ {
 		r.addMember(c, i, 1)
 	}
-	if r.x.growth.ranker == RankerDefault {
+	switch {
+	case r.unknown && r.foreign(first):
+		r.terms, r.numbers, r.ways, r.telling, r.over = r.terms[:terms], r.numbers[:terms], r.ways[:ways], telling, over
+		r.members = r.members[:c.begin]
+		r.addForeign(c, first)
+	case r.x.growth.ranker == RankerDefault:
 		r.addJoined(c, first)
 	}
 	if c.end = len(r.members); c.end > c.begin {
@@ -126,8 +140,15 @@ func (r *retrieval) addClause(text []byte) {
 
 // addMember adds term i of the text to the last clause, which is c so far.
 func (r *retrieval) addMember(c clause, i int, weight float64) {
-	if n, ok := r.addTerm(i, weight); ok && !slices.Contains(r.members[c.begin:], n) {
-		r.members = append(r.members, n)
+	if n, ok := r.addTerm(i, weight); ok {
+		r.addNumber(c, n)
+	}
+}
+
+// addNumber adds a query term to the last clause, which is c so far.
+func (r *retrieval) addNumber(c clause, number uint8) {
+	if !slices.Contains(r.members[c.begin:], number) {
+		r.members = append(r.members, number)
 	}
 }
 
@@ -172,6 +193,7 @@ func (r *retrieval) addTerm(i int, weight float64) (number uint8, ok bool) {
 			known, limit = true, idf
 		}
 	}
+	r.unknown = r.unknown || !known && !lexicon.has(n) && t.span.form != whole
 	if class == stop || t.span.form == whole && !known {
 		return 0, false // the parts of a whole are terms already
 	}
@@ -211,10 +233,15 @@ func (r *retrieval) addTerm(i int, weight float64) (number uint8, ok bool) {
 	}
 	// A word in no document weighs as much as a word in one document.
 	t.telling = t.weight * min(limit, x.idfOf(1))
-	r.telling = max(r.telling, t.telling)
+	return r.addQueryTerm(t), true
+}
+
+// addQueryTerm adds t, whose ways are the last ones. There must be room for it.
+func (r *retrieval) addQueryTerm(t queryTerm) (number uint8) {
 	t.end = len(r.ways)
-	r.terms, r.numbers = append(r.terms, t), append(r.numbers, n)
-	return uint8(len(r.terms) - 1), true
+	r.telling = max(r.telling, t.telling)
+	r.terms, r.numbers = append(r.terms, t), append(r.numbers, t.term)
+	return uint8(len(r.terms) - 1)
 }
 
 // undo returns the term that the word of t most likely is a slip of, if that is

@@ -637,7 +637,7 @@ func (w *plainWorld) options() (*Options, func(docs []*Document) *plainIndex) {
 	opts := &Options{Ranker: []Ranker{RankerLexical, RankerDefault}[w.rng.IntN(2)], Lexicon: w.lexicon()}
 	lexicon := newPlainLexicon(opts.Lexicon)
 	if w.rng.IntN(4) == 0 {
-		opts.Lexicon, lexicon = nil, defaultPlainLexicon()
+		opts.Lexicon, lexicon = defaultLexicon(), defaultPlainLexicon()
 	}
 	threshold := DefaultThreshold
 	if w.rng.IntN(4) > 0 {
@@ -656,7 +656,7 @@ func defaultPlainLexicon() *plainLexicon {
 	return &l
 }
 
-var oncePlainLexicon = sync.OnceValue(func() *plainLexicon { return newPlainLexicon(DefaultLexicon()) })
+var oncePlainLexicon = sync.OnceValue(func() *plainLexicon { return newPlainLexicon(defaultLexicon()) })
 
 // compare searches x and p for some queries. It returns how the answers differ,
 // or "", and counts what they were like.
@@ -759,7 +759,7 @@ func TestSearchManyRelatives(t *testing.T) {
 			docs[1].Description = strings.Join(words[n/4:n/2], " ")
 			docs[2].Name = words[7]
 			for _, query := range []string{query, words[0], words[500], words[500] + "x"} {
-				got := NewIndex(docs, nil).Search(query, 5, nil)
+				got := NewIndex(docs, &Options{Lexicon: defaultLexicon()}).Search(query, 5, nil)
 				want := newPlainIndex(docs, RankerDefault, defaultPlainLexicon(), DefaultThreshold).search(query, 5, nil)
 				assert.True(t, sameMatches(got, want), "%d relatives, query %.20q: got %v, want %v", n, query, got, want)
 			}
@@ -922,7 +922,7 @@ func TestSearchHostile(t *testing.T) {
 	}
 	lexicon := defaultPlainLexicon()
 	for _, ranker := range []Ranker{RankerLexical, RankerDefault} {
-		x := NewIndex(docs, &Options{Ranker: ranker, Threshold: -1})
+		x := NewIndex(docs, &Options{Ranker: ranker, Lexicon: defaultLexicon(), Threshold: -1})
 		plain := newPlainIndex(docs, ranker, lexicon, 0)
 		for i, query := range queries {
 			var got []Match

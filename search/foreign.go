@@ -1,0 +1,255 @@
+package search
+
+import (
+	_ "embed"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// A clause is foreign if more of its words are unknown to the catalog and stand
+// in the lexicon's foreign words than are English function words. Only such a
+// clause is translated, so "die" and "no" mean in English what they always did.
+
+//go:embed foreign.packed
+var foreignPacked string
+
+// foreignTable is what foreign.packed holds: the words of ten languages.
+var foreignTable = sync.OnceValue(func() *foreignWords { return newForeignWords(defaultForeign()) })
+
+func defaultForeign() []Hint { return unpackForeign(unpack(foreignPacked)) }
+
+// foreignScripts is how many columns of foreign.packed have foreign words: one for
+// each script. The last column has the English words.
+const foreignScripts = 4
+
+// unpackForeign reads columns that stand below one another and have the same
+// number of lines.
+func unpackForeign(columns string) []Hint {
+	lines := strings.Split(columns, "\n")
+	rows := make([]Hint, len(lines)/(foreignScripts+1))
+	for i := range rows {
+		for column := range foreignScripts {
+			rows[i].From = append(rows[i].From, strings.Fields(lines[column*len(rows)+i])...)
+		}
+		rows[i].To = strings.Fields(lines[foreignScripts*len(rows)+i])
+	}
+	return rows
+}
+
+const (
+	foreignWeight = 0.9 // of what a foreign word means, where an exact match weighs 1
+
+	minForeignStem = 4 // letters of a foreign word that stands for longer words, too
+	maxEnding      = 6 // letters by which they are longer, or that stand between the parts of a compound
+)
+
+// foreignWords says what words of other languages mean, as English terms.
+type foreignWords struct {
+	meanings map[string][][]byte
+	longest  int // word, in bytes
+}
+
+// newForeignWords returns the table of rows. A word in several rows has the
+// meanings of all.
+func newForeignWords(rows []Hint) *foreignWords {
+	f := &foreignWords{meanings: make(map[string][][]byte)}
+	var a analyzer
+	for _, row := range rows {
+		var terms [][]byte
+		for _, w := range row.To {
+			a.reset()
+			if a.add([]byte(w)); len(a.terms) > 0 {
+				terms = append(terms, slices.Clone(a.term(len(a.terms)-1)))
+			}
+		}
+		if len(terms) == 0 {
+			continue
+		}
+		for _, w := range row.From {
+			a.reset()
+			if a.add([]byte(w)); len(a.terms) == 0 {
+				continue
+			}
+			word := string(a.bytes)
+			f.meanings[word] = append(slices.Clip(f.meanings[word]), terms...)
+			f.longest = max(f.longest, len(word))
+		}
+	}
+	return f
+}
+
+// A foreignPart is a part of a word or of a run of characters: bytes[start:end],
+// with what it means.
+type foreignPart struct {
+	start, end int
+	meanings   [][]byte
+}
+
+// longestIn returns the longest word of f that begins letters, and what it means.
+// It is a word of at least minForeignStem letters, unless short ones will do.
+func (f *foreignWords) longestIn(letters []byte, short bool) (meanings [][]byte, n int) {
+	for n := min(len(letters), f.longest); n > 0; n-- {
+		m := f.meanings[string(letters[:n])]
+		if m != nil && (short || utf8.RuneCount(letters[:n]) >= minForeignStem) {
+			return m, n
+		}
+	}
+	return nil, 0
+}
+
+// appendParts appends the words of f in text. If dense is set, text is a run of
+// characters of a script without spaces. Otherwise it is a word, which has none or
+// begins with one: a word of f itself, one with an ending, or a compound.
+func (f *foreignWords) appendParts(dst []foreignPart, text []byte, dense bool) []foreignPart {
+	if m := f.meanings[string(text)]; m != nil {
+		return append(dst, foreignPart{0, len(text), m})
+	}
+	begin, between := len(dst), 0
+	for at := 0; at < len(text); {
+		m, n := f.longestIn(text[at:], dense)
+		switch {
+		case n > 0:
+			dst, between = append(dst, foreignPart{at, at + n, m}), 0
+		case !dense && (len(dst) == begin || between == maxEnding):
+			return dst[:begin]
+		default:
+			_, n = utf8.DecodeRune(text[at:])
+			between++
+		}
+		at += n
+	}
+	return dst
+}
+
+// foreign reports whether the terms of a clause, from first on, are of another
+// language.
+func (r *retrieval) foreign(first int) bool {
+	table, l := r.x.growth.lexicon.foreign(), r.x.growth.lexicon
+	others, english := 0, 0
+	for i := first; i < len(r.analyzer.terms); i++ {
+		s := r.analyzer.terms[i]
+		n, known := r.known(r.analyzer.term(i))
+		spelled := r.analyzer.bytes[s.start:s.full]
+		switch {
+		case s.form == whole:
+		case known && l.classOf(n) == stop:
+			if table.meanings[string(spelled)] == nil {
+				english++
+			}
+		case known:
+		case s.form == word:
+			if r.parts = table.appendParts(r.parts[:0], spelled, false); len(r.parts) > 0 {
+				others++
+			}
+		default:
+			others++
+		}
+	}
+	return others > english
+}
+
+// addForeign adds what the terms of a foreign clause mean, from first on, and the
+// terms themselves if they mean nothing or the catalog has them.
+func (r *retrieval) addForeign(c clause, first int) {
+	a, table := &r.analyzer, r.x.growth.lexicon.foreign()
+	for i, end := first, 0; i < len(a.terms); i = end {
+		end = i + 1
+		dense := a.terms[i].form == character
+		if dense {
+			end = a.runEnd(i)
+		}
+		start := a.terms[i].start
+		letters := a.bytes[start:max(a.terms[end-1].end, a.terms[i].full)]
+		r.parts = r.parts[:0]
+		if a.terms[i].form != whole {
+			r.parts = table.appendParts(r.parts, letters, dense)
+		}
+		means := false
+		for _, p := range r.parts {
+			if !dense || r.inCatalog(letters[p.start:p.end]) == strange {
+				from, to := start+int32(p.start), start+int32(p.end)
+				means = r.addMeaning(c, span{from, to, to, word}, p.meanings) || means
+			}
+		}
+		for ; i < end; i++ {
+			s := a.terms[i]
+			known := r.inCatalog(a.term(i)) != strange && (dense || means)
+			if known || !r.translated(int(s.start-start), int(s.end-start)) {
+				r.addMember(c, i, 1)
+			}
+		}
+	}
+}
+
+// translated reports whether there is a part that overlaps the letters from start
+// to end.
+func (r *retrieval) translated(start, end int) bool {
+	for _, p := range r.parts {
+		if p.start < end && start < p.end {
+			return true
+		}
+	}
+	return false
+}
+
+// known returns the number of a term of the catalog or the lexicon.
+func (r *retrieval) known(term []byte) (number uint32, ok bool) {
+	n, ok := r.x.vocabulary.terms.lookup(term)
+	return n, ok && (r.x.growth.lexicon.has(n) || r.x.heads.at(n).df > 0)
+}
+
+// inCatalog returns the number of term, or strange if no document has it.
+func (r *retrieval) inCatalog(term []byte) uint32 {
+	if n, indexed := r.x.vocabulary.terms.lookup(term); indexed && r.x.heads.at(n).df > 0 {
+		return n
+	}
+	return strange
+}
+
+// addMeaning adds a query term for a foreign word s to clause c. It returns false if
+// s is a function word.
+func (r *retrieval) addMeaning(c clause, s span, meanings [][]byte) bool {
+	x, l := r.x, r.x.growth.lexicon
+	t := queryTerm{span: s, term: meant, begin: len(r.ways)}
+	limit := math.Inf(1)
+	for _, m := range meanings {
+		n, known := r.known(m)
+		if !known {
+			n = meant
+		}
+		class := l.classOf(n)
+		if class == stop {
+			continue
+		}
+		if t.weight == 0 {
+			t.term, t.weight = n, class.weight()
+		}
+		if known {
+			if idf := x.idf(n); idf > 0 {
+				limit = min(limit, idf)
+			}
+			r.addWays(n, t.weight, foreignWeight, limit)
+		}
+		if x.growth.ranker == RankerDefault {
+			r.addRelatives(n, known, m, t.weight, limit, t.begin)
+		}
+	}
+	if t.weight == 0 {
+		return false
+	}
+	t.telling = t.weight * min(limit, x.idfOf(1))
+	n := slices.Index(r.numbers, t.term)
+	switch {
+	case n >= 0 && t.term != meant:
+		r.ways = r.ways[:t.begin]
+		r.addNumber(c, uint8(n))
+	case len(r.terms) == maxQueryTerms:
+		r.ways, r.over = r.ways[:t.begin], true
+	default:
+		r.addNumber(c, r.addQueryTerm(t))
+	}
+	return true
+}

@@ -1,0 +1,93 @@
+package search
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Each line has a cell for each language, no English word or line is there twice,
+// and what is packed says what the lines say.
+func TestForeignRows(t *testing.T) {
+	languages, rows := foreignRows(t)
+	require.Len(t, languages, 10)
+	table := newForeignWords(defaultForeign())
+	lines := map[string]bool{}
+	for _, row := range rows {
+		line := strings.Join(row.english, " ")
+		assert.False(t, lines[line], "%s is there twice", line)
+		lines[line] = true
+		require.Len(t, row.cells, len(languages), line)
+		for i, words := range row.cells {
+			sorted := slices.Sorted(slices.Values(words))
+			assert.Len(t, slices.Compact(sorted), len(words), "%s, %s: a word is there twice", line, languages[i])
+			for _, w := range words {
+				if table.meanings[w] == nil { // it is like the English word
+					assert.True(t, slices.ContainsFunc(row.english, func(e string) bool { return strings.HasPrefix(e, w[:familyPrefix]) }), "%s: %s", line, w)
+				}
+			}
+		}
+	}
+	assert.Equal(t, len(rows), len(defaultForeign()))
+}
+
+// A host's words of other languages lead to English ones, from whatever form.
+func TestForeign(t *testing.T) {
+	docs := []*Document{{Name: "delete_file"}, {Name: "read_contents"}, {Name: "send_mail"}, {Name: "die"}, {Name: "列表"}}
+	l := &Lexicon{Stop: []string{"the", "of"}, Foreign: []Hint{
+		{[]string{"lösch", "удал", "削除", "删除"}, []string{"delete", "remove"}},
+		{[]string{"datei", "файл", "ファイル"}, []string{"file"}},
+		{[]string{"inhalt"}, []string{"content"}},
+		{[]string{"die", "der"}, []string{"the"}},
+		{[]string{"列表"}, []string{"mail"}},
+	}}
+	for _, ranker := range []Ranker{RankerLexical, RankerDefault} {
+		x := NewIndex(docs, &Options{Ranker: ranker, Lexicon: l, Threshold: -1})
+		for query, want := range map[string][]int{
+			"Lösche die Datei":           {0}, // and not "die"
+			"LÖSCHEN":                    {0},
+			"Dateiinhalt":                {0, 1},
+			"Удалите файлы":              {0},
+			"このファイルを削除して":                {0},
+			"删除列表":                       {0, 4}, // the catalog has the second word
+			"the loschen of the Datei":   nil,    // more English
+			"die":                        {3},
+			"Löschgewichtsverzeichnisse": nil, // what follows is no ending
+		} {
+			got := searchDocs(x, query)
+			slices.Sort(got)
+			assert.Equal(t, want, got, "%s: %s", ranker, query)
+		}
+	}
+	assert.Empty(t, searchDocs(NewIndex(docs, &Options{Lexicon: new(Lexicon), Threshold: -1}), "Удалите файлы"))
+}
+
+// Any text is searched for without a panic, twice alike and without allocating.
+func FuzzForeign(f *testing.F) {
+	x := NewIndex(chores(), nil)
+	for _, seed := range []string{"Lösche die Datei", "Удали файлы. Покажи логи", "このファイルを削除して", "파일을 삭제해줘", strings.Repeat("ficheiro ", 300), "é\xff列 表"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		got := x.Search(query, 5, nil)
+		if again := x.Search(query, 5, nil); !sameMatches(got, again) {
+			t.Fatalf("%q: %v, then %v", query, got, again)
+		}
+		for _, m := range got {
+			x.Explain(query, m.Doc)
+		}
+	})
+}
+
+func TestForeignAllocates(t *testing.T) {
+	x := NewIndex(chores(), nil)
+	var dst []Match
+	for _, query := range []string{"Lösche den Branch", "Удали ветку", "ブランチを削除して"} {
+		dst = x.AppendSearch(dst[:0], query, 5, nil)
+		assert.NotEmpty(t, dst, query)
+		assert.LessOrEqual(t, testing.AllocsPerRun(20, func() { dst = x.AppendSearch(dst[:0], query, 5, nil) }), 0.0, query)
+	}
+}
