@@ -1,7 +1,6 @@
 package search
 
 import (
-	_ "embed"
 	"slices"
 	"strings"
 	"testing"
@@ -9,9 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-//go:embed lexicon.txt
-var lexiconText string
 
 func TestParseLexicon(t *testing.T) {
 	l, err := ParseLexicon(`
