@@ -14,7 +14,6 @@ require (
 	github.com/dlclark/regexp2 v1.11.5 // indirect
 	github.com/tidwall/jsonc v0.3.3 // indirect
 	github.com/tiktoken-go/tokenizer v0.7.0 // indirect
-	go.yaml.in/yaml/v4 v4.0.0 // indirect
 )
 
 require (
