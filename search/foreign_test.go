@@ -1,10 +1,12 @@
 package search
 
 import (
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -83,6 +85,10 @@ func FuzzForeign(f *testing.F) {
 }
 
 func TestForeignAllocates(t *testing.T) {
+	if mcptest.Race() {
+		t.Skip("the race detector allocates")
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it empties pools
 	x := NewIndex(chores(), nil)
 	var dst []Match
 	for _, query := range []string{"Lösche den Branch", "Удали ветку", "ブランチを削除して"} {
