@@ -393,6 +393,11 @@ func (row hostileRow) run(t *testing.T, over byte) {
 	}
 	m := NewManager(&opts)
 	defer m.Close()
+	defer func() {
+		if t.Failed() {
+			t.Logf("%+v\n%v", m.Servers(), m.Problems())
+		}
+	}()
 	good := func() {
 		begun := time.Now()
 		r, err := m.Call(t.Context(), "mcp_good__tool_001", nil)
