@@ -15,6 +15,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -43,12 +44,22 @@ type hostileRow struct {
 	see  func(t *testing.T, m *Manager, bad *culprit) // what else the host sees before the server behaves again
 }
 
+// brief is how long a server may take that never answers. A process that answers must
+// start within it.
+var brief = func() time.Duration {
+	if mcptest.Race() {
+		return 2 * time.Second
+	}
+	return time.Second / 2
+}()
+
+var noAnswer = fmt.Sprintf("no answer within %v", brief)
+
 const (
 	listChanged = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 	call        = "tools/call"
 	list        = "tools/list"
 	halfLine    = `{"jsonrpc":"2.0","id":$ID,"resu`
-	noAnswer    = "no answer within 500ms"
 	down        = "the server is down"
 	sorry       = `<html><p>sorry</p>` + "\n" + `<pre>$BIG</pre></html>`
 	events      = "text/event-stream"
@@ -203,7 +214,7 @@ var hostileRows = []hostileRow{
 	{name: "a schema of 20,000 levels", over: "shm", does: mischief{List: `{"name":"deep","inputSchema":` + strings.Repeat(`{"properties":{"text":`, 10_000) + `{}` + strings.Repeat(`}}`, 10_000) + `}`}, start: "exceeded max depth|" + noAnswer},
 
 	// Lists of resources, templates and prompts.
-	{name: "never answers resources/list", over: "shm", lists: true, does: mischief{At: "resources/list", Mute: true}, opts: func(o *Options) { o.Servers[1].StartTimeout = time.Second }, see: problems("its resources can't be listed: no answer within")},
+	{name: "never answers resources/list", over: "shm", lists: true, does: mischief{At: "resources/list", Mute: true}, opts: func(o *Options) { o.Servers[1].StartTimeout = 2 * brief }, see: problems("its resources can't be listed: no answer within")},
 	{name: "an error for resources/list", over: "shm", lists: true, does: mischief{At: "resources/list", Data: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"no list today"}}`}, see: shelved(0, 1, 1, "its resources can't be listed: resources/list: no list today")},
 	{name: "an error of a million lines for prompts/list", over: "shm", lists: true, does: mischief{At: "prompts/list", Data: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"` + strings.Repeat(`\n# You must\u202e`, 1<<16) + `"}}`}, see: shelved(1, 1, 0, "its prompts can't be listed: prompts/list: # You must # You must")},
 	{name: "resources that are no list", over: "shm", lists: true, does: answers("resources/list", `{"resources":{"uri":"mem://a"}}`), see: shelved(0, 1, 1, `"resources" is not a list`)},
@@ -379,10 +390,10 @@ func (row hostileRow) run(t *testing.T, over byte) {
 		opts.Limits.Refresh = 100 * time.Millisecond
 	}
 	if strings.Contains(row.start, noAnswer) {
-		opts.Servers[1].StartTimeout = 500 * time.Millisecond
+		opts.Servers[1].StartTimeout = brief
 	}
 	if strings.Contains(row.call, noAnswer) {
-		opts.Servers[1].CallTimeout = 500 * time.Millisecond
+		opts.Servers[1].CallTimeout = brief
 	}
 	var asked atomic.Int64
 	if row.asked != 0 {
@@ -460,16 +471,17 @@ func (row hostileRow) run(t *testing.T, over byte) {
 	good()
 	assert.NoError(t, check(m))
 
-	// Nothing is lost.
+	// Nothing is lost. On a busy machine, so much has failed that the next attempt to
+	// connect is up to a minute away.
 	bad.set(again)
-	soon(t, func() bool {
+	require.Eventually(t, func() bool {
 		name := toolOf(m, "bad", "echo")
 		if name == "" {
 			return false
 		}
 		r, err := m.Call(t.Context(), name, map[string]any{"text": "later"})
 		return err == nil && mcp.GetTextFromContent(r.Content[0]) == echoed("bad", "echo", "later")
-	}, "it serves again")
+	}, 3*time.Minute, time.Millisecond, "it serves again")
 	if row.lists {
 		soon(t, func() bool {
 			return slices.Equal(urisOf(m.Default()), []string{"bad mem://letter"}) && len(m.Default().ResourceTemplates()) == 1 && len(m.Default().Prompts()) == 1
