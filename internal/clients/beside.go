@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -105,7 +106,7 @@ func (doc *document) concerns(in subject, key string, value any) bool {
 		return false // of somebody else's servers
 	}
 	bare := slices.ContainsFunc(topics(key), func(topic string) bool {
-		return slices.Contains(bareSwitches, topic) || len(topic) <= len("disabled") && misspelled(topic)
+		return slices.Contains(bareSwitches, topic) || bareList.MatchString(topic) || isPolicy(topic) || len(topic) <= len("disabled") && misspelled(topic)
 	})
 	switch {
 	case own == servers || in == servers || in == theFile && bare:
@@ -145,6 +146,9 @@ func (doc *document) concerns(in subject, key string, value any) bool {
 // switchesAll reports whether a key about servers that has this name without them may
 // switch them off.
 func switchesAll(topic string, value any) bool {
+	if isPolicy(topic) {
+		return leavesOff("off", value, false) // whatever it says
+	}
 	if isSwitch(topic) {
 		return leavesOff(topic, value, false) || saysOff(value)
 	}
@@ -173,16 +177,25 @@ var bareSwitches = []string{
 	"active", "disable", "disabled", "enable", "enabled", "inactive", "isactive", "isdisabled", "isenabled", "off", "on", "paused", "state", "status",
 }
 
-// names reports whether value names one of the servers.
+// bareList matches names of lists that do not say of what: "deny", "blocklist".
+var bareList = regexp.MustCompile("^(" + strings.Join(offWords, "|") + ")(y|e|d|s|ed|es|ned|ped|ted|ing|ion|ions|sion|sions)?(list|lists|rules)?$")
+
+// isPolicy reports whether a key may have any rules.
+func isPolicy(key string) bool {
+	key = fold(key)
+	return key == "policy" || key == "policies"
+}
+
+// names reports whether value names one of the servers, or a tool of one.
 func (doc *document) names(value any) bool {
 	switch v := value.(type) {
 	case string:
-		return doc.named[v]
+		return doc.mentions(v)
 	case []any:
 		return slices.ContainsFunc(v, doc.names)
 	case map[string]any:
 		for key, inner := range v {
-			if doc.named[key] || doc.names(inner) {
+			if doc.mentions(key) || doc.names(inner) {
 				return true
 			}
 		}
@@ -193,7 +206,7 @@ func (doc *document) names(value any) bool {
 // switchesNamed reports whether key names a server that value may switch off, or a
 // part of value does so: {"x": false} and [{"name": "x", "enabled": false}].
 func (doc *document) switchesNamed(key string, value any) bool {
-	if doc.named[key] {
+	if doc.mentions(key) {
 		return saysNo(value) || maySwitchOff("", value)
 	}
 	switch v := value.(type) {
@@ -201,7 +214,7 @@ func (doc *document) switchesNamed(key string, value any) bool {
 		return slices.ContainsFunc(v, func(inner any) bool { return doc.switchesNamed("", inner) })
 	case map[string]any:
 		for _, inner := range v {
-			if text, ok := inner.(string); ok && doc.named[text] {
+			if text, ok := inner.(string); ok && doc.mentions(text) {
 				return maySwitchOff("", value)
 			}
 		}

@@ -54,7 +54,7 @@ type Input struct {
 type File struct {
 	Dialect string
 	Servers []Server // in the order of the file
-	Notes   []string // what has no effect, server by server
+	Notes   []string // what has no effect: beside the servers, then server by server
 }
 
 // A Server is one server of a file.
@@ -106,8 +106,8 @@ const (
 	maxTOML      = 256 << 10 // the time to parse TOML grows with the square of the tables
 	maxSideBytes = 1 << 20   // of another file that it names
 	maxServers   = 1000
-	maxSwitches  = 1000     // tools that are switched off for all servers; bytes of each
-	maxSearch    = 50 << 20 // bytes of all their patterns, times bytes of all names of servers
+	maxSwitches  = 1000       // tools that are switched off for all servers; bytes of each
+	maxSearch    = 50_000_000 // bytes of all their patterns, times bytes of all names of servers; and so with addresses
 	maxNotes     = 100
 )
 
@@ -126,8 +126,11 @@ func Parse(data []byte, o Options) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	r := &reader{document: doc, options: o, answers: make(map[string]answer)}
+	r := &reader{document: doc, options: o, answers: make(map[string]answer), more: doc.off.more}
 	file := File{Dialect: doc.dialect.name}
+	for _, note := range doc.off.notes {
+		r.note("%s", note)
+	}
 	for _, m := range doc.servers {
 		file.Servers = append(file.Servers, r.server(m))
 	}
@@ -145,6 +148,8 @@ type reader struct {
 	answers map[string]answer // by the ID of the input
 	notes   []string          // at most maxNotes
 	more    int               // number of further notes
+
+	compared int // see policy.work; at most maxSearch
 }
 
 // note records what has no effect. Nothing in it may be a secret.

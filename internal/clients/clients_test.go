@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -597,15 +596,22 @@ func TestErrorsAndNotesHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// docs/clients.md has each key.
+// docs/clients.md has each key, and says of the idle ones what becomes of them.
 func TestKeysAreDocumented(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/clients.md")
+	file, err := os.ReadFile("../../docs/clients.md")
 	require.NoError(t, err)
+	_, page, _ := strings.Cut(string(file), "\n## Clients\n") // behind the example
 	documented := make(map[string]bool)
-	_, page, _ = bytes.Cut(page, []byte("\n## Clients\n")) // behind the example
-	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllSubmatch(page, -1) {
-		documented[string(m[1])], documented[fold(string(m[1]))] = true, true
+	effects := make(map[string]string) // by the keys of a row
+	for line := range strings.Lines(page) {
+		row := strings.Split(strings.Trim(line, "| \n"), " | ")
+		for _, m := range quoted.FindAllStringSubmatch(line, -1) {
+			documented[m[1]], documented[fold(m[1])] = true, true
+		}
+		for _, m := range quoted.FindAllStringSubmatch(row[0], -1) {
+			effects[fold(m[1])] = row[len(row)-1]
+		}
 	}
 	want := append(Dialects(), known...)
 	for key := range idle {
@@ -619,5 +625,77 @@ func TestKeysAreDocumented(t *testing.T) {
 	}
 	for _, name := range want {
 		assert.True(t, documented[name], "docs/clients.md does not have `%s`", name)
+	}
+	for key := range idle {
+		effect := effects[key]
+		noted, free := strings.HasPrefix(effect, "a note"), strings.Contains(effect, "whatever is in it")
+		require.True(t, noted != strings.HasPrefix(effect, "nothing"), "%s: %s", key, effect)
+		for value, off := range map[string]bool{
+			`"x"`: false, `["x"]`: false, `{"x": 1}`: false, `{"disabled": true}`: !free, `{"x": [{"tools": {"x": false}}]}`: !free, `[{"enabled": false}]`: !free,
+		} {
+			s, notes := one(t, Options{}, fmt.Sprintf(`"command": "run", %q: %s`, key, value))
+			if off {
+				assert.ErrorContains(t, s.Err, "may switch something off", "%s: %s", key, value)
+				continue
+			}
+			assert.NoError(t, s.Err, "%s: %s", key, value)
+			assert.Equal(t, noted, len(notes) == 1, "%s: %s", key, value)
+		}
+	}
+	for _, limit := range []string{
+		fmt.Sprintf("%d MiB", MaxBytes>>20), fmt.Sprintf("%d KiB", maxTOML>>10), fmt.Sprintf("%d MiB each", maxSideBytes>>20), fmt.Sprintf("%d servers", maxServers),
+		fmt.Sprintf("%d entries", maxSwitches), fmt.Sprintf("%d million", maxSearch/1_000_000), fmt.Sprintf("%d notes", maxNotes),
+	} {
+		assert.Contains(t, page, limit)
+	}
+}
+
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+// Looking for many tools among those of many servers would take long.
+func TestListsTooLongForTheServers(t *testing.T) {
+	t.Parallel()
+	load := func(servers, entries int) error {
+		var b strings.Builder
+		b.WriteString(`{"mcpServers": {`)
+		for i := range servers {
+			fmt.Fprintf(&b, `"%04d": {"command": "x"}, `, i)
+		}
+		b.WriteString(`}, "disallowedTools": [`)
+		for range entries {
+			fmt.Fprintf(&b, "%q, ", strings.Repeat("x", maxSwitches))
+		}
+		_, err := Parse([]byte(b.String()+"]}"), Options{Env: environment()})
+		return err
+	}
+	const servers = 100
+	most := maxSearch / (servers * (4 + 16)) / (maxSwitches + 16)
+	assert.NoError(t, load(servers, most))
+	assert.EqualError(t, load(servers, most+1), fmt.Sprintf(`lists of tools with %d entries are too long for %d servers: write "disabledTools" into the servers`, most+1, servers))
+	assert.NoError(t, load(servers/2, most+1))
+}
+
+// The same of addresses: the servers behind the limit are left out.
+func TestTooManyAddresses(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString(`{"mcpServers": {`)
+	const servers = 10
+	for i := range servers {
+		fmt.Fprintf(&b, `"%d": {"url": "http://%s"}, `, i, strings.Repeat("a", 84-7))
+	}
+	b.WriteString(`}, "deniedMcpServers": [`)
+	const pattern = maxSearch/(servers/2)/(84+leastWork)/maxSwitches - leastWork // for half of the servers
+	for range maxSwitches {
+		fmt.Fprintf(&b, `{"serverUrl": %q}, `, strings.Repeat("*b", pattern/2))
+	}
+	file, err := Parse([]byte(b.String()+"]}"), Options{Env: environment()})
+	require.NoError(t, err)
+	for i, s := range file.Servers {
+		if i < servers/2 {
+			assert.NoError(t, s.Err, i)
+		} else {
+			assert.ErrorContains(t, s.Err, "too many addresses for so many servers", i)
+		}
 	}
 }

@@ -22,6 +22,8 @@ type document struct {
 	folder  string // the workspace, absolute
 	project bool   // folder is surely the workspace, not just where the file is
 	inputs  json.RawMessage
+
+	spellings []string // of named, as clients write them, in lower case; sorted
 }
 
 // A server is the object of one server.
@@ -92,7 +94,7 @@ func parseDocument(data []byte, o *Options) (*document, error) {
 	if len(doc.servers) > maxServers {
 		return nil, fmt.Errorf("more than %d servers", maxServers)
 	}
-	if doc.off, err = parseSwitches(d, scopes); err == nil {
+	if doc.off, err = doc.parseSwitches(scopes); err == nil {
 		err = doc.off.bounded(doc.servers)
 	}
 	if err != nil {
@@ -204,6 +206,7 @@ func (doc *document) add(servers json.RawMessage) error {
 			return fmt.Errorf("more than %d servers", maxServers)
 		}
 	}
+	doc.spell()
 	return nil
 }
 

@@ -47,6 +47,8 @@ func FuzzParse(f *testing.F) {
 		`{"mcpServers": {"a": {"command": "x", "args": ["y"], "autoStart": false}}, "allowedMcpServers": [{"serverCommand": ["x", "y"]}], "disabledServers": {"b": true}}`,
 		`{"mcp": {"a.b": {"command": ["x"], "type": "local"}}, "tools": {"a_b_issue_delete": false}, "enabled": false, "blockedTools": ["x"]}`,
 		`{"mcpServers": {"a": {"command": "x", "tools": {"deny": ["${A}", "a/issue*", "[x]"]}}}, "permissions": {"deny": ["mcp__a__issue_delete", "mcp__b"]}}`,
+		`{"mcpServers": {"a": {"command": "x", "deny": ["t"]}, "b": {"url": "https://H./%6d"}}, "permissions": {"deny": ["Mcp(A:t)", "mcp__B"], "ask": ["mcp__a__u"], "x": {"y": false}}, "deniedMcpServers": [{"serverUrl": "https://h/m"}, {"serverName": "A"}]}`,
+		`{"mcp": {"a": {"command": ["x"], "type": "local"}}, "permission": {"a_x": "ask", "a_y": {"*": "deny", "?": "deny"}}, "policy": {"a/x": "deny"}, "exclude": ["a/x"]}`,
 		`{"mcpServers": {"a": {"command": "x"}, "b": {"baseUrl": "http://h", "isActive": true, "timeout": 60}}, "enabledMcpServers": ["b"]}`,
 		`{"mcpServers": {"` + longName + `": {"command": "x"}}, "disallowedTools": ["mcp__` + longName[:59] + `"], "excludeTools": ["` + longName[:28] + `___` + longName[:32] + `"]}`,
 		"[mcp_servers.a]\ncommand = 'x'\nomit_tools_from = ['direct', 'deferred']\n[mcp_servers.b]\nurl = 'http://h'\nomit_tools_from = ['x']",
@@ -97,7 +99,7 @@ func checkFile(t *testing.T, data []byte, o Options) (started int) {
 			continue
 		}
 		started++
-		require.NotContains(t, off, s.Name)
+		require.False(t, slices.ContainsFunc(off, func(name any) bool { text, ok := name.(string); return ok && strings.EqualFold(text, s.Name) }), "%q is off", s.Name)
 		checkSwitches(t, s, written[s.Name])
 		checkFileSwitches(t, s, top, file.Dialect)
 		if !strings.Contains(string(data), `:-`) && !strings.Contains(string(data), `file:`) {
@@ -129,6 +131,9 @@ func TestNothingOffIsStarted(t *testing.T) {
 		`"admin": {"mcp": {"enabled": false}}`, `"permissions": [{"action": "u_issue_delete", "resource": "*", "effect": "deny"}]`, `"disallowedTools": ["a"]`,
 		`"enabledMcpServers": ["s", "x"]`, `"enabledMcpServers": []`, `"enabledMcpServers": {"s": true}`,
 		`"permissions": {"deny": ["` + ("mcp__u__" + longName)[:64] + `"]}`, `"options": {"disabled_tools": ["` + ("mcp_u_" + longName)[:64] + `"]}`,
+		`"permissions": {"deny": ["mcp__U__a", "Mcp(s:a)"], "ask": ["mcp__s__a"]}`, `"permissions": {"deny": ["Bash", "u/a", "T:a"], "additionalDirectories": ["u"]}`, `"permissions": {"u": "deny"}`,
+		`"permission": {"u_a": "deny", "t_a": {"*": "deny"}}`, `"deny": ["u/a"]`, `"blocklist": ["s"]`, `"policy": {"u/a": "never"}`, `"exclude": []`, `"excludePatterns": ["u/a"]`,
+		`"disabledMcpServers": ["S"]`, `"deniedMcpServers": [{"serverName": "T"}, {"serverUrl": "http://H.:80/%2a"}]`,
 		`"tools": {"s*": false}`, `"permission": "deny"`, `"x": 1`, `"disabledServers": ["u"]`, `"excludeMCPServers": ["u"]`,
 	}
 	space := []string{" ", "\n", "// \"disabled\": true\n", "/* } */", "\r\n", "// c\r"}
@@ -230,7 +235,7 @@ func serversOf(t *testing.T, data []byte, o *Options, dialect string) (servers m
 func checkFileSwitches(t *testing.T, s Server, top map[string]any, dialect string) {
 	require.NotEqual(t, false, top["enabled"], "all are off")
 	require.NotEqual(t, true, top["disabled"], "all are off")
-	for _, key := range []string{"disabledServers", "blockedMcpServers", "enabledServers", "blockedTools"} {
+	for _, key := range []string{"disabledServers", "blockedMcpServers", "enabledServers", "blockedTools", "deny", "blocklist", "policy", "exclude"} {
 		switch value := top[key].(type) {
 		case []any:
 			require.Empty(t, value, "%q is not understood", key)
@@ -239,9 +244,9 @@ func checkFileSwitches(t *testing.T, s Server, top map[string]any, dialect strin
 		}
 	}
 	denied, _ := top["deniedMcpServers"].([]any)
-	require.False(t, concerned(s, denied), "%q is denied", s.Name)
+	require.False(t, concerned(s, denied, strings.EqualFold), "%q is denied", s.Name)
 	if allowed, ok := top["allowedMcpServers"].([]any); ok {
-		require.True(t, concerned(s, allowed), "%q is not allowed", s.Name)
+		require.True(t, concerned(s, allowed, func(a, b string) bool { return a == b }), "%q is not allowed", s.Name)
 	}
 	mcp, _ := top["mcp"].(map[string]any)
 	for _, list := range []any{top["allowMCPServers"], top["enabledMcpServers"], mcp["allowed"]} {
@@ -256,6 +261,15 @@ func checkFileSwitches(t *testing.T, s Server, top map[string]any, dialect strin
 		require.True(t, rules.MatchAny(s.Deny, "a"), "the tool is off for all servers")
 	}
 	permissions, _ := top["permissions"].(map[string]any)
+	rights, _ := permissions["deny"].([]any)
+	for _, right := range rights {
+		right, _ := right.(string)
+		for _, form := range []string{"mcp__%s__a", "Mcp(%s:a)", "%s/a", "%s:a"} {
+			if strings.EqualFold(right, fmt.Sprintf(form, s.Name)) && strings.HasSuffix(strings.TrimSuffix(right, ")"), "a") {
+				require.True(t, rules.MatchAny(s.Deny, "a"), "%q: the tool is off by %q", s.Name, right)
+			}
+		}
+	}
 	options, _ := top["options"].(map[string]any)
 	var off []any
 	var prefix string
@@ -295,7 +309,7 @@ func checkFileSwitches(t *testing.T, s Server, top map[string]any, dialect strin
 
 // concerned reports whether an entry of a policy is about the server, by its name only
 // if there are no others.
-func concerned(s Server, entries []any) bool {
+func concerned(s Server, entries []any, same func(a, b string) bool) bool {
 	for _, entry := range entries {
 		entry, _ := entry.(map[string]any)
 		var words []any
@@ -304,7 +318,8 @@ func concerned(s Server, entries []any) bool {
 		}
 		address, _ := entry["serverUrl"].(string)
 		command, _ := entry["serverCommand"].([]any)
-		if entry["serverName"] == any(s.Name) || s.URL != "" && rules.Match(address, s.URL) || s.Command != "" && slices.Equal(command, words) {
+		name, named := entry["serverName"].(string)
+		if named && same(name, s.Name) || s.URL != "" && rules.Match(address, s.URL) || s.Command != "" && slices.Equal(command, words) {
 			return true
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -17,6 +16,8 @@ type policy []struct {
 	Name    *string   `json:"serverName"`
 	Command *[]string `json:"serverCommand"` // the command and all its arguments
 	URL     *string   `json:"serverUrl"`     // * stands for any characters
+
+	addresses []string // URL as it may be written
 }
 
 // policies are what a file has of them.
@@ -26,11 +27,11 @@ type policies struct {
 }
 
 func (p *policies) add(o object) error {
-	denied, _, err := parsePolicy(o, "deniedMcpServers")
+	denied, _, err := parsePolicy(o, "deniedMcpServers", true)
 	if err != nil {
 		return err
 	}
-	allowed, given, err := parsePolicy(o, "allowedMcpServers")
+	allowed, given, err := parsePolicy(o, "allowedMcpServers", false)
 	if given {
 		p.allowed = append(p.allowed, allowed)
 	}
@@ -38,7 +39,8 @@ func (p *policies) add(o object) error {
 	return err
 }
 
-func parsePolicy(o object, key string) (list policy, given bool, err error) {
+// parsePolicy reads a list. If loose, see [addressPatterns].
+func parsePolicy(o object, key string, loose bool) (list policy, given bool, err error) {
 	raw := o.values[key]
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, false, nil
@@ -57,6 +59,11 @@ func parsePolicy(o object, key string) (list policy, given bool, err error) {
 	if len(list) > maxSwitches || len(raw) > maxSwitches*maxSwitches {
 		return nil, true, fmt.Errorf("%q has more than %d entries, or is longer than %d bytes", key, maxSwitches, maxSwitches*maxSwitches)
 	}
+	for i := range list {
+		if entry := &list[i]; entry.URL != nil {
+			entry.addresses = addressPatterns(*entry.URL, loose)
+		}
+	}
 	return list, true, nil
 }
 
@@ -73,14 +80,32 @@ func (e *entry) permitted() bool {
 			e.problem(`"deniedMcpServers" and "allowedMcpServers" can't tell commands and addresses with references: write them out, or remove these lists`)
 			return true
 		}
+		if remote && list.concerns(remote) && !clear(e.URL) {
+			e.problem(`"deniedMcpServers" and "allowedMcpServers" can't tell addresses whose host has other characters than ASCII: write it in ASCII, or remove these lists`)
+			return true
+		}
+		if e.compared += list.work(e.URL); remote && e.compared > maxSearch {
+			e.problem(`"deniedMcpServers" and "allowedMcpServers" have too many addresses for so many servers: remove some`)
+			return true
+		}
 	}
 	for _, list := range p.allowed {
-		// A list with commands allows no command by its name, and so with addresses.
-		if !list.has(e.Name, !list.concerns(remote), words, remote) {
+		if !list.allows(e.Name, words, remote) {
 			return false
 		}
 	}
-	return !p.denied.has(e.Name, true, words, remote)
+	return !p.denied.denies(e.Name, words, remote)
+}
+
+// work is what it takes to compare the addresses of p with one, in bytes.
+func (p policy) work(address string) int {
+	patterns := 0
+	for _, entry := range p {
+		if entry.URL != nil {
+			patterns += len(*entry.URL) + leastWork
+		}
+	}
+	return patterns * (len(address) + leastWork)
 }
 
 // concerns reports whether p has addresses, or else commands.
@@ -93,52 +118,37 @@ func (p policy) concerns(addresses bool) bool {
 	return false
 }
 
+// allows reports whether an entry allows the server with these words. A list with
+// commands allows no command by its name, and so with addresses.
+func (p policy) allows(name string, words []string, remote bool) bool {
+	byName := !p.concerns(remote)
+	return p.has(words, remote, false, func(entry string) bool { return byName && entry == name })
+}
+
+// denies reports whether an entry denies it.
+func (p policy) denies(name string, words []string, remote bool) bool {
+	return p.has(words, remote, true, func(entry string) bool { return strings.EqualFold(entry, name) })
+}
+
 // has reports whether an entry is about the server with these words.
-func (p policy) has(name string, byName bool, words []string, remote bool) bool {
+func (p policy) has(words []string, remote, loose bool, isName func(string) bool) bool {
+	var forms []string
+	if remote {
+		forms = addressForms(words[0], loose)
+	}
 	for _, entry := range p {
 		switch {
 		case entry.Name != nil:
-			if byName && *entry.Name == name {
+			if isName(*entry.Name) {
 				return true
 			}
 		case entry.Command != nil:
 			if !remote && slices.Equal(*entry.Command, words) {
 				return true
 			}
-		case remote:
-			pattern, address := strings.ToLower(*entry.URL), plainURL(words[0])
-			if rules.Match(pattern, strings.ToLower(words[0])) || rules.Match(pattern, address) || rules.Match(plainPattern(pattern), address) {
-				return true
-			}
+		case slices.ContainsFunc(forms, func(form string) bool { return rules.MatchAny(entry.addresses, form) }):
+			return true
 		}
 	}
 	return false
-}
-
-// plainURL returns the address in lower case, without what does not count.
-func plainURL(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return address
-	}
-	u.User, u.Host = nil, strings.ToLower(u.Host)
-	if port := ":" + u.Port(); u.Scheme == "https" && port == ":443" || u.Scheme == "http" && port == ":80" {
-		u.Host = strings.TrimSuffix(u.Host, port)
-	}
-	if u.Path == "" {
-		u.Path = "/"
-	}
-	return strings.ToLower(u.String())
-}
-
-// plainPattern returns the pattern of an address without the port that its scheme
-// implies, as plainURL does.
-func plainPattern(pattern string) string {
-	for scheme, port := range map[string]string{"https://": ":443", "http://": ":80"} {
-		if host, ok := strings.CutPrefix(pattern, scheme); ok {
-			host, path, _ := strings.Cut(host, "/")
-			return scheme + strings.TrimSuffix(host, port) + "/" + path
-		}
-	}
-	return pattern
 }

@@ -17,7 +17,8 @@ const (
 
 // idle are keys of clients that have no effect here, in any spelling, with what to
 // tell of them; "" for nothing. A key that is false, null or an empty list is not told
-// of. An object with switches is not idle.
+// of. An object with switches is not idle, and so with a list of such objects, but of
+// the keys that are free.
 var idle = map[string]string{
 	// Words for people.
 	"$schema": "", "comment": "", "description": "", "displayname": "", "icon": "", "name": "", "note": "", "title": "",
@@ -34,6 +35,21 @@ var idle = map[string]string{
 	"registryurl": `packages come from where their launcher looks: write NPM_CONFIG_REGISTRY or UV_DEFAULT_INDEX into "env"`,
 	"dev":         noEffect, "longrunning": noEffect, "remote": noEffect, "watchpaths": noEffect, "sessionless": noEffect,
 	"targetaudience": noEffect, "targetserviceaccount": noEffect, "channelenabled": noEffect, "channelreply": noEffect,
+}
+
+// free are idle keys whose switches are about what the server can do, approvals, and
+// messages from the server.
+var free = []string{
+	"capabilities", "autoapprove", "alwaysallow", "trust", "defaulttoolsapprovalmode", "autoapprovetools", "disabledautoapprovetools", "channelreply",
+}
+
+// hasSwitch reports whether value is or has an object that may switch something off.
+func hasSwitch(value any) bool {
+	if list, ok := value.([]any); ok {
+		return slices.ContainsFunc(list, hasSwitch)
+	}
+	_, object := value.(map[string]any)
+	return object && maySwitchOff("", value)
 }
 
 // refused are keys without which a server would not be what its file says, in any
@@ -74,7 +90,7 @@ func (e *entry) without(names []string) {
 			continue
 		}
 		var value any
-		if what, ok := idle[key]; ok && !(what == "" && key != "capabilities" && kind(raw) == "object" && json.Unmarshal(raw, &value) == nil && maySwitchOff("", value)) {
+		if what, ok := idle[key]; ok && (slices.Contains(free, key) || json.Unmarshal(raw, &value) == nil && !hasSwitch(value)) {
 			if set && what != "" && string(raw) != "[]" {
 				e.note("server %q: %q: %s", e.Name, name, what)
 			}

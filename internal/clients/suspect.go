@@ -31,7 +31,7 @@ var (
 var (
 	offTexts = []string{
 		"off", "disable", "disabled", "inactive", "deactivated", "paused", "suspended", "stopped", "blocked", "deny", "denied", "excluded",
-		"hidden", "forbidden", "skip", "skipped", "ignore", "ignored",
+		"hidden", "forbidden", "skip", "skipped", "ignore", "ignored", "ban", "banned", "block", "exclude", "forbid", "hide", "omit", "reject", "rejected",
 	}
 	neverTexts = []string{"", "0", "false", "manual", "never", "no", "none", "ondemand"}
 )
@@ -70,7 +70,7 @@ func maySwitchOff(key string, value any) bool {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, inner := range v {
-			if maySwitchOff(key, inner) || hasAny(name, grantWords) && saysNo(inner) {
+			if maySwitchOff(key, inner) || (isPolicy(name) || hasAny(name, grantWords)) && saysNo(inner) {
 				return true
 			}
 		}

@@ -19,11 +19,22 @@ type switches struct {
 	patterns []string // these tools, as the dialect names them; see dialect.toolPrefixes
 	prefixes []string
 	anyForm  []string // these tools, as any dialect may name them
+	notes    []string // what has no effect; at most maxNotes
+	more     int      // number of further notes
+}
+
+func (s *switches) note(format string, args ...any) {
+	if len(s.notes) == maxNotes {
+		s.more++
+		return
+	}
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
 // parseSwitches collects the lists by which clients switch off servers and tools.
 // A list of the wrong kind is an error, since nobody knows what it would switch off.
-func parseSwitches(d *dialect, scopes []object) (switches, error) {
+func (doc *document) parseSwitches(scopes []object) (switches, error) {
+	d := doc.dialect
 	s := switches{prefixes: d.toolPrefixes}
 	if s.prefixes == nil {
 		s.prefixes = anyPrefixes
@@ -32,14 +43,13 @@ func parseSwitches(d *dialect, scopes []object) (switches, error) {
 		for _, err := range []error{
 			take(o, "disabledMcpServers", &s.servers), // Claude Code
 			take(o, "disabledMcpjsonServers", &s.servers),
-			take(o, "permissions.deny", &s.patterns),
 			take(o, "mcp.excluded", &s.servers), // Gemini CLI
 			take(o, "excludeMCPServers", &s.servers),
 			take(o, "excludeTools", &s.anyForm),
 			take(o, "disallowedTools", &s.anyForm),
 			take(o, "options.disabled_tools", &s.patterns), // crush
 			s.takeOnly(o, "mcp.allowed"), s.takeOnly(o, "allowMCPServers"), s.takeOnly(o, "enabledMcpServers"),
-			s.takeTools(o, d), s.takePermission(o), s.takeRules(o, d.name == "opencode"), s.takeAdmin(o), s.takeAgent(o, d), s.policies.add(o),
+			s.takeTools(o, d), s.takePermission(o, doc), s.takePermissions(o, d, doc), s.takeAdmin(o), s.takeAgent(o, d), s.policies.add(o),
 		} {
 			if err != nil {
 				return switches{}, err
@@ -158,58 +168,6 @@ func (s *switches) takeTools(o object, d *dialect) error {
 	return take(o, "tools.exclude", &s.patterns)
 }
 
-// takePermission reads "permission": {"pattern": "deny"} of opencode.
-func (s *switches) takePermission(o object) error {
-	raw := o.values["permission"]
-	if string(raw) == `"deny"` {
-		s.patterns = append(s.patterns, "*")
-	}
-	if len(raw) == 0 || raw[0] != '{' {
-		return nil
-	}
-	permission, err := parseObject(raw)
-	for _, name := range permission.names {
-		raw := permission.values[name]
-		if raw[0] == '{' { // by arguments, of which * stands for all
-			byArguments, _ := parseObject(raw)
-			raw = byArguments.values["*"]
-		}
-		if string(raw) == `"deny"` {
-			s.patterns = append(s.patterns, name)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf(`"permission": %w`, err)
-	}
-	return nil
-}
-
-// takeRules reads "permissions": [{"action": "pattern", "effect": "deny"}] of opencode.
-// If strict, nothing else may be in the list.
-func (s *switches) takeRules(o object, strict bool) error {
-	var rules []json.RawMessage
-	if raw := o.values["permissions"]; len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &rules) != nil {
-		return nil
-	}
-	for _, raw := range rules {
-		var rule struct {
-			Action, Effect string
-			Resource       *string // of the arguments; * stands for all
-		}
-		_, err := parseObject(raw)
-		if err == nil {
-			err = json.Unmarshal(raw, &rule)
-		}
-		if (err != nil || rule.Action == "") && strict {
-			return errors.New(`"permissions": want a list of objects with "action", "resource" and "effect"`)
-		}
-		if rule.Effect == "deny" && (rule.Resource == nil || *rule.Resource == "*") {
-			s.patterns = append(s.patterns, rule.Action)
-		}
-	}
-	return nil
-}
-
 // takeAdmin reads what an administrator of Gemini CLI says of all servers.
 func (s *switches) takeAdmin(o object) error {
 	var inner object
@@ -237,16 +195,18 @@ func (s *switches) takeAgent(o object, d *dialect) error {
 	return err
 }
 
+// leastWork is what it takes to compare anything, in bytes.
+const leastWork = 16
+
 // bounded fails if it would take long to look for each pattern among the tools of each
 // server.
 func (s *switches) bounded(servers []server) error {
-	const some = 16 // the least work, in bytes
 	names, patterns := 0, 0
 	for _, server := range servers {
-		names += len(server.name) + some
+		names += len(server.name) + leastWork
 	}
 	for _, pattern := range slices.Concat(s.patterns, s.anyForm) {
-		patterns += len(pattern) + some
+		patterns += len(pattern) + leastWork
 	}
 	if names*patterns > maxSearch {
 		return fmt.Errorf("lists of tools with %d entries are too long for %d servers: write \"disabledTools\" into the servers", len(s.patterns)+len(s.anyForm), len(servers))
@@ -254,7 +214,9 @@ func (s *switches) bounded(servers []server) error {
 	return nil
 }
 
-// server reports whether the server is switched off.
+// server reports whether the server is switched off. Letter case counts only where a
+// name switches a server on.
 func (s *switches) server(name string) bool {
-	return s.all || slices.Contains(s.servers, name) || s.given && !slices.Contains(s.only, name)
+	named := func(off string) bool { return strings.EqualFold(off, name) }
+	return s.all || slices.ContainsFunc(s.servers, named) || s.given && !slices.Contains(s.only, name)
 }

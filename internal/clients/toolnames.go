@@ -4,10 +4,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // anyPrefixes are those of all clients, but opencode's, which could begin any name.
-var anyPrefixes = []string{"", "*__", "mcp_*_", "mcp__*__"}
+var anyPrefixes = []string{"", "*__", "*/", "*:", "mcp_*_", "mcp__*__"}
 
 // tools returns patterns of the server's own tools that are switched off. The clients
 // write _ for each character of a tool's name that providers refuse, so in their
@@ -36,7 +37,7 @@ func ownTools(server string, patterns, prefixes []string) (own []string) {
 				}
 			}
 		}
-		if start := pattern + "__"; slices.Contains(starts, start) {
+		if slices.ContainsFunc(starts, func(start string) bool { return strings.EqualFold(start, pattern+"__") }) {
 			own = append(own, "*") // mcp__server of Claude Code
 		}
 	}
@@ -121,7 +122,8 @@ func uncut(name string) []string {
 }
 
 // rest returns patterns of what follows prefix in the names that pattern matches:
-// for "git*_x" and "github_", both "*_x" and "x".
+// for "git*_x" and "github_", both "*_x" and "x". In the prefix, letter case does not
+// count.
 func rest(pattern []rune, prefix string) (patterns []string) {
 	at, next := make([]int, 1, 8), make([]int, 0, 8) // where in pattern the match may be
 	for _, c := range prefix {
@@ -129,7 +131,7 @@ func rest(pattern []rune, prefix string) (patterns []string) {
 			for ; i < len(pattern) && pattern[i] == '*'; i++ {
 				next = append(next, i) // a * may also be empty
 			}
-			if i < len(pattern) && (pattern[i] == '?' || pattern[i] == c) {
+			if i < len(pattern) && (pattern[i] == '?' || unicode.ToLower(pattern[i]) == unicode.ToLower(c)) {
 				next = append(next, i+1)
 			}
 		}

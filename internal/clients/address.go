@@ -1,0 +1,108 @@
+package clients
+
+import (
+	"cmp"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// An address can be written in many ways. Some mean the same by all rules: letter case
+// here, the port that the scheme implies, a dot behind the host, %6d for m. Others mean
+// the same to many servers: %2f for /, a/../b for b, a slash at the end. An address is
+// denied in all these ways, and allowed only in the first. In the second, we are loose.
+
+// addressPatterns returns ways to write the pattern of an address.
+func addressPatterns(pattern string, loose bool) []string {
+	patterns := []string{strings.ToLower(pattern), plainPattern(pattern, false)}
+	if loose {
+		patterns = append(patterns, plainPattern(pattern, true))
+	}
+	slices.Sort(patterns)
+	return slices.Compact(patterns)
+}
+
+// clear reports whether it is clear which host an address means: others have more
+// ways to be written.
+func clear(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && !strings.ContainsFunc(u.Host, func(r rune) bool { return r > '~' || r == '%' })
+}
+
+// addressForms returns ways to write the address, in lower case.
+func addressForms(address string, loose bool) []string {
+	forms := []string{strings.ToLower(address)}
+	u, err := url.Parse(address)
+	if err != nil {
+		return forms
+	}
+	ends := []string{unescaped(cmp.Or(u.EscapedPath(), "/"), false)}
+	if loose {
+		clean := path.Clean("/" + u.Path)
+		ends = append(ends, clean, clean+"/")
+	}
+	if u.RawQuery != "" {
+		ends[0] += "?" + unescaped(u.RawQuery, false)
+	}
+	implied := impliedPorts[u.Scheme]
+	hosts := []string{withPort(u.Hostname(), cmp.Or(u.Port(), implied))}
+	if u.Port() == "" || u.Port() == implied {
+		hosts = append(hosts, withPort(u.Hostname(), ""))
+	}
+	for _, host := range hosts {
+		for _, end := range ends {
+			forms = append(forms, strings.ToLower(u.Scheme+"://"+host+end))
+		}
+	}
+	slices.Sort(forms)
+	return slices.Compact(forms)
+}
+
+var impliedPorts = map[string]string{"https": "443", "http": "80"}
+
+func withPort(host, port string) string {
+	host = strings.TrimRight(host, ".")
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port != "" {
+		host += ":" + port
+	}
+	return host
+}
+
+// plainPattern returns the pattern of an address as addressForms writes addresses. If
+// loose, one without a scheme is for all.
+func plainPattern(pattern string, loose bool) string {
+	pattern = strings.ToLower(unescaped(pattern, loose))
+	scheme, rest, ok := strings.Cut(pattern, "://")
+	switch {
+	case ok:
+	case loose && !strings.HasPrefix(pattern, "*"):
+		scheme, rest = "*", pattern
+	default:
+		return pattern
+	}
+	host, end, _ := strings.Cut(rest, "/")
+	host = host[strings.LastIndex(host, "@")+1:]
+	if i := strings.LastIndex(host, ":"); i > strings.LastIndex(host, "]") {
+		host = strings.TrimRight(host[:i], ".") + strings.TrimSuffix(host[i:], ":")
+	}
+	return scheme + "://" + strings.TrimRight(host, ".") + "/" + end
+}
+
+var escapes = regexp.MustCompile("%[0-9a-fA-F]{2}")
+
+// unescaped returns s with the characters for which it has escapes that mean the same;
+// if all, for which it has any.
+func unescaped(s string, all bool) string {
+	return escapes.ReplaceAllStringFunc(s, func(escape string) string {
+		c, _ := url.PathUnescape(escape)
+		if all || safeName(c, ".~", 1) == c && c != "_" || escape == "%5f" || escape == "%5F" {
+			return c
+		}
+		return escape
+	})
+}
