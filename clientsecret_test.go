@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
@@ -66,7 +67,7 @@ func TestClientSecretStays(t *testing.T) {
 	require.ErrorIs(t, d.call(), ErrAuthorizationRequired)
 	elsewhere := `OAuth.ClientSecret was first used at "` + a.URL + `/token", and the server now names "` + b.URL + `/token": if that is right, set OAuth.TokenURL to it`
 	assert.EqualError(t, d.clean(d.Login(t.Context(), "web")), `mcphybrid: login to server "web": `+elsewhere)
-	require.NoError(t, d.Logout(t.Context(), "web"))
+	assert.ErrorContains(t, d.Logout(t.Context(), "web"), `the login says that this is done at "`+a.URL+`/revoke", and the metadata say at "`+b.URL+`/revoke" now`)
 	assert.ErrorContains(t, d.Login(t.Context(), "web"), elsewhere, "a logout does not make it trusted")
 	ann, err := d.NewUser("ann", &UserOptions{Servers: []ServerConfig{plain}})
 	require.NoError(t, err)
@@ -149,6 +150,35 @@ func TestRevocationElsewhere(t *testing.T) {
 	assert.ErrorContains(t, err, `the tokens are deleted here, but were not revoked: that is done at "`+b.URL+`/revoke", and tokens come from "`+a.URL+`/token"`)
 	assert.Empty(t, d.kept())
 	assert.Empty(t, asked)
+}
+
+// Tokens are not sent where the document of a login says, unless the server still leads
+// there.
+func TestTokensAreNotTheStores(t *testing.T) {
+	t.Parallel()
+	a, evil := mcptest.NewAuthority(t, echoHandler()), mcptest.NewAuthority(t, echoHandler())
+	var asked atomic.Int32
+	evil.Answer = func(http.ResponseWriter, *http.Request) bool { asked.Add(1); return false }
+	for name, set := range map[string]func(*OAuthConfig){
+		"nothing":     func(*OAuthConfig) {},
+		"MetadataURL": func(o *OAuthConfig) { o.MetadataURL = a.URL + "/.well-known/oauth-authorization-server" },
+	} {
+		oauth := new(OAuthConfig)
+		set(oauth)
+		web, store := ServerConfig{Name: "web", URL: a.Server, OAuth: oauth}, t.TempDir()
+		d := newLoginDesk(t, store, web)
+		_ = d.Start(t.Context())
+		require.NoError(t, d.Login(t.Context(), "web"), name)
+		d.rewrite(func(r map[string]any) {
+			r["issuer"], r["token_url"], r["revoke_url"] = evil.URL, evil.URL+"/token", evil.URL+"/revoke"
+		})
+		other := newLoginDesk(t, store, web)
+		_ = other.Start(t.Context())
+		err := other.clean(other.Logout(t.Context(), "web"))
+		assert.ErrorContains(t, err, `the tokens are deleted here, but were not revoked: the login says that this is done at "`+evil.URL+`/revoke", and the metadata say at "`+a.URL+`/revoke" now`, name)
+		assert.Empty(t, other.kept(), name)
+		assert.Zero(t, asked.Load(), name)
+	}
 }
 
 // rewrite changes what the desk's token store has of logins, as one can who may write

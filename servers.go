@@ -197,9 +197,10 @@ func (m *Manager) Login(ctx context.Context, server string) error {
 
 // Logout ends the login to a server: it deletes the tokens from [Options.TokenStore],
 // closes the connection, and asks the authorization server to revoke the tokens, if it
-// told [Manager.Login] how. The server is [StateUnauthorized] then, unless it was not
-// connected or works without a login. Its tools stay. If the revocation fails, the
-// tokens are deleted all the same. It is no error if nobody was logged in.
+// told [Manager.Login] how and tells the same now. The server is [StateUnauthorized]
+// then, unless it was not connected or works without a login. Its tools stay. If the
+// revocation fails, the tokens are deleted all the same. It is no error if nobody was
+// logged in.
 //
 // Nothing else ends a login: not [Manager.RemoveServer], [Manager.DropUser] or
 // [Manager.Close], since the server or the user may come back.

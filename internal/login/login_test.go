@@ -212,7 +212,14 @@ func TestRevocation(t *testing.T) {
 			"token=R&token_type_hint=refresh_token c+1:s+1 token=A&token_type_hint=access_token c+1:s+1"},
 	} {
 		var sent []string
+		named := "https://auth.example/revoke"
 		a := New(Config{URL: "https://mcp.example/mcp", Store: new(Memory), HTTP: roundTripper(func(r *http.Request) (*http.Response, error) {
+			switch {
+			case strings.HasPrefix(r.URL.Path, "/.well-known/oauth-authorization-server"):
+				return answer(r, 200, fmt.Appendf(nil, `{"issuer":"https://mcp.example","authorization_endpoint":"https://auth.example/a","token_endpoint":"https://auth.example/token","revocation_endpoint":%q}`, named)), nil
+			case r.Method == http.MethodGet:
+				return answer(r, 404, nil), nil
+			}
 			body, err := io.ReadAll(r.Body)
 			assert.NoError(t, err)
 			sent = append(sent, string(body))
@@ -229,7 +236,8 @@ func TestRevocation(t *testing.T) {
 		r.TokenURL = "https://AUTH.example/token"
 		assert.NoError(t, a.revoke(t.Context(), &r), name)
 		assert.Equal(t, test.want, strings.Join(sent, " "), name)
-		r.RevokeURL, r.TokenURL = "http://auth.example/revoke", "http://auth.example/token"
+		named = "http://auth.example/revoke"
+		r.RevokeURL, r.TokenURL = named, "http://auth.example/token"
 		assert.ErrorContains(t, a.revoke(t.Context(), &r), "without TLS", name)
 		a.Close()
 	}

@@ -55,11 +55,13 @@ func (a *Account) revoke(ctx context.Context, r *record) error {
 		return nil
 	}
 	if !sameOrigin(r.RevokeURL, r.TokenURL) { // it might be anyone's
-		return fmt.Errorf("the tokens are deleted here, but were not revoked: that is done at %q, and tokens come from %q",
-			text.Line(r.RevokeURL, maxSaid), text.Line(r.TokenURL, maxSaid))
+		return notRevoked(fmt.Errorf("that is done at %q, and tokens come from %q", text.Line(r.RevokeURL, maxSaid), text.Line(r.TokenURL, maxSaid)))
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	if err := a.namedNow(ctx, r.RevokeURL); err != nil {
+		return notRevoked(err)
+	}
 	secret, unnamed := a.revocationSecret(ctx, r)
 	err := a.revokeToken(ctx, r, secret, "refresh_token", r.RefreshToken)
 	second := a.revokeToken(ctx, r, secret, "access_token", r.AccessToken)
@@ -71,9 +73,30 @@ func (a *Account) revoke(ctx context.Context, r *record) error {
 		err = fmt.Errorf("%w; OAuth.ClientSecret was not sent there: %w", err, unnamed)
 	}
 	if err != nil {
-		return text.Bounded(fmt.Errorf("the tokens are deleted here, but were not revoked: %w", err))
+		return notRevoked(err)
 	}
 	return nil
+}
+
+// namedNow fails if the server does not lead to that revocation endpoint. The record of
+// an account is not enough: who can write the store must not get tokens.
+func (a *Account) namedNow(ctx context.Context, address string) error {
+	d, err := a.discover(ctx)
+	switch {
+	case ctx.Err() != nil: // then the metadata may be a guess
+		return context.Cause(ctx)
+	case err != nil:
+		return err
+	case d.metadata.RevocationEndpoint == "":
+		return fmt.Errorf("the login says that this is done at %q, and no metadata say so now", text.Line(address, maxSaid))
+	case d.metadata.RevocationEndpoint != address:
+		return fmt.Errorf("the login says that this is done at %q, and the metadata say at %q now", text.Line(address, maxSaid), text.Line(d.metadata.RevocationEndpoint, maxSaid))
+	}
+	return nil
+}
+
+func notRevoked(err error) error {
+	return text.Bounded(fmt.Errorf("the tokens are deleted here, but were not revoked: %w", err))
 }
 
 var errUnnamed = errors.New("no trusted metadata name the endpoint; set OAuth.MetadataURL if they should")
