@@ -286,6 +286,45 @@ func TestSemanticModelChanges(t *testing.T) {
 	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))
 }
 
+// A shared store is embedded again if a model is asked for vectors of another length, or
+// for those of other texts.
+func TestSemanticDimensionsChange(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64 // texts of tools
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			Input      []string
+			Dimensions int
+		}
+		if !assert.NoError(t, json.NewDecoder(r.Body).Decode(&in)) {
+			return
+		}
+		vectors := make([][]float32, len(in.Input))
+		for i, text := range in.Input {
+			vectors[i] = make([]float32, in.Dimensions)
+			vectors[i][0] = 1
+			if text != "vet" {
+				asked.Add(1)
+			}
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"embeddings": vectors})
+	}))
+	t.Cleanup(s.Close)
+	store := new(vector.MemoryStore)
+	for _, o := range []vector.HTTPEmbedderOptions{{Dimensions: 2}, {Dimensions: 3}, {Dimensions: 3, TextPrefix: "text: "}} {
+		asked.Store(0)
+		o.URL, o.Model = s.URL, "m"
+		e, err := vector.NewOllamaEmbedder(o)
+		require.NoError(t, err)
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()}, Semantic: &SemanticOptions{Embedder: e, Store: store}})
+		embedded(t, m, 5)
+		a := m.NewSession(nil).Find(t.Context(), "vet", SearchOptions{})
+		assert.NoError(t, a.Err, e.Model())
+		assert.EqualValues(t, 5, asked.Load(), e.Model())
+		m.Close()
+	}
+}
+
 func TestSemanticOptions(t *testing.T) {
 	t.Parallel()
 	assert.Panics(t, func() { NewManager(&Options{Semantic: &SemanticOptions{}}) })

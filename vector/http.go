@@ -23,7 +23,11 @@ import (
 type HTTPEmbedderOptions struct {
 	// URL is the base URL of the service, such as https://api.openai.com/v1 or
 	// http://localhost:11434.
-	URL   string
+	URL string
+
+	// Model is the name by which the service knows the model. The embedder's Model
+	// also names Dimensions and TextPrefix, if they are set, since vectors of texts
+	// depend on them: if one changes, texts are embedded again.
 	Model string
 
 	// Key is sent as a bearer token, if it is not empty. Errors don't contain it.
@@ -117,8 +121,18 @@ func newHTTPEmbedder(opts HTTPEmbedderOptions, path string, read func([]byte) ([
 	return &httpEmbedder{opts: opts, url: strings.TrimRight(opts.URL, "/") + path, read: read}, nil
 }
 
-func (e *httpEmbedder) Model() string   { return e.opts.Model }
 func (e *httpEmbedder) Dimensions() int { return e.opts.Dimensions }
+
+func (e *httpEmbedder) Model() string {
+	name := e.opts.Model
+	if e.opts.Dimensions != 0 {
+		name += fmt.Sprintf(", %d dimensions", e.opts.Dimensions)
+	}
+	if e.opts.TextPrefix != "" {
+		name += fmt.Sprintf(", after %q", e.opts.TextPrefix)
+	}
+	return name
+}
 
 func (e *httpEmbedder) EmbedQuery(ctx context.Context, query string) ([]float32, error) {
 	vectors, err := e.embed(ctx, []string{e.opts.QueryPrefix + query})

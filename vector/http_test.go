@@ -87,7 +87,11 @@ func TestHTTPEmbedders(t *testing.T) {
 			assert.Equal(t, []embeddingRequest{
 				{"m", []string{"p: ", "p: a", "p: bb"}, 2}, {"m", []string{"p: ccc", "p: dddd"}, 2}, {"m", []string{"query: x"}, 2},
 			}, requests)
-			assert.Equal(t, "m", e.Model())
+			assert.Equal(t, `m, 2 dimensions, after "p: "`, e.Model())
+			opts.Dimensions, opts.TextPrefix = 0, ""
+			plain, err := NewOllamaEmbedder(opts)
+			require.NoError(t, err)
+			assert.Equal(t, "m", plain.Model())
 			assert.Equal(t, 2, e.Dimensions())
 			vectors, err = e.Embed(t.Context(), nil)
 			assert.NoError(t, err)
