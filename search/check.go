@@ -21,12 +21,13 @@ type canonicalPosting struct {
 func (x *Index) canonical() canonical {
 	c := canonical{map[string][]canonicalPosting{}, map[string]float64{}, map[signature]uint32{}}
 	for n := range x.vocabulary.len() {
-		term := x.vocabulary.text(uint32(n))
+		term := string(x.vocabulary.text(uint32(n)))
 		var ps []canonicalPosting
-		for _, p := range x.heads.at(uint32(n)).postings {
+		for _, p := range x.heads.at(uint32(n)).list() {
 			if doc := x.positions[p.slot]; doc >= 0 {
-				ps = append(ps, canonicalPosting{int(doc), x.signatures[p.signature]})
-				c.worth[x.signatures[p.signature]] = x.worth[p.signature]
+				s := signatureOf(x.signatures.text(p.signature))
+				ps = append(ps, canonicalPosting{int(doc), s})
+				c.worth[s] = x.worth[p.signature]
 			}
 		}
 		if len(ps) == 0 {
@@ -42,23 +43,23 @@ func (x *Index) canonical() canonical {
 // Check returns an error if x contradicts itself or differs from a new index of
 // the same documents. It is for tests and takes as long as [NewIndex].
 func (x *Index) Check() error {
-	if len(x.slots) != len(x.docs) || len(x.first) != len(x.positions)+1 || len(x.worth) != len(x.signatures) {
-		return fmt.Errorf("index of %d documents: %d slots, %d positions, %d first, %d worth of %d", len(x.docs), len(x.slots), len(x.positions), len(x.first), len(x.worth), len(x.signatures))
+	if len(x.slots) != len(x.docs) || len(x.first) != len(x.positions)+1 || len(x.worth) != x.signatures.len() {
+		return fmt.Errorf("index of %d documents: %d slots, %d positions, %d first, %d worth of %d", len(x.docs), len(x.slots), len(x.positions), len(x.first), len(x.worth), x.signatures.len())
 	}
 	for i, slot := range x.slots {
 		if x.positions[slot] != int32(i) {
 			return fmt.Errorf("document %d is in slot %d, which is at position %d", i, slot, x.positions[slot])
 		}
 	}
+	contents := make(map[uint32][]posting) // by term
 	for slot := range x.positions {
-		for i, o := range x.occurrencesOf(uint32(slot)) {
-			if i > 0 && x.occurrencesOf(uint32(slot))[i-1].term >= o.term {
-				return fmt.Errorf("slot %d: occurrences are not in the order of terms", slot)
-			}
-			p := posting{uint32(slot), o.sig()}
-			if _, ok := slices.BinarySearchFunc(x.heads.at(o.term).postings, p, func(a, b posting) int { return int(a.slot) - int(b.slot) }); !ok {
-				return fmt.Errorf("slot %d has %q without a posting", slot, x.vocabulary.text(o.term))
-			}
+		for _, o := range x.occurrencesOf(uint32(slot)) {
+			contents[o.term] = append(contents[o.term], posting{uint32(slot), o.signature})
+		}
+	}
+	for n := range x.vocabulary.len() {
+		if got, want := x.heads.at(uint32(n)).list(), contents[uint32(n)]; !slices.Equal(got, want) {
+			return fmt.Errorf("the postings of %q differ from the contents of %d documents", x.vocabulary.text(uint32(n)), len(want))
 		}
 	}
 	fresh := newGrowth(x.growth.ranker, x.growth.lexicon, x.growth.threshold).index(x.docs)

@@ -218,12 +218,14 @@ func (r *retrieval) findFavoured(keep func(doc int) bool) {
 			r.scoreTerm(int(m))
 			mass += r.terms[m].telling
 		}
-		r.found = r.top(r.found[:0], 1, keep)
+		r.found = r.top(r.found[:0], clauseDocs, keep)
 		if len(r.found) > 0 && mass > 0 {
 			best := r.found[0].Score
-			r.found = r.topAbove(r.found[:0], clauseDocs, leastShare*best, keep)
 			share := unit * c.weight * math.Sqrt(min(best/mass, 1)) / best
 			for i, m := range r.found {
+				if m.Score < leastShare*best {
+					break
+				}
 				if several {
 					m.Score /= 1 + placeDiscount*float64(i)
 				}

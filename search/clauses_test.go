@@ -346,8 +346,8 @@ func TestRelatedWordsOnlyAdd(t *testing.T) {
 	r.parse("sale bargain")
 	var led []string
 	for _, w := range r.ways {
-		if !w.exact && w.weight > 0 && x.vocabulary.text(w.term) == "bargain" {
-			led = append(led, x.vocabulary.text(w.term))
+		if !w.exact && w.weight > 0 && string(x.vocabulary.text(w.term)) == "bargain" {
+			led = append(led, string(x.vocabulary.text(w.term)))
 		}
 	}
 	assert.Empty(t, led, "bargain is in the query, so that sale need not lead to it")

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"slices"
@@ -29,15 +30,17 @@ const (
 
 // A closerLook is the scratch space of the second pass.
 type closerLook struct {
-	found  []Match
-	common []commonTerm
-	ways   []uint32 // by term: 1 + the index of its best way in retrieval.ways, or 0; all 0 between searches
-	gain   []uint32 // by term: its weight as a common term, in units; all 0 between searches
+	found   []Match
+	common  []commonTerm
+	ways    []uint32 // by term: 1 + the index of its best way in retrieval.ways, or 0; all 0 between searches
+	gain    []uint32 // by term: its weight as a common term, in units; all 0 between searches
+	content contentReader
 }
 
 // A commonTerm is a term that several of the best documents share.
 type commonTerm struct {
 	term  uint32
+	docs  int     // how many have it
 	value float64 // the sum of document score × worth, times idf
 }
 
@@ -103,35 +106,34 @@ func (r *retrieval) unmark() {
 func (r *retrieval) findCommon(best []Match) {
 	c, x := &r.closer, r.x
 	c.common = c.common[:0]
-	var lists [feedbackDocs][]occurrence
-	for i := range min(feedbackDocs, len(best)) {
-		lists[i] = x.occurrencesOf(x.slots[best[i].Doc])
-	}
-	for {
-		term := uint32(math.MaxUint32)
-		for _, list := range lists {
-			if len(list) > 0 {
-				term = min(term, list[0].term)
+	for _, m := range best[:min(feedbackDocs, len(best))] {
+		for c.content.open(x, x.slots[m.Doc]); c.content.next(); {
+			value := m.Score * float64(x.worth[c.content.signature])
+			for _, term := range c.content.terms {
+				at := &c.gain[term] // here, 1 + its index in c.common
+				if *at == 0 {
+					c.common = append(c.common, commonTerm{term: term})
+					*at = uint32(len(c.common))
+				}
+				t := &c.common[*at-1]
+				t.docs++
+				t.value += value
 			}
 		}
-		if term == math.MaxUint32 {
-			break
-		}
-		docs, value := 0, 0.0
-		for i, list := range lists {
-			if len(list) > 0 && list[0].term == term {
-				docs++
-				value += best[i].Score * float64(x.worth[list[0].sig()])
-				lists[i] = list[1:]
-			}
-		}
-		asked := c.ways[term] > 0 && r.ways[c.ways[term]-1].exact
-		if docs > 1 && !asked {
-			c.common = append(c.common, commonTerm{term, value * x.idf(term)})
+	}
+	n := 0
+	for _, t := range c.common {
+		c.gain[t.term] = 0
+		asked := c.ways[t.term] > 0 && r.ways[c.ways[t.term]-1].exact
+		if t.docs > 1 && !asked {
+			t.value *= x.idf(t.term)
+			c.common[n] = t
+			n++
 		}
 	}
+	c.common = c.common[:n]
 	slices.SortFunc(c.common, func(a, b commonTerm) int {
-		return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(x.vocabulary.text(a.term), x.vocabulary.text(b.term)))
+		return cmp.Or(cmp.Compare(b.value, a.value), bytes.Compare(x.vocabulary.text(a.term), x.vocabulary.text(b.term)))
 	})
 	c.common = c.common[:min(feedbackTerms, len(c.common))]
 }
@@ -151,11 +153,12 @@ func (r *retrieval) raise(best []Match) {
 
 // feedback returns the score that the common terms give doc.
 func (r *retrieval) feedback(doc int) float64 {
-	x := r.x
+	x, c := r.x, &r.closer
 	sum := uint64(0)
-	for _, o := range x.occurrencesOf(x.slots[doc]) {
-		if gain := r.closer.gain[o.term]; gain > 0 {
-			sum += uint64(gain) * uint64(x.worth[o.sig()]) / unit
+	for c.content.open(x, x.slots[doc]); c.content.next(); {
+		worth := uint64(x.worth[c.content.signature])
+		for _, term := range c.content.terms {
+			sum += uint64(c.gain[term]) * worth / unit
 		}
 	}
 	return float64(sum) / unit
@@ -165,19 +168,18 @@ func (r *retrieval) feedback(doc int) float64 {
 // and how well the name's first term matches one that begins a clause. Both are
 // from 0 to 1.
 func (r *retrieval) nameShare(doc int) (share, lead float64) {
-	x := r.x
+	x, c := r.x, &r.closer
 	name, matched := uint64(0), uint64(0)
-	for _, o := range x.occurrencesOf(x.slots[doc]) {
-		if o.signature&nameBit == 0 {
-			continue
-		}
-		idf := x.idf(o.term)
-		name += uint64(math.Round(unit * idf))
-		if at := r.closer.ways[o.term]; at > 0 {
-			w := &r.ways[at-1]
-			matched += uint64(math.Round(unit * idf * w.factor))
-			if w.lead && o.signature&firstBit != 0 {
-				lead = w.factor
+	for c.content.open(x, x.slots[doc]); c.content.next() && c.content.named; {
+		for _, term := range c.content.terms {
+			idf := x.idf(term)
+			name += uint64(math.Round(unit * idf))
+			if at := c.ways[term]; at > 0 {
+				w := &r.ways[at-1]
+				matched += uint64(math.Round(unit * idf * w.factor))
+				if w.lead && term == c.content.begins {
+					lead = w.factor
+				}
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func TestCloserFeedback(t *testing.T) {
 	r.mark(best)
 	var common []string
 	for _, c := range r.closer.common {
-		common = append(common, x.vocabulary.text(c.term))
+		common = append(common, string(x.vocabulary.text(c.term)))
 	}
 	assert.Equal(t, []string{"chamb", "illumin"}, common, "not lamp, as it is asked for, nor what one has")
 	assert.Zero(t, r.feedback(3))

@@ -15,24 +15,32 @@ type dictionary struct {
 // A dictionaryView is a dictionary as it was when the view was taken. It does
 // not see terms added later.
 //
-// The slots are an open-addressing hash table that the dictionary and later
+// The table is an open-addressing hash table that the dictionary and later
 // views share. An entry never moves within a table. A table that is too small
 // is replaced, not changed. A view skips entries newer than itself.
 //
 // A dictionary may extend a base: another dictionary that no longer grows. The
 // base's terms have the first numbers.
 type dictionaryView struct {
-	base  *dictionaryView // may be nil; a base has no base
-	seed  maphash.Seed
-	slots []atomic.Uint64 // upper 32 bits: of the hash; lower: 1 + index in terms; 0 if free; len is a power of 2
-	terms []string        // without those of base; the first has number below()
+	base *dictionaryView // may be nil; a base has no base
+	seed maphash.Seed
+
+	// The length of table is a power of 2. Its entries are 0 if free. Otherwise
+	// the bits below the length are 1 + an index in ends, and those above come
+	// from the hash.
+	table []atomic.Uint32
+	ends  []uint32 // where terms end in bytes; without those of base, so the first has number below()
+	bytes []byte
 }
 
 func newDictionary(base *dictionaryView) *dictionary {
+	d := &dictionary{dictionaryView{base: base, table: make([]atomic.Uint32, 1<<8)}}
 	if base == nil {
-		return &dictionary{dictionaryView{seed: maphash.MakeSeed(), slots: make([]atomic.Uint64, 1<<10)}}
+		d.seed = maphash.MakeSeed()
+	} else {
+		d.seed = base.seed
 	}
-	return &dictionary{dictionaryView{base: base, seed: base.seed, slots: make([]atomic.Uint64, 1<<8)}}
+	return d
 }
 
 // below returns the number of terms in base.
@@ -40,46 +48,54 @@ func (v *dictionaryView) below() int {
 	if v.base == nil {
 		return 0
 	}
-	return len(v.base.terms)
+	return len(v.base.ends)
 }
 
-func (v *dictionaryView) len() int { return v.below() + len(v.terms) }
+func (v *dictionaryView) len() int { return v.below() + len(v.ends) }
 
-// text returns the term of a number.
-func (v *dictionaryView) text(n uint32) string {
+// text returns the term of a number. The caller must not change it.
+func (v *dictionaryView) text(n uint32) []byte {
 	if below := v.below(); int(n) >= below {
-		return v.terms[int(n)-below]
+		return v.own(n - uint32(below))
 	}
-	return v.base.terms[n]
+	return v.base.own(n)
+}
+
+// own returns the term with index i in v.ends.
+func (v *dictionaryView) own(i uint32) []byte {
+	if i == 0 {
+		return v.bytes[:v.ends[0]]
+	}
+	return v.bytes[v.ends[i-1]:v.ends[i]]
 }
 
 // lookup returns the number of term.
 func (v *dictionaryView) lookup(term []byte) (uint32, bool) {
 	hash := maphash.Bytes(v.seed, term)
 	if v.base != nil {
-		if n, ok := v.base.find(hash, term); ok {
-			return n, true
+		if i, ok := v.base.find(hash, term); ok {
+			return i, true
 		}
 	}
-	if n, ok := v.find(hash, term); ok {
-		return n + uint32(v.below()), true
+	if i, ok := v.find(hash, term); ok {
+		return i + uint32(v.below()), true
 	}
 	return 0, false
 }
 
-// find returns the index of term in v.terms.
+// find returns the index of term in v.ends.
 func (v *dictionaryView) find(hash uint64, term []byte) (uint32, bool) {
-	mask := uint64(len(v.slots) - 1)
-	for i := hash & mask; ; i = (i + 1) & mask {
-		slot := v.slots[i].Load()
-		if slot == 0 {
+	mask := uint32(len(v.table) - 1)
+	for at := uint32(hash); ; at++ {
+		entry := v.table[at&mask].Load()
+		if entry == 0 {
 			return 0, false
 		}
-		if slot>>32 != hash>>32 {
+		if (entry^uint32(hash>>32))&^mask != 0 {
 			continue
 		}
-		if n := uint32(slot) - 1; int(n) < len(v.terms) && v.terms[n] == string(term) {
-			return n, true
+		if i := entry&mask - 1; int(i) < len(v.ends) && string(v.own(i)) == string(term) {
+			return i, true
 		}
 	}
 }
@@ -89,24 +105,26 @@ func (d *dictionary) add(term []byte) uint32 {
 	if n, ok := d.lookup(term); ok {
 		return n
 	}
-	if 2*(len(d.terms)+1) > len(d.slots) {
-		old := d.terms
-		d.slots = make([]atomic.Uint64, 2*len(d.slots))
-		for n, t := range old {
-			d.insert(maphash.String(d.seed, t), uint32(n))
+	i := uint32(len(d.ends))
+	d.bytes = append(d.bytes, term...)
+	d.ends = append(d.ends, uint32(len(d.bytes)))
+	if 3*len(d.table) < 4*len(d.ends) {
+		d.table = make([]atomic.Uint32, 2*len(d.table))
+		for old := range i {
+			d.insert(old)
 		}
 	}
-	n := uint32(len(d.terms))
-	d.terms = append(d.terms, string(term))
-	d.insert(maphash.Bytes(d.seed, term), n)
-	return n + uint32(d.below())
+	d.insert(i)
+	return i + uint32(d.below())
 }
 
-func (d *dictionary) insert(hash uint64, n uint32) {
-	mask := uint64(len(d.slots) - 1)
-	i := hash & mask
-	for d.slots[i].Load() != 0 {
-		i = (i + 1) & mask
+// insert enters the term with index i into the table.
+func (d *dictionary) insert(i uint32) {
+	hash := maphash.Bytes(d.seed, d.own(i))
+	mask := uint32(len(d.table) - 1)
+	at := uint32(hash)
+	for d.table[at&mask].Load() != 0 {
+		at++
 	}
-	d.slots[i].Store(hash>>32<<32 | uint64(n+1))
+	d.table[at&mask].Store(uint32(hash>>32)&^mask | i + 1)
 }

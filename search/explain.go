@@ -46,15 +46,15 @@ func (x *Index) Explain(query string, doc int) Explanation {
 	for _, t := range r.terms {
 		var best *way
 		var score uint32
-		var sig *signature
+		var sig signature
 		for i := range r.ways[t.begin:t.end] {
 			w := &r.ways[t.begin+i]
 			for _, o := range occurrences {
 				if o.term != w.term {
 					continue
 				}
-				if s := uint32(uint64(w.weight) * uint64(x.worth[o.sig()]) / unit); s > score {
-					best, score, sig = w, s, &x.signatures[o.sig()]
+				if s := uint32(uint64(w.weight) * uint64(x.worth[o.signature]) / unit); s > score {
+					best, score, sig = w, s, signatureOf(x.signatures.text(o.signature))
 				}
 			}
 		}
@@ -70,7 +70,7 @@ func (x *Index) Explain(query string, doc int) Explanation {
 				e.add(ScorePart{
 					Field: fieldNames[f],
 					Query: string(r.analyzer.bytes[t.span.start:t.span.end]),
-					Term:  x.vocabulary.text(best.term),
+					Term:  string(x.vocabulary.text(best.term)),
 					Score: float64(score) / unit * only.frequency(&x.averages) / total,
 				})
 			}

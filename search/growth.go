@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -16,20 +15,21 @@ type growth struct {
 
 	mu         sync.Mutex
 	newest     *Index
-	generation uint64
 	terms      *dictionary
 	groups     *dictionary
-	numbers    map[signature]uint32
+	signatures *dictionary
 	last       [1 << fields]struct { // the last signature, by the set of its fields
 		signature signature
 		number    uint32
 	}
 
 	// Scratch space.
-	found []foundTerm // terms of the document being added
-	at    []uint32    // by term: 1 + its index in found, or 0
-	order []uint64
-	space []posting // for new terms
+	found   []foundTerm // terms of the document being added
+	at      []uint32    // by term: 1 + its index in found, or 0
+	keys    []uint64    // see contentKey
+	text    []byte      // of a signature
+	content contentReader
+	space   []uint32 // for new terms
 }
 
 // A foundTerm counts how often a term occurs in each field of the document
@@ -40,7 +40,7 @@ type foundTerm struct {
 }
 
 func newGrowth(ranker Ranker, l *compiledLexicon, threshold float64) *growth {
-	g := &growth{ranker: ranker, lexicon: l, threshold: threshold, generation: baseGeneration}
+	g := &growth{ranker: ranker, lexicon: l, threshold: threshold}
 	g.clear()
 	return g
 }
@@ -49,7 +49,7 @@ func newGrowth(ranker Ranker, l *compiledLexicon, threshold float64) *growth {
 func (g *growth) clear() {
 	base := g.lexicon.base()
 	g.terms, g.groups = newDictionary(&base.terms), newDictionary(&base.groups)
-	g.numbers = make(map[signature]uint32)
+	g.signatures = newDictionary(nil)
 	clear(g.last[:])
 }
 
@@ -62,25 +62,22 @@ func (g *growth) index(docs []*Document) *Index {
 // empty returns an index without documents. It has the lexicon's terms.
 func (g *growth) empty() *Index {
 	base := g.lexicon.base()
-	x := &Index{growth: g, first: []uint32{0}}
-	x.heads.pages = slices.Clone(base.heads.pages)
-	x.vocabulary = vocabulary{g.terms.dictionaryView, g.groups.dictionaryView, paged[[]similar]{slices.Clone(base.lists.pages)}}
-	return x
+	return &Index{
+		growth: g, first: []uint32{0}, heads: base.heads.clone(),
+		vocabulary: vocabulary{g.terms.dictionaryView, g.groups.dictionaryView, base.lists.clone()},
+	}
 }
 
 // A lexiconBase is the start of every index with one lexicon. The indexes share
-// its pages and never change them, because the pages are of an earlier
-// generation.
+// its pages.
 type lexiconBase struct {
 	terms, groups dictionaryView
 	heads         paged[head]
 	lists         paged[[]similar] // see vocabulary
 }
 
-const baseGeneration = 1
-
 func newLexiconBase(terms []string) *lexiconBase {
-	g := &growth{terms: newDictionary(nil), groups: newDictionary(nil), generation: baseGeneration}
+	g := &growth{terms: newDictionary(nil), groups: newDictionary(nil)}
 	for _, term := range terms {
 		g.terms.add([]byte(term))
 	}
@@ -91,7 +88,7 @@ func newLexiconBase(terms []string) *lexiconBase {
 		*list = slices.Clip(*list) // so that append copies it
 	}
 	b := &lexiconBase{terms: v.terms, groups: v.groups, lists: v.lists}
-	for none := (&page[head]{generation: baseGeneration}); len(b.heads.pages)*pageSize < len(terms); {
+	for none := new([pageSize]head); len(b.heads.pages)*pageSize < len(terms); {
 		b.heads.pages = append(b.heads.pages, none)
 	}
 	return b
@@ -99,12 +96,10 @@ func newLexiconBase(terms []string) *lexiconBase {
 
 // next returns the index of docs that follows the newest.
 func (g *growth) next(docs []*Document) *Index {
-	g.generation++
 	x := *g.newest
 	old := x.docs
 	x.docs = slices.Clone(docs)
-	x.heads.pages = slices.Clone(x.heads.pages)
-	x.vocabulary.lists.pages = slices.Clone(x.vocabulary.lists.pages)
+	x.heads, x.vocabulary.lists = x.heads.clone(), x.vocabulary.lists.clone()
 	x.positions = slices.Clone(x.positions)
 
 	begin := 0
@@ -149,7 +144,7 @@ func (g *growth) next(docs []*Document) *Index {
 	if dead := len(x.positions) - len(docs); dead > len(docs)+minDead {
 		x = *g.compact(&x)
 	}
-	x.heads.grow(g.terms.len(), g.generation)
+	x.heads.grow(g.terms.len())
 	g.group(&x.vocabulary, x.vocabulary.len())
 	x.logDocs = math.Log(float64(len(docs)) + 1)
 	g.weigh(&x)
@@ -166,11 +161,13 @@ func (g *growth) weigh(x *Index) {
 	for f, total := range x.lengths {
 		x.averages[f] = average(f, total, len(x.docs))
 	}
-	if x.averages != averages {
-		x.worth = make([]uint32, 0, len(x.signatures)+len(x.signatures)/8)
+	x.signatures = g.signatures.dictionaryView
+	if n := x.signatures.len(); x.averages != averages {
+		x.worth = make([]uint32, 0, n+n/8)
 	}
-	for i := len(x.worth); i < len(x.signatures); i++ {
-		x.worth = append(x.worth, x.signatures[i].worthAt(&x.averages))
+	for i := len(x.worth); i < x.signatures.len(); i++ {
+		s := signatureOf(x.signatures.text(uint32(i)))
+		x.worth = append(x.worth, s.worthAt(&x.averages))
 	}
 }
 
@@ -188,36 +185,24 @@ func (g *growth) add(x *Index, words *wordList) uint32 {
 			first = term
 		}
 	}
-	// Sort by term. Integers sort faster than structs.
-	g.order = g.order[:0]
-	for i, t := range g.found {
-		g.order = append(g.order, uint64(t.term)<<32|uint64(i))
-	}
-	slices.Sort(g.order)
-	for _, key := range g.order {
-		t := &g.found[uint32(key)]
+	g.keys = g.keys[:0]
+	for i := range g.found {
+		t := &g.found[i]
 		var s signature
 		for f, tf := range t.tf {
 			if tf > 0 {
 				s[f].tf, s[f].length = tf, lengths[f]
 			}
 		}
-		o := occurrence{t.term, g.number(x, s)}
-		if t.tf[inName] > 0 {
-			o.signature |= nameBit
-		}
-		if t.term == first {
-			o.signature |= firstBit
-		}
-		x.occurrences = append(x.occurrences, o)
+		g.keys = append(g.keys, contentKey(t.term, g.number(&s), t.tf[inName] > 0))
 	}
-	return g.post(x)
+	return g.put(x, first)
 }
 
 // number returns the number of a signature and numbers a new one. In one
 // document, most terms in the same fields have the same signature, so it looks
 // at the last signature with these fields first.
-func (g *growth) number(x *Index, s signature) uint32 {
+func (g *growth) number(s *signature) uint32 {
 	places := 0
 	for f := range s {
 		if s[f].tf > 0 {
@@ -225,17 +210,11 @@ func (g *growth) number(x *Index, s signature) uint32 {
 		}
 	}
 	last := &g.last[places]
-	if last.signature == s {
-		return last.number
+	if last.signature != *s {
+		g.text = s.append(g.text[:0])
+		last.signature, last.number = *s, g.signatures.add(g.text)
 	}
-	n, ok := g.numbers[s]
-	if !ok {
-		n = uint32(len(x.signatures))
-		x.signatures = append(x.signatures, s)
-		g.numbers[s] = n
-	}
-	last.signature, last.number = s, n
-	return n
+	return last.number
 }
 
 // count adds a term in field to the document being added. It skips stop words
@@ -257,43 +236,41 @@ func (g *growth) count(field uint8, lengths *[fields]uint16, text []byte) (term 
 	return term, true
 }
 
-// post adds the document whose occurrences are the last in x to the postings of
-// its terms, and returns its slot.
-func (g *growth) post(x *Index) uint32 {
+// put appends the document with the terms in g.keys and returns its slot. begins
+// is the term that begins its name, or strange.
+func (g *growth) put(x *Index, begins uint32) uint32 {
+	slices.Sort(g.keys)
 	slot := uint32(len(x.positions))
 	x.positions = append(x.positions, -1)
-	x.first = append(x.first, uint32(len(x.occurrences)))
-	x.heads.grow(g.terms.len(), g.generation)
-	g.tally(x, slot, 1, func(h *head, o occurrence) {
-		if h.postings == nil { // most terms never need more
-			const few = 4
-			if len(g.space) < few {
-				g.space = make([]posting, 256*few)
-			}
-			h.postings, g.space = g.space[:0:few], g.space[few:]
-		}
-		h.postings = append(h.postings, posting{slot, o.sig()})
-	})
+	x.contents = appendContent(x.contents, begins, g.keys)
+	x.first = append(x.first, uint32(len(x.contents)))
+	x.heads.grow(g.terms.len())
+	g.tally(x, slot, 1)
 	return slot
 }
 
 // remove takes the document in slot out of the counts and clears its position.
 func (g *growth) remove(x *Index, slot uint32) {
 	x.positions[slot] = -1
-	g.tally(x, slot, -1, func(*head, occurrence) {})
+	g.tally(x, slot, -1)
 }
 
-// tally adds the document in slot to the counts if n is 1, or subtracts it if n
-// is -1. It calls also with each of the document's terms.
-func (g *growth) tally(x *Index, slot uint32, n int, also func(*head, occurrence)) {
+// tally adds the document in slot to the counts and postings if n is 1, or
+// subtracts it from the counts if n is -1.
+func (g *growth) tally(x *Index, slot uint32, n int) {
 	var lengths [fields]uint16
-	for _, o := range x.occurrencesOf(slot) {
-		h := x.heads.change(o.term, g.generation)
-		h.df += int32(n)
-		also(h, o)
-		s := &x.signatures[o.sig()]
+	c := &g.content
+	for c.open(x, slot); c.next(); {
+		s := signatureOf(g.signatures.text(c.signature))
 		for f := range s {
 			lengths[f] = max(lengths[f], s[f].length) // each term of a field has the field's length
+		}
+		for _, term := range c.terms {
+			h := x.heads.change(term)
+			h.df += int32(n)
+			if n > 0 {
+				g.post(h, posting{slot, c.signature})
+			}
 		}
 	}
 	for f, length := range lengths {
@@ -301,21 +278,40 @@ func (g *growth) tally(x *Index, slot uint32, n int, also func(*head, occurrence
 	}
 }
 
+// post appends a posting.
+func (g *growth) post(h *head, p posting) {
+	if h.postings == nil {
+		const few = 2 // one posting; most terms never need more
+		if len(g.space) < few {
+			g.space = make([]uint32, 512*few)
+		}
+		h.postings, g.space = g.space[:0:few], g.space[few:]
+	}
+	h.post(p)
+}
+
 // compact returns x without the data of removed documents. It does not read the
 // other documents again.
 func (g *growth) compact(x *Index) *Index {
-	terms, signatures := g.terms.dictionaryView, x.signatures
+	terms, signatures := g.terms.dictionaryView, g.signatures.dictionaryView
 	g.clear()
 	y := g.empty()
 	y.docs = x.docs
 	for i, slot := range x.slots {
-		begin := len(y.occurrences)
-		for _, o := range x.occurrencesOf(slot) {
-			term := g.terms.add([]byte(terms.text(o.term)))
-			y.occurrences = append(y.occurrences, occurrence{term, g.number(y, signatures[o.sig()]) | o.signature&(nameBit|firstBit)})
+		g.keys = g.keys[:0]
+		c := &g.content
+		begins := uint32(strange)
+		for c.open(x, slot); c.next(); {
+			signature := g.signatures.add(signatures.text(c.signature))
+			for _, old := range c.terms {
+				term := g.terms.add(terms.text(old))
+				g.keys = append(g.keys, contentKey(term, signature, c.named))
+				if old == c.begins {
+					begins = term
+				}
+			}
 		}
-		slices.SortFunc(y.occurrences[begin:], func(a, b occurrence) int { return cmp.Compare(a.term, b.term) })
-		y.slots = append(y.slots, g.post(y))
+		y.slots = append(y.slots, g.put(y, begins))
 		y.positions[i] = int32(i)
 	}
 	return y

@@ -65,11 +65,11 @@ type Index struct {
 	slots     []uint32    // by position
 	positions []int32     // by slot; -1 for a removed document
 
-	vocabulary  vocabulary
-	heads       paged[head]  // by term
-	occurrences []occurrence // by slot, then by ascending term
-	first       []uint32     // by slot: where its occurrences begin; len is slots + 1
-	signatures  []signature
+	vocabulary vocabulary
+	heads      paged[head] // by term
+	contents   []uint16    // by slot; see contentReader
+	first      []uint32    // by slot: where it begins in contents; len is slots + 1
+	signatures dictionaryView
 
 	logDocs  float64         // ln(N+1) for N documents; see idf
 	lengths  [fields]uint64  // sum over all documents, in terms
@@ -79,22 +79,25 @@ type Index struct {
 
 // Inside an index, each document has a slot and each term a number, in the order
 // in which they were added. Each term has a list of postings: the documents that
-// contain it. Each document has a list of occurrences: the terms that it
-// contains. A signature says how often a term occurs in each field of a document
-// and how long these fields are. Few signatures are distinct, so the index
-// computes once per signature how much an occurrence is worth. The documents
+// contain it. Each document has its content: the terms that it contains. A
+// signature says how often a term occurs in each field of a document and how
+// long these fields are. Few signatures are distinct, so the index numbers them
+// and computes once for each how much an occurrence is worth. The documents
 // {server "git", name "create_issue"} and {server "git", name "list_issues"}
 // give
 //
-//	terms        0 git, 1 creat, 2 issu, 3 list
-//	signatures   0 once of 1 in server, 1 once of 2 in name
-//	postings     git {slot 0, signature 0} {1, 0}; creat {0, 1}; issu {0, 1} {1, 1}; …
-//	occurrences  slot 0: {git, 0} {creat, 1} {issu, 1}; slot 1: …
+//	terms       0 git, 1 creat, 2 issu, 3 list
+//	signatures  0 once of 1 in server, 1 once of 2 in name
+//	postings    git {slot 0, signature 0} {1, 0}; creat {0, 1}; issu {0, 1} {1, 1}; …
+//	contents    slot 0: signature 1: creat issu, signature 0: git; slot 1: …
 //
 // Indexes that [Index.With] derives from each other share these lists. New
 // entries are appended behind the part that older indexes see; a removed
 // document only loses its position. No answer depends on slots and numbers, so
 // after any history an index answers like a new one, to the bit.
+//
+// Postings and contents take most of the memory, so they are packed: see
+// head.post and contentReader.
 
 // The fields of a document.
 const (
@@ -108,39 +111,6 @@ const (
 	inHints
 	fields
 )
-
-// A posting is one document in which a term occurs.
-type posting struct {
-	slot      uint32
-	signature uint32
-}
-
-// An occurrence is one term of a document.
-type occurrence struct {
-	term      uint32
-	signature uint32 // and nameBit, if the term is in the name; and firstBit, if it is the name's first
-}
-
-const (
-	nameBit  = 1 << 31
-	firstBit = 1 << 30
-)
-
-func (o occurrence) sig() uint32 { return o.signature &^ (nameBit | firstBit) }
-
-// A signature says, by field, how often a term occurs (tf) and how many terms
-// the field has (length). Where tf is 0, length is 0 too.
-type signature [fields]struct{ tf, length uint16 }
-
-// A head holds the postings of one term.
-type head struct {
-	postings []posting // by ascending slot, including removed documents
-	df       int32     // number of documents with the term, without removed ones
-}
-
-func (x *Index) occurrencesOf(slot uint32) []occurrence {
-	return x.occurrences[x.first[slot]:x.first[slot+1]]
-}
 
 // Document returns document i, from 0 to [Index.Len] - 1. It panics for any
 // other i.

@@ -375,8 +375,8 @@ func TestIndexesShareTheLexicon(t *testing.T) {
 	}
 	wg.Wait()
 	base, fresh := l.base(), newLexiconBase(l.terms)
-	assert.Equal(t, fresh.terms.terms, base.terms.terms)
-	assert.Equal(t, fresh.groups.terms, base.groups.terms)
+	assert.Equal(t, fresh.terms.bytes, base.terms.bytes)
+	assert.Equal(t, fresh.groups.bytes, base.groups.bytes)
 	assert.Equal(t, fresh.heads, base.heads)
 	assert.Equal(t, fresh.lists, base.lists)
 }

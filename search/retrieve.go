@@ -279,9 +279,11 @@ func (r *retrieval) addWays(term uint32, weight, factor, limit float64) {
 func (r *retrieval) addRelatives(term uint32, known bool, text []byte, weight, limit float64, begin int) {
 	list := r.x.vocabulary.members(family(text))
 	relative := func(m similar) bool {
-		d := int(m.length) - len(text)
-		return d <= familySpread && d >= -familySpread && !(known && m.term == term) &&
-			int(m.term) < r.x.vocabulary.len() && r.x.heads.at(m.term).df > 0
+		if int(m.term) >= r.x.vocabulary.len() || known && m.term == term || r.x.heads.at(m.term).df == 0 {
+			return false
+		}
+		d := len(r.x.vocabulary.text(m.term)) - len(text)
+		return d <= familySpread && d >= -familySpread
 	}
 	n := 0
 	for _, m := range list {
@@ -318,146 +320,4 @@ func (r *retrieval) addWay(term uint32, weight, factor, limit float64, begin int
 		}
 	}
 	r.ways = append(r.ways, w)
-}
-
-// score sets each document's score: the sum of the scores of the query's terms,
-// and what the clauses add if there are several.
-func (r *retrieval) score(keep func(doc int) bool) {
-	r.scores = zeros(r.scores, len(r.x.positions))
-	r.best = zeros(r.best, len(r.x.positions))
-	several := len(r.clauses) > 1 && r.x.growth.ranker == RankerDefault
-	if several {
-		r.findFavoured(keep)
-	}
-	for i := range r.terms {
-		r.scoreTerm(i)
-	}
-	clear(r.best)
-	if several {
-		r.raiseFavoured(keep)
-	}
-}
-
-// scoreTerm adds to each document's score that of the best way to find term i in
-// it. Until r.best is cleared, i must ascend.
-//
-// r.best holds the score of the best way so far in its lower 24 bits and the
-// number of the term, from 1, above. 24 bits hold (k1 + 1) * idf.
-func (r *retrieval) scoreTerm(i int) {
-	x := r.x
-	scores, best, worth := r.scores, r.best[:len(r.scores)], x.worth
-	ways := r.ways[r.terms[i].begin:r.terms[i].end]
-	if len(ways) == 0 {
-		return
-	}
-	weight := uint64(ways[0].weight)
-	if len(ways) == 1 {
-		for _, p := range x.heads.at(ways[0].term).postings {
-			scores[p.slot] += uint32(weight * uint64(worth[p.signature]) / unit)
-		}
-		return
-	}
-	number := uint32(i+1) << 24
-	for _, p := range x.heads.at(ways[0].term).postings {
-		s := uint32(weight * uint64(worth[p.signature]) / unit)
-		scores[p.slot] += s
-		best[p.slot] = number | s
-	}
-	for _, w := range ways[1:] {
-		if w.weight == 0 {
-			continue
-		}
-		weight := uint64(w.weight)
-		for _, p := range x.heads.at(w.term).postings {
-			s := number | uint32(weight*uint64(worth[p.signature])/unit)
-			if before := max(best[p.slot], number); s > before {
-				scores[p.slot] += s - before
-				best[p.slot] = s
-			}
-		}
-	}
-}
-
-// zeros returns a slice of n zeros. It reuses s, which is all zeros, if s is
-// large enough.
-func zeros(s []uint32, n int) []uint32 {
-	if n > cap(s) {
-		s = make([]uint32, n+n/4)
-	}
-	return s[:n]
-}
-
-// top appends the n best documents.
-func (r *retrieval) top(dst []Match, n int, keep func(doc int) bool) []Match {
-	return r.topAbove(dst, n, 0, keep)
-}
-
-// topAbove appends the n best documents with a score of at least atLeast.
-func (r *retrieval) topAbove(dst []Match, n int, atLeast float64, keep func(doc int) bool) []Match {
-	begin := len(dst)
-	// The least score that enters the result.
-	least := uint32(max(1, min(math.MaxUint32, math.Ceil(unit*max(atLeast, r.x.growth.threshold*r.telling)))))
-	for first := 0; first < len(r.scores); first += 8 {
-		scores := r.scores[first:min(first+8, len(r.scores))]
-		if len(scores) == 8 { // skip eight scores at once if all are too low
-			a, b := max(scores[0], scores[1]), max(scores[2], scores[3])
-			c, d := max(scores[4], scores[5]), max(scores[6], scores[7])
-			if max(max(a, b), max(c, d)) < least {
-				continue
-			}
-		}
-		for i, score := range scores {
-			if score < least {
-				continue
-			}
-			doc := int(r.x.positions[first+i])
-			if doc < 0 || keep != nil && !keep(doc) {
-				continue
-			}
-			m := Match{doc, float64(score) / unit}
-			if len(dst)-begin < n || n > maxInserted {
-				dst = append(dst, m)
-			} else if last := &dst[len(dst)-1]; inOrder(m, *last) < 0 {
-				*last = m
-			} else {
-				continue
-			}
-			if n <= maxInserted {
-				insertLast(dst[begin:])
-				if len(dst)-begin == n {
-					least = uint32(dst[len(dst)-1].Score * unit)
-				}
-			}
-		}
-	}
-	if n > maxInserted {
-		slices.SortFunc(dst[begin:], inOrder)
-		dst = dst[:min(len(dst), begin+n)]
-	}
-	return dst
-}
-
-// maxInserted is the greatest n for which top keeps results sorted while it
-// finds them. For a greater n it sorts at the end.
-const maxInserted = 64
-
-// insertLast moves the last match to its place. The others are sorted.
-func insertLast(found []Match) {
-	i := len(found) - 1
-	m := found[i]
-	for ; i > 0 && inOrder(m, found[i-1]) < 0; i-- {
-		found[i] = found[i-1]
-	}
-	found[i] = m
-}
-
-// inOrder compares two matches: higher score first, then lower document number.
-func inOrder(a, b Match) int {
-	switch { // cmp.Compare is slower because it handles NaN
-	case a.Score > b.Score:
-		return -1
-	case a.Score < b.Score:
-		return 1
-	}
-	return a.Doc - b.Doc
 }

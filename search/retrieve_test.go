@@ -933,9 +933,10 @@ func TestSearchHostile(t *testing.T) {
 		}
 		// In a field of 70,000 terms, 65,535 count.
 		for _, o := range x.occurrencesOf(x.slots[3]) {
-			if x.vocabulary.text(o.term) == "xy" {
-				assert.EqualValues(t, 65535, x.signatures[o.sig()][inDescription].tf)
-				assert.EqualValues(t, 65535, x.signatures[o.sig()][inDescription].length)
+			if string(x.vocabulary.text(o.term)) == "xy" {
+				s := signatureOf(x.signatures.text(o.signature))
+				assert.EqualValues(t, 65535, s[inDescription].tf)
+				assert.EqualValues(t, 65535, s[inDescription].length)
 			}
 		}
 	}

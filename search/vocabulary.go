@@ -1,6 +1,7 @@
 package search
 
 import (
+	"bytes"
 	"math"
 	"math/bits"
 
@@ -21,13 +22,12 @@ type vocabulary struct {
 func (v *vocabulary) len() int { return v.terms.len() }
 
 // text returns the term of a number.
-func (v *vocabulary) text(term uint32) string { return v.terms.text(term) }
+func (v *vocabulary) text(term uint32) []byte { return v.terms.text(term) }
 
 // A similar is a term in a group.
 type similar struct {
 	term    uint32
 	letters uint32 // the set of its letters, one bit each
-	length  uint32 // in bytes
 }
 
 const (
@@ -60,10 +60,9 @@ func spelling(first byte, length int) [2]byte { return [2]byte{first, byte(lengt
 
 // group adds the terms from number begin on to their groups.
 func (g *growth) group(v *vocabulary, begin int) {
-	var term []byte
 	for n := begin; n < g.terms.len(); n++ {
-		term = append(term[:0], g.terms.text(uint32(n))...)
-		m := similar{uint32(n), text.Letters(term), uint32(len(term))}
+		term := g.terms.text(uint32(n))
+		m := similar{uint32(n), text.Letters(term)}
 		if name := family(term); name != nil {
 			g.join(v, name, m)
 		}
@@ -78,8 +77,8 @@ func (g *growth) group(v *vocabulary, begin int) {
 
 func (g *growth) join(v *vocabulary, name []byte, m similar) {
 	n := g.groups.add(name)
-	v.lists.grow(int(n)+1, g.generation)
-	list := v.lists.change(n, g.generation)
+	v.lists.grow(int(n) + 1)
+	list := v.lists.change(n)
 	*list = append(*list, m)
 }
 
@@ -101,19 +100,19 @@ const (
 // slipOf returns the one slip that turns term into word, or 0 if there is none.
 // Their lengths differ by at most 1. The first letter must be right unless it is
 // swapped with the second.
-func slipOf(word []byte, term string) slip {
+func slipOf(word, term []byte) slip {
 	n := min(len(word), len(term))
 	i := 0
 	for i < n && word[i] == term[i] {
 		i++
 	}
 	switch {
-	case len(word) == len(term) && i+1 < n && word[i] == term[i+1] && word[i+1] == term[i] && string(word[i+2:]) == term[i+2:]:
+	case len(word) == len(term) && i+1 < n && word[i] == term[i+1] && word[i+1] == term[i] && string(word[i+2:]) == string(term[i+2:]):
 		return swapped
 	case i == 0:
-	case len(word) == len(term) && i < n && string(word[i+1:]) == term[i+1:],
-		len(word) > len(term) && string(word[i+1:]) == term[i:],
-		len(word) < len(term) && string(word[i:]) == term[i+1:]:
+	case len(word) == len(term) && i < n && string(word[i+1:]) == string(term[i+1:]),
+		len(word) > len(term) && string(word[i+1:]) == string(term[i:]),
+		len(word) < len(term) && string(word[i:]) == string(term[i+1:]):
 		return edited
 	}
 	return 0
@@ -145,7 +144,7 @@ func (x *Index) undo(word, spelled []byte) (term uint32, ok bool) {
 		} else if n == 0 && !l.has(m) {
 			continue
 		}
-		if !ok || n > count || n == count && x.vocabulary.text(m) < x.vocabulary.text(term) {
+		if !ok || n > count || n == count && bytes.Compare(x.vocabulary.text(m), x.vocabulary.text(term)) < 0 {
 			term, count, ok = m, n, true
 		}
 	}
@@ -186,7 +185,7 @@ func (x *Index) correct(word, stem []byte) (term uint32, ok bool) {
 				} else if n == 0 && !l.has(m.term) {
 					continue
 				}
-				if !ok || kind < best || n > count || n == count && text < x.vocabulary.text(term) {
+				if !ok || kind < best || n > count || n == count && bytes.Compare(text, x.vocabulary.text(term)) < 0 {
 					term, best, count, ok = m.term, kind, n, true
 				}
 			}

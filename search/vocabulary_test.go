@@ -41,7 +41,7 @@ func TestSlipOf(t *testing.T) {
 		{"ab", "ba", swapped},
 	}
 	for _, test := range tests {
-		assert.Equal(t, test.want, slipOf([]byte(test.word), test.term), "%q for %q", test.word, test.term)
+		assert.Equal(t, test.want, slipOf([]byte(test.word), []byte(test.term)), "%q for %q", test.word, test.term)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestSlipOfEqualsPlain(t *testing.T) {
 		if d := len(word) - len(term); d > 1 || d < -1 {
 			continue
 		}
-		got, want := slipOf([]byte(word), term), plainSlip(word, term)
+		got, want := slipOf([]byte(word), []byte(term)), plainSlip(word, term)
 		require.Equal(t, want, got, "%q for %q", word, term)
 		kinds[got]++
 		if got != 0 {
@@ -112,7 +112,7 @@ func TestCorrect(t *testing.T) {
 			w := plainTerms(test.word)[0]
 			got := ""
 			if n, ok := x.correct([]byte(w.full), []byte(w.text)); ok {
-				got = x.vocabulary.text(n)
+				got = string(x.vocabulary.text(n))
 			}
 			assert.Equal(t, test.want, got)
 			want, _ := plain.correct(w.full, w.text)
@@ -126,7 +126,7 @@ func TestCorrect(t *testing.T) {
 	assert.False(t, ok)
 	n, ok := x.correct([]byte("mesage"), []byte("mesag"))
 	assert.True(t, ok)
-	assert.Equal(t, "messag", x.vocabulary.text(n))
+	assert.Equal(t, "messag", string(x.vocabulary.text(n)))
 }
 
 func TestFamily(t *testing.T) {
@@ -140,9 +140,8 @@ func TestFamily(t *testing.T) {
 	x := NewIndex(docs, nil)
 	var members []string
 	for _, m := range x.vocabulary.members([]byte("autho")) {
-		if line := x.vocabulary.text(m.term); x.heads.at(m.term).df > 0 {
+		if line := string(x.vocabulary.text(m.term)); x.heads.at(m.term).df > 0 {
 			members = append(members, line)
-			assert.EqualValues(t, len(line), m.length)
 			assert.Equal(t, text.Letters([]byte(line)), m.letters)
 		}
 	}
