@@ -4,11 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -70,6 +73,14 @@ func setUp() error {
 	if err := os.Setenv("TMPDIR", runDir); err != nil {
 		return err
 	}
+	// The gateway keeps lists in the user's cache folder, where go keeps what it builds.
+	built, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(os.Setenv("GOCACHE", strings.TrimSpace(string(built))), os.Setenv("XDG_CACHE_HOME", runDir)); err != nil {
+		return err
+	}
 	if err := os.Symlink(npm, filepath.Join(runDir, "npm")); err != nil {
 		return err
 	}
@@ -83,37 +94,12 @@ func install() (npm, grafana string, err error) {
 			return "", "", fmt.Errorf("these tests install and run published servers and need node (20 or newer), npm and go: %w", err)
 		}
 	}
-	cache := os.Getenv(cacheVariable)
-	if cache == "" {
-		cache = ".cache"
-	}
-	if cache, err = filepath.Abs(cache); err != nil {
-		return "", "", err
-	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", "", err
-	}
-	unlock, err := lock(filepath.Join(cache, "lock"))
+	cache, unlock, err := openCache()
 	if err != nil {
 		return "", "", err
 	}
 	defer unlock()
-
-	files := make(map[string][]byte)
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		if files[name], err = os.ReadFile(filepath.Join("servers", name)); err != nil {
-			return "", "", err
-		}
-	}
-	npm, err = ensure(cache, "npm", string(files["package.json"])+string(files["package-lock.json"]), func(dir string) error {
-		for name, data := range files {
-			if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-				return err
-			}
-		}
-		return command(dir, nil, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	})
-	if err != nil {
+	if npm, err = ensureNPM(cache, "npm", "servers"); err != nil {
 		return "", "", err
 	}
 	if os.Getenv(serversVariable) == "npm" {
@@ -123,6 +109,58 @@ func install() (npm, grafana string, err error) {
 		return command(dir, []string{"GOBIN=" + dir}, "go", "install", grafanaPackage)
 	})
 	return npm, grafana, err
+}
+
+// installMore returns a link to the directory of further servers, which one test needs.
+func installMore() (link string, err error) {
+	cache, unlock, err := openCache()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	more, err := ensureNPM(cache, "more", filepath.Join("servers", "more"))
+	if err != nil {
+		return "", err
+	}
+	link = filepath.Join(runDir, "more")
+	if err := os.Symlink(more, link); !errors.Is(err, fs.ErrExist) { // with -count
+		return link, err
+	}
+	return link, nil
+}
+
+// openCache returns the directory to install into, which nobody else uses until unlock.
+func openCache() (cache string, unlock func(), err error) {
+	cache = os.Getenv(cacheVariable)
+	if cache == "" {
+		cache = ".cache"
+	}
+	if cache, err = filepath.Abs(cache); err != nil {
+		return "", nil, err
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", nil, err
+	}
+	unlock, err = lock(filepath.Join(cache, "lock"))
+	return cache, unlock, err
+}
+
+// ensureNPM installs what package.json and package-lock.json in a folder name.
+func ensureNPM(cache, name, folder string) (dir string, err error) {
+	files := make(map[string][]byte)
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		if files[name], err = os.ReadFile(filepath.Join(folder, name)); err != nil {
+			return "", err
+		}
+	}
+	return ensure(cache, name, string(files["package.json"])+string(files["package-lock.json"]), func(dir string) error {
+		for name, data := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+				return err
+			}
+		}
+		return command(dir, nil, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	})
 }
 
 // ensure returns the directory in cache for key. If it is not filled yet,

@@ -27,6 +27,9 @@ func serveChild() {
 			_, _ = io.Copy(io.Discard, conn)
 		}
 	}
+	if os.Getenv("TEST_DEAD") != "" {
+		os.Exit(1)
+	}
 	if os.Getenv("TEST_SERVER") == "stubborn" { // ignores that its input closes, and signals
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		_ = server.ServeStdio(childServer(&lineWriter{w: os.Stdout}))
@@ -68,6 +71,11 @@ func childServer(lines *lineWriter) *server.MCPServer {
 	tool("a_log", "Logs text", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		lines.notify("notifications/message", map[string]any{"level": "warning", "data": r.GetString("text", "")})
 		return text("logged", nil)
+	})
+	tool("a_change", "Gets another tool, and logs text as an error", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		tool("zebra", "Rides a zebra", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return text("ridden", nil) })
+		lines.notify("notifications/message", map[string]any{"level": "error", "data": r.GetString("text", "")})
+		return text("changed", nil)
 	})
 	var last atomic.Value
 	last.Store("")

@@ -9,10 +9,10 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// A sink takes notifications to a client, each whole and in order. It may wait
-// for the client.
+// A sink takes notifications to a client, each whole and in order, and reports whether it
+// did. It may wait for the client.
 type sink interface {
-	notify(method string, params any)
+	notify(method string, params any) (written bool)
 }
 
 // maxQueued is how many notifications may wait for a slow client. Beyond it,

@@ -14,20 +14,33 @@ import (
 // A conversation is the gateway's state of one client: a Session that no other
 // client has.
 type conversation struct {
-	id      string // mcp-go's session ID; "" if the protocol has no sessions
-	session *mcphybrid.Session
-	follows bool        // lists the tools again when told that they have changed
-	told    atomic.Bool // they have changed since it last listed them
+	id string // mcp-go's session ID; "" if the protocol has no sessions
+	*notices
+
+	// When the client first needs them, it has said who it is.
+	session *mcphybrid.Session // nil until then
+	follows bool               // lists the tools again when told that they have changed
+
+	told atomic.Bool // the tools have changed since it last listed them
 }
 
-// open notes a client with that ID. Its Session is made when the client first
-// needs it, because by then the client has said who it is.
-func (g *gateway) open(id string) {
+// open returns the client with that ID, which may be new.
+func (g *gateway) open(id string) *conversation {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, ok := g.clients[id]; !ok && id != "" {
-		g.clients[id] = nil
+	c := g.clients[id]
+	if c == nil {
+		c = &conversation{id: id, notices: newNotices()}
+		g.clients[id] = c
 	}
+	return c
+}
+
+// known returns the client with that ID, or nil.
+func (g *gateway) known(id string) *conversation {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.clients[id]
 }
 
 // maxClientName is how many bytes of a client's name are kept.
@@ -47,7 +60,7 @@ func (g *gateway) gone(id string) {
 	c := g.clients[id]
 	delete(g.clients, id)
 	g.mu.Unlock()
-	if c != nil {
+	if c != nil && c.session != nil {
 		g.book.gone(c)
 		c.session.Close()
 	}
@@ -59,28 +72,29 @@ func (g *gateway) gone(id string) {
 func (g *gateway) client(ctx context.Context) *conversation {
 	s := server.ClientSessionFromContext(ctx)
 	if s == nil {
-		return g.newClient("", "")
+		return g.stranger()
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c, ok := g.clients[s.SessionID()]
-	if !ok {
-		return g.newClient("", "")
-	}
+	c := g.clients[s.SessionID()]
 	if c == nil {
+		return g.stranger()
+	}
+	if c.session == nil {
 		name := ""
 		if s, ok := s.(server.SessionWithClientInfo); ok {
 			name = s.GetClientInfo().Name
 		}
-		c = g.newClient(s.SessionID(), name)
-		g.clients[s.SessionID()] = c
+		c.follows = slices.Contains(g.opts.follow, "*") || slices.Contains(g.opts.follow, name)
+		c.session = g.mgr.NewSession(c.sessionOptions())
 	}
 	return c
 }
 
-func (g *gateway) newClient(id, name string) *conversation {
-	c := &conversation{id: id}
-	c.follows = id != "" && (slices.Contains(g.opts.follow, "*") || slices.Contains(g.opts.follow, name))
+// stranger returns a client of which nothing is kept.
+func (g *gateway) stranger() *conversation {
+	c := &conversation{notices: newNotices()}
+	c.begin()
 	c.session = g.mgr.NewSession(c.sessionOptions())
 	return c
 }

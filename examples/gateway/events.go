@@ -19,6 +19,11 @@ type eventWriter struct {
 	header http.Header   // as mcp-go sets it
 	within time.Duration // how long the client may take to read what is written at once
 
+	// What else it carries. Set and called by the request's own goroutine only.
+	notices *notices // or nil
+	stays   bool     // it is no answer
+	leave   func()   // ends that, or nil
+
 	mu     sync.Mutex
 	begun  bool // the header is sent
 	stream bool // the answer is a stream of events
@@ -29,11 +34,7 @@ type eventWriter struct {
 func withEvents(within time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		w := &eventWriter{ResponseWriter: out, header: out.Header().Clone(), within: within}
-		defer func() {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.over = true
-		}()
+		defer w.end()
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), eventWriterKey{}, w)))
 	})
 }
@@ -44,9 +45,38 @@ const eventStream = "text/event-stream"
 func (w *eventWriter) Header() http.Header { return w.header }
 
 func (w *eventWriter) WriteHeader(status int) {
+	w.settle()
+	w.mu.Lock()
+	w.beginLocked(status)
+	open := w.stays && w.stream
+	w.mu.Unlock()
+	if open && w.leave == nil {
+		w.leave = w.notices.attach(w, true)
+	}
+}
+
+// carry has notices written with the answer, before it or, if it stays open, to it.
+func (w *eventWriter) carry(n *notices, stays bool) {
+	w.notices, w.stays = n, stays
+	if !stays {
+		w.leave = n.attach(w, false)
+	}
+}
+
+// settle returns when no notice is being written before an answer.
+func (w *eventWriter) settle() {
+	if w.notices != nil && !w.stays {
+		w.notices.settle(w)
+	}
+}
+
+func (w *eventWriter) end() {
+	if w.leave != nil {
+		w.leave()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.beginLocked(status)
+	w.over = true
 }
 
 func (w *eventWriter) beginLocked(status int) {
@@ -64,6 +94,7 @@ func (w *eventWriter) beginLocked(status int) {
 // Write writes mcp-go's output: an event, or an answer, which becomes an event
 // in a stream.
 func (w *eventWriter) Write(p []byte) (int, error) {
+	w.settle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.beginLocked(http.StatusOK)
@@ -71,7 +102,9 @@ func (w *eventWriter) Write(p []byte) (int, error) {
 	if !w.stream || w.header.Get("Content-Type") == eventStream {
 		return w.ResponseWriter.Write(p)
 	}
-	if err := w.eventLocked(p); err != nil {
+	err := w.eventLocked(p)
+	w.over = true // nothing follows the answer
+	if err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -93,12 +126,12 @@ func (w *eventWriter) extendLocked() {
 func (w *eventWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // notify implements [sink].
-func (w *eventWriter) notify(method string, params any) {
+func (w *eventWriter) notify(method string, params any) (written bool) {
 	message, err := newNotification(method, params)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil || w.over || w.begun && !w.stream {
-		return
+		return false
 	}
 	if !w.begun {
 		w.begun, w.stream = true, true
@@ -106,7 +139,7 @@ func (w *eventWriter) notify(method string, params any) {
 		w.ResponseWriter.Header().Set("Cache-Control", "no-cache")
 		w.ResponseWriter.WriteHeader(http.StatusOK)
 	}
-	_ = w.eventLocked(message) // the client is gone, which ends its request
+	return w.eventLocked(message) == nil // or the client is gone, which ends its request
 }
 
 // eventLocked writes a message, which is one line.

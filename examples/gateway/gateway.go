@@ -50,23 +50,28 @@ type gateway struct {
 	calls    context.Context // ends when calls must
 	endCalls context.CancelFunc
 
-	mu       sync.Mutex
-	clients  map[string]*conversation // by mcp-go's session ID
-	draining bool
-	running  int        // requests that are being answered
-	idle     *sync.Cond // signals that running is 0
+	mu        sync.Mutex
+	clients   map[string]*conversation // by mcp-go's session ID
+	listeners map[server.ClientSession]struct{}
+	draining  bool
+	running   int        // requests that are being answered
+	idle      *sync.Cond // signals that running is 0
 }
 
 // startTimeout is long enough for a launcher such as npx to download a server before
 // its first run. Clients don't wait that long: see -wait.
 const startTimeout = time.Minute
 
+// defaultWait leaves some clients time: opencode gives up after five seconds, and Codex after
+// ten.
+const defaultWait = 4 * time.Second
+
 // newGateway returns a gateway and begins to start its servers.
 func newGateway(opts gatewayOptions) *gateway {
 	opts.limits = opts.limits.withDefaults()
 	g := &gateway{
 		opts:    opts,
-		clients: make(map[string]*conversation), book: newCallBook(opts.servers),
+		clients: make(map[string]*conversation), listeners: make(map[server.ClientSession]struct{}), book: newCallBook(opts.servers),
 	}
 	g.idle = sync.NewCond(&g.mu)
 	var ready context.CancelFunc
@@ -83,8 +88,11 @@ func newGateway(opts gatewayOptions) *gateway {
 	}
 	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
 		Servers: opts.servers, Cache: opts.cache, TokenStore: opts.tokens, Logger: opts.log, Limits: mcphybrid.ServerLimits{StartTimeout: startTimeout}, MaxKept: opts.limits.results,
-		Registry: &catalogWatch{ToolRegistry: mcphybrid.NewRegistry(), changed: g.tellAll},
-		OnEvent:  g.event, OnResources: g.tellResources,
+		Registry: &catalogWatch{ToolRegistry: mcphybrid.NewRegistry(), changed: func() { g.tellAll(mcp.MethodNotificationToolsListChanged) }},
+		OnEvent:  g.event,
+		OnResources: func(string) {
+			g.tellAll(mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged)
+		},
 		Middleware: []mcphybrid.Middleware{g.attribute},
 		Ask:        ask.Options{Hooks: g.questions()},
 	})
@@ -101,17 +109,17 @@ func newGateway(opts gatewayOptions) *gateway {
 // newFront returns the MCP server that clients connect to.
 func (g *gateway) newFront() *server.MCPServer {
 	hooks := &server.Hooks{}
-	hooks.AddOnRegisterSession(func(ctx context.Context, s server.ClientSession) { g.open(s.SessionID()) })
+	hooks.AddOnRegisterSession(func(_ context.Context, s server.ClientSession) { g.open(s.SessionID()) })
 	hooks.AddOnUnregisterSession(func(_ context.Context, s server.ClientSession) { g.gone(s.SessionID()) })
 	hooks.AddBeforeInitialize(func(_ context.Context, _ any, r *mcp.InitializeRequest) { forgetMost(&r.Params) })
 	hooks.AddAfterInitialize(func(ctx context.Context, _ any, _ *mcp.InitializeRequest, r *mcp.InitializeResult) {
 		// mcp-go registers the session only after the answer. The client may be
 		// quicker.
 		g.open(server.ClientSessionFromContext(ctx).SessionID())
-		r.Instructions = g.instructions(ctx)
+		r.Instructions = g.instructions(g.client(ctx))
 	})
 	hooks.AddAfterDiscover(func(ctx context.Context, _ any, _ *mcp.DiscoverRequest, r *mcp.DiscoverResult) {
-		r.Instructions = g.instructions(ctx)
+		r.Instructions = g.instructions(g.client(ctx))
 	})
 	hooks.AddAfterListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest, r *mcp.ListToolsResult) {
 		r.Tools = g.list(ctx)
@@ -121,6 +129,7 @@ func (g *gateway) newFront() *server.MCPServer {
 	})
 	front := server.NewMCPServer("mcphybrid", version(),
 		append(g.addResources(hooks), server.WithToolCapabilities(true), server.WithLogging(), server.WithHooks(hooks))...)
+	g.addNotices(front, hooks)
 	front.AddTool(mcp.NewTool(anyTool), g.call)
 	front.AddResource(mcp.NewResource(anyURI, anyPrompt), g.read)
 	front.AddPrompt(mcp.NewPrompt(anyPrompt), g.prompt)
@@ -141,16 +150,12 @@ func await(ctx, other context.Context) {
 	}
 }
 
-// instructions tells a client's model how to search.
-func (g *gateway) instructions(ctx context.Context) string {
-	await(ctx, g.waiting)
-	return g.client(ctx).session.SearchSection()
-}
-
 // list returns the tools that the client may call now, in the order of its Session.
 func (g *gateway) list(ctx context.Context) []mcp.Tool {
-	await(ctx, g.waiting)
 	c := g.client(ctx)
+	ready := c.ask(mcp.MethodNotificationToolsListChanged)
+	await(ctx, g.waiting)
+	ready()
 	c.told.Store(false) // the client is told of changes from here on
 	session := c.session
 	if !c.follows {

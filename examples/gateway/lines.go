@@ -89,10 +89,12 @@ func (l *lineWriter) Close() error { return l.w.Close() }
 
 // notify implements [sink]. Unlike messages that mcp-go sends, a message is
 // written when notify returns.
-func (l *lineWriter) notify(method string, params any) {
-	if line, err := newNotification(method, params); err == nil {
-		_, _ = l.Write(append(line, '\n')) // the client is gone
+func (l *lineWriter) notify(method string, params any) (written bool) {
+	line, err := newNotification(method, params)
+	if err == nil {
+		_, err = l.Write(append(line, '\n'))
 	}
+	return err == nil // or the client is gone
 }
 
 // refuse answers a message with an error. Of what is not there or not JSON, the ID is
@@ -109,6 +111,6 @@ func newNotification(method string, params any) ([]byte, error) {
 	return json.Marshal(struct {
 		JSONRPC string `json:"jsonrpc"`
 		Method  string `json:"method"`
-		Params  any    `json:"params"`
+		Params  any    `json:"params,omitempty"`
 	}{mcp.JSONRPC_VERSION, method, params})
 }

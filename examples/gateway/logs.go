@@ -112,7 +112,10 @@ func (g *gateway) hear(from string, n mcp.JSONRPCNotification) {
 		return
 	}
 	to, v := g.book.addressee(from)
-	if to == nil && g.direct == nil {
+	if to == nil && g.direct != nil { // over standard input there is one client
+		to = g.known(stdioID)
+	}
+	if to == nil || !to.begun() {
 		return
 	}
 	data, err := json.Marshal(n.Params.AdditionalFields)
@@ -124,14 +127,9 @@ func (g *gateway) hear(from string, n mcp.JSONRPCNotification) {
 	if m.Params.Logger == "" {
 		m.Params.Logger = from
 	}
-	switch {
-	case v != nil:
-		if v.wantsLog(m.Params.Level) {
-			v.tell(n.Method, m.Params)
-		}
-	case to != nil:
+	if v == nil {
 		_ = g.front.SendLogMessageToSpecificClient(to.id, m)
-	default: // over standard input there is one client, and this is about no call
-		_ = g.front.SendLogMessageToSpecificClient(stdioID, m)
+	} else if v.wantsLog(m.Params.Level) {
+		v.tell(n.Method, m.Params)
 	}
 }

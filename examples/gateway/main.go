@@ -55,10 +55,10 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	dialect := flags.String("dialect", "", "the `client` that the file is written for, such as vscode; by default it is recognized")
 	follow := flags.String("follow", "", "the `names` of clients, with commas between, that list the tools again when told to; * for all")
 	asks := flags.Bool("ask", false, "let servers ask clients, of a protocol before 2026-07-28, for values, pages, a model's answer and roots")
-	cache := flags.String("cache", "", "keep the servers' tools in this `file`, and start from it")
+	cache := flags.String("cache", "", "keep the servers' lists in this `file`, and start from it; off for none. By default, it is in the user's cache folder")
 	tokens := flags.String("tokens", "", "use the logins in this `folder`: examples/inspect -login puts them there")
 	level := flags.String("log-level", string(mcp.LoggingLevelInfo), "the least `level` of log messages that servers are asked for")
-	wait := flags.Duration("wait", 5*time.Second, "how long after the start a client waits for servers before it is answered without them; it is told when they come")
+	wait := flags.Duration("wait", defaultWait, "how long after the start a client waits for servers before it is answered without them; it is told when they come")
 	grace := flags.Duration("grace", 5*time.Second, "how long running calls may go on when the gateway is told to end; then they are answered with an error")
 	address := flags.String("http", "", "serve over HTTP at this `address`, such as 127.0.0.1:8080 or :8080, which is the same")
 	var limits limits
@@ -99,8 +99,8 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	if *follow != "" {
 		opts.follow = strings.Split(*follow, ",")
 	}
-	if *cache != "" {
-		opts.cache = mcphybrid.FileStore(*cache)
+	if opts.cache, err = cacheStore(*cache, *config); err != nil {
+		log.Warn("nothing is cached, so a slow server has no tools at first", "error", err)
 	}
 	if *tokens != "" {
 		opts.tokens = mcphybrid.FileTokens(*tokens)

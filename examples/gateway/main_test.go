@@ -34,13 +34,27 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	folder, err := os.MkdirTemp("", "gateway-test-")
+	if err != nil {
+		panic(err)
+	}
+	for _, entry := range cacheHome(folder) {
+		name, value, _ := strings.Cut(entry, "=")
+		os.Setenv(name, value)
+	}
 	goleak.VerifyTestMain(mcptest.Patient{M: m}, goleak.Cleanup(func(code int) {
+		os.RemoveAll(folder)
 		if left := processes(); code == 0 && len(left) > 0 {
 			fmt.Println("processes left:", left)
 			code = 1
 		}
 		os.Exit(code)
 	}))
+}
+
+// cacheHome is an environment in which the user's cache folder is in a folder.
+func cacheHome(folder string) []string {
+	return []string{"XDG_CACHE_HOME=" + folder, "HOME=" + folder, "LocalAppData=" + folder}
 }
 
 // processes returns the command lines of the processes that this one started,

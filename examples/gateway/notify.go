@@ -13,7 +13,7 @@ func (g *gateway) event(e mcphybrid.Event) {
 	g.mu.Lock()
 	var found *conversation
 	for _, c := range g.clients {
-		if c != nil && c.session == e.Session {
+		if c.session == e.Session {
 			found = c
 		}
 	}
@@ -27,14 +27,8 @@ func (g *gateway) event(e mcphybrid.Event) {
 // lists them again.
 func (g *gateway) tellChanged(c *conversation) {
 	if !c.told.Swap(true) {
-		_ = g.front.SendNotificationToSpecificClient(c.id, mcp.MethodNotificationToolsListChanged, nil)
+		c.tell(mcp.MethodNotificationToolsListChanged)
 	}
-}
-
-// tellAll tells all clients that the inline tools have changed, including clients that
-// only listen and have no session.
-func (g *gateway) tellAll() {
-	g.front.SendNotificationToAllClients(mcp.MethodNotificationToolsListChanged, nil)
 }
 
 // A catalogWatch is a registry that reports changes of the tools.

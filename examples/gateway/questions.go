@@ -17,21 +17,21 @@ func (g *gateway) questions() ask.Hooks {
 	}
 	return ask.Hooks{
 		Elicit: func(ctx context.Context, from ask.Asker, p mcp.ElicitationParams) (*mcp.ElicitationResult, error) {
-			if capabilities(ctx).Elicitation == nil {
+			if g.capabilities(ctx).Elicitation == nil {
 				return nil, ask.ErrDeclined
 			}
 			p.Meta, p.Message = nil, from.Server+" asks: "+p.Message // to the client, the gateway is the server
 			return g.front.RequestElicitation(ctx, mcp.ElicitationRequest{Params: p})
 		},
 		Sample: func(ctx context.Context, _ ask.Asker, p mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
-			if capabilities(ctx).Sampling == nil {
+			if g.capabilities(ctx).Sampling == nil {
 				return nil, ask.ErrDeclined
 			}
 			//lint:ignore SA1019 clients before 2026-07-28 have it
 			return g.front.RequestSampling(ctx, mcp.CreateMessageRequest{CreateMessageParams: p})
 		},
 		Roots: func(ctx context.Context, _ ask.Asker) ([]mcp.Root, error) {
-			if capabilities(ctx).Roots == nil {
+			if g.capabilities(ctx).Roots == nil {
 				return nil, ask.ErrDeclined
 			}
 			r, err := g.front.RequestRoots(ctx, mcp.ListRootsRequest{})
@@ -43,9 +43,13 @@ func (g *gateway) questions() ask.Hooks {
 	}
 }
 
-// capabilities returns what the client of a request can do. Since 2026-07-28, a server
-// can't ask while it answers a request, so such a client can do nothing.
-func capabilities(ctx context.Context) (c mcp.ClientCapabilities) {
+// capabilities returns what the client of a request can do. Before it is ready, it is asked
+// nothing. Since 2026-07-28, a server can't ask while it answers a request, so such a client
+// can do nothing.
+func (g *gateway) capabilities(ctx context.Context) (c mcp.ClientCapabilities) {
+	if from := g.of(ctx); from == nil || !from.begun() {
+		return c
+	}
 	if info := server.RequestProtocolInfoFromContext(ctx); info != nil && info.Modern {
 		return c
 	}

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"net/url"
-	"slices"
-	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -25,7 +22,7 @@ const (
 func (g *gateway) addResources(hooks *server.Hooks) []server.ServerOption {
 	hooks.AddAfterListResources(func(ctx context.Context, _ any, _ *mcp.ListResourcesRequest, r *mcp.ListResourcesResult) {
 		r.Resources = []mcp.Resource{}
-		for _, from := range g.current(ctx).Resources() {
+		for _, from := range g.current(ctx, mcp.MethodNotificationResourcesListChanged).Resources() {
 			if to := (mcp.Resource{}); json.Unmarshal(from.Raw, &to) == nil {
 				to.URI = g.uri(from.Server, from.URI)
 				to.Name = from.Name
@@ -35,7 +32,7 @@ func (g *gateway) addResources(hooks *server.Hooks) []server.ServerOption {
 	})
 	hooks.AddAfterListResourceTemplates(func(ctx context.Context, _ any, _ *mcp.ListResourceTemplatesRequest, r *mcp.ListResourceTemplatesResult) {
 		r.ResourceTemplates = []mcp.ResourceTemplate{}
-		for _, from := range g.current(ctx).ResourceTemplates() {
+		for _, from := range g.current(ctx, mcp.MethodNotificationResourcesListChanged).ResourceTemplates() {
 			to, template := (mcp.ResourceTemplate{}), mcp.URITemplate{}
 			quoted, _ := json.Marshal(g.uri(from.Server, from.URITemplate))
 			if json.Unmarshal(from.Raw, &to) == nil && json.Unmarshal(quoted, &template) == nil {
@@ -47,7 +44,7 @@ func (g *gateway) addResources(hooks *server.Hooks) []server.ServerOption {
 	hooks.AddAfterListPrompts(func(ctx context.Context, _ any, _ *mcp.ListPromptsRequest, r *mcp.ListPromptsResult) {
 		r.Prompts = []mcp.Prompt{}
 		seen := make(map[string]bool)
-		for _, from := range g.current(ctx).Prompts() {
+		for _, from := range g.current(ctx, mcp.MethodNotificationPromptsListChanged).Prompts() {
 			if to := (mcp.Prompt{}); !seen[from.Registered] && json.Unmarshal(from.Raw, &to) == nil {
 				seen[from.Registered] = true
 				to.Name = from.Registered
@@ -72,10 +69,14 @@ func (g *gateway) addResources(hooks *server.Hooks) []server.ServerOption {
 	}
 }
 
-// current returns the Session of the client of a request for a list.
-func (g *gateway) current(ctx context.Context) *mcphybrid.Session {
+// current returns the Session of the client of a request for a list, whose changes it is
+// told of by a method.
+func (g *gateway) current(ctx context.Context, changes string) *mcphybrid.Session {
+	c := g.client(ctx)
+	ready := c.ask(changes)
 	await(ctx, g.waiting)
-	return g.client(ctx).session
+	ready()
+	return c.session
 }
 
 func (g *gateway) read(ctx context.Context, r mcp.ReadResourceRequest) (contents []mcp.ResourceContents, err error) {
@@ -164,117 +165,4 @@ func (c completer) CompleteResourceArgument(ctx context.Context, uri string, a m
 		from, uri := named(uri)
 		return from, mcp.ResourceReference{URI: uri}, nil
 	}, a, more)
-}
-
-// wrapped begins URIs that name their server: mcphybrid://SERVER/URI. Like the names of
-// tools and prompts, they mean the same whatever other servers list, and after a restart.
-const wrapped = "mcphybrid://"
-
-// uri returns what a client calls a URI, or a template of URIs, of a server. A single
-// server's are as they are.
-func (g *gateway) uri(from, uri string) string {
-	if len(g.opts.servers) == 1 && !strings.HasPrefix(uri, wrapped) {
-		return uri
-	}
-	return wrapped + url.PathEscape(from) + "/" + uri
-}
-
-// named returns what a client means by a URI. The server is "" if the URI names none:
-// then only one server may have it.
-func named(uri string) (from, own string) {
-	if rest, ok := strings.CutPrefix(uri, wrapped); ok {
-		if escaped, own, ok := strings.Cut(rest, "/"); ok {
-			if from, err := url.PathUnescape(escaped); err == nil {
-				return from, own
-			}
-		}
-	}
-	return "", uri
-}
-
-// A read is what a model's call reads, by the tool for that or by one that calls it.
-type read struct {
-	from string          // the server, if the call names one
-	args json.RawMessage // of the call, with the server's own URI
-}
-
-// readBy returns the read that a call makes, or nil if it is another call.
-func readBy(name string, args json.RawMessage) *read {
-	var in struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-		Server    string          `json:"server"`
-		URI       string          `json:"uri"`
-	}
-	if json.Unmarshal(args, &in) != nil {
-		return nil
-	}
-	var changed any
-	r := &read{from: in.Server, args: args}
-	switch {
-	case name == mcphybrid.ResourceReadToolName:
-		from, own := named(in.URI)
-		if from == "" {
-			return r
-		}
-		r.from, changed = from, map[string]string{"server": from, "uri": own}
-	case (name == mcphybrid.CallToolName || name == mcphybrid.ReadOnlyCallToolName) && in.Name == mcphybrid.ResourceReadToolName:
-		inner := readBy(in.Name, in.Arguments)
-		if inner == nil {
-			return r
-		}
-		r.from, changed = inner.from, map[string]any{"name": in.Name, "arguments": inner.args}
-	default:
-		return nil
-	}
-	if own, err := json.Marshal(changed); err == nil {
-		r.args = own
-	}
-	return r
-}
-
-// Clients open or show these themselves, so that results have them as they are.
-var clientSchemes = []string{"https://", "http://", "ui://"}
-
-// relink returns contents of a server in which each URI that clients read names that
-// server.
-func (g *gateway) relink(from string, contents []mcp.Content) []mcp.Content {
-	rename := func(uri string) string {
-		if slices.ContainsFunc(clientSchemes, func(s string) bool { return strings.HasPrefix(uri, s) }) {
-			return uri
-		}
-		return g.uri(from, uri)
-	}
-	list := make([]mcp.Content, len(contents))
-	for i, c := range contents {
-		switch has := c.(type) {
-		case mcp.ResourceLink:
-			has.URI = rename(has.URI)
-			c = has
-		case mcp.EmbeddedResource:
-			has.Resource = renamed(has.Resource, rename)
-			c = has
-		}
-		list[i] = c
-	}
-	return list
-}
-
-// renamed returns contents with another URI.
-func renamed(c mcp.ResourceContents, rename func(string) string) mcp.ResourceContents {
-	switch has := c.(type) {
-	case mcp.TextResourceContents:
-		has.URI = rename(has.URI)
-		return has
-	case mcp.BlobResourceContents:
-		has.URI = rename(has.URI)
-		return has
-	}
-	return c
-}
-
-// tellResources tells all clients that resources or prompts have changed.
-func (g *gateway) tellResources(string) {
-	g.front.SendNotificationToAllClients(mcp.MethodNotificationResourcesListChanged, nil)
-	g.front.SendNotificationToAllClients(mcp.MethodNotificationPromptsListChanged, nil)
 }

@@ -22,6 +22,7 @@ func (g *gateway) serveStdio(ctx context.Context, in io.Reader, out io.WriteClos
 	lines := &lineWriter{w: out, unread: leave}
 	defer lines.Close() // a server whose message is being written stops waiting
 	g.direct = lines
+	defer g.open(stdioID).attach(lines, true)()
 	s := server.NewStdioServer(g.front)
 	s.SetErrorLogger(slog.NewLogLogger(g.opts.log.Handler(), slog.LevelWarn))
 	server.WithWorkerPoolSize(stdioCalls)(s)

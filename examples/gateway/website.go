@@ -89,7 +89,7 @@ func (g *gateway) serveHTTP(ctx context.Context, w *website) error {
 	sessions.end = func(id string) { endSession(front, id) }
 	mux := http.NewServeMux()
 	mux.Handle(endpoint, w.guard(newIntake(limits).withMessage(sessions.withSession(
-		endingWith(streams, sane(withEvents(limits.write, front)))))))
+		endingWith(streams, sane(withEvents(limits.write, g.withNotices(front))))))))
 	if w.debug {
 		mux.Handle(debugPath, w.guardPage(debug.Handler(g.mgr)))
 	}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcphybrid/mcphybrid"
+)
+
+// maxStarting is how many servers the instructions name that are still starting.
+const maxStarting = 20
+
+// instructions tells a client's model how to search, and what there is as far as that is
+// known: it waits for no server. The Session is not the client's, because what that has
+// shown once it would show forever.
+func (g *gateway) instructions(c *conversation) string {
+	s := g.mgr.NewSession(c.sessionOptions())
+	defer s.Close()
+	section := s.SearchSection()
+	var starting []string
+	for _, at := range g.mgr.Servers() {
+		if at.State == mcphybrid.StateConfigured || at.State == mcphybrid.StateConnecting {
+			starting = append(starting, fmt.Sprintf("%q", at.Name))
+		}
+	}
+	more := ""
+	if len(starting) > maxStarting {
+		more = fmt.Sprintf(" and %d more", len(starting)-maxStarting)
+		starting = starting[:maxStarting]
+	}
+	if section == "" || len(starting) == 0 {
+		return section
+	}
+	return fmt.Sprintf("%s\nStill starting: %s%s. Search for their tools, too.\n", strings.TrimSuffix(section, "\n"), strings.Join(starting, ", "), more)
+}
