@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -83,37 +84,12 @@ func install() (npm, grafana string, err error) {
 			return "", "", fmt.Errorf("these tests install and run published servers and need node (20 or newer), npm and go: %w", err)
 		}
 	}
-	cache := os.Getenv(cacheVariable)
-	if cache == "" {
-		cache = ".cache"
-	}
-	if cache, err = filepath.Abs(cache); err != nil {
-		return "", "", err
-	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", "", err
-	}
-	unlock, err := lock(filepath.Join(cache, "lock"))
+	cache, unlock, err := openCache()
 	if err != nil {
 		return "", "", err
 	}
 	defer unlock()
-
-	files := make(map[string][]byte)
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		if files[name], err = os.ReadFile(filepath.Join("servers", name)); err != nil {
-			return "", "", err
-		}
-	}
-	npm, err = ensure(cache, "npm", string(files["package.json"])+string(files["package-lock.json"]), func(dir string) error {
-		for name, data := range files {
-			if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-				return err
-			}
-		}
-		return command(dir, nil, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	})
-	if err != nil {
+	if npm, err = ensurePackages(cache, "npm", "servers", "ci"); err != nil {
 		return "", "", err
 	}
 	if os.Getenv(serversVariable) == "npm" {
@@ -123,6 +99,40 @@ func install() (npm, grafana string, err error) {
 		return command(dir, []string{"GOBIN=" + dir}, "go", "install", grafanaPackage)
 	})
 	return npm, grafana, err
+}
+
+// openCache returns the directory to install into, for this process alone until
+// unlock is called.
+func openCache() (dir string, unlock func(), err error) {
+	dir, err = filepath.Abs(cmp.Or(os.Getenv(cacheVariable), ".cache"))
+	if err != nil {
+		return "", nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", nil, err
+	}
+	unlock, err = lock(filepath.Join(dir, "lock"))
+	return dir, unlock, err
+}
+
+// ensurePackages returns the directory in cache with the npm packages that the
+// package-lock.json in folder pins, under node_modules. The command of npm is
+// ci, or install if the lock may lack packages for other systems.
+func ensurePackages(cache, name, folder, how string) (dir string, err error) {
+	files := make(map[string][]byte)
+	for _, file := range []string{"package.json", "package-lock.json"} {
+		if files[file], err = os.ReadFile(filepath.Join(folder, file)); err != nil {
+			return "", err
+		}
+	}
+	return ensure(cache, name, string(files["package.json"])+string(files["package-lock.json"]), func(dir string) error {
+		for file, data := range files {
+			if err := os.WriteFile(filepath.Join(dir, file), data, 0o644); err != nil {
+				return err
+			}
+		}
+		return command(dir, nil, "npm", how, "--ignore-scripts", "--no-audit", "--no-fund")
+	})
 }
 
 // ensure returns the directory in cache for key. If it is not filled yet,
