@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,6 +40,9 @@ type agentRun struct {
 	model     string // URL
 	permitted bool   // it may do all without asking
 
+	entry map[string]any    // more of the gateway's entry in its configuration
+	files map[string]string // texts by their path in home
+
 	// The gateway: a command, or a URL with the token gatewayToken.
 	stdio []string
 	url   string
@@ -67,6 +72,9 @@ wire_api = "responses"
 		} else {
 			fmt.Fprintf(&b, "url = %q\nhttp_headers = { Authorization = %q }\n", r.url, "Bearer "+gatewayToken)
 		}
+		for _, key := range slices.Sorted(maps.Keys(r.entry)) {
+			fmt.Fprintf(&b, "%s = %s\n", key, jsonText(r.entry[key]))
+		}
 		writeFile(t, b.String(), r.home, ".codex", "config.toml")
 		programs := glob(filepath.Join(r.folder, "node_modules/@openai/codex-linux-*/vendor/*/bin/codex"))
 		require.Len(t, programs, 1)
@@ -85,6 +93,7 @@ var gemini = agent{
 		if r.url == "" {
 			gateway = map[string]any{"command": r.stdio[0], "args": r.stdio[1:]}
 		}
+		maps.Copy(gateway, r.entry)
 		writeFile(t, jsonText(map[string]any{
 			"security":   map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}},
 			"privacy":    map[string]any{"usageStatisticsEnabled": false},
@@ -107,6 +116,7 @@ var qwen = agent{
 		if r.url == "" {
 			gateway = map[string]any{"command": r.stdio[0], "args": r.stdio[1:]}
 		}
+		maps.Copy(gateway, r.entry)
 		writeFile(t, jsonText(map[string]any{
 			"security":   map[string]any{"auth": map[string]any{"selectedType": "openai"}},
 			"privacy":    map[string]any{"usageStatisticsEnabled": false},
@@ -231,6 +241,9 @@ func (a agent) run(t *testing.T, r agentRun) (output string, err error) {
 	r.home = t.TempDir()
 	work := filepath.Join(r.home, "work")
 	require.NoError(t, os.Mkdir(work, 0o755))
+	for path, text := range r.files {
+		writeFile(t, text, r.home, path)
+	}
 	args := a.command(t, r)
 	ctx, cancel := context.WithTimeout(t.Context(), clientTimeout)
 	defer cancel()

@@ -108,7 +108,7 @@ func TestSDKs(t *testing.T) {
 					config := writeConfig(t, server{name: "office", URL: o.url})
 					var got sdkGot
 					if kind == "stdio" {
-						got = sdk.run(t, append([]string{gatewayProgram(t), "-config", config}, follow...), "")
+						got = sdk.run(t, gatewayCommand(t, config, follow...), "")
 					} else {
 						got = sdk.run(t, nil, startGateway(t, config, follow...))
 					}
