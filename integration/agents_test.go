@@ -214,7 +214,7 @@ func (a agent) install(t *testing.T) (folder string) {
 	cache, unlock, err := openCache()
 	require.NoError(t, err)
 	defer unlock()
-	folder, err = ensurePackages(cache, a.name, filepath.Join("clients", a.name), "install")
+	folder, err = ensureNPM(cache, a.name, filepath.Join("clients", a.name))
 	if err != nil {
 		t.Skipf("%s can't be installed: %v", a.name, err)
 	}

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -89,7 +88,7 @@ func install() (npm, grafana string, err error) {
 		return "", "", err
 	}
 	defer unlock()
-	if npm, err = ensurePackages(cache, "npm", "servers", "ci"); err != nil {
+	if npm, err = ensureNPM(cache, "npm", "servers"); err != nil {
 		return "", "", err
 	}
 	if os.Getenv(serversVariable) == "npm" {
@@ -101,37 +100,37 @@ func install() (npm, grafana string, err error) {
 	return npm, grafana, err
 }
 
-// openCache returns the directory to install into, for this process alone until
-// unlock is called.
-func openCache() (dir string, unlock func(), err error) {
-	dir, err = filepath.Abs(cmp.Or(os.Getenv(cacheVariable), ".cache"))
-	if err != nil {
+// openCache returns the directory to install into, which nobody else uses until unlock.
+func openCache() (cache string, unlock func(), err error) {
+	cache = os.Getenv(cacheVariable)
+	if cache == "" {
+		cache = ".cache"
+	}
+	if cache, err = filepath.Abs(cache); err != nil {
 		return "", nil, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", nil, err
 	}
-	unlock, err = lock(filepath.Join(dir, "lock"))
-	return dir, unlock, err
+	unlock, err = lock(filepath.Join(cache, "lock"))
+	return cache, unlock, err
 }
 
-// ensurePackages returns the directory in cache with the npm packages that the
-// package-lock.json in folder pins, under node_modules. The command of npm is
-// ci, or install if the lock may lack packages for other systems.
-func ensurePackages(cache, name, folder, how string) (dir string, err error) {
+// ensureNPM installs what package.json and package-lock.json in a folder name.
+func ensureNPM(cache, name, folder string) (dir string, err error) {
 	files := make(map[string][]byte)
-	for _, file := range []string{"package.json", "package-lock.json"} {
-		if files[file], err = os.ReadFile(filepath.Join(folder, file)); err != nil {
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		if files[name], err = os.ReadFile(filepath.Join(folder, name)); err != nil {
 			return "", err
 		}
 	}
 	return ensure(cache, name, string(files["package.json"])+string(files["package-lock.json"]), func(dir string) error {
-		for file, data := range files {
-			if err := os.WriteFile(filepath.Join(dir, file), data, 0o644); err != nil {
+		for name, data := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
 				return err
 			}
 		}
-		return command(dir, nil, "npm", how, "--ignore-scripts", "--no-audit", "--no-fund")
+		return command(dir, nil, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 	})
 }
 
