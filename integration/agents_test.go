@@ -89,19 +89,9 @@ wire_api = "responses"
 var gemini = agent{
 	name: "gemini",
 	command: func(t *testing.T, r agentRun) []string {
-		gateway := map[string]any{"httpUrl": r.url, "headers": gatewayHeaders}
-		if r.url == "" {
-			gateway = map[string]any{"command": r.stdio[0], "args": r.stdio[1:]}
-		}
-		maps.Copy(gateway, r.entry)
-		writeFile(t, jsonText(map[string]any{
-			"security":   map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}},
-			"privacy":    map[string]any{"usageStatisticsEnabled": false},
-			"telemetry":  map[string]any{"enabled": false},
-			"general":    map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
-			"mcpServers": map[string]any{"gateway": gateway},
-		}), r.home, ".gemini", "settings.json")
-		args := []string{"env", "GOOGLE_GEMINI_BASE_URL=" + r.model, "node", filepath.Join(r.folder, "node_modules/@google/gemini-cli/bundle/gemini.js"), "--skip-trust", "-m", "gemini-2.5-flash"}
+		writeFile(t, geminiSettings(r, "gemini-api-key"), r.home, ".gemini", "settings.json")
+		program := filepath.Join(r.folder, "node_modules/@google/gemini-cli/bundle/gemini.js")
+		args := []string{"env", "GOOGLE_GEMINI_BASE_URL=" + r.model, "node", program, "--skip-trust", "-m", "gemini-2.5-flash"}
 		if r.permitted {
 			args = append(args, "--yolo")
 		}
@@ -109,28 +99,33 @@ var gemini = agent{
 	},
 }
 
+// Qwen Code began as a copy of Gemini CLI.
 var qwen = agent{
 	name: "qwen",
 	command: func(t *testing.T, r agentRun) []string {
-		gateway := map[string]any{"httpUrl": r.url, "headers": gatewayHeaders}
-		if r.url == "" {
-			gateway = map[string]any{"command": r.stdio[0], "args": r.stdio[1:]}
-		}
-		maps.Copy(gateway, r.entry)
-		writeFile(t, jsonText(map[string]any{
-			"security":   map[string]any{"auth": map[string]any{"selectedType": "openai"}},
-			"privacy":    map[string]any{"usageStatisticsEnabled": false},
-			"telemetry":  map[string]any{"enabled": false},
-			"general":    map[string]any{"enableAutoUpdate": false},
-			"model":      map[string]any{"name": "scripted"},
-			"mcpServers": map[string]any{"gateway": gateway},
-		}), r.home, ".qwen", "settings.json")
-		args := []string{"env", "OPENAI_MODEL=scripted", "OPENAI_BASE_URL=" + r.model + "/v1", "node", filepath.Join(r.folder, "node_modules/@qwen-code/qwen-code/cli.js")}
+		writeFile(t, geminiSettings(r, "openai"), r.home, ".qwen", "settings.json")
+		program := filepath.Join(r.folder, "node_modules/@qwen-code/qwen-code/cli.js")
+		args := []string{"env", "OPENAI_MODEL=scripted", "OPENAI_BASE_URL=" + r.model + "/v1", "node", program}
 		if r.permitted {
 			args = append(args, "--yolo")
 		}
 		return append(args, "-p", agentPrompt)
 	},
+}
+
+func geminiSettings(r agentRun, login string) string {
+	gateway := map[string]any{"httpUrl": r.url, "headers": gatewayHeaders}
+	if r.url == "" {
+		gateway = map[string]any{"command": r.stdio[0], "args": r.stdio[1:]}
+	}
+	maps.Copy(gateway, r.entry)
+	return jsonText(map[string]any{
+		"security":   map[string]any{"auth": map[string]any{"selectedType": login}},
+		"privacy":    map[string]any{"usageStatisticsEnabled": false},
+		"telemetry":  map[string]any{"enabled": false},
+		"general":    map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+		"mcpServers": map[string]any{"gateway": gateway},
+	})
 }
 
 var opencode = agent{

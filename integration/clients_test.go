@@ -164,73 +164,68 @@ func (h habits) row(name, version string) string {
 func TestClients(t *testing.T) {
 	for _, a := range agents {
 		t.Run(a.name, func(t *testing.T) {
-			r := agentRun{folder: a.install(t)}
+			folder := a.install(t)
 			var h habits
-			for _, kind := range []string{"stdio", "http"} {
-				t.Run(kind, func(t *testing.T) {
-					o, m := startOffice(t), startModel(t, clerk)
-					r := r
-					r.model, r.permitted = m.URL, true
-					config := writeConfig(t, server{name: "office", URL: o.url})
-					instructions := ""
-					if kind == "http" {
-						r.url = startGateway(t, config)
-						hello := gatewayConnect(t, gatewayHTTP(t, r.url), gatewayGenerations[0])
-						_, err := hello.ListTools(t.Context(), mcp.ListToolsRequest{}) // when all has started
-						require.NoError(t, err)
-						instructions = gatewayConnect(t, gatewayHTTP(t, r.url), gatewayGenerations[0]).instructions
-						require.Contains(t, instructions, "mcp_tool_search")
-					} else {
-						r.stdio = gatewayCommand(t, config)
-					}
-					output, err := a.run(t, r)
-					require.NoError(t, err)
-					assert.Equal(t, []string{weighTool + ` {"parcel":"p1"}`, stampTool + ` {"copies":2,"letter":"l1"}`}, o.called())
-					assert.Contains(t, output, weighed)
-					assert.Contains(t, output, stamped)
-					turns := m.asked()
-					require.GreaterOrEqual(t, len(turns), 5)
-					h.see(t, turns[0])
-					if kind == "http" {
-						h.instructions = reached(instructions, turns[0])
-					}
-					t.Logf("hosts that it asked for, which were refused: %q", m.foreign)
-				})
-			}
+			t.Run("stdio", func(t *testing.T) { h.works(t, a, folder, "stdio") })
+			t.Run("http", func(t *testing.T) { h.works(t, a, folder, "http") })
 			if t.Failed() {
 				return
 			}
 			t.Run("following", func(t *testing.T) {
-				o, m := startOffice(t), startModel(t, follower)
-				r := r
-				r.model, r.permitted = m.URL, true
-				r.stdio = gatewayCommand(t, writeConfig(t, server{name: "office", URL: o.url}), "-follow", "*")
-				_, err := a.run(t, r)
+				o, _, err := a.visit(t, agentRun{folder: folder, permitted: true}, follower, "-follow", "*")
 				require.NoError(t, err)
-				h.follows = "no"
-				if len(o.called()) > 0 {
-					h.follows = "yes"
-				}
-				t.Logf("%d turns", len(m.asked()))
+				h.follows = []string{"no", "yes"}[len(o.called())]
 			})
 			t.Run("unasked", func(t *testing.T) {
-				o, m := startOffice(t), startModel(t, clerk)
-				r := r
-				r.model = m.URL
-				r.stdio = gatewayCommand(t, writeConfig(t, server{name: "office", URL: o.url}))
-				_, err := a.run(t, r)
-				t.Log(err)
+				// An error says no more than what was called.
+				o, _, _ := a.visit(t, agentRun{folder: folder}, clerk)
 				h.unasked = []string{"none", "those that only read", "all"}[len(o.called())]
-				if turns := m.asked(); len(o.called()) == 0 && len(turns) > 0 {
-					t.Logf("%q", turns[len(turns)-1].results)
-				}
 			})
-			readme := read("README.md")
-			if row := h.row(a.name, a.version(t)); !strings.Contains(readme, row) {
+			if row := h.row(a.name, a.version(t)); !strings.Contains(read("README.md"), row) {
 				t.Errorf("the README must have the row\n%s", row)
 			}
 		})
 	}
+}
+
+// visit runs an agent with a gateway over stdio, an office and a script.
+func (a agent) visit(t *testing.T, r agentRun, script func(turn) deed, flags ...string) (*office, *model, error) {
+	t.Helper()
+	o, m := startOffice(t), startModel(t, script)
+	r.model, r.stdio = m.URL, gatewayCommand(t, writeConfig(t, server{name: "office", URL: o.url}), flags...)
+	_, err := a.run(t, r)
+	return o, m, err
+}
+
+// works has the agent work as a clerk, and notes what its model sees.
+func (h *habits) works(t *testing.T, a agent, folder, kind string) {
+	t.Helper()
+	o, m := startOffice(t), startModel(t, clerk)
+	r := agentRun{folder: folder, model: m.URL, permitted: true}
+	config := writeConfig(t, server{name: "office", URL: o.url})
+	instructions := ""
+	if kind == "http" {
+		r.url = startGateway(t, config)
+		hello := gatewayConnect(t, gatewayHTTP(t, r.url), gatewayGenerations[0])
+		_, err := hello.ListTools(t.Context(), mcp.ListToolsRequest{}) // when all has started
+		require.NoError(t, err)
+		instructions = gatewayConnect(t, gatewayHTTP(t, r.url), gatewayGenerations[0]).instructions
+		require.Contains(t, instructions, "mcp_tool_search")
+	} else {
+		r.stdio = gatewayCommand(t, config)
+	}
+	output, err := a.run(t, r)
+	require.NoError(t, err)
+	assert.Equal(t, []string{weighTool + ` {"parcel":"p1"}`, stampTool + ` {"copies":2,"letter":"l1"}`}, o.called())
+	assert.Contains(t, output, weighed)
+	assert.Contains(t, output, stamped)
+	turns := m.asked()
+	require.GreaterOrEqual(t, len(turns), 5)
+	h.see(t, turns[0])
+	if kind == "http" {
+		h.instructions = reached(instructions, turns[0])
+	}
+	t.Logf("hosts that it asked for, which were refused: %q", m.refused())
 }
 
 // see notes what the first turn offers.

@@ -82,9 +82,8 @@ func TestCodexHasToolsAtFirst(t *testing.T) {
 // What users can set so that an agent does more with the gateway's tools.
 func TestClientSettings(t *testing.T) {
 	t.Run("qwen", func(t *testing.T) {
-		folder, o, m := qwen.install(t), startOffice(t), startModel(t, clerk)
-		stdio := gatewayCommand(t, writeConfig(t, server{name: "office", URL: o.url}))
-		_, err := qwen.run(t, agentRun{folder: folder, model: m.URL, permitted: true, stdio: stdio, entry: map[string]any{"alwaysLoadTools": true}})
+		r := agentRun{folder: qwen.install(t), permitted: true, entry: map[string]any{"alwaysLoadTools": true}}
+		o, m, err := qwen.visit(t, r, clerk)
 		require.NoError(t, err)
 		assert.Len(t, o.called(), 2)
 		var h habits
@@ -93,18 +92,15 @@ func TestClientSettings(t *testing.T) {
 		assert.Equal(t, 45, h.tools)
 	})
 	t.Run("gemini", func(t *testing.T) {
-		folder, o, m := gemini.install(t), startOffice(t), startModel(t, clerk)
-		stdio := gatewayCommand(t, writeConfig(t, server{name: "office", URL: o.url}))
-		_, err := gemini.run(t, agentRun{folder: folder, model: m.URL, stdio: stdio, files: map[string]string{
-			".gemini/policies/reads.toml": `[[rule]]
+		r := agentRun{folder: gemini.install(t), files: map[string]string{".gemini/policies/reads.toml": `[[rule]]
 mcpName = "gateway"
 toolName = "*"
 toolAnnotations = { readOnlyHint = true }
 decision = "allow"
 priority = 200
-`,
-		}})
-		t.Log(err)
+`}}
+		o, _, err := gemini.visit(t, r, clerk)
+		require.NoError(t, err)
 		assert.Equal(t, []string{weighTool + ` {"parcel":"p1"}`}, o.called())
 	})
 }

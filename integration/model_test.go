@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -61,6 +60,13 @@ func (m *model) asked() []turn {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.turns
+}
+
+// refused returns the hosts that clients asked for until now.
+func (m *model) refused() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.foreign
 }
 
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -120,11 +126,9 @@ func (m *model) note(path string, body []byte) {
 	if dir == "" {
 		return
 	}
-	f, err := os.CreateTemp(dir, strings.ReplaceAll(path, "/", "_")+"-*.json")
-	if err == nil {
+	if f, err := os.CreateTemp(dir, strings.ReplaceAll(path, "/", "_")+"-*.json"); err == nil {
 		_, _ = f.Write(body)
 		_ = f.Close()
-		_ = os.Rename(f.Name(), filepath.Join(dir, filepath.Base(f.Name())))
 	}
 }
 
