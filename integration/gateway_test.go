@@ -49,9 +49,9 @@ func gatewayProgram(t *testing.T) string {
 
 // startGateway runs a gateway that serves over HTTP. When the test ends, the
 // gateway is told to end and must leave nothing.
-func startGateway(t *testing.T, config string) (url string) {
+func startGateway(t *testing.T, config string, flags ...string) (url string) {
 	t.Helper()
-	cmd := exec.Command(gatewayProgram(t), "-wait", "1m", "-config", config, "-http", "127.0.0.1:0")
+	cmd := exec.Command(gatewayProgram(t), append([]string{"-wait", "1m", "-config", config, "-http", "127.0.0.1:0"}, flags...)...)
 	cmd.Env = append(os.Environ(), "MCPHYBRID_GATEWAY_TOKEN="+gatewayToken)
 	errs, err := cmd.StderrPipe()
 	require.NoError(t, err)
@@ -183,7 +183,10 @@ func TestGatewayInspector(t *testing.T) {
 }
 
 // A gatewayClient makes mcp-go's client a [caller].
-type gatewayClient struct{ *client.Client }
+type gatewayClient struct {
+	*client.Client
+	instructions string
+}
 
 func (c gatewayClient) Call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
 	var r mcp.CallToolRequest
@@ -200,9 +203,9 @@ func gatewayConnect(t *testing.T, tr transport.Interface, opts ...client.ClientO
 	defer cancel()
 	var hello mcp.InitializeRequest
 	hello.Params.ClientInfo = mcp.Implementation{Name: "mcp-go", Version: "1"}
-	_, err := c.Initialize(ctx, hello)
+	answer, err := c.Initialize(ctx, hello)
 	require.NoError(t, err)
-	return gatewayClient{c}
+	return gatewayClient{c, answer.Instructions}
 }
 
 func gatewayHTTP(t *testing.T, url string) transport.Interface {

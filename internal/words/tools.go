@@ -13,9 +13,11 @@ type Tool struct {
 	Example     string // of arguments
 }
 
+// callSchema opens the arguments in words: some clients read an object without
+// properties as one that must be empty.
 const callSchema = `{"type":"object","properties":{` +
 	`"name":{"type":"string","description":"The tool's name"},` +
-	`"arguments":{"type":"object","description":"What the tool takes, as mcp_tool_describe says"}` +
+	`"arguments":{"type":"object","additionalProperties":true,"description":"What the tool takes, as mcp_tool_describe says"}` +
 	`},"required":["name"]}`
 
 // Tools are the meta tools in the order of the root, which has their names too.
