@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -20,6 +21,7 @@ type conversation struct {
 	// When the client first needs them, it has said who it is.
 	session *mcphybrid.Session // nil until then
 	follows bool               // lists the tools again when told that they have changed
+	hurries bool               // goes on without the tools that it does not get at once
 
 	told atomic.Bool // the tools have changed since it last listed them
 }
@@ -86,10 +88,19 @@ func (g *gateway) client(ctx context.Context) *conversation {
 			name = s.GetClientInfo().Name
 		}
 		c.follows = slices.Contains(g.opts.follow, "*") || slices.Contains(g.opts.follow, name)
+		c.hurries = g.opts.wait == defaultWait && slices.Contains(hurried, name)
 		c.session = g.mgr.NewSession(c.sessionOptions())
 	}
 	return c
 }
+
+// hurried are the names of clients that begin without the tools of a server that has not
+// listed them a second after their start, and that never list them again: Codex.
+var hurried = []string{"codex-mcp-client"}
+
+// hurry is how long such a client waits for servers, unless the user says how long clients
+// do. By mcp_tool_search it reaches those that come later.
+const hurry = 400 * time.Millisecond
 
 // stranger returns a client of which nothing is kept.
 func (g *gateway) stranger() *conversation {

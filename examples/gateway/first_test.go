@@ -153,29 +153,47 @@ func TestInitializeWaitsForNobody(t *testing.T) {
 	})
 }
 
-// Codex lists the tools once, and gives a server ten seconds to start. It has the tools
-// of slow servers, in each of 20 starts without a cache.
+// A client that lists again when told is greeted before there is anything to search for.
+// It reads all the same how it will be found.
+func TestFollowerIsGreetedEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := quiet(gatewayOptions{wait: defaultWait, follow: []string{"*"}, servers: []mcphybrid.ServerConfig{
+			slowServer("silent", after(time.Second), mcptest.Echo("two", "The second")),
+		}})
+		defer g.close()
+		instructions := newNewcomer(t, g, "one").say(ping).Result.Instructions
+		assert.Contains(t, instructions, `"silent"`)
+		assert.Contains(t, instructions, mcphybrid.SearchToolName)
+	})
+}
+
+// Codex begins its first turn after a second and never lists the tools again. It has the
+// search by then, in each of 20 starts without a cache, and its model finds the tools of
+// slow servers.
 func TestToolsInTheFirstTurn(t *testing.T) {
-	const limit, slow = 10 * time.Second, 3 * time.Second
+	const limit, slow = time.Second, 3 * time.Second
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
-			var servers []mcphybrid.ServerConfig
-			for i := range 5 {
-				servers = append(servers, slowServer(fmt.Sprint("s", i), after(slow), mcptest.Echo("one", "The first")))
+			servers := []mcphybrid.ServerConfig{{Name: "quick", InProcess: mcptest.Server("quick", mcptest.Echo("one", "The first"))}}
+			for i := range 4 {
+				servers = append(servers, slowServer(fmt.Sprint("s", i), after(slow), mcptest.Echo("two", "The second")))
 			}
 			g := quiet(gatewayOptions{wait: defaultWait, servers: servers})
 			defer g.close()
 			begun := time.Now()
-			c := newNewcomer(t, g, "codex-mcp-client")
-			c.say(ping)
+			c := newNewcomer(t, g, "one")
+			c.say(strings.Replace(ping, `"name":"test"`, `"name":"codex-mcp-client"`, 1))
 			c.say(initialized)
 			list := c.say(listTools).names()
 			assert.Less(t, time.Since(begun), limit)
-			for i := range 5 {
-				assert.Contains(t, list, fmt.Sprintf("mcp_s%d__one", i))
+			assert.Subset(t, list, []string{"mcp_quick__one", mcphybrid.SearchToolName, mcphybrid.CallToolName})
+			found := c.say(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"mcp_tool_search","arguments":{"query":"the second"}}}`).text()
+			assert.Equal(t, slow, time.Since(begun))
+			for i := range 4 {
+				assert.Contains(t, found, fmt.Sprintf("mcp_s%d__two", i))
 			}
-			synctest.Wait()
-			assert.Empty(t, c.told, "the list has all that has changed")
+			call := `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"mcp_tool_call","arguments":{"name":"mcp_s3__two","arguments":{}}}}`
+			assert.NotContains(t, c.say(call).text(), "no tool")
 		})
 	}
 }

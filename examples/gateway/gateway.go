@@ -154,7 +154,12 @@ func await(ctx, other context.Context) {
 func (g *gateway) list(ctx context.Context) []mcp.Tool {
 	c := g.client(ctx)
 	ready := c.ask(mcp.MethodNotificationToolsListChanged)
-	await(ctx, g.waiting)
+	waits, enough := ctx, context.CancelFunc(func() {})
+	if c.hurries {
+		waits, enough = context.WithTimeout(ctx, hurry)
+	}
+	await(waits, g.waiting)
+	enough()
 	ready()
 	c.told.Store(false) // the client is told of changes from here on
 	session := c.session

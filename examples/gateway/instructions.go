@@ -28,8 +28,11 @@ func (g *gateway) instructions(c *conversation) string {
 		more = fmt.Sprintf(" and %d more", len(starting)-maxStarting)
 		starting = starting[:maxStarting]
 	}
-	if section == "" || len(starting) == 0 {
+	if len(starting) == 0 {
 		return section
+	}
+	if section == "" { // there is nothing to search for yet
+		return fmt.Sprintf("Still starting: %s%s. `%s` finds their tools that are not listed.\n", strings.Join(starting, ", "), more, mcphybrid.SearchToolName)
 	}
 	return fmt.Sprintf("%s\nStill starting: %s%s. Search for their tools, too.\n", strings.TrimSuffix(section, "\n"), strings.Join(starting, ", "), more)
 }
