@@ -15,6 +15,8 @@ import (
 // client has.
 type conversation struct {
 	id      string // mcp-go's session ID; "" if the protocol has no sessions
+	number  uint64 // in the log, since the ID is as good as a secret; 0 without one
+	of      *holder
 	session *mcphybrid.Session
 	follows bool        // lists the tools again when told that they have changed
 	told    atomic.Bool // they have changed since it last listed them
@@ -59,27 +61,30 @@ func (g *gateway) gone(id string) {
 func (g *gateway) client(ctx context.Context) *conversation {
 	s := server.ClientSessionFromContext(ctx)
 	if s == nil {
-		return g.newClient("", "")
+		return g.newClient("", "", holderOf(ctx))
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c, ok := g.clients[s.SessionID()]
 	if !ok {
-		return g.newClient("", "")
+		return g.newClient("", "", holderOf(ctx))
 	}
 	if c == nil {
 		name := ""
 		if s, ok := s.(server.SessionWithClientInfo); ok {
 			name = s.GetClientInfo().Name
 		}
-		c = g.newClient(s.SessionID(), name)
+		c = g.newClient(s.SessionID(), name, holderOf(ctx))
 		g.clients[s.SessionID()] = c
 	}
 	return c
 }
 
-func (g *gateway) newClient(id, name string) *conversation {
-	c := &conversation{id: id}
+func (g *gateway) newClient(id, name string, of *holder) *conversation {
+	c := &conversation{id: id, of: of}
+	if id != "" {
+		c.number = g.numbers.Add(1)
+	}
 	c.follows = id != "" && (slices.Contains(g.opts.follow, "*") || slices.Contains(g.opts.follow, name))
 	c.session = g.mgr.NewSession(c.sessionOptions())
 	return c
@@ -90,10 +95,13 @@ func (c *conversation) sessionOptions() *mcphybrid.SessionOptions {
 	if c.follows {
 		opts.Disclosure = mcphybrid.ByActivation
 	}
+	if c.of != nil {
+		opts.Access = c.of.access
+	}
 	if c.id == "" {
 		// Nothing is kept for the next request, so a long result that was cut
 		// can't be read on.
-		opts.Access.Deny = []string{mcphybrid.PageToolName}
+		opts.Access.Deny = append(slices.Clone(opts.Access.Deny), mcphybrid.PageToolName)
 	}
 	return opts
 }
