@@ -49,9 +49,9 @@ func gatewayProgram(t *testing.T) string {
 
 // startGateway runs a gateway that serves over HTTP. When the test ends, the
 // gateway is told to end and must leave nothing.
-func startGateway(t *testing.T, config string) (url string) {
+func startGateway(t *testing.T, config string, flags ...string) (url string) {
 	t.Helper()
-	cmd := exec.Command(gatewayProgram(t), "-wait", "1m", "-config", config, "-http", "127.0.0.1:0")
+	cmd := exec.Command(gatewayProgram(t), append([]string{"-wait", "1m", "-config", config, "-http", "127.0.0.1:0"}, flags...)...)
 	cmd.Env = append(os.Environ(), "MCPHYBRID_GATEWAY_TOKEN="+gatewayToken)
 	errs, err := cmd.StderrPipe()
 	require.NoError(t, err)
