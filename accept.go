@@ -133,13 +133,31 @@ func (m *Manager) saveTrust() {
 	}
 	m.logRefused()
 	if changed {
-		_ = m.change(func() error { // fails only if the Manager was closed
-			for _, src := range m.sources {
-				if src.listed != nil || src.offers != nil { // else there is nothing to judge
-					m.judge(src)
-				}
-			}
-			return nil
-		})
+		_ = m.judgeAll() // fails only if the Manager was closed
 	}
+}
+
+func (m *Manager) judgeAll() error {
+	return m.change(func() error {
+		for _, src := range m.sources {
+			if src.listed != nil || src.offers != nil { // else there is nothing to judge
+				m.judge(src)
+			}
+		}
+		return nil
+	})
+}
+
+// RefreshTrust reads [Options.TrustStore] again. What a person has accepted by another
+// Manager that shares it is then no longer held back here. Without a store, it does nothing.
+// After an error nothing has changed.
+func (m *Manager) RefreshTrust() error {
+	changed, err := m.trust.Refresh()
+	if err != nil {
+		return fmt.Errorf("mcphybrid: %w", err)
+	}
+	if !changed {
+		return nil
+	}
+	return m.judgeAll()
 }

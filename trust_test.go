@@ -352,6 +352,38 @@ func TestAcceptElsewhereKeepsToolsOfTheHost(t *testing.T) {
 	assert.Contains(t, toolNames(a.InlineTools()), "mcp_mine__clock")
 }
 
+// A Manager that reads the store again goes by what a person has accepted elsewhere, be it
+// a change or a new tool.
+func TestRefreshTrust(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []TrustPolicy{TrustQuarantine, TrustApprove} {
+		store := FileStore(filepath.Join(t.TempDir(), "trust.json"))
+		start := func(tools ...mcpserver.ServerTool) *Manager {
+			m, _ := newTestManager(t, &Options{Trust: policy, TrustStore: store, Servers: []ServerConfig{{Name: "git", InProcess: changing(tools...)}}})
+			return m
+		}
+		start(echoTool("log", "good")).Close()
+		a, b := start(echoTool("log", "better"), echoTool("push", "new")), start(echoTool("log", "better"), echoTool("push", "new"))
+		require.Len(t, changedTools(a), 2)
+		require.NoError(t, a.RefreshTrust())
+		require.Len(t, changedTools(a), 2, "nobody has accepted anything")
+		for _, e := range changedTools(b) {
+			require.NoError(t, b.Accept("git", e.Tool, e.Is))
+		}
+		require.NoError(t, a.RefreshTrust())
+		assert.Empty(t, changedTools(a))
+		assert.ElementsMatch(t, []string{"mcp_git__log", "mcp_git__push"}, toolNames(a.InlineTools()))
+	}
+
+	broken := &mcptest.Store{}
+	m, _ := newTestManager(t, &Options{TrustStore: broken, Servers: []ServerConfig{serving("git", echoTool("log", "good"))}})
+	broken.Err = errors.New("no disk")
+	assert.ErrorContains(t, m.RefreshTrust(), "no disk")
+	assert.Contains(t, toolNames(m.InlineTools()), "mcp_git__log")
+	m, _ = newTestManager(t, &Options{Servers: []ServerConfig{serving("git", echoTool("log", "good"))}})
+	assert.NoError(t, m.RefreshTrust())
+}
+
 // With TrustApprove, the first list of a server is trusted, whatever other replicas
 // accept before.
 func TestAcceptElsewhereBeforeTheFirstList(t *testing.T) {

@@ -350,6 +350,12 @@ secret_service() {
 		{ apt-get update -q && apt-get install -qy --no-install-recommends gnome-keyring dbus; }
 }
 
+# proxies: those that the gateway's tests put in front of it.
+proxies() {
+	command -v nginx && command -v caddy ||
+		{ apt-get update -q && apt-get install -qy --no-install-recommends nginx-light caddy; }
+}
+
 browser() {
 	command -v chromium || command -v google-chrome ||
 		{ apt-get update -q && apt-get install -qy --no-install-recommends chromium fonts-dejavu-core; }

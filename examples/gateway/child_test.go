@@ -59,6 +59,9 @@ func childServer(lines *lineWriter) *server.MCPServer {
 	tool("a_arguments", "Answers with its arguments", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return text(string(r.Params.RawArguments), nil)
 	})
+	tool("a_fail", "Answers with an error", func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultError("failed with " + r.GetString("text", "")), nil
+	})
 	tool("a_cancelled", "Tells how many calls were cancelled", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return text(fmt.Sprint(cancelled.Load()), nil)
 	})
@@ -103,6 +106,9 @@ func childServer(lines *lineWriter) *server.MCPServer {
 		mcp.WithRawOutputSchema(json.RawMessage(`{"type":"object","properties":{"exact":{"type":"integer"}}}`)),
 		mcp.WithReadOnlyHintAnnotation(true), mcp.WithTitleAnnotation("Show")),
 		func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return everyContent(), nil })
+	if says, err := os.ReadFile(os.Getenv("TEST_SAYS")); err == nil {
+		tool("b_says", string(says), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return text("said", nil) })
+	}
 	for i := range 60 {
 		tool(fmt.Sprintf("dish_%02d", i), fmt.Sprintf("Cooks dish number %d", i), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return text("cooked "+r.GetString("text", "nothing"), nil)

@@ -30,6 +30,8 @@ type clientCall struct {
 
 	mu      sync.Mutex
 	server  string   // that runs the call, or ""
+	tool    string   // that it runs, or ""
+	badly   bool     // the tool answered with an error
 	left    []func() // to be called when no server works on it
 	queue   []notification
 	writing bool       // a goroutine is writing
@@ -57,6 +59,28 @@ func (v *clientCall) reaches(server string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.server, v.left = server, append(v.left, left)
+}
+
+// runs notes which tool the call runs.
+func (v *clientCall) runs(tool string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.tool = tool
+}
+
+// answered notes whether the tool answered with an error.
+func (v *clientCall) answered(badly bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.badly = badly
+}
+
+// result returns what is known of the call: the server and the tool, if it reached one, and
+// whether the tool answered with an error.
+func (v *clientCall) result() (server, tool string, badly bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.server, v.tool, v.badly
 }
 
 // answeredBy returns the server that ran the call, or "".

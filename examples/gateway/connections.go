@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"sync"
@@ -48,6 +49,9 @@ type visitKey struct{}
 
 // withVisit puts a connection into the context of its requests.
 func withVisit(ctx context.Context, c net.Conn) context.Context {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
 	return context.WithValue(ctx, visitKey{}, c)
 }
 
@@ -93,10 +97,12 @@ func (d *door) Accept() (net.Conn, error) {
 	}
 }
 
-func (d *door) isFull() bool {
+func (d *door) isFull() bool { return d.count() >= d.max }
+
+func (d *door) count() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.inner) >= d.max
+	return len(d.inner)
 }
 
 // closeOne closes the connection that may be closed first, and reports whether there is

@@ -15,11 +15,13 @@ import (
 // A conversation is the gateway's state of one client: a Session that no other
 // client has.
 type conversation struct {
-	id string // mcp-go's session ID; "" if the protocol has no sessions
+	id     string // mcp-go's session ID; "" if the protocol has no sessions
+	number uint64 // in the log, since the ID is as good as a secret; 0 without one
 	*notices
 
 	// When the client first needs them, it has said who it is.
 	session *mcphybrid.Session // nil until then
+	of      *holder            // whose rights the session has
 	follows bool               // lists the tools again when told that they have changed
 	hurries bool               // goes on without the tools that it does not get at once
 
@@ -74,19 +76,20 @@ func (g *gateway) gone(id string) {
 func (g *gateway) client(ctx context.Context) *conversation {
 	s := server.ClientSessionFromContext(ctx)
 	if s == nil {
-		return g.stranger()
+		return g.stranger(holderOf(ctx))
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.clients[s.SessionID()]
 	if c == nil {
-		return g.stranger()
+		return g.stranger(holderOf(ctx))
 	}
 	if c.session == nil {
 		name := ""
 		if s, ok := s.(server.SessionWithClientInfo); ok {
 			name = s.GetClientInfo().Name
 		}
+		c.of, c.number = holderOf(ctx), g.numbers.Add(1)
 		c.follows = slices.Contains(g.opts.follow, "*") || slices.Contains(g.opts.follow, name)
 		c.hurries = g.opts.wait == defaultWait && slices.Contains(hurried, name)
 		c.session = g.mgr.NewSession(c.sessionOptions())
@@ -103,8 +106,8 @@ var hurried = []string{"codex-mcp-client"}
 const hurry = 400 * time.Millisecond
 
 // stranger returns a client of which nothing is kept.
-func (g *gateway) stranger() *conversation {
-	c := &conversation{notices: newNotices()}
+func (g *gateway) stranger(of *holder) *conversation {
+	c := &conversation{of: of, notices: newNotices()}
 	c.begin()
 	c.session = g.mgr.NewSession(c.sessionOptions())
 	return c
@@ -115,10 +118,13 @@ func (c *conversation) sessionOptions() *mcphybrid.SessionOptions {
 	if c.follows {
 		opts.Disclosure = mcphybrid.ByActivation
 	}
+	if c.of != nil {
+		opts.Access = c.of.access
+	}
 	if c.id == "" {
 		// Nothing is kept for the next request, so a long result that was cut
 		// can't be read on.
-		opts.Access.Deny = []string{mcphybrid.PageToolName}
+		opts.Access.Deny = append(slices.Clone(opts.Access.Deny), mcphybrid.PageToolName)
 	}
 	return opts
 }

@@ -41,6 +41,10 @@ func withEvents(within time.Duration, next http.Handler) http.Handler {
 
 const eventStream = "text/event-stream"
 
+// unbuffered is the header by which nginx and others are told to pass on each event at
+// once.
+const unbuffered = "X-Accel-Buffering"
+
 // Header returns mcp-go's header. We must not read it before it is complete.
 func (w *eventWriter) Header() http.Header { return w.header }
 
@@ -87,6 +91,9 @@ func (w *eventWriter) beginLocked(status int) {
 	w.begun, w.stream = true, w.header.Get("Content-Type") == eventStream
 	for key, values := range w.header {
 		w.ResponseWriter.Header()[key] = values
+	}
+	if w.stream {
+		w.ResponseWriter.Header().Set(unbuffered, "no")
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -137,6 +144,7 @@ func (w *eventWriter) notify(method string, params any) (written bool) {
 		w.begun, w.stream = true, true
 		w.ResponseWriter.Header().Set("Content-Type", eventStream)
 		w.ResponseWriter.Header().Set("Cache-Control", "no-cache")
+		w.ResponseWriter.Header().Set(unbuffered, "no")
 		w.ResponseWriter.WriteHeader(http.StatusOK)
 	}
 	return w.eventLocked(message) == nil // or the client is gone, which ends its request

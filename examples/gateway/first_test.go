@@ -130,6 +130,8 @@ func TestInitializeWaitsForNobody(t *testing.T) {
 		assert.Zero(t, time.Since(begun))
 		assert.Contains(t, hello.Result.Instructions, mcphybrid.SearchToolName)
 		assert.Contains(t, hello.Result.Instructions, `"silent"`)
+		guest := g.stranger(&holder{access: mcphybrid.Access{Allow: []string{"quick/*"}}})
+		assert.NotContains(t, g.instructions(guest), "silent", "a server that it may not use")
 
 		c.say(initialized)
 		synctest.Wait()

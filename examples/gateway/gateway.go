@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -25,6 +26,10 @@ type gatewayOptions struct {
 	grace    time.Duration    // for running calls, after the signal to end
 	limits   limits
 	log      *slog.Logger
+
+	logCalls     bool // log each call
+	logArguments bool // and its arguments
+	trust        trustOptions
 }
 
 // A gateway is an MCP server with the tools, resources and prompts of a Manager. mcp-go keeps one table of
@@ -41,6 +46,9 @@ type gateway struct {
 	front   *server.MCPServer
 	direct  sink // the sink of the only client, or nil
 	book    *callBook
+	figures *figures
+	follows []*followedFile
+	numbers atomic.Uint64      // of clients
 	all     context.Context    // ends when all servers have started or failed
 	waiting context.Context    // ends with begin, or when a client stops waiting
 	begin   context.Context    // the start of the servers
@@ -71,7 +79,7 @@ func newGateway(opts gatewayOptions) *gateway {
 	opts.limits = opts.limits.withDefaults()
 	g := &gateway{
 		opts:    opts,
-		clients: make(map[string]*conversation), listeners: make(map[server.ClientSession]struct{}), book: newCallBook(opts.servers),
+		clients: make(map[string]*conversation), listeners: make(map[server.ClientSession]struct{}), book: newCallBook(opts.servers), figures: newFigures(),
 	}
 	g.idle = sync.NewCond(&g.mu)
 	var ready context.CancelFunc
@@ -87,15 +95,21 @@ func newGateway(opts gatewayOptions) *gateway {
 		s.OnNotification = func(n mcp.JSONRPCNotification) { g.hear(s.Name, n) }
 	}
 	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
-		Servers: opts.servers, Cache: opts.cache, TokenStore: opts.tokens, Logger: opts.log, Limits: mcphybrid.ServerLimits{StartTimeout: startTimeout}, MaxKept: opts.limits.results,
+		Servers: opts.servers, Cache: opts.cache, TokenStore: opts.tokens, Logger: opts.trust.logger(opts.log), Limits: mcphybrid.ServerLimits{StartTimeout: startTimeout}, MaxKept: opts.limits.results,
 		Registry: &catalogWatch{ToolRegistry: mcphybrid.NewRegistry(), changed: func() { g.tellAll(mcp.MethodNotificationToolsListChanged) }},
-		OnEvent:  g.event,
+		Trust:    opts.trust.policy, TrustStore: opts.trust.store(),
+		OnEvent: g.event,
 		OnResources: func(string) {
 			g.tellAll(mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged)
 		},
 		Middleware: []mcphybrid.Middleware{g.attribute},
 		Ask:        ask.Options{Hooks: g.questions()},
 	})
+	if opts.trust.file != "" {
+		known := follow(g.mgr.RefreshTrust, opts.trust.file)
+		known.quiet = true // we write it too
+		g.follows = append(g.follows, known)
+	}
 	g.started.Go(func() {
 		if err := g.mgr.Start(g.begin); err != nil && g.begin.Err() == nil {
 			opts.log.Warn(err.Error())
@@ -178,7 +192,7 @@ func (g *gateway) list(ctx context.Context) []mcp.Tool {
 // call runs every call of a tool.
 func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
 	name, _ := r.Params.Arguments.(called)
-	err = g.pass(ctx, r.Params.Meta, func(ctx context.Context, c *clientCall) (err error) {
+	err = g.pass(ctx, request{"tools/call", string(name), r.Params.RawArguments, r.Params.Meta}, func(ctx context.Context, c *clientCall) (err error) {
 		session, args := c.from.session, r.Params.RawArguments
 		reads := readBy(string(name), args)
 		if reads != nil {
@@ -199,6 +213,7 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (result *mcp.
 			relinked.Content = g.relink(from, result.Content)
 			result = &relinked
 		}
+		c.answered(result != nil && result.IsError)
 		return err
 	})
 	switch err {
@@ -217,7 +232,9 @@ var (
 )
 
 // pass runs a request of a client, unless the gateway is draining.
-func (g *gateway) pass(ctx context.Context, meta *mcp.Meta, run func(context.Context, *clientCall) error) error {
+func (g *gateway) pass(ctx context.Context, q request, run func(context.Context, *clientCall) error) (err error) {
+	var c *clientCall
+	defer func(asked context.Context, began time.Time) { g.record(asked, q, c, began, err) }(ctx, time.Now())
 	if !g.enter() {
 		return errNotBegun
 	}
@@ -226,9 +243,9 @@ func (g *gateway) pass(ctx context.Context, meta *mcp.Meta, run func(context.Con
 	defer cancel()
 	defer context.AfterFunc(g.calls, cancel)()
 	await(ctx, g.waiting)
-	c := g.newClientCall(ctx)
+	c = g.newClientCall(ctx)
 	defer c.end()
-	err := run(c.context(meta), c)
+	err = run(c.context(q.meta), c)
 	if err != nil && g.calls.Err() != nil {
 		return errStopped
 	}

@@ -12,13 +12,17 @@ const maxStarting = 20
 
 // instructions tells a client's model how to search, and what there is as far as that is
 // known: it waits for no server. The Session is not the client's, because what that has
-// shown once it would show forever.
+// shown once it would show forever. Who may not use every server is told of none that is
+// still starting.
 func (g *gateway) instructions(c *conversation) string {
 	s := g.mgr.NewSession(c.sessionOptions())
 	defer s.Close()
 	section := s.SearchSection()
 	var starting []string
 	for _, at := range g.mgr.Servers() {
+		if c.of != nil && len(c.of.access.Allow)+len(c.of.access.Deny) > 0 {
+			break
+		}
 		if at.State == mcphybrid.StateConfigured || at.State == mcphybrid.StateConnecting {
 			starting = append(starting, fmt.Sprintf("%q", at.Name))
 		}

@@ -68,7 +68,7 @@ func startProcessWith(t *testing.T, before string, args ...string) (cmd *exec.Cm
 // skipUnlessUnix skips a test that sends a process a signal.
 func skipUnlessUnix(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows has no SIGTERM")
+		t.Skip("Windows has no SIGTERM, nor modes of files that say who may read them")
 	}
 }
 

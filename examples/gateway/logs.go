@@ -36,6 +36,13 @@ func newCallBook(servers []mcphybrid.ServerConfig) *callBook {
 	return b
 }
 
+// knows reports whether the configuration has that server.
+func (b *callBook) knows(server string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return server != anyServer && b.callers[server] != nil
+}
+
 // begin notes that a server works on a call until the returned function is called.
 func (b *callBook) begin(server string, v *clientCall) (end func()) {
 	b.mu.Lock()
@@ -100,6 +107,7 @@ func (g *gateway) attribute(next mcphybrid.Handler) mcphybrid.Handler {
 	return func(ctx context.Context, c mcphybrid.ToolCall) (*mcp.CallToolResult, error) {
 		if v, ok := ctx.Value(clientCallKey{}).(*clientCall); ok {
 			v.reaches(c.Tool.Server())
+			v.runs(c.Tool.Name())
 		}
 		return next(ctx, c)
 	}

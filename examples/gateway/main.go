@@ -3,6 +3,7 @@
 // and calls the others and reads long results.
 //
 //	go run ./examples/gateway -config mcp.json [-http 127.0.0.1:PORT]
+//	go run ./examples/gateway approve -config mcp.json -trust FILE [SERVER [NAME HASH]]
 //
 // Without -http it serves one client over standard input and output.
 package main
@@ -13,7 +14,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -21,8 +21,6 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/toml"
 )
 
 func main() {
@@ -49,28 +47,28 @@ const endGrace = 2 * time.Second
 
 // run serves until ctx ends or, without -http, the input ends.
 func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, errs io.Writer) error {
+	if len(args) > 0 && args[0] == approveCommand {
+		return approve(ctx, args[1:], out, errs)
+	}
 	flags := flag.NewFlagSet("gateway", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	config := flags.String("config", "mcp.json", "the `file` with the servers, as an MCP client writes it")
-	dialect := flags.String("dialect", "", "the `client` that the file is written for, such as vscode; by default it is recognized")
+	var from sources
+	from.addFlags(flags)
 	follow := flags.String("follow", "", "the `names` of clients, with commas between, that list the tools again when told to; * for all")
 	asks := flags.Bool("ask", false, "let servers ask clients, of a protocol before 2026-07-28, for values, pages, a model's answer and roots")
 	cache := flags.String("cache", "", "keep the servers' lists in this `file`, and start from it; off for none. By default, it is in the user's cache folder")
-	tokens := flags.String("tokens", "", "use the logins in this `folder`: examples/inspect -login puts them there")
 	level := flags.String("log-level", string(mcp.LoggingLevelInfo), "the least `level` of log messages that servers are asked for")
 	wait := flags.Duration("wait", defaultWait, "how long after the start a client waits for servers before it is answered without them; it is told when they come")
 	grace := flags.Duration("grace", 5*time.Second, "how long running calls may go on when the gateway is told to end; then they are answered with an error")
 	address := flags.String("http", "", "serve over HTTP at this `address`, such as 127.0.0.1:8080 or :8080, which is the same")
 	var limits limits
 	limits.addFlags(flags)
+	var logs logOptions
+	logs.addFlags(flags)
+	var trust trustFlags
+	trust.addFlags(flags)
 	var web webOptions
-	flags.BoolVar(&web.debug, "debug", false, "with -http: show at "+debugPath+" what there is and what is done, to who has the token as a password")
-	flags.BoolVar(&web.anywhere, "listen-anywhere", false, "allow an address that other machines can reach; needs a token")
-	flags.StringVar(&web.tokenFile, "token-file", "", "the `file` with the bearer token; without it, "+tokenVariable+" has the token, if any")
-	flags.Func("origin", "an `origin` of web pages that may call, such as https://example.com; may be repeated", func(origin string) error {
-		web.origins = append(web.origins, origin)
-		return nil
-	})
+	web.addFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -80,37 +78,37 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	if err := limits.check(); err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(errs, nil))
-
-	cfg, err := mcphybrid.LoadConfigWith(*config, &mcphybrid.ConfigOptions{Dialect: *dialect, TOML: toml.ToJSON})
+	lines := newLogWriter(errs)
+	defer lines.flush(endGrace)
+	log, err := logs.logger(lines)
 	if err != nil {
-		if len(cfg.Servers) == 0 {
-			return err
-		}
-		log.Warn(err.Error()) // the other servers work
+		return err
 	}
-	for _, note := range cfg.Notes {
-		log.Info(note)
+	cfg, err := from.load(log)
+	if err != nil {
+		return err
 	}
 	opts := gatewayOptions{servers: cfg.Servers, ask: *asks, logLevel: mcp.LoggingLevel(*level), wait: *wait, grace: *grace, limits: limits, log: log}
+	opts.logCalls, opts.logArguments = logs.calls, logs.arguments
+	if opts.trust, err = trust.options(from); err != nil {
+		return err
+	}
 	if !opts.logLevel.ShouldSendTo(mcp.LoggingLevelDebug) {
 		return fmt.Errorf("-log-level %q: no such level", *level)
 	}
 	if *follow != "" {
 		opts.follow = strings.Split(*follow, ",")
 	}
-	if opts.cache, err = cacheStore(*cache, *config); err != nil {
+	if opts.cache, err = cacheStore(*cache, from.config); err != nil {
 		log.Warn("nothing is cached, so a slow server has no tools at first", "error", err)
 	}
-	if *tokens != "" {
-		opts.tokens = mcphybrid.FileTokens(*tokens)
-	}
+	opts.tokens = from.tokenStore()
 	var site *website
 	if *address != "" {
 		if site, err = listen(*address, web); err != nil {
 			return err
 		}
-		log.Info("serving", "url", site.url(), "token", len(site.token) > 0)
+		log.Info("serving", "url", site.url(), "token", site.tokens.areNeeded())
 	}
 	g := newGateway(opts)
 	defer g.close()

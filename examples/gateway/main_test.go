@@ -106,7 +106,7 @@ func startHTTP(t *testing.T, opts gatewayOptions, web webOptions) (g *gateway, u
 		opts.servers = cfg.Servers
 	}
 	opts.wait, opts.grace = cmp.Or(opts.wait, patience), time.Second
-	opts.logLevel, opts.log = mcp.LoggingLevelInfo, slog.New(slog.DiscardHandler)
+	opts.logLevel, opts.log = mcp.LoggingLevelInfo, cmp.Or(opts.log, slog.New(slog.DiscardHandler))
 	site, err := listen("127.0.0.1:0", web)
 	require.NoError(t, err)
 	g = newGateway(opts)

@@ -81,7 +81,7 @@ func (g *gateway) current(ctx context.Context, changes string) *mcphybrid.Sessio
 
 func (g *gateway) read(ctx context.Context, r mcp.ReadResourceRequest) (contents []mcp.ResourceContents, err error) {
 	name, _ := r.Params.Arguments[nameKey].(string)
-	err = g.pass(ctx, r.Params.Meta, func(ctx context.Context, c *clientCall) error {
+	err = g.pass(ctx, request{"resources/read", "", name, r.Params.Meta}, func(ctx context.Context, c *clientCall) error {
 		from, uri := named(name)
 		c.reaches(from)
 		result, err := c.from.session.ReadResource(ctx, from, uri)
@@ -114,7 +114,7 @@ func promptNamed(s *mcphybrid.Session, name string) (mcphybrid.Prompt, error) {
 func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (result *mcp.GetPromptResult, err error) {
 	name := r.Params.Arguments[nameKey]
 	delete(r.Params.Arguments, nameKey)
-	err = g.pass(ctx, r.Params.Meta, func(ctx context.Context, c *clientCall) error {
+	err = g.pass(ctx, request{"prompts/get", name, r.Params.Arguments, r.Params.Meta}, func(ctx context.Context, c *clientCall) error {
 		p, err := promptNamed(c.from.session, name)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (result *m
 type completer struct{ g *gateway }
 
 func (by completer) complete(ctx context.Context, find func(*mcphybrid.Session) (server string, ref any, err error), argument mcp.CompleteArgument, more mcp.CompleteContext) (values *mcp.Completion, err error) {
-	err = by.g.pass(ctx, nil, func(ctx context.Context, c *clientCall) error {
+	err = by.g.pass(ctx, request{"completion/complete", "", argument, nil}, func(ctx context.Context, c *clientCall) error {
 		from, ref, err := find(c.from.session)
 		if err == nil {
 			c.reaches(from)

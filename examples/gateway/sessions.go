@@ -26,6 +26,7 @@ type sessionTable struct {
 // An httpSession is an entry of the table, by whose ID mcp-go knows the client.
 type httpSession struct {
 	id     string
+	of     *holder // or nil, if no token was needed
 	over   context.Context
 	cancel context.CancelFunc
 
@@ -44,8 +45,9 @@ type begunKey struct{}
 
 // ResolveSessionIdManager implements [server.SessionIdManagerResolver].
 func (t *sessionTable) ResolveSessionIdManager(r *http.Request) server.SessionIdManager {
-	m := sessionIDs{t, new(*httpSession)}
+	m := sessionIDs{t, new(*httpSession), nil}
 	if r != nil {
+		m.of = holderOf(r.Context())
 		if begun, ok := r.Context().Value(begunKey{}).(**httpSession); ok {
 			m.begun = begun
 		}
@@ -57,11 +59,12 @@ func (t *sessionTable) ResolveSessionIdManager(r *http.Request) server.SessionId
 type sessionIDs struct {
 	*sessionTable
 	begun **httpSession
+	of    *holder
 }
 
 // Generate implements [server.SessionIdManager]. The session has a request until leave.
 func (t sessionIDs) Generate() string {
-	s := &httpSession{id: rand.Text(), requests: 1, last: time.Now()}
+	s := &httpSession{id: rand.Text(), of: t.of, requests: 1, last: time.Now()}
 	s.over, s.cancel = context.WithCancel(context.Background())
 	t.mu.Lock()
 	var surplus *httpSession
@@ -100,7 +103,7 @@ var errNoSession = errors.New("there is no such session")
 func (t sessionIDs) Validate(id string) (isTerminated bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.open[id] == nil {
+	if s := t.open[id]; s == nil || s.of != t.of {
 		return false, errNoSession
 	}
 	return false, nil
@@ -110,6 +113,10 @@ func (t sessionIDs) Validate(id string) (isTerminated bool, err error) {
 func (t sessionIDs) Terminate(id string) (isNotAllowed bool, err error) {
 	t.mu.Lock()
 	s := t.open[id]
+	if s != nil && s.of != t.of {
+		t.mu.Unlock()
+		return true, nil
+	}
 	delete(t.open, id)
 	t.mu.Unlock()
 	if s != nil {
@@ -118,16 +125,41 @@ func (t sessionIDs) Terminate(id string) (isNotAllowed bool, err error) {
 	return false, nil
 }
 
-// enter counts a request of a session, and returns nil if there is no such session.
-func (t *sessionTable) enter(id string) *httpSession {
+// enter counts a request of a session, and returns nil if there is no such session of who
+// asks: a session is worth nothing without the token that it was begun with.
+func (t *sessionTable) enter(id string, of *holder) *httpSession {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.open[id]
-	if s != nil {
-		s.requests++
-		s.used = true
+	if s == nil || s.of != of {
+		return nil
 	}
+	s.requests++
+	s.used = true
 	return s
+}
+
+// endOthers ends the sessions of those who may not stay.
+func (t *sessionTable) endOthers(stays func(*holder) bool) {
+	t.mu.Lock()
+	var ended []*httpSession
+	for id, s := range t.open {
+		if !stays(s.of) {
+			delete(t.open, id)
+			ended = append(ended, s)
+		}
+	}
+	t.mu.Unlock()
+	for _, s := range ended {
+		s.cancel()
+		t.end(s.id)
+	}
+}
+
+func (t *sessionTable) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.open)
 }
 
 func (t *sessionTable) leave(s *httpSession) {
@@ -154,7 +186,7 @@ func (t *sessionTable) withSession(next http.Handler) http.Handler {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		if id != "" {
-			if s := t.enter(id); s != nil {
+			if s := t.enter(id, holderOf(r.Context())); s != nil {
 				defer t.leave(s)
 				defer context.AfterFunc(s.over, cancel)()
 			} else if r.Method == http.MethodGet {

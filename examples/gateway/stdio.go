@@ -20,6 +20,7 @@ func (g *gateway) serveStdio(ctx context.Context, in io.Reader, out io.WriteClos
 	gone, leave := context.WithCancel(context.Background())
 	defer leave()
 	lines := &lineWriter{w: out, unread: leave}
+	defer followAll(g.follows, g.opts.log)()
 	defer lines.Close() // a server whose message is being written stops waiting
 	g.direct = lines
 	defer g.open(stdioID).attach(lines, true)()

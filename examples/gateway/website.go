@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -27,15 +29,44 @@ type webOptions struct {
 	anywhere  bool // listen where other machines can reach it
 	tokenFile string
 	origins   []string // of web pages that may call
+	hosts     []string // names of us beside those of loopback
 	debug     bool     // serve the pages for people
+	metrics   bool     // serve metrics
+	cert, key string   // files, for TLS
+}
+
+// addFlags adds the flags for HTTP.
+func (o *webOptions) addFlags(flags *flag.FlagSet) {
+	flags.BoolVar(&o.debug, "debug", false, "with -http: show at "+debugPath+" what there is and what is done, to operators")
+	flags.BoolVar(&o.metrics, "metrics", false, "with -http: show metrics for Prometheus at "+metricsPath+", to operators")
+	flags.BoolVar(&o.anywhere, "listen-anywhere", false, "allow an address that other machines can reach; needs a token")
+	flags.StringVar(&o.tokenFile, "token-file", "", "the `file` with the bearer token, or as JSON with several; without it, "+tokenVariable+" has the token, if any")
+	flags.StringVar(&o.cert, "tls-cert", "", "serve with TLS: the `file` with our certificate and those between it and the root, as PEM")
+	flags.StringVar(&o.key, "tls-key", "", "the `file` with the key of -tls-cert, as PEM")
+	flags.Func("origin", "an `origin` of web pages that may call, such as https://example.com; may be repeated", func(origin string) error {
+		o.origins = append(o.origins, origin)
+		return nil
+	})
+	flags.Func("host", "a `name` by which a proxy on this machine is called, such as mcp.example.com; may be repeated", func(host string) error {
+		if host == "" || strings.ContainsAny(host, ":/*@ ") {
+			return errors.New("want a name alone, without scheme and port")
+		}
+		o.hosts = append(o.hosts, strings.ToLower(host))
+		return nil
+	})
 }
 
 // A website says where the gateway listens, and whom it serves.
 type website struct {
 	listener *net.TCPListener
-	token    string // "" if none is needed
+	tokens   *tokens
+	secure   *certificate // nil without TLS
 	origins  []string
+	hosts    []string
 	debug    bool
+	metrics  bool
+	follows  []*followedFile
+	figures  *figures // of the gateway that serves here
 }
 
 // listen opens an address. A port alone means loopback.
@@ -47,15 +78,15 @@ func listen(address string, opts webOptions) (*website, error) {
 	if host == "" {
 		host = "127.0.0.1"
 	}
-	w := &website{origins: opts.origins, debug: opts.debug}
-	if w.token, err = readToken(opts.tokenFile); err != nil {
+	w := &website{origins: opts.origins, hosts: opts.hosts, debug: opts.debug, metrics: opts.metrics}
+	if err := w.readFiles(opts); err != nil {
 		return nil, err
 	}
 	switch {
 	case isLoopback(host):
 	case !opts.anywhere:
 		return nil, fmt.Errorf("-http %q: other machines could reach it; if they should, add -listen-anywhere and a token", address)
-	case w.token == "":
+	case !w.tokens.areNeeded():
 		return nil, fmt.Errorf("-http %q: other machines can reach it, so it needs a token: set %s, or -token-file", address, tokenVariable)
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
@@ -66,7 +97,29 @@ func listen(address string, opts webOptions) (*website, error) {
 	return w, nil
 }
 
-func (w *website) url() string { return "http://" + w.listener.Addr().String() + endpoint }
+// readFiles reads the files with secrets, and notes to read them again when they change.
+func (w *website) readFiles(opts webOptions) (err error) {
+	if opts.tokenFile != "" {
+		w.follows = append(w.follows, follow(func() error { return w.tokens.read(opts.tokenFile) }, opts.tokenFile))
+	}
+	if w.tokens, err = readTokens(opts.tokenFile); err != nil {
+		return err
+	}
+	if opts.cert == "" && opts.key == "" {
+		return nil
+	}
+	w.secure = &certificate{certFile: opts.cert, keyFile: opts.key}
+	w.follows = append(w.follows, follow(w.secure.read, opts.cert, opts.key))
+	return w.secure.read()
+}
+
+func (w *website) url() string {
+	scheme := "http://"
+	if w.secure != nil {
+		scheme = "https://"
+	}
+	return scheme + w.listener.Addr().String() + endpoint
+}
 
 func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
@@ -84,15 +137,22 @@ func (g *gateway) serveHTTP(ctx context.Context, w *website) error {
 	sessions := newSessionTable(limits.sessions)
 	front := server.NewStreamableHTTPServer(g.front, server.WithEndpointPath(endpoint),
 		server.WithSessionIdManagerResolver(sessions), server.WithSessionIdleTTL(limits.idle),
+		server.WithDisableLocalhostProtection(true), // see guard
 		server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)),
 		server.WithStreamableHTTPCORS(server.WithCORSAllowedOrigins(w.origins...)))
 	sessions.end = func(id string) { endSession(front, id) }
+	w.figures = g.figures
+	door := newDoor(w.listener, limits.connections)
 	mux := http.NewServeMux()
 	mux.Handle(endpoint, w.guard(newIntake(limits).withMessage(sessions.withSession(
 		endingWith(streams, sane(withEvents(limits.write, g.withNotices(front))))))))
 	if w.debug {
 		mux.Handle(debugPath, w.guardPage(debug.Handler(g.mgr)))
 	}
+	if w.metrics {
+		mux.Handle(metricsPath, w.guardPage(g.metrics(door, sessions)))
+	}
+	mux.HandleFunc(healthPath, g.health)
 	mux.HandleFunc("/", func(out http.ResponseWriter, r *http.Request) {
 		refuse(out, r, http.StatusNotFound, "there is nothing here: see "+endpoint, smallMessage)
 	})
@@ -105,7 +165,18 @@ func (g *gateway) serveHTTP(ctx context.Context, w *website) error {
 		ErrorLog:          slog.NewLogLogger(g.opts.log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(newDoor(w.listener, limits.connections)) }()
+	go func() { ended <- w.serve(s, door) }()
+	for _, f := range w.follows {
+		f.then = func() {
+			sessions.endOthers(w.tokens.isCurrent)
+			g.reportIdle(w.tokens)
+		}
+	}
+	g.started.Go(func() {
+		<-g.all.Done()
+		g.reportIdle(w.tokens)
+	})
+	defer followAll(append(g.follows, w.follows...), g.opts.log)()
 	select {
 	case err := <-ended:
 		return err

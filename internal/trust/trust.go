@@ -265,6 +265,15 @@ func (m *Memory) Load() error {
 	return err
 }
 
+// Refresh adds what other processes have stored since, and reports what Save reports.
+// After an error nothing has changed.
+func (m *Memory) Refresh() (changed bool, err error) {
+	if m.store != nil {
+		_, changed, err = m.read()
+	}
+	return changed, err
+}
+
 func (m *Memory) isLoaded() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -272,7 +281,7 @@ func (m *Memory) isLoaded() bool {
 }
 
 // read adds what is in the store. It returns the claims there and reports whether
-// a tool that was known has been replaced.
+// a tool has been added or replaced.
 func (m *Memory) read() (stored []names.Claim, changed bool, err error) {
 	doc, err := readDocument(m.store.Load())
 	if err != nil {
@@ -288,8 +297,8 @@ func (m *Memory) read() (stored []names.Claim, changed bool, err error) {
 	return doc.Names, changed, nil
 }
 
-// merge adds what another process knows of a server. It reports whether one of our
-// tools was replaced.
+// merge adds what another process knows of a server. It reports whether a tool was added,
+// or one of ours replaced.
 func (m *Memory) merge(name string, tools map[string]*tool) (replaced bool) {
 	s := m.servers[name]
 	if s == nil {
@@ -308,7 +317,7 @@ func (m *Memory) merge(name string, tools map[string]*tool) (replaced bool) {
 			continue
 		}
 		delete(s.said, own)
-		replaced = replaced || ours != nil && ours.hash() != theirs.Hash
+		replaced = replaced || ours == nil || ours.hash() != theirs.Hash
 		if ours != nil && ours.Changed {
 			s.changed--
 		}
@@ -355,8 +364,8 @@ func readDocument(data []byte, err error) (history, error) {
 }
 
 // Save stores what is known, if that has changed, together with what other
-// processes have stored meanwhile. It reports whether they know one of the tools by
-// another definition that counts instead: then all lists must be judged again.
+// processes have stored meanwhile. It reports whether they know a tool that is not known
+// here, or by another definition that counts instead: then all lists must be judged again.
 //
 // If the store can't be read, Save writes nothing: it would overwrite the history. If
 // another call of Save is under way, that one does the work and this one returns at
