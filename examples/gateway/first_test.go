@@ -166,6 +166,8 @@ func TestFollowerIsGreetedEarly(t *testing.T) {
 		instructions := newNewcomer(t, g, "one").say(ping).Result.Instructions
 		assert.Contains(t, instructions, `"silent"`)
 		assert.Contains(t, instructions, mcphybrid.SearchToolName)
+		time.Sleep(time.Second) // of the bubble: the server does not wait for ever
+		synctest.Wait()
 	})
 }
 
