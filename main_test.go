@@ -74,8 +74,11 @@ func check(m *Manager, sessions ...*Session) error {
 		s.mu.Lock()
 		v := s.viewLocked()
 		list := s.shownLocked(v)
-		names := s.names
+		names, shown, began := s.names, s.shown, s.began
 		s.mu.Unlock()
+		if got, want := s.textOf(shown, began, true, true), s.sections(shown, true, true); got != want {
+			return fmt.Errorf("the text of the list is\n%s\ninstead of\n%s", got, want)
+		}
 		for _, known := range names {
 			t, err := s.find(v, known.Name)
 			if err == nil && (t.owner != known.owner || t.def.Server != known.Server || t.def.Own != known.Own) {

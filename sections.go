@@ -35,14 +35,14 @@ func (o *skillOffer) section() string {
 // line with its description, cut to [PromptOptions.MaxDescription] characters. It is ""
 // without inline tools. It only grows at its end, until [Session.Compact].
 func (s *Session) InlineSection() string {
-	return strings.TrimPrefix(s.sections(s.show(), true, false), "\n\n")
+	return strings.TrimPrefix(s.written(true, false), "\n\n")
 }
 
 // SearchSection returns the prompt section on the search tool: how to use it and
 // which servers it covers. It is "" if the session does not offer the search tool.
 // Activation does not change it.
 func (s *Session) SearchSection() string {
-	return strings.TrimPrefix(s.sections(s.show(), false, true), "\n\n")
+	return strings.TrimPrefix(s.written(false, true), "\n\n")
 }
 
 // PromptSections returns the sections to append to a system prompt:
@@ -56,17 +56,56 @@ func (s *Session) PromptSections(mode PromptMode) string {
 	if mode != PromptFull {
 		return ""
 	}
-	return s.sections(s.show(), true, true)
+	return s.written(true, true)
+}
+
+// written updates the list of items and returns its text. It writes only what follows
+// the opening, whose text is kept.
+func (s *Session) written(inline, search bool) string {
+	s.mu.Lock()
+	list, o := s.updateShown(s.viewLocked()), s.began
+	s.mu.Unlock()
+	return s.textOf(list, o, inline, search)
+}
+
+// textOf returns the text of list, which begins with o unless that is nil.
+func (s *Session) textOf(list []shown, o *opening, inline, search bool) string {
+	if o == nil || list == nil {
+		return s.sections(list, inline, search)
+	}
+	kept := &o.texts[0]
+	switch {
+	case !inline:
+		kept = &o.texts[1]
+	case !search:
+		kept = &o.texts[2]
+	}
+	kept.once.Do(func() { kept.text = s.write(noText(), o.items, inline, search) })
+	return s.write(kept.text, list[len(o.items):], inline, search).text
 }
 
 // sections returns the text of list: the lines of inline tools and skills if
 // inline is set, those on search if search is set. A blank line precedes each
 // heading.
 func (s *Session) sections(list []shown, inline, search bool) string {
+	return s.write(noText(), list, inline, search).text
+}
+
+// A sectionText is the text of items, and what the text of further ones depends on.
+type sectionText struct {
+	text           string
+	guide, heading string  // of the next inline tools
+	open           section // the last one with text
+}
+
+func noText() sectionText {
+	return sectionText{guide: textExample("", plainExample), heading: inlineHeading}
+}
+
+// write returns to with the text of further items.
+func (s *Session) write(to sectionText, list []shown, inline, search bool) sectionText {
 	var b strings.Builder
-	guide := textExample("", plainExample)
-	heading := inlineHeading
-	open := noSection
+	guide, heading, open := to.guide, to.heading, to.open
 	for _, e := range list {
 		in := e.section
 		if in == exampleText {
@@ -77,6 +116,9 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 		}
 		if in == noSection || in == inlineLines && !inline || in != inlineLines && !search || in == skillText && !inline {
 			continue
+		}
+		if b.Len() == 0 {
+			b.WriteString(to.text)
 		}
 		if in != open || in == searchText || in == skillText {
 			if b.Len() == 0 {
@@ -112,5 +154,8 @@ func (s *Session) sections(list []shown, inline, search bool) string {
 			b.WriteString(textCounts(e.offer.servers))
 		}
 	}
-	return b.String()
+	if b.Len() == 0 {
+		return sectionText{to.text, guide, heading, open}
+	}
+	return sectionText{b.String(), guide, heading, open}
 }

@@ -35,7 +35,7 @@ type selection struct {
 	// retriever makes an index of the tools that no catalog has indexed.
 	retriever func(prev retriever, tools []*BridgeTool, known func(*BridgeTool) *hints.Known) retriever
 
-	openings [disclosures]opening
+	openings [disclosures]openings
 	rest     struct {
 		once sync.Once
 		catalog
@@ -70,10 +70,19 @@ func (s *Session) past(catalogs []*catalog) past {
 	return past{taken: s.taken(catalogs), meant: s.meant(catalogs)}
 }
 
-// An opening is the first list that a model is shown.
+// Openings are the first lists that models are shown.
+type openings struct {
+	all  sync.Map     // *opening by the version of the skills and the rights to them
+	made atomic.Int32 // number of lists made
+}
+
+// An opening is a first list, which sessions share, and its text.
 type opening struct {
-	lists sync.Map     // []shown by the version of the skills and the rights to them
-	made  atomic.Int32 // number of lists made
+	items []shown
+	texts [3]struct { // all sections, those on search, the others
+		once sync.Once
+		text sectionText
+	}
 }
 
 var endedSelection = &selection{catalogs: []*catalog{ended}, policy: &policy{rules: new(rules.Set)}, verdicts: make([][]verdict, 1), ended: true}

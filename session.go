@@ -35,6 +35,7 @@ type Session struct {
 	used    map[string]lastUse      // by registered name of active tools and those that are away
 	turn    int
 	shown   []shown     // only appended to, until Compact or a quarantine
+	began   *opening    // with which shown begins; nil if with none that is shared
 	names   []knownName // other tools that the model knows by name, oldest first; replaced, never changed
 	shownAs stamp       // the state that shown was last updated to
 	metas   metaSet     // the meta tools in shown
@@ -137,7 +138,7 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.pages.kept.Drop()
-	s.closed, s.active, s.away, s.crowded, s.used, s.shown, s.names, s.kept, s.links, s.pages = true, nil, nil, nil, nil, nil, nil, nil, nil, pages{}
+	s.closed, s.active, s.away, s.crowded, s.used, s.shown, s.began, s.names, s.kept, s.links, s.pages = true, nil, nil, nil, nil, nil, nil, nil, nil, nil, pages{}
 	s.mu.Unlock()
 	s.caller.End()
 	s.scope.keeper.closed(s)

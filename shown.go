@@ -113,26 +113,28 @@ type stamp struct {
 func (s *Session) show() []shown {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := s.viewLocked()
-	if v.ended {
-		return nil
-	}
-	return s.updateShown(v)
+	return s.updateShown(s.viewLocked())
 }
 
 // updateShown updates the list of items and returns it. The caller holds mu.
 func (s *Session) updateShown(v *view) []shown {
-	list := s.shownLocked(v)
+	if v.ended {
+		return nil
+	}
+	list, began := s.shownLocked(v), s.began
+	if s.opens(v) {
+		began = v.opening()
+	}
 	if len(list) > 0 {
 		s.setShown(list)
-		s.shownAs = v.stamp()
+		s.began, s.shownAs = began, v.stamp()
 	}
 	return list
 }
 
 // setShown sets the list of items. The caller holds mu.
 func (s *Session) setShown(list []shown) {
-	s.shown, s.shownAs, s.metas = list, stamp{}, metaSet{}
+	s.shown, s.began, s.shownAs, s.metas = list, nil, stamp{}, metaSet{}
 	for _, e := range list {
 		if e.place == asMeta {
 			s.metas[e.meta] = true
@@ -144,8 +146,8 @@ func (s *Session) setShown(list []shown) {
 // holds mu.
 func (s *Session) shownLocked(v *view) []shown {
 	switch {
-	case s.shown == nil && len(v.active) == 0 && !v.paged && !v.linked:
-		return v.opening()
+	case s.opens(v):
+		return v.opening().items
 	case s.shown != nil && s.shownAs == v.stamp():
 		return s.shown
 	}
@@ -153,6 +155,11 @@ func (s *Session) shownLocked(v *view) []shown {
 		return s.shown
 	}
 	return v.appendNew(s.shown)
+}
+
+// opens reports whether the session is shown what all begin with. The caller holds mu.
+func (s *Session) opens(v *view) bool {
+	return s.shown == nil && len(v.active) == 0 && !v.paged && !v.linked
 }
 
 // withdraw removes the tools that are held back from the list. It is the only
@@ -178,18 +185,19 @@ func (v *view) stamp() stamp {
 }
 
 // opening returns the first list of a session. All sessions of a selection that may
-// use the same skills share the slice.
-func (v *view) opening() []shown {
+// use the same skills share it.
+func (v *view) opening() *opening {
 	o := &v.openings[v.disclosure]
 	key := fmt.Sprintf("%d %q", v.skills.version, v.skillRights)
-	if list, ok := o.lists.Load(key); ok {
-		return list.([]shown)
+	if made, ok := o.all.Load(key); ok {
+		return made.(*opening)
 	}
-	list := slices.Clip(v.appendNew(nil))
-	if o.made.Add(1) <= maxSelections {
-		o.lists.Store(key, list)
+	first := &opening{items: slices.Clip(v.appendNew(nil))}
+	if o.made.Add(1) > maxSelections { // any one makes room
+		o.all.Range(func(other, _ any) bool { o.all.Delete(other); return false })
 	}
-	return list
+	o.all.Store(key, first)
+	return first
 }
 
 // appendNew appends to list the items that belong there and are missing.
