@@ -2,9 +2,11 @@ package mcphybrid
 
 import (
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/blocks"
 	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/names"
@@ -19,16 +21,16 @@ import (
 type catalog struct {
 	owner      *owner                   // nil for a part of several catalogs
 	tools      []*BridgeTool            // in registration order
-	byName     map[string]int           // index in tools, by registered name
-	index      retriever                // of the tools that are deferred for most sessions
-	indexed    []int                    // index in tools, by document; ascending
+	joined     blockList                // of which these are the items; empty for a part
+	wants      bool                     // a tool is to be always loaded
+	indexing   func() *indexing         // made when it is first used
 	needs      needs.Graph[*BridgeTool] // the tools that each needs
 	needsBelow map[*BridgeTool][]string // for a user: names of the system's tools that each needs
 	problems   []error                  // in registration order
 	held       map[string]*ChangedError // tools in quarantine, by registered name
 	heldOwn    map[[2]string]bool       // the same tools, by server and own name
 	gone       history.Left[rules.Tool] // tools that have left, by registered name, of each server
-	prefixes   names.Prefixes           // for a user: those of the user's servers
+	prefixes   names.Prefixes           // of its servers
 	known      knownHints               // hints, some of them for tools that are not here
 	shelf      *resources.Shelf         // what servers offer beside tools
 
@@ -39,9 +41,47 @@ type catalog struct {
 
 // noTools is the catalog without tools. ended is the catalog of a closed Manager.
 var (
-	noTools = &catalog{index: search.NewBM25Index(nil, nil), originals: func() map[string][]int { return nil }}
-	ended   = &catalog{ended: true, index: noTools.index, originals: noTools.originals}
+	nothing = &indexing{index: search.NewBM25Index(nil, nil)}
+	noTools = &catalog{indexing: func() *indexing { return nothing }, originals: func() map[string][]int { return nil }}
+	ended   = &catalog{ended: true, indexing: noTools.indexing, originals: noTools.originals}
 )
+
+// A block has the tools of one listing that are permitted, by registered name. Catalogs
+// share it until the listing changes.
+type block = blocks.Block[*BridgeTool, blockNote]
+
+type blockList = blocks.List[*BridgeTool, blockNote]
+
+// A blockNote is what catalogs know of a listing.
+type blockNote struct {
+	defs  []*definition // the usable ones of the listing
+	wants bool          // a tool is to be always loaded
+	needs bool          // a tool says what it needs
+	about func() string // what its tools are about; made when it is first used
+}
+
+// An indexing has the tools that are deferred for most sessions.
+type indexing struct {
+	index retriever
+	docs  []int // index in the catalog's tools, by document; ascending
+	rest  []int // the other indexes in the catalog's tools, likewise
+
+	servers func() map[string][]int // documents by server, ascending; made when it is first used
+}
+
+// newIndexing returns the indexing of these of all tools, apart from its index.
+func newIndexing(all []*BridgeTool, docs, rest []int) *indexing {
+	return &indexing{docs: docs, rest: rest, servers: sync.OnceValue(func() map[string][]int {
+		of := make(map[string][]int)
+		for doc, i := range docs {
+			of[all[i].def.Server] = append(of[all[i].def.Server], doc)
+		}
+		return of
+	})}
+}
+
+func (c *catalog) index() retriever { return c.indexing().index }
+func (c *catalog) indexed() []int   { return c.indexing().docs }
 
 // A standing is what a session may do with a tool.
 type standing uint8
@@ -70,21 +110,29 @@ type retriever interface {
 // noteGone sets c.gone: the tools that left since prev, and those that left before
 // and have not come back.
 func (c *catalog) noteGone(prev *catalog) {
-	there := func(name string) bool { return c.tool(name) != nil }
 	left := make(map[string]history.Departure[rules.Tool])
 	now := time.Now()
-	for _, t := range prev.tools {
-		if !there(t.name) {
+	for t := range prev.joined.Without(&c.joined) {
+		if c.tool(t.name) == nil {
 			left[t.name] = history.Departure[rules.Tool]{Value: t.def.names(), Group: t.def.Server, Since: now}
 		}
 	}
-	c.gone = prev.gone.With(left, there)
+	c.gone = prev.gone.With(left, namesOf(slices.Collect(c.joined.Without(&prev.joined))))
+}
+
+// place returns the index in c.tools of the tool with that registered name.
+func (c *catalog) place(name string) (i int, ok bool) {
+	if c.joined.Items == nil {
+		i = slices.IndexFunc(c.tools, func(t *BridgeTool) bool { return t.name == name })
+		return i, i >= 0
+	}
+	return c.joined.Place(c.prefixes.Number(name), name)
 }
 
 // tool returns the tool with that registered name, or nil.
 func (c *catalog) tool(name string) *BridgeTool {
-	if at, ok := c.byName[name]; ok {
-		return c.tools[at]
+	if i, ok := c.place(name); ok {
+		return c.tools[i]
 	}
 	return nil
 }
@@ -109,21 +157,24 @@ func (c *catalog) overrides(name, server string) bool {
 // A listing holds the tools at one place in the registration order: those of a
 // server, or a group of tools without a connection.
 type listing struct {
-	name     string
-	prefix   string              // see [ServerConfig.Prefix]
-	claim    names.Claim         // of the names of its tools
-	tools    Access              // see [ServerConfig.Tools]
-	needs    map[string][]string // see [ServerConfig.Needs]
-	remote   bool                // a server, which may not have listed its tools yet
-	listed   []*definition       // the tools that the server listed; nil before its first list
-	changed  []*ChangedError     // the tools in listed that have changed
-	defs     []*definition       // the usable tools in listed; without a connection, all tools
-	offers   []*resources.Offer  // what the server listed beside tools
-	entries  []*resources.Entry  // those of offers, some of them held back
-	problems []error
-	hide     func(error) error // hides the server's secrets in a problem; nil without a connection
+	// A change of the catalog reads these of all listings. So they stand together.
+	block     *block             // in the last catalog; or nil
+	defs      []*definition      // the usable tools in listed; without a connection, all tools
+	entries   []*resources.Entry // those of offers, some of them held back
+	changed   []*ChangedError    // the tools in listed that have changed
+	problems  []error
+	collision *CollisionError     // or nil
+	remote    bool                // a server, which may not have listed its tools yet
+	listed    []*definition       // the tools that the server listed; nil before its first list
+	needs     map[string][]string // see [ServerConfig.Needs]
 
-	collision *CollisionError // or nil
+	name   string
+	prefix string             // see [ServerConfig.Prefix]
+	claim  names.Claim        // of the names of its tools
+	number int                // of the claim's prefix
+	tools  Access             // see [ServerConfig.Tools]
+	offers []*resources.Offer // what the server listed beside tools
+	hide   func(error) error  // hides the server's secrets in a problem; nil without a connection
 }
 
 // A recipe says how to make catalogs.
@@ -132,7 +183,8 @@ type recipe struct {
 	access   Access              // the tools to include
 	needs    map[string][]string // see [Options.Needs]
 	hints    knownHints
-	prefixes names.Prefixes // for a user
+	prefixes names.Prefixes
+	last     *lastIndex // the one that was made last
 
 	// searchable yields each tool with its standing in a session without
 	// restrictions. The catalog indexes the searchable ones. If nil, it
@@ -142,10 +194,19 @@ type recipe struct {
 	shelfIndex func([]*search.Document) *search.Index
 }
 
-// newCatalog returns the catalog of listings that follows prev. It keeps the
-// *BridgeTool of a tool that prev has with the same name and definition.
+// A lastIndex is the index of a Manager's catalogs that was made last. The next one
+// is made of it.
+type lastIndex struct {
+	mu sync.Mutex
+	of retriever
+}
+
+// newCatalog returns the catalog of listings that follows prev. It keeps the blocks of
+// the listings that have not changed, and of others the *BridgeTool of a tool with the
+// same name and definition.
 func (r *recipe) newCatalog(prev *catalog, listings []*listing) *catalog {
-	c := &catalog{owner: r.owner, byName: make(map[string]int, len(prev.byName)), known: r.hints, prefixes: r.prefixes, needs: make(needs.Graph[*BridgeTool])}
+	c := &catalog{owner: r.owner, known: r.hints, prefixes: r.prefixes, needs: make(needs.Graph[*BridgeTool])}
+	parts := make([]*block, 0, len(listings))
 	var entries []*resources.Entry
 	for _, src := range listings {
 		entries = append(entries, src.entries...)
@@ -162,15 +223,24 @@ func (r *recipe) newCatalog(prev *catalog, listings []*listing) *catalog {
 				c.held[change.Name], c.heldOwn[[2]string{change.Server, change.Tool}] = change, true
 			}
 		}
-		for _, d := range src.defs {
-			c.add(prev, d, r.access)
+		if src.block = r.blockOf(src); src.block != nil {
+			parts, c.wants = append(parts, src.block), c.wants || src.block.Note.wants
 		}
 	}
+	c.joined = prev.joined.Next(parts, r.prefixes.Len())
+	c.tools = c.joined.Items
 	c.shelf = resources.NewShelf(prev.shelf, entries, r.shelfIndex)
 	c.resolveNeeds(listings, r.needs)
 	c.noteGone(prev)
-	c.setIndexed(r.searchable)
-	c.index = r.retriever(prev.index, c.documents(), c.known.of)
+	c.indexing = sync.OnceValue(func() *indexing {
+		docs, rest := c.toIndex(r.searchable)
+		x := newIndexing(c.tools, docs, rest)
+		r.last.mu.Lock()
+		defer r.last.mu.Unlock()
+		x.index = r.retriever(r.last.of, c.numberedTools(docs), c.known.of)
+		r.last.of = x.index
+		return x
+	})
 	c.originals = sync.OnceValue(func() map[string][]int {
 		byName := make(map[string][]int, len(c.tools))
 		for i, t := range c.tools {
@@ -181,59 +251,72 @@ func (r *recipe) newCatalog(prev *catalog, listings []*listing) *catalog {
 	return c
 }
 
-// setIndexed decides which tools to index: all, or those that are deferred for
-// most sessions.
-func (c *catalog) setIndexed(standings func(*catalog) iter.Seq2[*BridgeTool, standing]) {
+// toIndex returns the tools to index, all or those that are deferred for most
+// sessions, and the others, by their index in c.tools.
+func (c *catalog) toIndex(standings func(*catalog) iter.Seq2[*BridgeTool, standing]) (docs, rest []int) {
+	docs = make([]int, 0, len(c.tools))
 	if standings == nil {
-		c.indexed = make([]int, len(c.tools))
-		for i := range c.indexed {
-			c.indexed[i] = i
+		for i := range c.tools {
+			docs = append(docs, i)
 		}
-		return
+		return docs, nil
 	}
 	i := 0
 	for _, st := range standings(c) {
 		if st.searchable() {
-			c.indexed = append(c.indexed, i)
+			docs = append(docs, i)
+		} else {
+			rest = append(rest, i)
 		}
 		i++
 	}
-}
-
-// unindexed yields the indexes in c.tools of the tools that are not indexed.
-func (c *catalog) unindexed() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		doc := 0
-		for i := range c.tools {
-			if doc < len(c.indexed) && c.indexed[doc] == i {
-				doc++
-			} else if !yield(i) {
-				return
-			}
-		}
-	}
+	return docs, rest
 }
 
 // documents returns the indexed tools, by document.
-func (c *catalog) documents() []*BridgeTool {
-	tools := make([]*BridgeTool, len(c.indexed))
-	for doc, i := range c.indexed {
+func (c *catalog) documents() []*BridgeTool { return c.numberedTools(c.indexed()) }
+
+func (c *catalog) numberedTools(docs []int) []*BridgeTool {
+	tools := make([]*BridgeTool, len(docs))
+	for doc, i := range docs {
 		tools[doc] = c.tools[i]
 	}
 	return tools
 }
 
-// add adds a tool for d, if access permits it.
-func (c *catalog) add(prev *catalog, d *definition, access Access) {
-	if !access.permits(d.names()) {
-		return
+// blockOf returns the block of a listing: the last one, if it is that still. It is nil
+// without tools.
+func (r *recipe) blockOf(src *listing) *block {
+	old := src.block
+	switch {
+	case len(src.defs) == 0:
+		return nil
+	case old != nil && len(old.Note.defs) == len(src.defs) && (&old.Note.defs[0] == &src.defs[0] || slices.Equal(old.Note.defs, src.defs)):
+		return old
 	}
-	t := &BridgeTool{name: d.registered, def: d, owner: c.owner}
-	if old := prev.tool(t.name); old != nil && old.def == d {
-		t = old
+	note := blockNote{defs: src.defs}
+	var tools []*BridgeTool
+	for _, d := range src.defs {
+		if !r.access.permits(d.names()) {
+			continue
+		}
+		t := &BridgeTool{name: d.registered, def: d, owner: r.owner}
+		if old != nil {
+			if same := old.Find(t.name); same != nil && same.def == d {
+				t = same
+			}
+		}
+		tools = append(tools, t)
+		note.wants, note.needs = note.wants || d.Always, note.needs || d.Needs != nil || d.BadNeeds != nil
 	}
-	c.byName[t.name] = len(c.tools)
-	c.tools = append(c.tools, t)
+	note.about = sync.OnceValue(func() string {
+		s := search.Subject{Server: src.name}
+		for _, t := range tools {
+			s.Add(t.def.Own)
+		}
+		return s.String()
+	})
+	return blocks.New(src.number, tools, (*BridgeTool).Name, note)
 }
 
 // A fingerprint is computed once, on first use.

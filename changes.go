@@ -123,14 +123,12 @@ func (m *Manager) sync() {
 
 // recipe returns the recipe for the Manager's next catalog. The caller holds mu.
 func (m *Manager) recipe() *recipe {
-	r := &recipe{owner: m.owner, access: m.opts.Access, needs: m.opts.Needs, hints: m.lookups.Known(), retriever: m.newRetriever, shelfIndex: m.newShelfIndex}
+	r := &recipe{owner: m.owner, access: m.opts.Access, needs: m.opts.Needs, hints: m.lookups.Known(), prefixes: m.names.Prefixes(), last: &m.indexes, retriever: m.newRetriever, shelfIndex: m.newShelfIndex}
 	if m.system == nil {
 		// The standing of a user's tools also depends on the system's tools,
 		// which change without a new catalog for the user. So a user's catalog
 		// indexes all tools: there r.searchable is nil.
 		r.searchable = m.standings
-	} else {
-		r.prefixes = m.names.Prefixes()
 	}
 	return r
 }

@@ -194,7 +194,7 @@ func TestSpecE4HintsAreIndexed(t *testing.T) {
 				assert.Equal(t, []string{"mcp_s__e"}, hitNames(s.Search("quinoa", 5)))
 				assert.Empty(t, s.Search("gondola", 5))
 				inline := s.view().unindexed()
-				assert.Len(t, inline.index.Search("zeppelin", 5, nil), 1)
+				assert.Len(t, inline.index().Search("zeppelin", 5, nil), 1)
 			}
 			deferred := withHints(t, e, 6, Options{Inline: InlineOptions{Max: -1}, Search: RankingOptions{Ranker: ranker}})
 			for _, query := range []string{"zeppelin", "ferry"} {

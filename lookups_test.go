@@ -282,7 +282,7 @@ func TestSpecE4RefreshHints(t *testing.T) {
 	}
 	documents := func() map[string]*search.Document {
 		docs := make(map[string]*search.Document)
-		x := m.cur.Load().index.(*search.Index)
+		x := m.cur.Load().index().(*search.Index)
 		for i, t := range m.cur.Load().documents() {
 			docs[t.name] = x.Document(i)
 		}

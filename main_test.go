@@ -333,7 +333,7 @@ func checkView(v *view) error {
 	parts := v.parts(func(_ *BridgeTool, st standing) bool { return st != hidden })
 	found := make(map[string]int)
 	for _, p := range parts {
-		for doc := range p.indexed {
+		for doc := range p.indexed() {
 			if p.keep(doc) {
 				found[p.document(doc).name]++
 			}
@@ -359,12 +359,10 @@ func checkCatalog(c *catalog) error {
 			return fmt.Errorf("%q is no safe name", t.name)
 		case c.tool(t.name) != t:
 			return fmt.Errorf("%s is two tools", t.name)
-		case len(c.byName) != len(c.tools):
-			return fmt.Errorf("%d tools have %d names", len(c.tools), len(c.byName))
 		}
 	}
 	for i, t := range c.documents() {
-		if x, ok := c.index.(*search.Index); ok && x.Document(i) != documentOf(t, c.known.of(t)) {
+		if x, ok := c.index().(*search.Index); ok && x.Document(i) != documentOf(t, c.known.of(t)) {
 			return fmt.Errorf("document %d is not that of %s", i, t.name)
 		}
 	}
@@ -380,10 +378,10 @@ func checkCatalog(c *catalog) error {
 			}
 		}
 	}
-	if c.index.Len() != len(c.indexed) {
-		return fmt.Errorf("the index has %d documents for %d tools", c.index.Len(), len(c.indexed))
+	if c.index().Len() != len(c.indexed()) {
+		return fmt.Errorf("the index has %d documents for %d tools", c.index().Len(), len(c.indexed()))
 	}
-	switch x := c.index.(type) {
+	switch x := c.index().(type) {
 	case *search.Index:
 		return x.Check()
 	case *search.BM25Index:

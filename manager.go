@@ -56,7 +56,8 @@ type Manager struct {
 	telling   lazy.Task                     // calls OnResources
 	opening   atomic.Int32                  // calls of Start in progress
 
-	noted atomic.Pointer[noted] // nil until Watch is called; stored with mu held
+	indexes lastIndex
+	noted   atomic.Pointer[noted] // nil until Watch is called; stored with mu held
 }
 
 // NewManager returns a Manager for the servers in opts. It starts none of them.

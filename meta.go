@@ -49,7 +49,7 @@ func (s *Session) findable() string {
 	if i := slices.IndexFunc(s.shown, func(e shown) bool { return e.place == asMeta && e.meta == metaSearch }); i >= 0 {
 		offer = s.shown[i].offer
 	}
-	return offer.servers.summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens)
+	return offer.servers.Summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens)
 }
 
 func (t metaTool) InputSchema() json.RawMessage {

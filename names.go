@@ -30,7 +30,7 @@ func (src *listing) claimNames(book *names.Book) error {
 	if err != nil {
 		return err
 	}
-	src.claim, src.collision = c, nil
+	src.claim, src.number, src.collision = c, book.Number(c), nil
 	if first != "" {
 		src.collision = &CollisionError{src.name, c.Wanted, c.Prefix, first}
 	}

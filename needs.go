@@ -28,14 +28,8 @@ func (c *catalog) resolveNeeds(listings []*listing, host map[string][]string) {
 			c.problems = append(c.problems, missing(listings).Idle(where, []string{entry}, rules.Tool.MatchesAny)...)
 		}
 	}
-	rest := c.tools
 	for _, src := range listings {
-		n := 0
-		for n < len(rest) && rest[n].def.Server == src.name {
-			n++
-		}
-		c.addServerNeeds(src, rest[:n])
-		rest = rest[n:]
+		c.addServerNeeds(src)
 	}
 	for _, cycle := range c.needs.Cycles(c.tools) {
 		of := slices.DeleteFunc(slices.Clone(listings), func(src *listing) bool {
@@ -67,14 +61,16 @@ func (c *catalog) withoutBelow(t *BridgeTool, names []string) (own []string) {
 
 // addServerNeeds adds the needs of the tools of src: those from its configuration
 // and those that the server sent.
-func (c *catalog) addServerNeeds(src *listing, tools []*BridgeTool) {
+func (c *catalog) addServerNeeds(src *listing) {
+	var tools []*BridgeTool
+	if src.block != nil {
+		tools = src.block.Items
+	}
 	var configured map[string][]string
 	if src.remote && src.listed != nil {
 		configured = src.needs
 	}
-	if len(configured) == 0 && !slices.ContainsFunc(tools, func(t *BridgeTool) bool {
-		return t.def.Needs != nil || t.def.BadNeeds != nil
-	}) {
+	if len(configured) == 0 && (src.block == nil || !src.block.Note.needs) {
 		return
 	}
 	own := make(map[string]*BridgeTool, len(tools))

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/mcphybrid/mcphybrid/internal/meaning"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
@@ -26,30 +28,41 @@ type want struct {
 // A part is one index of tools that a session sees.
 type part struct {
 	*catalog
-	verdicts []verdict                        // by index in tools
+	verdicts *verdicts
 	semantic *semantic                        // searches these tools by meaning, or nil
 	may      func(*BridgeTool, standing) bool // reports which tools may be found
+	only     []bool                           // which documents, or nil for all
+	among    []int                            // the same documents
 }
 
-// parts returns the indexes in which at least one tool may be found.
-func (v *view) parts(among func(*BridgeTool, standing) bool) (list []part) {
+// parts returns the indexes in which at least one tool may be found, of one of these
+// servers if there are any.
+func (v *view) parts(among func(*BridgeTool, standing) bool, servers ...string) (list []part) {
 	may := v.seenBy(among)
 	left := false
 	for i, c := range slices.Backward(v.catalogs) {
-		list = append(list, part{c, v.verdicts[i], v.scope.of(c.owner).semantic, may})
-		for j := range c.unindexed() {
-			left = left || may(c.tools[j], v.verdicts[i][j].standing)
+		list = append(list, part{catalog: c, verdicts: &v.verdicts[i], semantic: v.scope.of(c.owner).semantic, may: may})
+		for _, j := range c.indexing().rest {
+			left = left || may(c.tools[j], v.verdicts[i].at(j).standing)
 		}
 	}
 	if left {
-		rest := part{v.unindexed(), nil, nil, may}
+		rest := part{catalog: v.unindexed(), verdicts: new(verdicts), may: may}
 		for _, t := range rest.tools {
-			rest.verdicts = append(rest.verdicts, verdict{standing: v.standing(t)})
+			rest.verdicts.of = append(rest.verdicts.of, verdict{standing: v.standing(t)})
 		}
 		list = append(list, rest)
 	}
+	for i := range list {
+		if len(servers) > 0 {
+			list[i].limit(servers)
+		}
+	}
 	return slices.DeleteFunc(list, func(p part) bool {
-		for doc := range p.indexed {
+		if p.only != nil {
+			return !slices.ContainsFunc(p.among, p.keep)
+		}
+		for doc := range p.indexed() {
 			if p.keep(doc) {
 				return false
 			}
@@ -58,20 +71,43 @@ func (v *view) parts(among func(*BridgeTool, standing) bool) (list []part) {
 	})
 }
 
+// limit limits p to the tools of these servers.
+func (p *part) limit(servers []string) {
+	of := p.indexing().servers()
+	p.only = make([]bool, len(p.indexed()))
+	for _, pattern := range servers {
+		p.among = append(p.among, of[pattern]...)
+		for server, docs := range of {
+			if !strings.ContainsAny(pattern, "*?") {
+				break
+			} else if rules.Match(pattern, server) {
+				p.among = append(p.among, docs...)
+			}
+		}
+	}
+	for _, doc := range p.among {
+		p.only[doc] = true
+	}
+}
+
 func (p *part) keep(doc int) bool {
-	i := p.indexed[doc]
-	return p.may(p.tools[i], p.verdicts[i].standing)
+	if p.only != nil && !p.only[doc] {
+		return false
+	}
+	i := p.indexed()[doc]
+	return p.may(p.tools[i], p.verdicts.at(i).standing)
 }
 
 func (p *part) keepNamed(name string) bool {
-	i, ok := p.byName[name]
-	if ok { // a store may have more than is indexed
-		_, ok = slices.BinarySearch(p.indexed, i)
+	i, ok := p.place(name)
+	if !ok {
+		return false
 	}
-	return ok && p.may(p.tools[i], p.verdicts[i].standing)
+	doc, ok := slices.BinarySearch(p.indexed(), i) // a store may have more than is indexed
+	return ok && p.keep(doc)
 }
 
-func (p *part) document(doc int) *BridgeTool { return p.tools[p.indexed[doc]] }
+func (p *part) document(doc int) *BridgeTool { return p.tools[p.indexed()[doc]] }
 
 // search searches one part.
 func (p *part) search(ctx context.Context, w want) (a Answer) {
@@ -98,7 +134,7 @@ func (p *part) search(ctx context.Context, w want) (a Answer) {
 	// The index knows no servers. So we ask for more until enough are within
 	// the limit.
 	for ask := w.n + len(w.named); ; ask *= 4 {
-		matches := p.index.Search(w.query, ask, p.keep)
+		matches := p.index().Search(w.query, ask, p.keep)
 		found := make([]Hit, len(matches))
 		for i, match := range matches {
 			found[i] = Hit{Tool: p.document(match.Doc), Score: match.Score, Words: match.Score}
@@ -117,7 +153,7 @@ func (p *part) searchBoth(ctx context.Context, w want, se *semantic, candidates 
 	answered := make(chan error, 1)
 	go func() {
 		of := 0
-		for doc := range p.indexed {
+		for doc := range p.indexed() {
 			if p.keep(doc) {
 				of++
 			}
@@ -131,7 +167,7 @@ func (p *part) searchBoth(ctx context.Context, w want, se *semantic, candidates 
 	if w.by == ByMeaning {
 		byWords = 0
 	}
-	for _, match := range p.index.Search(w.query, byWords, p.keep) {
+	for _, match := range p.index().Search(w.query, byWords, p.keep) {
 		words = append(words, vector.Match{ID: p.document(match.Doc).name, Words: match.Score})
 	}
 	err := <-answered

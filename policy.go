@@ -160,6 +160,19 @@ type verdict struct {
 	rule     uint16 // index of the policy's rule, if the reason is a rule
 }
 
+// verdicts are those on the tools of a catalog.
+type verdicts struct {
+	of   []verdict // by index in its tools
+	rest verdict   // on those that follow
+}
+
+func (all *verdicts) at(i int) verdict {
+	if i < len(all.of) {
+		return all.of[i]
+	}
+	return all.rest
+}
+
 // A reason is why a tool has its standing.
 type reason uint8
 
@@ -177,6 +190,7 @@ const (
 	reasonCount                    // deferred: the number of inline tools is used up
 	reasonTokens                   // deferred: the tokens of inline tools are used up
 	reasonList                     // deferred: a session's list has no room
+	reasonWaits                    // deferred, until it is decided who gets room
 )
 
 // judge sets the standing of each tool of s. It takes these steps in order: hide
@@ -195,11 +209,11 @@ func (s *selection) judge() {
 		r.tools = seen
 	}
 	searchable := s.rights.mayUse(SearchToolName)
-	var waiting []*candidate
+	var first []candidate
 	wanted := make(map[string]int) // by server: how many always-loaded tools it has so far
 	for i, c := range s.catalogs {
-		for j, t := range c.tools {
-			v := &s.verdicts[i][j]
+		for j := range s.verdicts[i].of {
+			v, t := &s.verdicts[i].of[j], c.tools[j]
 			switch {
 			case v.standing == hidden:
 				continue
@@ -214,24 +228,45 @@ func (s *selection) judge() {
 			case v.standing == summarized:
 				continue
 			}
-			w := &candidate{verdict: v, tool: t, used: p.used[t.name]}
-			if t.def.Always && wanted[t.def.Server] < maxAlwaysLoaded {
+			v.reason = reasonWaits
+			w := candidate{verdict: v, tool: t, used: p.used[t.name]}
+			if c.wants && t.def.Always && wanted[t.def.Server] < maxAlwaysLoaded {
 				wanted[t.def.Server]++
 				w.always = true
 			}
-			waiting = append(waiting, w)
+			if w.always || w.used > 0 {
+				first = append(first, w)
+			}
 		}
 	}
-	slices.SortStableFunc(waiting, (*candidate).compare)
-	for _, w := range waiting {
+	slices.SortStableFunc(first, candidate.compare)
+	for _, w := range first {
 		w.verdict.standing, w.verdict.reason = r.admit(w, p.tokens)
 	}
-	for t, st := range s.each() {
-		switch {
-		case st == inline:
-			s.inline = append(s.inline, t)
-		case st.searchable():
-			s.deferred++
+	for i, c := range s.catalogs {
+		all := &s.verdicts[i]
+		for j, t := range c.tools {
+			if j == len(all.of) { // all others are alike
+				if why := r.over(); why != reasonWaits {
+					all.rest = verdict{deferred, why, 0}
+					s.deferred += len(c.tools) - j
+					break
+				}
+				all.of = append(all.of, verdict{deferred, reasonWaits, 0})
+			}
+			v := &all.of[j]
+			if v.reason == reasonWaits {
+				v.standing, v.reason = r.admit(candidate{tool: t}, p.tokens)
+			}
+			switch v.standing {
+			case inline:
+				s.inline = append(s.inline, t)
+			case summarized:
+				s.summarized = true
+				s.deferred++
+			case deferred:
+				s.deferred++
+			}
 		}
 	}
 }
@@ -249,8 +284,8 @@ type candidate struct {
 }
 
 // compare sorts the candidates by who gets room first.
-func (w *candidate) compare(other *candidate) int {
-	order := func(w *candidate) int {
+func (w candidate) compare(other candidate) int {
+	order := func(w candidate) int {
 		switch {
 		case w.always:
 			return -1
@@ -284,12 +319,9 @@ func (r *inlineRoom) take(t *BridgeTool, tokens int) bool {
 // admit makes a tool inline if there is room. After the first tool with too many
 // tokens it admits no other. Otherwise a larger budget could replace tools
 // instead of adding some. A tool for which the list has no room keeps out no other.
-func (r *inlineRoom) admit(w *candidate, count func(*BridgeTool) int) (standing, reason) {
-	switch {
-	case r.tools <= 0:
-		return deferred, reasonCount
-	case r.full:
-		return deferred, reasonTokens
+func (r *inlineRoom) admit(w candidate, count func(*BridgeTool) int) (standing, reason) {
+	if why := r.over(); why != reasonWaits {
+		return deferred, why
 	}
 	tokens := count(w.tool)
 	switch {
@@ -309,17 +341,32 @@ func (r *inlineRoom) admit(w *candidate, count func(*BridgeTool) int) (standing,
 	return inline, reasonFits
 }
 
+// over returns why no tool is admitted any more, or reasonWaits.
+func (r *inlineRoom) over() reason {
+	switch {
+	case r.tools <= 0:
+		return reasonCount
+	case r.full:
+		return reasonTokens
+	}
+	return reasonWaits
+}
+
 // judgeEach judges each tool on its own and returns how many the session sees.
 func (s *selection) judgeEach() (seen int) {
 	p := s.policy
 	applies := p.rules.Applying(s.intent)
 	included := p.rules.Including(applies)
 	s.applies, s.included = applies, included
-	s.verdicts = make([][]verdict, len(s.catalogs))
+	s.verdicts = make([]verdicts, len(s.catalogs))
+	alike := len(s.rights) == 0 && len(p.pins) == 0 && len(p.used) == 0 && (p.rules == nil || len(p.rules.Rules) == 0)
+	if alike && len(s.catalogs) == 1 && !s.catalogs[0].wants {
+		return len(s.catalogs[0].tools)
+	}
 	for i, c := range s.catalogs {
-		s.verdicts[i] = make([]verdict, len(c.tools))
+		s.verdicts[i].of = make([]verdict, len(c.tools))
 		for j, t := range c.tools {
-			v := &s.verdicts[i][j]
+			v := &s.verdicts[i].of[j]
 			switch {
 			case s.overridden(i, t): // first, so that find goes by it
 				v.reason = reasonOverridden

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,10 +18,7 @@ import (
 func judged(p *policy, tools []*BridgeTool) *selection { return judgedAs(p, tools, "") }
 
 func judgedAs(p *policy, tools []*BridgeTool, intent string) *selection {
-	c := &catalog{tools: tools, byName: make(map[string]int)}
-	for i, t := range tools {
-		c.byName[t.name] = i
-	}
+	c := &catalog{tools: tools, wants: slices.ContainsFunc(tools, func(t *BridgeTool) bool { return t.def.Always })}
 	s := &selection{catalogs: []*catalog{c}, policy: p, intent: intent}
 	s.judge()
 	return s

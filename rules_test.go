@@ -189,26 +189,25 @@ func TestSpecE1Properties(t *testing.T) {
 			})
 		}
 		opts := Options{Rules: rules, Inline: InlineOptions{Max: rnd.IntN(30) - 1}, Pins: []string{pattern()}}
-		verdicts := func(o Options) ([][]verdict, []Placement) {
+		judge := func(o Options) []Placement {
 			p := policyOf(o)
 			c := judgedAs(p, tools, "i")
 			var list []Placement
 			for i, t := range tools {
-				list = append(list, p.placement(t, c.verdicts[0][i]))
+				list = append(list, p.placement(t, c.verdicts[0].at(i)))
 			}
-			return c.verdicts, list
+			return list
 		}
-		_, before := verdicts(opts)
-		again, _ := verdicts(opts)
+		before, again := judge(opts), judge(opts)
 		more := opts
 		unrelated := []Rule{
 			{Name: "other", Intent: "other", Patterns: []string{"*"}, Action: []RuleAction{RuleInclude, RuleExclude, RuleSummarize}[rnd.IntN(3)], Priority: 9},
 			{Name: "nothing", Patterns: []string{"zz*"}, Action: []RuleAction{RuleExclude, RuleSummarize}[rnd.IntN(2)], Priority: 9},
 		}[rnd.IntN(2)]
 		more.Rules = slices.Insert(slices.Clone(rules), rnd.IntN(len(rules)+1), unrelated)
-		_, after := verdicts(more)
+		after := judge(more)
 		require.Equal(t, before, after, "seed %d", seed)
-		require.Len(t, again[0], len(tools))
+		require.Equal(t, before, again, "seed %d", seed)
 		for i, tool := range tools {
 			excluded := slices.ContainsFunc(rules, func(r Rule) bool {
 				return r.Action == RuleExclude && r.Intent != "o*" && strings.HasPrefix(tool.name, r.Patterns[0][:1])

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -42,10 +43,40 @@ func TestOpeningsHaveALimit(t *testing.T) {
 		m.def.view().openings[ByActivation].all.Range(func(any, any) bool { n++; return true })
 		return n
 	}
-	for i := range maxSelections + 40 {
+	for i := range maxOpenings + 40 {
 		s := m.NewSession(&SessionOptions{Skills: Access{Deny: []string{fmt.Sprint("other", i)}}})
 		require.NotEmpty(t, s.PromptSections(PromptFull))
 		require.Same(t, s.began, s.view().opening(), "the newest is kept")
 	}
-	assert.Equal(t, maxSelections, count())
+	assert.Equal(t, maxOpenings, count())
+}
+
+// Sessions of 400 customers, each with other rights, take turns. Each set of rights is
+// judged once.
+func TestRightsAreJudgedOnce(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
+	made := m.selections.Load()
+	for range 3 {
+		for i := range 400 {
+			s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{fmt.Sprint("customer", i)}}})
+			require.NotEmpty(t, s.PromptSections(PromptFull))
+		}
+		runtime.GC() // nothing but the Manager keeps them
+	}
+	assert.EqualValues(t, 400, m.selections.Load()-made)
+}
+
+// Selections have a limit, and those beyond it take the place of others.
+func TestSelectionsHaveALimit(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, nil)
+	for i := range maxSelections + 40 {
+		m.NewSession(&SessionOptions{Intent: fmt.Sprint(i)}).Tools()
+	}
+	assert.Len(t, m.selected.byKey, maxSelections)
+	none := &selectionSet{catalogs: []*catalog{{tools: make([]*BridgeTool, maxVerdicts/500)}}}
+	assert.Equal(t, 499, none.most())
+	none.catalogs[0].tools = make([]*BridgeTool, maxVerdicts/10)
+	assert.Equal(t, maxOpenings, none.most())
 }

@@ -111,6 +111,15 @@ type selectionSet struct {
 	byKey map[selectionKey]*lazySelection
 }
 
+// most returns how many selections the set has at most.
+func (set *selectionSet) most() int {
+	tools := 1
+	for _, c := range set.catalogs {
+		tools += len(c.tools)
+	}
+	return max(maxOpenings, min(maxSelections, maxVerdicts/tools))
+}
+
 // A selectionKey identifies a selection in its set. The intent has a field of its
 // own: it can be any text, and joined with the rights it could look like others.
 type selectionKey struct {
@@ -166,10 +175,14 @@ func (s *scope) selection(r rights, intent string, since func([]*catalog) past) 
 	all.mu.Lock()
 	sel := all.byKey[key]
 	if sel == nil {
-		sel = new(lazySelection)
-		if len(all.byKey) < maxSelections {
-			all.byKey[key] = sel
+		if len(all.byKey) >= all.most() {
+			for other := range all.byKey { // any one makes room
+				delete(all.byKey, other)
+				break
+			}
 		}
+		sel = new(lazySelection)
+		all.byKey[key] = sel
 	}
 	all.mu.Unlock()
 	sel.once.Do(func() {

@@ -195,13 +195,11 @@ func (v *view) search(ctx context.Context, query string, opts SearchOptions, may
 		tools += len(c.tools)
 	}
 	n = min(limit, tools) // the limit may be NoLimit
-	may = v.seenBy(may)
-	keep := may
-	if len(opts.Servers) > 0 {
-		keep = func(t *BridgeTool, st standing) bool { return may(t, st) && rules.MatchAny(opts.Servers, t.def.Server) }
-	}
 	names, only := namesIn(query)
-	named := v.named(names, keep)
+	seen := v.seenBy(may)
+	named := v.named(names, func(t *BridgeTool, st standing) bool {
+		return seen(t, st) && (len(opts.Servers) == 0 || rules.MatchAny(opts.Servers, t.def.Server))
+	})
 	if only {
 		return Answer{Hits: hitsOf(named, nil, n), Query: query, Limit: limit}
 	}
@@ -209,7 +207,7 @@ func (v *view) search(ctx context.Context, query string, opts SearchOptions, may
 	if v.scope.semantic != nil {
 		w.vector = v.scope.semantic.QueryVector(query)
 	}
-	a := searchAll(ctx, v.parts(keep), w)
+	a := searchAll(ctx, v.parts(may, opts.Servers...), w)
 	a.Hits, a.Query, a.Limit = hitsOf(named, a.Hits, n), query, limit
 	return a
 }
@@ -245,9 +243,9 @@ func (s *Session) Explain(query, name string) search.Explanation {
 	v := s.view()
 	may := func(_ *BridgeTool, st standing) bool { return st.searchable() }
 	for _, p := range v.parts(may) {
-		if i, ok := p.byName[name]; ok && p.may(p.tools[i], p.verdicts[i].standing) {
-			if doc, ok := slices.BinarySearch(p.indexed, i); ok {
-				return p.index.Explain(query, doc)
+		if i, ok := p.place(name); ok && p.may(p.tools[i], p.verdicts.at(i).standing) {
+			if doc, ok := slices.BinarySearch(p.indexed(), i); ok {
+				return p.index().Explain(query, doc)
 			}
 		}
 	}
@@ -260,7 +258,7 @@ func (s *Session) Explain(query, name string) search.Explanation {
 func (s *selection) named(names []string, keep func(*BridgeTool, standing) bool) (list []*BridgeTool) {
 	add := func(i, j int) {
 		t := s.catalogs[i].tools[j]
-		if keep(t, s.verdicts[i][j].standing) && !slices.Contains(list, t) {
+		if keep(t, s.verdicts[i].at(j).standing) && !slices.Contains(list, t) {
 			list = append(list, t)
 		}
 	}

@@ -131,7 +131,7 @@ func (s *Session) write(to sectionText, list []shown, inline, search bool) secti
 			if e.place == asMeta {
 				b.WriteString(searchHeading)
 			}
-			b.WriteString(e.offer.servers.summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens))
+			b.WriteString(e.offer.servers.Summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens))
 			if e.place == asMeta {
 				b.WriteString(searchSteps[s.disclosure])
 				if s.scope.opts.JustInTime != nil && s.disclosure != ByBridge {
@@ -151,7 +151,7 @@ func (s *Session) write(to sectionText, list []shown, inline, search bool) secti
 		case e.hasLine():
 			b.WriteString(textLine(e.tool, e.line, s.scope.opts.Prompt.MaxDescription))
 		case in == inlineLines || in == summaryLines:
-			b.WriteString(textCounts(e.offer.servers))
+			b.WriteString(e.offer.servers.Counts())
 		}
 	}
 	if b.Len() == 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -120,23 +121,23 @@ func TestListingBudget(t *testing.T) {
 
 func TestSummaryOfServers(t *testing.T) {
 	t.Parallel()
-	o := searchOffer{{Server: "github", Tools: 87, About: "issue, pull, branch"}, {Server: "jira", Tools: 3}, {Server: "x", Tools: 1, About: "y"}}
-	words := func(s string) int { return len(strings.Fields(s)) }
-	assert.Equal(t, "91 more tools are available from these MCP servers: github (87: issue, pull, branch), jira (3), x (1: y).\n", o.summary(100, words))
-	assert.Equal(t, "91 more tools are available from these MCP servers: github (87), jira (3), x (1).\n", o.summary(15, words))
-	assert.Equal(t, "91 more tools are available from these MCP servers: github (87), 2 more servers.\n", o.summary(14, words))
-	assert.Equal(t, "91 more tools are available from these MCP servers: 3 more servers.\n", o.summary(1, words))
-	assert.Empty(t, searchOffer{}.summary(100, words))
+	o := words.Servers{{Server: "github", Tools: 87, About: "issue, pull, branch"}, {Server: "jira", Tools: 3}, {Server: "x", Tools: 1, About: "y"}}
+	count := func(s string) int { return len(strings.Fields(s)) }
+	assert.Equal(t, "91 more tools are available from these MCP servers: github (87: issue, pull, branch), jira (3), x (1: y).\n", o.Summary(100, count))
+	assert.Equal(t, "91 more tools are available from these MCP servers: github (87), jira (3), x (1).\n", o.Summary(15, count))
+	assert.Equal(t, "91 more tools are available from these MCP servers: github (87), 2 more servers.\n", o.Summary(14, count))
+	assert.Equal(t, "91 more tools are available from these MCP servers: 3 more servers.\n", o.Summary(1, count))
+	assert.Empty(t, words.Servers{}.Summary(100, count))
 	for budget := range 30 {
-		assert.LessOrEqual(t, words(o.summary(budget, words)), max(budget, 12))
+		assert.LessOrEqual(t, count(o.Summary(budget, count)), max(budget, 12))
 	}
 }
 
 // A server's name and its subject stay on one line and are cut.
 func TestServersInSectionsAreClean(t *testing.T) {
 	t.Parallel()
-	o := searchOffer{{Server: "a\n## b", Tools: 1, About: "x\n## y " + strings.Repeat("z", 1000)}}
-	for _, section := range []string{textCounts(o), o.summary(10_000, func(s string) int { return len(s) })} {
+	o := words.Servers{{Server: "a\n## b", Tools: 1, About: "x\n## y " + strings.Repeat("z", 1000)}}
+	for _, section := range []string{o.Counts(), o.Summary(10_000, func(s string) int { return len(s) })} {
 		assert.Equal(t, 1, strings.Count(section, "\n"), section)
 		assert.Less(t, len(section), 400)
 	}

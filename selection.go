@@ -24,13 +24,15 @@ type selection struct {
 	intent   string
 	past
 
-	verdicts [][]verdict   // by catalog and the tool's index in it
+	verdicts []verdicts    // by catalog
 	inline   []*BridgeTool // in registration order
 	deferred int           // how many tools are searchable
 	applies  []bool        // which rules apply to intent
 	included bool          // one of these includes
 	reads    bool          // there is a resource or a template to read
 	ended    bool          // the Manager is closed
+
+	summarized bool // there is a tool that is
 
 	// retriever makes an index of the tools that no catalog has indexed.
 	retriever func(prev retriever, tools []*BridgeTool, known func(*BridgeTool) *hints.Known) retriever
@@ -85,12 +87,16 @@ type opening struct {
 	}
 }
 
-var endedSelection = &selection{catalogs: []*catalog{ended}, policy: &policy{rules: new(rules.Set)}, verdicts: make([][]verdict, 1), ended: true}
+var endedSelection = &selection{catalogs: []*catalog{ended}, policy: &policy{rules: new(rules.Set)}, verdicts: make([]verdicts, 1), ended: true}
 
-// maxSelections is for how many combinations of rights and intent we keep a
-// selection. For more, such as one for each user, we make it again when a session
-// needs it.
-const maxSelections = 256
+// These are for how many combinations of rights and intent we keep a selection, while
+// they have no more verdicts together, and of how many first lists of each. Beyond, a
+// new one takes the place of another.
+const (
+	maxSelections = 1024
+	maxVerdicts   = 16 << 20
+	maxOpenings   = 256 // and so many selections in any case
+)
 
 // own returns the catalog of the session's own Manager.
 func (s *selection) own() *catalog { return s.catalogs[len(s.catalogs)-1] }
@@ -103,7 +109,7 @@ func (s *selection) each() iter.Seq2[*BridgeTool, standing] {
 	return func(yield func(*BridgeTool, standing) bool) {
 		for i, c := range s.catalogs {
 			for j, t := range c.tools {
-				if !yield(t, s.verdicts[i][j].standing) {
+				if !yield(t, s.verdicts[i].at(j).standing) {
 					return
 				}
 			}
@@ -115,7 +121,7 @@ func (s *selection) each() iter.Seq2[*BridgeTool, standing] {
 // of its catalog and its index there.
 func (s *selection) find(name string) (i, j int, ok bool) {
 	for i, c := range slices.Backward(s.catalogs) {
-		if j, ok := c.byName[name]; ok && s.verdicts[i][j].reason != reasonOverridden {
+		if j, ok := c.place(name); ok && s.verdicts[i].at(j).reason != reasonOverridden {
 			return i, j, true
 		}
 	}
@@ -146,8 +152,8 @@ func (s *selection) meaning(name string) iter.Seq[*catalog] {
 // lookup returns the tool with that registered name and its standing, or nil if the
 // session does not see it.
 func (s *selection) lookup(name string) (*BridgeTool, standing) {
-	if i, j, ok := s.find(name); ok && s.verdicts[i][j].standing != hidden {
-		return s.catalogs[i].tools[j], s.verdicts[i][j].standing
+	if i, j, ok := s.find(name); ok && s.verdicts[i].at(j).standing != hidden {
+		return s.catalogs[i].tools[j], s.verdicts[i].at(j).standing
 	}
 	return nil, hidden
 }
@@ -166,21 +172,22 @@ func (s *selection) standing(t *BridgeTool) standing {
 func (s *selection) unindexed() *catalog {
 	r := &s.rest
 	r.once.Do(func() {
-		r.byName = make(map[string]int)
+		var docs []int
 		for i, c := range s.catalogs {
-			for j := range c.unindexed() {
+			for _, j := range c.indexing().rest {
 				t := c.tools[j]
-				if s.verdicts[i][j].standing == hidden {
+				if s.verdicts[i].at(j).standing == hidden {
 					continue
 				}
-				r.byName[t.name] = len(r.tools)
-				r.indexed = append(r.indexed, len(r.tools))
+				docs = append(docs, len(r.tools))
 				r.tools = append(r.tools, t)
 			}
 		}
+		x := newIndexing(r.tools, docs, nil)
 		if len(r.tools) > 0 {
-			r.index = s.retriever(nil, r.tools, s.hints)
+			x.index = s.retriever(nil, r.tools, s.hints)
 		}
+		r.indexing = func() *indexing { return x }
 	})
 	return &r.catalog
 }
@@ -192,7 +199,7 @@ func (s *selection) empty() bool {
 
 // hasTerms reports whether query has any term to search for.
 func (s *selection) hasTerms(query string) bool {
-	return slices.ContainsFunc(s.catalogs, func(c *catalog) bool { return c.index.HasTerms(query) })
+	return slices.ContainsFunc(s.catalogs, func(c *catalog) bool { return c.index().HasTerms(query) })
 }
 
 // needs returns the tools that t needs directly.
@@ -297,7 +304,7 @@ func (s *Session) Placements() []Placement {
 	var list []Placement
 	for i, c := range v.catalogs {
 		for j, t := range c.tools {
-			why := v.verdicts[i][j]
+			why := v.verdicts[i].at(j)
 			if v.crowded[t] {
 				why = verdict{standing: deferred, reason: reasonList}
 			}

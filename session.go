@@ -344,8 +344,8 @@ func (r registered) Offer() registrar.Offer[Tool] {
 	o := registrar.Offer[Tool]{Tools: r.s.callable(r.s.view()), Groups: make(map[string][]string)}
 	for _, t := range o.Tools {
 		if b, ok := t.(*BridgeTool); ok {
-			o.Groups[GroupAll] = append(o.Groups[GroupAll], b.name)
-			o.Groups[GroupServer+b.def.Server] = append(o.Groups[GroupServer+b.def.Server], b.name)
+			of := GroupServer + b.def.Server
+			o.Groups[GroupAll], o.Groups[of] = append(o.Groups[GroupAll], b.name), append(o.Groups[of], b.name)
 		}
 	}
 	return o

@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
+	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -53,7 +55,7 @@ func (e shown) isTool() bool { return e.place >= asTool }
 // A told holds the part of an item that only few items have. It is separate to
 // keep shown small: sessions have many of those.
 type told struct {
-	servers searchOffer
+	servers words.Servers
 	skills  *skillOffer // for skillText
 }
 
@@ -193,7 +195,7 @@ func (v *view) opening() *opening {
 		return made.(*opening)
 	}
 	first := &opening{items: slices.Clip(v.appendNew(nil))}
-	if o.made.Add(1) > maxSelections { // any one makes room
+	if o.made.Add(1) > maxOpenings { // any one makes room
 		o.all.Range(func(other, _ any) bool { o.all.Delete(other); return false })
 	}
 	o.all.Store(key, first)
@@ -253,7 +255,7 @@ func (v *view) appendNew(list []shown) []shown {
 			fresh = append(fresh, shown{section: searchText, offer: o})
 		}
 	}
-	if searching || v.offers(metaSearch) {
+	if v.summarized && (searching || v.offers(metaSearch)) {
 		var lines []shown
 		left := v.growth(list, func(e shown) bool { return e.section == summaryLines && e.tool != nil }, func(st standing) bool { return st == summarized })
 		for t, st := range v.each() {
@@ -362,23 +364,45 @@ func (v *view) fitLines(fresh, list []shown, in section) []shown {
 // searchOffer returns the servers that have deferred tools, in registration order:
 // how many tools and what they are about. It omits the servers in known.
 func (v *view) searchOffer(known map[string]bool) *told {
-	counts, first := make(map[string]int), make(map[string]rules.Tool)
-	var about []*search.Subject
-	for t, st := range v.each() {
-		name := t.def.Server
-		if !st.searchable() || known[name] {
-			continue
+	mine := make(map[string]*search.Subject) // of the user's servers, which may have names of the system's
+	if len(v.catalogs) > 1 {
+		for _, t := range v.own().tools {
+			mine[t.def.Server] = &search.Subject{Server: t.def.Server}
 		}
-		if counts[name]++; counts[name] == 1 {
-			about = append(about, &search.Subject{Server: name})
-			first[name] = t.def.names()
-		}
-		i := slices.IndexFunc(about, func(s *search.Subject) bool { return s.Server == name })
-		about[i].Add(t.def.Own)
 	}
-	o := make(searchOffer, len(about))
-	for i, s := range about {
-		o[i] = saved.Server{Server: s.Server, Tools: counts[s.Server], About: s.String(), Tool: first[s.Server]}
+	o, at := words.Servers{}, make(map[string]int) // where those are in o
+	for i, c := range v.catalogs {
+		first := 0
+		for _, b := range c.joined.Blocks {
+			var found []*BridgeTool
+			for j, t := range b.Items {
+				if v.standingOf(t, v.verdicts[i].at(first+j).standing).searchable() {
+					found = append(found, t)
+				}
+			}
+			first += len(b.Items)
+			if len(found) == 0 || known[found[0].def.Server] {
+				continue
+			}
+			offer := saved.Server{Server: found[0].def.Server, Tools: len(found), Tool: found[0].def.names()}
+			subject := mine[offer.Server]
+			if subject == nil && len(found) == len(b.Items) {
+				offer.About = b.Note.about()
+				o = append(o, offer)
+				continue
+			}
+			subject = cmp.Or(subject, &search.Subject{Server: offer.Server})
+			for _, t := range found {
+				subject.Add(t.def.Own)
+			}
+			offer.About = subject.String()
+			if i, ok := at[offer.Server]; ok {
+				o[i].Tools, o[i].About = o[i].Tools+offer.Tools, offer.About
+				continue
+			}
+			at[offer.Server] = len(o)
+			o = append(o, offer)
+		}
 	}
 	return &told{servers: o}
 }

@@ -142,7 +142,7 @@ func TestShownToolsAreCallable(t *testing.T) {
 			}
 			for _, tool := range w.s.Tools() {
 				_, err := w.s.Call(t.Context(), tool.Name(), nil)
-				if _, there := w.m.cur.Load().byName[tool.Name()]; there || !isBridgeTool(tool) {
+				if _, there := w.m.cur.Load().place(tool.Name()); there || !isBridgeTool(tool) {
 					assert.NoError(t, err, tool.Name())
 				} else {
 					assert.ErrorIs(t, err, ErrUnknownTool)

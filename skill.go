@@ -78,7 +78,7 @@ type skillSet struct {
 	viewed    atomic.Int32 // number of views made
 }
 
-var noSkills = &skillSet{index: func() retriever { return ended.index }}
+var noSkills = &skillSet{index: func() retriever { return nothing.index }}
 
 // A skillShelf holds the skills of a Manager.
 type skillShelf struct {
@@ -174,7 +174,7 @@ func (set *skillSet) view(r rights) *skillView {
 		section := (&skillOffer{Listed: v.list}).section()
 		v.fit = utf8.RuneCountInString(section)/4 <= set.maxTokens
 	}
-	if set.viewed.Add(1) <= maxSelections {
+	if set.viewed.Add(1) <= maxOpenings {
 		set.views.Store(key, v)
 	}
 	return v

@@ -14,6 +14,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/words"
 )
 
 // A savedForm is the name that items of one place and section have in a saved
@@ -410,11 +411,13 @@ func (r *restorer) show(e shown) {
 // offer returns the part of a saved offer that the session may know: servers of
 // which it may use a tool, or the one that stands for those that it was told of.
 func (r *restorer) offer(servers []saved.Server) *told {
-	kept := &told{servers: searchOffer{}}
+	kept := &told{servers: words.Servers{}}
 	if r.permitted == nil {
 		r.permitted = make(map[string]bool)
 		for t := range r.v.each() {
-			r.permitted[t.def.Server] = r.permitted[t.def.Server] || r.v.rights.permit(t.def.names())
+			if !r.permitted[t.def.Server] {
+				r.permitted[t.def.Server] = r.v.rights.permit(t.def.names())
+			}
 		}
 	}
 	for _, o := range servers {
@@ -431,7 +434,7 @@ func (c *catalog) fingerprint() string {
 	c.print.once.Do(func() {
 		h := sha256.New()
 		for i, t := range c.tools {
-			_, indexed := slices.BinarySearch(c.indexed, i)
+			_, indexed := slices.BinarySearch(c.indexed(), i)
 			fmt.Fprintf(h, "%s %t %x\n", t.name, !indexed, t.def.Trusted.Sum)
 		}
 		c.print.text = hex.EncodeToString(h.Sum(nil)[:8])

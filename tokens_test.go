@@ -71,7 +71,7 @@ func TestSpecE3BudgetProperties(t *testing.T) {
 			}
 			for i, tool := range tools {
 				if slices.Contains(pins, tool.name) {
-					require.Equal(t, verdict{inline, reasonPin, 0}, s.verdicts[0][i])
+					require.Equal(t, verdict{inline, reasonPin, 0}, s.verdicts[0].at(i))
 				}
 			}
 			before = s.inline

@@ -72,12 +72,12 @@ func TestSpecD3Scopes(t *testing.T) {
 		assert.Equal(t, []string{own, "s", own}, whose(u.Search("errand", 3)))
 		assert.Len(t, u.Search("errand", 20), 8)
 		assert.Equal(t, 60, u.Stats().Tools)
-		assert.Equal(t, 30, u.cur.Load().index.Len())
+		assert.Equal(t, 30, u.cur.Load().index().Len())
 		assert.Equal(t, []string{"own"}, statNames(u.ServerStats()))
 	}
 	assert.Equal(t, []string{"s", "s", "s", "s", "s"}, whose(m.Search("errand", 0)))
 	assert.Empty(t, m.Search("alice", 0))
-	assert.Equal(t, 30, m.cur.Load().index.Len())
+	assert.Equal(t, 30, m.cur.Load().index().Len())
 
 	// Other limits, and no limits.
 	for _, test := range []struct {

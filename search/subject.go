@@ -18,6 +18,7 @@ const maxSubjectWords = 3
 // Server set is ready to use.
 type Subject struct {
 	Server string
+	own    []string                // the words of Server, once needed
 	words  map[string]*subjectWord // by stem
 }
 
@@ -46,9 +47,12 @@ func stemOf(word string) string {
 // three letters, stop words, generic words and the words of s.Server.
 func (s *Subject) Add(name string) {
 	seen := make(map[string]bool)
+	if s.own == nil {
+		s.own = wordsOf(s.Server)
+	}
 	for _, w := range wordsOf(name) {
 		root := stemOf(w)
-		if len(w) < 3 || seen[root] || commonWords()[root] || slices.Contains(wordsOf(s.Server), w) {
+		if len(w) < 3 || seen[root] || commonWords()[root] || slices.Contains(s.own, w) {
 			continue
 		}
 		seen[root] = true

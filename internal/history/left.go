@@ -27,21 +27,21 @@ type Departure[T any] struct {
 // the most: so a group makes it forget its own. It never changes, and nil is empty.
 type Left[T any] map[string]Departure[T]
 
-// With returns l with what has left now, without what is back.
-func (l Left[T]) With(now map[string]Departure[T], back func(name string) bool) Left[T] {
-	isBack := func(name string, _ Departure[T]) bool { return back(name) }
-	unchanged := len(now) == 0
-	last := 0
-	for name, d := range l {
-		unchanged = unchanged && !back(name)
-		last = max(last, d.number)
-	}
-	if unchanged {
+// With returns l with what has left now, without what has come.
+func (l Left[T]) With(now map[string]Departure[T], come []string) Left[T] {
+	isHere := func(name string) bool { _, ok := l[name]; return ok }
+	if len(now) == 0 && !slices.ContainsFunc(come, isHere) {
 		return l
 	}
 	next := make(Left[T], len(l)+len(now))
-	maps.Copy(next, l)
-	maps.DeleteFunc(next, isBack)
+	last := 0
+	for name, d := range l {
+		next[name] = d
+		last = max(last, d.number)
+	}
+	for _, name := range come {
+		delete(next, name)
+	}
 	for i, name := range slices.Sorted(maps.Keys(now)) {
 		d := now[name]
 		d.number = last + 1 + i

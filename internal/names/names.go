@@ -134,9 +134,8 @@ type Book struct {
 
 	mu       sync.Mutex
 	claims   map[[2]string]Claim // by server and wanted prefix
-	prefixes []string            // each with the separator, sorted; none begins another
-	shared   Prefixes            // prefixes with their owners, once asked for; never changed
-	owners   map[string]string   // servers, by the elements of prefixes
+	prefixes Prefixes
+	shared   Prefixes // a copy of prefixes as they were when last asked for; never changed
 
 	// hashed has the owner of each name that ends like one with a hash, by
 	// prefix and name: a hash of the tool's own name.
@@ -150,8 +149,7 @@ type Book struct {
 // server.
 func NewBook(most int) *Book {
 	return &Book{
-		most: most, claims: make(map[[2]string]Claim), owners: make(map[string]string),
-		hashed: make(map[string]map[string][16]byte),
+		most: most, claims: make(map[[2]string]Claim), hashed: make(map[string]map[string][16]byte),
 	}
 }
 
@@ -201,32 +199,30 @@ func (b *Book) conflict(prefix, server string) string {
 		}
 	}
 	prefix += separator
-	i, _ := slices.BinarySearch(b.prefixes, prefix)
-	// No element begins another, so one that begins prefix is the last before it.
-	if i > 0 && strings.HasPrefix(prefix, b.prefixes[i-1]) {
-		return b.owners[b.prefixes[i-1]]
+	if server := b.prefixes.Server(prefix); server != "" {
+		return server
 	}
-	if i < len(b.prefixes) && strings.HasPrefix(b.prefixes[i], prefix) {
-		return b.owners[b.prefixes[i]]
+	if i := b.prefixes.after(prefix); i < b.prefixes.Len() && strings.HasPrefix(b.prefixes.at(i).begin, prefix) {
+		return b.prefixes.at(i).server
 	}
 	return ""
 }
 
-// Prefixes are prefixes that a [Book] has given.
-type Prefixes []prefix
+// Prefixes are prefixes that a [Book] has given. None begins another.
+type Prefixes struct {
+	given  []prefix // by number; the Book appends to it
+	sorted []int32  // their numbers, by begin
+}
 
-type prefix struct{ begin, server string }
+type prefix struct{ begin, server string } // begin has the separator
 
 // Prefixes returns those that b has given so far, without those of a Book below. As
 // long as there are no more, all calls return the same list.
 func (b *Book) Prefixes() Prefixes {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.shared == nil {
-		b.shared = make(Prefixes, len(b.prefixes))
-		for i, begin := range b.prefixes {
-			b.shared[i] = prefix{begin, b.owners[begin]}
-		}
+	if b.shared.Len() != b.prefixes.Len() {
+		b.shared = Prefixes{b.prefixes.given, slices.Clone(b.prefixes.sorted)}
 	}
 	return b.shared
 }
@@ -234,20 +230,44 @@ func (b *Book) Prefixes() Prefixes {
 // Server returns the server to which a name belongs, or "" if it begins with none of
 // the prefixes.
 func (p Prefixes) Server(name string) string {
-	i := sort.Search(len(p), func(i int) bool { return p[i].begin > name })
-	// No prefix begins another, so one that begins name is the last before it.
-	if i > 0 && strings.HasPrefix(name, p[i-1].begin) {
-		return p[i-1].server
+	if n := p.Number(name); n >= 0 {
+		return p.given[n].server
 	}
 	return ""
 }
 
+// Number returns the number of the prefix with which name begins, or -1 if it begins
+// with none. They are numbered from 0 in the order in which they were given.
+func (p Prefixes) Number(name string) int {
+	// No prefix begins another, so one that begins name is the last before it.
+	if i := p.after(name) - 1; i >= 0 && strings.HasPrefix(name, p.at(i).begin) {
+		return int(p.sorted[i])
+	}
+	return -1
+}
+
+// Len returns how many prefixes there are.
+func (p Prefixes) Len() int { return len(p.sorted) }
+
+func (p Prefixes) at(i int) prefix { return p.given[p.sorted[i]] }
+
+// after returns how many prefixes are not greater than name.
+func (p Prefixes) after(name string) int {
+	return sort.Search(p.Len(), func(i int) bool { return p.at(i).begin > name })
+}
+
+// Number returns the number of the prefix of c, which b has given.
+func (b *Book) Number(c Claim) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.prefixes.Number(c.Prefix + separator)
+}
+
 func (b *Book) add(c Claim) {
 	b.claims[[2]string{c.Server, c.Wanted}] = c
-	prefix := c.Prefix + separator
-	i, _ := slices.BinarySearch(b.prefixes, prefix)
-	b.prefixes = slices.Insert(b.prefixes, i, prefix)
-	b.owners[prefix], b.shared = c.Server, nil
+	p, begin := &b.prefixes, c.Prefix+separator
+	i := p.after(begin)
+	p.given, p.sorted = append(p.given, prefix{begin, c.Server}), slices.Insert(p.sorted, i, int32(len(p.given)))
 }
 
 // Claims returns all claims, sorted by server and wanted prefix.

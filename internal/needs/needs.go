@@ -37,6 +37,9 @@ func (g Graph[T]) Add(item T, names []string, find func(name string) T) (itself 
 // strongly connected components. It looks for them in the order of items. The items
 // of a set are in the order in which a walk along the needs reaches them.
 func (g Graph[T]) Cycles(items []T) (cycles [][]T) {
+	if len(g) == 0 {
+		return nil
+	}
 	const done = math.MaxInt
 	numbers := make(map[T]int, len(g)) // from 1 in the order of the walk; or done
 	var open []T                       // reached but not done, in this order

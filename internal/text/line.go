@@ -15,6 +15,9 @@ func Line(text string, limit int) string {
 	if limit <= 0 {
 		return ""
 	}
+	if len(text) <= limit && isLine(text) {
+		return text
+	}
 	var b strings.Builder
 	n := 0       // characters in b
 	fit := 0     // bytes of b before the last character that leaves room for an ellipsis
@@ -24,7 +27,7 @@ func Line(text string, limit int) string {
 		case unicode.IsSpace(r) || unicode.IsControl(r):
 			gap = b.Len() > 0
 			continue
-		case IsInvisible(r):
+		case r >= utf8.RuneSelf && IsInvisible(r):
 			continue
 		}
 		if gap {
@@ -36,7 +39,7 @@ func Line(text string, limit int) string {
 			gap = false
 		}
 		// A mark belongs to the character before it.
-		if !unicode.Is(unicode.M, r) && n < limit {
+		if n < limit && (r < utf8.RuneSelf || !unicode.Is(unicode.M, r)) {
 			fit = b.Len()
 		}
 		if n++; n > limit {
@@ -45,6 +48,19 @@ func Line(text string, limit int) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// isLine reports whether text is ASCII, and [Line] would leave it as it is.
+func isLine(text string) bool {
+	before := byte(' ')
+	for i := range len(text) {
+		c := text[i]
+		if c < ' ' || c > '~' || c == ' ' && before == ' ' {
+			return false
+		}
+		before = c
+	}
+	return before != ' '
 }
 
 // IsInvisible reports whether r prints nothing by itself: format characters (such

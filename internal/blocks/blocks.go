@@ -1,0 +1,100 @@
+// Package blocks joins blocks of named items into one list. From one version of the
+// list to the next most blocks stay as they are, and cost next to nothing.
+package blocks
+
+import "iter"
+
+// A Block is a part of a list. Versions of the list share it, and nobody may change it.
+type Block[T comparable, N any] struct {
+	Items  []T
+	Note   N              // what else the caller knows of them
+	number int            // no other block of a list has it
+	places map[string]int // index in Items, by name
+}
+
+// New returns a block with that number of items with these names. A list takes memory
+// for all numbers from 0 up to the greatest.
+func New[T comparable, N any](number int, items []T, name func(T) string, note N) *Block[T, N] {
+	b := &Block[T, N]{items, note, number, make(map[string]int, len(items))}
+	for i, item := range items {
+		b.places[name(item)] = i
+	}
+	return b
+}
+
+// Find returns the item with that name, or the zero T.
+func (b *Block[T, N]) Find(name string) (item T) {
+	if i, ok := b.places[name]; ok {
+		item = b.Items[i]
+	}
+	return item
+}
+
+// A List is one version of a list. It never changes, and the zero value is empty.
+type List[T comparable, N any] struct {
+	Items  []T
+	Blocks []*Block[T, N]
+	at     []place // by the number of a block
+}
+
+// A place says where a block is. Its zero value says that it is not there.
+type place struct {
+	index int32 // in Blocks, from 1
+	first int32 // index in Items
+}
+
+// Next returns the list of these blocks, whose numbers are below numbers. It may append
+// to the Items of l, so it is called once for each list.
+func (l *List[T, N]) Next(list []*Block[T, N], numbers int) (next List[T, N]) {
+	same := 0
+	for same < min(len(list), len(l.Blocks)) && list[same] == l.Blocks[same] {
+		same++
+	}
+	next = List[T, N]{Items: l.Items, Blocks: list, at: make([]place, numbers)}
+	copy(next.at, l.at)
+	if same < len(l.Blocks) {
+		n := l.at[l.Blocks[same].number].first
+		next.Items = l.Items[:n:n] // append copies it
+	}
+	for _, b := range l.Blocks[same:] {
+		next.at[b.number] = place{}
+	}
+	for i, b := range list[same:] {
+		next.at[b.number] = place{int32(same + i + 1), int32(len(next.Items))}
+		next.Items = append(next.Items, b.Items...)
+	}
+	return next
+}
+
+// Place returns the index in Items of an item by the number of its block and its name.
+func (l *List[T, N]) Place(number int, name string) (i int, ok bool) {
+	b := l.block(number)
+	if b == nil {
+		return 0, false
+	}
+	i, ok = b.places[name]
+	return int(l.at[number].first) + i, ok
+}
+
+func (l *List[T, N]) block(number int) *Block[T, N] {
+	if number < 0 || number >= len(l.at) || l.at[number].index == 0 {
+		return nil
+	}
+	return l.Blocks[l.at[number].index-1]
+}
+
+// Without yields the items of the blocks of l that other does not have.
+func (l *List[T, N]) Without(other *List[T, N]) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for i, b := range l.Blocks {
+			if i < len(other.Blocks) && other.Blocks[i] == b || other.block(b.number) == b {
+				continue
+			}
+			for _, item := range b.Items {
+				if !yield(item) {
+					return
+				}
+			}
+		}
+	}
+}
