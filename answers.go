@@ -62,10 +62,10 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 		callable = v.callableFor(ctx, query)
 	}
 	readOnly := slices.ContainsFunc(answer.Tools, func(t words.FoundTool) bool { return t.ReadOnly })
-	answer.Message = textFound(searchOutcome{
-		found: len(found), readOnly: readOnly, disclosure: v.disclosure, keywords: v.hasTerms(query),
-		callable: callable, without: namesOf(without), connecting: s.scope.keeper.connectingServers(v.rights),
-	})
+	answer.Message = words.Search{
+		Found: len(found), ReadOnly: readOnly, ByBridge: v.disclosure == ByBridge, Keywords: v.hasTerms(query),
+		Callable: callable, Without: namesOf(without), Connecting: s.scope.keeper.connectingServers(v.rights),
+	}.Message()
 	text := text.JSON(answer)
 	s.countSearch(len(found))
 	s.countAnswer(text)

@@ -19,11 +19,11 @@ import (
 // A catalog is one version of the tools that a Manager knows, and their index. All
 // readers share it once it is published, and nobody may change it.
 type catalog struct {
-	owner      *owner                   // nil for a part of several catalogs
-	tools      []*BridgeTool            // in registration order
-	joined     blockList                // of which these are the items; empty for a part
-	wants      bool                     // a tool is to be always loaded
-	indexing   func() *indexing         // made when it is first used
+	owner      *owner        // nil for a part of several catalogs
+	tools      []*BridgeTool // in registration order
+	joined     blockList     // of which these are the items; empty for a part
+	wants      bool          // a tool is to be always loaded
+	indexing   *indexing
 	needs      needs.Graph[*BridgeTool] // the tools that each needs
 	needsBelow map[*BridgeTool][]string // for a user: names of the system's tools that each needs
 	problems   []error                  // in registration order
@@ -41,47 +41,77 @@ type catalog struct {
 
 // noTools is the catalog without tools. ended is the catalog of a closed Manager.
 var (
-	nothing = &indexing{index: search.NewBM25Index(nil, nil)}
-	noTools = &catalog{indexing: func() *indexing { return nothing }, originals: func() map[string][]int { return nil }}
+	nothing = search.NewBM25Index(nil, nil)
+	noTools = &catalog{indexing: &indexing{of: nothing}, originals: func() map[string][]int { return nil }}
 	ended   = &catalog{ended: true, indexing: noTools.indexing, originals: noTools.originals}
 )
 
 // A block has the tools of one listing that are permitted, by registered name. Catalogs
 // share it until the listing changes.
-type block = blocks.Block[*BridgeTool, blockNote]
+type block = blocks.Block[*BridgeTool, *blockNote]
 
-type blockList = blocks.List[*BridgeTool, blockNote]
+// about returns what the tools of a block are about.
+func about(b *block) string {
+	b.Note.once.Do(func() {
+		s := search.Subject{Server: b.Items[0].def.Server}
+		for _, t := range b.Items {
+			s.Add(t.def.Own)
+		}
+		b.Note.about = s.String()
+	})
+	return b.Note.about
+}
+
+type blockList = blocks.List[*BridgeTool, *blockNote]
 
 // A blockNote is what catalogs know of a listing.
 type blockNote struct {
 	defs  []*definition // the usable ones of the listing
 	wants bool          // a tool is to be always loaded
 	needs bool          // a tool says what it needs
-	about func() string // what its tools are about; made when it is first used
+
+	once  sync.Once
+	about string
 }
 
-// An indexing has the tools that are deferred for most sessions.
+// An indexing says which of all tools an index has: those that are deferred for most
+// sessions. It is made when it is first used.
 type indexing struct {
-	index retriever
-	docs  []int // index in the catalog's tools, by document; ascending
-	rest  []int // the other indexes in the catalog's tools, likewise
+	once sync.Once
+	make func(*indexing) // or nil, if it is made
+	of   retriever
+	docs []int // index in the tools, by document; ascending
+	rest []int // the other indexes in the tools, likewise
 
-	servers func() map[string][]int // documents by server, ascending; made when it is first used
+	listing sync.Once
+	servers map[string][]int // documents by server, ascending
 }
 
-// newIndexing returns the indexing of these of all tools, apart from its index.
-func newIndexing(all []*BridgeTool, docs, rest []int) *indexing {
-	return &indexing{docs: docs, rest: rest, servers: sync.OnceValue(func() map[string][]int {
-		of := make(map[string][]int)
-		for doc, i := range docs {
-			of[all[i].def.Server] = append(of[all[i].def.Server], doc)
+func (c *catalog) indexed() []int   { return c.made().docs }
+func (c *catalog) index() retriever { return c.made().of }
+
+func (c *catalog) made() *indexing {
+	x := c.indexing
+	x.once.Do(func() {
+		if x.make != nil {
+			x.make(x)
 		}
-		return of
-	})}
+	})
+	return x
 }
 
-func (c *catalog) index() retriever { return c.indexing().index }
-func (c *catalog) indexed() []int   { return c.indexing().docs }
+// servers returns the documents of each server, ascending.
+func (c *catalog) servers() map[string][]int {
+	x := c.made()
+	x.listing.Do(func() {
+		x.servers = make(map[string][]int)
+		for doc, i := range x.docs {
+			server := c.tools[i].def.Server
+			x.servers[server] = append(x.servers[server], doc)
+		}
+	})
+	return x.servers
+}
 
 // A standing is what a session may do with a tool.
 type standing uint8
@@ -112,12 +142,12 @@ type retriever interface {
 func (c *catalog) noteGone(prev *catalog) {
 	left := make(map[string]history.Departure[rules.Tool])
 	now := time.Now()
-	for t := range prev.joined.Without(&c.joined) {
+	for _, t := range prev.joined.Without(&c.joined) {
 		if c.tool(t.name) == nil {
 			left[t.name] = history.Departure[rules.Tool]{Value: t.def.names(), Group: t.def.Server, Since: now}
 		}
 	}
-	c.gone = prev.gone.With(left, namesOf(slices.Collect(c.joined.Without(&prev.joined))))
+	c.gone = prev.gone.With(left, namesOf(c.joined.Without(&prev.joined)))
 }
 
 // place returns the index in c.tools of the tool with that registered name.
@@ -129,7 +159,10 @@ func (c *catalog) place(name string) (i int, ok bool) {
 	return c.joined.Place(c.prefixes.Number(name), name)
 }
 
-// tool returns the tool with that registered name, or nil.
+// tool returns the tool with that registered name, or nil. Inlined, it makes each host's
+// program larger.
+//
+//go:noinline
 func (c *catalog) tool(name string) *BridgeTool {
 	if i, ok := c.place(name); ok {
 		return c.tools[i]
@@ -232,15 +265,13 @@ func (r *recipe) newCatalog(prev *catalog, listings []*listing) *catalog {
 	c.shelf = resources.NewShelf(prev.shelf, entries, r.shelfIndex)
 	c.resolveNeeds(listings, r.needs)
 	c.noteGone(prev)
-	c.indexing = sync.OnceValue(func() *indexing {
-		docs, rest := c.toIndex(r.searchable)
-		x := newIndexing(c.tools, docs, rest)
+	c.indexing = &indexing{make: func(x *indexing) {
+		x.docs, x.rest = c.toIndex(r.searchable)
 		r.last.mu.Lock()
 		defer r.last.mu.Unlock()
-		x.index = r.retriever(r.last.of, c.numberedTools(docs), c.known.of)
-		r.last.of = x.index
-		return x
-	})
+		x.of = r.retriever(r.last.of, c.numberedTools(x.docs), c.known.of)
+		r.last.of = x.of
+	}}
 	c.originals = sync.OnceValue(func() map[string][]int {
 		byName := make(map[string][]int, len(c.tools))
 		for i, t := range c.tools {
@@ -294,7 +325,7 @@ func (r *recipe) blockOf(src *listing) *block {
 	case old != nil && len(old.Note.defs) == len(src.defs) && (&old.Note.defs[0] == &src.defs[0] || slices.Equal(old.Note.defs, src.defs)):
 		return old
 	}
-	note := blockNote{defs: src.defs}
+	note := &blockNote{defs: src.defs}
 	var tools []*BridgeTool
 	for _, d := range src.defs {
 		if !r.access.permits(d.names()) {
@@ -309,13 +340,6 @@ func (r *recipe) blockOf(src *listing) *block {
 		tools = append(tools, t)
 		note.wants, note.needs = note.wants || d.Always, note.needs || d.Needs != nil || d.BadNeeds != nil
 	}
-	note.about = sync.OnceValue(func() string {
-		s := search.Subject{Server: src.name}
-		for _, t := range tools {
-			s.Add(t.def.Own)
-		}
-		return s.String()
-	})
 	return blocks.New(src.number, tools, (*BridgeTool).Name, note)
 }
 

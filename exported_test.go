@@ -8,6 +8,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/meaning"
+	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
@@ -23,8 +24,8 @@ var (
 	Embedded       = embedded
 	TextsEmbedded  = func(m *Manager) bool { return m.semantic.Idle() }
 	ErrNotEmbedded = meaning.ErrNotEmbedded
-	FoundText      = textFoundTools[ByActivation]
-	NothingText    = textNothingFound
+	FoundText      = words.FoundActive
+	NothingText    = words.NothingFound
 )
 
 // A Recorder is a vector store that records the changes it is asked for.

@@ -56,7 +56,7 @@ type Manager struct {
 	telling   lazy.Task                     // calls OnResources
 	opening   atomic.Int32                  // calls of Start in progress
 
-	indexes lastIndex
+	indexes lastIndex             // made of the catalogs
 	noted   atomic.Pointer[noted] // nil until Watch is called; stored with mu held
 }
 
@@ -123,10 +123,11 @@ func (m *Manager) begin(ctx context.Context) {
 	m.def = m.NewSession(&SessionOptions{Registry: m.opts.Registry})
 }
 
-// save stores the data that outlives this run.
-func (m *Manager) save() {
+// settle stores the data that outlives this run, and has the index ready for a search.
+func (m *Manager) settle() {
 	m.saveCache()
 	m.saveTrust()
+	m.cur.Load().index()
 }
 
 // find returns the index in m.sources of the source with that name, or -1.
@@ -201,7 +202,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	}
 	wg.Wait()
 	m.opening.Add(-1)
-	m.save()
+	m.settle()
 	m.logIdlePatterns()
 	return errors.Join(errs...)
 }
@@ -255,7 +256,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 		src.server.Close()
 		return err
 	}
-	m.save()
+	m.settle()
 	return err
 }
 

@@ -42,7 +42,7 @@ func (v *view) parts(among func(*BridgeTool, standing) bool, servers ...string) 
 	left := false
 	for i, c := range slices.Backward(v.catalogs) {
 		list = append(list, part{catalog: c, verdicts: &v.verdicts[i], semantic: v.scope.of(c.owner).semantic, may: may})
-		for _, j := range c.indexing().rest {
+		for _, j := range c.made().rest {
 			left = left || may(c.tools[j], v.verdicts[i].at(j).standing)
 		}
 	}
@@ -73,7 +73,7 @@ func (v *view) parts(among func(*BridgeTool, standing) bool, servers ...string) 
 
 // limit limits p to the tools of these servers.
 func (p *part) limit(servers []string) {
-	of := p.indexing().servers()
+	of := p.servers()
 	p.only = make([]bool, len(p.indexed()))
 	for _, pattern := range servers {
 		p.among = append(p.among, of[pattern]...)

@@ -209,7 +209,7 @@ func (s *selection) judge() {
 		r.tools = seen
 	}
 	searchable := s.rights.mayUse(SearchToolName)
-	var first []candidate
+	var first []*candidate
 	wanted := make(map[string]int) // by server: how many always-loaded tools it has so far
 	for i, c := range s.catalogs {
 		for j := range s.verdicts[i].of {
@@ -229,17 +229,16 @@ func (s *selection) judge() {
 				continue
 			}
 			v.reason = reasonWaits
-			w := candidate{verdict: v, tool: t, used: p.used[t.name]}
-			if c.wants && t.def.Always && wanted[t.def.Server] < maxAlwaysLoaded {
+			used, always := p.used[t.name], c.wants && t.def.Always && wanted[t.def.Server] < maxAlwaysLoaded
+			if always {
 				wanted[t.def.Server]++
-				w.always = true
 			}
-			if w.always || w.used > 0 {
-				first = append(first, w)
+			if always || used > 0 {
+				first = append(first, &candidate{v, t, always, used})
 			}
 		}
 	}
-	slices.SortStableFunc(first, candidate.compare)
+	slices.SortStableFunc(first, (*candidate).compare)
 	for _, w := range first {
 		w.verdict.standing, w.verdict.reason = r.admit(w, p.tokens)
 	}
@@ -256,7 +255,7 @@ func (s *selection) judge() {
 			}
 			v := &all.of[j]
 			if v.reason == reasonWaits {
-				v.standing, v.reason = r.admit(candidate{tool: t}, p.tokens)
+				v.standing, v.reason = r.admit(&candidate{tool: t}, p.tokens)
 			}
 			switch v.standing {
 			case inline:
@@ -284,8 +283,8 @@ type candidate struct {
 }
 
 // compare sorts the candidates by who gets room first.
-func (w candidate) compare(other candidate) int {
-	order := func(w candidate) int {
+func (w *candidate) compare(other *candidate) int {
+	order := func(w *candidate) int {
 		switch {
 		case w.always:
 			return -1
@@ -319,7 +318,7 @@ func (r *inlineRoom) take(t *BridgeTool, tokens int) bool {
 // admit makes a tool inline if there is room. After the first tool with too many
 // tokens it admits no other. Otherwise a larger budget could replace tools
 // instead of adding some. A tool for which the list has no room keeps out no other.
-func (r *inlineRoom) admit(w candidate, count func(*BridgeTool) int) (standing, reason) {
+func (r *inlineRoom) admit(w *candidate, count func(*BridgeTool) int) (standing, reason) {
 	if why := r.over(); why != reasonWaits {
 		return deferred, why
 	}

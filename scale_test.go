@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -79,4 +80,69 @@ func TestSelectionsHaveALimit(t *testing.T) {
 	assert.Equal(t, 499, none.most())
 	none.catalogs[0].tools = make([]*BridgeTool, maxVerdicts/10)
 	assert.Equal(t, maxOpenings, none.most())
+}
+
+// A change looks at what changed, not at all tools.
+func TestAChangeCostsWhatChanged(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
+	m.Search("chore", 5)
+	made := m.indexes.of
+	change := func() {
+		require.NoError(t, m.AddTools("more", echoTool("one", "more")))
+		require.True(t, m.RemoveServer("more"))
+	}
+	change()
+	assert.Less(t, testing.AllocsPerRun(10, change), 800.0, "of 1,000 tools")
+	assert.Same(t, made, m.indexes.of, "the index waits for a search")
+	before := m.cur.Load()
+	change()
+	assert.Equal(t, before.joined.Blocks, m.cur.Load().joined.Blocks)
+	for i, b := range before.joined.Blocks {
+		assert.Same(t, b, m.cur.Load().joined.Blocks[i])
+	}
+	require.NoError(t, m.AddTools("more", echoTool("zeppelin", "more")))
+	assert.Equal(t, "mcp_more__zeppelin", m.Search("zeppelin", 5)[0].Tool.Name())
+	assert.NotSame(t, made, m.indexes.of)
+}
+
+// The first look of new rights finds no words of the servers that all rights have.
+func TestAFirstLookCostsWhatIsNew(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
+	next := 0
+	look := func() {
+		next++
+		s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{fmt.Sprintf("s%d/*", next%20), fmt.Sprint(next)}}})
+		require.NotEmpty(t, s.PromptSections(PromptFull))
+	}
+	look()
+	assert.Less(t, testing.AllocsPerRun(10, look), 2000.0, "of 1,000 tools")
+}
+
+// A search in some servers looks at their tools only, and finds what one in all servers
+// finds of them.
+func TestASearchInAServerLooksAtItsTools(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Servers: thousandTools(), Search: RankingOptions{Limit: 1000}})
+	s := m.NewSession(nil)
+	all := s.Search("chore", 1000)
+	require.Greater(t, len(all), 900)
+	for _, servers := range [][]string{{"s17"}, {"s1?"}, {"s3", "s0"}, {"nobody"}, {"s3", "s*"}} {
+		var want []string
+		for _, h := range all {
+			if rules.MatchAny(servers, h.Tool.Server()) {
+				want = append(want, h.Tool.Name())
+			}
+		}
+		var got []string
+		for _, h := range s.SearchWith("chore", SearchOptions{Limit: 1000, Servers: servers}) {
+			got = append(got, h.Tool.Name())
+		}
+		assert.Equal(t, want, got, servers)
+	}
+	looked := 0
+	v := s.view()
+	parts := v.parts(func(t *BridgeTool, st standing) bool { looked++; return st.searchable() }, "s17")
+	require.Len(t, parts, 1)
+	assert.Len(t, parts[0].index().Search("chore", 5, parts[0].keep), 5)
+	assert.Less(t, looked, 200, "50 tools in each of some passes")
 }

@@ -277,13 +277,13 @@ func TestSearchToolAnswers(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(resultText(t, r)), &answer))
 		return answer
 	}
-	assert.Equal(t, textNothingFound, ask("zebra").Message)
+	assert.Equal(t, words.NothingFound, ask("zebra").Message)
 	for _, query := range []string{"is there a", "!?", "\x00\x01\x7f", "of the", "\xff\xfe"} {
-		assert.Equal(t, textNothingAsked, ask(query).Message, "%q", query)
+		assert.Equal(t, words.NothingAsked, ask(query).Message, "%q", query)
 	}
 	inline := ask("select:tool_001,mcp_a__tool_004")
 	assert.Equal(t, 1, inline.Count)
-	assert.Equal(t, "You have mcp_a__tool_001 already: call it by this name. "+textFoundTools[ByActivation], inline.Message)
+	assert.Equal(t, "You have mcp_a__tool_001 already: call it by this name. "+words.FoundActive, inline.Message)
 	again := ask("mcp_a__tool_004")
 	assert.Contains(t, again.Message, "You have mcp_a__tool_004 already")
 }

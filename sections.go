@@ -80,15 +80,22 @@ func (s *Session) textOf(list []shown, o *opening, inline, search bool) string {
 	case !search:
 		kept = &o.texts[2]
 	}
-	kept.once.Do(func() { kept.text = s.write(noText(), o.items, inline, search) })
-	return s.write(kept.text, list[len(o.items):], inline, search).text
+	kept.once.Do(func() {
+		kept.text = noText()
+		s.write(&kept.text, o.items, inline, search)
+	})
+	to := kept.text
+	s.write(&to, list[len(o.items):], inline, search)
+	return to.text
 }
 
 // sections returns the text of list: the lines of inline tools and skills if
 // inline is set, those on search if search is set. A blank line precedes each
 // heading.
 func (s *Session) sections(list []shown, inline, search bool) string {
-	return s.write(noText(), list, inline, search).text
+	to := noText()
+	s.write(&to, list, inline, search)
+	return to.text
 }
 
 // A sectionText is the text of items, and what the text of further ones depends on.
@@ -102,15 +109,14 @@ func noText() sectionText {
 	return sectionText{guide: textExample("", plainExample), heading: inlineHeading}
 }
 
-// write returns to with the text of further items.
-func (s *Session) write(to sectionText, list []shown, inline, search bool) sectionText {
+// write adds the text of further items.
+func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
 	var b strings.Builder
-	guide, heading, open := to.guide, to.heading, to.open
 	for _, e := range list {
 		in := e.section
 		if in == exampleText {
 			if example, ok := schema.ExampleOf(e.tool.def.Input); ok {
-				guide = textExample(e.tool.name, example)
+				to.guide = textExample(e.tool.name, example)
 			}
 			continue
 		}
@@ -120,7 +126,7 @@ func (s *Session) write(to sectionText, list []shown, inline, search bool) secti
 		if b.Len() == 0 {
 			b.WriteString(to.text)
 		}
-		if in != open || in == searchText || in == skillText {
+		if in != to.open || in == searchText || in == skillText {
 			if b.Len() == 0 {
 				b.WriteByte('\n')
 			}
@@ -140,13 +146,13 @@ func (s *Session) write(to sectionText, list []shown, inline, search bool) secti
 			}
 		case in == skillText:
 			b.WriteString(e.offer.skills.section())
-		case in == inlineLines && open != in:
-			b.WriteString(heading + guide)
-			heading, guide = moreHeading, ""
-		case in == summaryLines && open != in:
+		case in == inlineLines && to.open != in:
+			b.WriteString(to.heading + to.guide)
+			to.heading, to.guide = moreHeading, ""
+		case in == summaryLines && to.open != in:
 			b.WriteString(summaryHeading)
 		}
-		open = in
+		to.open = in
 		switch {
 		case e.hasLine():
 			b.WriteString(textLine(e.tool, e.line, s.scope.opts.Prompt.MaxDescription))
@@ -154,8 +160,7 @@ func (s *Session) write(to sectionText, list []shown, inline, search bool) secti
 			b.WriteString(e.offer.servers.Counts())
 		}
 	}
-	if b.Len() == 0 {
-		return sectionText{to.text, guide, heading, open}
+	if b.Len() > 0 {
+		to.text = b.String()
 	}
-	return sectionText{b.String(), guide, heading, open}
 }

@@ -174,7 +174,7 @@ func (s *selection) unindexed() *catalog {
 	r.once.Do(func() {
 		var docs []int
 		for i, c := range s.catalogs {
-			for _, j := range c.indexing().rest {
+			for _, j := range c.made().rest {
 				t := c.tools[j]
 				if s.verdicts[i].at(j).standing == hidden {
 					continue
@@ -183,11 +183,10 @@ func (s *selection) unindexed() *catalog {
 				r.tools = append(r.tools, t)
 			}
 		}
-		x := newIndexing(r.tools, docs, nil)
+		r.indexing = &indexing{docs: docs}
 		if len(r.tools) > 0 {
-			x.index = s.retriever(nil, r.tools, s.hints)
+			r.indexing.of = s.retriever(nil, r.tools, s.hints)
 		}
-		r.indexing = func() *indexing { return x }
 	})
 	return &r.catalog
 }

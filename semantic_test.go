@@ -463,9 +463,8 @@ func TestBothSidesAreSearchedAtOnce(t *testing.T) {
 	}
 	v := m.def.view()
 	p := v.parts(v.deferredTools())[0]
-	x := *p.indexing()
-	x.index = meeting{p.index(), sync.OnceFunc(func() { close(words) }), meaning}
-	p.catalog = &catalog{owner: p.owner, tools: p.tools, indexing: func() *indexing { return &x }}
+	x := &indexing{of: meeting{p.index(), sync.OnceFunc(func() { close(words) }), meaning}, docs: p.indexed()}
+	p.catalog = &catalog{owner: p.owner, tools: p.tools, indexing: x}
 	const query = "tomorrow's weather"
 	a := p.search(t.Context(), want{query: query, n: 5, vector: m.semantic.QueryVector(query)})
 	require.NoError(t, a.Err)

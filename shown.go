@@ -387,7 +387,7 @@ func (v *view) searchOffer(known map[string]bool) *told {
 			offer := saved.Server{Server: found[0].def.Server, Tools: len(found), Tool: found[0].def.names()}
 			subject := mine[offer.Server]
 			if subject == nil && len(found) == len(b.Items) {
-				offer.About = b.Note.about()
+				offer.About = about(b)
 				o = append(o, offer)
 				continue
 			}

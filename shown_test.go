@@ -214,7 +214,7 @@ func TestByBridge(t *testing.T) {
 	}
 	found := resultText(t, ask(SearchToolName, `{"query":"chore 7"}`))
 	assert.Contains(t, found, `"mcp_a__tool_007"`)
-	assert.Contains(t, found, textFoundTools[ByBridge])
+	assert.Contains(t, found, words.FoundBridge)
 	assert.Equal(t, 1, strings.Count(found, `"inputSchema":{"properties":{"text":{"type":"string"}},`))
 	described := resultText(t, ask(DescribeToolName, `{"names":["mcp_a__tool_007","mcp_a__tool_07"]}`))
 	assert.Contains(t, described, `"inputSchema":{"properties":{"text":{"type":"string"}},`)

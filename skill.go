@@ -78,7 +78,7 @@ type skillSet struct {
 	viewed    atomic.Int32 // number of views made
 }
 
-var noSkills = &skillSet{index: func() retriever { return nothing.index }}
+var noSkills = &skillSet{index: func() retriever { return nothing }}
 
 // A skillShelf holds the skills of a Manager.
 type skillShelf struct {

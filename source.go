@@ -199,8 +199,8 @@ func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.
 		src.live, src.problems = true, problems
 		return nil
 	})
-	if err == nil && m.opening.Load() == 0 { // else Start saves once for all servers
-		m.save()
+	if err == nil && m.opening.Load() == 0 { // else Start does so once for all servers
+		m.settle()
 	}
 	return err
 }

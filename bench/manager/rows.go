@@ -63,6 +63,14 @@ func measureAt(n int, row func(string, func() float64)) {
 			m.RemoveServer("extra")
 		}) / 2
 	})
+	row("change of one and a search, µs", func() float64 {
+		return each(func(i int) {
+			must(m.AddTools("extra", tool("chore", fmt.Sprint("Does special chore number ", i))))
+			s.Search("create an issue", 5)
+			m.RemoveServer("extra")
+			s.Search("create an issue", 5)
+		}) / 2
+	})
 	row("first look after a change, µs", func() float64 {
 		var took time.Duration
 		const times = 20

@@ -2,8 +2,6 @@
 // list to the next most blocks stay as they are, and cost next to nothing.
 package blocks
 
-import "iter"
-
 // A Block is a part of a list. Versions of the list share it, and nobody may change it.
 type Block[T comparable, N any] struct {
 	Items  []T
@@ -83,18 +81,13 @@ func (l *List[T, N]) block(number int) *Block[T, N] {
 	return l.Blocks[l.at[number].index-1]
 }
 
-// Without yields the items of the blocks of l that other does not have.
-func (l *List[T, N]) Without(other *List[T, N]) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		for i, b := range l.Blocks {
-			if i < len(other.Blocks) && other.Blocks[i] == b || other.block(b.number) == b {
-				continue
-			}
-			for _, item := range b.Items {
-				if !yield(item) {
-					return
-				}
-			}
+// Without returns the items of the blocks of l that other does not have.
+func (l *List[T, N]) Without(other *List[T, N]) (items []T) {
+	for i, b := range l.Blocks {
+		same := i < len(other.Blocks) && other.Blocks[i] == b // as most are
+		if !same && other.block(b.number) != b {
+			items = append(items, b.Items...)
 		}
 	}
+	return items
 }

@@ -222,7 +222,7 @@ func (b *Book) Prefixes() Prefixes {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.shared.Len() != b.prefixes.Len() {
-		b.shared = Prefixes{b.prefixes.given, slices.Clone(b.prefixes.sorted)}
+		b.shared = Prefixes{b.prefixes.given, append([]int32(nil), b.prefixes.sorted...)}
 	}
 	return b.shared
 }
@@ -267,7 +267,10 @@ func (b *Book) add(c Claim) {
 	b.claims[[2]string{c.Server, c.Wanted}] = c
 	p, begin := &b.prefixes, c.Prefix+separator
 	i := p.after(begin)
-	p.given, p.sorted = append(p.given, prefix{begin, c.Server}), slices.Insert(p.sorted, i, int32(len(p.given)))
+	p.sorted = append(p.sorted, 0)
+	copy(p.sorted[i+1:], p.sorted[i:])
+	p.sorted[i] = int32(len(p.given))
+	p.given = append(p.given, prefix{begin, c.Server})
 }
 
 // Claims returns all claims, sorted by server and wanted prefix.
