@@ -106,7 +106,7 @@ type sectionText struct {
 }
 
 func noText() sectionText {
-	return sectionText{guide: textExample("", plainExample), heading: inlineHeading}
+	return sectionText{guide: words.Example("", words.PlainExample), heading: inlineHeading}
 }
 
 // write adds the text of further items.
@@ -116,7 +116,7 @@ func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
 		in := e.section
 		if in == exampleText {
 			if example, ok := schema.ExampleOf(e.tool.def.Input); ok {
-				to.guide = textExample(e.tool.name, example)
+				to.guide = words.Example(e.tool.name, example)
 			}
 			continue
 		}
@@ -139,7 +139,11 @@ func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
 			}
 			b.WriteString(e.offer.servers.Summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens))
 			if e.place == asMeta {
-				b.WriteString(searchSteps[s.disclosure])
+				steps := words.StepsActive
+				if s.disclosure == ByBridge {
+					steps = words.StepsBridge
+				}
+				b.WriteString(steps)
 				if s.scope.opts.JustInTime != nil && s.disclosure != ByBridge {
 					b.WriteString(textJustInTime)
 				}

@@ -44,7 +44,7 @@ func TestSpecA12ByARealTool(t *testing.T) {
 	require.NoError(t, m.SetRules([]Rule{{Name: "r", Patterns: []string{"issues"}, Action: RuleExclude}}))
 	assert.True(t, strings.HasPrefix(s.PromptSections(PromptFull), before))
 	other := m.NewSession(nil)
-	assert.Contains(t, other.PromptSections(PromptFull), plainExample.Wrong)
+	assert.Contains(t, other.PromptSections(PromptFull), words.PlainExample.Wrong)
 	plain := other.PromptSections(PromptFull)
 	require.NoError(t, m.SetRules(nil))
 	assert.True(t, strings.HasPrefix(other.PromptSections(PromptFull), plain))
