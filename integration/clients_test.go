@@ -219,6 +219,7 @@ func (h *habits) works(t *testing.T, a agent, folder, kind string) {
 	assert.Equal(t, []string{weighTool + ` {"parcel":"p1"}`, stampTool + ` {"copies":2,"letter":"l1"}`}, o.called())
 	assert.Contains(t, output, weighed)
 	assert.Contains(t, output, stamped)
+	assert.NotContains(t, output, "resultType", "what the server says to the gateway alone")
 	turns := m.asked()
 	require.GreaterOrEqual(t, len(turns), 5)
 	h.see(t, turns[0])

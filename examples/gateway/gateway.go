@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -208,10 +209,12 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (result *mcp.
 		if reads != nil {
 			from = reads.from
 		}
-		if from != "" && result != nil {
-			relinked := *result
-			relinked.Content = g.relink(from, result.Content)
-			result = &relinked
+		if result != nil {
+			copied := *result
+			if copied.Result = fromHere(result.Result); from != "" {
+				copied.Content = g.relink(from, result.Content)
+			}
+			result = &copied
 		}
 		c.answered(result != nil && result.IsError)
 		return err
@@ -223,6 +226,24 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (result *mcp.
 		return mcp.NewToolResultErrorf("%s was stopped: %v.", name, err), nil
 	}
 	return result, nil // if there is an error, the result says so in words for the model
+}
+
+// fromHere returns what a server's answer says beside its content, without what it says
+// to the gateway alone: which server answered, and that the answer is complete. mcp-go
+// says both for the gateway to clients that know it; others show it to the model.
+func fromHere(r mcp.Result) mcp.Result {
+	r.ResultType = ""
+	if r.Meta == nil {
+		return r
+	}
+	meta := *r.Meta
+	meta.AdditionalFields = maps.Clone(meta.AdditionalFields)
+	if delete(meta.AdditionalFields, mcp.MetaKeyServerInfo); len(meta.AdditionalFields) == 0 && meta.ProgressToken == nil {
+		r.Meta = nil
+	} else {
+		r.Meta = &meta
+	}
+	return r
 }
 
 // Why a request has no answer.

@@ -71,12 +71,15 @@ func (l limits) withDefaults() limits {
 
 // check returns an error that names a limit that can't be met.
 func (l limits) check() error {
-	for name, n := range map[string]int{
-		"max-connections": l.connections, "max-sessions": l.sessions, "max-message": l.message, "max-values": l.values, "max-results": l.results,
-		"session-idle": int(l.idle), "read-timeout": int(l.read), "write-timeout": int(l.write),
+	for _, limit := range []struct {
+		name string
+		n    int
+	}{
+		{"max-connections", l.connections}, {"max-sessions", l.sessions}, {"max-message", l.message}, {"max-values", l.values}, {"max-results", l.results},
+		{"session-idle", int(l.idle)}, {"read-timeout", int(l.read)}, {"write-timeout", int(l.write)},
 	} {
-		if n <= 0 {
-			return fmt.Errorf("-%s must be positive", name)
+		if limit.n <= 0 {
+			return fmt.Errorf("-%s must be positive", limit.name)
 		}
 	}
 	if l.messages < l.message {

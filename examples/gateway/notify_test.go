@@ -126,6 +126,12 @@ func TestMeta(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, textOf(result), `"traceparent":"00-1-2-01"`)
 		assert.NotContains(t, textOf(result), `"test"`, "the server's client is the gateway")
+		if result.ResultType == "" { // a client of before shows to its model what it does not know
+			assert.Nil(t, result.Meta)
+		} else if from := result.Meta.ServerInfo(); assert.NotNil(t, from) {
+			assert.Equal(t, "mcphybrid", from.Name)
+		}
+		assert.Equal(t, c.ProtocolVersion() == mcp.LATEST_PROTOCOL_VERSION, result.ResultType != "")
 	})
 }
 

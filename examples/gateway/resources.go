@@ -125,6 +125,7 @@ func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (result *m
 			return err
 		}
 		copied := *got
+		copied.Result = fromHere(got.Result)
 		copied.Messages = make([]mcp.PromptMessage, len(got.Messages))
 		for i, m := range got.Messages {
 			m.Content = g.relink(p.Server, []mcp.Content{m.Content})[0]
