@@ -223,6 +223,9 @@ func (c *chaos) make(s *mcphybrid.Session, call chaosCall) {
 		// The tool was found while the server was down. The call waited for the
 		// other server.
 		c.refused.Add(1)
+	case call.server == c.servers[chaosHTTP] && errors.Is(err, mcphybrid.ErrChanged):
+		// Likewise, and the other server defines that tool in another way.
+		c.refused.Add(1)
 	default:
 		c.problem("%s: %v", call.tool, err)
 	}

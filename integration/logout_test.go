@@ -132,12 +132,23 @@ func TestClientSecretAtAPublishedAuthority(t *testing.T) {
 	assert.ErrorContains(t, err, `OAuth.ClientSecret was first used at "`+issuer+`/token", and the server now names "`+other+`/token": if that is right, set OAuth.TokenURL to it`)
 	assert.Equal(t, page, h.pages.Load(), "no page is opened")
 
-	require.NoError(t, h.Logout(t.Context(), "one"))
-	_, said := post(t, issuer+"/token", url.Values{
-		"grant_type": {"refresh_token"}, "refresh_token": {second.Refresh}, "client_id": {"app"}, "client_secret": {secret}, "resource": {p.address},
-	})
-	assert.Equal(t, "invalid_grant", said["error"])
+	// Tokens are revoked where the server leads, and nowhere else.
+	again := func(l login) any {
+		_, said := post(t, issuer+"/token", url.Values{
+			"grant_type": {"refresh_token"}, "refresh_token": {l.Refresh}, "client_id": {"app"}, "client_secret": {secret}, "resource": {p.address},
+		})
+		return said["error"]
+	}
+	assert.ErrorContains(t, h.Logout(t.Context(), "one"), `were not revoked: the login says that this is done at "`+issuer)
+	assert.Equal(t, login{}, h.login(p.address))
+	assert.Nil(t, again(second))
 	assert.ErrorContains(t, h.Login(t.Context(), "one"), "OAuth.ClientSecret was first used at")
+
+	names.Store(&issuer)
+	require.NoError(t, h.Login(t.Context(), "one"))
+	third := h.login(p.address)
+	require.NoError(t, h.Logout(t.Context(), "one"))
+	assert.Equal(t, "invalid_grant", again(third))
 	names.Store(&issuer)
 	require.NoError(t, h.Login(t.Context(), "one"))
 	require.NoError(t, h.call("one", 0))
