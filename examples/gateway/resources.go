@@ -83,7 +83,6 @@ func (g *gateway) read(ctx context.Context, r mcp.ReadResourceRequest) (contents
 	name, _ := r.Params.Arguments[nameKey].(string)
 	err = g.pass(ctx, request{"resources/read", "", name, r.Params.Meta}, func(ctx context.Context, c *clientCall) error {
 		from, uri := named(name)
-		c.reaches(from)
 		result, err := c.from.session.ReadResource(ctx, from, uri)
 		if err == nil {
 			contents = make([]mcp.ResourceContents, len(result.Contents))
@@ -119,7 +118,6 @@ func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (result *m
 		if err != nil {
 			return err
 		}
-		c.reaches(p.Server)
 		got, err := c.from.session.GetPrompt(ctx, p.Server, p.Name, r.Params.Arguments)
 		if err != nil {
 			return err
@@ -144,7 +142,6 @@ func (by completer) complete(ctx context.Context, find func(*mcphybrid.Session) 
 	err = by.g.pass(ctx, request{"completion/complete", "", argument, nil}, func(ctx context.Context, c *clientCall) error {
 		from, ref, err := find(c.from.session)
 		if err == nil {
-			c.reaches(from)
 			values, err = c.from.session.Complete(ctx, from, mcp.CompleteParams{Ref: ref, Argument: argument, Context: more})
 		}
 		return err

@@ -207,6 +207,31 @@ func TestLinksLeadToTheirServer(t *testing.T) {
 	}
 }
 
+const guestAndOwner = `{"tokens": [
+	{"name": "guest", "token": "for-guest", "allow": ["kitchen/*"]},
+	{"name": "owner", "token": "for-owner", "operator": true}
+]}`
+
+// kitchenAndVault are servers that have resources of their own. The guest may use the
+// kitchen only.
+func kitchenAndVault() (servers []mcphybrid.ServerConfig) {
+	for _, name := range []string{"kitchen", "vault"} {
+		s := server.NewMCPServer(name, "1", server.WithResourceCapabilities(false, true), server.WithPromptCapabilities(true), server.WithCompletions(),
+			server.WithPromptCompletionProvider(completing(name)), server.WithResourceCompletionProvider(completing(name)))
+		read := func(_ context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+			return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, Text: "text of the " + name}}, nil
+		}
+		s.AddResource(mcp.NewResource("mem://"+name, name), read)
+		s.AddResourceTemplate(mcp.NewResourceTemplate("mem://"+name+"/{page}", "page"), read)
+		s.AddPrompt(mcp.NewPrompt("greet"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return mcp.NewGetPromptResult("", nil), nil
+		})
+		s.AddTools(mcptest.Echo("link", "Links"))
+		servers = append(servers, mcphybrid.ServerConfig{Name: name, InProcess: s})
+	}
+	return servers
+}
+
 // thief is a server that lists what another one's template expands to, and has a
 // template for everything. What it reads is its own.
 func thief() *server.MCPServer {
