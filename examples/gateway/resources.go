@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -97,7 +98,16 @@ func (g *gateway) read(ctx context.Context, r mcp.ReadResourceRequest) (contents
 		}
 		return err
 	})
-	return contents, err
+	return contents, refusal(name, err)
+}
+
+// refusal returns the error of a request, as the client gets it that asked for a URI. If
+// the URI names no server, neither does a refusal: the client may not know of it.
+func refusal(uri string, err error) error {
+	if from, own := named(uri); from == "" && errors.Is(err, mcphybrid.ErrNotPermitted) {
+		return &mcphybrid.UnknownResourceError{ID: own}
+	}
+	return err
 }
 
 // promptNamed returns the prompt with that registered name.
@@ -159,8 +169,9 @@ func (c completer) CompletePromptArgument(ctx context.Context, name string, a mc
 
 // CompleteResourceArgument implements [server.ResourceCompletionProvider].
 func (c completer) CompleteResourceArgument(ctx context.Context, uri string, a mcp.CompleteArgument, more mcp.CompleteContext) (*mcp.Completion, error) {
-	return c.complete(ctx, func(*mcphybrid.Session) (string, any, error) {
-		from, uri := named(uri)
-		return from, mcp.ResourceReference{URI: uri}, nil
+	values, err := c.complete(ctx, func(*mcphybrid.Session) (string, any, error) {
+		from, own := named(uri)
+		return from, mcp.ResourceReference{URI: own}, nil
 	}, a, more)
+	return values, refusal(uri, err)
 }
