@@ -43,9 +43,10 @@ func newSessionTable(max int) *sessionTable {
 // begunKey is for the place, in the context of a request, of the session that it begins.
 type begunKey struct{}
 
-// ResolveSessionIdManager implements [server.SessionIdManagerResolver].
+// ResolveSessionIdManager implements [server.SessionIdManagerResolver]. Without a request,
+// mcp-go ends sessions that were silent.
 func (t *sessionTable) ResolveSessionIdManager(r *http.Request) server.SessionIdManager {
-	m := sessionIDs{t, new(*httpSession), nil}
+	m := sessionIDs{t, new(*httpSession), nil, r == nil}
 	if r != nil {
 		m.of = holderOf(r.Context())
 		if begun, ok := r.Context().Value(begunKey{}).(**httpSession); ok {
@@ -60,6 +61,7 @@ type sessionIDs struct {
 	*sessionTable
 	begun **httpSession
 	of    *holder
+	all   bool // it may end sessions of every holder
 }
 
 // Generate implements [server.SessionIdManager]. The session has a request until leave.
@@ -113,7 +115,7 @@ func (t sessionIDs) Validate(id string) (isTerminated bool, err error) {
 func (t sessionIDs) Terminate(id string) (isNotAllowed bool, err error) {
 	t.mu.Lock()
 	s := t.open[id]
-	if s != nil && s.of != t.of {
+	if s != nil && s.of != t.of && !t.all {
 		t.mu.Unlock()
 		return true, nil
 	}
