@@ -31,7 +31,7 @@ type httpSession struct {
 	cancel context.CancelFunc
 
 	// Guarded by the table's mutex.
-	requests int  // that run
+	requests int  // that run, without streams on which the client listens
 	used     bool // had a request after the first
 	last     time.Time
 }
@@ -127,16 +127,20 @@ func (t sessionIDs) Terminate(id string) (isNotAllowed bool, err error) {
 	return false, nil
 }
 
-// enter counts a request of a session, and returns nil if there is no such session of who
-// asks: a session is worth nothing without the token that it was begun with.
-func (t *sessionTable) enter(id string, of *holder) *httpSession {
+// enter notes a request of a session, and returns nil if there is no such session of who
+// asks: a session is worth nothing without the token that it was begun with. If the client
+// listens, the session may still end for another one. Otherwise it has a request until
+// leave.
+func (t *sessionTable) enter(id string, of *holder, listens bool) *httpSession {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.open[id]
 	if s == nil || s.of != of {
 		return nil
 	}
-	s.requests++
+	if !listens {
+		s.requests++
+	}
 	s.used = true
 	return s
 }
@@ -188,10 +192,13 @@ func (t *sessionTable) withSession(next http.Handler) http.Handler {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		if id != "" {
-			if s := t.enter(id, holderOf(r.Context())); s != nil {
-				defer t.leave(s)
+			listens := r.Method == http.MethodGet
+			if s := t.enter(id, holderOf(r.Context()), listens); s != nil {
+				if !listens {
+					defer t.leave(s)
+				}
 				defer context.AfterFunc(s.over, cancel)()
-			} else if r.Method == http.MethodGet {
+			} else if listens {
 				http.Error(out, errNoSession.Error(), http.StatusNotFound)
 				return
 			}

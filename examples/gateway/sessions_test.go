@@ -75,6 +75,26 @@ func TestSilentSessionsEnd(t *testing.T) {
 	}
 }
 
+// A session in which a client only listens ends for another one, with its stream. One
+// with a call does not.
+func TestListeningKeepsNoSession(t *testing.T) {
+	t.Parallel()
+	g, url, _ := startHTTP(t, gatewayOptions{limits: limits{sessions: 3}}, webOptions{})
+	busy, told := connect(t, overHTTP(url, transport.WithContinuousListening()), "busy", generations["legacy"]...)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { _, _ = callFor(ctx, busy, 1, "mcp_kitchen__a_hang", nil) }()
+	wait(t, told, "notifications/progress")
+	for range 6 {
+		c, told := connect(t, overHTTP(url, transport.WithContinuousListening()), "listener", generations["legacy"]...)
+		assert.Empty(t, heard(t, g, c, told)) // it listens
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	assert.Len(t, g.clients, 3)
+	assert.Contains(t, g.clients, busy.GetSessionId())
+}
+
 // A client that ends its session cancels the calls in it, and ends the stream on which it
 // listens.
 func TestEndOfASessionCancels(t *testing.T) {
