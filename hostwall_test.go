@@ -51,7 +51,7 @@ var hostCode = map[string]string{
 	"upsert": "the vector store", "delete": "the vector store", "sums": "the vector store", "search": "the vector store", "vectors get": "the vector store", "drop": "SemanticOptions.Store",
 	"vectors load": "SemanticOptions.Cache", "vectors save": "SemanticOptions.Cache",
 	"cache load": "Options.Cache", "cache save": "Options.Cache", "trust load": "Options.TrustStore", "trust save": "Options.TrustStore",
-	"usage load": "UsageOptions.Store", "usage save": "UsageOptions.Store", "tokens": "Options.Tokens", "event": "Options.OnEvent",
+	"usage load": "UsageOptions.Store", "usage save": "UsageOptions.Store", "tokens": "Options.Tokens", "event": "Options.OnEvent", "request": "Options.OnRequest",
 	"middleware": "Options.Middleware[0]", "enricher": "the enricher", "embedded": "SemanticOptions.Progress", "skill": "its Load", "handler": "the handler",
 	"list": "the server", "call": "the server", "notification": "ServerConfig.OnNotification", "progress": "the function of WithProgress",
 	"elicit": "ask.Hooks.Elicit", "sample": "ask.Hooks.Sample", "roots": "ask.Hooks.Roots",
@@ -247,7 +247,8 @@ func newTryingHost(t *testing.T, panics string, use func(*tryingHost), times int
 func (h *tryingHost) servers() []ServerConfig {
 	hooks := &mcpserver.Hooks{}
 	hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { h.at("list") })
-	s := mcpserver.NewMCPServer("hooked", "1", mcpserver.WithHooks(hooks), mcpserver.WithToolCapabilities(true))
+	s := mcpserver.NewMCPServer("hooked", "1", mcpserver.WithHooks(hooks), mcpserver.WithToolCapabilities(true), mcpserver.WithResourceCapabilities(false, true))
+	s.AddResources(textResource("mem://hooked", "hooked", ""))
 	s.AddTools(mcpserver.ServerTool{Tool: mcp.NewTool("run"), Handler: func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if r.Params.Meta != nil {
 			_ = s.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": r.Params.Meta.ProgressToken, "progress": 1})
@@ -282,8 +283,9 @@ func (h *tryingHost) options() *Options {
 		Semantic: &SemanticOptions{Embedder: hostEmbedder{e, h}, Store: vectors, Cache: store("vectors"), Grace: -1,
 			Timeout: time.Minute, Progress: func(int, int) { h.at("embedded") }},
 		Cache: store("cache"), TrustStore: store("trust"), Usage: &UsageOptions{Store: store("usage")},
-		OnEvent:  func(Event) { h.at("event") },
-		Enricher: lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) { h.at("enricher"); return Hints{}, false, nil }),
+		OnEvent:   func(Event) { h.at("event") },
+		OnRequest: func(context.Context, string) { h.at("request") },
+		Enricher:  lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) { h.at("enricher"); return Hints{}, false, nil }),
 		Middleware: []Middleware{func(next Handler) Handler {
 			return func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
 				h.at("middleware")
@@ -334,7 +336,9 @@ func (h *tryingHost) live() {
 		s.ActivateToolIfDeferred("mcp_a__tool_011")
 	}
 	h.note(s.Find(ctx, "dog", SearchOptions{}).Err)
-	_, err := s.Call(ctx, SkillLoadToolName, `{"name":"skill"}`)
+	_, err := s.ReadResource(ctx, "hooked", "mem://hooked")
+	h.note(err)
+	_, err = s.Call(ctx, SkillLoadToolName, `{"name":"skill"}`)
 	h.note(err)
 	h.note(m.RefreshHints(ctx))
 	h.note(m.Reorder())

@@ -242,6 +242,10 @@ type Options struct {
 	// call after the other, from several goroutines at once. It may be nil.
 	OnEvent func(Event)
 
+	// OnRequest is called before a session asks a server for a resource, a prompt or a
+	// completion, with the context that the session got. Calls of tools pass Middleware.
+	OnRequest func(ctx context.Context, server string)
+
 	// OnResources is called after the resources, templates or prompts of servers have
 	// changed, so that a host can list them again. user is "" for the system's
 	// servers, and else the id of the user of whose servers they are. For one

@@ -164,6 +164,9 @@ func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id strin
 			}
 			return nil
 		}
+		if tell := s.scope.opts.OnRequest; tell != nil {
+			tell(ctx, from.server)
+		}
 		if result, err = request(desk.WithCaller(ctx, s.caller), to, bar); err != nil {
 			err = upstream.About(err, kind.String(), id, from.server)
 		}

@@ -248,6 +248,11 @@ func (o *Options) guard() {
 	if tell := o.OnResources; tell != nil {
 		o.OnResources = func(user string) { foreign.Logged(o.Logger, "Options.OnResources", func() { tell(user) }) }
 	}
+	if tell := o.OnRequest; tell != nil {
+		o.OnRequest = func(ctx context.Context, server string) {
+			foreign.Logged(o.Logger, "Options.OnRequest", func() { tell(ctx, server) })
+		}
+	}
 	if tell := o.OnEvent; tell != nil {
 		o.OnEvent = func(e Event) { foreign.Logged(o.Logger, "Options.OnEvent", func() { tell(e) }) }
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -104,9 +105,14 @@ func readBy(t *testing.T, s *Session, server, uri string) string {
 func TestSpecG5ListedAndRead(t *testing.T) {
 	t.Parallel()
 	var events sync.Map
+	var requests []string
 	m, _ := newTestManager(t, &Options{
 		Servers: []ServerConfig{{Name: "archive", InProcess: newArchive()}, inProcess("other", 2)},
 		OnEvent: func(e Event) { events.Store(string(e.Kind)+" "+e.Server+" "+e.Query, e.Err) },
+		OnRequest: func(ctx context.Context, server string) {
+			assert.Equal(t, t.Context(), ctx)
+			requests = append(requests, server)
+		},
 	})
 	s := m.NewSession(nil)
 	list := s.Resources()
@@ -138,6 +144,7 @@ func TestSpecG5ListedAndRead(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, values.Values, 100, "a completion has at most 100 values")
 	}
+	assert.Equal(t, slices.Repeat([]string{"archive"}, 10), requests)
 	_, err := s.Complete(t.Context(), "", mcp.CompleteParams{})
 	assert.ErrorContains(t, err, "want an mcp.PromptReference")
 	for _, query := range []string{"mem://letters/1", "mem://pages/7", "greet", "mem://pages/{page}"} {
@@ -158,6 +165,7 @@ func TestSpecG5ListedAndRead(t *testing.T) {
 	assert.ErrorIs(t, err, ErrUnknownResource)
 	s.Close()
 	assert.Empty(t, s.Resources())
+	assert.Len(t, requests, 10, "nobody is asked for what is not there")
 	_, err = s.ReadResource(t.Context(), "archive", "mem://letters/1")
 	assert.ErrorIs(t, err, ErrUnknownResource)
 }

@@ -83,9 +83,6 @@ func (g *gateway) record(ctx context.Context, q request, c *clientCall, began ti
 	if c != nil {
 		by, tool, badly = c.result()
 	}
-	if !g.book.knows(by) { // clients may name a server that there is not
-		by = ""
-	}
 	end, reason := endOf(ctx, err, badly)
 	g.figures.count(by, end, took)
 

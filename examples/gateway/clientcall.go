@@ -53,7 +53,8 @@ func (g *gateway) newClientCall(ctx context.Context) *clientCall {
 	return v
 }
 
-// reaches notes, before the call reaches a server, that it may.
+// reaches notes that a server works on the call from now on. A request that is refused
+// reaches none.
 func (v *clientCall) reaches(server string) {
 	left := v.book.begin(server, v)
 	v.mu.Lock()

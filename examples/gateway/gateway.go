@@ -104,7 +104,12 @@ func newGateway(opts gatewayOptions) *gateway {
 			g.tellAll(mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged)
 		},
 		Middleware: []mcphybrid.Middleware{g.attribute},
-		Ask:        ask.Options{Hooks: g.questions()},
+		OnRequest: func(ctx context.Context, server string) {
+			if v, ok := ctx.Value(clientCallKey{}).(*clientCall); ok {
+				v.reaches(server)
+			}
+		},
+		Ask: ask.Options{Hooks: g.questions()},
 	})
 	if opts.trust.file != "" {
 		known := follow(g.mgr.RefreshTrust, opts.trust.file)
@@ -195,23 +200,16 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (result *mcp.
 	name, _ := r.Params.Arguments.(called)
 	err = g.pass(ctx, request{"tools/call", string(name), r.Params.RawArguments, r.Params.Meta}, func(ctx context.Context, c *clientCall) (err error) {
 		session, args := c.from.session, r.Params.RawArguments
-		reads := readBy(string(name), args)
-		if reads != nil {
-			c.reaches(anyServer)
-			args = reads.args
-		}
+		args = ownURI(string(name), args)
 		result, err = session.Call(ctx, string(name), args)
 		if unknown := new(mcphybrid.UnknownToolError); errors.As(err, &unknown) && unknown.Connecting != "" {
 			await(ctx, g.all)
 			result, err = session.Call(ctx, string(name), args)
 		}
-		from := c.answeredBy()
-		if reads != nil {
-			from = reads.from
-		}
 		if result != nil {
 			copied := *result
-			if copied.Result = fromHere(result.Result); from != "" {
+			copied.Result = fromHere(result.Result)
+			if from := c.answeredBy(); from != "" {
 				copied.Content = g.relink(from, result.Content)
 			}
 			result = &copied

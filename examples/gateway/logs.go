@@ -15,11 +15,8 @@ import (
 // the server has never worked for another, as long as the gateway runs.
 type callBook struct {
 	mu      sync.Mutex
-	callers map[string]*callers // by the name of a server, or anyServer
+	callers map[string]*callers // by the name of a server
 }
-
-// anyServer is the name of a server that is not known.
-const anyServer = ""
 
 // callers are the clients that a server has worked for.
 type callers struct {
@@ -29,18 +26,11 @@ type callers struct {
 }
 
 func newCallBook(servers []mcphybrid.ServerConfig) *callBook {
-	b := &callBook{callers: map[string]*callers{anyServer: {}}}
+	b := &callBook{callers: make(map[string]*callers)}
 	for _, s := range servers {
 		b.callers[s.Name] = new(callers)
 	}
 	return b
-}
-
-// knows reports whether the configuration has that server.
-func (b *callBook) knows(server string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return server != anyServer && b.callers[server] != nil
 }
 
 // begin notes that a server works on a call until the returned function is called.
@@ -48,8 +38,8 @@ func (b *callBook) begin(server string, v *clientCall) (end func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := b.callers[server]
-	if at == nil { // clients may name a server that there is not
-		at = b.callers[anyServer]
+	if at == nil {
+		return func() {}
 	}
 	if at.several = at.several || at.only != nil && at.only != v.from; at.several {
 		at.only, at.calls = nil, nil
@@ -86,20 +76,14 @@ func (at *callers) forget(c *conversation) {
 func (b *callBook) addressee(server string) (c *conversation, v *clientCall) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, name := range []string{anyServer, server} {
-		at := b.callers[name]
-		switch {
-		case at == nil || at.only == nil && !at.several:
-			continue // it has not worked for anybody
-		case at.several || c != nil && at.only != c:
-			return nil, nil
-		}
-		c = at.only
-		if len(at.calls) > 0 {
-			v = at.calls[0]
-		}
+	at := b.callers[server]
+	if at == nil {
+		return nil, nil
 	}
-	return c, v
+	if len(at.calls) > 0 {
+		v = at.calls[0]
+	}
+	return at.only, v
 }
 
 // attribute is a middleware that records which client a server works for.

@@ -47,6 +47,29 @@ func TestLogging(t *testing.T) {
 	})
 }
 
+// logs has a server log.
+func logs(g *gateway, server, data string) {
+	n := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION}
+	n.Method, n.Params.AdditionalFields = logMessage, map[string]any{"level": "error", "data": data}
+	g.hear(server, n)
+}
+
+// heard returns the log messages that a client has got up to now.
+func heard(t *testing.T, g *gateway, c *client.Client, told <-chan mcp.JSONRPCNotification) (list []any) {
+	t.Helper()
+	const last = "notifications/last"
+	require.NoError(t, g.front.SendNotificationToSpecificClient(c.GetSessionId(), last, nil))
+	for {
+		n := <-told
+		switch n.Method {
+		case last:
+			return list
+		case logMessage:
+			list = append(list, n.Params.AdditionalFields["data"])
+		}
+	}
+}
+
 // A server of which two clients have called tools logs for nobody: its message may be
 // about the other's call, also if that has ended, its client is gone, or had no session.
 func TestLoggingOfOthers(t *testing.T) {
@@ -78,12 +101,6 @@ func TestLoggingOfOthers(t *testing.T) {
 		"another's call by another way": func(t *testing.T, c clients) {
 			say(t, c.two, mcphybrid.CallToolName, map[string]any{"name": "mcp_kitchen__a_gossip", "arguments": secret})
 		},
-		"another's read": func(t *testing.T, c clients) {
-			var r mcp.ReadResourceRequest
-			r.Params.URI = "file:///secret"
-			_, err := c.two.ReadResource(t.Context(), r)
-			require.Error(t, err, "there is none")
-		},
 		"another's call runs": func(t *testing.T, c clients) {
 			ctx := within(t)
 			two, told := connect(t, overHTTP(c.url), "two", generations["legacy"]...)
@@ -97,11 +114,7 @@ func TestLoggingOfOthers(t *testing.T) {
 			one, told := connect(t, listening, "one", generations["legacy"]...)
 			setLevel(t, one, mcp.LoggingLevelDebug)
 			say(t, one, "mcp_kitchen__a_arguments", nil)
-			hear := func() {
-				n := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION}
-				n.Method, n.Params.AdditionalFields = logMessage, map[string]any{"level": "error", "data": "between calls"}
-				g.hear("kitchen", n)
-			}
+			hear := func() { logs(g, "kitchen", "between calls") }
 			hear()
 			assert.Equal(t, "between calls", wait(t, told, logMessage).Params.AdditionalFields["data"], "it alone has called")
 			two, toldTwo := connect(t, listening, "two", generations["legacy"]...)
@@ -110,15 +123,73 @@ func TestLoggingOfOthers(t *testing.T) {
 			hear()
 			say(t, one, "mcp_kitchen__a_gossip", map[string]any{"text": "whose?"})
 			hear()
-			const last = "notifications/last"
-			require.NoError(t, g.front.SendNotificationToSpecificClient(one.GetSessionId(), last, nil))
-			for method := ""; method != last; {
-				method = (<-told).Method
-				assert.NotEqual(t, logMessage, method)
-			}
+			assert.Empty(t, heard(t, g, one, told))
 			for len(toldTwo) > 0 {
 				assert.NotEqual(t, logMessage, (<-toldTwo).Method)
 			}
+		})
+	}
+}
+
+// What a client reads, gets or has completed reaches the server that has it, by whatever
+// way, and no other. What is refused reaches none, and its server logs for whom it did.
+func TestLoggingOfReads(t *testing.T) {
+	read := func(uri string) func(*testing.T, *client.Client) {
+		return func(t *testing.T, c *client.Client) {
+			_, _ = c.ReadResource(t.Context(), mcp.ReadResourceRequest{Params: mcp.ReadResourceParams{URI: uri}})
+		}
+	}
+	tool := func(name string, args map[string]any) func(*testing.T, *client.Client) {
+		return func(t *testing.T, c *client.Client) { _, _ = call(t.Context(), c, name, args) }
+	}
+	complete := func(ref any) func(*testing.T, *client.Client) {
+		return func(t *testing.T, c *client.Client) {
+			var r mcp.CompleteRequest
+			r.Params.Ref = ref
+			_, _ = c.Complete(t.Context(), r)
+		}
+	}
+	both := []any{"kitchen", "vault"}
+	for name, test := range map[string]struct {
+		guest func(t *testing.T, c *client.Client)
+		mine  []any // the servers of whose messages the owner still gets them
+	}{
+		"read":                  {read(wrapped + "kitchen/mem://kitchen"), both[1:]},
+		"read without a server": {read("mem://kitchen"), both[1:]},
+		"read by the model":     {tool(mcphybrid.ResourceReadToolName, map[string]any{"uri": "mem://kitchen"}), both[1:]},
+		"prompt": {func(t *testing.T, c *client.Client) {
+			_, _ = c.GetPrompt(t.Context(), mcp.GetPromptRequest{Params: mcp.GetPromptParams{Name: "mcp_kitchen__greet"}})
+		}, both[1:]},
+		"completion":                     {complete(mcp.ResourceReference{Type: "ref/resource", URI: "mem://kitchen/{page}"}), both[1:]},
+		"unknown":                        {read("no:where"), both},
+		"of an unknown server":           {read(wrapped + "nobody/mem://kitchen"), both},
+		"not permitted":                  {read(wrapped + "vault/mem://vault"), both},
+		"not permitted without a server": {read("mem://vault"), both},
+		"not permitted to the model":     {tool(mcphybrid.ResourceReadToolName, map[string]any{"server": "vault", "uri": "mem://vault"}), both},
+		"unknown to the model":           {tool(mcphybrid.CallToolName, map[string]any{"name": mcphybrid.ResourceReadToolName, "arguments": map[string]any{"uri": "no:where"}}), both},
+		"prompt not permitted": {func(t *testing.T, c *client.Client) {
+			_, _ = c.GetPrompt(t.Context(), mcp.GetPromptRequest{Params: mcp.GetPromptParams{Name: "mcp_vault__greet"}})
+		}, both},
+		"completion not permitted": {complete(mcp.ResourceReference{Type: "ref/resource", URI: wrapped + "vault/mem://vault/{page}"}), both},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			book := new(logBook)
+			g, url, _ := startHTTP(t, gatewayOptions{servers: kitchenAndVault(), log: book.logger(), logCalls: true}, webOptions{tokenFile: writeSecret(t, guestAndOwner)})
+			guest, toldGuest := connect(t, overHTTP(url, bearing("for-guest"), transport.WithContinuousListening()), "guest", generations["legacy"]...)
+			setLevel(t, guest, mcp.LoggingLevelDebug)
+			test.guest(t, guest)
+			logs(g, "vault", "for nobody yet")
+			assert.NotContains(t, heard(t, g, guest, toldGuest), "for nobody yet")
+			assert.NotContains(t, book.String(), "server=vault")
+
+			owner, told := connect(t, overHTTP(url, bearing("for-owner"), transport.WithContinuousListening()), "owner", generations["legacy"]...)
+			setLevel(t, owner, mcp.LoggingLevelDebug)
+			for _, server := range both {
+				say(t, owner, fmt.Sprintf("mcp_%s__link", server), nil)
+				logs(g, server.(string), server.(string))
+			}
+			assert.Equal(t, test.mine, heard(t, g, owner, told))
 		})
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -83,7 +84,6 @@ func (g *gateway) read(ctx context.Context, r mcp.ReadResourceRequest) (contents
 	name, _ := r.Params.Arguments[nameKey].(string)
 	err = g.pass(ctx, request{"resources/read", "", name, r.Params.Meta}, func(ctx context.Context, c *clientCall) error {
 		from, uri := named(name)
-		c.reaches(from)
 		result, err := c.from.session.ReadResource(ctx, from, uri)
 		if err == nil {
 			contents = make([]mcp.ResourceContents, len(result.Contents))
@@ -98,7 +98,16 @@ func (g *gateway) read(ctx context.Context, r mcp.ReadResourceRequest) (contents
 		}
 		return err
 	})
-	return contents, err
+	return contents, refusal(name, err)
+}
+
+// refusal returns the error of a request, as the client gets it that asked for a URI. If
+// the URI names no server, neither does a refusal: the client may not know of it.
+func refusal(uri string, err error) error {
+	if from, own := named(uri); from == "" && errors.Is(err, mcphybrid.ErrNotPermitted) {
+		return &mcphybrid.UnknownResourceError{ID: own}
+	}
+	return err
 }
 
 // promptNamed returns the prompt with that registered name.
@@ -119,7 +128,6 @@ func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (result *m
 		if err != nil {
 			return err
 		}
-		c.reaches(p.Server)
 		got, err := c.from.session.GetPrompt(ctx, p.Server, p.Name, r.Params.Arguments)
 		if err != nil {
 			return err
@@ -144,7 +152,6 @@ func (by completer) complete(ctx context.Context, find func(*mcphybrid.Session) 
 	err = by.g.pass(ctx, request{"completion/complete", "", argument, nil}, func(ctx context.Context, c *clientCall) error {
 		from, ref, err := find(c.from.session)
 		if err == nil {
-			c.reaches(from)
 			values, err = c.from.session.Complete(ctx, from, mcp.CompleteParams{Ref: ref, Argument: argument, Context: more})
 		}
 		return err
@@ -162,8 +169,9 @@ func (c completer) CompletePromptArgument(ctx context.Context, name string, a mc
 
 // CompleteResourceArgument implements [server.ResourceCompletionProvider].
 func (c completer) CompleteResourceArgument(ctx context.Context, uri string, a mcp.CompleteArgument, more mcp.CompleteContext) (*mcp.Completion, error) {
-	return c.complete(ctx, func(*mcphybrid.Session) (string, any, error) {
-		from, uri := named(uri)
-		return from, mcp.ResourceReference{URI: uri}, nil
+	values, err := c.complete(ctx, func(*mcphybrid.Session) (string, any, error) {
+		from, own := named(uri)
+		return from, mcp.ResourceReference{URI: own}, nil
 	}, a, more)
+	return values, refusal(uri, err)
 }

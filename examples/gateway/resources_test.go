@@ -207,6 +207,59 @@ func TestLinksLeadToTheirServer(t *testing.T) {
 	}
 }
 
+const guestAndOwner = `{"tokens": [
+	{"name": "guest", "token": "for-guest", "allow": ["kitchen/*"]},
+	{"name": "owner", "token": "for-owner", "operator": true}
+]}`
+
+// kitchenAndVault are servers that have resources of their own. The guest may use the
+// kitchen only.
+func kitchenAndVault() (servers []mcphybrid.ServerConfig) {
+	for _, name := range []string{"kitchen", "vault"} {
+		s := server.NewMCPServer(name, "1", server.WithResourceCapabilities(false, true), server.WithPromptCapabilities(true), server.WithCompletions(),
+			server.WithPromptCompletionProvider(completing(name)), server.WithResourceCompletionProvider(completing(name)))
+		read := func(_ context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+			return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, Text: "text of the " + name}}, nil
+		}
+		s.AddResource(mcp.NewResource("mem://"+name, name), read)
+		s.AddResourceTemplate(mcp.NewResourceTemplate("mem://"+name+"/{page}", "page"), read)
+		s.AddPrompt(mcp.NewPrompt("greet"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return mcp.NewGetPromptResult("", nil), nil
+		})
+		s.AddTools(mcptest.Echo("link", "Links"))
+		servers = append(servers, mcphybrid.ServerConfig{Name: name, InProcess: s})
+	}
+	return servers
+}
+
+// Who may not use a server does not learn its name from a URI without one.
+func TestRefusalsNameNoServer(t *testing.T) {
+	t.Parallel()
+	for generation, opts := range generations {
+		t.Run(generation, func(t *testing.T) {
+			t.Parallel()
+			_, url, _ := startHTTP(t, gatewayOptions{servers: kitchenAndVault()}, webOptions{tokenFile: writeSecret(t, strings.Replace(guestAndOwner, "kitchen/*", "*kitchen*", 1))})
+			guest, _ := connect(t, overHTTP(url, bearing("for-guest")), "guest", opts...)
+			for _, uri := range []string{"mem://vault", "mem://vault/1"} {
+				_, err := guest.ReadResource(t.Context(), mcp.ReadResourceRequest{Params: mcp.ReadResourceParams{URI: uri}})
+				require.ErrorContains(t, err, "unknown resource", uri)
+				assert.NotContains(t, err.Error(), "server", uri)
+				result, err := call(t.Context(), guest, mcphybrid.ResourceReadToolName, map[string]any{"uri": uri})
+				require.NoError(t, err)
+				assert.True(t, result.IsError)
+				assert.NotContains(t, strings.ReplaceAll(textOf(result), uri, ""), "vault")
+				_, err = guest.ReadResource(t.Context(), mcp.ReadResourceRequest{Params: mcp.ReadResourceParams{URI: wrapped + "vault/" + uri}})
+				require.ErrorContains(t, err, "not permitted")
+			}
+			var r mcp.CompleteRequest
+			r.Params.Ref = mcp.ResourceReference{Type: "ref/resource", URI: "mem://vault/{page}"}
+			_, err := guest.Complete(t.Context(), r)
+			require.ErrorContains(t, err, "unknown resource")
+			assert.NotContains(t, err.Error(), "server")
+		})
+	}
+}
+
 // thief is a server that lists what another one's template expands to, and has a
 // template for everything. What it reads is its own.
 func thief() *server.MCPServer {

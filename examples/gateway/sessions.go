@@ -31,7 +31,7 @@ type httpSession struct {
 	cancel context.CancelFunc
 
 	// Guarded by the table's mutex.
-	requests int  // that run
+	requests int  // that run, without streams on which the client listens
 	used     bool // had a request after the first
 	last     time.Time
 }
@@ -43,9 +43,10 @@ func newSessionTable(max int) *sessionTable {
 // begunKey is for the place, in the context of a request, of the session that it begins.
 type begunKey struct{}
 
-// ResolveSessionIdManager implements [server.SessionIdManagerResolver].
+// ResolveSessionIdManager implements [server.SessionIdManagerResolver]. Without a request,
+// mcp-go ends sessions that were silent.
 func (t *sessionTable) ResolveSessionIdManager(r *http.Request) server.SessionIdManager {
-	m := sessionIDs{t, new(*httpSession), nil}
+	m := sessionIDs{t, new(*httpSession), nil, r == nil}
 	if r != nil {
 		m.of = holderOf(r.Context())
 		if begun, ok := r.Context().Value(begunKey{}).(**httpSession); ok {
@@ -60,6 +61,7 @@ type sessionIDs struct {
 	*sessionTable
 	begun **httpSession
 	of    *holder
+	all   bool // it may end sessions of every holder
 }
 
 // Generate implements [server.SessionIdManager]. The session has a request until leave.
@@ -113,7 +115,7 @@ func (t sessionIDs) Validate(id string) (isTerminated bool, err error) {
 func (t sessionIDs) Terminate(id string) (isNotAllowed bool, err error) {
 	t.mu.Lock()
 	s := t.open[id]
-	if s != nil && s.of != t.of {
+	if s != nil && s.of != t.of && !t.all {
 		t.mu.Unlock()
 		return true, nil
 	}
@@ -125,16 +127,20 @@ func (t sessionIDs) Terminate(id string) (isNotAllowed bool, err error) {
 	return false, nil
 }
 
-// enter counts a request of a session, and returns nil if there is no such session of who
-// asks: a session is worth nothing without the token that it was begun with.
-func (t *sessionTable) enter(id string, of *holder) *httpSession {
+// enter notes a request of a session, and returns nil if there is no such session of who
+// asks: a session is worth nothing without the token that it was begun with. If the client
+// listens, the session may still end for another one. Otherwise it has a request until
+// leave.
+func (t *sessionTable) enter(id string, of *holder, listens bool) *httpSession {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.open[id]
 	if s == nil || s.of != of {
 		return nil
 	}
-	s.requests++
+	if !listens {
+		s.requests++
+	}
 	s.used = true
 	return s
 }
@@ -186,10 +192,13 @@ func (t *sessionTable) withSession(next http.Handler) http.Handler {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		if id != "" {
-			if s := t.enter(id, holderOf(r.Context())); s != nil {
-				defer t.leave(s)
+			listens := r.Method == http.MethodGet
+			if s := t.enter(id, holderOf(r.Context()), listens); s != nil {
+				if !listens {
+					defer t.leave(s)
+				}
 				defer context.AfterFunc(s.over, cancel)()
-			} else if r.Method == http.MethodGet {
+			} else if listens {
 				http.Error(out, errNoSession.Error(), http.StatusNotFound)
 				return
 			}

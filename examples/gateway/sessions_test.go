@@ -53,6 +53,48 @@ func TestSessionsHaveALimit(t *testing.T) {
 	assert.Len(t, g.clients, 3)
 }
 
+// A silent session ends, also one that needs a token.
+func TestSilentSessionsEnd(t *testing.T) {
+	t.Parallel()
+	for name, tokens := range map[string]string{"no tokens": "", "tokens": guestAndOwner} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			web, header := webOptions{}, map[string]string{}
+			if tokens != "" {
+				web.tokenFile, header["Authorization"] = writeSecret(t, tokens), "Bearer for-owner"
+			}
+			g, url, _ := startHTTP(t, gatewayOptions{servers: kitchenAndVault(), limits: limits{idle: time.Second}}, web)
+			status, answer := post(t, url, ping, header)
+			require.Equal(t, http.StatusOK, status)
+			id := answer.Get(server.HeaderKeySessionID)
+			require.Eventually(t, func() bool { return g.known(id) == nil }, patience, 10*time.Millisecond, "it is still there")
+			header[server.HeaderKeySessionID] = id
+			status, _ = post(t, url, pong, header)
+			assert.Equal(t, http.StatusNotFound, status)
+		})
+	}
+}
+
+// A session in which a client only listens ends for another one, with its stream. One
+// with a call does not.
+func TestListeningKeepsNoSession(t *testing.T) {
+	t.Parallel()
+	g, url, _ := startHTTP(t, gatewayOptions{limits: limits{sessions: 3}}, webOptions{})
+	busy, told := connect(t, overHTTP(url, transport.WithContinuousListening()), "busy", generations["legacy"]...)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { _, _ = callFor(ctx, busy, 1, "mcp_kitchen__a_hang", nil) }()
+	wait(t, told, "notifications/progress")
+	for range 6 {
+		c, told := connect(t, overHTTP(url, transport.WithContinuousListening()), "listener", generations["legacy"]...)
+		assert.Empty(t, heard(t, g, c, told)) // it listens
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	assert.Len(t, g.clients, 3)
+	assert.Contains(t, g.clients, busy.GetSessionId())
+}
+
 // A client that ends its session cancels the calls in it, and ends the stream on which it
 // listens.
 func TestEndOfASessionCancels(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -36,45 +37,38 @@ func named(uri string) (from, own string) {
 	return "", uri
 }
 
-// A read is what a model's call reads, by the tool for that or by one that calls it.
-type read struct {
-	from string          // the server, if the call names one
-	args json.RawMessage // of the call, with the server's own URI
-}
-
-// readBy returns the read that a call makes, or nil if it is another call.
-func readBy(name string, args json.RawMessage) *read {
+// ownURI returns the arguments of a call. If it reads a resource, by the tool for that or
+// by one that calls it, they have the server and its own URI in place of the client's.
+func ownURI(name string, args json.RawMessage) json.RawMessage {
 	var in struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
-		Server    string          `json:"server"`
 		URI       string          `json:"uri"`
 	}
 	if json.Unmarshal(args, &in) != nil {
-		return nil
+		return args
 	}
 	var changed any
-	r := &read{from: in.Server, args: args}
 	switch {
 	case name == mcphybrid.ResourceReadToolName:
 		from, own := named(in.URI)
 		if from == "" {
-			return r
+			return args
 		}
-		r.from, changed = from, map[string]string{"server": from, "uri": own}
+		changed = map[string]string{"server": from, "uri": own}
 	case (name == mcphybrid.CallToolName || name == mcphybrid.ReadOnlyCallToolName) && in.Name == mcphybrid.ResourceReadToolName:
-		inner := readBy(in.Name, in.Arguments)
-		if inner == nil {
-			return r
+		inner := ownURI(in.Name, in.Arguments)
+		if bytes.Equal(inner, in.Arguments) {
+			return args
 		}
-		r.from, changed = inner.from, map[string]any{"name": in.Name, "arguments": inner.args}
+		changed = map[string]any{"name": in.Name, "arguments": inner}
 	default:
-		return nil
+		return args
 	}
 	if own, err := json.Marshal(changed); err == nil {
-		r.args = own
+		return own
 	}
-	return r
+	return args
 }
 
 // Clients open or show these themselves, so that results have them as they are.
