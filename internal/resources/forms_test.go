@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -115,4 +116,20 @@ func TestLocateAsksLittle(t *testing.T) {
 	_, err = v.Locate(ctx, Resource, "", uri, nil)
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.LessOrEqual(t, asked, len(forms))
+}
+
+// The forms of all that a server lists have a limit together.
+func TestListedFormsAreBounded(t *testing.T) {
+	t.Parallel()
+	l := &Lister{Server: "s", Names: func(own string) rules.Tool { return rules.Tool{Server: "s", Own: own} }, Bar: func(rules.Tool) error { return nil }, MaxBytes: 1 << 20}
+	var all upstream.List
+	all.Elements[upstream.Resources] = make([]upstream.Element, 1500)
+	for i := range all.Elements[upstream.Resources] {
+		all.Elements[upstream.Resources][i].Raw = fmt.Appendf(nil, `{"uri":"file:///%d/%%41%s","name":"a"}`, i, strings.Repeat("x", 4000))
+	}
+	list, problems, err := l.Check(t.Context(), all, nil)
+	require.NoError(t, err)
+	assert.InDelta(t, maxListedForms/4000, len(list), 20)
+	assert.Len(t, problems, 1500-len(list))
+	assert.ErrorContains(t, problems[0], "can be taken for others")
 }
