@@ -168,7 +168,7 @@ func recall(s *scope, f func(*memory)) {
 func checkNames(m *Manager) (err error) {
 	recall(m.scope, func(known *memory) {
 		for _, t := range m.cur.Load().tools {
-			if before, ok := known.names[t.name]; ok && before != t.def.names() {
+			if before, ok := known.names[t.name]; ok && !reflect.DeepEqual(before, t.def.names()) {
 				err = fmt.Errorf("%s means %+v, and before it meant %+v", t.name, t.def.names(), before)
 			}
 			known.names[t.name] = t.def.names()

@@ -272,3 +272,119 @@ func TestDenyHoldsForAllSpellings(t *testing.T) {
 	_, err := m.Default().ReadResource(t.Context(), "", "file:///%"+strings.Repeat("25", 100)+"41")
 	assert.ErrorContains(t, err, "it can be taken for too many others")
 }
+
+// newReader returns a server that reads whatever its templates expand to, and what it
+// lists.
+func newReader(templates []string, listed ...mcp.Resource) *mcpserver.MCPServer {
+	s := mcpserver.NewMCPServer("s", "1")
+	anything := func(_ context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, Text: "read"}}, nil
+	}
+	for _, template := range templates {
+		s.AddResourceTemplate(mcp.NewResourceTemplate(template, "any"), anything)
+	}
+	for _, r := range listed {
+		s.AddResource(r, anything)
+	}
+	return s
+}
+
+// besideReader has another server beside s, with as much to read.
+func besideReader(s *mcpserver.MCPServer, access Access) *Options {
+	return &Options{Servers: []ServerConfig{{Name: "s", InProcess: s}, {Name: "beside", InProcess: newArchive()}}, Access: access}
+}
+
+// A server's own scheme has no hosts that hide a path from a deny list.
+func TestDenyHoldsForOwnSchemes(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, besideReader(newReader([]string{"{+any}"}), Access{Deny: []string{"s/notes://private/*"}}))
+	for _, uri := range []string{
+		"notes://public/../private/x", "notes://public/..%2Fprivate%2Fx", "notes://./private/x", "notes:///private/x", "notes:private/x", "NOTES:/private/x",
+		"notes://../private/x", "notes://public//../../private/x", "notes://public%5C..%5Cprivate%5Cx", "notes://q/../private/x?a/../..", "notes://public/x?/../../private/x",
+	} {
+		_, err := m.Default().ReadResource(t.Context(), "", uri)
+		assert.ErrorIs(t, err, ErrNotPermitted, uri)
+	}
+	for _, uri := range []string{"notes://public/private/x", "notes:///public/x", "notes:public/x"} {
+		readBy(t, m.Default(), "s", uri)
+	}
+
+	// An allow list is about what a path without a host comes to, as it is spelled.
+	m, _ = newTestManager(t, besideReader(newReader([]string{"notes:{+path}"}), Access{Allow: []string{"s/notes:{+path}", "s/notes:///public/*", "s/notes:ada"}}))
+	for _, uri := range []string{"notes:///public/x", "notes:///public/a/../x", "notes:ada"} {
+		readBy(t, m.Default(), "s", uri)
+	}
+	for _, uri := range []string{"notes:///public/../private/x", "notes:///public/%2e%2e/x", "notes:private", "notes:ada/../private", "notes://public/x"} {
+		_, err := m.Default().ReadResource(t.Context(), "", uri)
+		assert.ErrorIs(t, err, ErrNotPermitted, uri)
+	}
+}
+
+// A deny list holds for a listed resource however its server spells it; an allow list
+// knows it as it is spelled.
+func TestDenyHoldsForListedSpellings(t *testing.T) {
+	t.Parallel()
+	deny := []string{"s/file:///my docs/*", "s/file:///etc/*", "s/https://api.example.com/*", "s/file:///keep/secret"}
+	uris := []string{"file:///my%20docs/pay", "file://localhost/etc/passwd", "file:///pub/../etc/shadow", "https://api.example.com:443/x", "file:///keep/./secret", "file:///keep/secret"}
+	var listed []mcp.Resource
+	for _, uri := range uris {
+		listed = append(listed, mcp.NewResource(uri, "of "+uri))
+	}
+	own := append([]string{"file:///my docs/*"}, deny...)
+	for where, set := range map[string]func(*Options, *SessionOptions){
+		"options": func(o *Options, _ *SessionOptions) { o.Access.Deny = deny },
+		"server":  func(o *Options, _ *SessionOptions) { o.Servers[0].Tools.Deny = own },
+		"session": func(_ *Options, s *SessionOptions) { s.Access.Deny = deny },
+		"rules": func(o *Options, _ *SessionOptions) {
+			o.Rules = []Rule{{Name: "r", Patterns: deny, Action: RuleExclude}}
+		},
+	} {
+		o, so := besideReader(newReader(nil, listed...), Access{}), SessionOptions{}
+		o.Servers = o.Servers[:1]
+		set(o, &so)
+		m, _ := newTestManager(t, o)
+		s := m.NewSession(&so)
+		assert.Empty(t, s.Resources(), where)
+		for _, uri := range uris {
+			_, err := s.ReadResource(t.Context(), "", uri)
+			assert.ErrorIs(t, err, ErrNotPermitted, "%s %s", where, uri)
+		}
+	}
+	m, _ := newTestManager(t, besideReader(newReader(nil, listed...), Access{Allow: []string{"s/file:///my%20docs/*"}}))
+	assert.Equal(t, []string{"s file:///my%20docs/pay"}, urisOf(m.Default()))
+	readBy(t, m.Default(), "s", "file:///my%20docs/pay")
+
+	// What is denied by its name is so under a listed spelling, and what is listed
+	// beside it with another query is not.
+	named := newReader(nil, mcp.NewResource("file:///keep/secret", "secret"), mcp.NewResource("file:///keep/./secret", "open"),
+		mcp.NewResource("db://t?id=1", "first"), mcp.NewResource("db://t?id=2", "second"))
+	m, _ = newTestManager(t, besideReader(named, Access{Deny: []string{"s/secret", "s/first"}}))
+	for _, uri := range []string{"file:///keep/secret", "file:///keep/./secret", "db://t?id=1"} {
+		_, err := m.Default().ReadResource(t.Context(), "", uri)
+		assert.ErrorIs(t, err, ErrNotPermitted, uri)
+	}
+	readBy(t, m.Default(), "s", "db://t?id=2")
+}
+
+// A host of the web is the same with zeros before its port. One with other characters
+// than those of ASCII is none.
+func TestDenyHoldsForHosts(t *testing.T) {
+	t.Parallel()
+	hosts := []string{"https://api%C2%AD.example.com/x", "https://%EF%BD%81pi.example.com/x", "https://\uff41pi.example.com/x", "https:api%C2%AD.example.com/x", "https://api%09.example.com/x"}
+	listed := []mcp.Resource{mcp.NewResource("https://api.example.com:0443/y", "zero")}
+	for _, uri := range hosts {
+		listed = append(listed, mcp.NewResource(strings.Replace(uri, "/x", "/y", 1), "listed "+uri))
+	}
+	o := besideReader(newReader([]string{"https:{+path}"}, listed...), Access{Deny: []string{"s/https://api.example.com/*", "beside"}})
+	m, _ := newTestManager(t, &Options{Servers: o.Servers[:1], Access: o.Access})
+	assert.Empty(t, m.Default().Resources())
+	_, err := m.Default().ReadResource(t.Context(), "s", "https://api.example.com:0443/x")
+	assert.ErrorIs(t, err, ErrNotPermitted)
+	for _, uri := range hosts {
+		_, err := m.Default().ReadResource(t.Context(), "s", uri)
+		assert.Error(t, err, uri)
+	}
+	_, err = m.Default().ReadResource(t.Context(), "s", hosts[0])
+	assert.ErrorContains(t, err, "it has a host with characters beside those of ASCII")
+	readBy(t, m.Default(), "s", "https://other.example.com:0443/%C3%BC")
+}

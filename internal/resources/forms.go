@@ -1,8 +1,8 @@
 package resources
 
 import (
+	"errors"
 	"fmt"
-	"hash/maphash"
 	"path"
 	"slices"
 	"strconv"
@@ -25,10 +25,14 @@ var steps = [...]func(string) string{
 	func(uri string) string { return strings.ReplaceAll(uri, `\`, "/") },
 	func(uri string) string { return dots.Replace(uri) },
 	func(uri string) string { place, _ := cutTail(uri); return place },
-	func(uri string) string { place, tail := cutTail(uri); return withoutDots(place) + tail },
-	func(uri string) string { place, tail := cutTail(uri); return withoutEmpty(place) + tail },
+	beforeTail(withoutDots),
+	beforeTail(withoutEmpty),
 	withoutDots, // of one for which ? and # are as other characters
 	withoutEmpty,
+	beforeTail(asPath(withoutDots)),
+	beforeTail(asPath(withoutEmpty)),
+	asPath(withoutDots),
+	asPath(withoutEmpty),
 	plainHost,
 }
 
@@ -37,11 +41,15 @@ var dots = strings.NewReplacer("%2e", ".", "%2E", ".")
 
 // Forms returns what servers may take a URI for: itself first, and then all that [steps]
 // lead to, with their schemes and hosts in lower case. Whoever forbids one of them
-// forbids all. It fails if there are too many.
+// forbids all. It fails if there are too many, or if one is of the web and has a host
+// that is not plain ASCII: what others make of such a host is not known.
 func Forms(uri string) ([]string, error) {
 	lower := foldHost(uri)
 	forms, bytes := []string{lower}, len(lower)
 	for i := 0; i < len(forms); i++ {
+		if !plainASCII(forms[i]) {
+			return nil, errors.New("it has a host with characters beside those of ASCII")
+		}
 		for _, step := range steps {
 			form := foldHost(step(forms[i]))
 			if slices.Contains(forms, form) {
@@ -57,17 +65,6 @@ func Forms(uri string) ([]string, error) {
 		forms = slices.Insert(forms, 0, uri)
 	}
 	return forms, nil
-}
-
-var seed = maphash.MakeSeed()
-
-// sumsOf returns a sum of each of forms, which takes less room.
-func sumsOf(forms []string) []uint64 {
-	sums := make([]uint64, len(forms))
-	for i, form := range forms {
-		sums[i] = maphash.String(seed, form)
-	}
-	return sums
 }
 
 func foldHost(uri string) string {
@@ -100,6 +97,11 @@ func cutTail(uri string) (place, tail string) {
 		return uri[:i], uri[i:]
 	}
 	return uri, ""
+}
+
+// beforeTail returns a step that leaves alone what stands behind a ? or #.
+func beforeTail(step func(string) string) func(string) string {
+	return func(uri string) string { place, tail := cutTail(uri); return step(place) + tail }
 }
 
 // cutPath splits a URI into its scheme and host, both of which it may lack, and its path.
@@ -157,6 +159,40 @@ func withoutEmpty(uri string) string {
 	return begin + place
 }
 
+// asPath returns a step that takes all behind a server's own scheme for a path, which
+// clean cleans: such a scheme need not know of hosts.
+func asPath(clean func(string) string) func(string) string {
+	return func(uri string) string {
+		scheme, rest := cutOwn(uri)
+		if scheme == "" {
+			return uri
+		}
+		_, path := cutPath(clean(scheme + ":/" + strings.TrimLeft(rest, "/")))
+		return scheme + "://" + strings.TrimLeft(path, "/")
+	}
+}
+
+// cutOwn splits off the scheme of a URI if that is neither of the web nor file. Else the
+// scheme is "".
+func cutOwn(uri string) (scheme, rest string) {
+	scheme, rest, found := strings.Cut(uri, ":")
+	if _, web := ports[scheme]; !found || web || scheme == "file" || strings.ContainsAny(scheme, "/?#") {
+		return "", uri
+	}
+	return scheme, rest
+}
+
+// addsHost reports whether form has a host behind a server's own scheme, and uri has
+// none: then form has the same path as another form of uri without a host.
+func addsHost(form, uri string) bool {
+	hosted := func(uri string) bool {
+		begin, _ := cutPath(uri)
+		return strings.Contains(begin, "//") && !strings.HasSuffix(begin, "/")
+	}
+	scheme, _ := cutOwn(form)
+	return scheme != "" && hosted(form) && !hosted(uri)
+}
+
 // ports are those that a URI need not name, by the schemes that always have a host.
 var ports = map[string]string{"http": ":80", "https": ":443", "ws": ":80", "wss": ":443", "ftp": ":21"}
 
@@ -183,6 +219,16 @@ func plainHost(uri string) string {
 		host, after = rest[:i], rest[i:]
 	}
 	host = host[strings.LastIndexByte(host, '@')+1:]
+	if i := strings.LastIndexByte(host, ':'); i >= 0 {
+		host = host[:i+1] + strings.TrimLeft(host[i+1:], "0")
+	}
 	host = strings.TrimSuffix(strings.TrimSuffix(host, port), ":")
 	return scheme + "://" + strings.TrimSuffix(host, ".") + after
+}
+
+// plainASCII reports whether a URI that is of the web has a host of visible ASCII alone.
+func plainASCII(uri string) bool {
+	scheme, _, _ := strings.Cut(uri, ":")
+	_, web := ports[scheme]
+	return !web || !strings.ContainsFunc(uri[:rules.Caseless(uri)], func(r rune) bool { return r <= ' ' || r > '~' })
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -16,13 +17,13 @@ import (
 func TestForms(t *testing.T) {
 	t.Parallel()
 	for uri, want := range map[string]string{
-		"file:///etc/passwd": "", "mem://a": "", "plain": "", "mem://a/": "", "a:b%": "",
+		"file:///etc/passwd": "", "mem://a": "", "plain": "", "mem://a/": "", "a:b%": "a://b%",
 		"file:///%65tc": "file:///etc", "FILE:///etc": "file:///etc", "file:////etc//x": "file:///etc/x", "file:///a/../etc/": "file:///etc/",
-		"mem://Host/x": "mem://host/x", "a:../b/../c": "a:../c", "web://h?a": "web://h",
+		"mem://Host/x": "mem://host/x", "a:../b/../c": "a:../c a://c", "a://b/../c": "a://b/c a://c", "web://h?a": "web://h",
 		"file:///a/%2e%2e/etc": "file:///a/../etc file:///etc", `file:///a\..\etc`: "file:///a/../etc file:///etc",
 		"file:///a%2fb/../x": "file:///a/b/../x file:///x file:///a/x", "%61/../b": "a/../b b",
 		"file:/etc": "file:///etc", "file:etc": "file:///etc", "file://Host/etc": "file://host/etc file:///etc",
-		"https://ada:x@H.:443/x": "https://ada:x@h.:443/x https://h/x", "http:////h/x": "http:///h/x http://h/x", "mem://ada@h:80/x": "",
+		"https://ada:x@H.:443/x": "https://ada:x@h.:443/x https://h/x", "https://h:00443": "https://h", "http://h:0443": "http://h:443", "http:////h/x": "http:///h/x http://h/x", "mem://ada@h:80/x": "",
 	} {
 		got, err := Forms(uri)
 		require.NoError(t, err)
@@ -31,6 +32,10 @@ func TestForms(t *testing.T) {
 	for _, uri := range []string{"mem:%" + strings.Repeat("25", 100) + "41", "mem:%" + strings.Repeat("25", 2000) + "41"} {
 		_, err := Forms(uri)
 		assert.ErrorContains(t, err, "it can be taken for too many others", len(uri))
+	}
+	for _, uri := range []string{"https://b\u00fcro/x", "ws:%25C3%25BC", "http://a%7f", "https://h%2f\u00fc"} {
+		_, err := Forms(uri)
+		assert.ErrorContains(t, err, "it has a host with characters beside those of ASCII", uri)
 	}
 }
 
@@ -46,7 +51,7 @@ func closed(t *testing.T, uri string) {
 	}
 	for _, form := range forms {
 		for i, step := range steps {
-			if to := foldHost(step(form)); !slices.Contains(forms, to) {
+			if to := foldHost(step(foldHost(form))); !slices.Contains(forms, to) {
 				t.Fatalf("%q: step %d leads from %q to %q", uri, i, form, to)
 			}
 		}
@@ -111,4 +116,20 @@ func TestLocateAsksLittle(t *testing.T) {
 	_, err = v.Locate(ctx, Resource, "", uri, nil)
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.LessOrEqual(t, asked, len(forms))
+}
+
+// The forms of all that a server lists have a limit together.
+func TestListedFormsAreBounded(t *testing.T) {
+	t.Parallel()
+	l := &Lister{Server: "s", Names: func(own string) rules.Tool { return rules.Tool{Server: "s", Own: own} }, Bar: func(rules.Tool) error { return nil }, MaxBytes: 1 << 20}
+	var all upstream.List
+	all.Elements[upstream.Resources] = make([]upstream.Element, 1500)
+	for i := range all.Elements[upstream.Resources] {
+		all.Elements[upstream.Resources][i].Raw = fmt.Appendf(nil, `{"uri":"file:///%d/%%41%s","name":"a"}`, i, strings.Repeat("x", 4000))
+	}
+	list, problems, err := l.Check(t.Context(), all, nil)
+	require.NoError(t, err)
+	assert.InDelta(t, maxListedForms/4000, len(list), 20)
+	assert.Len(t, problems, 1500-len(list))
+	assert.ErrorContains(t, problems[0], "can be taken for others")
 }

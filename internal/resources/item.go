@@ -53,7 +53,7 @@ type Item struct {
 	Raw         json.RawMessage      // the element of the list
 
 	template *template // of a Template
-	forms    []uint64  // sums of those of the URI of a Resource
+	forms    []string  // of the URI of a Resource, others than itself
 }
 
 // Parse checks one element of a list. It fails if the element can't be used: if it is
@@ -102,7 +102,7 @@ func Parse(kind Kind, raw json.RawMessage, maxBytes int) (*Item, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the uri %q: %w", quoted, err)
 		}
-		it.forms = sumsOf(forms)
+		it.forms = forms[1:]
 	}
 	if kind == Template {
 		t, err := parseTemplate(it.ID)

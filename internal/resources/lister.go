@@ -72,6 +72,10 @@ type Lister struct {
 	MaxBytes int                         // of one element
 }
 
+// maxListedForms is how many bytes the forms of the URIs that a server lists may have
+// together, beside the URIs themselves. They are kept.
+const maxListedForms = 4 << 20
+
 // Check returns what can be used of the lists of a server, in order, and an error for
 // each element that can't be. What was listed unchanged before, or could not be listed
 // now, is that of old. err is that of ctx.
@@ -84,6 +88,7 @@ func (l *Lister) Check(ctx context.Context, all upstream.List, old []*Offer) (li
 		err := fmt.Errorf("mcphybrid: server %q: "+format, append([]any{l.Server}, args...)...)
 		problems = append(problems, text.Bounded(err))
 	}
+	room := maxListedForms
 	for kind := range Kinds {
 		if failed := all.Failed[Lists[kind]]; failed != nil {
 			note("its %ss can't be listed: %w", kind, failed)
@@ -104,6 +109,14 @@ func (l *Lister) Check(ctx context.Context, all upstream.List, old []*Offer) (li
 			}
 			if err == nil && kind == Template && len(seen) == MaxTemplates {
 				err = fmt.Errorf("there are more than the limit of %d", MaxTemplates)
+			}
+			if err == nil {
+				for _, form := range o.Entry.Names.Forms {
+					room -= len(form)
+				}
+				if room < 0 {
+					err = fmt.Errorf("%q can be taken for others that have, with those of all resources before, more than the limit of %d bytes", text.Line(o.Entry.ID, text.MaxName), maxListedForms)
+				}
 			}
 			if err != nil {
 				note("%s %d: %w", kind, i, err)
@@ -126,7 +139,7 @@ func (l *Lister) offer(kind Kind, e upstream.Element, known map[ID]*Offer) (*Off
 	}
 	entry := &Entry{Item: item, Names: l.Names(item.Name)}
 	if kind != Prompt {
-		entry.Names.URI = item.ID
+		entry.Names.URI, entry.Names.Forms = item.ID, item.forms
 	}
 	if old := known[entry.Key()]; old != nil && string(old.Entry.Raw) == string(e.Raw) {
 		return old, nil

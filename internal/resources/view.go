@@ -201,8 +201,8 @@ func (v *View) holders(ctx context.Context, kind Kind, server, id string, links 
 		}
 	}
 	for _, h := range have {
-		if !h.listed && h.refused == nil {
-			h.refused = v.barSpelled(h.Place, uri)
+		if h.refused == nil && kind == Resource {
+			h.refused = v.barSpelled(h, uri)
 		}
 	}
 	return have
@@ -234,7 +234,10 @@ func (v *View) nearest(kind Kind, server, id string) []string {
 func (v *View) barURI(of any, names rules.Tool, uri *asked) error {
 	forms, err := uri.forms()
 	for i := range forms {
-		names.URI = forms[i]
+		names.URI, names.Forms = forms[i], nil
+		if addsHost(forms[i], uri.uri) { // an allow list need not know it
+			names.URI, names.Forms = uri.uri, forms[i:i+1]
+		}
 		if err = v.BarURI(of, names); err != nil {
 			forms[0], forms[i] = forms[i], forms[0] // it likely bars the next template too
 			break
@@ -246,14 +249,15 @@ func (v *View) barURI(of any, names rules.Tool, uri *asked) error {
 	return nil
 }
 
-// barSpelled returns why the session may not have a resource that p lists and of which
-// uri is another spelling, or nil.
-func (v *View) barSpelled(p Place, uri *asked) error {
-	forms, _ := uri.forms() // barURI has seen the error
-	sums := sumsOf(forms)
+// barSpelled returns why the session may not have a resource that h lists and of which
+// uri is another spelling, or nil. If h lists uri too, both may have a spelling that
+// neither is, such as without their queries.
+func (v *View) barSpelled(h *holder, uri *asked) error {
+	forms, _ := uri.forms() // barURI or Parse has seen the error
+	known := func(form string) bool { return slices.Contains(forms, form) }
 	for _, s := range v.Shelves {
 		for _, e := range s.All() {
-			if s.Of == p.Of && e.Names.Server == p.Server && slices.ContainsFunc(e.forms, func(sum uint64) bool { return slices.Contains(sums, sum) }) {
+			if s.Of == h.Of && e.Kind == Resource && e.Names.Server == h.Server && (known(foldHost(e.ID)) || !h.listed && slices.ContainsFunc(e.Names.Forms, known)) {
 				if err := v.refusal(e, Resource, uri.uri); err != nil {
 					return err
 				}

@@ -187,9 +187,14 @@ func (tb *table) empty() bool { return tb.exact == nil && tb.prefixes == nil && 
 // Matches returns the indexes in s.Rules of the rules that match t, ascending,
 // each once. An [Exclude] rule also matches a tool as [Tool.Forbidden] does.
 func (s *Set) Matches(t Tool) (list []uint16) {
-	if t.Wanted != "" {
+	if t.Wanted != "" || t.Forms != nil {
 		for i := range s.tables {
 			list = s.tables[i].appendMatches(list, t.Wanted)
+		}
+		for _, form := range t.Forms {
+			about := t
+			about.URI = form
+			list = s.appendURI(list, about)
 		}
 		list = slices.DeleteFunc(list, func(rule uint16) bool { return s.Rules[rule].Action != Exclude })
 	}

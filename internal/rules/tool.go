@@ -16,6 +16,10 @@ type Tool struct {
 	// about it too.
 	URI string `json:"-"`
 
+	// Forms are others that URI can be taken for. What forbids one of them forbids
+	// the resource; nothing else looks at them.
+	Forms []string `json:"-"`
+
 	// Within says that the patterns are about the tools of this server alone: then
 	// each is about the own name too, whatever its form.
 	Within bool `json:"-"`
@@ -99,7 +103,15 @@ func (t Tool) MatchesAny(patterns []string) bool {
 
 // Forbidden reports whether one of patterns matches t, or matches the name that t
 // would have if its prefix were not another server's. A name that is forbidden
-// stays so when its tool has to be named differently.
+// stays so when its tool has to be named differently, and a URI however it is spelled.
 func (t Tool) Forbidden(patterns []string) bool {
-	return t.MatchesAny(patterns) || t.Wanted != "" && MatchAny(patterns, t.Wanted)
+	if t.MatchesAny(patterns) || t.Wanted != "" && MatchAny(patterns, t.Wanted) {
+		return true
+	}
+	for _, t.URI = range t.Forms {
+		if t.MatchesAny(patterns) {
+			return true
+		}
+	}
+	return false
 }
