@@ -164,18 +164,22 @@ func clientName(ctx context.Context) string {
 	return ""
 }
 
-// printable returns at most n bytes of s, in which everything that a terminal would not
-// print is a question mark.
+// printable returns at most n bytes of s, at least three, in which everything that a terminal
+// would not print is a question mark. What is cut off is an ellipsis, which counts.
 func printable(s string, n int) string {
+	const ellipsis = "…"
 	cut := len(s) > n
+	if cut {
+		s = s[:n-len(ellipsis)]
+	}
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
 		}
 		return '?'
-	}, strings.ToValidUTF8(s[:min(len(s), n)], ""))
+	}, strings.ToValidUTF8(s, ""))
 	if cut {
-		s += "…"
+		s += ellipsis
 	}
 	return s
 }

@@ -84,7 +84,7 @@ func TestCallsAreLogged(t *testing.T) {
 		test := func(t *testing.T, book *logBook, open connector, user string) {
 			c, _ := connect(t, open, "name\x1b[31m\u202e"+strings.Repeat("x", 200), opts...)
 			about := func(level string, more entry) entry {
-				e := entry{"level": level, "client": "name?[31m?" + strings.Repeat("x", 116) + "…", "method": "tools/call", "server": "kitchen"}
+				e := entry{"level": level, "client": "name?[31m?" + strings.Repeat("x", 113) + "…", "method": "tools/call", "server": "kitchen"}
 				if generation == "legacy" || user == "" { // over HTTP, there are no sessions any more
 					e["session"] = 1.0
 				}
@@ -218,11 +218,10 @@ func (w *blockedWriter) Write(p []byte) (int, error) {
 func TestLogWaitsForNobody(t *testing.T) {
 	t.Parallel()
 	w := &blockedWriter{opened: make(chan struct{})}
-	l := newLogWriter(w)
+	log, l, err := (&logOptions{format: "json"}).open(w)
+	require.NoError(t, err)
 	for i := range 3 * maxUnwritten {
-		n, err := fmt.Fprintf(l, "line %d\n", i)
-		require.NoError(t, err)
-		require.Positive(t, n)
+		log.Info("line", "number", i)
 	}
 	l.flush(time.Millisecond)
 	close(w.opened)
@@ -230,8 +229,28 @@ func TestLogWaitsForNobody(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(w.book.String()), "\n")
 	last := len(lines) - 1
 	assert.LessOrEqual(t, last, maxUnwritten+1, "one of them was being written")
-	assert.Equal(t, "line 0", lines[0])
-	assert.Equal(t, fmt.Sprintf("gateway: %d lines of the log were dropped: nobody read them", 3*maxUnwritten-last), lines[last])
+	var first, dropped struct {
+		Level         string
+		Msg           string
+		Number, Lines int
+	}
+	require.NoError(t, json.Unmarshal([]byte(lines[0]), &first))
+	assert.Zero(t, first.Number)
+	require.NoError(t, json.Unmarshal([]byte(lines[last]), &dropped), "in the form of all others")
+	assert.Equal(t, "WARN", dropped.Level)
+	assert.Equal(t, "lines of the log were dropped: nobody read them", dropped.Msg)
+	assert.Equal(t, 3*maxUnwritten-last, dropped.Lines)
+}
+
+func TestPrintable(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		"plain": "plain", "12345678": "12345678", "123456789": "12345…", "1234ä6789": "1234…", "\x1b[1m\u202e": "?[1m?", "\xff\xfe": "",
+	} {
+		got := printable(s, 8)
+		assert.Equal(t, want, got, "%q", s)
+		assert.LessOrEqual(t, len(got), 8, "%q", s)
+	}
 }
 
 // get returns the answer to a GET.

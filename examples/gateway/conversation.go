@@ -91,7 +91,7 @@ func (g *gateway) client(ctx context.Context) *conversation {
 		}
 		c.of, c.number = holderOf(ctx), g.numbers.Add(1)
 		c.follows = slices.Contains(g.opts.follow, "*") || slices.Contains(g.opts.follow, name)
-		c.hurries = g.opts.wait == defaultWait && slices.Contains(hurried, name)
+		c.hurries = !g.opts.insists && slices.Contains(hurried, name)
 		c.session = g.mgr.NewSession(c.sessionOptions())
 	}
 	return c

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -198,6 +199,23 @@ func TestToolsInTheFirstTurn(t *testing.T) {
 			}
 			call := `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"mcp_tool_call","arguments":{"name":"mcp_s3__two","arguments":{}}}}`
 			assert.NotContains(t, c.say(call).text(), "no tool")
+		})
+	}
+}
+
+// A wait that the user gives holds for Codex, too, also if it is the default.
+func TestGivenWaitHoldsForCodex(t *testing.T) {
+	for _, args := range [][]string{{"-wait", "4s"}, {"-wait", defaultWait.String()}, {"-wait", "3s"}} {
+		synctest.Test(t, func(t *testing.T) {
+			flags := flag.NewFlagSet("gateway", flag.ContinueOnError)
+			wait := flags.Duration("wait", defaultWait, "")
+			require.NoError(t, flags.Parse(args))
+			g := quiet(gatewayOptions{wait: *wait, insists: given(flags)["wait"], servers: []mcphybrid.ServerConfig{slowServer("slow", after(2*time.Second), mcptest.Echo("one", "The first"))}})
+			defer g.close()
+			c := newNewcomer(t, g, "one")
+			c.say(strings.Replace(ping, `"name":"test"`, `"name":"codex-mcp-client"`, 1))
+			c.say(initialized)
+			assert.Contains(t, c.say(listTools).names(), "mcp_slow__one", "%v", args)
 		})
 	}
 }

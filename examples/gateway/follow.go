@@ -14,13 +14,15 @@ import (
 // followEvery is how often followed files are looked at.
 const followEvery = time.Second
 
-// A followedFile is one that is read again when it, or one of several, has changed.
+// A followedFile is one that is read again when it, or one of several, has changed, until
+// that succeeds.
 type followedFile struct {
 	paths []string
 	quiet bool         // not worth a line in the log when it changes
 	read  func() error // if it fails, what was read before stays in use
 	then  func()       // if not nil, called after it
 	seen  []fs.FileInfo
+	wrong string // why it could not be read, or ""
 }
 
 // follow notes how the files are now. Then they should be read.
@@ -48,15 +50,20 @@ func sameFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode()
 }
 
-// check reads the files again if they have changed.
+// check reads the files again if they have changed, or could not be read: what was wrong may
+// be over without a change, and until then who had lost a token would keep it.
 func (f *followedFile) check(log *slog.Logger) {
-	if !f.hasChanged() {
+	if !f.hasChanged() && f.wrong == "" {
 		return
 	}
 	if err := f.read(); err != nil {
-		log.Warn("a changed file is not used: " + err.Error())
+		if text := err.Error(); text != f.wrong {
+			f.wrong = text
+			log.Warn("a changed file is not used: " + text)
+		}
 		return
 	}
+	f.wrong = ""
 	if f.then != nil {
 		f.then()
 	}

@@ -24,6 +24,7 @@ type gatewayOptions struct {
 	ask      bool             // servers may ask clients
 	logLevel mcp.LoggingLevel // the level that servers are asked for
 	wait     time.Duration    // how long a client waits for the servers before it is answered without them
+	insists  bool             // the user has said how long: it holds for clients in a hurry, too
 	grace    time.Duration    // for running calls, after the signal to end
 	limits   limits
 	log      *slog.Logger
@@ -190,7 +191,7 @@ func (g *gateway) list(ctx context.Context) []mcp.Tool {
 	}
 	tools := []mcp.Tool{}
 	for _, t := range session.Tools() {
-		tools = append(tools, listed(t))
+		tools = append(tools, listed(t, g.opts.trust.file != ""))
 	}
 	return tools
 }

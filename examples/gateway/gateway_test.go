@@ -5,6 +5,9 @@ package main
 import (
 	"encoding/json"
 	"net"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -52,6 +56,32 @@ func TestSearchDescribeCall(t *testing.T) {
 			assert.Contains(t, textOf(result), wrong.want)
 		}
 	})
+}
+
+// What could change unseen reaches no client where changes are held back: icons, and most of
+// _meta.
+func TestUntrustedPartsOfTools(t *testing.T) {
+	for _, file := range []string{"", filepath.Join(t.TempDir(), "known.json")} {
+		tool := mcptest.Echo("one", "The first")
+		tool.Tool.Icons = []mcp.Icon{{Src: "https://evil.example/i.png"}}
+		tool.Tool.Meta = mcp.NewMetaFromMap(map[string]any{mcphybrid.AlwaysLoadKey: true, "ui": "ui://evil"})
+		bare := mcptest.Echo("two", "The second")
+		bare.Tool.Meta = mcp.NewMetaFromMap(map[string]any{"ui": "ui://evil"})
+		trust, err := (&trustFlags{file: file}).options(sources{})
+		require.NoError(t, err)
+		_, url, end := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{{Name: "s", InProcess: mcptest.Server("s", tool, bare)}}, trust: trust}, webOptions{})
+		c, _ := connect(t, overHTTP(url), "test", generations["legacy"]...)
+		list, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
+		require.NoError(t, err)
+		data, err := json.Marshal(list)
+		require.NoError(t, err)
+		assert.Equal(t, file == "", strings.Contains(string(data), "evil"), "%s", data)
+		i := slices.IndexFunc(list.Tools, func(t mcp.Tool) bool { return t.Name == "mcp_s__one" })
+		require.GreaterOrEqual(t, i, 0)
+		assert.Equal(t, true, list.Tools[i].Meta.AdditionalFields[mcphybrid.AlwaysLoadKey], "it is compared")
+		require.NoError(t, c.Close())
+		end()
+	}
 }
 
 func TestContentPassesWhole(t *testing.T) {

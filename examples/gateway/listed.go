@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
@@ -10,8 +12,9 @@ import (
 // listed returns a tool as the client gets it: everything in the server's
 // definition that the protocol knows, under the registered name. Some clients
 // refuse the whole list if one schema does not say that it describes an object,
-// so such a schema is changed to say it.
-func listed(t mcphybrid.Tool) mcp.Tool {
+// so such a schema is changed to say it. If tools are held back when they change, there are no
+// icons, and only what is compared of _meta: the rest could change unseen.
+func listed(t mcphybrid.Tool, trusts bool) mcp.Tool {
 	tool := mcp.Tool{Name: t.Name(), Description: t.Description(), RawInputSchema: objectSchema(t.InputSchema())}
 	if hinted, ok := t.(interface{ Annotations() mcp.ToolAnnotation }); ok {
 		tool.Annotations = hinted.Annotations()
@@ -33,14 +36,22 @@ func listed(t mcphybrid.Tool) mcp.Tool {
 	if json.Unmarshal(b.Raw(), &more) == nil {
 		var meta map[string]any
 		if json.Unmarshal(more.Meta, &meta) == nil && meta != nil {
-			tool.Meta = mcp.NewMetaFromMap(meta)
+			if trusts {
+				maps.DeleteFunc(meta, func(key string, _ any) bool { return !slices.Contains(compared, key) })
+			}
+			if len(meta) > 0 || !trusts {
+				tool.Meta = mcp.NewMetaFromMap(meta)
+			}
 		}
-		if json.Unmarshal(more.Icons, &tool.Icons) != nil {
+		if trusts || json.Unmarshal(more.Icons, &tool.Icons) != nil {
 			tool.Icons = nil
 		}
 	}
 	return tool
 }
+
+// compared are the keys of _meta that are part of what is trusted.
+var compared = []string{mcphybrid.AlwaysLoadKey, mcphybrid.SearchHintKey, mcphybrid.NeedsKey}
 
 func isObjectSchema(schema json.RawMessage) bool {
 	var s struct{ Type any }

@@ -31,6 +31,17 @@ func (o *logOptions) logger(w io.Writer) (*slog.Logger, error) {
 	return nil, fmt.Errorf("-log-format %q: must be text or json", o.format)
 }
 
+// open returns a log whose lines are written to w in the background.
+func (o *logOptions) open(w io.Writer) (log *slog.Logger, lines *logWriter, err error) {
+	about, err := o.logger(w)
+	if err != nil {
+		return nil, nil, err
+	}
+	lines = newLogWriter(w, about)
+	log, err = o.logger(lines)
+	return log, lines, err
+}
+
 // maxUnwritten is how many lines of the log may wait for who reads them.
 const maxUnwritten = 1000
 
@@ -38,7 +49,8 @@ const maxUnwritten = 1000
 // writes to standard error: the gateway must not wait for them. If too many lines wait, it
 // drops new ones, and says how many.
 type logWriter struct {
-	w io.Writer
+	w     io.Writer
+	about *slog.Logger // writes to w: says what was dropped
 
 	mu      sync.Mutex
 	lines   [][]byte
@@ -47,8 +59,8 @@ type logWriter struct {
 	idle    *sync.Cond // signals that writing is false
 }
 
-func newLogWriter(w io.Writer) *logWriter {
-	l := &logWriter{w: w}
+func newLogWriter(w io.Writer, about *slog.Logger) *logWriter {
+	l := &logWriter{w: w, about: about}
 	l.idle = sync.NewCond(&l.mu)
 	return l
 }
@@ -73,15 +85,17 @@ func (l *logWriter) write() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.lines) > 0 || l.dropped > 0 {
-		var line []byte
 		if len(l.lines) > 0 {
-			line, l.lines = l.lines[0], l.lines[1:]
+			line := l.lines[0]
+			l.lines = l.lines[1:]
+			l.mu.Unlock()
+			_, _ = l.w.Write(line)
 		} else {
-			line = fmt.Appendf(nil, "gateway: %d lines of the log were dropped: nobody read them\n", l.dropped)
+			n := l.dropped
 			l.dropped = 0
+			l.mu.Unlock()
+			l.about.Warn("lines of the log were dropped: nobody read them", "lines", n)
 		}
-		l.mu.Unlock()
-		_, _ = l.w.Write(line)
 		l.mu.Lock()
 	}
 	l.writing = false

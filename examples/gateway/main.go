@@ -75,30 +75,34 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
+	said := given(flags)
+	if err := web.check(*address, said); err != nil {
+		return err
+	}
 	if err := limits.check(); err != nil {
 		return err
 	}
-	lines := newLogWriter(errs)
-	defer lines.flush(endGrace)
-	log, err := logs.logger(lines)
+	log, lines, err := logs.open(errs)
 	if err != nil {
 		return err
 	}
+	defer lines.flush(endGrace)
 	cfg, err := from.load(log)
 	if err != nil {
 		return err
 	}
-	opts := gatewayOptions{servers: cfg.Servers, ask: *asks, logLevel: mcp.LoggingLevel(*level), wait: *wait, grace: *grace, limits: limits, log: log}
+	opts := gatewayOptions{servers: cfg.Servers, ask: *asks, logLevel: mcp.LoggingLevel(*level), wait: *wait, insists: said["wait"], grace: *grace, limits: limits, log: log}
 	opts.logCalls, opts.logArguments = logs.calls, logs.arguments
 	if opts.trust, err = trust.options(from); err != nil {
 		return err
 	}
+	if err := checkUnshared(trust.file); err != nil {
+		return fmt.Errorf("-trust: %w", err)
+	}
 	if !opts.logLevel.ShouldSendTo(mcp.LoggingLevelDebug) {
 		return fmt.Errorf("-log-level %q: no such level", *level)
 	}
-	if *follow != "" {
-		opts.follow = strings.Split(*follow, ",")
-	}
+	opts.follow = names(*follow)
 	if opts.cache, err = cacheStore(*cache, from.config); err != nil {
 		log.Warn("nothing is cached, so a slow server has no tools at first", "error", err)
 	}
@@ -116,4 +120,21 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 		return g.serveHTTP(ctx, site)
 	}
 	return g.serveStdio(ctx, in, out)
+}
+
+// given returns the names of the flags that the user gave, with whatever value.
+func given(flags *flag.FlagSet) map[string]bool {
+	names := make(map[string]bool)
+	flags.Visit(func(f *flag.Flag) { names[f.Name] = true })
+	return names
+}
+
+// names returns the names in a list with commas between.
+func names(list string) (all []string) {
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			all = append(all, name)
+		}
+	}
+	return all
 }

@@ -134,11 +134,12 @@ func (n toProxyName) RoundTrip(r *http.Request) (*http.Response, error) {
 // Behind a proxy that passes on the name that clients call it by, the gateway serves if
 // that name is its own, and what it tells during a call reaches the client at once.
 func TestBehindAProxy(t *testing.T) {
+	t.Setenv(tokenVariable, tokenOfTest)
 	for _, p := range proxies {
 		t.Run(p.name, func(t *testing.T) {
 			_, url, _ := startHTTP(t, gatewayOptions{}, webOptions{hosts: []string{proxyName}})
 			front := p.start(t, strings.TrimSuffix(strings.TrimPrefix(url, "http://"), endpoint))
-			c, told := connect(t, overHTTP(front, asProxyName(t), transport.WithContinuousListening()), "test", generations["legacy"]...)
+			c, told := connect(t, overHTTP(front, bearing(tokenOfTest), asProxyName(t), transport.WithContinuousListening()), "test", generations["legacy"]...)
 			ended := make(chan error, 1)
 			go func() {
 				_, err := callFor(t.Context(), c, 1, "mcp_kitchen__a_hang", nil)
@@ -153,7 +154,7 @@ func TestBehindAProxy(t *testing.T) {
 
 			_, url, _ = startHTTP(t, gatewayOptions{}, webOptions{})
 			front = p.start(t, strings.TrimSuffix(strings.TrimPrefix(url, "http://"), endpoint))
-			status, _ := post(t, front, ping, map[string]string{"Host": proxyName})
+			status, _ := post(t, front, ping, map[string]string{"Host": proxyName, "Authorization": "Bearer " + tokenOfTest})
 			assert.Equal(t, http.StatusForbidden, status, "without -host")
 		})
 	}
@@ -161,20 +162,23 @@ func TestBehindAProxy(t *testing.T) {
 
 // Only names of us are taken, over loopback, whatever they look like.
 func TestHosts(t *testing.T) {
-	_, url, _ := startHTTP(t, gatewayOptions{}, webOptions{hosts: []string{proxyName}, metrics: true})
+	t.Setenv(tokenVariable, tokenOfTest)
+	_, url, _ := startHTTP(t, gatewayOptions{}, webOptions{hosts: []string{proxyName}})
+	t.Setenv(tokenVariable, "")
+	_, open, _ := startHTTP(t, gatewayOptions{}, webOptions{metrics: true})
 	for host, want := range map[string]int{
 		proxyName: http.StatusOK, "MCP.example:8443": http.StatusOK, "localhost": http.StatusOK, "127.0.0.1:1": http.StatusOK, "[::1]:80": http.StatusOK,
 		"x." + proxyName: http.StatusForbidden, proxyName + ".evil.example": http.StatusForbidden, "evil.example": http.StatusForbidden, "127.0.0.1.evil.example": http.StatusForbidden,
 	} {
-		status, _ := post(t, url, ping, map[string]string{"Host": host})
+		status, _ := post(t, url, ping, map[string]string{"Host": host, "Authorization": "Bearer " + tokenOfTest})
 		assert.Equal(t, want, status, host)
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(url, endpoint)+metricsPath, nil)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(open, endpoint)+metricsPath, nil)
 		require.NoError(t, err)
 		r.Host = host
 		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 		require.NoError(t, err)
 		resp.Body.Close()
-		if want == http.StatusForbidden {
+		if want == http.StatusForbidden || strings.HasPrefix(strings.ToLower(host), proxyName) { // there is none without a token
 			want = http.StatusMisdirectedRequest
 		}
 		assert.Equal(t, want, resp.StatusCode, "metrics, %s", host)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -21,26 +22,43 @@ func (g *gateway) questions() ask.Hooks {
 				return nil, ask.ErrDeclined
 			}
 			p.Meta, p.Message = nil, from.Server+" asks: "+p.Message // to the client, the gateway is the server
-			return g.front.RequestElicitation(ctx, mcp.ElicitationRequest{Params: p})
+			return ours(g.front.RequestElicitation(ctx, mcp.ElicitationRequest{Params: p}))
 		},
 		Sample: func(ctx context.Context, _ ask.Asker, p mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 			if g.capabilities(ctx).Sampling == nil {
 				return nil, ask.ErrDeclined
 			}
 			//lint:ignore SA1019 clients before 2026-07-28 have it
-			return g.front.RequestSampling(ctx, mcp.CreateMessageRequest{CreateMessageParams: p})
+			return ours(g.front.RequestSampling(ctx, mcp.CreateMessageRequest{CreateMessageParams: p}))
 		},
 		Roots: func(ctx context.Context, _ ask.Asker) ([]mcp.Root, error) {
 			if g.capabilities(ctx).Roots == nil {
 				return nil, ask.ErrDeclined
 			}
-			r, err := g.front.RequestRoots(ctx, mcp.ListRootsRequest{})
+			r, err := ours(g.front.RequestRoots(ctx, mcp.ListRootsRequest{}))
 			if err != nil {
 				return nil, err
 			}
 			return r.Roots, nil
 		},
 	}
+}
+
+// errNoAnswer says that a client gave none. Its own error may quote secrets, and errors are
+// logged.
+var errNoAnswer = errors.New("the client did not answer the question")
+
+// ours returns a client's answer, or an error in our words.
+func ours[T any](answer *T, err error) (*T, error) {
+	switch {
+	case err == nil:
+		return answer, nil
+	case errors.Is(err, context.Canceled):
+		return nil, context.Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, context.DeadlineExceeded
+	}
+	return nil, errNoAnswer
 }
 
 // capabilities returns what the client of a request can do. Before it is ready, it is asked

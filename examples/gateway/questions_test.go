@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -42,4 +43,27 @@ func TestQuestionsPassThrough(t *testing.T) {
 		c, _ := connect(t, overHTTP(url), "test", opts...)
 		assert.JSONEq(t, want, say(t, c, "mcp_curious__ask", map[string]any{"kind": "elicit", "text": color}))
 	}
+}
+
+type refuser struct{}
+
+func (refuser) Elicit(context.Context, mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	return nil, errors.New("the password hunter2 is wrong")
+}
+
+// Why a client does not answer a question is its own: the log says only that it did not.
+func TestErrorsOfAnswersAreNotLogged(t *testing.T) {
+	cfg, err := mcphybrid.LoadConfig(writeConfig(t, "curious"))
+	require.NoError(t, err)
+	book := new(logBook)
+	_, url, end := startHTTP(t, gatewayOptions{ask: true, servers: cfg.Servers, log: book.logger(), logCalls: true}, webOptions{})
+	c, _ := connect(t, overHTTP(url), "test", client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION), client.WithElicitationHandler(refuser{}))
+	result, err := call(t.Context(), c, "mcp_curious__ask", map[string]any{"kind": "elicit", "text": "red"})
+	require.NoError(t, err)
+	assert.NotContains(t, textOf(result), "hunter2")
+	book.calls(t, 1)
+	require.NoError(t, c.Close())
+	end()
+	assert.NotContains(t, book.String(), "hunter2")
+	assert.Contains(t, book.String(), errNoAnswer.Error())
 }

@@ -13,5 +13,8 @@ func checkOwn(path string) error {
 	return err
 }
 
+// checkUnshared returns nil, as checkSecret.
+func checkUnshared(string) error { return nil }
+
 // checkSecret returns nil: here, a file's mode does not say who may read it.
 func checkSecret(string, fs.FileInfo) error { return nil }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -18,6 +19,20 @@ func checkOwn(path string) error {
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
 		return fmt.Errorf("%s belongs to the user with the number %d: do this as that user", path, stat.Uid)
+	}
+	return checkUnshared(path)
+}
+
+// checkUnshared returns an error if others can write a file. One that is not there is fine.
+func checkUnshared(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 {
+		return fmt.Errorf("%s says what to trust, but others can write it (mode %04o): chmod 600 %[1]s", path, mode)
 	}
 	return nil
 }

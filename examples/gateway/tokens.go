@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -16,6 +17,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // tokenVariable is the environment variable with the bearer token.
@@ -123,11 +125,11 @@ func (g *gateway) reportIdle(t *tokens) {
 
 // bearer returns the token of a request, or "".
 func bearer(r *http.Request) string {
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
 		return ""
 	}
-	return token
+	return strings.TrimLeft(token, " ")
 }
 
 type holderKey struct{}
@@ -171,21 +173,10 @@ func parseTokens(data []byte) ([]*holder, error) {
 		return []*holder{soleHolder(string(data))}, nil
 	}
 	var file struct {
-		Tokens []struct {
-			Name     string   `json:"name"`
-			Token    string   `json:"token"`
-			Allow    []string `json:"allow"`
-			Deny     []string `json:"deny"`
-			Operator bool     `json:"operator"`
-		} `json:"tokens"`
+		Tokens []json.RawMessage `json:"tokens"`
 	}
-	in := json.NewDecoder(bytes.NewReader(data))
-	in.DisallowUnknownFields() // a misspelled deny would permit everything
-	if err := in.Decode(&file); err != nil {
-		return nil, cleanJSONError(err)
-	}
-	if _, err := in.Token(); err != io.EOF {
-		return nil, errors.New("there is more after the JSON object")
+	if err := decodeExactly(data, &file, "tokens"); err != nil {
+		return nil, err
 	}
 	if n := len(file.Tokens); n == 0 || n > maxHolders {
 		return nil, fmt.Errorf("it has %d tokens, must have 1 to %d", n, maxHolders)
@@ -193,7 +184,11 @@ func parseTokens(data []byte) ([]*holder, error) {
 	var list []*holder
 	named := make(map[string]bool)
 	had := make(map[[sha256.Size]byte]string)
-	for i, e := range file.Tokens {
+	for i, raw := range file.Tokens {
+		var e tokenEntry
+		if err := decodeExactly(raw, &e, "name", "token", "allow", "deny", "operator"); err != nil {
+			return nil, fmt.Errorf("token %d: %w", i+1, err)
+		}
 		if e.Name == "" || printable(e.Name, maxLoggedName) != e.Name {
 			return nil, fmt.Errorf("token %d needs a name of at most %d printable bytes", i+1, maxLoggedName)
 		}
@@ -217,6 +212,37 @@ func parseTokens(data []byte) ([]*holder, error) {
 	return list, nil
 }
 
+type tokenEntry struct {
+	Name     string   `json:"name"`
+	Token    string   `json:"token"`
+	Allow    []string `json:"allow"`
+	Deny     []string `json:"deny"`
+	Operator bool     `json:"operator"`
+}
+
+// decodeExactly decodes an object that may have only these members, each once and none null. A
+// deny that is misspelled, or that another one replaces, would permit everything.
+func decodeExactly(data []byte, into any, names ...string) error {
+	in := json.NewDecoder(bytes.NewReader(data))
+	in.DisallowUnknownFields()
+	if err := in.Decode(into); err != nil {
+		return cleanJSONError(err)
+	}
+	if _, err := in.Token(); err != io.EOF {
+		return errors.New("there is more after the JSON object")
+	}
+	if name := text.Repeated(data, names...); name != "" {
+		return fmt.Errorf("it has %q more than once", name)
+	}
+	members, _ := text.Members(data) // it is well-formed
+	for _, m := range members {
+		if string(m.Value) == "null" {
+			return fmt.Errorf("%q is null: leave it out", strings.ToLower(m.Name))
+		}
+	}
+	return nil
+}
+
 // cleanJSONError returns an error that quotes nothing that may be a token.
 func cleanJSONError(err error) error {
 	syntax, kind := new(json.SyntaxError), new(json.UnmarshalTypeError)
@@ -224,7 +250,7 @@ func cleanJSONError(err error) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("it is not JSON, at byte %d", syntax.Offset)
 	case errors.As(err, &kind):
-		return fmt.Errorf("%s is a %s, must be a %s", kind.Field, kind.Value[:min(len(kind.Value), 6)], kind.Type)
+		return fmt.Errorf("%s is a %s, must be a %s", cmp.Or(kind.Field, "it"), kind.Value[:min(len(kind.Value), 6)], kind.Type)
 	case strings.Contains(err.Error(), "unknown field"):
 		return errors.New(`it has a member that there is not: there are name, token, allow, deny and operator, in the array "tokens"`)
 	}
@@ -252,6 +278,9 @@ func checkPatterns(allow, deny []string) error {
 	}
 	for _, list := range [][]string{allow, deny} {
 		for _, pattern := range list {
+			if pattern != strings.TrimSpace(pattern) {
+				return fmt.Errorf("the pattern %q begins or ends with a space, so it matches nothing", printable(pattern, maxLoggedName))
+			}
 			if pattern == "" || strings.ContainsAny(pattern, `[]\`) {
 				return fmt.Errorf("the pattern %q matches nothing: * stands for any characters and ? for one", printable(pattern, maxLoggedName))
 			}

@@ -5,7 +5,9 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -212,7 +214,18 @@ func TestParseTokens(t *testing.T) {
 		`{"tokens": [{"name": "a", "token": "hunter2"}, {"name": "a", "token": "hunter3"}]}`: `several tokens have the name "a"`,
 		`{"tokens": [{"name": "a", "token": "hunter2"}, {"name": "b", "token": "hunter2"}]}`: `"a" and "b" have the same token`,
 		`{"tokens": [{"name": "a", "token": 5551234}]}`:                                      "must be a string",
-		`{"tokens": [{"name": "a", "token": "hunter2", "operator": "hunter2"}]}`:             "must be a bool",
+		`{"tokens": [{"name": "a", "token": "hunter2", "allow": null}]}`:                     `"allow" is null`,
+		`{"tokens": [{"name": "a", "token": "hunter2", "Deny": null}]}`:                      `"deny" is null`,
+		`{"tokens": [{"name": "a", "token": "hunter2", "deny": ["x"], "deny": ["y"]}]}`:      `token 1: it has "deny" more than once`,
+		`{"tokens": [{"name": "a", "token": "hunter2", "allow": ["x"], "Allow": ["*"]}]}`:    `token 1: it has "allow" more than once`,
+		`{"tokens": [{"name": "a", "token": "hunter2", "to\u212aen": "hunter3"}]}`:           `token 1: it has "token" more than once`,
+		`{"tokens": [{"name": "a", "token": "hunter2"}], "Tokens": []}`:                      `it has "tokens" more than once`,
+		`{"tokens": null}`:          `"tokens" is null`,
+		`{"tokens": [null]}`:        "token 1 needs a name",
+		`{"tokens": [["hunter2"]]}`: "must be",
+		`{"tokens": [{"name": "a", "token": "hunter2", "deny": [" x/*"]}]}`:      `the pattern " x/*" begins or ends with a space`,
+		`{"tokens": [{"name": "a", "token": "hunter2", "deny": ["x/*\t"]}]}`:     "begins or ends with a space",
+		`{"tokens": [{"name": "a", "token": "hunter2", "operator": "hunter2"}]}`: "must be a bool",
 	} {
 		_, err := parseTokens([]byte(text))
 		if assert.ErrorContains(t, err, want, "%.60s", text) {
@@ -220,6 +233,81 @@ func TestParseTokens(t *testing.T) {
 			assert.NotContains(t, err.Error(), "555123", "%.60s", text)
 		}
 	}
+}
+
+// A changed file that can't be read is read again until it can be, and the log says why it
+// can't, once. Otherwise, a token that was taken away would stay one.
+func TestFilesAreReadUntilTheyCanBe(t *testing.T) {
+	t.Parallel()
+	file := writeSecret(t, "one")
+	book := new(logBook)
+	var failure error
+	reads, used := 0, 0
+	f := follow(func() error { reads++; return failure }, file)
+	f.then = func() { used++ }
+	look := func() { f.check(book.logger()) }
+	look()
+	assert.Zero(t, reads, "nothing has changed")
+
+	replaceFile(t, file, "two")
+	failure = errors.New("too many open files")
+	look()
+	look()
+	look()
+	assert.Equal(t, 3, reads)
+	assert.Equal(t, 1, strings.Count(book.String(), "too many open files"), "%s", book)
+	failure = errors.New("a stale handle")
+	look()
+	assert.Equal(t, 1, strings.Count(book.String(), "a stale handle"))
+	assert.Zero(t, used)
+	failure = nil
+	look()
+	look()
+	assert.Equal(t, 5, reads)
+	assert.Equal(t, 1, used)
+	assert.Equal(t, 1, strings.Count(book.String(), "a changed file is used"))
+
+	replaceFile(t, file, "three")
+	failure = errors.New("a stale handle")
+	look()
+	assert.Equal(t, 2, strings.Count(book.String(), "a stale handle"), "it worked in between")
+}
+
+// A token file that becomes good without other content, as by a new owner, is used.
+func TestTokensOfANewOwner(t *testing.T) {
+	skipUnlessUnix(t)
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	file := writeSecret(t, "one")
+	list, err := readTokens(file)
+	require.NoError(t, err)
+	f := follow(func() error { return list.read(file) }, file)
+	replaceFile(t, file, "two")
+	require.NoError(t, os.Chmod(file, 0o640))
+	f.check(slog.New(slog.DiscardHandler))
+	assert.NotNil(t, list.holder("one"), "ours, and a group may read it")
+	require.NoError(t, os.Chown(file, 1, -1))
+	f.check(slog.New(slog.DiscardHandler))
+	assert.Nil(t, list.holder("one"))
+	assert.NotNil(t, list.holder("two"))
+}
+
+// Who can write the file with what is known of tools can approve what they want.
+func TestTrustFileThatOthersWrite(t *testing.T) {
+	skipUnlessUnix(t)
+	config, file := writeConfig(t, "kitchen"), writeSecret(t, `{"version": 1}`)
+	for _, command := range [][]string{nil, {approveCommand}} {
+		for _, mode := range []os.FileMode{0o620, 0o602} {
+			require.NoError(t, os.Chmod(file, mode))
+			err := run(t.Context(), append(command, "-config", config, "-trust", file), strings.NewReader(""), nil, t.Output())
+			assert.ErrorContains(t, err, "-trust: "+file, "%v", mode)
+			assert.ErrorContains(t, err, "others can write it")
+		}
+	}
+	require.NoError(t, os.Chmod(file, 0o644))
+	assert.NoError(t, checkUnshared(file), "all may read it")
+	assert.NoError(t, checkUnshared(file+"x"), "it is not there yet")
 }
 
 func FuzzParseTokens(f *testing.F) {

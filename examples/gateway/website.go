@@ -56,6 +56,18 @@ func (o *webOptions) addFlags(flags *flag.FlagSet) {
 	})
 }
 
+// check returns an error if a flag for HTTP is given that nothing would go by.
+func (*webOptions) check(address string, given map[string]bool) (err error) {
+	own := flag.NewFlagSet("", flag.ContinueOnError)
+	new(webOptions).addFlags(own)
+	own.VisitAll(func(f *flag.Flag) {
+		if given[f.Name] && address == "" && err == nil {
+			err = fmt.Errorf("-%s needs -http", f.Name)
+		}
+	})
+	return err
+}
+
 // A website says where the gateway listens, and whom it serves.
 type website struct {
 	listener *net.TCPListener
@@ -83,6 +95,8 @@ func listen(address string, opts webOptions) (*website, error) {
 		return nil, err
 	}
 	switch {
+	case len(w.hosts) > 0 && !w.tokens.areNeeded():
+		return nil, fmt.Errorf("-host %q: whoever the proxy lets in could call, so it needs a token: set %s, or -token-file", w.hosts[0], tokenVariable)
 	case isLoopback(host):
 	case !opts.anywhere:
 		return nil, fmt.Errorf("-http %q: other machines could reach it; if they should, add -listen-anywhere and a token", address)

@@ -51,6 +51,9 @@ func TestWhoMayCall(t *testing.T) {
 		want    int
 	}{
 		{"token", map[string]string{"Authorization": right}, http.StatusOK},
+		{"the scheme in other letters", map[string]string{"Authorization": "bEARER right"}, http.StatusOK},
+		{"two spaces", map[string]string{"Authorization": "Bearer  right"}, http.StatusOK},
+		{"no scheme", map[string]string{"Authorization": "right"}, http.StatusUnauthorized},
 		{"no token", nil, http.StatusUnauthorized},
 		{"wrong token", map[string]string{"Authorization": "Bearer wrong"}, http.StatusUnauthorized},
 		{"longer token", map[string]string{"Authorization": right + "er"}, http.StatusUnauthorized},
@@ -145,6 +148,8 @@ func TestWhereItListens(t *testing.T) {
 		{"0.0.0.0:0", webOptions{}, "-listen-anywhere and a token"},
 		{"192.0.2.1:80", webOptions{tokenFile: full}, "-listen-anywhere and a token"},
 		{"0.0.0.0:0", webOptions{anywhere: true}, "needs a token"},
+		{"127.0.0.1:0", webOptions{tokenFile: full, hosts: []string{"mcp.example"}}, ""},
+		{"127.0.0.1:0", webOptions{hosts: []string{"mcp.example"}}, "-host \"mcp.example\": whoever the proxy lets in could call, so it needs a token"},
 		{"127.0.0.1:0", webOptions{tokenFile: empty}, "is empty"},
 		{"127.0.0.1:0", webOptions{tokenFile: "nowhere"}, "no such file"},
 		{"8080", webOptions{}, "missing port"},
@@ -157,6 +162,24 @@ func TestWhereItListens(t *testing.T) {
 		require.NoError(t, err, test.address)
 		assert.Regexp(t, `^http://(127\.0\.0\.1|\[::1\]):[0-9]+/mcp$`, w.url())
 		w.listener.Close()
+	}
+}
+
+// What says who may call over HTTP is refused without it: nothing would go by it.
+func TestFlagsThatNeedHTTP(t *testing.T) {
+	config := writeConfig(t, "kitchen")
+	for _, args := range [][]string{
+		{"-token-file", "x"}, {"-tls-cert", "x"}, {"-tls-key", "x"}, {"-metrics"}, {"-debug"}, {"-listen-anywhere"}, {"-origin", "https://page.example"}, {"-host", "mcp.example"},
+	} {
+		err := run(t.Context(), append([]string{"-config", config}, args...), strings.NewReader(""), nil, t.Output())
+		assert.EqualError(t, err, args[0]+" needs -http")
+	}
+}
+
+func TestNamesToFollow(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string][]string{"": nil, "a": {"a"}, "a, b c ,d": {"a", "b c", "d"}, " * ": {"*"}, "a,,": {"a"}, ",": nil} {
+		assert.Equal(t, want, names(list), "%q", list)
 	}
 }
 
