@@ -86,7 +86,9 @@ func (m *Manager) judgeList(src *source, name string, listed []*trust.Definition
 // [ChangedError]. hash is the Is of that error: if the definition has changed once
 // more since, Accept fails. It also fails if there is no such server or tool, and if
 // as many tools of the server are remembered as can be: four times
-// [ServerLimits.MaxTools], and as much beside tools.
+// [ServerLimits.MaxTools], and as much beside tools. If TrustStore can't be written, the
+// definition is accepted for as long as the Manager lives, and Accept returns why. Where
+// another goroutine is storing at that moment, it stores this too, and logs its error.
 func (m *Manager) Accept(server, tool, hash string) error {
 	err := m.change(func() error {
 		i := m.find(server)
@@ -120,13 +122,15 @@ func (m *Manager) Accept(server, tool, hash string) error {
 	if err != nil {
 		return fmt.Errorf("mcphybrid: accept: %w", err)
 	}
-	m.saveTrust()
+	if err := m.saveTrust(); err != nil {
+		return fmt.Errorf("mcphybrid: accept: %w", err)
+	}
 	return nil
 }
 
-// saveTrust stores the known tools and names. If another process has accepted a
-// definition meanwhile, or seen one before us, it judges all tools again.
-func (m *Manager) saveTrust() {
+// saveTrust stores the known tools and names, or logs why not. If another process has
+// accepted a definition meanwhile, or seen one before us, it judges all tools again.
+func (m *Manager) saveTrust() error {
 	changed, err := m.trust.Save()
 	if err != nil {
 		m.opts.Logger.Warn("mcphybrid: " + err.Error())
@@ -135,6 +139,7 @@ func (m *Manager) saveTrust() {
 	if changed {
 		_ = m.judgeAll() // fails only if the Manager was closed
 	}
+	return err
 }
 
 func (m *Manager) judgeAll() error {

@@ -19,6 +19,16 @@ type Store interface {
 	Save(data []byte) error
 }
 
+// A SharedStore is a [Store] that can be locked: see [FileStore]. As
+// [Options.TrustStore], it is locked from Load to Save.
+type SharedStore interface {
+	Store
+
+	// Lock waits until nobody else has the lock, in any process, at most until ctx
+	// ends, after 10 seconds.
+	Lock(ctx context.Context) (unlock func(), err error)
+}
+
 // A TokenStore keeps what logins gave us: one document of at most 64 KiB for each key. A
 // key names a user, a server and a hash of its URL, or the client of a ClientSecret.
 // Documents have tokens and must be kept secret. Its methods may be called concurrently.
@@ -36,9 +46,9 @@ type TokenStore interface {
 // (mode 0600). It creates the folder if need be.
 func FileTokens(folder string) TokenStore { return login.Files(folder) }
 
-// FileStore returns a [Store] that keeps its document in a file of at most 256
-// MiB. The file's folder must exist. A crash leaves either the old or the new
-// document. If several processes save at once, the last one wins. Only the file's
-// owner may read or write it (mode 0600). Load reads only a regular file. Save
-// replaces the file, even if it is a symbolic link.
-func FileStore(path string) Store { return document.File(path) }
+// FileStore returns a store that keeps its document in a file of at most 256 MiB. The
+// file's folder must exist. A crash leaves either the old or the new document. If several
+// processes save at once, the last one wins; its lock is another file, named with .lock at
+// the end. Only the owner may read or write them (mode 0600). Load reads only a regular
+// file. Save replaces the file, even if it is a symbolic link.
+func FileStore(path string) SharedStore { return document.File(path) }

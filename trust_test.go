@@ -218,6 +218,20 @@ func TestTrustStoreFails(t *testing.T) {
 	assert.NoError(t, m.AddServer(t.Context(), inProcess("a", 1)))
 }
 
+// Who accepts a definition learns that it is not stored.
+func TestAcceptNotStored(t *testing.T) {
+	t.Parallel()
+	store := new(mcptest.Store)
+	s := changing(echoTool("log", "good"))
+	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: store, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
+	s.AddTools(echoTool("log", "better"))
+	soon(t, func() bool { return len(changedTools(m)) == 1 })
+	m.settle()
+	store.Err = errors.New("no disk")
+	assert.ErrorContains(t, m.Accept("git", "log", changedTools(m)[0].Is), "no disk")
+	assert.Empty(t, changedTools(m), "as long as the Manager lives")
+}
+
 func TestAcceptUnknown(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 1)}})

@@ -1,5 +1,5 @@
 // Package document says where one document is kept from one run of a program to
-// the next, and keeps it in a file.
+// the next, and keeps it in a file. It also locks files between processes.
 package document
 
 import (

@@ -29,6 +29,16 @@ func (s store) Save(data []byte) error {
 	return err
 }
 
+// Lock locks s.of if it is a [document.Shared].
+func (s store) Lock(ctx context.Context) (unlock func(), err error) {
+	shared, ok := s.of.(document.Shared)
+	if !ok {
+		return func() {}, nil
+	}
+	theirs, err := Call(s.what, func() (func(), error) { return shared.Lock(ctx) })
+	return func() { _ = Do(s.what, theirs) }, err
+}
+
 // A Counter counts something in texts by a host's function. If that panics, the
 // Counter takes an estimate instead and logs the first panic: there may be one for
 // each text.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/document"
 )
@@ -98,27 +97,8 @@ func Lock(ctx context.Context, folder, key string) (path string, unlock func(), 
 	}
 	sum := sha256.Sum256([]byte(key))
 	path = filepath.Join(folder, hex.EncodeToString(sum[:16]))
-	if unlock, err = lock(ctx, path+".lock"); err != nil {
+	if unlock, err = document.Lock(ctx, path+".lock"); err != nil {
 		err = fmt.Errorf("locking %s: %w", path, err)
 	}
 	return path, unlock, err
-}
-
-// lock locks a file against everyone else who locks it, in any process. The lock
-// ends with the process at the latest.
-func lock(ctx context.Context, path string) (unlock func(), err error) {
-	for {
-		f, busy, err := tryLock(path)
-		if err == nil && !busy {
-			return func() { f.Close() }, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
 }

@@ -388,6 +388,11 @@ func (m *Memory) save() (changed bool, err error) {
 	if !due {
 		return false, nil
 	}
+	unlock, err := document.LockShared(m.store) // or what others store now is lost
+	if err != nil {
+		return false, fmt.Errorf("storing the known tools: %w", err)
+	}
+	defer unlock()
 	stored, changed, err := m.read()
 	if err != nil {
 		return false, err

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -86,6 +88,28 @@ func TestSuspicionStays(t *testing.T) {
 	next.Accept("s", bad)
 	assert.Equal(t, []Finding{Known}, findings(next.Judge("s", []*Definition{again})))
 	assert.Equal(t, []Finding{Changed}, findings(next.Judge("s", []*Definition{a})))
+}
+
+// Memories that save a file at once forget nothing of each other.
+func TestSharedFile(t *testing.T) {
+	t.Parallel()
+	file := document.File(filepath.Join(t.TempDir(), "known.json"))
+	const most = 8
+	var wg sync.WaitGroup
+	for i := range most {
+		m := fresh(Suspect, 1000, file)
+		m.Judge(fmt.Sprint(i), []*Definition{define("tool", "1")})
+		wg.Go(func() {
+			_, err := m.Save()
+			assert.NoError(t, err)
+		})
+	}
+	wg.Wait()
+	m := fresh(Suspect, 1000, file)
+	require.NoError(t, m.Load())
+	for i := range most {
+		assert.Equal(t, []Finding{Changed}, findings(m.Judge(fmt.Sprint(i), []*Definition{define("tool", "2")})))
+	}
 }
 
 // What was found here counts before what others found only as long as the known

@@ -1,6 +1,6 @@
 //go:build unix && !aix && !solaris
 
-package login
+package document
 
 import (
 	"errors"
