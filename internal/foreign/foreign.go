@@ -14,9 +14,9 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// Call returns the results of f. It turns a panic in f into an error that begins
-// with what, such as "the embedder".
-func Call[T any](what string, f func() (T, error)) (value T, err error) {
+// Try calls f. It turns a panic in f into an error that begins with what, such as "the
+// embedder".
+func Try(what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = panicked(what, p)
@@ -25,10 +25,21 @@ func Call[T any](what string, f func() (T, error)) (value T, err error) {
 	return f()
 }
 
-// Do calls f. A panic in f becomes an error, as with [Call].
+// Call returns the results of f. A panic in f becomes an error, as with [Try].
+func Call[T any](what string, f func() (T, error)) (value T, err error) {
+	err = Try(what, func() (err error) {
+		value, err = f()
+		return err
+	})
+	return value, err
+}
+
+// Do calls f. A panic in f becomes an error, as with [Try].
 func Do(what string, f func()) error {
-	_, err := Call(what, func() (struct{}, error) { f(); return struct{}{}, nil })
-	return err
+	return Try(what, func() error {
+		f()
+		return nil
+	})
 }
 
 // Logged calls f and logs a panic in it.
@@ -48,24 +59,32 @@ var errExited = errors.New("it ended its goroutine")
 
 // Detached returns the results of f, or ctx's error as soon as ctx ends. f may
 // ignore ctx: its goroutine then runs until f returns, and the results are dropped.
-// A panic in f becomes an error, as with [Call].
-func Detached[T any](ctx context.Context, what string, f func() (T, error)) (T, error) {
-	type answer struct {
-		value T
-		err   error
+// A panic in f becomes an error, as with [Try].
+func Detached[T any](ctx context.Context, what string, f func() (T, error)) (value T, err error) {
+	result := new(T) // of the goroutine until it has ended
+	ended, err := detach(ctx, what, func() (err error) {
+		*result, err = f()
+		return err
+	})
+	if ended {
+		value = *result
 	}
-	done := make(chan answer, 1)
+	return value, err
+}
+
+// detach is [Detached] without a result. It reports whether the goroutine of f has ended.
+func detach(ctx context.Context, what string, f func() error) (ended bool, err error) {
+	done := make(chan error, 1)
 	go func() {
-		a := answer{err: fmt.Errorf("%s: %w", what, errExited)}
-		defer func() { done <- a }()
-		a.value, a.err = Call(what, f)
+		err := fmt.Errorf("%s: %w", what, errExited)
+		defer func() { done <- err }()
+		err = Try(what, f)
 	}()
 	select {
-	case a := <-done:
-		return a.value, a.err
+	case err := <-done:
+		return true, err
 	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
+		return false, ctx.Err()
 	}
 }
 

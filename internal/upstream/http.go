@@ -135,8 +135,7 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets, older bool) (*htt
 				if err := sameHost(r, via); err != nil {
 					return err
 				}
-				_, err := foreign.Call("ServerConfig.HTTPClient", func() (struct{}, error) { return struct{}{}, check(r, via) })
-				return err
+				return foreign.Try("ServerConfig.HTTPClient", func() error { return check(r, via) })
 			}
 		}
 	}

@@ -68,8 +68,7 @@ func (t *inProcessTransport) Start(ctx context.Context) error {
 		return nil
 	}
 	// The host may have passed a nil pointer.
-	register := func() (struct{}, error) { return struct{}{}, t.server.RegisterSession(ctx, t.session) }
-	if _, err := foreign.Call("the server", register); err != nil {
+	if err := foreign.Try("the server", func() error { return t.server.RegisterSession(ctx, t.session) }); err != nil {
 		t.mu.Lock()
 		t.started = false // there is nothing to unregister
 		t.mu.Unlock()
