@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/stretchr/testify/assert"
@@ -304,7 +305,7 @@ func TestDebugSamples(t *testing.T) {
 // and the log tells it once.
 func TestCounterPanics(t *testing.T) {
 	t.Parallel()
-	var log lockedBuffer
+	var log mcptest.Log
 	mgr := NewManager(&Options{Tokens: panicking{}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, mgr.AddTools("a", echoTool("b", "c")))
 	assert.Equal(t, EstimateTokens(mgr.InlineTools(), nil), mgr.Stats().Tokens.Inline)

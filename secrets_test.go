@@ -17,27 +17,10 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// A lockedBuffer is a buffer for a concurrent logger.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // everyText returns the texts of err and of all errors that it wraps.
 func everyText(err error) string {
@@ -168,7 +151,7 @@ func TestSecrets(t *testing.T) {
 	for name, cfg := range configs {
 		t.Run(name, func(t *testing.T) {
 			cfg.Name = "bad"
-			log := new(lockedBuffer)
+			log := new(mcptest.Log)
 			logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			standard := slog.Default()
 			slog.SetDefault(logger)
@@ -318,7 +301,7 @@ func TestProblemsHaveNoSecrets(t *testing.T) {
 	tool := func(name, description string, needs any) mcpserver.ServerTool {
 		return mcpserver.ServerTool{Tool: mcp.Tool{Name: name, Description: description, InputSchema: mcp.ToolInputSchema{Type: "object"}, Meta: mcp.NewMetaFromMap(map[string]any{"mcphybrid/needs": needs})}}
 	}
-	log := new(lockedBuffer)
+	log := new(mcptest.Log)
 	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	s := mcpserver.NewMCPServer("bad", "1", mcpserver.WithToolCapabilities(true))
 	s.AddTools(

@@ -3,7 +3,6 @@ package main
 //lint:file-ignore SA1019 what the protocol had before 2026-07-28 is served, too
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,35 +20,20 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // A logBook is a log in memory, of lines of JSON.
-type logBook struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBook) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBook) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
+type logBook struct{ mcptest.Log }
 
 func (b *logBook) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(b, nil)) }
 
 // calls returns the lines about calls, without times, once there are n.
 func (b *logBook) calls(t *testing.T, n int) (list []map[string]any) {
 	t.Helper()
-	for ctx := within(t); len(list) < n; {
-		require.NoError(t, ctx.Err(), "the log has %s", b)
+	mcptest.Soon(t, func() bool {
 		list = nil
 		for _, line := range strings.SplitAfter(b.String(), "\n") {
 			var entry map[string]any
@@ -63,7 +46,8 @@ func (b *logBook) calls(t *testing.T, n int) (list []map[string]any) {
 			}
 			list = append(list, entry)
 		}
-	}
+		return len(list) >= n
+	}, "the log has not %d calls: %s", n, b)
 	return list
 }
 
