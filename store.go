@@ -19,14 +19,16 @@ type Store interface {
 	Save(data []byte) error
 }
 
-// A SharedStore is a [Store] that can be locked: see [FileStore]. As
-// [Options.TrustStore], it is locked from Load to Save.
+// A SharedStore is a [Store] whose document several processes may change, such as a
+// [FileStore]. [Options.TrustStore] is changed by Update if it is one.
 type SharedStore interface {
 	Store
 
-	// Lock waits until nobody else has the lock, in any process, at most until ctx
-	// ends, after 10 seconds.
-	Lock(ctx context.Context) (unlock func(), err error)
+	// Update calls change once and replaces the document with what it returns. Either
+	// is nil if there is none. Until Update returns, no other Update may begin, in any
+	// process that shares the store. If change returns an error, nothing changes, and
+	// Update returns that error. ctx ends after 10 seconds.
+	Update(ctx context.Context, change func(document []byte) ([]byte, error)) error
 }
 
 // A TokenStore keeps what logins gave us: one document of at most 64 KiB for each key. A
@@ -48,7 +50,7 @@ func FileTokens(folder string) TokenStore { return login.Files(folder) }
 
 // FileStore returns a store that keeps its document in a file of at most 256 MiB. The
 // file's folder must exist. A crash leaves either the old or the new document. If several
-// processes save at once, the last one wins; its lock is another file, named with .lock at
-// the end. Only the owner may read or write them (mode 0600). Load reads only a regular
-// file. Save replaces the file, even if it is a symbolic link.
+// processes call Save at once, the last one wins. Update locks the file by another one,
+// whose name has .lock at the end. Only the owner may read or write them (mode 0600). Load
+// reads only a regular file. Save replaces the file, even if it is a symbolic link.
 func FileStore(path string) SharedStore { return document.File(path) }

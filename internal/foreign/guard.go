@@ -8,8 +8,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/document"
 )
 
-// Guarded returns s with its panics turned into errors that begin with what. It
-// returns nil for nil.
+// Guarded returns s with its panics turned into errors that begin with what. It is shared
+// if s is. It returns nil for nil.
 func Guarded(s document.Store, what string) document.Store {
 	if s == nil {
 		return nil
@@ -25,18 +25,12 @@ type store struct {
 func (s store) Load() ([]byte, error) { return Call(s.what, s.of.Load) }
 
 func (s store) Save(data []byte) error {
-	_, err := Call(s.what, func() (struct{}, error) { return struct{}{}, s.of.Save(data) })
-	return err
+	return Try(s.what, func() error { return s.of.Save(data) })
 }
 
-// Lock locks s.of if it is a [document.Shared].
-func (s store) Lock(ctx context.Context) (unlock func(), err error) {
-	shared, ok := s.of.(document.Shared)
-	if !ok {
-		return func() {}, nil
-	}
-	theirs, err := Call(s.what, func() (func(), error) { return shared.Lock(ctx) })
-	return func() { _ = Do(s.what, theirs) }, err
+// Update implements [document.Shared].
+func (s store) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
+	return Try(s.what, func() error { return document.Update(ctx, s.of, change) })
 }
 
 // A Counter counts something in texts by a host's function. If that panics, the
@@ -85,8 +79,7 @@ func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
 }
 
 func (h handler) Handle(ctx context.Context, r slog.Record) error {
-	_, err := Call("the logger", func() (struct{}, error) { return struct{}{}, h.of.Handle(ctx, r) })
-	return err
+	return Try("the logger", func() error { return h.of.Handle(ctx, r) })
 }
 
 func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {

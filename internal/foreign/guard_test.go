@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -26,6 +28,11 @@ func TestGuarded(t *testing.T) {
 	_, err := d.Load()
 	assert.EqualError(t, err, "Options.Cache: panic: no driver")
 	assert.EqualError(t, d.Save(nil), "Options.Cache: panic: no disk")
+	assert.EqualError(t, document.Update(t.Context(), d, nil), "Options.Cache: panic: no driver", "which is not shared")
+
+	file := document.File(filepath.Join(t.TempDir(), "known.json"))
+	assert.NoError(t, document.Update(t.Context(), Guarded(file, "x"), func([]byte) ([]byte, error) { return []byte("a"), nil }))
+	assert.FileExists(t, string(file)+".lock", "which is")
 }
 
 func TestLogger(t *testing.T) {

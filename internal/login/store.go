@@ -1,7 +1,6 @@
 package login
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -74,19 +73,7 @@ func (f Files) Update(ctx context.Context, key string, change func([]byte) ([]by
 		return err
 	}
 	defer unlock()
-	file := document.File(path + ".json")
-	old, err := file.Load()
-	if err != nil {
-		return err
-	}
-	changed, err := change(old)
-	if err != nil || bytes.Equal(old, changed) {
-		return err
-	}
-	if changed == nil {
-		return os.Remove(path + ".json")
-	}
-	return file.Save(changed)
+	return document.File(path + ".json").Change(change)
 }
 
 // Lock waits until nobody else has the lock of key, in any process. It is a file of

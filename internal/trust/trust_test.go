@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -112,6 +113,21 @@ func TestSharedFile(t *testing.T) {
 	}
 }
 
+// A store that forgets to change its document is one that fails.
+func TestForgetfulStore(t *testing.T) {
+	t.Parallel()
+	m := fresh(Never, 10, forgetful{document.File(filepath.Join(t.TempDir(), "known.json"))})
+	m.Judge("s", []*Definition{define("a", "1")})
+	for range 2 { // it goes on to try
+		_, err := m.Save()
+		assert.EqualError(t, err, "storing the known tools: Update did not call change")
+	}
+}
+
+type forgetful struct{ document.File }
+
+func (forgetful) Update(context.Context, func([]byte) ([]byte, error)) error { return nil }
+
 // What was found here counts before what others found only as long as the known
 // definition is the same.
 func TestSuspicionOfOthers(t *testing.T) {
@@ -187,7 +203,7 @@ func TestStore(t *testing.T) {
 	assert.EqualError(t, m.Load(), "loading the known tools: no disk")
 	m.Judge("s", []*Definition{define("a", "1")})
 	_, err := m.Save()
-	assert.EqualError(t, err, "loading the known tools: no disk")
+	assert.EqualError(t, err, "storing the known tools: no disk")
 	store.err = nil
 	changed, err := m.Save()
 	require.NoError(t, err)

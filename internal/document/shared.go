@@ -1,0 +1,64 @@
+package document
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// A Shared is a [Store] whose document several processes may change.
+type Shared interface {
+	Store
+
+	// Update calls change once and replaces the document with what it returns. Either
+	// is nil if there is none. Until Update returns, no other Update begins, in any
+	// process. If change fails, nothing changes and Update returns the error.
+	Update(ctx context.Context, change func(document []byte) ([]byte, error)) error
+}
+
+// Update replaces the document of s with what change returns for it. Unless s is a
+// [Shared], what others save meanwhile is lost.
+func Update(ctx context.Context, s Store, change func(document []byte) ([]byte, error)) error {
+	if shared, ok := s.(Shared); ok {
+		return shared.Update(ctx, change)
+	}
+	document, err := s.Load()
+	if err == nil {
+		document, err = change(document)
+	}
+	if err != nil {
+		return err
+	}
+	return s.Save(document)
+}
+
+// Update implements [Shared]. It locks the file by another one, whose name has .lock at the
+// end. On a system that has no locks, processes must not call it at once.
+func (s File) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
+	unlock, err := Lock(ctx, string(s)+".lock")
+	switch {
+	case err == nil:
+		defer unlock()
+	case !errors.Is(err, errors.ErrUnsupported):
+		return fmt.Errorf("mcphybrid: locking %s: %w", s, err)
+	}
+	return s.Change(change)
+}
+
+// Change is [File.Update] for who has a lock already.
+func (s File) Change(change func([]byte) ([]byte, error)) error {
+	old, err := s.Load()
+	if err != nil {
+		return err
+	}
+	changed, err := change(old)
+	switch {
+	case err != nil || bytes.Equal(old, changed):
+		return err
+	case changed == nil:
+		return os.Remove(string(s))
+	}
+	return s.Save(changed)
+}

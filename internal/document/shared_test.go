@@ -1,0 +1,96 @@
+package document
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// unshared is a Store that is no Shared.
+type unshared struct{ Store }
+
+func TestUpdate(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for _, s := range []Store{File(filepath.Join(folder, "shared.json")), unshared{File(filepath.Join(folder, "plain.json"))}, new(mcptest.Store)} {
+		for _, want := range []string{"", "a", "b"} {
+			require.NoError(t, Update(t.Context(), s, func(document []byte) ([]byte, error) {
+				assert.Equal(t, want, string(document), "%T", s)
+				assert.Equal(t, want == "", document == nil, "%T", s)
+				return map[string][]byte{"": []byte("a"), "a": []byte("b"), "b": []byte("c")}[want], nil
+			}))
+		}
+		failed := errors.New("it is not to be read")
+		assert.ErrorIs(t, Update(t.Context(), s, func([]byte) ([]byte, error) { return []byte("x"), failed }), failed)
+		document, err := s.Load()
+		require.NoError(t, err)
+		assert.Equal(t, "c", string(document), "%T", s)
+	}
+	assert.ElementsMatch(t, []string{"plain.json", "shared.json", "shared.json.lock"}, filesIn(t, folder))
+
+	broken := &mcptest.Store{Err: errors.New("no disk")}
+	assert.EqualError(t, Update(t.Context(), broken, nil), "no disk", "what can't be read is not changed")
+}
+
+func TestUpdateFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "trust.json")
+	to := func(data []byte) error {
+		return File(path).Update(t.Context(), func([]byte) ([]byte, error) { return data, nil })
+	}
+	require.NoError(t, to([]byte("a")))
+	before, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, to([]byte("a")))
+	after, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.True(t, os.SameFile(before, after), "equal documents are not written")
+	require.NoError(t, to(nil))
+	assert.NoFileExists(t, path)
+	require.NoError(t, to(nil), "there is none already")
+
+	err = File(filepath.Join(path, "none")).Update(t.Context(), nil)
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+	assert.ErrorContains(t, err, "mcphybrid: locking "+path)
+}
+
+// Whoever has the lock of a file is waited for, until the context ends.
+func TestUpdateWaits(t *testing.T) {
+	t.Parallel()
+	file := File(filepath.Join(t.TempDir(), "trust.json"))
+	require.NoError(t, file.Update(t.Context(), func([]byte) ([]byte, error) {
+		ended, end := context.WithCancel(t.Context())
+		end()
+		assert.EqualError(t, file.Update(ended, nil), "mcphybrid: locking "+string(file)+": somebody else has the lock: context canceled")
+		return []byte("x"), nil
+	}))
+}
+
+// Updates at once lose nothing of each other.
+func TestUpdatesAtOnce(t *testing.T) {
+	t.Parallel()
+	file := File(filepath.Join(t.TempDir(), "count"))
+	const most = 20
+	var all sync.WaitGroup
+	for range most {
+		all.Go(func() {
+			assert.NoError(t, file.Update(t.Context(), func(document []byte) ([]byte, error) {
+				n, _ := strconv.Atoi(string(document)) // 0 at first
+				return []byte(strconv.Itoa(n + 1)), nil
+			}))
+		})
+	}
+	all.Wait()
+	document, err := file.Load()
+	require.NoError(t, err)
+	assert.Equal(t, strconv.Itoa(most), string(document))
+}

@@ -1,0 +1,214 @@
+package trust
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/document"
+	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// A history is what is in the store.
+type history struct {
+	Version int                         `json:"version"`
+	Names   []names.Claim               `json:"names,omitempty"`
+	Servers map[string]map[string]*tool `json:"servers"`
+}
+
+const version = 1
+
+// maxSave is how long a save may wait for others that save.
+const maxSave = 10 * time.Second
+
+// Load adds what is in the store. After the first success it does nothing. After
+// an error nothing has changed. Concurrent callers wait for one of them, so the
+// store must not call Load.
+func (m *Memory) Load() error {
+	if m.store == nil || m.isLoaded() {
+		return nil
+	}
+	m.loading.Lock()
+	defer m.loading.Unlock()
+	if m.isLoaded() {
+		return nil
+	}
+	_, _, err := m.add(m.store.Load())
+	return err
+}
+
+// Refresh adds what other processes have stored since, and reports what Save reports.
+// After an error nothing has changed.
+func (m *Memory) Refresh() (changed bool, err error) {
+	if m.store != nil {
+		_, changed, err = m.add(m.store.Load())
+	}
+	return changed, err
+}
+
+func (m *Memory) isLoaded() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.loaded
+}
+
+// add adds what was loaded from the store, unless that failed. It returns the claims there
+// and reports whether a tool has been added or replaced.
+func (m *Memory) add(data []byte, err error) (stored []names.Claim, changed bool, _ error) {
+	doc, err := readDocument(data, err)
+	if err != nil {
+		return nil, false, fmt.Errorf("loading the known tools: %w", err)
+	}
+	m.names.Restore(doc.Names)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.loaded = true
+	for name, tools := range doc.Servers {
+		changed = m.merge(name, tools) || changed
+	}
+	return doc.Names, changed, nil
+}
+
+// merge adds what another process knows of a server. It reports whether a tool was added,
+// or one of ours replaced.
+func (m *Memory) merge(name string, tools map[string]*tool) (replaced bool) {
+	s := m.servers[name]
+	if s == nil {
+		if len(m.servers) >= MaxServers {
+			return false
+		}
+		s = &server{tools: make(map[string]*tool)}
+		m.servers[name] = s
+	}
+	for own, theirs := range tools {
+		ours := s.tools[own]
+		if ours != nil && !theirs.before(ours) {
+			if _, said := s.said[own]; !said && theirs.Changed != ours.Changed && theirs.Since.Equal(ours.Since) && theirs.Hash == ours.hash() {
+				s.mark(own, theirs.Changed)
+			}
+			continue
+		}
+		delete(s.said, own)
+		replaced = replaced || ours == nil || ours.hash() != theirs.Hash
+		if ours != nil && ours.Changed {
+			s.changed--
+		}
+		if theirs.Changed {
+			s.changed++
+		}
+		s.tools[own] = theirs
+	}
+	s.fresh = slices.DeleteFunc(s.fresh, func(own string) bool { return s.tools[own].def == nil })
+	return replaced
+}
+
+// before reports whether t counts and other does not, where two processes know
+// different definitions: what a person accepted last, else what was seen first.
+func (t *tool) before(other *tool) bool {
+	if t.Accepted != other.Accepted {
+		return t.Accepted
+	}
+	if t.Accepted {
+		return t.Since.After(other.Since)
+	}
+	return t.Since.Before(other.Since)
+}
+
+func readDocument(data []byte, err error) (history, error) {
+	var doc history
+	if err != nil || data == nil {
+		return doc, err
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return doc, text.JSONError(data, err)
+	}
+	if doc.Version != version {
+		return doc, fmt.Errorf("the document has version %d, want %d", doc.Version, version)
+	}
+	for server, tools := range doc.Servers {
+		for name, t := range tools {
+			if t == nil || t.Hash == "" {
+				return doc, fmt.Errorf("tool %q of server %q has no hash", name, server)
+			}
+		}
+	}
+	return doc, nil
+}
+
+// Save stores what is known, if that has changed, together with what other
+// processes have stored meanwhile. It reports whether they know a tool that is not known
+// here, or by another definition that counts instead: then all lists must be judged again.
+//
+// If the store can't be read, Save writes nothing: it would overwrite the history. If
+// another call of Save is under way, that one does the work and this one returns at
+// once.
+func (m *Memory) Save() (changed bool, err error) {
+	if m.store != nil {
+		m.saving.Do(func() {
+			replaced, failed := m.save()
+			changed, err = changed || replaced, failed
+		})
+	}
+	return changed, err
+}
+
+func (m *Memory) save() (changed bool, err error) {
+	claims := m.names.Claims()
+	m.mu.Lock()
+	due := m.unsaved || len(claims) != m.claims
+	m.mu.Unlock()
+	if !due {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), maxSave)
+	defer cancel()
+	var doc history
+	err = document.Update(ctx, m.store, func(data []byte) (_ []byte, err error) {
+		if doc, changed, err = m.merged(data, claims); err != nil {
+			return nil, err
+		}
+		return json.Marshal(doc)
+	})
+	if err == nil && doc.Servers == nil {
+		err = errors.New("Update did not call change")
+	}
+	if err != nil {
+		m.mu.Lock()
+		m.unsaved = true
+		m.mu.Unlock()
+		return changed, fmt.Errorf("storing the known tools: %w", err)
+	}
+	m.stored(doc)
+	return changed, nil
+}
+
+// merged adds what is in the store, and returns all that is known then, with our claims.
+func (m *Memory) merged(data []byte, claims []names.Claim) (doc history, changed bool, err error) {
+	stored, changed, err := m.add(data, nil)
+	if err != nil {
+		return doc, false, err
+	}
+	doc = history{Version: version, Servers: make(map[string]map[string]*tool), Names: names.Merge(stored, claims)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unsaved, m.claims = false, len(claims)
+	for name, s := range m.servers {
+		doc.Servers[name] = maps.Clone(s.tools)
+	}
+	return doc, changed, nil
+}
+
+// stored notes that doc is in the store.
+func (m *Memory) stored(doc history) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, tools := range doc.Servers {
+		s := m.servers[name]
+		maps.DeleteFunc(s.said, func(own string, changed bool) bool { return !changed && s.tools[own] == tools[own] })
+	}
+}
