@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -11,9 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"time"
-	"unicode"
 
 	"github.com/mcphybrid/mcphybrid"
 )
@@ -22,90 +19,119 @@ import (
 // held back.
 const approveCommand = "approve"
 
-// approve shows what is held back, or approves one of it. It starts the servers itself and
-// asks them what they list now. What it approves is what the person saw: the whole hash says
-// so. A gateway that uses the same file goes by it within seconds.
+// An approval is what a person says to that command.
 //
 //	gateway approve [flags] [SERVER [NAME HASH]]
-func approve(ctx context.Context, args []string, out, errs io.Writer) error {
+type approval struct {
+	from               sources
+	file               string // of the gateway's -trust
+	server, name, hash string // "" for none
+}
+
+func (a *approval) parse(args []string, errs io.Writer) error {
 	flags := flag.NewFlagSet("gateway "+approveCommand, flag.ContinueOnError)
 	flags.SetOutput(errs)
 	flags.Usage = func() {
 		fmt.Fprintf(errs, "gateway %s [flags] [SERVER [NAME HASH]]\nshows what is held back, or approves that of a server with that name and hash\n", approveCommand)
 		flags.PrintDefaults()
 	}
-	var from sources
-	from.addFlags(flags)
-	file := flags.String("trust", "", "the `file` of the gateway's -trust")
+	a.from.addFlags(flags)
+	flags.StringVar(&a.file, "trust", "", "the `file` of the gateway's -trust")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *file == "" {
+	if a.file == "" {
 		return errors.New("-trust is missing: the file that the gateway has")
 	}
-	if err := checkOwn(*file); err != nil {
+	if n := flags.NArg(); n == 2 || n > 3 {
+		return fmt.Errorf("%d words after the flags: want none, a server, or a server, a name and a hash", n)
+	}
+	a.server, a.name, a.hash = flags.Arg(0), flags.Arg(1), flags.Arg(2)
+	if err := checkOwn(a.file); err != nil {
 		return fmt.Errorf("-trust: %w", err)
 	}
-	only, name, hash := flags.Arg(0), flags.Arg(1), flags.Arg(2)
-	if flags.NArg() == 2 || flags.NArg() > 3 {
-		return errors.New("want nothing more, a server, or a server, a name and a hash")
+	return nil
+}
+
+// servers returns the servers to ask.
+func (a *approval) servers(errs io.Writer) ([]mcphybrid.ServerConfig, error) {
+	cfg, err := a.from.load(logFrom(slog.LevelWarn, errs))
+	if err != nil || a.server == "" {
+		return cfg.Servers, err
 	}
-	log := func(level slog.Level) *slog.Logger {
-		return slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: level}))
+	for _, s := range cfg.Servers {
+		if s.Name == a.server {
+			return []mcphybrid.ServerConfig{s}, nil
+		}
 	}
-	cfg, err := from.load(log(slog.LevelWarn))
+	return nil, fmt.Errorf("the configuration has no server %q", a.server)
+}
+
+func logFrom(level slog.Level, w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// approve shows what is held back, or approves one of it. It starts the servers itself and
+// asks them what they list now. What it approves is what the person saw: the whole hash says
+// so. A gateway that uses the same file goes by it within seconds.
+func approve(ctx context.Context, args []string, out, errs io.Writer) error {
+	var a approval
+	if err := a.parse(args, errs); err != nil {
+		return err
+	}
+	servers, err := a.servers(errs)
 	if err != nil {
 		return err
 	}
-	var servers []mcphybrid.ServerConfig
-	for _, s := range cfg.Servers {
-		if only == "" || s.Name == only {
-			servers = append(servers, s)
-		}
-	}
-	if len(servers) == 0 {
-		return fmt.Errorf("the configuration has no server %q", only)
-	}
-	store := &onlooker{of: mcphybrid.FileStore(*file)}
+	store := newOnlooker(a.file, a.hash)
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
-		Servers: servers, TokenStore: from.tokenStore(), Logger: log(slog.LevelError), Limits: mcphybrid.ServerLimits{StartTimeout: startTimeout},
+		Servers: servers, TokenStore: a.from.tokenStore(), Logger: logFrom(slog.LevelError, errs), Limits: mcphybrid.ServerLimits{StartTimeout: startTimeout},
 		Trust: mcphybrid.TrustApprove, TrustStore: store,
 	})
 	defer mgr.Close()
 	failed := mgr.Start(ctx) // what the others list can be approved
-	var held []*mcphybrid.ChangedError
-	for _, err := range mgr.Problems() {
-		if changed, ok := err.(*mcphybrid.ChangedError); ok && changed.Held {
-			held = append(held, changed)
-		}
-	}
-	if name == "" {
-		show(out, held, approval(from, *file))
+	held := heldBack(mgr)
+	if a.name == "" {
+		show(out, held, approveLine(a.from, a.file))
 		if len(held) == 0 && failed == nil {
 			fmt.Fprintln(out, "nothing is held back")
 		}
 		return failed
 	}
 	for _, e := range held {
-		if e.Tool != name || e.Is != hash {
-			continue
+		if e.Tool == a.name && e.Is == a.hash {
+			return accept(ctx, mgr, store, e, out)
 		}
-		store.writes.Store(true)
-		if err := mgr.Accept(e.Server, e.Tool, e.Is); err != nil {
-			return err
-		}
-		if err := store.has(ctx, e.Is); err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "approved: %s %q of server %q\n", e.Kind, printable(e.Tool, maxLoggedName), e.Server)
-		return nil
 	}
 	return errors.Join(failed, fmt.Errorf("server %q holds back nothing with the name %q and the hash %q, of which all digits must be given: see gateway %s without them",
-		only, printable(name, maxLoggedName), printable(hash, maxLoggedName), approveCommand))
+		a.server, printable(a.name, maxLoggedName), printable(a.hash, maxLoggedName), approveCommand))
 }
 
-// approval returns the command that shows and approves what is held back.
-func approval(from sources, file string) string {
+// storeTimeout is how long an approval may take until it is stored.
+const storeTimeout = time.Minute
+
+// accept approves one of what is held back, and says so once it is stored.
+func accept(ctx context.Context, mgr *mcphybrid.Manager, store *onlooker, e *mcphybrid.ChangedError, out io.Writer) error {
+	store.writes.Store(true)
+	if err := mgr.Accept(e.Server, e.Tool, e.Is); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	select {
+	case err := <-store.stored:
+		if err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		return fmt.Errorf("the approval is not stored: %w", ctx.Err())
+	}
+	fmt.Fprintf(out, "approved: %s %q of server %q\n", e.Kind, printable(e.Tool, maxLoggedName), e.Server)
+	return nil
+}
+
+// approveLine returns the command that shows and approves what is held back.
+func approveLine(from sources, file string) string {
 	words := []string{filepath.Base(os.Args[0]), approveCommand, "-config", from.config, "-trust", file}
 	if from.dialect != "" {
 		words = append(words, "-dialect", from.dialect)
@@ -132,91 +158,5 @@ func show(out io.Writer, held []*mcphybrid.ChangedError, command string) {
 		}
 		fmt.Fprintf(out, "  %s\n", shown(string(e.Definition)))
 		fmt.Fprintf(out, "  to approve it: %s %s %s %s\n", command, quoted(e.Server), quoted(e.Tool), e.Is)
-	}
-}
-
-// quoted returns one word of a shell, of printable characters.
-func quoted(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:") == "" {
-		return s
-	}
-	if strings.IndexFunc(s, unprintable) < 0 {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-	}
-	var b strings.Builder
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '\'' || c == '\\' {
-			fmt.Fprintf(&b, `\%03o`, c)
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return "$'" + b.String() + "'"
-}
-
-func unprintable(r rune) bool { return !unicode.IsPrint(r) }
-
-// shown returns s, in which everything that a terminal would not print, or would obey, is
-// escaped.
-func shown(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if unprintable(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// report writes an error for a terminal. Servers have a say in it. Each error of several
-// is a line.
-func report(errs io.Writer, err error) {
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, err := range several.Unwrap() {
-			report(errs, err)
-		}
-		return
-	}
-	fmt.Fprintln(errs, "gateway:", shown(err.Error()))
-}
-
-// An onlooker is a store of what is known that stays as it is while a person looks: what
-// servers list now is known only when something is approved.
-type onlooker struct {
-	of     mcphybrid.SharedStore
-	writes atomic.Bool
-}
-
-// Load implements [mcphybrid.Store].
-func (o *onlooker) Load() ([]byte, error) { return o.of.Load() }
-
-// Save implements [mcphybrid.Store].
-func (o *onlooker) Save(data []byte) error {
-	if !o.writes.Load() {
-		return nil
-	}
-	return o.of.Save(data)
-}
-
-// Lock implements [mcphybrid.SharedStore].
-func (o *onlooker) Lock(ctx context.Context) (unlock func(), err error) {
-	return o.of.Lock(ctx)
-}
-
-// has returns nil as soon as a hash is in the store: another goroutine may be storing it.
-func (o *onlooker) has(ctx context.Context, hash string) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for {
-		if data, err := o.of.Load(); err != nil || bytes.Contains(data, []byte(hash)) {
-			return err
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			return errors.New("the approval could not be stored")
-		}
 	}
 }

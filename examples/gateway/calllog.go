@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -162,24 +161,4 @@ func clientName(ctx context.Context) string {
 		return s.GetClientInfo().Name
 	}
 	return ""
-}
-
-// printable returns at most n bytes of s, at least three, in which everything that a terminal
-// would not print is a question mark. What is cut off is an ellipsis, which counts.
-func printable(s string, n int) string {
-	const ellipsis = "…"
-	cut := len(s) > n
-	if cut {
-		s = s[:n-len(ellipsis)]
-	}
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, strings.ToValidUTF8(s, ""))
-	if cut {
-		s += ellipsis
-	}
-	return s
 }

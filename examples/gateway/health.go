@@ -65,13 +65,7 @@ func (g *gateway) metrics(d *door, sessions *sessionTable) http.Handler {
 		e.gauge("calls_running", "Requests of clients that are being answered.", running)
 		e.gauge("sessions", "Sessions of clients over HTTP.", sessions.count())
 		e.gauge("connections", "Connections that are open.", d.count())
-		held := 0
-		for _, err := range g.mgr.Problems() {
-			if changed, ok := err.(*mcphybrid.ChangedError); ok && changed.Held {
-				held++
-			}
-		}
-		e.gauge("held_back", "Tools, resources and prompts that are held back until somebody approves them.", held)
+		e.gauge("held_back", "Tools, resources and prompts that are held back until somebody approves them.", len(heldBack(g.mgr)))
 		servers := g.mgr.Servers()
 		e.family("server_state", "gauge", "1 for the state that a server is in.")
 		for _, s := range servers {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
@@ -12,9 +10,9 @@ import (
 // listed returns a tool as the client gets it: everything in the server's
 // definition that the protocol knows, under the registered name. Some clients
 // refuse the whole list if one schema does not say that it describes an object,
-// so such a schema is changed to say it. If tools are held back when they change, there are no
-// icons, and only what is compared of _meta: the rest could change unseen.
-func listed(t mcphybrid.Tool, trusts bool) mcp.Tool {
+// so such a schema is changed to say it. If wary, it leaves out what could
+// change unseen: icons, and _meta except whether to load the tool always.
+func listed(t mcphybrid.Tool, wary bool) mcp.Tool {
 	tool := mcp.Tool{Name: t.Name(), Description: t.Description(), RawInputSchema: objectSchema(t.InputSchema())}
 	if hinted, ok := t.(interface{ Annotations() mcp.ToolAnnotation }); ok {
 		tool.Annotations = hinted.Annotations()
@@ -29,29 +27,28 @@ func listed(t mcphybrid.Tool, trusts bool) mcp.Tool {
 		tool.RawOutputSchema = output
 	}
 	var more struct {
-		Meta json.RawMessage `json:"_meta"`
-		// Unreadable icons are dropped.
+		Meta  json.RawMessage `json:"_meta"`
 		Icons json.RawMessage `json:"icons"`
 	}
-	if json.Unmarshal(b.Raw(), &more) == nil {
-		var meta map[string]any
-		if json.Unmarshal(more.Meta, &meta) == nil && meta != nil {
-			if trusts {
-				maps.DeleteFunc(meta, func(key string, _ any) bool { return !slices.Contains(compared, key) })
-			}
-			if len(meta) > 0 || !trusts {
-				tool.Meta = mcp.NewMetaFromMap(meta)
-			}
+	var meta map[string]any
+	_ = json.Unmarshal(b.Raw(), &more) // each of them may be unreadable, and is then dropped
+	if json.Unmarshal(more.Meta, &meta) != nil {
+		meta = nil
+	}
+	if wary {
+		if meta[mcphybrid.AlwaysLoadKey] == true {
+			tool.Meta = mcp.NewMetaFromMap(map[string]any{mcphybrid.AlwaysLoadKey: true})
 		}
-		if trusts || json.Unmarshal(more.Icons, &tool.Icons) != nil {
-			tool.Icons = nil
-		}
+		return tool
+	}
+	if meta != nil {
+		tool.Meta = mcp.NewMetaFromMap(meta)
+	}
+	if json.Unmarshal(more.Icons, &tool.Icons) != nil {
+		tool.Icons = nil
 	}
 	return tool
 }
-
-// compared are the keys of _meta that are part of what is trusted.
-var compared = []string{mcphybrid.AlwaysLoadKey, mcphybrid.SearchHintKey, mcphybrid.NeedsKey}
 
 func isObjectSchema(schema json.RawMessage) bool {
 	var s struct{ Type any }

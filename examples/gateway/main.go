@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	said := given(flags)
-	if err := web.check(*address, said); err != nil {
+	if err := checkHTTP(*address, said); err != nil {
 		return err
 	}
 	if err := limits.check(); err != nil {
@@ -95,9 +95,6 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	opts.logCalls, opts.logArguments = logs.calls, logs.arguments
 	if opts.trust, err = trust.options(from); err != nil {
 		return err
-	}
-	if err := checkUnshared(trust.file); err != nil {
-		return fmt.Errorf("-trust: %w", err)
 	}
 	if !opts.logLevel.ShouldSendTo(mcp.LoggingLevelDebug) {
 		return fmt.Errorf("-log-level %q: no such level", *level)

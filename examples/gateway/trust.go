@@ -35,7 +35,10 @@ func (f *trustFlags) options(from sources) (trustOptions, error) {
 	default:
 		return o, fmt.Errorf("-trust-policy %q: must be quarantine, approve or warn", f.policy)
 	}
-	o.approve = approval(from, f.file)
+	if err := checkUnshared(f.file); err != nil {
+		return o, fmt.Errorf("-trust: %w", err)
+	}
+	o.approve = approveLine(from, f.file)
 	return o, nil
 }
 
@@ -51,6 +54,16 @@ func (o trustOptions) store() mcphybrid.Store {
 		return nil
 	}
 	return mcphybrid.FileStore(o.file)
+}
+
+// heldBack returns what is held back until somebody approves it.
+func heldBack(mgr *mcphybrid.Manager) (held []*mcphybrid.ChangedError) {
+	for _, err := range mgr.Problems() {
+		if changed, ok := err.(*mcphybrid.ChangedError); ok && changed.Held {
+			held = append(held, changed)
+		}
+	}
+	return held
 }
 
 // logger returns a logger that says, with each report of what is held back, how to approve

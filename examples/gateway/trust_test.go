@@ -138,7 +138,7 @@ func TestBadTrustFlags(t *testing.T) {
 		"-trust-policy needs -trust":  {"-trust-policy", "warn"},
 		"must be quarantine, approve": {"-trust", "x", "-trust-policy", "off"},
 		"-trust is missing":           {"approve"},
-		"want nothing more":           {"approve", "-trust", "there", "server", "tool"},
+		"want none, a server":         {"approve", "-trust", "there", "server", "tool"},
 		`has no server "nobody"`:      {"approve", "-trust", "there", "nobody"},
 		"-trust: ":                    {"approve", "-trust", "x"},
 		"-log-format":                 {"-log-format", "xml"},

@@ -56,12 +56,16 @@ func (o *webOptions) addFlags(flags *flag.FlagSet) {
 	})
 }
 
-// check returns an error if a flag for HTTP is given that nothing would go by.
-func (*webOptions) check(address string, given map[string]bool) (err error) {
-	own := flag.NewFlagSet("", flag.ContinueOnError)
-	new(webOptions).addFlags(own)
-	own.VisitAll(func(f *flag.Flag) {
-		if given[f.Name] && address == "" && err == nil {
+// checkHTTP returns an error if a flag of webOptions is given without an address: nothing
+// would go by it.
+func checkHTTP(address string, given map[string]bool) (err error) {
+	if address != "" {
+		return nil
+	}
+	web := flag.NewFlagSet("", flag.ContinueOnError)
+	new(webOptions).addFlags(web)
+	web.VisitAll(func(f *flag.Flag) {
+		if given[f.Name] && err == nil {
 			err = fmt.Errorf("-%s needs -http", f.Name)
 		}
 	})

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+)
+
+// quoted returns one word of a shell, of printable characters.
+func quoted(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:") == "" {
+		return s
+	}
+	if strings.IndexFunc(s, unprintable) < 0 {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '\'' || c == '\\' {
+			fmt.Fprintf(&b, `\%03o`, c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return "$'" + b.String() + "'"
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
+// shown returns s, in which everything that a terminal would not print, or would obey, is
+// escaped.
+func shown(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if unprintable(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// report writes an error for a terminal. Servers have a say in it. Each error of several
+// is a line.
+func report(errs io.Writer, err error) {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range several.Unwrap() {
+			report(errs, err)
+		}
+		return
+	}
+	fmt.Fprintln(errs, "gateway:", shown(err.Error()))
+}
+
+// printable returns at most n bytes of s, at least three, in which everything that a terminal
+// would not print is a question mark. What is cut off is an ellipsis, which counts.
+func printable(s string, n int) string {
+	const ellipsis = "…"
+	cut := len(s) > n
+	if cut {
+		s = s[:n-len(ellipsis)]
+	}
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, strings.ToValidUTF8(s, ""))
+	if cut {
+		s += ellipsis
+	}
+	return s
+}
