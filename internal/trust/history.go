@@ -175,7 +175,7 @@ func (m *Memory) save() (changed bool, err error) {
 		return json.Marshal(doc)
 	})
 	if err == nil && doc.Servers == nil {
-		err = errors.New("Update did not call change")
+		err = errors.New("the store did not call change")
 	}
 	if err != nil {
 		m.mu.Lock()

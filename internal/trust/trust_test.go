@@ -120,7 +120,7 @@ func TestForgetfulStore(t *testing.T) {
 	m.Judge("s", []*Definition{define("a", "1")})
 	for range 2 { // it goes on to try
 		_, err := m.Save()
-		assert.EqualError(t, err, "storing the known tools: Update did not call change")
+		assert.EqualError(t, err, "storing the known tools: the store did not call change")
 	}
 }
 
