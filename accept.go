@@ -87,8 +87,8 @@ func (m *Manager) judgeList(src *source, name string, listed []*trust.Definition
 // more since, Accept fails. It also fails if there is no such server or tool, and if
 // as many tools of the server are remembered as can be: four times
 // [ServerLimits.MaxTools], and as much beside tools. If TrustStore can't be written, the
-// definition is accepted for as long as the Manager lives, and Accept returns why. Where
-// another goroutine is storing at that moment, it stores this too, and logs its error.
+// definition is accepted for as long as the Manager lives, and Accept returns why. A
+// TrustStore must not call Accept, which waits for it up to 10 seconds.
 func (m *Manager) Accept(server, tool, hash string) error {
 	err := m.change(func() error {
 		i := m.find(server)
@@ -122,7 +122,8 @@ func (m *Manager) Accept(server, tool, hash string) error {
 	if err != nil {
 		return fmt.Errorf("mcphybrid: accept: %w", err)
 	}
-	if err := m.saveTrust(); err != nil {
+	m.saveTrust()
+	if err := m.trust.Stored(); err != nil { // another goroutine may have begun before
 		return fmt.Errorf("mcphybrid: accept: %w", err)
 	}
 	return nil
@@ -130,7 +131,7 @@ func (m *Manager) Accept(server, tool, hash string) error {
 
 // saveTrust stores the known tools and names, or logs why not. If another process has
 // accepted a definition meanwhile, or seen one before us, it judges all tools again.
-func (m *Manager) saveTrust() error {
+func (m *Manager) saveTrust() {
 	changed, err := m.trust.Save()
 	if err != nil {
 		m.opts.Logger.Warn("mcphybrid: " + err.Error())
@@ -139,7 +140,6 @@ func (m *Manager) saveTrust() error {
 	if changed {
 		_ = m.judgeAll() // fails only if the Manager was closed
 	}
-	return err
 }
 
 func (m *Manager) judgeAll() error {

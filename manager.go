@@ -126,7 +126,7 @@ func (m *Manager) begin(ctx context.Context) {
 // settle stores the data that outlives this run, and has the index ready for a search.
 func (m *Manager) settle() {
 	m.saveCache()
-	_ = m.saveTrust() // logged
+	m.saveTrust()
 	m.cur.Load().index()
 }
 

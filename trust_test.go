@@ -218,7 +218,7 @@ func TestTrustStoreFails(t *testing.T) {
 	assert.NoError(t, m.AddServer(t.Context(), inProcess("a", 1)))
 }
 
-// Who accepts a definition learns that it is not stored.
+// Who accepts a definition learns that it is not stored, also while others store.
 func TestAcceptNotStored(t *testing.T) {
 	t.Parallel()
 	store := new(mcptest.Store)
@@ -226,9 +226,8 @@ func TestAcceptNotStored(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: store, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
 	s.AddTools(echoTool("log", "better"))
 	soon(t, func() bool { return len(changedTools(m)) == 1 })
-	m.settle()
-	store.Err = errors.New("no disk")
-	assert.ErrorContains(t, m.Accept("git", "log", changedTools(m)[0].Is), "no disk")
+	store.Fail(errors.New("no disk"))
+	assert.EqualError(t, m.Accept("git", "log", changedTools(m)[0].Is), "mcphybrid: accept: storing the known tools: no disk")
 	assert.Empty(t, changedTools(m), "as long as the Manager lives")
 }
 

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/mcphybrid/mcphybrid"
 )
@@ -83,7 +82,7 @@ func approve(ctx context.Context, args []string, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	store := newOnlooker(a.file, a.hash)
+	store := &onlooker{SharedStore: mcphybrid.FileStore(a.file)}
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
 		Servers: servers, TokenStore: a.from.tokenStore(), Logger: logFrom(slog.LevelError, errs), Limits: mcphybrid.ServerLimits{StartTimeout: startTimeout},
 		Trust: mcphybrid.TrustApprove, TrustStore: store,
@@ -100,34 +99,16 @@ func approve(ctx context.Context, args []string, out, errs io.Writer) error {
 	}
 	for _, e := range held {
 		if e.Tool == a.name && e.Is == a.hash {
-			return accept(ctx, mgr, store, e, out)
+			store.writes.Store(true)
+			if err := mgr.Accept(e.Server, e.Tool, e.Is); err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "approved: %s %q of server %q\n", e.Kind, printable(e.Tool, maxLoggedName), e.Server)
+			return nil
 		}
 	}
 	return errors.Join(failed, fmt.Errorf("server %q holds back nothing with the name %q and the hash %q, of which all digits must be given: see gateway %s without them",
 		a.server, printable(a.name, maxLoggedName), printable(a.hash, maxLoggedName), approveCommand))
-}
-
-// storeTimeout is how long an approval may take until it is stored.
-const storeTimeout = time.Minute
-
-// accept approves one of what is held back, and says so once it is stored.
-func accept(ctx context.Context, mgr *mcphybrid.Manager, store *onlooker, e *mcphybrid.ChangedError, out io.Writer) error {
-	store.writes.Store(true)
-	if err := mgr.Accept(e.Server, e.Tool, e.Is); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	select {
-	case err := <-store.stored:
-		if err != nil {
-			return err
-		}
-	case <-ctx.Done():
-		return fmt.Errorf("the approval is not stored: %w", ctx.Err())
-	}
-	fmt.Fprintf(out, "approved: %s %q of server %q\n", e.Kind, printable(e.Tool, maxLoggedName), e.Server)
-	return nil
 }
 
 // approveLine returns the command that shows and approves what is held back.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"sync/atomic"
 
@@ -12,31 +11,16 @@ import (
 // servers list now becomes known only when something is approved.
 type onlooker struct {
 	mcphybrid.SharedStore
-	hash   string      // of what is approved
-	writes atomic.Bool // set before it is approved
-	stored chan error  // gets nil when the hash is in the store, or why it is not; of capacity 1
-}
-
-func newOnlooker(file, hash string) *onlooker {
-	return &onlooker{SharedStore: mcphybrid.FileStore(file), hash: hash, stored: make(chan error, 1)}
+	writes atomic.Bool // set before something is approved
 }
 
 // Update implements [mcphybrid.SharedStore].
 func (o *onlooker) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
-	has := false
-	err := o.SharedStore.Update(ctx, func(document []byte) ([]byte, error) {
+	return o.SharedStore.Update(ctx, func(document []byte) ([]byte, error) {
 		changed, err := change(document)
-		if err != nil || !o.writes.Load() { // asked only now: what is approved meanwhile is in it
-			return document, err
+		if o.writes.Load() { // asked only now: what is approved meanwhile is in it
+			return changed, err
 		}
-		has = bytes.Contains(changed, []byte(o.hash))
-		return changed, nil
+		return document, err
 	})
-	if has || err != nil && o.writes.Load() {
-		select {
-		case o.stored <- err:
-		default: // it has the first
-		}
-	}
-	return err
 }

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -29,6 +31,39 @@ func TestTask(t *testing.T) {
 	wg.Wait()
 	assert.EqualValues(t, 1, most.Load())
 	assert.EqualValues(t, 16_000, seen.Load())
+}
+
+// Who waits does so for all work that was asked for before, and no longer than it says.
+func TestTaskWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var task Task
+		assert.True(t, task.Wait(time.Second), "nothing is done")
+		begun, release := make(chan struct{}), make(chan struct{})
+		n := 0
+		work := func() { n++; begun <- struct{}{}; <-release }
+		go task.Do(work)
+		<-begun
+		task.Do(work)
+		start := time.Now()
+		assert.False(t, task.Wait(time.Second))
+		assert.Equal(t, time.Second, time.Since(start))
+		var waited atomic.Int32
+		for range 3 {
+			go func() {
+				assert.True(t, task.Wait(time.Hour))
+				waited.Add(1)
+			}()
+		}
+		release <- struct{}{}
+		<-begun
+		synctest.Wait()
+		assert.Zero(t, waited.Load(), "it is done once more")
+		release <- struct{}{}
+		synctest.Wait()
+		assert.EqualValues(t, 3, waited.Load())
+		assert.Equal(t, 2, n)
+		assert.True(t, task.Wait(time.Second))
+	})
 }
 
 func TestTaskFromWithin(t *testing.T) {

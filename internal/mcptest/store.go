@@ -3,7 +3,7 @@ package mcptest
 import "sync"
 
 // A Store keeps a document in memory. Its methods may be called concurrently; its
-// fields may be read and set only while no method runs.
+// fields may be read and set only while no other method runs.
 type Store struct {
 	Data []byte
 	Err  error // returned by Load and Save, which still do their work
@@ -24,4 +24,11 @@ func (s *Store) Save(data []byte) error {
 	defer s.mu.Unlock()
 	s.Data = data
 	return s.Err
+}
+
+// Fail sets Err.
+func (s *Store) Fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Err = err
 }

@@ -23,7 +23,8 @@ type history struct {
 
 const version = 1
 
-// maxSave is how long a save may wait for others that save.
+// maxSave is how long a save may wait for those of other processes, and who wants to know
+// how it went for a save.
 const maxSave = 10 * time.Second
 
 // Load adds what is in the store. After the first success it does nothing. After
@@ -178,13 +179,10 @@ func (m *Memory) save() (changed bool, err error) {
 		err = errors.New("the store did not call change")
 	}
 	if err != nil {
-		m.mu.Lock()
-		m.unsaved = true
-		m.mu.Unlock()
-		return changed, fmt.Errorf("storing the known tools: %w", err)
+		err = fmt.Errorf("storing the known tools: %w", err)
 	}
-	m.stored(doc)
-	return changed, nil
+	m.stored(doc, err)
+	return changed, err
 }
 
 // merged adds what is in the store, and returns all that is known then, with our claims.
@@ -203,12 +201,27 @@ func (m *Memory) merged(data []byte, claims []names.Claim) (doc history, changed
 	return doc, changed, nil
 }
 
-// stored notes that doc is in the store.
-func (m *Memory) stored(doc history) {
+// stored notes that doc is in the store, or why it is not.
+func (m *Memory) stored(doc history, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.failed = err; err != nil {
+		m.unsaved = true
+		return
+	}
 	for name, tools := range doc.Servers {
 		s := m.servers[name]
 		maps.DeleteFunc(s.said, func(own string, changed bool) bool { return !changed && s.tools[own] == tools[own] })
 	}
+}
+
+// Stored waits until no call of Save is under way, and returns why the last one failed, if
+// it did. It must not be called from the store.
+func (m *Memory) Stored() error {
+	if !m.saving.Wait(maxSave) {
+		return fmt.Errorf("storing the known tools has not ended within %v", maxSave)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.failed
 }

@@ -64,6 +64,7 @@ type Memory struct {
 	mu      sync.Mutex
 	servers map[string]*server
 	unsaved bool
+	failed  error // of the last save
 	loaded  bool
 	claims  int // number of our claims at the last save
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/document"
@@ -112,6 +113,36 @@ func TestSharedFile(t *testing.T) {
 		assert.Equal(t, []Finding{Changed}, findings(m.Judge(fmt.Sprint(i), []*Definition{define("tool", "2")})))
 	}
 }
+
+// Who waits for what is stored learns how it went, also if another goroutine stores it.
+func TestStored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := slow{make(chan error)}
+		m := fresh(Never, 10, store)
+		assert.NoError(t, m.Stored())
+		m.Judge("s", []*Definition{define("a", "1")})
+		go m.Save()
+		synctest.Wait()
+		m.Accept("s", define("a", "2"))
+		_, err := m.Save()
+		assert.NoError(t, err, "it waits for nobody")
+		assert.EqualError(t, m.Stored(), "storing the known tools has not ended within 10s")
+		store.saves <- nil
+		go func() { store.saves <- errors.New("no disk") }()
+		assert.EqualError(t, m.Stored(), "storing the known tools: no disk")
+		go func() { store.saves <- nil }()
+		_, err = m.Save()
+		assert.NoError(t, err)
+		assert.NoError(t, m.Stored())
+	})
+}
+
+// slow is a Store whose Save returns what it is told.
+type slow struct{ saves chan error }
+
+func (slow) Load() ([]byte, error) { return nil, nil }
+func (s slow) Save(_ []byte) error { return <-s.saves }
 
 // A store that forgets to change its document is one that fails.
 func TestForgetfulStore(t *testing.T) {
