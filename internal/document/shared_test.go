@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
@@ -81,9 +83,15 @@ func TestUpdatesAtOnce(t *testing.T) {
 	file := File(filepath.Join(t.TempDir(), "count"))
 	const most = 20
 	var all sync.WaitGroup
+	var inside atomic.Int32
 	for range most {
 		all.Go(func() {
 			assert.NoError(t, file.Update(t.Context(), func(document []byte) ([]byte, error) {
+				assert.EqualValues(t, 1, inside.Add(1))
+				defer inside.Add(-1)
+				for range 100 {
+					runtime.Gosched() // to those that the lock lets in, if it does
+				}
 				n, _ := strconv.Atoi(string(document)) // 0 at first
 				return []byte(strconv.Itoa(n + 1)), nil
 			}))
