@@ -19,13 +19,13 @@ import (
 // what the model was shown. Its methods may be called concurrently. A method that
 // only reads never waits for a registry, a server or another session.
 type Session struct {
-	scope      *scope                     // shared with other sessions
-	rights     rights                     // fixed at creation
-	disclosure Disclosure                 // fixed at creation
-	client     bool                       // see [SessionOptions.Client]; fixed at creation
-	skills     rights                     // to skills, by name; fixed at creation
-	registrar  *registrar.Registrar[Tool] // nil without a registry
-	caller     *desk.Caller               // of its calls; fixed at creation
+	scope      *scope               // shared with other sessions
+	rights     rights               // fixed at creation
+	disclosure Disclosure           // fixed at creation
+	client     bool                 // see [SessionOptions.Client]; fixed at creation
+	skills     rights               // to skills, by name; fixed at creation
+	registrar  *registrar.Registrar //  nil without a registry
+	caller     *desk.Caller         // of its calls; fixed at creation
 
 	mu      sync.Mutex
 	seen    weak.Pointer[selection] // the one that active was last checked against; an idle session does not keep it alive
@@ -125,7 +125,7 @@ func (sc *scope) newSession(inherited, skills rights, intent string, opts *Sessi
 	}
 	s.caller = desk.NewCaller(sc.user.id, own, told)
 	if o.Registry != nil {
-		s.registrar = registrar.New(o.Registry, registered{s}, sc.opts.Logger)
+		s.registrar = registrar.New(hosted{o.Registry}, registered{s}, sc.opts.Logger)
 	}
 	sc.keeper.began(s)
 	return s
@@ -340,9 +340,10 @@ func (s *Session) User() string { return s.scope.user.id }
 type registered struct{ s *Session }
 
 // Offer returns what belongs in the session's registry.
-func (r registered) Offer() registrar.Offer[Tool] {
-	o := registrar.Offer[Tool]{Tools: r.s.callable(r.s.view()), Groups: make(map[string][]string)}
-	for _, t := range o.Tools {
+func (r registered) Offer() registrar.Offer {
+	o := registrar.Offer{Groups: make(map[string][]string)}
+	for _, t := range r.s.callable(r.s.view()) {
+		o.Tools = append(o.Tools, t)
 		if b, ok := t.(*BridgeTool); ok {
 			of := GroupServer + b.def.Server
 			o.Groups[GroupAll], o.Groups[of] = append(o.Groups[GroupAll], b.name), append(o.Groups[of], b.name)
@@ -353,7 +354,7 @@ func (r registered) Offer() registrar.Offer[Tool] {
 
 // Offered returns the tool that belongs in the session's registry under name,
 // or nil.
-func (r registered) Offered(name string) Tool {
+func (r registered) Offered(name string) registrar.Tool {
 	v := r.s.view()
 	if t := r.s.metaNamed(v, name); t != nil {
 		return t
@@ -365,7 +366,7 @@ func (r registered) Offered(name string) Tool {
 }
 
 // Known returns the tool with that name if the session may use it, or nil.
-func (r registered) Known(name string) Tool {
+func (r registered) Known(name string) registrar.Tool {
 	if t, _ := r.s.view().lookup(name); t != nil {
 		return t
 	}
@@ -373,7 +374,7 @@ func (r registered) Known(name string) Tool {
 }
 
 // Copy returns a copy of t, whose calls go through the session.
-func (r registered) Copy(t Tool) Tool {
+func (r registered) Copy(t registrar.Tool) registrar.Tool {
 	switch t := t.(type) {
 	case *BridgeTool:
 		return t.copyFor(r.s.Call)
@@ -382,3 +383,10 @@ func (r registered) Copy(t Tool) Tool {
 	}
 	return t // never reached: a session offers no other types
 }
+
+// A hosted registry is the host's, as the registrar sees it.
+type hosted struct{ Registry }
+
+func (h hosted) Register(t registrar.Tool)              { h.Registry.Register(t.(Tool)) }
+func (h hosted) Unregister(t registrar.Tool)            { h.Registry.Unregister(t.(Tool)) }
+func (h hosted) Get(name string) (registrar.Tool, bool) { return h.Registry.Get(name) }

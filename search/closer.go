@@ -2,9 +2,7 @@ package search
 
 import (
 	"bytes"
-	"cmp"
 	"math"
-	"slices"
 )
 
 // [RankerDefault] scores the best documents of the first pass a second time.
@@ -53,7 +51,9 @@ func (r *retrieval) lookCloser(dst []Match, n int, keep func(doc int) bool) []Ma
 	r.mark(best)
 	r.raise(best)
 	r.unmark()
-	slices.SortFunc(best, inOrder)
+	for i := range best {
+		insertLast(best[:i+1]) // they are almost in order
+	}
 	return append(dst, c.found[:min(n, len(c.found))]...)
 }
 
@@ -121,21 +121,29 @@ func (r *retrieval) findCommon(best []Match) {
 			}
 		}
 	}
-	n := 0
+	n := 0 // so many are chosen, and at the front of c.common
 	for _, t := range c.common {
 		c.gain[t.term] = 0
 		asked := c.ways[t.term] > 0 && r.ways[c.ways[t.term]-1].exact
-		if t.docs > 1 && !asked {
-			t.value *= x.idf(t.term)
-			c.common[n] = t
-			n++
+		if t.docs == 1 || asked {
+			continue
+		}
+		t.value *= x.idf(t.term)
+		i := n
+		for i > 0 && x.moreCommon(t, c.common[i-1]) {
+			i--
+		}
+		if i < feedbackTerms {
+			n = min(n+1, feedbackTerms)
+			copy(c.common[i+1:n], c.common[i:])
+			c.common[i] = t
 		}
 	}
 	c.common = c.common[:n]
-	slices.SortFunc(c.common, func(a, b commonTerm) int {
-		return cmp.Or(cmp.Compare(b.value, a.value), bytes.Compare(x.vocabulary.text(a.term), x.vocabulary.text(b.term)))
-	})
-	c.common = c.common[:min(feedbackTerms, len(c.common))]
+}
+
+func (x *Index) moreCommon(a, b commonTerm) bool {
+	return a.value > b.value || a.value == b.value && bytes.Compare(x.vocabulary.text(a.term), x.vocabulary.text(b.term)) < 0
 }
 
 // raise adds feedback and name bonus to the scores of best.

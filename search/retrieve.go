@@ -2,7 +2,6 @@ package search
 
 import (
 	"math"
-	"slices"
 	"sync"
 )
 
@@ -131,7 +130,6 @@ func (r *retrieval) addClause(text []byte) {
 		r.addJoined(c, first)
 	}
 	if c.end = len(r.members); c.end > c.begin {
-		slices.Sort(r.members[c.begin:]) // scoreTerm wants ascending numbers
 		c.asks = r.x.growth.lexicon.asks(text)
 		r.dropNamed(c)
 		r.clauses = append(r.clauses, c)
@@ -145,11 +143,19 @@ func (r *retrieval) addMember(c clause, i int, weight float64) {
 	}
 }
 
-// addNumber adds a query term to the last clause, which is c so far.
+// addNumber adds a query term to the last clause, which is c so far. Numbers ascend,
+// as scoreTerm wants it.
 func (r *retrieval) addNumber(c clause, number uint8) {
-	if !slices.Contains(r.members[c.begin:], number) {
-		r.members = append(r.members, number)
+	i := len(r.members)
+	for i > c.begin && r.members[i-1] > number {
+		i--
 	}
+	if i > c.begin && r.members[i-1] == number {
+		return
+	}
+	r.members = append(r.members, number)
+	copy(r.members[i+1:], r.members[i:])
+	r.members[i] = number
 }
 
 // addJoined adds what neighbouring words from term first on are when they are

@@ -308,16 +308,17 @@ func (r *vectorRows) nearest(unit []float32, n int, least float64, passes func(r
 		}
 		t := &r.tools[row]
 		m := Match{ID: t.ID, Server: t.Server, Similarity: min(float64(similarity), 1)}
-		if len(best) == n {
-			if last := &best[n-1]; m.Similarity < last.Similarity || m.Similarity == last.Similarity && m.ID > last.ID {
-				continue
-			}
-			best = best[:n-1]
-		}
-		i, _ := slices.BinarySearchFunc(best, m, func(a, b Match) int {
-			return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.ID, b.ID))
+		i := sort.Search(len(best), func(i int) bool {
+			return best[i].Similarity < m.Similarity || best[i].Similarity == m.Similarity && best[i].ID > m.ID
 		})
-		best = slices.Insert(best, i, m)
+		if i == n {
+			continue
+		}
+		if len(best) < n {
+			best = append(best, m)
+		}
+		copy(best[i+1:], best[i:])
+		best[i] = m
 		if len(best) == n {
 			floor = max(floor, float32(best[n-1].Similarity))
 		}

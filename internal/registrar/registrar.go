@@ -14,16 +14,15 @@ import (
 
 // A Tool is what a registry holds. Its dynamic type must be comparable.
 type Tool interface {
-	comparable
 	Name() string
 }
 
 // A Registry is a host's table of tools. Its methods may be called from
 // several goroutines at once.
-type Registry[T Tool] interface {
-	Register(t T)
-	Unregister(t T)
-	Get(name string) (T, bool)
+type Registry interface {
+	Register(t Tool)
+	Unregister(t Tool)
+	Get(name string) (Tool, bool)
 	RegisterToolGroup(group string, names []string)
 	SetDeferredActivator(activate func(name string) bool)
 }
@@ -37,70 +36,70 @@ type Registry[T Tool] interface {
 // goes by identity, so a late Unregister can't remove a newer registration. And
 // each goroutine checks again after a change whether the registry has the tool
 // that the session offers now, so the last one leaves it right.
-type Registrar[T Tool] struct {
-	reg     Registry[T]
-	session Session[T]
+type Registrar struct {
+	reg     Registry
+	session Session
 	log     *slog.Logger
 
 	mu      sync.Mutex
-	held    map[string][]*registration[T] // by name: the copies that the registry may hold
-	pending map[string]int                // by name: activations between Begin and Finish
-	begun   uint64                        // activations that ever began
-	syncing bool                          // a goroutine is in Sync
-	again   bool                          // Sync must run once more
-	idle    sync.Cond                     // signals that no goroutine is in Sync
-	groups  map[string][]string           // as published; used only in Sync
+	held    map[string][]*registration // by name: the copies that the registry may hold
+	pending map[string]int             // by name: activations between Begin and Finish
+	begun   uint64                     // activations that ever began
+	syncing bool                       // a goroutine is in Sync
+	again   bool                       // Sync must run once more
+	idle    sync.Cond                  // signals that no goroutine is in Sync
+	groups  map[string][]string        // as published; used only in Sync
 }
 
 // A Session says which tools belong in its registry. The registrar holds no lock
 // while it calls these methods.
-type Session[T Tool] interface {
+type Session interface {
 	// Offer returns all tools and groups that belong in the registry now.
-	Offer() Offer[T]
+	Offer() Offer
 
-	// Offered returns the offered tool with this name, or the zero T.
-	Offered(name string) T
+	// Offered returns the offered tool with this name, or nil.
+	Offered(name string) Tool
 
 	// Known returns the tool with this name that the session may use, offered or
-	// not, or the zero T.
-	Known(name string) T
+	// not, or nil.
+	Known(name string) Tool
 
 	// Copy returns a copy of t for the registry. The copy is not equal to t.
-	Copy(t T) T
+	Copy(t Tool) Tool
 }
 
 // A registration is one copy of a tool passed to the registry.
-type registration[T Tool] struct {
-	of   T
-	copy T
+type registration struct {
+	of   Tool
+	copy Tool
 	done bool // Register has returned; guarded by Registrar.mu
 }
 
 // An Offer lists the tools and groups that belong in a registry.
-type Offer[T Tool] struct {
-	Tools  []T                 // in the order of registration
+type Offer struct {
+	Tools  []Tool              // in the order of registration
 	Groups map[string][]string // names of tools, by group
 }
 
 // New returns the registrar of a session's registry.
-func New[T Tool](reg Registry[T], session Session[T], log *slog.Logger) *Registrar[T] {
-	r := &Registrar[T]{
+func New(reg Registry, session Session, log *slog.Logger) *Registrar {
+	r := &Registrar{
 		reg: reg, session: session, log: log,
-		held: make(map[string][]*registration[T]), pending: make(map[string]int),
+		held: make(map[string][]*registration), pending: make(map[string]int),
 	}
 	r.idle.L = &r.mu
 	return r
 }
 
 // Open gives the registry its activator and registers the offered tools.
-func (r *Registrar[T]) Open(activate func(name string) bool) {
+func (r *Registrar) Open(activate func(name string) bool) {
 	_ = r.safely(func() { r.reg.SetDeferredActivator(activate) })
 	r.Sync()
 }
 
 // Close empties the registry. The session must offer no tools any more. Unlike
 // the other methods, Close waits until the registry is in step.
-func (r *Registrar[T]) Close() {
+func (r *Registrar) Close() {
 	_ = r.safely(func() { r.reg.SetDeferredActivator(nil) })
 	r.Sync()
 	r.mu.Lock()
@@ -113,8 +112,8 @@ func (r *Registrar[T]) Close() {
 // Begin registers t, which is offered or about to be, and keeps it registered
 // until [Registrar.Finish]. It reports whether the registry has t. If so, the
 // caller must call Finish.
-func (r *Registrar[T]) Begin(t T) bool {
-	var copies []T
+func (r *Registrar) Begin(t Tool) bool {
+	var copies []Tool
 	r.mu.Lock()
 	r.pending[t.Name()]++
 	r.begun++
@@ -134,7 +133,7 @@ func (r *Registrar[T]) Begin(t T) bool {
 // stores reports whether the registry has one of copies. It asks the registry,
 // because a later registration may have replaced a copy, and because a Register
 // that has not returned yet may have stored one (it may be our caller).
-func (r *Registrar[T]) stores(name string, copies []T) (found bool) {
+func (r *Registrar) stores(name string, copies []Tool) (found bool) {
 	if len(copies) > 0 {
 		_ = r.safely(func() {
 			t, ok := r.reg.Get(name)
@@ -146,7 +145,7 @@ func (r *Registrar[T]) stores(name string, copies []T) (found bool) {
 
 // Finish ends what [Registrar.Begin] began, when it is decided whether t is
 // offered.
-func (r *Registrar[T]) Finish(t T) {
+func (r *Registrar) Finish(t Tool) {
 	r.mu.Lock()
 	if r.pending[t.Name()]--; r.pending[t.Name()] == 0 {
 		delete(r.pending, t.Name())
@@ -157,17 +156,17 @@ func (r *Registrar[T]) Finish(t T) {
 
 // holdsLocked reports whether t is registered or being registered. The goroutine
 // that registers it settles its name.
-func (r *Registrar[T]) holdsLocked(t T) bool {
-	return slices.ContainsFunc(r.held[t.Name()], func(g *registration[T]) bool { return g.of == t })
+func (r *Registrar) holdsLocked(t Tool) bool {
+	return slices.ContainsFunc(r.held[t.Name()], func(g *registration) bool { return g.of == t })
 }
 
 // register registers a copy of t and reports whether the registry took it
 // without a panic.
-func (r *Registrar[T]) register(t T) bool {
-	g := &registration[T]{of: t, copy: r.session.Copy(t)}
+func (r *Registrar) register(t Tool) bool {
+	g := &registration{of: t, copy: r.session.Copy(t)}
 	name := t.Name()
 	r.mu.Lock()
-	earlier := make(map[*registration[T]]bool)
+	earlier := make(map[*registration]bool)
 	for _, other := range r.held[name] {
 		earlier[other] = other.done
 	}
@@ -176,14 +175,14 @@ func (r *Registrar[T]) register(t T) bool {
 	err := r.safely(func() { r.reg.Register(g.copy) })
 	r.mu.Lock()
 	g.done = true
-	var gone []*registration[T]
+	var gone []*registration
 	if err != nil {
 		// The copy may or may not have replaced an earlier one: remove all.
 		gone = r.takeLocked(name)
 	} else {
 		// A copy that was in the registry before this call began is replaced. We
 		// don't know the order of copies that were registered meanwhile.
-		r.held[name] = slices.DeleteFunc(r.held[name], func(other *registration[T]) bool { return earlier[other] })
+		r.held[name] = slices.DeleteFunc(r.held[name], func(other *registration) bool { return earlier[other] })
 	}
 	r.mu.Unlock()
 	r.unregister(gone)
@@ -192,8 +191,8 @@ func (r *Registrar[T]) register(t T) bool {
 
 // takeLocked returns the registrations under name and forgets them. It leaves
 // out those under way: the goroutine that registers them settles the name next.
-func (r *Registrar[T]) takeLocked(name string) (regs []*registration[T]) {
-	var underway []*registration[T]
+func (r *Registrar) takeLocked(name string) (regs []*registration) {
+	var underway []*registration
 	for _, g := range r.held[name] {
 		if g.done {
 			regs = append(regs, g)
@@ -207,33 +206,32 @@ func (r *Registrar[T]) takeLocked(name string) (regs []*registration[T]) {
 	return regs
 }
 
-func (r *Registrar[T]) unregister(regs []*registration[T]) {
+func (r *Registrar) unregister(regs []*registration) {
 	for _, g := range regs {
 		_ = r.safely(func() { r.reg.Unregister(g.copy) })
 	}
 }
 
 // settle makes the registry hold the tool that the session offers under name, or
-// none. last is the tool that the caller just registered under name, or the zero
-// T; it may have replaced a newer one.
-func (r *Registrar[T]) settle(name string, last T) {
-	var none T
+// none. last is the tool that the caller just registered under name, or nil. It may
+// have replaced a newer one.
+func (r *Registrar) settle(name string, last Tool) {
 	for {
 		r.mu.Lock()
 		begun, pending := r.begun, r.pending[name] > 0
 		r.mu.Unlock()
 		want := r.session.Offered(name)
-		if want == none && pending {
+		if want == nil && pending {
 			// The caller of Begin relies on the registry having the tool: it may
 			// be replaced by a newer one but must not be removed.
 			want = r.session.Known(name)
 		}
 		r.mu.Lock()
 		switch {
-		case want == none && r.begun != begun:
+		case want == nil && r.begun != begun:
 			// An activation may have begun, and even finished, meanwhile.
 			r.mu.Unlock()
-		case want == none:
+		case want == nil:
 			regs := r.takeLocked(name)
 			r.mu.Unlock()
 			if len(regs) == 0 {
@@ -241,7 +239,7 @@ func (r *Registrar[T]) settle(name string, last T) {
 			}
 			r.unregister(regs)
 			last = regs[0].copy // it may have replaced a newer tool
-		case r.holdsLocked(want) && (last == none || last == want):
+		case r.holdsLocked(want) && (last == nil || last == want):
 			r.mu.Unlock()
 			return
 		default:
@@ -257,7 +255,7 @@ func (r *Registrar[T]) settle(name string, last T) {
 // Sync brings the whole registry in step. If a call of Sync is already running,
 // in another goroutine or further up in this one, that call does the work and
 // this one returns at once.
-func (r *Registrar[T]) Sync() {
+func (r *Registrar) Sync() {
 	r.mu.Lock()
 	r.again = true
 	if r.syncing {
@@ -265,13 +263,12 @@ func (r *Registrar[T]) Sync() {
 		return
 	}
 	r.syncing = true
-	var none T
 	for r.again {
 		r.again = false
 		r.mu.Unlock()
 		o := r.session.Offer()
 		for _, name := range r.unsettled(o.Tools) {
-			r.settle(name, none)
+			r.settle(name, nil)
 		}
 		r.publishGroups(o.Groups)
 		r.mu.Lock()
@@ -283,7 +280,7 @@ func (r *Registrar[T]) Sync() {
 
 // unsettled returns the names of the given tools that are not registered, in
 // their order, and then the sorted names of all other registered tools.
-func (r *Registrar[T]) unsettled(tools []T) []string {
+func (r *Registrar) unsettled(tools []Tool) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var names []string
@@ -303,7 +300,7 @@ func (r *Registrar[T]) unsettled(tools []T) []string {
 }
 
 // publishGroups passes the changed groups to the registry.
-func (r *Registrar[T]) publishGroups(groups map[string][]string) {
+func (r *Registrar) publishGroups(groups map[string][]string) {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(groups)), maps.Keys(r.groups))
 	slices.Sort(names)
 	published := make(map[string][]string)
@@ -322,7 +319,7 @@ func (r *Registrar[T]) publishGroups(groups map[string][]string) {
 
 // safely calls a method of the host's registry. It logs a panic and returns it as
 // an error.
-func (r *Registrar[T]) safely(call func()) (err error) {
+func (r *Registrar) safely(call func()) (err error) {
 	if err = foreign.Do("the registry", call); err != nil {
 		r.log.Error("mcphybrid: the host's code panicked", "error", err)
 	}
@@ -332,11 +329,11 @@ func (r *Registrar[T]) safely(call func()) (err error) {
 // Held returns how many copies of tools with that name the registrar remembers,
 // because the registry may hold them. At rest there are at most as many as
 // goroutines registered tools of that name at once.
-func (r *Registrar[T]) Held(name string) int {
+func (r *Registrar) Held(name string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.held[name])
 }
 
 // Registry returns the registry that r keeps in step.
-func (r *Registrar[T]) Registry() Registry[T] { return r.reg }
+func (r *Registrar) Registry() Registry { return r.reg }

@@ -28,14 +28,16 @@ type table struct {
 
 func newTable() *table { return &table{tools: map[string]*tool{}, groups: map[string][]string{}} }
 
-func (r *table) Register(t *tool) {
+func (r *table) Register(registered Tool) {
+	t := registered.(*tool)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tools[t.name] = t
 	r.order = append(r.order, t.name)
 }
 
-func (r *table) Unregister(t *tool) {
+func (r *table) Unregister(registered Tool) {
+	t := registered.(*tool)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.tools[t.name] == t {
@@ -44,7 +46,7 @@ func (r *table) Unregister(t *tool) {
 	}
 }
 
-func (r *table) Get(name string) (*tool, bool) {
+func (r *table) Get(name string) (Tool, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t, ok := r.tools[name]
@@ -79,17 +81,18 @@ func (s *session) set(tools ...*tool) {
 	s.offer = tools
 }
 
-func (s *session) Offer() Offer[*tool] {
+func (s *session) Offer() Offer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := Offer[*tool]{Tools: slices.Clone(s.offer), Groups: map[string][]string{}}
+	o := Offer{Groups: map[string][]string{}}
 	for _, t := range s.offer {
+		o.Tools = append(o.Tools, t)
 		o.Groups["all"] = append(o.Groups["all"], t.name)
 	}
 	return o
 }
 
-func find(tools []*tool, name string) *tool {
+func find(tools []*tool, name string) Tool {
 	for _, t := range tools {
 		if t.name == name {
 			return t
@@ -98,7 +101,7 @@ func find(tools []*tool, name string) *tool {
 	return nil
 }
 
-func (s *session) Offered(name string) *tool {
+func (s *session) Offered(name string) Tool {
 	s.mu.Lock()
 	t := find(s.offer, name)
 	s.mu.Unlock()
@@ -108,15 +111,15 @@ func (s *session) Offered(name string) *tool {
 	return t
 }
 
-func (s *session) Known(name string) *tool {
+func (s *session) Known(name string) Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return find(slices.Concat(s.offer, s.others), name)
 }
 
-func (s *session) Copy(t *tool) *tool { return &tool{t.name} }
+func (s *session) Copy(t Tool) Tool { return &tool{t.Name()} }
 
-func open(tools ...*tool) (*Registrar[*tool], *table, *session) {
+func open(tools ...*tool) (*Registrar, *table, *session) {
 	r, s := newTable(), &session{offer: tools}
 	g := New(r, s, slog.New(slog.DiscardHandler))
 	g.Open(func(string) bool { return false })
@@ -187,7 +190,7 @@ func TestNewestToolWins(t *testing.T) {
 	var now []*tool
 	for _, h := range held {
 		if h.of == newer {
-			now = append(now, h.copy)
+			now = append(now, h.copy.(*tool))
 		}
 	}
 	assert.True(t, slices.Contains(now, r.tools["a"]), "compared by identity")
@@ -199,7 +202,7 @@ func TestNewestToolWins(t *testing.T) {
 // A table that wraps what it holds does not tell which copy it holds.
 type wrappingTable struct{ *table }
 
-func (wrappingTable) Get(string) (*tool, bool) { return &tool{"wrapped"}, true }
+func (wrappingTable) Get(string) (Tool, bool) { return &tool{"wrapped"}, true }
 
 // Of a name, only the copies that the registry may hold are remembered, however
 // often the tool changes, leaves, is activated again or is refused.
@@ -217,7 +220,7 @@ func TestReplacedCopiesAreForgotten(t *testing.T) {
 
 	a := &tool{"a"}
 	s.set(a)
-	g = New(Registry[*tool](wrappingTable{r}), s, slog.New(slog.DiscardHandler))
+	g = New(wrappingTable{r}, s, slog.New(slog.DiscardHandler))
 	g.Sync()
 	for range 100 {
 		require.True(t, g.Begin(a))
