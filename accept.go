@@ -87,8 +87,8 @@ func (m *Manager) judgeList(src *source, name string, listed []*trust.Definition
 // more since, Accept fails. It also fails if there is no such server or tool, and if
 // as many tools of the server are remembered as can be: four times
 // [ServerLimits.MaxTools], and as much beside tools. If TrustStore can't be written, the
-// definition is accepted for as long as the Manager lives, and Accept returns why. A
-// TrustStore must not call Accept, which waits for it up to 10 seconds.
+// definition is accepted for as long as the Manager lives, and Accept returns why. It
+// waits up to 10 seconds for another goroutine that is storing.
 func (m *Manager) Accept(server, tool, hash string) error {
 	err := m.change(func() error {
 		i := m.find(server)

@@ -8,7 +8,8 @@ import (
 )
 
 // A Store keeps one document from one run of a program to the next. Its methods
-// may be called concurrently. They may use the Manager, but not call [Manager.Close].
+// may be called concurrently. They may use the Manager, but not call [Manager.Close], nor
+// [Manager.Accept], which waits for them.
 type Store interface {
 	// Load returns the document that was saved last, or nil if there is none
 	// yet. Start, AddServer and AddTools wait for it, so it must not call them.
