@@ -4,12 +4,19 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
+	"io"
+	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -72,4 +79,45 @@ func TestKilledClient(t *testing.T) {
 			nothingLeft(t)
 		})
 	}
+}
+
+// A gateway that ends answers the call that runs, however long that takes to write, before
+// it ends the session.
+func TestLastAnswer(t *testing.T) {
+	var address string
+	refused := func() bool { // from then on the gateway only waits for its answers
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	}
+	log := slog.New(callHandler{slog.NewTextHandler(io.Discard, nil), func() { mcptest.Soon(t, refused) }})
+	_, url, end := startHTTP(t, gatewayOptions{log: log, logCalls: true}, webOptions{})
+	address = strings.TrimSuffix(strings.TrimPrefix(url, "http://"), endpoint)
+	c, told := connect(t, overHTTP(url), "test", generations["legacy"]...)
+	var result *mcp.CallToolResult
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		result, err = callFor(context.Background(), c, 1, "mcp_kitchen__a_hang", nil)
+		ended <- err
+	}()
+	wait(t, told, "notifications/progress") // it has begun
+	end()
+	require.NoError(t, <-ended)
+	assert.Equal(t, "mcp_kitchen__a_hang was stopped: the gateway is shutting down.", textOf(result))
+}
+
+// A callHandler calls a function before it logs a call.
+type callHandler struct {
+	slog.Handler
+	before func()
+}
+
+func (h callHandler) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == "call" {
+		h.before()
+	}
+	return h.Handler.Handle(ctx, r)
 }

@@ -204,10 +204,10 @@ func (g *gateway) serveHTTP(ctx context.Context, w *website) error {
 	endStreams()
 	late, cancel := context.WithTimeout(context.Background(), endGrace)
 	defer cancel()
-	_ = front.Shutdown(late) // ends its goroutine
 	if s.Shutdown(late) != nil {
 		s.Close()
 	}
+	_ = front.Shutdown(late) // ends its goroutine, and all sessions: not before they have their last answers
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
