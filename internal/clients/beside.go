@@ -101,11 +101,6 @@ func isAbout(key string) subject {
 	return something
 }
 
-// plain returns key as all spellings of it, but with its dots.
-func plain(key string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(key))
-}
-
 // concerns reports whether the key of an object that is about something, or what is
 // below it, may switch servers or tools off. Other settings have switches too, so it
 // must be about servers or tools, or be a switch beside the servers that does not say
@@ -169,7 +164,7 @@ func switchesAll(topic string, value any) bool {
 // topics returns what a key says of servers, which is all but their name: "status" for
 // "serverStatus". If nothing is left, the key may switch them on.
 func topics(key string) (names []string) {
-	key = strings.NewReplacer("mcp", "", ".", "").Replace(plain(key))
+	key = strings.ReplaceAll(strings.ReplaceAll(plain(key), "mcp", ""), ".", "")
 	for _, name := range []string{"servers", "server"} {
 		if topic := strings.ReplaceAll(key, name, ""); topic != "" {
 			names = append(names, topic)
@@ -207,8 +202,8 @@ func isPolicy(key string) bool {
 // names reports whether value names one of the servers, or a tool of one.
 func (doc *document) names(value any) bool { return doc.listsNamed(true, "", value) }
 
-// listsNamed reports whether value, or what is below it, names a server or a tool of
-// one. Unless in a switch, only what is below one counts.
+// listsNamed reports whether value, or a part of it, names a server or a tool of one.
+// Outside of switches, names do not count.
 func (doc *document) listsNamed(inSwitch bool, key string, value any) bool {
 	if !inSwitch && isOthers(key, value) {
 		return false
