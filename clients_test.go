@@ -315,6 +315,41 @@ func loadText(t *testing.T, name, text string, o *ConfigOptions) (*Config, error
 	return LoadConfigWith(path, o)
 }
 
+// Claude Code writes the real path of a workspace, or the one by which it was opened. What
+// stands under either counts.
+func TestWorkspaceBehindALink(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	real, link := filepath.Join(folder, "real"), filepath.Join(folder, "link")
+	require.NoError(t, os.Mkdir(real, 0o700))
+	if err := os.Symlink(real, link); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+	real, err := filepath.EvalSymlinks(real) // the temporary folder may be behind one too
+	require.NoError(t, err)
+	load := func(workspace string, projects map[string]string) *Config {
+		members := []string{}
+		for _, path := range slices.Sorted(maps.Keys(projects)) {
+			members = append(members, fmt.Sprintf("%q: %s", path, projects[path]))
+		}
+		cfg, err := loadText(t, ".claude.json", `{"mcpServers": {"jira": {"command": "x"}}, "projects": {`+strings.Join(members, ", ")+`}}`, &ConfigOptions{Workspace: workspace})
+		require.NoError(t, err)
+		return cfg
+	}
+	const off, more = `{"disabledMcpServers": ["jira"]}`, `{"mcpServers": {"git": {"command": "y"}}}`
+	assert.True(t, load(link, map[string]string{real: off}).Servers[0].Disabled)
+	assert.True(t, load(link, map[string]string{link: off}).Servers[0].Disabled)
+	both := load(link, map[string]string{link: more, real: off})
+	assert.Equal(t, []ServerConfig{{Name: "jira", Disabled: true}, {Name: "git", Command: "y"}}, both.Servers)
+	assert.Empty(t, both.Notes)
+	assert.Equal(t, []ServerConfig{{Name: "jira", Command: "x"}}, load(folder, map[string]string{folder: "{}"}).Servers)
+
+	none := load(folder, map[string]string{real: off})
+	assert.Equal(t, []ServerConfig{{Name: "jira", Command: "x"}}, none.Servers)
+	require.Len(t, none.Notes, 1)
+	assert.Contains(t, none.Notes[0], `"projects" does not have the workspace, so it has no effect: set ConfigOptions.Workspace`)
+}
+
 // Clients write _ for characters that providers refuse, also in what they switch off.
 func TestSwitchedOffToolIsNotOffered(t *testing.T) {
 	t.Parallel()

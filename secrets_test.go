@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -321,4 +322,17 @@ func TestProblemsHaveNoSecrets(t *testing.T) {
 	}
 	assert.Contains(t, said, "[hidden]")
 	assert.NotContains(t, said+log.String(), secret)
+}
+
+// Servers that repeat a part of an address may write its escapes in lower case.
+func TestSecretsInLowerCaseEscapes(t *testing.T) {
+	t.Parallel()
+	server := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "no such key: "+strings.ToLower(url.QueryEscape(r.Header.Get("X-Api-Key"))), http.StatusInternalServerError)
+	}), "127.0.0.1:0")
+	m := NewManager(&Options{Servers: []ServerConfig{{Name: "web", URL: server, Headers: map[string]string{"X-Api-Key": "quite/secret+key"}}}})
+	defer m.Close()
+	err := m.Start(t.Context())
+	require.ErrorContains(t, err, "no such key: [hidden]")
+	assert.NotContains(t, everyText(err)+everyText(m.Servers()[0].Err), "secret")
 }

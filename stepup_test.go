@@ -228,6 +228,44 @@ func TestStepUpToConnect(t *testing.T) {
 	}
 }
 
+// A server that names what it was sent as a scope is not asked for it, and nobody sees it:
+// the address of the page has all scopes.
+func TestScopesRepeatSecrets(t *testing.T) {
+	t.Parallel()
+	a, _ := guardedTools(t, false)
+	web := ServerConfig{Name: "web", URL: a.Server, Headers: map[string]string{"X-Api-Key": "write"}} // as the server says of 401
+	d := newLoginDesk(t, t.TempDir(), web)
+	_ = d.Start(t.Context())
+	require.NoError(t, d.clean(d.Login(t.Context(), "web")))
+	assert.Equal(t, "read", a.Scopes)
+
+	lacks := func(scopes string) {
+		a.Mu.Lock()
+		defer a.Mu.Unlock()
+		a.Lacks = func(body, _ string) string {
+			if strings.Contains(body, `"tools/call"`) {
+				return scopes
+			}
+			return ""
+		}
+	}
+	lacks("admin access-number-2 write")
+	var wanted *AuthorizationError
+	require.ErrorAs(t, d.callTool("admin"), &wanted)
+	assert.Equal(t, []string{"admin"}, wanted.Scopes)
+	lacks("x-refresh-number-2")
+	assert.NotErrorIs(t, d.callTool("admin"), ErrAuthorizationRequired, "no login helps")
+	lacks("")
+	require.NoError(t, d.clean(d.Login(t.Context(), "web")))
+	assert.Equal(t, "read admin", a.Scopes)
+
+	web.OAuth = &OAuthConfig{Scopes: []string{"write"}}
+	d = newLoginDesk(t, t.TempDir(), web)
+	_ = d.Start(t.Context())
+	require.NoError(t, d.clean(d.Login(t.Context(), "web")))
+	assert.Equal(t, "write", a.Scopes, "the settings name it")
+}
+
 // A server that names new scopes for ever fills neither the store nor the next login.
 func TestStepUpIsBounded(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -14,11 +13,15 @@ import (
 // the same to many servers: %2f for /, a/../b for b, a slash at the end. An address is
 // denied in all these ways, and allowed only in the first. In the second, we are loose.
 
+// literal returns an address or a pattern of one in which a ? stands for itself: to
+// [rules.Match], it stands for any character. No address has a NUL.
+func literal(address string) string { return strings.ReplaceAll(address, "?", "\x00") }
+
 // addressPatterns returns ways to write the pattern of an address.
 func addressPatterns(pattern string, loose bool) []string {
-	patterns := []string{strings.ToLower(pattern), plainPattern(pattern, false)}
+	patterns := []string{literal(strings.ToLower(pattern)), literal(plainPattern(pattern, false))}
 	if loose {
-		patterns = append(patterns, plainPattern(pattern, true))
+		patterns = append(patterns, literal(plainPattern(pattern, true)))
 	}
 	slices.Sort(patterns)
 	return slices.Compact(patterns)
@@ -33,7 +36,7 @@ func clear(address string) bool {
 
 // addressForms returns ways to write the address, in lower case.
 func addressForms(address string, loose bool) []string {
-	forms := []string{strings.ToLower(address)}
+	forms := []string{literal(strings.ToLower(address))}
 	u, err := url.Parse(address)
 	if err != nil {
 		return forms
@@ -46,21 +49,19 @@ func addressForms(address string, loose bool) []string {
 	if u.RawQuery != "" {
 		ends[0] += "?" + unescaped(u.RawQuery, false)
 	}
-	implied := impliedPorts[u.Scheme]
+	implied := map[string]string{"https": "443", "http": "80"}[u.Scheme]
 	hosts := []string{withPort(u.Hostname(), cmp.Or(u.Port(), implied))}
 	if u.Port() == "" || u.Port() == implied {
 		hosts = append(hosts, withPort(u.Hostname(), ""))
 	}
 	for _, host := range hosts {
 		for _, end := range ends {
-			forms = append(forms, strings.ToLower(u.Scheme+"://"+host+end))
+			forms = append(forms, literal(strings.ToLower(u.Scheme+"://"+host+end)))
 		}
 	}
 	slices.Sort(forms)
 	return slices.Compact(forms)
 }
-
-var impliedPorts = map[string]string{"https": "443", "http": "80"}
 
 func withPort(host, port string) string {
 	host = strings.TrimRight(host, ".")
@@ -85,7 +86,10 @@ func plainPattern(pattern string, loose bool) string {
 	default:
 		return pattern
 	}
-	host, end, _ := strings.Cut(rest, "/")
+	host, end := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		host, end = rest[:i], strings.TrimPrefix(rest[i:], "/")
+	}
 	host = host[strings.LastIndex(host, "@")+1:]
 	if i := strings.LastIndex(host, ":"); i > strings.LastIndex(host, "]") {
 		host = strings.TrimRight(host[:i], ".") + strings.TrimSuffix(host[i:], ":")
@@ -93,12 +97,12 @@ func plainPattern(pattern string, loose bool) string {
 	return scheme + "://" + strings.TrimRight(host, ".") + "/" + end
 }
 
-var escapes = regexp.MustCompile("%[0-9a-fA-F]{2}")
+var escapes = expression{text: "%[0-9a-fA-F]{2}"}
 
 // unescaped returns s with the characters for which it has escapes that mean the same;
 // if all, for which it has any.
 func unescaped(s string, all bool) string {
-	return escapes.ReplaceAllStringFunc(s, func(escape string) string {
+	return escapes.get().ReplaceAllStringFunc(s, func(escape string) string {
 		c, _ := url.PathUnescape(escape)
 		if all || safeName(c, ".~", 1) == c && c != "_" || escape == "%5f" || escape == "%5F" {
 			return c

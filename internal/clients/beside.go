@@ -3,8 +3,6 @@ package clients
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,14 +11,14 @@ import (
 // that is read here.
 var understood = []string{
 	"disabledMcpServers", "enabledMcpServers", "disabledMcpjsonServers", "enabledMcpjsonServers", "deniedMcpServers", "allowedMcpServers", // Claude Code
-	"allowManagedMcpServersOnly", "enableAllProjectMcpServers", "allowAllClaudeAiMcps", "allowedTools", "enabledPlugins",
+	"allowManagedMcpServersOnly", "enableAllProjectMcpServers", "allowAllClaudeAiMcps", "allowedTools", "enabledPlugins", "strictPluginOnlyCustomization",
 	"excludeMCPServers", "allowMCPServers", "excludeTools", "coreTools", "admin", // Gemini CLI
 	"disallowedTools", "permission", "permissions", "inputs", "mcp.inputs",
 	"tools",                                   // or takeTools fails
 	"disabled_providers", "enabled_providers", // opencode
 	"chat.mcp.enabled", "chat.mcp.access", "chat.mcp.autostart", "chat.mcp.apps.enabled", "chat.mcp.assisted.nuget.enabled", // VS Code
 	"chat.mcp.discovery.enabled", "chat.mcp.gallery.enabled", "chat.mcp.collisionBehavior", "chat.mcp.serverSampling",
-	"mcp.allowed", "mcp.excluded", "mcp.discovery",
+	"mcp.allowed", "mcp.excluded", "mcp.discovery", "mcp.discovery.enabled",
 }
 
 // unknownSwitch fails if a key beside the servers that we don't know may switch
@@ -30,11 +28,17 @@ func (doc *document) unknownSwitch(scopes []object) error {
 		for _, key := range o.names {
 			object := kind(o.values[key]) == "object"
 			if slices.Contains(understood, key) && !(object && strings.HasPrefix(key, "mcp.")) ||
-				slices.Contains(doc.dialect.others, key) || places[key] && object {
+				slices.Contains(doc.dialect.others, key) || isPlace(key) && object {
 				continue
 			}
 			var value any
-			if json.Unmarshal(o.values[key], &value) == nil && doc.mayConcern(key, value) {
+			if json.Unmarshal(o.values[key], &value) != nil {
+				continue
+			}
+			if options, ok := value.(map[string]any); ok && key == "options" {
+				delete(options, "disabled_tools") // crush's, which is taken
+			}
+			if doc.mayConcern(key, value) {
 				return fmt.Errorf(`%q is not known here and may switch servers or tools off: write "disabled" or "disabledTools" into the servers, or remove it`, key)
 			}
 		}
@@ -42,17 +46,13 @@ func (doc *document) unknownSwitch(scopes []object) error {
 	return nil
 }
 
-// places are the keys at which clients have their servers.
-var places = func() map[string]bool {
-	keys := map[string]bool{"projects": true, "mcp": true, "mcp.servers": true} // whose members are looked at
-	for _, d := range dialects {
-		for _, place := range d.at {
-			key, _, _ := strings.Cut(place, ".")
-			keys[key] = true
-		}
-	}
-	return keys
-}()
+// isPlace reports whether clients have their servers at a key, or below it. All members
+// of "projects" and "mcp" are looked at.
+func isPlace(key string) bool {
+	return key == "projects" || slices.ContainsFunc(dialects, func(d dialect) bool {
+		return slices.ContainsFunc(d.at, func(place string) bool { return place == key || strings.HasPrefix(place, key+".") })
+	})
+}
 
 // A subject is what the keys of an object are about.
 type subject int
@@ -71,12 +71,27 @@ func (doc *document) mayConcern(key string, value any) bool {
 	if doc.concerns(theFile, key, value) {
 		return true
 	}
-	return (!strings.Contains(key, ".") || isAbout(key) == servers) && (isSwitch(key) && doc.names(value) || doc.switchesNamed(key, value))
+	return (!strings.Contains(key, ".") || isAbout(key) == servers) && (doc.listsNamed(false, key, value) || doc.switchesNamed(key, value))
+}
+
+// isOthers reports whether key and value are the servers of somebody else. If not all
+// members are objects, they are settings.
+func isOthers(key string, value any) bool {
+	members, object := value.(map[string]any)
+	if !object || !isPlace(key) {
+		return false
+	}
+	for _, member := range members {
+		if _, object := member.(map[string]any); !object {
+			return false
+		}
+	}
+	return true
 }
 
 // isAbout returns what a key is about by its name.
 func isAbout(key string) subject {
-	lower := otherThings.Replace(plain(key))
+	lower := withoutOthers(plain(key))
 	switch {
 	case strings.Contains(lower, "mcp") || strings.Contains(lower, "servers"):
 		return servers
@@ -86,27 +101,18 @@ func isAbout(key string) subject {
 	return something
 }
 
-// plain returns key as all spellings of it, but with its dots.
-func plain(key string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(key))
-}
-
 // concerns reports whether the key of an object that is about something, or what is
 // below it, may switch servers or tools off. Other settings have switches too, so it
 // must be about servers or tools, or be a switch beside the servers that does not say
 // of what.
 func (doc *document) concerns(in subject, key string, value any) bool {
 	own := isAbout(key)
-	members, object := value.(map[string]any)
-	if in == theFile && key == "options" && object {
-		members = maps.Clone(members)
-		delete(members, "disabled_tools") // crush's, which is taken
-	}
-	if object && in != theFile && places[key] {
-		return false // of somebody else's servers
+	members, _ := value.(map[string]any)
+	if in != theFile && isOthers(key, value) {
+		return false
 	}
 	bare := slices.ContainsFunc(topics(key), func(topic string) bool {
-		return slices.Contains(bareSwitches, topic) || bareList.MatchString(topic) || isPolicy(topic) || len(topic) <= len("disabled") && misspelled(topic)
+		return slices.Contains(bareSwitches, topic) || isBareList(topic) || isPolicy(topic) || len(topic) <= len("disabled") && misspelled(topic)
 	})
 	switch {
 	case own == servers || in == servers || in == theFile && bare:
@@ -152,13 +158,13 @@ func switchesAll(topic string, value any) bool {
 	if isSwitch(topic) {
 		return leavesOff(topic, value, false) || saysOff(value)
 	}
-	return saysOff(value) || hasAny(otherThings.Replace(topic), startWords) && saysNo(value)
+	return saysOff(value) || hasAny(withoutOthers(topic), startWords) && saysNo(value)
 }
 
 // topics returns what a key says of servers, which is all but their name: "status" for
 // "serverStatus". If nothing is left, the key may switch them on.
 func topics(key string) (names []string) {
-	key = strings.NewReplacer("mcp", "", ".", "").Replace(plain(key))
+	key = strings.ReplaceAll(strings.ReplaceAll(plain(key), "mcp", ""), ".", "")
 	for _, name := range []string{"servers", "server"} {
 		if topic := strings.ReplaceAll(key, name, ""); topic != "" {
 			names = append(names, topic)
@@ -177,8 +183,15 @@ var bareSwitches = []string{
 	"active", "disable", "disabled", "enable", "enabled", "inactive", "isactive", "isdisabled", "isenabled", "off", "on", "paused", "state", "status",
 }
 
-// bareList matches names of lists that do not say of what: "deny", "blocklist".
-var bareList = regexp.MustCompile("^(" + strings.Join(offWords, "|") + ")(y|e|d|s|ed|es|ned|ped|ted|ing|ion|ions|sion|sions)?(list|lists|rules)?$")
+// bareEnd matches how lists go on that do not say of what: "deny", "blocklist".
+var bareEnd = expression{text: "^(y|e|d|s|ed|es|ned|ped|ted|ing|ion|ions|sion|sions)?(list|lists|rules)?$"}
+
+func isBareList(key string) bool {
+	return slices.ContainsFunc(offWords, func(word string) bool {
+		end, ok := strings.CutPrefix(key, word)
+		return ok && bareEnd.get().MatchString(end)
+	})
+}
 
 // isPolicy reports whether a key may have any rules.
 func isPolicy(key string) bool {
@@ -187,15 +200,23 @@ func isPolicy(key string) bool {
 }
 
 // names reports whether value names one of the servers, or a tool of one.
-func (doc *document) names(value any) bool {
+func (doc *document) names(value any) bool { return doc.listsNamed(true, "", value) }
+
+// listsNamed reports whether value, or a part of it, names a server or a tool of one.
+// Outside of switches, names do not count.
+func (doc *document) listsNamed(inSwitch bool, key string, value any) bool {
+	if !inSwitch && isOthers(key, value) {
+		return false
+	}
+	inSwitch = inSwitch || isSwitch(key)
 	switch v := value.(type) {
 	case string:
-		return doc.mentions(v)
+		return inSwitch && doc.mentions(v)
 	case []any:
-		return slices.ContainsFunc(v, doc.names)
+		return slices.ContainsFunc(v, func(inner any) bool { return doc.listsNamed(inSwitch, "", inner) })
 	case map[string]any:
 		for key, inner := range v {
-			if doc.mentions(key) || doc.names(inner) {
+			if inSwitch && doc.mentions(key) || doc.listsNamed(inSwitch, key, inner) {
 				return true
 			}
 		}

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -63,4 +64,70 @@ func TestPortOfDeniedAddress(t *testing.T) {
 	file, err := Parse([]byte(`{"mcpServers": {"gh": {"url": "https://mcp.x.com/mcp"}}, "deniedMcpServers": [{"serverUrl": "https://mcp.x.com:443/*"}]}`), Options{Env: environment()})
 	require.NoError(t, err)
 	assert.True(t, file.Servers[0].Disabled)
+}
+
+// Switches in settings about something else hold if they are about servers, or name one.
+func TestSwitchesOneLevelDown(t *testing.T) {
+	t.Parallel()
+	for _, member := range []string{
+		`"features": {"mcp": {"enabled": false}}`, `"security": {"deny": ["mcp__gh__x"]}`, `"security": {"excludePatterns": ["gh/*"]}`, `"security": {"lists": [{"excluded": {"names": ["gh"]}}]}`,
+		`"removedTools": ["gh_x"]`, `"mute": ["gh"]`, `"options": {"disabled_tools": [], "hidden": ["gh"]}`,
+	} {
+		_, err := beside("mcphybrid", member)
+		assert.ErrorContains(t, err, "is not known here and may switch servers or tools off", member)
+	}
+	for dialect, member := range map[string]string{
+		"opencode":  `"server": {"port": 4096, "mdns": true}`,
+		"codex":     `"tool_suggest": {"disabled_tools": [{"type": "plugin", "id": "gh"}]}`,
+		"cursor":    `"mcp.discovery.enabled": false, "chat.mcp.discovery.enabled": {"claude-desktop": false}`,
+		"mcphybrid": `"editor": {"deny": ["x"], "mcp": {"other": {"disabled": true}}}, "mutex": ["gh"]`,
+	} {
+		file, err := beside(dialect, member)
+		assert.NoError(t, err, member)
+		assert.Equal(t, []Server{{Name: "gh", Command: "x"}, {Name: "b", Command: "y"}}, file.Servers, member)
+	}
+}
+
+// Many switches in each other take no longer than one: to look for names below each of
+// these would take the time that a test has.
+func TestSwitchesInSwitches(t *testing.T) {
+	t.Parallel()
+	const depth = 9000
+	deep := strings.Repeat(`{"hidden": `, depth) + "[" + strings.Repeat(`"a", `, 200_000) + `"a"]` + strings.Repeat("}", depth)
+	_, err := beside("mcphybrid", `"x": `+deep)
+	assert.NoError(t, err)
+}
+
+// What only plugins may bring along is no server of the file.
+func TestPluginsOnly(t *testing.T) {
+	t.Parallel()
+	for value, off := range map[string]bool{`true`: true, `["skills", "mcp"]`: true, `{"mcp": true}`: true, `["skills"]`: false, `[]`: false, `false`: false, `null`: false} {
+		file, err := beside("claude-code", `"strictPluginOnlyCustomization": `+value)
+		assert.NoError(t, err, value)
+		assert.Equal(t, off, file.Servers[0].Disabled, value)
+	}
+}
+
+// A switch of all servers leaves them on only by the values that say so, however the place
+// is written.
+func TestSwitchesOfAllServers(t *testing.T) {
+	t.Parallel()
+	for member, on := range map[string]bool{
+		`"disable_ai": false`: true, `"disable_ai": "no"`: false, `"disable_ai": null`: true,
+		`"chat.mcp.enabled": true`: true, `"chat.mcp.enabled": "never"`: false, `"chat.mcp.access": "all"`: true, `"chat.mcp.access": []`: false,
+		`"admin": {"mcp": {"enabled": []}}`: false, `"admin": {"mcp.enabled": false}`: false, `"admin": {"mcp.enabled": true}`: true,
+	} {
+		file, err := beside("mcphybrid", member)
+		assert.NoError(t, err, member)
+		assert.Equal(t, !on, file.Servers[0].Disabled, member)
+	}
+	for _, member := range []string{
+		`"admin.mcp.enabled": true, "admin": {"mcp": {"enabled": false}}`, `"admin": {"mcp.enabled": true, "mcp": {"enabled": false}}`,
+	} {
+		_, err := beside("mcphybrid", member)
+		assert.EqualError(t, err, `"admin.mcp.enabled" is there twice`, member)
+	}
+	file, err := beside("mcphybrid", `"mcp.excluded": ["gh"]`)
+	assert.NoError(t, err)
+	assert.True(t, file.Servers[0].Disabled && !file.Servers[1].Disabled)
 }

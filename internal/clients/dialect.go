@@ -91,7 +91,7 @@ var dialects = []dialect{
 		name: "opencode", at: []string{"mcp.servers", "mcp"}, files: []string{"opencode.json", "opencode.jsonc"},
 		marks: []string{"type=local", "type=remote", "environment"},
 		start: true, call: true, braces: true, inFolder: true, toolPrefixes: []string{"*_"},
-		others: []string{"agent", "command", "experimental", "formatter", "keybinds", "lsp", "mode", "plugin", "provider"},
+		others: []string{"agent", "command", "experimental", "formatter", "keybinds", "lsp", "mode", "plugin", "provider", "server"},
 	},
 	{
 		name: "crush", at: []string{"mcp"}, files: []string{"crush.json", ".crush.json"},
@@ -102,7 +102,7 @@ var dialects = []dialect{
 	{
 		name: "codex", at: []string{"mcp_servers"}, files: []string{"*.toml"},
 		start: true, ownTools: true,
-		others: []string{"agents", "apps", "features", "hooks", "model_providers", "plugins", "profiles", "skills"},
+		others: []string{"agents", "apps", "features", "hooks", "model_providers", "plugins", "profiles", "skills", "tool_suggest"},
 	},
 }
 
@@ -171,7 +171,7 @@ func (d *dialect) find(top object) (servers json.RawMessage, key string, err err
 	for _, place := range d.at {
 		key, inner, nested := strings.Cut(place, ".")
 		value := top.values[key]
-		if nested && value != nil && value[0] == '{' {
+		if nested && kind(value) == "object" {
 			parent, err := parseObject(value)
 			if err != nil {
 				return nil, "", fmt.Errorf("%q: %w", key, err)

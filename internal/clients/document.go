@@ -81,20 +81,16 @@ func parseDocument(data []byte, o *Options) (*document, error) {
 		scopes = append(scopes, settings)
 	}
 	if projects {
-		project, err := claudeProject(top, o)
-		if err == nil && project.values["mcpServers"] != nil {
-			err = doc.add(project.values["mcpServers"])
-		}
+		found, err := doc.addProjects(top, o)
 		if err != nil {
 			return nil, fmt.Errorf(`"projects": %w`, err)
 		}
-		doc.ignoreBuiltIn(project)
-		scopes = append(scopes, project)
+		scopes = append(scopes, found...)
 	}
 	if len(doc.servers) > maxServers {
 		return nil, fmt.Errorf("more than %d servers", maxServers)
 	}
-	if doc.off, err = doc.parseSwitches(scopes); err == nil {
+	if err = doc.takeSwitches(scopes); err == nil {
 		err = doc.off.bounded(doc.servers)
 	}
 	if err != nil {
@@ -134,7 +130,7 @@ func (d *dialect) opened(top object) object {
 			open(key+"."+name, members.values[name], depth-1)
 		}
 	}
-	if chat := top.values["chat"]; len(chat) > 0 && chat[0] == '{' {
+	if chat := top.values["chat"]; kind(chat) == "object" {
 		open("chat", chat, 3)
 	}
 	return flat
@@ -210,18 +206,41 @@ func (doc *document) add(servers json.RawMessage) error {
 	return nil
 }
 
-// claudeProject returns what .claude.json has for the workspace, or for the working
-// directory of this process.
-func claudeProject(top object, o *Options) (project object, err error) {
-	if top.values["projects"] == nil {
-		return object{}, nil
+// addProjects adds the servers that .claude.json has for the workspace, or for the
+// working directory of this process, and returns what else it has for it. Claude Code
+// may know the folder by its path or by the one behind its symbolic links.
+func (doc *document) addProjects(top object, o *Options) (found []object, err error) {
+	if kind(top.values["projects"]) == "null" {
+		return nil, nil
 	}
-	folder := absolute(o.Workspace)
 	all, err := parseObject(top.values["projects"])
-	if err != nil || all.values[folder] == nil {
-		return object{}, err
+	if err != nil {
+		return nil, err
 	}
-	return parseObject(all.values[folder])
+	paths := []string{filepath.ToSlash(absolute(o.Workspace))}
+	if target, err := filepath.EvalSymlinks(paths[0]); err == nil {
+		paths = append(paths, filepath.ToSlash(target))
+	}
+	for _, path := range all.names {
+		if !slices.Contains(paths, filepath.ToSlash(path)) {
+			continue
+		}
+		project, err := parseObject(all.values[path])
+		if err == nil && project.values["mcpServers"] != nil {
+			err = doc.add(project.values["mcpServers"])
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, project)
+	}
+	for _, project := range found {
+		doc.ignoreBuiltIn(project)
+	}
+	if len(found) == 0 && len(all.names) > 0 {
+		doc.off.note(`"projects" does not have the workspace, so it has no effect: set ConfigOptions.Workspace`)
+	}
+	return found, nil
 }
 
 // ignoreBuiltIn removes "enabledMcpServers" from a project of Claude Code if it names no

@@ -67,11 +67,11 @@ func (r *reader) server(s server) Server {
 // process takes the keys of a child process.
 func (e *entry) process() {
 	switch raw := e.values["command"]; {
-	case len(raw) > 0 && raw[0] == '[': // opencode
+	case kind(raw) == "array": // opencode
 		if words, _ := e.list("command"); len(words) > 0 {
 			e.Command, e.Args = words[0], append(e.Args, words[1:]...)
 		}
-	case len(raw) > 0 && raw[0] == '{': // older files of Zed
+	case kind(raw) == "object": // older files of Zed
 		e.program()
 	default:
 		e.Command = e.string("command")

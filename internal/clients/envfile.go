@@ -59,7 +59,7 @@ func parseEnv(data string) (map[string]string, error) {
 			value = value[1:end]
 			number += strings.Count(value, "\n")
 			if quote == '"' {
-				value = unescape.Replace(value)
+				value = strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\"`, `"`, `\\`, `\`).Replace(value)
 			}
 		} else {
 			value, _, _ = strings.Cut(value, "\n")
@@ -71,8 +71,6 @@ func parseEnv(data string) (map[string]string, error) {
 	}
 	return variables, nil
 }
-
-var unescape = strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\"`, `"`, `\\`, `\`)
 
 // closing returns where the quote with which value begins ends, or -1.
 func closing(value string) int {

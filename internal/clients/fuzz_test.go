@@ -49,6 +49,8 @@ func FuzzParse(f *testing.F) {
 		`{"mcpServers": {"a": {"command": "x", "tools": {"deny": ["${A}", "a/issue*", "[x]"]}}}, "permissions": {"deny": ["mcp__a__issue_delete", "mcp__b"]}}`,
 		`{"mcpServers": {"a": {"command": "x", "deny": ["t"]}, "b": {"url": "https://H./%6d"}}, "permissions": {"deny": ["Mcp(A:t)", "mcp__B"], "ask": ["mcp__a__u"], "x": {"y": false}}, "deniedMcpServers": [{"serverUrl": "https://h/m"}, {"serverName": "A"}]}`,
 		`{"mcp": {"a": {"command": ["x"], "type": "local"}}, "permission": {"a_x": "ask", "a_y": {"*": "deny", "?": "deny"}}, "policy": {"a/x": "deny"}, "exclude": ["a/x"]}`,
+		`{"context_servers": {"a": {"command": "x"}}, "agent": {"tool_permissions": {"default": "allow", "tools": {"mcp:a:a": {"default": "deny"}}}, "profiles": {"p": {"context_servers": {"a": {}}}}}}`,
+		`{"mcpServers": {"a": {"url": "https://h/x?y"}}, "allowedMcpServers": [{"serverUrl": "https://h/x?*"}], "strictPluginOnlyCustomization": ["skills"], "features": {"hidden": ["b"]}}`,
 		`{"mcpServers": {"a": {"command": "x"}, "b": {"baseUrl": "http://h", "isActive": true, "timeout": 60}}, "enabledMcpServers": ["b"]}`,
 		`{"mcpServers": {"` + longName + `": {"command": "x"}}, "disallowedTools": ["mcp__` + longName[:59] + `"], "excludeTools": ["` + longName[:28] + `___` + longName[:32] + `"]}`,
 		"[mcp_servers.a]\ncommand = 'x'\nomit_tools_from = ['direct', 'deferred']\n[mcp_servers.b]\nurl = 'http://h'\nomit_tools_from = ['x']",
@@ -128,6 +130,7 @@ func TestNothingOffIsStarted(t *testing.T) {
 		`"allowedMcpServers": [{"serverName": "s"}, {"serverCommand": ["run"]}]`, `"disabledServers": {"s": true}`, `"disabledServers": []`, `"enabledServers": ["s"]`, `"enabled": false`,
 		`"enabled": true`, `"blockedTools": ["a"]`, `"tools": {"u_issue_delete": false}`, `"permissions": {"deny": ["mcp__u__issue_delete", "mcp__s__x_y"]}`,
 		`"options": {"disabled_tools": ["mcp_u_issue_delete"]}`, `"allowMCPServers": ["s"]`,
+		`"agent": {"tool_permissions": {"tools": {"mcp:s:a": {"default": "deny"}}}}`, `"strictPluginOnlyCustomization": ["skills"]`, `"features": {"x": {"mode": "s"}}`,
 		`"admin": {"mcp": {"enabled": false}}`, `"permissions": [{"action": "u_issue_delete", "resource": "*", "effect": "deny"}]`, `"disallowedTools": ["a"]`,
 		`"enabledMcpServers": ["s", "x"]`, `"enabledMcpServers": []`, `"enabledMcpServers": {"s": true}`,
 		`"permissions": {"deny": ["` + ("mcp__u__" + longName)[:64] + `"]}`, `"options": {"disabled_tools": ["` + ("mcp_u_" + longName)[:64] + `"]}`,
@@ -270,6 +273,12 @@ func checkFileSwitches(t *testing.T, s Server, top map[string]any, dialect strin
 			}
 		}
 	}
+	agent, _ := top["agent"].(map[string]any)
+	zed, _ := agent["tool_permissions"].(map[string]any)
+	tools, _ := zed["tools"].(map[string]any)
+	if rule, _ := tools["mcp:"+s.Name+":a"].(map[string]any); rule["default"] == "deny" {
+		require.True(t, rules.MatchAny(s.Deny, "a"), "the tool is off in Zed")
+	}
 	options, _ := top["options"].(map[string]any)
 	var off []any
 	var prefix string
@@ -319,7 +328,7 @@ func concerned(s Server, entries []any, same func(a, b string) bool) bool {
 		address, _ := entry["serverUrl"].(string)
 		command, _ := entry["serverCommand"].([]any)
 		name, named := entry["serverName"].(string)
-		if named && same(name, s.Name) || s.URL != "" && rules.Match(address, s.URL) || s.Command != "" && slices.Equal(command, words) {
+		if named && same(name, s.Name) || s.URL != "" && rules.Match(strings.ReplaceAll(address, "?", "\x00"), strings.ReplaceAll(s.URL, "?", "\x00")) || s.Command != "" && slices.Equal(command, words) {
 			return true
 		}
 	}

@@ -42,7 +42,7 @@ func (p *policies) add(o object) error {
 // parsePolicy reads a list. If loose, see [addressPatterns].
 func parsePolicy(o object, key string, loose bool) (list policy, given bool, err error) {
 	raw := o.values[key]
-	if len(raw) == 0 || string(raw) == "null" {
+	if kind(raw) == "null" {
 		return nil, false, nil
 	}
 	var entries []json.RawMessage

@@ -1,15 +1,14 @@
 package clients
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
 
 var (
-	beforeServer = regexp.MustCompile(`^[!+-]?\s*(?:mcp(?:__|[_/:(]))?`)
-	behindServer = regexp.MustCompile(`__|[/:#(,]`)
-	behindPrefix = regexp.MustCompile(`[_/:#(,]`)
+	beforeServer = expression{text: `^[!+-]?\s*(?:mcp(?:__|[_/:(]))?`}
+	behindServer = expression{text: `__|[/:#(,]`}
+	behindPrefix = expression{text: `[_/:#(,]`}
 )
 
 // maxBehind is in how many places of a text the name of a server may end.
@@ -20,18 +19,18 @@ const maxBehind = 16
 // may be cut by a *.
 func (doc *document) mentions(text string) bool {
 	text = strings.ToLower(text)
-	bare := beforeServer.ReplaceAllString(text, "")
-	return doc.begins(text, behindServer) || bare != text && (doc.begins(bare, behindPrefix) || strings.HasPrefix(bare, "*"))
+	bare := beforeServer.get().ReplaceAllString(text, "")
+	return doc.begins(text, &behindServer) || bare != text && (doc.begins(bare, &behindPrefix) || strings.HasPrefix(bare, "*"))
 }
 
 // begins reports whether text begins with the name of a server, and then ends or goes on
 // with behind.
-func (doc *document) begins(text string, behind *regexp.Regexp) bool {
+func (doc *document) begins(text string, behind *expression) bool {
 	is := func(name string) bool {
 		_, found := slices.BinarySearch(doc.spellings, name)
 		return found
 	}
-	for _, at := range behind.FindAllStringIndex(text, maxBehind) {
+	for _, at := range behind.get().FindAllStringIndex(text, maxBehind) {
 		if is(text[:at[0]]) {
 			return true
 		}

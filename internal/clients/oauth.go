@@ -17,7 +17,7 @@ func (e *entry) signIn(names []string) {
 			delete(e.values, key)
 			continue
 		}
-		if len(raw) > 0 && raw[0] == '{' {
+		if kind(raw) == "object" {
 			e.oauth(key)
 		}
 		e.take(key, new(map[string]any), "an object")

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,10 +16,10 @@ import (
 func (s *switches) takePermission(o object, doc *document) error {
 	const key, want = "permission", `"permission": want "allow", "ask" or "deny", or an object with these`
 	raw := o.values[key]
-	if len(raw) == 0 || string(raw) == "null" {
+	if kind(raw) == "null" {
 		return nil
 	}
-	if raw[0] != '{' {
+	if kind(raw) != "object" {
 		return s.effect(key, "*", raw, doc, want)
 	}
 	permission, err := parseObject(raw)
@@ -29,7 +28,7 @@ func (s *switches) takePermission(o object, doc *document) error {
 	}
 	for _, pattern := range permission.names {
 		raw := permission.values[pattern]
-		if raw[0] != '{' {
+		if kind(raw) != "object" {
 			if err := s.effect(key, pattern, raw, doc, want); err != nil {
 				return err
 			}
@@ -65,7 +64,7 @@ func (s *switches) effect(key, pattern string, raw json.RawMessage, doc *documen
 			return errors.New(want)
 		}
 	case "ask":
-		if pattern == "*" || doc.begins(strings.ToLower(pattern), behindPrefix) {
+		if pattern == "*" || doc.begins(strings.ToLower(pattern), &behindPrefix) {
 			s.note("%q: %q: %s", key, pattern, noApprovals)
 		}
 	case "deny":
@@ -82,7 +81,7 @@ func (s *switches) effect(key, pattern string, raw json.RawMessage, doc *documen
 // object to Claude Code, Cursor and crush.
 func (s *switches) takePermissions(o object, d *dialect, doc *document) error {
 	raw := o.values["permissions"]
-	if len(raw) == 0 || string(raw) == "null" {
+	if kind(raw) == "null" {
 		return nil
 	}
 	switch kind(raw) {
@@ -183,8 +182,8 @@ var modes = []string{
 }
 
 var (
-	cursorTool = regexp.MustCompile(`^(?i:mcp)\(\s*([^:,)]*?)\s*(?:[:,]\s*(.*?)\s*)?\)$`) // "Mcp(server:tool)"
-	clientTool = regexp.MustCompile(`^[A-Z][A-Za-z]*(\(.*\))?$`)                          // "Bash(rm *)"
+	cursorTool = expression{text: `^(?i:mcp)\(\s*([^:,)]*?)\s*(?:[:,]\s*(.*?)\s*)?\)$`} // "Mcp(server:tool)"
+	clientTool = expression{text: `^[A-Z][A-Za-z]*(\(.*\))?$`}                          // "Bash(rm *)"
 )
 
 // deny takes the tools that "permissions" denies. It leaves out those that the client
@@ -192,11 +191,11 @@ var (
 func (s *switches) deny(list []string, doc *document) {
 	for _, entry := range list {
 		entry = strings.TrimSpace(entry)
-		if m := cursorTool.FindStringSubmatch(entry); m != nil {
+		if m := cursorTool.get().FindStringSubmatch(entry); m != nil {
 			entry = "mcp__" + m[1] + "__" + cmp.Or(m[2], "*")
 		}
 		ours := strings.HasPrefix(strings.ToLower(entry), "mcp__") && slices.Contains(s.prefixes, "mcp__*__")
-		if ours || clientTool.MatchString(entry) && !doc.mentions(entry) {
+		if ours || clientTool.get().MatchString(entry) && !doc.mentions(entry) {
 			s.patterns = append(s.patterns, entry)
 		} else {
 			s.anyForm = append(s.anyForm, entry)

@@ -168,16 +168,19 @@ func TestAddressesOfPolicies(t *testing.T) {
 		{"https://mcp.x.com/mcp", "https://mcp.x.com/a/../mcp"},
 		{"https://mcp.x.com/mcp", "https://mcp.x.com//./mcp"},
 		{"https://user@mcp.x.com/*", "https://mcp.x.com/mcp"},
+		{"https://mcp.x.com?*", "https://mcp.x.com/?a=b"},
+		{"https://mcp.x.com/mcp?a=?", "https://mcp.x.com/mcp?a=?"},
 	} {
 		assert.Equal(t, Server{Name: "gh", Disabled: true}, load("deniedMcpServers", test.pattern, test.address), test)
 	}
 	for _, test := range []struct{ pattern, address string }{
-		{"https://mcp.x.com/mcp", "https://mcp.x.com./%6dcp"}, {"https://mcp.x.com./%6Dcp", "https://mcp.x.com:443/mcp"},
+		{"https://mcp.x.com/mcp", "https://mcp.x.com./%6dcp"}, {"https://mcp.x.com./%6Dcp", "https://mcp.x.com:443/mcp"}, {"https://mcp.x.com?*", "https://mcp.x.com/?a"},
 	} {
 		assert.False(t, load("allowedMcpServers", test.pattern, test.address).Disabled, test)
 	}
 	for _, test := range []struct{ pattern, address string }{
 		{"https://mcp.x.com/a/b", "https://mcp.x.com/a%2fb"}, {"https://mcp.x.com/mcp", "https://mcp.x.com/a/../mcp"}, {"https://mcp.x.com/%2a", "https://mcp.x.com/secret"},
+		{"https://mcp.x.com?*", "https://mcp.x.com.evil.com/x"}, {"https://mcp?x.com/*", "https://mcp.x.com/mcp"}, {"https://mcp.x.com/mc?", "https://mcp.x.com/mcp"},
 		{"https://mcp.x.com/mcp", "http://mcp.x.com/mcp"}, {"https://mcp.x.com/mcp", "https://mcp.x.com:8443/mcp"},
 	} {
 		assert.True(t, load("allowedMcpServers", test.pattern, test.address).Disabled, test)

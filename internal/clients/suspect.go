@@ -12,7 +12,7 @@ import (
 var (
 	offWords = []string{
 		"disabl", "inactiv", "block", "deny", "denie", "exclu", "forbid", "hidden", "hide", "ignore", "blacklist", "omit", "paused", "reject",
-		"skip", "suspend", "turnedoff", "switchedoff", "disallow", "deactiv", "stopped", "deleted", "archived", "muted", "unavailab", "dormant",
+		"skip", "suspend", "turnedoff", "switchedoff", "disallow", "deactiv", "stopped", "deleted", "archived", "mute", "remov", "unavailab", "dormant",
 		"except", "ban", "restrict",
 	}
 	onWords    = []string{"enabl", "active", "allow", "inclu", "whitelist", "only", "select", "availab"}
@@ -41,15 +41,22 @@ func hasAny(name string, words []string) bool {
 }
 
 // otherThings are in the names of keys that the words above are not about.
-var otherThings = strings.NewReplacer(
-	"restart", "", "reconnect", "", "running", "", "runtime", "", "user", "", "download", "", "upload", "", "payload", "", "stateless", "", "stateful", "",
-	"exception", "", "banner", "", "bandwidth", "", "urban", "", "unrestrict", "", "toolbar", "", "tooltip", "", "toolchain", "", "toolkit", "",
-)
+var otherThings = []string{
+	"restart", "reconnect", "running", "runtime", "user", "download", "upload", "payload", "stateless", "stateful",
+	"exception", "banner", "bandwidth", "urban", "mutex", "unrestrict", "toolbar", "tooltip", "toolchain", "toolkit",
+}
+
+func withoutOthers(key string) string {
+	for _, thing := range otherThings {
+		key = strings.ReplaceAll(key, thing, "")
+	}
+	return key
+}
 
 // isSwitch reports whether a key that we don't know may be meant to switch a server
 // or its tools off.
 func isSwitch(key string) bool {
-	key = otherThings.Replace(fold(key))
+	key = withoutOthers(fold(key))
 	return key == "on" || key == "off" || hasAny(key, offWords) || hasAny(key, onWords) || hasAny(key, otherWords) ||
 		misspelled(key)
 }
@@ -65,7 +72,7 @@ func maySwitchOff(key string, value any) bool {
 	if isSwitch(key) {
 		return leavesOff(key, value, true)
 	}
-	name := otherThings.Replace(fold(key))
+	name := withoutOthers(fold(key))
 	states := hasAny(name, startWords) || hasAny(name, stateWords)
 	switch v := value.(type) {
 	case map[string]any:
@@ -105,7 +112,7 @@ func saysNo(value any) bool {
 // server does not say which a bool is, either may. Beside the servers, a bool that is
 // neither, as of "hasSeenTools", is about something else.
 func leavesOff(key string, value any, ofServer bool) bool {
-	key = otherThings.Replace(fold(key))
+	key = withoutOthers(fold(key))
 	off, on := key == "off" || hasAny(key, offWords), key == "on" || hasAny(key, onWords)
 	switch v := value.(type) {
 	case nil:

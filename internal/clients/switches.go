@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -31,12 +30,11 @@ func (s *switches) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-// parseSwitches collects the lists by which clients switch off servers and tools.
+// takeSwitches collects the lists by which clients switch off servers and tools.
 // A list of the wrong kind is an error, since nobody knows what it would switch off.
-func (doc *document) parseSwitches(scopes []object) (switches, error) {
-	d := doc.dialect
-	s := switches{prefixes: d.toolPrefixes}
-	if s.prefixes == nil {
+func (doc *document) takeSwitches(scopes []object) error {
+	d, s := doc.dialect, &doc.off
+	if s.prefixes = d.toolPrefixes; s.prefixes == nil {
 		s.prefixes = anyPrefixes
 	}
 	for _, o := range scopes {
@@ -49,38 +47,35 @@ func (doc *document) parseSwitches(scopes []object) (switches, error) {
 			take(o, "disallowedTools", &s.anyForm),
 			take(o, "options.disabled_tools", &s.patterns), // crush
 			s.takeOnly(o, "mcp.allowed"), s.takeOnly(o, "allowMCPServers"), s.takeOnly(o, "enabledMcpServers"),
-			s.takeTools(o, d), s.takePermission(o, doc), s.takePermissions(o, d, doc), s.takeAdmin(o), s.takeAgent(o, d), s.policies.add(o),
+			s.takeServerSwitches(o, d), s.takeTools(o, d), s.takePermission(o, doc), s.takePermissions(o, d, doc), s.takeToolPermissions(o, doc), s.noteProfiles(o, doc), s.policies.add(o),
 		} {
 			if err != nil {
-				return switches{}, err
+				return err
 			}
 		}
-		// Without agents, no client calls tools.
-		s.all = s.all || string(o.values["chat.mcp.enabled"]) == "false" || string(o.values["chat.agent.enabled"]) == "false" || only(o.values["chat.mcp.access"], `"all"`, "true") || // VS Code
-			string(o.values["chat.disableAIFeatures"]) == "true" || string(o.values["disable_ai"]) == "true" // VS Code, Zed
 	}
 	patterns := slices.Concat(s.patterns, s.anyForm)
 	if len(patterns) > maxSwitches || slices.ContainsFunc(patterns, func(p string) bool { return len(p) > maxSwitches }) {
-		return switches{}, fmt.Errorf("lists of tools have more than %d entries, or an entry of more than %[1]d bytes", maxSwitches)
+		return fmt.Errorf("lists of tools have more than %d entries, or an entry of more than %[1]d bytes", maxSwitches)
 	}
 	for _, name := range slices.Concat(s.servers, s.only, patterns) {
 		if name, _, _ = strings.Cut(name, "("); d.refers(name) {
-			return switches{}, errors.New("a list of servers or tools has a reference, which is not replaced there: write it out")
+			return errors.New("a list of servers or tools has a reference, which is not replaced there: write it out")
 		}
 	}
 	for _, list := range [][]string{s.patterns, s.anyForm} {
 		for i, p := range list { // ** is *, but takes much longer
-			list[i] = stars.ReplaceAllString(p, "*")
+			list[i] = stars.get().ReplaceAllString(p, "*")
 		}
 	}
-	return s, nil
+	return nil
 }
 
-var stars = regexp.MustCompile(`\*+`)
+var stars = expression{text: `\*+`}
 
 // only reports whether raw is there, and none of the values.
 func only(raw json.RawMessage, values ...string) bool {
-	return len(raw) > 0 && string(raw) != "null" && !slices.Contains(values, string(raw))
+	return kind(raw) != "null" && !slices.Contains(values, string(raw))
 }
 
 // take appends the list of strings at a place, keys that are joined by dots. In the
@@ -98,24 +93,25 @@ func take(o object, place string, list *[]string) error {
 	return nil
 }
 
-// lookup returns the value at a place, or nil.
-func lookup(o object, place string) (json.RawMessage, error) {
-	key, rest, nested := strings.Cut(place, ".")
-	raw := o.values[key]
-	if string(raw) == "null" || nested && (len(raw) == 0 || raw[0] != '{') {
-		return nil, nil
+// lookup returns the value at a place, or nil. What is left of the place may be one key
+// in any object on the way.
+func lookup(o object, place string) (raw json.RawMessage, err error) {
+	for rest, nested := place, true; nested; {
+		if value := o.values[rest]; kind(value) != "null" {
+			if raw != nil {
+				return nil, fmt.Errorf("%q is there twice", place)
+			}
+			raw = value
+		}
+		var key string
+		if key, rest, nested = strings.Cut(rest, "."); !nested || kind(o.values[key]) != "object" {
+			break
+		}
+		if o, err = parseObject(o.values[key]); err != nil {
+			return nil, fmt.Errorf("%q: %w", strings.TrimSuffix(place, "."+rest), err)
+		}
 	}
-	if !nested {
-		return raw, nil
-	}
-	inner, err := parseObject(raw)
-	if err == nil {
-		raw, err = lookup(inner, rest)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%q: %w", key, err)
-	}
-	if key == "mcp" && len(raw) > 0 && raw[0] == '{' { // a server may be named so
+	if strings.HasPrefix(place, "mcp.") && kind(raw) == "object" { // a server may be named so
 		return nil, nil
 	}
 	return raw, nil
@@ -142,7 +138,7 @@ func (s *switches) takeOnly(o object, place string) error {
 // that might switch tools off.
 func (s *switches) takeTools(o object, d *dialect) error {
 	raw := o.values["tools"]
-	if len(raw) == 0 || string(raw) == "null" {
+	if kind(raw) == "null" {
 		return nil
 	}
 	tools, err := parseObject(raw)
@@ -168,31 +164,44 @@ func (s *switches) takeTools(o object, d *dialect) error {
 	return take(o, "tools.exclude", &s.patterns)
 }
 
-// takeAdmin reads what an administrator of Gemini CLI says of all servers.
-func (s *switches) takeAdmin(o object) error {
-	var inner object
-	admin, err := lookup(o, "admin.mcp")
-	if len(admin) > 0 && err == nil {
-		inner, err = parseObject(admin)
-	}
-	switch {
-	case err != nil:
-		return fmt.Errorf(`"admin.mcp": %w`, err)
-	case len(inner.names) > 0 && only(inner.values["config"], "{}"):
-		return errors.New(`"admin.mcp.config" may switch servers off and is not read here: write "disabled" into the servers, or remove it`)
-	}
-	s.all = s.all || only(inner.values["enabled"], "true")
-	return nil
+// serverSwitches are switches of all servers. Without an agent, no client calls tools.
+var serverSwitches = []struct {
+	place    string
+	on, also string // the values that leave all on
+	lists    bool   // so do lists without "mcp"
+	some     bool   // other values may leave some on
+	client   string // the one that has it; others may have an agent with that name
+}{
+	{place: "admin.mcp.config", on: "{}", some: true}, // administrators of Gemini CLI
+	{place: "admin.mcp.enabled", on: "true"},
+	{place: "agent.enabled", on: "true", client: "zed"},
+	{place: "agent.tool_permissions.default", on: `"allow"`, also: `"confirm"`, some: true, client: "zed"},
+	{place: "chat.agent.enabled", on: "true"}, // VS Code
+	{place: "chat.disableAIFeatures", on: "false"},
+	{place: "chat.mcp.access", on: `"all"`, also: "true"},
+	{place: "chat.mcp.enabled", on: "true"},
+	{place: "disable_ai", on: "false"},                                 // Zed
+	{place: "strictPluginOnlyCustomization", on: "false", lists: true}, // administrators of Claude Code: what only plugins bring along
 }
 
-// takeAgent reads "agent": {"enabled": false} of Zed.
-func (s *switches) takeAgent(o object, d *dialect) error {
-	if d.name != "zed" {
-		return nil
+// takeServerSwitches reads the switches of all servers.
+func (s *switches) takeServerSwitches(o object, d *dialect) error {
+	for _, is := range serverSwitches {
+		raw, err := lookup(o, is.place)
+		if err != nil {
+			return err
+		}
+		var list []string
+		switch {
+		case !only(raw, is.on, is.also) || is.client != "" && is.client != d.name:
+		case is.lists && json.Unmarshal(raw, &list) == nil && !slices.Contains(list, "mcp"):
+		case is.some:
+			return fmt.Errorf(`%q may switch servers off and is not read here: write "disabled" into the servers, or remove it`, is.place)
+		default:
+			s.all = true
+		}
 	}
-	enabled, err := lookup(o, "agent.enabled")
-	s.all = s.all || string(enabled) == "false"
-	return err
+	return nil
 }
 
 // leastWork is what it takes to compare anything, in bytes.

@@ -26,7 +26,7 @@ func (e *entry) take(key string, into any, want string) bool {
 		e.problem("%q is a JSON %s, want %s", key, kind(raw), want)
 		return false
 	}
-	if raw[0] == '{' {
+	if kind(raw) == "object" {
 		if _, err := parseObject(raw); err != nil { // a key is there twice
 			e.problem("%q: %w", key, err)
 			return false
@@ -99,8 +99,11 @@ func (e *entry) open(key string) (keys []string) {
 	return keys
 }
 
-// kind returns what a JSON value is.
+// kind returns what a JSON value is. None is null.
 func kind(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return "null"
+	}
 	switch raw[0] {
 	case '"':
 		return "string"

@@ -14,8 +14,8 @@ func (e *entry) timeouts() {
 		unit = time.Second
 	}
 	raw := e.values["timeout"]
-	ours := len(raw) > 0 && raw[0] == '"'
-	if len(raw) > len("{}") && raw[0] == '{' {
+	ours := kind(raw) == "string"
+	if len(raw) > len("{}") && kind(raw) == "object" {
 		e.twoTimeouts()
 	} else if d := e.duration("timeout", unit); d > 0 {
 		if ours || e.dialect.start {
@@ -62,7 +62,7 @@ const minMilliseconds = 100
 // duration takes a text such as "20s", or a number of units, of at most a day.
 func (e *entry) duration(key string, unit time.Duration) time.Duration {
 	raw := e.values[key]
-	if len(raw) > 0 && raw[0] == '"' {
+	if kind(raw) == "string" {
 		d, err := time.ParseDuration(e.string(key))
 		if err != nil || d <= 0 {
 			if len(raw) > len(`"-1000h0m0s"`) {

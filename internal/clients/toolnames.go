@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -76,13 +75,13 @@ func safeName(name, more string, beyond int) string {
 // maxWritten bounds the patterns of one name.
 const maxWritten = 32
 
-var underscores = regexp.MustCompile("_+")
+var underscores = expression{text: "_+"}
 
 // written returns patterns of the names that a client may have written as name, with a
 // _ for each character that providers refuse; if pairs, also with two for one.
 func written(name string, pairs bool) []string {
 	patterns, end := []string{""}, 0
-	for _, at := range underscores.FindAllStringIndex(name, -1) {
+	for _, at := range underscores.get().FindAllStringIndex(name, -1) {
 		n := at[1] - at[0]
 		least := n
 		if pairs && len(patterns)*(n/2+1) <= maxWritten {

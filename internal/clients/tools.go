@@ -8,8 +8,16 @@ import (
 )
 
 // fold returns key as all spellings of it: disabledTools, disabled_tools.
-func fold(key string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(key))
+func fold(key string) string { return strings.ReplaceAll(plain(key), ".", "") }
+
+// plain is fold, but leaves the dots.
+func plain(key string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == ' ' {
+			return -1
+		}
+		return r
+	}, strings.ToLower(key))
 }
 
 // disabled takes the switches of the server and reports whether one switches it off.

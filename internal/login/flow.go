@@ -64,7 +64,8 @@ func (a *Account) login(ctx context.Context, open Open) (r record, err error) {
 	if err != nil {
 		return r, err
 	}
-	found.scopes = a.asks(&known, found.scopes)
+	a.hold("token", known.AccessToken, known.RefreshToken, known.ClientSecret)
+	found.scopes = a.harmless(a.asks(&known, found.scopes))
 	if r, err = a.client(ctx, found, known, to.address); err != nil {
 		return r, err
 	}

@@ -48,6 +48,10 @@ type Account struct {
 	// Hold, if not nil, is told of each secret before it is used.
 	Hold func(name string, values []string)
 
+	// Hides, if not nil, reports whether text has a secret of the server's
+	// configuration, or one that Hold was told of.
+	Hides func(text string) bool
+
 	life context.Context // of all requests for tokens
 	end  context.CancelFunc
 	busy sync.WaitGroup // users of turn

@@ -39,6 +39,18 @@ func (a *Account) asks(known *record, offered []string) []string {
 	return offered
 }
 
+// harmless returns the scopes without those that have a secret and are not of the
+// settings: a server may name what we sent to it, and the address of the login page, which
+// hosts log, has them all.
+func (a *Account) harmless(scopes []string) (kept []string) {
+	for _, s := range scopes {
+		if a.Hides == nil || !a.Hides(s) || slices.Contains(a.cfg.Scopes, s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
 // maxStepUps is how many logins in a row may be for scopes that the server wants
 // besides. It counts those that were granted too: a server may name new ones for ever,
 // and its authorization server may grant them all.

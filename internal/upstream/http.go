@@ -28,13 +28,14 @@ type Refusal struct {
 }
 
 // refusal returns the Refusal in the answer to a request with these headers, or nil.
-func refusal(sent http.Header, resp *http.Response) *Refusal {
+// Scopes that repeat a secret are left out: hosts are told of them.
+func (d *dresser) refusal(sent http.Header, resp *http.Response) *Refusal {
 	r := &Refusal{Sent: sent, Challenges: resp.Header.Values("WWW-Authenticate")}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
 		return r
 	case http.StatusForbidden:
-		if r.Scopes = login.Lacking(r.Challenges); r.Scopes != nil {
+		if r.Scopes = slices.DeleteFunc(login.Lacking(r.Challenges), d.secrets.in); len(r.Scopes) > 0 {
 			return r
 		}
 	}
@@ -97,7 +98,7 @@ func (d *dresser) send(r *http.Request, base http.RoundTripper, failed *failure)
 			failed.note(err)
 			return nil, err
 		}
-		refused := refusal(dressed.Header, resp)
+		refused := d.refusal(dressed.Header, resp)
 		if refused == nil || refused.Scopes == nil && tries == 2 || r.Body != nil && r.GetBody == nil {
 			return resp, nil
 		}

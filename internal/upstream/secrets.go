@@ -270,11 +270,14 @@ func (s *secrets) add(name, value string) {
 			url.QueryEscape(v), url.PathEscape(v),
 		} {
 			if len(form) >= least {
-				s.values = append(s.values, form)
+				s.values = append(s.values, form, escape.ReplaceAllStringFunc(form, strings.ToLower))
 			}
 		}
 	}
 }
+
+// escape matches a byte as Go writes it in URLs. Others write it in lower case.
+var escape = regexp.MustCompile("%[0-9A-F]{2}")
 
 func inner(quoted string) string { return quoted[1 : len(quoted)-1] }
 
@@ -303,6 +306,16 @@ func (s *secrets) text(line string) string {
 		end = max(end, p.to)
 	}
 	return text.WithoutAddresses(b.String() + line[end:])
+}
+
+// in reports whether line has a secret.
+func (s *secrets) in(line string) bool {
+	for _, v := range s.known() {
+		if strings.Contains(line, v) {
+			return true
+		}
+	}
+	return false
 }
 
 // occurrences yields where part is in text, overlapping ones too.

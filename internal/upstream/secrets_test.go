@@ -91,7 +91,7 @@ func TestLogsAreHidden(t *testing.T) {
 func TestHiddenForms(t *testing.T) {
 	s := newSecrets(&Config{
 		URL: "http://ann:pass-word@h/", Headers: map[string]string{"Authorization": "Bearer tok-12345678", "Proxy-Authorization": "Basic Ym9iLTEyMzQ6a2V5LTU2Nzg=", "X-Api-Key": "Custom cus-12345678"},
-		Env: map[string]string{"A_KEY": "abcdefgh", "B_KEY": "abcdefgh-and-more"},
+		Env: map[string]string{"A_KEY": "abcdefgh", "B_KEY": "abcdefgh-and-more", "C_KEY": "q/r+s"},
 	}, nil)
 	for in, want := range map[string]string{
 		"invalid token tok-12345678":       "invalid token [hidden]",
@@ -99,6 +99,7 @@ func TestHiddenForms(t *testing.T) {
 		"Basic YW5uOnBhc3Mtd29yZA== is no": "Basic [hidden] is no",
 		"bob-1234:key-5678, key-5678":      "[hidden], [hidden]",
 		"cus-12345678 is old":              "[hidden] is old",
+		"?key=q%2Fr%2Bs, ?key=q%2fr%2bs":   "?key=[hidden], ?key=[hidden]",
 	} {
 		assert.Equal(t, want, s.text(in))
 	}

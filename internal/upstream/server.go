@@ -68,7 +68,7 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, all List) 
 		s.cfg.Unauthorized = func([]string) error { return errUnauthorized }
 	}
 	if s.cfg.Account != nil {
-		s.cfg.Account.Hold = s.secrets.hold
+		s.cfg.Account.Hold, s.cfg.Account.Hides = s.secrets.hold, s.secrets.in
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.conn = lazy.Value[*conn]{Load: s.connect, Settle: s.connected, Life: s.life, Ended: ErrClosed, Run: s.running.Go, Mu: &s.mu}
