@@ -60,59 +60,63 @@ func is(hint *bool) bool { return hint != nil && *hint }
 // unusable: the definition is too large or not JSON, has no name, has an input schema
 // that is not an object, or has one of the members that we know twice: then what we
 // judge would not be what others read. A tool without an input schema gets
-// {"type":"object"}.
+// {"type":"object"}. The Tool shares the bytes of raw.
 func ParseTool(server string, raw json.RawMessage, maxBytes int) (*Tool, error) {
-	var in struct {
-		Name        string          `json:"name"`
-		Title       json.RawMessage `json:"title"`
-		Description string          `json:"description"`
-		Input       json.RawMessage `json:"inputSchema"`
-		Output      json.RawMessage `json:"outputSchema"`
-		Annotations json.RawMessage `json:"annotations"`
-		Meta        json.RawMessage `json:"_meta"`
-		Execution   json.RawMessage `json:"execution"`
-	}
-	if err := text.ReadElement(raw, maxBytes, &in); err != nil {
+	values, twice, err := text.ReadElement(raw, maxBytes, "name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta", "execution")
+	if err != nil {
 		return nil, err
 	}
-	if in.Name == "" {
+	title, input, output, annotations, meta, execution := values[1], values[3], values[4], values[5], values[6], values[7]
+	name, err := text.String("name", values[0])
+	if err != nil {
+		return nil, err
+	}
+	description, err := text.String("description", values[2])
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
 		return nil, errors.New("the name is missing")
 	}
-	member := text.Repeated(raw, "name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta")
-	if member = cmp.Or(member, text.Repeated(in.Annotations, "title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")); member != "" {
-		return nil, fmt.Errorf("%q has the member %q more than once", text.Line(in.Name, text.MaxName), member)
+	_, twiceWithin := text.Fields(annotations, "title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+	if twice = cmp.Or(twice, twiceWithin); twice != "" {
+		return nil, fmt.Errorf("%q has the member %q more than once", text.Line(name, text.MaxName), twice)
 	}
-	if text.IsNull(in.Input) {
-		in.Input = json.RawMessage(`{"type":"object"}`)
+	if text.IsNull(input) {
+		input = json.RawMessage(`{"type":"object"}`)
 	}
-	if in.Input[0] != '{' {
-		return nil, fmt.Errorf("the inputSchema of %q is not a JSON object", text.Line(in.Name, text.MaxName))
+	if input[0] != '{' {
+		return nil, fmt.Errorf("the inputSchema of %q is not a JSON object", text.Line(name, text.MaxName))
 	}
 	t := &Tool{
 		Server:      server,
-		Own:         in.Name,
-		Description: in.Description,
-		Input:       text.Compact(in.Input),
+		Own:         name,
+		Description: description,
+		Input:       text.Compact(input),
 		Raw:         raw,
-		NoNull:      schema.NoNull(in.Input),
-		Arguments:   schema.NewValidator(in.Input),
+		NoNull:      schema.NoNull(input),
+		Arguments:   schema.NewValidator(input),
+		Task:        isTask(execution),
 		Canonical:   sync.OnceValue(func() string { return text.CanonicalHash(raw) }),
 	}
-	if !text.IsNull(in.Output) && in.Output[0] == '{' {
-		t.Output = text.Compact(in.Output)
+	if !text.IsNull(output) && output[0] == '{' {
+		t.Output = text.Compact(output)
 	}
-	// We ignore a hint of the wrong type.
-	_ = json.Unmarshal(in.Title, &t.Title)
-	if json.Unmarshal(in.Annotations, &t.Annotations) != nil {
+	t.Title, _ = text.String("title", title) // we ignore a hint of the wrong type
+	if !text.IsNull(annotations) && json.Unmarshal(annotations, &t.Annotations) != nil {
 		t.Annotations = mcp.ToolAnnotation{} // a half-read one would have false hints
 	}
-	var execution mcp.ToolExecution
-	t.Task = json.Unmarshal(in.Execution, &execution) == nil && execution.TaskSupport == mcp.TaskSupportRequired
-	t.Needs, t.BadNeeds = parseNeeds(in.Meta)
+	t.Needs, t.BadNeeds = parseNeeds(meta)
 	t.document = search.Document{Server: server, Name: t.Own, Title: t.Title, Description: t.Description, InputSchema: t.Input}
-	t.Always, t.document.Hints = parseHints(in.Meta)
+	t.Always, t.document.Hints = parseHints(meta)
 	t.Trusted = trust.Definition{Name: t.Own, Sum: sha256.Sum256(raw), Hash: sync.OnceValue(t.hash)}
 	return t, nil
+}
+
+// isTask reports whether a tool must be called as a task.
+func isTask(raw json.RawMessage) bool {
+	var execution mcp.ToolExecution
+	return !text.IsNull(raw) && json.Unmarshal(raw, &execution) == nil && execution.TaskSupport == mcp.TaskSupportRequired
 }
 
 // hash returns a hash of all in the definition that people and models see and that we

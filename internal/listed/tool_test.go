@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -62,6 +67,7 @@ func TestParseTool(t *testing.T) {
 		{"name twice", `{"name":"a","name":"b"}`, Tool{}, `"b" has the member "name" more than once`},
 		{"schema in two spellings", `{"inputSchema":{},"name":"a","INPUTſCHEMA":{}}`, Tool{}, `"a" has the member "inputSchema" more than once`},
 		{"title of annotations twice", `{"name":"a","annotations":{"title":"x","Title":"y"}}`, Tool{}, `"a" has the member "title" more than once`},
+		{"execution twice", `{"name":"a","execution":{},"execution":{"taskSupport":"required"}}`, Tool{}, `"a" has the member "execution" more than once`},
 		{"_meta twice", `{"name":"a","_meta":{},"_META":{}}`, Tool{}, `"a" has the member "_meta" more than once`},
 		{"true for an inputSchema", `{"name":"a","inputSchema":true}`, Tool{}, `the inputSchema of "a" is not a JSON object`},
 		{"array for an inputSchema", `{"name":"a","inputSchema":[]}`, Tool{}, `the inputSchema of "a" is not a JSON object`},
@@ -161,12 +167,97 @@ func TestTrustComparesWhatIsSaid(t *testing.T) {
 	}
 }
 
+// decoded is what ParseTool returns by definition, as encoding/json reads it. It fails if
+// raw can't be used.
+func decoded(raw json.RawMessage) (t Tool, ok bool) {
+	var in struct {
+		Name        string          `json:"name"`
+		Title       json.RawMessage `json:"title"`
+		Description string          `json:"description"`
+		Input       json.RawMessage `json:"inputSchema"`
+		Output      json.RawMessage `json:"outputSchema"`
+		Annotations json.RawMessage `json:"annotations"`
+		Meta        json.RawMessage `json:"_meta"`
+		Execution   json.RawMessage `json:"execution"`
+	}
+	if json.Unmarshal(raw, &in) != nil || in.Name == "" || repeats(raw, "name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta", "execution") ||
+		repeats(in.Annotations, "title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint") {
+		return Tool{}, false
+	}
+	if in.Input == nil || string(in.Input) == "null" {
+		in.Input = json.RawMessage(`{"type":"object"}`)
+	}
+	t = Tool{Own: in.Name, Description: in.Description, Input: compacted(in.Input)}
+	if bytes.HasPrefix(in.Output, []byte("{")) {
+		t.Output = compacted(in.Output)
+	}
+	_ = json.Unmarshal(in.Title, &t.Title)
+	if json.Unmarshal(in.Annotations, &t.Annotations) != nil {
+		t.Annotations = mcp.ToolAnnotation{}
+	}
+	var execution mcp.ToolExecution
+	t.Task = json.Unmarshal(in.Execution, &execution) == nil && execution.TaskSupport == mcp.TaskSupportRequired
+	t.Needs, t.BadNeeds = parseNeeds(in.Meta)
+	t.Always, t.document.Hints = parseHints(in.Meta)
+	return t, t.Input[0] == '{'
+}
+
+// repeats reports whether an object has one of these members twice, in whatever case.
+func repeats(object json.RawMessage, names ...string) bool {
+	members, _ := text.Members(object)
+	times := make(map[string]int)
+	for _, m := range members {
+		for _, name := range names {
+			if strings.EqualFold(m.Name, name) {
+				times[name]++
+			}
+		}
+	}
+	return slices.Max(append(slices.Collect(maps.Values(times)), 0)) > 1
+}
+
+func compacted(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	_ = json.Compact(&b, raw)
+	return bytes.ToValidUTF8(b.Bytes(), []byte("\ufffd"))
+}
+
+// requireDecoded fails if got, the result of ParseTool, is not what raw says.
+func requireDecoded(t require.TestingT, raw json.RawMessage, got *Tool, err error) {
+	want, ok := decoded(raw)
+	require.Equal(t, ok, err == nil, "%v", err)
+	if !ok {
+		require.Nil(t, got)
+		return
+	}
+	require.Equal(t, want, Tool{
+		Own: got.Own, Title: got.Title, Description: got.Description, Input: got.Input, Output: got.Output, Annotations: got.Annotations,
+		Task: got.Task, Needs: got.Needs, BadNeeds: got.BadNeeds, Always: got.Always, document: search.Document{Hints: got.document.Hints},
+	})
+	require.Equal(t, string(raw), string(got.Raw))
+}
+
+func TestParseToolOfCatalogs(t *testing.T) {
+	t.Parallel()
+	for server, list := range mcptest.Catalogs(t) {
+		for _, raw := range list {
+			for _, raw := range []json.RawMessage{raw, compacted(raw)} {
+				got, err := ParseTool(server, raw, 1<<20)
+				require.NoError(t, err)
+				requireDecoded(t, raw, got, nil)
+			}
+		}
+	}
+}
+
 func FuzzParseTool(f *testing.F) {
 	for _, seed := range []string{
 		``, `{}`, `null`, `{"name":"a"}`, `{"name":5}`, `{"name":"a","inputSchema":true}`, `[{"name":"a"}]`,
 		`{"name":"a","inputSchema":{"properties":{"p":{"type":"string"},"q":{"anyOf":[{"$ref":"#"},{"type":"null"}]}},"required":["q"]}}`,
 		`{"name":"a","title":1,"annotations":[],"outputSchema":{"x":[1, 2]}}`,
 		"{\"name\":\"\xff\",\"inputSchema\":{\"\xff\":\"\xff\"}}",
+		`{"NAME":"a","deſcription":"\ud800","inputSchema":{"x":"\\\""},"execution":{"taskSupport":"required"},"_meta":{"anthropic/alwaysLoad":true}}`,
+		`{"name":"a","annotations":{"readOnlyHint":true,"title":5}} `, `{"name":"a","name":null}`, `{"name":"a","execution":1,"execution":{}}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -174,12 +265,10 @@ func FuzzParseTool(f *testing.F) {
 		before := bytes.Clone(raw)
 		d, err := ParseTool("s", raw, 1<<20)
 		require.Equal(t, string(before), string(raw), "the input was changed")
+		requireDecoded(t, raw, d, err)
 		if err != nil {
-			require.Nil(t, d)
 			return
 		}
-		require.NotEmpty(t, d.Own)
-		require.Equal(t, string(raw), string(d.Raw))
 		for _, schema := range []json.RawMessage{d.Input, d.Output} {
 			if schema == nil {
 				continue
@@ -187,9 +276,6 @@ func FuzzParseTool(f *testing.F) {
 			var object map[string]json.RawMessage
 			require.NoError(t, json.Unmarshal(schema, &object))
 			require.NotNil(t, object, "%s is not an object", schema)
-			var compacted bytes.Buffer
-			require.NoError(t, json.Compact(&compacted, schema))
-			require.Equal(t, compacted.String(), string(schema))
 		}
 		require.NotNil(t, d.Input)
 		args := json.RawMessage(`{"p":null}`)
