@@ -25,7 +25,7 @@ const perServer = 5
 
 // measure returns the value of each row: microseconds of CPU or, if the name says so,
 // bytes.
-func measure(sizes []string, only *regexp.Regexp) map[string]float64 {
+func measure(sizes []string, only *regexp.Regexp, dir string) map[string]float64 {
 	rows := make(map[string]float64)
 	row := func(name string, value func() float64) {
 		if only.MatchString(name) {
@@ -41,7 +41,9 @@ func measure(sizes []string, only *regexp.Regexp) map[string]float64 {
 			row("load one tool, µs", loadOne)
 			continue
 		}
-		measureAt(n, func(what string, value func() float64) { row(size+" tools: "+what, value) })
+		rowAt := func(what string, value func() float64) { row(size+" tools: "+what, value) }
+		measureMemory(n, dir, rowAt)
+		measureAt(n, rowAt)
 	}
 	return rows
 }
