@@ -136,10 +136,17 @@ func refusesNull(schema json.RawMessage, depth int) bool {
 	return false
 }
 
-// DropNulls returns args without members of the given names whose value is null.
-// Other members keep their bytes and order.
-func DropNulls(args json.RawMessage, names []string) json.RawMessage {
-	if len(names) == 0 || !bytes.Contains(args, []byte("null")) {
+// DropNulls returns args without members whose value is null and whose name [NoNull]
+// returns for the schema. Other members keep their bytes and order.
+func DropNulls(args, schema json.RawMessage) json.RawMessage {
+	if !bytes.Contains(args, []byte("null")) {
+		return args
+	}
+	return dropNulls(args, NoNull(schema))
+}
+
+func dropNulls(args json.RawMessage, names []string) json.RawMessage {
+	if len(names) == 0 {
 		return args
 	}
 	members, err := text.Members(args)

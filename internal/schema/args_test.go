@@ -131,10 +131,10 @@ func TestDropNullsBySchema(t *testing.T) {
 			if test.drop {
 				want = `{"q":null,"other":null}`
 			}
-			assert.Equal(t, want, string(DropNulls(json.RawMessage(args), NoNull(optional))))
+			assert.Equal(t, want, string(DropNulls(json.RawMessage(args), optional)))
 
 			required := json.RawMessage(`{"type":"object","properties":{"p":` + test.property + `},"required":["p"]}`)
-			assert.Equal(t, args, string(DropNulls(json.RawMessage(args), NoNull(required))), "required")
+			assert.Equal(t, args, string(DropNulls(json.RawMessage(args), required)), "required")
 		})
 	}
 }
@@ -299,9 +299,9 @@ func TestDropNullsKeepsAllElse(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			in := json.RawMessage(test.in)
-			assert.Equal(t, test.want, string(DropNulls(in, []string{"p", "r"})))
+			assert.Equal(t, test.want, string(dropNulls(in, []string{"p", "r"})))
 			assert.Equal(t, test.in, string(in), "the input was changed")
-			assert.Equal(t, test.in, string(DropNulls(in, nil)), "without names")
+			assert.Equal(t, test.in, string(dropNulls(in, nil)), "without names")
 		})
 	}
 }
@@ -311,8 +311,8 @@ func TestDropNullsKeepsAllElse(t *testing.T) {
 func TestDropNullsDropsNoOtherValue(t *testing.T) {
 	for _, value := range []string{`"USD"`, `"none"`, `"null"`, `"N/A"`, `"undefined"`, `""`, `" "`, `0`, `0.0`, `-1`, `false`, `[]`, `{}`, `[null]`, `{"a":null}`} {
 		in := `{"p":` + value + `,"q":null}`
-		assert.Equal(t, in, string(DropNulls(json.RawMessage(in), []string{"p"})))
-		assert.Equal(t, `{"p":`+value+`}`, string(DropNulls(json.RawMessage(in), []string{"p", "q"})))
+		assert.Equal(t, in, string(dropNulls(json.RawMessage(in), []string{"p"})))
+		assert.Equal(t, `{"p":`+value+`}`, string(dropNulls(json.RawMessage(in), []string{"p", "q"})))
 	}
 }
 
@@ -326,7 +326,7 @@ func FuzzDropNulls(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte, first, second string) {
 		names := []string{first, second}
 		before := bytes.Clone(in)
-		got := DropNulls(in, names)
+		got := dropNulls(in, names)
 		require.Equal(t, string(before), string(in), "the input was changed")
 		if !json.Valid(in) || !strings.HasPrefix(strings.TrimLeft(string(in), " \t\r\n"), "{") {
 			require.Equal(t, string(in), string(got))
@@ -343,7 +343,7 @@ func FuzzDropNulls(f *testing.F) {
 			}
 		}
 		require.Equal(t, want, memberTexts(got), "%s\nbecame %s", in, got)
-		require.Equal(t, string(got), string(DropNulls(got, names)), "not idempotent")
+		require.Equal(t, string(got), string(dropNulls(got, names)), "not idempotent")
 	})
 }
 
