@@ -52,9 +52,9 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 			NeededBy:     neededBy[f.name],
 			ReadOnly:     v.offers(metaReadOnlyCall) && f.def.ReadOnly(),
 		}
-		if v.disclosure == ByBridge && len(f.def.Input) <= left {
-			left -= len(f.def.Input)
-			answer.Tools[i].InputSchema = f.def.Input
+		if v.disclosure == ByBridge && len(f.def.InputSchema) <= left {
+			left -= len(f.def.InputSchema)
+			answer.Tools[i].InputSchema = f.def.InputSchema
 		}
 	}
 	callable := v.callable(query)

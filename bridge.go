@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -22,10 +21,10 @@ import (
 type BridgeTool struct {
 	name    string // registered
 	def     *definition
-	owner   *owner       // the system or a user
-	through caller       // calls a copy that is in a registry; else nil
-	tokens  atomic.Int64 // of the definition, once counted
-	exports sync.Map     // ExportedTool by exportKey, once made
+	owner   *owner                   // the system or a user
+	through caller                   // calls a copy that is in a registry; else nil
+	tokens  atomic.Int64             // of the definition, once counted
+	exports atomic.Pointer[exported] // the last form that was made; or nil
 	matched atomic.Pointer[matched]
 }
 
@@ -67,11 +66,11 @@ func (t *BridgeTool) Description() string { return t.def.Description }
 
 // InputSchema returns the JSON Schema of the arguments as compact JSON, with
 // every keyword that the server sent. It is shared and must not be changed.
-func (t *BridgeTool) InputSchema() json.RawMessage { return t.def.Input }
+func (t *BridgeTool) InputSchema() json.RawMessage { return t.def.InputSchema }
 
 // OutputSchema returns the JSON Schema of the structured content, or nil if the
 // server sent none. It is shared and must not be changed.
-func (t *BridgeTool) OutputSchema() json.RawMessage { return t.def.Output }
+func (t *BridgeTool) OutputSchema() json.RawMessage { return t.def.Output() }
 
 // Annotations returns the server's hints about the tool's behaviour.
 func (t *BridgeTool) Annotations() mcp.ToolAnnotation { return t.def.Annotations }
@@ -94,7 +93,7 @@ func (t *BridgeTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallT
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	result, err := t.def.call(ctx, schema.DropNulls(args, t.def.NoNull))
+	result, err := t.def.call(ctx, schema.DropNulls(args, t.def.InputSchema))
 	if err != nil {
 		return nil, upstream.About(err, "tool", t.def.Own, t.def.Server)
 	}

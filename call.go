@@ -176,14 +176,14 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 	raw, err := schema.Arguments(args)
 	if err != nil {
 		return nil, &ArgumentsError{
-			Tool: t.name, Violations: []Violation{{Problem: text.Line(err.Error(), maxErrorLength)}}, Schema: t.def.Input,
+			Tool: t.name, Violations: []Violation{{Problem: text.Line(err.Error(), maxErrorLength)}}, Schema: t.def.InputSchema,
 			Repeated: s.refuse(t.name, schema.Written(args, err)),
 		}
 	}
-	raw = schema.DropNulls(raw, t.def.NoNull)
-	if problems, more := t.def.Arguments.Validate(raw); len(problems) > 0 {
+	raw = schema.DropNulls(raw, t.def.InputSchema)
+	if problems, more := s.scope.validators.Of(t.def.InputSchema).Validate(raw); len(problems) > 0 {
 		return nil, &ArgumentsError{
-			Tool: t.name, Violations: publicViolations(problems), More: more, Schema: t.def.Input, Repeated: s.refuse(t.name, raw),
+			Tool: t.name, Violations: publicViolations(problems), More: more, Schema: t.def.InputSchema, Repeated: s.refuse(t.name, raw),
 		}
 	}
 	result, err := s.scope.handler(ctx, ToolCall{s, t, raw})

@@ -215,7 +215,7 @@ func (s *Snapshot) bridgeTool(t *BridgeTool) ToolSnapshot {
 
 // Schema returns the schema of the arguments as indented JSON, cut to about limit
 // characters and to 400 lines.
-func (t ToolSnapshot) Schema(limit int) string { return t.eraser.Schema(t.def.Input, limit) }
+func (t ToolSnapshot) Schema(limit int) string { return t.eraser.Schema(t.def.InputSchema, limit) }
 
 // Marks returns the suspicious text in the definition, like [ChangedError.Marks].
 // It takes about 0.3 ms.

@@ -77,20 +77,29 @@ type exportKey struct {
 	deferred bool
 }
 
-// exportOnce is exportTool with a cache: it converts each form of a BridgeTool
-// only once.
+// An exported is a form of a tool that was made, after others.
+type exported struct {
+	exportKey
+	tool   ExportedTool
+	before *exported
+}
+
+// exportOnce is exportTool with a cache: it keeps each form of a BridgeTool.
 func exportOnce(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
 	b, ok := t.(*BridgeTool)
 	if !ok {
 		return exportTool(t, f, deferLoading)
 	}
 	key := exportKey{f, deferLoading}
-	if e, ok := b.exports.Load(key); ok {
-		return e.(ExportedTool), nil
+	made := b.exports.Load()
+	for e := made; e != nil; e = e.before {
+		if e.exportKey == key {
+			return e.tool, nil
+		}
 	}
 	e, err := exportTool(t, f, deferLoading)
 	if err == nil {
-		b.exports.Store(key, e)
+		b.exports.CompareAndSwap(made, &exported{key, e, made}) // if it fails, the next one keeps it
 	}
 	return e, err
 }

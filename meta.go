@@ -176,7 +176,7 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 		needed := v.needed(t)
 		told = append(append(told, t), needed...)
 		answer.Tools = append(answer.Tools, words.DescribedTool{
-			Name: t.name, Server: text.Line(t.def.Server, text.MaxName), Description: t.def.Description, InputSchema: t.def.Input, Needs: namesOf(needed),
+			Name: t.name, Server: text.Line(t.def.Server, text.MaxName), Description: t.def.Description, InputSchema: t.def.InputSchema, Needs: namesOf(needed),
 			ReadOnly: v.offers(metaReadOnlyCall) && t.def.ReadOnly(),
 		})
 	}
@@ -196,7 +196,7 @@ func (s *Session) answerCall(ctx context.Context, kind metaKind, args json.RawMe
 	if err == nil {
 		var check *schema.Validator // of an unknown tool, nothing is known
 		if t, _ := v.lookup(passed.Name); t != nil {
-			check = t.def.Arguments
+			check = s.scope.validators.Of(t.def.InputSchema)
 		}
 		args, err = passed.Arguments(check)
 	}

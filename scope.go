@@ -16,6 +16,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/mcphybrid/mcphybrid/internal/usage"
 	"github.com/mcphybrid/mcphybrid/search"
@@ -33,11 +34,12 @@ type scope struct {
 	user    user                 // zero if this is the system's scope
 	keeper  keeper               // the Manager
 
-	metaAccess Access        // denies the meta tools that opts deny
-	semantic   *semantic     // nil without [Options.Semantic]
-	uses       *usage.Record // nil without [Options.Usage]
-	skills     *skillShelf   // shared with the system
-	texts      *result.Shelf // of all sessions, likewise
+	metaAccess Access         // denies the meta tools that opts deny
+	semantic   *semantic      // nil without [Options.Semantic]
+	uses       *usage.Record  // nil without [Options.Usage]
+	skills     *skillShelf    // shared with the system
+	texts      *result.Shelf  // of all sessions, likewise
+	validators *schema.Recent // likewise
 
 	life context.Context // ends with the Manager
 

@@ -115,7 +115,7 @@ func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
 	for _, e := range list {
 		in := e.section
 		if in == exampleText {
-			if example, ok := schema.ExampleOf(e.tool.def.Input); ok {
+			if example, ok := schema.ExampleOf(e.tool.def.InputSchema); ok {
 				to.guide = words.Example(e.tool.name, example)
 			}
 			continue

@@ -150,7 +150,7 @@ func (se *semantic) texts() []*meaning.Text {
 	made := make(map[*BridgeTool]*meaning.Text, len(list))
 	for i, t := range c.documents() {
 		if list[i] = se.made[t]; list[i] == nil {
-			list[i] = se.NewText(meaning.Source{ID: t.name, Server: t.def.Server, Name: t.def.Own, Text: embeddedText(t.def), Description: t.def.Description, Schema: t.def.Input})
+			list[i] = se.NewText(meaning.Source{ID: t.name, Server: t.def.Server, Name: t.def.Own, Text: embeddedText(t.def), Description: t.def.Description, Schema: t.def.InputSchema})
 		}
 		made[t] = list[i]
 	}
@@ -162,7 +162,7 @@ func (se *semantic) texts() []*meaning.Text {
 // the names of its parameters.
 func embeddedText(d *definition) string {
 	var args []string
-	schema.Walk(d.Input, func(_ int, name []byte) { args = append(args, string(name)) }, func(int, []byte) {})
+	schema.Walk(d.InputSchema, func(_ int, name []byte) { args = append(args, string(name)) }, func(int, []byte) {})
 	text := fmt.Sprintf("Tool Name: %s. Description: %s.", d.Own, strings.TrimRight(d.Description, ". \n"))
 	if len(args) > 0 {
 		text += " Arguments: " + strings.Join(args, ", ")

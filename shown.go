@@ -312,7 +312,7 @@ func (e shown) hasLine() bool {
 // appendExample appends an example made from the first inline tool that suits.
 func (v *view) appendExample(list []shown) []shown {
 	for _, t := range v.inline {
-		if _, ok := schema.ExampleOf(t.def.Input); ok {
+		if _, ok := schema.ExampleOf(t.def.InputSchema); ok {
 			return append(list, shown{section: exampleText, tool: t})
 		}
 	}

@@ -224,7 +224,7 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 		return nil, fmt.Errorf("mcphybrid: user %.100q: %w", id, err)
 	}
 	u := &Manager{system: m, scope: &scope{
-		opts: m.opts, handler: m.handler, ranking: m.ranking, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills, texts: m.texts,
+		opts: m.opts, handler: m.handler, ranking: m.ranking, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills, texts: m.texts, validators: m.validators,
 		below: m.scope, owner: &owner{id}, user: user{id: id, access: o.Access.clone(), most: make(map[*owner]int)},
 	}}
 	results := u.limitResults(m.owner, o.SystemResults, DefaultSystemResults) + u.limitResults(u.owner, o.UserResults, DefaultUserResults)

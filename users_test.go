@@ -15,6 +15,9 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -359,18 +362,63 @@ func TestUsersWhileTheSystemCloses(t *testing.T) {
 	}
 }
 
-// A user is cheap: 50 tools over 1,000 take about 120 KB. A change of the
-// system's tools does not look at users' sessions without a registry.
+// heap returns the bytes in use.
+func heap() int {
+	for range 3 { // a sync.Pool keeps its values over one collection
+		runtime.GC()
+	}
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	return int(mem.HeapAlloc)
+}
+
+// A Manager keeps little more of its tools than their definitions and the index, also
+// after they were called.
+func TestToolsAreCheap(t *testing.T) {
+	if mcptest.Race() {
+		t.Skip("the race detector takes memory")
+	}
+	var tools []mcpserver.ServerTool
+	size := 0
+	for _, tool := range errands("system", 1200) {
+		properties := make(map[string]any)
+		for _, p := range strings.Fields(tool.Tool.Description) {
+			properties[p] = map[string]any{"type": "string", "description": "The " + p + " that is meant, in the words of who asks, at most one line"}
+		}
+		schema, err := json.Marshal(map[string]any{"type": "object", "properties": properties})
+		require.NoError(t, err)
+		tool.Tool = mcp.NewToolWithRawSchema(tool.Tool.Name, tool.Tool.Description, schema)
+		raw, err := json.Marshal(tool.Tool)
+		require.NoError(t, err)
+		tools, size = append(tools, tool), size+len(raw)
+	}
+	warm, _ := newTestManager(t, nil) // makes what all Managers share
+	require.NoError(t, warm.AddTools("sys", tools[0]))
+	warm.Search("errand 7", 0)
+
+	before := heap()
+	m, _ := newTestManager(t, nil)
+	require.NoError(t, m.AddTools("sys", tools...))
+	m.Search("errand 7", 0)
+	held := float64(heap()-before) / float64(size)
+	t.Logf("%d bytes a tool; %.2f times as much in memory", size/len(tools), held)
+	assert.Less(t, held, 4.0)
+
+	for _, tool := range m.DeferredTools() {
+		_, err := m.NewSession(nil).Call(t.Context(), tool.Name(), `{"unknown":1}`)
+		require.NoError(t, err)
+	}
+	called := heap() - before - int(held*float64(size))
+	t.Logf("once they are called, %d KB more", called>>10)
+	assert.Less(t, called, 12*schema.MaxRecent)
+	runtime.KeepAlive(tools)
+}
+
+// A user is cheap, and a change of the system's tools does not look at users' sessions
+// without a registry.
 func TestUserIsCheap(t *testing.T) {
 	m, _ := newTestManager(t, nil)
 	require.NoError(t, m.AddTools("sys", errands("system", 1000)...))
-	heap := func() int {
-		runtime.GC()
-		runtime.GC() // frees what a sync.Pool held
-		var mem runtime.MemStats
-		runtime.ReadMemStats(&mem)
-		return int(mem.HeapAlloc)
-	}
 	users := make([]*Manager, 100)
 	before := heap()
 	for i := range users {
@@ -380,7 +428,7 @@ func TestUserIsCheap(t *testing.T) {
 	}
 	each := (heap() - before) / len(users)
 	t.Logf("%d bytes per user", each)
-	assert.Less(t, each, 200<<10)
+	assert.Less(t, each, 100<<10)
 	made := func() (n uint64) {
 		for _, u := range users {
 			n += u.selections.Load()

@@ -18,18 +18,45 @@ type growth struct {
 	terms      *dictionary
 	groups     *dictionary
 	signatures *dictionary
-	last       [1 << fields]struct { // the last signature, by the set of its fields
-		signature signature
-		number    uint32
-	}
+	space      []uint32 // for postings of new terms
+	*scratch            // while next runs
+}
 
-	// Scratch space.
+// A scratch is what growths use while they make an index, one after the other.
+type scratch struct {
 	found   []foundTerm // terms of the document being added
 	at      []uint32    // by term: 1 + its index in found, or 0
 	keys    []uint64    // see contentKey
 	text    []byte      // of a signature
 	content contentReader
-	space   []uint32 // for new terms
+	last    [1 << fields]struct { // the last signature, by the set of its fields
+		signature signature
+		number    uint32
+	}
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// borrow takes a scratch until release is called.
+func (g *growth) borrow() (release func()) {
+	s := scratches.Get().(*scratch)
+	s.at = zeros(s.at, g.terms.len())
+	g.scratch = s
+	return func() {
+		g.scratch = nil
+		s.forget()
+		s.content.rest = nil
+		clear(s.last[:])
+		scratches.Put(s)
+	}
+}
+
+// forget forgets the terms found.
+func (s *scratch) forget() {
+	for _, t := range s.found {
+		s.at[t.term] = 0
+	}
+	s.found = s.found[:0]
 }
 
 // A foundTerm counts how often a term occurs in each field of the document
@@ -47,10 +74,8 @@ func newGrowth(ranker Ranker, l *compiledLexicon, threshold float64) *growth {
 
 // clear forgets all terms except the lexicon's, which have the first numbers.
 func (g *growth) clear() {
-	base := g.lexicon.base()
-	g.terms, g.groups = newDictionary(&base.terms), newDictionary(&base.groups)
-	g.signatures = newDictionary(nil)
-	clear(g.last[:])
+	g.terms, g.groups = newDictionary(&g.lexicon.base().terms), newDictionary(nil)
+	g.signatures, g.space = newDictionary(nil), nil
 }
 
 // index returns the first index of g.
@@ -64,16 +89,15 @@ func (g *growth) empty() *Index {
 	base := g.lexicon.base()
 	return &Index{
 		growth: g, first: []uint32{0}, heads: base.heads.clone(),
-		vocabulary: vocabulary{g.terms.dictionaryView, g.groups.dictionaryView, base.lists.clone()},
+		vocabulary: vocabulary{base: &base.vocabulary, terms: g.terms.dictionaryView, groups: g.groups.dictionaryView},
 	}
 }
 
 // A lexiconBase is the start of every index with one lexicon. The indexes share
-// its pages.
+// its vocabulary and its pages.
 type lexiconBase struct {
-	terms, groups dictionaryView
-	heads         paged[head]
-	lists         paged[[]similar] // see vocabulary
+	vocabulary
+	heads headList
 }
 
 func newLexiconBase(terms []string) *lexiconBase {
@@ -81,21 +105,15 @@ func newLexiconBase(terms []string) *lexiconBase {
 	for _, term := range terms {
 		g.terms.add([]byte(term))
 	}
-	var v vocabulary
-	g.group(&v, 0)
-	for n := range g.groups.len() {
-		list := v.lists.at(uint32(n))
-		*list = slices.Clip(*list) // so that append copies it
-	}
-	b := &lexiconBase{terms: v.terms, groups: v.groups, lists: v.lists}
-	for none := new([pageSize]head); len(b.heads.pages)*pageSize < len(terms); {
-		b.heads.pages = append(b.heads.pages, none)
-	}
+	b := new(lexiconBase)
+	g.group(&b.vocabulary, 0)
+	b.heads = newHeadList(len(terms))
 	return b
 }
 
 // next returns the index of docs that follows the newest.
 func (g *growth) next(docs []*Document) *Index {
+	defer g.borrow()()
 	x := *g.newest
 	old := x.docs
 	x.docs = slices.Clone(docs)
@@ -173,10 +191,7 @@ func (g *growth) weigh(x *Index) {
 
 // add appends a document to x and returns its slot. It has no position yet.
 func (g *growth) add(x *Index, words *wordList) uint32 {
-	for _, t := range g.found { // left by the previous document
-		g.at[t.term] = 0
-	}
-	g.found = g.found[:0]
+	g.forget() // the previous document
 	var lengths [fields]uint16
 	first := uint32(strange) // term of the name
 	for _, w := range words.words {
@@ -283,7 +298,7 @@ func (g *growth) post(h *head, p posting) {
 	if h.postings == nil {
 		const few = 2 // one posting; most terms never need more
 		if len(g.space) < few {
-			g.space = make([]uint32, 512*few)
+			g.space = make([]uint32, 64*few)
 		}
 		h.postings, g.space = g.space[:0:few], g.space[few:]
 	}
@@ -295,6 +310,7 @@ func (g *growth) post(h *head, p posting) {
 func (g *growth) compact(x *Index) *Index {
 	terms, signatures := g.terms.dictionaryView, g.signatures.dictionaryView
 	g.clear()
+	clear(g.last[:])
 	y := g.empty()
 	y.docs = x.docs
 	for i, slot := range x.slots {

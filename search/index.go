@@ -66,9 +66,9 @@ type Index struct {
 	positions []int32     // by slot; -1 for a removed document
 
 	vocabulary vocabulary
-	heads      paged[head] // by term
-	contents   []uint16    // by slot; see contentReader
-	first      []uint32    // by slot: where it begins in contents; len is slots + 1
+	heads      headList // by term
+	contents   []uint16 // by slot; see contentReader
+	first      []uint32 // by slot: where it begins in contents; len is slots + 1
 	signatures dictionaryView
 
 	logDocs  float64         // ln(N+1) for N documents; see idf

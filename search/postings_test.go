@@ -1,10 +1,14 @@
 package search
 
 import (
+	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -77,6 +81,73 @@ func TestPostings(t *testing.T) {
 		require.True(t, slices.Equal(want, r.scores))
 	}
 	assert.Greater(t, runs, 1000, "many postings begin a run")
+}
+
+// A list of heads has those of all terms, and a copy keeps what it had.
+func TestHeadList(t *testing.T) {
+	t.Parallel()
+	const below, terms = 3*pageSize + 5, 10 * pageSize
+	type version struct {
+		list headList
+		want map[uint32]int32 // df by term; 0 for the others
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	first := newHeadList(below)
+	versions := []version{{first, map[uint32]int32{}}}
+	for len(versions) < 50 {
+		last := versions[len(versions)-1]
+		next := version{last.list.clone(), maps.Clone(last.want)}
+		next.list.grow(terms)
+		for range rng.IntN(20) {
+			term := rng.Uint32N(terms)
+			next.list.change(term).df++
+			next.want[term]++
+		}
+		versions = append(versions, next)
+	}
+	for _, v := range versions[1:] {
+		for term := range uint32(terms) {
+			require.Equal(t, v.want[term], v.list.at(term).df)
+		}
+	}
+	for term := range uint32(below) {
+		require.Zero(t, *versions[0].list.at(term))
+	}
+	require.Zero(t, noHead)
+}
+
+// An index of few documents takes memory for what they say, and little for the lexicon.
+func TestFewDocumentsTakeLittle(t *testing.T) {
+	if mcptest.Race() {
+		t.Skip("the race detector takes memory")
+	}
+	heap := func() int {
+		for range 3 { // a sync.Pool keeps its values over one collection
+			runtime.GC()
+		}
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	base := NewIndex(nil, nil)
+	var words []string
+	for n := range base.vocabulary.len() {
+		words = append(words, string(base.vocabulary.text(uint32(n))))
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	indexes := make([]*Index, 50)
+	before := heap()
+	for i := range indexes {
+		docs := make([]*Document, 40)
+		for j := range docs {
+			docs[j] = &Document{Name: words[rng.IntN(len(words))], Description: strings.Repeat(words[rng.IntN(len(words))]+" ", 2) + "of this kind"}
+		}
+		indexes[i] = NewIndex(docs, nil)
+	}
+	each := (heap() - before) / len(indexes)
+	t.Logf("%d KB for each index", each>>10)
+	assert.Less(t, each, 48<<10)
+	runtime.KeepAlive(indexes)
 }
 
 // below skips eight scores at a time, all of them too low, and no more.

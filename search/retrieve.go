@@ -283,7 +283,7 @@ func (r *retrieval) addWays(term uint32, weight, factor, limit float64) {
 // addRelatives adds the relatives of text as ways. If known is set, text is
 // term. It adds none if there are more than maxRelatives.
 func (r *retrieval) addRelatives(term uint32, known bool, text []byte, weight, limit float64, begin int) {
-	list := r.x.vocabulary.members(family(text))
+	parts := r.x.vocabulary.members(family(text))
 	relative := func(m similar) bool {
 		if int(m.term) >= r.x.vocabulary.len() || known && m.term == term || r.x.heads.at(m.term).df == 0 {
 			return false
@@ -292,16 +292,20 @@ func (r *retrieval) addRelatives(term uint32, known bool, text []byte, weight, l
 		return d <= familySpread && d >= -familySpread
 	}
 	n := 0
-	for _, m := range list {
-		if relative(m) {
-			if n++; n > maxRelatives {
-				return
+	for _, part := range parts {
+		for _, m := range part {
+			if relative(m) {
+				if n++; n > maxRelatives {
+					return
+				}
 			}
 		}
 	}
-	for _, m := range list {
-		if relative(m) {
-			r.addWay(m.term, weight, relativeWeight, limit, begin)
+	for _, part := range parts {
+		for _, m := range part {
+			if relative(m) {
+				r.addWay(m.term, weight, relativeWeight, limit, begin)
+			}
 		}
 	}
 }

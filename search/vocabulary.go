@@ -13,10 +13,14 @@ import (
 // five letters, such as "config" and "configur". A spelling group is the
 // terms with the same first letter and length, candidates for correcting a
 // misspelled word.
+//
+// A vocabulary may extend a base, as its terms do. Its groups have only the
+// terms that the base does not have.
 type vocabulary struct {
+	base   *vocabulary // may be nil; a base has no base
 	terms  dictionaryView
-	groups dictionaryView // names: the letters of a family, or a first letter and a length
-	lists  paged[[]similar]
+	groups dictionaryView   // names: the letters of a family, or a first letter and a length
+	lists  paged[[]similar] // by group
 }
 
 func (v *vocabulary) len() int { return v.terms.len() }
@@ -82,11 +86,15 @@ func (g *growth) join(v *vocabulary, name []byte, m similar) {
 	*list = append(*list, m)
 }
 
-func (v *vocabulary) members(name []byte) []similar {
-	if n, ok := v.groups.lookup(name); ok {
-		return *v.lists.at(n)
+// members returns the members of a group: those of the base and the others.
+func (v *vocabulary) members(name []byte) (parts [2][]similar) {
+	if v.base != nil {
+		parts[0] = v.base.members(name)[1]
 	}
-	return nil
+	if n, ok := v.groups.lookup(name); ok {
+		parts[1] = *v.lists.at(n)
+	}
+	return parts
 }
 
 // A slip is a kind of typing error. A lower value is more likely.
@@ -170,23 +178,25 @@ func (x *Index) correct(word, stem []byte) (term uint32, ok bool) {
 			if length == len(w)+2 {
 				name = spelling(w[1], len(w)) // the first two are swapped
 			}
-			for _, m := range x.vocabulary.members(name[:]) {
-				if bits.OnesCount32(m.letters^set) > 2 || int(m.term) >= x.vocabulary.len() {
-					continue
-				}
-				text := x.vocabulary.text(m.term)
-				kind := slipOf(w, text)
-				if kind == 0 || ok && kind > best {
-					continue
-				}
-				n := x.heads.at(m.term).df
-				if l := x.growth.lexicon; l.says(m.term) {
-					n = math.MaxInt32
-				} else if n == 0 && !l.has(m.term) {
-					continue
-				}
-				if !ok || kind < best || n > count || n == count && bytes.Compare(text, x.vocabulary.text(term)) < 0 {
-					term, best, count, ok = m.term, kind, n, true
+			for _, part := range x.vocabulary.members(name[:]) {
+				for _, m := range part {
+					if bits.OnesCount32(m.letters^set) > 2 || int(m.term) >= x.vocabulary.len() {
+						continue
+					}
+					text := x.vocabulary.text(m.term)
+					kind := slipOf(w, text)
+					if kind == 0 || ok && kind > best {
+						continue
+					}
+					n := x.heads.at(m.term).df
+					if l := x.growth.lexicon; l.says(m.term) {
+						n = math.MaxInt32
+					} else if n == 0 && !l.has(m.term) {
+						continue
+					}
+					if !ok || kind < best || n > count || n == count && bytes.Compare(text, x.vocabulary.text(term)) < 0 {
+						term, best, count, ok = m.term, kind, n, true
+					}
 				}
 			}
 		}

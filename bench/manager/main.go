@@ -4,10 +4,11 @@
 // states. To compare two versions in one run, it also builds another commit of this
 // repository and lets both take turns.
 //
-//	go -C bench run ./manager [-tools 4000] [-rows REGEXP] [-rounds N] [-against COMMIT]
+//	go -C bench run ./manager [-tools 4000] [-rows REGEXP] [-rounds N] [-against COMMIT] [-corpus DIR]
 //
 // Times are CPU time of the process, the garbage collector included, and the least of
-// all rounds. Tools and queries are made up, and the same in each run.
+// all rounds. Tools and queries are made up, and the same in each run. With -corpus, the
+// rows on memory take the tools of the folders in DIR, which have a tools.jsonl each.
 package main
 
 import (
@@ -29,14 +30,15 @@ func main() {
 	sizes := flag.String("tools", "4000", "`numbers` of tools, 0 for the rows that build")
 	rounds := flag.Int("rounds", 3, "how often each program measures")
 	against := flag.String("against", "", "compare with this `commit`")
+	dir := flag.String("corpus", "", "measure memory with the tools in this `folder`")
 	one := flag.Bool("json", false, "measure once, print JSON and nothing else")
 	flag.Parse()
-	args := []string{"-json", "-rows", *pattern, "-tools", *sizes}
+	args := []string{"-json", "-rows", *pattern, "-tools", *sizes, "-corpus", *dir}
 	only, err := regexp.Compile(*pattern)
 	switch {
 	case err != nil:
 	case *one:
-		err = json.NewEncoder(os.Stdout).Encode(measure(strings.Split(*sizes, ","), only))
+		err = json.NewEncoder(os.Stdout).Encode(measure(strings.Split(*sizes, ","), only, *dir))
 	default:
 		err = compare(*against, *rounds, args)
 	}

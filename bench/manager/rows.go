@@ -25,7 +25,7 @@ const perServer = 5
 
 // measure returns the value of each row: microseconds of CPU or, if the name says so,
 // bytes.
-func measure(sizes []string, only *regexp.Regexp) map[string]float64 {
+func measure(sizes []string, only *regexp.Regexp, dir string) map[string]float64 {
 	rows := make(map[string]float64)
 	row := func(name string, value func() float64) {
 		if only.MatchString(name) {
@@ -38,9 +38,12 @@ func measure(sizes []string, only *regexp.Regexp) map[string]float64 {
 		if n == 0 {
 			row("build 2,000 servers one by one, µs", func() float64 { return build2000(perServer) })
 			row("build the same at once, µs", func() float64 { return build2000(2000 * perServer) })
+			row("load one tool, µs", loadOne)
 			continue
 		}
-		measureAt(n, func(what string, value func() float64) { row(size+" tools: "+what, value) })
+		rowAt := func(what string, value func() float64) { row(size+" tools: "+what, value) }
+		measureMemory(n, dir, rowAt)
+		measureAt(n, rowAt)
 	}
 	return rows
 }
@@ -151,6 +154,20 @@ func build2000(atOnce int) float64 {
 	}
 	m.Search("create issue", 5)
 	return micros(cpu() - begin)
+}
+
+// loadOne loads 2,000 tools of the usual size and returns the time for each.
+func loadOne() float64 {
+	const n = 2000
+	var group []mcpserver.ServerTool
+	for i := range n {
+		group = append(group, tool(fmt.Sprintf("chore_%d", i), strings.Repeat("Does a \"chore\". ", 20), things[i%50:i%50+12]...))
+	}
+	return each(func(int) {
+		m := newManager()
+		defer m.Close()
+		must(m.AddTools("srv", group...))
+	}) / n
 }
 
 func newManager() *mcphybrid.Manager {

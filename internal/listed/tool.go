@@ -9,10 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
 	"github.com/mcphybrid/mcphybrid/search"
@@ -21,29 +20,34 @@ import (
 // A Tool is one tool as its server described it, checked but not changed. It is
 // immutable. Don't trust its strings, except Server: they come from the server.
 type Tool struct {
-	Server      string
+	document           // Server, Title, Description and InputSchema, a compact JSON object
 	Own         string // the server's own name
-	Title       string
-	Description string
-	Input       json.RawMessage // a JSON object, compact
-	Output      json.RawMessage // nil if there is none
 	Annotations mcp.ToolAnnotation
-	Raw         json.RawMessage   // the whole element of the tools/list result
-	NoNull      []string          // the optional parameters that can't be null
-	Arguments   *schema.Validator // of Input
-	Needs       []string          // own names of tools of the same server
-	BadNeeds    error             // why Needs could not be read, or nil
-	Always      bool              // the server wants it inline
-	Task        bool              // it must be called as a task
-	Trusted     trust.Definition  // what must not change unnoticed
-	Canonical   func() string     // returns [text.CanonicalHash] of Raw, computed once
+	Raw         json.RawMessage  // the whole element of the tools/list result
+	Needs       []string         // own names of tools of the same server
+	BadNeeds    error            // why Needs could not be read, or nil
+	Always      bool             // the server wants it inline
+	Task        bool             // it must be called as a task
+	Trusted     trust.Definition // what must not change unnoticed
 
-	document search.Document
+	canonical atomic.Pointer[string] // see Canonical
 }
+
+type document = search.Document
 
 // Document returns what to index for search, without the host's hints. It is shared
 // and must not be changed.
 func (t *Tool) Document() *search.Document { return &t.document }
+
+// Output returns the output schema as compact JSON, or nil if there is none. Few ask for
+// it, so it is looked up in Raw.
+func (t *Tool) Output() json.RawMessage {
+	values, _ := text.Fields(t.Raw, "outputSchema")
+	if text.IsNull(values[0]) || values[0][0] != '{' {
+		return nil
+	}
+	return text.Compact(values[0])
+}
 
 // ReadOnly reports whether the tool only reads, according to its server's hints. Then the
 // hint that it destroys something means nothing, says the protocol; mcp-go's is true
@@ -60,59 +64,60 @@ func is(hint *bool) bool { return hint != nil && *hint }
 // unusable: the definition is too large or not JSON, has no name, has an input schema
 // that is not an object, or has one of the members that we know twice: then what we
 // judge would not be what others read. A tool without an input schema gets
-// {"type":"object"}.
+// {"type":"object"}. The Tool shares the bytes of raw.
 func ParseTool(server string, raw json.RawMessage, maxBytes int) (*Tool, error) {
-	var in struct {
-		Name        string          `json:"name"`
-		Title       json.RawMessage `json:"title"`
-		Description string          `json:"description"`
-		Input       json.RawMessage `json:"inputSchema"`
-		Output      json.RawMessage `json:"outputSchema"`
-		Annotations json.RawMessage `json:"annotations"`
-		Meta        json.RawMessage `json:"_meta"`
-		Execution   json.RawMessage `json:"execution"`
-	}
-	if err := text.ReadElement(raw, maxBytes, &in); err != nil {
+	values, twice, err := text.ReadElement(raw, maxBytes, "name", "title", "description", "inputSchema", "annotations", "_meta", "execution", "outputSchema")
+	if err != nil {
 		return nil, err
 	}
-	if in.Name == "" {
+	title, input, annotations, meta, execution := values[1], values[3], values[4], values[5], values[6]
+	name, err := text.String("name", values[0])
+	if err != nil {
+		return nil, err
+	}
+	description, err := text.String("description", values[2])
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
 		return nil, errors.New("the name is missing")
 	}
-	member := text.Repeated(raw, "name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta")
-	if member = cmp.Or(member, text.Repeated(in.Annotations, "title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")); member != "" {
-		return nil, fmt.Errorf("%q has the member %q more than once", text.Line(in.Name, text.MaxName), member)
+	_, twiceWithin := text.Fields(annotations, "title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+	if twice = cmp.Or(twice, twiceWithin); twice != "" {
+		return nil, fmt.Errorf("%q has the member %q more than once", text.Line(name, text.MaxName), twice)
 	}
-	if text.IsNull(in.Input) {
-		in.Input = json.RawMessage(`{"type":"object"}`)
+	if text.IsNull(input) {
+		input = json.RawMessage(`{"type":"object"}`)
 	}
-	if in.Input[0] != '{' {
-		return nil, fmt.Errorf("the inputSchema of %q is not a JSON object", text.Line(in.Name, text.MaxName))
+	if input[0] != '{' {
+		return nil, fmt.Errorf("the inputSchema of %q is not a JSON object", text.Line(name, text.MaxName))
 	}
-	t := &Tool{
-		Server:      server,
-		Own:         in.Name,
-		Description: in.Description,
-		Input:       text.Compact(in.Input),
-		Raw:         raw,
-		NoNull:      schema.NoNull(in.Input),
-		Arguments:   schema.NewValidator(in.Input),
-		Canonical:   sync.OnceValue(func() string { return text.CanonicalHash(raw) }),
-	}
-	if !text.IsNull(in.Output) && in.Output[0] == '{' {
-		t.Output = text.Compact(in.Output)
-	}
-	// We ignore a hint of the wrong type.
-	_ = json.Unmarshal(in.Title, &t.Title)
-	if json.Unmarshal(in.Annotations, &t.Annotations) != nil {
+	t := &Tool{Own: name, Raw: raw, Task: isTask(execution)}
+	t.document = search.Document{Server: server, Name: name, Description: description, InputSchema: text.Compact(input)}
+	t.Title, _ = text.String("title", title) // we ignore a hint of the wrong type
+	if !text.IsNull(annotations) && json.Unmarshal(annotations, &t.Annotations) != nil {
 		t.Annotations = mcp.ToolAnnotation{} // a half-read one would have false hints
 	}
-	var execution mcp.ToolExecution
-	t.Task = json.Unmarshal(in.Execution, &execution) == nil && execution.TaskSupport == mcp.TaskSupportRequired
-	t.Needs, t.BadNeeds = parseNeeds(in.Meta)
-	t.document = search.Document{Server: server, Name: t.Own, Title: t.Title, Description: t.Description, InputSchema: t.Input}
-	t.Always, t.document.Hints = parseHints(in.Meta)
-	t.Trusted = trust.Definition{Name: t.Own, Sum: sha256.Sum256(raw), Hash: sync.OnceValue(t.hash)}
+	t.Needs, t.BadNeeds = parseNeeds(meta)
+	t.Always, t.document.Hints = parseHints(meta)
+	t.Trusted = trust.Definition{Name: t.Own, Sum: sha256.Sum256(raw), Hash: t.hash}
 	return t, nil
+}
+
+// Canonical returns [text.CanonicalHash] of Raw, and keeps it.
+func (t *Tool) Canonical() string {
+	if hash := t.canonical.Load(); hash != nil {
+		return *hash
+	}
+	hash := text.CanonicalHash(t.Raw)
+	t.canonical.Store(&hash)
+	return hash
+}
+
+// isTask reports whether a tool must be called as a task.
+func isTask(raw json.RawMessage) bool {
+	var execution mcp.ToolExecution
+	return !text.IsNull(raw) && json.Unmarshal(raw, &execution) == nil && execution.TaskSupport == mcp.TaskSupportRequired
 }
 
 // hash returns a hash of all in the definition that people and models see and that we

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -42,9 +46,8 @@ func TestParseToolKeepsBytes(t *testing.T) {
 		`"properties":{"z":{"$ref":"#/$defs/z"},`+
 		`"a":{"oneOf":[{"type":"integer","maximum":9223372036854775807},{"type":"string","pattern":"^<\\d+>\u0026$"}],"x-foo":{"b":1.50,"a":null}}},`+
 		`"required":["z"],"additionalProperties":false,`+
-		`"$defs":{"z":{"type":"integer","minimum":18446744073709551616,"x-order":[3,1,2]}}}`, string(d.Input))
-	assert.Equal(t, `{"type":"object","properties":{"id":{"const":9007199254740993}}}`, string(d.Output))
-	assert.Equal(t, []string{"a"}, d.NoNull)
+		`"$defs":{"z":{"type":"integer","minimum":18446744073709551616,"x-order":[3,1,2]}}}`, string(d.InputSchema))
+	assert.Equal(t, `{"type":"object","properties":{"id":{"const":9007199254740993}}}`, string(d.Output()))
 	assert.Equal(t, mcp.ToolAnnotation{Title: "x", ReadOnlyHint: mcp.ToBoolPtr(true), DestructiveHint: mcp.ToBoolPtr(false)}, d.Annotations)
 }
 
@@ -53,45 +56,46 @@ func TestParseTool(t *testing.T) {
 	const noInput = `{"type":"object"}`
 	tests := []struct {
 		name, raw string
-		want      Tool   // name, title, description, input and output are compared
-		err       string // in the error; want is then unused
+		want      [2]string // the name and the input schema; there is nothing else
+		err       string    // in the error; want is then unused
 	}{
-		{"only a name", `{"name":"a"}`, Tool{Own: "a", Input: []byte(noInput)}, ""},
-		{"null inputSchema", `{"name":"a","inputSchema":null}`, Tool{Own: "a", Input: []byte(noInput)}, ""},
-		{"empty inputSchema", `{"name":"a","inputSchema":{ }}`, Tool{Own: "a", Input: []byte(`{}`)}, ""},
-		{"name twice", `{"name":"a","name":"b"}`, Tool{}, `"b" has the member "name" more than once`},
-		{"schema in two spellings", `{"inputSchema":{},"name":"a","INPUTſCHEMA":{}}`, Tool{}, `"a" has the member "inputSchema" more than once`},
-		{"title of annotations twice", `{"name":"a","annotations":{"title":"x","Title":"y"}}`, Tool{}, `"a" has the member "title" more than once`},
-		{"_meta twice", `{"name":"a","_meta":{},"_META":{}}`, Tool{}, `"a" has the member "_meta" more than once`},
-		{"true for an inputSchema", `{"name":"a","inputSchema":true}`, Tool{}, `the inputSchema of "a" is not a JSON object`},
-		{"array for an inputSchema", `{"name":"a","inputSchema":[]}`, Tool{}, `the inputSchema of "a" is not a JSON object`},
-		{"string for an inputSchema", `{"name":"a","inputSchema":"{}"}`, Tool{}, `the inputSchema of "a" is not a JSON object`},
-		{"invalid UTF-8 in the inputSchema", "{\"name\":\"a\",\"inputSchema\":{\"x\":\"\xff\"}}", Tool{Own: "a", Input: []byte("{\"x\":\"\ufffd\"}")}, ""},
+		{"only a name", `{"name":"a"}`, [2]string{"a", noInput}, ""},
+		{"null inputSchema", `{"name":"a","inputSchema":null}`, [2]string{"a", noInput}, ""},
+		{"empty inputSchema", `{"name":"a","inputSchema":{ }}`, [2]string{"a", `{}`}, ""},
+		{"name twice", `{"name":"a","name":"b"}`, [2]string{}, `"b" has the member "name" more than once`},
+		{"schema in two spellings", `{"inputSchema":{},"name":"a","INPUTſCHEMA":{}}`, [2]string{}, `"a" has the member "inputSchema" more than once`},
+		{"title of annotations twice", `{"name":"a","annotations":{"title":"x","Title":"y"}}`, [2]string{}, `"a" has the member "title" more than once`},
+		{"execution twice", `{"name":"a","execution":{},"execution":{"taskSupport":"required"}}`, [2]string{}, `"a" has the member "execution" more than once`},
+		{"_meta twice", `{"name":"a","_meta":{},"_META":{}}`, [2]string{}, `"a" has the member "_meta" more than once`},
+		{"true for an inputSchema", `{"name":"a","inputSchema":true}`, [2]string{}, `the inputSchema of "a" is not a JSON object`},
+		{"array for an inputSchema", `{"name":"a","inputSchema":[]}`, [2]string{}, `the inputSchema of "a" is not a JSON object`},
+		{"string for an inputSchema", `{"name":"a","inputSchema":"{}"}`, [2]string{}, `the inputSchema of "a" is not a JSON object`},
+		{"invalid UTF-8 in the inputSchema", "{\"name\":\"a\",\"inputSchema\":{\"x\":\"\xff\"}}", [2]string{"a", "{\"x\":\"\ufffd\"}"}, ""},
 
-		{"no name", `{"title":"A"}`, Tool{}, "the name is missing"},
-		{"empty name", `{"name":""}`, Tool{}, "the name is missing"},
-		{"null name", `{"name":null}`, Tool{}, "the name is missing"},
-		{"numeric name", `{"name":5}`, Tool{}, `"name" is a JSON number, want a string`},
-		{"list for a name", `{"name":["a"]}`, Tool{}, `"name" is a JSON array, want a string`},
-		{"any characters in a name", `{"name":"\u0000 文/\ud83d\ude00"}`, Tool{Own: "\x00 文/😀", Input: []byte(noInput)}, ""},
+		{"no name", `{"title":"A"}`, [2]string{}, "the name is missing"},
+		{"empty name", `{"name":""}`, [2]string{}, "the name is missing"},
+		{"null name", `{"name":null}`, [2]string{}, "the name is missing"},
+		{"numeric name", `{"name":5}`, [2]string{}, `"name" is a JSON number, want a string`},
+		{"list for a name", `{"name":["a"]}`, [2]string{}, `"name" is a JSON array, want a string`},
+		{"any characters in a name", `{"name":"\u0000 文/\ud83d\ude00"}`, [2]string{"\x00 文/😀", noInput}, ""},
 
-		{"numeric description", `{"name":"a","description":5}`, Tool{}, `"description" is a JSON number, want a string`},
-		{"object for a description", `{"name":"a","description":{}}`, Tool{}, `"description" is a JSON object, want a string`},
-		{"null description", `{"name":"a","description":null}`, Tool{Own: "a", Input: []byte(noInput)}, ""},
+		{"numeric description", `{"name":"a","description":5}`, [2]string{}, `"description" is a JSON number, want a string`},
+		{"object for a description", `{"name":"a","description":{}}`, [2]string{}, `"description" is a JSON object, want a string`},
+		{"null description", `{"name":"a","description":null}`, [2]string{"a", noInput}, ""},
 
-		{"numeric title", `{"name":"a","title":5}`, Tool{Own: "a", Input: []byte(noInput)}, ""},
-		{"null title", `{"name":"a","title":null}`, Tool{Own: "a", Input: []byte(noInput)}, ""},
-		{"list for annotations", `{"name":"a","annotations":[1]}`, Tool{Own: "a", Input: []byte(noInput)}, ""},
-		{"string for annotations", `{"name":"a","annotations":"read-only"}`, Tool{Own: "a", Input: []byte(noInput)}, ""},
-		{"null outputSchema", `{"name":"a","outputSchema":null}`, Tool{Own: "a", Input: []byte(noInput)}, ""},
-		{"true for an outputSchema", `{"name":"a","outputSchema":true}`, Tool{Own: "a", Input: []byte(noInput)}, ""},
+		{"numeric title", `{"name":"a","title":5}`, [2]string{"a", noInput}, ""},
+		{"null title", `{"name":"a","title":null}`, [2]string{"a", noInput}, ""},
+		{"list for annotations", `{"name":"a","annotations":[1]}`, [2]string{"a", noInput}, ""},
+		{"string for annotations", `{"name":"a","annotations":"read-only"}`, [2]string{"a", noInput}, ""},
+		{"null outputSchema", `{"name":"a","outputSchema":null}`, [2]string{"a", noInput}, ""},
+		{"true for an outputSchema", `{"name":"a","outputSchema":true}`, [2]string{"a", noInput}, ""},
 
-		{"a string", `"a"`, Tool{}, "is a JSON string, want an object"},
-		{"an array", `[{"name":"a"}]`, Tool{}, "is a JSON array, want an object"},
-		{"a number", `5`, Tool{}, "is a JSON number, want an object"},
-		{"null", `null`, Tool{}, "the name is missing"},
-		{"nothing", ``, Tool{}, "unexpected end of JSON input"},
-		{"cut off", `{"name":"a"`, Tool{}, "unexpected end of JSON input"},
+		{"a string", `"a"`, [2]string{}, "is a JSON string, want an object"},
+		{"an array", `[{"name":"a"}]`, [2]string{}, "is a JSON array, want an object"},
+		{"a number", `5`, [2]string{}, "is a JSON number, want an object"},
+		{"null", `null`, [2]string{}, "the name is missing"},
+		{"nothing", ``, [2]string{}, "unexpected end of JSON input"},
+		{"cut off", `{"name":"a"`, [2]string{}, "unexpected end of JSON input"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -102,12 +106,9 @@ func TestParseTool(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			assert.Equal(t, test.want.Own, d.Own)
-			assert.Equal(t, test.want.Title, d.Title)
-			assert.Equal(t, test.want.Description, d.Description)
-			assert.Equal(t, string(test.want.Input), string(d.Input))
-			assert.Equal(t, string(test.want.Output), string(d.Output))
-			assert.Equal(t, test.want.Output == nil, d.Output == nil)
+			assert.Equal(t, test.want, [2]string{d.Own, string(d.InputSchema)})
+			assert.Empty(t, d.Title+d.Description)
+			assert.Nil(t, d.Output())
 			assert.Equal(t, test.raw, string(d.Raw))
 		})
 	}
@@ -136,6 +137,23 @@ func TestParseToolLimit(t *testing.T) {
 	require.EqualError(t, err, fmt.Sprintf("the definition has %d bytes, more than the limit of %d", len(raw), len(raw)-1))
 }
 
+// The schemas of a definition without spaces take no memory of their own.
+func TestParseToolKeepsBytesOnce(t *testing.T) {
+	t.Parallel()
+	const input, output = `{"type":"object","properties":{"a":{"type":"string"}}}`, `{"type":"object","properties":{"b":{"type":"string"}}}`
+	raw := json.RawMessage(`{"name":"a","inputSchema":` + input + `,"outputSchema":` + output + `}`)
+	d, err := ParseTool("s", raw, 1000)
+	require.NoError(t, err)
+	assert.Same(t, &raw[bytes.Index(raw, []byte(input))], &d.InputSchema[0])
+	assert.Same(t, &raw[bytes.Index(raw, []byte(output))], &d.Output()[0])
+	_ = append(d.InputSchema, "of a host"...)
+	assert.JSONEq(t, `{"name":"a","inputSchema":`+input+`,"outputSchema":`+output+`}`, string(raw))
+
+	d, err = ParseTool("s", json.RawMessage(`{"name":"a","inputSchema":{"type": "object" } }`), 1000)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"type":"object"}`, string(d.InputSchema))
+}
+
 // Trust compares what people and models see and what we act on, and nothing
 // else.
 func TestTrustComparesWhatIsSaid(t *testing.T) {
@@ -161,12 +179,100 @@ func TestTrustComparesWhatIsSaid(t *testing.T) {
 	}
 }
 
+// decoded is what ParseTool returns by definition, as encoding/json reads it, and the
+// tool's output schema. It fails if raw can't be used.
+func decoded(raw json.RawMessage) (t *Tool, output json.RawMessage, ok bool) {
+	var in struct {
+		Name        string          `json:"name"`
+		Title       json.RawMessage `json:"title"`
+		Description string          `json:"description"`
+		Input       json.RawMessage `json:"inputSchema"`
+		Output      json.RawMessage `json:"outputSchema"`
+		Annotations json.RawMessage `json:"annotations"`
+		Meta        json.RawMessage `json:"_meta"`
+		Execution   json.RawMessage `json:"execution"`
+	}
+	if json.Unmarshal(raw, &in) != nil || in.Name == "" || repeats(raw, "name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta", "execution") ||
+		repeats(in.Annotations, "title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint") {
+		return nil, nil, false
+	}
+	if in.Input == nil || string(in.Input) == "null" {
+		in.Input = json.RawMessage(`{"type":"object"}`)
+	}
+	if bytes.HasPrefix(in.Output, []byte("{")) {
+		output = compacted(in.Output)
+	}
+	t = &Tool{Own: in.Name}
+	t.document = document{Name: in.Name, Description: in.Description, InputSchema: compacted(in.Input)}
+	_ = json.Unmarshal(in.Title, &t.Title)
+	if json.Unmarshal(in.Annotations, &t.Annotations) != nil {
+		t.Annotations = mcp.ToolAnnotation{}
+	}
+	var execution mcp.ToolExecution
+	t.Task = json.Unmarshal(in.Execution, &execution) == nil && execution.TaskSupport == mcp.TaskSupportRequired
+	t.Needs, t.BadNeeds = parseNeeds(in.Meta)
+	t.Always, t.document.Hints = parseHints(in.Meta)
+	return t, output, t.InputSchema[0] == '{'
+}
+
+// repeats reports whether an object has one of these members twice, in whatever case.
+func repeats(object json.RawMessage, names ...string) bool {
+	members, _ := text.Members(object)
+	times := make(map[string]int)
+	for _, m := range members {
+		for _, name := range names {
+			if strings.EqualFold(m.Name, name) {
+				times[name]++
+			}
+		}
+	}
+	return slices.Max(append(slices.Collect(maps.Values(times)), 0)) > 1
+}
+
+func compacted(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	_ = json.Compact(&b, raw)
+	return bytes.ToValidUTF8(b.Bytes(), []byte("\ufffd"))
+}
+
+// requireDecoded fails if got, the result of ParseTool, is not what raw says.
+func requireDecoded(t require.TestingT, raw json.RawMessage, got *Tool, err error) {
+	want, output, ok := decoded(raw)
+	require.Equal(t, ok, err == nil, "%v", err)
+	if !ok {
+		require.Nil(t, got)
+		return
+	}
+	want.Server = got.Server
+	said := func(t *Tool) []any {
+		return []any{t.document, t.Own, t.Annotations, t.Needs, t.BadNeeds, t.Always, t.Task}
+	}
+	require.Equal(t, said(want), said(got))
+	require.Equal(t, output, got.Output())
+	require.Equal(t, string(raw), string(got.Raw))
+}
+
+func TestParseToolOfCatalogs(t *testing.T) {
+	t.Parallel()
+	for server, list := range mcptest.Catalogs(t) {
+		for _, raw := range list {
+			for _, raw := range []json.RawMessage{raw, compacted(raw)} {
+				got, err := ParseTool(server, raw, 1<<20)
+				require.NoError(t, err)
+				requireDecoded(t, raw, got, nil)
+			}
+		}
+	}
+}
+
 func FuzzParseTool(f *testing.F) {
 	for _, seed := range []string{
 		``, `{}`, `null`, `{"name":"a"}`, `{"name":5}`, `{"name":"a","inputSchema":true}`, `[{"name":"a"}]`,
 		`{"name":"a","inputSchema":{"properties":{"p":{"type":"string"},"q":{"anyOf":[{"$ref":"#"},{"type":"null"}]}},"required":["q"]}}`,
 		`{"name":"a","title":1,"annotations":[],"outputSchema":{"x":[1, 2]}}`,
 		"{\"name\":\"\xff\",\"inputSchema\":{\"\xff\":\"\xff\"}}",
+		`{"NAME":"a","deſcription":"\ud800","inputSchema":{"x":"\\\""},"execution":{"taskSupport":"required"},"_meta":{"anthropic/alwaysLoad":true}}`,
+		`{"name":"a","annotations":{"readOnlyHint":true,"title":5}} `, `{"name":"a","name":null}`, `{"name":"a","execution":1,"execution":{}}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -174,26 +280,21 @@ func FuzzParseTool(f *testing.F) {
 		before := bytes.Clone(raw)
 		d, err := ParseTool("s", raw, 1<<20)
 		require.Equal(t, string(before), string(raw), "the input was changed")
+		requireDecoded(t, raw, d, err)
 		if err != nil {
-			require.Nil(t, d)
 			return
 		}
-		require.NotEmpty(t, d.Own)
-		require.Equal(t, string(raw), string(d.Raw))
-		for _, schema := range []json.RawMessage{d.Input, d.Output} {
+		for _, schema := range []json.RawMessage{d.InputSchema, d.Output()} {
 			if schema == nil {
 				continue
 			}
 			var object map[string]json.RawMessage
 			require.NoError(t, json.Unmarshal(schema, &object))
 			require.NotNil(t, object, "%s is not an object", schema)
-			var compacted bytes.Buffer
-			require.NoError(t, json.Compact(&compacted, schema))
-			require.Equal(t, compacted.String(), string(schema))
 		}
-		require.NotNil(t, d.Input)
+		require.NotNil(t, d.InputSchema)
 		args := json.RawMessage(`{"p":null}`)
-		require.True(t, json.Valid(schema.DropNulls(args, d.NoNull)))
+		require.True(t, json.Valid(schema.DropNulls(args, d.InputSchema)))
 	})
 }
 

@@ -60,36 +60,33 @@ type Item struct {
 // too large or not JSON, has no URI, template or name, has one that is malformed, or
 // has one of the members that we know twice.
 func Parse(kind Kind, raw json.RawMessage, maxBytes int) (*Item, error) {
-	var in struct {
-		Name        string          `json:"name"`
-		URI         string          `json:"uri"`
-		Template    string          `json:"uriTemplate"`
-		Title       json.RawMessage `json:"title"`
-		Description json.RawMessage `json:"description"`
-		MIMEType    json.RawMessage `json:"mimeType"`
-		Size        json.RawMessage `json:"size"`
-		Annotations json.RawMessage `json:"annotations"`
-		Arguments   json.RawMessage `json:"arguments"`
-	}
-	if err := text.ReadElement(raw, maxBytes, &in); err != nil {
+	values, twice, err := text.ReadElement(raw, maxBytes, "name", "uri", "uriTemplate", "title", "description", "mimeType", "arguments", "size", "annotations")
+	if err != nil {
 		return nil, err
 	}
-	it := &Item{Kind: kind, Raw: raw, Name: in.Name}
+	var said [3]string
+	for i, member := range []string{"name", "uri", "uriTemplate"} {
+		if said[i], err = text.String(member, values[i]); err != nil {
+			return nil, err
+		}
+	}
+	title, description, mimeType, arguments, size, annotations := values[3], values[4], values[5], values[6], values[7], values[8]
+	it := &Item{Kind: kind, Raw: raw, Name: said[0]}
 	member := "name"
 	switch kind {
 	case Resource:
-		it.ID, member = in.URI, "uri"
+		it.ID, member = said[1], "uri"
 	case Template:
-		it.ID, member = in.Template, "uriTemplate"
+		it.ID, member = said[2], "uriTemplate"
 	case Prompt:
-		it.ID = in.Name
+		it.ID = said[0]
 	}
 	if it.ID == "" {
 		return nil, fmt.Errorf("the %s is missing", member)
 	}
 	it.Name = cmp.Or(it.Name, it.ID)
 	quoted := text.Line(it.ID, text.MaxName)
-	if twice := text.Repeated(raw, "name", "uri", "uriTemplate", "title", "description", "mimeType", "arguments"); twice != "" {
+	if twice != "" {
 		return nil, fmt.Errorf("%q has the member %q more than once", quoted, twice)
 	}
 	if kind != Prompt {
@@ -111,17 +108,17 @@ func Parse(kind Kind, raw json.RawMessage, maxBytes int) (*Item, error) {
 		}
 		it.template = t
 	}
-	if kind == Prompt && !text.IsNull(in.Arguments) && json.Unmarshal(in.Arguments, &it.Arguments) != nil {
+	if kind == Prompt && !text.IsNull(arguments) && json.Unmarshal(arguments, &it.Arguments) != nil {
 		return nil, fmt.Errorf("the arguments of %q are malformed", quoted)
 	}
 	// We ignore a description of the wrong type.
-	_ = json.Unmarshal(in.Title, &it.Title)
-	_ = json.Unmarshal(in.Description, &it.Description)
-	_ = json.Unmarshal(in.MIMEType, &it.MIMEType)
-	if json.Unmarshal(in.Size, &it.Size) != nil || it.Size < 0 {
+	it.Title, _ = text.String("title", title)
+	it.Description, _ = text.String("description", description)
+	it.MIMEType, _ = text.String("mimeType", mimeType)
+	if json.Unmarshal(size, &it.Size) != nil || it.Size < 0 {
 		it.Size = 0
 	}
-	if json.Unmarshal(in.Annotations, &it.Annotations) != nil {
+	if json.Unmarshal(annotations, &it.Annotations) != nil {
 		it.Annotations = nil // a half-read one would have false hints
 	}
 	return it, nil

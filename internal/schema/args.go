@@ -67,26 +67,26 @@ func Written(args any, refused error) []byte {
 // certainly means "not given": they are optional and their schema refuses null.
 // Models often fill in every optional parameter, and servers then refuse the call.
 // In doubt, as with a $ref, NoNull leaves a parameter out.
-func NoNull(schema json.RawMessage) []string {
-	var in struct {
-		Properties json.RawMessage `json:"properties"`
-		Required   []string        `json:"required"`
-	}
-	if json.Unmarshal(schema, &in) != nil || text.IsNull(in.Properties) {
+//
+// It reads only schemas that are valid JSON, and none with a keyword twice.
+func NoNull(schema json.RawMessage) (names []string) {
+	fields, twice := text.Fields(schema, "properties", "required")
+	var list []string
+	if twice != "" || !text.IsNull(fields[1]) && json.Unmarshal(fields[1], &list) != nil {
 		return nil
 	}
-	properties, err := text.Members(in.Properties)
-	if err != nil {
-		return nil
-	}
-	required := make(map[string]bool, len(in.Required))
-	for _, name := range in.Required {
+	required := make(map[string]bool, len(list))
+	for _, name := range list {
 		required[name] = true
 	}
-	var names []string
-	for _, p := range properties {
-		if !required[p.Name] && refusesNull(p.Value, maxSchemaDepth) {
-			names = append(names, p.Name)
+	properties := text.Scan(fields[0])
+	if !properties.Open('{') {
+		return nil
+	}
+	for properties.More() {
+		name, ok := text.Unquote(properties.Value())
+		if property := properties.Value(); ok && !required[name] && refusesNull(property, maxSchemaDepth) {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -102,41 +102,51 @@ func refusesNull(schema json.RawMessage, depth int) bool {
 	if depth == 0 {
 		return false
 	}
-	var s struct {
-		Type  json.RawMessage   `json:"type"`
-		Enum  []json.RawMessage `json:"enum"`
-		Const json.RawMessage   `json:"const"`
-		AnyOf []json.RawMessage `json:"anyOf"`
-		OneOf []json.RawMessage `json:"oneOf"`
-		// OpenAPI's word for a type that also takes null.
-		Nullable bool `json:"nullable"`
-	}
-	if json.Unmarshal(schema, &s) != nil || s.Nullable {
+	fields, twice := text.Fields(schema, "type", "enum", "const", "anyOf", "oneOf", "nullable")
+	kind, enum, constant, anyOf, oneOf, nullable := fields[0], fields[1], fields[2], fields[3], fields[4], fields[5]
+	// nullable is OpenAPI's word for a type that also takes null.
+	if twice != "" || !text.IsNull(nullable) && string(nullable) != "false" {
 		return false
 	}
-	var one string
+	for _, list := range []json.RawMessage{enum, anyOf, oneOf} {
+		if !text.IsNull(list) && list[0] != '[' {
+			return false
+		}
+	}
+	one, _ := text.Unquote(kind)
 	var several []string
+	if one == "" && len(kind) > 0 && json.Unmarshal(kind, &several) != nil {
+		several = nil
+	}
+	mayTakeNull := func(o json.RawMessage) bool { return !refusesNull(o, depth-1) }
 	switch {
-	case json.Unmarshal(s.Type, &one) == nil && one != "":
+	case one != "":
 		return isType(one)
-	case json.Unmarshal(s.Type, &several) == nil && len(several) > 0:
+	case len(several) > 0:
 		return !slices.ContainsFunc(several, func(t string) bool { return !isType(t) })
-	case len(s.Enum) > 0:
-		return !slices.ContainsFunc(s.Enum, text.IsNull)
-	case len(s.Const) > 0:
-		return !text.IsNull(s.Const)
-	case len(s.AnyOf) > 0:
-		return !slices.ContainsFunc(s.AnyOf, func(o json.RawMessage) bool { return !refusesNull(o, depth-1) })
-	case len(s.OneOf) > 0:
-		return !slices.ContainsFunc(s.OneOf, func(o json.RawMessage) bool { return !refusesNull(o, depth-1) })
+	case len(text.Elements(enum)) > 0:
+		return !slices.ContainsFunc(text.Elements(enum), text.IsNull)
+	case len(constant) > 0:
+		return !text.IsNull(constant)
+	case len(text.Elements(anyOf)) > 0:
+		return !slices.ContainsFunc(text.Elements(anyOf), mayTakeNull)
+	case len(text.Elements(oneOf)) > 0:
+		return !slices.ContainsFunc(text.Elements(oneOf), mayTakeNull)
 	}
 	return false
 }
 
-// DropNulls returns args without members of the given names whose value is null.
-// Other members keep their bytes and order.
-func DropNulls(args json.RawMessage, names []string) json.RawMessage {
-	if len(names) == 0 || !bytes.Contains(args, []byte("null")) {
+// DropNulls returns args without members whose value is null and whose name [NoNull]
+// returns for the schema. Other members keep their bytes and order.
+func DropNulls(args, schema json.RawMessage) json.RawMessage {
+	if !bytes.Contains(args, []byte("null")) {
+		return args
+	}
+	return dropNulls(args, NoNull(schema))
+}
+
+func dropNulls(args json.RawMessage, names []string) json.RawMessage {
+	if len(names) == 0 {
 		return args
 	}
 	members, err := text.Members(args)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -129,10 +131,10 @@ func TestDropNullsBySchema(t *testing.T) {
 			if test.drop {
 				want = `{"q":null,"other":null}`
 			}
-			assert.Equal(t, want, string(DropNulls(json.RawMessage(args), NoNull(optional))))
+			assert.Equal(t, want, string(DropNulls(json.RawMessage(args), optional)))
 
 			required := json.RawMessage(`{"type":"object","properties":{"p":` + test.property + `},"required":["p"]}`)
-			assert.Equal(t, args, string(DropNulls(json.RawMessage(args), NoNull(required))), "required")
+			assert.Equal(t, args, string(DropNulls(json.RawMessage(args), required)), "required")
 		})
 	}
 }
@@ -151,6 +153,8 @@ func TestNoNullParameters(t *testing.T) {
 		{"null required", `{"properties":{"a":{"type":"string"}},"required":null}`, []string{"a"}},
 		{"a required name that is no property", `{"properties":{"a":{"type":"string"}},"required":["b"]}`, []string{"a"}},
 		{"an escaped name", `{"properties":{"\u0061":{"type":"string"}}}`, []string{"a"}},
+		{"a keyword twice", `{"properties":{"a":{"type":"string"}},"Properties":{"b":{"type":"string"}}}`, nil},
+		{"a property's keyword twice", `{"properties":{"a":{"type":"string","type":"null"},"b":{"type":"string"}}}`, []string{"b"}},
 		{"not an object", `[]`, nil},
 		{"not JSON", `{`, nil},
 		{"nothing", ``, nil},
@@ -160,6 +164,92 @@ func TestNoNullParameters(t *testing.T) {
 			assert.Equal(t, test.want, NoNull(json.RawMessage(test.schema)))
 		})
 	}
+}
+
+// decodedNoNull is [NoNull] by definition, as encoding/json reads a schema.
+func decodedNoNull(schema []byte) (names []string) {
+	var in struct {
+		Properties json.RawMessage `json:"properties"`
+		Required   []string        `json:"required"`
+	}
+	if json.Unmarshal(schema, &in) != nil {
+		return nil
+	}
+	properties, _ := text.Members(in.Properties)
+	for _, p := range properties {
+		if !slices.Contains(in.Required, p.Name) && decodedRefusesNull(p.Value, maxSchemaDepth) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+func decodedRefusesNull(schema []byte, depth int) bool {
+	var s struct {
+		Type     any               `json:"type"`
+		Enum     []json.RawMessage `json:"enum"`
+		Const    json.RawMessage   `json:"const"`
+		AnyOf    []json.RawMessage `json:"anyOf"`
+		OneOf    []json.RawMessage `json:"oneOf"`
+		Nullable bool              `json:"nullable"`
+	}
+	if depth == 0 || json.Unmarshal(schema, &s) != nil || s.Nullable {
+		return false
+	}
+	all := func(list []json.RawMessage) bool {
+		return !slices.ContainsFunc(list, func(o json.RawMessage) bool { return !decodedRefusesNull(o, depth-1) })
+	}
+	types, several := s.Type.([]any)
+	one, _ := s.Type.(string)
+	for _, t := range types {
+		_, isString := t.(string)
+		several = several && (isString || t == nil)
+	}
+	switch {
+	case one != "":
+		return isType(one)
+	case several && len(types) > 0:
+		return !slices.ContainsFunc(types, func(t any) bool { return t == nil || !isType(t.(string)) })
+	case len(s.Enum) > 0:
+		return !slices.ContainsFunc(s.Enum, func(e json.RawMessage) bool { return string(e) == "null" })
+	case len(s.Const) > 0:
+		return string(s.Const) != "null"
+	case len(s.AnyOf) > 0:
+		return all(s.AnyOf)
+	}
+	return len(s.OneOf) > 0 && all(s.OneOf)
+}
+
+func TestNoNullOfCatalogs(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, list := range mcptest.Catalogs(t) {
+		for _, raw := range list {
+			var tool struct{ InputSchema json.RawMessage }
+			require.NoError(t, json.Unmarshal(raw, &tool))
+			names := NoNull(tool.InputSchema)
+			require.Equal(t, decodedNoNull(tool.InputSchema), names)
+			found += len(names)
+		}
+	}
+	assert.Greater(t, found, 500)
+}
+
+// It says the same of all schemas that have no keyword twice, in whatever case.
+func FuzzNoNull(f *testing.F) {
+	for _, seed := range []string{
+		`{"properties":{"a":{"type":"string"},"b":{"Type":["integer",null]},"c":{"enum":[1,"null"],"nullable":false}},"required":["a"]}`,
+		`{"properties":{"a":{"anyOf":[{"const":1},{"oneOf":[{"type":"array"},{"type":""}]}],"oneOf":null},"b":{"nullable":5,"type":"string"},"c":null}}`,
+		`{"required":null,"Properties":{"a":{"type":[]},"b":{"enum":5,"type":"string"},"c":{"const":null}}} `, `[]`, `"x"`, `null`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, schema []byte) {
+		if !json.Valid(schema) || text.Twice(bytes.ToLower(schema)) != "" || bytes.ContainsAny(schema, "\u017f\u212a\\") {
+			return // ſ and K are letters of keywords in other cases, and so may escapes be
+		}
+		require.Equal(t, decodedNoNull(schema), NoNull(schema))
+	})
 }
 
 // Everything except the nulls keeps its bytes. Only space between members may
@@ -209,9 +299,9 @@ func TestDropNullsKeepsAllElse(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			in := json.RawMessage(test.in)
-			assert.Equal(t, test.want, string(DropNulls(in, []string{"p", "r"})))
+			assert.Equal(t, test.want, string(dropNulls(in, []string{"p", "r"})))
 			assert.Equal(t, test.in, string(in), "the input was changed")
-			assert.Equal(t, test.in, string(DropNulls(in, nil)), "without names")
+			assert.Equal(t, test.in, string(dropNulls(in, nil)), "without names")
 		})
 	}
 }
@@ -221,8 +311,8 @@ func TestDropNullsKeepsAllElse(t *testing.T) {
 func TestDropNullsDropsNoOtherValue(t *testing.T) {
 	for _, value := range []string{`"USD"`, `"none"`, `"null"`, `"N/A"`, `"undefined"`, `""`, `" "`, `0`, `0.0`, `-1`, `false`, `[]`, `{}`, `[null]`, `{"a":null}`} {
 		in := `{"p":` + value + `,"q":null}`
-		assert.Equal(t, in, string(DropNulls(json.RawMessage(in), []string{"p"})))
-		assert.Equal(t, `{"p":`+value+`}`, string(DropNulls(json.RawMessage(in), []string{"p", "q"})))
+		assert.Equal(t, in, string(dropNulls(json.RawMessage(in), []string{"p"})))
+		assert.Equal(t, `{"p":`+value+`}`, string(dropNulls(json.RawMessage(in), []string{"p", "q"})))
 	}
 }
 
@@ -236,7 +326,7 @@ func FuzzDropNulls(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte, first, second string) {
 		names := []string{first, second}
 		before := bytes.Clone(in)
-		got := DropNulls(in, names)
+		got := dropNulls(in, names)
 		require.Equal(t, string(before), string(in), "the input was changed")
 		if !json.Valid(in) || !strings.HasPrefix(strings.TrimLeft(string(in), " \t\r\n"), "{") {
 			require.Equal(t, string(in), string(got))
@@ -253,7 +343,7 @@ func FuzzDropNulls(f *testing.F) {
 			}
 		}
 		require.Equal(t, want, memberTexts(got), "%s\nbecame %s", in, got)
-		require.Equal(t, string(got), string(DropNulls(got, names)), "not idempotent")
+		require.Equal(t, string(got), string(dropNulls(got, names)), "not idempotent")
 	})
 }
 

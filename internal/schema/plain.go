@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A plainSchema recognizes most valid arguments in one pass over their text,
@@ -142,13 +144,13 @@ func newPlainType(doc any) plainType {
 
 // accepts reports whether args, a valid JSON object, certainly matches the schema.
 func (p *plainSchema) accepts(args []byte) bool {
-	r := reader{data: args}
-	if !utf8.Valid(args) || !r.enter('{') {
+	r := text.Scan(args)
+	if !utf8.Valid(args) || !r.Open('{') {
 		return false
 	}
 	var seen uint64
-	for r.more() {
-		name, ok := r.string()
+	for r.More() {
+		name, ok := r.Text()
 		if !ok {
 			return false
 		}
@@ -163,21 +165,19 @@ func (p *plainSchema) accepts(args []byte) bool {
 		case p.closed:
 			return false
 		default:
-			r.skip()
+			r.Skip()
 		}
 	}
 	return seen&p.required == p.required
 }
 
 // accepts moves past a value and reports whether it certainly matches the type.
-func (t plainType) accepts(r *reader) bool {
-	first := r.next()
-	begin := r.pos
-	r.skip()
-	text := r.data[begin:r.pos]
+func (t plainType) accepts(r *text.Scanner) bool {
+	first := r.Next()
+	value := r.Value()
 	switch first {
 	case '"':
-		return t.kinds&aJSONString != 0 && (t.enum == nil || bytes.IndexByte(text, '\\') < 0 && t.enum[string(text[1:len(text)-1])])
+		return t.kinds&aJSONString != 0 && (t.enum == nil || bytes.IndexByte(value, '\\') < 0 && t.enum[string(value[1:len(value)-1])])
 	case 't', 'f':
 		return t.kinds&aJSONBoolean != 0
 	case 'n':
@@ -187,5 +187,5 @@ func (t plainType) accepts(r *reader) bool {
 	case '{':
 		return t.kinds&aJSONObject != 0
 	}
-	return t.kinds&aJSONNumber != 0 || t.kinds&aJSONInteger != 0 && !bytes.ContainsAny(text, ".eE")
+	return t.kinds&aJSONNumber != 0 || t.kinds&aJSONInteger != 0 && !bytes.ContainsAny(value, ".eE")
 }

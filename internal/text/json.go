@@ -49,37 +49,37 @@ func Members(data []byte) ([]Member, error) {
 	return members, nil
 }
 
-// Repeated returns the first of these names that a JSON object has more than once,
-// in whatever case: encoding/json takes the last one, and others the one that is
-// spelled alike. It returns "" if there is none, or if data is no object.
-func Repeated(data []byte, names ...string) string {
-	members, err := Members(data)
-	if err != nil {
-		return ""
+// ReadElement reads an element of a server's list, which may have so many bytes. It
+// returns what [Fields] does. null is an element without members.
+func ReadElement(raw json.RawMessage, maxBytes int, names ...string) (values []json.RawMessage, twice string, err error) {
+	if len(raw) > maxBytes {
+		return nil, "", fmt.Errorf("the definition has %d bytes, more than the limit of %d", len(raw), maxBytes)
 	}
-	for _, name := range names {
-		n := 0
-		for _, m := range members {
-			if strings.EqualFold(m.Name, name) {
-				n++
-			}
-		}
-		if n > 1 {
-			return name
+	if s := Scan(raw); s.Next() != '{' || !json.Valid(raw) {
+		if err := json.Unmarshal(raw, new(struct{})); err != nil {
+			return nil, "", JSONError(raw, err)
 		}
 	}
-	return ""
+	values, twice = Fields(raw, names...)
+	return values, twice, nil
 }
 
-// ReadElement reads an element of a server's list, which may have so many bytes.
-func ReadElement(raw json.RawMessage, maxBytes int, into any) error {
-	if len(raw) > maxBytes {
-		return fmt.Errorf("the definition has %d bytes, more than the limit of %d", len(raw), maxBytes)
+// String returns the string that is the value of a member. It is "" if the value is null
+// or not there, and an error if it is anything else.
+func String(member string, value json.RawMessage) (s string, err error) {
+	if IsNull(value) {
+		return "", nil
 	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		return JSONError(raw, err)
+	s, ok := Unquote(value)
+	if ok {
+		return s, nil
 	}
-	return nil
+	err = json.Unmarshal(value, &s)
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		kind.Field = member
+	}
+	return "", JSONError(value, err)
 }
 
 // Twice returns the first name that an object in a JSON text, at any level, has more than
@@ -155,8 +155,11 @@ func IsNull(raw json.RawMessage) bool {
 }
 
 // Compact returns the JSON value raw without insignificant space and with invalid
-// UTF-8 replaced. The members keep their order.
+// UTF-8 replaced. The members keep their order. If that is raw, it returns raw itself.
 func Compact(raw json.RawMessage) json.RawMessage {
+	if isCompact(raw) {
+		return raw
+	}
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
 		return raw // never: raw came out of a decoder
@@ -165,6 +168,21 @@ func Compact(raw json.RawMessage) json.RawMessage {
 		return bytes.ToValidUTF8(b.Bytes(), []byte("\ufffd"))
 	}
 	return b.Bytes()
+}
+
+func isCompact(raw json.RawMessage) bool {
+	s := Scan(raw)
+	for s.pos < len(raw) {
+		switch raw[s.pos] {
+		case ' ', '\t', '\r', '\n':
+			return false
+		case '"':
+			s.quoted()
+		default:
+			s.pos++
+		}
+	}
+	return utf8.Valid(raw)
 }
 
 // JSON returns v as JSON for a model, without escapes for HTML. v must be a value
@@ -197,10 +215,9 @@ func JoinMembers(members []Member) json.RawMessage {
 func Quote(s string) json.RawMessage { return json.RawMessage(JSON(s)) }
 
 // Elements returns the elements of a JSON array, or nil if raw is not an array.
-// raw must not be empty.
 func Elements(raw json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
-	if raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
+	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &list) != nil {
 		return nil
 	}
 	return list
@@ -258,11 +275,27 @@ func JoinStrings(list []string) json.RawMessage {
 }
 
 // Unquote returns the value of a JSON string. It returns false if raw is no string.
-// raw must not be empty.
 func Unquote(raw json.RawMessage) (s string, ok bool) {
-	ok = raw[0] == '"' && json.Unmarshal(raw, &s) == nil
+	if said, plain := unescaped(raw); plain {
+		return string(said), true
+	}
+	ok = len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil
 	return s, ok
 }
 
 // IsNumber reports whether raw, a JSON value, is a number.
 func IsNumber(raw json.RawMessage) bool { return raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9' }
+
+// unescaped returns what a JSON string says if it has nothing that must be decoded.
+func unescaped(raw json.RawMessage) (said []byte, ok bool) {
+	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
+		return nil, false
+	}
+	said = raw[1 : len(raw)-1]
+	for _, b := range said {
+		if b < ' ' || b == '"' || b == '\\' {
+			return nil, false
+		}
+	}
+	return said, utf8.Valid(said)
+}
