@@ -74,7 +74,7 @@ func (s *Session) past(catalogs []*catalog) past {
 
 // Openings are the first lists that models are shown.
 type openings struct {
-	all  sync.Map     // *opening by the version of the skills and the rights to them
+	all  sync.Map     // *opening by version of the skills, SessionOptions.Client, and rights to the skills
 	made atomic.Int32 // number of lists made
 }
 
