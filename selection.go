@@ -12,6 +12,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 )
 
 // A selection is what sessions with equal rights and intent see of one version of
@@ -81,6 +82,8 @@ type openings struct {
 // An opening is a first list, which sessions share, and its text.
 type opening struct {
 	items []shown
+	key   saved.Key
+	own   bool        // of one session, which was restored where others begin with another
 	texts [3]struct { // all sections, those on search, the others
 		once sync.Once
 		text sectionText
