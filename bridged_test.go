@@ -216,3 +216,15 @@ func TestRestoredWithoutClient(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{SearchToolName, PageToolName}, namesOf(restored.Tools()))
 }
+
+// Sessions of clients and others begin with lists of their own, whoever looks first.
+func TestClientsBeginWithTheirOwnList(t *testing.T) {
+	t.Parallel()
+	for _, first := range []bool{true, false} {
+		m := replicaOf(t, nil, "s0", "s1", "s2")
+		for _, client := range []bool{first, !first} {
+			s := m.NewSession(&SessionOptions{Disclosure: ByBridge, Client: client})
+			assert.Equal(t, client, slices.Contains(namesOf(s.Tools()), ReadOnlyCallToolName))
+		}
+	}
+}

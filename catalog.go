@@ -1,6 +1,9 @@
 package mcphybrid
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -35,8 +38,11 @@ type catalog struct {
 	shelf      *resources.Shelf         // what servers offer beside tools
 
 	originals func() map[string][]int // indexes in tools, ascending, by a tool's own name
-	print     fingerprint
-	ended     bool // the Manager is closed
+	print     struct {
+		once sync.Once
+		text string
+	}
+	ended bool // the Manager is closed
 }
 
 // noTools is the catalog without tools. ended is the catalog of a closed Manager.
@@ -343,8 +349,16 @@ func (r *recipe) blockOf(src *listing) *block {
 	return blocks.New(src.number, tools, (*BridgeTool).Name, note)
 }
 
-// A fingerprint is computed once, on first use.
-type fingerprint struct {
-	once sync.Once
-	text string
+// fingerprint returns a hash of the catalog. Equal catalogs have the same, in any
+// process.
+func (c *catalog) fingerprint() string {
+	c.print.once.Do(func() {
+		h := sha256.New()
+		for i, t := range c.tools {
+			_, indexed := slices.BinarySearch(c.indexed(), i)
+			fmt.Fprintf(h, "%s %t %x\n", t.name, !indexed, t.def.Trusted.Sum)
+		}
+		c.print.text = hex.EncodeToString(h.Sum(nil)[:8])
+	})
+	return c.print.text
 }

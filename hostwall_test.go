@@ -51,6 +51,7 @@ var hostCode = map[string]string{
 	"upsert": "the vector store", "delete": "the vector store", "sums": "the vector store", "search": "the vector store", "vectors get": "the vector store", "drop": "SemanticOptions.Store",
 	"vectors load": "SemanticOptions.Cache", "vectors save": "SemanticOptions.Cache",
 	"cache load": "Options.Cache", "cache save": "Options.Cache", "trust load": "Options.TrustStore", "trust save": "Options.TrustStore",
+	"put part": "Options.StateParts", "get part": "Options.StateParts",
 	"usage load": "UsageOptions.Store", "usage save": "UsageOptions.Store", "tokens": "Options.Tokens", "event": "Options.OnEvent", "request": "Options.OnRequest",
 	"middleware": "Options.Middleware[0]", "enricher": "the enricher", "embedded": "SemanticOptions.Progress", "skill": "its Load", "handler": "the handler",
 	"list": "the server", "call": "the server", "notification": "ServerConfig.OnNotification", "progress": "the function of WithProgress",
@@ -175,6 +176,21 @@ func (s *hostStore) Save(data []byte) error {
 	return err
 }
 
+type hostParts struct {
+	partMap
+	h *tryingHost
+}
+
+func (p *hostParts) Put(key string, part []byte) error {
+	p.h.at("put part")
+	return p.partMap.Put(key, part)
+}
+
+func (p *hostParts) Get(key string) ([]byte, error) {
+	p.h.at("get part")
+	return p.partMap.Get(key)
+}
+
 type hostLog struct{ h *tryingHost }
 
 func (l hostLog) Enabled(context.Context, slog.Level) bool { return true }
@@ -283,9 +299,10 @@ func (h *tryingHost) options() *Options {
 		Semantic: &SemanticOptions{Embedder: hostEmbedder{e, h}, Store: vectors, Cache: store("vectors"), Grace: -1,
 			Timeout: time.Minute, Progress: func(int, int) { h.at("embedded") }},
 		Cache: store("cache"), TrustStore: store("trust"), Usage: &UsageOptions{Store: store("usage")},
-		OnEvent:   func(Event) { h.at("event") },
-		OnRequest: func(context.Context, string) { h.at("request") },
-		Enricher:  lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) { h.at("enricher"); return Hints{}, false, nil }),
+		StateParts: &hostParts{h: h},
+		OnEvent:    func(Event) { h.at("event") },
+		OnRequest:  func(context.Context, string) { h.at("request") },
+		Enricher:   lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) { h.at("enricher"); return Hints{}, false, nil }),
 		Middleware: []Middleware{func(next Handler) Handler {
 			return func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
 				h.at("middleware")
@@ -348,6 +365,11 @@ func (h *tryingHost) live() {
 	restored, _, err := m.RestoreSession(s.Save(), &SessionOptions{Registry: hostRegistry{NewRegistry(), h}})
 	h.note(err)
 	restored.Close()
+	fresh := m.NewSession(nil)
+	fresh.Tools()
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	h.note(m.AwaitServers(over, fresh.Save()))
 	u, err := m.NewUser("u", &UserOptions{Registry: hostRegistry{NewRegistry(), h}})
 	require.NoError(h.t, err)
 	h.note(u.AddTools("own", echoTool("x", "cat")))

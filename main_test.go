@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -226,14 +227,21 @@ func checkRestored(m *Manager, s *Session) error {
 	if v.ended {
 		return nil
 	}
-	data := state.JSON(s.scope.opts.MaxState)
+	data := state.JSON(s.scope.opts.MaxState, saved.PartsOf(s.scope.opts.StateParts))
 	parsed, err := saved.Parse(data, s.scope.opts.MaxState)
+	if err != nil {
+		return err
+	}
+	err = parsed.Whole(saved.PartsOf(s.scope.opts.StateParts))
+	for i := range parsed.Tools {
+		err = errors.Join(err, parsed.Load(&parsed.Tools[i], saved.PartsOf(s.scope.opts.StateParts)))
+	}
 	if err != nil {
 		return err
 	}
 	want := listBytes(s, list[:min(len(list), len(parsed.Shown))]) // a large state has not all
 	places := map[string]*scope{"here": s.scope}
-	tried, done := restoredState{s.disclosure, sha256.Sum256(data)}, false
+	tried, done, inParts := restoredState{s.disclosure, sha256.Sum256(data)}, false, data
 	recall(s.scope, func(known *memory) { done = known.restored[tried] })
 	if !done {
 		elsewhere := NewManager(nil)
@@ -247,9 +255,17 @@ func checkRestored(m *Manager, s *Session) error {
 		logger := own.opts.Logger
 		own.opts = s.scope.opts
 		own.opts.Logger, own.opts.OnEvent = logger, nil
+		if tried.sum[0]%2 == 0 && own.opts.StateParts == nil {
+			own.opts.StateParts = saved.Guarded(new(partMap), "", logger)
+			inParts = state.JSON(s.scope.opts.MaxState, saved.PartsOf(own.opts.StateParts))
+		}
 		places["elsewhere"] = own.scope
 	}
 	for place, sc := range places {
+		data := data
+		if place == "elsewhere" {
+			data = inParts
+		}
 		restored, _, err := sc.restore(s.rights, s.skills, state.Intent, data, &SessionOptions{Disclosure: s.disclosure})
 		if err != nil {
 			return err

@@ -229,11 +229,16 @@ type Options struct {
 	MaxMedia int
 
 	// MaxState is how many bytes [Session.Save] returns at most, and how many
-	// [Manager.RestoreSession] accepts. A database may reformat a state: spaces
+	// [Manager.RestoreSession] accepts, with what is in StateParts. A database may reformat a state: spaces
 	// between tokens and escapes in strings don't count, up to four times MaxState.
 	// What a state always has takes some hundred bytes, and what the intent and the
 	// user's id take. It defaults to [DefaultMaxState] and must not be negative.
 	MaxState int
+
+	// StateParts keeps what states have in common, so that they are small: see
+	// [Session.Save] and [FileParts]. All processes that restore a state must share
+	// it. If nil, each state has all itself. Users share it.
+	StateParts PartStore
 
 	// Middleware wraps every call of a tool, the first outermost.
 	Middleware []Middleware

@@ -21,6 +21,7 @@ type pair struct {
 	replicas [2]*Manager
 	users    [2]*Manager // nil if the conversation is of the system
 	opts     SessionOptions
+	store    PartStore // or nil
 
 	sections string
 	items    []string // the saved items, with all that they have
@@ -33,9 +34,13 @@ var pool = []string{"s0", "s1", "s2", "s3", "mine"}
 
 func newPair(t *testing.T, seed uint64) *pair {
 	p := &pair{t: t, items: []string{}, active: []string{}, random: rand.New(rand.NewPCG(seed, 5)), opts: SessionOptions{Disclosure: Disclosure(seed % uint64(disclosures))}}
+	if seed%3 > 0 {
+		p.store = new(partMap)
+	}
 	for i := range p.replicas {
 		p.replicas[i], _ = newTestManager(t, &Options{
-			Inline: InlineOptions{Max: 8}, MaxResult: 100, Active: ActiveOptions{Max: 6, Turns: 4}, Trust: TrustQuarantine, SkillListing: SkillListingOptions{Max: 4},
+			StateParts: p.store,
+			Inline:     InlineOptions{Max: 8}, MaxResult: 100, Active: ActiveOptions{Max: 6, Turns: 4}, Trust: TrustQuarantine, SkillListing: SkillListingOptions{Max: 4},
 			Rules: []Rule{
 				{Name: "less", Intent: "less", Patterns: []string{"mcp_s1*", "*_002"}, Action: RuleExclude},
 				{Name: "only", Intent: "only", Patterns: []string{"mcp_s2*"}, Action: RuleInclude},
@@ -102,6 +107,11 @@ func (p *pair) read(state []byte, held map[string]bool) (items, active, known []
 	items, active = []string{}, []string{}
 	s, err := saved.Parse(state, NoLimit)
 	require.NoError(p.t, err)
+	parts := saved.PartsOf(p.replicas[0].opts.StateParts)
+	require.NoError(p.t, s.Whole(parts))
+	for i := range s.Tools {
+		require.NoError(p.t, s.Load(&s.Tools[i], parts))
+	}
 	isHeld := func(t saved.Tool) bool { return held[fmt.Sprint(t.OfUser, t.Server, t.Own)] }
 	for _, e := range s.Shown {
 		line := fmt.Sprint(e.Kind, e.Line, e.Meta, e.Servers)

@@ -16,6 +16,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/mcphybrid/mcphybrid/internal/usage"
@@ -239,6 +240,7 @@ func (s *scope) newShelfIndex(docs []*search.Document) *search.Index { return s.
 func (o *Options) guard() {
 	o.Logger = foreign.Logger(o.Logger)
 	o.Cache, o.TrustStore = foreign.Guarded(o.Cache, "Options.Cache"), foreign.Guarded(o.TrustStore, "Options.TrustStore")
+	o.StateParts = saved.Guarded(o.StateParts, "Options.StateParts", o.Logger)
 	if o.Usage != nil {
 		u := *o.Usage
 		u.Store = foreign.Guarded(u.Store, "UsageOptions.Store")

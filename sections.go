@@ -70,7 +70,7 @@ func (s *Session) written(inline, search bool) string {
 
 // textOf returns the text of list, which begins with o unless that is nil.
 func (s *Session) textOf(list []shown, o *opening, inline, search bool) string {
-	if o == nil || list == nil {
+	if o == nil || o.own || list == nil {
 		return s.sections(list, inline, search)
 	}
 	kept := &o.texts[0]

@@ -12,6 +12,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 )
 
 // A selection is what sessions with equal rights and intent see of one version of
@@ -74,13 +75,15 @@ func (s *Session) past(catalogs []*catalog) past {
 
 // Openings are the first lists that models are shown.
 type openings struct {
-	all  sync.Map     // *opening by the version of the skills and the rights to them
+	all  sync.Map     // *opening by version of the skills, SessionOptions.Client, and rights to the skills
 	made atomic.Int32 // number of lists made
 }
 
 // An opening is a first list, which sessions share, and its text.
 type opening struct {
 	items []shown
+	key   saved.Key
+	own   bool        // of one session, which was restored where others begin with another
 	texts [3]struct { // all sections, those on search, the others
 		once sync.Once
 		text sectionText

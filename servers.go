@@ -336,6 +336,9 @@ func (m *Manager) Preload(ctx context.Context, patterns ...string) error {
 // state can be restored nevertheless.
 func (m *Manager) AwaitServers(ctx context.Context, state json.RawMessage) error {
 	parsed, err := m.parseState(state)
+	if err == nil {
+		err = parsed.Whole(saved.PartsOf(m.opts.StateParts))
+	}
 	if err != nil {
 		return err
 	}

@@ -190,7 +190,7 @@ func (v *view) stamp() stamp {
 // use the same skills share it.
 func (v *view) opening() *opening {
 	o := &v.openings[v.disclosure]
-	key := fmt.Sprintf("%d %q", v.skills.version, v.skillRights)
+	key := fmt.Sprintf("%d %t %q", v.skills.version, v.client, v.skillRights)
 	if made, ok := o.all.Load(key); ok {
 		return made.(*opening)
 	}

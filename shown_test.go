@@ -37,7 +37,11 @@ type walk struct {
 
 func newWalk(t *testing.T, seed uint64, d Disclosure) *walk {
 	list := ListOptions{Max: []int{0, 12}[seed%2]} // half of the walks fill the list
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 8}, List: list, MaxResult: 200, Active: ActiveOptions{Max: 5, Turns: 3}, Servers: []ServerConfig{inProcess("first", 5), inProcess("second", 7)}})
+	var store PartStore
+	if seed%4 < 2 {
+		store = new(partMap)
+	}
+	m, _ := newTestManager(t, &Options{StateParts: store, Inline: InlineOptions{Max: 8}, List: list, MaxResult: 200, Active: ActiveOptions{Max: 5, Turns: 3}, Servers: []ServerConfig{inProcess("first", 5), inProcess("second", 7)}})
 	w := &walk{t: t, random: rand.New(rand.NewPCG(seed, uint64(d))), m: m, opts: SessionOptions{Disclosure: d}, servers: 2}
 	w.s = m.NewSession(&w.opts)
 	return w

@@ -1,9 +1,6 @@
 package mcphybrid
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,126 +13,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/words"
 )
-
-// A savedForm is the name that items of one place and section have in a saved
-// state.
-type savedForm struct {
-	kind    string
-	place   place
-	section section
-	tool    bool // the items have a tool
-}
-
-// savedName is the kind of a tool that the model knows only by name.
-const savedName = "name"
-
-var savedForms = []savedForm{
-	{"inline", asTool, inlineLines, true},
-	{"active", asTool, noSection, true},
-	{"deferred", asDeferred, noSection, true},
-	{"summary", notListed, summaryLines, true},
-	{"example", notListed, exampleText, true},
-	{savedName, notListed, noSection, true},
-	{"search", asMeta, searchText, false},
-	{"meta", asMeta, noSection, false},
-	{"servers", notListed, searchText, false},
-	{"inline counts", notListed, inlineLines, false},
-	{"summary counts", notListed, summaryLines, false},
-	{"skills", notListed, skillText, false},
-}
-
-// A saver makes the saved form of a session.
-type saver struct {
-	state  saved.State
-	places map[*BridgeTool]int // in state.Tools, from 1
-	named  map[string]int      // the same by registered name, of the newest version
-	isGone func(*BridgeTool) bool
-}
-
-// tool returns the place of t in the list of tools.
-func (w *saver) tool(t *BridgeTool, definition json.RawMessage) int {
-	if w.places[t] == 0 {
-		w.state.Tools = append(w.state.Tools, saved.Tool{Tool: t.def.names(), OfUser: t.owner.user != "", Definition: saved.Bytes(definition)})
-		w.places[t], w.named[t.name] = len(w.state.Tools), len(w.state.Tools)
-	}
-	return w.places[t]
-}
-
-// item appends an item; restorer.item is its inverse.
-func (w *saver) item(e shown) {
-	i := slices.IndexFunc(savedForms, func(f savedForm) bool {
-		return f.place == e.place && f.section == e.section && f.tool == (e.tool != nil)
-	})
-	item := saved.Item{Kind: savedForms[i].kind, Line: int(e.line)}
-	if e.tool != nil {
-		item.Tool = w.tool(e.tool, e.tool.def.Raw)
-		w.state.Tools[item.Tool-1].Gone = w.isGone(e.tool)
-	}
-	if e.place == asMeta {
-		item.Meta = metaNames[e.meta]
-	}
-	if e.offer != nil {
-		item.Servers = []saved.Server(e.offer.servers)
-		if e.offer.skills != nil {
-			item.Skills = e.offer.skills.save()
-		}
-	}
-	w.state.Shown = append(w.state.Shown, item)
-}
-
-// Save returns the session's state as a JSON object, to be restored with
-// [Manager.RestoreSession]. It has the active tools, the turn, and all that it
-// takes to show the model the same again: the items in their order, and the
-// definitions of their tools. It has no figures and no cut results.
-//
-// It takes about as many bytes as the tools and sections in a request do: 70 KB
-// for 60 published tools, 1.4 KB for each tool with [ByProvider]. It takes
-// at most [Options.MaxState], if that is enough for the intent and the user's id.
-// What was shown last is left out of a larger state, and is shown again, at the end,
-// where the session is restored.
-func (s *Session) Save() json.RawMessage {
-	s.mu.Lock()
-	v := s.viewLocked()
-	state := s.stateLocked(v)
-	s.mu.Unlock()
-	for _, c := range v.catalogs {
-		state.Catalog += c.fingerprint()
-	}
-	return state.JSON(s.scope.opts.MaxState)
-}
-
-// stateLocked returns the saved form of the session. The caller holds mu.
-func (s *Session) stateLocked(v *view) *saved.State {
-	w := saver{places: make(map[*BridgeTool]int), named: make(map[string]int), state: saved.State{
-		User: s.scope.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
-		Results: s.pages.last, Paged: s.pages.offered, Full: s.full, Refused: s.refused,
-	}}
-	w.isGone = func(t *BridgeTool) bool {
-		if kept := s.kept[t.name]; kept != nil && kept.is(t) && !kept.gone || v.ended {
-			return false // its server is away, or all are
-		}
-		return !isThere(t, v.catalogs)
-	}
-	for _, e := range s.shown {
-		w.item(e)
-	}
-	for _, t := range s.names {
-		w.state.Tools = append(w.state.Tools, saved.Tool{Tool: t.Tool, OfUser: t.owner.user != ""})
-		w.state.Shown = append(w.state.Shown, saved.Item{Kind: savedName, Tool: len(w.state.Tools)})
-	}
-	active := v.active
-	if v.ended && !s.closed {
-		active = s.active // the tools that were active when the Manager was closed
-	}
-	for _, t := range s.inOrder(active, s.away) {
-		place := w.named[t.name]
-		if place == 0 {
-			place = w.tool(t, nil)
-		}
-		w.state.Active = append(w.state.Active, saved.Active{Tool: place, Used: s.used[t.name].turn})
-	}
-	return &w.state
-}
 
 // RestoreSession returns a new session in a state that [Session.Save] returned,
 // in this process or another one. Pass the options of the saved session, and its
@@ -156,7 +33,9 @@ func (s *Session) stateLocked(v *view) *saved.State {
 // RestoreSession fails, with a nil session, if state is malformed, too large (see
 // [Options.MaxState]) or of an unknown version, if it belongs to another user, if
 // the saved session had more access lists than opts and the Manager give the
-// new one, or if it had an intent and the new one has none.
+// new one, or if it had an intent and the new one has none. It also fails if the state
+// refers to a part that this Manager does not have itself and [Options.StateParts]
+// fails to return: an error of the store is wrapped.
 func (m *Manager) RestoreSession(state json.RawMessage, opts *SessionOptions) (s *Session, changed []string, err error) {
 	return m.scope.restore(nil, nil, "", state, opts)
 }
@@ -185,13 +64,15 @@ func (sc *scope) restore(inherited, skills rights, intent string, data json.RawM
 		return nil, nil, err
 	}
 	s := sc.newSession(inherited, skills, intent, opts)
-	r := restorer{s: s, v: s.view(), full: state.Full, kept: make(keptTools), gone: make(map[*BridgeTool]bool), named: make(map[string]bool), told: make(map[string]bool)}
-	if err = s.narrows(state); err == nil {
-		err = r.read(state)
+	r := restorer{s: s, v: s.view(), full: state.Full, kept: make(keptTools), gone: make(map[*BridgeTool]bool), shows: make(map[string]bool), told: make(map[string]bool)}
+	if err = state.Fits(len(s.rights), len(s.skills), s.intent); err == nil {
+		if err = r.read(state); err != nil {
+			err = fmt.Errorf("the state of the session: %w", err)
+		}
 	}
 	if err != nil {
 		s.Close()
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("mcphybrid: %w", err)
 	}
 	s.mu.Lock()
 	s.used = make(map[string]lastUse, len(state.Active))
@@ -207,6 +88,7 @@ func (sc *scope) restore(inherited, skills rights, intent string, data json.RawM
 	}
 	s.acts, s.full, s.kept, s.seen = len(state.Active), state.Full, r.kept, weak.Pointer[selection]{}
 	s.setShown(r.list)
+	s.began = r.began
 	s.remember(r.names)
 	s.viewLocked()
 	s.mu.Unlock()
@@ -214,21 +96,6 @@ func (sc *scope) restore(inherited, skills rights, intent string, data json.RawM
 		s.registrar.Sync()
 	}
 	return s, r.changed, nil
-}
-
-// narrows returns an error if s has fewer access lists than the saved session, or no
-// intent where that one had one: rules by intent may hide tools.
-func (s *Session) narrows(state *saved.State) error {
-	const hint = "pass the same options, and restore a child with its parent's RestoreChild"
-	switch {
-	case state.Lists > len(s.rights):
-		return fmt.Errorf("mcphybrid: the saved session has more access lists than the new one, %d instead of %d: %s", state.Lists, len(s.rights), hint)
-	case state.Skills > len(s.skills):
-		return fmt.Errorf("mcphybrid: the saved session has more lists of skills than the new one, %d instead of %d: %s", state.Skills, len(s.skills), hint)
-	case state.Intent != "" && s.intent == "":
-		return fmt.Errorf("mcphybrid: the saved session had the intent %q: set SessionOptions.Intent to that of the new one", text.Line(state.Intent, text.MaxName))
-	}
-	return nil
 }
 
 // A restorer turns a saved list into the list that s may show.
@@ -241,10 +108,10 @@ type restorer struct {
 	gone    map[*BridgeTool]bool // tools that had left where they were saved
 	list    []shown
 	names   []knownName
-	named   map[string]bool // the names in the tool list, and those of summaries after "summary "
+	began   *opening        // with which list begins, or nil
+	shows   map[string]bool // what list has that it may have once
 	changed []string
 	told    map[string]bool // the names in changed
-	example bool            // the list has one
 
 	permitted map[string]bool // by server of the catalogs: the session may use one of its tools
 }
@@ -263,10 +130,13 @@ func (r *restorer) permits(t rules.Tool) bool {
 
 // read reads the tools and the items of a state.
 func (r *restorer) read(state *saved.State) error {
-	for _, t := range state.Tools {
-		tool, err := r.tool(t)
+	if err := r.begin(state); err != nil {
+		return err
+	}
+	for _, t := range state.Tools[len(r.tools):] {
+		tool, err := r.tool(t, state)
 		if err != nil {
-			return fmt.Errorf("mcphybrid: the state of the session: tool %q: %w", t.Name, err)
+			return fmt.Errorf("tool %q: %w", t.Name, err)
 		}
 		r.tools = append(r.tools, tool)
 		r.gone[tool] = t.Gone
@@ -274,14 +144,41 @@ func (r *restorer) read(state *saved.State) error {
 	for i, item := range state.Shown {
 		e, ok, err := r.item(item)
 		if err != nil {
-			return fmt.Errorf("mcphybrid: the state of the session: item %d: %w", i+1, err)
+			return fmt.Errorf("item %d: %w", i+1, err)
 		}
 		if ok {
 			r.show(e)
 		} else if item.Tool > 0 {
 			r.remember(state.Tools[item.Tool-1], r.tools[item.Tool-1])
 		}
+		if first := state.Begun.Items; i+1 == first && len(r.list) == first {
+			r.began = &opening{items: slices.Clip(r.list), own: true}
+		}
 	}
+	return nil
+}
+
+// begin reads the opening of a state, if it has one. If sessions like s begin with the
+// same here, the list shares that, and nobody reads what the state says of it.
+func (r *restorer) begin(state *saved.State) error {
+	if state.Opening == "" {
+		return nil
+	}
+	o, w := r.v.opening(), saver{isGone: func(*BridgeTool) bool { return false }} // all are in the catalogs
+	if w.save(o.items, o); len(o.items) == 0 || w.state.Key() != state.Opening {
+		return state.Whole(saved.PartsOf(r.s.scope.opts.StateParts))
+	}
+	if err := state.Begin(saved.Opening{Tools: w.state.Tools}); err != nil {
+		return err
+	}
+	r.tools, r.began = make([]*BridgeTool, len(w.places)), o
+	for t, place := range w.places {
+		r.tools[place-1] = t
+	}
+	for _, e := range o.items {
+		r.show(e)
+	}
+	r.list = slices.Clip(o.items)
 	return nil
 }
 
@@ -304,7 +201,7 @@ func (r *restorer) ownerOf(t saved.Tool) *owner {
 // tool returns the tool of the catalog that is the saved one, in the saved version.
 // If there is none, it returns one made from the state, and nil if the session may
 // not show it. It reports all but the first of these.
-func (r *restorer) tool(t saved.Tool) (*BridgeTool, error) {
+func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
 	sc := r.s.scope
 	kept := &BridgeTool{name: t.Name, owner: r.ownerOf(t), through: r.s.Call, def: &definition{Tool: new(listed.Tool)}}
 	if t.OfUser != (kept.owner.user != "") || slices.Contains(metaNames[:], t.Name) {
@@ -322,8 +219,11 @@ func (r *restorer) tool(t saved.Tool) (*BridgeTool, error) {
 			there = same
 		}
 	}
-	if there != nil && (t.Definition == nil || bytes.Equal(there.def.Raw, t.Definition)) {
+	if there != nil && t.Is(there.def.Raw) {
 		return there, nil
+	}
+	if err := state.Load(&t, saved.PartsOf(sc.opts.StateParts)); err != nil {
+		return nil, err
 	}
 	if t.Definition != nil {
 		d, err := parseDefinition(t.Server, json.RawMessage(t.Definition), sc.opts.Limits.MaxDefinition)
@@ -381,27 +281,21 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 // show appends an item to the list, unless its tool is there already. Only a forged
 // state has one twice.
 func (r *restorer) show(e shown) {
-	if e.place != notListed {
-		name := metaNames[e.meta]
-		if e.isTool() {
-			name = e.tool.name
-		}
-		if r.named[name] {
-			return
-		}
-		r.named[name] = true
-	} else if e.tool != nil && e.section == summaryLines {
-		name := fmt.Sprint(e.section, " ", e.tool.name)
-		if r.named[name] {
-			return
-		}
-		r.named[name] = true
-	} else if e.section == exampleText { // making one can take long
-		if r.example {
-			return
-		}
-		r.example = true
+	name := ""
+	switch {
+	case e.isTool():
+		name = e.tool.name
+	case e.place == asMeta:
+		name = metaNames[e.meta]
+	case e.section == exampleText: // making one can take long
+		name = "an example"
+	case e.section == summaryLines && e.tool != nil:
+		name = "a summary of " + e.tool.name
 	}
+	if name != "" && r.shows[name] {
+		return
+	}
+	r.shows[name] = true
 	if e.tool != nil && e.tool.through != nil {
 		r.kept[e.tool.name] = &keptTool{e.tool, r.gone[e.tool]}
 	}
@@ -426,18 +320,4 @@ func (r *restorer) offer(servers []saved.Server) *told {
 		}
 	}
 	return kept
-}
-
-// fingerprint returns a hash of the catalog. Equal catalogs have the same, in any
-// process.
-func (c *catalog) fingerprint() string {
-	c.print.once.Do(func() {
-		h := sha256.New()
-		for i, t := range c.tools {
-			_, indexed := slices.BinarySearch(c.indexed(), i)
-			fmt.Fprintf(h, "%s %t %x\n", t.name, !indexed, t.def.Trusted.Sum)
-		}
-		c.print.text = hex.EncodeToString(h.Sum(nil)[:8])
-	})
-	return c.print.text
 }

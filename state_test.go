@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -136,8 +137,8 @@ func TestRestoreRefusesWhatIsNoState(t *testing.T) {
 	m, _ := newTestManager(t, nil)
 	for state, problem := range map[string]string{
 		``:                                 "mcphybrid: the state of the session: line 1, column 1: unexpected end of JSON input",
-		`{}`:                               "mcphybrid: the state of the session: version 0, want 2",
-		`{"version":1}`:                    "mcphybrid: the state of the session: version 1, want 2",
+		`{}`:                               "mcphybrid: the state of the session: version 0, want 2 or 3",
+		`{"version":1}`:                    "mcphybrid: the state of the session: version 1, want 2 or 3",
 		`{"version":"1"}`:                  `mcphybrid: the state of the session: "version" is a JSON string, want a number`,
 		`{"version":1,"shown":[{"inline"]`: "mcphybrid: the state of the session: line 1, column 32: invalid character ']' after object key",
 	} {
@@ -150,7 +151,7 @@ func TestRestoreRefusesWhatIsNoState(t *testing.T) {
 
 // No state breaks a session, not even a forged state.
 func FuzzRestoreSession(f *testing.F) {
-	m := NewManager(&Options{Inline: InlineOptions{Max: 2}})
+	m := NewManager(&Options{Inline: InlineOptions{Max: 2}, StateParts: new(partMap)})
 	for _, name := range []string{"a", "b"} {
 		if err := m.AddTools(name, echoTool("one", "First"), echoTool("two", "Second")); err != nil {
 			f.Fatal(err)
@@ -160,7 +161,11 @@ func FuzzRestoreSession(f *testing.F) {
 	s := m.NewSession(nil)
 	s.ActivateTools([]string{"mcp_b__two"})
 	s.Tools()
-	f.Add([]byte(s.Save()))
+	state := s.Save() // in parts
+	f.Add([]byte(state))
+	f.Add(bytes.Replace(state, []byte(`"opening":"`), []byte(`"opening":"x`), 1))
+	f.Add([]byte(`{"version":3,"tools":[],"shown":[{"kind":"active","tool":1}],"active":[{"tool":1}],"opening":"x","first":1,"gone":[1],"began":{"tools":[{"name":"mcp_c__x",` +
+		`"server":"c","own":"x","definition":"{\"name\":\"x\"}"}],"shown":[{"kind":"inline","tool":1},{"kind":"search","meta":"mcp_tool_search"}]}}`))
 	f.Add([]byte(`{"version":2,"turn":-5,"tools":[{"name":"mcp_b__one","server":"b","own":"one","definition":"{\"name\":\"one\"}"},` +
 		`{"name":"mcp_c__x","server":"c","own":"x","definition":["eyJuYW1lIjoieCJ9"]}],"shown":[{"kind":"search","meta":"mcp_tool_search"},{"kind":"inline","tool":1},` +
 		`{"kind":"inline","tool":1},{"kind":"active","tool":2},{"kind":"servers","servers":[]},{"kind":"skills","skills":{"count":3,"listed":[{"name":"a","description":"b"}]}}],` +
@@ -227,7 +232,7 @@ func TestRestoreNamesChangedTools(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("s", 2)}})
 	s := m.NewSession(nil)
 	s.Tools()
-	state := string(s.Save())
+	state := whole(t, s.Save())
 	first, second := m.InlineTools()[0], m.InlineTools()[1]
 	rewritten := strings.Replace(string(first.def.Raw), "{", "{ ", 1)
 	require.NotEqual(t, string(first.def.Raw), rewritten)

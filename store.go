@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/login"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 )
 
 // A Store keeps one document from one run of a program to the next. Its methods
@@ -43,6 +44,25 @@ type TokenStore interface {
 	// Update returns that error. Nobody waits for an Update whose ctx has ended.
 	Update(ctx context.Context, key string, change func(document []byte) ([]byte, error)) error
 }
+
+// A PartStore keeps what the states of many sessions have in common: what they began
+// with, and definitions of tools, those of users' servers too. A key is a hash of its
+// part: 43 letters, digits, "-" and "_". A part has at most [Options.MaxState] bytes. The
+// methods may be called concurrently, and may use the Manager.
+type PartStore interface {
+	// Put keeps a part. One that has that key is the same. A part to which new states
+	// refer is put again after an hour. So if states are kept for a week, a part may be
+	// dropped that was not put for a week and an hour.
+	Put(key string, part []byte) error
+
+	// Get returns the part with that key, or nil if there is none.
+	Get(key string) (part []byte, err error)
+}
+
+// FileParts returns a [PartStore] that keeps each part in a file of a folder, which must
+// exist. Several processes may share it. Only the owner of the files may read or write
+// them (mode 0600). Put writes a file anew, so its time says when the part was put last.
+func FileParts(folder string) PartStore { return saved.Files(folder) }
 
 // FileTokens returns a [TokenStore] that keeps each document in a file of a folder.
 // Several processes may share it. Only the owner of the files may read or write them

@@ -25,7 +25,7 @@ const perUser = 50
 func measureMemory(n int, dir string, row func(string, func() float64)) {
 	tools, err := readTools(dir, n)
 	must(err)
-	m := newManager()
+	m := newManager(nil)
 	defer m.Close()
 	must(m.AddTools("warm", tool("warm", "loads what all Managers share")))
 	m.Search("warm", 1)
@@ -38,7 +38,7 @@ func measureMemory(n int, dir string, row func(string, func() float64)) {
 	}
 	filled := func() (m *mcphybrid.Manager, took float64) {
 		before := heap()
-		m = newManager()
+		m = newManager(nil)
 		for i := 0; i < len(tools); i += perServer {
 			must(m.AddTools(fmt.Sprintf("srv%05d", i/perServer), tools[i:min(i+perServer, len(tools))]...))
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -50,7 +51,7 @@ func measure(sizes []string, only *regexp.Regexp, dir string) map[string]float64
 
 // measureAt measures what a Manager with n tools does.
 func measureAt(n int, row func(string, func() float64)) {
-	m := newManager()
+	m := newManager(nil)
 	defer m.Close()
 	for server, tools := range grouped(n, perServer) {
 		must(m.AddTools(server, tools...))
@@ -118,6 +119,20 @@ func measureAt(n int, row func(string, func() float64)) {
 			s.SearchWith(queries[i%len(queries)], mcphybrid.SearchOptions{Servers: []string{"srv*99"}})
 		})
 	})
+	measureStates(m, s, "", row)
+	shared := newManager(make(parts))
+	defer shared.Close()
+	for server, tools := range grouped(n, perServer) {
+		must(shared.AddTools(server, tools...))
+	}
+	measureStates(shared, shared.NewSession(nil), " in parts", row)
+}
+
+// measureStates measures what it takes to save and restore s, with five active tools.
+func measureStates(m *mcphybrid.Manager, s *mcphybrid.Session, how string, row func(string, func() float64)) {
+	full := mcphybrid.PromptFull
+	s.PromptSections(full)
+	s.Tools()
 	var names []string
 	for _, t := range s.DeferredTools()[:5] {
 		names = append(names, t.Name())
@@ -125,15 +140,15 @@ func measureAt(n int, row func(string, func() float64)) {
 	s.ActivateTools(names)
 	s.Tools()
 	state := s.Save()
-	row("state with 5 active, bytes", func() float64 { return float64(len(state)) })
-	row("save, µs", func() float64 { return each(func(int) { s.Save() }) })
-	row("restore, µs", func() float64 {
+	row("state with 5 active"+how+", bytes", func() float64 { return float64(len(state)) })
+	row("save"+how+", µs", func() float64 { return each(func(int) { s.Save() }) })
+	row("restore"+how+", µs", func() float64 {
 		return each(func(int) {
 			_, _, err := m.RestoreSession(state, nil)
 			must(err)
 		})
 	})
-	row("restore and look, µs", func() float64 {
+	row("restore"+how+" and look, µs", func() float64 {
 		return each(func(int) {
 			s, _, err := m.RestoreSession(state, nil)
 			must(err)
@@ -147,7 +162,7 @@ func measureAt(n int, row func(string, func() float64)) {
 func build2000(atOnce int) float64 {
 	groups := grouped(2000*perServer, atOnce)
 	begin := cpu()
-	m := newManager()
+	m := newManager(nil)
 	defer m.Close()
 	for server, tools := range groups {
 		must(m.AddTools(server, tools...))
@@ -164,15 +179,31 @@ func loadOne() float64 {
 		group = append(group, tool(fmt.Sprintf("chore_%d", i), strings.Repeat("Does a \"chore\". ", 20), things[i%50:i%50+12]...))
 	}
 	return each(func(int) {
-		m := newManager()
+		m := newManager(nil)
 		defer m.Close()
 		must(m.AddTools("srv", group...))
 	}) / n
 }
 
-func newManager() *mcphybrid.Manager {
-	return mcphybrid.NewManager(&mcphybrid.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+// newManager returns a Manager whose states have their parts in store, unless that is
+// nil or the library does not know of parts yet.
+func newManager(store parts) *mcphybrid.Manager {
+	o := &mcphybrid.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	if f := reflect.ValueOf(o).Elem().FieldByName("StateParts"); store != nil && f.IsValid() {
+		f.Set(reflect.ValueOf(store))
+	}
+	return mcphybrid.NewManager(o)
 }
+
+// parts are what states have in common, by key.
+type parts map[string][]byte
+
+func (p parts) Put(key string, part []byte) error {
+	p[key] = part
+	return nil
+}
+
+func (p parts) Get(key string) ([]byte, error) { return p[key], nil }
 
 // each returns the microseconds that f takes: the least of some batches.
 func each(f func(i int)) float64 {

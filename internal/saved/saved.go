@@ -4,6 +4,7 @@
 package saved
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,8 +17,15 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// Version is the version of the form.
-const Version = 2
+// The versions of the form: whole, and in parts.
+const (
+	version      = 2
+	versionParts = 3
+)
+
+// began stands before the opening, which is the last member. No string has it: there,
+// quotes are escaped.
+const began = `,"began":`
 
 // maxEntries is how many entries each list of a [State] may have.
 const maxEntries = 1 << 16
@@ -38,6 +46,18 @@ type State struct {
 	Paged   bool         `json:"paged,omitempty"`
 	Full    bool         `json:"full,omitempty"`
 	Refused *Refusal     `json:"refused,omitempty"`
+
+	// Opening is the key of what stands before Tools and Shown, or "". See [State.Whole].
+	Opening string    `json:"opening,omitempty"`
+	First   int       `json:"first,omitempty"` // how many tools the opening has; places count them
+	Gone    list[int] `json:"gone,omitempty"`  // places of those that had left
+
+	// Began is the opening, if it is not in parts. It is the last member: see [Parse].
+	Began *Opening `json:"began,omitempty"`
+
+	Begun  Begun  `json:"-"`
+	unread []byte // what was parsed, if it has an opening that was not read; else nil
+	left   int    // how many bytes the parts may have
 }
 
 // A Tool is one version of a tool.
@@ -47,8 +67,9 @@ type Tool struct {
 	Gone   bool `json:"gone,omitempty"` // it was shown, and then left the catalog
 
 	// Definition is the element of tools/list, each byte of it. It is nil if
-	// the tool was not shown.
-	Definition Bytes `json:"definition,omitempty"`
+	// the tool was not shown, or if Part is its key.
+	Definition Bytes  `json:"definition,omitempty"`
+	Part       string `json:"part,omitempty"`
 }
 
 // An Item is one item that a model was shown. The kinds and what they have are up
@@ -95,14 +116,23 @@ type Refusal struct {
 	Times int    `json:"times"` // in a row
 }
 
-// JSON returns s as a JSON object of at most limit bytes. If s does not fit, the
-// items that were shown last are left out, then the tools that were activated
-// last. What else there is must fit.
-func (s *State) JSON(limit int) json.RawMessage {
-	s.Version = Version
-	data := json.RawMessage(text.JSON(s))
-	if len(data) <= limit && max(len(s.Shown), len(s.Active), len(s.Tools)) <= maxEntries {
-		return data
+// JSON returns s as a JSON object that has at most limit bytes together with what it
+// has in parts, which may be nil. If s does not fit, the items that were shown last are
+// left out, then the tools that were activated last. What else there is must fit.
+func (s *State) JSON(limit int, parts *Parts) json.RawMessage {
+	s.Version = version
+	if max(len(s.Shown), len(s.Active), len(s.Tools)) <= maxEntries {
+		if parts != nil {
+			if data := s.inParts(limit, parts); data != nil {
+				return data
+			}
+		}
+		if data := s.withOpening(); data != nil && len(data) <= limit {
+			return data
+		}
+		if data := json.RawMessage(text.JSON(s)); len(data) <= limit {
+			return data
+		}
 	}
 	active := sort.Search(min(len(s.Active), maxEntries/2), func(n int) bool {
 		p := s.first(0, n+1)
@@ -159,51 +189,94 @@ func (s *State) first(shown, active int) *State {
 	return &p
 }
 
-// Parse reads what [State.JSON] wrote, from a source that may not be it. It fails
-// if data is malformed or of another version, or if something in it refers to a tool
-// that it does not have. The tools that it returns have names that are safe for
-// providers.
+// Parse reads what [State.JSON] wrote, from a source that may not be it, but for the
+// opening: see [State.Whole]. It fails if data is malformed or of another version, or
+// if something in it refers to a tool that it does not have. The tools that it returns
+// have names that are safe for providers.
 //
 // What stores a state may write the same JSON in another way. So Parse fails if data
 // has more than limit bytes without spaces and escapes, or more than four times
 // limit with them.
 func Parse(data []byte, limit int) (*State, error) {
-	if len(data)/4 > limit {
-		return nil, fmt.Errorf("it has %d bytes, more than four times the limit of %d", len(data), limit)
+	n := len(data)
+	if n/4 > limit {
+		return nil, fmt.Errorf("it has %d bytes, more than four times the limit of %d", n, limit)
 	}
-	if n := size(data); n > limit {
+	head, _, found := bytes.Cut(data, []byte(began))
+	if !found || n > limit {
+		n = size(data)
+	}
+	if n > limit {
 		return nil, fmt.Errorf("it has %d bytes, more than the limit of %d", n, limit)
 	}
-	var s State
-	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, text.JSONError(data, err)
-	}
-	if s.Version != Version {
-		return nil, fmt.Errorf("version %d, want %d", s.Version, Version)
-	}
-	for i, t := range s.Tools {
-		if !text.IsSafeName(t.Name) || t.Server == "" || t.Own == "" {
-			return nil, fmt.Errorf("tool %d has no usable name, server and own name: %q, %q, %q", i+1,
-				text.Line(t.Name, text.MaxName), text.Line(t.Server, text.MaxName), text.Line(t.Own, text.MaxName))
+	s := State{unread: data, left: limit - n}
+	if !found || json.Unmarshal(append(bytes.Clone(head), '}'), &s) != nil {
+		s = State{left: limit - n}
+		if err := json.Unmarshal(data, &s); err != nil {
+			return nil, text.JSONError(data, err)
 		}
 	}
-	refers := func(what string, i, tool, least int) error {
-		if tool < least || tool > len(s.Tools) {
-			return fmt.Errorf("%s %d refers to tool %d of %d", what, i+1, tool, len(s.Tools))
-		}
-		return nil
+	if s.Version != version && s.Version != versionParts {
+		return nil, fmt.Errorf("version %d, want %d or %d", s.Version, version, versionParts)
 	}
-	for i, e := range s.Shown {
-		if err := refers("item", i, e.Tool, 0); err != nil {
-			return nil, err
+	if s.First < 0 || s.First > maxEntries || s.Opening == "" && s.First > 0 {
+		return nil, fmt.Errorf("its opening %q has %d tools", text.Line(s.Opening, text.MaxName), s.First)
+	}
+	for _, i := range s.Gone {
+		if i < 1 || i > s.First {
+			return nil, fmt.Errorf("tool %d of %d of its opening is gone", i, s.First)
 		}
+	}
+	if err := checkTools(s.Tools); err != nil {
+		return nil, err
+	}
+	tools := s.First + len(s.Tools)
+	if err := checkItems(s.Shown, tools); err != nil {
+		return nil, err
 	}
 	for i, a := range s.Active {
-		if err := refers("active tool", i, a.Tool, 1); err != nil {
-			return nil, err
+		if a.Tool < 1 || a.Tool > tools {
+			return nil, fmt.Errorf("active tool %d refers to tool %d of %d", i+1, a.Tool, tools)
 		}
 	}
 	return &s, nil
+}
+
+// Fits returns an error if a session with so many access lists, lists of skills and
+// with that intent has fewer than the one that was saved, or no intent where that one
+// had one: rules by intent may hide tools.
+func (s *State) Fits(lists, skills int, intent string) error {
+	const hint = "pass the same options, and restore a child with its parent's RestoreChild"
+	switch {
+	case s.Lists > lists:
+		return fmt.Errorf("the saved session has more access lists than the new one, %d instead of %d: %s", s.Lists, lists, hint)
+	case s.Skills > skills:
+		return fmt.Errorf("the saved session has more lists of skills than the new one, %d instead of %d: %s", s.Skills, skills, hint)
+	case s.Intent != "" && intent == "":
+		return fmt.Errorf("the saved session had the intent %q: set SessionOptions.Intent to that of the new one", text.Line(s.Intent, text.MaxName))
+	}
+	return nil
+}
+
+// checkTools returns an error for the first tool without usable names.
+func checkTools(tools []Tool) error {
+	for i, t := range tools {
+		if !text.IsSafeName(t.Name) || t.Server == "" || t.Own == "" {
+			return fmt.Errorf("tool %d has no usable name, server and own name: %q, %q, %q", i+1,
+				text.Line(t.Name, text.MaxName), text.Line(t.Server, text.MaxName), text.Line(t.Own, text.MaxName))
+		}
+	}
+	return nil
+}
+
+// checkItems returns an error for the first item that refers to none of the tools.
+func checkItems(items []Item, tools int) error {
+	for i, e := range items {
+		if e.Tool < 0 || e.Tool > tools {
+			return fmt.Errorf("item %d refers to tool %d of %d", i+1, e.Tool, tools)
+		}
+	}
+	return nil
 }
 
 // size returns how many bytes a JSON text has without spaces, with each character

@@ -1,0 +1,323 @@
+package saved
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/document"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// An Opening is what a conversation began with. Many begin with the same.
+type Opening struct {
+	Tools list[Tool] `json:"tools,omitempty"` // none of them gone
+	Shown list[Item] `json:"shown,omitempty"`
+}
+
+// A Begun says how much of a [State] is its opening: the first items, and the first
+// tools, which are those of these items.
+type Begun struct {
+	Items, Tools int
+	Of           *Key // of the opening
+}
+
+// A Key is the key of an opening, which many states share. The zero value is not
+// computed yet.
+type Key struct {
+	once sync.Once
+	key  string
+	size int
+}
+
+// keyOf returns the key of a part: its hash.
+func keyOf(part []byte) string {
+	sum := sha256.Sum256(part)
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// Is reports whether t has that definition, or none.
+func (t *Tool) Is(definition []byte) bool {
+	if t.Part != "" {
+		return keyOf(definition) == t.Part
+	}
+	return t.Definition == nil || bytes.Equal(definition, t.Definition)
+}
+
+// opening returns the opening of s.
+func (s *State) opening() *Opening {
+	o := &Opening{slices.Clone(s.Tools[:s.Begun.Tools]), s.Shown[:s.Begun.Items]}
+	for i := range o.Tools {
+		o.Tools[i].Gone = false
+	}
+	return o
+}
+
+func (o *Opening) part() []byte { return []byte(text.JSON(o)) }
+
+// Key returns the key of the opening of s.
+func (s *State) Key() string {
+	of := s.Begun.Of
+	of.once.Do(func() {
+		part := s.opening().part()
+		of.key, of.size = keyOf(part), len(part)
+	})
+	return of.key
+}
+
+// afterOpening returns s without its opening, and with the key of it.
+func (s *State) afterOpening() *State {
+	p := *s
+	p.Version = versionParts
+	p.Tools, p.Shown = slices.Clone(s.Tools[s.Begun.Tools:]), s.Shown[s.Begun.Items:]
+	if s.Begun.Items > 0 {
+		p.Opening, p.First = s.Key(), s.Begun.Tools
+	}
+	for i, t := range s.Tools[:p.First] {
+		if t.Gone {
+			p.Gone = append(p.Gone, i+1)
+		}
+	}
+	return &p
+}
+
+// withOpening returns s as JSON, with the opening at the end, or nil if it has none.
+func (s *State) withOpening() json.RawMessage {
+	if s.Begun.Items == 0 {
+		return nil
+	}
+	p := s.afterOpening()
+	p.Began = s.opening()
+	return json.RawMessage(text.JSON(p))
+}
+
+// inParts returns s as JSON, with the opening and the definitions in parts. It returns
+// nil if that has more than limit bytes, those of its parts included, or if a part can't
+// be put.
+func (s *State) inParts(limit int, parts *Parts) json.RawMessage {
+	p, size := s.afterOpening(), 0
+	if p.Opening != "" {
+		size = s.Begun.Of.size
+	}
+	for i := range p.Tools {
+		if t := &p.Tools[i]; t.Definition != nil {
+			size += len(t.Definition)
+			t.Part, t.Definition = keyOf(t.Definition), nil
+		}
+	}
+	data := json.RawMessage(text.JSON(p))
+	if len(data)+size > limit {
+		return nil
+	}
+	if p.Opening != "" && !parts.keep(p.Opening, func() []byte { return s.opening().part() }) {
+		return nil
+	}
+	for i, t := range p.Tools {
+		if t.Part != "" && !parts.keep(t.Part, func() []byte { return s.Tools[p.First+i].Definition }) {
+			return nil
+		}
+	}
+	return data
+}
+
+// Begin puts an opening before what s has. s.Tools then has all tools.
+func (s *State) Begin(o Opening) error {
+	if len(o.Tools) != s.First {
+		return fmt.Errorf("its opening has %d tools, want %d", len(o.Tools), s.First)
+	}
+	if err := checkTools(o.Tools); err != nil {
+		return err
+	}
+	if err := checkItems(o.Shown, len(o.Tools)); err != nil {
+		return err
+	}
+	for _, i := range s.Gone {
+		o.Tools[i-1].Gone = true
+	}
+	s.Tools, s.Shown = slices.Concat(o.Tools, s.Tools), slices.Concat(o.Shown, s.Shown)
+	s.Begun = Begun{Items: len(o.Shown), Tools: len(o.Tools), Of: new(Key)}
+	s.Opening, s.First, s.Gone, s.Began, s.unread = "", 0, nil, nil, nil
+	return nil
+}
+
+// Whole reads the opening of s, if it has one, from s itself or from parts, and
+// begins with it.
+func (s *State) Whole(parts *Parts) error {
+	if s.Opening == "" {
+		return nil
+	}
+	if s.unread != nil {
+		var whole struct {
+			Began *Opening `json:"began"`
+		}
+		if err := json.Unmarshal(s.unread, &whole); err != nil {
+			return text.JSONError(s.unread, err)
+		}
+		s.Began = whole.Began
+	}
+	if s.Began == nil {
+		data, err := s.load(s.Opening, parts)
+		if err == nil {
+			err = json.Unmarshal(data, &s.Began)
+		}
+		if err == nil && s.Began == nil {
+			err = errors.New("it is null")
+		}
+		if err != nil {
+			return fmt.Errorf("its opening: %w", err)
+		}
+	}
+	return s.Begin(*s.Began)
+}
+
+// Load reads the definition of a tool of s from parts, if it is there.
+func (s *State) Load(t *Tool, parts *Parts) error {
+	if t.Part == "" {
+		return nil
+	}
+	part, err := s.load(t.Part, parts)
+	if err == nil {
+		t.Definition, t.Part = part, ""
+	}
+	return err
+}
+
+func (s *State) load(key string, parts *Parts) ([]byte, error) {
+	part, err := parts.get(key)
+	if err != nil {
+		return nil, err
+	}
+	if s.left -= len(part); s.left < 0 {
+		return nil, errors.New("with its parts, the state exceeds the limit")
+	}
+	return part, nil
+}
+
+// A PartStore keeps parts of states, which many states have in common, by their keys.
+type PartStore interface {
+	Put(key string, part []byte) error
+	Get(key string) ([]byte, error)
+}
+
+const (
+	// again is after how long a part is put again.
+	again = time.Hour
+
+	// pause is how long no part is put after one could not be put.
+	pause = time.Second
+
+	// maxPut is of how many parts we remember that they were put.
+	maxPut = 10_000
+)
+
+// Parts is a [PartStore] of a host, with panics as errors. A part that goes on being
+// used is put once in an hour. nil has no parts.
+type Parts struct {
+	what string // for errors
+	of   PartStore
+	log  *slog.Logger
+
+	mu     sync.Mutex
+	last   map[string]time.Time // when parts were put, by key
+	failed time.Time            // when a part could not be put; zero if the last one could
+}
+
+// Guarded returns s as [Parts], with panics as errors that begin with what. It returns
+// nil for nil.
+func Guarded(s PartStore, what string, log *slog.Logger) PartStore {
+	if s == nil {
+		return nil
+	}
+	return &Parts{what: what, of: s, log: log}
+}
+
+// PartsOf returns what [Guarded] returned as Parts.
+func PartsOf(s PartStore) *Parts {
+	p, _ := s.(*Parts)
+	return p
+}
+
+// keep reports whether the store has a part. If it was not put within the hour, keep
+// puts it.
+func (p *Parts) keep(key string, part func() []byte) bool {
+	now := time.Now()
+	p.mu.Lock()
+	last, known := p.last[key]
+	down := now.Sub(p.failed) < pause
+	p.mu.Unlock()
+	if known && now.Sub(last) < again {
+		return true
+	}
+	return !down && p.put(key, part(), now)
+}
+
+func (p *Parts) put(key string, part []byte, now time.Time) bool {
+	err := p.Put(key, bytes.Clone(part)) // the host may keep it
+	p.mu.Lock()
+	news := err != nil && p.failed.IsZero()
+	p.failed = time.Time{}
+	if err != nil {
+		p.failed = now
+	} else {
+		if p.last == nil || len(p.last) >= maxPut {
+			p.last = make(map[string]time.Time)
+		}
+		p.last[key] = now
+	}
+	p.mu.Unlock()
+	if news {
+		p.log.Warn("states have all their parts themselves: one could not be put", "error", err)
+	}
+	return err == nil
+}
+
+// get returns the part with that key.
+func (p *Parts) get(key string) ([]byte, error) {
+	if sum, err := base64.RawURLEncoding.DecodeString(key); err != nil || len(sum) != sha256.Size {
+		return nil, fmt.Errorf("%q is no key of a part", text.Line(key, text.MaxName))
+	}
+	if p == nil {
+		return nil, fmt.Errorf("it is the part %q of a store, and there is none here", key)
+	}
+	part, err := p.Get(key)
+	switch {
+	case err != nil:
+		return nil, err
+	case part == nil:
+		return nil, fmt.Errorf("the store has no part %q", key)
+	case keyOf(part) != key:
+		return nil, fmt.Errorf("the store has something else as the part %q", key)
+	}
+	return bytes.Clone(part), nil
+}
+
+// Put implements [PartStore].
+func (p *Parts) Put(key string, part []byte) error {
+	_, err := foreign.Call(p.what, func() (struct{}, error) { return struct{}{}, p.of.Put(key, part) })
+	return err
+}
+
+// Get implements [PartStore].
+func (p *Parts) Get(key string) ([]byte, error) {
+	return foreign.Call(p.what, func() ([]byte, error) { return p.of.Get(key) })
+}
+
+// Files is a [PartStore] in the folder of that name, with a file for each part.
+type Files string
+
+// Put implements [PartStore].
+func (f Files) Put(key string, part []byte) error { return f.file(key).Save(part) }
+
+// Get implements [PartStore].
+func (f Files) Get(key string) ([]byte, error) { return f.file(key).Load() }
+
+func (f Files) file(key string) document.File { return document.File(filepath.Join(string(f), key)) }

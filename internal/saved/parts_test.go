@@ -1,0 +1,238 @@
+package saved
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A store is a [PartStore] in memory.
+type store struct {
+	parts map[string][]byte
+	puts  int
+	err   error // of Put, or nil
+}
+
+func (s *store) Put(key string, part []byte) error {
+	if s.parts == nil {
+		s.parts = make(map[string][]byte)
+	}
+	if s.puts++; s.err == nil {
+		s.parts[key] = part
+	}
+	return s.err
+}
+
+func (s *store) Get(key string) ([]byte, error) { return s.parts[key], nil }
+
+// partsOf returns s as Parts, which log to log.
+func partsOf(s PartStore, log *bytes.Buffer) *Parts {
+	return PartsOf(Guarded(s, "the store", slog.New(slog.NewTextHandler(log, nil))))
+}
+
+// begunOf returns a state like [stateOf], of which the first items are the opening.
+func begunOf(n, opening int) *State {
+	s := stateOf(n)
+	s.Begun = Begun{Items: opening, Tools: opening, Of: new(Key)}
+	s.Tools[1].Gone = true
+	return s
+}
+
+// read returns a state as it was before it was written with its opening.
+func read(t *testing.T, data []byte, limit int, parts *Parts) *State {
+	s, err := Parse(data, limit)
+	require.NoError(t, err)
+	require.NoError(t, s.Whole(parts))
+	for i := range s.Tools {
+		require.NoError(t, s.Load(&s.Tools[i], parts))
+	}
+	s.Version, s.left = 0, 0
+	return s
+}
+
+// A state with an opening is read as it was written, wherever its parts are and
+// however a database has written it.
+func TestStateWithAnOpening(t *testing.T) {
+	t.Parallel()
+	for name, parts := range map[string]*Parts{"itself": nil, "in a store": partsOf(new(store), new(bytes.Buffer))} {
+		s := begunOf(9, 4)
+		data := s.JSON(1<<20, parts)
+		want := *begunOf(9, 4)
+		want.Begun.Of = new(Key)
+		got := read(t, data, 1<<20, parts)
+		assert.Equal(t, s.Key(), got.Key(), name)
+		got.Begun.Of = want.Begun.Of
+		want.Version = 0
+		assert.Equal(t, &want, got, name)
+		assert.Equal(t, parts == nil, bytes.Contains(data, []byte("definition")), name)
+
+		var other any
+		require.NoError(t, json.Unmarshal(data, &other))
+		reordered, err := json.MarshalIndent(other, "", "\t")
+		require.NoError(t, err)
+		got = read(t, reordered, 1<<20, parts)
+		got.Begun.Of = want.Begun.Of
+		assert.Equal(t, &want, got, name)
+	}
+}
+
+// Who has the opening need not read it.
+func TestOpeningIsNotRead(t *testing.T) {
+	t.Parallel()
+	s := begunOf(9, 4)
+	data := s.JSON(1<<20, nil)
+	at := bytes.Index(data, []byte(began))
+	torn := append(bytes.Clone(data[:at]), `,"began":{"tools":[`...)
+	got, err := Parse(torn, 1<<20)
+	require.NoError(t, err)
+	require.Equal(t, s.Key(), got.Opening)
+	require.NoError(t, got.Begin(Opening{Tools: s.Tools[:4]}))
+	assert.Equal(t, len(s.Tools), len(got.Tools))
+	assert.Equal(t, s.Shown[4:], got.Shown)
+	assert.Equal(t, s.Active, got.Active)
+
+	got, err = Parse(torn, 1<<20)
+	require.NoError(t, err)
+	assert.ErrorContains(t, got.Whole(nil), "unexpected end of JSON input")
+	got, err = Parse(data, 1<<20)
+	require.NoError(t, err)
+	assert.EqualError(t, got.Begin(Opening{Tools: s.Tools[:3]}), "its opening has 3 tools, want 4")
+}
+
+// Whatever the limit, a state keeps it with its parts, is read under it, and has the
+// beginning.
+func TestLimitWithParts(t *testing.T) {
+	t.Parallel()
+	whole, items, short := begunOf(30, 10), 0, 0
+	for limit := 200; limit <= 2*len(whole.JSON(1<<20, nil)); limit += 37 {
+		s := new(store)
+		parts := partsOf(s, new(bytes.Buffer))
+		data := begunOf(30, 10).JSON(limit, parts)
+		got := read(t, data, limit, parts)
+		assert.GreaterOrEqual(t, len(got.Shown), items, limit)
+		items = len(got.Shown)
+		size := len(data)
+		for _, part := range s.parts {
+			size += len(part)
+		}
+		assert.LessOrEqual(t, size, limit)
+		short += min(len(s.parts), 1)
+	}
+	assert.Equal(t, len(whole.Shown), items)
+	assert.Positive(t, short)
+
+	// A state that names one part often is not read beyond the limit.
+	parts := partsOf(new(store), new(bytes.Buffer))
+	part := bytes.Repeat([]byte("x"), 400)
+	require.NoError(t, parts.Put(keyOf(part), part))
+	s := &State{Tools: list[Tool]{}}
+	for i := range 4 {
+		s.Tools = append(s.Tools, stateOf(1).Tools[0])
+		s.Tools[i].Definition, s.Tools[i].Part = nil, keyOf(part)
+	}
+	data := s.JSON(1000, nil)
+	got, err := Parse(data, len(data)+1000)
+	require.NoError(t, err)
+	require.NoError(t, got.Load(&got.Tools[0], parts))
+	require.NoError(t, got.Load(&got.Tools[1], parts))
+	assert.EqualError(t, got.Load(&got.Tools[2], parts), "with its parts, the state exceeds the limit")
+}
+
+// A part that is used is put once in an hour. After one could not be put, none is for
+// a moment, and the state has them itself.
+func TestPartsArePutAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, log := new(store), new(bytes.Buffer)
+		parts := partsOf(s, log)
+		save := func() int { return len(begunOf(9, 9).JSON(1<<20, parts)) }
+		small := save()
+		for range 3 {
+			save()
+		}
+		assert.Equal(t, 1, s.puts)
+		time.Sleep(again - time.Second)
+		save()
+		assert.Equal(t, 1, s.puts)
+		time.Sleep(time.Second)
+		save()
+		assert.Equal(t, 2, s.puts)
+		assert.Empty(t, log.String())
+
+		time.Sleep(again)
+		s.err = errors.New("no disk")
+		for range 3 {
+			assert.Greater(t, save(), 2*small)
+		}
+		assert.Equal(t, 3, s.puts, "not again at once")
+		time.Sleep(pause)
+		save()
+		assert.Equal(t, 4, s.puts)
+		assert.Equal(t, 1, bytes.Count(log.Bytes(), []byte("\n")), log.String())
+		assert.Contains(t, log.String(), "no disk")
+		time.Sleep(pause)
+		s.err = nil
+		assert.Equal(t, small, save())
+	})
+}
+
+// What was put is remembered of so many parts only.
+func TestPutsAreForgotten(t *testing.T) {
+	t.Parallel()
+	parts := partsOf(new(store), new(bytes.Buffer))
+	for i := range maxPut + 10 {
+		require.True(t, parts.keep(fmt.Sprint(i), func() []byte { return nil }))
+		require.LessOrEqual(t, len(parts.last), maxPut)
+	}
+}
+
+// A broken store is one that fails.
+func TestBrokenStore(t *testing.T) {
+	t.Parallel()
+	log := new(bytes.Buffer)
+	parts := partsOf(broken{}, log)
+	data := begunOf(9, 4).JSON(1<<20, parts)
+	assert.Len(t, read(t, data, 1<<20, nil).Tools, 10)
+	assert.Contains(t, log.String(), "the store: panic: no driver")
+	key := keyOf([]byte("x"))
+	_, err := parts.get(key)
+	assert.ErrorContains(t, err, "the store: panic: no driver")
+	_, err = partsOf(new(store), log).get(key)
+	assert.EqualError(t, err, fmt.Sprintf("the store has no part %q", key))
+	_, err = (*Parts)(nil).get(key)
+	assert.EqualError(t, err, fmt.Sprintf("it is the part %q of a store, and there is none here", key))
+	_, err = partsOf(&store{parts: map[string][]byte{key: []byte("y")}}, log).get(key)
+	assert.EqualError(t, err, fmt.Sprintf("the store has something else as the part %q", key))
+	_, err = parts.get("../x")
+	assert.EqualError(t, err, `"../x" is no key of a part`)
+	assert.Nil(t, Guarded(nil, "", nil))
+	assert.Nil(t, PartsOf(nil))
+}
+
+type broken struct{}
+
+func (broken) Put(string, []byte) error   { panic("no driver") }
+func (broken) Get(string) ([]byte, error) { panic("no driver") }
+
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	files := Files(t.TempDir())
+	parts := partsOf(files, new(bytes.Buffer))
+	data := begunOf(9, 4).JSON(1<<20, parts)
+	assert.Len(t, read(t, data, 1<<20, partsOf(files, new(bytes.Buffer))).Tools, 10)
+	list, err := os.ReadDir(string(files))
+	require.NoError(t, err)
+	assert.Len(t, list, 6, "the opening, and five definitions")
+	part, err := files.Get(keyOf([]byte("x")))
+	assert.NoError(t, err)
+	assert.Nil(t, part)
+}

@@ -1,0 +1,141 @@
+package mcphybrid
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/mcphybrid/mcphybrid/internal/saved"
+)
+
+// A savedForm is the name that items of one place and section have in a saved
+// state.
+type savedForm struct {
+	kind    string
+	place   place
+	section section
+	tool    bool // the items have a tool
+}
+
+// savedName is the kind of a tool that the model knows only by name.
+const savedName = "name"
+
+var savedForms = []savedForm{
+	{"inline", asTool, inlineLines, true},
+	{"active", asTool, noSection, true},
+	{"deferred", asDeferred, noSection, true},
+	{"summary", notListed, summaryLines, true},
+	{"example", notListed, exampleText, true},
+	{savedName, notListed, noSection, true},
+	{"search", asMeta, searchText, false},
+	{"meta", asMeta, noSection, false},
+	{"servers", notListed, searchText, false},
+	{"inline counts", notListed, inlineLines, false},
+	{"summary counts", notListed, summaryLines, false},
+	{"skills", notListed, skillText, false},
+}
+
+// A saver makes the saved form of a session.
+type saver struct {
+	state  saved.State
+	places map[*BridgeTool]int // in state.Tools, from 1
+	named  map[string]int      // the same by registered name, of the newest version
+	isGone func(*BridgeTool) bool
+}
+
+// save appends a list that begins with o, unless that is nil.
+func (w *saver) save(list []shown, o *opening) {
+	w.places, w.named = make(map[*BridgeTool]int), make(map[string]int)
+	for i, e := range list {
+		w.item(e)
+		if o != nil && i+1 == len(o.items) {
+			w.state.Begun = saved.Begun{Items: i + 1, Tools: len(w.state.Tools), Of: &o.key}
+		}
+	}
+}
+
+// tool returns the place of t in the list of tools.
+func (w *saver) tool(t *BridgeTool, definition json.RawMessage) int {
+	if w.places[t] == 0 {
+		w.state.Tools = append(w.state.Tools, saved.Tool{Tool: t.def.names(), OfUser: t.owner.user != "", Definition: saved.Bytes(definition)})
+		w.places[t], w.named[t.name] = len(w.state.Tools), len(w.state.Tools)
+	}
+	return w.places[t]
+}
+
+// item appends an item; restorer.item is its inverse.
+func (w *saver) item(e shown) {
+	i := slices.IndexFunc(savedForms, func(f savedForm) bool {
+		return f.place == e.place && f.section == e.section && f.tool == (e.tool != nil)
+	})
+	item := saved.Item{Kind: savedForms[i].kind, Line: int(e.line)}
+	if e.tool != nil {
+		item.Tool = w.tool(e.tool, e.tool.def.Raw)
+		w.state.Tools[item.Tool-1].Gone = w.isGone(e.tool)
+	}
+	if e.place == asMeta {
+		item.Meta = metaNames[e.meta]
+	}
+	if e.offer != nil {
+		item.Servers = []saved.Server(e.offer.servers)
+		if e.offer.skills != nil {
+			item.Skills = e.offer.skills.save()
+		}
+	}
+	w.state.Shown = append(w.state.Shown, item)
+}
+
+// Save returns the session's state as a JSON object, to be restored with
+// [Manager.RestoreSession]. It has the active tools, the turn, and all that it
+// takes to show the model the same again: the items in their order, and the
+// definitions of their tools. It has no figures and no cut results.
+//
+// It takes about as many bytes as the tools and sections in a request do: 70 KB
+// for 60 published tools, 1.4 KB for each tool with [ByProvider]. With
+// [Options.StateParts], what many states have in common is kept there, once, and the
+// state refers to it: it takes 1 to 2 KB with five active tools. Save then may have to
+// wait for the store, and if that fails, the state has all itself.
+//
+// Together with its parts, a state has at most [Options.MaxState] bytes, if that is
+// enough for the intent and the user's id. What was shown last is left out of a larger
+// one, and is shown again, at the end, where the session is restored.
+func (s *Session) Save() json.RawMessage {
+	s.mu.Lock()
+	v := s.viewLocked()
+	state := s.stateLocked(v)
+	s.mu.Unlock()
+	for _, c := range v.catalogs {
+		state.Catalog += c.fingerprint()
+	}
+	return state.JSON(s.scope.opts.MaxState, saved.PartsOf(s.scope.opts.StateParts))
+}
+
+// stateLocked returns the saved form of the session. The caller holds mu.
+func (s *Session) stateLocked(v *view) *saved.State {
+	w := saver{state: saved.State{
+		User: s.scope.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
+		Results: s.pages.last, Paged: s.pages.offered, Full: s.full, Refused: s.refused,
+	}}
+	w.isGone = func(t *BridgeTool) bool {
+		if kept := s.kept[t.name]; kept != nil && kept.is(t) && !kept.gone || v.ended {
+			return false // its server is away, or all are
+		}
+		return !isThere(t, v.catalogs)
+	}
+	w.save(s.shown, s.began)
+	for _, t := range s.names {
+		w.state.Tools = append(w.state.Tools, saved.Tool{Tool: t.Tool, OfUser: t.owner.user != ""})
+		w.state.Shown = append(w.state.Shown, saved.Item{Kind: savedName, Tool: len(w.state.Tools)})
+	}
+	active := v.active
+	if v.ended && !s.closed {
+		active = s.active // the tools that were active when the Manager was closed
+	}
+	for _, t := range s.inOrder(active, s.away) {
+		place := w.named[t.name]
+		if place == 0 {
+			place = w.tool(t, nil)
+		}
+		w.state.Active = append(w.state.Active, saved.Active{Tool: place, Used: s.used[t.name].turn})
+	}
+	return &w.state
+}
