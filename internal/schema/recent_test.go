@@ -29,8 +29,10 @@ func TestRecentIsBounded(t *testing.T) {
 	var gone []weak.Pointer[Validator]
 	for i := range 3 * room {
 		v := r.Of(numbered(1001 + i))
-		violations, _ := v.Validate(json.RawMessage(`{}`))
-		require.Len(t, violations, 1)
+		if i%50 == 0 { // compiling takes its time
+			violations, _ := v.Validate(json.RawMessage(`{}`))
+			require.Len(t, violations, 1)
+		}
 		if i < room {
 			gone = append(gone, weak.Make(v))
 		}
@@ -62,7 +64,7 @@ func TestRecentConcurrently(t *testing.T) {
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
-			for i := range 30 {
+			for i := range 12 {
 				n := (g + i) % 10
 				v := r.Of(json.RawMessage(fmt.Sprintf(`{"properties":{"a":{"type":"integer","maximum":%d}},"title":%q}`, n, pad)))
 				violations, _ := v.Validate(fmt.Appendf(nil, `{"a":%d}`, n))
