@@ -5,11 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
@@ -451,4 +457,89 @@ func TestAcceptBeyondTheLimit(t *testing.T) {
 	e := changedTools(m)[0]
 	err := m.Accept("git", e.Tool, e.Is)
 	assert.True(t, err != nil || len(changedTools(m)) == 0, "it says that it is accepted, and it is not: %v", changedTools(m))
+}
+
+// With TrustApprove, a first list without anything is one: what the server adds later waits,
+// also after a restart, and also if the server was not ready when the rest was stored.
+func TestEmptyFirstListIsRemembered(t *testing.T) {
+	t.Parallel()
+	store := FileStore(filepath.Join(t.TempDir(), "trust.json"))
+	empty, full := mcpserver.NewMCPServer("empty", "1", mcpserver.WithToolCapabilities(true)), mcpserver.NewMCPServer("full", "1", mcpserver.WithResourceCapabilities(false, true))
+	full.AddTools(echoTool("log", "good"))
+	var ready atomic.Bool
+	at := func(s *mcpserver.MCPServer) string {
+		web := mcpserver.NewStreamableHTTPServer(s)
+		return mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !ready.Load() {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			web.ServeHTTP(w, r)
+		}), "127.0.0.1:0")
+	}
+	servers := []ServerConfig{{Name: "empty", URL: at(empty)}, {Name: "full", URL: at(full)}}
+	start := func(policy TrustPolicy, servers []ServerConfig) (*Manager, error) {
+		m := NewManager(&Options{Trust: policy, TrustStore: store, Servers: servers, Limits: ServerLimits{Reconnect: time.Millisecond}})
+		t.Cleanup(func() { m.Close() })
+		return m, m.Start(t.Context())
+	}
+
+	ready.Store(true)
+	m, err := start(TrustQuarantine, servers[1:]) // remembers its tool, and not that it has no resources
+	require.NoError(t, err)
+	require.NoError(t, m.Close())
+	ready.Store(false)
+	m, err = start(TrustApprove, servers)
+	require.Error(t, err)
+	ready.Store(true)
+	soon(t, func() bool {
+		return !slices.ContainsFunc(m.Servers(), func(s ServerStatus) bool { return s.State != StateReady })
+	})
+	require.Empty(t, changedTools(m))
+	require.NoError(t, m.Close())
+
+	empty.AddTools(echoTool("evil", "new"))
+	full.AddResource(mcp.NewResource("file:///evil", "evil"), nil)
+	m, err = start(TrustApprove, servers)
+	require.NoError(t, err)
+	var held []string
+	for _, e := range changedTools(m) {
+		if e.Held && e.Added {
+			held = append(held, e.Kind+" "+e.Tool)
+		}
+	}
+	assert.ElementsMatch(t, []string{"tool evil", "resource file:///evil"}, held)
+	assert.NotContains(t, toolNames(m.InlineTools()), "mcp_empty__evil")
+}
+
+// Who accepts a definition has it, whatever the clocks of others said who accepted another.
+func TestAcceptAfterAFastClock(t *testing.T) {
+	t.Parallel()
+	for _, known := range []bool{true, false} { // to the Manager, when it accepts
+		file := filepath.Join(t.TempDir(), "trust.json")
+		start := func(description string) *Manager {
+			m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: FileStore(file), Servers: []ServerConfig{{Name: "git", InProcess: changing(echoTool("log", description))}}})
+			return m
+		}
+		start("good").Close()
+		m := start("best")
+		other := start("better")
+		require.NoError(t, other.Accept("git", "log", changedTools(other)[0].Is))
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		fast := regexp.MustCompile(`"since":"[^"]*","accepted":true`).ReplaceAllString(string(data), fmt.Sprintf(`"since":%q,"accepted":true`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano)))
+		require.NotEqual(t, string(data), fast)
+		require.NoError(t, os.WriteFile(file, []byte(fast), 0o600))
+		if known {
+			require.NoError(t, m.RefreshTrust())
+		}
+		require.NoError(t, m.Accept("git", "log", changedTools(m)[0].Is))
+		assert.Empty(t, changedTools(m), known)
+		assert.Empty(t, changedTools(start("best")), known)
+
+		last := start("last") // it goes by who accepts after that
+		require.NoError(t, last.Accept("git", "log", changedTools(last)[0].Is))
+		require.NoError(t, m.RefreshTrust())
+		assert.Len(t, changedTools(m), 1, known)
+	}
 }

@@ -23,7 +23,7 @@ const approveCommand = "approve"
 //	gateway approve [flags] [SERVER [NAME HASH]]
 type approval struct {
 	from               sources
-	file               string // of the gateway's -trust
+	file, known        string // of the gateway's -trust, as it was given and where links lead
 	server, name, hash string // "" for none
 }
 
@@ -46,7 +46,11 @@ func (a *approval) parse(args []string, errs io.Writer) error {
 		return fmt.Errorf("%d words after the flags: want none, a server, or a server, a name and a hash", n)
 	}
 	a.server, a.name, a.hash = flags.Arg(0), flags.Arg(1), flags.Arg(2)
-	if err := checkOwn(a.file); err != nil {
+	var err error
+	if a.known, err = linked(a.file); err == nil {
+		err = checkOwn(a.known)
+	}
+	if err != nil {
 		return fmt.Errorf("-trust: %w", err)
 	}
 	return nil
@@ -82,7 +86,7 @@ func approve(ctx context.Context, args []string, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	store := &onlooker{SharedStore: mcphybrid.FileStore(a.file)}
+	store := &onlooker{SharedStore: trustFile{mcphybrid.FileStore(a.known), a.known}}
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
 		Servers: servers, TokenStore: a.from.tokenStore(), Logger: logFrom(slog.LevelError, errs), Limits: mcphybrid.ServerLimits{StartTimeout: startTimeout},
 		Trust: mcphybrid.TrustApprove, TrustStore: store,

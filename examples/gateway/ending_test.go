@@ -12,10 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -107,6 +109,45 @@ func TestLastAnswer(t *testing.T) {
 	end()
 	require.NoError(t, <-ended)
 	assert.Equal(t, "mcp_kitchen__a_hang was stopped: the gateway is shutting down.", textOf(result))
+}
+
+// A gateway that ends answers the lists that wait for servers, too, before it ends the session.
+func TestLastLists(t *testing.T) {
+	silent := make(chan struct{})
+	g, url, end := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{
+		{Name: "quick", InProcess: mcptest.Server("quick", mcptest.Echo("one", "The first"))}, slowServer("silent", silent),
+	}}, webOptions{})
+	c, _ := connect(t, overHTTP(url), "test", generations["legacy"]...)
+	n := g.known(c.GetSessionId()).notices
+	waiting := func(method string) func() bool {
+		return func() bool {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return n.asked[method] > 0
+		}
+	}
+	tools, prompts := make(chan error, 1), make(chan error, 1)
+	var list *mcp.ListToolsResult
+	go func() {
+		var err error
+		list, err = c.ListTools(context.Background(), mcp.ListToolsRequest{})
+		tools <- err
+	}()
+	go func() {
+		_, err := c.ListPrompts(context.Background(), mcp.ListPromptsRequest{})
+		prompts <- err
+	}()
+	mcptest.Soon(t, waiting(mcp.MethodNotificationToolsListChanged))
+	mcptest.Soon(t, waiting(mcp.MethodNotificationPromptsListChanged))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		end()
+	}()
+	defer func() { close(silent); <-ended }()
+	require.NoError(t, <-tools)
+	require.NoError(t, <-prompts)
+	assert.True(t, slices.ContainsFunc(list.Tools, func(t mcp.Tool) bool { return t.Name == "mcp_quick__one" }))
 }
 
 // A callHandler calls a function before it logs a call.

@@ -163,6 +163,15 @@ const anyTool = "any"
 
 type called string
 
+// awaitServers waits until clients wait for servers no longer, or a request must end.
+func (g *gateway) awaitServers(ctx context.Context) {
+	select {
+	case <-g.waiting.Done():
+	case <-g.calls.Done():
+	case <-ctx.Done():
+	}
+}
+
 // await waits until ctx or the context of a request ends.
 func await(ctx, other context.Context) {
 	select {
@@ -179,7 +188,7 @@ func (g *gateway) list(ctx context.Context) []mcp.Tool {
 	if c.hurries {
 		waits, enough = context.WithTimeout(ctx, hurry)
 	}
-	await(waits, g.waiting)
+	g.awaitServers(waits)
 	enough()
 	ready()
 	c.told.Store(false) // the client is told of changes from here on
@@ -262,7 +271,7 @@ func (g *gateway) pass(ctx context.Context, q request, run func(context.Context,
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(g.calls, cancel)()
-	await(ctx, g.waiting)
+	g.awaitServers(ctx)
 	c = g.newClientCall(ctx)
 	defer c.end()
 	err = run(c.context(q.meta), c)

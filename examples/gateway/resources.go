@@ -75,7 +75,7 @@ func (g *gateway) addResources(hooks *server.Hooks) []server.ServerOption {
 func (g *gateway) current(ctx context.Context, changes string) *mcphybrid.Session {
 	c := g.client(ctx)
 	ready := c.ask(changes)
-	await(ctx, g.waiting)
+	g.awaitServers(ctx)
 	ready()
 	return c.session
 }

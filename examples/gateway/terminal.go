@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"unicode"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // quoted returns one word of a shell, of printable characters.
@@ -26,17 +28,21 @@ func quoted(s string) string {
 	return "$'" + b.String() + "'"
 }
 
-func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+// unprintable reports whether a terminal would obey r, or show nothing of it.
+func unprintable(r rune) bool { return !unicode.IsPrint(r) || text.IsInvisible(r) }
 
-// shown returns s, in which everything that a terminal would not print, or would obey, is
+// shown returns s, in which everything that a terminal would not show, or would obey, is
 // escaped.
 func shown(s string) string {
 	var b strings.Builder
 	for _, r := range s {
-		if unprintable(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
+		switch {
+		case !unprintable(r):
 			b.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
 		}
 	}
 	return b.String()
@@ -55,7 +61,7 @@ func report(errs io.Writer, err error) {
 }
 
 // printable returns at most n bytes of s, at least three, in which everything that a terminal
-// would not print is a question mark. What is cut off is an ellipsis, which counts.
+// would not show is a question mark. What is cut off is an ellipsis, which counts.
 func printable(s string, n int) string {
 	const ellipsis = "…"
 	cut := len(s) > n
@@ -63,10 +69,10 @@ func printable(s string, n int) string {
 		s = s[:n-len(ellipsis)]
 	}
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
+		if unprintable(r) {
+			return '?'
 		}
-		return '?'
+		return r
 	}, strings.ToValidUTF8(s, ""))
 	if cut {
 		s += ellipsis

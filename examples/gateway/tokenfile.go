@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -22,6 +23,9 @@ func parseTokens(data []byte) ([]*holder, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
 		return nil, errors.New("it is empty")
+	}
+	if data[0] == '[' || data[0] == '"' {
+		return nil, errors.New(`it must be one token alone, or a JSON object with "tokens"`)
 	}
 	if data[0] != '{' {
 		if err := checkToken(string(data)); err != nil {
@@ -138,8 +142,15 @@ func checkPatterns(allow, deny []string) error {
 			if pattern != strings.TrimSpace(pattern) {
 				return fmt.Errorf("the pattern %q begins or ends with a space, so it matches nothing", printable(pattern, maxLoggedName))
 			}
+			if first, _ := utf8.DecodeRuneInString(pattern); pattern != "" && unprintable(first) {
+				return fmt.Errorf("the pattern %q begins with an invisible character", printable(pattern, maxLoggedName))
+			}
 			if pattern == "" || strings.ContainsAny(pattern, `[]\`) {
 				return fmt.Errorf("the pattern %q matches nothing: * stands for any characters and ? for one", printable(pattern, maxLoggedName))
+			}
+			server, name, slash := strings.Cut(pattern, "/")
+			if slash && (server == "" || name == "") && !strings.ContainsAny(name, "/*?") && !strings.ContainsAny(server, "*?") {
+				return fmt.Errorf("the pattern %q matches nothing: with a slash, it is for SERVER/NAME, such as github/*", printable(pattern, maxLoggedName))
 			}
 		}
 	}

@@ -44,7 +44,13 @@ func soleHolder(token string) *holder {
 // is reports whether h and other have the same token, name and rights.
 func (h *holder) is(other *holder) bool {
 	return h.sum == other.sum && h.name == other.name && h.operator == other.operator &&
-		slices.Equal(h.access.Allow, other.access.Allow) && slices.Equal(h.access.Deny, other.access.Deny)
+		sameMembers(h.access.Allow, other.access.Allow) && sameMembers(h.access.Deny, other.access.Deny)
+}
+
+// sameMembers reports whether two lists have the same members, in whatever order.
+func sameMembers(a, b []string) bool {
+	set := func(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
+	return slices.Equal(set(a), set(b))
 }
 
 // tokens are all that may call, by one token each. If there are none, everybody may.

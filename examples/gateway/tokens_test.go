@@ -138,11 +138,19 @@ func TestTokensChange(t *testing.T) {
 	}
 	assert.Equal(t, "cooked nothing", say(t, cook, "mcp_kitchen__dish_57", nil), "nothing of this has changed")
 
+	sorted := strings.NewReplacer(`["kitchen/a_*", "mcp_kitchen__dish_59"]`, `["mcp_kitchen__dish_59", "kitchen/a_*", "kitchen/a_*"]`, "for-guest", "for-late").Replace(severalTokens)
+	require.Contains(t, sorted, `_59", "kitchen`)
+	replaceFile(t, file, sorted)
+	for ctx := within(t); status("for-late") != http.StatusOK; {
+		require.NoError(t, ctx.Err(), "the new file is not used")
+	}
+	assert.Equal(t, "cooked nothing", say(t, cook, "mcp_kitchen__dish_57", nil), "it says the same in another order")
+
 	replaceFile(t, file, `{"tokens": []}`)
 	again := new(tokens)
 	again.holders.Store(new([]*holder))
 	require.ErrorContains(t, again.read(file), "1 to 1000")
-	assert.Equal(t, http.StatusOK, status("for-nobody"), "a bad file is not used")
+	assert.Equal(t, http.StatusOK, status("for-late"), "a bad file is not used")
 }
 
 // Files with secrets are refused if others may read them.
@@ -220,11 +228,17 @@ func TestParseTokens(t *testing.T) {
 		`{"tokens": [{"name": "a", "token": "hunter2", "allow": ["x"], "Allow": ["*"]}]}`:    `token 1: it has "allow" more than once`,
 		`{"tokens": [{"name": "a", "token": "hunter2", "to\u212aen": "hunter3"}]}`:           `token 1: it has "token" more than once`,
 		`{"tokens": [{"name": "a", "token": "hunter2"}], "Tokens": []}`:                      `it has "tokens" more than once`,
+		`{"tokens": [{"name": "a", "token": "hunter2", "deny": ["github/"]}]}`:               `the pattern "github/" matches nothing`,
+		`{"tokens": [{"name": "a", "token": "hunter2", "deny": ["/x"]}]}`:                    `the pattern "/x" matches nothing`,
+		`["hunter2"]`:               "must be one token alone, or a JSON object",
+		`"hunter2"`:                 "must be one token alone, or a JSON object",
+		"\ufeff{\"tokens\": []}":    "printable ASCII",
 		`{"tokens": null}`:          `"tokens" is null`,
 		`{"tokens": [null]}`:        "token 1 needs a name",
 		`{"tokens": [["hunter2"]]}`: "must be",
 		`{"tokens": [{"name": "a", "token": "hunter2", "deny": [" x/*"]}]}`:      `the pattern " x/*" begins or ends with a space`,
 		`{"tokens": [{"name": "a", "token": "hunter2", "deny": ["x/*\t"]}]}`:     "begins or ends with a space",
+		`{"tokens": [{"name": "a", "token": "hunter2", "deny": ["\ufeffx/*"]}]}`: `the pattern "?x/*" begins with an invisible character`,
 		`{"tokens": [{"name": "a", "token": "hunter2", "operator": "hunter2"}]}`: "must be a bool",
 	} {
 		_, err := parseTokens([]byte(text))

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid"
@@ -35,11 +38,28 @@ func (f *trustFlags) options(from sources) (trustOptions, error) {
 	default:
 		return o, fmt.Errorf("-trust-policy %q: must be quarantine, approve or warn", f.policy)
 	}
-	if err := checkUnshared(f.file); err != nil {
+	var err error
+	if o.file, err = linked(f.file); err == nil {
+		err = checkUnshared(o.file)
+	}
+	if err != nil {
 		return o, fmt.Errorf("-trust: %w", err)
 	}
 	o.approve = approveLine(from, f.file)
 	return o, nil
+}
+
+// linked returns the file to which a path leads through links. To store would otherwise
+// replace a link, and part those who share the file by different paths.
+func linked(path string) (string, error) {
+	to, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return to, err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return "", fmt.Errorf("%s is a link to a file that is not there", path)
+	}
+	return path, nil
 }
 
 // trustOptions say what becomes of tools whose definitions change.
@@ -53,7 +73,32 @@ func (o trustOptions) store() mcphybrid.Store {
 	if o.file == "" {
 		return nil
 	}
-	return mcphybrid.FileStore(o.file)
+	return trustFile{mcphybrid.FileStore(o.file), o.file}
+}
+
+// A trustFile is a store of what is known. It refuses a file that others can write: who
+// writes it can approve what they want.
+type trustFile struct {
+	mcphybrid.SharedStore
+	path string
+}
+
+// Load implements [mcphybrid.Store].
+func (f trustFile) Load() ([]byte, error) {
+	if err := checkUnshared(f.path); err != nil {
+		return nil, err
+	}
+	return f.SharedStore.Load()
+}
+
+// Update implements [mcphybrid.SharedStore].
+func (f trustFile) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
+	return f.SharedStore.Update(ctx, func(document []byte) ([]byte, error) {
+		if err := checkUnshared(f.path); err != nil {
+			return nil, err
+		}
+		return change(document)
+	})
 }
 
 // heldBack returns what is held back until somebody approves it.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
@@ -192,6 +193,22 @@ func TestApprovePrintsForATerminal(t *testing.T) {
 	}
 }
 
+// What a terminal shows nothing of is spelled out, too.
+func TestInvisibleCharacters(t *testing.T) {
+	t.Parallel()
+	for _, r := range "\ufe00\ufe0f\U000e0100\U000e01ef\u3164\u115f\u1160\uffa0\u2800\u034f\u180b\u17b4\u200b\u202e" {
+		hidden := "a" + string(r) + "b"
+		assert.Regexp(t, `^a\\(u[0-9a-f]{4}|U[0-9a-f]{8})b$`, shown(hidden))
+		assert.Equal(t, "a?b", printable(hidden, 20), "%U", r)
+		assert.Regexp(t, `^\$'a(\\[0-7]{3})+b'$`, quoted(hidden))
+	}
+	assert.Equal(t, `\U000e0100`, shown("\U000e0100"))
+	const plain = "prix: 5 €, 漢字"
+	assert.Equal(t, plain, shown(plain))
+	assert.Equal(t, plain, printable(plain, 50))
+	assert.Equal(t, "'"+plain+"'", quoted(plain))
+}
+
 // To look makes nothing known.
 func TestApproveLooks(t *testing.T) {
 	const nothing = `{"version":1,"servers":{}}`
@@ -256,4 +273,83 @@ func TestGatewaysShareTrust(t *testing.T) {
 			g.close()
 		}
 	}
+}
+
+// A gateway that runs neither goes by a file that others can write nor adds to it, until they
+// can't.
+func TestTrustFileThatOthersWriteMeanwhile(t *testing.T) {
+	skipUnlessUnix(t)
+	t.Parallel()
+	folder := t.TempDir()
+	start := func(name, description string) (*gateway, *logBook) {
+		book := new(logBook)
+		g := newGateway(gatewayOptions{
+			logLevel: mcp.LoggingLevelInfo, log: book.logger(), trust: trustOptions{file: filepath.Join(folder, name), policy: mcphybrid.TrustQuarantine},
+			servers: []mcphybrid.ServerConfig{{Name: "s", InProcess: mcptest.Server("s", mcptest.Echo("tool", description))}},
+		})
+		t.Cleanup(g.close)
+		<-g.all.Done()
+		return g, book
+	}
+	start("known.json", "good")
+	g, book := start("known.json", "bad")
+	require.Len(t, heldBack(g.mgr), 1)
+	bad := heldBack(g.mgr)[0]
+
+	other, _ := start("other.json", "good") // whose file approves it
+	_ = other.mgr.RemoveServer("s")
+	require.NoError(t, other.mgr.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "s", InProcess: mcptest.Server("s", mcptest.Echo("tool", "bad"))}))
+	require.NoError(t, other.mgr.Accept("s", "tool", bad.Is))
+	approved, err := os.ReadFile(filepath.Join(folder, "other.json"))
+	require.NoError(t, err)
+	file := filepath.Join(folder, "known.json")
+	replaceFile(t, file, string(approved))
+	require.NoError(t, os.Chmod(file, 0o622))
+	look := func() { g.follows[0].check(g.opts.log) }
+	look()
+	assert.Contains(t, book.String(), "others can write it (mode 0622)")
+	assert.Len(t, heldBack(g.mgr), 1)
+	err = g.mgr.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "new", InProcess: mcptest.Server("new", mcptest.Echo("tool", "good"))})
+	require.NoError(t, err, "its tools are to be stored")
+	assert.Contains(t, book.String(), "storing the known tools: "+file)
+	assert.Len(t, heldBack(g.mgr), 1)
+	assert.ErrorContains(t, g.mgr.Accept("s", "tool", bad.Is), "others can write it")
+	now, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(approved), string(now))
+
+	require.NoError(t, os.Chmod(file, 0o600))
+	look()
+	assert.Empty(t, heldBack(g.mgr))
+}
+
+// Who shares a file by different paths goes on to share it.
+func TestTrustFileBehindALink(t *testing.T) {
+	skipUnlessUnix(t)
+	config, file := writeConfig(t, "kitchen"), writeSecret(t, `{"version": 1}`)
+	link := filepath.Join(t.TempDir(), "link.json")
+	require.NoError(t, os.Symlink(file, link))
+	real, err := filepath.EvalSymlinks(file)
+	require.NoError(t, err)
+	trust, err := (&trustFlags{file: link}).options(sources{config: config})
+	require.NoError(t, err)
+	assert.Equal(t, real, trust.file)
+	assert.Contains(t, trust.approve, link, "what the user knows it by")
+	g := quiet(gatewayOptions{trust: trust, servers: []mcphybrid.ServerConfig{{Name: "s", InProcess: mcptest.Server("s", mcptest.Echo("tool", "good"))}}})
+	<-g.all.Done()
+	g.close()
+	info, err := os.Lstat(link)
+	require.NoError(t, err)
+	assert.Equal(t, os.ModeSymlink, info.Mode().Type())
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Contains(t, string(data), `"tool"`)
+	var a approval
+	require.NoError(t, a.parse([]string{"-config", config, "-trust", link}, t.Output()))
+	assert.Equal(t, real, a.known)
+
+	require.NoError(t, os.Remove(file))
+	_, err = (&trustFlags{file: link}).options(sources{config: config})
+	assert.EqualError(t, err, "-trust: "+link+" is a link to a file that is not there")
+	assert.EqualError(t, a.parse([]string{"-config", config, "-trust", link}, t.Output()), "-trust: "+link+" is a link to a file that is not there")
 }

@@ -201,6 +201,7 @@ func (g *gateway) serveHTTP(ctx context.Context, w *website) error {
 	case <-ctx.Done():
 	}
 	g.drain()
+	g.endCalls() // lists that wait for servers are answered without them
 	endStreams()
 	late, cancel := context.WithTimeout(context.Background(), endGrace)
 	defer cancel()

@@ -88,6 +88,11 @@ func (m *Memory) merge(name string, tools map[string]*tool) (replaced bool) {
 	}
 	for own, theirs := range tools {
 		ours := s.tools[own]
+		if ours != nil && ours.mine {
+			next := ours.after(theirs)
+			ours = &next
+			s.tools[own] = ours
+		}
 		if ours != nil && !theirs.before(ours) {
 			if _, said := s.said[own]; !said && theirs.Changed != ours.Changed && theirs.Since.Equal(ours.Since) && theirs.Hash == ours.hash() {
 				s.mark(own, theirs.Changed)
@@ -212,6 +217,13 @@ func (m *Memory) stored(doc history, err error) {
 	for name, tools := range doc.Servers {
 		s := m.servers[name]
 		maps.DeleteFunc(s.said, func(own string, changed bool) bool { return !changed && s.tools[own] == tools[own] })
+		for own, t := range tools {
+			if now := s.tools[own]; t.mine && now.Since.Equal(t.Since) {
+				next := *now
+				next.mine = false
+				s.tools[own] = &next
+			}
+		}
 	}
 }
 

@@ -90,7 +90,8 @@ type tool struct {
 	Accepted bool      `json:"accepted,omitempty"` // by a person
 	Changed  bool      `json:"changed,omitempty"`  // when it was last listed, it was another
 
-	def *Definition // replaces Sum and Hash while it is in the server's list
+	def  *Definition // replaces Sum and Hash while it is in the server's list
+	mine bool        // accepted here, and not yet stored
 }
 
 // New returns a Memory of at most so many tools of each server. It stores the
@@ -138,6 +139,7 @@ func (m *Memory) Judge(name string, listed []*Definition) []Verdict {
 		s = &server{tools: make(map[string]*tool)}
 		if len(m.servers) < MaxServers {
 			m.servers[name] = s
+			m.unsaved = true // also if the list is empty: what comes later is not the first
 		}
 	}
 	for i, d := range listed {
@@ -185,8 +187,17 @@ func (m *Memory) Accept(name string, d *Definition) bool {
 		return false // nothing is known of it: Judge goes on to refuse it
 	}
 	m.setChanged(s, d.Name, false)
-	m.set(s, d.Name, tool{def: d, Since: time.Now().UTC(), Accepted: true})
+	m.set(s, d.Name, tool{def: d, Since: time.Now().UTC(), Accepted: true, mine: true}.after(s.tools[d.Name]))
 	return true
+}
+
+// after returns t, accepted after before, which may be nil: a clock may be wrong, but who
+// accepts now is the last.
+func (t tool) after(before *tool) tool {
+	if before != nil && before.Accepted && !t.Since.After(before.Since) {
+		t.Since = before.Since.Add(1)
+	}
+	return t
 }
 
 func (m *Memory) set(s *server, name string, t tool) {
