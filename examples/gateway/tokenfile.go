@@ -92,8 +92,8 @@ func decodeExactly(data []byte, into any, names ...string) error {
 	if _, err := in.Token(); err != io.EOF {
 		return errors.New("there is more after the JSON object")
 	}
-	if name := text.Repeated(data, names...); name != "" {
-		return fmt.Errorf("it has %q more than once", name)
+	if _, twice := text.Fields(data, names...); twice != "" {
+		return fmt.Errorf("it has %q more than once", twice)
 	}
 	members, _ := text.Members(data) // it is well-formed
 	for _, m := range members {

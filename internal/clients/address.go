@@ -21,7 +21,8 @@ func literal(address string) string { return strings.ReplaceAll(address, "?", "\
 func addressPatterns(pattern string, loose bool) []string {
 	patterns := []string{literal(strings.ToLower(pattern)), literal(plainPattern(pattern, false))}
 	if loose {
-		patterns = append(patterns, literal(plainPattern(pattern, true)))
+		all := literal(plainPattern(pattern, true))
+		patterns = append(patterns, all, strings.TrimPrefix(all, "*://")) // "http*x.com" has a part of the scheme
 	}
 	slices.Sort(patterns)
 	return slices.Compact(patterns)
@@ -34,24 +35,28 @@ func clear(address string) bool {
 	return err == nil && !strings.ContainsFunc(u.Host, func(r rune) bool { return r > '~' || r == '%' })
 }
 
-// addressForms returns ways to write the address, in lower case.
-func addressForms(address string, loose bool) []string {
-	forms := []string{literal(strings.ToLower(address))}
+// addressForms returns ways to write the address, in lower case. What it has is one, but
+// if it is to be allowed, it must not have a part that says nothing of where it leads: a
+// user or a fragment could have any host in it.
+func addressForms(address string, loose bool) (forms []string) {
 	u, err := url.Parse(address)
-	if err != nil {
+	if loose || err == nil && u.Host != "" && u.User == nil && !strings.Contains(address, "#") {
+		forms = append(forms, literal(strings.ToLower(address)))
+	}
+	if err != nil || u.Host == "" {
 		return forms
 	}
 	ends := []string{unescaped(cmp.Or(u.EscapedPath(), "/"), false)}
 	if loose {
-		clean := path.Clean("/" + u.Path)
+		clean := strings.TrimSuffix(path.Clean("/"+u.Path), "/")
 		ends = append(ends, clean, clean+"/")
 	}
 	if u.RawQuery != "" {
 		ends[0] += "?" + unescaped(u.RawQuery, false)
 	}
-	implied := map[string]string{"https": "443", "http": "80"}[u.Scheme]
-	hosts := []string{withPort(u.Hostname(), cmp.Or(u.Port(), implied))}
-	if u.Port() == "" || u.Port() == implied {
+	port, implied := plainPort(u.Port()), map[string]string{"https": "443", "http": "80"}[u.Scheme]
+	hosts := []string{withPort(u.Hostname(), cmp.Or(port, implied))}
+	if port == "" || port == implied {
 		hosts = append(hosts, withPort(u.Hostname(), ""))
 	}
 	for _, host := range hosts {
@@ -74,27 +79,51 @@ func withPort(host, port string) string {
 	return host
 }
 
+// plainPort returns the port without the zeros before it.
+func plainPort(port string) string {
+	if strings.Trim(port, "0123456789") != "" { // a pattern
+		return port
+	}
+	return cmp.Or(strings.TrimLeft(port, "0"), port)
+}
+
 // plainPattern returns the pattern of an address as addressForms writes addresses. If
-// loose, one without a scheme is for all.
+// loose, one without a scheme is for all, and it has no query and no slash at its end.
 func plainPattern(pattern string, loose bool) string {
+	if i := strings.IndexAny(pattern, "?#"); loose && i >= 0 && !anyAddress(pattern[:i]) {
+		pattern = pattern[:i]
+	}
 	pattern = strings.ToLower(unescaped(pattern, loose))
 	scheme, rest, ok := strings.Cut(pattern, "://")
 	switch {
 	case ok:
-	case loose && !strings.HasPrefix(pattern, "*"):
+	case loose:
 		scheme, rest = "*", pattern
 	default:
 		return pattern
 	}
-	host, end := rest, ""
+	host, end := rest, "/"
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		host, end = rest[:i], strings.TrimPrefix(rest[i:], "/")
+		host, end = rest[:i], "/"+strings.TrimPrefix(rest[i:], "/")
 	}
 	host = host[strings.LastIndex(host, "@")+1:]
+	port := ""
 	if i := strings.LastIndex(host, ":"); i > strings.LastIndex(host, "]") {
-		host = strings.TrimRight(host[:i], ".") + strings.TrimSuffix(host[i:], ":")
+		host, port = host[:i], strings.TrimSuffix(":"+plainPort(host[i+1:]), ":")
 	}
-	return scheme + "://" + strings.TrimRight(host, ".") + "/" + end
+	if loose {
+		end = strings.TrimSuffix(path.Clean(end), "/")
+	}
+	return scheme + "://" + strings.TrimRight(host, ".") + port + end
+}
+
+// anyAddress reports whether a pattern says nothing but the scheme: what counts in
+// "*?token=*" is the query.
+func anyAddress(pattern string) bool {
+	if _, rest, ok := strings.Cut(pattern, "://"); ok {
+		pattern = rest
+	}
+	return strings.Trim(pattern, "*/") == ""
 }
 
 var escapes = expression{text: "%[0-9a-fA-F]{2}"}

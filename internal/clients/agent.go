@@ -28,7 +28,7 @@ func (s *switches) takeToolPermissions(o object, doc *document) error {
 		}
 		switch effect := rule.values["default"]; {
 		case string(effect) == `"deny"` || only(rule.values["always_deny"], "[]"): // which has no effect on tools of servers there
-			s.anyForm = append(s.anyForm, name[len(mcp):])
+			s.anyForm = append(s.anyForm, strings.ReplaceAll(name[len(mcp):], "(", "?")) // no arguments follow it there
 		case only(effect, `"allow"`, `"confirm"`):
 			return fmt.Errorf(`%q: %q: want "allow", "confirm" or "deny" as "default"`, place, name)
 		case string(effect) == `"confirm"` && doc.mentions(name):

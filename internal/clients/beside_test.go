@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -130,4 +131,32 @@ func TestSwitchesOfAllServers(t *testing.T) {
 	file, err := beside("mcphybrid", `"mcp.excluded": ["gh"]`)
 	assert.NoError(t, err)
 	assert.True(t, file.Servers[0].Disabled && !file.Servers[1].Disabled)
+}
+
+// Zed has settings for one release or one platform in objects.
+func TestSwitchesOfReleasesAndPlatforms(t *testing.T) {
+	t.Parallel()
+	for member, off := range map[string]bool{
+		`"stable": {"disable_ai": true}`: true, `"linux": {"disable_ai": true}`: true, `"stable": {"agent": {"enabled": false}}`: true,
+		`"stable": {"disable_ai": false, "agent": {"enabled": true}}`: false, `"windows": "x"`: false,
+	} {
+		file, err := beside("zed", member)
+		require.NoError(t, err, member)
+		assert.Equal(t, off, file.Servers[0].Disabled, member)
+	}
+}
+
+// A parenthesis may be in a server's name, too.
+func TestParenthesesInNames(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ path, data string }{
+		{"zed/settings.json", `{"context_servers": {"GitHub (work)": {"command": "x"}}, "agent": {"tool_permissions": {"tools": {"mcp:GitHub (work):delete_repo": {"default": "deny"}}}}}`},
+		{".cursor/mcp.json", `{"mcpServers": {"GitHub (work)": {"command": "x"}}, "permissions": {"deny": ["Mcp(GitHub (work):delete_repo)"]}}`},
+		{".mcp.json", `{"mcpServers": {"GitHub (work)": {"command": "x"}}, "disallowedTools": ["GitHub (work)/delete_repo"]}`},
+	} {
+		file, err := Parse([]byte(test.data), Options{Path: "/p/" + test.path, Env: environment()})
+		require.NoError(t, err, test.data)
+		assert.True(t, rules.MatchAny(file.Servers[0].Deny, "delete_repo"), test.data)
+		assert.False(t, rules.MatchAny(file.Servers[0].Deny, "read"), test.data)
+	}
 }

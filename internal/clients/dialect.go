@@ -32,6 +32,10 @@ type dialect struct {
 	// languages. Their switches are not ours, whatever they name.
 	others []string
 
+	// Objects with settings that count in one release or on one platform. Nobody knows
+	// which one it is, so what any of them switches off is off.
+	within []string
+
 	// Lists of tools for all servers name a tool by one of these before its own
 	// name. * stands for the server's name.
 	toolPrefixes []string
@@ -86,6 +90,7 @@ var dialects = []dialect{
 		name: "zed", at: []string{"context_servers"}, files: []string{"zed/settings.json", ".zed/settings.json"},
 		seconds: true, call: true,
 		others: []string{"agent", "agent_servers", "assistant", "auto_install_extensions", "debugger", "git", "languages", "language_models", "lsp", "ssh_connections", "terminal"},
+		within: []string{"dev", "nightly", "preview", "stable", "linux", "macos", "windows"},
 	},
 	{
 		name: "opencode", at: []string{"mcp.servers", "mcp"}, files: []string{"opencode.json", "opencode.jsonc"},

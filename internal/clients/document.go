@@ -80,6 +80,15 @@ func parseDocument(data []byte, o *Options) (*document, error) {
 	if settings := settingsOfMCP(top); settings.values["mcp.servers"] != nil || !slices.Contains(d.at, "mcp") {
 		scopes = append(scopes, settings)
 	}
+	for _, key := range d.within {
+		if inner := top.values[key]; kind(inner) == "object" {
+			scope, err := parseObject(inner)
+			if err != nil {
+				return nil, fmt.Errorf("%q: %w", key, err)
+			}
+			scopes = append(scopes, scope)
+		}
+	}
 	if projects {
 		found, err := doc.addProjects(top, o)
 		if err != nil {

@@ -182,8 +182,8 @@ var modes = []string{
 }
 
 var (
-	cursorTool = expression{text: `^(?i:mcp)\(\s*([^:,)]*?)\s*(?:[:,]\s*(.*?)\s*)?\)$`} // "Mcp(server:tool)"
-	clientTool = expression{text: `^[A-Z][A-Za-z]*(\(.*\))?$`}                          // "Bash(rm *)"
+	cursorTool = expression{text: `^(?i:mcp)\(\s*([^:,]*?)\s*(?:[:,]\s*(.*?)\s*)?\)$`} // "Mcp(server:tool)"
+	clientTool = expression{text: `^[A-Z][A-Za-z]*(\(.*\))?$`}                         // "Bash(rm *)"
 )
 
 // deny takes the tools that "permissions" denies. It leaves out those that the client

@@ -170,11 +170,19 @@ func TestAddressesOfPolicies(t *testing.T) {
 		{"https://user@mcp.x.com/*", "https://mcp.x.com/mcp"},
 		{"https://mcp.x.com?*", "https://mcp.x.com/?a=b"},
 		{"https://mcp.x.com/mcp?a=?", "https://mcp.x.com/mcp?a=?"},
+		{"https://x.com/*", "https://x.com:0443/mcp"}, {"https://x.com:0443/*", "https://x.com/mcp"}, {"https://x.com:08443/*", "https://x.com:8443/mcp"},
+		{"*.x.com", "https://m.x.com/"}, {"*.x.com", "https://m.x.com:443"}, {"*.x.com", "https://m.x.com."}, {"*.x.com./mcp", "https://m.x.com/mcp"},
+		{"*@m.x.com/mcp", "https://m.x.com/mcp"}, {"http*.x.com./mcp", "https://m.x.com/mcp"},
+		{"https://x.com/mcp?k=a", "https://x.com/mcp/?k=a"}, {"https://x.com/mcp?k=a", "https://x.com/b/../mcp?k=a"}, {"https://x.com/mcp?k=a", "https://x.com/mcp"},
+		{"https://x.com/mcp?k=a", "https://x.com/mcp?k=b"}, {"https://x.com?k=a", "https://x.com/?k=b"}, {"*mcp?k=a", "https://x.com/mcp"}, {"https://x.com/mcp#a", "https://x.com/mcp"},
+		{"https://x.com/a//b", "https://x.com/a//b/"}, {"https://x.com/a//b/", "https://x.com/a//b"}, {"https://x.com/a/../mcp", "https://x.com/mcp"}, {"https://x.com/a%3fb", "https://x.com/a%3Fb/"},
+		{"*?token=*", "https://x.com/mcp?token=a"}, {"http://localhost:*/*", "http://localhost:x@127.0.0.1:8080/mcp"},
 	} {
 		assert.Equal(t, Server{Name: "gh", Disabled: true}, load("deniedMcpServers", test.pattern, test.address), test)
 	}
 	for _, test := range []struct{ pattern, address string }{
 		{"https://mcp.x.com/mcp", "https://mcp.x.com./%6dcp"}, {"https://mcp.x.com./%6Dcp", "https://mcp.x.com:443/mcp"}, {"https://mcp.x.com?*", "https://mcp.x.com/?a"},
+		{"https://x.com/mcp", "https://user@x.com/mcp#a"}, {"https://x.com:*", "https://x.com:443/mcp"}, {"https://x.com:443/mcp", "https://x.com:0443/mcp"}, {"http://localhost:*/*", "http://localhost:8080/mcp"},
 	} {
 		assert.False(t, load("allowedMcpServers", test.pattern, test.address).Disabled, test)
 	}
@@ -182,11 +190,18 @@ func TestAddressesOfPolicies(t *testing.T) {
 		{"https://mcp.x.com/a/b", "https://mcp.x.com/a%2fb"}, {"https://mcp.x.com/mcp", "https://mcp.x.com/a/../mcp"}, {"https://mcp.x.com/%2a", "https://mcp.x.com/secret"},
 		{"https://mcp.x.com?*", "https://mcp.x.com.evil.com/x"}, {"https://mcp?x.com/*", "https://mcp.x.com/mcp"}, {"https://mcp.x.com/mc?", "https://mcp.x.com/mcp"},
 		{"https://mcp.x.com/mcp", "http://mcp.x.com/mcp"}, {"https://mcp.x.com/mcp", "https://mcp.x.com:8443/mcp"},
+		{"http://localhost:*/*", "http://localhost:x@127.0.0.1:8080/mcp"}, {"https://good.com:*", "https://good.com:443@evil.com/mcp"}, {"https://*.good.com/mcp", "https://evil.com/#.good.com/mcp"},
+		{"https://*.good.com/mcp", "https://evil.com#.good.com/mcp"}, {"https://good.com*", "https://good.com@evil.com"}, {"https://x.com:0*/mcp", "https://x.com:8443/mcp"},
 	} {
 		assert.True(t, load("allowedMcpServers", test.pattern, test.address).Disabled, test)
 	}
 	for _, address := range []string{"https://ｍcp.x.com/mcp", "https://%6dcp.x.com/mcp", "https://mcp\u3002x.com"} {
 		assert.ErrorContains(t, load("deniedMcpServers", "https://mcp.x.com/*", address).Err, `"deniedMcpServers" and "allowedMcpServers" can't tell addresses`, address)
 	}
-	assert.False(t, load("deniedMcpServers", "https://mcp.x.com/*", "https://mcp.x.org/mcp").Disabled)
+	for _, test := range []struct{ pattern, address string }{
+		{"https://mcp.x.com/*", "https://mcp.x.org/mcp"}, {"*?token=*", "https://x.com/mcp"}, {"https://*/*?token=*", "https://x.com/mcp"}, {"https://x.com?*", "https://x.com/mcp"},
+		{"https://x.com/a%3fb", "https://x.com/a"}, {"*.x.com", "https://m.x.com/mcp"}, {"https://x.com:0*/mcp", "https://x.com:8443/mcp"},
+	} {
+		assert.False(t, load("deniedMcpServers", test.pattern, test.address).Disabled, test)
+	}
 }

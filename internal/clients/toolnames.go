@@ -26,8 +26,7 @@ func ownTools(server string, patterns, prefixes []string) (own []string) {
 	}
 	slices.Sort(starts)
 	starts = slices.Compact(starts)
-	for _, pattern := range patterns {
-		pattern, _, _ = strings.Cut(pattern, "(") // "tool(arguments)"
+	for _, pattern := range toolNames(patterns) {
 		for _, whole := range uncut(pattern) {
 			whole := []rune(whole)
 			for _, start := range starts {

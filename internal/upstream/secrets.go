@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"iter"
 	"log/slog"
 	"maps"
@@ -267,17 +268,23 @@ func (s *secrets) add(name, value string) {
 		line := text.Line(v, len(v))
 		for _, form := range []string{
 			v, strings.TrimSpace(v), line, inner(strconv.Quote(v)), inner(strconv.Quote(line)), inner(string(inJSON)),
-			url.QueryEscape(v), url.PathEscape(v),
+			strings.ReplaceAll(inner(string(inJSON)), "/", `\/`), html.EscapeString(v), url.QueryEscape(v), url.PathEscape(v), component.Replace(url.QueryEscape(v)),
 		} {
 			if len(form) >= least {
-				s.values = append(s.values, form, escape.ReplaceAllStringFunc(form, strings.ToLower))
+				s.values = append(s.values, form, lowerEscapes(form))
 			}
 		}
 	}
 }
 
-// escape matches a byte as Go writes it in URLs. Others write it in lower case.
-var escape = regexp.MustCompile("%[0-9A-F]{2}")
+// component makes of [url.QueryEscape] what encodeURIComponent of JavaScript writes.
+var component = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
+
+// escape matches a byte in URLs. Its digits are in any case.
+var escape = regexp.MustCompile("%[0-9A-Fa-f]{2}")
+
+// lowerEscapes returns text, in the same length, with its escapes in lower case.
+func lowerEscapes(text string) string { return escape.ReplaceAllStringFunc(text, strings.ToLower) }
 
 func inner(quoted string) string { return quoted[1 : len(quoted)-1] }
 
@@ -286,15 +293,21 @@ func inner(quoted string) string { return quoted[1 : len(quoted)-1] }
 func (s *secrets) text(line string) string {
 	type span struct{ from, to int }
 	var spans []span
-	for _, v := range s.known() {
-		for at := range occurrences(line, v[:MinNamedSecret]) {
-			rest := line[at:]
-			if strings.HasPrefix(rest, v) {
-				spans = append(spans, span{at, at + len(v)})
-			} else if n := strings.Index(rest[:min(len(rest), len(v)+len("…"))], "…"); n > 0 && strings.HasPrefix(v, rest[:n]) {
-				spans = append(spans, span{at, at + n}) // the text was cut within the secret
+	look := func(line string) {
+		for _, v := range s.known() {
+			for at := range occurrences(line, v[:MinNamedSecret]) {
+				rest := line[at:]
+				if strings.HasPrefix(rest, v) {
+					spans = append(spans, span{at, at + len(v)})
+				} else if n := strings.Index(rest[:min(len(rest), len(v)+len("…"))], "…"); n > 0 && strings.HasPrefix(v, rest[:n]) {
+					spans = append(spans, span{at, at + n}) // the text was cut within the secret
+				}
 			}
 		}
+	}
+	look(line)
+	if lower := lowerEscapes(line); lower != line {
+		look(lower)
 	}
 	sort.Slice(spans, func(i, j int) bool { return spans[i].from < spans[j].from })
 	var b strings.Builder
@@ -308,14 +321,17 @@ func (s *secrets) text(line string) string {
 	return text.WithoutAddresses(b.String() + line[end:])
 }
 
-// in reports whether line has a secret.
+// in reports whether line has a secret, or would have one without its escapes.
 func (s *secrets) in(line string) bool {
-	for _, v := range s.known() {
-		if strings.Contains(line, v) {
-			return true
+	lines := []string{line, lowerEscapes(line)}
+	for _, unescape := range []func(string) (string, error){url.PathUnescape, url.QueryUnescape} {
+		if plain, err := unescape(line); err == nil {
+			lines = append(lines, plain)
 		}
 	}
-	return false
+	return slices.ContainsFunc(s.known(), func(v string) bool {
+		return slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, v) })
+	})
 }
 
 // occurrences yields where part is in text, overlapping ones too.

@@ -145,3 +145,22 @@ func TestHeldSecretsAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, len(s.late), maxHeaders+1)
 	assert.Equal(t, "[hidden] [hidden]", s.text(fmt.Sprintf("first-value third-%04d", 2*maxHeaders-1)))
 }
+
+// Secrets are hidden in the escapes of other languages, too.
+func TestHiddenEscapes(t *testing.T) {
+	t.Parallel()
+	for secret, forms := range map[string][]string{
+		"ab/cd:ef+gh":     {"ab%2Fcd%3aef%2bgh", `ab\/cd:ef+gh`},
+		"p@ss(word)!/x y": {"p%40ss(word)!%2Fx%20y", "p%40ss(word)!%2fx%20y"},
+		"it's&<secret>":   {"it&#39;s&amp;&lt;secret&gt;"},
+	} {
+		s := newSecrets(&Config{Secrets: []string{secret}}, nil)
+		for _, form := range forms {
+			assert.Equal(t, "no [hidden]!", s.text("no "+form+"!"), form)
+		}
+		assert.Less(t, len(s.values), 32)
+	}
+	s := newSecrets(&Config{Secrets: []string{"quite/secret:value/x"}}, nil)
+	assert.True(t, s.in("quite%2fsecret:value/x"))
+	assert.False(t, s.in("quite%2fopen:value/x"))
+}
