@@ -344,6 +344,9 @@ func TestWorkspaceBehindALink(t *testing.T) {
 	assert.Empty(t, both.Notes)
 	assert.Equal(t, []ServerConfig{{Name: "jira", Command: "x"}}, load(folder, map[string]string{folder: "{}"}).Servers)
 
+	_, err = loadText(t, ".claude.json", fmt.Sprintf(`{"projects": {%q: {"mcpServers": {"git": {"command": "y", "disabled": true}}}, %q: %s}}`, real, link, more), &ConfigOptions{Workspace: link})
+	assert.ErrorContains(t, err, `the server "git" under two paths of the workspace`)
+
 	none := load(folder, map[string]string{real: off})
 	assert.Equal(t, []ServerConfig{{Name: "jira", Command: "x"}}, none.Servers)
 	require.Len(t, none.Notes, 1)

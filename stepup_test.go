@@ -264,6 +264,16 @@ func TestScopesRepeatSecrets(t *testing.T) {
 	_ = d.Start(t.Context())
 	require.NoError(t, d.clean(d.Login(t.Context(), "web")))
 	assert.Equal(t, "write", a.Scopes, "the settings name it")
+
+	phrase := ServerConfig{Name: "web", URL: a.Server, Headers: map[string]string{"X-Api-Key": "correct horse battery"}}
+	d = newLoginDesk(t, t.TempDir(), phrase)
+	_ = d.Start(t.Context())
+	require.NoError(t, d.clean(d.Login(t.Context(), "web")))
+	assert.Equal(t, "read write", a.Scopes)
+	lacks("correct horse battery")
+	_ = d.callTool("admin")
+	require.NoError(t, d.clean(d.Login(t.Context(), "web")))
+	assert.Empty(t, a.Scopes, "together they are the secret")
 }
 
 // A server that names new scopes for ever fills neither the store nor the next login.

@@ -35,6 +35,7 @@ func TestClientsWithoutAgents(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ path, data string }{
 		{".vscode/settings.json", `{"mcp": {"servers": {"gh": {"command": "x"}}}, "chat.agent.enabled": false}`},
+		{".vscode/settings.json", `{"mcp": {"servers": {"gh": {"command": "x"}}}, "chat.agent": {"enabled": false}}`},
 		{".vscode/settings.json", `{"mcp": {"servers": {"gh": {"command": "x"}}}, "chat": {"mcp": {"enabled": false}}}`},
 		{".vscode/settings.json", `{"mcp": {"servers": {"gh": {"command": "x"}}}, "chat": {"mcp.enabled": false}}`},
 		{"zed/settings.json", `{"context_servers": {"gh": {"command": "x"}}, "agent": {"enabled": false}}`},

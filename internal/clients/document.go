@@ -235,8 +235,10 @@ func (doc *document) addProjects(top object, o *Options) (found []object, err er
 			continue
 		}
 		project, err := parseObject(all.values[path])
-		if err == nil && project.values["mcpServers"] != nil {
-			err = doc.add(project.values["mcpServers"])
+		if servers := project.values["mcpServers"]; err == nil && servers != nil {
+			if err = addsNone(servers, found); err == nil {
+				err = doc.add(servers)
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -250,6 +252,20 @@ func (doc *document) addProjects(top object, o *Options) (found []object, err er
 		doc.off.note(`"projects" does not have the workspace, so it has no effect: set ConfigOptions.Workspace`)
 	}
 	return found, nil
+}
+
+// addsNone fails if one of projects has one of servers too: either may be switched off.
+func addsNone(servers json.RawMessage, projects []object) error {
+	members, err := text.Members(servers)
+	for _, project := range projects {
+		had, _ := text.Members(project.values["mcpServers"])
+		for _, m := range members {
+			if slices.ContainsFunc(had, func(other text.Member) bool { return other.Name == m.Name }) {
+				return fmt.Errorf(`"projects" has the server %q under two paths of the workspace: remove one`, text.Line(m.Name, text.MaxName))
+			}
+		}
+	}
+	return err
 }
 
 // ignoreBuiltIn removes "enabledMcpServers" from a project of Claude Code if it names no

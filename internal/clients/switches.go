@@ -93,26 +93,37 @@ func take(o object, place string, list *[]string) error {
 	return nil
 }
 
-// lookup returns the value at a place, or nil. What is left of the place may be one key
-// in any object on the way.
-func lookup(o object, place string) (raw json.RawMessage, err error) {
-	for rest, nested := place, true; nested; {
-		if value := o.values[rest]; kind(value) != "null" {
-			if raw != nil {
-				return nil, fmt.Errorf("%q is there twice", place)
-			}
+// lookup returns the value at a place, or nil. A dot may separate objects, or be in a key.
+func lookup(o object, place string) (json.RawMessage, error) {
+	raw, err := find(o, "", place)
+	if strings.HasPrefix(place, "mcp.") && kind(raw) == "object" { // a server may be named so
+		return nil, err
+	}
+	return raw, err
+}
+
+// find returns the value at a place in the object that is at within.
+func find(o object, within, place string) (raw json.RawMessage, err error) {
+	if value := o.values[place]; kind(value) != "null" {
+		raw = value
+	}
+	for i := range len(place) {
+		if place[i] != '.' || kind(o.values[place[:i]]) != "object" {
+			continue
+		}
+		inner, err := parseObject(o.values[place[:i]])
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", within+place[:i], err)
+		}
+		value, err := find(inner, within+place[:i+1], place[i+1:])
+		switch {
+		case err != nil:
+			return nil, err
+		case value != nil && raw != nil:
+			return nil, fmt.Errorf("%q is there twice", within+place)
+		case value != nil:
 			raw = value
 		}
-		var key string
-		if key, rest, nested = strings.Cut(rest, "."); !nested || kind(o.values[key]) != "object" {
-			break
-		}
-		if o, err = parseObject(o.values[key]); err != nil {
-			return nil, fmt.Errorf("%q: %w", strings.TrimSuffix(place, "."+rest), err)
-		}
-	}
-	if strings.HasPrefix(place, "mcp.") && kind(raw) == "object" { // a server may be named so
-		return nil, nil
 	}
 	return raw, nil
 }

@@ -41,12 +41,16 @@ func (a *Account) asks(known *record, offered []string) []string {
 
 // harmless returns the scopes without those that have a secret and are not of the
 // settings: a server may name what we sent to it, and the address of the login page, which
-// hosts log, has them all.
-func (a *Account) harmless(scopes []string) (kept []string) {
-	for _, s := range scopes {
-		if a.Hides == nil || !a.Hides(s) || slices.Contains(a.cfg.Scopes, s) {
-			kept = append(kept, s)
-		}
+// hosts log, has them all. If what is left has one together, only those of the settings
+// stay.
+func (a *Account) harmless(scopes []string) []string {
+	if a.Hides == nil {
+		return scopes
+	}
+	ours := func(s string) bool { return slices.Contains(a.cfg.Scopes, s) }
+	kept := slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return a.Hides(s) && !ours(s) })
+	if a.Hides(strings.Join(kept, " ")) {
+		kept = slices.DeleteFunc(kept, func(s string) bool { return !ours(s) })
 	}
 	return kept
 }
