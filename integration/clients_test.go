@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -188,12 +189,26 @@ func TestClients(t *testing.T) {
 	}
 }
 
+// runs runs the agent, and waits until what it has started has ended: Codex leaves a shell
+// behind for a moment.
+func (a agent) runs(t *testing.T, r agentRun) (output string, err error) {
+	t.Helper()
+	before := processes()
+	output, err = a.run(t, r)
+	assert.Eventually(t, func() bool {
+		return !slices.ContainsFunc(processes(), func(p process) bool {
+			return !slices.ContainsFunc(before, func(other process) bool { return other.pid == p.pid })
+		})
+	}, 30*time.Second, 50*time.Millisecond, "processes left by the agent")
+	return output, err
+}
+
 // visit runs an agent with a gateway over stdio, an office and a script.
 func (a agent) visit(t *testing.T, r agentRun, script func(turn) deed, flags ...string) (*office, *model, error) {
 	t.Helper()
 	o, m := startOffice(t), startModel(t, script)
 	r.model, r.stdio = m.URL, gatewayCommand(t, writeConfig(t, server{name: "office", URL: o.url}), flags...)
-	_, err := a.run(t, r)
+	_, err := a.runs(t, r)
 	return o, m, err
 }
 
@@ -214,7 +229,7 @@ func (h *habits) works(t *testing.T, a agent, folder, kind string) {
 	} else {
 		r.stdio = gatewayCommand(t, config)
 	}
-	output, err := a.run(t, r)
+	output, err := a.runs(t, r)
 	require.NoError(t, err)
 	assert.Equal(t, []string{weighTool + ` {"parcel":"p1"}`, stampTool + ` {"copies":2,"letter":"l1"}`}, o.called())
 	assert.Contains(t, output, weighed)
