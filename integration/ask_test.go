@@ -109,7 +109,7 @@ var (
 		"simulate-research-query":        {`{"topic":"python","ambiguous":true}`, "Research Report: python"},
 	}
 	everythingAsking = map[string]everythingCall{
-		"get-roots-list":                    {"", "1. Ann"},
+		"get-roots-list":                    {"", "Current MCP Roots (1 total)"}, // of Ann, or of nobody if it asked before she called
 		"trigger-elicitation-request":       {"", "Name: Ann"},
 		"trigger-url-elicitation":           {`{"url":"https://example.com/a"}`, "completed the URL elicitation"},
 		"trigger-sampling-request":          {`{"prompt":"hi"}`, "said by Ann"},
