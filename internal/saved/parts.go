@@ -302,8 +302,7 @@ func (p *Parts) get(key string) ([]byte, error) {
 
 // Put implements [PartStore].
 func (p *Parts) Put(key string, part []byte) error {
-	_, err := foreign.Call(p.what, func() (struct{}, error) { return struct{}{}, p.of.Put(key, part) })
-	return err
+	return foreign.Try(p.what, func() error { return p.of.Put(key, part) })
 }
 
 // Get implements [PartStore].
