@@ -52,6 +52,9 @@ const (
 
 func (a *analyzer) term(i int) []byte { return a.bytes[a.terms[i].start:a.terms[i].end] }
 
+// full returns term i before stemming.
+func (a *analyzer) full(i int) []byte { return a.bytes[a.terms[i].start:a.terms[i].full] }
+
 func (a *analyzer) reset() { a.terms, a.bytes = a.terms[:0], a.bytes[:0] }
 
 // add appends the terms of line. Invalid UTF-8 separates terms.

@@ -65,7 +65,7 @@ func (r *retrieval) read(begin, end string) {
 		r.text = append(append(r.text, '\n'), end...)
 	}
 	r.analyzer.reset()
-	r.terms, r.numbers, r.ways, r.telling, r.over = r.terms[:0], r.numbers[:0], r.ways[:0], 0, false
+	r.looked, r.terms, r.numbers, r.ways, r.telling, r.over = r.looked[:0], r.terms[:0], r.numbers[:0], r.ways[:0], 0, false
 	r.clauses, r.members = r.clauses[:0], r.members[:0]
 	for rest := r.text; len(rest) > 0 && !(r.over && r.x.growth.ranker == RankerDefault); {
 		end := clauseEnd(rest)

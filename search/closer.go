@@ -31,14 +31,14 @@ type closerLook struct {
 	found   []Match
 	common  []commonTerm
 	ways    []uint32 // by term: 1 + the index of its best way in retrieval.ways, or 0; all 0 between searches
-	gain    []uint32 // by term: its weight as a common term, in units; all 0 between searches
+	places  []uint32 // by term: 1 + its index in common; all 0 between searches
 	content contentReader
 }
 
 // A commonTerm is a term that several of the best documents share.
 type commonTerm struct {
 	term  uint32
-	docs  int     // how many have it
+	docs  int32   // how many have it
 	value float64 // the sum of document score × worth, times idf
 }
 
@@ -48,8 +48,9 @@ func (r *retrieval) lookCloser(dst []Match, n int, keep func(doc int) bool) []Ma
 	c := &r.closer
 	c.found = r.top(c.found[:0], max(n, closerDocs), keep)
 	best := c.found[:min(closerDocs, len(c.found))]
-	r.mark(best)
-	r.raise(best)
+	r.mark()
+	r.addFeedback(best)
+	r.addNames(best)
 	r.unmark()
 	for i := range best {
 		insertLast(best[:i+1]) // they are almost in order
@@ -57,11 +58,11 @@ func (r *retrieval) lookCloser(dst []Match, n int, keep func(doc int) bool) []Ma
 	return append(dst, c.found[:min(n, len(c.found))]...)
 }
 
-// mark sets c.ways and c.gain.
-func (r *retrieval) mark(best []Match) {
+// mark sets c.ways.
+func (r *retrieval) mark() {
 	c, x := &r.closer, r.x
 	if n := x.vocabulary.len(); n > len(c.ways) {
-		c.ways, c.gain = make([]uint32, n+n/4), make([]uint32, n+n/4)
+		c.ways, c.places = make([]uint32, n+n/4), make([]uint32, n+n/4)
 	}
 	for i, w := range r.ways {
 		if at := c.ways[w.term]; at == 0 || r.ways[at-1].factor < w.factor {
@@ -70,12 +71,6 @@ func (r *retrieval) mark(best []Match) {
 	}
 	for _, c := range r.clauses {
 		r.markLead(c)
-	}
-	r.findCommon(best)
-	// A query of faint words gets faint feedback.
-	weight := unit * feedbackWeight * r.telling / x.idfOf(1)
-	for _, t := range c.common {
-		c.gain[t.term] = uint32(math.Round(weight * t.value / c.common[0].value * x.idf(t.term)))
 	}
 }
 
@@ -95,8 +90,21 @@ func (r *retrieval) unmark() {
 	for _, w := range r.ways {
 		r.closer.ways[w.term] = 0
 	}
-	for _, t := range r.closer.common {
-		r.closer.gain[t.term] = 0
+}
+
+// addFeedback adds to the scores of best what the common terms give. They are
+// scored like the query's own.
+func (r *retrieval) addFeedback(best []Match) {
+	c, x := &r.closer, r.x
+	r.findCommon(best)
+	// A query of faint words gets faint feedback.
+	weight := unit * feedbackWeight * r.telling / x.idfOf(1)
+	for _, t := range c.common {
+		gain := uint32(math.Round(weight * t.value / c.common[0].value * x.idf(t.term)))
+		r.addScores(&way{term: t.term, weight: gain}, 0)
+	}
+	for i, m := range best {
+		best[i].Score = float64(r.scores[x.slots[m.Doc]]) / unit
 	}
 }
 
@@ -110,7 +118,7 @@ func (r *retrieval) findCommon(best []Match) {
 		for c.content.open(x, x.slots[m.Doc]); c.content.next(); {
 			value := m.Score * float64(x.worth[c.content.signature])
 			for _, term := range c.content.terms {
-				at := &c.gain[term] // here, 1 + its index in c.common
+				at := &c.places[term]
 				if *at == 0 {
 					c.common = append(c.common, commonTerm{term: term})
 					*at = uint32(len(c.common))
@@ -123,7 +131,7 @@ func (r *retrieval) findCommon(best []Match) {
 	}
 	n := 0 // so many are chosen, and at the front of c.common
 	for _, t := range c.common {
-		c.gain[t.term] = 0
+		c.places[t.term] = 0
 		asked := c.ways[t.term] > 0 && r.ways[c.ways[t.term]-1].exact
 		if t.docs == 1 || asked {
 			continue
@@ -146,30 +154,16 @@ func (x *Index) moreCommon(a, b commonTerm) bool {
 	return a.value > b.value || a.value == b.value && bytes.Compare(x.vocabulary.text(a.term), x.vocabulary.text(b.term)) < 0
 }
 
-// raise adds feedback and name bonus to the scores of best.
-func (r *retrieval) raise(best []Match) {
+// addNames adds the name bonus to the scores of best.
+func (r *retrieval) addNames(best []Match) {
 	top := 0.0
-	for i := range best {
-		best[i].Score += r.feedback(best[i].Doc)
-		top = max(top, best[i].Score)
+	for _, m := range best {
+		top = max(top, m.Score)
 	}
 	for i := range best {
 		share, lead := r.nameShare(best[i].Doc)
 		best[i].Score += (nameWeight*share + leadWeight*lead) * top
 	}
-}
-
-// feedback returns the score that the common terms give doc.
-func (r *retrieval) feedback(doc int) float64 {
-	x, c := r.x, &r.closer
-	sum := uint64(0)
-	for c.content.open(x, x.slots[doc]); c.content.next(); {
-		worth := uint64(x.worth[c.content.signature])
-		for _, term := range c.content.terms {
-			sum += uint64(c.gain[term]) * worth / unit
-		}
-	}
-	return float64(sum) / unit
 }
 
 // nameShare returns how much of doc's name the query matches, weighted by idf,

@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,15 +27,21 @@ func TestCloserFeedback(t *testing.T) {
 	r.score(nil)
 	best := r.top(nil, closerDocs, nil)
 	require.Len(t, best, 5)
-	r.mark(best)
+	before := slices.Clone(best)
+	r.mark()
+	r.addFeedback(best)
 	var common []string
 	for _, c := range r.closer.common {
 		common = append(common, string(x.vocabulary.text(c.term)))
 	}
 	assert.Equal(t, []string{"chamb", "illumin"}, common, "not lamp, as it is asked for, nor what one has")
-	assert.Zero(t, r.feedback(3))
-	assert.NotZero(t, r.feedback(4))
-	assert.Zero(t, r.feedback(20))
+	for i, m := range best {
+		if gain := m.Score - before[i].Score; m.Doc == 3 {
+			assert.Zero(t, gain, "it has none of them")
+		} else {
+			assert.Positive(t, gain, "document %d", m.Doc)
+		}
+	}
 
 	lexical := NewIndex(docs, &Options{Ranker: RankerLexical})
 	assert.Greater(t, x.Search("lamp", 5, nil)[0].Score, lexical.Search("lamp", 5, nil)[0].Score)
@@ -53,8 +60,7 @@ func TestCloserName(t *testing.T) {
 	r := retrieval{x: x}
 	r.parse("branch")
 	r.score(nil)
-	best := r.top(nil, closerDocs, nil)
-	r.mark(best)
+	r.mark()
 	share := func(doc int) float64 { share, _ := r.nameShare(doc); return share }
 	assert.Equal(t, 1.0, share(1))
 	assert.Greater(t, share(0), 0.0)
@@ -62,6 +68,23 @@ func TestCloserName(t *testing.T) {
 	assert.Zero(t, share(2))
 	none, lead := (&retrieval{x: NewIndex([]*Document{{}}, nil)}).nameShare(0)
 	assert.Zero(t, none+lead, "no name")
+}
+
+// A name whose words are written together is in the query if its words are.
+func TestCloserIdentifier(t *testing.T) {
+	docs := []*Document{{Name: "create_issue"}, {Name: "createIssue"}, {Name: "other"}}
+	x := NewIndex(docs, &Options{Threshold: -1})
+	bonus := func(query string, doc int) float64 {
+		parts := x.Explain(query, doc).Parts
+		last := parts[len(parts)-1]
+		require.Equal(t, "whole name", last.Field)
+		return last.Score
+	}
+	assert.InDelta(t, bonus("issue to create", 0), bonus("issue to create", 1), 1e-9)
+
+	// But what is known only whole is a word of the name.
+	x = NewIndex([]*Document{{Name: "aB"}, {Name: "other"}}, &Options{Threshold: -1})
+	assert.Greater(t, bonus("ab", 0), 0.0)
 }
 
 // A name that begins like the request comes before one that has the word later.

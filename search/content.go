@@ -3,13 +3,13 @@ package search
 import "math"
 
 // A contentReader reads the terms of one document, group by group. The terms of
-// a group have the same signature. Those in the name come first. In
+// a group have the same signature. The words of the name come first. In
 // [Index.contents], numbers of two words begin with the lower one, and a document
 // is
 //
 //	the term that begins its name, or strange: two words
 //	for each group:
-//	  2 × its signature, and 1 more if it is in the name: two words
+//	  2 × its signature, and 1 more if it is of the name's words: two words
 //	  the number of its terms
 //	  its first term: two words
 //	  for each further term, in ascending order, its distance from the one before

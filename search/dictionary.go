@@ -23,7 +23,6 @@ type dictionary struct {
 // base's terms have the first numbers.
 type dictionaryView struct {
 	base *dictionaryView // may be nil; a base has no base
-	seed maphash.Seed
 
 	// The length of table is a power of 2. Its entries are 0 if free. Otherwise
 	// the bits below the length are 1 + an index in ends, and those above come
@@ -33,14 +32,11 @@ type dictionaryView struct {
 	bytes []byte
 }
 
+// seed is the seed of all dictionaries. One hash of a term serves several of them.
+var seed = maphash.MakeSeed()
+
 func newDictionary(base *dictionaryView) *dictionary {
-	d := &dictionary{dictionaryView{base: base, table: make([]atomic.Uint32, 1<<8)}}
-	if base == nil {
-		d.seed = maphash.MakeSeed()
-	} else {
-		d.seed = base.seed
-	}
-	return d
+	return &dictionary{dictionaryView{base: base, table: make([]atomic.Uint32, 1<<8)}}
 }
 
 // below returns the number of terms in base.
@@ -71,7 +67,7 @@ func (v *dictionaryView) own(i uint32) []byte {
 
 // lookup returns the number of term.
 func (v *dictionaryView) lookup(term []byte) (uint32, bool) {
-	hash := maphash.Bytes(v.seed, term)
+	hash := maphash.Bytes(seed, term)
 	if v.base != nil {
 		if i, ok := v.base.find(hash, term); ok {
 			return i, true
@@ -120,7 +116,7 @@ func (d *dictionary) add(term []byte) uint32 {
 
 // insert enters the term with index i into the table.
 func (d *dictionary) insert(i uint32) {
-	hash := maphash.Bytes(d.seed, d.own(i))
+	hash := maphash.Bytes(seed, d.own(i))
 	mask := uint32(len(d.table) - 1)
 	at := uint32(hash)
 	for d.table[at&mask].Load() != 0 {

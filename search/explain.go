@@ -6,6 +6,14 @@ import "slices"
 type Explanation struct {
 	Score float64 // the sum of the parts
 	Parts []ScorePart
+
+	// Least is the score below which no document matches the query: see
+	// [Options.Threshold].
+	Least float64
+
+	// Missing are the words of the query that find nothing in the document, in the
+	// order of the query. Stop words are not among them.
+	Missing []string
 }
 
 // A ScorePart is the share of a score that one term in one field adds, or that
@@ -42,6 +50,7 @@ func (x *Index) Explain(query string, doc int) Explanation {
 	r := &retrieval{x: x}
 	r.parse(query)
 	r.score(nil)
+	e.Least = float64(r.least()) / unit
 	occurrences := x.occurrencesOf(x.slots[doc])
 	for _, t := range r.terms {
 		var best *way
@@ -59,6 +68,9 @@ func (x *Index) Explain(query string, doc int) Explanation {
 			}
 		}
 		if best == nil {
+			if t.span.form != whole {
+				e.Missing = append(e.Missing, string(r.analyzer.bytes[t.span.start:t.span.full]))
+			}
 			continue
 		}
 		// The terms of a field are saturated together: each field has its share.
@@ -87,9 +99,11 @@ func (x *Index) Explain(query string, doc int) Explanation {
 	if i < 0 {
 		return e
 	}
-	r.mark(best)
-	e.add(ScorePart{Field: "feedback", Score: r.feedback(doc)})
-	r.raise(best)
+	before := best[i].Score
+	r.mark()
+	r.addFeedback(best)
+	e.add(ScorePart{Field: "feedback", Score: best[i].Score - before})
+	r.addNames(best)
 	e.add(ScorePart{Field: "whole name", Score: best[i].Score - e.Score})
 	return e
 }

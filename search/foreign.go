@@ -17,7 +17,7 @@ import (
 var foreignPacked string
 
 // foreignTable is what foreign.packed holds: the words of ten languages.
-var foreignTable = sync.OnceValue(func() *foreignWords { return newForeignWords(defaultForeign()) })
+var foreignTable = sync.OnceValue(func() foreignWords { return newForeignWords(defaultForeign()) })
 
 func defaultForeign() []Hint { return unpackForeign(unpack(foreignPacked)) }
 
@@ -46,16 +46,29 @@ const (
 	maxEnding      = 6 // letters by which they are longer, or that stand between the parts of a compound
 )
 
-// foreignWords says what words of other languages mean, as English terms.
-type foreignWords struct {
-	meanings map[string][][]byte
-	longest  int // word, in bytes
+// foreignWords lists words of other languages by their beginnings, the longest
+// first.
+type foreignWords map[uint32][]foreignWord
+
+// A foreignWord is a word and what it means, as English terms.
+type foreignWord struct {
+	text     string
+	meanings [][]byte
+}
+
+// beginning returns the first three bytes of a word, or all of a shorter one. A
+// character of a script without spaces has at least three.
+func beginning(word []byte) (bytes uint32) {
+	for _, c := range word[:min(len(word), 3)] {
+		bytes = bytes<<8 | uint32(c)
+	}
+	return bytes
 }
 
 // newForeignWords returns the table of rows. A word in several rows has the
 // meanings of all.
-func newForeignWords(rows []Hint) *foreignWords {
-	f := &foreignWords{meanings: make(map[string][][]byte)}
+func newForeignWords(rows []Hint) foreignWords {
+	f := make(foreignWords)
 	var a analyzer
 	for _, row := range rows {
 		var terms [][]byte
@@ -70,15 +83,37 @@ func newForeignWords(rows []Hint) *foreignWords {
 		}
 		for _, w := range row.From {
 			a.reset()
-			if a.add([]byte(w)); len(a.terms) == 0 {
-				continue
+			if a.add([]byte(w)); len(a.terms) > 0 {
+				f.add(string(a.bytes), terms)
 			}
-			word := string(a.bytes)
-			f.meanings[word] = append(slices.Clip(f.meanings[word]), terms...)
-			f.longest = max(f.longest, len(word))
 		}
 	}
 	return f
+}
+
+// add adds meanings to those of word.
+func (f foreignWords) add(word string, meanings [][]byte) {
+	key := beginning([]byte(word))
+	list := f[key]
+	i := 0
+	for i < len(list) && (len(list[i].text) > len(word) || len(list[i].text) == len(word) && list[i].text != word) {
+		i++
+	}
+	if i == len(list) || list[i].text != word {
+		list = slices.Insert(list, i, foreignWord{text: word})
+		f[key] = list
+	}
+	list[i].meanings = append(slices.Clip(list[i].meanings), meanings...)
+}
+
+// meanings returns what word means, or nil if f does not have it.
+func (f foreignWords) meanings(word []byte) [][]byte {
+	for _, w := range f[beginning(word)] {
+		if w.text == string(word) {
+			return w.meanings
+		}
+	}
+	return nil
 }
 
 // A foreignPart is a part of a word or of a run of characters: bytes[start:end],
@@ -90,11 +125,11 @@ type foreignPart struct {
 
 // longestIn returns the longest word of f that begins letters, and what it means.
 // It is a word of at least minForeignStem letters, unless short ones will do.
-func (f *foreignWords) longestIn(letters []byte, short bool) (meanings [][]byte, n int) {
-	for n := min(len(letters), f.longest); n > 0; n-- {
-		m := f.meanings[string(letters[:n])]
-		if m != nil && (short || utf8.RuneCount(letters[:n]) >= minForeignStem) {
-			return m, n
+func (f foreignWords) longestIn(letters []byte, short bool) (meanings [][]byte, n int) {
+	for _, w := range f[beginning(letters)] {
+		n := len(w.text)
+		if n <= len(letters) && string(letters[:n]) == w.text && (short || utf8.RuneCountInString(w.text) >= minForeignStem) {
+			return w.meanings, n
 		}
 	}
 	return nil, 0
@@ -103,8 +138,8 @@ func (f *foreignWords) longestIn(letters []byte, short bool) (meanings [][]byte,
 // appendParts appends the words of f in text. If dense is set, text is a run of
 // characters of a script without spaces. Otherwise it is a word, which has none or
 // begins with one: a word of f itself, one with an ending, or a compound.
-func (f *foreignWords) appendParts(dst []foreignPart, text []byte, dense bool) []foreignPart {
-	if m := f.meanings[string(text)]; m != nil {
+func (f foreignWords) appendParts(dst []foreignPart, text []byte, dense bool) []foreignPart {
+	if m := f.meanings(text); m != nil {
 		return append(dst, foreignPart{0, len(text), m})
 	}
 	begin, between := len(dst), 0
@@ -127,25 +162,25 @@ func (f *foreignWords) appendParts(dst []foreignPart, text []byte, dense bool) [
 // foreign reports whether the terms of a clause, from first on, are of another
 // language.
 func (r *retrieval) foreign(first int) bool {
-	table, l := r.x.growth.lexicon.foreign(), r.x.growth.lexicon
+	a, l := &r.analyzer, r.x.growth.lexicon
 	others, english := 0, 0
-	for i := first; i < len(r.analyzer.terms); i++ {
-		s := r.analyzer.terms[i]
-		n, known := r.known(r.analyzer.term(i))
-		spelled := r.analyzer.bytes[s.start:s.full]
-		switch {
-		case s.form == whole:
-		case known && l.classOf(n) == stop:
-			if table.meanings[string(spelled)] == nil {
-				english++
+	for i := first; i < len(a.terms); i++ {
+		if a.terms[i].form == whole || r.known(r.looked[i]) {
+			continue
+		}
+		if a.terms[i].form == word {
+			if r.parts = l.foreign().appendParts(r.parts[:0], a.full(i), false); len(r.parts) == 0 {
+				continue
 			}
-		case known:
-		case s.form == word:
-			if r.parts = table.appendParts(r.parts[:0], spelled, false); len(r.parts) > 0 {
-				others++
-			}
-		default:
-			others++
+		}
+		others++
+	}
+	if others == 0 { // as in nearly every clause
+		return false
+	}
+	for i := first; i < len(a.terms); i++ {
+		if a.terms[i].form != whole && l.stops(r.looked[i]) && l.foreign().meanings(a.full(i)) == nil {
+			english++
 		}
 	}
 	return others > english
@@ -169,14 +204,14 @@ func (r *retrieval) addForeign(c clause, first int) {
 		}
 		means := false
 		for _, p := range r.parts {
-			if !dense || r.inCatalog(letters[p.start:p.end]) == strange {
+			if !dense || !r.inCatalog(r.x.number(letters[p.start:p.end])) {
 				from, to := start+int32(p.start), start+int32(p.end)
 				means = r.addMeaning(c, span{from, to, to, word}, p.meanings) || means
 			}
 		}
 		for ; i < end; i++ {
 			s := a.terms[i]
-			known := r.inCatalog(a.term(i)) != strange && (dense || means)
+			known := r.inCatalog(r.looked[i]) && (dense || means)
 			if known || !r.translated(int(s.start-start), int(s.end-start)) {
 				r.addMember(c, i, 1)
 			}
@@ -195,20 +230,6 @@ func (r *retrieval) translated(start, end int) bool {
 	return false
 }
 
-// known returns the number of a term of the catalog or the lexicon.
-func (r *retrieval) known(term []byte) (number uint32, ok bool) {
-	n, ok := r.x.vocabulary.terms.lookup(term)
-	return n, ok && (r.x.growth.lexicon.has(n) || r.x.heads.at(n).df > 0)
-}
-
-// inCatalog returns the number of term, or strange if no document has it.
-func (r *retrieval) inCatalog(term []byte) uint32 {
-	if n, indexed := r.x.vocabulary.terms.lookup(term); indexed && r.x.heads.at(n).df > 0 {
-		return n
-	}
-	return strange
-}
-
 // addMeaning adds a query term for a foreign word s to clause c. It returns false if
 // s is a function word.
 func (r *retrieval) addMeaning(c clause, s span, meanings [][]byte) bool {
@@ -216,7 +237,8 @@ func (r *retrieval) addMeaning(c clause, s span, meanings [][]byte) bool {
 	t := queryTerm{span: s, term: meant, begin: len(r.ways)}
 	limit := math.Inf(1)
 	for _, m := range meanings {
-		n, known := r.known(m)
+		n := x.number(m)
+		known := r.known(n)
 		if !known {
 			n = meant
 		}

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"bytes"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ func TestForeignRows(t *testing.T) {
 			sorted := slices.Sorted(slices.Values(words))
 			assert.Len(t, slices.Compact(sorted), len(words), "%s, %s: a word is there twice", line, languages[i])
 			for _, w := range words {
-				if table.meanings[w] == nil { // it is like the English word
+				if table.meanings([]byte(w)) == nil { // it is like the English word
 					assert.True(t, slices.ContainsFunc(row.english, func(e string) bool { return strings.HasPrefix(e, w[:familyPrefix]) }), "%s: %s", line, w)
 				}
 			}
@@ -49,15 +50,16 @@ func TestForeign(t *testing.T) {
 	for _, ranker := range []Ranker{RankerLexical, RankerDefault} {
 		x := NewIndex(docs, &Options{Ranker: ranker, Lexicon: l, Threshold: -1})
 		for query, want := range map[string][]int{
-			"Lösche die Datei":           {0}, // and not "die"
-			"LÖSCHEN":                    {0},
-			"Dateiinhalt":                {0, 1},
-			"Удалите файлы":              {0},
-			"このファイルを削除して":                {0},
-			"删除列表":                       {0, 4}, // the catalog has the second word
-			"the loschen of the Datei":   nil,    // more English
-			"die":                        {3},
-			"Löschgewichtsverzeichnisse": nil, // what follows is no ending
+			"Lösche die Datei":             {0}, // and not "die"
+			"LÖSCHEN":                      {0},
+			"Dateiinhalt":                  {0, 1},
+			"Удалите файлы":                {0},
+			"このファイルを削除して":                  {0},
+			"删除列表":                         {0, 4}, // the catalog has the second word
+			"the loschen of the Datei":     nil,    // more English
+			"die":                          {3},
+			"Löschgewichtsverzeichnisse":   nil, // what follows is no ending
+			"the Datei of the team. Datei": {0}, // each clause for itself
 		} {
 			got := searchDocs(x, query)
 			slices.Sort(got)
@@ -65,6 +67,33 @@ func TestForeign(t *testing.T) {
 		}
 	}
 	assert.Empty(t, searchDocs(NewIndex(docs, &Options{Lexicon: new(Lexicon), Threshold: -1}), "Удалите файлы"))
+}
+
+func TestForeignWords(t *testing.T) {
+	f := newForeignWords([]Hint{
+		{[]string{"dat", "date", "datei", "no"}, []string{"file"}},
+		{[]string{"datei"}, []string{"record"}},
+		{[]string{"и", "除", "削除"}, []string{"delete"}},
+		{[]string{"--"}, []string{"dash"}},
+		{[]string{"strich"}, []string{"--"}},
+	})
+	terms := func(meanings [][]byte) string { return string(bytes.Join(meanings, []byte(" "))) }
+	for word, want := range map[string]string{"datei": "fil record", "dat": "fil", "date": "fil", "no": "fil", "и": "delet", "除": "delet", "da": "", "dateien": "", "strich": "", "": ""} {
+		assert.Equal(t, want, terms(f.meanings([]byte(word))), word)
+	}
+	for _, test := range []struct {
+		letters string
+		short   bool
+		want    string
+		n       int
+	}{
+		{"dateien", false, "fil record", 5}, {"daten", false, "fil", 4}, {"datum", false, "", 0}, {"datum", true, "fil", 3}, {"da", true, "", 0},
+		{"削除", true, "delet", 6}, {"除外", true, "delet", 3}, {"削", true, "", 0}, {"", true, "", 0},
+	} {
+		meanings, n := f.longestIn([]byte(test.letters), test.short)
+		assert.Equal(t, test.want, terms(meanings), test.letters)
+		assert.Equal(t, test.n, n, test.letters)
+	}
 }
 
 // Any text is searched for without a panic, twice alike and without allocating.

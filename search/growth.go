@@ -62,8 +62,9 @@ func (s *scratch) forget() {
 // A foundTerm counts how often a term occurs in each field of the document
 // being added.
 type foundTerm struct {
-	term uint32
-	tf   [fields]uint16
+	term  uint32
+	tf    [fields]uint16
+	named bool // it is a word of the name
 }
 
 func newGrowth(ranker Ranker, l *compiledLexicon, threshold float64) *growth {
@@ -196,9 +197,15 @@ func (g *growth) add(x *Index, words *wordList) uint32 {
 	first := uint32(strange) // term of the name
 	for _, w := range words.words {
 		term, ok := g.count(w.field, &lengths, words.bytes[w.start:w.end])
-		if ok && w.field == inName && lengths[inName] == 1 {
+		if !ok || w.field != inName {
+			continue
+		}
+		if lengths[inName] == 1 {
 			first = term
 		}
+		// An identifier that is also indexed whole has no more words for that.
+		t := &g.found[g.at[term]-1]
+		t.named = t.named || w.form != whole || first == term
 	}
 	g.keys = g.keys[:0]
 	for i := range g.found {
@@ -209,7 +216,7 @@ func (g *growth) add(x *Index, words *wordList) uint32 {
 				s[f].tf, s[f].length = tf, lengths[f]
 			}
 		}
-		g.keys = append(g.keys, contentKey(t.term, g.number(&s), t.tf[inName] > 0))
+		g.keys = append(g.keys, contentKey(t.term, g.number(&s), t.named))
 	}
 	return g.put(x, first)
 }

@@ -146,7 +146,7 @@ func appendHint(list []Hint, line, sign string) ([]Hint, error) {
 const (
 	synonymWeight  = 0.4
 	hintWeight     = 0.6
-	relativeWeight = 0.5 // see familyPrefix
+	relativeWeight = 0.6 // see familyPrefix
 	slipWeight     = 0.9 // see Index.correct
 )
 
@@ -167,8 +167,8 @@ type compiledLexicon struct {
 
 	requests map[string]bool
 
-	base    func() *lexiconBase  // computed on first use
-	foreign func() *foreignWords // the same
+	base    func() *lexiconBase // computed on first use
+	foreign func() foreignWords // the same
 }
 
 type class uint8
@@ -237,7 +237,7 @@ func compile(l *Lexicon) *compiledLexicon {
 		sort.Slice(others, func(i, j int) bool { return others[i].term < others[j].term })
 	}
 	foreign := newForeignWords(l.Foreign)
-	c.foreign = func() *foreignWords { return foreign }
+	c.foreign = func() foreignWords { return foreign }
 	c.base = sync.OnceValue(func() *lexiconBase { return newLexiconBase(c.terms) })
 	return c
 }
@@ -280,7 +280,7 @@ func (c *compiledLexicon) relate(from, to uint32, weight float64) {
 }
 
 // has reports whether the lexicon contains term.
-func (c *compiledLexicon) has(term uint32) bool { return int(term) < len(c.terms) }
+func (c *compiledLexicon) has(term uint32) bool { return term < uint32(len(c.terms)) }
 
 func (c *compiledLexicon) classOf(term uint32) class {
 	if c.has(term) {

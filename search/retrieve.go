@@ -17,12 +17,12 @@ type retrieval struct {
 
 	analyzer analyzer
 	text     []byte
+	looked   []uint32 // by term of the analyzer: its number, or strange; see lookUp
 	terms    []queryTerm
 	numbers  []uint32 // queryTerm.term of each, close together
 	ways     []way    // of all terms
 	telling  float64  // greatest weight × idf of a query term
 	over     bool     // there was no room for a term
-	unknown  bool     // a term of the clause is no word of the index
 	spelled  []byte   // see Index.undo
 
 	parts []foreignPart // of a word
@@ -114,26 +114,49 @@ func (x *Index) HasTerms(query string) bool {
 // addClause adds a clause with its terms, unless it has none.
 func (r *retrieval) addClause(text []byte) {
 	c := clause{begin: len(r.members)}
-	first := len(r.analyzer.terms)
+	first := len(r.looked)
 	r.analyzer.add(text)
-	terms, ways, telling, over := len(r.terms), len(r.ways), r.telling, r.over
-	r.unknown = false
-	for i := first; i < len(r.analyzer.terms); i++ {
-		r.addMember(c, i, 1)
-	}
-	switch {
-	case r.unknown && r.foreign(first):
-		r.terms, r.numbers, r.ways, r.telling, r.over = r.terms[:terms], r.numbers[:terms], r.ways[:ways], telling, over
-		r.members = r.members[:c.begin]
+	r.lookUp()
+	if r.foreign(first) {
 		r.addForeign(c, first)
-	case r.x.growth.ranker == RankerDefault:
-		r.addJoined(c, first)
+	} else {
+		for i := first; i < len(r.looked); i++ {
+			r.addMember(c, i, 1)
+		}
+		if r.x.growth.ranker == RankerDefault {
+			r.addJoined(c, first)
+		}
 	}
 	if c.end = len(r.members); c.end > c.begin {
 		c.asks = r.x.growth.lexicon.asks(text)
 		r.dropNamed(c)
 		r.clauses = append(r.clauses, c)
 	}
+}
+
+// lookUp sets r.looked for the terms that the analyzer has added.
+func (r *retrieval) lookUp() {
+	for i := len(r.looked); i < len(r.analyzer.terms); i++ {
+		r.looked = append(r.looked, r.x.number(r.analyzer.term(i)))
+	}
+}
+
+// number returns the number of a term, or strange.
+func (x *Index) number(term []byte) uint32 {
+	if n, ok := x.vocabulary.terms.lookup(term); ok {
+		return n
+	}
+	return strange
+}
+
+// inCatalog reports whether a document has the term with this number.
+func (r *retrieval) inCatalog(number uint32) bool {
+	return number != strange && r.x.heads.at(number).df > 0
+}
+
+// known reports whether the catalog or the lexicon has the term with this number.
+func (r *retrieval) known(number uint32) bool {
+	return r.x.growth.lexicon.has(number) || r.inCatalog(number)
 }
 
 // addMember adds term i of the text to the last clause, which is c so far.
@@ -162,16 +185,19 @@ func (r *retrieval) addNumber(c clause, number uint8) {
 // written as one, as in "log out", if a document has that.
 func (r *retrieval) addJoined(c clause, first int) {
 	a := &r.analyzer
-	for i, end := first, len(a.terms); i+1 < end; i++ {
+	for i, last := first, len(a.terms)-1; i < last; i++ {
 		one, two := a.terms[i], a.terms[i+1]
 		if one.form != word || two.form != word {
 			continue
 		}
 		start := len(a.bytes)
 		a.bytes = append(append(a.bytes, a.bytes[one.start:one.full]...), a.bytes[two.start:two.full]...)
-		stemmed := int32(start + stem(a.bytes[start:]))
-		a.terms = append(a.terms, span{int32(start), stemmed, stemmed, whole})
-		r.addMember(c, len(a.terms)-1, joinedWeight)
+		end := start + stem(a.bytes[start:])
+		if n := r.x.number(a.bytes[start:end]); r.inCatalog(n) {
+			a.terms = append(a.terms, span{int32(start), int32(end), int32(end), whole})
+			r.looked = append(r.looked, n)
+			r.addMember(c, len(r.looked)-1, joinedWeight)
+		}
 	}
 }
 
@@ -180,27 +206,25 @@ func (r *retrieval) addJoined(c clause, first int) {
 func (r *retrieval) addTerm(i int, weight float64) (number uint8, ok bool) {
 	x := r.x
 	lexicon := x.growth.lexicon
-	t := queryTerm{span: r.analyzer.terms[i], begin: len(r.ways)}
-	text := r.analyzer.term(i)
-	n, indexed := x.vocabulary.terms.lookup(text)
-	if !indexed {
-		n = strange
+	n := r.looked[i]
+	class := lexicon.classOf(n)
+	if class == stop {
+		return 0, false
 	}
+	indexed := n != strange
+	text := r.analyzer.term(i)
 	for j := len(r.numbers) - 1; j >= 0; j-- {
 		if r.numbers[j] == n && (indexed || string(r.analyzer.bytes[r.terms[j].span.start:r.terms[j].span.end]) == string(text)) {
 			return uint8(j), true
 		}
 	}
-	t.term = n
+	t := queryTerm{span: r.analyzer.terms[i], term: n, begin: len(r.ways)}
 	limit := math.Inf(1) // a related term must not weigh more than the term itself
-	class, known := lexicon.classOf(n), false
-	if indexed {
-		if idf := x.idf(n); idf > 0 {
-			known, limit = true, idf
-		}
+	known := r.inCatalog(n)
+	if known {
+		limit = x.idf(n)
 	}
-	r.unknown = r.unknown || !known && !lexicon.has(n) && t.span.form != whole
-	if class == stop || t.span.form == whole && !known {
+	if t.span.form == whole && !known {
 		return 0, false // the parts of a whole are terms already
 	}
 	if len(r.terms) == maxQueryTerms {
@@ -222,7 +246,7 @@ func (r *retrieval) addTerm(i int, weight float64) (number uint8, ok bool) {
 		if !ok {
 			r.addRelatives(n, indexed, text, t.weight, limit, t.begin)
 			if len(r.ways) == t.begin {
-				fix, ok = r.correct(t, text)
+				fix, ok = r.correct(t, text, indexed)
 			}
 		}
 		if ok { // from here on, use the corrected word
@@ -258,9 +282,13 @@ func (r *retrieval) undo(t queryTerm) (term uint32, ok bool) {
 	return r.x.undo(word, r.spelled)
 }
 
-// correct returns the term that the word of t most likely misspells.
-func (r *retrieval) correct(t queryTerm, stemmed []byte) (term uint32, ok bool) {
-	if term, ok = r.undo(t); !ok {
+// correct returns the term that the word of t most likely misspells. For a word
+// that is not indexed, undo has found nothing.
+func (r *retrieval) correct(t queryTerm, stemmed []byte, indexed bool) (term uint32, ok bool) {
+	if indexed {
+		term, ok = r.undo(t)
+	}
+	if !ok {
 		term, ok = r.x.correct(r.analyzer.bytes[t.span.start:t.span.full], stemmed)
 	}
 	return term, ok

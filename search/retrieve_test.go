@@ -33,6 +33,7 @@ type plainIndex struct {
 
 type plainDocument struct {
 	counts  map[string]*[fields]int // by term: how often in which field
+	named   map[string]bool         // the words of the name
 	lengths [fields]int
 	first   string            // of the name
 	worth   map[string]uint64 // by term, in units
@@ -150,9 +151,9 @@ func newPlainIndex(docs []*Document, ranker Ranker, l *plainLexicon, threshold f
 // read counts the terms of d, unless it did before.
 func (l *plainLexicon) read(d *Document) *plainDocument {
 	if before, ok := l.documents[d]; ok {
-		return &plainDocument{counts: before.counts, lengths: before.lengths, first: before.first, worth: map[string]uint64{}}
+		return &plainDocument{counts: before.counts, named: before.named, lengths: before.lengths, first: before.first, worth: map[string]uint64{}}
 	}
-	p := &plainDocument{counts: map[string]*[fields]int{}, worth: map[string]uint64{}}
+	p := &plainDocument{counts: map[string]*[fields]int{}, named: map[string]bool{}, worth: map[string]uint64{}}
 	count := func(field int, text string) {
 		for _, t := range plainTerms(text) {
 			if l.class[t.text] == stop || p.lengths[field] == 65535 {
@@ -160,6 +161,9 @@ func (l *plainLexicon) read(d *Document) *plainDocument {
 			}
 			if field == inName && p.first == "" {
 				p.first = t.text
+			}
+			if field == inName && (t.form != whole || t.text == p.first) {
+				p.named[t.text] = true
 			}
 			p.lengths[field]++
 			if p.counts[t.text] == nil {
@@ -374,8 +378,8 @@ func (p *plainIndex) correct(word, stem string) (best string, ok bool) {
 	}
 	var kind slip
 	var count int
-	for _, w := range []string{word, stem} {
-		if len(w) < minSpelled-1 || len(w) > maxSpelled || !text.IsLower(w[0]) {
+	for i, w := range []string{word, stem} {
+		if ok || len(w) < minSpelled-1 || len(w) > maxSpelled || !text.IsLower(w[0]) {
 			continue
 		}
 		try := func(term string) {
@@ -383,7 +387,7 @@ func (p *plainIndex) correct(word, stem string) (best string, ok bool) {
 				return
 			}
 			k := plainSlip(w, term)
-			if k == 0 {
+			if k == 0 || i == 1 && len(stem) < len(word)-1 && p.lexicon.class[term] == stop {
 				return
 			}
 			n := p.df[term]
@@ -428,10 +432,7 @@ func (p *plainIndex) lookCloser(found []Match, message *plainMessage) {
 	}
 	for i, m := range best {
 		name, matched, lead := uint64(0), uint64(0), 0.0
-		for term, counts := range p.docs[m.Doc].counts {
-			if counts[inName] == 0 {
-				continue
-			}
+		for term := range p.docs[m.Doc].named {
 			factor := 0.0
 			for n, q := range terms {
 				if q.ways[term] > factor {
@@ -1004,7 +1005,7 @@ func TestSearchLeavesNothing(t *testing.T) {
 	for range 300 {
 		indexes[w.rng.IntN(3)].Search(w.query(), 5, nil)
 		r := retrievals.Get().(*retrieval)
-		require.True(t, allZero(r.scores[:cap(r.scores)]) && allZero(r.best[:cap(r.best)]) && allZero(r.closer.ways) && allZero(r.closer.gain))
+		require.True(t, allZero(r.scores[:cap(r.scores)]) && allZero(r.best[:cap(r.best)]) && allZero(r.closer.ways) && allZero(r.closer.places))
 		require.Nil(t, r.x, "it would hold an old index")
 		retrievals.Put(r)
 	}

@@ -111,11 +111,15 @@ func zeros(s []uint32, n int) []uint32 {
 	return s[:n]
 }
 
+// least returns the least score of a match.
+func (r *retrieval) least() uint32 {
+	return uint32(max(1, min(math.MaxUint32, math.Ceil(unit*r.x.growth.threshold*r.telling))))
+}
+
 // top appends the n best documents.
 func (r *retrieval) top(dst []Match, n int, keep func(doc int) bool) []Match {
 	begin := len(dst)
-	// The least score that enters the result.
-	least := uint32(max(1, min(math.MaxUint32, math.Ceil(unit*r.x.growth.threshold*r.telling))))
+	least := r.least() // the least score that enters the result
 	for first := below(r.scores, least); first < len(r.scores); first += 8 + below(r.scores[min(first+8, len(r.scores)):], least) {
 		for i, score := range r.scores[first:min(first+8, len(r.scores))] {
 			if score < least {

@@ -1,20 +1,21 @@
 package search
 
-import (
-	"bytes"
-
-	"github.com/mcphybrid/mcphybrid/internal/text"
-)
+import "github.com/mcphybrid/mcphybrid/internal/text"
 
 // minStem is the least length that removing a derivational ending leaves, in
 // letters.
 const minStem = 4
 
 // derivational lists endings that turn one kind of word into another, such as a
-// verb into a noun. A longer ending stands before its own suffixes.
-var derivational = [][]byte{
-	[]byte("ational"), []byte("ation"), []byte("ator"), []byte("ate"), []byte("ion"), []byte("or"), []byte("er"),
-	[]byte("ment"), []byte("al"), []byte("ly"),
+// verb into a noun, by their last letter. A longer ending stands before its own
+// suffixes.
+var derivational = [26][]string{
+	'e' - 'a': {"ate"},
+	'l' - 'a': {"ational", "al"},
+	'n' - 'a': {"ation", "ion"},
+	'r' - 'a': {"ator", "or", "er"},
+	't' - 'a': {"ment"},
+	'y' - 'a': {"ly"},
 }
 
 // stem removes English endings from an ASCII word in place and returns its new
@@ -54,10 +55,12 @@ func stem(w []byte) int {
 			n-- // planned
 		}
 	}
-	for _, ending := range derivational {
-		if ending[len(ending)-1] == w[n-1] && n-len(ending) >= minStem && bytes.HasSuffix(w[:n], ending) {
-			n -= len(ending)
-			break
+	if last := w[n-1]; text.IsLower(last) {
+		for _, ending := range derivational[last-'a'] {
+			if n-len(ending) >= minStem && ends(ending) {
+				n -= len(ending)
+				break
+			}
 		}
 	}
 	switch {

@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"hash/maphash"
 	"math"
 	"math/bits"
 
@@ -88,11 +89,14 @@ func (g *growth) join(v *vocabulary, name []byte, m similar) {
 
 // members returns the members of a group: those of the base and the others.
 func (v *vocabulary) members(name []byte) (parts [2][]similar) {
-	if v.base != nil {
-		parts[0] = v.base.members(name)[1]
-	}
-	if n, ok := v.groups.lookup(name); ok {
-		parts[1] = *v.lists.at(n)
+	hash := maphash.Bytes(seed, name)
+	for i, v := range [...]*vocabulary{v.base, v} {
+		if v == nil {
+			continue
+		}
+		if n, ok := v.groups.find(hash, name); ok {
+			parts[i] = *v.lists.at(n)
+		}
 	}
 	return parts
 }
@@ -159,49 +163,57 @@ func (x *Index) undo(word, spelled []byte) (term uint32, ok bool) {
 	return term, ok
 }
 
-// correct returns the known term that word, or its stem, most likely misspells.
-// It prefers swapped letters to edited ones, then stop words and faint ones, then
-// the term in more documents, then the first in the order of strings.
+// correct returns the known term that word most likely misspells. If there is
+// none, it returns the one that the word's stem misspells. A stem without an
+// ending such as -er is no stop word: "weater" does not mean "what".
 func (x *Index) correct(word, stem []byte) (term uint32, ok bool) {
 	if len(word) < minSpelled {
 		return 0, false
 	}
+	if term, ok = x.closest(word, true); !ok && string(stem) != string(word) {
+		term, ok = x.closest(stem, len(word)-len(stem) <= 1)
+	}
+	return term, ok
+}
+
+// closest returns the known term that is one slip away from w. It prefers swapped
+// letters to edited ones, then stop words and faint ones, then the term in more
+// documents, then the first in the order of strings. Unless stops is true, it
+// leaves out stop words.
+func (x *Index) closest(w []byte, stops bool) (term uint32, ok bool) {
+	if len(w) < minSpelled-1 || len(w) > maxSpelled || !text.IsLower(w[0]) {
+		return 0, false
+	}
 	var best slip
 	var count int32
-	for _, w := range [][]byte{word, stem} {
-		if len(w) < minSpelled-1 || len(w) > maxSpelled || !text.IsLower(w[0]) {
-			continue
+	set := text.Letters(w)
+	for length := len(w) - 1; length <= len(w)+2; length++ {
+		name := spelling(w[0], length)
+		if length == len(w)+2 {
+			name = spelling(w[1], len(w)) // the first two are swapped
 		}
-		set := text.Letters(w)
-		for length := len(w) - 1; length <= len(w)+2; length++ {
-			name := spelling(w[0], length)
-			if length == len(w)+2 {
-				name = spelling(w[1], len(w)) // the first two are swapped
-			}
-			for _, part := range x.vocabulary.members(name[:]) {
-				for _, m := range part {
-					if bits.OnesCount32(m.letters^set) > 2 || int(m.term) >= x.vocabulary.len() {
-						continue
-					}
-					text := x.vocabulary.text(m.term)
-					kind := slipOf(w, text)
-					if kind == 0 || ok && kind > best {
-						continue
-					}
-					n := x.heads.at(m.term).df
-					if l := x.growth.lexicon; l.says(m.term) {
-						n = math.MaxInt32
-					} else if n == 0 && !l.has(m.term) {
-						continue
-					}
-					if !ok || kind < best || n > count || n == count && bytes.Compare(text, x.vocabulary.text(term)) < 0 {
-						term, best, count, ok = m.term, kind, n, true
-					}
+		for _, part := range x.vocabulary.members(name[:]) {
+			for _, m := range part {
+				if bits.OnesCount32(m.letters^set) > 2 || int(m.term) >= x.vocabulary.len() {
+					continue
+				}
+				text := x.vocabulary.text(m.term)
+				kind := slipOf(w, text)
+				if kind == 0 || ok && kind > best {
+					continue
+				}
+				n := x.heads.at(m.term).df
+				if l := x.growth.lexicon; l.stops(m.term) && !stops {
+					continue
+				} else if l.says(m.term) {
+					n = math.MaxInt32
+				} else if n == 0 && !l.has(m.term) {
+					continue
+				}
+				if !ok || kind < best || n > count || n == count && bytes.Compare(text, x.vocabulary.text(term)) < 0 {
+					term, best, count, ok = m.term, kind, n, true
 				}
 			}
-		}
-		if string(word) == string(stem) {
-			break
 		}
 	}
 	return term, ok

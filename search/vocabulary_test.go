@@ -73,10 +73,10 @@ func TestSlipOfEqualsPlain(t *testing.T) {
 }
 
 func TestCorrect(t *testing.T) {
-	lexicon := &Lexicon{Stop: []string{"please", "about"}, Generic: []string{"fetch"}, Synonyms: [][]string{{"invoice", "receipt"}}}
+	lexicon := &Lexicon{Stop: []string{"please", "about", "what"}, Generic: []string{"fetch"}, Synonyms: [][]string{{"invoice", "receipt"}}}
 	docs := []*Document{
-		{Name: "branch message alter later"},
-		{Name: "branch brand"},
+		{Name: "branch message alter later tang target"},
+		{Name: "branch brand tang"},
 		{Name: "branches brandy staple stable"},
 		{Name: "repositories"},
 		{Name: "Überweisung about42 abouts99"},
@@ -97,6 +97,8 @@ func TestCorrect(t *testing.T) {
 		{"of more documents", "brancy", "branch"},
 		{"a word of the lexicon only", "invioce", "invoic"},
 		{"a stop word", "plese", "pleas"},
+		{"no stop word for what an ending leaves", "weater", ""},
+		{"the word before its stem", "targed", "target"},
 		{"of equal ones the first", "stabple", "stabl"},
 		{"too short", "brnd", ""},
 		{"too long", strings.Repeat("q", 23) + "xqq", ""},

@@ -19,6 +19,7 @@ type wordList struct {
 type fieldWord struct {
 	start, end int32 // in wordList.bytes
 	field      uint8
+	form       form
 }
 
 // read sets l to the terms of d. A nil document has no terms.
@@ -48,7 +49,7 @@ func (l *wordList) add(field uint8, text []byte) {
 	begin := int32(len(l.bytes))
 	l.bytes = append(l.bytes, l.analyzer.bytes...)
 	for _, t := range l.analyzer.terms {
-		l.words = append(l.words, fieldWord{begin + t.start, begin + t.end, field})
+		l.words = append(l.words, fieldWord{begin + t.start, begin + t.end, field, t.form})
 	}
 }
 
