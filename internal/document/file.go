@@ -57,11 +57,16 @@ func (s File) Load() (data []byte, err error) {
 
 // Save implements [Store]. A crash leaves either the old or the new document.
 func (s File) Save(data []byte) error {
+	removeStale(filepath.Dir(string(s)), filepath.Base(string(s)))
+	removeStale(string(s.parts()), "")
+	return s.write(data)
+}
+
+func (s File) write(data []byte) error {
 	if len(data) > maxBytes {
 		return fmt.Errorf(tooLarge, s)
 	}
 	folder, base := filepath.Dir(string(s)), filepath.Base(string(s))
-	removeStale(folder, base)
 	f, err := os.CreateTemp(folder, base+".*.tmp") // mode 0600
 	if err != nil {
 		return fmt.Errorf("mcphybrid: %w", err)
@@ -90,14 +95,20 @@ func replace(path, by string) (err error) {
 	return err
 }
 
-// removeStale removes the temporary files of programs that crashed in Save: those
-// older than ten minutes. A Save that takes longer than that fails.
+// removeStale removes the temporary files of programs that crashed while they wrote a file
+// of that name, or any if base is "": those older than ten minutes. To write that takes
+// longer fails.
 func removeStale(folder, base string) {
 	list, _ := os.ReadDir(folder)
 	for _, e := range list {
 		random, ours := strings.CutPrefix(e.Name(), base+".")
-		ours = ours && strings.TrimLeft(random, "0123456789") == ".tmp"
-		if info, err := e.Info(); ours && err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > 10*time.Minute {
+		if base == "" {
+			_, random, ours = strings.Cut(e.Name(), ".")
+		}
+		if !ours || strings.TrimLeft(random, "0123456789") != ".tmp" {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > 10*time.Minute {
 			_ = os.Remove(filepath.Join(folder, e.Name()))
 		}
 	}

@@ -6,17 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 )
 
 // A Shared is a [Store] whose document several processes may change.
 type Shared interface {
 	Store
 
-	// Update calls change once and replaces the document with what it returns. Either
-	// is nil if there is none. Until Update returns, no other Update begins, in any
-	// process. If change fails, nothing changes and Update returns the error.
+	// Update replaces the document with what change returns for it. Either is nil if
+	// there is none. If another process changes the document meanwhile, Update calls
+	// change once more. If change fails, nothing changes and Update returns the error.
 	Update(ctx context.Context, change func(document []byte) ([]byte, error)) error
 }
+
+// MaxWait is how long a save may wait for those of other processes.
+const MaxWait = 10 * time.Second
 
 // Update replaces the document of s with what change returns for it. Unless s is a
 // [Shared], what others save meanwhile is lost.

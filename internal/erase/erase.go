@@ -89,7 +89,7 @@ var spelled = regexp.MustCompile(`U\+[0-9A-F]{4,6}`)
 
 // Mark returns the text of a mark without secrets.
 func (e *Eraser) Mark(of string) string {
-	if plain := spelled.ReplaceAllString(of, "") + "…"; e.Line(plain, len(plain)) != plain {
+	if plain := spelled.ReplaceAllLiteralString(of, "") + "…"; e.Line(plain, len(plain)) != plain {
 		return upstream.Masked
 	}
 	return e.Line(of, text.MaxName)

@@ -1,5 +1,5 @@
-// Package hints has notes on tools: their JSON form and limits, and the lookups by
-// which a host says them.
+// Package hints has notes on tools: their JSON form and limits, the lookups by which a
+// host says them, and the text in which a model reads them.
 package hints
 
 import (

@@ -35,8 +35,8 @@ type Value[P comparable] struct {
 }
 
 // Add adds a value, which is what the function returns: nil once it is gone, as by
-// [weak.Pointer.Value].
-func (l *Living[P]) Add(value func() P) {
+// [weak.Pointer.Value]. It returns the value's number.
+func (l *Living[P]) Add(value func() P) int {
 	var gone P
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,6 +51,7 @@ func (l *Living[P]) Add(value func() P) {
 	}
 	l.last++
 	l.list = append(l.list, entry[P]{l.last, time.Now(), value})
+	return l.last
 }
 
 // Newest returns the values that are left, newest first.
@@ -97,6 +98,19 @@ func (s *Series[T]) Add(sample T) time.Duration {
 	}
 	s.samples = append(s.samples, sample)
 	return s.every
+}
+
+// Run adds what sample returns whenever one is due, until done is closed.
+func (s *Series[T]) Run(done <-chan struct{}, sample func() T) {
+	for {
+		next := time.NewTimer(s.Add(sample()))
+		select {
+		case <-next.C:
+		case <-done:
+			next.Stop()
+			return
+		}
+	}
 }
 
 // All returns the samples, oldest first.

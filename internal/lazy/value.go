@@ -1,6 +1,6 @@
 // Package lazy provides values that are loaded on first use, once for all callers
-// that wait. It starts no goroutines itself: the owner of a value provides the
-// function that runs one, and waits for it.
+// that wait. It starts no goroutines itself, but for a [Paced]: the owner of a value
+// provides the function that runs one, and waits for it.
 package lazy
 
 import (

@@ -130,7 +130,7 @@ func (c *carrier) corrected(r *http.Request) (*http.Request, url.Values, error) 
 		}
 		data = []byte(form.Encode())
 	}
-	r = r.Clone(r.Context())
+	r = r.WithContext(r.Context())
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 	r.ContentLength = int64(len(data))
 	r.Body, err = r.GetBody()

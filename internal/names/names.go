@@ -174,7 +174,7 @@ func (b *Book) Claim(server, given string) (c Claim, first string, err error) {
 		c = alone
 		for try := 0; b.conflict(c.Prefix, server) != ""; try++ {
 			// Without a separator inside, it begins like no other prefix.
-			c.Prefix = withHash(strings.TrimRight(underscores.ReplaceAllString(alone.Prefix, "_"), "_"), maxPrefix, server, try)
+			c.Prefix = withHash(strings.TrimRight(underscores.ReplaceAllLiteralString(alone.Prefix, "_"), "_"), maxPrefix, server, try)
 		}
 		if len(b.claims) == MaxPrefixes {
 			return Claim{}, "", errPrefixes
@@ -271,6 +271,13 @@ func (b *Book) add(c Claim) {
 	copy(p.sorted[i+1:], p.sorted[i:])
 	p.sorted[i] = int32(len(p.given))
 	p.given = append(p.given, prefix{begin, c.Server})
+}
+
+// Len returns how many claims there are.
+func (b *Book) Len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.claims)
 }
 
 // Claims returns all claims, sorted by server and wanted prefix.

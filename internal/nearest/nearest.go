@@ -55,8 +55,12 @@ func Names(name string, candidates iter.Seq[string], n int) []string {
 		if score == 0 || i >= n {
 			continue
 		}
-		names, scores = slices.Insert(names, i, candidate), slices.Insert(scores, i, score)
-		names, scores = names[:min(n, len(names))], scores[:min(n, len(scores))]
+		if len(names) < n {
+			names, scores = append(names, ""), append(scores, 0)
+		}
+		copy(names[i+1:], names[i:])
+		copy(scores[i+1:], scores[i:])
+		names[i], scores[i] = candidate, score
 	}
 	return names
 }

@@ -1,9 +1,11 @@
 // Package usage records how much names are used: a use counts half after each
-// half-life. A store keeps the record from one run of a program to the next.
+// half-life. A store keeps the record from one run of a program to the next. Several
+// processes may share it: the uses of all count.
 package usage
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -31,7 +33,9 @@ type Record struct {
 
 	mu     sync.Mutex
 	loaded bool
-	uses   map[string]use
+	known  map[string]use // as the store had them last
+	fresh  map[string]use // since then
+	stored map[string]use // that were fresh, and are being stored
 }
 
 // A use is the use of a name, as of a time.
@@ -43,7 +47,7 @@ type use struct {
 // New returns a Record without uses. counts are added to what it records; only
 // finite positive ones count. store may be nil.
 func New(store document.Store, counts map[string]float64, halfLife time.Duration) *Record {
-	return &Record{store: store, counts: maps.Clone(counts), halfLife: halfLife, uses: make(map[string]use)}
+	return &Record{store: store, counts: maps.Clone(counts), halfLife: halfLife, fresh: make(map[string]use)}
 }
 
 // after returns the count of u at a later time.
@@ -56,7 +60,7 @@ func (r *Record) after(u use, now time.Time) float64 {
 func (r *Record) Note(name string, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.uses[name] = use{r.after(r.uses[name], now) + 1, now}
+	r.fresh[name] = use{r.after(r.fresh[name], now) + 1, now}
 }
 
 // Order returns the rank of each used name, from 1 for the most used. Names of
@@ -64,14 +68,16 @@ func (r *Record) Note(name string, now time.Time) {
 func (r *Record) Order(now time.Time) map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	counts := make(map[string]float64, len(r.uses))
+	counts := make(map[string]float64, len(r.known)+len(r.fresh))
 	for name, n := range r.counts {
 		if n > 0 && !math.IsInf(n, 0) {
 			counts[name] = n
 		}
 	}
-	for name, u := range r.uses {
-		counts[name] += r.after(u, now)
+	for _, uses := range []map[string]use{r.known, r.stored, r.fresh} {
+		for name, u := range uses {
+			counts[name] += r.after(u, now)
+		}
 	}
 	names := mostUsed(counts)
 	ranks := make(map[string]int, len(names))
@@ -87,8 +93,8 @@ func mostUsed(counts map[string]float64) []string {
 	})
 }
 
-// A stored is the document in the store.
-type stored struct {
+// A record is the document in the store.
+type record struct {
 	Version int            `json:"version"`
 	Tools   map[string]use `json:"tools"`
 }
@@ -118,23 +124,30 @@ func (r *Record) load() error {
 	uses, err := parse(data)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.loaded = true
-	for name, u := range uses {
-		now := r.uses[name]
+	r.loaded, r.known = true, uses
+	return err
+}
+
+// sum returns the uses of both.
+func (r *Record) sum(a, b map[string]use) map[string]use {
+	all := make(map[string]use, len(a)+len(b))
+	maps.Copy(all, a)
+	for name, u := range b {
+		now := all[name]
 		at := now.At
 		if u.At.After(at) {
 			at = u.At
 		}
-		r.uses[name] = use{r.after(u, at) + r.after(now, at), at}
+		all[name] = use{r.after(u, at) + r.after(now, at), at}
 	}
-	return err
+	return all
 }
 
 func parse(data []byte) (map[string]use, error) {
 	if data == nil {
 		return nil, nil
 	}
-	var doc stored
+	var doc record
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return nil, text.JSONError(data, err)
 	}
@@ -149,9 +162,9 @@ func parse(data []byte) (map[string]use, error) {
 	return doc.Tools, nil
 }
 
-// Save stores the use of the most used names, unless the store has not been read.
-// If another goroutine is doing so, it does it once more, and Save returns nil at
-// once.
+// Save adds what was used since the last Save to the store, which keeps the most used
+// names, unless the store has not been read. If another goroutine is doing so, it does it
+// once more, and Save returns nil at once.
 func (r *Record) Save(now time.Time) (err error) {
 	if r.store != nil {
 		r.saving.Do(func() { err = r.save(now) })
@@ -161,22 +174,41 @@ func (r *Record) Save(now time.Time) (err error) {
 
 func (r *Record) save(now time.Time) error {
 	r.mu.Lock()
-	loaded, uses := r.loaded, maps.Clone(r.uses)
-	r.mu.Unlock()
-	if !loaded {
+	if !r.loaded || len(r.fresh) == 0 {
+		r.mu.Unlock()
 		return nil
 	}
-	counts := make(map[string]float64, len(uses))
-	for name, u := range uses {
-		counts[name] = r.after(u, now)
-	}
-	doc := stored{version, make(map[string]use)}
-	for _, name := range mostUsed(counts)[:min(len(counts), maxStored)] {
-		doc.Tools[name] = uses[name]
-	}
-	data, err := json.Marshal(doc)
-	if err != nil {
+	fresh := r.fresh
+	r.stored, r.fresh = fresh, make(map[string]use)
+	r.mu.Unlock()
+	known, err := r.add(fresh, now)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stored = nil; err != nil {
+		r.fresh = r.sum(fresh, r.fresh)
 		return err
 	}
-	return r.store.Save(data)
+	r.known = known
+	return nil
+}
+
+// add adds uses to the store, and returns what it has then.
+func (r *Record) add(fresh map[string]use, now time.Time) (map[string]use, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), document.MaxWait)
+	defer cancel()
+	var known map[string]use
+	err := document.Update(ctx, r.store, func(data []byte) ([]byte, error) {
+		before, _ := parse(data) // what is malformed begins anew
+		all := r.sum(before, fresh)
+		counts := make(map[string]float64, len(all))
+		for name, u := range all {
+			counts[name] = r.after(u, now)
+		}
+		known = make(map[string]use)
+		for _, name := range mostUsed(counts)[:min(len(counts), maxStored)] {
+			known[name] = all[name]
+		}
+		return json.Marshal(record{version, known})
+	})
+	return known, err
 }

@@ -25,7 +25,7 @@ func TestUsesDecay(t *testing.T) {
 		r.Note("b", time.Now())
 		r.Note("a", time.Now())
 		assert.Equal(t, map[string]int{"often": 1, "a": 2, "b": 3}, r.Order(time.Now()))
-		assert.InDelta(t, 2, r.after(r.uses["often"], time.Now()), 1e-9)
+		assert.InDelta(t, 2, r.after(r.fresh["often"], time.Now()), 1e-9)
 		time.Sleep(2 * time.Hour)
 		r.Note("a", time.Now())
 		assert.Equal(t, map[string]int{"a": 1, "often": 2, "b": 3}, r.Order(time.Now()), "1.25, 0.5, 0.25")
@@ -64,7 +64,7 @@ func TestRecordIsKept(t *testing.T) {
 		r.Note(fmt.Sprint("tool", i), time.Now())
 	}
 	require.NoError(t, r.Save(time.Now()))
-	var doc stored
+	var doc record
 	require.NoError(t, json.Unmarshal(store.Data, &doc))
 	assert.Len(t, doc.Tools, maxStored)
 
@@ -88,7 +88,47 @@ func TestLoadAdds(t *testing.T) {
 		second.Note("a", time.Now())
 		require.NoError(t, second.Load())
 		require.NoError(t, second.Load(), "once is enough")
-		assert.InDelta(t, 2, second.after(second.uses["a"], time.Now()), 1e-9)
+		assert.Equal(t, 1.0, second.known["a"].Count/2)
+		require.NoError(t, second.Save(time.Now()))
+		assert.InDelta(t, 2, second.after(second.known["a"], time.Now()), 1e-9)
+	})
+}
+
+// Processes that share a store add their uses, each once.
+func TestSharedRecord(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := new(mcptest.Store)
+		var records []*Record
+		for range 3 {
+			r := New(store, nil, time.Hour)
+			require.NoError(t, r.Load())
+			records = append(records, r)
+		}
+		for round := range 4 {
+			for i, r := range records {
+				r.Note(fmt.Sprint("own", i), time.Now())
+				r.Note("all", time.Now())
+				if round == 1 { // what could not be stored is stored by the next Save
+					store.Err = errors.New("the network is down")
+					assert.ErrorIs(t, r.Save(time.Now()), store.Err)
+					store.Err = nil
+					assert.Equal(t, 1, r.Order(time.Now())["all"])
+				}
+				require.NoError(t, r.Save(time.Now()))
+				before := string(store.Data)
+				require.NoError(t, r.Save(time.Now()), "there is nothing to store")
+				require.Equal(t, before, string(store.Data))
+			}
+		}
+		uses, err := parse(store.Data)
+		require.NoError(t, err)
+		assert.Len(t, uses, 4)
+		assert.Equal(t, 12.0, uses["all"].Count)
+		for i := range records {
+			assert.Equal(t, 4.0, uses[fmt.Sprint("own", i)].Count)
+		}
+		assert.Equal(t, map[string]int{"all": 1, "own0": 2, "own1": 3, "own2": 4}, records[2].Order(time.Now()), "it knows of all")
 	})
 }
 

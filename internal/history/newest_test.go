@@ -1,0 +1,46 @@
+package history
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestNewest(t *testing.T) {
+	t.Parallel()
+	n := NewNewest[int](3)
+	assert.Empty(t, n.All())
+	n.Add(1)
+	n.Add(2)
+	assert.Equal(t, []int{2, 1}, n.All())
+	for i := 3; i <= 10; i++ {
+		n.Add(i)
+		assert.Equal(t, []int{i, i - 1, i - 2}, n.All())
+	}
+	n.All()[0] = 0
+	assert.Equal(t, 10, n.All()[0], "the caller owns the slice")
+}
+
+func TestNewestByMany(t *testing.T) {
+	t.Parallel()
+	const goroutines, each = 8, 500
+	n := NewNewest[int](goroutines * each / 2)
+	var adding sync.WaitGroup
+	for g := range goroutines {
+		adding.Go(func() {
+			for i := range each {
+				n.Add(g*each + i)
+				if i%100 == 0 {
+					n.All()
+				}
+			}
+		})
+	}
+	adding.Wait()
+	seen := make(map[int]bool)
+	for _, v := range n.All() {
+		seen[v] = true
+	}
+	assert.Len(t, seen, goroutines*each/2, "none twice")
+}
