@@ -133,10 +133,7 @@ func (m *Manager) Accept(server, tool, hash string) error {
 // accepted a definition meanwhile, or seen one before us, it judges all tools again.
 func (m *Manager) saveTrust() {
 	changed, err := m.trust.Save()
-	if err != nil {
-		m.opts.Logger.Warn("mcphybrid: " + err.Error())
-	}
-	m.logRefused()
+	m.logStored(err)
 	if changed {
 		_ = m.judgeAll() // fails only if the Manager was closed
 	}
@@ -154,13 +151,14 @@ func (m *Manager) judgeAll() error {
 }
 
 // RefreshTrust reads [Options.TrustStore] again. What a person has accepted by another
-// Manager that shares it is then no longer held back here. Without a store, it does nothing.
-// After an error nothing has changed.
+// Manager that shares it is then no longer held back here. What could not be stored before
+// is stored. Without a store, it does nothing. After an error nothing has changed.
 func (m *Manager) RefreshTrust() error {
 	changed, err := m.trust.Refresh()
 	if err != nil {
 		return fmt.Errorf("mcphybrid: %w", err)
 	}
+	m.saveTrust()
 	if !changed {
 		return nil
 	}

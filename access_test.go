@@ -10,60 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAccessPermits(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name        string
-		allow, deny []string
-		yes, no     []string
-	}{
-		{"zero value", nil, nil, []string{"a", "", "a/b", "文"}, nil},
-		{"empty lists", []string{}, []string{}, []string{"a"}, nil},
-		{"allow names", []string{"read", "list"}, nil, []string{"read", "list"}, []string{"write", "rea", "reads", ""}},
-		{"deny names", nil, []string{"write"}, []string{"read", "writes", ""}, []string{"write"}},
-		{"deny beats allow", []string{"read", "write"}, []string{"write"}, []string{"read"}, []string{"write", "other"}},
-		{"a denied pattern beats an allowed name", []string{"write"}, []string{"w*"}, nil, []string{"write"}},
-		{"an allowed pattern does not beat a denied name", []string{"*"}, []string{"write"}, []string{"read"}, []string{"write"}},
-		{"allow a pattern", []string{"get_*"}, nil, []string{"get_", "get_issue", "get_a/b"}, []string{"get", "forget_issue"}},
-		{"question mark", []string{"v?"}, nil, []string{"v1", "v文", "v/"}, []string{"v", "v10"}},
-		{"stars apart", nil, []string{"*b*d*"}, []string{"abc", "db"}, []string{"bd", "abcd", "xbxdx", "bbdd"}},
-		{"a star at the end of what does not fit", nil, []string{"a*b"}, []string{"abc", "a"}, []string{"ab", "abb", "axbxb"}},
-		{"other characters stand for themselves", nil, []string{`[a-z]\*`}, []string{"a*", "ab"}, []string{`[a-z]\x`}},
-		{"case matters", nil, []string{"write"}, []string{"Write"}, []string{"write"}},
-		{"deny everything", nil, []string{"*"}, nil, []string{"", "a", "a/b", "/", "a/b/c", "a\nb", "\xff"}},
-		{"deny everything that is allowed", []string{"a/b"}, []string{"*"}, nil, []string{"a/b"}},
-		{"a slash in the pattern", []string{"repo/*"}, nil, []string{"repo/a", "repo/a/b"}, []string{"repo", "repoa"}},
-		{"NUL is no slash", nil, []string{"a/b"}, []string{"a\x00b"}, []string{"a/b"}},
-		{"the empty pattern is the empty name", []string{""}, nil, []string{""}, []string{"a"}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			a := Access{Allow: test.allow, Deny: test.deny}
-			for _, name := range test.yes {
-				assert.True(t, a.permitsName(name), "%q", name)
-			}
-			for _, name := range test.no {
-				assert.False(t, a.permitsName(name), "%q", name)
-			}
-		})
-	}
-}
-
-func TestAccessEmpty(t *testing.T) {
-	t.Parallel()
-	assert.True(t, Access{}.empty())
-	assert.True(t, Access{Allow: []string{}, Deny: []string{}}.empty())
-	assert.False(t, Access{Allow: []string{"*"}}.empty())
-	assert.False(t, Access{Deny: []string{"a"}}.empty())
-}
-
 func TestAccessClone(t *testing.T) {
 	t.Parallel()
 	a := Access{Allow: []string{"read"}, Deny: []string{"write"}}
 	c := a.clone()
 	a.Allow[0], a.Deny[0] = "changed", "changed"
 	assert.Equal(t, Access{Allow: []string{"read"}, Deny: []string{"write"}}, c)
-	assert.True(t, Access{}.clone().empty())
 }
 
 // A host that changes its slices later does not change rights.

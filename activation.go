@@ -94,7 +94,7 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh, without []*Brid
 		if t == nil {
 			continue
 		}
-		if p.searchable() {
+		if p.Searchable() {
 			if !isActive[t] && !s.admits(left, t) {
 				without, s.full = append(without, t), true
 				continue
@@ -120,7 +120,7 @@ func (s *Session) listRoom(now *selection, tools ...[]*BridgeTool) *room.Names[o
 		return nil
 	}
 	limits := now.policy.list
-	if !now.rights.mayUse(SearchToolName) { // nothing can be deferred
+	if !mayUse(now.rights, SearchToolName) { // nothing can be deferred
 		limits.Items, limits.ItemsEach = max(limits.Items, len(now.inline)), max(limits.ItemsEach, len(now.inline))
 		limits.Tokens, limits.TokensEach = NoLimit, NoLimit
 	}
@@ -191,7 +191,7 @@ func (v *view) each() iter.Seq2[*BridgeTool, standing] {
 // searchMode reports whether the session has tools to search for, active ones
 // included, and may search.
 func (v *view) searchMode() bool {
-	return v.deferred+len(v.crowded) > 0 && v.rights.mayUse(SearchToolName)
+	return v.deferred+len(v.crowded) > 0 && mayUse(v.rights, SearchToolName)
 }
 
 // seenBy returns may for the standing that tools have here.
@@ -267,7 +267,7 @@ func (v *view) andNeeded(hits []Hit, limit int) []Hit {
 	}
 	for _, h := range hits {
 		for _, n := range v.needed(h.Tool) {
-			if len(hits) < limit && !there[n] && v.standing(n).searchable() {
+			if len(hits) < limit && !there[n] && v.standing(n).Searchable() {
 				there[n] = true
 				hits = append(hits, Hit{Tool: n, NeededBy: h.Tool})
 			}

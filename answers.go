@@ -35,7 +35,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	if v.disclosure != ByBridge {
 		// Only these: the limit also bounds activations.
 		found, without = s.activate(namesOf(found))
-		if !v.rights.mayUse(CallToolName) {
+		if !mayUse(v.rights, CallToolName) {
 			without = nil
 		}
 		found = append(found, without...)
@@ -52,9 +52,9 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 			NeededBy:     neededBy[f.name],
 			ReadOnly:     v.offers(metaReadOnlyCall) && f.def.ReadOnly(),
 		}
-		if v.disclosure == ByBridge && len(f.def.InputSchema) <= left {
-			left -= len(f.def.InputSchema)
-			answer.Tools[i].InputSchema = f.def.InputSchema
+		if v.disclosure == ByBridge && len(f.InputSchema()) <= left {
+			answer.Tools[i].InputSchema = f.InputSchema()
+			left -= len(answer.Tools[i].InputSchema)
 		}
 	}
 	callable := v.callable(query)
@@ -63,14 +63,18 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	}
 	readOnly := slices.ContainsFunc(answer.Tools, func(t words.FoundTool) bool { return t.ReadOnly })
 	answer.Message = words.Search{
-		Found: len(found), ReadOnly: readOnly, ByBridge: v.disclosure == ByBridge, Keywords: v.hasTerms(query),
-		Callable: callable, Without: namesOf(without), Connecting: s.scope.keeper.connectingServers(v.rights),
+		Found: len(found), ReadOnly: readOnly, ByBridge: v.disclosure == ByBridge, ByProvider: v.disclosure == ByProvider, Client: v.client,
+		Keywords: v.hasTerms(query), Callable: callable, Without: namesOf(without), Connecting: s.scope.keeper.connectingServers(v.rights),
 	}.Message()
 	text := text.JSON(answer)
 	s.countSearch(len(found))
 	s.countAnswer(text)
 	s.tell(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(begun)})
-	return mcp.NewToolResultText(text)
+	result := mcp.NewToolResultText(text)
+	if v.disclosure == ByProvider && len(found) > 0 && len(without) == 0 {
+		result.Meta = &mcp.Meta{AdditionalFields: map[string]any{foundKey: foundDeferred(namesOf(found))}}
+	}
+	return result
 }
 
 // unlisted returns a function that reports whether a tool is missing in the

@@ -503,7 +503,7 @@ func TestCachedListsAreBounded(t *testing.T) {
 	s := mcpserver.NewMCPServer("a", "1")
 	s.AddTools(echoTool("one", strings.Repeat("x", 1000)), echoTool("two", strings.Repeat("x", 1000)))
 	o := Options{
-		Cache:   FileStore(t.TempDir() + "/cache"),
+		Cache:   NewCache(FileStore(t.TempDir() + "/cache")),
 		Servers: []ServerConfig{{Name: "a", URL: serveHTTP(t, mcpserver.NewStreamableHTTPServer(s), "127.0.0.1:0")}},
 	}
 	start := func(o Options) (*Manager, error) {
@@ -511,9 +511,10 @@ func TestCachedListsAreBounded(t *testing.T) {
 		t.Cleanup(func() { m.Close() })
 		return m, m.Start(t.Context())
 	}
-	_, err := start(o)
-	require.NoError(t, err)
 	m, err := start(o)
+	require.NoError(t, err)
+	require.NoError(t, m.Close()) // saves the cache
+	m, err = start(o)
 	require.NoError(t, err)
 	assert.Equal(t, StateCached, m.Servers()[0].State)
 	for _, limits := range []ServerLimits{{MaxListing: 2000}, {MaxCatalog: 2000}} {

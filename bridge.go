@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/listed"
 	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/provider"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -21,10 +22,10 @@ import (
 type BridgeTool struct {
 	name    string // registered
 	def     *definition
-	owner   *owner                   // the system or a user
-	through caller                   // calls a copy that is in a registry; else nil
-	tokens  atomic.Int64             // of the definition, once counted
-	exports atomic.Pointer[exported] // the last form that was made; or nil
+	owner   *owner       // the system or a user
+	through caller       // calls a copy that is in a registry; else nil
+	tokens  atomic.Int64 // of the definition, once counted
+	exports provider.Made
 	matched atomic.Pointer[matched]
 }
 
@@ -64,12 +65,13 @@ func (t *BridgeTool) Title() string { return t.def.Title }
 // its content, its length or its line breaks.
 func (t *BridgeTool) Description() string { return t.def.Description }
 
-// InputSchema returns the JSON Schema of the arguments as compact JSON, with
-// every keyword that the server sent. It is shared and must not be changed.
-func (t *BridgeTool) InputSchema() json.RawMessage { return t.def.InputSchema }
+// InputSchema returns the JSON Schema of the arguments as compact JSON. It lacks what
+// says nothing about them: definitions that nothing refers to, and a $schema that makes
+// no difference. [BridgeTool.Raw] has all. It is shared and must not be changed.
+func (t *BridgeTool) InputSchema() json.RawMessage { return t.def.Input() }
 
-// OutputSchema returns the JSON Schema of the structured content, or nil if the
-// server sent none. It is shared and must not be changed.
+// OutputSchema returns the JSON Schema of the structured content, as InputSchema does,
+// or nil if the server sent none. It is shared and must not be changed.
 func (t *BridgeTool) OutputSchema() json.RawMessage { return t.def.Output() }
 
 // Annotations returns the server's hints about the tool's behaviour.

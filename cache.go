@@ -2,16 +2,23 @@ package mcphybrid
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/cache"
-	"github.com/mcphybrid/mcphybrid/internal/document"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
+
+// A Cache keeps what servers list in a [Store]: see [Options.Cache]. The zero value keeps
+// nothing. Managers may share one.
+type Cache struct{ in cache.Opener }
+
+// NewCache returns a Cache in that store. A program that does not call NewCache does not
+// link what a Cache takes.
+func NewCache(store Store) Cache { return Cache{cache.In(foreign.Guarded(store, "Options.Cache"))} }
 
 // cacheKey returns a hash that differs if a configuration may give the server
 // other tools. The environment and headers, which hold secrets, are not part of
@@ -22,7 +29,7 @@ func (sc *ServerConfig) cacheKey() string {
 
 // recall restores the names that were given before this run, once. It returns the
 // cached catalog, or nil.
-func (m *Manager) recall() (*cache.Catalog, error) {
+func (m *Manager) recall() (*cache.Found, error) {
 	if err := m.trust.Load(); err != nil {
 		if m.opts.Trust.holds() {
 			return nil, fmt.Errorf("mcphybrid: %w", err)
@@ -31,25 +38,20 @@ func (m *Manager) recall() (*cache.Catalog, error) {
 	}
 	var failed error
 	m.recalling.Do(func() {
-		cached, err := cache.Read(m.opts.Cache)
+		cached, err := m.cache.Read()
 		if failed = err; err == nil {
 			m.names.Restore(cached.Names)
-			m.cached.Store(cached)
+			m.cached.Store(&cached)
 		}
 	})
-	if failed != nil {
-		m.opts.Logger.Warn("mcphybrid: loading the cached catalog failed", "error", failed)
-	}
-	m.logRefused()
+	m.logStored(failed)
 	return m.cached.Load(), nil
 }
 
-// fill gives servers that are not connected the tools that they last listed, in one
-// change of the catalog. It returns the servers whose list is too old.
-func (m *Manager) fill(sources []*source, cached *cache.Catalog) (stale []*source, err error) {
-	if cached == nil {
-		return nil, nil
-	}
+// fill gives servers that are not connected the tools that the cache has of them, in one
+// change of the catalog. One that is connected lists again. It returns the servers whose
+// list is too old.
+func (m *Manager) fill(sources []*source, cached func(name string) *cache.Server) (stale []*source, err error) {
 	type fill struct {
 		src    *source
 		defs   []*definition
@@ -58,11 +60,17 @@ func (m *Manager) fill(sources []*source, cached *cache.Catalog) (stale []*sourc
 	}
 	var fills []fill
 	for _, src := range sources {
-		c, ok := cached.Servers[src.name]
-		if !ok || src.cfg.InProcess != nil || src.invalid != nil || c.Config != src.cfg.cacheKey() {
+		if src.server == nil || src.cfg.InProcess != nil || src.invalid != nil {
 			continue
 		}
-		defs, offers, err := m.fromCache(src, &c)
+		c := cached(src.name)
+		if c == nil || c.Config != src.cfg.cacheKey() {
+			continue
+		}
+		if src.server.ListAgain() {
+			continue // what it lists counts
+		}
+		defs, offers, err := m.fromCache(src, c)
 		if err != nil {
 			continue // we start the server and list its tools instead
 		}
@@ -71,32 +79,43 @@ func (m *Manager) fill(sources []*source, cached *cache.Catalog) (stale []*sourc
 			stale = append(stale, src)
 		}
 	}
-	if len(fills) == 0 {
-		return nil, nil
-	}
 	return stale, m.change(func() error {
+		if len(fills) == 0 {
+			return errNoChange
+		}
 		for _, f := range fills {
-			if m.take(f.src, f.defs, f.offers, f.listed) == nil { // else we start the server
-				f.src.server.SetCached()
+			if f.listed.After(f.src.listedAt) && f.src.server.SetCached() && m.take(f.src, f.defs, f.offers, f.listed) == nil { // else we start the server
+				f.src.keep(m.cache, false)
 			}
 		}
 		return nil
 	})
 }
 
+// RefreshCache reads [Options.Cache] again, after another process that shares it has saved.
+// A server that is neither connected here nor being connected gets the lists that it has
+// there, if they are newer.
+// One that is connected is asked to list again if it has others there. What could not be
+// stored before is stored, in the background. Without a cache, RefreshCache does nothing.
+func (m *Manager) RefreshCache() error {
+	cached, err := m.cache.Read()
+	if err != nil {
+		return fmt.Errorf("mcphybrid: %w", err)
+	}
+	m.names.Restore(cached.Names)
+	m.logStored(nil)
+	m.cache.Save()
+	m.mu.Lock()
+	sources := slices.Clone(m.sources)
+	m.mu.Unlock()
+	_, err = m.fill(sources, cached.News)
+	return err
+}
+
 // fromCache returns the definitions of the cached tools of src, and what it listed
 // beside tools. A call of one of them starts the server.
 func (m *Manager) fromCache(src *source, c *cache.Server) ([]*definition, []*resources.Offer, error) {
-	var all upstream.List
-	add := func(to upstream.Kind, list []string) {
-		for _, raw := range list {
-			all.Elements[to] = append(all.Elements[to], upstream.Element{Raw: json.RawMessage(raw)})
-		}
-	}
-	add(upstream.Tools, c.Tools)
-	for kind, of := range resources.Lists {
-		add(of, c.More[resources.Kind(kind).String()])
-	}
+	all := resources.Listed(c.Lists, cache.Tools)
 	ctx := context.Background()
 	defs, problems, _, err := src.parseDefinitions(ctx, all.Elements[upstream.Tools], m.names, m.opts.Limits.MaxDefinition)
 	offers, more, _ := src.lister(m.opts.Access, m.opts.Limits.MaxDefinition).Check(ctx, all, nil)
@@ -110,55 +129,28 @@ func (m *Manager) fromCache(src *source, c *cache.Server) ([]*definition, []*res
 	return defs, offers, nil
 }
 
-// saveCache stores the lists of all servers. It only logs an error, since the
-// Manager works without a cache.
-func (m *Manager) saveCache() {
-	if m.opts.Cache == nil {
+// keep puts what src has listed into a cache. The Manager's mu is held.
+func (src *source) keep(in cache.Cache, isNew bool) {
+	if src.cfg.InProcess != nil {
 		return
 	}
-	m.caching.Do(m.saveCacheNow)
-}
-
-func (m *Manager) saveCacheNow() {
-	cached := cache.Catalog{Names: m.names.Claims(), Servers: make(map[string]cache.Server)}
-	m.mu.Lock()
-	sources := slices.Clone(m.sources)
-	lists, offers := make([][]*definition, len(sources)), make([][]*resources.Offer, len(sources))
-	listed := make([]time.Time, len(sources))
-	for i, src := range sources {
-		lists[i], offers[i], listed[i] = src.listed, src.offers, src.listedAt
-	}
-	m.mu.Unlock()
-	for i, src := range sources {
-		if src.server == nil || src.cfg.InProcess != nil || listed[i].IsZero() {
-			continue
+	defs, offers := src.listed, src.offers
+	in.Put(src.name, src.listedAt, isNew, func() *cache.Server {
+		lists := resources.Raw(offers)
+		lists[cache.Tools] = make([]string, len(defs))
+		for i, d := range defs {
+			lists[cache.Tools][i] = string(d.Raw)
 		}
-		c := cache.Server{Config: src.cfg.cacheKey(), Listed: listed[i], Tools: []string{}}
-		for _, d := range lists[i] {
-			c.Tools = append(c.Tools, string(d.Raw))
-		}
-		c.More = resources.Raw(offers[i])
-		cached.Servers[src.name] = c
-	}
-	if err := cached.Save(m.opts.Cache); err != nil {
-		m.opts.Logger.Warn("mcphybrid: storing the catalog failed", "error", err)
-		return
-	}
-	m.names.Restore(cached.Names)
-	m.logRefused()
+		return &cache.Server{Config: src.cfg.cacheKey(), Lists: lists}
+	})
 }
 
-// knownStore returns the store of the known tools, or nil.
-func (o *Options) knownStore() document.Store {
-	if o.TrustStore == nil || o.Trust == TrustOff {
-		return nil
+// logStored logs err, if there is one, of a store that the Manager works without, and the
+// stored prefixes that can't be used, because they were given to other servers.
+func (m *Manager) logStored(err error) {
+	if err != nil {
+		m.opts.Logger.Warn("mcphybrid: " + err.Error())
 	}
-	return o.TrustStore
-}
-
-// logRefused logs the stored prefixes that the Manager can't use, because it has
-// given them to other servers.
-func (m *Manager) logRefused() {
 	for _, c := range m.names.Refused() {
 		m.opts.Logger.Warn("mcphybrid: a stored prefix is not used", "prefix", c.Prefix, "server", c.Server)
 	}

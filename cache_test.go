@@ -3,13 +3,19 @@ package mcphybrid
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,7 +26,7 @@ import (
 func TestSpecB2StartFromTheCache(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalog.json")
 	options := func() *Options {
-		return &Options{Inline: InlineOptions{Max: 3}, Cache: FileStore(path), Servers: []ServerConfig{child(t, "one", "plain"), child(t, "two", "plain")}}
+		return &Options{Inline: InlineOptions{Max: 3}, Cache: NewCache(FileStore(path)), Servers: []ServerConfig{child(t, "one", "plain"), child(t, "two", "plain")}}
 	}
 	first, _ := newTestManager(t, options())
 	sections, tools := sentBytes(first.def)
@@ -65,7 +71,7 @@ func TestCacheIsCheckedAgainstTheServer(t *testing.T) {
 	options := func(list string) *Options {
 		cfg := child(t, "raw", "raw")
 		cfg.Env["LIST"] = list // not part of the cache key
-		return &Options{Cache: store, Servers: []ServerConfig{cfg}}
+		return &Options{Cache: NewCache(store), Servers: []ServerConfig{cfg}}
 	}
 	old := `{"tools":[{"name":"a", "description":"<&>", "inputSchema":{"type": "object"}},{"name":"b","inputSchema":{"type":"object"}}]}`
 	m, _ := newTestManager(t, options(old))
@@ -88,11 +94,11 @@ func TestCacheIsCheckedAgainstTheServer(t *testing.T) {
 func TestCacheLifetime(t *testing.T) {
 	t.Parallel()
 	store := &mcptest.Store{}
-	first, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
+	first, _ := newTestManager(t, &Options{Cache: NewCache(store), Servers: []ServerConfig{child(t, "one", "plain")}})
 	require.NoError(t, first.Close())
 	stored, _ := store.Load()
 	states := func(opts Options, cfg ServerConfig) State {
-		opts.Cache = store
+		opts.Cache = NewCache(store)
 		opts.Servers = []ServerConfig{cfg}
 		m, _ := newTestManager(t, &opts)
 		defer m.Close()
@@ -110,7 +116,7 @@ func TestCacheLifetime(t *testing.T) {
 	assert.Equal(t, StateReady, states(Options{}, other))
 
 	for _, data := range []string{"", "{", `{"version":9}`, `{"version":1,"servers":[]}`, `{"version":1,"servers":{"one":{}}}`,
-		strings.Replace(string(stored), `"tools":[`, `"tools":[5,`, 1)} {
+		strings.Replace(string(stored), `"tool":[`, `"tool":[5,`, 1)} {
 		store.Data = []byte(data)
 		assert.Equal(t, StateReady, states(Options{}, child(t, "one", "plain")), data)
 	}
@@ -124,7 +130,7 @@ func TestCacheHasNoSecrets(t *testing.T) {
 	store := &mcptest.Store{}
 	cfg := child(t, "one", "plain")
 	cfg.Env["TOKEN"] = "s3cret"
-	m, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{cfg}})
+	m, _ := newTestManager(t, &Options{Cache: NewCache(store), Servers: []ServerConfig{cfg}})
 	require.NoError(t, m.Close())
 	data, _ := store.Load()
 	require.True(t, json.Valid(data))
@@ -150,19 +156,19 @@ func TestIdleServerIsStopped(t *testing.T) {
 func TestCacheThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	store := &mcptest.Store{}
-	first, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
+	first, _ := newTestManager(t, &Options{Cache: NewCache(store), Servers: []ServerConfig{child(t, "one", "plain")}})
 	require.NoError(t, first.Close())
 	stored, _ := store.Load()
 
-	other := strings.Replace(string(stored), `"version":1`, `"version":2`, 1)
+	other := strings.Replace(string(stored), `"version":2`, `"version":3`, 1)
 	require.NotEqual(t, string(stored), other)
 	require.NoError(t, store.Save([]byte(other)))
-	m, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
+	m, _ := newTestManager(t, &Options{Cache: NewCache(store), Servers: []ServerConfig{child(t, "one", "plain")}})
 	assert.Equal(t, StateReady, m.Servers()[0].State, "it was not started from the cache")
 	require.NoError(t, m.Close())
 
 	require.NoError(t, store.Save(stored))
-	m = NewManager(&Options{Cache: store, Limits: ServerLimits{MaxTools: 5}, Servers: []ServerConfig{child(t, "one", "plain")}})
+	m = NewManager(&Options{Cache: NewCache(store), Limits: ServerLimits{MaxTools: 5}, Servers: []ServerConfig{child(t, "one", "plain")}})
 	defer m.Close()
 	assert.ErrorContains(t, m.Start(t.Context()), "it lists more tools than the limit of 5")
 	assert.Empty(t, m.InlineTools())
@@ -171,24 +177,223 @@ func TestCacheThatDoesNotFit(t *testing.T) {
 // Two Managers share a cache. A third one gives no server a name that a tool of
 // another server had.
 func TestSharedCacheKeepsNames(t *testing.T) {
-	t.Parallel()
-	store := FileStore(filepath.Join(t.TempDir(), "cache"))
-	begin := func() *Manager {
-		m := NewManager(&Options{Cache: store})
-		t.Cleanup(func() { _ = m.Close() })
+	synctest.Test(t, func(t *testing.T) {
+		store := FileStore(filepath.Join(t.TempDir(), "cache"))
+		begin := func() *Manager {
+			m := NewManager(&Options{Cache: NewCache(store)})
+			t.Cleanup(func() { _ = m.Close() })
+			require.NoError(t, m.Start(t.Context()))
+			return m
+		}
+		add := func(m *Manager, server string) string {
+			require.NoError(t, m.AddServer(t.Context(), serving(server, echoTool("run", server))))
+			time.Sleep(2 * time.Second) // until it is saved
+			tools := m.InlineTools()
+			return tools[len(tools)-1].Name()
+		}
+		a, b := begin(), begin()
+		assert.Equal(t, "mcp_a_b__run", add(a, "a-b"))
+		assert.Equal(t, "mcp_c__run", add(b, "c"))
+		assert.NotEqual(t, "mcp_a_b__run", add(b, "a_b"), "it learned of a-b when it saved")
+		require.NoError(t, a.Close())
+		require.NoError(t, b.Close())
+		assert.NotEqual(t, "mcp_a_b__run", add(begin(), "a_b"))
+	})
+}
+
+// A server that changes its list a thousand times a second costs a save a second, of about
+// what has changed. Close saves what is pending.
+func TestBusyServersAreSavedOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(mcptest.Split)
+		m := NewManager(&Options{Cache: NewCache(store), Servers: []ServerConfig{{Name: "busy", Command: "x"}}})
+		src := m.sources[0]
+		list := func(version int) (defs []*definition) {
+			for i := range 50 {
+				raw := fmt.Sprintf(`{"name":"t%d","description":"%s","inputSchema":{"type":"object"}}`, i, strings.Repeat("does much, ", 60))
+				if i == 7 {
+					raw = strings.Replace(raw, "does", fmt.Sprint("does ", version), 1)
+				}
+				d, err := parseDefinition("busy", json.RawMessage(raw), 1<<20)
+				require.NoError(t, err)
+				require.NoError(t, src.nameTool(m.names, d))
+				defs = append(defs, d)
+			}
+			return defs
+		}
+		require.NoError(t, src.claimNames(m.names))
+		require.NoError(t, m.setTools(src, list(0), nil, nil))
+		time.Sleep(2500 * time.Millisecond)
+		assert.Equal(t, 1, store.Saved().Times)
+		const changes = 5000
+		for i := range changes {
+			require.NoError(t, m.setTools(src, list(i+1), nil, nil))
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(2500 * time.Millisecond) // no save ends, or waits, at the same time
+		saved := store.Saved()
+		assert.InDelta(t, 6, saved.Times, 1)
+		assert.Less(t, saved.Bytes, 7*2000)
+		require.NoError(t, m.setTools(src, list(-1), nil, nil))
+		synctest.Wait()
+		assert.Equal(t, 1, store.Saved().Times, "at once")
+		require.NoError(t, m.setTools(src, list(-2), nil, nil))
+		synctest.Wait()
+		assert.Zero(t, store.Saved().Times)
+		before := time.Now()
+		require.NoError(t, m.Close())
+		assert.Zero(t, time.Since(before))
+		assert.Equal(t, 1, store.Saved().Times, "what was pending")
+
+		m = NewManager(&Options{Cache: NewCache(store), Servers: []ServerConfig{{Name: "busy", Command: "x"}}})
 		require.NoError(t, m.Start(t.Context()))
+		assert.Equal(t, StateCached, m.Servers()[0].State)
+		assert.Contains(t, m.sources[0].listed[7].Description, "does -2")
+		assert.Len(t, m.sources[0].listed, 50)
+		require.NoError(t, m.Close())
+		assert.Zero(t, store.Saved())
+	})
+}
+
+// versions serves one of several MCP servers, and tells no client when it is another one.
+type versions struct {
+	url string
+	now atomic.Pointer[http.Handler]
+}
+
+func newVersions(t *testing.T, tools ...mcpserver.ServerTool) *versions {
+	v := new(versions)
+	v.serve(tools...)
+	v.url = serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*v.now.Load()).ServeHTTP(w, r) }), "127.0.0.1:0")
+	return v
+}
+
+func (v *versions) serve(tools ...mcpserver.ServerTool) {
+	var h http.Handler = mcpserver.NewStreamableHTTPServer(mcptest.Server("web", tools...))
+	v.now.Store(&h)
+}
+
+func (v *versions) down() {
+	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	v.now.Store(&h)
+}
+
+// What one replica has listed reaches those that share its cache: one that is not
+// connected takes it, one that is connected lists again.
+func TestRefreshCache(t *testing.T) {
+	t.Parallel()
+	store, web := &mcptest.Store{}, newVersions(t, echoTool("log", "good"))
+	start := func() *Manager {
+		m, _ := newTestManager(t, &Options{Cache: NewCache(store), Trust: TrustQuarantine, Servers: []ServerConfig{{Name: "web", URL: web.url}}})
 		return m
 	}
-	add := func(m *Manager, server string) string {
-		require.NoError(t, m.AddServer(t.Context(), serving(server, echoTool("run", server))))
-		tools := m.InlineTools()
-		return tools[len(tools)-1].Name()
+	require.NoError(t, start().Close())
+	a, idle, busy := start(), start(), start()
+	for _, m := range []*Manager{a, busy} {
+		_, err := m.Call(t.Context(), "mcp_web__log", nil)
+		require.NoError(t, err)
+		soon(t, func() bool { return m.Servers()[0].State == StateReady })
 	}
-	a, b := begin(), begin()
-	assert.Equal(t, "mcp_a_b__run", add(a, "a-b"))
-	assert.Equal(t, "mcp_c__run", add(b, "c"))
-	assert.NotEqual(t, "mcp_a_b__run", add(b, "a_b"), "it learned of a-b when it saved")
-	require.NoError(t, a.Close())
-	require.NoError(t, b.Close())
-	assert.NotEqual(t, "mcp_a_b__run", add(begin(), "a_b"))
+	require.NoError(t, idle.RefreshCache())
+	require.Equal(t, []string{"mcp_web__log"}, toolNames(idle.InlineTools()))
+
+	web.serve(echoTool("log", "better"), echoTool("push", "new"), echoTool("pull", "new"))
+	a.sources[0].server.ListAgain() // as if it had been told
+	stored := func() bool { data, _ := store.Load(); return strings.Contains(string(data), `\"name\":\"push\"`) }
+	soon(t, stored)
+	for _, m := range []*Manager{idle, busy} {
+		require.NoError(t, m.RefreshCache())
+		soon(t, func() bool { return len(changedTools(m)) == 3 })
+		for _, e := range changedTools(m) {
+			assert.True(t, e.Held, "what another replica has stored is not trusted")
+			require.NoError(t, m.Accept("web", e.Tool, e.Is))
+		}
+		assert.ElementsMatch(t, []string{"mcp_web__log", "mcp_web__push", "mcp_web__pull"}, toolNames(m.InlineTools()))
+		require.NoError(t, check(m))
+	}
+	assert.Equal(t, StateCached, idle.Servers()[0].State, "it was not connected for that")
+	_, err := idle.Call(t.Context(), "mcp_web__push", nil)
+	require.NoError(t, err)
+
+	broken := NewManager(&Options{Cache: NewCache(&mcptest.Store{Data: []byte("{")})})
+	assert.ErrorContains(t, broken.RefreshCache(), "mcphybrid: loading the catalog: ")
+	none, _ := newTestManager(t, nil)
+	assert.NoError(t, none.RefreshCache())
+}
+
+// A replica that could not start a server takes the list of one that could.
+func TestRefreshCacheTakesTheFirstList(t *testing.T) {
+	t.Parallel()
+	store, web := &mcptest.Split{}, newVersions(t)
+	start := func() *Manager {
+		m := NewManager(&Options{Cache: NewCache(store), Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{{Name: "web", URL: web.url}}})
+		t.Cleanup(func() { _ = m.Close() })
+		_ = m.Start(t.Context())
+		return m
+	}
+	web.down()
+	late := start()
+	require.Equal(t, StateDown, late.Servers()[0].State)
+	require.NoError(t, late.RefreshCache())
+	require.Empty(t, toolNames(late.InlineTools()))
+	web.serve(echoTool("log", ""), echoTool("push", ""))
+	require.NoError(t, start().Close())
+	web.down()
+	require.NoError(t, late.RefreshCache())
+	assert.ElementsMatch(t, []string{"mcp_web__log", "mcp_web__push"}, toolNames(late.InlineTools()))
+	require.NoError(t, check(late))
+	store.Gets()
+	require.NoError(t, late.RefreshCache())
+	assert.Zero(t, store.Gets(), "it has the list")
+}
+
+// A replica keeps what it has listed itself, and an older list comes from nowhere.
+func TestRefreshCacheKeepsTheNewer(t *testing.T) {
+	t.Parallel()
+	store, web := &mcptest.Store{}, newVersions(t, echoTool("old", ""))
+	start := func() *Manager {
+		m, _ := newTestManager(t, &Options{Cache: NewCache(store), Servers: []ServerConfig{{Name: "web", URL: web.url}}})
+		return m
+	}
+	require.NoError(t, start().Close())
+	old, _ := store.Load()
+	a, idle := start(), start()
+	web.serve(echoTool("new", ""))
+	require.NoError(t, a.Preload(t.Context(), "*"))
+	soon(t, func() bool {
+		return len(toolNames(a.InlineTools())) == 1 && toolNames(a.InlineTools())[0] == "mcp_web__new"
+	})
+	stored := func() bool { data, _ := store.Load(); return strings.Contains(string(data), `\"name\":\"new\"`) }
+	soon(t, stored)
+	idle.cache.Save()
+	assert.True(t, stored(), "who has the older list does not overwrite the newer one")
+	require.NoError(t, idle.RefreshCache())
+	require.Equal(t, []string{"mcp_web__new"}, toolNames(idle.InlineTools()))
+
+	require.NoError(t, store.Save(old))
+	for range 3 {
+		require.NoError(t, idle.RefreshCache())
+		require.NoError(t, a.RefreshCache())
+	}
+	assert.Equal(t, []string{"mcp_web__new"}, toolNames(idle.InlineTools()))
+	assert.Equal(t, []string{"mcp_web__new"}, toolNames(a.InlineTools()))
+}
+
+// What could not be stored is stored after the next RefreshCache, as when the store is back.
+func TestRefreshCacheStoresWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	store, web := &mcptest.Store{Err: errors.New("no network")}, newVersions(t, echoTool("a", ""))
+	failed := make(chan struct{}, 100)
+	log := slog.New(slog.NewTextHandler(logWriter(func(p []byte) (int, error) {
+		if strings.Contains(string(p), "storing the catalog: no network") {
+			failed <- struct{}{}
+		}
+		return len(p), nil
+	}), nil))
+	m, _ := newTestManager(t, &Options{Cache: NewCache(store), Logger: log, Servers: []ServerConfig{{Name: "web", URL: web.url}}})
+	<-failed
+	assert.ErrorContains(t, m.RefreshCache(), "no network")
+	store.Fail(nil)
+	require.NoError(t, m.RefreshCache())
+	soon(t, func() bool { data, _ := store.Load(); return strings.Contains(string(data), `\"name\":\"a\"`) })
 }

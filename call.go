@@ -14,6 +14,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/desk"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
+	"github.com/mcphybrid/mcphybrid/internal/result"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -82,34 +84,51 @@ func (s *Session) callTool(ctx context.Context, name string, args any, reads boo
 	name = name[:min(len(name), maxAskedName)]
 	v := s.view()
 	t, err := s.find(v, name)
-	if kept := v.kept[name]; kept != nil && errors.Is(err, ErrUnknownTool) {
-		if there, down := s.scope.keeper.reach(ctx, kept.owner, kept.def.Server); down != nil {
-			err = upstream.About(down, "tool", kept.def.Own, kept.def.Server)
-		} else if there {
-			v = s.view()
-			t, err = s.find(v, name)
+	if errors.Is(err, ErrUnknownTool) {
+		if of, away := s.awayTool(v, name); of != nil {
+			if there, down := s.scope.keeper.reach(ctx, of, away.Server); down != nil {
+				err = upstream.About(down, "tool", away.Own, away.Server)
+			} else if there {
+				v = s.view()
+				t, err = s.find(v, name)
+			}
 		}
 	}
 	if err == nil && reads && !t.def.ReadOnly() {
 		err = &permissionError{name: name, writes: true}
 	}
-	var result *mcp.CallToolResult
+	var res *mcp.CallToolResult
 	if err == nil {
-		result, err = s.callFound(ctx, t, args)
+		res, err = s.callFound(ctx, t, args)
 	}
 	took := time.Since(begun)
-	s.count(t, took, err != nil || result.IsError)
-	if s.scope.opts.OnEvent != nil {
-		e := Event{Kind: EventCall, Tools: []string{name}, Took: took, Err: err}
-		if t != nil {
-			e.Server = t.def.Server
-		}
-		s.tell(e)
+	s.count(t, took, err != nil || res.IsError)
+	e := Event{Kind: EventCall, Tools: []string{name}, Took: took, Err: err}
+	if err == nil {
+		e.ToolError = result.Failure(res)
 	}
+	if t != nil {
+		e.Server = t.def.Server
+	}
+	s.tell(e)
 	if err != nil {
 		return mcp.NewToolResultError(s.textRefused(v, name, err)), err
 	}
-	return result, nil
+	return res, nil
+}
+
+// awayTool returns the owner of a tool that is not here but whose server may have it: a
+// tool that a saved state shows, or one of a server that was never up. It is nil if
+// there is none that the session may use.
+func (s *Session) awayTool(v *view, name string) (of *owner, t rules.Tool) {
+	if kept := v.kept[name]; kept != nil {
+		return kept.owner, kept.def.names()
+	}
+	of, t = s.scope.keeper.absent(name)
+	if of == nil || !v.rights.Permit(t) || !s.scope.opts.Access.permits(t) || !s.scope.keeper.permits(of, t) {
+		return nil, t
+	}
+	return of, t
 }
 
 // textRefused returns the text that tells the model why a call has no result.
@@ -141,14 +160,14 @@ func (s *Session) find(v *view, name string) (*BridgeTool, error) {
 		return nil, &permissionError{name: name}
 	}
 	if held := v.held(name); held != nil {
-		if !v.rights.permit(held.def.names()) {
+		if !v.rights.Permit(held.def.names()) {
 			return nil, &permissionError{name: name}
 		}
 		return nil, held
 	}
 	connecting, isConnecting := s.scope.keeper.connecting(name)
 	gone, left := v.gone(name)
-	if left && !v.rights.permit(gone.Value) || isConnecting && !v.rights.permit(connecting) {
+	if left && !v.rights.Permit(*gone.Value) || isConnecting && !v.rights.Permit(connecting) {
 		return nil, &permissionError{name: name}
 	}
 	unknown := &UnknownToolError{Name: name, Connecting: connecting.Server}
@@ -176,14 +195,14 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 	raw, err := schema.Arguments(args)
 	if err != nil {
 		return nil, &ArgumentsError{
-			Tool: t.name, Violations: []Violation{{Problem: text.Line(err.Error(), maxErrorLength)}}, Schema: t.def.InputSchema,
+			Tool: t.name, Violations: []Violation{{Problem: text.Line(err.Error(), maxErrorLength)}}, Schema: t.InputSchema(),
 			Repeated: s.refuse(t.name, schema.Written(args, err)),
 		}
 	}
 	raw = schema.DropNulls(raw, t.def.InputSchema)
 	if problems, more := s.scope.validators.Of(t.def.InputSchema).Validate(raw); len(problems) > 0 {
 		return nil, &ArgumentsError{
-			Tool: t.name, Violations: publicViolations(problems), More: more, Schema: t.def.InputSchema, Repeated: s.refuse(t.name, raw),
+			Tool: t.name, Violations: publicViolations(problems), More: more, Schema: t.InputSchema(), Repeated: s.refuse(t.name, raw),
 		}
 	}
 	result, err := s.scope.handler(ctx, ToolCall{s, t, raw})

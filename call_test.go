@@ -207,7 +207,7 @@ func TestMiddleware(t *testing.T) {
 func TestSpecF10Accounting(t *testing.T) {
 	t.Parallel()
 	var events []Event
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 6)}, OnEvent: func(e Event) { events = append(events, e) }})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 6)}, OnEvent: ofSessions(func(e Event) { events = append(events, e) })})
 	fails := echoTool("fails", "Fails")
 	fails.Handler = func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultError("no"), nil
@@ -338,7 +338,7 @@ func TestCallAlwaysAnswers(t *testing.T) {
 		{"mcp_a__tool_002", []byte(`{"text":"USD"}`), nil, `tool_002 {"text":"USD"}`},
 		{"mcp_a__tool_002", json.RawMessage(`{"n": 9007199254740993}`), nil, `tool_002 {"n":9007199254740993}`},
 		{"mcp_a__tool_001", map[string]any{"text": "x"}, nil, `tool_001 {"text":"x"}`},
-		{"mcp_a__tool_001", `[1]`, ErrBadArguments, "- the arguments: the arguments are not a JSON object\nThe schema: {"},
+		{"mcp_a__tool_001", `[1]`, ErrBadArguments, "\n- the arguments are not a JSON object\nThe schema: {"},
 		{"mcp_a__tool_001", `{"a":`, ErrBadArguments, "column"},
 		{"mcp_a__tool_001", func() {}, ErrBadArguments, "unsupported type"},
 		{"mcp_a__nope", nil, ErrUnknownTool, `There is no tool named "mcp_a__nope". Use a name from the tool list, or find one with mcp_tool_search.`},

@@ -16,6 +16,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/needs"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/verdict"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -27,15 +28,15 @@ type catalog struct {
 	joined     blockList     // of which these are the items; empty for a part
 	wants      bool          // a tool is to be always loaded
 	indexing   *indexing
-	needs      needs.Graph[*BridgeTool] // the tools that each needs
-	needsBelow map[*BridgeTool][]string // for a user: names of the system's tools that each needs
-	problems   []error                  // in registration order
-	held       map[string]*ChangedError // tools in quarantine, by registered name
-	heldOwn    map[[2]string]bool       // the same tools, by server and own name
-	gone       history.Left[rules.Tool] // tools that have left, by registered name, of each server
-	prefixes   names.Prefixes           // of its servers
-	known      knownHints               // hints, some of them for tools that are not here
-	shelf      *resources.Shelf         // what servers offer beside tools
+	needs      needs.Graph[*BridgeTool]  // the tools that each needs
+	needsBelow map[*BridgeTool][]string  // for a user: names of the system's tools that each needs
+	problems   []error                   // in registration order
+	held       map[string]*ChangedError  // tools in quarantine, by registered name
+	heldOwn    map[[2]string]bool        // the same tools, by server and own name
+	gone       history.Left[*rules.Tool] // tools that have left, by registered name, of each server
+	prefixes   names.Prefixes            // of its servers
+	known      knownHints                // hints, some of them for tools that are not here
+	shelf      *resources.Shelf          // what servers offer beside tools
 
 	originals func() map[string][]int // indexes in tools, ascending, by a tool's own name
 	print     struct {
@@ -120,17 +121,14 @@ func (c *catalog) servers() map[string][]int {
 }
 
 // A standing is what a session may do with a tool.
-type standing uint8
+type standing = verdict.Standing
 
 const (
-	hidden     standing = iota // the session does not know of it
-	inline                     // the model gets its definition from the start
-	summarized                 // deferred, but listed by name and description
-	deferred                   // the model must search for it
+	hidden     = verdict.Hidden
+	inline     = verdict.Inline
+	summarized = verdict.Summarized
+	deferred   = verdict.Deferred
 )
-
-// searchable reports whether a search may find the tool.
-func (st standing) searchable() bool { return st == summarized || st == deferred }
 
 // A retriever ranks documents against queries. It identifies documents by number:
 // see [search.BM25Index.Search].
@@ -146,11 +144,12 @@ type retriever interface {
 // noteGone sets c.gone: the tools that left since prev, and those that left before
 // and have not come back.
 func (c *catalog) noteGone(prev *catalog) {
-	left := make(map[string]history.Departure[rules.Tool])
+	left := make(map[string]history.Departure[*rules.Tool])
 	now := time.Now()
 	for _, t := range prev.joined.Without(&c.joined) {
 		if c.tool(t.name) == nil {
-			left[t.name] = history.Departure[rules.Tool]{Value: t.def.names(), Group: t.def.Server, Since: now}
+			names := t.def.names()
+			left[t.name] = history.Departure[*rules.Tool]{Value: &names, Group: t.def.Server, Since: now}
 		}
 	}
 	c.gone = prev.gone.With(left, namesOf(c.joined.Without(&prev.joined)))
@@ -300,7 +299,7 @@ func (c *catalog) toIndex(standings func(*catalog) iter.Seq2[*BridgeTool, standi
 	}
 	i := 0
 	for _, st := range standings(c) {
-		if st.searchable() {
+		if st.Searchable() {
 			docs = append(docs, i)
 		} else {
 			rest = append(rest, i)

@@ -44,19 +44,35 @@ func (m *Manager) change(f func() error) error {
 	if m.opts.OnResources != nil && c.shelf != prev.shelf {
 		m.starting.Go(m.tellResources)
 	}
-	m.mu.Unlock()
-
 	known := make(map[string]bool, len(prev.problems))
 	for _, err := range prev.problems {
 		known[err.Error()] = true
 	}
+	var fresh []error
 	for _, err := range c.problems {
-		if text := err.Error(); !known[text] {
-			m.opts.Logger.Warn(text)
+		if !known[err.Error()] {
+			fresh = append(fresh, err)
 		}
+	}
+	if fresh != nil && (m.opts.OnEvent != nil || m.noted.Load() != nil) {
+		m.starting.Go(func() { m.tellChanges(fresh) })
+	}
+	m.mu.Unlock()
+
+	for _, err := range fresh {
+		m.opts.Logger.Warn(err.Error())
 	}
 	m.sync()
 	return nil
+}
+
+// tellChanges tells the host of the changed definitions among the problems.
+func (m *Manager) tellChanges(problems []error) {
+	for _, err := range problems {
+		if change := new(ChangedError); errors.As(err, &change) {
+			m.tellApart(m.life, Event{Kind: EventChanged, Server: change.Server, Tools: []string{change.Name}, Err: err})
+		}
+	}
 }
 
 // tellResources calls the host's code. No server waits for it, and Close does not.
@@ -143,17 +159,21 @@ func (m *Manager) listings() []*listing {
 }
 
 // SetRules replaces the rules of all sessions, including those of users. If a rule
-// is malformed, it changes nothing and returns an error that names the rule. After
-// [Manager.Close] it returns [ErrClosed].
+// is malformed, it changes nothing and returns an error that names the rule. It also
+// refuses nil, which is what a host has whose rules could not be read: for no rules,
+// pass an empty list. After [Manager.Close] it returns [ErrClosed].
 //
 // What models may call changes at once. What they were shown stays until
 // [Session.Compact].
 func (m *Manager) SetRules(rules []Rule) error {
 	set, err := newRuleSet(rules)
+	if rules == nil {
+		err = errors.New("nil is no list of rules: an empty list is one without rules")
+	}
 	if err == nil {
 		err = m.change(func() error {
 			p := *m.policy.Load()
-			p.rules = set
+			p.rules, p.invalid = set, nil
 			m.policy.Store(&p)
 			return nil
 		})
@@ -169,10 +189,10 @@ func (m *Manager) SetRules(rules []Rule) error {
 // hold now, that matches no tool.
 func (m *Manager) idlePatterns() []error {
 	if m.system != nil {
-		return m.user.access.idle(m.known(), "UserOptions.Access")
+		return m.user.access.Idle(m.known(), "UserOptions.Access")
 	}
 	set := m.policy.Load().rules
-	if m.opts.Access.empty() && len(m.opts.Pins) == 0 && len(set.Rules) == 0 {
+	if rules.Access(m.opts.Access).Empty() && len(m.opts.Pins) == 0 && len(set.Rules) == 0 {
 		return nil // which most Managers have, and known takes all tools
 	}
 	k := m.known()

@@ -75,11 +75,11 @@ func TestCompactTellsTheHost(t *testing.T) {
 	t.Parallel()
 	var events []Event
 	var m *Manager
-	m, _ = newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Active: ActiveOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 4)}, OnEvent: func(e Event) {
+	m, _ = newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Active: ActiveOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 4)}, OnEvent: ofSessions(func(e Event) {
 		e.Session.Stats()
 		m.Stats()
 		events = append(events, e)
-	}})
+	})})
 	s := m.NewSession(nil)
 	s.ActivateTools([]string{"mcp_a__tool_003", "mcp_a__tool_001"})
 	s.NextTurn()

@@ -9,16 +9,14 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/url"
 	"os"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/clients"
+	"github.com/mcphybrid/mcphybrid/internal/needs"
 )
 
 // A ServerConfig describes one MCP server. Set exactly one of Command, URL and
@@ -288,11 +286,11 @@ func LoadConfigWith(path string, opts *ConfigOptions) (*Config, error) {
 	o := opts.reader()
 	o.Path = path
 	file, err := clients.Load(o)
-	cfg := newConfig(file)
+	cfg, problems := newConfig(file)
 	for i, note := range cfg.Notes {
 		cfg.Notes[i] = path + ": " + note
 	}
-	if err = cmp.Or(err, cfg.add(file.Servers)); err != nil {
+	if err = cmp.Or(err, problems); err != nil {
 		return cfg, fmt.Errorf("mcphybrid: %s: %w", path, err)
 	}
 	return cfg, nil
@@ -300,7 +298,7 @@ func LoadConfigWith(path string, opts *ConfigOptions) (*Config, error) {
 
 // reader returns the options of internal/clients.
 func (o *ConfigOptions) reader() clients.Options {
-	to := clients.Options{Env: os.LookupEnv, Check: func(s clients.Server) error { sc := serverConfig(s); return sc.validate() }}
+	to := clients.Options{Env: os.LookupEnv}
 	if o == nil {
 		return to
 	}
@@ -311,42 +309,30 @@ func (o *ConfigOptions) reader() clients.Options {
 	return to
 }
 
-func newConfig(file clients.File) *Config {
-	return &Config{Dialect: file.Dialect, Notes: file.Notes}
-}
-
-// serverConfig returns what a file says of a server.
-func serverConfig(s clients.Server) ServerConfig {
-	return ServerConfig{
-		Name: s.Name, Disabled: s.Disabled, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir,
-		URL: s.URL, SSE: s.SSE, Headers: s.Headers, HeadersHelper: s.HeadersHelper, OAuth: (*OAuthConfig)(s.OAuth),
-		Tools: Access{Allow: s.Allow, Deny: s.Deny}, Needs: s.Needs, Prefix: s.Prefix, Eager: s.Eager,
-		StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, secrets: s.Secrets,
-	}
-}
-
-// add adds the servers that have no problem. It returns all problems, joined.
-func (cfg *Config) add(servers []clients.Server) error {
+// newConfig returns the servers of a file that have no problem, and the problems,
+// joined.
+func newConfig(file clients.File) (*Config, error) {
+	cfg := &Config{Dialect: file.Dialect, Notes: file.Notes}
 	var problems []error
-	for _, s := range servers {
-		sc := serverConfig(s)
-		err := s.Err
-		if err == nil && !s.Disabled {
-			err = sc.validate()
-		}
-		if err != nil {
-			problems = append(problems, fmt.Errorf("server %q: %w", s.Name, err))
+	for _, s := range file.Servers {
+		if s.Err != nil {
+			problems = append(problems, fmt.Errorf("server %q: %w", s.Name, s.Err))
 			continue
 		}
-		cfg.Servers = append(cfg.Servers, sc)
+		cfg.Servers = append(cfg.Servers, ServerConfig{
+			Name: s.Name, Disabled: s.Disabled, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir,
+			URL: s.URL, SSE: s.SSE, Headers: s.Headers, HeadersHelper: s.HeadersHelper, OAuth: (*OAuthConfig)(s.OAuth),
+			Tools: Access{Allow: s.Allow, Deny: s.Deny}, Needs: s.Needs, Prefix: s.Prefix, Eager: s.Eager,
+			StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, secrets: s.Secrets,
+		})
 	}
-	return errors.Join(problems...)
+	return cfg, errors.Join(problems...)
 }
 
 // clone returns a copy that shares nothing that can be changed.
 func (sc ServerConfig) clone() ServerConfig {
 	sc.Args, sc.Env, sc.Headers, sc.Tools = slices.Clone(sc.Args), maps.Clone(sc.Env), maps.Clone(sc.Headers), sc.Tools.clone()
-	sc.Needs = cloneNeeds(sc.Needs)
+	sc.Needs = needs.Clone(sc.Needs)
 	if sc.OAuth != nil {
 		oauth := *sc.OAuth
 		oauth.Scopes = slices.Clone(oauth.Scopes)
@@ -358,28 +344,10 @@ func (sc ServerConfig) clone() ServerConfig {
 // String describes the server without its secrets. It shows only the number of
 // the Args, the host of the URL, and the names in Env and Headers.
 func (sc ServerConfig) String() string {
-	text := fmt.Sprintf("server %q", sc.Name)
-	switch {
-	case sc.InProcess != nil:
-		text += " in this process"
-	case sc.URL != "":
-		u, err := url.Parse(sc.URL)
-		if err != nil {
-			u = new(url.URL)
-		}
-		text += fmt.Sprintf(" at %s://%s, headers %q", u.Scheme, u.Host, keyNames(sc.Headers))
-	default:
-		program, _, _ := strings.Cut(sc.Command, " ")
-		text += fmt.Sprintf(" by %q with %d arguments, environment %q", program, len(sc.Args), keyNames(sc.Env))
+	if sc.InProcess != nil {
+		return fmt.Sprintf("server %q in this process", sc.Name)
 	}
-	return text
-}
-
-func keyNames(values map[string]string) (names []string) {
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		names = append(names, nameOnly(key))
-	}
-	return names
+	return sc.written().String()
 }
 
 // GoString is [ServerConfig.String], for %#v.
@@ -390,55 +358,13 @@ func (sc ServerConfig) LogValue() slog.Value { return slog.StringValue(sc.String
 
 // validate returns every problem of sc, joined, without the server's name.
 func (sc *ServerConfig) validate() error {
-	var problems []error
-	problem := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf(format, args...))
-	}
-	if sc.Name == "" {
-		problem("the name is empty")
-	}
-	ways := 0
-	for _, given := range []bool{sc.Command != "", sc.URL != "", sc.InProcess != nil} {
-		if given {
-			ways++
-		}
-	}
-	if ways != 1 {
-		problem("want exactly one of command and url")
-	}
-	if sc.URL != "" {
-		// Parse's error would repeat the URL, which may hold a secret.
-		if u, err := url.Parse(sc.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			problem("the url is not an http or https URL")
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(sc.Env)) {
-		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(sc.Env[key], 0) {
-			problem("the environment variable %q can't be set", nameOnly(key))
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(sc.Headers)) {
-		if !headerName.MatchString(key) || strings.ContainsAny(sc.Headers[key], "\r\n\x00") {
-			problem("the header %q is malformed", nameOnly(key))
-		}
-	}
-	if sc.URL == "" && (sc.HeadersHelper != "" || sc.HeaderFunc != nil || sc.HTTPClient != nil || sc.OAuth != nil) {
-		problem("headersHelper, HeaderFunc, HTTPClient and oauth go with url")
-	}
-	if sc.StartTimeout < 0 || sc.CallTimeout < 0 {
-		problem("a timeout is negative")
-	}
-	return errors.Join(problems...)
+	return sc.written().Validate(sc.InProcess != nil, sc.HeaderFunc != nil || sc.HTTPClient != nil)
 }
 
-// nameOnly returns the part of key that is surely a name. By mistake, a secret may
-// follow it.
-func nameOnly(key string) string {
-	if i := strings.IndexAny(key, "=: ") + 1; i > 0 && i < len(key) {
-		return key[:i] + "…"
+// written returns what a file would have to say for sc to be reached so.
+func (sc *ServerConfig) written() *clients.Server {
+	return &clients.Server{
+		Name: sc.Name, Command: sc.Command, Args: sc.Args, Env: sc.Env, URL: sc.URL, Headers: sc.Headers, HeadersHelper: sc.HeadersHelper,
+		OAuth: (*clients.OAuth)(sc.OAuth), StartTimeout: sc.StartTimeout, CallTimeout: sc.CallTimeout,
 	}
-	return key
 }
-
-// headerName matches a token of RFC 9110, section 5.6.2.
-var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")

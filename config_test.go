@@ -34,8 +34,8 @@ func environment(pairs ...string) func(string) (string, bool) {
 // parseConfig is [LoadConfig] for bytes; lookup reads the environment.
 func parseConfig(data []byte, lookup func(string) (string, bool)) (*Config, error) {
 	file, err := clients.Parse(data, clients.Options{Env: lookup})
-	cfg := newConfig(file)
-	return cfg, cmp.Or(err, cfg.add(file.Servers))
+	cfg, problems := newConfig(file)
+	return cfg, cmp.Or(err, problems)
 }
 
 // parseOne parses a file whose only server, s, has the given members.
@@ -321,17 +321,19 @@ func TestConfigHeaderAndEnvNames(t *testing.T) {
 		_, err := parseOne(fmt.Sprintf(`"url": "http://h", "headers": {%q: "v"}`, name))
 		assert.NoError(t, err, "header %q", name)
 	}
-	for _, name := range []string{"", " ", "a b", "a:", "a\n", "é", "a\"", "a(b)", "a/b", "a\x7f"} {
+	for name, quoted := range map[string]string{
+		"": "", " ": " ", "a b": "a …", "a:": "a:", "a\n": "a\n", "é": "é", "\u212a": "\u212a", "a\"": "a\"", "a(b)": "a(b)", "a/b": "a/b", "a\x7f": "a\x7f",
+	} {
 		_, err := parseOne(fmt.Sprintf(`"url": "http://h", "headers": {%s: "v"}`, jsonString(t, name)))
-		assert.ErrorContains(t, err, fmt.Sprintf("the header %q is malformed", nameOnly(name)))
+		assert.ErrorContains(t, err, fmt.Sprintf("the header %q is malformed", quoted))
 	}
 	for _, name := range []string{"A", "a.b", "A B", "文", "1"} {
 		_, err := parseOne(fmt.Sprintf(`"command": "run", "env": {%q: "v"}`, name))
 		assert.NoError(t, err, "variable %q", name)
 	}
-	for _, name := range []string{"", "A=B", "=", "A\x00B"} {
+	for name, quoted := range map[string]string{"": "", "A=B": "A=…", "=": "=", "A\x00B": "A\x00B"} {
 		_, err := parseOne(fmt.Sprintf(`"command": "run", "env": {%s: "v"}`, jsonString(t, name)))
-		assert.ErrorContains(t, err, fmt.Sprintf("the environment variable %q can't be set", nameOnly(name)))
+		assert.ErrorContains(t, err, fmt.Sprintf("the environment variable %q can't be set", quoted))
 	}
 }
 

@@ -3,12 +3,14 @@ package mcphybrid
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/erase"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 
 	"github.com/mcphybrid/mcphybrid/search"
@@ -27,6 +29,8 @@ type Snapshot struct {
 	m       *Manager
 	session liveSession // a copy
 	eraser  *erase.Eraser
+
+	managers []*Manager // m, and that of the user whose session it is
 }
 
 // Snapshot returns a view of the Manager as the session with that number sees it.
@@ -38,7 +42,8 @@ func (m *Manager) Snapshot(session int) (*Snapshot, error) {
 		return nil, err
 	}
 	s.Session = s.double()
-	return &Snapshot{Closed: m.life.Err() != nil, m: m, session: s, eraser: m.eraser()}, nil
+	managers := slices.Compact([]*Manager{m, s.scope.keeper.(*Manager)})
+	return &Snapshot{Closed: m.life.Err() != nil, m: m, session: s, eraser: m.eraser(), managers: managers}, nil
 }
 
 // double returns a copy of s. Reading the copy changes nothing in s.
@@ -46,7 +51,7 @@ func (s *Session) double() *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := &Session{
-		scope: s.scope, rights: s.rights, disclosure: s.disclosure, client: s.client, seen: s.seen, active: s.active, away: s.away, crowded: s.crowded, full: s.full,
+		scope: s.scope, rights: s.rights, disclosure: s.disclosure, client: s.client, label: s.label, seen: s.seen, active: s.active, away: s.away, crowded: s.crowded, full: s.full,
 		used: maps.Clone(s.used), turn: s.turn, shown: slices.Clip(s.shown), names: s.names, shownAs: s.shownAs, metas: s.metas, kept: s.kept, acts: s.acts,
 		usage: s.usage, intent: s.intent, closed: s.closed, skills: s.skills,
 	}
@@ -58,12 +63,23 @@ func (s *Session) double() *Session {
 // the secrets of another.
 func (m *Manager) eraser() *erase.Eraser { return erase.New(m.secretValues()) }
 
-// secretValues returns the secrets of all servers. A user's Manager includes those
-// of its system, whose tools the user sees.
+// secretValues returns the secrets of all servers, those of users included. A user's
+// Manager includes only those of its system, whose tools the user sees.
 func (m *Manager) secretValues() (values []string) {
 	if m.system != nil {
-		values = m.system.secretValues()
+		values = m.system.serverSecrets()
 	}
+	m.mu.Lock()
+	users := m.users.list()
+	m.mu.Unlock()
+	for _, u := range users {
+		values = append(values, u.serverSecrets()...)
+	}
+	return append(values, m.serverSecrets()...)
+}
+
+// serverSecrets returns the secrets of m's own servers.
+func (m *Manager) serverSecrets() (values []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, src := range m.sources {
@@ -77,52 +93,39 @@ func (m *Manager) secretValues() (values []string) {
 // A SafeText is a text for people that a server may have written. Its methods hide
 // the secrets of all configurations and drop characters that are invisible or
 // change how others look. The text may still hold anything else, such as HTML or
-// lies.
-type SafeText struct {
-	text   string
-	eraser *erase.Eraser
-}
-
-// Line returns the text as one line of at most limit characters. A longer one ends
-// in an ellipsis.
-func (t SafeText) Line(limit int) string {
-	if t.text == "" {
-		return ""
-	}
-	return t.eraser.Line(t.text, limit)
-}
-
-// String returns the text as one line of at most 2,000 characters.
-func (t SafeText) String() string { return t.Line(text.MaxError) }
-
-// Lines returns the text with its line breaks and the spaces at the beginning of
-// each line. It is cut to about limit characters and to 400 lines.
-func (t SafeText) Lines(limit int) string {
-	if t.text == "" {
-		return ""
-	}
-	return t.eraser.Lines(t.text, limit)
-}
+// lies. Line(limit) returns it as one line of at most limit characters, which ends in
+// an ellipsis if it is cut, and String() as one of at most 2,000. Lines(limit) keeps
+// line breaks and the spaces that begin lines, and cuts it to about limit characters
+// and to 400 lines.
+type SafeText = erase.Text
 
 // Text wraps text so that it shows none of the secrets that the Snapshot hides.
-func (s *Snapshot) Text(text string) SafeText { return SafeText{text, s.eraser} }
+func (s *Snapshot) Text(text string) SafeText { return erase.NewText(text, s.eraser) }
 
-// Problems returns [Manager.Problems] as texts.
+// Problems returns [Manager.Problems] as texts, without those of Changes.
 func (s *Snapshot) Problems() (list []SafeText) {
 	for _, err := range s.m.Problems() {
-		list = append(list, s.Text(strings.TrimPrefix(err.Error(), "mcphybrid: ")))
+		if !errors.As(err, new(*ChangedError)) {
+			list = append(list, s.Text(strings.TrimPrefix(err.Error(), "mcphybrid: ")))
+		}
 	}
 	return list
 }
 
-// Held returns how many tools are in quarantine.
-func (s *Snapshot) Held() (n int) {
-	for _, err := range s.m.Problems() {
-		if errors.Is(err, ErrQuarantined) {
-			n++
+// Changes returns what has changed and was not accepted: those of [Manager.Problems],
+// and of the user whose session it is. Each has no Definition and no secrets.
+func (s *Snapshot) Changes() (list []*ChangedError) {
+	for _, m := range s.managers {
+		for _, err := range m.Problems() {
+			if c := new(ChangedError); errors.As(err, &c) {
+				safe := *c
+				safe.Definition, safe.hide, safe.Name = nil, nil, s.Text(c.Name).Line(text.MaxName)
+				safe.Server, safe.Tool = s.Text(c.Server).Line(text.MaxName), s.Text(c.Tool).Line(text.MaxName)
+				list = append(list, &safe)
+			}
 		}
 	}
-	return n
+	return list
 }
 
 // A ServerSnapshot describes a server, or a group of tools of [Manager.AddTools],
@@ -130,22 +133,39 @@ func (s *Snapshot) Held() (n int) {
 type ServerSnapshot struct {
 	ServerStatus             // the text of Err has no secret
 	Hidden       bool        // Name differs from the server's name, to hide a secret
-	Figures      ServerStats // as the default session sees the tools
+	User         SafeText    // the id of the [User] whose server it is, or ""
+	Figures      ServerStats // as the default session sees the tools; none of a user's server
 }
 
 // Servers describes each server and each group of tools without a connection, in
-// registration order.
+// registration order. Those of users follow, in the order of their ids.
 func (s *Snapshot) Servers() []ServerSnapshot {
-	m := s.m
+	list := s.serversOf(s.m, s.m.serverStats(s.m.def.double().view()))
+	s.m.mu.Lock()
+	users := s.m.users.list()
+	s.m.mu.Unlock()
+	slices.SortFunc(users, func(a, b *Manager) int { return strings.Compare(a.user.id, b.user.id) })
+	for _, u := range users {
+		list = append(list, s.serversOf(u, nil)...)
+	}
+	return list
+}
+
+func (s *Snapshot) serversOf(m *Manager, figures []ServerStats) []ServerSnapshot {
 	m.mu.Lock()
 	sources := slices.Clone(m.sources)
 	m.mu.Unlock()
 	list := make([]ServerSnapshot, len(sources))
-	figures := make(map[string]*ServerStats)
 	for i, src := range sources {
 		st := &list[i]
 		if src.server != nil {
 			st.ServerStatus = m.statusOf(src)
+		}
+		if at := slices.IndexFunc(figures, func(f ServerStats) bool { return f.Name == src.name }); at >= 0 {
+			st.Figures = figures[at]
+		}
+		if s.m.system == nil {
+			st.User = s.Text(m.user.id)
 		}
 		if st.Err != nil {
 			st.Err = errors.New(s.Text(st.Err.Error()).String())
@@ -153,23 +173,6 @@ func (s *Snapshot) Servers() []ServerSnapshot {
 		st.Name = s.Text(src.name).Line(text.MaxName)
 		st.Hidden = st.Name != src.name
 		st.Figures.Name = st.Name
-		figures[src.name] = &st.Figures
-	}
-	for t, p := range m.def.double().view().each() {
-		if f := figures[t.def.Server]; f != nil && t.owner == m.owner {
-			f.Tools++
-			f.Tokens += m.toolTokens(t)
-			if p == inline {
-				f.Inline++
-			}
-		}
-	}
-	m.usageMu.Lock()
-	defer m.usageMu.Unlock()
-	for name, u := range m.usage {
-		if f := figures[name]; f != nil {
-			f.Usage = *u
-		}
 	}
 	return list
 }
@@ -213,8 +216,8 @@ func (s *Snapshot) bridgeTool(t *BridgeTool) ToolSnapshot {
 	return shown
 }
 
-// Schema returns the schema of the arguments as indented JSON, cut to about limit
-// characters and to 400 lines.
+// Schema returns the schema of the arguments as its server wrote it, as indented JSON,
+// cut to about limit characters and to 400 lines.
 func (t ToolSnapshot) Schema(limit int) string { return t.eraser.Schema(t.def.InputSchema, limit) }
 
 // Marks returns the suspicious text in the definition, like [ChangedError.Marks].
@@ -230,18 +233,13 @@ func (t ToolSnapshot) Marks() (list []Mark) {
 func (s *Snapshot) Tools() (list []ToolSnapshot) {
 	var held []ToolSnapshot
 	changed := make(map[string]*ChangedError)
-	for _, err := range s.m.Problems() {
-		var c *ChangedError
-		if !errors.As(err, &c) || c.def == nil {
+	for _, c := range s.Changes() {
+		if c.def == nil {
 			continue
 		}
-		t := s.tool(c.Name, c.def)
-		t.Standing = "quarantined"
-		t.Changed = &ChangedError{
-			Kind: c.Kind, Server: t.Server.Line(text.MaxName), Tool: t.Original.Line(text.MaxName), Name: t.Name,
-			Held: c.Held, Since: c.Since, Was: c.Was, Is: c.Is,
-		}
-		changed[c.Name] = t.Changed
+		t := s.tool(c.def.registered, c.def)
+		t.Standing, t.Changed = "quarantined", c
+		changed[c.def.registered] = c
 		if c.Held {
 			held = append(held, t)
 		}
@@ -256,15 +254,31 @@ func (s *Snapshot) Tools() (list []ToolSnapshot) {
 	return append(list, held...)
 }
 
-// Tool returns the tool with that registered name and reports whether there is
-// one.
-func (s *Snapshot) Tool(name string) (ToolSnapshot, bool) {
-	tools := s.Tools()
-	i := slices.IndexFunc(tools, func(t ToolSnapshot) bool { return t.name == name })
-	if i < 0 {
-		return ToolSnapshot{}, false
+// Refusal says why the session can't call a tool of that registered name, or "" if it
+// can. It tells more than a caller is told: what the configuration leaves out.
+func (s *Snapshot) Refusal(name string) SafeText {
+	_, err := s.session.find(s.session.view(), name)
+	if err == nil {
+		return SafeText{}
 	}
-	return tools[i], true
+	for _, m := range s.managers {
+		m.mu.Lock()
+		for _, src := range m.sources {
+			own, ok := src.claim.Own(name)
+			t := src.namesOf(own)
+			switch t.Within = true; {
+			case !ok || !errors.Is(err, ErrUnknownTool):
+			case !src.tools.permits(t):
+				err = fmt.Errorf("ServerConfig.Tools of server %q does not permit it%s", src.name, rules.Rights{rules.Access(src.tools)}.Because(t))
+			case !m.opts.Access.permits(src.namesOf(own)):
+				err = fmt.Errorf("Options.Access does not permit it%s", rules.Rights{rules.Access(m.opts.Access)}.Because(src.namesOf(own)))
+			case src.server != nil && src.listedAt.IsZero():
+				err = fmt.Errorf("its server %q is %s and has not listed its tools yet", src.name, src.server.Status().State)
+			}
+		}
+		m.mu.Unlock()
+	}
+	return s.Text(strings.TrimPrefix(err.Error(), "mcphybrid: "))
 }
 
 // ActiveTools returns the session's active tools in the order of their
@@ -291,12 +305,21 @@ type HitSnapshot struct {
 	Tool                     ToolSnapshot
 	Score, Words, Similarity float64
 	NeededBy                 string             // name of the hit that needs it, or ""
-	Parts                    []search.ScorePart // the first 60
-	More                     int                // number of further parts
+	Explained                search.Explanation // see [Session.Explain]
 }
 
-// maxParts is how many parts of a score a HitSnapshot has.
-const maxParts = 60
+// Explain is [Session.Explain] in the session.
+func (s *Snapshot) Explain(query, name string) search.Explanation {
+	e := s.session.Explain(query, name)
+	for i := range e.Parts {
+		part := &e.Parts[i]
+		part.Term, part.Query = s.eraser.Term(part.Term, part.Query), s.eraser.Line(part.Query, text.MaxName)
+	}
+	for i, word := range e.Missing {
+		e.Missing[i] = s.eraser.Line(word, text.MaxName)
+	}
+	return e
+}
 
 // Search searches as [Session.Find] does in the session, and changes nothing in
 // the session.
@@ -313,13 +336,7 @@ func (s *Snapshot) Search(ctx context.Context, query string, opts SearchOptions)
 		if hit.NeededBy != nil {
 			h.NeededBy, _ = s.eraser.Name(hit.NeededBy.name, hit.NeededBy.def.Own)
 		}
-		h.Parts = s.session.Explain(query, hit.Tool.name).Parts
-		h.More = max(len(h.Parts)-maxParts, 0)
-		h.Parts = h.Parts[:len(h.Parts)-h.More]
-		for i, part := range h.Parts {
-			h.Parts[i].Term = s.eraser.Term(part.Term, part.Query)
-			h.Parts[i].Query = s.eraser.Line(part.Query, text.MaxName)
-		}
+		h.Explained = s.Explain(query, hit.Tool.name)
 		found.Hits = append(found.Hits, h)
 	}
 	return found

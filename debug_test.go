@@ -1,11 +1,13 @@
 package mcphybrid
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -42,6 +44,7 @@ func TestDebugNotesSessions(t *testing.T) {
 	n := mgr.noted.Load()
 	mgr.Watch()
 	assert.Same(t, n, mgr.noted.Load())
+	registered.ActivateTools([]string{"mcp_a__tool_049"})
 	kept := mgr.NewSession(nil)
 	closed := mgr.NewSession(nil)
 	closed.Close()
@@ -124,7 +127,7 @@ func TestDebugSnapshotChangesNothing(t *testing.T) {
 	look.Session()
 	look.Sessions(0, 2)
 	look.Search(t.Context(), "chore", SearchOptions{})
-	require.NoError(t, mgr.SetRules(nil))
+	require.NoError(t, mgr.SetRules([]Rule{}))
 	assert.Equal(t, state, string(s.Save()))
 	assert.Len(t, s.ActiveTools(), 1)
 	assert.Zero(t, s.Stats().Searches)
@@ -149,19 +152,16 @@ func TestDebugSnapshotOfTools(t *testing.T) {
 		"mcp_a__tool_000 inline there is room, 0", "mcp_a__tool_001 deferred 1 tools before it are inline, 0",
 		"mcp_a__tool_002 deferred 1 tools before it are inline, 0", "mcp_git__log active 1 tools before it are inline, 2", "mcp_git__push quarantined , 0",
 	}, lines)
-	assert.Equal(t, 1, look.Held())
-	push, ok := look.Tool("mcp_git__push")
-	require.True(t, ok)
-	change := changedTools(mgr)[0]
-	assert.Equal(t, &ChangedError{Kind: "tool", Server: "git", Tool: "push", Name: "mcp_git__push", Held: true, Since: change.Since, Was: change.Was, Is: change.Is}, push.Changed)
+	push, change := tools[4], changedTools(mgr)[0]
+	assert.Equal(t, &ChangedError{Kind: "tool", Server: "git", Tool: "push", Name: "mcp_git__push", Held: true, Since: change.Since, Was: change.Was, Is: change.Is, def: change.def}, push.Changed)
+	assert.Equal(t, []*ChangedError{push.Changed}, look.Changes())
+	assert.Empty(t, look.Problems())
 	assert.Equal(t, change.Marks(), push.Marks())
 	assert.NotEmpty(t, push.Marks())
 	assert.Nil(t, tools[0].Changed)
 	assert.Zero(t, push.Tokens)
 	assert.Equal(t, mgr.toolTokens(mgr.ActiveTools()[0]), tools[3].Tokens)
 	assert.True(t, strings.HasPrefix(tools[0].Schema(1000), "{\n  \""), tools[0].Schema(1000))
-	_, ok = look.Tool("mcp_git__pull")
-	assert.False(t, ok)
 }
 
 // Neither the servers' texts nor the findings about them have a secret of any
@@ -195,7 +195,7 @@ func TestDebugSnapshotHasNoSecrets(t *testing.T) {
 		assert.NotEmpty(t, found.Hits)
 		for _, hit := range found.Hits {
 			tools = append(tools, hit.Tool)
-			said = append(said, fmt.Sprint(hit.Parts))
+			said = append(said, fmt.Sprint(hit.Explained))
 		}
 		for _, tool := range tools {
 			said = append(said, tool.Name, tool.Original.String(), tool.Title.String(), tool.Description.String(), tool.Description.Lines(1000), tool.Schema(1000), fmt.Sprint(tool.Marks()))
@@ -237,11 +237,11 @@ func TestDebugSnapshotOfServers(t *testing.T) {
 	assert.Equal(t, 1, list[2].Figures.Tools)
 }
 
-// A snapshot of a search has what Explain returns, as far as there is room.
+// A snapshot of a search has what Explain returns.
 func TestDebugSnapshotOfSearch(t *testing.T) {
 	t.Parallel()
 	var words []string
-	for i := range 2 * maxParts {
+	for i := range 120 {
 		words = append(words, fmt.Sprintf("w%03dx", i))
 	}
 	text := strings.Join(words, " ")
@@ -251,11 +251,11 @@ func TestDebugSnapshotOfSearch(t *testing.T) {
 	for i, hit := range mgr.Search(text, 5) {
 		assert.Equal(t, hit.Score, found.Hits[i].Score)
 		assert.Equal(t, hit.Tool.Name(), found.Hits[i].Tool.Name)
-		parts := mgr.Default().Explain(text, hit.Tool.Name()).Parts
-		assert.Equal(t, len(parts), len(found.Hits[i].Parts)+found.Hits[i].More)
-		assert.Equal(t, parts[:min(len(parts), maxParts)], found.Hits[i].Parts)
+		assert.Equal(t, mgr.Default().Explain(text, hit.Tool.Name()), found.Hits[i].Explained)
 	}
-	assert.Positive(t, found.Hits[0].More)
+	assert.Empty(t, found.Hits[0].Explained.Missing)
+	assert.Subset(t, found.Hits[1].Explained.Missing, []string{"001", "119"})
+	assert.NotContains(t, found.Hits[1].Explained.Missing, "000")
 }
 
 // Samples have the sessions' figures, are bounded, reach back to the first one,
@@ -331,13 +331,176 @@ func BenchmarkDebugSample(b *testing.B) {
 	}
 	require.NoError(b, mgr.AddTools("many", tools...))
 	mgr.Watch()
-	n := mgr.noted.Load()
 	var sessions []*Session
 	for range 10_000 {
 		sessions = append(sessions, mgr.NewSession(nil))
 	}
 	for b.Loop() {
-		n.sample()
+		mgr.sample()
 	}
 	runtime.KeepAlive(sessions)
+}
+
+// inSessions returns the events of sessions.
+func inSessions(s *Snapshot) []EventSnapshot {
+	return slices.DeleteFunc(s.Events(), func(e EventSnapshot) bool { return e.Number < 0 })
+}
+
+// What people are told of events is bounded, has no secrets and keeps no session.
+func TestDebugEvents(t *testing.T) {
+	t.Parallel()
+	const secret = "sk-Live7x-quiteunlikely"
+	cfg := inProcess("a", 30)
+	cfg.InProcess.(*mcpserver.MCPServer).AddTool(mcp.NewTool("fails"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultError("no such\nkey " + secret), nil
+	})
+	keeper := child(t, "keeper", "raw")
+	keeper.Env["API_TOKEN"] = secret
+	keeper.Env["LIST"] = `{"tools":[]}`
+	var told []Event
+	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{cfg, keeper}, OnEvent: func(e Event) {
+		if e.Session != nil {
+			told = append(told, e)
+		}
+	}})
+	call := func(s *Session, name string) { _, _ = s.Call(t.Context(), name, nil) }
+	early := mgr.NewSession(&SessionOptions{Label: "ticket 7\u202e"})
+	call(mgr.Default(), "mcp_a__tool_000")
+	assert.Empty(t, snapshot(t, mgr, 0).Events(), "nobody watches yet")
+	mgr.Watch()
+	call(mgr.Default(), "mcp_a__tool_000")
+	call(early, "mcp_a__fails")
+	call(early, "mcp_a__nothing_"+secret)
+	_, err := early.Call(t.Context(), SearchToolName, json.RawMessage(`{"query":"`+strings.Repeat("chore ", 330)+secret+`"}`))
+	require.NoError(t, err)
+	events := inSessions(snapshot(t, mgr, 0))
+	var lines []string
+	for _, e := range events {
+		assert.Nil(t, e.Session)
+		assert.WithinDuration(t, time.Now(), e.At, time.Minute)
+		lines = append(lines, fmt.Sprintf("%d %s %s %.60s %.5s %v %s", e.Number, e.Label, e.Kind, fmt.Sprint(e.Tools), e.Query, e.Err, e.ToolError))
+	}
+	assert.Equal(t, []string{
+		"1 ticket 7 search [mcp_a__tool_007] chore <nil> ",
+		`1 ticket 7 call [mcp_a__nothing_` + upstream.Masked + `]  unknown tool: "mcp_a__nothing_` + upstream.Masked + `" `,
+		"1 ticket 7 call [mcp_a__fails]  <nil> no such key " + upstream.Masked,
+		"0  call [mcp_a__tool_000]  <nil> ",
+	}, lines)
+	assert.LessOrEqual(t, len(events[0].Query), text.MaxError+3)
+	var heard []Event
+	for _, e := range told[1:] {
+		if e.Kind != EventActivate {
+			heard = append([]Event{e}, heard...)
+		}
+	}
+	require.Len(t, heard, len(events), "a host is told of the same")
+	for i, e := range heard {
+		assert.Equal(t, e.Kind, events[i].Kind)
+		assert.NotNil(t, e.Session)
+		assert.Equal(t, e.Session.label, e.Label)
+	}
+
+	mgr.Default().tell(Event{Kind: EventFull, Tools: make([]string, 29)})
+	assert.Len(t, inSessions(snapshot(t, mgr, 0))[0].Tools, maxEventTools)
+	assert.Equal(t, 29-maxEventTools, inSessions(snapshot(t, mgr, 0))[0].More)
+	for range 2 * maxEvents {
+		call(mgr.Default(), "mcp_a__tool_001")
+		mgr.tell(Event{Kind: EventServer, Server: "a", State: StateReady})
+	}
+	assert.Len(t, snapshot(t, mgr, 0).Events(), 2*maxEvents, "servers that come and go push out no calls")
+	events = inSessions(snapshot(t, mgr, 0))
+	assert.Len(t, events, maxEvents)
+	assert.Equal(t, []string{"mcp_a__tool_001"}, events[maxEvents-1].Tools)
+	runtime.KeepAlive(early)
+}
+
+// The system's pages show what happens to its users, and a user's only what happens to
+// the user.
+func TestDebugShowsUsers(t *testing.T) {
+	t.Parallel()
+	const secret = "sk-Live7x-quiteunlikely"
+	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 5)}})
+	raw := child(t, "raw", "raw")
+	raw.Env["API_TOKEN"] = secret
+	raw.Env["LIST"] = `{"tools":[{"name":"say","description":"` + secret + `"}]}`
+	mgr.Watch()
+	var sessions []*Session
+	for _, id := range []string{"eve", "bob"} {
+		u, err := mgr.NewUser(id, &UserOptions{Servers: []ServerConfig{raw, {Name: "gone", Command: "no-such-program"}}})
+		require.NoError(t, err)
+		require.Error(t, u.Start(t.Context()))
+		u.Watch()
+		s := u.NewSession(&SessionOptions{Label: "of " + id})
+		_, _ = s.Call(t.Context(), "mcp_raw__say", nil)
+		_, _ = u.Default().Call(t.Context(), "mcp_a__tool_000", nil)
+		sessions = append(sessions, s)
+		own, err := u.Snapshot(0)
+		require.NoError(t, err)
+		var said []string
+		for _, e := range inSessions(own) {
+			said = append(said, fmt.Sprint(e.Number, e.User, e.Tools))
+		}
+		number := len(sessions)
+		assert.Equal(t, []string{"0" + id + "[mcp_a__tool_000]", fmt.Sprintf("%d%s[mcp_raw__say]", number, id)}, said)
+		list, total := own.Sessions(0, 9)
+		assert.Equal(t, 2, total)
+		assert.Equal(t, "of "+id, list[1].Label.String())
+		assert.Len(t, own.Servers(), 2)
+	}
+	look := snapshot(t, mgr, 0)
+	assert.Len(t, inSessions(look), 4)
+	heard := 0
+	for _, e := range look.Events() {
+		if e.Kind == EventServer && e.User == "bob" && e.Server == "gone" && e.State == StateDown {
+			heard++
+			assert.Negative(t, e.Number)
+			assert.Error(t, e.Err)
+		}
+	}
+	assert.Positive(t, heard, "servers' events are there too")
+	var servers []string
+	for _, s := range look.Servers() {
+		servers = append(servers, s.User.String()+" "+s.Name+" "+string(s.State))
+	}
+	assert.Equal(t, []string{" a ready", "bob raw ready", "bob gone down", "eve raw ready", "eve gone down"}, servers)
+	list, total := look.Sessions(0, 9)
+	assert.Equal(t, 3, total)
+	assert.Equal(t, "bob", list[1].User.String())
+	hers := snapshot(t, mgr, 1)
+	tools := hers.Tools()
+	assert.Equal(t, "mcp_raw__say", tools[len(tools)-1].Name)
+	assert.Equal(t, upstream.Masked, tools[len(tools)-1].Description.String(), "a user's secrets are hidden on the system's pages")
+	runtime.KeepAlive(sessions)
+}
+
+// A placement names the entry or the rules that hide a tool, and Refusal says why one
+// that is not there can't be called.
+func TestDebugNamesWhatHides(t *testing.T) {
+	t.Parallel()
+	limited := inProcess("b", 2)
+	limited.Tools = Access{Deny: []string{"tool_001"}}
+	mgr, _ := newTestManager(t, &Options{
+		Servers: []ServerConfig{inProcess("a", 4), limited},
+		Rules:   []Rule{{Name: "only these", Intent: "brief", Patterns: []string{"tool_000"}, Action: RuleInclude}},
+	})
+	mgr.Watch()
+	s := mgr.NewSession(&SessionOptions{Access: Access{Allow: []string{"a/*"}, Deny: []string{"x*", "*_a__tool_002"}}})
+	reason := func(name string) string {
+		for _, tool := range snapshot(t, mgr, 1).Tools() {
+			if tool.Name == name {
+				return tool.Standing + " " + tool.Reason.String()
+			}
+		}
+		return ""
+	}
+	assert.Equal(t, `hidden an access list does not permit it: it denies "*_a__tool_002"`, reason("mcp_a__tool_002"))
+	assert.Equal(t, `hidden an access list does not permit it: it allows only others`, reason("mcp_b__tool_000"))
+	s.SetIntent("brief")
+	assert.Equal(t, `hidden rules include only other tools: "only these"`, reason("mcp_a__tool_001"))
+	look := snapshot(t, mgr, 1)
+	assert.Empty(t, look.Refusal("mcp_a__tool_000").String())
+	assert.Contains(t, look.Refusal("mcp_a__tool_001").String(), "not permitted")
+	assert.Contains(t, look.Refusal("mcp_b__tool_001").String(), `ServerConfig.Tools of server "b" does not permit it: it denies "tool_001"`)
+	assert.Contains(t, look.Refusal("mcp_a__tol_000").String(), "unknown tool")
+	runtime.KeepAlive(s)
 }

@@ -17,8 +17,10 @@ const (
 	ByBridge
 
 	// ByProvider is for providers that hide tools from the model themselves, as
-	// Anthropic and OpenAI do with defer_loading. The list has all tools, and
-	// [Session.Export] marks the deferred ones. See [ToolReferences].
+	// Anthropic and OpenAI do with defer_loading. [Session.Export] returns all tools
+	// and marks the deferred ones, which [Session.Tools] leaves out. For
+	// Anthropic, [ExportResult] has the search tool load what it finds. OpenAI wants
+	// its own tool_search in the request.
 	ByProvider
 
 	disclosures

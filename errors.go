@@ -113,7 +113,19 @@ type Violation struct {
 	//	is missing the property "title"
 	//	is a string, want integer
 	//	is "opne", want one of "open", "closed"
+	//
+	// Of arguments that are no JSON object, it is a sentence that begins with "the
+	// arguments".
 	Problem string
+}
+
+// sentence returns the problem after its place, or whole for the arguments as a whole,
+// and between. What is no object at all has a sentence of its own as its problem.
+func (v Violation) sentence(whole, between string) string {
+	if strings.HasPrefix(v.Problem, "the arguments ") {
+		return v.Problem
+	}
+	return cmp.Or(v.Pointer, whole) + between + v.Problem
 }
 
 // Error returns one line with the tool and the violations. It is for the host:
@@ -125,10 +137,7 @@ func (e *ArgumentsError) Error() string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		if !strings.HasPrefix(v.Problem, "the arguments ") { // else a sentence of its own
-			b.WriteString(cmp.Or(v.Pointer, "the object") + " ")
-		}
-		b.WriteString(v.Problem)
+		b.WriteString(v.sentence("the object", " "))
 	}
 	if e.More > 0 {
 		fmt.Fprintf(&b, "; and %d more", e.More)

@@ -2,18 +2,17 @@ package mcphybrid
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/provider"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A Format is the JSON form in which a model provider takes tools.
+// A Format is the JSON form in which a model provider takes tools and results.
 type Format string
 
 const (
-	FormatMCP             Format = "mcp"              // elements of a tools/list result
+	FormatMCP             Format = "mcp"              // elements of a tools/list result, and CallToolResult
 	FormatOpenAIChat      Format = "openai-chat"      // chat completions
 	FormatOpenAIResponses Format = "openai-responses" // responses, not strict
 	FormatAnthropic       Format = "anthropic"        // messages
@@ -23,8 +22,18 @@ const (
 // An ExportedTool is one element of a provider's list of tools. It is shared
 // and must not be changed.
 type ExportedTool struct {
-	// JSON is compact. Where the provider accepts what the tool's server wrote,
-	// it is unchanged: members keep their order, numbers their digits.
+	// Name, Description and InputSchema are what JSON says, for runtimes with types
+	// of their own. Deferred reports whether JSON has the provider's mark for tools that
+	// the model finds by a search. A runtime that can't pass the mark on must not send
+	// the tool.
+	Name        string
+	Description string
+	InputSchema json.RawMessage
+	Deferred    bool
+
+	// JSON is compact and has what models read. Where the provider accepts what the
+	// tool's server wrote, it is unchanged: members keep their order, numbers their
+	// digits. [BridgeTool] has the rest, such as annotations.
 	JSON json.RawMessage
 
 	// Losses says which parts of the description and the input schema we
@@ -40,8 +49,7 @@ type ExportedTool struct {
 }
 
 // Export returns [Session.Tools] in the form of a provider, in the same order.
-// With [ByProvider], deferred tools carry the provider's mark for tools that the
-// model finds by a search.
+// With [ByProvider], the list also has the deferred tools, marked as such.
 //
 // Like Tools, and to the byte, the list only grows at its end until
 // [Session.Compact]. Export fails if the format is unknown, if the provider can't
@@ -49,6 +57,10 @@ type ExportedTool struct {
 // mark. If the provider does not accept that many tools, Export returns the list
 // and an error that says so.
 func (s *Session) Export(f Format) ([]ExportedTool, error) {
+	form, err := provider.Named(string(f))
+	if err != nil {
+		return nil, fmt.Errorf("mcphybrid: %w", err)
+	}
 	shown := s.show()
 	list := make([]ExportedTool, 0, len(shown))
 	for _, e := range shown {
@@ -59,108 +71,95 @@ func (s *Session) Export(f Format) ([]ExportedTool, error) {
 		case !e.isTool():
 			continue
 		}
-		exported, err := exportOnce(t, f, e.place == asDeferred)
+		exported, err := exportOnce(t, form, e.place == asDeferred)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("mcphybrid: %w", err)
 		}
 		list = append(list, exported)
 	}
-	if note := exportListNote(f, len(list)); note != "" {
-		return list, errors.New("mcphybrid: " + note)
+	if err := form.Check(len(list)); err != nil {
+		return list, fmt.Errorf("mcphybrid: %w", err)
 	}
 	return list, nil
 }
 
-// An exportKey names one form of a tool.
-type exportKey struct {
-	format   Format
-	deferred bool
-}
-
-// An exported is a form of a tool that was made, after others.
-type exported struct {
-	exportKey
-	tool   ExportedTool
-	before *exported
-}
-
-// exportOnce is exportTool with a cache: it keeps each form of a BridgeTool.
-func exportOnce(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
-	b, ok := t.(*BridgeTool)
-	if !ok {
-		return exportTool(t, f, deferLoading)
+// exportOnce returns t in a form. It keeps each form of a BridgeTool.
+func exportOnce(t Tool, form *provider.Form, deferLoading bool) (ExportedTool, error) {
+	made := new(provider.Made)
+	if b, ok := t.(*BridgeTool); ok {
+		made = &b.exports
 	}
-	key := exportKey{f, deferLoading}
-	made := b.exports.Load()
-	for e := made; e != nil; e = e.before {
-		if e.exportKey == key {
-			return e.tool, nil
-		}
-	}
-	e, err := exportTool(t, f, deferLoading)
-	if err == nil {
-		b.exports.CompareAndSwap(made, &exported{key, e, made}) // if it fails, the next one keeps it
-	}
-	return e, err
-}
-
-var forms = map[Format]*provider.Form{
-	FormatOpenAIChat: provider.OpenAIChat, FormatOpenAIResponses: provider.OpenAIResponses,
-	FormatAnthropic: provider.AnthropicMessages, FormatGemini: provider.GeminiFunctions,
-}
-
-// exportTool returns t in a format. If deferLoading is set, it adds the
-// provider's mark for tools that the model finds by a search. The result depends
-// only on the arguments.
-//
-// It fails if the format is unknown or has no such mark, if the provider does not
-// accept the name of t, or if the input schema of t is not a JSON object.
-func exportTool(t Tool, f Format, deferLoading bool) (e ExportedTool, err error) {
-	form := forms[f]
-	switch {
-	case form == nil && f != FormatMCP:
-		return e, fmt.Errorf("mcphybrid: there is no format %q", f)
-	case deferLoading && (form == nil || !form.Defers):
-		return e, fmt.Errorf("mcphybrid: the format %s can't defer tools", f)
-	}
-	schema := text.Compact(t.InputSchema())
-	if !json.Valid(schema) || schema[0] != '{' {
-		return e, fmt.Errorf("mcphybrid: tool %q: the input schema is not a JSON object", t.Name())
-	}
-	b, ok := t.(*BridgeTool)
-	switch {
-	case form == nil && ok: // as its server sent it
-		e.JSON, err = provider.Renamed(b.def.Raw, b.name, schema)
-	case form == nil:
-		e.JSON = provider.MCPTool(t.Name(), t.Description(), schema)
-	case !form.Accepts(t.Name()):
-		return e, fmt.Errorf("mcphybrid: tool %q has a name that %s does not accept", text.Line(t.Name(), text.MaxName), f)
-	default:
-		e.JSON, e.Losses = form.Tool(t.Name(), t.Description(), schema, deferLoading)
-	}
-	return e, err
-}
-
-// exportListNote returns a note if a list of n tools is longer than the provider
-// accepts, or "".
-func exportListNote(f Format, n int) string {
-	if form := forms[f]; form != nil && form.MaxTools > 0 && n > form.MaxTools {
-		return fmt.Sprintf("%s accepts at most %d tools, this list has %d", f, form.MaxTools, n)
-	}
-	return ""
+	e, err := made.Tool(t, form, deferLoading)
+	return ExportedTool(e), err
 }
 
 // ToolReferences returns content blocks for the tool_result that answers a search
 // of an Anthropic model: one for each of names, in order. The API then loads those
 // deferred tools of the request. It rejects a name that is not among the request's
-// tools, and a request that defers all of its tools.
-func ToolReferences(names []string) []json.RawMessage {
-	blocks := make([]json.RawMessage, len(names))
-	for i, name := range names {
-		blocks[i] = text.JoinMembers([]text.Member{
-			{Name: "type", Value: json.RawMessage(`"tool_reference"`)},
-			{Name: "tool_name", Value: text.Quote(name)},
-		})
-	}
-	return blocks
+// tools, and a request that defers all of its tools. [ExportResult] returns them for
+// the search tool.
+func ToolReferences(names []string) []json.RawMessage { return provider.References(names) }
+
+// An ExportedResult is the result of a call as a provider takes it. The host adds the id
+// of the call.
+type ExportedResult struct {
+	// JSON is, by format:
+	//   - [FormatOpenAIChat]: the content of a tool message, a string
+	//   - [FormatOpenAIResponses]: the output of a function_call_output, a list
+	//   - [FormatAnthropic]: the content of a tool_result, a list
+	//   - [FormatGemini]: a functionResponse without name and id. Models before Gemini 3
+	//     refuse its parts, which hold images and PDFs.
+	//   - [FormatMCP]: a CallToolResult
+	JSON json.RawMessage
+
+	// Text is the result as one text, never "". Each image, sound or file has a line in
+	// it. The text of an error begins with "Error: ", and so does JSON where the provider
+	// has no mark for errors, as OpenAI.
+	Text string
+
+	// Media is, with [FormatOpenAIChat], what a tool message can't hold: parts for a user
+	// message behind the tool messages of the turn. Each image, sound or file follows a
+	// text part that names it. A host leaves out what its model does not take, such as
+	// sounds. Media is nil in other formats.
+	Media []json.RawMessage
+
+	// IsError reports whether the tool failed. Anthropic has is_error for it.
+	IsError bool
+
+	// Losses says what of the result is neither in JSON nor in Media, such as a sound
+	// for Anthropic. Each entry begins with the place, such as "content 2", counted from 0. In the
+	// place of each, the model reads that it was left out. Losses is nil if nothing was
+	// lost. It does not mention what no model reads, such as annotations and _meta.
+	Losses []string
 }
+
+// ExportResult returns the result of a call in the form of a provider. The order stays.
+// A resource becomes its text behind its URI, or a file; a link becomes its JSON.
+// Structured content becomes a text, unless the texts say the same. An image counts as
+// what its bytes are, whatever its server says, since providers refuse a request for
+// a wrong type.
+//
+// If r answers a search of a session [ByProvider], it loads for Anthropic the tools that were found.
+//
+// ExportResult fails if r is nil or can't be written as JSON, or if the format is unknown.
+func ExportResult(r *mcp.CallToolResult, f Format) (ExportedResult, error) {
+	form, err := provider.Named(string(f))
+	if err != nil {
+		return ExportedResult{}, fmt.Errorf("mcphybrid: %w", err)
+	}
+	var found foundDeferred
+	if r != nil && r.Meta != nil {
+		found, _ = r.Meta.AdditionalFields[foundKey].(foundDeferred)
+	}
+	e, err := form.Result(r, found)
+	if err != nil {
+		return ExportedResult{}, fmt.Errorf("mcphybrid: %w", err)
+	}
+	return ExportedResult(e), nil
+}
+
+// A foundDeferred has the names of deferred tools that a search found, in the _meta of
+// its answer. No server can send one: it is a type of ours.
+type foundDeferred []string
+
+const foundKey = "mcphybrid/found"

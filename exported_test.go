@@ -24,7 +24,7 @@ var (
 	Embedded       = embedded
 	TextsEmbedded  = func(m *Manager) bool { return m.semantic.Idle() }
 	ErrNotEmbedded = meaning.ErrNotEmbedded
-	FoundText      = words.FoundActive
+	FoundText      = words.FoundActive + words.Untrusted
 	NothingText    = words.NothingFound
 )
 

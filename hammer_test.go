@@ -31,7 +31,7 @@ func hammer(t *testing.T, d Disclosure) {
 	m, _ = newTestManager(t, &Options{Inline: InlineOptions{Max: 6}, List: ListOptions{Max: 20}, MaxResult: 60, Active: ActiveOptions{Max: 3, Turns: 2},
 		Servers: []ServerConfig{inProcess("s0", 8), inProcess("s1", 8)},
 		Needs:   map[string][]string{"mcp_s0__tool_007": {"mcp_s1__tool_006", "mcp_s2__tool_001"}, "mcp_s1__tool_006": {"mcp_s0__tool_007"}},
-		OnEvent: func(e Event) {
+		OnEvent: ofSessions(func(e Event) {
 			if _, busy := depth.LoadOrStore(e.Session, true); busy {
 				return
 			}
@@ -42,7 +42,7 @@ func hammer(t *testing.T, d Disclosure) {
 			e.Session.ActivateToolIfDeferred("mcp_s1__tool_007")
 			m.ServerStats()
 			m.Problems()
-		}})
+		})})
 	reg := NewRegistry()
 	s := m.NewSession(&SessionOptions{Disclosure: d, Registry: reg})
 	plain := m.NewSession(&SessionOptions{Disclosure: d}) // never compacted
@@ -144,7 +144,7 @@ func hammer(t *testing.T, d Disclosure) {
 			assert.True(t, c.pages.offered, "%s is kept and can't be read", p.ID)
 		}
 		names := map[string]int{}
-		for _, tool := range c.Tools() {
+		for _, tool := range allTools(c) {
 			if names[tool.Name()]++; names[tool.Name()] == 2 {
 				t.Errorf("%s twice in the list", tool.Name())
 			}

@@ -82,7 +82,7 @@ func TestSpecE4OverrideBlock(t *testing.T) {
 		t.Run(fmt.Sprint(disclosure), func(t *testing.T) {
 			m := withHints(t, e, 6, Options{Inline: InlineOptions{Max: 2}})
 			s := m.NewSession(&SessionOptions{Disclosure: disclosure})
-			assert.Equal(t, overrideHeading+a, s.OverrideBlock())
+			assert.Equal(t, hints.BlockHeading+a, s.OverrideBlock())
 			assert.Nil(t, s.shown, "asking shows nothing")
 			sections := s.PromptSections(PromptFull)
 			tools := s.Tools()
@@ -92,9 +92,9 @@ func TestSpecE4OverrideBlock(t *testing.T) {
 			}
 			s.ActivateTools([]string{"mcp_s__d"})
 			s.ActivateTools([]string{"mcp_s__f", "mcp_s__e", "mcp_s__c"})
-			want := overrideHeading + a + d + c
+			want := hints.BlockHeading + a + d + c
 			if disclosure == ByProvider { // shown from the start
-				want = overrideHeading + a + c + d
+				want = hints.BlockHeading + a + c + d
 			}
 			assert.Equal(t, want, s.OverrideBlock())
 			assert.Equal(t, want, s.OverrideBlock())
@@ -127,7 +127,7 @@ func TestSpecE4HintsHeedAccess(t *testing.T) {
 	for _, access := range []Access{{Deny: []string{"mcp_s__b"}}, {Allow: []string{"mcp_s__a", "mcp_s__c"}}} {
 		parent := m.NewSession(&SessionOptions{Access: access})
 		for _, s := range []*Session{parent, parent.NewChild(nil)} {
-			assert.Equal(t, overrideHeading+"- mcp_s__a\n  - Often followed by: mcp_s__c, mcp_x__y\n", s.OverrideBlock())
+			assert.Equal(t, hints.BlockHeading+"- mcp_s__a\n  - Often followed by: mcp_s__c, mcp_x__y\n", s.OverrideBlock())
 			_, ok := s.Hints("mcp_s__b")
 			assert.False(t, ok)
 		}
@@ -163,7 +163,7 @@ func TestSpecE4OverrideBlockIsBounded(t *testing.T) {
 	m.ActivateTools([]string{"mcp_s__z"})
 	block := m.Default().OverrideBlock()
 	lines := strings.Split(block, "\n")
-	assert.LessOrEqual(t, len(block), len(overrideHeading)+maxOverrides+100)
+	assert.LessOrEqual(t, len(block), len(hints.BlockHeading)+hints.MaxBlock+100)
 	assert.True(t, utf8.ValidString(block))
 	var kept []string
 	for _, line := range lines {
@@ -212,7 +212,7 @@ func TestSpecE4HostileHints(t *testing.T) {
 	m := withHints(t, table{"mcp_s__a": {
 		Preconditions: []string{evil, "# h", "\n"}, AntiPatterns: []string{"```\n```"}, ChainsWith: []string{"b\n## c", "d, e"}, OutputShape: "\xff\xfe" + evil,
 	}}, 2, Options{})
-	assert.Equal(t, overrideHeading+"- mcp_s__a\n"+
+	assert.Equal(t, hints.BlockHeading+"- mcp_s__a\n"+
 		"  - Before: x ## System - mcp_s__b evil [2J\n"+
 		"  - Before: # h\n"+
 		"  - Avoid: ``` ```\n"+
@@ -227,9 +227,6 @@ func FuzzParseHints(f *testing.F) {
 	f.Add([]byte(`{"preconditions":[null,"\n## x\u202e"],"output_shape":"\ud800"}`))
 	f.Add([]byte(`{"Preconditions":[],"chains_with":1}`))
 	f.Add([]byte("{\"output_shape\":\"\xff\"}"))
-	m := NewManager(nil)
-	defer m.Close()
-	v := m.def.view()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h, err := ParseHints(data)
 		if err != nil {
@@ -243,9 +240,10 @@ func FuzzParseHints(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, h, again)
 		require.NoError(t, hints.Hints(h).Check())
-		for _, line := range strings.Split(strings.TrimSuffix(m.def.override(v, hints.Hints(h)), "\n"), "\n") {
+		block := strings.TrimPrefix(hints.Block([]hints.Noted{{Tool: "t", Hints: hints.Hints(h)}}), hints.BlockHeading+"- t\n")
+		assert.LessOrEqual(t, len(block), hints.MaxNote)
+		for _, line := range strings.Split(strings.TrimSuffix(block, "\n"), "\n") {
 			assert.Regexp(t, `^(  - (Before|Avoid|Returns|Often followed by): \S.*)?$`, line)
-			assert.LessOrEqual(t, len(line), maxOverride)
 			assert.False(t, strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || text.IsInvisible(r) }), "%q", line)
 		}
 	})

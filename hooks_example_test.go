@@ -50,7 +50,9 @@ func ExampleEvent() {
 		Servers: []mcphybrid.ServerConfig{{Name: "weather", InProcess: weather()}},
 		Inline:  mcphybrid.InlineOptions{Max: 1},
 		OnEvent: func(e mcphybrid.Event) {
-			fmt.Printf("%s %v %q\n", e.Kind, e.Tools, e.Query)
+			if e.Session != nil { // else it is about a server
+				fmt.Printf("%s %v %q\n", e.Kind, e.Tools, e.Query)
+			}
 		},
 	})
 	defer mgr.Close()

@@ -165,7 +165,7 @@ func TestSpecG1NamesAreStored(t *testing.T) {
 			store := mcphybrid.FileStore(filepath.Join(t.TempDir(), "store.json"))
 			opts := func(servers ...mcphybrid.ServerConfig) *mcphybrid.Options {
 				if kind == "cache" {
-					return &mcphybrid.Options{Cache: store, Servers: servers}
+					return &mcphybrid.Options{Cache: mcphybrid.NewCache(store), Servers: servers}
 				}
 				return &mcphybrid.Options{TrustStore: store, Servers: servers}
 			}
@@ -405,9 +405,9 @@ func TestSpecG1ShownNameOfTwoOwners(t *testing.T) {
 					return s
 				}
 				shows := func(s *mcphybrid.Session) (description string) {
-					for _, tool := range s.Tools() {
-						if tool.Name() == name {
-							description = tool.Description()
+					for _, tool := range exported(t, s) {
+						if tool.Name == name {
+							description = tool.Description
 						}
 					}
 					return description
@@ -504,7 +504,7 @@ func TestSpecG1HeldBackToolTakesNoName(t *testing.T) {
 func TestSpecG1HeldBackToolKeepsItsName(t *testing.T) {
 	t.Parallel()
 	const name = "mcp_github__delete"
-	m := started(t, &mcphybrid.Options{Trust: mcphybrid.TrustQuarantine})
+	m := started(t, &mcphybrid.Options{Trust: mcphybrid.TrustQuarantine, Prompt: mcphybrid.PromptOptions{ListInline: true}})
 	u, err := m.NewUser("alice", nil)
 	require.NoError(t, err)
 	require.NoError(t, m.AddServer(t.Context(), serves("github", "", says("delete", "company"))))
@@ -685,8 +685,8 @@ func TestSpecG1HeldNameKeepsItsOwner(t *testing.T) {
 					}
 					servers[first].SetTools(says("other", first), says("delete", "EVIL"))
 					mcptest.Soon(t, problems(1))
-					for _, tool := range s.Tools() {
-						assert.NotEqual(t, name, tool.Name())
+					for _, tool := range exported(t, s) {
+						assert.NotEqual(t, name, tool.Name)
 					}
 					held := s.Save()
 					assert.NotContains(t, string(held), "EVIL")
@@ -821,4 +821,11 @@ func TestSpecG1EveryAnswerFixesNames(t *testing.T) {
 			assert.Equal(t, "company", mcptest.Text(t, r))
 		})
 	}
+}
+
+// exported returns all that s shows, with the tools that a provider hides.
+func exported(t *testing.T, s *mcphybrid.Session) []mcphybrid.ExportedTool {
+	list, err := s.Export(mcphybrid.FormatAnthropic)
+	require.NoError(t, err)
+	return list
 }

@@ -39,7 +39,7 @@ func rotate(t *testing.T, m *Manager, server string, round, n int) (names []stri
 
 // listTokens returns the tokens of the tools that servers have in the list of s.
 func listTokens(s *Session) (tokens int) {
-	for _, t := range s.Tools() {
+	for _, t := range allTools(s) {
 		if isBridgeTool(t) {
 			tokens += EstimateTokens([]Tool{t}, nil)
 		}
@@ -122,7 +122,7 @@ func TestHugeDefinitions(t *testing.T) {
 	m, _ := newTestManager(t, &Options{
 		Servers: []ServerConfig{serving("heavy", heavy...), inProcess("light", 20)},
 		Limits:  ServerLimits{StartTimeout: time.Minute},
-		OnEvent: func(e Event) { events = append(events, e) },
+		OnEvent: ofSessions(func(e Event) { events = append(events, e) }),
 	})
 	s := m.NewSession(nil)
 	st := s.Stats()
@@ -263,7 +263,7 @@ func TestRotatingSummaries(t *testing.T) {
 		provider.Tools()
 	}
 	assert.LessOrEqual(t, strings.Count(s.PromptSections(PromptFull), "\n- mcp_wild__"), 100)
-	assert.LessOrEqual(t, len(provider.Tools()), 128)
+	assert.LessOrEqual(t, len(allTools(provider)), 128)
 	require.NoError(t, check(m, s, provider))
 }
 

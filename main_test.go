@@ -109,7 +109,7 @@ func check(m *Manager, sessions ...*Session) error {
 
 // checkList checks the limits of the list that a session may search beside.
 func checkList(s *Session, v *view, list []shown) error {
-	if v.ended || s.disclosure == ByBridge || !v.rights.mayUse(SearchToolName) {
+	if v.ended || s.disclosure == ByBridge || !mayUse(v.rights, SearchToolName) {
 		return nil
 	}
 	all, of := room.Use{}, make(map[origin]room.Use)
@@ -318,7 +318,7 @@ func checkView(v *view) error {
 	for _, list := range [][]*BridgeTool{v.inline, v.active} {
 		for _, t := range list {
 			places[t.name]++
-			if !v.rights.permit(t.def.names()) {
+			if !v.rights.Permit(t.def.names()) {
 				return fmt.Errorf("the session has %s and may not use it", t.name)
 			}
 		}
@@ -330,7 +330,7 @@ func checkView(v *view) error {
 			continue
 		case there != t:
 			return fmt.Errorf("%s is two tools", t.name)
-		case st.searchable() && !v.isActive(t.name):
+		case st.Searchable() && !v.isActive(t.name):
 			places[t.name]++
 		}
 		if places[t.name] != 1 {
@@ -476,6 +476,16 @@ func newTestManager(t *testing.T, opts *Options) (*Manager, *ToolRegistry) {
 // tool_000 and so on. mcp-go lists them in this order.
 func inProcess(name string, n int) ServerConfig {
 	return serving(name, mcptest.Chores(name, n)...)
+}
+
+// ofSessions returns a function for [Options.OnEvent] that drops what happens to servers,
+// which happens at any time.
+func ofSessions(tell func(Event)) func(Event) {
+	return func(e Event) {
+		if e.Session != nil {
+			tell(e)
+		}
+	}
 }
 
 // serving returns a real MCP server in this process with the given tools.

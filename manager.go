@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/cache"
 	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/result"
@@ -52,21 +53,21 @@ type Manager struct {
 	news     chan struct{} // closed and replaced when a server has listed its tools
 
 	recalling sync.Once
-	cached    atomic.Pointer[cache.Catalog] // from recall until Start has used it
-	caching   lazy.Task                     // stores the catalog
-	telling   lazy.Task                     // calls OnResources
-	opening   atomic.Int32                  // calls of Start in progress
+	cached    atomic.Pointer[cache.Found] // from recall until Start has used it
+	cache     cache.Cache                 // of Options.Cache
+	telling   lazy.Task                   // calls OnResources
+	opening   atomic.Int32                // calls of Start in progress
 
-	indexes lastIndex             // made of the catalogs
-	noted   atomic.Pointer[noted] // nil until Watch is called; stored with mu held
+	indexes lastIndex                              // made of the catalogs
+	samples atomic.Pointer[history.Series[Sample]] // nil until Watch is called; stored with mu held
 }
 
 // NewManager returns a Manager for the servers in opts. It starts none of them.
 // opts may be nil.
 //
-// NewManager panics if a number in opts is out of range or a rule is malformed;
-// check rules first with [Rule.Validate], as LoadRules of the package files does.
-// [Manager.Start] reports errors in a server's configuration.
+// [Manager.Start] reports what is wrong with what may come from files: a server's
+// configuration, and a malformed rule. NewManager panics if a number in opts is out of
+// range, or a word is none of those that are permitted.
 func NewManager(opts *Options) *Manager {
 	var o Options
 	if opts != nil {
@@ -74,7 +75,7 @@ func NewManager(opts *Options) *Manager {
 	}
 	o.setDefaults()
 	o.guard()
-	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy]), texts: result.NewShelf(o.MaxKept), validators: new(schema.Recent)}}
+	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy]), texts: result.NewShelf(o.MaxKept), validators: new(schema.Recent), noted: new(atomic.Pointer[noted])}}
 	m.ranking = sync.OnceValue(func() *search.Index {
 		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(o.Search.Ranker), Lexicon: o.Search.Lexicon, Threshold: o.Search.Threshold})
 	})
@@ -98,7 +99,11 @@ func (m *Manager) begin(ctx context.Context) {
 	if m.system != nil {
 		m.names = m.system.names.Above()
 	}
-	m.trust = trust.New(m.opts.Trust.caution(), known, m.names, m.opts.knownStore())
+	m.cache = m.opts.Cache.in.Open(m.names, m.logStored)
+	if m.opts.Trust == TrustOff {
+		m.opts.TrustStore = nil
+	}
+	m.trust = trust.New(m.opts.Trust.caution(), known, m.names, m.opts.TrustStore)
 	m.uses = m.opts.Usage.record()
 	var above *semantic
 	if m.system != nil {
@@ -118,15 +123,18 @@ func (m *Manager) begin(ctx context.Context) {
 	}
 	for _, cfg := range m.opts.Servers {
 		if !cfg.Disabled {
-			m.sources = append(m.sources, m.newSource(cfg))
+			src := m.newSource(cfg)
+			m.hear(src)
+			m.sources = append(m.sources, src)
 		}
 	}
 	m.def = m.NewSession(&SessionOptions{Registry: m.opts.Registry})
+	m.def.number = -1 // shown as 0
 }
 
 // settle stores the data that outlives this run, and has the index ready for a search.
 func (m *Manager) settle() {
-	m.saveCache()
+	m.cache.Save()
 	m.saveTrust()
 	m.cur.Load().index()
 }
@@ -142,10 +150,14 @@ func (m *Manager) find(name string) int {
 // soon as it is ready.
 //
 // The error joins one error for each failed server, which names the server. The
-// other servers work. ctx bounds only the start: the servers run until
+// other servers work. If a rule in the [Options] is malformed, the error says so, and
+// Start does nothing else: no session has a tool until [Manager.SetRules]. ctx bounds only the start: the servers run until
 // [Manager.Close].
 func (m *Manager) Start(ctx context.Context) error {
 	_ = ctx.Err() // a nil ctx panics here, where the host can recover
+	if err := m.policy.Load().invalid; err != nil {
+		return err
+	}
 	cached, err := m.recall()
 	if err != nil {
 		return err
@@ -175,7 +187,7 @@ func (m *Manager) Start(ctx context.Context) error {
 		}
 		_ = m.takeOrder() // fails only if the Manager was closed
 	}
-	stale, err := m.fill(waiting, cached)
+	stale, err := m.fill(waiting, cached.Lists)
 	m.cached.Store(nil) // later servers are not in it
 	if err != nil {
 		m.opts.Logger.Warn("mcphybrid: using the cached catalog failed", "error", err)
@@ -239,6 +251,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, ErrDuplicate)
 	}
 	src := m.newSource(cfg)
+	m.hear(src)
 	src.begun = true
 	if err := src.claimNames(m.names); err != nil {
 		m.mu.Unlock()
@@ -253,6 +266,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	if err != nil && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published
 		m.mu.Lock()
 		m.sources = slices.DeleteFunc(m.sources, func(other *source) bool { return other == src })
+		m.cache.Forget(src.name)
 		m.mu.Unlock()
 		src.server.Close()
 		return err
@@ -290,6 +304,7 @@ func (m *Manager) remove(src *source) bool {
 		}
 		m.sources = slices.Delete(m.sources, i, i+1)
 		m.removed = append(m.removed[max(len(m.removed)-maxRemoved, 0):], src.name)
+		m.cache.Forget(src.name)
 		m.trust.Left(src.name)
 		m.trust.Left(offersOf(src.name))
 		return nil
@@ -350,6 +365,7 @@ func (m *Manager) Close() error {
 		if m.system == nil {
 			m.skills.close()
 		}
+		m.cache.Close()
 		if m.uses != nil {
 			if err := m.uses.Save(time.Now()); err != nil {
 				m.opts.Logger.Warn("mcphybrid: storing the record of use failed", "error", err)
@@ -365,35 +381,9 @@ func (m *Manager) began(s *Session) {
 	if s.registrar != nil {
 		m.attach(s)
 	}
-	if n := m.noted.Load(); n != nil {
-		n.note(s)
+	if n := m.noted.Load(); n != nil && m.def != nil { // else s will be the default session
+		n.note(Event{Session: s})
 	}
-}
-
-func (m *Manager) attach(s *Session) {
-	m.mu.Lock()
-	closed := m.life.Err() != nil
-	if !closed {
-		m.attached = append(m.attached, s)
-	}
-	m.mu.Unlock()
-	if !closed {
-		s.registrar.Open(s.ActivateToolIfDeferred)
-	}
-	if !closed && m.life.Err() != nil { // Close ran in the meantime
-		s.registrar.Close()
-	}
-}
-
-// closed releases the registry of s, if it has one.
-func (m *Manager) closed(s *Session) {
-	if s.registrar == nil {
-		return
-	}
-	m.mu.Lock()
-	m.attached = slices.DeleteFunc(m.attached, func(other *Session) bool { return other == s })
-	m.mu.Unlock()
-	s.registrar.Close()
 }
 
 // Default returns the default session. It exists from [NewManager] to

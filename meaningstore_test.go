@@ -184,7 +184,7 @@ func TestInlineToolsStayStored(t *testing.T) {
 	understood(t, m, 4)
 	assert.Equal(t, []string{"mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))
 	assert.Len(t, stored(t, store, "system"), 5)
-	require.NoError(t, m.SetRules(nil))
+	require.NoError(t, m.SetRules([]Rule{}))
 	understood(t, m, 5)
 	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))
 }

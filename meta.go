@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/result"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/words"
@@ -95,7 +96,7 @@ func (v *view) offers(kind metaKind) bool {
 	switch {
 	case v.metas[kind]:
 		return true
-	case !v.rights.mayUse(metaNames[kind]):
+	case !mayUse(v.rights, metaNames[kind]):
 		return false
 	}
 	switch kind {
@@ -137,16 +138,9 @@ func (s *Session) metaTools(v *view) (list []Tool) {
 	return list
 }
 
-// readMeta reads the arguments of a meta tool. missing says whether they lack the
-// member that the tool can't do without.
+// readMeta is [schema.Members].
 func readMeta(args json.RawMessage, in any, member string, missing func() bool) error {
-	if err := json.Unmarshal(args, in); err != nil {
-		return text.JSONError(args, err)
-	}
-	if missing() {
-		return fmt.Errorf("%q is missing or empty", member)
-	}
-	return nil
+	return schema.Members(args, in, member, missing)
 }
 
 // maxDescribed is the largest number of definitions in one answer.
@@ -176,7 +170,7 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 		needed := v.needed(t)
 		told = append(append(told, t), needed...)
 		answer.Tools = append(answer.Tools, words.DescribedTool{
-			Name: t.name, Server: text.Line(t.def.Server, text.MaxName), Description: t.def.Description, InputSchema: t.def.InputSchema, Needs: namesOf(needed),
+			Name: t.name, Server: text.Line(t.def.Server, text.MaxName), Description: t.def.Description, InputSchema: t.InputSchema(), Needs: namesOf(needed),
 			ReadOnly: v.offers(metaReadOnlyCall) && t.def.ReadOnly(),
 		})
 	}
@@ -221,7 +215,7 @@ type pages struct {
 func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
 	number := 0
 	notes := result.Notes{Cut: words.LeftOut, LeftOut: words.ContentLeftOut, More: words.MoreLeftOut}
-	pages := s.rights.mayUse(PageToolName)
+	pages := mayUse(s.rights, PageToolName)
 	if pages {
 		notes.Cut = func(from, to, total int) string {
 			s.mu.Lock()
@@ -263,7 +257,7 @@ func (s *Session) answerPage(args json.RawMessage) *mcp.CallToolResult {
 	s.mu.Lock()
 	kept := s.pages.kept
 	s.mu.Unlock()
-	text, ok := kept.Text(in.ID)
+	text, ok := kept.Text(in.ID, saved.PartsOf(s.scope.opts.StateParts).Text)
 	if !ok {
 		return mcp.NewToolResultError(words.NoPage(in.ID))
 	}

@@ -166,12 +166,3 @@ func unlisted(listings []*listing, name string) bool {
 		return src.remote && src.listed == nil && src.begins(name)
 	})
 }
-
-// cloneNeeds returns a copy that shares nothing with needs.
-func cloneNeeds(needs map[string][]string) map[string][]string {
-	needs = maps.Clone(needs)
-	for name, list := range needs {
-		needs[name] = slices.Clone(list)
-	}
-	return needs
-}

@@ -1,45 +1,107 @@
 package mcphybrid
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 	"weak"
 
 	"github.com/mcphybrid/mcphybrid/internal/history"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // Watch makes the Manager record the history that [Manager.Snapshot] shows, until
-// Close. It records each session that begins from now on, and those with a
-// registry that began before; it does not keep sessions alive. It also takes a
-// bounded number of samples of the tools' tokens, in one goroutine. A second call
-// does nothing.
+// Close: the newest 200 events in sessions of the system and all its users, apart from
+// activations, and the newest 200 of servers, and the sessions, from now on or, of those
+// that have begun, from their next event. It does not keep sessions alive. It also takes
+// a bounded number of samples of the tools' tokens, in one goroutine. A second call does
+// nothing.
 func (m *Manager) Watch() {
+	n := &noted{events: history.NewNewest[EventSnapshot](maxEvents), ofServers: history.NewNewest[EventSnapshot](maxEvents)}
+	n.note = n.record
+	m.noted.CompareAndSwap(nil, n)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.noted.Load() != nil {
+	if m.samples.Load() == nil && m.life.Err() == nil {
+		samples := history.NewSeries[Sample](maxSamples, sampleEvery)
+		m.samples.Store(samples)
+		m.starting.Go(func() { samples.Run(m.life.Done(), m.sample) })
+	}
+}
+
+// noted is what Watch records of a system and its users.
+type noted struct {
+	sessions  history.Living[*Session]
+	events    *history.Newest[EventSnapshot] // in sessions
+	ofServers *history.Newest[EventSnapshot] // which may come and go often
+	note      func(Event)                    // is record; so a program without Watch does not link that
+}
+
+// An EventSnapshot is an [Event] without its Session. Its texts are lines of at most
+// 2,000 characters without secrets, and it has at most 20 tools.
+type EventSnapshot struct {
+	Event
+	At     time.Time
+	Number int // of the session, which may have ended: see [SessionSnapshot]; negative for none
+	More   int // number of further tools
+}
+
+// maxEvents is how many events are kept, maxEventTools how many tools of each.
+const maxEvents, maxEventTools = 200, 20
+
+// record gives the session of e a number, and keeps e, if it has a kind and no search or
+// call tells as much.
+func (n *noted) record(e Event) {
+	kept, to := EventSnapshot{Event: e, At: time.Now(), Number: -1, More: max(len(e.Tools)-maxEventTools, 0)}, n.ofServers
+	if s := e.Session; s != nil {
+		s.mu.Lock()
+		if s.number == 0 {
+			s.number = n.sessions.Add(weak.Make(s).Value)
+		}
+		kept.Number, to = max(s.number, 0), n.events
+		s.mu.Unlock()
+	}
+	if e.Kind == EventActivate || e.Kind == "" {
 		return
 	}
-	n := &noted{m: m, samples: history.NewSeries[Sample](maxSamples, sampleEvery)}
-	for _, s := range m.attached {
-		if s != m.def {
-			n.note(s)
+	kept.Session, kept.Tools = nil, slices.Clone(e.Tools[:len(e.Tools)-kept.More])
+	kept.hide(text.Line) // so that they take little
+	to.Add(kept)
+}
+
+// hide replaces the texts of e by what line makes of them.
+func (e *EventSnapshot) hide(line func(string, int) string) {
+	for _, of := range []*string{&e.Label, &e.User, &e.Server, &e.Query, &e.ToolError} {
+		*of = strings.Clone(line(*of, text.MaxError))
+	}
+	for i, name := range e.Tools {
+		e.Tools[i] = strings.Clone(line(name, text.MaxName))
+	}
+	if e.Err != nil {
+		e.Err = errors.New(line(strings.TrimPrefix(e.Err.Error(), "mcphybrid: "), text.MaxError))
+	}
+}
+
+// Events returns the newest events that [Manager.Watch] has recorded, newest first. A
+// user's Snapshot has those of the user.
+func (s *Snapshot) Events() (list []EventSnapshot) {
+	n := s.m.noted.Load()
+	if n == nil {
+		return nil
+	}
+	all := append(n.events.All(), n.ofServers.All()...)
+	slices.SortStableFunc(all, func(a, b EventSnapshot) int { return b.At.Compare(a.At) })
+	for _, e := range all {
+		if s.m.system == nil || e.User == s.m.user.id {
+			e.Tools = slices.Clone(e.Tools)
+			e.hide(s.eraser.Line)
+			list = append(list, e)
 		}
 	}
-	m.noted.Store(n)
-	if m.life.Err() == nil {
-		m.starting.Go(n.run)
-	}
+	return list
 }
-
-// noted is the history that Watch records.
-type noted struct {
-	m        *Manager
-	sessions history.Living[*Session]
-	samples  *history.Series[Sample]
-}
-
-// note adds s to the sessions, which does not keep it alive.
-func (n *noted) note(s *Session) { n.sessions.Add(weak.Make(s).Value) }
 
 // A liveSession is an open session.
 type liveSession struct {
@@ -48,7 +110,8 @@ type liveSession struct {
 	began  time.Time // zero for the default session
 }
 
-// newest returns the noted sessions that are open, newest first.
+// newest returns the noted sessions that are open, newest first: those of all users, or
+// those of the user whose Manager m is.
 func (m *Manager) newest() (list []liveSession) {
 	n := m.noted.Load()
 	if n == nil {
@@ -59,7 +122,7 @@ func (m *Manager) newest() (list []liveSession) {
 		s.mu.Lock()
 		closed := s.closed
 		s.mu.Unlock()
-		if !closed {
+		if !closed && (m.system == nil || s.scope == m.scope) {
 			list = append(list, liveSession{s, was.Number, was.Began})
 		}
 	}
@@ -83,6 +146,8 @@ func (m *Manager) numbered(number int) (liveSession, error) {
 type SessionSnapshot struct {
 	Number     int       // from 1, in the order in which sessions began; 0 for the default session
 	Began      time.Time // zero for the default session
+	Label      SafeText  // see [SessionOptions.Label]
+	User       SafeText  // the id of the [User], or ""
 	Intent     SafeText
 	Turn       int
 	Disclosure Disclosure
@@ -110,7 +175,7 @@ func (s *Snapshot) Sessions(from, to int) (list []SessionSnapshot, total int) {
 
 // sessionSnapshot describes a copy of a session.
 func (s *Snapshot) sessionSnapshot(of liveSession, w *weigher) SessionSnapshot {
-	return SessionSnapshot{of.number, of.began, s.Text(of.intent), of.turn, of.disclosure, w.stats(of.Session)}
+	return SessionSnapshot{of.number, of.began, s.Text(of.label), s.Text(of.User()), s.Text(of.intent), of.turn, of.disclosure, w.stats(of.Session)}
 }
 
 const (
@@ -137,33 +202,20 @@ type Sample struct {
 // Samples returns the measurements of [Manager.Watch], oldest first. There are at
 // most 240, and they reach back to the call of Watch.
 func (s *Snapshot) Samples() []Sample {
-	if n := s.m.noted.Load(); n != nil {
-		return n.samples.All()
+	if samples := s.m.samples.Load(); samples != nil {
+		return samples.All()
 	}
 	return nil
 }
 
-// run takes samples until the Manager is closed.
-func (n *noted) run() {
-	for {
-		next := time.NewTimer(n.samples.Add(n.sample()))
-		select {
-		case <-next.C:
-		case <-n.m.life.Done():
-			next.Stop()
-			return
-		}
-	}
-}
-
 // sample measures the newest sessions.
-func (n *noted) sample() (s Sample) {
-	newest := n.m.newest()
+func (m *Manager) sample() (s Sample) {
+	newest := m.newest()
 	if len(newest) == 0 {
-		newest = []liveSession{{Session: n.m.def}}
+		newest = []liveSession{{Session: m.def}}
 	}
 	s.At = time.Now()
-	w := newWeigher(n.m.scope)
+	w := newWeigher(m.scope)
 	for _, session := range newest[:min(len(newest), maxSampled)] {
 		tokens := w.stats(session.double()).Tokens
 		s.All += tokens.All

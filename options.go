@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/login"
+	"github.com/mcphybrid/mcphybrid/internal/needs"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -48,7 +49,7 @@ const (
 	DefaultSearchLimit = 20
 
 	// DefaultSearchSchemas has room for the schemas of about four tools. On the
-	// queries over 411 published tools in testdata/catalog, that makes 71 of 100
+	// queries over 411 published tools in testdata/catalog, that makes 74 of 100
 	// calls of [DescribeToolName] needless, for 400 tokens in each answer.
 	DefaultSearchSchemas = 2000
 
@@ -243,7 +244,7 @@ type Options struct {
 	// Middleware wraps every call of a tool, the first outermost.
 	Middleware []Middleware
 
-	// OnEvent is called with what happens in sessions: within one goroutine one
+	// OnEvent is called with what happens in sessions and to servers: within one goroutine one
 	// call after the other, from several goroutines at once. It may be nil.
 	OnEvent func(Event)
 
@@ -270,9 +271,12 @@ type Options struct {
 	// that it knows before any of them runs. Such a server is started by the
 	// first call of one of its tools or, if they were listed longer ago than
 	// [ServerLimits.Refresh], in the background; how its tools have changed since
-	// is then published like any change. Several Managers may share one: none
-	// loses the names of the others, and of the tools it has what was saved last.
-	Cache Store
+	// is then published like any change. Changes are saved within a second, in the
+	// background, and by [Manager.Close]. If its store is a [PartStore] too, a save writes
+	// about what has changed, else what all servers list. Several Managers may share a
+	// [SharedStore]: it has the names and servers of all, and of each server the newest
+	// lists. [Manager.RefreshCache] takes them. What nobody lists for 30 days is removed.
+	Cache Cache
 
 	// Trust says what becomes of a tool whose definition changes after it was
 	// first seen. TrustStore keeps what tools are known to be; without one it is
@@ -319,11 +323,16 @@ type PromptOptions struct {
 	// [DefaultMaxDescription].
 	MaxDescription int
 
+	// ListInline lists the inline tools in the prompt sections too, each by a line
+	// with its name and description, as the published design does. The model then
+	// reads these twice, since the request has their definitions.
+	ListInline bool
+
 	// MaxListingTokens is how many tokens the lines of tools in the prompt
-	// sections have together. If they would have more, the lines of all that is
-	// listed at once have names only; if these are too many, there is one line
-	// for each server, with the number of its tools. By default there is no such
-	// limit.
+	// sections have together: of summarized tools and, with ListInline, of inline
+	// ones. If they would have more, the lines of all that is listed at once have
+	// names only; if these are too many, there is one line for each server, with
+	// the number of its tools. By default there is no such limit.
 	MaxListingTokens int
 
 	// MaxSummaryTokens is how many tokens the prompt section has of what there
@@ -427,5 +436,5 @@ func (o *Options) setDefaults() {
 	}
 	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.clone()
 	o.Rules = slices.Clone(o.Rules)
-	o.Middleware, o.Needs = slices.Clone(o.Middleware), cloneNeeds(o.Needs)
+	o.Middleware, o.Needs = slices.Clone(o.Middleware), needs.Clone(o.Needs)
 }

@@ -237,3 +237,51 @@ func TestSessionsShareMaxKept(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, r.IsError, "that is another")
 }
+
+// With StateParts, whoever restores a session reads on in the results that were cut, and so
+// does who restores it from there. Without, and if a part was removed, the model is told.
+func TestCutResultsAreReadOnElsewhere(t *testing.T) {
+	t.Parallel()
+	parts := new(partMap)
+	begin := func(store PartStore) *Manager {
+		m, _ := newTestManager(t, &Options{MaxResult: 1000, MaxState: 1 << 20, StateParts: store, Servers: []ServerConfig{serving("a", writer())}})
+		return m
+	}
+	call := func(s *Session, name, args string) *mcp.CallToolResult {
+		t.Helper()
+		result, err := s.Call(t.Context(), name, args)
+		require.NoError(t, err)
+		return result
+	}
+	page := func(s *Session, id string) *mcp.CallToolResult {
+		t.Helper()
+		return call(s, PageToolName, fmt.Sprintf(`{"id":%q,"offset":5000}`, id))
+	}
+	s := begin(parts).Default()
+	call(s, "mcp_a__write", `{"n":1000}`)
+	call(s, "mcp_a__write", `{"n":200000}`)
+	last := "r1"
+	for i := range 16 {
+		state := s.Save()
+		assert.Less(t, len(state), 3000)
+		var err error
+		s, _, err = begin(parts).RestoreSession(state, nil)
+		require.NoError(t, err)
+		assert.True(t, page(s, "r2").IsError, "it has more bytes than a part may have")
+		assert.True(t, strings.HasPrefix(resultText(t, page(s, last)), "line  500\n"))
+		call(s, "mcp_a__write", `{"n":1000}`)
+		last = fmt.Sprint("r", i+3)
+	}
+	assert.True(t, page(s, "r1").IsError, "only the newest are kept")
+	again, _, err := begin(parts).RestoreSession(s.Save(), nil)
+	require.NoError(t, err)
+	parts.forgetting(nil)
+	assert.True(t, page(again, last).IsError)
+
+	s = begin(nil).Default()
+	call(s, "mcp_a__write", `{"n":1000}`)
+	assert.False(t, page(s, "r1").IsError)
+	s, _, err = begin(nil).RestoreSession(s.Save(), nil)
+	require.NoError(t, err)
+	assert.True(t, page(s, "r1").IsError)
+}

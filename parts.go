@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/meaning"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/verdict"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
@@ -28,7 +29,7 @@ type want struct {
 // A part is one index of tools that a session sees.
 type part struct {
 	*catalog
-	verdicts *verdicts
+	verdicts *verdict.All
 	semantic *semantic                        // searches these tools by meaning, or nil
 	may      func(*BridgeTool, standing) bool // reports which tools may be found
 	only     []bool                           // which documents, or nil for all
@@ -40,35 +41,41 @@ type part struct {
 func (v *view) parts(among func(*BridgeTool, standing) bool, servers ...string) (list []part) {
 	may := v.seenBy(among)
 	left := false
+	add := func(p part) {
+		if len(servers) > 0 {
+			p.limit(servers)
+		}
+		if p.keepsAny() {
+			list = append(list, p)
+		}
+	}
 	for i, c := range slices.Backward(v.catalogs) {
-		list = append(list, part{catalog: c, verdicts: &v.verdicts[i], semantic: v.scope.of(c.owner).semantic, may: may})
+		add(part{catalog: c, verdicts: &v.verdicts[i], semantic: v.scope.of(c.owner).semantic, may: may})
 		for _, j := range c.made().rest {
-			left = left || may(c.tools[j], v.verdicts[i].at(j).standing)
+			left = left || may(c.tools[j], v.verdicts[i].At(j).Standing)
 		}
 	}
 	if left {
-		rest := part{catalog: v.unindexed(), verdicts: new(verdicts), may: may}
+		rest := part{catalog: v.unindexed(), verdicts: new(verdict.All), may: may}
 		for _, t := range rest.tools {
-			rest.verdicts.of = append(rest.verdicts.of, verdict{standing: v.standing(t)})
+			rest.verdicts.Of = append(rest.verdicts.Of, verdict.Verdict{Standing: v.standing(t)})
 		}
-		list = append(list, rest)
+		add(rest)
 	}
-	for i := range list {
-		if len(servers) > 0 {
-			list[i].limit(servers)
+	return list
+}
+
+// keepsAny reports whether a tool may be found in p.
+func (p *part) keepsAny() bool {
+	if p.only != nil {
+		return slices.ContainsFunc(p.among, p.keep)
+	}
+	for doc := range p.indexed() {
+		if p.keep(doc) {
+			return true
 		}
 	}
-	return slices.DeleteFunc(list, func(p part) bool {
-		if p.only != nil {
-			return !slices.ContainsFunc(p.among, p.keep)
-		}
-		for doc := range p.indexed() {
-			if p.keep(doc) {
-				return false
-			}
-		}
-		return true
-	})
+	return false
 }
 
 // limit limits p to the tools of these servers.
@@ -95,7 +102,7 @@ func (p *part) keep(doc int) bool {
 		return false
 	}
 	i := p.indexed()[doc]
-	return p.may(p.tools[i], p.verdicts.at(i).standing)
+	return p.may(p.tools[i], p.verdicts.At(i).Standing)
 }
 
 func (p *part) keepNamed(name string) bool {

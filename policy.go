@@ -10,6 +10,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/usage"
+	"github.com/mcphybrid/mcphybrid/internal/verdict"
 )
 
 // InlineOptions say which tools are inline: the first, or with
@@ -87,8 +88,8 @@ func (o *JustInTimeOptions) setDefaults() {
 // UsageOptions make the most used tools inline, instead of the first ones: see
 // [Manager.Reorder].
 type UsageOptions struct {
-	// Store keeps the use of each tool from one run to the next. If nil, only
-	// this run and Counts are known.
+	// Store keeps the use of each tool from one run to the next. Managers may share a
+	// [SharedStore]: the uses of all count. If nil, only this run and Counts are known.
 	Store Store
 
 	// Counts is the use of tools that the host knows of: numbers of calls by
@@ -138,6 +139,7 @@ func (o *Options) setListDefaults() {
 type policy struct {
 	pins      []string
 	rules     *rules.Set
+	invalid   error          // of the rules in the options, in the place of which rules excludes all; or nil
 	limit     int            // the largest number of inline tools, without pins
 	allUpTo   int            // up to this many tools are all inline
 	maxTokens int            // of all inline tools together, without pins
@@ -148,50 +150,11 @@ type policy struct {
 	lineTokens func(*BridgeTool, lineForm) int
 
 	// The limits of the sections.
-	maxDescription int // characters of a description
-	maxListing     int // tokens of the tools' lines
-	maxSummary     int // tokens of the text on what search can find
+	maxDescription int  // characters of a description
+	listInline     bool // inline tools have lines
+	maxListing     int  // tokens of the tools' lines
+	maxSummary     int  // tokens of the text on what search can find
 }
-
-// A verdict is the standing of a tool and the reason for it.
-type verdict struct {
-	standing standing
-	reason   reason
-	rule     uint16 // index of the policy's rule, if the reason is a rule
-}
-
-// verdicts are those on the tools of a catalog.
-type verdicts struct {
-	of   []verdict // by index in its tools
-	rest verdict   // on those that follow
-}
-
-func (all *verdicts) at(i int) verdict {
-	if i < len(all.of) {
-		return all.of[i]
-	}
-	return all.rest
-}
-
-// A reason is why a tool has its standing.
-type reason uint8
-
-const (
-	reasonDenied     reason = iota // hidden: an access list does not permit it
-	reasonOverridden               // hidden: the name is another tool's
-	reasonExcluded                 // hidden: a rule excludes it
-	reasonOthers                   // hidden: rules include other tools only
-	reasonPin                      // inline: it is pinned
-	reasonServer                   // inline: its server wants it always loaded
-	reasonUsed                     // inline: it is among the most used
-	reasonFits                     // inline: there is room for it
-	reasonUnsearched               // inline: the session has no search
-	reasonRule                     // summarized: a rule says so
-	reasonCount                    // deferred: the number of inline tools is used up
-	reasonTokens                   // deferred: the tokens of inline tools are used up
-	reasonList                     // deferred: a session's list has no room
-	reasonWaits                    // deferred, until it is decided who gets room
-)
 
 // judge sets the standing of each tool of s. It takes these steps in order: hide
 // what the session may not use and what rules exclude, make pins inline, apply
@@ -201,34 +164,34 @@ const (
 func (s *selection) judge() {
 	p := s.policy
 	seen := s.judgeEach()
-	r := inlineRoom{tools: p.limit - s.taken.tools, tokens: p.maxTokens, list: room.New[origin](p.list)}
+	r := verdict.Room[origin]{Tools: p.limit - s.taken.tools, Tokens: p.maxTokens, List: room.New[origin](p.list)}
 	if p.maxTokens < math.MaxInt {
-		r.tokens -= s.taken.tokens
+		r.Tokens -= s.taken.tokens
 	}
 	if seen+s.taken.tools <= p.allUpTo {
-		r.tools = seen
+		r.Tools = seen
 	}
-	searchable := s.rights.mayUse(SearchToolName)
+	searchable := mayUse(s.rights, SearchToolName)
 	var first []*candidate
 	wanted := make(map[string]int) // by server: how many always-loaded tools it has so far
 	for i, c := range s.catalogs {
-		for j := range s.verdicts[i].of {
-			v, t := &s.verdicts[i].of[j], c.tools[j]
+		for j := range s.verdicts[i].Of {
+			v, t := &s.verdicts[i].Of[j], c.tools[j]
 			switch {
-			case v.standing == hidden:
+			case v.Standing == hidden:
 				continue
-			case !searchable && v.reason != reasonPin:
-				v.standing, v.reason = inline, reasonUnsearched
+			case !searchable && v.Reason != verdict.Pin:
+				*v = verdict.Verdict{Standing: inline, Reason: verdict.Unsearched}
 				continue
-			case v.reason == reasonPin:
-				if !r.take(t, p.tokens(t)) && searchable {
-					v.standing, v.reason = deferred, reasonList
+			case v.Reason == verdict.Pin:
+				if !r.Take(t.origin(), p.tokens(t)) && searchable {
+					*v = verdict.Verdict{Standing: deferred, Reason: verdict.List}
 				}
 				continue
-			case v.standing == summarized:
+			case v.Standing == summarized:
 				continue
 			}
-			v.reason = reasonWaits
+			v.Reason = verdict.Waits
 			used, always := p.used[t.name], c.wants && t.def.Always && wanted[t.def.Server] < maxAlwaysLoaded
 			if always {
 				wanted[t.def.Server]++
@@ -240,24 +203,28 @@ func (s *selection) judge() {
 	}
 	slices.SortStableFunc(first, (*candidate).compare)
 	for _, w := range first {
-		w.verdict.standing, w.verdict.reason = r.admit(w, p.tokens)
+		why := verdict.Used
+		if w.always {
+			why = verdict.Server
+		}
+		*w.verdict = p.admit(&r, w.tool, why)
 	}
 	for i, c := range s.catalogs {
 		all := &s.verdicts[i]
 		for j, t := range c.tools {
-			if j == len(all.of) { // all others are alike
-				if why := r.over(); why != reasonWaits {
-					all.rest = verdict{deferred, why, 0}
+			if j == len(all.Of) { // all others are alike
+				if why := r.Over(); why != verdict.Waits {
+					all.Rest = verdict.Verdict{Standing: deferred, Reason: why}
 					s.deferred += len(c.tools) - j
 					break
 				}
-				all.of = append(all.of, verdict{deferred, reasonWaits, 0})
+				all.Of = append(all.Of, verdict.Verdict{Standing: deferred, Reason: verdict.Waits})
 			}
-			v := &all.of[j]
-			if v.reason == reasonWaits {
-				v.standing, v.reason = r.admit(&candidate{tool: t}, p.tokens)
+			v := &all.Of[j]
+			if v.Reason == verdict.Waits {
+				*v = p.admit(&r, t, verdict.Fits)
 			}
-			switch v.standing {
+			switch v.Standing {
 			case inline:
 				s.inline = append(s.inline, t)
 			case summarized:
@@ -270,13 +237,22 @@ func (s *selection) judge() {
 	}
 }
 
+// admit returns the verdict on a tool that becomes inline if there is room, and why it
+// does.
+func (p *policy) admit(r *verdict.Room[origin], t *BridgeTool, why verdict.Reason) verdict.Verdict {
+	if over := r.Over(); over != verdict.Waits { // the tokens need not be counted
+		return verdict.Verdict{Standing: deferred, Reason: over}
+	}
+	return r.Admit(t.origin(), p.tokens(t), why)
+}
+
 // maxAlwaysLoaded is how many tools a server can move before others by
 // [AlwaysLoadKey].
 const maxAlwaysLoaded = 5
 
 // A candidate is a tool that becomes inline if there is room.
 type candidate struct {
-	verdict *verdict
+	verdict *verdict.Verdict
 	tool    *BridgeTool
 	always  bool // its server wants it inline
 	used    int  // rank among the most used, from 1; 0 if it was never used
@@ -296,85 +272,30 @@ func (w *candidate) compare(other *candidate) int {
 	return cmp.Compare(order(w), order(other))
 }
 
-// An inlineRoom is what is left for inline tools.
-type inlineRoom struct {
-	tools  int
-	tokens int
-	full   bool // a tool had too many tokens
-	list   *room.Room[origin]
-}
-
-// take gives t room beside the tools that are admitted. It reports whether the
-// list has any.
-func (r *inlineRoom) take(t *BridgeTool, tokens int) bool {
-	fits := r.list.Admit(t.origin(), tokens)
-	if fits {
-		r.tools--
-		r.tokens -= tokens
-	}
-	return fits
-}
-
-// admit makes a tool inline if there is room. After the first tool with too many
-// tokens it admits no other. Otherwise a larger budget could replace tools
-// instead of adding some. A tool for which the list has no room keeps out no other.
-func (r *inlineRoom) admit(w *candidate, count func(*BridgeTool) int) (standing, reason) {
-	if why := r.over(); why != reasonWaits {
-		return deferred, why
-	}
-	tokens := count(w.tool)
-	switch {
-	case !r.list.Fits(w.tool.origin(), tokens):
-		return deferred, reasonList
-	case tokens > r.tokens:
-		r.full = true
-		return deferred, reasonTokens
-	}
-	r.take(w.tool, tokens)
-	switch {
-	case w.always:
-		return inline, reasonServer
-	case w.used > 0:
-		return inline, reasonUsed
-	}
-	return inline, reasonFits
-}
-
-// over returns why no tool is admitted any more, or reasonWaits.
-func (r *inlineRoom) over() reason {
-	switch {
-	case r.tools <= 0:
-		return reasonCount
-	case r.full:
-		return reasonTokens
-	}
-	return reasonWaits
-}
-
 // judgeEach judges each tool on its own and returns how many the session sees.
 func (s *selection) judgeEach() (seen int) {
 	p := s.policy
 	applies := p.rules.Applying(s.intent)
 	included := p.rules.Including(applies)
 	s.applies, s.included = applies, included
-	s.verdicts = make([]verdicts, len(s.catalogs))
+	s.verdicts = make([]verdict.All, len(s.catalogs))
 	alike := len(s.rights) == 0 && len(p.pins) == 0 && len(p.used) == 0 && (p.rules == nil || len(p.rules.Rules) == 0)
 	if alike && len(s.catalogs) == 1 && !s.catalogs[0].wants {
 		return len(s.catalogs[0].tools)
 	}
 	for i, c := range s.catalogs {
-		s.verdicts[i].of = make([]verdict, len(c.tools))
+		s.verdicts[i].Of = make([]verdict.Verdict, len(c.tools))
 		for j, t := range c.tools {
-			v := &s.verdicts[i].of[j]
+			v := &s.verdicts[i].Of[j]
 			switch {
 			case s.overridden(i, t): // first, so that find goes by it
-				v.reason = reasonOverridden
-			case !s.rights.permit(t.def.names()):
-				v.reason = reasonDenied
+				v.Reason = verdict.Overridden
+			case !s.rights.Permit(t.def.names()):
+				v.Reason = verdict.Denied
 			default:
-				*v = p.judge(t, applies, included)
+				*v = p.verdict(p.matchesOf(t), applies, included)
 			}
-			if v.standing != hidden {
+			if v.Standing != hidden {
 				seen++
 			}
 		}
@@ -382,38 +303,9 @@ func (s *selection) judgeEach() (seen int) {
 	return seen
 }
 
-// judge returns the verdict of the pins and the applying rules on t: hidden, inline
-// as a pin, summarized, or deferred until there is room. If included is set, it
-// hides tools that no rule matches and that are not pinned.
-func (p *policy) judge(t *BridgeTool, applies []bool, included bool) verdict {
-	return p.verdict(p.matchesOf(t), applies, included)
-}
-
-// verdict is judge for what m matches.
-func (p *policy) verdict(m *matched, applies []bool, included bool) verdict {
-	v := verdict{standing: deferred}
-	if included {
-		v = verdict{hidden, reasonOthers, 0}
-	}
-	decided := false
-	for _, rule := range m.rules {
-		if !applies[rule] {
-			continue
-		}
-		switch action := p.rules.Rules[rule].Action; {
-		case action == rules.Exclude:
-			return verdict{hidden, reasonExcluded, rule}
-		case decided:
-		case action == rules.Include:
-			v, decided = verdict{deferred, reasonCount, rule}, true
-		case action == rules.Summarize:
-			v, decided = verdict{summarized, reasonRule, rule}, true
-		}
-	}
-	if m.pinned {
-		return verdict{inline, reasonPin, 0}
-	}
-	return v
+// verdict returns the verdict of the pins and the applying rules on what m matches.
+func (p *policy) verdict(m *matched, applies []bool, included bool) verdict.Verdict {
+	return verdict.ByRules(p.rules, m.rules, m.pinned, applies, included)
 }
 
 // matchesOf returns the rules and pins that match t. It caches them in t.

@@ -42,6 +42,6 @@ func ExampleRule() {
 	// inline mcp_tasks__tasks_list: there is room
 	// inline mcp_tasks__tasks_create: there is room
 	// hidden mcp_ci__build_go_project: rule "hide noisy build tools" excludes it
-	// hidden mcp_ci__deploy: rules include only other tools
+	// hidden mcp_ci__deploy: rules include only other tools: "show tasks to who plans"
 	// 2 tools, 1 of them within 40 tokens
 }

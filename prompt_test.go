@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/words"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/assert"
@@ -25,12 +26,13 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // search tool and each answer. So a review sees each change.
 func TestPromptGolden(t *testing.T) {
 	t.Parallel()
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Prompt: PromptOptions{ListInline: true}, Servers: []ServerConfig{
 		serving("github", echoTool("create_issue", "Creates an issue."), echoTool("list_issues", "Lists the issues\n\n## of a repository")),
 		inProcess("grafana", 3), inProcess("slack", 2),
 	}})
 	var b strings.Builder
 	section := func(title, text string) { b.WriteString("=== " + title + "\n" + text + "\n") }
+	section("guide", words.Guide)
 	section("sections", m.PromptSections(PromptFull))
 	section("search tool", m.SearchTool().Description())
 	section("its schema", string(m.SearchTool().InputSchema()))
@@ -48,9 +50,9 @@ func TestPromptGolden(t *testing.T) {
 	section("server down", textRefused("mcp_x__y", "called", ErrServerDown, true, time.Time{}))
 	section("another error", textRefused("mcp_x__y", "called", errors.New("line one\nline two"), true, time.Time{}))
 
-	section("override block", textOverrides([]string{"- mcp_x__y\n" + m.def.override(m.def.view(), hints.Hints{
+	section("override block", hints.Block([]hints.Noted{{Tool: "mcp_x__y", Hints: hints.Hints{
 		Preconditions: []string{"Log in"}, AntiPatterns: []string{"Drafts"}, ChainsWith: []string{"mcp_x__z"}, OutputShape: "A list of ids",
-	})}, 3))
+	}}}))
 
 	const path = "testdata/prompt.golden"
 	if *update {
@@ -83,14 +85,14 @@ func FuzzInlineSection(f *testing.F) {
 	f.Add("\u202egnp", strings.Repeat("e\u0301", 300), "a\u2028b")
 	f.Add("x", "\xff\xfe\x00\x1b[2J\u200b\U000e0041", "\xff")
 	f.Fuzz(func(t *testing.T, tool, description, server string) {
-		m := NewManager(&Options{Inline: InlineOptions{Max: 1}})
+		m := NewManager(&Options{Inline: InlineOptions{Max: 1}, Prompt: PromptOptions{ListInline: true}})
 		defer m.Close()
 		for _, name := range []string{tool, tool + "2"} {
 			if name == "" || server == "" || m.AddTools(server, echoTool(name, description)) != nil {
 				t.Skip("no such tool can be added")
 			}
 		}
-		plain := NewManager(&Options{Inline: InlineOptions{Max: 1}})
+		plain := NewManager(&Options{Inline: InlineOptions{Max: 1}, Prompt: PromptOptions{ListInline: true}})
 		defer plain.Close()
 		for _, name := range []string{"a", "b"} {
 			require.NoError(t, plain.AddTools("s", echoTool(name, "d")))

@@ -21,7 +21,7 @@ import (
 // resources returns what the session sees beside tools.
 func (s *selection) resources(sc *scope) *resources.View {
 	v := &resources.View{Bar: func(t rules.Tool) error {
-		if !s.rights.permit(t) || s.policy.verdict(s.policy.match(t), s.applies, s.included).standing == hidden {
+		if !s.rights.Permit(t) || s.policy.verdict(s.policy.match(t), s.applies, s.included).Standing == hidden {
 			return ErrNotPermitted
 		}
 		return nil

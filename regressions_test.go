@@ -30,12 +30,12 @@ func TestByProviderListsActiveToolsTwice(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 4)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByProvider})
 	s.ActivateTools([]string{"mcp_a__tool_003"})
-	unique(t, namesOf(s.Tools()))
+	unique(t, namesOf(allTools(s)))
 	s2 := m.NewSession(&SessionOptions{Disclosure: ByProvider})
 	s2.Tools()
 	s2.ActivateTools([]string{"mcp_a__tool_003"})
 	s2.Compact()
-	unique(t, namesOf(s2.Tools()))
+	unique(t, namesOf(allTools(s2)))
 }
 
 // A restored child has its parent's access lists too.
@@ -260,7 +260,7 @@ func TestDeniedPageToolIsNamed(t *testing.T) {
 func TestRestoreTellsOfActivations(t *testing.T) {
 	t.Parallel()
 	var events []EventKind
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}, OnEvent: func(e Event) { events = append(events, e.Kind) }})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}, OnEvent: ofSessions(func(e Event) { events = append(events, e.Kind) })})
 	s := m.NewSession(nil)
 	s.ActivateTools([]string{"mcp_a__tool_002"})
 	events = nil
@@ -659,7 +659,7 @@ func TestSaveOfAClosedSession(t *testing.T) {
 func TestCompactTellsNothing(t *testing.T) {
 	t.Parallel()
 	events := 0
-	m, _ := newTestManager(t, &Options{OnEvent: func(Event) { events++ }})
+	m, _ := newTestManager(t, &Options{OnEvent: ofSessions(func(Event) { events++ })})
 	m.Default().Compact()
 	assert.Zero(t, events)
 }

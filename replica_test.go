@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -482,6 +483,26 @@ func TestReformattedStateIsRestored(t *testing.T) {
 	assert.ErrorContains(t, err, "more than four times the limit of 8000")
 }
 
+// A state is restored in whatever order its members are.
+func TestSortedStateIsRestored(t *testing.T) {
+	t.Parallel()
+	m := replicaOf(t, &Options{Inline: InlineOptions{Max: 2}}, "s0")
+	s := m.NewSession(nil)
+	s.Tools()
+	s.ActivateTools([]string{"mcp_s0__tool_004"})
+	sections, tools := sentBytes(s)
+	var members map[string]any // sorts them
+	require.NoError(t, json.Unmarshal(s.Save(), &members))
+	sorted, err := json.Marshal(members)
+	require.NoError(t, err)
+	require.Contains(t, string(sorted), `],"began":{`)
+	restored, changed := turned(t, m, sorted, nil)
+	assert.Empty(t, changed)
+	onSections, onTools := sentBytes(restored)
+	assert.Equal(t, sections, onSections)
+	assert.Equal(t, tools, onTools)
+}
+
 // However long an intent or a user's id is, a state stays within its limit.
 func TestLongIntentIsCut(t *testing.T) {
 	t.Parallel()
@@ -586,4 +607,26 @@ func TestRestoredListHasNothingTwice(t *testing.T) {
 		strings.Repeat(`{"kind":"example","tool":1},{"kind":"summary","tool":1},`, 1000)+`{"kind":"inline","tool":1}]}`), nil)
 	require.NoError(t, err)
 	assert.Len(t, s.show(), 3)
+}
+
+// A tool that a session was restored with and that its server has listed since is saved once.
+func TestRestoredToolIsSavedOnce(t *testing.T) {
+	t.Parallel()
+	summarize := []Rule{{Name: "all", Patterns: []string{"*"}, Action: RuleSummarize}}
+	there, _ := newTestManager(t, &Options{Rules: summarize, Servers: []ServerConfig{inProcess("a", 1)}})
+	s := there.NewSession(nil)
+	s.PromptSections(PromptFull)
+	state := s.Save()
+
+	here, _ := newTestManager(t, &Options{Rules: summarize})
+	restored, _, err := here.RestoreSession(state, nil)
+	require.NoError(t, err)
+	require.NoError(t, here.AddServer(t.Context(), inProcess("a", 1)))
+	require.Equal(t, []string{"mcp_a__tool_000"}, restored.ActivateTools([]string{"mcp_a__tool_000"}))
+	require.Len(t, restored.Tools(), 2)
+	parsed, err := saved.Parse(restored.Save(), DefaultMaxState)
+	require.NoError(t, err)
+	require.NoError(t, parsed.Whole(nil))
+	assert.Len(t, parsed.Tools, 1)
+	assert.Len(t, parsed.Active, 1)
 }

@@ -39,8 +39,8 @@ func newPair(t *testing.T, seed uint64) *pair {
 	}
 	for i := range p.replicas {
 		p.replicas[i], _ = newTestManager(t, &Options{
-			StateParts: p.store,
-			Inline:     InlineOptions{Max: 8}, MaxResult: 100, Active: ActiveOptions{Max: 6, Turns: 4}, Trust: TrustQuarantine, SkillListing: SkillListingOptions{Max: 4},
+			StateParts: p.store, Prompt: PromptOptions{ListInline: (int(seed/2)+i)%2 == 1}, Tokens: counters[seed%3],
+			Inline: InlineOptions{Max: 8}, MaxResult: 100, Active: ActiveOptions{Max: 6, Turns: 4}, Trust: TrustQuarantine, SkillListing: SkillListingOptions{Max: 4},
 			Rules: []Rule{
 				{Name: "less", Intent: "less", Patterns: []string{"mcp_s1*", "*_002"}, Action: RuleExclude},
 				{Name: "only", Intent: "only", Patterns: []string{"mcp_s2*"}, Action: RuleInclude},

@@ -28,60 +28,23 @@ type Access struct {
 	Deny []string
 }
 
-// permits reports whether a allows the tool and does not deny it.
-func (a Access) permits(t rules.Tool) bool {
-	return !t.Forbidden(a.Deny) && (len(a.Allow) == 0 || t.MatchesAny(a.Allow))
-}
+func (a Access) permits(t rules.Tool) bool { return rules.Access(a).Permits(t) }
 
 // permitsOwn is permits for a list of [ServerConfig.Tools], which is about the tools
 // of one server.
 func (a Access) permitsOwn(t rules.Tool) bool { t.Within = true; return a.permits(t) }
 
-// permitsName is permits for what has only one name.
-func (a Access) permitsName(name string) bool {
-	return !rules.MatchAny(a.Deny, name) && (len(a.Allow) == 0 || rules.MatchAny(a.Allow, name))
-}
-
-// empty reports whether a permits everything.
-func (a Access) empty() bool { return len(a.Allow) == 0 && len(a.Deny) == 0 }
+// idle returns an error for each entry of a that matches no tool. It begins with
+// where, which says where a stands.
+func (a Access) idle(k rules.Known, where string) []error { return rules.Access(a).Idle(k, where) }
 
 func (a Access) clone() Access {
 	return Access{Allow: slices.Clone(a.Allow), Deny: slices.Clone(a.Deny)}
 }
 
-// idle returns an error for each entry of a that matches no tool. It begins with
-// where, which says where a stands.
-func (a Access) idle(k rules.Known, where string) []error {
-	return slices.Concat(k.Idle(where+".Allow", a.Allow, rules.Tool.MatchesAny), k.Idle(where+".Deny", a.Deny, rules.Tool.Forbidden))
-}
-
-// rights say what a session may use: whatever all the lists permit. No list at all
-// permits everything.
-type rights []Access
-
-func (r rights) permit(t rules.Tool) bool {
-	return !slices.ContainsFunc(r, func(a Access) bool { return !a.permits(t) })
-}
-
-func (r rights) permitName(name string) bool {
-	return !slices.ContainsFunc(r, func(a Access) bool { return !a.permitsName(name) })
-}
-
-// and returns r, further restricted to these lists.
-func (r rights) and(lists ...Access) rights {
-	for _, a := range lists {
-		if !a.empty() {
-			r = append(slices.Clip(r), a.clone())
-		}
-	}
-	return r
-}
-
 // mayUse reports whether r permits a meta tool. Only Deny can forbid one: an allow
 // list is about the servers' tools and need not name the meta tools.
-func (r rights) mayUse(meta string) bool {
-	return !slices.ContainsFunc(r, func(a Access) bool { return rules.MatchAny(a.Deny, meta) })
-}
+func mayUse(r rules.Rights, meta string) bool { return !r.Denies(meta) }
 
 // A Rule includes, excludes or summarizes tools: see [Options.Rules].
 type Rule struct {

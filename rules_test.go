@@ -110,7 +110,34 @@ func TestRuleErrors(t *testing.T) {
 	}
 	assert.ErrorContains(t, m.SetRules(make([]Rule, rules.MaxRules+1)), "there are 10001 rules, more than the limit of 10000")
 	assert.Equal(t, map[string]string{"x": "hidden ok", "y": "inline"}, placements(m.def), "the rules before stay in force")
-	assert.PanicsWithValue(t, `mcphybrid: Options.Rules: rule 0 "": the name is missing`, func() { NewManager(&Options{Rules: []Rule{{}}}) })
+	assert.EqualError(t, m.SetRules(nil), "mcphybrid: rules: nil is no list of rules: an empty list is one without rules")
+	assert.Equal(t, map[string]string{"x": "hidden ok", "y": "inline"}, placements(m.def), "an error that was dropped permits nothing")
+	require.NoError(t, m.SetRules([]Rule{}))
+	assert.Equal(t, map[string]string{"x": "inline", "y": "inline"}, placements(m.def))
+}
+
+// A malformed rule in the options is an error of Start. Until there are other rules, no
+// session has a tool: the rule may be there to keep one from models.
+func TestMalformedRulesInOptions(t *testing.T) {
+	t.Parallel()
+	m := NewManager(&Options{Rules: []Rule{{}}, Pins: []string{"x"}, Servers: []ServerConfig{inProcess("a", 2)}})
+	defer m.Close()
+	require.NoError(t, m.AddTools("b", echoTool("x", "")))
+	const want = `mcphybrid: Options.Rules: rule 0 "": the name is missing`
+	assert.EqualError(t, m.Start(t.Context()), want)
+	assert.Empty(t, m.Default().Tools())
+	_, err := m.Call(t.Context(), "mcp_b__x", nil)
+	assert.ErrorIs(t, err, ErrNotPermitted)
+	assert.Equal(t, StateConfigured, m.Servers()[0].State)
+	u, err := m.NewUser("u", &UserOptions{Servers: []ServerConfig{inProcess("c", 1)}})
+	require.NoError(t, err)
+	assert.EqualError(t, u.Start(t.Context()), want)
+
+	require.NoError(t, m.SetRules([]Rule{}))
+	require.NoError(t, m.Start(t.Context()))
+	assert.Len(t, m.InlineTools(), 3)
+	require.NoError(t, u.Start(t.Context()))
+	require.NoError(t, check(m))
 }
 
 // An intent may be any text. It does not give a session what another session's
@@ -194,7 +221,7 @@ func TestSpecE1Properties(t *testing.T) {
 			c := judgedAs(p, tools, "i")
 			var list []Placement
 			for i, t := range tools {
-				list = append(list, p.placement(t, c.verdicts[0].at(i)))
+				list = append(list, p.placement(t, c.verdicts[0].At(i)))
 			}
 			return list
 		}

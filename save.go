@@ -20,10 +20,12 @@ type savedForm struct {
 const savedName = "name"
 
 var savedForms = []savedForm{
+	{"tool", asTool, plainTool, true},
 	{"inline", asTool, inlineLines, true},
 	{"active", asTool, noSection, true},
 	{"deferred", asDeferred, noSection, true},
 	{"summary", notListed, summaryLines, true},
+	{"guide", notListed, guideText, false},
 	{"example", notListed, exampleText, true},
 	{savedName, notListed, noSection, true},
 	{"search", asMeta, searchText, false},
@@ -53,11 +55,16 @@ func (w *saver) save(list []shown, o *opening) {
 	}
 }
 
-// tool returns the place of t in the list of tools.
+// tool returns the place of t in the list of tools. What a session was restored with and
+// what a server has listed since is one tool if it is the same.
 func (w *saver) tool(t *BridgeTool, definition json.RawMessage) int {
 	if w.places[t] == 0 {
-		w.state.Tools = append(w.state.Tools, saved.Tool{Tool: t.def.names(), OfUser: t.owner.user != "", Definition: saved.Bytes(definition)})
-		w.places[t], w.named[t.name] = len(w.state.Tools), len(w.state.Tools)
+		tool, place := saved.Tool{Tool: t.def.names(), OfUser: t.owner.user != "", Definition: saved.Bytes(definition)}, w.named[t.name]
+		if place == 0 || !w.state.Tools[place-1].Same(&tool) {
+			w.state.Tools = append(w.state.Tools, tool)
+			place = len(w.state.Tools)
+		}
+		w.places[t], w.named[t.name] = place, place
 	}
 	return w.places[t]
 }
@@ -87,13 +94,14 @@ func (w *saver) item(e shown) {
 // Save returns the session's state as a JSON object, to be restored with
 // [Manager.RestoreSession]. It has the active tools, the turn, and all that it
 // takes to show the model the same again: the items in their order, and the
-// definitions of their tools. It has no figures and no cut results.
+// definitions of their tools. It has no figures, and no cut results without StateParts.
 //
 // It takes about as many bytes as the tools and sections in a request do: 70 KB
 // for 60 published tools, 1.4 KB for each tool with [ByProvider]. With
 // [Options.StateParts], what many states have in common is kept there, once, and the
-// state refers to it: it takes 1 to 2 KB with five active tools. Save then may have to
-// wait for the store, and if that fails, the state has all itself.
+// state refers to it: it takes 1 to 2 KB with five active tools. Cut results can then be
+// read on wherever the session is restored. Save may have to wait for the store, and if that
+// fails, the state has all itself, but not these.
 //
 // Together with its parts, a state has at most [Options.MaxState] bytes, if that is
 // enough for the intent and the user's id. What was shown last is left out of a larger
@@ -113,7 +121,7 @@ func (s *Session) Save() json.RawMessage {
 func (s *Session) stateLocked(v *view) *saved.State {
 	w := saver{state: saved.State{
 		User: s.scope.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
-		Results: s.pages.last, Paged: s.pages.offered, Full: s.full, Refused: s.refused,
+		Results: s.pages.last, Paged: s.pages.offered, Texts: s.pages.kept.Saved, Full: s.full, Refused: s.refused,
 	}}
 	w.isGone = func(t *BridgeTool) bool {
 		if kept := s.kept[t.name]; kept != nil && kept.is(t) && !kept.gone || v.ended {

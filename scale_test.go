@@ -13,7 +13,7 @@ import (
 // An unchanged session's sections cost nothing, also after an item was added to what
 // it begins with.
 func TestSectionsAreWrittenOnce(t *testing.T) {
-	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
+	m, _ := newTestManager(t, &Options{Servers: thousandTools(), Prompt: PromptOptions{ListInline: true}})
 	s := m.NewSession(nil)
 	for range 2 {
 		for what, look := range map[string]func() string{
@@ -141,7 +141,7 @@ func TestASearchInAServerLooksAtItsTools(t *testing.T) {
 	}
 	looked := 0
 	v := s.view()
-	parts := v.parts(func(t *BridgeTool, st standing) bool { looked++; return st.searchable() }, "s17")
+	parts := v.parts(func(t *BridgeTool, st standing) bool { looked++; return st.Searchable() }, "s17")
 	require.Len(t, parts, 1)
 	assert.Len(t, parts[0].index().Search("chore", 5, parts[0].keep), 5)
 	assert.Less(t, looked, 200, "50 tools in each of some passes")

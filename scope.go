@@ -35,14 +35,15 @@ type scope struct {
 	user    user                 // zero if this is the system's scope
 	keeper  keeper               // the Manager
 
-	metaAccess Access         // denies the meta tools that opts deny
+	metaAccess rules.Access   // denies the meta tools that opts deny
 	semantic   *semantic      // nil without [Options.Semantic]
 	uses       *usage.Record  // nil without [Options.Usage]
 	skills     *skillShelf    // shared with the system
 	texts      *result.Shelf  // of all sessions, likewise
 	validators *schema.Recent // likewise
 
-	life context.Context // ends with the Manager
+	life  context.Context        // ends with the Manager
+	noted *atomic.Pointer[noted] // nil inside until Watch is called; shared with the system
 
 	cur    atomic.Pointer[catalog] // never nil; the Manager stores it with its mu held
 	policy *atomic.Pointer[policy] // never nil inside; shared with the system
@@ -58,7 +59,7 @@ type scope struct {
 // A user is the part of a scope that belongs to a user.
 type user struct {
 	id     string
-	access Access         // for all its sessions
+	access rules.Access   // for all its sessions
 	most   map[*owner]int // limit of tools per owner in the answer to a search
 }
 
@@ -76,9 +77,14 @@ type keeper interface {
 	// name, if it would belong to a server that is still connecting.
 	connecting(tool string) (rules.Tool, bool)
 
+	// absent returns the server to which the unknown tool with that registered name
+	// would belong, if it is down and has never listed its tools, and what patterns
+	// see of the tool.
+	absent(tool string) (*owner, rules.Tool)
+
 	// connectingServers returns the names of the servers that are still
 	// connecting, except those of which r permits no tool.
-	connectingServers(r rights) []string
+	connectingServers(r rules.Rights) []string
 
 	// permits reports whether the configuration of an owner's server permits a
 	// tool. It does if there is no such server.
@@ -162,7 +168,7 @@ func (s *scope) forgetSelections() {
 
 // selection returns what a session with these rights and this intent sees now.
 // since returns what the session brings along from before.
-func (s *scope) selection(r rights, intent string, since func([]*catalog) past) *selection {
+func (s *scope) selection(r rules.Rights, intent string, since func([]*catalog) past) *selection {
 	s.selecting.Lock()
 	if old := s.selected; old == nil || old.policy != s.policy.Load() || !slices.Equal(old.catalogs, s.catalogs()) {
 		s.selected = &selectionSet{catalogs: s.catalogs(), policy: s.policy.Load(), byKey: make(map[selectionKey]*lazySelection)}
@@ -204,7 +210,7 @@ func (s *scope) selection(r rights, intent string, since func([]*catalog) past) 
 // standings yields the tools of c with the standing that they would have in a
 // session without restrictions.
 func (s *scope) standings(c *catalog) iter.Seq2[*BridgeTool, standing] {
-	sel := &selection{catalogs: []*catalog{c}, policy: s.policy.Load(), rights: rights(nil).and(s.metaAccess)}
+	sel := &selection{catalogs: []*catalog{c}, policy: s.policy.Load(), rights: rules.Rights{}.And(s.metaAccess)}
 	sel.judge()
 	return sel.each()
 }
@@ -239,7 +245,7 @@ func (s *scope) newShelfIndex(docs []*search.Document) *search.Index { return s.
 // or a log record.
 func (o *Options) guard() {
 	o.Logger = foreign.Logger(o.Logger)
-	o.Cache, o.TrustStore = foreign.Guarded(o.Cache, "Options.Cache"), foreign.Guarded(o.TrustStore, "Options.TrustStore")
+	o.TrustStore = foreign.Guarded(o.TrustStore, "Options.TrustStore")
 	o.StateParts = saved.Guarded(o.StateParts, "Options.StateParts", o.Logger)
 	if o.Usage != nil {
 		u := *o.Usage
@@ -344,18 +350,19 @@ func (s *scope) weightOf(t *BridgeTool, text string, of func(*weights) int) int 
 	return n
 }
 
-// newPolicy returns the policy for opts. It panics if a rule is malformed. tokens and
-// lineTokens are called with locks held.
+// newPolicy returns the policy for opts. tokens and lineTokens are called with locks
+// held.
 func newPolicy(opts *Options, tokens func(*BridgeTool) int, lineTokens func(*BridgeTool, lineForm) int) *policy {
-	rules, err := newRuleSet(opts.Rules)
-	if err != nil {
-		panic("mcphybrid: Options.Rules: " + err.Error())
+	set, err := newRuleSet(opts.Rules)
+	if err != nil { // the rules may be there to keep a tool from models: so they get none
+		set, _ = rules.NewSet([]rules.Rule{{Name: "malformed rules", Patterns: []string{"*"}, Action: rules.Exclude}})
+		err = fmt.Errorf("mcphybrid: Options.Rules: %w", err)
 	}
 	p := &policy{
-		pins: opts.Pins, rules: rules, tokens: tokens,
+		pins: opts.Pins, rules: set, invalid: err, tokens: tokens,
 		limit: opts.Inline.Max, allUpTo: opts.Inline.Max, maxTokens: opts.Inline.MaxTokens,
 		lineTokens: lineTokens, maxDescription: opts.Prompt.MaxDescription,
-		maxListing: opts.Prompt.MaxListingTokens, maxSummary: opts.Prompt.MaxSummaryTokens,
+		listInline: opts.Prompt.ListInline, maxListing: opts.Prompt.MaxListingTokens, maxSummary: opts.Prompt.MaxSummaryTokens,
 		list: room.Limits{Items: opts.List.Max, Tokens: opts.List.MaxTokens, ItemsEach: opts.List.ServerMax, TokensEach: opts.List.ServerTokens},
 	}
 	if jit := opts.JustInTime; jit != nil {

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
-	"unicode"
 
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
@@ -180,7 +179,7 @@ func (s *Session) Find(ctx context.Context, query string, opts SearchOptions) An
 // not in the model's list.
 func (v *view) deferredTools() func(*BridgeTool, standing) bool {
 	active := v.activeInList()
-	return func(t *BridgeTool, st standing) bool { return st.searchable() && !active[t] }
+	return func(t *BridgeTool, st standing) bool { return st.Searchable() && !active[t] }
 }
 
 // search is Find among the tools that may accepts, without the tools that the
@@ -241,9 +240,9 @@ func hitsOf(named []*BridgeTool, found []Hit, n int) []Hit {
 // any other tool.
 func (s *Session) Explain(query, name string) search.Explanation {
 	v := s.view()
-	may := func(_ *BridgeTool, st standing) bool { return st.searchable() }
+	may := func(_ *BridgeTool, st standing) bool { return st.Searchable() }
 	for _, p := range v.parts(may) {
-		if i, ok := p.place(name); ok && p.may(p.tools[i], p.verdicts.at(i).standing) {
+		if i, ok := p.place(name); ok && p.may(p.tools[i], p.verdicts.At(i).Standing) {
 			if doc, ok := slices.BinarySearch(p.indexed(), i); ok {
 				return p.index().Explain(query, doc)
 			}
@@ -258,7 +257,7 @@ func (s *Session) Explain(query, name string) search.Explanation {
 func (s *selection) named(names []string, keep func(*BridgeTool, standing) bool) (list []*BridgeTool) {
 	add := func(i, j int) {
 		t := s.catalogs[i].tools[j]
-		if keep(t, s.verdicts[i].at(j).standing) && !slices.Contains(list, t) {
+		if keep(t, s.verdicts[i].At(j).Standing) && !slices.Contains(list, t) {
 			list = append(list, t)
 		}
 	}
@@ -276,36 +275,5 @@ func (s *selection) named(names []string, keep func(*BridgeTool, standing) bool)
 	return list
 }
 
-// namesIn returns the words of query that may be names of tools. only reports
-// that the query starts with "select:" and so has nothing else.
-func namesIn(query string) (names []string, only bool) {
-	query = strings.TrimSpace(query)
-	split := func(r rune) bool { return r == ',' || r == '`' || r == '"' || r == '\'' || unicode.IsSpace(r) }
-	if len(query) > len(selectPrefix) && strings.EqualFold(query[:len(selectPrefix)], selectPrefix) {
-		return strings.FieldsFunc(query[len(selectPrefix):], split), true
-	}
-	words := strings.FieldsFunc(query, split)
-	if len(words) == 1 {
-		return words, false
-	}
-	for _, w := range words {
-		if isIdentifier(w) {
-			names = append(names, w)
-		}
-	}
-	return names, false
-}
-
-const selectPrefix = "select:"
-
-// isIdentifier reports whether w looks like an identifier, not like a word of
-// ordinary text. So it does not split w: "HTTPServer" is two words and may be prose,
-// and so is "user's".
-func isIdentifier(w string) bool {
-	for i := 1; i < len(w)-1; i++ {
-		if strings.IndexByte("_-./:", w[i]) >= 0 || text.IsLower(w[i-1]) && text.IsUpper(w[i]) {
-			return true
-		}
-	}
-	return false
-}
+// namesIn is [names.Asked].
+func namesIn(query string) (list []string, only bool) { return names.Asked(query) }

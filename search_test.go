@@ -283,7 +283,7 @@ func TestSearchToolAnswers(t *testing.T) {
 	}
 	inline := ask("select:tool_001,mcp_a__tool_004")
 	assert.Equal(t, 1, inline.Count)
-	assert.Equal(t, "You have mcp_a__tool_001 already: call it by this name. "+words.FoundActive, inline.Message)
+	assert.Equal(t, "You have mcp_a__tool_001 already: call it by this name. "+words.FoundActive+words.Untrusted, inline.Message)
 	again := ask("mcp_a__tool_004")
 	assert.Contains(t, again.Message, "You have mcp_a__tool_004 already")
 }

@@ -31,9 +31,11 @@ func (o *skillOffer) section() string {
 	return b.String()
 }
 
-// InlineSection returns the prompt section that lists the inline tools, one per
-// line with its description, cut to [PromptOptions.MaxDescription] characters. It is ""
-// without inline tools. It only grows at its end, until [Session.Compact].
+// InlineSection returns the prompt section on the inline tools. By default it tells the
+// model to prefer them and to leave out optional parameters, and does not change. It is
+// "" if the session began with inline tools of fewer than 2,200 tokens, of which it
+// would be more than 3 %. With [PromptOptions.ListInline], it lists the tools too, and
+// grows at its end only, until [Session.Compact].
 func (s *Session) InlineSection() string {
 	return strings.TrimPrefix(s.written(true, false), "\n\n")
 }
@@ -106,7 +108,7 @@ type sectionText struct {
 }
 
 func noText() sectionText {
-	return sectionText{guide: words.Example("", words.PlainExample), heading: inlineHeading}
+	return sectionText{guide: words.Example("", words.PlainExample), heading: words.ToolsHeading}
 }
 
 // write adds the text of further items.
@@ -120,7 +122,8 @@ func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
 			}
 			continue
 		}
-		if in == noSection || in == inlineLines && !inline || in != inlineLines && !search || in == skillText && !inline {
+		of := in == guideText || in == inlineLines
+		if in <= plainTool || of && !inline || !of && !search || in == skillText && !inline {
 			continue
 		}
 		if b.Len() == 0 {
@@ -133,9 +136,11 @@ func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
 			b.WriteByte('\n')
 		}
 		switch {
+		case in == guideText:
+			b.WriteString(words.Guide)
 		case in == searchText:
 			if e.place == asMeta {
-				b.WriteString(searchHeading)
+				b.WriteString(words.SearchHeading)
 			}
 			b.WriteString(e.offer.servers.Summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens))
 			if e.place == asMeta {
@@ -152,9 +157,9 @@ func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
 			b.WriteString(e.offer.skills.section())
 		case in == inlineLines && to.open != in:
 			b.WriteString(to.heading + to.guide)
-			to.heading, to.guide = moreHeading, ""
+			to.heading, to.guide = words.MoreToolsHeading, ""
 		case in == summaryLines && to.open != in:
-			b.WriteString(summaryHeading)
+			b.WriteString(words.SummaryHeading)
 		}
 		to.open = in
 		switch {

@@ -2,11 +2,13 @@ package mcphybrid
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,10 +20,82 @@ func rawTool(name, schema string) mcpserver.ServerTool {
 	return t
 }
 
+// With all tools inline, a request costs at most 3 % more than the definitions. When
+// tools are deferred later, what was sent stays, and the search follows it.
+func TestSectionsAddLittle(t *testing.T) {
+	t.Parallel()
+	for _, d := range []Disclosure{ByActivation, ByProvider} {
+		for size, guide := range map[int]string{10: "", minGuided / 3: "", 3 * minGuided: "\n\n" + words.Guide} {
+			m, _ := newTestManager(t, nil)
+			for i := range 3 {
+				require.NoError(t, m.AddTools(fmt.Sprint("s", i), echoTool("one", strings.Repeat("long ", size/4))))
+			}
+			s := m.NewSession(&SessionOptions{Disclosure: d})
+			sections, tools := sentBytes(s)
+			assert.Equal(t, guide, sections)
+			assert.Len(t, tools, 3)
+			assert.Nil(t, s.SearchTool())
+			st := s.Stats().Tokens
+			assert.LessOrEqual(t, st.Sent(), st.All+st.All*3/100, "%+v", st)
+
+			require.NoError(t, m.AddTools("more", mcptest.Chores("more", 50)...))
+			nowSections, nowTools := sentBytes(s)
+			grown, ok := strings.CutPrefix(nowSections, sections)
+			assert.True(t, ok && strings.HasPrefix(strings.TrimLeft(grown, "\n"), words.SearchHeading+"13 more tools"), nowSections)
+			assert.Equal(t, tools, nowTools[:3])
+			assert.NotNil(t, s.SearchTool())
+			assert.NotContains(t, nowSections, "mcp_more__tool_000")
+			restored, changed, err := m.RestoreSession(s.Save(), &SessionOptions{Disclosure: d})
+			require.NoError(t, err)
+			assert.Empty(t, changed)
+			again, _ := sentBytes(restored)
+			assert.Equal(t, nowSections, again)
+			require.NoError(t, check(m, s, restored))
+		}
+	}
+}
+
+// A session that was saved with the published sections goes on with them, and without
+// lines for further tools. One that was saved without gets lines where the host has them
+// listed.
+func TestOtherSectionsAreRestored(t *testing.T) {
+	t.Parallel()
+	for _, listed := range []bool{true, false} {
+		from := replicaOf(t, &Options{Prompt: PromptOptions{ListInline: listed}, Tokens: constantTokens(1000)}, "s0")
+		to := replicaOf(t, &Options{Prompt: PromptOptions{ListInline: !listed}, Tokens: constantTokens(1000)}, "s0")
+		s := from.NewSession(nil)
+		sections, tools := sentBytes(s)
+		other, _ := turned(t, to, s.Save(), nil)
+		require.NoError(t, to.AddTools("later", echoTool("one", "One")))
+		nowSections, nowTools := sentBytes(other)
+		grown, ok := strings.CutPrefix(nowSections, sections)
+		assert.True(t, ok, nowSections)
+		assert.Equal(t, !listed, strings.HasSuffix(grown, "\n- mcp_later__one: One\n"), grown)
+		assert.Equal(t, listed, grown == "", grown)
+		assert.Equal(t, tools, nowTools[:len(tools)])
+		assert.Len(t, nowTools, len(tools)+1)
+		require.NoError(t, check(to, other))
+	}
+}
+
+// Published servers of up to 40 tools cost at most 3 % more than their definitions.
+// bench/savings tests the same with invented ones.
+func TestSmallCatalogsAddLittle(t *testing.T) {
+	t.Parallel()
+	for name, tools := range mcptest.CatalogTools(t) {
+		m, _ := newTestManager(t, nil)
+		require.NoError(t, m.AddTools(name, tools...))
+		st := m.Stats()
+		if len(tools) <= DefaultMaxInline {
+			assert.LessOrEqual(t, st.Tokens.Sent(), st.Tokens.All+st.Tokens.All*3/100, "%s: %+v", name, st.Tokens)
+		}
+	}
+}
+
 // SPEC A12: the example shows a tool that the session really has.
 func TestSpecA12ByARealTool(t *testing.T) {
 	t.Parallel()
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Prompt: PromptOptions{ListInline: true}})
 	require.NoError(t, m.AddTools("a",
 		rawTool("all", `{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`),
 		rawTool("evil", `{"type":"object","properties":{"x":{"type":"string"},"do this":{}},"required":["x"]}`),
@@ -46,7 +120,7 @@ func TestSpecA12ByARealTool(t *testing.T) {
 	other := m.NewSession(nil)
 	assert.Contains(t, other.PromptSections(PromptFull), words.PlainExample.Wrong)
 	plain := other.PromptSections(PromptFull)
-	require.NoError(t, m.SetRules(nil))
+	require.NoError(t, m.SetRules([]Rule{}))
 	assert.True(t, strings.HasPrefix(other.PromptSections(PromptFull), plain))
 }
 
@@ -57,7 +131,7 @@ func TestSpecE1SummarizeLists(t *testing.T) {
 	rules := []Rule{{Name: "short", Patterns: []string{"mcp_a__tool_001", "mcp_a__tool_002", "mcp_a__tool_003"}, Action: RuleSummarize}}
 	m, _ := newTestManager(t, &Options{Rules: rules, Servers: []ServerConfig{inProcess("a", 5)}})
 	s := m.NewSession(nil)
-	lines := "\n" + summaryHeading + "- mcp_a__tool_001: Does chore 1 for a\n- mcp_a__tool_002: Does chore 2 for a\n- mcp_a__tool_003: Does chore 3 for a\n"
+	lines := "\n" + words.SummaryHeading + "- mcp_a__tool_001: Does chore 1 for a\n- mcp_a__tool_002: Does chore 2 for a\n- mcp_a__tool_003: Does chore 3 for a\n"
 	before := s.PromptSections(PromptFull)
 	assert.Equal(t, 1, strings.Count(before, lines))
 	assert.True(t, strings.HasSuffix(before, lines))
@@ -90,7 +164,7 @@ func TestSpecE1SummarizeLists(t *testing.T) {
 func TestListingBudget(t *testing.T) {
 	t.Parallel()
 	sections := func(budget int, rules ...Rule) string {
-		m, _ := newTestManager(t, &Options{Prompt: PromptOptions{MaxListingTokens: budget}, Rules: rules, Servers: []ServerConfig{inProcess("a", 3), inProcess("b", 2)}})
+		m, _ := newTestManager(t, &Options{Prompt: PromptOptions{ListInline: true, MaxListingTokens: budget}, Rules: rules, Servers: []ServerConfig{inProcess("a", 3), inProcess("b", 2)}})
 		s := m.NewSession(nil)
 		text := s.PromptSections(PromptFull)
 		restored, _, err := m.RestoreSession(s.Save(), nil)
@@ -110,10 +184,10 @@ func TestListingBudget(t *testing.T) {
 	short := Rule{Name: "short", Patterns: []string{"tool_001", "tool_002"}, Action: RuleSummarize}
 	text := sections(5, short)
 	assert.True(t, strings.HasPrefix(text, "- 1 tools of a\n- 1 tools of b\n\n## Additional"), text)
-	assert.True(t, strings.HasSuffix(text, summaryHeading+"- 2 tools of a\n- 1 tools of b\n"), text)
+	assert.True(t, strings.HasSuffix(text, words.SummaryHeading+"- 2 tools of a\n- 1 tools of b\n"), text)
 
 	// Tools that are added later get the rest of the budget.
-	m, _ := newTestManager(t, &Options{Prompt: PromptOptions{MaxListingTokens: tokens}, Servers: []ServerConfig{inProcess("a", 3)}})
+	m, _ := newTestManager(t, &Options{Prompt: PromptOptions{ListInline: true, MaxListingTokens: tokens}, Servers: []ServerConfig{inProcess("a", 3)}})
 	before := m.PromptSections(PromptFull)
 	require.NoError(t, m.AddTools("b", echoTool("x", strings.Repeat("long ", 40))))
 	assert.Equal(t, before+"- mcp_b__x\n", m.PromptSections(PromptFull))

@@ -13,6 +13,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
+	"github.com/mcphybrid/mcphybrid/internal/verdict"
 )
 
 // A selection is what sessions with equal rights and intent see of one version of
@@ -21,11 +22,11 @@ type selection struct {
 	id       uint64     // unique
 	catalogs []*catalog // if a name is in several, the last one wins, apart from meant
 	policy   *policy
-	rights   rights
+	rights   rules.Rights
 	intent   string
 	past
 
-	verdicts []verdicts    // by catalog
+	verdicts []verdict.All // by catalog
 	inline   []*BridgeTool // in registration order
 	deferred int           // how many tools are searchable
 	applies  []bool        // which rules apply to intent
@@ -90,7 +91,7 @@ type opening struct {
 	}
 }
 
-var endedSelection = &selection{catalogs: []*catalog{ended}, policy: &policy{rules: new(rules.Set)}, verdicts: make([]verdicts, 1), ended: true}
+var endedSelection = &selection{catalogs: []*catalog{ended}, policy: &policy{rules: new(rules.Set)}, verdicts: make([]verdict.All, 1), ended: true}
 
 // These are for how many combinations of rights and intent we keep a selection, while
 // they have no more verdicts together, and of how many first lists of each. Beyond, a
@@ -112,7 +113,7 @@ func (s *selection) each() iter.Seq2[*BridgeTool, standing] {
 	return func(yield func(*BridgeTool, standing) bool) {
 		for i, c := range s.catalogs {
 			for j, t := range c.tools {
-				if !yield(t, s.verdicts[i].at(j).standing) {
+				if !yield(t, s.verdicts[i].At(j).Standing) {
 					return
 				}
 			}
@@ -124,7 +125,7 @@ func (s *selection) each() iter.Seq2[*BridgeTool, standing] {
 // of its catalog and its index there.
 func (s *selection) find(name string) (i, j int, ok bool) {
 	for i, c := range slices.Backward(s.catalogs) {
-		if j, ok := c.place(name); ok && s.verdicts[i].at(j).reason != reasonOverridden {
+		if j, ok := c.place(name); ok && s.verdicts[i].At(j).Reason != verdict.Overridden {
 			return i, j, true
 		}
 	}
@@ -155,8 +156,8 @@ func (s *selection) meaning(name string) iter.Seq[*catalog] {
 // lookup returns the tool with that registered name and its standing, or nil if the
 // session does not see it.
 func (s *selection) lookup(name string) (*BridgeTool, standing) {
-	if i, j, ok := s.find(name); ok && s.verdicts[i].at(j).standing != hidden {
-		return s.catalogs[i].tools[j], s.verdicts[i].at(j).standing
+	if i, j, ok := s.find(name); ok && s.verdicts[i].At(j).Standing != hidden {
+		return s.catalogs[i].tools[j], s.verdicts[i].At(j).Standing
 	}
 	return nil, hidden
 }
@@ -179,7 +180,7 @@ func (s *selection) unindexed() *catalog {
 		for i, c := range s.catalogs {
 			for _, j := range c.made().rest {
 				t := c.tools[j]
-				if s.verdicts[i].at(j).standing == hidden {
+				if s.verdicts[i].At(j).Standing == hidden {
 					continue
 				}
 				docs = append(docs, len(r.tools))
@@ -254,7 +255,7 @@ func (s *selection) same(kept *BridgeTool) *BridgeTool {
 }
 
 // gone returns what is known of a tool that has left.
-func (s *selection) gone(name string) (g history.Departure[rules.Tool], ok bool) {
+func (s *selection) gone(name string) (g history.Departure[*rules.Tool], ok bool) {
 	for c := range s.meaning(name) {
 		if g, ok = c.gone[name]; ok {
 			return g, true
@@ -306,11 +307,12 @@ func (s *Session) Placements() []Placement {
 	var list []Placement
 	for i, c := range v.catalogs {
 		for j, t := range c.tools {
-			why := v.verdicts[i].at(j)
+			why := v.verdicts[i].At(j)
 			if v.crowded[t] {
-				why = verdict{standing: deferred, reason: reasonList}
+				why = verdict.Verdict{Standing: deferred, Reason: verdict.List}
 			}
 			p := v.policy.placement(t, why)
+			p.Reason += v.because(t, why)
 			if active[t] {
 				p.Standing = "active"
 			}
@@ -320,37 +322,31 @@ func (s *Session) Placements() []Placement {
 	return list
 }
 
-var standings = [...]string{hidden: "hidden", inline: "inline", summarized: "summarized", deferred: "deferred"}
-
-// reasons are the reasons in words, some of them with a place for a name or a number.
-var reasons = [...]string{
-	reasonDenied:     "an access list does not permit it",
-	reasonOverridden: "its name is that of another tool",
-	reasonExcluded:   "rule %q excludes it",
-	reasonOthers:     "rules include only other tools",
-	reasonPin:        "it is pinned",
-	reasonServer:     "its server wants it always loaded",
-	reasonUsed:       "it ranks %d among the most used",
-	reasonFits:       "there is room",
-	reasonUnsearched: "there is no search to find it by",
-	reasonRule:       "rule %q summarizes it",
-	reasonCount:      "%d tools before it are inline",
-	reasonTokens:     "the budget of %d tokens for inline tools ends before it",
-	reasonList:       "the tool list has no room for it",
+// because names what makes t hidden, after the reason.
+func (s *selection) because(t *BridgeTool, v verdict.Verdict) string {
+	switch v.Reason {
+	case verdict.Denied:
+		return s.rights.Because(t.def.names())
+	case verdict.Others:
+		return s.policy.rules.Includers(s.applies)
+	}
+	return ""
 }
 
-func (p *policy) placement(t *BridgeTool, v verdict) Placement {
-	place := Placement{Tool: t, Standing: standings[v.standing], Reason: reasons[v.reason]}
-	switch v.reason {
-	case reasonExcluded, reasonRule:
-		place.Rule = p.rules.Rules[v.rule].Name
-		place.Reason = fmt.Sprintf(place.Reason, place.Rule)
-	case reasonUsed:
-		place.Reason = fmt.Sprintf(place.Reason, p.used[t.name])
-	case reasonCount:
-		place.Reason = fmt.Sprintf(place.Reason, p.limit)
-	case reasonTokens:
-		place.Reason = fmt.Sprintf(place.Reason, p.maxTokens)
+func (p *policy) placement(t *BridgeTool, v verdict.Verdict) Placement {
+	place := Placement{Tool: t, Standing: v.Standing.String()}
+	var of any
+	switch v.Reason {
+	case verdict.Excluded, verdict.Rule:
+		place.Rule = p.rules.Rules[v.Rule].Name
+		of = place.Rule
+	case verdict.Used:
+		of = p.used[t.name]
+	case verdict.Count:
+		of = p.limit
+	case verdict.Tokens:
+		of = p.maxTokens
 	}
+	place.Reason = v.Reason.Text(of)
 	return place
 }

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/meaning"
-	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
@@ -150,22 +148,10 @@ func (se *semantic) texts() []*meaning.Text {
 	made := make(map[*BridgeTool]*meaning.Text, len(list))
 	for i, t := range c.documents() {
 		if list[i] = se.made[t]; list[i] == nil {
-			list[i] = se.NewText(meaning.Source{ID: t.name, Server: t.def.Server, Name: t.def.Own, Text: embeddedText(t.def), Description: t.def.Description, Schema: t.def.InputSchema})
+			list[i] = se.NewText(meaning.Source{ID: t.name, Server: t.def.Server, Name: t.def.Own, Text: meaning.TextOf(t.def.Own, t.def.Description, t.def.InputSchema), Description: t.def.Description, Schema: t.def.InputSchema})
 		}
 		made[t] = list[i]
 	}
 	se.made = made
 	return list
-}
-
-// embeddedText returns the text to embed for a tool: its name, its description and
-// the names of its parameters.
-func embeddedText(d *definition) string {
-	var args []string
-	schema.Walk(d.InputSchema, func(_ int, name []byte) { args = append(args, string(name)) }, func(int, []byte) {})
-	text := fmt.Sprintf("Tool Name: %s. Description: %s.", d.Own, strings.TrimRight(d.Description, ". \n"))
-	if len(args) > 0 {
-		text += " Arguments: " + strings.Join(args, ", ")
-	}
-	return strings.ToValidUTF8(text[:min(len(text), meaning.MaxText)], "")
 }

@@ -2,17 +2,15 @@ package mcphybrid
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
-	"github.com/mcphybrid/mcphybrid/internal/saved"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
@@ -26,6 +24,39 @@ func (m *Manager) statusOf(src *source) ServerStatus {
 	of := resources.Count(src.offers)
 	status.Resources, status.Templates, status.Prompts = of[resources.Resource], of[resources.Template], of[resources.Prompt]
 	return status
+}
+
+// hear has the log and the host told of each state that the server of src enters.
+func (m *Manager) hear(src *source) {
+	failed := false
+	src.server.OnStatus(func(ctx context.Context, st upstream.Status) {
+		e := Event{Kind: EventServer, Server: src.name, State: State(st.State), Err: st.Err}
+		args, level := []any{"server", e.Server}, slog.LevelDebug
+		switch st.State {
+		case upstream.Ready, upstream.Down, upstream.Unauthorized:
+			e.Took = st.Took
+		}
+		if failed || st.State == upstream.Ready {
+			level = slog.LevelInfo
+		}
+		if failed = st.Err != nil; failed {
+			level, args = slog.LevelWarn, append(args, "error", st.Err)
+		}
+		if !st.Retry.IsZero() {
+			args = append(args, "retry", st.Retry)
+		}
+		m.opts.Logger.Log(ctx, level, "mcphybrid: a server is "+string(st.State), args...)
+		m.tellApart(ctx, e)
+	})
+}
+
+// tellApart tells the host of an event. Nobody waits for its code once ctx has ended:
+// the code may have closed the Manager or removed the server.
+func (m *Manager) tellApart(ctx context.Context, e Event) {
+	_, _ = foreign.Detached(ctx, "Options.OnEvent", func() (struct{}, error) {
+		m.tell(e)
+		return struct{}{}, nil
+	})
 }
 
 // Servers returns the status of each server, in registration order. It does not
@@ -83,11 +114,29 @@ func (m *Manager) connecting(tool string) (rules.Tool, bool) {
 	return rules.Tool{}, false
 }
 
+// absent returns the owner of the server to which the unknown tool with that registered
+// name would belong, if it is not connecting and has never listed its tools, or nil; and
+// what patterns see of the tool.
+func (m *Manager) absent(tool string) (*owner, rules.Tool) {
+	m.mu.Lock()
+	for _, src := range m.sources {
+		if own, ok := src.claim.Own(tool); ok && src.server != nil && src.begun && src.listedAt.IsZero() && src.server.Status().State != upstream.Connecting {
+			m.mu.Unlock()
+			return m.owner, rules.Tool{Name: tool, Server: src.name, Own: own}
+		}
+	}
+	m.mu.Unlock()
+	if m.system != nil {
+		return m.system.absent(tool)
+	}
+	return nil, rules.Tool{}
+}
+
 // connectingServers returns the names of the servers that are still connecting, in
 // registration order and each once. It omits servers of which r permits no tool.
-func (m *Manager) connectingServers(r rights) (names []string) {
+func (m *Manager) connectingServers(r rules.Rights) (names []string) {
 	for _, src := range m.connectingSources() {
-		if r.permit(src.anyTool()) && !slices.Contains(names, src.name) {
+		if r.Permit(src.anyTool()) && !slices.Contains(names, src.name) {
 			names = append(names, src.name)
 		}
 	}
@@ -162,16 +211,9 @@ func (m *Manager) reach(ctx context.Context, of *owner, server string) (there bo
 // [Options.TokenStore] and are refreshed until the authorization server refuses that;
 // then the server is [StateUnauthorized] again. Errors have no secrets.
 func (m *Manager) Login(ctx context.Context, server string) error {
-	_, src := m.serverOf(m.owner, server)
-	m.mu.Lock()
-	begun := src != nil && src.begun
-	m.mu.Unlock()
-	var err error
+	src, err := m.begunServer(server)
 	switch {
-	case src == nil:
-		err = errors.New("there is no such server")
-	case !begun:
-		err = errors.New("it was not started")
+	case err != nil:
 	case src.account == nil:
 		err = errors.New("it has no URL")
 	case m.opts.OpenURL == nil:
@@ -191,6 +233,35 @@ func (m *Manager) Login(ctx context.Context, server string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("mcphybrid: login to server %q: %w", server, err)
+	}
+	return nil
+}
+
+// begunServer returns the source of a server that was started, if not successfully.
+func (m *Manager) begunServer(name string) (*source, error) {
+	_, src := m.serverOf(m.owner, name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case src == nil:
+		return nil, errors.New("there is no such server")
+	case !src.begun:
+		return nil, errors.New("it was not started")
+	}
+	return src, nil
+}
+
+// Restart closes the connection to a server of [Manager.Start] or [Manager.AddServer],
+// which ends its process, and connects anew at once. Calls that are under way fail. The
+// tools stay, and so does what is active. It returns when the server is ready or has
+// failed; then the server is tried again like any other.
+func (m *Manager) Restart(ctx context.Context, server string) error {
+	src, err := m.begunServer(server)
+	if err == nil {
+		err = src.server.Restart(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("mcphybrid: restart of server %q: %w", server, err)
 	}
 	return nil
 }
@@ -232,10 +303,10 @@ type ServerStats struct {
 
 // ServerStats returns the figures of each server that has tools, in
 // registration order.
-func (m *Manager) ServerStats() []ServerStats {
-	var list []ServerStats
+func (m *Manager) ServerStats() []ServerStats { return m.serverStats(m.def.view()) }
+
+func (m *Manager) serverStats(v *view) (list []ServerStats) {
 	at := make(map[string]int)
-	v := m.def.view()
 	for t, p := range v.each() {
 		if v.own().tool(t.name) != t { // it belongs to the user's system
 			continue
@@ -257,38 +328,6 @@ func (m *Manager) ServerStats() []ServerStats {
 	for i := range list {
 		if u := m.usage[list[i].Name]; u != nil {
 			list[i].Usage = *u
-		}
-	}
-	return list
-}
-
-// ToolMarks are the marks of one tool.
-type ToolMarks struct {
-	Tool  *BridgeTool
-	Marks []Mark
-}
-
-// Marks returns the tools of the catalog with suspicious text in their
-// definitions, in registration order: text that may try to steer the model. It
-// reads all definitions, at 0.05 to 0.5 µs a byte: one of 256 KiB takes up to 0.13 s,
-// whatever is in it. A mark is a reason for a person to look, not a proof. The
-// Manager does nothing about it.
-func (m *Manager) Marks() (list []ToolMarks) {
-	c := m.cur.Load()
-	owners := make(map[string][]string) // servers by the registered and own names of their tools
-	for _, known := range m.catalogs() {
-		for _, t := range known.tools {
-			owners[t.name] = append(owners[t.name], t.def.Server)
-			owners[t.def.Own] = append(owners[t.def.Own], t.def.Server)
-		}
-	}
-	for _, t := range c.tools {
-		foreign := func(word string) bool {
-			servers := owners[word]
-			return len(servers) > 0 && !slices.Contains(servers, t.def.Server)
-		}
-		if marks := marksIn(t.def.Raw, foreign); len(marks) > 0 {
-			list = append(list, ToolMarks{t, marks})
 		}
 	}
 	return list
@@ -327,57 +366,4 @@ func (m *Manager) Preload(ctx context.Context, patterns ...string) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// AwaitServers waits until each server of the tools in a saved state has listed
-// its tools, so that [Manager.RestoreSession] finds them. It waits for servers
-// that are not configured, too: they may be added meanwhile. If ctx ends first,
-// the error names the servers that are missing and wraps the error of ctx. The
-// state can be restored nevertheless.
-func (m *Manager) AwaitServers(ctx context.Context, state json.RawMessage) error {
-	parsed, err := m.parseState(state)
-	if err == nil {
-		err = parsed.Whole(saved.PartsOf(m.opts.StateParts))
-	}
-	if err != nil {
-		return err
-	}
-	for {
-		missing, news := m.missing(parsed.Tools, m.system != nil)
-		var more <-chan struct{} // nil without a system
-		if m.system != nil {
-			var names []string
-			names, more = m.system.missing(parsed.Tools, false)
-			missing = append(names, missing...)
-		}
-		if len(missing) == 0 {
-			return nil
-		}
-		select {
-		case <-news:
-		case <-more:
-		case <-m.life.Done():
-			return fmt.Errorf("mcphybrid: %w", ErrClosed)
-		case <-ctx.Done():
-			return fmt.Errorf("mcphybrid: servers that are not ready: %s: %w", text.Names(missing), ctx.Err())
-		}
-	}
-}
-
-// missing returns the servers, of the user or else of the system, that have not
-// listed their tools, and a channel that is closed at the next change.
-func (m *Manager) missing(tools []saved.Tool, ofUser bool) (names []string, news <-chan struct{}) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	seen := make(map[string]bool)
-	for _, t := range tools {
-		if t.OfUser != ofUser || seen[t.Server] {
-			continue
-		}
-		seen[t.Server] = true
-		if i := m.find(t.Server); i < 0 || m.sources[i].server != nil && m.sources[i].listedAt.IsZero() {
-			names = append(names, t.Server)
-		}
-	}
-	return names, m.news
 }

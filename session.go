@@ -12,7 +12,11 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
+
+// maxLabel is how many characters of a session's label count.
+const maxLabel = 200
 
 // A Session is one conversation's view of a [Manager]. It records which tools of
 // the catalog the conversation may use, which deferred tools are active, and
@@ -20,10 +24,11 @@ import (
 // only reads never waits for a registry, a server or another session.
 type Session struct {
 	scope      *scope               // shared with other sessions
-	rights     rights               // fixed at creation
+	rights     rules.Rights         // fixed at creation
 	disclosure Disclosure           // fixed at creation
 	client     bool                 // see [SessionOptions.Client]; fixed at creation
-	skills     rights               // to skills, by name; fixed at creation
+	label      string               // fixed at creation
+	skills     rules.Rights         // to skills, by name; fixed at creation
 	registrar  *registrar.Registrar //  nil without a registry
 	caller     *desk.Caller         // of its calls; fixed at creation
 
@@ -41,6 +46,7 @@ type Session struct {
 	metas   metaSet     // the meta tools in shown
 	full    bool        // a tool had no room since the last Compact
 	closed  bool
+	number  int // of noted; 0 if it has none yet, negative for a default session
 	kept    keptTools
 	acts    int // number of activations so far
 	pages   pages
@@ -53,6 +59,11 @@ type Session struct {
 // SessionOptions configure a [Session]. The zero value is a session that may
 // use the whole catalog and has no registry.
 type SessionOptions struct {
+	// Label tells people which conversation it is, in events, logs and the pages of
+	// package debug: one line, of which the first 200 characters count. The model
+	// never sees it. A child without one has that of its parent.
+	Label string
+
 	// Access says which of the Manager's tools the session may use. It can only
 	// narrow [Options.Access]. [Session.Problems] reports entries that match
 	// no tool. The first
@@ -99,7 +110,7 @@ func (s *Session) NewChild(opts *SessionOptions) *Session {
 	if opts != nil {
 		o = *opts
 	}
-	o.Hooks = o.Hooks.Or(s.caller.Hooks())
+	o.Label, o.Hooks = cmp.Or(o.Label, s.label), o.Hooks.Or(s.caller.Hooks())
 	return s.scope.newSession(s.rights, s.skills, s.intentNow(), &o)
 }
 
@@ -109,16 +120,16 @@ func (s *Session) intentNow() string {
 	return s.intent
 }
 
-func (sc *scope) newSession(inherited, skills rights, intent string, opts *SessionOptions) *Session {
+func (sc *scope) newSession(inherited, skills rules.Rights, intent string, opts *SessionOptions) *Session {
 	var o SessionOptions
 	if opts != nil {
 		o = *opts
 	}
 	o.Disclosure.validate()
 	if len(inherited) == 0 {
-		inherited = inherited.and(sc.metaAccess, sc.user.access)
+		inherited = inherited.And(sc.metaAccess).And(sc.user.access)
 	}
-	s := &Session{scope: sc, rights: inherited.and(o.Access), intent: rules.CutIntent(cmp.Or(o.Intent, intent)), disclosure: o.Disclosure, client: o.Client, skills: skills.and(o.Skills)}
+	s := &Session{scope: sc, rights: inherited.And(rules.Access(o.Access)), intent: rules.CutIntent(cmp.Or(o.Intent, intent)), disclosure: o.Disclosure, client: o.Client, label: text.Line(o.Label, maxLabel), skills: skills.And(rules.Access(o.Skills))}
 	own, told := o.Hooks.Or(sc.opts.Ask.Hooks), sc.opts.Ask.Hooks
 	if sc.below != nil { // its servers were told of other hooks
 		told = sc.below.opts.Ask.Hooks
@@ -154,7 +165,7 @@ func (s *Session) Problems() (idle []error) {
 	}
 	k := s.scope.keeper.known()
 	for _, a := range s.rights {
-		idle = append(idle, a.idle(k, "Access")...)
+		idle = append(idle, a.Idle(k, "Access")...)
 	}
 	return idle
 }
@@ -177,7 +188,7 @@ type view struct {
 	metas      metaSet // the meta tools that the model was shown, so may call
 
 	skills      *skillSet
-	skillRights rights
+	skillRights rules.Rights
 }
 
 // view returns the session as it is now.
@@ -297,7 +308,7 @@ func (s *Session) DeferredTools() []*BridgeTool {
 	active := v.activeSet()
 	var list []*BridgeTool
 	for t, p := range v.each() {
-		if p.searchable() && !active[t] {
+		if p.Searchable() && !active[t] {
 			list = append(list, t)
 		}
 	}
@@ -331,6 +342,10 @@ func (s *Session) callable(v *view) []Tool {
 	}
 	return list
 }
+
+// Disclosure returns how the session's model gets the deferred tools. A runtime that
+// can't send deferred tools as such can't serve [ByProvider].
+func (s *Session) Disclosure() Disclosure { return s.disclosure }
 
 // User returns the id of the user who owns the session, or "" if it is a session
 // of the system: see [Manager.NewUser].

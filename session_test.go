@@ -94,7 +94,7 @@ func TestSpecF3SessionsSeeOnlyTheirOwn(t *testing.T) {
 					query := fmt.Sprintf("select:mcp_s%d__tool_%03d", 1+random.IntN(19), random.IntN(50))
 					_, err := c.Call(context.Background(), SearchToolName, map[string]any{"query": query})
 					assert.NoError(t, err)
-					names = []string{query[len(selectPrefix):]}
+					names = []string{query[len("select:"):]}
 				}
 				for _, name := range names {
 					if !slices.Contains(c.want, name) {

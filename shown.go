@@ -42,7 +42,9 @@ type section uint8
 
 const (
 	noSection    section = iota
-	exampleText          // the example before the inline tools, made from a tool
+	plainTool            // no text: an inline tool without a line
+	guideText            // how to use the inline tools
+	exampleText          // the example before the lines of inline tools, made from a tool
 	inlineLines          // a line for a tool, or lines that count tools without a line
 	searchText           // how to search, or a line: more servers to search
 	summaryLines         // as inlineLines, of summarized tools
@@ -81,7 +83,7 @@ func (s *Session) taken(catalogs []*catalog) (r share) {
 		return r
 	}
 	for _, e := range s.shown {
-		if e.place != asTool || e.section != inlineLines {
+		if e.place != asTool || e.section == noSection {
 			continue
 		}
 		if kept := s.kept[e.tool.name]; kept != nil && kept.is(e.tool) && !kept.gone && !isThere(e.tool, catalogs) {
@@ -234,10 +236,14 @@ func (v *view) appendNew(list []shown) []shown {
 		}
 	}
 	if list == nil {
-		fresh = v.appendExample(fresh)
+		fresh = v.appendGuide(fresh)
+	}
+	in := plainTool
+	if v.policy.listInline {
+		in = inlineLines
 	}
 	for _, t := range v.inline {
-		add(t, asTool, inlineLines)
+		add(t, asTool, in)
 	}
 	fresh = v.fitLines(fresh, list, inlineLines)
 	searching := metas[metaSearch]
@@ -271,7 +277,7 @@ func (v *view) appendNew(list []shown) []shown {
 	if v.disclosure == ByProvider {
 		left := v.growth(slices.Concat(list, fresh), shown.isTool, func(st standing) bool { return st != hidden })
 		for t, p := range v.each() {
-			if p.searchable() && !tools[t.name] && left.Take(t.origin()) {
+			if p.Searchable() && !tools[t.name] && left.Take(t.origin()) {
 				add(t, asDeferred, noSection)
 			}
 		}
@@ -309,10 +315,20 @@ func (e shown) hasLine() bool {
 	return e.tool != nil && (e.section == inlineLines || e.section == summaryLines)
 }
 
-// appendExample appends an example made from the first inline tool that suits.
-func (v *view) appendExample(list []shown) []shown {
+// minGuided is from how many tokens of inline definitions on the sections have
+// [words.Guide], which is then at most 3 % of them.
+const minGuided = 2_200
+
+// appendGuide appends what stands before the inline tools: the guide or, if they have
+// lines, an example made from the first one that suits.
+func (v *view) appendGuide(list []shown) []shown {
+	tokens := 0
 	for _, t := range v.inline {
-		if _, ok := schema.ExampleOf(t.def.InputSchema); ok {
+		if !v.policy.listInline {
+			if tokens += v.policy.tokens(t); tokens >= minGuided {
+				return append(list, shown{section: guideText})
+			}
+		} else if _, ok := schema.ExampleOf(t.def.InputSchema); ok {
 			return append(list, shown{section: exampleText, tool: t})
 		}
 	}
@@ -376,7 +392,7 @@ func (v *view) searchOffer(known map[string]bool) *told {
 		for _, b := range c.joined.Blocks {
 			var found []*BridgeTool
 			for j, t := range b.Items {
-				if v.standingOf(t, v.verdicts[i].at(first+j).standing).searchable() {
+				if v.standingOf(t, v.verdicts[i].At(first+j).Standing).Searchable() {
 					found = append(found, t)
 				}
 			}
@@ -408,8 +424,9 @@ func (v *view) searchOffer(known map[string]bool) *told {
 }
 
 // Tools returns the tool list for the next request to the model: the inline tools,
-// the meta tools and the active tools. With [ByProvider], the deferred tools are in
-// it too. Make the model's calls with [Session.Call]: the Call method of a tool in
+// the meta tools and the active tools, all to be sent in full. With [ByProvider], it lacks the tools
+// that the provider hides from the model, active or not: only [Session.Export] returns these, marked as such.
+// Make the model's calls with [Session.Call]: the Call method of a tool in
 // this list calls the server directly.
 //
 // From the first call on, the list only grows at its end, until [Session.Compact].
@@ -418,10 +435,10 @@ func (v *view) searchOffer(known map[string]bool) *told {
 func (s *Session) Tools() []Tool {
 	var list []Tool
 	for _, e := range s.show() {
-		switch {
-		case e.isTool():
+		switch e.place {
+		case asTool:
 			list = append(list, e.tool)
-		case e.place == asMeta:
+		case asMeta:
 			list = append(list, metaTool{s, e.meta})
 		}
 	}

@@ -18,10 +18,23 @@ import (
 
 // sentBytes returns what a host sends with each request of s, item by item.
 func sentBytes(s *Session) (sections string, tools []string) {
-	for _, t := range s.Tools() {
+	for _, t := range allTools(s) {
 		tools = append(tools, definitionText(t))
 	}
 	return s.PromptSections(PromptFull), tools
+}
+
+// allTools returns the tools that s shows, with those that a provider hides.
+func allTools(s *Session) (list []Tool) {
+	for _, e := range s.show() {
+		switch {
+		case e.isTool():
+			list = append(list, e.tool)
+		case e.place == asMeta:
+			list = append(list, metaTool{s, e.meta})
+		}
+	}
+	return list
 }
 
 // A walk takes a session and its catalog through random steps.
@@ -41,11 +54,15 @@ func newWalk(t *testing.T, seed uint64, d Disclosure) *walk {
 	if seed%4 < 2 {
 		store = new(partMap)
 	}
-	m, _ := newTestManager(t, &Options{StateParts: store, Inline: InlineOptions{Max: 8}, List: list, MaxResult: 200, Active: ActiveOptions{Max: 5, Turns: 3}, Servers: []ServerConfig{inProcess("first", 5), inProcess("second", 7)}})
+	m, _ := newTestManager(t, &Options{StateParts: store, Prompt: PromptOptions{ListInline: seed%3 == 1}, Tokens: counters[seed%3], Inline: InlineOptions{Max: 8}, List: list, MaxResult: 200, Active: ActiveOptions{Max: 5, Turns: 3}, Servers: []ServerConfig{inProcess("first", 5), inProcess("second", 7)}})
 	w := &walk{t: t, random: rand.New(rand.NewPCG(seed, uint64(d))), m: m, opts: SessionOptions{Disclosure: d}, servers: 2}
 	w.s = m.NewSession(&w.opts)
 	return w
 }
+
+// counters has, by seed, who counts the tokens of a walk. The last one's inline tools
+// have so many that there is a guide to them.
+var counters = [3]TokenCounter{2: constantTokens(300)}
 
 // anyName returns the name of a tool that is, was or never was there.
 func (w *walk) anyName() string {
@@ -144,7 +161,7 @@ func TestShownToolsAreCallable(t *testing.T) {
 			for range 40 {
 				w.step()
 			}
-			for _, tool := range w.s.Tools() {
+			for _, tool := range allTools(w.s) {
 				_, err := w.s.Call(t.Context(), tool.Name(), nil)
 				if _, there := w.m.cur.Load().place(tool.Name()); there || !isBridgeTool(tool) {
 					assert.NoError(t, err, tool.Name())
@@ -161,23 +178,23 @@ func isBridgeTool(t Tool) bool { _, ok := t.(*BridgeTool); return ok }
 // Tools that come after the sections were sent follow them in new sections.
 func TestSectionsGrow(t *testing.T) {
 	t.Parallel()
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Servers: []ServerConfig{inProcess("a", 2)}})
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Prompt: PromptOptions{ListInline: true}, Servers: []ServerConfig{inProcess("a", 2)}})
 	s := m.NewSession(nil)
 	first := s.PromptSections(PromptFull)
-	assert.NotContains(t, first, searchHeading)
+	assert.NotContains(t, first, words.SearchHeading)
 	assert.True(t, strings.HasSuffix(first, "- mcp_a__tool_001: Does chore 1 for a\n"), first)
 
 	require.NoError(t, m.AddServer(t.Context(), inProcess("b", 3)))
 	second := s.PromptSections(PromptFull)
 	grown, ok := strings.CutPrefix(second, first)
 	require.True(t, ok, second)
-	assert.True(t, strings.HasPrefix(grown, "- mcp_b__tool_000: Does chore 0 for b\n\n"+searchHeading+"2 more tools are available from these MCP servers: b (2).\n"), grown)
+	assert.True(t, strings.HasPrefix(grown, "- mcp_b__tool_000: Does chore 0 for b\n\n"+words.SearchHeading+"2 more tools are available from these MCP servers: b (2).\n"), grown)
 
 	require.True(t, m.RemoveServer("a"))
 	require.NoError(t, m.AddServer(t.Context(), inProcess("c", 1)))
 	grown, ok = strings.CutPrefix(s.PromptSections(PromptFull), second)
 	require.True(t, ok)
-	assert.Equal(t, "\n"+moreHeading+"- mcp_b__tool_001: Does chore 1 for b\n- mcp_b__tool_002: Does chore 2 for b\n\n1 more tools are available from these MCP servers: c (1).\n", grown)
+	assert.Equal(t, "\n"+words.MoreToolsHeading+"- mcp_b__tool_001: Does chore 1 for b\n- mcp_b__tool_002: Does chore 2 for b\n\n1 more tools are available from these MCP servers: c (1).\n", grown)
 	assert.Equal(t, strings.TrimPrefix(s.sections(s.show(), true, false), "\n\n"), s.InlineSection())
 
 	assert.Empty(t, s.Compact())
@@ -259,18 +276,21 @@ func TestDisclosureIsChecked(t *testing.T) {
 	assert.PanicsWithValue(t, "mcphybrid: SessionOptions.Disclosure is 7", func() { m.NewSession(&SessionOptions{Disclosure: 7}) })
 }
 
-// With ByProvider, all tools are in the list from the start. A search does not
-// change it.
+// With ByProvider, all tools are exported from the start, and the list has those that the
+// provider does not hide. A search changes neither.
 func TestByProvider(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByProvider})
-	want := namesOf(s.Tools())
-	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_001", SearchToolName, "mcp_a__tool_002", "mcp_a__tool_003", "mcp_a__tool_004", "mcp_a__tool_005"}, want)
+	want := []string{"mcp_a__tool_000", "mcp_a__tool_001", SearchToolName}
+	all := append(slices.Clone(want), "mcp_a__tool_002", "mcp_a__tool_003", "mcp_a__tool_004", "mcp_a__tool_005")
+	assert.Equal(t, want, namesOf(s.Tools()))
+	assert.Equal(t, all, namesOf(allTools(s)))
 	_, err := s.Call(t.Context(), SearchToolName, `{"query":"chore 4"}`)
 	require.NoError(t, err)
 	assert.NotEmpty(t, s.ActiveTools())
 	assert.Equal(t, want, namesOf(s.Tools()))
+	assert.Equal(t, all, namesOf(allTools(s)))
 }
 
 // A tool whose definition changes is still shown as it was sent, and called by

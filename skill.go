@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/skills"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -161,14 +162,14 @@ type skillView struct {
 }
 
 // view returns the skills that r permits.
-func (set *skillSet) view(r rights) *skillView {
+func (set *skillSet) view(r rules.Rights) *skillView {
 	key := fmt.Sprintf("%q", r)
 	if kept, ok := set.views.Load(key); ok {
 		return kept.(*skillView)
 	}
 	v := &skillView{list: set.list}
 	if len(r) > 0 {
-		v.list = slices.DeleteFunc(slices.Clone(set.list), func(sk *skill) bool { return !r.permitName(sk.Name) })
+		v.list = slices.DeleteFunc(slices.Clone(set.list), func(sk *skill) bool { return !r.PermitName(sk.Name) })
 	}
 	if len(v.list) <= set.maxInline {
 		section := (&skillOffer{Listed: v.list}).section()
@@ -182,7 +183,7 @@ func (set *skillSet) view(r rights) *skillView {
 
 // mySkills returns the skills that the session may load.
 func (v *view) mySkills() *skillView {
-	if v.skills == nil || len(v.skills.list) == 0 || !v.rights.mayUse(SkillLoadToolName) {
+	if v.skills == nil || len(v.skills.list) == 0 || !mayUse(v.rights, SkillLoadToolName) {
 		return &skillView{}
 	}
 	return v.skills.view(v.skillRights)
@@ -195,12 +196,12 @@ func (v *view) hasSkills() bool { return len(v.mySkills().list) > 0 }
 // too many to list. A session that may not search lists them all.
 func (v *view) searchesSkills() bool {
 	mine := v.mySkills()
-	return len(mine.list) > 0 && !mine.fit && v.rights.mayUse(SkillSearchToolName)
+	return len(mine.list) > 0 && !mine.fit && mayUse(v.rights, SkillSearchToolName)
 }
 
 // skill returns the skill with that name if the session may load it, or nil.
 func (v *view) skill(name string) *skill {
-	if v.skills == nil || !v.rights.mayUse(SkillLoadToolName) || !v.skillRights.permitName(name) {
+	if v.skills == nil || !mayUse(v.rights, SkillLoadToolName) || !v.skillRights.PermitName(name) {
 		return nil
 	}
 	return v.skills.byName[name]
@@ -283,7 +284,7 @@ func (o *skillOffer) save() *saved.Skills {
 // have changed.
 func (v *view) restoreSkills(o *saved.Skills, report func(name string)) (*skillOffer, error) {
 	restored, seen := &skillOffer{Count: max(o.Count, 0), More: o.More}, make(map[string]bool)
-	if !v.rights.mayUse(SkillLoadToolName) {
+	if !mayUse(v.rights, SkillLoadToolName) {
 		return nil, nil
 	}
 	for _, e := range o.Listed {
@@ -295,7 +296,7 @@ func (v *view) restoreSkills(o *saved.Skills, report func(name string)) (*skillO
 			report(e.Name)
 			sk = &skill{Skill: Skill{Name: e.Name, Description: e.Description}, element: words.SkillElement(e.Name, e.Description)}
 		}
-		if v.skillRights.permitName(e.Name) && !seen[e.Name] {
+		if v.skillRights.PermitName(e.Name) && !seen[e.Name] {
 			seen[e.Name] = true
 			restored.Listed = append(restored.Listed, sk)
 		}

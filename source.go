@@ -187,6 +187,7 @@ func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.
 		}
 		if !src.listedAt.IsZero() && slices.Equal(src.listed, defs) && slices.Equal(src.offers, offers) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
 			src.listedAt = time.Now()
+			m.cache.Again(src.name, src.listedAt)
 			if !src.live { // it still has what the cache said
 				src.live = true
 				m.embed()
@@ -196,6 +197,7 @@ func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.
 		if err := m.take(src, defs, offers, time.Now()); err != nil {
 			return err
 		}
+		src.keep(m.cache, true)
 		src.live, src.problems = true, problems
 		return nil
 	})

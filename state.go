@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"weak"
 
 	"github.com/mcphybrid/mcphybrid/internal/listed"
+	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -58,7 +60,7 @@ func (sc *scope) parseState(state json.RawMessage) (*saved.State, error) {
 	return parsed, nil
 }
 
-func (sc *scope) restore(inherited, skills rights, intent string, data json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
+func (sc *scope) restore(inherited, skills rules.Rights, intent string, data json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
 	state, err := sc.parseState(data)
 	if err != nil {
 		return nil, nil, err
@@ -82,7 +84,7 @@ func (sc *scope) restore(inherited, skills rights, intent string, data json.RawM
 			s.away = append(s.away, t) // until the next view welcomes it
 		}
 	}
-	s.turn, s.pages.last, s.pages.offered = max(state.Turn, 0), max(state.Results, 0), state.Paged
+	s.turn, s.pages = max(state.Turn, 0), pages{max(state.Results, 0), result.Restored(state.Cut), state.Paged}
 	if state.Refused != nil && state.Refused.Times > 0 {
 		s.refused = state.Refused
 	}
@@ -125,7 +127,7 @@ func (r *restorer) report(name string) {
 
 // permits reports whether the session may use a tool that may not be here.
 func (r *restorer) permits(t rules.Tool) bool {
-	return r.v.rights.permit(t) && r.s.scope.opts.Access.permits(t)
+	return r.v.rights.Permit(t) && r.s.scope.opts.Access.permits(t)
 }
 
 // read reads the tools and the items of a state.
@@ -268,7 +270,9 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 			x.offer = r.offer(e.Servers)
 		}
 		bridge := x.meta == metaDescribe || x.meta == metaCall || x.meta == metaReadOnlyCall
-		return x, r.v.rights.mayUse(e.Meta) && (!bridge || r.v.disclosure == ByBridge || r.full), nil
+		return x, mayUse(r.v.rights, e.Meta) && (!bridge || r.v.disclosure == ByBridge || r.full), nil
+	case f.section == guideText:
+		return x, true, nil
 	case f.section == skillText && e.Skills != nil:
 		o, err := r.v.restoreSkills(e.Skills, r.report)
 		x.offer = &told{skills: o}
@@ -287,7 +291,7 @@ func (r *restorer) show(e shown) {
 		name = e.tool.name
 	case e.place == asMeta:
 		name = metaNames[e.meta]
-	case e.section == exampleText: // making one can take long
+	case e.section == guideText || e.section == exampleText: // making one can take long
 		name = "an example"
 	case e.section == summaryLines && e.tool != nil:
 		name = "a summary of " + e.tool.name
@@ -310,7 +314,7 @@ func (r *restorer) offer(servers []saved.Server) *told {
 		r.permitted = make(map[string]bool)
 		for t := range r.v.each() {
 			if !r.permitted[t.def.Server] {
-				r.permitted[t.def.Server] = r.v.rights.permit(t.def.names())
+				r.permitted[t.def.Server] = r.v.rights.Permit(t.def.names())
 			}
 		}
 	}
@@ -320,4 +324,57 @@ func (r *restorer) offer(servers []saved.Server) *told {
 		}
 	}
 	return kept
+}
+
+// AwaitServers waits until each server of the tools in a saved state has listed
+// its tools, so that [Manager.RestoreSession] finds them. It waits for servers
+// that are not configured, too: they may be added meanwhile. If ctx ends first,
+// the error names the servers that are missing and wraps the error of ctx. The
+// state can be restored nevertheless.
+func (m *Manager) AwaitServers(ctx context.Context, state json.RawMessage) error {
+	parsed, err := m.parseState(state)
+	if err == nil {
+		err = parsed.Whole(saved.PartsOf(m.opts.StateParts))
+	}
+	if err != nil {
+		return err
+	}
+	for {
+		missing, news := m.missing(parsed.Tools, m.system != nil)
+		var more <-chan struct{} // nil without a system
+		if m.system != nil {
+			var names []string
+			names, more = m.system.missing(parsed.Tools, false)
+			missing = append(names, missing...)
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		select {
+		case <-news:
+		case <-more:
+		case <-m.life.Done():
+			return fmt.Errorf("mcphybrid: %w", ErrClosed)
+		case <-ctx.Done():
+			return fmt.Errorf("mcphybrid: servers that are not ready: %s: %w", text.Names(missing), ctx.Err())
+		}
+	}
+}
+
+// missing returns the servers, of the user or else of the system, that have not
+// listed their tools, and a channel that is closed at the next change.
+func (m *Manager) missing(tools []saved.Tool, ofUser bool) (names []string, news <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seen := make(map[string]bool)
+	for _, t := range tools {
+		if t.OfUser != ofUser || seen[t.Server] {
+			continue
+		}
+		seen[t.Server] = true
+		if i := m.find(t.Server); i < 0 || m.sources[i].server != nil && m.sources[i].listedAt.IsZero() {
+			names = append(names, t.Server)
+		}
+	}
+	return names, m.news
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/login"
-	"github.com/mcphybrid/mcphybrid/internal/saved"
 )
 
 // A Store keeps one document from one run of a program to the next. Its methods
@@ -22,14 +21,16 @@ type Store interface {
 }
 
 // A SharedStore is a [Store] whose document several processes may change, such as a
-// [FileStore]. [Options.TrustStore] is changed by Update if it is one.
+// [FileStore]. [Options.Cache], [Options.TrustStore] and the Store of [UsageOptions] are
+// changed by Update if they are one. The package shared has more for several processes.
 type SharedStore interface {
 	Store
 
-	// Update calls change once and replaces the document with what it returns. Either
-	// is nil if there is none. Until Update returns, no other Update may begin, in any
-	// process that shares the store. If change returns an error, nothing changes, and
-	// Update returns that error. ctx ends after 10 seconds.
+	// Update replaces the document with what change returns for it. Either is nil if
+	// there is none. If another Update, in any process that shares the store, changes
+	// the document meanwhile, Update calls change once more, with the newest one. If
+	// change returns an error, nothing changes, and Update returns that error. ctx ends
+	// after 10 seconds.
 	Update(ctx context.Context, change func(document []byte) ([]byte, error)) error
 }
 
@@ -45,24 +46,25 @@ type TokenStore interface {
 	Update(ctx context.Context, key string, change func(document []byte) ([]byte, error)) error
 }
 
-// A PartStore keeps what the states of many sessions have in common: what they began
-// with, and definitions of tools, those of users' servers too. A key is a hash of its
-// part: 43 letters, digits, "-" and "_". A part has at most [Options.MaxState] bytes. The
-// methods may be called concurrently, and may use the Manager.
+// A PartStore keeps parts: documents that don't change, each under a hash of it, 43 letters,
+// digits, "-" and "_". The methods may be called concurrently, and may use the Manager.
+//
+// [Options.StateParts] is one, and a [Store] for [NewCache] may be one, too. Each of them
+// needs parts of its own. For a Cache, we remove parts. For StateParts, we don't: a part to
+// which new states refer is put again after an hour. So if states are kept for a week, drop
+// what was not put for a week and an hour. Such parts have at most [Options.MaxState] bytes.
 type PartStore interface {
-	// Put keeps a part. One that has that key is the same. A part to which new states
-	// refer is put again after an hour. So if states are kept for a week, a part may be
-	// dropped that was not put for a week and an hour.
+	// Put keeps a part or, if it is nil, removes the one with that key.
 	Put(key string, part []byte) error
 
 	// Get returns the part with that key, or nil if there is none.
 	Get(key string) (part []byte, err error)
 }
 
-// FileParts returns a [PartStore] that keeps each part in a file of a folder, which must
-// exist. Several processes may share it. Only the owner of the files may read or write
-// them (mode 0600). Put writes a file anew, so its time says when the part was put last.
-func FileParts(folder string) PartStore { return saved.Files(folder) }
+// FileParts returns a [PartStore] that keeps each part in a file of a folder. Several
+// processes may share it. Only the owner of the files may read or write them (mode 0600). Put
+// writes a file anew, so its time says when the part was put last. It creates the folder.
+func FileParts(folder string) PartStore { return document.Folder(folder) }
 
 // FileTokens returns a [TokenStore] that keeps each document in a file of a folder.
 // Several processes may share it. Only the owner of the files may read or write them
@@ -72,6 +74,7 @@ func FileTokens(folder string) TokenStore { return login.Files(folder) }
 // FileStore returns a store that keeps its document in a file of at most 256 MiB. The
 // file's folder must exist. A crash leaves either the old or the new document. If several
 // processes call Save at once, the last one wins. Update locks the file by another one,
-// whose name has .lock at the end. Only the owner may read or write them (mode 0600). Load
-// reads only a regular file. Save replaces the file, even if it is a symbolic link.
+// whose name has .lock at the end. It is a [PartStore], too: parts are files in a folder whose
+// name has .parts at the end. Only the owner may read or write them (mode 0600). Load reads
+// only a regular file. Save replaces the file, even if it is a symbolic link.
 func FileStore(path string) SharedStore { return document.File(path) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/verdict"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -71,7 +72,7 @@ func TestSpecE3BudgetProperties(t *testing.T) {
 			}
 			for i, tool := range tools {
 				if slices.Contains(pins, tool.name) {
-					require.Equal(t, verdict{inline, reasonPin, 0}, s.verdicts[0].at(i))
+					require.Equal(t, verdict.Verdict{Standing: inline, Reason: verdict.Pin}, s.verdicts[0].At(i))
 				}
 			}
 			before = s.inline

@@ -159,14 +159,16 @@ func TestTrustIsStored(t *testing.T) {
 	start := func(answer string) *Manager {
 		cfg := raw(t, answer)
 		cfg.Name = "git"
-		m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: FileStore(path), Cache: cache, Servers: []ServerConfig{cfg}})
+		m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: FileStore(path), Cache: NewCache(cache), Servers: []ServerConfig{cfg}})
 		return m
 	}
 	m := start(list("good"))
 	assert.Empty(t, m.Problems())
 	m.Close()
 
-	assert.Empty(t, start(`{"tools":[]}`).Problems())
+	m = start(`{"tools":[]}`)
+	assert.Empty(t, m.Problems())
+	m.Close() // which saves what it listed
 	require.NoError(t, cache.Save(nil))
 
 	m = start(list("bad"))
@@ -397,7 +399,12 @@ func TestRefreshTrust(t *testing.T) {
 	broken := &mcptest.Store{}
 	m, _ := newTestManager(t, &Options{TrustStore: broken, Servers: []ServerConfig{serving("git", echoTool("log", "good"))}})
 	broken.Err = errors.New("no disk")
+	require.NoError(t, m.AddServer(t.Context(), serving("late", echoTool("x", ""))))
 	assert.ErrorContains(t, m.RefreshTrust(), "no disk")
+	broken.Err = nil
+	require.NoError(t, m.RefreshTrust())
+	stored, _ := broken.Load()
+	assert.Contains(t, string(stored), `"late"`, "what could not be stored is, once it can be")
 	assert.Contains(t, toolNames(m.InlineTools()), "mcp_git__log")
 	m, _ = newTestManager(t, &Options{Servers: []ServerConfig{serving("git", echoTool("log", "good"))}})
 	assert.NoError(t, m.RefreshTrust())

@@ -10,6 +10,8 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/needs"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
 // A User has servers and tools of its own on top of those of the Manager, the
@@ -55,6 +57,9 @@ func (u *User) Login(ctx context.Context, server string) error { return u.own.Lo
 // Logout ends the user's login to one of the user's servers: see [Manager.Logout].
 func (u *User) Logout(ctx context.Context, server string) error { return u.own.Logout(ctx, server) }
 
+// Restart connects one of the user's servers anew: see [Manager.Restart].
+func (u *User) Restart(ctx context.Context, server string) error { return u.own.Restart(ctx, server) }
+
 // Default returns the user's default session, whose registry is
 // [UserOptions.Registry]. It ends with [User.Close].
 func (u *User) Default() *Session { return u.own.def }
@@ -93,6 +98,12 @@ func (u *User) Marks() []ToolMarks { return u.own.Marks() }
 // Accept releases a changed tool of the user for use: see [Manager.Accept].
 func (u *User) Accept(server, tool, hash string) error { return u.own.Accept(server, tool, hash) }
 
+// RefreshCache is [Manager.RefreshCache] for [UserOptions.Cache].
+func (u *User) RefreshCache() error { return u.own.RefreshCache() }
+
+// RefreshTrust is [Manager.RefreshTrust] for [UserOptions.TrustStore].
+func (u *User) RefreshTrust() error { return u.own.RefreshTrust() }
+
 // Watch is [Manager.Watch] for the user.
 func (u *User) Watch() { u.own.Watch() }
 
@@ -112,7 +123,7 @@ const (
 )
 
 // UserOptions configure a [User]. The zero value is a user without servers. Users
-// must not share a [Store].
+// must not share a [Store] or a [Cache].
 type UserOptions struct {
 	// Servers are the user's servers. [User.Start] connects them. They may have
 	// the same names as servers of the system.
@@ -141,7 +152,7 @@ type UserOptions struct {
 	// Cache, TrustStore and VectorCache are the user's [Options.Cache],
 	// [Options.TrustStore] and [SemanticOptions.Cache]. If nil, nothing is
 	// stored.
-	Cache       Store
+	Cache       Cache
 	TrustStore  Store
 	VectorCache Store
 
@@ -224,13 +235,13 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 		return nil, fmt.Errorf("mcphybrid: user %.100q: %w", id, err)
 	}
 	u := &Manager{system: m, scope: &scope{
-		opts: m.opts, handler: m.handler, ranking: m.ranking, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills, texts: m.texts, validators: m.validators,
-		below: m.scope, owner: &owner{id}, user: user{id: id, access: o.Access.clone(), most: make(map[*owner]int)},
+		opts: m.opts, handler: m.handler, ranking: m.ranking, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills, texts: m.texts, validators: m.validators, noted: m.noted,
+		below: m.scope, owner: &owner{id}, user: user{id: id, access: rules.Access(o.Access.clone()), most: make(map[*owner]int)},
 	}}
 	results := u.limitResults(m.owner, o.SystemResults, DefaultSystemResults) + u.limitResults(u.owner, o.UserResults, DefaultUserResults)
 	u.opts.Search.Results = min(results, m.opts.Search.Limit)
-	u.opts.Servers, u.opts.Needs, u.opts.Registry, u.opts.Ask.Hooks = slices.Clone(o.Servers), cloneNeeds(o.Needs), o.Registry, o.Hooks
-	u.opts.Cache, u.opts.TrustStore = foreign.Guarded(o.Cache, "UserOptions.Cache"), foreign.Guarded(o.TrustStore, "UserOptions.TrustStore")
+	u.opts.Servers, u.opts.Needs, u.opts.Registry, u.opts.Ask.Hooks = slices.Clone(o.Servers), needs.Clone(o.Needs), o.Registry, o.Hooks
+	u.opts.Cache, u.opts.TrustStore = o.Cache, foreign.Guarded(o.TrustStore, "UserOptions.TrustStore")
 	u.opts.Usage = nil // the record is of the system's tools
 	u.opts.Logger = m.opts.Logger.With("user", id)
 	if jit := m.opts.JustInTime; jit != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -164,7 +165,7 @@ func TestSpecD4UserWins(t *testing.T) {
 // replace it.
 func TestUserToolHeldBack(t *testing.T) {
 	t.Parallel()
-	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine})
+	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, Prompt: PromptOptions{ListInline: true}})
 	require.NoError(t, m.AddTools("mail", answering("send", "By the system", "system")))
 	srv := mcpserver.NewMCPServer("mail", "1", mcpserver.WithToolCapabilities(true))
 	srv.AddTools(answering("send", "By alice", "alice"))
@@ -234,7 +235,7 @@ func TestUserServerOfTheSameName(t *testing.T) {
 	connecting(m)
 	assert.Equal(t, []string{"s"}, a.connectingServers(nil))
 	assert.Equal(t, []string{"s"}, b.connectingServers(nil))
-	assert.Empty(t, b.connectingServers(rights{{Deny: []string{"*"}}}))
+	assert.Empty(t, b.connectingServers(rules.Rights{{Deny: []string{"*"}}}))
 }
 
 func withoutLatency(u Usage) Usage {

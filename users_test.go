@@ -179,12 +179,12 @@ func (n *neighborhood) ask(r *rand.Rand, user int) string {
 // neighbors. It returns what the user saw.
 func live(t *testing.T, seed uint64, alone bool) []string {
 	n := &neighborhood{t: t, events: make(map[*Session]*strings.Builder), states: make([]json.RawMessage, neighbors)}
-	opts := &Options{Inline: InlineOptions{Max: []int{-1, 5, 40}[seed%3]}, OnEvent: func(e Event) {
+	opts := &Options{Inline: InlineOptions{Max: []int{-1, 5, 40}[seed%3]}, OnEvent: ofSessions(func(e Event) {
 		if n.events[e.Session] == nil {
 			n.events[e.Session] = new(strings.Builder)
 		}
 		fmt.Fprintln(n.events[e.Session], e.Kind, e.Tools, e.Server, e.Query, e.Err)
-	}}
+	})}
 	if seed%5 == 0 {
 		opts.Search.Ranker = RankerClassic
 	}

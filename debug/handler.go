@@ -1,17 +1,20 @@
-// Package debug serves HTML pages that show the state of a [mcphybrid.Manager]:
-// its servers and their states, the standing of each tool and the reason for it,
-// searches with the parts of each score, sessions, and the tokens sent and saved
-// over time. The pages use no scripts and load no other resources.
+// Package debug serves HTML pages that show the state of a [mcphybrid.Manager]: what
+// needs attention, its servers and those of its users, the newest calls and searches
+// with their errors, the standing of each tool and the reason for it, why a search does
+// not find a tool, sessions, and the tokens sent and saved over time.
 //
 //	http.Handle("/debug/mcp", debug.Handler(mgr))
 //
+// A page that is open follows what happens, by server-sent events and one small script.
+// Without the script it is what it was when it was loaded. The pages load no other
+// resources.
+//
 // The pages have no authentication. Anyone who can reach them sees everything that
-// any model is shown, so put them behind the host's own access control. They hide
-// the secrets in the servers' configurations.
+// any model is shown, what it searches for, and the errors of tools, so put them behind
+// the host's own access control. They hide the secrets in the servers' configurations.
 package debug
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -32,17 +35,34 @@ type Source interface {
 
 // Handler returns a handler for pages that show mgr. All pages have one path and
 // differ in the query only, so a host may mount the handler anywhere. It answers GET
-// and HEAD and changes nothing. With [mcphybrid.Options.Semantic], a search calls
-// the embedder.
+// and HEAD and changes nothing: where something needs attention, the page says which
+// call mends it. With [mcphybrid.Options.Semantic], a search calls the embedder.
 //
-// Handler calls [mcphybrid.Manager.Watch]: from then on, the Manager records sessions
-// and tokens. All handlers of one Manager show the same pages.
+// Up to 32 open pages are kept up to date. Each is a request that lasts until the page is
+// closed or the Manager is: end such requests by their contexts before you shut a server
+// down.
+//
+// Handler calls [mcphybrid.Manager.Watch]: from then on, the Manager records sessions,
+// events and tokens. All handlers of one Manager show the same pages.
 func Handler(mgr Source) http.Handler {
 	mgr.Watch()
-	return handler{mgr}
+	return handler{mgr: mgr, streams: make(chan struct{}, maxStreams)}
 }
 
-type handler struct{ mgr Source }
+// Operator is [Handler] with buttons: they restart a server, log in to one, and accept
+// a changed tool. Whoever can reach these pages may press them. A button is a POST, which
+// is refused if it comes from another site: see [http.CrossOriginProtection]. A login
+// needs [mcphybrid.Options.OpenURL].
+func Operator(mgr Operated) http.Handler {
+	mgr.Watch()
+	return handler{mgr: mgr, streams: make(chan struct{}, maxStreams), operator: newOperator(mgr)}
+}
+
+type handler struct {
+	mgr      Source
+	streams  chan struct{} // has one element for each page that is live
+	operator *operator     // nil without buttons
+}
 
 var (
 	//go:embed page.html
@@ -51,14 +71,18 @@ var (
 	//go:embed page.css
 	pageCSS string
 
+	//go:embed page.js
+	pageJS string
+
 	pageTemplate = template.Must(template.New("").Funcs(template.FuncMap{
-		"style": func() template.HTML { return template.HTML("<style>" + pageCSS + "</style>") },
-		"count": count, "short": short, "ago": ago,
+		"style":  func() template.HTML { return template.HTML("<style>" + pageCSS + "</style>") },
+		"script": func() template.HTML { return template.HTML("<script>" + pageJS + "</script>") },
+		"count":  count, "short": short, "ago": ago,
 	}).Parse(pageHTML))
 
 	headers = map[string]string{
-		"Content-Security-Policy": "default-src 'none'; style-src 'sha256-" + base64Sum(pageCSS) + "'; img-src data:; " +
-			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+		"Content-Security-Policy": "default-src 'none'; style-src 'sha256-" + base64Sum(pageCSS) + "'; script-src 'sha256-" + base64Sum(pageJS) +
+			"'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 		"X-Content-Type-Options":       "nosniff",
 		"X-Frame-Options":              "DENY",
 		"Referrer-Policy":              "no-referrer",
@@ -80,23 +104,38 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range headers {
 		header.Set(name, value)
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		header.Set("Allow", "GET, HEAD")
-		http.Error(w, "mcphybrid: the pages are read-only", http.StatusMethodNotAllowed)
+	switch {
+	case r.Method == http.MethodPost && h.operator != nil:
+		h.post(w, r)
+		return
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		header.Set("Allow", h.allowed())
+		http.Error(w, "mcphybrid: the pages can only be read", http.StatusMethodNotAllowed)
 		return
 	}
 	status, p := h.answer(r)
-	var body bytes.Buffer
-	if err := pageTemplate.ExecuteTemplate(&body, "page", p); err != nil {
+	if p.Request.Live && status == http.StatusOK && r.Method == http.MethodGet {
+		h.live(w, r)
+		return
+	}
+	body, err := p.render()
+	if err != nil {
 		http.Error(w, "mcphybrid: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Content-Length", strconv.Itoa(body.Len()))
+	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body.Bytes()) // fails if the client has gone
+		_, _ = w.Write(body) // fails if the client has gone
 	}
+}
+
+func (h handler) allowed() string {
+	if h.operator != nil {
+		return "GET, HEAD, POST"
+	}
+	return "GET, HEAD"
 }
 
 // answer returns the page for r, or a page that says why there is none.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"regexp"
 	"runtime"
 	"slices"
@@ -56,7 +57,7 @@ func readPage(body string) (string, error) {
 	d := xml.NewDecoder(strings.NewReader(body))
 	d.Strict, d.AutoClose, d.Entity = false, append(xml.HTMLAutoClose, "input"), xml.HTMLEntity
 	var text strings.Builder
-	style := false
+	style, script := false, false
 	for {
 		token, err := d.Token()
 		if err == io.EOF {
@@ -67,7 +68,7 @@ func readPage(body string) (string, error) {
 		}
 		switch token := token.(type) {
 		case xml.StartElement:
-			style = token.Name.Local == "style"
+			style, script = token.Name.Local == "style", token.Name.Local == "script"
 			if token.Name.Local == "p" {
 				text.WriteByte(' ')
 			}
@@ -76,8 +77,10 @@ func readPage(body string) (string, error) {
 			}
 			for _, a := range token.Attr {
 				switch name := a.Name.Local; {
-				case strings.HasPrefix(name, "on"), name == "style", name == "src", name == "action":
+				case strings.HasPrefix(name, "on"), name == "style", name == "src":
 					return "", fmt.Errorf("%s has an attribute %s=%q", token.Name.Local, name, a.Value)
+				case name == "action" && !strings.HasPrefix(a.Value, "?do="):
+					return "", fmt.Errorf("a button goes to %q", a.Value)
 				case name == "href" && a.Value != "data:," && !strings.HasPrefix(a.Value, "?"):
 					return "", fmt.Errorf("there is a link to %q", a.Value)
 				}
@@ -88,8 +91,11 @@ func readPage(body string) (string, error) {
 		case xml.EndElement:
 			text.WriteByte(' ')
 		case xml.CharData:
-			if style {
-				style = false
+			if script && string(token) != pageScript() {
+				return "", fmt.Errorf("there is the script %q", token)
+			}
+			if style || script {
+				style, script = false, false
 				continue
 			}
 			text.Write(token)
@@ -100,7 +106,16 @@ func readPage(body string) (string, error) {
 	}
 }
 
-var pageElements = strings.Fields(`html head meta link title style body header main footer nav p a h1 h2 dl div dt dd small b i span
+// pageScript returns the only script that pages may have.
+var pageScript = sync.OnceValue(func() string {
+	text, err := os.ReadFile("page.js")
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+})
+
+var pageElements = strings.Fields(`html head meta link title style script noscript body header main footer nav p a h1 h2 dl div dt dd small b i span
 	figure figcaption svg path rect table thead tbody tr th td time ol ul li form input label button code pre`)
 
 // isUnfit reports whether r is invisible or changes how other characters look.
@@ -140,7 +155,7 @@ func TestDebugChangesNothing(t *testing.T) {
 		pageText(t, h, query+"&session=1")
 	}
 	assert.Contains(t, pageText(t, h, "view=session&session=1"), "No active tools.")
-	require.NoError(t, mgr.SetRules(nil))
+	require.NoError(t, mgr.SetRules([]mcphybrid.Rule{}))
 	for _, query := range allViews("mcp_a__tool_007", "chore") {
 		pageText(t, h, query+"&session=1")
 	}
@@ -166,7 +181,8 @@ func TestDebugHeaders(t *testing.T) {
 		policy := w.Header().Get("Content-Security-Policy")
 		assert.Contains(t, policy, "default-src 'none'; ")
 		assert.NotContains(t, policy, "unsafe")
-		assert.NotContains(t, policy, "script")
+		sum := sha256.Sum256([]byte(pageScript()))
+		assert.Contains(t, policy, "script-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'; connect-src 'self'; ", "no other script runs")
 		assert.Equal(t, "no-store", w.Header().Get("Cache-Control"))
 		assert.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"))
 		if w.Code == http.StatusOK {
@@ -175,7 +191,7 @@ func TestDebugHeaders(t *testing.T) {
 			sum := sha256.Sum256([]byte(style[1]))
 			assert.Contains(t, policy, "style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'", "the page's own style is let in")
 			assert.NotContains(t, style[1], "url(")
-			assert.NotContains(t, w.Body.String(), "<script")
+			assert.Contains(t, w.Body.String(), "<script>"+pageScript()+"</script>")
 		}
 	}
 }
@@ -249,7 +265,8 @@ func TestDebugShowsStandings(t *testing.T) {
 	one := pageText(t, h, "view=tool&name=mcp_git__push")
 	assert.Contains(t, one, "Sends all files")
 	assert.Contains(t, one, changedTools(mgr)[0].Is)
-	assert.Contains(t, pageText(t, h, "view=problems"), "held back until it is accepted")
+	assert.Contains(t, pageText(t, h, "view=attention"), "Changed tool push of server git")
+	assert.Contains(t, pageText(t, h, "view=attention"), "It is held back until somebody accepts it.")
 	assert.Contains(t, pageText(t, h, "view=tools&server=git&sort=name"), "mcp_git__log")
 	assert.NotContains(t, pageText(t, h, "view=tools&server=git&q=pu"), "mcp_a__")
 }
@@ -311,6 +328,7 @@ func TestDebugSessions(t *testing.T) {
 	before := mgr.NewSession(nil)
 	registered := mgr.NewSession(&mcphybrid.SessionOptions{Registry: mcphybrid.NewRegistry()})
 	h := debug.Handler(mgr)
+	registered.ActivateTools([]string{"mcp_a__tool_001"})
 	busy := mgr.NewSession(&mcphybrid.SessionOptions{Disclosure: mcphybrid.ByProvider})
 	busy.SetIntent("<i>clean\u202e up")
 	busy.NextTurn()
@@ -322,7 +340,7 @@ func TestDebugSessions(t *testing.T) {
 	text := pageText(t, h, "view=sessions")
 	assert.Contains(t, text, "default session at start 0 0 0")
 	st := busy.Stats()
-	assert.Regexp(t, fmt.Sprintf(`session 2 <i>clean up \S+\s\S+ ago %d 1 %d 0 \S+\s\S+ 1 \(1 empty\) %s %s session 1 `,
+	assert.Regexp(t, fmt.Sprintf(`session 2 intent <i>clean up \S+\s\S+ ago %d 1 %d 0 \S+\s\S+ 1 \(1 empty\) %s %s session 1 `,
 		1, st.Usage.Calls, digits(st.Tokens.Sent()), digits(max(st.Tokens.All-st.Tokens.Sent(), 0))), text)
 	assert.NotContains(t, text, "session 3 ", "it is closed")
 	assert.Equal(t, http.StatusNotFound, ask(h, "view=session&session=3").Code)
@@ -330,7 +348,7 @@ func TestDebugSessions(t *testing.T) {
 	assert.Contains(t, page, "Turn 1. Intent: <i>clean up. Tools are disclosed by the provider.")
 	assert.Regexp(t, `mcp_a__tool_009 Does chore 9 for a a 1 \d+`, page)
 	assert.Contains(t, pageText(t, h, "view=tools&session=2&standing=active"), "Seen by session 2 .")
-	assert.Contains(t, pageText(t, h, ""), "sessions 2 problems")
+	assert.Contains(t, pageText(t, h, ""), "sessions 2 Tokens")
 	registered.Close()
 	assert.NotContains(t, pageText(t, h, "view=sessions"), "session 1 ")
 	assert.Contains(t, pageText(t, debug.Handler(mgr), "view=sessions"), "session 2 ", "another handler shows the same")

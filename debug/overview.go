@@ -6,16 +6,33 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
+// maxMatters is how much of what needs attention is on top of the overview.
+const maxMatters = 8
+
 type overviewPage struct {
+	Matters  []matter // the first
+	Amount   int      // of all matters
 	Stats    mcphybrid.Stats
 	Servers  []serverRow
 	Ready    int // servers that are ready
 	Managed  int // servers with a connection, ready or not
+	Down     int // servers that need attention
+	Users    int // servers of users
 	Sessions int
-	Problems int
 	Held     int  // tools in quarantine
 	Reads    bool // a server has resources, templates or prompts
 	Plot     *plot
+}
+
+// More returns how many matters are not on the overview.
+func (o *overviewPage) More() int { return o.Amount - len(o.Matters) }
+
+// Columns returns how many columns the table of servers has.
+func (o *overviewPage) Columns() int {
+	if o.Reads {
+		return 11
+	}
+	return 8
 }
 
 // A serverRow is one server, or a group of tools that need no connection.
@@ -23,32 +40,63 @@ type serverRow struct {
 	mcphybrid.ServerSnapshot
 	Link string        // name for a link, "" if it can't be in one
 	Mean time.Duration // mean duration of its calls
+	Mend *deed         // or nil
+}
+
+// split separates the servers of users from the others.
+func split(servers []mcphybrid.ServerSnapshot) (system, users []mcphybrid.ServerSnapshot) {
+	for _, s := range servers {
+		if s.User.Line(1) == "" {
+			system = append(system, s)
+		} else {
+			users = append(users, s)
+		}
+	}
+	return system, users
+}
+
+func serverRows(servers []mcphybrid.ServerSnapshot) (rows []serverRow) {
+	for _, s := range servers {
+		row := serverRow{ServerSnapshot: s, Link: s.Name, Mean: mean(s.Figures.Usage)}
+		if s.Hidden || s.User.Line(1) != "" {
+			row.Link = ""
+		}
+		if m, ok := serverMatter(s); ok {
+			row.Mend = m.Button
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 func newOverview(snap *mcphybrid.Snapshot, page int) (*overviewPage, pager) {
+	servers := snap.Servers()
+	all := matters(snap, servers)
+	system, users := split(servers)
 	o := &overviewPage{
-		Stats: snap.Session().Stats, Problems: len(snap.Problems()), Held: snap.Held(), Plot: newPlot(snap.Samples()),
+		Matters: all[:min(len(all), maxMatters)], Amount: len(all), Users: len(users), Stats: snap.Session().Stats, Plot: newPlot(snap.Samples()),
 	}
 	_, sessions := snap.Sessions(0, 0)
 	o.Sessions = sessions - 1 // without the Manager's own session
-	servers := snap.Servers()
-	for _, s := range servers {
+	for _, m := range all {
+		if m.rank == rankHeld {
+			o.Held++
+		}
+	}
+	for _, s := range system {
 		if s.State != "" {
 			o.Managed++
 		}
 		if s.State == mcphybrid.StateReady {
 			o.Ready++
 		}
+		if _, ok := serverMatter(s); ok {
+			o.Down++
+		}
 		o.Reads = o.Reads || s.Resources+s.Templates+s.Prompts > 0
 	}
-	servers, pages := rowsOf(servers, page)
-	for _, s := range servers {
-		row := serverRow{ServerSnapshot: s, Link: s.Name, Mean: mean(s.Figures.Usage)}
-		if s.Hidden {
-			row.Link = ""
-		}
-		o.Servers = append(o.Servers, row)
-	}
+	system, pages := rowsOf(system, page)
+	o.Servers = serverRows(system)
 	return o, pages
 }
 

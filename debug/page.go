@@ -1,10 +1,10 @@
 package debug
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"time"
-
-	"github.com/mcphybrid/mcphybrid"
 )
 
 const (
@@ -23,19 +23,48 @@ type page struct {
 	At       time.Time
 	Closed   bool
 	Pages    pager
+	Done     []outcomeRow // what buttons did last
+	Buttons  bool
 	Overview *overviewPage
+	Matters  []matter // of the view attention
+	Calls    *callsPage
+	Why      *whyPage
+	Users    []serverRow // servers of users
 	Tools    *toolsPage
 	Tool     *toolPage
 	Search   *searchPage
 	Sessions []sessionRow
 	Session  *sessionPage
-	Problems []mcphybrid.SafeText
 	Error    string // why there is no page
 }
 
 // Views returns the views that every page has a link to.
 func (*page) Views() []string {
-	return []string{"overview", "tools", "search", "sessions", "problems"}
+	return []string{"overview", "attention", "calls", "tools", "search", "why", "sessions", "users"}
+}
+
+// Now returns when the page was made, as it says.
+func (p *page) Now() string { return p.At.UTC().Format("2006-01-02 15:04:05") }
+
+// A with is a part of the page for a template of its own.
+type with struct {
+	Page *page
+	List any
+}
+
+// With returns a part of the page together with the page.
+func (p *page) With(part any) with { return with{p, part} }
+
+// Follows reports whether the page follows what happens. A search would ask the embedder
+// again and again.
+func (p *page) Follows() bool {
+	return p.Error == "" && !slices.Contains([]string{"search", "why", "tool"}, p.Request.View)
+}
+
+func (p *page) render() ([]byte, error) {
+	var body bytes.Buffer
+	err := pageTemplate.ExecuteTemplate(&body, "page", p)
+	return body.Bytes(), err
 }
 
 // Before returns the number of the page before this one in a list.
@@ -47,11 +76,16 @@ func (p *page) After() int { return p.Pages.Page + 1 }
 // page gathers the data of a page. It is an error if the session or tool does not
 // exist.
 func (h handler) page(ctx context.Context, r request) (*page, error) {
-	snap, err := h.mgr.Snapshot(r.Session)
+	as := r.Session
+	if r.View == "calls" {
+		as = 0 // the session may have ended
+	}
+	snap, err := h.mgr.Snapshot(as)
 	if err != nil {
 		return nil, err
 	}
-	p := &page{Request: r, At: time.Now(), Closed: snap.Closed}
+	p := &page{Request: r, At: time.Now(), Closed: snap.Closed, Buttons: h.operator != nil, Done: h.operator.outcomes(snap)}
+	p.Request.Deed = deed{}
 	p.Request.Query, p.Request.Server, p.Request.Name = snap.Text(r.Query).Line(maxQueryText), snap.Text(r.Server).Line(maxName), snap.Text(r.Name).Line(maxName)
 	switch r.View {
 	case "overview":
@@ -66,8 +100,16 @@ func (h handler) page(ctx context.Context, r request) (*page, error) {
 		p.Sessions, p.Pages = sessionRows(snap, r.Page)
 	case "session":
 		p.Session = newSession(snap)
-	case "problems":
-		p.Problems, p.Pages = rowsOf(snap.Problems(), r.Page)
+	case "attention":
+		p.Matters, p.Pages = rowsOf(matters(snap, snap.Servers()), r.Page)
+	case "calls":
+		p.Calls, p.Pages = newCalls(snap, r)
+	case "why":
+		p.Why = newWhy(ctx, snap, r)
+	case "users":
+		_, users := split(snap.Servers())
+		users, p.Pages = rowsOf(users, r.Page)
+		p.Users = serverRows(users)
 	}
 	return p, err
 }

@@ -12,17 +12,20 @@ import (
 type request struct {
 	View     string // one of views
 	Query    string // search query, or part of the names of tools to list
-	Server   string // only tools of this server
+	Server   string // only tools or events of this server
 	Standing string // one of standings: only tools with it
 	Sort     string // one of sorts
-	Name     string // registered name of the tool to show
+	Name     string // registered name of the tool to show, or what a person calls it
+	Failed   bool   // only events that are failures
+	Live     bool   // send the page whenever it changes
+	Deed     deed   // what to do; only a POST does it
 	Page     int    // page of a list, from 1
 	Session  int    // number of the session to show; 0 is the Manager's own
 	Refresh  int    // seconds until the page reloads; 0 for never
 }
 
 var (
-	views     = []string{"overview", "tools", "tool", "search", "sessions", "session", "problems"}
+	views     = []string{"overview", "attention", "calls", "tools", "tool", "search", "why", "sessions", "session", "users"}
 	sorts     = []string{"order", "name", "server", "tokens"}
 	standings = []string{"inline", "summarized", "deferred", "active", "hidden", "quarantined"}
 )
@@ -61,6 +64,8 @@ func parseRequest(query string) (r request, err error) {
 		View: oneOf("view", views), Standing: oneOf("standing", standings), Sort: oneOf("sort", sorts),
 		Query: values.Get("q"), Server: values.Get("server"), Name: values.Get("name"),
 		Page: number("page", 1, 1e9), Session: number("session", 0, 1e9), Refresh: number("refresh", 0, 3600),
+		Failed: number("failed", 0, 1) == 1, Live: number("live", 0, 1) == 1,
+		Deed: deed{Do: oneOf("do", deeds), Server: values.Get("of"), Tool: values.Get("tool"), Hash: values.Get("hash")},
 	}
 	if r.View == "" {
 		r.View = views[0]
@@ -82,6 +87,8 @@ func (r request) values() url.Values {
 	set("standing", r.Standing, r.Standing != "")
 	set("sort", r.Sort, r.Sort != "")
 	set("name", r.Name, r.Name != "")
+	set("failed", "1", r.Failed)
+	r.Deed.values(values)
 	set("page", strconv.Itoa(r.Page), r.Page > 1)
 	set("session", strconv.Itoa(r.Session), r.Session > 0)
 	set("refresh", strconv.Itoa(r.Refresh), r.Refresh > 0)
@@ -127,6 +134,27 @@ func (r request) Sorted(by string) string {
 func (r request) Standings(standing string) string {
 	r.Standing, r.Page = standing, 0
 	return r.link()
+}
+
+// Failures returns the URL of the same list of events, of all or of failures only.
+func (r request) Failures(only bool) string {
+	r.Failed, r.Page = only, 0
+	return r.link()
+}
+
+// Of returns the URL of the events of one session; 0 is for those of all.
+func (r request) Of(session int) string {
+	return request{View: "calls", Server: r.Server, Failed: r.Failed, Session: session, Refresh: r.Refresh}.link()
+}
+
+// CallsOf returns the URL of the events of a server.
+func (r request) CallsOf(server string) string {
+	return request{View: "calls", Server: server, Session: r.Session, Refresh: r.Refresh}.link()
+}
+
+// Why returns the URL of the page that says why the session does not have a tool.
+func (r request) Why(name string) string {
+	return request{View: "why", Name: name, Query: r.Query, Session: r.Session, Refresh: r.Refresh}.link()
 }
 
 // Refreshed returns the URL of the same page, set to reload every so many seconds.

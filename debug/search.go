@@ -10,6 +10,9 @@ import (
 // maxHits is the greatest number of hits shown.
 const maxHits = 20
 
+// maxParts is how many parts of a score are shown.
+const maxParts = 60
+
 type searchPage struct {
 	Asked bool // the request has a query
 	Found mcphybrid.SearchSnapshot
@@ -25,7 +28,9 @@ func (p *searchPage) Width(part search.ScorePart) float64 {
 
 type hitRow struct {
 	toolRow
-	Hit mcphybrid.HitSnapshot
+	Hit   mcphybrid.HitSnapshot
+	Parts []search.ScorePart // the first
+	More  int                // further parts
 }
 
 func newSearch(ctx context.Context, snap *mcphybrid.Snapshot, r request) *searchPage {
@@ -39,10 +44,12 @@ func newSearch(ctx context.Context, snap *mcphybrid.Snapshot, r request) *search
 	}
 	p.Asked, p.Found = true, snap.Search(ctx, r.Query, opts)
 	for _, hit := range p.Found.Hits[:min(len(p.Found.Hits), maxHits)] {
-		for _, part := range hit.Parts {
+		all := hit.Explained.Parts
+		row := hitRow{newRow(hit.Tool), hit, all[:min(len(all), maxParts)], max(len(all)-maxParts, 0)}
+		for _, part := range row.Parts {
 			p.most = max(p.most, part.Score)
 		}
-		p.Hits = append(p.Hits, hitRow{newRow(hit.Tool), hit})
+		p.Hits = append(p.Hits, row)
 	}
 	return p
 }

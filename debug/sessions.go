@@ -1,10 +1,14 @@
 package debug
 
 import (
+	"strings"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
 )
+
+// maxLinked is how many of the newest sessions the events link to.
+const maxLinked = 2000
 
 // maxActive is the greatest number of active tools on a session's page.
 const maxActive = 300
@@ -15,8 +19,17 @@ type sessionRow struct {
 	Mean time.Duration // mean duration of its calls
 }
 
-// Label returns the session's intent in readable form, or "".
-func (r sessionRow) Label() string { return r.Intent.Line(maxName) }
+// About returns what is known of the session for people: its label, user and intent, or
+// "".
+func (r sessionRow) About() string {
+	var about []string
+	for _, part := range []struct{ before, text string }{{"", r.Label.String()}, {"user ", r.User.Line(maxName)}, {"intent ", r.Intent.Line(maxName)}} {
+		if part.text != "" {
+			about = append(about, part.before+part.text)
+		}
+	}
+	return strings.Join(about, ", ")
+}
 
 // Saved returns the tokens of tools left out of a request.
 func (r sessionRow) Saved() int { return max(r.Stats.Tokens.All-r.Stats.Tokens.Sent(), 0) }

@@ -106,19 +106,25 @@ type toolPage struct {
 	Schema          string
 	Marks           []mcphybrid.Mark
 	Was, Is         string // hashes of the definition before and after a change
+	Accept          *deed  // nil if there is nothing to accept
+	Call            string // the same as a call
 }
 
 func newTool(snap *mcphybrid.Snapshot, name string) (*toolPage, error) {
-	t, ok := snap.Tool(name)
-	if !ok {
+	tools := snap.Tools()
+	i := slices.IndexFunc(tools, func(t mcphybrid.ToolSnapshot) bool { return t.Name == name && !t.Hidden })
+	if i < 0 {
 		return nil, fmt.Errorf("there is no tool %.80q", name)
 	}
+	t := tools[i]
 	p := &toolPage{
 		toolRow: newRow(t), Original: t.Original.Line(maxName), Title: t.Title.Line(maxName),
 		Lines: t.Description.Lines(maxText), Schema: t.Schema(maxText), Marks: t.Marks(),
 	}
-	if t.Changed != nil {
-		p.Was, p.Is = t.Changed.Was, t.Changed.Is
+	if c := t.Changed; c != nil {
+		p.Was, p.Is = c.Was, c.Is
+		p.Accept = &deed{Do: "accept", Server: c.Server, Tool: c.Tool, Hash: c.Is, Label: "Accept this definition"}
+		p.Call = changeMatter(c).Call
 	}
 	return p, nil
 }

@@ -56,7 +56,7 @@ func publicRules(list []rules.Rule, err error) ([]mcphybrid.Rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	var public []mcphybrid.Rule
+	public := make([]mcphybrid.Rule, 0, len(list))
 	for _, r := range list {
 		public = append(public, mcphybrid.Rule{Name: r.Name, Intent: r.Intent, Priority: r.Priority, Patterns: r.Patterns, Action: mcphybrid.RuleAction(r.Action)})
 	}

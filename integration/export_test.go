@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -176,6 +177,66 @@ func TestToolReferencesSDK(t *testing.T) {
 		v := requireRoundTrip(t, reads[anthropic.ToolResultBlockParamContentUnion], block).(anthropic.ToolResultBlockParamContentUnion)
 		require.NotNil(t, v.OfToolReference)
 		assert.Contains(t, []string{"mcp_a__b", "<c>"}, v.OfToolReference.ToolName)
+	}
+}
+
+// The official SDKs read each exported result and write it back unchanged, in the place
+// that they have for it.
+func TestExportResultSDKs(t *testing.T) {
+	image := func(data, mime string) mcp.Content {
+		return mcp.NewImageContent(base64.StdEncoding.EncodeToString([]byte(data)), mime)
+	}
+	results := []*mcp.CallToolResult{
+		mcp.NewToolResultText("Says <\"a\">."),
+		mcp.NewToolResultError("no"),
+		{Content: []mcp.Content{
+			mcp.NewTextContent("a"), image("\x89PNG\r\n\x1a\n", "image/png"), image("GIF89a", "image/gif"), image("II*\x00", "image/tiff"),
+			mcp.NewAudioContent(base64.StdEncoding.EncodeToString([]byte("RIFF\x00\x00\x00\x00WAVE")), "audio/wav"),
+			mcp.NewEmbeddedResource(mcp.BlobResourceContents{URI: "file:///a.pdf", MIMEType: "application/pdf", Blob: "JVBERi0xLjcK"}),
+			mcp.NewEmbeddedResource(mcp.TextResourceContents{URI: "file:///a", Text: "a"}), mcp.NewResourceLink("file:///b", "b", "", ""),
+		}},
+		{StructuredContent: map[string]any{"n": 1}},
+	}
+	contents := []struct {
+		format mcphybrid.Format
+		read   func(data []byte) (any, error)
+		media  int // of the third result, which the SDK has as such
+		count  func(v any) int
+	}{
+		{mcphybrid.FormatOpenAIChat, reads[openai.ChatCompletionToolMessageParamContentUnion], 0, func(any) int { return 0 }},
+		{mcphybrid.FormatOpenAIResponses, reads[responses.ResponseFunctionCallOutputItemListParam], 3, func(v any) (n int) {
+			for _, item := range v.(responses.ResponseFunctionCallOutputItemListParam) {
+				if item.OfInputImage != nil || item.OfInputFile != nil {
+					n++
+				}
+			}
+			return n
+		}},
+		{mcphybrid.FormatAnthropic, reads[[]anthropic.ToolResultBlockParamContentUnion], 3, func(v any) (n int) {
+			for _, block := range v.([]anthropic.ToolResultBlockParamContentUnion) {
+				if block.OfImage != nil || block.OfDocument != nil {
+					n++
+				}
+			}
+			return n
+		}},
+		{mcphybrid.FormatGemini, reads[genai.FunctionResponse], 2, func(v any) int { return len(v.(genai.FunctionResponse).Parts) }},
+	}
+	for _, sdk := range contents {
+		t.Run(string(sdk.format), func(t *testing.T) {
+			for i, r := range results {
+				e, err := mcphybrid.ExportResult(r, sdk.format)
+				require.NoError(t, err)
+				v := requireRoundTrip(t, sdk.read, e.JSON)
+				if i == 2 {
+					assert.Equal(t, sdk.media, sdk.count(v))
+				}
+				for _, part := range e.Media {
+					requireRoundTrip(t, reads[openai.ChatCompletionContentPartUnionParam], part)
+				}
+				assert.Equal(t, i == 2 && sdk.format == mcphybrid.FormatOpenAIChat, len(e.Media) == 2*4)
+			}
+		})
 	}
 }
 

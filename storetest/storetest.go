@@ -1,4 +1,5 @@
-// Package storetest has the tests that every [vector.Store] must pass.
+// Package storetest has the tests that every [vector.Store], every [shared.Sessions] and
+// every [shared.Document] must pass.
 package storetest
 
 import (

@@ -40,6 +40,7 @@ func measure(sizes []string, only *regexp.Regexp, dir string) map[string]float64
 			row("build 2,000 servers one by one, µs", func() float64 { return build2000(perServer) })
 			row("build the same at once, µs", func() float64 { return build2000(2000 * perServer) })
 			row("load one tool, µs", loadOne)
+			row("cache written for one changed tool, its size", written)
 			continue
 		}
 		rowAt := func(what string, value func() float64) { row(size+" tools: "+what, value) }

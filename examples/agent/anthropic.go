@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -30,7 +31,11 @@ func newAnthropic(e endpoint) model {
 func (m *claude) answer(ctx context.Context, req request, print func(string)) (reply, error) {
 	var blocks []anthropic.ContentBlockParamUnion
 	for _, r := range req.results {
-		blocks = append(blocks, anthropic.NewToolResultBlock(r.id, cmp.Or(r.text, "(empty)"), r.isError))
+		block := anthropic.ToolResultBlockParam{ToolUseID: r.id, IsError: anthropic.Bool(r.IsError)}
+		if err := json.Unmarshal(r.JSON, &block.Content); err != nil {
+			return reply{}, err
+		}
+		blocks = append(blocks, anthropic.ContentBlockParamUnion{OfToolResult: &block})
 	}
 	if req.message != "" {
 		blocks = append(blocks, anthropic.NewTextBlock(req.message))

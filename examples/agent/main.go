@@ -140,12 +140,13 @@ func (a *agent) call(ctx context.Context, calls []call) []result {
 			// The result is for the model, even if there is an error. The error
 			// is for us: an unknown tool, a refused one, wrong arguments.
 			res, err := a.sess.Call(ctx, c.name, c.arguments)
-			results[i], problems[i] = result{c.id, textOf(res), res.IsError}, err
+			exported, bad := mcphybrid.ExportResult(res, a.format)
+			results[i], problems[i] = result{c.id, exported}, errors.Join(err, bad)
 		})
 	}
 	wg.Wait()
 	for i, r := range results {
-		a.print(fmt.Sprintf("← %.200s\n", r.text))
+		a.print(fmt.Sprintf("← %.200s\n", r.Text))
 		if problems[i] != nil {
 			a.print(fmt.Sprintf("! %v\n", problems[i]))
 		}

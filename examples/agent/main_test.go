@@ -75,7 +75,7 @@ func TestScriptRefuses(t *testing.T) {
 		return sent{system: "be good", turns: []turn{
 			{user: "hello"},
 			{calls: []call{{"call_1_1", "a", `{"x":1}`}, {"call_1_2", "b", `{}`}}},
-			{results: []result{{"call_1_1", "one", false}, {"call_1_2", "not so", true}}},
+			{results: []told{{"call_1_1", "one", false}, {"call_1_2", "not so", true}}},
 		}, tools: toRaw(tool("a"), tool("b"), tool("c"))}
 	}
 	tests := []struct {
@@ -269,15 +269,4 @@ func TestPrint(t *testing.T) {
 	var out bytes.Buffer
 	(&agent{out: &out}).print("a\x1b[2J\tb\r\nc\u009b\x7f é水")
 	assert.Equal(t, "a[2J\tb\nc é水", out.String())
-}
-
-func TestTextOf(t *testing.T) {
-	assert.Equal(t, "one\ntwo\n[an image, image/png, which can't be shown here]\n[audio, audio/wav, which can't be played here]\n[a resource: file:///x]\nthree\n[a resource that is no text]",
-		textOf(&mcp.CallToolResult{Content: []mcp.Content{
-			mcp.NewTextContent("one"), mcp.NewTextContent("two"), mcp.NewImageContent("AAAA", "image/png"), mcp.NewAudioContent("AAAA", "audio/wav"),
-			mcp.NewResourceLink("file:///x", "x", "", ""),
-			mcp.NewEmbeddedResource(mcp.TextResourceContents{Text: "three"}), mcp.NewEmbeddedResource(mcp.BlobResourceContents{}),
-		}}))
-	assert.Equal(t, `{"n":1}`, textOf(&mcp.CallToolResult{StructuredContent: map[string]any{"n": 1}}))
-	assert.Empty(t, textOf(&mcp.CallToolResult{}))
 }

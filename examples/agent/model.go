@@ -28,8 +28,8 @@ type request struct {
 
 // A result answers the call of the same id.
 type result struct {
-	id, text string
-	isError  bool
+	id string
+	mcphybrid.ExportedResult
 }
 
 // A reply is the model's answer. Without calls, the turn is over.

@@ -28,12 +28,15 @@ func newOpenAI(e endpoint) model {
 }
 
 func (m *openAI) answer(ctx context.Context, req request, print func(string)) (reply, error) {
+	var media []openai.ChatCompletionContentPartUnionParam
 	for _, r := range req.results {
-		text := r.text
-		if r.isError { // chat completions have no other mark for it
-			text = "Error: " + text
+		m.messages = append(m.messages, openai.ToolMessage(r.Text, r.id))
+		for _, part := range r.Media { // a tool message can't hold images
+			media = append(media, param.Override[openai.ChatCompletionContentPartUnionParam](part))
 		}
-		m.messages = append(m.messages, openai.ToolMessage(text, r.id))
+	}
+	if media != nil {
+		m.messages = append(m.messages, openai.UserMessage(media))
 	}
 	if req.message != "" {
 		m.messages = append(m.messages, openai.UserMessage(req.message))

@@ -63,7 +63,13 @@ type sent struct {
 type turn struct {
 	user, model string
 	calls       []call
-	results     []result
+	results     []told
+}
+
+// A told is a result as the model reads it.
+type told struct {
+	id, text string
+	isError  bool
 }
 
 func newScript(steps []step) *script { return &script{steps: steps} }

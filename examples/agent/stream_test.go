@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -213,8 +215,45 @@ func TestBrokenArguments(t *testing.T) {
 		got, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
 		require.NoError(t, err)
 		assert.Equal(t, []call{{"1", "mcp_a", `{"text": `}}, got.calls)
-		_, err = m.answer(t.Context(), request{system: "s", results: []result{{"1", "", true}}}, func(string) {})
+		_, err = m.answer(t.Context(), request{system: "s", results: []result{resultOf(t, name, mcp.NewToolResultError("bad"))}}, func(string) {})
 		require.NoError(t, err)
+	})
+}
+
+// resultOf returns the result of the call "1".
+func resultOf(t *testing.T, name string, r *mcp.CallToolResult) result {
+	e, err := mcphybrid.ExportResult(r, providers[name].format)
+	require.NoError(t, err)
+	return result{"1", e}
+}
+
+// The model gets the images of a result as the SDK sends them, in the place that the
+// provider has for them.
+func TestImagesReachTheModel(t *testing.T) {
+	const gif = "R0lGODlh"
+	want := map[string]string{
+		"openai": `[{"role":"tool","tool_call_id":"1","content":"a\n[image 1: image/gif]"},
+			{"role":"user","content":[{"type":"text","text":"[image 1: image/gif]"},{"type":"image_url","image_url":{"url":"data:image/gif;base64,` + gif + `"}}]}]`,
+		"anthropic": `[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","is_error":false,"content":[
+			{"type":"text","text":"a"},{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"` + gif + `"}}]}]}]`,
+	}
+	each(t, func(t *testing.T, name string) {
+		var body []byte
+		url := host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ = io.ReadAll(r.Body)
+			serveStep(w, r, step{calls: []call{{"1", "mcp_a", "{}"}}})
+		}))
+		m := providers[name].begin(endpoint{baseURL: url})
+		_, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
+		require.NoError(t, err)
+		image := &mcp.CallToolResult{Content: []mcp.Content{mcp.NewTextContent("a"), mcp.NewImageContent(gif, "image/png")}}
+		_, err = m.answer(t.Context(), request{system: "s", results: []result{resultOf(t, name, image)}}, func(string) {})
+		require.NoError(t, err)
+		var sent struct{ Messages []json.RawMessage }
+		require.NoError(t, json.Unmarshal(body, &sent))
+		last, err := json.Marshal(sent.Messages[len(sent.Messages)-strings.Count(want[name], `"role"`):])
+		require.NoError(t, err)
+		assert.JSONEq(t, want[name], string(last))
 	})
 }
 
@@ -237,7 +276,7 @@ func TestThinkingIsKept(t *testing.T) {
 	got, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
 	require.NoError(t, err)
 	assert.Equal(t, reply{calls: []call{{"1", "mcp_a", "{}"}}}, got)
-	_, err = m.answer(t.Context(), request{system: "s", results: []result{{"1", "x", false}}}, func(string) {})
+	_, err = m.answer(t.Context(), request{system: "s", results: []result{resultOf(t, "anthropic", mcp.NewToolResultText("x"))}}, func(string) {})
 	require.NoError(t, err)
 	var sent struct {
 		Messages []struct{ Content []json.RawMessage }
@@ -279,7 +318,7 @@ func TestOtherEndpoints(t *testing.T) {
 	} {
 		s := rewriter{step{say: "So", calls: []call{{"1", "a", `{}`}}}, strings.NewReplacer(words...)}
 		m := newOpenAI(endpoint{baseURL: host(t, s)})
-		for _, req := range []request{{system: "s", message: "hello"}, {system: "s", results: []result{{"1", "x", false}}}} {
+		for _, req := range []request{{system: "s", message: "hello"}, {system: "s", results: []result{resultOf(t, "openai", mcp.NewToolResultText("x"))}}} {
 			got, err := m.answer(t.Context(), req, func(string) {})
 			require.NoError(t, err, words)
 			assert.Equal(t, reply{text: "So", calls: []call{{"1", "a", "{}"}}}, got, words)

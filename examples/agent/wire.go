@@ -98,7 +98,7 @@ func readOpenAI(body []byte) (sent, error) {
 				n++
 			}
 			text, isError := strings.CutPrefix(text, "Error: ")
-			got.turns[n-1].results = append(got.turns[n-1].results, result{m.ToolCallID, text, isError})
+			got.turns[n-1].results = append(got.turns[n-1].results, told{m.ToolCallID, text, isError})
 		default:
 			return sent{}, fmt.Errorf("the role %q", m.Role)
 		}
@@ -181,7 +181,7 @@ func readAnthropic(body []byte) (sent, error) {
 				if len(b.Content) != 1 || b.Content[0].Type != "text" || b.Content[0].Text == "" {
 					return sent{}, fmt.Errorf("the result for %q is not one text", b.ToolUseID)
 				}
-				t.results = append(t.results, result{b.ToolUseID, b.Content[0].Text, b.IsError})
+				t.results = append(t.results, told{b.ToolUseID, b.Content[0].Text, b.IsError})
 				results = append(results, b.ToolUseID)
 			default:
 				return sent{}, fmt.Errorf("%q in the message of %q", b.Type, m.Role)

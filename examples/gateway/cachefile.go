@@ -41,8 +41,7 @@ func cacheStore(file, config string) (mcphybrid.Store, error) {
 }
 
 // cacheFile returns the file of a configuration in a folder, which it makes if need be. It
-// removes old ones. Two configurations do not share one, because each gateway keeps the
-// lists of its own servers only.
+// removes old ones. Two configurations do not share one: servers of one name may differ.
 func cacheFile(folder, config string) (string, error) {
 	config, err := filepath.Abs(config)
 	if err != nil {
@@ -61,7 +60,8 @@ func cacheFile(folder, config string) (string, error) {
 	for _, e := range list {
 		ours, _ := filepath.Match(cachePattern, e.Name())
 		if info, err := e.Info(); ours && err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > cacheAge {
-			_ = os.Remove(filepath.Join(folder, e.Name()))
+			old := filepath.Join(folder, e.Name())
+			_ = errors.Join(os.Remove(old), os.Remove(old+".lock"), os.RemoveAll(old+".parts"))
 		}
 	}
 	return file, nil

@@ -141,10 +141,15 @@ func TestCacheFile(t *testing.T) {
 			require.NoError(t, os.Chtimes(path, old, old))
 		}
 	}
+	require.NoError(t, os.WriteFile(other+".lock", nil, 0o600))
+	for _, path := range []string{mine, other} {
+		require.NoError(t, os.Mkdir(path+".parts", 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(path+".parts", "a"), nil, 0o600))
+	}
 	again, err := cacheFile(folder, "mcp.json")
 	require.NoError(t, err)
 	assert.Equal(t, mine, again)
 	left, err := filepath.Glob(filepath.Join(strings.ReplaceAll(folder, "[", `\[`), "*"))
 	require.NoError(t, err)
-	assert.ElementsMatch(t, []string{mine, recent, foreign}, left)
+	assert.ElementsMatch(t, []string{mine, mine + ".parts", recent, foreign}, left)
 }

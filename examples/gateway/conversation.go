@@ -92,7 +92,9 @@ func (g *gateway) client(ctx context.Context) *conversation {
 		c.of, c.number = holderOf(ctx), g.numbers.Add(1)
 		c.follows = slices.Contains(g.opts.follow, "*") || slices.Contains(g.opts.follow, name)
 		c.hurries = !g.opts.insists && slices.Contains(hurried, name)
-		c.session = g.mgr.NewSession(c.sessionOptions())
+		opts := c.sessionOptions()
+		opts.Label = name
+		c.session = g.mgr.NewSession(opts)
 	}
 	return c
 }

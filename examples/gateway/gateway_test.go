@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
@@ -128,4 +129,18 @@ func TestLateServer(t *testing.T) {
 	assert.Equal(t, "{}", <-answer)
 	wait(t, told, mcp.MethodNotificationToolsListChanged)
 	assert.Contains(t, toolNames(t, c), "mcp_kitchen__a_arguments")
+}
+
+// A client is told of a tool all that its server said, but what says nothing.
+func TestListedSchemasArePruned(t *testing.T) {
+	m := mcphybrid.NewManager(nil)
+	t.Cleanup(func() { assert.NoError(t, m.Close()) })
+	tool := mcp.NewToolWithRawSchema("a", "A.", json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"x":{"$ref":"#/$defs/X"}},"$defs":{"X":{},"Y":{}}}`))
+	tool.Title, tool.Annotations.ReadOnlyHint, tool.Icons = "The A", mcp.ToBoolPtr(true), []mcp.Icon{{Src: "data:,"}}
+	require.NoError(t, m.AddTools("s", server.ServerTool{Tool: tool}))
+	got := listed(m.InlineTools()[0], false)
+	assert.JSONEq(t, `{"type":"object","properties":{"x":{"$ref":"#/$defs/X"}},"$defs":{"X":{}}}`, string(got.RawInputSchema))
+	assert.Equal(t, tool.Title, got.Title)
+	assert.Equal(t, tool.Icons, got.Icons)
+	assert.True(t, *got.Annotations.ReadOnlyHint)
 }

@@ -79,13 +79,19 @@ func TestApprove(t *testing.T) {
 		end()
 	}
 	const tool = "mcp_changing__b_says"
-	runs := func(url string) (ok bool, text string) {
+	// tries reports whether the tool can be called, and whether it is listed right after.
+	tries := func(url string) (ok, listed bool, text string) {
 		c, _ := connect(t, overHTTP(url), "test", generations["legacy"]...)
 		result, err := call(t.Context(), c, tool, nil)
 		require.NoError(t, err)
-		assert.Equal(t, !result.IsError, strings.Contains(strings.Join(toolNames(t, c), " "), tool))
+		listed = strings.Contains(strings.Join(toolNames(t, c), " "), tool)
 		require.NoError(t, c.Close())
-		return !result.IsError, textOf(result)
+		return !result.IsError, listed, textOf(result)
+	}
+	runs := func(url string) (ok bool, text string) {
+		ok, listed, text := tries(url)
+		assert.Equal(t, ok, listed)
+		return ok, text
 	}
 
 	describe("Adds numbers")
@@ -123,7 +129,7 @@ func TestApprove(t *testing.T) {
 		out, err = approvals(t, words...)
 		require.NoError(t, err)
 		assert.Equal(t, "approved: tool \"b_says\" of server \"changing\"\n", out)
-		for ctx := within(t); !ok; ok, text = runs(url) {
+		for ctx := within(t); !ok; ok, _, text = tries(url) { // what is accepted between a call and a list is in the list
 			require.NoError(t, ctx.Err(), text)
 		}
 	}, book)

@@ -165,7 +165,7 @@ func (g *gateway) serveHTTP(ctx context.Context, w *website) error {
 	mux.Handle(endpoint, w.guard(newIntake(limits).withMessage(sessions.withSession(
 		endingWith(streams, sane(withEvents(limits.write, g.withNotices(front))))))))
 	if w.debug {
-		mux.Handle(debugPath, w.guardPage(debug.Handler(g.mgr)))
+		mux.Handle(debugPath, w.guardPage(endingWith(streams, debug.Handler(g.mgr))))
 	}
 	if w.metrics {
 		mux.Handle(metricsPath, w.guardPage(g.metrics(door, sessions)))

@@ -109,7 +109,7 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 	}
 	opts := &mcphybrid.Options{Servers: cfg.Servers, Limits: mcphybrid.ServerLimits{Reconnect: -1}}
 	if *cache != "" {
-		opts.Cache = mcphybrid.FileStore(*cache)
+		opts.Cache = mcphybrid.NewCache(mcphybrid.FileStore(*cache))
 	}
 	if *tokens != "" {
 		opts.TokenStore = mcphybrid.FileTokens(*tokens)

@@ -1,6 +1,7 @@
 // Policy compares five policies on one catalog of 308 tools. For each it shows
 // how many tools the model sees, how many tokens they cost, and how many
-// requests need no search.
+// requests need no search. Use is counted on one half of the requests and judged on the
+// other: a policy that has seen the requests it is judged on would look too good.
 //
 //	go run ./examples/policy [-tools T.jsonl -queries Q.jsonl]
 //
@@ -16,6 +17,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -57,7 +59,7 @@ func policies(used map[string]float64) []policy {
 		{name: "the first 40"},
 		{name: "pins, and the first others", options: mcphybrid.Options{Pins: []string{"mcp_postbox__*", "mcp_dayplan__*"}}},
 		{name: "a tenth of a window of 32,000 tokens", options: mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 1000, ContextWindow: 32_000}}},
-		{name: "the 40 most used", options: mcphybrid.Options{Usage: &mcphybrid.UsageOptions{Counts: used}}},
+		{name: "the 40 most used in other requests", options: mcphybrid.Options{Usage: &mcphybrid.UsageOptions{Counts: used}}},
 		{name: "rules, for someone who codes", intent: "code", options: mcphybrid.Options{Rules: []mcphybrid.Rule{
 			{Name: "what coding needs", Intent: "code", Patterns: []string{"mcp_forgehub__*", "mcp_buildline__*", "mcp_tracklane__*"}, Action: mcphybrid.RuleInclude},
 			{Name: "nothing is deleted", Patterns: []string{"*delete*", "*Delete*"}, Action: mcphybrid.RuleExclude},
@@ -77,13 +79,11 @@ func show(w io.Writer, toolsFile, queriesFile string) error {
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "inline\tsummarized\tdeferred\thidden\ttokens\tof\tno search\t  policy\t")
-	var used map[string]float64
 	for i := range policies(nil) {
-		row, err := newRow(tools, queries, policies(used)[i])
+		row, err := newRow(tools, queries, i)
 		if err != nil {
 			return err
 		}
-		used = row.used
 		fmt.Fprintln(table, row)
 	}
 	if err := table.Flush(); err != nil {
@@ -99,7 +99,6 @@ type row struct {
 	standing         map[string]int
 	tokens, all      int
 	requests, atOnce int
-	used             map[string]float64 // by registered name: requests
 }
 
 func (r row) String() string {
@@ -107,42 +106,88 @@ func (r row) String() string {
 		r.tokens, r.all, 100*float64(r.atOnce)/float64(r.requests), r.policy)
 }
 
-func newRow(tools []tool, queries []query, p policy) (*row, error) {
-	mgr := mcphybrid.NewManager(&p.options)
-	defer mgr.Close()
-	if err := mgr.Start(context.Background()); err != nil { // reads what was used
+// newRow returns the row of the i-th policy. It knows what is used in every second request
+// and is judged on the others, and then the other way round.
+func newRow(tools []tool, queries []query, i int) (*row, error) {
+	var halves [2][]query
+	for j, q := range queries {
+		halves[j%2] = append(halves[j%2], q)
+	}
+	var rows [2]*row
+	for half := range halves {
+		used, err := uses(tools, halves[1-half])
+		if err != nil {
+			return nil, err
+		}
+		if rows[half], err = judge(tools, halves[half], policies(used)[i]); err != nil {
+			return nil, err
+		}
+	}
+	first, second := rows[0], rows[1]
+	first.requests += second.requests
+	first.atOnce += second.atOnce
+	first.tokens = (first.tokens + second.tokens) / 2
+	return first, nil
+}
+
+// uses returns in how many queries each tool is used, by registered name.
+func uses(tools []tool, queries []query) (map[string]float64, error) {
+	mgr, placed, err := load(tools, policy{})
+	if err != nil {
 		return nil, err
+	}
+	defer mgr.Close()
+	used := make(map[string]float64)
+	for _, q := range queries {
+		for _, id := range q.Relevant {
+			used[placed[id].Tool.Name()]++
+		}
+	}
+	return used, nil
+}
+
+// load returns a Manager with the tools, and where the policy places them by id.
+func load(tools []tool, p policy) (*mcphybrid.Manager, map[string]mcphybrid.Placement, error) {
+	mgr := mcphybrid.NewManager(&p.options)
+	if err := mgr.Start(context.Background()); err != nil { // reads what was used
+		return nil, nil, err
 	}
 	ids := make(map[string]string) // by server and name
 	for _, t := range tools {
 		ids[t.Server+"/"+t.Name] = t.ID
 		err := mgr.AddTools(t.Server, mcpserver.ServerTool{Tool: mcp.NewToolWithRawSchema(t.Name, t.Description, t.InputSchema)})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	sess := mgr.NewSession(nil)
-	sess.SetIntent(p.intent)
-	r := &row{policy: p.name, standing: make(map[string]int), used: make(map[string]float64)}
-	placed := make(map[string]mcphybrid.Placement) // by id
-	for _, place := range sess.Placements() {
-		r.standing[place.Standing]++
-		r.all += mcphybrid.EstimateTokens([]*mcphybrid.BridgeTool{place.Tool}, nil)
+	mgr.Default().SetIntent(p.intent)
+	placed := make(map[string]mcphybrid.Placement)
+	for _, place := range mgr.Default().Placements() {
 		placed[ids[place.Tool.Server()+"/"+place.Tool.OriginalName()]] = place
 	}
-	st := sess.Stats().Tokens
+	return mgr, placed, nil
+}
+
+// judge returns the row of p for these queries.
+func judge(tools []tool, queries []query, p policy) (*row, error) {
+	mgr, placed, err := load(tools, p)
+	if err != nil {
+		return nil, err
+	}
+	defer mgr.Close()
+	r := &row{policy: p.name, standing: make(map[string]int)}
+	for _, place := range placed {
+		r.standing[place.Standing]++
+		r.all += mcphybrid.EstimateTokens([]*mcphybrid.BridgeTool{place.Tool}, nil)
+	}
+	st := mgr.Stats().Tokens
 	r.tokens = st.Inline + st.Meta + st.Sections
 	for _, q := range queries {
 		if len(q.Relevant) == 0 {
 			continue
 		}
 		r.requests++
-		atOnce := true
-		for _, id := range q.Relevant {
-			r.used[placed[id].Tool.Name()]++
-			atOnce = atOnce && placed[id].Standing == "inline"
-		}
-		if atOnce {
+		if !slices.ContainsFunc(q.Relevant, func(id string) bool { return placed[id].Standing != "inline" }) {
 			r.atOnce++
 		}
 	}

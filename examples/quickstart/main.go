@@ -60,9 +60,8 @@ func show(ctx context.Context, w io.Writer, dir string) error {
 	heading(w, "Partition")
 	fmt.Fprintf(w, "%d tools: %d inline, %d deferred\n", st.Tools, st.Inline, st.Deferred)
 
-	heading(w, "What is appended to the system prompt (a part)")
-	fmt.Fprintln(w, firstLines(sess.InlineSection(), 9))
-	fmt.Fprintln(w, firstLines(sess.SearchSection(), 20))
+	heading(w, "What is appended to the system prompt")
+	fmt.Fprintln(w, firstLines(strings.TrimPrefix(sess.PromptSections(mcphybrid.PromptFull), "\n\n"), 20))
 
 	// From here on, we play the model, which makes the calls.
 	c := conversation{w, sess}

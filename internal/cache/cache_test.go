@@ -2,79 +2,390 @@ package cache
 
 import (
 	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-func TestCatalogIsKept(t *testing.T) {
-	t.Parallel()
-	store := new(mcptest.Store)
-	empty, err := Read(store)
-	require.NoError(t, err)
-	assert.Equal(t, new(Catalog), empty)
-	empty, err = Read(nil)
-	require.NoError(t, err)
-	assert.Equal(t, new(Catalog), empty)
-
-	want := &Catalog{
-		Names:   []names.Claim{{Server: "a", Wanted: "mcp_a", Prefix: "mcp_a"}},
-		Servers: map[string]Server{"a": {Config: "c", Listed: time.Unix(1, 0).UTC(), Tools: []string{"{\"name\" : 1.0}\n"}}},
-	}
-	require.NoError(t, want.Save(store))
-	got, err := Read(store)
-	require.NoError(t, err)
-	assert.Equal(t, want, got, "to the byte")
+// A process has a Keeper, as a Manager has.
+type process struct {
+	*Keeper
+	book *names.Book
+	errs *[]error // of saves
 }
 
-func TestReadFails(t *testing.T) {
-	t.Parallel()
-	for data, want := range map[string]string{
-		"": "unexpected end of JSON input", "{": "unexpected end of JSON input", `{"version":1,"servers":[]}`: `"servers" is a JSON array`,
-	} {
-		c, err := Read(&mcptest.Store{Data: []byte(data)})
-		assert.Nil(t, c)
-		assert.ErrorContains(t, err, "the cached catalog: ")
-		assert.ErrorContains(t, err, want)
-	}
-	c, err := Read(&mcptest.Store{Data: []byte(`{"version":9,"servers":{"a":{}}}`)})
-	require.NoError(t, err)
-	assert.Equal(t, new(Catalog), c, "of another version")
-	burning := errors.New("disk on fire")
-	_, err = Read(&mcptest.Store{Err: burning})
-	assert.ErrorIs(t, err, burning)
-	assert.ErrorIs(t, new(Catalog).Save(&mcptest.Store{Err: burning}), burning)
+func begin(store document.Store) process {
+	p := process{book: names.NewBook(100), errs: new([]error)}
+	p.Keeper = NewKeeper(store, p.book, func(err error) {
+		if err != nil {
+			*p.errs = append(*p.errs, err)
+		}
+	})
+	return p
 }
 
-// Two processes share a store: none loses the names of the other.
-func TestSaveMergesNames(t *testing.T) {
-	t.Parallel()
-	claim := func(server, prefix string) names.Claim {
-		return names.Claim{Server: server, Wanted: prefix, Prefix: prefix}
-	}
-	store := new(mcptest.Store)
-	save := func(claims ...names.Claim) error { return (&Catalog{Names: claims}).Save(store) }
-	require.NoError(t, save(claim("a-b", "mcp_a_b")))
-	require.NoError(t, save(claim("c", "mcp_c"), claim("a_b", "mcp_a_b")))
-	got, err := Read(store)
-	require.NoError(t, err)
-	assert.Equal(t, []names.Claim{claim("a-b", "mcp_a_b"), claim("c", "mcp_c")}, got.Names)
+// put notes the list of a server as of now.
+func (p process) put(name string, tools ...string) {
+	p.Put(name, time.Now(), true, func() *Server { return &Server{Config: "c", Lists: map[string][]string{Tools: tools}} })
+}
 
-	before := store.Data
-	store.Err = errors.New("disk on fire")
-	assert.ErrorIs(t, save(), store.Err)
-	assert.Equal(t, before, store.Data, "not overwritten")
-	for _, data := range []string{"{", `{"version":9}`} {
-		store.Data, store.Err = []byte(data), nil
-		require.NoError(t, save(claim("c", "mcp_c")))
-		got, err = Read(store)
+// tools returns what a new process finds of a server in the store.
+func tools(t *testing.T, store document.Store, name string) []string {
+	t.Helper()
+	c, err := begin(store).Read()
+	require.NoError(t, err)
+	if s := c.Server(name); s != nil {
+		return s.Lists[Tools]
+	}
+	return nil
+}
+
+// stores returns a store without parts and one with them, by name.
+func stores() map[string]document.Store {
+	return map[string]document.Store{"whole": new(mcptest.Store), "split": new(mcptest.Split)}
+}
+
+func each(t *testing.T, run func(t *testing.T, store document.Store)) {
+	for name, store := range stores() {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { run(t, store) }) })
+	}
+}
+
+// What is put is found, to the byte, and so are the names.
+func TestKept(t *testing.T) {
+	each(t, func(t *testing.T, store document.Store) {
+		p := begin(store)
+		c, err := p.Read()
 		require.NoError(t, err)
-		assert.Equal(t, []names.Claim{claim("c", "mcp_c")}, got.Names, data)
+		assert.Nil(t, c.Server("a"))
+		claim, _, err := p.book.Claim("a", "")
+		require.NoError(t, err)
+		listed := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+		want := &Server{Config: "c", Listed: listed, Lists: map[string][]string{Tools: {"{\"name\" : 1.0, \"<\":\"\\u00e9\"}\n", "x"}, "prompt": {"p"}, "resource": {}}}
+		p.Put("a", listed, true, func() *Server { return &Server{Config: want.Config, Lists: want.Lists} })
+		p.Save()
+		p.Close()
+		assert.Empty(t, *p.errs)
+
+		p = begin(store)
+		c, err = p.Read()
+		require.NoError(t, err)
+		assert.Equal(t, []names.Claim{claim}, c.Names)
+		got := c.Server("a")
+		require.NotNil(t, got)
+		got.Part = ""
+		assert.Equal(t, want, got)
+		assert.Nil(t, c.Server("b"))
+	})
+}
+
+// tool is one of some 700 bytes.
+func tool(i int, version string) string {
+	return fmt.Sprintf(`{"name":"tool_%d","version":%q,"description":"%s"}`, i, version, strings.Repeat("d<\n", 200))
+}
+
+func catalog(n int) (list []string) {
+	for i := range n {
+		list = append(list, tool(i, ""))
 	}
+	return list
+}
+
+// However often servers change, they are saved once a second, and a change of one tool
+// costs a few times its bytes.
+func TestChangesAreSmall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(mcptest.Split)
+		p := begin(store)
+		const servers, most, seconds = 4, 100, 100
+		size := len(tool(0, ""))
+		lists := make([][]string, servers)
+		changed := 0
+		change := func(tools ...int) { // of each server
+			for i := range servers {
+				lists[i] = slices.Clone(lists[i])
+				for _, j := range tools {
+					lists[i][j] = tool(j, fmt.Sprint(changed))
+					changed++
+				}
+				p.put(fmt.Sprint("s", i), lists[i]...)
+			}
+		}
+		for i := range servers {
+			lists[i] = catalog(most)
+		}
+		change()
+		time.Sleep(2 * time.Second)
+		assert.InDelta(t, servers*most*size*5/4, store.Saved().Bytes, float64(servers*most*size/4))
+		for name, which := range map[string]func(second int) int{
+			"the same tool":  func(int) int { return 7 },
+			"always another": func(second int) int { return second * 37 % most },
+		} {
+			changed = 0
+			for second := range seconds {
+				time.Sleep(2 * time.Second)
+				change(which(second))
+			}
+			time.Sleep(2 * time.Second)
+			saved := store.Saved()
+			t.Logf("%s: %.1f times its bytes", name, float64(saved.Bytes)/float64(changed*size))
+			assert.LessOrEqual(t, saved.Bytes, 10*changed*size)
+			assert.LessOrEqual(t, saved.Times, changed)
+			for i := range servers {
+				require.Equal(t, lists[i], tools(t, store, fmt.Sprint("s", i)))
+			}
+		}
+		change(7)
+		change(8) // at the same time, by the clock
+		p.Save()
+		synctest.Wait()
+		change(9)
+		time.Sleep(2 * time.Second)
+		require.Equal(t, lists[1], tools(t, store, "s1"))
+		store.Saved()
+		for range 3000 {
+			change(7)
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(2 * time.Second)
+		saved := store.Saved()
+		assert.LessOrEqual(t, saved.Times, 4*servers, "once a second")
+		assert.LessOrEqual(t, saved.Bytes, 4*servers*10*size)
+		p.Close()
+		assert.Empty(t, *p.errs)
+	})
+}
+
+// That a list was read again, and is the same, is written with what has changed, or by Close.
+func TestUnchangedListsAreNotWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(mcptest.Split)
+		p := begin(store)
+		p.put("a", catalog(10)...)
+		p.Save()
+		synctest.Wait()
+		store.Saved()
+		before, _ := store.Load()
+		for range 300 {
+			time.Sleep(time.Second)
+			p.Again("a", time.Now())
+			p.Save()
+		}
+		synctest.Wait()
+		after, _ := store.Load()
+		assert.Equal(t, string(before), string(after))
+		listed := func() time.Time {
+			c, err := begin(store).Read()
+			require.NoError(t, err)
+			return c.Server("a").Listed
+		}
+		p.put("b", "1")
+		time.Sleep(2 * time.Second)
+		assert.WithinDuration(t, time.Now(), listed(), 3*time.Second)
+		time.Sleep(2 * time.Minute)
+		p.Again("a", time.Now())
+		p.Close()
+		assert.WithinDuration(t, time.Now(), listed(), 0)
+		assert.Equal(t, 1, store.Saved().Times, "the part of b")
+
+		c, err := begin(store).Read()
+		require.NoError(t, err)
+		p = begin(store)
+		c, _ = p.Read()
+		p.Put("a", c.Server("a").Listed, false, func() *Server { return c.Server("a") })
+		p.Save()
+		p.Close()
+		assert.Zero(t, store.Saved(), "what is from the store is not written again")
+	})
+}
+
+// A document of version 1 has all lists. It is read; from then on each server has a part.
+func TestOldDocument(t *testing.T) {
+	each(t, func(t *testing.T, store document.Store) {
+		require.NoError(t, store.Save([]byte(`{"version":1,"names":[{"server":"a","wanted":"mcp_a","prefix":"mcp_a"}],"servers":{
+			"a":{"config":"c","listed":"2000-01-01T00:00:00Z","tools":["t"],"more":{"prompt":["p"]}},
+			"b":{"config":"c","listed":"1999-12-31T00:00:00Z","tools":[]},"c":{"config":"c","listed":"1999-11-30T00:00:00Z","tools":["old"]}}}`)))
+		p := begin(store)
+		c, err := p.Read()
+		require.NoError(t, err)
+		s := c.Server("a")
+		require.Equal(t, &Server{Config: "c", Listed: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), Lists: map[string][]string{Tools: {"t"}, "prompt": {"p"}}}, s)
+		p.book.Restore(c.Names)
+		p.Put("a", s.Listed, false, func() *Server { return s })
+		p.Save()
+		p.Close()
+		for name, want := range map[string][]string{"a": {"t"}, "b": {}, "c": nil} {
+			assert.Equal(t, want, tools(t, store, name), name)
+		}
+		if split, ok := store.(*mcptest.Split); ok {
+			assert.Len(t, split.Parts(), 1)
+			data, _ := store.Load()
+			assert.NotContains(t, string(data), `"p"`, "it has moved")
+		}
+		c, err = begin(store).Read()
+		require.NoError(t, err)
+		assert.Equal(t, []names.Claim{{Server: "a", Wanted: "mcp_a", Prefix: "mcp_a"}}, c.Names)
+	})
+}
+
+// Processes that share a store lose nothing of each other. Of one server, the list that was
+// saved last counts.
+func TestTwoProcesses(t *testing.T) {
+	each(t, func(t *testing.T, store document.Store) {
+		a, b := begin(store), begin(store)
+		second := func() { // one after the other: the stores are not shared
+			time.Sleep(2 * time.Second)
+			a.Save()
+			time.Sleep(2 * time.Second)
+			b.Save()
+			time.Sleep(2 * time.Second)
+		}
+		_, _, err := a.book.Claim("a-b", "")
+		require.NoError(t, err)
+		a.put("a-b", "1", "2")
+		second()
+		_, _, err = b.book.Claim("c", "")
+		require.NoError(t, err)
+		b.put("c", "3")
+		second()
+		claim, first, err := b.book.Claim("a_b", "")
+		require.NoError(t, err)
+		assert.Equal(t, "a-b", first, "it learned of a-b when it saved: %v", claim)
+
+		both := catalog(20)
+		a.put("both", both...)
+		second()
+		b.put("both", append(catalog(20), "b")...)
+		second()
+		assert.Equal(t, append(catalog(20), "b"), tools(t, store, "both"))
+		both[3] = "a"
+		a.put("both", both...) // the list that it changes is not there any more
+		second()
+		assert.Equal(t, both, tools(t, store, "both"))
+		both[4] = "a"
+		a.put("both", both...)
+		second()
+		assert.Equal(t, both, tools(t, store, "both"))
+		a.Forget("a-b") // b may have it
+		a.put("d", "4")
+		a.Save()
+		a.Close()
+		b.Close()
+		assert.Equal(t, []string{"1", "2"}, tools(t, store, "a-b"))
+		assert.Equal(t, []string{"3"}, tools(t, store, "c"))
+		assert.Equal(t, []string{"4"}, tools(t, store, "d"))
+		c, err := begin(store).Read()
+		require.NoError(t, err)
+		assert.Len(t, c.Names, 3)
+		assert.Empty(t, append(*a.errs, *b.errs...))
+	})
+}
+
+// The same with files, and at once.
+func TestProcessesAtOnce(t *testing.T) {
+	t.Parallel()
+	store := document.File(filepath.Join(t.TempDir(), "catalog.json"))
+	const processes, rounds = 4, 5
+	var all sync.WaitGroup
+	for i := range processes {
+		all.Go(func() {
+			for round := range rounds {
+				p := begin(store)
+				name := fmt.Sprint("s", i, "-", round)
+				_, _, err := p.book.Claim(name, "")
+				assert.NoError(t, err)
+				p.put(name, name)
+				p.put("both", name)
+				p.Save()
+				p.Close()
+				assert.Empty(t, *p.errs)
+			}
+		})
+	}
+	all.Wait()
+	c, err := begin(store).Read()
+	require.NoError(t, err)
+	assert.Len(t, c.Names, processes*rounds)
+	for i := range processes {
+		for round := range rounds {
+			name := fmt.Sprint("s", i, "-", round)
+			assert.Equal(t, []string{name}, tools(t, store, name))
+		}
+	}
+	assert.Len(t, tools(t, store, "both"), 1)
+}
+
+// What can't be saved is saved later, and what can't be read is not overwritten.
+func TestSaveFails(t *testing.T) {
+	each(t, func(t *testing.T, store document.Store) {
+		burning := errors.New("disk on fire")
+		whole, _ := store.(*mcptest.Store)
+		split, _ := store.(*mcptest.Split)
+		if split != nil {
+			whole = &split.Store
+		}
+		fail := func(err error) {
+			whole.Fail(err)
+			if split != nil {
+				split.FailParts(err)
+			}
+		}
+		require.NoError(t, store.Save([]byte("{}")))
+		before := whole.Data
+		fail(burning)
+		p := begin(store)
+		_, err := p.Read()
+		assert.ErrorIs(t, err, burning)
+		p.put("a", "1")
+		p.Save()
+		synctest.Wait()
+		require.NotEmpty(t, *p.errs)
+		assert.ErrorIs(t, (*p.errs)[0], burning)
+		assert.Equal(t, before, whole.Data, "not overwritten")
+		fail(nil)
+		p.Save()
+		p.Close()
+		assert.Len(t, *p.errs, 1)
+		assert.Equal(t, []string{"1"}, tools(t, store, "a"))
+	})
+}
+
+// A malformed document is told of, and replaced by the next save, with all that we have.
+func TestMalformedDocument(t *testing.T) {
+	each(t, func(t *testing.T, store document.Store) {
+		p := begin(store)
+		p.put("a", "1")
+		p.Save()
+		for data, want := range map[string]string{
+			"": "unexpected end of JSON input", "{": "unexpected end of JSON input", `{"version":2,"servers":[]}`: `"servers" is a JSON array`,
+		} {
+			time.Sleep(time.Minute)
+			require.NoError(t, store.Save([]byte(data)))
+			_, err := begin(store).Read()
+			assert.ErrorContains(t, err, "loading the catalog: ")
+			assert.ErrorContains(t, err, want)
+			_, _, err = p.book.Claim(fmt.Sprint("s", len(data)), "")
+			require.NoError(t, err)
+			p.Save()
+			synctest.Wait()
+			assert.Equal(t, []string{"1"}, tools(t, store, "a"))
+		}
+		require.NoError(t, store.Save([]byte(`{"version":9,"servers":{"x":5}}`)))
+		assert.Nil(t, tools(t, store, "x"), "of another version")
+		p.Close()
+		assert.Empty(t, *p.errs)
+	})
 }
 
 func TestKey(t *testing.T) {
@@ -83,27 +394,4 @@ func TestKey(t *testing.T) {
 	assert.Equal(t, Key("command", []string{"a"}), Key("command", []string{"a"}))
 	assert.NotEqual(t, Key("command", []string{"a"}), Key("command", []string{"b"}))
 	assert.NotEqual(t, Key("ab", "c"), Key("a", "bc"))
-}
-
-func FuzzRead(f *testing.F) {
-	f.Add([]byte(`{"version":1,"names":[{}],"servers":{"a":{"config":"c","listed":"2026-01-01T00:00:00Z","tools":["{}"]}}}`))
-	f.Add([]byte(`{"version":1,"servers":null}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := Read(&mcptest.Store{Data: data})
-		if err != nil {
-			require.Nil(t, c)
-			return
-		}
-		if c.Version != version {
-			require.Equal(t, new(Catalog), c)
-			return
-		}
-		store := new(mcptest.Store)
-		if c.Save(store) != nil {
-			t.Skip("a time that JSON can't write")
-		}
-		again, err := Read(store)
-		require.NoError(t, err)
-		require.Len(t, again.Servers, len(c.Servers))
-	})
 }

@@ -33,10 +33,6 @@ type Options struct {
 	// input of a server that is switched on.
 	Input func(Input) (string, error)
 
-	// Check, if not nil, says why a server can't be used. It is asked before the
-	// user is, with "1" in the place of what the user will say.
-	Check func(Server) error
-
 	// TOML, if not nil, converts a TOML document to JSON.
 	TOML func([]byte) ([]byte, error)
 }

@@ -10,17 +10,23 @@ import (
 
 // expand replaces the references in all strings that the server gets, and adds what
 // comes from elsewhere. It asks the user only if nothing else is missing: it does all
-// on a copy first, without asking. A value is not expanded again.
+// on a copy first, with "1" in the place of what the user will say. A value is not expanded again.
 func (e *entry) expand() {
 	trial := e.copy()
 	trial.fill(false)
-	if trial.problems == nil && e.options.Check != nil {
-		if err := e.options.Check(trial.Server); err != nil {
-			trial.problem("%w", err)
-		}
-	}
+	trial.validate()
 	if e.problems = trial.problems; e.problems == nil {
 		e.fill(true)
+		e.validate()
+	}
+}
+
+// validate adds what is wrong with the server as a whole.
+func (e *entry) validate() {
+	if e.problems == nil {
+		if err := e.Validate(false, false); err != nil {
+			e.problem("%w", err)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package clients
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -73,12 +72,6 @@ func FuzzParse(f *testing.F) {
 // returns how many servers are started.
 func checkFile(t *testing.T, data []byte, o Options) (started int) {
 	o.Env, o.Workspace = environment("A=1", "EMPTY="), "/w"
-	o.Check = func(s Server) error {
-		if (s.Command == "") == (s.URL == "") {
-			return errors.New("want one of command and url")
-		}
-		return nil
-	}
 	asked := make(map[string]bool)
 	o.Input = func(in Input) (string, error) {
 		require.False(t, asked[in.ID], "%q is asked for twice", in.ID)

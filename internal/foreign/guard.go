@@ -8,13 +8,16 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/document"
 )
 
-// Guarded returns s with its panics turned into errors that begin with what. It is shared
-// if s is. It returns nil for nil.
+// Guarded returns s with its panics turned into errors that begin with what. It has parts
+// if s has, and is shared if s is. It returns nil for nil.
 func Guarded(s document.Store, what string) document.Store {
 	if s == nil {
 		return nil
 	}
-	return store{s, what}
+	if parts, ok := s.(document.Parts); ok {
+		return &split{store{s, what}, parts}
+	}
+	return &store{s, what}
 }
 
 type store struct {
@@ -22,15 +25,29 @@ type store struct {
 	what string
 }
 
-func (s store) Load() ([]byte, error) { return Call(s.what, s.of.Load) }
+func (s *store) Load() ([]byte, error) { return Call(s.what, s.of.Load) }
 
-func (s store) Save(data []byte) error {
+func (s *store) Save(data []byte) error {
 	return Try(s.what, func() error { return s.of.Save(data) })
 }
 
 // Update implements [document.Shared].
-func (s store) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
+func (s *store) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
 	return Try(s.what, func() error { return document.Update(ctx, s.of, change) })
+}
+
+// A split is a store that has parts.
+type split struct {
+	store
+	of document.Parts
+}
+
+func (s *split) Get(key string) ([]byte, error) {
+	return Call(s.what, func() ([]byte, error) { return s.of.Get(key) })
+}
+
+func (s *split) Put(key string, part []byte) error {
+	return Try(s.what, func() error { return s.of.Put(key, part) })
 }
 
 // A Counter counts something in texts by a host's function. If that panics, the

@@ -22,6 +22,11 @@ func (broken) Handle(context.Context, slog.Record) error { panic("no terminal") 
 func (broken) WithAttrs([]slog.Attr) slog.Handler        { panic("no attributes") }
 func (broken) WithGroup(string) slog.Handler             { return nil }
 
+type brokenParts struct{ broken }
+
+func (brokenParts) Get(string) ([]byte, error) { panic("no part") }
+func (brokenParts) Put(string, []byte) error   { panic("no part") }
+
 func TestGuarded(t *testing.T) {
 	assert.Nil(t, Guarded(nil, "x"))
 	d := Guarded(broken{}, "Options.Cache")
@@ -29,6 +34,13 @@ func TestGuarded(t *testing.T) {
 	assert.EqualError(t, err, "Options.Cache: panic: no driver")
 	assert.EqualError(t, d.Save(nil), "Options.Cache: panic: no disk")
 	assert.EqualError(t, document.Update(t.Context(), d, nil), "Options.Cache: panic: no driver", "which is not shared")
+
+	_, split := d.(document.Parts)
+	assert.False(t, split)
+	parts := Guarded(brokenParts{}, "Options.Cache").(document.Parts)
+	_, err = parts.Get("a")
+	assert.EqualError(t, err, "Options.Cache: panic: no part")
+	assert.EqualError(t, parts.Put("a", nil), "Options.Cache: panic: no part")
 
 	file := document.File(filepath.Join(t.TempDir(), "known.json"))
 	assert.NoError(t, document.Update(t.Context(), Guarded(file, "x"), func([]byte) ([]byte, error) { return []byte("a"), nil }))

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
 	"github.com/mcphybrid/mcphybrid/search"
@@ -39,14 +40,18 @@ type document = search.Document
 // and must not be changed.
 func (t *Tool) Document() *search.Document { return &t.document }
 
-// Output returns the output schema as compact JSON, or nil if there is none. Few ask for
+// Input returns the input schema without what says nothing about arguments: see
+// [schema.Prune].
+func (t *Tool) Input() json.RawMessage { return schema.Prune(t.InputSchema) }
+
+// Output returns the output schema as Input does, or nil if there is none. Few ask for
 // it, so it is looked up in Raw.
 func (t *Tool) Output() json.RawMessage {
 	values, _ := text.Fields(t.Raw, "outputSchema")
 	if text.IsNull(values[0]) || values[0][0] != '{' {
 		return nil
 	}
-	return text.Compact(values[0])
+	return schema.Prune(text.Compact(values[0]))
 }
 
 // ReadOnly reports whether the tool only reads, according to its server's hints. Then the

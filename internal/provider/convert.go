@@ -124,7 +124,7 @@ func (c *converter) schema(raw json.RawMessage, p *place, depth int) json.RawMes
 }
 
 // takes reports whether the dialect has a keyword.
-func (c *converter) takes(keyword string) bool { return c.onlyWith == nil || c.onlyWith[keyword] }
+func (c *converter) takes(keyword string) bool { return c.onlyWith == nil || c.onlyWith(keyword) }
 
 // members returns the members of an object. If a name is repeated, it returns the
 // last one.

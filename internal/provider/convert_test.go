@@ -427,7 +427,7 @@ func checkWithin(of string, root, schema map[string]any, at string) error {
 			parts := strings.Split(ref, "/")
 			ok = ok && !isGemini && (ref == "#" || len(parts) == 3 && root[parts[1]] != nil)
 		}
-		if !ok || isGemini && !Gemini.onlyWith[keyword] {
+		if !ok || isGemini && !Gemini.onlyWith(keyword) {
 			return bad
 		}
 		for _, s := range within {

@@ -16,12 +16,12 @@ import (
 // Every provider refuses a root that is not of type object or that has anyOf, oneOf
 // or allOf.
 type Dialect struct {
-	notAtRoot   []string        // further keywords refused at the root
-	onlyWith    map[string]bool // the known keywords, or nil for all; if set, references are replaced
-	shortNames  bool            // the parameters must be named [A-Za-z0-9_.-]{1,64}
-	noLook      bool            // regular expressions have no lookaround
-	needItems   bool            // an array must have items
-	needObjects bool            // the root must have properties
+	notAtRoot   []string                  // further keywords refused at the root
+	onlyWith    func(keyword string) bool // reports whether one is known; nil takes all; if set, references are replaced
+	shortNames  bool                      // the parameters must be named [A-Za-z0-9_.-]{1,64}
+	noLook      bool                      // regular expressions have no lookaround
+	needItems   bool                      // an array must have items
+	needObjects bool                      // the root must have properties
 }
 
 // OpenAI and Anthropic follow the error messages of their APIs. OpenAI: "schema

@@ -185,7 +185,7 @@ func excludesObjects(m text.Member) bool {
 	return m.Name == "type" && !bytes.Contains(m.Value, []byte(`"object"`))
 }
 
-func isDefinitions(m text.Member) bool { return m.Name == "$defs" || m.Name == "definitions" }
+func isDefinitions(m text.Member) bool { return schema.HasDefinitions(m.Name) }
 
 func hasPatterns(m text.Member) bool { return m.Name == "patternProperties" }
 

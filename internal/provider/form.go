@@ -2,24 +2,26 @@ package provider
 
 import (
 	"encoding/json"
+	"fmt"
 
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A Form is the JSON in which a provider takes a tool.
+// A Form is the JSON in which a provider takes tools and results.
 type Form struct {
-	MaxTools int  // limit of one list; 0 if none is known
-	Defers   bool // it has a mark for tools that the model finds by a search
+	name     string
+	maxTools int  // limit of one list; 0 if none is known
+	defers   bool // it has a mark for tools that the model finds by a search
 
-	dialect   Dialect // of the schemas
-	starts    func(c byte) bool
-	first     []text.Member // before the name
-	schema    string        // the provider's name for the schema
-	last      []text.Member // after the schema
-	enveloped bool          // all but first is an object of its own
+	dialect   *Dialect          // of the schemas; nil takes all
+	starts    func(c byte) bool // of names; nil takes all
+	typed     bool              // it begins with the type "function"
+	schema    string            // the provider's name for the schema
+	last      []text.Member     // after the schema
+	enveloped bool              // all but the type is an object of its own
+	answer    answer            // how it takes results
 }
-
-var function = text.Member{Name: "type", Value: json.RawMessage(`"function"`)}
 
 // The forms of the providers. The limits come from their documentation and from
 // the errors that their APIs return, as of November 2026:
@@ -33,75 +35,105 @@ var function = text.Member{Name: "type", Value: json.RawMessage(`"function"`)}
 //
 // [Dialect] has the limits of schemas.
 var (
-	OpenAIChat      = &Form{MaxTools: 128, dialect: OpenAI, starts: text.IsSafeByte, first: []text.Member{function}, schema: "parameters", enveloped: true}
-	OpenAIResponses = &Form{
-		Defers: true, dialect: OpenAI, starts: text.IsSafeByte,
-		first: []text.Member{function}, schema: "parameters", last: []text.Member{{Name: "strict", Value: json.RawMessage("false")}},
+	OpenAIChat = &Form{
+		name: "openai-chat", maxTools: 128, dialect: &OpenAI, starts: text.IsSafeByte, typed: true, schema: "parameters", enveloped: true,
+		answer: answer{media: chatMedium, write: aside},
 	}
-	AnthropicMessages = &Form{MaxTools: 10_000, Defers: true, dialect: Anthropic, starts: text.IsSafeByte, schema: "input_schema"}
-	GeminiFunctions   = &Form{MaxTools: 512, dialect: Gemini, starts: startsFunction, schema: "parametersJsonSchema"}
+	OpenAIResponses = &Form{
+		name: "openai-responses", defers: true, dialect: &OpenAI, starts: text.IsSafeByte,
+		typed: true, schema: "parameters", last: []text.Member{{Name: "strict", Value: json.RawMessage("false")}},
+		answer: answer{media: inputMedium, write: inputs},
+	}
+	AnthropicMessages = &Form{
+		name: "anthropic", maxTools: 10_000, defers: true, dialect: &Anthropic, starts: text.IsSafeByte, schema: "input_schema",
+		answer: answer{media: block, marks: true, refers: true, write: blocks},
+	}
+	GeminiFunctions = &Form{
+		name: "gemini", maxTools: 512, dialect: &Gemini, starts: startsFunction, schema: "parametersJsonSchema",
+		answer: answer{media: inlineData, marks: true, write: functionResponse},
+	}
+
+	// MCP has what models read of an element of a tools/list result.
+	MCP = &Form{name: "mcp", schema: "inputSchema", answer: answer{marks: true}}
 )
 
 // startsFunction reports whether c can begin the name of a Gemini function.
 func startsFunction(c byte) bool { return text.IsSafeByte(c) && c != '-' && (c < '0' || c > '9') }
 
-// Accepts reports whether the provider takes a tool with that name.
-func (f *Form) Accepts(name string) bool { return text.IsSafeName(name) && f.starts(name[0]) }
+// Named returns the form of that name.
+func Named(name string) (*Form, error) {
+	for _, f := range []*Form{MCP, OpenAIChat, OpenAIResponses, AnthropicMessages, GeminiFunctions} {
+		if f.name == name {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no format %q", name)
+}
 
-// Tool returns a tool in the form, and what was lost of its schema, which must be a
-// JSON object. If deferred is set, it has the mark.
-func (f *Form) Tool(name, description string, schema json.RawMessage, deferred bool) (tool json.RawMessage, losses []string) {
-	schema, losses = Convert(schema, f.dialect)
-	members := append(toolMembers(name, description, f.schema, schema), f.last...)
+// Check returns an error if a list of n tools is longer than the provider accepts.
+func (f *Form) Check(n int) error {
+	if f.maxTools > 0 && n > f.maxTools {
+		return fmt.Errorf("%s accepts at most %d tools, this list has %d", f.name, f.maxTools, n)
+	}
+	return nil
+}
+
+// accepts reports whether the provider takes a tool with that name.
+func (f *Form) accepts(name string) bool {
+	return f.starts == nil || text.IsSafeName(name) && f.starts(name[0])
+}
+
+// A Tool is a tool as a provider takes it. The root describes the fields.
+type Tool struct {
+	Name        string
+	Description string
+	InputSchema json.RawMessage
+	Deferred    bool
+	JSON        json.RawMessage
+	Losses      []string
+}
+
+// A Described is a tool that can be written in a form.
+type Described interface {
+	Name() string
+	Description() string
+	InputSchema() json.RawMessage
+}
+
+// Tool returns a tool in the form. If deferred is set, the tool has the provider's mark
+// for tools that the model finds by a search. It fails if the provider has no such mark or
+// does not accept the name, or if the schema is not a JSON object.
+func (f *Form) Tool(d Described, deferred bool) (Tool, error) {
+	name, description, input := d.Name(), d.Description(), text.Compact(d.InputSchema())
+	switch {
+	case deferred && !f.defers:
+		return Tool{}, fmt.Errorf("the format %s can't defer tools", f.name)
+	case !json.Valid(input) || input[0] != '{':
+		return Tool{}, fmt.Errorf("tool %q: the input schema is not a JSON object", name)
+	case !f.accepts(name):
+		return Tool{}, fmt.Errorf("tool %q has a name that %s does not accept", text.Line(name, text.MaxName), f.name)
+	}
+	t := Tool{Name: name, Description: description, Deferred: deferred}
+	input = schema.Prune(input)
+	if f.dialect != nil {
+		input, t.Losses = Convert(input, *f.dialect)
+		input = schema.Prune(input) // what led to a definition may have gone
+	}
+	t.InputSchema = input
+	members := []text.Member{{Name: "name", Value: text.Quote(name)}}
+	if description != "" {
+		members = append(members, text.Member{Name: "description", Value: text.Quote(description)})
+	}
+	members = append(append(members, text.Member{Name: f.schema, Value: input}), f.last...)
 	if f.enveloped {
 		members = []text.Member{{Name: "function", Value: text.JoinMembers(members)}}
 	}
-	members = append(f.first[:len(f.first):len(f.first)], members...)
+	if f.typed {
+		members = append([]text.Member{{Name: "type", Value: text.Quote("function")}}, members...)
+	}
 	if deferred {
 		members = append(members, text.Member{Name: "defer_loading", Value: json.RawMessage("true")})
 	}
-	return text.JoinMembers(members), losses
-}
-
-// MCPTool returns a tool as an element of a tools/list result.
-func MCPTool(name, description string, schema json.RawMessage) json.RawMessage {
-	return text.JoinMembers(toolMembers(name, description, "inputSchema", schema))
-}
-
-// toolMembers returns the members that all forms have.
-func toolMembers(name, description, schemaName string, schema json.RawMessage) []text.Member {
-	list := []text.Member{{Name: "name", Value: text.Quote(name)}}
-	if description != "" {
-		list = append(list, text.Member{Name: "description", Value: text.Quote(description)})
-	}
-	return append(list, text.Member{Name: schemaName, Value: schema})
-}
-
-// Renamed returns raw, an element of a tools/list result, under another name, and
-// with schema if it has none. It fails if raw is not a JSON object.
-func Renamed(raw json.RawMessage, name string, schema json.RawMessage) (json.RawMessage, error) {
-	list, err := text.Members(text.Compact(raw))
-	if err != nil {
-		return nil, err
-	}
-	named, typed := false, false
-	for i, m := range list {
-		switch m.Name {
-		case "name":
-			list[i].Value, named = text.Quote(name), true
-		case "inputSchema":
-			typed = true
-			if text.IsNull(m.Value) {
-				list[i].Value = schema
-			}
-		}
-	}
-	// encoding/json also accepts "Name"; MCP wants lower case.
-	if !named {
-		list = append([]text.Member{{Name: "name", Value: text.Quote(name)}}, list...)
-	}
-	if !typed {
-		list = append(list, text.Member{Name: "inputSchema", Value: schema})
-	}
-	return text.JoinMembers(list), nil
+	t.JSON = text.JoinMembers(members)
+	return t, nil
 }

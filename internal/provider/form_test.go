@@ -5,7 +5,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
+
+type plain struct{ name, description, schema string }
+
+func (p plain) Name() string                 { return p.name }
+func (p plain) Description() string          { return p.description }
+func (p plain) InputSchema() json.RawMessage { return json.RawMessage(p.schema) }
 
 func TestForms(t *testing.T) {
 	t.Parallel()
@@ -21,29 +28,35 @@ func TestForms(t *testing.T) {
 	}
 	for _, test := range tests {
 		for range 2 { // a form is not changed by its use
-			tool, losses := test.form.Tool("n", "d", schema, test.form.Defers)
-			assert.JSONEq(t, test.want, string(tool))
-			assert.Empty(t, losses)
+			tool, err := test.form.Tool(plain{"n", "d", string(schema)}, test.form.defers)
+			require.NoError(t, err)
+			assert.Equal(t, test.want, string(tool.JSON))
+			tool.JSON = nil
+			assert.Equal(t, Tool{Name: "n", Description: "d", InputSchema: schema, Deferred: test.form.defers}, tool)
 		}
-		assert.True(t, test.form.Accepts("a-b_1"))
-		assert.False(t, test.form.Accepts("a.b"))
-		assert.Equal(t, test.form != GeminiFunctions, test.form.Accepts("1st"))
+		assert.True(t, test.form.accepts("a-b_1"))
+		assert.False(t, test.form.accepts("a.b"))
+		assert.Equal(t, test.form != GeminiFunctions, test.form.accepts("1st"))
 	}
-	assert.Equal(t, `{"name":"n","inputSchema":{"type":"object","properties":{}}}`, string(MCPTool("n", "", schema)))
+	tool, err := MCP.Tool(plain{"n", "", string(schema)}, false)
+	require.NoError(t, err)
+	assert.Equal(t, `{"name":"n","inputSchema":{"type":"object","properties":{}}}`, string(tool.JSON))
 }
 
-func TestRenamed(t *testing.T) {
+func TestFormsHaveLimits(t *testing.T) {
 	t.Parallel()
-	schema := json.RawMessage(`{}`)
-	for raw, want := range map[string]string{
-		`{"title": "T", "name": "a", "inputSchema": {"b": 1}}`: `{"title":"T","name":"n","inputSchema":{"b":1}}`,
-		`{"name": "a", "inputSchema": null, "x": 1.0}`:         `{"name":"n","inputSchema":{},"x":1.0}`,
-		`{"Name": "a"}`: `{"name":"n","Name":"a","inputSchema":{}}`,
+	for _, test := range []struct {
+		form *Form
+		most int
+		want string
+	}{
+		{OpenAIChat, 128, "openai-chat accepts at most 128 tools, this list has 129"},
+		{GeminiFunctions, 512, "gemini accepts at most 512 tools, this list has 513"},
+		{AnthropicMessages, 10_000, "anthropic accepts at most 10000 tools, this list has 10001"},
 	} {
-		renamed, err := Renamed(json.RawMessage(raw), "n", schema)
-		assert.NoError(t, err)
-		assert.Equal(t, want, string(renamed))
+		assert.NoError(t, test.form.Check(test.most))
+		assert.EqualError(t, test.form.Check(test.most+1), test.want)
 	}
-	_, err := Renamed(json.RawMessage(`[]`), "n", schema)
-	assert.Error(t, err)
+	assert.NoError(t, MCP.Check(1<<20))
+	assert.NoError(t, OpenAIResponses.Check(1<<20))
 }

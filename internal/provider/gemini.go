@@ -11,12 +11,18 @@ import (
 // Schema, which the SDK converts it to. For parameters, the SDK only says that they
 // are an object. Two documented keywords are left out: references, which Gemini
 // refused even without siblings, and oneOf, which Gemini reads as anyOf.
-var Gemini = Dialect{needItems: true, onlyWith: map[string]bool{
-	"type": true, "format": true, "title": true, "description": true, "enum": true,
-	"items": true, "prefixItems": true, "minItems": true, "maxItems": true, "minimum": true, "maximum": true,
-	"anyOf": true, "properties": true, "additionalProperties": true, "required": true, "propertyOrdering": true,
-	"default": true, "pattern": true, "minLength": true, "maxLength": true, "minProperties": true, "maxProperties": true,
-}}
+var Gemini = Dialect{needItems: true, onlyWith: ofGemini}
+
+func ofGemini(keyword string) bool {
+	switch keyword {
+	case "type", "format", "title", "description", "enum",
+		"items", "prefixItems", "minItems", "maxItems", "minimum", "maximum",
+		"anyOf", "properties", "additionalProperties", "required", "propertyOrdering",
+		"default", "pattern", "minLength", "maxLength", "minProperties", "maxProperties":
+		return true
+	}
+	return false
+}
 
 // subset returns the members that Gemini accepts and rewrites others in terms of
 // these.
@@ -31,7 +37,7 @@ func (c *converter) subset(members []text.Member, p *place) []text.Member {
 			"const": "enum", "oneOf": "anyOf", "exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum",
 		}[m.Name]
 		switch {
-		case c.onlyWith[m.Name]:
+		case c.onlyWith(m.Name):
 			list = append(list, m)
 		case isDefinitions(m): // every reference was replaced
 		case !ok || values[instead] != nil:

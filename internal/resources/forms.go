@@ -62,7 +62,7 @@ func Forms(uri string) ([]string, error) {
 		}
 	}
 	if lower != uri {
-		forms = slices.Insert(forms, 0, uri)
+		forms = append([]string{uri}, forms...)
 	}
 	return forms, nil
 }

@@ -3,6 +3,7 @@ package resources
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -43,11 +44,23 @@ func Size(offers []*Offer) (bytes int) {
 	return bytes
 }
 
-// Raw returns the elements of offers by what they are, or nil.
-func Raw(offers []*Offer) map[string][]string {
-	if len(offers) == 0 {
-		return nil
+// Listed returns what a server has listed, by what it is: the inverse of [Raw]. Tools are
+// what tools says.
+func Listed(lists map[string][]string, tools string) (all upstream.List) {
+	add := func(to upstream.Kind, list []string) {
+		for _, raw := range list {
+			all.Elements[to] = append(all.Elements[to], upstream.Element{Raw: json.RawMessage(raw)})
+		}
 	}
+	add(upstream.Tools, lists[tools])
+	for kind, of := range Lists {
+		add(of, lists[Kind(kind).String()])
+	}
+	return all
+}
+
+// Raw returns the elements of offers by what they are.
+func Raw(offers []*Offer) map[string][]string {
 	raw := make(map[string][]string)
 	for _, o := range offers {
 		kind := o.Entry.Kind.String()

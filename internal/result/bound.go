@@ -53,7 +53,7 @@ func withoutMany(r *mcp.CallToolResult, b Bounds, n Notes) *mcp.CallToolResult {
 	var texts []string
 	others := 0
 	for _, c := range r.Content[most:] {
-		plain, _ := direct(c)
+		plain, _ := Direct(c)
 		if text, with := textOf(plain); text != "" {
 			texts = append(texts, text)
 		} else if plain != nil && with == nil {
@@ -75,7 +75,7 @@ func withoutLarge(r *mcp.CallToolResult, b Bounds, n Notes) *mcp.CallToolResult 
 	changed := false
 	others := b.Text
 	for _, c := range r.Content {
-		plain, pointed := direct(c)
+		plain, pointed := Direct(c)
 		changed = changed || pointed
 		if plain == nil {
 			continue
@@ -131,9 +131,9 @@ func isCompact(text string, compact []byte) bool {
 	return json.Compact(&own, []byte(text)) == nil && bytes.Equal(own.Bytes(), compact)
 }
 
-// direct returns what c points to, or c if it is no pointer, and nil for a nil
+// Direct returns what c points to, or c if it is no pointer, and nil for a nil
 // pointer. pointed reports whether the result differs from c.
-func direct(c mcp.Content) (plain mcp.Content, pointed bool) {
+func Direct(c mcp.Content) (plain mcp.Content, pointed bool) {
 	switch p := c.(type) {
 	case nil:
 		return nil, true
@@ -149,7 +149,7 @@ func direct(c mcp.Content) (plain mcp.Content, pointed bool) {
 		if p == nil {
 			return nil, true
 		}
-		plain, _ = direct(*p)
+		plain, _ = Direct(*p)
 		return plain, true
 	case mcp.EmbeddedResource:
 		switch res := p.Resource.(type) {

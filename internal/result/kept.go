@@ -2,6 +2,7 @@ package result
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -11,6 +12,7 @@ import (
 type KeptText struct {
 	ID   string
 	text atomic.Pointer[string] // nil once it is dropped
+	part atomic.Pointer[string] // the key under which a store has it, or nil
 }
 
 // Kept holds the newest texts of a session. A Kept is never changed, so its readers hold
@@ -96,12 +98,52 @@ func (k Kept) Drop() {
 	}
 }
 
-// Text returns the text with that ID.
-func (k Kept) Text(id string) (text string, ok bool) {
+// Text returns the text with that ID. If it is only in a store, load returns it.
+func (k Kept) Text(id string, load func(key string) (text string, ok bool)) (text string, ok bool) {
 	for _, r := range k {
-		if text := r.text.Load(); r.ID == id && text != nil {
+		if r.ID != id {
+			continue
+		}
+		if text := r.text.Load(); text != nil {
 			return *text, true
+		}
+		if key := r.part.Load(); key != nil {
+			return load(*key)
 		}
 	}
 	return "", false
+}
+
+// Saved returns k as a text that [Restored] reads, without the texts that are in no store.
+// put puts a text into one and returns its key, or "". It is given the key if it is known.
+func (k Kept) Saved(put func(key, text string) string) string {
+	var b strings.Builder
+	for _, t := range k {
+		key := ""
+		if known := t.part.Load(); known != nil {
+			key = *known
+		}
+		if text := t.text.Load(); text != nil {
+			key = put(key, *text)
+		}
+		if key != "" {
+			t.part.Store(&key)
+			b.WriteString(t.ID + "=" + key + " ")
+		}
+	}
+	return strings.TrimSuffix(b.String(), " ")
+}
+
+// Restored returns what [Kept.Saved] returned, at most MaxKept texts.
+func Restored(saved string) (k Kept) {
+	for len(k) < MaxKept && saved != "" {
+		var one string
+		one, saved, _ = strings.Cut(saved, " ")
+		if id, key, ok := strings.Cut(one, "="); ok {
+			t := &KeptText{ID: id}
+			t.part.Store(&key)
+			k = append(k, t)
+		}
+	}
+	return k
 }

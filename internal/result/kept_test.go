@@ -18,9 +18,9 @@ func TestOnlyTheNewestResultsAreKept(t *testing.T) {
 		k = k.With(s, string(id), "text")
 	}
 	require.Len(t, k, MaxKept)
-	_, ok := k.Text("d")
+	_, ok := k.Text("d", nil)
 	assert.False(t, ok)
-	text, ok := k.Text("e")
+	text, ok := k.Text("e", nil)
 	assert.True(t, ok)
 	assert.Equal(t, "text", text)
 	huge := strings.Repeat("x", MaxKeptBytes/2)
@@ -28,7 +28,7 @@ func TestOnlyTheNewestResultsAreKept(t *testing.T) {
 	assert.Len(t, k, 2)
 	k = k.With(s, "the very newest", huge+huge+huge)
 	require.Len(t, k, 1)
-	_, ok = k.Text("the very newest")
+	_, ok = k.Text("the very newest", nil)
 	assert.True(t, ok)
 }
 
@@ -38,7 +38,7 @@ func TestSessionsShareAShelf(t *testing.T) {
 	t.Parallel()
 	s := NewShelf(100)
 	has := func(k Kept, id string) bool {
-		_, ok := k.Text(id)
+		_, ok := k.Text(id, nil)
 		return ok
 	}
 	ten := strings.Repeat("x", 10)
@@ -70,4 +70,62 @@ func TestSessionsShareAShelf(t *testing.T) {
 	}
 	assert.Less(t, len(s.texts), 100, "lost texts are counted out")
 	assert.True(t, has(kept, "first"))
+}
+
+// Texts that a store has are found by whoever restores them, even those that are not in
+// memory any more; those that it does not take are not.
+func TestKeptAreSaved(t *testing.T) {
+	t.Parallel()
+	s := NewShelf(1 << 30)
+	var k Kept
+	for i := range MaxKept {
+		k = k.With(s, string(rune('a'+i)), strings.Repeat("x", i+1))
+	}
+	stored := make(map[string]string)
+	put := func(key, text string) string {
+		if text == "xx" {
+			return ""
+		}
+		if key == "" {
+			key = "key" + text
+		}
+		stored[key] = text
+		return key
+	}
+	saved := k.Saved(put)
+	k[0].text.Store(nil) // the shelf is full
+	assert.Equal(t, saved, k.Saved(put))
+	load := func(key string) (string, bool) { text, ok := stored[key]; return text, ok }
+	for _, k := range []Kept{k, Restored(saved), Restored(Restored(saved).Saved(nil)), Restored(saved + " " + saved)} {
+		for i := range MaxKept {
+			text, ok := k.Text(string(rune('a'+i)), load)
+			if i == 1 && k[1].ID != "b" {
+				assert.False(t, ok)
+				continue
+			}
+			assert.True(t, ok)
+			assert.Equal(t, strings.Repeat("x", i+1), text)
+		}
+		assert.LessOrEqual(t, len(k), MaxKept)
+	}
+	for _, bad := range []string{"", " ", "a", "= =", strings.Repeat("=", 1000)} {
+		assert.LessOrEqual(t, len(Restored(bad)), 2, bad)
+	}
+}
+
+// Whatever a state says of texts, it is a few, and saved as it was read.
+func FuzzRestored(f *testing.F) {
+	f.Add("r1=key r2=other")
+	f.Add("= =  a b=c=d")
+	f.Fuzz(func(t *testing.T, saved string) {
+		k := Restored(saved)
+		require.LessOrEqual(t, len(k), MaxKept)
+		again := Restored(k.Saved(nil))
+		for _, one := range k {
+			_, known := k.Text(one.ID, func(string) (string, bool) { return "", true })
+			require.True(t, known)
+		}
+		require.LessOrEqual(t, len(again), len(k))
+		require.Equal(t, k.Saved(nil), again.Saved(nil))
+	})
 }

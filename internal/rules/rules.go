@@ -94,6 +94,17 @@ type Set struct {
 	tables [forms]table
 }
 
+// Includers names the rules that include tools, of those that apply.
+func (s *Set) Includers(applies []bool) string {
+	names := ":"
+	for i, r := range s.Rules {
+		if applies[i] && r.Action == Include {
+			names += fmt.Sprintf(" %q", r.Name)
+		}
+	}
+	return names
+}
+
 // A table finds the patterns that match a name.
 type table struct {
 	exact    map[string][]uint16
@@ -208,7 +219,7 @@ func (s *Set) Matches(t Tool) (list []uint16) {
 			list = s.appendURI(list, t)
 		}
 	}
-	slices.Sort(list)
+	sort.Slice(list, func(i, j int) bool { return list[i] < list[j] })
 	return slices.Compact(list)
 }
 

@@ -2,13 +2,10 @@ package saved
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -39,18 +36,17 @@ type Key struct {
 	size int
 }
 
-// keyOf returns the key of a part: its hash.
-func keyOf(part []byte) string {
-	sum := sha256.Sum256(part)
-	return base64.RawURLEncoding.EncodeToString(sum[:])
-}
-
 // Is reports whether t has that definition, or none.
 func (t *Tool) Is(definition []byte) bool {
 	if t.Part != "" {
-		return keyOf(definition) == t.Part
+		return document.KeyOf(definition) == t.Part
 	}
 	return t.Definition == nil || bytes.Equal(definition, t.Definition)
+}
+
+// Same reports whether o is the same version of the same tool. Neither has a Part.
+func (t *Tool) Same(o *Tool) bool {
+	return t.Name == o.Name && t.Server == o.Server && t.Own == o.Own && t.OfUser == o.OfUser && bytes.Equal(t.Definition, o.Definition)
 }
 
 // opening returns the opening of s.
@@ -69,7 +65,7 @@ func (s *State) Key() string {
 	of := s.Begun.Of
 	of.once.Do(func() {
 		part := s.opening().part()
-		of.key, of.size = keyOf(part), len(part)
+		of.key, of.size = document.KeyOf(part), len(part)
 	})
 	return of.key
 }
@@ -111,7 +107,7 @@ func (s *State) inParts(limit int, parts *Parts) json.RawMessage {
 	for i := range p.Tools {
 		if t := &p.Tools[i]; t.Definition != nil {
 			size += len(t.Definition)
-			t.Part, t.Definition = keyOf(t.Definition), nil
+			t.Part, t.Definition = document.KeyOf(t.Definition), nil
 		}
 	}
 	data := json.RawMessage(text.JSON(p))
@@ -124,6 +120,12 @@ func (s *State) inParts(limit int, parts *Parts) json.RawMessage {
 	for i, t := range p.Tools {
 		if t.Part != "" && !parts.keep(t.Part, func() []byte { return s.Tools[p.First+i].Definition }) {
 			return nil
+		}
+	}
+	if s.Texts != nil { // last: a text may be too large for the store
+		p.Cut = s.Texts(func(key, text string) string { return parts.keepText(key, text, limit) })
+		if whole := json.RawMessage(text.JSON(p)); len(whole)+size <= limit {
+			data = whole
 		}
 	}
 	return data
@@ -202,12 +204,6 @@ func (s *State) load(key string, parts *Parts) ([]byte, error) {
 	return part, nil
 }
 
-// A PartStore keeps parts of states, which many states have in common, by their keys.
-type PartStore interface {
-	Put(key string, part []byte) error
-	Get(key string) ([]byte, error)
-}
-
 const (
 	// again is after how long a part is put again.
 	again = time.Hour
@@ -219,21 +215,22 @@ const (
 	maxPut = 10_000
 )
 
-// Parts is a [PartStore] of a host, with panics as errors. A part that goes on being
+// Parts is a [document.Parts] of a host, with panics as errors. A part that goes on being
 // used is put once in an hour. nil has no parts.
 type Parts struct {
 	what string // for errors
-	of   PartStore
+	of   document.Parts
 	log  *slog.Logger
 
 	mu     sync.Mutex
 	last   map[string]time.Time // when parts were put, by key
 	failed time.Time            // when a part could not be put; zero if the last one could
+	texts  time.Time            // when a text could not be put
 }
 
 // Guarded returns s as [Parts], with panics as errors that begin with what. It returns
 // nil for nil.
-func Guarded(s PartStore, what string, log *slog.Logger) PartStore {
+func Guarded(s document.Parts, what string, log *slog.Logger) document.Parts {
 	if s == nil {
 		return nil
 	}
@@ -241,32 +238,54 @@ func Guarded(s PartStore, what string, log *slog.Logger) PartStore {
 }
 
 // PartsOf returns what [Guarded] returned as Parts.
-func PartsOf(s PartStore) *Parts {
+func PartsOf(s document.Parts) *Parts {
 	p, _ := s.(*Parts)
 	return p
 }
 
 // keep reports whether the store has a part. If it was not put within the hour, keep
 // puts it.
-func (p *Parts) keep(key string, part func() []byte) bool {
+func (p *Parts) keep(key string, part func() []byte) bool { return p.keepAs(key, part, &p.failed) }
+
+// keepAs is keep. failed is p.failed, or p.texts for a text: that one can't be put says
+// nothing of other parts.
+func (p *Parts) keepAs(key string, part func() []byte, failed *time.Time) bool {
 	now := time.Now()
 	p.mu.Lock()
 	last, known := p.last[key]
-	down := now.Sub(p.failed) < pause
+	down := now.Sub(p.failed) < pause || now.Sub(*failed) < pause
 	p.mu.Unlock()
 	if known && now.Sub(last) < again {
 		return true
 	}
-	return !down && p.put(key, part(), now)
+	return !down && p.put(key, part(), now, failed)
 }
 
-func (p *Parts) put(key string, part []byte, now time.Time) bool {
+// keepText keeps a text of at most max bytes as a part, and returns its key, or "". The key
+// may be given.
+func (p *Parts) keepText(key, text string, max int) string {
+	if key == "" {
+		key = document.KeyOf([]byte(text))
+	}
+	if len(text) > max || !p.keepAs(key, func() []byte { return []byte(text) }, &p.texts) {
+		return ""
+	}
+	return key
+}
+
+// Text returns a text that a state has kept as a part. p may be nil.
+func (p *Parts) Text(key string) (text string, ok bool) {
+	part, err := p.get(key)
+	return string(part), err == nil
+}
+
+func (p *Parts) put(key string, part []byte, now time.Time, failed *time.Time) bool {
 	err := p.Put(key, bytes.Clone(part)) // the host may keep it
 	p.mu.Lock()
-	news := err != nil && p.failed.IsZero()
-	p.failed = time.Time{}
+	news := err != nil && failed.IsZero()
+	*failed = time.Time{}
 	if err != nil {
-		p.failed = now
+		*failed = now
 	} else {
 		if p.last == nil || len(p.last) >= maxPut {
 			p.last = make(map[string]time.Time)
@@ -275,14 +294,18 @@ func (p *Parts) put(key string, part []byte, now time.Time) bool {
 	}
 	p.mu.Unlock()
 	if news {
-		p.log.Warn("states have all their parts themselves: one could not be put", "error", err)
+		if failed == &p.texts {
+			p.log.Warn("the text of a result is not kept with its state: it could not be put", "error", err)
+		} else {
+			p.log.Warn("states have all their parts themselves: one could not be put", "error", err)
+		}
 	}
 	return err == nil
 }
 
 // get returns the part with that key.
 func (p *Parts) get(key string) ([]byte, error) {
-	if sum, err := base64.RawURLEncoding.DecodeString(key); err != nil || len(sum) != sha256.Size {
+	if !document.IsKey(key) {
 		return nil, fmt.Errorf("%q is no key of a part", text.Line(key, text.MaxName))
 	}
 	if p == nil {
@@ -294,29 +317,18 @@ func (p *Parts) get(key string) ([]byte, error) {
 		return nil, err
 	case part == nil:
 		return nil, fmt.Errorf("the store has no part %q", key)
-	case keyOf(part) != key:
+	case document.KeyOf(part) != key:
 		return nil, fmt.Errorf("the store has something else as the part %q", key)
 	}
 	return bytes.Clone(part), nil
 }
 
-// Put implements [PartStore].
+// Put implements [document.Parts].
 func (p *Parts) Put(key string, part []byte) error {
 	return foreign.Try(p.what, func() error { return p.of.Put(key, part) })
 }
 
-// Get implements [PartStore].
+// Get implements [document.Parts].
 func (p *Parts) Get(key string) ([]byte, error) {
 	return foreign.Call(p.what, func() ([]byte, error) { return p.of.Get(key) })
 }
-
-// Files is a [PartStore] in the folder of that name, with a file for each part.
-type Files string
-
-// Put implements [PartStore].
-func (f Files) Put(key string, part []byte) error { return f.file(key).Save(part) }
-
-// Get implements [PartStore].
-func (f Files) Get(key string) ([]byte, error) { return f.file(key).Load() }
-
-func (f Files) file(key string) document.File { return document.File(filepath.Join(string(f), key)) }

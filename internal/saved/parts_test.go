@@ -7,15 +7,17 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// A store is a [PartStore] in memory.
+// A store is a [document.Parts] in memory.
 type store struct {
 	parts map[string][]byte
 	puts  int
@@ -35,7 +37,7 @@ func (s *store) Put(key string, part []byte) error {
 func (s *store) Get(key string) ([]byte, error) { return s.parts[key], nil }
 
 // partsOf returns s as Parts, which log to log.
-func partsOf(s PartStore, log *bytes.Buffer) *Parts {
+func partsOf(s document.Parts, log *bytes.Buffer) *Parts {
 	return PartsOf(Guarded(s, "the store", slog.New(slog.NewTextHandler(log, nil))))
 }
 
@@ -133,11 +135,11 @@ func TestLimitWithParts(t *testing.T) {
 	// A state that names one part often is not read beyond the limit.
 	parts := partsOf(new(store), new(bytes.Buffer))
 	part := bytes.Repeat([]byte("x"), 400)
-	require.NoError(t, parts.Put(keyOf(part), part))
+	require.NoError(t, parts.Put(document.KeyOf(part), part))
 	s := &State{Tools: list[Tool]{}}
 	for i := range 4 {
 		s.Tools = append(s.Tools, stateOf(1).Tools[0])
-		s.Tools[i].Definition, s.Tools[i].Part = nil, keyOf(part)
+		s.Tools[i].Definition, s.Tools[i].Part = nil, document.KeyOf(part)
 	}
 	data := s.JSON(1000, nil)
 	got, err := Parse(data, len(data)+1000)
@@ -185,6 +187,34 @@ func TestPartsArePutAgain(t *testing.T) {
 	})
 }
 
+// tight takes no large part.
+type tight struct{ store }
+
+func (s *tight) Put(key string, part []byte) error {
+	if len(part) > 5000 {
+		return errors.New("too large")
+	}
+	return s.store.Put(key, part)
+}
+
+// A text that the store does not take keeps nothing else out of it.
+func TestTextThatIsTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		small, log := new(tight), new(bytes.Buffer)
+		parts := partsOf(small, log)
+		for range 3 {
+			s := begunOf(20, 5)
+			s.Texts = func(put func(key, text string) string) string { return put("", strings.Repeat("x", 6000)) }
+			data := s.JSON(1<<20, parts)
+			assert.Contains(t, string(data), `"opening":"`)
+			assert.NotContains(t, string(data), `"began":`)
+			assert.NotContains(t, string(data), `"cut":`)
+			require.NotEmpty(t, small.parts)
+		}
+		assert.Equal(t, 1, strings.Count(log.String(), "too large"), log)
+	})
+}
+
 // What was put is remembered of so many parts only.
 func TestPutsAreForgotten(t *testing.T) {
 	t.Parallel()
@@ -203,7 +233,7 @@ func TestBrokenStore(t *testing.T) {
 	data := begunOf(9, 4).JSON(1<<20, parts)
 	assert.Len(t, read(t, data, 1<<20, nil).Tools, 10)
 	assert.Contains(t, log.String(), "the store: panic: no driver")
-	key := keyOf([]byte("x"))
+	key := document.KeyOf([]byte("x"))
 	_, err := parts.get(key)
 	assert.ErrorContains(t, err, "the store: panic: no driver")
 	_, err = partsOf(new(store), log).get(key)
@@ -225,14 +255,14 @@ func (broken) Get(string) ([]byte, error) { panic("no driver") }
 
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	files := Files(t.TempDir())
+	files := document.Folder(t.TempDir())
 	parts := partsOf(files, new(bytes.Buffer))
 	data := begunOf(9, 4).JSON(1<<20, parts)
 	assert.Len(t, read(t, data, 1<<20, partsOf(files, new(bytes.Buffer))).Tools, 10)
 	list, err := os.ReadDir(string(files))
 	require.NoError(t, err)
 	assert.Len(t, list, 6, "the opening, and five definitions")
-	part, err := files.Get(keyOf([]byte("x")))
+	part, err := files.Get(document.KeyOf([]byte("x")))
 	assert.NoError(t, err)
 	assert.Nil(t, part)
 }

@@ -19,8 +19,9 @@ import (
 
 // The versions of the form: whole, and in parts.
 const (
-	version      = 2
-	versionParts = 3
+	version      = 4
+	versionParts = 5
+	oldest       = 2 // has fewer kinds of items
 )
 
 // began stands before the opening, which is the last member. No string has it: there,
@@ -46,6 +47,7 @@ type State struct {
 	Paged   bool         `json:"paged,omitempty"`
 	Full    bool         `json:"full,omitempty"`
 	Refused *Refusal     `json:"refused,omitempty"`
+	Cut     string       `json:"cut,omitempty"` // what Texts returned; "" without parts
 
 	// Opening is the key of what stands before Tools and Shown, or "". See [State.Whole].
 	Opening string    `json:"opening,omitempty"`
@@ -54,6 +56,9 @@ type State struct {
 
 	// Began is the opening, if it is not in parts. It is the last member: see [Parse].
 	Began *Opening `json:"began,omitempty"`
+
+	// Texts puts the texts of cut results and says under which keys, or is nil.
+	Texts func(put func(key, text string) string) string `json:"-"`
 
 	Begun  Begun  `json:"-"`
 	unread []byte // what was parsed, if it has an opening that was not read; else nil
@@ -210,14 +215,14 @@ func Parse(data []byte, limit int) (*State, error) {
 		return nil, fmt.Errorf("it has %d bytes, more than the limit of %d", n, limit)
 	}
 	s := State{unread: data, left: limit - n}
-	if !found || json.Unmarshal(append(bytes.Clone(head), '}'), &s) != nil {
-		s = State{left: limit - n}
+	if !found || json.Unmarshal(append(bytes.Clone(head), '}'), &s) != nil || s.Version != versionParts || s.Opening == "" {
+		s = State{left: limit - n} // what stores a state may sort the members
 		if err := json.Unmarshal(data, &s); err != nil {
 			return nil, text.JSONError(data, err)
 		}
 	}
-	if s.Version != version && s.Version != versionParts {
-		return nil, fmt.Errorf("version %d, want %d or %d", s.Version, version, versionParts)
+	if s.Version < oldest || s.Version > versionParts {
+		return nil, fmt.Errorf("version %d, want %d to %d", s.Version, oldest, versionParts)
 	}
 	if s.First < 0 || s.First > maxEntries || s.Opening == "" && s.First > 0 {
 		return nil, fmt.Errorf("its opening %q has %d tools", text.Line(s.Opening, text.MaxName), s.First)

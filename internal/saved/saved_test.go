@@ -105,7 +105,7 @@ func TestParseNamesTheMistake(t *testing.T) {
 	for data, want := range map[string]string{
 		``:                         "line 1, column 1: unexpected end of JSON input",
 		`[]`:                       "is a JSON array, want an object",
-		`{"version":4}`:            "version 4, want 2 or 3",
+		`{"version":6}`:            "version 6, want 2 to 5",
 		`{"version":"2"}`:          `"version" is a JSON string, want a number`,
 		`{"version":2,"tools":{}}`: "a list is missing: {}",
 		`{"version":2,"tools":[{"name":"a b","server":"a","own":"x"}]}`:              `tool 1 has no usable name, server and own name: "a b", "a", "x"`,

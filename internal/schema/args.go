@@ -14,7 +14,8 @@ import (
 // Arguments returns the arguments of a call as a JSON object. It accepts every
 // shape in which providers' clients pass them: a string, []byte or
 // json.RawMessage with JSON; nil or empty for no arguments; or a value that
-// marshals to a JSON object, such as a map[string]any.
+// marshals to a JSON object, such as a map[string]any. The error is a sentence that
+// begins with "the arguments".
 func Arguments(args any) (json.RawMessage, error) {
 	var raw json.RawMessage
 	switch a := args.(type) {
@@ -27,8 +28,8 @@ func Arguments(args any) (json.RawMessage, error) {
 		raw = json.RawMessage(a)
 	default:
 		var err error // of the host's types, which may have methods
-		if raw, err = foreign.Call("the arguments", func() ([]byte, error) { return json.Marshal(a) }); err != nil {
-			return nil, err
+		if raw, err = foreign.Call("MarshalJSON", func() ([]byte, error) { return json.Marshal(a) }); err != nil {
+			return nil, fmt.Errorf("the arguments can't be written as JSON: %w", err)
 		}
 		if raw[0] == '{' {
 			return raw, nil // Marshal returned valid JSON

@@ -50,15 +50,21 @@ func report(defects []defect) (violations []Violation, more int) {
 		return strings.Compare(a.problem, b.problem)
 	}
 	sort.Slice(defects, func(i, j int) bool { return compare(defects[i], defects[j]) < 0 })
-	defects = slices.CompactFunc(defects, func(a, b defect) bool { return compare(a, b) == 0 })
-	for _, f := range defects[:min(len(defects), maxViolations)] {
+	for i, f := range defects {
+		if i > 0 && compare(defects[i-1], f) == 0 {
+			continue
+		}
+		if len(violations) == maxViolations {
+			more++
+			continue
+		}
 		v := Violation{Problem: f.problem}
 		for _, name := range f.at {
 			v.Pointer += "/" + pointerEscapes.Replace(text.Line(name, maxQuoted))
 		}
 		violations = append(violations, v)
 	}
-	return violations, len(defects) - len(violations)
+	return violations, more
 }
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/names"
@@ -22,10 +21,6 @@ type history struct {
 }
 
 const version = 1
-
-// maxSave is how long a save may wait for those of other processes, and who wants to know
-// how it went for a save.
-const maxSave = 10 * time.Second
 
 // Load adds what is in the store. After the first success it does nothing. After
 // an error nothing has changed. Concurrent callers wait for one of them, so the
@@ -171,13 +166,15 @@ func (m *Memory) save() (changed bool, err error) {
 	if !due {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), maxSave)
+	ctx, cancel := context.WithTimeout(context.Background(), document.MaxWait)
 	defer cancel()
 	var doc history
 	err = document.Update(ctx, m.store, func(data []byte) (_ []byte, err error) {
-		if doc, changed, err = m.merged(data, claims); err != nil {
+		var replaced bool
+		if doc, replaced, err = m.merged(data, claims); err != nil {
 			return nil, err
 		}
+		changed = changed || replaced // the store may ask again
 		return json.Marshal(doc)
 	})
 	if err == nil && doc.Servers == nil {
@@ -230,8 +227,8 @@ func (m *Memory) stored(doc history, err error) {
 // Stored waits until no call of Save is under way, and returns why the last one failed, if
 // it did. It must not be called from the store.
 func (m *Memory) Stored() error {
-	if !m.saving.Wait(maxSave) {
-		return fmt.Errorf("storing the known tools has not ended within %v", maxSave)
+	if !m.saving.Wait(document.MaxWait) {
+		return fmt.Errorf("storing the known tools has not ended within %v", document.MaxWait)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

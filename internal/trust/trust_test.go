@@ -348,6 +348,37 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
+// late calls change once more, as a store does whose document another process has changed
+// after change was called.
+type late struct{ *memory }
+
+func (l late) Update(_ context.Context, change func([]byte) ([]byte, error)) error {
+	if _, err := change(l.data); err != nil {
+		return err
+	}
+	data, err := change(l.data)
+	l.data = data
+	return err
+}
+
+// What others know is reported, even if it was learned from a save that came too late.
+func TestSaveIsCalledAgain(t *testing.T) {
+	t.Parallel()
+	store := &memory{}
+	other := fresh(Never, 10, store)
+	other.Judge("theirs", []*Definition{define("a", "1")})
+	_, err := other.Save()
+	require.NoError(t, err)
+	m := fresh(Never, 10, late{store})
+	m.Judge("ours", []*Definition{define("b", "1")})
+	changed, err := m.Save()
+	require.NoError(t, err)
+	assert.True(t, changed)
+	for _, server := range []string{"ours", "theirs"} {
+		assert.Contains(t, string(store.data), server)
+	}
+}
+
 // Of two definitions that processes know, what a person accepted last counts, else
 // what was seen first.
 func TestBefore(t *testing.T) {

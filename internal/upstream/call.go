@@ -103,6 +103,9 @@ func (s *Server) request(ctx context.Context, tool string, again bool, bar Bar, 
 	}
 	result, err := s.attempt(ctx, tool, again, bar, send)
 	s.circuit.leave(ctx, passage, err)
+	s.mu.Lock()
+	s.noteLocked() // calls may be refused from now on, or sent again
+	s.mu.Unlock()
 	return result, err
 }
 

@@ -65,7 +65,8 @@ func (d *dresser) dress(r *http.Request, refused *Refusal) (*http.Request, error
 	if r.URL.Host != d.server.Host || d.server.Scheme == "https" && r.URL.Scheme != "https" {
 		return nil, fmt.Errorf("refused to send a request to host %q", r.URL.Host)
 	}
-	r = r.Clone(r.Context())
+	r = r.WithContext(r.Context())
+	r.Header = r.Header.Clone()
 	for name, value := range d.fixed {
 		r.Header.Set(name, value)
 	}

@@ -396,7 +396,7 @@ type secretHandler struct {
 func (h secretHandler) Handle(ctx context.Context, r slog.Record) error {
 	c := slog.NewRecord(r.Time, r.Level, h.secrets.text(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
-		c.AddAttrs(h.hide(a))
+		c.Add(h.hide(a)) // AddAttrs does the same, and nothing else links it
 		return true
 	})
 	return h.Handler.Handle(ctx, c)

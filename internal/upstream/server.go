@@ -43,6 +43,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	status Status
+	heard  heard             // of status
 	retry  *time.Timer       // begins the next attempt, or nil
 	conn   lazy.Value[*conn] // loaded while the server is connected
 	brief  int               // connections in a row lost within maxBackoff
@@ -119,6 +120,29 @@ func (s *Server) Again(ctx context.Context) error {
 		if err := attempt.Err(); err == nil || early == nil {
 			return err
 		}
+	}
+}
+
+// errRestarted is why a connection ended that [Server.Restart] gave up.
+var errRestarted = errors.New("it was told to restart")
+
+// Restart gives up the connection, if there is one, and makes the next attempt at once.
+// It returns the attempt's error. If ctx ends first, the attempt goes on.
+func (s *Server) Restart(ctx context.Context) error {
+	s.mu.Lock()
+	c, _ := s.conn.Peek()
+	s.mu.Unlock()
+	if c != nil {
+		s.lose(c, errRestarted)
+	}
+	s.mu.Lock()
+	attempt := s.connectLocked()
+	s.mu.Unlock()
+	select {
+	case <-attempt.Done():
+		return attempt.Err()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -280,8 +304,9 @@ func (s *Server) failLocked(err error) {
 	if errors.Is(err, ErrUnauthorized) {
 		state = Unauthorized
 	}
-	s.setLocked(state, err)
+	s.status.Err = err
 	s.retryLocked()
+	s.setLocked(state, err)
 }
 
 // maxBackoff is the longest delay before an attempt. The delay doubles with each
@@ -319,6 +344,7 @@ func (s *Server) stopRetryLocked() {
 
 func (s *Server) setLocked(state State, err error) {
 	s.status.State, s.status.Err, s.status.Since = state, err, time.Now()
+	s.noteLocked()
 }
 
 // Status returns the server's current status.
@@ -328,12 +354,32 @@ func (s *Server) Status() Status {
 	return s.circuit.status(s.status)
 }
 
-// SetCached marks a server that was not started as [Cached]: its tools are known
-// from elsewhere, and the first call connects it.
-func (s *Server) SetCached() {
+// SetCached says that the server's tools are known from elsewhere. One that was not tried
+// yet is [Cached] then: the first call connects it. SetCached reports whether these tools
+// count, as they do unless the server is connected or connecting.
+func (s *Server) SetCached() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.setLocked(Cached, nil)
+	switch s.status.State {
+	case Down, Unauthorized: // as before
+	case Configured, Cached:
+		s.setLocked(Cached, nil)
+	default:
+		return false
+	}
+	return true
+}
+
+// ListAgain has a connected server list all again, in the background, as if it had
+// announced a change. It reports whether the server is connected.
+func (s *Server) ListAgain() bool {
+	s.mu.Lock()
+	c, _ := s.conn.Peek()
+	s.mu.Unlock()
+	if c != nil {
+		c.tellChanged()
+	}
+	return c != nil
 }
 
 // Close ends the connection or the attempt to make one. It returns when the

@@ -314,6 +314,19 @@ func TestCachedServer(t *testing.T) {
 	assert.Nil(t, srv.connection())
 }
 
+// A connected server lists again when it is asked to, and is not taken for one that rests.
+func TestListAgain(t *testing.T) {
+	t.Parallel()
+	srv := newTest(t, Config{Name: "s", InProcess: mcptest.Server("s", mcptest.Echo("echo", ""))}, Limits{})
+	srv.ListAgain() // it is not connected
+	require.NoError(t, srv.Start(t.Context()))
+	_, before := srv.listed()
+	assert.False(t, srv.SetCached())
+	assert.Equal(t, Ready, srv.Status().State)
+	srv.ListAgain()
+	mcptest.Soon(t, func() bool { _, lists := srv.listed(); return lists == before+1 })
+}
+
 // A call that waits for a connection keeps it from resting, as one under way does:
 // otherwise the server could rest before the call that started it goes on.
 func TestNoRestBeforeACall(t *testing.T) {

@@ -3,7 +3,6 @@ package upstream
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -17,14 +16,14 @@ func killStrays(mark string) {
 	deadline := time.Now().Add(termGrace)
 	for found := true; found && time.Now().Before(deadline); {
 		found = false
-		environs, _ := filepath.Glob("/proc/[0-9]*/environ")
-		for _, path := range environs {
-			env, err := os.ReadFile(path)
-			if err != nil || !hasMark(env, mark) {
+		entries, _ := os.ReadDir("/proc")
+		for _, entry := range entries {
+			pid, err := strconv.Atoi(entry.Name())
+			if err != nil || pid == os.Getpid() {
 				continue
 			}
-			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			if err == nil && pid != os.Getpid() && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			env, err := os.ReadFile("/proc/" + entry.Name() + "/environ")
+			if err == nil && hasMark(env, mark) && syscall.Kill(pid, syscall.SIGKILL) == nil {
 				found = true
 			}
 		}

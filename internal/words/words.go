@@ -131,10 +131,7 @@ func Cut(id string, from, to, total int) string {
 // ContentLeftOut stands in a result in place of a content that has no text and
 // is too large.
 func ContentLeftOut(kind, mime string, size int) string {
-	if mime = text.Line(mime, text.MaxName); mime != "" {
-		kind += " (" + mime + ")"
-	}
-	return fmt.Sprintf("[… left out here, because it is too large: %s, %d bytes …]", kind, size)
+	return "[… left out here, because it is too large: " + Unnamed(kind, mime, size) + " …]"
 }
 
 // MoreLeftOut stands in place of the contents of a result beyond as many as it

@@ -1,5 +1,5 @@
 // Package pgstore keeps records in PostgreSQL with pgvector and searches them by
-// words and by meaning.
+// words and by meaning. It also keeps what the replicas of a host share: see [Share].
 //
 // A [Store] is a [vector.Store] over the host's connection pool. [New] creates the
 // extension vector, a schema and its tables if they are missing. Any number of
@@ -49,6 +49,19 @@
 // deadlocks. If PostgreSQL still aborts a transaction because of another one, the
 // store retries it. The Upsert that makes a scope large creates its indexes;
 // meanwhile other writers wait, searches don't.
+//
+// # What replicas share
+//
+// A [Shared] has the sessions and documents of the package shared, in tables of the same
+// schema. It needs no extension.
+//
+//	mcphybrid.shared_sessions     id, revision, put, state
+//	mcphybrid.shared_documents    name, revision, data
+//	mcphybrid.shared_revisions    the sequence of all revisions
+//
+// Each call is one statement, which compares revisions; no transaction waits for a model
+// or a merge. Who stores a document notifies all watchers in the same statement. Now and
+// then, a Put removes sessions that have expired.
 //
 // # Connections
 //

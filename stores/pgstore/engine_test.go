@@ -89,7 +89,7 @@ func (e *engine) schema(t *testing.T) string {
 			_, err := pool.Exec(ctx, "DROP TABLE "+table, pgx.QueryExecModeSimpleProtocol)
 			require.NoError(t, err)
 		}
-		_, err = pool.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{name}.Sanitize())
+		_, err = pool.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{name}.Sanitize()+" CASCADE")
 		require.NoError(t, err)
 	})
 	return name

@@ -79,10 +79,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, opts *Options) (*Store, error)
 	s.schema = pgx.Identifier{s.opts.Schema}.Sanitize()
 	// Each scope has its own statements: preparing them would fill every connection
 	// with statements that are rarely used again.
-	s.mode = pgx.QueryExecModeExec
-	if pool.Config().ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol {
-		s.mode = pgx.QueryExecModeSimpleProtocol
-	}
+	s.mode = execMode(pool)
 	if err := s.again(ctx, s.migrate); err != nil {
 		return nil, fmt.Errorf("pgstore: schema %q: %w", s.opts.Schema, err)
 	}

@@ -1,0 +1,104 @@
+package debug
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid"
+)
+
+// A matter is something that a person should look at.
+type matter struct {
+	What   string // what is the matter, in a few words
+	Class  string // of the style: "bad" or "warn"
+	Why    string // or ""
+	Since  time.Time
+	Next   time.Time // when something is tried again; zero if nothing is
+	Server string    // name of the server whose tools the page shows, or ""
+	Tool   string    // registered name of the tool to look at, or ""
+	Button *deed     // what mends it, or nil
+	Call   string    // the same as a call in the host's program, or ""
+	rank   int
+}
+
+// These are the ranks of matters: the first are on top.
+const (
+	rankDown = iota
+	rankUnauthorized
+	rankDegraded
+	rankHeld
+	rankChanged
+	rankProblem
+)
+
+// matters returns what needs attention, the worst first and the others of equal rank in
+// the order of registration.
+func matters(snap *mcphybrid.Snapshot, servers []mcphybrid.ServerSnapshot) (list []matter) {
+	for _, s := range servers {
+		if m, ok := serverMatter(s); ok {
+			list = append(list, m)
+		}
+	}
+	for _, c := range snap.Changes() {
+		list = append(list, changeMatter(c))
+	}
+	for _, problem := range snap.Problems() {
+		list = append(list, matter{What: problem.String(), Class: "warn", rank: rankProblem})
+	}
+	slices.SortStableFunc(list, func(a, b matter) int { return cmp.Compare(a.rank, b.rank) })
+	return list
+}
+
+func serverMatter(s mcphybrid.ServerSnapshot) (m matter, ok bool) {
+	m = matter{Class: "bad", Since: s.Since, Next: s.Retry, Server: s.Name}
+	deed, call, state := deed{Do: "restart", Server: s.Name, Label: "Restart"}, "Restart", string(s.State)
+	switch s.State {
+	case mcphybrid.StateDown:
+		m.rank = rankDown
+	case mcphybrid.StateUnauthorized:
+		m.rank, deed.Do, deed.Label, call, state = rankUnauthorized, "login", "Log in", "Login", "waiting for a login"
+	case mcphybrid.StateDegraded:
+		m.rank, m.Class = rankDegraded, "warn"
+	default:
+		return m, false
+	}
+	owner := "mgr"
+	m.What = fmt.Sprintf("Server %s is %s", s.Name, state)
+	if id := s.User.Line(maxName); id != "" {
+		m.What, m.Server, owner = fmt.Sprintf("Server %s of user %s is %s", s.Name, id, state), "", "user"
+	} else if !s.Hidden {
+		m.Button = &deed
+	} else {
+		m.Server = ""
+	}
+	m.Call = fmt.Sprintf("%s.%s(ctx, %q)", owner, call, s.Name)
+	if s.Err != nil {
+		m.Why = s.Err.Error()
+	}
+	return m, true
+}
+
+func changeMatter(c *mcphybrid.ChangedError) matter {
+	m := matter{Class: "warn", rank: rankChanged, Call: fmt.Sprintf("mgr.Accept(%q, %q, %q)", c.Server, c.Tool, c.Is)}
+	switch {
+	case c.Added:
+		m.What = fmt.Sprintf("New %s %s of server %s", c.Kind, c.Tool, c.Server)
+	case c.Was == "":
+		m.What = fmt.Sprintf("Server %s has more %ss than are remembered: %s", c.Server, c.Kind, c.Tool)
+	default:
+		m.What = fmt.Sprintf("Changed %s %s of server %s", c.Kind, c.Tool, c.Server)
+		m.Why = "It is not what it was since " + c.Since.UTC().Format(time.DateTime) + " UTC. "
+	}
+	if c.Held {
+		m.Class, m.rank = "bad", rankHeld
+		m.Why += "It is held back until somebody accepts it."
+	} else {
+		m.Why += "It may be used all the same."
+	}
+	if c.Kind == "tool" {
+		m.Tool = c.Name // its page has the button, below what there is to look at
+	}
+	return m
+}

@@ -1,0 +1,61 @@
+package debug
+
+import (
+	"strings"
+
+	"github.com/mcphybrid/mcphybrid"
+)
+
+// maxEventTools is how many tools of an event are shown.
+const maxEventTools = 4
+
+// A callRow is a call, a search or another event.
+type callRow struct {
+	mcphybrid.EventSnapshot
+	Failure string // why it failed, or ""
+	Links   []toolLink
+	Linked  bool // there is a page of its session
+}
+
+type toolLink struct{ Name, Link string }
+
+type callsPage struct {
+	Rows   []callRow
+	Events int // before the filters
+}
+
+// newCalls returns the newest events of the request's session, if it names one, and of
+// its server.
+func newCalls(snap *mcphybrid.Snapshot, r request) (*callsPage, pager) {
+	events := snap.Events()
+	p := &callsPage{Events: len(events)}
+	for _, e := range events {
+		row := callRow{EventSnapshot: e, Failure: e.ToolError}
+		if e.Err != nil {
+			row.Failure = e.Err.Error()
+		}
+		if r.Session > 0 && e.Number != r.Session || r.Server != "" && e.Server != r.Server || r.Failed && row.Failure == "" {
+			continue
+		}
+		row.More += max(len(e.Tools)-maxEventTools, 0)
+		for _, name := range e.Tools[:min(len(e.Tools), maxEventTools)] {
+			link := toolLink{Name: name}
+			if !strings.ContainsAny(name, "[…") { // nothing is hidden or cut
+				link.Link = name
+			}
+			row.Links = append(row.Links, link)
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	var pages pager
+	p.Rows, pages = rowsOf(p.Rows, r.Page)
+	open := make(map[int]bool)
+	list, _ := snap.Sessions(0, maxLinked)
+	for _, s := range list {
+		open[s.Number] = true
+	}
+	for i := range p.Rows {
+		p.Rows[i].Linked = open[p.Rows[i].Number]
+	}
+	return p, pages
+}

@@ -1,0 +1,373 @@
+package debug_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/debug"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// failing returns a tool that answers with an error.
+func failing(name, says string) mcpserver.ServerTool {
+	return mcpserver.ServerTool{Tool: mcp.NewTool(name), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultError(says), nil
+	}}
+}
+
+// What is wrong is on top, with since when and what mends it, and no tile says that all is
+// well.
+func TestPageAttention(t *testing.T) {
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{
+		{Name: "one", Command: "no-such-program"}, inProcess("a", 2), {Name: "two", URL: "http://127.0.0.1:1/"},
+	}, Pins: []string{"mcp_a__mistyped"}})
+	defer mgr.Close()
+	require.Error(t, mgr.Start(t.Context()))
+	text := pageText(t, debug.Handler(mgr), "")
+	assert.Regexp(t, `Needs attention Server one is down since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, \S+\s\S+ ago exec: "no-such-program": .*mgr.Restart\(ctx, "one"\) Server two is down since .*mistyped.* need attention 3 servers ready 1 of 3`, text)
+	assert.NotContains(t, text, "Nothing.")
+	assert.NotContains(t, ask(debug.Handler(mgr), "").Body.String(), "<button", "these pages only show")
+	u, err := mgr.NewUser("ann", &mcphybrid.UserOptions{Servers: []mcphybrid.ServerConfig{{Name: "hers", Command: "no-such-program"}}})
+	require.NoError(t, err)
+	require.Error(t, u.Start(t.Context()))
+	text = pageText(t, debug.Operator(mgr), "view=attention")
+	assert.Contains(t, text, `Server hers of user ann is down since `)
+	assert.Contains(t, text, `user.Restart(ctx, "hers")`)
+	assert.Equal(t, 2, strings.Count(ask(debug.Operator(mgr), "view=attention").Body.String(), "<button"), "a user's servers are mended on the user's pages")
+	assert.Contains(t, pageText(t, debug.Handler(mgr), "view=users"), "ann hers down ")
+	hers := pageText(t, debug.Operator(u), "")
+	assert.Contains(t, hers, "Server hers is down")
+	assert.NotContains(t, hers, "Server one")
+	well := start(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{inProcess("a", 2)}})
+	assert.Contains(t, pageText(t, debug.Handler(well), ""), "Needs attention Nothing. need attention 0 ")
+}
+
+func TestPageAttentionIsBounded(t *testing.T) {
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1}})
+	defer mgr.Close()
+	var servers []mcphybrid.ServerConfig
+	for i := range 150 {
+		servers = append(servers, mcphybrid.ServerConfig{Name: fmt.Sprintf("s%03d", i), Command: "no-such-program"})
+	}
+	u, err := mgr.NewUser("ann", &mcphybrid.UserOptions{Servers: servers})
+	require.NoError(t, err)
+	require.Error(t, u.Start(t.Context()))
+	text := pageText(t, debug.Handler(mgr), "")
+	assert.Contains(t, text, "and 142 more need attention 150 ")
+	assert.NotContains(t, text, "s008")
+	assert.Contains(t, pageText(t, debug.Handler(mgr), "view=attention&page=2"), "101 to 150 of 150")
+}
+
+// The last calls are there with their errors, conversations and users, also of sessions
+// that are over.
+func TestPageCalls(t *testing.T) {
+	mgr := start(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{inProcess("a", 3), serving("git", failing("push", "<b>denied</b>: no key\u202e"))}})
+	h := debug.Handler(mgr)
+	assert.NotContains(t, pageText(t, h, "view=calls"), "tool_001")
+	s := mgr.NewSession(&mcphybrid.SessionOptions{Label: "ticket 7"})
+	over := mgr.NewSession(&mcphybrid.SessionOptions{Label: "ticket 8"})
+	u, err := mgr.NewUser("ann", nil)
+	require.NoError(t, err)
+	hers := u.NewSession(nil)
+	for _, c := range []struct {
+		s    *mcphybrid.Session
+		name string
+	}{{s, "mcp_a__tool_001"}, {s, "mcp_git__push"}, {over, "mcp_a__no_such"}, {hers, "mcp_a__tool_002"}} {
+		_, _ = c.s.Call(t.Context(), c.name, nil)
+	}
+	over.Close()
+	text := pageText(t, h, "view=calls")
+	assert.Regexp(t, `call mcp_a__tool_002 session 3 user ann a .* call mcp_a__no_such session 2 ticket 8 \d.* unknown tool: "mcp_a__no_such" call mcp_git__push session 1 ticket 7 git .* <b>denied</b>: no key call mcp_a__tool_001 session 1 ticket 7 a `, text)
+	of := pageText(t, h, "view=calls&session=2")
+	assert.Contains(t, of, "mcp_a__no_such")
+	assert.NotContains(t, of, "tool_001")
+	failures := pageText(t, h, "view=calls&failed=1")
+	assert.Contains(t, failures, "mcp_git__push")
+	assert.NotContains(t, failures, "tool_001")
+	assert.NotContains(t, pageText(t, h, "view=calls&server=git"), "tool_001")
+	assert.Regexp(t, `None of the \d+ that are kept\.`, pageText(t, h, "view=calls&server=none"))
+	assert.Regexp(t, `session 3 user ann .*session 1 ticket 7 `, pageText(t, h, "view=sessions"))
+	assert.Contains(t, pageText(t, h, "view=session&session=3"), "User ann.")
+	assert.NotContains(t, pageText(t, debug.Handler(u), "view=calls"), "tool_001", "a user's pages are of the user")
+	runtime.KeepAlive([]any{s, hers})
+}
+
+// Each case of a tool that the model does not have is told apart.
+func TestPageWhyNot(t *testing.T) {
+	var many []mcpserver.ServerTool
+	for i := range 40 {
+		many = append(many, echoTool(fmt.Sprintf("update_record_%02d", i), fmt.Sprintf("Updates record %d, with all fields that are given", i)))
+	}
+	git := serving("git", echoTool("log", "Shows the history"), echoTool("push", "Sends commits"), echoTool("zebra", "Finds each zebra"))
+	crm := serving("crm", many...)
+	crm.Tools = mcphybrid.Access{Deny: []string{"*_39"}}
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{
+		Inline: mcphybrid.InlineOptions{Max: 1}, Trust: mcphybrid.TrustQuarantine, Limits: mcphybrid.ServerLimits{Reconnect: -1}, Access: mcphybrid.Access{Deny: []string{"*_38"}},
+		Servers: []mcphybrid.ServerConfig{crm, git, {Name: "gone", Command: "no-such-program"}},
+		Rules:   []mcphybrid.Rule{{Name: "no logs", Patterns: []string{"log"}, Action: mcphybrid.RuleExclude}, {Name: "only zebras", Intent: "zoo", Patterns: []string{"zebra"}, Action: mcphybrid.RuleInclude}},
+	})
+	defer mgr.Close()
+	require.Error(t, mgr.Start(t.Context()))
+	h := debug.Handler(mgr)
+	narrow := mgr.NewSession(&mcphybrid.SessionOptions{Access: mcphybrid.Access{Deny: []string{"crm/*_05"}}})
+	zoo := mgr.NewSession(&mcphybrid.SessionOptions{Intent: "zoo"})
+	mgr.ActivateTools([]string{"mcp_crm__update_record_30"})
+	git.InProcess.(*mcpserver.MCPServer).AddTools(echoTool("push", "Sends all files"))
+	soon(t, func() bool { return len(changedTools(mgr)) == 1 })
+	for _, c := range []struct{ name, query, session, want string }{
+		{"mcp_crm__update_record_05", "", "1", `hidden The session can neither find nor call it: an access list does not permit it: it denies "crm/*_05".`},
+		{"mcp_git__log", "", "", `hidden The session can neither find nor call it: rule "no logs" excludes it.`},
+		{"mcp_crm__update_record_05", "", "2", `rules include only other tools: "only zebras".`},
+		{"push", "", "", `quarantined It is held back until somebody accepts it: its definition has changed since `},
+		{"mcp_crm__update_record_00", "update", "", "inline The model has it from the start, so a search leaves it out: there is room."},
+		{"mcp_crm__update_record_30", "update", "", "active The model has it, so a search leaves it out: it is active, last used in turn 0."},
+		{"mcp_crm__update_record_20", "zebra record", "", `deferred A search does not find it: its score of 0\.\d+ is below the threshold of 0\.\d+\. Words of the query score 0\.\d+ at least 0\.\d+ is found missing zebra field`},
+		{"mcp_crm__update_record_20", "send a parcel", "", "A search does not find it: none of the query's words is in its texts. Words of the query score 0.000 .*missing send, parcel"},
+		{"mcp_crm__update_record_20", "update a record", "", `A search does not find it: it finds 5 tools, and the last of them, mcp_crm__update_record_\d\d, scores \d`},
+		{"mcp_crm__update_record_20", "the of", "", "the query has no word to search for"},
+		{"zebra", "find a zebra", "", "A search finds it: it is number 1 of 1."},
+		{"zebra", "", "", "deferred It is deferred, since 1 tools before it are inline: the model has it once a search finds it."},
+		{"mcp_crm__update_record_39", "", "", `The catalog has no such tool. ServerConfig.Tools of server "crm" does not permit it: it denies "*_39".`},
+		{"mcp_crm__update_record_38", "", "", `Options.Access does not permit it: it denies "*_38".`},
+		{"mcp_gone__query", "", "", `Its server "gone" is down and has not listed its tools yet. Server gone is down and has not listed its tools: exec: `},
+		{"mcp_crm__update_rekord", "", "", `Unknown tool: "mcp_crm__update_rekord"`},
+		{"update_record", "", "", "38 tools have that in their names. Which one do you mean?"},
+	} {
+		want := c.want
+		if !strings.Contains(want, `\`) && !strings.Contains(want, ".*") {
+			want = regexp.QuoteMeta(want)
+		}
+		query := url.Values{"view": {"why"}, "name": {c.name}, "q": {c.query}, "session": {c.session}}
+		assert.Regexp(t, want, pageText(t, h, query.Encode()), c.name+" "+c.query)
+	}
+	runtime.KeepAlive([]any{narrow, zoo})
+}
+
+// A limit of hits from one server is told apart from better hits.
+func TestPageWhyNotOfOneServer(t *testing.T) {
+	var many []mcpserver.ServerTool
+	for i := range 9 {
+		many = append(many, echoTool(fmt.Sprintf("update_record_%02d", i), "Updates a record"))
+	}
+	mgr := start(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Search: mcphybrid.RankingOptions{Results: 4, ServerLimit: 2}, Servers: []mcphybrid.ServerConfig{serving("crm", many...)}})
+	assert.Contains(t, pageText(t, debug.Handler(mgr), "view=why&name=mcp_crm__update_record_03&q=update+a+record"), "other tools of its server match better, and a search finds only so many of one server.")
+}
+
+// post presses a button.
+func post(h http.Handler, query string, header http.Header) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "http://host.example/debug?"+query, nil)
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// Buttons act for the page's own site only, lead back, and say what came of it.
+func TestPageButtons(t *testing.T) {
+	git := serving("git", echoTool("push", "Sends commits"))
+	mgr := start(t, &mcphybrid.Options{Trust: mcphybrid.TrustQuarantine, Limits: mcphybrid.ServerLimits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{child(t, "mortal", "exits"), git}})
+	h := debug.Operator(mgr)
+	_, err := mgr.Call(t.Context(), "mcp_mortal__exit", nil)
+	require.Error(t, err)
+	soon(t, func() bool { return mgr.Servers()[0].State == mcphybrid.StateDown })
+	restart := "do=restart&of=mortal&view=attention"
+	assert.Contains(t, ask(h, "view=attention").Body.String(), `action="?do=restart&amp;of=mortal&amp;view=attention"`)
+	for _, foreign := range []http.Header{{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"https://evil.example"}}, {"Origin": {"null"}}} {
+		assert.Equal(t, http.StatusForbidden, post(h, restart, foreign).Code, foreign)
+	}
+	assert.Equal(t, http.StatusMethodNotAllowed, post(debug.Handler(mgr), restart, nil).Code, "those pages only show")
+	assert.Equal(t, http.StatusOK, ask(h, restart).Code, "a GET does nothing")
+	assert.Equal(t, mcphybrid.StateDown, mgr.Servers()[0].State)
+
+	own := http.Header{"Sec-Fetch-Site": {"same-origin"}}
+	w := post(h, restart+"&session=0", own)
+	assert.Equal(t, http.StatusSeeOther, w.Code)
+	assert.Equal(t, "?view=attention", w.Header().Get("Location"), "a reload does not do it again")
+	assert.Equal(t, mcphybrid.StateReady, mgr.Servers()[0].State)
+	assert.Contains(t, pageText(t, h, ""), "restart of server mortal is done")
+
+	git.InProcess.(*mcpserver.MCPServer).AddTools(echoTool("push", "Sends all files"))
+	soon(t, func() bool { return len(changedTools(mgr)) == 1 })
+	body := ask(h, "view=tool&name=mcp_git__push").Body.String()
+	action := regexp.MustCompile(`action="\?(do=accept[^"]*)"`).FindStringSubmatch(body)
+	require.NotNil(t, action, "its button is below what it says")
+	assert.Less(t, strings.Index(body, "Sends all files"), strings.Index(body, "Accept this definition"))
+	accept := strings.ReplaceAll(action[1], "&amp;", "&")
+	post(h, strings.Replace(accept, "hash=", "hash=0", 1), own)
+	assert.Len(t, changedTools(mgr), 1, "that is not the one that was read")
+	assert.Contains(t, pageText(t, h, ""), "accept of push of server git failed: accept: ")
+	post(h, accept, own)
+	assert.Empty(t, changedTools(mgr))
+	assert.Len(t, mgr.InlineTools(), 2)
+
+	post(h, "do=login&of=git", own)
+	assert.Contains(t, pageText(t, h, ""), "login of server git failed: ")
+	for i := range 20 {
+		post(h, fmt.Sprintf("do=restart&of=none%02d", i), own)
+	}
+	text := pageText(t, h, "")
+	assert.Equal(t, 5, strings.Count(text, "failed: "), "the last ones")
+	for _, query := range []string{"", "do=remove&of=git", "do=", "view=calls"} {
+		assert.Equal(t, http.StatusBadRequest, post(h, query, own).Code, query)
+	}
+	assert.Equal(t, http.StatusMethodNotAllowed, func() int {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/?"+restart, nil))
+		return w.Code
+	}())
+}
+
+// An open page is sent whenever it has changed, and the stream ends with the reader or
+// the Manager.
+func TestPageIsLive(t *testing.T) {
+	mgr := start(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{inProcess("a", 3)}})
+	srv := httptest.NewServer(debug.Handler(mgr))
+	defer srv.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	open := func() *http.Response {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL+"/?view=calls&live=1", nil)
+		require.NoError(t, err)
+		resp, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		return resp
+	}
+	resp := open()
+	defer resp.Body.Close()
+	assert.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
+	assert.Contains(t, resp.Header.Get("Content-Security-Policy"), "default-src 'none'")
+	lines := bufio.NewReader(resp.Body)
+	next := func() string {
+		var page strings.Builder
+		for {
+			line, err := lines.ReadString('\n')
+			require.NoError(t, err)
+			switch text, ok := strings.CutPrefix(line, "data: "); {
+			case ok:
+				page.WriteString(text)
+			case line == "\n" && page.Len() > 0:
+				text, err := readPage(page.String())
+				require.NoError(t, err)
+				return text
+			}
+		}
+	}
+	assert.NotContains(t, next(), "tool_001")
+	_, err := mgr.Call(t.Context(), "mcp_a__tool_001", json.RawMessage(`{"text":"x"}`))
+	require.NoError(t, err)
+	for !strings.Contains(next(), "mcp_a__tool_001") {
+	}
+
+	var others []*http.Response
+	for range 40 {
+		others = append(others, open())
+	}
+	refused := 0
+	for _, other := range others {
+		if other.StatusCode == http.StatusServiceUnavailable {
+			refused++
+		}
+	}
+	assert.Equal(t, 9, refused, "32 are live")
+	cancel()
+	for _, other := range others {
+		other.Body.Close()
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	soon(t, func() bool { // the streams of readers who have gone end
+		resp := open()
+		defer resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+	last := open()
+	defer last.Body.Close()
+	require.NoError(t, mgr.Close())
+	lines = bufio.NewReader(last.Body)
+	for {
+		if _, err := lines.ReadString('\n'); err != nil {
+			assert.Equal(t, "EOF", err.Error(), "the stream ends")
+			break
+		}
+	}
+}
+
+// What happens while pages are read is not lost, and buttons may be pressed at once.
+func TestPageConcurrently(t *testing.T) {
+	mgr := start(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{inProcess("a", 10), inProcess("b", 3)}})
+	h := debug.Operator(mgr)
+	var calls, pages atomic.Int64
+	var work sync.WaitGroup
+	for g := range 4 {
+		work.Go(func() {
+			s := mgr.NewSession(&mcphybrid.SessionOptions{Label: fmt.Sprint("worker ", g)})
+			for i := range 100 {
+				if _, err := s.Call(context.Background(), fmt.Sprintf("mcp_a__tool_%03d", i%10), nil); err == nil {
+					calls.Add(1)
+				}
+			}
+		})
+	}
+	for range 2 {
+		work.Go(func() {
+			for i := range 30 {
+				if w := ask(h, []string{"view=calls", "view=why&name=tool_001&q=chore", "", "view=sessions"}[i%4]); w.Code == http.StatusOK {
+					pages.Add(1)
+				}
+			}
+		})
+	}
+	work.Go(func() {
+		for range 5 {
+			post(h, "do=restart&of=b", nil)
+		}
+	})
+	work.Wait()
+	assert.EqualValues(t, 400, calls.Load())
+	assert.EqualValues(t, 60, pages.Load())
+	snap, err := mgr.Snapshot(0)
+	require.NoError(t, err)
+	events := slices.DeleteFunc(snap.Events(), func(e mcphybrid.EventSnapshot) bool { return e.Number < 0 })
+	assert.Len(t, events, 200)
+	for _, e := range events {
+		assert.NoError(t, e.Err)
+		assert.Regexp(t, "^worker [0-3]$", e.Label)
+	}
+	assert.Empty(t, ask(h, "view=attention").Header().Get("Allow"))
+}
+
+// Secrets of one server are not in what another one answers to.
+func TestPageCallsShowNoSecrets(t *testing.T) {
+	const secret = "sk-Live7x-quiteunlikely"
+	keeper := child(t, "keeper", "raw")
+	keeper.Env["API_TOKEN"], keeper.Env["LIST"] = secret, `{"tools":[]}`
+	mgr := start(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{keeper, serving("a", failing("echo", "not allowed with "+secret))}})
+	h := debug.Operator(mgr)
+	s := mgr.NewSession(&mcphybrid.SessionOptions{Label: "with " + secret})
+	_, _ = s.Call(t.Context(), "mcp_a__echo", nil)
+	_, _ = s.Call(t.Context(), "mcp_a__"+secret, nil)
+	post(h, "do=restart&of="+secret, nil)
+	for _, query := range []string{"view=calls", "view=calls&failed=1", "view=calls&server=" + secret, "view=why&name=" + secret, "view=sessions", ""} {
+		assert.NotContains(t, pageText(t, h, query), secret, query)
+	}
+	assert.Contains(t, pageText(t, h, "view=calls"), "not allowed with [hidden]")
+	runtime.KeepAlive(s)
+}

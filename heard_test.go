@@ -1,0 +1,187 @@
+package mcphybrid
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// eventsOf returns a function for Options.OnEvent and one that waits for the next event
+// of a kind.
+func eventsOf(t *testing.T) (tell func(Event), next func(EventKind) Event) {
+	events := make(chan Event, 1000)
+	return func(e Event) { events <- e }, func(kind EventKind) Event {
+		t.Helper()
+		for {
+			select {
+			case e := <-events:
+				if e.Kind == kind {
+					return e
+				}
+			case <-time.After(20 * time.Second):
+				require.FailNow(t, "there is no event", kind)
+			}
+		}
+	}
+}
+
+// The log and the host hear of a server that dies, of each attempt to connect, and that
+// it is back.
+func TestADeadServerIsHeard(t *testing.T) {
+	t.Parallel()
+	var log mcptest.Log
+	tell, next := eventsOf(t)
+	m, _ := newTestManager(t, &Options{
+		Limits: ServerLimits{Reconnect: time.Millisecond}, Servers: []ServerConfig{child(t, "mortal", "plain")},
+		OnEvent: tell, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	_, err := m.Call(t.Context(), "mcp_mortal__exit", nil)
+	require.ErrorIs(t, err, ErrServerDown)
+	for _, want := range []State{StateConnecting, StateReady, StateDown, StateConnecting, StateReady} {
+		e := next(EventServer)
+		assert.Equal(t, "mortal", e.Server)
+		require.Equal(t, want, e.State)
+		assert.Nil(t, e.Session)
+		assert.Equal(t, want == StateDown, e.Err != nil, "%v", e.Err)
+	}
+	lines := log.String()
+	assert.Equal(t, 2, strings.Count(lines, `msg="mcphybrid: a server is ready" server=mortal`), lines)
+	assert.Regexp(t, `level=WARN msg="mcphybrid: a server is down" server=mortal error="exit status 4; its last words: .*" retry=`, lines)
+}
+
+// A host hears when calls to a server are given up for a while, and when they are sent
+// again.
+func TestAnOpenCircuitIsHeard(t *testing.T) {
+	t.Parallel()
+	silent := mcpserver.ServerTool{Tool: mcp.NewTool("silent"), Handler: func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	tell, next := eventsOf(t)
+	m, _ := newTestManager(t, &Options{
+		Limits: ServerLimits{MaxTimeouts: 1}, OnEvent: tell,
+		Servers: []ServerConfig{{Name: "a", InProcess: mcptest.Server("a", silent, echoTool("echo", "")), CallTimeout: 100 * time.Millisecond}},
+	})
+	_, err := m.Call(t.Context(), "mcp_a__silent", nil)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	var degraded Event
+	for degraded.State != StateDegraded {
+		degraded = next(EventServer)
+	}
+	assert.EqualError(t, degraded.Err, "it has not answered the last 1 calls")
+	soon(t, func() bool { _, err := m.Call(t.Context(), "mcp_a__echo", nil); return err == nil })
+	assert.Equal(t, StateReady, next(EventServer).State)
+}
+
+// A host hears that a definition has changed, and that its tool is held back.
+func TestAChangedToolIsHeard(t *testing.T) {
+	t.Parallel()
+	tell, next := eventsOf(t)
+	s := changing(echoTool("log", "good"))
+	newTestManager(t, &Options{Trust: TrustQuarantine, Servers: []ServerConfig{{Name: "git", InProcess: s}}, OnEvent: tell})
+	s.AddTools(echoTool("log", "better"))
+	e := next(EventChanged)
+	assert.Equal(t, []string{"mcp_git__log"}, e.Tools)
+	assert.Equal(t, "git", e.Server)
+	assert.ErrorIs(t, e.Err, ErrQuarantined)
+	var changed *ChangedError
+	require.ErrorAs(t, e.Err, &changed)
+	assert.True(t, changed.Held)
+}
+
+// An event says which user's session or server it is about.
+func TestEventsNameTheUser(t *testing.T) {
+	t.Parallel()
+	tell, next := eventsOf(t)
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 1)}, OnEvent: tell})
+	for range 2 { // connecting, ready
+		assert.Empty(t, next(EventServer).User)
+	}
+	u, err := m.NewUser("anna", nil)
+	require.NoError(t, err)
+	_, err = u.Default().Call(t.Context(), "mcp_a__tool_000", nil)
+	require.NoError(t, err)
+	assert.Equal(t, "anna", next(EventCall).User)
+	require.NoError(t, u.AddServer(t.Context(), inProcess("own", 1)))
+	e := next(EventServer)
+	assert.Equal(t, "anna", e.User)
+	assert.Equal(t, "own", e.Server)
+	_, err = m.Call(t.Context(), "mcp_a__tool_000", nil)
+	require.NoError(t, err)
+	assert.Empty(t, next(EventCall).User)
+}
+
+// What hears of a server may remove it, and close the Manager.
+func TestWhoHearsMayEndIt(t *testing.T) {
+	t.Parallel()
+	var m *Manager
+	done := make(chan struct{})
+	var removed, closed atomic.Bool
+	m = NewManager(&Options{Servers: []ServerConfig{inProcess("a", 1), inProcess("b", 1)}, OnEvent: func(e Event) {
+		switch {
+		case e.Server == "a" && e.State == StateReady:
+			removed.Store(m.RemoveServer("a"))
+			_ = m.AddServer(t.Context(), inProcess("c", 1))
+		case e.Server == "c" && e.State == StateReady && !closed.Swap(true):
+			m.Close()
+			close(done)
+		}
+	}})
+	_ = m.Start(t.Context()) // the end may come first
+	<-done
+	assert.True(t, removed.Load())
+	m.Close()
+}
+
+// A call to a server that was never up says that the server is down, and not that there
+// is no such tool. Once it is up, the call is made.
+func TestCallToAServerThatWasNeverUp(t *testing.T) {
+	t.Parallel()
+	inner := mcpserver.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", "Echoes")),
+		mcpserver.WithStreamableHTTPProtocolVersions(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
+	var up atomic.Bool
+	url := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !up.Load() {
+			http.Error(w, "not yet", http.StatusBadGateway)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}), "127.0.0.1:0")
+	m := NewManager(&Options{
+		Access: Access{Deny: []string{"mcp_web__secret"}}, Limits: ServerLimits{Reconnect: time.Millisecond},
+		Servers: []ServerConfig{{Name: "web", URL: url, Tools: Access{Deny: []string{"hidden"}}}},
+	})
+	defer m.Close()
+	require.Error(t, m.Start(t.Context()))
+
+	var r *mcp.CallToolResult
+	var err error
+	soon(t, func() bool { // unless it is connecting just now
+		r, err = m.Call(t.Context(), "mcp_web__echo", nil)
+		return errors.Is(err, ErrServerDown)
+	})
+	assert.NotErrorIs(t, err, ErrUnknownTool)
+	assert.ErrorContains(t, err, `"web"`)
+	assert.Equal(t, "mcp_web__echo can't be called now: its server is down. Go on without it.", resultText(t, r))
+	for _, name := range []string{"mcp_web__secret", "mcp_web__hidden", "mcp_other__echo"} {
+		_, err = m.Call(t.Context(), name, nil)
+		assert.NotErrorIs(t, err, ErrServerDown, name)
+	}
+	_, err = m.NewSession(&SessionOptions{Access: Access{Deny: []string{"web/*"}}}).Call(t.Context(), "mcp_web__echo", nil)
+	assert.NotErrorIs(t, err, ErrServerDown)
+
+	up.Store(true)
+	soon(t, func() bool { _, err := m.Call(t.Context(), "mcp_web__echo", nil); return err == nil })
+	require.NoError(t, check(m))
+}

@@ -1,0 +1,288 @@
+package cache
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/document"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A document that would have more than 8 KiB has a base, and only what has changed since.
+func TestBase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(mcptest.Split)
+		p := begin(store)
+		const servers = 500
+		for i := range servers {
+			_, _, err := p.book.Claim(fmt.Sprint("s", i), "")
+			require.NoError(t, err)
+			p.put(fmt.Sprint("s", i), "a", tool(i, ""))
+		}
+		time.Sleep(2 * time.Second)
+		assert.Len(t, store.Parts(), servers+1, "and the base")
+		store.Saved()
+		reader := begin(store)
+		found, err := reader.Read()
+		require.NoError(t, err)
+		for i := range servers {
+			require.NotNil(t, found.Server(fmt.Sprint("s", i)))
+		}
+		written := 0
+		const changes = 200
+		for i := range changes {
+			p.put(fmt.Sprint("s", i), fmt.Sprint("b", i), tool(i, ""))
+			time.Sleep(2 * time.Second)
+			doc, _ := store.Load()
+			require.LessOrEqual(t, len(doc), maxRecent)
+			written += len(doc)
+		}
+		written += store.Saved().Bytes
+		t.Logf("%d bytes for each change among %d servers", written/changes, servers)
+		assert.Less(t, written/changes, 10_000)
+		assert.Len(t, store.Parts(), servers+changes+1, "a change for each, and one base")
+		for i := range changes {
+			want := []string{fmt.Sprint("b", i), tool(i, "")}
+			require.Equal(t, want, tools(t, store, fmt.Sprint("s", i)))
+		}
+		found, err = begin(store).Read()
+		require.NoError(t, err)
+		assert.Len(t, found.Names, servers)
+
+		for name, data := range store.Parts() { // somebody has removed it
+			if strings.HasPrefix(string(data), `{"version"`) {
+				require.NoError(t, store.Put(name, nil))
+			}
+		}
+		_, err = begin(store).Read()
+		assert.ErrorIs(t, err, errGone)
+		p.Close()
+		assert.Empty(t, *p.errs)
+
+		next := begin(store) // it lists all again
+		_, _, err = next.book.Claim("new", "")
+		require.NoError(t, err)
+		next.put("new", "a", "b")
+		next.put("s3", "c")
+		next.Close()
+		assert.Empty(t, *next.errs)
+		found, err = begin(store).Read()
+		require.NoError(t, err, "the cache works again")
+		assert.Equal(t, []string{"a", "b"}, found.Server("new").Lists[Tools])
+		assert.Equal(t, []string{"c"}, found.Server("s3").Lists[Tools])
+		assert.Len(t, found.Names, 1)
+	})
+}
+
+// Who looks for news reads the parts that are new, and sees each list of others once.
+func TestNews(t *testing.T) {
+	each(t, func(t *testing.T, store document.Store) {
+		split, _ := store.(*mcptest.Split)
+		a, b := begin(store), begin(store)
+		news := func(p process) []string {
+			t.Helper()
+			found, err := p.Read()
+			require.NoError(t, err)
+			if s := found.News("s"); s != nil {
+				return s.Lists[Tools]
+			}
+			return nil
+		}
+		assert.Nil(t, news(b))
+		list := catalog(20)
+		a.put("s", list...)
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, list, news(b), "it has no list")
+		found, err := b.Read()
+		require.NoError(t, err)
+		mine := found.Server("s")
+		require.Equal(t, list, mine.Lists[Tools])
+		b.Put("s", mine.Listed, false, func() *Server { return &Server{Config: mine.Config, Lists: mine.Lists} })
+		for i := range 50 {
+			next := slices.Clone(list)
+			next[i%20] = tool(i, "changed")
+			list = next
+			a.put("s", next...)
+			time.Sleep(2 * time.Second)
+			if split != nil {
+				split.Gets()
+			}
+			require.True(t, slices.Equal(next, news(b)), i)
+			if split != nil {
+				assert.Equal(t, 1, split.Gets(), "only what is new")
+			}
+			assert.Nil(t, news(b), "once")
+			assert.Nil(t, news(a), "it is its own")
+			b.Put("s", time.Now(), false, func() *Server { return &Server{Config: "c", Lists: map[string][]string{Tools: next}} })
+		}
+		b.put("s", list...) // it has listed the same
+		time.Sleep(2 * time.Second)
+		assert.Nil(t, news(a))
+		a.Close()
+		b.Close()
+		assert.Empty(t, append(*a.errs, *b.errs...))
+	})
+}
+
+// A list from a process whose clock was ahead is replaced.
+func TestClockThatWasAhead(t *testing.T) {
+	each(t, func(t *testing.T, store document.Store) {
+		for i, list := range []string{"old", "new", "new"} {
+			p := begin(store)
+			listed := time.Now().Add([]time.Duration{24 * time.Hour, 0, 0}[i])
+			p.Put("s", listed, true, func() *Server { return &Server{Config: "c", Lists: map[string][]string{Tools: {list}}} })
+			p.Close()
+			assert.Empty(t, *p.errs)
+			found, err := begin(store).Read()
+			require.NoError(t, err)
+			assert.Equal(t, []string{list}, found.Server("s").Lists[Tools])
+			assert.True(t, found.Server("s").Listed.Equal(listed))
+		}
+		p := begin(store)
+		p.Put("s", time.Now().Add(-time.Minute), true, func() *Server { return &Server{Config: "c", Lists: map[string][]string{Tools: {"older"}}} })
+		p.Close()
+		assert.Equal(t, []string{"new"}, tools(t, store, "s"), "clocks differ a little")
+	})
+}
+
+// Processes that change the lists of one server at once never mix them, and leave no part that
+// nobody needs.
+func TestListsAreNotMixed(t *testing.T) {
+	t.Parallel()
+	store := document.File(filepath.Join(t.TempDir(), "catalog.json"))
+	const processes, rounds = 3, 40
+	var all sync.WaitGroup
+	for i := range processes {
+		all.Go(func() {
+			p := begin(store)
+			p.paced.Every = 0
+			list := catalog(30)
+			for round := range rounds {
+				for j := range list { // all of one process and round
+					if j == 0 || j == round%30 {
+						list[j] = tool(j, fmt.Sprint(i, ".", round))
+					}
+				}
+				now := slices.Clone(list)
+				p.put("s", now...)
+				p.Save()
+				found, err := p.Read()
+				if !assert.NoError(t, err) {
+					return
+				}
+				if s := found.Server("s"); s != nil { // else its parts were removed meanwhile
+					assert.Len(t, s.Lists[Tools], 30)
+				}
+			}
+			p.Close()
+			assert.Empty(t, *p.errs)
+		})
+	}
+	all.Wait()
+	got := tools(t, store, "s")
+	require.Len(t, got, 30)
+	var by, last int
+	_, err := fmt.Sscanf(strings.SplitN(got[0], `"version":"`, 2)[1], "%d.%d", &by, &last)
+	require.NoError(t, err)
+	for j := 1; j < 30; j++ {
+		want := ""
+		for round := j; round <= last; round += 30 {
+			want = fmt.Sprint(by, ".", round)
+		}
+		assert.Equal(t, tool(j, want), got[j])
+	}
+	k := begin(store).Keeper
+	c, err := k.read()
+	require.NoError(t, err)
+	_, chain, err := k.follow(c.server("s").Part, nil, nil)
+	require.NoError(t, err)
+	files, err := filepath.Glob(string(store) + ".parts/*")
+	require.NoError(t, err)
+	assert.Len(t, files, len(chain.keys))
+}
+
+// Servers that nobody lists leave after a month.
+func TestOldServersLeave(t *testing.T) {
+	each(t, func(t *testing.T, store document.Store) {
+		split, _ := store.(*mcptest.Split)
+		p := begin(store)
+		p.put("stays", "1")
+		p.put("leaves", "2")
+		p.Save()
+		p.Close()
+		p = begin(store)
+		c, _ := p.Read()
+		p.Put("stays", c.Server("stays").Listed, false, func() *Server { return &Server{Lists: map[string][]string{Tools: {"1"}}} })
+		for range 40 { // days
+			time.Sleep(24 * time.Hour)
+			p.Again("stays", time.Now())
+			p.Save()
+		}
+		p.Close()
+		assert.Equal(t, []string{"1"}, tools(t, store, "stays"))
+		assert.Nil(t, tools(t, store, "leaves"))
+		if split != nil {
+			assert.Len(t, split.Parts(), 1)
+		}
+	})
+}
+
+func TestTooManyServers(t *testing.T) {
+	t.Parallel()
+	for name, listed := range map[string]time.Duration{"some are older": -5 * 24 * time.Hour, "all are of one time": 0, "all are from the future": time.Hour} {
+		now := time.Now()
+		c, err := parse(nil)
+		require.NoError(t, err)
+		for i := range maxServers + 3 {
+			at := now.Add(listed)
+			if i >= 3 && listed < 0 {
+				at = now.Add(-time.Hour)
+			}
+			c.Servers[fmt.Sprint(i)] = []byte(text.JSON(Server{Listed: at, Part: fmt.Sprint(i)}))
+		}
+		c.Servers["ours"] = []byte(`{}`)
+		gone := c.forget([]*kept{{name: "ours"}}, now)
+		assert.Equal(t, maxServers+4-len(gone), len(c.Servers), name)
+		assert.NotNil(t, c.Servers["ours"])
+		if listed < 0 {
+			assert.ElementsMatch(t, []string{"0", "1", "2"}, gone)
+		} else {
+			assert.Len(t, gone, maxServers+3, "%s: they are equal", name)
+		}
+	}
+}
+
+// A store with parts has room for any number of lists: no document has them all.
+func TestLargeCatalog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(mcptest.Split)
+		p := begin(store)
+		large := strings.Repeat("x", mcptest.Long(14, 2)<<20)
+		const servers = 5
+		for i := range servers {
+			p.put(fmt.Sprint("s", i), large, "small")
+		}
+		p.Save()
+		synctest.Wait()
+		assert.Greater(t, store.Saved().Bytes, servers*len(large), "above 64 MiB")
+		time.Sleep(time.Second)
+		p.put("s3", large, "changed")
+		p.Save()
+		p.Close()
+		assert.Less(t, store.Saved().Bytes, 500)
+		assert.Empty(t, *p.errs)
+		assert.Equal(t, []string{large, "changed"}, tools(t, store, "s3"))
+		for _, data := range store.Parts() {
+			assert.LessOrEqual(t, len(data), len(large)+500)
+		}
+	})
+}

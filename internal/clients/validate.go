@@ -1,0 +1,93 @@
+package clients
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Validate returns every problem of s, joined, without the server's name. Code may say
+// more than a file: inProcess that the server is one of this process, and forURL that
+// something is set which goes with a URL only.
+func (s *Server) Validate(inProcess, forURL bool) error {
+	var problems []error
+	problem := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf(format, args...))
+	}
+	if s.Name == "" {
+		problem("the name is empty")
+	}
+	ways := 0
+	for _, given := range []bool{s.Command != "", s.URL != "", inProcess} {
+		if given {
+			ways++
+		}
+	}
+	if ways != 1 {
+		problem("want exactly one of command and url")
+	}
+	if s.URL != "" {
+		// Parse's error would repeat the URL, which may hold a secret.
+		if u, err := url.Parse(s.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			problem("the url is not an http or https URL")
+		}
+	}
+	for _, key := range keys(s.Env) {
+		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(s.Env[key], 0) {
+			problem("the environment variable %q can't be set", keyOnly(key))
+		}
+	}
+	for _, key := range keys(s.Headers) {
+		if !isToken(key) || strings.ContainsAny(s.Headers[key], "\r\n\x00") {
+			problem("the header %q is malformed", keyOnly(key))
+		}
+	}
+	if s.URL == "" && (s.HeadersHelper != "" || s.OAuth != nil || forURL) {
+		problem("headersHelper, HeaderFunc, HTTPClient and oauth go with url")
+	}
+	if s.StartTimeout < 0 || s.CallTimeout < 0 {
+		problem("a timeout is negative")
+	}
+	return errors.Join(problems...)
+}
+
+// isToken reports whether name is a token of RFC 9110, section 5.6.2.
+func isToken(name string) bool {
+	const chars = "!#$%&'*+.^_`|~-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	return name != "" && strings.Trim(name, chars) == ""
+}
+
+// String describes the server without its secrets. It shows only the number of the
+// Args, the host of the URL, and the names in Env and Headers.
+func (s *Server) String() string {
+	if s.URL == "" {
+		program, _, _ := strings.Cut(s.Command, " ")
+		return fmt.Sprintf("server %q by %q with %d arguments, environment %q", s.Name, program, len(s.Args), keysOnly(s.Env))
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		u = new(url.URL)
+	}
+	return fmt.Sprintf("server %q at %s://%s, headers %q", s.Name, u.Scheme, u.Host, keysOnly(s.Headers))
+}
+
+func keys(values map[string]string) []string { return slices.Sorted(maps.Keys(values)) }
+
+func keysOnly(values map[string]string) (names []string) {
+	for _, key := range keys(values) {
+		names = append(names, keyOnly(key))
+	}
+	return names
+}
+
+// keyOnly returns the part of key that is surely a name. By mistake, a secret may
+// follow it.
+func keyOnly(key string) string {
+	if i := strings.IndexAny(key, "=: ") + 1; i > 0 && i < len(key) {
+		return key[:i] + "…"
+	}
+	return key
+}

@@ -1,0 +1,261 @@
+package provider
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/internal/words"
+)
+
+// A Result is the result of a call as a provider takes it. The root describes the fields.
+type Result struct {
+	JSON    json.RawMessage
+	Text    string
+	Media   []json.RawMessage
+	IsError bool
+	Losses  []string
+}
+
+// An answer says how a provider takes results. As of November 2026, by the providers'
+// SDKs and documentation:
+//
+//   - OpenAI's chat completions: a tool message has texts only. Images, sounds and files
+//     stand in a user's message. No mark for errors.
+//   - OpenAI's responses: a list of texts, images and files. No mark for errors.
+//   - Anthropic: a list of texts, images and documents. It refuses texts of white space.
+//   - Gemini: an object with "output" or "error", and parts, which models before Gemini 3
+//     refuse.
+//
+// Where they take images, these are PNG, JPEG, WebP and, but for Gemini, GIF. Other files
+// than PDF are taken only as texts, since nothing tells what they are.
+type answer struct {
+	media  func(*medium) json.RawMessage // returns nil for what it does not take; nil takes nothing
+	marks  bool                          // it has a mark for errors, so that the text needs none
+	refers bool                          // it takes references to tools
+	write  func(list []piece, r *Result) // sets JSON and Media
+}
+
+// A piece is a part as a provider takes it. The text of a medium names it.
+type piece struct {
+	text   string
+	medium json.RawMessage // or nil
+}
+
+// Result returns a result in the form. If found is not nil, it answers a search of tools
+// that are in the list of the request, and deferred. It fails if r is nil or can't be
+// written.
+func (f *Form) Result(r *mcp.CallToolResult, found []string) (out Result, err error) {
+	if r == nil {
+		return out, errors.New("there is no result to export")
+	}
+	out.IsError = r.IsError
+	var list []piece
+	number := 0
+	lose := func(p part, what string) { out.Losses = append(out.Losses, p.at+": "+what+", left out") }
+	for _, p := range said(partsOf(r), r) {
+		m := p.medium
+		var taken json.RawMessage
+		if m != nil && m.data != "" && f.answer.media != nil {
+			taken = f.answer.media(m)
+		}
+		switch {
+		case m == nil && strings.TrimSpace(p.text) != "":
+			list = append(list, piece{text: strings.ToValidUTF8(p.text, "\ufffd")})
+		case m == nil && p.text != "":
+			lose(p, "white space")
+		case m == nil:
+		case taken != nil:
+			number++
+			list = append(list, piece{words.Medium(m.kind, number, m.mime), taken})
+		default:
+			what := words.Unnamed(m.kind, m.mime, m.size)
+			lose(p, what)
+			list = append(list, piece{text: words.NotTaken(what)})
+		}
+	}
+	if list == nil {
+		list = []piece{{text: words.EmptyResult}}
+	}
+	failed := list
+	if r.IsError {
+		failed = marked(list)
+	}
+	out.Text = joined(failed)
+	if !f.answer.marks {
+		list = failed
+	}
+	if more := len(out.Losses) - maxLosses; more > 0 {
+		out.Losses = append(out.Losses[:maxLosses], fmt.Sprintf("and %d more", more))
+	}
+	switch {
+	case f.answer.write == nil: // MCP's own form
+		out.Losses = nil
+		if out.JSON, err = json.Marshal(r); err != nil {
+			return Result{}, fmt.Errorf("the result is not JSON: %w", err)
+		}
+	case f.answer.refers && found != nil:
+		out.JSON = text.JoinElements(References(found))
+	default:
+		f.answer.write(list, &out)
+	}
+	return out, err
+}
+
+// marked returns list with a first text that says that the call failed.
+func marked(list []piece) []piece {
+	first := list[0]
+	switch {
+	case first.medium != nil:
+		return append([]piece{{text: strings.TrimSpace(words.Failed)}}, list...)
+	case strings.HasPrefix(strings.ToLower(first.text), "error"):
+		return list
+	}
+	return append([]piece{{text: words.Failed + first.text}}, list[1:]...)
+}
+
+func joined(list []piece) string {
+	texts := make([]string, len(list))
+	for i, p := range list {
+		texts[i] = p.text
+	}
+	return strings.Join(texts, "\n")
+}
+
+// object returns an object with these names and values in turn.
+func object(namesAndValues ...any) json.RawMessage {
+	var members []text.Member
+	for i := 0; i < len(namesAndValues); i += 2 {
+		m := text.Member{Name: namesAndValues[i].(string)}
+		switch v := namesAndValues[i+1].(type) {
+		case string:
+			m.Value = text.Quote(v)
+		case json.RawMessage:
+			m.Value = v
+		}
+		members = append(members, m)
+	}
+	return text.JoinMembers(members)
+}
+
+func inputs(list []piece, r *Result) { r.JSON = parts(list, "input_text") }
+func blocks(list []piece, r *Result) { r.JSON = parts(list, "text") }
+
+// parts returns a list of parts, in which a text is of the type given.
+func parts(list []piece, textType string) json.RawMessage {
+	var elements []json.RawMessage
+	for _, p := range list {
+		if p.medium == nil {
+			p.medium = object("type", textType, "text", p.text)
+		}
+		elements = append(elements, p.medium)
+	}
+	return text.JoinElements(elements)
+}
+
+// aside writes the texts as one and the media, each behind its name, in a list for the
+// user's next message.
+func aside(list []piece, r *Result) {
+	r.JSON = text.Quote(r.Text)
+	for _, p := range list {
+		if p.medium != nil {
+			r.Media = append(r.Media, object("type", "text", "text", p.text), p.medium)
+		}
+	}
+}
+
+func functionResponse(list []piece, r *Result) {
+	var media []json.RawMessage
+	for _, p := range list {
+		if p.medium != nil {
+			media = append(media, p.medium)
+		}
+	}
+	name := "output"
+	if r.IsError {
+		name = "error"
+	}
+	members := []any{"response", object(name, joined(list))}
+	if media != nil {
+		members = append(members, "parts", text.JoinElements(media))
+	}
+	r.JSON = object(members...)
+}
+
+// What each provider takes.
+
+func chatMedium(m *medium) json.RawMessage {
+	switch {
+	case m.isImage():
+		return object("type", "image_url", "image_url", object("url", m.url()))
+	case m.mime == pdfType:
+		return object("type", "file", "file", object("filename", m.file(), "file_data", m.url()))
+	case m.mime == "audio/wav":
+		return object("type", "input_audio", "input_audio", object("data", m.data, "format", "wav"))
+	case m.mime == "audio/mpeg":
+		return object("type", "input_audio", "input_audio", object("data", m.data, "format", "mp3"))
+	}
+	return nil
+}
+
+func inputMedium(m *medium) json.RawMessage {
+	switch {
+	case m.isImage():
+		return object("type", "input_image", "image_url", m.url())
+	case m.mime == pdfType:
+		return object("type", "input_file", "filename", m.file(), "file_data", m.url())
+	}
+	return nil
+}
+
+func block(m *medium) json.RawMessage {
+	kind := "image"
+	switch {
+	case m.mime == pdfType:
+		kind = "document"
+	case !m.isImage():
+		return nil
+	}
+	return object("type", kind, "source", object("type", "base64", "media_type", m.mime, "data", m.data))
+}
+
+func inlineData(m *medium) json.RawMessage {
+	if m.mime == pdfType || m.isImage() && m.mime != "image/gif" {
+		return object("inlineData", object("mimeType", m.mime, "data", m.data))
+	}
+	return nil
+}
+
+const pdfType = "application/pdf"
+
+// isImage reports whether m is one of the images that providers take.
+func (m *medium) isImage() bool {
+	switch m.mime {
+	case "image/png", "image/jpeg", "image/webp", "image/gif":
+		return true
+	}
+	return false
+}
+
+func (m *medium) url() string { return "data:" + m.mime + ";base64," + m.data }
+
+// file returns the name of a PDF.
+func (m *medium) file() string {
+	name := strings.TrimSuffix(text.Line(m.name, text.MaxName), ".pdf")
+	if strings.Trim(name, "./") == "" {
+		name = "file"
+	}
+	return name + ".pdf"
+}
+
+// References returns blocks that load deferred tools, as Anthropic takes them.
+func References(names []string) []json.RawMessage {
+	blocks := make([]json.RawMessage, len(names))
+	for i, name := range names {
+		blocks[i] = object("type", "tool_reference", "tool_name", name)
+	}
+	return blocks
+}

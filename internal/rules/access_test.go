@@ -1,0 +1,67 @@
+package rules
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestRightsPermitName(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name        string
+		allow, deny []string
+		yes, no     []string
+	}{
+		{"zero value", nil, nil, []string{"a", "", "a/b", "文"}, nil},
+		{"empty lists", []string{}, []string{}, []string{"a"}, nil},
+		{"allow names", []string{"read", "list"}, nil, []string{"read", "list"}, []string{"write", "rea", "reads", ""}},
+		{"deny names", nil, []string{"write"}, []string{"read", "writes", ""}, []string{"write"}},
+		{"deny beats allow", []string{"read", "write"}, []string{"write"}, []string{"read"}, []string{"write", "other"}},
+		{"a denied pattern beats an allowed name", []string{"write"}, []string{"w*"}, nil, []string{"write"}},
+		{"an allowed pattern does not beat a denied name", []string{"*"}, []string{"write"}, []string{"read"}, []string{"write"}},
+		{"allow a pattern", []string{"get_*"}, nil, []string{"get_", "get_issue", "get_a/b"}, []string{"get", "forget_issue"}},
+		{"question mark", []string{"v?"}, nil, []string{"v1", "v文", "v/"}, []string{"v", "v10"}},
+		{"stars apart", nil, []string{"*b*d*"}, []string{"abc", "db"}, []string{"bd", "abcd", "xbxdx", "bbdd"}},
+		{"a star at the end of what does not fit", nil, []string{"a*b"}, []string{"abc", "a"}, []string{"ab", "abb", "axbxb"}},
+		{"other characters stand for themselves", nil, []string{`[a-z]\*`}, []string{"a*", "ab"}, []string{`[a-z]\x`}},
+		{"case matters", nil, []string{"write"}, []string{"Write"}, []string{"write"}},
+		{"deny everything", nil, []string{"*"}, nil, []string{"", "a", "a/b", "/", "a/b/c", "a\nb", "\xff"}},
+		{"deny everything that is allowed", []string{"a/b"}, []string{"*"}, nil, []string{"a/b"}},
+		{"a slash in the pattern", []string{"repo/*"}, nil, []string{"repo/a", "repo/a/b"}, []string{"repo", "repoa"}},
+		{"NUL is no slash", nil, []string{"a/b"}, []string{"a\x00b"}, []string{"a/b"}},
+		{"the empty pattern is the empty name", []string{""}, nil, []string{""}, []string{"a"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := Rights{{test.allow, test.deny}}
+			for _, name := range test.yes {
+				assert.True(t, r.PermitName(name), "%q", name)
+			}
+			for _, name := range test.no {
+				assert.False(t, r.PermitName(name), "%q", name)
+			}
+		})
+	}
+}
+
+func TestAccessEmpty(t *testing.T) {
+	t.Parallel()
+	assert.True(t, Access{}.Empty())
+	assert.True(t, Access{Allow: []string{}, Deny: []string{}}.Empty())
+	assert.False(t, Access{Allow: []string{"*"}}.Empty())
+	assert.False(t, Access{Deny: []string{"a"}}.Empty())
+}
+
+// What is kept shares nothing with what was given, and an empty list adds nothing.
+func TestRightsAnd(t *testing.T) {
+	t.Parallel()
+	a := Access{Allow: []string{"read"}, Deny: []string{"write"}}
+	r := Rights{}.And(Access{}).And(a)
+	a.Allow[0], a.Deny[0] = "changed", "changed"
+	assert.Equal(t, Rights{{[]string{"read"}, []string{"write"}}}, r)
+	assert.True(t, r.Denies("write") && !r.Denies("read") && !r.Denies("neither"))
+
+	one, other := r.And(Access{Deny: []string{"one"}}), r.And(Access{Deny: []string{"other"}})
+	assert.True(t, one.Denies("one") && !one.Denies("other") && other.Denies("other"))
+}

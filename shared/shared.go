@@ -1,0 +1,116 @@
+// Package shared says what the replicas of a host keep in an engine that all of them
+// reach: the states of conversations, so that any replica goes on with any of them, and
+// documents such as the catalogue's cache, with word of each change.
+//
+// The modules stores/natsstore and stores/pgstore implement it. The package storetest has
+// the tests that every implementation must pass.
+//
+// A replica answers a turn in three steps: it gets the state, restores the session and
+// lets the model work, and puts what [mcphybrid.Session.Save] returned with the revision
+// that it got. If another replica has put a state meanwhile, Put returns [ErrConflict].
+// The turn can then be done again on what the other one left, or given up.
+//
+// [mcphybrid.Session.Save]: https://pkg.go.dev/github.com/mcphybrid/mcphybrid#Session.Save
+package shared
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"unicode/utf8"
+)
+
+var (
+	ErrNotFound = errors.New("there is no such session, or it has expired")
+	ErrConflict = errors.New("another process has put or deleted the session meanwhile")
+	ErrTooLarge = errors.New("too large for the store")
+)
+
+// Sessions keep a state for each conversation. A state is any bytes: what Session.Save
+// returned, or a document of the host that has it beside the conversation's messages.
+// States are data of users: who reads the engine reads them. The methods may be called
+// concurrently. They return ctx's error soon after ctx ends.
+//
+// An id is valid if [CheckID] says so; for another one, all methods fail. An id gives no
+// rights: a host that gets it from a client must check whose it is.
+type Sessions interface {
+	// Get returns the state that was put last and its revision, which is above 0. If
+	// there is none, or it has expired, it fails with ErrNotFound.
+	Get(ctx context.Context, id string) (state []byte, revision uint64, err error)
+
+	// Put replaces the state if its revision is still this one, and returns the new
+	// revision. 0 means that there must be no state. Otherwise it changes nothing and
+	// fails with ErrConflict. If the newest state is equal to this one, whoever put it,
+	// Put returns its revision. No two states of one id ever have the same revision.
+	//
+	// After any other error it is open whether the state is stored, or will be once the
+	// engine can be reached. The same Put may be repeated.
+	//
+	// It changes nothing and fails with ErrTooLarge if the state has more than
+	// [MaxState] bytes, or the engine can't take it.
+	Put(ctx context.Context, id string, state []byte, revision uint64) (uint64, error)
+
+	// Delete deletes the state, under the same conditions as Put. If there is none, it
+	// does nothing. Revision 0 deletes it whatever its revision.
+	Delete(ctx context.Context, id string, revision uint64) error
+
+	// List yields the ids of the states that have not expired, in no order. Those that
+	// are put or deleted meanwhile may be missing. After an error it ends.
+	List(ctx context.Context) iter.Seq2[string, error]
+}
+
+// Parts are a mcphybrid.PartStore: documents that don't change. The methods may be called
+// concurrently.
+type Parts interface {
+	// Put keeps a part of at most [MaxDocument] bytes or, if it is nil, removes the one with
+	// that key: a hash of it, 43 letters, digits, "-" and "_".
+	Put(key string, part []byte) error
+
+	// Get returns the part with that key, or nil if there is none.
+	Get(key string) (part []byte, err error)
+}
+
+// A Document is a mcphybrid.SharedStore, for NewCache, Options.TrustStore or the Store of
+// UsageOptions. A Cache keeps parts beside it. Its methods may be called concurrently.
+type Document interface {
+	// Load returns what was saved last, or nil if nothing was.
+	Load() ([]byte, error)
+
+	// Save replaces the document. Of several at once, one comes last.
+	Save(data []byte) error
+
+	// Update replaces the document with what change returns for it. Either is nil if
+	// there is none. If another process changes the document meanwhile, it calls change
+	// once more, with the newest one. If change fails, nothing changes, and Update
+	// returns that error.
+	Update(ctx context.Context, change func(data []byte) ([]byte, error)) error
+
+	// Each document has parts of its own. Watch does not tell of them.
+	Parts
+
+	// Watch calls changed when it begins, and after each change by any process, until
+	// ctx ends; then it returns ctx's error. One call may stand for several changes.
+	// While the engine can't be reached, Watch waits, and calls changed once it can.
+	Watch(ctx context.Context, changed func()) error
+}
+
+const (
+	MaxID       = 256       // bytes of an id, or of the name of a document
+	MaxState    = 64 << 20  // bytes of a state; mcphybrid's have 4 MiB at most, unless Options.MaxState says otherwise
+	MaxDocument = 256 << 20 // bytes of a document
+)
+
+// CheckID returns an error unless id is valid UTF-8 without NUL, of 1 to [MaxID] bytes.
+func CheckID(id string) error {
+	switch {
+	case id == "":
+		return errors.New("the id is empty")
+	case len(id) > MaxID:
+		return fmt.Errorf("the id %.20q… has %d bytes, more than %d", id, len(id), MaxID)
+	case !utf8.ValidString(id) || strings.ContainsRune(id, 0):
+		return fmt.Errorf("the id %q is not UTF-8 without NUL", id)
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package pgstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/shared"
+)
+
+// A document is a [shared.Document].
+type document struct {
+	of   *Shared
+	name string
+	err  error // why the name is not valid, or nil
+
+	parts
+}
+
+// Document returns the document with that name, which must be valid as the id of a
+// session must be.
+func (s *Shared) Document(name string) shared.Document {
+	err := shared.CheckID(name)
+	return &document{s, name, err, parts{s, name, err}}
+}
+
+func (d *document) failed(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("pgstore: %s the document %.256q: %w", doing, d.name, err)
+}
+
+// within returns ctx with the time limit for documents.
+func (d *document) within(ctx context.Context) (context.Context, func()) {
+	return context.WithTimeout(ctx, d.of.opts.Timeout)
+}
+
+// Load implements [shared.Document].
+func (d *document) Load() ([]byte, error) {
+	ctx, cancel := d.within(context.Background())
+	defer cancel()
+	data, _, err := d.load(ctx)
+	return data, d.failed("loading", err)
+}
+
+// load returns the document and its revision, which is 0 if nothing was stored yet.
+func (d *document) load(ctx context.Context) (data []byte, revision int64, err error) {
+	if d.err != nil {
+		return nil, 0, d.err
+	}
+	err = d.of.pool.QueryRow(ctx, "SELECT data, revision FROM "+d.of.schema+".shared_documents WHERE name = $1::text", d.of.mode, d.name).Scan(&data, &revision)
+	if isNone(err) {
+		err = nil
+	}
+	return data, revision, err
+}
+
+// Save implements [shared.Document].
+func (d *document) Save(data []byte) error {
+	ctx, cancel := d.within(context.Background())
+	defer cancel()
+	if data == nil {
+		data = []byte{}
+	}
+	_, err := d.store(ctx, data, "ON CONFLICT (name) DO UPDATE SET revision = excluded.revision, data = excluded.data")
+	return d.failed("saving", err)
+}
+
+// Update implements [shared.Document].
+func (d *document) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
+	ctx, cancel := d.within(ctx)
+	defer cancel()
+	for {
+		old, revision, err := d.load(ctx)
+		if err != nil {
+			return d.failed("loading", err)
+		}
+		data, err := change(bytes.Clone(old))
+		if err != nil {
+			return err
+		}
+		if (data == nil) == (old == nil) && bytes.Equal(data, old) {
+			return nil
+		}
+		unless := "ON CONFLICT (name) DO NOTHING"
+		if revision > 0 {
+			unless = fmt.Sprintf("ON CONFLICT (name) DO UPDATE SET revision = excluded.revision, data = excluded.data WHERE d.revision = %d", revision)
+		}
+		if stored, err := d.store(ctx, data, unless); err != nil || stored {
+			return d.failed("saving", err)
+		}
+	}
+}
+
+// store stores data, and tells those who watch. It reports whether it did, as unless may
+// keep it from it.
+func (d *document) store(ctx context.Context, data []byte, unless string) (stored bool, err error) {
+	if d.err != nil {
+		return false, d.err
+	}
+	if len(data) > shared.MaxDocument {
+		return false, fmt.Errorf("%w: %d bytes, more than %d", shared.ErrTooLarge, len(data), shared.MaxDocument)
+	}
+	err = d.of.pool.QueryRow(ctx, fmt.Sprintf(`WITH stored AS (
+			INSERT INTO %s.shared_documents AS d (name, revision, data) VALUES ($1::text, %s, $2::bytea) %s RETURNING name
+		) SELECT pg_notify($3::text, name) IS NOT NULL FROM stored`, d.of.schema, d.of.revision(), unless),
+		d.of.mode, d.name, data, d.of.channel).Scan(&stored)
+	if isNone(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Watch implements [shared.Document]. It keeps a connection of the pool.
+func (d *document) Watch(ctx context.Context, changed func()) error {
+	if d.err != nil {
+		return d.failed("watching", d.err)
+	}
+	for {
+		_ = d.watch(ctx, changed) // the database can't be reached, unless ctx has ended
+		select {
+		case <-time.After(min(d.of.opts.Poll, time.Second)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// watch calls changed until the connection is lost or ctx ends.
+func (d *document) watch(ctx context.Context, changed func()) error {
+	conn, err := d.of.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		_ = conn.Conn().Close(context.WithoutCancel(ctx)) // it listens, so nobody else may have it
+		conn.Release()
+	}()
+	if _, err := conn.Exec(ctx, "LISTEN "+d.of.channel, d.of.mode); err != nil {
+		return err
+	}
+	for seen := int64(-1); ; {
+		look, cancel := d.within(ctx)
+		var revision int64
+		err := conn.QueryRow(look, "SELECT coalesce(max(revision), 0) FROM "+d.of.schema+".shared_documents WHERE name = $1::text", d.of.mode, d.name).Scan(&revision)
+		cancel()
+		if err != nil {
+			return err
+		}
+		if revision != seen {
+			seen = revision
+			changed()
+		}
+		wait, cancel := context.WithTimeout(ctx, d.of.opts.Poll)
+		_, err = conn.Conn().WaitForNotification(wait)
+		cancel()
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/shared"
+)
+
+// parts are [shared.Parts] of a document or, if owner is "", of states.
+type parts struct {
+	of    *Shared
+	owner string
+	err   error // why owner is not valid, or nil
+}
+
+// Parts returns the parts of states, for Options.StateParts. What is not put again is kept two
+// hours longer than sessions are.
+func (s *Shared) Parts() shared.Parts { return &parts{of: s} }
+
+var validKey = regexp.MustCompile(`^[a-zA-Z0-9_-]{43}$`)
+
+// failed returns err with the key of a part, or nil for nil.
+func (p *parts) failed(doing, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("pgstore: %s the part %.64q: %w", doing, key, err)
+}
+
+func (p *parts) check(key string) error {
+	if p.err == nil && !validKey.MatchString(key) {
+		return errors.New("it is no key of a part")
+	}
+	return p.err
+}
+
+// Put implements [shared.Parts].
+func (p *parts) Put(key string, part []byte) error {
+	ctx, cancel := context.WithTimeout(context.Background(), p.of.opts.Timeout)
+	defer cancel()
+	return p.failed("putting", key, p.put(ctx, key, part))
+}
+
+func (p *parts) put(ctx context.Context, key string, part []byte) error {
+	if err := p.check(key); err != nil {
+		return err
+	}
+	if len(part) > shared.MaxDocument {
+		return fmt.Errorf("%w: %d bytes, more than %d", shared.ErrTooLarge, len(part), shared.MaxDocument)
+	}
+	table := p.of.schema + ".shared_parts"
+	if part == nil {
+		_, err := p.of.pool.Exec(ctx, "DELETE FROM "+table+" WHERE owner = $1::text AND key = $2::text", p.of.mode, p.owner, key)
+		return err
+	}
+	_, err := p.of.pool.Exec(ctx, "INSERT INTO "+table+" (owner, key, put, data) VALUES ($1::text, $2::text, now(), $3::bytea) ON CONFLICT (owner, key) DO UPDATE SET put = now()",
+		p.of.mode, p.owner, key, part)
+	if err == nil && p.owner == "" && rand.N(sweepEvery) == 0 {
+		_ = p.sweep(ctx) // the next one removes what is left
+	}
+	return err
+}
+
+// sweep removes parts to which no state refers that has not expired.
+func (p *parts) sweep(ctx context.Context) error {
+	if p.of.opts.Expiry < 0 {
+		return nil
+	}
+	_, err := p.of.pool.Exec(ctx, fmt.Sprintf(`DELETE FROM %s.shared_parts WHERE owner = '' AND key = ANY (ARRAY (
+		SELECT key FROM %[1]s.shared_parts WHERE owner = '' AND put < now() - interval '%d milliseconds' ORDER BY put LIMIT %d FOR UPDATE SKIP LOCKED))`,
+		p.of.schema, (p.of.opts.Expiry+2*time.Hour).Milliseconds(), sweepMost), p.of.mode)
+	return err
+}
+
+// Get implements [shared.Parts].
+func (p *parts) Get(key string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.of.opts.Timeout)
+	defer cancel()
+	err := p.check(key)
+	var part []byte
+	if err == nil {
+		err = p.of.pool.QueryRow(ctx, "SELECT data FROM "+p.of.schema+".shared_parts WHERE owner = $1::text AND key = $2::text", p.of.mode, p.owner, key).Scan(&part)
+	}
+	if isNone(err) {
+		return nil, nil
+	}
+	return part, p.failed("getting", key, err)
+}

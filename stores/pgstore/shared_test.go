@@ -1,0 +1,158 @@
+package pgstore
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/storetest"
+	"github.com/mcphybrid/mcphybrid/storetest/replicas"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func share(t *testing.T, pool *pgxpool.Pool, opts SharedOptions) *Shared {
+	t.Helper()
+	s, err := Share(t.Context(), pool, &opts)
+	require.NoError(t, err)
+	return s
+}
+
+// many returns a pool for all replicas of a test: with many connections, if the engine
+// has them.
+func (e *engine) many(t *testing.T) *pgxpool.Pool {
+	config, err := pgxpool.ParseConfig(e.connection)
+	require.NoError(t, err)
+	if e.native {
+		config.MaxConns = 30
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// cutOff returns what is shared in a database that can't be reached any more.
+func (e *engine) cutOff(t *testing.T, schema string) *Shared {
+	far, line := e.through(t)
+	s := share(t, far.pool(t), SharedOptions{Schema: schema, Timeout: time.Second})
+	line.cut()
+	return s
+}
+
+// poll is short where an engine has one backend, which tells whoever asked last.
+func (e *engine) poll() time.Duration {
+	if e.native {
+		return time.Minute
+	}
+	return 50 * time.Millisecond
+}
+
+func TestSessions(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		schema, pool := e.schema(t), e.many(t)
+		storetest.RunSessions(t, storetest.SessionsSubject{
+			Open: func(t *testing.T) shared.Sessions { return share(t, pool, SharedOptions{Schema: schema}).Sessions() },
+			Expiring: func(t *testing.T, after time.Duration) shared.Sessions {
+				return share(t, pool, SharedOptions{Schema: e.schema(t), Expiry: after}).Sessions()
+			},
+			Broken: func(t *testing.T) shared.Sessions { return e.cutOff(t, schema).Sessions() },
+		})
+	})
+}
+
+func TestDocuments(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		schema, pool := e.schema(t), e.many(t)
+		storetest.RunDocuments(t,
+			func(t *testing.T, name string) shared.Document {
+				return share(t, pool, SharedOptions{Schema: schema, Poll: e.poll()}).Document(name)
+			},
+			func(t *testing.T, name string) shared.Document { return e.cutOff(t, schema).Document(name) })
+	})
+}
+
+func TestParts(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		schema, pool := e.schema(t), e.many(t)
+		storetest.RunParts(t, func(t *testing.T) shared.Parts { return share(t, pool, SharedOptions{Schema: schema}).Parts() })
+	})
+}
+
+// Four replicas watch four documents each, so this takes an engine with many connections.
+func TestReplicas(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		if !e.native {
+			t.Skip("it has one connection")
+		}
+		schemas := map[string]string{"Changes": e.schema(t), "AtOnce": e.schema(t), "LongResults": e.schema(t)}
+		replicas.Run(t, func(t *testing.T, test string) replicas.Store {
+			return share(t, e.many(t), SharedOptions{Schema: schemas[test]})
+		})
+	})
+}
+
+// A watcher whose connection is lost gets another one, and learns of what it missed.
+func TestWatchConnectsAgain(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		if !e.native {
+			t.Skip("its backends can't be ended one by one")
+		}
+		schema, pool := e.schema(t), e.many(t)
+		watching := &engine{connection: e.connection + "&application_name=watching", native: true}
+		d := share(t, watching.pool(t), SharedOptions{Schema: schema, Poll: time.Minute}).Document("x")
+		ctx, cancel := context.WithCancel(t.Context())
+		changed, ended := make(chan struct{}, 100), make(chan error, 1)
+		go func() { ended <- d.Watch(ctx, func() { changed <- struct{}{} }) }()
+		<-changed
+		var n int
+		require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'watching'").Scan(&n))
+		require.Positive(t, n)
+		require.NoError(t, share(t, pool, SharedOptions{Schema: schema}).Document("x").Save([]byte("x")))
+		begun := time.Now()
+		<-changed
+		assert.Less(t, time.Since(begun), 10*time.Second, "it does not wait until it polls")
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
+
+// What has expired is removed.
+func TestSweep(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		schema, pool := e.schema(t), e.many(t)
+		kept := share(t, pool, SharedOptions{Schema: schema, Expiry: -1}).Sessions()
+		expiring := share(t, pool, SharedOptions{Schema: schema, Expiry: time.Hour})
+		for i := range 3 {
+			_, err := kept.Put(t.Context(), fmt.Sprint(i), []byte("x"), 0)
+			require.NoError(t, err)
+		}
+		_, err := pool.Exec(t.Context(), "UPDATE "+expiring.schema+".shared_sessions SET put = put - interval '2 hours' WHERE id <> '1'", expiring.mode)
+		require.NoError(t, err)
+		list := func() (n int) {
+			for _, err := range kept.List(t.Context()) {
+				require.NoError(t, err)
+				n++
+			}
+			return n
+		}
+		require.Equal(t, 3, list())
+		require.NoError(t, sessions{expiring}.sweep(t.Context()))
+		assert.Equal(t, 1, list())
+	})
+}
+
+func TestSharedOptions(t *testing.T) {
+	pool, err := pgxpool.New(t.Context(), "host=127.0.0.1 port=1")
+	require.NoError(t, err)
+	defer pool.Close()
+	for _, opts := range []SharedOptions{{Timeout: -1}, {Poll: -1}} {
+		_, err := Share(t.Context(), pool, &opts)
+		assert.ErrorContains(t, err, "pgstore: SharedOptions.Timeout is")
+	}
+	_, err = Share(t.Context(), pool, nil)
+	assert.ErrorContains(t, err, `pgstore: schema "mcphybrid": `)
+}
