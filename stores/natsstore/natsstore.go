@@ -1,0 +1,205 @@
+// Package natsstore keeps in NATS JetStream what the replicas of a host share: sessions
+// and documents, as the package shared describes them.
+//
+//	nc, err := nats.Connect(url, nats.MaxReconnects(-1))
+//	store, err := natsstore.Open(ctx, nc, &natsstore.Options{Replicas: 3})
+//	trust := store.Document("trust")
+//	mgr := mcphybrid.NewManager(&mcphybrid.Options{
+//		TrustStore: trust, Cache: mcphybrid.NewCache(store.Document("cache")), StateParts: store.Parts(),
+//	})
+//	go trust.Watch(ctx, func() { mgr.RefreshTrust() })
+//	state, revision, err := store.Sessions().Get(ctx, conversation)
+//
+// # Layout
+//
+// There are three key-value buckets, <Bucket>_sessions, <Bucket>_documents and <Bucket>_parts,
+// which has what states have in common. Keys are ids in base64 without padding. A value of more than 1 KiB is compressed by gzip, if that
+// makes it smaller.
+//
+// A session is one value, so it must fit into one message: the max_payload of the server,
+// 1 MiB by default and 8 KiB at least. A state of published tools takes a quarter of its size, so one of 3 MiB
+// fits. A document is
+// a small JSON object under the key d.<name>, which names the parts that it consists of,
+// under p.<name>.<revision>.<random>.<number>. They are written before the object, and
+// removed after the next one, so a reader sees one version or the other. Parts that don't
+// change, under i.<name>.<key>.<number> and s.<key>.<number>, are whole when number 0 is there.
+//
+// # Limits
+//
+// With Replicas above 1, a read may be answered by a server that lags behind. A Put of
+// what was made of it fails with ErrConflict, so nothing is lost. With one server, a write
+// is safe from a crash of the machine as far as the server syncs its files: see sync_interval
+// in its configuration.
+package natsstore
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Options configure a [Store]. The zero value is the default.
+type Options struct {
+	// Bucket begins the names of the buckets. It may have letters, digits, - and _. If
+	// empty, it is "mcphybrid".
+	Bucket string
+
+	// Expiry is how long a session is kept after it was put last. If 0, it is
+	// [DefaultExpiry]. If negative, sessions are kept until they are deleted, and a few
+	// bytes of each after that.
+	Expiry time.Duration
+
+	// Replicas is how many servers of a cluster keep each value, from 1 to 5. If 0, it
+	// stays what it is, and is 1 for buckets that Open makes.
+	Replicas int
+
+	// Timeout is how long loading or saving a document may take. If 0, it is
+	// [DefaultTimeout]. It must not be negative.
+	Timeout time.Duration
+}
+
+// The defaults of [Options].
+const (
+	DefaultBucket  = "mcphybrid"
+	DefaultExpiry  = 30 * 24 * time.Hour
+	DefaultTimeout = 10 * time.Second
+)
+
+// A Store keeps sessions and documents. It has no goroutine, and needs no Close.
+type Store struct {
+	nc        *nats.Conn
+	opts      Options
+	sessions  jetstream.KeyValue
+	documents jetstream.KeyValue
+	parts     jetstream.Stream // the stream below documents
+
+	states     jetstream.KeyValue // parts of states
+	stateParts jetstream.Stream   // the stream below states
+}
+
+var validBucket = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+
+// Open makes the buckets if need be, and adapts them to the options. Several processes
+// may do so at once. opts may be nil. nc stays the caller's; close it after the last use
+// of the Store.
+func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
+	s := &Store{nc: nc}
+	if opts != nil {
+		s.opts = *opts
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, fmt.Errorf("natsstore: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) error {
+	o := &s.opts
+	if o.Bucket == "" {
+		o.Bucket = DefaultBucket
+	}
+	if o.Expiry == 0 {
+		o.Expiry = DefaultExpiry
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	switch {
+	case !validBucket.MatchString(o.Bucket):
+		return fmt.Errorf("Options.Bucket %q may have letters, digits, - and _ only", o.Bucket)
+	case o.Replicas < 0 || o.Replicas > 5:
+		return fmt.Errorf("Options.Replicas is %d, not from 0 to 5", o.Replicas)
+	case o.Timeout < 0:
+		return fmt.Errorf("Options.Timeout is %v, below 0", o.Timeout)
+	}
+	js, err := jetstream.New(s.nc)
+	if err != nil {
+		return err
+	}
+	if s.sessions, err = s.bucket(ctx, js, o.Bucket+"_sessions", max(o.Expiry, 0)); err != nil {
+		return err
+	}
+	if most := s.nc.MaxPayload(); most < minPayload { // known now: it was connected
+		return fmt.Errorf("max_payload of the server is %d, less than %d", most, minPayload)
+	}
+	if s.documents, err = s.bucket(ctx, js, o.Bucket+"_documents", 0); err != nil {
+		return err
+	}
+	if s.parts, err = js.Stream(ctx, "KV_"+s.documents.Bucket()); err != nil {
+		return err
+	}
+	keep := o.Expiry + 2*time.Hour // a state refers to what was put at most an hour before it
+	if o.Expiry < 0 {
+		keep = 0
+	}
+	if s.states, err = s.bucket(ctx, js, o.Bucket+"_parts", keep); err != nil {
+		return err
+	}
+	s.stateParts, err = js.Stream(ctx, "KV_"+s.states.Bucket())
+	return err
+}
+
+// bucket returns a bucket whose values expire. It changes one that is there only if it
+// has to: who may use buckets may not always change them.
+func (s *Store) bucket(ctx context.Context, js jetstream.JetStream, name string, expiry time.Duration) (jetstream.KeyValue, error) {
+	kv, err := js.KeyValue(ctx, name)
+	want := jetstream.KeyValueConfig{Bucket: name, Replicas: s.opts.Replicas, TTL: expiry}
+	if err == nil {
+		status, failed := kv.Status(ctx)
+		if failed != nil {
+			return nil, fmt.Errorf("bucket %s: %w", name, failed)
+		}
+		have := status.Config()
+		if have.TTL == expiry && (want.Replicas == 0 || have.Replicas == want.Replicas) {
+			return kv, nil
+		}
+		have.TTL = expiry
+		if want.Replicas != 0 {
+			have.Replicas = want.Replicas
+		}
+		want = have
+	} else if !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil, fmt.Errorf("bucket %s: %w", name, err)
+	}
+	if kv, err = js.CreateOrUpdateKeyValue(ctx, want); err != nil {
+		return nil, fmt.Errorf("bucket %s: %w", name, err)
+	}
+	return kv, nil
+}
+
+// maxHead is what a message may have beside its value: the subject and headers.
+const maxHead = 4 << 10
+
+// minPayload is the least max_payload of a server, so that a message has as much of a value
+// as beside it.
+const minPayload = 2 * maxHead
+
+// room is how many bytes a value may have.
+func (s *Store) room() int {
+	return max(int(s.nc.MaxPayload())-maxHead, minPayload-maxHead) // it may be less after a restart; Put fails then
+}
+
+// encoded returns an id as a part of a key.
+func encoded(id string) (string, error) {
+	if err := shared.CheckID(id); err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(id)), nil
+}
+
+// isMissing reports whether err says that there is no value.
+func isMissing(err error) bool {
+	return errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrKeyDeleted)
+}
+
+// isStale reports whether err says that a key has another revision.
+func isStale(err error) bool {
+	return errors.Is(err, jetstream.ErrKeyExists) || errors.Is(err, jetstream.ErrKeyRevisionMismatch)
+}

@@ -1,0 +1,95 @@
+package natsstore
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/storetest"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+// An engine is a NATS server in this process, on a free port of 127.0.0.1.
+type engine struct {
+	folder string
+	port   int
+	server *server.Server
+}
+
+func newEngine(t *testing.T) *engine {
+	e := &engine{folder: t.TempDir(), port: server.RANDOM_PORT}
+	e.start(t)
+	t.Cleanup(e.stop)
+	return e
+}
+
+func (e *engine) start(t *testing.T) {
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: e.port, NoLog: true, NoSigs: true, JetStream: true, StoreDir: e.folder})
+	require.NoError(t, err)
+	s.Start()
+	require.True(t, s.ReadyForConnections(20*time.Second))
+	e.server = s
+	_, err = fmt.Sscanf(s.ClientURL(), "nats://127.0.0.1:%d", &e.port)
+	require.NoError(t, err)
+}
+
+func (e *engine) stop() {
+	e.server.Shutdown()
+	e.server.WaitForShutdown()
+}
+
+// connect returns a connection of its own, as each process has one.
+func (e *engine) connect(t *testing.T) *nats.Conn {
+	nc, err := nats.Connect(e.server.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0))
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func (e *engine) open(t *testing.T, opts Options) *Store {
+	s, err := Open(t.Context(), e.connect(t), &opts)
+	require.NoError(t, err)
+	return s
+}
+
+// cut returns a store whose server is gone.
+func cut(t *testing.T) *Store {
+	e := newEngine(t)
+	s := e.open(t, Options{Timeout: time.Second})
+	e.stop()
+	return s
+}
+
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	storetest.RunSessions(t, storetest.SessionsSubject{
+		Open: func(t *testing.T) shared.Sessions { return e.open(t, Options{}).Sessions() },
+		Expiring: func(t *testing.T, after time.Duration) shared.Sessions {
+			return e.open(t, Options{Bucket: "expiring", Expiry: after}).Sessions()
+		},
+		Broken: func(t *testing.T) shared.Sessions { return cut(t).Sessions() },
+	})
+}
+
+func TestParts(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	storetest.RunParts(t, func(t *testing.T) shared.Parts { return e.open(t, Options{}).Parts() })
+}
+
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	storetest.RunDocuments(t,
+		func(t *testing.T, name string) shared.Document { return e.open(t, Options{}).Document(name) },
+		func(t *testing.T, name string) shared.Document { return cut(t).Document(name) })
+}

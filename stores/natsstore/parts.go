@@ -1,0 +1,104 @@
+package natsstore
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// parts keeps parts: documents that don't change. One has messages of at most partBytes. The
+// first, which begins with their number in two bytes, is written last.
+type parts struct {
+	of     *Store
+	kv     jetstream.KeyValue
+	stream jetstream.Stream // below kv
+	prefix string           // of keys
+}
+
+// Parts returns the parts of states, for Options.StateParts. What is not put again is kept two
+// hours longer than sessions are.
+func (s *Store) Parts() shared.Parts { return &parts{s, s.states, s.stateParts, "s."} }
+
+var validKey = regexp.MustCompile(`^[a-zA-Z0-9_-]{43}$`)
+
+func (p *parts) failed(doing, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("natsstore: %s the part %.64q: %w", doing, key, err)
+}
+
+func (p *parts) key(key string, i int) string { return fmt.Sprintf("%s%s.%d", p.prefix, key, i) }
+
+// Put keeps a part or, if it is nil, removes the one with that key.
+func (p *parts) Put(key string, part []byte) error {
+	ctx, cancel := context.WithTimeout(context.Background(), p.of.opts.Timeout)
+	defer cancel()
+	return p.failed("putting", key, p.put(ctx, key, part))
+}
+
+func (p *parts) put(ctx context.Context, key string, part []byte) error {
+	switch {
+	case !validKey.MatchString(key):
+		return errors.New("it is no key of a part")
+	case part == nil:
+		return p.stream.Purge(ctx, jetstream.WithPurgeSubject("$KV."+p.kv.Bucket()+"."+p.prefix+key+".*"))
+	case len(part) > shared.MaxDocument:
+		return fmt.Errorf("%w: %d bytes, more than %d", shared.ErrTooLarge, len(part), shared.MaxDocument)
+	}
+	packed := pack(part)
+	size := min(partBytes, p.of.room()) - 2
+	n := max((len(packed)+size-1)/size, 1)
+	for i := n - 1; i >= 0; i-- {
+		value := packed[i*size : min((i+1)*size, len(packed))]
+		if i == 0 {
+			value = append(binary.BigEndian.AppendUint16(nil, uint16(n)), value...)
+		}
+		if _, err := p.kv.Put(ctx, p.key(key, i), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Get returns the part with that key, or nil if there is none.
+func (p *parts) Get(key string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.of.opts.Timeout)
+	defer cancel()
+	part, err := p.get(ctx, key)
+	return part, p.failed("getting", key, err)
+}
+
+func (p *parts) get(ctx context.Context, key string) ([]byte, error) {
+	if !validKey.MatchString(key) {
+		return nil, errors.New("it is no key of a part")
+	}
+	var packed []byte
+	for i, n := 0, 1; i < n; i++ {
+		e, err := p.kv.Get(ctx, p.key(key, i))
+		if isMissing(err) {
+			return nil, nil // if not the first, it is being removed
+		}
+		if err != nil {
+			return nil, err
+		}
+		value := e.Value()
+		if i == 0 {
+			if len(value) < 2 {
+				return nil, errors.New("it is not what was stored")
+			}
+			n, value = int(binary.BigEndian.Uint16(value)), value[2:]
+		}
+		packed = append(packed, value...)
+	}
+	part, err := unpack(packed, shared.MaxDocument)
+	if part == nil && err == nil {
+		part = []byte{}
+	}
+	return part, err
+}
