@@ -1,0 +1,231 @@
+package mcpanthropic
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+	"github.com/mcphybrid/mcphybrid"
+)
+
+// turns does what the SDK's runner can't do by itself between two requests: it makes calls
+// of any name, since the runner knows only those that it was made with, and it has what a
+// search activates in the very next request.
+type turns struct {
+	session *mcphybrid.Session
+	params  *anthropic.BetaToolRunnerParams // of the runner, which sends them
+	runner  runner
+	system  []anthropic.BetaTextBlockParam // the host's
+	inline  bool                           // tools are added by blocks in the conversation
+	begun   bool                           // the first request is out
+	added   map[string]bool                // names of tools that the conversation adds
+}
+
+// A runner is one of the SDK's.
+type runner interface {
+	LastMessage() *anthropic.BetaMessage
+	IterationCount() int
+}
+
+func begin(s *mcphybrid.Session, params *anthropic.BetaToolRunnerParams, r runner) turns {
+	s.NextTurn()
+	return turns{
+		session: s, params: params, runner: r, system: params.System,
+		inline: slices.Contains(params.Betas, anthropic.AnthropicBetaInlineTools2026_09_15),
+	}
+}
+
+// next prepares the next request, if the runner will send one.
+func (t *turns) next(ctx context.Context) error {
+	last := t.runner.LastMessage()
+	calls := t.unanswered()
+	switch {
+	case last != nil && (last.StopReason != anthropic.BetaStopReasonToolUse || calls == nil):
+		return nil // the run is over, or the model goes on by itself
+	case t.params.MaxIterations > 0 && t.runner.IterationCount() >= t.params.MaxIterations:
+		return nil
+	case calls != nil:
+		results, err := t.results(ctx, calls)
+		if err != nil {
+			return err
+		}
+		t.params.Messages = append(t.params.Messages, anthropic.NewBetaUserMessage(results...))
+	}
+	if last != nil {
+		// The calls are answered. So the runner must not answer them, but send the
+		// conversation as it stands.
+		last.StopReason = anthropic.BetaStopReasonPauseTurn
+	}
+	exported, err := t.session.Export(mcphybrid.FormatAnthropic)
+	if err != nil {
+		return err
+	}
+	t.offer(exported)
+	t.params.System = t.system
+	if sections := t.session.PromptSections(mcphybrid.PromptFull); sections != "" { // the API refuses an empty block
+		t.params.System = append(t.system[:len(t.system):len(t.system)], anthropic.BetaTextBlockParam{Text: sections})
+	}
+	t.begun = true
+	return nil
+}
+
+// settled returns messages without the calls of an answer that did not stop to have them
+// made. An answer that has nothing else to say is left out.
+func (t *turns) settled(messages []anthropic.BetaMessageParam) []anthropic.BetaMessageParam {
+	last, n := t.runner.LastMessage(), len(messages)-1
+	if last == nil || n < 0 || messages[n].Role != anthropic.BetaMessageParamRoleAssistant ||
+		last.StopReason == anthropic.BetaStopReasonToolUse || last.StopReason == anthropic.BetaStopReasonPauseTurn {
+		return messages
+	}
+	isCall := func(b anthropic.BetaContentBlockParamUnion) bool { return b.OfToolUse != nil }
+	content := messages[n].Content
+	if !slices.ContainsFunc(content, isCall) {
+		return messages
+	}
+	content = slices.DeleteFunc(slices.Clone(content), isCall)
+	for i := len(content) - 1; i >= 0 && (content[i].OfThinking != nil || content[i].OfRedactedThinking != nil); i-- {
+		content = content[:i] // the API refuses a message that ends with it
+	}
+	if len(content) == 0 {
+		return messages[:n]
+	}
+	messages[n].Content = content
+	return messages
+}
+
+type call struct {
+	Type, ID, Name string
+	Input          json.RawMessage
+}
+
+// unanswered returns the calls of the last message, or nil if it has none.
+func (t *turns) unanswered() (calls []call) {
+	if len(t.params.Messages) == 0 {
+		return nil
+	}
+	var last struct {
+		Role    anthropic.BetaMessageParamRole
+		Content []call
+	}
+	raw, err := json.Marshal(t.params.Messages[len(t.params.Messages)-1])
+	if err != nil || json.Unmarshal(raw, &last) != nil || last.Role != anthropic.BetaMessageParamRoleAssistant {
+		return nil
+	}
+	for _, c := range last.Content {
+		if c.Type == "tool_use" {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// results makes calls at once. The results stand in the same order.
+func (t *turns) results(ctx context.Context, calls []call) ([]anthropic.BetaContentBlockParamUnion, error) {
+	results := make([]anthropic.BetaContentBlockParamUnion, len(calls))
+	problems := make([]error, len(calls))
+	var wg sync.WaitGroup
+	for i, c := range calls {
+		wg.Go(func() {
+			res, _ := t.session.Call(ctx, c.Name, c.Input) // res tells the model of an error
+			exported, err := mcphybrid.ExportResult(res, mcphybrid.FormatAnthropic)
+			block := anthropic.BetaToolResultBlockParam{ToolUseID: c.ID, IsError: anthropic.Bool(exported.IsError)}
+			if err == nil {
+				err = json.Unmarshal(exported.JSON, &block.Content)
+			}
+			results[i], problems[i] = anthropic.BetaContentBlockParamUnion{OfToolResult: &block}, err
+		})
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for i, err := range problems {
+		if err != nil {
+			return nil, fmt.Errorf("mcpanthropic: the result of %s: %w", calls[i].Name, err)
+		}
+	}
+	return results, nil
+}
+
+// offer puts the tools into the next request: all into the list or, if tools are added
+// inline, those behind the ones that were sent into a message of their own.
+func (t *turns) offer(tools []mcphybrid.ExportedTool) {
+	definitions := make([]anthropic.BetaToolUnionParam, len(tools))
+	for i, tool := range tools {
+		definitions[i] = definition(tool)
+	}
+	if !t.inline {
+		t.params.Tools = definitions
+		return
+	}
+	if !t.begun {
+		t.added = t.readd(tools)
+	}
+	listed := slices.IndexFunc(tools, func(tool mcphybrid.ExportedTool) bool { return t.added[tool.Name] })
+	switch {
+	case t.begun:
+		listed = len(t.params.Tools)
+	case listed < 0: // nothing was ever added
+		listed = len(tools)
+	}
+	t.params.Tools = definitions[:listed]
+	var more []anthropic.BetaContentBlockParamUnion
+	for i := listed; i < len(tools); i++ {
+		if !t.added[tools[i].Name] {
+			t.added[tools[i].Name] = true
+			more = append(more, addition(tools[i]))
+		}
+	}
+	if more != nil {
+		t.params.Messages = append(t.params.Messages, anthropic.BetaMessageParam{Role: anthropic.BetaMessageParamRoleSystem, Content: more})
+	}
+}
+
+// readd puts the definitions of the session into the blocks of a conversation that add
+// tools, and returns their names. A conversation that was stored has the order of the SDK's
+// members there, and the provider's cache is by bytes.
+func (t *turns) readd(tools []mcphybrid.ExportedTool) map[string]bool {
+	added := make(map[string]bool)
+	for i, m := range t.params.Messages {
+		if m.Role != anthropic.BetaMessageParamRoleSystem {
+			continue
+		}
+		m.Content = slices.Clone(m.Content)
+		for j, block := range m.Content {
+			name := addedBy(block)
+			k := slices.IndexFunc(tools, func(tool mcphybrid.ExportedTool) bool { return tool.Name == name })
+			if k >= 0 {
+				added[name] = true
+				m.Content[j] = addition(tools[k])
+			}
+		}
+		t.params.Messages[i] = m
+	}
+	return added
+}
+
+// addedBy returns the name of the tool that a block adds, or "".
+func addedBy(block anthropic.BetaContentBlockParamUnion) string {
+	if block.OfToolAddition == nil || block.OfToolAddition.Tool.OfToolDefinition == nil {
+		return ""
+	}
+	raw, err := json.Marshal(block.OfToolAddition.Tool.OfToolDefinition.Definition)
+	var in struct{ Name string }
+	if err != nil || json.Unmarshal(raw, &in) != nil {
+		return ""
+	}
+	return in.Name
+}
+
+func addition(tool mcphybrid.ExportedTool) anthropic.BetaContentBlockParamUnion {
+	return anthropic.NewBetaToolAdditionBlock(anthropic.BetaToolChangeToolDefinitionParam{Definition: definition(tool)})
+}
+
+// definition returns a tool as it was exported: members keep their order, numbers their digits.
+func definition(tool mcphybrid.ExportedTool) anthropic.BetaToolUnionParam {
+	return param.Override[anthropic.BetaToolUnionParam](tool.JSON)
+}

@@ -1,0 +1,224 @@
+package gosdk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// AddSession adds what the server of a session offers, under the name of cfg, which may
+// have all settings but how to reach it. client is the one that connected the session. The
+// Manager follows the server's changes. From revision 2026-07-28 of MCP on, servers tell
+// these only to a client that has handlers for them: see [Following].
+//
+// The session stays the host's: it closes it, and its client answers what the server asks.
+// A server that has gone does not come back: remove it, and add a new session.
+func AddSession(ctx context.Context, mgr *mcphybrid.Manager, cfg mcphybrid.ServerConfig, client *mcp.Client, session *mcp.ClientSession) error {
+	s := &source{session: session, listeners: make(map[string]mcpserver.ClientSession)}
+	client.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if req.GetSession() == mcp.Session(session) {
+				s.notify(method)
+			}
+			return next(ctx, method, req)
+		}
+	})
+	cfg.InProcess = s
+	return mgr.AddServer(ctx, cfg)
+}
+
+// Following returns opts with handlers for changes of lists where there are none, so that
+// servers tell them.
+func Following(opts mcp.ClientOptions) *mcp.ClientOptions {
+	if opts.ToolListChangedHandler == nil {
+		opts.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) {}
+	}
+	if opts.ResourceListChangedHandler == nil {
+		opts.ResourceListChangedHandler = func(context.Context, *mcp.ResourceListChangedRequest) {}
+	}
+	if opts.PromptListChangedHandler == nil {
+		opts.PromptListChangedHandler = func(context.Context, *mcp.PromptListChangedRequest) {}
+	}
+	return &opts
+}
+
+// AddServer adds what a server in this process offers, under the name of cfg, which may
+// have all settings but how to reach it. The Manager follows its changes. close ends the
+// connection: call it after the Manager's Close, or when the server is removed.
+func AddServer(ctx context.Context, mgr *mcphybrid.Manager, cfg mcphybrid.ServerConfig, server *mcp.Server) (close func() error, err error) {
+	here, there := mcp.NewInMemoryTransports()
+	if _, err := server.Connect(ctx, there, nil); err != nil {
+		return nil, err
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "mcphybrid", Version: "1"}, Following(mcp.ClientOptions{}))
+	session, err := client.Connect(ctx, here, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := AddSession(ctx, mgr, cfg, client, session); err != nil {
+		session.Close()
+		return nil, err
+	}
+	return session.Close, nil
+}
+
+// A source is a server for the Manager, which asks a session of the SDK.
+type source struct {
+	session *mcp.ClientSession
+
+	mu        sync.Mutex
+	listeners map[string]mcpserver.ClientSession // the Manager's, by id
+}
+
+func (s *source) RegisterSession(_ context.Context, listener mcpserver.ClientSession) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners[listener.SessionID()] = listener
+	return nil
+}
+
+func (s *source) UnregisterSession(_ context.Context, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.listeners, id)
+}
+
+func (s *source) WithContext(ctx context.Context, _ mcpserver.ClientSession) context.Context {
+	return ctx
+}
+
+// notify passes on that a list has changed.
+func (s *source) notify(method string) {
+	switch method {
+	case mcpgo.MethodNotificationToolsListChanged, mcpgo.MethodNotificationResourcesListChanged, mcpgo.MethodNotificationPromptsListChanged:
+	default:
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.listeners {
+		select {
+		case l.NotificationChannel() <- mcpgo.JSONRPCNotification{JSONRPC: "2.0", Notification: mcpgo.Notification{Method: method}}:
+		default: // it has as many that it did not read yet
+		}
+	}
+}
+
+// A response is one of JSON-RPC.
+type response struct {
+	JSONRPC string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Result  any             `json:"result,omitempty"`
+	Error   *problem        `json:"error,omitempty"`
+}
+
+type problem struct {
+	Code    int64           `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// problemOf returns an error as the server told it, if it did.
+func problemOf(err error) *problem {
+	if told, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return &problem{told.Code, told.Message, told.Data}
+	}
+	return &problem{Code: mcpgo.INTERNAL_ERROR, Message: err.Error()}
+}
+
+// HandleMessage answers a request of the Manager's client.
+func (s *source) HandleMessage(ctx context.Context, message json.RawMessage) mcpgo.JSONRPCMessage {
+	var in struct {
+		ID     json.RawMessage
+		Method string
+		Params json.RawMessage
+	}
+	if err := json.Unmarshal(message, &in); err != nil {
+		return response{JSONRPC: "2.0", ID: json.RawMessage("null"), Error: &problem{Code: mcpgo.PARSE_ERROR, Message: err.Error()}}
+	}
+	if in.ID == nil {
+		return nil // a notification
+	}
+	out := response{JSONRPC: "2.0", ID: in.ID}
+	var err error
+	if out.Result, err = s.answer(ctx, in.Method, in.Params); err != nil {
+		out.Result, out.Error = nil, problemOf(err)
+	}
+	return out
+}
+
+func (s *source) answer(ctx context.Context, method string, params json.RawMessage) (any, error) {
+	switch mcpgo.MCPMethod(method) {
+	case mcpgo.MethodInitialize:
+		return s.initialize(ctx, params)
+	case mcpgo.MethodPing:
+		return struct{}{}, s.session.Ping(ctx, nil)
+	case mcpgo.MethodToolsList:
+		return ask(ctx, params, s.session.ListTools)
+	case mcpgo.MethodToolsCall:
+		return s.call(ctx, params)
+	case mcpgo.MethodResourcesList:
+		return ask(ctx, params, s.session.ListResources)
+	case mcpgo.MethodResourcesTemplatesList:
+		return ask(ctx, params, s.session.ListResourceTemplates)
+	case mcpgo.MethodResourcesRead:
+		return ask(ctx, params, s.session.ReadResource)
+	case mcpgo.MethodPromptsList:
+		return ask(ctx, params, s.session.ListPrompts)
+	case mcpgo.MethodPromptsGet:
+		return ask(ctx, params, s.session.GetPrompt)
+	case mcpgo.MethodCompletionComplete:
+		return ask(ctx, params, s.session.Complete)
+	}
+	return nil, fmt.Errorf("gosdk: there is no method %q", method)
+}
+
+// initialize returns what the SDK's client was told, in the revision that is asked for.
+func (s *source) initialize(ctx context.Context, params json.RawMessage) (any, error) {
+	var asked struct{ ProtocolVersion string }
+	if err := json.Unmarshal(params, &asked); err != nil {
+		return nil, err
+	}
+	if _, err := s.session.ListTools(ctx, nil); err != nil { // whether it is still there
+		return nil, err
+	}
+	told := *s.session.InitializeResult()
+	told.ProtocolVersion = asked.ProtocolVersion
+	return told, nil
+}
+
+// ask passes on a request.
+func ask[P, R any](ctx context.Context, params json.RawMessage, call func(context.Context, *P) (*R, error)) (any, error) {
+	var p P
+	if len(params) > 0 {
+		if err := json.Unmarshal(params, &p); err != nil {
+			return nil, err
+		}
+	}
+	return call(ctx, &p)
+}
+
+func (s *source) call(ctx context.Context, params json.RawMessage) (any, error) {
+	var in struct {
+		Meta      mcp.Meta `json:"_meta"`
+		Name      string
+		Arguments json.RawMessage
+	}
+	if err := json.Unmarshal(params, &in); err != nil {
+		return nil, err
+	}
+	delete(in.Meta, "progressToken") // the SDK's client would not know it
+	call := &mcp.CallToolParams{Meta: in.Meta, Name: in.Name}
+	if in.Arguments != nil {
+		call.Arguments = in.Arguments // numbers keep their digits
+	}
+	return s.session.CallTool(ctx, call)
+}

@@ -1,0 +1,116 @@
+// Package adaptertest tests an adapter over the real model client of its runtime. A
+// scripted model on loopback answers a conversation of 20 requests and compares the bytes
+// of each with those before.
+package adaptertest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// System is how the system prompt begins. The session's sections follow.
+const System = "You are a helpful assistant.\n\n"
+
+// A Runtime is what is tested: an adapter in its runtime.
+type Runtime struct {
+	// Begin begins a conversation with the model at url, a base URL without a path. It
+	// has the tools of s. Its system prompt is [System] and the sections of s. before is
+	// nil at first, and later the conversation that another process began, from which the
+	// new one takes the messages.
+	Begin func(t *testing.T, url string, s *mcphybrid.Session, before Host) Host
+
+	Forgets    bool // a run that broke off leaves nothing of itself in the conversation
+	Streams    bool // the requests ask for a stream
+	Sequential bool // the calls of one answer are made one after the other
+	NoImages   bool // an image of a result does not get to the model
+	NoErrors   bool // nothing marks a result as an error
+	Fixed      bool // messages add tools, and the list of tools stays as it was first
+	Quotes     bool // the text of a result is sent as a JSON string
+}
+
+// A Host is one conversation in a runtime.
+type Host interface {
+	// Run sends the user's message and makes the model's calls until it answers without
+	// any. It returns that answer. If ctx is cancelled, nothing of the run stays in the
+	// conversation. With no message, Run goes on with a run that broke off because the
+	// model was away.
+	Run(ctx context.Context, message string) (answer string, err error)
+}
+
+var options = &mcphybrid.SessionOptions{Access: mcphybrid.Access{Deny: []string{"mcp_*__delete_*"}}}
+
+// manager returns a Manager of the servers that has two tools inline.
+func (d *desk) manager(t *testing.T) *mcphybrid.Manager {
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{
+		Inline:  mcphybrid.InlineOptions{Max: 2},
+		Servers: []mcphybrid.ServerConfig{{Name: "notes", InProcess: d.notes}, {Name: "desk", InProcess: d.things}},
+	})
+	t.Cleanup(func() { mgr.Close() })
+	require.NoError(t, mgr.Start(t.Context()))
+	return mgr
+}
+
+// Run tests a runtime.
+func Run(t *testing.T, r Runtime) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	desk := newDesk(r.Sequential)
+	s := &script{Runtime: r, steps: steps(r)}
+	url := serve(t, s.Streams, s.play)
+	session := desk.manager(t).NewSession(options)
+	host := r.Begin(t, url, session, nil)
+	say := func(message, want string) {
+		answer, err := host.Run(ctx, message)
+		require.NoError(t, s.wrong())
+		require.NoError(t, err)
+		require.Equal(t, want, answer)
+	}
+
+	for _, st := range s.steps {
+		if st.broken || st.again {
+			break
+		}
+		if st.user != "" {
+			say(st.user, s.answerTo(st.user))
+		}
+	}
+
+	// The user stops a run while a tool is at work.
+	running, stop := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-desk.waiting:
+		case <-ctx.Done():
+		}
+		stop()
+	}()
+	_, err := host.Run(running, wait)
+	require.NoError(t, s.wrong())
+	require.Error(t, err)
+	select {
+	case <-desk.stopped:
+	case <-ctx.Done():
+		require.Fail(t, "the tool was not told that the call is cancelled")
+	}
+	say(goOn, s.answerTo(goOn))
+
+	// The model is away in the middle of a run. Another process goes on.
+	_, err = host.Run(ctx, convert)
+	require.NoError(t, s.wrong())
+	require.Error(t, err) // some SDKs do not say why
+	restored, changed, err := desk.manager(t).RestoreSession(session.Save(), options)
+	require.NoError(t, err)
+	require.Empty(t, changed)
+	host = r.Begin(t, url, restored, host)
+	if r.Forgets {
+		say(convert, s.answerTo(convert))
+	} else {
+		say("", s.answerTo(convert))
+	}
+	assert.NoError(t, s.end())
+}

@@ -1,0 +1,116 @@
+package adaptertest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// readChat reads a request of OpenAI's chat completions.
+func readChat(body []byte) (sent, error) {
+	var in struct {
+		Model    string
+		Stream   bool
+		Tools    []json.RawMessage
+		Messages []json.RawMessage
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return sent{}, err
+	}
+	if in.Model == "" || len(in.Messages) == 0 {
+		return sent{}, errors.New("want a model and messages")
+	}
+	got := sent{stream: in.Stream, tools: in.Tools, messages: in.Messages[1:]}
+	var k talk
+	for i, raw := range in.Messages {
+		var m struct {
+			Role       string
+			Content    json.RawMessage
+			ToolCallID string `json:"tool_call_id"`
+			ToolCalls  []struct {
+				ID       string
+				Function struct{ Name, Arguments string }
+			} `json:"tool_calls"`
+		}
+		if err := json.Unmarshal(raw, &m); err != nil {
+			return sent{}, err
+		}
+		text, images, err := contents(m.Content)
+		if err != nil {
+			return sent{}, err
+		}
+		switch {
+		case i == 0 && (m.Role == "system" || m.Role == "developer"):
+			if text == "" {
+				err = errors.New("the system prompt is empty")
+			}
+			got.system = text
+		case m.Role == "user" && i > 0:
+			err = k.user(text, images)
+		case m.Role == "assistant":
+			var calls []call
+			for _, c := range m.ToolCalls {
+				calls = append(calls, call{c.ID, c.Function.Name, c.Function.Arguments})
+			}
+			k.model(text, calls...)
+		case m.Role == "tool":
+			if images != nil {
+				return sent{}, fmt.Errorf("message %d has images, and the API takes none in a tool's message", i+1)
+			}
+			err = k.result(m.ToolCallID, text, nil, false, false)
+		default:
+			err = fmt.Errorf("message %d has the role %q", i+1, m.Role)
+		}
+		if err != nil {
+			return sent{}, err
+		}
+	}
+	var err error
+	got.turns, err = k.end()
+	return got, err
+}
+
+func chatFinish(st step) string {
+	if len(st.calls) > 0 {
+		return "tool_calls"
+	}
+	return "stop"
+}
+
+func writeChat(st step) any {
+	message := object{"role": "assistant", "content": st.say}
+	var calls []any
+	for _, c := range st.calls {
+		calls = append(calls, object{"id": c.id, "type": "function", "function": object{"name": c.name, "arguments": c.arguments}})
+	}
+	if calls != nil {
+		message["tool_calls"] = calls
+	}
+	return object{
+		"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "script",
+		"choices": []any{object{"index": 0, "message": message, "finish_reason": chatFinish(st)}},
+		"usage":   object{"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+	}
+}
+
+func streamChat(st step) []string {
+	var events []string
+	chunk := func(delta any, finish any) {
+		events = append(events, event("", object{
+			"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "script",
+			"choices": []any{object{"index": 0, "delta": delta, "finish_reason": finish}},
+		}))
+	}
+	chunk(object{"role": "assistant", "content": ""}, nil)
+	for _, p := range pieces(st.say) {
+		chunk(object{"content": p}, nil)
+	}
+	for i, c := range st.calls {
+		chunk(object{"tool_calls": []any{object{"index": i, "id": c.id, "type": "function", "function": object{"name": c.name, "arguments": ""}}}}, nil)
+		for _, p := range pieces(c.arguments) {
+			chunk(object{"tool_calls": []any{object{"index": i, "function": object{"arguments": p}}}}, nil)
+		}
+	}
+	chunk(object{}, chatFinish(st))
+	return append(events, "data: [DONE]\n\n")
+}

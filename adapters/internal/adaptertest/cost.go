@@ -1,0 +1,161 @@
+package adaptertest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/stretchr/testify/require"
+)
+
+// The task: one call of a tool that is not inline.
+const (
+	task         = "How clean is the air in Lyon?"
+	taskQuery    = "air quality in a city"
+	taskTool     = "mcp_skycast__get_air_quality"
+	taskArgument = `{"location":"Lyon"}`
+	taskResult   = `{"aqi":38,"dominant":"pm25"}`
+)
+
+// Cost logs what one task costs in a runtime with the tools of ten servers: a row of a
+// table for each disclosure, and one for a session that may not search, whose tools are all
+// inline. The first figure is the first request, the second the sum of all; both in tokens
+// of 4 bytes, of what the model reads. The third is the number of requests.
+func Cost(t *testing.T, name string, r Runtime, disclosures ...mcphybrid.Disclosure) {
+	servers := corpus(t)
+	all := spend(t, r, servers, &mcphybrid.SessionOptions{Access: mcphybrid.Access{Deny: []string{mcphybrid.SearchToolName}}})
+	rows := row(name, "none: all inline", all)
+	for _, d := range disclosures {
+		c := spend(t, r, servers, &mcphybrid.SessionOptions{Disclosure: d})
+		require.Less(t, c.first, all.first)
+		rows += row(name, []string{"`ByActivation`", "`ByBridge`", "`ByProvider`"}[d], c)
+	}
+	t.Log("\n" + rows)
+}
+
+type cost struct{ first, sum, requests int }
+
+func row(name, disclosure string, c cost) string {
+	return fmt.Sprintf("| %s | %s | %d | %d | %d |\n", name, disclosure, c.first, c.sum, c.requests)
+}
+
+// corpus returns the first servers of the repository's corpus of tools.
+func corpus(t *testing.T) (list []mcphybrid.ServerConfig) {
+	text, err := os.ReadFile("../../testdata/corpus/tools.jsonl")
+	require.NoError(t, err)
+	servers := make(map[string]*server.MCPServer)
+	for d := json.NewDecoder(bytes.NewReader(text)); d.More(); {
+		var in struct {
+			Server, Name, Description string
+			InputSchema               json.RawMessage `json:"input_schema"`
+		}
+		require.NoError(t, d.Decode(&in))
+		s := servers[in.Server]
+		if s == nil {
+			if len(servers) == 10 {
+				return list
+			}
+			s = server.NewMCPServer(in.Server, "1.0.0")
+			servers[in.Server] = s
+			list = append(list, mcphybrid.ServerConfig{Name: in.Server, InProcess: s})
+		}
+		s.AddTool(mcp.NewToolWithRawSchema(in.Name, in.Description, in.InputSchema), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText(taskResult), nil
+		})
+	}
+	return list
+}
+
+// spend has a runtime do the task.
+func spend(t *testing.T, r Runtime, servers []mcphybrid.ServerConfig, opts *mcphybrid.SessionOptions) cost {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: servers})
+	defer mgr.Close()
+	require.NoError(t, mgr.Start(ctx))
+	p := &purse{Streams: r.Streams, loaded: make(map[string]bool)}
+	sess := mgr.NewSession(opts)
+	require.NotContains(t, toolNames(sess), taskTool+" ", "the task has a tool of the first %d", mcphybrid.DefaultMaxInline)
+	answer, err := r.Begin(t, serve(t, r.Streams, p.play), sess, nil).Run(ctx, task)
+	require.NoError(t, err)
+	require.Equal(t, "It is clean.", answer)
+	return p.cost
+}
+
+func toolNames(s *mcphybrid.Session) string {
+	var b strings.Builder
+	if s.IsSearchMode() {
+		for _, tool := range s.Tools() {
+			b.WriteString(tool.Name() + " ")
+		}
+	}
+	return b.String()
+}
+
+// A purse is a model that does the task as a session's tools allow it, and counts.
+type purse struct {
+	Streams bool
+	cost
+	loaded map[string]bool // deferred tools of the request that a search has loaded
+}
+
+// play answers a request.
+func (p *purse) play(spoken wire, body []byte) (step, error) {
+	got, err := spoken.read(body)
+	if err != nil {
+		return step{}, err
+	}
+	if got.stream != p.Streams {
+		return step{}, fmt.Errorf("stream is %t, want %t", got.stream, p.Streams)
+	}
+	last := got.turns[len(got.turns)-1]
+	var names []string
+	bytes := len(got.system)
+	for _, raw := range got.messages {
+		bytes += len(raw)
+		if strings.Contains(string(raw), `"tool_reference"`) {
+			p.loaded[taskTool] = strings.Contains(string(raw), taskTool)
+		}
+	}
+	for _, raw := range got.tools {
+		var tool struct {
+			Name     string
+			Function struct{ Name string }
+			Deferred bool `json:"defer_loading"`
+		}
+		if err := json.Unmarshal(raw, &tool); err != nil {
+			return step{}, err
+		}
+		name := tool.Name + tool.Function.Name
+		if !tool.Deferred || p.loaded[name] {
+			names = append(names, name)
+			bytes += len(raw)
+		}
+	}
+	p.requests++
+	p.sum += bytes / 4
+	if p.requests == 1 {
+		p.first = bytes / 4
+	}
+	st := step{calls: []call{{id: fmt.Sprintf("call_%d", p.requests), name: taskTool, arguments: taskArgument}}}
+	switch {
+	case p.requests == 1 && slices.Contains(names, mcphybrid.SearchToolName):
+		st.calls[0].name, st.calls[0].arguments = mcphybrid.SearchToolName, fmt.Sprintf(`{"query":%q}`, taskQuery)
+	case len(last.results) > 0 && strings.Contains(last.results[0].text, "pm25"):
+		st = step{say: "It is clean."}
+	case slices.Contains(names, mcphybrid.CallToolName):
+		st.calls[0].name, st.calls[0].arguments = mcphybrid.CallToolName, fmt.Sprintf(`{"name":%q,"arguments":%s}`, taskTool, taskArgument)
+	case !slices.Contains(names, taskTool) || p.requests > 2:
+		return step{}, fmt.Errorf("request %d has no tool for the task: %+v", p.requests, last)
+	}
+	return st, nil
+}

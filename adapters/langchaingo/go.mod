@@ -1,0 +1,25 @@
+module github.com/mcphybrid/mcphybrid/adapters/langchaingo
+
+go 1.25.5
+
+replace github.com/mcphybrid/mcphybrid => ../../
+
+require (
+	github.com/mark3labs/mcp-go v1.2.1
+	github.com/mcphybrid/mcphybrid v0.0.0
+	github.com/stretchr/testify v1.12.1
+	github.com/tmc/langchaingo v0.1.14
+)
+
+require (
+	github.com/dlclark/regexp2 v1.11.0 // indirect
+	github.com/google/jsonschema-go v0.4.2 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/pkoukk/tiktoken-go v0.1.6 // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
+	github.com/spf13/cast v1.7.1 // indirect
+	github.com/tidwall/jsonc v0.3.3 // indirect
+	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+	go.yaml.in/yaml/v3 v3.0.6 // indirect
+	golang.org/x/text v0.41.0 // indirect
+)

@@ -1,0 +1,158 @@
+package langchaingo
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/tmc/langchaingo/llms"
+)
+
+var errEmpty = errors.New("langchaingo: the model's answer is empty")
+
+var errByProvider = errors.New("langchaingo: a session ByProvider can't be used here: use ByActivation or ByBridge")
+
+// Tools returns the tools of sess for the next request. Each list begins with the one
+// before. The schemas are maps, as some models of LangChainGo want them, so the order of
+// their members is that of the names.
+//
+// It fails if sess is [mcphybrid.ByProvider]: LangChainGo has no mark for a tool that
+// the model finds by itself.
+func Tools(sess *mcphybrid.Session) ([]llms.Tool, error) {
+	if sess.Disclosure() == mcphybrid.ByProvider {
+		return nil, errByProvider
+	}
+	list, err := sess.Export(mcphybrid.FormatOpenAIChat)
+	if err != nil {
+		return nil, err
+	}
+	tools := make([]llms.Tool, len(list))
+	for i, t := range list {
+		var schema map[string]any
+		d := json.NewDecoder(bytes.NewReader(t.InputSchema))
+		d.UseNumber() // keeps the digits
+		if err := d.Decode(&schema); err != nil {
+			return nil, fmt.Errorf("langchaingo: tool %q: %w", t.Name, err)
+		}
+		tools[i] = llms.Tool{Type: "function", Function: &llms.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: schema}}
+	}
+	return tools, nil
+}
+
+// System returns messages whose first is a system message that ends with the prompt
+// sections of sess. messages is not changed.
+func System(sess *mcphybrid.Session, messages []llms.MessageContent) []llms.MessageContent {
+	sections := sess.PromptSections(mcphybrid.PromptFull)
+	if sections == "" {
+		return messages
+	}
+	base := ""
+	if len(messages) > 0 && messages[0].Role == llms.ChatMessageTypeSystem {
+		for _, p := range messages[0].Parts {
+			if text, ok := p.(llms.TextContent); ok {
+				base += text.Text
+			}
+		}
+		messages = messages[1:]
+	}
+	if base == "" {
+		sections = strings.TrimLeft(sections, "\n")
+	}
+	return append([]llms.MessageContent{llms.TextParts(llms.ChatMessageTypeSystem, base+sections)}, messages...)
+}
+
+// Images says how a model of LangChainGo takes images.
+type Images int
+
+const (
+	ImagesByURL  Images = iota // data URLs, as OpenAI
+	ImagesBinary               // as Anthropic, Google and Ollama
+	NoImages                   // not at all: the model reads that there was one
+)
+
+// Answer returns the messages that follow from choice: the model's, and those with the
+// results of its calls, which it makes concurrently. Images stand in a message of the
+// user behind the results. Sounds and files have only a line in the result.
+//
+// A call that fails is a result, which tells the model why. Answer fails if ctx has ended,
+// and if choice is empty.
+func Answer(ctx context.Context, sess *mcphybrid.Session, choice *llms.ContentChoice, images Images) ([]llms.MessageContent, error) {
+	if choice.Content == "" && len(choice.ToolCalls) == 0 {
+		return nil, errEmpty // providers refuse to get it back
+	}
+	model := llms.MessageContent{Role: llms.ChatMessageTypeAI}
+	if choice.Content != "" {
+		model.Parts = append(model.Parts, llms.TextPart(choice.Content))
+	}
+	results := make([]mcphybrid.ExportedResult, len(choice.ToolCalls))
+	problems := make([]error, len(choice.ToolCalls))
+	var wg sync.WaitGroup
+	for i, c := range choice.ToolCalls {
+		if c.FunctionCall == nil {
+			return nil, fmt.Errorf("langchaingo: call %q is of no function", c.ID)
+		}
+		if c.Type == "" { // some endpoints leave it out
+			c.Type = "function"
+		}
+		model.Parts = append(model.Parts, c)
+		wg.Go(func() {
+			res, _ := sess.Call(ctx, c.FunctionCall.Name, c.FunctionCall.Arguments) // res tells the model of an error
+			results[i], problems[i] = mcphybrid.ExportResult(res, mcphybrid.FormatOpenAIChat)
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(append(problems, ctx.Err())...); err != nil {
+		return nil, err
+	}
+	messages := []llms.MessageContent{model}
+	var seen []llms.ContentPart
+	for i, r := range results {
+		c := choice.ToolCalls[i]
+		response := llms.ToolCallResponse{ToolCallID: c.ID, Name: c.FunctionCall.Name, Content: r.Text}
+		messages = append(messages, llms.MessageContent{Role: llms.ChatMessageTypeTool, Parts: []llms.ContentPart{response}})
+		seen = slices.Concat(seen, imagesOf(r.Media, images))
+	}
+	if seen != nil {
+		messages = append(messages, llms.MessageContent{Role: llms.ChatMessageTypeHuman, Parts: seen})
+	}
+	return messages, nil
+}
+
+// imagesOf returns the images among media, each behind its name.
+func imagesOf(media []json.RawMessage, as Images) (parts []llms.ContentPart) {
+	if as == NoImages {
+		return nil
+	}
+	var name string
+	for _, raw := range media {
+		var m struct {
+			Text  string
+			Image struct{ URL string } `json:"image_url"`
+		}
+		if json.Unmarshal(raw, &m) != nil {
+			continue
+		}
+		if m.Image.URL == "" {
+			name = m.Text
+			continue
+		}
+		part := llms.ContentPart(llms.ImageURLPart(m.Image.URL))
+		if as == ImagesBinary {
+			mime, data, _ := strings.Cut(strings.TrimPrefix(m.Image.URL, "data:"), ";base64,")
+			decoded, err := base64.StdEncoding.DecodeString(data)
+			if err != nil {
+				continue
+			}
+			part = llms.BinaryPart(mime, decoded)
+		}
+		parts = append(parts, llms.TextPart(name), part)
+	}
+	return parts
+}

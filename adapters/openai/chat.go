@@ -1,0 +1,149 @@
+package mcpopenai
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/packages/param"
+)
+
+// A Chat is a conversation over chat completions, with the tools of a session. It may not
+// be used concurrently.
+type Chat struct {
+	// Instructions begin the system prompt. The session's sections follow.
+	Instructions string
+
+	// Params are those of each request: the model and whatever else the host sets. Messages
+	// is the conversation without the system prompt, to be stored with [mcphybrid.Session.Save].
+	// The session's tools stand behind Tools. Every call goes to the session, so the host's
+	// own tools go into the Manager, with [mcphybrid.Manager.AddTools].
+	Params openai.ChatCompletionNewParams
+
+	// OnChunk, if not nil, gets the pieces of each answer as they arrive. Then answers are
+	// streamed.
+	OnChunk func(openai.ChatCompletionChunk)
+
+	// MaxRequests is how many requests a Run makes at most. If zero, defaults to
+	// [DefaultMaxRequests]; if negative, there is no limit.
+	MaxRequests int
+
+	client *openai.Client
+	tools  toolset
+}
+
+// NewChat returns a conversation with the tools of s, which must not be ByProvider.
+func NewChat(client *openai.Client, s *mcphybrid.Session, params openai.ChatCompletionNewParams) *Chat {
+	return &Chat{Params: params, client: client, tools: toolset{s, mcphybrid.FormatOpenAIChat}}
+}
+
+// Run adds messages to the conversation and makes the model's calls until it answers
+// without any. It returns that answer.
+//
+// If ctx ends, the conversation is as it was before Run. After another error it has what
+// was said so far: Run without messages goes on.
+func (c *Chat) Run(ctx context.Context, messages ...openai.ChatCompletionMessageParamUnion) (answer *openai.ChatCompletion, err error) {
+	begun := c.Params.Messages
+	c.Params.Messages = append(begun[:len(begun):len(begun)], messages...)
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			c.Params.Messages = begun
+		}
+	}()
+	c.tools.session.NextTurn()
+	for n := 0; ; n++ {
+		if err := within(n, c.MaxRequests); err != nil {
+			return nil, err
+		}
+		if answer, err = c.ask(ctx); err != nil {
+			return nil, err
+		}
+		message := answer.Choices[0].Message
+		if message.Content != "" || message.Refusal != "" || len(message.ToolCalls) > 0 { // the API refuses an empty one
+			c.Params.Messages = append(c.Params.Messages, message.ToParam())
+		}
+		if len(message.ToolCalls) == 0 {
+			return answer, nil
+		}
+		calls := make([]call, len(message.ToolCalls))
+		for i, t := range message.ToolCalls {
+			calls[i] = call{t.ID, cmp.Or(t.Function.Name, t.Custom.Name), cmp.Or(t.Function.Arguments, t.Custom.Input)}
+		}
+		results, err := c.tools.results(ctx, calls)
+		if err != nil {
+			return nil, err
+		}
+		var media []openai.ChatCompletionContentPartUnionParam
+		for i, r := range results {
+			c.Params.Messages = append(c.Params.Messages, openai.ToolMessage(r.Text, calls[i].id))
+			for _, raw := range r.Media { // a tool message can't hold images
+				var part openai.ChatCompletionContentPartUnionParam
+				if err := json.Unmarshal(raw, &part); err != nil {
+					return nil, err
+				}
+				media = append(media, part)
+			}
+		}
+		if media != nil {
+			c.Params.Messages = append(c.Params.Messages, openai.UserMessage(media))
+		}
+	}
+}
+
+// ask sends the conversation.
+func (c *Chat) ask(ctx context.Context) (*openai.ChatCompletion, error) {
+	definitions, err := c.tools.definitions()
+	if err != nil {
+		return nil, err
+	}
+	params := c.Params
+	for _, d := range definitions {
+		params.Tools = append(params.Tools[:len(params.Tools):len(params.Tools)], param.Override[openai.ChatCompletionToolUnionParam](d))
+	}
+	if system := c.Instructions + c.tools.session.PromptSections(mcphybrid.PromptFull); system != "" {
+		params.Messages = append([]openai.ChatCompletionMessageParamUnion{openai.SystemMessage(system)}, params.Messages...)
+	}
+	answer := &openai.ChatCompletion{}
+	if c.OnChunk == nil {
+		if answer, err = c.client.Chat.Completions.New(ctx, params); err != nil {
+			return nil, err
+		}
+	} else if err := c.stream(ctx, params, answer); err != nil {
+		return nil, err
+	}
+	if len(answer.Choices) == 0 {
+		return nil, errors.New("mcpopenai: the model's answer has no choices")
+	}
+	calls := answer.Choices[0].Message.ToolCalls
+	for i := range calls {
+		calls[i].Type = cmp.Or(calls[i].Type, "function") // some endpoints leave it out
+	}
+	return answer, nil
+}
+
+func (c *Chat) stream(ctx context.Context, params openai.ChatCompletionNewParams, answer *openai.ChatCompletion) error {
+	stream := c.client.Chat.Completions.NewStreaming(ctx, params)
+	defer stream.Close()
+	var all openai.ChatCompletionAccumulator
+	for stream.Next() {
+		chunk := stream.Current()
+		c.OnChunk(chunk)
+		chunk.ID = "" // some endpoints give each chunk another one, which the accumulator refuses
+		if !all.AddChunk(chunk) {
+			return errors.New("mcpopenai: the pieces of the model's answer do not fit together")
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return err
+	}
+	*answer = all.ChatCompletion
+	ended := func(c openai.ChatCompletionChoice) bool { return c.FinishReason != "" }
+	if len(answer.Choices) > 0 && !slices.ContainsFunc(answer.Choices, ended) {
+		return errors.New("mcpopenai: the model's answer broke off")
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+module github.com/mcphybrid/mcphybrid/adapters/openai
+
+go 1.26.0
+
+replace github.com/mcphybrid/mcphybrid => ../../
+
+require (
+	github.com/mark3labs/mcp-go v1.2.1
+	github.com/mcphybrid/mcphybrid v0.0.0-00010101000000-000000000000
+	github.com/openai/openai-go/v3 v3.96.0
+	github.com/stretchr/testify v1.12.1
+)
+
+require (
+	github.com/coder/websocket v1.8.15 // indirect
+	github.com/google/jsonschema-go v0.4.2 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
+	github.com/spf13/cast v1.7.1 // indirect
+	github.com/tidwall/gjson v1.20.0 // indirect
+	github.com/tidwall/jsonc v0.3.3 // indirect
+	github.com/tidwall/match v1.1.1 // indirect
+	github.com/tidwall/pretty v1.2.1 // indirect
+	github.com/tidwall/sjson v1.2.5 // indirect
+	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+	go.yaml.in/yaml/v3 v3.0.6 // indirect
+	golang.org/x/text v0.42.0 // indirect
+)

@@ -1,0 +1,155 @@
+package mcpopenai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/responses"
+)
+
+// Responses is a conversation over the responses API, with the tools of a session. Each
+// request has the whole conversation, so that nothing of it need be stored at OpenAI. It may
+// not be used concurrently.
+type Responses struct {
+	// Params are those of each request: the model and whatever else the host sets. The
+	// session's sections stand behind Instructions, and its tools behind Tools. Every function
+	// call goes to the session, so the host's own functions go into the Manager, with
+	// [mcphybrid.Manager.AddTools].
+	Params responses.ResponseNewParams
+
+	// Input is the conversation as it is sent, item by item, to be stored with
+	// [mcphybrid.Session.Save].
+	Input []json.RawMessage
+
+	// OnEvent, if not nil, gets the events of each answer as they arrive. Then answers are
+	// streamed.
+	OnEvent func(responses.ResponseStreamEventUnion)
+
+	// MaxRequests is how many requests a Run makes at most. If zero, defaults to
+	// [DefaultMaxRequests]; if negative, there is no limit.
+	MaxRequests int
+
+	client *openai.Client
+	tools  toolset
+}
+
+// NewResponses returns a conversation with the tools of s. If s is ByProvider, the host
+// puts OpenAI's tool_search into the Tools of params.
+func NewResponses(client *openai.Client, s *mcphybrid.Session, params responses.ResponseNewParams) *Responses {
+	return &Responses{Params: params, client: client, tools: toolset{s, mcphybrid.FormatOpenAIResponses}}
+}
+
+// Run adds items to the conversation and makes the model's calls until it answers without
+// any. It returns that answer.
+//
+// If ctx ends, the conversation is as it was before Run. After another error it has what
+// was said so far: Run without items goes on.
+func (r *Responses) Run(ctx context.Context, items ...responses.ResponseInputItemUnionParam) (answer *responses.Response, err error) {
+	begun := r.Input
+	if r.Input, err = added(begun, items); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			r.Input = begun
+		}
+	}()
+	r.tools.session.NextTurn()
+	for n := 0; ; n++ {
+		if err := within(n, r.MaxRequests); err != nil {
+			return nil, err
+		}
+		if answer, err = r.ask(ctx); err != nil {
+			return nil, err
+		}
+		var calls []call
+		for _, item := range answer.Output {
+			r.Input = append(r.Input, json.RawMessage(item.RawJSON())) // an answer is an input too
+			if item.Type == "function_call" {
+				c := item.AsFunctionCall()
+				calls = append(calls, call{c.CallID, c.Name, c.Arguments})
+			}
+		}
+		if len(calls) == 0 {
+			return answer, nil
+		}
+		results, err := r.tools.results(ctx, calls)
+		if err != nil {
+			return nil, err
+		}
+		for i, result := range results {
+			output, err := json.Marshal(map[string]any{"type": "function_call_output", "call_id": calls[i].id, "output": result.JSON})
+			if err != nil {
+				return nil, err
+			}
+			r.Input = append(r.Input, output)
+		}
+	}
+}
+
+// added returns a conversation with more items.
+func added(input []json.RawMessage, items []responses.ResponseInputItemUnionParam) ([]json.RawMessage, error) {
+	input = input[:len(input):len(input)]
+	for _, item := range items {
+		raw, err := json.Marshal(item)
+		if err != nil {
+			return nil, err
+		}
+		input = append(input, raw)
+	}
+	return input, nil
+}
+
+// ask sends the conversation.
+func (r *Responses) ask(ctx context.Context) (*responses.Response, error) {
+	definitions, err := r.tools.definitions()
+	if err != nil {
+		return nil, err
+	}
+	params := r.Params
+	for _, d := range definitions {
+		params.Tools = append(params.Tools[:len(params.Tools):len(params.Tools)], param.Override[responses.ToolUnionParam](d))
+	}
+	if sections := r.tools.session.PromptSections(mcphybrid.PromptFull); sections != "" {
+		params.Instructions = openai.String(r.Params.Instructions.Value + sections)
+	}
+	params.Input.OfInputItemList = make(responses.ResponseInputParam, len(r.Input))
+	for i, item := range r.Input {
+		params.Input.OfInputItemList[i] = param.Override[responses.ResponseInputItemUnionParam](item)
+	}
+	var answer *responses.Response
+	if r.OnEvent == nil {
+		answer, err = r.client.Responses.New(ctx, params)
+	} else {
+		answer, err = r.stream(ctx, params)
+	}
+	if err == nil && answer.Status != responses.ResponseStatusCompleted {
+		err = fmt.Errorf("mcpopenai: the answer is %s: %s", answer.Status, answer.IncompleteDetails.Reason+answer.Error.Message)
+	}
+	return answer, err
+}
+
+func (r *Responses) stream(ctx context.Context, params responses.ResponseNewParams) (answer *responses.Response, err error) {
+	stream := r.client.Responses.NewStreaming(ctx, params)
+	defer stream.Close()
+	for stream.Next() {
+		event := stream.Current()
+		r.OnEvent(event)
+		switch event.Type {
+		case "response.completed", "response.incomplete", "response.failed":
+			answer = &event.Response
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return nil, err
+	}
+	if answer == nil {
+		return nil, errors.New("mcpopenai: the model's answer broke off")
+	}
+	return answer, nil
+}

@@ -1,0 +1,67 @@
+package mcpopenai
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/mcphybrid/mcphybrid"
+)
+
+// A toolset is a session as one of the APIs takes its tools.
+type toolset struct {
+	session *mcphybrid.Session
+	format  mcphybrid.Format
+}
+
+// DefaultMaxRequests is how many requests a run makes at most.
+const DefaultMaxRequests = 50
+
+// within returns an error if n requests are as many as a run may make.
+func within(n, limit int) error {
+	if limit = cmp.Or(limit, DefaultMaxRequests); limit < 0 || n < limit {
+		return nil
+	}
+	return fmt.Errorf("mcpopenai: the model has called tools in %d requests in a row without an answer: see MaxRequests", n)
+}
+
+type call struct{ id, name, arguments string }
+
+// definitions returns the tools for the next request.
+func (t toolset) definitions() ([]json.RawMessage, error) {
+	exported, err := t.session.Export(t.format)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]json.RawMessage, len(exported))
+	for i, e := range exported {
+		list[i] = e.JSON
+	}
+	return list, nil
+}
+
+// results makes calls at once and returns their results in the same order. It fails if ctx
+// ends, or if a result can't be written.
+func (t toolset) results(ctx context.Context, calls []call) ([]mcphybrid.ExportedResult, error) {
+	results := make([]mcphybrid.ExportedResult, len(calls))
+	problems := make([]error, len(calls))
+	var wg sync.WaitGroup
+	for i, c := range calls {
+		wg.Go(func() {
+			res, _ := t.session.Call(ctx, c.name, c.arguments) // res tells the model of an error
+			results[i], problems[i] = mcphybrid.ExportResult(res, t.format)
+		})
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for _, err := range problems {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
