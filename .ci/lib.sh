@@ -111,8 +111,9 @@ formatted() { test -z "$(gofmt -l . | tee /dev/stderr)"; }
 
 tidy() { each go mod tidy -diff; }
 
-# other_systems: the library and its examples compile where we do not test.
-other_systems() { GOOS=windows go vet ./... && GOOS=darwin go vet ./...; }
+# other_systems: the library and its examples compile where we do not test, and
+# searches work where an int has 32 bits.
+other_systems() { GOOS=windows go vet ./... && GOOS=darwin go vet ./... && GOARCH=386 go test ./search; }
 
 staticcheck() {
 	GOBIN=$tmp/bin go install honnef.co/go/tools/cmd/staticcheck@v0.6.1 && each "$tmp/bin/staticcheck" ./...
@@ -140,7 +141,7 @@ walls() {
 	local deps
 	deps=$(go list -f '{{$p := .ImportPath}}{{range .Deps}}{{$p}} {{.}}{{"\n"}}{{end}}' ./...) || return 1
 	awk -v root="$(go list -m)" '
-		$2 == root && ($1 ~ "^" root "/internal/" || $1 ~ "^" root "/(ask|search|vector)(/|$)") ||
+		$2 == root && ($1 ~ "^" root "/internal/" || $1 ~ "^" root "/(ask|search|shared|vector)(/|$)") ||
 		$1 == root && ($2 ~ "^" root "/(debug|files|toml)(/|$)" || $2 ~ "yaml|toml") { print $1 " needs " $2; bad = 1 }
 		END { exit bad }' <<<"$deps"
 }
@@ -169,6 +170,19 @@ stranger() {
 	mkdir -p "$tmp/stranger" && cp .ci/stranger.go.txt "$tmp/stranger/main.go" && cd "$tmp/stranger" &&
 		go mod init example.com/stranger && go mod edit -replace "github.com/mcphybrid/mcphybrid=$root" &&
 		go mod tidy && go vet ./... && go run .
+}
+
+# strangers: a stranger's module for each runtime, with replace lines and the
+# versions that the adapter is tested with, compiles the program of its README.
+strangers() {
+	local adapter dir
+	for adapter in adapters/*/go.mod; do
+		adapter=${adapter%/*}
+		dir=$tmp/strangers/$(basename "$adapter")
+		mkdir -p "$dir" && sed -n '/^```go$/,/^```$/{/^```/!p}' "$adapter/README.md" >"$dir/main.go" &&
+			sed "s|^module .*|module example.com/stranger|; s|=> \\.\\./\\.\\./*|=> $root|" "$adapter/go.mod" >"$dir/go.mod" && cp "$adapter/go.sum" "$dir" &&
+			(cd "$dir" && go mod edit -replace "github.com/mcphybrid/mcphybrid/$adapter=$root/$adapter" && go mod tidy && go vet .) || return 1
+	done
 }
 
 # evaluation: recall@5 of the default ranker, on our own corpus and, where they
@@ -328,12 +342,22 @@ fuzz_one() {
 # test_in FOLDER FLAG…: a module's tests.
 test_in() { cd "$1" && shift && go test -v "$@" ./...; }
 
+# adapters FLAG…: each over the real model client of its runtime.
+adapters() {
+	local module status=0
+	for module in adapters/*/go.mod; do
+		(test_in "${module%/*}" "$@") || status=1
+	done
+	return $status
+}
+
 # light: what the nested modules test without any service.
 light() {
 	local module status=0
-	for module in tiktoken keyring examples/otel examples/agent stores/qdrantstore; do
+	for module in tiktoken keyring examples/otel examples/agent examples/replicas stores/natsstore stores/qdrantstore; do
 		(test_in "$module" -short) || status=1
 	done
+	adapters || status=1
 	# An address keeps it from building a server; these tests use none.
 	(cd stores/weaviatestore && WEAVIATE_ADDR=127.0.0.1:1 go test -v -run '^(TestTenantNames|Fuzz.*)$' .) || status=1
 	return $status
