@@ -297,6 +297,9 @@ func (m *Manager) RemoveServer(name string) bool {
 const maxRemoved = 1000
 
 func (m *Manager) remove(src *source) bool {
+	if n := m.noted.Load(); n != nil && src.server != nil {
+		n.forget(m, src.server.Secrets())
+	}
 	err := m.change(func() error {
 		i := slices.Index(m.sources, src)
 		if i < 0 {
@@ -340,6 +343,9 @@ func (m *Manager) Problems() []error {
 // group.
 func (m *Manager) Close() error {
 	m.closing.Do(func() {
+		if n := m.noted.Load(); n != nil {
+			n.forget(m, m.serverSecrets())
+		}
 		m.mu.Lock()
 		m.end()
 		sources, attached, users := m.sources, m.attached, m.users.list()
