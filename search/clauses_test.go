@@ -82,7 +82,9 @@ func (p *plainIndex) read(query string) (message *plainMessage, over bool) {
 			if one, two := terms[i-1], terms[i]; one.form == word && two.form == word {
 				joined := []byte(one.full + two.full)
 				joined = joined[:stem(joined)]
-				add(plainTerm{string(joined), string(joined), whole}, joinedWeight)
+				if p.df[string(joined)] > 0 {
+					add(plainTerm{string(joined), string(joined), whole}, joinedWeight)
+				}
 			}
 		}
 		if len(c.members) == 0 {
@@ -391,7 +393,7 @@ func TestWrittenOtherwise(t *testing.T) {
 func FuzzClauses(f *testing.F) {
 	docs := chores()
 	x, plain := NewIndex(docs, &Options{Lexicon: defaultLexicon()}), newPlainIndex(docs, RankerDefault, defaultPlainLexicon(), DefaultThreshold)
-	for _, seed := range []string{"", "Merge the branch. Then, please, send an email!", story, story + story, "a, then b\n\n- c?", "。！？查询天气", "\x81\x82\x9f", "log out; log  out", "I'd like to '"} {
+	for _, seed := range []string{"", "Merge the branch. Then, please, send an email!", story, story + story, "a, then b\n\n- c?", "。！？查询天气", "\x81\x82\x9f", "log out; log  out", "I'd like to '", "theteam. the team"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
