@@ -32,16 +32,16 @@ func Show(f *os.File, draw func() []string) *Progress {
 		for {
 			columns, rows, _ := Size(f)
 			screen := frame(draw(), columns, rows)
-			fmt.Fprint(f, over(drawn)+strings.Join(screen, ""))
+			fmt.Fprint(f, over(drawn, screen))
 			drawn = len(screen)
 			select {
 			case <-tick.C:
 			case keep := <-p.end:
-				left := ""
+				screen = nil
 				if keep {
-					left = strings.Join(frame(draw(), columns, rows), "")
+					screen = frame(draw(), columns, rows)
 				}
-				fmt.Fprint(f, over(drawn)+left)
+				fmt.Fprint(f, over(drawn, screen))
 				return
 			}
 		}
@@ -64,12 +64,24 @@ func attended(f *os.File) bool {
 	return ok && os.Getenv("TERM") != "dumb" && os.Getenv("CI") == ""
 }
 
-// over returns what goes back over so many lines and erases them.
-func over(lines int) string {
-	if lines == 0 {
-		return ""
+// over returns what replaces so many lines above the cursor by those of screen. It erases
+// line by line: a terminal may keep for scrolling back what is erased with the whole
+// screen.
+func over(lines int, screen []string) string {
+	var b strings.Builder
+	up := func(n int) {
+		if n > 0 {
+			fmt.Fprintf(&b, "\x1b[%dA", n)
+		}
 	}
-	return fmt.Sprintf("\x1b[%dA\x1b[J", lines)
+	up(lines)
+	for _, line := range screen {
+		b.WriteString("\x1b[2K" + line)
+	}
+	rest := max(lines-len(screen), 0)
+	b.WriteString(strings.Repeat("\x1b[2K\n", rest))
+	up(rest)
+	return b.String()
 }
 
 // frame returns the lines as a screen of that size shows them. Where they do not fit,

@@ -20,6 +20,12 @@ func TestFrame(t *testing.T) {
 	assert.Len(t, frame(lines[:23], 80, 24), 23)
 	assert.Len(t, lines, 30)
 	assert.Equal(t, "line 29", lines[29], "the caller's lines stay")
-	assert.Equal(t, "", over(0))
-	assert.Equal(t, "\x1b[2A\x1b[J", over(2))
+}
+
+func TestOver(t *testing.T) {
+	t.Parallel()
+	assert.Empty(t, over(0, nil))
+	assert.Equal(t, "\x1b[2Ka\n", over(0, []string{"a\n"}))
+	assert.Equal(t, "\x1b[1A\x1b[2Ka\n\x1b[2Kb\n", over(1, []string{"a\n", "b\n"}))
+	assert.Equal(t, "\x1b[3A\x1b[2Ka\n\x1b[2K\n\x1b[2K\n\x1b[2A", over(3, []string{"a\n"}), "what is left of the lines before is erased")
 }

@@ -50,12 +50,12 @@ func TestProgress(t *testing.T) {
 		<-drawn
 		p.Stop(keep)
 		text := written()
-		assert.True(t, strings.HasPrefix(text, "step 1\na line that is too …\n\x1b[2A\x1b[Jstep 2\n"), "%q", text)
-		last := text[strings.LastIndex(text, "\x1b[J")+len("\x1b[J"):]
+		assert.True(t, strings.HasPrefix(text, "\x1b[2Kstep 1\n\x1b[2Ka line that is too …\n\x1b[2A\x1b[2Kstep 2\n"), "%q", text)
+		last := text[strings.LastIndex(strings.TrimSuffix(text, "\x1b[2A"), "\x1b[2A"):]
 		if keep {
-			assert.Regexp(t, `^step \d+\na line that is too …\n$`, last)
+			assert.Regexp(t, `^\x1b\[2A\x1b\[2Kstep \d+\n\x1b\[2Ka line that is too …\n$`, last)
 		} else {
-			assert.Empty(t, last)
+			assert.Equal(t, "\x1b[2A\x1b[2K\n\x1b[2K\n\x1b[2A", last)
 		}
 	}
 }
