@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/examples/internal/terminal"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -66,12 +68,12 @@ func TestFindings(t *testing.T) {
 		{"definition", `"x": ` + raw(t, stir+`, {"description": "no name"}`, ""), `"x": ` + few, "tool 1", "left out"},
 		{"needs", `"x": ` + raw(t, stir, `, "needs": {"stir": ["taste"]}`), `"x": ` + raw(t, stir+","+tool("taste"), `, "needs": {"stir": ["taste"]}`), "taste", `"needs"`},
 		{"prefix", `"x-y": ` + few + `, "x_y": ` + few, `"x-y": ` + few + `, "x_z": ` + few, "like those of server x-y", `"prefix"`},
-		{"long-name", `"` + strings.Repeat("x", 60) + `": ` + few, `"` + strings.Repeat("x", 49) + `": ` + few, "end in a hash, such as mcp_xxx", "at most 49 characters"},
+		{"long-name", `"` + strings.Repeat("x", 60) + `": ` + few, `"` + strings.Repeat("x", 49) + `": ` + few, "end in a hash: 1 of 1, such as mcp_xxx", "at most 49 characters"},
 		{"no-tools", `"x": ` + raw(t, stir, `, "tools": {"deny": ["stir"]}`), `"x": ` + few, "has no tool", `"tools"`},
 		{"key", `"x": ` + raw(t, stir, `, "colour": "red"`), `"x": ` + few, `"colour" is not known here`, "spelling"},
 		{"no-servers", `"x": {"command": "x", "disabled": true}`, `"x": ` + few, "no server that is switched on", "switch one on"},
-		{"shortened", `"x": ` + raw(t, tool("stir.soup"), ""), `"x": ` + few, "1 names", "use these names"},
-		{"shortened", `"x": ` + raw(t, tool(strings.Repeat("s", 60)), ""), `"x": ` + raw(t, tool(strings.Repeat("s", 50)), ""), "1 names", "use these names"},
+		{"shortened", `"x": ` + raw(t, tool("stir.soup"), ""), `"x": ` + few, "1 of 1", "use these names"},
+		{"shortened", `"x": ` + raw(t, tool(strings.Repeat("s", 60)), ""), `"x": ` + raw(t, tool(strings.Repeat("s", 50)), ""), "1 of 1", "use these names"},
 		{"no-effect", `"x": ` + raw(t, stir, `, "description": "cooks", "alwaysAllow": ["stir"]`), `"x": ` + few, `"alwaysAllow"`, "nothing"},
 		{"off", `"few": ` + few + `, "x": {"command": "x", "disabled": true}`, `"x": ` + few, "switched off", "nothing"},
 	} {
@@ -233,16 +235,50 @@ func TestDoctorOrder(t *testing.T) {
 	assert.Equal(t, []string{"error dead down", "error gone command", "warning keys pattern", "warning keys key", "note off off"}, order)
 }
 
+// here is this folder, wherever a test goes.
+var here, _ = os.Getwd()
+
 var update = flag.Bool("update", false, "write the golden files")
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
+	path := filepath.Join(here, "testdata", name)
 	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, string(want), got)
+}
+
+// The output in docs/troubleshooting.md is what the doctor says of such a file.
+func TestDoctorInTheDocuments(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("mcp.json", []byte(`{"mcpServers": {
+		"files": `+raw(t, `{"name": "read_file", "description": "Reads a file"}, {"name": "write_file", "description": "Writes a file"}`, `, "tools": {"deny": ["delet_*"]}`)+`,
+		"github": {"command": "github-mcp-server", "env": {"GITHUB_TOKEN": "abcd-0123-abcd-0123"}}
+	}}`), 0o600))
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer null.Close()
+	c, err := (&settings{}).checkup(t.Context(), "mcp.json", null)
+	require.NoError(t, err)
+	var b bytes.Buffer
+	c.diagnose().print(terminal.Paper(&b, 80), false)
+	document, err := os.ReadFile(filepath.Join(here, "../../docs/troubleshooting.md"))
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(document), "-doctor mcp.json\n\n```text\n")
+	require.True(t, found)
+	output, _, found := strings.Cut(rest, "```\n")
+	require.True(t, found)
+	assert.Equal(t, timeless(b.String()), timeless(output))
+}
+
+// timeless returns text with other times that take as many columns.
+func timeless(text string) string {
+	return regexp.MustCompile(` *\d+\.\d\ds`).ReplaceAllStringFunc(text, func(s string) string {
+		return fmt.Sprintf("%*s", len(s), "0.01s")
+	})
 }

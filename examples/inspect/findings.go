@@ -56,7 +56,7 @@ var kinds = []kind{
 	{"unreachable", bad, `see whether it runs and whether "url" is right`, notReady("unreachable")},
 	{"down", bad, `run its command by hand; it gets only PATH, HOME and the like, so name other variables in "env"`, notReady("down")},
 	{"secret", warning, `write a reference such as "${%s}" in its place, and set that variable`, (*checkup).plainSecrets},
-	{"marks", warning, `read the definition; unless you trust it, add the tool to "tools": {"deny": […]}`, (*checkup).marked},
+	{"marks", warning, `read the definition; unless you trust it, write "tools": {"deny": ["%s"]}`, (*checkup).marked},
 	{"pattern", warning, `correct or remove it: a mistyped pattern permits or forbids nothing`, reported("pattern")},
 	{"definition", warning, `tell the server's author, or update the server: the tool is left out`, reported("definition")},
 	{"needs", warning, `correct "needs" in the file`, reported("needs")},
@@ -136,7 +136,7 @@ func (c *checkup) ailment(st mcphybrid.ServerStatus) string {
 func (c *checkup) marked(tell teller) {
 	for _, t := range c.marks {
 		for _, m := range t.Marks {
-			tell(t.Tool.Server(), fmt.Sprintf("tool %s: %s at %s: %q", t.Tool.OriginalName(), m.Kind, m.Place, m.Text))
+			tell(t.Tool.Server(), fmt.Sprintf("tool %s: %s at %s: %q", t.Tool.OriginalName(), m.Kind, m.Place, m.Text), t.Tool.OriginalName())
 		}
 	}
 }
@@ -198,10 +198,15 @@ const (
 // long a prefix may be with which all would be: 0 if there is none.
 func (c *checkup) rewritten(server mcphybrid.ServerConfig) (what string, room int) {
 	var names []string
+	all := 0
 	room = maxPrefix - len("mcp_")
 	for _, p := range c.tools {
+		if p.Tool.Server() != server.Name {
+			continue
+		}
+		all++
 		own := p.Tool.OriginalName()
-		if p.Tool.Server() != server.Name || strings.HasSuffix(p.Tool.Name(), "__"+own) {
+		if strings.HasSuffix(p.Tool.Name(), "__"+own) {
 			continue
 		}
 		names = append(names, p.Tool.Name())
@@ -213,7 +218,7 @@ func (c *checkup) rewritten(server mcphybrid.ServerConfig) (what string, room in
 	if len(names) == 0 {
 		return "", 0
 	}
-	return fmt.Sprintf("%d names are too long or have characters that providers refuse, so they end in a hash, such as %s", len(names), names[0]), max(room, 0)
+	return fmt.Sprintf("names that are too long, or have characters that providers refuse, end in a hash: %d of %d, such as %s", len(names), all, names[0]), max(room, 0)
 }
 
 func (c *checkup) empty(tell teller) {
