@@ -70,11 +70,11 @@ func TestFindings(t *testing.T) {
 		{"prefix", `"x-y": ` + few + `, "x_y": ` + few, `"x-y": ` + few + `, "x_z": ` + few, "like those of server x-y", `"prefix"`},
 		{"long-name", `"` + strings.Repeat("x", 60) + `": ` + few, `"` + strings.Repeat("x", 49) + `": ` + few, "end in a hash: 1 of 1, such as mcp_xxx", "at most 49 characters"},
 		{"no-tools", `"x": ` + raw(t, stir, `, "tools": {"deny": ["stir"]}`), `"x": ` + few, "has no tool", `"tools"`},
-		{"key", `"x": ` + raw(t, stir, `, "colour": "red"`), `"x": ` + few, `"colour" is not known here`, "spelling"},
+		{"key", `"x": ` + raw(t, stir, `, "colour": "red"`), `"x": ` + raw(t, stir, `, "alwaysAllow": ["stir"]`), `"colour" is not known here`, "spelling"},
 		{"no-servers", `"x": {"command": "x", "disabled": true}`, `"x": ` + few, "no server that is switched on", "switch one on"},
 		{"shortened", `"x": ` + raw(t, tool("stir.soup"), ""), `"x": ` + few, "1 of 1", "use these names"},
 		{"shortened", `"x": ` + raw(t, tool(strings.Repeat("s", 60)), ""), `"x": ` + raw(t, tool(strings.Repeat("s", 50)), ""), "1 of 1", "use these names"},
-		{"no-effect", `"x": ` + raw(t, stir, `, "description": "cooks", "alwaysAllow": ["stir"]`), `"x": ` + few, `"alwaysAllow"`, "nothing"},
+		{"no-effect", `"x": ` + raw(t, stir, `, "description": "cooks", "alwaysAllow": ["stir"]`), `"x": ` + raw(t, stir, `, "colour": "red"`), `"alwaysAllow"`, "nothing"},
 		{"off", `"few": ` + few + `, "x": {"command": "x", "disabled": true}`, `"x": ` + few, "switched off", "nothing"},
 	} {
 		covered[test.kind] = true
