@@ -414,6 +414,54 @@ func TestDebugEvents(t *testing.T) {
 	runtime.KeepAlive(early)
 }
 
+// What servers and users that have left said and were asked shows none of their secrets.
+func TestDebugEventsOfWhoLeft(t *testing.T) {
+	t.Parallel()
+	const secret = "sk-Live7x-quiteunlikely"
+	fails := mcptest.Server("key", mcpserver.ServerTool{Tool: mcp.NewTool("fails"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultError("no such key " + secret), nil
+	}})
+	cfg := ServerConfig{Name: "key", URL: serveHTTP(t, mcpserver.NewStreamableHTTPServer(fails), "127.0.0.1:0"), Headers: map[string]string{"X-Api-Key": secret}}
+	mgr, _ := newTestManager(t, &Options{Servers: []ServerConfig{cfg}})
+	mgr.Watch()
+	users := make(map[string]*User)
+	for _, id := range []string{"ann", "bob"} {
+		cfg.Name = id
+		user, err := mgr.NewUser(id, &UserOptions{Servers: []ServerConfig{cfg}})
+		require.NoError(t, err)
+		require.NoError(t, user.Start(t.Context()))
+		users[id] = user
+	}
+	talk := func(s *Session, name string) {
+		_, err := s.Call(t.Context(), name, nil)
+		require.NoError(t, err)
+		_, err = s.Call(t.Context(), "mcp_none__"+secret, nil)
+		require.Error(t, err)
+		s.Search("find "+secret, 1)
+	}
+	talk(mgr.Default(), "mcp_key__fails")
+	talk(users["ann"].NewSession(nil), "mcp_ann__fails")
+	hidden := func() {
+		for _, e := range snapshot(t, mgr, 0).Events() {
+			assert.NotContains(t, fmt.Sprint(e.Tools, e.Query, e.ToolError, e.Err), "quiteunlikely")
+		}
+	}
+	require.NoError(t, users["ann"].Close())
+	hidden()
+	require.True(t, mgr.RemoveServer("key"))
+	hidden()
+	talk(users["bob"].NewSession(nil), "mcp_bob__fails")
+	require.NoError(t, mgr.Close())
+	hidden()
+	failed := 0
+	for _, e := range snapshot(t, mgr, 0).Events() {
+		if e.ToolError == "no such key "+upstream.Masked {
+			failed++
+		}
+	}
+	assert.Equal(t, 3, failed)
+}
+
 // The system's pages show what happens to its users, and a user's only what happens to
 // the user.
 func TestDebugShowsUsers(t *testing.T) {

@@ -4,42 +4,42 @@
 // The catalog holds all tools of all servers. Its first 40 tools
 // ([DefaultMaxInline]) are inline: the model sees them in full, from the start.
 // The others are deferred: the model does not see them until it needs one. It
-// then finds the tool by a search, or calls it by its name, and the tool becomes
+// then searches for the tool, or calls it by its name. That makes the tool
 // active: the model sees it from then on. A session is one conversation. Each
-// session has active tools of its own.
+// session has its own active tools.
 //
-// A host meets these names first. To start:
+// These are the names to know first. To start:
 //
 //   - [LoadConfig] reads the "mcpServers" file that MCP clients share, and the
 //     files of other clients.
 //   - [Options] configure everything else. The zero value works.
-//   - [NewManager] returns a [Manager], which has the servers and the catalog.
+//   - [NewManager] returns a [Manager], which owns the servers and the catalog.
 //   - [Manager.Start] connects the servers.
-//   - [Manager.AddTools] adds tools that are functions of the host.
-//   - [Manager.NewSession] returns a [Session], for one conversation.
+//   - [Manager.AddTools] adds tools that are Go functions.
+//   - [Manager.NewSession] returns a [Session] for one conversation.
 //
 // For each request to the model:
 //
 //   - [Session.PromptSections] returns the text that belongs in the system prompt.
 //   - [Session.Tools] returns the tools that the model may see now.
 //   - [Session.Export] returns the same tools as JSON for a provider.
-//   - [Session.Call] runs what the model called, and returns what it should read.
+//   - [Session.Call] runs a tool call of the model and returns what it should read.
 //   - [Session.Search] finds deferred tools, for the host itself.
 //
 // For a long conversation, and at the end:
 //
-//   - [Session.NextTurn] says that the user has written again.
-//   - [Session.Compact] drops active tools that are too many or too old.
-//   - [Session.Save] returns the state as JSON, and [Manager.RestoreSession] goes on from it.
+//   - [Session.NextTurn] tells the session that the user has written again.
+//   - [Session.Compact] drops active tools that are old or above the limit.
+//   - [Session.Save] returns the state as JSON, and [Manager.RestoreSession] continues from it.
 //   - [Manager.Close] ends the servers.
 //
-// To join it to what the host has:
+// To connect it with the rest of the host:
 //
 //   - [Middleware] approves, logs, limits or changes calls.
 //   - [Registry] is a host's own table of tools, which the Manager keeps in step.
 //   - [Event] tells the host what happens in a session.
 //
-// Tools go this way:
+// Tools take this path:
 //
 //	MCP servers ── tools/list ──▶ catalog ─┬─ inline ───────────────▶ prompt, tools
 //	                                       └─ deferred ── search ──▶ active ──▶ call
@@ -80,23 +80,23 @@
 // search tool ([SearchToolName]) or calls it by its name, when the model loads a
 // [Skill] that needs it, or when the host asks for it with
 // [Session.ActivateTools] or [Session.SelectFor]. The tools that it needs become
-// active with it. The model can call them in the same turn. A call that is
-// refused activates nothing. This is [ByActivation], the default [Disclosure].
-// With [ByBridge], no search and no call activates anything, so that the list of
-// tools never changes. With [ByProvider], the provider keeps deferred tools from
-// the model.
+// active with it. The model can call them in the same turn. A refused call
+// activates nothing. This is [ByActivation], the default [Disclosure]. With
+// [ByBridge], no search and no call activates anything, so the list of tools
+// never changes. With [ByProvider], the provider hides deferred tools from the
+// model.
 //
 // Providers cache the beginning of a request as long as no byte of it changes.
-// So everything that a session shows its model only grows at its end: active
-// tools stand behind the others, in the order of their activation, and a tool
-// that is gone or has changed stays as it was shown. Two things change what was
-// shown. [Session.Compact] begins anew. It gives up tools that were not used for
-// 20 turns ([DefaultActiveTurns], counted by [Session.NextTurn]) and the least
-// recently used of more than 64 ([DefaultMaxActive]), but none that was used in
-// this turn. And a tool that is put into quarantine disappears at once: see
-// [TrustQuarantine].
+// So a session only appends to what it shows its model: active tools follow the
+// others, in the order of their activation, and a tool that is removed or has
+// changed stays as it was shown. Only two things change what was shown.
+// [Session.Compact] begins anew. It drops tools that were not used for 20 turns
+// ([DefaultActiveTurns], counted by [Session.NextTurn]). Of more than 64 active
+// tools ([DefaultMaxActive]), it drops the least recently used. It keeps those
+// that were used in this turn. And a tool that goes into quarantine disappears at
+// once: see [TrustQuarantine].
 //
-// Equal configurations and tool lists give equal bytes. Tools stand in
+// Equal configurations and tool lists give equal bytes. Tools are in
 // registration order: servers as they are configured, tools as their server
 // lists them. Which server connects first does not matter. Access lists,
 // [Rule]s, pins, budgets and use decide which tools a session has and which of
@@ -105,35 +105,34 @@
 // # Concurrency
 //
 // All methods of a [Manager], a [Session] and a [User] may be called
-// concurrently. A catalog never changes: servers that announce a change, and
-// hosts that add or remove tools, make the next one, which is published whole.
-// A method that only reads works on one catalog from start to end and never
-// waits for one that writes. A call does not wait for other servers.
+// concurrently. A catalog never changes. When a server announces a change, or
+// the host adds or removes tools, the Manager publishes a whole new catalog. A
+// method that only reads works on one catalog from start to end and never waits
+// for one that writes. A call does not wait for other servers.
 //
-// The slices that are returned are the caller's. What they point to is shared:
+// The caller owns the slices that methods return. What they point to is shared:
 // a [BridgeTool] is immutable, and schemas and exported JSON must not be changed.
 //
-// What the host provides is called from several goroutines at once. [Middleware],
-// the function that is given each [Event], and a [Registry] may call methods of
-// this package. But a Registry must not close the Manager or a session, and a
-// [TokenCounter] must not call a Manager or a session at all.
+// The package calls what the host provides from several goroutines at once.
+// [Middleware], the function that gets each [Event], and a [Registry] may call
+// methods of this package. But a Registry must not close the Manager or a
+// session, and a [TokenCounter] must not call a Manager or a session at all.
 //
-// [Manager.Close] waits until nothing is left behind: no goroutine and no
-// process.
+// [Manager.Close] waits until no goroutine and no process is left.
 //
 // # What servers send
 //
-// Names, descriptions, schemas and results come from third parties. The names
-// that the Manager gives tools are safe for model providers. A description in a
-// prompt section or in the answer to a search is one line of bounded length,
-// without characters that can't be seen. Messages and definitions have a size
-// limit. A server that hangs, dies or panics costs only its own calls. The
-// definition of a tool, with its full description and schema, goes to the model
-// unchanged: see [Manager.Marks] and [TrustPolicy].
+// Names, descriptions, schemas and results come from third parties. The Manager
+// gives tools names that are safe for model providers. A description in a prompt
+// section or in the answer to a search is one line of bounded length, without
+// invisible characters. Messages and definitions have a size limit. A server that
+// hangs, dies or panics costs only its own calls. But the definition of a tool,
+// with its full description and schema, goes to the model unchanged: see
+// [Manager.Marks] and [TrustPolicy].
 //
 // # Other packages
 //
-// Package [github.com/mcphybrid/mcphybrid/search] ranks by words, package
+// Package [github.com/mcphybrid/mcphybrid/search] ranks by words, and package
 // [github.com/mcphybrid/mcphybrid/vector] by meaning. Package
 // [github.com/mcphybrid/mcphybrid/debug] serves pages that show what a Manager
 // does.

@@ -297,6 +297,9 @@ func (m *Manager) RemoveServer(name string) bool {
 const maxRemoved = 1000
 
 func (m *Manager) remove(src *source) bool {
+	if n := m.noted.Load(); n != nil && src.server != nil {
+		n.forget(m, src.server.Secrets())
+	}
 	err := m.change(func() error {
 		i := slices.Index(m.sources, src)
 		if i < 0 {
@@ -340,6 +343,9 @@ func (m *Manager) Problems() []error {
 // group.
 func (m *Manager) Close() error {
 	m.closing.Do(func() {
+		if n := m.noted.Load(); n != nil {
+			n.forget(m, m.serverSecrets())
+		}
 		m.mu.Lock()
 		m.end()
 		sources, attached, users := m.sources, m.attached, m.users.list()
@@ -384,6 +390,33 @@ func (m *Manager) began(s *Session) {
 	if n := m.noted.Load(); n != nil && m.def != nil { // else s will be the default session
 		n.note(Event{Session: s})
 	}
+}
+
+// attach keeps the registry of s up to date until the session or the Manager ends.
+func (m *Manager) attach(s *Session) {
+	m.mu.Lock()
+	closed := m.life.Err() != nil
+	if !closed {
+		m.attached = append(m.attached, s)
+	}
+	m.mu.Unlock()
+	if !closed {
+		s.registrar.Open(s.ActivateToolIfDeferred)
+	}
+	if !closed && m.life.Err() != nil { // Close ran in the meantime
+		s.registrar.Close()
+	}
+}
+
+// closed releases the registry of s, if it has one.
+func (m *Manager) closed(s *Session) {
+	if s.registrar == nil {
+		return
+	}
+	m.mu.Lock()
+	m.attached = slices.DeleteFunc(m.attached, func(other *Session) bool { return other == s })
+	m.mu.Unlock()
+	s.registrar.Close()
 }
 
 // Default returns the default session. It exists from [NewManager] to

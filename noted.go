@@ -8,6 +8,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/mcphybrid/mcphybrid/internal/erase"
 	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -20,7 +21,7 @@ import (
 // nothing.
 func (m *Manager) Watch() {
 	n := &noted{events: history.NewNewest[EventSnapshot](maxEvents), ofServers: history.NewNewest[EventSnapshot](maxEvents)}
-	n.note = n.record
+	n.note, n.forget = n.record, n.hide
 	m.noted.CompareAndSwap(nil, n)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -36,7 +37,10 @@ type noted struct {
 	sessions  history.Living[*Session]
 	events    *history.Newest[EventSnapshot] // in sessions
 	ofServers *history.Newest[EventSnapshot] // which may come and go often
-	note      func(Event)                    // is record; so a program without Watch does not link that
+
+	// These are record and hide; so a program without Watch does not link them.
+	note   func(Event)
+	forget func(of *Manager, secrets []string)
 }
 
 // An EventSnapshot is an [Event] without its Session. Its texts are lines of at most
@@ -69,6 +73,21 @@ func (n *noted) record(e Event) {
 	kept.Session, kept.Tools = nil, slices.Clone(e.Tools[:len(e.Tools)-kept.More])
 	kept.hide(text.Line) // so that they take little
 	to.Add(kept)
+}
+
+// hide hides secrets of servers that are about to leave in what happened to the Manager
+// whose they are: later, nobody knows them.
+func (n *noted) hide(of *Manager, secrets []string) {
+	eraser := erase.New(slices.Clone(secrets))
+	for _, events := range []*history.Newest[EventSnapshot]{n.events, n.ofServers} {
+		events.Change(func(e EventSnapshot) EventSnapshot {
+			if of.system == nil || e.User == of.user.id {
+				e.Tools = slices.Clone(e.Tools)
+				e.hide(eraser.Line)
+			}
+			return e
+		})
+	}
 }
 
 // hide replaces the texts of e by what line makes of them.

@@ -183,30 +183,3 @@ func namesOf[T Tool](tools []T) []string {
 	}
 	return list
 }
-
-// attach keeps the registry of s up to date until the session or the Manager ends.
-func (m *Manager) attach(s *Session) {
-	m.mu.Lock()
-	closed := m.life.Err() != nil
-	if !closed {
-		m.attached = append(m.attached, s)
-	}
-	m.mu.Unlock()
-	if !closed {
-		s.registrar.Open(s.ActivateToolIfDeferred)
-	}
-	if !closed && m.life.Err() != nil { // Close ran in the meantime
-		s.registrar.Close()
-	}
-}
-
-// closed releases the registry of s, if it has one.
-func (m *Manager) closed(s *Session) {
-	if s.registrar == nil {
-		return
-	}
-	m.mu.Lock()
-	m.attached = slices.DeleteFunc(m.attached, func(other *Session) bool { return other == s })
-	m.mu.Unlock()
-	s.registrar.Close()
-}

@@ -3,7 +3,6 @@ package mcphybrid
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/marks"
@@ -126,35 +125,3 @@ func (e *ChangedError) Marks() []Mark {
 // and how many names with a hash. We never forget one to make room: otherwise a
 // server could make us forget a tool and then change it.
 const maxKnown = 4
-
-// ToolMarks are the marks of one tool.
-type ToolMarks struct {
-	Tool  *BridgeTool
-	Marks []Mark
-}
-
-// Marks returns the tools of the catalog with suspicious text in their
-// definitions, in registration order: text that may try to steer the model. It
-// reads all definitions, at 0.05 to 0.5 µs a byte: one of 256 KiB takes up to 0.13 s,
-// whatever is in it. A mark is a reason for a person to look, not a proof. The
-// Manager does nothing about it.
-func (m *Manager) Marks() (list []ToolMarks) {
-	c := m.cur.Load()
-	owners := make(map[string][]string) // servers by the registered and own names of their tools
-	for _, known := range m.catalogs() {
-		for _, t := range known.tools {
-			owners[t.name] = append(owners[t.name], t.def.Server)
-			owners[t.def.Own] = append(owners[t.def.Own], t.def.Server)
-		}
-	}
-	for _, t := range c.tools {
-		foreign := func(word string) bool {
-			servers := owners[word]
-			return len(servers) > 0 && !slices.Contains(servers, t.def.Server)
-		}
-		if marks := marksIn(t.def.Raw, foreign); len(marks) > 0 {
-			list = append(list, ToolMarks{t, marks})
-		}
-	}
-	return list
-}

@@ -1,11 +1,12 @@
 package debug
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/search"
@@ -184,5 +185,9 @@ func (p *whyPage) searched(ctx context.Context, snap *mcphybrid.Snapshot, t mcph
 
 // capital returns s with a capital letter first.
 func capital(s string) string {
-	return cmp.Or(strings.ToUpper(s[:min(len(s), 1)])+s[min(len(s), 1):], s)
+	first, n := utf8.DecodeRuneInString(s)
+	if n == 0 {
+		return s
+	}
+	return string(unicode.ToUpper(first)) + s[n:]
 }

@@ -38,3 +38,12 @@ func (n *Newest[T]) All() []T {
 	slices.Reverse(list)
 	return list
 }
+
+// Change replaces each value by what change returns for it.
+func (n *Newest[T]) Change(change func(T) T) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i, v := range n.ring {
+		n.ring[i] = change(v)
+	}
+}
