@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/examples/internal/terminal"
 )
 
 // A cost is the cost of the definitions of one server's tools, in tokens.
@@ -39,32 +40,31 @@ func costs(mgr *mcphybrid.Manager) []cost {
 }
 
 const (
-	plainWidth = 80 // where there is no terminal
-	figures    = 27 // columns of the three numbers and the gap after them
-	longName   = 20
-	shortName  = 4
-	usefulBar  = 20
+	figures   = 27 // columns of the three numbers and the gap after them
+	longName  = 20
+	shortName = 4
+	usefulBar = 20
 )
 
 // chart returns a line for each server under a heading. The length of a bar is
-// the server's cost relative to the highest one. No line has more than width
-// columns, if width is at least 31.
-func chart(list []cost, width int) []string {
+// the server's cost relative to the highest one. If strict is set, no line has more
+// than width columns, if width is at least 31; else no name is cut.
+func chart(list []cost, width int, strict bool) []string {
 	name := max(min(longName, width-figures-usefulBar), shortName)
-	room := max(width-name-figures, 0)
 	most := 0
 	for _, c := range list {
 		most = max(most, c.inline+c.deferred)
-	}
-	format := fmt.Sprintf("%%-%ds%%8v%%8v%%9v  %%s", name)
-	line := func(server string, all, inline, deferred any, bar string) string {
-		if runes := []rune(server); len(runes) > name {
-			server = string(runes[:name-1]) + "…"
+		if !strict {
+			name = max(name, terminal.Width(c.server))
 		}
-		return strings.TrimRight(fmt.Sprintf(format, server, all, inline, deferred, bar), " ")
+	}
+	room := max(width-name-figures, 0)
+	line := func(server string, all, inline, deferred any, bar string) string {
+		server = terminal.Pad(terminal.Cut(server, name), name)
+		return strings.TrimRight(fmt.Sprintf("%s%8v%8v%9v  %s", server, all, inline, deferred, bar), " ")
 	}
 	legend := "█ inline ░ deferred"
-	if len([]rune(legend)) > room {
+	if terminal.Width(legend) > room {
 		legend = ""
 	}
 	lines := []string{line("tokens", "all", "inline", "deferred", legend)}

@@ -16,15 +16,16 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// TestMain runs the tests, or the server that they start as a child.
-func TestMain(m *testing.M) {
-	if os.Getenv("TEST_SERVER") == "" {
-		os.Exit(m.Run())
-	}
+// TestMain runs the tests, or a server that they start as a child: "1" has 50 tools, and
+// "raw" those of $LIST.
+func TestMain(m *testing.M) { mcptest.Main(m, map[string]func(){"1": serveKitchen}) }
+
+func serveKitchen() {
 	s := server.NewMCPServer("child", "1")
 	for i := range 50 {
 		s.AddTool(mcp.NewTool(fmt.Sprintf("tool_%02d", i), mcp.WithDescription(fmt.Sprintf("Cooks dish %d", i)), mcp.WithString("text")),
@@ -114,7 +115,7 @@ func TestInspectJSON(t *testing.T) {
 func TestInspectText(t *testing.T) {
 	stdout, stderr, err := inspect(t, "-config", writeConfig(t, ""), "-query", "dish 41", "-call", "mcp_kitchen__nope")
 	require.NoError(t, err)
-	assert.Contains(t, stdout, "kitchen              ready        50 tools")
+	assert.Contains(t, stdout, "kitchen              ready          50 tools")
 	assert.Contains(t, stdout, "40 inline, 10 deferred")
 	assert.Regexp(t, `\nkitchen +\d+ +\d+ +\d+  █{27}░{6}\n`, stdout, "40 of 50 alike tools")
 	assert.Contains(t, stdout, "mcp_kitchen__tool_41 (kitchen)")
@@ -142,7 +143,7 @@ func TestInspectOtherClients(t *testing.T) {
 	for _, args := range [][]string{nil, {"-dialect", "codex"}} {
 		stdout, stderr, err := inspect(t, append(args, "-config", path)...)
 		require.NoError(t, err)
-		assert.Contains(t, stdout, "kitchen              ready         1 tools")
+		assert.Contains(t, stdout, "kitchen              ready           1 tools")
 		assert.Contains(t, stdout, "mcp_kitchen__tool_00")
 		assert.NotContains(t, stdout, "off")
 		assert.Contains(t, stderr, path+`: server "kitchen": "required": `)
@@ -170,17 +171,23 @@ func TestInspectRefusals(t *testing.T) {
 	assert.Contains(t, stdout, "mcp_kitchen__tool_00")
 }
 
-func TestDraw(t *testing.T) {
+func TestStartLine(t *testing.T) {
 	now := time.Unix(100, 0)
-	text, lines := draw([]mcphybrid.ServerStatus{
+	var lines []string
+	for _, s := range []mcphybrid.ServerStatus{
 		{Name: "a", State: mcphybrid.StateConnecting, Since: now.Add(-1500 * time.Millisecond)},
-		{Name: "b", State: mcphybrid.StateReady, Took: 250 * time.Millisecond, Tools: 7},
-		{Name: "c", State: mcphybrid.StateDown, Took: 2 * time.Second, Err: fmt.Errorf("no\nluck, and a reason that goes on for longer than a line of a terminal is")},
-	}, now)
-	assert.Equal(t, 3, lines)
-	assert.Equal(t, "\x1b[2K… a                      1.50s  connecting\n"+
-		"\x1b[2K✓ b                      0.25s  ready, 7 tools\n"+
-		"\x1b[2K✗ c                      2.00s  failed: no luck, and a reason that goes on for…\n", text)
+		{Name: "a name that is too long", State: mcphybrid.StateReady, Took: 250 * time.Millisecond, Tools: 7},
+		{Name: "c", State: mcphybrid.StateDown, Took: 2 * time.Second, Err: fmt.Errorf("no luck")},
+		{Name: "d", State: mcphybrid.StateUnauthorized, Took: 2 * time.Second},
+	} {
+		lines = append(lines, startLine(s, now))
+	}
+	assert.Equal(t, []string{
+		"… a                      1.50s  connecting",
+		"✓ a name that is too …   0.25s  ready, 7 tools",
+		"✗ c                      2.00s  failed: no luck",
+		"✗ d                      2.00s  wants a login: run with -login d",
+	}, lines)
 }
 
 // The bars of the servers add up to the report's counts.
@@ -214,12 +221,13 @@ func TestChart(t *testing.T) {
 		"none                       0       0        0",
 		"late                     250       0      250  ░░░",
 		"much                    4000      10     3990  █" + strings.Repeat("░", 32),
-	}, chart(list, 80))
-	assert.Equal(t, "a s…    1001    1000        1  ██░", chart(list, 39)[3])
+	}, chart(list, 80, true))
+	assert.Equal(t, "a s…    1001    1000        1  ██░", chart(list, 39, true)[3])
+	assert.Equal(t, "a server of a name that is long    1001    1000        1  ██████░", chart(list, 84, false)[3], "no name is cut in a pipe")
 	for columns := range 200 {
-		for _, line := range chart(list, columns) {
+		for _, line := range chart(list, columns, true) {
 			assert.LessOrEqual(t, utf8.RuneCountInString(line), max(columns, 31), "%d: %s", columns, line)
 		}
 	}
-	assert.Equal(t, "none"+strings.Repeat(" ", 16)+"       0       0        0", chart(list[3:4], 80)[1], "no tools at all")
+	assert.Equal(t, "none"+strings.Repeat(" ", 16)+"       0       0        0", chart(list[3:4], 80, true)[1], "no tools at all")
 }

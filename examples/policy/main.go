@@ -14,15 +14,15 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"slices"
-	"text/tabwriter"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/examples/internal/terminal"
 )
 
 type tool struct {
@@ -42,7 +42,8 @@ func main() {
 	tools := flag.String("tools", "testdata/corpus/tools.jsonl", "the `file` with the tools")
 	queries := flag.String("queries", "testdata/corpus/queries.jsonl", "the `file` with the requests")
 	flag.Parse()
-	if err := show(os.Stdout, *tools, *queries); err != nil {
+	sheet := terminal.NewSheet(os.Stdout)
+	if err := show(sheet, os.Stderr, *tools, *queries); err != nil {
 		log.Fatal("policy: ", err)
 	}
 }
@@ -57,10 +58,10 @@ type policy struct {
 func policies(used map[string]float64) []policy {
 	return []policy{
 		{name: "the first 40"},
-		{name: "pins, and the first others", options: mcphybrid.Options{Pins: []string{"mcp_postbox__*", "mcp_dayplan__*"}}},
-		{name: "a tenth of a window of 32,000 tokens", options: mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 1000, ContextWindow: 32_000}}},
-		{name: "the 40 most used in other requests", options: mcphybrid.Options{Usage: &mcphybrid.UsageOptions{Counts: used}}},
-		{name: "rules, for someone who codes", intent: "code", options: mcphybrid.Options{Rules: []mcphybrid.Rule{
+		{name: "pins and the first others", options: mcphybrid.Options{Pins: []string{"mcp_postbox__*", "mcp_dayplan__*"}}},
+		{name: "a tenth of 32,000 tokens", options: mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 1000, ContextWindow: 32_000}}},
+		{name: "the 40 most used", options: mcphybrid.Options{Usage: &mcphybrid.UsageOptions{Counts: used}}},
+		{name: "rules for those who code", intent: "code", options: mcphybrid.Options{Rules: []mcphybrid.Rule{
 			{Name: "what coding needs", Intent: "code", Patterns: []string{"mcp_forgehub__*", "mcp_buildline__*", "mcp_tracklane__*"}, Action: mcphybrid.RuleInclude},
 			{Name: "nothing is deleted", Patterns: []string{"*delete*", "*Delete*"}, Action: mcphybrid.RuleExclude},
 			{Name: "seldom needed", Priority: 1, Patterns: []string{"mcp_buildline__*"}, Action: mcphybrid.RuleSummarize},
@@ -68,7 +69,9 @@ func policies(used map[string]float64) []policy {
 	}
 }
 
-func show(w io.Writer, toolsFile, queriesFile string) error {
+// show writes the table. While it computes, it shows on the terminal progress how far it
+// is.
+func show(s *terminal.Sheet, progress *os.File, toolsFile, queriesFile string) error {
 	tools, err := readLines[tool](toolsFile)
 	if err != nil {
 		return err
@@ -77,20 +80,56 @@ func show(w io.Writer, toolsFile, queriesFile string) error {
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "inline\tsummarized\tdeferred\thidden\ttokens\tof\tno search\t  policy\t")
-	for i := range policies(nil) {
-		row, err := newRow(tools, queries, i)
-		if err != nil {
-			return err
+	rows := make([]*row, len(policies(nil)))
+	var done atomic.Int32
+	bar := terminal.Show(progress, func() []string {
+		return []string{fmt.Sprintf("policy %d of %d", min(int(done.Load())+1, len(rows)), len(rows))}
+	})
+	for i := range rows {
+		if rows[i], err = newRow(tools, queries, i); err != nil {
+			break
 		}
-		fmt.Fprintln(table, row)
+		done.Add(1)
 	}
-	if err := table.Flush(); err != nil {
+	bar.Stop(false)
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(w, "\ntokens: of the inline tools and the prompt sections; of: all definitions; no search: requests whose tools are inline.")
-	return err
+	table(s, rows)
+	return s.Err()
+}
+
+// table writes the rows. Where the names of the policies have no room beside the
+// figures, each stands above its own.
+func table(s *terminal.Sheet, rows []*row) {
+	name := 0
+	for _, r := range rows {
+		name = max(name, terminal.Width(r.policy))
+	}
+	const figures = 55 // columns
+	columns, _ := s.Columns()
+	beside := name+figures <= columns
+	line := func(policy string, inline, summarized, deferred, hidden, tokens, search any) {
+		text := fmt.Sprintf("%6v%12v%10v%8v%8v%11v", inline, summarized, deferred, hidden, tokens, search)
+		switch {
+		case beside:
+			s.Row("%s%s", terminal.Pad(policy, name), text)
+		case policy == "":
+			s.Row("%s", text)
+		default:
+			s.Row("%s", policy)
+			s.Row("%s", text)
+		}
+	}
+	line("", "inline", "summarized", "deferred", "hidden", "tokens", "no search")
+	for _, r := range rows {
+		line(r.policy, r.standing["inline"], r.standing["summarized"], r.standing["deferred"], r.standing["hidden"], r.tokens,
+			fmt.Sprintf("%.0f %%", 100*float64(r.atOnce)/float64(r.requests)))
+	}
+	s.Gap()
+	s.Text("tokens: of the inline tools and the prompt sections")
+	s.Text(fmt.Sprintf("without a policy: all %d definitions, %d tokens", rows[0].total(), rows[0].all))
+	s.Text("no search: requests whose tools are all inline")
 }
 
 // A row is the result of one policy.
@@ -101,9 +140,12 @@ type row struct {
 	requests, atOnce int
 }
 
-func (r row) String() string {
-	return fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%d\t%.0f %%\t  %s\t", r.standing["inline"], r.standing["summarized"], r.standing["deferred"], r.standing["hidden"],
-		r.tokens, r.all, 100*float64(r.atOnce)/float64(r.requests), r.policy)
+// total returns how many tools there are.
+func (r *row) total() (n int) {
+	for _, count := range r.standing {
+		n += count
+	}
+	return n
 }
 
 // newRow returns the row of the i-th policy. It knows what is used in every second request

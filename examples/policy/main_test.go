@@ -2,9 +2,13 @@ package main
 
 import (
 	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/examples/internal/terminal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -41,9 +45,48 @@ func TestPolicies(t *testing.T) {
 }
 
 func TestShow(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer null.Close()
 	var b bytes.Buffer
-	require.NoError(t, show(&b, toolsFile, queriesFile))
-	assert.Equal(t, 8, strings.Count(b.String(), "\n"))
-	assert.Error(t, show(&b, "none", queriesFile))
-	assert.ErrorContains(t, show(&b, "main.go", queriesFile), "main.go:1: ")
+	require.NoError(t, show(terminal.Paper(&b, 0), null, toolsFile, queriesFile))
+	golden(t, "table80.golden", b.String())
+	assert.Error(t, show(terminal.Paper(&b, 0), null, "none", queriesFile))
+	assert.ErrorContains(t, show(terminal.Paper(&b, 0), null, "main.go", queriesFile), "main.go:1: ")
+}
+
+// The table is the same in a pipe and on a terminal of 80 columns. Where it does not fit,
+// the policies stand above their figures.
+func TestTableFits(t *testing.T) {
+	rows := []*row{
+		{policy: "the first 40", standing: map[string]int{"inline": 40, "deferred": 268}, tokens: 5728, all: 30347, requests: 100, atOnce: 12},
+		{policy: "rules for those who code", standing: map[string]int{"inline": 34, "summarized": 12, "hidden": 262}, tokens: 5088, requests: 100, atOnce: 9},
+	}
+	draw := func(columns int) string {
+		var b bytes.Buffer
+		table(terminal.Paper(&b, columns), rows)
+		return b.String()
+	}
+	assert.Equal(t, draw(0), draw(120))
+	golden(t, "table60.golden", draw(60))
+	for _, columns := range []int{55, 60, 78, 79, 80, 120} {
+		for line := range strings.Lines(draw(columns)) {
+			assert.LessOrEqual(t, terminal.Width(strings.TrimSuffix(line, "\n")), columns)
+			assert.NotContains(t, line, "…", "%d", columns)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got)
 }
