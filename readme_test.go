@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/doc/comment"
 	"go/importer"
 	"go/parser"
 	"go/scanner"
@@ -15,137 +16,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/pages"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// hostDeclarations are declarations that the code of the README and of docs/
-// relies on: what every host has, and the README's own mgr and sess. The README
-// lists them above its first code.
-const hostDeclarations = `package host
-
-import (
-	"context"
-
-	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid"
-)
-
-var (
-	ctx      context.Context
-	base     string    // the host's own system prompt
-	messages []Message // the conversation so far
-	message  string    // the user's last one
-	model    Model     // the client of a model provider
-
-	cfg  *mcphybrid.Config
-	opts mcphybrid.Options
-	mgr  *mcphybrid.Manager
-	sess *mcphybrid.Session
-)
-
-type (
-	Message struct{}
-
-	ToolCall struct{ ID, Name, Arguments string }
-
-	Reply struct {
-		Message   Message
-		ToolCalls []ToolCall
-	}
-
-	Model struct{}
-)
-
-func (Model) Chat(system string, messages []Message, tools []mcphybrid.Tool) Reply { return Reply{} }
-
-// toolResult returns the message that answers a call.
-func toolResult(call ToolCall, res *mcp.CallToolResult) Message { return Message{} }
-`
-
-// docImports are the packages that the code may use, by name. An import clause
-// would be noise in each block.
-var docImports = map[string]string{
-	"ask":       "github.com/mcphybrid/mcphybrid/ask",
-	"context":   "context",
-	"errors":    "errors",
-	"fmt":       "fmt",
-	"http":      "net/http",
-	"log":       "log",
-	"mcp":       "github.com/mark3labs/mcp-go/mcp",
-	"server":    "github.com/mark3labs/mcp-go/server",
-	"slog":      "log/slog",
-	"time":      "time",
-	"search":    "github.com/mcphybrid/mcphybrid/search",
-	"shared":    "github.com/mcphybrid/mcphybrid/shared",
-	"vector":    "github.com/mcphybrid/mcphybrid/vector",
-	"debug":     "github.com/mcphybrid/mcphybrid/debug",
-	"mcphybrid": "github.com/mcphybrid/mcphybrid",
-	"toml":      "github.com/mcphybrid/mcphybrid/toml",
-	"files":     "github.com/mcphybrid/mcphybrid/files",
-}
-
-// A docBlock is one fenced block of Go in a document.
-type docBlock struct {
-	path string
-	line int // of its first line of code, from 1
-	code string
-}
-
-func docBlocks(path, text string) (blocks []docBlock) {
-	var b *docBlock
-	for i, line := range strings.Split(text, "\n") {
-		switch {
-		case b == nil && line == "```go":
-			b = &docBlock{path: path, line: i + 2}
-		case b != nil && line == "```":
-			blocks, b = append(blocks, *b), nil
-		case b != nil:
-			b.code += line + "\n"
-		}
-	}
-	return blocks
-}
-
-// whole reports whether b is a program, and not a part of one.
-func (b docBlock) whole() bool { return strings.HasPrefix(b.code, "package ") }
-
-// program returns b as the body of a function, in a file that imports what b
-// uses, unless it is a whole program. Errors have the places of the document.
-func (b docBlock) program() string {
-	if b.whole() {
-		return fmt.Sprintf("//line %s:%d:1\n%s", b.path, b.line, b.code)
-	}
-	body := fmt.Sprintf("func _() {\n//line %s:%d:1\n%s}\n", b.path, b.line, b.code)
-	file, _ := parser.ParseFile(token.NewFileSet(), "", "package host\n"+body, 0)
-	used := make(map[string]bool)
-	ast.Inspect(file, func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok {
-			if x, ok := s.X.(*ast.Ident); ok && docImports[x.Name] != "" {
-				used[x.Name] = true
-			}
-		}
-		return true
-	})
-	var clause strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(used)) {
-		fmt.Fprintf(&clause, "import %s %q\n", name, docImports[name])
-	}
-	return "package host\n" + clause.String() + body
-}
-
-// problems returns the compiler's errors for b, one line each.
-func (b docBlock) problems(imports types.ImporterFrom, fset *token.FileSet) (list []string) {
-	sources := map[string]string{"block.go": b.program()}
-	if !b.whole() {
-		sources["host.go"] = hostDeclarations
+// problems returns the compiler's errors for p, one line each.
+func problems(p pages.Piece, imports types.ImporterFrom, fset *token.FileSet) (list []string) {
+	sources := map[string]string{"block.go": p.File()}
+	if !p.Whole() {
+		sources["host.go"] = pages.Host
 	}
 	var files []*ast.File
 	for name, source := range sources {
@@ -165,14 +50,14 @@ func (b docBlock) problems(imports types.ImporterFrom, fset *token.FileSet) (lis
 	return list
 }
 
-// docImporter imports docImports and their dependencies from the go command's
+// docImporter imports what the code may use, and their dependencies from the go command's
 // build cache.
 func docImporter(t *testing.T, fset *token.FileSet) types.ImporterFrom {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go command")
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}")
-	cmd.Args = append(cmd.Args, slices.Sorted(maps.Values(docImports))...)
+	cmd.Args = append(cmd.Args, slices.Sorted(maps.Values(pages.Imports))...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -209,20 +94,38 @@ func TestDocumentedCodeCompiles(t *testing.T) {
 	fset := token.NewFileSet()
 	imports := docImporter(t, fset)
 	for path, text := range documents(t) {
-		blocks := docBlocks(path, text)
-		assert.Equal(t, strings.Count(text, "```go\n"), len(blocks), "%s: a block does not end", path)
-		if path == "README.md" {
-			assert.Len(t, blocks, 2, path)
-		}
-		for _, b := range blocks {
-			for _, problem := range b.problems(imports, fset) {
-				t.Error(problem)
+		pieces, err := pages.Read(path, text)
+		require.NoError(t, err)
+		for _, p := range pieces {
+			if p.Kind == "go" && p.Needs == "" {
+				for _, problem := range problems(p, imports, fset) {
+					t.Error(problem)
+				}
 			}
 		}
 	}
 }
 
-// The test above fails for code that does not compile.
+// So does the loop in the documentation of the package.
+func TestPackageDocumentationCompiles(t *testing.T) {
+	t.Parallel()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "doc.go", nil, parser.ParseComments)
+	require.NoError(t, err)
+	var parser comment.Parser
+	loops := 0
+	for _, block := range parser.Parse(file.Doc.Text()).Content {
+		code, ok := block.(*comment.Code)
+		if !ok || !strings.Contains(code.Text, ":=") {
+			continue
+		}
+		loops++
+		assert.Empty(t, problems(pages.Piece{Path: "doc.go", Line: 1, Kind: "go", Text: code.Text}, docImporter(t, fset), fset))
+	}
+	assert.Equal(t, 1, loops)
+}
+
+// The tests above fail for code that does not compile.
 func TestDocumentedCodeIsChecked(t *testing.T) {
 	t.Parallel()
 	fset := token.NewFileSet()
@@ -237,19 +140,12 @@ func TestDocumentedCodeIsChecked(t *testing.T) {
 		"for {":                              "X.md:4:3: expected '}', found 'EOF'",
 		"…":                                  "X.md:3:1: illegal character U+2026 '…'",
 	} {
-		blocks := docBlocks("X.md", "text\n```go\n"+code+"\n```\n")
-		require.Len(t, blocks, 1)
-		got := append(blocks[0].problems(imports, fset), "")[0]
+		pieces, err := pages.Read("X.md", "text\n```go\n"+code+"\n```\n")
+		require.NoError(t, err)
+		require.Len(t, pieces, 1)
+		got := append(problems(pieces[0], imports, fset), "")[0]
 		assert.Equal(t, want, got, code)
 	}
-}
-
-// CI runs the README's commands, which it finds by their indentation.
-func TestReadmeCommands(t *testing.T) {
-	t.Parallel()
-	text := documents(t)["README.md"]
-	assert.Equal(t, []string{"    go run ./examples/quickstart", "    go test ./..."},
-		regexp.MustCompile(`(?m)^    go (run|test).*`).FindAllString(text, -1))
 }
 
 // Links between documents have targets, headings included.
@@ -279,27 +175,4 @@ func TestDocumentLinks(t *testing.T) {
 			assert.Contains(t, anchors, heading, "%s: %s", from, m[1])
 		}
 	}
-}
-
-// docs/options.md has each option and no others.
-func TestOptionsAreDocumented(t *testing.T) {
-	t.Parallel()
-	var want, got []string
-	options := reflect.TypeFor[mcphybrid.Options]()
-	for i := range options.NumField() {
-		f := options.Field(i)
-		if f.Type.Kind() != reflect.Struct || f.Name == "Access" || f.Name == "Cache" {
-			want = append(want, f.Name)
-			continue
-		}
-		for i := range f.Type.NumField() {
-			want = append(want, f.Name+"."+f.Type.Field(i).Name)
-		}
-	}
-	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllStringSubmatch(documents(t)["docs/options.md"], -1) {
-		for _, name := range regexp.MustCompile("`([\\w.]+)`").FindAllStringSubmatch(row[1], -1) {
-			got = append(got, name[1])
-		}
-	}
-	assert.ElementsMatch(t, want, got)
 }

@@ -154,35 +154,20 @@ size() {
 	return $status
 }
 
-# readme N: the Nth command of the README, as it stands there, in an empty
-# clone.
-readme() {
-	local command
-	command=$(grep -oE '^    go (run|test) .*' README.md | sed -n "$1p")
-	echo "$command"
-	test -n "$command" || return 1
-	rm -rf "$tmp/clone$1" && git clone -q "$root" "$tmp/clone$1" && cd "$tmp/clone$1" && (unset MCPHYBRID_LONG && eval "$command")
-}
+# visitor FLAG…: what the pages say, done by somebody who has only Go and git.
+visitor() { go run ./internal/visitor "$@"; }
 
-# stranger: a stranger's module with a replace line compiles the loop of the
-# package's documentation.
-stranger() {
-	mkdir -p "$tmp/stranger" && cp .ci/stranger.go.txt "$tmp/stranger/main.go" && cd "$tmp/stranger" &&
-		go mod init example.com/stranger && go mod edit -replace "github.com/mcphybrid/mcphybrid=$root" &&
-		go mod tidy && go vet ./... && go run .
-}
-
-# strangers: a stranger's module for each runtime, with replace lines and the
-# versions that the adapter is tested with, compiles the program of its README.
-strangers() {
-	local adapter dir
-	for adapter in adapters/*/go.mod; do
-		adapter=${adapter%/*}
-		dir=$tmp/strangers/$(basename "$adapter")
-		mkdir -p "$dir" && sed -n '/^```go$/,/^```$/{/^```/!p}' "$adapter/README.md" >"$dir/main.go" &&
-			sed "s|^module .*|module example.com/stranger|; s|=> \\.\\./\\.\\./*|=> $root|" "$adapter/go.mod" >"$dir/go.mod" && cp "$adapter/go.sum" "$dir" &&
-			(cd "$dir" && go mod edit -replace "github.com/mcphybrid/mcphybrid/$adapter=$root/$adapter" && go mod tidy && go vet .) || return 1
-	done
+# compatible: nothing breaks what other modules use of the last release, unless the
+# changelog says so; and what breaks something is found, in a repository made for it.
+compatible() {
+	.ci/compat && mkdir -p "$tmp/made" && cd "$tmp/made" || return 1
+	local commit=(git -c user.name=made -c user.email=made@example.com commit -qm made)
+	export GOFLAGS=-mod=mod
+	git init -q . && printf 'module example.com/made\n\ngo 1.25\n' >go.mod && printf 'package made\n\nfunc F(int) {}\n' >made.go &&
+		printf '## Unreleased\n' >CHANGELOG.md && git add . && "${commit[@]}" && git tag v0.1.0 &&
+		echo 'func G() {}' >>made.go && "$root/.ci/compat" v0.1.1 || return 1
+	sed -i 's/F(int)/F(string)/' made.go && ! "$root/.ci/compat" v0.1.1 && ! "$root/.ci/compat" v0.2.0 || return 1
+	printf '### Breaking\n' >>CHANGELOG.md && ! "$root/.ci/compat" v0.1.1 && "$root/.ci/compat" v0.2.0
 }
 
 # evaluation: recall@5 of the default ranker, on our own corpus and, where they

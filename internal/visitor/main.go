@@ -1,0 +1,327 @@
+// Visitor does what the pages say, as somebody who has only Go and git: each command of
+// the README and of docs/ runs in an empty clone of HEAD, and each block of Go is compiled
+// in a module that got this one by the command that the README has for that. The programs
+// in the READMEs of adapters are compiled likewise. The home folder is empty, and so are
+// the caches in it.
+//
+//	go run ./internal/visitor [-full] [-only TEXT]
+//
+// Without -full, it takes modules from this machine's cache, builds with this machine's
+// build cache, and leaves out what takes long: tests, other modules, adapters. What was left
+// out and why is told; package pages says how a page names what not everybody has. With
+// -only, it runs the commands that have this text.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/pages"
+)
+
+const version = "v0.1.0" // of the modules that are released for the visitor
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) == 2 && os.Args[1] == "serve" {
+		if err := serve(); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	full := flag.Bool("full", false, "with empty caches, and what takes long too")
+	only := flag.String("only", "", "run only the commands with this `text`")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	v := visitor{full: *full, only: *only}
+	err := v.visit(ctx)
+	fmt.Printf("NOTE: %d blocks compiled, %d commands run, %d of both not\n", v.compiled, v.run, v.not)
+	if err != nil {
+		stop()
+		log.Fatal("visitor: ", err)
+	}
+}
+
+// A visitor has a folder of its own, with a home in it.
+type visitor struct {
+	full bool
+	only string
+
+	tmp, clone string
+	env        []string
+	errs       []error
+
+	compiled, run, not int // pieces
+}
+
+func (v *visitor) visit(ctx context.Context) (err error) {
+	if v.tmp, err = os.MkdirTemp("", "visitor"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(v.tmp)
+	v.clone = filepath.Join(v.tmp, "clone")
+	if err := v.arrive(ctx); err != nil {
+		return err
+	}
+	own, err := v.read("README.md", "docs/*.md")
+	if err != nil {
+		return err
+	}
+	adapters, err := v.read("adapters/*/README.md")
+	if err != nil {
+		return err
+	}
+	if v.only == "" {
+		v.code(ctx, own)
+		for _, p := range adapters {
+			v.adapter(ctx, p)
+		}
+	}
+	v.commands(ctx, own)
+	return errors.Join(append(v.errs, ctx.Err())...)
+}
+
+// arrive prepares the home, the clone, and the proxy from which modules come.
+func (v *visitor) arrive(ctx context.Context) error {
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	proxy := filepath.Join(v.tmp, "proxy")
+	release := exec.CommandContext(ctx, ".ci/release", version)
+	release.Env = append(os.Environ(), "PROXY="+proxy, "TRY=no")
+	if out, err := release.CombinedOutput(); err != nil {
+		return fmt.Errorf(".ci/release: %w\n%s", err, out)
+	}
+	if out, err := exec.CommandContext(ctx, "git", "clone", "-q", root, v.clone).CombinedOutput(); err != nil {
+		return fmt.Errorf("git clone: %w\n%s", err, out)
+	}
+	goenv := func(name string) (string, error) {
+		out, err := exec.CommandContext(ctx, "go", "env", name).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	from, err := goenv("GOPROXY")
+	if err != nil {
+		return err
+	}
+	// Nobody has sums of our modules. Those of others are checked where they are downloaded.
+	settings := "GOFLAGS=-modcacherw\nGONOSUMDB=github.com/mcphybrid\n"
+	if !v.full {
+		cache, err := goenv("GOMODCACHE")
+		if err != nil {
+			return err
+		}
+		build, err := goenv("GOCACHE")
+		if err != nil {
+			return err
+		}
+		from = "file://" + cache + "/cache/download," + from
+		settings = "GOFLAGS=-modcacherw\nGONOSUMDB=*\nGOCACHE=" + build + "\n"
+	}
+	settings += "GOPROXY=file://" + proxy + "," + from + "\n"
+	home := filepath.Join(v.tmp, "home")
+	if err := write(filepath.Join(home, ".config", "go", "env"), settings); err != nil {
+		return err
+	}
+	for _, e := range os.Environ() {
+		name, _, _ := strings.Cut(e, "=")
+		if !slices.ContainsFunc([]string{"GO", "HOME", "MCPHYBRID", "XDG_"}, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			v.env = append(v.env, e)
+		}
+	}
+	v.env = append(v.env, "HOME="+home)
+	return v.configure(v.clone)
+}
+
+// read returns the pieces of pages of the clone.
+func (v *visitor) read(patterns ...string) (all []pages.Piece, err error) {
+	for _, pattern := range patterns {
+		paths, err := filepath.Glob(filepath.Join(v.clone, pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			name, _ := filepath.Rel(v.clone, path)
+			pieces, err := pages.Read(filepath.ToSlash(name), string(text))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, pieces...)
+		}
+	}
+	return all, nil
+}
+
+// code compiles the blocks in one module, runs those that are programs, and reads those
+// that are files.
+func (v *visitor) code(ctx context.Context, all []pages.Piece) {
+	dir := filepath.Join(v.tmp, "module")
+	v.must(write(filepath.Join(dir, "host", "host.go"), pages.Host))
+	v.must(write(filepath.Join(dir, "read", "main.go"), reader))
+	v.must(v.configure(dir))
+	var programs []string
+	files, blocks := "", 0
+	for i, p := range all {
+		at := filepath.Join(dir, "host", fmt.Sprintf("block%d.go", i))
+		switch {
+		case p.Kind == "sh":
+			continue
+		case p.Needs != "":
+			v.skip(p, "needs "+p.Needs)
+			continue
+		case p.Kind != "go":
+			at = filepath.Join(dir, fmt.Sprintf("file%d.%s", i, p.Kind))
+			v.must(write(at, p.Text))
+			files += " " + at
+			continue
+		case p.Whole():
+			programs = append(programs, fmt.Sprintf("./program%d", i))
+			at = filepath.Join(dir, fmt.Sprintf("program%d", i), "main.go")
+		}
+		v.must(write(at, p.File()))
+		blocks++
+	}
+	v.do(ctx, "a module", dir, "go mod init example.com/visitor", time.Minute)
+	for _, p := range all {
+		if strings.HasPrefix(p.Text, "go get ") && v.do(ctx, p.Path+":"+fmt.Sprint(p.Line), dir, p.Text, 10*time.Minute) {
+			v.run++
+		}
+	}
+	if v.do(ctx, "code of the pages", dir, "go mod tidy && go vet ./...", 10*time.Minute) {
+		v.compiled += blocks
+	}
+	for _, name := range programs {
+		v.do(ctx, "a program of the pages", dir, "go run "+name+" | tee /dev/stderr | grep -q create_issue", 5*time.Minute)
+	}
+	v.do(ctx, "files of the pages", dir, "go run ./read"+files, 5*time.Minute)
+}
+
+// adapter compiles a program in a module that got the adapter.
+func (v *visitor) adapter(ctx context.Context, p pages.Piece) {
+	if p.Kind != "go" {
+		return
+	}
+	if !v.full {
+		v.skip(p, "takes long")
+		return
+	}
+	folder := filepath.Dir(p.Path)
+	dir := filepath.Join(v.tmp, folder)
+	v.must(write(filepath.Join(dir, "main.go"), p.File()))
+	if v.do(ctx, p.Path, dir, "go mod init example.com/visitor && go get github.com/mcphybrid/mcphybrid/"+folder+"@"+version+
+		" && go mod tidy && go vet .", 10*time.Minute) {
+		v.compiled++
+	}
+}
+
+// commands runs the commands in the clone.
+func (v *visitor) commands(ctx context.Context, all []pages.Piece) {
+	done := make(map[string]bool)
+	for _, p := range all {
+		slow := strings.HasPrefix(p.Text, "go test ") || strings.HasPrefix(p.Text, "go -C ")
+		switch {
+		case p.Kind != "sh" || done[p.Text] || !strings.Contains(p.Text, v.only):
+			continue
+		case p.Needs != "":
+			v.skip(p, "needs "+p.Needs)
+		case strings.HasPrefix(p.Text, "go get "): // with the code
+		case slow && !v.full && v.only == "":
+			v.skip(p, "takes long")
+		case v.do(ctx, fmt.Sprintf("%s:%d", p.Path, p.Line), v.clone, p.Text, 20*time.Minute):
+			v.run++
+		}
+		done[p.Text] = true
+	}
+	if v.only != "" && len(done) == 0 {
+		v.must(fmt.Errorf("no command has %q", v.only))
+	}
+}
+
+// do runs a command of the shell and reports whether it succeeded.
+func (v *visitor) do(ctx context.Context, what, dir, command string, limit time.Duration) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	begun := time.Now()
+	cmd := exec.CommandContext(ctx, "timeout", "-k", "10", fmt.Sprint(limit.Seconds()), "bash", "-uo", "pipefail", "-c", command)
+	cmd.Dir, cmd.Env = dir, v.env
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it ends what it started
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	took := time.Since(begun).Round(100 * time.Millisecond)
+	if err != nil {
+		v.errs = append(v.errs, fmt.Errorf("%s: %s: %w", what, command, err))
+		fmt.Printf("FAIL %s: %s (%v): %v\n%s\n", what, command, took, err, &out)
+		return false
+	}
+	fmt.Printf("ok   %s: %s (%v)\n", what, command, took)
+	return true
+}
+
+// skip tells what is not run, and why.
+func (v *visitor) skip(p pages.Piece, why string) {
+	v.not++
+	first, _, _ := strings.Cut(p.Text, " # needs ")
+	if p.Kind != "sh" {
+		first = "a block of " + p.Kind
+	}
+	fmt.Printf("NOTE: not run: %s:%d: %s: %s\n", p.Path, p.Line, first, why)
+}
+
+func (v *visitor) must(err error) {
+	if err != nil {
+		v.errs = append(v.errs, err)
+	}
+}
+
+func write(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
+}
+
+// reader reads files as a host would.
+const reader = `package main
+
+import (
+	"log"
+	"os"
+	"strings"
+
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/files"
+)
+
+func main() {
+	for _, path := range os.Args[1:] {
+		var err error
+		if strings.HasSuffix(path, ".yaml") {
+			_, err = files.LoadRules(path)
+		} else {
+			_, err = mcphybrid.LoadConfig(path)
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+`
