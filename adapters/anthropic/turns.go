@@ -73,6 +73,9 @@ func (t *turns) next(ctx context.Context) error {
 	return nil
 }
 
+// takeBack takes the last answer out of the conversation.
+func (t *turns) takeBack() { t.params.Messages = t.params.Messages[:len(t.params.Messages)-1] }
+
 // settled returns messages without the calls of an answer that did not stop to have them
 // made. An answer that has nothing else to say is left out.
 func (t *turns) settled(messages []anthropic.BetaMessageParam) []anthropic.BetaMessageParam {
