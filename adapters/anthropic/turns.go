@@ -171,7 +171,7 @@ func (t *turns) offer(tools []mcphybrid.ExportedTool) {
 	listed := slices.IndexFunc(tools, func(tool mcphybrid.ExportedTool) bool { return t.added[tool.Name] })
 	switch {
 	case t.begun:
-		listed = len(t.params.Tools)
+		listed = min(len(t.params.Tools), len(tools)) // fewer after Compact
 	case listed < 0: // nothing was ever added
 		listed = len(tools)
 	}
