@@ -79,3 +79,15 @@ func TestObjectSchema(t *testing.T) {
 		assert.Equal(t, want, string(objectSchema(json.RawMessage(in))), in)
 	}
 }
+
+func TestMessagesOfNoUse(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":"x","method":"none"}`: `{"jsonrpc":"2.0","id":"x","error":{"code":-32601,"message":"gosdk: there is no method \"none\""}}`,
+		`{"jsonrpc":"2.0","method":"none"}`:          `null`,
+	} {
+		out, err := json.Marshal(new(source).HandleMessage(t.Context(), json.RawMessage(in)))
+		require.NoError(t, err)
+		assert.JSONEq(t, want, string(out))
+	}
+}

@@ -15,7 +15,7 @@ const maxReports = 64
 
 // reporting returns a context whose calls report their progress to the client, if it asked
 // for that. When end returns, the last report is out.
-func reporting(ctx context.Context, req *mcp.CallToolRequest) (_ context.Context, end func()) {
+func reporting(ctx context.Context, req *mcp.CallToolRequest) (with context.Context, end func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return ctx, func() {}
@@ -42,13 +42,13 @@ func reporting(ctx context.Context, req *mcp.CallToolRequest) (_ context.Context
 	}()
 	// The function runs where the server's messages are read, so it must not wait for the
 	// client.
-	ctx = mcphybrid.WithProgress(ctx, func(p mcpgo.ProgressNotificationParams) {
+	with = mcphybrid.WithProgress(ctx, func(p mcpgo.ProgressNotificationParams) {
 		select {
 		case reports <- &mcp.ProgressNotificationParams{ProgressToken: token, Progress: p.Progress, Total: p.Total, Message: p.Message}:
 		default:
 		}
 	})
-	return ctx, func() {
+	return with, func() {
 		close(over)
 		<-sent
 	}

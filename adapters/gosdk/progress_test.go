@@ -3,7 +3,9 @@ package gosdk_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
+	"testing/synctest"
 
 	mcpgo "github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -203,49 +205,54 @@ func TestProgressAndCancelThrough(t *testing.T) {
 // don't fit are dropped, and the result comes behind the others.
 func TestProgressOfASlowClient(t *testing.T) {
 	t.Parallel()
-	const many = 1000
-	finished, slow := make(chan struct{}), make(chan struct{})
-	out := mcp.NewServer(impl, nil)
-	mcp.AddTool(out, &mcp.Tool{Name: "work"}, func(ctx context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
-		for i := range many {
-			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i + 1)})
-		}
-		close(finished)
-		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil, nil
-	})
-	m := mcphybrid.NewManager(nil)
-	defer m.Close()
-	done, err := gosdk.AddServer(t.Context(), m, mcphybrid.ServerConfig{Name: "out"}, out)
-	require.NoError(t, err)
-	defer done()
-	server, err := gosdk.NewServer(m.NewSession(nil), impl, nil)
-	require.NoError(t, err)
-	// What the server writes waits until the tool has finished.
-	server.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == "notifications/progress" {
-				<-slow
+	synctest.Test(t, func(t *testing.T) {
+		out := mcp.NewServer(impl, nil)
+		finished := false
+		mcp.AddTool(out, &mcp.Tool{Name: "work"}, func(ctx context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
+			for i := range 1000 {
+				_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i + 1)})
 			}
-			return next(ctx, method, req)
-		}
-	})
-	go func() {
-		<-finished
+			finished = true
+			<-ctx.Done()
+			return nil, nil, ctx.Err()
+		})
+		m := mcphybrid.NewManager(nil)
+		defer m.Close()
+		done, err := gosdk.AddServer(t.Context(), m, mcphybrid.ServerConfig{Name: "out"}, out)
+		require.NoError(t, err)
+		defer done()
+		server, err := gosdk.NewServer(m.NewSession(nil), impl, nil)
+		require.NoError(t, err)
+		slow := make(chan struct{}) // is closed when reports get through to the client
+		server.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method == "notifications/progress" {
+					<-slow
+				}
+				return next(ctx, method, req)
+			}
+		})
+		var got []float64
+		_, session := join(t, server, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+			got = append(got, req.Params.Progress)
+		}})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			params := &mcp.CallToolParams{Name: "mcp_out__work"}
+			params.SetProgressToken("t")
+			_, err := session.CallTool(ctx, params)
+			ended <- err
+		}()
+		synctest.Wait()
+		require.True(t, finished)
 		close(slow)
-	}()
-	var last float64
-	got := make(chan float64, many)
-	_, session := join(t, server, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
-		got <- req.Params.Progress
-	}})
-	params := &mcp.CallToolParams{Name: "mcp_out__work"}
-	params.SetProgressToken("t")
-	_, err = session.CallTool(t.Context(), params)
-	require.NoError(t, err)
-	for len(got) > 0 {
-		p := <-got
-		require.Greater(t, p, last)
-		last = p
-	}
-	require.Less(t, last, float64(many), "none was dropped")
+		synctest.Wait()
+		require.NotEmpty(t, got)
+		require.LessOrEqual(t, len(got), 65)
+		require.True(t, slices.IsSorted(got))
+		cancel()
+		require.Error(t, <-ended)
+		require.NoError(t, session.Close())
+	})
 }

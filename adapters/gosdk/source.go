@@ -192,7 +192,7 @@ func (s *source) answer(ctx context.Context, method string, params json.RawMessa
 	case mcpgo.MethodCompletionComplete:
 		return ask(ctx, params, s.session.Complete)
 	}
-	return nil, fmt.Errorf("gosdk: there is no method %q", method)
+	return nil, &jsonrpc.Error{Code: mcpgo.METHOD_NOT_FOUND, Message: fmt.Sprintf("gosdk: there is no method %q", method)}
 }
 
 // initialize returns what the SDK's client was told, in the revision that is asked for.
