@@ -49,3 +49,11 @@ func TestMistakesByBridge(t *testing.T) {
 		})
 	}
 }
+
+// The docs say how many requests there are.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	for _, r := range []Runtime{{}, {Forgets: true}, {Disclosure: mcphybrid.ByBridge}} {
+		assert.Len(t, steps(r), 20)
+	}
+}
