@@ -81,6 +81,8 @@ func NewToolRunnerStreaming(client *anthropic.Client, s *mcphybrid.Session, para
 	return &StreamingRunner{r, begin(s, &r.Params, r)}
 }
 
+var errBrokeOff = errors.New("mcpanthropic: the model's answer broke off")
+
 // All returns the events of the model's messages up to the end of its last answer, or to an
 // error. Read them to the end: a message that is not read is not part of the conversation.
 func (r *StreamingRunner) All(ctx context.Context) iter.Seq2[anthropic.BetaRawMessageStreamEventUnion, error] {
@@ -90,10 +92,16 @@ func (r *StreamingRunner) All(ctx context.Context) iter.Seq2[anthropic.BetaRawMe
 				yield(anthropic.BetaRawMessageStreamEventUnion{}, err)
 				return
 			}
+			before := r.runner.LastMessage()
 			for event, err := range r.runner.NextStreaming(ctx) {
 				if !yield(event, err) || err != nil {
 					return
 				}
+			}
+			if last := r.runner.LastMessage(); last != before && last.StopReason == "" {
+				r.turns.takeBack()
+				yield(anthropic.BetaRawMessageStreamEventUnion{}, errBrokeOff)
+				return
 			}
 		}
 	}

@@ -73,6 +73,9 @@ func (t *turns) next(ctx context.Context) error {
 	return nil
 }
 
+// takeBack takes the last answer out of the conversation.
+func (t *turns) takeBack() { t.params.Messages = t.params.Messages[:len(t.params.Messages)-1] }
+
 // settled returns messages without the calls of an answer that did not stop to have them
 // made. An answer that has nothing else to say is left out.
 func (t *turns) settled(messages []anthropic.BetaMessageParam) []anthropic.BetaMessageParam {
@@ -168,7 +171,7 @@ func (t *turns) offer(tools []mcphybrid.ExportedTool) {
 	listed := slices.IndexFunc(tools, func(tool mcphybrid.ExportedTool) bool { return t.added[tool.Name] })
 	switch {
 	case t.begun:
-		listed = len(t.params.Tools)
+		listed = min(len(t.params.Tools), len(tools)) // fewer after Compact
 	case listed < 0: // nothing was ever added
 		listed = len(tools)
 	}

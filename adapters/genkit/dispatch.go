@@ -95,7 +95,11 @@ func realNames(in []*ai.Message) []*ai.Message {
 				r := *p.ToolRequest
 				input, _ := r.Input.(map[string]any)
 				r.Name, _ = input["name"].(string)
-				r.Input = input["arguments"]
+				arguments, ok := input["arguments"]
+				if !ok {
+					arguments = map[string]any{} // plugins write anything but an object in ways of their own
+				}
+				r.Input = arguments
 				names[r.Ref] = r.Name
 				p.ToolRequest = &r
 			case p.IsToolResponse() && p.ToolResponse.Name == dispatch:

@@ -169,7 +169,7 @@ func TestNoArguments(t *testing.T) {
 			resp, err := genkit.Generate(t.Context(), g, ai.WithModelName("test/model"), ai.WithPrompt("go"), ai.WithUse(mcpgenkit.Use(mgr.NewSession(nil), nil)))
 			require.NoError(t, err)
 			require.Equal(t, "done", resp.Text())
-			require.Empty(t, again)
+			require.Equal(t, map[string]any{}, again)
 		})
 	}
 }

@@ -14,7 +14,8 @@ import (
 // NewServer returns a server with the tools of s, for one client, whose model is the
 // session's. The list of tools only grows at its end, and the client is told when it does.
 // Calls of other names go to the session too, which calls tools that no search has found.
-// If opts has no instructions, they are the session's sections.
+// If opts has no instructions, they are the session's sections. Calls report their
+// progress if the client asks for it.
 //
 // NewServer fails if s is ByProvider: MCP has no mark for tools that a model finds by
 // itself. Make the session with [mcphybrid.SessionOptions.Client].
@@ -57,12 +58,12 @@ type offer struct {
 // names, and call no others.
 func (o *offer) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch p := req.GetParams().(type) {
+		switch req.GetParams().(type) {
 		case *mcp.ListToolsParams:
 			tools, err := o.tools()
 			return &mcp.ListToolsResult{Tools: tools}, err
 		case *mcp.CallToolParamsRaw:
-			result, err := o.call(ctx, p)
+			result, err := o.call(ctx, req.(*mcp.CallToolRequest))
 			if err != nil {
 				return nil, err
 			}
@@ -108,7 +109,7 @@ func (o *offer) tools() ([]*mcp.Tool, error) {
 // list if one does not.
 func objectSchema(schema json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(schema, &members) != nil || string(members["type"]) == `"object"` {
+	if json.Unmarshal(schema, &members) != nil || members == nil || string(members["type"]) == `"object"` {
 		return schema
 	}
 	members["type"] = json.RawMessage(`"object"`)
@@ -123,8 +124,10 @@ func unused(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) 
 	return nil, errors.New("gosdk: the middleware answers")
 }
 
-func (o *offer) call(ctx context.Context, p *mcp.CallToolParamsRaw) (*mcp.CallToolResult, error) {
-	res, _ := o.session.Call(ctx, p.Name, p.Arguments) // res tells the model of an error
+func (o *offer) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	ctx, end := reporting(ctx, req)
+	defer end()
+	res, _ := o.session.Call(ctx, req.Params.Name, req.Params.Arguments) // res tells the model of an error
 	out := new(mcp.CallToolResult)
 	return out, convert(res, out)
 }

@@ -19,18 +19,16 @@ import (
 // Manager follows the server's changes. From revision 2026-07-28 of MCP on, servers tell
 // these only to a client that has handlers for them: see [Following].
 //
+// Calls report their progress to [mcphybrid.WithProgress]. What a server reports right
+// before its result may come too late, and is dropped then.
+//
 // The session stays the host's: it closes it, and its client answers what the server asks.
 // A server that has gone does not come back: remove it, and add a new session.
 func AddSession(ctx context.Context, mgr *mcphybrid.Manager, cfg mcphybrid.ServerConfig, client *mcp.Client, session *mcp.ClientSession) error {
-	s := &source{session: session, listeners: make(map[string]mcpserver.ClientSession)}
-	client.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if req.GetSession() == mcp.Session(session) {
-				s.notify(method)
-			}
-			return next(ctx, method, req)
-		}
-	})
+	s := &source{
+		session: session, follower: follow(client),
+		listeners: make(map[string]listener), reported: make(map[string]reported),
+	}
 	cfg.InProcess = s
 	return mgr.AddServer(ctx, cfg)
 }
@@ -55,33 +53,41 @@ func Following(opts mcp.ClientOptions) *mcp.ClientOptions {
 // connection: call it after the Manager's Close, or when the server is removed.
 func AddServer(ctx context.Context, mgr *mcphybrid.Manager, cfg mcphybrid.ServerConfig, server *mcp.Server) (close func() error, err error) {
 	here, there := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, there, nil); err != nil {
+	served, err := server.Connect(ctx, there, nil)
+	if err != nil {
 		return nil, err
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "mcphybrid", Version: "1"}, Following(mcp.ClientOptions{}))
 	session, err := client.Connect(ctx, here, nil)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, served.Close())
 	}
 	if err := AddSession(ctx, mgr, cfg, client, session); err != nil {
-		session.Close()
-		return nil, err
+		return nil, errors.Join(err, session.Close())
 	}
 	return session.Close, nil
 }
 
 // A source is a server for the Manager, which asks a session of the SDK.
 type source struct {
-	session *mcp.ClientSession
+	session  *mcp.ClientSession
+	follower *follower
 
 	mu        sync.Mutex
-	listeners map[string]mcpserver.ClientSession // the Manager's, by id
+	listeners map[string]listener // the Manager's, by id
+	reported  map[string]reported // calls that run, by the tokens that the server got
 }
 
-func (s *source) RegisterSession(_ context.Context, listener mcpserver.ClientSession) error {
+// A listener is the Manager's side of one connection.
+type listener = mcpserver.ClientSession
+
+type listenerKey struct{}
+
+func (s *source) RegisterSession(_ context.Context, l listener) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.listeners[listener.SessionID()] = listener
+	s.listeners[l.SessionID()] = l
+	s.follower.set(s, true)
 	return nil
 }
 
@@ -89,14 +95,15 @@ func (s *source) UnregisterSession(_ context.Context, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.listeners, id)
+	s.follower.set(s, len(s.listeners) > 0)
 }
 
-func (s *source) WithContext(ctx context.Context, _ mcpserver.ClientSession) context.Context {
-	return ctx
+func (s *source) WithContext(ctx context.Context, l listener) context.Context {
+	return context.WithValue(ctx, listenerKey{}, l)
 }
 
-// notify passes on that a list has changed.
-func (s *source) notify(method string) {
+// changed passes on that a list has changed.
+func (s *source) changed(method string) {
 	switch method {
 	case mcpgo.MethodNotificationToolsListChanged, mcpgo.MethodNotificationResourcesListChanged, mcpgo.MethodNotificationPromptsListChanged:
 	default:
@@ -105,10 +112,17 @@ func (s *source) notify(method string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.listeners {
-		select {
-		case l.NotificationChannel() <- mcpgo.JSONRPCNotification{JSONRPC: "2.0", Notification: mcpgo.Notification{Method: method}}:
-		default: // it has as many that it did not read yet
-		}
+		tell(l, method, nil)
+	}
+}
+
+// tell sends a notification to a listener, unless it has as many that it did not read yet.
+func tell(l listener, method string, fields map[string]any) {
+	n := mcpgo.JSONRPCNotification{JSONRPC: mcpgo.JSONRPC_VERSION}
+	n.Method, n.Params.AdditionalFields = method, fields
+	select {
+	case l.NotificationChannel() <- n:
+	default:
 	}
 }
 
@@ -178,7 +192,7 @@ func (s *source) answer(ctx context.Context, method string, params json.RawMessa
 	case mcpgo.MethodCompletionComplete:
 		return ask(ctx, params, s.session.Complete)
 	}
-	return nil, fmt.Errorf("gosdk: there is no method %q", method)
+	return nil, &jsonrpc.Error{Code: mcpgo.METHOD_NOT_FOUND, Message: fmt.Sprintf("gosdk: there is no method %q", method)}
 }
 
 // initialize returns what the SDK's client was told, in the revision that is asked for.
@@ -215,7 +229,7 @@ func (s *source) call(ctx context.Context, params json.RawMessage) (any, error) 
 	if err := json.Unmarshal(params, &in); err != nil {
 		return nil, err
 	}
-	delete(in.Meta, "progressToken") // the SDK's client would not know it
+	defer s.report(ctx, in.Meta)()
 	call := &mcp.CallToolParams{Meta: in.Meta, Name: in.Name}
 	if in.Arguments != nil {
 		call.Arguments = in.Arguments // numbers keep their digits

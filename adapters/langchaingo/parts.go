@@ -82,10 +82,15 @@ const (
 // user behind the results. Sounds and files have only a line in the result.
 //
 // A call that fails is a result, which tells the model why. Answer fails if ctx has ended,
-// and if choice is empty.
+// and if choice is empty. It makes no call if one of them is of no function.
 func Answer(ctx context.Context, sess *mcphybrid.Session, choice *llms.ContentChoice, images Images) ([]llms.MessageContent, error) {
 	if choice.Content == "" && len(choice.ToolCalls) == 0 {
 		return nil, errEmpty // providers refuse to get it back
+	}
+	for _, c := range choice.ToolCalls {
+		if c.FunctionCall == nil {
+			return nil, fmt.Errorf("langchaingo: call %q is of no function", c.ID)
+		}
 	}
 	model := llms.MessageContent{Role: llms.ChatMessageTypeAI}
 	if choice.Content != "" {
@@ -95,9 +100,6 @@ func Answer(ctx context.Context, sess *mcphybrid.Session, choice *llms.ContentCh
 	problems := make([]error, len(choice.ToolCalls))
 	var wg sync.WaitGroup
 	for i, c := range choice.ToolCalls {
-		if c.FunctionCall == nil {
-			return nil, fmt.Errorf("langchaingo: call %q is of no function", c.ID)
-		}
 		if c.Type == "" { // some endpoints leave it out
 			c.Type = "function"
 		}

@@ -101,8 +101,9 @@ func (c *Chat) ask(ctx context.Context) (*openai.ChatCompletion, error) {
 		return nil, err
 	}
 	params := c.Params
+	params.Tools = slices.Clip(params.Tools) // the host's
 	for _, d := range definitions {
-		params.Tools = append(params.Tools[:len(params.Tools):len(params.Tools)], param.Override[openai.ChatCompletionToolUnionParam](d))
+		params.Tools = append(params.Tools, param.Override[openai.ChatCompletionToolUnionParam](d))
 	}
 	if system := c.Instructions + c.tools.session.PromptSections(mcphybrid.PromptFull); system != "" {
 		params.Messages = append([]openai.ChatCompletionMessageParamUnion{openai.SystemMessage(system)}, params.Messages...)

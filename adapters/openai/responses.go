@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/openai/openai-go/v3"
@@ -112,8 +113,9 @@ func (r *Responses) ask(ctx context.Context) (*responses.Response, error) {
 		return nil, err
 	}
 	params := r.Params
+	params.Tools = slices.Clip(params.Tools) // the host's
 	for _, d := range definitions {
-		params.Tools = append(params.Tools[:len(params.Tools):len(params.Tools)], param.Override[responses.ToolUnionParam](d))
+		params.Tools = append(params.Tools, param.Override[responses.ToolUnionParam](d))
 	}
 	if sections := r.tools.session.PromptSections(mcphybrid.PromptFull); sections != "" {
 		params.Instructions = openai.String(r.Params.Instructions.Value + sections)

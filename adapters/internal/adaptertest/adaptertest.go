@@ -24,6 +24,11 @@ type Runtime struct {
 	// new one takes the messages.
 	Begin func(t *testing.T, url string, s *mcphybrid.Session, before Host) Host
 
+	// Disclosure is that of the sessions. ByBridge, the script is the same but for the
+	// names of the tools, and the list of tools is always the first one. ByProvider is not
+	// tested here.
+	Disclosure mcphybrid.Disclosure
+
 	Forgets    bool // a run that broke off leaves nothing of itself in the conversation
 	Streams    bool // the requests ask for a stream
 	Sequential bool // the calls of one answer are made one after the other
@@ -42,7 +47,10 @@ type Host interface {
 	Run(ctx context.Context, message string) (answer string, err error)
 }
 
-var options = &mcphybrid.SessionOptions{Access: mcphybrid.Access{Deny: []string{"mcp_*__delete_*"}}}
+// options returns those of the sessions.
+func (r Runtime) options() *mcphybrid.SessionOptions {
+	return &mcphybrid.SessionOptions{Access: mcphybrid.Access{Deny: []string{"mcp_*__delete_*"}}, Disclosure: r.Disclosure}
+}
 
 // manager returns a Manager of the servers that has two tools inline.
 func (d *desk) manager(t *testing.T) *mcphybrid.Manager {
@@ -62,7 +70,7 @@ func Run(t *testing.T, r Runtime) {
 	desk := newDesk(r.Sequential)
 	s := &script{Runtime: r, steps: steps(r)}
 	url := serve(t, s.Streams, s.play)
-	session := desk.manager(t).NewSession(options)
+	session := desk.manager(t).NewSession(r.options())
 	host := r.Begin(t, url, session, nil)
 	say := func(message, want string) {
 		answer, err := host.Run(ctx, message)
@@ -103,7 +111,7 @@ func Run(t *testing.T, r Runtime) {
 	_, err = host.Run(ctx, convert)
 	require.NoError(t, s.wrong())
 	require.Error(t, err) // some SDKs do not say why
-	restored, changed, err := desk.manager(t).RestoreSession(session.Save(), options)
+	restored, changed, err := desk.manager(t).RestoreSession(session.Save(), r.options())
 	require.NoError(t, err)
 	require.Empty(t, changed)
 	host = r.Begin(t, url, restored, host)

@@ -109,13 +109,13 @@ func (p *plain) ask(ctx context.Context) (object, error) {
 
 func TestPlain(t *testing.T) {
 	t.Parallel()
-	for name, forgets := range map[string]bool{"goes on": false, "forgets": true} {
+	for name, r := range map[string]Runtime{"goes on": {}, "forgets": {Forgets: true}, "by bridge": {Disclosure: mcphybrid.ByBridge}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			Run(t, Runtime{
-				Sequential: true, Forgets: forgets,
+				Sequential: true, Forgets: r.Forgets, Disclosure: r.Disclosure,
 				Begin: func(_ *testing.T, url string, s *mcphybrid.Session, before Host) Host {
-					p := &plain{url: url, session: s, forgets: forgets}
+					p := &plain{url: url, session: s, forgets: r.Forgets}
 					if before != nil {
 						p.messages = before.(*plain).messages
 					}
@@ -201,7 +201,7 @@ func TestMistakes(t *testing.T) {
 			r := Runtime{Sequential: true}
 			s := &script{Runtime: r, steps: steps(r)}
 			n := 0
-			p := &plain{url: serve(t, s.Streams, s.play), session: d.manager(t).NewSession(options), spoils: func(in object) {
+			p := &plain{url: serve(t, s.Streams, s.play), session: d.manager(t).NewSession(r.options()), spoils: func(in object) {
 				n++
 				spoil(in, n)
 			}}

@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -26,20 +27,21 @@ const (
 	taskResult   = `{"aqi":38,"dominant":"pm25"}`
 )
 
-// Cost logs what one task costs in a runtime with the tools of ten servers: a row of a
-// table for each disclosure, and one for a session that may not search, whose tools are all
+// Cost logs what one task costs in a runtime with the tools of ten servers, and tests that
+// docs/runtimes.md says the same: a row of a table for each disclosure, and one for a session that may not search, whose tools are all
 // inline. The first figure is the first request, the second the sum of all; both in tokens
 // of 4 bytes, of what the model reads. The third is the number of requests.
 func Cost(t *testing.T, name string, r Runtime, disclosures ...mcphybrid.Disclosure) {
 	servers := corpus(t)
 	all := spend(t, r, servers, &mcphybrid.SessionOptions{Access: mcphybrid.Access{Deny: []string{mcphybrid.SearchToolName}}})
-	rows := row(name, "none: all inline", all)
+	rows := row(name, "none", all)
 	for _, d := range disclosures {
 		c := spend(t, r, servers, &mcphybrid.SessionOptions{Disclosure: d})
 		require.Less(t, c.first, all.first)
 		rows += row(name, []string{"`ByActivation`", "`ByBridge`", "`ByProvider`"}[d], c)
 	}
 	t.Log("\n" + rows)
+	assert.Equal(t, documented(t, name), rows, "docs/runtimes.md has other figures")
 }
 
 type cost struct{ first, sum, requests int }
@@ -48,11 +50,14 @@ func row(name, disclosure string, c cost) string {
 	return fmt.Sprintf("| %s | %s | %d | %d | %d |\n", name, disclosure, c.first, c.sum, c.requests)
 }
 
+// corpusTools is how many tools the servers of corpus have.
+const corpusTools = 121
+
 // corpus returns the first servers of the repository's corpus of tools.
 func corpus(t *testing.T) (list []mcphybrid.ServerConfig) {
 	text, err := os.ReadFile("../../testdata/corpus/tools.jsonl")
 	require.NoError(t, err)
-	servers := make(map[string]*server.MCPServer)
+	servers, tools := make(map[string]*server.MCPServer), 0
 	for d := json.NewDecoder(bytes.NewReader(text)); d.More(); {
 		var in struct {
 			Server, Name, Description string
@@ -62,12 +67,14 @@ func corpus(t *testing.T) (list []mcphybrid.ServerConfig) {
 		s := servers[in.Server]
 		if s == nil {
 			if len(servers) == 10 {
+				require.Equal(t, corpusTools, tools)
 				return list
 			}
 			s = server.NewMCPServer(in.Server, "1.0.0")
 			servers[in.Server] = s
 			list = append(list, mcphybrid.ServerConfig{Name: in.Server, InProcess: s})
 		}
+		tools++
 		s.AddTool(mcp.NewToolWithRawSchema(in.Name, in.Description, in.InputSchema), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return mcp.NewToolResultText(taskResult), nil
 		})

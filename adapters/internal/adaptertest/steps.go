@@ -1,5 +1,7 @@
 package adaptertest
 
+import "github.com/mcphybrid/mcphybrid"
+
 // A step is one request: what must be new in it, and the model's answer.
 type step struct {
 	// A request has a message of the user, or a result for each call of the step
@@ -22,6 +24,8 @@ type step struct {
 type call struct{ id, name, arguments string }
 
 const (
+	miles   = "How many miles is that?"
+	meet    = "Have Ann and Bob meet. What is in the note?"
 	wait    = "Wait for the bell."
 	goOn    = "Never mind. Are you still there?"
 	convert = "How warm is 3 °C in Fahrenheit?"
@@ -44,7 +48,7 @@ func steps(r Runtime) []step {
 		{results: []string{"Thursday"}, say: "A Thursday."},
 
 		// A tool that no search found, called by name with wrong arguments.
-		{user: "How many miles is that?", calls: []call{{name: "mcp_desk__kilometers_to_miles", arguments: `{"value":"14 km"}`}}},
+		{user: miles, calls: []call{{name: "mcp_desk__kilometers_to_miles", arguments: `{"value":"14 km"}`}}},
 		{results: []string{"!/value: is a string, want number"}, calls: []call{{name: "mcp_desk__kilometers_to_miles", arguments: `{"value":14}`}}},
 		{results: []string{"8.7"}, tools: []string{"mcp_desk__kilometers_to_miles"}, say: "8.7 miles."},
 
@@ -56,7 +60,7 @@ func steps(r Runtime) []step {
 		{results: []string{"A photo of the desk."}, image: true, tools: []string{"mcp_desk__take_photo"}, say: "Red."},
 
 		// Calls at once: each of two ends when the other one has begun.
-		{user: "Have Ann and Bob meet. What is in the note?", calls: []call{
+		{user: meet, calls: []call{
 			{name: "mcp_desk__meet", arguments: `{"who":"Ann"}`},
 			{name: "mcp_notes__get_note", arguments: `{"key":"hike"}`},
 			{name: "mcp_desk__meet", arguments: `{"who":"Bob"}`}}},
@@ -69,6 +73,9 @@ func steps(r Runtime) []step {
 		{results: []string{`"name":"mcp_desk__celsius_to_fahrenheit"`}, tools: []string{"mcp_desk__celsius_to_fahrenheit"}, broken: true, away: true},
 		{again: true, calls: []call{{name: "mcp_desk__celsius_to_fahrenheit", arguments: `{"value":3}`}}},
 		{results: []string{"37.4"}, say: "37.4 °F."},
+	}
+	if r.Disclosure == mcphybrid.ByBridge {
+		bridge(list)
 	}
 	if r.Forgets {
 		for i, st := range list {
