@@ -1,4 +1,4 @@
-package adaptertest
+package modeltest
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 )
 
 // readChat reads a request of OpenAI's chat completions.
-func readChat(body []byte) (sent, error) {
+func readChat(body []byte) (Request, error) {
 	var in struct {
 		Model    string
 		Stream   bool
@@ -15,12 +15,12 @@ func readChat(body []byte) (sent, error) {
 		Messages []json.RawMessage
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return sent{}, err
+		return Request{}, err
 	}
 	if in.Model == "" || len(in.Messages) == 0 {
-		return sent{}, errors.New("want a model and messages")
+		return Request{}, errors.New("want a model and messages")
 	}
-	got := sent{stream: in.Stream, tools: in.Tools, messages: in.Messages[1:]}
+	got := Request{Stream: in.Stream, Tools: in.Tools, Messages: in.Messages[1:]}
 	var k talk
 	for i, raw := range in.Messages {
 		var m struct {
@@ -33,55 +33,55 @@ func readChat(body []byte) (sent, error) {
 			} `json:"tool_calls"`
 		}
 		if err := json.Unmarshal(raw, &m); err != nil {
-			return sent{}, err
+			return Request{}, err
 		}
 		text, images, err := contents(m.Content)
 		if err != nil {
-			return sent{}, err
+			return Request{}, err
 		}
 		switch {
 		case i == 0 && (m.Role == "system" || m.Role == "developer"):
 			if text == "" {
 				err = errors.New("the system prompt is empty")
 			}
-			got.system = text
+			got.System = text
 		case m.Role == "user" && i > 0:
 			err = k.user(text, images)
 		case m.Role == "assistant":
-			var calls []call
+			var calls []Call
 			for _, c := range m.ToolCalls {
-				calls = append(calls, call{c.ID, c.Function.Name, c.Function.Arguments})
+				calls = append(calls, Call{c.ID, c.Function.Name, c.Function.Arguments})
 			}
 			k.model(text, calls...)
 		case m.Role == "tool":
 			if images != nil {
-				return sent{}, fmt.Errorf("message %d has images, and the API takes none in a tool's message", i+1)
+				return Request{}, fmt.Errorf("message %d has images, and the API takes none in a tool's message", i+1)
 			}
 			err = k.result(m.ToolCallID, text, nil, false, false)
 		default:
 			err = fmt.Errorf("message %d has the role %q", i+1, m.Role)
 		}
 		if err != nil {
-			return sent{}, err
+			return Request{}, err
 		}
 	}
 	var err error
-	got.turns, err = k.end()
+	got.Turns, err = k.end()
 	return got, err
 }
 
-func chatFinish(st step) string {
-	if len(st.calls) > 0 {
+func chatFinish(st Step) string {
+	if len(st.Calls) > 0 {
 		return "tool_calls"
 	}
 	return "stop"
 }
 
-func writeChat(st step) any {
-	message := object{"role": "assistant", "content": st.say}
+func writeChat(st Step) any {
+	message := object{"role": "assistant", "content": st.Say}
 	var calls []any
-	for _, c := range st.calls {
-		calls = append(calls, object{"id": c.id, "type": "function", "function": object{"name": c.name, "arguments": c.arguments}})
+	for _, c := range st.Calls {
+		calls = append(calls, object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": c.Arguments}})
 	}
 	if calls != nil {
 		message["tool_calls"] = calls
@@ -93,7 +93,7 @@ func writeChat(st step) any {
 	}
 }
 
-func streamChat(st step) []string {
+func streamChat(st Step) []string {
 	var events []string
 	chunk := func(delta any, finish any) {
 		events = append(events, event("", object{
@@ -102,12 +102,12 @@ func streamChat(st step) []string {
 		}))
 	}
 	chunk(object{"role": "assistant", "content": ""}, nil)
-	for _, p := range pieces(st.say) {
+	for _, p := range pieces(st.Say) {
 		chunk(object{"content": p}, nil)
 	}
-	for i, c := range st.calls {
-		chunk(object{"tool_calls": []any{object{"index": i, "id": c.id, "type": "function", "function": object{"name": c.name, "arguments": ""}}}}, nil)
-		for _, p := range pieces(c.arguments) {
+	for i, c := range st.Calls {
+		chunk(object{"tool_calls": []any{object{"index": i, "id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": ""}}}}, nil)
+		for _, p := range pieces(c.Arguments) {
 			chunk(object{"tool_calls": []any{object{"index": i, "function": object{"arguments": p}}}}, nil)
 		}
 	}
