@@ -9,8 +9,11 @@ import (
 // readChat reads a request of OpenAI's chat completions.
 func readChat(body []byte) (Request, error) {
 	var in struct {
-		Model    string
-		Stream   bool
+		Model   string
+		Stream  bool
+		Options struct {
+			Usage bool `json:"include_usage"`
+		} `json:"stream_options"`
 		Tools    []json.RawMessage
 		Messages []json.RawMessage
 	}
@@ -20,7 +23,7 @@ func readChat(body []byte) (Request, error) {
 	if in.Model == "" || len(in.Messages) == 0 {
 		return Request{}, errors.New("want a model and messages")
 	}
-	got := Request{Stream: in.Stream, Tools: in.Tools, Messages: in.Messages[1:]}
+	got := Request{Stream: in.Stream, Usage: in.Options.Usage, Tools: in.Tools, Messages: in.Messages[1:]}
 	var k talk
 	for i, raw := range in.Messages {
 		var m struct {
@@ -28,7 +31,7 @@ func readChat(body []byte) (Request, error) {
 			Content    json.RawMessage
 			ToolCallID string `json:"tool_call_id"`
 			ToolCalls  []struct {
-				ID       string
+				ID, Type string
 				Function struct{ Name, Arguments string }
 			} `json:"tool_calls"`
 		}
@@ -50,6 +53,9 @@ func readChat(body []byte) (Request, error) {
 		case m.Role == "assistant":
 			var calls []Call
 			for _, c := range m.ToolCalls {
+				if c.Type != "function" {
+					return Request{}, fmt.Errorf("call %q is of type %q", c.ID, c.Type)
+				}
 				calls = append(calls, Call{c.ID, c.Function.Name, c.Function.Arguments})
 			}
 			k.model(text, calls...)
@@ -89,11 +95,15 @@ func writeChat(st Step) any {
 	return object{
 		"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "script",
 		"choices": []any{object{"index": 0, "message": message, "finish_reason": chatFinish(st)}},
-		"usage":   object{"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+		"usage":   chatUsage(st),
 	}
 }
 
-func streamChat(st Step) []string {
+func chatUsage(st Step) object {
+	return object{"prompt_tokens": st.Tokens, "completion_tokens": 0, "total_tokens": st.Tokens}
+}
+
+func streamChat(in Request, st Step) []string {
 	var events []string
 	chunk := func(delta any, finish any) {
 		events = append(events, event("", object{
@@ -112,5 +122,10 @@ func streamChat(st Step) []string {
 		}
 	}
 	chunk(object{}, chatFinish(st))
+	if in.Usage {
+		events = append(events, event("", object{
+			"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "script", "choices": []any{}, "usage": chatUsage(st),
+		}))
+	}
 	return append(events, "data: [DONE]\n\n")
 }

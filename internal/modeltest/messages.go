@@ -104,6 +104,9 @@ func (k *talk) message(raw json.RawMessage) error {
 		k.model(text)
 		return nil
 	}
+	if len(blocks) == 0 {
+		return fmt.Errorf("a message of %q is empty", m.Role)
+	}
 	var user strings.Builder
 	for _, b := range blocks {
 		if b.Type == "text" && b.Text == "" {
@@ -151,11 +154,11 @@ func writeMessages(st Step) any {
 	}
 	return object{
 		"id": "msg_1", "type": "message", "role": "assistant", "model": "script", "content": content,
-		"stop_reason": messagesStop(st), "stop_sequence": nil, "usage": object{"input_tokens": 1, "output_tokens": 1},
+		"stop_reason": messagesStop(st), "stop_sequence": nil, "usage": object{"input_tokens": st.Tokens, "output_tokens": 0},
 	}
 }
 
-func streamMessages(st Step) []string {
+func streamMessages(_ Request, st Step) []string {
 	var events []string
 	send := func(data object) { events = append(events, event(data["type"].(string), data)) }
 	index := 0
@@ -169,7 +172,7 @@ func streamMessages(st Step) []string {
 	}
 	send(object{"type": "message_start", "message": object{
 		"id": "msg_1", "type": "message", "role": "assistant", "model": "script", "content": []any{},
-		"stop_reason": nil, "stop_sequence": nil, "usage": object{"input_tokens": 1, "output_tokens": 0},
+		"stop_reason": nil, "stop_sequence": nil, "usage": object{"input_tokens": st.Tokens, "output_tokens": 0},
 	}})
 	send(object{"type": "ping"})
 	if st.Say != "" {

@@ -14,6 +14,7 @@ import (
 // A Request is what a model is sent, in a form that all protocols have in common.
 type Request struct {
 	Stream   bool
+	Usage    bool // the stream ends with the tokens that were used, in protocols that leave it to the host
 	System   string
 	Tools    []json.RawMessage // with those that messages add
 	Listed   int               // how many of these no message adds, if any may
@@ -42,8 +43,8 @@ type Result struct {
 // A wire is the server's side of a provider's protocol.
 type wire struct {
 	read   func(body []byte) (Request, error)
-	write  func(Step) any      // one answer
-	stream func(Step) []string // server-sent events
+	write  func(Step) any               // one answer
+	stream func(Request, Step) []string // server-sent events
 }
 
 // wires has the protocols by the end of their paths.
@@ -86,7 +87,7 @@ func (m Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	for _, event := range spoken.stream(answer) {
+	for _, event := range spoken.stream(got, answer) {
 		if _, err := io.WriteString(w, event); err != nil {
 			return
 		}

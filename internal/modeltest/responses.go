@@ -63,7 +63,7 @@ func response(st Step, status string, output []any) object {
 	return object{
 		"id": "resp_1", "object": "response", "created_at": 1, "model": "script", "status": status, "output": output,
 		"usage": object{
-			"input_tokens": 1, "output_tokens": 1, "total_tokens": 2,
+			"input_tokens": st.Tokens, "output_tokens": 0, "total_tokens": st.Tokens,
 			"input_tokens_details": object{"cached_tokens": 0}, "output_tokens_details": object{"reasoning_tokens": 0},
 		},
 	}
@@ -86,7 +86,7 @@ func outputs(st Step) []any {
 	return list
 }
 
-func streamResponses(st Step) []string {
+func streamResponses(_ Request, st Step) []string {
 	var events []string
 	send := func(kind string, data object) {
 		data["type"], data["sequence_number"] = kind, len(events)

@@ -21,13 +21,15 @@ type Step struct {
 	Images  []string // the results have, in base64
 
 	Tools  []string // the names that must be new in the list of tools
+	Anew   bool     // the conversation and the list of tools begin anew, with the answer of the step before
 	Back   bool     // nothing of the run before stays in the conversation
 	Again  bool     // all is as in the request before, whatever User and Results are
 	Broken bool     // the run does not get beyond this step
 
-	Away  bool // the model answers with an error
-	Say   string
-	Calls []Call // the script gives them ids
+	Away   bool // the model answers with an error
+	Say    string
+	Calls  []Call // a script gives them ids
+	Tokens int    // the length of the conversation that the answer reports
 }
 
 // A Script is a server that plays the model. It refuses a wrong request with the reason.
@@ -145,6 +147,9 @@ func (s *Script) check(st Step, got Request) error {
 	case got.System != s.last.System:
 		return fmt.Errorf("the system prompt is not what it was: %q, then %q", s.last.System, got.System)
 	}
+	if st.Anew {
+		return s.checkAnew(st, got)
+	}
 	if s.Fixed && s.next > 0 && got.Listed != s.last.Listed {
 		return fmt.Errorf("there are %d tools outside of messages, want the same %d as before", got.Listed, s.last.Listed)
 	}
@@ -180,7 +185,23 @@ func (s *Script) check(st Step, got Request) error {
 	return s.checkNew(st, got.Turns[n], asked)
 }
 
-// checkNew returns what is wrong with the last Turn of a request, which follows these calls.
+// checkAnew returns what is wrong with the first request of another conversation.
+func (s *Script) checkAnew(st Step, got Request) error {
+	if err := checkTools(nil, got.Tools, st.Tools); err != nil {
+		return err
+	}
+	if len(got.Turns) != 1 {
+		return fmt.Errorf("the conversation has %d turns, want 1: %+v", len(got.Turns), got.Turns)
+	}
+	first := got.Turns[0]
+	if before := s.Steps[s.next-1].Say; !strings.Contains(first.User, before) || !strings.Contains(first.User, st.User) {
+		return fmt.Errorf("the user's message is %q, want %q and %q in it", first.User, before, st.User)
+	}
+	first.User = st.User
+	return s.checkNew(st, first, nil)
+}
+
+// checkNew returns what is wrong with the last turn of a request, which follows these calls.
 func (s *Script) checkNew(st Step, last Turn, asked []Call) error {
 	if last.Model != "" || last.User != st.User {
 		return fmt.Errorf("the user's message is %q, want %q", last.User, st.User)
