@@ -15,7 +15,7 @@ import (
 
 // A stream that ends before the model's answer does is an error, and what came of it is not
 // part of the conversation.
-func TestBrokenStream(t *testing.T) {
+func TestBrokenFirstAnswer(t *testing.T) {
 	t.Parallel()
 	for name, events := range map[string]string{
 		"empty": "",

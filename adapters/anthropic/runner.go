@@ -13,6 +13,11 @@ import (
 // A Runner makes the calls of a model and sends it the results until it answers without
 // any. It may not be used concurrently.
 type Runner struct {
+	// Call makes each call of the model. It is [mcphybrid.Session.Call] unless the host puts
+	// another one there, which may show or change calls and pass them on. It runs in several
+	// goroutines at once.
+	Call CallFunc
+
 	runner *anthropic.BetaToolRunner
 	turns  turns
 }
@@ -21,13 +26,13 @@ type Runner struct {
 // the System of params. Messages goes on with a conversation, in the middle of a run too.
 func NewToolRunner(client *anthropic.Client, s *mcphybrid.Session, params anthropic.BetaToolRunnerParams, opts ...option.RequestOption) *Runner {
 	r := client.Beta.Messages.NewToolRunner(nil, params, opts...)
-	return &Runner{r, begin(s, &r.Params, r)}
+	return &Runner{s.Call, r, begin(s, &r.Params, r)}
 }
 
 // NextMessage makes the calls of the last message, at once, and returns the model's next
 // message, or nil if the last one had no calls. If ctx ends, it fails.
 func (r *Runner) NextMessage(ctx context.Context) (*anthropic.BetaMessage, error) {
-	if err := r.turns.next(ctx); err != nil {
+	if err := r.turns.next(ctx, r.Call); err != nil {
 		return nil, err
 	}
 	message, err := r.runner.NextMessage(ctx)
@@ -71,6 +76,8 @@ func (r *Runner) Messages() []anthropic.BetaMessageParam { return r.turns.settle
 
 // A StreamingRunner is a [Runner] that streams the model's messages.
 type StreamingRunner struct {
+	Call CallFunc // as in a Runner
+
 	runner *anthropic.BetaToolRunnerStreaming
 	turns  turns
 }
@@ -78,29 +85,29 @@ type StreamingRunner struct {
 // NewToolRunnerStreaming is [NewToolRunner] for streams.
 func NewToolRunnerStreaming(client *anthropic.Client, s *mcphybrid.Session, params anthropic.BetaToolRunnerParams, opts ...option.RequestOption) *StreamingRunner {
 	r := client.Beta.Messages.NewToolRunnerStreaming(nil, params, opts...)
-	return &StreamingRunner{r, begin(s, &r.Params, r)}
+	return &StreamingRunner{s.Call, r, begin(s, &r.Params, r)}
 }
-
-var errBrokeOff = errors.New("mcpanthropic: the model's answer broke off")
 
 // All returns the events of the model's messages up to the end of its last answer, or to an
 // error. Read them to the end: a message that is not read is not part of the conversation.
+// If an answer breaks off, All fails, and another All sends the request again.
 func (r *StreamingRunner) All(ctx context.Context) iter.Seq2[anthropic.BetaRawMessageStreamEventUnion, error] {
 	return func(yield func(anthropic.BetaRawMessageStreamEventUnion, error) bool) {
 		for !r.runner.IsCompleted() {
-			if err := r.turns.next(ctx); err != nil {
+			if err := r.turns.next(ctx, r.Call); err != nil {
 				yield(anthropic.BetaRawMessageStreamEventUnion{}, err)
 				return
 			}
-			before := r.runner.LastMessage()
+			sent, whole := len(r.turns.params.Messages), false
 			for event, err := range r.runner.NextStreaming(ctx) {
+				r.turns.heard.hear(event)
+				whole = whole || event.Type == "message_stop"
 				if !yield(event, err) || err != nil {
 					return
 				}
 			}
-			if last := r.runner.LastMessage(); last != before && last.StopReason == "" {
-				r.turns.takeBack()
-				yield(anthropic.BetaRawMessageStreamEventUnion{}, errBrokeOff)
+			if !whole && !r.runner.IsCompleted() {
+				yield(anthropic.BetaRawMessageStreamEventUnion{}, r.turns.brokeOff(sent))
 				return
 			}
 		}

@@ -3,12 +3,14 @@ package mcpanthropic
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
 )
 
@@ -23,7 +25,12 @@ type turns struct {
 	inline  bool                           // tools are added by blocks in the conversation
 	begun   bool                           // the first request is out
 	added   map[string]bool                // names of tools that the conversation adds
+	heard   heard
 }
+
+// A CallFunc makes a call of the model. args is JSON as the model wrote it. The result is for
+// the model, even if there is an error, and must not be nil.
+type CallFunc func(ctx context.Context, name string, args any) (*mcp.CallToolResult, error)
 
 // A runner is one of the SDK's.
 type runner interface {
@@ -31,16 +38,41 @@ type runner interface {
 	IterationCount() int
 }
 
+// heard has the arguments of the message that is streamed, as the model wrote them. Of
+// those that are not JSON the SDK makes {}.
+type heard struct {
+	ids  map[int64]string // of blocks, by index
+	args map[string][]byte
+}
+
+func newHeard() heard { return heard{make(map[int64]string), make(map[string][]byte)} }
+
+func (h *heard) hear(event anthropic.BetaRawMessageStreamEventUnion) {
+	switch event.Type {
+	case "message_start":
+		*h = newHeard()
+	case "content_block_start":
+		h.ids[event.Index] = event.ContentBlock.ID
+	case "content_block_delta":
+		if more := event.Delta.PartialJSON; more != "" {
+			id := h.ids[event.Index]
+			h.args[id] = append(h.args[id], more...)
+		}
+	}
+}
+
 func begin(s *mcphybrid.Session, params *anthropic.BetaToolRunnerParams, r runner) turns {
 	s.NextTurn()
 	return turns{
 		session: s, params: params, runner: r, system: params.System,
 		inline: slices.Contains(params.Betas, anthropic.AnthropicBetaInlineTools2026_09_15),
+		heard:  newHeard(),
 	}
 }
 
-// next prepares the next request, if the runner will send one.
-func (t *turns) next(ctx context.Context) error {
+// next makes the calls of the last message by run and prepares the next request, if the
+// runner will send one.
+func (t *turns) next(ctx context.Context, run CallFunc) error {
 	last := t.runner.LastMessage()
 	calls := t.unanswered()
 	switch {
@@ -49,7 +81,7 @@ func (t *turns) next(ctx context.Context) error {
 	case t.params.MaxIterations > 0 && t.runner.IterationCount() >= t.params.MaxIterations:
 		return nil
 	case calls != nil:
-		results, err := t.results(ctx, calls)
+		results, err := t.results(ctx, calls, run)
 		if err != nil {
 			return err
 		}
@@ -73,11 +105,16 @@ func (t *turns) next(ctx context.Context) error {
 	return nil
 }
 
-// takeBack takes the last answer out of the conversation.
-func (t *turns) takeBack() { t.params.Messages = t.params.Messages[:len(t.params.Messages)-1] }
+// brokeOff removes the answer of which the stream ended too soon. The runner will send the
+// request again, as if the model had paused.
+func (t *turns) brokeOff(sent int) error {
+	t.params.Messages = t.params.Messages[:sent]
+	t.runner.LastMessage().StopReason = anthropic.BetaStopReasonPauseTurn
+	return errors.New("mcpanthropic: the model's answer broke off")
+}
 
 // settled returns messages without the calls of an answer that did not stop to have them
-// made. An answer that has nothing else to say is left out.
+// made. An answer that has nothing else to say is left out: the API refuses an empty one.
 func (t *turns) settled(messages []anthropic.BetaMessageParam) []anthropic.BetaMessageParam {
 	last, n := t.runner.LastMessage(), len(messages)-1
 	if last == nil || n < 0 || messages[n].Role != anthropic.BetaMessageParamRoleAssistant ||
@@ -86,7 +123,7 @@ func (t *turns) settled(messages []anthropic.BetaMessageParam) []anthropic.BetaM
 	}
 	isCall := func(b anthropic.BetaContentBlockParamUnion) bool { return b.OfToolUse != nil }
 	content := messages[n].Content
-	if !slices.ContainsFunc(content, isCall) {
+	if len(content) > 0 && !slices.ContainsFunc(content, isCall) {
 		return messages
 	}
 	content = slices.DeleteFunc(slices.Clone(content), isCall)
@@ -126,14 +163,30 @@ func (t *turns) unanswered() (calls []call) {
 	return calls
 }
 
-// results makes calls at once. The results stand in the same order.
-func (t *turns) results(ctx context.Context, calls []call) ([]anthropic.BetaContentBlockParamUnion, error) {
+// written returns the arguments of a call as the model wrote them. In the conversation, the
+// SDK has sorted them and made floats of all numbers.
+func (t *turns) written(c call) json.RawMessage {
+	if args := t.heard.args[c.ID]; len(args) > 0 {
+		return args
+	}
+	if last := t.runner.LastMessage(); last != nil {
+		for _, block := range last.Content {
+			if block.Type == "tool_use" && block.ID == c.ID {
+				return block.Input
+			}
+		}
+	}
+	return c.Input
+}
+
+// results makes calls by run, at once. The results stand in the same order.
+func (t *turns) results(ctx context.Context, calls []call, run CallFunc) ([]anthropic.BetaContentBlockParamUnion, error) {
 	results := make([]anthropic.BetaContentBlockParamUnion, len(calls))
 	problems := make([]error, len(calls))
 	var wg sync.WaitGroup
 	for i, c := range calls {
 		wg.Go(func() {
-			res, _ := t.session.Call(ctx, c.Name, c.Input) // res tells the model of an error
+			res, _ := run(ctx, c.Name, t.written(c)) // res tells the model of an error
 			exported, err := mcphybrid.ExportResult(res, mcphybrid.FormatAnthropic)
 			block := anthropic.BetaToolResultBlockParam{ToolUseID: c.ID, IsError: anthropic.Bool(exported.IsError)}
 			if err == nil {

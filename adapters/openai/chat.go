@@ -28,6 +28,11 @@ type Chat struct {
 	// streamed.
 	OnChunk func(openai.ChatCompletionChunk)
 
+	// Call makes each call of the model. It is [mcphybrid.Session.Call] unless the host puts
+	// another one there, which may show or change calls and pass them on. It runs in several
+	// goroutines at once.
+	Call CallFunc
+
 	// MaxRequests is how many requests a Run makes at most. If zero, defaults to
 	// [DefaultMaxRequests]; if negative, there is no limit.
 	MaxRequests int
@@ -38,7 +43,7 @@ type Chat struct {
 
 // NewChat returns a conversation with the tools of s, which must not be ByProvider.
 func NewChat(client *openai.Client, s *mcphybrid.Session, params openai.ChatCompletionNewParams) *Chat {
-	return &Chat{Params: params, client: client, tools: toolset{s, mcphybrid.FormatOpenAIChat}}
+	return &Chat{Params: params, Call: s.Call, client: client, tools: toolset{s, mcphybrid.FormatOpenAIChat}}
 }
 
 // Run adds messages to the conversation and makes the model's calls until it answers
@@ -63,6 +68,10 @@ func (c *Chat) Run(ctx context.Context, messages ...openai.ChatCompletionMessage
 			return nil, err
 		}
 		message := answer.Choices[0].Message
+		switch answer.Choices[0].FinishReason {
+		case "length", "content_filter": // the calls may not be whole
+			message.ToolCalls = nil
+		}
 		if message.Content != "" || message.Refusal != "" || len(message.ToolCalls) > 0 { // the API refuses an empty one
 			c.Params.Messages = append(c.Params.Messages, message.ToParam())
 		}
@@ -73,7 +82,7 @@ func (c *Chat) Run(ctx context.Context, messages ...openai.ChatCompletionMessage
 		for i, t := range message.ToolCalls {
 			calls[i] = call{t.ID, cmp.Or(t.Function.Name, t.Custom.Name), cmp.Or(t.Function.Arguments, t.Custom.Input)}
 		}
-		results, err := c.tools.results(ctx, calls)
+		results, err := c.tools.results(ctx, calls, c.Call)
 		if err != nil {
 			return nil, err
 		}

@@ -31,6 +31,11 @@ type Responses struct {
 	// streamed.
 	OnEvent func(responses.ResponseStreamEventUnion)
 
+	// Call makes each call of the model. It is [mcphybrid.Session.Call] unless the host puts
+	// another one there, which may show or change calls and pass them on. It runs in several
+	// goroutines at once.
+	Call CallFunc
+
 	// MaxRequests is how many requests a Run makes at most. If zero, defaults to
 	// [DefaultMaxRequests]; if negative, there is no limit.
 	MaxRequests int
@@ -42,7 +47,7 @@ type Responses struct {
 // NewResponses returns a conversation with the tools of s. If s is ByProvider, the host
 // puts OpenAI's tool_search into the Tools of params.
 func NewResponses(client *openai.Client, s *mcphybrid.Session, params responses.ResponseNewParams) *Responses {
-	return &Responses{Params: params, client: client, tools: toolset{s, mcphybrid.FormatOpenAIResponses}}
+	return &Responses{Params: params, Call: s.Call, client: client, tools: toolset{s, mcphybrid.FormatOpenAIResponses}}
 }
 
 // Run adds items to the conversation and makes the model's calls until it answers without
@@ -79,7 +84,7 @@ func (r *Responses) Run(ctx context.Context, items ...responses.ResponseInputIte
 		if len(calls) == 0 {
 			return answer, nil
 		}
-		results, err := r.tools.results(ctx, calls)
+		results, err := r.tools.results(ctx, calls, r.Call)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
 )
 
@@ -27,6 +28,10 @@ func within(n, limit int) error {
 	return fmt.Errorf("mcpopenai: the model has called tools in %d requests in a row without an answer: see MaxRequests", n)
 }
 
+// A CallFunc makes a call of the model. args is JSON as the model wrote it. The result is for
+// the model, even if there is an error, and must not be nil.
+type CallFunc func(ctx context.Context, name string, args any) (*mcp.CallToolResult, error)
+
 type call struct{ id, name, arguments string }
 
 // definitions returns the tools for the next request.
@@ -42,15 +47,15 @@ func (t toolset) definitions() ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// results makes calls at once and returns their results in the same order. It fails if ctx
-// ends, or if a result can't be written.
-func (t toolset) results(ctx context.Context, calls []call) ([]mcphybrid.ExportedResult, error) {
+// results makes calls by run, at once, and returns their results in the same order. It fails
+// if ctx ends, or if a result can't be written.
+func (t toolset) results(ctx context.Context, calls []call, run CallFunc) ([]mcphybrid.ExportedResult, error) {
 	results := make([]mcphybrid.ExportedResult, len(calls))
 	problems := make([]error, len(calls))
 	var wg sync.WaitGroup
 	for i, c := range calls {
 		wg.Go(func() {
-			res, _ := t.session.Call(ctx, c.name, c.arguments) // res tells the model of an error
+			res, _ := run(ctx, c.name, c.arguments) // res tells the model of an error
 			results[i], problems[i] = mcphybrid.ExportResult(res, t.format)
 		})
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/modeltest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -55,17 +55,17 @@ func TestInterrupt(t *testing.T) {
 			pid, _ := strconv.Atoi(string(data))
 			called <- pid
 		}))
-		s := newScript([]step{
-			{user: "wait", tools: []string{"mcp_slow__wait"}, say: "I wait.", calls: []call{{name: "mcp_slow__wait", arguments: "{}"}}},
-			{results: []string{""}},
-		})
+		s := newScript(
+			modeltest.Step{User: "wait", Tools: []string{"mcp_slow__wait"}, Say: "I wait.", Calls: []modeltest.Call{{Name: "mcp_slow__wait", Arguments: "{}"}}},
+			modeltest.Step{Results: []string{""}},
+		)
 		cmd, out := agentProcess(t, name, host(t, s), calledURL, "wait")
 		pid := <-called
 		require.NoError(t, syscall.Kill(pid, 0))
 		requireInterrupted(t, cmd, out)
 		assert.Contains(t, out.String(), "I wait.\n→ mcp_slow__wait {}\n")
 		assert.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "the server is still there")
-		assert.EqualError(t, s.end(), "the script is at step 1 of 2", "a request was sent after the interrupt")
+		assert.EqualError(t, s.End(), "the script is at step 1 of 2", "a request was sent after the interrupt")
 	})
 }
 
@@ -95,8 +95,8 @@ func agentProcess(t *testing.T, name, baseURL, calledURL, message string) (*exec
 	self, err := os.Executable()
 	require.NoError(t, err)
 	config := filepath.Join(t.TempDir(), "mcp.json")
-	data, err := json.Marshal(object{"mcpServers": object{"slow": object{
-		"command": self, "env": object{"AGENT_TEST": "server", "CALLED": calledURL},
+	data, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"slow": map[string]any{
+		"command": self, "env": map[string]any{"AGENT_TEST": "server", "CALLED": calledURL},
 	}}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(config, data, 0o600))
@@ -124,22 +124,20 @@ func TestCancelledCall(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := false
-		mgr := mcphybrid.NewManager(nil)
-		defer mgr.Close()
-		require.NoError(t, mgr.AddTools("t", server.ServerTool{Tool: mcp.NewTool("wait"), Handler: func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		wait := server.ServerTool{Tool: mcp.NewTool("wait"), Handler: func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			cancel()
 			<-ctx.Done()
 			ended = true
 			return nil, ctx.Err()
-		}}))
-		s := newScript([]step{
-			{user: "wait", tools: []string{"mcp_t__wait"}, calls: []call{{name: "mcp_t__wait", arguments: "{}"}, {name: "mcp_t__none", arguments: "{}"}}},
-			{results: []string{"", ""}},
-		})
-		a, out := newAgent(mgr, name, host(t, s))
+		}}
+		s := newScript(
+			modeltest.Step{User: "wait", Tools: []string{"mcp_t__wait"}, Calls: []modeltest.Call{{Name: "mcp_t__wait", Arguments: "{}"}, {Name: "mcp_t__none", Arguments: "{}"}}},
+			modeltest.Step{Results: []string{"", ""}},
+		)
+		a, out := newAgent(t, name, host(t, s), wait)
 		require.ErrorIs(t, a.converse(ctx, []string{"wait"}), context.Canceled)
 		assert.True(t, ended)
 		assert.Contains(t, out.String(), fmt.Sprintf("There is no tool named %q", "mcp_t__none"))
-		assert.EqualError(t, s.end(), "the script is at step 1 of 2")
+		assert.EqualError(t, s.End(), "the script is at step 1 of 2")
 	})
 }

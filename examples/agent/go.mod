@@ -4,10 +4,16 @@ go 1.26.0
 
 replace github.com/mcphybrid/mcphybrid => ../../
 
+replace github.com/mcphybrid/mcphybrid/adapters/anthropic => ../../adapters/anthropic
+
+replace github.com/mcphybrid/mcphybrid/adapters/openai => ../../adapters/openai
+
 require (
 	github.com/anthropics/anthropic-sdk-go v1.84.0
 	github.com/mark3labs/mcp-go v1.2.1
 	github.com/mcphybrid/mcphybrid v0.0.0-00010101000000-000000000000
+	github.com/mcphybrid/mcphybrid/adapters/anthropic v0.0.0-00010101000000-000000000000
+	github.com/mcphybrid/mcphybrid/adapters/openai v0.0.0-00010101000000-000000000000
 	github.com/openai/openai-go/v3 v3.96.0
 	github.com/stretchr/testify v1.12.1
 )

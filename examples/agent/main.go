@@ -19,6 +19,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
 )
 
@@ -58,108 +59,97 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := mgr.Start(ctx); err != nil {
 		fmt.Fprintln(stderr, "!", err) // names each server that failed; the others work
 	}
-	a := &agent{
-		sess:   mgr.NewSession(&mcphybrid.SessionOptions{Access: set.access}),
-		format: set.provider.format,
-		begin:  func() model { return set.provider.begin(set.endpoint) },
-		limit:  set.limit,
-		out:    stdout,
-	}
+	a := &agent{sess: mgr.NewSession(&mcphybrid.SessionOptions{Access: set.access}), limit: set.limit, out: stdout}
+	a.begin = func() conversation { return set.provider.begin(a, set.endpoint) }
 	if err := a.converse(ctx, set.messages); err != nil {
 		return err
 	}
 	return set.end()
 }
 
-// An agent is one conversation between a user and a model.
+// An agent is one user's talk with a model.
 type agent struct {
-	sess   *mcphybrid.Session
-	format mcphybrid.Format
-	begin  func() model
-	limit  int // tokens
-	out    io.Writer
+	sess  *mcphybrid.Session
+	begin func() conversation
+	limit int64 // tokens
+
+	mu   sync.Mutex // calls run at once
+	out  io.Writer
+	said string // text of the answer that arrives, or of the last
 }
+
+// A conversation answers a message of the user with as many requests and calls as that
+// takes. It returns how many tokens it has now, or 0 if the endpoint does not report them.
+type conversation func(ctx context.Context, message string) (tokens int64, err error)
 
 // converse answers each of the user's messages.
 func (a *agent) converse(ctx context.Context, messages []string) error {
-	m, summary := a.begin(), ""
+	answer, summary := a.begin(), ""
 	for i, message := range messages {
-		fmt.Fprintf(a.out, "\n> %s\n", message)
-		reply, err := a.turn(ctx, m, summary+message)
+		a.line("\n> %s", message)
+		tokens, err := answer(ctx, summary+message)
+		a.line("")
 		if err != nil {
 			return err
 		}
 		summary = ""
-		if reply.tokens > a.limit && i+1 < len(messages) {
-			fmt.Fprintf(a.out, "\n(%d tokens: the conversation is summarized)\n", reply.tokens)
-			if reply, err = a.turn(ctx, m, summarize); err != nil {
+		if tokens > a.limit && i+1 < len(messages) {
+			a.line("\n(%d tokens: the conversation is summarized)", tokens)
+			if _, err := answer(ctx, summarize); err != nil {
 				return err
 			}
 			// The conversation ends, and the provider's cache with it. So the
 			// list of tools may begin anew.
-			m, summary = a.begin(), "This is your summary of what was before:\n"+reply.text+"\n\n"
+			answer, summary = a.begin(), "This is your summary of what was before:\n"+a.said+"\n\n"
 			a.sess.Compact()
+			a.line("")
 		}
 	}
 	return nil
 }
 
-// turn answers one message, with as many calls as the model makes.
-func (a *agent) turn(ctx context.Context, m model, message string) (reply, error) {
-	a.sess.NextTurn()
-	next := request{message: message}
-	for range maxRequests {
-		// Tools that a search or a call has activated since the last request stand at
-		// the end of the list. The part before them is unchanged.
-		var err error
-		if next.tools, err = a.sess.Export(a.format); err != nil {
-			return reply{}, err
-		}
-		next.system = system + a.sess.PromptSections(mcphybrid.PromptFull)
-		r, err := m.answer(ctx, next, a.print)
-		if r.text != "" {
-			a.print("\n")
-		}
-		if err != nil || len(r.calls) == 0 {
-			return r, err
-		}
-		next = request{results: a.call(ctx, r.calls)} // after Ctrl-C, send no further request
+// call makes a call of the model, be it of a tool or the search. Those of one answer run at
+// once.
+func (a *agent) call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
+	a.line("→ %s %s", name, args)
+	// The result is for the model, even if there is an error. The error is for us: an
+	// unknown tool, a refused one, wrong arguments.
+	res, err := a.sess.Call(ctx, name, args)
+	shown, bad := mcphybrid.ExportResult(res, mcphybrid.FormatOpenAIChat)
+	a.line("← %s %.200s", name, shown.Text)
+	if err := errors.Join(err, bad); err != nil {
+		a.line("! %v", err)
 	}
-	return reply{}, fmt.Errorf("the model has called tools %d times in a row without an answer", maxRequests)
+	return res, err
 }
 
-// call runs the calls of one answer concurrently and returns their results in the
-// order of the calls.
-func (a *agent) call(ctx context.Context, calls []call) []result {
-	results := make([]result, len(calls))
-	problems := make([]error, len(calls))
-	var wg sync.WaitGroup
-	for i, c := range calls {
-		a.print(fmt.Sprintf("→ %s %s\n", c.name, c.arguments))
-		wg.Go(func() {
-			// The result is for the model, even if there is an error. The error
-			// is for us: an unknown tool, a refused one, wrong arguments.
-			res, err := a.sess.Call(ctx, c.name, c.arguments)
-			exported, bad := mcphybrid.ExportResult(res, a.format)
-			results[i], problems[i] = result{c.id, exported}, errors.Join(err, bad)
-		})
-	}
-	wg.Wait()
-	for i, r := range results {
-		a.print(fmt.Sprintf("← %.200s\n", r.Text))
-		if problems[i] != nil {
-			a.print(fmt.Sprintf("! %v\n", problems[i]))
-		}
-	}
-	return results
+// say prints a piece of the model's answer.
+func (a *agent) say(piece string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.said += piece
+	fmt.Fprint(a.out, printable(piece))
 }
 
-// print writes text to the terminal, without control characters.
-func (a *agent) print(text string) {
-	fmt.Fprint(a.out, strings.Map(func(r rune) rune {
+// line prints a line, below what the model has said. Without a text it only ends that.
+func (a *agent) line(format string, values ...any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.said != "" {
+		fmt.Fprintln(a.out)
+	}
+	a.said = ""
+	if format != "" {
+		fmt.Fprintln(a.out, printable(fmt.Sprintf(format, values...)))
+	}
+}
+
+// printable returns a text without control characters.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || 0x7f <= r && r < 0xa0 {
 			return -1
 		}
 		return r
-	}, text))
+	}, text)
 }

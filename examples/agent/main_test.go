@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/modeltest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -43,116 +43,49 @@ func host(t testing.TB, h http.Handler) string {
 func runDemo(t *testing.T, name, baseURL string) (string, error) {
 	var out bytes.Buffer
 	args := []string{"-provider", name, "-base-url", baseURL, "-deny", strings.Join(demoAccess.Deny, ","), "-context", fmt.Sprint(demoLimit), "--"}
-	err := run(t.Context(), append(args, newScript(demo).messages()...), &out, &out)
+	err := run(t.Context(), append(args, demoMessages()...), &out, &out)
 	return out.String(), err
+}
+
+// sorted returns the lines of a text in their order: those of calls at once come as they may.
+func sorted(text string) []string {
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	return lines
 }
 
 func TestDemo(t *testing.T) {
 	require.GreaterOrEqual(t, len(demo), 30)
-	var outs []string
+	var outs [][]string
 	each(t, func(t *testing.T, name string) {
 		var out bytes.Buffer
 		require.NoError(t, run(t.Context(), []string{"-provider", name}, &out, &out))
 		for _, want := range []string{
-			"→ mcp_tool_search ",
+			"\nI'll write that down.\n→ mcp_notes__put_note ",
 			"\n! mcphybrid: tool \"mcp_notes__delete_note\": not permitted\n",
 			"\n! mcphybrid: bad arguments for \"mcp_units__kilograms_to_pounds\": ",
-			"\n→ mcp_units__kilograms_to_pounds {\"value\":12}\n← 26.46\n",
+			"\n→ mcp_units__kilograms_to_pounds {\"value\":12}\n← mcp_units__kilograms_to_pounds 26.46\n26.46 pounds.\n\n> ",
+			"\n(1001 tokens: the conversation is summarized)\nA hike of 14 km ",
 			"\nFour days before the hike. Have a good one!\n",
 		} {
 			assert.Contains(t, out.String(), want)
 		}
-		outs = append(outs, out.String())
+		outs = append(outs, sorted(out.String()))
 	})
 	assert.Equal(t, outs[0], outs[1], "the providers differ")
-}
-
-// The script decides whether the loop is right, so it must refuse wrong
-// requests.
-func TestScriptRefuses(t *testing.T) {
-	tool := func(name string) []byte { return []byte(`{"name":"` + name + `"}`) }
-	right := func() sent {
-		return sent{system: "be good", turns: []turn{
-			{user: "hello"},
-			{calls: []call{{"call_1_1", "a", `{"x":1}`}, {"call_1_2", "b", `{}`}}},
-			{results: []told{{"call_1_1", "one", false}, {"call_1_2", "not so", true}}},
-		}, tools: toRaw(tool("a"), tool("b"), tool("c"))}
-	}
-	tests := []struct {
-		name, want string
-		change     func(*sent)
-	}{
-		{"right", "", func(*sent) {}},
-		{"system", "the system prompt is not what it was", func(s *sent) { s.system += " " }},
-		{"tool lost", "has lost 1", func(s *sent) { s.tools = s.tools[:1] }},
-		{"tool changed", "tool 2 is not what it was", func(s *sent) { s.tools[1] = []byte(`{"name": "b"}`) }},
-		{"tool before", "tool 1 is not what it was", func(s *sent) { s.tools = slices.Insert(s.tools, 0, s.tools[2]) }},
-		{"no new tool", "has grown by []", func(s *sent) { s.tools = s.tools[:2] }},
-		{"one more tool", `has grown by ["c" "c"]`, func(s *sent) { s.tools = append(s.tools, s.tools[2]) }},
-		{"question changed", "turn 1 is not what it was", func(s *sent) { s.turns[0].user = "Hello" }},
-		{"arguments changed", "turn 2 is not what it was", func(s *sent) { s.turns[1].calls[0].arguments = `{"x":2}` }},
-		{"turn lost", "has 2 turns, want 3", func(s *sent) { s.turns = s.turns[1:] }},
-		{"result lost", "1 results, and 2 in the script, for 2 calls", func(s *sent) { s.turns[2].results = s.turns[2].results[:1] }},
-		{"results crossed", `result 1 is for "call_1_2", want "call_1_1"`, func(s *sent) { slices.Reverse(s.turns[2].results) }},
-		{"error not marked", "result 2 is marked as an error: false, want true", func(s *sent) { s.turns[2].results[1].isError = false }},
-		{"result marked", "result 1 is marked as an error: true, want false", func(s *sent) { s.turns[2].results[0].isError = true }},
-		{"result changed", `want "one" in it`, func(s *sent) { s.turns[2].results[0].text = "two" }},
-		{"message", `the user's message is "and", want ""`, func(s *sent) { s.turns[2].user = "and" }},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			was := right()
-			s := newScript(nil)
-			s.next, s.said, s.last = 1, was.turns[:2], sent{system: was.system, tools: was.tools[:2]}
-			got := right()
-			test.change(&got)
-			err := s.check(step{results: []string{"one", "!not"}, tools: []string{"c"}}, got)
-			if test.want == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorContains(t, err, test.want)
-		})
-	}
-}
-
-func toRaw(tools ...[]byte) (list []json.RawMessage) {
-	for _, t := range tools {
-		list = append(list, t)
-	}
-	return list
-}
-
-// The script refuses what a provider would refuse.
-func TestReadRefuses(t *testing.T) {
-	tests := []struct{ path, body, want string }{
-		{"/chat/completions", `{"model":"m","messages":[{"role":"system","content":"s"}]}`, "a stream"},
-		{"/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"s"}]}`, "a system prompt first"},
-		{"/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"system","content":"s"},{"role":"tool","tool_call_id":"1"}]}`, `"1", which is not asked for`},
-		{"/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"system","content":"s"},{"role":"assistant","tool_calls":[{"id":"1","type":"function"}]},{"role":"user","content":"x"}]}`, "calls without a result: map[1:true]"},
-		{"/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"system","content":"s"},{"role":"assistant","tool_calls":[{"id":"1","type":"function"}]}]}`, "calls without a result"},
-		{"/v1/messages", `{"model":"m","stream":true,"system":[{"text":"s"}]}`, "max_tokens"},
-		{"/v1/messages", `{"model":"m","stream":true,"max_tokens":1,"system":[{"text":"s"}],"messages":[{"role":"assistant","content":[{"type":"text"}]}]}`, "not the other side's"},
-		{"/v1/messages", `{"model":"m","stream":true,"max_tokens":1,"system":[{"text":"s"}],"messages":[{"role":"user","content":[{"type":"text"}]},{"role":"assistant","content":[{"type":"tool_use","id":"1","input":{}}]},{"role":"user","content":[{"type":"text"}]}]}`, "results for [], want [1]"},
-		{"/v1/messages", `{"model":"m","stream":true,"max_tokens":1,"system":[{"text":"s"}],"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1"}]}]}`, "is not one text"},
-	}
-	for _, test := range tests {
-		_, err := wires["POST "+test.path].read([]byte(test.body))
-		assert.ErrorContains(t, err, test.want, test.body)
-	}
 }
 
 // A run that skips a part of the script fails.
 func TestScriptEnd(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
-		s := newScript(demo)
+		s := newScript(demo...)
 		var out bytes.Buffer
-		require.NoError(t, run(t.Context(), []string{"-provider", name, "-base-url", host(t, s), "-deny", demoAccess.Deny[0], newScript(demo).messages()[0]}, &out, &out))
-		assert.EqualError(t, s.end(), fmt.Sprintf("the script is at step 3 of %d", len(demo)))
+		require.NoError(t, run(t.Context(), []string{"-provider", name, "-base-url", host(t, s), "-deny", demoAccess.Deny[0], demoMessages()[0]}, &out, &out))
+		assert.EqualError(t, s.End(), fmt.Sprintf("the script is at step 3 of %d", len(demo)))
 
-		s = newScript(demo)
+		s = newScript(demo...)
 		require.ErrorContains(t, run(t.Context(), []string{"-provider", name, "-base-url", host(t, s), "-deny", demoAccess.Deny[0], "something else"}, &out, &out), "step 1: the user's message is")
-		assert.ErrorContains(t, s.end(), "step 1: the user's message is")
+		assert.ErrorContains(t, s.End(), "step 1: the user's message is")
 	})
 }
 
@@ -163,8 +96,8 @@ func TestFlags(t *testing.T) {
 			want string
 		}{
 			{[]string{"-provider", "none"}, `there is no provider "none"`},
-			{[]string{"-provider", name, "hello"}, providers[name].key + " is not set"},
-			{[]string{"-provider", name, "-config", "mcp.json"}, providers[name].key + " is not set"},
+			{[]string{"-provider", name, "hello"}, providers[name].variables + "_API_KEY is not set"},
+			{[]string{"-provider", name, "-config", "mcp.json"}, providers[name].variables + "_API_KEY is not set"},
 			{[]string{"-provider", name, "-base-url", "http://127.0.0.1:1"}, "what is the message?"},
 			{[]string{"-provider", name, "-base-url", "http://127.0.0.1:1", "-config", "nowhere.json", "hello"}, "nowhere.json"},
 		}
@@ -179,7 +112,7 @@ func TestFlags(t *testing.T) {
 // order.
 func TestEndpoint(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
-		s := newScript([]step{{user: "hello", say: "hi"}})
+		s := newScript(modeltest.Step{User: "hello", Tools: []string{"mcp_t__a"}, Say: "hi"})
 		var key, body string
 		url := host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			key = r.Header.Get("Authorization") + r.Header.Get("X-Api-Key")
@@ -188,13 +121,12 @@ func TestEndpoint(t *testing.T) {
 			r.Body = io.NopCloser(bytes.NewReader(data))
 			s.ServeHTTP(w, r)
 		}))
-		m := providers[name].begin(endpoint{"secret", url, "some-model"})
-		tool := `{"name":"a","input_schema":{"type":"object","properties":{"z":{"maximum":1.50,"description":"é"},"a":{}}}}`
-		s.steps[0].tools = []string{"a"}
-		got, err := m.answer(t.Context(), request{system: "s", message: "hello", tools: []mcphybrid.ExportedTool{{JSON: []byte(tool)}}}, func(string) {})
-		require.NoError(t, err)
-		assert.Equal(t, "hi", got.text)
-		assert.Contains(t, body, `"tools":[`+tool+`]`)
+		schema := `{"type":"object","properties":{"z":{"type":"number","maximum":1.50,"description":"é"},"a":{"type":"string"}}}`
+		a, out := newAgent(t, name, url, server.ServerTool{Tool: mcp.NewToolWithRawSchema("a", "", []byte(schema))})
+		a.begin = func() conversation { return providers[name].begin(a, endpoint{"secret", url, "some-model"}) }
+		require.NoError(t, a.converse(t.Context(), []string{"hello"}))
+		assert.Equal(t, "\n> hello\nhi\n", out.String())
+		assert.Contains(t, body, schema)
 		assert.Contains(t, []string{"Bearer secret", "secret"}, key)
 		assert.Contains(t, body, `"model":"some-model"`)
 	})
@@ -216,57 +148,57 @@ func TestParallelCalls(t *testing.T) {
 				}
 			}}
 		}
-		mgr := mcphybrid.NewManager(nil)
-		defer mgr.Close()
-		require.NoError(t, mgr.AddTools("t", meet("left", "right"), meet("right", "left")))
-		s := newScript([]step{
-			{user: "meet", tools: []string{"mcp_t__left", "mcp_t__right"}, calls: []call{{name: "mcp_t__right", arguments: "{}"}, {name: "mcp_t__left", arguments: "{}"}}},
-			{results: []string{"right has met left", "left has met right"}, say: "done"},
-		})
-		a, _ := newAgent(mgr, name, host(t, s))
+		s := newScript(
+			modeltest.Step{User: "meet", Tools: []string{"mcp_t__left", "mcp_t__right"}, Calls: []modeltest.Call{{Name: "mcp_t__right", Arguments: "{}"}, {Name: "mcp_t__left", Arguments: "{}"}}},
+			modeltest.Step{Results: []string{"right has met left", "left has met right"}, Say: "done"},
+		)
+		a, _ := newAgent(t, name, host(t, s), meet("left", "right"), meet("right", "left"))
 		require.NoError(t, a.converse(t.Context(), []string{"meet"}))
-		require.NoError(t, s.end())
+		require.NoError(t, s.End())
 	})
 }
 
-func newAgent(mgr *mcphybrid.Manager, name, baseURL string) (*agent, *bytes.Buffer) {
+func newAgent(t testing.TB, name, baseURL string, tools ...server.ServerTool) (*agent, *bytes.Buffer) {
+	mgr := mcphybrid.NewManager(nil)
+	t.Cleanup(func() { mgr.Close() })
+	if tools != nil {
+		require.NoError(t, mgr.AddTools("t", tools...))
+	}
 	out := new(bytes.Buffer)
-	p := providers[name]
-	return &agent{
-		sess:   mgr.NewSession(nil),
-		format: p.format,
-		begin:  func() model { return p.begin(endpoint{"key", baseURL, ""}) },
-		limit:  1 << 30,
-		out:    out,
-	}, out
+	a := &agent{sess: mgr.NewSession(nil), limit: 1 << 30, out: out}
+	a.begin = func() conversation { return providers[name].begin(a, endpoint{url: baseURL}) }
+	return a, out
+}
+
+// answers returns a model that gives these answers, and then the last one again and again.
+func answers(list ...modeltest.Step) modeltest.Model {
+	return func(_ modeltest.Request, err error) (modeltest.Step, error) {
+		answer := list[0]
+		if len(list) > 1 {
+			list = list[1:]
+		}
+		return answer, err
+	}
 }
 
 // The agent stops a model that calls tools for ever.
 func TestMaxRequests(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		requests := 0
-		url := host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a, _ := newAgent(t, name, host(t, modeltest.Model(func(_ modeltest.Request, err error) (modeltest.Step, error) {
 			requests++
-			serveStep(w, r, step{calls: []call{{fmt.Sprint("id", requests), "mcp_nothing", "{}"}}})
-		}))
-		mgr := mcphybrid.NewManager(nil)
-		defer mgr.Close()
-		a, _ := newAgent(mgr, name, url)
-		require.ErrorContains(t, a.converse(t.Context(), []string{"go"}), "50 times in a row")
+			return modeltest.Step{Calls: []modeltest.Call{{ID: fmt.Sprint("id", requests), Name: "mcp_nothing", Arguments: "{}"}}}, err
+		})))
+		want := map[string]string{"openai": "called tools in 50 requests in a row", "anthropic": `it ended with "tool_use"`}[name]
+		require.ErrorContains(t, a.converse(t.Context(), []string{"go"}), want)
 		assert.Equal(t, maxRequests, requests)
 	})
 }
 
-// serveStep answers every request as the step says.
-func serveStep(w http.ResponseWriter, r *http.Request, st step) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	for _, e := range wires[r.Method+" "+r.URL.Path].write(st) {
-		_, _ = w.Write([]byte(e))
-	}
-}
-
-func TestPrint(t *testing.T) {
+func TestPrintable(t *testing.T) {
 	var out bytes.Buffer
-	(&agent{out: &out}).print("a\x1b[2J\tb\r\nc\u009b\x7f é水")
-	assert.Equal(t, "a[2J\tb\nc é水", out.String())
+	a := &agent{out: &out}
+	a.say("a\x1b[2J\tb\r\nc\u009b\x7f é水")
+	a.line("\x1b→")
+	assert.Equal(t, "a[2J\tb\nc é水\n→\n", out.String())
 }

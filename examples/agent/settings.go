@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"strings"
 
@@ -18,7 +21,7 @@ type settings struct {
 	options  *mcphybrid.Options
 	access   mcphybrid.Access
 	messages []string // of the user
-	limit    int      // tokens
+	limit    int64    // tokens
 
 	end   func() error // reports whether the script reached its end
 	close func()
@@ -32,7 +35,7 @@ func parse(args []string, stderr io.Writer) (*settings, error) {
 	modelName := flags.String("model", "", "the `model`; a default for each provider")
 	baseURL := flags.String("base-url", "", "the `URL` of another endpoint than the provider's own")
 	deny := flags.String("deny", "", "`names` or patterns of tools that must not be used, separated by commas")
-	limit := flags.Int("context", 100_000, "the `tokens` above which the conversation is replaced by a summary")
+	limit := flags.Int64("context", 100_000, "the `tokens` above which the conversation is replaced by a summary")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -42,7 +45,7 @@ func parse(args []string, stderr io.Writer) (*settings, error) {
 	}
 	set := &settings{
 		provider: p,
-		endpoint: endpoint{os.Getenv(p.key), *baseURL, *modelName},
+		endpoint: endpoint{os.Getenv(p.variables + "_API_KEY"), cmp.Or(*baseURL, os.Getenv(p.variables+"_BASE_URL"), p.url), *modelName},
 		options:  demoOptions(),
 		messages: flags.Args(),
 		limit:    *limit,
@@ -55,15 +58,18 @@ func parse(args []string, stderr io.Writer) (*settings, error) {
 
 	switch alone := set.endpoint.key == "" && *baseURL == ""; {
 	case alone && (*config != "" || flags.NArg() > 0):
-		return nil, fmt.Errorf("%s is not set; without it, and without -base-url, there is only the script, which has messages and tools of its own", p.key)
+		return nil, fmt.Errorf("%s_API_KEY is not set; without it, and without -base-url, there is only the script, which has messages and tools of its own", p.variables)
 	case alone:
-		s := newScript(demo)
-		stop, err := s.serve(&set.endpoint)
+		script := newScript(demo...)
+		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}
-		set.messages, set.access, set.limit = s.messages(), demoAccess, demoLimit
-		set.end, set.close = s.end, stop
+		srv := &http.Server{Handler: script}
+		go srv.Serve(l)
+		set.endpoint.url = "http://" + l.Addr().String() + "/"
+		set.messages, set.access, set.limit = demoMessages(), demoAccess, demoLimit
+		set.end, set.close = script.End, func() { srv.Close() }
 	case flags.NArg() == 0:
 		return nil, errors.New("what is the message?")
 	case *config != "":

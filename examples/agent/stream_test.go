@@ -1,17 +1,20 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/modeltest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -42,52 +45,73 @@ func (c cutter) WriteString(s string) (int, error) { return c.Write([]byte(s)) }
 // conversation is the same.
 func TestCutStreams(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
-		want, err := runDemo(t, name, host(t, newScript(demo)))
+		want, err := runDemo(t, name, host(t, newScript(demo...)))
 		require.NoError(t, err)
 		for _, n := range []int{1, 3, 61} {
-			s := newScript(demo)
+			s := newScript(demo...)
 			got, err := runDemo(t, name, host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				s.ServeHTTP(cutter{w, n, ": the model thinks\n\n"}, r)
 			})))
 			require.NoError(t, err)
-			require.NoError(t, s.end())
-			assert.Equal(t, want, got)
+			require.NoError(t, s.End())
+			assert.Equal(t, sorted(want), sorted(got))
 		}
 	})
+}
+
+// A passer passes on the events of an answer as change has them.
+type passer struct {
+	http.ResponseWriter
+	change func(event string) string
+}
+
+func (p passer) WriteString(event string) (int, error) {
+	if _, err := p.Write([]byte(p.change(event))); err != nil {
+		return 0, err
+	}
+	p.ResponseWriter.(http.Flusher).Flush()
+	return len(event), nil
+}
+
+// changed is a model of which the events are changed.
+func changed(model http.Handler, change func(event string) string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { model.ServeHTTP(passer{w, change}, r) })
+}
+
+// written is where the agent writes to.
+type written func(text string)
+
+func (w written) Write(text []byte) (int, error) {
+	w(string(text))
+	return len(text), nil
 }
 
 // The agent shows text as it comes, not at the end.
 func TestTextIsStreamed(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		seen := make(chan struct{})
-		url := host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "text/event-stream")
-			for _, e := range wires[r.Method+" "+r.URL.Path].write(step{say: "Grüße an alle, die das hier lesen."}) {
-				_, _ = io.WriteString(w, e)
-				w.(http.Flusher).Flush()
-				if strings.Contains(e, "Grüße") {
-					select {
-					case <-seen:
-					case <-r.Context().Done():
-						return
-					}
+		const text = "Grüße an alle, die das hier lesen."
+		a, _ := newAgent(t, name, host(t, changed(answers(modeltest.Step{Say: text}), func(event string) string {
+			if strings.Contains(event, "n alle,") { // the second piece
+				select {
+				case <-seen:
+				case <-t.Context().Done():
 				}
 			}
-		}))
-		m := providers[name].begin(endpoint{baseURL: url})
+			return event
+		})))
 		var pieces []string
-		got, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(text string) {
-			if strings.HasPrefix(text, "Grüße") {
+		a.out = written(func(piece string) {
+			if strings.HasPrefix(piece, "Grüße") {
 				close(seen)
 			}
-			if text != "" {
-				pieces = append(pieces, text)
+			if piece != "" {
+				pieces = append(pieces, piece)
 			}
 		})
-		require.NoError(t, err)
-		assert.Equal(t, "Grüße an alle, die das hier lesen.", got.text)
-		assert.Equal(t, got.text, strings.Join(pieces, ""))
-		assert.Len(t, pieces, 5)
+		require.NoError(t, a.converse(t.Context(), []string{"hello"}))
+		assert.Equal(t, "\n> hello\n"+text+"\n", strings.Join(pieces, ""))
+		assert.Len(t, pieces, 1+5+1)
 	})
 }
 
@@ -95,22 +119,21 @@ func TestTextIsStreamed(t *testing.T) {
 func TestTooManyRequests(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		for _, refusals := range []int32{2, 100} {
-			s := newScript([]step{{user: "hello", say: "hi"}})
+			s := newScript(modeltest.Step{User: "hello", Say: "hi"})
 			var requests atomic.Int32
-			url := host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			a, _ := newAgent(t, name, host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if requests.Add(1) <= refusals {
 					w.Header().Set("Retry-After-Ms", "1")
 					http.Error(w, `{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}`, http.StatusTooManyRequests)
 					return
 				}
 				s.ServeHTTP(w, r)
-			}))
-			m := providers[name].begin(endpoint{baseURL: url})
-			_, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
+			})))
+			err := a.converse(t.Context(), []string{"hello"})
 			assert.EqualValues(t, 3, requests.Load())
 			if refusals == 2 {
 				require.NoError(t, err)
-				require.NoError(t, s.end())
+				require.NoError(t, s.End())
 			} else {
 				require.ErrorContains(t, err, "429")
 				require.ErrorContains(t, err, "slow down")
@@ -119,21 +142,36 @@ func TestTooManyRequests(t *testing.T) {
 	})
 }
 
+// stream returns the events with which a model answers a request of a provider's protocol.
+func stream(name string, answer modeltest.Step) string {
+	path, body := "/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"system","content":"s"}]}`
+	if name == "anthropic" {
+		path, body = "/v1/messages", `{"model":"m","stream":true,"max_tokens":1,"messages":[{"role":"user","content":"x"}]}`
+	}
+	w := httptest.NewRecorder()
+	answers(answer).ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)))
+	return w.Body.String()
+}
+
 // Wherever a stream breaks off, the agent reports an error and does nothing
 // that was only half said.
 func TestBreaksOff(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
-		path := map[string]string{"openai": "POST /chat/completions", "anthropic": "POST /v1/messages"}[name]
-		whole := strings.Join(wires[path].write(step{say: "I'll see.", calls: []call{{"1", "a", `{"text":"é"}`}, {"2", "b", `{"n":1}`}}}), "")
+		whole := stream(name, modeltest.Step{Say: "I'll see.", Calls: []modeltest.Call{{ID: "1", Name: "a", Arguments: `{"text":"é"}`}, {ID: "2", Name: "b", Arguments: `{"n":1}`}}})
 		// Here the answer is complete. Everything after this may be missing.
 		end := len(whole)
 		if name == "openai" {
 			end = strings.Index(whole, `"finish_reason":"tool_calls"`)
 			end += strings.Index(whole[end:], "\n\n")
 		}
-		var length atomic.Int64
+		var length, requests atomic.Int64
 		var abort atomic.Bool
+		rest := answers(modeltest.Step{Say: "Well."})
 		url := host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if requests.Add(1) > 1 {
+				rest.ServeHTTP(w, r)
+				return
+			}
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, whole[:length.Load()])
 			if abort.Load() {
@@ -145,18 +183,19 @@ func TestBreaksOff(t *testing.T) {
 			length.Store(int64(n))
 			for _, aborted := range []bool{false, true} {
 				abort.Store(aborted)
-				m := providers[name].begin(endpoint{baseURL: url})
-				got, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
+				requests.Store(0)
+				a, out := newAgent(t, name, url)
+				err := a.converse(t.Context(), []string{"hello"})
 				switch {
 				case n < end:
 					require.Error(t, err, "%d", n)
-					require.Empty(t, got.calls)
-					if !aborted && whole[n-min(n, 2):n] == "\n\n" {
-						require.ErrorIs(t, err, errBrokeOff)
+					require.NotContains(t, out.String(), "→")
+					if !aborted && n > 1 && whole[n-2:n] == "\n\n" {
+						require.ErrorContains(t, err, "broke off")
 					}
 				case n > end+2 && !aborted:
 					require.NoError(t, err, "%q", whole[:n])
-					require.Len(t, got.calls, 2)
+					require.Equal(t, 2, strings.Count(out.String(), "→"))
 				}
 			}
 		}
@@ -168,41 +207,23 @@ func TestStopped(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		reasons := map[string][]string{"openai": {"length", "content_filter"}, "anthropic": {"max_tokens", "refusal"}}[name]
 		for _, reason := range reasons {
-			url := host(t, rewriter{step{say: "So"}, strings.NewReplacer(`"stop"`, `"`+reason+`"`, `"end_turn"`, `"`+reason+`"`)})
-			m := providers[name].begin(endpoint{baseURL: url})
-			_, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
-			assert.ErrorContains(t, err, fmt.Sprintf("it ended with %q", reason))
+			words := strings.NewReplacer(`"stop"`, `"`+reason+`"`, `"end_turn"`, `"`+reason+`"`)
+			a, _ := newAgent(t, name, host(t, changed(answers(modeltest.Step{Say: "So"}), words.Replace)))
+			assert.ErrorContains(t, a.converse(t.Context(), []string{"hello"}), fmt.Sprintf("it ended with %q", reason))
 		}
 	})
-}
-
-// A rewriter answers as a step says, in a modified form, whatever is asked.
-type rewriter struct {
-	step  step
-	words *strings.Replacer
-}
-
-func (w rewriter) ServeHTTP(to http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	if _, err := wires[r.Method+" "+r.URL.Path].read(body); err != nil {
-		http.Error(to, err.Error(), http.StatusBadRequest)
-		return
-	}
-	to.Header().Set("Content-Type", "text/event-stream")
-	_, _ = w.words.WriteString(to, strings.Join(wires[r.Method+" "+r.URL.Path].write(w.step), ""))
 }
 
 // An error event in the stream, as overloaded providers send it, is an error.
 func TestErrorInStream(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
-		url := host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a, _ := newAgent(t, name, host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
-			_, _ = io.WriteString(w, event("error", object{"type": "error", "error": object{"type": "overloaded_error", "message": "Overloaded"}}))
-		}))
-		m := providers[name].begin(endpoint{baseURL: url})
-		_, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
+			_, _ = io.WriteString(w, "event: error\ndata: "+`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`+"\n\n")
+		})))
+		err := a.converse(t.Context(), []string{"hello"})
 		require.ErrorContains(t, err, "Overloaded")
-		assert.False(t, errors.Is(err, errBrokeOff))
+		assert.NotContains(t, err.Error(), "broke off")
 	})
 }
 
@@ -210,21 +231,15 @@ func TestErrorInStream(t *testing.T) {
 // tells the model. What is sent back is valid.
 func TestBrokenArguments(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
-		s := rewriter{step{calls: []call{{"1", "mcp_a", `{"text": `}}}, strings.NewReplacer()}
-		m := providers[name].begin(endpoint{baseURL: host(t, s)})
-		got, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
-		require.NoError(t, err)
-		assert.Equal(t, []call{{"1", "mcp_a", `{"text": `}}, got.calls)
-		_, err = m.answer(t.Context(), request{system: "s", results: []result{resultOf(t, name, mcp.NewToolResultError("bad"))}}, func(string) {})
-		require.NoError(t, err)
+		model := answers(modeltest.Step{Calls: []modeltest.Call{{ID: "1", Name: "mcp_t__a", Arguments: `{"text": `}}}, modeltest.Step{Say: "Well."})
+		a, out := newAgent(t, name, host(t, model), server.ServerTool{Tool: mcp.NewTool("a"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			t.Error("it was called")
+			return mcp.NewToolResultText(""), nil
+		}})
+		require.NoError(t, a.converse(t.Context(), []string{"hello"}))
+		assert.Contains(t, out.String(), "→ mcp_t__a {\"text\": \n← mcp_t__a Error: ")
+		assert.Contains(t, out.String(), "\n! mcphybrid: bad arguments")
 	})
-}
-
-// resultOf returns the result of the call "1".
-func resultOf(t *testing.T, name string, r *mcp.CallToolResult) result {
-	e, err := mcphybrid.ExportResult(r, providers[name].format)
-	require.NoError(t, err)
-	return result{"1", e}
 }
 
 // The model gets the images of a result as the SDK sends them, in the place that the
@@ -238,20 +253,17 @@ func TestImagesReachTheModel(t *testing.T) {
 			{"type":"text","text":"a"},{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"` + gif + `"}}]}]}]`,
 	}
 	each(t, func(t *testing.T, name string) {
-		var body []byte
-		url := host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, _ = io.ReadAll(r.Body)
-			serveStep(w, r, step{calls: []call{{"1", "mcp_a", "{}"}}})
-		}))
-		m := providers[name].begin(endpoint{baseURL: url})
-		_, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
-		require.NoError(t, err)
-		image := &mcp.CallToolResult{Content: []mcp.Content{mcp.NewTextContent("a"), mcp.NewImageContent(gif, "image/png")}}
-		_, err = m.answer(t.Context(), request{system: "s", results: []result{resultOf(t, name, image)}}, func(string) {})
-		require.NoError(t, err)
-		var sent struct{ Messages []json.RawMessage }
-		require.NoError(t, json.Unmarshal(body, &sent))
-		last, err := json.Marshal(sent.Messages[len(sent.Messages)-strings.Count(want[name], `"role"`):])
+		var got modeltest.Request
+		next := answers(modeltest.Step{Calls: []modeltest.Call{{ID: "1", Name: "mcp_t__a", Arguments: "{}"}}}, modeltest.Step{Say: "Well."})
+		model := modeltest.Model(func(req modeltest.Request, err error) (modeltest.Step, error) {
+			got = req
+			return next(req, err)
+		})
+		a, _ := newAgent(t, name, host(t, model), server.ServerTool{Tool: mcp.NewTool("a"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{mcp.NewTextContent("a"), mcp.NewImageContent(gif, "image/png")}}, nil
+		}})
+		require.NoError(t, a.converse(t.Context(), []string{"hello"}))
+		last, err := json.Marshal(got.Messages[len(got.Messages)-strings.Count(want[name], `"role"`):])
 		require.NoError(t, err)
 		assert.JSONEq(t, want[name], string(last))
 	})
@@ -261,23 +273,36 @@ func TestImagesReachTheModel(t *testing.T) {
 // the API refuses the results of the calls that follow it.
 func TestThinkingIsKept(t *testing.T) {
 	var bodies []string
-	url := host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	model := changed(answers(modeltest.Step{Calls: []modeltest.Call{{ID: "1", Name: "none", Arguments: `{}`}}}), func(event string) string {
+		if strings.HasPrefix(event, "event: ping") {
+			return `event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Hm…"}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"c2ln"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+`
+		}
+		return strings.ReplaceAll(event, `"index":0`, `"index":1`)
+	})
+	a, out := newAgent(t, "anthropic", host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, _ := io.ReadAll(r.Body)
-		bodies = append(bodies, string(data))
-		events := writeAnthropic(step{calls: []call{{"1", "mcp_a", `{}`}}})
-		thought := event("content_block_start", object{"type": "content_block_start", "index": 0, "content_block": object{"type": "thinking", "thinking": "", "signature": ""}}) +
-			event("content_block_delta", object{"type": "content_block_delta", "index": 0, "delta": object{"type": "thinking_delta", "thinking": "Hm…"}}) +
-			event("content_block_delta", object{"type": "content_block_delta", "index": 0, "delta": object{"type": "signature_delta", "signature": "c2ln"}}) +
-			event("content_block_stop", object{"type": "content_block_stop", "index": 0})
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, events[0]+thought+strings.ReplaceAll(strings.Join(events[1:], ""), `"index":0`, `"index":1`))
-	}))
-	m := newAnthropic(endpoint{baseURL: url})
-	got, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
-	require.NoError(t, err)
-	assert.Equal(t, reply{calls: []call{{"1", "mcp_a", "{}"}}}, got)
-	_, err = m.answer(t.Context(), request{system: "s", results: []result{resultOf(t, "anthropic", mcp.NewToolResultText("x"))}}, func(string) {})
-	require.NoError(t, err)
+		if bodies = append(bodies, string(data)); len(bodies) > 1 {
+			http.Error(w, "{}", http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(data))
+		model.ServeHTTP(w, r)
+	})))
+	require.Error(t, a.converse(t.Context(), []string{"hello"}))
+	require.Contains(t, out.String(), "→ none {}")
+	require.Len(t, bodies, 2)
 	var sent struct {
 		Messages []struct{ Content []json.RawMessage }
 	}
@@ -290,16 +315,13 @@ func TestThinkingIsKept(t *testing.T) {
 func TestEmptyAnswer(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		var body []byte
-		url := host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a, out := newAgent(t, name, host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ = io.ReadAll(r.Body)
-			serveStep(w, r, step{})
-		}))
-		m := providers[name].begin(endpoint{baseURL: url})
-		for range 2 {
-			got, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
-			require.NoError(t, err)
-			require.Equal(t, reply{}, got)
-		}
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, stream(name, modeltest.Step{}))
+		})))
+		require.NoError(t, a.converse(t.Context(), []string{"hello", "are you there?"}))
+		assert.Equal(t, "\n> hello\n\n> are you there?\n", out.String())
 		assert.Equal(t, 2, strings.Count(string(body), `"user"`), "%s", body)
 		assert.NotContains(t, string(body), `"assistant"`)
 	})
@@ -316,48 +338,41 @@ func TestOtherEndpoints(t *testing.T) {
 		{"data: [DONE]\n\n", ""},
 		{`"arguments":""`, `"x":0`},
 	} {
-		s := rewriter{step{say: "So", calls: []call{{"1", "a", `{}`}}}, strings.NewReplacer(words...)}
-		m := newOpenAI(endpoint{baseURL: host(t, s)})
-		for _, req := range []request{{system: "s", message: "hello"}, {system: "s", results: []result{resultOf(t, "openai", mcp.NewToolResultText("x"))}}} {
-			got, err := m.answer(t.Context(), req, func(string) {})
-			require.NoError(t, err, words)
-			assert.Equal(t, reply{text: "So", calls: []call{{"1", "a", "{}"}}}, got, words)
-		}
+		replacer := strings.NewReplacer(words...)
+		s := newScript(modeltest.Step{User: "hello", Say: "So", Calls: []modeltest.Call{{Name: "a", Arguments: "{}"}}}, modeltest.Step{Results: []string{"!"}, Say: "Well."})
+		a, out := newAgent(t, "openai", host(t, changed(s, replacer.Replace)))
+		require.NoError(t, a.converse(t.Context(), []string{"hello"}), words)
+		assert.Contains(t, out.String(), "So\n→ a {}\n", words)
+		assert.NoError(t, s.End(), words)
 	}
 }
 
 func FuzzAnswer(f *testing.F) {
-	for _, w := range wires {
+	for _, name := range names {
 		for _, st := range demo[:6] {
-			f.Add(strings.Join(w.write(st), ""))
+			f.Add(stream(name, st))
 		}
 	}
-	f.Add(event("content_block_stop", object{"type": "content_block_stop", "index": -1}))
+	f.Add("event: content_block_stop\ndata: " + `{"type":"content_block_stop","index":-1}` + "\n\n")
+	f.Add("event: content_block_start\ndata: " + `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"x"}}` + "\n\n")
 	var body atomic.Value
+	var requests atomic.Int32
 	url := host(f, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) > 1 {
+			http.Error(w, "{}", http.StatusBadRequest)
+			return
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, body.Load().(string))
 	}))
 	f.Fuzz(func(t *testing.T, stream string) {
 		body.Store(stream)
 		for _, name := range names {
-			m := providers[name].begin(endpoint{baseURL: url})
-			got, err := m.answer(t.Context(), request{system: "s", message: "hello"}, func(string) {})
-			if err != nil && len(got.calls) > 0 {
-				t.Fatalf("%d calls of an answer that is none: %v", len(got.calls), err)
-			}
-		}
-	})
-}
-
-func FuzzRead(f *testing.F) {
-	f.Add([]byte(`{"model":"m","stream":true,"messages":[{"role":"system","content":"s"},{"role":"assistant","tool_calls":[{"id":"1","type":"function"}]},{"role":"tool","tool_call_id":"1"}]}`))
-	f.Add([]byte(`{"model":"m","stream":true,"max_tokens":1,"system":[{"text":"s"}],"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1"}]}]}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, w := range wires {
-			got, err := w.read(body)
-			if err == nil && got.system == "" && len(got.turns) == 0 && len(body) == 0 {
-				t.Fatal("nothing was read, and nothing said")
+			requests.Store(0)
+			a, out := newAgent(t, name, url)
+			err := a.converse(t.Context(), []string{"hello"})
+			if err == nil && requests.Load() > 1 {
+				t.Fatalf("no error, and the endpoint refused a request: %s", out)
 			}
 		}
 	})

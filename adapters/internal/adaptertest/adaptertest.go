@@ -5,10 +5,13 @@ package adaptertest
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/modeltest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -63,28 +66,42 @@ func (d *desk) manager(t *testing.T) *mcphybrid.Manager {
 	return mgr
 }
 
+// serve serves a model on loopback.
+func serve(t *testing.T, model http.Handler) (url string) {
+	srv := httptest.NewServer(model)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func newScript(r Runtime) *modeltest.Script {
+	return &modeltest.Script{
+		Steps: steps(r), System: []string{System, mcphybrid.SearchToolName},
+		Streams: r.Streams, NoImages: r.NoImages, NoErrors: r.NoErrors, Fixed: r.Fixed, Quotes: r.Quotes,
+	}
+}
+
 // Run tests a runtime.
 func Run(t *testing.T, r Runtime) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	desk := newDesk(r.Sequential)
-	s := &script{Runtime: r, steps: steps(r)}
-	url := serve(t, s.Streams, s.play)
+	s := newScript(r)
+	url := serve(t, s)
 	session := desk.manager(t).NewSession(r.options())
 	host := r.Begin(t, url, session, nil)
 	say := func(message, want string) {
 		answer, err := host.Run(ctx, message)
-		require.NoError(t, s.wrong())
+		require.NoError(t, s.Wrong())
 		require.NoError(t, err)
 		require.Equal(t, want, answer)
 	}
 
-	for _, st := range s.steps {
-		if st.broken || st.again {
+	for _, st := range s.Steps {
+		if st.Broken || st.Again {
 			break
 		}
-		if st.user != "" {
-			say(st.user, s.answerTo(st.user))
+		if st.User != "" {
+			say(st.User, s.AnswerTo(st.User))
 		}
 	}
 
@@ -98,27 +115,27 @@ func Run(t *testing.T, r Runtime) {
 		stop()
 	}()
 	_, err := host.Run(running, wait)
-	require.NoError(t, s.wrong())
+	require.NoError(t, s.Wrong())
 	require.Error(t, err)
 	select {
 	case <-desk.stopped:
 	case <-ctx.Done():
 		require.Fail(t, "the tool was not told that the call is cancelled")
 	}
-	say(goOn, s.answerTo(goOn))
+	say(goOn, s.AnswerTo(goOn))
 
 	// The model is away in the middle of a run. Another process goes on.
 	_, err = host.Run(ctx, convert)
-	require.NoError(t, s.wrong())
+	require.NoError(t, s.Wrong())
 	require.Error(t, err) // some SDKs do not say why
 	restored, changed, err := desk.manager(t).RestoreSession(session.Save(), r.options())
 	require.NoError(t, err)
 	require.Empty(t, changed)
 	host = r.Begin(t, url, restored, host)
 	if r.Forgets {
-		say(convert, s.answerTo(convert))
+		say(convert, s.AnswerTo(convert))
 	} else {
-		say("", s.answerTo(convert))
+		say("", s.AnswerTo(convert))
 	}
-	assert.NoError(t, s.end())
+	assert.NoError(t, s.End())
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+type object = map[string]any
+
 // plain is a host without a runtime: chat completions by hand.
 type plain struct {
 	url      string
@@ -126,21 +128,6 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// Providers refuse empty texts.
-func TestEmptyTexts(t *testing.T) {
-	t.Parallel()
-	for body, read := range map[string]func([]byte) (sent, error){
-		`{"model":"m","messages":[{"role":"system","content":""},{"role":"user","content":"Hi"}]}`:                                    readChat,
-		`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":""}]}]}`:                                            readChat,
-		`{"model":"m","input":[{"role":"user","content":[{"type":"input_text","text":""}]}]}`:                                         readResponses,
-		`{"model":"m","max_tokens":1,"system":[{"type":"text","text":""}],"messages":[{"role":"user","content":"Hi"}]}`:               readMessages,
-		`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"Hi"},{"type":"text","text":""}]}]}`: readMessages,
-	} {
-		_, err := read([]byte(body))
-		assert.ErrorContains(t, err, "empty", body)
-	}
-}
-
 // Each mistake of a host is found.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
@@ -199,21 +186,21 @@ func TestMistakes(t *testing.T) {
 			t.Parallel()
 			d := newDesk(true)
 			r := Runtime{Sequential: true}
-			s := &script{Runtime: r, steps: steps(r)}
+			s := newScript(r)
 			n := 0
-			p := &plain{url: serve(t, s.Streams, s.play), session: d.manager(t).NewSession(r.options()), spoils: func(in object) {
+			p := &plain{url: serve(t, s), session: d.manager(t).NewSession(r.options()), spoils: func(in object) {
 				n++
 				spoil(in, n)
 			}}
-			for _, st := range s.steps {
-				if st.broken || s.wrong() != nil {
+			for _, st := range s.Steps {
+				if st.Broken || s.Wrong() != nil {
 					break
 				}
-				if st.user != "" {
-					_, _ = p.Run(t.Context(), st.user)
+				if st.User != "" {
+					_, _ = p.Run(t.Context(), st.User)
 				}
 			}
-			assert.ErrorContains(t, s.wrong(), want)
+			assert.ErrorContains(t, s.Wrong(), want)
 		})
 	}
 }

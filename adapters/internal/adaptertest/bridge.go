@@ -5,27 +5,28 @@ import (
 	"slices"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/modeltest"
 )
 
 // bridge changes a script for a model that finds and calls tools by fixed ones. It still
 // calls one by its name, and once asks for a definition too.
-func bridge(steps []step) {
-	inline := steps[0].tools
+func bridge(steps []modeltest.Step) {
+	inline := steps[0].Tools
 	for i := range steps {
 		st := &steps[i]
-		st.tools = nil
-		if st.user == miles {
+		st.Tools = nil
+		if st.User == miles {
 			continue
 		}
-		for k, c := range st.calls {
-			if !slices.Contains(inline, c.name) {
-				st.calls[k] = call{name: mcphybrid.CallToolName, arguments: fmt.Sprintf(`{"name":%q,"arguments":%s}`, c.name, c.arguments)}
+		for k, c := range st.Calls {
+			if !slices.Contains(inline, c.Name) {
+				st.Calls[k] = modeltest.Call{Name: mcphybrid.CallToolName, Arguments: fmt.Sprintf(`{"name":%q,"arguments":%s}`, c.Name, c.Arguments)}
 			}
 		}
-		if st.user == meet {
-			st.calls = append(st.calls, call{name: mcphybrid.DescribeToolName, arguments: `{"names":["mcp_desk__kilometers_to_miles"]}`})
-			steps[i+1].results = append(steps[i+1].results, `"value":{"type":"number"}`)
+		if st.User == meet {
+			st.Calls = append(st.Calls, modeltest.Call{Name: mcphybrid.DescribeToolName, Arguments: `{"names":["mcp_desk__kilometers_to_miles"]}`})
+			steps[i+1].Results = append(steps[i+1].Results, `"value":{"type":"number"}`)
 		}
 	}
-	steps[0].tools = append(inline, mcphybrid.DescribeToolName, mcphybrid.CallToolName, mcphybrid.PageToolName)
+	steps[0].Tools = append(inline, mcphybrid.DescribeToolName, mcphybrid.CallToolName, mcphybrid.PageToolName)
 }

@@ -34,18 +34,18 @@ func TestMistakesByBridge(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			r := Runtime{Sequential: true, Disclosure: mcphybrid.ByBridge}
-			s := &script{Runtime: r, steps: steps(r)}
+			s := newScript(r)
 			n := 0
-			p := &plain{url: serve(t, false, s.play), session: newDesk(true).manager(t).NewSession(r.options()), spoils: func(in object) {
+			p := &plain{url: serve(t, s), session: newDesk(true).manager(t).NewSession(r.options()), spoils: func(in object) {
 				n++
 				in["tools"] = spoil(in["tools"].([]json.RawMessage), n)
 			}}
-			for _, st := range s.steps[:3] {
-				if st.user != "" {
-					_, _ = p.Run(t.Context(), st.user)
+			for _, st := range s.Steps[:3] {
+				if st.User != "" {
+					_, _ = p.Run(t.Context(), st.User)
 				}
 			}
-			assert.ErrorContains(t, s.wrong(), want)
+			assert.ErrorContains(t, s.Wrong(), want)
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/modeltest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -92,7 +93,7 @@ func spend(t *testing.T, r Runtime, servers []mcphybrid.ServerConfig, opts *mcph
 	p := &purse{Streams: r.Streams, loaded: make(map[string]bool)}
 	sess := mgr.NewSession(opts)
 	require.NotContains(t, toolNames(sess), taskTool+" ", "the task has a tool of the first %d", mcphybrid.DefaultMaxInline)
-	answer, err := r.Begin(t, serve(t, r.Streams, p.play), sess, nil).Run(ctx, task)
+	answer, err := r.Begin(t, serve(t, modeltest.Model(p.play)), sess, nil).Run(ctx, task)
 	require.NoError(t, err)
 	require.Equal(t, "It is clean.", answer)
 	return p.cost
@@ -116,31 +117,30 @@ type purse struct {
 }
 
 // play answers a request.
-func (p *purse) play(spoken wire, body []byte) (step, error) {
-	got, err := spoken.read(body)
+func (p *purse) play(got modeltest.Request, err error) (modeltest.Step, error) {
 	if err != nil {
-		return step{}, err
+		return modeltest.Step{}, err
 	}
-	if got.stream != p.Streams {
-		return step{}, fmt.Errorf("stream is %t, want %t", got.stream, p.Streams)
+	if got.Stream != p.Streams {
+		return modeltest.Step{}, fmt.Errorf("stream is %t, want %t", got.Stream, p.Streams)
 	}
-	last := got.turns[len(got.turns)-1]
+	last := got.Turns[len(got.Turns)-1]
 	var names []string
-	bytes := len(got.system)
-	for _, raw := range got.messages {
+	bytes := len(got.System)
+	for _, raw := range got.Messages {
 		bytes += len(raw)
 		if strings.Contains(string(raw), `"tool_reference"`) {
 			p.loaded[taskTool] = strings.Contains(string(raw), taskTool)
 		}
 	}
-	for _, raw := range got.tools {
+	for _, raw := range got.Tools {
 		var tool struct {
 			Name     string
 			Function struct{ Name string }
 			Deferred bool `json:"defer_loading"`
 		}
 		if err := json.Unmarshal(raw, &tool); err != nil {
-			return step{}, err
+			return modeltest.Step{}, err
 		}
 		name := tool.Name + tool.Function.Name
 		if !tool.Deferred || p.loaded[name] {
@@ -153,16 +153,16 @@ func (p *purse) play(spoken wire, body []byte) (step, error) {
 	if p.requests == 1 {
 		p.first = bytes / 4
 	}
-	st := step{calls: []call{{id: fmt.Sprintf("call_%d", p.requests), name: taskTool, arguments: taskArgument}}}
+	st := modeltest.Step{Calls: []modeltest.Call{{ID: fmt.Sprintf("call_%d", p.requests), Name: taskTool, Arguments: taskArgument}}}
 	switch {
 	case p.requests == 1 && slices.Contains(names, mcphybrid.SearchToolName):
-		st.calls[0].name, st.calls[0].arguments = mcphybrid.SearchToolName, fmt.Sprintf(`{"query":%q}`, taskQuery)
-	case len(last.results) > 0 && strings.Contains(last.results[0].text, "pm25"):
-		st = step{say: "It is clean."}
+		st.Calls[0].Name, st.Calls[0].Arguments = mcphybrid.SearchToolName, fmt.Sprintf(`{"query":%q}`, taskQuery)
+	case len(last.Results) > 0 && strings.Contains(last.Results[0].Text, "pm25"):
+		st = modeltest.Step{Say: "It is clean."}
 	case slices.Contains(names, mcphybrid.CallToolName):
-		st.calls[0].name, st.calls[0].arguments = mcphybrid.CallToolName, fmt.Sprintf(`{"name":%q,"arguments":%s}`, taskTool, taskArgument)
+		st.Calls[0].Name, st.Calls[0].Arguments = mcphybrid.CallToolName, fmt.Sprintf(`{"name":%q,"arguments":%s}`, taskTool, taskArgument)
 	case !slices.Contains(names, taskTool) || p.requests > 2:
-		return step{}, fmt.Errorf("request %d has no tool for the task: %+v", p.requests, last)
+		return modeltest.Step{}, fmt.Errorf("request %d has no tool for the task: %+v", p.requests, last)
 	}
 	return st, nil
 }

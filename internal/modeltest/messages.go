@@ -1,4 +1,4 @@
-package adaptertest
+package modeltest
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 )
 
 // readMessages reads a request of Anthropic's messages.
-func readMessages(body []byte) (sent, error) {
+func readMessages(body []byte) (Request, error) {
 	var in struct {
 		Model     string
 		Stream    bool
@@ -18,13 +18,13 @@ func readMessages(body []byte) (sent, error) {
 		Messages  []json.RawMessage
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return sent{}, err
+		return Request{}, err
 	}
 	if in.Model == "" || in.MaxTokens <= 0 {
-		return sent{}, errors.New("want a model and max_tokens")
+		return Request{}, errors.New("want a model and max_tokens")
 	}
 	system, _, err := contents(in.System)
-	got := sent{stream: in.Stream, system: system, tools: in.Tools, listed: len(in.Tools), messages: in.Messages}
+	got := Request{Stream: in.Stream, System: system, Tools: in.Tools, Listed: len(in.Tools), Messages: in.Messages}
 	var k talk
 	user := true
 	for i, raw := range in.Messages {
@@ -34,7 +34,7 @@ func readMessages(body []byte) (sent, error) {
 		if roleOf(raw) == "system" {
 			var added []json.RawMessage
 			added, err = additions(raw)
-			got.tools = append(got.tools, added...)
+			got.Tools = append(got.Tools, added...)
 			continue
 		}
 		if (roleOf(raw) == "user") != user {
@@ -44,9 +44,9 @@ func readMessages(body []byte) (sent, error) {
 		err = errors.Join(err, k.message(raw))
 	}
 	if err != nil {
-		return sent{}, err
+		return Request{}, err
 	}
-	got.turns, err = k.end()
+	got.Turns, err = k.end()
 	return got, err
 }
 
@@ -104,6 +104,9 @@ func (k *talk) message(raw json.RawMessage) error {
 		k.model(text)
 		return nil
 	}
+	if len(blocks) == 0 {
+		return fmt.Errorf("a message of %q is empty", m.Role)
+	}
 	var user strings.Builder
 	for _, b := range blocks {
 		if b.Type == "text" && b.Text == "" {
@@ -115,7 +118,7 @@ func (k *talk) message(raw json.RawMessage) error {
 		case "assistant text":
 			k.model(b.Text)
 		case "assistant tool_use":
-			k.model("", call{b.ID, b.Name, string(b.Input)})
+			k.model("", Call{b.ID, b.Name, string(b.Input)})
 		case "user tool_result":
 			text, images, err := contents(b.Content)
 			if err == nil {
@@ -134,28 +137,28 @@ func (k *talk) message(raw json.RawMessage) error {
 	return nil
 }
 
-func messagesStop(st step) string {
-	if len(st.calls) > 0 {
+func messagesStop(st Step) string {
+	if len(st.Calls) > 0 {
 		return "tool_use"
 	}
 	return "end_turn"
 }
 
-func writeMessages(st step) any {
+func writeMessages(st Step) any {
 	content := []any{}
-	if st.say != "" {
-		content = append(content, object{"type": "text", "text": st.say})
+	if st.Say != "" {
+		content = append(content, object{"type": "text", "text": st.Say})
 	}
-	for _, c := range st.calls {
-		content = append(content, object{"type": "tool_use", "id": c.id, "name": c.name, "input": json.RawMessage(c.arguments)})
+	for _, c := range st.Calls {
+		content = append(content, object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": json.RawMessage(c.Arguments)})
 	}
 	return object{
 		"id": "msg_1", "type": "message", "role": "assistant", "model": "script", "content": content,
-		"stop_reason": messagesStop(st), "stop_sequence": nil, "usage": object{"input_tokens": 1, "output_tokens": 1},
+		"stop_reason": messagesStop(st), "stop_sequence": nil, "usage": object{"input_tokens": st.Tokens, "output_tokens": 0},
 	}
 }
 
-func streamMessages(st step) []string {
+func streamMessages(_ Request, st Step) []string {
 	var events []string
 	send := func(data object) { events = append(events, event(data["type"].(string), data)) }
 	index := 0
@@ -169,22 +172,22 @@ func streamMessages(st step) []string {
 	}
 	send(object{"type": "message_start", "message": object{
 		"id": "msg_1", "type": "message", "role": "assistant", "model": "script", "content": []any{},
-		"stop_reason": nil, "stop_sequence": nil, "usage": object{"input_tokens": 1, "output_tokens": 0},
+		"stop_reason": nil, "stop_sequence": nil, "usage": object{"input_tokens": st.Tokens, "output_tokens": 0},
 	}})
 	send(object{"type": "ping"})
-	if st.say != "" {
+	if st.Say != "" {
 		var deltas []object
-		for _, p := range pieces(st.say) {
+		for _, p := range pieces(st.Say) {
 			deltas = append(deltas, object{"type": "text_delta", "text": p})
 		}
 		block(object{"type": "text", "text": ""}, deltas)
 	}
-	for _, c := range st.calls {
+	for _, c := range st.Calls {
 		deltas := []object{{"type": "input_json_delta", "partial_json": ""}}
-		for _, p := range pieces(c.arguments) {
+		for _, p := range pieces(c.Arguments) {
 			deltas = append(deltas, object{"type": "input_json_delta", "partial_json": p})
 		}
-		block(object{"type": "tool_use", "id": c.id, "name": c.name, "input": object{}}, deltas)
+		block(object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": object{}}, deltas)
 	}
 	send(object{"type": "message_delta", "delta": object{"stop_reason": messagesStop(st), "stop_sequence": nil}, "usage": object{"output_tokens": 0}})
 	send(object{"type": "message_stop"})

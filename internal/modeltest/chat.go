@@ -1,4 +1,4 @@
-package adaptertest
+package modeltest
 
 import (
 	"encoding/json"
@@ -7,20 +7,23 @@ import (
 )
 
 // readChat reads a request of OpenAI's chat completions.
-func readChat(body []byte) (sent, error) {
+func readChat(body []byte) (Request, error) {
 	var in struct {
-		Model    string
-		Stream   bool
+		Model   string
+		Stream  bool
+		Options struct {
+			Usage bool `json:"include_usage"`
+		} `json:"stream_options"`
 		Tools    []json.RawMessage
 		Messages []json.RawMessage
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return sent{}, err
+		return Request{}, err
 	}
 	if in.Model == "" || len(in.Messages) == 0 {
-		return sent{}, errors.New("want a model and messages")
+		return Request{}, errors.New("want a model and messages")
 	}
-	got := sent{stream: in.Stream, tools: in.Tools, messages: in.Messages[1:]}
+	got := Request{Stream: in.Stream, Usage: in.Options.Usage, Tools: in.Tools, Messages: in.Messages[1:]}
 	var k talk
 	for i, raw := range in.Messages {
 		var m struct {
@@ -28,60 +31,63 @@ func readChat(body []byte) (sent, error) {
 			Content    json.RawMessage
 			ToolCallID string `json:"tool_call_id"`
 			ToolCalls  []struct {
-				ID       string
+				ID, Type string
 				Function struct{ Name, Arguments string }
 			} `json:"tool_calls"`
 		}
 		if err := json.Unmarshal(raw, &m); err != nil {
-			return sent{}, err
+			return Request{}, err
 		}
 		text, images, err := contents(m.Content)
 		if err != nil {
-			return sent{}, err
+			return Request{}, err
 		}
 		switch {
 		case i == 0 && (m.Role == "system" || m.Role == "developer"):
 			if text == "" {
 				err = errors.New("the system prompt is empty")
 			}
-			got.system = text
+			got.System = text
 		case m.Role == "user" && i > 0:
 			err = k.user(text, images)
 		case m.Role == "assistant":
-			var calls []call
+			var calls []Call
 			for _, c := range m.ToolCalls {
-				calls = append(calls, call{c.ID, c.Function.Name, c.Function.Arguments})
+				if c.Type != "function" {
+					return Request{}, fmt.Errorf("call %q is of type %q", c.ID, c.Type)
+				}
+				calls = append(calls, Call{c.ID, c.Function.Name, c.Function.Arguments})
 			}
 			k.model(text, calls...)
 		case m.Role == "tool":
 			if images != nil {
-				return sent{}, fmt.Errorf("message %d has images, and the API takes none in a tool's message", i+1)
+				return Request{}, fmt.Errorf("message %d has images, and the API takes none in a tool's message", i+1)
 			}
 			err = k.result(m.ToolCallID, text, nil, false, false)
 		default:
 			err = fmt.Errorf("message %d has the role %q", i+1, m.Role)
 		}
 		if err != nil {
-			return sent{}, err
+			return Request{}, err
 		}
 	}
 	var err error
-	got.turns, err = k.end()
+	got.Turns, err = k.end()
 	return got, err
 }
 
-func chatFinish(st step) string {
-	if len(st.calls) > 0 {
+func chatFinish(st Step) string {
+	if len(st.Calls) > 0 {
 		return "tool_calls"
 	}
 	return "stop"
 }
 
-func writeChat(st step) any {
-	message := object{"role": "assistant", "content": st.say}
+func writeChat(st Step) any {
+	message := object{"role": "assistant", "content": st.Say}
 	var calls []any
-	for _, c := range st.calls {
-		calls = append(calls, object{"id": c.id, "type": "function", "function": object{"name": c.name, "arguments": c.arguments}})
+	for _, c := range st.Calls {
+		calls = append(calls, object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": c.Arguments}})
 	}
 	if calls != nil {
 		message["tool_calls"] = calls
@@ -89,11 +95,15 @@ func writeChat(st step) any {
 	return object{
 		"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "script",
 		"choices": []any{object{"index": 0, "message": message, "finish_reason": chatFinish(st)}},
-		"usage":   object{"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+		"usage":   chatUsage(st),
 	}
 }
 
-func streamChat(st step) []string {
+func chatUsage(st Step) object {
+	return object{"prompt_tokens": st.Tokens, "completion_tokens": 0, "total_tokens": st.Tokens}
+}
+
+func streamChat(in Request, st Step) []string {
 	var events []string
 	chunk := func(delta any, finish any) {
 		events = append(events, event("", object{
@@ -102,15 +112,20 @@ func streamChat(st step) []string {
 		}))
 	}
 	chunk(object{"role": "assistant", "content": ""}, nil)
-	for _, p := range pieces(st.say) {
+	for _, p := range pieces(st.Say) {
 		chunk(object{"content": p}, nil)
 	}
-	for i, c := range st.calls {
-		chunk(object{"tool_calls": []any{object{"index": i, "id": c.id, "type": "function", "function": object{"name": c.name, "arguments": ""}}}}, nil)
-		for _, p := range pieces(c.arguments) {
+	for i, c := range st.Calls {
+		chunk(object{"tool_calls": []any{object{"index": i, "id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": ""}}}}, nil)
+		for _, p := range pieces(c.Arguments) {
 			chunk(object{"tool_calls": []any{object{"index": i, "function": object{"arguments": p}}}}, nil)
 		}
 	}
 	chunk(object{}, chatFinish(st))
+	if in.Usage {
+		events = append(events, event("", object{
+			"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "script", "choices": []any{}, "usage": chatUsage(st),
+		}))
+	}
 	return append(events, "data: [DONE]\n\n")
 }

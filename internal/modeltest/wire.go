@@ -1,4 +1,4 @@
-package adaptertest
+package modeltest
 
 import (
 	"encoding/json"
@@ -83,7 +83,7 @@ func contents(raw json.RawMessage) (text string, images []string, err error) {
 
 // A talk collects turns from messages.
 type talk struct {
-	turns []turn
+	turns []Turn
 	open  map[string]bool // ids of calls without a result
 }
 
@@ -93,29 +93,29 @@ func (k *talk) user(text string, images []string) error {
 	switch n := len(k.turns); {
 	case len(k.open) > 0:
 		return fmt.Errorf("calls without a result: %v", k.open)
-	case n > 0 && k.turns[n-1].results != nil && images != nil:
-		k.turns[n-1].images = append(k.turns[n-1].images, images...)
+	case n > 0 && k.turns[n-1].Results != nil && images != nil:
+		k.turns[n-1].Images = append(k.turns[n-1].Images, images...)
 	default:
-		k.turns = append(k.turns, turn{user: text, images: images})
+		k.turns = append(k.turns, Turn{User: text, Images: images})
 	}
 	return nil
 }
 
 // model adds a part of the model's answer.
-func (k *talk) model(text string, calls ...call) {
+func (k *talk) model(text string, calls ...Call) {
 	n := len(k.turns)
-	if n == 0 || k.turns[n-1].user != "" || k.turns[n-1].results != nil {
-		k.turns = append(k.turns, turn{})
+	if n == 0 || k.turns[n-1].User != "" || k.turns[n-1].Results != nil {
+		k.turns = append(k.turns, Turn{})
 		n++
 	}
-	k.turns[n-1].model += text
+	k.turns[n-1].Model += text
 	for _, c := range calls {
-		c.arguments = canonical(c.arguments)
-		k.turns[n-1].calls = append(k.turns[n-1].calls, c)
+		c.Arguments = canonical(c.Arguments)
+		k.turns[n-1].Calls = append(k.turns[n-1].Calls, c)
 		if k.open == nil {
 			k.open = make(map[string]bool)
 		}
-		k.open[c.id] = true
+		k.open[c.ID] = true
 	}
 }
 
@@ -126,34 +126,34 @@ func (k *talk) result(id, text string, images []string, isError, marked bool) er
 	}
 	delete(k.open, id)
 	n := len(k.turns)
-	if k.turns[n-1].results == nil {
-		k.turns = append(k.turns, turn{})
+	if k.turns[n-1].Results == nil {
+		k.turns = append(k.turns, Turn{})
 		n++
 	}
 	if !marked {
 		text, isError = strings.CutPrefix(text, "Error: ")
 	}
 	last := &k.turns[n-1]
-	last.results = append(last.results, told{id, text, isError})
-	last.images = append(last.images, images...)
+	last.Results = append(last.Results, Result{id, text, isError})
+	last.Images = append(last.Images, images...)
 	return nil
 }
 
 // unquote puts the texts in place of the JSON strings in which they were sent.
-func unquote(turns []turn) error {
+func unquote(turns []Turn) error {
 	for _, t := range turns {
-		for i := range t.results {
-			r := &t.results[i]
-			if err := json.Unmarshal([]byte(r.text), &r.text); err != nil {
-				return fmt.Errorf("the result of %q: %w", r.id, err)
+		for i := range t.Results {
+			r := &t.Results[i]
+			if err := json.Unmarshal([]byte(r.Text), &r.Text); err != nil {
+				return fmt.Errorf("the result of %q: %w", r.ID, err)
 			}
-			r.text, r.isError = strings.CutPrefix(r.text, "Error: ")
+			r.Text, r.IsError = strings.CutPrefix(r.Text, "Error: ")
 		}
 	}
 	return nil
 }
 
-func (k *talk) end() ([]turn, error) {
+func (k *talk) end() ([]Turn, error) {
 	if len(k.open) > 0 {
 		return nil, fmt.Errorf("calls without a result: %v", k.open)
 	}

@@ -1,4 +1,4 @@
-package adaptertest
+package modeltest
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 )
 
 // readResponses reads a request of OpenAI's responses that has the whole conversation.
-func readResponses(body []byte) (sent, error) {
+func readResponses(body []byte) (Request, error) {
 	var in struct {
 		Model        string
 		Stream       bool
@@ -17,12 +17,12 @@ func readResponses(body []byte) (sent, error) {
 		Previous     string `json:"previous_response_id"`
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return sent{}, err
+		return Request{}, err
 	}
 	if in.Model == "" || in.Previous != "" {
-		return sent{}, errors.New("want a model and the whole conversation")
+		return Request{}, errors.New("want a model and the whole conversation")
 	}
-	got := sent{stream: in.Stream, system: in.Instructions, tools: in.Tools, messages: in.Input}
+	got := Request{Stream: in.Stream, System: in.Instructions, Tools: in.Tools, Messages: in.Input}
 	var k talk
 	for i, raw := range in.Input {
 		var m struct {
@@ -31,7 +31,7 @@ func readResponses(body []byte) (sent, error) {
 			Content, Output             json.RawMessage
 		}
 		if err := json.Unmarshal(raw, &m); err != nil {
-			return sent{}, err
+			return Request{}, err
 		}
 		text, images, err := contents(m.Content)
 		switch m.Type + " " + m.Role {
@@ -40,7 +40,7 @@ func readResponses(body []byte) (sent, error) {
 		case " assistant", "message assistant":
 			k.model(text)
 		case "function_call ":
-			k.model("", call{m.CallID, m.Name, m.Arguments})
+			k.model("", Call{m.CallID, m.Name, m.Arguments})
 		case "function_call_output ":
 			if text, images, err = contents(m.Output); err == nil {
 				err = k.result(m.CallID, text, images, false, false)
@@ -49,44 +49,44 @@ func readResponses(body []byte) (sent, error) {
 			err = fmt.Errorf("item %d has the type %q and the role %q", i+1, m.Type, m.Role)
 		}
 		if err != nil {
-			return sent{}, err
+			return Request{}, err
 		}
 	}
 	var err error
-	got.turns, err = k.end()
+	got.Turns, err = k.end()
 	return got, err
 }
 
-func writeResponses(st step) any { return response(st, "completed", outputs(st)) }
+func writeResponses(st Step) any { return response(st, "completed", outputs(st)) }
 
-func response(st step, status string, output []any) object {
+func response(st Step, status string, output []any) object {
 	return object{
 		"id": "resp_1", "object": "response", "created_at": 1, "model": "script", "status": status, "output": output,
 		"usage": object{
-			"input_tokens": 1, "output_tokens": 1, "total_tokens": 2,
+			"input_tokens": st.Tokens, "output_tokens": 0, "total_tokens": st.Tokens,
 			"input_tokens_details": object{"cached_tokens": 0}, "output_tokens_details": object{"reasoning_tokens": 0},
 		},
 	}
 }
 
 // outputs returns the items of an answer.
-func outputs(st step) []any {
+func outputs(st Step) []any {
 	list := []any{}
-	if st.say != "" {
+	if st.Say != "" {
 		list = append(list, object{
 			"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
-			"content": []any{object{"type": "output_text", "text": st.say, "annotations": []any{}}},
+			"content": []any{object{"type": "output_text", "text": st.Say, "annotations": []any{}}},
 		})
 	}
-	for _, c := range st.calls {
+	for _, c := range st.Calls {
 		list = append(list, object{
-			"type": "function_call", "id": "fc_" + c.id, "call_id": c.id, "name": c.name, "arguments": c.arguments, "status": "completed",
+			"type": "function_call", "id": "fc_" + c.ID, "call_id": c.ID, "name": c.Name, "arguments": c.Arguments, "status": "completed",
 		})
 	}
 	return list
 }
 
-func streamResponses(st step) []string {
+func streamResponses(_ Request, st Step) []string {
 	var events []string
 	send := func(kind string, data object) {
 		data["type"], data["sequence_number"] = kind, len(events)
@@ -109,10 +109,10 @@ func streamResponses(st step) []string {
 		}
 		if item["type"] == "message" {
 			send("response.content_part.added", at(object{"content_index": 0, "part": object{"type": "output_text", "text": "", "annotations": []any{}}}))
-			for _, p := range pieces(st.say) {
+			for _, p := range pieces(st.Say) {
 				send("response.output_text.delta", at(object{"content_index": 0, "delta": p, "logprobs": []any{}}))
 			}
-			send("response.output_text.done", at(object{"content_index": 0, "text": st.say, "logprobs": []any{}}))
+			send("response.output_text.done", at(object{"content_index": 0, "text": st.Say, "logprobs": []any{}}))
 			send("response.content_part.done", at(object{"content_index": 0, "part": item["content"].([]any)[0]}))
 		} else {
 			for _, p := range pieces(item["arguments"].(string)) {

@@ -1,0 +1,87 @@
+package modeltest
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A script decides whether a loop is right, so it must refuse wrong requests.
+func TestScriptRefuses(t *testing.T) {
+	t.Parallel()
+	raw := func(names ...string) (list []json.RawMessage) {
+		for _, name := range names {
+			list = append(list, json.RawMessage(`{"name":"`+name+`"}`))
+		}
+		return list
+	}
+	right := func() Request {
+		return Request{System: "be good", Turns: []Turn{
+			{User: "hello"},
+			{Calls: []Call{{"call_1_1", "a", `{"x":1}`}, {"call_1_2", "b", `{}`}}},
+			{Results: []Result{{"call_1_1", "one", false}, {"call_1_2", "not so", true}}},
+		}, Tools: raw("a", "b", "c"), Messages: raw("1", "2", "3")}
+	}
+	for _, test := range []struct {
+		name, want string
+		change     func(*Request)
+	}{
+		{"right", "", func(*Request) {}},
+		{"system", "the system prompt is not what it was", func(r *Request) { r.System += " " }},
+		{"stream", "stream is true, want false", func(r *Request) { r.Stream = true }},
+		{"tool lost", "of 2, a tool is gone: there are 1", func(r *Request) { r.Tools = r.Tools[:1] }},
+		{"tool changed", "tool 2 is not what it was", func(r *Request) { r.Tools[1] = []byte(`{"name": "b"}`) }},
+		{"tool before", "tool 1 is not what it was", func(r *Request) { r.Tools = slices.Insert(r.Tools, 0, r.Tools[2]) }},
+		{"no new tool", "has grown by []", func(r *Request) { r.Tools = r.Tools[:2] }},
+		{"one more tool", `has grown by ["c" "c"]`, func(r *Request) { r.Tools = append(r.Tools, r.Tools[2]) }},
+		{"message changed", "message 2 is not what it was", func(r *Request) { r.Messages[1] = nil }},
+		{"question changed", "turn 1 is not what it was", func(r *Request) { r.Turns[0].User = "Hello" }},
+		{"arguments changed", "turn 2 is not what it was", func(r *Request) { r.Turns[1].Calls[0].Arguments = `{"x":2}` }},
+		{"turn lost", "has 2 turns, want 3", func(r *Request) { r.Turns = r.Turns[1:] }},
+		{"result lost", "1 results, and 2 in the script, for 2 calls", func(r *Request) { r.Turns[2].Results = r.Turns[2].Results[:1] }},
+		{"results crossed", `result 1 is for "call_1_2", want "call_1_1"`, func(r *Request) { slices.Reverse(r.Turns[2].Results) }},
+		{"error not marked", "result 2 is marked as an error: false, want true", func(r *Request) { r.Turns[2].Results[1].IsError = false }},
+		{"result marked", "result 1 is marked as an error: true, want false", func(r *Request) { r.Turns[2].Results[0].IsError = true }},
+		{"result changed", `want "one" in it`, func(r *Request) { r.Turns[2].Results[0].Text = "two" }},
+		{"image", `there are the images ["x"]`, func(r *Request) { r.Turns[2].Images = []string{"x"} }},
+		{"user", `the user's message is "and", want ""`, func(r *Request) { r.Turns[2].User = "and" }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			was := right()
+			s := &Script{next: 1, last: conversation{Request{System: was.System, Tools: was.Tools[:2], Messages: was.Messages[:2]}, was.Turns[:2]}}
+			got := right()
+			test.change(&got)
+			err := s.check(Step{Results: []string{"one", "!not"}, Tools: []string{"c"}}, got)
+			if test.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+// A conversation that begins anew has the answer before it, and nothing else.
+func TestScriptAnew(t *testing.T) {
+	t.Parallel()
+	for want, got := range map[string]Request{
+		"":                               {System: "s", Turns: []Turn{{User: "It was about x. Go on."}}},
+		"the system prompt":              {Turns: []Turn{{User: "It was about x. Go on."}}},
+		"2 turns, want 1":                {System: "s", Turns: []Turn{{User: "It was about x."}, {User: "Go on."}}},
+		`want "about x" and "Go on."`:    {System: "s", Turns: []Turn{{User: "Go on."}}},
+		"the list of tools has grown":    {System: "s", Turns: []Turn{{User: "It was about x. Go on."}}, Tools: []json.RawMessage{[]byte(`{}`)}},
+		`the images ["i"], want []`:      {System: "s", Turns: []Turn{{User: "It was about x. Go on.", Images: []string{"i"}}}},
+		"1 results, and 0 in the script": {System: "s", Turns: []Turn{{User: "It was about x. Go on.", Results: []Result{{}}}}},
+	} {
+		s := &Script{Steps: []Step{{Say: "about x"}}, next: 1, last: conversation{Request: Request{System: "s", Tools: []json.RawMessage{[]byte(`{}`)}}}}
+		err := s.check(Step{User: "Go on.", Anew: true}, got)
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, want)
+	}
+}
