@@ -95,8 +95,9 @@ func (m *Manager) fill(sources []*source, cached func(name string) *cache.Server
 // RefreshCache reads [Options.Cache] again, after another process that shares it has saved.
 // A server that is neither connected here nor being connected gets the lists that it has
 // there, if they are newer.
-// One that is connected is asked to list again if it has others there. What could not be
-// stored before is stored, in the background. Without a cache, RefreshCache does nothing.
+// One that is connected is asked to list again if it has others there, less and less often
+// if that happens all the time. What could not be stored before is stored, in the
+// background. Without a cache, RefreshCache does nothing.
 func (m *Manager) RefreshCache() error {
 	cached, err := m.cache.Read()
 	if err != nil {
