@@ -39,7 +39,7 @@ type entry struct {
 
 // save stores what is due, and reports whether something was. What fails is due again.
 func (k *Keeper) save() (done bool) {
-	var err error
+	done, err := k.look()
 	for range 3 { // if another process was faster
 		s, due := k.take()
 		if !due && len(s.given) == k.claims {
@@ -136,7 +136,7 @@ func (s *saving) putPart(e *entry, old *Server) (err error) {
 	e.next = e.was
 	switch same := e.was != nil && changes.is(e.was); {
 	case same && old.Config == now.Config && now.Listed.Sub(old.Listed) < time.Minute && !old.isAhead(): // another process has the same
-		s.looked(e.of.name, old.Part+old.Config, old, e.was)
+		s.looked(e.of.name, old.Part+old.Config, old, e.was, false)
 		e.now, e.due = nil, false
 		return nil
 	case !same:
@@ -231,7 +231,7 @@ func (s *saving) done(err error) (again bool) {
 	for _, e := range s.entries {
 		switch {
 		case err == nil && e.mark != "":
-			e.of.stored, e.of.config, e.of.seen, e.of.chain = e.now.Listed, e.now.Config, e.mark, e.next
+			e.of.stored, e.of.config, e.of.seen, e.of.chain, e.of.other = e.now.Listed, e.now.Config, e.mark, e.next, false
 		case e.due && (err != nil || s.parts != nil):
 			e.of.due = true
 			again = err == nil

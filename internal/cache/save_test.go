@@ -133,6 +133,46 @@ func TestNews(t *testing.T) {
 	})
 }
 
+// A server that is rolled back is in the store as it is now, once whoever knew it so has listed
+// it again, whether or not that process has looked at the store meanwhile.
+func TestServerThatIsRolledBack(t *testing.T) {
+	for _, looks := range []bool{false, true} {
+		each(t, func(t *testing.T, store document.Store) {
+			a, b := begin(store), begin(store)
+			old, now := catalog(20), append(catalog(19), "new")
+			news := func(p process) []string {
+				found, err := p.Read()
+				require.NoError(t, err)
+				if s := found.News("s"); s != nil {
+					return s.Lists[Tools]
+				}
+				return nil
+			}
+			a.put("s", old...)
+			time.Sleep(2 * time.Second)
+			for range 3 {
+				time.Sleep(5 * time.Minute)
+				a.Again("s", time.Now())
+				b.put("s", now...)
+				time.Sleep(2 * time.Second)
+				require.Equal(t, now, tools(t, store, "s"), "the newer list counts")
+				if looks {
+					require.Equal(t, now, news(a))
+				}
+				time.Sleep(5 * time.Minute)
+				a.Again("s", time.Now())
+				time.Sleep(2 * time.Second)
+				require.Equal(t, old, tools(t, store, "s"))
+				require.Nil(t, news(a))
+				require.Equal(t, old, news(b), "who is connected lists again")
+			}
+			a.Close()
+			b.Close()
+			assert.Empty(t, append(*a.errs, *b.errs...))
+		})
+	}
+}
+
 // A list from a process whose clock was ahead is replaced.
 func TestClockThatWasAhead(t *testing.T) {
 	each(t, func(t *testing.T, store document.Store) {
