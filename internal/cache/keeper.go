@@ -103,7 +103,8 @@ type Keeper struct {
 	saved func(error) // called after each save
 	paced lazy.Paced
 
-	claims int // the number of the book's claims at the last save, which uses it
+	claims int      // the number of the book's claims at the last save, which uses it
+	left   []string // keys of bases of the last save, if that failed; it uses them
 
 	mu      sync.Mutex
 	servers map[string]*kept // by name
@@ -120,10 +121,11 @@ type kept struct {
 	stored time.Time      // listed, at the last save
 	config string         // at the last save
 	due    bool
-	again  bool   // it has listed the same since the last look
-	seen   string // mark of what the store had when somebody looked
-	other  bool   // that was another list than ours, of the same configuration
-	chain  *chain // in the store; nil if that is not known, or has no parts
+	again  bool     // it has listed the same since the last look
+	seen   string   // mark of what the store had when somebody looked
+	other  bool     // that was another list than ours, of the same configuration
+	chain  *chain   // in the store; nil if that is not known, or has no parts
+	left   []string // keys of parts before and after the last save, if that failed
 }
 
 // NewKeeper returns a Keeper that calls saved after each save.

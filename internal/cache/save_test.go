@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -131,6 +132,63 @@ func TestNews(t *testing.T) {
 		b.Close()
 		assert.Empty(t, append(*a.errs, *b.errs...))
 	})
+}
+
+// Parts that were put for a document that could not be stored, or of which that was not known,
+// leave with the next save, and no other.
+func TestPartsOfFailedSavesLeave(t *testing.T) {
+	for name, sure := range map[string]bool{"the document was not stored": true, "it was": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &unsure{Split: new(mcptest.Split)}
+				p := begin(store)
+				for i := range 100 { // more than fit into a document without a base
+					p.put(fmt.Sprint("s", i), tool(i, ""))
+				}
+				time.Sleep(2 * time.Second)
+				require.Len(t, store.Parts(), 101)
+				for i := range 20 {
+					store.fails, store.stores = true, !sure
+					for j := range 100 {
+						p.put(fmt.Sprint("s", j), tool(j, ""), fmt.Sprint(i))
+					}
+					time.Sleep(2 * time.Second)
+					require.LessOrEqual(t, len(store.Parts()), 1200, "at most those of one save are left, beside a chain for each")
+				}
+				require.GreaterOrEqual(t, len(*p.errs), 20)
+				store.fails = false
+				p.Save()
+				p.Close()
+				c, err := begin(store).read()
+				require.NoError(t, err)
+				want := 1
+				for i := range 100 {
+					of := fmt.Sprint("s", i)
+					lists, chain, err := p.follow(c.server(of).Part, nil, nil)
+					require.NoError(t, err)
+					require.Equal(t, []string{tool(i, ""), "19"}, lists[Tools])
+					want += len(chain.keys)
+				}
+				assert.Len(t, store.Parts(), want)
+			})
+		})
+	}
+}
+
+// unsure is a store whose saves fail, though they may have done their work.
+type unsure struct {
+	*mcptest.Split
+	fails, stores bool
+}
+
+func (u *unsure) Save(data []byte) error {
+	if u.fails && !u.stores {
+		return errors.New("no network")
+	}
+	if err := u.Split.Save(data); err != nil || !u.fails {
+		return err
+	}
+	return errors.New("no answer")
 }
 
 // A server that is rolled back is in the store as it is now, once whoever knew it so has listed
