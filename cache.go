@@ -18,7 +18,9 @@ type Cache struct{ in cache.Opener }
 
 // NewCache returns a Cache in that store. A program that does not call NewCache does not
 // link what a Cache takes.
-func NewCache(store Store) Cache { return Cache{cache.In(foreign.Guarded(store, "Options.Cache"))} }
+func NewCache(store Store) Cache {
+	return Cache{cache.In(foreign.Guarded(store, "Options.Cache", maxStoring))}
+}
 
 // cacheKey returns a hash that differs if a configuration may give the server
 // other tools. The environment and headers, which hold secrets, are not part of
