@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,17 +149,18 @@ func TestPartsOfFailedSavesLeave(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				require.Len(t, store.Parts(), 101)
 				for i := range 20 {
-					store.fails, store.stores = true, !sure
+					store.fails.Store(true)
+					store.stores.Store(!sure)
 					for j := range 100 {
 						p.put(fmt.Sprint("s", j), tool(j, ""), fmt.Sprint(i))
 					}
 					time.Sleep(2 * time.Second)
 					require.LessOrEqual(t, len(store.Parts()), 1200, "at most those of one save are left, beside a chain for each")
 				}
-				require.GreaterOrEqual(t, len(*p.errs), 20)
-				store.fails = false
+				store.fails.Store(false)
 				p.Save()
 				p.Close()
+				require.GreaterOrEqual(t, len(*p.errs), 20)
 				c, err := begin(store).read()
 				require.NoError(t, err)
 				want := 1
@@ -178,14 +180,14 @@ func TestPartsOfFailedSavesLeave(t *testing.T) {
 // unsure is a store whose saves fail, though they may have done their work.
 type unsure struct {
 	*mcptest.Split
-	fails, stores bool
+	fails, stores atomic.Bool
 }
 
 func (u *unsure) Save(data []byte) error {
-	if u.fails && !u.stores {
+	if u.fails.Load() && !u.stores.Load() {
 		return errors.New("no network")
 	}
-	if err := u.Split.Save(data); err != nil || !u.fails {
+	if err := u.Split.Save(data); err != nil || !u.fails.Load() {
 		return err
 	}
 	return errors.New("no answer")
