@@ -18,7 +18,9 @@ type Cache struct{ in cache.Opener }
 
 // NewCache returns a Cache in that store. A program that does not call NewCache does not
 // link what a Cache takes.
-func NewCache(store Store) Cache { return Cache{cache.In(foreign.Guarded(store, "Options.Cache"))} }
+func NewCache(store Store) Cache {
+	return Cache{cache.In(foreign.Guarded(store, "Options.Cache", maxStoring))}
+}
 
 // cacheKey returns a hash that differs if a configuration may give the server
 // other tools. The environment and headers, which hold secrets, are not part of
@@ -95,8 +97,9 @@ func (m *Manager) fill(sources []*source, cached func(name string) *cache.Server
 // RefreshCache reads [Options.Cache] again, after another process that shares it has saved.
 // A server that is neither connected here nor being connected gets the lists that it has
 // there, if they are newer.
-// One that is connected is asked to list again if it has others there. What could not be
-// stored before is stored, in the background. Without a cache, RefreshCache does nothing.
+// One that is connected is asked to list again if it has others there, less and less often
+// if that happens all the time. What could not be stored before is stored, in the
+// background. Without a cache, RefreshCache does nothing.
 func (m *Manager) RefreshCache() error {
 	cached, err := m.cache.Read()
 	if err != nil {

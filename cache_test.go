@@ -1,13 +1,16 @@
 package mcphybrid
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
@@ -319,6 +323,120 @@ func TestRefreshCache(t *testing.T) {
 	assert.ErrorContains(t, broken.RefreshCache(), "mcphybrid: loading the catalog: ")
 	none, _ := newTestManager(t, nil)
 	assert.NoError(t, none.RefreshCache())
+}
+
+// unwired returns a client of h without a network, so that the clock of a bubble goes on.
+func unwired(h http.Handler) *http.Client {
+	return &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		ctx, cancel := context.WithCancel(r.Context())
+		read, write := io.Pipe()
+		w := &unwiredAnswer{Response: http.Response{StatusCode: 200, Header: make(http.Header), Body: unwiredBody{read, cancel}, Request: r}, body: write, begun: make(chan struct{})}
+		served := r.Clone(ctx)
+		if served.Body == nil {
+			served.Body = http.NoBody
+		}
+		go func() {
+			h.ServeHTTP(w, served)
+			w.begin.Do(func() { close(w.begun) })
+			_ = write.Close()
+		}()
+		select {
+		case <-w.begun:
+			return &w.Response, nil
+		case <-ctx.Done():
+			cancel()
+			return nil, ctx.Err()
+		}
+	})}
+}
+
+type unwiredAnswer struct {
+	http.Response
+	body  *io.PipeWriter
+	begin sync.Once
+	begun chan struct{}
+}
+
+func (w *unwiredAnswer) Header() http.Header { return w.Response.Header }
+func (w *unwiredAnswer) Flush()              { w.WriteHeader(w.StatusCode) }
+func (w *unwiredAnswer) WriteHeader(status int) {
+	w.begin.Do(func() { w.StatusCode = status; close(w.begun) })
+}
+
+func (w *unwiredAnswer) Write(p []byte) (int, error) {
+	w.Flush()
+	return w.body.Write(p)
+}
+
+type unwiredBody struct {
+	*io.PipeReader
+	cancel func()
+}
+
+func (b unwiredBody) Close() error {
+	b.cancel()
+	return b.PipeReader.Close()
+}
+
+// Two replicas whose server words its list anew each time do not list for ever. An honest
+// change still reaches the other one at once.
+func TestServerThatWordsItsListAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var anew atomic.Bool
+		var lists, version atomic.Int32
+		srv := mcpserver.NewMCPServer("web", "1", mcpserver.WithToolFilter(func(_ context.Context, tools []mcp.Tool) []mcp.Tool {
+			lists.Add(1)
+			if anew.Load() {
+				version.Add(1)
+			}
+			tools = slices.Clone(tools)
+			for i := range tools {
+				tools[i].Description = fmt.Sprint("as of ", version.Load())
+			}
+			return tools
+		}))
+		srv.AddTools(echoTool("log", ""))
+		store := new(mcptest.Split)
+		client := unwired(mcpserver.NewStreamableHTTPServer(srv, mcpserver.WithStateLess(true)))
+		var replicas []*Manager
+		for range 2 {
+			m := NewManager(&Options{Cache: NewCache(store), Limits: ServerLimits{Refresh: -1}, Servers: []ServerConfig{{Name: "web", URL: "http://web", HTTPClient: client, Eager: true}}})
+			defer func() { _ = m.Close() }()
+			require.NoError(t, m.Start(t.Context()))
+			time.Sleep(2 * time.Second)
+			require.Equal(t, StateReady, m.Servers()[0].State)
+			replicas = append(replicas, m)
+		}
+		during := func(d time.Duration) int32 {
+			before := lists.Load()
+			for range d / time.Second {
+				for _, m := range replicas {
+					require.NoError(t, m.RefreshCache())
+				}
+				time.Sleep(time.Second)
+			}
+			return lists.Load() - before
+		}
+		change := func() {
+			version.Add(1)
+			replicas[0].sources[0].server.ListAgain() // as if it had been told
+		}
+		anew.Store(true)
+		change()
+		n := during(time.Hour)
+		t.Logf("%d lists in an hour", n)
+		assert.LessOrEqual(t, n, int32(2*20))
+		anew.Store(false)
+		during(5 * time.Hour)
+		for range 3 {
+			change()
+			assert.LessOrEqual(t, during(4*time.Second), int32(3))
+			for _, m := range replicas {
+				assert.Equal(t, fmt.Sprint("as of ", version.Load()), m.InlineTools()[0].Description())
+			}
+			during(2 * time.Minute)
+		}
+	})
 }
 
 // A replica that could not start a server takes the list of one that could.

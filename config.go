@@ -132,7 +132,9 @@ type ServerLimits struct {
 	// and does not.
 	//
 	// It defaults to [DefaultReconnect]. If negative, a server that is down stays
-	// down.
+	// down, and calls of its tools fail at once, until [Manager.Restart] or
+	// [Manager.Login]. A call still starts one that rests after IdleTimeout, or that
+	// is known from [Options.Cache] and was not tried yet.
 	Reconnect time.Duration
 
 	// Refresh is how often the tools of a server are listed, besides whenever

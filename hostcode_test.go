@@ -100,6 +100,38 @@ func TestCloseWaitsForNoStuckHost(t *testing.T) {
 	}
 }
 
+// Close waits for stores that hang, but not for ever, and so do a start and a change.
+func TestCloseOfStoresThatHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, configure := range map[string]func(*Options, Store){
+			"cache": func(o *Options, s Store) { o.Cache = NewCache(s) },
+			"trust": func(o *Options, s Store) { o.TrustStore = s },
+			"usage": func(o *Options, s Store) { o.Usage = &UsageOptions{Store: s} },
+		} {
+			release := make(chan struct{})
+			o := &Options{Servers: []ServerConfig{inProcess("b", 1)}}
+			configure(o, savesLater{release})
+			m := NewManager(o)
+			begun := time.Now()
+			require.NoError(t, m.Start(t.Context()))
+			_, err := m.Call(t.Context(), "mcp_b__tool_000", nil)
+			require.NoError(t, err)
+			require.NoError(t, m.AddTools("a", echoTool("x", "")))
+			require.NoError(t, m.Close())
+			assert.Less(t, time.Since(begun), 30*time.Second, name)
+			assert.Greater(t, time.Since(begun), 10*time.Second, name)
+			close(release)
+			synctest.Wait()
+		}
+	})
+}
+
+// savesLater is a Store whose Save hangs until the channel is closed.
+type savesLater struct{ release chan struct{} }
+
+func (s savesLater) Load() ([]byte, error) { return nil, nil }
+func (s savesLater) Save([]byte) error     { <-s.release; return nil }
+
 type countFunc func(string) int
 
 func (f countFunc) CountTokens(text string) int { return f(text) }

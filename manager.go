@@ -328,9 +328,10 @@ func (m *Manager) Problems() []error {
 	return slices.Concat(m.cur.Load().problems, m.skillProblems(), m.idlePatterns())
 }
 
-// Close stops all servers and leaves no process or goroutine behind, and no tool
-// or group in a registry. It also closes all users. Afterwards sessions are
-// empty. Running calls end with an error. Close always returns nil.
+// Close stops all servers and leaves no process behind, no tool or group in a registry, and no
+// goroutine but those in which code of the host hangs, such as [Options.OnEvent]. It also
+// closes all users. Afterwards sessions are empty. Running calls end with an error. Close
+// always returns nil.
 //
 // Close waits for some of the host's code, and would wait for itself if it were
 // called there: by a method of a [Registry] or a [Store], by the [Options.Logger], by

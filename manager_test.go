@@ -73,6 +73,13 @@ func TestChildServerDies(t *testing.T) {
 		m.Servers()[0].Since.UTC().Format(time.RFC3339)+". Go on without it.", resultText(t, r))
 	_, err = m.Call(t.Context(), "mcp_other__tool_001", nil)
 	assert.NoError(t, err)
+
+	// It stays down for whoever wants to connect it, until the host restarts it.
+	assert.ErrorIs(t, m.Preload(t.Context(), "mcp_mortal__*"), ErrServerDown)
+	assert.Zero(t, m.Servers()[0].Retry)
+	require.NoError(t, m.Restart(t.Context(), "mortal"))
+	_, err = m.Call(t.Context(), "mcp_mortal__big", nil)
+	assert.NoError(t, err)
 }
 
 // A server that does not start takes at most its deadline and costs the other

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -284,4 +287,73 @@ func TestCutResultsAreReadOnElsewhere(t *testing.T) {
 	s, _, err = begin(nil).RestoreSession(s.Save(), nil)
 	require.NoError(t, err)
 	assert.True(t, page(s, "r1").IsError)
+}
+
+// While a session goes on, its cut results stay in a store that drops what was not put for as
+// long as states are kept, and an hour more. For that a part is read at most once an hour,
+// wherever the session is.
+func TestCutResultsStayAsLongAsStates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		parts := &agingParts{parts: make(map[string]agedPart)}
+		begin := func() *Manager {
+			m := NewManager(&Options{MaxResult: 1000, StateParts: parts, Servers: []ServerConfig{serving("a", writer())}})
+			require.NoError(t, m.Start(t.Context()))
+			return m
+		}
+		m := begin()
+		_, err := m.Call(t.Context(), "mcp_a__write", json.RawMessage(`{"n":1000}`))
+		require.NoError(t, err)
+		state := m.Default().Save()
+		require.NoError(t, m.Close())
+		for range 20 { // on another replica each time
+			for range 30 {
+				parts.gets = 0
+				time.Sleep(time.Minute)
+				m := begin()
+				s, _, err := m.RestoreSession(state, nil)
+				require.NoError(t, err)
+				state = s.Save()
+				require.NoError(t, m.Close())
+				assert.LessOrEqual(t, parts.gets, 2, "the opening, and the text if it is put again")
+			}
+			time.Sleep(7 * time.Hour)
+			parts.drop(8*time.Hour + time.Hour)
+		}
+		m = begin()
+		defer func() { _ = m.Close() }()
+		s, _, err := m.RestoreSession(state, nil)
+		require.NoError(t, err)
+		r, err := s.Call(t.Context(), PageToolName, json.RawMessage(`{"id":"r1","offset":5000}`))
+		require.NoError(t, err)
+		assert.True(t, strings.HasPrefix(resultText(t, r), "line  500\n"), resultText(t, r))
+		parts.drop(0)
+		state = s.Save()
+		assert.Contains(t, string(state), `"cut":"r1=`, "it can't be put again, and nothing else fails")
+	})
+}
+
+// agingParts is a PartStore that knows when parts were put.
+type agingParts struct {
+	parts map[string]agedPart
+	gets  int
+}
+
+type agedPart struct {
+	data []byte
+	put  time.Time
+}
+
+func (p *agingParts) Put(key string, data []byte) error {
+	p.parts[key] = agedPart{data, time.Now()}
+	return nil
+}
+
+func (p *agingParts) Get(key string) ([]byte, error) {
+	p.gets++
+	return p.parts[key].data, nil
+}
+
+// drop removes what was not put for that long.
+func (p *agingParts) drop(age time.Duration) {
+	maps.DeleteFunc(p.parts, func(_ string, of agedPart) bool { return time.Since(of.put) >= age })
 }

@@ -245,11 +245,11 @@ func (s *scope) newShelfIndex(docs []*search.Document) *search.Index { return s.
 // or a log record.
 func (o *Options) guard() {
 	o.Logger = foreign.Logger(o.Logger)
-	o.TrustStore = foreign.Guarded(o.TrustStore, "Options.TrustStore")
+	o.TrustStore = foreign.Guarded(o.TrustStore, "Options.TrustStore", maxStoring)
 	o.StateParts = saved.Guarded(o.StateParts, "Options.StateParts", o.Logger)
 	if o.Usage != nil {
 		u := *o.Usage
-		u.Store = foreign.Guarded(u.Store, "UsageOptions.Store")
+		u.Store = foreign.Guarded(u.Store, "UsageOptions.Store", maxStoring)
 		o.Usage = &u
 	}
 	if _, ours := o.Tokens.(quarterBytes); !ours {

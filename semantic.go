@@ -107,7 +107,7 @@ func (o *SemanticOptions) setDefaults() {
 	if o.Candidates < 0 || o.Timeout < 0 || o.ServerBudget < 0 {
 		panic(fmt.Sprintf("mcphybrid: SemanticOptions.Candidates is %d, Timeout %v and ServerBudget %d, must not be negative", o.Candidates, o.Timeout, o.ServerBudget))
 	}
-	o.Cache = foreign.Guarded(o.Cache, "SemanticOptions.Cache")
+	o.Cache = foreign.Guarded(o.Cache, "SemanticOptions.Cache", 0)
 }
 
 // A semantic keeps a vector store up to date with the indexed tools of a catalog,

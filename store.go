@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"context"
+	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/login"
@@ -9,7 +10,8 @@ import (
 
 // A Store keeps one document from one run of a program to the next. Its methods
 // may be called concurrently. They may use the Manager, but not call [Manager.Close], nor
-// [Manager.Accept], which waits for them.
+// [Manager.Accept], which waits for them. Unless it is for vectors, a call that takes more
+// than 11 seconds has failed, and until it returns the Store is not called again.
 type Store interface {
 	// Load returns the document that was saved last, or nil if there is none
 	// yet. Start, AddServer and AddTools wait for it, so it must not call them.
@@ -19,6 +21,10 @@ type Store interface {
 	// document is unchanged.
 	Save(data []byte) error
 }
+
+// maxStoring is how long a call of a Store may take: a little longer than it may wait for
+// other processes.
+const maxStoring = document.MaxWait + time.Second
 
 // A SharedStore is a [Store] whose document several processes may change, such as a
 // [FileStore]. [Options.Cache], [Options.TrustStore] and the Store of [UsageOptions] are

@@ -241,7 +241,7 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	results := u.limitResults(m.owner, o.SystemResults, DefaultSystemResults) + u.limitResults(u.owner, o.UserResults, DefaultUserResults)
 	u.opts.Search.Results = min(results, m.opts.Search.Limit)
 	u.opts.Servers, u.opts.Needs, u.opts.Registry, u.opts.Ask.Hooks = slices.Clone(o.Servers), needs.Clone(o.Needs), o.Registry, o.Hooks
-	u.opts.Cache, u.opts.TrustStore = o.Cache, foreign.Guarded(o.TrustStore, "UserOptions.TrustStore")
+	u.opts.Cache, u.opts.TrustStore = o.Cache, foreign.Guarded(o.TrustStore, "UserOptions.TrustStore", maxStoring)
 	u.opts.Usage = nil // the record is of the system's tools
 	u.opts.Logger = m.opts.Logger.With("user", id)
 	if jit := m.opts.JustInTime; jit != nil {
@@ -249,7 +249,7 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	}
 	if so := m.opts.Semantic; so != nil {
 		own := *so
-		own.Scope, own.Cache, own.Progress = so.userScope(id), foreign.Guarded(o.VectorCache, "UserOptions.VectorCache"), nil
+		own.Scope, own.Cache, own.Progress = so.userScope(id), foreign.Guarded(o.VectorCache, "UserOptions.VectorCache", 0), nil
 		u.opts.Semantic = &own
 	}
 	u.begin(m.life)

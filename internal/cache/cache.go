@@ -213,11 +213,12 @@ func (c *Catalog) News(name string) *Server {
 	if s.Lists == nil {
 		return nil
 	}
-	c.keeper.looked(name, c.mark(name, s), s, chain)
-	if s.Config != ours.Config || newChain(s.Lists).diff(ours.Lists).is(newChain(s.Lists)) {
-		return nil
+	of := newChain(s.Lists)
+	other := s.Config == ours.Config && !of.diff(ours.Lists).is(of)
+	if c.keeper.looked(name, c.mark(name, s), s, chain, other); other {
+		return s
 	}
-	return s
+	return nil
 }
 
 // forget removes servers that nobody has listed for long, but not those of ours. If others

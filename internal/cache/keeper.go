@@ -30,7 +30,8 @@ type Cache interface {
 	// if the store has it in the form of an earlier version.
 	Put(name string, listed time.Time, isNew bool, read func() *Server)
 
-	// Again notes that the server has listed the same again.
+	// Again notes that the server has listed the same again. If another process has stored
+	// another list before that, ours is stored once more.
 	Again(name string, listed time.Time)
 
 	// Forget forgets the server, which then stays in the store for a month.
@@ -102,7 +103,8 @@ type Keeper struct {
 	saved func(error) // called after each save
 	paced lazy.Paced
 
-	claims int // the number of the book's claims at the last save, which uses it
+	claims int      // the number of the book's claims at the last save, which uses it
+	left   []string // keys of bases of the last save, if that failed; it uses them
 
 	mu      sync.Mutex
 	servers map[string]*kept // by name
@@ -119,8 +121,11 @@ type kept struct {
 	stored time.Time      // listed, at the last save
 	config string         // at the last save
 	due    bool
-	seen   string // mark of what the store had when somebody looked
-	chain  *chain // in the store; nil if that is not known, or has no parts
+	again  bool     // it has listed the same since the last look
+	seen   string   // mark of what the store had when somebody looked
+	other  bool     // that was another list than ours, of the same configuration
+	chain  *chain   // in the store; nil if that is not known, or has no parts
+	left   []string // keys of parts before and after the last save, if that failed
 }
 
 // NewKeeper returns a Keeper that calls saved after each save.
@@ -183,13 +188,53 @@ func (k *Keeper) ours(name string) (*Server, *chain, string) {
 	return k.now(s), chain, seen
 }
 
-// looked notes what of a server is in the store.
-func (k *Keeper) looked(name, mark string, now *Server, c *chain) {
+// looked notes what of a server is in the store, and whether that is another list than ours.
+func (k *Keeper) looked(name, mark string, now *Server, c *chain, other bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s := k.servers[name]; s != nil {
-		s.seen, s.stored, s.config, s.chain = mark, now.Listed, now.Config, c
+		s.seen, s.stored, s.config, s.chain, s.other = mark, now.Listed, now.Config, c, other
 	}
+}
+
+// look reads the store if a server has listed the same again, and has that stored if the store
+// got another list before: a server that was rolled back is not found there as it was between.
+// It reports whether it did.
+func (k *Keeper) look() (looked bool, err error) {
+	var again []*kept
+	k.mu.Lock()
+	for _, s := range k.servers {
+		if s.again && s.read != nil {
+			again = append(again, s)
+			s.again = false
+		}
+	}
+	k.mu.Unlock()
+	if len(again) == 0 {
+		return false, nil
+	}
+	c, err := k.read()
+	if c != nil {
+		err = nil // what is there and is no catalog is replaced when something has changed
+	}
+	for _, s := range again {
+		var old *Server
+		if c != nil {
+			old = c.server(s.name)
+		}
+		k.mu.Lock()
+		s.again = s.again || c == nil
+		before := old != nil && (s.listed.After(old.Listed) || old.isAhead())
+		news := before && s.seen != c.mark(s.name, old)
+		k.mu.Unlock()
+		if news {
+			c.News(s.name)
+		}
+		k.mu.Lock()
+		s.due = s.due || before && s.other
+		k.mu.Unlock()
+	}
+	return true, err
 }
 
 // Put implements [Cache].
@@ -212,10 +257,9 @@ func (k *Keeper) Again(name string, listed time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s := k.servers[name]; s != nil && s.read != nil {
-		s.listed = listed
-		if s.due = s.due || listed.Sub(s.stored) >= precision; s.due {
-			k.paced.Ask()
-		}
+		s.listed, s.again = listed, true
+		s.due = s.due || listed.Sub(s.stored) >= precision
+		k.paced.Ask()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/document"
@@ -39,7 +40,7 @@ type entry struct {
 
 // save stores what is due, and reports whether something was. What fails is due again.
 func (k *Keeper) save() (done bool) {
-	var err error
+	done, err := k.look()
 	for range 3 { // if another process was faster
 		s, due := k.take()
 		if !due && len(s.given) == k.claims {
@@ -89,6 +90,8 @@ func (s *saving) run() error {
 		if c == nil {
 			return err
 		}
+		s.remove(s.left, &chain{keys: []string{c.Base}})
+		s.left = nil
 		for _, e := range s.entries {
 			if old := c.server(e.of.name); e.due {
 				if err := s.putPart(e, old); err != nil {
@@ -121,12 +124,17 @@ func (s *saving) alone() (*Catalog, error) {
 // listed.
 func (s *saving) putPart(e *entry, old *Server) (err error) {
 	now := s.now(e.of)
+	var lost error
 	if old != nil && old.Part != "" {
 		if e.over = old.Part; e.was == nil || e.was.head() != e.over {
-			_, e.was, _ = s.follow(e.over, nil, nil) // if that fails, all is new
+			_, e.was, lost = s.follow(e.over, nil, nil) // if that fails, all is new
 		}
 	} else {
 		e.was = nil
+	}
+	if lost == nil {
+		s.remove(e.of.left, e.was)
+		e.of.left = nil
 	}
 	if old.isNewer(now) {
 		e.now, e.due = nil, false // who refreshes takes that
@@ -136,7 +144,7 @@ func (s *saving) putPart(e *entry, old *Server) (err error) {
 	e.next = e.was
 	switch same := e.was != nil && changes.is(e.was); {
 	case same && old.Config == now.Config && now.Listed.Sub(old.Listed) < time.Minute && !old.isAhead(): // another process has the same
-		s.looked(e.of.name, old.Part+old.Config, old, e.was)
+		s.looked(e.of.name, old.Part+old.Config, old, e.was, false)
 		e.now, e.due = nil, false
 		return nil
 	case !same:
@@ -225,20 +233,27 @@ func (s *saving) mayReplace(old *Server, e *entry) bool {
 }
 
 // done notes what was saved, adds the names there to the book, and removes the parts that
-// nobody needs any more. It reports whether other processes were faster with something.
+// nobody needs any more. Those of a save that failed stay until the next one has read the
+// document: the store may have it all the same. It reports whether other processes were faster with something.
 func (s *saving) done(err error) (again bool) {
 	s.mu.Lock()
 	for _, e := range s.entries {
 		switch {
 		case err == nil && e.mark != "":
-			e.of.stored, e.of.config, e.of.seen, e.of.chain = e.now.Listed, e.now.Config, e.mark, e.next
+			e.of.stored, e.of.config, e.of.seen, e.of.chain, e.of.other = e.now.Listed, e.now.Config, e.mark, e.next, false
 		case e.due && (err != nil || s.parts != nil):
-			e.of.due = true
+			if e.of.due = true; e.put && err != nil {
+				e.of.left = slices.Clone(e.next.keys)
+				if e.was != nil {
+					e.of.left = append(e.of.left, e.was.keys...)
+				}
+			}
 			again = err == nil
 		}
 	}
 	s.mu.Unlock()
 	if err != nil {
+		s.left = s.bases
 		return false
 	}
 	s.book.Restore(s.catalog.Names)

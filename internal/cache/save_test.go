@@ -1,11 +1,13 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,6 +133,104 @@ func TestNews(t *testing.T) {
 		b.Close()
 		assert.Empty(t, append(*a.errs, *b.errs...))
 	})
+}
+
+// Parts that were put for a document that could not be stored, or of which that was not known,
+// leave with the next save, and no other.
+func TestPartsOfFailedSavesLeave(t *testing.T) {
+	for name, sure := range map[string]bool{"the document was not stored": true, "it was": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &unsure{Split: new(mcptest.Split)}
+				p := begin(store)
+				for i := range 100 { // more than fit into a document without a base
+					p.put(fmt.Sprint("s", i), tool(i, ""))
+				}
+				time.Sleep(2 * time.Second)
+				require.Len(t, store.Parts(), 101)
+				for i := range 20 {
+					store.fails.Store(true)
+					store.stores.Store(!sure)
+					for j := range 100 {
+						p.put(fmt.Sprint("s", j), tool(j, ""), fmt.Sprint(i))
+					}
+					time.Sleep(2 * time.Second)
+					require.LessOrEqual(t, len(store.Parts()), 1200, "at most those of one save are left, beside a chain for each")
+				}
+				store.fails.Store(false)
+				p.Save()
+				p.Close()
+				require.GreaterOrEqual(t, len(*p.errs), 20)
+				c, err := begin(store).read()
+				require.NoError(t, err)
+				want := 1
+				for i := range 100 {
+					of := fmt.Sprint("s", i)
+					lists, chain, err := p.follow(c.server(of).Part, nil, nil)
+					require.NoError(t, err)
+					require.Equal(t, []string{tool(i, ""), "19"}, lists[Tools])
+					want += len(chain.keys)
+				}
+				assert.Len(t, store.Parts(), want)
+			})
+		})
+	}
+}
+
+// unsure is a store whose saves fail, though they may have done their work.
+type unsure struct {
+	*mcptest.Split
+	fails, stores atomic.Bool
+}
+
+func (u *unsure) Save(data []byte) error {
+	if u.fails.Load() && !u.stores.Load() {
+		return errors.New("no network")
+	}
+	if err := u.Split.Save(data); err != nil || !u.fails.Load() {
+		return err
+	}
+	return errors.New("no answer")
+}
+
+// A server that is rolled back is in the store as it is now, once whoever knew it so has listed
+// it again, whether or not that process has looked at the store meanwhile.
+func TestServerThatIsRolledBack(t *testing.T) {
+	for _, looks := range []bool{false, true} {
+		each(t, func(t *testing.T, store document.Store) {
+			a, b := begin(store), begin(store)
+			old, now := catalog(20), append(catalog(19), "new")
+			news := func(p process) []string {
+				found, err := p.Read()
+				require.NoError(t, err)
+				if s := found.News("s"); s != nil {
+					return s.Lists[Tools]
+				}
+				return nil
+			}
+			a.put("s", old...)
+			time.Sleep(2 * time.Second)
+			for range 3 {
+				time.Sleep(5 * time.Minute)
+				a.Again("s", time.Now())
+				b.put("s", now...)
+				time.Sleep(2 * time.Second)
+				require.Equal(t, now, tools(t, store, "s"), "the newer list counts")
+				if looks {
+					require.Equal(t, now, news(a))
+				}
+				time.Sleep(5 * time.Minute)
+				a.Again("s", time.Now())
+				time.Sleep(2 * time.Second)
+				require.Equal(t, old, tools(t, store, "s"))
+				require.Nil(t, news(a))
+				require.Equal(t, old, news(b), "who is connected lists again")
+			}
+			a.Close()
+			b.Close()
+			assert.Empty(t, append(*a.errs, *b.errs...))
+		})
+	}
 }
 
 // A list from a process whose clock was ahead is replaced.

@@ -2,52 +2,124 @@ package foreign
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/document"
 )
 
 // Guarded returns s with its panics turned into errors that begin with what. It has parts
 // if s has, and is shared if s is. It returns nil for nil.
-func Guarded(s document.Store, what string) document.Store {
+//
+// If wait is not 0, a call that takes longer fails and is left behind. Until it has returned,
+// all others fail at once: what hangs is called no more, and nothing old is saved over what is
+// newer.
+func Guarded(s document.Store, what string, wait time.Duration) document.Store {
 	if s == nil {
 		return nil
 	}
+	guarded := &store{of: s, what: what, wait: wait}
 	if parts, ok := s.(document.Parts); ok {
-		return &split{store{s, what}, parts}
+		return &split{guarded, parts}
 	}
-	return &store{s, what}
+	return guarded
 }
 
 type store struct {
 	of   document.Store
 	what string
+	wait time.Duration
+	left atomic.Int32 // calls that were left behind and have not returned
 }
 
-func (s *store) Load() ([]byte, error) { return Call(s.what, s.of.Load) }
+// A visit is a call of a method of a store.
+type visit struct {
+	mu       sync.Mutex
+	left     bool // behind
+	returned bool
+}
+
+// call calls f within s.wait.
+func (s *store) call(f func(v *visit) error) error {
+	v := new(visit)
+	if s.wait == 0 {
+		return Try(s.what, func() error { return f(v) })
+	}
+	if s.left.Load() > 0 {
+		return fmt.Errorf("%s: a call before has not returned", s.what)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.wait)
+	defer cancel()
+	ended, err := detach(ctx, s.what, func() error {
+		defer func() {
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			if v.returned = true; v.left {
+				s.left.Add(-1)
+			}
+		}()
+		return f(v)
+	})
+	if ended {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.left = true; !v.returned {
+		s.left.Add(1)
+	}
+	return fmt.Errorf("%s: no answer within %v", s.what, s.wait)
+}
+
+// get is call of a method that returns data.
+func (s *store) get(f func() ([]byte, error)) ([]byte, error) {
+	got := new([]byte)
+	err := s.call(func(*visit) (err error) {
+		*got, err = f()
+		return err
+	})
+	if err != nil {
+		return nil, err // the call may not have returned
+	}
+	return *got, nil
+}
+
+func (s *store) Load() ([]byte, error) { return s.get(s.of.Load) }
 
 func (s *store) Save(data []byte) error {
-	return Try(s.what, func() error { return s.of.Save(data) })
+	return s.call(func(*visit) error { return s.of.Save(data) })
 }
 
 // Update implements [document.Shared].
 func (s *store) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
-	return Try(s.what, func() error { return document.Update(ctx, s.of, change) })
+	return s.call(func(v *visit) error {
+		return document.Update(ctx, s.of, func(data []byte) ([]byte, error) {
+			v.mu.Lock() // who leaves waits for change
+			defer v.mu.Unlock()
+			if v.left {
+				return nil, errors.New("nobody waits for the update any more")
+			}
+			return change(data)
+		})
+	})
 }
 
 // A split is a store that has parts.
 type split struct {
-	store
+	*store
 	of document.Parts
 }
 
 func (s *split) Get(key string) ([]byte, error) {
-	return Call(s.what, func() ([]byte, error) { return s.of.Get(key) })
+	return s.get(func() ([]byte, error) { return s.of.Get(key) })
 }
 
 func (s *split) Put(key string, part []byte) error {
-	return Try(s.what, func() error { return s.of.Put(key, part) })
+	return s.call(func(*visit) error { return s.of.Put(key, part) })
 }
 
 // A Counter counts something in texts by a host's function. If that panics, the

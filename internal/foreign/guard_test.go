@@ -7,7 +7,10 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/stretchr/testify/assert"
@@ -28,8 +31,8 @@ func (brokenParts) Get(string) ([]byte, error) { panic("no part") }
 func (brokenParts) Put(string, []byte) error   { panic("no part") }
 
 func TestGuarded(t *testing.T) {
-	assert.Nil(t, Guarded(nil, "x"))
-	d := Guarded(broken{}, "Options.Cache")
+	assert.Nil(t, Guarded(nil, "x", 0))
+	d := Guarded(broken{}, "Options.Cache", time.Hour)
 	_, err := d.Load()
 	assert.EqualError(t, err, "Options.Cache: panic: no driver")
 	assert.EqualError(t, d.Save(nil), "Options.Cache: panic: no disk")
@@ -37,15 +40,69 @@ func TestGuarded(t *testing.T) {
 
 	_, split := d.(document.Parts)
 	assert.False(t, split)
-	parts := Guarded(brokenParts{}, "Options.Cache").(document.Parts)
+	parts := Guarded(brokenParts{}, "Options.Cache", 0).(document.Parts)
 	_, err = parts.Get("a")
 	assert.EqualError(t, err, "Options.Cache: panic: no part")
 	assert.EqualError(t, parts.Put("a", nil), "Options.Cache: panic: no part")
 
 	file := document.File(filepath.Join(t.TempDir(), "known.json"))
-	assert.NoError(t, document.Update(t.Context(), Guarded(file, "x"), func([]byte) ([]byte, error) { return []byte("a"), nil }))
+	assert.NoError(t, document.Update(t.Context(), Guarded(file, "x", time.Hour), func([]byte) ([]byte, error) { return []byte("a"), nil }))
 	assert.FileExists(t, string(file)+".lock", "which is")
 }
+
+// A call of a store that hangs is left behind, and what hangs is not called again. When it goes
+// on, it changes nothing, and the store can be used again.
+func TestStoreThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hanging := &hangs{release: make(chan struct{})}
+		s := Guarded(hanging, "Options.Cache", time.Minute).(*split)
+		changes := 0
+		update := func() error {
+			return document.Update(t.Context(), s, func([]byte) ([]byte, error) { changes++; return []byte("new"), nil })
+		}
+		calls := []func() error{
+			update,
+			func() error { return s.Save([]byte("old")) },
+			func() error { _, err := s.Load(); return err },
+			func() error { return s.Put("a", nil) },
+			func() error { _, err := s.Get("a"); return err },
+		}
+		for i := range calls {
+			begun, before := time.Now(), hanging.calls.Load()
+			assert.EqualError(t, calls[i](), "Options.Cache: no answer within 1m0s")
+			for _, call := range calls {
+				assert.EqualError(t, call(), "Options.Cache: a call before has not returned")
+			}
+			assert.Equal(t, time.Minute, time.Since(begun))
+			assert.EqualValues(t, 1, hanging.calls.Load()-before)
+			hanging.release <- struct{}{}
+			synctest.Wait()
+		}
+		assert.Zero(t, changes, "nobody waited any more")
+		close(hanging.release)
+		for _, call := range calls {
+			assert.NoError(t, call())
+		}
+		assert.Equal(t, 1, changes)
+	})
+}
+
+// hangs is a store that waits for release.
+type hangs struct {
+	release chan struct{}
+	calls   atomic.Int32
+}
+
+func (h *hangs) wait() error {
+	h.calls.Add(1)
+	<-h.release
+	return nil
+}
+
+func (h *hangs) Load() ([]byte, error)      { return nil, h.wait() }
+func (h *hangs) Save([]byte) error          { return h.wait() }
+func (h *hangs) Put(string, []byte) error   { return h.wait() }
+func (h *hangs) Get(string) ([]byte, error) { return nil, h.wait() }
 
 func TestLogger(t *testing.T) {
 	log := Logger(slog.New(broken{}))

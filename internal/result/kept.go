@@ -2,9 +2,11 @@ package result
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"weak"
 )
 
@@ -12,7 +14,13 @@ import (
 type KeptText struct {
 	ID   string
 	text atomic.Pointer[string] // nil once it is dropped
-	part atomic.Pointer[string] // the key under which a store has it, or nil
+	part atomic.Pointer[part]   // where a store has it, or nil
+}
+
+// A part is where a store has a text.
+type part struct {
+	key string
+	put time.Time // last; to the second
 }
 
 // Kept holds the newest texts of a session. A Kept is never changed, so its readers hold
@@ -107,28 +115,30 @@ func (k Kept) Text(id string, load func(key string) (text string, ok bool)) (tex
 		if text := r.text.Load(); text != nil {
 			return *text, true
 		}
-		if key := r.part.Load(); key != nil {
-			return load(*key)
+		if in := r.part.Load(); in != nil {
+			return load(in.key)
 		}
 	}
 	return "", false
 }
 
 // Saved returns k as a text that [Restored] reads, without the texts that are in no store.
-// put puts a text into one and returns its key, or "". It is given the key if it is known.
-func (k Kept) Saved(put func(key, text string) string) string {
+// put sees to it that a store has a text, and returns its key, or "", and when it was put
+// last. It is given what is known of both, and nil if only the store has the text.
+func (k Kept) Saved(put func(key string, last time.Time, text *string) (string, time.Time)) string {
 	var b strings.Builder
 	for _, t := range k {
-		key := ""
+		var in part
 		if known := t.part.Load(); known != nil {
-			key = *known
+			in = *known
 		}
-		if text := t.text.Load(); text != nil {
-			key = put(key, *text)
+		text := t.text.Load()
+		if text == nil && in.key == "" {
+			continue // it was dropped
 		}
-		if key != "" {
-			t.part.Store(&key)
-			b.WriteString(t.ID + "=" + key + " ")
+		if in.key, in.put = put(in.key, in.put, text); in.key != "" {
+			t.part.Store(&in)
+			b.WriteString(t.ID + "=" + in.key + "@" + strconv.FormatInt(in.put.Unix(), 36) + " ")
 		}
 	}
 	return strings.TrimSuffix(b.String(), " ")
@@ -139,9 +149,11 @@ func Restored(saved string) (k Kept) {
 	for len(k) < MaxKept && saved != "" {
 		var one string
 		one, saved, _ = strings.Cut(saved, " ")
-		if id, key, ok := strings.Cut(one, "="); ok {
+		if id, in, ok := strings.Cut(one, "="); ok {
+			key, last, _ := strings.Cut(in, "@")
+			seconds, _ := strconv.ParseInt(last, 36, 64)
 			t := &KeptText{ID: id}
-			t.part.Store(&key)
+			t.part.Store(&part{key, time.Unix(seconds, 0)})
 			k = append(k, t)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -82,21 +83,27 @@ func TestKeptAreSaved(t *testing.T) {
 		k = k.With(s, string(rune('a'+i)), strings.Repeat("x", i+1))
 	}
 	stored := make(map[string]string)
-	put := func(key, text string) string {
-		if text == "xx" {
-			return ""
+	const at = 1_800_000_000
+	put := func(key string, last time.Time, text *string) (string, time.Time) {
+		if text == nil {
+			require.EqualValues(t, at, last.Unix(), "it is known when it was put")
+			require.Contains(t, stored, key)
+			return key, last
+		}
+		if *text == "xx" {
+			return "", last
 		}
 		if key == "" {
-			key = "key" + text
+			key = "key" + *text
 		}
-		stored[key] = text
-		return key
+		stored[key] = *text
+		return key, time.Unix(at, 0)
 	}
 	saved := k.Saved(put)
 	k[0].text.Store(nil) // the shelf is full
 	assert.Equal(t, saved, k.Saved(put))
 	load := func(key string) (string, bool) { text, ok := stored[key]; return text, ok }
-	for _, k := range []Kept{k, Restored(saved), Restored(Restored(saved).Saved(nil)), Restored(saved + " " + saved)} {
+	for _, k := range []Kept{k, Restored(saved), Restored(Restored(saved).Saved(put)), Restored(saved + " " + saved)} {
 		for i := range MaxKept {
 			text, ok := k.Text(string(rune('a'+i)), load)
 			if i == 1 && k[1].ID != "b" {
@@ -116,16 +123,17 @@ func TestKeptAreSaved(t *testing.T) {
 // Whatever a state says of texts, it is a few, and saved as it was read.
 func FuzzRestored(f *testing.F) {
 	f.Add("r1=key r2=other")
-	f.Add("= =  a b=c=d")
+	f.Add("= =  a b=c=d e=f@g@h i=@j k=l@zzzzzzzzzzzzzzzzzz m=n@-1")
+	same := func(key string, last time.Time, text *string) (string, time.Time) { return key, last }
 	f.Fuzz(func(t *testing.T, saved string) {
 		k := Restored(saved)
 		require.LessOrEqual(t, len(k), MaxKept)
-		again := Restored(k.Saved(nil))
+		again := Restored(k.Saved(same))
 		for _, one := range k {
 			_, known := k.Text(one.ID, func(string) (string, bool) { return "", true })
 			require.True(t, known)
 		}
 		require.LessOrEqual(t, len(again), len(k))
-		require.Equal(t, k.Saved(nil), again.Saved(nil))
+		require.Equal(t, k.Saved(same), again.Saved(same))
 	})
 }

@@ -123,7 +123,9 @@ func (s *State) inParts(limit int, parts *Parts) json.RawMessage {
 		}
 	}
 	if s.Texts != nil { // last: a text may be too large for the store
-		p.Cut = s.Texts(func(key, text string) string { return parts.keepText(key, text, limit) })
+		p.Cut = s.Texts(func(key string, last time.Time, text *string) (string, time.Time) {
+			return parts.keepText(key, last, text, limit)
+		})
 		if whole := json.RawMessage(text.JSON(p)); len(whole)+size <= limit {
 			data = whole
 		}
@@ -245,32 +247,56 @@ func PartsOf(s document.Parts) *Parts {
 
 // keep reports whether the store has a part. If it was not put within the hour, keep
 // puts it.
-func (p *Parts) keep(key string, part func() []byte) bool { return p.keepAs(key, part, &p.failed) }
-
-// keepAs is keep. failed is p.failed, or p.texts for a text: that one can't be put says
-// nothing of other parts.
-func (p *Parts) keepAs(key string, part func() []byte, failed *time.Time) bool {
-	now := time.Now()
-	p.mu.Lock()
-	last, known := p.last[key]
-	down := now.Sub(p.failed) < pause || now.Sub(*failed) < pause
-	p.mu.Unlock()
-	if known && now.Sub(last) < again {
-		return true
-	}
-	return !down && p.put(key, part(), now, failed)
+func (p *Parts) keep(key string, part func() []byte) bool {
+	_, ok := p.keepAs(key, time.Time{}, func() ([]byte, error) { return part(), nil }, &p.failed)
+	return ok
 }
 
-// keepText keeps a text of at most max bytes as a part, and returns its key, or "". The key
-// may be given.
-func (p *Parts) keepText(key, text string, max int) string {
-	if key == "" {
-		key = document.KeyOf([]byte(text))
+// keepAs is keep, which returns when the part was put last. A process may have put it at the
+// time last. failed is p.failed, or p.texts for a text: that one can't be put says nothing of
+// other parts, and that part returns an error says nothing at all.
+func (p *Parts) keepAs(key string, last time.Time, part func() ([]byte, error), failed *time.Time) (time.Time, bool) {
+	now := time.Now()
+	p.mu.Lock()
+	if put := p.last[key]; put.After(last) {
+		last = put
 	}
-	if len(text) > max || !p.keepAs(key, func() []byte { return []byte(text) }, &p.texts) {
-		return ""
+	down := now.Sub(p.failed) < pause || now.Sub(*failed) < pause
+	p.mu.Unlock()
+	if since := now.Sub(last); since < again && since > -again {
+		return last, true
 	}
-	return key
+	if down {
+		return last, false
+	}
+	data, err := part()
+	if err != nil || !p.put(key, data, now, failed) {
+		return last, false
+	}
+	return now, true
+}
+
+// keepText keeps a text of at most max bytes as a part, and returns its key, or "", and when
+// it was put last. If text is nil, only the store has it, under key: after an hour it is read
+// and put again. If that fails, the next save tries again.
+func (p *Parts) keepText(key string, last time.Time, text *string, max int) (string, time.Time) {
+	switch {
+	case text == nil:
+	case len(*text) > max:
+		return "", last
+	case key == "":
+		key = document.KeyOf([]byte(*text))
+	}
+	last, ok := p.keepAs(key, last, func() ([]byte, error) {
+		if text == nil {
+			return p.get(key)
+		}
+		return []byte(*text), nil
+	}, &p.texts)
+	if !ok && text != nil {
+		return "", last
+	}
+	return key, last
 }
 
 // Text returns a text that a state has kept as a part. p may be nil.

@@ -204,7 +204,11 @@ func TestTextThatIsTooLarge(t *testing.T) {
 		parts := partsOf(small, log)
 		for range 3 {
 			s := begunOf(20, 5)
-			s.Texts = func(put func(key, text string) string) string { return put("", strings.Repeat("x", 6000)) }
+			s.Texts = func(put func(string, time.Time, *string) (string, time.Time)) string {
+				text := strings.Repeat("x", 6000)
+				key, _ := put("", time.Time{}, &text)
+				return key
+			}
 			data := s.JSON(1<<20, parts)
 			assert.Contains(t, string(data), `"opening":"`)
 			assert.NotContains(t, string(data), `"began":`)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"sort"
 	"strconv"
+	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -58,7 +59,7 @@ type State struct {
 	Began *Opening `json:"began,omitempty"`
 
 	// Texts puts the texts of cut results and says under which keys, or is nil.
-	Texts func(put func(key, text string) string) string `json:"-"`
+	Texts func(put func(key string, last time.Time, text *string) (string, time.Time)) string `json:"-"`
 
 	Begun  Begun  `json:"-"`
 	unread []byte // what was parsed, if it has an opening that was not read; else nil

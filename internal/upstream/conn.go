@@ -27,6 +27,7 @@ type conn struct {
 	sse     *sseTransport   // nil unless it uses the older HTTP
 	own     *http.Transport // of this connection alone, or nil
 	changed chan struct{}   // capacity 1: the server said that its lists changed
+	differs chan struct{}   // capacity 1: another process has other lists
 	over    chan struct{}   // closed when the connection is no longer used
 	opened  time.Time       // when it became ready
 
@@ -40,7 +41,7 @@ type conn struct {
 // command. It does not wait for an answer. The server's questions are counted in
 // asked; older says which transport to use over HTTP.
 func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, older bool) (*conn, error) {
-	c := &conn{changed: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
+	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
 	c.desk = desk.New(desk.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Tally: asked})
 	g := guard{maxMessage: l.MaxMessage, unasked: &unasked{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
 	switch {
@@ -117,9 +118,11 @@ func answers(d *desk.Desk) []client.ClientOption {
 }
 
 // tellChanged makes watch list all again. It never blocks.
-func (c *conn) tellChanged() {
+func (c *conn) tellChanged() { tell(c.changed) }
+
+func tell(told chan struct{}) {
 	select {
-	case c.changed <- struct{}{}:
+	case told <- struct{}{}:
 	default:
 	}
 }

@@ -370,14 +370,15 @@ func (s *Server) SetCached() bool {
 	return true
 }
 
-// ListAgain has a connected server list all again, in the background, as if it had
-// announced a change. It reports whether the server is connected.
+// ListAgain has a connected server list all again, in the background, because another
+// process has other lists of it: at once, or after a [pace] if that happens again and again.
+// It reports whether the server is connected.
 func (s *Server) ListAgain() bool {
 	s.mu.Lock()
 	c, _ := s.conn.Peek()
 	s.mu.Unlock()
 	if c != nil {
-		c.tellChanged()
+		tell(c.differs)
 	}
 	return c != nil
 }

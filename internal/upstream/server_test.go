@@ -327,6 +327,36 @@ func TestListAgain(t *testing.T) {
 	mcptest.Soon(t, func() bool { _, lists := srv.listed(); return lists == before+1 })
 }
 
+// However often other processes have other lists, the server lists less and less often for
+// that. After a quiet time it does at once.
+func TestListAgainLessAndLess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, refresh := range []time.Duration{-1, 5 * time.Minute} {
+			srv := started(t, Config{Name: "s", InProcess: mcptest.Server("s", mcptest.Echo("echo", ""))}, Limits{Refresh: refresh})
+			listed := func(during time.Duration, again bool) int {
+				_, before := srv.listed()
+				for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+					if again {
+						srv.ListAgain()
+					}
+				}
+				synctest.Wait()
+				_, lists := srv.listed()
+				return lists - before
+			}
+			n := listed(time.Hour, true)
+			t.Logf("%d in an hour, with Refresh %v", n, refresh)
+			assert.LessOrEqual(t, n, 20+max(0, int(time.Hour/refresh)), "and those of Refresh")
+			assert.GreaterOrEqual(t, n, 10)
+			listed(5*time.Hour+10*time.Second, false) // Refresh is at another time
+			for range 5 {
+				assert.Equal(t, 1, listed(time.Second/2, true), "at once")
+				listed(100*time.Second, false)
+			}
+		}
+	})
+}
+
 // A call that waits for a connection keeps it from resting, as one under way does:
 // otherwise the server could rest before the call that started it goes on.
 func TestNoRestBeforeACall(t *testing.T) {

@@ -25,6 +25,8 @@ func (s *Server) watch(c *conn) {
 	if s.limits.Idle > 0 && s.cfg.InProcess == nil {
 		idle = time.After(s.limits.Idle)
 	}
+	var due <-chan time.Time // a listing that waits for pace
+	pace := pace{most: s.limits.Refresh}
 	for failures := 0; ; {
 		select {
 		case <-s.life.Done():
@@ -44,6 +46,16 @@ func (s *Server) watch(c *conn) {
 		case <-c.changed:
 			s.pause(c, coalesce)
 		case <-refresh:
+		case <-c.differs:
+			if due == nil {
+				due = time.After(pace.wait())
+			}
+			continue
+		case <-due:
+		}
+		if due != nil {
+			due = nil
+			pace.listed()
 		}
 		begun := time.Now()
 		switch ok, err := s.listAgain(c); {
@@ -60,6 +72,37 @@ func (s *Server) watch(c *conn) {
 			c.tellChanged()
 		}
 	}
+}
+
+// A pace is how soon lists are read again because another process has others. A server may
+// word its lists anew each time: then each listing of one process causes one of every other.
+// So all but the first wait, each twice as long as the one before.
+type pace struct {
+	most time.Duration // of a wait; an hour if it is not above 0
+	next time.Duration // the wait after last
+	last time.Time
+}
+
+const (
+	firstPace = time.Second // a Cache is saved as often
+	quiet     = time.Minute // after which, at the least, the next listing is a first one
+)
+
+// wait returns how long the next listing waits.
+func (p *pace) wait() time.Duration {
+	if time.Since(p.last) > max(4*p.next, quiet) {
+		p.next = 0
+	}
+	return time.Until(p.last.Add(p.next))
+}
+
+// listed notes that the lists are read now.
+func (p *pace) listed() {
+	most := p.most
+	if most <= 0 {
+		most = time.Hour
+	}
+	p.next, p.last = min(max(2*p.next, firstPace), most), time.Now()
 }
 
 // listen subscribes to changes until ctx ends. Proxies end idle streams, so it
@@ -102,9 +145,11 @@ func (s *Server) pause(c *conn, d time.Duration) {
 // listAgain lists all again. ok reports whether c is still usable; err is
 // the error of the listing.
 func (s *Server) listAgain(c *conn) (ok bool, err error) {
-	select { // the listing covers the changes announced so far
-	case <-c.changed:
-	default:
+	for _, told := range []chan struct{}{c.changed, c.differs} { // the listing covers these
+		select {
+		case <-told:
+		default:
+		}
 	}
 	ctx, cancel := context.WithTimeout(s.life, s.limits.StartTimeout)
 	defer cancel()
