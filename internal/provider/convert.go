@@ -20,6 +20,7 @@ func Convert(given json.RawMessage, d Dialect) (converted json.RawMessage, losse
 	c := &converter{
 		Dialect:  d,
 		root:     given,
+		draft:    draftOf(given),
 		children: make(map[string]map[string]json.RawMessage),
 		refs:     []string{"#"},
 		stumps:   make(map[string]json.RawMessage),
@@ -34,12 +35,14 @@ func Convert(given json.RawMessage, d Dialect) (converted json.RawMessage, losse
 type converter struct {
 	Dialect
 	root     json.RawMessage
+	draft    int
 	children map[string]map[string]json.RawMessage // by JSON pointer: the members of values that references lead through
 
 	refs     []string                   // references that the current schema replaces
 	replaced int                        // bytes of definitions that replaced references
 	stumps   map[string]json.RawMessage // by reference: definitions that were cut
 	referred bool                       // a reference was kept outside of definitions
+	rebased  bool                       // references of the current schema don't begin at the root
 	losses   []string
 	untold   int // losses beyond maxLosses
 }
@@ -91,10 +94,16 @@ func (c *converter) schema(raw json.RawMessage, p *place, depth int) json.RawMes
 		c.lose(p, "nested too deep, left out")
 		return json.RawMessage("{}")
 	}
-	before := len(c.refs)
-	members, refs := c.flatten(c.members(raw, p), p, depth, c.refs)
+	before, rebased := len(c.refs), c.rebased
+	members := c.read(raw, p)
+	if p == nil {
+		members = slices.DeleteFunc(members, c.isBase)
+	}
+	c.rebased = rebased || slices.ContainsFunc(members, c.isBase)
+	members, refs := c.flatten(members, p, depth, c.refs)
+	c.rebased = c.rebased || slices.ContainsFunc(members, c.isBase) // a part's, whose members are here now
 	c.refs = append(c.refs, refs...)
-	members = c.opened(modern(members), p)
+	members = c.opened(slices.DeleteFunc(members, identifies), p)
 	if c.onlyWith != nil {
 		members = c.subset(members, p)
 	}
@@ -119,7 +128,7 @@ func (c *converter) schema(raw json.RawMessage, p *place, depth int) json.RawMes
 			}
 		}
 	}
-	c.refs = c.refs[:before]
+	c.refs, c.rebased = c.refs[:before], rebased
 	return text.JoinMembers(c.complete(list, p))
 }
 
@@ -147,50 +156,16 @@ func (c *converter) members(object json.RawMessage, p *place) []text.Member {
 	return list
 }
 
-// modern rewrites forms of older drafts as in 2020-12: a list of schemas as items,
-// and booleans for exclusive bounds. It drops $schema, which may name another draft.
-func modern(members []text.Member) []text.Member {
-	values := make(map[string]json.RawMessage, len(members))
-	for _, m := range members {
-		values[m.Name] = m.Value
-	}
-	tuple := len(values["items"]) > 0 && values["items"][0] == '[' && values["prefixItems"] == nil
-	isTrue := func(name string) bool { return string(values[name]) == "true" }
-	var list []text.Member
-	for _, m := range members {
-		switch {
-		case m.Name == "$schema", m.Name == "items" && string(m.Value) == "[]":
-			continue
-		case m.Name == "items" && tuple:
-			m = text.Member{Name: "prefixItems", Value: m.Value}
-		case m.Name == "additionalItems" && tuple:
-			m = text.Member{Name: "items", Value: m.Value}
-		case m.Name == "additionalItems",
-			m.Name == "minimum" && isTrue("exclusiveMinimum"),
-			m.Name == "maximum" && isTrue("exclusiveMaximum"),
-			m.Name == "exclusiveMinimum" && string(m.Value) == "false",
-			m.Name == "exclusiveMaximum" && string(m.Value) == "false":
-			continue
-		case m.Name == "exclusiveMinimum" && isTrue(m.Name) && values["minimum"] != nil:
-			m.Value = values["minimum"]
-		case m.Name == "exclusiveMaximum" && isTrue(m.Name) && values["maximum"] != nil:
-			m.Value = values["maximum"]
-		}
-		list = append(list, m)
-	}
-	return list
-}
-
 // opened returns the members without additionalProperties if that would exclude
 // properties that a dropped patternProperties allows.
 func (c *converter) opened(members []text.Member, p *place) []text.Member {
 	shut := func(m text.Member) bool { return m.Name == "additionalProperties" && string(m.Value) != "true" }
 	lost := func(m text.Member) bool {
-		if m.Name != "patternProperties" || m.Value[0] != '{' || c.takes(m.Name) && !c.noLook {
+		if m.Name != "patternProperties" || m.Value[0] != '{' {
 			return false
 		}
 		patterns, _ := text.Members(m.Value)
-		return !c.takes(m.Name) || slices.ContainsFunc(patterns, func(m text.Member) bool { return looksAround(m.Name) })
+		return !c.takes(m.Name) || slices.ContainsFunc(patterns, func(m text.Member) bool { return c.refuses(m.Name) != "" })
 	}
 	if slices.ContainsFunc(members, shut) && slices.ContainsFunc(members, lost) {
 		c.lose(p.at("additionalProperties"), "left out with patternProperties")
@@ -231,14 +206,14 @@ func (c *converter) keyword(m text.Member, p *place, depth int) (json.RawMessage
 	case aType:
 		return c.types(raw, p), true
 	case aPattern:
-		if s, ok := text.Unquote(raw); ok && c.noLook && looksAround(s) {
-			c.lose(p, "a regular expression that looks ahead or behind, left out")
+		if s, ok := text.Unquote(raw); ok && c.refuses(s) != "" {
+			c.lose(p, c.refuses(s))
 			return nil, false
 		}
 		return wellFormed(raw, raw[0] == '"'), true
 	case aString:
 		if raw[0] == '"' {
-			c.referred = c.referred || m.Name == "$ref" || m.Name == "$dynamicRef"
+			c.referred = c.referred || isReference(m)
 			return raw, true
 		}
 	case someStrings:
@@ -291,8 +266,8 @@ func (c *converter) schemas(keyword string, raw json.RawMessage, p *place, depth
 		switch {
 		case keyword == "properties" && p.in == nil && c.shortNames && !isShortName(m.Name):
 			c.lose(p.at(m.Name), "a name that is not taken, left out, so that the tool can't be called with it")
-		case keyword == "patternProperties" && c.noLook && looksAround(m.Name):
-			c.lose(p.at(m.Name), "a regular expression that looks ahead or behind, left out")
+		case keyword == "patternProperties" && c.refuses(m.Name) != "":
+			c.lose(p.at(m.Name), c.refuses(m.Name))
 		default:
 			m.Value = c.schema(m.Value, p.at(m.Name), depth-1)
 			list = append(list, m)

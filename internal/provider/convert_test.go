@@ -32,6 +32,7 @@ func convert(t testing.TB, of, given string) (converted string, losses []string)
 	t.Helper()
 	data, losses := Convert(text.Compact(json.RawMessage(given)), dialects[of])
 	require.NoError(t, check(of, data), "%s\n%s", given, data)
+	require.NoError(t, schemaError(data), "%s\n%s", given, data)
 	require.LessOrEqual(t, len(data), 8*(len(given)+maxReplaced)+1000)
 	require.LessOrEqual(t, len(losses), maxLosses+1)
 	for _, loss := range losses {
@@ -117,6 +118,32 @@ var conversions = []struct {
 	{"alternatives that are closed", anthropic, `{"anyOf":[{"additionalProperties":false},{"additionalProperties":false,"patternProperties":{"^a":{}}}]}`, `{"type":"object","properties":{}}`,
 		[]string{"/anyOf: not taken at the root; its alternatives became one list of properties", "/anyOf/1/additionalProperties: left out", "/anyOf/1/patternProperties: left out"}},
 	{"hidden characters in a place", gemini, `{"type":"object","properties":{"a\u202e\n/~b":{"minContains":1}}}`, `{"type":"object","properties":{"a\u202e\n/~b":{}}}`, []string{"/properties/a ~1~0b/minContains: not taken, left out"}},
+	{"what names schemas is not needed", openAI, `{"$id":"%%%","type":"object","properties":{"$id":{"$anchor":"a b"},"b":{"$anchor":"c","$dynamicAnchor":"c"},"c":{"$id":"x"},"d":{"$id":"x"}},"$defs":{}}`,
+		`{"type":"object","properties":{"$id":{},"b":{},"c":{},"d":{}}}`, nil},
+	{"references that lead nowhere", openAI, `{"type":"object","properties":{"a":{"$dynamicRef":"#nope","maxLength":1},"b":{"$ref":"#/$defs/B"},"c":{"$dynamicRef":"#/properties/d"},"d":{"minLength":1}}}`,
+		`{"type":"object","properties":{"a":{"maxLength":1},"b":{},"c":{"minLength":1},"d":{"minLength":1}}}`,
+		[]string{"/properties/a/$dynamicRef: leads nowhere, left out", "/properties/b/$ref: leads nowhere, left out"}},
+	{"a dynamic reference to a definition", anthropic, `{"type":"object","properties":{"a":{"$dynamicRef":"#/$defs/A"}},"$defs":{"A":{"minLength":1}}}`,
+		`{"type":"object","properties":{"a":{"$dynamicRef":"#/$defs/A"}},"$defs":{"A":{"minLength":1}}}`, nil},
+	{"references from another base", anthropic, `{"$id":"http://x/","type":"object","$defs":{"A":{"maxLength":1}},"properties":{"p":{"$id":"q","properties":{"r":{"$ref":"#/$defs/A"}},"$defs":{"A":{}}},"s":{"$ref":"#/$defs/A"}}}`,
+		`{"type":"object","$defs":{"A":{"maxLength":1}},"properties":{"p":{"properties":{"r":{}},"$defs":{"A":{}}},"s":{"$ref":"#/$defs/A"}}}`,
+		[]string{"/properties/p/properties/r/$ref: leads nowhere, left out"}},
+	{"references from another base, merged", gemini, `{"type":"object","$defs":{"A":{"maxLength":1}},"properties":{"p":{"allOf":[{"$id":"q","properties":{"r":{"$ref":"#/$defs/A"}}}]},"s":{"$ref":"#/$defs/A"}}}`,
+		`{"type":"object","properties":{"p":{"properties":{"r":{}}},"s":{"maxLength":1}}}`, []string{"/properties/p/properties/r/$ref: leads nowhere, left out"}},
+	{"a base of draft 4", anthropic, `{"$schema":"http://json-schema.org/draft-04/schema","type":"object","definitions":{"A":{}},"properties":{"p":{"id":"q","items":{"$ref":"#/definitions/A"}}}}`,
+		`{"type":"object","properties":{"p":{"id":"q","items":{}}}}`, []string{"/properties/p/items/$ref: leads nowhere, left out"}},
+	{"a draft for a part", anthropic, `{"type":"object","properties":{"p":{"$id":"q","$schema":"http://json-schema.org/draft-04/schema#","const":1}}}`, `{"type":"object","properties":{"p":{"const":1}}}`,
+		[]string{"/properties/p/$schema: a draft for a part, left out"}},
+	{"expressions that are none", gemini, `{"type":"object","properties":{"a":{"pattern":"("},"b":{"pattern":"^b$"}}}`, `{"type":"object","properties":{"a":{},"b":{"pattern":"^b$"}}}`,
+		[]string{"/properties/a/pattern: not a regular expression, left out"}},
+	{"names that are no expressions", anthropic, `{"type":"object","patternProperties":{"[":{},"^a":{}},"additionalProperties":false}`, `{"type":"object","patternProperties":{"^a":{}}}`,
+		[]string{"/additionalProperties: left out with patternProperties", "/patternProperties/[: not a regular expression, left out"}},
+	{"beside a reference of draft 7", anthropic, `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"p":{"$ref":"#/definitions/A","maxLength":1,"title":"T","x-y":1}},"definitions":{"A":{"type":"string"}}}`,
+		`{"type":"object","properties":{"p":{"$ref":"#/definitions/A","title":"T","x-y":1}},"definitions":{"A":{"type":"string"}}}`, nil},
+	{"beside a reference of 2019-09", anthropic, `{"$schema":"https://json-schema.org/draft/2019-09/schema","type":"object","properties":{"p":{"$ref":"#/$defs/A","maxLength":1}},"$defs":{"A":{"type":"string"}}}`,
+		`{"type":"object","properties":{"p":{"$ref":"#/$defs/A","maxLength":1}},"$defs":{"A":{"type":"string"}}}`, nil},
+	{"keywords that draft 4 does not know", openAI, `{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"p":{"const":1,"propertyNames":false,"if":{},"prefixItems":[{}],"$dynamicRef":"#x","minimum":1,"exclusiveMinimum":true}}}`,
+		`{"type":"object","properties":{"p":{"exclusiveMinimum":1}}}`, nil},
 }
 
 func TestConvert(t *testing.T) {

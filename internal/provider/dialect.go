@@ -93,22 +93,3 @@ var schemaTypes = []string{"object", "string", "number", "integer", "boolean", "
 func isShortName(name string) bool {
 	return text.IsSafeName(strings.ReplaceAll(name, ".", "_"))
 }
-
-// looksAround reports whether a regular expression has a lookahead or a
-// lookbehind.
-func looksAround(pattern string) bool {
-	for i := 0; i < len(pattern); i++ {
-		switch pattern[i] {
-		case '\\':
-			i++
-		case '(':
-			rest := pattern[i+1:]
-			for _, look := range []string{"?=", "?!", "?<=", "?<!"} {
-				if strings.HasPrefix(rest, look) {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}

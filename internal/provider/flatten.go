@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -28,7 +29,7 @@ import (
 func (c *converter) flatten(members []text.Member, p *place, depth int, within []string) (flat []text.Member, followed []string) {
 	isUnion := func(m text.Member) bool { return p == nil && (m.Name == "anyOf" || m.Name == "oneOf") }
 	isAll := func(m text.Member) bool { return m.Name == "allOf" && (p == nil || !c.takes("allOf")) }
-	isRef := func(m text.Member) bool { return m.Name == "$ref" && (p == nil || !c.keepsRef(m.Value)) }
+	isRef := func(m text.Member) bool { return isReference(m) && (p == nil || !c.keepsRef(m.Value)) }
 	if !slices.ContainsFunc(members, func(m text.Member) bool { return isUnion(m) || isAll(m) || isRef(m) }) {
 		return members, nil
 	}
@@ -45,8 +46,10 @@ func (c *converter) flatten(members []text.Member, p *place, depth int, within [
 			c.lose(at, "nested too deep, left out")
 			return nil
 		}
-		within := slices.Concat(within, refs)
-		list, more := c.flatten(c.members(raw, at), p, depth-1, within)
+		within, list, rebased := slices.Concat(within, refs), c.read(raw, at), c.rebased
+		c.rebased = rebased || slices.ContainsFunc(list, c.isBase)
+		list, more := c.flatten(list, p, depth-1, within)
+		c.rebased = rebased
 		followed = append(append(followed, refs...), more...)
 		return slices.DeleteFunc(list, isDefinitions)
 	}
@@ -100,6 +103,9 @@ func (c *converter) keepsRef(value json.RawMessage) bool {
 		return false
 	}
 	parts := strings.Split(ref, "/")
+	if strings.ContainsFunc(ref, unicode.IsControl) {
+		return false // not even a URI
+	}
 	return ref == "#" || len(parts) == 3 && (parts[1] == "$defs" || parts[1] == "definitions")
 }
 
@@ -138,7 +144,7 @@ func (c *converter) follow(value json.RawMessage, p *place, within []string) (sc
 func (c *converter) resolve(ref string) (json.RawMessage, bool) {
 	pointer, ok := strings.CutPrefix(ref, "#")
 	pointer, err := url.PathUnescape(pointer)
-	if !ok || err != nil || pointer != "" && pointer[0] != '/' {
+	if !ok || err != nil || c.rebased || pointer != "" && pointer[0] != '/' {
 		return nil, false
 	}
 	tokens := strings.SplitN(pointer, "/", schema.MaxNesting)[1:]

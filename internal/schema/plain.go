@@ -47,6 +47,9 @@ var jsonKindsByName = map[string]jsonKinds{
 // notes lists the keywords that do not restrict values.
 var notes = []string{"$schema", "$comment", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"}
 
+// IsNote reports whether a keyword does not restrict values.
+func IsNote(keyword string) bool { return slices.Contains(notes, keyword) }
+
 // newPlainSchema returns the plainSchema of a decoded schema that compiles. It
 // returns nil if the schema has other keywords.
 func newPlainSchema(doc any) *plainSchema {
@@ -73,7 +76,7 @@ func newPlainSchema(doc any) *plainSchema {
 			open, ok = value.(bool)
 			p.closed = !open
 		default:
-			ok = slices.Contains(notes, keyword)
+			ok = IsNote(keyword)
 		}
 		if !ok {
 			return nil
@@ -131,7 +134,7 @@ func newPlainType(doc any) plainType {
 				}
 			}
 		default:
-			if !slices.Contains(notes, keyword) {
+			if !IsNote(keyword) {
 				return plainType{}
 			}
 		}

@@ -146,9 +146,7 @@ func (u *use) refer(ref string) {
 // 2020-12, which is MCP's default: it names a draft that differs in none of the keywords
 // that the schema may have.
 func saysNothing(named, schema json.RawMessage) bool {
-	draft, _ := text.Unquote(named)
-	draft = strings.TrimSuffix(draft[strings.Index(draft, ":")+1:], "#")
-	switch draft {
+	switch DraftName(named) {
 	case "//json-schema.org/draft/2020-12/schema":
 		return true
 	case "//json-schema.org/draft-07/schema", "//json-schema.org/draft/2019-09/schema":
@@ -160,6 +158,13 @@ func saysNothing(named, schema json.RawMessage) bool {
 		return refsAlone(schema)
 	}
 	return false
+}
+
+// DraftName returns what the value of $schema names, without http or https and without a
+// fragment that is empty.
+func DraftName(named json.RawMessage) string {
+	draft, _ := text.Unquote(named)
+	return strings.TrimSuffix(draft[strings.Index(draft, ":")+1:], "#")
 }
 
 // refsAlone reports whether nothing stands beside any $ref of a compact schema. Drafts

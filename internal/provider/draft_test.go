@@ -1,0 +1,129 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+)
+
+// anyText is a regular expression that the test does not match.
+type anyText string
+
+func (anyText) MatchString(string) bool { return true }
+func (s anyText) String() string        { return string(s) }
+
+func compile(raw []byte) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(nil)
+	c.UseRegexpEngine(func(s string) (jsonschema.Regexp, error) {
+		if isBroken(s) {
+			return nil, fmt.Errorf("%q is no expression", s)
+		}
+		return anyText(s), nil
+	})
+	if err := c.AddResource("schema://x", doc); err != nil {
+		return nil, err
+	}
+	return c.Compile("schema://x")
+}
+
+// schemaError returns why a validator refuses a schema of a size that it takes.
+func schemaError(raw []byte) error {
+	if len(raw) > 20_000 {
+		return nil
+	}
+	_, err := compile(raw)
+	return err
+}
+
+// In each draft, what is converted allows the same values if no loss is told, and
+// validators take it.
+func TestConvertKeepsTheDraft(t *testing.T) {
+	t.Parallel()
+	compared := 0
+	for seed := range mcptest.Long[uint64](20_000, 3000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		pick := func(list ...string) string { return list[r.IntN(len(list))] }
+		var sub func(depth int) string
+		sub = func(depth int) string {
+			if depth == 0 {
+				return pick(`{"type":"string"}`, `{"type":"number"}`, `{}`, `{"$ref":"#/definitions/A"}`, `{"$ref":"#/definitions/A","maxLength":1}`, `{"$ref":"#/$defs/B","type":"string"}`, `{"$ref":"#/properties/a"}`)
+			}
+			var members []string
+			used := map[string]bool{}
+			for range 1 + r.IntN(3) {
+				name := pick("type", "const", "contains", "propertyNames", "if", "dependentRequired", "dependencies", "items", "additionalItems", "prefixItems", "minimum", "exclusiveMinimum", "$dynamicRef", "$dynamicAnchor", "$anchor", "$id", "$ref", "properties", "required", "pattern", "minContains", "anyOf", "not")
+				if used[name] {
+					continue
+				}
+				used[name] = true
+				value := map[string]string{
+					"type": `["object","array"]`, "const": pick(`"a"`, `1`), "dependentRequired": `{"a":["b"]}`, "dependencies": `{"a":["b"]}`, "minimum": "1",
+					"exclusiveMinimum": pick("true", "1"), "$dynamicRef": pick(`"#x"`, `"#/definitions/A"`, `"#"`), "$dynamicAnchor": pick(`"x"`, `"a b"`), "$anchor": pick(`"x"`, `"y"`),
+					"$id": pick(`"z"`, `"%%%"`, `"http://x/y"`, `"#x"`), "$ref": pick(`"#/definitions/A"`, `"#x"`, `"z"`, `"#/$defs/B"`), "required": `["a"]`, "pattern": pick(`"("`, `"[z-a]"`, `"^a"`), "minContains": "2",
+				}[name]
+				switch name {
+				case "contains", "propertyNames", "if", "additionalItems", "not":
+					value = sub(depth - 1)
+				case "items":
+					value = pick(sub(depth-1), "["+sub(depth-1)+"]")
+				case "prefixItems", "anyOf":
+					value = "[" + sub(depth-1) + "," + sub(depth-1) + "]"
+				case "properties":
+					value = `{"a":` + sub(depth-1) + `,"b":` + sub(depth-1) + `}`
+				}
+				if name == "if" {
+					members = append(members, `"then":`+sub(depth-1))
+				}
+				members = append(members, fmt.Sprintf("%q:%s", name, value))
+			}
+			return "{" + strings.Join(members, ",") + "}"
+		}
+		declared := pick("http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-06/schema#", "https://json-schema.org/draft-07/schema", "https://json-schema.org/draft/2019-09/schema", "https://json-schema.org/draft/2020-12/schema")
+		raw := fmt.Sprintf(`{"$schema":%q,"type":"object","properties":{"a":%s,"b":%s},"definitions":{"A":%s},"$defs":{"B":%s}}`, declared, sub(2), sub(2), sub(1), sub(1))
+		before, invalid := compile([]byte(raw))
+		for of := range dialects {
+			converted, losses := Convert(schema.Prune(json.RawMessage(raw)), dialects[of])
+			after, err := compile(converted)
+			require.NoError(t, err, "seed %d\n%s\n%s", seed, raw, converted)
+			if invalid != nil || losses != nil {
+				continue
+			}
+			for range 10 {
+				var value func(depth int) any
+				value = func(depth int) any {
+					switch n := r.IntN(6); {
+					case n == 0:
+						return json.Number(pick("0", "1", "2"))
+					case n == 1 || depth == 0:
+						return pick("a", "ab", "")
+					case n < 4:
+						return []any{value(depth - 1), value(depth - 1)}[:r.IntN(3)]
+					}
+					object := map[string]any{}
+					for range r.IntN(3) {
+						object[pick("a", "b")] = value(depth - 1)
+					}
+					return object
+				}
+				args := map[string]any{"a": value(2), "b": value(2)}
+				compared++
+				require.Equal(t, before.Validate(args) == nil, after.Validate(args) == nil, "seed %d %v\n%s\n%s", seed, args, raw, converted)
+			}
+		}
+	}
+	t.Log("compared", compared)
+	require.Greater(t, compared, 1000)
+}
