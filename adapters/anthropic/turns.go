@@ -105,7 +105,8 @@ type call struct {
 	Input          json.RawMessage
 }
 
-// unanswered returns the calls of the last message, or nil if it has none.
+// unanswered returns the calls of the last message that want a result, or nil if there are
+// none.
 func (t *turns) unanswered() (calls []call) {
 	if len(t.params.Messages) == 0 {
 		return nil
@@ -119,7 +120,10 @@ func (t *turns) unanswered() (calls []call) {
 		return nil
 	}
 	for _, c := range last.Content {
-		if c.Type == "tool_use" {
+		switch c.Type {
+		case "fallback": // what came before belongs to an attempt that was refused
+			calls = nil
+		case "tool_use":
 			calls = append(calls, c)
 		}
 	}

@@ -1,0 +1,68 @@
+package mcpanthropic_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+	mcpanthropic "github.com/mcphybrid/mcphybrid/adapters/anthropic"
+	"github.com/stretchr/testify/require"
+)
+
+// answering runs a conversation in which the model answers with stop and content, and then
+// with "Well.". It returns what the tools mcp_a__one and mcp_a__two were called with, as the
+// session got it, and what the model was sent.
+func answering(t *testing.T, stop, content string) (calls, bodies []string, r *mcpanthropic.Runner) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, string(body))
+		w.Header().Set("Content-Type", "application/json")
+		stop, content := stop, content
+		if len(bodies) > 1 {
+			stop, content = "end_turn", `{"type":"text","text":"Well."}`
+		}
+		_, _ = io.WriteString(w, `{"type":"message","role":"assistant","stop_reason":"`+stop+`","content":[`+content+`]}`)
+	}))
+	t.Cleanup(srv.Close)
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Middleware: []mcphybrid.Middleware{func(next mcphybrid.Handler) mcphybrid.Handler {
+		return func(ctx context.Context, c mcphybrid.ToolCall) (*mcp.CallToolResult, error) {
+			calls = append(calls, string(c.Arguments))
+			return next(ctx, c)
+		}
+	}}})
+	t.Cleanup(func() { mgr.Close() })
+	done := func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText("done"), nil
+	}
+	require.NoError(t, mgr.AddTools("a", server.ServerTool{Tool: mcp.NewTool("one"), Handler: done}, server.ServerTool{Tool: mcp.NewTool("two"), Handler: done}))
+	client := anthropic.NewClient(option.WithBaseURL(srv.URL), option.WithAPIKey("none"))
+	params := anthropic.BetaToolRunnerParams{}
+	params.Messages = []anthropic.BetaMessageParam{anthropic.NewBetaUserMessage(anthropic.NewBetaTextBlock("Go."))}
+	r = mcpanthropic.NewToolRunner(&client, mgr.NewSession(nil), params)
+	_, err := r.RunToCompletion(t.Context())
+	require.NoError(t, err)
+	return calls, bodies, r
+}
+
+// The calls before a fallback are those of an attempt that was refused.
+func TestFallback(t *testing.T) {
+	t.Parallel()
+	const one, fallback = `{"type":"tool_use","id":"x","name":"mcp_a__one","input":{"n":1}},`, `{"type":"fallback","from":{"model":"m"},"to":{"model":"n"}}`
+	calls, bodies, _ := answering(t, "tool_use", one+fallback+`,{"type":"tool_use","id":"y","name":"mcp_a__two","input":{"n":2}}`)
+	require.Equal(t, []string{`{"n":2}`}, calls)
+	require.Len(t, bodies, 2)
+	require.Equal(t, 1, strings.Count(bodies[1], `"tool_result"`))
+	require.Contains(t, bodies[1], `"tool_use_id":"y"`)
+
+	calls, bodies, _ = answering(t, "tool_use", one+fallback)
+	require.Empty(t, calls)
+	require.Len(t, bodies, 1)
+}
