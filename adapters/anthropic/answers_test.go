@@ -66,3 +66,10 @@ func TestFallback(t *testing.T) {
 	require.Empty(t, calls)
 	require.Len(t, bodies, 1)
 }
+
+// A tool gets the numbers that the model wrote.
+func TestDigits(t *testing.T) {
+	t.Parallel()
+	calls, _, _ := answering(t, "tool_use", `{"type":"tool_use","id":"x","name":"mcp_a__one","input":{"n":1234567890123456789}}`)
+	require.Equal(t, []string{`{"n":1234567890123456789}`}, calls)
+}

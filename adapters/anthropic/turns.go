@@ -105,9 +105,15 @@ type call struct {
 	Input          json.RawMessage
 }
 
-// unanswered returns the calls of the last message that want a result, or nil if there are
-// none.
-func (t *turns) unanswered() (calls []call) {
+// lastContent returns the calls of the last message and its other blocks, of which it
+// has the types.
+func (t *turns) lastContent() (blocks []call) {
+	if last := t.runner.LastMessage(); last != nil { // as the model wrote it: in params, numbers are floats
+		for _, b := range last.Content {
+			blocks = append(blocks, call{b.Type, b.ID, b.Name, b.Input})
+		}
+		return blocks
+	}
 	if len(t.params.Messages) == 0 {
 		return nil
 	}
@@ -119,7 +125,13 @@ func (t *turns) unanswered() (calls []call) {
 	if err != nil || json.Unmarshal(raw, &last) != nil || last.Role != anthropic.BetaMessageParamRoleAssistant {
 		return nil
 	}
-	for _, c := range last.Content {
+	return last.Content
+}
+
+// unanswered returns the calls of the last message that want a result, or nil if there are
+// none.
+func (t *turns) unanswered() (calls []call) {
+	for _, c := range t.lastContent() {
 		switch c.Type {
 		case "fallback": // what came before belongs to an attempt that was refused
 			calls = nil
