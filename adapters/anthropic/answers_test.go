@@ -73,3 +73,38 @@ func TestDigits(t *testing.T) {
 	calls, _, _ := answering(t, "tool_use", `{"type":"tool_use","id":"x","name":"mcp_a__one","input":{"n":1234567890123456789}}`)
 	require.Equal(t, []string{`{"n":1234567890123456789}`}, calls)
 }
+
+// An answer without content is no part of the conversation: the API refuses to get it back.
+func TestEmptyAnswer(t *testing.T) {
+	t.Parallel()
+	for _, stop := range []string{"end_turn", "tool_use"} {
+		_, bodies, r := answering(t, stop, "")
+		require.Len(t, bodies, 1)
+		require.Len(t, r.Messages(), 1)
+	}
+	_, bodies, r := answering(t, "pause_turn", "")
+	require.Len(t, bodies, 2)
+	require.Equal(t, bodies[0], bodies[1])
+	require.Len(t, r.Messages(), 2)
+}
+
+func TestEmptyAnswerStreams(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "event: message_start\ndata: "+`{"type":"message_start","message":{"type":"message","role":"assistant","content":[]}}`+"\n\n"+
+			"event: message_delta\ndata: "+`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{}}`+"\n\n"+
+			"event: message_stop\ndata: "+`{"type":"message_stop"}`+"\n\n")
+	}))
+	defer srv.Close()
+	mgr := mcphybrid.NewManager(nil)
+	defer mgr.Close()
+	client := anthropic.NewClient(option.WithBaseURL(srv.URL), option.WithAPIKey("none"))
+	params := anthropic.BetaToolRunnerParams{}
+	params.Messages = []anthropic.BetaMessageParam{anthropic.NewBetaUserMessage(anthropic.NewBetaTextBlock("Go."))}
+	r := mcpanthropic.NewToolRunnerStreaming(&client, mgr.NewSession(nil), params)
+	for _, err := range r.All(t.Context()) {
+		require.NoError(t, err)
+	}
+	require.Len(t, r.Messages(), 1)
+}

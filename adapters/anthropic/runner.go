@@ -34,6 +34,9 @@ func (r *Runner) NextMessage(ctx context.Context) (*anthropic.BetaMessage, error
 	if message == nil {
 		return nil, err
 	}
+	if len(message.Content) == 0 {
+		r.turns.takeBack()
+	}
 	seen := *message // the other one becomes the turns'
 	return &seen, nil
 }
@@ -66,7 +69,8 @@ func (r *Runner) RunToCompletion(ctx context.Context) (last *anthropic.BetaMessa
 
 // Messages returns the conversation so far, to be stored with [mcphybrid.Session.Save]. A
 // runner of a conversation that ends with calls makes these first. Calls of an answer that
-// was refused or cut off are left out: they don't count, and may not be whole.
+// was refused or cut off are left out: they don't count, and may not be whole. So is an
+// answer without content, which the API refuses to get back.
 func (r *Runner) Messages() []anthropic.BetaMessageParam { return r.turns.settled(r.runner.Messages()) }
 
 // A StreamingRunner is a [Runner] that streams the model's messages.
@@ -98,8 +102,11 @@ func (r *StreamingRunner) All(ctx context.Context) iter.Seq2[anthropic.BetaRawMe
 					return
 				}
 			}
-			if last := r.runner.LastMessage(); last != before && last.StopReason == "" {
+			last := r.runner.LastMessage()
+			if last != before && (last.StopReason == "" || len(last.Content) == 0) {
 				r.turns.takeBack()
+			}
+			if last != before && last.StopReason == "" {
 				yield(anthropic.BetaRawMessageStreamEventUnion{}, errBrokeOff)
 				return
 			}
