@@ -71,7 +71,11 @@ func (r *Responses) Run(ctx context.Context, items ...responses.ResponseInputIte
 		var calls []call
 		var types []string // of the items with their results
 		for _, item := range answer.Output {
-			r.Input = append(r.Input, json.RawMessage(item.RawJSON())) // an answer is an input too
+			raw, err := json.Marshal(json.RawMessage(item.RawJSON())) // with "<" as it will be when it was stored
+			if err != nil {
+				return nil, err
+			}
+			r.Input = append(r.Input, raw) // an answer is an input too
 			switch item.Type {
 			case "function_call":
 				c := item.AsFunctionCall()
