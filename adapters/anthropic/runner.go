@@ -35,10 +35,12 @@ func (r *Runner) NextMessage(ctx context.Context) (*anthropic.BetaMessage, error
 	if err := r.turns.next(ctx, r.Call); err != nil {
 		return nil, err
 	}
+	sent := len(r.turns.params.Messages)
 	message, err := r.runner.NextMessage(ctx)
 	if message == nil {
 		return nil, err
 	}
+	r.turns.takeBackEmpty(sent)
 	seen := *message // the other one becomes the turns'
 	return &seen, nil
 }
@@ -71,7 +73,8 @@ func (r *Runner) RunToCompletion(ctx context.Context) (last *anthropic.BetaMessa
 
 // Messages returns the conversation so far, to be stored with [mcphybrid.Session.Save]. A
 // runner of a conversation that ends with calls makes these first. Calls of an answer that
-// was refused or cut off are left out: they don't count, and may not be whole.
+// was refused or cut off are left out: they don't count, and may not be whole. So is an
+// answer without content, which the API refuses to get back.
 func (r *Runner) Messages() []anthropic.BetaMessageParam { return r.turns.settled(r.runner.Messages()) }
 
 // A StreamingRunner is a [Runner] that streams the model's messages.
@@ -110,6 +113,7 @@ func (r *StreamingRunner) All(ctx context.Context) iter.Seq2[anthropic.BetaRawMe
 				yield(anthropic.BetaRawMessageStreamEventUnion{}, r.turns.brokeOff(sent))
 				return
 			}
+			r.turns.takeBackEmpty(sent)
 		}
 	}
 }

@@ -137,15 +137,3 @@ func TestArgumentsAsWritten(t *testing.T) {
 		}
 	}
 }
-
-// An answer without content is not part of the conversation: the API refuses it.
-func TestEmptyAnswer(t *testing.T) {
-	t.Parallel()
-	client, sess, params := ask(t, modeltest.Model(func(_ modeltest.Request, err error) (modeltest.Step, error) {
-		return modeltest.Step{}, err
-	}), "Hello.")
-	r := mcpanthropic.NewToolRunner(&client, sess, params)
-	_, err := r.RunToCompletion(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, params.Messages, r.Messages())
-}

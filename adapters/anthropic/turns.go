@@ -113,6 +113,14 @@ func (t *turns) brokeOff(sent int) error {
 	return errors.New("mcpanthropic: the model's answer broke off")
 }
 
+// takeBackEmpty removes the answer to a request with so many messages if it has no content:
+// the API refuses to get it back.
+func (t *turns) takeBackEmpty(sent int) {
+	if last := t.runner.LastMessage(); last != nil && len(last.Content) == 0 {
+		t.params.Messages = t.params.Messages[:sent]
+	}
+}
+
 // settled returns messages without the calls of an answer that did not stop to have them
 // made. An answer that has nothing else to say is left out: the API refuses an empty one.
 func (t *turns) settled(messages []anthropic.BetaMessageParam) []anthropic.BetaMessageParam {
@@ -142,8 +150,15 @@ type call struct {
 	Input          json.RawMessage
 }
 
-// unanswered returns the calls of the last message, or nil if it has none.
-func (t *turns) unanswered() (calls []call) {
+// lastContent returns the calls of the last message and its other blocks, of which it
+// has the types.
+func (t *turns) lastContent() (blocks []call) {
+	if last := t.runner.LastMessage(); last != nil { // as the model wrote it: in params, numbers are floats
+		for _, b := range last.Content {
+			blocks = append(blocks, call{b.Type, b.ID, b.Name, b.Input})
+		}
+		return blocks
+	}
 	if len(t.params.Messages) == 0 {
 		return nil
 	}
@@ -155,28 +170,21 @@ func (t *turns) unanswered() (calls []call) {
 	if err != nil || json.Unmarshal(raw, &last) != nil || last.Role != anthropic.BetaMessageParamRoleAssistant {
 		return nil
 	}
-	for _, c := range last.Content {
-		if c.Type == "tool_use" {
+	return last.Content
+}
+
+// unanswered returns the calls of the last message that want a result, or nil if there are
+// none.
+func (t *turns) unanswered() (calls []call) {
+	for _, c := range t.lastContent() {
+		switch c.Type {
+		case "fallback": // what came before belongs to an attempt that was refused
+			calls = nil
+		case "tool_use":
 			calls = append(calls, c)
 		}
 	}
 	return calls
-}
-
-// written returns the arguments of a call as the model wrote them. In the conversation, the
-// SDK has sorted them and made floats of all numbers.
-func (t *turns) written(c call) json.RawMessage {
-	if args := t.heard.args[c.ID]; len(args) > 0 {
-		return args
-	}
-	if last := t.runner.LastMessage(); last != nil {
-		for _, block := range last.Content {
-			if block.Type == "tool_use" && block.ID == c.ID {
-				return block.Input
-			}
-		}
-	}
-	return c.Input
 }
 
 // results makes calls by run, at once. The results stand in the same order.
@@ -186,7 +194,11 @@ func (t *turns) results(ctx context.Context, calls []call, run CallFunc) ([]anth
 	var wg sync.WaitGroup
 	for i, c := range calls {
 		wg.Go(func() {
-			res, _ := run(ctx, c.Name, t.written(c)) // res tells the model of an error
+			args := c.Input
+			if heard := t.heard.args[c.ID]; len(heard) > 0 {
+				args = heard
+			}
+			res, _ := run(ctx, c.Name, args) // res tells the model of an error
 			exported, err := mcphybrid.ExportResult(res, mcphybrid.FormatAnthropic)
 			block := anthropic.BetaToolResultBlockParam{ToolUseID: c.ID, IsError: anthropic.Bool(exported.IsError)}
 			if err == nil {

@@ -24,7 +24,7 @@ type names map[string]bool
 func namesOf(tools []*schema.ToolInfo) names {
 	n := make(names)
 	for _, t := range tools {
-		if t != nil {
+		if t != nil && t.Name != unlisted {
 			n[t.Name] = true
 		}
 	}
@@ -37,6 +37,10 @@ func (n names) answer() func(*schema.Message) (*schema.Message, error) {
 	began := make(map[int]string) // by index, the names of calls whose first piece was here
 	return func(m *schema.Message) (*schema.Message, error) {
 		return withCalls(m, func(c *schema.ToolCall) {
+			// A call may have no name. The later pieces of one have no id.
+			if c.Function.Name == "" && (c.Index == nil || c.ID != "" && began[*c.Index] == "") {
+				c.Function.Name = unlisted
+			}
 			name := c.Function.Name
 			if c.Index != nil && name != "" {
 				began[*c.Index] = name
@@ -61,7 +65,7 @@ func (n names) answer() func(*schema.Message) (*schema.Message, error) {
 func realName(within string) (id, name string) {
 	i := strings.LastIndex(within, between)
 	if i < 0 {
-		return within, ""
+		return within, unlisted
 	}
 	id, name = within[:i], within[i+len(between):]
 	if plain, err := url.PathUnescape(name); err == nil {

@@ -129,7 +129,14 @@ func (o *offer) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallTo
 	defer end()
 	res, _ := o.session.Call(ctx, req.Params.Name, req.Params.Arguments) // res tells the model of an error
 	out := new(mcp.CallToolResult)
-	return out, convert(res, out)
+	var kept struct{ StructuredContent json.RawMessage } // with its order and digits
+	if err := errors.Join(convert(res, out), convert(res, &kept)); err != nil {
+		return nil, err
+	}
+	if out.StructuredContent != nil {
+		out.StructuredContent = kept.StructuredContent
+	}
+	return out, nil
 }
 
 // convert makes a value of one SDK one of the other.

@@ -3,6 +3,7 @@ package mcpopenai_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -290,4 +291,78 @@ func TestCustomCall(t *testing.T) {
 		{"id": "y", "type": "function", "function": map[string]any{"name": "none", "arguments": "{}"}},
 	}, sent.Messages[1].ToolCalls)
 	require.Contains(t, sent.Messages[2].Content, "host_sql")
+}
+
+// So does one over the responses API, beside a call of a function.
+func TestCustomCallOfResponses(t *testing.T) {
+	t.Parallel()
+	var bodies []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, string(body))
+		w.Header().Set("Content-Type", "application/json")
+		if len(bodies) > 1 {
+			_, _ = io.WriteString(w, `{"status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Well."}]}]}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"status":"completed","output":[{"type":"custom_tool_call","call_id":"x","name":"host_sql","input":"select 1"},
+			{"type":"function_call","call_id":"y","name":"none","arguments":"{}"}]}`)
+	}))
+	defer srv.Close()
+	mgr := mcphybrid.NewManager(nil)
+	defer mgr.Close()
+	r := mcpopenai.NewResponses(client(srv.URL), mgr.NewSession(nil), responses.ResponseNewParams{})
+	answer, err := r.Run(t.Context(), responses.ResponseInputItemParamOfMessage("Ask.", "user"))
+	require.NoError(t, err)
+	require.Equal(t, "Well.", answer.OutputText())
+	var sent struct{ Input []map[string]any }
+	require.NoError(t, json.Unmarshal([]byte(bodies[1]), &sent))
+	require.Len(t, sent.Input, 5)
+	require.Equal(t, map[string]any{"type": "custom_tool_call", "call_id": "x", "name": "host_sql", "input": "select 1"}, sent.Input[1])
+	for i, want := range []map[string]any{{"type": "custom_tool_call_output", "call_id": "x"}, {"type": "function_call_output", "call_id": "y"}} {
+		require.Subset(t, sent.Input[3+i], want)
+	}
+	require.Contains(t, fmt.Sprint(sent.Input[3]["output"]), "host_sql")
+}
+
+// Characters that encoding/json escapes make no difference between a conversation that goes
+// on and one that was stored.
+func TestStoredWithSpecialCharacters(t *testing.T) {
+	t.Parallel()
+	const text = "<b> & \u2028 \\u003c \\u2029 \u00e9" // as they are, and escaped
+	var bodies []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, string(body))
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/responses") {
+			_, _ = io.WriteString(w, `{"status":"completed","output":[ {"type":"message", "role":"assistant","content":[{"type":"output_text","text":"`+text+`","n":1.0}]}]}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"`+text+`"}}]}`)
+	}))
+	defer srv.Close()
+	mgr := mcphybrid.NewManager(nil)
+	defer mgr.Close()
+	chat := mcpopenai.NewChat(client(srv.URL), mgr.NewSession(nil), openai.ChatCompletionNewParams{})
+	_, err := chat.Run(t.Context(), openai.UserMessage("<i> & \u2028"))
+	require.NoError(t, err)
+	stored := again(t, chat.Params.Messages)
+	_, err = chat.Run(t.Context())
+	require.NoError(t, err)
+	chat.Params.Messages = stored
+	_, err = chat.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, bodies[1], bodies[2])
+
+	r := mcpopenai.NewResponses(client(srv.URL), mgr.NewSession(nil), responses.ResponseNewParams{})
+	_, err = r.Run(t.Context(), responses.ResponseInputItemParamOfMessage("<i> & \u2028", "user"))
+	require.NoError(t, err)
+	input := again(t, r.Input)
+	_, err = r.Run(t.Context())
+	require.NoError(t, err)
+	r.Input = input
+	_, err = r.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, bodies[4], bodies[5])
 }

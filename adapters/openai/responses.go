@@ -18,9 +18,9 @@ import (
 // not be used concurrently.
 type Responses struct {
 	// Params are those of each request: the model and whatever else the host sets. The
-	// session's sections stand behind Instructions, and its tools behind Tools. Every function
-	// call goes to the session, so the host's own functions go into the Manager, with
-	// [mcphybrid.Manager.AddTools].
+	// session's sections stand behind Instructions, and its tools behind Tools. Every call of
+	// a function or a custom tool goes to the session, so the host's own functions go into the
+	// Manager, with [mcphybrid.Manager.AddTools].
 	Params responses.ResponseNewParams
 
 	// Input is the conversation as it is sent, item by item, to be stored with
@@ -74,11 +74,20 @@ func (r *Responses) Run(ctx context.Context, items ...responses.ResponseInputIte
 			return nil, err
 		}
 		var calls []call
+		var types []string // of the items with their results
 		for _, item := range answer.Output {
-			r.Input = append(r.Input, json.RawMessage(item.RawJSON())) // an answer is an input too
-			if item.Type == "function_call" {
+			raw, err := json.Marshal(json.RawMessage(item.RawJSON())) // with "<" as it will be when it was stored
+			if err != nil {
+				return nil, err
+			}
+			r.Input = append(r.Input, raw) // an answer is an input too
+			switch item.Type {
+			case "function_call":
 				c := item.AsFunctionCall()
-				calls = append(calls, call{c.CallID, c.Name, c.Arguments})
+				calls, types = append(calls, call{c.CallID, c.Name, c.Arguments}), append(types, "function_call_output")
+			case "custom_tool_call":
+				c := item.AsCustomToolCall()
+				calls, types = append(calls, call{c.CallID, c.Name, c.Input}), append(types, "custom_tool_call_output")
 			}
 		}
 		if len(calls) == 0 {
@@ -89,7 +98,7 @@ func (r *Responses) Run(ctx context.Context, items ...responses.ResponseInputIte
 			return nil, err
 		}
 		for i, result := range results {
-			output, err := json.Marshal(map[string]any{"type": "function_call_output", "call_id": calls[i].id, "output": result.JSON})
+			output, err := json.Marshal(map[string]any{"type": types[i], "call_id": calls[i].id, "output": result.JSON})
 			if err != nil {
 				return nil, err
 			}
