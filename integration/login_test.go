@@ -282,7 +282,7 @@ const secondHostVariable = "MCPHYBRID_INTEGRATION_SECOND_HOST"
 // The whole life of logins at a published authorization server, which revokes a login
 // if a refresh token is used twice.
 func TestLoginAtAPublishedAuthority(t *testing.T) {
-	const ttl = 2
+	const ttl = 3
 	issuer := startAuthority(t, ttl)
 	one := mcphybrid.ServerConfig{Name: "one", URL: protect(t, issuer, "one").address}
 	two := mcphybrid.ServerConfig{Name: "two", URL: protect(t, issuer, "two").address}
