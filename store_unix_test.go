@@ -26,6 +26,7 @@ func TestFileStoreIsAPipe(t *testing.T) {
 	assert.Equal(t, 1, m.Stats().Tools)
 	_, err = store.Load()
 	assert.ErrorContains(t, err, "is not a regular file")
+	require.NoError(t, m.Close()) // which would save
 	require.NoError(t, store.Save([]byte("{}")))
 	data, err := store.Load()
 	assert.NoError(t, err)
