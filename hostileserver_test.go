@@ -223,8 +223,8 @@ func (h *hostile) list(does mischief, cursor string) string {
 	case does.List != "":
 		list := goodTools + "," + strings.ReplaceAll(does.List, "$BIG", strings.Repeat("x", does.N))
 		return `{"tools":[` + strings.TrimPrefix(list, goodTools+",-") + `]}` // "-" means without the good ones
-	case cursor == "": // two pages, as a normal server may have
-		return `{"tools":[` + goodTools + `],"nextCursor":"2"}`
+	case cursor != "last": // two pages, as a normal server may have; a cursor of before begins anew
+		return `{"tools":[` + goodTools + `],"nextCursor":"last"}`
 	}
 	return `{"tools":[{"name":"extra"}]}`
 }
