@@ -157,6 +157,19 @@ size() {
 # visitor FLAG…: what the pages say, done by somebody who has only Go and git.
 visitor() { go run ./internal/visitor "$@"; }
 
+# strangers: a stranger's module for each runtime, with replace lines and the
+# versions that the adapter is tested with, compiles the program of its README.
+strangers() {
+	local adapter dir
+	for adapter in adapters/*/go.mod; do
+		adapter=${adapter%/*}
+		dir=$tmp/strangers/$(basename "$adapter")
+		mkdir -p "$dir" && sed -n '/^```go$/,/^```$/{/^```/!p}' "$adapter/README.md" >"$dir/main.go" &&
+			sed "s|^module .*|module example.com/stranger|; s|=> \\.\\./\\.\\./*|=> $root|" "$adapter/go.mod" >"$dir/go.mod" && cp "$adapter/go.sum" "$dir" &&
+			(cd "$dir" && go mod edit -replace "github.com/mcphybrid/mcphybrid/$adapter=$root/$adapter" && go mod tidy && go vet .) || return 1
+	done
+}
+
 # compatible: nothing breaks what other modules use of the last release, unless the
 # changelog says so; and what breaks something is found, in a repository made for it.
 compatible() {
