@@ -138,6 +138,6 @@ func build(commit, dir string) (string, error) {
 	if _, err := run("go", "mod", "edit", "-replace", "github.com/mcphybrid/mcphybrid="+tree, "-replace", "github.com/mcphybrid/mcphybrid/tiktoken="+filepath.Join(tree, "tiktoken"), mod); err != nil {
 		return "", err
 	}
-	_, err = run("go", "build", "-C", bench, "-mod=mod", "-modfile", mod, "-o", program, "./manager")
+	_, err = run("go", "build", "-C", bench, "-mod=mod", "-modfile", mod, "-tags", "before", "-o", program, "./manager")
 	return program, err
 }
