@@ -208,24 +208,28 @@ func TestSharedCacheKeepsNames(t *testing.T) {
 // A server that changes its list a thousand times a second costs a save a second, of about
 // what has changed. Close saves what is pending.
 func TestBusyServersAreSavedOnceASecond(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := new(mcptest.Split)
 		m := NewManager(&Options{Cache: NewCache(store), Servers: []ServerConfig{{Name: "busy", Command: "x"}}})
 		src := m.sources[0]
-		list := func(version int) (defs []*definition) {
-			for i := range 50 {
-				raw := fmt.Sprintf(`{"name":"t%d","description":"%s","inputSchema":{"type":"object"}}`, i, strings.Repeat("does much, ", 60))
-				if i == 7 {
-					raw = strings.Replace(raw, "does", fmt.Sprint("does ", version), 1)
-				}
-				d, err := parseDefinition("busy", json.RawMessage(raw), 1<<20)
-				require.NoError(t, err)
-				require.NoError(t, src.nameTool(m.names, d))
-				defs = append(defs, d)
-			}
+		require.NoError(t, src.claimNames(m.names))
+		tool := func(i int, does string) *definition {
+			raw := fmt.Sprintf(`{"name":"t%d","description":"%s %s","inputSchema":{"type":"object"}}`, i, does, strings.Repeat("much, ", 100))
+			d, err := parseDefinition("busy", json.RawMessage(raw), 1<<20)
+			require.NoError(t, err)
+			require.NoError(t, src.nameTool(m.names, d))
+			return d
+		}
+		var tools []*definition
+		for i := range 50 {
+			tools = append(tools, tool(i, "does"))
+		}
+		list := func(version int) []*definition {
+			defs := slices.Clone(tools)
+			defs[7] = tool(7, fmt.Sprint("does ", version))
 			return defs
 		}
-		require.NoError(t, src.claimNames(m.names))
 		require.NoError(t, m.setTools(src, list(0), nil, nil))
 		time.Sleep(2500 * time.Millisecond)
 		assert.Equal(t, 1, store.Saved().Times)

@@ -290,14 +290,14 @@ func TestAServersShareOfTheEmbedder(t *testing.T) {
 		s := mcpserver.NewMCPServer("noisy", "1", mcpserver.WithToolCapabilities(true))
 		rewrite := func(i int) {
 			var tools []mcpserver.ServerTool
-			for k := range 100 {
+			for k := range 20 {
 				tools = append(tools, echoTool(fmt.Sprint("tool", k), fmt.Sprintf("dog, as of %d", i)))
 			}
 			s.SetTools(tools...)
 		}
 		rewrite(0)
 		m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Trust: TrustOff, Servers: []ServerConfig{{Name: "noisy", InProcess: s}},
-			Semantic: &SemanticOptions{Embedder: e, ServerBudget: 500}})
+			Semantic: &SemanticOptions{Embedder: e, ServerBudget: 100}})
 		require.NoError(t, m.Start(t.Context()))
 		for i := range 24 * 6 { // a day
 			rewrite(i + 1)
@@ -305,8 +305,8 @@ func TestAServersShareOfTheEmbedder(t *testing.T) {
 		}
 		synctest.Wait()
 		n := e.embedded()
-		assert.InDelta(t, 1000, n, 50, "the budget at once, and as much in a day")
-		assert.ErrorContains(t, m.Default().Find(t.Context(), "dog", SearchOptions{}).Err, `server "noisy" has used up its budget of 500 texts a day`)
+		assert.InDelta(t, 200, n, 10, "the budget at once, and as much in a day")
+		assert.ErrorContains(t, m.Default().Find(t.Context(), "dog", SearchOptions{}).Err, `server "noisy" has used up its budget of 100 texts a day`)
 
 		require.NoError(t, m.AddTools("quiet", echoTool("vet", "cat")))
 		synctest.Wait()

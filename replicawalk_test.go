@@ -242,7 +242,7 @@ func (p *pair) turn(i int, state []byte) []byte {
 func TestReplicasLoseNothing(t *testing.T) {
 	t.Parallel()
 	most := 0
-	for seed := range mcptest.Long[uint64](60, 6) {
+	for seed := range mcptest.Long[uint64](60, 3) {
 		p := newPair(t, seed)
 		var state []byte
 		for turn := range 25 {

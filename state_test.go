@@ -17,7 +17,7 @@ import (
 // same bytes and reacts in the same way.
 func TestSpecF3RestoredIsTheSame(t *testing.T) {
 	t.Parallel()
-	same, seeds := 0, mcptest.Long[uint64](20, 8)
+	same, seeds := 0, mcptest.Long[uint64](20, 4)
 	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
 		for seed := range seeds {
 			w := newWalk(t, seed, d)

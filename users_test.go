@@ -233,7 +233,7 @@ func live(t *testing.T, seed uint64, alone bool) []string {
 // there are others.
 func TestUsersKnowNothingOfEachOther(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(18) {
+	for seed := range mcptest.Long[uint64](18, 6) {
 		alone, among := live(t, seed, true), live(t, seed, false)
 		for i := range alone {
 			require.Equal(t, alone[i], among[i], "seed %d, step %d", seed, i)

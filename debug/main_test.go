@@ -36,7 +36,7 @@ func child(t *testing.T, name, mode string) mcphybrid.ServerConfig {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	return mcphybrid.ServerConfig{Name: name, Command: self, Env: map[string]string{"TEST_SERVER": mode}}
+	return mcphybrid.ServerConfig{Name: name, Command: self, Env: map[string]string{"TEST_SERVER": mode, "GORACE": "atexit_sleep_ms=0"}}
 }
 
 // serveChild serves over standard input and output.

@@ -59,7 +59,7 @@ func writeConfig(t *testing.T, more string) string {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "mcp.json")
-	config := fmt.Sprintf(`{"mcpServers": {"kitchen": {"command": %q, "env": {"TEST_SERVER": "1"}}%s}}`, self, more)
+	config := fmt.Sprintf(`{"mcpServers": {"kitchen": {"command": %q, "env": {"TEST_SERVER": "1", "GORACE": "atexit_sleep_ms=0"}}%s}}`, self, more)
 	require.NoError(t, os.WriteFile(path, []byte(config), 0o600))
 	return path
 }
@@ -131,7 +131,7 @@ func TestInspectOtherClients(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `
 		[mcp_servers.kitchen]
 		command = %q
-		env = { TEST_SERVER = "1" }
+		env = { TEST_SERVER = "1", GORACE = "atexit_sleep_ms=0" }
 		enabled_tools = ["tool_00", "tool_01"]
 		disabled_tools = ["tool_01"]
 		required = true

@@ -107,7 +107,8 @@ func Child(t testing.TB, mode string) (command string, env map[string]string) {
 	SkipUnlessUnix(t)
 	self, err := os.Executable()
 	require.NoError(t, err)
-	return self, map[string]string{"TEST_SERVER": mode}
+	// With the race detector, a program otherwise sleeps for a second before it ends.
+	return self, map[string]string{"TEST_SERVER": mode, "GORACE": "atexit_sleep_ms=0"}
 }
 
 // SkipUnlessUnix skips a test that needs process groups.

@@ -53,7 +53,7 @@ func schemaError(raw []byte) error {
 func TestConvertKeepsTheDraft(t *testing.T) {
 	t.Parallel()
 	compared := 0
-	for seed := range mcptest.Long[uint64](20_000, 3000) {
+	for seed := range mcptest.Long[uint64](20_000, 1000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		pick := func(list ...string) string { return list[r.IntN(len(list))] }
 		var sub func(depth int) string
