@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -120,4 +122,57 @@ func readers(t *testing.T, r *run) {
 	a.Description, a.Schema = "bad \xff and \x00", "{\"\xff\":\"\x00\"}"
 	r.put(t, a)
 	assert.Contains(t, r.gets(t, r.scope, "a")["a"].Description, "bad ")
+}
+
+// After any history of changes, a store answers as one in memory does, however many
+// records are alike.
+func histories(t *testing.T, r *run) {
+	if r.Approximate || r.Eventually {
+		t.Skip("what this store answers is not exact, or not at once")
+	}
+	for seed := range uint64(6) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		scope := fmt.Sprint(r.scope, " ", seed)
+		var memory vector.MemoryStore
+		for range 15 {
+			var changed []vector.Record
+			for range 1 + random.IntN(20) {
+				u := vector.Record{ID: fmt.Sprint("t", random.IntN(60)), Server: fmt.Sprint("s", random.IntN(3)), Sum: fmt.Sprint(random.Uint64()), Text: "x"}
+				if random.IntN(6) > 0 {
+					u.Vector = []float32{1, float32(random.IntN(4)), float32(random.IntN(3))}
+				}
+				changed = append(changed, u)
+			}
+			var gone []string
+			for range random.IntN(15) {
+				gone = append(gone, fmt.Sprint("t", random.IntN(60)))
+			}
+			q := vector.Query{
+				Vector: []float32{1, float32(random.IntN(4)), 0}, Limit: 1 + random.IntN(12), Candidates: 1 + random.IntN(6), Least: float64(random.IntN(2)) * 0.6,
+			}
+			if random.IntN(2) == 0 {
+				q.Servers = []string{fmt.Sprint("s", random.IntN(4)), "no\xff"}
+			}
+			var all [2][]vector.Match
+			var sums [2]map[string]string
+			for i, store := range []vector.Store{r.store, &memory} {
+				require.NoError(t, store.Upsert(t.Context(), scope, changed))
+				require.NoError(t, store.Delete(t.Context(), scope, gone))
+				var err error
+				all[i], err = store.Search(t.Context(), scope, q)
+				require.NoError(t, err)
+				sums[i], err = store.Sums(t.Context(), scope)
+				require.NoError(t, err)
+			}
+			require.Equal(t, sums[1], sums[0], "seed %d", seed)
+			require.Equal(t, len(all[1]), len(all[0]), "seed %d, query %+v", seed, q)
+			for i, m := range all[1] {
+				got := all[0][i]
+				require.Equal(t, m.ID+" "+m.Server, got.ID+" "+got.Server, "seed %d, query %+v:\n got %v\nwant %v", seed, q, all[0], all[1])
+				require.InDelta(t, m.Similarity, got.Similarity, 1e-6)
+				require.Equal(t, got.Similarity, got.Score)
+			}
+		}
+		require.NoError(t, r.store.Drop(t.Context(), scope))
+	}
 }

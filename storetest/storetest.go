@@ -77,7 +77,7 @@ func Run(t *testing.T, s Subject) {
 		{"ByMeaning", byMeaning}, {"ByWords", byWords}, {"Both", both}, {"Replace", replace}, {"Delete", remove}, {"Get", get}, {"Readers", readers},
 		{"Servers", servers}, {"Least", least}, {"LeastItself", leastItself}, {"Ties", ties}, {"ManyTies", manyTies}, {"Limits", limits}, {"Scopes", scopes}, {"Names", names},
 		{"Dimensions", dimensions}, {"BadVectors", badVectors}, {"Empty", empty}, {"Restart", restart},
-		{"Huge", huge}, {"Concurrent", concurrent}, {"Context", contexts},
+		{"Huge", huge}, {"Histories", histories}, {"Concurrent", concurrent}, {"Context", contexts},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			store := s.Open(t)

@@ -157,58 +157,6 @@ func TestObjects(t *testing.T) {
 	assert.Len(t, got, 1)
 }
 
-// After any history of changes, the store answers like one in memory, however
-// many tools are equal.
-func TestHistories(t *testing.T) {
-	opts := newOptions(t)
-	for seed := range uint64(6) {
-		scope := fmt.Sprint("u", seed)
-		random := rand.New(rand.NewPCG(seed, 0))
-		s := open(t, opts)
-		var memory vector.MemoryStore
-		for range 15 {
-			var tools []vector.Record
-			for range 1 + random.IntN(20) {
-				u := tool(fmt.Sprint("t", random.IntN(60)))
-				u.Server, u.Sum, u.Vector = fmt.Sprint("s", random.IntN(3)), fmt.Sprint(random.Uint64()), nil
-				if random.IntN(6) > 0 {
-					u.Vector = []float32{1, float32(random.IntN(4)), float32(random.IntN(3))}
-				}
-				tools = append(tools, u)
-			}
-			var gone []string
-			for range random.IntN(15) {
-				gone = append(gone, fmt.Sprint("t", random.IntN(60)))
-			}
-			q := vector.Query{
-				Vector: []float32{1, float32(random.IntN(4)), 0}, Limit: 1 + random.IntN(12), Candidates: 1 + random.IntN(6), Least: float64(random.IntN(2)) * 0.6,
-			}
-			if random.IntN(2) == 0 {
-				q.Servers = []string{fmt.Sprint("s", random.IntN(4)), "no\xff"}
-			}
-			var all [2][]vector.Match
-			var sums [2]map[string]string
-			for i, store := range []vector.Store{s, &memory} {
-				require.NoError(t, store.Upsert(t.Context(), scope, tools))
-				require.NoError(t, store.Delete(t.Context(), scope, gone))
-				var err error
-				all[i], err = store.Search(t.Context(), scope, q)
-				require.NoError(t, err)
-				sums[i], err = store.Sums(t.Context(), scope)
-				require.NoError(t, err)
-			}
-			require.Equal(t, sums[1], sums[0], "seed %d", seed)
-			require.Equal(t, len(all[1]), len(all[0]), "seed %d, query %+v", seed, q)
-			for i, m := range all[1] {
-				got := all[0][i]
-				require.Equal(t, m.ID+" "+m.Server, got.ID+" "+got.Server, "seed %d, query %+v:\n got %v\nwant %v", seed, q, all[0], all[1])
-				require.InDelta(t, m.Similarity, got.Similarity, 1e-6)
-				require.Equal(t, got.Similarity, got.Score)
-			}
-		}
-	}
-}
-
 // The reason why the store does not use Weaviate's own fusion:
 // relativeScoreFusion gives 0 to the last result of each side, however similar
 // it is, and does not report a cosine.
