@@ -295,14 +295,14 @@ changed() {
 
 # fuzz TIME FOLDER…: each target of these modules, one worker each, two at a
 # time. With the time "sample", 4 s for those of changed packages or, if there
-# are none or that is not known, 2 s for all.
+# are none or that is not known, 1 s for all.
 fuzz() {
 	local time=$1 folder targets target status=0 n=0
 	shift
 	fuzz_targets "$@" >"$tmp/targets"
 	if [ "$time" = sample ]; then
 		changed <"$tmp/targets" >"$tmp/changed"
-		time=2s
+		time=1s
 		if [ -s "$tmp/changed" ]; then
 			time=4s
 			mv "$tmp/changed" "$tmp/targets"
