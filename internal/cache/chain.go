@@ -140,7 +140,7 @@ func (p pieces) apply(old map[string][]string) (map[string][]string, error) {
 
 // part returns the part with that key.
 func (k *Keeper) part(key string) ([]byte, error) {
-	if !document.IsKey(key) { // it may be the path of a file
+	if k.parts == nil || !document.IsKey(key) { // it may be the path of a file
 		return nil, errGone
 	}
 	data, err := k.parts.Get(key)
@@ -155,9 +155,6 @@ func (k *Keeper) part(key string) ([]byte, error) {
 func (k *Keeper) follow(key string, c *chain, known map[string][]string) (map[string][]string, *chain, error) {
 	var read [][]byte // the newest first
 	var lists []pieces
-	if k.parts == nil {
-		return nil, nil, errGone
-	}
 	for key != "" && (c == nil || key != c.head()) {
 		data, err := k.part(key)
 		var p part

@@ -14,14 +14,18 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"version":1,"names":[{}],"servers":{"a":{"config":"c","listed":"2026-01-01T00:00:00Z","tools":["{}"]}}}`))
 	f.Add([]byte(`{"version":2,"servers":{"a":{"listed":"2026-01-01T00:00:00Z","lists":{"tool":["{}"]}},"b":{"listed":"x"},"c":5}}`))
 	f.Add([]byte(`{"version":1,"servers":null}`))
+	f.Add([]byte(`{"version":2,"base":"x","servers":{"b":{"listed":"2026-01-01T00:00:00Z","part":"y"}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		store := &mcptest.Store{Data: data}
 		p := begin(store)
 		c, err := p.read()
-		require.NotNil(t, c.Servers)
-		require.True(t, err == nil || len(c.Servers) == 0)
-		for name := range c.Servers {
-			c.Server(name)
+		require.Equal(t, err == errGone, c == nil)
+		if c != nil {
+			require.NotNil(t, c.Servers)
+			require.True(t, err == nil || len(c.Servers) == 0)
+			for name := range c.Servers {
+				c.Server(name)
+			}
 		}
 		p.put("a", "1")
 		p.Close()

@@ -178,7 +178,7 @@ func (s *Server) isNewer(other *Server) bool {
 func (s *saving) merged(data []byte) ([]byte, error) {
 	c, err := s.parse(data)
 	if err == errGone {
-		if own, _ := parse(data); own.Base == s.lost {
+		if own, _ := parse(data); s.parts == nil || own.Base == s.lost {
 			own.Base, c = "", own
 		}
 	}

@@ -85,6 +85,25 @@ func TestBase(t *testing.T) {
 	})
 }
 
+// A store without parts may have what one with parts has written. What it can't read is missing;
+// the rest is saved again.
+func TestBaseInAStoreWithoutParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(mcptest.Store)
+		key := document.KeyOf([]byte("gone"))
+		require.NoError(t, store.Save(fmt.Appendf(nil, `{"version":2,"base":%q,"servers":{"a":{"listed":"2000-01-01T00:00:00Z","lists":{"tool":["1"]}},"b":{"listed":"2000-01-01T00:00:00Z","part":%q}}}`, key, key)))
+		p := begin(store)
+		_, err := p.Read()
+		require.ErrorIs(t, err, errGone)
+		p.put("c", "3")
+		p.Close()
+		assert.Empty(t, *p.errs)
+		assert.Equal(t, []string{"1"}, tools(t, store, "a"))
+		assert.Nil(t, tools(t, store, "b"))
+		assert.Equal(t, []string{"3"}, tools(t, store, "c"))
+	})
+}
+
 // Who looks for news reads the parts that are new, and sees each list of others once.
 func TestNews(t *testing.T) {
 	each(t, func(t *testing.T, store document.Store) {
