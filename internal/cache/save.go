@@ -41,15 +41,16 @@ type entry struct {
 // save stores what is due, and reports whether something was. What fails is due again.
 func (k *Keeper) save() (done bool) {
 	done, err := k.look()
-	for range 3 { // if another process was faster
+	again := true
+	for n := 0; again && n < 3; n++ { // if another process was faster
 		s, due := k.take()
-		if !due && len(s.given) == k.claims {
-			break
+		if again = due || len(s.given) != k.claims; again {
+			done, err = true, s.run()
+			again = s.done(err)
 		}
-		done = true
-		if err = s.run(); !s.done(err) {
-			break
-		}
+	}
+	if again {
+		k.paced.Ask()
 	}
 	if err != nil {
 		err = fmt.Errorf("storing the catalog: %w", err)

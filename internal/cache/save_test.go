@@ -252,6 +252,47 @@ func TestServerThatIsRolledBack(t *testing.T) {
 	}
 }
 
+// hurried is a store in which another process is faster with a server, some times.
+type hurried struct {
+	*mcptest.Split
+	races int
+	lists func() // has another process save a list
+}
+
+func (h *hurried) Put(key string, part []byte) error {
+	if part != nil && h.races > 0 {
+		h.races--
+		h.lists()
+	}
+	return h.Split.Put(key, part)
+}
+
+// However often another process is faster, the newer list is saved in the end, without anybody
+// asking for it.
+func TestOtherProcessIsFaster(t *testing.T) {
+	for races := range 8 {
+		synctest.Test(t, func(t *testing.T) {
+			store := &hurried{Split: new(mcptest.Split), races: races}
+			store.lists = func() {
+				p := begin(store.Split)
+				listed := time.Now().Add(-time.Hour - time.Duration(store.races)*time.Minute)
+				p.Put("s", listed, true, func() *Server {
+					return &Server{Config: "c", Lists: map[string][]string{Tools: {fmt.Sprint("old ", store.races)}}}
+				})
+				p.Close()
+				assert.Empty(t, *p.errs)
+			}
+			p := begin(store)
+			p.put("s", "new")
+			time.Sleep(10 * time.Second)
+			assert.Zero(t, store.races)
+			assert.Equal(t, []string{"new"}, tools(t, store, "s"), "%d races", races)
+			p.Close()
+			assert.Empty(t, *p.errs)
+		})
+	}
+}
+
 // A list from a process whose clock was ahead is replaced.
 func TestClockThatWasAhead(t *testing.T) {
 	each(t, func(t *testing.T, store document.Store) {
