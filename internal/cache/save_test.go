@@ -285,6 +285,7 @@ func TestOtherProcessIsFaster(t *testing.T) {
 			p := begin(store)
 			p.put("s", "new")
 			time.Sleep(10 * time.Second)
+			synctest.Wait()
 			assert.Zero(t, store.races)
 			assert.Equal(t, []string{"new"}, tools(t, store, "s"), "%d races", races)
 			p.Close()
