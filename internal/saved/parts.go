@@ -207,13 +207,13 @@ func (s *State) load(key string, parts *Parts) ([]byte, error) {
 }
 
 const (
-	// again is after how long a part is put again.
+	// again is the age at which a part is put again.
 	again = time.Hour
 
-	// pause is how long no part is put after one could not be put.
+	// pause is how long we put no part after a Put failed.
 	pause = time.Second
 
-	// maxPut is of how many parts we remember that they were put.
+	// maxPut is the number of parts whose last Put we remember.
 	maxPut = 10_000
 )
 
@@ -252,9 +252,10 @@ func (p *Parts) keep(key string, part func() []byte) bool {
 	return ok
 }
 
-// keepAs is keep, which returns when the part was put last. A process may have put it at the
-// time last. failed is p.failed, or p.texts for a text: that one can't be put says nothing of
-// other parts, and that part returns an error says nothing at all.
+// keepAs is keep, and also returns when the part was put last. last is when a process may have
+// put it before. failed points to the time of the last failure of its kind: p.failed, or p.texts
+// for a text. A text that can't be put says nothing of other parts, and an error of part says
+// nothing at all.
 func (p *Parts) keepAs(key string, last time.Time, part func() ([]byte, error), failed *time.Time) (time.Time, bool) {
 	now := time.Now()
 	p.mu.Lock()

@@ -123,7 +123,6 @@ func TestParseNamesTheMistake(t *testing.T) {
 	}
 }
 
-// What is read at all can be written again, and is read as the same.
 // What stores a state may write it in another way. It counts like the original.
 func TestSizeOfOtherForms(t *testing.T) {
 	t.Parallel()
@@ -157,6 +156,7 @@ func TestSizeOfOtherForms(t *testing.T) {
 	assert.EqualError(t, err, fmt.Sprintf("it has %d bytes, more than four times the limit of %d", 4*limit+4, limit))
 }
 
+// What is read at all can be written again, and is read as the same.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(stateOf(3).JSON(1<<20, nil)))
 	f.Add([]byte(`{"version":2,"tools":[{"name":"a","server":"b","own":"c","definition":["//79"]}],"shown":[{"kind":"x","tool":1,"skills":{"listed":null}}],"active":[{"tool":1}]}`))
