@@ -44,11 +44,11 @@ const (
 	// maxAge is how long a server stays in the store that nobody has listed since.
 	maxAge = 30 * 24 * time.Hour
 
-	// maxServers is how many servers the store has, of those that we do not know.
+	// maxServers is how many servers of other processes the store keeps at most.
 	maxServers = 10_000
 
-	// maxRecent is how many bytes the document has, if the store has parts: what is
-	// above goes to a new base. A base of 2,000 servers has 40 times as many.
+	// maxRecent is the largest document in bytes, if the store has parts. A larger one
+	// goes to a new base. A base of 2,000 servers has 40 times as many.
 	maxRecent = 8 << 10
 )
 

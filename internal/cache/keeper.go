@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// pace is how long a save waits for the next one. A crash loses what changed since.
+	// pace is the least time between two saves. A crash loses what changed after the last one.
 	pace = time.Second
 
-	// precision is how exactly the store has the time when a list was read that had not
-	// changed, after a crash. Close saves it.
+	// precision is how far the stored time of an unchanged list may lag after a crash.
+	// Close stores the exact time.
 	precision = 24 * time.Hour
 )
 

@@ -31,7 +31,7 @@ type entry struct {
 	of   *kept
 	due  bool
 	now  *Server // nil if there is nothing to store
-	over string  // key of the last part that the store must have of it still
+	over string  // key of the part that the store must still have as the server's last; else another process was faster
 	was  *chain  // that led to that; nil if that is not known
 	next *chain  // nil without parts
 	put  bool    // the last part of next is new
@@ -94,8 +94,8 @@ func (s *saving) run() error {
 		s.remove(s.left, &chain{keys: []string{c.Base}})
 		s.left = nil
 		for _, e := range s.entries {
-			if old := c.server(e.of.name); e.due {
-				if err := s.putPart(e, old); err != nil {
+			if e.due {
+				if err := s.putPart(e, c); err != nil {
 					return err
 				}
 			}
@@ -121,10 +121,10 @@ func (s *saving) alone() (*Catalog, error) {
 	return c, err
 }
 
-// putPart puts the part that leads from what the store has of a server, old, to what it has
+// putPart puts the part that leads from what the store has of a server, in c, to what it has
 // listed.
-func (s *saving) putPart(e *entry, old *Server) (err error) {
-	now := s.now(e.of)
+func (s *saving) putPart(e *entry, c *Catalog) (err error) {
+	old, now := c.server(e.of.name), s.now(e.of)
 	var lost error
 	if old != nil && old.Part != "" {
 		if e.over = old.Part; e.was == nil || e.was.head() != e.over {
@@ -145,7 +145,7 @@ func (s *saving) putPart(e *entry, old *Server) (err error) {
 	e.next = e.was
 	switch same := e.was != nil && changes.is(e.was); {
 	case same && old.Config == now.Config && now.Listed.Sub(old.Listed) < time.Minute && !old.isAhead(): // another process has the same
-		s.looked(e.of.name, old.Part+old.Config, old, e.was, false)
+		s.looked(e.of.name, c.mark(e.of.name, old), old, e.was, false)
 		e.now, e.due = nil, false
 		return nil
 	case !same:
