@@ -16,7 +16,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-const partBytes = 256 << 10
+const (
+	partBytes = 256 << 10
+
+	// maxParts is how many parts the largest document may have: as many as there are if each
+	// message has the least room, and some more, since compressing may add a few bytes.
+	maxParts = shared.MaxDocument/(minPayload-maxHead) + 16
+)
 
 // A document is a [shared.Document].
 type document struct {
@@ -139,7 +145,7 @@ func parseManifest(data []byte) (m manifest, err error) {
 		return m, err
 	case m.Version != version:
 		return m, fmt.Errorf("it has version %d, want %d", m.Version, version)
-	case m.Count < 0 || m.Count > shared.MaxDocument/partBytes+1:
+	case m.Count < 0 || m.Count > maxParts:
 		return m, fmt.Errorf("it has %d parts", m.Count)
 	}
 	return m, nil

@@ -1,6 +1,7 @@
 package natsstore
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -203,6 +204,28 @@ func TestMaxPayloadIsTooSmall(t *testing.T) {
 	}
 }
 
+// A document of many parts, as messages without much room make them, is loaded and saved again.
+func TestManyParts(t *testing.T) {
+	t.Parallel()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir(), MaxPayload: minPayload})
+	require.NoError(t, err)
+	s.Start()
+	e := &engine{server: s}
+	t.Cleanup(e.stop)
+	require.True(t, s.ReadyForConnections(20*time.Second))
+	d := e.open(t, Options{Timeout: time.Minute}).Document("x").(*document)
+	want := make([]byte, (shared.MaxDocument/partBytes+2)*(minPayload-maxHead))
+	_, _ = rand.Read(want) // it never fails
+	for range 2 {
+		want[0]++
+		require.NoError(t, d.Save(want))
+		got, m, err := d.load(t.Context())
+		require.NoError(t, err)
+		require.Greater(t, m.Count, shared.MaxDocument/partBytes+1)
+		require.True(t, bytes.Equal(want, got))
+	}
+}
+
 // A state must fit into one message.
 func TestMaxPayload(t *testing.T) {
 	t.Parallel()
@@ -254,8 +277,9 @@ func FuzzUnpack(f *testing.F) {
 
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"version":1,"parts":"0.abc","count":3}`))
+	f.Add(fmt.Appendf(nil, `{"version":1,"parts":"0.abc","count":%d}`, maxParts+1))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if m, err := parseManifest(data); err == nil && (m.Count < 0 || m.Count > shared.MaxDocument/partBytes+1) {
+		if m, err := parseManifest(data); err == nil && (m.Count < 0 || m.Count > maxParts) {
 			t.Fatal(m.Count)
 		}
 	})
