@@ -12,8 +12,8 @@
 //
 // # Layout
 //
-// There are three key-value buckets, <Bucket>_sessions, <Bucket>_documents and <Bucket>_parts,
-// which has what states have in common. Keys are ids in base64 without padding. A value of more than 1 KiB is compressed by gzip, if that
+// There are three key-value buckets: <Bucket>_sessions, <Bucket>_documents, and <Bucket>_parts
+// for what states have in common. Keys are ids in base64 without padding. A value of more than 1 KiB is compressed by gzip, if that
 // makes it smaller.
 //
 // A session is one value, so it must fit into one message: the max_payload of the server,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -224,6 +225,19 @@ func TestManyParts(t *testing.T) {
 		require.Greater(t, m.Count, shared.MaxDocument/partBytes+1)
 		require.True(t, bytes.Equal(want, got))
 	}
+}
+
+// A part whose number of messages has no room in the first one is refused.
+func TestPartOfTooManyMessages(t *testing.T) {
+	const size = minPayload - maxHead - 2
+	for n, want := range map[int]int{0: 1, 1: 1, size: 1, size + 1: 2, math.MaxUint16 * size: math.MaxUint16} {
+		got, err := messages(n, size)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+	_, err := messages(shared.MaxDocument, size)
+	assert.ErrorIs(t, err, shared.ErrTooLarge)
+	assert.ErrorContains(t, err, "raise the server's max_payload")
 }
 
 // A state must fit into one message.

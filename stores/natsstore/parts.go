@@ -5,14 +5,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 
 	"github.com/mcphybrid/mcphybrid/shared"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// parts keeps parts: documents that don't change. One has messages of at most partBytes. The
-// first, which begins with their number in two bytes, is written last.
+// A parts keeps documents that don't change. Each is stored in messages of at most partBytes.
+// The first message begins with their number, in two bytes, and is written last.
 type parts struct {
 	of     *Store
 	kv     jetstream.KeyValue
@@ -53,7 +54,10 @@ func (p *parts) put(ctx context.Context, key string, part []byte) error {
 	}
 	packed := pack(part)
 	size := min(partBytes, p.of.room()) - 2
-	n := max((len(packed)+size-1)/size, 1)
+	n, err := messages(len(packed), size)
+	if err != nil {
+		return err
+	}
 	for i := n - 1; i >= 0; i-- {
 		value := packed[i*size : min((i+1)*size, len(packed))]
 		if i == 0 {
@@ -64,6 +68,16 @@ func (p *parts) put(ctx context.Context, key string, part []byte) error {
 		}
 	}
 	return nil
+}
+
+// messages returns how many messages of at most size bytes a part of n bytes has. The first has
+// room for no larger number.
+func messages(n, size int) (int, error) {
+	count := max((n+size-1)/size, 1)
+	if count > math.MaxUint16 {
+		return 0, fmt.Errorf("%w: %d bytes compressed, %d messages of %d: raise the server's max_payload", shared.ErrTooLarge, n, count, size)
+	}
+	return count, nil
 }
 
 // Get returns the part with that key, or nil if there is none.
