@@ -56,6 +56,7 @@ const version = 1
 var (
 	errReplaced = errors.New("another process has replaced the document")
 	errNoPart   = errors.New("a part of the document is missing")
+	errEnded    = errors.New("the subscription has ended")
 )
 
 func (d *document) failed(doing string, err error) error {
@@ -311,7 +312,7 @@ func (d *document) watch(ctx context.Context, connected <-chan nats.Status, chan
 			return nil
 		case e, ok := <-w.Updates():
 			if !ok {
-				return errors.New("the subscription has ended")
+				return errEnded
 			}
 			if begun = begun || e == nil; !begun {
 				continue // the value that there is; nil follows

@@ -77,6 +77,28 @@ func TestWatchEndsWithTheConnection(t *testing.T) {
 	assert.ErrorIs(t, <-ended, nats.ErrConnectionClosed)
 }
 
+// A list that is cut off is an error, and not a shorter list.
+func TestListEndsWithTheConnection(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	nc := e.connect(t)
+	s, err := Open(t.Context(), nc, nil)
+	require.NoError(t, err)
+	const n = 1000 // more than a watcher has room for
+	for i := range n {
+		_, err := s.Sessions().Put(t.Context(), fmt.Sprint(i), nil, 0)
+		require.NoError(t, err)
+	}
+	listed := 0
+	for _, err = range s.Sessions().List(t.Context()) {
+		if listed++; listed == 1 {
+			nc.Close()
+		}
+	}
+	require.Less(t, listed, n)
+	assert.EqualError(t, err, "natsstore: sessions: the subscription has ended")
+}
+
 // subjects returns what the documents' stream has.
 func subjects(t *testing.T, s *Store) (list []string) {
 	info, err := s.parts.Info(t.Context(), jetstream.WithSubjectFilter(">"))

@@ -2,6 +2,7 @@ package natsstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -119,7 +120,11 @@ func (s sessions) List(ctx context.Context) iter.Seq2[string, error] {
 			case <-ctx.Done():
 				yield("", fmt.Errorf("natsstore: sessions: %w", ctx.Err()))
 				return
-			case e := <-w.Updates():
+			case e, ok := <-w.Updates():
+				if !ok {
+					yield("", fmt.Errorf("natsstore: sessions: %w", cmp.Or(ctx.Err(), errEnded)))
+					return
+				}
 				if e == nil { // these were all
 					return
 				}
