@@ -85,6 +85,14 @@ func (s File) write(data []byte) error {
 	return nil
 }
 
+// remove removes the file if it is there.
+func (s File) remove() error {
+	if err := os.Remove(string(s)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("mcphybrid: %w", err)
+	}
+	return nil
+}
+
 func replace(path, by string) (err error) {
 	for range 20 {
 		if err = os.Rename(by, path); err == nil || runtime.GOOS != "windows" {
@@ -95,9 +103,8 @@ func replace(path, by string) (err error) {
 	return err
 }
 
-// removeStale removes the temporary files of programs that crashed while they wrote a file
-// of that name, or any if base is "": those older than ten minutes. To write that takes
-// longer fails.
+// removeStale removes temporary files older than ten minutes, which programs left that crashed
+// while they wrote: those of base, or all if base is empty. A write that takes longer fails.
 func removeStale(folder, base string) {
 	list, _ := os.ReadDir(folder)
 	for _, e := range list {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,7 +46,15 @@ func TestParts(t *testing.T) {
 
 	assert.ErrorIs(t, File(filepath.Join(path, "none")).Put("a", []byte("x")), fs.ErrNotExist, "the file's folder must exist")
 	require.NoError(t, os.WriteFile(path+"2.parts", nil, 0o600))
-	assert.Error(t, File(path+"2").Put("a", []byte("x")), "a file is where its folder would be")
+	require.NoError(t, os.MkdirAll(filepath.Join(path+".parts", "d", "x"), 0o700))
+	for _, err := range []error{
+		File(filepath.Join(path, "none")).Put("a", []byte("x")),
+		File(path+"2").Put("a", []byte("x")), // a file is where its folder would be
+		s.Put("d", nil),
+	} {
+		require.Error(t, err)
+		assert.Equal(t, 1, strings.Count(err.Error(), "mcphybrid: "), err)
+	}
 }
 
 // What crashed programs left among the parts goes with the next save of the file.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 )
 
@@ -51,7 +50,7 @@ func (s File) Update(ctx context.Context, change func([]byte) ([]byte, error)) e
 	return s.Change(change)
 }
 
-// Change is [File.Update] for who has a lock already.
+// Change is [File.Update] without the lock, for a caller that holds it.
 func (s File) Change(change func([]byte) ([]byte, error)) error {
 	old, err := s.Load()
 	if err != nil {
@@ -62,7 +61,7 @@ func (s File) Change(change func([]byte) ([]byte, error)) error {
 	case err != nil || bytes.Equal(old, changed):
 		return err
 	case changed == nil:
-		return os.Remove(string(s))
+		return s.remove()
 	}
 	return s.Save(changed)
 }

@@ -59,6 +59,14 @@ func TestUpdateFile(t *testing.T) {
 	require.NoError(t, to(nil))
 	assert.NoFileExists(t, path)
 	require.NoError(t, to(nil), "there is none already")
+	instead := func(do func() error) error {
+		require.NoError(t, to([]byte("a")))
+		return File(path).Update(t.Context(), func([]byte) ([]byte, error) { return nil, errors.Join(os.Remove(path), do()) })
+	}
+	require.NoError(t, instead(func() error { return nil }), "somebody has removed it")
+	err = instead(func() error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) })
+	assert.ErrorContains(t, err, "mcphybrid: remove "+path)
+	require.NoError(t, os.RemoveAll(path))
 
 	err = File(filepath.Join(path, "none")).Update(t.Context(), nil)
 	assert.ErrorIs(t, err, fs.ErrNotExist)
