@@ -317,6 +317,10 @@ func TestUnaskedWithoutLimit(t *testing.T) {
 	b := &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("data: x\n", 1000) + "\n")), max: math.MaxInt, events: true, unasked: u}
 	_, err := io.ReadAll(b)
 	assert.NoError(t, err)
+	event := "event: message\ndata: {\"result\":\"" + strings.Repeat("x", 1<<20) + "\"}\n\n"
+	got, err := readEvents(event, math.MaxInt)
+	assert.ErrorIs(t, err, io.EOF)
+	assert.Equal(t, event, got)
 }
 
 // Many concurrent calls are not taken for a flood.

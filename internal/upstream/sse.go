@@ -152,7 +152,7 @@ func (b *eventBody) next() error {
 			break
 		}
 		begins = err == nil
-		room := b.max + edge - len(lines) // the names of fields don't count
+		room := min(b.max, math.MaxInt-edge) + edge - len(lines) // the names of fields don't count
 		if last == nil {
 			lines = append(lines, chunk[:min(room, len(chunk))]...)
 		}
