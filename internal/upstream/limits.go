@@ -33,6 +33,18 @@ type Limits struct {
 	Idle      time.Duration // without a call until the connection is closed; 0: never
 }
 
+// maxBackoff is the longest delay before an attempt, unless Reconnect is longer.
+const maxBackoff = time.Minute
+
+// backoff returns how long to wait after that many failures beyond the first. Each doubles it.
+func (l Limits) backoff(failures int) time.Duration {
+	n := min(max(failures, 0), 16)
+	if most := max(maxBackoff, l.Reconnect); l.Reconnect > most>>n {
+		return most
+	}
+	return l.Reconnect << n
+}
+
 // tooLarge is the error of a request whose answer exceeds the limit. No transport
 // reads such a message into memory as a whole, and only its own request fails.
 func tooLarge(limit int) error {

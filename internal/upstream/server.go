@@ -309,17 +309,13 @@ func (s *Server) failLocked(err error) {
 	s.setLocked(state, err)
 }
 
-// maxBackoff is the longest delay before an attempt. The delay doubles with each
-// failed attempt and with each connection lost within maxBackoff.
-const maxBackoff = time.Minute
-
-// retryLocked plans the next attempt to connect.
+// retryLocked plans the next attempt to connect. The delay doubles with each failed attempt
+// and with each connection lost within maxBackoff.
 func (s *Server) retryLocked() {
 	if s.limits.Reconnect < 0 || s.cfg.Invalid != nil || s.life.Err() != nil {
 		return
 	}
-	wait := s.limits.Reconnect << min(max(s.status.Failures+s.brief-1, 0), 16)
-	wait = min(wait, max(maxBackoff, s.limits.Reconnect))
+	wait := s.limits.backoff(s.status.Failures + s.brief - 1)
 	wait -= time.Duration(s.random.Int64N(int64(wait/5) + 1)) // so that many servers don't reconnect at once
 	wait = max(wait, waitOf(s.status.Err))
 	at := time.Now().Add(wait)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,24 @@ func TestBackoff(t *testing.T) {
 		}
 		assert.LessOrEqual(t, waits(1<<30), time.Minute)
 	})
+}
+
+// However long the first delay is, none is shorter, and nothing overflows.
+func TestLongBackoff(t *testing.T) {
+	for _, first := range []time.Duration{2 * time.Minute, 1 << 47, 1 << 60, math.MaxInt64} {
+		synctest.Test(t, func(t *testing.T) {
+			s := New(Config{Name: "x"}, Limits{Reconnect: first}, nil)
+			defer s.Close()
+			for failures := range 20 {
+				assert.Equal(t, first, s.limits.backoff(failures))
+				s.mu.Lock()
+				s.status.Failures = failures
+				s.retryLocked()
+				s.mu.Unlock()
+				assert.GreaterOrEqual(t, time.Until(s.Status().Retry), first/5*4, failures)
+			}
+		})
+	}
 }
 
 // A server that connects and then dies is started less and less often by

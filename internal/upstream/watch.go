@@ -67,7 +67,7 @@ func (s *Server) watch(c *conn) {
 			// announces changes all the time.
 			s.pause(c, 4*time.Since(begun))
 		default:
-			s.pause(c, max(min(s.limits.Reconnect<<min(failures, 16), maxBackoff), waitOf(err)))
+			s.pause(c, max(s.limits.backoff(failures), waitOf(err)))
 			failures++
 			c.tellChanged()
 		}
