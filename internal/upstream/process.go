@@ -82,9 +82,11 @@ type process struct {
 // child's last words: the end of its standard error.
 func startProcess(cfg *Config, hide *secrets) (*process, error) {
 	var files []*os.File
+	var failed error
 	pipe := func() (r, w *os.File) {
 		r, w, err := os.Pipe()
 		if err != nil {
+			failed = err
 			return nil, nil
 		}
 		files = append(files, r, w)
@@ -98,9 +100,9 @@ func startProcess(cfg *Config, hide *secrets) (*process, error) {
 			f.Close()
 		}
 	}
-	if len(files) != 6 {
+	if failed != nil {
 		closeAll(files...)
-		return nil, errors.New("no pipe to be had: too many open files")
+		return nil, fmt.Errorf("no pipe for the process: %w", failed)
 	}
 	p := &process{
 		cmd:    exec.Command(cfg.Command, cfg.Args...),
