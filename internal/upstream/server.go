@@ -338,8 +338,12 @@ func (s *Server) stopRetryLocked() {
 	}
 }
 
+// setLocked records that the server is in a state, which it enters if it was in another.
 func (s *Server) setLocked(state State, err error) {
-	s.status.State, s.status.Err, s.status.Since = state, err, time.Now()
+	if s.status.State != state {
+		s.status.State, s.status.Since = state, time.Now()
+	}
+	s.status.Err = err
 	s.noteLocked()
 }
 

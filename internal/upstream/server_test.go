@@ -242,6 +242,40 @@ func TestDegraded(t *testing.T) {
 	assert.Len(t, tools, 3)
 }
 
+// A server that stays degraded has entered that state once. Its error is the last one.
+func TestDegradedSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		var times atomic.Int32
+		hooks := &mcpserver.Hooks{}
+		hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) {
+			if broken.Load() {
+				panic(fmt.Sprint("failure ", times.Add(1)))
+			}
+		})
+		s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
+		srv := newTest(t, Config{Name: "live", InProcess: s}, Limits{Reconnect: time.Second})
+		var told []State
+		srv.OnStatus(func(_ context.Context, st Status) { told = append(told, st.State) })
+		require.NoError(t, srv.Start(t.Context()))
+		broken.Store(true)
+		s.AddTools(mcptest.Echo("b", ""))
+		time.Sleep(coalesce)
+		synctest.Wait()
+		first := srv.Status()
+		require.Equal(t, Degraded, first.State)
+		require.ErrorContains(t, first.Err, "failure 1")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		last := srv.Status()
+		assert.Equal(t, Degraded, last.State)
+		assert.Equal(t, first.Since, last.Since)
+		assert.ErrorContains(t, last.Err, fmt.Sprint("failure ", times.Load()))
+		assert.Greater(t, times.Load(), int32(3))
+		assert.Equal(t, []State{Connecting, Ready, Degraded}, told)
+	})
+}
+
 // Listing again has the start timeout too.
 func TestListAgainTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
