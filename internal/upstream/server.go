@@ -5,7 +5,8 @@
 // A [Server] passes raw data to its owner: the elements of all its lists, through
 // one callback, and the results of calls. It does not interpret
 // them. A Server owns its goroutines and its child. [Server.Close] ends them all,
-// except a goroutine inside code that ignores its context.
+// except a goroutine inside code that ignores its context, and one that cancels a task
+// at the server, within five seconds.
 package upstream
 
 import (
