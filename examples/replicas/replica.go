@@ -221,11 +221,11 @@ func (r *replica) put(ctx context.Context, id string, c *conversation, revision 
 // advance answers one question, as a model would: it searches, and calls what it finds.
 // It returns how long that call took.
 func (r *replica) advance(ctx context.Context, c *conversation, question string) (called time.Duration, err error) {
-	sess := r.mgr.NewSession(nil)
-	if c.Session != nil {
-		if sess, _, err = r.mgr.RestoreSession(c.Session, nil); err != nil {
-			return 0, fmt.Errorf("%w: %w", errLost, err)
-		}
+	var sess *mcphybrid.Session
+	if c.Session == nil {
+		sess = r.mgr.NewSession(nil)
+	} else if sess, _, err = r.mgr.RestoreSession(c.Session, nil); err != nil {
+		return 0, fmt.Errorf("%w: %w", errLost, err)
 	}
 	defer sess.Close()
 	sess.NextTurn()
