@@ -41,18 +41,20 @@ func (f Folder) Get(key string) ([]byte, error) { return f.part(key).Load() }
 // Put implements [Parts].
 func (f Folder) Put(key string, part []byte) error {
 	file := f.part(key)
-	var err error
 	if part == nil {
-		err = os.Remove(string(file))
-	} else if err = file.write(part); errors.Is(err, fs.ErrNotExist) {
-		if err = os.Mkdir(string(f), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
-			return file.write(part)
+		if err := os.Remove(string(file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("mcphybrid: %w", err)
 		}
-	}
-	if err == nil || part == nil && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return fmt.Errorf("mcphybrid: %w", err)
+	err := file.write(part)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Mkdir(string(f), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("mcphybrid: %w", err)
+	}
+	return file.write(part)
 }
 
 // parts has the parts that belong to a file.
