@@ -88,7 +88,7 @@ type ServerConfig struct {
 
 	// Prefix replaces the server's name in the registered names of its tools.
 	// If two servers share a prefix, the first keeps it for the lifetime of the
-	// Manager, and the names of the other's tools end in a hash.
+	// Manager, and the other gets one with a hash: see [CollisionError].
 	Prefix string
 
 	// StartTimeout bounds starting the server and listing its tools,
@@ -229,9 +229,10 @@ type Config struct {
 // ConfigOptions say how to read a file. The zero value is the default.
 type ConfigOptions struct {
 	// Dialect names the client for which the file is written: claude-desktop,
-	// claude-code, cursor, windsurf, cline, gemini, vscode, zed, opencode, crush,
-	// codex, or mcphybrid for none of them. If empty, it is recognized by the
-	// path, by where the servers are, and by keys that only one client has.
+	// claude-code, cursor, windsurf, cline, cherry-studio, gemini, vscode, zed,
+	// opencode, crush, codex, or mcphybrid for none of them. If empty, it is
+	// recognized by the path, by where the servers are, and by keys that only one
+	// client has.
 	Dialect string
 
 	// Workspace is the folder of the project, for ${workspaceFolder}. If empty,

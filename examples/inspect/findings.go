@@ -3,10 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,7 +58,7 @@ var kinds = []kind{
 	{"unreachable", bad, `see whether it runs and whether "url" is right`, notReady("unreachable")},
 	{"down", bad, `run its command by hand; it gets only PATH, HOME and the like, so name other variables in "env"`, notReady("down")},
 	{"secret", warning, `write a reference such as "${%s}" in its place, and set that variable`, (*checkup).plainSecrets},
-	{"marks", warning, `read the definition; unless you trust it, write "tools": {"deny": ["%s"]}`, (*checkup).marked},
+	{"marks", warning, `read the definition; unless you trust it, write "tools": {"deny": [%s]}`, (*checkup).marked},
 	{"pattern", warning, `correct or remove it: a mistyped pattern permits or forbids nothing`, reported("pattern")},
 	{"definition", warning, `tell the server's author, or update the server: the tool is left out`, reported("definition")},
 	{"needs", warning, `correct "needs" in the file`, reported("needs")},
@@ -136,10 +138,15 @@ func (c *checkup) ailment(st mcphybrid.ServerStatus) string {
 func (c *checkup) marked(tell teller) {
 	for _, t := range c.marks {
 		for _, m := range t.Marks {
-			tell(t.Tool.Server(), fmt.Sprintf("tool %s: %s at %s: %q", t.Tool.OriginalName(), m.Kind, m.Place, m.Text), t.Tool.OriginalName())
+			name, _ := json.Marshal(t.Tool.OriginalName()) // a person copies it into the file
+			tell(t.Tool.Server(), fmt.Sprintf("tool %s: %s at %s: %q", t.Tool.OriginalName(), m.Kind, m.Place, m.Text), string(name))
 		}
 	}
 }
+
+// numbered matches how a problem of one element of a server's list begins. What follows
+// may be the server's words.
+var numbered = regexp.MustCompile(`^[a-z ]+ \d+: `)
 
 // reported finds problems of the Manager. They are texts, but for those that have a type.
 func reported(kind string) finder {
@@ -150,9 +157,11 @@ func reported(kind string) finder {
 			}
 			server, what := subject(plain(err))
 			is := "definition"
-			if strings.HasSuffix(what, "matches no tool") {
+			switch {
+			case numbered.MatchString(what):
+			case strings.HasSuffix(what, "matches no tool"):
 				is = "pattern"
-			} else if strings.Contains(what, "need") {
+			case strings.Contains(what, "need"):
 				is = "needs"
 			}
 			if is == kind {

@@ -17,6 +17,10 @@ var (
 	// secretValue matches values that are secrets by their look.
 	secretValue = regexp.MustCompile(`^(sk-|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abeprs]-|AKIA|AIza|eyJ)[\w.-]{8}`)
 
+	// option matches what stands before a value in an argument: an option or a variable.
+	// Anything else there, such as an address, may be a secret itself.
+	option = regexp.MustCompile(`^-{0,2}[A-Za-z][\w.-]*$`)
+
 	// scheme is what stands before the secret in a header.
 	scheme = regexp.MustCompile(`^(?i)(bearer|basic|token)\s+`)
 )
@@ -29,7 +33,7 @@ const minSecret = 8
 func (c *checkup) plainSecrets(tell teller) {
 	for _, server := range c.servers {
 		check := func(where, name, value string) {
-			value = scheme.ReplaceAllString(value, "")
+			value = bare(value)
 			if !isSecret(name, value) || !c.written(value) {
 				return
 			}
@@ -39,35 +43,52 @@ func (c *checkup) plainSecrets(tell teller) {
 			}
 			tell(server.Name, what, variable(server.Name, where, name))
 		}
+		address := func(where, text string) {
+			u, err := url.Parse(text)
+			if err != nil || u.Host == "" {
+				return
+			}
+			if password, ok := u.User.Password(); ok {
+				check(where, "password", password)
+			}
+			query := u.Query()
+			for _, name := range slices.Sorted(maps.Keys(query)) {
+				check(where+" parameter", name, query.Get(name))
+			}
+		}
 		for _, name := range slices.Sorted(maps.Keys(server.Env)) {
 			check("env", name, server.Env[name])
+			address("env "+name, server.Env[name])
 		}
 		for _, name := range slices.Sorted(maps.Keys(server.Headers)) {
 			check("header", name, server.Headers[name])
 		}
 		for i, arg := range server.Args {
-			if name, value, ok := strings.Cut(arg, "="); ok {
-				check("argument", name, value)
-			} else if i > 0 && strings.HasPrefix(server.Args[i-1], "-") && !strings.HasPrefix(arg, "-") {
-				check("argument", server.Args[i-1], arg)
-			} else if secretValue.MatchString(arg) {
-				check("argument", fmt.Sprint("number ", i+1), arg)
+			number := fmt.Sprint("number ", i+1)
+			address("argument "+number, arg)
+			before := ""
+			if i > 0 && strings.HasPrefix(server.Args[i-1], "-") {
+				before = server.Args[i-1]
+			}
+			at := strings.IndexAny(arg, "=:")
+			switch {
+			case at > 0 && option.MatchString(arg[:at]) && isSecret(arg[:at], bare(arg[at+1:])):
+				check("argument", arg[:at], arg[at+1:])
+			case !strings.HasPrefix(arg, "-") && option.MatchString(before) && isSecret(before, arg):
+				check("argument", before, arg)
+			default:
+				check("argument", number, arg)
 			}
 		}
-		if u, err := url.Parse(server.URL); err == nil {
-			if password, ok := u.User.Password(); ok {
-				check("url", "password", password)
-			}
-			query := u.Query()
-			for _, name := range slices.Sorted(maps.Keys(query)) {
-				check("url parameter", name, query.Get(name))
-			}
-		}
+		address("url", server.URL)
 		if server.OAuth != nil {
 			check("oauth", "clientSecret", server.OAuth.ClientSecret)
 		}
 	}
 }
+
+// bare returns the value of a header without what stands before the secret.
+func bare(value string) string { return scheme.ReplaceAllString(strings.TrimSpace(value), "") }
 
 // isSecret reports whether the value under that name is likely a secret. A path or an
 // address is none.

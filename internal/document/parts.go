@@ -45,13 +45,13 @@ func (f Folder) Put(key string, part []byte) error {
 		return file.remove()
 	}
 	err := file.write(part)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.Mkdir(string(f), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("mcphybrid: %w", err)
-		}
-		err = file.write(part)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return err
+	if err := os.Mkdir(string(f), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("mcphybrid: %w", err)
+	}
+	return file.write(part)
 }
 
 // parts has the parts that belong to a file.

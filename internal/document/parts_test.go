@@ -13,6 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// An error names the library once.
+func TestPartsInNoFolder(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a-file")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	err := Folder(path).Put("a", []byte("1"))
+	require.ErrorContains(t, err, "mcphybrid: ")
+	assert.NotContains(t, err.Error(), "mcphybrid: mcphybrid: ")
+}
+
 func TestParts(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "catalog.json")

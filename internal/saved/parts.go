@@ -322,9 +322,9 @@ func (p *Parts) put(key string, part []byte, now time.Time, failed *time.Time) b
 	p.mu.Unlock()
 	if news {
 		if failed == &p.texts {
-			p.log.Warn("the text of a result is not kept with its state: it could not be put", "error", err)
+			p.log.Warn("mcphybrid: the text of a result is not kept with its state: it could not be put", "error", err)
 		} else {
-			p.log.Warn("states have all their parts themselves: one could not be put", "error", err)
+			p.log.Warn("mcphybrid: states have all their parts themselves: one could not be put", "error", err)
 		}
 	}
 	return err == nil

@@ -181,6 +181,7 @@ func TestPartsArePutAgain(t *testing.T) {
 		assert.Equal(t, 4, s.puts)
 		assert.Equal(t, 1, bytes.Count(log.Bytes(), []byte("\n")), log.String())
 		assert.Contains(t, log.String(), "no disk")
+		assert.Contains(t, log.String(), `msg="mcphybrid: `)
 		time.Sleep(pause)
 		s.err = nil
 		assert.Equal(t, small, save())

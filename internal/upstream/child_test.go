@@ -2,8 +2,10 @@ package upstream
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -51,6 +53,32 @@ func TestChildEnv(t *testing.T) {
 	env := map[string]string{"PATH": "/bin", "HOME": "/root", "AWS_SECRET": "x", "LANG": "C"}
 	got := childEnv(map[string]string{"LANG": "de", "KEY": "v"}, func(k string) (string, bool) { v, ok := env[k]; return v, ok })
 	assert.Equal(t, []string{"HOME=/root", "KEY=v", "LANG=de", "PATH=/bin"}, got)
+}
+
+// A program is looked for in the PATH that its server has of its own, and then in ours.
+func TestProgramInOwnPath(t *testing.T) {
+	t.Parallel()
+	cfg := child(t, "child", "plain")
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink(cfg.Command, filepath.Join(dir, "a-program-of-its-own")))
+	cfg.Command, cfg.Env["PATH"] = "a-program-of-its-own", "relative"+string(filepath.ListSeparator)+dir
+	started(t, cfg, Limits{})
+
+	sh, err := exec.LookPath("sh")
+	require.NoError(t, err)
+	assert.Equal(t, "sh", findProgram("sh", dir), "ours is looked through by os/exec")
+	assert.Equal(t, "sh", findProgram("sh", ""))
+	assert.Equal(t, "./sh", findProgram("./sh", filepath.Dir(sh)))
+}
+
+// A folder that is not there is named, and not the program.
+func TestChildWithoutItsFolder(t *testing.T) {
+	t.Parallel()
+	cfg := child(t, "child", "plain")
+	for _, cfg.Dir = range []string{filepath.Join(t.TempDir(), "gone"), cfg.Command} {
+		err := newTest(t, cfg, Limits{Reconnect: time.Hour}).Start(t.Context())
+		assert.EqualError(t, err, fmt.Sprintf("its folder %q is not there", cfg.Dir))
+	}
 }
 
 // A child of a child is told apart from the child of another.

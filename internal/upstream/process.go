@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -105,7 +106,7 @@ func startProcess(cfg *Config, hide *secrets) (*process, error) {
 		return nil, fmt.Errorf("no pipe for the process: %w", failed)
 	}
 	p := &process{
-		cmd:    exec.Command(cfg.Command, cfg.Args...),
+		cmd:    exec.Command(findProgram(cfg.Command, cfg.Env["PATH"]), cfg.Args...),
 		in:     in,
 		out:    out,
 		stderr: &tail{},
@@ -120,6 +121,9 @@ func startProcess(cfg *Config, hide *secrets) (*process, error) {
 	go func() { waited <- run(p.cmd, started) }()
 	if err := <-started; err != nil {
 		closeAll(files...)
+		if info, notThere := os.Stat(cfg.Dir); cfg.Dir != "" && (notThere != nil || !info.IsDir()) {
+			err = fmt.Errorf("its folder %q is not there", cfg.Dir) // the system's error names the program
+		}
 		return nil, err
 	}
 	closeAll(childIn, childOut, childErr)
@@ -239,6 +243,19 @@ func (p *process) Write(b []byte) (int, error) {
 
 // Close closes the child's standard input, which asks it to end.
 func (p *process) Close() error { return p.in.Close() }
+
+// findProgram returns the path of command in a child's own PATH, or command if it has a
+// path or is not there: then our PATH counts.
+func findProgram(command, path string) string {
+	if filepath.Base(command) == command {
+		for _, dir := range filepath.SplitList(path) {
+			if found, err := exec.LookPath(filepath.Join(dir, command)); err == nil && filepath.IsAbs(dir) {
+				return found
+			}
+		}
+	}
+	return command
+}
 
 // childEnv returns the environment of a child: the inherited variables and set,
 // sorted by name.
