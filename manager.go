@@ -76,7 +76,11 @@ func NewManager(opts *Options) *Manager {
 	o.guard()
 	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy]), texts: result.NewShelf(o.MaxKept), validators: new(schema.Recent), noted: new(atomic.Pointer[noted])}}
 	m.ranking = sync.OnceValue(func() *search.Index {
-		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(o.Search.Ranker), Lexicon: o.Search.Lexicon, Threshold: o.Search.Threshold})
+		ranker := o.Search.Ranker
+		if ranker == RankerClassic { // which ranks tools and skills only
+			ranker = RankerDefault
+		}
+		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(ranker), Lexicon: o.Search.Lexicon, Threshold: o.Search.Threshold})
 	})
 	for _, name := range metaNames {
 		if rules.MatchAny(o.Access.Deny, name) {
