@@ -237,19 +237,27 @@ func wrapped(middleware []Middleware) Handler {
 // execute activates and runs the tool, behind all middleware. Meanwhile a person
 // may have approved the call, the tool may have changed, and a middleware may have
 // replaced it.
+	changed := func(now *BridgeTool) error {
+		if now.owner == c.Tool.owner && (now.def == c.Tool.def || now.def.Trusted.Hash() == c.Tool.def.Trusted.Hash()) {
+			return nil
+		}
+		return fmt.Errorf("mcphybrid: tool %q was not called: %w", now.name, ErrChanged)
+	}
 func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
+	if err == nil {
+		err = changed(t)
+	}
 	t, err := s.find(s.view(), c.Tool.name)
 	if err != nil {
 		return nil, err
-	}
-	if t.owner != c.Tool.owner || t.def != c.Tool.def && t.def.Trusted.Hash() != c.Tool.def.Trusted.Hash() {
-		return nil, fmt.Errorf("mcphybrid: tool %q was not called: %w", t.name, ErrChanged)
 	}
 	if s.disclosure != ByBridge && !s.inUse(t) {
 		callable, without := s.activate(s.withNeeded([]string{t.name}))
 		switch {
 		case isNamed(callable, t.name):
-			t = callable[0]
+			if t = callable[0]; changed(t) != nil { // while the registry took it
+				return nil, changed(t)
+			}
 		case !isNamed(without, t.name): // the tool has just left the catalog
 			if _, err := s.find(s.view(), t.name); err != nil {
 				return nil, err
