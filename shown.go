@@ -163,7 +163,7 @@ func (s *Session) shownLocked(v *view) []shown {
 
 // opens reports whether the session is shown what all begin with. The caller holds mu.
 func (s *Session) opens(v *view) bool {
-	return s.shown == nil && len(v.active) == 0 && !v.paged && !v.linked
+	return s.shown == nil && len(v.active) == 0 && !v.paged && !v.linked && !s.full
 }
 
 // withdraw removes the tools that are held back from the list. It is the only
