@@ -44,12 +44,11 @@ func (t metaTool) Annotations() mcp.ToolAnnotation {
 // findable says what the search tool finds, as the model was told first.
 func (s *Session) findable() string {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	v := s.viewLocked()
-	offer := v.searchOffer(nil)
+	offer := s.viewLocked().searchOffer(nil)
 	if i := slices.IndexFunc(s.shown, func(e shown) bool { return e.place == asMeta && e.meta == metaSearch }); i >= 0 {
 		offer = s.shown[i].offer
 	}
+	s.mu.Unlock()
 	return offer.servers.Summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens)
 }
 

@@ -5,7 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -158,4 +160,18 @@ func TestTokensDoNotOverflow(t *testing.T) {
 		assert.Equal(t, len(tools)*want, EstimateTokens(tools, counter))
 		assert.Equal(t, want == 0, len(Prune(tools, 1, counter)) == len(tools))
 	}
+}
+
+// A counter may use the session for which it counts.
+func TestCounterMayUseTheSession(t *testing.T) {
+	t.Parallel()
+	var s atomic.Pointer[Session]
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{inProcess("a", 3)}, Tokens: countFunc(func(text string) int {
+		if s := s.Load(); s != nil {
+			s.ActiveTools()
+		}
+		return len(text) / 4
+	})})
+	s.Store(m.NewSession(&SessionOptions{Client: true}))
+	within(time.Minute, "the description", func() { assert.Contains(t, s.Load().SearchTool().Description(), "a (3)") })
 }
