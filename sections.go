@@ -82,11 +82,12 @@ func (s *Session) textOf(list []shown, o *opening, inline, search bool) string {
 	case !search:
 		kept = &o.texts[2]
 	}
-	kept.once.Do(func() {
-		kept.text = noText()
-		s.write(&kept.text, o.items, inline, search)
-	})
-	to := kept.text
+	if kept.Load() == nil { // writing calls the host's counter: no session waits for another
+		first := noText()
+		s.write(&first, o.items, inline, search)
+		kept.CompareAndSwap(nil, &first)
+	}
+	to := *kept.Load()
 	s.write(&to, list[len(o.items):], inline, search)
 	return to.text
 }
