@@ -109,7 +109,7 @@ func (m *Manager) RefreshCache() error {
 	m.logStored(nil)
 	m.cache.Save()
 	m.mu.Lock()
-	sources := slices.Clone(m.sources)
+	sources := slices.DeleteFunc(slices.Clone(m.sources), func(src *source) bool { return !src.begun }) // whose names are for Start to give
 	m.mu.Unlock()
 	_, err = m.fill(sources, cached.News)
 	return err

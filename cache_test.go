@@ -519,3 +519,25 @@ func TestRefreshCacheStoresWhatIsLeft(t *testing.T) {
 	require.NoError(t, m.RefreshCache())
 	soon(t, func() bool { data, _ := store.Load(); return strings.Contains(string(data), `\"name\":\"a\"`) })
 }
+
+// RefreshCache before Start leaves everything to Start.
+func TestRefreshCacheBeforeStart(t *testing.T) {
+	t.Parallel()
+	opts := Options{Cache: NewCache(new(mcptest.Store))}
+	for _, name := range []string{"a", "b"} {
+		web := mcpserver.NewStreamableHTTPServer(mcpServer(inProcess(name, 2)))
+		opts.Servers = append(opts.Servers, ServerConfig{Name: name, URL: serveHTTP(t, web, "127.0.0.1:0")})
+	}
+	m := NewManager(&opts)
+	require.NoError(t, m.Start(t.Context()))
+	require.NoError(t, m.Close())
+
+	m = NewManager(&opts)
+	defer m.Close()
+	require.NoError(t, m.RefreshCache())
+	assert.Empty(t, m.InlineTools())
+	assert.NoError(t, check(m))
+	require.NoError(t, m.Start(t.Context()))
+	assert.Len(t, m.InlineTools(), 4)
+	assert.NoError(t, check(m))
+}
