@@ -501,6 +501,43 @@ func TestRefreshCacheKeepsTheNewer(t *testing.T) {
 	assert.Equal(t, []string{"mcp_web__new"}, toolNames(a.InlineTools()))
 }
 
+// What RefreshCache has read of a server is dropped if the server is removed meanwhile.
+func TestRemovedDuringRefreshCache(t *testing.T) {
+	t.Parallel()
+	cfg := serving("a", echoTool("one", ""))
+	web := mcpserver.NewStreamableHTTPServer(mcpServer(cfg), mcpserver.WithStateful(true))
+	store := new(mcptest.Store)
+	opts := Options{Servers: []ServerConfig{{Name: "a", URL: serveHTTP(t, web, "127.0.0.1:0")}}, Cache: NewCache(store)}
+	first := NewManager(&opts)
+	require.NoError(t, first.Start(t.Context()))
+	require.NoError(t, first.Close())
+
+	var m *Manager
+	var armed atomic.Bool
+	counting := opts
+	counting.Tokens = countFunc(func(text string) int {
+		if armed.CompareAndSwap(true, false) {
+			m.RemoveServer("a")
+		}
+		return len(text) / 4
+	})
+	counting.Cache = NewCache(store)
+	m, _ = newTestManager(t, &counting)
+	src := m.sources[0]
+	require.Equal(t, StateCached, m.Servers()[0].State)
+
+	mcpServer(cfg).AddTools(echoTool("two", ""))
+	other := NewManager(&opts)
+	require.NoError(t, other.Start(t.Context()))
+	require.NoError(t, other.Preload(t.Context(), "*"))
+	require.NoError(t, other.Close())
+
+	armed.Store(true)
+	require.NoError(t, m.RefreshCache())
+	require.Empty(t, m.Servers())
+	assert.Len(t, src.listed, 1, "what it had before")
+}
+
 // What could not be stored is stored after the next RefreshCache, as when the store is back.
 func TestRefreshCacheStoresWhatIsLeft(t *testing.T) {
 	t.Parallel()
