@@ -226,10 +226,14 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 		return mcp.NewToolResultError(words.SkillFailed(sk.Name, err))
 	}
 	tools, missing := v.toolsOf(sk)
+	var without []string
 	if v.disclosure != ByBridge {
-		active := s.ActivateTools(tools)
-		tools = slices.DeleteFunc(tools, func(name string) bool { return !slices.Contains(active, name) })
+		callable, full := s.activate(s.withNeeded(tools))
+		tools = slices.DeleteFunc(tools, func(name string) bool { return !isNamed(callable, name) })
+		if mayUse(v.rights, CallToolName) {
+			without = namesOf(full)
+		}
 	}
-	s.told(v.toolsNamed(tools))
-	return s.fit(mcp.NewToolResultText(words.Skill(sk.Name, tools, missing, v.disclosure == ByBridge) + body))
+	s.told(v.toolsNamed(slices.Concat(tools, without)))
+	return s.fit(mcp.NewToolResultText(words.Skill(sk.Name, tools, without, missing, v.disclosure == ByBridge) + body))
 }
