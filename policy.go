@@ -173,7 +173,7 @@ func (s *selection) judge() {
 	}
 	searchable := mayUse(s.rights, SearchToolName)
 	var first []*candidate
-	wanted := make(map[string]int) // by server: how many always-loaded tools it has so far
+	wanted := make(map[origin]int) // how many always-loaded tools it has so far
 	for i, c := range s.catalogs {
 		for j := range s.verdicts[i].Of {
 			v, t := &s.verdicts[i].Of[j], c.tools[j]
@@ -192,9 +192,9 @@ func (s *selection) judge() {
 				continue
 			}
 			v.Reason = verdict.Waits
-			used, always := p.used[t.name], c.wants && t.def.Always && wanted[t.def.Server] < maxAlwaysLoaded
+			used, always := p.used[t.name], c.wants && t.def.Always && wanted[t.origin()] < maxAlwaysLoaded
 			if always {
-				wanted[t.def.Server]++
+				wanted[t.origin()]++
 			}
 			if always || used > 0 {
 				first = append(first, &candidate{v, t, always, used})

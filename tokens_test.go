@@ -115,6 +115,28 @@ func hintedTool(name string, meta map[string]any) mcpserver.ServerTool {
 	return t
 }
 
+// A server's tools that are always loaded take none of the places of a server of the
+// same name that another owner has.
+func TestAlwaysLoadedByOwner(t *testing.T) {
+	t.Parallel()
+	wanted := func(of string) ServerConfig {
+		var tools []mcpserver.ServerTool
+		for i := range maxAlwaysLoaded {
+			tools = append(tools, hintedTool(fmt.Sprint(of, i), map[string]any{AlwaysLoadKey: true}))
+		}
+		return serving("github", tools...)
+	}
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2 * maxAlwaysLoaded}, Servers: []ServerConfig{inProcess("first", 10), wanted("system")}})
+	u, err := m.NewUser("ann", &UserOptions{Servers: []ServerConfig{wanted("own")}})
+	require.NoError(t, err)
+	require.NoError(t, u.Start(t.Context()))
+	tools := u.NewSession(nil).InlineTools()
+	require.Len(t, tools, 2*maxAlwaysLoaded)
+	for _, tool := range tools {
+		assert.Equal(t, "github", tool.Server(), tool.Name())
+	}
+}
+
 // A server may ask for tools to be inline and give words to find them by,
 // within limits.
 func TestServerHints(t *testing.T) {
