@@ -171,15 +171,17 @@ func (m *Manager) Start(ctx context.Context) error {
 		return fmt.Errorf("mcphybrid: %w", ErrClosed)
 	}
 	var waiting []*source
+	var nameless []error
 	for _, src := range m.sources {
-		if src.server != nil && !src.begun {
-			src.begun = true
-			if err := src.claimNames(m.names); err != nil {
-				m.mu.Unlock()
-				return fmt.Errorf("mcphybrid: server %q: %w", src.name, err)
-			}
-			waiting = append(waiting, src)
+		if src.server == nil || src.begun {
+			continue
 		}
+		if err := src.claimNames(m.names); err != nil {
+			nameless = append(nameless, fmt.Errorf("mcphybrid: server %q: %w", src.name, err))
+			continue
+		}
+		src.begun = true
+		waiting = append(waiting, src)
 	}
 	m.starting.Add(len(waiting))
 	m.mu.Unlock()
@@ -220,7 +222,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	m.opening.Add(-1)
 	m.settle()
 	m.logIdlePatterns()
-	return errors.Join(errs...)
+	return errors.Join(append(nameless, errs...)...)
 }
 
 // connect starts the server of src. Its tools are in the catalog afterwards.
