@@ -381,6 +381,7 @@ func (o *Options) setDefaults() {
 	if o.Inline.Share = cmp.Or(o.Inline.Share, DefaultInlineShare); !(o.Inline.Share > 0 && o.Inline.Share <= 1) {
 		panic(fmt.Sprintf("mcphybrid: Options.Inline.Share is %v, must be 0 to 1", o.Inline.Share))
 	}
+	o.Inline.setTokens()
 	amount(&o.Ask.MaxPerCall, ask.DefaultMaxPerCall)
 	amount(&o.Ask.MaxAtOnce, ask.DefaultMaxAtOnce)
 	amount(&o.Ask.MaxBytes, ask.DefaultMaxBytes)

@@ -116,14 +116,19 @@ func (o *UsageOptions) record() *usage.Record {
 	return usage.New(o.Store, o.Counts, cmp.Or(o.HalfLife, DefaultHalfLife))
 }
 
+// setTokens settles MaxTokens by the context window. Share is set.
+func (o *InlineOptions) setTokens() {
+	if o.ContextWindow > 0 {
+		share := int(max(1, min(o.Share*float64(o.ContextWindow), NoLimit/2))) // 0 would mean the default, and more may be no int
+		o.MaxTokens = min(cmp.Or(o.MaxTokens, share), share)
+	}
+	amount(&o.MaxTokens, DefaultMaxInlineTokens)
+}
+
 // setListDefaults sets what the options for inline and active tools, which are set,
 // leave of a session's list.
 func (o *Options) setListDefaults() {
 	sum := func(a, b int) int { return a + min(b, NoLimit-a) }
-	if share := int(o.Inline.Share * float64(o.Inline.ContextWindow)); o.Inline.ContextWindow > 0 {
-		o.Inline.MaxTokens = min(cmp.Or(o.Inline.MaxTokens, share), share)
-	}
-	amount(&o.Inline.MaxTokens, DefaultMaxInlineTokens)
 	most := o.Inline.Max
 	if o.JustInTime != nil {
 		most = max(most, o.JustInTime.Threshold)

@@ -94,6 +94,8 @@ func TestSpecE3ShareOfTheWindow(t *testing.T) {
 		{Options{Inline: InlineOptions{ContextWindow: 3000, Share: 0.25}}, 7},
 		{Options{Inline: InlineOptions{ContextWindow: 3000, MaxTokens: 200}}, 2},
 		{Options{Inline: InlineOptions{Max: 1, MaxTokens: 450}}, 1},
+		{Options{Inline: InlineOptions{ContextWindow: NoLimit, Share: 1}}, 10},
+		{Options{Inline: InlineOptions{ContextWindow: 9}}, 0},
 	} {
 		test.opts.Tokens = constantTokens(100)
 		test.opts.Servers = []ServerConfig{inProcess("a", 10)}
