@@ -311,7 +311,7 @@ func (m *Manager) remove(src *source) bool {
 			return errors.New("the server was removed")
 		}
 		m.sources = slices.Delete(m.sources, i, i+1)
-		m.removed = append(m.removed[max(len(m.removed)-maxRemoved, 0):], src.name)
+		m.removed = append(m.removed[max(len(m.removed)+1-maxRemoved, 0):], src.name)
 		m.cache.Forget(src.name)
 		m.trust.Left(src.name)
 		m.trust.Left(offersOf(src.name))
