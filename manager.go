@@ -317,10 +317,16 @@ func (m *Manager) remove(src *source) bool {
 		m.trust.Left(offersOf(src.name))
 		return nil
 	})
-	if err == nil && src.server != nil {
+	if err != nil {
+		return false
+	}
+	m.usageMu.Lock()
+	delete(m.usage, src.name)
+	m.usageMu.Unlock()
+	if src.server != nil {
 		src.server.Close()
 	}
-	return err == nil
+	return true
 }
 
 // Problems returns the problems that do not keep the Manager from working. First
