@@ -69,7 +69,7 @@ type ServerConfig struct {
 	// [Manager.Close] does not shut it down. Its tool handlers run on the
 	// goroutine of the call. They must heed their context, which ends when the
 	// call times out.
-	InProcess InProcessServer
+	InProcess InProcessServer `json:"-"`
 
 	// Disabled keeps the server out of the Manager.
 	Disabled bool
