@@ -71,8 +71,7 @@ func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToo
 	}
 	raw, err := schema.Arguments(args)
 	if err != nil {
-		err = fmt.Errorf("mcphybrid: %w for %q: %w", ErrBadArguments, name, err)
-		return mcp.NewToolResultError(s.textRefused(s.view(), name, err)), err
+		return mcp.NewToolResultError(textBadMeta(t.(metaTool).kind, err)), fmt.Errorf("mcphybrid: %w for %q: %w", ErrBadArguments, name, err)
 	}
 	return t.Call(ctx, raw)
 }
@@ -237,17 +236,17 @@ func wrapped(middleware []Middleware) Handler {
 // execute activates and runs the tool, behind all middleware. Meanwhile a person
 // may have approved the call, the tool may have changed, and a middleware may have
 // replaced it.
+func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
 	changed := func(now *BridgeTool) error {
 		if now.owner == c.Tool.owner && (now.def == c.Tool.def || now.def.Trusted.Hash() == c.Tool.def.Trusted.Hash()) {
 			return nil
 		}
 		return fmt.Errorf("mcphybrid: tool %q was not called: %w", now.name, ErrChanged)
 	}
-func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
+	t, err := s.find(s.view(), c.Tool.name)
 	if err == nil {
 		err = changed(t)
 	}
-	t, err := s.find(s.view(), c.Tool.name)
 	if err != nil {
 		return nil, err
 	}
