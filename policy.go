@@ -14,8 +14,8 @@ import (
 )
 
 // InlineOptions say which tools are inline: the first, or with
-// [Options.Usage] the most used, until one of these limits is reached. Pins are
-// inline besides and do not count.
+// [Options.Usage] the most used, until one of these limits is reached. Pins
+// come first and take from both limits, but are inline even beyond them.
 type InlineOptions struct {
 	// Max is the largest number of tools that are all inline; of more, the first
 	// Max are. It defaults to [DefaultMaxInline].
@@ -145,9 +145,9 @@ type policy struct {
 	pins      []string
 	rules     *rules.Set
 	invalid   error          // of the rules in the options, in the place of which rules excludes all; or nil
-	limit     int            // the largest number of inline tools, without pins
+	limit     int            // the largest number of inline tools; pins count, and may exceed it
 	allUpTo   int            // up to this many tools are all inline
-	maxTokens int            // of all inline tools together, without pins
+	maxTokens int            // of all inline tools together; likewise
 	list      room.Limits    // of a session's list
 	used      map[string]int // rank among the most used, from 1, by registered name
 
