@@ -266,8 +266,8 @@ type Options struct {
 	// a new [ToolRegistry].
 	Registry Registry
 
-	// Cache, if not nil, keeps the servers' tools from one run to the next: see
-	// [FileStore]. [Manager.Start] then returns with the catalog of the servers
+	// Cache keeps the servers' tools from one run to the next: see [NewCache]. The
+	// zero value keeps nothing. [Manager.Start] then returns with the catalog of the servers
 	// that it knows before any of them runs. Such a server is started by the
 	// first call of one of its tools or, if they were listed longer ago than
 	// [ServerLimits.Refresh], in the background; how its tools have changed since
