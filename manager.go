@@ -49,7 +49,7 @@ type Manager struct {
 	removed  []string       // the servers removed last
 	starting sync.WaitGroup // counts starting servers, embedding runs, hint lookups and calls of OnResources
 	closing  sync.Once
-	news     chan struct{} // closed and replaced when a server has listed its tools
+	news     chan struct{} // closed and replaced by each change, whether or not it succeeds: see AwaitServers
 
 	recalling sync.Once
 	cached    atomic.Pointer[cache.Found] // from recall until Start has used it

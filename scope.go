@@ -24,8 +24,8 @@ import (
 )
 
 // A scope is what the sessions share that see the same tools: those of the system,
-// or those of the system and one user. A [Manager] fills it. Sessions only read it
-// and know nothing of servers.
+// or those of the system and one user. A [Manager] fills it. Sessions know
+// nothing of servers.
 type scope struct {
 	opts    Options              // fixed at creation
 	handler Handler              // calls a tool, wrapped in the middleware of opts

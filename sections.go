@@ -92,8 +92,8 @@ func (s *Session) textOf(list []shown, o *opening, inline, search bool) string {
 	return to.text
 }
 
-// sections returns the text of list: the lines of inline tools and skills if
-// inline is set, those on search if search is set. A blank line precedes each
+// sections returns the text of list: the lines of inline tools if inline is set, those
+// on search if search is set, and skills if both are. A blank line precedes each
 // heading.
 func (s *Session) sections(list []shown, inline, search bool) string {
 	to := noText()
