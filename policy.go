@@ -155,10 +155,8 @@ type policy struct {
 	lineTokens func(*BridgeTool, lineForm) int
 
 	// The limits of the sections.
-	maxDescription int  // characters of a description
-	listInline     bool // inline tools have lines
-	maxListing     int  // tokens of the tools' lines
-	maxSummary     int  // tokens of the text on what search can find
+	listInline bool // inline tools have lines
+	maxListing int  // tokens of the tools' lines
 }
 
 // judge sets the standing of each tool of s. It takes these steps in order: hide
