@@ -40,7 +40,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 		}
 		found = append(found, without...)
 	}
-	s.told(found)
+	s.nameKnown(found)
 	answer := words.SearchAnswer{Tools: make([]words.FoundTool, len(found)), Count: len(found)}
 	left := s.scope.opts.Search.Schemas
 	for i, f := range found {
@@ -234,6 +234,6 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 			without = namesOf(full)
 		}
 	}
-	s.told(v.toolsNamed(slices.Concat(tools, without)))
+	s.nameKnown(v.toolsNamed(slices.Concat(tools, without)))
 	return s.fit(mcp.NewToolResultText(words.Skill(sk.Name, tools, without, missing, v.disclosure == ByBridge) + body))
 }

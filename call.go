@@ -134,7 +134,7 @@ func (s *Session) awayTool(v *view, name string) (of *owner, t rules.Tool) {
 func (s *Session) textRefused(v *view, name string, err error) string {
 	var unknown *UnknownToolError
 	if errors.As(err, &unknown) {
-		s.told(v.toolsNamed(unknown.Nearest))
+		s.nameKnown(v.toolsNamed(unknown.Nearest))
 	}
 	var since time.Time
 	if t, _ := v.lookup(name); t != nil && errors.Is(err, ErrServerDown) {

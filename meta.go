@@ -159,7 +159,7 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 	}
 	v := s.view()
 	answer := words.DescribeAnswer{Tools: []words.DescribedTool{}}
-	var told []*BridgeTool
+	var described []*BridgeTool
 	for _, name := range in.Names {
 		t, err := s.find(v, name)
 		if err != nil {
@@ -167,13 +167,13 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 			continue
 		}
 		needed := v.needed(t)
-		told = append(append(told, t), needed...)
+		described = append(append(described, t), needed...)
 		answer.Tools = append(answer.Tools, words.DescribedTool{
 			Name: t.name, Server: text.Line(t.def.Server, text.MaxName), Description: t.def.Description, InputSchema: t.InputSchema(), Needs: namesOf(needed),
 			ReadOnly: v.offers(metaReadOnlyCall) && t.def.ReadOnly(),
 		})
 	}
-	s.told(told)
+	s.nameKnown(described)
 	result := s.fit(mcp.NewToolResultText(text.JSON(answer)))
 	s.countAnswer(mcp.GetTextFromContent(result.Content[0]))
 	return result
