@@ -137,11 +137,6 @@ func (s *Session) metaTools(v *view) (list []Tool) {
 	return list
 }
 
-// readMeta is [schema.Members].
-func readMeta(args json.RawMessage, in any, member string, missing func() bool) error {
-	return schema.Members(args, in, member, missing)
-}
-
 // maxDescribed is the largest number of definitions in one answer.
 const maxDescribed = 20
 
@@ -150,7 +145,7 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 	var in struct {
 		Names []string `json:"names"`
 	}
-	err := readMeta(args, &in, "names", func() bool { return len(in.Names) == 0 })
+	err := schema.Members(args, &in, "names", func() bool { return len(in.Names) == 0 })
 	if err == nil && len(in.Names) > maxDescribed {
 		err = fmt.Errorf(`"names" has %d names, more than the limit of %d`, len(in.Names), maxDescribed)
 	}
@@ -249,7 +244,7 @@ func (s *Session) answerPage(args json.RawMessage) *mcp.CallToolResult {
 		ID     string  `json:"id"`
 		Offset float64 `json:"offset"`
 	}
-	err := readMeta(args, &in, "id", func() bool { return in.ID == "" })
+	err := schema.Members(args, &in, "id", func() bool { return in.ID == "" })
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaPage, err))
 	}
