@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/words"
 )
@@ -40,7 +42,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 		}
 		found = append(found, without...)
 	}
-	s.told(found)
+	s.nameKnown(found)
 	answer := words.SearchAnswer{Tools: make([]words.FoundTool, len(found)), Count: len(found)}
 	left := s.scope.opts.Search.Schemas
 	for i, f := range found {
@@ -100,7 +102,7 @@ func (s *Session) unlisted(v *view) func(*BridgeTool, standing) bool {
 // callable returns the registered names of the inline and active tools that query
 // names. They need no search.
 func (v *view) callable(query string) []string {
-	names, _ := namesIn(query)
+	names, _ := names.Asked(query)
 	var callable []string
 	for _, t := range slices.Concat(v.inline, v.active) {
 		if slices.Contains(names, t.name) || slices.Contains(names, t.def.Own) {
@@ -128,7 +130,7 @@ func parseSearchArguments(args json.RawMessage, standard int, required bool) (qu
 		Query      string   `json:"query"`
 		MaxResults *float64 `json:"max_results"`
 	}
-	err = readMeta(args, &in, "query", func() bool { return required && strings.TrimSpace(in.Query) == "" })
+	err = schema.Members(args, &in, "query", func() bool { return required && strings.TrimSpace(in.Query) == "" })
 	switch {
 	case err != nil:
 		return "", 0, err
@@ -178,7 +180,7 @@ func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
 // in the order given.
 func (v *view) findSkills(query string, n int) []*skill {
 	var found []*skill
-	names, only := namesIn(query)
+	names, only := names.Asked(query)
 	for _, name := range names {
 		if sk := v.skill(name); sk != nil && !slices.Contains(found, sk) {
 			found = append(found, sk)
@@ -203,7 +205,7 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 	var in struct {
 		Name string `json:"name"`
 	}
-	err := readMeta(args, &in, "name", func() bool { return in.Name == "" })
+	err := schema.Members(args, &in, "name", func() bool { return in.Name == "" })
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaSkillLoad, err))
 	}
@@ -226,10 +228,14 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 		return mcp.NewToolResultError(words.SkillFailed(sk.Name, err))
 	}
 	tools, missing := v.toolsOf(sk)
+	var without []string
 	if v.disclosure != ByBridge {
-		active := s.ActivateTools(tools)
-		tools = slices.DeleteFunc(tools, func(name string) bool { return !slices.Contains(active, name) })
+		callable, full := s.activate(s.withNeeded(tools))
+		tools = slices.DeleteFunc(tools, func(name string) bool { return !isNamed(callable, name) })
+		if mayUse(v.rights, CallToolName) {
+			without = namesOf(full)
+		}
 	}
-	s.told(v.toolsNamed(tools))
-	return s.fit(mcp.NewToolResultText(words.Skill(sk.Name, tools, missing, v.disclosure == ByBridge) + body))
+	s.nameKnown(v.toolsNamed(slices.Concat(tools, without)))
+	return s.fit(mcp.NewToolResultText(words.Skill(sk.Name, tools, without, missing, v.disclosure == ByBridge) + body))
 }

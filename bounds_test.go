@@ -525,3 +525,16 @@ func TestCachedListsAreBounded(t *testing.T) {
 		assert.NoError(t, check(m))
 	}
 }
+
+// The servers that were removed are remembered up to a number.
+func TestRemovedServersAreBounded(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, nil)
+	for i := range maxRemoved {
+		m.removed = append(m.removed, fmt.Sprint("s", i))
+	}
+	require.NoError(t, m.AddTools("last", echoTool("run", "")))
+	require.True(t, m.RemoveServer("last"))
+	assert.Len(t, m.removed, maxRemoved)
+	assert.Equal(t, "last", m.removed[maxRemoved-1])
+}

@@ -149,6 +149,7 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 // has what patterns see of the tools that the configuration does not permit. err is
 // that of ctx.
 func (src *listing) parseDefinitions(ctx context.Context, elements []upstream.Element, book *names.Book, maxBytes int) (defs []*definition, problems []error, ignored []rules.Tool, err error) {
+	defs = []*definition{} // not nil: the server has listed its tools, if none
 	seen := make(map[string]bool)
 	for i, e := range elements {
 		if err := ctx.Err(); err != nil {

@@ -72,8 +72,8 @@ func (m *Manager) fill(sources []*source, cached func(name string) *cache.Server
 		if src.server.ListAgain() {
 			continue // what it lists counts
 		}
-		defs, offers, err := m.fromCache(src, c)
-		if err != nil {
+		defs, offers, ok := m.fromCache(src, c)
+		if !ok {
 			continue // we start the server and list its tools instead
 		}
 		fills = append(fills, fill{src, defs, offers, c.Listed})
@@ -86,7 +86,7 @@ func (m *Manager) fill(sources []*source, cached func(name string) *cache.Server
 			return errNoChange
 		}
 		for _, f := range fills {
-			if f.listed.After(f.src.listedAt) && f.src.server.SetCached() && m.take(f.src, f.defs, f.offers, f.listed) == nil { // else we start the server
+			if slices.Contains(m.sources, f.src) && f.listed.After(f.src.listedAt) && f.src.server.SetCached() && m.take(f.src, f.defs, f.offers, f.listed) == nil { // else we start the server
 				f.src.keep(m.cache, false)
 			}
 		}
@@ -109,27 +109,24 @@ func (m *Manager) RefreshCache() error {
 	m.logStored(nil)
 	m.cache.Save()
 	m.mu.Lock()
-	sources := slices.Clone(m.sources)
+	sources := slices.DeleteFunc(slices.Clone(m.sources), func(src *source) bool { return !src.begun }) // whose names are for Start to give
 	m.mu.Unlock()
 	_, err = m.fill(sources, cached.News)
 	return err
 }
 
 // fromCache returns the definitions of the cached tools of src, and what it listed
-// beside tools. A call of one of them starts the server.
-func (m *Manager) fromCache(src *source, c *cache.Server) ([]*definition, []*resources.Offer, error) {
+// beside tools, if they can be used. A call of one of them starts the server.
+func (m *Manager) fromCache(src *source, c *cache.Server) (defs []*definition, offers []*resources.Offer, ok bool) {
 	all := resources.Listed(c.Lists, cache.Tools)
 	ctx := context.Background()
 	defs, problems, _, err := src.parseDefinitions(ctx, all.Elements[upstream.Tools], m.names, m.opts.Limits.MaxDefinition)
 	offers, more, _ := src.lister(m.opts.Access, m.opts.Limits.MaxDefinition).Check(ctx, all, nil)
 	if problems = append(problems, more...); err != nil || len(problems) > 0 || len(defs)+len(offers) > m.opts.Limits.MaxTools {
-		return nil, nil, fmt.Errorf("the cached lists can't be used: %v", problems)
+		return nil, nil, false
 	}
 	m.adopt(src, defs)
-	if err := m.weigh(m.life, defs); err != nil {
-		return nil, nil, err
-	}
-	return defs, offers, nil
+	return defs, offers, m.weigh(m.life, defs) == nil
 }
 
 // keep puts what src has listed into a cache. The Manager's mu is held.

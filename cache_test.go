@@ -501,6 +501,43 @@ func TestRefreshCacheKeepsTheNewer(t *testing.T) {
 	assert.Equal(t, []string{"mcp_web__new"}, toolNames(a.InlineTools()))
 }
 
+// What RefreshCache has read of a server is dropped if the server is removed meanwhile.
+func TestRemovedDuringRefreshCache(t *testing.T) {
+	t.Parallel()
+	cfg := serving("a", echoTool("one", ""))
+	web := mcpserver.NewStreamableHTTPServer(mcpServer(cfg), mcpserver.WithStateful(true))
+	store := new(mcptest.Store)
+	opts := Options{Servers: []ServerConfig{{Name: "a", URL: serveHTTP(t, web, "127.0.0.1:0")}}, Cache: NewCache(store)}
+	first := NewManager(&opts)
+	require.NoError(t, first.Start(t.Context()))
+	require.NoError(t, first.Close())
+
+	var m *Manager
+	var armed atomic.Bool
+	counting := opts
+	counting.Tokens = countFunc(func(text string) int {
+		if armed.CompareAndSwap(true, false) {
+			m.RemoveServer("a")
+		}
+		return len(text) / 4
+	})
+	counting.Cache = NewCache(store)
+	m, _ = newTestManager(t, &counting)
+	src := m.sources[0]
+	require.Equal(t, StateCached, m.Servers()[0].State)
+
+	mcpServer(cfg).AddTools(echoTool("two", ""))
+	other := NewManager(&opts)
+	require.NoError(t, other.Start(t.Context()))
+	require.NoError(t, other.Preload(t.Context(), "*"))
+	require.NoError(t, other.Close())
+
+	armed.Store(true)
+	require.NoError(t, m.RefreshCache())
+	require.Empty(t, m.Servers())
+	assert.Len(t, src.listed, 1, "what it had before")
+}
+
 // What could not be stored is stored after the next RefreshCache, as when the store is back.
 func TestRefreshCacheStoresWhatIsLeft(t *testing.T) {
 	t.Parallel()
@@ -518,4 +555,26 @@ func TestRefreshCacheStoresWhatIsLeft(t *testing.T) {
 	store.Fail(nil)
 	require.NoError(t, m.RefreshCache())
 	soon(t, func() bool { data, _ := store.Load(); return strings.Contains(string(data), `\"name\":\"a\"`) })
+}
+
+// RefreshCache before Start leaves everything to Start.
+func TestRefreshCacheBeforeStart(t *testing.T) {
+	t.Parallel()
+	opts := Options{Cache: NewCache(new(mcptest.Store))}
+	for _, name := range []string{"a", "b"} {
+		web := mcpserver.NewStreamableHTTPServer(mcpServer(inProcess(name, 2)))
+		opts.Servers = append(opts.Servers, ServerConfig{Name: name, URL: serveHTTP(t, web, "127.0.0.1:0")})
+	}
+	m := NewManager(&opts)
+	require.NoError(t, m.Start(t.Context()))
+	require.NoError(t, m.Close())
+
+	m = NewManager(&opts)
+	defer m.Close()
+	require.NoError(t, m.RefreshCache())
+	assert.Empty(t, m.InlineTools())
+	assert.NoError(t, check(m))
+	require.NoError(t, m.Start(t.Context()))
+	assert.Len(t, m.InlineTools(), 4)
+	assert.NoError(t, check(m))
 }

@@ -71,8 +71,7 @@ func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToo
 	}
 	raw, err := schema.Arguments(args)
 	if err != nil {
-		err = fmt.Errorf("mcphybrid: %w for %q: %w", ErrBadArguments, name, err)
-		return mcp.NewToolResultError(s.textRefused(s.view(), name, err)), err
+		return mcp.NewToolResultError(textBadMeta(t.(metaTool).kind, err)), fmt.Errorf("mcphybrid: %w for %q: %w", ErrBadArguments, name, err)
 	}
 	return t.Call(ctx, raw)
 }
@@ -135,7 +134,7 @@ func (s *Session) awayTool(v *view, name string) (of *owner, t rules.Tool) {
 func (s *Session) textRefused(v *view, name string, err error) string {
 	var unknown *UnknownToolError
 	if errors.As(err, &unknown) {
-		s.told(v.toolsNamed(unknown.Nearest))
+		s.nameKnown(v.toolsNamed(unknown.Nearest))
 	}
 	var since time.Time
 	if t, _ := v.lookup(name); t != nil && errors.Is(err, ErrServerDown) {
@@ -238,18 +237,26 @@ func wrapped(middleware []Middleware) Handler {
 // may have approved the call, the tool may have changed, and a middleware may have
 // replaced it.
 func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
+	changed := func(now *BridgeTool) error {
+		if now.owner == c.Tool.owner && (now.def == c.Tool.def || now.def.Trusted.Hash() == c.Tool.def.Trusted.Hash()) {
+			return nil
+		}
+		return fmt.Errorf("mcphybrid: tool %q was not called: %w", now.name, ErrChanged)
+	}
 	t, err := s.find(s.view(), c.Tool.name)
+	if err == nil {
+		err = changed(t)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if t.owner != c.Tool.owner || t.def != c.Tool.def && t.def.Trusted.Hash() != c.Tool.def.Trusted.Hash() {
-		return nil, fmt.Errorf("mcphybrid: tool %q was not called: %w", t.name, ErrChanged)
 	}
 	if s.disclosure != ByBridge && !s.inUse(t) {
 		callable, without := s.activate(s.withNeeded([]string{t.name}))
 		switch {
 		case isNamed(callable, t.name):
-			t = callable[0]
+			if t = callable[0]; changed(t) != nil { // while the registry took it
+				return nil, changed(t)
+			}
 		case !isNamed(without, t.name): // the tool has just left the catalog
 			if _, err := s.find(s.view(), t.name); err != nil {
 				return nil, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -376,4 +377,26 @@ func TestCallKeepsResults(t *testing.T) {
 		assert.Equal(t, want.Content, got.Content)
 		assert.Equal(t, want.StructuredContent, got.StructuredContent)
 	}
+}
+
+// A tool that is listed anew while the registry takes it is not called: the arguments
+// were checked, and approved, for another definition.
+func TestToolThatChangesWhileItIsRegistered(t *testing.T) {
+	t.Parallel()
+	cfg := serving("a", echoTool("run", "Runs it"))
+	var m *Manager
+	var once sync.Once
+	r := &lockingRegistry{tools: NewRegistry(), afterRegister: func(name string) {
+		if name == "mcp_a__run" {
+			once.Do(func() {
+				mcpServer(cfg).AddTools(echoTool("run", "Deletes it"))
+				soon(t, func() bool { return m.cur.Load().tool(name).Description() == "Deletes it" })
+			})
+		}
+	}}
+	m, _ = newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Registry: r, Servers: []ServerConfig{cfg}})
+	_, err := m.Call(t.Context(), "mcp_a__run", nil)
+	require.ErrorIs(t, err, ErrChanged)
+	_, err = m.Call(t.Context(), "mcp_a__run", nil)
+	assert.NoError(t, err)
 }

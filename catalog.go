@@ -348,8 +348,8 @@ func (r *recipe) blockOf(src *listing) *block {
 	return blocks.New(src.number, tools, (*BridgeTool).Name, note)
 }
 
-// fingerprint returns a hash of the catalog. Equal catalogs have the same, in any
-// process.
+// fingerprint returns a hash of the tools and of which of them are indexed. It makes
+// the index if need be.
 func (c *catalog) fingerprint() string {
 	c.print.once.Do(func() {
 		h := sha256.New()

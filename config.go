@@ -69,7 +69,7 @@ type ServerConfig struct {
 	// [Manager.Close] does not shut it down. Its tool handlers run on the
 	// goroutine of the call. They must heed their context, which ends when the
 	// call times out.
-	InProcess InProcessServer
+	InProcess InProcessServer `json:"-"`
 
 	// Disabled keeps the server out of the Manager.
 	Disabled bool
@@ -126,10 +126,10 @@ type ServerLimits struct {
 
 	// Reconnect is how long after a server was lost, or could not be started,
 	// it is started again; after each further failure twice as long, up to a
-	// minute. That it was lost within a minute counts as a failure, too. A call
-	// of one of its tools has a server that was lost started at once and waits
-	// for it, and one that could not be started no later than after Reconnect,
-	// and does not.
+	// minute. A connection that lasted less than a minute counts as a failure, too.
+	// If a server was lost, a call of one of its tools starts it at once and waits
+	// for it. If the last start failed, the call fails at once; it starts the server
+	// in the background if Reconnect has passed.
 	//
 	// It defaults to [DefaultReconnect]. If negative, a server that is down stays
 	// down, and calls of its tools fail at once, until [Manager.Restart] or

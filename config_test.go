@@ -15,6 +15,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/clients"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -629,9 +630,10 @@ func membersOfServers(data []byte) []string {
 // A configuration that holds a function can still be written as JSON.
 func TestServerConfigJSON(t *testing.T) {
 	t.Parallel()
-	data, err := json.Marshal(ServerConfig{Name: "a", OnNotification: func(mcp.JSONRPCNotification) {}})
+	data, err := json.Marshal(ServerConfig{Name: "a", OnNotification: func(mcp.JSONRPCNotification) {}, InProcess: mcptest.Server("a")})
 	require.NoError(t, err)
 	assert.NotContains(t, string(data), "OnNotification")
+	assert.NotContains(t, string(data), "InProcess")
 }
 
 // A key that is there twice is an error, wherever it is: the second "deny" would

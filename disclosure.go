@@ -87,6 +87,6 @@ type lineForm uint8
 const (
 	lineFull lineForm = iota // its name and description
 	lineName                 // its name
-	lineNone                 // nothing: a shownCounts counts it
+	lineNone                 // nothing: its server's line counts it
 	lineForms
 )

@@ -38,8 +38,9 @@ func TestArgumentsThatContainThemselves(t *testing.T) {
 		var bad *ArgumentsError
 		require.ErrorAs(t, err, &bad)
 		assert.Equal(t, []int{0, 1, 0, 0}[i], bad.Repeated)
-		_, err = m.Call(t.Context(), SearchToolName, args)
+		result, err = m.Call(t.Context(), SearchToolName, args)
 		assert.ErrorIs(t, err, ErrBadArguments)
+		assert.Contains(t, resultText(t, result), "mcp_tool_search was not run: ")
 	}
 }
 

@@ -45,9 +45,9 @@ func (s *Session) meant(catalogs []*catalog) map[string]*owner {
 	return meant
 }
 
-// told says that the model reads of these tools in an answer. In a user's session
+// nameKnown says that the model reads of these tools in an answer. In a user's session
 // their names mean them from now on, unless they meant others before.
-func (s *Session) told(tools []*BridgeTool) {
+func (s *Session) nameKnown(tools []*BridgeTool) {
 	if s.scope.below == nil || len(tools) == 0 {
 		return
 	}

@@ -49,7 +49,7 @@ type Manager struct {
 	removed  []string       // the servers removed last
 	starting sync.WaitGroup // counts starting servers, embedding runs, hint lookups and calls of OnResources
 	closing  sync.Once
-	news     chan struct{} // closed and replaced when a server has listed its tools
+	news     chan struct{} // closed and replaced by each change, whether or not it succeeds: see AwaitServers
 
 	recalling sync.Once
 	cached    atomic.Pointer[cache.Found] // from recall until Start has used it
@@ -76,7 +76,11 @@ func NewManager(opts *Options) *Manager {
 	o.guard()
 	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy]), texts: result.NewShelf(o.MaxKept), validators: new(schema.Recent), noted: new(atomic.Pointer[noted])}}
 	m.ranking = sync.OnceValue(func() *search.Index {
-		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(o.Search.Ranker), Lexicon: o.Search.Lexicon, Threshold: o.Search.Threshold})
+		ranker := o.Search.Ranker
+		if ranker == RankerClassic { // which ranks tools and skills only
+			ranker = RankerDefault
+		}
+		return search.NewIndex(nil, &search.Options{Ranker: search.Ranker(ranker), Lexicon: o.Search.Lexicon, Threshold: o.Search.Threshold})
 	})
 	for _, name := range metaNames {
 		if rules.MatchAny(o.Access.Deny, name) {
@@ -167,15 +171,17 @@ func (m *Manager) Start(ctx context.Context) error {
 		return fmt.Errorf("mcphybrid: %w", ErrClosed)
 	}
 	var waiting []*source
+	var nameless []error
 	for _, src := range m.sources {
-		if src.server != nil && !src.begun {
-			src.begun = true
-			if err := src.claimNames(m.names); err != nil {
-				m.mu.Unlock()
-				return fmt.Errorf("mcphybrid: server %q: %w", src.name, err)
-			}
-			waiting = append(waiting, src)
+		if src.server == nil || src.begun {
+			continue
 		}
+		if err := src.claimNames(m.names); err != nil {
+			nameless = append(nameless, fmt.Errorf("mcphybrid: server %q: %w", src.name, err))
+			continue
+		}
+		src.begun = true
+		waiting = append(waiting, src)
 	}
 	m.starting.Add(len(waiting))
 	m.mu.Unlock()
@@ -216,7 +222,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	m.opening.Add(-1)
 	m.settle()
 	m.logIdlePatterns()
-	return errors.Join(errs...)
+	return errors.Join(append(nameless, errs...)...)
 }
 
 // connect starts the server of src. Its tools are in the catalog afterwards.
@@ -305,16 +311,22 @@ func (m *Manager) remove(src *source) bool {
 			return errors.New("the server was removed")
 		}
 		m.sources = slices.Delete(m.sources, i, i+1)
-		m.removed = append(m.removed[max(len(m.removed)-maxRemoved, 0):], src.name)
+		m.removed = append(m.removed[max(len(m.removed)+1-maxRemoved, 0):], src.name)
 		m.cache.Forget(src.name)
 		m.trust.Left(src.name)
 		m.trust.Left(offersOf(src.name))
 		return nil
 	})
-	if err == nil && src.server != nil {
+	if err != nil {
+		return false
+	}
+	m.usageMu.Lock()
+	delete(m.usage, src.name)
+	m.usageMu.Unlock()
+	if src.server != nil {
 		src.server.Close()
 	}
-	return err == nil
+	return true
 }
 
 // Problems returns the problems that do not keep the Manager from working. First

@@ -18,6 +18,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -361,4 +362,22 @@ func TestFailedStartsLeaveNoFiles(t *testing.T) {
 		require.Error(t, m.AddServer(t.Context(), ServerConfig{Name: fmt.Sprint(i), Command: "/nonexistent/command"}))
 	}
 	assert.Less(t, openFiles(), before+15)
+}
+
+// A server that can't have a name does not keep the others from starting.
+func TestStartBesideAServerWithoutAName(t *testing.T) {
+	t.Parallel()
+	m := NewManager(&Options{Servers: []ServerConfig{inProcess("a", 1), inProcess("b", 1), inProcess("a2", 1)}})
+	defer m.Close()
+	for i := range names.MaxPrefixes - 1 {
+		_, _, err := m.names.Claim(fmt.Sprintf("e%06d", i), "")
+		require.NoError(t, err)
+	}
+	for range 2 { // b is tried again
+		err := m.Start(t.Context())
+		require.ErrorContains(t, err, `server "b"`)
+		require.ErrorContains(t, err, `server "a2"`)
+		assert.Equal(t, []string{"mcp_a__tool_000"}, toolNames(m.InlineTools()))
+		assert.NoError(t, check(m))
+	}
 }

@@ -44,12 +44,11 @@ func (t metaTool) Annotations() mcp.ToolAnnotation {
 // findable says what the search tool finds, as the model was told first.
 func (s *Session) findable() string {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	v := s.viewLocked()
-	offer := v.searchOffer(nil)
+	offer := s.viewLocked().searchOffer(nil)
 	if i := slices.IndexFunc(s.shown, func(e shown) bool { return e.place == asMeta && e.meta == metaSearch }); i >= 0 {
 		offer = s.shown[i].offer
 	}
+	s.mu.Unlock()
 	return offer.servers.Summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens)
 }
 
@@ -138,11 +137,6 @@ func (s *Session) metaTools(v *view) (list []Tool) {
 	return list
 }
 
-// readMeta is [schema.Members].
-func readMeta(args json.RawMessage, in any, member string, missing func() bool) error {
-	return schema.Members(args, in, member, missing)
-}
-
 // maxDescribed is the largest number of definitions in one answer.
 const maxDescribed = 20
 
@@ -151,7 +145,7 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 	var in struct {
 		Names []string `json:"names"`
 	}
-	err := readMeta(args, &in, "names", func() bool { return len(in.Names) == 0 })
+	err := schema.Members(args, &in, "names", func() bool { return len(in.Names) == 0 })
 	if err == nil && len(in.Names) > maxDescribed {
 		err = fmt.Errorf(`"names" has %d names, more than the limit of %d`, len(in.Names), maxDescribed)
 	}
@@ -160,7 +154,7 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 	}
 	v := s.view()
 	answer := words.DescribeAnswer{Tools: []words.DescribedTool{}}
-	var told []*BridgeTool
+	var described []*BridgeTool
 	for _, name := range in.Names {
 		t, err := s.find(v, name)
 		if err != nil {
@@ -168,13 +162,13 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 			continue
 		}
 		needed := v.needed(t)
-		told = append(append(told, t), needed...)
+		described = append(append(described, t), needed...)
 		answer.Tools = append(answer.Tools, words.DescribedTool{
 			Name: t.name, Server: text.Line(t.def.Server, text.MaxName), Description: t.def.Description, InputSchema: t.InputSchema(), Needs: namesOf(needed),
 			ReadOnly: v.offers(metaReadOnlyCall) && t.def.ReadOnly(),
 		})
 	}
-	s.told(told)
+	s.nameKnown(described)
 	result := s.fit(mcp.NewToolResultText(text.JSON(answer)))
 	s.countAnswer(mcp.GetTextFromContent(result.Content[0]))
 	return result
@@ -250,7 +244,7 @@ func (s *Session) answerPage(args json.RawMessage) *mcp.CallToolResult {
 		ID     string  `json:"id"`
 		Offset float64 `json:"offset"`
 	}
-	err := readMeta(args, &in, "id", func() bool { return in.ID == "" })
+	err := schema.Members(args, &in, "id", func() bool { return in.ID == "" })
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaPage, err))
 	}

@@ -566,3 +566,16 @@ func BenchmarkCatalogChange(b *testing.B) {
 		})
 	}
 }
+
+// A server that lists no tool has listed its tools: what needs them is reported.
+func TestNeedsOfAServerWithoutTools(t *testing.T) {
+	t.Parallel()
+	cfg := serving("fs")
+	cfg.Needs = map[string][]string{"edit": {"read"}}
+	m, _ := newTestManager(t, &Options{Needs: map[string][]string{"mcp_fs__write": {"mcp_fs__read"}, "mcp_a__tool_000": {"mcp_fs__read"}}, Servers: []ServerConfig{cfg, inProcess("a", 1)}})
+	assert.Equal(t, []string{
+		`mcphybrid: tool "mcp_a__tool_000" needs missing tools: "mcp_fs__read"`,
+		`mcphybrid: Options.Needs: "mcp_fs__write" matches no tool`,
+		`mcphybrid: server "fs": its configuration has needs for "edit", which is not there`,
+	}, problemsOf(m))
+}

@@ -266,8 +266,8 @@ type Options struct {
 	// a new [ToolRegistry].
 	Registry Registry
 
-	// Cache, if not nil, keeps the servers' tools from one run to the next: see
-	// [FileStore]. [Manager.Start] then returns with the catalog of the servers
+	// Cache keeps the servers' tools from one run to the next: see [NewCache]. The
+	// zero value keeps nothing. [Manager.Start] then returns with the catalog of the servers
 	// that it knows before any of them runs. Such a server is started by the
 	// first call of one of its tools or, if they were listed longer ago than
 	// [ServerLimits.Refresh], in the background; how its tools have changed since
@@ -381,6 +381,7 @@ func (o *Options) setDefaults() {
 	if o.Inline.Share = cmp.Or(o.Inline.Share, DefaultInlineShare); !(o.Inline.Share > 0 && o.Inline.Share <= 1) {
 		panic(fmt.Sprintf("mcphybrid: Options.Inline.Share is %v, must be 0 to 1", o.Inline.Share))
 	}
+	o.Inline.setTokens()
 	amount(&o.Ask.MaxPerCall, ask.DefaultMaxPerCall)
 	amount(&o.Ask.MaxAtOnce, ask.DefaultMaxAtOnce)
 	amount(&o.Ask.MaxBytes, ask.DefaultMaxBytes)

@@ -84,10 +84,11 @@ func (p *part) limit(servers []string) {
 	p.only = make([]bool, len(p.indexed()))
 	for _, pattern := range servers {
 		p.among = append(p.among, of[pattern]...)
+		if !strings.ContainsAny(pattern, "*?") {
+			continue
+		}
 		for server, docs := range of {
-			if !strings.ContainsAny(pattern, "*?") {
-				break
-			} else if rules.Match(pattern, server) {
+			if rules.Match(pattern, server) {
 				p.among = append(p.among, docs...)
 			}
 		}

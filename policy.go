@@ -14,8 +14,8 @@ import (
 )
 
 // InlineOptions say which tools are inline: the first, or with
-// [Options.Usage] the most used, until one of these limits is reached. Pins are
-// inline besides and do not count.
+// [Options.Usage] the most used, until one of these limits is reached. Pins
+// come first and take from both limits, but are inline even beyond them.
 type InlineOptions struct {
 	// Max is the largest number of tools that are all inline; of more, the first
 	// Max are. It defaults to [DefaultMaxInline].
@@ -116,14 +116,19 @@ func (o *UsageOptions) record() *usage.Record {
 	return usage.New(o.Store, o.Counts, cmp.Or(o.HalfLife, DefaultHalfLife))
 }
 
+// setTokens settles MaxTokens by the context window. Share is set.
+func (o *InlineOptions) setTokens() {
+	if o.ContextWindow > 0 {
+		share := int(max(1, min(o.Share*float64(o.ContextWindow), NoLimit/2))) // 0 would mean the default, and more may be no int
+		o.MaxTokens = min(cmp.Or(o.MaxTokens, share), share)
+	}
+	amount(&o.MaxTokens, DefaultMaxInlineTokens)
+}
+
 // setListDefaults sets what the options for inline and active tools, which are set,
 // leave of a session's list.
 func (o *Options) setListDefaults() {
 	sum := func(a, b int) int { return a + min(b, NoLimit-a) }
-	if share := int(o.Inline.Share * float64(o.Inline.ContextWindow)); o.Inline.ContextWindow > 0 {
-		o.Inline.MaxTokens = min(cmp.Or(o.Inline.MaxTokens, share), share)
-	}
-	amount(&o.Inline.MaxTokens, DefaultMaxInlineTokens)
 	most := o.Inline.Max
 	if o.JustInTime != nil {
 		most = max(most, o.JustInTime.Threshold)
@@ -140,9 +145,9 @@ type policy struct {
 	pins      []string
 	rules     *rules.Set
 	invalid   error          // of the rules in the options, in the place of which rules excludes all; or nil
-	limit     int            // the largest number of inline tools, without pins
+	limit     int            // the largest number of inline tools; pins count, and may exceed it
 	allUpTo   int            // up to this many tools are all inline
-	maxTokens int            // of all inline tools together, without pins
+	maxTokens int            // of all inline tools together; likewise
 	list      room.Limits    // of a session's list
 	used      map[string]int // rank among the most used, from 1, by registered name
 
@@ -150,10 +155,8 @@ type policy struct {
 	lineTokens func(*BridgeTool, lineForm) int
 
 	// The limits of the sections.
-	maxDescription int  // characters of a description
-	listInline     bool // inline tools have lines
-	maxListing     int  // tokens of the tools' lines
-	maxSummary     int  // tokens of the text on what search can find
+	listInline bool // inline tools have lines
+	maxListing int  // tokens of the tools' lines
 }
 
 // judge sets the standing of each tool of s. It takes these steps in order: hide
@@ -173,7 +176,7 @@ func (s *selection) judge() {
 	}
 	searchable := mayUse(s.rights, SearchToolName)
 	var first []*candidate
-	wanted := make(map[string]int) // by server: how many always-loaded tools it has so far
+	wanted := make(map[origin]int) // how many always-loaded tools it has so far
 	for i, c := range s.catalogs {
 		for j := range s.verdicts[i].Of {
 			v, t := &s.verdicts[i].Of[j], c.tools[j]
@@ -192,9 +195,9 @@ func (s *selection) judge() {
 				continue
 			}
 			v.Reason = verdict.Waits
-			used, always := p.used[t.name], c.wants && t.def.Always && wanted[t.def.Server] < maxAlwaysLoaded
+			used, always := p.used[t.name], c.wants && t.def.Always && wanted[t.origin()] < maxAlwaysLoaded
 			if always {
-				wanted[t.def.Server]++
+				wanted[t.origin()]++
 			}
 			if always || used > 0 {
 				first = append(first, &candidate{v, t, always, used})

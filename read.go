@@ -13,6 +13,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/desk"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/mcphybrid/mcphybrid/internal/words"
@@ -227,7 +228,7 @@ func (s *Session) answerResourceRead(ctx context.Context, args json.RawMessage) 
 		Server string `json:"server"`
 		URI    string `json:"uri"`
 	}
-	err := readMeta(args, &in, "uri", func() bool { return in.URI == "" })
+	err := schema.Members(args, &in, "uri", func() bool { return in.URI == "" })
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaResourceRead, err))
 	}

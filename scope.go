@@ -24,8 +24,8 @@ import (
 )
 
 // A scope is what the sessions share that see the same tools: those of the system,
-// or those of the system and one user. A [Manager] fills it. Sessions only read it
-// and know nothing of servers.
+// or those of the system and one user. A [Manager] fills it. Sessions know
+// nothing of servers.
 type scope struct {
 	opts    Options              // fixed at creation
 	handler Handler              // calls a tool, wrapped in the middleware of opts
@@ -361,8 +361,7 @@ func newPolicy(opts *Options, tokens func(*BridgeTool) int, lineTokens func(*Bri
 	p := &policy{
 		pins: opts.Pins, rules: set, invalid: err, tokens: tokens,
 		limit: opts.Inline.Max, allUpTo: opts.Inline.Max, maxTokens: opts.Inline.MaxTokens,
-		lineTokens: lineTokens, maxDescription: opts.Prompt.MaxDescription,
-		listInline: opts.Prompt.ListInline, maxListing: opts.Prompt.MaxListingTokens, maxSummary: opts.Prompt.MaxSummaryTokens,
+		lineTokens: lineTokens, listInline: opts.Prompt.ListInline, maxListing: opts.Prompt.MaxListingTokens,
 		list: room.Limits{Items: opts.List.Max, Tokens: opts.List.MaxTokens, ItemsEach: opts.List.ServerMax, TokensEach: opts.List.ServerTokens},
 	}
 	if jit := opts.JustInTime; jit != nil {

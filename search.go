@@ -194,7 +194,7 @@ func (v *view) search(ctx context.Context, query string, opts SearchOptions, may
 		tools += len(c.tools)
 	}
 	n = min(limit, tools) // the limit may be NoLimit
-	names, only := namesIn(query)
+	names, only := names.Asked(query)
 	seen := v.seenBy(may)
 	named := v.named(names, func(t *BridgeTool, st standing) bool {
 		return seen(t, st) && (len(opts.Servers) == 0 || rules.MatchAny(opts.Servers, t.def.Server))
@@ -274,6 +274,3 @@ func (s *selection) named(names []string, keep func(*BridgeTool, standing) bool)
 	}
 	return list
 }
-
-// namesIn is [names.Asked].
-func namesIn(query string) (list []string, only bool) { return names.Asked(query) }

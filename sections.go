@@ -82,17 +82,18 @@ func (s *Session) textOf(list []shown, o *opening, inline, search bool) string {
 	case !search:
 		kept = &o.texts[2]
 	}
-	kept.once.Do(func() {
-		kept.text = noText()
-		s.write(&kept.text, o.items, inline, search)
-	})
-	to := kept.text
+	if kept.Load() == nil { // writing calls the host's counter: no session waits for another
+		first := noText()
+		s.write(&first, o.items, inline, search)
+		kept.CompareAndSwap(nil, &first)
+	}
+	to := *kept.Load()
 	s.write(&to, list[len(o.items):], inline, search)
 	return to.text
 }
 
-// sections returns the text of list: the lines of inline tools and skills if
-// inline is set, those on search if search is set. A blank line precedes each
+// sections returns the text of list: the lines of inline tools if inline is set, those
+// on search if search is set, and skills if both are. A blank line precedes each
 // heading.
 func (s *Session) sections(list []shown, inline, search bool) string {
 	to := noText()

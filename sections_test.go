@@ -3,8 +3,11 @@ package mcphybrid
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -214,5 +217,36 @@ func TestServersInSectionsAreClean(t *testing.T) {
 	for _, section := range []string{o.Counts(), o.Summary(10_000, func(s string) int { return len(s) })} {
 		assert.Equal(t, 1, strings.Count(section, "\n"), section)
 		assert.Less(t, len(section), 400)
+	}
+}
+
+// A counter that hangs or ends its goroutine in one session leaves the sections of the
+// others alone.
+func TestSectionsBesideAStuckCounter(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	for what, stick := range map[string]func(){"hangs": func() { <-release }, "ends": runtime.Goexit} {
+		var armed atomic.Bool
+		stuck, ended := make(chan struct{}), make(chan struct{})
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{inProcess("a", 3)}, Tokens: countFunc(func(text string) int {
+			if armed.CompareAndSwap(true, false) {
+				close(stuck)
+				stick()
+			}
+			return len(text) / 4
+		})})
+		one, other := m.NewSession(nil), m.NewSession(nil)
+		armed.Store(true)
+		go func() {
+			defer close(ended)
+			one.PromptSections(PromptFull)
+		}()
+		<-stuck
+		if what == "ends" {
+			<-ended
+		} else {
+			defer func() { close(release); <-ended }()
+		}
+		within(time.Minute, what, func() { assert.Contains(t, other.PromptSections(PromptFull), "a (3)", what) })
 	}
 }

@@ -84,11 +84,8 @@ type openings struct {
 type opening struct {
 	items []shown
 	key   saved.Key
-	own   bool        // of one session, which was restored where others begin with another
-	texts [3]struct { // all sections, those on search, the others
-		once sync.Once
-		text sectionText
-	}
+	own   bool                           // of one session, which was restored where others begin with another
+	texts [3]atomic.Pointer[sectionText] // all sections, those on search, the others; nil until written
 }
 
 var endedSelection = &selection{catalogs: []*catalog{ended}, policy: &policy{rules: new(rules.Set)}, verdicts: make([]verdict.All, 1), ended: true}

@@ -26,7 +26,7 @@ func (m *Manager) statusOf(src *source) ServerStatus {
 	return status
 }
 
-// hear has the log and the host told of each state that the server of src enters.
+// hear logs each state that the server of src enters and tells the host of it.
 func (m *Manager) hear(src *source) {
 	failed := false
 	src.server.OnStatus(func(ctx context.Context, st upstream.Status) {
@@ -237,7 +237,8 @@ func (m *Manager) Login(ctx context.Context, server string) error {
 	return nil
 }
 
-// begunServer returns the source of a server that was started, if not successfully.
+// begunServer returns the source of a server whose start was begun, whether or not it
+// succeeded.
 func (m *Manager) begunServer(name string) (*source, error) {
 	_, src := m.serverOf(m.owner, name)
 	m.mu.Lock()

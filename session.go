@@ -21,7 +21,7 @@ const maxLabel = 200
 // A Session is one conversation's view of a [Manager]. It records which tools of
 // the catalog the conversation may use, which deferred tools are active, and
 // what the model was shown. Its methods may be called concurrently. A method that
-// only reads never waits for a registry, a server or another session.
+// only reads never waits for a registry or a server.
 type Session struct {
 	scope      *scope               // shared with other sessions
 	rights     rules.Rights         // fixed at creation

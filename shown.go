@@ -24,7 +24,7 @@ type shown struct {
 	line    lineForm    // of a tool that has a line in its section
 	meta    metaKind    // for asMeta
 	tool    *BridgeTool // the version that the model was given, or nil
-	offer   *told       // of a section without a tool, or of the search tool
+	offer   *itemOffer  // of a section without a tool, or of the search tool
 }
 
 // A place says where an item is in the tool list.
@@ -54,9 +54,9 @@ const (
 // isTool reports whether e is a tool in the tool list.
 func (e shown) isTool() bool { return e.place >= asTool }
 
-// A told holds the part of an item that only few items have. It is separate to
+// An itemOffer holds the part of an item that only few items have. It is separate to
 // keep shown small: sessions have many of those.
-type told struct {
+type itemOffer struct {
 	servers words.Servers
 	skills  *skillOffer // for skillText
 }
@@ -163,7 +163,7 @@ func (s *Session) shownLocked(v *view) []shown {
 
 // opens reports whether the session is shown what all begin with. The caller holds mu.
 func (s *Session) opens(v *view) bool {
-	return s.shown == nil && len(v.active) == 0 && !v.paged && !v.linked
+	return s.shown == nil && len(v.active) == 0 && !v.paged && !v.linked && !s.full
 }
 
 // withdraw removes the tools that are held back from the list. It is the only
@@ -272,7 +272,7 @@ func (v *view) appendNew(list []shown) []shown {
 		fresh = append(fresh, v.fitLines(lines, slices.Concat(list, fresh), summaryLines)...)
 	}
 	if o := v.newSkills(list); o != nil {
-		fresh = append(fresh, shown{section: skillText, offer: &told{skills: o}})
+		fresh = append(fresh, shown{section: skillText, offer: &itemOffer{skills: o}})
 	}
 	if v.disclosure == ByProvider {
 		left := v.growth(slices.Concat(list, fresh), shown.isTool, func(st standing) bool { return st != hidden })
@@ -370,7 +370,7 @@ func (v *view) fitLines(fresh, list []shown, in section) []shown {
 	if form != lineNone || len(servers) == 0 {
 		return fresh
 	}
-	o := new(told)
+	o := new(itemOffer)
 	for _, name := range servers {
 		o.servers = append(o.servers, saved.Server{Server: name, Tools: counts[name], Tool: first[name]})
 	}
@@ -379,7 +379,7 @@ func (v *view) fitLines(fresh, list []shown, in section) []shown {
 
 // searchOffer returns the servers that have deferred tools, in registration order:
 // how many tools and what they are about. It omits the servers in known.
-func (v *view) searchOffer(known map[string]bool) *told {
+func (v *view) searchOffer(known map[string]bool) *itemOffer {
 	mine := make(map[string]*search.Subject) // of the user's servers, which may have names of the system's
 	if len(v.catalogs) > 1 {
 		for _, t := range v.own().tools {
@@ -420,7 +420,7 @@ func (v *view) searchOffer(known map[string]bool) *told {
 			o = append(o, offer)
 		}
 	}
-	return &told{servers: o}
+	return &itemOffer{servers: o}
 }
 
 // Tools returns the tool list for the next request to the model: the inline tools,

@@ -411,3 +411,20 @@ func TestMetaToolsHaveTheirWords(t *testing.T) {
 		assert.Equal(t, name, words.Tools[kind].Name)
 	}
 }
+
+// A session whose list is full before its first look neither takes what the others
+// begin with nor gives them what it has besides.
+func TestFullSessionBeginsAlone(t *testing.T) {
+	t.Parallel()
+	for _, first := range []bool{false, true} {
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, List: ListOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 3)}})
+		full, other := m.NewSession(nil), m.NewSession(nil)
+		require.Empty(t, full.ActivateTools([]string{"mcp_a__tool_002"}))
+		if first {
+			full.Tools()
+		}
+		assert.NotContains(t, toolNamesOf(other.Tools()), CallToolName)
+		assert.Contains(t, toolNamesOf(full.Tools()), CallToolName)
+		assert.NoError(t, check(m, full, other))
+	}
+}

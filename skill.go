@@ -120,7 +120,7 @@ func (s *scope) newSkillSet(list []Skill) *skillSet {
 		set.list = append(set.list, sk)
 		set.byName[sk.Name] = sk
 	}
-	set.index = sync.OnceValue(func() retriever { return newSkillIndex(set.list, &s.opts) })
+	set.index = sync.OnceValue(func() retriever { return s.newSkillIndex(set.list) })
 	return set
 }
 
@@ -140,19 +140,19 @@ func (s *scope) loadSkill(sk *skill) func(context.Context) (string, error) {
 }
 
 // newSkillIndex returns an index of skills. It indexes them like tools.
-func newSkillIndex(list []*skill, opts *Options) retriever {
-	if opts.Search.Ranker == RankerClassic {
+func (s *scope) newSkillIndex(list []*skill) retriever {
+	if s.opts.Search.Ranker == RankerClassic {
 		texts := make([]string, len(list))
 		for i, sk := range list {
 			texts[i] = sk.Name + " " + sk.Description
 		}
-		return search.NewBM25Index(texts, opts.Search.BM25)
+		return search.NewBM25Index(texts, s.opts.Search.BM25)
 	}
 	docs := make([]*search.Document, len(list))
 	for i, sk := range list {
 		docs[i] = &search.Document{Name: sk.Name, Description: sk.Description}
 	}
-	return search.NewIndex(docs, &search.Options{Ranker: search.Ranker(opts.Search.Ranker), Lexicon: opts.Search.Lexicon, Threshold: opts.Search.Threshold})
+	return s.ranking().New(docs)
 }
 
 // A skillView holds the skills that sessions with equal rights may use.

@@ -548,3 +548,24 @@ func TestLoadedTextIsBounded(t *testing.T) {
 	size++
 	assert.Equal(t, `The skill "long" could not be loaded: its text has 1048577 bytes, more than the limit of 1048576. Go on without it.`, load())
 }
+
+// The tools of a skill for which the list has no room are named, too, to a model that can
+// call them.
+func TestSkillWhoseToolsHaveNoRoom(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{
+		Inline: InlineOptions{Max: 1}, List: ListOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 4)},
+		Skills: []Skill{{Name: "tidy", Description: "Tidies", Body: "Tidy up.", Tools: []string{"mcp_a__tool_001", "mcp_a__tool_002"}}},
+	})
+	const active = "Skill tidy. It uses these tools, which are active now: mcp_a__tool_001."
+	for text, access := range map[string]Access{
+		active + " It also uses these, for which the tool list has no room; mcp_tool_describe describes them and mcp_tool_call calls them: mcp_a__tool_002.\n\nTidy up.": {},
+		active + "\n\nTidy up.": {Deny: []string{CallToolName}},
+	} {
+		s := m.NewSession(&SessionOptions{Access: access})
+		r, err := s.Call(t.Context(), SkillLoadToolName, `{"name":"tidy"}`)
+		require.NoError(t, err)
+		assert.Equal(t, text, resultText(t, r))
+		assert.NoError(t, check(m, s))
+	}
+}

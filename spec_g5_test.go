@@ -792,3 +792,12 @@ func isClosed(c chan struct{}) bool {
 		return false
 	}
 }
+
+// The classic ranker ranks tools and skills. Resources are found all the same.
+func TestResourceSearchBesideTheClassicRanker(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Search: RankingOptions{Ranker: RankerClassic}, Servers: []ServerConfig{{Name: "archive", InProcess: newArchive()}}})
+	r, err := m.Call(t.Context(), ResourceSearchToolName, `{"query":"letter Ada engines"}`)
+	require.NoError(t, err)
+	assert.Contains(t, resultText(t, r), "mem://letters/1")
+}

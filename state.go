@@ -275,7 +275,7 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 		return x, true, nil
 	case f.section == skillText && e.Skills != nil:
 		o, err := r.v.restoreSkills(e.Skills, r.report)
-		x.offer = &told{skills: o}
+		x.offer = &itemOffer{skills: o}
 		return x, o != nil, err
 	}
 	x.offer = r.offer(e.Servers)
@@ -308,8 +308,8 @@ func (r *restorer) show(e shown) {
 
 // offer returns the part of a saved offer that the session may know: servers of
 // which it may use a tool, or the one that stands for those that it was told of.
-func (r *restorer) offer(servers []saved.Server) *told {
-	kept := &told{servers: words.Servers{}}
+func (r *restorer) offer(servers []saved.Server) *itemOffer {
+	kept := &itemOffer{servers: words.Servers{}}
 	if r.permitted == nil {
 		r.permitted = make(map[string]bool)
 		for t := range r.v.each() {

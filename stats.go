@@ -170,6 +170,9 @@ func (s *Session) count(t *BridgeTool, took time.Duration, failed bool) {
 	defer m.usageMu.Unlock()
 	u := m.usage[t.def.Server]
 	if u == nil {
+		if m.cur.Load().tool(t.name) == nil {
+			return // its server was removed meanwhile
+		}
 		u = new(Usage)
 		m.usage[t.def.Server] = u
 	}

@@ -1,9 +1,12 @@
 package mcphybrid
 
 import (
+	"context"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestStats(t *testing.T) {
@@ -18,4 +21,33 @@ func TestStats(t *testing.T) {
 	assert.Equal(t, m.tokens(definitionText(m.SearchTool())), st.Tokens.Meta)
 	assert.Equal(t, one, st.Tokens.Active)
 	assert.Equal(t, (len(m.PromptSections(PromptFull))+3)/4, st.Tokens.Sections)
+}
+
+// A server begins with figures of its own, whatever was removed under its name.
+func TestUsageOfARemovedServer(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, nil)
+	begun, release := make(chan struct{}), make(chan struct{})
+	slow := echoTool("slow", "")
+	slow.Handler = func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		close(begun)
+		<-release
+		return mcp.NewToolResultText("done"), nil
+	}
+	require.NoError(t, m.AddTools("a", echoTool("run", ""), slow))
+	_, err := m.Call(t.Context(), "mcp_a__run", nil)
+	require.NoError(t, err)
+	assert.Equal(t, 1, m.ServerStats()[0].Usage.Calls)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = m.Call(context.Background(), "mcp_a__slow", nil)
+	}()
+	<-begun
+	require.True(t, m.RemoveServer("a"))
+	close(release)
+	<-ended // a call that outlives its server is not counted either
+	assert.NotContains(t, m.usage, "a")
+	require.NoError(t, m.AddTools("a", echoTool("run", "")))
+	assert.Zero(t, m.ServerStats()[0].Usage)
 }

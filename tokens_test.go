@@ -5,7 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -92,6 +94,8 @@ func TestSpecE3ShareOfTheWindow(t *testing.T) {
 		{Options{Inline: InlineOptions{ContextWindow: 3000, Share: 0.25}}, 7},
 		{Options{Inline: InlineOptions{ContextWindow: 3000, MaxTokens: 200}}, 2},
 		{Options{Inline: InlineOptions{Max: 1, MaxTokens: 450}}, 1},
+		{Options{Inline: InlineOptions{ContextWindow: NoLimit, Share: 1}}, 10},
+		{Options{Inline: InlineOptions{ContextWindow: 9}}, 0},
 	} {
 		test.opts.Tokens = constantTokens(100)
 		test.opts.Servers = []ServerConfig{inProcess("a", 10)}
@@ -111,6 +115,28 @@ func hintedTool(name string, meta map[string]any) mcpserver.ServerTool {
 	t := echoTool(name, "Does "+name)
 	t.Tool.Meta = &mcp.Meta{AdditionalFields: meta}
 	return t
+}
+
+// A server's tools that are always loaded take none of the places of a server of the
+// same name that another owner has.
+func TestAlwaysLoadedByOwner(t *testing.T) {
+	t.Parallel()
+	wanted := func(of string) ServerConfig {
+		var tools []mcpserver.ServerTool
+		for i := range maxAlwaysLoaded {
+			tools = append(tools, hintedTool(fmt.Sprint(of, i), map[string]any{AlwaysLoadKey: true}))
+		}
+		return serving("github", tools...)
+	}
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2 * maxAlwaysLoaded}, Servers: []ServerConfig{inProcess("first", 10), wanted("system")}})
+	u, err := m.NewUser("ann", &UserOptions{Servers: []ServerConfig{wanted("own")}})
+	require.NoError(t, err)
+	require.NoError(t, u.Start(t.Context()))
+	tools := u.NewSession(nil).InlineTools()
+	require.Len(t, tools, 2*maxAlwaysLoaded)
+	for _, tool := range tools {
+		assert.Equal(t, "github", tool.Server(), tool.Name())
+	}
 }
 
 // A server may ask for tools to be inline and give words to find them by,
@@ -158,4 +184,18 @@ func TestTokensDoNotOverflow(t *testing.T) {
 		assert.Equal(t, len(tools)*want, EstimateTokens(tools, counter))
 		assert.Equal(t, want == 0, len(Prune(tools, 1, counter)) == len(tools))
 	}
+}
+
+// A counter may use the session for which it counts.
+func TestCounterMayUseTheSession(t *testing.T) {
+	t.Parallel()
+	var s atomic.Pointer[Session]
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{inProcess("a", 3)}, Tokens: countFunc(func(text string) int {
+		if s := s.Load(); s != nil {
+			s.ActiveTools()
+		}
+		return len(text) / 4
+	})})
+	s.Store(m.NewSession(&SessionOptions{Client: true}))
+	within(time.Minute, "the description", func() { assert.Contains(t, s.Load().SearchTool().Description(), "a (3)") })
 }

@@ -150,8 +150,8 @@ type UserOptions struct {
 	Hooks ask.Hooks
 
 	// Cache, TrustStore and VectorCache are the user's [Options.Cache],
-	// [Options.TrustStore] and [SemanticOptions.Cache]. If nil, nothing is
-	// stored.
+	// [Options.TrustStore] and [SemanticOptions.Cache]. Without them, nothing
+	// is stored.
 	Cache       Cache
 	TrustStore  Store
 	VectorCache Store

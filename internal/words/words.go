@@ -40,14 +40,18 @@ func SkillElement(name, description string) string {
 var escapeXML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // Skill stands before the text of a skill. tools are the tools of the skill
-// that the model can use now; missing are names in the skill that no tool has.
-func Skill(name string, tools, missing []string, bridge bool) string {
+// that the model can use now; without are those for which its list has no room; missing
+// are names in the skill that no tool has.
+func Skill(name string, tools, without, missing []string, bridge bool) string {
 	text := "Skill " + name + "."
 	switch {
 	case len(tools) > 0 && bridge:
 		text += " It uses these tools, which mcp_tool_describe describes and mcp_tool_call calls: " + strings.Join(tools, ", ") + "."
 	case len(tools) > 0:
 		text += " It uses these tools, which are active now: " + strings.Join(tools, ", ") + "."
+	}
+	if len(without) > 0 {
+		text += " It also uses these, for which the tool list has no room; mcp_tool_describe describes them and mcp_tool_call calls them: " + strings.Join(without, ", ") + "."
 	}
 	if len(missing) > 0 {
 		text += " It also names tools that are not there; do what you can without them: " + strings.Join(missing, ", ") + "."
