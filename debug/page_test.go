@@ -74,6 +74,18 @@ func TestPageAttentionIsBounded(t *testing.T) {
 	assert.Contains(t, pageText(t, debug.Handler(mgr), "view=attention&page=2"), "101 to 150 of 150")
 }
 
+// A tool that is new is not taken for one that exceeds a limit.
+func TestPageNewTool(t *testing.T) {
+	git := serving("git", echoTool("log", "Shows the history"))
+	mgr := start(t, &mcphybrid.Options{Trust: mcphybrid.TrustApprove, Servers: []mcphybrid.ServerConfig{git}})
+	h := debug.Handler(mgr)
+	git.InProcess.(*mcpserver.MCPServer).AddTools(echoTool("push", "Sends commits"))
+	soon(t, func() bool { return len(changedTools(mgr)) == 1 })
+	assert.Contains(t, pageText(t, h, "view=tools"), "mcp_git__push git quarantined it is new, and nobody has accepted it")
+	assert.Contains(t, pageText(t, h, "view=why&name=push"), "It is held back until somebody accepts it: it is new, and nobody has accepted it.")
+	assert.Contains(t, pageText(t, h, "view=attention"), "New tool push of server git")
+}
+
 // The last calls are there with their errors, conversations and users, also of sessions
 // that are over.
 func TestPageCalls(t *testing.T) {
@@ -134,7 +146,7 @@ func TestPageWhyNot(t *testing.T) {
 		{"mcp_crm__update_record_05", "", "1", `hidden The session can neither find nor call it: an access list does not permit it: it denies "crm/*_05".`},
 		{"mcp_git__log", "", "", `hidden The session can neither find nor call it: rule "no logs" excludes it.`},
 		{"mcp_crm__update_record_05", "", "2", `rules include only other tools: "only zebras".`},
-		{"push", "", "", `quarantined It is held back until somebody accepts it: its definition has changed since `},
+		{"push", "", "", `quarantined It is held back until somebody accepts it: its definition has changed since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`},
 		{"mcp_crm__update_record_00", "update", "", "inline The model has it from the start, so a search leaves it out: there is room."},
 		{"mcp_crm__update_record_30", "update", "", "active The model has it, so a search leaves it out: it is active, last used in turn 0."},
 		{"mcp_crm__update_record_20", "zebra record", "", `deferred A search does not find it: its score of 0\.\d+ is below the threshold of 0\.\d+\. Words of the query score 0\.\d+ at least 0\.\d+ is found missing zebra field`},

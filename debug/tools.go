@@ -90,10 +90,12 @@ func newRow(t mcphybrid.ToolSnapshot) toolRow {
 	}
 	switch c := t.Changed; {
 	case c == nil:
+	case c.Added:
+		r.Reason += "; it is new, and nobody has accepted it"
 	case c.Was == "":
 		r.Reason += "; its server has more tools than are remembered"
 	default:
-		r.Reason += "; its definition has changed since " + c.Since.UTC().Format(time.DateTime)
+		r.Reason += "; its definition has changed since " + c.Since.UTC().Format(time.DateTime) + " UTC"
 	}
 	r.Reason = strings.TrimPrefix(r.Reason, "; ")
 	return r
