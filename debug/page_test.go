@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -320,6 +322,31 @@ func TestPageIsLive(t *testing.T) {
 			break
 		}
 	}
+}
+
+// The stream of a page that is gone ends with the Manager too.
+func TestPageIsLiveUntilTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mgr := mcphybrid.NewManager(nil)
+		h := debug.Handler(mgr)
+		s := mgr.NewSession(nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := false
+		go func() {
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/?view=session&session=1&live=1", nil))
+			ended = true
+		}()
+		synctest.Wait()
+		s.Close()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.False(t, ended, "a page that says why is live too")
+		require.NoError(t, mgr.Close())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.True(t, ended)
+	})
 }
 
 // What happens while pages are read is not lost, and buttons may be pressed at once.
