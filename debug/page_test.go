@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -348,6 +349,77 @@ func TestPageIsLiveUntilTheEnd(t *testing.T) {
 		assert.True(t, ended)
 	})
 }
+
+// A page stays live while nothing happens, and a reader who stops reading loses it.
+func TestPageIsLiveForReaders(t *testing.T) {
+	for _, version := range []int{1, 2} {
+		t.Run(fmt.Sprintf("HTTP/%d", version), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { liveForReaders(t, version) })
+		})
+	}
+}
+
+func liveForReaders(t *testing.T, version int) {
+	mgr := mcphybrid.NewManager(nil)
+	h := debug.Handler(mgr)
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(version == 1)
+	protocols.SetUnencryptedHTTP2(version == 2)
+	var ended atomic.Bool
+	srv := &http.Server{Protocols: protocols, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r)
+		ended.Store(true)
+	})}
+	conns := make(pipes)
+	go func() { _ = srv.Serve(conns) }()
+	client := &http.Transport{Protocols: protocols, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		here, there := net.Pipe()
+		conns <- there
+		return here, nil
+	}}
+	resp, err := (&http.Client{Transport: client}).Get("http://host.example/?view=tools&live=1")
+	require.NoError(t, err)
+	assert.Equal(t, version, resp.ProtoMajor)
+	lines := bufio.NewReader(resp.Body)
+	for idle := 0; idle < 5; {
+		line, err := lines.ReadString('\n')
+		require.NoError(t, err)
+		if line == ":\n" {
+			idle++
+		}
+	}
+	assert.False(t, ended.Load())
+	if version == 1 { // a client of HTTP/2 reads 4 MB ahead
+		for i := range 20 {
+			require.NoError(t, mgr.AddTools(fmt.Sprintf("group%d", i), echoTool("tool", "Does a chore")))
+			time.Sleep(2 * time.Second)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.True(t, ended.Load())
+	}
+	_ = resp.Body.Close()
+	client.CloseIdleConnections()
+	require.NoError(t, srv.Close())
+	require.NoError(t, mgr.Close())
+}
+
+// pipes is a listener for connections in memory.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if conn, ok := <-p; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error {
+	close(p)
+	return nil
+}
+
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // What happens while pages are read is not lost, and buttons may be pressed at once.
 func TestPageConcurrently(t *testing.T) {
