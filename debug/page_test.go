@@ -89,6 +89,67 @@ func TestPageNewTool(t *testing.T) {
 	assert.Contains(t, pageText(t, h, "view=attention"), "New tool push of server git")
 }
 
+// Servers of the same name are told apart by whose they are, and what only a user can do
+// is no button of the system's.
+func TestPageWhoseServer(t *testing.T) {
+	down := func(s *mcphybrid.Session, servers func() []mcphybrid.ServerStatus) {
+		for _, tool := range s.Tools() {
+			if strings.HasSuffix(tool.Name(), "exit") {
+				_, err := s.Call(t.Context(), tool.Name(), nil)
+				require.Error(t, err)
+			}
+		}
+		soon(t, func() bool {
+			return slices.ContainsFunc(servers(), func(st mcphybrid.ServerStatus) bool { return st.State == mcphybrid.StateDown })
+		})
+	}
+	mgr := start(t, &mcphybrid.Options{
+		Trust: mcphybrid.TrustQuarantine, Limits: mcphybrid.ServerLimits{Reconnect: -1},
+		Servers: []mcphybrid.ServerConfig{child(t, "mortal", "exits"), serving("git", echoTool("log", "Shows the history"))},
+	})
+	down(mgr.Default(), mgr.Servers)
+	h := debug.Operator(mgr)
+	mine := serving("mine", echoTool("push", "Sends commits"))
+	ann, err := mgr.NewUser("ann", &mcphybrid.UserOptions{Servers: []mcphybrid.ServerConfig{serving("mortal", echoTool("wake", "Wakes")), child(t, "git", "exits"), mine}})
+	require.NoError(t, err)
+	require.NoError(t, ann.Start(t.Context()))
+	down(ann.Default(), ann.Servers)
+	bob, err := mgr.NewUser("bob", &mcphybrid.UserOptions{Servers: []mcphybrid.ServerConfig{{Name: "his", Command: "no-such-program"}}})
+	require.NoError(t, err)
+	require.Error(t, bob.Start(t.Context()))
+	hers, his := ann.NewSession(nil), bob.NewSession(nil)
+
+	assert.NotContains(t, pageText(t, h, "view=why&name=nothing"), "Server his")
+	assert.NotContains(t, pageText(t, h, "view=why&name=nothing&session=1"), "Server his")
+	assert.Contains(t, pageText(t, h, "view=why&name=nothing&session=2"), "Server his of user bob is down and has not listed its tools")
+	for _, c := range []struct {
+		pages http.Handler
+		name  string
+		fails string
+	}{
+		{h, "wake&session=1", ""}, {h, "exit", "mortal is down"}, {h, "log&session=1", ""}, {h, "git__exit&session=1", "git of user ann is down"},
+		{debug.Handler(ann), "log", ""}, {debug.Handler(ann), "git__exit", "git is down"},
+	} {
+		text := pageText(t, c.pages, "view=why&name="+c.name)
+		if c.fails == "" {
+			assert.NotContains(t, text, "A call will fail.", c.name)
+		} else {
+			assert.Contains(t, text, "A call will fail. Server "+c.fails, c.name)
+		}
+	}
+
+	mine.InProcess.(*mcpserver.MCPServer).AddTools(echoTool("push", "Sends all files"))
+	soon(t, func() bool { return len(ann.Problems()) == 1 })
+	text := pageText(t, h, "view=attention&session=1")
+	assert.Contains(t, text, "Changed tool push of server mine of user ann")
+	assert.Contains(t, text, `user.Accept("mine", "push", `)
+	const tool = "view=tool&name=mcp_mine__push"
+	assert.Contains(t, pageText(t, h, tool+"&session=1"), `user.Accept("mine", "push", `)
+	assert.NotContains(t, ask(h, tool+"&session=1").Body.String(), "do=accept", "the Manager can't")
+	assert.Contains(t, ask(debug.Operator(ann), tool).Body.String(), "do=accept")
+	runtime.KeepAlive([]any{hers, his})
+}
+
 // The last calls are there with their errors, conversations and users, also of sessions
 // that are over.
 func TestPageCalls(t *testing.T) {

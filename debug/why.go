@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -95,7 +96,11 @@ func (p *whyPage) absent(ctx context.Context, snap *mcphybrid.Snapshot, tools []
 	if refusal := snap.Refusal(name).String(); refusal != "" {
 		p.Details = append(p.Details, capital(refusal)+".")
 	}
+	asker := snap.Session().User.String()
 	for _, s := range snap.Servers() {
+		if user := s.User.String(); user != "" && user != asker {
+			continue // the session never sees its tools
+		}
 		if m, ok := serverMatter(s); ok && s.Tools == 0 {
 			p.Details = append(p.Details, m.What+" and has not listed its tools: "+m.Why)
 		} else if s.State == mcphybrid.StateConnecting && s.Tools == 0 {
@@ -138,7 +143,10 @@ func (p *whyPage) judge(ctx context.Context, snap *mcphybrid.Snapshot, t mcphybr
 		}
 	}
 	servers := snap.Servers()
-	if i := slices.IndexFunc(servers, func(s mcphybrid.ServerSnapshot) bool { return s.Name == t.Server.Line(maxName) }); i >= 0 {
+	serves := func(s mcphybrid.ServerSnapshot) bool {
+		return s.Name == t.Server.Line(maxName) && cmp.Or(s.User.String(), snap.User.String()) == t.User.String()
+	}
+	if i := slices.IndexFunc(servers, serves); i >= 0 {
 		if m, ok := serverMatter(servers[i]); ok {
 			p.Details = append(p.Details, "A call will fail. "+m.What+": "+m.Why)
 		}
