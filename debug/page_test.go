@@ -75,6 +75,11 @@ func TestPageAttentionIsBounded(t *testing.T) {
 	assert.Contains(t, text, "and 142 more need attention 150 ")
 	assert.NotContains(t, text, "s008")
 	assert.Contains(t, pageText(t, debug.Handler(mgr), "view=attention&page=2"), "101 to 150 of 150")
+
+	hers := debug.Operator(u)
+	button := "do=restart&of=s120&page=2&view=attention"
+	assert.Contains(t, ask(hers, "view=attention&page=2").Body.String(), `action="?`+strings.ReplaceAll(button, "&", "&amp;")+`"`)
+	assert.Equal(t, "?page=2&view=attention", post(hers, button, nil).Header().Get("Location"), "back to this page")
 }
 
 // A tool that is new is not taken for one that exceeds a limit.
