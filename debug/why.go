@@ -22,20 +22,12 @@ type whyPage struct {
 	Tool    *toolRow // the tool, or nil
 	Verdict string   // in one sentence
 	Details []string
-	Button  *deed
 
 	Candidates []toolRow // tools that the name may mean, if there are several
 	More       int       // further ones
 
-	Score     *search.Explanation // how the words of the query score the tool, or nil
-	Parts     []search.ScorePart
-	MoreParts int
-	most      float64
-}
-
-// Width returns the length of a part's bar; the greatest part has 100.
-func (p *whyPage) Width(part search.ScorePart) float64 {
-	return max(0, min(100, 100*part.Score/p.most))
+	Score *search.Explanation // how the words of the query score the tool, or nil
+	scoreParts
 }
 
 func newWhy(ctx context.Context, snap *mcphybrid.Snapshot, r request) *whyPage {
@@ -161,11 +153,7 @@ func (p *whyPage) searched(ctx context.Context, snap *mcphybrid.Snapshot, t mcph
 	found := snap.Search(ctx, query, mcphybrid.SearchOptions{})
 	e := snap.Explain(query, t.Name)
 	p.Score = &e
-	p.Parts = e.Parts[:min(len(e.Parts), maxParts)]
-	p.MoreParts = len(e.Parts) - len(p.Parts)
-	for _, part := range p.Parts {
-		p.most = max(p.most, part.Score)
-	}
+	p.scoreParts = newParts(e.Parts, new(float64))
 	n := place(found)
 	switch {
 	case n > 0 && found.Hits[n-1].NeededBy != "":
