@@ -33,8 +33,8 @@ const (
 	rankProblem
 )
 
-// matters returns what needs attention, the worst first and the others of equal rank in
-// the order of registration.
+// matters returns what needs attention, the worst first. Those of equal rank are in
+// registration order.
 func matters(snap *mcphybrid.Snapshot, servers []mcphybrid.ServerSnapshot) (list []matter) {
 	for _, s := range servers {
 		if m, ok := serverMatter(s); ok {
@@ -99,7 +99,7 @@ func changeMatter(snap *mcphybrid.Snapshot, c mcphybrid.ChangeSnapshot) matter {
 		m.What = fmt.Sprintf("Server %s has more %ss than are remembered: %s", server, c.Kind, c.Tool)
 	default:
 		m.What = fmt.Sprintf("Changed %s %s of server %s", c.Kind, c.Tool, server)
-		m.Why = "It is not what it was since " + c.Since.UTC().Format(time.DateTime) + " UTC. "
+		m.Why = "Its definition differs from the one known since " + c.Since.UTC().Format(time.DateTime) + " UTC. "
 	}
 	if c.Held {
 		m.Class, m.rank = "bad", rankHeld

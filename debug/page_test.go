@@ -247,7 +247,7 @@ func TestPageWhyNotOfOneServer(t *testing.T) {
 		many = append(many, echoTool(fmt.Sprintf("update_record_%02d", i), "Updates a record"))
 	}
 	mgr := start(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Search: mcphybrid.RankingOptions{Results: 4, ServerLimit: 2}, Servers: []mcphybrid.ServerConfig{serving("crm", many...)}})
-	assert.Contains(t, pageText(t, debug.Handler(mgr), "view=why&name=mcp_crm__update_record_03&q=update+a+record"), "other tools of its server match better, and a search finds only so many of one server.")
+	assert.Contains(t, pageText(t, debug.Handler(mgr), "view=why&name=mcp_crm__update_record_03&q=update+a+record"), "other tools of its server match better, and the number of hits from one server is limited.")
 }
 
 // post presses a button.

@@ -167,7 +167,7 @@ func (p *whyPage) searched(ctx context.Context, snap *mcphybrid.Snapshot, t mcph
 	case e.Score < e.Least:
 		p.Verdict = fmt.Sprintf("A search does not find it: its score of %.3f is below the threshold of %.3f.", e.Score, e.Least)
 	case place(snap.Search(ctx, query, mcphybrid.SearchOptions{ServerLimit: -1})) > 0:
-		p.Verdict = "A search does not find it: other tools of its server match better, and a search finds only so many of one server."
+		p.Verdict = "A search does not find it: other tools of its server match better, and the number of hits from one server is limited."
 	case len(found.Hits) > 0:
 		last := found.Hits[len(found.Hits)-1]
 		p.Verdict = fmt.Sprintf("A search does not find it: it finds %d tools, and the last of them, %s, scores %.3f; this one %.3f.", len(found.Hits), last.Tool.Name, last.Score, e.Score)
