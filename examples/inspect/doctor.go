@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -77,7 +78,7 @@ func (s *settings) checkup(ctx context.Context, path string, stderr *os.File) (*
 		return nil, err
 	}
 	c := &checkup{
-		path: path, text: string(text), exposed: info.Mode().Perm()&0o077 != 0,
+		path: path, text: string(text), exposed: runtime.GOOS != "windows" && info.Mode().Perm()&0o044 != 0,
 		notes: cfg.Notes, servers: cfg.Servers, late: 0.5,
 	}
 	if err != nil {

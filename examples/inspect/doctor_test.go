@@ -174,9 +174,10 @@ func TestSecretsThatOthersMayRead(t *testing.T) {
 		require.ErrorIs(t, err, errFindings)
 		return stdout
 	}
-	assert.NotContains(t, said(), "others on this machine")
-	require.NoError(t, os.Chmod(path, 0o644))
-	assert.Contains(t, said(), "others on this machine")
+	for mode, want := range map[os.FileMode]bool{0o600: false, 0o610: false, 0o622: false, 0o640: true, 0o604: true, 0o644: true} {
+		require.NoError(t, os.Chmod(path, mode))
+		assert.Equal(t, want, strings.Contains(said(), "others on this machine"), mode)
+	}
 }
 
 // The exit status is 0 with notes at most, 1 with something to do, and 2 if a file or
