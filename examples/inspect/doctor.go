@@ -32,15 +32,21 @@ type checkup struct {
 	tokens   mcphybrid.TokenStats
 }
 
-// examine checks the files and prints what it finds.
+// examine checks the files and prints what it finds. A file that can't be used does not
+// keep it from the others.
 func (s *settings) examine(ctx context.Context, files []string, stdout, stderr *os.File) error {
-	var results []*diagnosis
+	results := []*diagnosis{}
+	var failed []error
 	for _, path := range files {
 		c, err := s.checkup(ctx, path, stderr)
-		if err != nil {
-			return unusable{err}
+		switch {
+		case ctx.Err() != nil:
+			return errInterrupted
+		case err != nil:
+			failed = append(failed, err)
+		default:
+			results = append(results, c.diagnose())
 		}
-		results = append(results, c.diagnose())
 	}
 	if s.json {
 		if err := printJSON(stdout, results); err != nil {
@@ -52,11 +58,14 @@ func (s *settings) examine(ctx context.Context, files []string, stdout, stderr *
 			if i > 0 {
 				sheet.Gap()
 			}
-			d.print(sheet, len(results) > 1)
+			d.print(sheet, len(files) > 1)
 		}
 		if sheet.Err() != nil {
 			return sheet.Err()
 		}
+	}
+	if failed != nil {
+		return unusable{errors.Join(failed...)}
 	}
 	for _, d := range results {
 		if slices.ContainsFunc(d.Findings, func(f finding) bool { return f.Level != note }) {

@@ -198,7 +198,8 @@ func TestDoctorStatus(t *testing.T) {
 		{[]string{gone}, 1, "\n" + gone + ": 1 error\n"},
 		{[]string{fine, gone}, 1, "\n" + gone + ": error: gone: command: "},
 		{[]string{"nowhere.json"}, 2, ""},
-		{[]string{fine, writeFile(t, "mcp.json", "{")}, 2, ""},
+		{[]string{writeFile(t, "mcp.json", "{"), fine, "nowhere.json"}, 2, fine + ": nothing to do\n"},
+		{[]string{gone, "nowhere.json"}, 2, gone + ": error: gone: command: "},
 		{[]string{writeFile(t, "mcp.json", "{}")}, 2, ""},
 		{[]string{"-nonsense"}, 2, ""},
 	} {
@@ -217,7 +218,9 @@ func TestDoctorStatus(t *testing.T) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	require.NoError(t, err)
 	defer null.Close()
-	assert.Equal(t, 2, status(run(ctx, []string{"-doctor", fine}, null, null)), "interrupted")
+	interrupted := run(ctx, []string{"-doctor", "nowhere.json", fine}, null, null)
+	assert.EqualError(t, interrupted, "interrupted")
+	assert.Equal(t, 1, status(interrupted))
 }
 
 // The worst comes first, then the order of the file. Each finding is one line in a pipe.

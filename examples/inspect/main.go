@@ -50,6 +50,8 @@ func main() {
 // errFindings means that the doctor has found something to do, and said so.
 var errFindings = errors.New("there is something to do")
 
+var errInterrupted = errors.New("interrupted")
+
 // An unusable is an error of the flags, or of a file that the doctor can't check.
 type unusable struct{ error }
 
@@ -196,7 +198,7 @@ func start(ctx context.Context, mgr *mcphybrid.Manager, stderr *os.File) error {
 	_ = mgr.Start(ctx)
 	show.Stop(true)
 	if ctx.Err() != nil {
-		return errors.New("interrupted")
+		return errInterrupted
 	}
 	return nil
 }
