@@ -192,7 +192,7 @@ func (s *settings) options(cfg *mcphybrid.Config) *mcphybrid.Options {
 	return opts
 }
 
-// start starts the servers. What is wrong with one, its status says.
+// start starts the servers. The status of each says what is wrong with it.
 func start(ctx context.Context, mgr *mcphybrid.Manager, stderr *os.File) error {
 	show := terminal.Show(stderr, starting(mgr.Servers))
 	_ = mgr.Start(ctx)
