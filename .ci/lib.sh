@@ -177,8 +177,11 @@ compatible() {
 	local commit=(git -c user.name=made -c user.email=made@example.com commit -qm made)
 	export GOFLAGS=-mod=mod
 	git init -q . && printf 'module example.com/made\n\ngo 1.25\n' >go.mod && printf 'package made\n\nfunc F(int) {}\n' >made.go &&
+		mkdir sub && printf 'module example.com/made/sub\n\ngo 1.25\n' >sub/go.mod && printf 'package sub\n' >sub/sub.go &&
 		printf '## Unreleased\n' >CHANGELOG.md && git add . && "${commit[@]}" && git tag v0.1.0 &&
 		echo 'func G() {}' >>made.go && "$root/.ci/compat" v0.1.1 || return 1
+	echo 'func' >>made.go && ! "$root/.ci/compat" v0.1.1 && sed -i '$d' made.go || return 1 # it can't be compared
+	git rm -rq sub && ! "$root/.ci/compat" v0.1.1 && git reset -q -- sub && git checkout -q -- sub || return 1
 	sed -i 's/F(int)/F(string)/' made.go && ! "$root/.ci/compat" v0.1.1 && ! "$root/.ci/compat" v0.2.0 || return 1
 	printf '### Breaking\n' >>CHANGELOG.md && ! "$root/.ci/compat" v0.1.1 && "$root/.ci/compat" v0.2.0
 }
