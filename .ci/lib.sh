@@ -286,8 +286,8 @@ fuzz_targets() {
 	done
 }
 
-# changed: of lines of fuzz_targets, those of packages in which a file differs
-# from what the last commit of the main branch was made on.
+# changed: copies the lines of fuzz_targets whose packages differ from the parent
+# of the main branch's last commit.
 changed() {
 	local base folder targets
 	base=$(git rev-parse -q --verify origin/HEAD~) || return 0
