@@ -369,19 +369,20 @@ real() {
 	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -run '^(TestEnvironmentStaysHere|TestCallTimeout|TestEverythingAsks)$' .
 }
 
-# secret_service: GNOME Keyring, which runs without a display.
-secret_service() {
+# install_keyring: GNOME Keyring, which runs without a display.
+install_keyring() {
 	command -v gnome-keyring-daemon && command -v dbus-run-session ||
 		{ apt-get update -q && apt-get install -qy --no-install-recommends gnome-keyring dbus; }
 }
 
-# proxies: those that the gateway's tests put in front of it.
-proxies() {
+# install_proxies: those that the gateway's tests put in front of it.
+install_proxies() {
 	command -v nginx && command -v caddy ||
 		{ apt-get update -q && apt-get install -qy --no-install-recommends nginx-light caddy; }
 }
 
-browser() {
+# install_browser: Chromium, which opens the pages in the module integration.
+install_browser() {
 	command -v chromium || command -v google-chrome ||
 		{ apt-get update -q && apt-get install -qy --no-install-recommends chromium fonts-dejavu-core; }
 }
