@@ -154,7 +154,9 @@ func TestDebugSnapshotOfTools(t *testing.T) {
 	}, lines)
 	push, change := tools[4], changedTools(mgr)[0]
 	assert.Equal(t, &ChangedError{Kind: "tool", Server: "git", Tool: "push", Name: "mcp_git__push", Held: true, Since: change.Since, Was: change.Was, Is: change.Is, def: change.def}, push.Changed)
-	assert.Equal(t, []*ChangedError{push.Changed}, look.Changes())
+	require.Len(t, look.Changes(), 1)
+	assert.Equal(t, push.Changed, look.Changes()[0].ChangedError)
+	assert.Empty(t, look.Changes()[0].User.String()+push.User.String()+look.User.String(), "all is the system's")
 	assert.Empty(t, look.Problems())
 	assert.Equal(t, change.Marks(), push.Marks())
 	assert.NotEmpty(t, push.Marks())
@@ -494,6 +496,13 @@ func TestDebugShowsUsers(t *testing.T) {
 		assert.Equal(t, 2, total)
 		assert.Equal(t, "of "+id, list[1].Label.String())
 		assert.Len(t, own.Servers(), 2)
+		assert.Equal(t, id, own.User.String())
+		whose := make(map[string]string)
+		for _, tool := range own.Tools() {
+			whose[tool.Name] = tool.User.String()
+		}
+		assert.Equal(t, id, whose["mcp_raw__say"])
+		assert.Empty(t, whose["mcp_a__tool_000"])
 	}
 	look := snapshot(t, mgr, 0)
 	assert.Len(t, inSessions(look), 4)
