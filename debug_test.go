@@ -469,7 +469,7 @@ func TestDebugEventsOfWhoLeft(t *testing.T) {
 func TestDebugShowsUsers(t *testing.T) {
 	t.Parallel()
 	const secret = "sk-Live7x-quiteunlikely"
-	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 5)}})
+	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{inProcess("a", 5)}})
 	raw := child(t, "raw", "raw")
 	raw.Env["API_TOKEN"] = secret
 	raw.Env["LIST"] = `{"tools":[{"name":"say","description":"` + secret + `"}]}`
