@@ -24,7 +24,8 @@ import (
 // A Snapshot hides the secrets of the servers' configurations in all names,
 // errors and texts.
 type Snapshot struct {
-	Closed bool // the Manager is closed
+	Closed bool     // the Manager is closed
+	User   SafeText // the id of the [User] whose Snapshot it is, or ""
 
 	m       *Manager
 	session liveSession // a copy
@@ -43,7 +44,9 @@ func (m *Manager) Snapshot(session int) (*Snapshot, error) {
 	}
 	s.Session = s.double()
 	managers := slices.Compact([]*Manager{m, s.scope.keeper.(*Manager)})
-	return &Snapshot{Closed: m.life.Err() != nil, m: m, session: s, eraser: m.eraser(), managers: managers}, nil
+	snap := &Snapshot{Closed: m.life.Err() != nil, m: m, session: s, eraser: m.eraser(), managers: managers}
+	snap.User = snap.Text(m.user.id)
+	return snap, nil
 }
 
 // double returns a copy of s. Reading the copy changes nothing in s.
@@ -112,16 +115,22 @@ func (s *Snapshot) Problems() (list []SafeText) {
 	return list
 }
 
+// A ChangeSnapshot is a change without its Definition and without secrets.
+type ChangeSnapshot struct {
+	*ChangedError
+	User SafeText // as in [ToolSnapshot]
+}
+
 // Changes returns what has changed and was not accepted: those of [Manager.Problems],
-// and of the user whose session it is. Each has no Definition and no secrets.
-func (s *Snapshot) Changes() (list []*ChangedError) {
+// and of the user whose session it is.
+func (s *Snapshot) Changes() (list []ChangeSnapshot) {
 	for _, m := range s.managers {
 		for _, err := range m.Problems() {
 			if c := new(ChangedError); errors.As(err, &c) {
 				safe := *c
 				safe.Definition, safe.hide, safe.Name = nil, nil, s.Text(c.Name).Line(text.MaxName)
 				safe.Server, safe.Tool = s.Text(c.Server).Line(text.MaxName), s.Text(c.Tool).Line(text.MaxName)
-				list = append(list, &safe)
+				list = append(list, ChangeSnapshot{&safe, s.Text(m.user.id)})
 			}
 		}
 	}
@@ -183,6 +192,7 @@ type ToolSnapshot struct {
 	Hidden   bool   // Name differs from the registered name, to hide a secret
 	Original SafeText
 	Server   SafeText
+	User     SafeText // the id of the [User] whose tool it is, or ""
 	Standing string   // as in [Placement], or "quarantined"; "" in a search result
 	Reason   SafeText // the reason for Standing
 	Tokens   int      // tokens of the definition; 0 in quarantine
@@ -190,9 +200,7 @@ type ToolSnapshot struct {
 
 	Title, Description SafeText
 
-	// Changed is not nil if the definition has changed. Its Definition is nil,
-	// and it has no secrets.
-	Changed *ChangedError
+	Changed *ChangedError // not nil if the definition has changed: see [ChangeSnapshot]
 
 	name   string // registered
 	def    *definition
@@ -212,7 +220,7 @@ func (s *Snapshot) tool(name string, d *definition) ToolSnapshot {
 
 func (s *Snapshot) bridgeTool(t *BridgeTool) ToolSnapshot {
 	shown := s.tool(t.name, t.def)
-	shown.Tokens, shown.Used = s.m.toolTokens(t), s.session.used[t.name].turn
+	shown.User, shown.Tokens, shown.Used = s.Text(t.owner.user), s.m.toolTokens(t), s.session.used[t.name].turn
 	return shown
 }
 
@@ -238,8 +246,8 @@ func (s *Snapshot) Tools() (list []ToolSnapshot) {
 			continue
 		}
 		t := s.tool(c.def.registered, c.def)
-		t.Standing, t.Changed = "quarantined", c
-		changed[c.def.registered] = c
+		t.Standing, t.Changed, t.User = "quarantined", c.ChangedError, c.User
+		changed[c.def.registered] = c.ChangedError
 		if c.Held {
 			held = append(held, t)
 		}

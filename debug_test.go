@@ -154,7 +154,9 @@ func TestDebugSnapshotOfTools(t *testing.T) {
 	}, lines)
 	push, change := tools[4], changedTools(mgr)[0]
 	assert.Equal(t, &ChangedError{Kind: "tool", Server: "git", Tool: "push", Name: "mcp_git__push", Held: true, Since: change.Since, Was: change.Was, Is: change.Is, def: change.def}, push.Changed)
-	assert.Equal(t, []*ChangedError{push.Changed}, look.Changes())
+	require.Len(t, look.Changes(), 1)
+	assert.Equal(t, push.Changed, look.Changes()[0].ChangedError)
+	assert.Empty(t, look.Changes()[0].User.String()+push.User.String()+look.User.String(), "all is the system's")
 	assert.Empty(t, look.Problems())
 	assert.Equal(t, change.Marks(), push.Marks())
 	assert.NotEmpty(t, push.Marks())
@@ -467,7 +469,7 @@ func TestDebugEventsOfWhoLeft(t *testing.T) {
 func TestDebugShowsUsers(t *testing.T) {
 	t.Parallel()
 	const secret = "sk-Live7x-quiteunlikely"
-	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 5)}})
+	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{inProcess("a", 5)}})
 	raw := child(t, "raw", "raw")
 	raw.Env["API_TOKEN"] = secret
 	raw.Env["LIST"] = `{"tools":[{"name":"say","description":"` + secret + `"}]}`
@@ -494,6 +496,13 @@ func TestDebugShowsUsers(t *testing.T) {
 		assert.Equal(t, 2, total)
 		assert.Equal(t, "of "+id, list[1].Label.String())
 		assert.Len(t, own.Servers(), 2)
+		assert.Equal(t, id, own.User.String())
+		whose := make(map[string]string)
+		for _, tool := range own.Tools() {
+			whose[tool.Name] = tool.User.String()
+		}
+		assert.Equal(t, id, whose["mcp_raw__say"])
+		assert.Empty(t, whose["mcp_a__tool_000"])
 	}
 	look := snapshot(t, mgr, 0)
 	assert.Len(t, inSessions(look), 4)

@@ -177,8 +177,11 @@ compatible() {
 	local commit=(git -c user.name=made -c user.email=made@example.com commit -qm made)
 	export GOFLAGS=-mod=mod
 	git init -q . && printf 'module example.com/made\n\ngo 1.25\n' >go.mod && printf 'package made\n\nfunc F(int) {}\n' >made.go &&
+		mkdir sub && printf 'module example.com/made/sub\n\ngo 1.25\n' >sub/go.mod && printf 'package sub\n' >sub/sub.go &&
 		printf '## Unreleased\n' >CHANGELOG.md && git add . && "${commit[@]}" && git tag v0.1.0 &&
 		echo 'func G() {}' >>made.go && "$root/.ci/compat" v0.1.1 || return 1
+	echo 'func' >>made.go && ! "$root/.ci/compat" v0.1.1 && sed -i '$d' made.go || return 1 # it can't be compared
+	git rm -rq sub && ! "$root/.ci/compat" v0.1.1 && git reset -q -- sub && git checkout -q -- sub || return 1
 	sed -i 's/F(int)/F(string)/' made.go && ! "$root/.ci/compat" v0.1.1 && ! "$root/.ci/compat" v0.2.0 || return 1
 	printf '### Breaking\n' >>CHANGELOG.md && ! "$root/.ci/compat" v0.1.1 && "$root/.ci/compat" v0.2.0
 }
@@ -283,8 +286,8 @@ fuzz_targets() {
 	done
 }
 
-# changed: of lines of fuzz_targets, those of packages in which a file differs
-# from what the last commit of the main branch was made on.
+# changed: copies the lines of fuzz_targets whose packages differ from the parent
+# of the main branch's last commit.
 changed() {
 	local base folder targets
 	base=$(git rev-parse -q --verify origin/HEAD~) || return 0
@@ -366,19 +369,20 @@ real() {
 	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -run '^(TestEnvironmentStaysHere|TestCallTimeout|TestEverythingAsks)$' .
 }
 
-# secret_service: GNOME Keyring, which runs without a display.
-secret_service() {
+# install_keyring: GNOME Keyring, which runs without a display.
+install_keyring() {
 	command -v gnome-keyring-daemon && command -v dbus-run-session ||
 		{ apt-get update -q && apt-get install -qy --no-install-recommends gnome-keyring dbus; }
 }
 
-# proxies: those that the gateway's tests put in front of it.
-proxies() {
+# install_proxies: those that the gateway's tests put in front of it.
+install_proxies() {
 	command -v nginx && command -v caddy ||
 		{ apt-get update -q && apt-get install -qy --no-install-recommends nginx-light caddy; }
 }
 
-browser() {
+# install_browser: Chromium, which opens the pages in the module integration.
+install_browser() {
 	command -v chromium || command -v google-chrome ||
 		{ apt-get update -q && apt-get install -qy --no-install-recommends chromium fonts-dejavu-core; }
 }

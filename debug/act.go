@@ -114,7 +114,8 @@ func (h handler) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.operator.do(r.Context(), req.Deed)
-	w.Header().Set("Location", request{View: req.View, Name: req.Name, Session: req.Session, Refresh: req.Refresh}.link())
+	req.Deed = deed{}
+	w.Header().Set("Location", req.link())
 	w.WriteHeader(http.StatusSeeOther)
 }
 
@@ -129,6 +130,6 @@ func (d deed) values(to url.Values) {
 
 // ToDeed returns the address of a button that leads back to this page.
 func (r request) ToDeed(d deed) string {
-	to := request{View: r.View, Name: r.Name, Session: r.Session, Refresh: r.Refresh, Deed: d}
-	return to.link()
+	r.Deed = d
+	return r.link()
 }

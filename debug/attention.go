@@ -33,8 +33,8 @@ const (
 	rankProblem
 )
 
-// matters returns what needs attention, the worst first and the others of equal rank in
-// the order of registration.
+// matters returns what needs attention, the worst first. Those of equal rank are in
+// registration order.
 func matters(snap *mcphybrid.Snapshot, servers []mcphybrid.ServerSnapshot) (list []matter) {
 	for _, s := range servers {
 		if m, ok := serverMatter(s); ok {
@@ -42,13 +42,19 @@ func matters(snap *mcphybrid.Snapshot, servers []mcphybrid.ServerSnapshot) (list
 		}
 	}
 	for _, c := range snap.Changes() {
-		list = append(list, changeMatter(c))
+		list = append(list, changeMatter(snap, c))
 	}
 	for _, problem := range snap.Problems() {
 		list = append(list, matter{What: problem.String(), Class: "warn", rank: rankProblem})
 	}
 	slices.SortStableFunc(list, func(a, b matter) int { return cmp.Compare(a.rank, b.rank) })
 	return list
+}
+
+// owns reports whether what belongs to user is that of whom the pages are about: the
+// system, or a user.
+func owns(snap *mcphybrid.Snapshot, user mcphybrid.SafeText) bool {
+	return user.String() == snap.User.String()
 }
 
 func serverMatter(s mcphybrid.ServerSnapshot) (m matter, ok bool) {
@@ -80,16 +86,20 @@ func serverMatter(s mcphybrid.ServerSnapshot) (m matter, ok bool) {
 	return m, true
 }
 
-func changeMatter(c *mcphybrid.ChangedError) matter {
-	m := matter{Class: "warn", rank: rankChanged, Call: fmt.Sprintf("mgr.Accept(%q, %q, %q)", c.Server, c.Tool, c.Is)}
+func changeMatter(snap *mcphybrid.Snapshot, c mcphybrid.ChangeSnapshot) matter {
+	owner, server := "mgr", c.Server
+	if !owns(snap, c.User) {
+		owner, server = "user", c.Server+" of user "+c.User.Line(maxName)
+	}
+	m := matter{Class: "warn", rank: rankChanged, Call: fmt.Sprintf("%s.Accept(%q, %q, %q)", owner, c.Server, c.Tool, c.Is)}
 	switch {
 	case c.Added:
-		m.What = fmt.Sprintf("New %s %s of server %s", c.Kind, c.Tool, c.Server)
+		m.What = fmt.Sprintf("New %s %s of server %s", c.Kind, c.Tool, server)
 	case c.Was == "":
-		m.What = fmt.Sprintf("Server %s has more %ss than are remembered: %s", c.Server, c.Kind, c.Tool)
+		m.What = fmt.Sprintf("Server %s has more %ss than are remembered: %s", server, c.Kind, c.Tool)
 	default:
-		m.What = fmt.Sprintf("Changed %s %s of server %s", c.Kind, c.Tool, c.Server)
-		m.Why = "It is not what it was since " + c.Since.UTC().Format(time.DateTime) + " UTC. "
+		m.What = fmt.Sprintf("Changed %s %s of server %s", c.Kind, c.Tool, server)
+		m.Why = "Its definition differs from the one known since " + c.Since.UTC().Format(time.DateTime) + " UTC. "
 	}
 	if c.Held {
 		m.Class, m.rank = "bad", rankHeld

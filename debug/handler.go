@@ -149,9 +149,9 @@ func (h handler) answer(r *http.Request) (status int, p *page) {
 	if err == nil {
 		return http.StatusOK, p
 	}
-	text := err.Error()
+	p = &page{Request: request{View: "error"}, At: time.Now(), Error: err.Error()}
 	if own, err := h.mgr.Snapshot(0); err == nil {
-		text = own.Text(text).String() // the error may repeat a secret from the query
+		p.Closed, p.Error = own.Closed, own.Text(p.Error).String() // the error may repeat a secret from the query
 	}
-	return status, &page{Request: request{View: "error"}, At: time.Now(), Error: text}
+	return status, p
 }

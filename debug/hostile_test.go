@@ -1,6 +1,7 @@
 package debug_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -158,17 +159,23 @@ func FuzzDebugQuery(f *testing.F) {
 	require.NoError(f, mgr.AddTools("<a>", tools...))
 	h := debug.Handler(mgr)
 	for _, query := range append(allViews("mcp_a__tool_00", hostileText),
-		"view=tools&server=%3Ca%3E&standing=deferred&sort=tokens&page=2&refresh=3", "q=%00%ff&view=search", "q=a;b", "session=1", "page=99999999999999999999", "refresh=-1", "view=%22%3E") {
+		"view=tools&server=%3Ca%3E&standing=deferred&sort=tokens&page=2&refresh=3", "q=%00%ff&view=search", "q=a;b", "view=calls&live=1", "session=1", "page=99999999999999999999", "refresh=-1", "view=%22%3E") {
 		f.Add(query)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // a stream sends one page then
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
 		r.URL.RawQuery = query
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		switch w.Code {
 		case http.StatusOK, http.StatusBadRequest, http.StatusNotFound:
-			if _, err := readPage(w.Body.String()); err != nil {
+			body := w.Body.String()
+			if w.Header().Get("Content-Type") == "text/event-stream" {
+				body = strings.ReplaceAll(strings.TrimPrefix(body, "data: "), "\ndata: ", "\n")
+			}
+			if _, err := readPage(body); err != nil {
 				t.Fatal(err)
 			}
 		default:

@@ -18,7 +18,8 @@ const (
 	liveShare = 20
 
 	// liveIdle is after how long without a change something is sent all the same, so
-	// that a reader who has gone is noticed.
+	// that a reader who has gone is noticed. One who does not read what is sent is
+	// gone after as long.
 	liveIdle = 15 * time.Second
 )
 
@@ -57,9 +58,11 @@ func (h handler) live(w http.ResponseWriter, r *http.Request) {
 		}
 		if event.Len() > 0 {
 			sent = time.Now()
+			_ = out.SetWriteDeadline(sent.Add(liveIdle)) // fails where there are no deadlines
 			if _, err = w.Write(event.Bytes()); err == nil {
 				err = out.Flush()
 			}
+			_ = out.SetWriteDeadline(time.Time{}) // at a deadline, a stream of HTTP/2 ends even if nothing is written
 		}
 		if was = now; err != nil || p.Closed {
 			return

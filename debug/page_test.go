@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -15,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -72,6 +75,84 @@ func TestPageAttentionIsBounded(t *testing.T) {
 	assert.Contains(t, text, "and 142 more need attention 150 ")
 	assert.NotContains(t, text, "s008")
 	assert.Contains(t, pageText(t, debug.Handler(mgr), "view=attention&page=2"), "101 to 150 of 150")
+
+	hers := debug.Operator(u)
+	button := "do=restart&of=s120&page=2&view=attention"
+	assert.Contains(t, ask(hers, "view=attention&page=2").Body.String(), `action="?`+strings.ReplaceAll(button, "&", "&amp;")+`"`)
+	assert.Equal(t, "?page=2&view=attention", post(hers, button, nil).Header().Get("Location"), "back to this page")
+}
+
+// A tool that is new is not taken for one that exceeds a limit.
+func TestPageNewTool(t *testing.T) {
+	git := serving("git", echoTool("log", "Shows the history"))
+	mgr := start(t, &mcphybrid.Options{Trust: mcphybrid.TrustApprove, Servers: []mcphybrid.ServerConfig{git}})
+	h := debug.Handler(mgr)
+	git.InProcess.(*mcpserver.MCPServer).AddTools(echoTool("push", "Sends commits"))
+	soon(t, func() bool { return len(changedTools(mgr)) == 1 })
+	assert.Contains(t, pageText(t, h, "view=tools"), "mcp_git__push git quarantined it is new, and nobody has accepted it")
+	assert.Contains(t, pageText(t, h, "view=why&name=push"), "It is held back until somebody accepts it: it is new, and nobody has accepted it.")
+	assert.Contains(t, pageText(t, h, "view=attention"), "New tool push of server git")
+}
+
+// Servers of the same name are told apart by whose they are, and what only a user can do
+// is no button of the system's.
+func TestPageWhoseServer(t *testing.T) {
+	down := func(s *mcphybrid.Session, servers func() []mcphybrid.ServerStatus) {
+		for _, tool := range s.Tools() {
+			if strings.HasSuffix(tool.Name(), "exit") {
+				_, err := s.Call(t.Context(), tool.Name(), nil)
+				require.Error(t, err)
+			}
+		}
+		soon(t, func() bool {
+			return slices.ContainsFunc(servers(), func(st mcphybrid.ServerStatus) bool { return st.State == mcphybrid.StateDown })
+		})
+	}
+	mgr := start(t, &mcphybrid.Options{
+		Trust: mcphybrid.TrustQuarantine, Limits: mcphybrid.ServerLimits{Reconnect: -1},
+		Servers: []mcphybrid.ServerConfig{child(t, "mortal", "exits"), serving("git", echoTool("log", "Shows the history"))},
+	})
+	down(mgr.Default(), mgr.Servers)
+	h := debug.Operator(mgr)
+	mine := serving("mine", echoTool("push", "Sends commits"))
+	ann, err := mgr.NewUser("ann", &mcphybrid.UserOptions{Servers: []mcphybrid.ServerConfig{serving("mortal", echoTool("wake", "Wakes")), child(t, "git", "exits"), mine}})
+	require.NoError(t, err)
+	require.NoError(t, ann.Start(t.Context()))
+	down(ann.Default(), ann.Servers)
+	bob, err := mgr.NewUser("bob", &mcphybrid.UserOptions{Servers: []mcphybrid.ServerConfig{{Name: "his", Command: "no-such-program"}}})
+	require.NoError(t, err)
+	require.Error(t, bob.Start(t.Context()))
+	hers, his := ann.NewSession(nil), bob.NewSession(nil)
+
+	assert.NotContains(t, pageText(t, h, "view=why&name=nothing"), "Server his")
+	assert.NotContains(t, pageText(t, h, "view=why&name=nothing&session=1"), "Server his")
+	assert.Contains(t, pageText(t, h, "view=why&name=nothing&session=2"), "Server his of user bob is down and has not listed its tools")
+	for _, c := range []struct {
+		pages http.Handler
+		name  string
+		fails string
+	}{
+		{h, "wake&session=1", ""}, {h, "exit", "mortal is down"}, {h, "log&session=1", ""}, {h, "git__exit&session=1", "git of user ann is down"},
+		{debug.Handler(ann), "log", ""}, {debug.Handler(ann), "git__exit", "git is down"},
+	} {
+		text := pageText(t, c.pages, "view=why&name="+c.name)
+		if c.fails == "" {
+			assert.NotContains(t, text, "A call will fail.", c.name)
+		} else {
+			assert.Contains(t, text, "A call will fail. Server "+c.fails, c.name)
+		}
+	}
+
+	mine.InProcess.(*mcpserver.MCPServer).AddTools(echoTool("push", "Sends all files"))
+	soon(t, func() bool { return len(ann.Problems()) == 1 })
+	text := pageText(t, h, "view=attention&session=1")
+	assert.Contains(t, text, "Changed tool push of server mine of user ann")
+	assert.Contains(t, text, `user.Accept("mine", "push", `)
+	const tool = "view=tool&name=mcp_mine__push"
+	assert.Contains(t, pageText(t, h, tool+"&session=1"), `user.Accept("mine", "push", `)
+	assert.NotContains(t, ask(h, tool+"&session=1").Body.String(), "do=accept", "the Manager can't")
+	assert.Contains(t, ask(debug.Operator(ann), tool).Body.String(), "do=accept")
+	runtime.KeepAlive([]any{hers, his})
 }
 
 // The last calls are there with their errors, conversations and users, also of sessions
@@ -134,7 +215,7 @@ func TestPageWhyNot(t *testing.T) {
 		{"mcp_crm__update_record_05", "", "1", `hidden The session can neither find nor call it: an access list does not permit it: it denies "crm/*_05".`},
 		{"mcp_git__log", "", "", `hidden The session can neither find nor call it: rule "no logs" excludes it.`},
 		{"mcp_crm__update_record_05", "", "2", `rules include only other tools: "only zebras".`},
-		{"push", "", "", `quarantined It is held back until somebody accepts it: its definition has changed since `},
+		{"push", "", "", `quarantined It is held back until somebody accepts it: its definition has changed since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`},
 		{"mcp_crm__update_record_00", "update", "", "inline The model has it from the start, so a search leaves it out: there is room."},
 		{"mcp_crm__update_record_30", "update", "", "active The model has it, so a search leaves it out: it is active, last used in turn 0."},
 		{"mcp_crm__update_record_20", "zebra record", "", `deferred A search does not find it: its score of 0\.\d+ is below the threshold of 0\.\d+\. Words of the query score 0\.\d+ at least 0\.\d+ is found missing zebra field`},
@@ -166,7 +247,7 @@ func TestPageWhyNotOfOneServer(t *testing.T) {
 		many = append(many, echoTool(fmt.Sprintf("update_record_%02d", i), "Updates a record"))
 	}
 	mgr := start(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Search: mcphybrid.RankingOptions{Results: 4, ServerLimit: 2}, Servers: []mcphybrid.ServerConfig{serving("crm", many...)}})
-	assert.Contains(t, pageText(t, debug.Handler(mgr), "view=why&name=mcp_crm__update_record_03&q=update+a+record"), "other tools of its server match better, and a search finds only so many of one server.")
+	assert.Contains(t, pageText(t, debug.Handler(mgr), "view=why&name=mcp_crm__update_record_03&q=update+a+record"), "other tools of its server match better, and the number of hits from one server is limited.")
 }
 
 // post presses a button.
@@ -309,6 +390,102 @@ func TestPageIsLive(t *testing.T) {
 		}
 	}
 }
+
+// The stream of a page that is gone ends with the Manager too.
+func TestPageIsLiveUntilTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mgr := mcphybrid.NewManager(nil)
+		h := debug.Handler(mgr)
+		s := mgr.NewSession(nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := false
+		go func() {
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/?view=session&session=1&live=1", nil))
+			ended = true
+		}()
+		synctest.Wait()
+		s.Close()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.False(t, ended, "a page that says why is live too")
+		require.NoError(t, mgr.Close())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.True(t, ended)
+	})
+}
+
+// A page stays live while nothing happens, and a reader who stops reading loses it.
+func TestPageIsLiveForReaders(t *testing.T) {
+	for _, version := range []int{1, 2} {
+		t.Run(fmt.Sprintf("HTTP/%d", version), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { liveForReaders(t, version) })
+		})
+	}
+}
+
+func liveForReaders(t *testing.T, version int) {
+	mgr := mcphybrid.NewManager(nil)
+	h := debug.Handler(mgr)
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(version == 1)
+	protocols.SetUnencryptedHTTP2(version == 2)
+	var ended atomic.Bool
+	srv := &http.Server{Protocols: protocols, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r)
+		ended.Store(true)
+	})}
+	conns := make(pipes)
+	go func() { _ = srv.Serve(conns) }()
+	client := &http.Transport{Protocols: protocols, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		here, there := net.Pipe()
+		conns <- there
+		return here, nil
+	}}
+	resp, err := (&http.Client{Transport: client}).Get("http://host.example/?view=tools&live=1")
+	require.NoError(t, err)
+	assert.Equal(t, version, resp.ProtoMajor)
+	lines := bufio.NewReader(resp.Body)
+	for idle := 0; idle < 5; {
+		line, err := lines.ReadString('\n')
+		require.NoError(t, err)
+		if line == ":\n" {
+			idle++
+		}
+	}
+	assert.False(t, ended.Load())
+	if version == 1 { // a client of HTTP/2 reads 4 MB ahead
+		for i := range 20 {
+			require.NoError(t, mgr.AddTools(fmt.Sprintf("group%d", i), echoTool("tool", "Does a chore")))
+			time.Sleep(2 * time.Second)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.True(t, ended.Load())
+	}
+	_ = resp.Body.Close()
+	client.CloseIdleConnections()
+	require.NoError(t, srv.Close())
+	require.NoError(t, mgr.Close())
+}
+
+// pipes is a listener for connections in memory.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if conn, ok := <-p; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error {
+	close(p)
+	return nil
+}
+
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // What happens while pages are read is not lost, and buttons may be pressed at once.
 func TestPageConcurrently(t *testing.T) {

@@ -17,20 +17,36 @@ type searchPage struct {
 	Asked bool // the request has a query
 	Found mcphybrid.SearchSnapshot
 	Hits  []hitRow
-
-	most float64 // the greatest part of all scores
-}
-
-// Width returns the length of a part's bar; the greatest part has 100.
-func (p *searchPage) Width(part search.ScorePart) float64 {
-	return max(0, min(100, 100*part.Score/p.most))
 }
 
 type hitRow struct {
 	toolRow
-	Hit   mcphybrid.HitSnapshot
-	Parts []search.ScorePart // the first
-	More  int                // further parts
+	Hit mcphybrid.HitSnapshot
+	scoreParts
+}
+
+// scoreParts are the first parts of a score, with their bars.
+type scoreParts struct {
+	Parts     []search.ScorePart
+	MoreParts int
+	most      *float64 // the greatest part of all scores on the page
+}
+
+// newParts returns the first of all parts, and raises most to the greatest of them.
+func newParts(all []search.ScorePart, most *float64) scoreParts {
+	p := scoreParts{all[:min(len(all), maxParts)], max(len(all)-maxParts, 0), most}
+	for _, part := range p.Parts {
+		*most = max(*most, part.Score)
+	}
+	return p
+}
+
+// Width returns the length of a part's bar; the greatest part has 100.
+func (p scoreParts) Width(part search.ScorePart) float64 {
+	if *p.most == 0 {
+		return 0
+	}
+	return max(0, min(100, 100*part.Score / *p.most))
 }
 
 func newSearch(ctx context.Context, snap *mcphybrid.Snapshot, r request) *searchPage {
@@ -43,13 +59,9 @@ func newSearch(ctx context.Context, snap *mcphybrid.Snapshot, r request) *search
 		opts.Servers = []string{r.Server}
 	}
 	p.Asked, p.Found = true, snap.Search(ctx, r.Query, opts)
+	most := new(float64)
 	for _, hit := range p.Found.Hits[:min(len(p.Found.Hits), maxHits)] {
-		all := hit.Explained.Parts
-		row := hitRow{newRow(hit.Tool), hit, all[:min(len(all), maxParts)], max(len(all)-maxParts, 0)}
-		for _, part := range row.Parts {
-			p.most = max(p.most, part.Score)
-		}
-		p.Hits = append(p.Hits, row)
+		p.Hits = append(p.Hits, hitRow{newRow(hit.Tool), hit, newParts(hit.Explained.Parts, most)})
 	}
 	return p
 }

@@ -90,10 +90,12 @@ func newRow(t mcphybrid.ToolSnapshot) toolRow {
 	}
 	switch c := t.Changed; {
 	case c == nil:
+	case c.Added:
+		r.Reason += "; it is new, and nobody has accepted it"
 	case c.Was == "":
 		r.Reason += "; its server has more tools than are remembered"
 	default:
-		r.Reason += "; its definition has changed since " + c.Since.UTC().Format(time.DateTime)
+		r.Reason += "; its definition has changed since " + c.Since.UTC().Format(time.DateTime) + " UTC"
 	}
 	r.Reason = strings.TrimPrefix(r.Reason, "; ")
 	return r
@@ -106,8 +108,8 @@ type toolPage struct {
 	Schema          string
 	Marks           []mcphybrid.Mark
 	Was, Is         string // hashes of the definition before and after a change
-	Accept          *deed  // nil if there is nothing to accept
-	Call            string // the same as a call
+	Call            string // which accepts the change; "" if there is none
+	Accept          *deed  // the same as a button; nil if that is another one's to do
 }
 
 func newTool(snap *mcphybrid.Snapshot, name string) (*toolPage, error) {
@@ -123,8 +125,10 @@ func newTool(snap *mcphybrid.Snapshot, name string) (*toolPage, error) {
 	}
 	if c := t.Changed; c != nil {
 		p.Was, p.Is = c.Was, c.Is
-		p.Accept = &deed{Do: "accept", Server: c.Server, Tool: c.Tool, Hash: c.Is, Label: "Accept this definition"}
-		p.Call = changeMatter(c).Call
+		p.Call = changeMatter(snap, mcphybrid.ChangeSnapshot{ChangedError: c, User: t.User}).Call
+		if owns(snap, t.User) {
+			p.Accept = &deed{Do: "accept", Server: c.Server, Tool: c.Tool, Hash: c.Is, Label: "Accept this definition"}
+		}
 	}
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,20 +22,12 @@ type whyPage struct {
 	Tool    *toolRow // the tool, or nil
 	Verdict string   // in one sentence
 	Details []string
-	Button  *deed
 
 	Candidates []toolRow // tools that the name may mean, if there are several
 	More       int       // further ones
 
-	Score     *search.Explanation // how the words of the query score the tool, or nil
-	Parts     []search.ScorePart
-	MoreParts int
-	most      float64
-}
-
-// Width returns the length of a part's bar; the greatest part has 100.
-func (p *whyPage) Width(part search.ScorePart) float64 {
-	return max(0, min(100, 100*part.Score/p.most))
+	Score *search.Explanation // how the words of the query score the tool, or nil
+	scoreParts
 }
 
 func newWhy(ctx context.Context, snap *mcphybrid.Snapshot, r request) *whyPage {
@@ -95,7 +88,11 @@ func (p *whyPage) absent(ctx context.Context, snap *mcphybrid.Snapshot, tools []
 	if refusal := snap.Refusal(name).String(); refusal != "" {
 		p.Details = append(p.Details, capital(refusal)+".")
 	}
+	asker := snap.Session().User.String()
 	for _, s := range snap.Servers() {
+		if user := s.User.String(); user != "" && user != asker {
+			continue // the session never sees its tools
+		}
 		if m, ok := serverMatter(s); ok && s.Tools == 0 {
 			p.Details = append(p.Details, m.What+" and has not listed its tools: "+m.Why)
 		} else if s.State == mcphybrid.StateConnecting && s.Tools == 0 {
@@ -138,7 +135,10 @@ func (p *whyPage) judge(ctx context.Context, snap *mcphybrid.Snapshot, t mcphybr
 		}
 	}
 	servers := snap.Servers()
-	if i := slices.IndexFunc(servers, func(s mcphybrid.ServerSnapshot) bool { return s.Name == t.Server.Line(maxName) }); i >= 0 {
+	serves := func(s mcphybrid.ServerSnapshot) bool {
+		return s.Name == t.Server.Line(maxName) && cmp.Or(s.User.String(), snap.User.String()) == t.User.String()
+	}
+	if i := slices.IndexFunc(servers, serves); i >= 0 {
 		if m, ok := serverMatter(servers[i]); ok {
 			p.Details = append(p.Details, "A call will fail. "+m.What+": "+m.Why)
 		}
@@ -153,11 +153,7 @@ func (p *whyPage) searched(ctx context.Context, snap *mcphybrid.Snapshot, t mcph
 	found := snap.Search(ctx, query, mcphybrid.SearchOptions{})
 	e := snap.Explain(query, t.Name)
 	p.Score = &e
-	p.Parts = e.Parts[:min(len(e.Parts), maxParts)]
-	p.MoreParts = len(e.Parts) - len(p.Parts)
-	for _, part := range p.Parts {
-		p.most = max(p.most, part.Score)
-	}
+	p.scoreParts = newParts(e.Parts, new(float64))
 	n := place(found)
 	switch {
 	case n > 0 && found.Hits[n-1].NeededBy != "":
@@ -171,7 +167,7 @@ func (p *whyPage) searched(ctx context.Context, snap *mcphybrid.Snapshot, t mcph
 	case e.Score < e.Least:
 		p.Verdict = fmt.Sprintf("A search does not find it: its score of %.3f is below the threshold of %.3f.", e.Score, e.Least)
 	case place(snap.Search(ctx, query, mcphybrid.SearchOptions{ServerLimit: -1})) > 0:
-		p.Verdict = "A search does not find it: other tools of its server match better, and a search finds only so many of one server."
+		p.Verdict = "A search does not find it: other tools of its server match better, and the number of hits from one server is limited."
 	case len(found.Hits) > 0:
 		last := found.Hits[len(found.Hits)-1]
 		p.Verdict = fmt.Sprintf("A search does not find it: it finds %d tools, and the last of them, %s, scores %.3f; this one %.3f.", len(found.Hits), last.Tool.Name, last.Score, e.Score)

@@ -3,12 +3,14 @@ package gosdk_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/adapters/gosdk"
 	"github.com/mcphybrid/mcphybrid/adapters/internal/adaptertest"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -74,6 +76,42 @@ func TestAddSession(t *testing.T) {
 	session.Close()
 	_, err = s.Call(t.Context(), "mcp_sdk__part", `{"name":"Ann"}`)
 	require.Error(t, err)
+}
+
+// A server may have no tools, and no list of them.
+func TestAddSessionWithoutTools(t *testing.T) {
+	t.Parallel()
+	resource := func(s *mcp.Server) {
+		s.AddResource(&mcp.Resource{URI: "file:///a", Name: "a"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return nil, nil
+		})
+	}
+	prompt := func(s *mcp.Server) {
+		s.AddPrompt(&mcp.Prompt{Name: "p"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, nil })
+	}
+	for name, add := range map[string]func(*mcp.Server){"resources": resource, "prompts": prompt, "nothing": func(*mcp.Server) {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := mcp.NewServer(impl, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}})
+			add(server)
+			server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+					if rest, ok := strings.CutSuffix(method, "/list"); ok && rest != name || method == "ping" {
+						return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no such method: " + method}
+					}
+					return next(ctx, method, r)
+				}
+			})
+			client, session := join(t, server, nil)
+			m := mcphybrid.NewManager(nil)
+			defer m.Close()
+			require.NoError(t, gosdk.AddSession(t.Context(), m, mcphybrid.ServerConfig{Name: "sdk"}, client, session))
+			st := m.Servers()[0]
+			assert.Equal(t, mcphybrid.StateReady, st.State)
+			assert.Equal(t, name == "resources", st.Resources == 1)
+			assert.Equal(t, name == "prompts", st.Prompts == 1)
+		})
+	}
 }
 
 // The end of a call's context ends the tool of the SDK. Calls run at once.

@@ -174,7 +174,7 @@ func (s *source) answer(ctx context.Context, method string, params json.RawMessa
 	case mcpgo.MethodInitialize:
 		return s.initialize(ctx, params)
 	case mcpgo.MethodPing:
-		return struct{}{}, s.session.Ping(ctx, nil)
+		return struct{}{}, s.reach(ctx)
 	case mcpgo.MethodToolsList:
 		return ask(ctx, params, s.session.ListTools)
 	case mcpgo.MethodToolsCall:
@@ -201,12 +201,27 @@ func (s *source) initialize(ctx context.Context, params json.RawMessage) (any, e
 	if err := json.Unmarshal(params, &asked); err != nil {
 		return nil, err
 	}
-	if _, err := s.session.ListTools(ctx, nil); err != nil { // whether it is still there
+	if err := s.reach(ctx); err != nil {
 		return nil, err
 	}
 	told := *s.session.InitializeResult()
 	told.ProtocolVersion = asked.ProtocolVersion
 	return told, nil
+}
+
+// reach asks the server for a list that it has, to see whether it is still there. Newer
+// revisions of MCP have no ping.
+func (s *source) reach(ctx context.Context) (err error) {
+	switch has := s.session.InitializeResult().Capabilities; {
+	case has == nil:
+	case has.Tools != nil:
+		_, err = s.session.ListTools(ctx, nil)
+	case has.Resources != nil:
+		_, err = s.session.ListResources(ctx, nil)
+	case has.Prompts != nil:
+		_, err = s.session.ListPrompts(ctx, nil)
+	}
+	return err
 }
 
 // ask passes on a request.

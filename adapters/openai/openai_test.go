@@ -258,6 +258,22 @@ func TestBrokenStream(t *testing.T) {
 	require.Equal(t, 3, requests)
 }
 
+// An error that the provider streams is the one that the caller reads.
+func TestStreamedError(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "event: error\n"+`data: {"type":"error","code":"server_is_overloaded","message":"Try again later.","param":null,"sequence_number":1}`+"\n\n")
+	}))
+	defer srv.Close()
+	mgr := mcphybrid.NewManager(nil)
+	defer mgr.Close()
+	answers := mcpopenai.NewResponses(client(srv.URL), mgr.NewSession(nil), responses.ResponseNewParams{Model: "m"})
+	answers.OnEvent = func(responses.ResponseStreamEventUnion) {}
+	_, err := answers.Run(t.Context(), responses.ResponseInputItemParamOfMessage("Hello.", "user"))
+	require.EqualError(t, err, "mcpopenai: server_is_overloaded: Try again later.")
+}
+
 // A call of a custom tool has a result that says why there is none, and goes back as it was.
 func TestCustomCall(t *testing.T) {
 	t.Parallel()

@@ -159,6 +159,8 @@ func (r *Responses) stream(ctx context.Context, params responses.ResponseNewPara
 		switch event.Type {
 		case "response.completed", "response.incomplete", "response.failed":
 			answer = &event.Response
+		case "error":
+			return nil, fmt.Errorf("mcpopenai: %s: %s", event.Code, event.Message)
 		}
 	}
 	if err := stream.Err(); err != nil {

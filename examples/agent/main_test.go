@@ -105,6 +105,9 @@ func TestFlags(t *testing.T) {
 			var out bytes.Buffer
 			assert.ErrorContains(t, run(t.Context(), test.args, &out, &out), test.want)
 		}
+		set, err := parse([]string{"-provider", name, "-base-url", "http://127.0.0.1:1", "-deny", "a, b_* ,", "hello"}, io.Discard)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a", "b_*"}, set.access.Deny)
 	})
 }
 

@@ -52,8 +52,10 @@ func parse(args []string, stderr io.Writer) (*settings, error) {
 		end:      func() error { return nil },
 		close:    func() {},
 	}
-	if *deny != "" {
-		set.access.Deny = strings.Split(*deny, ",")
+	for name := range strings.SplitSeq(*deny, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			set.access.Deny = append(set.access.Deny, name)
+		}
 	}
 
 	switch alone := set.endpoint.key == "" && *baseURL == ""; {

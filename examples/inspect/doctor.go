@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -31,15 +32,21 @@ type checkup struct {
 	tokens   mcphybrid.TokenStats
 }
 
-// examine checks the files and prints what it finds.
+// examine checks the files and prints what it finds. A file that can't be used does not
+// keep it from the others.
 func (s *settings) examine(ctx context.Context, files []string, stdout, stderr *os.File) error {
-	var results []*diagnosis
+	results := []*diagnosis{}
+	var failed []error
 	for _, path := range files {
 		c, err := s.checkup(ctx, path, stderr)
-		if err != nil {
-			return unusable{err}
+		switch {
+		case ctx.Err() != nil:
+			return errInterrupted
+		case err != nil:
+			failed = append(failed, err)
+		default:
+			results = append(results, c.diagnose())
 		}
-		results = append(results, c.diagnose())
 	}
 	if s.json {
 		if err := printJSON(stdout, results); err != nil {
@@ -51,11 +58,14 @@ func (s *settings) examine(ctx context.Context, files []string, stdout, stderr *
 			if i > 0 {
 				sheet.Gap()
 			}
-			d.print(sheet, len(results) > 1)
+			d.print(sheet, len(files) > 1)
 		}
 		if sheet.Err() != nil {
 			return sheet.Err()
 		}
+	}
+	if failed != nil {
+		return unusable{errors.Join(failed...)}
 	}
 	for _, d := range results {
 		if slices.ContainsFunc(d.Findings, func(f finding) bool { return f.Level != note }) {
@@ -77,7 +87,7 @@ func (s *settings) checkup(ctx context.Context, path string, stderr *os.File) (*
 		return nil, err
 	}
 	c := &checkup{
-		path: path, text: string(text), exposed: info.Mode().Perm()&0o077 != 0,
+		path: path, text: string(text), exposed: runtime.GOOS != "windows" && info.Mode().Perm()&0o044 != 0,
 		notes: cfg.Notes, servers: cfg.Servers, late: 0.5,
 	}
 	if err != nil {

@@ -216,9 +216,10 @@ func TestSecretsThatOthersMayRead(t *testing.T) {
 		require.ErrorIs(t, err, errFindings)
 		return stdout
 	}
-	assert.NotContains(t, said(), "others on this machine")
-	require.NoError(t, os.Chmod(path, 0o644))
-	assert.Contains(t, said(), "others on this machine")
+	for mode, want := range map[os.FileMode]bool{0o600: false, 0o610: false, 0o622: false, 0o640: true, 0o604: true, 0o644: true} {
+		require.NoError(t, os.Chmod(path, mode))
+		assert.Equal(t, want, strings.Contains(said(), "others on this machine"), mode)
+	}
 }
 
 // The exit status is 0 with notes at most, 1 with something to do, and 2 if a file or
@@ -239,7 +240,8 @@ func TestDoctorStatus(t *testing.T) {
 		{[]string{gone}, 1, "\n" + gone + ": 1 error\n"},
 		{[]string{fine, gone}, 1, "\n" + gone + ": error: gone: command: "},
 		{[]string{"nowhere.json"}, 2, ""},
-		{[]string{fine, writeFile(t, "mcp.json", "{")}, 2, ""},
+		{[]string{writeFile(t, "mcp.json", "{"), fine, "nowhere.json"}, 2, fine + ": nothing to do\n"},
+		{[]string{gone, "nowhere.json"}, 2, gone + ": error: gone: command: "},
 		{[]string{writeFile(t, "mcp.json", "{}")}, 2, ""},
 		{[]string{"-nonsense"}, 2, ""},
 	} {
@@ -258,7 +260,9 @@ func TestDoctorStatus(t *testing.T) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	require.NoError(t, err)
 	defer null.Close()
-	assert.Equal(t, 2, status(run(ctx, []string{"-doctor", fine}, null, null)), "interrupted")
+	interrupted := run(ctx, []string{"-doctor", "nowhere.json", fine}, null, null)
+	assert.EqualError(t, interrupted, "interrupted")
+	assert.Equal(t, 1, status(interrupted))
 }
 
 // The worst comes first, then the order of the file. Each finding is one line in a pipe.

@@ -196,8 +196,8 @@ func renamed(helps bool) finder {
 	}
 }
 
-// Of a registered name, maxName is how many characters it has at most, and maxPrefix
-// those of its beginning mcp_PREFIX, which leaves room for a hash.
+// maxName is the largest length of a registered name, and maxPrefix that of its first
+// part, mcp_PREFIX: it leaves room for a hash.
 const (
 	maxName   = 64
 	maxPrefix = 53

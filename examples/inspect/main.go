@@ -50,6 +50,8 @@ func main() {
 // errFindings means that the doctor has found something to do, and said so.
 var errFindings = errors.New("there is something to do")
 
+var errInterrupted = errors.New("interrupted")
+
 // An unusable is an error of the flags, or of a file that the doctor can't check.
 type unusable struct{ error }
 
@@ -190,13 +192,13 @@ func (s *settings) options(cfg *mcphybrid.Config) *mcphybrid.Options {
 	return opts
 }
 
-// start starts the servers. What is wrong with one, its status says.
+// start starts the servers. The status of each says what is wrong with it.
 func start(ctx context.Context, mgr *mcphybrid.Manager, stderr *os.File) error {
 	show := terminal.Show(stderr, starting(mgr.Servers))
 	_ = mgr.Start(ctx)
 	show.Stop(true)
 	if ctx.Err() != nil {
-		return errors.New("interrupted")
+		return errInterrupted
 	}
 	return nil
 }

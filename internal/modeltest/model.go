@@ -14,10 +14,10 @@ import (
 // A Request is what a model is sent, in a form that all protocols have in common.
 type Request struct {
 	Stream   bool
-	Usage    bool // the stream ends with the tokens that were used, in protocols that leave it to the host
+	Usage    bool // the host asked for the tokens at the end of the stream; chat completions only
 	System   string
 	Tools    []json.RawMessage // with those that messages add
-	Listed   int               // how many of these no message adds, if any may
+	Listed   int               // how many of Tools are in the list of the request; Anthropic's messages only
 	Messages []json.RawMessage // without the system prompt
 	Turns    []Turn            // what these say
 }

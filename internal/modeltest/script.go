@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,7 +91,8 @@ func (s *Script) play(got Request, err error) (Step, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == len(s.Steps) {
-		return Step{}, errors.New("the script is at its end")
+		s.err = cmp.Or(s.err, errors.New("the script is at its end, and there is one more request"))
+		return Step{}, s.err
 	}
 	st := s.Steps[s.next]
 	st.Calls = slices.Clone(st.Calls)

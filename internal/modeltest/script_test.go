@@ -64,6 +64,16 @@ func TestScriptRefuses(t *testing.T) {
 	}
 }
 
+// A request more than the script has is wrong, even if the runtime swallows the error.
+func TestScriptIsOver(t *testing.T) {
+	t.Parallel()
+	s := &Script{}
+	_, err := s.play(Request{}, nil)
+	require.ErrorContains(t, err, "at its end")
+	require.ErrorIs(t, s.Wrong(), err)
+	require.ErrorIs(t, s.End(), err)
+}
+
 // A conversation that begins anew has the answer before it, and nothing else.
 func TestScriptAnew(t *testing.T) {
 	t.Parallel()

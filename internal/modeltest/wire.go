@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -28,10 +29,16 @@ func event(name string, data any) string {
 	return fmt.Sprintf("event: %s\ndata: %s\n\n", name, text)
 }
 
-// canonical returns JSON with its members in the order of their names.
+// canonical returns JSON with its members in the order of their names. Numbers keep their
+// digits.
 func canonical(text string) string {
 	var v any
-	if json.Unmarshal([]byte(text), &v) != nil {
+	in := json.NewDecoder(strings.NewReader(text))
+	in.UseNumber()
+	if in.Decode(&v) != nil {
+		return text
+	}
+	if _, err := in.Token(); err != io.EOF {
 		return text
 	}
 	out, _ := json.Marshal(v)

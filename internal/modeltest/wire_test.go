@@ -32,6 +32,15 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
+// Members have no order, and digits count.
+func TestCanonical(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, canonical(`{"b":[1,{"d":null,"c":2}],"a":"<"}`), canonical(`{ "a": "<", "b": [1, {"c": 2, "d": null}] }`))
+	assert.NotEqual(t, canonical(`{"a":9007199254740993}`), canonical(`{"a":9007199254740992}`))
+	assert.Equal(t, `{"a":1} x`, canonical(`{"a":1} x`), "that is no JSON")
+	assert.Equal(t, "{", canonical("{"))
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"model":"m","messages":[{"role":"system","content":"s"},{"role":"assistant","tool_calls":[{"id":"1","type":"function"}]},{"role":"tool","tool_call_id":"1"}]}`))
 	f.Add([]byte(`{"model":"m","input":[{"role":"user","content":"x"},{"type":"function_call","call_id":"1"},{"type":"function_call_output","call_id":"1","output":"y"}]}`))

@@ -200,7 +200,7 @@ func (v *visitor) code(ctx context.Context, all []pages.Piece) {
 	}
 	v.do(ctx, "a module", dir, "go mod init example.com/visitor", time.Minute)
 	for _, p := range all {
-		if strings.HasPrefix(p.Text, "go get ") && v.do(ctx, p.Path+":"+fmt.Sprint(p.Line), dir, p.Text, 10*time.Minute) {
+		if gets(p) && p.Needs == "" && v.do(ctx, p.Path+":"+fmt.Sprint(p.Line), dir, p.Text, 10*time.Minute) {
 			v.run++
 		}
 	}
@@ -234,6 +234,7 @@ func (v *visitor) adapter(ctx context.Context, p pages.Piece) {
 // commands runs the commands in the clone.
 func (v *visitor) commands(ctx context.Context, all []pages.Piece) {
 	done := make(map[string]bool)
+	dir := filepath.Join(v.tmp, "module") // for what gets modules; without -only, code did that
 	for _, p := range all {
 		slow := strings.HasPrefix(p.Text, "go test ") || strings.HasPrefix(p.Text, "go -C ")
 		switch {
@@ -241,7 +242,12 @@ func (v *visitor) commands(ctx context.Context, all []pages.Piece) {
 			continue
 		case p.Needs != "":
 			v.skip(p, "needs "+p.Needs)
-		case strings.HasPrefix(p.Text, "go get "): // with the code
+		case gets(p) && v.only == "":
+		case gets(p):
+			v.must(v.configure(dir))
+			if v.do(ctx, fmt.Sprintf("%s:%d", p.Path, p.Line), dir, "[ -f go.mod ] || go mod init example.com/visitor; "+p.Text, 10*time.Minute) {
+				v.run++
+			}
 		case slow && !v.full && v.only == "":
 			v.skip(p, "takes long")
 		case v.do(ctx, fmt.Sprintf("%s:%d", p.Path, p.Line), v.clone, p.Text, 20*time.Minute):
@@ -253,6 +259,9 @@ func (v *visitor) commands(ctx context.Context, all []pages.Piece) {
 		v.must(fmt.Errorf("no command has %q", v.only))
 	}
 }
+
+// gets reports whether p is a command for the reader's module, and not for the clone.
+func gets(p pages.Piece) bool { return strings.HasPrefix(p.Text, "go get ") }
 
 // do runs a command of the shell and reports whether it succeeded.
 func (v *visitor) do(ctx context.Context, what, dir, command string, limit time.Duration) bool {

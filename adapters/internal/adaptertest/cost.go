@@ -90,13 +90,13 @@ func spend(t *testing.T, r Runtime, servers []mcphybrid.ServerConfig, opts *mcph
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: servers})
 	defer mgr.Close()
 	require.NoError(t, mgr.Start(ctx))
-	p := &purse{Streams: r.Streams, loaded: make(map[string]bool)}
+	m := &meter{Streams: r.Streams, loaded: make(map[string]bool)}
 	sess := mgr.NewSession(opts)
 	require.NotContains(t, toolNames(sess), taskTool+" ", "the task has a tool of the first %d", mcphybrid.DefaultMaxInline)
-	answer, err := r.Begin(t, serve(t, modeltest.Model(p.play)), sess, nil).Run(ctx, task)
+	answer, err := r.Begin(t, serve(t, modeltest.Model(m.play)), sess, nil).Run(ctx, task)
 	require.NoError(t, err)
 	require.Equal(t, "It is clean.", answer)
-	return p.cost
+	return m.cost
 }
 
 func toolNames(s *mcphybrid.Session) string {
@@ -109,20 +109,20 @@ func toolNames(s *mcphybrid.Session) string {
 	return b.String()
 }
 
-// A purse is a model that does the task as a session's tools allow it, and counts.
-type purse struct {
+// A meter is a model that does the task as a session's tools allow it, and counts.
+type meter struct {
 	Streams bool
 	cost
 	loaded map[string]bool // deferred tools of the request that a search has loaded
 }
 
 // play answers a request.
-func (p *purse) play(got modeltest.Request, err error) (modeltest.Step, error) {
+func (m *meter) play(got modeltest.Request, err error) (modeltest.Step, error) {
 	if err != nil {
 		return modeltest.Step{}, err
 	}
-	if got.Stream != p.Streams {
-		return modeltest.Step{}, fmt.Errorf("stream is %t, want %t", got.Stream, p.Streams)
+	if got.Stream != m.Streams {
+		return modeltest.Step{}, fmt.Errorf("stream is %t, want %t", got.Stream, m.Streams)
 	}
 	last := got.Turns[len(got.Turns)-1]
 	var names []string
@@ -130,7 +130,7 @@ func (p *purse) play(got modeltest.Request, err error) (modeltest.Step, error) {
 	for _, raw := range got.Messages {
 		bytes += len(raw)
 		if strings.Contains(string(raw), `"tool_reference"`) {
-			p.loaded[taskTool] = strings.Contains(string(raw), taskTool)
+			m.loaded[taskTool] = strings.Contains(string(raw), taskTool)
 		}
 	}
 	for _, raw := range got.Tools {
@@ -143,26 +143,26 @@ func (p *purse) play(got modeltest.Request, err error) (modeltest.Step, error) {
 			return modeltest.Step{}, err
 		}
 		name := tool.Name + tool.Function.Name
-		if !tool.Deferred || p.loaded[name] {
+		if !tool.Deferred || m.loaded[name] {
 			names = append(names, name)
 			bytes += len(raw)
 		}
 	}
-	p.requests++
-	p.sum += bytes / 4
-	if p.requests == 1 {
-		p.first = bytes / 4
+	m.requests++
+	m.sum += bytes / 4
+	if m.requests == 1 {
+		m.first = bytes / 4
 	}
-	st := modeltest.Step{Calls: []modeltest.Call{{ID: fmt.Sprintf("call_%d", p.requests), Name: taskTool, Arguments: taskArgument}}}
+	st := modeltest.Step{Calls: []modeltest.Call{{ID: fmt.Sprintf("call_%d", m.requests), Name: taskTool, Arguments: taskArgument}}}
 	switch {
-	case p.requests == 1 && slices.Contains(names, mcphybrid.SearchToolName):
+	case m.requests == 1 && slices.Contains(names, mcphybrid.SearchToolName):
 		st.Calls[0].Name, st.Calls[0].Arguments = mcphybrid.SearchToolName, fmt.Sprintf(`{"query":%q}`, taskQuery)
 	case len(last.Results) > 0 && strings.Contains(last.Results[0].Text, "pm25"):
 		st = modeltest.Step{Say: "It is clean."}
 	case slices.Contains(names, mcphybrid.CallToolName):
 		st.Calls[0].Name, st.Calls[0].Arguments = mcphybrid.CallToolName, fmt.Sprintf(`{"name":%q,"arguments":%s}`, taskTool, taskArgument)
-	case !slices.Contains(names, taskTool) || p.requests > 2:
-		return modeltest.Step{}, fmt.Errorf("request %d has no tool for the task: %+v", p.requests, last)
+	case !slices.Contains(names, taskTool) || m.requests > 2:
+		return modeltest.Step{}, fmt.Errorf("request %d has no tool for the task: %+v", m.requests, last)
 	}
 	return st, nil
 }
