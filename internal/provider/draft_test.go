@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,8 +96,11 @@ func TestConvertKeepsTheDraft(t *testing.T) {
 		}
 		declared := pick("http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-06/schema#", "https://json-schema.org/draft-07/schema", "https://json-schema.org/draft/2019-09/schema", "https://json-schema.org/draft/2020-12/schema")
 		raw := fmt.Sprintf(`{"$schema":%q,"type":"object","properties":{"a":%s,"b":%s},"definitions":{"A":%s},"$defs":{"B":%s}}`, declared, sub(2), sub(2), sub(1), sub(1))
+		if endless(t, raw) {
+			continue
+		}
 		before, invalid := compile([]byte(raw))
-		for of := range dialects {
+		for _, of := range slices.Sorted(maps.Keys(dialects)) {
 			converted, losses := Convert(schema.Prune(json.RawMessage(raw)), dialects[of])
 			after, err := compile(converted)
 			require.NoError(t, err, "seed %d\n%s\n%s", seed, raw, converted)
@@ -126,4 +132,76 @@ func TestConvertKeepsTheDraft(t *testing.T) {
 	}
 	t.Log("compared", compared)
 	require.Greater(t, compared, 1000)
+}
+
+// endless reports whether a schema leads to itself at the same place of a value, which no
+// validator can follow: what it makes of that depends on where it began.
+func endless(t *testing.T, raw string) bool {
+	var root any
+	require.NoError(t, json.Unmarshal([]byte(raw), &root))
+	anchors := make(map[string]any)
+	var each func(v any, use func(map[string]any))
+	each = func(v any, use func(map[string]any)) {
+		switch v := v.(type) {
+		case map[string]any:
+			use(v)
+			for _, part := range v {
+				each(part, use)
+			}
+		case []any:
+			for _, part := range v {
+				each(part, use)
+			}
+		}
+	}
+	each(root, func(m map[string]any) {
+		for _, name := range []string{"$anchor", "$dynamicAnchor", "$id"} {
+			if anchor, ok := m[name].(string); ok {
+				anchors["#"+strings.TrimPrefix(anchor, "#")] = m
+			}
+		}
+	})
+	find := func(reference string) any {
+		if at, ok := anchors["#"+strings.TrimPrefix(reference, "#")]; ok {
+			return at
+		}
+		at := root
+		for _, name := range strings.Split(strings.TrimPrefix(reference, "#"), "/")[1:] {
+			m, _ := at.(map[string]any)
+			at = m[name]
+		}
+		return at
+	}
+	const open, done = 1, 2
+	state := make(map[uintptr]int)
+	var loops func(v any) bool
+	loops = func(v any) bool {
+		if list, ok := v.([]any); ok {
+			return slices.ContainsFunc(list, loops)
+		}
+		m, ok := v.(map[string]any)
+		if !ok {
+			return false
+		}
+		p := reflect.ValueOf(m).Pointer()
+		if state[p] > 0 {
+			return state[p] == open
+		}
+		state[p] = open
+		for _, name := range []string{"not", "if", "then", "anyOf"} {
+			if loops(m[name]) {
+				return true
+			}
+		}
+		for _, name := range []string{"$ref", "$dynamicRef"} {
+			if reference, ok := m[name].(string); ok && loops(find(reference)) {
+				return true
+			}
+		}
+		state[p] = done
+		return false
+	}
+	found := false
+	each(root, func(m map[string]any) { found = found || loops(m) })
+	return found
 }
