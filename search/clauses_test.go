@@ -76,7 +76,12 @@ func (p *plainIndex) read(query string) (message *plainMessage, over bool) {
 		}
 		terms := plainTerms(text)
 		for _, t := range terms {
-			add(t, 1)
+			if p.lexicon.stands[t.text] == nil {
+				add(t, 1)
+			}
+			for _, to := range p.lexicon.stands[t.text] {
+				add(plainTerm{to, to, word}, 1)
+			}
 		}
 		for i := 1; i < len(terms) && p.ranker == RankerDefault; i++ {
 			if one, two := terms[i-1], terms[i]; one.form == word && two.form == word {

@@ -190,7 +190,7 @@ func (r *retrieval) foreign(first int) bool {
 // terms themselves if they mean nothing or the catalog has them.
 func (r *retrieval) addForeign(c clause, first int) {
 	a, table := &r.analyzer, r.x.growth.lexicon.foreign()
-	for i, end := first, 0; i < len(a.terms); i = end {
+	for i, end, last := first, 0, len(a.terms); i < last; i = end {
 		end = i + 1
 		dense := a.terms[i].form == character
 		if dense {
@@ -238,6 +238,9 @@ func (r *retrieval) addMeaning(c clause, s span, meanings [][]byte) bool {
 	limit := math.Inf(1)
 	for _, m := range meanings {
 		n := x.number(m)
+		if to := l.standsFor(n); to != nil {
+			n, m = to[0], x.vocabulary.text(to[0])
+		}
 		known := r.known(n)
 		if !known {
 			n = meant

@@ -25,6 +25,7 @@ type growth struct {
 // A scratch is what growths use while they make an index, one after the other.
 type scratch struct {
 	found   []foundTerm // terms of the document being added
+	one     [1]uint32   // see read
 	at      []uint32    // by term: 1 + its index in found, or 0
 	keys    []uint64    // see contentKey
 	text    []byte      // of a signature
@@ -196,16 +197,17 @@ func (g *growth) add(x *Index, words *wordList) uint32 {
 	var lengths [fields]uint16
 	first := uint32(strange) // term of the name
 	for _, w := range words.words {
-		term, ok := g.count(w.field, &lengths, words.bytes[w.start:w.end])
-		if !ok || w.field != inName {
-			continue
+		for _, term := range g.read(words.bytes[w.start:w.end]) {
+			if !g.count(w.field, &lengths, term) || w.field != inName {
+				continue
+			}
+			if lengths[inName] == 1 {
+				first = term
+			}
+			// An identifier that is also indexed whole has no more words for that.
+			t := &g.found[g.at[term]-1]
+			t.named = t.named || w.form != whole || first == term
 		}
-		if lengths[inName] == 1 {
-			first = term
-		}
-		// An identifier that is also indexed whole has no more words for that.
-		t := &g.found[g.at[term]-1]
-		t.named = t.named || w.form != whole || first == term
 	}
 	g.keys = g.keys[:0]
 	for i := range g.found {
@@ -241,10 +243,9 @@ func (g *growth) number(s *signature) uint32 {
 
 // count adds a term in field to the document being added. It skips stop words
 // and, in a field of 65,535 terms, all others; then ok is false.
-func (g *growth) count(field uint8, lengths *[fields]uint16, text []byte) (term uint32, ok bool) {
-	term = g.terms.add(text)
+func (g *growth) count(field uint8, lengths *[fields]uint16, term uint32) (ok bool) {
 	if lengths[field] == math.MaxUint16 || g.lexicon.stops(term) {
-		return term, false
+		return false
 	}
 	lengths[field]++
 	for int(term) >= len(g.at) {
@@ -255,7 +256,17 @@ func (g *growth) count(field uint8, lengths *[fields]uint16, text []byte) (term 
 		g.at[term] = uint32(len(g.found))
 	}
 	g.found[g.at[term]-1].tf[field]++
-	return term, true
+	return true
+}
+
+// read returns the terms that text is read as: one, unless it is an abbreviation.
+func (g *growth) read(text []byte) []uint32 {
+	term := g.terms.add(text)
+	if terms := g.lexicon.standsFor(term); terms != nil {
+		return terms
+	}
+	g.one[0] = term
+	return g.one[:]
 }
 
 // put appends the document with the terms in g.keys and returns its slot. begins

@@ -38,6 +38,11 @@ type Lexicon struct {
 	// direction only.
 	Hints []Hint
 
+	// Abbreviations are read as the words of To, in documents, in queries and in the
+	// other lists, as "repo" is read as "repository". Of several for one word, the first
+	// counts.
+	Abbreviations []Hint
+
 	// Requests lists verbs that begin a request, such as "find" and "merge", in
 	// lower case and just as people write them. In a long message, sentences that
 	// begin so count more than others.
@@ -87,6 +92,7 @@ func defaultLexicon() *Lexicon {
 //	[generic]       words, separated by spaces
 //	[requests]      words, separated by spaces
 //	[synonyms]      one group per line
+//	[abbreviations] lines such as "pr = pull request"
 //	[hints]         lines such as "xlsx csv > spreadsheet table"
 //	[translations]  lines such as "天气 气象 = weather"
 //	[foreign]       lines such as "datei fichier = file"
@@ -104,7 +110,7 @@ func ParseLexicon(words string) (*Lexicon, error) {
 		switch {
 		case line[0] == '[':
 			section = line
-			if !slices.Contains([]string{"[stop]", "[faint]", "[generic]", "[requests]", "[synonyms]", "[hints]", "[translations]", "[foreign]"}, section) {
+			if !slices.Contains([]string{"[stop]", "[faint]", "[generic]", "[requests]", "[synonyms]", "[abbreviations]", "[hints]", "[translations]", "[foreign]"}, section) {
 				err = fmt.Errorf("unknown section %s", section)
 			}
 		case section == "[stop]":
@@ -117,6 +123,8 @@ func ParseLexicon(words string) (*Lexicon, error) {
 			l.Requests = append(l.Requests, strings.Fields(line)...)
 		case section == "[synonyms]":
 			l.Synonyms = append(l.Synonyms, strings.Fields(line))
+		case section == "[abbreviations]":
+			l.Abbreviations, err = appendHint(l.Abbreviations, line, "=")
 		case section == "[hints]":
 			l.Hints, err = appendHint(l.Hints, line, ">")
 		case section == "[translations]":
@@ -164,6 +172,7 @@ type compiledLexicon struct {
 	numbers map[string]uint32
 	class   []class       // by term
 	others  [][]expansion // by term; ascending terms
+	stands  [][]uint32    // by term: what an abbreviation stands for, or nil
 
 	requests map[string]bool
 
@@ -219,6 +228,14 @@ func compile(l *Lexicon) *compiledLexicon {
 	for _, w := range l.Requests {
 		c.requests[w] = true
 	}
+	for _, h := range l.Abbreviations { // first, since the other lists may have them
+		to := c.add(h.To)
+		for _, w := range h.From {
+			if n, ok := c.number(w); ok && c.stands[n] == nil {
+				c.stands[n] = to
+			}
+		}
+	}
 	classify(l.Generic, generic)
 	classify(l.Faint, faint)
 	classify(l.Stop, stop)
@@ -242,26 +259,38 @@ func compile(l *Lexicon) *compiledLexicon {
 	return c
 }
 
-// add returns the numbers of words and numbers the new ones. It skips words
-// without a term.
-func (c *compiledLexicon) add(words []string) (numbers []uint32) {
+// number returns the number of a word and numbers a new one. ok is false if the word has
+// no term.
+func (c *compiledLexicon) number(word string) (n uint32, ok bool) {
 	var a analyzer
+	a.add([]byte(word))
+	if len(a.terms) == 0 {
+		return 0, false
+	}
+	term := string(a.term(len(a.terms) - 1))
+	if n, ok = c.numbers[term]; !ok {
+		n = uint32(len(c.terms))
+		c.numbers[term] = n
+		c.terms = append(c.terms, term)
+		c.class = append(c.class, content)
+		c.others = append(c.others, nil)
+		c.stands = append(c.stands, nil)
+	}
+	return n, true
+}
+
+// add returns the numbers of words, those of what it stands for in place of an
+// abbreviation. It skips words without a term.
+func (c *compiledLexicon) add(words []string) (numbers []uint32) {
 	for _, w := range words {
-		a.reset()
-		a.add([]byte(w))
-		if len(a.terms) == 0 {
-			continue
+		n, ok := c.number(w)
+		switch {
+		case !ok:
+		case c.stands[n] != nil:
+			numbers = append(numbers, c.stands[n]...)
+		default:
+			numbers = append(numbers, n)
 		}
-		term := string(a.term(len(a.terms) - 1))
-		n, ok := c.numbers[term]
-		if !ok {
-			n = uint32(len(c.terms))
-			c.numbers[term] = n
-			c.terms = append(c.terms, term)
-			c.class = append(c.class, content)
-			c.others = append(c.others, nil)
-		}
-		numbers = append(numbers, n)
 	}
 	return numbers
 }
@@ -287,6 +316,14 @@ func (c *compiledLexicon) classOf(term uint32) class {
 		return c.class[term]
 	}
 	return content
+}
+
+// standsFor returns the terms that an abbreviation stands for, or nil.
+func (c *compiledLexicon) standsFor(term uint32) []uint32 {
+	if c.has(term) {
+		return c.stands[term]
+	}
+	return nil
 }
 
 func (c *compiledLexicon) stops(term uint32) bool { return c.classOf(term) == stop }

@@ -209,3 +209,44 @@ func FuzzParseLexicon(f *testing.F) {
 		NewIndex([]*Document{{Name: "a tool", Description: text}}, &Options{Lexicon: l}).Search(text, 3, nil)
 	})
 }
+
+// An abbreviation is read as what it stands for, wherever it is.
+func TestAbbreviations(t *testing.T) {
+	docs := []*Document{
+		{Name: "create_pull_request", Description: "Opens a pull request"},
+		{Name: "listPRs", Description: "What is open"},
+		{Name: "get_repo", Description: "One of them"},
+		{Name: "set_configuration", Description: "Changes settings"},
+		{Name: "other", Description: "Has nothing to do with it"},
+	}
+	x := NewIndex(docs, nil)
+	for query, want := range map[string][]int{
+		"pr":                    {0, 1},
+		"PRs":                   {0, 1},
+		"pull request":          {0, 1},
+		"repo":                  {2},
+		"repository":            {2},
+		"repositroy":            {2}, // a slip
+		"conifg":                {3}, // a slip of an abbreviation
+		"Lösche das repo bitte": {2},
+	} {
+		var found []int
+		for _, m := range x.Search(query, 5, nil) {
+			found = append(found, m.Doc)
+		}
+		assert.ElementsMatch(t, want, found, query)
+	}
+	for _, m := range NewIndex(docs, &Options{Lexicon: &Lexicon{}}).Search("repository", 5, nil) {
+		assert.NotEqual(t, 2, m.Doc, "without the list")
+	}
+
+	// Of several, the first counts; other lists may have them; one may stand for itself.
+	l, err := ParseLexicon("[abbreviations]\nab = alpha\nab = beta\nalpha = alpha\n[synonyms]\nab gamma")
+	require.NoError(t, err)
+	x = NewIndex([]*Document{{Name: "ab"}, {Name: "alpha"}, {Name: "beta"}, {Name: "gamma"}}, &Options{Lexicon: l, Threshold: -1})
+	var found []int
+	for _, m := range x.Search("ab", 5, nil) {
+		found = append(found, m.Doc)
+	}
+	assert.Equal(t, []int{0, 1, 3}, found)
+}

@@ -117,14 +117,15 @@ func (r *retrieval) addClause(text []byte) {
 	first := len(r.looked)
 	r.analyzer.add(text)
 	r.lookUp()
+	end := len(r.looked)
 	if r.foreign(first) {
 		r.addForeign(c, first)
 	} else {
-		for i := first; i < len(r.looked); i++ {
+		for i := first; i < end; i++ {
 			r.addMember(c, i, 1)
 		}
 		if r.x.growth.ranker == RankerDefault {
-			r.addJoined(c, first)
+			r.addJoined(c, first, end)
 		}
 	}
 	if c.end = len(r.members); c.end > c.begin {
@@ -159,11 +160,28 @@ func (r *retrieval) known(number uint32) bool {
 	return r.x.growth.lexicon.has(number) || r.inCatalog(number)
 }
 
-// addMember adds term i of the text to the last clause, which is c so far.
+// addMember adds term i of the text to the last clause, which is c so far, or what it
+// stands for.
 func (r *retrieval) addMember(c clause, i int, weight float64) {
-	if n, ok := r.addTerm(i, weight); ok {
-		r.addNumber(c, n)
+	to := r.x.growth.lexicon.standsFor(r.looked[i])
+	for n := range max(len(to), 1) {
+		if to != nil {
+			i = r.write(to[n])
+		}
+		if number, ok := r.addTerm(i, weight); ok {
+			r.addNumber(c, number)
+		}
 	}
+}
+
+// write adds a term to those of the text and returns its place.
+func (r *retrieval) write(term uint32) (i int) {
+	a := &r.analyzer
+	start := int32(len(a.bytes))
+	a.bytes = append(a.bytes, r.x.vocabulary.text(term)...)
+	end := int32(len(a.bytes))
+	a.terms, r.looked = append(a.terms, span{start, end, end, word}), append(r.looked, term)
+	return len(r.looked) - 1
 }
 
 // addNumber adds a query term to the last clause, which is c so far. Numbers ascend,
@@ -181,20 +199,20 @@ func (r *retrieval) addNumber(c clause, number uint8) {
 	r.members[i] = number
 }
 
-// addJoined adds what neighbouring words from term first on are when they are
-// written as one, as in "log out", if a document has that.
-func (r *retrieval) addJoined(c clause, first int) {
+// addJoined adds what neighbouring words among the terms from first to end are when
+// they are written as one, as in "log out", if a document has that.
+func (r *retrieval) addJoined(c clause, first, end int) {
 	a := &r.analyzer
-	for i, last := first, len(a.terms)-1; i < last; i++ {
+	for i := first; i < end-1; i++ {
 		one, two := a.terms[i], a.terms[i+1]
 		if one.form != word || two.form != word {
 			continue
 		}
 		start := len(a.bytes)
 		a.bytes = append(append(a.bytes, a.bytes[one.start:one.full]...), a.bytes[two.start:two.full]...)
-		end := start + stem(a.bytes[start:])
-		if n := r.x.number(a.bytes[start:end]); r.inCatalog(n) {
-			a.terms = append(a.terms, span{int32(start), int32(end), int32(end), whole})
+		to := start + stem(a.bytes[start:])
+		if n := r.x.number(a.bytes[start:to]); r.inCatalog(n) {
+			a.terms = append(a.terms, span{int32(start), int32(to), int32(to), whole})
 			r.looked = append(r.looked, n)
 			r.addMember(c, len(r.looked)-1, joinedWeight)
 		}
@@ -250,6 +268,9 @@ func (r *retrieval) addTerm(i int, weight float64) (number uint8, ok bool) {
 			}
 		}
 		if ok { // from here on, use the corrected word
+			if to := lexicon.standsFor(fix); to != nil {
+				fix = to[0]
+			}
 			if class = lexicon.classOf(fix); class == stop {
 				return 0, false
 			}

@@ -44,6 +44,7 @@ type plainLexicon struct {
 	class  map[string]class // of all its terms
 	asks   func(clause []byte) bool
 	others map[string]map[string]float64
+	stands map[string][]string // what an abbreviation stands for
 
 	documents map[*Document]*plainDocument // read with it
 }
@@ -65,7 +66,7 @@ func plainTerms(text string) (terms []plainTerm) {
 }
 
 func newPlainLexicon(l *Lexicon) *plainLexicon {
-	p := &plainLexicon{map[string]class{}, compile(l).asks, map[string]map[string]float64{}, map[*Document]*plainDocument{}}
+	p := &plainLexicon{map[string]class{}, compile(l).asks, map[string]map[string]float64{}, map[string][]string{}, map[*Document]*plainDocument{}}
 	classify := func(words []string, class class) (terms []string) {
 		for _, w := range words {
 			all := plainTerms(w)
@@ -73,10 +74,22 @@ func newPlainLexicon(l *Lexicon) *plainLexicon {
 				continue
 			}
 			term := all[len(all)-1].text
-			p.class[term] = max(p.class[term], class) // a stop word is nothing else
-			terms = append(terms, term)
+			p.class[term] = max(p.class[term], content)
+			for _, term := range p.stand(term) {
+				p.class[term] = max(p.class[term], class) // a stop word is nothing else
+				terms = append(terms, term)
+			}
 		}
 		return terms
+	}
+	for _, h := range l.Abbreviations {
+		to := classify(h.To, content)
+		for _, w := range h.From {
+			classify([]string{w}, content)
+			if all := plainTerms(w); len(all) > 0 && p.stands[all[len(all)-1].text] == nil && to != nil {
+				p.stands[all[len(all)-1].text] = to
+			}
+		}
 	}
 	relate := func(from, to []string, weight float64) {
 		for _, f := range classify(from, content) {
@@ -148,6 +161,14 @@ func newPlainIndex(docs []*Document, ranker Ranker, l *plainLexicon, threshold f
 	return p
 }
 
+// stand returns what a term stands for.
+func (l *plainLexicon) stand(term string) []string {
+	if to := l.stands[term]; to != nil {
+		return to
+	}
+	return []string{term}
+}
+
 // read counts the terms of d, unless it did before.
 func (l *plainLexicon) read(d *Document) *plainDocument {
 	if before, ok := l.documents[d]; ok {
@@ -156,20 +177,22 @@ func (l *plainLexicon) read(d *Document) *plainDocument {
 	p := &plainDocument{counts: map[string]*[fields]int{}, named: map[string]bool{}, worth: map[string]uint64{}}
 	count := func(field int, text string) {
 		for _, t := range plainTerms(text) {
-			if l.class[t.text] == stop || p.lengths[field] == 65535 {
-				continue
+			for _, term := range l.stand(t.text) {
+				if l.class[term] == stop || p.lengths[field] == 65535 {
+					continue
+				}
+				if field == inName && p.first == "" {
+					p.first = term
+				}
+				if field == inName && (t.form != whole || term == p.first) {
+					p.named[term] = true
+				}
+				p.lengths[field]++
+				if p.counts[term] == nil {
+					p.counts[term] = new([fields]int)
+				}
+				p.counts[term][field]++
 			}
-			if field == inName && p.first == "" {
-				p.first = t.text
-			}
-			if field == inName && (t.form != whole || t.text == p.first) {
-				p.named[t.text] = true
-			}
-			p.lengths[field]++
-			if p.counts[t.text] == nil {
-				p.counts[t.text] = new([fields]int)
-			}
-			p.counts[t.text][field]++
 		}
 	}
 	count(inServer, d.Server)
@@ -283,6 +306,7 @@ func (p *plainIndex) term(t plainTerm, weight float64) (q plainQuery, ok bool) {
 				fix, ok = p.correct(t.full, t.text)
 			}
 			if ok {
+				fix = p.lexicon.stand(fix)[0]
 				if p.lexicon.class[fix] == stop {
 					return q, false
 				}
@@ -626,6 +650,9 @@ func (w *plainWorld) lexicon() *Lexicon {
 	}
 	for range w.rng.IntN(4) {
 		l.Hints = append(l.Hints, Hint{append(some(), plainWords[w.rng.IntN(len(plainWords))]), some()})
+	}
+	for range w.rng.IntN(3) {
+		l.Abbreviations = append(l.Abbreviations, Hint{[]string{plainWords[w.rng.IntN(len(plainWords))]}, some()[:1]})
 	}
 	for range w.rng.IntN(2) {
 		l.Translations = append(l.Translations, Hint{some(), some()})
