@@ -29,6 +29,7 @@ type fake struct {
 	items map[string]string
 	left  int           // changes until it fails; none if negative
 	stuck chan struct{} // if not nil, it hangs until this is closed
+	hangs func()        // called before it does
 	panic bool          // when it reads
 }
 
@@ -36,6 +37,7 @@ func newFake() *fake { return &fake{items: make(map[string]string), left: -1} }
 
 func (f *fake) Get(service, item string) (string, error) {
 	if f.stuck != nil {
+		f.hangs()
 		<-f.stuck
 	}
 	f.mu.Lock()
@@ -196,7 +198,7 @@ func TestHang(t *testing.T) {
 	f.stuck = make(chan struct{})
 	s := store(t, f)
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	f.hangs = cancel // once it has the lock
 	err := s.Update(ctx, "k", func([]byte) ([]byte, error) { panic("not called") })
 	assert.ErrorIs(t, err, context.Canceled)
 	close(f.stuck)
