@@ -254,8 +254,8 @@ func (p *Parts) keep(key string, part func() []byte) bool {
 
 // keepAs is keep, and also returns when the part was put last. last is when a process may have
 // put it before. failed points to the time of the last failure of its kind: p.failed, or p.texts
-// for a text. A text that can't be put says nothing of other parts, and an error of part says
-// nothing at all.
+// for a text. A text that can't be put does not stop other parts. An error of part counts as no
+// failure.
 func (p *Parts) keepAs(key string, last time.Time, part func() ([]byte, error), failed *time.Time) (time.Time, bool) {
 	now := time.Now()
 	p.mu.Lock()
