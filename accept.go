@@ -39,6 +39,7 @@ func (m *Manager) judge(src *source) {
 		})
 	}
 	src.entries = resources.Entries(src.offers, held)
+	m.place(src)
 }
 
 // heldBack returns why a tool may not be called by now, or nil: it is held back, or its
@@ -91,11 +92,10 @@ func (m *Manager) judgeList(src *source, name string, listed []*trust.Definition
 // waits up to 10 seconds for another goroutine that is storing.
 func (m *Manager) Accept(server, tool, hash string) error {
 	err := m.change(func() error {
-		i := m.find(server)
-		if i < 0 {
+		src := m.find(server)
+		if src == nil {
 			return fmt.Errorf("there is no server %q", server)
 		}
-		src := m.sources[i]
 		for _, o := range src.offers {
 			if o.Entry.ID == tool && o.Trusted.Hash() == hash {
 				if !m.trust.Accept(offersOf(server), &o.Trusted) && m.opts.Trust != TrustOff {

@@ -86,7 +86,7 @@ func (m *Manager) fill(sources []*source, cached func(name string) *cache.Server
 			return errNoChange
 		}
 		for _, f := range fills {
-			if slices.Contains(m.sources, f.src) && f.listed.After(f.src.listedAt) && f.src.server.SetCached() && m.take(f.src, f.defs, f.offers, f.listed) == nil { // else we start the server
+			if slices.Contains(m.sources, f.src) && f.listed.After(f.src.listedAt) && f.src.server.SetCached() && m.take(f.src, f.defs, f.offers, f.src.problems, f.listed) == nil { // else we start the server
 				f.src.keep(m.cache, false)
 			}
 		}

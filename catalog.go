@@ -53,8 +53,9 @@ var (
 	ended   = &catalog{ended: true, indexing: noTools.indexing, originals: noTools.originals}
 )
 
-// A block has the tools of one listing that are permitted, by registered name. Catalogs
-// share it until the listing changes.
+// A block has what catalogs take from one listing: the tools that are permitted, by
+// registered name, and, in its note, all else. It is marked if there is anything else.
+// Catalogs share it until the listing changes.
 type block = blocks.Block[*BridgeTool, *blockNote]
 
 // about returns what the tools of a block are about.
@@ -73,12 +74,23 @@ type blockList = blocks.List[*BridgeTool, *blockNote]
 
 // A blockNote is what catalogs know of a listing.
 type blockNote struct {
-	defs  []*definition // the usable ones of the listing
-	wants bool          // a tool is to be always loaded
-	needs bool          // a tool says what it needs
+	of *listing // of which only read what never changes
+	usable
+	needs map[string][]string // see [ServerConfig.Needs]; nil before it has listed its tools
+	plain bool                // it has nothing but tools
+	tell  bool                // a tool says what it needs
+	wants bool                // a tool is to be always loaded
 
 	once  sync.Once
 	about string
+}
+
+// What is usable of a listing, and what is not.
+type usable struct {
+	defs     []*definition      // the usable tools in listed; without a connection, all tools
+	entries  []*resources.Entry // those of offers, some of them held back
+	changed  []*ChangedError    // what has changed
+	problems []error
 }
 
 // An indexing says which of all tools an index has: those that are deferred for most
@@ -195,31 +207,28 @@ func (c *catalog) overrides(name, server string) bool {
 // A listing holds the tools at one place in the registration order: those of a
 // server, or a group of tools without a connection.
 type listing struct {
-	// A change of the catalog reads these of all listings. So they stand together.
-	block     *block             // in the last catalog; or nil
-	defs      []*definition      // the usable tools in listed; without a connection, all tools
-	entries   []*resources.Entry // those of offers, some of them held back
-	changed   []*ChangedError    // the tools in listed that have changed
-	problems  []error
-	collision *CollisionError     // or nil
-	remote    bool                // a server, which may not have listed its tools yet
-	listed    []*definition       // the tools that the server listed; nil before its first list
-	needs     map[string][]string // see [ServerConfig.Needs]
-
 	name   string
-	prefix string             // see [ServerConfig.Prefix]
+	prefix string              // see [ServerConfig.Prefix]
+	tools  Access              // see [ServerConfig.Tools]
+	needs  map[string][]string // see [ServerConfig.Needs]
+	remote bool                // a server, which may not have listed its tools yet
+	hide   func(error) error   // hides the server's secrets in a problem; nil without a connection
+
 	claim  names.Claim        // of the names of its tools
 	number int                // of the claim's prefix
-	tools  Access             // see [ServerConfig.Tools]
-	offers []*resources.Offer // what the server listed beside tools
-	hide   func(error) error  // hides the server's secrets in a problem; nil without a connection
+	listed []*definition      // the tools that the server listed; nil before its first list
+	offers []*resources.Offer // what it listed beside tools
+	usable                    // whoever changes this or the collision calls [Manager.place]
+
+	collision *CollisionError // or nil
 }
 
 // A recipe says how to make catalogs.
 type recipe struct {
 	owner    *owner
-	access   Access              // the tools to include
 	needs    map[string][]string // see [Options.Needs]
+	sources  []*source
+	blocks   []*block // of the sources
 	hints    knownHints
 	prefixes names.Prefixes
 	last     *lastIndex // the one that was made last
@@ -239,20 +248,16 @@ type lastIndex struct {
 	of retriever
 }
 
-// newCatalog returns the catalog of listings that follows prev. It keeps the blocks of
-// the listings that have not changed, and of others the *BridgeTool of a tool with the
-// same name and definition.
-func (r *recipe) newCatalog(prev *catalog, listings []*listing) *catalog {
+// newCatalog returns the catalog that follows prev.
+func (r *recipe) newCatalog(prev *catalog) *catalog {
 	c := &catalog{owner: r.owner, known: r.hints, prefixes: r.prefixes, needs: make(needs.Graph[*BridgeTool])}
-	parts := make([]*block, 0, len(listings))
+	c.joined = prev.joined.Next(r.blocks, r.prefixes.Len())
+	c.tools = c.joined.Items
 	var entries []*resources.Entry
-	for _, src := range listings {
-		entries = append(entries, src.entries...)
-		if src.collision != nil {
-			c.problems = append(c.problems, src.collision)
-		}
-		c.problems = append(c.problems, src.problems...)
-		for _, change := range src.changed {
+	for _, b := range c.joined.Marked {
+		entries = append(entries, b.Note.entries...)
+		c.problems = append(c.problems, b.Note.problems...)
+		for _, change := range b.Note.changed {
 			c.problems = append(c.problems, change)
 			if change.Held && change.def != nil {
 				if c.held == nil {
@@ -261,14 +266,10 @@ func (r *recipe) newCatalog(prev *catalog, listings []*listing) *catalog {
 				c.held[change.Name], c.heldOwn[[2]string{change.Server, change.Tool}] = change, true
 			}
 		}
-		if src.block = r.blockOf(src); src.block != nil {
-			parts, c.wants = append(parts, src.block), c.wants || src.block.Note.wants
-		}
+		c.wants = c.wants || b.Note.wants
 	}
-	c.joined = prev.joined.Next(parts, r.prefixes.Len())
-	c.tools = c.joined.Items
 	c.shelf = resources.NewShelf(prev.shelf, entries, r.shelfIndex)
-	c.resolveNeeds(listings, r.needs)
+	c.resolveNeeds(r.sources, r.needs)
 	c.noteGone(prev)
 	c.indexing = &indexing{make: func(x *indexing) {
 		x.docs, x.rest = c.toIndex(r.searchable)
@@ -320,32 +321,39 @@ func (c *catalog) numberedTools(docs []int) []*BridgeTool {
 	return tools
 }
 
-// blockOf returns the block of a listing: the last one, if it is that still. It is nil
-// without tools.
-func (r *recipe) blockOf(src *listing) *block {
-	old := src.block
+// blockOf returns the block of a listing. It is old, the one before, if that is it
+// still, and keeps the *BridgeTool of each tool that old has with the same definition.
+// It is nil if there is nothing to know.
+func (m *Manager) blockOf(src *listing, old *block) *block {
+	note := &blockNote{of: src, usable: src.usable}
+	if src.collision != nil {
+		note.problems = slices.Concat([]error{src.collision}, src.problems)
+	}
+	if src.listed != nil {
+		note.needs = src.needs
+	}
+	note.plain = len(note.entries)+len(note.changed)+len(note.problems)+len(note.needs) == 0
 	switch {
-	case len(src.defs) == 0:
+	case note.plain && len(src.defs) == 0:
 		return nil
-	case old != nil && len(old.Note.defs) == len(src.defs) && (&old.Note.defs[0] == &src.defs[0] || slices.Equal(old.Note.defs, src.defs)):
+	case note.plain && old != nil && old.Note.plain && slices.Equal(old.Note.defs, src.defs):
 		return old
 	}
-	note := &blockNote{defs: src.defs}
 	var tools []*BridgeTool
 	for _, d := range src.defs {
-		if !r.access.permits(d.names()) {
+		if !m.opts.Access.permits(d.names()) {
 			continue
 		}
-		t := &BridgeTool{name: d.registered, def: d, owner: r.owner}
+		t := &BridgeTool{name: d.registered, def: d, owner: m.owner}
 		if old != nil {
 			if same := old.Find(t.name); same != nil && same.def == d {
 				t = same
 			}
 		}
 		tools = append(tools, t)
-		note.wants, note.needs = note.wants || d.Always, note.needs || d.Needs != nil || d.BadNeeds != nil
+		note.wants, note.tell = note.wants || d.Always, note.tell || d.Needs != nil || d.BadNeeds != nil
 	}
-	return blocks.New(src.number, tools, (*BridgeTool).Name, note)
+	return blocks.New(src.number, tools, (*BridgeTool).Name, note, note.wants || note.tell || !note.plain)
 }
 
 // fingerprint returns a hash of the tools and of which of them are indexed. It makes

@@ -37,7 +37,7 @@ func (m *Manager) change(f func() error) error {
 		return err
 	}
 	prev := m.cur.Load()
-	c := m.recipe().newCatalog(prev, m.listings())
+	c := m.recipe().newCatalog(prev)
 	m.cur.Store(c)
 	m.embed()
 	m.lookups.Changed()
@@ -139,7 +139,7 @@ func (m *Manager) sync() {
 
 // recipe returns the recipe for the Manager's next catalog. The caller holds mu.
 func (m *Manager) recipe() *recipe {
-	r := &recipe{owner: m.owner, access: m.opts.Access, needs: m.opts.Needs, hints: m.lookups.Known(), prefixes: m.names.Prefixes(), last: &m.indexes, retriever: m.newRetriever, shelfIndex: m.newShelfIndex}
+	r := &recipe{owner: m.owner, needs: m.opts.Needs, sources: m.sources, blocks: m.blocks, hints: m.lookups.Known(), prefixes: m.names.Prefixes(), last: &m.indexes, retriever: m.newRetriever, shelfIndex: m.newShelfIndex}
 	if m.system == nil {
 		// The standing of a user's tools also depends on the system's tools,
 		// which change without a new catalog for the user. So a user's catalog
@@ -147,15 +147,6 @@ func (m *Manager) recipe() *recipe {
 		r.searchable = m.standings
 	}
 	return r
-}
-
-// listings returns the listings of all sources. The caller holds mu.
-func (m *Manager) listings() []*listing {
-	list := make([]*listing, len(m.sources))
-	for i, src := range m.sources {
-		list[i] = &src.listing
-	}
-	return list
 }
 
 // SetRules replaces the rules of all sessions, including those of users. If a rule

@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func check(m *Manager, sessions ...*Session) error {
 	if err := checkNames(m); err != nil {
 		return err
 	}
-	if err := checkBounds(m); err != nil {
+	if err := cmp.Or(checkBounds(m), checkBlocks(m)); err != nil {
 		return err
 	}
 	for _, s := range append(sessions, m.def) {
@@ -182,7 +183,7 @@ func checkNames(m *Manager) (err error) {
 // servers list, and of what they listed before.
 func checkBounds(m *Manager) error {
 	m.mu.Lock()
-	attached, limits, all := slices.Clone(m.attached), m.opts.Limits, 0
+	attached, limits, all, counted := slices.Clone(m.attached), m.opts.Limits, 0, m.bytes
 	sources := make([]source, len(m.sources))
 	for i, src := range m.sources {
 		sources[i] = *src
@@ -199,8 +200,8 @@ func checkBounds(m *Manager) error {
 		}
 		all += size
 	}
-	if all > limits.MaxCatalog {
-		return fmt.Errorf("the servers' tools have %d bytes", all)
+	if all > limits.MaxCatalog || all != counted {
+		return fmt.Errorf("the servers' tools have %d bytes, counted as %d", all, counted)
 	}
 	if gone := len(m.cur.Load().gone); gone > history.MaxLeft {
 		return fmt.Errorf("%d tools that have left are remembered", gone)
@@ -211,6 +212,37 @@ func checkBounds(m *Manager) error {
 				return fmt.Errorf("%d copies of %s are remembered", n, t.name)
 			}
 		}
+	}
+	return nil
+}
+
+// checkBlocks returns which source of m is not in the next catalog as it is, or can't be
+// found by its name, or nil.
+func checkBlocks(m *Manager) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var names []string
+	for i, src := range m.sources {
+		has, is := m.blocks[i], m.blockOf(&src.listing, nil)
+		switch {
+		case (has == nil) != (is == nil):
+			return fmt.Errorf("server %q has the block %v, want %v", src.name, has, is)
+		case has != nil:
+			note, want := has.Note, is.Note
+			if note.of != &src.listing || !slices.Equal(note.defs, want.defs) || !slices.Equal(note.entries, want.entries) || !slices.Equal(note.changed, want.changed) ||
+				!reflect.DeepEqual(note.problems, want.problems) || !reflect.DeepEqual(note.needs, want.needs) || note.tell != want.tell || note.wants != want.wants {
+				return fmt.Errorf("server %q has a block with %+v, want %+v", src.name, note, want)
+			}
+		}
+		if slices.Contains(names, src.name) {
+			continue // its name means the first
+		}
+		if names = append(names, src.name); m.find(src.name) != src {
+			return fmt.Errorf("server %q is not found", src.name)
+		}
+	}
+	if len(m.named) != len(names) || len(m.blocks) != len(m.sources) {
+		return fmt.Errorf("%d names and %d blocks for %d servers", len(m.named), len(m.blocks), len(m.sources))
 	}
 	return nil
 }
@@ -421,7 +453,8 @@ func checkCatalog(c *catalog) error {
 // or nil. Nobody else may use them at the same time.
 func checkRegistry(s *Session, r *ToolRegistry) error {
 	var want, got []string
-	for _, t := range (registered{s}).Offer().Tools {
+	offered := (registered{s}).Offer()
+	for _, t := range offered {
 		want = append(want, t.Name())
 	}
 	for _, t := range r.List() {
@@ -432,7 +465,7 @@ func checkRegistry(s *Session, r *ToolRegistry) error {
 	if !slices.Equal(want, got) {
 		return fmt.Errorf("the registry holds %v, the session offers %v", got, want)
 	}
-	if groups := (registered{s}).Offer().Groups; len(groups)+len(r.groups) > 0 && !reflect.DeepEqual(groups, r.groups) {
+	if groups := (registered{s}).Groups(offered); len(groups)+len(r.groups) > 0 && !reflect.DeepEqual(groups, r.groups) {
 		return fmt.Errorf("the registry has the groups %v, want %v", r.groups, groups)
 	}
 	return nil

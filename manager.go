@@ -41,8 +41,11 @@ type Manager struct {
 
 	end context.CancelFunc // ends life
 
-	mu       sync.Mutex     // serializes writers
-	sources  []*source      // in registration order
+	mu       sync.Mutex // serializes writers
+	sources  []*source  // in registration order
+	blocks   []*block   // what catalogs take from each source, or nil; the items never change
+	named    map[string]*source
+	bytes    int            // of all definitions that servers listed
 	names    *names.Book    // of the sources and of earlier ones
 	attached []*Session     // the sessions with a registry
 	users    users          // not yet closed
@@ -98,7 +101,7 @@ func (m *Manager) begin(ctx context.Context) {
 	m.keeper = m
 	m.news = make(chan struct{})
 	known := maxKnown * min(m.opts.Limits.MaxTools, NoLimit/maxKnown)
-	m.usage, m.names = make(map[string]*Usage), names.NewBook(known)
+	m.usage, m.names, m.named = make(map[string]*Usage), names.NewBook(known), make(map[string]*source)
 	if m.system != nil {
 		m.names = m.system.names.Above()
 	}
@@ -128,7 +131,7 @@ func (m *Manager) begin(ctx context.Context) {
 		if !cfg.Disabled {
 			src := m.newSource(cfg)
 			m.hear(src)
-			m.sources = append(m.sources, src)
+			m.place(src)
 		}
 	}
 	m.def = m.NewSession(&SessionOptions{Registry: m.opts.Registry})
@@ -142,9 +145,41 @@ func (m *Manager) settle() {
 	m.cur.Load().index()
 }
 
-// find returns the index in m.sources of the source with that name, or -1.
-func (m *Manager) find(name string) int {
-	return slices.IndexFunc(m.sources, func(s *source) bool { return s.name == name })
+// find returns the source with that name, the first one if there are several, or nil.
+// The caller holds mu.
+func (m *Manager) find(name string) *source { return m.named[name] }
+
+// place has catalogs take what src has now. A new source comes last. The caller holds mu.
+func (m *Manager) place(src *source) {
+	i := slices.Index(m.sources, src)
+	if i < 0 {
+		m.sources, m.blocks = append(m.sources, src), append(m.blocks, m.blockOf(&src.listing, nil))
+		if m.named[src.name] == nil {
+			m.named[src.name] = src
+		}
+		return
+	}
+	if b := m.blockOf(&src.listing, m.blocks[i]); b != m.blocks[i] {
+		m.blocks = slices.Clone(m.blocks) // catalogs have the old ones
+		m.blocks[i] = b
+	}
+}
+
+// displace removes src and reports whether it was there. The caller holds mu.
+func (m *Manager) displace(src *source) bool {
+	i := slices.Index(m.sources, src)
+	if i < 0 {
+		return false
+	}
+	m.sources, m.blocks = slices.Delete(m.sources, i, i+1), slices.Delete(slices.Clone(m.blocks), i, i+1)
+	m.bytes -= src.bytes
+	if m.named[src.name] == src {
+		delete(m.named, src.name)
+		if i = slices.IndexFunc(m.sources, func(other *source) bool { return other.name == src.name }); i >= 0 {
+			m.named[src.name] = m.sources[i]
+		}
+	}
+	return true
 }
 
 // Start connects the servers in the [Options] that have not been started. It
@@ -180,6 +215,7 @@ func (m *Manager) Start(ctx context.Context) error {
 			nameless = append(nameless, fmt.Errorf("mcphybrid: server %q: %w", src.name, err))
 			continue
 		}
+		m.place(src) // its names may collide
 		src.begun = true
 		waiting = append(waiting, src)
 	}
@@ -251,7 +287,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 		m.mu.Unlock()
 		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, ErrClosed)
 	}
-	if m.find(cfg.Name) >= 0 {
+	if m.find(cfg.Name) != nil {
 		m.mu.Unlock()
 		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, ErrDuplicate)
 	}
@@ -262,7 +298,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 		m.mu.Unlock()
 		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, err)
 	}
-	m.sources = append(m.sources, src)
+	m.place(src)
 	m.starting.Add(1)
 	m.mu.Unlock()
 
@@ -270,7 +306,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	err := m.connect(ctx, src)
 	if err != nil && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published
 		m.mu.Lock()
-		m.sources = slices.DeleteFunc(m.sources, func(other *source) bool { return other == src })
+		m.displace(src)
 		m.cache.Forget(src.name)
 		m.mu.Unlock()
 		src.server.Close()
@@ -287,14 +323,9 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 // so code that runs while the server connects or lists its tools must not call it.
 func (m *Manager) RemoveServer(name string) bool {
 	m.mu.Lock()
-	i := m.find(name)
-	if i < 0 {
-		m.mu.Unlock()
-		return false
-	}
-	src := m.sources[i]
+	src := m.find(name)
 	m.mu.Unlock()
-	return m.remove(src)
+	return src != nil && m.remove(src)
 }
 
 // maxRemoved is how many removed servers we remember, so that their records leave a
@@ -306,11 +337,9 @@ func (m *Manager) remove(src *source) bool {
 		n.forget(m, src.server.Secrets())
 	}
 	err := m.change(func() error {
-		i := slices.Index(m.sources, src)
-		if i < 0 {
+		if !m.displace(src) {
 			return errors.New("the server was removed")
 		}
-		m.sources = slices.Delete(m.sources, i, i+1)
 		m.removed = append(m.removed[max(len(m.removed)+1-maxRemoved, 0):], src.name)
 		m.cache.Forget(src.name)
 		m.trust.Left(src.name)
@@ -361,7 +390,7 @@ func (m *Manager) Close() error {
 		m.mu.Lock()
 		m.end()
 		sources, attached, users := m.sources, m.attached, m.users.list()
-		m.sources, m.attached = nil, nil
+		m.sources, m.blocks, m.named, m.bytes, m.attached = nil, nil, nil, 0, nil
 		m.cur.Store(ended)
 		m.mu.Unlock()
 

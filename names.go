@@ -65,12 +65,6 @@ func (d *definition) names() rules.Tool {
 	return rules.Tool{Name: d.registered, Server: d.Server, Own: d.Own, Wanted: d.wanted}
 }
 
-// begins reports whether name could be that of one of its tools.
-func (src *listing) begins(name string) bool {
-	_, ok := src.claim.Own(name)
-	return ok
-}
-
 // anyTool returns what patterns see of a tool of which only the server is known.
 func (src *listing) anyTool() rules.Tool { return anyTool(src.claim) }
 

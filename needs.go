@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -13,8 +14,10 @@ import (
 // those from its server's configuration, then those from its server. It only
 // reports what can't be resolved, as problems: names that are unknown, denied or
 // held back; malformed declarations; and cycles.
-func (c *catalog) resolveNeeds(listings []*listing, host map[string][]string) {
-	expected := func(name string) bool { return c.tool(name) == nil && unlisted(listings, name) }
+func (c *catalog) resolveNeeds(sources []*source, host map[string][]string) {
+	expected := func(name string) bool {
+		return c.tool(name) == nil && slices.ContainsFunc(missing(sources).Missing, func(t rules.Tool) bool { return strings.HasPrefix(name, t.Name) })
+	}
 	where := "Options.Needs"
 	if c.owner.user != "" {
 		where = "UserOptions.Needs"
@@ -25,16 +28,19 @@ func (c *catalog) resolveNeeds(listings []*listing, host map[string][]string) {
 			d.tools = []*BridgeTool{t}
 		}
 		if !c.addEntry(d, entry, slices.DeleteFunc(slices.Clone(host[entry]), expected)) {
-			c.problems = append(c.problems, missing(listings).Idle(where, []string{entry}, rules.Tool.MatchesAny)...)
+			c.problems = append(c.problems, missing(sources).Idle(where, []string{entry}, rules.Tool.MatchesAny)...)
 		}
 	}
-	for _, src := range listings {
-		c.addServerNeeds(src)
+	for _, b := range c.joined.Marked {
+		c.addServerNeeds(b)
 	}
 	for _, cycle := range c.needs.Cycles(c.tools) {
-		of := slices.DeleteFunc(slices.Clone(listings), func(src *listing) bool {
-			return !slices.ContainsFunc(cycle, func(t *BridgeTool) bool { return t.def.Server == src.name })
-		})
+		var of []*listing
+		for _, src := range sources {
+			if slices.ContainsFunc(cycle, func(t *BridgeTool) bool { return t.def.Server == src.name }) {
+				of = append(of, &src.listing)
+			}
+		}
 		c.problem(of, "these tools need each other: %s", text.Names(namesOf(cycle)))
 	}
 }
@@ -59,18 +65,11 @@ func (c *catalog) withoutBelow(t *BridgeTool, names []string) (own []string) {
 	return own
 }
 
-// addServerNeeds adds the needs of the tools of src: those from its configuration
+// addServerNeeds adds the needs of the tools of a server: those from its configuration
 // and those that the server sent.
-func (c *catalog) addServerNeeds(src *listing) {
-	var tools []*BridgeTool
-	if src.block != nil {
-		tools = src.block.Items
-	}
-	var configured map[string][]string
-	if src.remote && src.listed != nil {
-		configured = src.needs
-	}
-	if len(configured) == 0 && (src.block == nil || !src.block.Note.needs) {
+func (c *catalog) addServerNeeds(b *block) {
+	tools, src, configured := b.Items, b.Note.of, b.Note.needs
+	if len(configured) == 0 && !b.Note.tell {
 		return
 	}
 	own := make(map[string]*BridgeTool, len(tools))
@@ -138,8 +137,8 @@ func (c *catalog) unmet(of []*listing, what string, itself bool, missing []strin
 }
 
 // missing returns what can be said of the tools of servers that have not listed theirs.
-func missing(listings []*listing) (k rules.Known) {
-	for _, src := range listings {
+func missing(sources []*source) (k rules.Known) {
+	for _, src := range sources {
 		if src.remote && src.listed == nil {
 			k.Missing = append(k.Missing, rules.Tool{Name: src.claim.Start(), Server: src.name})
 		}
@@ -157,12 +156,4 @@ func (c *catalog) problem(of []*listing, format string, args ...any) {
 		}
 	}
 	c.problems = append(c.problems, err)
-}
-
-// unlisted reports whether name would belong to a tool of a server that has not
-// listed its tools yet.
-func unlisted(listings []*listing, name string) bool {
-	return slices.ContainsFunc(listings, func(src *listing) bool {
-		return src.remote && src.listed == nil && src.begins(name)
-	})
 }

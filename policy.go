@@ -214,6 +214,8 @@ func (s *selection) judge() {
 	}
 	for i, c := range s.catalogs {
 		all := &s.verdicts[i]
+		all.Of = slices.Grow(all.Of, max(0, min(r.Tools, len(c.tools)-len(all.Of))))
+		s.inline = slices.Grow(s.inline, max(0, min(r.Tools, len(c.tools))))
 		for j, t := range c.tools {
 			if j == len(all.Of) { // all others are alike
 				if why := r.Over(); why != verdict.Waits {

@@ -137,12 +137,12 @@ func (f *fleet) settle(i int) {
 		soon(f.t, func() bool {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			at := m.find(f.configs[i].Name)
-			if at < 0 {
+			src := m.find(f.configs[i].Name)
+			if src == nil {
 				return true
 			}
 			listed := make(map[string]string)
-			for _, d := range m.sources[at].listed {
+			for _, d := range src.listed {
 				listed[d.Own] = d.Description
 			}
 			return maps.Equal(listed, f.tools[i])

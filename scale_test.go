@@ -146,3 +146,23 @@ func TestASearchInAServerLooksAtItsTools(t *testing.T) {
 	assert.Len(t, parts[0].index().Search("chore", 5, parts[0].keep), 5)
 	assert.Less(t, looked, 200, "50 tools in each of some passes")
 }
+
+// A server that is configured twice, with names that collide, keeps its tools: the
+// second has nothing but that problem.
+func TestTwiceInTheConfiguration(t *testing.T) {
+	twice := serving("my_server", echoTool("a", "underscore"))
+	m := NewManager(&Options{Servers: []ServerConfig{serving("my-server", echoTool("a", "dash")), twice, twice}})
+	defer m.Close()
+	require.ErrorIs(t, m.Start(t.Context()), ErrDuplicate)
+	for _, tool := range m.InlineTools() {
+		assert.Same(t, tool, m.cur.Load().tool(tool.Name()))
+	}
+	assert.Len(t, m.InlineTools(), 2)
+	require.NoError(t, check(m))
+	require.True(t, m.RemoveServer("my_server"))
+	assert.Equal(t, []string{"mcp_my_server__a"}, namesOf(m.InlineTools()))
+	require.NoError(t, check(m))
+	assert.True(t, m.RemoveServer("my_server"), "the second")
+	assert.False(t, m.RemoveServer("my_server"))
+	require.NoError(t, check(m))
+}

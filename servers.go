@@ -175,8 +175,8 @@ func (m *Manager) serverOf(of *owner, name string) (*Manager, *source) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if i := m.find(name); i >= 0 && m.sources[i].server != nil {
-		return m, m.sources[i]
+	if src := m.find(name); src != nil && src.server != nil {
+		return m, src
 	}
 	return m, nil
 }

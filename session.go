@@ -329,20 +329,6 @@ func (s *Session) IsSearchMode() bool { return s.view().searchMode() }
 // or the session may not search.
 func (s *Session) SearchTool() Tool { return s.metaNamed(s.view(), SearchToolName) }
 
-// callable returns what is callable now in the session: the inline tools, the
-// meta tools and the active tools.
-func (s *Session) callable(v *view) []Tool {
-	var list []Tool
-	for _, t := range v.inline {
-		list = append(list, t)
-	}
-	list = append(list, s.metaTools(v)...)
-	for _, t := range v.active {
-		list = append(list, t)
-	}
-	return list
-}
-
 // Disclosure returns how the session's model gets the deferred tools. A runtime that
 // can't send deferred tools as such can't serve [ByProvider].
 func (s *Session) Disclosure() Disclosure { return s.disclosure }
@@ -354,17 +340,33 @@ func (s *Session) User() string { return s.scope.user.id }
 // A registered is a session as seen by the registrar of its registry.
 type registered struct{ s *Session }
 
-// Offer returns what belongs in the session's registry.
-func (r registered) Offer() registrar.Offer {
-	o := registrar.Offer{Groups: make(map[string][]string)}
-	for _, t := range r.s.callable(r.s.view()) {
-		o.Tools = append(o.Tools, t)
+// Offer returns what belongs in the session's registry, which is callable: the inline
+// tools, the meta tools and the active tools.
+func (r registered) Offer() (tools []registrar.Tool) {
+	v := r.s.view()
+	tools = make([]registrar.Tool, 0, len(v.inline)+int(metaKinds)+len(v.active))
+	for _, t := range v.inline {
+		tools = append(tools, t)
+	}
+	for _, t := range r.s.metaTools(v) {
+		tools = append(tools, t)
+	}
+	for _, t := range v.active {
+		tools = append(tools, t)
+	}
+	return tools
+}
+
+// Groups returns the groups of these tools.
+func (r registered) Groups(offered []registrar.Tool) map[string][]string {
+	groups := make(map[string][]string)
+	for _, t := range offered {
 		if b, ok := t.(*BridgeTool); ok {
 			of := GroupServer + b.def.Server
-			o.Groups[GroupAll], o.Groups[of] = append(o.Groups[GroupAll], b.name), append(o.Groups[of], b.name)
+			groups[GroupAll], groups[of] = append(groups[GroupAll], b.name), append(groups[of], b.name)
 		}
 	}
-	return o
+	return groups
 }
 
 // Offered returns the tool that belongs in the session's registry under name,

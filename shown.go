@@ -390,6 +390,9 @@ func (v *view) searchOffer(known map[string]bool) *itemOffer {
 	for i, c := range v.catalogs {
 		first := 0
 		for _, b := range c.joined.Blocks {
+			if b == nil {
+				continue
+			}
 			var found []*BridgeTool
 			for j, t := range b.Items {
 				if v.standingOf(t, v.verdicts[i].At(first+j).Standing).Searchable() {

@@ -48,7 +48,7 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 		cfg:     cfg,
 	}
 	src.invalid = src.cfg.validate()
-	if src.invalid == nil && m.find(cfg.Name) >= 0 {
+	if src.invalid == nil && m.find(cfg.Name) != nil {
 		src.invalid = ErrDuplicate
 	}
 	src.server = upstream.New(m.upstreamConfig(src), src.upstreamLimits(&m.opts), func(ctx context.Context, all upstream.List) error {
@@ -158,15 +158,10 @@ func (m *Manager) adopt(src *source, defs []*definition) {
 // take makes defs and offers what src has, which its server listed then, unless the
 // servers have more bytes of definitions with them than [ServerLimits.MaxCatalog].
 // The caller holds mu.
-func (m *Manager) take(src *source, defs []*definition, offers []*resources.Offer, then time.Time) error {
-	size, others := resources.Size(offers), 0
+func (m *Manager) take(src *source, defs []*definition, offers []*resources.Offer, problems []error, then time.Time) error {
+	size, others := resources.Size(offers), m.bytes-src.bytes
 	for _, d := range defs {
 		size += len(d.Raw)
-	}
-	for _, other := range m.sources {
-		if other != src {
-			others += other.bytes
-		}
 	}
 	if limit := m.opts.Limits.MaxListing; size > limit { // the list is from the cache
 		return fmt.Errorf("its tools have %d bytes, more than the limit of %d", size, limit)
@@ -174,7 +169,8 @@ func (m *Manager) take(src *source, defs []*definition, offers []*resources.Offe
 	if limit := m.opts.Limits.MaxCatalog; size > limit-others {
 		return fmt.Errorf("its tools have %d bytes and those of other servers %d, together more than the limit of %d", size, others, limit)
 	}
-	src.listed, src.offers, src.bytes, src.listedAt = defs, offers, size, then
+	src.listed, src.offers, src.problems, src.bytes, src.listedAt = defs, offers, problems, size, then
+	m.bytes = others + size
 	m.judge(src)
 	return nil
 }
@@ -194,11 +190,11 @@ func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.
 			}
 			return errNoChange
 		}
-		if err := m.take(src, defs, offers, time.Now()); err != nil {
+		if err := m.take(src, defs, offers, problems, time.Now()); err != nil {
 			return err
 		}
 		src.keep(m.cache, true)
-		src.live, src.problems = true, problems
+		src.live = true
 		return nil
 	})
 	if err == nil && m.opening.Load() == 0 { // else Start does so once for all servers
@@ -252,11 +248,7 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 		return err
 	}
 	return m.change(func() error {
-		src := &source{listing: listing{name: name}}
-		i := m.find(name)
-		if i >= 0 {
-			src = m.sources[i]
-		}
+		src := cmp.Or(m.find(name), &source{listing: listing{name: name}})
 		if src.server != nil {
 			return ErrDuplicate
 		}
@@ -277,9 +269,7 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 			}
 		}
 		src.defs = all
-		if i < 0 {
-			m.sources = append(m.sources, src)
-		}
+		m.place(src)
 		return nil
 	})
 }

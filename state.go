@@ -372,7 +372,7 @@ func (m *Manager) missing(tools []saved.Tool, ofUser bool) (names []string, news
 			continue
 		}
 		seen[t.Server] = true
-		if i := m.find(t.Server); i < 0 || m.sources[i].server != nil && m.sources[i].listedAt.IsZero() {
+		if src := m.find(t.Server); src == nil || src.server != nil && src.listedAt.IsZero() {
 			names = append(names, t.Server)
 		}
 	}

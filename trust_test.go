@@ -273,7 +273,7 @@ func TestTrustRemembersSoMany(t *testing.T) {
 func (m *Manager) sourceNamed(name string) source {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return *m.sources[m.find(name)]
+	return *m.find(name)
 }
 
 // No tool takes the place of another server's tool: by a similar prefix, by its
@@ -421,7 +421,7 @@ func TestAcceptElsewhereBeforeTheFirstList(t *testing.T) {
 
 	late := serving("late", echoTool("x", "fine"))
 	a.mu.Lock()
-	a.sources = append(a.sources, a.newSource(late)) // a server that is still connecting
+	a.place(a.newSource(late)) // a server that is still connecting
 	a.sources[len(a.sources)-1].begun = true
 	require.NoError(t, a.sources[len(a.sources)-1].claimNames(a.names))
 	src := a.sources[len(a.sources)-1]

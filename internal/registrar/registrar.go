@@ -48,14 +48,24 @@ type Registrar struct {
 	syncing bool                       // a goroutine is in Sync
 	again   bool                       // Sync must run once more
 	idle    sync.Cond                  // signals that no goroutine is in Sync
-	groups  map[string][]string        // as published; used only in Sync
+
+	// These are used only in Sync.
+	offered []Tool              // last
+	names   map[string]bool     // of these
+	wanted  map[string][]string // the groups of these; nil once they are published
+	groups  map[string][]string // as published
 }
 
 // A Session says which tools belong in its registry. The registrar holds no lock
 // while it calls these methods.
 type Session interface {
-	// Offer returns all tools and groups that belong in the registry now.
-	Offer() Offer
+	// Offer returns all tools that belong in the registry now, in the order of
+	// registration.
+	Offer() []Tool
+
+	// Groups returns the names of offered tools, by group. They are the same for the
+	// same tools.
+	Groups(offered []Tool) map[string][]string
 
 	// Offered returns the offered tool with this name, or nil.
 	Offered(name string) Tool
@@ -73,12 +83,6 @@ type registration struct {
 	of   Tool
 	copy Tool
 	done bool // Register has returned; guarded by Registrar.mu
-}
-
-// An Offer lists the tools and groups that belong in a registry.
-type Offer struct {
-	Tools  []Tool              // in the order of registration
-	Groups map[string][]string // names of tools, by group
 }
 
 // New returns the registrar of a session's registry.
@@ -266,11 +270,18 @@ func (r *Registrar) Sync() {
 	for r.again {
 		r.again = false
 		r.mu.Unlock()
-		o := r.session.Offer()
-		for _, name := range r.unsettled(o.Tools) {
+		if tools := r.session.Offer(); !slices.Equal(tools, r.offered) {
+			r.offered, r.names, r.wanted = tools, make(map[string]bool, len(tools)), r.session.Groups(tools)
+			for _, t := range tools {
+				r.names[t.Name()] = true
+			}
+		}
+		for _, name := range r.unsettled() {
 			r.settle(name, nil)
 		}
-		r.publishGroups(o.Groups)
+		if r.wanted != nil && r.publishGroups() {
+			r.wanted = nil
+		}
 		r.mu.Lock()
 	}
 	r.syncing = false
@@ -278,29 +289,31 @@ func (r *Registrar) Sync() {
 	r.mu.Unlock()
 }
 
-// unsettled returns the names of the given tools that are not registered, in
+// unsettled returns the names of the offered tools that are not registered, in
 // their order, and then the sorted names of all other registered tools.
-func (r *Registrar) unsettled(tools []Tool) []string {
+func (r *Registrar) unsettled() (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var names []string
-	offered := make(map[string]bool, len(tools))
-	for _, t := range tools {
-		offered[t.Name()] = true
+	for _, t := range r.offered {
 		if !r.holdsLocked(t) {
 			names = append(names, t.Name())
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.held)) {
-		if !offered[name] {
-			names = append(names, name)
+	var others []string
+	for name := range r.held {
+		if !r.names[name] {
+			others = append(others, name)
 		}
 	}
-	return names
+	slices.Sort(others)
+	return append(names, others...)
 }
 
-// publishGroups passes the changed groups to the registry.
-func (r *Registrar) publishGroups(groups map[string][]string) {
+// publishGroups passes the changed groups to the registry, and reports whether it took
+// them.
+func (r *Registrar) publishGroups() (taken bool) {
+	groups := r.wanted
+	taken = true
 	names := slices.AppendSeq(slices.Collect(maps.Keys(groups)), maps.Keys(r.groups))
 	slices.Sort(names)
 	published := make(map[string][]string)
@@ -308,13 +321,14 @@ func (r *Registrar) publishGroups(groups map[string][]string) {
 		members := groups[name]
 		if !slices.Equal(members, r.groups[name]) &&
 			r.safely(func() { r.reg.RegisterToolGroup(name, slices.Clone(members)) }) != nil {
-			members = r.groups[name] // so that the next call tries again
+			taken, members = false, r.groups[name] // so that the next call tries again
 		}
 		if len(members) > 0 {
 			published[name] = members
 		}
 	}
 	r.groups = published
+	return taken
 }
 
 // safely calls a method of the host's registry. It logs a panic and returns it as
