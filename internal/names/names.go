@@ -135,7 +135,7 @@ type Book struct {
 	mu       sync.Mutex
 	claims   map[[2]string]Claim // by server and wanted prefix
 	prefixes Prefixes
-	shared   Prefixes // a copy of prefixes as they were when last asked for; never changed
+	lent     bool // others have prefixes.sorted, which therefore only grows at its end
 
 	// hashed has the owner of each name that ends like one with a hash, by
 	// prefix and name: a hash of the tool's own name.
@@ -216,15 +216,12 @@ type Prefixes struct {
 
 type prefix struct{ begin, server string } // begin has the separator
 
-// Prefixes returns those that b has given so far, without those of a Book below. As
-// long as there are no more, all calls return the same list.
+// Prefixes returns those that b has given so far, without those of a Book below.
 func (b *Book) Prefixes() Prefixes {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.shared.Len() != b.prefixes.Len() {
-		b.shared = Prefixes{b.prefixes.given, append([]int32(nil), b.prefixes.sorted...)}
-	}
-	return b.shared
+	b.lent = true
+	return b.prefixes
 }
 
 // Server returns the server to which a name belongs, or "" if it begins with none of
@@ -267,9 +264,10 @@ func (b *Book) add(c Claim) {
 	b.claims[[2]string{c.Server, c.Wanted}] = c
 	p, begin := &b.prefixes, c.Prefix+separator
 	i := p.after(begin)
-	p.sorted = append(p.sorted, 0)
-	copy(p.sorted[i+1:], p.sorted[i:])
-	p.sorted[i] = int32(len(p.given))
+	if i < p.Len() && b.lent {
+		p.sorted, b.lent = slices.Clone(p.sorted), false
+	}
+	p.sorted = slices.Insert(p.sorted, i, int32(len(p.given)))
 	p.given = append(p.given, prefix{begin, c.Server})
 }
 

@@ -197,15 +197,19 @@ func TestAbove(t *testing.T) {
 func TestPrefixes(t *testing.T) {
 	b := NewBook(10)
 	assert.Empty(t, b.Prefixes().Server("mcp_a__x"))
-	for _, server := range []string{"a-b", "c", "a__b", "c_"} {
+	for _, server := range []string{"a-b", "c", "a__b", "c_", "e"} { // five, for which there is room for more
 		_, _, err := b.Claim(server, "")
 		require.NoError(t, err)
 	}
 	p := b.Prefixes()
 	c, _, err := b.Claim("d", "")
 	require.NoError(t, err)
+	for _, between := range []string{"b", "a0", "bb"} {
+		_, _, err := b.Claim(between, "")
+		require.NoError(t, err)
+	}
 	for name, server := range map[string]string{
-		"mcp_a_b__x": "a-b", "mcp_c__": "c", "mcp_c___x": "c", "mcp_a__b__x": "a__b", "mcp_a__x": "", "mcp_c_x": "", "mcp_d__x": "", "": "", "x": "", "mcp_z__x": "",
+		"mcp_a_b__x": "a-b", "mcp_c__": "c", "mcp_c___x": "c", "mcp_a__b__x": "a__b", "mcp_a__x": "", "mcp_c_x": "", "mcp_d__x": "", "mcp_b__x": "", "": "", "x": "", "mcp_z__x": "",
 	} {
 		assert.Equal(t, server, p.Server(name), name)
 	}
