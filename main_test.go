@@ -453,7 +453,7 @@ func checkCatalog(c *catalog) error {
 // or nil. Nobody else may use them at the same time.
 func checkRegistry(s *Session, r *ToolRegistry) error {
 	var want, got []string
-	offered := (registered{s}).Offer()
+	offered := (&registered{s}).Offer()
 	for _, t := range offered {
 		want = append(want, t.Name())
 	}
@@ -465,7 +465,7 @@ func checkRegistry(s *Session, r *ToolRegistry) error {
 	if !slices.Equal(want, got) {
 		return fmt.Errorf("the registry holds %v, the session offers %v", got, want)
 	}
-	if groups := (registered{s}).Groups(offered); len(groups)+len(r.groups) > 0 && !reflect.DeepEqual(groups, r.groups) {
+	if groups := (&registered{s}).Groups(offered); len(groups)+len(r.groups) > 0 && !reflect.DeepEqual(groups, r.groups) {
 		return fmt.Errorf("the registry has the groups %v, want %v", r.groups, groups)
 	}
 	return nil

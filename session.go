@@ -136,7 +136,7 @@ func (sc *scope) newSession(inherited, skills rules.Rights, intent string, opts 
 	}
 	s.caller = desk.NewCaller(sc.user.id, own, told)
 	if o.Registry != nil {
-		s.registrar = registrar.New(hosted{o.Registry}, registered{s}, sc.opts.Logger)
+		s.registrar = registrar.New(hosted{o.Registry}, &registered{s}, sc.opts.Logger)
 	}
 	sc.keeper.began(s)
 	return s
@@ -342,7 +342,7 @@ type registered struct{ s *Session }
 
 // Offer returns what belongs in the session's registry, which is callable: the inline
 // tools, the meta tools and the active tools.
-func (r registered) Offer() (tools []registrar.Tool) {
+func (r *registered) Offer() (tools []registrar.Tool) {
 	v := r.s.view()
 	tools = make([]registrar.Tool, 0, len(v.inline)+int(metaKinds)+len(v.active))
 	for _, t := range v.inline {
@@ -358,7 +358,7 @@ func (r registered) Offer() (tools []registrar.Tool) {
 }
 
 // Groups returns the groups of these tools.
-func (r registered) Groups(offered []registrar.Tool) map[string][]string {
+func (r *registered) Groups(offered []registrar.Tool) map[string][]string {
 	groups := make(map[string][]string)
 	for _, t := range offered {
 		if b, ok := t.(*BridgeTool); ok {
@@ -371,7 +371,7 @@ func (r registered) Groups(offered []registrar.Tool) map[string][]string {
 
 // Offered returns the tool that belongs in the session's registry under name,
 // or nil.
-func (r registered) Offered(name string) registrar.Tool {
+func (r *registered) Offered(name string) registrar.Tool {
 	v := r.s.view()
 	if t := r.s.metaNamed(v, name); t != nil {
 		return t
@@ -383,7 +383,7 @@ func (r registered) Offered(name string) registrar.Tool {
 }
 
 // Known returns the tool with that name if the session may use it, or nil.
-func (r registered) Known(name string) registrar.Tool {
+func (r *registered) Known(name string) registrar.Tool {
 	if t, _ := r.s.view().lookup(name); t != nil {
 		return t
 	}
@@ -391,7 +391,7 @@ func (r registered) Known(name string) registrar.Tool {
 }
 
 // Copy returns a copy of t, whose calls go through the session.
-func (r registered) Copy(t registrar.Tool) registrar.Tool {
+func (r *registered) Copy(t registrar.Tool) registrar.Tool {
 	switch t := t.(type) {
 	case *BridgeTool:
 		return t.copyFor(r.s.Call)

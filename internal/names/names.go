@@ -267,7 +267,9 @@ func (b *Book) add(c Claim) {
 	if i < p.Len() && b.lent {
 		p.sorted, b.lent = slices.Clone(p.sorted), false
 	}
-	p.sorted = slices.Insert(p.sorted, i, int32(len(p.given)))
+	p.sorted = append(p.sorted, 0)
+	copy(p.sorted[i+1:], p.sorted[i:])
+	p.sorted[i] = int32(len(p.given))
 	p.given = append(p.given, prefix{begin, c.Server})
 }
 
