@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/blocks"
+	"github.com/mcphybrid/mcphybrid/internal/groups"
 	"github.com/mcphybrid/mcphybrid/internal/hints"
 	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/names"
@@ -103,7 +104,7 @@ type indexing struct {
 	rest []int // the other indexes in the tools, likewise
 
 	listing sync.Once
-	servers map[string][]int // documents by server, ascending
+	servers *groups.Groups // the documents, of their servers
 }
 
 func (c *catalog) indexed() []int   { return c.made().docs }
@@ -119,15 +120,11 @@ func (c *catalog) made() *indexing {
 	return x
 }
 
-// servers returns the documents of each server, ascending.
-func (c *catalog) servers() map[string][]int {
+// servers returns the documents of each server.
+func (c *catalog) servers() *groups.Groups {
 	x := c.made()
 	x.listing.Do(func() {
-		x.servers = make(map[string][]int)
-		for doc, i := range x.docs {
-			server := c.tools[i].def.Server
-			x.servers[server] = append(x.servers[server], doc)
-		}
+		x.servers = groups.New(len(x.docs), func(doc int) string { return c.tools[x.docs[doc]].def.Server })
 	})
 	return x.servers
 }

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/mcphybrid/mcphybrid/internal/meaning"
-	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/verdict"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
@@ -80,18 +78,9 @@ func (p *part) keepsAny() bool {
 
 // limit limits p to the tools of these servers.
 func (p *part) limit(servers []string) {
-	of := p.servers()
 	p.only = make([]bool, len(p.indexed()))
 	for _, pattern := range servers {
-		p.among = append(p.among, of[pattern]...)
-		if !strings.ContainsAny(pattern, "*?") {
-			continue
-		}
-		for server, docs := range of {
-			if rules.Match(pattern, server) {
-				p.among = append(p.among, docs...)
-			}
-		}
+		p.among = append(p.among, p.servers().Matching(pattern)...)
 	}
 	for _, doc := range p.among {
 		p.only[doc] = true
