@@ -255,25 +255,35 @@ meaning() {
 # where FUNCTION: the folder of the root module's package that has this test.
 where() { grep -lE "^func $1\(" $(go list -f '{{range .TestGoFiles}}{{$.Dir}}/{{.}} {{end}}' ./...) | head -n 1 | xargs dirname; }
 
+# raced TEST: enters the folder of the package that has this test, and sets program to
+# its tests with the race detector, which are built once.
+raced() {
+	local folder
+	folder=$(where "$1") && [ -n "$folder" ] && cd "$folder" || return 1
+	program=$tmp/${folder//\//_}.test
+	[ -x "$program" ] || go test -race -vet=off -ldflags=-w -c -o "$program" .
+}
+
+# stress TIME CALLS: everything at once, and sessions that must not mix.
+stress() {
+	local program
+	raced TestStress && "$program" -test.v -test.run '^TestStress$' -test.timeout 10m -stress "$1" &&
+		cd "$root" && raced TestSpecF3SessionsSeeOnlyTheirOwn && "$program" -test.v -test.run '^TestSpecF3SessionsSeeOnlyTheirOwn$' -test.timeout 10m -calls "$2"
+}
+
 # walk SEEDS TIME: so many walks among servers that misbehave, half of them
 # beside the other half. A walk that fails names its seed.
 walk() {
-	local seeds=$1 time=$2 folder half pids=() status=0
-	folder=$(where TestWalk) && [ -n "$folder" ] && go test -race -c -o "$tmp/walk.test" "$folder" && cd "$folder" || return 1
+	local seeds=$1 time=$2 program half pids=() status=0
+	raced TestWalk || return 1
 	for half in 0 1; do
-		"$tmp/walk.test" -test.v -test.run '^TestWalk$' -test.timeout 60m \
+		"$program" -test.v -test.run '^TestWalk$' -test.timeout 60m \
 			-walk "$time" -seed $((1 + half * seeds / 2)) -seeds $((seeds / 2)) >"$tmp/walk$half" 2>&1 &
 		pids+=($!)
 	done
 	for half in "${pids[@]}"; do wait "$half" || status=1; done
 	cat "$tmp/walk0" "$tmp/walk1"
 	return $status
-}
-
-# stress TIME CALLS: everything at once, and sessions that must not mix.
-stress() {
-	(cd "$(where TestStress)" && go test -race -v -run '^TestStress$' -stress "$1" .) &&
-		cd "$(where TestSpecF3SessionsSeeOnlyTheirOwn)" && go test -race -v -run '^TestSpecF3SessionsSeeOnlyTheirOwn$' -calls "$2" .
 }
 
 # fuzz_targets FOLDER…: the packages with fuzz targets in these modules, each as
@@ -355,21 +365,21 @@ adapters() {
 	return $status
 }
 
-# light: what the nested modules test without any service.
+# light: what the nested modules test without any service. The step vet has vetted them.
 light() {
 	local module status=0
 	for module in tiktoken keyring examples/otel examples/agent examples/replicas stores/natsstore stores/qdrantstore; do
-		(test_in "$module" -short) || status=1
+		(test_in "$module" -vet=off -short) || status=1
 	done
-	adapters || status=1
+	adapters -vet=off || status=1
 	# An address keeps it from building a server; these tests use none.
-	(cd stores/weaviatestore && WEAVIATE_ADDR=127.0.0.1:1 go test -v -run '^(TestTenantNames|Fuzz.*)$' .) || status=1
+	(cd stores/weaviatestore && WEAVIATE_ADDR=127.0.0.1:1 go test -v -vet=off -run '^(TestTenantNames|Fuzz.*)$' .) || status=1
 	return $status
 }
 
-# real: published servers of npm, over stdio and HTTP.
+# real: published servers of npm, over stdio and HTTP. The step vet has vetted the tests.
 real() {
-	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -run '^(TestEnvironmentStaysHere|TestCallTimeout|TestEverythingAsks)$' .
+	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -vet=off -run '^(TestEnvironmentStaysHere|TestCallTimeout|TestEverythingAsks)$' .
 }
 
 # install_keyring: GNOME Keyring, which runs without a display.
