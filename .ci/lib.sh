@@ -112,11 +112,15 @@ formatted() { test -z "$(gofmt -l . | tee /dev/stderr)"; }
 tidy() { each go mod tidy -diff; }
 
 # other_systems: the library and its examples compile where we do not test, and
-# searches work where an int has 32 bits.
-other_systems() { GOOS=windows go vet ./... && GOOS=darwin go vet ./... && GOARCH=386 go test ./search; }
+# searches work where an int has 32 bits. What is compiled for vet only is not optimized.
+other_systems() {
+	GOOS=windows go vet -gcflags='-N -l' ./... && GOOS=darwin go vet -gcflags='-N -l' ./... && GOARCH=386 go test ./search
+}
 
+# staticcheck takes a third less with more memory, 1.3 GB. Its low priority leaves the
+# cores to tests beside it that measure.
 staticcheck() {
-	GOBIN=$tmp/bin go install honnef.co/go/tools/cmd/staticcheck@v0.6.1 && each "$tmp/bin/staticcheck" ./...
+	GOBIN=$tmp/bin go install honnef.co/go/tools/cmd/staticcheck@v0.6.1 && GOGC=400 each nice -n 19 "$tmp/bin/staticcheck" ./...
 }
 
 # vulnerabilities: known ones that are called, in any module; findings fail.
@@ -252,25 +256,35 @@ meaning() {
 # where FUNCTION: the folder of the root module's package that has this test.
 where() { grep -lE "^func $1\(" $(go list -f '{{range .TestGoFiles}}{{$.Dir}}/{{.}} {{end}}' ./...) | head -n 1 | xargs dirname; }
 
+# raced TEST: enters the folder of the package that has this test, and sets program to
+# its tests with the race detector, which are built once.
+raced() {
+	local folder
+	folder=$(where "$1") && [ -n "$folder" ] && cd "$folder" || return 1
+	program=$tmp/${folder//\//_}.test
+	[ -x "$program" ] || go test -race -vet=off -ldflags=-w -c -o "$program" .
+}
+
+# stress TIME CALLS: everything at once, and sessions that must not mix.
+stress() {
+	local program
+	raced TestStress && "$program" -test.v -test.run '^TestStress$' -test.timeout 10m -stress "$1" &&
+		cd "$root" && raced TestSpecF3SessionsSeeOnlyTheirOwn && "$program" -test.v -test.run '^TestSpecF3SessionsSeeOnlyTheirOwn$' -test.timeout 10m -calls "$2"
+}
+
 # walk SEEDS TIME: so many walks among servers that misbehave, half of them
 # beside the other half. A walk that fails names its seed.
 walk() {
-	local seeds=$1 time=$2 folder half pids=() status=0
-	folder=$(where TestWalk) && [ -n "$folder" ] && go test -race -c -o "$tmp/walk.test" "$folder" && cd "$folder" || return 1
+	local seeds=$1 time=$2 program half pids=() status=0
+	raced TestWalk || return 1
 	for half in 0 1; do
-		"$tmp/walk.test" -test.v -test.run '^TestWalk$' -test.timeout 60m \
+		"$program" -test.v -test.run '^TestWalk$' -test.timeout 60m \
 			-walk "$time" -seed $((1 + half * seeds / 2)) -seeds $((seeds / 2)) >"$tmp/walk$half" 2>&1 &
 		pids+=($!)
 	done
 	for half in "${pids[@]}"; do wait "$half" || status=1; done
 	cat "$tmp/walk0" "$tmp/walk1"
 	return $status
-}
-
-# stress TIME CALLS: everything at once, and sessions that must not mix.
-stress() {
-	(cd "$(where TestStress)" && go test -race -v -run '^TestStress$' -stress "$1" .) &&
-		cd "$(where TestSpecF3SessionsSeeOnlyTheirOwn)" && go test -race -v -run '^TestSpecF3SessionsSeeOnlyTheirOwn$' -calls "$2" .
 }
 
 # fuzz_targets FOLDER…: the packages with fuzz targets in these modules, each as
@@ -302,6 +316,7 @@ changed() {
 fuzz() {
 	local time=$1 folder targets target status=0 n=0
 	shift
+	set -o pipefail # a package is built while others are fuzzed
 	fuzz_targets "$@" >"$tmp/targets"
 	if [ "$time" = sample ]; then
 		changed <"$tmp/targets" >"$tmp/changed"
@@ -314,12 +329,11 @@ fuzz() {
 	while read -r folder targets; do
 		n=$((n + 1))
 		# Instrumented once for all targets of the package.
-		(cd "$folder" && go test -c -fuzz . -o "$tmp/fuzz$n.test" .) || return 1
+		(cd "$folder" && go test -c -ldflags=-w -fuzz . -o "$tmp/fuzz$n.test" .) || exit 1
 		for target in $targets; do
 			printf '%s\0' "$folder" "$tmp/fuzz$n.test" "$target" "$time"
 		done
-	done <"$tmp/targets" >"$tmp/fuzzing"
-	xargs -0 -r -n 4 -P 2 bash -uc 'fuzz_one "$@"' fuzz <"$tmp/fuzzing" || status=1
+	done <"$tmp/targets" | xargs -0 -r -n 4 -P 2 bash -uc 'fuzz_one "$@"' fuzz || status=1
 	echo "NOTE: $(cut -d' ' -f2- "$tmp/targets" | wc -w) targets in $(wc -l <"$tmp/targets") packages, $time each"
 	return $status
 }
@@ -352,21 +366,21 @@ adapters() {
 	return $status
 }
 
-# light: what the nested modules test without any service.
+# light: what the nested modules test without any service. The step vet has vetted them.
 light() {
 	local module status=0
 	for module in tiktoken keyring examples/otel examples/agent examples/replicas stores/natsstore stores/qdrantstore; do
-		(test_in "$module" -short) || status=1
+		(test_in "$module" -vet=off -short) || status=1
 	done
-	adapters || status=1
+	adapters -vet=off || status=1
 	# An address keeps it from building a server; these tests use none.
-	(cd stores/weaviatestore && WEAVIATE_ADDR=127.0.0.1:1 go test -v -run '^(TestTenantNames|Fuzz.*)$' .) || status=1
+	(cd stores/weaviatestore && WEAVIATE_ADDR=127.0.0.1:1 go test -v -vet=off -run '^(TestTenantNames|Fuzz.*)$' .) || status=1
 	return $status
 }
 
-# real: published servers of npm, over stdio and HTTP.
+# real: published servers of npm, over stdio and HTTP. The step vet has vetted the tests.
 real() {
-	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -run '^(TestEnvironmentStaysHere|TestCallTimeout|TestEverythingAsks)$' .
+	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -vet=off -run '^(TestEnvironmentStaysHere|TestCallTimeout|TestEverythingAsks)$' .
 }
 
 # install_keyring: GNOME Keyring, which runs without a display.

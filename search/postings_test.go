@@ -24,7 +24,7 @@ func TestPostings(t *testing.T) {
 		worth[i] = rng.Uint32N(2 * unit)
 	}
 	runs := 0
-	for range 200 {
+	for range mcptest.Long(200, 60) {
 		var h head
 		var all []posting
 		var copies []head

@@ -4,12 +4,12 @@
 // in the READMEs of adapters are compiled likewise. The home folder is empty, and so are
 // the caches in it.
 //
-//	go run ./internal/visitor [-full] [-only TEXT]
+//	go run ./internal/visitor [-full] [-with TEXT]
 //
 // Without -full, it takes modules from this machine's cache, builds with this machine's
-// build cache, and leaves out what takes long: tests, other modules, adapters. What was left
-// out and why is told; package pages says how a page names what not everybody has. With
-// -only, it runs the commands that have this text.
+// build cache, and leaves out what takes long: tests, other modules, adapters; of these, it
+// runs the commands that have the text of -with. What was left out and why is told; package
+// pages says how a page names what not everybody has.
 package main
 
 import (
@@ -42,11 +42,11 @@ func main() {
 		return
 	}
 	full := flag.Bool("full", false, "with empty caches, and what takes long too")
-	only := flag.String("only", "", "run only the commands with this `text`")
+	with := flag.String("with", "", "run the commands with this `text`, though they take long")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	v := visitor{full: *full, only: *only}
+	v := visitor{full: *full, with: *with}
 	err := v.visit(ctx)
 	fmt.Printf("NOTE: %d blocks compiled, %d commands run, %d of both not\n", v.compiled, v.run, v.not)
 	if err != nil {
@@ -58,7 +58,7 @@ func main() {
 // A visitor has a folder of its own, with a home in it.
 type visitor struct {
 	full bool
-	only string
+	with string // part of commands that run though they take long, or empty
 
 	tmp, clone string
 	env        []string
@@ -84,11 +84,9 @@ func (v *visitor) visit(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if v.only == "" {
-		v.code(ctx, own)
-		for _, p := range adapters {
-			v.adapter(ctx, p)
-		}
+	v.code(ctx, own)
+	for _, p := range adapters {
+		v.adapter(ctx, p)
 	}
 	v.commands(ctx, own)
 	return errors.Join(append(v.errs, ctx.Err())...)
@@ -234,29 +232,28 @@ func (v *visitor) adapter(ctx context.Context, p pages.Piece) {
 // commands runs the commands in the clone.
 func (v *visitor) commands(ctx context.Context, all []pages.Piece) {
 	done := make(map[string]bool)
-	dir := filepath.Join(v.tmp, "module") // for what gets modules; without -only, code did that
+	found := v.with == ""
 	for _, p := range all {
 		slow := strings.HasPrefix(p.Text, "go test ") || strings.HasPrefix(p.Text, "go -C ")
+		named := v.with != "" && strings.Contains(p.Text, v.with)
 		switch {
-		case p.Kind != "sh" || done[p.Text] || !strings.Contains(p.Text, v.only):
+		case p.Kind != "sh" || done[p.Text]:
 			continue
 		case p.Needs != "":
 			v.skip(p, "needs "+p.Needs)
-		case gets(p) && v.only == "":
-		case gets(p):
-			v.must(v.configure(dir))
-			if v.do(ctx, fmt.Sprintf("%s:%d", p.Path, p.Line), dir, "[ -f go.mod ] || go mod init example.com/visitor; "+p.Text, 10*time.Minute) {
+		case gets(p): // with the code
+		case slow && !v.full && !named:
+			v.skip(p, "takes long")
+		default:
+			found = found || named
+			if v.do(ctx, fmt.Sprintf("%s:%d", p.Path, p.Line), v.clone, p.Text, 20*time.Minute) {
 				v.run++
 			}
-		case slow && !v.full && v.only == "":
-			v.skip(p, "takes long")
-		case v.do(ctx, fmt.Sprintf("%s:%d", p.Path, p.Line), v.clone, p.Text, 20*time.Minute):
-			v.run++
 		}
 		done[p.Text] = true
 	}
-	if v.only != "" && len(done) == 0 {
-		v.must(fmt.Errorf("no command has %q", v.only))
+	if !found {
+		v.must(fmt.Errorf("no command that was run has %q", v.with))
 	}
 }
 
