@@ -35,9 +35,22 @@ func (s *Server) Validate(inProcess, forURL bool) error {
 			problem("the url is not an http or https URL")
 		}
 	}
+	// The system takes a NUL byte for the end of a string.
+	whole := func(value string, format string, args ...any) {
+		if strings.ContainsRune(value, 0) {
+			problem(format+" has a NUL byte, which no program can be given", args...)
+		}
+	}
+	whole(s.Command, "the command")
+	if i := slices.IndexFunc(s.Args, func(arg string) bool { return strings.ContainsRune(arg, 0) }); i >= 0 {
+		whole(s.Args[i], "argument %d", i+1)
+	}
+	whole(s.Dir, "the working directory")
+	whole(s.HeadersHelper, "headersHelper")
 	for _, key := range keys(s.Env) {
-		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(s.Env[key], 0) {
-			problem("the environment variable %q can't be set", keyOnly(key))
+		whole(key+s.Env[key], "the environment variable %q can't be set: it", keyOnly(key))
+		if key == "" || strings.Contains(key, "=") {
+			problem("the environment variable %q can't be set: its name is empty or has an equals sign", keyOnly(key))
 		}
 	}
 	for _, key := range keys(s.Headers) {
@@ -86,7 +99,7 @@ func keysOnly(values map[string]string) (names []string) {
 // keyOnly returns the part of key that is surely a name. By mistake, a secret may
 // follow it.
 func keyOnly(key string) string {
-	if i := strings.IndexAny(key, "=: ") + 1; i > 0 && i < len(key) {
+	if i := strings.IndexAny(key, "=: \x00") + 1; i > 0 && i < len(key) {
 		return key[:i] + "…"
 	}
 	return key
