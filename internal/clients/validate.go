@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -35,23 +36,29 @@ func (s *Server) Validate(inProcess, forURL bool) error {
 			problem("the url is not an http or https URL")
 		}
 	}
-	// The system takes a NUL byte for the end of a string.
-	whole := func(value string, format string, args ...any) {
-		if strings.ContainsRune(value, 0) {
-			problem(format+" has a NUL byte, which no program can be given", args...)
+	// The system takes a NUL byte for the end of a string. The first is enough to tell.
+	texts := []string{"the command", s.Command, "the working directory", s.Dir, "headersHelper", s.HeadersHelper}
+	for i, arg := range s.Args {
+		texts = append(texts, "argument "+strconv.Itoa(i+1), arg)
+	}
+	const nul = "has a NUL byte, which no program can be given"
+	for i := 1; i < len(texts); i += 2 {
+		if strings.IndexByte(texts[i], 0) >= 0 {
+			problem("%s %s", texts[i-1], nul)
+			break
 		}
 	}
-	whole(s.Command, "the command")
-	if i := slices.IndexFunc(s.Args, func(arg string) bool { return strings.ContainsRune(arg, 0) }); i >= 0 {
-		whole(s.Args[i], "argument %d", i+1)
-	}
-	whole(s.Dir, "the working directory")
-	whole(s.HeadersHelper, "headersHelper")
 	for _, key := range keys(s.Env) {
-		whole(key+s.Env[key], "the environment variable %q can't be set: it", keyOnly(key))
-		if key == "" || strings.Contains(key, "=") {
-			problem("the environment variable %q can't be set: its name is empty or has an equals sign", keyOnly(key))
+		why := ""
+		switch {
+		case key == "" || strings.IndexByte(key, '=') >= 0:
+			why = "its name is empty or has an equals sign"
+		case strings.IndexByte(key+s.Env[key], 0) >= 0:
+			why = "it " + nul
+		default:
+			continue
 		}
+		problem("the environment variable %q can't be set: %s", keyOnly(key), why)
 	}
 	for _, key := range keys(s.Headers) {
 		if !isToken(key) || strings.ContainsAny(s.Headers[key], "\r\n\x00") {
