@@ -120,13 +120,10 @@ func (m *Manager) Accept(server, tool, hash string) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("mcphybrid: accept: %w", err)
+		return prefixed(err, "accept: ")
 	}
 	m.saveTrust()
-	if err := m.trust.Stored(); err != nil { // another goroutine may have begun before
-		return fmt.Errorf("mcphybrid: accept: %w", err)
-	}
-	return nil
+	return prefixed(m.trust.Stored(), "accept: ") // another goroutine may have begun before
 }
 
 // saveTrust stores the known tools and names, or logs why not. If another process has
@@ -162,7 +159,7 @@ func (m *Manager) RefreshTrust() error {
 	if !changed {
 		return nil
 	}
-	return m.judgeAll()
+	return prefixed(m.judgeAll(), "")
 }
 
 // ToolMarks are the marks of one tool.

@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -34,7 +33,7 @@ func (sc *ServerConfig) cacheKey() string {
 func (m *Manager) recall() (*cache.Found, error) {
 	if err := m.trust.Load(); err != nil {
 		if m.opts.Trust.holds() {
-			return nil, fmt.Errorf("mcphybrid: %w", err)
+			return nil, err
 		}
 		m.opts.Logger.Warn("mcphybrid: " + err.Error())
 	}
@@ -103,7 +102,7 @@ func (m *Manager) fill(sources []*source, cached func(name string) *cache.Server
 func (m *Manager) RefreshCache() error {
 	cached, err := m.cache.Read()
 	if err != nil {
-		return fmt.Errorf("mcphybrid: %w", err)
+		return prefixed(err, "")
 	}
 	m.names.Restore(cached.Names)
 	m.logStored(nil)
@@ -112,7 +111,7 @@ func (m *Manager) RefreshCache() error {
 	sources := slices.DeleteFunc(slices.Clone(m.sources), func(src *source) bool { return !src.begun }) // whose names are for Start to give
 	m.mu.Unlock()
 	_, err = m.fill(sources, cached.News)
-	return err
+	return prefixed(err, "")
 }
 
 // fromCache returns the definitions of the cached tools of src, and what it listed

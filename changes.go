@@ -262,10 +262,7 @@ func (m *Manager) Reorder() error {
 	if err == nil {
 		err = m.takeOrder()
 	}
-	if err != nil {
-		return fmt.Errorf("mcphybrid: the record of use: %w", err)
-	}
-	return nil
+	return prefixed(err, "the record of use: ")
 }
 
 // takeOrder sets the current order of use in the policy.
@@ -290,10 +287,7 @@ func (m *Manager) takeOrder() error {
 // keep their previous hints. If ctx ends first, RefreshHints returns its error, and
 // the lookups go on.
 func (m *Manager) RefreshHints(ctx context.Context) error {
-	if err := m.refreshHints(ctx); err != nil {
-		return fmt.Errorf("mcphybrid: hints: %w", err)
-	}
-	return nil
+	return prefixed(m.refreshHints(ctx), "hints: ")
 }
 
 func (m *Manager) refreshHints(ctx context.Context) error {

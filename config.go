@@ -367,7 +367,7 @@ func (sc *ServerConfig) validate() error {
 // written returns what a file would have to say for sc to be reached so.
 func (sc *ServerConfig) written() *clients.Server {
 	return &clients.Server{
-		Name: sc.Name, Command: sc.Command, Args: sc.Args, Env: sc.Env, URL: sc.URL, Headers: sc.Headers, HeadersHelper: sc.HeadersHelper,
+		Name: sc.Name, Command: sc.Command, Args: sc.Args, Env: sc.Env, Dir: sc.Dir, URL: sc.URL, Headers: sc.Headers, HeadersHelper: sc.HeadersHelper,
 		OAuth: (*clients.OAuth)(sc.OAuth), StartTimeout: sc.StartTimeout, CallTimeout: sc.CallTimeout,
 	}
 }

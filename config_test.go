@@ -316,6 +316,30 @@ func TestConfigHeaderAndEnvValues(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+// The system ends a string at a NUL byte, so no program can be given one. A file is
+// refused, and what a host writes fails at Start, before anything is run.
+func TestConfigNULBytes(t *testing.T) {
+	t.Parallel()
+	for members, want := range map[string]string{
+		`"command": "${V}"`: "the command has a NUL byte",
+		`"command": "run", "args": ["a", "--key=${V}", "${V}"]`: "argument 2 has a NUL byte",
+		`"command": "run", "cwd": "/${V}"`:                      "the working directory has a NUL byte",
+		`"command": "run", "env": {"X": "${V}"}`:                `the environment variable "X" can't be set: it has a NUL byte`,
+		`"command": "run", "env": {"X\u0000hunter2": "v"}`:      `the environment variable "X\x00…" can't be set: it has a NUL byte`,
+		`"url": "http://h", "headersHelper": "\u0000hunter2"`:   "headersHelper has a NUL byte",
+	} {
+		cfg, err := parseOne(members, "V=hunter2\x00hunter2")
+		require.EqualError(t, err, `server "s": `+want+", which no program can be given", members)
+		assert.Empty(t, cfg.Servers)
+	}
+	m := NewManager(&Options{Servers: []ServerConfig{{Name: "s", Command: "\x00hunter2", Args: []string{"hunter2\x00"}, Dir: "hunter2\x00"}}})
+	defer m.Close()
+	err := m.Start(t.Context())
+	assert.EqualError(t, err, `mcphybrid: server "s": the command has a NUL byte, which no program can be given`)
+	assert.NotContains(t, fmt.Sprint(err, m.Servers()[0].Err), "hunter2")
+	assert.NoError(t, check(m))
+}
+
 func TestConfigHeaderAndEnvNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"Authorization", "x-api_key", "X.1", "!#$%&'*+.^_`|~"} {
@@ -332,7 +356,7 @@ func TestConfigHeaderAndEnvNames(t *testing.T) {
 		_, err := parseOne(fmt.Sprintf(`"command": "run", "env": {%q: "v"}`, name))
 		assert.NoError(t, err, "variable %q", name)
 	}
-	for name, quoted := range map[string]string{"": "", "A=B": "A=…", "=": "=", "A\x00B": "A\x00B"} {
+	for name, quoted := range map[string]string{"": "", "A=B": "A=…", "=": "=", "A\x00B": "A\x00…"} {
 		_, err := parseOne(fmt.Sprintf(`"command": "run", "env": {%s: "v"}`, jsonString(t, name)))
 		assert.ErrorContains(t, err, fmt.Sprintf("the environment variable %q can't be set", quoted))
 	}

@@ -40,7 +40,7 @@ type Snapshot struct {
 func (m *Manager) Snapshot(session int) (*Snapshot, error) {
 	s, err := m.numbered(session)
 	if err != nil {
-		return nil, err
+		return nil, prefixed(err, "")
 	}
 	s.Session = s.double()
 	managers := slices.Compact([]*Manager{m, s.scope.keeper.(*Manager)})

@@ -14,6 +14,14 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
+// prefixed returns err with a prefix that names the library and says what failed, or nil.
+func prefixed(err error, what string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("mcphybrid: "+what+"%w", append(args, err)...)
+}
+
 // The reasons why a call, a read or a request for a prompt got no result.
 var (
 	// ErrUnknownTool means that the session has no tool with that name.

@@ -1,12 +1,17 @@
 package mcphybrid
 
 import (
+	"context"
+	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestArgumentsErrorIsBounded(t *testing.T) {
@@ -36,4 +41,54 @@ func TestArgumentsErrorReads(t *testing.T) {
 		assert.EqualError(t, err, `mcphybrid: bad arguments for "mcp_a__tool_000": `+test.toHost)
 		assert.Contains(t, resultText(t, r), "\n"+test.toModel+"\n")
 	}
+}
+
+// Every method that returns an error names the library in it. They are called with
+// arguments that nobody should pass, and those of a Manager after its Close.
+func TestErrorsNameTheLibrary(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{
+		Cache: NewCache(&mcptest.Store{}), TrustStore: &mcptest.Store{}, Usage: &UsageOptions{Store: &mcptest.Store{}},
+		Enricher: table{}, Servers: []ServerConfig{inProcess("a", 1)},
+	})
+	u, err := m.NewUser("u", nil)
+	require.NoError(t, err)
+	tool := m.InlineTools()[0]
+	require.NoError(t, m.Close())
+	passed := func(in reflect.Type) reflect.Value {
+		switch {
+		case in == reflect.TypeFor[context.Context]():
+			return reflect.ValueOf(t.Context())
+		case in == reflect.TypeFor[json.RawMessage]():
+			return reflect.ValueOf(json.RawMessage("{"))
+		case in.Kind() == reflect.String:
+			return reflect.ValueOf("none").Convert(in)
+		case in.Kind() == reflect.Int:
+			return reflect.ValueOf(77)
+		}
+		return reflect.Zero(in)
+	}
+	var without []string
+	for _, of := range []any{m, u, m.NewSession(nil), tool, NewRegistry(), Rule{}} {
+		for i := range reflect.TypeOf(of).NumMethod() {
+			name, call := reflect.TypeOf(of).Method(i).Name, reflect.ValueOf(of).Method(i)
+			outs := call.Type().NumOut()
+			if outs == 0 || call.Type().Out(outs-1) != reflect.TypeFor[error]() {
+				continue
+			}
+			var args []reflect.Value
+			for in := range call.Type().NumIn() {
+				if !call.Type().IsVariadic() || in < call.Type().NumIn()-1 {
+					args = append(args, passed(call.Type().In(in)))
+				}
+			}
+			if err, _ := call.Call(args)[outs-1].Interface().(error); err == nil {
+				without = append(without, name)
+			} else {
+				assert.True(t, strings.HasPrefix(err.Error(), "mcphybrid: "), "%T.%s: %v", of, name, err)
+			}
+		}
+	}
+	slices.Sort(without)
+	assert.Equal(t, []string{"Close", "DropUser", "Preload", "RefreshTrust"}, slices.Compact(without), "the others have something to complain of")
 }

@@ -198,7 +198,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	}
 	cached, err := m.recall()
 	if err != nil {
-		return err
+		return prefixed(err, "")
 	}
 	m.mu.Lock()
 	if m.life.Err() != nil {
@@ -263,10 +263,7 @@ func (m *Manager) Start(ctx context.Context) error {
 
 // connect starts the server of src. Its tools are in the catalog afterwards.
 func (m *Manager) connect(ctx context.Context, src *source) error {
-	if err := src.server.Start(ctx); err != nil {
-		return fmt.Errorf("mcphybrid: server %q: %w", src.name, err)
-	}
-	return nil
+	return prefixed(src.server.Start(ctx), "server %q: ", src.name)
 }
 
 // AddServer connects one more server, last in registration order, and publishes
@@ -280,7 +277,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 		return nil
 	}
 	if _, err := m.recall(); err != nil {
-		return err
+		return prefixed(err, "")
 	}
 	m.mu.Lock()
 	if m.life.Err() != nil {

@@ -86,7 +86,7 @@ const (
 )
 
 // Validate returns the first mistake in r, or nil.
-func (r Rule) Validate() error { return r.internal().Validate() }
+func (r Rule) Validate() error { return prefixed(r.internal().Validate(), "") }
 
 func (r Rule) internal() rules.Rule {
 	return rules.Rule{Name: r.Name, Intent: r.Intent, Priority: r.Priority, Patterns: r.Patterns, Action: rules.Action(r.Action)}

@@ -3,7 +3,6 @@ package mcphybrid
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -231,10 +230,7 @@ func (m *Manager) Login(ctx context.Context, server string) error {
 		}
 		err = src.server.Hide(err)
 	}
-	if err != nil {
-		return fmt.Errorf("mcphybrid: login to server %q: %w", server, err)
-	}
-	return nil
+	return prefixed(err, "login to server %q: ", server)
 }
 
 // begunServer returns the source of a server whose start was begun, whether or not it
@@ -261,10 +257,7 @@ func (m *Manager) Restart(ctx context.Context, server string) error {
 	if err == nil {
 		err = src.server.Restart(ctx)
 	}
-	if err != nil {
-		return fmt.Errorf("mcphybrid: restart of server %q: %w", server, err)
-	}
-	return nil
+	return prefixed(err, "restart of server %q: ", server)
 }
 
 // Logout ends the login to a server: it deletes the tokens from [Options.TokenStore],
@@ -287,10 +280,7 @@ func (m *Manager) Logout(ctx context.Context, server string) error {
 	default:
 		err = src.server.Hide(src.account.Logout(ctx, func() error { return src.server.LoggedOut(ctx) }))
 	}
-	if err != nil {
-		return fmt.Errorf("mcphybrid: logout from server %q: %w", server, err)
-	}
-	return nil
+	return prefixed(err, "logout from server %q: ", server)
 }
 
 // ServerStats holds the figures of one server.
@@ -360,9 +350,7 @@ func (m *Manager) Preload(ctx context.Context, patterns ...string) error {
 			continue
 		}
 		wg.Go(func() {
-			if err := src.server.Connect(ctx); err != nil {
-				errs[i] = fmt.Errorf("mcphybrid: server %q: %w", src.name, err)
-			}
+			errs[i] = prefixed(src.server.Connect(ctx), "server %q: ", src.name)
 		})
 	}
 	wg.Wait()

@@ -214,11 +214,7 @@ func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.
 // If AddTools returns an error, it has added nothing. The error is [ErrDuplicate]
 // if a server has that name or name already has a tool with the same name.
 func (m *Manager) AddTools(name string, tools ...mcpserver.ServerTool) error {
-	err := m.addTools(name, tools)
-	if err != nil {
-		return fmt.Errorf("mcphybrid: tools of %q: %w", name, err)
-	}
-	return nil
+	return prefixed(m.addTools(name, tools), "tools of %q: ", name)
 }
 
 func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {

@@ -385,6 +385,8 @@ func TestRefreshTrust(t *testing.T) {
 		}
 		start(echoTool("log", "good")).Close()
 		a, b := start(echoTool("log", "better"), echoTool("push", "new")), start(echoTool("log", "better"), echoTool("push", "new"))
+		closed := start(echoTool("log", "better"), echoTool("push", "new"))
+		require.NoError(t, closed.Close())
 		require.Len(t, changedTools(a), 2)
 		require.NoError(t, a.RefreshTrust())
 		require.Len(t, changedTools(a), 2, "nobody has accepted anything")
@@ -394,6 +396,7 @@ func TestRefreshTrust(t *testing.T) {
 		require.NoError(t, a.RefreshTrust())
 		assert.Empty(t, changedTools(a))
 		assert.ElementsMatch(t, []string{"mcp_git__log", "mcp_git__push"}, toolNames(a.InlineTools()))
+		assert.EqualError(t, closed.RefreshTrust(), "mcphybrid: the manager is closed")
 	}
 
 	broken := &mcptest.Store{}

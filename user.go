@@ -348,9 +348,7 @@ func (m *Manager) DropUser(ctx context.Context, id string) error {
 		_, err := foreign.Detached(ctx, "SemanticOptions.Store", func() (struct{}, error) {
 			return struct{}{}, m.semantic.Store.Drop(ctx, so.userScope(id))
 		})
-		if err != nil {
-			return fmt.Errorf("mcphybrid: user %q: %w", id, err)
-		}
+		return prefixed(err, "user %q: ", id)
 	}
 	return nil
 }

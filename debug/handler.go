@@ -21,6 +21,7 @@ import (
 	"html/template"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
@@ -149,7 +150,7 @@ func (h handler) answer(r *http.Request) (status int, p *page) {
 	if err == nil {
 		return http.StatusOK, p
 	}
-	p = &page{Request: request{View: "error"}, At: time.Now(), Error: err.Error()}
+	p = &page{Request: request{View: "error"}, At: time.Now(), Error: strings.TrimPrefix(err.Error(), "mcphybrid: ")}
 	if own, err := h.mgr.Snapshot(0); err == nil {
 		p.Closed, p.Error = own.Closed, own.Text(p.Error).String() // the error may repeat a secret from the query
 	}

@@ -343,7 +343,9 @@ func TestDebugSessions(t *testing.T) {
 	assert.Regexp(t, fmt.Sprintf(`session 2 intent <i>clean up \S+\s\S+ ago %d 1 %d 0 \S+\s\S+ 1 \(1 empty\) %s %s session 1 `,
 		1, st.Usage.Calls, digits(st.Tokens.Sent()), digits(max(st.Tokens.All-st.Tokens.Sent(), 0))), text)
 	assert.NotContains(t, text, "session 3 ", "it is closed")
-	assert.Equal(t, http.StatusNotFound, ask(h, "view=session&session=3").Code)
+	unknown := ask(h, "view=session&session=3")
+	assert.Equal(t, http.StatusNotFound, unknown.Code)
+	assert.Contains(t, unknown.Body.String(), ">there is no session 3: ", "without the prefix of the library")
 	page := pageText(t, h, "view=session&session=2")
 	assert.Contains(t, page, "Turn 1. Intent: <i>clean up. Tools are disclosed by the provider.")
 	assert.Regexp(t, `mcp_a__tool_009 Does chore 9 for a a 1 \d+`, page)

@@ -158,8 +158,16 @@ func TestPageWhoseServer(t *testing.T) {
 // The last calls are there with their errors, conversations and users, also of sessions
 // that are over.
 func TestPageCalls(t *testing.T) {
-	mgr := start(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{inProcess("a", 3), serving("git", failing("push", "<b>denied</b>: no key\u202e"))}})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: []mcphybrid.ServerConfig{inProcess("a", 3), serving("git", failing("push", "<b>denied</b>: no key\u202e"))}})
+	defer mgr.Close()
 	h := debug.Handler(mgr)
+	require.NoError(t, mgr.Start(t.Context()))
+	soon(t, func() bool { // else word of a server that is ready may come between the calls
+		snap, err := mgr.Snapshot(0)
+		require.NoError(t, err)
+		ready := slices.DeleteFunc(snap.Events(), func(e mcphybrid.EventSnapshot) bool { return e.State != mcphybrid.StateReady })
+		return len(ready) == 2
+	})
 	assert.NotContains(t, pageText(t, h, "view=calls"), "tool_001")
 	s := mgr.NewSession(&mcphybrid.SessionOptions{Label: "ticket 7"})
 	over := mgr.NewSession(&mcphybrid.SessionOptions{Label: "ticket 8"})

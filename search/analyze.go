@@ -38,6 +38,7 @@ type span struct {
 	start, end int32
 	full       int32 // the end before stemming
 	form       form
+	last       byte // bytes[end-1] before stemming, which may change it; 0 if it has not
 }
 
 // A form says what kind of term a span is.
@@ -54,6 +55,15 @@ func (a *analyzer) term(i int) []byte { return a.bytes[a.terms[i].start:a.terms[
 
 // full returns term i before stemming.
 func (a *analyzer) full(i int) []byte { return a.bytes[a.terms[i].start:a.terms[i].full] }
+
+// written returns the word of s before stemming.
+func (a *analyzer) written(s span) string {
+	w := bytes.Clone(a.bytes[s.start:s.full])
+	if s.last != 0 {
+		w[s.end-s.start-1] = s.last
+	}
+	return string(w)
+}
 
 func (a *analyzer) reset() { a.terms, a.bytes = a.terms[:0], a.bytes[:0] }
 
@@ -115,7 +125,8 @@ func (a *analyzer) plainWord(line []byte) (rest []byte, ok bool) {
 	if before := len(a.terms); n > 1 {
 		a.end(start, len(a.bytes), word)
 		t := &a.terms[before]
-		t.end = t.start + int32(stem(a.bytes[t.start:t.end]))
+		stemmed := stem(a.bytes[t.start:t.end])
+		t.end, t.last = t.start+int32(stemmed), line[stemmed-1]|('a'-'A')
 	}
 	return line[n:], true
 }
@@ -161,7 +172,10 @@ func (a *analyzer) word(line []byte) []byte {
 	// Stem only now, because the whole is made of the unstemmed parts.
 	for i := first; i < len(a.terms); i++ {
 		t := &a.terms[i]
-		t.end = t.start + int32(stem(a.bytes[t.start:t.end]))
+		var before [maxTermBytes]byte
+		copy(before[:], a.bytes[t.start:t.end])
+		n := stem(a.bytes[t.start:t.end])
+		t.end, t.last = t.start+int32(n), before[n-1]
 	}
 	return line
 }
@@ -222,7 +236,7 @@ func (a *analyzer) end(start, end int, f form) {
 			end--
 		}
 	}
-	a.terms = append(a.terms, span{int32(start), int32(end), int32(end), f})
+	a.terms = append(a.terms, span{start: int32(start), end: int32(end), full: int32(end), form: f})
 }
 
 // folded maps Latin letters that have no Unicode decomposition to ASCII.

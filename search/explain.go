@@ -12,7 +12,8 @@ type Explanation struct {
 	Least float64
 
 	// Missing are the words of the query that find nothing in the document, in the
-	// order of the query. Stop words are not among them.
+	// order of the query, in lower case and without accents. Stop words are not among
+	// them. An abbreviation is, if the document lacks a word of what it stands for.
 	Missing []string
 }
 
@@ -69,7 +70,7 @@ func (x *Index) Explain(query string, doc int) Explanation {
 		}
 		if best == nil {
 			if t.span.form != whole {
-				e.Missing = append(e.Missing, string(r.analyzer.bytes[t.span.start:t.span.full]))
+				e.lacks(r.analyzer.written(t.typed))
 			}
 			continue
 		}
@@ -106,6 +107,12 @@ func (x *Index) Explain(query string, doc int) Explanation {
 	r.addNames(best)
 	e.add(ScorePart{Field: "whole name", Score: best[i].Score - e.Score})
 	return e
+}
+
+func (e *Explanation) lacks(word string) {
+	if n := len(e.Missing); n == 0 || e.Missing[n-1] != word { // what it stands for has several words
+		e.Missing = append(e.Missing, word)
+	}
 }
 
 func (e *Explanation) add(p ScorePart) {

@@ -206,7 +206,12 @@ func (r *retrieval) addForeign(c clause, first int) {
 		for _, p := range r.parts {
 			if !dense || !r.inCatalog(r.x.number(letters[p.start:p.end])) {
 				from, to := start+int32(p.start), start+int32(p.end)
-				means = r.addMeaning(c, span{from, to, to, word}, p.meanings) || means
+				s := span{start: from, end: to, full: to, form: word}
+				typed := a.terms[i]
+				if dense {
+					typed = s
+				}
+				means = r.addMeaning(c, s, typed, p.meanings) || means
 			}
 		}
 		for ; i < end; i++ {
@@ -230,11 +235,11 @@ func (r *retrieval) translated(start, end int) bool {
 	return false
 }
 
-// addMeaning adds a query term for a foreign word s to clause c. It returns false if
-// s is a function word.
-func (r *retrieval) addMeaning(c clause, s span, meanings [][]byte) bool {
+// addMeaning adds a query term for a foreign word s, which is or is in what was typed, to
+// clause c. It returns false if s is a function word.
+func (r *retrieval) addMeaning(c clause, s, typed span, meanings [][]byte) bool {
 	x, l := r.x, r.x.growth.lexicon
-	t := queryTerm{span: s, term: meant, begin: len(r.ways)}
+	t := queryTerm{span: s, typed: typed, term: meant, begin: len(r.ways)}
 	limit := math.Inf(1)
 	for _, m := range meanings {
 		n := x.number(m)

@@ -250,3 +250,26 @@ func TestAbbreviations(t *testing.T) {
 	}
 	assert.Equal(t, []int{0, 1, 3}, found)
 }
+
+// What an explanation says is missing are words that somebody has typed: no stems, not
+// what an abbreviation stands for or a foreign word means, and each once.
+func TestMissingWords(t *testing.T) {
+	x := NewIndex([]*Document{{Name: "create_request"}, {Name: "get_repository"}}, nil)
+	for query, want := range map[string][][]string{
+		"repo":                       {{"repo"}, nil},
+		"Repos zyzzyva":              {{"repos", "zyzzyva"}, {"zyzzyva"}},
+		"the PR of zyzzyva":          {{"pr", "zyzzyva"}, {"pr", "zyzzyva"}}, // of a pull request, one has a half
+		"pull PRs":                   {{"pull"}, {"pull", "prs"}},
+		"getRepo":                    {{"get", "repo"}, nil},
+		"k8s":                        {{"8", "k8s"}, {"8", "k8s"}},
+		"repository repo":            {{"repository"}, nil},
+		"Lösche das repo bitte":      {{"losche", "repo", "bitte"}, {"losche", "bitte"}},
+		"die Preisberechnung für":    {{"preisberechnung"}, {"preisberechnung"}}, // is known as two words
+		"studying PARTIES, copyURLs": {{"studying", "parties", "copy", "urls"}, {"studying", "parties", "copy", "urls"}},
+		"天气":                         {{"天气"}, {"天气"}},
+	} {
+		for doc, want := range want {
+			assert.Equal(t, want, x.Explain(query, doc).Missing, "%s, document %d", query, doc)
+		}
+	}
+}

@@ -44,6 +44,7 @@ type retrieval struct {
 // A queryTerm is one distinct term of a query.
 type queryTerm struct {
 	span       span    // in the analyzer
+	typed      span    // the word of the query: span, or an abbreviation that stands for it
 	term       uint32  // its number, or strange
 	weight     float64 // relative to an ordinary term
 	telling    float64 // weight × idf
@@ -163,12 +164,12 @@ func (r *retrieval) known(number uint32) bool {
 // addMember adds term i of the text to the last clause, which is c so far, or what it
 // stands for.
 func (r *retrieval) addMember(c clause, i int, weight float64) {
-	to := r.x.growth.lexicon.standsFor(r.looked[i])
+	typed, to := r.analyzer.terms[i], r.x.growth.lexicon.standsFor(r.looked[i])
 	for n := range max(len(to), 1) {
 		if to != nil {
 			i = r.write(to[n])
 		}
-		if number, ok := r.addTerm(i, weight); ok {
+		if number, ok := r.addTerm(i, typed, weight); ok {
 			r.addNumber(c, number)
 		}
 	}
@@ -180,7 +181,7 @@ func (r *retrieval) write(term uint32) (i int) {
 	start := int32(len(a.bytes))
 	a.bytes = append(a.bytes, r.x.vocabulary.text(term)...)
 	end := int32(len(a.bytes))
-	a.terms, r.looked = append(a.terms, span{start, end, end, word}), append(r.looked, term)
+	a.terms, r.looked = append(a.terms, span{start: start, end: end, full: end, form: word}), append(r.looked, term)
 	return len(r.looked) - 1
 }
 
@@ -212,16 +213,16 @@ func (r *retrieval) addJoined(c clause, first, end int) {
 		a.bytes = append(append(a.bytes, a.bytes[one.start:one.full]...), a.bytes[two.start:two.full]...)
 		to := start + stem(a.bytes[start:])
 		if n := r.x.number(a.bytes[start:to]); r.inCatalog(n) {
-			a.terms = append(a.terms, span{int32(start), int32(to), int32(to), whole})
+			a.terms = append(a.terms, span{start: int32(start), end: int32(to), full: int32(to), form: whole})
 			r.looked = append(r.looked, n)
 			r.addMember(c, len(r.looked)-1, joinedWeight)
 		}
 	}
 }
 
-// addTerm adds term i of the text, unless it was added before, and returns its
-// number. ok is false if it is a stop word or one too many.
-func (r *retrieval) addTerm(i int, weight float64) (number uint8, ok bool) {
+// addTerm adds term i of the text, which stands for what was typed, unless it was added
+// before, and returns its number. ok is false if it is a stop word or one too many.
+func (r *retrieval) addTerm(i int, typed span, weight float64) (number uint8, ok bool) {
 	x := r.x
 	lexicon := x.growth.lexicon
 	n := r.looked[i]
@@ -236,7 +237,7 @@ func (r *retrieval) addTerm(i int, weight float64) (number uint8, ok bool) {
 			return uint8(j), true
 		}
 	}
-	t := queryTerm{span: r.analyzer.terms[i], term: n, begin: len(r.ways)}
+	t := queryTerm{span: r.analyzer.terms[i], typed: typed, term: n, begin: len(r.ways)}
 	limit := math.Inf(1) // a related term must not weigh more than the term itself
 	known := r.inCatalog(n)
 	if known {

@@ -70,7 +70,7 @@ func (c *conversation) run(ctx context.Context, params anthropic.BetaToolRunnerP
 }
 
 func runtime(streams bool, betas ...anthropic.AnthropicBeta) adaptertest.Runtime {
-	return adaptertest.Runtime{Streams: streams, Fixed: betas != nil, Begin: func(t *testing.T, url string, s *mcphybrid.Session, before adaptertest.Host) adaptertest.Host {
+	return adaptertest.Runtime{Streams: streams, Fixed: betas != nil, Floats: true, Begin: func(t *testing.T, url string, s *mcphybrid.Session, before adaptertest.Host) adaptertest.Host {
 		c := &conversation{
 			client:  anthropic.NewClient(option.WithBaseURL(url), option.WithAPIKey("none")),
 			session: s, streams: streams, betas: betas,

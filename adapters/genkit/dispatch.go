@@ -19,6 +19,10 @@ const dispatch = "mcp_session"
 type dispatchedCall struct {
 	Name      string `json:"name"`
 	Arguments any    `json:"arguments,omitempty"`
+
+	// JSON has the arguments instead if the plugin of the model hands on what the model
+	// wrote. As a value, Genkit would read its numbers as floats.
+	JSON string `json:"json,omitempty"`
 }
 
 // dispatcher returns the tool that makes all calls of a session.
@@ -31,9 +35,12 @@ func dispatcher(sess *mcphybrid.Session) ai.Tool {
 
 // call makes a call. It fails only if ctx has ended.
 func call(ctx context.Context, sess *mcphybrid.Session, in dispatchedCall) (*ai.MultipartToolResponse, error) {
-	arguments, err := json.Marshal(in.Arguments)
-	if err != nil {
-		return nil, err
+	arguments := []byte(in.JSON)
+	if in.JSON == "" {
+		var err error
+		if arguments, err = json.Marshal(in.Arguments); err != nil {
+			return nil, err
+		}
 	}
 	res, _ := sess.Call(ctx, in.Name, arguments) // res tells the model of an error
 	if err := ctx.Err(); err != nil {
@@ -74,7 +81,9 @@ func dispatched(answer *ai.Message, own map[string]bool) *ai.Message {
 		if p.IsToolRequest() && !own[p.ToolRequest.Name] {
 			r := *p.ToolRequest
 			input := map[string]any{"name": r.Name}
-			if raw, err := json.Marshal(r.Input); err != nil || string(raw) != "null" { // a call may have none
+			if text, ok := r.Input.(json.RawMessage); ok && len(text) > 0 {
+				input["json"] = string(text)
+			} else if raw, err := json.Marshal(r.Input); err != nil || string(raw) != "null" { // a call may have none
 				input["arguments"] = r.Input
 			}
 			r.Input = input
@@ -96,7 +105,9 @@ func realNames(in []*ai.Message) []*ai.Message {
 				input, _ := r.Input.(map[string]any)
 				r.Name, _ = input["name"].(string)
 				arguments, ok := input["arguments"]
-				if !ok {
+				if text, raw := input["json"].(string); raw {
+					arguments = json.RawMessage(text)
+				} else if !ok {
 					arguments = map[string]any{} // plugins write anything but an object in ways of their own
 				}
 				r.Input = arguments

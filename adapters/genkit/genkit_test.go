@@ -53,6 +53,8 @@ func runtime(streams bool) adaptertest.Runtime {
 	return adaptertest.Runtime{
 		Streams: streams,
 		Quotes:  true, // of Genkit's OpenAI plugin, whatever the output
+		Floats:  true, // it reads arguments so
+		Rounds:  true,
 		Begin: func(t *testing.T, url string, s *mcphybrid.Session, before adaptertest.Host) adaptertest.Host {
 			plugin := &openai.OpenAI{APIKey: "none", Opts: []option.RequestOption{option.WithBaseURL(url + "/v1")}}
 			h := &host{g: genkit.Init(t.Context(), genkit.WithPlugins(plugin)), sess: s, streams: streams}
@@ -86,6 +88,47 @@ func TestCost(t *testing.T) {
 func TestExample(t *testing.T) {
 	t.Parallel()
 	adaptertest.Example(t)
+}
+
+// A number that a float does not hold gets to the tool as a plugin hands it on. That of
+// Anthropic hands on JSON; that of OpenAI has a float by then: see runtime.
+func TestDigits(t *testing.T) {
+	t.Parallel()
+	const arguments = `{"b":9007199254740993,"a":1.0}`
+	mgr := mcphybrid.NewManager(nil)
+	t.Cleanup(func() { mgr.Close() })
+	var got []string
+	require.NoError(t, mgr.AddTools("own", server.ServerTool{Tool: mcp.NewTool("find"), Handler: func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		got = append(got, string(req.Params.RawArguments))
+		return mcp.NewToolResultText("found"), nil
+	}}))
+	g := genkit.Init(t.Context())
+	var sent []any
+	genkit.DefineModelAction(g, "test/model", &ai.ModelOptions{Supports: &ai.ModelSupports{Tools: true, Multiturn: true}}, func(_ context.Context, req *ai.ModelRequest, _ struct{}, _ ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+		if len(sent) > 0 || req.Messages[len(req.Messages)-1].Role == ai.RoleTool {
+			for _, m := range req.Messages {
+				for _, p := range m.Content {
+					if p.IsToolRequest() {
+						sent = append(sent, p.ToolRequest.Input)
+					}
+				}
+			}
+			return &ai.ModelResponse{Request: req, Message: ai.NewModelTextMessage("done")}, nil
+		}
+		var calls []*ai.Part
+		for i, input := range []any{json.RawMessage(arguments), nil, "no object"} {
+			calls = append(calls, ai.NewToolRequestPart(&ai.ToolRequest{Name: "mcp_own__find", Ref: fmt.Sprint(i), Input: input}))
+		}
+		return &ai.ModelResponse{Request: req, Message: ai.NewModelMessage(calls...)}, nil
+	})
+	resp, err := genkit.Generate(t.Context(), g, ai.WithModelName("test/model"), ai.WithPrompt("go"), ai.WithUse(mcpgenkit.Use(mgr.NewSession(nil), nil)))
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{arguments, "{}"}, got)
+	require.Len(t, sent, 3)
+	text, err := json.Marshal(sent)
+	require.NoError(t, err)
+	require.Equal(t, `[`+arguments+`,{},"no object"]`, string(text))
+	require.Equal(t, "done", resp.Text())
 }
 
 // The host's own tools keep their place and are the host's to run.

@@ -38,3 +38,27 @@ func TestStructuredContentKeepsDigits(t *testing.T) {
 	_ = session.Wait()
 	require.Contains(t, wire.String(), `"structuredContent":`+content)
 }
+
+// Arguments get from a client of the SDK to a tool of the SDK, by a session between them,
+// with the digits that a float does not hold.
+func TestArgumentsKeepDigits(t *testing.T) {
+	t.Parallel()
+	const arguments = `{"b":9007199254740993,"a":1.0}`
+	var got string
+	tools := mcp.NewServer(impl, nil)
+	tools.AddTool(&mcp.Tool{Name: "id", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		got = string(req.Params.Arguments)
+		return &mcp.CallToolResult{}, nil
+	})
+	m := mcphybrid.NewManager(nil)
+	defer m.Close()
+	client, session := join(t, tools, gosdk.Following(mcp.ClientOptions{}))
+	require.NoError(t, gosdk.AddSession(t.Context(), m, mcphybrid.ServerConfig{Name: "sdk"}, client, session))
+	server, err := gosdk.NewServer(m.NewSession(&mcphybrid.SessionOptions{Client: true}), impl, nil)
+	require.NoError(t, err)
+	_, session = join(t, server, nil)
+	res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "mcp_sdk__id", Arguments: json.RawMessage(arguments)})
+	require.NoError(t, err)
+	require.False(t, res.IsError)
+	require.Equal(t, arguments, got)
+}

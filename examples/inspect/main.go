@@ -5,6 +5,8 @@
 //	go run ./examples/inspect -config mcp.json [-dialect CLIENT] [-login SERVER | -logout SERVER] [-json] [-query Q] [-call NAME -args JSON] [-cache FILE]
 //	go run ./examples/inspect -doctor [-dialect CLIENT] [-json] FILE…
 //
+// A flag that would have no effect beside the others is an error.
+//
 // With -doctor, it starts all servers of each file and says what is wrong, the worst
 // first, and what to do about it. Its exit status is 0 if there is nothing to do, 1 if
 // there is, and 2 if a file can't be used.
@@ -94,6 +96,9 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 	} else if err != nil {
 		return unusable{err}
 	}
+	if err := s.idle(flags); err != nil {
+		return unusable{err}
+	}
 	if s.tokens == "" {
 		s.tokens = defaultTokens()
 	}
@@ -107,6 +112,32 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 		return unusable{fmt.Errorf("unexpected argument %q", flags.Arg(0))}
 	}
 	return s.inspect(ctx, stdout, stderr)
+}
+
+// idle names a flag that would have no effect beside the others.
+func (s *settings) idle(flags *flag.FlagSet) (err error) {
+	flags.Visit(func(f *flag.Flag) {
+		why := ""
+		switch f.Name {
+		case "args", "cache", "call", "login", "logout", "query":
+			switch {
+			case s.doctor:
+				why = "with -doctor"
+			case f.Name == "args" && s.call == "":
+				why = "without -call"
+			case f.Name == "login" && s.logout != "":
+				why = "with -logout"
+			}
+		case "config":
+			if s.doctor && flags.NArg() > 0 {
+				why = "with files behind the flags"
+			}
+		}
+		if why != "" && err == nil {
+			err = fmt.Errorf("-%s has no effect %s", f.Name, why)
+		}
+	})
+	return err
 }
 
 // defaultTokens returns where the user's tokens are, or "" if there is no such place.

@@ -171,6 +171,39 @@ func TestInspectRefusals(t *testing.T) {
 	assert.Contains(t, stdout, "mcp_kitchen__tool_00")
 }
 
+// A flag that would have no effect beside the others is refused before anything starts,
+// and not ignored.
+func TestInspectFlagsThatClash(t *testing.T) {
+	config := writeConfig(t, "")
+	doctor := []string{"-doctor", "-config", config}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{append(doctor, "-query", "dish"), "-query has no effect with -doctor"},
+		{append(doctor, "-call", "mcp_kitchen__tool_00"), "-call has no effect with -doctor"},
+		{append(doctor, "-args", "{}"), "-args has no effect with -doctor"},
+		{append(doctor, "-login", "kitchen"), "-login has no effect with -doctor"},
+		{append(doctor, "-logout", "kitchen"), "-logout has no effect with -doctor"},
+		{append(doctor, "-cache", filepath.Join(t.TempDir(), "cache")), "-cache has no effect with -doctor"},
+		{append(doctor, config), "-config has no effect with files behind the flags"},
+		{[]string{"-config", config, "-args", "{}"}, "-args has no effect without -call"},
+		{[]string{"-config", config, "-logout", "kitchen", "-login", "kitchen"}, "-login has no effect with -logout"},
+	} {
+		stdout, stderr, err := inspect(t, test.args...)
+		assert.EqualError(t, err, test.want, "%q", test.args)
+		assert.Equal(t, 2, status(err))
+		assert.Empty(t, stdout+stderr)
+	}
+	for _, args := range [][]string{
+		append(doctor, "-json", "-tokens", t.TempDir(), "-dialect", "mcphybrid"), {"-doctor", config},
+		{"-doctor=false", "-config", config, "-query", "dish", "-call", "mcp_kitchen__tool_00"},
+	} {
+		_, _, err := inspect(t, args...)
+		assert.NoError(t, err, "%q", args)
+	}
+}
+
 func TestStartLine(t *testing.T) {
 	now := time.Unix(100, 0)
 	var lines []string

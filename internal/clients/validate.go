@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -35,10 +36,29 @@ func (s *Server) Validate(inProcess, forURL bool) error {
 			problem("the url is not an http or https URL")
 		}
 	}
-	for _, key := range keys(s.Env) {
-		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(s.Env[key], 0) {
-			problem("the environment variable %q can't be set", keyOnly(key))
+	// The system takes a NUL byte for the end of a string. The first is enough to tell.
+	texts := []string{"the command", s.Command, "the working directory", s.Dir, "headersHelper", s.HeadersHelper}
+	for i, arg := range s.Args {
+		texts = append(texts, "argument "+strconv.Itoa(i+1), arg)
+	}
+	const nul = "has a NUL byte, which no program can be given"
+	for i := 1; i < len(texts); i += 2 {
+		if strings.IndexByte(texts[i], 0) >= 0 {
+			problem("%s %s", texts[i-1], nul)
+			break
 		}
+	}
+	for _, key := range keys(s.Env) {
+		why := ""
+		switch {
+		case key == "" || strings.IndexByte(key, '=') >= 0:
+			why = "its name is empty or has an equals sign"
+		case strings.IndexByte(key+s.Env[key], 0) >= 0:
+			why = "it " + nul
+		default:
+			continue
+		}
+		problem("the environment variable %q can't be set: %s", keyOnly(key), why)
 	}
 	for _, key := range keys(s.Headers) {
 		if !isToken(key) || strings.ContainsAny(s.Headers[key], "\r\n\x00") {
@@ -86,7 +106,7 @@ func keysOnly(values map[string]string) (names []string) {
 // keyOnly returns the part of key that is surely a name. By mistake, a secret may
 // follow it.
 func keyOnly(key string) string {
-	if i := strings.IndexAny(key, "=: ") + 1; i > 0 && i < len(key) {
+	if i := strings.IndexAny(key, "=: \x00") + 1; i > 0 && i < len(key) {
 		return key[:i] + "…"
 	}
 	return key

@@ -25,11 +25,17 @@ const (
 	tooLarge = "mcphybrid: the document of %s has more than 256 MiB"
 )
 
+// ErrNoPath is the error of a [File] or a [Folder] whose path is empty.
+var ErrNoPath = errors.New("mcphybrid: the path is empty")
+
 // A File is the path of a file that is a [Store]. Hosts read its errors.
 type File string
 
 // Load implements [Store].
 func (s File) Load() (data []byte, err error) {
+	if s == "" {
+		return nil, ErrNoPath
+	}
 	info, err := os.Stat(string(s)) // to open a pipe would wait for who writes to it
 	if err == nil && info.Mode().IsRegular() {
 		var f *os.File
@@ -63,6 +69,9 @@ func (s File) Save(data []byte) error {
 }
 
 func (s File) write(data []byte) error {
+	if s == "" {
+		return ErrNoPath
+	}
 	if len(data) > maxBytes {
 		return fmt.Errorf(tooLarge, s)
 	}
@@ -87,6 +96,9 @@ func (s File) write(data []byte) error {
 
 // remove removes the file if it is there.
 func (s File) remove() error {
+	if s == "" {
+		return ErrNoPath
+	}
 	if err := os.Remove(string(s)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("mcphybrid: %w", err)
 	}

@@ -29,17 +29,24 @@ func IsKey(key string) bool {
 	return err == nil && len(sum) == sha256.Size
 }
 
-// A Folder is the path of a folder that has [Parts], each in a file. Put makes the folder
-// if need be.
+// A Folder is the path of a folder that has [Parts], each in a file. Put makes the folder,
+// and those above it, if need be.
 type Folder string
 
-func (f Folder) part(key string) File { return File(filepath.Join(string(f), key)) }
+func (f Folder) part(key string) File {
+	if f == "" {
+		return "" // and not a file of the current folder
+	}
+	return File(filepath.Join(string(f), key))
+}
 
 // Get implements [Parts].
 func (f Folder) Get(key string) ([]byte, error) { return f.part(key).Load() }
 
 // Put implements [Parts].
-func (f Folder) Put(key string, part []byte) error {
+func (f Folder) Put(key string, part []byte) error { return f.put(key, part, os.MkdirAll) }
+
+func (f Folder) put(key string, part []byte, create func(string, fs.FileMode) error) error {
 	file := f.part(key)
 	if part == nil {
 		return file.remove()
@@ -48,15 +55,22 @@ func (f Folder) Put(key string, part []byte) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Mkdir(string(f), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := create(string(f), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("mcphybrid: %w", err)
 	}
 	return file.write(part)
 }
 
 // parts has the parts that belong to a file.
-func (s File) parts() Folder { return Folder(string(s) + ".parts") }
+func (s File) parts() Folder {
+	if s == "" {
+		return ""
+	}
+	return Folder(string(s) + ".parts")
+}
 
-// Get and Put implement [Parts] by a folder whose name has .parts at the end.
-func (s File) Get(key string) ([]byte, error)    { return s.parts().Get(key) }
-func (s File) Put(key string, part []byte) error { return s.parts().Put(key, part) }
+// Get implements [Parts] by a folder whose name has .parts at the end.
+func (s File) Get(key string) ([]byte, error) { return s.parts().Get(key) }
+
+// Put implements [Parts] likewise. The folder of the file must exist.
+func (s File) Put(key string, part []byte) error { return s.parts().put(key, part, os.Mkdir) }

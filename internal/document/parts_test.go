@@ -23,6 +23,44 @@ func TestPartsInNoFolder(t *testing.T) {
 	assert.NotContains(t, err.Error(), "mcphybrid: mcphybrid: ")
 }
 
+// Put makes the folders above its own, too. An empty path is not the folder that the
+// program happens to run in.
+func TestFolderOfParts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, folder := range []string{"a/b/c", "./d/", filepath.Join(t.TempDir(), "e", "f")} {
+		f := Folder(folder)
+		part, err := f.Get("k")
+		require.NoError(t, err)
+		require.Nil(t, part)
+		require.NoError(t, f.Put("k", nil), "there is none")
+		require.NoDirExists(t, folder)
+		require.NoError(t, f.Put("k", []byte("1")))
+		part, err = f.Get("k")
+		require.NoError(t, err)
+		assert.Equal(t, "1", string(part))
+	}
+	if runtime.GOOS != "windows" {
+		info, err := os.Stat("a")
+		require.NoError(t, err)
+		assert.Equal(t, fs.ModeDir|0o700, info.Mode())
+	}
+	require.NoError(t, os.WriteFile("k", []byte("not ours"), 0o600))
+	for _, parts := range []Parts{Folder(""), File("")} {
+		_, err := parts.Get("k")
+		assert.Equal(t, ErrNoPath, err)
+		assert.Equal(t, ErrNoPath, parts.Put("k", []byte("1")))
+		assert.Equal(t, ErrNoPath, parts.Put("k", nil))
+	}
+	_, err := File("").Load()
+	assert.Equal(t, ErrNoPath, err)
+	assert.Equal(t, ErrNoPath, File("").Save([]byte("1")))
+	assert.Equal(t, ErrNoPath, File("").Update(t.Context(), func([]byte) ([]byte, error) { return []byte("1"), nil }))
+	data, err := os.ReadFile("k")
+	require.NoError(t, err)
+	assert.Equal(t, "not ours", string(data))
+	assert.Equal(t, []string{"a", "d", "k"}, filesIn(t, "."))
+}
+
 func TestParts(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "catalog.json")

@@ -40,6 +40,9 @@ func Update(ctx context.Context, s Store, change func(document []byte) ([]byte, 
 // Update implements [Shared]. It locks the file by another one, whose name has .lock at the
 // end. On a system that has no locks, processes must not call it at once.
 func (s File) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
+	if s == "" {
+		return ErrNoPath
+	}
 	unlock, err := Lock(ctx, string(s)+".lock")
 	switch {
 	case err == nil:

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -383,6 +384,20 @@ func TestStores(t *testing.T) {
 			assert.EqualError(t, err, "no change")
 		}
 	}
+}
+
+// Files makes the folders above its own, too. An empty path is not the folder that the
+// program happens to run in.
+func TestFolderOfLogins(t *testing.T) {
+	t.Chdir(t.TempDir())
+	keep := func([]byte) ([]byte, error) { return []byte("x"), nil }
+	require.NoError(t, Files("a/b/c").Update(t.Context(), "k", keep))
+	require.NoError(t, os.WriteFile("f", nil, 0o600))
+	assert.ErrorContains(t, Files("f/g").Update(t.Context(), "k", keep), "mcphybrid: mkdir f: ")
+	assert.EqualError(t, Files("").Update(t.Context(), "k", keep), "mcphybrid: the path is empty")
+	list, err := os.ReadDir(".")
+	require.NoError(t, err)
+	assert.Len(t, list, 2)
 }
 
 // What a browser and a store say can't do harm.

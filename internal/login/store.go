@@ -68,9 +68,12 @@ func (m *Memory) set(key string, document []byte) error {
 type Files string
 
 func (f Files) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
+	if f == "" {
+		return document.ErrNoPath
+	}
 	path, unlock, err := Lock(ctx, string(f), key)
 	if err != nil {
-		return err
+		return fmt.Errorf("mcphybrid: %w", err)
 	}
 	defer unlock()
 	return document.File(path + ".json").Change(change)

@@ -43,6 +43,7 @@ type Script struct {
 	NoErrors bool     // nothing marks a result as an error
 	Fixed    bool     // messages add tools, and the list of tools stays as it was first
 	Quotes   bool     // the text of a result is sent as a JSON string
+	Floats   bool     // the conversation has numbers in calls as floats
 
 	mu      sync.Mutex
 	next    int          // in Steps
@@ -115,7 +116,11 @@ func (s *Script) play(got Request, err error) (Step, error) {
 	s.next++
 	answer := Turn{Model: st.Say}
 	for _, c := range st.Calls {
-		answer.Calls = append(answer.Calls, Call{c.ID, c.Name, canonical(c.Arguments)})
+		arguments := canonical(c.Arguments)
+		if s.Floats {
+			arguments = rounded(c.Arguments)
+		}
+		answer.Calls = append(answer.Calls, Call{c.ID, c.Name, arguments})
 	}
 	s.last = conversation{got, append(slices.Clone(got.Turns), answer)}
 	if len(st.Calls) == 0 && !st.Broken {

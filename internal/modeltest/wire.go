@@ -45,6 +45,16 @@ func canonical(text string) string {
 	return string(out)
 }
 
+// rounded is canonical with numbers as floats have them.
+func rounded(text string) string {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return text
+	}
+	out, _ := json.Marshal(v)
+	return string(out)
+}
+
 // A part is one of a message's contents, in any of the protocols.
 type part struct {
 	Type     string

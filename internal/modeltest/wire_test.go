@@ -39,6 +39,7 @@ func TestCanonical(t *testing.T) {
 	assert.NotEqual(t, canonical(`{"a":9007199254740993}`), canonical(`{"a":9007199254740992}`))
 	assert.Equal(t, `{"a":1} x`, canonical(`{"a":1} x`), "that is no JSON")
 	assert.Equal(t, "{", canonical("{"))
+	assert.Equal(t, canonical(`{"a":9007199254740992}`), rounded(`{"a":9007199254740993}`))
 }
 
 func FuzzRead(f *testing.F) {

@@ -1,6 +1,7 @@
 package natsstore
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 	"time"
@@ -48,13 +49,16 @@ func (e *engine) stop() {
 
 // connect returns a connection of its own, as each process has one.
 func (e *engine) connect(t *testing.T) *nats.Conn {
-	nc, err := nats.Connect(e.server.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0))
+	nc, err := nats.Connect(e.server.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0), nats.Timeout(time.Minute))
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
 }
 
+// open opens a store. Unless opts say otherwise, it has long for a document: on a machine
+// with much else to do, one takes seconds.
 func (e *engine) open(t *testing.T, opts Options) *Store {
+	opts.Timeout = cmp.Or(opts.Timeout, time.Minute)
 	s, err := Open(t.Context(), e.connect(t), &opts)
 	require.NoError(t, err)
 	return s

@@ -69,7 +69,7 @@ func TestDocuments(t *testing.T) {
 		schema, pool := e.schema(t), e.many(t)
 		storetest.RunDocuments(t,
 			func(t *testing.T, name string) shared.Document {
-				return share(t, pool, SharedOptions{Schema: schema, Poll: e.poll()}).Document(name)
+				return share(t, pool, SharedOptions{Schema: schema, Poll: e.poll(), Timeout: time.Minute}).Document(name)
 			},
 			func(t *testing.T, name string) shared.Document { return e.cutOff(t, schema).Document(name) })
 	})

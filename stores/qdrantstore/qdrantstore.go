@@ -197,7 +197,7 @@ func (s *Store) Upsert(ctx context.Context, scope string, tools []vector.Record)
 			return failed(ctx, scope, "storing tools without vectors", err)
 		}
 	}
-	return ctx.Err()
+	return failed(ctx, scope, "storing", ctx.Err())
 }
 
 // point returns the point of a record. The vector, if any, must have dims elements.

@@ -386,8 +386,10 @@ func TestErrors(t *testing.T) {
 	}
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	for _, err := range all(right, canceled) {
+	_, none := right.Get(canceled, "u", nil)
+	for _, err := range append(all(right, canceled), right.Upsert(canceled, "u", nil), none) {
 		assert.ErrorIs(t, err, context.Canceled)
+		assert.ErrorContains(t, err, `qdrantstore: scope "u": `)
 	}
 	late, cancel := context.WithTimeout(ctx, 0)
 	defer cancel()

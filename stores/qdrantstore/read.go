@@ -70,7 +70,7 @@ func (s *Store) Get(ctx context.Context, scope string, ids []string) ([]vector.R
 			return nil, failed(ctx, scope, "reading", err)
 		}
 	}
-	return slices.Collect(maps.Values(found)), ctx.Err()
+	return slices.Collect(maps.Values(found)), failed(ctx, scope, "reading", ctx.Err())
 }
 
 // get adds the records with these IDs in a collection to found, with or without their
@@ -122,7 +122,7 @@ func toolOf(id *qdrant.PointId, payload map[string]*qdrant.Value) (string, bool)
 func (s *Store) Search(ctx context.Context, scope string, q vector.Query) ([]vector.Match, error) {
 	candidates, err := q.Check()
 	if err == nil {
-		err = ctx.Err()
+		err = failed(ctx, scope, "searching", ctx.Err())
 	}
 	if err != nil {
 		return nil, err

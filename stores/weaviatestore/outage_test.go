@@ -119,13 +119,14 @@ func TestContext(t *testing.T) {
 	cancel()
 	for doing, err := range everything(canceled, s) {
 		assert.ErrorIs(t, err, context.Canceled, doing)
+		assert.ErrorContains(t, err, `weaviatestore: scope "u": `, doing)
 	}
 	late, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	for doing, err := range everything(late, s) {
 		assert.ErrorIs(t, err, context.DeadlineExceeded, doing)
 	}
-	assert.ErrorIs(t, s.Upsert(canceled, "u", nil), context.Canceled)
+	assert.EqualError(t, s.Upsert(canceled, "u", nil), `weaviatestore: scope "u": storing: context canceled`)
 	assert.ErrorIs(t, s.Delete(canceled, "u", nil), context.Canceled)
 	assert.Equal(t, []string{"a"}, search(t, s, "u", vector.Query{Words: "text", Limit: 1}))
 }

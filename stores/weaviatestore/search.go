@@ -102,7 +102,7 @@ func (s *Store) get(ctx context.Context, tenant string, ids []string) ([]row, er
 func (s *Store) Search(ctx context.Context, scope string, q vector.Query) ([]vector.Match, error) {
 	candidates, err := q.Check()
 	if err == nil {
-		err = ctx.Err()
+		err = failed(ctx, scope, "searching", ctx.Err())
 	}
 	if err != nil {
 		return nil, err

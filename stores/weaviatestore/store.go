@@ -131,7 +131,7 @@ func (s *Store) Upsert(ctx context.Context, scope string, tools []vector.Record)
 		}
 	}
 	if len(objects) == 0 {
-		return ctx.Err()
+		return failed(ctx, scope, "storing", ctx.Err())
 	}
 	// Try once more if another process drops the class or the scope meanwhile.
 	var err error

@@ -1,5 +1,5 @@
 // Package adaptertest tests an adapter over the real model client of its runtime. A
-// scripted model on loopback answers a conversation of 20 requests and compares the bytes
+// scripted model on loopback answers a conversation of 22 requests and compares the bytes
 // of each with those before.
 package adaptertest
 
@@ -39,6 +39,8 @@ type Runtime struct {
 	NoErrors   bool // nothing marks a result as an error
 	Fixed      bool // messages add tools, and the list of tools stays as it was first
 	Quotes     bool // the text of a result is sent as a JSON string
+	Floats     bool // the conversation has numbers in calls as floats
+	Rounds     bool // the tools get them so, too
 }
 
 // A Host is one conversation in a runtime.
@@ -76,7 +78,7 @@ func serve(t *testing.T, model http.Handler) (url string) {
 func newScript(r Runtime) *modeltest.Script {
 	return &modeltest.Script{
 		Steps: steps(r), System: []string{System, mcphybrid.SearchToolName},
-		Streams: r.Streams, NoImages: r.NoImages, NoErrors: r.NoErrors, Fixed: r.Fixed, Quotes: r.Quotes,
+		Streams: r.Streams, NoImages: r.NoImages, NoErrors: r.NoErrors, Fixed: r.Fixed, Quotes: r.Quotes, Floats: r.Floats,
 	}
 }
 

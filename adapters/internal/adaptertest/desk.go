@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"image"
 	"image/color"
@@ -59,6 +60,7 @@ func newDesk(sequential bool) *desk {
 	add(d.things, "take_photo", "Takes a photo of the desk.", func(context.Context, mcp.CallToolRequest) *mcp.CallToolResult {
 		return mcp.NewToolResultImage("A photo of the desk.", photo, "image/png")
 	})
+	add(d.things, "find_order", "Tells where the order with a number is.", findOrder, mcp.WithInteger("number", mcp.Required()))
 	add(d.things, "wait", "Waits for the bell.", d.wait)
 	met := make(chan struct{}) // is closed when both are there
 	if sequential {
@@ -106,6 +108,15 @@ func dayOfWeek(_ context.Context, req mcp.CallToolRequest) *mcp.CallToolResult {
 		return mcp.NewToolResultError(err.Error())
 	}
 	return mcp.NewToolResultText(date.Weekday().String())
+}
+
+// findOrder says the number as the call has it.
+func findOrder(_ context.Context, req mcp.CallToolRequest) *mcp.CallToolResult {
+	var in struct{ Number json.RawMessage }
+	if err := req.BindArguments(&in); err != nil {
+		return mcp.NewToolResultError(err.Error())
+	}
+	return mcp.NewToolResultText(fmt.Sprintf("Order %s is here.", in.Number))
 }
 
 func (d *desk) wait(ctx context.Context, _ mcp.CallToolRequest) *mcp.CallToolResult {

@@ -1,6 +1,8 @@
 package adaptertest
 
 import (
+	"strings"
+
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/modeltest"
 )
@@ -47,6 +49,10 @@ func steps(r Runtime) []modeltest.Step {
 			{Name: "mcp_desk__meet", Arguments: `{"who":"Bob"}`}}},
 		{Results: []string{"Ann was there.", "2026-12-24, 14 km – \"früh\" 🏔️", "Bob was there."}, Tools: []string{"mcp_desk__meet"}, Say: "They met."},
 
+		// A number that a float does not hold.
+		{User: "Where is order 9007199254740993?", Calls: []modeltest.Call{{Name: "mcp_desk__find_order", Arguments: `{"number":9007199254740993}`}}},
+		{Results: []string{"Order 9007199254740993 is here."}, Tools: []string{"mcp_desk__find_order"}, Say: "Here."},
+
 		{User: wait, Broken: true, Calls: []modeltest.Call{{Name: "mcp_desk__wait", Arguments: `{}`}}},
 		{User: goOn, Back: true, Tools: []string{"mcp_desk__wait"}, Say: "I am."},
 
@@ -54,6 +60,13 @@ func steps(r Runtime) []modeltest.Step {
 		{Results: []string{`"name":"mcp_desk__celsius_to_fahrenheit"`}, Tools: []string{"mcp_desk__celsius_to_fahrenheit"}, Broken: true, Away: true},
 		{Again: true, Calls: []modeltest.Call{{Name: "mcp_desk__celsius_to_fahrenheit", Arguments: `{"value":3}`}}},
 		{Results: []string{"37.4"}, Say: "37.4 °F."},
+	}
+	if r.Rounds {
+		for i := range list {
+			for k, text := range list[i].Results {
+				list[i].Results[k] = strings.ReplaceAll(text, "9007199254740993", "9007199254740992")
+			}
+		}
 	}
 	if r.Disclosure == mcphybrid.ByBridge {
 		bridge(list)
