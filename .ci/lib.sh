@@ -118,7 +118,7 @@ other_systems() {
 }
 
 # staticcheck takes a third less with more memory, 1.3 GB. Its low priority leaves the
-# cores to tests beside it that measure.
+# cores to the tests beside it.
 staticcheck() {
 	GOBIN=$tmp/bin go install honnef.co/go/tools/cmd/staticcheck@v0.6.1 && GOGC=400 each nice -n 19 "$tmp/bin/staticcheck" ./...
 }
