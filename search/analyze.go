@@ -56,13 +56,14 @@ func (a *analyzer) term(i int) []byte { return a.bytes[a.terms[i].start:a.terms[
 // full returns term i before stemming.
 func (a *analyzer) full(i int) []byte { return a.bytes[a.terms[i].start:a.terms[i].full] }
 
-// written returns the word of s before stemming.
-func (a *analyzer) written(s span) string {
-	w := bytes.Clone(a.bytes[s.start:s.full])
+// appendWritten appends the word of s before stemming.
+func (a *analyzer) appendWritten(to []byte, s span) []byte {
+	start := len(to)
+	to = append(to, a.bytes[s.start:s.full]...)
 	if s.last != 0 {
-		w[s.end-s.start-1] = s.last
+		to[start+int(s.end-s.start)-1] = s.last
 	}
-	return string(w)
+	return to
 }
 
 func (a *analyzer) reset() { a.terms, a.bytes = a.terms[:0], a.bytes[:0] }

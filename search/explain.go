@@ -70,7 +70,7 @@ func (x *Index) Explain(query string, doc int) Explanation {
 		}
 		if best == nil {
 			if t.span.form != whole {
-				e.lacks(r.analyzer.written(t.typed))
+				e.lacks(string(r.analyzer.appendWritten(nil, t.typed)))
 			}
 			continue
 		}

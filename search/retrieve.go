@@ -210,7 +210,7 @@ func (r *retrieval) addJoined(c clause, first, end int) {
 			continue
 		}
 		start := len(a.bytes)
-		a.bytes = append(append(a.bytes, a.bytes[one.start:one.full]...), a.bytes[two.start:two.full]...)
+		a.bytes = a.appendWritten(a.appendWritten(a.bytes, one), two)
 		to := start + stem(a.bytes[start:])
 		if n := r.x.number(a.bytes[start:to]); r.inCatalog(n) {
 			a.terms = append(a.terms, span{start: int32(start), end: int32(to), full: int32(to), form: whole})

@@ -51,16 +51,17 @@ type plainLexicon struct {
 
 // A plainTerm is a term of a text.
 type plainTerm struct {
-	text string
-	full string // before it was stemmed
-	form form
+	text    string
+	full    string // before it was stemmed, but for its last letter, which stemming may change
+	written string // before it was stemmed
+	form    form
 }
 
 func plainTerms(text string) (terms []plainTerm) {
 	var a analyzer
 	a.add([]byte(text))
 	for i, s := range a.terms {
-		terms = append(terms, plainTerm{string(a.term(i)), string(a.bytes[s.start:s.full]), s.form})
+		terms = append(terms, plainTerm{string(a.term(i)), string(a.bytes[s.start:s.full]), string(a.appendWritten(nil, s)), s.form})
 	}
 	return terms
 }
