@@ -165,7 +165,7 @@ func (m *Manager) place(src *source) {
 	}
 }
 
-// displace removes src and reports whether it was there. The caller holds mu.
+// displace forgets src and reports whether it was there. The caller holds mu.
 func (m *Manager) displace(src *source) bool {
 	i := slices.Index(m.sources, src)
 	if i < 0 {
@@ -173,6 +173,7 @@ func (m *Manager) displace(src *source) bool {
 	}
 	m.sources, m.blocks = slices.Delete(m.sources, i, i+1), slices.Delete(slices.Clone(m.blocks), i, i+1)
 	m.bytes -= src.bytes
+	m.cache.Forget(src.name)
 	if m.named[src.name] == src {
 		delete(m.named, src.name)
 		if i = slices.IndexFunc(m.sources, func(other *source) bool { return other.name == src.name }); i >= 0 {
@@ -304,11 +305,8 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 
 	defer m.starting.Done()
 	err := m.connect(ctx, src)
-	if err != nil && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published
-		m.mu.Lock()
-		m.displace(src)
-		m.cache.Forget(src.name)
-		m.mu.Unlock()
+	if err != nil && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published, but its problems may be
+		_ = m.change(func() error { m.displace(src); return nil }) // fails only if the Manager was closed
 		src.server.Close()
 		return err
 	}
@@ -341,7 +339,6 @@ func (m *Manager) remove(src *source) bool {
 			return errors.New("the server was removed")
 		}
 		m.removed = append(m.removed[max(len(m.removed)+1-maxRemoved, 0):], src.name)
-		m.cache.Forget(src.name)
 		m.trust.Left(src.name)
 		m.trust.Left(offersOf(src.name))
 		return nil
