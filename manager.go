@@ -43,7 +43,8 @@ type Manager struct {
 
 	mu       sync.Mutex // serializes writers
 	sources  []*source  // in registration order
-	blocks   []*block   // what catalogs take from each source, or nil; the items never change
+	blocks   []*block   // what catalogs take from each source, or nil
+	lent     bool       // a catalog has blocks, so its items must not change
 	named    map[string]*source
 	bytes    int            // of all definitions that servers listed
 	names    *names.Book    // of the sources and of earlier ones
@@ -160,7 +161,9 @@ func (m *Manager) place(src *source) {
 		return
 	}
 	if b := m.blockOf(&src.listing, m.blocks[i]); b != m.blocks[i] {
-		m.blocks = slices.Clone(m.blocks) // catalogs have the old ones
+		if m.lent {
+			m.blocks, m.lent = slices.Clone(m.blocks), false
+		}
 		m.blocks[i] = b
 	}
 }
