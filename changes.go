@@ -139,6 +139,7 @@ func (m *Manager) sync() {
 
 // recipe returns the recipe for the Manager's next catalog. The caller holds mu.
 func (m *Manager) recipe() *recipe {
+	m.lent = true
 	r := &recipe{owner: m.owner, needs: m.opts.Needs, sources: m.sources, blocks: m.blocks, hints: m.lookups.Known(), prefixes: m.names.Prefixes(), last: &m.indexes, retriever: m.newRetriever, shelfIndex: m.newShelfIndex}
 	if m.system == nil {
 		// The standing of a user's tools also depends on the system's tools,

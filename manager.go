@@ -43,7 +43,8 @@ type Manager struct {
 
 	mu       sync.Mutex // serializes writers
 	sources  []*source  // in registration order
-	blocks   []*block   // what catalogs take from each source, or nil; the items never change
+	blocks   []*block   // what catalogs take from each source, or nil
+	lent     bool       // a catalog has blocks, so its items must not change
 	named    map[string]*source
 	bytes    int            // of all definitions that servers listed
 	names    *names.Book    // of the sources and of earlier ones
@@ -160,12 +161,14 @@ func (m *Manager) place(src *source) {
 		return
 	}
 	if b := m.blockOf(&src.listing, m.blocks[i]); b != m.blocks[i] {
-		m.blocks = slices.Clone(m.blocks) // catalogs have the old ones
+		if m.lent {
+			m.blocks, m.lent = slices.Clone(m.blocks), false
+		}
 		m.blocks[i] = b
 	}
 }
 
-// displace removes src and reports whether it was there. The caller holds mu.
+// displace forgets src and reports whether it was there. The caller holds mu.
 func (m *Manager) displace(src *source) bool {
 	i := slices.Index(m.sources, src)
 	if i < 0 {
@@ -173,6 +176,7 @@ func (m *Manager) displace(src *source) bool {
 	}
 	m.sources, m.blocks = slices.Delete(m.sources, i, i+1), slices.Delete(slices.Clone(m.blocks), i, i+1)
 	m.bytes -= src.bytes
+	m.cache.Forget(src.name)
 	if m.named[src.name] == src {
 		delete(m.named, src.name)
 		if i = slices.IndexFunc(m.sources, func(other *source) bool { return other.name == src.name }); i >= 0 {
@@ -301,11 +305,8 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 
 	defer m.starting.Done()
 	err := m.connect(ctx, src)
-	if err != nil && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published
-		m.mu.Lock()
-		m.displace(src)
-		m.cache.Forget(src.name)
-		m.mu.Unlock()
+	if err != nil && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published, but its problems may be
+		_ = m.change(func() error { m.displace(src); return nil }) // fails only if the Manager was closed
 		src.server.Close()
 		return err
 	}
@@ -338,7 +339,6 @@ func (m *Manager) remove(src *source) bool {
 			return errors.New("the server was removed")
 		}
 		m.removed = append(m.removed[max(len(m.removed)+1-maxRemoved, 0):], src.name)
-		m.cache.Forget(src.name)
 		m.trust.Left(src.name)
 		m.trust.Left(offersOf(src.name))
 		return nil

@@ -381,3 +381,32 @@ func TestStartBesideAServerWithoutAName(t *testing.T) {
 		assert.NoError(t, check(m))
 	}
 }
+
+// A server that can't be added leaves nothing: neither that its name collides, nor that
+// somebody waits for its tools.
+func TestFailedAddServerLeavesNoProblem(t *testing.T) {
+	t.Parallel()
+	const need = `mcphybrid: tool "mcp_x__run" needs missing tools: "mcp_late__nope"`
+	for name, meanwhile := range map[string][]string{
+		"s_0":  {`mcphybrid: names that begin with "mcp_s_0__" belong to server "s-0"; the names of server "s_0" begin with "mcp_s_0_b60dd8e5__"`, need},
+		"late": nil,
+	} {
+		lists, fail := make(chan struct{}), make(chan struct{})
+		hooks := &mcpserver.Hooks{}
+		hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { close(lists); <-fail })
+		s := mcpserver.NewMCPServer(name, "1", mcpserver.WithHooks(hooks), mcpserver.WithToolCapabilities(true))
+		s.AddTools(mcptest.Chores(name, 2)...)
+		m := NewManager(&Options{Limits: ServerLimits{MaxTools: 1}, Needs: map[string][]string{"mcp_x__run": {"mcp_late__nope"}}})
+		defer m.Close()
+		require.NoError(t, m.AddTools("s-0", echoTool("run", "")))
+		added := make(chan error)
+		go func() { added <- m.AddServer(t.Context(), ServerConfig{Name: name, InProcess: s}) }()
+		<-lists
+		require.NoError(t, m.AddTools("x", echoTool("run", "")))
+		assert.Equal(t, meanwhile, problemsOf(m))
+		close(fail)
+		require.ErrorContains(t, <-added, "it lists more tools than the limit of 1")
+		assert.Equal(t, []string{need}, problemsOf(m))
+		assert.NoError(t, check(m))
+	}
+}

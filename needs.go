@@ -15,8 +15,12 @@ import (
 // reports what can't be resolved, as problems: names that are unknown, denied or
 // held back; malformed declarations; and cycles.
 func (c *catalog) resolveNeeds(sources []*source, host map[string][]string) {
+	var unlisted rules.Known
+	if len(host) > 0 {
+		unlisted = missing(sources)
+	}
 	expected := func(name string) bool {
-		return c.tool(name) == nil && slices.ContainsFunc(missing(sources).Missing, func(t rules.Tool) bool { return strings.HasPrefix(name, t.Name) })
+		return c.tool(name) == nil && slices.ContainsFunc(unlisted.Missing, func(t rules.Tool) bool { return strings.HasPrefix(name, t.Name) })
 	}
 	where := "Options.Needs"
 	if c.owner.user != "" {
@@ -28,7 +32,7 @@ func (c *catalog) resolveNeeds(sources []*source, host map[string][]string) {
 			d.tools = []*BridgeTool{t}
 		}
 		if !c.addEntry(d, entry, slices.DeleteFunc(slices.Clone(host[entry]), expected)) {
-			c.problems = append(c.problems, missing(sources).Idle(where, []string{entry}, rules.Tool.MatchesAny)...)
+			c.problems = append(c.problems, unlisted.Idle(where, []string{entry}, rules.Tool.MatchesAny)...)
 		}
 	}
 	for _, b := range c.joined.Marked {

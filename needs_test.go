@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/words"
 
@@ -578,4 +579,19 @@ func TestNeedsOfAServerWithoutTools(t *testing.T) {
 		`mcphybrid: Options.Needs: "mcp_fs__write" matches no tool`,
 		`mcphybrid: server "fs": its configuration has needs for "edit", which is not there`,
 	}, problemsOf(m))
+}
+
+// A server that has not listed its tools may have those that begin as all of its do, and
+// no others.
+func TestNeedsOfServersThatAreDown(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"my server", "down", strings.Repeat("x", 80)} {
+		m := NewManager(&Options{
+			Servers: []ServerConfig{{Name: name, Command: "/nonexistent/command"}},
+			Needs:   map[string][]string{"mcp_x__run": {names.Alone(name, "").Name("a"), "mcp_github__nope"}},
+		})
+		defer m.Close()
+		require.NoError(t, m.AddTools("x", echoTool("run", "")))
+		assert.Equal(t, []string{`mcphybrid: tool "mcp_x__run" needs missing tools: "mcp_github__nope"`}, problemsOf(m), name)
+	}
 }

@@ -1,8 +1,10 @@
 package mcphybrid
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -164,5 +166,34 @@ func TestTwiceInTheConfiguration(t *testing.T) {
 	require.NoError(t, check(m))
 	assert.True(t, m.RemoveServer("my_server"), "the second")
 	assert.False(t, m.RemoveServer("my_server"))
+	require.NoError(t, check(m))
+}
+
+// A change of all servers copies the list of their blocks once, and no catalog sees it.
+func TestAChangeOfAllServers(t *testing.T) {
+	t.Parallel()
+	m := NewManager(nil)
+	defer m.Close()
+	for i := range 50 {
+		require.NoError(t, m.AddTools(fmt.Sprint("s", i), echoTool("a", "")))
+	}
+	for range 2 {
+		before, moved := m.cur.Load().joined.Blocks, 0
+		had := slices.Clone(before)
+		require.NoError(t, m.change(func() error {
+			for _, src := range m.sources {
+				at := &m.blocks[0]
+				src.problems = append(src.problems, errors.New("changed"))
+				m.place(src)
+				if &m.blocks[0] != at {
+					moved++
+				}
+			}
+			return nil
+		}))
+		assert.Equal(t, 1, moved)
+		assert.True(t, slices.Equal(had, before))
+		assert.False(t, slices.Equal(had, m.cur.Load().joined.Blocks))
+	}
 	require.NoError(t, check(m))
 }

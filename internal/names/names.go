@@ -89,13 +89,9 @@ func (c Claim) Name(tool string) string {
 	return c.suffixed(tool, 0)
 }
 
-// Start returns how all names of the server's tools start.
-func (c Claim) Start() string {
-	if name := c.Prefix + separator; c.Name("") == name {
-		return name
-	}
-	return "mcp_" // unsafe characters are replaced, and long names cut
-}
+// Start returns how all names of the server's tools start. A name with a hash is cut
+// behind it.
+func (c Claim) Start() string { return c.Prefix + separator }
 
 // suffixed returns a safe name that ends in a hash. Each try > 0 gives another one.
 func (c Claim) suffixed(tool string, try int) string {

@@ -311,6 +311,8 @@ func FuzzName(f *testing.F) {
 		if server != server2 || tool != tool2 {
 			require.NotEqual(t, name, other)
 		}
+		require.True(t, strings.HasPrefix(name, one.Start()), name)
+		require.True(t, strings.HasPrefix(other, two.Start()), other)
 		again := NewBook(10)
 		again.Restore(b.Claims())
 		require.Equal(t, b.Claims(), again.Claims())
