@@ -75,8 +75,8 @@ type blockList = blocks.List[*BridgeTool, *blockNote]
 
 // A blockNote is what catalogs know of a listing.
 type blockNote struct {
-	of *listing // of which only read what never changes
-	usable
+	of *listing // whose name and hide never change; the rest may have by now
+	offering
 	needs map[string][]string // see [ServerConfig.Needs]; nil before it has listed its tools
 	plain bool                // it has nothing but tools
 	tell  bool                // a tool says what it needs
@@ -86,9 +86,9 @@ type blockNote struct {
 	about string
 }
 
-// What is usable of a listing, and what is not.
-type usable struct {
-	defs     []*definition      // the usable tools in listed; without a connection, all tools
+// An offering is what a listing brings to a catalog.
+type offering struct {
+	defs     []*definition      // the tools in listed that are not held back; without a connection, all tools
 	entries  []*resources.Entry // those of offers, some of them held back
 	changed  []*ChangedError    // what has changed
 	problems []error
@@ -215,7 +215,7 @@ type listing struct {
 	number int                // of the claim's prefix
 	listed []*definition      // the tools that the server listed; nil before its first list
 	offers []*resources.Offer // what it listed beside tools
-	usable                    // whoever changes this or the collision calls [Manager.place]
+	offering                  // whoever changes this or the collision calls [Manager.place]
 
 	collision *CollisionError // or nil
 }
@@ -322,7 +322,7 @@ func (c *catalog) numberedTools(docs []int) []*BridgeTool {
 // still, and keeps the *BridgeTool of each tool that old has with the same definition.
 // It is nil if there is nothing to know.
 func (m *Manager) blockOf(src *listing, old *block) *block {
-	note := &blockNote{of: src, usable: src.usable}
+	note := &blockNote{of: src, offering: src.offering}
 	if src.collision != nil {
 		note.problems = slices.Concat([]error{src.collision}, src.problems)
 	}
