@@ -211,11 +211,11 @@ type listing struct {
 	remote bool                // a server, which may not have listed its tools yet
 	hide   func(error) error   // hides the server's secrets in a problem; nil without a connection
 
-	claim  names.Claim        // of the names of its tools
-	number int                // of the claim's prefix
-	listed []*definition      // the tools that the server listed; nil before its first list
-	offers []*resources.Offer // what it listed beside tools
-	offering                  // whoever changes this or the collision calls [Manager.place]
+	claim    names.Claim        // of the names of its tools
+	number   int                // of the claim's prefix
+	listed   []*definition      // the tools that the server listed; nil before its first list
+	offers   []*resources.Offer // what it listed beside tools
+	offering                    // whoever changes this or the collision calls [Manager.place]
 
 	collision *CollisionError // or nil
 }
