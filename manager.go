@@ -146,46 +146,6 @@ func (m *Manager) settle() {
 	m.cur.Load().index()
 }
 
-// find returns the source with that name, the first one if there are several, or nil.
-// The caller holds mu.
-func (m *Manager) find(name string) *source { return m.named[name] }
-
-// place has catalogs take what src has now. A new source comes last. The caller holds mu.
-func (m *Manager) place(src *source) {
-	i := slices.Index(m.sources, src)
-	if i < 0 {
-		m.sources, m.blocks = append(m.sources, src), append(m.blocks, m.blockOf(&src.listing, nil))
-		if m.named[src.name] == nil {
-			m.named[src.name] = src
-		}
-		return
-	}
-	if b := m.blockOf(&src.listing, m.blocks[i]); b != m.blocks[i] {
-		if m.lent {
-			m.blocks, m.lent = slices.Clone(m.blocks), false
-		}
-		m.blocks[i] = b
-	}
-}
-
-// displace forgets src and reports whether it was there. The caller holds mu.
-func (m *Manager) displace(src *source) bool {
-	i := slices.Index(m.sources, src)
-	if i < 0 {
-		return false
-	}
-	m.sources, m.blocks = slices.Delete(m.sources, i, i+1), slices.Delete(slices.Clone(m.blocks), i, i+1)
-	m.bytes -= src.bytes
-	m.cache.Forget(src.name)
-	if m.named[src.name] == src {
-		delete(m.named, src.name)
-		if i = slices.IndexFunc(m.sources, func(other *source) bool { return other.name == src.name }); i >= 0 {
-			m.named[src.name] = m.sources[i]
-		}
-	}
-	return true
-}
-
 // Start connects the servers in the [Options] that have not been started. It
 // connects them concurrently, each within its start timeout, and returns when
 // every server is ready or has failed. A server's tools enter the catalog as

@@ -8,8 +8,12 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
-// maxPatterns is how many patterns are kept with the items that they match.
-const maxPatterns = 64
+// These are how many patterns are kept with the items that they match, and how many
+// times all items these may be.
+const (
+	maxPatterns = 64
+	maxTimes    = 4
+)
 
 // Groups are items, numbered from 0, each of a group. They never change.
 type Groups struct {
@@ -18,11 +22,13 @@ type Groups struct {
 
 	mu      sync.Mutex
 	matched map[string][]int // items by pattern, so that a repeated search asks no group
+	kept    int              // items in matched
+	most    int              // of these
 }
 
 // New returns n items, each of the group of that name.
 func New(n int, group func(item int) string) *Groups {
-	g := &Groups{of: make(map[string][]int), matched: make(map[string][]int)}
+	g := &Groups{of: make(map[string][]int), matched: make(map[string][]int), most: maxTimes * n}
 	for i := range n {
 		name := group(i)
 		if g.of[name] == nil {
@@ -50,9 +56,10 @@ func (g *Groups) Matching(pattern string) []int {
 			list = append(list, g.of[name]...)
 		}
 	}
-	if len(g.matched) >= maxPatterns {
+	if len(g.matched) >= maxPatterns || g.kept+len(list) > g.most {
 		clear(g.matched)
+		g.kept = 0
 	}
-	g.matched[pattern] = list
+	g.matched[pattern], g.kept = list, g.kept+len(list)
 	return list
 }

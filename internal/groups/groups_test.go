@@ -3,6 +3,7 @@ package groups
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -39,6 +40,15 @@ func TestPatternsAreBounded(t *testing.T) {
 	wg.Wait()
 	assert.LessOrEqual(t, len(g.matched), maxPatterns)
 	assert.NotEmpty(t, g.matched)
+	for i := range maxPatterns / 2 { // which match all
+		assert.Len(t, g.Matching("*"+strings.Repeat("*", i)), 1000)
+		kept := 0
+		for _, list := range g.matched {
+			kept += len(list)
+		}
+		assert.Equal(t, kept, g.kept)
+		assert.LessOrEqual(t, kept, maxTimes*1000)
+	}
 }
 
 // What is kept is not looked for again.
