@@ -19,7 +19,8 @@ var derivational = [26][]string{
 }
 
 // stem removes English endings from an ASCII word in place and returns its new
-// length. It removes the plural, -ing or -ed, and one derivational ending.
+// length. It removes the plural, -ing or -ed, and one derivational ending. It may
+// change the last letter of what is left, and nothing else.
 //
 //	queries → queri   creating, created, creation, creator → creat   news → news
 //
@@ -32,12 +33,14 @@ func stem(w []byte) int {
 		return n
 	}
 	ends := func(ending string) bool { return n >= len(ending) && string(w[n-len(ending):n]) == ending }
+	y := 0 // where a y stands in place of an i
 	switch {
 	case ends("sses"):
 		n -= 2
 	case ends("ies"):
 		n -= 2
-		w[n-1] = 'y'
+		y = n - 1
+		w[y] = 'y'
 	case ends("ss"), ends("us"), ends("is"), string(w) == "news":
 	case ends("s"):
 		n--
@@ -68,6 +71,9 @@ func stem(w []byte) int {
 		n--
 	case n > 3 && w[n-1] == 'y' && !isVowel(w[n-2]):
 		w[n-1] = 'i'
+	}
+	if y >= n { // it is behind the stem
+		w[y] = 'i'
 	}
 	return n
 }

@@ -3,6 +3,7 @@ package search
 import (
 	"bytes"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -70,5 +71,16 @@ func TestStemProperties(t *testing.T) {
 		if m := stem(again); m != n || !bytes.Equal(s, again) {
 			t.Fatalf("%q has the stems %q and %q", w, s[:n], again[:m])
 		}
+	}
+}
+
+// Stemming changes at most the last letter of the stem, so that a word can be told as it
+// was written.
+func TestStemChangesTheLastLetterOnly(t *testing.T) {
+	for _, word := range strings.Fields("queries families supplies assemblies anomalies dies cities body bodies planned replies bytes eyes") {
+		w := []byte(word)
+		n := stem(w)
+		w[n-1] = word[n-1]
+		assert.Equal(t, word, string(w))
 	}
 }
