@@ -116,7 +116,7 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh, without []*Brid
 // tools. It is nil if active tools take no room: with ByBridge they are not in the
 // list, and with ByProvider its first items are all tools. The caller holds mu.
 func (s *Session) listRoom(now *selection, tools ...[]*BridgeTool) *room.Names[origin] {
-	if s.disclosure == ByBridge || s.disclosure == ByProvider && s.shown == nil {
+	if d := s.Disclosure(); d == ByBridge || d == ByProvider && s.shown == nil {
 		return nil
 	}
 	limits := now.policy.list
@@ -309,7 +309,8 @@ func (s *Session) Compact() []*BridgeTool {
 	drop := func(t *BridgeTool) bool { return !keeps[t] }
 	s.active, s.away = slices.DeleteFunc(slices.Clone(active), drop), slices.DeleteFunc(slices.Clone(s.away), drop)
 	s.kept, s.full, s.seen = nil, false, weak.Pointer[selection]{} // nothing takes room any more
-	s.names = nil
+	s.names, s.turns = nil, turns{}
+	s.disclosure.Store(int32(s.asked))
 	s.setShown(nil)
 	now := s.viewLocked()
 	gone := slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool {

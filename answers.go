@@ -73,10 +73,25 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	s.countAnswer(text)
 	s.tell(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(begun)})
 	result := mcp.NewToolResultText(text)
-	if v.disclosure == ByProvider && len(found) > 0 && len(without) == 0 {
-		result.Meta = &mcp.Meta{AdditionalFields: map[string]any{foundKey: foundDeferred(namesOf(found))}}
+	if listed := s.listedNames(found); v.disclosure == ByProvider && len(listed) > 0 && len(without) == 0 {
+		result.Meta = &mcp.Meta{AdditionalFields: map[string]any{foundKey: foundDeferred(listed)}}
 	}
 	return result
+}
+
+// listedNames returns the names of those tools that the beginning of the conversation has,
+// or would have. Those that came later are added when they become active.
+func (s *Session) listedNames(found []*BridgeTool) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.turns.begun {
+		return namesOf(found)
+	}
+	listed := make(map[string]bool)
+	for _, e := range s.shown[:min(int(s.turns.base), len(s.shown))] {
+		listed[e.toolName()] = e.isTool()
+	}
+	return namesOf(slices.DeleteFunc(slices.Clone(found), func(t *BridgeTool) bool { return !listed[t.name] }))
 }
 
 // unlisted returns a function that reports whether a tool is missing in the

@@ -250,7 +250,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 	if err != nil {
 		return nil, err
 	}
-	if s.disclosure != ByBridge && !s.inUse(t) {
+	if s.Disclosure() != ByBridge && !s.inUse(t) {
 		callable, without := s.activate(s.withNeeded([]string{t.name}))
 		switch {
 		case isNamed(callable, t.name):

@@ -54,11 +54,12 @@ func (s *Session) double() *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := &Session{
-		scope: s.scope, rights: s.rights, disclosure: s.disclosure, client: s.client, label: s.label, seen: s.seen, active: s.active, away: s.away, crowded: s.crowded, full: s.full,
+		scope: s.scope, rights: s.rights, asked: s.asked, client: s.client, label: s.label, seen: s.seen, active: s.active, away: s.away, crowded: s.crowded, full: s.full,
 		used: maps.Clone(s.used), turn: s.turn, shown: slices.Clip(s.shown), names: s.names, shownAs: s.shownAs, metas: s.metas, kept: s.kept, acts: s.acts,
 		usage: s.usage, intent: s.intent, closed: s.closed, skills: s.skills,
 	}
-	d.pages.offered, d.links = s.pages.offered, s.links
+	d.pages.offered, d.links, d.turns = s.pages.offered, s.links, s.turns
+	d.disclosure.Store(s.disclosure.Load())
 	return d
 }
 

@@ -6,9 +6,22 @@ import "fmt"
 type Disclosure int
 
 const (
+	// Automatic leaves the choice to the first [Session.Turn], which knows the format
+	// and the model: [ByAddition] where the provider takes tools inside the
+	// conversation, otherwise [ByBridge], or nothing but the tools while none is
+	// deferred. A session that is used without Turn is then [ByActivation].
+	Automatic Disclosure = iota
+
 	// ByActivation offers the search tool. The tools that it finds become
-	// active: their full definitions are appended to the tool list.
-	ByActivation Disclosure = iota
+	// active: their full definitions are appended to the tool list. The list stands
+	// before the messages, so a provider's cache of the whole conversation is lost each
+	// time, and models that check what stands before their thinking refuse the request.
+	ByActivation
+
+	// ByAddition is ByActivation with a tool list that stays as it was at the
+	// beginning: [Session.Turn] appends the definitions to the conversation. Anthropic's
+	// messages take them so, and OpenAI's responses.
+	ByAddition
 
 	// ByBridge is for hosts whose tool list must never change. The list has the
 	// inline tools, [SearchToolName], [DescribeToolName], [CallToolName] and
@@ -26,9 +39,19 @@ const (
 	disclosures
 )
 
+var disclosureNames = [disclosures]string{"automatic", "activation", "addition", "bridge", "provider"}
+
+// String returns the name without "By", in lower case.
+func (d Disclosure) String() string {
+	if d < 0 || d >= disclosures {
+		return fmt.Sprintf("Disclosure(%d)", int(d))
+	}
+	return disclosureNames[d]
+}
+
 func (d Disclosure) validate() {
 	if d < 0 || d >= disclosures {
-		panic(fmt.Sprintf("mcphybrid: SessionOptions.Disclosure is %d", d))
+		panic(fmt.Sprintf("mcphybrid: SessionOptions.Disclosure is %d", int(d)))
 	}
 }
 

@@ -61,9 +61,20 @@ func (s *Session) Export(f Format) ([]ExportedTool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcphybrid: %w", err)
 	}
-	shown := s.show()
-	list := make([]ExportedTool, 0, len(shown))
-	for _, e := range shown {
+	list, err := s.export(remaining(s.show()), form)
+	if err != nil {
+		return nil, fmt.Errorf("mcphybrid: %w", err)
+	}
+	if err := form.Check(len(list)); err != nil {
+		return list, fmt.Errorf("mcphybrid: %w", err)
+	}
+	return list, nil
+}
+
+// export returns the tools of items in a form, in the same order.
+func (s *Session) export(items []shown, form *provider.Form) ([]ExportedTool, error) {
+	list := make([]ExportedTool, 0, len(items))
+	for _, e := range items {
 		var t Tool = e.tool
 		switch {
 		case e.place == asMeta:
@@ -73,12 +84,9 @@ func (s *Session) Export(f Format) ([]ExportedTool, error) {
 		}
 		exported, err := exportOnce(t, form, e.place == asDeferred)
 		if err != nil {
-			return nil, fmt.Errorf("mcphybrid: %w", err)
+			return nil, err
 		}
 		list = append(list, exported)
-	}
-	if err := form.Check(len(list)); err != nil {
-		return list, fmt.Errorf("mcphybrid: %w", err)
 	}
 	return list, nil
 }

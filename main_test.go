@@ -110,7 +110,7 @@ func check(m *Manager, sessions ...*Session) error {
 
 // checkList checks the limits of the list that a session may search beside.
 func checkList(s *Session, v *view, list []shown) error {
-	if v.ended || s.disclosure == ByBridge || !mayUse(v.rights, SearchToolName) {
+	if v.ended || s.Disclosure() == ByBridge || !mayUse(v.rights, SearchToolName) {
 		return nil
 	}
 	all, of := room.Use{}, make(map[origin]room.Use)
@@ -273,7 +273,7 @@ func checkRestored(m *Manager, s *Session) error {
 	}
 	want := listBytes(s, list[:min(len(list), len(parsed.Shown))]) // a large state has not all
 	places := map[string]*scope{"here": s.scope}
-	tried, done, inParts := restoredState{s.disclosure, sha256.Sum256(data)}, false, data
+	tried, done, inParts := restoredState{s.asked, sha256.Sum256(data)}, false, data
 	recall(s.scope, func(known *memory) { done = known.restored[tried] })
 	if !done {
 		elsewhere := NewManager(nil)
@@ -298,7 +298,7 @@ func checkRestored(m *Manager, s *Session) error {
 		if place == "elsewhere" {
 			data = inParts
 		}
-		restored, _, err := sc.restore(s.rights, s.skills, state.Intent, data, &SessionOptions{Disclosure: s.disclosure})
+		restored, _, err := sc.restore(s.rights, s.skills, state.Intent, data, &SessionOptions{Disclosure: s.asked})
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ func (t metaTool) Name() string { return metaNames[t.kind] }
 
 func (t metaTool) Description() string {
 	line := words.Tools[t.kind].Description
-	if t.kind == metaSearch && t.s.disclosure == ByBridge {
+	if t.kind == metaSearch && t.s.Disclosure() == ByBridge {
 		line = words.BridgeSearch
 	}
 	if t.kind == metaSearch && t.s.client {
@@ -100,9 +100,9 @@ func (v *view) offers(kind metaKind) bool {
 	}
 	switch kind {
 	case metaSearch:
-		return v.disclosure == ByBridge || v.searchMode()
+		return v.disclosure == ByBridge && !v.bare || v.searchMode()
 	case metaReadOnlyCall:
-		return v.disclosure == ByBridge && v.client
+		return v.disclosure == ByBridge && v.client && !v.bare
 	case metaPage:
 		return v.disclosure == ByBridge || v.paged
 	case metaSkillSearch:

@@ -194,7 +194,7 @@ func (s *Snapshot) Sessions(from, to int) (list []SessionSnapshot, total int) {
 
 // sessionSnapshot describes a copy of a session.
 func (s *Snapshot) sessionSnapshot(of liveSession, w *weigher) SessionSnapshot {
-	return SessionSnapshot{of.number, of.began, s.Text(of.label), s.Text(of.User()), s.Text(of.intent), of.turn, of.disclosure, w.stats(of.Session)}
+	return SessionSnapshot{of.number, of.began, s.Text(of.label), s.Text(of.User()), s.Text(of.intent), of.turn, of.Disclosure(), w.stats(of.Session)}
 }
 
 const (

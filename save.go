@@ -31,6 +31,8 @@ var savedForms = []savedForm{
 	{"search", asMeta, searchText, false},
 	{"meta", asMeta, noSection, false},
 	{"servers", notListed, searchText, false},
+	{"removed", asRemoved, noSection, true},
+	{"callable", notListed, callableText, false},
 	{"inline counts", notListed, inlineLines, false},
 	{"summary counts", notListed, summaryLines, false},
 	{"skills", notListed, skillText, false},
@@ -79,7 +81,7 @@ func (w *saver) item(e shown) {
 		item.Tool = w.tool(e.tool, e.tool.def.Raw)
 		w.state.Tools[item.Tool-1].Gone = w.isGone(e.tool)
 	}
-	if e.place == asMeta {
+	if e.isMeta() {
 		item.Meta = metaNames[e.meta]
 	}
 	if e.offer != nil {
@@ -121,7 +123,7 @@ func (s *Session) Save() json.RawMessage {
 func (s *Session) stateLocked(v *view) *saved.State {
 	w := saver{state: saved.State{
 		User: s.scope.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
-		Results: s.pages.last, Paged: s.pages.offered, Texts: s.pages.kept.Saved, Full: s.full, Refused: s.refused,
+		Results: s.pages.last, Paged: s.pages.offered, Texts: s.pages.kept.Saved, Full: s.full, Refused: s.refused, Told: s.turns.save(s.Disclosure()),
 	}}
 	w.isGone = func(t *BridgeTool) bool {
 		if kept := s.kept[t.name]; kept != nil && kept.is(t) && !kept.gone || v.ended {

@@ -43,7 +43,7 @@ func TestOpeningsHaveALimit(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Skills: someSkills(3)})
 	require.NoError(t, m.AddTools("a", echoTool("one", "")))
 	count := func() (n int) {
-		m.def.view().openings[ByActivation].all.Range(func(any, any) bool { n++; return true })
+		m.def.view().openings[Automatic].all.Range(func(any, any) bool { n++; return true })
 		return n
 	}
 	for i := range maxOpenings + 40 {

@@ -124,7 +124,7 @@ func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
 			continue
 		}
 		of := in == guideText || in == inlineLines
-		if in <= plainTool || of && !inline || !of && !search || in == skillText && !inline {
+		if in <= plainTool || of && !inline || !of && !search || (in == skillText || in == callableText) && !inline {
 			continue
 		}
 		if b.Len() == 0 {
@@ -146,16 +146,21 @@ func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
 			b.WriteString(e.offer.servers.Summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens))
 			if e.place == asMeta {
 				steps := words.StepsActive
-				if s.disclosure == ByBridge {
+				if s.Disclosure() == ByBridge {
 					steps = words.StepsBridge
 				}
 				b.WriteString(steps)
-				if s.scope.opts.JustInTime != nil && s.disclosure != ByBridge {
+				if s.scope.opts.JustInTime != nil && s.Disclosure() != ByBridge {
 					b.WriteString(textJustInTime)
 				}
 			}
 		case in == skillText:
 			b.WriteString(e.offer.skills.section())
+		case in == callableText:
+			if to.open != in {
+				b.WriteString(words.CallableHeading)
+			}
+			b.WriteString(words.CallableLine(int(e.meta)))
 		case in == inlineLines && to.open != in:
 			b.WriteString(to.heading + to.guide)
 			to.heading, to.guide = words.MoreToolsHeading, ""

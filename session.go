@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"github.com/mcphybrid/mcphybrid/ask"
@@ -25,7 +26,8 @@ const maxLabel = 200
 type Session struct {
 	scope      *scope               // shared with other sessions
 	rights     rules.Rights         // fixed at creation
-	disclosure Disclosure           // fixed at creation
+	asked      Disclosure           // by the host; fixed at creation
+	disclosure atomic.Int32         // the Disclosure; Automatic until the first Turn
 	client     bool                 // see [SessionOptions.Client]; fixed at creation
 	label      string               // fixed at creation
 	skills     rules.Rights         // to skills, by name; fixed at creation
@@ -52,6 +54,7 @@ type Session struct {
 	pages   pages
 	links   *resources.Links // to which results linked; nil if none did
 	refused *saved.Refusal   // or nil; replaced, never changed
+	turns   turns
 	usage   sessionUsage
 	intent  string
 }
@@ -81,8 +84,7 @@ type SessionOptions struct {
 	// child begins with the intent of its parent.
 	Intent string
 
-	// Disclosure is how the model gets the deferred tools. If zero,
-	// [ByActivation].
+	// Disclosure is how the model gets the deferred tools. If zero, [Automatic].
 	Disclosure Disclosure
 
 	// Client says that the model is that of an MCP client, as behind a gateway. Many
@@ -129,7 +131,8 @@ func (sc *scope) newSession(inherited, skills rules.Rights, intent string, opts 
 	if len(inherited) == 0 {
 		inherited = inherited.And(sc.metaAccess).And(sc.user.access)
 	}
-	s := &Session{scope: sc, rights: inherited.And(rules.Access(o.Access)), intent: rules.CutIntent(cmp.Or(o.Intent, intent)), disclosure: o.Disclosure, client: o.Client, label: text.Line(o.Label, maxLabel), skills: skills.And(rules.Access(o.Skills))}
+	s := &Session{scope: sc, rights: inherited.And(rules.Access(o.Access)), intent: rules.CutIntent(cmp.Or(o.Intent, intent)), asked: o.Disclosure, client: o.Client, label: text.Line(o.Label, maxLabel), skills: skills.And(rules.Access(o.Skills))}
+	s.disclosure.Store(int32(o.Disclosure))
 	own, told := o.Hooks.Or(sc.opts.Ask.Hooks), sc.opts.Ask.Hooks
 	if sc.below != nil { // its servers were told of other hooks
 		told = sc.below.opts.Ask.Hooks
@@ -183,6 +186,10 @@ type view struct {
 	acts       int                  // number of activations so far
 	kept       keptTools
 	bridges    bool    // some tools are called by CallToolName
+	begun      bool    // there was a Turn
+	fixed      bool    // the model can get no more tools
+	bare       bool    // it has no tool that finds or calls others
+	removes    bool    // tools can be taken back
 	paged      bool    // there are cut results to read on in
 	linked     bool    // a result linked to a resource
 	metas      metaSet // the meta tools that the model was shown, so may call
@@ -210,9 +217,10 @@ func (s *Session) viewLocked() *view {
 		s.settle(now)
 		s.seen = weak.Make(now)
 	}
+	d := s.Disclosure()
 	return &view{
-		selection: now, scope: s.scope, disclosure: s.disclosure, client: s.client, crowded: s.crowded, inline: uncrowded(now.inline, s.crowded),
-		active: s.active, acts: s.acts, kept: s.kept, bridges: s.full || s.disclosure == ByBridge, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
+		selection: now, scope: s.scope, disclosure: d, begun: s.turns.begun, fixed: s.turns.fixed(d), bare: s.turns.bare, removes: s.turns.removes(), client: s.client, crowded: s.crowded, inline: uncrowded(now.inline, s.crowded),
+		active: s.active, acts: s.acts, kept: s.kept, bridges: s.full || d == ByBridge && !s.turns.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
 		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
 	}
 }
@@ -242,16 +250,26 @@ func (s *Session) settle(now *selection) {
 	}
 	s.active, s.away, s.crowded = active, away, nil
 	s.forgetUnused()
-	if s.shown == nil && len(active) == 0 {
+	fixed := s.turns.fixed(s.Disclosure())
+	if s.shown == nil && len(active) == 0 && !fixed {
 		return // now makes room for its inline tools
 	}
-	for _, t := range now.inline {
-		if !s.admits(left, t) {
-			if s.crowded == nil {
-				s.crowded, s.full = make(map[*BridgeTool]bool), true
-			}
-			s.crowded[t] = true
+	listed := make(map[string]bool)
+	if fixed {
+		for _, e := range s.shown {
+			listed[e.toolName()] = e.isTool()
 		}
+	}
+	for _, t := range now.inline {
+		fits := s.admits(left, t)
+		if fits && (!fixed || listed[t.name]) {
+			continue
+		}
+		if s.crowded == nil {
+			s.crowded = make(map[*BridgeTool]bool)
+		}
+		s.crowded[t] = true
+		s.full = s.full || !fits
 	}
 }
 
@@ -329,9 +347,10 @@ func (s *Session) IsSearchMode() bool { return s.view().searchMode() }
 // or the session may not search.
 func (s *Session) SearchTool() Tool { return s.metaNamed(s.view(), SearchToolName) }
 
-// Disclosure returns how the session's model gets the deferred tools. A runtime that
+// Disclosure returns how the session's model gets the deferred tools: what the host asked
+// for or, if that is [Automatic], what the first [Session.Turn] chose. A runtime that
 // can't send deferred tools as such can't serve [ByProvider].
-func (s *Session) Disclosure() Disclosure { return s.disclosure }
+func (s *Session) Disclosure() Disclosure { return Disclosure(s.disclosure.Load()) }
 
 // User returns the id of the user who owns the session, or "" if it is a session
 // of the system: see [Manager.NewUser].

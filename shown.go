@@ -33,6 +33,7 @@ type place uint8
 const (
 	notListed place = iota
 	asMeta
+	asRemoved // a tool that is not offered any more, since [Session.Turn] said so
 	asTool
 	asDeferred // a tool that the provider hides from the model
 )
@@ -49,10 +50,19 @@ const (
 	searchText           // how to search, or a line: more servers to search
 	summaryLines         // as inlineLines, of summarized tools
 	skillText            // skills, or how to search for them
+	callableText         // a meta tool that only the call tool calls
 )
 
 // isTool reports whether e is a tool in the tool list.
 func (e shown) isTool() bool { return e.place >= asTool }
+
+// toolName returns the registered name of the item's tool, or "".
+func (e shown) toolName() string {
+	if e.tool == nil {
+		return ""
+	}
+	return e.tool.name
+}
 
 // An itemOffer holds the part of an item that only few items have. It is separate to
 // keep shown small: sessions have many of those.
@@ -140,11 +150,14 @@ func (s *Session) updateShown(v *view) []shown {
 func (s *Session) setShown(list []shown) {
 	s.shown, s.began, s.shownAs, s.metas = list, nil, stamp{}, metaSet{}
 	for _, e := range list {
-		if e.place == asMeta {
+		if e.isMeta() {
 			s.metas[e.meta] = true
 		}
 	}
 }
+
+// isMeta reports whether e gives the model a meta tool.
+func (e shown) isMeta() bool { return e.place == asMeta || e.section == callableText }
 
 // shownLocked returns the updated list of items, but does not store it. The caller
 // holds mu.
@@ -155,7 +168,7 @@ func (s *Session) shownLocked(v *view) []shown {
 	case s.shown != nil && s.shownAs == v.stamp():
 		return s.shown
 	}
-	if s.shown != nil && v.disclosure == ByBridge {
+	if s.shown != nil && v.disclosure == ByBridge && !v.begun {
 		return s.shown
 	}
 	return v.appendNew(s.shown)
@@ -163,13 +176,20 @@ func (s *Session) shownLocked(v *view) []shown {
 
 // opens reports whether the session is shown what all begin with. The caller holds mu.
 func (s *Session) opens(v *view) bool {
-	return s.shown == nil && len(v.active) == 0 && !v.paged && !v.linked && !s.full
+	return s.shown == nil && len(v.active) == 0 && !v.paged && !v.linked && !s.full && !v.begun
 }
 
 // withdraw removes the tools that are held back from the list. It is the only
 // removal outside Compact: hiding an untrusted tool is worth the provider's cache.
 // Their names go on to mean them. The caller holds mu.
+//
+// Once the conversation has begun by a Turn, nothing is removed from its beginning: the
+// list says that the tool is taken back.
 func (s *Session) withdraw(now *selection) {
+	if s.turns.begun {
+		s.takeBackHeld(now)
+		return
+	}
 	var held []knownName
 	list := slices.DeleteFunc(slices.Clone(s.shown), func(e shown) bool {
 		if e.tool == nil || !now.holds(e.tool) {
@@ -184,6 +204,23 @@ func (s *Session) withdraw(now *selection) {
 	}
 }
 
+func (s *Session) takeBackHeld(now *selection) {
+	var back []shown
+	var held []knownName
+	for _, e := range remaining(s.shown) {
+		if e.isTool() && now.holds(e.tool) {
+			back = append(back, shown{place: asRemoved, tool: e.tool})
+			held = append(held, knownName{e.tool.def.names(), e.tool.owner})
+		}
+	}
+	if back != nil {
+		began := s.began
+		s.setShown(slices.Concat(s.shown, back))
+		s.began = began
+		s.remember(held)
+	}
+}
+
 func (v *view) stamp() stamp {
 	return stamp{v.id, v.acts, v.paged, v.linked, v.bridges, v.skills.version}
 }
@@ -192,7 +229,7 @@ func (v *view) stamp() stamp {
 // use the same skills share it.
 func (v *view) opening() *opening {
 	o := &v.openings[v.disclosure]
-	key := fmt.Sprintf("%d %t %q", v.skills.version, v.client, v.skillRights)
+	key := fmt.Sprintf("%d %t %t %q", v.skills.version, v.client, v.bare, v.skillRights)
 	if made, ok := o.all.Load(key); ok {
 		return made.(*opening)
 	}
@@ -210,14 +247,18 @@ func (v *view) appendNew(list []shown) []shown {
 		return list // nothing is fixed yet
 	}
 	tools := make(map[string]bool, len(list))
+	versions := make(map[string]int)
 	summaries := make(map[string]bool)
 	var metas metaSet
 	servers := make(map[string]bool)
 	for _, e := range list {
 		switch {
+		case e.place == asRemoved:
+			delete(tools, e.tool.name)
 		case e.isTool():
 			tools[e.tool.name] = true
-		case e.place == asMeta:
+			versions[e.tool.name]++
+		case e.isMeta():
 			metas[e.meta] = true
 		case e.section == summaryLines && e.tool != nil:
 			summaries[e.tool.name] = true
@@ -230,12 +271,20 @@ func (v *view) appendNew(list []shown) []shown {
 	}
 	var fresh []shown
 	add := func(t *BridgeTool, p place, in section) {
-		if !tools[t.name] {
+		if !tools[t.name] && !v.fixed && versions[t.name] < maxVersions {
 			tools[t.name] = true
 			fresh = append(fresh, shown{place: p, section: in, tool: t})
 		}
 	}
-	if list == nil {
+	if v.removes {
+		for _, e := range remaining(list) {
+			if e.isTool() && v.left(e.tool) {
+				fresh = append(fresh, shown{place: asRemoved, tool: e.tool})
+				delete(tools, e.tool.name)
+			}
+		}
+	}
+	if list == nil && !v.fixed {
 		fresh = v.appendGuide(fresh)
 	}
 	in := plainTool
@@ -248,20 +297,26 @@ func (v *view) appendNew(list []shown) []shown {
 	fresh = v.fitLines(fresh, list, inlineLines)
 	searching := metas[metaSearch]
 	for kind := range metaKinds {
-		if !metas[kind] && v.offers(kind) {
-			e := shown{place: asMeta, meta: kind}
-			if kind == metaSearch {
-				e.section, e.offer = searchText, v.searchOffer(servers)
-			}
-			fresh = append(fresh, e)
+		if metas[kind] || !v.offers(kind) {
+			continue
 		}
+		e := shown{place: asMeta, meta: kind}
+		switch {
+		case v.fixed && (!metas[metaCall] || kind == metaSearch):
+			continue
+		case v.fixed:
+			e.place, e.section = notListed, callableText
+		case kind == metaSearch:
+			e.section, e.offer = searchText, v.searchOffer(servers)
+		}
+		fresh = append(fresh, e)
 	}
 	if searching {
 		if o := v.searchOffer(servers); len(o.servers) > 0 {
 			fresh = append(fresh, shown{section: searchText, offer: o})
 		}
 	}
-	if v.summarized && (searching || v.offers(metaSearch)) {
+	if v.summarized && (searching || !v.fixed && v.offers(metaSearch)) {
 		var lines []shown
 		left := v.growth(list, func(e shown) bool { return e.section == summaryLines && e.tool != nil }, func(st standing) bool { return st == summarized })
 		for t, st := range v.each() {
@@ -271,10 +326,10 @@ func (v *view) appendNew(list []shown) []shown {
 		}
 		fresh = append(fresh, v.fitLines(lines, slices.Concat(list, fresh), summaryLines)...)
 	}
-	if o := v.newSkills(list); o != nil {
+	if o := v.newSkills(list); o != nil && (!v.fixed || metas[metaSkillLoad] || metas[metaCall]) {
 		fresh = append(fresh, shown{section: skillText, offer: &itemOffer{skills: o}})
 	}
-	if v.disclosure == ByProvider {
+	if v.disclosure == ByProvider && !v.begun {
 		left := v.growth(slices.Concat(list, fresh), shown.isTool, func(st standing) bool { return st != hidden })
 		for t, p := range v.each() {
 			if p.Searchable() && !tools[t.name] && left.Take(t.origin()) {
@@ -291,6 +346,17 @@ func (v *view) appendNew(list []shown) []shown {
 		return list
 	}
 	return slices.Concat(list, fresh) // without spare capacity: there are many sessions
+}
+
+// maxVersions is how often one name can be in a list, if its tool is taken back and comes
+// again: a server must not fill a conversation by that.
+const maxVersions = 4
+
+// left reports whether a tool of the list has left the catalog, and not only because its
+// server is not here.
+func (v *view) left(t *BridgeTool) bool {
+	kept := v.kept[t.name]
+	return !isThere(t, v.catalogs) && !v.ended && !(kept != nil && kept.is(t) && !kept.gone)
 }
 
 // growth returns the room for more of the items in list that count, such as tools of
@@ -437,7 +503,7 @@ func (v *view) searchOffer(known map[string]bool) *itemOffer {
 // definition. Only a tool in quarantine is removed: see [TrustQuarantine].
 func (s *Session) Tools() []Tool {
 	var list []Tool
-	for _, e := range s.show() {
+	for _, e := range remaining(s.show()) {
 		switch e.place {
 		case asTool:
 			list = append(list, e.tool)

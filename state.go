@@ -66,7 +66,12 @@ func (sc *scope) restore(inherited, skills rules.Rights, intent string, data jso
 		return nil, nil, err
 	}
 	s := sc.newSession(inherited, skills, intent, opts)
-	r := restorer{s: s, v: s.view(), full: state.Full, kept: make(keptTools), gone: make(map[*BridgeTool]bool), shows: make(map[string]bool), told: make(map[string]bool)}
+	turns, err := s.restoreTurns(state.Told)
+	if err != nil {
+		s.Close()
+		return nil, nil, fmt.Errorf("mcphybrid: the state of the session: %w", err)
+	}
+	r := restorer{s: s, v: s.view(), turns: turns, full: state.Full, kept: make(keptTools), gone: make(map[*BridgeTool]bool), shows: make(map[string]bool), told: make(map[string]bool)}
 	if err = state.Fits(len(s.rights), len(s.skills), s.intent); err == nil {
 		if err = r.read(state); err != nil {
 			err = fmt.Errorf("the state of the session: %w", err)
@@ -90,7 +95,7 @@ func (sc *scope) restore(inherited, skills rules.Rights, intent string, data jso
 	}
 	s.acts, s.full, s.kept, s.seen = len(state.Active), state.Full, r.kept, weak.Pointer[selection]{}
 	s.setShown(r.list)
-	s.began = r.began
+	s.began, s.turns = r.began, r.turns
 	s.remember(r.names)
 	s.viewLocked()
 	s.mu.Unlock()
@@ -114,6 +119,7 @@ type restorer struct {
 	shows   map[string]bool // what list has that it may have once
 	changed []string
 	told    map[string]bool // the names in changed
+	turns   turns           // as saved, but for the places
 
 	permitted map[string]bool // by server of the catalogs: the session may use one of its tools
 }
@@ -143,6 +149,7 @@ func (r *restorer) read(state *saved.State) error {
 		r.tools = append(r.tools, tool)
 		r.gone[tool] = t.Gone
 	}
+	place := newToldPlaces(state.Told, len(r.list))
 	for i, item := range state.Shown {
 		e, ok, err := r.item(item)
 		if err != nil {
@@ -156,8 +163,66 @@ func (r *restorer) read(state *saved.State) error {
 		if first := state.Begun.Items; i+1 == first && len(r.list) == first {
 			r.began = &opening{items: slices.Clip(r.list), own: true}
 		}
+		place.passed(len(r.list))
+	}
+	if r.turns.begun {
+		r.turns.base, r.turns.told = int32(place.base), int32(max(place.base, place.told))
 	}
 	return nil
+}
+
+// A toldPlaces turns the places of a saved conversation into those of the list here, which may
+// lack items.
+type toldPlaces struct {
+	of         saved.Told
+	at         int // in the saved list
+	base, told int
+}
+
+func newToldPlaces(of *saved.Told, shown int) *toldPlaces {
+	if of == nil {
+		return new(toldPlaces)
+	}
+	return &toldPlaces{of: *of, at: shown, base: max(0, min(of.Begun, shown)), told: max(0, min(of.Items, shown))}
+}
+
+// passed notes that one more saved item was read, with which the list here has so many.
+func (p *toldPlaces) passed(shown int) {
+	if p.at < p.of.Begun {
+		p.base = shown
+	}
+	if p.at < p.of.Items {
+		p.told = shown
+	}
+	p.at++
+}
+
+// save returns the saved form of t, or nil if there was no Turn.
+func (t *turns) save(d Disclosure) *saved.Told {
+	if !t.begun {
+		return nil
+	}
+	return &saved.Told{By: d.String(), Begun: int(t.base), Items: int(t.told), Bare: t.bare, Adds: t.adds, Why: int(t.why)}
+}
+
+// restoreTurns has s begin as a saved conversation did, unless the host asks for another
+// disclosure now. It returns what the model was told, in which the places are missing.
+func (s *Session) restoreTurns(told *saved.Told) (t turns, err error) {
+	if told == nil {
+		return t, nil
+	}
+	d := Disclosure(slices.Index(disclosureNames[:], told.By))
+	if d <= Automatic {
+		return t, fmt.Errorf("there is no disclosure %q", text.Line(told.By, text.MaxName))
+	}
+	if s.asked != Automatic && s.asked != d {
+		return t, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.disclosure.Store(int32(d))
+	s.turns.bare = told.Bare && d == ByBridge
+	return turns{begun: true, bare: s.turns.bare, adds: told.Adds, why: reason(max(0, min(told.Why, len(reasons)-1)))}, nil
 }
 
 // begin reads the opening of a state, if it has one. If sessions like s begin with the
@@ -271,6 +336,13 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 		}
 		bridge := x.meta == metaDescribe || x.meta == metaCall || x.meta == metaReadOnlyCall
 		return x, mayUse(r.v.rights, e.Meta) && (!bridge || r.v.disclosure == ByBridge || r.full), nil
+	case f.section == callableText:
+		n := slices.Index(metaNames[:], e.Meta)
+		if n < 0 {
+			return x, false, fmt.Errorf("there is no such tool %q", text.Line(e.Meta, text.MaxName))
+		}
+		x.meta = metaKind(n)
+		return x, mayUse(r.v.rights, e.Meta) && r.v.disclosure == ByBridge, nil
 	case f.section == guideText:
 		return x, true, nil
 	case f.section == skillText && e.Skills != nil:
@@ -287,9 +359,11 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 func (r *restorer) show(e shown) {
 	name := ""
 	switch {
+	case e.place == asRemoved:
+		delete(r.shows, e.tool.name)
 	case e.isTool():
 		name = e.tool.name
-	case e.place == asMeta:
+	case e.isMeta():
 		name = metaNames[e.meta]
 	case e.section == guideText || e.section == exampleText: // making one can take long
 		name = "an example"

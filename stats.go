@@ -242,6 +242,7 @@ const (
 	EventEvict    EventKind = "evict"    // Compact dropped active tools
 	EventRead     EventKind = "read"     // a resource was read or a prompt was got, with or without success
 	EventFull     EventKind = "full"     // tools stay deferred, because the list has no room: see ListOptions
+	EventBegin    EventKind = "begin"    // the first Turn of a conversation chose its Disclosure
 
 	// These have no Session.
 	EventServer  EventKind = "server"  // a server entered a State: it was lost, for example, or is ready again
@@ -260,6 +261,9 @@ type Event struct {
 	Err     error         // error of a call or a read; nil if the tool answered, even with an error. Why a server is not ready, or what has changed
 	Label   string        // of the session: see SessionOptions
 	User    string        // the id of the session's or the server's User, or ""
+
+	Disclosure Disclosure // of an EventBegin
+	Why        string     // why that was chosen
 
 	// ToolError is the beginning of what the called tool answered, if that is an
 	// error: a line of at most 500 characters, as the server wrote it.
@@ -298,6 +302,9 @@ func LogEvents(log *slog.Logger, level slog.Level) func(Event) {
 		}
 		if e.Kind == EventSearch || e.Kind == EventRead {
 			attrs = append(attrs, slog.String("query", e.Query))
+		}
+		if e.Kind == EventBegin {
+			attrs = append(attrs, slog.String("disclosure", e.Disclosure.String()), slog.String("why", e.Why))
 		}
 		if e.Took > 0 {
 			attrs = append(attrs, slog.Duration("took", e.Took))

@@ -21,6 +21,7 @@ type Form struct {
 	last      []text.Member     // after the schema
 	enveloped bool              // all but the type is an object of its own
 	answer    answer            // how it takes results
+	talk      conversation      // how it takes what is new between messages
 }
 
 // The forms of the providers. The limits come from their documentation and from
@@ -38,23 +39,27 @@ var (
 	OpenAIChat = &Form{
 		name: "openai-chat", maxTools: 128, dialect: &OpenAI, starts: text.IsSafeByte, typed: true, schema: "parameters", enveloped: true,
 		answer: answer{media: chatMedium, write: aside},
+		talk:   conversation{write: userText, body: chatBody},
 	}
 	OpenAIResponses = &Form{
 		name: "openai-responses", defers: true, dialect: &OpenAI, starts: text.IsSafeByte,
 		typed: true, schema: "parameters", last: []text.Member{{Name: "strict", Value: json.RawMessage("false")}},
 		answer: answer{media: inputMedium, write: inputs},
+		talk:   conversation{adds: gptAdds, write: developerItems, body: responsesBody},
 	}
 	AnthropicMessages = &Form{
 		name: "anthropic", maxTools: 10_000, defers: true, dialect: &Anthropic, starts: text.IsSafeByte, schema: "input_schema",
 		answer: answer{media: block, marks: true, refers: true, write: blocks},
+		talk:   conversation{adds: claudeAdds, removes: true, beta: "inline-tools-2026-09-15", write: systemBlocks, body: messagesBody},
 	}
 	GeminiFunctions = &Form{
 		name: "gemini", maxTools: 512, dialect: &Gemini, starts: startsFunction, schema: "parametersJsonSchema",
 		answer: answer{media: inlineData, marks: true, write: functionResponse},
+		talk:   conversation{write: userPart, body: contentsBody},
 	}
 
 	// MCP has what models read of an element of a tools/list result.
-	MCP = &Form{name: "mcp", schema: "inputSchema", answer: answer{marks: true}}
+	MCP = &Form{name: "mcp", schema: "inputSchema", answer: answer{marks: true}, talk: conversation{write: userContent, body: samplingBody}}
 )
 
 // startsFunction reports whether c can begin the name of a Gemini function.
@@ -69,6 +74,9 @@ func Named(name string) (*Form, error) {
 	}
 	return nil, fmt.Errorf("there is no format %q", name)
 }
+
+// Name returns the name of the form.
+func (f *Form) Name() string { return f.name }
 
 // Check returns an error if a list of n tools is longer than the provider accepts.
 func (f *Form) Check(n int) error {

@@ -48,6 +48,7 @@ type State struct {
 	Paged   bool         `json:"paged,omitempty"`
 	Full    bool         `json:"full,omitempty"`
 	Refused *Refusal     `json:"refused,omitempty"`
+	Told    *Told        `json:"told,omitempty"` // nil if the conversation was not begun turn by turn
 	Cut     string       `json:"cut,omitempty"` // what Texts returned; "" without parts
 
 	// Opening is the key of what stands before Tools and Shown, or "". See [State.Whole].
@@ -108,6 +109,16 @@ type Skills struct {
 type Skill struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
+}
+
+// A Told says what of the items the conversation has.
+type Told struct {
+	By    string `json:"by"`              // how the model gets what is not listed
+	Begun int    `json:"begun"`           // the first items stand before the messages
+	Items int    `json:"items,omitempty"` // these and further ones were told
+	Bare  bool   `json:"bare,omitempty"`  // there is no tool that finds and calls others
+	Adds  bool   `json:"adds,omitempty"`  // the conversation adds tools
+	Why   int    `json:"why,omitempty"`   // a number of the caller's
 }
 
 // An Active is an active tool.

@@ -54,3 +54,16 @@ const (
 	searchFirst = "Their definitions are not shown here. `mcp_tool_search` finds them:\n" +
 		"1. Before you do something outside this conversation for which no listed tool is made, call `mcp_tool_search` with a few descriptive keywords, in English unless the tools are described in another language.\n"
 )
+
+// FromProgram stands before news in a message of the user, where the provider has no other
+// role for them.
+const FromProgram = "[Written by the program that runs the tools, not by the user.]\n\n"
+
+// CallableHeading stands above the lines of meta tools that came after the tool list was
+// fixed; [CallableLine] is one.
+const CallableHeading = "`mcp_tool_call` can call these as well:\n"
+
+func CallableLine(kind int) string {
+	t := Tools[kind]
+	return "- " + t.Name + ": " + t.Description + " Its arguments: " + t.Example + "\n"
+}

@@ -1,0 +1,347 @@
+package mcphybrid
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/mcphybrid/mcphybrid/internal/provider"
+	"github.com/mcphybrid/mcphybrid/internal/words"
+)
+
+// A Turn is what the next request to the model needs of a session. Each request begins
+// with all bytes of the one before: what came since is appended to the conversation, and
+// never put into the system prompt or the list of tools, until [Session.Compact].
+type Turn struct {
+	// System is the text behind the host's system prompt: the sections as they were at
+	// the beginning. It begins with a blank line, or is "".
+	System string
+
+	// Tools are the tools as they were at the beginning. With [ByActivation] alone, those
+	// that came since stand at the end.
+	Tools []ExportedTool
+
+	// Append are the messages that the host appends to its conversation now, before it
+	// sends the request: elements of the member that has the messages in the format of
+	// the Turn. Each is given once; a host that takes messages back calls
+	// [Session.TakeBack]. Append is nil if nothing is new.
+	Append []json.RawMessage
+
+	// News, Added and Removed are what Append says, for runtimes with message types of
+	// their own: a text, or ""; the tools that are offered from here on; and the names of
+	// tools that are not offered any more. Added and Removed are nil unless the
+	// conversation can add tools.
+	News    string
+	Added   []ExportedTool
+	Removed []string
+
+	// Waiting has the registered names of tools that came after the beginning and that
+	// the model can neither see nor find, since the list of tools has neither them nor a
+	// tool that calls others. They are there after the next [Session.Compact]. It is nil
+	// unless no tool was deferred at the beginning.
+	Waiting []string
+
+	// Betas are what Anthropic wants to read in the header anthropic-beta, or nil.
+	Betas []string
+
+	// Disclosure is how the model gets the tools that are not inline, and Why says why
+	// this way was chosen, in words for people.
+	Disclosure Disclosure
+	Why        string
+
+	// Place is the place of this Turn in the conversation: see [Session.TakeBack].
+	Place int
+
+	form *provider.Form
+}
+
+// Body returns the members of a request body, by the names of the Turn's format: the
+// system prompt, which is the host's followed by System, the tools, and the conversation,
+// to which Append was appended. The host adds the others, such as the model. For Anthropic
+// there are marks of what to cache, behind the tools, the system prompt and the last
+// message.
+func (t Turn) Body(system string, messages []json.RawMessage) map[string]any {
+	tools := make([]provider.Tool, len(t.Tools))
+	for i, e := range t.Tools {
+		tools[i] = provider.Tool(e)
+	}
+	return t.form.Body(system+t.System, tools, messages)
+}
+
+// turns is what a session has told its model by [Session.Turn].
+type turns struct {
+	form  *provider.Form
+	base  int32 // how many of the items shown are the beginning
+	told  int32 // how many items the conversation has, those of the beginning included
+	begun bool  // there was a Turn since the last Compact: the beginning is fixed
+	bare  bool  // ByBridge without tools that search and call: nothing was deferred
+	adds  bool  // the conversation can add tools
+	why   reason
+}
+
+// A reason is why a disclosure was chosen.
+type reason uint8
+
+const (
+	asAsked reason = iota
+	takesTools
+	mayNotSearch
+	mayNotCall
+	nothingDeferred
+	noModelNamed
+	takesNoTools
+)
+
+var reasons = [...]string{
+	"the host asked for it", "this model takes tools inside the conversation", "the session may not search, so no tool is deferred",
+	"the session may not use the call tool", "no tool is deferred", "the model is not named, and not all take tools inside the conversation",
+	"the model does not take tools inside the conversation",
+}
+
+func (r reason) String() string { return reasons[r] }
+
+// fixed reports whether neither the list of tools nor the conversation can have more tools.
+func (t *turns) fixed(d Disclosure) bool {
+	return t.begun && (d == ByBridge || d == ByProvider && !t.adds)
+}
+
+// removes reports whether the conversation can take tools back.
+func (t *turns) removes() bool { return t.begun && t.adds && t.form != nil && t.form.Removes() }
+
+// Turn returns what the next request to a model needs. Call it once for each request, when
+// the conversation ends with a message of the user or with results. model is the name of
+// the model as the provider has it, or "" if the host does not know it: then the session
+// uses nothing that only some models take.
+//
+// The first Turn of an [Automatic] session chooses its disclosure by the format and the
+// model, and fixes the system prompt and the list of tools. A conversation may go on in
+// another process: see [Session.Save].
+//
+// Turn fails if the format is unknown or can't do what the session's disclosure needs, if
+// the provider can't take a tool's name, or if there are more tools than it accepts. Then
+// nothing was told.
+func (s *Session) Turn(f Format, model string) (Turn, error) {
+	form, err := provider.Named(string(f))
+	if err != nil {
+		return Turn{}, fmt.Errorf("mcphybrid: %w", err)
+	}
+	list, said, err := s.takeTurn(form, model)
+	if err != nil {
+		return Turn{}, fmt.Errorf("mcphybrid: %w", err)
+	}
+	turn, err := s.writeTurn(form, list, said)
+	if err != nil {
+		s.untell(said)
+		return Turn{}, fmt.Errorf("mcphybrid: %w", err)
+	}
+	if said.first {
+		s.tell(Event{Kind: EventBegin, Disclosure: turn.Disclosure, Why: turn.Why})
+	}
+	return turn, nil
+}
+
+// A telling is what one Turn tells of a session's list.
+type telling struct {
+	base, from int // the items of the beginning, and those that were told before
+	opening    *opening
+	disclosure Disclosure
+	why        reason
+	adds       bool
+	first      bool
+	waiting    []string
+}
+
+// takeTurn begins the conversation if it has not begun, and takes all that the model was
+// not told yet.
+func (s *Session) takeTurn(form *provider.Form, model string) ([]shown, telling, error) {
+	complete := true
+	if s.mayBeginBare() {
+		complete = len(s.scope.keeper.known().Missing) == 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := !s.turns.begun
+	if first {
+		if err := s.begin(form, model, complete); err != nil {
+			return nil, telling{}, err
+		}
+	}
+	d := s.Disclosure()
+	if err := takes(form, d, s.turns.adds); err != nil {
+		return nil, telling{}, err
+	}
+	s.turns.form = form
+	v := s.viewLocked()
+	list := s.updateShown(v)
+	if first {
+		s.turns.begun, s.turns.base, s.turns.told = true, int32(len(list)), int32(len(list))
+	}
+	said := telling{
+		base: int(s.turns.base), from: min(int(s.turns.told), len(list)), opening: s.began, disclosure: d, why: s.turns.why,
+		adds: s.turns.adds, first: first,
+	}
+	s.turns.told = int32(len(list))
+	if s.turns.bare || d == ByProvider && !s.turns.adds {
+		for _, t := range v.selection.inline {
+			if v.crowded[t] {
+				said.waiting = append(said.waiting, t.name)
+			}
+		}
+	}
+	return list, said, nil
+}
+
+// mayBeginBare reports whether the first Turn may do without a tool that calls others.
+func (s *Session) mayBeginBare() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.turns.begun && s.asked == Automatic && !s.viewLocked().searchMode()
+}
+
+// takes returns an error unless the form can do what a disclosure needs.
+func takes(form *provider.Form, d Disclosure, adds bool) error {
+	switch {
+	case d == ByAddition && !(adds && form.CanAdd()):
+		return fmt.Errorf("the format %s has no tools inside a conversation, which a session by addition needs", form.Name())
+	case d == ByProvider && !form.CanDefer():
+		return fmt.Errorf("the format %s can't defer tools, which a session by provider needs", form.Name())
+	}
+	return nil
+}
+
+// begin chooses the disclosure and fixes it. What was shown before stays, if the model can
+// go on with it. complete is set if all servers have listed their tools. The caller holds
+// mu.
+func (s *Session) begin(form *provider.Form, model string, complete bool) error {
+	d, why := s.asked, asAsked
+	bare := false
+	if d == Automatic {
+		v := s.viewLocked()
+		d, bare, why = v.choose(form, model, complete)
+	}
+	adds := d == ByAddition || d == ByProvider && form.Adds(model)
+	if err := takes(form, d, adds); err != nil {
+		return err
+	}
+	s.disclosure.Store(int32(d))
+	s.turns = turns{bare: bare, adds: adds, form: form, why: why}
+	if d == ByBridge && s.asked == Automatic { // what was shown has other tools of ours
+		s.setShown(nil)
+	}
+	return nil
+}
+
+// choose returns the disclosure that costs least over a whole conversation among those
+// that work with a format and a model. BENCHMARKS has the figures.
+func (v *view) choose(form *provider.Form, model string, complete bool) (d Disclosure, bare bool, why reason) {
+	searches := mayUse(v.rights, SearchToolName)
+	switch {
+	case form.Adds(model):
+		return ByAddition, false, takesTools
+	case !searches:
+		return ByBridge, true, mayNotSearch
+	case !mayUse(v.rights, CallToolName):
+		return ByActivation, false, mayNotCall
+	case !v.searchMode() && complete:
+		return ByBridge, true, nothingDeferred
+	case model == "" && form.CanAdd():
+		return ByBridge, false, noModelNamed
+	}
+	return ByBridge, false, takesNoTools
+}
+
+// writeTurn writes what was taken. The caller holds no lock: it calls the host's counter
+// of tokens.
+func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Turn, error) {
+	base, news := list[:said.base], list[said.from:]
+	turn := Turn{
+		System: s.textOf(base, said.opening, true, true), Waiting: said.waiting,
+		Disclosure: said.disclosure, Why: said.why.String(), Place: len(list), form: form,
+	}
+	var err error
+	if turn.Tools, err = s.export(base, form); err != nil {
+		return Turn{}, err
+	}
+	added, err := s.export(list[said.base:], form)
+	if err != nil {
+		return Turn{}, err
+	}
+	if !said.adds { // with ByActivation there are some
+		turn.Tools = append(turn.Tools, added...)
+	} else if turn.Added, err = s.export(news, form); err != nil {
+		return Turn{}, err
+	}
+	if err := form.Check(len(turn.Tools)); err != nil {
+		return Turn{}, err
+	}
+	if said.adds {
+		turn.Betas = form.Betas()
+		for _, e := range news {
+			if e.place == asRemoved && form.Removes() {
+				turn.Removed = append(turn.Removed, e.tool.name)
+			}
+		}
+	}
+	turn.News = s.newsOf(news)
+	if len(news) > 0 {
+		turn.Append = form.Messages(provider.News{Text: turn.News, Added: toolsOf(turn.Added), Removed: turn.Removed}, said.adds)
+	}
+	return turn, nil
+}
+
+func toolsOf(exported []ExportedTool) []provider.Tool {
+	var list []provider.Tool
+	for _, e := range exported {
+		list = append(list, provider.Tool(e))
+	}
+	return list
+}
+
+// untell has the next Turn tell the same again.
+func (s *Session) untell(said telling) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turns.told = min(s.turns.told, int32(said.from))
+	if said.first {
+		s.turns = turns{}
+		s.disclosure.Store(int32(s.asked))
+		s.setShown(nil)
+	}
+}
+
+// newsOf returns the text of items that came after the beginning, or "".
+func (s *Session) newsOf(items []shown) string {
+	to := sectionText{heading: words.MoreToolsHeading}
+	s.write(&to, items, true, true)
+	return to.text
+}
+
+// TakeBack tells the session that the host has taken messages back: of the conversation,
+// what was there up to the Turn with that [Turn.Place] is left. The next Turn gives again
+// what was appended since. A conversation without any Turn's messages has the place 0.
+func (s *Session) TakeBack(place int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turns.told = max(s.turns.base, min(s.turns.told, int32(max(0, min(place, math.MaxInt32)))))
+}
+
+// remaining returns list without the tools that it takes back. A tool may be offered
+// again behind the place where it was.
+func remaining(list []shown) []shown {
+	last := make(map[*BridgeTool]int) // where it was taken back
+	for i, e := range list {
+		if e.place == asRemoved {
+			last[e.tool] = i
+		}
+	}
+	if len(last) == 0 {
+		return list
+	}
+	var left []shown
+	for i, e := range list {
+		if at, ok := last[e.tool]; e.place != asRemoved && !(ok && i < at && e.isTool()) {
+			left = append(left, e)
+		}
+	}
+	return left
+}
