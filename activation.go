@@ -309,7 +309,7 @@ func (s *Session) Compact() []*BridgeTool {
 	drop := func(t *BridgeTool) bool { return !keeps[t] }
 	s.active, s.away = slices.DeleteFunc(slices.Clone(active), drop), slices.DeleteFunc(slices.Clone(s.away), drop)
 	s.kept, s.full, s.seen = nil, false, weak.Pointer[selection]{} // nothing takes room any more
-	s.names, s.turns = nil, turns{}
+	s.names, s.turns = nil, nil
 	s.disclosure.Store(int32(s.asked))
 	s.setShown(nil)
 	now := s.viewLocked()

@@ -84,11 +84,12 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 func (s *Session) listedNames(found []*BridgeTool) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.turns.begun {
+	told := s.told()
+	if !told.begun {
 		return namesOf(found)
 	}
 	listed := make(map[string]bool)
-	for _, e := range s.shown[:min(int(s.turns.base), len(s.shown))] {
+	for _, e := range s.shown[:min(int(told.base), len(s.shown))] {
 		listed[e.toolName()] = e.isTool()
 	}
 	return namesOf(slices.DeleteFunc(slices.Clone(found), func(t *BridgeTool) bool { return !listed[t.name] }))

@@ -58,8 +58,12 @@ func (s *Session) double() *Session {
 		used: maps.Clone(s.used), turn: s.turn, shown: slices.Clip(s.shown), names: s.names, shownAs: s.shownAs, metas: s.metas, kept: s.kept, acts: s.acts,
 		usage: s.usage, intent: s.intent, closed: s.closed, skills: s.skills,
 	}
-	d.pages.offered, d.links, d.turns = s.pages.offered, s.links, s.turns
+	d.pages.offered, d.links = s.pages.offered, s.links
 	d.disclosure.Store(s.disclosure.Load())
+	if s.turns != nil {
+		turns := *s.turns
+		d.turns = &turns
+	}
 	return d
 }
 

@@ -123,7 +123,7 @@ func (s *Session) Save() json.RawMessage {
 func (s *Session) stateLocked(v *view) *saved.State {
 	w := saver{state: saved.State{
 		User: s.scope.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
-		Results: s.pages.last, Paged: s.pages.offered, Texts: s.pages.kept.Saved, Full: s.full, Refused: s.refused, Told: s.turns.save(s.Disclosure()),
+		Results: s.pages.last, Paged: s.pages.offered, Texts: s.pages.kept.Saved, Full: s.full, Refused: s.refused, Told: s.told().save(s.Disclosure()),
 	}}
 	w.isGone = func(t *BridgeTool) bool {
 		if kept := s.kept[t.name]; kept != nil && kept.is(t) && !kept.gone || v.ended {

@@ -54,7 +54,7 @@ type Session struct {
 	pages   pages
 	links   *resources.Links // to which results linked; nil if none did
 	refused *saved.Refusal   // or nil; replaced, never changed
-	turns   turns
+	turns   *turns           // nil before the first Turn
 	usage   sessionUsage
 	intent  string
 }
@@ -217,10 +217,10 @@ func (s *Session) viewLocked() *view {
 		s.settle(now)
 		s.seen = weak.Make(now)
 	}
-	d := s.Disclosure()
+	d, told := s.Disclosure(), s.told()
 	return &view{
-		selection: now, scope: s.scope, disclosure: d, begun: s.turns.begun, fixed: s.turns.fixed(d), bare: s.turns.bare, removes: s.turns.removes(), client: s.client, crowded: s.crowded, inline: uncrowded(now.inline, s.crowded),
-		active: s.active, acts: s.acts, kept: s.kept, bridges: s.full || d == ByBridge && !s.turns.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
+		selection: now, scope: s.scope, disclosure: d, begun: told.begun, fixed: told.fixed(d), bare: told.bare, removes: told.removes(), client: s.client, crowded: s.crowded, inline: uncrowded(now.inline, s.crowded),
+		active: s.active, acts: s.acts, kept: s.kept, bridges: s.full || d == ByBridge && !told.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
 		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
 	}
 }
@@ -250,7 +250,7 @@ func (s *Session) settle(now *selection) {
 	}
 	s.active, s.away, s.crowded = active, away, nil
 	s.forgetUnused()
-	fixed := s.turns.fixed(s.Disclosure())
+	fixed := s.told().fixed(s.Disclosure())
 	if s.shown == nil && len(active) == 0 && !fixed {
 		return // now makes room for its inline tools
 	}

@@ -186,7 +186,7 @@ func (s *Session) opens(v *view) bool {
 // Once the conversation has begun by a Turn, nothing is removed from its beginning: the
 // list says that the tool is taken back.
 func (s *Session) withdraw(now *selection) {
-	if s.turns.begun {
+	if s.told().begun {
 		s.takeBackHeld(now)
 		return
 	}

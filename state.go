@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"weak"
 
@@ -95,7 +96,10 @@ func (sc *scope) restore(inherited, skills rules.Rights, intent string, data jso
 	}
 	s.acts, s.full, s.kept, s.seen = len(state.Active), state.Full, r.kept, weak.Pointer[selection]{}
 	s.setShown(r.list)
-	s.began, s.turns = r.began, r.turns
+	s.began = r.began
+	if s.turns = nil; r.turns.begun {
+		s.turns = &r.turns
+	}
 	s.remember(r.names)
 	s.viewLocked()
 	s.mu.Unlock()
@@ -149,7 +153,10 @@ func (r *restorer) read(state *saved.State) error {
 		r.tools = append(r.tools, tool)
 		r.gone[tool] = t.Gone
 	}
-	place := newToldPlaces(state.Told, len(r.list))
+	here := make([]int, 0, len(r.list)+len(state.Shown)+1) // length of the list here, by that of the saved one
+	for n := range len(r.list) + 1 {
+		here = append(here, n)
+	}
 	for i, item := range state.Shown {
 		e, ok, err := r.item(item)
 		if err != nil {
@@ -163,46 +170,40 @@ func (r *restorer) read(state *saved.State) error {
 		if first := state.Begun.Items; i+1 == first && len(r.list) == first {
 			r.began = &opening{items: slices.Clip(r.list), own: true}
 		}
-		place.passed(len(r.list))
+		here = append(here, len(r.list))
 	}
-	if r.turns.begun {
-		r.turns.base, r.turns.told = int32(place.base), int32(max(place.base, place.told))
-	}
+	r.turns.restore(state.Told, here)
 	return nil
 }
 
-// A toldPlaces turns the places of a saved conversation into those of the list here, which may
-// lack items.
-type toldPlaces struct {
-	of         saved.Told
-	at         int // in the saved list
-	base, told int
-}
-
-func newToldPlaces(of *saved.Told, shown int) *toldPlaces {
-	if of == nil {
-		return new(toldPlaces)
-	}
-	return &toldPlaces{of: *of, at: shown, base: max(0, min(of.Begun, shown)), told: max(0, min(of.Items, shown))}
-}
-
-// passed notes that one more saved item was read, with which the list here has so many.
-func (p *toldPlaces) passed(shown int) {
-	if p.at < p.of.Begun {
-		p.base = shown
-	}
-	if p.at < p.of.Items {
-		p.told = shown
-	}
-	p.at++
-}
-
 // save returns the saved form of t, or nil if there was no Turn.
-func (t *turns) save(d Disclosure) *saved.Told {
+func (t turns) save(d Disclosure) *saved.Told {
 	if !t.begun {
 		return nil
 	}
-	return &saved.Told{By: d.String(), Begun: int(t.base), Items: int(t.told), Bare: t.bare, Adds: t.adds, Why: int(t.why)}
+	told := &saved.Told{By: d.String(), Begun: int(t.base), Items: int(t.told), Bare: t.bare, Adds: t.adds, Why: int(t.why)}
+	for _, p := range t.inserts {
+		told.Inserts = append(told.Inserts, saved.Insert{Items: int(p.told), At: int(p.at)})
+	}
+	return told
+}
+
+// restore sets the places of a saved conversation, as they are in the list here, which may
+// lack items. here is its length by that of the saved list.
+func (t *turns) restore(told *saved.Told, here []int) {
+	if !t.begun {
+		return
+	}
+	place := func(n int) int32 { return int32(here[max(0, min(n, len(here)-1))]) }
+	t.base = place(told.Begun)
+	t.told = max(t.base, place(told.Items))
+	for _, p := range told.Inserts {
+		in := insert{told: max(t.base, place(p.Items)), at: int32(max(0, min(p.At, math.MaxInt32)))}
+		if n := len(t.inserts); n > 0 {
+			in.told, in.at = max(in.told, t.inserts[n-1].told), max(in.at, t.inserts[n-1].at)
+		}
+		t.inserts = append(t.inserts, in)
+	}
 }
 
 // restoreTurns has s begin as a saved conversation did, unless the host asks for another
@@ -221,7 +222,7 @@ func (s *Session) restoreTurns(told *saved.Told) (t turns, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.disclosure.Store(int32(d))
-	s.turns.bare = told.Bare && d == ByBridge
+	s.turns = &turns{bare: told.Bare && d == ByBridge}
 	return turns{begun: true, bare: s.turns.bare, adds: told.Adds, why: reason(max(0, min(told.Why, len(reasons)-1)))}, nil
 }
 

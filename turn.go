@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/mcphybrid/mcphybrid/internal/provider"
 	"github.com/mcphybrid/mcphybrid/internal/words"
@@ -52,7 +53,18 @@ type Turn struct {
 	// Place is the place of this Turn in the conversation: see [Session.TakeBack].
 	Place int
 
+	// Inserts are given by [Session.TurnAt] alone, in place of Append: all that was ever
+	// appended, in the order of the conversation.
+	Inserts []Insert
+
 	form *provider.Form
+}
+
+// An Insert is what one Turn appended to a conversation.
+type Insert struct {
+	At       int               // how many messages of the host's stand before it
+	News     string            // as in a Turn
+	Messages []json.RawMessage // as Append in a Turn
 }
 
 // Body returns the members of a request body, by the names of the Turn's format: the
@@ -70,14 +82,28 @@ func (t Turn) Body(system string, messages []json.RawMessage) map[string]any {
 
 // turns is what a session has told its model by [Session.Turn].
 type turns struct {
-	form  *provider.Form
-	base  int32 // how many of the items shown are the beginning
-	told  int32 // how many items the conversation has, those of the beginning included
-	begun bool  // there was a Turn since the last Compact: the beginning is fixed
-	bare  bool  // ByBridge without tools that search and call: nothing was deferred
-	adds  bool  // the conversation can add tools
+	form *provider.Form
+	base int32 // how many of the items shown are the beginning
+	told int32 // how many items the conversation has, those of the beginning included
+
+	inserts []insert // of the Turns that had news, if the host keeps the conversation elsewhere
+
+	begun bool // there was a Turn since the last Compact: the beginning is fixed
+	bare  bool // ByBridge without tools that search and call: nothing was deferred
+	adds  bool // the conversation can add tools
 	why   reason
 }
+
+// told returns what the model was told by Turn. The caller holds mu.
+func (s *Session) told() turns {
+	if s.turns == nil {
+		return turns{}
+	}
+	return *s.turns
+}
+
+// An insert is where in the host's conversation the model was told of items, up to told.
+type insert struct{ told, at int32 }
 
 // A reason is why a disclosure was chosen.
 type reason uint8
@@ -101,12 +127,12 @@ var reasons = [...]string{
 func (r reason) String() string { return reasons[r] }
 
 // fixed reports whether neither the list of tools nor the conversation can have more tools.
-func (t *turns) fixed(d Disclosure) bool {
+func (t turns) fixed(d Disclosure) bool {
 	return t.begun && (d == ByBridge || d == ByProvider && !t.adds)
 }
 
 // removes reports whether the conversation can take tools back.
-func (t *turns) removes() bool { return t.begun && t.adds && t.form != nil && t.form.Removes() }
+func (t turns) removes() bool { return t.begun && t.adds && t.form != nil && t.form.Removes() }
 
 // Turn returns what the next request to a model needs. Call it once for each request, when
 // the conversation ends with a message of the user or with results. model is the name of
@@ -121,11 +147,26 @@ func (t *turns) removes() bool { return t.begun && t.adds && t.form != nil && t.
 // the provider can't take a tool's name, or if there are more tools than it accepts. Then
 // nothing was told.
 func (s *Session) Turn(f Format, model string) (Turn, error) {
+	return s.nextRequest(f, model, appends)
+}
+
+// TurnAt is [Session.Turn] for a host whose runtime keeps the conversation, so that nothing
+// can be appended to it for good: the host puts [Turn.Inserts] into each request. messages
+// is how many messages the conversation has now, without any of these. If it has fewer
+// than before, the session takes back what was inserted behind them, and tells it again.
+func (s *Session) TurnAt(f Format, model string, messages int) (Turn, error) {
+	return s.nextRequest(f, model, max(0, min(messages, math.MaxInt32)))
+}
+
+// appends stands for the end of a conversation that the host keeps.
+const appends = -1
+
+func (s *Session) nextRequest(f Format, model string, at int) (Turn, error) {
 	form, err := provider.Named(string(f))
 	if err != nil {
 		return Turn{}, fmt.Errorf("mcphybrid: %w", err)
 	}
-	list, said, err := s.takeTurn(form, model)
+	list, said, err := s.takeTurn(form, model, at)
 	if err != nil {
 		return Turn{}, fmt.Errorf("mcphybrid: %w", err)
 	}
@@ -149,25 +190,27 @@ type telling struct {
 	adds       bool
 	first      bool
 	waiting    []string
+	inserts    []insert // earlier ones
+	at         int      // where this one is, or appends
 }
 
 // takeTurn begins the conversation if it has not begun, and takes all that the model was
 // not told yet.
-func (s *Session) takeTurn(form *provider.Form, model string) ([]shown, telling, error) {
+func (s *Session) takeTurn(form *provider.Form, model string, at int) ([]shown, telling, error) {
 	complete := true
 	if s.mayBeginBare() {
 		complete = len(s.scope.keeper.known().Missing) == 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first := !s.turns.begun
+	first := !s.told().begun
 	if first {
 		if err := s.begin(form, model, complete); err != nil {
 			return nil, telling{}, err
 		}
 	}
 	d := s.Disclosure()
-	if err := takes(form, d, s.turns.adds); err != nil {
+	if err := takes(form, d, s.told().adds); err != nil {
 		return nil, telling{}, err
 	}
 	s.turns.form = form
@@ -176,11 +219,17 @@ func (s *Session) takeTurn(form *provider.Form, model string) ([]shown, telling,
 	if first {
 		s.turns.begun, s.turns.base, s.turns.told = true, int32(len(list)), int32(len(list))
 	}
+	if at != appends {
+		s.turns.goBack(at)
+	}
 	said := telling{
+		at: at, inserts: s.turns.inserts,
 		base: int(s.turns.base), from: min(int(s.turns.told), len(list)), opening: s.began, disclosure: d, why: s.turns.why,
 		adds: s.turns.adds, first: first,
 	}
-	s.turns.told = int32(len(list))
+	if s.turns.told = int32(len(list)); at != appends && said.from < len(list) {
+		s.turns.inserts = append(slices.Clip(s.turns.inserts), insert{s.turns.told, int32(at)})
+	}
 	if s.turns.bare || d == ByProvider && !s.turns.adds {
 		for _, t := range v.selection.inline {
 			if v.crowded[t] {
@@ -195,7 +244,7 @@ func (s *Session) takeTurn(form *provider.Form, model string) ([]shown, telling,
 func (s *Session) mayBeginBare() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.turns.begun && s.asked == Automatic && !s.viewLocked().searchMode()
+	return !s.told().begun && s.asked == Automatic && !s.viewLocked().searchMode()
 }
 
 // takes returns an error unless the form can do what a disclosure needs.
@@ -224,7 +273,7 @@ func (s *Session) begin(form *provider.Form, model string, complete bool) error 
 		return err
 	}
 	s.disclosure.Store(int32(d))
-	s.turns = turns{bare: bare, adds: adds, form: form, why: why}
+	s.turns = &turns{bare: bare, adds: adds, form: form, why: why}
 	if d == ByBridge && s.asked == Automatic { // what was shown has other tools of ours
 		s.setShown(nil)
 	}
@@ -276,17 +325,40 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 	}
 	if said.adds {
 		turn.Betas = form.Betas()
-		for _, e := range news {
-			if e.place == asRemoved && form.Removes() {
-				turn.Removed = append(turn.Removed, e.tool.name)
-			}
-		}
+		turn.Removed = takenBack(news, form)
 	}
 	turn.News = s.newsOf(news)
-	if len(news) > 0 {
+	if said.at == appends {
 		turn.Append = form.Messages(provider.News{Text: turn.News, Added: toolsOf(turn.Added), Removed: turn.Removed}, said.adds)
+		return turn, nil
+	}
+	from := said.base
+	for _, in := range append(slices.Clip(said.inserts), insert{int32(len(list)), int32(said.at)}) {
+		items := list[from:max(from, int(in.told))]
+		from += len(items)
+		added, err := s.export(items, form)
+		if err != nil {
+			return Turn{}, err
+		}
+		n := provider.News{Text: s.newsOf(items)}
+		if said.adds {
+			n.Added, n.Removed = toolsOf(added), takenBack(items, form)
+		}
+		if messages := form.Messages(n, said.adds); messages != nil {
+			turn.Inserts = append(turn.Inserts, Insert{int(in.at), n.Text, messages})
+		}
 	}
 	return turn, nil
+}
+
+// takenBack returns the names of the tools that items take back, if the provider can.
+func takenBack(items []shown, form *provider.Form) (names []string) {
+	for _, e := range items {
+		if e.place == asRemoved && form.Removes() {
+			names = append(names, e.tool.name)
+		}
+	}
+	return names
 }
 
 func toolsOf(exported []ExportedTool) []provider.Tool {
@@ -301,9 +373,9 @@ func toolsOf(exported []ExportedTool) []provider.Tool {
 func (s *Session) untell(said telling) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.turns.told = min(s.turns.told, int32(said.from))
+	s.turns.told, s.turns.inserts = min(s.turns.told, int32(said.from)), said.inserts
 	if said.first {
-		s.turns = turns{}
+		s.turns = nil
 		s.disclosure.Store(int32(s.asked))
 		s.setShown(nil)
 	}
@@ -322,7 +394,25 @@ func (s *Session) newsOf(items []shown) string {
 func (s *Session) TakeBack(place int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.turns == nil {
+		return
+	}
 	s.turns.told = max(s.turns.base, min(s.turns.told, int32(max(0, min(place, math.MaxInt32)))))
+}
+
+// goBack forgets what was inserted behind more messages than there are.
+func (t *turns) goBack(messages int) {
+	n := len(t.inserts)
+	for n > 0 && int(t.inserts[n-1].at) > messages {
+		n--
+	}
+	if n == len(t.inserts) {
+		return
+	}
+	t.inserts, t.told = slices.Clip(t.inserts[:n]), t.base
+	if n > 0 {
+		t.told = t.inserts[n-1].told
+	}
 }
 
 // remaining returns list without the tools that it takes back. A tool may be offered

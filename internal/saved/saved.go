@@ -119,6 +119,14 @@ type Told struct {
 	Bare  bool   `json:"bare,omitempty"`  // there is no tool that finds and calls others
 	Adds  bool   `json:"adds,omitempty"`  // the conversation adds tools
 	Why   int    `json:"why,omitempty"`   // a number of the caller's
+
+	Inserts list[Insert] `json:"inserts,omitempty"` // in the order of the conversation
+}
+
+// An Insert says where in the host's conversation the model was told of items.
+type Insert struct {
+	Items int `json:"items"` // so many items were told then
+	At    int `json:"at"`    // behind so many messages of the host's
 }
 
 // An Active is an active tool.
