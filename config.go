@@ -197,7 +197,8 @@ type OAuthConfig struct {
 	Resource string // of RFC 8707
 
 	// The addresses of the authorization server: of its metadata, of the page for
-	// the user, and of its tokens.
+	// the user, and of its tokens. The metadata at MetadataURL may name any issuer;
+	// others count only where that issuer publishes them.
 	MetadataURL, AuthorizationURL, TokenURL string
 }
 
