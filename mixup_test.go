@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A trap is a hostile MCP server. It has metadata of its own making, and a token
@@ -183,4 +184,67 @@ func TestLoginMixUp(t *testing.T) {
 			})
 		}
 	}
+}
+
+// answered returns where a page sends the browser, but with these values for iss.
+func answered(page LoginPage, iss []string) (string, error) {
+	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := browser.Get(page.URL)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	u, err := resp.Location()
+	if err != nil {
+		return "", err
+	}
+	q := u.Query()
+	q["iss"] = iss
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+// An authorization server that promises to say who answers is held to it.
+func TestLoginPromisedIssuer(t *testing.T) {
+	t.Parallel()
+	a := mcptest.NewAuthority(t, echoHandler())
+	resp, err := http.Get(a.URL + "/.well-known/oauth-authorization-server")
+	require.NoError(t, err)
+	var m map[string]any
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&m))
+	require.NoError(t, resp.Body.Close())
+	m["authorization_response_iss_parameter_supported"] = true
+	promises := true
+	var tokens int
+	a.Answer = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/token" {
+			tokens++
+		}
+		if promises && strings.HasPrefix(r.URL.Path, "/.well-known/oauth-authorization-server") {
+			_ = json.NewEncoder(w).Encode(m)
+			return true
+		}
+		return false
+	}
+	// login lets the browser come back with these values for iss.
+	login := func(iss ...string) error {
+		d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server})
+		_ = d.Start(t.Context())
+		d.Manager.opts.OpenURL = func(_ context.Context, page LoginPage) (string, error) {
+			return answered(page, iss)
+		}
+		return d.clean(d.Login(t.Context(), "web"))
+	}
+	for _, iss := range [][]string{nil, {""}} {
+		assert.ErrorContains(t, login(iss...), `the answer does not say whose it is, and "`+a.URL+`" promises that its answers do`)
+	}
+	other := `the answer is from another authorization server: it says "http://evil.example", and the login is at "` + a.URL + `"`
+	assert.ErrorContains(t, login("http://evil.example"), other)
+	assert.ErrorContains(t, login(a.URL, "http://evil.example"), other, "any of them counts")
+	assert.Zero(t, tokens, "no code was sent")
+	assert.NoError(t, login(a.URL))
+
+	promises = false
+	assert.NoError(t, login(), "not every authorization server does")
+	assert.ErrorContains(t, login("http://evil.example"), other)
 }

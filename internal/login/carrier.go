@@ -37,6 +37,7 @@ type carrier struct {
 	scopes    []string // that these have
 	named     bool     // metadata of an authorization server were seen
 	foreign   error    // of the first metadata that another issuer should publish; these count as not found
+	promises  bool     // an authorization server promises to name itself in its answers
 }
 
 func (a *Account) carrier() *carrier {
@@ -79,6 +80,7 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		Servers     []string `json:"authorization_servers"`
 		Scopes      []string `json:"scopes_supported"`
 		Issuer      string   `json:"issuer"`
+		Promises    bool     `json:"authorization_response_iss_parameter_supported"`
 	}
 	_ = json.NewDecoder(bytes.NewReader(data)).Decode(&said) // as mcp-go reads it
 	if resp.StatusCode == http.StatusOK && r.Method == http.MethodGet {
@@ -92,6 +94,7 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		if said.Servers != nil {
 			c.described, c.scopes = true, said.Scopes
 		}
+		c.promises = c.promises || said.Promises
 	}
 	if said.Error != "" || resp.StatusCode >= http.StatusBadRequest {
 		data = []byte("{}")

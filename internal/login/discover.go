@@ -19,6 +19,7 @@ type discovery struct {
 	metadata *transport.AuthServerMetadata
 	resource string
 	scopes   []string // to ask for
+	promises bool     // the authorization server names itself in its answers
 }
 
 // discover asks the server where to log in, unless the settings say so.
@@ -63,6 +64,7 @@ func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 	if c.foreign != nil && !c.named {
 		return d, fmt.Errorf("finding the authorization server: %w", c.foreign)
 	}
+	d.promises = c.promises
 	if d.metadata, err = h.GetServerMetadata(ctx); err != nil { // it has them
 		return d, err
 	}

@@ -67,6 +67,9 @@ func asked(r *http.Request) *url.URL {
 // that was asked. An issuer that the settings don't tell is "".
 func (d *discovery) fromIssuer(said url.Values) error {
 	issuer := d.metadata.Issuer
+	if d.promises && said.Get("iss") == "" {
+		return fmt.Errorf("the answer does not say whose it is, and %q promises that its answers do: it may be from another authorization server", text.Line(issuer, maxSaid))
+	}
 	for _, iss := range said["iss"] {
 		if issuer != "" && iss != issuer {
 			return fmt.Errorf("the answer is from another authorization server: it says %q, and the login is at %q", text.Line(iss, maxSaid), text.Line(issuer, maxSaid))
