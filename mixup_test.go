@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -247,4 +248,38 @@ func TestLoginPromisedIssuer(t *testing.T) {
 	promises = false
 	assert.NoError(t, login(), "not every authorization server does")
 	assert.ErrorContains(t, login("http://evil.example"), other)
+}
+
+// A login always names the resource, whoever finds the authorization server.
+func TestLoginNamesTheResource(t *testing.T) {
+	t.Parallel()
+	for _, configured := range []bool{false, true} {
+		a := mcptest.NewAuthority(t, echoHandler())
+		var pages []string
+		server := newTrap(t, func(tr *trap, path string) (int, map[string]any) {
+			if path != "/.well-known/oauth-authorization-server" {
+				return 0, nil
+			}
+			return 200, map[string]any{
+				"issuer": tr.origin, "authorization_endpoint": a.URL + "/authorize?tenant=t", "token_endpoint": a.URL + "/token", "registration_endpoint": a.URL + "/register",
+			}
+		})
+		web := ServerConfig{Name: "web", URL: server.server + "?key=1"}
+		if configured {
+			web.OAuth = &OAuthConfig{ClientID: "mine", AuthorizationURL: a.URL + "/authorize?tenant=t", TokenURL: a.URL + "/token"}
+		}
+		d := newLoginDesk(t, t.TempDir(), web)
+		_ = d.Start(t.Context())
+		d.Manager.opts.OpenURL = func(_ context.Context, page LoginPage) (string, error) {
+			u, err := url.Parse(page.URL)
+			if err != nil {
+				return "", err
+			}
+			pages = append(pages, u.Query().Get("resource"))
+			return answered(page, nil)
+		}
+		assert.ErrorIs(t, d.clean(d.Login(t.Context(), "web")), ErrAuthorizationRequired, "it has a token, which the server does not know")
+		assert.Equal(t, []string{server.server}, pages)
+		assert.Equal(t, map[string]bool{server.server: true}, a.Resources)
+	}
 }

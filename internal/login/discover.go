@@ -17,7 +17,7 @@ import (
 // What is found out about the authorization server of a resource.
 type discovery struct {
 	metadata *transport.AuthServerMetadata
-	resource string
+	resource string   // never empty
 	scopes   []string // to ask for
 	promises bool     // the authorization server names itself in its answers
 }
@@ -34,7 +34,7 @@ func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 	d.scopes = scopesIn(challenges)
 	if configured {
 		d.metadata = &transport.AuthServerMetadata{AuthorizationEndpoint: a.cfg.AuthorizationURL, TokenEndpoint: a.cfg.TokenURL}
-		d.resource = a.cfg.Resource
+		d.resource = cmp.Or(a.cfg.Resource, plain(a.cfg.URL))
 		return d, nil
 	}
 	base := plain(a.cfg.URL)
@@ -78,9 +78,7 @@ func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 	if u, err := url.Parse(page); err == nil {
 		d.resource = u.Query().Get("resource")
 	}
-	if d.resource = cmp.Or(a.cfg.Resource, d.resource); d.resource == "" && a.cfg.MetadataURL != "" {
-		d.resource = base
-	}
+	d.resource = cmp.Or(a.cfg.Resource, d.resource, base)
 	if d.scopes == nil {
 		d.scopes = c.scopes
 	}

@@ -62,6 +62,7 @@ func TestIssuerOfMetadata(t *testing.T) {
 		require.NoError(t, err, test)
 		assert.Equal(t, test.issuer, d.metadata.Issuer)
 		assert.Equal(t, "https://x.example/token", d.metadata.TokenEndpoint)
+		assert.Equal(t, test.server, d.resource)
 	}
 }
 
@@ -89,6 +90,7 @@ func TestMetadataAtEveryPath(t *testing.T) {
 	d, err = a.discover(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "https://h.example", d.metadata.Issuer)
+	assert.Equal(t, "https://h.example/mcp", d.resource)
 }
 
 // A server without any metadata has the endpoints of the first MCP authorization
@@ -102,4 +104,5 @@ func TestNoMetadata(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "https://h.example", d.metadata.Issuer)
 	assert.Equal(t, "https://h.example/token", d.metadata.TokenEndpoint)
+	assert.Equal(t, "https://h.example/mcp", d.resource)
 }
