@@ -20,7 +20,7 @@ func TestScriptRefuses(t *testing.T) {
 	right := func() Request {
 		return Request{System: "be good", Turns: []Turn{
 			{User: "hello"},
-			{Calls: []Call{{"call_1_1", "a", `{"x":1}`}, {"call_1_2", "b", `{}`}}},
+			{Calls: []Call{{ID: "call_1_1", Name: "a", Arguments: `{"x":1}`}, {ID: "call_1_2", Name: "b", Arguments: `{}`}}},
 			{Results: []Result{{"call_1_1", "one", false}, {"call_1_2", "not so", true}}},
 		}, Tools: raw("a", "b", "c"), Messages: raw("1", "2", "3")}
 	}
@@ -68,7 +68,7 @@ func TestScriptRefuses(t *testing.T) {
 func TestScriptIsOver(t *testing.T) {
 	t.Parallel()
 	s := &Script{}
-	_, err := s.play(Request{}, nil)
+	_, err := s.Play(Request{}, nil)
 	require.ErrorContains(t, err, "at its end")
 	require.ErrorIs(t, s.Wrong(), err)
 	require.ErrorIs(t, s.End(), err)
