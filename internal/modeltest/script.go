@@ -94,6 +94,16 @@ func (s *Script) End() error {
 	return s.err
 }
 
+// coming returns the step of the next request.
+func (s *Script) coming() Step {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == len(s.Steps) {
+		return Step{}
+	}
+	return s.Steps[s.next]
+}
+
 // Play returns the current step if got is its request. It is a [Model].
 func (s *Script) Play(got Request, err error) (Step, error) {
 	s.mu.Lock()
