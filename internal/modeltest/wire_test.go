@@ -102,6 +102,8 @@ func TestReadMidConversation(t *testing.T) {
 			map[string]Standing{"a": Offered, "b": Offered}, nil},
 		{"messages", claude(`{"role":"user","content":[` + strings.Repeat(marked+",", 3) + marked + `]}`),
 			[]Turn{{User: "xxxx"}}, map[string]Standing{"a": Offered, "b": Deferred}, nil},
+		{"messages", strings.Replace(claude(`{"role":"user","content":[`+strings.Repeat(marked+",", 3)+marked+`]}`), `"m"`, `"m"`+ephemeral, 1), // at the same block
+			[]Turn{{User: "xxxx"}}, map[string]Standing{"a": Offered, "b": Deferred}, nil},
 		{"responses", openai(hi, search, found, `{"type":"message","role":"developer","content":"note"}`, answer),
 			[]Turn{{User: "Hi"}, {Calls: []Call{{ID: "1", Name: ToolSearch, Arguments: `{"q":1}`}}},
 				{Results: []Result{{ID: "1", Text: `[{"type":"namespace","name":"crm","description":"d","tools":[{"type":"function","name":"get","defer_loading":true}]}]`}}, Told: "note"}, {Model: "Hi."}},
