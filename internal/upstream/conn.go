@@ -203,15 +203,21 @@ func (c *conn) isModernHTTP() bool {
 
 func (c *conn) isModern() bool { return c.client.ProtocolVersion() >= mcp.ProtocolVersion20260728 }
 
-// listen subscribes to changes of the lists and returns when the subscription ends.
-func (c *conn) listen(ctx context.Context) error {
-	return c.client.Listen(ctx, mcp.SubscriptionFilter{
-		ToolsListChanged: true, ResourcesListChanged: c.has(Resources), PromptsListChanged: c.has(Prompts),
-	})
+// changes returns which changes of its lists the server announces to those who subscribe.
+func (c *conn) changes() mcp.SubscriptionFilter {
+	can := c.client.GetServerCapabilities()
+	return mcp.SubscriptionFilter{
+		ToolsListChanged:     can.Tools != nil && can.Tools.ListChanged,
+		ResourcesListChanged: can.Resources != nil && can.Resources.ListChanged,
+		PromptsListChanged:   can.Prompts != nil && can.Prompts.ListChanged,
+	}
 }
 
-// has reports whether the server says that it has a list. Whoever has no tools need
-// not say so.
+// listen subscribes to changes of the lists and returns when the subscription ends.
+func (c *conn) listen(ctx context.Context) error { return c.client.Listen(ctx, c.changes()) }
+
+// has reports whether the server says that it has a list. Some of those with older
+// protocols, or that say nothing at all, have tools all the same.
 func (c *conn) has(kind Kind) bool {
 	can := c.client.GetServerCapabilities()
 	switch kind {
@@ -220,7 +226,7 @@ func (c *conn) has(kind Kind) bool {
 	case Prompts:
 		return can.Prompts != nil
 	}
-	return true
+	return can.Tools != nil || !c.isModern() || can.Resources == nil && can.Prompts == nil
 }
 
 // list returns what the server lists, the elements of all pages. Without the tools
@@ -228,8 +234,10 @@ func (c *conn) has(kind Kind) bool {
 // The other lists together may take half of the time that the tools leave.
 func (c *conn) list(ctx context.Context, limits Limits) (list List, err error) {
 	l := &listing{limits: limits, taskless: c.isModern(), mirrors: c.isModernHTTP()}
-	if err := c.listKind(ctx, l, Tools); err != nil {
-		return list, err
+	if c.has(Tools) {
+		if err := c.listKind(ctx, l, Tools); err != nil {
+			return list, err
+		}
 	}
 	c.mirrored.Store(&l.mirrored)
 	inner, half := ctx, time.Duration(0)

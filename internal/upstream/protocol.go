@@ -1,8 +1,12 @@
 package upstream
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
+	"mime"
+	"net/http"
 	"slices"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -46,4 +50,30 @@ func discovered(r transport.JSONRPCRequest, response *transport.JSONRPCResponse)
 func refusesVersion(err error) bool {
 	bad := new(badRequestError)
 	return mcp.IsUnsupportedProtocolVersion(err) || errors.As(err, &bad)
+}
+
+// maxRefusal is how many bytes the answer may have that says that there is no such method.
+const maxRefusal = 64 << 10
+
+// lacksMethod reports whether resp says that the server does not have the method, as
+// protocol 2026-07-28 demands: with status 404, which otherwise means that the session is
+// over, and a JSON-RPC error. The body can still be read as a whole.
+func lacksMethod(resp *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if resp.StatusCode != http.StatusNotFound || kind != "application/json" {
+		return false
+	}
+	head, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal+1))
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), resp.Body), resp.Body}
+	var m struct {
+		Version string `json:"jsonrpc"`
+		Error   struct {
+			Code int `json:"code"`
+		} `json:"error"`
+	}
+	return err == nil && len(head) <= maxRefusal && json.Unmarshal(head, &m) == nil &&
+		m.Version == mcp.JSONRPC_VERSION && m.Error.Code == mcp.METHOD_NOT_FOUND
 }

@@ -1,14 +1,18 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/ask"
@@ -105,6 +109,11 @@ func lacksAs404(w http.ResponseWriter, id json.RawMessage, _ string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusNotFound)
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, id)
+}
+
+// lacksWithoutID is lacksAs404 of servers that don't repeat the id in errors.
+func lacksWithoutID(w http.ResponseWriter, _ json.RawMessage, method string) {
+	lacksAs404(w, json.RawMessage("null"), method)
 }
 
 func refusesAsText(w http.ResponseWriter, _ json.RawMessage, _ string) {
@@ -247,4 +256,149 @@ func TestServerRefusesAllProtocols(t *testing.T) {
 	err := srv.Start(t.Context())
 	require.ErrorContains(t, err, `unsupported protocol version: "2026-07-28"`)
 	assert.ErrorContains(t, err, "out of order")
+}
+
+// A stateless server without subscriptions answers every call. It is not even asked for
+// subscriptions unless it announces changes.
+func TestServerWithoutSubscriptions(t *testing.T) {
+	for can, listens := range map[string]int{`{"tools":{}}`: 0, `{"tools":{"listChanged":true}}`: 1} {
+		t.Run(can, func(t *testing.T) {
+			t.Parallel()
+			s := &wire{
+				discovered: discovers(`["2026-07-28"]`, can), lacks: lacksAs404,
+				results: map[string]string{"tools/list": greets, "tools/call": greeting},
+			}
+			srv := started(t, Config{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{Reconnect: time.Millisecond})
+			first := srv.connection()
+			mcptest.Soon(t, func() bool { return s.times("subscriptions/listen 2026-07-28") == listens })
+			var calls sync.WaitGroup
+			for range 4 {
+				calls.Go(func() {
+					for range 250 {
+						_, err := srv.call(t.Context(), "greet")
+						assert.NoError(t, err)
+					}
+				})
+			}
+			calls.Wait()
+			assert.Same(t, first, srv.connection())
+			assert.Equal(t, Ready, srv.Status().State)
+			assert.Equal(t, 1000, s.times("tools/call 2026-07-28"))
+			assert.Equal(t, 1, s.times("server/discover 2026-07-28"))
+			assert.Equal(t, listens, s.times("subscriptions/listen 2026-07-28"))
+		})
+	}
+}
+
+// What a server announces is what it is asked for, and what it lacks takes nothing of the
+// rest from us.
+func TestServerWithoutTools(t *testing.T) {
+	const (
+		prompts   = `{"resultType":"complete","prompts":[{"name":"p"}],"ttlMs":0,"cacheScope":"private"}`
+		resources = `{"resultType":"complete","resources":[{"name":"r","uri":"file:///r"}],"ttlMs":0,"cacheScope":"private"}`
+	)
+	for _, test := range []struct {
+		name, can string
+		kind      Kind
+		results   map[string]string
+		lacks     refusal
+		modern    bool
+		asked     int // for tools
+	}{
+		{"prompts", `{"prompts":{"listChanged":true}}`, Prompts, map[string]string{"prompts/list": prompts}, lacksAs404, true, 0},
+		{"resources", `{"resources":{}}`, Resources, map[string]string{"resources/list": resources}, lacksAs404, true, 0},
+		{"prompts, older", `{"prompts":{}}`, Prompts, map[string]string{"prompts/list": prompts}, lacksAs404, false, 1},
+		{"nothing", `{}`, Prompts, nil, lacksAs404, true, 1},
+		{"nothing, without an id", `{}`, Prompts, nil, lacksWithoutID, true, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := &wire{can: test.can, session: true, results: test.results, lacks: test.lacks}
+			version := "2025-11-25"
+			if test.modern {
+				s.discovered, s.can, version = discovers(`["2026-07-28"]`, test.can), "", "2026-07-28"
+			}
+			srv := started(t, Config{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{})
+			got := srv.last()
+			assert.Len(t, got.Elements[test.kind], len(test.results))
+			assert.Empty(t, got.Elements[Tools])
+			assert.Equal(t, [Kinds]error{}, got.Failed)
+			assert.Equal(t, test.asked, s.times("tools/list "+version))
+			assert.Equal(t, version, srv.connection().client.ProtocolVersion())
+		})
+	}
+}
+
+// Status 404 is the end of a session unless it says that the server lacks the method.
+func TestSessionIsLost(t *testing.T) {
+	s := goSDK(refusesAsJSON)
+	srv := started(t, Config{Name: "go", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{Reconnect: time.Millisecond})
+	first := srv.connection()
+	_, err := first.client.ReadResource(t.Context(), mcp.ReadResourceRequest{}) // the server has none
+	require.ErrorIs(t, err, mcp.ErrMethodNotFound)
+	_, err = srv.call(t.Context(), "greet")
+	require.NoError(t, err, "the session goes on")
+
+	gone := goSDK(refusesAsJSON)
+	gone.results = map[string]string{"tools/list": greets}
+	gone.lacks = func(w http.ResponseWriter, _ json.RawMessage, _ string) {
+		http.Error(w, "session not found", http.StatusNotFound)
+	}
+	srv = started(t, Config{Name: "go", URL: mcptest.ServeHTTP(t, gone, "127.0.0.1:0")}, Limits{Reconnect: time.Millisecond})
+	first = srv.connection()
+	_, err = srv.call(t.Context(), "greet")
+	require.ErrorIs(t, err, ErrDown)
+	mcptest.Soon(t, func() bool { c := srv.connection(); return c != nil && c != first })
+}
+
+func TestUnknownMethod(t *testing.T) {
+	const refused = `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}`
+	for _, test := range []struct {
+		name   string
+		status int
+		kind   string
+		body   string
+		want   bool
+	}{
+		{"as the protocol demands", 404, "application/json", refused, true},
+		{"with a charset", 404, "Application/JSON; charset=utf-8", refused, true},
+		{"without an id", 404, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32601}}`, true},
+		{"another status", 400, "application/json", refused, false},
+		{"a text", 404, "text/plain", refused, false},
+		{"no type", 404, "", refused, false},
+		{"a lost session", 404, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Session not found"}}`, false},
+		{"other JSON", 404, "application/json", `{"error":{"code":-32601}}`, false},
+		{"a result", 404, "application/json", `{"jsonrpc":"2.0","id":1,"result":{}}`, false},
+		{"no JSON", 404, "application/json", `<html>`, false},
+		{"nothing", 404, "application/json", ``, false},
+		{"too long", 404, "application/json", refused + strings.Repeat(" ", maxRefusal), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			body := io.NopCloser(strings.NewReader(test.body))
+			resp := &http.Response{StatusCode: test.status, Header: http.Header{"Content-Type": {test.kind}}, Body: body}
+			assert.Equal(t, test.want, lacksMethod(resp))
+			rest, err := io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			assert.Equal(t, test.body, string(rest), "it can still be read")
+		})
+	}
+	broken := io.MultiReader(strings.NewReader(refused), iotest.ErrReader(io.ErrUnexpectedEOF))
+	resp := &http.Response{StatusCode: 404, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(broken)}
+	assert.False(t, lacksMethod(resp))
+	_, err := io.ReadAll(resp.Body)
+	assert.Error(t, err)
+
+	endless := io.NopCloser(io.MultiReader(strings.NewReader(`{"jsonrpc":"`), &counted{}))
+	resp.Body = endless
+	assert.False(t, lacksMethod(resp), "without reading to its end")
+}
+
+// A counted gives bytes without end, and panics if more are read than may be.
+type counted struct{ n int }
+
+func (c *counted) Read(p []byte) (int, error) {
+	if c.n += len(p); c.n > 4*maxRefusal {
+		panic("read without a limit")
+	}
+	return copy(p, bytes.Repeat([]byte("a"), len(p))), nil
 }
