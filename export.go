@@ -36,8 +36,8 @@ type ExportedTool struct {
 	// digits. [BridgeTool] has the rest, such as annotations.
 	//
 	// It also has, where the provider takes it:
-	//   - OpenAI: strict, true if the schema is strict as it stands. No schema is made strict.
-	//   - [FormatOpenAIResponses]: output_schema.
+	//   - [FormatOpenAIResponses]: strict, true if the schema is strict as it stands, and
+	//     output_schema. No schema is made strict.
 	//   - [FormatAnthropic]: input_examples, up to three of the examples at the root of the
 	//     input schema, if that allows them. They move, so the schema has no examples then.
 	//     In a session [ByProvider], they stay in the schema.
@@ -93,7 +93,7 @@ func (s *Session) export(items []shown, form *provider.Form) ([]ExportedTool, er
 		switch {
 		case e.place == asDeferred:
 			in = provider.Deferred
-		case s.disclosure == ByProvider:
+		case s.Disclosure() == ByProvider:
 			in = provider.Beside
 		}
 		exported, err := exportOnce(t, form, in)

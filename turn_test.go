@@ -170,7 +170,9 @@ func (d *dialogue) step() {
 	}
 }
 
-func (d *dialogue) note(format string, args ...any) { d.log = append(d.log, fmt.Sprintf(format, args...)) }
+func (d *dialogue) note(format string, args ...any) {
+	d.log = append(d.log, fmt.Sprintf(format, args...))
+}
 
 // restore saves the session and goes on with it on a replica. A tool that is held back
 // there is not shown from a state, which anyone may have written: the conversation then

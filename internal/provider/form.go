@@ -32,7 +32,9 @@ type Form struct {
 //
 //   - OpenAI: names of [A-Za-z0-9_-]{1,64}, 128 tools in chat completions.
 //     Responses makes a schema strict, and so its optional parameters
-//     required, unless told not to. Descriptions have had no limit since 2025.
+//     required, unless told not to. Descriptions have had no limit since 2025. Chat
+//     completions are never strict: other endpoints speak them too, and some refuse a
+//     list in which only some tools are.
 //   - Anthropic: names of [A-Za-z0-9_-]{1,128}, 10,000 tools. No tool is strict: a
 //     request may have 20 that are, and their schemas are compiled into one
 //     grammar, which the API refuses if it is too large. Only the host knows all of a
@@ -44,7 +46,6 @@ type Form struct {
 var (
 	OpenAIChat = &Form{
 		name: "openai-chat", maxTools: 128, dialect: &OpenAI, starts: text.IsSafeByte, typed: true, schema: "parameters", enveloped: true,
-		strict: strictly("true"),
 		answer: answer{media: chatMedium, write: aside},
 		talk:   conversation{write: userText, body: chatBody},
 	}
