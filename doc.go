@@ -45,7 +45,7 @@
 //	                                       └─ deferred ── search ──▶ active ──▶ call
 //
 // This is an agent's loop. The model, base, messages and toolResult are the
-// host's:
+// host's; the messages are JSON as the model's provider takes them:
 //
 //	cfg, err := mcphybrid.LoadConfig("mcp.json")
 //	if err != nil {
@@ -59,9 +59,13 @@
 //
 //	sess := mgr.NewSession(nil)
 //	for {
-//		system := base + sess.PromptSections(mcphybrid.PromptFull)
-//		reply := model.Chat(system, messages, sess.Tools())
-//		messages = append(messages, reply.Message)
+//		turn, err := sess.Turn(mcphybrid.FormatAnthropic, "claude-sonnet-5-5")
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		messages = append(messages, turn.Append...)
+//		reply := model.Send(turn.Body(base, messages))
+//		messages = append(messages, reply.Messages...)
 //		if len(reply.ToolCalls) == 0 {
 //			break
 //		}
@@ -81,20 +85,30 @@
 // [Skill] that needs it, or when the host asks for it with
 // [Session.ActivateTools] or [Session.SelectFor]. The tools that it needs become
 // active with it. The model can call them in the same turn. A refused call
-// activates nothing. This is [ByActivation], the default [Disclosure]. With
-// [ByBridge], no search and no call activates anything, so the list of tools
-// never changes. With [ByProvider], the provider hides deferred tools from the
-// model.
+// activates nothing.
 //
-// Providers cache the beginning of a request as long as no byte of it changes.
-// So a session only appends to what it shows its model: active tools follow the
-// others, in the order of their activation, and a tool that is removed or has
-// changed stays as it was shown. Only two things change what was shown.
-// [Session.Compact] begins anew. It drops tools that were not used for 20 turns
-// ([DefaultActiveTurns], counted by [Session.NextTurn]). Of more than 64 active
-// tools ([DefaultMaxActive]), it drops the least recently used. It keeps those
-// that were used in this turn. And a tool that goes into quarantine disappears at
-// once: see [TrustQuarantine].
+// How the model gets the definition is the session's [Disclosure], which the first
+// [Session.Turn] chooses by the provider's format and the model: in a message
+// ([ByAddition]) or, where the provider takes no tools there, through a tool that
+// calls others ([ByBridge]). With [ByProvider], the provider hides deferred tools from
+// the model. With [ByActivation], the definition is appended to the list of tools.
+//
+// # Requests
+//
+// Providers cache the beginning of a request as long as no byte of it changes, and some
+// models refuse a request in which something changed before their thinking. Tools and
+// system prompt stand before all messages. So each request that a host makes of
+// [Session.Turn] begins with all bytes of the one before, and what is new is appended to
+// the conversation. Only [Session.Compact] begins anew. It drops tools that were not used
+// for 20 turns ([DefaultActiveTurns], counted by [Session.NextTurn]). Of more than 64
+// active tools ([DefaultMaxActive]), it drops the least recently used. It keeps those that
+// were used in this turn.
+//
+// [Session.Tools], [Session.Export] and [Session.PromptSections] return the list and the
+// sections by themselves. They grow at their end: active tools follow the others, in the
+// order of their activation, and a tool that is removed or has changed stays as it was
+// shown. That keeps the cache of the list, and loses that of all messages behind it. A
+// tool that goes into quarantine disappears from them at once: see [TrustQuarantine].
 //
 // Equal configurations and tool lists give equal bytes. Tools are in
 // registration order: servers as they are configured, tools as their server

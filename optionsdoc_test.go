@@ -52,7 +52,7 @@ var defaultsInWords = map[string]string{
 
 	"SessionOptions.Access":     "all tools",
 	"SessionOptions.Skills":     "all skills",
-	"SessionOptions.Disclosure": "`ByActivation`",
+	"SessionOptions.Disclosure": "`Automatic`",
 	"SessionOptions.Hooks":      "those of `Ask`",
 
 	"UserOptions.Access":        "all tools",

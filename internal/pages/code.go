@@ -16,6 +16,7 @@ const Host = `package host
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
@@ -24,7 +25,7 @@ import (
 var (
 	ctx      context.Context
 	base     string    // the host's own system prompt
-	messages []Message // the conversation so far
+	messages []json.RawMessage // the conversation so far, as the provider takes it
 	message  string    // the user's last one
 	model    Model     // the client of a model provider
 
@@ -32,25 +33,25 @@ var (
 	opts mcphybrid.Options
 	mgr  *mcphybrid.Manager
 	sess *mcphybrid.Session
+	turn mcphybrid.Turn // of the next request
 )
 
 type (
-	Message struct{}
-
 	ToolCall struct{ ID, Name, Arguments string }
 
 	Reply struct {
-		Message   Message
+		Messages  []json.RawMessage // what the model said, as it is sent again
 		ToolCalls []ToolCall
 	}
 
 	Model struct{}
 )
 
-func (Model) Chat(system string, messages []Message, tools []mcphybrid.Tool) Reply { return Reply{} }
+// Send sends a request, to whose body it adds the model and the like.
+func (Model) Send(body map[string]any) Reply { return Reply{} }
 
 // toolResult returns the message that answers a call.
-func toolResult(call ToolCall, res *mcp.CallToolResult) Message { return Message{} }
+func toolResult(call ToolCall, res *mcp.CallToolResult) json.RawMessage { return nil }
 `
 
 // Imports are the packages that parts of programs may use, by name. An import clause
