@@ -23,7 +23,8 @@ type InlineOptions struct {
 
 	// MaxTokens is how many tokens the definitions of the inline tools have
 	// together: the first tool that has too many is deferred, and so are those
-	// after it. It defaults to [DefaultMaxInlineTokens].
+	// after it. It defaults to [DefaultMaxInlineTokens] if all tools can be inline, and to
+	// half of that if there are more than Max.
 	MaxTokens int
 
 	// ContextWindow is how many tokens the model reads. If it is not zero,
@@ -31,6 +32,8 @@ type InlineOptions struct {
 	// to [DefaultInlineShare].
 	ContextWindow int
 	Share         float64
+
+	fewer int // tokens if there are more than Max tools
 }
 
 // ListOptions bound the tools of servers in a session's list: those that are
@@ -122,7 +125,12 @@ func (o *InlineOptions) setTokens() {
 		share := int(max(1, min(o.Share*float64(o.ContextWindow), NoLimit/2))) // 0 would mean the default, and more may be no int
 		o.MaxTokens = min(cmp.Or(o.MaxTokens, share), share)
 	}
+	o.fewer = o.MaxTokens
+	if o.MaxTokens == 0 {
+		o.fewer = DefaultMaxInlineTokens / 2
+	}
 	amount(&o.MaxTokens, DefaultMaxInlineTokens)
+	amount(&o.fewer, DefaultMaxInlineTokens)
 }
 
 // setListDefaults sets what the options for inline and active tools, which are set,
@@ -147,7 +155,8 @@ type policy struct {
 	invalid   error          // of the rules in the options, in the place of which rules excludes all; or nil
 	limit     int            // the largest number of inline tools; pins count, and may exceed it
 	allUpTo   int            // up to this many tools are all inline
-	maxTokens int            // of all inline tools together; likewise
+	maxTokens int            // of all inline tools together, if there are not more than allUpTo; likewise
+	fewer     int            // the same if there are more
 	list      room.Limits    // of a session's list
 	used      map[string]int // rank among the most used, from 1, by registered name
 
@@ -167,12 +176,12 @@ type policy struct {
 func (s *selection) judge() {
 	p := s.policy
 	seen := s.judgeEach()
-	r := verdict.Room[origin]{Tools: p.limit - s.taken.tools, Tokens: p.maxTokens, List: room.New[origin](p.list)}
-	if p.maxTokens < math.MaxInt {
-		r.Tokens -= s.taken.tokens
-	}
+	r := verdict.Room[origin]{Tools: p.limit - s.taken.tools, Tokens: p.fewer, List: room.New[origin](p.list)}
 	if seen+s.taken.tools <= p.allUpTo {
-		r.Tools = seen
+		r.Tools, r.Tokens = seen, p.maxTokens
+	}
+	if r.Tokens < math.MaxInt {
+		r.Tokens -= s.taken.tokens
 	}
 	searchable := mayUse(s.rights, SearchToolName)
 	var first []*candidate

@@ -180,3 +180,21 @@ func TestStateGivesNoIntent(t *testing.T) {
 	_, err := child.Call(t.Context(), "mcp_s__drop", nil)
 	assert.NoError(t, err)
 }
+
+// Where tools are deferred anyway, half of the tokens bounds what the order of servers costs.
+func TestFewerInlineTokensBesideDeferredTools(t *testing.T) {
+	t.Parallel()
+	inlineOf := func(opts Options, tools int) int {
+		var list []*BridgeTool
+		for i := range tools {
+			tool := namedTool(fmt.Sprint(i))
+			tool.tokens.Store(800)
+			list = append(list, tool)
+		}
+		return len(judged(policyOf(opts), list).inline)
+	}
+	assert.Equal(t, 40, inlineOf(Options{}, 40))
+	assert.Equal(t, 20, inlineOf(Options{}, 41))
+	assert.Equal(t, 35, inlineOf(Options{Inline: InlineOptions{MaxTokens: 28_000}}, 41), "the host's number")
+	assert.Equal(t, 40, inlineOf(Options{Inline: InlineOptions{MaxTokens: NoLimit}}, 41))
+}

@@ -360,7 +360,7 @@ func newPolicy(opts *Options, tokens func(*BridgeTool) int, lineTokens func(*Bri
 	}
 	p := &policy{
 		pins: opts.Pins, rules: set, invalid: err, tokens: tokens,
-		limit: opts.Inline.Max, allUpTo: opts.Inline.Max, maxTokens: opts.Inline.MaxTokens,
+		limit: opts.Inline.Max, allUpTo: opts.Inline.Max, maxTokens: opts.Inline.MaxTokens, fewer: opts.Inline.fewer,
 		lineTokens: lineTokens, listInline: opts.Prompt.ListInline, maxListing: opts.Prompt.MaxListingTokens,
 		list: room.Limits{Items: opts.List.Max, Tokens: opts.List.MaxTokens, ItemsEach: opts.List.ServerMax, TokensEach: opts.List.ServerTokens},
 	}
