@@ -87,9 +87,7 @@ func (a *Account) Bill(q Request) Bill {
 		bill.Cached = max(bill.Cached, a.cached(p, sums))
 	}
 	for _, p := range points {
-		if sums[p] >= a.rule.Least {
-			a.entries[a.path[p]] = true
-		}
+		a.entries[a.path[p]] = true // those that are too short are never read
 	}
 	price := 1.0
 	if bill.Tokens >= a.rule.Least {

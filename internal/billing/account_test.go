@@ -110,6 +110,10 @@ func TestLeast(t *testing.T) {
 	assert.Equal(t, Bill{Tokens: 1123, Price: 1.25 * 1123}, a.Bill(made("s a 1023", "m b 100")))
 	assert.Equal(t, Bill{Tokens: 1223, Cached: 1123, Price: .1*1123 + 125}, a.Bill(made("s a 1023", "m b 100", "m c 100")))
 
+	a = Fable51Automatic.Open()
+	a.Bill(made("s a 512"))
+	assert.Equal(t, 512, a.Bill(made("s a 512", "m b 100")).Cached)
+
 	a = Anthropic.Open() // what is behind the tools is too short, the whole is not
 	a.Bill(made("t a 1023", "s b 1"))
 	bill := a.Bill(made("t a 1023", "s c 1"))
