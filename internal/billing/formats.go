@@ -9,8 +9,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// Tokens that a request has beside its texts. No provider documents them; they are near what
-// published counts of small requests leave.
+// Tokens that a request has beside its texts. No provider documents them: these are
+// assumptions, and were not compared with what a provider counts.
 const (
 	aroundText = 4   // a message and its role
 	aroundCall = 12  // a call or a result, with its id

@@ -40,6 +40,11 @@ const (
 // The rules, as documented in October and November 2026. No provider was asked: a document can
 // be wrong, and a cache can forget.
 //
+// Not all was read at its source on 2026-11-23. To be checked there: that Lookback counts the
+// breakpoint's own block, Least of the newest Claude models, and what OpenAI's reads cost. Reads
+// of Sonnet 5.5 are 0.05 by a quotation of the price list, while a stored page of the model,
+// without a date, has 0.1.
+//
 // Where a document gives no order, we take tools, system prompt, messages. That is the one that
 // Anthropic documents.
 //
