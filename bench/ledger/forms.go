@@ -13,7 +13,7 @@ import (
 type form struct {
 	name    string
 	formats []mcphybrid.Format // nil is all that a rule has
-	open    func(w *world, f mcphybrid.Format) (host, error)
+	open    func(w *world, f mcphybrid.Format, model string) (host, error)
 }
 
 func (f form) fits(format mcphybrid.Format) bool {
@@ -31,38 +31,58 @@ type host interface {
 	answer(ctx context.Context, c call) (messages []json.RawMessage, text string, err error)
 }
 
-var anthropic = []mcphybrid.Format{mcphybrid.FormatAnthropic}
+var (
+	anthropic = []mcphybrid.Format{mcphybrid.FormatAnthropic}
+	adding    = []mcphybrid.Format{mcphybrid.FormatAnthropic, mcphybrid.FormatOpenAIResponses}
+)
 
 // forms has raw first, which the others are compared with.
 var forms = []form{
 	{"raw", nil, openRaw},
 	{"native", []mcphybrid.Format{mcphybrid.FormatAnthropic, mcphybrid.FormatOpenAIResponses}, openNative},
-	{"default", nil, openDefault},
+	{"default", nil, turning(mcphybrid.Automatic, false)}, // what a host gets that chooses nothing
 	{"activation", nil, by(mcphybrid.ByActivation, false)},
 	{"activation-none", nil, by(mcphybrid.ByActivation, true)},
-	{"bridge", nil, by(mcphybrid.ByBridge, false)},
-	{"bridge-none", nil, by(mcphybrid.ByBridge, true)},
-	{"addition", anthropic, adding(false)},
-	{"addition-none", anthropic, adding(true)},
+	{"bridge", nil, turning(mcphybrid.ByBridge, false)},
+	{"bridge-none", nil, turning(mcphybrid.ByBridge, true)},
+	{"addition", adding, turning(mcphybrid.ByAddition, false)},
+	{"addition-none", adding, turning(mcphybrid.ByAddition, true)},
 	{"provider", anthropic, by(mcphybrid.ByProvider, false)},
 	{"provider-none", anthropic, by(mcphybrid.ByProvider, true)},
 }
 
-// openDefault opens what a host gets that chooses nothing.
-//
-// It is the only place that says what that is. A host that asks the session for a whole
-// turn puts what is to be appended into own, and returns the body that the turn makes.
-func openDefault(w *world, f mcphybrid.Format) (host, error) {
-	return &session{w.deferring.NewSession(nil), f}, nil
+func (w *world) of(nothingInline bool) *mcphybrid.Manager {
+	if nothingInline {
+		return w.nothing
+	}
+	return w.deferring
 }
 
-func by(d mcphybrid.Disclosure, nothingInline bool) func(*world, mcphybrid.Format) (host, error) {
-	return func(w *world, f mcphybrid.Format) (host, error) {
-		m := w.deferring
-		if nothingInline {
-			m = w.nothing
-		}
-		return &session{m.NewSession(&mcphybrid.SessionOptions{Disclosure: d}), f}, nil
+// turning returns a form in which the host asks the session for each whole request.
+func turning(d mcphybrid.Disclosure, nothingInline bool) func(*world, mcphybrid.Format, string) (host, error) {
+	return func(w *world, f mcphybrid.Format, model string) (host, error) {
+		return &turns{session{w.of(nothingInline).NewSession(&mcphybrid.SessionOptions{Disclosure: d}), f}, model}, nil
+	}
+}
+
+type turns struct {
+	session
+	model string
+}
+
+func (t *turns) request(messages []json.RawMessage) (map[string]any, []json.RawMessage, error) {
+	turn, err := t.Turn(t.format, t.model)
+	if err != nil {
+		return nil, nil, err
+	}
+	return turn.Body(hostPrompt, append(messages, turn.Append...)), turn.Append, nil
+}
+
+// by returns a form in which the host sends the session's list and sections as they are at
+// each request.
+func by(d mcphybrid.Disclosure, nothingInline bool) func(*world, mcphybrid.Format, string) (host, error) {
+	return func(w *world, f mcphybrid.Format, _ string) (host, error) {
+		return &session{w.of(nothingInline).NewSession(&mcphybrid.SessionOptions{Disclosure: d}), f}, nil
 	}
 }
 
@@ -102,42 +122,4 @@ func (s *session) answer(ctx context.Context, c call) ([]json.RawMessage, string
 	}
 	messages, err := called(s.format, c, res)
 	return messages, exported.Text, err
-}
-
-func adding(nothingInline bool) func(*world, mcphybrid.Format) (host, error) {
-	open := by(mcphybrid.ByActivation, nothingInline)
-	return func(w *world, f mcphybrid.Format) (host, error) {
-		h, err := open(w, f)
-		return &additions{session: h.(*session), added: make(map[string]bool)}, err
-	}
-}
-
-// additions keeps the list of the first request and adds later tools by blocks of messages, as
-// adapters/anthropic does with the beta for it.
-type additions struct {
-	*session
-	listed []json.RawMessage // nil before the first request
-	added  map[string]bool   // by name: in the list or in a message
-}
-
-func (a *additions) request(messages []json.RawMessage) (map[string]any, []json.RawMessage, error) {
-	list, err := a.Export(a.format)
-	if err != nil {
-		return nil, nil, err
-	}
-	var blocks []object
-	for _, t := range list {
-		if !a.added[t.Name] && a.listed != nil {
-			blocks = append(blocks, object{"type": "tool_addition", "tool": object{"type": "tool_definition", "definition": t.JSON}})
-		}
-		a.added[t.Name] = true
-	}
-	if a.listed == nil {
-		a.listed = jsonOf(list)
-	}
-	var own []json.RawMessage
-	if blocks != nil {
-		own = []json.RawMessage{raw(object{"role": "system", "content": blocks})}
-	}
-	return bodyOf(a.format, a.listed, a.PromptSections(mcphybrid.PromptFull), append(slices.Clip(messages), own...)), own, nil
 }

@@ -66,17 +66,21 @@ func (w *world) rows(k kind, scripts []*script) (rows []row, err error) {
 	rules := billing.Rules()
 	byRule := make([][]row, len(rules))
 	for _, fm := range forms {
-		played := make(map[string][]row) // by format; one of each rule
+		played := make(map[string][]row) // by format and model; one of each rule
 		for i, rule := range rules {
 			if !fm.fits(mcphybrid.Format(rule.Format)) {
 				continue
 			}
-			if played[rule.Format] == nil {
-				if played[rule.Format], err = w.playAll(fm, rule.Format, rules, scripts); err != nil {
+			to := rule.Format
+			if fm.name == "default" { // which goes by the model
+				to += " " + rule.Model
+			}
+			if played[to] == nil {
+				if played[to], err = w.playAll(fm, rule, rules, scripts); err != nil {
 					return nil, err
 				}
 			}
-			r := played[rule.Format][i]
+			r := played[to][i]
 			r.Kind, r.Ratio = k.name, 1
 			if len(byRule[i]) > 0 {
 				r.Ratio = r.Billed / byRule[i][0].Billed
@@ -90,8 +94,9 @@ func (w *world) rows(k kind, scripts []*script) (rows []row, err error) {
 	return rows, nil
 }
 
-// playAll plays all scripts in one form and bills each by the rules of a format.
-func (w *world) playAll(fm form, format string, rules []billing.Rule, scripts []*script) ([]row, error) {
+// playAll plays all scripts in one form, with the format and the model of a rule, and bills
+// each by all rules of the format.
+func (w *world) playAll(fm form, to billing.Rule, rules []billing.Rule, scripts []*script) ([]row, error) {
 	rows := make([]row, len(rules))
 	for i, rule := range rules {
 		rows[i] = row{Rule: rule.Name, Tools: len(w.tools), Form: fm.name}
@@ -99,12 +104,12 @@ func (w *world) playAll(fm form, format string, rules []billing.Rule, scripts []
 	for _, s := range scripts {
 		accounts := make([]*billing.Account, len(rules))
 		for i, rule := range rules {
-			if rule.Format == format {
+			if rule.Format == to.Format {
 				accounts[i] = rule.Open()
 			}
 		}
 		first := true
-		err := w.play(context.Background(), s, fm, mcphybrid.Format(format), func(q billing.Request) {
+		err := w.play(context.Background(), s, fm, mcphybrid.Format(to.Format), to.Model, func(q billing.Request) {
 			for i, a := range accounts {
 				if a == nil {
 					continue

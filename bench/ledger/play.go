@@ -27,8 +27,8 @@ type play struct {
 }
 
 // play plays s and hands each request to bill.
-func (w *world) play(ctx context.Context, s *script, fm form, f mcphybrid.Format, bill func(billing.Request)) error {
-	h, err := fm.open(w, f)
+func (w *world) play(ctx context.Context, s *script, fm form, f mcphybrid.Format, model string, bill func(billing.Request)) error {
+	h, err := fm.open(w, f, model)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ type direct struct {
 	tools  []json.RawMessage
 }
 
-func openRaw(w *world, f mcphybrid.Format) (host, error) {
+func openRaw(w *world, f mcphybrid.Format, _ string) (host, error) {
 	return &direct{w, f, w.written(f)}, nil
 }
 
@@ -72,7 +72,7 @@ const (
 // search finds, and take what ours does.
 type native struct{ direct }
 
-func openNative(w *world, f mcphybrid.Format) (host, error) {
+func openNative(w *world, f mcphybrid.Format, _ string) (host, error) {
 	n := &native{direct{w: w, format: f}}
 	tools := w.deferred(f)
 	if f == mcphybrid.FormatAnthropic {
