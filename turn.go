@@ -57,7 +57,8 @@ type Turn struct {
 	// appended, in the order of the conversation.
 	Inserts []Insert
 
-	form *provider.Form
+	form  *provider.Form
+	first int // how many of Tools were there at the beginning
 }
 
 // An Insert is what one Turn appended to a conversation.
@@ -77,7 +78,7 @@ func (t Turn) Body(system string, messages []json.RawMessage) map[string]any {
 	for i, e := range t.Tools {
 		tools[i] = provider.Tool(e)
 	}
-	return t.form.Body(system+t.System, tools, messages)
+	return t.form.Body(system+t.System, tools, t.first, messages)
 }
 
 // turns is what a session has told its model by [Session.Turn].
@@ -154,6 +155,7 @@ func (s *Session) Turn(f Format, model string) (Turn, error) {
 // can be appended to it for good: the host puts [Turn.Inserts] into each request. messages
 // is how many messages the conversation has now, without any of these. If it has fewer
 // than before, the session takes back what was inserted behind them, and tells it again.
+// What comes while the conversation does not grow is told when it has.
 func (s *Session) TurnAt(f Format, model string, messages int) (Turn, error) {
 	return s.nextRequest(f, model, max(0, min(messages, math.MaxInt32)))
 }
@@ -221,6 +223,9 @@ func (s *Session) takeTurn(form *provider.Form, model string, at int) ([]shown, 
 	}
 	if at != appends {
 		s.turns.goBack(at)
+		if n := len(s.turns.inserts); n > 0 && int(s.turns.inserts[n-1].at) == at { // Anthropic refuses two in a row
+			list = list[:s.turns.told]
+		}
 	}
 	said := telling{
 		at: at, inserts: s.turns.inserts,
@@ -314,6 +319,7 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 	if turn.Tools, err = s.export(base, form); err != nil {
 		return Turn{}, err
 	}
+	turn.first = len(turn.Tools)
 	added, err := s.export(list[said.base:], form)
 	if err != nil {
 		return Turn{}, err

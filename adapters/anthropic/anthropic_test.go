@@ -25,13 +25,13 @@ type conversation struct {
 	client   anthropic.Client
 	session  *mcphybrid.Session
 	streams  bool
-	betas    []anthropic.AnthropicBeta
+	model    anthropic.Model
 	messages []anthropic.BetaMessageParam
 }
 
 func (c *conversation) Run(ctx context.Context, message string) (string, error) {
 	params := anthropic.BetaToolRunnerParams{BetaMessageNewParams: anthropic.BetaMessageNewParams{
-		Model: "scripted", MaxTokens: 1000, Betas: c.betas,
+		Model: c.model, MaxTokens: 1000,
 		System:   []anthropic.BetaTextBlockParam{{Text: adaptertest.System}},
 		Messages: c.messages,
 	}}
@@ -69,11 +69,14 @@ func (c *conversation) run(ctx context.Context, params anthropic.BetaToolRunnerP
 	return answer, r.Messages(), nil
 }
 
-func runtime(streams bool, betas ...anthropic.AnthropicBeta) adaptertest.Runtime {
-	return adaptertest.Runtime{Streams: streams, Fixed: betas != nil, Floats: true, Begin: func(t *testing.T, url string, s *mcphybrid.Session, before adaptertest.Host) adaptertest.Host {
+// newModel takes tools in the conversation, oldModel takes none there.
+const newModel, oldModel = anthropic.ModelClaudeSonnet5_5, anthropic.ModelClaudeHaiku4_5
+
+func runtime(streams bool, model anthropic.Model) adaptertest.Runtime {
+	return adaptertest.Runtime{Streams: streams, Floats: true, Begin: func(t *testing.T, url string, s *mcphybrid.Session, before adaptertest.Host) adaptertest.Host {
 		c := &conversation{
 			client:  anthropic.NewClient(option.WithBaseURL(url), option.WithAPIKey("none")),
-			session: s, streams: streams, betas: betas,
+			session: s, streams: streams, model: model,
 		}
 		if before != nil { // through JSON, as between processes
 			data, err := json.Marshal(before.(*conversation).messages)
@@ -84,24 +87,40 @@ func runtime(streams bool, betas ...anthropic.AnthropicBeta) adaptertest.Runtime
 	}}
 }
 
-func TestRunner(t *testing.T) {
+// The session chooses by the model.
+func TestAutomatic(t *testing.T) {
 	t.Parallel()
-	adaptertest.Run(t, runtime(false))
+	for _, streams := range []bool{false, true} {
+		t.Run(fmt.Sprintf("new model, stream %t", streams), func(t *testing.T) {
+			t.Parallel()
+			r := runtime(streams, newModel)
+			r.Fixed, r.Chosen = true, mcphybrid.ByAddition
+			adaptertest.Run(t, r)
+		})
+		t.Run(fmt.Sprintf("old model, stream %t", streams), func(t *testing.T) {
+			t.Parallel()
+			r := runtime(streams, oldModel)
+			r.Chosen = mcphybrid.ByBridge
+			adaptertest.Run(t, r)
+		})
+	}
 }
 
-func TestRunnerStreaming(t *testing.T) {
+// A host may ask for another disclosure, whatever the model.
+func TestAsked(t *testing.T) {
 	t.Parallel()
-	adaptertest.Run(t, runtime(true))
-}
-
-func TestInlineTools(t *testing.T) {
-	t.Parallel()
-	adaptertest.Run(t, runtime(false, anthropic.AnthropicBetaInlineTools2026_09_15))
-}
-
-func TestInlineToolsStreaming(t *testing.T) {
-	t.Parallel()
-	adaptertest.Run(t, runtime(true, anthropic.AnthropicBetaInlineTools2026_09_15))
+	for _, d := range []mcphybrid.Disclosure{mcphybrid.ByActivation, mcphybrid.ByBridge} {
+		for _, model := range []anthropic.Model{newModel, oldModel} {
+			for _, streams := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, %s, stream %t", d, model, streams), func(t *testing.T) {
+					t.Parallel()
+					r := runtime(streams, model)
+					r.Disclosure = d
+					adaptertest.Run(t, r)
+				})
+			}
+		}
+	}
 }
 
 func TestExample(t *testing.T) {
@@ -111,7 +130,7 @@ func TestExample(t *testing.T) {
 
 func TestCost(t *testing.T) {
 	t.Parallel()
-	adaptertest.Cost(t, "anthropic-sdk-go", runtime(false), mcphybrid.ByActivation, mcphybrid.ByBridge, mcphybrid.ByProvider)
+	adaptertest.Cost(t, "anthropic-sdk-go", runtime(false, newModel), mcphybrid.ByAddition, mcphybrid.ByActivation, mcphybrid.ByBridge, mcphybrid.ByProvider)
 }
 
 // A conversation that was stored before its calls were made goes on with these, and within

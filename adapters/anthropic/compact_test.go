@@ -20,7 +20,7 @@ import (
 // A host may compact the session in the middle of a run: the next list has fewer tools.
 func TestCompactInARun(t *testing.T) {
 	t.Parallel()
-	for name, betas := range map[string][]anthropic.AnthropicBeta{"list": nil, "inline": {anthropic.AnthropicBetaInlineTools2026_09_15}} {
+	for name, disclosure := range map[string]mcphybrid.Disclosure{"list": mcphybrid.ByActivation, "messages": mcphybrid.Automatic} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 1}})
@@ -30,7 +30,7 @@ func TestCompactInARun(t *testing.T) {
 					return mcp.NewToolResultText("done"), nil
 				}}))
 			}
-			sess := mgr.NewSession(nil)
+			sess := mgr.NewSession(&mcphybrid.SessionOptions{Disclosure: disclosure})
 			_, err := sess.Call(t.Context(), "mcp_beta__do", nil)
 			require.NoError(t, err)
 			var lists []int
@@ -47,7 +47,7 @@ func TestCompactInARun(t *testing.T) {
 			defer srv.Close()
 			client := anthropic.NewClient(option.WithBaseURL(srv.URL), option.WithAPIKey("none"))
 			params := anthropic.BetaToolRunnerParams{BetaMessageNewParams: anthropic.BetaMessageNewParams{
-				Betas: betas, Messages: []anthropic.BetaMessageParam{anthropic.NewBetaUserMessage(anthropic.NewBetaTextBlock("Do it."))},
+				Model: newModel, Messages: []anthropic.BetaMessageParam{anthropic.NewBetaUserMessage(anthropic.NewBetaTextBlock("Do it."))},
 			}}
 			r := mcpanthropic.NewToolRunner(&client, sess, params)
 			_, err = r.NextMessage(t.Context())

@@ -74,8 +74,11 @@ func (r *Runner) RunToCompletion(ctx context.Context) (last *anthropic.BetaMessa
 // Messages returns the conversation so far, to be stored with [mcphybrid.Session.Save]. A
 // runner of a conversation that ends with calls makes these first. Calls of an answer that
 // was refused or cut off are left out: they don't count, and may not be whole. So is an
-// answer without content, which the API refuses to get back.
-func (r *Runner) Messages() []anthropic.BetaMessageParam { return r.turns.settled(r.runner.Messages()) }
+// answer without content, which the API refuses to get back. What the session told the model
+// between the messages is left out too: the session has it, and its place.
+func (r *Runner) Messages() []anthropic.BetaMessageParam {
+	return r.turns.own(r.turns.settled(r.runner.Messages()))
+}
 
 // A StreamingRunner is a [Runner] that streams the model's messages.
 type StreamingRunner struct {
@@ -123,5 +126,5 @@ func (r *StreamingRunner) LastMessage() *anthropic.BetaMessage { return r.runner
 
 // Messages is [Runner.Messages].
 func (r *StreamingRunner) Messages() []anthropic.BetaMessageParam {
-	return r.turns.settled(r.runner.Messages())
+	return r.turns.own(r.turns.settled(r.runner.Messages()))
 }

@@ -1,6 +1,7 @@
 package mcpanthropic
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,9 +23,8 @@ type turns struct {
 	params  *anthropic.BetaToolRunnerParams // of the runner, which sends them
 	runner  runner
 	system  []anthropic.BetaTextBlockParam // the host's
-	inline  bool                           // tools are added by blocks in the conversation
-	begun   bool                           // the first request is out
-	added   map[string]bool                // names of tools that the conversation adds
+	marks   bool                           // the host has marked nothing that is to be cached
+	told    []int                          // which messages of params are the session's, in order
 	heard   heard
 }
 
@@ -64,9 +64,8 @@ func (h *heard) hear(event anthropic.BetaRawMessageStreamEventUnion) {
 func begin(s *mcphybrid.Session, params *anthropic.BetaToolRunnerParams, r runner) turns {
 	s.NextTurn()
 	return turns{
-		session: s, params: params, runner: r, system: params.System,
-		inline: slices.Contains(params.Betas, anthropic.AnthropicBetaInlineTools2026_09_15),
-		heard:  newHeard(),
+		session: s, params: params, runner: r, system: params.System, marks: !marked(params),
+		heard: newHeard(),
 	}
 }
 
@@ -92,17 +91,75 @@ func (t *turns) next(ctx context.Context, run CallFunc) error {
 		// conversation as it stands.
 		last.StopReason = anthropic.BetaStopReasonPauseTurn
 	}
-	exported, err := t.session.Export(mcphybrid.FormatAnthropic)
+	return t.prepare()
+}
+
+// prepare puts the next request into the parameters. What the session has to tell stands at
+// its places between the host's messages, in the bytes of the session: those of a
+// conversation that was stored would be in the order of the SDK's members.
+func (t *turns) prepare() error {
+	messages := t.own(t.params.Messages)
+	turn, err := t.session.TurnAt(mcphybrid.FormatAnthropic, string(t.params.Model), len(messages))
 	if err != nil {
 		return err
 	}
-	t.offer(exported)
-	t.params.System = t.system
-	if sections := t.session.PromptSections(mcphybrid.PromptFull); sections != "" { // the API refuses an empty block
-		t.params.System = append(t.system[:len(t.system):len(t.system)], anthropic.BetaTextBlockParam{Text: sections})
+	t.params.Messages, t.told = nil, nil
+	inserts := turn.Inserts
+	for i := range len(messages) + 1 {
+		for ; len(inserts) > 0 && inserts[0].At == i; inserts = inserts[1:] {
+			for _, m := range inserts[0].Messages {
+				t.told = append(t.told, len(t.params.Messages))
+				t.params.Messages = append(t.params.Messages, param.Override[anthropic.BetaMessageParam](m))
+			}
+		}
+		if i < len(messages) {
+			t.params.Messages = append(t.params.Messages, messages[i])
+		}
 	}
-	t.begun = true
+	tools := make([]json.RawMessage, len(turn.Tools))
+	for i, tool := range turn.Tools {
+		tools[i] = tool.JSON
+	}
+	sections := anthropic.BetaTextBlockParam{Text: turn.System}
+	if t.marks {
+		if marked, ok := turn.Body("", nil)["tools"].([]json.RawMessage); ok {
+			tools = marked
+		}
+		sections.CacheControl = anthropic.NewBetaCacheControlEphemeralParam()
+		t.params.CacheControl = anthropic.NewBetaCacheControlEphemeralParam()
+	}
+	t.params.Tools = make([]anthropic.BetaToolUnionParam, len(tools))
+	for i, tool := range tools { // as it was exported: members keep their order, numbers their digits
+		t.params.Tools[i] = param.Override[anthropic.BetaToolUnionParam](tool)
+	}
+	t.params.System = t.system
+	if turn.System != "" { // the API refuses an empty block
+		t.params.System = append(t.system[:len(t.system):len(t.system)], sections)
+	}
+	for _, beta := range turn.Betas {
+		if !slices.Contains(t.params.Betas, beta) {
+			t.params.Betas = append(t.params.Betas[:len(t.params.Betas):len(t.params.Betas)], beta)
+		}
+	}
 	return nil
+}
+
+// own returns messages without those that the session tells.
+func (t *turns) own(messages []anthropic.BetaMessageParam) []anthropic.BetaMessageParam {
+	var own []anthropic.BetaMessageParam
+	for i, m := range messages {
+		if _, told := slices.BinarySearch(t.told, i); !told {
+			own = append(own, m)
+		}
+	}
+	return own
+}
+
+// marked reports whether the host says itself what is to be cached. A request may have four
+// such marks.
+func marked(params *anthropic.BetaToolRunnerParams) bool {
+	raw, err := json.Marshal(params.BetaMessageNewParams)
+	return err != nil || bytes.Contains(raw, []byte(`"cache_control":`))
 }
 
 // brokeOff removes the answer of which the stream ended too soon. The runner will send the
@@ -217,83 +274,4 @@ func (t *turns) results(ctx context.Context, calls []call, run CallFunc) ([]anth
 		}
 	}
 	return results, nil
-}
-
-// offer puts the tools into the next request: all into the list or, if tools are added
-// inline, those behind the ones that were sent into a message of their own.
-func (t *turns) offer(tools []mcphybrid.ExportedTool) {
-	definitions := make([]anthropic.BetaToolUnionParam, len(tools))
-	for i, tool := range tools {
-		definitions[i] = definition(tool)
-	}
-	if !t.inline {
-		t.params.Tools = definitions
-		return
-	}
-	if !t.begun {
-		t.added = t.readd(tools)
-	}
-	listed := slices.IndexFunc(tools, func(tool mcphybrid.ExportedTool) bool { return t.added[tool.Name] })
-	switch {
-	case t.begun:
-		listed = min(len(t.params.Tools), len(tools)) // fewer after Compact
-	case listed < 0: // nothing was ever added
-		listed = len(tools)
-	}
-	t.params.Tools = definitions[:listed]
-	var more []anthropic.BetaContentBlockParamUnion
-	for i := listed; i < len(tools); i++ {
-		if !t.added[tools[i].Name] {
-			t.added[tools[i].Name] = true
-			more = append(more, addition(tools[i]))
-		}
-	}
-	if more != nil {
-		t.params.Messages = append(t.params.Messages, anthropic.BetaMessageParam{Role: anthropic.BetaMessageParamRoleSystem, Content: more})
-	}
-}
-
-// readd puts the definitions of the session into the blocks of a conversation that add
-// tools, and returns their names. A conversation that was stored has the order of the SDK's
-// members there, and the provider's cache is by bytes.
-func (t *turns) readd(tools []mcphybrid.ExportedTool) map[string]bool {
-	added := make(map[string]bool)
-	for i, m := range t.params.Messages {
-		if m.Role != anthropic.BetaMessageParamRoleSystem {
-			continue
-		}
-		m.Content = slices.Clone(m.Content)
-		for j, block := range m.Content {
-			name := addedBy(block)
-			k := slices.IndexFunc(tools, func(tool mcphybrid.ExportedTool) bool { return tool.Name == name })
-			if k >= 0 {
-				added[name] = true
-				m.Content[j] = addition(tools[k])
-			}
-		}
-		t.params.Messages[i] = m
-	}
-	return added
-}
-
-// addedBy returns the name of the tool that a block adds, or "".
-func addedBy(block anthropic.BetaContentBlockParamUnion) string {
-	if block.OfToolAddition == nil || block.OfToolAddition.Tool.OfToolDefinition == nil {
-		return ""
-	}
-	raw, err := json.Marshal(block.OfToolAddition.Tool.OfToolDefinition.Definition)
-	var in struct{ Name string }
-	if err != nil || json.Unmarshal(raw, &in) != nil {
-		return ""
-	}
-	return in.Name
-}
-
-func addition(tool mcphybrid.ExportedTool) anthropic.BetaContentBlockParamUnion {
-	return anthropic.NewBetaToolAdditionBlock(anthropic.BetaToolChangeToolDefinitionParam{Definition: definition(tool)})
-}
-
-// definition returns a tool as it was exported: members keep their order, numbers their digits.
-func definition(tool mcphybrid.ExportedTool) anthropic.BetaToolUnionParam {
-	return param.Override[anthropic.BetaToolUnionParam](tool.JSON)
 }

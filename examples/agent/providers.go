@@ -60,10 +60,9 @@ func beginOpenAI(a *agent, e endpoint) conversation {
 func beginAnthropic(a *agent, e endpoint) conversation {
 	client := anthropic.NewClient(anthropicoption.WithAPIKey(cmp.Or(e.key, "none")), anthropicoption.WithBaseURL(e.url))
 	params := anthropic.BetaToolRunnerParams{MaxIterations: maxRequests, BetaMessageNewParams: anthropic.BetaMessageNewParams{
-		Model:        cmp.Or(e.model, anthropic.ModelClaudeSonnet5_5),
-		MaxTokens:    16_000, // of an answer; the API requires a limit
-		System:       []anthropic.BetaTextBlockParam{{Text: system}},
-		CacheControl: anthropic.NewBetaCacheControlEphemeralParam(), // the part that a request and the next have in common
+		Model:     cmp.Or(e.model, anthropic.ModelClaudeSonnet5_5),
+		MaxTokens: 16_000, // of an answer; the API requires a limit
+		System:    []anthropic.BetaTextBlockParam{{Text: system}},
 	}}
 	return func(ctx context.Context, message string) (int64, error) {
 		params.Messages = append(params.Messages, anthropic.NewBetaUserMessage(anthropic.NewBetaTextBlock(message)))

@@ -44,10 +44,10 @@ func readMessages(body []byte) (Request, error) {
 			}
 			continue
 		}
-		if (roleOf(raw) == "user") != user {
+		if roleOf(raw) != "user" && user { // of the user's, the API makes one turn
 			err = fmt.Errorf("message %d is not the other side's", i+1)
 		}
-		user = !user
+		user = roleOf(raw) != "user"
 		err = errors.Join(err, k.message(raw, &tools))
 	}
 	if err != nil {

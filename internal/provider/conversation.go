@@ -65,15 +65,15 @@ func (f *Form) Betas() []string {
 func (f *Form) Messages(n News, adds bool) []json.RawMessage { return f.talk.write(n, adds) }
 
 // Body returns the members of a request that have the system prompt, the tools and the
-// messages. Where the provider wants to be told what to cache, marks stand behind the
+// messages. Where the provider wants to be told what to cache, marks stand behind the first
 // tools, behind the system prompt and at the last message.
-func (f *Form) Body(system string, tools []Tool, messages []json.RawMessage) map[string]any {
+func (f *Form) Body(system string, tools []Tool, first int, messages []json.RawMessage) map[string]any {
 	list := make([]json.RawMessage, len(tools))
 	for i, t := range tools {
 		list[i] = t.JSON
 	}
 	if f == AnthropicMessages {
-		markLast(tools, list)
+		markLast(tools[:first], list)
 	}
 	if messages == nil {
 		messages = []json.RawMessage{}

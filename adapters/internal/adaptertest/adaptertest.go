@@ -4,12 +4,17 @@
 package adaptertest
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/modeltest"
 	"github.com/stretchr/testify/assert"
@@ -29,8 +34,9 @@ type Runtime struct {
 
 	// Disclosure is that of the sessions. ByBridge, the script is the same but for the
 	// names of the tools, and the list of tools is always the first one. ByProvider is not
-	// tested here.
+	// tested here. Chosen is the one that an Automatic session has from its first Turn on.
 	Disclosure mcphybrid.Disclosure
+	Chosen     mcphybrid.Disclosure
 
 	Forgets    bool // a run that broke off leaves nothing of itself in the conversation
 	Streams    bool // the requests ask for a stream
@@ -52,6 +58,11 @@ type Host interface {
 	Run(ctx context.Context, message string) (answer string, err error)
 }
 
+// bridges reports whether the list of tools is always the first one.
+func (r Runtime) bridges() bool {
+	return r.Disclosure == mcphybrid.ByBridge || r.Chosen == mcphybrid.ByBridge
+}
+
 // options returns those of the sessions.
 func (r Runtime) options() *mcphybrid.SessionOptions {
 	return &mcphybrid.SessionOptions{Access: mcphybrid.Access{Deny: []string{"mcp_*__delete_*"}}, Disclosure: r.Disclosure}
@@ -59,14 +70,42 @@ func (r Runtime) options() *mcphybrid.SessionOptions {
 
 // manager returns a Manager of the servers that has two tools inline.
 func (d *desk) manager(t *testing.T) *mcphybrid.Manager {
+	late := &late{on: d.late}
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
-		Inline:  mcphybrid.InlineOptions{Max: 2},
-		Servers: []mcphybrid.ServerConfig{{Name: "notes", InProcess: d.notes}, {Name: "desk", InProcess: d.things}},
+		Middleware: []mcphybrid.Middleware{late.watch},
+		Inline:     mcphybrid.InlineOptions{Max: 2},
+		Servers:    []mcphybrid.ServerConfig{{Name: "notes", InProcess: d.notes}, {Name: "desk", InProcess: d.things}},
 	})
 	t.Cleanup(func() { mgr.Close() })
 	require.NoError(t, mgr.Start(t.Context()))
+	late.manager = mgr
 	return mgr
 }
+
+// A late server comes while a tool is called, and leaves in a later call.
+type late struct {
+	on      bool
+	manager *mcphybrid.Manager
+	calls   atomic.Int32
+}
+
+func (l *late) watch(next mcphybrid.Handler) mcphybrid.Handler {
+	return func(ctx context.Context, c mcphybrid.ToolCall) (*mcp.CallToolResult, error) {
+		switch n := l.calls.Add(1); {
+		case l.on && n == 2:
+			if err := l.manager.AddTools(lateServer, server.ServerTool{Tool: mcp.NewTool("water_plants"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return mcp.NewToolResultText("done"), nil
+			}}); err != nil {
+				return nil, err
+			}
+		case l.on && n == 5:
+			l.manager.RemoveServer(lateServer)
+		}
+		return next(ctx, c)
+	}
+}
+
+const lateServer = "greenhouse"
 
 // serve serves a model on loopback.
 func serve(t *testing.T, model http.Handler) (url string) {
@@ -87,10 +126,26 @@ func Run(t *testing.T, r Runtime) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	desk := newDesk(r.Sequential)
+	desk.late = r.Chosen != mcphybrid.Automatic
 	s := newScript(r)
-	url := serve(t, s)
+	var model http.Handler = s
+	if desk.late { // the runtime asks for whole turns
+		caches := &modeltest.Caches{Next: s.Play}
+		prefix := &modeltest.Prefix{Next: caches, Script: s}
+		told := &told{next: prefix}
+		model = told
+		defer func() {
+			assert.NoError(t, prefix.Wrong())
+			assert.Zero(t, caches.Lost())
+			assert.True(t, told.yes.Load(), "the model was not told of the late server")
+		}()
+	}
+	url := serve(t, model)
 	session := desk.manager(t).NewSession(r.options())
 	host := r.Begin(t, url, session, nil)
+	if desk.late {
+		defer func() { assert.Equal(t, r.Chosen, session.Disclosure()) }()
+	}
 	say := func(message, want string) {
 		answer, err := host.Run(ctx, message)
 		require.NoError(t, s.Wrong())
@@ -140,4 +195,22 @@ func Run(t *testing.T, r Runtime) {
 		say("", s.AnswerTo(convert))
 	}
 	assert.NoError(t, s.End())
+}
+
+// told passes requests on and listens for the late server.
+type told struct {
+	next http.Handler
+	yes  atomic.Bool
+}
+
+func (h *told) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the host is gone
+	}
+	if bytes.Contains(body, []byte(lateServer)) {
+		h.yes.Store(true)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	h.next.ServeHTTP(w, r)
 }

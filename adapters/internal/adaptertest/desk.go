@@ -20,6 +20,7 @@ import (
 
 // A desk has two MCP servers with the tools of the script.
 type desk struct {
+	late    bool // a server comes late
 	notes   *server.MCPServer
 	things  *server.MCPServer
 	waiting chan struct{} // is closed when a call of wait has begun
