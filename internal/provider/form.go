@@ -21,6 +21,7 @@ type Form struct {
 	last      []text.Member     // after the schema
 	enveloped bool              // all but the type is an object of its own
 	answer    answer            // how it takes results
+	figures   *figures          // what a response took; nil if it never tells
 }
 
 // The forms of the providers. The limits come from their documentation and from
@@ -37,20 +38,20 @@ type Form struct {
 var (
 	OpenAIChat = &Form{
 		name: "openai-chat", maxTools: 128, dialect: &OpenAI, starts: text.IsSafeByte, typed: true, schema: "parameters", enveloped: true,
-		answer: answer{media: chatMedium, write: aside},
+		answer: answer{media: chatMedium, write: aside}, figures: &chatFigures,
 	}
 	OpenAIResponses = &Form{
 		name: "openai-responses", defers: true, dialect: &OpenAI, starts: text.IsSafeByte,
 		typed: true, schema: "parameters", last: []text.Member{{Name: "strict", Value: json.RawMessage("false")}},
-		answer: answer{media: inputMedium, write: inputs},
+		answer: answer{media: inputMedium, write: inputs}, figures: &responsesFigures,
 	}
 	AnthropicMessages = &Form{
 		name: "anthropic", maxTools: 10_000, defers: true, dialect: &Anthropic, starts: text.IsSafeByte, schema: "input_schema",
-		answer: answer{media: block, marks: true, refers: true, write: blocks},
+		answer: answer{media: block, marks: true, refers: true, write: blocks}, figures: &messagesFigures,
 	}
 	GeminiFunctions = &Form{
 		name: "gemini", maxTools: 512, dialect: &Gemini, starts: startsFunction, schema: "parametersJsonSchema",
-		answer: answer{media: inlineData, marks: true, write: functionResponse},
+		answer: answer{media: inlineData, marks: true, write: functionResponse}, figures: &geminiFigures,
 	}
 
 	// MCP has what models read of an element of a tools/list result.
