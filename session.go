@@ -53,6 +53,7 @@ type Session struct {
 	links   *resources.Links // to which results linked; nil if none did
 	refused *saved.Refusal   // or nil; replaced, never changed
 	usage   sessionUsage
+	ledger  *ledger // nil before the first CountUsage
 	intent  string
 }
 
@@ -223,6 +224,7 @@ func (s *Session) viewLocked() *view {
 // new tools, so its old ones are no longer active. A tool that was away and is there
 // again is active. The caller holds mu.
 func (s *Session) settle(now *selection) {
+	s.ledger.noticeCompact(s.shown)
 	s.withdraw(now)
 	left := s.listRoom(now)
 	isAway := setOf(s.away)
