@@ -35,8 +35,8 @@ type TokenUsage struct {
 }
 
 // ParseUsage reads what a response took from its JSON: the whole response, or the usage
-// object in it. Of a stream, that is the last chunk or event that has one. Other members
-// are not looked at.
+// object in it. Of a stream, pass the response that its events add up to, or the last
+// usage object. Other members are not looked at, but for Anthropic's diagnostics.
 //
 // It fails if the format has no usage, as [FormatMCP]; if the response is malformed, has
 // no usage or more than 64 MiB; or if a figure is no whole number from 0 to a billion, or
@@ -72,7 +72,7 @@ type MeasuredTokens struct {
 	Written  int
 	Output   int
 	Losses   int // requests that lost the provider's cache: see [CacheLoss]
-	Lost     int // tokens that they had to send anew
+	Lost     int // input tokens that they could have read from it
 }
 
 func (m *MeasuredTokens) add(u TokenUsage) {
@@ -118,12 +118,12 @@ var lossTexts = map[LossCause]string{
 // That had left what it read and wrote, or all of its input if the provider caches by
 // itself (see [TokenUsage.Automatic]) and has read anything in this session. A request
 // that has less input can read only so much. It is a loss if more than 1,152 of these
-// tokens were not read: caches have no prompts below 1,024 tokens, and parts of 128.
-// So there is no loss in the first request, nor if the provider never reports anything
-// cached: it caches nothing, or does not tell.
+// tokens were not read: providers cache no prompt below 1,024 tokens, and OpenAI caches
+// in steps of 128. So the first request loses nothing. Nor does any request if the
+// provider never reports cached tokens: it caches nothing, or does not tell.
 type CacheLoss struct {
 	At     time.Time // of the call of [Session.CountUsage]
-	Tokens int       // that were not read though they had been in the cache
+	Tokens int       // that were not read though the cache had them; more than 1,152
 
 	// Cause is what the session knows of: the first in the order of the constants
 	// which the provider's reason does not rule out. The session can't know whether the
