@@ -92,7 +92,7 @@ func (n *noted) hide(of *Manager, secrets []string) {
 
 // hide replaces the texts of e by what line makes of them.
 func (e *EventSnapshot) hide(line func(string, int) string) {
-	for _, of := range []*string{&e.Label, &e.User, &e.Server, &e.Query, &e.ToolError} {
+	for _, of := range []*string{&e.Label, &e.User, &e.Server, &e.Query, &e.ToolError, &e.Loss.Miss} {
 		*of = strings.Clone(line(*of, text.MaxError))
 	}
 	for i, name := range e.Tools {
@@ -171,6 +171,7 @@ type SessionSnapshot struct {
 	Turn       int
 	Disclosure Disclosure
 	Stats      Stats
+	Losses     []CacheLoss // the last 8 of the session, newest first, without secrets
 }
 
 // Session describes the session of the Snapshot.
@@ -194,7 +195,14 @@ func (s *Snapshot) Sessions(from, to int) (list []SessionSnapshot, total int) {
 
 // sessionSnapshot describes a copy of a session.
 func (s *Snapshot) sessionSnapshot(of liveSession, w *weigher) SessionSnapshot {
-	return SessionSnapshot{of.number, of.began, s.Text(of.label), s.Text(of.User()), s.Text(of.intent), of.turn, of.Disclosure(), w.stats(of.Session)}
+	snap := SessionSnapshot{of.number, of.began, s.Text(of.label), s.Text(of.User()), s.Text(of.intent), of.turn, of.Disclosure(), w.stats(of.Session), nil}
+	if of.ledger != nil {
+		for _, l := range of.ledger.losses {
+			l.Miss = s.eraser.Line(l.Miss, text.MaxError)
+			snap.Losses = append(snap.Losses, l)
+		}
+	}
+	return snap
 }
 
 const (

@@ -56,6 +56,7 @@ type Session struct {
 	refused *saved.Refusal   // or nil; replaced, never changed
 	turns   *turns           // nil before the first Turn
 	usage   sessionUsage
+	ledger  *ledger // nil before the first CountUsage
 	intent  string
 }
 
@@ -231,6 +232,7 @@ func (s *Session) viewLocked() *view {
 // new tools, so its old ones are no longer active. A tool that was away and is there
 // again is active. The caller holds mu.
 func (s *Session) settle(now *selection) {
+	s.ledger.noticeCompact(s.shown)
 	s.withdraw(now)
 	left := s.listRoom(now)
 	isAway := setOf(s.away)

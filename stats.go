@@ -22,6 +22,14 @@ type Stats struct {
 	Activations   int
 	Searches      int // searches by the model
 	EmptySearches int // searches by the model that found nothing
+
+	// Measured is what the provider counted, and EstimatedSaved an estimate of how
+	// much more [MeasuredTokens.Input] would be without deferring: the sum, over the
+	// same requests, of TokenStats.All less Sent, at the call of [Session.CountUsage].
+	// It is negative if deferring has cost more than it saved, which may be so with few
+	// tools.
+	Measured       MeasuredTokens
+	EstimatedSaved int
 }
 
 // TokenStats are token counts by [Options.Tokens]. Those of tools follow the
@@ -67,9 +75,9 @@ func (s *Session) Stats() Stats {
 	s.mu.Lock()
 	v := s.viewLocked()
 	list := s.shownLocked(v)
-	u := s.usage
+	u, l := s.usage, s.ledger.double()
 	s.mu.Unlock()
-	return newWeigher(s.scope).weigh(s, v, list, u)
+	return newWeigher(s.scope).weigh(s, v, list, u, l)
 }
 
 // A weigher computes figures of sessions. It counts only once what several of
@@ -90,12 +98,12 @@ func newWeigher(s *scope) *weigher {
 // stats returns the figures of a session that no other goroutine uses.
 func (w *weigher) stats(s *Session) Stats {
 	v := s.view()
-	return w.weigh(s, v, s.shownLocked(v), s.usage)
+	return w.weigh(s, v, s.shownLocked(v), s.usage, s.ledger)
 }
 
 // weigh returns the figures of s, given its view, the list that its model was
-// shown, and its usage.
-func (w *weigher) weigh(s *Session, v *view, list []shown, u sessionUsage) Stats {
+// shown, its usage and its ledger.
+func (w *weigher) weigh(s *Session, v *view, list []shown, u sessionUsage, l *ledger) Stats {
 	st, ok := w.selections[v.selection]
 	if !ok {
 		st = w.weighTools(v.selection)
@@ -118,6 +126,7 @@ func (w *weigher) weigh(s *Session, v *view, list []shown, u sessionUsage) Stats
 	st.Tokens.Sections = w.weighSections(s, list)
 	st.Usage, st.Activations, st.Searches, st.EmptySearches = u.calls, u.activations, u.searches, u.emptySearches
 	st.Tokens.Searches = u.answerTokens
+	st.Measured, st.EstimatedSaved = l.figures()
 	return st
 }
 
@@ -244,6 +253,10 @@ const (
 	EventFull     EventKind = "full"     // tools stay deferred, because the list has no room: see ListOptions
 	EventBegin    EventKind = "begin"    // the first Turn of a conversation chose its Disclosure
 
+	// EventCacheLost means that a request read less from the provider's cache than the
+	// request before it had left there: see [Session.CountUsage].
+	EventCacheLost EventKind = "cache lost"
+
 	// These have no Session.
 	EventServer  EventKind = "server"  // a server entered a State: it was lost, for example, or is ready again
 	EventChanged EventKind = "changed" // the definition of a tool or the like has changed: Err is the ChangedError
@@ -268,6 +281,9 @@ type Event struct {
 	// ToolError is the beginning of what the called tool answered, if that is an
 	// error: a line of at most 500 characters, as the server wrote it.
 	ToolError string
+
+	// Loss is what a request lost, with [EventCacheLost]; otherwise it is zero.
+	Loss CacheLoss
 }
 
 // tell passes an event to the host. The caller holds no lock.
@@ -287,12 +303,13 @@ func (s *scope) tell(e Event) {
 }
 
 // LogEvents returns a function for [Options.OnEvent] that logs each event: at
-// level, or as a warning if it has an error. It does not log what tools answer.
+// level, or as a warning if it has an error or is an [EventCacheLost]. It does not log
+// what tools answer.
 func LogEvents(log *slog.Logger, level slog.Level) func(Event) {
 	return func(e Event) {
 		level := level
 		var attrs []slog.Attr
-		if e.Kind != EventServer {
+		if e.Kind != EventServer && e.Kind != EventCacheLost {
 			attrs = append(attrs, slog.Any("tools", e.Tools))
 		}
 		for _, of := range [][2]string{{"server", e.Server}, {"state", string(e.State)}, {"session", e.Label}, {"user", e.User}} {
@@ -305,6 +322,13 @@ func LogEvents(log *slog.Logger, level slog.Level) func(Event) {
 		}
 		if e.Kind == EventBegin {
 			attrs = append(attrs, slog.String("disclosure", e.Disclosure.String()), slog.String("why", e.Why))
+		}
+		if e.Kind == EventCacheLost {
+			level = slog.LevelWarn
+			attrs = append(attrs, slog.Int("tokens", e.Loss.Tokens), slog.String("cause", string(e.Loss.Cause)))
+			if e.Loss.Miss != "" {
+				attrs = append(attrs, slog.String("miss", e.Loss.Miss))
+			}
 		}
 		if e.Took > 0 {
 			attrs = append(attrs, slog.Duration("took", e.Took))

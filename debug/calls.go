@@ -13,6 +13,7 @@ const maxEventTools = 4
 type callRow struct {
 	mcphybrid.EventSnapshot
 	Failure string // why it failed, or ""
+	Note    string // what is to be said of it otherwise, or ""
 	Links   []toolLink
 	Linked  bool // there is a page of its session
 }
@@ -33,6 +34,9 @@ func newCalls(snap *mcphybrid.Snapshot, r request) (*callsPage, pager) {
 		row := callRow{EventSnapshot: e, Failure: e.ToolError}
 		if e.Err != nil {
 			row.Failure = e.Err.Error()
+		}
+		if e.Kind == mcphybrid.EventCacheLost {
+			row.Note = lossText(e.Loss)
 		}
 		if r.Session > 0 && e.Number != r.Session || r.Server != "" && e.Server != r.Server || r.Failed && row.Failure == "" {
 			continue

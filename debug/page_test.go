@@ -556,3 +556,33 @@ func TestPageCallsShowNoSecrets(t *testing.T) {
 	assert.Contains(t, pageText(t, h, "view=calls"), "not allowed with [hidden]")
 	runtime.KeepAlive(s)
 }
+
+// A session's page has what the provider counted, apart from estimates, and why its cache
+// was lost.
+func TestPageUsage(t *testing.T) {
+	mgr := start(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 2}, Servers: []mcphybrid.ServerConfig{inProcess("a", 30)}})
+	h := debug.Handler(mgr)
+	assert.Contains(t, pageText(t, h, "view=session"), "Tokens that the provider counted None: the host does not call Session.CountUsage.")
+	s := mgr.NewSession(&mcphybrid.SessionOptions{Label: "ticket 7"})
+	count := func(response string) {
+		u, err := mcphybrid.ParseUsage(mcphybrid.FormatAnthropic, []byte(response))
+		require.NoError(t, err)
+		s.CountUsage(u)
+	}
+	s.Tools()
+	count(`{"input_tokens":100,"cache_creation_input_tokens":9000,"output_tokens":40}`)
+	assert.Contains(t, pageText(t, h, "view=session&session=0"), "None: the host")
+	s.ActivateTools([]string{"mcp_a__tool_007"})
+	s.Tools()
+	count(`{"diagnostics":{"cache_miss_reason":{"type":"tools_changed<i>"}},"usage":{"input_tokens":100,"cache_creation_input_tokens":8000,"cache_read_input_tokens":1400,"output_tokens":2}}`)
+	st := s.Stats()
+	text := pageText(t, h, "view=session&session=1")
+	assert.Contains(t, text, "Tools are disclosed by activation.")
+	assert.Regexp(t, fmt.Sprintf(`Tokens that the provider counted requests 2 input %s read from the cache %s 8 %% of the input written to the cache %s output 42 cache losses 1 %s tokens saved by deferring %s estimated the cache was lost at %s tokens: the provider says "tools_changed<i>" \d\d:\d\d:\d\d , \S+\s\S+ ago Active tools`,
+		digits(18_600), digits(1_400), digits(17_000), digits(7_600), digits(st.EstimatedSaved), digits(7_600)), text)
+	assert.True(t, strings.Contains(ask(h, "view=session&session=1").Body.String(), "tools_changed&lt;i&gt;"))
+	calls := pageText(t, h, "view=calls")
+	assert.Regexp(t, `cache lost session 1 ticket 7 .* ago – `+digits(7_600)+` tokens: the provider says`, calls)
+	assert.NotContains(t, pageText(t, h, "view=calls&failed=1"), "cache lost", "nothing failed")
+	runtime.KeepAlive(s)
+}

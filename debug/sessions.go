@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -34,6 +35,25 @@ func (r sessionRow) About() string {
 // Saved returns the tokens of tools left out of a request.
 func (r sessionRow) Saved() int { return max(r.Stats.Tokens.All-r.Stats.Tokens.Sent(), 0) }
 
+// Share returns how much of the input was read from the provider's cache, in percent.
+func (r sessionRow) Share() int {
+	m := r.Stats.Measured
+	return int(math.Round(100 * float64(m.Cached) / float64(max(m.Input, 1))))
+}
+
+// Estimated says what deferring has saved, or cost.
+func (r sessionRow) Estimated() string {
+	if saved := r.Stats.EstimatedSaved; saved < 0 {
+		return "it cost " + count(-saved)
+	}
+	return count(r.Stats.EstimatedSaved)
+}
+
+// lossText says what a request lost of the provider's cache and why.
+func lossText(l mcphybrid.CacheLoss) string {
+	return count(l.Tokens) + " tokens: " + l.Why()
+}
+
 // How says how the model reaches deferred tools.
 func (r sessionRow) How() string {
 	switch r.Disclosure {
@@ -59,7 +79,14 @@ func sessionRows(snap *mcphybrid.Snapshot, page int) (rows []sessionRow, pages p
 
 type sessionPage struct {
 	sessionRow
+	Lost  []lossRow
 	Tools []activeRow
+}
+
+// A lossRow is a loss of the provider's cache.
+type lossRow struct {
+	At   time.Time
+	Text string
 }
 
 // An activeRow is an active tool.
@@ -70,6 +97,9 @@ type activeRow struct {
 
 func newSession(snap *mcphybrid.Snapshot) *sessionPage {
 	p := &sessionPage{sessionRow: newSessionRow(snap.Session())}
+	for _, l := range p.Losses {
+		p.Lost = append(p.Lost, lossRow{l.At, lossText(l)})
+	}
 	tools := snap.ActiveTools()
 	for _, t := range tools[:min(len(tools), maxActive)] {
 		p.Tools = append(p.Tools, activeRow{newRow(t), t.Used})

@@ -25,6 +25,7 @@ type Form struct {
 	enveloped bool              // all but the type is an object of its own
 	answer    answer            // how it takes results
 	talk      conversation      // how it takes what is new between messages
+	figures   *figures          // what a response took; nil if it never tells
 }
 
 // The forms of the providers. The limits come from their documentation and from
@@ -46,24 +47,24 @@ type Form struct {
 var (
 	OpenAIChat = &Form{
 		name: "openai-chat", maxTools: 128, dialect: &OpenAI, starts: text.IsSafeByte, typed: true, schema: "parameters", enveloped: true,
-		answer: answer{media: chatMedium, write: aside},
-		talk:   conversation{write: userText, body: chatBody},
+		answer: answer{media: chatMedium, write: aside}, figures: &chatFigures,
+		talk: conversation{write: userText, body: chatBody},
 	}
 	OpenAIResponses = &Form{
 		name: "openai-responses", defers: true, dialect: &OpenAI, starts: text.IsSafeByte,
 		typed: true, schema: "parameters", strict: strictly("true"), loose: strictly("false"), output: "output_schema",
-		answer: answer{media: inputMedium, write: inputs},
-		talk:   conversation{adds: gptAdds, write: developerItems, body: responsesBody},
+		answer: answer{media: inputMedium, write: inputs}, figures: &responsesFigures,
+		talk: conversation{adds: gptAdds, write: developerItems, body: responsesBody},
 	}
 	AnthropicMessages = &Form{
 		name: "anthropic", maxTools: 10_000, defers: true, dialect: &Anthropic, starts: text.IsSafeByte, schema: "input_schema", examples: "input_examples",
-		answer: answer{media: block, marks: true, refers: true, write: blocks},
-		talk:   conversation{adds: claudeAdds, removes: true, beta: "inline-tools-2026-09-15", write: systemBlocks, body: messagesBody},
+		answer: answer{media: block, marks: true, refers: true, write: blocks}, figures: &messagesFigures,
+		talk: conversation{adds: claudeAdds, removes: true, beta: "inline-tools-2026-09-15", write: systemBlocks, body: messagesBody},
 	}
 	GeminiFunctions = &Form{
 		name: "gemini", maxTools: 512, dialect: &Gemini, starts: startsFunction, schema: "parametersJsonSchema",
-		answer: answer{media: inlineData, marks: true, write: functionResponse},
-		talk:   conversation{write: userPart, body: contentsBody},
+		answer: answer{media: inlineData, marks: true, write: functionResponse}, figures: &geminiFigures,
+		talk: conversation{write: userPart, body: contentsBody},
 	}
 
 	// MCP has what models read of an element of a tools/list result.
