@@ -111,18 +111,19 @@ func install() (npm, grafana string, err error) {
 	return npm, grafana, err
 }
 
-// installMore returns a link to the directory of further servers, which one test needs.
-func installMore() (link string, err error) {
+// installMore returns a link to the directory of further servers, which one test needs:
+// those of the folder servers/name.
+func installMore(name string) (link string, err error) {
 	cache, unlock, err := openCache()
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	more, err := ensureNPM(cache, "more", filepath.Join("servers", "more"))
+	more, err := ensureNPM(cache, name, filepath.Join("servers", name))
 	if err != nil {
 		return "", err
 	}
-	link = filepath.Join(runDir, "more")
+	link = filepath.Join(runDir, name)
 	if err := os.Symlink(more, link); !errors.Is(err, fs.ErrExist) { // with -count
 		return link, err
 	}

@@ -117,7 +117,7 @@ func TestElevenServersKilled(t *testing.T) {
 		t.Skip(serversVariable + "=npm: mcp-grafana and the further servers are not installed")
 	}
 	const callers, calls = 4, 3
-	more, err := installMore()
+	more, err := installMore("more")
 	require.NoError(t, err)
 	list := victims(t, more)
 	var servers []server

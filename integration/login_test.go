@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -36,23 +35,7 @@ import (
 func startAuthority(t *testing.T, ttl int) (issuer string) {
 	cmd := exec.CommandContext(t.Context(), "node", "servers/authority.mjs")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("TTL=%d", ttl), "OIDC_PROVIDER="+filepath.Join(runDir, "npm/node_modules/oidc-provider/lib/index.js"))
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		in.Close()
-		_ = cmd.Wait() // its exit status does not matter
-		if t.Failed() {
-			t.Log(complaints.String())
-		}
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err, "%s", &complaints)
-	return strings.TrimSpace(line)
+	return startPrinting(t, cmd)
 }
 
 // post sends a form to the authority and returns the status and the answer.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -59,10 +60,16 @@ func processes() []process {
 }
 
 // children returns the processes of this run that a Manager has started: all
-// except the HTTP server.
+// except the HTTP servers.
 func children() []process {
-	return slices.DeleteFunc(processes(), func(p process) bool { return strings.Contains(p.command, loopbackScript) })
+	return slices.DeleteFunc(processes(), func(p process) bool {
+		_, printing := printing.Load(p.pid)
+		return printing || strings.Contains(p.command, loopbackScript)
+	})
 }
+
+// printing has the ids of the processes of startPrinting.
+var printing sync.Map
 
 // child returns the only process of children whose command line has text.
 func child(t *testing.T, text string) process {

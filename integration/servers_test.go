@@ -116,6 +116,31 @@ func startEverythingHTTPAt(t *testing.T, at string) (s server, kill func()) {
 	return server{name: "everything-http", URL: "http://127.0.0.1:" + strings.TrimSpace(number) + "/mcp"}, kill
 }
 
+// startPrinting runs a program until the end of the test and returns the line that it
+// prints first. The program must end with its standard input.
+func startPrinting(t *testing.T, cmd *exec.Cmd) (line string) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	require.NoError(t, cmd.Start())
+	printing.Store(cmd.Process.Pid, true)
+	t.Cleanup(func() {
+		in.Close()
+		_ = cmd.Wait() // its exit status does not matter
+		printing.Delete(cmd.Process.Pid)
+		if t.Failed() {
+			t.Log(complaints.String())
+		}
+	})
+	line, err = bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err, "%s", cmd)
+	return strings.TrimSpace(line)
+}
+
 // fiveServers are all servers, in an order that is neither that of their names
 // nor that of their speed at start. The first three have 40 tools.
 func fiveServers(t *testing.T) []server {
