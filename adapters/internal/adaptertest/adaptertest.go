@@ -29,8 +29,9 @@ type Runtime struct {
 
 	// Disclosure is that of the sessions. ByBridge, the script is the same but for the
 	// names of the tools, and the list of tools is always the first one. ByProvider is not
-	// tested here.
+	// tested here. Chosen is the one that an Automatic session has from its first Turn on.
 	Disclosure mcphybrid.Disclosure
+	Chosen     mcphybrid.Disclosure
 
 	Forgets    bool // a run that broke off leaves nothing of itself in the conversation
 	Streams    bool // the requests ask for a stream
@@ -50,6 +51,11 @@ type Host interface {
 	// conversation. With no message, Run goes on with a run that broke off because the
 	// model was away.
 	Run(ctx context.Context, message string) (answer string, err error)
+}
+
+// bridges reports whether the list of tools is always the first one.
+func (r Runtime) bridges() bool {
+	return r.Disclosure == mcphybrid.ByBridge || r.Chosen == mcphybrid.ByBridge
 }
 
 // options returns those of the sessions.
@@ -91,6 +97,9 @@ func Run(t *testing.T, r Runtime) {
 	url := serve(t, s)
 	session := desk.manager(t).NewSession(r.options())
 	host := r.Begin(t, url, session, nil)
+	if r.Chosen != mcphybrid.Automatic {
+		defer func() { assert.Equal(t, r.Chosen, session.Disclosure()) }()
+	}
 	say := func(message, want string) {
 		answer, err := host.Run(ctx, message)
 		require.NoError(t, s.Wrong())

@@ -39,10 +39,15 @@ func Cost(t *testing.T, name string, r Runtime, disclosures ...mcphybrid.Disclos
 	for _, d := range disclosures {
 		c := spend(t, r, servers, &mcphybrid.SessionOptions{Disclosure: d})
 		require.Less(t, c.first, all.first)
-		rows += row(name, []string{"`ByActivation`", "`ByBridge`", "`ByProvider`"}[d], c)
+		rows += row(name, disclosureName(d), c)
 	}
 	t.Log("\n" + rows)
 	assert.Equal(t, documented(t, name), rows, "docs/runtimes.md has other figures")
+}
+
+func disclosureName(d mcphybrid.Disclosure) string {
+	name := d.String()
+	return "`By" + strings.ToUpper(name[:1]) + name[1:] + "`"
 }
 
 type cost struct{ first, sum, requests int }
@@ -133,7 +138,7 @@ func (m *meter) play(got modeltest.Request, err error) (modeltest.Step, error) {
 			m.loaded[taskTool] = strings.Contains(string(raw), taskTool)
 		}
 	}
-	for _, raw := range got.Tools {
+	for i, raw := range got.Tools {
 		var tool struct {
 			Name     string
 			Function struct{ Name string }
@@ -145,7 +150,9 @@ func (m *meter) play(got modeltest.Request, err error) (modeltest.Step, error) {
 		name := tool.Name + tool.Function.Name
 		if !tool.Deferred || m.loaded[name] {
 			names = append(names, name)
-			bytes += len(raw)
+			if i < got.Listed { // others are in messages
+				bytes += len(raw)
+			}
 		}
 	}
 	m.requests++

@@ -3,7 +3,6 @@ package adaptertest
 import (
 	"strings"
 
-	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/modeltest"
 )
 
@@ -68,7 +67,7 @@ func steps(r Runtime) []modeltest.Step {
 			}
 		}
 	}
-	if r.Disclosure == mcphybrid.ByBridge {
+	if r.bridges() {
 		bridge(list)
 	}
 	if r.Forgets {
