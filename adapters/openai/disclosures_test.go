@@ -8,17 +8,19 @@ import (
 	"github.com/mcphybrid/mcphybrid/adapters/internal/adaptertest"
 )
 
-// The conversation with a list of tools that never changes.
-func TestByBridge(t *testing.T) {
+// The same conversation with the disclosures that a host may ask for.
+func TestDisclosures(t *testing.T) {
 	t.Parallel()
 	for api, runtime := range map[string]func(streams bool) adaptertest.Runtime{"chat": chats, "responses": responding} {
-		for _, streams := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, stream %t", api, streams), func(t *testing.T) {
-				t.Parallel()
-				r := runtime(streams)
-				r.Disclosure = mcphybrid.ByBridge
-				adaptertest.Run(t, r)
-			})
+		for _, d := range []mcphybrid.Disclosure{mcphybrid.ByActivation, mcphybrid.ByBridge} {
+			for _, streams := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s by %s, stream %t", api, d, streams), func(t *testing.T) {
+					t.Parallel()
+					r := runtime(streams)
+					r.Disclosure, r.Chosen, r.Fixed = d, d, false
+					adaptertest.Run(t, r)
+				})
+			}
 		}
 	}
 }
