@@ -50,8 +50,10 @@ type Turn struct {
 	Disclosure Disclosure
 	Why        string
 
-	// Place is the place of this Turn in the conversation: see [Session.TakeBack].
-	Place int
+	// Place is the place of this Turn in the conversation, and Before the one of the Turn
+	// before it, maybe in another process: see [Session.TakeBack].
+	Place  int
+	Before int
 
 	// Inserts are given by [Session.TurnAt] alone, in place of Append: all that was ever
 	// appended, in the order of the conversation.
@@ -313,7 +315,7 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 	base, news := list[:said.base], list[said.from:]
 	turn := Turn{
 		System: s.textOf(base, said.opening, true, true), Waiting: said.waiting,
-		Disclosure: said.disclosure, Why: said.why.String(), Place: len(list), form: form,
+		Disclosure: said.disclosure, Why: said.why.String(), Place: len(list), Before: said.from, form: form,
 	}
 	var err error
 	if turn.Tools, err = s.export(base, form); err != nil {

@@ -15,11 +15,13 @@ import (
 // A Chat is a conversation over chat completions, with the tools of a session. It may not
 // be used concurrently.
 type Chat struct {
-	// Instructions begin the system prompt. The session's sections follow.
+	// Instructions begin the system prompt. The session's sections follow. They should not
+	// change within a conversation.
 	Instructions string
 
 	// Params are those of each request: the model and whatever else the host sets. Messages
 	// is the conversation without the system prompt, to be stored with [mcphybrid.Session.Save].
+	// It has what the session tells of later servers too, as messages of the user.
 	// The session's tools stand behind Tools. Every call goes to the session, so the host's
 	// own tools go into the Manager, with [mcphybrid.Manager.AddTools].
 	Params openai.ChatCompletionNewParams
@@ -52,11 +54,13 @@ func NewChat(client *openai.Client, s *mcphybrid.Session, params openai.ChatComp
 // If ctx ends, the conversation is as it was before Run. After another error it has what
 // was said so far: Run without messages goes on.
 func (c *Chat) Run(ctx context.Context, messages ...openai.ChatCompletionMessageParamUnion) (answer *openai.ChatCompletion, err error) {
+	var at run
 	begun := c.Params.Messages
 	c.Params.Messages = append(begun[:len(begun):len(begun)], messages...)
 	defer func() {
 		if err != nil && ctx.Err() != nil {
 			c.Params.Messages = begun
+			at.takeBack(c.tools)
 		}
 	}()
 	c.tools.session.NextTurn()
@@ -64,7 +68,7 @@ func (c *Chat) Run(ctx context.Context, messages ...openai.ChatCompletionMessage
 		if err := within(n, c.MaxRequests); err != nil {
 			return nil, err
 		}
-		if answer, err = c.ask(ctx); err != nil {
+		if answer, err = c.ask(ctx, &at); err != nil {
 			return nil, err
 		}
 		message := answer.Choices[0].Message
@@ -103,18 +107,25 @@ func (c *Chat) Run(ctx context.Context, messages ...openai.ChatCompletionMessage
 	}
 }
 
-// ask sends the conversation.
-func (c *Chat) ask(ctx context.Context) (*openai.ChatCompletion, error) {
-	definitions, err := c.tools.definitions()
+// ask sends the conversation, with what is new in it.
+func (c *Chat) ask(ctx context.Context, at *run) (*openai.ChatCompletion, error) {
+	turn, err := at.next(c.tools, c.Params.Model)
 	if err != nil {
 		return nil, err
 	}
+	for _, raw := range turn.Append {
+		var message openai.ChatCompletionMessageParamUnion // and not Override: it must be the same when it was stored
+		if err := json.Unmarshal(raw, &message); err != nil {
+			return nil, err
+		}
+		c.Params.Messages = append(c.Params.Messages, message)
+	}
 	params := c.Params
 	params.Tools = slices.Clip(params.Tools) // the host's
-	for _, d := range definitions {
-		params.Tools = append(params.Tools, param.Override[openai.ChatCompletionToolUnionParam](d))
+	for _, e := range turn.Tools {
+		params.Tools = append(params.Tools, param.Override[openai.ChatCompletionToolUnionParam](e.JSON))
 	}
-	if system := c.Instructions + c.tools.session.PromptSections(mcphybrid.PromptFull); system != "" {
+	if system := c.Instructions + turn.System; system != "" {
 		params.Messages = append([]openai.ChatCompletionMessageParamUnion{openai.SystemMessage(system)}, params.Messages...)
 	}
 	answer := &openai.ChatCompletion{}

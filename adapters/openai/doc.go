@@ -1,5 +1,10 @@
 // Package mcpopenai gives the models of github.com/openai/openai-go the tools of a session,
 // over chat completions ([Chat]) or responses ([Responses]), streamed or not. The model
-// sees in the next request of the same turn what a search has found. Both make the calls of
-// one answer at once.
+// can call in the next request of the same turn what a search has found. Both make the calls
+// of one answer at once.
+//
+// Each request begins with all bytes of the one before, so the provider's cache of it stays
+// valid. An [mcphybrid.Automatic] session is ByAddition with Responses and GPT-5.4 or later,
+// since these models take tools inside the conversation. Otherwise it is ByBridge: the list
+// of tools never changes.
 package mcpopenai

@@ -54,8 +54,9 @@ func (c chat) Run(ctx context.Context, message string) (string, error) {
 	return answer.Choices[0].Message.Content, nil
 }
 
+// Every chat is by bridge unless the host says otherwise.
 func chats(streams bool) adaptertest.Runtime {
-	return adaptertest.Runtime{Streams: streams, Begin: func(t *testing.T, url string, s *mcphybrid.Session, before adaptertest.Host) adaptertest.Host {
+	return adaptertest.Runtime{Streams: streams, Chosen: mcphybrid.ByBridge, Begin: func(t *testing.T, url string, s *mcphybrid.Session, before adaptertest.Host) adaptertest.Host {
 		c := chat{Chat: mcpopenai.NewChat(client(url), s, openai.ChatCompletionNewParams{Model: "scripted"})}
 		c.Instructions = adaptertest.System
 		if streams {
@@ -99,9 +100,10 @@ func (a answers) Run(ctx context.Context, message string) (string, error) {
 	return answer.OutputText(), nil
 }
 
+// A model that takes tools in the conversation gets them there.
 func responding(streams bool) adaptertest.Runtime {
-	return adaptertest.Runtime{Streams: streams, Begin: func(t *testing.T, url string, s *mcphybrid.Session, before adaptertest.Host) adaptertest.Host {
-		params := responses.ResponseNewParams{Model: "scripted", Instructions: openai.String(adaptertest.System)}
+	return adaptertest.Runtime{Streams: streams, Chosen: mcphybrid.ByAddition, Fixed: true, Begin: func(t *testing.T, url string, s *mcphybrid.Session, before adaptertest.Host) adaptertest.Host {
+		params := responses.ResponseNewParams{Model: "gpt-5.5", Instructions: openai.String(adaptertest.System)}
 		a := answers{Responses: mcpopenai.NewResponses(client(url), s, params)}
 		if streams {
 			a.streamed = &strings.Builder{}
@@ -136,7 +138,7 @@ func TestExample(t *testing.T) {
 func TestCost(t *testing.T) {
 	t.Parallel()
 	adaptertest.Cost(t, "openai-go, chat", chats(false), mcphybrid.ByActivation, mcphybrid.ByBridge)
-	adaptertest.Cost(t, "openai-go, responses", responding(false), mcphybrid.ByActivation, mcphybrid.ByBridge)
+	adaptertest.Cost(t, "openai-go, responses", responding(false), mcphybrid.ByAddition, mcphybrid.ByActivation, mcphybrid.ByBridge)
 }
 
 // OpenAI's chat completions can't defer tools. With responses, the host adds the search of

@@ -18,13 +18,15 @@ import (
 // not be used concurrently.
 type Responses struct {
 	// Params are those of each request: the model and whatever else the host sets. The
-	// session's sections stand behind Instructions, and its tools behind Tools. Every call of
+	// session's sections stand behind Instructions, which should not change within a
+	// conversation, and its tools behind Tools. Every call of
 	// a function or a custom tool goes to the session, so the host's own functions go into the
 	// Manager, with [mcphybrid.Manager.AddTools].
 	Params responses.ResponseNewParams
 
 	// Input is the conversation as it is sent, item by item, to be stored with
-	// [mcphybrid.Session.Save].
+	// [mcphybrid.Session.Save]. It has what the session adds too: items with tools and
+	// messages of the developer.
 	Input []json.RawMessage
 
 	// OnEvent, if not nil, gets the events of each answer as they arrive. Then answers are
@@ -56,6 +58,7 @@ func NewResponses(client *openai.Client, s *mcphybrid.Session, params responses.
 // If ctx ends, the conversation is as it was before Run. After another error it has what
 // was said so far: Run without items goes on.
 func (r *Responses) Run(ctx context.Context, items ...responses.ResponseInputItemUnionParam) (answer *responses.Response, err error) {
+	var at run
 	begun := r.Input
 	if r.Input, err = added(begun, items); err != nil {
 		return nil, err
@@ -63,6 +66,7 @@ func (r *Responses) Run(ctx context.Context, items ...responses.ResponseInputIte
 	defer func() {
 		if err != nil && ctx.Err() != nil {
 			r.Input = begun
+			at.takeBack(r.tools)
 		}
 	}()
 	r.tools.session.NextTurn()
@@ -70,17 +74,15 @@ func (r *Responses) Run(ctx context.Context, items ...responses.ResponseInputIte
 		if err := within(n, r.MaxRequests); err != nil {
 			return nil, err
 		}
-		if answer, err = r.ask(ctx); err != nil {
+		if answer, err = r.ask(ctx, &at); err != nil {
 			return nil, err
 		}
 		var calls []call
 		var types []string // of the items with their results
 		for _, item := range answer.Output {
-			raw, err := json.Marshal(json.RawMessage(item.RawJSON())) // with "<" as it will be when it was stored
-			if err != nil {
+			if err := r.append(json.RawMessage(item.RawJSON())); err != nil { // an answer is an input too
 				return nil, err
 			}
-			r.Input = append(r.Input, raw) // an answer is an input too
 			switch item.Type {
 			case "function_call":
 				c := item.AsFunctionCall()
@@ -120,19 +122,34 @@ func added(input []json.RawMessage, items []responses.ResponseInputItemUnionPara
 	return input, nil
 }
 
-// ask sends the conversation.
-func (r *Responses) ask(ctx context.Context) (*responses.Response, error) {
-	definitions, err := r.tools.definitions()
+// append adds an item to the conversation, as it will be when it was stored: without spaces,
+// and with "<" escaped.
+func (r *Responses) append(item json.RawMessage) error {
+	raw, err := json.Marshal(item)
+	if err == nil {
+		r.Input = append(r.Input, raw)
+	}
+	return err
+}
+
+// ask sends the conversation, with what is new in it.
+func (r *Responses) ask(ctx context.Context, at *run) (*responses.Response, error) {
+	turn, err := at.next(r.tools, r.Params.Model)
 	if err != nil {
 		return nil, err
 	}
+	for _, item := range turn.Append {
+		if err := r.append(item); err != nil {
+			return nil, err
+		}
+	}
 	params := r.Params
 	params.Tools = slices.Clip(params.Tools) // the host's
-	for _, d := range definitions {
-		params.Tools = append(params.Tools, param.Override[responses.ToolUnionParam](d))
+	for _, e := range turn.Tools {
+		params.Tools = append(params.Tools, param.Override[responses.ToolUnionParam](e.JSON))
 	}
-	if sections := r.tools.session.PromptSections(mcphybrid.PromptFull); sections != "" {
-		params.Instructions = openai.String(r.Params.Instructions.Value + sections)
+	if turn.System != "" {
+		params.Instructions = openai.String(r.Params.Instructions.Value + turn.System)
 	}
 	params.Input.OfInputItemList = make(responses.ResponseInputParam, len(r.Input))
 	for i, item := range r.Input {

@@ -3,7 +3,6 @@ package mcpopenai
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -34,17 +33,28 @@ type CallFunc func(ctx context.Context, name string, args any) (*mcp.CallToolRes
 
 type call struct{ id, name, arguments string }
 
-// definitions returns the tools for the next request.
-func (t toolset) definitions() ([]json.RawMessage, error) {
-	exported, err := t.session.Export(t.format)
-	if err != nil {
-		return nil, err
+// next returns what the next request needs of the session. The first one of a run notes where
+// the conversation was before.
+func (r *run) next(t toolset, model string) (mcphybrid.Turn, error) {
+	turn, err := t.session.Turn(t.format, model)
+	if err == nil && !r.asked {
+		r.asked, r.place = true, turn.Before
 	}
-	list := make([]json.RawMessage, len(exported))
-	for i, e := range exported {
-		list[i] = e.JSON
+	return turn, err
+}
+
+// A run is a Run at work.
+type run struct {
+	asked bool // there was a request
+	place int  // of the conversation before the first one
+}
+
+// takeBack has the session tell again what it told in a run that is taken out of the
+// conversation.
+func (r *run) takeBack(t toolset) {
+	if r.asked {
+		t.session.TakeBack(r.place)
 	}
-	return list, nil
 }
 
 // results makes calls by run, at once, and returns their results in the same order. It fails

@@ -126,7 +126,7 @@ func Run(t *testing.T, r Runtime) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	desk := newDesk(r.Sequential)
-	desk.late = r.Chosen != mcphybrid.Automatic
+	desk.late = r.Chosen == mcphybrid.ByAddition || r.Chosen == mcphybrid.ByBridge
 	s := newScript(r)
 	var model http.Handler = s
 	if desk.late { // the runtime asks for whole turns
@@ -143,7 +143,7 @@ func Run(t *testing.T, r Runtime) {
 	url := serve(t, model)
 	session := desk.manager(t).NewSession(r.options())
 	host := r.Begin(t, url, session, nil)
-	if desk.late {
+	if r.Chosen != mcphybrid.Automatic {
 		defer func() { assert.Equal(t, r.Chosen, session.Disclosure()) }()
 	}
 	say := func(message, want string) {

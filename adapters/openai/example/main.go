@@ -21,7 +21,7 @@ func main() {
 	check(mgr.Start(ctx))
 	client := openai.NewClient() // with the key in OPENAI_API_KEY
 	chat := mcpopenai.NewChat(&client, mgr.NewSession(nil), openai.ChatCompletionNewParams{Model: "gpt-5.4-mini"})
-	chat.Instructions = "Answer briefly.\n\n"
+	chat.Instructions = "Answer briefly."
 	chat.OnChunk = func(c openai.ChatCompletionChunk) {
 		for _, choice := range c.Choices {
 			fmt.Print(choice.Delta.Content)
