@@ -200,13 +200,12 @@ func (d *dialogue) request() {
 	user := json.RawMessage(fmt.Sprintf(`{"role":"user","content":"message %d"}`, d.own))
 	d.own++
 	d.messages = append(slices.Clip(d.messages), user)
-	messages := d.messages
+	var messages []json.RawMessage
 	var turn Turn
 	var err error
 	if d.inserts {
 		turn, err = d.session.TurnAt(d.format, d.model, d.own)
 		require.NoError(d.t, err)
-		messages = nil
 		for i, m := range append(slices.Clip(d.messages), nil) {
 			for _, in := range turn.Inserts {
 				if in.At == i {
