@@ -23,8 +23,13 @@ func readChat(body []byte) (Request, error) {
 	if in.Model == "" || len(in.Messages) == 0 {
 		return Request{}, errors.New("want a model and messages")
 	}
-	got := Request{Stream: in.Stream, Usage: in.Options.Usage, Tools: in.Tools, Messages: in.Messages[1:]}
+	got := Request{Stream: in.Stream, Usage: in.Options.Usage, Listed: len(in.Tools), Messages: in.Messages[1:]}
 	var k talk
+	var tools stock
+	if err := tools.list(in.Tools); err != nil {
+		return Request{}, err
+	}
+	tools.into(&got)
 	for i, raw := range in.Messages {
 		var m struct {
 			Role       string
@@ -48,6 +53,11 @@ func readChat(body []byte) (Request, error) {
 				err = errors.New("the system prompt is empty")
 			}
 			got.System = text
+		case m.Role == "system" || m.Role == "developer":
+			if text == "" || images != nil {
+				err = fmt.Errorf("message %d of the %s wants a text and nothing else", i+1, m.Role)
+			}
+			err = errors.Join(err, k.tell(text))
 		case m.Role == "user" && i > 0:
 			err = k.user(text, images)
 		case m.Role == "assistant":
@@ -56,7 +66,7 @@ func readChat(body []byte) (Request, error) {
 				if c.Type != "function" {
 					return Request{}, fmt.Errorf("call %q is of type %q", c.ID, c.Type)
 				}
-				calls = append(calls, Call{c.ID, c.Function.Name, c.Function.Arguments})
+				calls = append(calls, Call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
 			}
 			k.model(text, calls...)
 		case m.Role == "tool":
@@ -100,7 +110,10 @@ func writeChat(st Step) any {
 }
 
 func chatUsage(st Step) object {
-	return object{"prompt_tokens": st.Tokens, "completion_tokens": 0, "total_tokens": st.Tokens}
+	return object{
+		"prompt_tokens": st.Tokens, "completion_tokens": 0, "total_tokens": st.Tokens,
+		"prompt_tokens_details": object{"cached_tokens": st.Cached, "cache_write_tokens": st.Written},
+	}
 }
 
 func streamChat(in Request, st Step) []string {

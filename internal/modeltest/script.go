@@ -22,6 +22,8 @@ type Step struct {
 	Images  []string // the results have, in base64
 
 	Tools  []string // the names that must be new in the list of tools
+	Gone   []string // the names of tools that messages must newly remove
+	Told   []string // what the host says beside the user and the results has
 	Anew   bool     // the conversation and the list of tools begin anew, with the answer of the step before
 	Back   bool     // nothing of the run before stays in the conversation
 	Again  bool     // all is as in the request before, whatever User and Results are
@@ -30,7 +32,11 @@ type Step struct {
 	Away   bool // the model answers with an error
 	Say    string
 	Calls  []Call // a script gives them ids
-	Tokens int    // the length of the conversation that the answer reports
+	ByName bool   // the calls may be of tools that the conversation does not offer
+
+	// The answer reports the length of the conversation, and of these tokens how many were
+	// read from the cache and how many written to it. A server with [Caches] counts them.
+	Tokens, Cached, Written int
 }
 
 // A Script is a server that plays the model. It refuses a wrong request with the reason.
@@ -44,6 +50,7 @@ type Script struct {
 	Fixed    bool     // messages add tools, and the list of tools stays as it was first
 	Quotes   bool     // the text of a result is sent as a JSON string
 	Floats   bool     // the conversation has numbers in calls as floats
+	Offered  bool     // the calls are of tools that the conversation offers
 
 	mu      sync.Mutex
 	next    int          // in Steps
@@ -59,7 +66,7 @@ type conversation struct {
 }
 
 // ServeHTTP answers with the current step if the request is its.
-func (s *Script) ServeHTTP(w http.ResponseWriter, r *http.Request) { Model(s.play).ServeHTTP(w, r) }
+func (s *Script) ServeHTTP(w http.ResponseWriter, r *http.Request) { Model(s.Play).ServeHTTP(w, r) }
 
 // AnswerTo returns the last answer of the run that begins with a message.
 func (s *Script) AnswerTo(user string) string {
@@ -87,8 +94,18 @@ func (s *Script) End() error {
 	return s.err
 }
 
-// play returns the current step if got is its request.
-func (s *Script) play(got Request, err error) (Step, error) {
+// coming returns the step of the next request.
+func (s *Script) coming() Step {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == len(s.Steps) {
+		return Step{}
+	}
+	return s.Steps[s.next]
+}
+
+// Play returns the current step if got is its request. It is a [Model].
+func (s *Script) Play(got Request, err error) (Step, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == len(s.Steps) {
@@ -106,6 +123,9 @@ func (s *Script) play(got Request, err error) (Step, error) {
 	if err == nil {
 		err = s.check(st, got)
 	}
+	if err == nil {
+		err = s.checkCalls(st, got)
+	}
 	if err != nil {
 		err = fmt.Errorf("step %d: %w", s.next+1, err)
 		if s.err == nil {
@@ -120,7 +140,8 @@ func (s *Script) play(got Request, err error) (Step, error) {
 		if s.Floats {
 			arguments = rounded(c.Arguments)
 		}
-		answer.Calls = append(answer.Calls, Call{c.ID, c.Name, arguments})
+		c.Arguments = arguments
+		answer.Calls = append(answer.Calls, c)
 	}
 	s.last = conversation{got, append(slices.Clone(got.Turns), answer)}
 	if len(st.Calls) == 0 && !st.Broken {
@@ -137,6 +158,18 @@ func (s *Script) begins(system string) error {
 	for i, part := range s.System {
 		if at := strings.Index(system, part); at < 0 || i == 0 && at > 0 {
 			return fmt.Errorf("the system prompt is %q, want %q in it", system, part)
+		}
+	}
+	return nil
+}
+
+// checkCalls returns an error if the script itself is wrong: models are not expected to call
+// a tool that was removed, and where tools are offered, one that is not.
+func (s *Script) checkCalls(st Step, got Request) error {
+	for _, c := range st.Calls {
+		is := got.Standing[c.FullName()]
+		if !st.ByName && (is == Removed || s.Offered && is != Offered) {
+			return fmt.Errorf("the script calls %q, which is %s", c.FullName(), is)
 		}
 	}
 	return nil
@@ -163,15 +196,18 @@ func (s *Script) check(st Step, got Request) error {
 	if err := checkTools(s.last.Tools, got.Tools, st.Tools); err != nil {
 		return err
 	}
+	base := s.last
+	if st.Back {
+		base = s.settled
+	}
+	if want := slices.Concat(base.Removed, st.Gone); !slices.Equal(got.Removed, want) {
+		return fmt.Errorf("messages remove the tools %q, want %q", got.Removed, want)
+	}
 	if st.Again {
 		if len(got.Messages) != len(s.last.Messages) {
 			return fmt.Errorf("there are %d messages, want the same %d again", len(got.Messages), len(s.last.Messages))
 		}
 		return grown("message", s.last.Messages, got.Messages)
-	}
-	base := s.last
-	if st.Back {
-		base = s.settled
 	}
 	if err := grown("message", base.Messages, got.Messages); err != nil {
 		return err
@@ -212,6 +248,11 @@ func (s *Script) checkAnew(st Step, got Request) error {
 func (s *Script) checkNew(st Step, last Turn, asked []Call) error {
 	if last.Model != "" || last.User != st.User {
 		return fmt.Errorf("the user's message is %q, want %q", last.User, st.User)
+	}
+	for _, want := range st.Told {
+		if !strings.Contains(last.Told, want) {
+			return fmt.Errorf("the host tells %q, want %q in it", last.Told, want)
+		}
 	}
 	if len(last.Results) != len(asked) || len(st.Results) != len(asked) {
 		return fmt.Errorf("there are %d results, and %d in the script, for %d calls", len(last.Results), len(st.Results), len(asked))
@@ -258,14 +299,11 @@ func checkTools(was, is []json.RawMessage, more []string) error {
 	}
 	var names []string
 	for _, tool := range is[len(was):] {
-		var t struct {
-			Name     string
-			Function struct{ Name string }
-		}
-		if err := json.Unmarshal(tool, &t); err != nil {
+		var d definition
+		if err := json.Unmarshal(tool, &d); err != nil {
 			return err
 		}
-		names = append(names, t.Name+t.Function.Name) // one of the two, by protocol
+		names = append(names, d.title())
 	}
 	if !slices.Equal(names, more) {
 		return fmt.Errorf("the list of tools has grown by %q, want %q", names, more)

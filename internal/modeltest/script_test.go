@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -20,7 +21,7 @@ func TestScriptRefuses(t *testing.T) {
 	right := func() Request {
 		return Request{System: "be good", Turns: []Turn{
 			{User: "hello"},
-			{Calls: []Call{{"call_1_1", "a", `{"x":1}`}, {"call_1_2", "b", `{}`}}},
+			{Calls: []Call{{ID: "call_1_1", Name: "a", Arguments: `{"x":1}`}, {ID: "call_1_2", Name: "b", Arguments: `{}`}}},
 			{Results: []Result{{"call_1_1", "one", false}, {"call_1_2", "not so", true}}},
 		}, Tools: raw("a", "b", "c"), Messages: raw("1", "2", "3")}
 	}
@@ -68,7 +69,7 @@ func TestScriptRefuses(t *testing.T) {
 func TestScriptIsOver(t *testing.T) {
 	t.Parallel()
 	s := &Script{}
-	_, err := s.play(Request{}, nil)
+	_, err := s.Play(Request{}, nil)
 	require.ErrorContains(t, err, "at its end")
 	require.ErrorIs(t, s.Wrong(), err)
 	require.ErrorIs(t, s.End(), err)
@@ -94,4 +95,53 @@ func TestScriptAnew(t *testing.T) {
 		}
 		require.ErrorContains(t, err, want)
 	}
+}
+
+// A model is not expected to call what was removed, and where tools are offered, nothing
+// that is not.
+func TestScriptCalls(t *testing.T) {
+	t.Parallel()
+	got := Request{Standing: map[string]Standing{"in": Offered, "n.in": Offered, "out": Removed, "later": Deferred}}
+	for _, test := range []struct {
+		call    Call
+		offered bool
+		want    string
+	}{
+		{Call{Name: "in"}, true, ""},
+		{Call{Name: "in", Namespace: "n"}, true, ""},
+		{Call{Name: "in", Namespace: "m"}, true, `the script calls "m.in", which is unknown`},
+		{Call{Name: "later"}, true, `"later", which is deferred`},
+		{Call{Name: "later"}, false, ""},
+		{Call{Name: "none"}, false, ""},
+		{Call{Name: "out"}, false, `"out", which is removed`},
+	} {
+		s := &Script{Offered: test.offered}
+		err := s.checkCalls(Step{Calls: []Call{test.call}}, got)
+		if test.want == "" {
+			assert.NoError(t, err)
+		} else {
+			assert.ErrorContains(t, err, test.want)
+		}
+		assert.NoError(t, s.checkCalls(Step{Calls: []Call{test.call}, ByName: true}, got))
+	}
+}
+
+// What is told and removed is compared.
+func TestScriptMidConversation(t *testing.T) {
+	t.Parallel()
+	play := func(st Step) error {
+		st.User, st.Say = "Hi", "Hi."
+		s := &Script{Steps: []Step{st}}
+		got, err := readMessages([]byte(claude(`{"role":"user","content":"Hi"},{"role":"system","content":[{"type":"text","text":"a is gone"},{"type":"tool_removal","tool":{"type":"tool_reference","name":"a"}},{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"c"}}}]}`)))
+		require.NoError(t, err)
+		_, err = s.Play(got, nil)
+		return err
+	}
+	tools := []string{"a", "b", "c"}
+	require.NoError(t, play(Step{Tools: tools, Gone: []string{"a"}, Told: []string{"gone", "a is"}}))
+	require.NoError(t, play(Step{Tools: tools, Gone: []string{"a"}, Calls: []Call{{Name: "c"}}}))
+	require.ErrorContains(t, play(Step{Tools: tools}), `remove the tools ["a"], want []`)
+	require.ErrorContains(t, play(Step{Tools: tools[:2], Gone: []string{"a"}}), "has grown by")
+	require.ErrorContains(t, play(Step{Tools: tools, Gone: []string{"a"}, Told: []string{"here"}}), `the host tells "a is gone", want "here" in it`)
+	require.ErrorContains(t, play(Step{Tools: tools, Gone: []string{"a"}, Calls: []Call{{Name: "a"}}}), `"a", which is removed`)
 }

@@ -61,6 +61,7 @@ type part struct {
 	Text     string
 	ImageURL json.RawMessage `json:"image_url"` // a string, or an object with it as url
 	Source   struct{ Data string }
+	ToolName string `json:"tool_name"` // of a tool_reference
 }
 
 // image returns the image of a part in base64, or "".
@@ -104,16 +105,38 @@ type talk struct {
 	open  map[string]bool // ids of calls without a result
 }
 
-// user adds a message of the user. Behind results, one with images has what the results
-// could not hold.
+// user adds a message of the user. Behind results, it has what the results could not hold
+// if there are images, and else what the host tells.
 func (k *talk) user(text string, images []string) error {
 	switch n := len(k.turns); {
 	case len(k.open) > 0:
 		return fmt.Errorf("calls without a result: %v", k.open)
 	case n > 0 && k.turns[n-1].Results != nil && images != nil:
 		k.turns[n-1].Images = append(k.turns[n-1].Images, images...)
+	case n > 0 && k.turns[n-1].Results != nil:
+		return k.tell(text)
+	case n > 0 && k.turns[n-1].Told != "" && k.turns[n-1].User == "":
+		k.turns[n-1].User, k.turns[n-1].Images = text, images
 	default:
 		k.turns = append(k.turns, Turn{User: text, Images: images})
+	}
+	return nil
+}
+
+// tell adds what the host says beside the user and the results.
+func (k *talk) tell(text string) error {
+	n := len(k.turns)
+	if len(k.open) > 0 {
+		return fmt.Errorf("calls without a result: %v", k.open)
+	}
+	if n == 0 || k.turns[n-1].User == "" && k.turns[n-1].Results == nil && k.turns[n-1].Told == "" {
+		k.turns = append(k.turns, Turn{})
+		n++
+	}
+	if last := &k.turns[n-1]; last.Told != "" && text != "" {
+		last.Told += "\n" + text
+	} else {
+		last.Told += text
 	}
 	return nil
 }
@@ -121,7 +144,7 @@ func (k *talk) user(text string, images []string) error {
 // model adds a part of the model's answer.
 func (k *talk) model(text string, calls ...Call) {
 	n := len(k.turns)
-	if n == 0 || k.turns[n-1].User != "" || k.turns[n-1].Results != nil {
+	if n == 0 || k.turns[n-1].User != "" || k.turns[n-1].Results != nil || k.turns[n-1].Told != "" {
 		k.turns = append(k.turns, Turn{})
 		n++
 	}
