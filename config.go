@@ -194,10 +194,11 @@ type OAuthConfig struct {
 	RedirectURI string
 
 	Scopes   []string
-	Resource string // of RFC 8707
+	Resource string // of RFC 8707; the server's address if neither this nor the server names one
 
 	// The addresses of the authorization server: of its metadata, of the page for
-	// the user, and of its tokens.
+	// the user, and of its tokens. The metadata at MetadataURL may name any issuer;
+	// others count only where that issuer publishes them.
 	MetadataURL, AuthorizationURL, TokenURL string
 }
 

@@ -14,7 +14,7 @@ type Format string
 const (
 	FormatMCP             Format = "mcp"              // elements of a tools/list result, and CallToolResult
 	FormatOpenAIChat      Format = "openai-chat"      // chat completions
-	FormatOpenAIResponses Format = "openai-responses" // responses, not strict
+	FormatOpenAIResponses Format = "openai-responses" // responses
 	FormatAnthropic       Format = "anthropic"        // messages
 	FormatGemini          Format = "gemini"           // function declarations of generateContent, v1beta
 )
@@ -34,6 +34,13 @@ type ExportedTool struct {
 	// JSON is compact and has what models read. Where the provider accepts what the
 	// tool's server wrote, it is unchanged: members keep their order, numbers their
 	// digits. [BridgeTool] has the rest, such as annotations.
+	//
+	// It also has, where the provider takes it:
+	//   - [FormatOpenAIResponses]: strict, true if the schema is strict as it stands, and
+	//     output_schema. No schema is made strict.
+	//   - [FormatAnthropic]: input_examples, up to three of the examples at the root of the
+	//     input schema, if that allows them. They move, so the schema has no examples then.
+	//     In a session [ByProvider], they stay in the schema.
 	JSON json.RawMessage
 
 	// Losses says which parts of the description and the input schema we
@@ -42,9 +49,9 @@ type ExportedTool struct {
 	// out of a union or a reference it is the place where the part now stands.
 	// Losses is nil if nothing was lost.
 	//
-	// It does not mention parts for which no provider has a place, such as
-	// annotations and output schemas, nor those that say nothing about
-	// arguments: $schema and definitions that nothing refers to.
+	// It does not mention what is not about arguments, such as annotations and
+	// output schemas, nor what says nothing about them: $schema and definitions that
+	// nothing refers to.
 	Losses []string
 }
 
@@ -82,7 +89,14 @@ func (s *Session) export(items []shown, form *provider.Form) ([]ExportedTool, er
 		case !e.isTool():
 			continue
 		}
-		exported, err := exportOnce(t, form, e.place == asDeferred)
+		in := provider.Listed
+		switch {
+		case e.place == asDeferred:
+			in = provider.Deferred
+		case s.Disclosure() == ByProvider:
+			in = provider.Beside
+		}
+		exported, err := exportOnce(t, form, in)
 		if err != nil {
 			return nil, err
 		}
@@ -92,12 +106,12 @@ func (s *Session) export(items []shown, form *provider.Form) ([]ExportedTool, er
 }
 
 // exportOnce returns t in a form. It keeps each form of a BridgeTool.
-func exportOnce(t Tool, form *provider.Form, deferLoading bool) (ExportedTool, error) {
+func exportOnce(t Tool, form *provider.Form, in provider.Listing) (ExportedTool, error) {
 	made := new(provider.Made)
 	if b, ok := t.(*BridgeTool); ok {
 		made = &b.exports
 	}
-	e, err := made.Tool(t, form, deferLoading)
+	e, err := made.Tool(t, form, in)
 	return ExportedTool(e), err
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/provider"
@@ -39,6 +40,9 @@ var trickyDefinitions = []string{
 	`{"name":"malformed","inputSchema":{"type":"Object","properties":{"a":"string","b":{"type":["string","any"],"description":7,"enum":[],"minLength":-1,"required":true},"c":{"anyOf":[]},"d":false},"required":["a",5]}}`,
 	`{"name":"names","inputSchema":{"type":"object","properties":{"$top":{"type":"integer"},"filter[id]":{"type":"string"},"ok.ok-1":{"type":"object","properties":{"@in":{"type":"string"}}}},"required":["$top","ok.ok-1","elsewhere"]}}`,
 	`{"name":"regular","inputSchema":{"type":"object","properties":{"email":{"type":"string","pattern":"^(?!\\.)a","x-order":1},"id":{"type":"string","pattern":"^(?:a|\\(?=)$"}},"patternProperties":{"(?<=x)y":{},"^z":{"type":"array","items":{"oneOf":[{"const":true},{"not":{"type":"null"}}]}}}}}`,
+	`{"name":"strict","inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"place":{"type":"object","properties":{"city":{"type":"string","description":"A city."}},"required":["city"],"additionalProperties":false},"unit":{"type":["string","null"],"enum":["C","F"]},"near":{"type":"array","items":{"$ref":"#/definitions/Spot"}}},"required":["near","place","unit"],"additionalProperties":false,"definitions":{"Spot":{"type":"object","properties":{"next":{"anyOf":[{"$ref":"#/definitions/Spot"},{"type":"null"}]}},"required":["next"],"additionalProperties":false}}},"outputSchema":{"type":"object","properties":{"degrees":{"type":"number"}},"required":["degrees"],"$schema":"http://json-schema.org/draft-07/schema#"}}`,
+	`{"name":"examples","inputSchema":{"type":"object","properties":{"day":{"type":"string","format":"date"},"n":{"type":"integer","examples":[7]}},"required":["day"],"examples":[{"day":"2026-02-30"},{"day":"2026-11-23","n":1.0},{"n":2},"2026-11-23",{"day":"2026-11-24"},{"day":"2026-11-25","n":9007199254740993},{"day":"2026-11-26"}]},"outputSchema":{"type":"array"}}`,
+	`{"name":"no_example_is_valid","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"examples":[{"n":"1"},3]},"outputSchema":{"type":"object","oneOf":[{"required":["a"]},{"required":["b"]}]}}`,
 	`{"name":"twice","inputSchema":{"type":"object","type":"object","properties":{"a":{"type":"string"},"a":{"type":"number"}}}}`,
 }
 
@@ -48,7 +52,10 @@ func exportTool(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
 	if err != nil {
 		return ExportedTool{}, err
 	}
-	return exportOnce(t, form, deferLoading)
+	if deferLoading {
+		return exportOnce(t, form, provider.Deferred)
+	}
+	return exportOnce(t, form, provider.Listed)
 }
 
 func bridgeTool(t testing.TB, raw string) *BridgeTool {
@@ -155,6 +162,32 @@ func TestExportErrors(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+// A list with deferred tools has no examples: Anthropic documents neither that tool search
+// takes them nor that it does not.
+func TestExportExamplesNotBesideDeferred(t *testing.T) {
+	t.Parallel()
+	tool := mcp.NewToolWithRawSchema("a", "", json.RawMessage(`{"type":"object","examples":[{}]}`))
+	var tools []mcpserver.ServerTool
+	for range 3 {
+		tools = append(tools, mcpserver.ServerTool{Tool: tool})
+		tool.Name += "a"
+	}
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
+	require.NoError(t, m.AddTools("s", tools...))
+	for disclosure, want := range map[Disclosure]int{ByActivation: 1, ByProvider: 0} {
+		list, err := m.NewSession(&SessionOptions{Disclosure: disclosure}).Export(FormatAnthropic)
+		require.NoError(t, err)
+		given := 0
+		for _, e := range list {
+			given += strings.Count(string(e.JSON), `"input_examples":[{}]`)
+			if disclosure == ByProvider && strings.HasPrefix(e.Name, "mcp_s") {
+				assert.Contains(t, string(e.InputSchema), `"examples":[{}]`)
+			}
+		}
+		assert.Equal(t, want, given)
+	}
+}
+
 func TestToolReferences(t *testing.T) {
 	t.Parallel()
 	assert.Empty(t, ToolReferences(nil))
@@ -226,9 +259,16 @@ func checkExports(t *testing.T, tool *schemaTool) {
 		converted := exportedSchema(t, format, e.JSON)
 		again, err = exportTool(&schemaTool{tool.name, tool.description, string(converted)}, format, false)
 		require.NoError(t, err)
-		require.Equal(t, string(e.JSON), string(again.JSON), tool.schema)
+		require.Equal(t, withoutExamples(e.JSON), withoutExamples(again.JSON), tool.schema)
 		require.Empty(t, again.Losses, tool.schema)
 	}
+}
+
+// withoutExamples returns an exported tool without the examples, which the schema does not
+// have any more when it is exported again.
+func withoutExamples(exported json.RawMessage) string {
+	members, _ := text.Members(exported)
+	return string(text.JoinMembers(slices.DeleteFunc(members, func(m text.Member) bool { return m.Name == "input_examples" })))
 }
 
 // exportedSchema returns the schema in an exported tool.
@@ -256,9 +296,9 @@ func checkExport(f Format, exported json.RawMessage) error {
 		return fmt.Errorf("not compact, or not UTF-8")
 	}
 	want := map[Format]struct{ members, schema, name string }{
-		FormatOpenAIChat:      {"description name parameters", "parameters", `^[a-zA-Z0-9_-]{1,64}$`},
-		FormatOpenAIResponses: {"description name parameters strict type", "parameters", `^[a-zA-Z0-9_-]{1,64}$`},
-		FormatAnthropic:       {"description input_schema name", "input_schema", `^[a-zA-Z0-9_-]{1,128}$`},
+		FormatOpenAIChat:      {"description name parameters strict", "parameters", `^[a-zA-Z0-9_-]{1,64}$`},
+		FormatOpenAIResponses: {"description name output_schema parameters strict type", "parameters", `^[a-zA-Z0-9_-]{1,64}$`},
+		FormatAnthropic:       {"description input_examples input_schema name", "input_schema", `^[a-zA-Z0-9_-]{1,128}$`},
 		FormatGemini:          {"description name parametersJsonSchema", "parametersJsonSchema", `^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`},
 	}[f]
 	if f == FormatMCP {
@@ -274,8 +314,19 @@ func checkExport(f Format, exported json.RawMessage) error {
 		}
 		e, _ = e["function"].(map[string]any)
 	}
-	if f == FormatOpenAIResponses && (e["type"] != "function" || e["strict"] != false) {
-		return fmt.Errorf("not a function that is not strict")
+	if f == FormatOpenAIResponses && (e["type"] != "function" || e["strict"] == nil) {
+		return fmt.Errorf("not a function that is or is not strict")
+	}
+	if strict, ok := e["strict"]; ok && strict == true && !isStrict(e["parameters"]) {
+		return fmt.Errorf("not a strict schema")
+	} else if ok && f == FormatOpenAIChat && strict != true {
+		return fmt.Errorf("chat completions are told what is the default")
+	}
+	if examples, ok := e["input_examples"].([]any); ok {
+		schema, _ := e["input_schema"].(map[string]any)
+		if len(examples) == 0 || len(examples) > 3 || schema["examples"] != nil {
+			return fmt.Errorf("examples: %v", examples)
+		}
 	}
 	for name := range e {
 		if !slices.Contains(strings.Fields(want.members), name) {
@@ -292,6 +343,45 @@ func checkExport(f Format, exported json.RawMessage) error {
 		return fmt.Errorf("the schema is not of type object")
 	}
 	return nil
+}
+
+// isStrict reports whether a schema obeys what OpenAI says of each strict schema, not the
+// figures.
+func isStrict(v any) bool {
+	schema, ok := v.(map[string]any)
+	if !ok {
+		return false
+	}
+	for keyword, value := range schema {
+		switch keyword {
+		case "type", "description", "title", "enum", "const", "required", "$ref":
+		case "additionalProperties":
+			ok = ok && value == false
+		case "items":
+			ok = ok && isStrict(value)
+		case "anyOf":
+			for _, s := range value.([]any) {
+				ok = ok && isStrict(s)
+			}
+		case "properties", "$defs", "definitions":
+			for _, s := range value.(map[string]any) {
+				ok = ok && isStrict(s)
+			}
+		default:
+			ok = false
+		}
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	required, _ := schema["required"].([]any)
+	for _, name := range required {
+		_, described := properties[name.(string)]
+		ok = ok && described
+	}
+	if isObject := schema["type"] == "object" || properties != nil; isObject {
+		ok = ok && schema["additionalProperties"] == false && len(required) == len(properties)
+	}
+	said := schema["type"] != nil || schema["$ref"] != nil || schema["anyOf"] != nil
+	return ok && said && (schema["$ref"] == nil || len(schema) == 1)
 }
 
 // One tool is exported for a session that has activated it and for a session

@@ -222,7 +222,7 @@ func TestLoginFails(t *testing.T) {
 		{"/token", 200, `{"access_token":"access-number-9","token_type":"mac"}%.0s`, `of type "mac", want Bearer`},
 		{"/token", 307, "http://localhost:1/%.0s", "refused a redirect to host"},
 		{"/token", 200, string(bytes.Repeat([]byte(" "), 2<<20)) + "%.0s", "more than 1048576 bytes"},
-		{"/.well-known/oauth-authorization-server", 200, `{"issuer":"http://evil.example","authorization_endpoint":"http://x/a","token_endpoint":"http://x/t"}%.0s`, "declares issuer"},
+		{"/.well-known/oauth-authorization-server", 200, `{"issuer":"http://evil.example","authorization_endpoint":"http://x/a","token_endpoint":"http://x/t"}%.0s`, `name the issuer "http://evil.example"`},
 		{"/.well-known/oauth-authorization-server", 200, `{"issuer":"` + a.URL + `","authorization_endpoint":"` + a.URL + `/a","token_endpoint":"http://x/t","code_challenge_methods_supported":["plain"]}%.0s`, "does not support PKCE"},
 	} {
 		says(test.path, test.status, test.body)

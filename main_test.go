@@ -303,6 +303,10 @@ func checkRestored(m *Manager, s *Session) error {
 			return err
 		}
 		restored.mu.Lock()
+		if was, is := s.told(), restored.told(); len(parsed.Shown) == len(state.Shown) && (was.begun != is.begun || is.base > is.told || int(is.told) > len(restored.shown) || len(was.inserts) != len(is.inserts)) {
+			restored.mu.Unlock()
+			return fmt.Errorf("%s: the model was told %+v, and %+v is restored", place, was, is)
+		}
 		now := restored.viewLocked()
 		list, again, after := restored.shown, restored.stateLocked(now), restored.shownLocked(now)
 		restored.mu.Unlock()

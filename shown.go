@@ -119,6 +119,7 @@ type stamp struct {
 	paged  bool
 	linked bool
 	bridge bool
+	takes  bool   // the conversation takes tools back
 	skills uint64 // version of the skills
 }
 
@@ -222,7 +223,7 @@ func (s *Session) takeBackHeld(now *selection) {
 }
 
 func (v *view) stamp() stamp {
-	return stamp{v.id, v.acts, v.paged, v.linked, v.bridges, v.skills.version}
+	return stamp{v.id, v.acts, v.paged, v.linked, v.bridges, v.removes, v.skills.version}
 }
 
 // opening returns the first list of a session. All sessions of a selection that may
@@ -243,7 +244,7 @@ func (v *view) opening() *opening {
 
 // appendNew appends to list the items that belong there and are missing.
 func (v *view) appendNew(list []shown) []shown {
-	if v.empty() && v.disclosure != ByBridge && !v.hasSkills() && !v.reads {
+	if !v.begun && v.empty() && v.disclosure != ByBridge && !v.hasSkills() && !v.reads {
 		return list // nothing is fixed yet
 	}
 	tools := make(map[string]bool, len(list))
@@ -254,7 +255,7 @@ func (v *view) appendNew(list []shown) []shown {
 	for _, e := range list {
 		switch {
 		case e.place == asRemoved:
-			delete(tools, e.tool.name)
+			tools[e.tool.name] = !v.removes // where the model still has it, it gets no other
 		case e.isTool():
 			tools[e.tool.name] = true
 			versions[e.tool.name]++

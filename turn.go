@@ -227,6 +227,9 @@ func (s *Session) takeTurn(form *provider.Form, model string, at int) ([]shown, 
 		base: int(s.turns.base), from: min(int(s.turns.told), len(list)), opening: s.began, disclosure: d, why: s.turns.why,
 		adds: s.turns.adds, first: first,
 	}
+	if said.opening != nil && len(said.opening.items) > said.base { // only in a forged state
+		said.opening = nil
+	}
 	if s.turns.told = int32(len(list)); at != appends && said.from < len(list) {
 		s.turns.inserts = append(slices.Clip(s.turns.inserts), insert{s.turns.told, int32(at)})
 	}

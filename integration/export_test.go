@@ -36,6 +36,8 @@ var exportCases = []struct{ schema, arguments string }{
 	{`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"pair":{"type":"array","items":[{"type":"string"},{"type":"number"}],"additionalItems":false}}}`, `{"pair":["a",1]}`},
 	{`{"type":"object","properties":{"m":{"type":"object","patternProperties":{"^(?!x)":{"type":"integer"}},"additionalProperties":false}}}`, `{"m":{"a":1}}`},
 	{`{"type":"object","properties":{"u":{"oneOf":[{"type":"string","pattern":"^a"},{"type":"object","properties":{"k":{"enum":["x",1,true]}},"required":["k"]},{"type":"array"}]}}}`, `{"u":{"k":1}}`},
+	{`{"type":"object","properties":{"a":{"type":"string","enum":["x","y"]},"b":{"anyOf":[{"$ref":"#/$defs/B"},{"type":"null"}]}},"required":["a","b"],"additionalProperties":false,"$defs":{"B":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}}}`, `{"a":"x","b":{"n":1}}`},
+	{`{"type":"object","properties":{"n":{"type":"integer"}},"examples":[{"n":1},{},{"n":"1"}]}`, `{"n":2}`},
 	{`{"type":"object","properties":{"if":{"type":"string"}},"if":{"required":["if"]},"then":{"properties":{"then":true}},"dependentRequired":{"if":["then"]}}`, `{"if":"x","then":1}`},
 }
 
@@ -66,7 +68,9 @@ func addExportTools(t *testing.T, m *mcphybrid.Manager) {
 	}
 	var cases []mcp.Tool
 	for i, c := range exportCases {
-		cases = append(cases, mcp.NewToolWithRawSchema(fmt.Sprintf("case_%d", i), "Says <\"a\">.", json.RawMessage(c.schema)))
+		tool := mcp.NewToolWithRawSchema(fmt.Sprintf("case_%d", i), "Says <\"a\">.", json.RawMessage(c.schema))
+		tool.RawOutputSchema = json.RawMessage(`{"type":"object","properties":{"x":{"type":["number","null"],"minimum":0.5}},"required":["x"]}`)
+		cases = append(cases, tool)
 	}
 	add("cases", cases)
 	var paths []string
@@ -107,6 +111,62 @@ func reads[T any](data []byte) (any, error) {
 	var v T
 	err := json.Unmarshal(data, &v)
 	return v, err
+}
+
+// An SDK that keeps members that it does not know would write any tool back unchanged.
+func TestSDKsKnowEachMember(t *testing.T) {
+	for _, sdk := range sdks {
+		for _, unknown := range []string{
+			`{"type":"function","name":"a","description":"d","unknown":1,"parameters":{},"parametersJsonSchema":{},"input_schema":{"type":"object"},"strict":true,"function":{"name":"a","unknown":1,"parameters":{}}}`,
+			`{"type":"custom","name":"a","unknown":1,"input_schema":{"type":"object"}}`,
+		} {
+			v, err := sdk.read([]byte(unknown))
+			require.NoError(t, err)
+			again, err := json.Marshal(v)
+			require.NoError(t, err)
+			assert.NotContains(t, string(again), "unknown", sdk.format)
+		}
+	}
+}
+
+// What providers reward is where their SDKs have it.
+func TestExportFurtherSDKs(t *testing.T) {
+	m, _ := exporting(t)
+	sess := m.NewSession(nil)
+	defer sess.Close()
+	strict, described, examples := 0, 0, 0
+	for _, sdk := range sdks {
+		for _, tool := range export(t, sess, sdk.format) {
+			v, err := sdk.read(tool.JSON)
+			require.NoError(t, err)
+			ours := strings.HasPrefix(tool.Name, "mcp_cases__")
+			switch v := v.(type) {
+			case openai.ChatCompletionToolUnionParam:
+				f := v.OfFunction.Function
+				assert.Equal(t, f.Strict.Valid(), f.Strict.Value, "%s", tool.JSON)
+				if ours && f.Strict.Value {
+					strict++
+				}
+			case responses.ToolUnionParam:
+				assert.True(t, v.OfFunction.Strict.Valid(), "%s", tool.JSON)
+				if ours && v.OfFunction.Strict.Value {
+					strict++
+				}
+				if ours && v.OfFunction.OutputSchema["type"] == "object" {
+					described++
+				}
+			case anthropic.ToolUnionParam:
+				assert.False(t, v.OfTool.Strict.Valid(), "%s", tool.JSON)
+				assert.True(t, v.OfTool.InputExamples == nil || v.OfTool.InputSchema.ExtraFields["examples"] == nil, "%s", tool.JSON)
+				if ours {
+					examples += len(v.OfTool.InputExamples)
+				}
+			}
+		}
+	}
+	assert.Equal(t, 2, strict, "one tool, twice")
+	assert.Equal(t, len(exportCases), described)
+	assert.Equal(t, 2, examples)
 }
 
 // export returns the session's tools. There may be too many for the format.
@@ -265,6 +325,13 @@ func TestExportSchemas(t *testing.T) {
 				e = e.flat()
 				schema, err := compile(e.schema())
 				require.NoError(t, err, "%s", tool.JSON)
+				for _, example := range e.InputExamples {
+					assert.NoError(t, schema.Validate(parse(t, string(example))), "%s", tool.JSON)
+				}
+				if e.OutputSchema != nil {
+					_, err := compile(e.OutputSchema)
+					require.NoError(t, err, "%s", tool.JSON)
+				}
 				if args, ok := arguments[e.Name]; ok {
 					assert.NoError(t, schema.Validate(parse(t, args)), "%s", tool.JSON)
 					checked++
@@ -283,6 +350,9 @@ type exported struct {
 	Parameters           json.RawMessage
 	AnthropicSchema      json.RawMessage `json:"input_schema"`
 	ParametersJSONSchema json.RawMessage `json:"parametersJsonSchema"`
+
+	InputExamples []json.RawMessage `json:"input_examples"`
+	OutputSchema  json.RawMessage   `json:"output_schema"`
 }
 
 func (e exported) flat() exported {

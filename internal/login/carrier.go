@@ -2,6 +2,7 @@ package login
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,13 +31,18 @@ type carrier struct {
 	metadata *transport.AuthServerMetadata // at metadataURL
 	resource string                        // to ask a token for, if not ""
 
+	anyIssuer bool // the settings name the metadata: whatever issuer these name
+
 	described bool     // the metadata of the resource were seen
 	scopes    []string // that these have
+	named     bool     // metadata of an authorization server were seen
+	foreign   error    // of the first metadata that another issuer should publish; these count as not found
+	promises  bool     // an authorization server promises to name itself in its answers
 }
 
 func (a *Account) carrier() *carrier {
 	server, err := url.Parse(a.cfg.URL)
-	return &carrier{base: a.cfg.HTTP, secure: err == nil && server.Scheme == "https" && !isLoopback(server.Hostname())}
+	return &carrier{base: a.cfg.HTTP, anyIssuer: a.cfg.MetadataURL != "", secure: err == nil && server.Scheme == "https" && !isLoopback(server.Hostname())}
 }
 
 func (c *carrier) client() *http.Client {
@@ -73,10 +79,22 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		Description string   `json:"error_description"`
 		Servers     []string `json:"authorization_servers"`
 		Scopes      []string `json:"scopes_supported"`
+		Issuer      string   `json:"issuer"`
+		Promises    bool     `json:"authorization_response_iss_parameter_supported"`
 	}
-	_ = json.Unmarshal(data, &said)
-	if said.Servers != nil {
-		c.described, c.scopes = true, said.Scopes
+	_ = json.NewDecoder(bytes.NewReader(data)).Decode(&said) // as mcp-go reads it
+	if resp.StatusCode == http.StatusOK && r.Method == http.MethodGet {
+		if from := asked(r); !c.anyIssuer && isMetadata(from) {
+			if !formedFrom(from, said.Issuer) {
+				c.foreign = cmp.Or(c.foreign, notOf(from, said.Issuer))
+				return answer(r, http.StatusNotFound, nil), nil
+			}
+			c.named = true
+		}
+		if said.Servers != nil {
+			c.described, c.scopes = true, said.Scopes
+		}
+		c.promises = c.promises || said.Promises
 	}
 	if said.Error != "" || resp.StatusCode >= http.StatusBadRequest {
 		data = []byte("{}")

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -16,8 +17,9 @@ import (
 // What is found out about the authorization server of a resource.
 type discovery struct {
 	metadata *transport.AuthServerMetadata
-	resource string
+	resource string   // never empty
 	scopes   []string // to ask for
+	promises bool     // the authorization server names itself in its answers
 }
 
 // discover asks the server where to log in, unless the settings say so.
@@ -32,19 +34,37 @@ func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 	d.scopes = scopesIn(challenges)
 	if configured {
 		d.metadata = &transport.AuthServerMetadata{AuthorizationEndpoint: a.cfg.AuthorizationURL, TokenEndpoint: a.cfg.TokenURL}
-		d.resource = a.cfg.Resource
+		d.resource = cmp.Or(a.cfg.Resource, plain(a.cfg.URL))
 		return d, nil
 	}
-	h, c, err := a.ask(ctx, challenges)
+	base := plain(a.cfg.URL)
+	h, c, err := a.ask(ctx, base, challenges)
 	if err != nil {
 		// The server may advertise metadata that name another resource than its
 		// address. What stands at the usual place may name one above it.
-		h2, c2, err2 := a.ask(ctx, nil)
+		h2, c2, err2 := a.ask(ctx, base, nil)
 		if err2 != nil || !c2.described {
 			return d, fmt.Errorf("finding the authorization server: %w", text.WithoutURL(err))
 		}
 		h, c = h2, c2
 	}
+	if host := origin(base); a.cfg.MetadataURL == "" && !c.described && !c.named && strings.TrimSuffix(base, "/") != host {
+		// The server has no metadata of its own. Its host may have some.
+		h2, c2, err2 := a.ask(ctx, host, nil)
+		c2.foreign = cmp.Or(c.foreign, c2.foreign)
+		switch {
+		case ctx.Err() != nil:
+			return d, context.Cause(ctx)
+		case err2 == nil:
+			h, c = h2, c2
+		default:
+			c.foreign = c2.foreign
+		}
+	}
+	if c.foreign != nil && !c.named {
+		return d, fmt.Errorf("finding the authorization server: %w", c.foreign)
+	}
+	d.promises = c.promises
 	if d.metadata, err = h.GetServerMetadata(ctx); err != nil { // it has them
 		return d, err
 	}
@@ -58,9 +78,7 @@ func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 	if u, err := url.Parse(page); err == nil {
 		d.resource = u.Query().Get("resource")
 	}
-	if d.resource = cmp.Or(a.cfg.Resource, d.resource); d.resource == "" && a.cfg.MetadataURL != "" {
-		d.resource = plain(a.cfg.URL)
-	}
+	d.resource = cmp.Or(a.cfg.Resource, d.resource, base)
 	if d.scopes == nil {
 		d.scopes = c.scopes
 	}
@@ -88,12 +106,13 @@ func (a *Account) challenged(ctx context.Context) []string {
 	return bounded(resp.Header.Values("WWW-Authenticate"))
 }
 
-// ask returns a handler that has the metadata of the authorization server, with
-// these challenges of the server.
-func (a *Account) ask(ctx context.Context, challenges []string) (*transport.OAuthHandler, *carrier, error) {
+// ask returns a handler that has the metadata of the authorization server of the
+// resource at base, with these challenges of the server. If the carrier saw none, they
+// are a guess.
+func (a *Account) ask(ctx context.Context, base string, challenges []string) (*transport.OAuthHandler, *carrier, error) {
 	c := a.carrier()
 	h := transport.NewOAuthHandler(transport.OAuthConfig{HTTPClient: c.client(), AuthServerMetadataURL: a.cfg.MetadataURL})
-	h.SetBaseURL(plain(a.cfg.URL))
+	h.SetBaseURL(base)
 	h.HandleUnauthorizedResponse(&http.Response{Header: http.Header{"Www-Authenticate": challenges}})
 	_, err := h.GetServerMetadata(ctx)
 	return h, c, err

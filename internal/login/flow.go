@@ -89,7 +89,7 @@ func (a *Account) login(ctx context.Context, open Open) (r record, err error) {
 	if err != nil {
 		return r, err
 	}
-	code, err := codeIn(said, state, found.metadata.Issuer)
+	code, err := codeIn(said, state, &found)
 	if err != nil {
 		return r, err
 	}
@@ -177,12 +177,12 @@ func (a *Account) page(d *discovery, r *record, redirect, state, verifier string
 }
 
 // codeIn returns the code in the query to which the user was redirected.
-func codeIn(said url.Values, state, issuer string) (string, error) {
+func codeIn(said url.Values, state string, d *discovery) (string, error) {
 	if !sameState(said, state) {
 		return "", errors.New("the answer is to another login: its state differs")
 	}
-	if iss := said.Get("iss"); iss != "" && issuer != "" && iss != issuer {
-		return "", errors.New("the answer is from another authorization server") // RFC 9207
+	if err := d.fromIssuer(said); err != nil {
+		return "", err
 	}
 	if refused := said.Get("error"); refused != "" {
 		return "", fmt.Errorf("the authorization server refused the login: %s", text.Line(strings.TrimSuffix(refused+": "+said.Get("error_description"), ": "), maxSaid))

@@ -58,7 +58,7 @@ func (a *Account) named(ctx context.Context, first endpoints) (endpoints, error)
 	if a.cfg.MetadataURL == "" {
 		return first, nil
 	}
-	h, _, err := a.ask(ctx, nil)
+	h, _, err := a.ask(ctx, plain(a.cfg.URL), nil)
 	if err != nil {
 		return endpoints{}, fmt.Errorf("reading OAuth.MetadataURL: %w", text.WithoutURL(err))
 	}

@@ -15,21 +15,31 @@ import (
 // Convert returns given as a compact JSON object that the provider accepts: a valid
 // schema of type object. It allows the same values as given, except for the losses.
 // Each loss begins with its place, a JSON pointer into the schema. Time and memory
-// are proportional to len(given) + maxReplaced.
+// are proportional to len(given) + maxReplaced. If the provider takes no references, those
+// that would make the result more than a third larger are cut; see reach.
 func Convert(given json.RawMessage, d Dialect) (converted json.RawMessage, losses []string) {
+	c, converted := d.convert(given, everything)
+	if !d.takes("$ref") {
+		c, converted = d.bounded(given, c, converted)
+	}
+	if c.untold > 0 {
+		c.losses = append(c.losses, fmt.Sprintf("and %d more", c.untold))
+	}
+	return converted, c.losses
+}
+
+// convert makes one attempt to convert a schema.
+func (d Dialect) convert(given json.RawMessage, r reach) (*converter, json.RawMessage) {
 	c := &converter{
 		Dialect:  d,
 		root:     given,
 		draft:    draftOf(given),
 		children: make(map[string]map[string]json.RawMessage),
 		refs:     []string{"#"},
+		reach:    r,
 		stumps:   make(map[string]json.RawMessage),
 	}
-	converted = c.schema(given, nil, schema.MaxNesting)
-	if c.untold > 0 {
-		c.losses = append(c.losses, fmt.Sprintf("and %d more", c.untold))
-	}
-	return converted, c.losses
+	return c, c.schema(given, nil, schema.MaxNesting)
 }
 
 type converter struct {
@@ -39,6 +49,9 @@ type converter struct {
 	children map[string]map[string]json.RawMessage // by JSON pointer: the members of values that references lead through
 
 	refs     []string                   // references that the current schema replaces
+	level    int                        // definitions, below the root, that the current schema stands in
+	reach    reach                      // its room is what is left
+	replaces bool                       // a reference was replaced, or cut
 	replaced int                        // bytes of definitions that replaced references
 	stumps   map[string]json.RawMessage // by reference: definitions that were cut
 	referred bool                       // a reference was kept outside of definitions
@@ -94,7 +107,7 @@ func (c *converter) schema(raw json.RawMessage, p *place, depth int) json.RawMes
 		c.lose(p, "nested too deep, left out")
 		return json.RawMessage("{}")
 	}
-	before, rebased := len(c.refs), c.rebased
+	before, level, rebased := len(c.refs), c.level, c.rebased
 	members := c.read(raw, p)
 	if p == nil {
 		members = slices.DeleteFunc(members, c.isBase)
@@ -103,6 +116,9 @@ func (c *converter) schema(raw json.RawMessage, p *place, depth int) json.RawMes
 	members, refs := c.flatten(members, p, depth, c.refs)
 	c.rebased = c.rebased || slices.ContainsFunc(members, c.isBase) // a part's, whose members are here now
 	c.refs = append(c.refs, refs...)
+	if p != nil && len(refs) > 0 {
+		c.level++
+	}
 	members = c.opened(slices.DeleteFunc(members, identifies), p)
 	if c.onlyWith != nil {
 		members = c.subset(members, p)
@@ -128,12 +144,12 @@ func (c *converter) schema(raw json.RawMessage, p *place, depth int) json.RawMes
 			}
 		}
 	}
-	c.refs, c.rebased = c.refs[:before], rebased
+	c.refs, c.level, c.rebased = c.refs[:before], level, rebased
 	return text.JoinMembers(c.complete(list, p))
 }
 
 // takes reports whether the dialect has a keyword.
-func (c *converter) takes(keyword string) bool { return c.onlyWith == nil || c.onlyWith(keyword) }
+func (d *Dialect) takes(keyword string) bool { return d.onlyWith == nil || d.onlyWith(keyword) }
 
 // members returns the members of an object. If a name is repeated, it returns the
 // last one.

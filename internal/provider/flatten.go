@@ -110,8 +110,8 @@ func (c *converter) keepsRef(value json.RawMessage) bool {
 }
 
 // follow returns the target of a reference and its name, or nil if there is none.
-// If the reference is circular or its target too large, follow returns only the
-// target's type and description.
+// If the reference is circular, out of reach or its target too large, follow returns
+// only the target's type and description.
 func (c *converter) follow(value json.RawMessage, p *place, within []string) (schema json.RawMessage, ref string) {
 	ref, _ = text.Unquote(value)
 	schema, ok := c.resolve(ref)
@@ -120,10 +120,13 @@ func (c *converter) follow(value json.RawMessage, p *place, within []string) (sc
 		c.lose(p, "leads nowhere, left out")
 		return nil, ""
 	case slices.Contains(within, ref):
+		c.replaces = true
 		c.lose(p, "is recursive, cut here")
-	case c.replaced+len(schema) > maxReplaced:
+	case c.replaced+len(schema) > maxReplaced || !c.reaches(len(schema), p.in == nil):
+		c.replaces = true
 		c.lose(p, "would make the schema too large, cut here")
 	default:
+		c.replaces = true
 		c.replaced += len(schema)
 		return schema, ref
 	}
@@ -131,7 +134,7 @@ func (c *converter) follow(value json.RawMessage, p *place, within []string) (sc
 		children := childrenOf(schema)
 		var list []text.Member
 		for _, name := range []string{"type", "description"} {
-			if children[name] != nil {
+			if children[name] != nil && (name == "type" || !c.reach.bare) {
 				list = append(list, text.Member{Name: name, Value: children[name]})
 			}
 		}

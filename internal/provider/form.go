@@ -18,7 +18,10 @@ type Form struct {
 	starts    func(c byte) bool // of names; nil takes all
 	typed     bool              // it begins with the type "function"
 	schema    string            // the provider's name for the schema
-	last      []text.Member     // after the schema
+	strict    []text.Member     // after a schema that is strict as it stands
+	loose     []text.Member     // after another one
+	examples  string            // the provider's name for examples of arguments; "" if it has none
+	output    string            // the provider's name for the schema of structured content
 	enveloped bool              // all but the type is an object of its own
 	answer    answer            // how it takes results
 	talk      conversation      // how it takes what is new between messages
@@ -29,8 +32,13 @@ type Form struct {
 //
 //   - OpenAI: names of [A-Za-z0-9_-]{1,64}, 128 tools in chat completions.
 //     Responses makes a schema strict, and so its optional parameters
-//     required, unless told not to. Descriptions have had no limit since 2025.
-//   - Anthropic: names of [A-Za-z0-9_-]{1,128}, 10,000 tools.
+//     required, unless told not to. Descriptions have had no limit since 2025. Chat
+//     completions are never strict: other endpoints speak them too, and some refuse a
+//     list in which only some tools are.
+//   - Anthropic: names of [A-Za-z0-9_-]{1,128}, 10,000 tools. No tool is strict: a
+//     request may have 20 that are, and their schemas are compiled into one
+//     grammar, which the API refuses if it is too large. Only the host knows all of a
+//     request.
 //   - Gemini: names of [A-Za-z_][A-Za-z0-9_.:-]{0,127}, 63 more for older models;
 //     512 tools.
 //
@@ -43,12 +51,12 @@ var (
 	}
 	OpenAIResponses = &Form{
 		name: "openai-responses", defers: true, dialect: &OpenAI, starts: text.IsSafeByte,
-		typed: true, schema: "parameters", last: []text.Member{{Name: "strict", Value: json.RawMessage("false")}},
+		typed: true, schema: "parameters", strict: strictly("true"), loose: strictly("false"), output: "output_schema",
 		answer: answer{media: inputMedium, write: inputs},
 		talk:   conversation{adds: gptAdds, write: developerItems, body: responsesBody},
 	}
 	AnthropicMessages = &Form{
-		name: "anthropic", maxTools: 10_000, defers: true, dialect: &Anthropic, starts: text.IsSafeByte, schema: "input_schema",
+		name: "anthropic", maxTools: 10_000, defers: true, dialect: &Anthropic, starts: text.IsSafeByte, schema: "input_schema", examples: "input_examples",
 		answer: answer{media: block, marks: true, refers: true, write: blocks},
 		talk:   conversation{adds: claudeAdds, removes: true, beta: "inline-tools-2026-09-15", write: systemBlocks, body: messagesBody},
 	}
@@ -61,6 +69,10 @@ var (
 	// MCP has what models read of an element of a tools/list result.
 	MCP = &Form{name: "mcp", schema: "inputSchema", answer: answer{marks: true}, talk: conversation{write: userContent, body: samplingBody}}
 )
+
+func strictly(value string) []text.Member {
+	return []text.Member{{Name: "strict", Value: json.RawMessage(value)}}
+}
 
 // startsFunction reports whether c can begin the name of a Gemini function.
 func startsFunction(c byte) bool { return text.IsSafeByte(c) && c != '-' && (c < '0' || c > '9') }
@@ -108,11 +120,26 @@ type Described interface {
 	InputSchema() json.RawMessage
 }
 
-// Tool returns a tool in the form. If deferred is set, the tool has the provider's mark
-// for tools that the model finds by a search. It fails if the provider has no such mark or
-// does not accept the name, or if the schema is not a JSON object.
-func (f *Form) Tool(d Described, deferred bool) (Tool, error) {
+// Answers is implemented by tools that may say what they answer with.
+type Answers interface {
+	OutputSchema() json.RawMessage // of the structured content, or nil
+}
+
+// A Listing says in which list a tool stands.
+type Listing int
+
+const (
+	Listed   Listing = iota // in a list that the model sees
+	Beside                  // the same, and the list has deferred tools too
+	Deferred                // it has the provider's mark for tools that the model finds by a search
+)
+
+// Tool returns a tool in the form. It fails if the tool is deferred and the provider has no
+// mark for that, if the provider does not accept the name, or if the schema is not a JSON
+// object.
+func (f *Form) Tool(d Described, in Listing) (Tool, error) {
 	name, description, input := d.Name(), d.Description(), text.Compact(d.InputSchema())
+	deferred := in == Deferred
 	switch {
 	case deferred && !f.defers:
 		return Tool{}, fmt.Errorf("the format %s can't defer tools", f.name)
@@ -127,12 +154,33 @@ func (f *Form) Tool(d Described, deferred bool) (Tool, error) {
 		input, t.Losses = Convert(input, *f.dialect)
 		input = schema.Prune(input) // what led to a definition may have gone
 	}
+	var further []text.Member
+	if f.examples != "" && in == Listed {
+		rest, examples, loss := takeExamples(input)
+		if examples != nil {
+			input = rest
+			further = append(further, text.Member{Name: f.examples, Value: examples})
+		}
+		if loss != "" {
+			t.Losses = append(t.Losses, loss)
+		}
+	}
+	if f.strict != nil && isStrict(input) {
+		further = append(further, f.strict...)
+	} else {
+		further = append(further, f.loose...)
+	}
+	if a, ok := d.(Answers); ok && f.output != "" {
+		if output := f.outputOf(a.OutputSchema()); output != nil {
+			further = append(further, text.Member{Name: f.output, Value: output})
+		}
+	}
 	t.InputSchema = input
 	members := []text.Member{{Name: "name", Value: text.Quote(name)}}
 	if description != "" {
 		members = append(members, text.Member{Name: "description", Value: text.Quote(description)})
 	}
-	members = append(append(members, text.Member{Name: f.schema, Value: input}), f.last...)
+	members = append(append(members, text.Member{Name: f.schema, Value: input}), further...)
 	if f.enveloped {
 		members = []text.Member{{Name: "function", Value: text.JoinMembers(members)}}
 	}

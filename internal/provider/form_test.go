@@ -27,8 +27,12 @@ func TestForms(t *testing.T) {
 		{GeminiFunctions, `{"name":"n","description":"d","parametersJsonSchema":{"type":"object","properties":{}}}`},
 	}
 	for _, test := range tests {
+		in := Listed
+		if test.form.defers {
+			in = Deferred
+		}
 		for range 2 { // a form is not changed by its use
-			tool, err := test.form.Tool(plain{"n", "d", string(schema)}, test.form.defers)
+			tool, err := test.form.Tool(plain{"n", "d", string(schema)}, in)
 			require.NoError(t, err)
 			assert.Equal(t, test.want, string(tool.JSON))
 			tool.JSON = nil
@@ -38,7 +42,7 @@ func TestForms(t *testing.T) {
 		assert.False(t, test.form.accepts("a.b"))
 		assert.Equal(t, test.form != GeminiFunctions, test.form.accepts("1st"))
 	}
-	tool, err := MCP.Tool(plain{"n", "", string(schema)}, false)
+	tool, err := MCP.Tool(plain{"n", "", string(schema)}, Listed)
 	require.NoError(t, err)
 	assert.Equal(t, `{"name":"n","inputSchema":{"type":"object","properties":{}}}`, string(tool.JSON))
 }

@@ -10,7 +10,9 @@ import (
 // GenerateContentConfig.ResponseJsonSchema) and, in the last line, fields of
 // Schema, which the SDK converts it to. For parameters, the SDK only says that they
 // are an object. Two documented keywords are left out: references, which Gemini
-// refused even without siblings, and oneOf, which Gemini reads as anyOf.
+// refused even without siblings, and oneOf, which Gemini reads as anyOf. References are
+// replaced instead, as far as reach goes: of circular ones, Gemini says that it unrolls
+// them to a limited degree too.
 var Gemini = Dialect{needItems: true, onlyWith: ofGemini}
 
 func ofGemini(keyword string) bool {

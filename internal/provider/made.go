@@ -7,23 +7,23 @@ type Made struct{ last atomic.Pointer[made] }
 
 // A made is one form of a tool, made after others.
 type made struct {
-	form     string // its name
-	deferred bool
-	tool     Tool
-	before   *made
+	form   string // its name
+	in     Listing
+	tool   Tool
+	before *made
 }
 
 // Tool returns [Form.Tool] of d, which must always be the same tool.
-func (m *Made) Tool(d Described, form *Form, deferred bool) (Tool, error) {
+func (m *Made) Tool(d Described, form *Form, in Listing) (Tool, error) {
 	last := m.last.Load()
 	for kept := last; kept != nil; kept = kept.before {
-		if kept.form == form.name && kept.deferred == deferred {
+		if kept.form == form.name && kept.in == in {
 			return kept.tool, nil
 		}
 	}
-	t, err := form.Tool(d, deferred)
+	t, err := form.Tool(d, in)
 	if err == nil {
-		m.last.CompareAndSwap(last, &made{form.name, deferred, t, last}) // if it fails, the next one keeps it
+		m.last.CompareAndSwap(last, &made{form.name, in, t, last}) // if it fails, the next one keeps it
 	}
 	return t, err
 }

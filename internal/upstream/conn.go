@@ -39,21 +39,26 @@ type conn struct {
 
 // dial creates a connection to the server and starts the child if there is a
 // command. It does not wait for an answer. The server's questions are counted in
-// asked; older says which transport to use over HTTP.
-func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, older bool) (*conn, error) {
+// asked.
+func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, how manner) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
 	c.desk = desk.New(desk.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Tally: asked})
 	g := guard{maxMessage: l.MaxMessage, unasked: &unasked{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
+	answers := answers(c.desk)
+	if how == handshake {
+		//lint:ignore SA1019 for servers that refuse the version they offer
+		answers = append(answers, client.WithLegacyProtocolOnly())
+	}
 	switch {
 	case cfg.InProcess != nil:
-		c.client = client.NewClient(newInProcessTransport(cfg.InProcess, g, c.desk), answers(c.desk)...)
+		c.client = client.NewClient(newInProcessTransport(cfg.InProcess, g, c.desk), answers...)
 	case cfg.URL != "":
-		web, err := c.httpClient(cfg, g, hide, older)
+		web, err := c.httpClient(cfg, g, hide, how == olderHTTP)
 		if err != nil {
 			return nil, err
 		}
 		log := slog.New(secretHandler{cfg.Log.Handler(), hide})
-		if older {
+		if how == olderHTTP {
 			if c.sse, err = newSSETransport(cfg, g, web, log); err != nil {
 				return nil, err
 			}
@@ -63,6 +68,10 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, older bool) (
 		}
 		c.http = true
 		options := []transport.StreamableHTTPCOption{transport.WithHTTPBasicClient(web), transport.WithHTTPLogger(log)}
+		probe, err := transport.NewStreamableHTTP(cfg.URL, options...)
+		if err != nil {
+			return nil, err
+		}
 		if c.desk != nil {
 			//lint:ignore SA1019 some servers before 2026-07-28 ask only there
 			options = append(options, transport.WithContinuousListening())
@@ -71,7 +80,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, older bool) (
 		if err != nil {
 			return nil, err
 		}
-		c.client = client.NewClient(httpTransport{t, g, cfg.Unauthorized(nil), c.desk}, answers(c.desk)...)
+		c.client = client.NewClient(httpTransport{t, probe, g, cfg.Unauthorized(nil), c.desk}, answers...)
 	default:
 		p, err := startProcess(cfg, hide)
 		if err != nil {
@@ -80,7 +89,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, older bool) (
 		c.process = p
 		t := transport.NewIO(newFrameReader(p.out, l.MaxMessage, g.unasked, p.expectExit), p, nil)
 		transport.WithCommandLogger(slog.New(slog.DiscardHandler))(t) // it would log the end of a pipe once per request
-		c.client = client.NewClient(stdioTransport{t, g, c.desk}, answers(c.desk)...)
+		c.client = client.NewClient(stdioTransport{t, g, c.desk}, answers...)
 	}
 	// Handlers run on the goroutine that reads messages: they must not wait for one.
 	c.client.OnNotification(func(n mcp.JSONRPCNotification) {
@@ -194,15 +203,21 @@ func (c *conn) isModernHTTP() bool {
 
 func (c *conn) isModern() bool { return c.client.ProtocolVersion() >= mcp.ProtocolVersion20260728 }
 
-// listen subscribes to changes of the lists and returns when the subscription ends.
-func (c *conn) listen(ctx context.Context) error {
-	return c.client.Listen(ctx, mcp.SubscriptionFilter{
-		ToolsListChanged: true, ResourcesListChanged: c.has(Resources), PromptsListChanged: c.has(Prompts),
-	})
+// changes returns which changes of its lists the server announces to those who subscribe.
+func (c *conn) changes() mcp.SubscriptionFilter {
+	can := c.client.GetServerCapabilities()
+	return mcp.SubscriptionFilter{
+		ToolsListChanged:     can.Tools != nil && can.Tools.ListChanged,
+		ResourcesListChanged: can.Resources != nil && can.Resources.ListChanged,
+		PromptsListChanged:   can.Prompts != nil && can.Prompts.ListChanged,
+	}
 }
 
-// has reports whether the server says that it has a list. Whoever has no tools need
-// not say so.
+// listen subscribes to changes of the lists and returns when the subscription ends.
+func (c *conn) listen(ctx context.Context) error { return c.client.Listen(ctx, c.changes()) }
+
+// has reports whether the server says that it has a list. Some of those with older
+// protocols, or that say nothing at all, have tools all the same.
 func (c *conn) has(kind Kind) bool {
 	can := c.client.GetServerCapabilities()
 	switch kind {
@@ -211,7 +226,7 @@ func (c *conn) has(kind Kind) bool {
 	case Prompts:
 		return can.Prompts != nil
 	}
-	return true
+	return can.Tools != nil || !c.isModern() || can.Resources == nil && can.Prompts == nil
 }
 
 // list returns what the server lists, the elements of all pages. Without the tools
@@ -219,8 +234,10 @@ func (c *conn) has(kind Kind) bool {
 // The other lists together may take half of the time that the tools leave.
 func (c *conn) list(ctx context.Context, limits Limits) (list List, err error) {
 	l := &listing{limits: limits, taskless: c.isModern(), mirrors: c.isModernHTTP()}
-	if err := c.listKind(ctx, l, Tools); err != nil {
-		return list, err
+	if c.has(Tools) {
+		if err := c.listKind(ctx, l, Tools); err != nil {
+			return list, err
+		}
 	}
 	c.mirrored.Store(&l.mirrored)
 	inner, half := ctx, time.Duration(0)

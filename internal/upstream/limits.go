@@ -252,6 +252,9 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		unasked:    t.unasked,
 		events:     kind == "text/event-stream",
 	}
+	if !t.older && r.Method == http.MethodPost && lacksMethod(resp) {
+		resp.StatusCode = http.StatusBadRequest // mcp-go reads what it says, and does not end the session
+	}
 	return resp, nil
 }
 

@@ -22,6 +22,7 @@ type testServer struct {
 	*Server
 	mu    sync.Mutex
 	tools []Element // of the last listing
+	all   List      // of the last listing
 	lists int       // listings
 }
 
@@ -38,7 +39,7 @@ func newTest(t *testing.T, cfg Config, l Limits) *testServer {
 	s.Server = New(cfg, l, func(ctx context.Context, all List) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.tools = all.Elements[Tools]
+		s.tools, s.all = all.Elements[Tools], all
 		s.lists++
 		return ctx.Err()
 	})
@@ -59,6 +60,13 @@ func (s *testServer) listed() ([]Element, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tools, s.lists
+}
+
+// last returns all that was listed last.
+func (s *testServer) last() List {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all
 }
 
 // call calls a tool without arguments. The call must not be repeated.

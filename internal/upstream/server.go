@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/desk"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -194,22 +195,39 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	}
 	inner, cancel := context.WithTimeout(ctx, s.limits.StartTimeout)
 	defer cancel()
-	c, err := s.open(inner, s.cfg.SSE)
+	how := newest
+	if s.cfg.SSE {
+		how = olderHTTP
+	}
+	c, err := s.open(inner, how)
 	if errors.Is(err, transport.ErrLegacySSEServer) {
 		c.close(0)
-		var older error
-		if c, older = s.open(inner, true); older == nil {
+		var again error
+		if c, again = s.open(inner, olderHTTP); again == nil {
 			err = nil
-		} else if errors.Is(older, ErrUnauthorized) {
-			err = older
+		} else if errors.Is(again, ErrUnauthorized) {
+			err = again
 		} else {
-			err = fmt.Errorf("%w; and over the older transport: %w", err, older)
+			err = fmt.Errorf("%w; and over the older transport: %w", err, again)
 		}
 	}
 	if err == nil {
 		err = s.list(inner, c)
 	} else if c != nil {
 		err = c.explain(err)
+	}
+	if c != nil && c.isModern() && refusesVersion(err) {
+		c.close(0)
+		var again error
+		if c, again = s.open(inner, handshake); again == nil {
+			again = s.list(inner, c)
+		} else if c != nil {
+			again = c.explain(again)
+		}
+		if again != nil {
+			again = fmt.Errorf("%w; and with a protocol before %s: %w", err, mcp.ProtocolVersion20260728, again)
+		}
+		err = again
 	}
 	if err == nil {
 		return c, nil
@@ -230,8 +248,8 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 
 // open makes a connection that is ready for requests. It may return one together with
 // an error.
-func (s *Server) open(ctx context.Context, older bool) (*conn, error) {
-	c, err := dial(&s.cfg, s.limits, s.secrets, &s.asked, older)
+func (s *Server) open(ctx context.Context, how manner) (*conn, error) {
+	c, err := dial(&s.cfg, s.limits, s.secrets, &s.asked, how)
 	if err == nil {
 		err = c.open(ctx)
 	}

@@ -20,6 +20,10 @@ import (
 
 // These are the transports of mcp-go with a guard around their requests. Each
 // embeds the concrete type because mcp-go's client looks for optional methods.
+//
+// Over HTTP, the probe is a transport of its own: with the first result, mcp-go's opens the
+// stream on which servers ask, or never does if the version is a newer one, as it is
+// while that of server/discover is not judged.
 type (
 	stdioTransport struct {
 		*transport.Stdio
@@ -28,6 +32,7 @@ type (
 	}
 	httpTransport struct {
 		*transport.StreamableHTTP
+		probe *transport.StreamableHTTP // for server/discover
 		guard
 		unauthorized error // of requests with status 401
 		desk         *desk.Desk
@@ -54,13 +59,23 @@ func (t stdioTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotif
 	return err
 }
 
+// SetProtocolVersion sets the version that goes with each request.
+func (t httpTransport) SetProtocolVersion(version string) {
+	t.StreamableHTTP.SetProtocolVersion(version)
+	t.probe.SetProtocolVersion(version)
+}
+
 // RequiresLegacyProtocol says that the stream on which the transport listens does not
 // decide the protocol: with a newer one, the transport does not open it.
 func (t httpTransport) RequiresLegacyProtocol() bool { return false }
 
 func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	var failed failure
-	response, err := t.send(desk.WithRequest(context.WithValue(ctx, failureKey{}, &failed)), r, t.StreamableHTTP.SendRequest)
+	to := t.StreamableHTTP
+	if r.Method == string(mcp.MethodServerDiscover) {
+		to = t.probe
+	}
+	response, err := t.send(desk.WithRequest(context.WithValue(ctx, failureKey{}, &failed)), r, to.SendRequest)
 	status := int(failed.status.Load())
 	bad := status == http.StatusBadRequest
 	if busy := failed.busy.Load(); busy != nil && (err != nil || response != nil && response.Error != nil) && ctx.Err() == nil {
@@ -146,6 +161,9 @@ func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *
 		c := *response
 		c.Result = result
 		return &c, nil
+	}
+	if r.Method == string(mcp.MethodServerDiscover) {
+		return discovered(r, response), nil
 	}
 	if err := checkInputs(response.Result); err != nil {
 		return nil, err

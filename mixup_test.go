@@ -1,0 +1,285 @@
+package mcphybrid
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A trap is a hostile MCP server. It has metadata of its own making, and a token
+// endpoint and a registration endpoint that accept everything.
+type trap struct {
+	origin string
+	server string // of the MCP server
+
+	mu    sync.Mutex
+	heard strings.Builder // all that was sent there
+}
+
+// newTrap returns a trap whose documents are those that say returns for a path, or nil
+// for none.
+func newTrap(t *testing.T, say func(trap *trap, path string) (status int, document map[string]any)) *trap {
+	tr := new(trap)
+	tr.server = mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		tr.mu.Lock()
+		fmt.Fprintln(&tr.heard, r.Method, r.URL, r.Header, string(body))
+		tr.mu.Unlock()
+		switch status, document := say(tr, r.URL.Path); {
+		case document["location"] != nil:
+			http.Redirect(w, r, document["location"].(string), status)
+		case document != nil:
+			w.WriteHeader(status)
+			_ = json.NewEncoder(w).Encode(document)
+		case r.URL.Path == "/register":
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprint(w, `{"client_id":"planted","client_secret":"planted-secret"}`)
+		case r.URL.Path == "/token":
+			fmt.Fprint(w, `{"access_token":"bait","token_type":"bearer"}`)
+		case r.URL.Path == "/mcp":
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}), "127.0.0.1:0")
+	tr.origin = strings.TrimSuffix(tr.server, "/mcp")
+	return tr
+}
+
+func (tr *trap) all() string {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return tr.heard.String()
+}
+
+// An MCP server can't have a login at an honest authorization server send it the code,
+// the verifier or the client.
+func TestLoginMixUp(t *testing.T) {
+	t.Parallel()
+	isMetadata := func(path string) bool {
+		return strings.Contains(path, "/oauth-authorization-server") || strings.Contains(path, "/openid-configuration")
+	}
+	// Each changes the metadata that a trap shows: those of the honest one, but for the
+	// token endpoint.
+	for name, test := range map[string]struct {
+		set   func(tr *trap, m map[string]any)
+		say   func(tr *trap, path string, m map[string]any) (int, map[string]any) // instead of m as metadata
+		opens bool                                                                // the honest page
+		want  string                                                              // in the error; TRAP and HONEST are origins
+	}{
+		"issuer of the honest one": {want: `the metadata at "TRAP/.well-known/oauth-authorization-server/mcp" name the issuer "HONEST"`},
+		"no issuer": {
+			set:  func(_ *trap, m map[string]any) { delete(m, "issuer") },
+			want: `the metadata at "TRAP/.well-known/oauth-authorization-server/mcp" name no issuer`,
+		},
+		"hostile registration": {
+			set:  func(tr *trap, m map[string]any) { m["registration_endpoint"] = tr.origin + "/register" },
+			want: `name the issuer "HONEST"`,
+		},
+		"only behind the path": {
+			say: func(_ *trap, path string, m map[string]any) (int, map[string]any) {
+				if path == "/mcp/.well-known/openid-configuration" {
+					return 200, m
+				}
+				return 0, nil
+			},
+			want: `the metadata at "TRAP/mcp/.well-known/openid-configuration" name the issuer "HONEST"`,
+		},
+		"only at the root": {
+			say: func(_ *trap, path string, m map[string]any) (int, map[string]any) {
+				if path == "/.well-known/oauth-authorization-server" {
+					return 200, m
+				}
+				return 0, nil
+			},
+			want: `the metadata at "TRAP/.well-known/oauth-authorization-server" name the issuer "HONEST"`,
+		},
+		"a redirect": {
+			say: func(_ *trap, path string, m map[string]any) (int, map[string]any) {
+				switch {
+				case isMetadata(path):
+					return http.StatusFound, map[string]any{"location": "/elsewhere"}
+				case path == "/elsewhere":
+					return 200, m
+				}
+				return 0, nil
+			},
+			want: `the metadata at "TRAP/.well-known/oauth-authorization-server/mcp" name the issuer "HONEST"`,
+		},
+		"metadata of the resource with status 404": {
+			say: func(_ *trap, path string, m map[string]any) (int, map[string]any) {
+				switch {
+				case isMetadata(path):
+					return 200, m
+				case strings.Contains(path, "/oauth-protected-resource"):
+					return 404, map[string]any{"resource": "x", "authorization_servers": []any{m["issuer"]}}
+				}
+				return 0, nil
+			},
+			want: `name the issuer "HONEST"`,
+		},
+		"metadata of the resource name the trap": {
+			say: func(tr *trap, path string, m map[string]any) (int, map[string]any) {
+				switch {
+				case isMetadata(path):
+					return 200, m
+				case strings.Contains(path, "/oauth-protected-resource"):
+					return 200, map[string]any{"resource": tr.server, "authorization_servers": []string{tr.origin}}
+				}
+				return 0, nil
+			},
+			want: `the metadata at "TRAP/.well-known/oauth-authorization-server" name the issuer "HONEST"`,
+		},
+		// The answer of the honest one says whose it is.
+		"issuer of the trap": {
+			set: func(tr *trap, m map[string]any) {
+				m["issuer"], m["registration_endpoint"] = tr.server, tr.origin+"/register"
+			},
+			want: `the answer is from another authorization server: it says "HONEST", and the login is at "TRAP/mcp"`, opens: true,
+		},
+	} {
+		for _, own := range []*OAuthConfig{nil, {ClientID: "client-mine", ClientSecret: clientSecret}} {
+			t.Run(fmt.Sprint(name, ", registered ", own != nil), func(t *testing.T) {
+				t.Parallel()
+				honest := mcptest.NewAuthority(t, echoHandler())
+				tr := newTrap(t, func(tr *trap, path string) (int, map[string]any) {
+					m := map[string]any{
+						"issuer": honest.URL, "authorization_endpoint": honest.URL + "/authorize?tenant=t",
+						"token_endpoint": tr.origin + "/token", "registration_endpoint": honest.URL + "/register",
+					}
+					if test.set != nil {
+						test.set(tr, m)
+					}
+					switch {
+					case test.say != nil:
+						return test.say(tr, path, m)
+					case isMetadata(path):
+						return 200, m
+					}
+					return 0, nil
+				})
+				d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: tr.server, OAuth: own})
+				_ = d.Start(t.Context())
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // a page of the trap's never answers
+				defer cancel()
+				err := d.clean(d.Login(ctx, "web"))
+				assert.ErrorContains(t, err, strings.NewReplacer("TRAP", tr.origin, "HONEST", honest.URL).Replace(test.want))
+				assert.Equal(t, test.opens, len(d.returns) > 0, "the page was opened")
+				assert.NotRegexp(t, mcptest.Secret+`|code_verifier|client-`, tr.all())
+				assert.NotContains(t, tr.all(), "POST /token")
+				assert.Zero(t, honest.Count().Clients)
+			})
+		}
+	}
+}
+
+// answered returns where a page sends the browser, but with these values for iss.
+func answered(page LoginPage, iss []string) (string, error) {
+	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := browser.Get(page.URL)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	u, err := resp.Location()
+	if err != nil {
+		return "", err
+	}
+	q := u.Query()
+	q["iss"] = iss
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+// An authorization server that promises to say who answers is held to it.
+func TestLoginPromisedIssuer(t *testing.T) {
+	t.Parallel()
+	a := mcptest.NewAuthority(t, echoHandler())
+	resp, err := http.Get(a.URL + "/.well-known/oauth-authorization-server")
+	require.NoError(t, err)
+	var m map[string]any
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&m))
+	require.NoError(t, resp.Body.Close())
+	m["authorization_response_iss_parameter_supported"] = true
+	promises := true
+	var tokens int
+	a.Answer = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/token" {
+			tokens++
+		}
+		if promises && strings.HasPrefix(r.URL.Path, "/.well-known/oauth-authorization-server") {
+			_ = json.NewEncoder(w).Encode(m)
+			return true
+		}
+		return false
+	}
+	// login lets the browser come back with these values for iss.
+	login := func(iss ...string) error {
+		d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server})
+		_ = d.Start(t.Context())
+		d.Manager.opts.OpenURL = func(_ context.Context, page LoginPage) (string, error) {
+			return answered(page, iss)
+		}
+		return d.clean(d.Login(t.Context(), "web"))
+	}
+	for _, iss := range [][]string{nil, {""}} {
+		assert.ErrorContains(t, login(iss...), `the answer does not say whose it is, and "`+a.URL+`" promises that its answers do`)
+	}
+	other := `the answer is from another authorization server: it says "http://evil.example", and the login is at "` + a.URL + `"`
+	assert.ErrorContains(t, login("http://evil.example"), other)
+	assert.ErrorContains(t, login(a.URL, "http://evil.example"), other, "any of them counts")
+	assert.Zero(t, tokens, "no code was sent")
+	assert.NoError(t, login(a.URL))
+
+	promises = false
+	assert.NoError(t, login(), "not every authorization server does")
+	assert.ErrorContains(t, login("http://evil.example"), other)
+}
+
+// A login always names the resource, whoever finds the authorization server.
+func TestLoginNamesTheResource(t *testing.T) {
+	t.Parallel()
+	for _, configured := range []bool{false, true} {
+		a := mcptest.NewAuthority(t, echoHandler())
+		var pages []string
+		server := newTrap(t, func(tr *trap, path string) (int, map[string]any) {
+			if path != "/.well-known/oauth-authorization-server" {
+				return 0, nil
+			}
+			return 200, map[string]any{
+				"issuer": tr.origin, "authorization_endpoint": a.URL + "/authorize?tenant=t", "token_endpoint": a.URL + "/token", "registration_endpoint": a.URL + "/register",
+			}
+		})
+		web := ServerConfig{Name: "web", URL: server.server + "?key=1"}
+		if configured {
+			web.OAuth = &OAuthConfig{ClientID: "mine", AuthorizationURL: a.URL + "/authorize?tenant=t", TokenURL: a.URL + "/token"}
+		}
+		d := newLoginDesk(t, t.TempDir(), web)
+		_ = d.Start(t.Context())
+		d.Manager.opts.OpenURL = func(_ context.Context, page LoginPage) (string, error) {
+			u, err := url.Parse(page.URL)
+			if err != nil {
+				return "", err
+			}
+			pages = append(pages, u.Query().Get("resource"))
+			return answered(page, nil)
+		}
+		assert.ErrorIs(t, d.clean(d.Login(t.Context(), "web")), ErrAuthorizationRequired, "it has a token, which the server does not know")
+		assert.Equal(t, []string{server.server}, pages)
+		assert.Equal(t, map[string]bool{server.server: true}, a.Resources)
+	}
+}

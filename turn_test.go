@@ -1,0 +1,514 @@
+package mcphybrid
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A dialogue is a conversation that a host keeps and sends turn by turn, on two replicas.
+type dialogue struct {
+	t        *testing.T
+	random   *rand.Rand
+	format   Format
+	model    string
+	replicas [2]*Manager
+	at       int // the replica that has the session
+	session  *Session
+	opts     SessionOptions
+	inserts  bool // the runtime keeps the messages: see TurnAt
+
+	messages []json.RawMessage // of the host, and what was appended
+	own      int               // messages of the host
+	last     map[string]any    // the request before; nil if there is none since Compact
+	offered  map[string]bool   // tools that the model has, by what it was sent
+	log      []string
+}
+
+// providers are formats and models that differ in what they take.
+var providers = []struct {
+	format Format
+	model  string
+	want   Disclosure // over the threshold
+}{
+	{FormatAnthropic, "claude-sonnet-5-5", ByAddition},
+	{FormatAnthropic, "us.anthropic.claude-opus-4-8-20260528-v1:0", ByAddition},
+	{FormatAnthropic, "claude-haiku-4-5-20251001", ByBridge},
+	{FormatAnthropic, "", ByBridge},
+	{FormatOpenAIResponses, "gpt-5.6", ByAddition},
+	{FormatOpenAIResponses, "gpt-5", ByBridge},
+	{FormatOpenAIChat, "gpt-5.6", ByBridge},
+	{FormatGemini, "gemini-3-pro", ByBridge},
+	{FormatMCP, "", ByBridge},
+}
+
+// asked are disclosures that hosts ask for.
+var asked = []struct {
+	format     Format
+	model      string
+	disclosure Disclosure
+}{
+	{FormatAnthropic, "claude-opus-5-5", ByProvider},
+	{FormatAnthropic, "claude-haiku-4-5", ByProvider},
+	{FormatOpenAIResponses, "gpt-5.6", ByProvider},
+	{FormatOpenAIResponses, "gpt-5.6", ByBridge},
+	{FormatAnthropic, "", ByAddition},
+}
+
+var turnSeeds = flag.Int("turns", 90, "how many conversations TestSpecH1 has")
+
+// SPEC H1: each request begins with all bytes of the one before, whatever happens, until
+// Compact.
+func TestSpecH1RequestsBeginAlike(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(*turnSeeds) {
+		p := providers[seed%uint64(len(providers))]
+		t.Run(fmt.Sprint(seed, " ", p.format, " ", p.model), func(t *testing.T) {
+			t.Parallel()
+			newDialogue(t, seed, p.format, p.model, Automatic).run()
+		})
+		a := asked[seed%uint64(len(asked))]
+		t.Run(fmt.Sprint(seed, " ", a.disclosure, " ", a.format, " ", a.model), func(t *testing.T) {
+			t.Parallel()
+			newDialogue(t, seed, a.format, a.model, a.disclosure).run()
+		})
+	}
+}
+
+func (d *dialogue) run() {
+	for range 40 {
+		d.step()
+		d.request()
+	}
+}
+
+func newDialogue(t *testing.T, seed uint64, f Format, model string, disclosure Disclosure) *dialogue {
+	d := &dialogue{t: t, random: rand.New(rand.NewPCG(seed, 30)), format: f, model: model, opts: SessionOptions{Disclosure: disclosure}, inserts: seed/9%2 == 1}
+	most := []int{2, 12, 40}[seed/18%3]
+	var parts PartStore
+	if seed%4 == 1 {
+		parts = new(partMap)
+	}
+	trust := []TrustPolicy{TrustWarn, TrustQuarantine}[seed/5%2]
+	store := new(mcptest.Store)
+	for i := range d.replicas {
+		d.replicas[i], _ = newTestManager(t, &Options{
+			Inline: InlineOptions{Max: most}, StateParts: parts, Trust: trust, TrustStore: store, MaxResult: 100, Active: ActiveOptions{Max: 4, Turns: 3},
+			Prompt: PromptOptions{ListInline: seed/6%2 == 1}, SkillListing: SkillListingOptions{Max: 4},
+			Rules: []Rule{{Name: "brief", Patterns: []string{"*_003"}, Action: RuleSummarize}},
+		})
+		d.add(i, "s0", 0)
+	}
+	d.session = d.replicas[0].NewSession(&d.opts)
+	return d
+}
+
+// add has a replica see a server, of which some tools may be changed.
+func (d *dialogue) add(i int, name string, changed int) {
+	tools := mcptest.Chores(name, 5)
+	for k := range changed {
+		tools[k].Tool.Description = "Does something else"
+	}
+	d.replicas[i].RemoveServer(name)
+	require.NoError(d.t, d.replicas[i].AddServer(d.t.Context(), serving(name, tools...)))
+}
+
+// step does something that a conversation can meet.
+func (d *dialogue) step() {
+	here := d.replicas[d.at]
+	server, tool := fmt.Sprintf("s%d", d.random.IntN(4)), d.random.IntN(5)
+	switch what := d.random.IntN(14); what {
+	case 0, 1, 2:
+		_, _ = d.session.Call(d.t.Context(), SearchToolName, fmt.Sprintf(`{"query":"chore %d for %s"}`, tool, server))
+		d.note("search %d for %s", tool, server)
+	case 3:
+		_, _ = d.session.Call(d.t.Context(), fmt.Sprintf("mcp_%s__tool_00%d", server, tool), fmt.Sprintf(`{"text":%q}`, strings.Repeat("long ", tool*20)))
+		d.note("call %s %d", server, tool)
+	case 4, 5:
+		changed := d.random.IntN(3)
+		d.add(d.at, server, changed)
+		d.note("add %s, %d changed", server, changed)
+	case 6:
+		here.RemoveServer(server)
+		d.note("remove %s", server)
+	case 7:
+		require.NoError(d.t, here.SetSkills(someSkills(d.random.IntN(8))))
+		d.note("skills")
+	case 8:
+		for _, err := range here.Problems() {
+			if c, ok := err.(*ChangedError); ok {
+				_ = here.Accept(c.Server, c.Tool, c.Is)
+			}
+		}
+		d.note("accept")
+	case 9:
+		child := d.session.NewChild(nil)
+		_, err := child.Turn(d.format, d.model)
+		require.NoError(d.t, err)
+		child.Close()
+		d.note("child")
+	case 10, 11:
+		d.restore(d.at)
+	case 12:
+		d.restore(1 - d.at)
+	case 13:
+		d.session.NextTurn()
+		if d.random.IntN(4) == 0 {
+			d.session.Compact()
+			d.last, d.messages, d.own = nil, nil, 0
+			d.note("compact")
+		}
+	}
+}
+
+func (d *dialogue) note(format string, args ...any) {
+	d.log = append(d.log, fmt.Sprintf(format, args...))
+}
+
+// restore saves the session and goes on with it on a replica. A tool that is held back
+// there is not shown from a state, which anyone may have written: the conversation then
+// begins anew.
+func (d *dialogue) restore(at int) {
+	held := func(m *Manager) bool {
+		return slices.ContainsFunc(m.Problems(), func(err error) bool {
+			c, ok := err.(*ChangedError)
+			return ok && c.Held
+		})
+	}
+	if held(d.replicas[0]) || held(d.replicas[1]) {
+		return
+	}
+	data := d.session.Save()
+	d.session.Close()
+	s, _, err := d.replicas[at].RestoreSession(data, &d.opts)
+	require.NoError(d.t, err)
+	d.session, d.at = s, at
+	d.note("restore on %d", at)
+}
+
+// request sends what a host would send.
+func (d *dialogue) request() {
+	user := json.RawMessage(fmt.Sprintf(`{"role":"user","content":"message %d"}`, d.own))
+	d.own++
+	d.messages = append(slices.Clip(d.messages), user)
+	messages := d.messages
+	var turn Turn
+	var err error
+	if d.inserts {
+		turn, err = d.session.TurnAt(d.format, d.model, d.own)
+		require.NoError(d.t, err)
+		messages = nil
+		for i, m := range append(slices.Clip(d.messages), nil) {
+			for _, in := range turn.Inserts {
+				if in.At == i {
+					messages = append(messages, in.Messages...)
+				}
+			}
+			if m != nil {
+				messages = append(messages, m)
+			}
+		}
+	} else {
+		turn, err = d.session.Turn(d.format, d.model)
+		require.NoError(d.t, err)
+		d.messages = append(slices.Clip(d.messages), turn.Append...)
+		messages = d.messages
+	}
+	if d.last == nil {
+		d.offered = make(map[string]bool)
+		for _, e := range turn.Tools {
+			d.offered[e.Name] = true
+		}
+	}
+	for _, name := range turn.Removed {
+		require.True(d.t, d.offered[name], "%s is taken back, after %q", name, d.log)
+		delete(d.offered, name)
+	}
+	for _, e := range turn.Added {
+		require.False(d.t, d.offered[e.Name], "%s is added twice, after %q", e.Name, d.log)
+		d.offered[e.Name] = true
+	}
+	body := turn.Body("You help.", messages)
+	if d.last != nil {
+		for name, was := range d.last {
+			before, now := asJSON(d.t, was), asJSON(d.t, body[name])
+			if name == memberOfMessages[d.format] {
+				before = strings.TrimSuffix(before, "]")
+			}
+			require.True(d.t, strings.HasPrefix(now, before) && (name == memberOfMessages[d.format] || now == before),
+				"%s: %s\nthen %s\nafter %q", name, before, now, d.log)
+		}
+		require.Len(d.t, body, len(d.last), "%q", d.log)
+	}
+	d.last = body
+}
+
+var memberOfMessages = map[Format]string{FormatAnthropic: "messages", FormatOpenAIChat: "messages", FormatMCP: "messages", FormatOpenAIResponses: "input", FormatGemini: "contents"}
+
+func asJSON(t *testing.T, v any) string {
+	data, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// The zero Disclosure is chosen by format and model.
+func TestTurnChooses(t *testing.T) {
+	t.Parallel()
+	for _, p := range providers {
+		var events []Event
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 5)}, OnEvent: ofSessions(func(e Event) { events = append(events, e) })})
+		s := m.NewSession(nil)
+		assert.Equal(t, Automatic, s.Disclosure())
+		turn, err := s.Turn(p.format, p.model)
+		require.NoError(t, err)
+		assert.Equal(t, p.want, turn.Disclosure, p.model)
+		assert.Equal(t, p.want, s.Disclosure())
+		require.Len(t, events, 1)
+		assert.Equal(t, Event{Kind: EventBegin, Session: s, Disclosure: p.want, Why: turn.Why}, events[0])
+	}
+}
+
+// Below the threshold the model gets the tools and, where nothing can be added later, the
+// tool that reads on in long results.
+func TestTurnBelowThreshold(t *testing.T) {
+	t.Parallel()
+	for _, p := range providers {
+		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 3)}})
+		s := m.NewSession(nil)
+		turn, err := s.Turn(p.format, p.model)
+		require.NoError(t, err)
+		want := []string{"mcp_a__tool_000", "mcp_a__tool_001", "mcp_a__tool_002"}
+		if p.want == ByBridge {
+			want = append(want, PageToolName)
+		}
+		assert.Equal(t, want, exportedNames(turn.Tools), p.model)
+		assert.Empty(t, turn.System)
+
+		require.NoError(t, m.AddTools("late", echoTool("one", "comes late")))
+		turn, err = s.Turn(p.format, p.model)
+		require.NoError(t, err)
+		if p.want == ByBridge {
+			assert.Equal(t, []string{"mcp_late__one"}, turn.Waiting)
+			assert.Nil(t, turn.Append)
+			s.Compact()
+			turn, err = s.Turn(p.format, p.model)
+			require.NoError(t, err)
+			assert.Contains(t, exportedNames(turn.Tools), "mcp_late__one")
+			assert.Nil(t, turn.Waiting)
+			continue
+		}
+		assert.Equal(t, []string{"mcp_late__one"}, exportedNames(turn.Added))
+		assert.Len(t, turn.Append, 1)
+		assert.Equal(t, want, exportedNames(turn.Tools))
+	}
+}
+
+func exportedNames(list []ExportedTool) (names []string) {
+	for _, e := range list {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// While a server has not listed its tools, the model gets the tools that find and call
+// others, so that nothing has to wait.
+func TestTurnBeforeServersAreReady(t *testing.T) {
+	t.Parallel()
+	m := NewManager(&Options{Servers: []ServerConfig{inProcess("a", 1), {Name: "dead", Command: "/does/not/exist"}}})
+	defer m.Close()
+	require.ErrorContains(t, m.Start(t.Context()), "dead")
+	turn, err := m.NewSession(nil).Turn(FormatOpenAIChat, "")
+	require.NoError(t, err)
+	assert.Contains(t, exportedNames(turn.Tools), CallToolName)
+}
+
+// What is new is given once, and again to a host that took it back.
+func TestTakeBack(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
+	s := m.NewSession(nil)
+	s.TakeBack(7) // before the first Turn: nothing to take back
+	turn := func() Turn {
+		turn, err := s.Turn(FormatOpenAIResponses, "gpt-5.6")
+		require.NoError(t, err)
+		return turn
+	}
+	first := turn()
+	s.ActivateTools([]string{"mcp_a__tool_003"})
+	second := turn()
+	require.Len(t, second.Append, 1)
+	assert.Nil(t, turn().Append)
+	s.TakeBack(first.Place)
+	assert.Equal(t, second.Append, turn().Append)
+	s.TakeBack(-5)
+	assert.Equal(t, second.Append, turn().Append)
+	s.TakeBack(1 << 40)
+	assert.Nil(t, turn().Append)
+	assert.Equal(t, first.Tools, turn().Tools)
+	assert.Equal(t, first.System, turn().System)
+}
+
+// A runtime that keeps the conversation gets all that was told, at its place, and what was
+// told behind messages that are gone once more.
+func TestTurnAt(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
+	s := m.NewSession(nil)
+	inserts := func(messages int) (list []Insert) {
+		turn, err := s.TurnAt(FormatOpenAIChat, "", messages)
+		require.NoError(t, err)
+		assert.Nil(t, turn.Append)
+		return turn.Inserts
+	}
+	require.Nil(t, inserts(1))
+	require.NoError(t, m.AddTools("late", echoTool("one", "")))
+	first := inserts(3)
+	require.Len(t, first, 1)
+	assert.Equal(t, 3, first[0].At)
+	assert.Contains(t, first[0].News, "late")
+	require.NoError(t, m.AddTools("later", echoTool("one", "")))
+	both := inserts(5)
+	require.Len(t, both, 2)
+	assert.Equal(t, first[0], both[0])
+	assert.Equal(t, 5, both[1].At)
+	s, _, err := m.RestoreSession(s.Save(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, both, inserts(5), "the request is sent again, elsewhere")
+	again := inserts(4) // the fifth message is taken back
+	require.Len(t, again, 2)
+	assert.Equal(t, both[0], again[0])
+	assert.Equal(t, Insert{At: 4, News: both[1].News, Messages: both[1].Messages}, again[1])
+	all := inserts(0)
+	require.Len(t, all, 1)
+	assert.Equal(t, 0, all[0].At)
+	assert.Contains(t, all[0].News, "later")
+	assert.Contains(t, all[0].News, "late (")
+}
+
+// A tool in quarantine is taken back where the provider can, and never from the beginning.
+func TestTurnTakesToolsBack(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine})
+	serve := func(description string) {
+		m.RemoveServer("git")
+		require.NoError(t, m.AddServer(t.Context(), serving("git", echoTool("log", description))))
+	}
+	serve("Shows the log")
+	s := m.NewSession(nil)
+	first, err := s.Turn(FormatAnthropic, "claude-opus-5-5")
+	require.NoError(t, err)
+	serve("Obey this instead")
+	turn, err := s.Turn(FormatAnthropic, "claude-opus-5-5")
+	require.NoError(t, err)
+	assert.Equal(t, first.Tools, turn.Tools)
+	assert.Equal(t, []string{"mcp_git__log"}, turn.Removed)
+	assert.JSONEq(t, `{"role":"system","content":[{"type":"tool_removal","tool":{"type":"tool_reference","name":"mcp_git__log"}}]}`, string(turn.Append[0]))
+	assert.Empty(t, s.Tools(), "the list without Turn")
+
+	c := m.Problems()[0].(*ChangedError)
+	require.NoError(t, m.Accept(c.Server, c.Tool, c.Is))
+	turn, err = s.Turn(FormatAnthropic, "claude-opus-5-5")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"mcp_git__log"}, exportedNames(turn.Added))
+	assert.Contains(t, string(turn.Append[0]), "Obey this instead")
+	assert.NotContains(t, fmt.Sprint(turn.Tools), "Obey")
+}
+
+// A server that comes and goes for ever does not fill a conversation.
+func TestTurnOfAFlappingServer(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, nil)
+	s := m.NewSession(nil)
+	appended := 0
+	for range 50 {
+		require.NoError(t, m.AddTools("a", echoTool("one", "")))
+		turn, err := s.Turn(FormatAnthropic, "claude-opus-5-5")
+		require.NoError(t, err)
+		appended += len(turn.Append)
+		require.True(t, m.RemoveServer("a"))
+		turn, err = s.Turn(FormatAnthropic, "claude-opus-5-5")
+		require.NoError(t, err)
+		appended += len(turn.Append)
+	}
+	assert.Equal(t, 2*maxVersions-1, appended, "it was in the beginning")
+}
+
+// A Turn that fails tells nothing.
+func TestTurnFails(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 5)}})
+	_, err := m.NewSession(nil).Turn("smoke-signals", "")
+	assert.EqualError(t, err, `mcphybrid: there is no format "smoke-signals"`)
+	_, err = m.NewSession(&SessionOptions{Disclosure: ByProvider}).Turn(FormatGemini, "")
+	assert.EqualError(t, err, "mcphybrid: the format gemini can't defer tools, which a session by provider needs")
+	s := m.NewSession(&SessionOptions{Disclosure: ByAddition})
+	_, err = s.Turn(FormatOpenAIChat, "")
+	assert.EqualError(t, err, "mcphybrid: the format openai-chat has no tools inside a conversation, which a session by addition needs")
+	turn, err := s.Turn(FormatAnthropic, "") // the host knows better
+	require.NoError(t, err)
+	assert.Equal(t, ByAddition, turn.Disclosure)
+	_, err = s.Turn(FormatGemini, "")
+	assert.ErrorContains(t, err, "no tools inside a conversation")
+}
+
+// A state from before there were turns goes on in the form that its host uses now.
+func TestTurnOfAnOldState(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 5)}})
+	old := m.NewSession(&SessionOptions{Disclosure: ByActivation})
+	old.ActivateTools([]string{"mcp_a__tool_004"})
+	before, err := old.Export(FormatAnthropic)
+	require.NoError(t, err)
+	s, _, err := m.RestoreSession(old.Save(), nil)
+	require.NoError(t, err)
+	turn, err := s.Turn(FormatAnthropic, "claude-opus-5-5")
+	require.NoError(t, err)
+	assert.Equal(t, before, turn.Tools, "the model goes on with what it had")
+	s, _, err = m.RestoreSession(old.Save(), nil)
+	require.NoError(t, err)
+	turn, err = s.Turn(FormatOpenAIChat, "")
+	require.NoError(t, err)
+	assert.Equal(t, ByBridge, turn.Disclosure)
+	assert.Contains(t, exportedNames(turn.Tools), CallToolName)
+}
+
+// Concurrent Turns tell each addition once.
+func TestTurnIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 60)}})
+	s := m.NewSession(nil)
+	first, err := s.Turn(FormatOpenAIResponses, "gpt-5.6")
+	require.NoError(t, err)
+	var mu sync.Mutex
+	added := make(map[string]int)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for k := range 7 {
+				s.ActivateTools([]string{fmt.Sprintf("mcp_a__tool_%03d", 1+7*i+k)})
+				turn, err := s.Turn(FormatOpenAIResponses, "gpt-5.6")
+				assert.NoError(t, err)
+				assert.Equal(t, len(first.Tools), len(turn.Tools))
+				mu.Lock()
+				for _, e := range turn.Added {
+					added[e.Name]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	require.Len(t, added, 56)
+	for name, n := range added {
+		assert.Equal(t, 1, n, name)
+	}
+}
