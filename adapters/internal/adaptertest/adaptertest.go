@@ -4,6 +4,7 @@
 package adaptertest
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/http/httptest"
@@ -32,6 +33,9 @@ type Runtime struct {
 	// tested here.
 	Disclosure mcphybrid.Disclosure
 
+	// Chooses is what sessions begin with that are Automatic.
+	Chooses mcphybrid.Disclosure
+
 	Forgets    bool // a run that broke off leaves nothing of itself in the conversation
 	Streams    bool // the requests ask for a stream
 	Sequential bool // the calls of one answer are made one after the other
@@ -51,6 +55,9 @@ type Host interface {
 	// model was away.
 	Run(ctx context.Context, message string) (answer string, err error)
 }
+
+// by returns how the model gets the tools.
+func (r Runtime) by() mcphybrid.Disclosure { return cmp.Or(r.Disclosure, r.Chooses) }
 
 // options returns those of the sessions.
 func (r Runtime) options() *mcphybrid.SessionOptions {
@@ -106,6 +113,7 @@ func Run(t *testing.T, r Runtime) {
 			say(st.User, s.AnswerTo(st.User))
 		}
 	}
+	require.Equal(t, r.by(), session.Disclosure())
 
 	// The user stops a run while a tool is at work.
 	running, stop := context.WithCancel(ctx)

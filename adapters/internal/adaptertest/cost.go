@@ -39,13 +39,27 @@ func Cost(t *testing.T, name string, r Runtime, disclosures ...mcphybrid.Disclos
 	for _, d := range disclosures {
 		c := spend(t, r, servers, &mcphybrid.SessionOptions{Disclosure: d})
 		require.Less(t, c.first, all.first)
-		rows += row(name, []string{"`ByActivation`", "`ByBridge`", "`ByProvider`"}[d], c)
+		rows += row(name, title(d, c.by), c)
 	}
 	t.Log("\n" + rows)
 	assert.Equal(t, documented(t, name), rows, "docs/runtimes.md has other figures")
 }
 
-type cost struct{ first, sum, requests int }
+type cost struct {
+	first, sum, requests int
+	by                   mcphybrid.Disclosure // at the end
+}
+
+// title returns what docs/runtimes.md calls sessions that asked for d and got by.
+func title(d, by mcphybrid.Disclosure) string {
+	title := func(d mcphybrid.Disclosure) string {
+		return "`By" + strings.ToUpper(d.String()[:1]) + d.String()[1:] + "`"
+	}
+	if d == mcphybrid.Automatic {
+		return "`Automatic` as " + title(by)
+	}
+	return title(d)
+}
 
 func row(name, disclosure string, c cost) string {
 	return fmt.Sprintf("| %s | %s | %d | %d | %d |\n", name, disclosure, c.first, c.sum, c.requests)
@@ -96,6 +110,7 @@ func spend(t *testing.T, r Runtime, servers []mcphybrid.ServerConfig, opts *mcph
 	answer, err := r.Begin(t, serve(t, modeltest.Model(m.play)), sess, nil).Run(ctx, task)
 	require.NoError(t, err)
 	require.Equal(t, "It is clean.", answer)
+	m.by = sess.Disclosure()
 	return m.cost
 }
 

@@ -68,7 +68,7 @@ func steps(r Runtime) []modeltest.Step {
 			}
 		}
 	}
-	if r.Disclosure == mcphybrid.ByBridge {
+	if r.by() == mcphybrid.ByBridge {
 		bridge(list)
 	}
 	if r.Forgets {
