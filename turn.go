@@ -29,9 +29,10 @@ type Turn struct {
 	Append []json.RawMessage
 
 	// News, Added and Removed are what Append says, for runtimes with message types of
-	// their own: a text, or ""; the tools that are offered from here on; and the names of
-	// tools that are not offered any more. Added and Removed are nil unless the
-	// conversation can add tools.
+	// their own: the text of its message, or ""; the tools that are offered from here on;
+	// and the names of tools that are not offered any more. Where the message has the
+	// user's role, the text says that the user did not write it. Added and Removed are nil
+	// unless the conversation can add tools.
 	News    string
 	Added   []ExportedTool
 	Removed []string
@@ -338,7 +339,7 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 		turn.Betas = form.Betas()
 		turn.Removed = takenBack(news, form)
 	}
-	turn.News = s.newsOf(news)
+	turn.News = form.Text(s.newsOf(news), said.adds)
 	if said.at == appends {
 		turn.Append = form.Messages(provider.News{Text: turn.News, Added: toolsOf(turn.Added), Removed: turn.Removed}, said.adds)
 		return turn, nil
@@ -351,7 +352,7 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 		if err != nil {
 			return Turn{}, err
 		}
-		n := provider.News{Text: s.newsOf(items)}
+		n := provider.News{Text: form.Text(s.newsOf(items), said.adds)}
 		if said.adds {
 			n.Added, n.Removed = toolsOf(added), takenBack(items, form)
 		}

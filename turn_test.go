@@ -381,6 +381,7 @@ func TestTurnAt(t *testing.T) {
 	require.Len(t, first, 1)
 	assert.Equal(t, 3, first[0].At)
 	assert.Contains(t, first[0].News, "late")
+	assert.JSONEq(t, fmt.Sprintf(`{"role":"user","content":%q}`, first[0].News), string(first[0].Messages[0]), "the text is that of the message")
 	require.NoError(t, m.AddTools("later", echoTool("one", "")))
 	both := inserts(5)
 	require.Len(t, both, 2)

@@ -108,5 +108,5 @@ func TestCheckpoint(t *testing.T) {
 	require.Contains(t, sent[2].Content, "Error: ")
 	require.Equal(t, "yes", sent[3].Content)
 	require.Equal(t, "iVBORw0KGgo=", *sent[4].UserInputMultiContent[1].Image.Base64Data)
-	require.Contains(t, r.lists[1], "mcp_camera__photo")
+	require.Equal(t, r.lists[0], r.lists[1])
 }

@@ -106,6 +106,7 @@ func (h *reactHost) Run(ctx context.Context, message string) (string, error) {
 func reactRuntime(streams bool) adaptertest.Runtime {
 	return adaptertest.Runtime{
 		Streams: streams,
+		Chosen:  mcphybrid.ByBridge,
 		Begin: func(t *testing.T, url string, s *mcphybrid.Session, before adaptertest.Host) adaptertest.Host {
 			agent, err := react.NewAgent(t.Context(), &react.AgentConfig{
 				ToolCallingModel: eino.Model(s, chatModel(t, url)),
@@ -178,6 +179,7 @@ func (h *adkHost) Run(ctx context.Context, message string) (string, error) {
 func adkRuntime(streams bool) adaptertest.Runtime {
 	return adaptertest.Runtime{
 		Streams: streams,
+		Chosen:  mcphybrid.ByBridge,
 		Begin: func(t *testing.T, url string, s *mcphybrid.Session, before adaptertest.Host) adaptertest.Host {
 			agent, err := adk.NewChatModelAgent(t.Context(), &adk.ChatModelAgentConfig{
 				Name:        "agent",
@@ -257,7 +259,7 @@ func TestOwnAndLateTools(t *testing.T) {
 	require.NoError(t, mgr.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "late", InProcess: late}))
 	_, err = agent.Generate(t.Context(), []*schema.Message{schema.UserMessage("go")})
 	require.NoError(t, err)
-	require.Equal(t, []string{"own", "mcp_late__picture"}, r.lists[0])
+	require.Equal(t, []string{"own", "mcp_late__picture", mcphybrid.PageToolName}, r.lists[0])
 	sent := r.got[1][len(r.got[1])-4:]
 	require.Equal(t, "mcp_late__picture", sent[0].ToolCalls[1].Function.Name)
 	require.Equal(t, "I am own", sent[1].Content)
@@ -272,5 +274,5 @@ func TestByProvider(t *testing.T) {
 	t.Cleanup(func() { mgr.Close() })
 	sess := mgr.NewSession(&mcphybrid.SessionOptions{Disclosure: mcphybrid.ByProvider})
 	_, err := eino.Model(sess, &recorder{}).Generate(t.Context(), nil)
-	require.ErrorContains(t, err, "ByProvider")
+	require.ErrorContains(t, err, "by provider")
 }

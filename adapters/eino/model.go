@@ -2,7 +2,6 @@ package eino
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -12,23 +11,23 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// Model returns chat with the tools and the prompt sections of sess. Each request has
-// those of its moment, so that the model can call what a search has just found.
+// Model returns chat with the tools and the prompt sections of sess, as
+// [mcphybrid.Session.TurnAt] gives them. Each request begins with all bytes of the one
+// before; a session by activation adds tools at the end of the list.
 //
 // The tools that an agent binds, the host's own, come first in the list. Those of the
 // session follow. The sections stand at the end of the first system message, or in one
-// of their own.
+// of their own. What is new later stands in messages of the user, which the agent does not
+// have.
 //
 // Images in results of tools go into a user message behind the results, as providers
 // want them that take only texts in a result.
 //
-// Requests fail if sess is [mcphybrid.ByProvider]: Eino has no mark for a tool that the
-// model finds by itself.
+// Requests fail if sess is [mcphybrid.ByProvider] or [mcphybrid.ByAddition]: Eino has no
+// mark for a tool that the model finds by itself, and no tools between messages.
 func Model(sess *mcphybrid.Session, chat model.ToolCallingChatModel) model.ToolCallingChatModel {
 	return &hybrid{sess: sess, chat: chat}
 }
-
-var errByProvider = errors.New("eino: a session ByProvider can't be used here: use ByActivation or ByBridge")
 
 // A hybrid is a model with the tools of a session. It never changes.
 type hybrid struct {
@@ -77,10 +76,7 @@ type request struct {
 
 // request adds what the session has at this moment.
 func (h *hybrid) request(in []*schema.Message, opts []model.Option) (request, error) {
-	if h.sess.Disclosure() == mcphybrid.ByProvider {
-		return request{}, errByProvider
-	}
-	list, err := h.sess.Export(mcphybrid.FormatOpenAIChat)
+	turn, err := h.sess.TurnAt(mcphybrid.FormatOpenAIChat, "", len(in))
 	if err != nil {
 		return request{}, err
 	}
@@ -91,7 +87,7 @@ func (h *hybrid) request(in []*schema.Message, opts []model.Option) (request, er
 			tools = append(tools, t)
 		}
 	}
-	for _, t := range list {
+	for _, t := range turn.Tools {
 		info, err := infoOf(t)
 		if err != nil {
 			return request{}, err
@@ -99,7 +95,7 @@ func (h *hybrid) request(in []*schema.Message, opts []model.Option) (request, er
 		tools = append(tools, info)
 	}
 	return request{
-		messages: withSections(liftMedia(inOrder(realNames(in))), h.sess.PromptSections(mcphybrid.PromptFull)),
+		messages: withSections(liftMedia(withNews(inOrder(realNames(in)), turn.Inserts)), turn.System),
 		options:  append(slices.Clone(opts), model.WithTools(tools)),
 		listed:   namesOf(bound),
 	}, nil
@@ -121,6 +117,22 @@ func withSections(in []*schema.Message, sections string) []*schema.Message {
 		system.Content += sections
 	}
 	return append([]*schema.Message{&system}, in[1:]...)
+}
+
+// withNews returns messages with what the session told the model between them. The results
+// of one answer stay together.
+func withNews(in []*schema.Message, news []mcphybrid.Insert) []*schema.Message {
+	out := make([]*schema.Message, 0, len(in)+len(news))
+	for i, m := range in {
+		for ; len(news) > 0 && news[0].At <= i && m.Role != schema.Tool; news = news[1:] {
+			out = append(out, schema.UserMessage(news[0].News))
+		}
+		out = append(out, m)
+	}
+	for _, n := range news {
+		out = append(out, schema.UserMessage(n.News))
+	}
+	return out
 }
 
 // inOrder puts the results behind each answer into the order of its calls. Eino tells a

@@ -3,6 +3,7 @@ package eino
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/cloudwego/eino/components/tool"
@@ -18,13 +19,20 @@ import (
 // there is one only if the context has ended.
 func ToolsNode(sess *mcphybrid.Session) compose.ToolsNodeConfig {
 	tools := []tool.BaseTool{&sessionTool{sess, unlisted}}
-	for _, t := range sess.Tools() {
-		tools = append(tools, &sessionTool{sess, t.Name()})
+	for _, name := range meta {
+		tools = append(tools, &sessionTool{sess, name})
 	}
-	for _, t := range sess.DeferredTools() {
+	for _, t := range slices.Concat(sess.InlineTools(), sess.DeferredTools()) {
 		tools = append(tools, &sessionTool{sess, t.Name()})
 	}
 	return compose.ToolsNodeConfig{Tools: tools}
+}
+
+// meta are the names of tools that a session answers itself. Which of them it has is known
+// with the first request.
+var meta = []string{
+	mcphybrid.SearchToolName, mcphybrid.DescribeToolName, mcphybrid.CallToolName, mcphybrid.ReadOnlyCallToolName, mcphybrid.PageToolName,
+	mcphybrid.SkillSearchToolName, mcphybrid.SkillLoadToolName, mcphybrid.ResourceSearchToolName, mcphybrid.ResourceReadToolName,
 }
 
 // A sessionTool is a name by which a session can be called.

@@ -52,6 +52,7 @@ func (h *host) Run(ctx context.Context, message string) (string, error) {
 func runtime(streams bool) adaptertest.Runtime {
 	return adaptertest.Runtime{
 		Streams: streams,
+		Chosen:  mcphybrid.ByBridge,
 		Quotes:  true, // of Genkit's OpenAI plugin, whatever the output
 		Floats:  true, // it reads arguments so
 		Rounds:  true,
@@ -185,7 +186,7 @@ func TestByProvider(t *testing.T) {
 	})
 	sess := mgr.NewSession(&mcphybrid.SessionOptions{Disclosure: mcphybrid.ByProvider})
 	_, err := genkit.Generate(t.Context(), g, ai.WithModelName("test/model"), ai.WithPrompt("go"), ai.WithUse(mcpgenkit.Use(sess, nil)))
-	require.ErrorContains(t, err, "ByProvider")
+	require.ErrorContains(t, err, "by provider")
 }
 
 // A call without arguments is a call: the model gets the result.

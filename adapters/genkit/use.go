@@ -3,7 +3,6 @@ package genkit
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +10,6 @@ import (
 	"github.com/firebase/genkit/go/ai"
 	"github.com/mcphybrid/mcphybrid"
 )
-
-var errByProvider = errors.New("genkit: a session ByProvider can't be used here: use ByActivation or ByBridge")
 
 // Options configure [Use].
 type Options struct {
@@ -24,20 +21,22 @@ type Options struct {
 }
 
 // Use returns a middleware that adds the tools and the prompt sections of sess to each
-// request of ai.Generate. Each request has those of its moment, so that the model can call
-// what a search has just found. Calls go to sess, but those of the host's own tools.
+// request of ai.Generate, as [mcphybrid.Session.TurnAt] gives them. Each request begins with
+// all bytes of the one before; a session by activation adds tools at the end of the list.
+// Calls go to sess, but those of the host's own tools.
 //
 // The host's own tools come first in the list, in the order of their names: Genkit itself
 // sends tools in an order that differs from call to call. The sections stand at the
-// end of the first system message, or in one of their own. Images in results of tools
-// go into a user message behind the results, since Genkit's OpenAI plugin drops them
-// elsewhere.
+// end of the first system message, or in one of their own. What is new later stands in
+// messages of the user, which the host does not get. Images in results of tools go into a
+// user message behind the results, since Genkit's OpenAI plugin drops them elsewhere.
 //
 // A call that fails is a result, which tells the model why. An error ends the generation;
 // there is one only if the context has ended.
 //
-// Requests fail if sess is [mcphybrid.ByProvider]: Genkit has no mark for a tool that the
-// model finds by itself. opts may be nil.
+// Requests fail if sess is [mcphybrid.ByProvider] or [mcphybrid.ByAddition]: Genkit has no
+// mark for a tool that the model finds by itself, and no tools between messages. opts may
+// be nil.
 func Use(sess *mcphybrid.Session, opts *Options) ai.Middleware {
 	var o Options
 	if opts != nil {
@@ -55,8 +54,9 @@ func Use(sess *mcphybrid.Session, opts *Options) ai.Middleware {
 
 // generate makes one request.
 func generate(ctx context.Context, sess *mcphybrid.Session, o Options, p *ai.ModelParams, next ai.ModelNext) (*ai.ModelResponse, error) {
-	if sess.Disclosure() == mcphybrid.ByProvider {
-		return nil, errByProvider
+	turn, err := sess.TurnAt(mcphybrid.FormatOpenAIChat, "", len(p.Request.Messages))
+	if err != nil {
+		return nil, err
 	}
 	own := make(map[string]bool)
 	var tools []*ai.ToolDefinition
@@ -67,11 +67,7 @@ func generate(ctx context.Context, sess *mcphybrid.Session, o Options, p *ai.Mod
 		}
 	}
 	slices.SortFunc(tools, func(a, b *ai.ToolDefinition) int { return strings.Compare(a.Name, b.Name) })
-	list, err := sess.Export(mcphybrid.FormatOpenAIChat)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range list {
+	for _, t := range turn.Tools {
 		var schema map[string]any
 		if err := json.Unmarshal(t.InputSchema, &schema); err != nil {
 			return nil, fmt.Errorf("genkit: tool %q: %w", t.Name, err)
@@ -86,7 +82,7 @@ func generate(ctx context.Context, sess *mcphybrid.Session, o Options, p *ai.Mod
 	}
 	sent := kept
 	sent.Tools = tools
-	sent.Messages = withSections(liftMedia(kept.Messages), sess.PromptSections(mcphybrid.PromptFull))
+	sent.Messages = withSections(liftMedia(withNews(kept.Messages, turn.Inserts)), turn.System)
 	resp, err := next(ctx, &ai.ModelParams{Request: &sent, Callback: p.Callback})
 	if err != nil {
 		return nil, err
@@ -108,6 +104,22 @@ func withSections(in []*ai.Message, sections string) []*ai.Message {
 	system := *in[0]
 	system.Content = append(slices.Clone(system.Content), ai.NewTextPart(sections))
 	return append([]*ai.Message{&system}, in[1:]...)
+}
+
+// withNews returns messages with what the session told the model between them, and never
+// between calls and their results.
+func withNews(in []*ai.Message, news []mcphybrid.Insert) []*ai.Message {
+	out := make([]*ai.Message, 0, len(in)+len(news))
+	for i, m := range in {
+		for ; len(news) > 0 && news[0].At <= i && m.Role != ai.RoleTool; news = news[1:] {
+			out = append(out, ai.NewUserTextMessage(news[0].News))
+		}
+		out = append(out, m)
+	}
+	for _, n := range news {
+		out = append(out, ai.NewUserTextMessage(n.News))
+	}
+	return out
 }
 
 // liftMedia returns messages in which no result has contents beside its output. They

@@ -162,19 +162,25 @@ func (c *client) ask(ctx context.Context) (reply, error) {
 	return r, json.Unmarshal(r.raw, &r)
 }
 
-// A client of the SDK goes through the whole conversation with a session as its server.
+// A client of the SDK goes through the whole conversation with a session as its server, whose
+// list grows also if the session is left to choose.
 func TestConversation(t *testing.T) {
 	t.Parallel()
-	adaptertest.Run(t, adaptertest.Runtime{Begin: func(t *testing.T, url string, s *mcphybrid.Session, before adaptertest.Host) adaptertest.Host {
-		server, err := gosdk.NewServer(s, impl, nil)
-		require.NoError(t, err)
-		_, session := join(t, server, nil)
-		c := &client{url: url, session: session, system: adaptertest.System + session.InitializeResult().Instructions}
-		if before != nil {
-			c.messages = before.(*client).messages
-		}
-		return c
-	}})
+	for _, by := range []mcphybrid.Disclosure{mcphybrid.Automatic, mcphybrid.ByActivation} {
+		t.Run(by.String(), func(t *testing.T) {
+			t.Parallel()
+			adaptertest.Run(t, adaptertest.Runtime{Disclosure: by, Begin: func(t *testing.T, url string, s *mcphybrid.Session, before adaptertest.Host) adaptertest.Host {
+				server, err := gosdk.NewServer(s, impl, nil)
+				require.NoError(t, err)
+				_, session := join(t, server, nil)
+				c := &client{url: url, session: session, system: adaptertest.System + session.InitializeResult().Instructions}
+				if before != nil {
+					c.messages = before.(*client).messages
+				}
+				return c
+			}})
+		})
+	}
 }
 
 // A client is told when a search adds a tool.
@@ -190,10 +196,10 @@ func TestClientIsTold(t *testing.T) {
 	require.NoError(t, err)
 	defer done()
 
-	server, err := gosdk.NewServer(m.NewSession(nil), impl, nil)
+	offered, err := gosdk.NewServer(m.NewSession(nil), impl, nil)
 	require.NoError(t, err)
 	told := make(chan struct{}, 10)
-	_, session := join(t, server, &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { told <- struct{}{} }})
+	_, session := join(t, offered, &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { told <- struct{}{} }})
 	list := func() (names []string) {
 		all, err := session.ListTools(t.Context(), nil)
 		require.NoError(t, err)
@@ -211,6 +217,10 @@ func TestClientIsTold(t *testing.T) {
 	case <-t.Context().Done():
 	}
 	assert.Equal(t, append(first, "mcp_walls__paint_2"), list())
+
+	require.NoError(t, m.AddTools("late", server.ServerTool{Tool: mcpgo.NewTool("do")}))
+	_, again := join(t, offered, nil)
+	assert.Equal(t, session.InitializeResult().Instructions, again.InitializeResult().Instructions, "they stay as they were")
 }
 
 // After Compact, a list that has other tools is told of, also if it is as long as before.

@@ -12,10 +12,11 @@ import (
 )
 
 // NewServer returns a server with the tools of s, for one client, whose model is the
-// session's. The list of tools only grows at its end, and the client is told when it does.
+// session's. The list of tools only grows at its end, and the client is told when it does:
+// a session that is [mcphybrid.Automatic] is by activation here, since no Turn chooses for it.
 // Calls of other names go to the session too, which calls tools that no search has found.
-// If opts has no instructions, they are the session's sections. Calls report their
-// progress if the client asks for it.
+// If opts has no instructions, they are the session's sections, as they are now. Calls
+// report their progress if the client asks for it.
 //
 // NewServer fails if s is ByProvider: MCP has no mark for tools that a model finds by
 // itself. Make the session with [mcphybrid.SessionOptions.Client].

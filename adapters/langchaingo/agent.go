@@ -41,12 +41,12 @@ func (a Agent) Run(ctx context.Context, messages []llms.MessageContent) ([]llms.
 	messages = slices.Clone(messages)
 	limit := cmp.Or(a.MaxRequests, DefaultMaxRequests)
 	for n := 0; limit < 0 || n < limit; n++ {
-		tools, err := Tools(a.Session)
+		sent, tools, err := Request(a.Session, messages)
 		if err != nil {
 			return messages, err
 		}
 		opts := append(slices.Clone(a.Options), llms.WithTools(tools))
-		res, err := a.Model.GenerateContent(ctx, System(a.Session, messages), opts...)
+		res, err := a.Model.GenerateContent(ctx, sent, opts...)
 		if err != nil {
 			return messages, err
 		}

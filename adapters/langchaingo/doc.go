@@ -4,5 +4,5 @@
 //	agent := langchaingo.Agent{Session: sess, Model: llm}
 //	messages, err = agent.Run(ctx, append(messages, llms.TextParts(llms.ChatMessageTypeHuman, question)))
 //
-// [Tools], [System] and [Answer] are its parts, for a loop of one's own.
+// [Request] and [Answer] are its parts, for a loop of one's own.
 package langchaingo

@@ -39,6 +39,7 @@ func (h *host) Run(ctx context.Context, message string) (string, error) {
 func runtime(streams bool) adaptertest.Runtime {
 	return adaptertest.Runtime{
 		Streams: streams,
+		Chosen:  mcphybrid.ByBridge,
 		Begin: func(t *testing.T, url string, s *mcphybrid.Session, before adaptertest.Host) adaptertest.Host {
 			llm, err := openai.New(openai.WithToken("none"), openai.WithBaseURL(url+"/v1"), openai.WithModel("script"))
 			require.NoError(t, err)
@@ -152,6 +153,8 @@ func TestByProvider(t *testing.T) {
 	sess := mgr.NewSession(&mcphybrid.SessionOptions{Disclosure: mcphybrid.ByProvider})
 	_, err := langchaingo.Tools(sess)
 	require.ErrorContains(t, err, "ByProvider")
+	_, _, err = langchaingo.Request(sess, nil)
+	require.ErrorContains(t, err, "by provider")
 }
 
 // A run that is cancelled returns what can be sent again: no call without its result.

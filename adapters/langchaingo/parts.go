@@ -19,12 +19,34 @@ var errEmpty = errors.New("langchaingo: the model's answer is empty")
 
 var errByProvider = errors.New("langchaingo: a session ByProvider can't be used here: use ByActivation or ByBridge")
 
-// Tools returns the tools of sess for the next request. Each list begins with the one
-// before. The schemas are maps, as some models of LangChainGo want them, so the order of
+// Request returns what the next request of a conversation needs, as
+// [mcphybrid.Session.TurnAt] gives it: messages with the prompt sections of sess at the end of
+// the first system message, or in one of their own, and the list of tools. What is new since
+// the conversation began stands between the messages, in messages of the user. Each request
+// begins with all of the one before; a session by activation adds tools at the end of the list.
+//
+// messages are those of the conversation, without what Request has added. They are not
+// changed. The schemas are maps, as some models of LangChainGo want them, so the order of
 // their members is that of the names.
 //
-// It fails if sess is [mcphybrid.ByProvider]: LangChainGo has no mark for a tool that
-// the model finds by itself.
+// Request fails if sess is [mcphybrid.ByProvider] or [mcphybrid.ByAddition]: LangChainGo has
+// no mark for a tool that the model finds by itself, and no tools between messages.
+func Request(sess *mcphybrid.Session, messages []llms.MessageContent) ([]llms.MessageContent, []llms.Tool, error) {
+	turn, err := sess.TurnAt(mcphybrid.FormatOpenAIChat, "", len(messages))
+	if err != nil {
+		return nil, nil, err
+	}
+	tools, err := toolsOf(turn.Tools)
+	return withSections(withNews(messages, turn.Inserts), turn.System), tools, err
+}
+
+// Tools returns the tools of sess at this moment, for a request with the messages of [System].
+// Together they are for hosts that want no messages between their own, and cost more than
+// [Request]. With them alone an [mcphybrid.Automatic] session is by activation: the list
+// grows at its end with all that a search finds, and what comes late changes the system
+// message. Each time the provider reads the whole conversation anew.
+//
+// It fails if sess is [mcphybrid.ByProvider].
 func Tools(sess *mcphybrid.Session) ([]llms.Tool, error) {
 	if sess.Disclosure() == mcphybrid.ByProvider {
 		return nil, errByProvider
@@ -33,6 +55,10 @@ func Tools(sess *mcphybrid.Session) ([]llms.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
+	return toolsOf(list)
+}
+
+func toolsOf(list []mcphybrid.ExportedTool) ([]llms.Tool, error) {
 	tools := make([]llms.Tool, len(list))
 	for i, t := range list {
 		var schema map[string]any
@@ -47,9 +73,13 @@ func Tools(sess *mcphybrid.Session) ([]llms.Tool, error) {
 }
 
 // System returns messages whose first is a system message that ends with the prompt
-// sections of sess. messages is not changed.
+// sections of sess at this moment: see [Tools]. messages is not changed.
 func System(sess *mcphybrid.Session, messages []llms.MessageContent) []llms.MessageContent {
-	sections := sess.PromptSections(mcphybrid.PromptFull)
+	return withSections(messages, sess.PromptSections(mcphybrid.PromptFull))
+}
+
+// withSections returns messages whose first is a system message that ends with sections.
+func withSections(messages []llms.MessageContent, sections string) []llms.MessageContent {
 	if sections == "" {
 		return messages
 	}
@@ -66,6 +96,22 @@ func System(sess *mcphybrid.Session, messages []llms.MessageContent) []llms.Mess
 		sections = strings.TrimLeft(sections, "\n")
 	}
 	return append([]llms.MessageContent{llms.TextParts(llms.ChatMessageTypeSystem, base+sections)}, messages...)
+}
+
+// withNews returns messages with what the session told the model between them. The results
+// of one answer stay together.
+func withNews(messages []llms.MessageContent, news []mcphybrid.Insert) []llms.MessageContent {
+	out := make([]llms.MessageContent, 0, len(messages)+len(news))
+	for i, m := range messages {
+		for ; len(news) > 0 && news[0].At <= i && m.Role != llms.ChatMessageTypeTool; news = news[1:] {
+			out = append(out, llms.TextParts(llms.ChatMessageTypeHuman, news[0].News))
+		}
+		out = append(out, m)
+	}
+	for _, n := range news {
+		out = append(out, llms.TextParts(llms.ChatMessageTypeHuman, n.News))
+	}
+	return out
 }
 
 // Images says how a model of LangChainGo takes images.

@@ -60,8 +60,19 @@ func (f *Form) Betas() []string {
 	return []string{f.talk.beta}
 }
 
-// Messages returns the messages that tell the model what is new. If adds is not set, they
-// are for a model that takes no tools there, and n has only a text for it.
+// Text returns the text of sections as a message has it: behind a line on who wrote it,
+// where the message has the user's role.
+func (f *Form) Text(sections string, adds bool) string {
+	sections = strings.TrimLeft(sections, "\n")
+	if sections == "" || f == OpenAIResponses || f == AnthropicMessages && adds {
+		return sections
+	}
+	return words.FromProgram + sections
+}
+
+// Messages returns the messages that tell the model what is new, in the words of
+// [Form.Text]. If adds is not set, they are for a model that takes no tools there, and n
+// has only a text for it.
 func (f *Form) Messages(n News, adds bool) []json.RawMessage { return f.talk.write(n, adds) }
 
 // Body returns the members of a request that have the system prompt, the tools and the
@@ -84,9 +95,6 @@ func (f *Form) Body(system string, tools []Tool, first int, messages []json.RawM
 type members = map[string]any
 
 func raw(v any) json.RawMessage { return json.RawMessage(text.JSON(v)) }
-
-// fromProgram stands before a text that has the user's role but is not the user's.
-func fromProgram(news string) string { return words.FromProgram + strings.TrimLeft(news, "\n") }
 
 // claudeVersion finds the family and the version in the name of a model, which may stand
 // between those of a platform and of a day.
@@ -133,7 +141,7 @@ func systemBlocks(n News, adds bool) []json.RawMessage {
 		blocks = append(blocks, json.RawMessage(`{"type":"tool_addition","tool":{"type":"tool_definition","definition":`+string(t.JSON)+`}}`))
 	}
 	if n.Text != "" {
-		blocks = append(blocks, members{"type": "text", "text": strings.TrimLeft(n.Text, "\n")})
+		blocks = append(blocks, members{"type": "text", "text": n.Text})
 	}
 	if blocks == nil {
 		return nil
@@ -151,7 +159,7 @@ func developerItems(n News, adds bool) (items []json.RawMessage) {
 		items = append(items, raw(members{"type": "additional_tools", "role": "developer", "tools": list}))
 	}
 	if n.Text != "" {
-		items = append(items, raw(members{"type": "message", "role": "developer", "content": strings.TrimLeft(n.Text, "\n")}))
+		items = append(items, raw(members{"type": "message", "role": "developer", "content": n.Text}))
 	}
 	return items
 }
@@ -161,21 +169,21 @@ func userText(n News, _ bool) []json.RawMessage {
 	if n.Text == "" {
 		return nil
 	}
-	return []json.RawMessage{raw(members{"role": "user", "content": fromProgram(n.Text)})}
+	return []json.RawMessage{raw(members{"role": "user", "content": n.Text})}
 }
 
 func userPart(n News, _ bool) []json.RawMessage {
 	if n.Text == "" {
 		return nil
 	}
-	return []json.RawMessage{raw(members{"role": "user", "parts": []any{members{"text": fromProgram(n.Text)}}})}
+	return []json.RawMessage{raw(members{"role": "user", "parts": []any{members{"text": n.Text}}})}
 }
 
 func userContent(n News, _ bool) []json.RawMessage {
 	if n.Text == "" {
 		return nil
 	}
-	return []json.RawMessage{raw(members{"role": "user", "content": members{"type": "text", "text": fromProgram(n.Text)}})}
+	return []json.RawMessage{raw(members{"role": "user", "content": members{"type": "text", "text": n.Text}})}
 }
 
 // ephemeral is Anthropic's mark for what is cached up to here.

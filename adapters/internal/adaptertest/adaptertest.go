@@ -5,6 +5,7 @@ package adaptertest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -58,10 +59,8 @@ type Host interface {
 	Run(ctx context.Context, message string) (answer string, err error)
 }
 
-// bridges reports whether the list of tools is always the first one.
-func (r Runtime) bridges() bool {
-	return r.Disclosure == mcphybrid.ByBridge || r.Chosen == mcphybrid.ByBridge
-}
+// by returns how the model gets the tools.
+func (r Runtime) by() mcphybrid.Disclosure { return cmp.Or(r.Disclosure, r.Chosen) }
 
 // options returns those of the sessions.
 func (r Runtime) options() *mcphybrid.SessionOptions {
@@ -70,7 +69,7 @@ func (r Runtime) options() *mcphybrid.SessionOptions {
 
 // manager returns a Manager of the servers that has two tools inline.
 func (d *desk) manager(t *testing.T) *mcphybrid.Manager {
-	late := &late{on: d.late}
+	late := &lateServer{on: d.late}
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
 		Middleware: []mcphybrid.Middleware{late.watch},
 		Inline:     mcphybrid.InlineOptions{Max: 2},
@@ -82,30 +81,30 @@ func (d *desk) manager(t *testing.T) *mcphybrid.Manager {
 	return mgr
 }
 
-// A late server comes while a tool is called, and leaves in a later call.
-type late struct {
+// A lateServer comes while a tool is called, and leaves in a later call.
+type lateServer struct {
 	on      bool
 	manager *mcphybrid.Manager
 	calls   atomic.Int32
 }
 
-func (l *late) watch(next mcphybrid.Handler) mcphybrid.Handler {
+func (l *lateServer) watch(next mcphybrid.Handler) mcphybrid.Handler {
 	return func(ctx context.Context, c mcphybrid.ToolCall) (*mcp.CallToolResult, error) {
 		switch n := l.calls.Add(1); {
 		case l.on && n == 2:
-			if err := l.manager.AddTools(lateServer, server.ServerTool{Tool: mcp.NewTool("water_plants"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if err := l.manager.AddTools(lateName, server.ServerTool{Tool: mcp.NewTool("water_plants"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				return mcp.NewToolResultText("done"), nil
 			}}); err != nil {
 				return nil, err
 			}
 		case l.on && n == 5:
-			l.manager.RemoveServer(lateServer)
+			l.manager.RemoveServer(lateName)
 		}
 		return next(ctx, c)
 	}
 }
 
-const lateServer = "greenhouse"
+const lateName = "greenhouse"
 
 // serve serves a model on loopback.
 func serve(t *testing.T, model http.Handler) (url string) {
@@ -126,7 +125,7 @@ func Run(t *testing.T, r Runtime) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	desk := newDesk(r.Sequential)
-	desk.late = r.Chosen == mcphybrid.ByAddition || r.Chosen == mcphybrid.ByBridge
+	desk.late = r.Chosen != mcphybrid.Automatic && r.by() != mcphybrid.ByActivation
 	s := newScript(r)
 	var model http.Handler = s
 	if desk.late { // the runtime asks for whole turns
@@ -144,7 +143,7 @@ func Run(t *testing.T, r Runtime) {
 	session := desk.manager(t).NewSession(r.options())
 	host := r.Begin(t, url, session, nil)
 	if r.Chosen != mcphybrid.Automatic {
-		defer func() { assert.Equal(t, r.Chosen, session.Disclosure()) }()
+		defer func() { assert.Equal(t, r.by(), session.Disclosure()) }()
 	}
 	say := func(message, want string) {
 		answer, err := host.Run(ctx, message)
@@ -208,7 +207,7 @@ func (h *told) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the host is gone
 	}
-	if bytes.Contains(body, []byte(lateServer)) {
+	if bytes.Contains(body, []byte(lateName)) {
 		h.yes.Store(true)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))

@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"strings"
 
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/modeltest"
 )
 
@@ -67,7 +68,7 @@ func steps(r Runtime) []modeltest.Step {
 			}
 		}
 	}
-	if r.bridges() {
+	if r.by() == mcphybrid.ByBridge {
 		bridge(list)
 	}
 	if r.Forgets {
