@@ -67,6 +67,7 @@ type Turn struct {
 // An Insert is what one Turn appended to a conversation.
 type Insert struct {
 	At       int               // how many messages of the host's stand before it
+	Before   int               // the place of the Turn before it: see [Session.TakeBack]
 	News     string            // as in a Turn
 	Messages []json.RawMessage // as Append in a Turn
 }
@@ -329,7 +330,7 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 	}
 	if !said.adds { // with ByActivation there are some
 		turn.Tools = append(turn.Tools, added...)
-	} else if turn.Added, err = s.export(news, form); err != nil {
+	} else if turn.Added, err = s.export(remaining(news), form); err != nil {
 		return Turn{}, err
 	}
 	if err := form.Check(len(turn.Tools)); err != nil {
@@ -348,7 +349,7 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 	for _, in := range append(slices.Clip(said.inserts), insert{int32(len(list)), int32(said.at)}) {
 		items := list[from:max(from, int(in.told))]
 		from += len(items)
-		added, err := s.export(items, form)
+		added, err := s.export(remaining(items), form)
 		if err != nil {
 			return Turn{}, err
 		}
@@ -357,16 +358,18 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 			n.Added, n.Removed = toolsOf(added), takenBack(items, form)
 		}
 		if messages := form.Messages(n, said.adds); messages != nil {
-			turn.Inserts = append(turn.Inserts, Insert{int(in.at), n.Text, messages})
+			turn.Inserts = append(turn.Inserts, Insert{int(in.at), from - len(items), n.Text, messages})
 		}
 	}
 	return turn, nil
 }
 
-// takenBack returns the names of the tools that items take back, if the provider can.
+// takenBack returns the names of the tools that items take back, if the provider can. A tool
+// that the same items offer was never told of.
 func takenBack(items []shown, form *provider.Form) (names []string) {
-	for _, e := range items {
-		if e.place == asRemoved && form.Removes() {
+	for i, e := range items {
+		offered := func(before shown) bool { return before.isTool() && before.tool == e.tool }
+		if e.place == asRemoved && form.Removes() && !slices.ContainsFunc(items[:i], offered) {
 			names = append(names, e.tool.name)
 		}
 	}
@@ -409,7 +412,11 @@ func (s *Session) TakeBack(place int) {
 	if s.turns == nil {
 		return
 	}
-	s.turns.told = max(s.turns.base, min(s.turns.told, int32(max(0, min(place, math.MaxInt32)))))
+	t := s.turns
+	t.told = max(t.base, min(t.told, int32(max(0, min(place, math.MaxInt32)))))
+	for n := len(t.inserts); n > 0 && t.inserts[n-1].told > t.told; n-- {
+		t.inserts = t.inserts[: n-1 : n-1]
+	}
 }
 
 // goBack forgets what was inserted behind more messages than there are.
