@@ -100,7 +100,7 @@ func (v *view) offers(kind metaKind) bool {
 	}
 	switch kind {
 	case metaSearch:
-		return v.disclosure == ByBridge && !v.bare || v.searchMode()
+		return v.disclosure == ByBridge && !v.bare || v.loads || v.searchMode()
 	case metaReadOnlyCall:
 		return v.disclosure == ByBridge && v.client && !v.bare
 	case metaPage:
