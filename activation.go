@@ -129,7 +129,11 @@ func (s *Session) listRoom(now *selection, tools ...[]*BridgeTool) *room.Names[o
 	for _, e := range s.shown {
 		switch e.place {
 		case asDeferred:
-			left.Note(e.tool.name)
+			if s.told().loads { // the conversation has it in full
+				take(e.tool)
+			} else {
+				left.Note(e.tool.name)
+			}
 		case asTool:
 			take(e.tool)
 		}

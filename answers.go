@@ -65,7 +65,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	}
 	readOnly := slices.ContainsFunc(answer.Tools, func(t words.FoundTool) bool { return t.ReadOnly })
 	answer.Message = words.Search{
-		Found: len(found), ReadOnly: readOnly, ByBridge: v.disclosure == ByBridge, ByProvider: v.disclosure == ByProvider, Client: v.client,
+		Found: len(found), ReadOnly: readOnly, ByBridge: v.disclosure == ByBridge, ByProvider: v.disclosure == ByProvider && !v.loads, Client: v.client,
 		Keywords: v.hasTerms(query), Callable: callable, Without: namesOf(without), Connecting: s.scope.keeper.connectingServers(v.rights),
 	}.Message()
 	text := text.JSON(answer)
@@ -97,10 +97,11 @@ func (s *Session) listedNames(found []*BridgeTool) []string {
 
 // unlisted returns a function that reports whether a tool is missing in the
 // model's list. Deferred tools are. With ByBridge, so are inline tools that came
-// after the list was fixed.
+// after the list was fixed. What a search of OpenAI's has loaded can be loaded again: the
+// host may have taken the answer out of the conversation.
 func (s *Session) unlisted(v *view) func(*BridgeTool, standing) bool {
 	may := v.deferredTools()
-	if v.disclosure != ByBridge {
+	if v.disclosure != ByBridge && !v.loads {
 		return may
 	}
 	s.mu.Lock()
@@ -108,9 +109,12 @@ func (s *Session) unlisted(v *view) func(*BridgeTool, standing) bool {
 	s.mu.Unlock()
 	told := make(map[string]bool)
 	for _, e := range list {
-		if e.isTool() {
+		if e.isTool() && !(v.loads && e.place == asDeferred) {
 			told[e.tool.name] = true
 		}
+	}
+	if v.loads {
+		return func(t *BridgeTool, st standing) bool { return st.Searchable() && !told[t.name] }
 	}
 	return func(t *BridgeTool, st standing) bool { return may(t, st) || st == inline && !told[t.name] }
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
+	"github.com/mcphybrid/mcphybrid/internal/words"
 )
 
 // A ToolCall is a call that passed all checks: its tool is known and permitted,
@@ -142,7 +143,11 @@ func (s *Session) textRefused(v *view, name string, err error) string {
 			since = st.Since
 		}
 	}
-	return textRefused(name, "called", err, v.offers(metaSearch), since)
+	text := textRefused(name, "called", err, v.offers(metaSearch), since)
+	if v.loads && unknown != nil {
+		text = words.ForToolSearch(text)
+	}
+	return text
 }
 
 // find returns the tool with that name if the session may call it.

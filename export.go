@@ -68,7 +68,7 @@ func (s *Session) Export(f Format) ([]ExportedTool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcphybrid: %w", err)
 	}
-	list, err := s.export(remaining(s.show()), form)
+	list, err := s.export(remaining(s.show()), form, false)
 	if err != nil {
 		return nil, fmt.Errorf("mcphybrid: %w", err)
 	}
@@ -78,15 +78,19 @@ func (s *Session) Export(f Format) ([]ExportedTool, error) {
 	return list, nil
 }
 
-// export returns the tools of items in a form, in the same order.
-func (s *Session) export(items []shown, form *provider.Form) ([]ExportedTool, error) {
+// export returns the tools of items in a form, in the same order. If loads is set, the
+// model loads tools by searches that the host answers.
+func (s *Session) export(items []shown, form *provider.Form, loads bool) ([]ExportedTool, error) {
 	list := make([]ExportedTool, 0, len(items))
 	for _, e := range items {
 		var t Tool = e.tool
 		switch {
+		case loads && e.place == asMeta && e.meta == metaSearch:
+			list = append(list, ExportedTool(form.SearchTool(metaTool{s, e.meta})))
+			continue
 		case e.place == asMeta:
 			t = metaTool{s, e.meta}
-		case !e.isTool():
+		case !e.isTool(), loads && e.place == asDeferred: // an answer to a search has loaded it
 			continue
 		}
 		in := provider.Listed

@@ -100,11 +100,11 @@ func (v *view) offers(kind metaKind) bool {
 	}
 	switch kind {
 	case metaSearch:
-		return v.disclosure == ByBridge && !v.bare || v.searchMode()
+		return v.disclosure == ByBridge && !v.bare || v.loads || v.searchMode()
 	case metaReadOnlyCall:
 		return v.disclosure == ByBridge && v.client && !v.bare
 	case metaPage:
-		return v.disclosure == ByBridge || v.paged
+		return v.disclosure == ByBridge && (!v.bare || len(v.inline) > 0) || v.paged
 	case metaSkillSearch:
 		return v.searchesSkills()
 	case metaSkillLoad:

@@ -112,9 +112,21 @@ func noText() sectionText {
 	return sectionText{guide: words.Example("", words.PlainExample), heading: words.ToolsHeading}
 }
 
+// searchNamed returns a function that has a text of ours name the search tool as the model
+// has it.
+func (s *Session) searchNamed() func(string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.told().loads {
+		return words.ForToolSearch
+	}
+	return func(text string) string { return text }
+}
+
 // write adds the text of further items.
 func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
 	var b strings.Builder
+	named := s.searchNamed()
 	for _, e := range list {
 		in := e.section
 		if in == exampleText {
@@ -141,7 +153,7 @@ func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
 			b.WriteString(words.Guide)
 		case in == searchText:
 			if e.place == asMeta {
-				b.WriteString(words.SearchHeading)
+				b.WriteString(named(words.SearchHeading))
 			}
 			b.WriteString(e.offer.servers.Summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens))
 			if e.place == asMeta {
@@ -149,7 +161,7 @@ func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
 				if s.Disclosure() == ByBridge {
 					steps = words.StepsBridge
 				}
-				b.WriteString(steps)
+				b.WriteString(named(steps))
 				if s.scope.opts.JustInTime != nil && s.Disclosure() != ByBridge {
 					b.WriteString(textJustInTime)
 				}
@@ -165,7 +177,7 @@ func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
 			b.WriteString(to.heading + to.guide)
 			to.heading, to.guide = words.MoreToolsHeading, ""
 		case in == summaryLines && to.open != in:
-			b.WriteString(words.SummaryHeading)
+			b.WriteString(named(words.SummaryHeading))
 		}
 		to.open = in
 		switch {

@@ -190,6 +190,7 @@ type view struct {
 	begun      bool    // there was a Turn
 	fixed      bool    // the model can get no more tools
 	bare       bool    // it has no tool that finds or calls others
+	loads      bool    // the model loads tools by searches that the host answers
 	removes    bool    // tools can be taken back
 	paged      bool    // there are cut results to read on in
 	linked     bool    // a result linked to a resource
@@ -220,7 +221,7 @@ func (s *Session) viewLocked() *view {
 	}
 	d, told := s.Disclosure(), s.told()
 	return &view{
-		selection: now, scope: s.scope, disclosure: d, begun: told.begun, fixed: told.fixed(d), bare: told.bare, removes: told.removes(), client: s.client, crowded: s.crowded, inline: uncrowded(now.inline, s.crowded),
+		selection: now, scope: s.scope, disclosure: d, begun: told.begun, fixed: told.fixed(d), bare: told.bare, loads: told.loads, removes: told.removes(), client: s.client, crowded: s.crowded, inline: uncrowded(now.inline, s.crowded),
 		active: s.active, acts: s.acts, kept: s.kept, bridges: s.full || d == ByBridge && !told.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
 		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
 	}

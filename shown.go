@@ -230,7 +230,7 @@ func (v *view) stamp() stamp {
 // use the same skills share it.
 func (v *view) opening() *opening {
 	o := &v.openings[v.disclosure]
-	key := fmt.Sprintf("%d %t %t %q", v.skills.version, v.client, v.bare, v.skillRights)
+	key := fmt.Sprintf("%d %t %t %t %q", v.skills.version, v.client, v.bare, v.loads, v.skillRights)
 	if made, ok := o.all.Load(key); ok {
 		return made.(*opening)
 	}
@@ -244,7 +244,7 @@ func (v *view) opening() *opening {
 
 // appendNew appends to list the items that belong there and are missing.
 func (v *view) appendNew(list []shown) []shown {
-	if !v.begun && v.empty() && v.disclosure != ByBridge && !v.hasSkills() && !v.reads {
+	if !v.begun && v.empty() && v.disclosure != ByBridge && !v.loads && !v.hasSkills() && !v.reads {
 		return list // nothing is fixed yet
 	}
 	tools := make(map[string]bool, len(list))
@@ -330,7 +330,7 @@ func (v *view) appendNew(list []shown) []shown {
 	if o := v.newSkills(list); o != nil && (!v.fixed || metas[metaSkillLoad] || metas[metaCall]) {
 		fresh = append(fresh, shown{section: skillText, offer: &itemOffer{skills: o}})
 	}
-	if v.disclosure == ByProvider && !v.begun {
+	if v.disclosure == ByProvider && !v.begun && !v.loads {
 		left := v.growth(slices.Concat(list, fresh), shown.isTool, func(st standing) bool { return st != hidden })
 		for t, p := range v.each() {
 			if p.Searchable() && !tools[t.name] && left.Take(t.origin()) {

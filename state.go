@@ -181,7 +181,7 @@ func (t turns) save(d Disclosure) *saved.Told {
 	if !t.begun {
 		return nil
 	}
-	told := &saved.Told{By: d.String(), Begun: int(t.base), Items: int(t.told), Bare: t.bare, Adds: t.adds, Why: int(t.why)}
+	told := &saved.Told{By: d.String(), Begun: int(t.base), Items: int(t.told), Bare: t.bare, Adds: t.adds, Loads: t.loads, Why: int(t.why)}
 	for _, p := range t.inserts {
 		told.Inserts = append(told.Inserts, saved.Insert{Items: int(p.told), At: int(p.at)})
 	}
@@ -222,8 +222,8 @@ func (s *Session) restoreTurns(told *saved.Told) (t turns, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.disclosure.Store(int32(d))
-	s.turns = &turns{bare: told.Bare && d == ByBridge}
-	return turns{begun: true, bare: s.turns.bare, adds: told.Adds, why: reason(max(0, min(told.Why, len(reasons)-1)))}, nil
+	s.turns = &turns{bare: told.Bare && d == ByBridge, loads: told.Loads && d == ByProvider}
+	return turns{begun: true, bare: s.turns.bare, adds: told.Adds, loads: s.turns.loads, why: reason(max(0, min(told.Why, len(reasons)-1)))}, nil
 }
 
 // begin reads the opening of a state, if it has one. If sessions like s begin with the

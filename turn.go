@@ -96,6 +96,7 @@ type turns struct {
 	begun bool // there was a Turn since the last Compact: the beginning is fixed
 	bare  bool // ByBridge without tools that search and call: nothing was deferred
 	adds  bool // the conversation can add tools
+	loads bool // the model loads tools by searches that the host answers: see AnswerToolSearch
 	why   reason
 }
 
@@ -194,6 +195,7 @@ type telling struct {
 	disclosure Disclosure
 	why        reason
 	adds       bool
+	loads      bool
 	first      bool
 	waiting    []string
 	inserts    []insert // earlier ones
@@ -219,6 +221,9 @@ func (s *Session) takeTurn(form *provider.Form, model string, at int) ([]shown, 
 	if err := takes(form, d, s.told().adds); err != nil {
 		return nil, telling{}, err
 	}
+	if s.turns.loads && !form.Searches() {
+		return nil, telling{}, fmt.Errorf("the format %s has no tool_search, with which the conversation began", form.Name())
+	}
 	s.turns.form = form
 	v := s.viewLocked()
 	list := s.updateShown(v)
@@ -234,7 +239,7 @@ func (s *Session) takeTurn(form *provider.Form, model string, at int) ([]shown, 
 	said := telling{
 		at: at, inserts: s.turns.inserts,
 		base: int(s.turns.base), from: min(int(s.turns.told), len(list)), opening: s.began, disclosure: d, why: s.turns.why,
-		adds: s.turns.adds, first: first,
+		adds: s.turns.adds, loads: s.turns.loads, first: first,
 	}
 	if said.opening != nil && len(said.opening.items) > said.base { // only in a forged state
 		said.opening = nil
@@ -280,13 +285,14 @@ func (s *Session) begin(form *provider.Form, model string, complete bool) error 
 		v := s.viewLocked()
 		d, bare, why = v.choose(form, model, complete)
 	}
-	adds := d == ByAddition || d == ByProvider && form.Adds(model)
+	loads := d == ByProvider && form.Searches()
+	adds := d == ByAddition || d == ByProvider && form.Adds(model) || loads // models with tool_search take tools
 	if err := takes(form, d, adds); err != nil {
 		return err
 	}
 	s.disclosure.Store(int32(d))
-	s.turns = &turns{bare: bare, adds: adds, form: form, why: why}
-	if d == ByBridge && s.asked == Automatic { // what was shown has other tools of ours
+	s.turns = &turns{bare: bare, adds: adds, loads: loads, form: form, why: why}
+	if d == ByBridge && s.asked == Automatic || loads { // what was shown has other tools of ours
 		s.setShown(nil)
 	}
 	return nil
@@ -320,17 +326,17 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 		Disclosure: said.disclosure, Why: said.why.String(), Place: len(list), Before: said.from, form: form,
 	}
 	var err error
-	if turn.Tools, err = s.export(base, form); err != nil {
+	if turn.Tools, err = s.export(base, form, said.loads); err != nil {
 		return Turn{}, err
 	}
 	turn.first = len(turn.Tools)
-	added, err := s.export(list[said.base:], form)
+	added, err := s.export(list[said.base:], form, said.loads)
 	if err != nil {
 		return Turn{}, err
 	}
 	if !said.adds { // with ByActivation there are some
 		turn.Tools = append(turn.Tools, added...)
-	} else if turn.Added, err = s.export(remaining(news), form); err != nil {
+	} else if turn.Added, err = s.export(remaining(news), form, said.loads); err != nil {
 		return Turn{}, err
 	}
 	if err := form.Check(len(turn.Tools)); err != nil {
@@ -349,7 +355,7 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 	for _, in := range append(slices.Clip(said.inserts), insert{int32(len(list)), int32(said.at)}) {
 		items := list[from:max(from, int(in.told))]
 		from += len(items)
-		added, err := s.export(remaining(items), form)
+		added, err := s.export(remaining(items), form, said.loads)
 		if err != nil {
 			return Turn{}, err
 		}

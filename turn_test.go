@@ -249,6 +249,27 @@ func (d *dialogue) request() {
 		require.Len(d.t, body, len(d.last), "%q", d.log)
 	}
 	d.last = body
+	if turn.Disclosure == ByProvider && d.format == FormatOpenAIResponses && d.random.IntN(3) == 0 {
+		d.search()
+	}
+}
+
+// search has the model search by tool_search. What it finds is offered from then on.
+func (d *dialogue) search() {
+	call := json.RawMessage(fmt.Sprintf(`{"type":"tool_search_call","execution":"client","arguments":{"query":"tool %d"}}`, d.random.IntN(5)))
+	answer, err := d.session.AnswerToolSearch(d.t.Context(), call)
+	require.NoError(d.t, err)
+	var found struct {
+		Tools []struct{ Tools []struct{ Name string } }
+	}
+	require.NoError(d.t, json.Unmarshal(answer, &found))
+	for _, n := range found.Tools {
+		for _, f := range n.Tools {
+			d.offered[f.Name] = true
+		}
+	}
+	d.messages, d.own = append(slices.Clip(d.messages), call, answer), d.own+2
+	d.note("search found %d", len(found.Tools))
 }
 
 var memberOfMessages = map[Format]string{FormatAnthropic: "messages", FormatOpenAIChat: "messages", FormatMCP: "messages", FormatOpenAIResponses: "input", FormatGemini: "contents"}
@@ -393,7 +414,11 @@ func TestTurnAt(t *testing.T) {
 	again := inserts(4) // the fifth message is taken back
 	require.Len(t, again, 2)
 	assert.Equal(t, both[0], again[0])
-	assert.Equal(t, Insert{At: 4, News: both[1].News, Messages: both[1].Messages}, again[1])
+	assert.Equal(t, Insert{At: 4, Before: both[1].Before, News: both[1].News, Messages: both[1].Messages}, again[1])
+	s.TakeBack(again[1].Before)
+	assert.Equal(t, both, inserts(5), "it is told behind the fifth")
+	again = inserts(4)
+	require.Len(t, again, 2)
 	all := inserts(0)
 	require.Len(t, all, 1)
 	assert.Equal(t, 0, all[0].At)

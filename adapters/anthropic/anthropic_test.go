@@ -195,7 +195,7 @@ func TestNoSections(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NotContains(t, bodies[0], `"system"`)
-	require.Contains(t, bodies[1], `"system":[{"text":"Be brief.","type":"text"}]`)
+	require.Contains(t, bodies[1], `"system":[{"text":"Be brief.","cache_control":{"type":"ephemeral"},"type":"text"}]`)
 }
 
 // Calls of an answer that was refused, or cut off, are not made when another runner goes on.

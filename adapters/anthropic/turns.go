@@ -99,7 +99,7 @@ func (t *turns) next(ctx context.Context, run CallFunc) error {
 // conversation that was stored would be in the order of the SDK's members.
 func (t *turns) prepare() error {
 	messages := t.own(t.params.Messages)
-	turn, err := t.session.TurnAt(mcphybrid.FormatAnthropic, string(t.params.Model), len(messages))
+	turn, err := t.turn(messages)
 	if err != nil {
 		return err
 	}
@@ -132,9 +132,11 @@ func (t *turns) prepare() error {
 	for i, tool := range tools { // as it was exported: members keep their order, numbers their digits
 		t.params.Tools[i] = param.Override[anthropic.BetaToolUnionParam](tool)
 	}
-	t.params.System = t.system
+	t.params.System = slices.Clone(t.system)
 	if turn.System != "" { // the API refuses an empty block
-		t.params.System = append(t.system[:len(t.system):len(t.system)], sections)
+		t.params.System = append(t.params.System, sections)
+	} else if n := len(t.params.System); n > 0 {
+		t.params.System[n-1].CacheControl = sections.CacheControl
 	}
 	for _, beta := range turn.Betas {
 		if !slices.Contains(t.params.Betas, beta) {
@@ -142,6 +144,31 @@ func (t *turns) prepare() error {
 		}
 	}
 	return nil
+}
+
+// turn returns the session's part of the next request. A message of the system stands behind
+// one of the user, and last or before an answer: what does not, since a request failed or
+// another runner goes on with a paused turn, is taken back, and told where it may stand.
+func (t *turns) turn(messages []anthropic.BetaMessageParam) (mcphybrid.Turn, error) {
+	isAnswer := func(i int) bool { return messages[i].Role == anthropic.BetaMessageParamRoleAssistant }
+	paused := len(messages) > 0 && isAnswer(len(messages)-1)
+	for {
+		turn, err := t.session.TurnAt(mcphybrid.FormatAnthropic, string(t.params.Model), len(messages))
+		if err != nil {
+			return turn, err
+		}
+		i := slices.IndexFunc(turn.Inserts, func(in mcphybrid.Insert) bool {
+			return in.At < len(messages) && !isAnswer(in.At) || in.At == len(messages) && paused
+		})
+		if i < 0 {
+			return turn, nil
+		}
+		t.session.TakeBack(turn.Inserts[i].Before)
+		if turn.Inserts[i].At == len(messages) {
+			turn.Inserts = turn.Inserts[:i]
+			return turn, nil
+		}
+	}
 }
 
 // own returns messages without those that the session tells.

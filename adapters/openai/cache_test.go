@@ -37,15 +37,19 @@ func tools(n int) (list []server.ServerTool) {
 	return list
 }
 
-// both has the two APIs, each with what its session becomes by itself.
-var both = map[string]adaptertest.Runtime{"chat": chats(false), "responses": responding(false)}
+// ways has the two APIs, each with what its session becomes by itself, and OpenAI's search.
+var ways = func() map[string]adaptertest.Runtime {
+	searching := responding(false)
+	searching.Disclosure, searching.Chosen = mcphybrid.ByProvider, mcphybrid.ByProvider
+	return map[string]adaptertest.Runtime{"chat": chats(false), "responses": responding(false), "responses by provider": searching}
+}()
 
 // In a long conversation with searches, a server that comes late and tools that leave,
 // every request begins with all bytes of the one before, so nothing of a cache is lost.
 func TestNoLossOfTheCache(t *testing.T) {
 	t.Parallel()
 	const requests = 40 // two for each of 20 messages
-	for api, r := range both {
+	for api, r := range ways {
 		t.Run(api, func(t *testing.T) {
 			t.Parallel()
 			mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 3}})
@@ -59,10 +63,14 @@ func TestNoLossOfTheCache(t *testing.T) {
 				if err != nil || last.Results != nil {
 					return modeltest.Step{Say: "Done."}, err
 				}
+				search := mcphybrid.SearchToolName
+				if r.Disclosure == mcphybrid.ByProvider {
+					search = modeltest.ToolSearch
+				}
 				query := topics[len(got.Turns)/4%len(topics)]
-				return modeltest.Step{Calls: []modeltest.Call{{ID: fmt.Sprint("c", len(got.Turns)), Name: mcphybrid.SearchToolName, Arguments: fmt.Sprintf(`{"query":%q}`, query)}}}, nil
+				return modeltest.Step{Calls: []modeltest.Call{{ID: fmt.Sprint("c", len(got.Turns)), Name: search, Arguments: fmt.Sprintf(`{"query":%q}`, query)}}}, nil
 			})}
-			host := r.Begin(t, serve(t, model), mgr.NewSession(nil), nil)
+			host := r.Begin(t, serve(t, model), mgr.NewSession(&mcphybrid.SessionOptions{Disclosure: r.Disclosure}), nil)
 			for n := range requests / 2 {
 				switch n {
 				case 6:
@@ -78,7 +86,7 @@ func TestNoLossOfTheCache(t *testing.T) {
 			require.NoError(t, model.Wrong())
 			require.Equal(t, requests, model.Requests())
 			require.True(t, news, "the late server was not told of")
-			require.Equal(t, r.Chosen == mcphybrid.ByAddition, added > 0)
+			require.Equal(t, r.Chosen != mcphybrid.ByBridge, added > 0)
 		})
 	}
 }
@@ -87,7 +95,7 @@ func TestNoLossOfTheCache(t *testing.T) {
 // told first, also in a conversation that was stored before.
 func TestCancelledRunIsToldAgain(t *testing.T) {
 	t.Parallel()
-	for api, r := range both {
+	for api, r := range ways {
 		t.Run(api, func(t *testing.T) {
 			t.Parallel()
 			mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 3}})
@@ -106,7 +114,8 @@ func TestCancelledRunIsToldAgain(t *testing.T) {
 				return modeltest.Step{Say: "Done."}, err
 			})}
 			url := serve(t, model)
-			s := mgr.NewSession(nil)
+			opts := &mcphybrid.SessionOptions{Disclosure: r.Disclosure}
+			s := mgr.NewSession(opts)
 			host := r.Begin(t, url, s, nil)
 			_, err := host.Run(ctx, "Begin.")
 			require.NoError(t, err)
@@ -114,7 +123,7 @@ func TestCancelledRunIsToldAgain(t *testing.T) {
 			_, err = host.Run(ctx, "Go on.")
 			require.NoError(t, err)
 
-			s, _, err = mgr.RestoreSession(s.Save(), nil)
+			s, _, err = mgr.RestoreSession(s.Save(), opts)
 			require.NoError(t, err)
 			host = r.Begin(t, url, s, host)
 			require.NoError(t, mgr.AddTools("later", tools(3)...))

@@ -43,7 +43,8 @@ type Chat struct {
 	tools  toolset
 }
 
-// NewChat returns a conversation with the tools of s, which must not be ByProvider.
+// NewChat returns a conversation with the tools of s, which must not be ByProvider: chat
+// completions have no search of the provider.
 func NewChat(client *openai.Client, s *mcphybrid.Session, params openai.ChatCompletionNewParams) *Chat {
 	return &Chat{Params: params, Call: s.Call, client: client, tools: toolset{s, mcphybrid.FormatOpenAIChat}}
 }

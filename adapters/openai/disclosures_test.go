@@ -6,6 +6,9 @@ import (
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/adapters/internal/adaptertest"
+	mcpopenai "github.com/mcphybrid/mcphybrid/adapters/openai"
+	"github.com/openai/openai-go/v3"
+	"github.com/stretchr/testify/require"
 )
 
 // The same conversation with the disclosures that a host may ask for.
@@ -23,4 +26,27 @@ func TestDisclosures(t *testing.T) {
 			}
 		}
 	}
+}
+
+// OpenAI's models search by tool_search, and the session answers.
+func TestByProvider(t *testing.T) {
+	t.Parallel()
+	for _, streams := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stream %t", streams), func(t *testing.T) {
+			t.Parallel()
+			r := responding(streams)
+			r.Disclosure, r.Chosen = mcphybrid.ByProvider, mcphybrid.ByProvider
+			adaptertest.Run(t, r)
+		})
+	}
+}
+
+// Chat completions have neither a mark for deferred tools nor a search.
+func TestChatByProvider(t *testing.T) {
+	t.Parallel()
+	mgr := mcphybrid.NewManager(nil)
+	defer mgr.Close()
+	s := mgr.NewSession(&mcphybrid.SessionOptions{Disclosure: mcphybrid.ByProvider})
+	_, err := mcpopenai.NewChat(client("http://localhost:0"), s, openai.ChatCompletionNewParams{Model: "m"}).Run(t.Context())
+	require.ErrorContains(t, err, "can't defer tools")
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/adapters/internal/adaptertest"
 	mcpopenai "github.com/mcphybrid/mcphybrid/adapters/openai"
@@ -138,38 +136,7 @@ func TestExample(t *testing.T) {
 func TestCost(t *testing.T) {
 	t.Parallel()
 	adaptertest.Cost(t, "openai-go, chat", chats(false), mcphybrid.ByActivation, mcphybrid.ByBridge)
-	adaptertest.Cost(t, "openai-go, responses", responding(false), mcphybrid.ByAddition, mcphybrid.ByActivation, mcphybrid.ByBridge)
-}
-
-// OpenAI's chat completions can't defer tools. With responses, the host adds the search of
-// the provider, and what that finds goes back with the conversation.
-func TestByProvider(t *testing.T) {
-	t.Parallel()
-	var bodies []string
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		bodies = append(bodies, string(body))
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"status":"completed","output":[{"type":"tool_search_output","tools":[{"x":1.0}]},{"type":"message","role":"assistant","content":[]}]}`)
-	}))
-	defer srv.Close()
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}})
-	defer mgr.Close()
-	require.NoError(t, mgr.AddTools("a", server.ServerTool{Tool: mcp.NewTool("b")}))
-	s := mgr.NewSession(&mcphybrid.SessionOptions{Disclosure: mcphybrid.ByProvider})
-	_, err := mcpopenai.NewChat(client(srv.URL), s, openai.ChatCompletionNewParams{}).Run(t.Context())
-	require.ErrorContains(t, err, "can't defer tools")
-	require.Empty(t, bodies)
-
-	r := mcpopenai.NewResponses(client(srv.URL), s, responses.ResponseNewParams{Tools: []responses.ToolUnionParam{{OfToolSearch: &responses.ToolSearchToolParam{}}}})
-	for range 2 {
-		_, err = r.Run(t.Context(), responses.ResponseInputItemParamOfMessage("Hello.", "user"))
-		require.NoError(t, err)
-	}
-	require.Contains(t, bodies[0], `"tools":[{"type":"tool_search"},{"type":"function",`)
-	require.Contains(t, bodies[0], `"name":"mcp_a__b"`)
-	require.Contains(t, bodies[0], `"defer_loading":true`)
-	require.Contains(t, bodies[1], `{"type":"tool_search_output","tools":[{"x":1.0}]}`)
+	adaptertest.Cost(t, "openai-go, responses", responding(false), mcphybrid.ByAddition, mcphybrid.ByActivation, mcphybrid.ByBridge, mcphybrid.ByProvider)
 }
 
 // A model that never stops to call is stopped, and Run goes on where it was.

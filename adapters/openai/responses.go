@@ -46,8 +46,8 @@ type Responses struct {
 	tools  toolset
 }
 
-// NewResponses returns a conversation with the tools of s. If s is ByProvider, the host
-// puts OpenAI's tool_search into the Tools of params.
+// NewResponses returns a conversation with the tools of s. If s is ByProvider, these have
+// OpenAI's tool_search, whose searches the session answers.
 func NewResponses(client *openai.Client, s *mcphybrid.Session, params responses.ResponseNewParams) *Responses {
 	return &Responses{Params: params, Call: s.Call, client: client, tools: toolset{s, mcphybrid.FormatOpenAIResponses}}
 }
@@ -78,7 +78,8 @@ func (r *Responses) Run(ctx context.Context, items ...responses.ResponseInputIte
 			return nil, err
 		}
 		var calls []call
-		var types []string // of the items with their results
+		var types []string          // of the items with their results
+		var found []json.RawMessage // the answers to searches
 		for _, item := range answer.Output {
 			if err := r.append(json.RawMessage(item.RawJSON())); err != nil { // an answer is an input too
 				return nil, err
@@ -87,13 +88,27 @@ func (r *Responses) Run(ctx context.Context, items ...responses.ResponseInputIte
 			case "function_call":
 				c := item.AsFunctionCall()
 				calls, types = append(calls, call{c.CallID, c.Name, c.Arguments}), append(types, "function_call_output")
+			case "tool_search_call":
+				if item.Execution == string(responses.ResponseToolSearchCallExecutionServer) {
+					continue // its answer is an item of the answer
+				}
+				tools, err := r.tools.session.AnswerToolSearch(ctx, json.RawMessage(item.RawJSON()))
+				if err != nil {
+					return nil, err
+				}
+				found = append(found, tools)
 			case "custom_tool_call":
 				c := item.AsCustomToolCall()
 				calls, types = append(calls, call{c.CallID, c.Name, c.Input}), append(types, "custom_tool_call_output")
 			}
 		}
-		if len(calls) == 0 {
+		if len(calls)+len(found) == 0 {
 			return answer, nil
+		}
+		for _, tools := range found {
+			if err := r.append(tools); err != nil {
+				return nil, err
+			}
 		}
 		results, err := r.tools.results(ctx, calls, r.Call)
 		if err != nil {

@@ -62,6 +62,7 @@ var Imports = map[string]string{
 	"errors":    "errors",
 	"fmt":       "fmt",
 	"http":      "net/http",
+	"json":      "encoding/json",
 	"log":       "log",
 	"mcp":       "github.com/mark3labs/mcp-go/mcp",
 	"server":    "github.com/mark3labs/mcp-go/server",

@@ -12,6 +12,7 @@ import (
 type Form struct {
 	name     string
 	maxTools int  // limit of one list; 0 if none is known
+	searches bool // the host answers the searches of its models: see SearchTool
 	defers   bool // it has a mark for tools that the model finds by a search
 
 	dialect   *Dialect          // of the schemas; nil takes all
@@ -51,7 +52,7 @@ var (
 		talk: conversation{write: userText, body: chatBody},
 	}
 	OpenAIResponses = &Form{
-		name: "openai-responses", defers: true, dialect: &OpenAI, starts: text.IsSafeByte,
+		name: "openai-responses", defers: true, searches: true, dialect: &OpenAI, starts: text.IsSafeByte,
 		typed: true, schema: "parameters", strict: strictly("true"), loose: strictly("false"), output: "output_schema",
 		answer: answer{media: inputMedium, write: inputs}, figures: &responsesFigures,
 		talk: conversation{adds: gptAdds, write: developerItems, body: responsesBody},

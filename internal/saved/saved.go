@@ -118,6 +118,7 @@ type Told struct {
 	Items int    `json:"items,omitempty"` // these and further ones were told
 	Bare  bool   `json:"bare,omitempty"`  // there is no tool that finds and calls others
 	Adds  bool   `json:"adds,omitempty"`  // the conversation adds tools
+	Loads bool   `json:"loads,omitempty"` // the model loads tools by searches that the host answers
 	Why   int    `json:"why,omitempty"`   // a number of the caller's
 
 	Inserts list[Insert] `json:"inserts,omitempty"` // in the order of the conversation

@@ -26,6 +26,18 @@ const (
 	NothingAsked = "There is no keyword in the query. Search again with words for what the tool should do or work on, such as \"create pull request\"."
 )
 
+// ForToolSearch returns a text that names the search tool as OpenAI's models have it.
+func ForToolSearch(s string) string { return strings.ReplaceAll(s, "mcp_tool_search", "tool_search") }
+
+// Namespace describes the tools that a search found of a server.
+func Namespace(server, about string) string {
+	line := "Tools of the MCP server " + text.Line(server, text.MaxName)
+	if about != "" {
+		line += ": " + text.Line(about, text.MaxName)
+	}
+	return line + "."
+}
+
 // A Search decides the wording of the answer to a search.
 type Search struct {
 	Found      int

@@ -34,8 +34,8 @@ type Runtime struct {
 	Begin func(t *testing.T, url string, s *mcphybrid.Session, before Host) Host
 
 	// Disclosure is that of the sessions. ByBridge, the script is the same but for the
-	// names of the tools, and the list of tools is always the first one. ByProvider is not
-	// tested here. Chosen is the one that an Automatic session has from its first Turn on.
+	// names of the tools, and the list of tools is always the first one. ByProvider, the
+	// runtime answers OpenAI's tool_search. Chosen is the one that an Automatic session has from its first Turn on.
 	Disclosure mcphybrid.Disclosure
 	Chosen     mcphybrid.Disclosure
 
@@ -115,7 +115,7 @@ func serve(t *testing.T, model http.Handler) (url string) {
 
 func newScript(r Runtime) *modeltest.Script {
 	return &modeltest.Script{
-		Steps: steps(r), System: []string{System, mcphybrid.SearchToolName},
+		Steps: steps(r), System: []string{System, "tool_search"},
 		Streams: r.Streams, NoImages: r.NoImages, NoErrors: r.NoErrors, Fixed: r.Fixed, Quotes: r.Quotes, Floats: r.Floats,
 	}
 }

@@ -21,11 +21,12 @@ import (
 
 // The task: one call of a tool that is not inline.
 const (
-	task         = "How clean is the air in Lyon?"
-	taskQuery    = "air quality in a city"
-	taskTool     = "mcp_skycast__get_air_quality"
-	taskArgument = `{"location":"Lyon"}`
-	taskResult   = `{"aqi":38,"dominant":"pm25"}`
+	task          = "How clean is the air in Lyon?"
+	taskQuery     = "air quality in a city"
+	taskTool      = "mcp_skycast__get_air_quality"
+	taskNamespace = "mcp_skycast"
+	taskArgument  = `{"location":"Lyon"}`
+	taskResult    = `{"aqi":38,"dominant":"pm25"}`
 )
 
 // Cost logs what one task costs in a runtime with the tools of ten servers, and tests that
@@ -140,6 +141,7 @@ func (m *meter) play(got modeltest.Request, err error) (modeltest.Step, error) {
 	}
 	for i, raw := range got.Tools {
 		var tool struct {
+			Type     string
 			Name     string
 			Function struct{ Name string }
 			Deferred bool `json:"defer_loading"`
@@ -148,6 +150,9 @@ func (m *meter) play(got modeltest.Request, err error) (modeltest.Step, error) {
 			return modeltest.Step{}, err
 		}
 		name := tool.Name + tool.Function.Name
+		if tool.Type == modeltest.ToolSearch {
+			name = tool.Type
+		}
 		if !tool.Deferred || m.loaded[name] {
 			names = append(names, name)
 			if i < got.Listed { // others are in messages
@@ -164,6 +169,10 @@ func (m *meter) play(got modeltest.Request, err error) (modeltest.Step, error) {
 	switch {
 	case m.requests == 1 && slices.Contains(names, mcphybrid.SearchToolName):
 		st.Calls[0].Name, st.Calls[0].Arguments = mcphybrid.SearchToolName, fmt.Sprintf(`{"query":%q}`, taskQuery)
+	case m.requests == 1 && slices.Contains(names, modeltest.ToolSearch):
+		st.Calls[0].Name, st.Calls[0].Arguments = modeltest.ToolSearch, fmt.Sprintf(`{"query":%q}`, taskQuery)
+	case got.Standing[taskNamespace+"."+taskTool] == modeltest.Offered && len(last.Results) > 0 && !strings.Contains(last.Results[0].Text, "pm25"):
+		st.Calls[0].Namespace = taskNamespace
 	case len(last.Results) > 0 && strings.Contains(last.Results[0].Text, "pm25"):
 		st = modeltest.Step{Say: "It is clean."}
 	case slices.Contains(names, mcphybrid.CallToolName):

@@ -71,6 +71,9 @@ func steps(r Runtime) []modeltest.Step {
 	if r.by() == mcphybrid.ByBridge {
 		bridge(list)
 	}
+	if r.Disclosure == mcphybrid.ByProvider {
+		search(list)
+	}
 	if r.Forgets {
 		for i, st := range list {
 			if st.Again {
