@@ -56,7 +56,7 @@ func TestInterrupt(t *testing.T) {
 			called <- pid
 		}))
 		s := newScript(
-			modeltest.Step{User: "wait", Tools: []string{"mcp_slow__wait"}, Say: "I wait.", Calls: []modeltest.Call{{Name: "mcp_slow__wait", Arguments: "{}"}}},
+			modeltest.Step{User: "wait", Tools: listed(name, "mcp_slow__wait"), Say: "I wait.", Calls: []modeltest.Call{{Name: "mcp_slow__wait", Arguments: "{}"}}},
 			modeltest.Step{Results: []string{""}},
 		)
 		cmd, out := agentProcess(t, name, host(t, s), calledURL, "wait")
@@ -131,7 +131,7 @@ func TestCancelledCall(t *testing.T) {
 			return nil, ctx.Err()
 		}}
 		s := newScript(
-			modeltest.Step{User: "wait", Tools: []string{"mcp_t__wait"}, Calls: []modeltest.Call{{Name: "mcp_t__wait", Arguments: "{}"}, {Name: "mcp_t__none", Arguments: "{}"}}},
+			modeltest.Step{User: "wait", Tools: listed(name, "mcp_t__wait"), Calls: []modeltest.Call{{Name: "mcp_t__wait", Arguments: "{}"}, {Name: "mcp_t__none", Arguments: "{}"}}},
 			modeltest.Step{Results: []string{"", ""}},
 		)
 		a, out := newAgent(t, name, host(t, s), wait)

@@ -62,7 +62,7 @@ func parse(args []string, stderr io.Writer) (*settings, error) {
 	case alone && (*config != "" || flags.NArg() > 0):
 		return nil, fmt.Errorf("%s_API_KEY is not set; without it, and without -base-url, there is only the script, which has messages and tools of its own", p.variables)
 	case alone:
-		script := newScript(demo...)
+		script := newScript(demoOf(*name)...)
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
@@ -70,6 +70,7 @@ func parse(args []string, stderr io.Writer) (*settings, error) {
 		srv := &http.Server{Handler: script}
 		go srv.Serve(l)
 		set.endpoint.url = "http://" + l.Addr().String() + "/"
+		set.endpoint.model = "" // the script is for the default
 		set.messages, set.access, set.limit = demoMessages(), demoAccess, demoLimit
 		set.end, set.close = script.End, func() { srv.Close() }
 	case flags.NArg() == 0:

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/modeltest"
 )
@@ -83,6 +86,36 @@ var demo = []modeltest.Step{
 			"mcp_units__kilograms_to_pounds", "mcp_text__sort_lines", "mcp_text__count_words"},
 		Calls: []modeltest.Call{{Name: "mcp_calendar__days_between", Arguments: `{"from":"2026-12-20","to":"2026-12-24"}`}}},
 	{Results: []string{"4"}, Tools: []string{"mcp_calendar__days_between"}, Say: "Four days before the hike. Have a good one!"},
+}
+
+// demoOf returns the conversation for a provider's default model. Chat completions take no
+// tools in the conversation.
+func demoOf(provider string) []modeltest.Step {
+	if provider == "openai" {
+		return bridged(demo)
+	}
+	return demo
+}
+
+// bridged returns steps for a model that finds and calls the tools that are not inline by
+// tools that are always there: the list never changes.
+func bridged(steps []modeltest.Step) []modeltest.Step {
+	list := slices.Clone(steps)
+	for i := range list {
+		st := &list[i]
+		if i == 0 || st.Anew {
+			st.Tools = append(slices.Clip(steps[0].Tools), mcphybrid.DescribeToolName, mcphybrid.CallToolName, mcphybrid.PageToolName)
+		} else {
+			st.Tools = nil
+		}
+		st.Calls = slices.Clone(st.Calls)
+		for k, c := range st.Calls {
+			if !slices.Contains(steps[0].Tools, c.Name) {
+				st.Calls[k] = modeltest.Call{Name: mcphybrid.CallToolName, Arguments: fmt.Sprintf(`{"name":%q,"arguments":%s}`, c.Name, c.Arguments)}
+			}
+		}
+	}
+	return list
 }
 
 // demoMessages returns what the user says in the demo.

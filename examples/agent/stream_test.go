@@ -45,10 +45,10 @@ func (c cutter) WriteString(s string) (int, error) { return c.Write([]byte(s)) }
 // conversation is the same.
 func TestCutStreams(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
-		want, err := runDemo(t, name, host(t, newScript(demo...)))
+		want, err := runDemo(t, name, host(t, newScript(demoOf(name)...)))
 		require.NoError(t, err)
 		for _, n := range []int{1, 3, 61} {
-			s := newScript(demo...)
+			s := newScript(demoOf(name)...)
 			got, err := runDemo(t, name, host(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				s.ServeHTTP(cutter{w, n, ": the model thinks\n\n"}, r)
 			})))
