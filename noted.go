@@ -170,6 +170,7 @@ type SessionSnapshot struct {
 	Intent     SafeText
 	Turn       int
 	Disclosure Disclosure
+	Why        string // the first Turn chose it, or "" if there was none
 	Stats      Stats
 	Losses     []CacheLoss // the last 8 of the session, newest first, without secrets
 }
@@ -195,7 +196,10 @@ func (s *Snapshot) Sessions(from, to int) (list []SessionSnapshot, total int) {
 
 // sessionSnapshot describes a copy of a session.
 func (s *Snapshot) sessionSnapshot(of liveSession, w *weigher) SessionSnapshot {
-	snap := SessionSnapshot{of.number, of.began, s.Text(of.label), s.Text(of.User()), s.Text(of.intent), of.turn, of.Disclosure(), w.stats(of.Session), nil}
+	snap := SessionSnapshot{of.number, of.began, s.Text(of.label), s.Text(of.User()), s.Text(of.intent), of.turn, of.Disclosure(), "", w.stats(of.Session), nil}
+	if told := of.told(); told.begun {
+		snap.Why = told.why.String()
+	}
 	if of.ledger != nil {
 		for _, l := range of.ledger.losses {
 			l.Miss = s.eraser.Line(l.Miss, text.MaxError)

@@ -150,10 +150,10 @@ walls() {
 		END { exit bad }' <<<"$deps"
 }
 
-# size: how much larger a host is with the library.
+# size: how much larger a host is with the library. It fails only if it can't be built.
 size() {
 	local said status=0
-	said=$(.ci/size transports) || status=$?
+	said=$(.ci/size) || status=$?
 	sed 's/^/NOTE: /' <<<"$said"
 	return $status
 }

@@ -347,7 +347,7 @@ func TestDebugSessions(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, unknown.Code)
 	assert.Contains(t, unknown.Body.String(), ">there is no session 3: ", "without the prefix of the library")
 	page := pageText(t, h, "view=session&session=2")
-	assert.Contains(t, page, "Turn 1. Intent: <i>clean up. Tools are disclosed by the provider.")
+	assert.Contains(t, page, "Turn 1. Intent: <i>clean up. Tools are disclosed by provider.")
 	assert.Regexp(t, `mcp_a__tool_009 Does chore 9 for a a 1 \d+`, page)
 	assert.Contains(t, pageText(t, h, "view=tools&session=2&standing=active"), "Seen by session 2 .")
 	assert.Contains(t, pageText(t, h, ""), "sessions 2 Tokens")

@@ -54,15 +54,15 @@ func lossText(l mcphybrid.CacheLoss) string {
 	return count(l.Tokens) + " tokens: " + l.Why()
 }
 
-// How says how the model reaches deferred tools.
+// How says how the model reaches deferred tools, and why so.
 func (r sessionRow) How() string {
-	switch r.Disclosure {
-	case mcphybrid.ByBridge:
-		return "by the bridge"
-	case mcphybrid.ByProvider:
-		return "by the provider"
+	switch {
+	case r.Why != "":
+		return "by " + r.Disclosure.String() + ": " + r.Why
+	case r.Disclosure == mcphybrid.Automatic:
+		return "by activation"
 	}
-	return "by activation"
+	return "by " + r.Disclosure.String()
 }
 
 func newSessionRow(s mcphybrid.SessionSnapshot) sessionRow { return sessionRow{s, mean(s.Stats.Usage)} }
