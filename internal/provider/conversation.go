@@ -131,7 +131,10 @@ func version(major, minor string) int {
 // systemBlocks writes Anthropic's form.
 func systemBlocks(n News, adds bool) []json.RawMessage {
 	if !adds {
-		return userText(n, adds)
+		if n.Text == "" {
+			return nil
+		}
+		return []json.RawMessage{raw(members{"role": "user", "content": []any{members{"type": "text", "text": n.Text}}})}
 	}
 	var blocks []any
 	for _, name := range n.Removed {
