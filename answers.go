@@ -101,7 +101,7 @@ func (s *Session) listedNames(found []*BridgeTool) []string {
 // host may have taken the answer out of the conversation.
 func (s *Session) unlisted(v *view) func(*BridgeTool, standing) bool {
 	may := v.deferredTools()
-	if v.disclosure != ByBridge && !v.loads {
+	if v.disclosure != ByBridge && !v.loads && !v.fixed {
 		return may
 	}
 	s.mu.Lock()
@@ -115,6 +115,9 @@ func (s *Session) unlisted(v *view) func(*BridgeTool, standing) bool {
 	}
 	if v.loads {
 		return func(t *BridgeTool, st standing) bool { return st.Searchable() && !told[t.name] }
+	}
+	if v.disclosure != ByBridge { // the model has no way to others
+		return func(t *BridgeTool, st standing) bool { return may(t, st) && told[t.name] }
 	}
 	return func(t *BridgeTool, st standing) bool { return may(t, st) || st == inline && !told[t.name] }
 }

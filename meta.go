@@ -209,7 +209,7 @@ type pages struct {
 func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
 	number := 0
 	notes := result.Notes{Cut: words.LeftOut, LeftOut: words.ContentLeftOut, More: words.MoreLeftOut}
-	pages := mayUse(s.rights, PageToolName)
+	pages := mayUse(s.rights, PageToolName) && s.canRead()
 	if pages {
 		notes.Cut = func(from, to, total int) string {
 			s.mu.Lock()
@@ -234,6 +234,13 @@ func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
 		s.registrar.Sync() // registers the page tool
 	}
 	return cut
+}
+
+// canRead reports whether the model has, or can get, the tool that reads on in a result.
+func (s *Session) canRead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.told().fixed(s.Disclosure()) || s.metas[metaPage] || s.metas[metaCall]
 }
 
 func pageID(number int) string { return fmt.Sprintf("r%d", number) }

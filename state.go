@@ -194,6 +194,10 @@ func (t *turns) restore(told *saved.Told, here []int) {
 	if !t.begun {
 		return
 	}
+	if told.Begun >= len(here) { // the state was cut: the next Turn begins anew
+		*t = turns{}
+		return
+	}
 	place := func(n int) int32 { return int32(here[max(0, min(n, len(here)-1))]) }
 	t.base = place(told.Begun)
 	t.told = max(t.base, place(told.Items))

@@ -74,8 +74,8 @@ func (s *Session) loadFound(ctx context.Context, v *view, args json.RawMessage) 
 		}
 	}
 	found, _ := s.activate(names)
+	s.noteLoaded(found) // first: naming them updates the list, and they are not to be added to it
 	s.nameKnown(found)
-	s.noteLoaded(found)
 	subjects := make(map[string]string)
 	for _, o := range v.searchOffer(nil).servers {
 		subjects[o.Server] = o.About

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"weak"
 
 	"github.com/mcphybrid/mcphybrid/internal/provider"
 	"github.com/mcphybrid/mcphybrid/internal/words"
@@ -200,6 +201,11 @@ type telling struct {
 	waiting    []string
 	inserts    []insert // earlier ones
 	at         int      // where this one is, or appends
+
+	turns    *turns  // of the session, at that time
+	was      []shown // before a first Turn, as the following
+	wasBegan *opening
+	wasFull  bool
 }
 
 // takeTurn begins the conversation if it has not begun, and takes all that the model was
@@ -211,7 +217,10 @@ func (s *Session) takeTurn(form *provider.Form, model string, at int) ([]shown, 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first := !s.told().begun
+	first, was, wasBegan, wasFull := !s.told().begun, s.shown, s.began, s.full
+	if s.viewLocked().ended {
+		return nil, telling{}, ErrClosed
+	}
 	if first {
 		if err := s.begin(form, model, complete); err != nil {
 			return nil, telling{}, err
@@ -237,7 +246,7 @@ func (s *Session) takeTurn(form *provider.Form, model string, at int) ([]shown, 
 		}
 	}
 	said := telling{
-		at: at, inserts: s.turns.inserts,
+		turns: s.turns, was: was, wasBegan: wasBegan, wasFull: wasFull, at: at, inserts: s.turns.inserts,
 		base: int(s.turns.base), from: min(int(s.turns.told), len(list)), opening: s.began, disclosure: d, why: s.turns.why,
 		adds: s.turns.adds, loads: s.turns.loads, first: first,
 	}
@@ -247,14 +256,27 @@ func (s *Session) takeTurn(form *provider.Form, model string, at int) ([]shown, 
 	if s.turns.told = int32(len(list)); at != appends && said.from < len(list) {
 		s.turns.inserts = append(slices.Clip(s.turns.inserts), insert{s.turns.told, int32(at)})
 	}
-	if s.turns.bare || d == ByProvider && !s.turns.adds {
-		for _, t := range v.selection.inline {
-			if v.crowded[t] {
-				said.waiting = append(said.waiting, t.name)
-			}
-		}
+	if s.turns.fixed(d) && !(s.metas[metaSearch] && s.metas[metaCall]) {
+		said.waiting = v.missing(list)
 	}
 	return list, said, nil
+}
+
+// missing returns the registered names of the tools that the session sees and that are not in
+// a list.
+func (v *view) missing(list []shown) (names []string) {
+	listed := make(map[string]bool)
+	for _, e := range list {
+		if e.isTool() {
+			listed[e.tool.name] = true
+		}
+	}
+	for t, st := range v.each() {
+		if st != hidden && !listed[t.name] {
+			names = append(names, t.name)
+		}
+	}
+	return names
 }
 
 // mayBeginBare reports whether the first Turn may do without a tool that calls others.
@@ -294,6 +316,7 @@ func (s *Session) begin(form *provider.Form, model string, complete bool) error 
 	s.turns = &turns{bare: bare, adds: adds, loads: loads, form: form, why: why}
 	if d == ByBridge && s.asked == Automatic || loads { // what was shown has other tools of ours
 		s.setShown(nil)
+		s.full, s.crowded, s.seen = false, nil, weak.Pointer[selection]{}
 	}
 	return nil
 }
@@ -394,11 +417,15 @@ func toolsOf(exported []ExportedTool) []provider.Tool {
 func (s *Session) untell(said telling) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.turns != said.turns || s.closed {
+		return // another Turn failed too, or Compact was called
+	}
 	s.turns.told, s.turns.inserts = min(s.turns.told, int32(said.from)), said.inserts
 	if said.first {
 		s.turns = nil
 		s.disclosure.Store(int32(s.asked))
-		s.setShown(nil)
+		s.setShown(said.was)
+		s.began, s.full, s.seen = said.wasBegan, said.wasFull, weak.Pointer[selection]{}
 	}
 }
 
