@@ -195,13 +195,6 @@ func TestTurnFailedFirstTurnKeepsWhatWasShown(t *testing.T) {
 	assert.Equal(t, before, toolNames(s.Tools())[:len(before)])
 }
 
-func joined(list []json.RawMessage) (all json.RawMessage) {
-	for _, m := range list {
-		all = append(all, m...)
-	}
-	return all
-}
-
 // A user's session: what tool_search loaded is not added once more.
 func TestTurnUserToolSearchAddsTwice(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
