@@ -41,7 +41,7 @@ type Session struct {
 	crowded map[*BridgeTool]bool    // inline tools of seen for which the list has no room; replaced, never changed
 	used    map[string]lastUse      // by registered name of active tools and those that are away
 	turn    int
-	shown   []shown     // only appended to, until Compact or a quarantine
+	shown   []shown     // only appended to, until Compact or, without Turn, a quarantine
 	began   *opening    // with which shown begins; nil if with none that is shared
 	names   []knownName // other tools that the model knows by name, oldest first; replaced, never changed
 	shownAs stamp       // the state that shown was last updated to

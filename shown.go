@@ -14,10 +14,11 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// A shown is one item that a session's model was given. The items stand at the head
-// of every request, which a provider caches as long as not a byte changes. So a
-// session keeps a list of items and only appends to it. Both the prompt sections
-// and the tool list are this list, written item by item.
+// A shown is one item that a session's model was given. A provider caches the beginning
+// of a request as long as not a byte changes. So a session keeps a list of items and only
+// appends to it. Both the prompt sections and the tool list are this list, written item by
+// item: all of it at the head of a request or, by Turn, the beginning there and the rest in
+// messages.
 type shown struct {
 	place   place
 	section section

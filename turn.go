@@ -353,11 +353,11 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 		return Turn{}, err
 	}
 	turn.first = len(turn.Tools)
-	added, err := s.export(list[said.base:], form, said.loads)
-	if err != nil {
-		return Turn{}, err
-	}
 	if !said.adds { // with ByActivation there are some
+		added, err := s.export(list[said.base:], form, said.loads)
+		if err != nil {
+			return Turn{}, err
+		}
 		turn.Tools = append(turn.Tools, added...)
 	} else if turn.Added, err = s.export(remaining(news), form, said.loads); err != nil {
 		return Turn{}, err
