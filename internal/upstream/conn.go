@@ -43,7 +43,7 @@ type conn struct {
 func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, how manner) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
 	c.desk = desk.New(desk.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Tally: asked})
-	g := guard{maxMessage: l.MaxMessage, unasked: &unasked{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
+	g := guard{maxMessage: l.MaxMessage, unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
 	answers := answers(c.desk)
 	if how == handshake {
 		//lint:ignore SA1019 for servers that refuse the version they offer
@@ -87,7 +87,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, how manner) (
 			return nil, err
 		}
 		c.process = p
-		t := transport.NewIO(newFrameReader(p.out, l.MaxMessage, g.unasked, p.expectExit), p, nil)
+		t := transport.NewIO(newFrameReader(p.out, l.MaxMessage, g.unsolicited, p.expectExit), p, nil)
 		transport.WithCommandLogger(slog.New(slog.DiscardHandler))(t) // it would log the end of a pipe once per request
 		c.client = client.NewClient(stdioTransport{t, g, c.desk}, answers...)
 	}

@@ -45,7 +45,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	status Status
-	heard  heard             // of status
+	feed   statusFeed        // of status
 	retry  *time.Timer       // begins the next attempt, or nil
 	conn   lazy.Value[*conn] // loaded while the server is connected
 	brief  int               // connections in a row lost within maxBackoff

@@ -34,13 +34,13 @@ type extendedLimits struct {
 	memory                 [4]uintptr
 }
 
-// tie does nothing here: see tied.
-func tie(*exec.Cmd) {}
+// dieWithParent does nothing here: see untilReaped.
+func dieWithParent(*exec.Cmd) {}
 
-// tied puts a child that has just started into a job of its own. The job ends with all in
+// untilReaped puts a child that has just started into a job of its own. The job ends with all in
 // it when its last handle closes: by release, or when this process ends, however it does.
 // What the child has started before is not in the job.
-func tied(cmd *exec.Cmd) (release func()) {
+func untilReaped(cmd *exec.Cmd) (release func()) {
 	none := func() {}
 	job, _, _ := createJobObject.Call(0, 0)
 	if job == 0 {
