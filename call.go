@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/desk"
+	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
 	"github.com/mcphybrid/mcphybrid/internal/result"
@@ -269,7 +269,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 			return nil, &UnknownToolError{Name: t.name}
 		}
 	}
-	return t.Call(desk.WithCaller(ctx, s.caller), c.Arguments)
+	return t.Call(broker.WithCaller(ctx, s.caller), c.Arguments)
 }
 
 // refuse records a rejected call and returns how many times in a row the same

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/desk"
+	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
@@ -168,7 +168,7 @@ func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id strin
 		if tell := s.scope.opts.OnRequest; tell != nil {
 			tell(ctx, from.server)
 		}
-		if result, err = request(desk.WithCaller(ctx, s.caller), to, bar); err != nil {
+		if result, err = request(broker.WithCaller(ctx, s.caller), to, bar); err != nil {
 			err = upstream.About(err, kind.String(), id, from.server)
 		}
 	} else if unknown := (&resources.Unknown{Server: server, ID: id}); err == nil || errors.As(err, &unknown) {

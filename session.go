@@ -9,7 +9,7 @@ import (
 	"weak"
 
 	"github.com/mcphybrid/mcphybrid/ask"
-	"github.com/mcphybrid/mcphybrid/internal/desk"
+	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/registrar"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -31,7 +31,7 @@ type Session struct {
 	disclosure atomic.Int32         // the Disclosure; Automatic until the first Turn
 	skills     rules.Rights         // to skills, by name; fixed at creation
 	registrar  *registrar.Registrar //  nil without a registry
-	caller     *desk.Caller         // of its calls; fixed at creation
+	caller     *broker.Caller       // of its calls; fixed at creation
 
 	mu      sync.Mutex
 	seen    weak.Pointer[partition] // the one that active was last checked against; an idle session does not keep it alive
@@ -161,7 +161,7 @@ func (sc *scope) newSession(inherited, skills rules.Rights, intent string, opts 
 	if sc.below != nil { // its servers were told of other hooks
 		told = sc.below.opts.Ask.Hooks
 	}
-	s.caller = desk.NewCaller(sc.user.id, own, told)
+	s.caller = broker.NewCaller(sc.user.id, own, told)
 	if o.Registry != nil {
 		s.registrar = registrar.New(hosted{o.Registry}, &registered{s}, sc.opts.Logger)
 	}

@@ -122,9 +122,9 @@ func (s *Server) attempt(ctx context.Context, tool string, again bool, bar Prech
 					return nil, barredError{err}
 				}
 			}
-			during, end := c.desk.Begin(ctx, tool)
+			during, end := c.broker.Begin(ctx, tool)
 			result, err := send(during, c)
-			if first := (mcp.URLElicitationRequiredError{}); errors.As(err, &first) && c.desk.Open(during, first.Elicitations) {
+			if first := (mcp.URLElicitationRequiredError{}); errors.As(err, &first) && c.broker.Open(during, first.Elicitations) {
 				result, err = send(during, c)
 			}
 			end(ctx.Err() == nil && !isLostIn(ctx, err))

@@ -13,7 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/desk"
+	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -28,25 +28,25 @@ type (
 	stdioTransport struct {
 		*transport.Stdio
 		guard
-		desk *desk.Desk
+		broker *broker.Broker
 	}
 	httpTransport struct {
 		*transport.StreamableHTTP
 		probe *transport.StreamableHTTP // for server/discover
 		guard
 		unauthorized error // of requests with status 401
-		desk         *desk.Desk
+		broker       *broker.Broker
 	}
 )
 
-// SetRequestHandler has the server's requests go over the desk.
+// SetRequestHandler has the server's requests go over the broker.
 func (t stdioTransport) SetRequestHandler(h transport.RequestHandler) {
-	t.Stdio.SetRequestHandler(t.desk.Handle(h))
+	t.Stdio.SetRequestHandler(t.broker.Handle(h))
 }
 
-// SetRequestHandler has the server's requests go over the desk.
+// SetRequestHandler has the server's requests go over the broker.
 func (t httpTransport) SetRequestHandler(h transport.RequestHandler) {
-	t.StreamableHTTP.SetRequestHandler(t.desk.Handle(h))
+	t.StreamableHTTP.SetRequestHandler(t.broker.Handle(h))
 }
 
 func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
@@ -75,7 +75,7 @@ func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCReque
 	if r.Method == string(mcp.MethodServerDiscover) {
 		to = t.probe
 	}
-	response, err := t.send(desk.WithRequest(context.WithValue(ctx, failureKey{}, &failed)), r, to.SendRequest)
+	response, err := t.send(broker.WithRequest(context.WithValue(ctx, failureKey{}, &failed)), r, to.SendRequest)
 	status := int(failed.status.Load())
 	bad := status == http.StatusBadRequest
 	if busy := failed.busy.Load(); busy != nil && (err != nil || response != nil && response.Error != nil) && ctx.Err() == nil {

@@ -1,4 +1,4 @@
-package desk
+package broker
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func request(id int, method mcp.MCPMethod, params any) transport.JSONRPCRequest 
 }
 
 // rootsOf is the handler of mcp-go's client, for roots only.
-func rootsOf(d *Desk) transport.RequestHandler {
+func rootsOf(d *Broker) transport.RequestHandler {
 	return func(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 		roots, err := d.ListRoots(ctx, mcp.ListRootsRequest{})
 		if err != nil {
@@ -62,7 +62,7 @@ func TestHandle(t *testing.T) {
 	assert.Contains(t, answer("ping", map[string]any{"_meta": []any{}}), `"code":-32602`)
 	assert.Contains(t, answer("ping", string(make([]byte, 1000))), "more than the limit of 1000")
 	assert.Contains(t, answer(mcp.MethodTasksGet, map[string]any{"taskId": "x"}), "there is no such task")
-	assert.Nil(t, (*Desk)(nil).Handle(nil))
+	assert.Nil(t, (*Broker)(nil).Handle(nil))
 }
 
 // A server can have a question executed as a task, ask how it is, and cancel it.
@@ -128,7 +128,7 @@ func TestTasks(t *testing.T) {
 	})
 }
 
-// FuzzHandle sends questions of any bytes. The desk answers each, and no hook gets
+// FuzzHandle sends questions of any bytes. The broker answers each, and no hook gets
 // more than it may.
 func FuzzHandle(f *testing.F) {
 	for _, params := range []string{

@@ -1,4 +1,4 @@
-package desk
+package broker
 
 import (
 	"context"
@@ -34,10 +34,10 @@ const (
 )
 
 // begin executes a question as a task and returns the answer that says so.
-func (d *Desk) begin(ctx context.Context, r transport.JSONRPCRequest, next transport.RequestHandler) *transport.JSONRPCResponse {
-	ctx, cancel := d.outlive(ctx)
+func (b *Broker) begin(ctx context.Context, r transport.JSONRPCRequest, next transport.RequestHandler) *transport.JSONRPCResponse {
+	ctx, cancel := b.outlive(ctx)
 	t := &task{id: rand.Text(), begun: time.Now(), cancel: cancel, done: make(chan struct{})}
-	if !d.keep(t) {
+	if !b.keep(t) {
 		cancel()
 		return failed(r.ID, mcp.INTERNAL_ERROR, errTooManyTasks)
 	}
@@ -59,17 +59,17 @@ func (d *Desk) begin(ctx context.Context, r transport.JSONRPCRequest, next trans
 
 // keep adds a task to the list. It drops the oldest that has ended if the list is
 // full, and reports whether there was room.
-func (d *Desk) keep(t *task) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.tasks) >= maxTasks {
-		oldest := slices.IndexFunc(d.tasks, (*task).over)
+func (b *Broker) keep(t *task) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.tasks) >= maxTasks {
+		oldest := slices.IndexFunc(b.tasks, (*task).over)
 		if oldest < 0 {
 			return false
 		}
-		d.tasks = slices.Delete(d.tasks, oldest, oldest+1)
+		b.tasks = slices.Delete(b.tasks, oldest, oldest+1)
 	}
-	d.tasks = append(d.tasks, t)
+	b.tasks = append(b.tasks, t)
 	return true
 }
 
@@ -96,14 +96,14 @@ func (t *task) state() mcp.Task {
 }
 
 // handleTask answers a request about a task.
-func (d *Desk) handleTask(ctx context.Context, id mcp.RequestId, method mcp.MCPMethod, taskID string) *transport.JSONRPCResponse {
-	d.mu.Lock()
-	i := slices.IndexFunc(d.tasks, func(t *task) bool { return t.id == taskID })
+func (b *Broker) handleTask(ctx context.Context, id mcp.RequestId, method mcp.MCPMethod, taskID string) *transport.JSONRPCResponse {
+	b.mu.Lock()
+	i := slices.IndexFunc(b.tasks, func(t *task) bool { return t.id == taskID })
 	var t *task
 	if i >= 0 {
-		t = d.tasks[i]
+		t = b.tasks[i]
 	}
-	d.mu.Unlock()
+	b.mu.Unlock()
 	switch {
 	case t == nil:
 		return failed(id, mcp.INVALID_PARAMS, errNoTask)

@@ -1,4 +1,4 @@
-package desk
+package broker
 
 import (
 	"context"
@@ -17,26 +17,26 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// Capabilities returns what a client with this desk can answer.
-func (d *Desk) Capabilities() mcp.ClientCapabilities {
+// Capabilities returns what a client with this broker can answer.
+func (b *Broker) Capabilities() mcp.ClientCapabilities {
 	var c mcp.ClientCapabilities
-	if d == nil {
+	if b == nil {
 		return c
 	}
 	tasks := &mcp.TaskRequestsCapability{}
-	if d.cfg.Hooks.Elicit != nil {
+	if b.cfg.Hooks.Elicit != nil {
 		c.Elicitation = &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}
 		tasks.Elicitation = &struct {
 			Create *struct{} `json:"create,omitempty"`
 		}{&struct{}{}}
 	}
-	if d.cfg.Hooks.Sample != nil {
+	if b.cfg.Hooks.Sample != nil {
 		c.Sampling = &mcp.SamplingCapability{}
 		tasks.Sampling = &struct {
 			CreateMessage *struct{} `json:"createMessage,omitempty"`
 		}{&struct{}{}}
 	}
-	if d.cfg.Hooks.Roots != nil {
+	if b.cfg.Hooks.Roots != nil {
 		c.Roots = &struct {
 			ListChanged bool `json:"listChanged,omitempty"`
 		}{}
@@ -49,19 +49,19 @@ func (d *Desk) Capabilities() mcp.ClientCapabilities {
 
 // Elicit asks the user. It implements the interface of mcp-go's client and that of
 // its sessions in process, as the two other methods do.
-func (d *Desk) Elicit(ctx context.Context, r mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
-	form, err := d.checkElicitation(&r.Params)
+func (b *Broker) Elicit(ctx context.Context, r mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	form, err := b.checkElicitation(&r.Params)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := consult(d, ctx, "Elicit", func(h ask.Hooks) func(context.Context, ask.Asker) (*mcp.ElicitationResult, error) {
+	answer, err := consult(b, ctx, "Elicit", func(h ask.Hooks) func(context.Context, ask.Asker) (*mcp.ElicitationResult, error) {
 		if h.Elicit == nil {
 			return nil
 		}
 		return func(ctx context.Context, from ask.Asker) (*mcp.ElicitationResult, error) {
 			answer, err := h.Elicit(ctx, from, r.Params)
 			if err == nil {
-				answer, err = d.checkAnswer(answer, form)
+				answer, err = b.checkAnswer(answer, form)
 			}
 			return answer, err
 		}
@@ -79,13 +79,13 @@ func (d *Desk) Elicit(ctx context.Context, r mcp.ElicitationRequest) (*mcp.Elici
 
 // Open asks the user to open the pages that a server requires before it answers a
 // call, and reports whether the user did.
-func (d *Desk) Open(ctx context.Context, pages []mcp.ElicitationParams) bool {
-	if d == nil || len(pages) == 0 {
+func (b *Broker) Open(ctx context.Context, pages []mcp.ElicitationParams) bool {
+	if b == nil || len(pages) == 0 {
 		return false
 	}
 	for _, page := range pages {
 		page.Mode = mcp.ElicitationModeURL
-		answer, err := d.Elicit(ctx, mcp.ElicitationRequest{Params: page})
+		answer, err := b.Elicit(ctx, mcp.ElicitationRequest{Params: page})
 		if err != nil || answer.Action != mcp.ElicitationResponseActionAccept {
 			return false
 		}
@@ -99,8 +99,8 @@ func elicited(action mcp.ElicitationResponseAction, content any) *mcp.Elicitatio
 
 // checkElicitation returns the validator of the answer's content, or nil if the user
 // is to open a page. It decodes the schema, which has another type over each transport.
-func (d *Desk) checkElicitation(p *mcp.ElicitationParams) (*schema.Validator, error) {
-	raw, err := d.measured(p)
+func (b *Broker) checkElicitation(p *mcp.ElicitationParams) (*schema.Validator, error) {
+	raw, err := b.measured(p)
 	if err != nil {
 		return nil, err
 	}
@@ -127,10 +127,10 @@ func (d *Desk) checkElicitation(p *mcp.ElicitationParams) (*schema.Validator, er
 }
 
 // measured returns the parameters of a question as JSON, if they are not too long.
-func (d *Desk) measured(params any) (json.RawMessage, error) {
+func (b *Broker) measured(params any) (json.RawMessage, error) {
 	raw, err := json.Marshal(params)
-	if err == nil && len(raw) > d.cfg.MaxBytes {
-		err = fmt.Errorf("the question has %d bytes, more than the limit of %d", len(raw), d.cfg.MaxBytes)
+	if err == nil && len(raw) > b.cfg.MaxBytes {
+		err = fmt.Errorf("the question has %d bytes, more than the limit of %d", len(raw), b.cfg.MaxBytes)
 	}
 	return raw, err
 }
@@ -192,7 +192,7 @@ func checkPage(address string) error {
 }
 
 // checkAnswer returns the answer of a hook as it may go out.
-func (d *Desk) checkAnswer(answer *mcp.ElicitationResult, form *schema.Validator) (*mcp.ElicitationResult, error) {
+func (b *Broker) checkAnswer(answer *mcp.ElicitationResult, form *schema.Validator) (*mcp.ElicitationResult, error) {
 	switch {
 	case answer == nil:
 		return nil, errors.New("it returned neither an answer nor an error")
@@ -221,8 +221,8 @@ func (d *Desk) checkAnswer(answer *mcp.ElicitationResult, form *schema.Validator
 }
 
 // CreateMessage asks for a model's answer.
-func (d *Desk) CreateMessage(ctx context.Context, r mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-	if _, err := d.measured(r.CreateMessageParams); err != nil {
+func (b *Broker) CreateMessage(ctx context.Context, r mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+	if _, err := b.measured(r.CreateMessageParams); err != nil {
 		return nil, err
 	}
 	if len(r.Tools) > 0 || r.ToolChoice != nil {
@@ -237,7 +237,7 @@ func (d *Desk) CreateMessage(ctx context.Context, r mcp.CreateMessageRequest) (*
 		messages[i] = mcp.SamplingMessage{Role: m.Role, Content: content}
 	}
 	r.Messages = messages
-	return consult(d, ctx, "Sample", func(h ask.Hooks) func(context.Context, ask.Asker) (*mcp.CreateMessageResult, error) {
+	return consult(b, ctx, "Sample", func(h ask.Hooks) func(context.Context, ask.Asker) (*mcp.CreateMessageResult, error) {
 		if h.Sample == nil {
 			return nil
 		}
@@ -259,8 +259,8 @@ func (d *Desk) CreateMessage(ctx context.Context, r mcp.CreateMessageRequest) (*
 }
 
 // ListRoots asks for the roots.
-func (d *Desk) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
-	answer, err := consult(d, ctx, "Roots", func(h ask.Hooks) func(context.Context, ask.Asker) (*mcp.ListRootsResult, error) {
+func (b *Broker) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+	answer, err := consult(b, ctx, "Roots", func(h ask.Hooks) func(context.Context, ask.Asker) (*mcp.ListRootsResult, error) {
 		if h.Roots == nil {
 			return nil
 		}

@@ -22,10 +22,10 @@ const metadataURL = "https://metadata.invalid/"
 // maxAnswer is how many bytes an answer of an authorization server has.
 const maxAnswer = 1 << 20
 
-// A carrier takes requests to an authorization server and brings back answers of
+// An oauthTransport takes requests to an authorization server and brings back answers of
 // bounded size. It answers itself what we know already. An error in an answer has
 // nothing but its code and its description, without what was sent.
-type carrier struct {
+type oauthTransport struct {
 	base     http.RoundTripper
 	secure   bool                          // refuse http
 	metadata *transport.AuthServerMetadata // at metadataURL
@@ -40,12 +40,12 @@ type carrier struct {
 	promises  bool     // an authorization server promises to name itself in its answers
 }
 
-func (a *Account) carrier() *carrier {
+func (a *Account) transport() *oauthTransport {
 	server, err := url.Parse(a.cfg.URL)
-	return &carrier{base: a.cfg.HTTP, anyIssuer: a.cfg.MetadataURL != "", secure: err == nil && server.Scheme == "https" && !isLoopback(server.Hostname())}
+	return &oauthTransport{base: a.cfg.HTTP, anyIssuer: a.cfg.MetadataURL != "", secure: err == nil && server.Scheme == "https" && !isLoopback(server.Hostname())}
 }
 
-func (c *carrier) client() *http.Client {
+func (c *oauthTransport) client() *http.Client {
 	return &http.Client{Transport: c, Timeout: requestTimeout, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if via[0].Method != http.MethodGet || r.URL.Host != via[0].URL.Host || len(via) >= 10 {
 			return fmt.Errorf("refused a redirect to host %q", r.URL.Host)
@@ -54,7 +54,7 @@ func (c *carrier) client() *http.Client {
 	}}
 }
 
-func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *oauthTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.String() == metadataURL && c.metadata != nil {
 		known, err := json.Marshal(c.metadata)
 		return answer(r, http.StatusOK, known), err
@@ -124,7 +124,7 @@ func exchange(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 
 // corrected returns r as it should be sent, and the form in it, if any. A form names
 // the resource. A registration has no empty scope, which some servers refuse.
-func (c *carrier) corrected(r *http.Request) (*http.Request, url.Values, error) {
+func (c *oauthTransport) corrected(r *http.Request) (*http.Request, url.Values, error) {
 	if r.GetBody == nil {
 		return r, nil, nil
 	}

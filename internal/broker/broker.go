@@ -1,8 +1,8 @@
-// Package desk takes the questions that a server asks over one connection. It
+// Package broker takes the questions that a server asks over one connection. It
 // finds out whose call caused a question, has that caller's hook answer it, and
 // checks both the question and the answer. It bounds how many questions there are
 // and how long each may take.
-package desk
+package broker
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
-// A Config says who has a desk.
+// A Config says who has a broker.
 type Config struct {
 	Server string
 	User   string // the owner of the server, or ""
@@ -26,14 +26,14 @@ type Config struct {
 
 	Log *slog.Logger // receives the failures of hooks
 
-	// Tally counts the server's questions over all its connections. If nil, those over
+	// Counter counts the server's questions over all its connections. If nil, those over
 	// this one are counted.
-	Tally *Tally
+	Counter *Counter
 }
 
-// A Tally counts questions of a server that must be limited however often it
+// A Counter counts questions of a server that must be limited however often it
 // connects. The zero value has none.
-type Tally struct {
+type Counter struct {
 	mu      sync.Mutex
 	waiting int    // hooks that run
 	loose   window // questions that no call is known to have caused
@@ -76,31 +76,31 @@ func (c *Caller) End() {
 	}
 }
 
-// A Desk has the questions over one connection. A nil Desk takes none. The methods
+// A Broker has the questions over one connection. A nil Broker takes none. The methods
 // may be called concurrently.
-type Desk struct {
+type Broker struct {
 	cfg  Config
 	life context.Context
 	end  context.CancelFunc
 
-	mu    sync.Mutex
-	calls []*call // under way, in the order in which they began
-	lost  lost
-	open  int                            // requests of the server that wait for an answer
-	taken map[string]*context.CancelFunc // the same by id
-	tasks []*task                        // in the order in which they began
+	mu         sync.Mutex
+	calls      []*call // under way, in the order in which they began
+	unanswered unanswered
+	open       int                            // requests of the server that wait for an answer
+	taken      map[string]*context.CancelFunc // the same by id
+	tasks      []*task                        // in the order in which they began
 }
 
 // A call is a call of a tool that is under way.
 type call struct {
-	desk   *Desk
+	broker *Broker
 	caller *Caller
 	tool   string
 	ctx    context.Context // ends with the call
 
-	asked   int    // questions so far; guarded by Desk.mu
-	expects bool   // it will be executed as a task; guarded by Desk.mu
-	task    string // the server's id of the task, or "" while it is not known; guarded by Desk.mu
+	asked   int    // questions so far; guarded by Broker.mu
+	expects bool   // it will be executed as a task; guarded by Broker.mu
+	task    string // the server's id of the task, or "" while it is not known; guarded by Broker.mu
 }
 
 type (
@@ -110,23 +110,23 @@ type (
 	requestKey struct{}
 )
 
-// New returns the desk of a connection, or nil if there are no hooks.
-func New(cfg Config) *Desk {
+// New returns the broker of a connection, or nil if there are no hooks.
+func New(cfg Config) *Broker {
 	if isNone(cfg.Hooks) {
 		return nil
 	}
-	if cfg.Tally == nil {
-		cfg.Tally = new(Tally)
+	if cfg.Counter == nil {
+		cfg.Counter = new(Counter)
 	}
-	d := &Desk{cfg: cfg, taken: make(map[string]*context.CancelFunc)}
-	d.life, d.end = context.WithCancel(context.Background())
-	return d
+	b := &Broker{cfg: cfg, taken: make(map[string]*context.CancelFunc)}
+	b.life, b.end = context.WithCancel(context.Background())
+	return b
 }
 
 // Close ends all questions.
-func (d *Desk) Close() {
-	if d != nil {
-		d.end()
+func (b *Broker) Close() {
+	if b != nil {
+		b.end()
 	}
 }
 
@@ -141,7 +141,7 @@ func WithCaller(ctx context.Context, c *Caller) context.Context {
 // WithRequest returns a context for a request to the server over a transport whose
 // questions come with the context of the request that caused them: in process, and
 // over HTTP, where they stand in the stream of the answer. With any other context,
-// the desk has to conclude the cause from the calls under way.
+// the broker has to conclude the cause from the calls under way.
 func WithRequest(ctx context.Context) context.Context {
 	return context.WithValue(ctx, requestKey{}, true)
 }
@@ -149,27 +149,27 @@ func WithRequest(ctx context.Context) context.Context {
 // Begin notes that a call begins, with the caller of ctx. The caller must send the
 // request with the context that Begin returns and then call end, which says whether
 // the server answered it.
-func (d *Desk) Begin(ctx context.Context, tool string) (_ context.Context, end func(answered bool)) {
-	if d == nil {
+func (b *Broker) Begin(ctx context.Context, tool string) (_ context.Context, end func(answered bool)) {
+	if b == nil {
 		return ctx, func(bool) {}
 	}
 	caller, _ := ctx.Value(callerKey{}).(*Caller)
 	if caller == nil { // a call without a session
-		caller = &Caller{user: d.cfg.User, hooks: d.cfg.Hooks}
+		caller = &Caller{user: b.cfg.User, hooks: b.cfg.Hooks}
 	}
-	c := &call{desk: d, caller: caller, tool: tool}
+	c := &call{broker: b, caller: caller, tool: tool}
 	ctx, cancel := context.WithCancel(context.WithValue(ctx, callKey{}, c))
 	c.ctx = ctx
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.calls = append(d.calls, c)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.calls = append(b.calls, c)
 	return ctx, func(answered bool) {
 		cancel()
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.calls = slices.DeleteFunc(d.calls, func(other *call) bool { return other == c })
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.calls = slices.DeleteFunc(b.calls, func(other *call) bool { return other == c })
 		if !answered {
-			d.lost.add(caller.life)
+			b.unanswered.add(caller.life)
 		}
 	}
 }
@@ -177,28 +177,28 @@ func (d *Desk) Begin(ctx context.Context, tool string) (_ context.Context, end f
 // SetTask notes that the call of ctx is executed as a task of the server. The caller
 // must first say so with "" for the id, before it sends the request: the server may
 // ask before its answer with the id was read.
-func (d *Desk) SetTask(ctx context.Context, id string) {
-	if c, _ := ctx.Value(callKey{}).(*call); c != nil && c.desk == d {
-		d.mu.Lock()
-		defer d.mu.Unlock()
+func (b *Broker) SetTask(ctx context.Context, id string) {
+	if c, _ := ctx.Value(callKey{}).(*call); c != nil && c.broker == b {
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		c.expects, c.task = true, id
 	}
 }
 
-// A lost knows the callers of calls that the server never answered. It may still
+// unanswered knows the callers of calls that the server never answered. It may still
 // work on these, so a question may be theirs.
-type lost struct {
+type unanswered struct {
 	any, several bool
 	only         context.Context // the caller, unless there are several
 }
 
-func (l *lost) add(caller context.Context) {
+func (l *unanswered) add(caller context.Context) {
 	l.several = l.several || l.any && l.only != caller
 	l.any, l.only = true, caller
 }
 
 // mayBeOf reports whether a question may be of another caller than this one.
-func (l *lost) mayBeOfOther(caller context.Context) bool {
+func (l *unanswered) mayBeOfOther(caller context.Context) bool {
 	return l.several || l.any && l.only != caller
 }
 
@@ -211,16 +211,16 @@ var (
 // causesLocked returns the calls under way of the one caller to whom a question
 // belongs; one of them caused it. It returns none if it can't be known whose
 // question it is: better nobody answers than the wrong person.
-func (d *Desk) causesLocked(ctx context.Context) ([]*call, error) {
-	if c, _ := ctx.Value(callKey{}).(*call); c != nil && c.desk == d {
-		if !slices.Contains(d.calls, c) {
+func (b *Broker) causesLocked(ctx context.Context) ([]*call, error) {
+	if c, _ := ctx.Value(callKey{}).(*call); c != nil && c.broker == b {
+		if !slices.Contains(b.calls, c) {
 			return nil, errEnded
 		}
 		return []*call{c}, nil
 	}
 	if id, _ := ctx.Value(relatedKey{}).(string); id != "" {
 		var expecting []*call
-		for _, c := range d.calls {
+		for _, c := range b.calls {
 			if c.task == id {
 				return []*call{c}, nil
 			}
@@ -231,24 +231,24 @@ func (d *Desk) causesLocked(ctx context.Context) ([]*call, error) {
 		if len(expecting) == 0 {
 			return nil, errEnded
 		}
-		return d.ofOneLocked(expecting), nil
+		return b.ofOneLocked(expecting), nil
 	}
-	if ctx.Value(requestKey{}) != nil || len(d.calls) == 0 {
+	if ctx.Value(requestKey{}) != nil || len(b.calls) == 0 {
 		return nil, nil
 	}
-	return d.ofOneLocked(slices.Clone(d.calls)), nil
+	return b.ofOneLocked(slices.Clone(b.calls)), nil
 }
 
 // ofOneLocked returns calls, of which there is at least one, if a question that one
 // of them caused is surely of the one caller. Otherwise it returns none.
-func (d *Desk) ofOneLocked(calls []*call) []*call {
+func (b *Broker) ofOneLocked(calls []*call) []*call {
 	caller := calls[0].caller
 	for _, c := range calls {
 		if c.caller.life != caller.life {
 			return nil
 		}
 	}
-	if d.lost.mayBeOfOther(caller.life) {
+	if b.unanswered.mayBeOfOther(caller.life) {
 		return nil
 	}
 	return calls
@@ -264,15 +264,15 @@ type question struct {
 
 // admit decides who is asked, and whether there may be another question. Unless it
 // returns an error, the caller must call leave.
-func (d *Desk) admit(ctx context.Context) (question, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	q := question{from: ask.Asker{Server: d.cfg.Server, User: d.cfg.User}, hooks: d.cfg.Hooks}
-	calls, err := d.causesLocked(ctx)
+func (b *Broker) admit(ctx context.Context) (question, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := question{from: ask.Asker{Server: b.cfg.Server, User: b.cfg.User}, hooks: b.cfg.Hooks}
+	calls, err := b.causesLocked(ctx)
 	if err != nil {
 		return q, err
 	}
-	tally := d.cfg.Tally
+	tally := b.cfg.Counter
 	tally.mu.Lock()
 	defer tally.mu.Unlock()
 	asked := 0
@@ -289,21 +289,21 @@ func (d *Desk) admit(ctx context.Context) (question, error) {
 	} else {
 		asked = tally.loose.add(time.Now())
 	}
-	if ctx.Err() != nil || d.life.Err() != nil || q.life != nil && q.life.Err() != nil {
+	if ctx.Err() != nil || b.life.Err() != nil || q.life != nil && q.life.Err() != nil {
 		return q, errEnded // nobody waits for an answer, or there is nobody left to ask
 	}
-	if asked >= d.cfg.MaxPerCall {
-		return q, fmt.Errorf("there are more questions than the limit of %d for a call", d.cfg.MaxPerCall)
+	if asked >= b.cfg.MaxPerCall {
+		return q, fmt.Errorf("there are more questions than the limit of %d for a call", b.cfg.MaxPerCall)
 	}
-	if tally.waiting >= d.cfg.MaxAtOnce {
-		return q, fmt.Errorf("there are more questions at once than the limit of %d", d.cfg.MaxAtOnce)
+	if tally.waiting >= b.cfg.MaxAtOnce {
+		return q, fmt.Errorf("there are more questions at once than the limit of %d", b.cfg.MaxAtOnce)
 	}
 	tally.waiting++
 	return q, nil
 }
 
-func (d *Desk) leave() {
-	tally := d.cfg.Tally
+func (b *Broker) leave() {
+	tally := b.cfg.Counter
 	tally.mu.Lock()
 	defer tally.mu.Unlock()
 	tally.waiting--
@@ -328,41 +328,41 @@ func (w *window) add(now time.Time) int {
 // nil if there is none. The error wraps [ask.ErrDeclined] if the user declined or
 // nobody can be asked; otherwise it is for the server to read and has nothing of
 // the host.
-func consult[T any](d *Desk, ctx context.Context, what string, choose func(ask.Hooks) func(context.Context, ask.Asker) (T, error)) (answer T, err error) {
-	q, err := d.admit(ctx)
+func consult[T any](b *Broker, ctx context.Context, what string, choose func(ask.Hooks) func(context.Context, ask.Asker) (T, error)) (answer T, err error) {
+	q, err := b.admit(ctx)
 	if err != nil {
 		return answer, err
 	}
 	hook := choose(q.hooks)
 	if hook == nil {
-		d.leave()
+		b.leave()
 		return answer, errNobody
 	}
-	asking, cancel := d.during(ctx, q)
+	asking, cancel := b.during(ctx, q)
 	defer cancel()
 	for _, c := range q.calls {
 		defer foreign.Hold(c.ctx)()
 	}
 	answer, err = foreign.Detached(asking, "ask.Hooks."+what, func() (T, error) {
-		defer d.leave()
+		defer b.leave()
 		return hook(asking, q.from)
 	})
 	if err == nil || errors.Is(err, ask.ErrDeclined) {
 		return answer, err
 	}
-	d.cfg.Log.Warn("mcphybrid: a question of a server has no answer", "server", d.cfg.Server, "tool", q.from.Tool, "error", err)
+	b.cfg.Log.Warn("mcphybrid: a question of a server has no answer", "server", b.cfg.Server, "tool", q.from.Tool, "error", err)
 	return answer, errNoReply
 }
 
 // during returns the context of a hook. It has the values of the call's and ends
 // when the question is over.
-func (d *Desk) during(ctx context.Context, q question) (context.Context, context.CancelFunc) {
+func (b *Broker) during(ctx context.Context, q question) (context.Context, context.CancelFunc) {
 	values := ctx
 	if len(q.calls) > 0 {
 		values = q.calls[0].ctx
 	}
-	asking, cancel := context.WithTimeout(context.WithoutCancel(values), d.cfg.Timeout)
-	stops := []func() bool{context.AfterFunc(ctx, cancel), context.AfterFunc(d.life, cancel)}
+	asking, cancel := context.WithTimeout(context.WithoutCancel(values), b.cfg.Timeout)
+	stops := []func() bool{context.AfterFunc(ctx, cancel), context.AfterFunc(b.life, cancel)}
 	if q.life != nil {
 		stops = append(stops, context.AfterFunc(q.life, cancel))
 	}

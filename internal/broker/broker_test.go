@@ -1,4 +1,4 @@
-package desk
+package broker
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func names(who string) ask.Hooks {
 	}}
 }
 
-func newDesk(t *testing.T, h ask.Hooks, change func(*Config)) *Desk {
+func newDesk(t *testing.T, h ask.Hooks, change func(*Config)) *Broker {
 	cfg := Config{Server: "srv", User: "owner", Log: slog.New(slog.DiscardHandler),
 		Options: ask.Options{Hooks: h, Timeout: time.Hour, MaxPerCall: 100, MaxAtOnce: 100, MaxBytes: 1000}}
 	if change != nil {
@@ -37,7 +37,7 @@ func newDesk(t *testing.T, h ask.Hooks, change func(*Config)) *Desk {
 }
 
 // answers returns who answers a question, and as what.
-func answers(t *testing.T, d *Desk, ctx context.Context) string {
+func answers(t *testing.T, d *Broker, ctx context.Context) string {
 	r, err := d.ListRoots(ctx, mcp.ListRootsRequest{})
 	if err != nil {
 		return err.Error()
@@ -105,7 +105,7 @@ func TestCauses(t *testing.T) {
 	defer end(true)
 	assert.Equal(t, nobody, answers(t, d, none), "his or the host's")
 	other := newDesk(t, names("default"), nil)
-	assert.Equal(t, nobody, answers(t, other, c), "a call of another desk")
+	assert.Equal(t, nobody, answers(t, other, c), "a call of another broker")
 }
 
 // There are limits for each call, for a minute without calls, and for all at once.
@@ -145,7 +145,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// A question ends with its call, its session, its desk, or when the server takes it
+// A question ends with its call, its session, its broker, or when the server takes it
 // back. Until then, the time limit of the call stands still.
 func TestQuestionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -156,12 +156,12 @@ func TestQuestionsEnd(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}}
-		for name, end := range map[string]func(d *Desk, c *Caller, call func(bool)){
-			"call":    func(_ *Desk, _ *Caller, call func(bool)) { call(false) },
-			"session": func(_ *Desk, c *Caller, _ func(bool)) { c.End() },
-			"desk":    func(d *Desk, _ *Caller, _ func(bool)) { d.Close() },
-			"timeout": func(*Desk, *Caller, func(bool)) { time.Sleep(time.Hour) },
-			"withdrawn": func(d *Desk, _ *Caller, _ func(bool)) {
+		for name, end := range map[string]func(d *Broker, c *Caller, call func(bool)){
+			"call":    func(_ *Broker, _ *Caller, call func(bool)) { call(false) },
+			"session": func(_ *Broker, c *Caller, _ func(bool)) { c.End() },
+			"broker":  func(d *Broker, _ *Caller, _ func(bool)) { d.Close() },
+			"timeout": func(*Broker, *Caller, func(bool)) { time.Sleep(time.Hour) },
+			"withdrawn": func(d *Broker, _ *Caller, _ func(bool)) {
 				var n mcp.JSONRPCNotification
 				n.Params.AdditionalFields = map[string]any{"requestId": 7}
 				d.Withdraw(n)
@@ -205,12 +205,12 @@ func TestQuestionsEnd(t *testing.T) {
 func TestQuestionsInProcessEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := ask.Hooks{Roots: func(ctx context.Context, _ ask.Asker) ([]mcp.Root, error) { <-ctx.Done(); return nil, ctx.Err() }}
-		for name, end := range map[string]func(d *Desk, c *Caller, call func(bool), withdraw func()){
-			"call":    func(_ *Desk, _ *Caller, call func(bool), _ func()) { call(false) },
-			"session": func(_ *Desk, c *Caller, _ func(bool), _ func()) { c.End() },
-			"desk":    func(d *Desk, _ *Caller, _ func(bool), _ func()) { d.Close() },
-			"request": func(_ *Desk, _ *Caller, _ func(bool), withdraw func()) { withdraw() },
-			"timeout": func(*Desk, *Caller, func(bool), func()) { time.Sleep(time.Hour) },
+		for name, end := range map[string]func(d *Broker, c *Caller, call func(bool), withdraw func()){
+			"call":    func(_ *Broker, _ *Caller, call func(bool), _ func()) { call(false) },
+			"session": func(_ *Broker, c *Caller, _ func(bool), _ func()) { c.End() },
+			"broker":  func(d *Broker, _ *Caller, _ func(bool), _ func()) { d.Close() },
+			"request": func(_ *Broker, _ *Caller, _ func(bool), withdraw func()) { withdraw() },
+			"timeout": func(*Broker, *Caller, func(bool), func()) { time.Sleep(time.Hour) },
 		} {
 			d := newDesk(t, hang, nil)
 			c := NewCaller("ann", hang, hang)
@@ -227,7 +227,7 @@ func TestQuestionsInProcessEnd(t *testing.T) {
 				assert.Equal(t, time.Minute, time.Since(begun), name)
 			}
 			synctest.Wait()
-			assert.Zero(t, d.cfg.Tally.waiting)
+			assert.Zero(t, d.cfg.Counter.waiting)
 			call(true)
 			withdraw()
 			c.End()
@@ -254,7 +254,7 @@ func TestNobodyIsAskedAfterTheEnd(t *testing.T) {
 	d.Close()
 	assert.Equal(t, errEnded.Error(), answers(t, d, t.Context()), "the connection is lost")
 	assert.Equal(t, 1, asked)
-	assert.Zero(t, d.cfg.Tally.waiting)
+	assert.Zero(t, d.cfg.Counter.waiting)
 }
 
 // A server has no more questions for it that it connects again.
@@ -262,9 +262,9 @@ func TestLimitsHoldOverConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let := make(chan struct{})
 		hang := ask.Hooks{Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) { <-let; return nil, nil }}
-		tally := new(Tally)
-		next := func(h ask.Hooks) *Desk {
-			return newDesk(t, h, func(c *Config) { c.Tally, c.MaxAtOnce, c.MaxPerCall, c.Timeout = tally, 2, 5, time.Second })
+		tally := new(Counter)
+		next := func(h ask.Hooks) *Broker {
+			return newDesk(t, h, func(c *Config) { c.Counter, c.MaxAtOnce, c.MaxPerCall, c.Timeout = tally, 2, 5, time.Second })
 		}
 		for range 2 {
 			d := next(hang)

@@ -1,4 +1,4 @@
-package desk
+package broker
 
 import (
 	"context"
@@ -21,12 +21,12 @@ const declined = -1
 //
 // The context of the transport may end before a person has answered. Handle does
 // not heed it: a question ends for the reasons that [ask.Hooks] names.
-func (d *Desk) Handle(next transport.RequestHandler) transport.RequestHandler {
-	if d == nil {
+func (b *Broker) Handle(next transport.RequestHandler) transport.RequestHandler {
+	if b == nil {
 		return next
 	}
 	return func(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-		ctx, done, err := d.take(ctx, r.ID)
+		ctx, done, err := b.take(ctx, r.ID)
 		if err != nil {
 			return failed(r.ID, mcp.INTERNAL_ERROR, err), nil
 		}
@@ -42,7 +42,7 @@ func (d *Desk) Handle(next transport.RequestHandler) transport.RequestHandler {
 				} `json:"io.modelcontextprotocol/related-task"`
 			} `json:"_meta"`
 		}
-		raw, err := d.measured(r.Params)
+		raw, err := b.measured(r.Params)
 		if err == nil && len(raw) > 0 && r.Params != nil {
 			err = json.Unmarshal(raw, &params)
 		}
@@ -54,10 +54,10 @@ func (d *Desk) Handle(next transport.RequestHandler) transport.RequestHandler {
 		}
 		switch method := mcp.MCPMethod(r.Method); method {
 		case mcp.MethodTasksGet, mcp.MethodTasksResult, mcp.MethodTasksCancel:
-			return d.handleTask(ctx, r.ID, method, params.TaskID), nil
+			return b.handleTask(ctx, r.ID, method, params.TaskID), nil
 		case mcp.MethodElicitationCreate, mcp.MethodSamplingCreateMessage:
 			if params.Task != nil {
-				return d.begin(ctx, r, next), nil
+				return b.begin(ctx, r, next), nil
 			}
 		case mcp.MethodListRoots, mcp.MethodPing:
 		default:
@@ -89,39 +89,39 @@ func failed(id mcp.RequestId, code int, err error) *transport.JSONRPCResponse {
 const maxOpen = 2 * maxTasks
 
 // take notes that the server waits for the answer to a request. The context keeps
-// the values of ctx but ends only with the desk or when the server withdraws the
+// the values of ctx but ends only with the broker or when the server withdraws the
 // request.
-func (d *Desk) take(ctx context.Context, id mcp.RequestId) (context.Context, func(), error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.open >= maxOpen {
+func (b *Broker) take(ctx context.Context, id mcp.RequestId) (context.Context, func(), error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open >= maxOpen {
 		return nil, nil, fmt.Errorf("there are more requests at once than the limit of %d", maxOpen)
 	}
-	ctx, cancel := d.outlive(ctx)
+	ctx, cancel := b.outlive(ctx)
 	key := id.String()
-	d.taken[key] = &cancel
-	d.open++
+	b.taken[key] = &cancel
+	b.open++
 	return ctx, func() {
 		cancel()
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.open--
-		if d.taken[key] == &cancel {
-			delete(d.taken, key)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.open--
+		if b.taken[key] == &cancel {
+			delete(b.taken, key)
 		}
 	}, nil
 }
 
-// outlive returns a context with the values of ctx that ends with the desk.
-func (d *Desk) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+// outlive returns a context with the values of ctx that ends with the broker.
+func (b *Broker) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(d.life, cancel)
+	stop := context.AfterFunc(b.life, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
 // Withdraw ends a question that the server takes back by a notification.
-func (d *Desk) Withdraw(n mcp.JSONRPCNotification) {
-	if d == nil {
+func (b *Broker) Withdraw(n mcp.JSONRPCNotification) {
+	if b == nil {
 		return
 	}
 	var id mcp.RequestId
@@ -129,9 +129,9 @@ func (d *Desk) Withdraw(n mcp.JSONRPCNotification) {
 	if err != nil || json.Unmarshal(raw, &id) != nil {
 		return
 	}
-	d.mu.Lock()
-	cancel := d.taken[id.String()]
-	d.mu.Unlock()
+	b.mu.Lock()
+	cancel := b.taken[id.String()]
+	b.mu.Unlock()
 	if cancel != nil {
 		(*cancel)()
 	}
