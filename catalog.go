@@ -12,7 +12,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/blocks"
 	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/names"
-	"github.com/mcphybrid/mcphybrid/internal/needs"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
@@ -26,7 +25,7 @@ type catalog struct {
 	joined        blockList                   // of which these are the items; empty for a part
 	wants         bool                        // a tool is to be always loaded
 	deferredIndex *deferredIndex              // of these tools
-	needs         needs.Graph[*BridgeTool]    // the tools that each needs
+	dependencies  dependencies                // the tools that each needs
 	needsBelow    map[*BridgeTool][]string    // for a user: names of the system's tools that each needs
 	problems      []error                     // in registration order
 	held          map[string]*ChangedError    // tools in quarantine, by registered name
@@ -180,7 +179,7 @@ type recipe struct {
 
 // newCatalog returns the catalog that follows prev.
 func (r *recipe) newCatalog(prev *catalog) *catalog {
-	c := &catalog{owner: r.owner, known: r.hints, prefixes: r.prefixes, needs: make(needs.Graph[*BridgeTool])}
+	c := &catalog{owner: r.owner, known: r.hints, prefixes: r.prefixes, dependencies: make(dependencies)}
 	c.joined = prev.joined.Next(r.blocks, r.prefixes.Len())
 	c.tools = c.joined.Items
 	var entries []*resources.Entry
@@ -199,7 +198,7 @@ func (r *recipe) newCatalog(prev *catalog) *catalog {
 		c.wants = c.wants || b.Note.wants
 	}
 	c.shelf = resources.NewShelf(prev.shelf, entries, r.indexer.ofDocuments)
-	c.resolveNeeds(r.listings, r.needs)
+	c.resolveDependencies(r.listings, r.needs)
 	c.noteGone(prev)
 	c.deferredIndex = &deferredIndex{make: func(x *deferredIndex) {
 		x.docs, x.rest = c.toIndex(r.searchable)

@@ -459,7 +459,7 @@ func (s *partition) hasTerms(query string) bool {
 // needs returns the tools that t needs directly.
 func (s *partition) needs(t *BridgeTool) []*BridgeTool {
 	for _, c := range s.catalogs {
-		needs := c.needs[t]
+		needs := c.dependencies[t]
 		for _, name := range c.needsBelow[t] {
 			if i, j, ok := s.find(name); ok {
 				needs = append(slices.Clip(needs), s.catalogs[i].tools[j])
