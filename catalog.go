@@ -7,13 +7,10 @@ import (
 	"iter"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/blocks"
-	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
-	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -30,10 +27,10 @@ type catalog struct {
 	problems      []error                     // in registration order
 	held          map[string]*ChangedError    // tools in quarantine, by registered name
 	heldOwn       map[[2]string]*ChangedError // the same, by server and own name
-	gone          history.Left[*rules.Tool]   // tools that have left, by registered name, of each server
-	prefixes      names.Prefixes              // of its servers
-	known         knownHints                  // hints, some of them for tools that are not here
-	shelf         *resources.Shelf            // what servers offer beside tools
+	removed       removedTools
+	prefixes      names.Prefixes   // of its servers
+	known         knownHints       // hints, some of them for tools that are not here
+	shelf         *resources.Shelf // what servers offer beside tools
 
 	originals func() map[string][]int // indexes in tools, ascending, by a tool's own name
 	print     struct {
@@ -87,20 +84,6 @@ type offering struct {
 	entries  []*resources.Entry // those of offers, some of them held back
 	changed  []*ChangedError    // what has changed
 	problems []error
-}
-
-// noteGone sets c.gone: the tools that left since prev, and those that left before
-// and have not come back.
-func (c *catalog) noteGone(prev *catalog) {
-	left := make(map[string]history.Departure[*rules.Tool])
-	now := time.Now()
-	for _, t := range prev.joined.Without(&c.joined) {
-		if c.tool(t.name) == nil {
-			names := t.def.names()
-			left[t.name] = history.Departure[*rules.Tool]{Value: &names, Group: t.def.Server, Since: now}
-		}
-	}
-	c.gone = prev.gone.With(left, namesOf(c.joined.Without(&prev.joined)))
 }
 
 // place returns the index in c.tools of the tool with that registered name.
@@ -199,7 +182,7 @@ func (r *recipe) newCatalog(prev *catalog) *catalog {
 	}
 	c.shelf = resources.NewShelf(prev.shelf, entries, r.indexer.ofDocuments)
 	c.resolveDependencies(r.listings, r.needs)
-	c.noteGone(prev)
+	c.noteRemoved(prev)
 	c.deferredIndex = &deferredIndex{make: func(x *deferredIndex) {
 		x.docs, x.rest = c.toIndex(r.searchable)
 		r.last.mu.Lock()

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,8 +10,6 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
-
-	"context"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
@@ -42,6 +41,7 @@ type definition struct {
 	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
 }
 
+// A toolDocument is what a search finds a tool by, without the host's hints.
 type toolDocument = search.Document
 
 // Document returns what to index for search, without the host's hints. It is shared
