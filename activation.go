@@ -6,9 +6,6 @@ import (
 	"math"
 	"slices"
 	"weak"
-
-	"github.com/mcphybrid/mcphybrid/internal/needs"
-	"github.com/mcphybrid/mcphybrid/internal/room"
 )
 
 // ActivateTools makes the tools with these registered names callable, and after
@@ -114,18 +111,18 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh, without []*Brid
 // listRoom returns what is left of the list, after what it has and will have of
 // tools. It is closed to a tool that has been taken back too often. It is nil if active tools take no room: with ByBridge they are not in the
 // list, and with ByProvider its first items are all tools. The caller holds mu.
-func (s *Session) listRoom(now *partition, tools ...[]*BridgeTool) *room.Names[origin] {
+func (s *Session) listRoom(now *partition, tools ...[]*BridgeTool) *namedRoom {
 	if d := s.Disclosure(); d == ByBridge || d == ByProvider && s.shown == nil {
 		return nil
 	}
 	limits := now.policy.list
 	if !mayUse(now.rights, SearchToolName) { // nothing can be deferred
-		limits.Items, limits.ItemsEach = max(limits.Items, len(now.inline)), max(limits.ItemsEach, len(now.inline))
-		limits.Tokens, limits.TokensEach = NoLimit, NoLimit
+		limits.items, limits.itemsEach = max(limits.items, len(now.inline)), max(limits.itemsEach, len(now.inline))
+		limits.tokens, limits.tokensEach = NoLimit, NoLimit
 	}
-	left := room.NewNames[origin](limits)
+	left := newNamedRoom(limits)
 	versions := make(map[string]int)
-	take := func(t *BridgeTool) { left.Take(t.name, t.origin(), s.scope.toolTokens(t)) }
+	take := func(t *BridgeTool) { left.take(t.name, t.origin(), s.scope.toolTokens(t)) }
 	for _, e := range s.shown {
 		if e.isTool() {
 			versions[e.tool.name]++
@@ -133,13 +130,13 @@ func (s *Session) listRoom(now *partition, tools ...[]*BridgeTool) *room.Names[o
 		switch e.place {
 		case asRemoved:
 			if versions[e.tool.name] == maxVersions {
-				left.Close(e.tool.name)
+				left.close(e.tool.name)
 			}
 		case asDeferred:
 			if s.told().loads { // the conversation has it in full
 				take(e.tool)
 			} else {
-				left.Note(e.tool.name)
+				left.note(e.tool.name)
 			}
 		case asTool:
 			take(e.tool)
@@ -152,8 +149,8 @@ func (s *Session) listRoom(now *partition, tools ...[]*BridgeTool) *room.Names[o
 }
 
 // admits reports whether left has room for t, which takes it.
-func (s *Session) admits(left *room.Names[origin], t *BridgeTool) bool {
-	return left == nil || left.Admit(t.name, t.origin(), s.scope.toolTokens(t))
+func (s *Session) admits(left *namedRoom, t *BridgeTool) bool {
+	return left == nil || left.admit(t.name, t.origin(), s.scope.toolTokens(t))
 }
 
 // A lastUse is what a session knows of the use of an active tool.
@@ -200,7 +197,7 @@ func (s *Session) inUse(t *BridgeTool) bool {
 // most [maxNeeds] and in the order of declaration. It skips the tools that the
 // session may not use, and does not follow their needs.
 func (v *view) needed(t *BridgeTool) []*BridgeTool {
-	return needs.Along(t, maxNeeds, v.needs, func(n *BridgeTool) bool { return v.standing(n) != hidden })
+	return transitive(t, maxNeeds, v.needs, func(n *BridgeTool) bool { return v.standing(n) != hidden })
 }
 
 // withNeeded returns names followed by the names of the tools that they need.

@@ -170,13 +170,13 @@ func (s *Session) find(v *view, name string) (*BridgeTool, error) {
 		return nil, held
 	}
 	connecting, isConnecting := s.scope.keeper.connecting(name)
-	gone, left := v.gone(name)
-	if left && !v.rights.Permit(*gone.Value) || isConnecting && !v.rights.Permit(connecting) {
+	removed, left := v.removed(name)
+	if left && !v.rights.Permit(*removed.subject) || isConnecting && !v.rights.Permit(connecting) {
 		return nil, &permissionError{name: name}
 	}
 	unknown := &UnknownToolError{Name: name, Connecting: connecting.Server}
 	if left {
-		unknown.Gone = gone.Since
+		unknown.Gone = removed.since
 		return nil, unknown
 	}
 	if kept != nil {

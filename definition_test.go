@@ -1,4 +1,4 @@
-package listed
+package mcphybrid
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestParseToolKeepsBytes(t *testing.T) {
+func TestParseDefinitionKeepsBytes(t *testing.T) {
 	t.Parallel()
 	const raw = `{
 		"name" : "create_issue", "title": "Create an issue",
@@ -35,7 +35,7 @@ func TestParseToolKeepsBytes(t *testing.T) {
 		"annotations": {"title": "x", "readOnlyHint": true, "destructiveHint": false, "x-own": 1},
 		"_meta": {"a/b": [1]}, "icons": []
 	}`
-	d, err := ParseTool("github", json.RawMessage(raw), 1<<20)
+	d, err := parseDefinition("github", json.RawMessage(raw), 1<<20)
 	require.NoError(t, err)
 	assert.Equal(t, "github", d.Server)
 	assert.Equal(t, "create_issue", d.Own)
@@ -52,7 +52,7 @@ func TestParseToolKeepsBytes(t *testing.T) {
 	assert.Equal(t, mcp.ToolAnnotation{Title: "x", ReadOnlyHint: mcp.ToBoolPtr(true), DestructiveHint: mcp.ToBoolPtr(false)}, d.Annotations)
 }
 
-func TestParseTool(t *testing.T) {
+func TestParseDefinition(t *testing.T) {
 	t.Parallel()
 	const noInput = `{"type":"object"}`
 	tests := []struct {
@@ -100,7 +100,7 @@ func TestParseTool(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			d, err := ParseTool("s", json.RawMessage(test.raw), 1<<20)
+			d, err := parseDefinition("s", json.RawMessage(test.raw), 1<<20)
 			if test.err != "" {
 				require.ErrorContains(t, err, test.err)
 				assert.Nil(t, d)
@@ -116,12 +116,12 @@ func TestParseTool(t *testing.T) {
 }
 
 // A hint of the wrong type is ignored. In particular, it does not mean false.
-func TestParseToolWrongHints(t *testing.T) {
+func TestParseDefinitionWrongHints(t *testing.T) {
 	t.Parallel()
 	for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
 		for _, value := range []string{`"yes"`, `1`, `[true]`, `{}`, `null`} {
 			raw := json.RawMessage(fmt.Sprintf(`{"name":"a","title":"A","annotations":{%q:%s}}`, hint, value))
-			d, err := ParseTool("s", raw, 1<<20)
+			d, err := parseDefinition("s", raw, 1<<20)
 			require.NoError(t, err)
 			assert.Equal(t, "A", d.Title)
 			assert.Equal(t, mcp.ToolAnnotation{}, d.Annotations, "%s", raw)
@@ -129,28 +129,28 @@ func TestParseToolWrongHints(t *testing.T) {
 	}
 }
 
-func TestParseToolLimit(t *testing.T) {
+func TestParseDefinitionLimit(t *testing.T) {
 	t.Parallel()
 	raw := json.RawMessage(`{"name":"a","description":"` + strings.Repeat("x", 1000) + `"}`)
-	_, err := ParseTool("s", raw, len(raw))
+	_, err := parseDefinition("s", raw, len(raw))
 	require.NoError(t, err)
-	_, err = ParseTool("s", raw, len(raw)-1)
+	_, err = parseDefinition("s", raw, len(raw)-1)
 	require.EqualError(t, err, fmt.Sprintf("the definition has %d bytes, more than the limit of %d", len(raw), len(raw)-1))
 }
 
 // The schemas of a definition without spaces take no memory of their own.
-func TestParseToolKeepsBytesOnce(t *testing.T) {
+func TestParseDefinitionKeepsBytesOnce(t *testing.T) {
 	t.Parallel()
 	const input, output = `{"type":"object","properties":{"a":{"type":"string"}}}`, `{"type":"object","properties":{"b":{"type":"string"}}}`
 	raw := json.RawMessage(`{"name":"a","inputSchema":` + input + `,"outputSchema":` + output + `}`)
-	d, err := ParseTool("s", raw, 1000)
+	d, err := parseDefinition("s", raw, 1000)
 	require.NoError(t, err)
 	assert.Same(t, &raw[bytes.Index(raw, []byte(input))], &d.InputSchema[0])
 	assert.Same(t, &raw[bytes.Index(raw, []byte(output))], &d.Output()[0])
 	_ = append(d.InputSchema, "of a host"...)
 	assert.JSONEq(t, `{"name":"a","inputSchema":`+input+`,"outputSchema":`+output+`}`, string(raw))
 
-	d, err = ParseTool("s", json.RawMessage(`{"name":"a","inputSchema":{"type": "object" } }`), 1000)
+	d, err = parseDefinition("s", json.RawMessage(`{"name":"a","inputSchema":{"type": "object" } }`), 1000)
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"type":"object"}`, string(d.InputSchema))
 }
@@ -160,7 +160,7 @@ func TestParseToolKeepsBytesOnce(t *testing.T) {
 func TestTrustComparesWhatIsSaid(t *testing.T) {
 	t.Parallel()
 	hash := func(text string) string {
-		d, err := ParseTool("git", json.RawMessage(text), 1000)
+		d, err := parseDefinition("git", json.RawMessage(text), 1000)
 		require.NoError(t, err)
 		return d.Trusted.Hash()
 	}
@@ -180,9 +180,9 @@ func TestTrustComparesWhatIsSaid(t *testing.T) {
 	}
 }
 
-// decoded is what ParseTool returns by definition, as encoding/json reads it, and the
+// decoded is what parseDefinition returns by definition, as encoding/json reads it, and the
 // tool's output schema. It fails if raw can't be used.
-func decoded(raw json.RawMessage) (t *Tool, output json.RawMessage, ok bool) {
+func decoded(raw json.RawMessage) (t *definition, output json.RawMessage, ok bool) {
 	var in struct {
 		Name        string          `json:"name"`
 		Title       json.RawMessage `json:"title"`
@@ -203,8 +203,8 @@ func decoded(raw json.RawMessage) (t *Tool, output json.RawMessage, ok bool) {
 	if bytes.HasPrefix(in.Output, []byte("{")) {
 		output = compacted(in.Output)
 	}
-	t = &Tool{Own: in.Name}
-	t.document = document{Name: in.Name, Description: in.Description, InputSchema: compacted(in.Input)}
+	t = &definition{Own: in.Name}
+	t.toolDocument = toolDocument{Name: in.Name, Description: in.Description, InputSchema: compacted(in.Input)}
 	_ = json.Unmarshal(in.Title, &t.Title)
 	if json.Unmarshal(in.Annotations, &t.Annotations) != nil {
 		t.Annotations = mcp.ToolAnnotation{}
@@ -212,7 +212,7 @@ func decoded(raw json.RawMessage) (t *Tool, output json.RawMessage, ok bool) {
 	var execution mcp.ToolExecution
 	t.Task = json.Unmarshal(in.Execution, &execution) == nil && execution.TaskSupport == mcp.TaskSupportRequired
 	t.Needs, t.BadNeeds = parseNeeds(in.Meta)
-	t.Always, t.document.Hints = parseHints(in.Meta)
+	t.Always, t.toolDocument.Hints = parseOfferHints(in.Meta)
 	return t, output, t.InputSchema[0] == '{'
 }
 
@@ -236,8 +236,8 @@ func compacted(raw json.RawMessage) json.RawMessage {
 	return bytes.ToValidUTF8(b.Bytes(), []byte("\ufffd"))
 }
 
-// requireDecoded fails if got, the result of ParseTool, is not what raw says.
-func requireDecoded(t require.TestingT, raw json.RawMessage, got *Tool, err error) {
+// requireDecoded fails if got, the result of parseDefinition, is not what raw says.
+func requireDecoded(t require.TestingT, raw json.RawMessage, got *definition, err error) {
 	want, output, ok := decoded(raw)
 	require.Equal(t, ok, err == nil, "%v", err)
 	if !ok {
@@ -245,20 +245,20 @@ func requireDecoded(t require.TestingT, raw json.RawMessage, got *Tool, err erro
 		return
 	}
 	want.Server = got.Server
-	said := func(t *Tool) []any {
-		return []any{t.document, t.Own, t.Annotations, t.Needs, t.BadNeeds, t.Always, t.Task}
+	said := func(t *definition) []any {
+		return []any{t.toolDocument, t.Own, t.Annotations, t.Needs, t.BadNeeds, t.Always, t.Task}
 	}
 	require.Equal(t, said(want), said(got))
 	require.Equal(t, schema.Prune(output), got.Output())
 	require.Equal(t, string(raw), string(got.Raw))
 }
 
-func TestParseToolOfCatalogs(t *testing.T) {
+func TestParseDefinitionOfCatalogs(t *testing.T) {
 	t.Parallel()
 	for server, list := range mcptest.Catalogs(t) {
 		for _, raw := range list {
 			for _, raw := range []json.RawMessage{raw, compacted(raw)} {
-				got, err := ParseTool(server, raw, 1<<20)
+				got, err := parseDefinition(server, raw, 1<<20)
 				require.NoError(t, err)
 				requireDecoded(t, raw, got, nil)
 			}
@@ -266,7 +266,7 @@ func TestParseToolOfCatalogs(t *testing.T) {
 	}
 }
 
-func FuzzParseTool(f *testing.F) {
+func FuzzParseDefinition(f *testing.F) {
 	for _, seed := range []string{
 		``, `{}`, `null`, `{"name":"a"}`, `{"name":5}`, `{"name":"a","inputSchema":true}`, `[{"name":"a"}]`,
 		`{"name":"a","inputSchema":{"properties":{"p":{"type":"string"},"q":{"anyOf":[{"$ref":"#"},{"type":"null"}]}},"required":["q"]}}`,
@@ -279,7 +279,7 @@ func FuzzParseTool(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		before := bytes.Clone(raw)
-		d, err := ParseTool("s", raw, 1<<20)
+		d, err := parseDefinition("s", raw, 1<<20)
 		require.Equal(t, string(before), string(raw), "the input was changed")
 		requireDecoded(t, raw, d, err)
 		if err != nil {
@@ -312,7 +312,7 @@ func FuzzNeeds(f *testing.F) {
 			require.Nil(t, needs)
 			return
 		}
-		require.LessOrEqual(t, len(needs), MaxNeeds)
+		require.LessOrEqual(t, len(needs), maxNeeds)
 		if len(meta) > 0 {
 			require.True(t, json.Valid(meta))
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,11 +12,96 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// resolveNeeds sets c.needs: for each tool first the needs from the [Options], then
+// Dependencies have the tools that each tool needs directly, in order: not itself, and
+// none twice.
+type dependencies map[*BridgeTool][]*BridgeTool
+
+// add adds the tools with these names to what t needs. find returns nil for a name
+// that is unknown. add reports whether t itself was among them, and the names that are
+// missing, each once.
+func (d dependencies) add(t *BridgeTool, names []string, find func(name string) *BridgeTool) (itself bool, missing []string) {
+	list := d[t]
+	for _, name := range names {
+		switch n := find(name); {
+		case n == nil && !slices.Contains(missing, name):
+			missing = append(missing, name)
+		case n == t:
+			itself = true
+		case n != nil && !slices.Contains(list, n):
+			list = append(list, n)
+		}
+	}
+	if len(list) > 0 {
+		d[t] = list
+	}
+	return itself, missing
+}
+
+// cycles returns the sets of two or more tools that need each other: Tarjan's
+// strongly connected components. It looks for them in the order of tools. The tools
+// of a set are in the order in which a walk along the dependencies reaches them.
+func (d dependencies) cycles(tools []*BridgeTool) (cycles [][]*BridgeTool) {
+	if len(d) == 0 {
+		return nil
+	}
+	const done = math.MaxInt
+	numbers := make(map[*BridgeTool]int, len(d)) // from 1 in the order of the walk; or done
+	var open []*BridgeTool                       // reached but not done, in this order
+	var walk func(*BridgeTool) int
+	walk = func(t *BridgeTool) int { // returns the smallest number that t leads to
+		number, from := len(numbers)+1, len(open)
+		numbers[t] = number
+		open = append(open, t)
+		least := number
+		for _, n := range d[t] {
+			to, walked := numbers[n]
+			if !walked {
+				to = walk(n)
+			}
+			least = min(least, to)
+		}
+		if least == number {
+			if len(open)-from > 1 {
+				cycles = append(cycles, slices.Clone(open[from:]))
+			}
+			for _, t := range open[from:] {
+				numbers[t] = done
+			}
+			open = open[:from]
+		}
+		return least
+	}
+	for _, t := range tools {
+		if _, walked := numbers[t]; !walked && d[t] != nil {
+			walk(t)
+		}
+	}
+	return cycles
+}
+
+// transitive returns the tools that t needs, then those that these need, and so on,
+// each once and at most so many. It skips the tools that may rejects, and what they
+// need.
+func transitive(t *BridgeTool, most int, needs func(*BridgeTool) []*BridgeTool, may func(*BridgeTool) bool) []*BridgeTool {
+	if len(needs(t)) == 0 {
+		return nil
+	}
+	all := []*BridgeTool{t}
+	for i := 0; i < len(all); i++ {
+		for _, n := range needs(all[i]) {
+			if len(all) <= most && !slices.Contains(all, n) && may(n) {
+				all = append(all, n)
+			}
+		}
+	}
+	return all[1:]
+}
+
+// resolveDependencies sets c.dependencies: for each tool first the needs from the [Options], then
 // those from its server's configuration, then those from its server. It only
 // reports what can't be resolved, as problems: names that are unknown, denied or
 // held back; malformed declarations; and cycles.
-func (c *catalog) resolveNeeds(listings iter.Seq[*listing], host map[string][]string) {
+func (c *catalog) resolveDependencies(listings iter.Seq[*listing], host map[string][]string) {
 	var unlisted rules.Known
 	if len(host) > 0 {
 		unlisted = unlistedIn(listings)
@@ -39,7 +125,7 @@ func (c *catalog) resolveNeeds(listings iter.Seq[*listing], host map[string][]st
 	for _, b := range c.joined.Marked {
 		c.addServerNeeds(b)
 	}
-	for _, cycle := range c.needs.Cycles(c.tools) {
+	for _, cycle := range c.dependencies.cycles(c.tools) {
 		var of []*listing
 		for src := range listings {
 			if slices.ContainsFunc(cycle, func(t *BridgeTool) bool { return t.def.Server == src.name }) {
@@ -94,7 +180,7 @@ func (c *catalog) addServerNeeds(b *block) {
 		if t.def.BadNeeds != nil {
 			c.problem(d.of, "server %q: tool %q: its _meta has malformed needs: %w", src.name, t.name, t.def.BadNeeds)
 		}
-		itself, missing := c.needs.Add(t, t.def.Needs, d.find)
+		itself, missing := c.dependencies.add(t, t.def.Needs, d.find)
 		c.unmet(d.of, fmt.Sprintf("tool %q needs", t.name), itself, missing)
 	}
 }
@@ -119,7 +205,7 @@ func (c *catalog) addEntry(d declaration, entry string, names []string) (found b
 		if d.of == nil {
 			needed = c.withoutBelow(t, names)
 		}
-		itself, missing := c.needs.Add(t, needed, d.find)
+		itself, missing := c.dependencies.add(t, needed, d.find)
 		if t.name == entry || d.of != nil && t.def.Own == entry {
 			c.unmet(d.of, fmt.Sprintf("tool %q needs", t.name), itself, missing)
 		} else if !found {
@@ -161,4 +247,13 @@ func (c *catalog) problem(of []*listing, format string, args ...any) {
 		}
 	}
 	c.problems = append(c.problems, err)
+}
+
+// cloneNeeds returns a copy that shares nothing with needs, which are those of options.
+func cloneNeeds(needs map[string][]string) map[string][]string {
+	needs = maps.Clone(needs)
+	for name, list := range needs {
+		needs[name] = slices.Clone(list)
+	}
+	return needs
 }

@@ -511,7 +511,7 @@ func TestSpecB5NeedsAgreeWithReachability(t *testing.T) {
 		require.NoError(t, m.AddTools("fs", tools...))
 		v := m.def.view()
 		cyclic := make(map[int]int) // the number of its cycle
-		for c, cycle := range v.catalogs[0].needs.Cycles(v.catalogs[0].tools) {
+		for c, cycle := range v.catalogs[0].dependencies.cycles(v.catalogs[0].tools) {
 			for _, tool := range cycle {
 				i, _ := strconv.Atoi(tool.def.Own)
 				require.NotContains(t, cyclic, i, "seed %d", seed)
@@ -593,5 +593,96 @@ func TestNeedsOfServersThatAreDown(t *testing.T) {
 		defer m.Close()
 		require.NoError(t, m.AddTools("x", echoTool("run", "")))
 		assert.Equal(t, []string{`mcphybrid: tool "mcp_x__run" needs missing tools: "mcp_github__nope"`}, problemsOf(m), name)
+	}
+}
+
+// numberedTools are tools with the names 1 to n, from index 1.
+func numberedTools(n int) []*BridgeTool {
+	tools := make([]*BridgeTool, n+1)
+	for i := 1; i <= n; i++ {
+		tools[i] = &BridgeTool{name: strconv.Itoa(i)}
+	}
+	return tools
+}
+
+// byNumber finds one of numberedTools.
+func byNumber(tools []*BridgeTool) func(string) *BridgeTool {
+	return func(name string) *BridgeTool {
+		n, _ := strconv.Atoi(name)
+		return tools[n]
+	}
+}
+
+func TestDependenciesAdd(t *testing.T) {
+	t.Parallel()
+	tools := numberedTools(9)
+	d, number := make(dependencies), byNumber(tools)
+	itself, missing := d.add(tools[1], []string{"3", "x", "2", "3", "x", "y"}, number)
+	assert.False(t, itself)
+	assert.Equal(t, []string{"x", "y"}, missing)
+	itself, missing = d.add(tools[1], []string{"1", "2", "4"}, number)
+	assert.True(t, itself)
+	assert.Empty(t, missing)
+	d.add(tools[2], []string{"x", "2"}, number)
+	assert.Len(t, d, 1, "no entry for nothing")
+	assert.Equal(t, []string{"3", "2", "4"}, namesOf(d[tools[1]]), "in order, none twice")
+}
+
+func TestTransitive(t *testing.T) {
+	t.Parallel()
+	tools := numberedTools(6)
+	d := make(dependencies)
+	for of, names := range map[int][]string{1: {"2", "3"}, 2: {"4", "1"}, 3: {"2", "5"}, 5: {"6"}} {
+		d.add(tools[of], names, byNumber(tools))
+	}
+	needs := func(t *BridgeTool) []*BridgeTool { return d[t] }
+	all := func(*BridgeTool) bool { return true }
+	assert.Equal(t, []string{"2", "3", "4", "5", "6"}, namesOf(transitive(tools[1], 9, needs, all)), "the nearest first")
+	assert.Equal(t, []string{"2", "3", "4"}, namesOf(transitive(tools[1], 3, needs, all)))
+	assert.Equal(t, []string{"2", "3", "4"}, namesOf(transitive(tools[1], 9, needs, func(t *BridgeTool) bool { return t != tools[5] })), "and not what 5 needs")
+	assert.Nil(t, transitive(tools[4], 9, needs, all))
+}
+
+// On random graphs, the cycles are the sets of tools that reach each other.
+func TestCyclesAgreeWithReachability(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(500) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		n := 1 + rng.IntN(20)
+		d, tools := make(dependencies), numberedTools(n)
+		reach := make([][]bool, n+1)
+		for i := range n + 1 {
+			reach[i] = make([]bool, n+1)
+		}
+		for i := 1; i <= n; i++ {
+			var names []string
+			for range rng.IntN(4) * rng.IntN(2) {
+				to := 1 + rng.IntN(n)
+				names = append(names, strconv.Itoa(to))
+				reach[i][to] = true
+			}
+			d.add(tools[i], names, byNumber(tools))
+		}
+		for k := range reach {
+			for i := range reach {
+				for j := range reach {
+					reach[i][j] = reach[i][j] || reach[i][k] && reach[k][j]
+				}
+			}
+		}
+		cycleOf := make(map[*BridgeTool]int)
+		for c, cycle := range d.cycles(tools[1:]) {
+			require.Greater(t, len(cycle), 1)
+			for _, tool := range cycle {
+				require.Zero(t, cycleOf[tool], "seed %d: %s is in two", seed, tool.name)
+				cycleOf[tool] = c + 1
+			}
+		}
+		for i := 1; i <= n; i++ {
+			for j := 1; j <= n; j++ {
+				want := i != j && reach[i][j] && reach[j][i]
+				require.Equal(t, want, i != j && cycleOf[tools[i]] > 0 && cycleOf[tools[i]] == cycleOf[tools[j]], "seed %d: %d and %d", seed, i, j)
+			}
+		}
 	}
 }
