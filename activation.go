@@ -62,17 +62,17 @@ func (s *Session) makeActive(names []string) (callable, fresh, without []*Bridge
 	// Phase 2: register. This also keeps the registrar from removing tools that
 	// it has already.
 	if s.registrar != nil {
-		tools = slices.DeleteFunc(tools, func(t *BridgeTool) bool { return !s.registrar.Begin(t) })
+		tools = slices.DeleteFunc(tools, func(t *BridgeTool) bool { return !s.registrar.begin(t) })
 	}
 
 	// Phase 3: publish.
 	callable, fresh, without = s.publish(tools)
 	if s.registrar != nil {
 		for _, t := range tools {
-			s.registrar.Finish(t)
+			s.registrar.finish(t)
 		}
 		if len(fresh)+len(without) > 0 {
-			s.registrar.Sync() // the groups, and the tools that call those without room
+			s.registrar.sync() // the groups, and the tools that call those without room
 		}
 	}
 	return callable, fresh, without
@@ -277,7 +277,7 @@ func (s *Session) Compact() []*BridgeTool {
 	s.pages.kept, s.pages.offered, s.refused = nil, false, nil
 	s.mu.Unlock()
 	if s.registrar != nil {
-		s.registrar.Sync()
+		s.registrar.sync()
 	}
 	if len(gone) > 0 {
 		s.tell(Event{Kind: EventEvict, Tools: namesOf(gone)})
