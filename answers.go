@@ -252,7 +252,7 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 	tools, missing := v.toolsOf(sk)
 	var without []string
 	if v.disclosure != ByBridge {
-		callable, full := s.activate(s.withNeeded(tools))
+		callable, full := s.activate(s.view().withNeeded(tools))
 		tools = slices.DeleteFunc(tools, func(name string) bool { return !isNamed(callable, name) })
 		if mayUse(v.rights, CallToolName) {
 			without = namesOf(full)

@@ -256,7 +256,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 		return nil, err
 	}
 	if s.Disclosure() != ByBridge && !s.inUse(t) {
-		callable, without := s.activate(s.withNeeded([]string{t.name}))
+		callable, without := s.activate(s.view().withNeeded([]string{t.name}))
 		switch {
 		case isNamed(callable, t.name):
 			if t = callable[0]; changed(t) != nil { // while the registry took it

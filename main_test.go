@@ -206,7 +206,7 @@ func checkBounds(m *Manager) error {
 	}
 	for _, s := range attached {
 		for _, t := range s.view().inline {
-			if n := s.registrar.Held(t.name); n > 100 { // as many goroutines may be at it
+			if n := s.registrar.copies(t.name); n > 100 { // as many goroutines may be at it
 				return fmt.Errorf("%d copies of %s are remembered", n, t.name)
 			}
 		}
@@ -455,8 +455,8 @@ func checkCatalog(c *catalog) error {
 // or nil. Nobody else may use them at the same time.
 func checkRegistry(s *Session, r *ToolRegistry) error {
 	var want, got []string
-	offered := (&registered{s}).Offer()
-	for _, t := range offered {
+	callable := s.callable()
+	for _, t := range callable {
 		want = append(want, t.Name())
 	}
 	for _, t := range r.List() {
@@ -467,7 +467,7 @@ func checkRegistry(s *Session, r *ToolRegistry) error {
 	if !slices.Equal(want, got) {
 		return fmt.Errorf("the registry holds %v, the session offers %v", got, want)
 	}
-	if groups := (&registered{s}).Groups(offered); len(groups)+len(r.groups) > 0 && !reflect.DeepEqual(groups, r.groups) {
+	if groups := groupsOf(callable); len(groups)+len(r.groups) > 0 && !reflect.DeepEqual(groups, r.groups) {
 		return fmt.Errorf("the registry has the groups %v, want %v", r.groups, groups)
 	}
 	return nil

@@ -197,7 +197,7 @@ func (s *Session) link(from origin, contents []mcp.Content) {
 	}
 	s.mu.Unlock()
 	if first && s.registrar != nil {
-		s.registrar.Sync() // registers the tool that reads
+		s.registrar.sync() // registers the tool that reads
 	}
 }
 

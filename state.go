@@ -105,7 +105,7 @@ func (sc *scope) restore(inherited, skills rules.Rights, intent string, data jso
 	s.viewLocked()
 	s.mu.Unlock()
 	if s.registrar != nil {
-		s.registrar.Sync()
+		s.registrar.sync()
 	}
 	return s, r.changed, nil
 }

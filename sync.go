@@ -1,7 +1,4 @@
-// Package registrar keeps a host's table of tools in step with the tools that a
-// session offers. The host's table may lock, call back or panic, and other
-// goroutines may use it.
-package registrar
+package mcphybrid
 
 import (
 	"log/slog"
@@ -12,22 +9,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
-// A Tool is what a registry holds. Its dynamic type must be comparable.
-type Tool interface {
-	Name() string
-}
-
-// A Registry is a host's table of tools. Its methods may be called from
-// several goroutines at once.
-type Registry interface {
-	Register(t Tool)
-	Unregister(t Tool)
-	Get(name string) (Tool, bool)
-	RegisterToolGroup(group string, names []string)
-	SetDeferredActivator(activate func(name string) bool)
-}
-
-// A Registrar keeps a host's registry in step with the tools that a session
+// A registrar keeps a host's registry in step with the tools that a session
 // offers. It holds no lock during calls to the registry, so the registry may lock
 // and call back.
 //
@@ -36,58 +18,54 @@ type Registry interface {
 // goes by identity, so a late Unregister can't remove a newer registration. And
 // each goroutine checks again after a change whether the registry has the tool
 // that the session offers now, so the last one leaves it right.
-type Registrar struct {
+type registrar struct {
 	reg     Registry
-	session Session
+	session callables
 	log     *slog.Logger
 
 	mu      sync.Mutex
 	held    map[string][]*registration // by name: the copies that the registry may hold
-	pending map[string]int             // by name: activations between Begin and Finish
+	pending map[string]int             // by name: activations between begin and finish
 	begun   uint64                     // activations that ever began
-	syncing bool                       // a goroutine is in Sync
-	again   bool                       // Sync must run once more
-	idle    sync.Cond                  // signals that no goroutine is in Sync
+	syncing bool                       // a goroutine is in sync
+	again   bool                       // sync must run once more
+	idle    sync.Cond                  // signals that no goroutine is in sync
 
-	// These are used only in Sync.
+	// These are used only in sync.
 	offered []Tool              // last
 	names   map[string]bool     // of these
 	wanted  map[string][]string // the groups of these; nil once they are published
 	groups  map[string][]string // as published
 }
 
-// A Session says which tools belong in its registry. The registrar holds no lock
-// while it calls these methods.
-type Session interface {
-	// Offer returns all tools that belong in the registry now, in the order of
+// Callables say which tools belong in a registry: a [Session], or what a test offers.
+// The registrar holds no lock while it calls these methods.
+type callables interface {
+	// callable returns all tools that belong in the registry now, in the order of
 	// registration.
-	Offer() []Tool
+	callable() []Tool
 
-	// Groups returns the names of offered tools, by group. They are the same for the
-	// same tools.
-	Groups(offered []Tool) map[string][]string
+	// callableNamed returns the one of these with that name, or nil.
+	callableNamed(name string) Tool
 
-	// Offered returns the offered tool with this name, or nil.
-	Offered(name string) Tool
-
-	// Known returns the tool with this name that the session may use, offered or
+	// usable returns the tool with that name that the session may use, callable or
 	// not, or nil.
-	Known(name string) Tool
+	usable(name string) Tool
 
-	// Copy returns a copy of t for the registry. The copy is not equal to t.
-	Copy(t Tool) Tool
+	// copyOf returns a copy of t for the registry. The copy is not equal to t.
+	copyOf(t Tool) Tool
 }
 
 // A registration is one copy of a tool passed to the registry.
 type registration struct {
 	of   Tool
 	copy Tool
-	done bool // Register has returned; guarded by Registrar.mu
+	done bool // Register has returned; guarded by registrar.mu
 }
 
-// New returns the registrar of a session's registry.
-func New(reg Registry, session Session, log *slog.Logger) *Registrar {
-	r := &Registrar{
+// newRegistrar returns the registrar of a session's registry.
+func newRegistrar(reg Registry, session callables, log *slog.Logger) *registrar {
+	r := &registrar{
 		reg: reg, session: session, log: log,
 		held: make(map[string][]*registration), pending: make(map[string]int),
 	}
@@ -95,17 +73,17 @@ func New(reg Registry, session Session, log *slog.Logger) *Registrar {
 	return r
 }
 
-// Open gives the registry its activator and registers the offered tools.
-func (r *Registrar) Open(activate func(name string) bool) {
+// open gives the registry its activator and registers the offered tools.
+func (r *registrar) open(activate func(name string) bool) {
 	_ = r.safely(func() { r.reg.SetDeferredActivator(activate) })
-	r.Sync()
+	r.sync()
 }
 
-// Close empties the registry. The session must offer no tools any more. Unlike
-// the other methods, Close waits until the registry is in step.
-func (r *Registrar) Close() {
+// close empties the registry. The session must offer no tools any more. Unlike
+// the other methods, close waits until the registry is in step.
+func (r *registrar) close() {
 	_ = r.safely(func() { r.reg.SetDeferredActivator(nil) })
-	r.Sync()
+	r.sync()
 	r.mu.Lock()
 	for r.syncing {
 		r.idle.Wait()
@@ -113,10 +91,10 @@ func (r *Registrar) Close() {
 	r.mu.Unlock()
 }
 
-// Begin registers t, which is offered or about to be, and keeps it registered
-// until [Registrar.Finish]. It reports whether the registry has t. If so, the
-// caller must call Finish.
-func (r *Registrar) Begin(t Tool) bool {
+// begin registers t, which is offered or about to be, and keeps it registered
+// until [registrar.finish]. It reports whether the registry has t. If so, the
+// caller must call finish.
+func (r *registrar) begin(t Tool) bool {
 	var copies []Tool
 	r.mu.Lock()
 	r.pending[t.Name()]++
@@ -130,14 +108,14 @@ func (r *Registrar) Begin(t Tool) bool {
 	if r.stores(t.Name(), copies) || r.register(t) {
 		return true
 	}
-	r.Finish(t)
+	r.finish(t)
 	return false
 }
 
 // stores reports whether the registry has one of copies. It asks the registry,
 // because a later registration may have replaced a copy, and because a Register
 // that has not returned yet may have stored one (it may be our caller).
-func (r *Registrar) stores(name string, copies []Tool) (found bool) {
+func (r *registrar) stores(name string, copies []Tool) (found bool) {
 	if len(copies) > 0 {
 		_ = r.safely(func() {
 			t, ok := r.reg.Get(name)
@@ -147,27 +125,27 @@ func (r *Registrar) stores(name string, copies []Tool) (found bool) {
 	return found
 }
 
-// Finish ends what [Registrar.Begin] began, when it is decided whether t is
+// finish ends what [registrar.begin] began, when it is decided whether t is
 // offered.
-func (r *Registrar) Finish(t Tool) {
+func (r *registrar) finish(t Tool) {
 	r.mu.Lock()
 	if r.pending[t.Name()]--; r.pending[t.Name()] == 0 {
 		delete(r.pending, t.Name())
 	}
 	r.mu.Unlock()
-	r.settle(t.Name(), t)
+	r.reconcile(t.Name(), t)
 }
 
 // holdsLocked reports whether t is registered or being registered. The goroutine
-// that registers it settles its name.
-func (r *Registrar) holdsLocked(t Tool) bool {
+// that registers it reconciles its name.
+func (r *registrar) holdsLocked(t Tool) bool {
 	return slices.ContainsFunc(r.held[t.Name()], func(g *registration) bool { return g.of == t })
 }
 
 // register registers a copy of t and reports whether the registry took it
 // without a panic.
-func (r *Registrar) register(t Tool) bool {
-	g := &registration{of: t, copy: r.session.Copy(t)}
+func (r *registrar) register(t Tool) bool {
+	g := &registration{of: t, copy: r.session.copyOf(t)}
 	name := t.Name()
 	r.mu.Lock()
 	earlier := make(map[*registration]bool)
@@ -194,8 +172,8 @@ func (r *Registrar) register(t Tool) bool {
 }
 
 // takeLocked returns the registrations under name and forgets them. It leaves
-// out those under way: the goroutine that registers them settles the name next.
-func (r *Registrar) takeLocked(name string) (regs []*registration) {
+// out those under way: the goroutine that registers them reconciles the name next.
+func (r *registrar) takeLocked(name string) (regs []*registration) {
 	var underway []*registration
 	for _, g := range r.held[name] {
 		if g.done {
@@ -210,25 +188,25 @@ func (r *Registrar) takeLocked(name string) (regs []*registration) {
 	return regs
 }
 
-func (r *Registrar) unregister(regs []*registration) {
+func (r *registrar) unregister(regs []*registration) {
 	for _, g := range regs {
 		_ = r.safely(func() { r.reg.Unregister(g.copy) })
 	}
 }
 
-// settle makes the registry hold the tool that the session offers under name, or
+// reconcile makes the registry hold the tool that the session offers under name, or
 // none. last is the tool that the caller just registered under name, or nil. It may
 // have replaced a newer one.
-func (r *Registrar) settle(name string, last Tool) {
+func (r *registrar) reconcile(name string, last Tool) {
 	for {
 		r.mu.Lock()
 		begun, pending := r.begun, r.pending[name] > 0
 		r.mu.Unlock()
-		want := r.session.Offered(name)
+		want := r.session.callableNamed(name)
 		if want == nil && pending {
-			// The caller of Begin relies on the registry having the tool: it may
+			// The caller of begin relies on the registry having the tool: it may
 			// be replaced by a newer one but must not be removed.
-			want = r.session.Known(name)
+			want = r.session.usable(name)
 		}
 		r.mu.Lock()
 		switch {
@@ -256,10 +234,10 @@ func (r *Registrar) settle(name string, last Tool) {
 	}
 }
 
-// Sync brings the whole registry in step. If a call of Sync is already running,
+// sync brings the whole registry in step. If a call of sync is already running,
 // in another goroutine or further up in this one, that call does the work and
 // this one returns at once.
-func (r *Registrar) Sync() {
+func (r *registrar) sync() {
 	r.mu.Lock()
 	r.again = true
 	if r.syncing {
@@ -270,14 +248,14 @@ func (r *Registrar) Sync() {
 	for r.again {
 		r.again = false
 		r.mu.Unlock()
-		if tools := r.session.Offer(); !slices.Equal(tools, r.offered) {
-			r.offered, r.names, r.wanted = tools, make(map[string]bool, len(tools)), r.session.Groups(tools)
+		if tools := r.session.callable(); !slices.Equal(tools, r.offered) {
+			r.offered, r.names, r.wanted = tools, make(map[string]bool, len(tools)), groupsOf(tools)
 			for _, t := range tools {
 				r.names[t.Name()] = true
 			}
 		}
-		for _, name := range r.unsettled() {
-			r.settle(name, nil)
+		for _, name := range r.outOfStep() {
+			r.reconcile(name, nil)
 		}
 		if r.wanted != nil && r.publishGroups() {
 			r.wanted = nil
@@ -289,9 +267,9 @@ func (r *Registrar) Sync() {
 	r.mu.Unlock()
 }
 
-// unsettled returns the names of the offered tools that are not registered, in
+// outOfStep returns the names of the offered tools that are not registered, in
 // their order, and then the sorted names of all other registered tools.
-func (r *Registrar) unsettled() (names []string) {
+func (r *registrar) outOfStep() (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range r.offered {
@@ -311,7 +289,7 @@ func (r *Registrar) unsettled() (names []string) {
 
 // publishGroups passes the changed groups to the registry, and reports whether it took
 // them.
-func (r *Registrar) publishGroups() (taken bool) {
+func (r *registrar) publishGroups() (taken bool) {
 	groups := r.wanted
 	taken = true
 	names := slices.AppendSeq(slices.Collect(maps.Keys(groups)), maps.Keys(r.groups))
@@ -333,21 +311,66 @@ func (r *Registrar) publishGroups() (taken bool) {
 
 // safely calls a method of the host's registry. It logs a panic and returns it as
 // an error.
-func (r *Registrar) safely(call func()) (err error) {
+func (r *registrar) safely(call func()) (err error) {
 	if err = foreign.Do("the registry", call); err != nil {
 		r.log.Error("mcphybrid: the host's code panicked", "error", err)
 	}
 	return err
 }
 
-// Held returns how many copies of tools with that name the registrar remembers,
-// because the registry may hold them. At rest there are at most as many as
-// goroutines registered tools of that name at once.
-func (r *Registrar) Held(name string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.held[name])
+// callable implements [callables]: the inline tools, the meta tools and the active tools.
+func (s *Session) callable() []Tool {
+	v := s.view()
+	tools := make([]Tool, 0, len(v.inline)+int(metaKinds)+len(v.active))
+	for _, t := range v.inline {
+		tools = append(tools, t)
+	}
+	tools = append(tools, s.metaTools(v)...)
+	for _, t := range v.active {
+		tools = append(tools, t)
+	}
+	return tools
 }
 
-// Registry returns the registry that r keeps in step.
-func (r *Registrar) Registry() Registry { return r.reg }
+// callableNamed implements [callables].
+func (s *Session) callableNamed(name string) Tool {
+	v := s.view()
+	if t := s.metaNamed(v, name); t != nil {
+		return t
+	}
+	if t, p := v.lookup(name); p == inline || v.isActive(name) {
+		return t
+	}
+	return nil
+}
+
+// usable implements [callables].
+func (s *Session) usable(name string) Tool {
+	if t, _ := s.view().lookup(name); t != nil {
+		return t
+	}
+	return nil
+}
+
+// copyOf implements [callables]. Calls of the copy go through the session.
+func (s *Session) copyOf(t Tool) Tool {
+	switch t := t.(type) {
+	case *BridgeTool:
+		return t.copyFor(s.Call)
+	case metaTool:
+		return &metaTool{s, t.kind}
+	}
+	return t // never reached: a session offers no other types
+}
+
+// groupsOf returns the names of callable tools by group.
+func groupsOf(callable []Tool) map[string][]string {
+	groups := make(map[string][]string)
+	for _, t := range callable {
+		if b, ok := t.(*BridgeTool); ok {
+			of := GroupServer + b.def.Server
+			groups[GroupAll], groups[of] = append(groups[GroupAll], b.name), append(groups[of], b.name)
+		}
+	}
+	return groups
+}
