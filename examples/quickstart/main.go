@@ -77,13 +77,14 @@ func show(ctx context.Context, w io.Writer) error {
 	}
 
 	st = sess.Stats()
-	sent := st.Tokens.Inline + st.Tokens.Meta + st.Tokens.Active + st.Tokens.Sections
+	saved := st.Tokens.All - st.Tokens.Sent()
 	heading(w, "Tokens, estimated")
 	fmt.Fprintf(w, "all %d definitions                  %6d\n", st.Tools, st.Tokens.All)
 	fmt.Fprintf(w, "sent: inline and search tool          %6d\n", st.Tokens.Inline+st.Tokens.Meta)
 	fmt.Fprintf(w, "      %d active tools                  %6d\n", st.Active, st.Tokens.Active)
 	fmt.Fprintf(w, "      prompt sections                 %6d\n", st.Tokens.Sections)
-	fmt.Fprintf(w, "saved in each request                 %6d  (%d %%)\n", st.Tokens.All-sent, 100*(st.Tokens.All-sent)/st.Tokens.All)
+	fmt.Fprintf(w, "      what the search answered        %6d\n", st.Tokens.Searches)
+	fmt.Fprintf(w, "saved in the next request             %6d  (%d %%)\n", saved, 100*saved/st.Tokens.All)
 	return nil
 }
 

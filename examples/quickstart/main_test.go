@@ -23,7 +23,7 @@ func TestShow(t *testing.T) {
 	} {
 		assert.Contains(t, out.String(), want)
 	}
-	assert.Regexp(t, `\nsaved in each request +1\d{4}  \([67]\d %\)\n$`, out.String())
+	assert.Regexp(t, `\nsaved in the next request +1\d{4}  \([67]\d %\)\n$`, out.String())
 	assert.NotContains(t, out.String(), "! ")
 	assert.NotContains(t, out.String(), "not implemented")
 
