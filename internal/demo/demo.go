@@ -1,5 +1,5 @@
-// Package demo serves seven MCP servers in this process, which list 150 tools: four of them
-// work, and a call of any other fails and says so.
+// Package demo has seven in-process MCP servers that list 150 tools: four tools work, and
+// each other one answers with the error that it is not implemented.
 package demo
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// tools are the tools of each server: one in a line, as tools/list has it.
+// tools has a file for each server, with a tool in each line, as tools/list has it.
 //
 //go:embed tools/*.jsonl
 var tools embed.FS
